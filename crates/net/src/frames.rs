@@ -1,4 +1,4 @@
-//! //! Raw frames of an interface, in promiscuous mode too: packet(7).
+//! Raw frames of an interface, in promiscuous mode too: packet(7).
 
 use crate::error::Error;
 use crate::sys;

@@ -1,4 +1,4 @@
-//! //! Requests to generic netlink families (linux/genetlink.h).
+//! Requests to generic netlink families (linux/genetlink.h).
 
 use crate::error::Error;
 use crate::netlink::{HEADER, Message, attribute, attributes, messages, ne16, ne32};

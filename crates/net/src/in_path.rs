@@ -1,4 +1,4 @@
-//! //! Runs a middlebox on real packets, in real time.
+//! Runs a middlebox on real packets, in real time.
 
 use bytes::Bytes;
 use hopline_core::Instant;

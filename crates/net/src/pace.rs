@@ -1,4 +1,4 @@
-//! //! Shared parts of real-time services: a clock, waiting, and the interval between updates of metrics.
+//! Shared parts of real-time services: a clock, waiting, and the interval between updates of metrics.
 
 use hopline_core::Instant;
 use rustix::event::{PollFd, PollFlags, poll};

@@ -1,4 +1,4 @@
-//! //! UDP socket between the two ends of a link.
+//! UDP socket between the two ends of a link.
 
 use crate::error::Error;
 use crate::sys;

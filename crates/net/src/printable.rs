@@ -1,4 +1,4 @@
-//! //! Text of a peer, made safe for display.
+//! Text of a peer, made safe for display.
 
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! //! Statistics of an interface's queueing discipline: `RTM_GETQDISC` of rtnetlink(7), linux/gen_stats.h.
+//! Statistics of an interface's queueing discipline: `RTM_GETQDISC` of rtnetlink(7), linux/gen_stats.h.
 
 use crate::error::Error;
 use crate::netlink::{self, attributes, ne32};

@@ -1,4 +1,4 @@
-//! //! Route lookups in the kernel, one packet at a time (rtnetlink(7)).
+//! Route lookups in the kernel, one packet at a time (rtnetlink(7)).
 
 use crate::error::Error;
 use crate::netlink::{HEADER, attribute, attributes, messages, ne32};

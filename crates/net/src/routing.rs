@@ -1,4 +1,4 @@
-//! //! Routes and policy routing rules, set by rtnetlink(7).
+//! Routes and policy routing rules, set by rtnetlink(7).
 
 use crate::error::Error;
 use crate::netlink::{RouteSocket, attribute, message};

@@ -1,4 +1,4 @@
-//! //! Scheduling of threads with tight timing.
+//! Scheduling of threads with tight timing.
 
 use crate::sys;
 use rustix::thread::set_current_timer_slack;

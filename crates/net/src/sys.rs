@@ -18,24 +18,24 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
-/// Lowest real-time priority: above every ordinary thread, below whoever cares more.
+/// Lowest real-time priority: above every ordinary thread, below other real-time threads.
 const PRIORITY: c_int = 1;
 
-/// Puts the calling thread into a new network namespace.
+/// Moves the calling thread to a new network namespace.
 pub(crate) fn leave_network_namespace() -> io::Result<()> {
     // SAFETY: only CLONE_FILES is dangerous, by dividing the table of descriptors between threads.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }?;
     Ok(())
 }
 
-/// Puts the process, which has one thread, into a new user namespace, with all rights there.
+/// Moves the process, which has one thread, to a new user namespace, with all privileges there.
 pub(crate) fn leave_user_namespace() -> io::Result<()> {
     // SAFETY: only CLONE_FILES is dangerous, by dividing the table of descriptors between threads.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }?;
     Ok(())
 }
 
-/// Has what `command` starts begin inside the network namespace, and end with the thread that starts it.
+/// Makes the process that `command` starts run in the network namespace, and end with the thread that starts it.
 pub(crate) fn begin_in_namespace(command: &mut Command, namespace: OwnedFd) {
     let enter = move || {
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
@@ -46,7 +46,7 @@ pub(crate) fn begin_in_namespace(command: &mut Command, namespace: OwnedFd) {
     unsafe { command.pre_exec(enter) };
 }
 
-/// Makes `tun`, an open `/dev/net/tun`, the far end of an interface; gives the interface's name.
+/// Attaches `tun`, an open `/dev/net/tun`, to an interface. Returns the interface's name.
 pub(crate) fn attach_tun(tun: BorrowedFd<'_>, name: &str) -> io::Result<String> {
     let mut request = request(name)?;
     request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
@@ -54,7 +54,7 @@ pub(crate) fn attach_tun(tun: BorrowedFd<'_>, name: &str) -> io::Result<String> 
     Ok(name_of(&request))
 }
 
-/// Sets whether the interface of `tun` stays when its last descriptor is closed (`TUNSETPERSIST`).
+/// Sets whether the interface of `tun` persists after its last descriptor is closed (`TUNSETPERSIST`).
 pub(crate) fn set_tun_lifetime(tun: BorrowedFd<'_>, lifetime: TunLifetime) -> io::Result<()> {
     let request = libc::TUNSETPERSIST as libc::Ioctl;
     let persists = c_ulong::from(lifetime == TunLifetime::Persistent);
@@ -74,7 +74,7 @@ pub(crate) fn set_netmask(socket: impl AsFd, name: &str, mask: Ipv4Addr) -> io::
     ioctl(socket.as_fd(), libc::SIOCSIFNETMASK, &mut request)
 }
 
-/// The address of the interface `name`.
+/// Returns the IPv4 address of the interface `name`.
 pub(crate) fn address(socket: impl AsFd, name: &str) -> io::Result<Ipv4Addr> {
     let mut request = request(name)?;
     ioctl(socket.as_fd(), libc::SIOCGIFADDR, &mut request)?;
@@ -84,7 +84,7 @@ pub(crate) fn address(socket: impl AsFd, name: &str) -> io::Result<Ipv4Addr> {
     Ok(Ipv4Addr::new(a, b, c, d))
 }
 
-/// The address of the link layer of the interface `name`; `None` if it is none of Ethernet.
+/// Returns the MAC address of the interface `name`; `None` if it is not Ethernet.
 pub(crate) fn ethernet_address(socket: impl AsFd, name: &str) -> io::Result<Option<[u8; 6]>> {
     let mut request = request(name)?;
     ioctl(socket.as_fd(), libc::SIOCGIFHWADDR, &mut request)?;
@@ -94,7 +94,7 @@ pub(crate) fn ethernet_address(socket: impl AsFd, name: &str) -> io::Result<Opti
     Ok((address.sa_family == libc::ARPHRD_ETHER).then_some([a, b, c, d, e, f]))
 }
 
-/// Has a packet socket send and receive frames of all kinds at the interface with this number.
+/// Binds a packet socket to all frames of the interface with this index.
 pub(crate) fn bind_to_frames(socket: impl AsFd, interface: u32) -> io::Result<()> {
     // SAFETY: a C structure of numbers, for which all zeros are a value.
     let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
@@ -112,7 +112,7 @@ pub(crate) fn set_mtu(socket: impl AsFd, name: &str, bytes: u16) -> io::Result<(
     ioctl(socket.as_fd(), libc::SIOCSIFMTU, &mut request)
 }
 
-/// Up, and without multicast: no interface of ours should announce group memberships.
+/// Brings an interface up without multicast, so that it sends no membership reports.
 pub(crate) fn bring_up(socket: impl AsFd, name: &str) -> io::Result<()> {
     let mut request = request(name)?;
     ioctl(socket.as_fd(), libc::SIOCGIFFLAGS, &mut request)?;
@@ -140,12 +140,12 @@ pub(crate) fn add_route(
     ioctl(socket.as_fd(), libc::SIOCADDRT, &mut route)
 }
 
-/// `SCHED_FIFO` for the calling thread.
+/// Sets `SCHED_FIFO` for the calling thread.
 pub(crate) fn become_real_time() -> io::Result<()> {
     schedule(libc::SCHED_FIFO, PRIORITY)
 }
 
-/// `SCHED_OTHER` for the calling thread.
+/// Sets `SCHED_OTHER` for the calling thread.
 pub(crate) fn become_ordinary() -> io::Result<()> {
     schedule(libc::SCHED_OTHER, 0)
 }
@@ -164,7 +164,7 @@ fn schedule(policy: c_int, priority: c_int) -> io::Result<()> {
     }
 }
 
-/// Limits the turns of the calling thread to this length, unless it runs in real time.
+/// Sets the time slice of the calling thread, unless it runs in real time.
 pub(crate) fn shorten_turns(turn: Duration) -> io::Result<()> {
     // SAFETY: a C structure of numbers, for which all zeros are a value.
     let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
@@ -192,14 +192,14 @@ pub(crate) fn tcp_info(socket: impl AsFd) -> io::Result<libc::tcp_info> {
     answer(result).map(|()| info)
 }
 
-/// Has the kernel forget what other hosts say by ICMP of datagrams that `socket` sent.
+/// Stops the reporting of ICMP errors on `socket`.
 pub(crate) fn ignore_icmp_errors(socket: impl AsFd) -> io::Result<()> {
-    // A socket of IPv4 has no such option of IPv6.
+    // An IPv4 socket has no such IPv6 option.
     let _ = set_option(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 0);
     set_option(&socket, libc::IPPROTO_IP, libc::IP_RECVERR, 0)
 }
 
-/// Sets an option of a socket that is a number.
+/// Sets a numeric socket option.
 pub(crate) fn set_option(socket: impl AsFd, level: c_int, option: c_int, value: c_int) -> io::Result<()> {
     let len = size_of::<c_int>() as libc::socklen_t;
     let fd = socket.as_fd().as_raw_fd();
@@ -207,7 +207,7 @@ pub(crate) fn set_option(socket: impl AsFd, level: c_int, option: c_int, value: 
     answer(unsafe { libc::setsockopt(fd, level, option, (&raw const value).cast(), len) })
 }
 
-/// Sets an option of a socket to these bytes, which must be what the kernel expects of `option`.
+/// Sets a socket option to these bytes, which must have the format of `option`.
 pub(crate) fn set_option_bytes(
     socket: impl AsFd,
     level: c_int,
@@ -219,7 +219,7 @@ pub(crate) fn set_option_bytes(
     answer(unsafe { libc::setsockopt(fd, level, option, value.as_ptr().cast(), len) })
 }
 
-/// Reads an option of a socket into `value`. Fails unless the kernel fills all of it.
+/// Reads a socket option into `value`. Fails unless the kernel fills all of it.
 pub(crate) fn option_bytes(
     socket: impl AsFd,
     level: c_int,
@@ -233,16 +233,16 @@ pub(crate) fn option_bytes(
     if len as usize == value.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// A datagram that was received.
+/// A received datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Datagram {
-    /// Bytes of it that stand in the buffer.
+    /// Bytes in the buffer.
     pub(crate) len: usize,
-    /// Whether there were more.
+    /// `true` if the datagram was truncated.
     pub(crate) cut: bool,
 }
 
-/// Receives the datagrams that wait, as many as there are buffers at most, one into each. Does not block: none is an error.
+/// Receives waiting datagrams, at most one for each buffer. Does not block: an empty queue is an error.
 pub(crate) fn receive_many(socket: impl AsFd, buffers: &mut [Box<[u8]>]) -> io::Result<Vec<Datagram>> {
     let mut parts: Vec<libc::iovec> = buffers
         .iter_mut()
@@ -270,7 +270,7 @@ pub(crate) fn receive_many(socket: impl AsFd, buffers: &mut [Box<[u8]>]) -> io::
     Ok(messages[..received as usize].iter().map(datagram).collect())
 }
 
-/// What tells tasks of the present runtime when `descriptor` can be read.
+/// Registers `descriptor` with the current runtime, which wakes tasks when it becomes readable.
 #[cfg(feature = "gateway")]
 pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<tokio::io::unix::AsyncFd<OwnedFd>> {
     use tokio::io::{Interest, unix::AsyncFd};
@@ -278,7 +278,7 @@ pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<tokio::io::unix::AsyncFd<
     Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
 }
 
-/// Has a packet socket take what comes by one interface, of one protocol (packet(7)).
+/// Binds a packet socket to one interface and one protocol (packet(7)).
 pub(crate) fn bind_to_interface(socket: impl AsFd, index: u32, protocol: u16) -> io::Result<()> {
     // SAFETY: a C structure of numbers, for which all zeros are a value.
     let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
@@ -290,7 +290,7 @@ pub(crate) fn bind_to_interface(socket: impl AsFd, index: u32, protocol: u16) ->
     answer(unsafe { libc::bind(fd, (&raw const address).cast(), len) })
 }
 
-/// Has a socket take only what a program of classic BPF lets through, and so much of it.
+/// Attaches a classic BPF program, which selects packets and limits their captured length.
 pub(crate) fn attach_filter(socket: impl AsFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
     let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len, filter: program.as_mut_ptr() };
@@ -300,23 +300,23 @@ pub(crate) fn attach_filter(socket: impl AsFd, program: &mut [libc::sock_filter]
     answer(unsafe { libc::setsockopt(fd, level, option, (&raw const program).cast(), size) })
 }
 
-/// Bytes written to a TCP socket that the peer has not confirmed (`SIOCOUTQ`).
+/// Returns the bytes written to a TCP socket that the peer has not acknowledged (`SIOCOUTQ`).
 pub(crate) fn unsent(socket: impl AsFd) -> io::Result<u64> {
     let mut bytes: c_int = 0;
     ioctl(socket.as_fd(), libc::TIOCOUTQ as c_ulong, &mut bytes)?;
     Ok(u64::try_from(bytes).unwrap_or(0))
 }
 
-/// Bytes written to a TCP socket that have not been sent at all (`SIOCOUTQNSD`).
+/// Returns the bytes written to a TCP socket that have not been sent (`SIOCOUTQNSD`).
 pub(crate) fn not_sent(socket: impl AsFd) -> io::Result<u64> {
-    /// Of linux/sockios.h, which libc lacks.
+    /// From linux/sockios.h; libc lacks it.
     const SIOCOUTQNSD: c_ulong = 0x894b;
     let mut bytes: c_int = 0;
     ioctl(socket.as_fd(), SIOCOUTQNSD, &mut bytes)?;
     Ok(u64::try_from(bytes).unwrap_or(0))
 }
 
-/// What the process has used so far.
+/// Returns the resources used by the process so far.
 pub(crate) fn resource_usage() -> io::Result<libc::rusage> {
     // SAFETY: a C structure of numbers, for which all zeros are a value.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
@@ -325,11 +325,11 @@ pub(crate) fn resource_usage() -> io::Result<libc::rusage> {
     answer(result).map(|()| usage)
 }
 
-/// An argument for requests about the interface `name`.
+/// Returns the argument of requests about the interface `name`.
 fn request(name: &str) -> io::Result<ifreq> {
     // SAFETY: a C structure of numbers and pointers, for which all zeros are a value.
     let mut request: ifreq = unsafe { mem::zeroed() };
-    // The last byte stays zero.
+    // The last byte must stay zero.
     if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains('\0') {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
@@ -353,10 +353,10 @@ fn socket_address(address: Ipv4Addr) -> sockaddr {
     sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data: data }
 }
 
-/// `T` must be what `request` takes: every caller stands above, with `ifreq` or `rtentry` as netdevice(7) and rtnetlink's
-/// predecessor want, or `int` as tcp(7) does.
+/// Calls ioctl(2). `T` must be the argument type of `request`. All callers are above: they use `ifreq` or `rtentry` as in
+/// netdevice(7) and the predecessor of rtnetlink, or `int` as in tcp(7).
 fn ioctl<T>(fd: BorrowedFd<'_>, request: c_ulong, argument: &mut T) -> io::Result<()> {
-    // An `int` in musl, whose bits are what counts.
+    // It is an `int` in musl; only its bits matter.
     let request = request as libc::Ioctl;
     // SAFETY: the descriptor is open; `argument` is of the type that belongs to the request, and is ours alone.
     let result = unsafe { libc::ioctl(fd.as_raw_fd(), request, std::ptr::from_mut(argument)) };

@@ -1,4 +1,4 @@
-//! What the kernel's TCP is told and tells.
+//! Parameters and statistics of the kernel's TCP.
 
 use crate::error::Error;
 use crate::sys;
@@ -8,7 +8,7 @@ use std::fs;
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// What the kernel knows about a connection (`TCP_INFO`).
+/// Kernel statistics of a connection (`TCP_INFO`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// Smoothed round-trip time.
@@ -17,17 +17,17 @@ pub struct Info {
     pub rtt_var: Duration,
     /// Congestion window, in segments.
     pub cwnd: u32,
-    /// Payload of a full segment, in bytes.
+    /// Maximum segment size, in bytes.
     pub mss: u32,
-    /// Segments sent again so far.
+    /// Segments retransmitted so far.
     pub retransmitted: u32,
-    /// Bytes that the peer has room for.
+    /// Advertised window of the peer, in bytes.
     pub peer_window: u32,
-    /// Longest packet that the path is known to take, in bytes.
+    /// Path MTU, in bytes.
     pub path_mtu: u32,
 }
 
-/// What the kernel knows about `connection`.
+/// Returns the kernel's statistics of `connection`.
 ///
 /// # Errors
 /// If the system fails.
@@ -44,20 +44,20 @@ pub fn info(connection: &TcpStream) -> Result<Info, Error> {
     })
 }
 
-/// Returns the time since the peer's last segment, if it has left something unanswered: data that were sent again, or more than one probe
-/// of its closed window or of an idle connection. `None` if it answers. A window that stays closed is an answer.
+/// Returns the time since the peer's last segment, if the peer owes an answer: to a retransmission, or to more than one
+/// zero-window or keep-alive probe. `None` if it answers. A window that stays closed is an answer.
 ///
 /// # Errors
 /// If the system fails.
 pub fn unanswered(connection: &TcpStream) -> Result<Option<Duration>, Error> {
     let info = sys::tcp_info(connection).map_err(|e| Error::system("reading TCP_INFO", e))?;
-    // The kernel sets both back at each acknowledgment.
+    // The kernel resets both at each acknowledgement.
     let asks = info.tcpi_retransmits > 0 || info.tcpi_probes > 1;
     let heard = info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv);
     Ok(asks.then(|| Duration::from_millis(heard.into())))
 }
 
-/// Sets the congestion control of a socket, such as `cubic`.
+/// Sets the congestion control algorithm of a socket, such as `cubic`.
 ///
 /// # Errors
 /// [`Error::NoSuchCongestionControl`] if this kernel does not have it, [`Error::ForbiddenCongestionControl`] if this process may not use it.
@@ -74,7 +74,7 @@ pub fn set_congestion_control(socket: &socket2::Socket, name: &str) -> Result<()
     })
 }
 
-/// Returns the congestion controls that this kernel has loaded, with spaces between them; asking for another one by name may load it.
+/// Returns the algorithms that this kernel has loaded, separated by spaces. Setting another one by name may load it.
 #[must_use]
 pub fn offered_congestion_controls() -> String {
     listed("tcp_available_congestion_control")
@@ -85,7 +85,7 @@ fn listed(parameter: &str) -> String {
     fs::read_to_string(path).map_or_else(|_| "(it does not say)".into(), |text| text.trim().into())
 }
 
-/// The congestion control of a socket: this system's default, unless it was set.
+/// Returns the congestion control algorithm of a socket: the system's default, unless it was set.
 ///
 /// # Errors
 /// If the system fails.

@@ -1,11 +1,13 @@
-//! TCP connections of other hosts that end here: both addresses stay (`IP_TRANSPARENT`, for IPv4 and IPv6; ip(7)).
+//! TCP connections of other hosts that are terminated here under both original addresses (`IP_TRANSPARENT`, for IPv4 and
+//! IPv6; ip(7)).
 //!
-//! A rule with the target `TPROXY` hands connections that pass through this machine to a [`TransparentListener`]; a [`Call`] has the
-//! addresses that both hosts use. [`connect_from`] goes on under the client's address. The rules are those of its users.
+//! A firewall rule with the target `TPROXY` passes forwarded connections to a [`TransparentListener`]; a [`Call`] has the
+//! addresses of both hosts. [`connect_from`] connects onward under the client's address. The caller is responsible for
+//! the rules.
 //!
-//! **Whoever dies resets.** The kernel closes what a killed process had open, and would tell both hosts that a stream which was cut off
-//! had come to its end. So every socket from here lingers for no time (`SO_LINGER`, socket(7)) from its first moment: dropped, in whatever
-//! way, it resets. Only [`end`] closes it in order.
+//! **A process that dies resets its connections.** The kernel closes the sockets of a killed process, and would signal to
+//! both hosts that a truncated stream was complete. Every socket of this module therefore has a linger time of zero
+//! (`SO_LINGER`, socket(7)) from the start: however it is dropped, it resets. Only [`end`] closes it cleanly.
 
 use crate::error::Error;
 use crate::{sys, tcp};
@@ -16,89 +18,90 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-/// Connections that wait to be accepted; the system may have less (`net.core.somaxconn`).
+/// Backlog of the listener; the system may limit it further (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
-/// Times that a SYN with ACK is sent again (`TCP_SYNCNT`), after 1 and 3 s: after 7 s the call is given up. The system's 5 make a minute,
-/// in which forged calls keep their places.
+/// Retransmissions of a SYN-ACK (`TCP_SYNCNT`), after 1 and 3 s: the connection is given up after 7 s. The system's
+/// default of 5 takes a minute, during which forged connections keep their places.
 const ANSWERS_AGAIN: i32 = 2;
 
-/// Mark of the packets of onward connections ([`connect_from`]) where [`LegOptions::mark`] names none: 0x6870.
+/// Default mark of the packets of onward connections ([`connect_from`]), unless [`LegOptions::mark`] sets one: 0x6870.
 ///
-/// Rules of conntrack need it to tell an onward connection from the client's, which has the same addresses and ports.
+/// Conntrack rules need it to distinguish an onward connection from the client's, which has the same addresses and ports.
 pub const ONWARD_MARK: u32 = 0x6870;
 
-/// State of marking: `true` while onward connections of this process get [`ONWARD_MARK`]. One for the process, as its network namespace is.
+/// State of the marking of this process. There is one for the process, as there is one network namespace.
 static MARKING: AtomicU8 = AtomicU8::new(OnwardMarking::Marked as u8);
 
 /// Marking of onward connections ([`ONWARD_MARK`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum OnwardMarking {
-    /// No rule reads the mark, so that it stays on the packets and other rules would see it.
+    /// Packets have no mark, since no rule would remove it and other rules would see it.
     Unmarked,
-    /// Rules of conntrack read it, and take it off. The default.
+    /// Packets have the mark, which conntrack rules match and remove. The default.
     Marked,
 }
 
-/// Sets whether onward connections of this process are marked from now on. Those that are there stay as they are: conntrack would take
-/// packets of an established connection with a mark for a new connection, and change its port.
+/// Sets whether onward connections of this process are marked from now on. Existing connections stay as they are:
+/// conntrack would treat marked packets of an established connection as a new one, and change its port.
 pub fn set_onward_marking(marking: OnwardMarking) {
     MARKING.store(marking as u8, Ordering::Relaxed);
 }
 
-/// Returns the mark of the packets of an onward connection that begins now, where [`LegOptions::mark`] names none.
+/// Returns the mark of a new onward connection, unless [`LegOptions::mark`] sets one.
 pub(crate) fn onward_mark() -> u32 {
     if MARKING.load(Ordering::Relaxed) == OnwardMarking::Marked as u8 { ONWARD_MARK } else { 0 }
 }
 
-/// Takes the connections that a rule hands it, whomever they are for. Does not block.
+/// Accepts the connections that a rule diverts, with any destination. Does not block.
 #[derive(Debug)]
 pub struct TransparentListener(Socket);
 
-/// A connection that was taken. The client has been answered already: the kernel does that.
+/// An accepted connection. The kernel has already answered the client.
 #[derive(Debug)]
 pub struct Call {
-    /// It. Does not block; resets when dropped, see [`end`].
+    /// The connection. Non-blocking; reset when dropped, see [`end`].
     pub stream: TcpStream,
-    /// Who calls.
+    /// Address of the client.
     pub client: SocketAddr,
-    /// Whom it calls.
+    /// Address of the server.
     pub server: SocketAddr,
 }
 
-/// What a half of a connection is told. The defaults leave to the system what this machine cannot know better.
+/// Socket options of a half of a connection. The defaults leave to the system what this host cannot know better.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegOptions {
-    /// Congestion control of what is sent, such as `bbr`. `None`, the default: the system's. What is not in
-    /// `net.ipv4.tcp_allowed_congestion_control` takes `CAP_NET_ADMIN`.
+    /// Congestion control algorithm of the sending direction, such as `bbr`. `None`, the default: the system's.
+    /// Algorithms outside `net.ipv4.tcp_allowed_congestion_control` need `CAP_NET_ADMIN`.
     pub congestion: Option<String>,
-    /// Whether what is written leaves at once, though segments may be small (`TCP_NODELAY`). Default true: whoever wrote it first has
-    /// decided already whether to wait for more.
+    /// `true` if small segments leave at once (`TCP_NODELAY`). Default `true`: the original sender has already decided
+    /// whether to wait for more data.
     pub nodelay: bool,
-    /// How a host that says nothing is asked whether it is still there. `None`: never. Default [`Keepalive::default`].
+    /// Keep-alive probes to a silent host. `None`: none. Default [`Keepalive::default`].
     pub keepalive: Option<Keepalive>,
-    /// How long the host may leave data unacknowledged, or its window closed, or questions of `keepalive` unanswered, before it counts as
-    /// gone (`TCP_USER_TIMEOUT`, RFC 5482), in milliseconds of up to 2^32. `None`, the default: the system's way, 15 retransmissions or
-    /// about a quarter of an hour (`net.ipv4.tcp_retries2`), and a window may stay closed for ever while it is answered for
-    /// (RFC 1122 §4.2.2.17). With a value a host whose user has pressed "pause" for so long is reset.
+    /// Time for which the host may leave data unacknowledged, its window closed or probes of `keepalive` unanswered,
+    /// until the connection is given up (`TCP_USER_TIMEOUT`, RFC 5482). Milliseconds up to 2^32. `None`, the default: the
+    /// system's rule, which is 15 retransmissions or about a quarter of an hour (`net.ipv4.tcp_retries2`); a window may
+    /// then stay closed without limit while probes are answered (RFC 1122 §4.2.2.17). With a value, a host that pauses
+    /// reading for that time is reset.
     pub user_timeout: Option<Duration>,
-    /// Mark of its packets, for rules and routes (`SO_MARK`). 0, the default: none, or [`ONWARD_MARK`] of an onward connection.
+    /// Firewall mark of the packets (`SO_MARK`). 0, the default: none, or [`ONWARD_MARK`] for an onward connection.
     pub mark: u32,
-    /// Bytes that may wait to be sent (`SO_SNDBUF`; the kernel takes twice as much, for what it keeps beside them). `None`, the default: as the
-    /// system adapts it (`net.ipv4.tcp_wmem`).
+    /// Send buffer, in bytes (`SO_SNDBUF`; the kernel doubles it for its overhead). `None`, the default: adapted by the
+    /// system (`net.ipv4.tcp_wmem`).
     pub send_buffer: Option<usize>,
-    /// The same for what was received (`SO_RCVBUF`, `net.ipv4.tcp_rmem`).
+    /// Receive buffer, likewise (`SO_RCVBUF`, `net.ipv4.tcp_rmem`).
     pub receive_buffer: Option<usize>,
 }
 
-/// Questions to a host that says nothing (`SO_KEEPALIVE`, tcp(7)). By default it counts as gone after eight minutes.
+/// Keep-alive probes to a silent host (`SO_KEEPALIVE`, tcp(7)). By default, it counts as lost after eight minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalive {
-    /// Silence before the first question: 1 to 32,767 s. Default 300 s, less than most address translators remember.
+    /// Silence before the first probe: 1 to 32,767 s. Default 300 s, less than the timeout of most address translators.
     pub idle: Duration,
-    /// Between questions: 1 to 32,767 s. Default 30 s.
+    /// Interval between probes: 1 to 32,767 s. Default 30 s.
     pub interval: Duration,
-    /// Unanswered questions after which the host counts as gone: 1 to 127. Default 6.
+    /// Unanswered probes after which the host counts as lost: 1 to 127. Default 6.
     pub probes: u32,
 }
 
@@ -123,11 +126,11 @@ impl Default for LegOptions {
 }
 
 impl TransparentListener {
-    /// Listens at `address`, in the calling thread's namespace. An address of the loopback interface can be named by a rule
-    /// (`--on-ip`), and by nobody elsewhere. IPv6 takes no IPv4.
+    /// Listens at `address`, in the calling thread's namespace. With a loopback address, the listener is reachable by a
+    /// rule only (`--on-ip`). An IPv6 address does not cover IPv4.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` or `CAP_NET_RAW`; if the address is taken, or not ours.
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` or `CAP_NET_RAW`; if the address is in use, or is not local.
     pub fn bind(address: SocketAddr) -> Result<Self, Error> {
         let socket =
             transparent_socket(address).map_err(|e| Error::new("opening a transparent socket", e))?;
@@ -140,30 +143,31 @@ impl TransparentListener {
         Ok(Self(socket))
     }
 
-    /// The next call, if there is one.
+    /// Returns the next connection, if there is one.
     ///
     /// # Errors
-    /// What the system says; without descriptors (`EMFILE`, `ENFILE`) or memory the call stays where it is, and the listener readable.
+    /// Errors of the system. Without descriptors (`EMFILE`, `ENFILE`) or memory, the connection stays in the queue, and
+    /// the listener readable.
     pub fn accept(&self) -> io::Result<Option<Call>> {
         loop {
             match self.0.accept() {
                 Ok((socket, client)) => return Call::of(socket, &client).map(Some),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-                // It was reset before somebody looked, or a signal came.
+                // The connection was reset before it was accepted, or a signal interrupted the call.
                 Err(error) if is_of_one_call(&error) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Returns the number of calls that it can queue: those that are not accepted, and those whose clients have not answered.
+    /// Returns the maximum number of queued connections: those not yet accepted, and those with unanswered SYN-ACKs.
     pub(crate) fn queue_length(&self) -> Result<usize, Error> {
         let info = sys::tcp_info(&self.0).map_err(|e| Error::system("reading TCP_INFO", e))?;
-        // Of a socket that listens this is the limit of its queue (tcp_get_info of the kernel).
+        // For a listening socket this field is the limit of its queue (tcp_get_info in the kernel).
         Ok(info.tcpi_sacked as usize)
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     ///
     /// # Errors
     /// Errors of the system.
@@ -179,7 +183,7 @@ impl AsFd for TransparentListener {
 }
 
 impl Call {
-    /// What the listener was told, its sockets are, too: they reset, and do not block nor outlive an exec (`accept4`).
+    /// Creates a call. The socket inherits the listener's options: it resets, and is closed on exec (`accept4`).
     fn of(socket: Socket, client: &SockAddr) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let server = address(&socket.local_addr()?)?;
@@ -187,14 +191,15 @@ impl Call {
     }
 }
 
-/// Begins to connect to `server` as `client`: under its address, and by its port. It has been connected, or has failed
-/// ([`TcpStream::take_error`]), when it can be written to. Does not block; resets when dropped, see [`end`].
+/// Starts a connection to `server` under the address and port of `client`. Once it becomes writable, it is connected or
+/// has failed ([`TcpStream::take_error`]). Does not block; resets when dropped, see [`end`].
 ///
-/// The way back must lead here, by a rule that finds packets for sockets (`-m socket --transparent`).
+/// Packets from the server must be routed to this host, by a rule that matches packets of sockets (`-m socket
+/// --transparent`).
 ///
 /// # Errors
-/// What the system says: `EPERM` without `CAP_NET_ADMIN` or `CAP_NET_RAW`, `EADDRNOTAVAIL` while an earlier connection between the
-/// same ports has not been forgotten, `ENETUNREACH` without a route, `EMFILE`.
+/// Errors of the system: `EPERM` without `CAP_NET_ADMIN` or `CAP_NET_RAW`, `EADDRNOTAVAIL` while an earlier connection
+/// between the same ports is in TIME-WAIT, `ENETUNREACH` without a route, `EMFILE`.
 pub fn connect_from(client: SocketAddr, server: SocketAddr, options: &LegOptions) -> io::Result<TcpStream> {
     let socket = transparent_socket(client)?;
     options.apply(&socket)?;
@@ -206,7 +211,7 @@ pub fn connect_from(client: SocketAddr, server: SocketAddr, options: &LegOptions
     }
 }
 
-/// Marks the packets of an onward connection, unless `options` name a mark.
+/// Marks the packets of an onward connection, unless `options` sets a mark.
 pub(crate) fn mark_onward(socket: &Socket, options: &LegOptions) -> io::Result<()> {
     match (options.mark, onward_mark()) {
         (0, mark) if mark != 0 => socket.set_mark(mark),
@@ -215,10 +220,10 @@ pub(crate) fn mark_onward(socket: &Socket, options: &LegOptions) -> io::Result<(
 }
 
 impl LegOptions {
-    /// Tells a socket. Buffers count from then on, and for the window only what is set before it is connected.
+    /// Applies the options to a socket. The receive buffer must be set before connecting to affect the window.
     ///
     /// # Errors
-    /// What the system says, such as `ENOENT` or `EPERM` for the congestion control.
+    /// Errors of the system, such as `ENOENT` or `EPERM` for the congestion control algorithm.
     pub fn apply<'a, S>(&self, socket: &'a S) -> io::Result<()>
     where
         socket2::SockRef<'a>: From<&'a S>,
@@ -243,11 +248,11 @@ impl LegOptions {
         self.receive_buffer.map_or(Ok(()), |bytes| socket.set_recv_buffer_size(bytes))
     }
 
-    /// Whether this kernel takes them, tried with a socket that nobody will use.
+    /// Checks that this kernel accepts the options, on an unused socket.
     ///
     /// # Errors
-    /// [`Error::NoSuchCongestionControl`], [`Error::ForbiddenCongestionControl`], [`Error::Unavailable`] where a privilege is missing, and
-    /// what the system says to the rest.
+    /// [`Error::NoSuchCongestionControl`], [`Error::ForbiddenCongestionControl`], [`Error::Unavailable`] if a privilege
+    /// is missing, and errors of the system for the remaining options.
     pub fn check(&self) -> Result<(), Error> {
         let trial = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))
             .map_err(|e| Error::new("opening a socket", e))?;
@@ -258,16 +263,16 @@ impl LegOptions {
     }
 }
 
-/// Closes a socket from here in order: the kernel still sends what was written to it, and then that this was the end.
+/// Closes a socket of this module cleanly: the kernel still sends the written data, and then a FIN.
 ///
 /// # Errors
-/// What the system says; the socket is reset then.
+/// Errors of the system; the socket is reset then.
 pub fn end(stream: TcpStream) -> io::Result<()> {
     socket2::SockRef::from(&stream).set_linger(None)
 }
 
-/// A socket of the family of `address` that may have addresses of other hosts, resets when it is closed, and reads urgent data in its row (RFC 6093 §2).
-/// What it accepts has all that from it.
+/// Opens a socket of the family of `address` that may have foreign addresses, resets when it is closed, and reads urgent
+/// data inline (RFC 6093 §2). Accepted sockets inherit all that.
 pub(crate) fn transparent_socket(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     if address.is_ipv4() {
@@ -282,7 +287,7 @@ pub(crate) fn transparent_socket(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Errors of the call that was next, not of the listener (accept(2)).
+/// Returns whether the error belongs to the next connection instead of the listener (accept(2)).
 fn is_of_one_call(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted)
         || matches!(

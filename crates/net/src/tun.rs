@@ -1,5 +1,5 @@
-//! TUN: an interface whose far end is this process. What the kernel sends through it can be read, a packet at a time;
-//! what is written to it arrives in the kernel.
+//! TUN interface. The process reads the packets that the kernel sends through it, one at a time; packets written to it
+//! arrive in the kernel.
 
 use crate::error::Error;
 use crate::sys;
@@ -8,8 +8,9 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// A TUN interface of the namespace in which it was opened; it goes when this value does, unless it [persists](Self::set_lifetime). It has no
-/// virtual-network header, so that the kernel segments and completes checksums before we see a packet.
+/// A TUN interface of the namespace in which it was opened. It is removed when this value is dropped, unless it
+/// [persists](Self::set_lifetime). It has no virtual-network header, so that the kernel segments packets and completes
+/// checksums before the process reads them.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -19,14 +20,15 @@ pub struct Tun {
 /// Lifetime of a TUN interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunLifetime {
-    /// Until it is removed (`ip tuntap del`). Addresses, routes and sockets stay; packets are dropped while no process has it open.
+    /// Until it is removed (`ip tuntap del`). Addresses, routes and sockets are kept; packets are dropped while no
+    /// process has it open.
     Persistent,
-    /// The interface lasts while a process has it open.
+    /// As long as a process has it open.
     Process,
 }
 
 impl Tun {
-    /// Sets how long the interface is there. A new one goes with this value, one that was there already stays.
+    /// Sets the lifetime of the interface. By default, a new one is removed with this value, and an existing one is kept.
     ///
     /// # Errors
     /// Error of the system.
@@ -34,11 +36,11 @@ impl Tun {
         sys::set_tun_lifetime(self.file.as_fd(), lifetime)
     }
 
-    /// Makes an interface in the calling thread's namespace, or takes over one that persists and that no process has open. `name` has at most 15 bytes; a `%d` in it becomes the
-    /// first free number. Reading and writing do not block.
+    /// Creates an interface in the calling thread's namespace, or attaches to a persistent one that no process has open.
+    /// `name` has at most 15 bytes; a `%d` in it is replaced by the first free number. Reading and writing do not block.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` or `/dev/net/tun`; [`Error::System`] if the name is taken.
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` or `/dev/net/tun`; [`Error::System`] if the name is in use.
     pub fn open(name: &str) -> Result<Self, Error> {
         let path = "/dev/net/tun";
         let file = File::options()
@@ -58,13 +60,13 @@ impl Tun {
         Ok(Self { file: self.file.try_clone()?, name: self.name.clone() })
     }
 
-    /// What the interface is called.
+    /// Returns the name of the interface.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Reads the next packet that the kernel sent, cut to the buffer's length; `None` if there is none now.
+    /// Reads the next packet from the kernel, truncated to the buffer's length; `None` if there is none.
     ///
     /// # Errors
     /// If the interface is down, or the system fails.
@@ -76,7 +78,7 @@ impl Tun {
         }
     }
 
-    /// Has the kernel receive a packet.
+    /// Passes a packet to the kernel.
     ///
     /// # Errors
     /// If it is not an IP packet, or the kernel has no room.

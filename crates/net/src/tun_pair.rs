@@ -1,8 +1,9 @@
-//! A path between two TUN interfaces: the IP packets that the kernel sends through one come out of the other.
+//! Path between two TUN interfaces: IP packets that the kernel sends through one leave the other.
 //!
-//! Each interface is in a namespace of its own, or both are in one; routes decide what goes through them. No rules and no NFQUEUE are
-//! needed. Packets are as they would be on a wire, for a TUN takes neither trains nor packets without checksums. Limits: nothing waits here, so no packet has its turn before another, and what the kernel does
-//! with packets behind the interfaces nobody tells.
+//! The interfaces may be in different namespaces or in one; routes select the packets. No firewall rules and no NFQUEUE
+//! are needed. Packets are as on a wire, since a TUN interface carries neither GSO groups nor packets with incomplete
+//! checksums. Limitations: no packet waits here, so that none can be prioritised; the fate of packets behind the
+//! interfaces is not reported.
 
 use crate::error::Error;
 use crate::tun::Tun;
@@ -12,35 +13,35 @@ use rustix::event::epoll;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The longest IP packet, in bytes.
+/// Maximum bytes of an IP packet.
 const LONGEST: usize = 65_535;
 
-/// Two TUN interfaces, and what is between them. Their MTUs should be the same.
+/// Two TUN interfaces and the path between them. Their MTUs should be equal.
 #[derive(Debug)]
 pub struct TunPair {
     ends: Ends,
-    /// Can be read when one of the interfaces can.
+    /// Readable when either interface is.
     either: OwnedFd,
-    /// Whose turn it is.
+    /// Side to be read next.
     next: Side,
     buffer: Box<[u8]>,
     counts: Counts,
 }
 
-/// What a [`TunPair`] has met.
+/// Counters of a [`TunPair`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets that came by either interface.
+    /// Packets received from either interface.
     pub packets: u64,
-    /// Packets that the kernel did not take from an interface, because it was down for example: they are lost.
+    /// Packets that the kernel rejected, for instance because the interface was down. They are lost.
     pub refused: u64,
 }
 
 impl TunPair {
-    /// A path between the interface that leads to the fixed hosts and the one that leads to the mobile ones.
+    /// Creates a path between the interface that leads to the fixed hosts and the one that leads to the mobile ones.
     ///
     /// # Errors
-    /// If the system has no descriptor left to wait by.
+    /// If the system has no descriptor for waiting.
     pub fn new(fixed: Tun, mobile: Tun) -> Result<Self, Error> {
         let either = either(&fixed, &mobile).map_err(|e| Error::system("waiting for two interfaces", e))?;
         let buffer = vec![0; LONGEST].into_boxed_slice();
@@ -53,13 +54,13 @@ impl TunPair {
         })
     }
 
-    /// What it has met.
+    /// Returns the counters.
     #[must_use]
     pub const fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// The next packet that comes from a side.
+    /// Returns the next packet from a side.
     fn receive_from(&mut self, from: Side) -> io::Result<Option<Arrival>> {
         let Some(len) = self.ends.at(from).receive(&mut self.buffer)? else { return Ok(None) };
         let id = self.counts.packets;
@@ -70,7 +71,7 @@ impl TunPair {
     fn send(&mut self, to: Side, packet: &[u8]) -> io::Result<Injected> {
         match self.ends.at(to).send(packet) {
             Ok(()) => Ok(Injected::Sent),
-            // The interface has gone, with its namespace.
+            // The interface was removed with its namespace.
             Err(error) if error.raw_os_error() == Some(libc::EBADFD) => Err(error),
             Err(_) => {
                 self.counts.refused += 1;
@@ -106,7 +107,7 @@ fn either(a: &Tun, b: &Tun) -> rustix::io::Result<OwnedFd> {
 impl PacketIo for TunPair {
     type Error = io::Error;
 
-    /// By turns, while packets come from both sides.
+    /// Alternates between the sides while both have packets.
     fn receive(&mut self) -> io::Result<Option<Arrival>> {
         for _ in 0..2 {
             let from = self.next;
@@ -134,14 +135,14 @@ impl PacketIo for TunPair {
         self.send(to, packet)
     }
 
-    /// Everything takes effect at once.
+    /// Does nothing: every operation takes effect at once.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
 impl Postpones for TunPair {
-    /// Whoever has the arrival has the packet.
+    /// Does nothing: the arrival already contains the packet.
     fn postpone(&mut self, _arrival: &Arrival) -> io::Result<()> {
         Ok(())
     }

@@ -1,24 +1,25 @@
-//! Two namespaces joined by a cable: a pair of `veth` interfaces, asked for by rtnetlink(7).
+//! Virtual cable between two namespaces: a pair of `veth` interfaces, created by rtnetlink(7).
 
 use crate::error::Error;
 use crate::netlink::{RouteSocket, attribute, message};
 use crate::netns::Namespace;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// What crosses the cable as one.
+/// Segment groups on the cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trains {
-    /// As the kernel sets up a veth: up to 64 KiB of equal packets of one connection, cut up by whoever has to (GSO).
+    /// GSO groups, the kernel's default for veth: up to 64 KiB of equal packets of one connection, segmented where
+    /// necessary.
     Allowed,
-    /// Single packets no longer than the MTU, as on a wire behind a card without offload.
+    /// Single packets up to the MTU, as on a wire behind a network card without offload.
     Never,
 }
 
-/// Joins two hosts by a cable; both ends are called `name`. They have no address yet, and are down. The cable goes with
-/// either host.
+/// Connects two hosts by a cable; both interfaces are called `name`, have no address and are down. The cable is removed
+/// with either host.
 ///
 /// # Errors
-/// [`Error::Unavailable`] without `CAP_NET_ADMIN`; what the kernel says, such as that the name is taken.
+/// [`Error::Unavailable`] without `CAP_NET_ADMIN`; errors of the kernel, for instance if the name is in use.
 pub fn join(hosts: [&Namespace; 2], name: &str, trains: Trains) -> Result<(), Error> {
     let [here, there] = hosts;
     let wanted = request(name, trains, there.as_fd().as_raw_fd());
@@ -28,10 +29,10 @@ pub fn join(hosts: [&Namespace; 2], name: &str, trains: Trains) -> Result<(), Er
 
 /// `VETH_INFO_PEER` of linux/veth.h.
 const PEER: u16 = 1;
-/// Of what a message says of an interface (`ifinfomsg`): bytes.
+/// Bytes of `ifinfomsg`.
 const HEADER: usize = 16;
 
-/// `RTM_NEWLINK`, for an interface here and its peer in the namespace `there`.
+/// Returns an `RTM_NEWLINK` request for an interface here and its peer in the namespace `there`.
 fn request(name: &str, trains: Trains, there: i32) -> Vec<u8> {
     let mut end = attribute(libc::IFLA_IFNAME, &[name.as_bytes(), &[0]].concat());
     if trains == Trains::Never {

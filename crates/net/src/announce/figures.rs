@@ -1,4 +1,4 @@
-//! //! Metrics of the announcement service.
+//! Metrics of the announcement service.
 
 use crate::service::Figure;
 use hopline_proxy::announce::{Done, Speaks};

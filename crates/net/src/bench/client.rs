@@ -1,4 +1,4 @@
-//! //! Client side of a test: connects, sends the test parameters and opens the data streams.
+//! Client side of a test: connects, sends the test parameters and opens the data streams.
 
 use super::control::{Control, LOOK, Side};
 use super::course::Course;

@@ -1,4 +1,4 @@
-//! //! Run of a test from its start to its end, nearly the same on both sides.
+//! Run of a test from its start to its end, nearly the same on both sides.
 
 use super::control::{Bell, Control, LOOK, Side, out_of_turn};
 use super::cpu::CpuClock;

@@ -1,4 +1,4 @@
-//! //! Processor time of this process.
+//! Processor time of this process.
 
 use super::now;
 use super::report::Cpu;

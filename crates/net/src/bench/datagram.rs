@@ -1,4 +1,4 @@
-//! //! Header of iperf3's datagrams, and the statistics of a receiver.
+//! Header of iperf3's datagrams, and the statistics of a receiver.
 
 use std::time::Duration;
 

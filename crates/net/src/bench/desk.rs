@@ -1,4 +1,4 @@
-//! //! Reads the cookie of each new connection and passes the connection to its test.
+//! Reads the cookie of each new connection and passes the connection to its test.
 
 use super::control::{Bell, Control, LOOK, Side, wait_for};
 use super::now;

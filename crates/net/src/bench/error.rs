@@ -1,4 +1,4 @@
-//! //! Errors of tests.
+//! Errors of tests.
 
 use super::refusal::{Bound, Code, PeerError, Refusal};
 use std::io;

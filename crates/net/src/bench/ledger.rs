@@ -1,4 +1,4 @@
-//! //! Statistics of one side of a test, in intervals and in total.
+//! Statistics of one side of a test, in intervals and in total.
 
 use super::datagram::Arrivals;
 use super::report::{Interval, Phase, Role, RttSummary, SendingReport, StreamInterval, StreamReport};

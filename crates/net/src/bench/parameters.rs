@@ -1,4 +1,4 @@
-//! //! Parameters of a test, as the client sends them to the server in JSON.
+//! Parameters of a test, as the client sends them to the server in JSON.
 
 use super::datagram::Counters;
 use super::plan::{

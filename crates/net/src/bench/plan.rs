@@ -1,4 +1,4 @@
-//! //! Parameters of a test.
+//! Parameters of a test.
 
 use super::error::Error;
 use super::refusal::Bound;

@@ -1,4 +1,4 @@
-//! //! Latency under load, as in Flent's RRUL test: small datagrams that the server echoes, before, during and after the
+//! Latency under load, as in Flent's RRUL test: small datagrams that the server echoes, before, during and after the
 //! test.
 
 use super::protocol::{COOKIE, Cookie};

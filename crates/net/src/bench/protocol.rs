@@ -1,4 +1,4 @@
-//! //! Control messages of iperf3 3.12: state bytes, and JSON (`parameters.rs`, `results.rs`). `docs/bench.md` has their
+//! Control messages of iperf3 3.12: state bytes, and JSON (`parameters.rs`, `results.rs`). `docs/bench.md` has their
 //! order.
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! //! Data streams of one side. Each has a thread that only writes or reads.
+//! Data streams of one side. Each has a thread that only writes or reads.
 
 use super::control::Bell;
 use super::datagram::{Arrivals, Counter, Counters, Stamp};

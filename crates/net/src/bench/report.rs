@@ -1,4 +1,4 @@
-//! //! Results of a test.
+//! Results of a test.
 
 use super::datagram::Arrivals;
 use super::plan::CongestionControl;

@@ -1,4 +1,4 @@
-//! //! Results of one side, as it sends them to the peer in JSON.
+//! Results of one side, as it sends them to the peer in JSON.
 
 use super::datagram::Arrivals;
 use super::parameters::Speaks;

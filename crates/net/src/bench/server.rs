@@ -1,4 +1,4 @@
-//! //! Server side of a test: accepts TPA and TCP connections at one port, and carries out one test after another.
+//! Server side of a test: accepts TPA and TCP connections at one port, and carries out one test after another.
 
 use super::client::{roles, settled};
 use super::control::{Bell, Control, LOOK, Side, out_of_turn};

@@ -1,4 +1,4 @@
-//! //! Connections over any transport, for control and for data.
+//! Connections over any transport, for control and for data.
 
 use super::error::SocketOption;
 use super::now;

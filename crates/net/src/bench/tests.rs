@@ -1,4 +1,4 @@
-//! //! Tests with clients that violate the protocol: the server hangs up, and carries out the next test.
+//! Tests with clients that violate the protocol: the server hangs up, and carries out the next test.
 
 use super::protocol::UDP_CONNECT;
 use super::{Call, Error, Limit, Plan, Report, Role, Server, Tests, Transport, Watch, measure, now};

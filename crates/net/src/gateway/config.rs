@@ -1,4 +1,4 @@
-//! //! Configuration of gateways.
+//! Configuration of gateways.
 
 use super::destination::{Allowed, Destination, Rule, is_private};
 use super::embedded;

@@ -1,4 +1,4 @@
-//! //! Destinations of connections, and the rules for those that a gateway permits.
+//! Destinations of connections, and the rules for those that a gateway permits.
 
 use super::embedded::{self, Embedded};
 use std::fmt;

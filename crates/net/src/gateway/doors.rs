@@ -1,4 +1,4 @@
-//! //! Listeners for connections.
+//! Listeners for connections.
 
 use super::config::Way;
 use super::error::Error;

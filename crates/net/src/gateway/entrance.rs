@@ -1,4 +1,4 @@
-//! //! Entrance: accepts connections of applications.
+//! Entrance: accepts connections of applications.
 
 use super::carrier::{Carrier, Opened, Ready};
 use super::config::{EntranceConfig, Fallback, Sources, Way};

@@ -1,4 +1,4 @@
-//! //! Errors of opening a gateway.
+//! Errors of opening a gateway.
 
 /// Error of opening a gateway.
 #[derive(Debug, thiserror::Error)]

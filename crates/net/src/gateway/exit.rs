@@ -1,4 +1,4 @@
-//! //! Exit: connects onward by TCP for entrances.
+//! Exit: connects onward by TCP for entrances.
 
 use super::carrier::{Carrier, End, Line, Opened, Ready};
 use super::config::{ExitConfig, Sources};

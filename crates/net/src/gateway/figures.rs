@@ -1,4 +1,4 @@
-//! //! Metrics of gateways.
+//! Metrics of gateways.
 
 use super::relay::Moved;
 use crate::service::Figure;

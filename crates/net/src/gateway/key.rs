@@ -1,4 +1,4 @@
-//! //! Identities of gateways: names and pre-shared keys.
+//! Identities of gateways: names and pre-shared keys.
 
 use std::fmt;
 use std::str::FromStr;

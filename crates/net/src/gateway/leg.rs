@@ -1,4 +1,4 @@
-//! //! One side of a connection through a gateway: TCP, or a stream of the trunk.
+//! One side of a connection through a gateway: TCP, or a stream of the trunk.
 
 use super::presence::Pulse;
 use crate::streams::{AsyncStream, Protocol};

@@ -1,4 +1,4 @@
-//! //! TCP connections to destinations.
+//! TCP connections to destinations.
 
 use super::destination::Destination;
 use super::greeting::Denial;

@@ -1,4 +1,4 @@
-//! //! Relay between two legs, until both directions have ended or one leg breaks.
+//! Relay between two legs, until both directions have ended or one leg breaks.
 
 use super::leg::Leg;
 use std::future::poll_fn;

@@ -1,4 +1,4 @@
-//! //! Event loop of a gateway: one thread for all connections.
+//! Event loop of a gateway: one thread for all connections.
 
 use crate::sched;
 use crate::service::{Figure, Ledger, Notice};

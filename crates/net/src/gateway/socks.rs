@@ -1,4 +1,4 @@
-//! //! Server side of SOCKS version 5 (RFC 1928, RFC 1929), without I/O. CONNECT is the only command.
+//! Server side of SOCKS version 5 (RFC 1928, RFC 1929), without I/O. CONNECT is the only command.
 
 use super::destination::Destination;
 use super::greeting::Denial;

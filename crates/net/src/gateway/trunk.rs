@@ -1,4 +1,4 @@
-//! //! Trunk that an entrance keeps open, and the connections through it.
+//! Trunk that an entrance keeps open, and the connections through it.
 
 use super::asking::{Asking, Over};
 use super::carrier::{Carrier, End, Line, Ready};

@@ -1,4 +1,4 @@
-//! //! Destinations of accepted connections, and reports of the outcome to their clients.
+//! Destinations of accepted connections, and reports of the outcome to their clients.
 
 use super::config::Way;
 use super::destination::Destination;

@@ -1,4 +1,4 @@
-//! //! Errors of key files.
+//! Errors of key files.
 
 use hopline_secure::keys::{Mistake, PRIVATE, Quote};
 use std::io;

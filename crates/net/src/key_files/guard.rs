@@ -1,4 +1,4 @@
-//! //! Checks before the content of a key file is trusted: type, owner and permissions of the file and of its folder.
+//! Checks before the content of a key file is trusted: type, owner and permissions of the file and of its folder.
 
 use super::error::Error;
 use super::reader::{Access, Reader, word};

@@ -1,4 +1,4 @@
-//! //! Forwarding thread of the link.
+//! Forwarding thread of the link.
 
 use super::damage::Damage;
 use super::lateness::Recorder;

@@ -1,4 +1,4 @@
-//! //! Router on the path with a smaller MTU, and without ICMP messages about it.
+//! Router on the path with a smaller MTU, and without ICMP messages about it.
 
 use hopline_wire::checksum::Sum;
 

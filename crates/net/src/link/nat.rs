@@ -1,4 +1,4 @@
-//! //! Address translator in front of a host, for UDP ports.
+//! Address translator in front of a host, for UDP ports.
 
 use super::damage::{Transport, UDP, write_checked};
 use hopline_link::OldPorts;

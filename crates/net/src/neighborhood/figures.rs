@@ -1,4 +1,4 @@
-//! //! Metrics of the Neighborhood RED service.
+//! Metrics of the Neighborhood RED service.
 
 use super::member::Member;
 use crate::service::Figure;

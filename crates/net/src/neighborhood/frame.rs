@@ -1,4 +1,4 @@
-//! //! Frames of neighbours: their sender, its IP address, and notices.
+//! Frames of neighbours: their sender, its IP address, and notices.
 
 use crate::frames::{EVERYONE, HEADER_LEN, IPV4};
 use bytes::Bytes;

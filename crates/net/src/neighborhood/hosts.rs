@@ -1,4 +1,4 @@
-//! //! IP addresses of neighbours. Frames identify their transmitter by its MAC address only.
+//! IP addresses of neighbours. Frames identify their transmitter by its MAC address only.
 
 use hopline_core::{Duration, Instant};
 use hopline_wire::dot11::MacAddr;

@@ -1,4 +1,4 @@
-//! //! Node with Neighborhood RED: passes channel times, frames and packets to the state machine, and executes its
+//! Node with Neighborhood RED: passes channel times, frames and packets to the state machine, and executes its
 //! actions.
 
 use super::frame::{ALL, Frame, Says, with_notice};

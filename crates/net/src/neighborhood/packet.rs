@@ -1,4 +1,4 @@
-//! //! Classification of packets, and ECN marks.
+//! Classification of packets, and ECN marks.
 
 use hopline_queue::Capability;
 use hopline_wire::ncn;

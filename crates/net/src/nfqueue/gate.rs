@@ -1,4 +1,4 @@
-//! //! Queue that reports the interfaces of each packet, for callers that decide by these.
+//! Queue that reports the interfaces of each packet, for callers that decide by these.
 
 use super::parse::{Queued, Shape};
 use super::socket::QueueSocket;

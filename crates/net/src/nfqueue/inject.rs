@@ -1,4 +1,4 @@
-//! //! Injection of packets under foreign source addresses: raw(7).
+//! Injection of packets under foreign source addresses: raw(7).
 
 use crate::error::Error;
 use crate::routes::Hop;

@@ -1,4 +1,4 @@
-//! //! Encoder of messages to the kernel about a queue (linux/netfilter/nfnetlink_queue.h).
+//! Encoder of messages to the kernel about a queue (linux/netfilter/nfnetlink_queue.h).
 
 use crate::netlink::{attribute, put_attribute};
 

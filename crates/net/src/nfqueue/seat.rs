@@ -1,4 +1,4 @@
-//! //! Queue with a middlebox behind it, as a daemon runs it.
+//! Queue with a middlebox behind it, as a daemon runs it.
 
 use super::figures::Figures;
 use super::{Config, Queue, in_kernel};

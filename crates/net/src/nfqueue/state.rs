@@ -1,4 +1,4 @@
-//! //! Kernel statistics of queues.
+//! Kernel statistics of queues.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! //! Messages of linux/netfilter/nfnetlink_queue.h, well-formed and malformed.
+//! Messages of linux/netfilter/nfnetlink_queue.h, well-formed and malformed.
 
 use super::message::{Setting, kind};
 use super::parse::{Malformed, Message, Queued, Shape, messages};

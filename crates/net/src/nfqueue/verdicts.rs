@@ -1,4 +1,4 @@
-//! //! Buffer of verdicts: consecutive accepted packets share one message and system call.
+//! Buffer of verdicts: consecutive accepted packets share one message and system call.
 
 use super::message::{put_pass_up_to, put_verdict};
 use crate::netlink::LONGEST_VALUE;

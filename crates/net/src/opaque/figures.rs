@@ -1,4 +1,4 @@
-//! //! Metrics of one end of a link.
+//! Metrics of one end of a link.
 
 use super::Opaque;
 use crate::service::Figure;

@@ -1,4 +1,4 @@
-//! //! Local queue in front of a link with a known rate: flow queueing with CoDel, before packets get their numbers.
+//! Local queue in front of a link with a known rate: flow queueing with CoDel, before packets get their numbers.
 
 use bytes::Bytes;
 use core::num::{NonZeroU16, NonZeroU64};

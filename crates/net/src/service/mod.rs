@@ -1,4 +1,4 @@
-//! //! Services: the parts of a daemon that run until they are stopped, and report metrics and notices meanwhile.
+//! Services: the parts of a daemon that run until they are stopped, and report metrics and notices meanwhile.
 
 mod notice;
 mod together;

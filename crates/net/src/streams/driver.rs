@@ -1,4 +1,4 @@
-//! //! Thread of a host: waits for datagrams, for room in the socket and for timers.
+//! Thread of a host: waits for datagrams, for room in the socket and for timers.
 
 use super::host::Shared;
 use super::protocol::Protocol;

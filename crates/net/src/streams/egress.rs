@@ -1,4 +1,4 @@
-//! //! Sending of datagrams, and their queue while the socket has no room.
+//! Sending of datagrams, and their queue while the socket has no room.
 
 use super::protocol::{Fragments, Protocol, Transmit};
 use super::socket::Sent;

@@ -1,4 +1,4 @@
-//! //! UDP socket with many connections.
+//! UDP socket with many connections.
 
 use super::driver;
 use super::listener::Listener;

@@ -1,4 +1,4 @@
-//! //! Listener for connections.
+//! Listener for connections.
 
 use super::host::{Host, first_that_works};
 use super::protocol::{Endpoint as _, Protocol};

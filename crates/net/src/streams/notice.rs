@@ -1,4 +1,4 @@
-//! //! Wake-up of the users of a stream or a listener.
+//! Wake-up of the users of a stream or a listener.
 
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;

@@ -1,4 +1,4 @@
-//! //! Interface of a protocol that carries streams over a UDP socket.
+//! Interface of a protocol that carries streams over a UDP socket.
 
 use super::socket::Path;
 use super::traffic::Traffic;

@@ -1,4 +1,4 @@
-//! //! Accept queue.
+//! Accept queue.
 
 use super::notice::{Notice, Shown, Sleepers};
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! //! UDP socket.
+//! UDP socket.
 
 use super::protocol::Fragments;
 use super::train::Departure;

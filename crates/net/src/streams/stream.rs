@@ -1,4 +1,4 @@
-//! //! User's interface of a connection.
+//! User's interface of a connection.
 
 use super::host::{Host, first_that_works, unspecified};
 use super::notice::Who;

@@ -1,4 +1,4 @@
-//! //! State of a host behind one lock: its protocol and the users of its connections.
+//! State of a host behind one lock: its protocol and the users of its connections.
 
 use super::egress::{Egress, Failure};
 use super::notice::{Notice, Sleepers};

@@ -1,4 +1,4 @@
-//! //! Asynchronous interface. It needs no particular runtime: the host's thread wakes the tasks.
+//! Asynchronous interface. It needs no particular runtime: the host's thread wakes the tasks.
 
 use super::host::{Host, unspecified};
 use super::listener::Listener;

@@ -1,4 +1,4 @@
-//! //! Datagram counters of a host, for any protocol.
+//! Datagram counters of a host, for any protocol.
 
 /// Datagrams of all connections of a host since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! //! GSO segment groups: datagrams that leave with one system call.
+//! GSO segment groups: datagrams that leave with one system call.
 
 use super::protocol::{Company, Transmit};
 use super::socket::Path;

@@ -1,4 +1,4 @@
-//! //! User's half of a connection: requested operations and reported events.
+//! User's half of a connection: requested operations and reported events.
 
 use super::notice::{Notice, Shown, Sleepers};
 use super::protocol::{Endpoint, Reason};

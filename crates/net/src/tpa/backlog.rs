@@ -1,4 +1,4 @@
-//! Whom connections are made for, and how many nobody has accepted yet.
+//! Admission of new connections, and the count of those in the accept queue.
 
 use super::trust::name;
 use crate::streams::Path;
@@ -8,12 +8,12 @@ use hopline_transport::tpa::{Listener, Refusal, Verdict};
 use hopline_wire::tpa::{Segment, Tag};
 use std::collections::{BTreeSet, VecDeque};
 
-/// How long the listener's tags are good: `Listener` gives them for 30 to 60 s.
+/// Maximum validity of the listener's tags: `Listener` issues them for 30 to 60 s.
 const TAGS_LAST: Duration = Duration::from_secs(60);
-/// Most tags remembered; with more, the oldest are forgotten.
+/// Maximum number of remembered tags; beyond it the oldest are forgotten.
 const MOST_SPENT: usize = 1 << 14;
 
-/// Of a host that listens.
+/// State of a host with a listener.
 #[derive(Debug)]
 pub(super) struct Backlog {
     machine: Listener,
@@ -32,7 +32,7 @@ impl Backlog {
         self.waiting >= self.limit
     }
 
-    /// What to make of a segment that belongs to no connection.
+    /// Returns the verdict on a segment that belongs to no connection.
     pub(super) fn judge(&self, now: Instant, path: Path, segment: Segment<Bytes>) -> Verdict<Bytes> {
         match segment.tag {
             Some(tag) if self.spent.contains(tag) => Verdict::Refused(Refusal::BadTag),
@@ -40,18 +40,18 @@ impl Backlog {
         }
     }
 
-    /// One more waits to be accepted.
+    /// Counts a connection that enters the accept queue.
     pub(super) fn enter(&mut self) {
         self.waiting += 1;
     }
 
-    /// One no longer does.
+    /// Counts a connection that leaves the accept queue.
     pub(super) fn leave(&mut self) {
         self.waiting -= 1;
     }
 }
 
-/// Tags of connections that are over: a copy of the segment that opened one must not open another.
+/// Tags of finished connections. A duplicate of the segment that opened one must not open another.
 #[derive(Debug, Default)]
 pub(super) struct Spent {
     by_time: VecDeque<(Instant, Tag)>,

@@ -1,4 +1,4 @@
-//! What comes from the network.
+//! Processing of received datagrams.
 
 use super::route::challenge;
 use super::table::{Connection, Origin, Tpa};
@@ -12,7 +12,7 @@ use hopline_wire::tpa::{Control, Segment, Tag, Token};
 
 impl Tpa {
     pub(super) fn hear(&mut self, now: Instant, path: Path, datagram: &[u8]) {
-        // A copy of its own: what waits to be read holds no more memory than it is long.
+        // Copy the segment, so that unread data keep no larger buffer alive.
         let Ok(segment) = Segment::parse_udp(&Bytes::copy_from_slice(datagram)) else {
             self.stats.garbage += 1;
             return;
@@ -34,14 +34,14 @@ impl Tpa {
         self.look_at(tag);
     }
 
-    /// The peer asks whether we are here.
+    /// Answers a path challenge of the peer.
     fn echo(&mut self, path: Path, tag: Tag, token: Token) {
         let Some(peer) = self.connection(tag).endpoint.peer_tag() else { return };
         self.reply(path, Segment { control: Control::Echo(token), tag: Some(peer), ..Segment::default() });
     }
 
-    /// The peer may be elsewhere than it was: it is asked there. Until it answers, what goes there is no longer than what
-    /// came from there.
+    /// Challenges a possible new address of the peer. Until the peer answers from it, datagrams to it are no longer than
+    /// those received from it.
     fn locate(&mut self, now: Instant, path: Path, tag: Tag) {
         let trust = self.trust;
         let connection = self.connection(tag);
@@ -52,7 +52,7 @@ impl Tpa {
         }
     }
 
-    /// Whether an echo is one that we asked for; then we know more of the path.
+    /// Returns whether an echo answers a challenge of this host. If so, records what it says about the path.
     fn believe(&mut self, now: Instant, path: Path, tag: Tag, token: Token) -> bool {
         let trust = self.trust;
         let connection = self.connection(tag);
@@ -70,7 +70,7 @@ impl Tpa {
         moved || passed
     }
 
-    /// A segment of no connection.
+    /// Handles a segment for an unknown connection.
     fn hear_stray(&mut self, now: Instant, path: Path, segment: Segment<Bytes>) {
         let (tag, control) = (segment.tag, segment.control);
         if control == Control::Syn && !self.answers(now, path, &segment) {
@@ -81,7 +81,7 @@ impl Tpa {
             Some(backlog) if !backlog.is_full() => backlog.judge(now, path, segment),
             full => {
                 if segment.control != Control::Syn {
-                    // Who completes a handshake while the queue is full asks again.
+                    // A peer that completes its handshake while the queue is full will retry.
                     let may_come_again = full.is_some() && segment.opening.is_some();
                     self.turn_away(now, path, segment.tag.filter(|_| !may_come_again), segment.control);
                 } else if let Some(reset) = Listener::refuse(&segment) {
@@ -101,7 +101,7 @@ impl Tpa {
         }
     }
 
-    /// Whether to answer a call.
+    /// Returns whether to answer a SYN.
     fn answers(&mut self, now: Instant, path: Path, call: &Segment<Bytes>) -> bool {
         let Some(caller) = call.opening.and_then(|opening| opening.tag) else { return false };
         let trust = self.trust;
@@ -109,7 +109,7 @@ impl Tpa {
         self.calls.answers(now, call)
     }
 
-    /// A segment of a connection that nobody here knows: its sender, if it knows the tag, need not wait for us any longer.
+    /// Handles a segment for an unknown connection. If its sender knows the tag, it is told that the connection is lost.
     fn turn_away(&mut self, now: Instant, path: Path, tag: Option<Tag>, control: Control) {
         self.stats.strays += 1;
         if matches!(control, Control::None | Control::Fin) && tag.is_some() && self.telling.take(now) {

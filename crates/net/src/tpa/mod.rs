@@ -1,16 +1,16 @@
 //! TPA over UDP: listener and stream, blocking, non-blocking and asynchronous.
 //!
-//! The machine is [`hopline_transport::tpa::Endpoint`]; its clock, its socket and its user are those of
-//! [`streams`]. All connections of a [`Host`] share a UDP socket; segments find their connection by the tag in
-//! them. So a connection survives its peer's change of address: answers go where the peer has shown to be.
+//! The state machine is [`hopline_transport::tpa::Endpoint`]; [`streams`] adds its clock, its socket and the interface
+//! for its users. All connections of a [`Host`] share a UDP socket. Segments are assigned to connections by a tag. A
+//! connection therefore survives a change of its peer's address: segments go to the address that the peer has proved to
+//! have.
 //!
-//! A peer that has not shown that it receives what is sent to its address costs no memory: its SYN is answered and forgotten.
-//! While the accept queue is full SYNs are refused. What is written leaves once it fills a block, after
-//! [`Config::block_fill`], or on `flush`; writing blocks while [`Config::send_buffer`] is full. An attempt to connect ends
-//! after [`Config::syn_retries`].
+//! A peer that has not proved its address takes no memory: its SYN is answered and forgotten. While the accept queue is
+//! full, SYNs are rejected. Written data leave once they fill a block, after [`Config::block_fill`], or on `flush`.
+//! Writing blocks while [`Config::send_buffer`] is full. A connection attempt ends after [`Config::syn_retries`].
 //!
-//! The paper has a library like that of sockets (appendix A); the list of its functions, table A1, is lost. For C see
-//! `docs/c.md`, "TPA as published". The functions of sockets, and what they are here:
+//! The paper describes a library in the manner of sockets (appendix A); the list of its functions, table A1, is lost. For
+//! C see `docs/c.md`, "TPA as published". Correspondence to the socket functions:
 //!
 //! | sockets | here |
 //! |---|---|
@@ -24,12 +24,12 @@
 //! | file | idea |
 //! |---|---|
 //! | `protocol` | TPA as a protocol of streams |
-//! | `table` | connections by tag, timers, what goes out |
-//! | `input` | what comes in |
-//! | `backlog` | whom connections are made for, and how many nobody has accepted |
-//! | `route` | where the peer is, how long datagrams to it may be, whether they may leave several at once |
-//! | `trust` | secrets, and what can be told again without having been kept |
-//! | `stream` | what streams have here beside those of others |
+//! | `table` | connections by tag, timers, output |
+//! | `input` | received datagrams |
+//! | `backlog` | admission of new connections |
+//! | `route` | address of the peer, path MTU, use of GSO |
+//! | `trust` | keys, and tokens that can be verified without state |
+//! | `stream` | operations of TPA streams only |
 
 mod backlog;
 mod input;
@@ -62,24 +62,30 @@ pub type AsyncListener = streams::AsyncListener<Tpa>;
 #[cfg(feature = "tokio")]
 pub type AsyncStream = streams::AsyncStream<Tpa>;
 
-/// Data of a segment so that IP (20 bytes), UDP (8), header (12), tag (8) and receipt (4) fit into 1500 bytes with it.
+/// Maximum data of a segment, so that IP (20 bytes), UDP (8), header (12), tag (8) and receipt (4) fit into 1500 bytes
+/// with it.
 const MSS: u16 = 1448;
-/// Bytes written and not acknowledged before a write blocks.
+/// Bytes written and not acknowledged after which a write blocks.
 const SEND_BUFFER: u64 = 256 * 1024;
-/// Shorter than translators of addresses remember a silent connection, and than a user's patience.
+/// Interval of keep-alive probes, shorter than the timeout of address translators and a user's patience.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
-/// How soon a call is repeated the first time: it may be one of too many, of which those are answered that come twice.
+/// Delay before the first repetition of a SYN. Under a flood, the listener answers only SYNs that come twice.
 const CALL_AGAIN: Duration = Duration::from_millis(50);
-/// RTO before the first sample: a call that is lost is soon repeated.
+/// RTO before the first sample: a lost SYN is soon repeated.
 const FIRST_RTO: Duration = Duration::from_millis(300);
-/// How rarely a path that seems dead is probed: rarely enough to cost nothing, often enough to find it soon, and to outlast
-/// any burst of losses within the silence limit.
+/// Maximum RTO. Probes of a path that seems dead are then rare enough to cost nothing. They are frequent enough to detect
+/// its recovery soon, and to outlast any burst of losses within the idle timeout.
 const MOST_RTO: Duration = Duration::from_secs(5);
 
-/// TPA for real networks, with a largest window of `cwnd_max` segments (1 to 12; the paper: 2 or 3): [`Config::tpa`]
-/// with segments of 1448 bytes of data (over IPv6 a host takes 20 off) where the path has room for them, a send buffer of 256 KiB, an RTO of 300 ms before the first sample and of 5 s at most, a call that is repeated after 50 ms,
-/// and a sign of life asked for after 5 s of silence, so that a peer whose address has changed is found again.
+/// Returns the configuration of TPA for real networks, with a maximum window of `cwnd_max` segments (1 to 12; the paper:
+/// 2 or 3). It differs from [`Config::tpa`] in the following:
+///
+/// - Segments have 1448 bytes of data where the path MTU permits; over IPv6, 20 fewer.
+/// - The send buffer has 256 KiB.
+/// - The RTO is 300 ms before the first sample, and at most 5 s.
+/// - A SYN is repeated after 50 ms.
+/// - A keep-alive probe is sent after 5 s of silence, so that a peer with a changed address is found again.
 #[must_use]
 pub fn config(cwnd_max: u8) -> Config {
     let mut config = Config::tpa(cwnd_max);

@@ -1,4 +1,4 @@
-//! TPA as a protocol of streams.
+//! Implementation of the protocol interface of streams for TPA.
 
 use super::Config;
 use super::backlog::Backlog;
@@ -15,7 +15,7 @@ use hopline_wire::tpa::Tag;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 
-/// How much longer the header of IPv6 is than that of IPv4, bytes.
+/// Additional bytes of the IPv6 header over that of IPv4.
 const IPV6_EXTRA: u16 = 20;
 
 impl Protocol for Tpa {
@@ -190,7 +190,7 @@ impl streams::Endpoint for &mut Endpoint<Bytes> {
     }
 }
 
-/// The configuration with segments that fit into a packet to or from `address` where they would over IPv4.
+/// Returns the configuration with segments reduced for the IPv6 header, if `address` is an IPv6 one.
 fn fitted(config: &Config, address: SocketAddr) -> Config {
     let over_ipv6 = match address {
         SocketAddr::V4(_) => false,

@@ -1,4 +1,4 @@
-//! How datagrams of a connection get to its peer: where to, how long, and how many at once.
+//! Path of a connection: address of the peer, path MTU, and use of GSO.
 
 use super::trust::Trust;
 use crate::streams::Path;
@@ -8,33 +8,33 @@ use hopline_transport::tpa::{Endpoint, PathMtu, State, Stats};
 use hopline_wire::tpa::{Control, Segment, Tag, Token};
 use std::net::SocketAddr;
 
-/// How long a new address has to answer before it is asked again.
+/// Timeout of a path challenge to a new address, after which it is repeated.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
-/// Segments that time out in a row before it is seen whether segments of this length still pass.
+/// Consecutive timeouts of segments after which the path MTU is checked.
 const SUSPICIOUS: u64 = 3;
-/// Trains that are lost as a whole, one after the other, before segments leave one by one.
+/// Consecutive losses of whole GSO groups after which segments leave one by one.
 const LOST_TRAINS: u8 = 3;
 
-/// Of one connection.
+/// Path state of one connection.
 #[derive(Debug)]
 pub(super) struct Route {
-    /// Where the peer has shown to be.
+    /// Validated path to the peer.
     path: Path,
-    /// Where it seems to be now, and when somebody there was asked.
+    /// Possible new address of the peer, and the time of the last challenge to it.
     elsewhere: Option<(SocketAddr, Instant)>,
     mtu: PathMtu,
     trains: Trains,
-    /// As it was when something was acknowledged last.
+    /// State at the last acknowledgement.
     progress: Progress,
 }
 
-/// Whether segments leave in trains, which some address translators break: the kernel's own leaves them with wrong
-/// checksums.
+/// Use of GSO groups, which some address translators break: the kernel's own leaves them with wrong checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trains {
-    /// So many were lost as a whole, one after the other; and what was when the one left that is under way.
+    /// GSO is used. `lost` whole groups were lost in a row; `under_way` is the state at the departure of the group in
+    /// flight.
     Run { lost: u8, under_way: Option<Progress> },
-    /// They never arrive.
+    /// GSO is not used: groups never arrive.
     Stopped,
 }
 
@@ -67,11 +67,11 @@ impl Route {
         self.path
     }
 
-    /// A segment with our tag came along `path`. Whether somebody there is to be asked: until an answer has come, nothing
-    /// else goes there. The tag proves who sent it, not where from.
+    /// Records a segment with the tag of this connection from `path`. Returns whether to challenge its address. Until an
+    /// answer arrives, no other segment goes there: the tag authenticates the sender, but not its address.
     pub(super) fn heard_from(&mut self, now: Instant, path: Path) -> bool {
         if path.peer == self.path.peer {
-            // At which of our addresses we are reached, if we are known by one, is for us to see.
+            // Update the local address that the peer uses, if it is known.
             self.path.local = self.path.local.and(path.local);
             return false;
         }
@@ -83,7 +83,7 @@ impl Route {
         true
     }
 
-    /// The peer has shown to be there.
+    /// Records that the peer has proved its new address.
     pub(super) fn move_to(&mut self, path: Path) {
         self.path = Path { peer: path.peer, local: self.path.local.and(path.local) };
         self.elsewhere = None;
@@ -91,12 +91,12 @@ impl Route {
 
     // ---- how long ----
 
-    /// Data of a full segment.
+    /// Returns the maximum data of a segment, in bytes.
     pub(super) fn mss(&self) -> u16 {
         self.mtu.mss()
     }
 
-    /// A datagram to find out with how long datagrams may be, if it is time.
+    /// Returns a path MTU probe, if one is due.
     pub(super) fn probe(
         &mut self,
         now: Instant,
@@ -111,12 +111,12 @@ impl Route {
         Some(Segment { payload: Bytes::from(vec![0; padding]), ..question })
     }
 
-    /// A probe cannot even leave.
+    /// Records that a probe exceeds the MTU of the interface.
     pub(super) fn cannot_leave(&mut self, now: Instant, length: u16) {
         self.mtu.cannot_leave(now, length);
     }
 
-    /// Whether `token` is the echo of a probe; then the segments may be longer.
+    /// Returns whether `token` is the echo of a path MTU probe. If so, segments may become longer.
     pub(super) fn has_passed(&mut self, now: Instant, own: Tag, token: Token, trust: &Trust) -> bool {
         let passed = self.mtu.awaited().filter(|&length| trust.gave(now, own, self.path.peer, length, token));
         if let Some(length) = passed {
@@ -125,24 +125,24 @@ impl Route {
         passed.is_some()
     }
 
-    /// When a probe is to be sent.
+    /// Returns the time of the next path MTU probe.
     pub(super) fn due(&self, endpoint: &Endpoint<Bytes>) -> Option<Instant> {
         self.mtu.due().filter(|_| endpoint.peer_tag().is_some() && self.has_much_to_send(endpoint))
     }
 
-    /// Who sends little has no use for long segments.
+    /// Returns whether longer segments would help: a sender of few data does not need them.
     fn has_much_to_send(&self, endpoint: &Endpoint<Bytes>) -> bool {
         endpoint.state() != State::Closed && endpoint.unacknowledged() >= self.mss().into()
     }
 
     // ---- how many at once ----
 
-    /// Whether several segments may leave with one call.
+    /// Returns whether GSO groups may be used.
     pub(super) fn takes_trains(&self) -> bool {
         self.trains != Trains::Stopped
     }
 
-    /// Several segments leave with one call.
+    /// Records the departure of a GSO group.
     pub(super) fn train_leaves(&mut self, stats: &Stats) {
         if let Trains::Run { under_way: under_way @ None, .. } = &mut self.trains {
             *under_way = Some(Progress::of(stats));
@@ -151,7 +151,7 @@ impl Route {
 
     // ---- what came of it ----
 
-    /// Looks at what was acknowledged and what timed out since.
+    /// Evaluates acknowledgements and timeouts since the last call.
     pub(super) fn review(&mut self, stats: &Stats) {
         let now = Progress::of(stats);
         if now.acknowledged != self.progress.acknowledged {
@@ -171,7 +171,7 @@ impl Route {
     }
 }
 
-/// Asks whoever is there to echo `token`.
+/// Returns a path challenge: the receiver has to echo `token`.
 pub(super) fn challenge(peer: Tag, token: Token) -> Segment<Bytes> {
     Segment { control: Control::Challenge(token), tag: Some(peer), ..Segment::default() }
 }

@@ -1,52 +1,52 @@
-//! What a host counts, and what a stream tells of itself.
+//! Statistics of hosts and streams.
 
 use hopline_core::Duration;
 use hopline_transport::connection::State;
 use hopline_transport::tpa::{Path, Stats};
 
-/// Datagrams of a host since it was made, of all its connections.
+/// Datagrams of all connections of a host since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostStats {
-    /// Received, whatever they were.
+    /// Received datagrams of any kind.
     pub received: u64,
-    /// Received that were no segments.
+    /// Received datagrams that were not segments.
     pub garbage: u64,
-    /// Received segments that belonged to no connection and opened none.
+    /// Received segments for unknown connections that opened none.
     pub strays: u64,
-    /// SYNs answered, without keeping anything of them.
+    /// SYNs answered, without keeping state.
     pub answered: u64,
-    /// SYNs neither answered nor refused, because more came than can be.
+    /// SYNs neither answered nor rejected, because of a flood.
     pub unanswered: u64,
-    /// SYNs refused, because nobody listened or the accept queue was full.
+    /// SYNs rejected, because there was no listener or the accept queue was full.
     pub refused: u64,
-    /// Connections that came into being because a peer opened them.
+    /// Connections that peers opened.
     pub accepted: u64,
-    /// Handed to the kernel.
+    /// Datagrams passed to the kernel.
     pub sent: u64,
-    /// Not taken by the kernel: no route, not permitted. They count as lost on the way.
+    /// Datagrams that the kernel rejected: no route, or not permitted. They count as lost on the path.
     pub send_failures: u64,
-    /// Connections now, those included that were dropped and are not over.
+    /// Current connections, including dropped ones that have not ended.
     pub connections: usize,
 }
 
-/// How a connection stands.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// State of the endpoint.
     pub state: State,
-    /// What the sender believes of the path.
+    /// Sender's assessment of the path.
     pub path: Path,
-    /// Congestion window, segments.
+    /// Congestion window, in segments.
     pub cwnd: u8,
-    /// Data of a full segment, bytes.
+    /// Maximum data of a segment, in bytes.
     pub mss: u32,
-    /// Room for data at the peer, as it announced last, bytes.
+    /// Last advertised window of the peer, in bytes.
     pub peer_window: u64,
     /// Mean round-trip time; `None` before the first sample.
     pub srtt: Option<Duration>,
     /// Mean deviation of the round-trip time; `None` before the first sample.
     pub rtt_deviation: Option<Duration>,
-    /// Retransmission timeout, back-off included.
+    /// Retransmission timeout, including back-off.
     pub rto: Duration,
     /// Bytes written that the peer has not acknowledged.
     pub unacknowledged: u64,

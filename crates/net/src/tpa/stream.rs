@@ -1,10 +1,10 @@
-//! What streams of TPA have beside those of others.
+//! Operations of TPA streams only.
 
 use super::TpaStream;
 use std::io::{self, ErrorKind};
 
 impl TpaStream {
-    /// From here on at most this many segments of ours are in flight while all is well.
+    /// Limits the congestion window to this many segments from now on.
     ///
     /// # Errors
     /// `InvalidInput` if it is not 1 to 12.

@@ -1,4 +1,4 @@
-//! The connections of a host, found by their tags.
+//! Connections of a host by tag.
 
 use super::backlog::Backlog;
 use super::route::Route;
@@ -13,33 +13,33 @@ use hopline_wire::ipv4::Ecn;
 use hopline_wire::tpa::{Segment, Tag};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Strays that are told in a second that nobody knows them: a host that was started anew tells all its peers soon, and a
-/// flood is not answered.
+/// Maximum number of resets per second for segments of unknown connections. A restarted host informs its peers soon, and
+/// a flood is not answered.
 const STRAYS_TOLD: u32 = 200;
 
-/// TPA, as all connections of a UDP socket.
+/// TPA state machine with all connections of a UDP socket.
 #[derive(Debug)]
 pub struct Tpa {
     pub(super) connections: BTreeMap<Tag, Box<Connection>>,
-    /// Which connection a tag of a peer belongs to.
+    /// Connections by the tag of the peer.
     pub(super) by_peer: BTreeMap<Tag, Tag>,
-    /// What to look after when.
+    /// Times at which connections have to be checked.
     pub(super) due: BTreeSet<(Instant, Tag)>,
-    /// Who was accepted and is not told of yet.
+    /// Accepted connections that have not been reported yet.
     pub(super) accepted: VecDeque<Tag>,
-    /// Who may have something to tell.
+    /// Connections with possible events.
     heard: VecDeque<Tag>,
-    /// Who may have something to send, one after the other.
+    /// Connections with possible data to send, in turn.
     ready: VecDeque<Tag>,
-    /// Whose timers and tags may be others than the table knows.
+    /// Connections with timers or tags that the table may have to update.
     changed: Vec<Tag>,
-    /// Answers to strangers, which are not kept while there is no room for them.
+    /// Answers to unknown peers; they are discarded while the socket has no room.
     replies: VecDeque<(Path, Segment<Bytes>)>,
     pub(super) backlog: Option<Backlog>,
-    /// But for what the streams count.
+    /// Statistics, without the parts that the streams count.
     pub(super) stats: HostStats,
     pub(super) trust: Trust,
-    /// How often strays are told that nobody knows them.
+    /// Rate limit of resets for segments of unknown connections.
     pub(super) telling: Allowance,
     pub(super) calls: Calls,
 }
@@ -49,22 +49,22 @@ pub struct Tpa {
 pub(super) struct Connection {
     pub(super) endpoint: Endpoint<Bytes>,
     pub(super) route: Route,
-    /// By which tag of its peer the table knows it.
+    /// Tag of the peer under which the table has the connection.
     pub(super) known_as: Option<Tag>,
     origin: Origin,
-    /// When the table looks after it next.
+    /// Time at which the table will check it next.
     pub(super) armed: Option<Instant>,
     turn: Turn,
 }
 
-/// Who began.
+/// Side that opened the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     Connected,
     Accepted,
 }
 
-/// Whether it stands in line to send.
+/// Membership in the queue of senders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     Comes,
@@ -85,12 +85,12 @@ impl Connection {
         connection
     }
 
-    /// Segments are as long as datagrams may be.
+    /// Sets the segment size to the path MTU.
     pub(super) fn fit_path(&mut self) {
         self.endpoint.set_path_mss(self.route.mss());
     }
 
-    /// When the endpoint must be told that it is time, or the path be looked at.
+    /// Returns the time of the next timer of the endpoint or of the path.
     fn due(&self) -> Option<Instant> {
         let timer = self.endpoint.poll_timeout().map(|(at, _)| at);
         [timer, self.route.due(&self.endpoint)].into_iter().flatten().min()
@@ -125,19 +125,19 @@ impl Tpa {
         tag
     }
 
-    /// A connection that is there.
+    /// Returns an existing connection.
     pub(super) fn connection(&mut self, tag: Tag) -> &mut Connection {
         self.connections.get_mut(&tag).expect("a connection stays as long as its stream")
     }
 
-    /// It may have something to tell and something to send.
+    /// Queues a connection that may have events or data to send.
     pub(super) fn look_at(&mut self, tag: Tag) {
         if self.heard.back() != Some(&tag) {
             self.heard.push_back(tag);
         }
     }
 
-    /// Takes a connection out. Returns who began it.
+    /// Removes a connection. Returns the side that opened it.
     pub(super) fn take_out(&mut self, tag: Tag) -> Option<Origin> {
         let connection = self.connections.remove(&tag)?;
         if let Some(at) = connection.armed {
@@ -190,7 +190,7 @@ impl Tpa {
         None
     }
 
-    /// Answers somebody, if there is room.
+    /// Queues an answer to an unknown peer.
     pub(super) fn reply(&mut self, path: Path, segment: Segment<Bytes>) {
         self.replies.push_back((path, segment));
     }
@@ -226,7 +226,7 @@ impl Tpa {
         }
     }
 
-    /// Notes when to look after whom again, and by which tags peers are known.
+    /// Updates the timers and the peers' tags in the table.
     pub(super) fn tidy(&mut self) {
         self.replies.clear();
         let mut changed = std::mem::take(&mut self.changed);
@@ -256,7 +256,7 @@ impl Tpa {
     }
 }
 
-/// A datagram that leaves alone.
+/// Appends a datagram that is sent alone.
 fn append(buffer: &mut Vec<u8>, segment: &Segment<Bytes>, path: Path, key: Option<Tag>) -> Transmit<Tag> {
     let before = buffer.len();
     segment.emit_udp(buffer);

@@ -1,4 +1,4 @@
-//! What a host can tell again without having kept it.
+//! Tokens and identities that a host derives from a key instead of storing them.
 
 use hopline_core::{Duration, Instant};
 use hopline_transport::tpa::{Identity, Secret};
@@ -7,12 +7,12 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU64;
 
-/// How long a token is good: at least this, at most twice this.
+/// Minimum lifetime of a token; the maximum is twice this.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(30);
-/// The length that stands for a question about an address and not about a length.
+/// Length that marks a challenge of an address instead of a path MTU probe.
 pub(super) const ADDRESS: u16 = 0;
 
-/// The key of everything that peers must not guess.
+/// Key of all values that peers must not be able to guess.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trust(Secret);
 
@@ -23,29 +23,29 @@ impl Trust {
         Ok(Self(Secret(secret)))
     }
 
-    /// What a new connection of ours is known by.
+    /// Returns the identity of a new connection of this host.
     pub(super) fn identity(&self) -> io::Result<Identity> {
-        // Zero stands for "none"; one value more or less in 2⁶⁴ does not matter.
+        // Zero means "none"; one value more or less of 2⁶⁴ does not matter.
         let tag = Tag(NonZeroU64::new(getrandom::u64()?).unwrap_or(NonZeroU64::MIN));
         Ok(Identity { tag, secret: self.0.derive(b"receipts", tag) })
     }
 
-    /// A number for the call of `caller` from `peer`, another for each.
+    /// Returns a number that identifies a SYN of `caller` from `peer`.
     pub(super) fn number(&self, peer: SocketAddr, caller: Tag) -> u64 {
         first_eight(self.0.derive(&name(peer), caller))
     }
 
-    /// A number for the calls of `caller`, wherever they come from.
+    /// Returns a number that identifies the SYNs of `caller`, from any address.
     pub(super) fn name_of(&self, caller: Tag) -> u64 {
         first_eight(self.0.derive(b"caller", caller))
     }
 
-    /// What whoever is at `peer` is asked to echo to the connection `own`, in a datagram of `length` bytes.
+    /// Returns the token that the host at `peer` has to echo to the connection `own`, for a datagram of `length` bytes.
     pub(super) fn token(&self, now: Instant, own: Tag, peer: SocketAddr, length: u16) -> Token {
         self.token_of(epoch(now), own, peer, length)
     }
 
-    /// Whether `token` was given lately.
+    /// Returns whether `token` was issued recently.
     pub(super) fn gave(&self, now: Instant, own: Tag, peer: SocketAddr, length: u16, token: Token) -> bool {
         let this = epoch(now);
         let epochs = [Some(this), this.checked_sub(1)];
@@ -69,7 +69,7 @@ fn epoch(now: Instant) -> u64 {
     now.as_nanos() / TOKEN_LIFETIME.as_nanos()
 }
 
-/// The bytes by which an address is known.
+/// Returns the bytes that identify an address.
 pub(super) fn name(peer: SocketAddr) -> Vec<u8> {
     let mut name = match peer.ip() {
         IpAddr::V4(ip) => ip.octets().to_vec(),

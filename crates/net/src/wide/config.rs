@@ -1,4 +1,4 @@
-//! What is set for sockets.
+//! Defaults for real networks.
 
 use crate::machine;
 use hopline_core::Duration;
@@ -6,36 +6,43 @@ use hopline_sealed::{Credentials, HostConfig, PrivateKey, ResetKey, Seed, Transp
 use std::io;
 use std::net::SocketAddr;
 
-/// Bytes written and not acknowledged before a write blocks: 100 Mb/s over 300 ms.
+/// Bytes written and not acknowledged after which a write blocks: 100 Mb/s over 300 ms.
 const SEND_BUFFER: u64 = 4 << 20;
-/// Room for data that the peer is told of before anything was read of it: what is sent within a round trip at first, many times over.
+/// Initial receive window, in bytes: many times the data sent in the first round trip.
 const RECEIVE_START: u64 = 256 << 10;
-/// Memory of received data of a socket, before each connection is kept to its share: as much as one connection may need.
+/// Memory for received data of a socket, in bytes, beyond which each connection is limited to its share: as much as one
+/// connection may need.
 const RECEIVE_MEMORY: u64 = 16 << 20;
-/// Shorter than translators of addresses remember a silent connection, and than a user's patience.
+/// Interval of keep-alive probes, shorter than the timeout of address translators and a user's patience.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
-/// How much earlier than it might a packet leaves: a thread wakes late by less than that, and at 1 Gb/s a train has 80 packets.
+/// Maximum time by which a packet leaves early. A thread normally wakes late by less, and at 1 Gb/s a GSO group then has
+/// 80 packets.
 const PACE_AHEAD: Duration = Duration::from_millis(1);
-/// Time by which a thread may wake late without sending less for it, where other programs fill all processors: Linux grants a turn of some milliseconds.
+/// Maximum lateness of a wake-up that the pacer makes up for when other programs occupy all processors: Linux grants time
+/// slices of some milliseconds.
 const CATCH_UP: Duration = Duration::from_millis(4);
-/// Datagrams of one connection in a row: as many as leave with one system call.
+/// Maximum consecutive datagrams of one connection: those of one GSO group.
 const BURST: u32 = 64;
-/// How much longer the header of IPv6 is than that of IPv4, bytes.
+/// Additional bytes of the IPv6 header over that of IPv4.
 const IPV6_EXTRA: u16 = 20;
 
-/// What is to be known before a connection of TPA-wide is opened, or accepted.
+/// Configuration for opening or accepting a connection of TPA-wide.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Who we are, and who may be at the other end.
+    /// Credentials of this side, and the set of permitted peers.
     pub credentials: Credentials,
-    /// Of the transport. Over IPv6 20 bytes are taken off [`mss`](TransportConfig::mss).
+    /// Parameters of the transport. Over IPv6, [`mss`](TransportConfig::mss) is reduced by 20 bytes.
     pub transport: TransportConfig,
 }
 
-/// TPA-wide for real networks: [`TransportConfig::DEFAULT`] with a send buffer of 4 MiB, a receive
-/// window that begins with 256 KiB and grows with what is read, a sign of life asked for after 5 s of silence, so
-/// that a peer whose address has changed is found again, and packets that leave up to 1 ms before their time, several with one system
-/// call, and make up for 4 ms by which a thread woke late.
+/// Returns the configuration of TPA-wide for real networks. It differs from [`TransportConfig::DEFAULT`] in the
+/// following:
+///
+/// - The send buffer has 4 MiB.
+/// - The receive window starts at 256 KiB and grows with the data read.
+/// - A keep-alive probe is sent after 5 s of silence, so that a peer with a changed address is found again.
+/// - Packets leave up to 1 ms early, several with one system call.
+/// - The pacer makes up for wake-ups that are up to 4 ms late.
 #[must_use]
 pub fn config(credentials: Credentials) -> Config {
     let transport = TransportConfig {
@@ -49,7 +56,7 @@ pub fn config(credentials: Credentials) -> Config {
     Config { credentials, transport }
 }
 
-/// Of a host, with a [`ResetKey`] that nobody else has.
+/// Returns the configuration of a host, with a random [`ResetKey`] of its own.
 pub(super) fn of_host() -> io::Result<HostConfig> {
     let resets = Some(ResetKey::new(random()?));
     Ok(HostConfig { burst: BURST, receive_memory: RECEIVE_MEMORY, resets, ..HostConfig::default() })
@@ -65,7 +72,8 @@ fn random() -> io::Result<[u8; 32]> {
     Ok(bytes)
 }
 
-/// What a listener at `local` tells peers that it has lost: after a restart it can be told again if the listener has a key of its own.
+/// Returns the stateless reset key of a listener at `local`. With a private key it is the same after a restart, so that
+/// peers detect the loss of their connections.
 pub(super) fn resets(credentials: &Credentials, local: SocketAddr) -> Option<ResetKey> {
     match credentials {
         Credentials::Keys { private, .. } => Some(reset_key(private, local)),
@@ -73,13 +81,13 @@ pub(super) fn resets(credentials: &Credentials, local: SocketAddr) -> Option<Res
     }
 }
 
-/// The key of this machine's listener at `local` that has this private key.
+/// Returns the stateless reset key of this host's listener at `local` with this private key.
 pub(crate) fn reset_key(private: &PrivateKey, local: SocketAddr) -> ResetKey {
     ResetKey::of(private, local, &machine::identity().concat())
 }
 
-/// With packets to or from `address` no longer than over IPv4. A listener on all addresses has peers of both kinds; those of IPv6
-/// ask for shorter packets by themselves.
+/// Returns the configuration with packets to or from `address` no longer than over IPv4. A listener on all addresses has
+/// peers of both versions; IPv6 peers request shorter packets themselves.
 pub(super) fn fitted(transport: TransportConfig, address: SocketAddr) -> TransportConfig {
     let over_ipv6 = match address {
         SocketAddr::V4(_) => false,

@@ -1,9 +1,9 @@
 //! TPA-wide over UDP, encrypted: listener and stream, blocking, non-blocking and asynchronous.
 //!
-//! The machine is [`hopline_sealed::Host`]; its clock, its socket and its users are those of [`streams`]. All connections of a
-//! [`Host`] share a UDP socket and are told apart by ids, so that a peer may change its address. Nobody is connected to
-//! who has not proved to be whom [`Credentials`] let in; with [`Trust::Anyone`] it is for the user to look at [`Info::peer`] before
-//! it believes anything.
+//! The state machine is [`hopline_sealed::Host`]; [`streams`] adds its clock, its socket and the interface for its users.
+//! All connections of a [`Host`] share a UDP socket and are distinguished by identifiers, so that a peer may change its
+//! address. Only peers that prove an identity permitted by [`Credentials`] are connected. With [`Trust::Anyone`], check
+//! [`Info::peer`] before trusting any data.
 //!
 //! ```
 //! # use hopline_net::wide::{Credentials, PreSharedKey, WideListener, WideStream, config};
@@ -24,13 +24,13 @@
 //! [`Credentials::Keys`] with [`Trust::Only`] of the public keys that [`load_peers`](crate::key_files::load_peers) reads. Whole programs
 //! are in `examples/` of this crate, and `docs/rust.md` explains them.
 //!
-//! While as many connections wait to be accepted as may, who calls is not answered and tries again by itself.
+//! While the accept queue is full, a connection attempt is not answered, and the peer retries by itself.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `config` | what is set for sockets |
-//! | `protocol` | TPA-wide as a protocol of streams |
-//! | `stats` | what is counted and told |
+//! | `config` | defaults for real networks |
+//! | `protocol` | implementation of the protocol interface of streams |
+//! | `stats` | statistics |
 
 mod config;
 mod protocol;

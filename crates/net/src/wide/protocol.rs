@@ -1,4 +1,4 @@
-//! TPA-wide as a protocol of streams.
+//! Implementation of the protocol interface of streams for TPA-wide.
 
 use super::config::{self, Config};
 use super::stats::{HostStats, Info};
@@ -16,7 +16,7 @@ use std::net::{IpAddr, SocketAddr};
 
 const HELD: &str = "a connection stays as long as it has a user";
 
-/// All connections of TPA-wide of a UDP socket.
+/// TPA-wide state machine with all connections of a UDP socket.
 #[derive(Debug)]
 pub struct Wide {
     host: Host,
@@ -24,7 +24,7 @@ pub struct Wide {
 }
 
 impl Wide {
-    /// A host without connections, otherwise than by default: start from [`Wide::host_config`].
+    /// Creates a host without connections and with a given configuration: start from [`Wide::host_config`].
     ///
     /// # Errors
     /// `InvalidInput` for a parameter out of its range; the system has no random numbers.
@@ -33,8 +33,8 @@ impl Wide {
         Ok(Self { host, strangers: 0 })
     }
 
-    /// What hosts have by default: [`HostConfig::default`] with longer bursts, and with a key of its own that tells peers that
-    /// their connections are lost. A listener that has a private key makes one that outlasts it, of that and its port.
+    /// Returns the default configuration of hosts: [`HostConfig::default`] with longer bursts and a random stateless
+    /// reset key. A listener with a private key derives a reset key from it and its port, which survives restarts.
     ///
     /// # Errors
     /// The system has no random numbers.
@@ -89,7 +89,7 @@ impl Protocol for Wide {
         self.host.picked(key);
     }
 
-    /// The peer holds it for open by now, and is told that it is over.
+    /// Removes the connection and informs the peer, which considers it open by now.
     fn turn_down(&mut self, key: ConnectionKey) {
         self.host.remove(key);
     }
@@ -167,7 +167,8 @@ impl Protocol for Wide {
 
     fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit<ConnectionKey>> {
         let hopline_sealed::Transmit { path, len, ecn, key } = self.host.poll_transmit(now, buffer)?;
-        // The transport does not look for longer packets, so that whoever is behind a narrower path would get none at all.
+        // The transport does no path MTU discovery, so that without fragmentation a peer behind a smaller MTU would
+        // receive no full packet.
         let (company, fragments) = (Company::SamePath, Fragments::Allowed);
         Some(Transmit { path: above(path), len, ecn, key, company, fragments })
     }
@@ -194,7 +195,7 @@ impl streams::Endpoint for &mut Conn {
         Conn::send(self, now, data)
     }
 
-    /// Nothing waits for more to be written.
+    /// Does nothing: written data are sent without waiting for more.
     fn flush(&mut self, _now: Instant) {}
 
     fn recv(&mut self) -> Option<Bytes> {
@@ -226,7 +227,7 @@ impl streams::Endpoint for &mut Conn {
     }
 }
 
-/// Why a connection was not opened.
+/// Returns the reason that a connection was not opened.
 fn reason(failure: OpenFailure) -> Reason {
     let kind = match failure {
         OpenFailure::Handshake(Failure::NoAnswer | Failure::Unproven) => ErrorKind::TimedOut,

@@ -1,52 +1,52 @@
-//! What a host counts, and what a stream tells of itself.
+//! Statistics of hosts and streams.
 
 use hopline_core::Duration;
 use hopline_sealed::{Peer, Rejections, State, TransportStats};
 
-/// Datagrams of a host since it was made, of all its connections.
+/// Datagrams of all connections of a host since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostStats {
-    /// Received, whatever they were.
+    /// Received datagrams of any kind.
     pub received: u64,
-    /// Connections that came into being because a peer opened them.
+    /// Connections that peers opened.
     pub accepted: u64,
-    /// Who called with a key that is none of those that are trusted, as far as such calls were told of.
+    /// Connection attempts with untrusted keys, as far as they were reported.
     pub strangers: u64,
-    /// Handed to the kernel.
+    /// Datagrams passed to the kernel.
     pub sent: u64,
-    /// Not taken by the kernel: no route, not permitted. They count as lost on the way.
+    /// Datagrams that the kernel rejected: no route, or not permitted. They count as lost on the path.
     pub send_failures: u64,
-    /// Connections now, those included that were dropped and are not over.
+    /// Current connections, including dropped ones that have not ended.
     pub connections: usize,
-    /// What the machine counts: handshakes, moves, and all that it dropped, with reasons.
+    /// Counters of the state machine: handshakes, migrations, and dropped datagrams by reason.
     pub sealed: hopline_sealed::HostStats,
 }
 
-/// How a connection stands.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Info {
     /// State of the transport; `SynSent` while the handshake lasts.
     pub state: State,
-    /// Who is at the other end, and where.
+    /// Identity and address of the peer.
     pub peer: Peer,
-    /// The rate at which packets leave, bits per second with headers; `None` before anything is known of the path.
+    /// Pacing rate, in bits per second including headers; `None` before anything is known of the path.
     pub rate: Option<f64>,
-    /// Bytes that may be in flight.
+    /// Congestion window, in bytes.
     pub window: u64,
-    /// Bytes in flight, headers included.
+    /// Bytes in flight, including headers.
     pub in_flight: u64,
-    /// Data of a full packet, bytes.
+    /// Maximum data of a packet, in bytes.
     pub mss: u32,
     /// Mean round-trip time; `None` before the first sample.
     pub srtt: Option<Duration>,
     /// Mean deviation of the round-trip time; `None` before the first sample.
     pub rtt_deviation: Option<Duration>,
-    /// Bytes that the peer takes beyond what it has acknowledged, as far as it has told.
+    /// Last advertised window of the peer, in bytes.
     pub peer_window: u64,
     /// Bytes written that the peer has not acknowledged.
     pub unacknowledged: u64,
     /// The transport's counters.
     pub stats: TransportStats,
-    /// Datagrams for it that were not opened, with reasons.
+    /// Datagrams of the connection that were rejected, by reason.
     pub rejections: Rejections,
 }

@@ -1,4 +1,4 @@
-//! //! Converts counters that restart, wrap around, change their channel or stand still into monotonic times.
+//! Converts counters that restart, wrap around, change their channel or stand still into monotonic times.
 
 use super::Reading;
 use hopline_core::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! //! Sources of the radio's channel times.
+//! Sources of the radio's channel times.
 
 pub mod survey;
 

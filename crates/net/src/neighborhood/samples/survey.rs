@@ -1,4 +1,4 @@
-//! //! Channel survey of a driver: `NL80211_CMD_GET_SURVEY` of linux/nl80211.h.
+//! Channel survey of a driver: `NL80211_CMD_GET_SURVEY` of linux/nl80211.h.
 
 use super::{NoReading, Reading};
 use crate::error::Error;
