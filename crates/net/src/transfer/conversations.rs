@@ -1,4 +1,4 @@
-//! The conversations that a receiver has at once, and which of them goes when there are too many.
+//! Concurrent conversations of a receiver, and the choice of those to end when there are too many.
 
 use super::account::{Account, Bank, Payer};
 use super::identity::SenderId;
@@ -10,31 +10,31 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// How long who takes over waits for the conversation that it takes over to end.
+/// Maximum wait of a restarted sender for the end of its earlier conversation.
 const HAND_OVER: Duration = Duration::from_secs(1);
 
-/// Longest time without progress of a conversation before another sender may have its seat. An honest sender that had to hash
-/// so long, or to wait for its input, tries again.
+/// Time without progress after which a conversation may lose its seat to another sender. An honest sender that had to
+/// hash or to wait for its input for so long retries.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Bytes that count as progress. Less within [`IDLE`] is none: a byte now and then keeps no seat.
+/// Bytes that count as progress. Less within [`IDLE`] does not: a byte now and then keeps no seat.
 const PROGRESS: u64 = 16 << 10;
 
-/// Conversations that have lost their seat and have not ended yet, while others have theirs already.
+/// Maximum number of conversations that have lost their seat and not ended yet, in addition to those with a seat.
 const LEAVING: usize = 8;
 
-/// All conversations of a receiver.
+/// Conversations of a receiver.
 #[derive(Clone, Debug, Default)]
 pub struct Conversations(Arc<Shared>);
 
-/// How many there may be at once.
+/// Limits of concurrent conversations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// In all; default 64.
+    /// Total; default 64.
     pub in_all: usize,
-    /// With one host, be it a /64 network of IPv6, and with one key; default 32.
+    /// For one host or IPv6 /64 network, and for one key; default 32.
     pub per_party: usize,
-    /// Of all, those that only known peers may have; default 0.
+    /// Number of the total that is reserved for known peers; default 0.
     pub for_known: usize,
 }
 
@@ -44,26 +44,26 @@ impl Default for Limits {
     }
 }
 
-/// The peer of a conversation, as far as its connection has proved it.
+/// Peer of a conversation, as far as the connection has proved its identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Party {
-    /// Its address.
+    /// Address of the peer.
     pub address: IpAddr,
-    /// Its key, if it has one of its own.
+    /// Public key of the peer, if it has one of its own.
     pub key: Option<PublicKey>,
-    /// Origin: known to the receiver, or not.
+    /// Relation to the receiver: known or not.
     pub origin: Origin,
 }
 
 impl Party {
-    /// A peer that has proved nothing.
+    /// Returns a peer that has proved nothing but its address.
     #[must_use]
     pub const fn stranger(address: IpAddr) -> Self {
         Self { address, key: None, origin: Origin::Stranger }
     }
 }
 
-/// One conversation's; given back when dropped.
+/// Seat of a conversation, released when dropped.
 #[derive(Debug)]
 pub struct Seat {
     shared: Arc<Shared>,
@@ -73,21 +73,21 @@ pub struct Seat {
     account: Account,
 }
 
-/// What others have to say to a conversation, and it to them.
+/// State of a conversation that other conversations read or change.
 #[derive(Debug, Default)]
 struct Fate {
     taken_over: AtomicBool,
     evicted: AtomicBool,
-    /// Bytes of progress since it began.
+    /// Bytes of progress since the start.
     progress: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     table: Mutex<Table>,
-    /// A conversation has ended.
+    /// Signals the end of a conversation.
     left: Condvar,
-    /// Accounts of what is hashed.
+    /// Accounts of hashed bytes.
     bank: Arc<Bank>,
 }
 
@@ -98,23 +98,24 @@ struct Table {
     next: u64,
 }
 
-/// Identity of a sender: the id that it states, and the key that it has proved. Another peer that says the same is another sender.
+/// Identity of a sender: the identifier that it states, and the key that it has proved. The same identifier with another
+/// key is another sender.
 type Identity = (Option<PublicKey>, SenderId);
 
 #[derive(Debug)]
 struct Taken {
     number: u64,
     party: Option<Party>,
-    /// Once it has said hello.
+    /// Identity, once the sender has said hello.
     sender: Option<Identity>,
     fate: Arc<Fate>,
-    /// When it made progress last, as far as was looked, and how much it had made then.
+    /// Time of the last observed progress; `progress` is the value at that time.
     active: Instant,
     progress: u64,
 }
 
 impl Taken {
-    /// It has made no progress for too long.
+    /// Returns whether it has made no progress for too long.
     fn is_idle(&mut self, now: Instant) -> bool {
         let progress = self.fate.progress.load(Relaxed);
         if progress >= self.progress + PROGRESS {
@@ -137,15 +138,16 @@ impl Taken {
 }
 
 impl Conversations {
-    /// None yet.
+    /// Creates an empty set of conversations.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let table = Mutex::new(Table { limits, ..Table::default() });
         Self(Arc::new(Shared { table, left: Condvar::new(), bank: Arc::default() }))
     }
 
-    /// A seat for `party`, if there is one. Where there is none, conversations without progress are ended, so that there is one soon. A
-    /// known peer takes that of a stranger at once, and a peer of a light prefix that of the slowest one of the heaviest prefix.
+    /// Returns a seat for `party`, if one is free. Otherwise conversations without progress are ended, so that one is
+    /// free soon. A known peer replaces an unknown one at once. A peer of a prefix with few conversations replaces the
+    /// slowest one of the prefix with the most.
     #[must_use]
     pub fn enter(&self, party: Party) -> Option<Seat> {
         self.enter_at(now(), party)
@@ -172,7 +174,7 @@ impl Conversations {
         Some(table.seat(&self.0, now, Some(party)))
     }
 
-    /// Looks whether they make progress; now and then, so that it is known for how long one has made none.
+    /// Updates the progress of all conversations. Call it regularly, so that the time without progress is known.
     pub fn look(&self) {
         let now = now();
         for taken in &mut self.0.table().taken {
@@ -182,7 +184,7 @@ impl Conversations {
 }
 
 impl Seat {
-    /// Of a conversation that has nothing to do with others.
+    /// Returns the seat of a conversation that is independent of any others.
     #[must_use]
     pub fn alone() -> Self {
         let shared = Arc::<Shared>::default();
@@ -199,24 +201,24 @@ impl Seat {
         self.fate.progress.fetch_add(bytes, Relaxed);
     }
 
-    /// A file is done, however long it is.
+    /// Records a complete file as progress, whatever its length.
     pub(super) fn finish_one(&self) {
         self.advance(PROGRESS);
     }
 
-    /// Bytes of progress so far.
+    /// Returns the bytes of progress so far.
     #[cfg(test)]
     pub(super) fn progress(&self) -> u64 {
         self.fate.progress.load(Relaxed)
     }
 
-    /// Whether somebody else needs its seat.
+    /// Returns whether another conversation needs the seat.
     pub(super) fn is_evicted(&self) -> bool {
         self.fate.evicted.load(Relaxed)
     }
 
-    /// It is `sender` that converses. An earlier conversation of the same, with the same key, ends, whatever became of it; this waits for
-    /// its end, but no longer than a second.
+    /// Assigns the conversation to `sender`. An earlier conversation with the same identity and key is ended; this call
+    /// waits for its end, but no longer than a second.
     pub(super) fn take_over(&self, sender: SenderId) {
         let sender = (self.key, sender);
         let mut table = self.shared.table();
@@ -234,7 +236,7 @@ impl Seat {
         }
     }
 
-    /// Whether its sender has begun anew elsewhere.
+    /// Returns whether its sender has started a new conversation.
     pub(super) fn is_taken_over(&self) -> bool {
         self.fate.taken_over.load(Relaxed)
     }
@@ -256,7 +258,7 @@ impl Shared {
 }
 
 impl Party {
-    /// Returns the party that pays for what is hashed.
+    /// Returns the party that is charged for hashed bytes.
     fn payer(self) -> Payer {
         match self.key {
             Some(key) if self.origin == Origin::Known => Payer::Key(key),
@@ -268,7 +270,7 @@ impl Party {
         self.key.is_some() && self.key == other.key
     }
 
-    /// Returns whether both may be one host. Strangers do not count for a known peer beside them.
+    /// Returns whether both may be one host. Unknown peers do not count for a known peer at the same host.
     fn has_host_of(self, other: Self) -> bool {
         self.origin == other.origin && Prefix::of_host(self.address) == Prefix::of_host(other.address)
     }
@@ -293,7 +295,7 @@ impl Table {
         self.taken.iter().filter_map(|taken| taken.party)
     }
 
-    /// Returns whether `party` has as many as one may have.
+    /// Returns whether `party` has reached its limit.
     fn is_crowded(&self, party: Party) -> bool {
         let of_host = self.parties().filter(|other| other.has_host_of(party)).count();
         let of_key = self.parties().filter(|other| other.has_key_of(party)).count();
@@ -308,8 +310,9 @@ impl Table {
         });
     }
 
-    /// Takes away the seat of the slowest conversation of the heaviest prefix: of a stranger for a known peer, and otherwise if that prefix
-    /// remains heavier than the one of `party`. Returns whether there was one.
+    /// Takes the seat of the slowest conversation of the prefix with the most. For a known peer, an unknown one loses its
+    /// seat; otherwise that prefix must still have more than the one of `party` afterwards. Returns whether a seat was
+    /// freed.
     fn make_room(&mut self, now: Instant, party: Party) -> bool {
         self.taken.iter_mut().for_each(|taken| {
             taken.is_idle(now);
@@ -326,7 +329,8 @@ impl Table {
     }
 }
 
-/// The conversation of the heaviest prefix that has made no progress for longest; none if that prefix does not outweigh those of `beside`.
+/// Returns the conversation with the longest time without progress, of the prefix with the most conversations. `None` if
+/// that prefix has no more than those of `beside`.
 fn slowest_of_heaviest<'t>(
     all: impl Iterator<Item = &'t Taken> + Clone,
     beside: Option<IpAddr>,

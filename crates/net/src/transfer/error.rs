@@ -3,50 +3,50 @@ use super::reason::{Reason, Refusal};
 use std::io;
 use std::time::Duration;
 
-/// Why a transfer did not come to its end.
+/// Reason that a transfer did not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The connection broke.
     #[error("the connection broke: {0}")]
     Connection(#[source] io::Error),
-    /// The peer went away in the middle.
+    /// The peer closed the connection before the end.
     #[error("the peer closed the connection before the end")]
     Closed,
-    /// What came is no frame.
+    /// The received bytes are not a valid frame.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The peer gave up, and said why.
+    /// The peer gave up and gave a reason.
     #[error("the peer gave up: {0}")]
     Peer(#[source] Refusal),
-    /// The peer broke the rules.
+    /// The peer violated the protocol.
     #[error("the peer broke the protocol: {0}")]
     Protocol(String),
-    /// Files here cannot be read or written.
+    /// Local files cannot be read or written.
     #[error("{doing}: {source}")]
     Files {
-        /// What was tried.
+        /// Operation that failed.
         doing: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// More was sent than is permitted here.
+    /// The sender exceeded the receiver's limits.
     #[error("{0}")]
     TooMuch(String),
-    /// What the command line names cannot be sent.
+    /// The file named on the command line cannot be sent.
     #[error("{0}")]
     Unsendable(String),
-    /// The same sender has begun the same transfer anew.
+    /// The same sender has restarted the same transfer.
     #[error("the same sender has begun this transfer anew")]
     TakenOver,
-    /// Nothing happened for too long, and somebody else needs the seat.
+    /// There was no progress for too long, and another peer needs the seat.
     #[error("nothing happened for half a minute, and somebody else waits")]
     Idle,
-    /// The connection is there, and the receiver neither says anything nor takes a byte.
+    /// The connection works, but the receiver neither answers nor takes data.
     #[error(
         "the receiver has neither said anything nor taken a byte for {0:?}, though its connection is there"
     )]
     Unresponsive(Duration),
-    /// Stopped by [`Watch::interrupted`](super::Watch::interrupted).
+    /// The user interrupted the transfer ([`Watch::interrupted`](super::Watch::interrupted)).
     #[error("interrupted")]
     Interrupted,
 }
@@ -56,7 +56,7 @@ impl Error {
         Self::Files { doing: doing.into(), source: source.into() }
     }
 
-    /// Whether the same transfer over a new connection may go on where this one stopped.
+    /// Returns whether the transfer may be resumed over a new connection.
     #[must_use]
     pub const fn is_worth_another_try(&self) -> bool {
         match self {
@@ -64,7 +64,7 @@ impl Error {
                 true
             }
             Self::Peer(refusal) => {
-                // Who was stopped may be started again; who has no room may have some.
+                // A stopped peer may be restarted, and a busy one may have a seat later.
                 matches!(refusal.reason, Reason::Checksum | Reason::Interrupted | Reason::TooMany)
             }
             _ => false,
@@ -88,7 +88,7 @@ impl Error {
         }
     }
 
-    /// What the peer is told; `None` where nobody listens.
+    /// Returns the refusal to send to the peer; `None` if the peer cannot be reached.
     pub(super) fn told(&self) -> Option<Refusal> {
         let reason = match self {
             Self::Connection(_) | Self::Closed | Self::Unresponsive(_) | Self::Peer(_) => return None,
@@ -105,17 +105,17 @@ impl Error {
     }
 }
 
-/// The reason that travels for what the system said.
+/// Returns the reason on the wire for a system error.
 pub(super) fn reason_of(error: &io::Error) -> Reason {
     match error.kind() {
-        // A symbolic link where none is followed.
+        // A symbolic link that must not be followed.
         _ if error.raw_os_error() == Some(libc::ELOOP) => Reason::Path,
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             Reason::NoSpace
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Reason::Permission,
         io::ErrorKind::AlreadyExists => Reason::Exists,
-        // Other conversations give descriptors back.
+        // Other conversations release descriptors.
         _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => Reason::TooMany,
         io::ErrorKind::InvalidFilename | io::ErrorKind::NotADirectory => Reason::Path,
         _ => Reason::System,
@@ -126,7 +126,7 @@ pub(super) fn reason_of(error: &io::Error) -> Reason {
 mod tests {
     use super::*;
 
-    /// Linux's numbers; what a disk says that is full or read-only is tried in `tests/small_disk.rs`.
+    /// Error numbers of Linux. `tests/small_disk.rs` tests those of a full or read-only disk.
     #[test]
     fn what_the_disk_said_is_told() {
         for (errno, reason) in [

@@ -1,4 +1,4 @@
-//! Frames as bytes. `docs/transfer.md` has the layout.
+//! Encoding of frames. `docs/transfer.md` has the layout.
 
 use super::identity::SenderId;
 use super::path::MAX_PATH;
@@ -6,109 +6,109 @@ use super::reason::{Refusal, cut};
 use crate::printable::printable;
 use blake3::Hash;
 
-/// The version of the protocol that is spoken here.
+/// Protocol version of this implementation.
 pub const VERSION: u8 = 3;
-/// Bytes before the body of a frame.
+/// Bytes of a frame's header.
 pub const HEADER: usize = 12;
-/// The most bytes of a file in one frame.
+/// Maximum bytes of file data in one frame.
 pub const MAX_DATA: usize = 1 << 16;
-/// Offers that may wait for their last answer at the same time: small files are not sent one a round trip.
+/// Maximum number of offers without a final answer, so that small files do not take a round trip each.
 pub const WINDOW: usize = 64;
-/// The most bytes of words in one frame; longer ones are cut.
+/// Maximum bytes of text in one frame; longer text is cut.
 pub const MAX_TEXT: usize = 512;
 
 const MAGIC: &[u8; 7] = b"hopline";
 const HASH: usize = 32;
 const NUMBER: usize = size_of::<Number>();
-/// Kind, mode, modification time, size, hash: what an offer has before the path.
+/// Bytes of an offer before the path: kind, mode, modification time, size, hash.
 const OFFER_FIXED: usize = 1 + 2 + 8 + 4 + 8 + HASH;
 
-/// The number of an offer: how many were made before it in the conversation.
+/// Number of an offer in its conversation, from 0.
 pub type Number = u32;
 
-/// One unit of the conversation.
+/// Message of the file transfer protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// First from both sides.
+    /// First frame of both sides.
     Hello {
-        /// The version of the protocol.
+        /// Protocol version.
         version: u8,
-        /// Sender: by what it is known again, if it is to be.
+        /// Sender: its identifier, if it wants to be recognised later.
         sender: Option<SenderId>,
     },
-    /// Sender: may I send this?
+    /// Sender: offers a file, directory or stream.
     Offer(Number, Offer),
-    /// Receiver: yes, and this much is here already.
+    /// Receiver: accepts an offer, and reports the bytes that it already has.
     Accept {
-        /// Of the offer.
+        /// Number of the offer.
         number: Number,
-        /// Bytes that are here.
+        /// Bytes that the receiver already has.
         offset: u64,
-        /// The BLAKE3 hash of these bytes.
+        /// BLAKE3 hash of these bytes.
         prefix: Hash,
     },
-    /// Receiver: the very same file is here.
+    /// Receiver: the identical file exists already.
     Have(Number),
-    /// Receiver: this one not. Also in the middle of its data, of which the rest is thrown away then.
+    /// Receiver: rejects an offer, possibly in the middle of its data; the rest is then discarded.
     Refuse(Number, Refusal),
-    /// Sender: data of an accepted offer follows from here; either the accepted offset, or 0 where the prefix is another.
+    /// Sender: starts the data of an accepted offer, at the accepted offset, or at 0 if the prefix differs.
     Start {
-        /// Of the offer.
+        /// Number of the offer.
         number: Number,
-        /// Where the data begins, in bytes.
+        /// Offset of the first data byte.
         offset: u64,
     },
-    /// Sender: bytes of the file that was started last; at least one.
+    /// Sender: data of the file started last; at least one byte.
     Data(Vec<u8>),
-    /// Sender: that was all of it.
+    /// Sender: end of the data.
     End {
-        /// The BLAKE3 hash of the whole file.
+        /// BLAKE3 hash of the whole file.
         hash: Hash,
     },
-    /// Sender: an accepted file cannot be sent to its end, forget what came of it. Also the end of a file that was refused in
-    /// the middle.
+    /// Sender: an accepted file cannot be completed; the receiver discards its state. Also ends a file that was rejected
+    /// in the middle.
     Abandon {
-        /// Of the offer.
+        /// Number of the offer.
         number: Number,
-        /// Why, in words.
+        /// Reason, as text.
         why: String,
     },
-    /// Receiver: it is in its place and on the disk.
+    /// Receiver: the file is in its place and on the disk.
     Done(Number),
-    /// Either: it cannot go on at all.
+    /// Either side: it cannot continue.
     Fail(Refusal),
-    /// Sender: that was everything. Receiver: so it was.
+    /// Sender: end of the conversation. Receiver: confirms it.
     Bye,
-    /// Receiver: it hashes a file or waits for its disk, and will answer.
+    /// Receiver: it is busy hashing a file or waiting for its disk, and will answer.
     Working,
 }
 
-/// What a sender wants to send.
+/// Offer of a sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Where it goes below the receiver's directory; not yet checked.
+    /// Destination path below the receiver's directory; not validated yet.
     pub path: Vec<u8>,
-    /// What it is.
+    /// Kind of the content.
     pub content: Content,
     /// Permission bits, at most 0o777.
     pub mode: u16,
-    /// When it was last modified.
+    /// Time of the last modification.
     pub modified: Modified,
 }
 
-/// What is offered.
+/// Kind of an offer's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// A file whose content is known.
+    /// A file with known content.
     File {
-        /// In bytes.
+        /// Size in bytes.
         size: u64,
-        /// The BLAKE3 hash of all of it.
+        /// BLAKE3 hash of the content.
         hash: Hash,
     },
     /// A directory.
     Directory,
-    /// Something whose length shows when it ends; cannot be resumed.
+    /// A stream of unknown length, which cannot be resumed.
     Stream,
 }
 
@@ -117,20 +117,20 @@ pub enum Content {
 pub struct Modified {
     /// Whole seconds; negative before 1970.
     pub seconds: i64,
-    /// The rest, below 10⁹.
+    /// Nanoseconds, below 10⁹.
     pub nanoseconds: u32,
 }
 
-/// Why bytes are no frame.
+/// Reason that bytes are not a valid frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// The first bytes are not those of a frame that may come.
+    /// The bytes do not start an allowed frame.
     #[error("the peer does not speak hopline's file transfer, or the stream is damaged")]
     Unknown,
-    /// The check of the frame is another.
+    /// The checksum of the frame does not match.
     #[error("the stream is damaged: a frame does not match its check")]
     Damaged,
-    /// The body is not what its kind has.
+    /// The body is invalid for its kind.
     #[error("the peer sent a malformed frame")]
     Malformed,
 }
@@ -150,7 +150,7 @@ const BYE: u8 = 12;
 const WORKING: u8 = 13;
 
 impl Frame {
-    /// The frame as bytes.
+    /// Encodes the frame.
     ///
     /// # Panics
     ///
@@ -169,11 +169,11 @@ impl Frame {
         bytes
     }
 
-    /// The first frame of `bytes` and how long it is; `None` while it is not all there.
+    /// Decodes the first frame of `bytes` and returns it with its length; `None` if it is incomplete.
     ///
     /// # Errors
     ///
-    /// If no frame begins like this; more bytes do not help.
+    /// If the bytes cannot start a frame; more bytes do not help.
     pub fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, FrameError> {
         let Some(kind) = bytes.first() else { return Ok(None) };
         let most = most(*kind).ok_or(FrameError::Unknown)?;
@@ -255,7 +255,7 @@ impl Frame {
                 (take::<7>(&mut body)? == *MAGIC).then_some(())?;
                 let [version] = take(&mut body)?;
                 let sender = take(&mut body).map(SenderId);
-                // A later version may say more.
+                // A later version may append fields.
                 body = &[];
                 Self::Hello { version, sender }
             }
@@ -320,7 +320,7 @@ impl Offer {
     }
 }
 
-/// The longest body of a kind; `None`: there is no such kind.
+/// Returns the maximum bytes of a body; `None` for an unknown kind.
 const fn most(kind: u8) -> Option<usize> {
     Some(match kind {
         HELLO => 64,
@@ -338,7 +338,7 @@ const fn most(kind: u8) -> Option<usize> {
     })
 }
 
-/// The first eight bytes of the BLAKE3 hash of kind, length and body.
+/// Returns the checksum: the first eight bytes of the BLAKE3 hash of kind, length and body.
 fn check(start: &[u8], body: &[u8]) -> [u8; 8] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(start).update(body);
@@ -429,7 +429,7 @@ mod tests {
             let mut bytes = whole.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
             let decoded = Frame::decode(&bytes);
-            // A longer length is waited for, or is more than there may be.
+            // A greater length makes the decoder wait, or exceeds the maximum.
             assert!(
                 decoded.is_err() || decoded == Ok(None) && (8..32).contains(&bit),
                 "bit {bit}: {decoded:?}"

@@ -1,30 +1,30 @@
-//! Frames out of a stream of bytes.
+//! Reader of frames from a byte stream.
 
 use super::error::Error;
 use super::frame::{Frame, HEADER, MAX_DATA};
 use std::io::{self, ErrorKind, Read};
 
-/// Two of the longest frames.
+/// Maximum buffer size: two frames of maximum length.
 const MOST: usize = 2 * (HEADER + MAX_DATA);
-/// Enough for whoever has not said much yet.
+/// Initial buffer size, enough for a peer that has sent little.
 const LEAST: usize = 256;
-/// What a receiver that gave up still reads, so that its last words are not lost in a reset connection; in bytes.
+/// Maximum bytes that a receiver still reads after it gave up, so that its last frame is not lost in a connection reset.
 const LAST_WORDS: usize = 64 << 20;
 
-/// Whether to go on; asked between frames, and whenever nothing comes.
+/// Check whether to continue, made between frames and whenever no data arrive.
 pub(super) type GoOn<'a> = &'a dyn Fn() -> Result<(), Error>;
 
-/// Frames out of a stream; holds at most one frame and what was read with it.
+/// Reader of frames; buffers at most one frame and the bytes read with it.
 #[derive(Debug)]
 pub(super) struct Frames<R> {
     reader: R,
-    /// What was read, from `start` to `end`.
+    /// Buffer; the range from `start` to `end` has been read.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
 }
 
-/// One who has called and may not have said anything yet.
+/// A connected peer that may not have sent anything yet.
 #[derive(Debug)]
 pub struct Caller<R> {
     pub(super) frames: Frames<R>,
@@ -32,17 +32,17 @@ pub struct Caller<R> {
 }
 
 impl<R: Read> Caller<R> {
-    /// Nothing is read yet.
+    /// Creates a caller of which nothing has been read.
     pub fn new(reader: R) -> Self {
         Self { frames: Frames::new(reader), first: None }
     }
 
-    /// Reads what has come of a reader that does not wait. Whether the caller has said hello, so that the conversation can
-    /// begin.
+    /// Reads available data of a non-blocking reader. Returns whether the hello has arrived, so that the conversation can
+    /// start.
     ///
     /// # Errors
     ///
-    /// It has gone, or says something else.
+    /// The peer has closed the connection, or sent an invalid frame.
     pub fn poll(&mut self) -> Result<bool, Error> {
         while self.first.is_none() {
             match self.frames.decode()? {
@@ -61,7 +61,7 @@ impl<R: Read> Caller<R> {
         Ok(true)
     }
 
-    /// What is read from.
+    /// Returns the reader.
     pub fn reader(&self) -> &R {
         &self.frames.reader
     }
@@ -93,7 +93,7 @@ impl<R: Read> Frames<R> {
         }
     }
 
-    /// A frame of what was read already.
+    /// Decodes a frame from the buffer.
     pub(super) fn decode(&mut self) -> Result<Option<Frame>, Error> {
         let Some((frame, len)) = Frame::decode(&self.buffer[self.start..self.end])? else { return Ok(None) };
         self.start += len;
@@ -106,7 +106,7 @@ impl<R: Read> Frames<R> {
             (self.start, self.end) = (0, self.end - self.start);
         }
         if self.end == self.buffer.len() {
-            // No frame is longer than half of this, so that there is always room.
+            // A frame is at most half as long, so that there is always room.
             self.buffer.resize(MOST, 0);
         }
         let read = self.reader.read(&mut self.buffer[self.end..])?;
@@ -114,7 +114,7 @@ impl<R: Read> Frames<R> {
         Ok(read)
     }
 
-    /// Reads on and forgets it, until the peer has closed.
+    /// Reads and discards data until the peer has closed the connection.
     pub(super) fn drain(&mut self, go_on: GoOn<'_>) {
         let mut left = LAST_WORDS;
         while left > 0 && go_on().is_ok() {
@@ -122,15 +122,15 @@ impl<R: Read> Frames<R> {
                 Ok(0) => return,
                 Ok(read) => left = left.saturating_sub(read),
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                // A peer that says nothing more is not waited for.
+                // Do not wait for a silent peer.
                 Err(_) => return,
             }
         }
     }
 }
 
-/// Whether reading or writing again may succeed. A connection that has timed out is over, and not one of these: calls with
-/// a time limit say `WouldBlock`.
+/// Returns whether reading or writing may succeed later. `TimedOut` does not count, since the connection has ended then:
+/// a call that reaches its own time limit returns `WouldBlock`.
 pub(super) fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)
 }

@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// By what a sender is known again: the same for the same user of the same machine who sends the same source under the same
-/// name. It reveals nothing of them, and proves nothing.
+/// Identifier of a sender: the same for the same user, host, source and name. It reveals none of them, and proves
+/// nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SenderId(pub [u8; SenderId::LEN]);
 
@@ -14,12 +14,12 @@ impl SenderId {
     /// Bytes on the wire.
     pub const LEN: usize = 16;
 
-    /// Of whoever sends `source` as `name`.
+    /// Returns the identifier of the sender that sends `source` as `name`.
     #[must_use]
     pub fn of(source: &Path, name: &[u8]) -> Self {
         let whole = fs::canonicalize(source).unwrap_or_else(|_| source.to_owned());
         let user = rustix::process::getuid().as_raw().to_be_bytes();
-        // Where the machine has no identity, machines are told apart by their users' paths only.
+        // If the host has no machine identifier, only users and paths distinguish senders.
         let [machine, host] = machine::identity();
         let mut hasher = Hasher::new_derive_key("hopline 2026-11-23 who sends a file");
         for part in [&machine, &host, &user, whole.as_os_str().as_bytes(), name] as [&[u8]; 5] {

@@ -1,9 +1,9 @@
-//! Files over any reliable stream of bytes: `hopline send` and `hopline recv`.
+//! File transfer over any reliable byte stream: `hopline send` and `hopline recv`.
 //!
-//! [`Sender`] and [`Receiver`] are machines over [`Frame`]s; [`send`] and [`receive`] drive them over a stream. What
-//! travels is described in `docs/transfer.md`. What arrives is kept in a partial file named after its content, so that
-//! another conversation goes on where a broken one stopped, and a file takes its place only when its BLAKE3 hash is right
-//! and it is on the disk.
+//! [`Sender`] and [`Receiver`] are state machines over [`Frame`]s; [`send`] and [`receive`] run them over a stream.
+//! `docs/transfer.md` describes the protocol. Incoming data go to a partial file named after its content, so that another
+//! conversation can resume a broken one. A file is moved to its place only after its BLAKE3 hash has been verified and it
+//! is on the disk.
 
 mod account;
 mod batch;
@@ -52,74 +52,75 @@ pub use source::{Skipped, Source, Unsendable};
 pub use store::Directory;
 pub use stream::{Shared, receive, send, turn_away};
 
-/// Is told how a transfer goes, on either side.
+/// Observer of a transfer, on either side.
 pub trait Watch {
-    /// A file begins after the first `offset` bytes, which the receiver has; a `size` of `None` is not known before its end.
+    /// A file starts after the first `offset` bytes, which the receiver has. A `size` of `None` is unknown until the end.
     fn begun(&mut self, path: &RelativePath, size: Option<u64>, offset: u64) {
         let _ = (path, size, offset);
     }
 
-    /// So many bytes more of it were sent or written.
+    /// Another `bytes` bytes of the file were sent or written.
     fn advanced(&mut self, bytes: u64) {
         let _ = bytes;
     }
 
-    /// A file of so many bytes was there already.
+    /// A file of `bytes` bytes existed already.
     fn recognised(&mut self, bytes: u64) {
         let _ = bytes;
     }
 
-    /// What became of a file or directory, whether it had begun or not.
+    /// A file or directory has ended, with this outcome. It need not have begun.
     fn ended(&mut self, path: &RelativePath, outcome: &Outcome) {
         let _ = (path, outcome);
     }
 
-    /// Receiver: something was refused for its path alone.
+    /// Receiver: an offer was rejected because of its path.
     fn unnameable(&mut self, refusal: &Refusal) {
         let _ = refusal;
     }
 
-    /// Receiver: a file is being hashed or written to the disk, which may take long. Called several times a second meanwhile.
+    /// Receiver: a file is being hashed or written to the disk, which may take long. Called several times a second
+    /// meanwhile.
     ///
     /// # Errors
     ///
-    /// Reason to stop. What is being written to the disk is completed all the same.
+    /// Reason to stop. A write to the disk is still completed.
     fn working(&mut self) -> Result<(), Error> {
         if self.interrupted() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// Whether to stop; asked between frames, and whenever a read gives `WouldBlock`.
+    /// Returns whether to stop. Called between frames, and whenever a read returns `WouldBlock`.
     fn interrupted(&self) -> bool {
         false
     }
 }
 
-/// A watch that sees nothing.
+/// Observer that ignores all events.
 impl Watch for () {}
 
-/// What became of a file.
+/// Outcome of an offered file or directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is in its place, as it was sent.
+    /// The file is in its place.
     Stored,
-    /// A directory: it is there.
+    /// The directory exists.
     Made,
-    /// It had been there before, the very same.
+    /// The identical file existed already.
     Present,
-    /// It was not taken, or could not be sent.
+    /// It was rejected, or could not be sent.
     Refused(Refusal),
 }
 
-/// What became of a conversation.
+/// Statistics of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Files that were stored.
     pub stored: u64,
-    /// Files that had been there.
+    /// Files that existed already.
     pub present: u64,
-    /// Files and directories that were refused or could not be sent.
+    /// Files and directories that were rejected or could not be sent.
     pub refused: u64,
-    /// Bytes of files that travelled in this conversation.
+    /// Bytes of files transferred in this conversation.
     pub bytes: u64,
 }
 
@@ -132,7 +133,7 @@ fn check_version(version: u8) -> Result<(), Error> {
     )))
 }
 
-/// A frame that the state has no use for.
+/// Returns the error for a frame that is not allowed in the current state.
 fn out_of_turn(frame: &Frame) -> Error {
     let name = match frame {
         Frame::Hello { .. } => "HELLO",

@@ -1,4 +1,4 @@
-//! Files that are open to be sent.
+//! Files that are being sent.
 
 use super::error::Error;
 use super::frame::{Content, Modified};
@@ -11,13 +11,13 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Bytes of a file in a frame: 12 bytes of header are less than 0.1 % of them, and a break loses no more.
+/// Bytes of a file in a frame: the header of 12 bytes adds less than 0.1 %, and an interruption loses no more than this.
 pub const CHUNK: usize = 16 << 10;
 
-/// A file or a stream that is open to be sent, and how far that is.
+/// An open file or stream with its position.
 pub(super) struct Outgoing {
     content: Reading,
-    /// Of what the receiver has, or was sent.
+    /// Hash of the bytes that the receiver has or that were sent.
     hasher: Hasher,
 }
 
@@ -30,9 +30,9 @@ enum Reading {
 pub(super) enum Piece {
     Data(Vec<u8>),
     End(Hash),
-    /// A stream has nothing for now.
+    /// The stream has no data at present.
     Nothing,
-    /// It cannot be sent to its end, and why.
+    /// It cannot be sent completely, for this reason.
     Broken(String),
 }
 
@@ -50,7 +50,7 @@ impl Outgoing {
         Self { content: Reading::Stream(reader), hasher: Hasher::new() }
     }
 
-    /// Opens a file and reads it once, for its hash. Gives its mode and when it was modified, too.
+    /// Opens a file and reads it once for its hash. Also returns its mode and modification time.
     pub(super) fn open(place: &Path) -> io::Result<(Self, Content, u16, Modified)> {
         let (mut file, found) = source::open(place)?;
         let size = found.len();
@@ -66,12 +66,12 @@ impl Outgoing {
         Ok((Self { content, hasher: Hasher::new() }, Content::File { size, hash }, mode, modified))
     }
 
-    /// Returns whether it is a file, whose content is known.
+    /// Returns whether it is a file, with known content.
     pub(super) const fn is_file(&self) -> bool {
         matches!(self.content, Reading::File { .. })
     }
 
-    /// Bytes of a file.
+    /// Returns the size in bytes of a file.
     pub(super) const fn size(&self) -> Option<u64> {
         match &self.content {
             Reading::File { size, .. } => Some(*size),
@@ -79,7 +79,7 @@ impl Outgoing {
         }
     }
 
-    /// Bytes that are still to be sent, as far as anything tells.
+    /// Returns the bytes left to send, as far as known.
     pub(super) const fn left(&self) -> u64 {
         match &self.content {
             Reading::File { left, .. } => *left,
@@ -87,8 +87,8 @@ impl Outgoing {
         }
     }
 
-    /// Goes on after `offset` bytes if these have the hash `prefix`, otherwise at the beginning. Returns where. The inner error
-    /// is that of a file that cannot be read.
+    /// Continues after `offset` bytes if these have the hash `prefix`, otherwise at the beginning. Returns the position.
+    /// The inner error is that of reading the file.
     ///
     /// # Errors
     /// The receiver cannot have these bytes.
@@ -117,7 +117,7 @@ impl Outgoing {
         let mut data = Vec::with_capacity(CHUNK);
         let read = match &mut self.content {
             Reading::File { file, left, .. } => file.take((*left).min(CHUNK as u64)).read_to_end(&mut data),
-            // What there is goes at once: when more comes is not known.
+            // Send what is available: the time of further data is unknown.
             Reading::Stream(reader) => read_some(reader, &mut data),
         };
         match (read, &mut self.content) {
@@ -129,7 +129,7 @@ impl Outgoing {
             (Ok(0), Reading::File { file, size, hash, modified, left })
                 if *left > 0 || *hash != self.hasher.finalize() || has_changed(file, *size, *modified) =>
             {
-                // A program that has it mapped changes it without changing its times at once.
+                // A program that has mapped the file changes it without an immediate change of its times.
                 if let Ok(stamp) = Stamp::of(file) {
                     hashing::FILES.forget(&stamp);
                 }
@@ -144,7 +144,7 @@ impl Outgoing {
     }
 }
 
-/// Hash of the first `size` bytes, read only if it is not remembered.
+/// Returns the hash of the first `size` bytes, from the cache if possible.
 fn hash_of(file: &mut File, size: u64) -> io::Result<Hash> {
     let before = (Stamp::of(file)?, hashing::time_of_day());
     if before.0.size == size
@@ -161,13 +161,13 @@ fn hash_of(file: &mut File, size: u64) -> io::Result<Hash> {
     Ok(hash)
 }
 
-/// Returns whether it is another than when it was offered, in what has been sent already or behind it.
+/// Returns whether the file has changed since it was offered, before or behind the current position.
 fn has_changed(file: &File, size: u64, modified: Modified) -> bool {
     !file.metadata().is_ok_and(|now| now.len() == size && source::modified(&now) == modified)
 }
 
-/// Puts `file` where the data goes on, and `hasher` too: after `offset` bytes if these have the hash `prefix`, otherwise at
-/// the beginning.
+/// Sets `file` and `hasher` to the position at which the data continue: after `offset` bytes if these have the hash
+/// `prefix`, otherwise at the beginning.
 fn seek(file: &mut File, hasher: &mut Hasher, offset: u64, prefix: Hash) -> io::Result<u64> {
     file.rewind()?;
     hash_into(hasher, file, offset)?;
@@ -178,7 +178,7 @@ fn seek(file: &mut File, hasher: &mut Hasher, offset: u64, prefix: Hash) -> io::
     file.seek(SeekFrom::Start(0))
 }
 
-/// Appends what one call of `read` gives, at most [`CHUNK`]; 0 at the end.
+/// Appends the result of one call of `read`, at most [`CHUNK`] bytes; 0 at the end.
 fn read_some(reader: &mut impl Read, data: &mut Vec<u8>) -> io::Result<usize> {
     data.resize(CHUNK, 0);
     loop {

@@ -1,4 +1,4 @@
-//! Files that are not complete yet.
+//! Partial files.
 
 use super::account::{self, Account};
 use super::error::Error;
@@ -18,10 +18,10 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// What file systems leave out if it is all zeros: the smallest block of any in use.
+/// Block size of holes in bytes: the smallest block of common file systems.
 const HOLE: usize = 4096;
 
-/// A file that is not complete yet, locked against others who receive the same.
+/// A partial file, locked against concurrent transfers of the same file.
 #[derive(Debug)]
 pub(super) struct Part {
     directory: OwnedFd,
@@ -31,18 +31,18 @@ pub(super) struct Part {
     end: AtEnd,
     made: Made,
     quota: Arc<Quota>,
-    /// Of the process: permissions that no file gets.
+    /// Umask of the process: permissions that no file gets.
     umask: Mode,
-    /// Bytes of the content that are here, holes included.
+    /// Bytes of the content received so far, holes included.
     here: u64,
-    /// Of these bytes.
+    /// Hash of these bytes.
     hasher: Hasher,
-    /// As we left it; another is the work of another program.
+    /// File metadata after the last write of this process. Another value shows a write by another program.
     left: Option<Stamp>,
     ours: Ours,
 }
 
-/// A part that was opened and locked.
+/// A partial file that was opened and locked.
 pub(super) struct Opened {
     pub(super) directory: OwnedFd,
     pub(super) name: String,
@@ -52,25 +52,25 @@ pub(super) struct Opened {
     pub(super) umask: Mode,
 }
 
-/// What becomes of a part whose transfer ends before it is complete.
+/// Treatment of a partial file when its transfer ends before it is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AtEnd {
     Keep,
     Remove,
-    /// It has gone into its place, or is removed already.
+    /// It has been moved to its place, or removed.
     Nothing,
 }
 
-/// Whether all that is in it is what we wrote.
+/// Origin of the data in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ours {
     AsFarAsWeKnow,
-    /// Somebody else has written to it or cut it.
+    /// Another program has written to the file or truncated it.
     Doubtful,
 }
 
 impl Part {
-    /// A part that is open and locked; it is charged to the quota.
+    /// Creates a part from an open and locked file, and charges it to the quota.
     pub(super) fn new(opened: Opened, target: RelativePath, end: AtEnd) -> Result<Self, Trouble> {
         let Opened { directory, name, file, made, quota, umask } = opened;
         let here = file.metadata().map_err(|e| Trouble::of_io("looking at a partial file", e))?.len();
@@ -78,7 +78,8 @@ impl Part {
         Ok(Self { directory, name, file, target, end, made, quota, umask, here, hasher, left, ours })
     }
 
-    /// Finds out how much is here, at most `size` bytes, and its hash, so that it can be gone on with.
+    /// Determines the length, at most `size` bytes, and the hash of the existing data, so that the transfer can be
+    /// resumed.
     pub(super) fn resume(
         &mut self,
         size: u64,
@@ -106,17 +107,17 @@ impl Part {
         Ok(())
     }
 
-    /// Returns the bytes of the content that are here.
+    /// Returns the bytes of the content received so far.
     pub(super) const fn here(&self) -> u64 {
         self.here
     }
 
-    /// Returns the hash of the bytes that are here.
+    /// Returns the hash of the bytes received so far.
     pub(super) fn hash(&self) -> Hash {
         self.hasher.finalize()
     }
 
-    /// Forgets what is here.
+    /// Discards the data received so far.
     pub(super) fn rewind(&mut self) -> Result<(), Trouble> {
         let emptied = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
         emptied.map_err(|e| Trouble::of_io("emptying a partial file", e))?;
@@ -126,7 +127,7 @@ impl Part {
         Ok(())
     }
 
-    /// Appends.
+    /// Appends data.
     pub(super) fn write(&mut self, data: &[u8]) -> Result<(), Trouble> {
         let more = cost(self.here + data.len() as u64) - cost(self.here);
         if !self.quota.take(more) {
@@ -135,7 +136,7 @@ impl Part {
         self.doubt();
         if let Err(e) = write_around_holes(&mut self.file, data) {
             self.quota.give_back(more);
-            // Half of what could not be written was written by this program, too.
+            // A partial write was made by this program too.
             self.look();
             let kept = match self.end {
                 AtEnd::Keep => "; what has arrived is kept, and sending it again goes on from there",
@@ -149,8 +150,8 @@ impl Part {
         Ok(())
     }
 
-    /// Whether `hash` is that of what is on the disk, as far as can be told without reading it again; and it is read again
-    /// if somebody else may have touched it.
+    /// Returns whether `hash` is that of the data on the disk, without reading them again if possible. If another program
+    /// may have changed the file, it is read again.
     pub(super) fn holds(&mut self, hash: Hash) -> Result<bool, Trouble> {
         let doing = |e| Trouble::of_io("reading a partial file again", e);
         self.doubt();
@@ -166,7 +167,7 @@ impl Part {
         Ok(!longer && read == self.here && hasher.finalize() == hash)
     }
 
-    /// Gives the complete file its length, its permissions and its time.
+    /// Sets length, permissions and modification time of the complete file.
     pub(super) fn prepare(&self, offer: &Offer, origin: Origin) -> Result<(), Trouble> {
         let trouble = |e| Trouble::of(format!("storing {}", self.target), e);
         self.file.set_len(self.here).map_err(|e| Trouble::of_io(format!("storing {}", self.target), e))?;
@@ -178,7 +179,7 @@ impl Part {
         Ok(())
     }
 
-    /// Puts the file, which is on the disk, into its place.
+    /// Moves the file, which is on the disk, to its place.
     pub(super) fn place(&mut self, existing: Existing) -> Result<(), Trouble> {
         self.rename(existing).map_err(|e| match e {
             Errno::EXIST => exists(&self.target),
@@ -192,7 +193,7 @@ impl Part {
         self.file.as_fd()
     }
 
-    /// Directories with a new entry.
+    /// Returns the directories with a new entry.
     pub(super) fn directories(&self) -> Vec<BorrowedFd<'_>> {
         self.made.parents().chain([self.directory.as_fd()]).collect()
     }
@@ -201,7 +202,7 @@ impl Part {
         self.made.keep();
     }
 
-    /// Has it removed when it is dropped.
+    /// Marks the file for removal when it is dropped.
     pub(super) fn discard(&mut self) {
         self.end = AtEnd::Remove;
     }
@@ -213,7 +214,7 @@ impl Part {
             return fs::renameat(directory, from, directory, to);
         }
         match fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
-            // Not every file system knows the flag; a hard link replaces nothing either.
+            // Some file systems do not support the flag; a hard link does not replace a file either.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 fs::linkat(directory, from, directory, to, AtFlags::empty())?;
                 fs::unlinkat(directory, from, AtFlags::empty())
@@ -222,12 +223,12 @@ impl Part {
         }
     }
 
-    /// Notes its state.
+    /// Records the file's metadata.
     fn look(&mut self) {
         self.left = Stamp::of(&self.file).ok();
     }
 
-    /// Whether it looks as we left it.
+    /// Marks the data as doubtful if the metadata have changed since this process wrote to the file.
     fn doubt(&mut self) {
         let now = Stamp::of(&self.file).ok();
         if now != self.left {
@@ -244,13 +245,13 @@ impl Drop for Part {
             AtEnd::Nothing => return,
         };
         if remove {
-            // Where even that fails there is nobody to tell.
+            // A failure here cannot be reported.
             let _ = fs::unlinkat(&self.directory, self.name.as_str(), AtFlags::empty());
             self.quota.give_back(cost(self.here));
             return;
         }
-        // What is kept lies where it was offered. A hole at its end belongs to it, and half of what could not be written does
-        // not.
+        // A partial file stays at the place for which it was offered. It includes a hole at its end, but not the rest of
+        // a failed write.
         self.made.keep();
         self.doubt();
         if self.ours == Ours::AsFarAsWeKnow
@@ -262,7 +263,7 @@ impl Drop for Part {
     }
 }
 
-/// Appends `data`; what is all zeros is left out, so that holes stay holes.
+/// Appends `data`, and skips zero blocks, so that holes are preserved.
 fn write_around_holes(file: &mut File, data: &[u8]) -> io::Result<()> {
     let at = file.stream_position()?;
     let to_boundary = (at.next_multiple_of(HOLE as u64) - at) as usize;
@@ -285,7 +286,7 @@ fn is_zero(block: &[u8]) -> bool {
     block.iter().all(|&byte| byte == 0)
 }
 
-/// Of the path and the content, so that parts of different content never meet.
+/// Returns the name of a partial file, derived from path and content, so that parts of different content never collide.
 pub(super) fn part_name(path: &RelativePath, offer: &Offer) -> String {
     let mut hasher = Hasher::new();
     if let Content::File { size, hash } = offer.content {

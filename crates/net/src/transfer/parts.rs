@@ -1,4 +1,4 @@
-//! Partial files that are there: found, and removed when nobody comes back for them.
+//! Search for partial files, and removal of abandoned ones.
 
 use super::error::Error;
 use super::path::PART_PREFIX;
@@ -17,15 +17,15 @@ use std::time::Duration;
 /// A partial file in a receiver's directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundPart {
-    /// Where it is, below the directory.
+    /// Path below the directory.
     pub place: PathBuf,
-    /// Bytes in it.
+    /// Size in bytes.
     pub bytes: u64,
-    /// How long ago something was written to it.
+    /// Time since the last write.
     pub age: Duration,
 }
 
-/// Its place, for people.
+/// Prints the path in printable form.
 impl fmt::Display for FoundPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&shown(&self.place))
@@ -33,7 +33,7 @@ impl fmt::Display for FoundPart {
 }
 
 impl Directory {
-    /// All partial files, in no order. Symbolic links are not followed.
+    /// Returns all partial files, in no particular order. Symbolic links are not followed.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ impl Directory {
         Ok(found)
     }
 
-    /// Removes the partial files that nothing was written to for `age`, and that nobody is receiving right now. Gives them.
+    /// Removes and returns the partial files with no write for at least `age`, unless a transfer is using them.
     ///
     /// # Errors
     ///
@@ -61,13 +61,13 @@ impl Directory {
     }
 
     fn each_part(&self, take: &mut dyn FnMut(&OwnedFd, &[u8], FoundPart)) -> Result<(), Error> {
-        // Names, and not descriptors: a tree may be wider than a process may have files open.
+        // Store paths instead of descriptors: a tree may be wider than the limit of open files.
         let mut places = vec![PathBuf::new()];
         while let Some(place) = places.pop() {
             let failed = |e: Errno| Error::files(format!("reading {}", shown(&place)), e);
             let entries = match self.below(&place).and_then(|found| Ok((Dir::read_from(&found)?, found))) {
                 Ok(entries) => entries,
-                // It has gone meanwhile, or is not to be read and holds nothing of ours.
+                // The directory has disappeared, or is not readable and contains no partial file.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) if place != Path::new("") => {
                     continue;
                 }

@@ -1,23 +1,23 @@
 use crate::printable::{brief, printable};
 use std::fmt;
 
-/// The longest path that is sent, in bytes: Linux's PATH_MAX less the NUL.
+/// Maximum bytes of a path on the wire: Linux's PATH_MAX less the NUL.
 pub const MAX_PATH: usize = 4095;
-/// The longest name in a path, in bytes: Linux's NAME_MAX.
+/// Maximum bytes of a name in a path: Linux's NAME_MAX.
 pub const MAX_NAME: usize = 255;
-/// The most names in a path.
+/// Maximum number of names in a path.
 pub const MAX_DEPTH: usize = 64;
-/// How the names of partial files begin; nothing of that name is taken.
+/// Prefix of the names of partial files. Other files with this prefix are rejected.
 pub(super) const PART_PREFIX: &str = ".hopline-part-";
 
-/// Where a file goes below the receiver's directory: names separated by `/`, never outside of it.
+/// Relative path below the receiver's directory: names separated by `/`. It never leads outside.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RelativePath(Vec<u8>);
 
-/// Why a path is not taken.
+/// Reason that a path is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathProblem {
-    /// Nothing, or nothing between two `/`.
+    /// The path or one of its names is empty.
     #[error("it has an empty name")]
     Empty,
     /// It begins with `/`.
@@ -26,29 +26,29 @@ pub enum PathProblem {
     /// One of its names is `.` or `..`.
     #[error("it has `.` or `..` in it")]
     Dots,
-    /// It holds a backslash, which separates names elsewhere.
+    /// It contains a backslash, which separates names on other systems.
     #[error("it has a backslash in it")]
     Backslash,
-    /// It holds NUL or another ASCII control character.
+    /// It contains NUL or another ASCII control character.
     #[error("it has a control character in it")]
     Control,
-    /// A name is longer than [`MAX_NAME`], or the whole than [`MAX_PATH`].
+    /// A name is longer than [`MAX_NAME`], or the path longer than [`MAX_PATH`].
     #[error("it is too long: a name has at most 255 bytes, a path 4095")]
     TooLong,
     /// It has more than [`MAX_DEPTH`] names.
     #[error("it is too deep: at most 64 names")]
     TooDeep,
-    /// A name begins as those of partial files do.
+    /// A name has the prefix of partial files.
     #[error("names that begin with `.hopline-part-` are for partial files")]
     Reserved,
 }
 
 impl RelativePath {
-    /// Takes what a peer or a file system gave.
+    /// Validates a path from a peer or a file system.
     ///
     /// # Errors
     ///
-    /// Whatever could lead elsewhere than below the directory, or deceive who reads it.
+    /// A path that could lead outside the directory, or mislead a user that reads it.
     pub fn parse(bytes: &[u8]) -> Result<Self, PathProblem> {
         if bytes.len() > MAX_PATH {
             return Err(PathProblem::TooLong);
@@ -75,24 +75,24 @@ impl RelativePath {
         Ok(Self(bytes.to_vec()))
     }
 
-    /// The path as it travels.
+    /// Returns the path in the form of the wire.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The names it is made of, outermost first; at least one.
+    /// Returns the names of the path, outermost first; at least one.
     pub fn names(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.0.split(|byte| *byte == b'/')
     }
 
-    /// Returns the whole path, printable. [`Display`](fmt::Display) cuts long ones.
+    /// Returns the whole path in printable form. [`Display`](fmt::Display) cuts long ones.
     #[must_use]
     pub fn whole(&self) -> String {
         printable(&self.0)
     }
 
-    /// `self/name`.
+    /// Returns `self/name`.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl RelativePath {
     }
 }
 
-/// Its first 255 characters.
+/// Prints its first 255 characters.
 impl fmt::Display for RelativePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&brief(&self.0))

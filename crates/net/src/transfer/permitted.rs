@@ -1,39 +1,39 @@
-/// What becomes of a file that is in the way.
+/// Treatment of an existing file with the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays; what was offered is refused.
+    /// It is kept; the offer is rejected.
     #[default]
     Refuse,
-    /// It is replaced, when the new one is complete.
+    /// It is replaced when the new one is complete.
     Replace,
 }
 
 /// Relation of a sender to the receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// A sender whose key is not known. [Odd names](super::Oddity) are refused, and execute permission is removed: neither
-    /// a start-up file nor a program comes from a stranger.
+    /// A sender with an unknown key. [Odd names](super::Oddity) are rejected, and execute permission is removed, so that
+    /// it can store neither a start-up file nor a program.
     #[default]
     Stranger,
     /// A sender that has proved to have a key that the receiver knows.
     Known,
 }
 
-/// What a receiver may write.
+/// Limits and rules of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permitted {
-    /// What becomes of files that are in the way.
+    /// Treatment of existing files.
     pub existing: Existing,
-    /// Bytes of all files of a conversation together.
+    /// Maximum bytes of all files of a conversation.
     pub bytes: u64,
-    /// Files and directories of a conversation.
+    /// Maximum number of files and directories of a conversation.
     pub entries: u64,
-    /// Origin of the sender: known to the receiver, or not.
+    /// Relation of the sender to the receiver: known or not.
     pub origin: Origin,
 }
 
 impl Origin {
-    /// Permission bits of what is stored: no write permission for group and others.
+    /// Returns the permission bits of a stored file: no write permission for group and other users.
     pub(super) const fn mode(self, offered: u16) -> u16 {
         match self {
             Self::Stranger => offered & 0o644,
@@ -43,7 +43,7 @@ impl Origin {
 }
 
 impl Default for Permitted {
-    /// Nothing is replaced; a million files, and whatever the disk holds; the sender is a stranger.
+    /// Replaces nothing; at most a million files, without a limit of bytes; unknown sender.
     fn default() -> Self {
         Self { existing: Existing::Refuse, bytes: u64::MAX, entries: 1_000_000, origin: Origin::Stranger }
     }

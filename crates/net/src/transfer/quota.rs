@@ -1,8 +1,8 @@
-//! How much a directory keeps.
+//! Disk quota of a directory.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Least cost of a file or directory, bytes: a block of common file systems, and with it its inode.
+/// Minimum cost of a file or directory, in bytes: a block of common file systems, as an allowance for the inode.
 const BLOCK: u64 = 4096;
 /// Cost of a directory.
 pub(super) const DIRECTORY: u64 = BLOCK;
@@ -12,7 +12,7 @@ pub(super) const fn cost(bytes: u64) -> u64 {
     if bytes < BLOCK { BLOCK } else { bytes }
 }
 
-/// Bytes that may still be kept, in all conversations together.
+/// Bytes left, over all conversations.
 #[derive(Debug)]
 pub(super) struct Quota(AtomicU64);
 
@@ -25,7 +25,7 @@ impl Quota {
         self.0.load(Relaxed)
     }
 
-    /// Takes so many, if there are so many.
+    /// Takes `bytes`, if that many are left. Returns whether it did.
     pub(super) fn take(&self, bytes: u64) -> bool {
         self.0.try_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
     }

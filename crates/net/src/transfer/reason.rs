@@ -3,13 +3,13 @@
 use super::frame::MAX_TEXT;
 use crate::printable::printable;
 
-/// A no, with its reason.
+/// A refusal with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Refusal {
-    /// For programs.
+    /// Reason, for programs.
     pub reason: Reason,
-    /// For people.
+    /// Text, for users.
     pub text: String,
 }
 
@@ -17,31 +17,31 @@ pub struct Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reason {
-    /// The path is not one that is taken.
+    /// The path is not acceptable.
     Path = 1,
-    /// There is another file of that name.
+    /// Another file of that name exists.
     Exists = 2,
     /// The same file is being received from another sender.
     Busy = 3,
-    /// The content that arrived is not the content that was offered.
+    /// The content does not match the offered hash.
     Checksum = 4,
     /// The disk is full.
     NoSpace = 5,
-    /// More bytes or files than the receiver permits.
+    /// The receiver's limit of bytes or files is exceeded.
     TooMuch = 6,
-    /// It may not be read or written there.
+    /// Permission to read or write is missing.
     Permission = 7,
-    /// The system failed.
+    /// A system call failed.
     System = 8,
-    /// The peer broke the rules of the conversation.
+    /// The peer violated the protocol.
     Protocol = 9,
-    /// It was stopped.
+    /// The user stopped it.
     Interrupted = 10,
-    /// The receiver has as many conversations as it may.
+    /// The receiver has reached its maximum number of conversations.
     TooMany = 11,
-    /// The sender has begun the same transfer anew.
+    /// The sender has restarted the same transfer.
     TakenOver = 12,
-    /// A name that begins with a dot, from a sender whose key the receiver does not know.
+    /// A name with a leading dot, from a sender with an unknown key.
     Hidden = 13,
     /// A reason that this version does not know.
     Unknown = 255,
@@ -80,7 +80,7 @@ impl Reason {
         Self::Hidden,
     ];
 
-    /// Returns its identifier for programs. It never changes.
+    /// Returns the identifier for programs. It is stable.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -101,7 +101,7 @@ impl Reason {
         }
     }
 
-    /// Returns whether the same file may be taken later, without anything that the sender could change.
+    /// Returns whether the same file may be accepted later, without any change by the sender.
     #[must_use]
     pub const fn is_temporary(self) -> bool {
         matches!(self, Self::Busy | Self::NoSpace)
@@ -112,7 +112,7 @@ impl Reason {
     }
 }
 
-/// At most [`MAX_TEXT`] bytes of `text`, whole characters.
+/// Returns at most [`MAX_TEXT`] bytes of `text`, cut between characters.
 pub(super) fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_TEXT)]
 }

@@ -15,43 +15,43 @@ use blake3::Hash;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 
-/// Partial files of earlier transfers that are open for offers that have not begun: each takes descriptors.
+/// Maximum number of partial files open for offers that have not started: each takes descriptors.
 const MOST_RESUMED: usize = 2;
 
-/// Paths of files that were there already, of which is known that they were offered.
+/// Maximum number of recorded paths of offered files that existed already.
 const MOST_RECOGNISED: usize = 1 << 16;
 
-/// Offers of paths that no receiver takes, in a conversation. A sender of this project makes none.
+/// Maximum number of offers with unacceptable paths in a conversation. Senders of this project make none.
 const MOST_UNUSABLE: u64 = 256;
 
-/// The receiving side of a conversation: takes frames, gives replies, and keeps files in a [`Directory`].
+/// Receiving side of a conversation: processes frames, returns replies, and stores files in a [`Directory`].
 ///
-/// Offers are answered in order. Complete files are put on the disk when [`settle`](Self::settle) is called, several at once.
+/// Offers are answered in order. [`settle`](Self::settle) writes complete files to the disk, several at once.
 #[derive(Debug)]
 pub struct Receiver<'a> {
     directory: &'a Directory,
     rules: Rules,
-    /// What may still be taken.
+    /// Bytes that may still be accepted.
     bytes_left: u64,
     entries_left: u64,
     state: State,
-    /// The number of the next offer.
+    /// Number of the next offer.
     next: Number,
-    /// Offers that are not answered yet.
+    /// Offers without an answer.
     waiting: VecDeque<(Number, RelativePath, Offer)>,
-    /// Offers that were accepted and whose data have not begun.
+    /// Accepted offers with data that have not started.
     accepted: BTreeMap<Number, Accepted>,
     current: Option<Current>,
     batch: Batch,
     replies: VecDeque<Frame>,
     summary: Summary,
-    /// Account of what is hashed for the sender.
+    /// Account that is charged for hashing.
     account: Account,
-    /// Digests of the paths of files that were there already: to offer one again is no progress.
+    /// Digests of the paths of files that existed already: offering one again is no progress.
     recognised: BTreeSet<u64>,
-    /// Files that were stored, or found to be there for the first time.
+    /// Files that were stored, or recognised for the first time.
     finished: u64,
-    /// Offers whose paths no receiver takes.
+    /// Offers with unacceptable paths.
     unusable: u64,
 }
 
@@ -66,17 +66,17 @@ enum State {
 
 #[derive(Debug)]
 enum Accepted {
-    /// Nothing of it is here.
+    /// The receiver has no data of it.
     New(RelativePath, Offer),
-    /// An earlier transfer left something.
+    /// An earlier transfer left data.
     Resumed(Box<Incoming>),
 }
 
-/// The file whose data come.
+/// File of the incoming data.
 #[derive(Debug)]
 enum Current {
     Receiving(Number, Box<Incoming>),
-    /// It was refused in the middle. The rest is thrown away.
+    /// It was rejected in the middle. The rest is discarded.
     Refused(Number),
 }
 
@@ -89,7 +89,7 @@ struct Incoming {
 }
 
 impl<'a> Receiver<'a> {
-    /// A receiver that waits for a sender's hello.
+    /// Creates a receiver that waits for a sender's hello.
     #[must_use]
     pub fn new(directory: &'a Directory, permitted: Permitted) -> Self {
         Self {
@@ -112,38 +112,38 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Charges `account` for bytes that are hashed.
+    /// Charges hashed bytes to `account`.
     pub(super) fn paid_by(self, account: Account) -> Self {
         Self { account, ..self }
     }
 
-    /// Returns the number of files that were stored, or found to be there for the first time.
+    /// Returns the number of files that were stored, or recognised for the first time.
     pub(super) const fn finished(&self) -> u64 {
         self.finished
     }
 
-    /// Whether the sender said that it was everything.
+    /// Returns whether the sender has ended the conversation.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
 
-    /// What was received so far.
+    /// Returns the statistics so far.
     #[must_use]
     pub const fn summary(&self) -> Summary {
         self.summary
     }
 
-    /// The next reply.
+    /// Returns the next reply.
     pub fn poll(&mut self) -> Option<Frame> {
         self.replies.pop_front()
     }
 
-    /// Takes a frame.
+    /// Processes a frame.
     ///
     /// # Errors
     ///
-    /// The conversation has failed; every further frame fails too. What has arrived of a file is kept.
+    /// The conversation has failed; every further frame fails too. Received data of a file are kept.
     pub fn handle(&mut self, frame: Frame, watch: &mut dyn Watch) -> Result<(), Error> {
         if self.batch.is_full() {
             self.settle(watch)?;
@@ -151,7 +151,7 @@ impl<'a> Receiver<'a> {
         self.take(frame, watch).inspect_err(|_| self.give_up())
     }
 
-    /// Puts complete files on the disk and answers for them. To be called when no frame is there to be handled at once.
+    /// Writes complete files to the disk and confirms them. Call it when no further frame is available at once.
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ impl<'a> Receiver<'a> {
         failed.inspect_err(|_| self.give_up())
     }
 
-    /// Leaves what is not complete as it is; what is complete can be settled.
+    /// Abandons incomplete files, which are kept as they are. Complete files can still be settled.
     fn give_up(&mut self) {
         self.state = State::Broken;
         self.current = None;
@@ -230,7 +230,7 @@ impl<'a> Receiver<'a> {
         self.answer(watch)
     }
 
-    /// Refuses a path that no receiver takes.
+    /// Rejects an unacceptable path.
     fn unusable(
         &mut self,
         number: Number,
@@ -251,7 +251,7 @@ impl<'a> Receiver<'a> {
         Ok(())
     }
 
-    /// Answers the offers that wait, as far as partial files may be open for them.
+    /// Answers the waiting offers, within the limit of open partial files.
     fn answer(&mut self, watch: &mut dyn Watch) -> Result<(), Error> {
         while let Some((number, path, offer)) = self.waiting.pop_front() {
             let resumed = self.accepted.values().filter(|it| matches!(it, Accepted::Resumed(_))).count();
@@ -268,7 +268,7 @@ impl<'a> Receiver<'a> {
         Ok(())
     }
 
-    /// Answers an offer whose path is in order.
+    /// Answers an offer with a valid path.
     fn consider(
         &mut self,
         number: Number,
@@ -315,7 +315,7 @@ impl<'a> Receiver<'a> {
         Ok(())
     }
 
-    /// Returns the part of a file that an earlier transfer has left.
+    /// Returns the partial file of an earlier transfer.
     fn resumed(
         &self,
         path: &RelativePath,
@@ -323,7 +323,7 @@ impl<'a> Receiver<'a> {
         watch: &mut dyn Watch,
     ) -> Result<Option<Box<Incoming>>, Trouble> {
         match offer.content {
-            // Nothing tells which stream an earlier one was.
+            // A partial stream cannot be assigned to a new one.
             Content::File { size, .. } if self.directory.has_part(path, offer)? => {
                 let mut part = self.directory.part(path, offer)?;
                 part.resume(size, &self.account, &mut || watch.working())?;
@@ -334,7 +334,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Whether the very same file is in its place; trouble if another one is and has to stay.
+    /// Returns whether the identical file exists; an error if another one exists and must not be replaced.
     fn is_here(&self, path: &RelativePath, offer: &Offer, watch: &mut dyn Watch) -> Result<bool, Trouble> {
         match self.directory.existing(path)? {
             None => Ok(false),
@@ -369,7 +369,7 @@ impl<'a> Receiver<'a> {
         Ok(hash)
     }
 
-    /// Notes that a file was there already. The first time it was worth its hash.
+    /// Records a file that existed already. The first time, it counts as progress for the cost of its hash.
     fn recognise(&mut self, path: &RelativePath, size: Option<u64>) {
         let digest = *blake3::hash(path.as_bytes()).as_bytes().first_chunk().expect("a hash has 32 bytes");
         if self.recognised.len() >= MOST_RECOGNISED {
@@ -413,7 +413,7 @@ impl<'a> Receiver<'a> {
         self.answer(watch)
     }
 
-    /// An accepted file, of which the data after `offset` bytes come.
+    /// Opens an accepted file for data after `offset` bytes.
     fn opened(&self, accepted: Accepted, offset: u64) -> Result<Box<Incoming>, Trouble> {
         let mut incoming = match accepted {
             Accepted::Resumed(incoming) => incoming,

@@ -10,28 +10,28 @@ use crate::printable::shown;
 use blake3::Hash;
 use std::collections::{BTreeMap, VecDeque};
 
-/// The mode of what has none.
+/// Mode of a stream's file, which has none of its own.
 const STREAM_MODE: u16 = 0o644;
-/// Files are offered while less than so many bytes of those offered before are left to send: a file is read for its hash when
-/// it is offered, and the data of the one before should not wait for that.
+/// Bytes left to send below which further files are offered. A file is read for its hash when it is offered; the data of
+/// the previous one should not wait for that.
 const LOOK_AHEAD: u64 = 4 << 20;
 
-/// The sending side of a conversation: gives frames as long as it may, and takes replies.
+/// Sending side of a conversation: returns frames as permitted, and processes replies.
 ///
-/// Up to [`WINDOW`] offers wait for their last answer at the same time. Accepted files are sent one after the other, in the
-/// order in which they were accepted.
+/// Up to [`WINDOW`] offers may be without a final answer. Accepted files are sent one after the other, in the order of
+/// their acceptance.
 #[derive(Debug)]
 pub struct Sender {
     identity: Option<SenderId>,
     items: VecDeque<Item>,
     state: State,
-    /// The number of the next offer.
+    /// Number of the next offer.
     next: Number,
-    /// Offers without their last answer.
+    /// Offers without a final answer.
     offered: BTreeMap<Number, Offered>,
-    /// Accepted and not begun.
+    /// Accepted offers that have not started.
     ready: VecDeque<Number>,
-    /// File whose data are being sent.
+    /// File that is being sent.
     sending: Option<Number>,
     summary: Summary,
 }
@@ -58,18 +58,18 @@ enum Stage {
     AwaitVerdict(Outgoing),
     /// A directory, which has no data.
     AwaitMade,
-    /// Accepted. What the receiver has up to this offset is the beginning of the file.
+    /// Accepted. The receiver has the beginning of the file up to this offset.
     Ready(Outgoing, u64),
     Sending(Outgoing),
-    /// Accepted, and cannot be sent to its end: why.
+    /// Accepted, but cannot be completed, for this reason.
     GiveUp(String),
-    /// Refused in the middle of its data, whose end is to be told.
+    /// Rejected in the middle of its data; the receiver has yet to be told their end.
     Refused,
     AwaitStored,
 }
 
 impl Sender {
-    /// A sender that has not said hello yet.
+    /// Creates a sender that has not said hello yet.
     #[must_use]
     pub fn new(source: Source) -> Self {
         Self {
@@ -84,13 +84,13 @@ impl Sender {
         }
     }
 
-    /// Whether everything was offered, and the receiver knows.
+    /// Returns whether everything was offered and the receiver has confirmed the end.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
 
-    /// Returns whether the receiver has to say something, however little is sent.
+    /// Returns whether the receiver owes an answer, even if nothing more is sent.
     #[must_use]
     pub fn awaits_reply(&self) -> bool {
         match self.state {
@@ -102,17 +102,18 @@ impl Sender {
         }
     }
 
-    /// What was sent so far.
+    /// Returns the statistics so far.
     #[must_use]
     pub const fn summary(&self) -> Summary {
         self.summary
     }
 
-    /// The next frame to send; `None`: a reply is due first, a stream has nothing for now (`WouldBlock`), or it is over.
+    /// Returns the next frame to send. `None` if a reply is due first, a stream has no data at present (`WouldBlock`), or
+    /// the conversation has ended.
     ///
     /// # Errors
     ///
-    /// If a stream cannot be read. A file that cannot be is left out, and counted as refused.
+    /// If a stream cannot be read. An unreadable file is skipped, and counted as rejected.
     pub fn poll(&mut self, watch: &mut dyn Watch) -> Result<Option<Frame>, Error> {
         match self.state {
             State::Hello => {
@@ -124,7 +125,7 @@ impl Sender {
         }
     }
 
-    /// Takes a reply.
+    /// Processes a reply.
     ///
     /// # Errors
     ///
@@ -175,7 +176,7 @@ impl Sender {
         self.offered.len() < WINDOW && left.fold(0, u64::saturating_add) < LOOK_AHEAD
     }
 
-    /// Offers the next thing that can be opened.
+    /// Offers the next item that can be opened.
     fn offer(&mut self, watch: &mut dyn Watch) -> Option<Frame> {
         while let Some(Item { path, what }) = self.items.pop_front() {
             let none = Modified::default();
@@ -206,7 +207,7 @@ impl Sender {
         None
     }
 
-    /// Begins the data of an accepted file.
+    /// Starts the data of an accepted file.
     fn start(&mut self, number: Number, watch: &mut dyn Watch) -> Frame {
         let Offered { path, stage } = self.offered.remove(&number).expect("what is ready was offered");
         match stage {
@@ -221,11 +222,11 @@ impl Sender {
         }
     }
 
-    /// The next data of the file that is being sent, or the end of them.
+    /// Returns the next data of the current file, or their end.
     fn go_on(&mut self, number: Number, watch: &mut dyn Watch) -> Result<Option<Frame>, Error> {
         let offered = self.offered.get_mut(&number).expect("what is being sent was offered");
         let Stage::Sending(outgoing) = &mut offered.stage else {
-            // Told already: it was refused.
+            // The rejection has already been reported.
             self.offered.remove(&number);
             self.sending = None;
             return Ok(Some(Frame::Abandon { number, why: "it was refused".into() }));
@@ -252,7 +253,7 @@ impl Sender {
         })
     }
 
-    /// Takes the answer to an offer.
+    /// Processes the answer to an offer.
     fn answered(&mut self, frame: Frame, watch: &mut dyn Watch) -> Result<(), Error> {
         let number = match &frame {
             Frame::Accept { number, .. }
@@ -307,7 +308,7 @@ impl Sender {
     }
 }
 
-/// An accepted file, of which the receiver has so much.
+/// Handles the acceptance of a file of which the receiver already has `offset` bytes.
 fn accepted(mut outgoing: Outgoing, offset: u64, prefix: Hash) -> Result<Stage, Error> {
     Ok(match outgoing.go_on(offset, prefix)? {
         Ok(at) => Stage::Ready(outgoing, at),

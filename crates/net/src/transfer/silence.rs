@@ -1,9 +1,9 @@
-//! Silence of a receiver whose transport still acknowledges.
+//! Detection of an unresponsive receiver with a transport that still acknowledges.
 
 use super::error::Error;
 use std::time::{Duration, Instant};
 
-/// Time since a receiver last took a byte or said something, while it has to.
+/// Time since a receiver that owes an answer last took data or answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence {
     limit: Option<Duration>,
@@ -15,18 +15,20 @@ impl Silence {
         Self { limit, since: now }
     }
 
-    /// The receiver has taken something or said something, or has nothing to say.
+    /// Restarts the timer: the receiver has taken data or answered, or owes no answer.
     pub(super) const fn end(&mut self, now: Instant) {
         self.since = now;
     }
 
-    /// Does not count the time since `begin`, in which this side had to do something.
+    /// Excludes the time since `begin`, in which this side was busy.
     pub(super) fn leave_out(&mut self, begin: Instant, now: Instant) {
         self.since += now.saturating_duration_since(begin);
     }
 
+    /// Checks the timer.
+    ///
     /// # Errors
-    /// [`Error::Unresponsive`] if it has lasted too long.
+    /// [`Error::Unresponsive`] if the limit is exceeded.
     pub(super) fn check(&self, now: Instant) -> Result<(), Error> {
         match self.limit {
             Some(limit) if now.saturating_duration_since(self.since) >= limit => {

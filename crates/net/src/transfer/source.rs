@@ -1,4 +1,4 @@
-//! What is sent: a file, a directory with what is in it, or a stream.
+//! Source of a transfer: a file, a directory with its content, or a stream.
 
 use super::error::{Error, reason_of};
 use super::frame::Modified;
@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// What a sender offers, in order: directories before what is in them, names sorted.
+/// Items that a sender offers, in order: directories before their content, names sorted.
 #[derive(Debug, Default)]
 pub struct Source {
     pub(super) items: Vec<Item>,
@@ -24,45 +24,45 @@ pub struct Source {
     refused: Vec<Unsendable>,
     /// Bytes of all files.
     bytes: u64,
-    /// By what the receiver knows it again; a stream cannot be sent again.
+    /// Identifier by which the receiver recognises the sender; `None` for a stream, which cannot be sent again.
     pub(super) identity: Option<SenderId>,
 }
 
-/// Something in a directory that is not sent.
+/// An entry of a directory that is not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Its path.
+    /// Path of the entry.
     pub place: PathBuf,
-    /// What it is, in words.
+    /// Kind of the entry, as text.
     pub what: &'static str,
 }
 
-/// What is said of it.
+/// Prints path and kind.
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is {}", shown(&self.place), self.what)
     }
 }
 
-/// Something in a directory that cannot be read, or has a name that receivers do not take. What is in it goes neither.
+/// An entry of a directory that cannot be read, or has an unacceptable name. Its content is not sent either.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsendable {
-    /// Where it is.
+    /// Path of the entry.
     pub place: PathBuf,
     /// Reason.
     pub refusal: Refusal,
 }
 
-/// One thing to offer.
+/// An item to offer.
 #[derive(Debug)]
 pub(super) struct Item {
-    /// Where it goes.
+    /// Destination path.
     pub(super) path: RelativePath,
     pub(super) what: What,
 }
 
 pub(super) enum What {
-    /// A file and its size when it was listed, bytes.
+    /// A file, and its size in bytes when it was listed.
     File(PathBuf, u64),
     Directory,
     Stream(Box<dyn Read + Send>),
@@ -79,16 +79,16 @@ impl fmt::Debug for What {
 }
 
 impl Source {
-    /// A file, or a directory with everything in it, under its own name or under `name`.
+    /// Returns the source for a file, or a directory with all its content, under its own name or under `name`.
     ///
     /// # Errors
     ///
-    /// If `place` itself is a device, a pipe or a socket, cannot be read, or has a name that receivers do not take. What cannot be
-    /// sent of a directory does not keep the rest from being sent, and nothing is left out in silence: [`Source::skipped`] lists
-    /// what is neither file nor directory, [`Source::refused`] the rest.
+    /// If `place` itself is a device, a pipe or a socket, cannot be read, or has an unacceptable name. Entries of a
+    /// directory that cannot be sent do not affect the rest, and nothing is skipped silently: [`Source::skipped`] lists
+    /// entries that are neither file nor directory, [`Source::refused`] the rest.
     pub fn of_path(place: &Path, name: Option<&str>) -> Result<Self, Error> {
         let failed = |e| Error::files(format!("reading {}", shown(place)), e);
-        // Who names a link means what it points to.
+        // A link named by the user stands for its target.
         let found = fs::metadata(place).map_err(failed)?;
         let name = match name {
             Some(name) => name.as_bytes().to_vec(),
@@ -106,30 +106,30 @@ impl Source {
         Ok(source)
     }
 
-    /// Whatever `reader` gives, as a file called `name`. A reader that gives `WouldBlock` after a moment lets
-    /// [`Watch::interrupted`](super::Watch::interrupted) be asked, and the receiver be heard, while nothing comes.
+    /// Returns the source for a stream, as a file called `name`. If `reader` returns `WouldBlock` after a moment without
+    /// data, [`Watch::interrupted`](super::Watch::interrupted) is checked and replies are processed meanwhile.
     ///
     /// # Errors
     ///
-    /// If receivers do not take the name.
+    /// If the name is unacceptable.
     pub fn of_stream(reader: impl Read + Send + 'static, name: &str) -> Result<Self, Error> {
         let path = sendable(Path::new(name), RelativePath::parse(name.as_bytes()))?;
         Ok(Self { items: vec![Item { path, what: What::Stream(Box::new(reader)) }], ..Self::default() })
     }
 
-    /// Symbolic links, pipes, sockets and devices that are not sent.
+    /// Returns the symbolic links, pipes, sockets and devices that are not sent.
     #[must_use]
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
 
-    /// Returns the entries that cannot be read, or whose names receivers do not take.
+    /// Returns the entries that cannot be read or have unacceptable names.
     #[must_use]
     pub fn refused(&self) -> &[Unsendable] {
         &self.refused
     }
 
-    /// Leaves out what is at `settled` already. Returns the bytes of these files.
+    /// Removes the files at the paths `settled`. Returns their bytes.
     pub fn leave_out(&mut self, settled: &BTreeSet<RelativePath>) -> u64 {
         let mut left_out = 0;
         self.items.retain(|item| {
@@ -144,13 +144,13 @@ impl Source {
         left_out
     }
 
-    /// Bytes of all files together; a stream has none.
+    /// Returns the bytes of all files; 0 for a stream.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether a second conversation could send the same: no stream is in it.
+    /// Returns whether a second conversation could send the same: the source has no stream.
     #[must_use]
     pub fn is_repeatable(&self) -> bool {
         !self.items.iter().any(|item| matches!(item.what, What::Stream(_)))
@@ -197,9 +197,9 @@ impl Source {
     }
 }
 
-/// Opens a file that was found: what it has become since is not followed elsewhere and does not block.
+/// Opens a listed file without following a link that replaced it, and without blocking.
 pub(super) fn open(place: &Path) -> io::Result<(File, Metadata)> {
-    // The place itself may be a link that the user named; what is not a file any more is refused below.
+    // The path may be a link that the user named; anything but a file is rejected below.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(place)?;
     let found = file.metadata()?;
     if found.is_file() { Ok((file, found)) } else { Err(io::Error::other("it is no file any more")) }
@@ -209,7 +209,7 @@ pub(super) fn modified(found: &Metadata) -> Modified {
     Modified { seconds: found.mtime(), nanoseconds: u32::try_from(found.mtime_nsec()).unwrap_or(0) }
 }
 
-/// The last name of the path, also of `.` and `..`.
+/// Returns the last name of the path, also for `.` and `..`.
 fn own_name(place: &Path) -> io::Result<Vec<u8>> {
     if let Some(name) = place.file_name() {
         return Ok(name.as_bytes().to_vec());

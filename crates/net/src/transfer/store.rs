@@ -1,4 +1,4 @@
-//! The receiver's directory: nothing is opened, made or replaced outside of it.
+//! Directory of a receiver. No operation leaves it.
 
 use super::error::Error;
 use super::frame::{Content, Offer};
@@ -15,25 +15,25 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where received files go.
+/// Directory of received files.
 #[derive(Debug)]
 pub struct Directory {
     root: OwnedFd,
     quota: Arc<Quota>,
-    /// Of the process when this was opened.
+    /// Umask of the process when the directory was opened.
     umask: Mode,
 }
 
-/// No final symbolic link is followed, and nothing blocks or becomes a terminal.
+/// Do not follow a final symbolic link, do not block, and do not acquire a controlling terminal.
 pub(super) const SAFELY: OFlags =
     OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 impl Directory {
-    /// Opens the directory, and makes it first where there is none.
+    /// Opens the directory, and creates it if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`Error::Files`] if it is no directory or cannot be made.
+    /// [`Error::Files`] if it is not a directory or cannot be created.
     pub fn open(path: &Path) -> Result<Self, Error> {
         std::fs::create_dir_all(path).map_err(|e| Error::files(format!("making {}", path.display()), e))?;
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
@@ -42,8 +42,8 @@ impl Directory {
         Ok(Self { root, quota: Arc::new(Quota::new(u64::MAX)), umask: umask() })
     }
 
-    /// From now on at most `bytes` are kept here: of partial files, those that are there included, and of files and
-    /// directories that are stored. Each takes at least 4096.
+    /// Limits the bytes kept here to `bytes` from now on: partial files including existing ones, and stored files and
+    /// directories. Each counts as at least 4096.
     ///
     /// # Errors
     ///
@@ -63,12 +63,12 @@ impl Directory {
         &self.root
     }
 
-    /// Makes a directory and those above it; those that are there are fine.
+    /// Creates a directory and its parents; existing ones are kept.
     pub(super) fn make(&self, path: &RelativePath) -> Result<Made, Trouble> {
         self.descend(path, path.names().count()).map(|(_, made)| made)
     }
 
-    /// Returns whether an earlier transfer left something of a file that is offered.
+    /// Returns whether an earlier transfer left a partial file for the offer.
     pub(super) fn has_part(&self, path: &RelativePath, offer: &Offer) -> Result<bool, Trouble> {
         let (above, _) = split(path);
         let doing = |e| Trouble::of(format!("looking for {path}"), e);
@@ -77,7 +77,7 @@ impl Directory {
         Ok(found.is_some_and(|found| !is_file(&found) || found.st_size > 0))
     }
 
-    /// Opens the part of a file that is offered, empty or as an earlier transfer left it.
+    /// Opens the partial file of an offer, empty or with the data of an earlier transfer.
     pub(super) fn part(&self, path: &RelativePath, offer: &Offer) -> Result<Part, Trouble> {
         let (directory, made) = self.descend(path, path.names().count() - 1)?;
         let name = part_name(path, offer);
@@ -90,7 +90,7 @@ impl Directory {
         })?;
         let quota = self.quota.clone();
         if is_new && !quota.take(cost(0)) {
-            // It was made a moment ago and nothing is in it.
+            // It has just been created and is empty.
             let _ = fs::unlinkat(&directory, name.as_str(), AtFlags::empty());
             return Err(Trouble::quota());
         }
@@ -108,7 +108,7 @@ impl Directory {
         Part::new(Opened { directory, name, file, made, quota, umask: self.umask }, path.clone(), end)
     }
 
-    /// What is in the place of `path`, without making anything.
+    /// Returns the entry at `path`, without creating anything.
     pub(super) fn existing(&self, path: &RelativePath) -> Result<Option<Found>, Trouble> {
         let (above, last) = split(path);
         let doing = || format!("looking for {path}");
@@ -128,7 +128,7 @@ impl Directory {
         Ok(Some(opened.map_or(Found::Other, |file| Found::File(File::from(file), found.st_size as u64))))
     }
 
-    /// Refuses a file for which the quota or the disk has too little, of which `here` bytes are here, if it has a partial file.
+    /// Rejects a file that exceeds the quota or the free space. `here`: bytes of its partial file, if it has one.
     pub(super) fn can_hold(&self, path: &RelativePath, size: u64, here: Option<u64>) -> Result<(), Trouble> {
         let (needed, left) = (cost(size) - here.map_or(0, cost), self.quota.left());
         if needed > left {
@@ -144,12 +144,12 @@ impl Directory {
         Ok(())
     }
 
-    /// Bytes that may still be written to the file system.
+    /// Returns the free bytes of the file system.
     fn free(&self) -> u64 {
         fs::fstatvfs(&self.root).map_or(u64::MAX, |found| found.f_bavail.saturating_mul(found.f_frsize))
     }
 
-    /// Opens directories one in the other, if they are there.
+    /// Opens nested directories, if they exist.
     fn below_names(&self, names: &[&[u8]]) -> rustix::io::Result<Option<OwnedFd>> {
         let mut directory = self.root.try_clone().map_err(|_| Errno::MFILE)?;
         for name in names {
@@ -161,7 +161,7 @@ impl Directory {
         Ok(Some(directory))
     }
 
-    /// Opens the first `depth` directories of `path`, one in the other, and makes what is not there.
+    /// Opens the first `depth` nested directories of `path`, and creates missing ones.
     fn descend(&self, path: &RelativePath, depth: usize) -> Result<(OwnedFd, Made), Trouble> {
         let trouble = |e| Trouble::of(format!("making directories for {path}"), e);
         let mut directory =
@@ -179,7 +179,7 @@ impl Directory {
     }
 }
 
-/// Opens and locks a partial file, and makes it if it is not there. Returns whether it did.
+/// Opens and locks a partial file, and creates it if it does not exist. Returns whether it did.
 fn open_part(directory: &OwnedFd, name: &str) -> rustix::io::Result<(File, bool)> {
     let open = |more| {
         let flags = OFlags::RDWR | SAFELY | more;
@@ -194,20 +194,20 @@ fn open_part(directory: &OwnedFd, name: &str) -> rustix::io::Result<(File, bool)
     };
     fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
     let (opened, named) = (fs::fstat(&file)?, stat(directory, name.as_bytes())?);
-    // What held the lock before may have put the file into its place meanwhile.
+    // The previous holder of the lock may have moved the file to its place meanwhile.
     let same = named.is_some_and(|named| (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino));
     let own = same && is_file(&opened) && opened.st_nlink == 1;
     own.then(|| (File::from(file), is_new)).ok_or(Errno::WOULDBLOCK)
 }
 
-/// The names above a path's last one, and that.
+/// Splits a path into the names of its parents and its last name.
 fn split(path: &RelativePath) -> (Vec<&[u8]>, &[u8]) {
     let mut names: Vec<_> = path.names().collect();
     let last = names.pop().expect("a path has a name");
     (names, last)
 }
 
-/// The umask of the process, without changing it even for a moment: Linux 4.7 and later tell it.
+/// Returns the umask of the process without a momentary change of it: Linux 4.7 and later report it.
 fn umask() -> Mode {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let told = status.lines().find_map(|line| line.strip_prefix("Umask:"));
@@ -215,12 +215,12 @@ fn umask() -> Mode {
     Mode::from_raw_mode(bits.unwrap_or(0o022))
 }
 
-/// What is in the place of a file that is offered.
+/// Existing entry at the destination of an offer.
 pub(super) enum Found {
     /// A file and its size in bytes.
     File(File, u64),
     Directory,
-    /// A symbolic link, a device, or a file that may not be read.
+    /// A symbolic link, a device, or an unreadable file.
     Other,
 }
 
@@ -228,7 +228,7 @@ pub(super) fn step(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<Owned
     fs::openat(directory, name, OFlags::DIRECTORY | OFlags::RDONLY | SAFELY, Mode::empty())
 }
 
-/// What `name` is, not what it points to.
+/// Returns the metadata of `name` itself; a link is not followed.
 pub(super) fn stat(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<Option<Stat>> {
     match fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(None),

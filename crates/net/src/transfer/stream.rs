@@ -1,4 +1,4 @@
-//! The machines over streams of bytes.
+//! Sender and receiver over byte streams.
 
 use super::Summary;
 use super::Watch;
@@ -22,22 +22,22 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// How often an interruption is looked for while there is nothing to do.
+/// Interval between checks for an interruption while there is nothing to do.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// Sends `source`, and returns when the receiver has answered for all of it.
 ///
-/// Replies are read on a thread of their own, so that a receiver that gives up is heard at once. The thread ends with the
-/// conversation or with `reader`; after an error it may outlive this call until the stream is closed. Closing is the
-/// caller's.
+/// Replies are read on a thread of their own, so that a receiver's refusal is noticed at once. The thread ends with the
+/// conversation or with `reader`; after an error it may outlive this call until the stream is closed. The caller closes
+/// the stream.
 ///
-/// A receiver that has to say something, and for `silence` neither says anything nor takes a byte, is given up. One that
-/// hashes a file or waits for its disk says so. A writer with a timeout lets this be looked for while it takes nothing.
+/// A receiver that owes an answer, and neither answers nor takes data for `silence`, is given up. A receiver that hashes
+/// a file or waits for its disk reports so. A writer with a timeout lets the check take place while it takes no data.
 ///
 /// # Errors
 ///
-/// Why it ended early. Where [`Error::is_worth_another_try`], another call with the source made anew, over a new connection,
-/// goes on where this one stopped.
+/// The reason for an early end. If [`Error::is_worth_another_try`], another call with a new source over a new connection
+/// resumes the transfer.
 pub fn send(
     reader: impl Read + Send + 'static,
     mut writer: impl Write,
@@ -71,7 +71,7 @@ pub fn send(
                 let written = write_and_tell(&mut writer, &frame.encode(), &go_on, &end_silence);
                 written.map_err(|error| replies.last_words(error))?;
             } else {
-                // Data is not flushed frame by frame: transports fill their segments.
+                // Data frames are not flushed one by one: transports fill their segments.
                 flush(&mut writer)?;
             }
             while !sender.is_over() {
@@ -96,7 +96,7 @@ pub fn send(
         Ok(()) => Ok(sender.summary()),
         Err(error) => {
             if let Some(refusal) = error.told() {
-                // If the peer is gone there is nobody to tell.
+                // The peer may have closed the connection already.
                 let _ = say_last(&mut writer, refusal);
             }
             Err(error)
@@ -104,13 +104,13 @@ pub fn send(
     }
 }
 
-/// Receives whatever a sender sends, into `directory`, until it says goodbye.
+/// Receives files into `directory` until the sender ends the conversation.
 ///
-/// A reader with a timeout lets [`Watch::interrupted`] be asked while nothing comes. Closing is the caller's.
+/// With a timeout of the reader, [`Watch::interrupted`] is checked while no data arrive. The caller closes the stream.
 ///
 /// # Errors
 ///
-/// Why it ended early. What has arrived of a file is kept for the next conversation.
+/// The reason for an early end. Received data of a file are kept for the next conversation.
 pub fn receive<R: Read>(
     caller: impl Into<Caller<R>>,
     writer: impl Write,
@@ -132,7 +132,7 @@ pub fn receive<R: Read>(
             };
             let frame = match there {
                 Some(frame) => frame,
-                // Nothing more is to be done at once: what is complete goes to the disk, and all answers leave.
+                // Nothing more is available at once: complete files are written to the disk, and all answers are sent.
                 None => {
                     receiver.settle(watch)?;
                     answer(&mut receiver, &outlet, &|| may_go_on(seat, watch))?;
@@ -150,7 +150,7 @@ pub fn receive<R: Read>(
     match converse() {
         Ok(()) => Ok(receiver.summary()),
         Err(error) => {
-            // What is complete is stored, though its sender may not hear of it.
+            // Complete files are stored, even if the sender may not learn of it.
             let _ = receiver.settle(watch);
             if let Some(refusal) = error.told()
                 && outlet.borrow_mut().writer().is_some_and(|writer| say_last(writer, refusal).is_ok())
@@ -162,35 +162,36 @@ pub fn receive<R: Read>(
     }
 }
 
-/// Tells a caller that there is no room for its conversation, if that takes no waiting. It may try again.
+/// Rejects a peer for lack of a seat, if that does not block. It may retry.
 ///
 /// # Errors
 ///
-/// What the writer has.
+/// Errors of the writer.
 pub fn turn_away(mut writer: impl Write) -> io::Result<()> {
     say_last(&mut writer, Refusal::new(Reason::TooMany, "the receiver has too many conversations at once"))
 }
 
-/// One stream, read on one thread and written on another: for streams that are read and written through a reference, as
-/// sockets are.
+/// A stream that is read on one thread and written on another, for streams that are read and written through a reference,
+/// as sockets are.
 #[derive(Debug)]
 pub struct Shared<S>(Arc<S>);
 
 impl<S> Shared<S> {
-    /// Shares `stream`; clones are the same stream.
+    /// Shares `stream`; clones refer to the same stream.
     pub fn new(stream: S) -> Self {
         Self(Arc::new(stream))
     }
 
-    /// The stream, if nobody else has it any more.
+    /// Returns the stream, if there is no other clone.
     ///
     /// # Errors
-    /// This, where somebody has.
+    ///
+    /// `self`, if there is one.
     pub fn into_inner(self) -> Result<S, Self> {
         Arc::try_unwrap(self.0).map_err(Self)
     }
 
-    /// The stream.
+    /// Returns the stream.
     #[must_use]
     pub fn get(&self) -> &S {
         &self.0
@@ -225,16 +226,16 @@ where
     }
 }
 
-/// What the receiver says, read on a thread of its own.
+/// Replies of the receiver, read on a thread of their own.
 struct Replies {
     heard: mpsc::Receiver<Result<Frame, Error>>,
-    /// Heard while something was being written, and not answered yet.
+    /// Replies received while a write was in progress, not processed yet.
     early: RefCell<VecDeque<Result<Frame, Error>>>,
 }
 
 impl Replies {
     fn listen(reader: impl Read + Send + 'static) -> Result<Self, Error> {
-        // An offer has two answers at most; a peer that says more than it is asked for waits.
+        // An offer has at most two answers; a peer that sends more has to wait.
         let (give, heard) = mpsc::sync_channel(2 * WINDOW);
         let read = move || {
             let mut frames = Frames::new(reader);
@@ -251,7 +252,7 @@ impl Replies {
         Ok(Self { heard, early: RefCell::default() })
     }
 
-    /// The next, for which at most `limit` is waited.
+    /// Returns the next reply, waiting at most `limit`.
     fn next(&self, limit: Duration) -> Result<Result<Frame, Error>, RecvTimeoutError> {
         match self.early.borrow_mut().pop_front() {
             Some(reply) => Ok(reply),
@@ -259,8 +260,8 @@ impl Replies {
         }
     }
 
-    /// Nothing was heard that ends the conversation: asked while the writer takes nothing, since what the receiver says may
-    /// be why, and what is written may never arrive. Calls `heard` for whatever was heard.
+    /// Checks that no reply ends the conversation. It is called while the writer takes no data: a refusal may be the
+    /// cause, and the data may never arrive. Calls `heard` if there was a reply.
     fn no_last_word(&self, heard: &dyn Fn()) -> Result<(), Error> {
         while let Ok(reply) = self.heard.try_recv() {
             heard();
@@ -272,7 +273,7 @@ impl Replies {
         Ok(())
     }
 
-    /// What the receiver said before it closed the connection; otherwise how writing failed.
+    /// Returns the refusal that the receiver sent before it closed the connection; otherwise the error of writing.
     fn last_words(&self, error: Error) -> Error {
         if !matches!(error, Error::Connection(_)) {
             return error;
@@ -287,7 +288,7 @@ impl Replies {
     }
 }
 
-/// Writes all replies that there are.
+/// Processes all available replies.
 fn answer(
     receiver: &mut Receiver<'_>,
     outlet: &RefCell<Outlet<impl Write>>,
@@ -302,12 +303,12 @@ fn answer(
     if any { outlet.flush() } else { Ok(()) }
 }
 
-/// Writes bytes, however often the writer stops for a moment.
+/// Writes bytes, and retries whenever the writer would block.
 pub(super) fn write_bytes(writer: &mut impl Write, bytes: &[u8], go_on: GoOn<'_>) -> Result<(), Error> {
     write_and_tell(writer, bytes, go_on, &|| ())
 }
 
-/// Writes bytes, and calls `taken` whenever the writer has taken some.
+/// Writes bytes, and calls `taken` whenever the writer has accepted some.
 fn write_and_tell(
     writer: &mut impl Write,
     bytes: &[u8],
@@ -336,7 +337,7 @@ pub(super) fn flush(writer: &mut impl Write) -> Result<(), Error> {
     }
 }
 
-/// Tells the peer why it ends, if that takes no waiting.
+/// Sends the reason for the end to the peer, if that does not block.
 fn say_last(writer: &mut impl Write, refusal: Refusal) -> io::Result<()> {
     writer.write_all(&Frame::Fail(refusal).encode()).and_then(|()| writer.flush())
 }
@@ -345,8 +346,8 @@ fn not_interrupted(watch: &dyn Watch) -> Result<(), Error> {
     if watch.interrupted() { Err(Error::Interrupted) } else { Ok(()) }
 }
 
-/// Frames are no progress, and neither are refusals, nor files that were there when they were offered before: a peer can have
-/// as many of them as it likes.
+/// Records progress. Frames are no progress, and neither are refusals, nor recognised files that were offered before: a
+/// peer can produce any number of them.
 fn note_progress(seat: &Seat, before: &mut (u64, u64), receiver: &Receiver<'_>) {
     let now = (receiver.summary().bytes, receiver.finished());
     seat.advance(now.0 - before.0);

@@ -3,12 +3,12 @@ use super::path::RelativePath;
 use super::reason::{Reason, Refusal};
 use rustix::io::Errno;
 
-/// Why something is not stored.
+/// Reason that a file is not stored.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// This file is not; others may be.
+    /// This file is rejected; the conversation continues.
     Refuse(Refusal),
-    /// Nothing more is.
+    /// The conversation ends.
     Fail(Error),
 }
 
@@ -17,7 +17,7 @@ impl Trouble {
         Self::Refuse(Refusal::new(reason, text))
     }
 
-    /// More than the receiver may keep.
+    /// Returns the error for an exceeded quota.
     pub(super) fn quota() -> Self {
         Self::refuse(Reason::TooMuch, "the receiver's quota is used up")
     }
@@ -26,7 +26,7 @@ impl Trouble {
         Self::of_io(doing, errno.into())
     }
 
-    /// Refuses one file where others may fare better.
+    /// Returns the refusal of one file if further ones may succeed; otherwise the end of the conversation.
     pub(super) fn of_io(doing: impl Into<String>, error: std::io::Error) -> Self {
         let (doing, reason) = (doing.into(), reason_of(&error));
         match reason {
@@ -41,7 +41,7 @@ impl Trouble {
     }
 }
 
-/// What is said of a file that is in the way.
+/// Returns the error for an existing file of the same name.
 pub(super) fn exists(path: &RelativePath) -> Trouble {
     Trouble::refuse(
         Reason::Exists,

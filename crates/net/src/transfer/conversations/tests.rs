@@ -78,7 +78,7 @@ fn a_newcomer_gets_the_seat_of_the_slowest_conversation_of_the_heaviest_prefix_a
     let honest = conversations.enter_at(later, at(9, 9)).expect("at once");
     assert!(attackers[0][0].is_evicted(), "the one that made no progress");
     assert_eq!(attackers.iter().flatten().filter(|seat| seat.is_evicted()).count(), 1);
-    // The attackers come back for it, and displace nobody.
+    // The attackers return for the seat, and displace no other peer.
     drop(attackers);
     let again = all_of(&conversations, later, at(1, 1), 8);
     assert!(!honest.is_evicted() && again.len() == 4);

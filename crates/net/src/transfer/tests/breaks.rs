@@ -4,7 +4,7 @@ use super::*;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 
-/// The one partial file of a place.
+/// Returns the only partial file of a place.
 fn part(place: &Place) -> std::path::PathBuf {
     let names = place.names();
     assert_eq!(names.len(), 1, "{names:?}");
@@ -40,7 +40,7 @@ fn an_interruption_after_any_frame_is_resumed() {
     }
 }
 
-/// A writer whose connection breaks after so many bytes.
+/// Writer that fails with a connection reset after `left` bytes.
 struct Breaking<W> {
     writer: W,
     left: usize,
@@ -95,7 +95,7 @@ fn an_interruption_after_any_byte_is_resumed_as_often_as_it_takes() {
     assert_eq!(place.received(), content);
 }
 
-/// Numbers below two and a half chunks, always the same.
+/// Returns lengths below two and a half chunks, always the same.
 fn lengths() -> impl Iterator<Item = usize> {
     (0_u32..).map(|n| {
         let hash = blake3::hash(&n.to_be_bytes());
@@ -160,7 +160,7 @@ fn a_source_that_changes_meanwhile_is_left_out_and_leaves_nothing() {
     let changes: [&dyn Fn(&Path); 4] = [
         &|path| fs::write(path, bytes(CHUNK)).unwrap(),
         &|path| fs::write(path, vec![1; 4 * CHUNK]).unwrap(),
-        // Behind its end, and where it has been sent already.
+        // Behind its end, and in a range that has been sent already.
         &|path| open(path).write_all_at(b"more", 4 * CHUNK as u64).unwrap(),
         &|path| open(path).write_all_at(b"x", 10).unwrap(),
     ];
@@ -193,7 +193,7 @@ fn a_file_that_is_gone_does_not_hold_up_the_others() {
     assert_eq!(names(&place.to.path().join("f")), ["b"]);
 }
 
-/// A reader of a damaged stream: one bit of the byte at `at` is another.
+/// Reader of a damaged stream: one bit of the byte at `at` is flipped.
 struct Damaged<R> {
     reader: R,
     at: usize,
@@ -336,7 +336,7 @@ fn a_connection_that_has_timed_out_is_over() {
     }
 }
 
-/// The sender's side of a conversation as far as its first data, which then falls silent.
+/// Runs the sender's side of a conversation up to its first data, and is silent from then on.
 fn fall_silent(place: &Place, stream: &UnixStream) {
     let mut sender = Sender::new(place.source());
     let mut replies = Caller::new(stream).frames;
@@ -409,7 +409,7 @@ fn a_part_cannot_be_read_by_others() {
 #[test]
 fn a_part_that_ends_in_a_hole_is_gone_on_with() {
     let content = [bytes(CHUNK), vec![0; 2 * CHUNK], bytes(CHUNK)].concat();
-    // HELLO, OFFER, START, two or three DATA: the part ends in zeros.
+    // HELLO, OFFER, START, two or three DATA: the part ends with zeros.
     for frames in [5, 6] {
         let place = Place::with(&content);
         stop_after(&place, frames);
@@ -451,7 +451,7 @@ fn a_part_that_was_only_looked_at_is_stored() {
     let (mut sender, mut receiver) =
         (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
     exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
-    // Its time changes, and nothing else: it is read again, and found to be right.
+    // Only its change time is new: it is read again, and found to be right.
     fs::set_permissions(part(&place), std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
     exchange(&mut sender, &mut receiver, 100, |frame| frame).unwrap();
     assert_eq!(sender.summary().stored, 1);
@@ -467,7 +467,7 @@ fn a_refused_transfer_leaves_no_directories_behind() {
     let (sent, _) = converse(source(), &directory, Permitted::default()).unwrap();
     assert_eq!(sent.refused, 1);
     assert!(place.names().is_empty(), "{:?}", place.names());
-    // What is kept of one that broke keeps its place.
+    // A kept partial file still counts.
     directory.set_quota(u64::MAX).unwrap();
     let (mut sender, mut receiver) = (Sender::new(source()), Receiver::new(&directory, Permitted::default()));
     exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
@@ -481,7 +481,7 @@ fn no_more_is_kept_than_the_quota_whoever_sends() {
     let place = Place::with(&content);
     stop_after(&place, 5);
     let mut directory = place.directory();
-    // The part that is there counts.
+    // The existing partial file counts.
     directory.set_quota(content.len() as u64 + 99).unwrap();
     let (sent, _) = converse(place.source(), &directory, Permitted::default()).unwrap();
     assert_eq!(sent.stored, 1, "what it lacks is within the quota");
@@ -513,7 +513,7 @@ fn old_parts_that_nobody_receives_are_removed() {
     assert!(place.names().is_empty());
 }
 
-/// A pipe into which nobody writes for now.
+/// Reader of an idle pipe.
 struct Idle;
 
 impl Read for Idle {
@@ -559,7 +559,7 @@ fn a_receiver_that_stops_is_heard_while_a_stream_has_nothing() {
     });
 }
 
-/// A writer that takes so many bytes and then nothing more, as one does whose path has gone.
+/// Writer that blocks for ever after `left` bytes, as after the loss of the path.
 struct Stuck<W> {
     writer: W,
     left: usize,

@@ -1,4 +1,4 @@
-//! What a peer might try.
+//! Attacks by a peer.
 
 use super::*;
 use std::os::unix::fs::symlink;
@@ -11,21 +11,21 @@ fn file(path: &[u8], content: &[u8]) -> Offer {
     offer(path, Content::File { size: content.len() as u64, hash: blake3::hash(content) })
 }
 
-/// The answer of `receiver` to a frame, if it has one.
+/// Passes a frame to `receiver` and returns its answer, if it has one.
 fn answer(receiver: &mut Receiver<'_>, frame: Frame) -> Result<Option<Frame>, Error> {
     receiver.handle(frame, &mut ())?;
     receiver.settle(&mut ())?;
     Ok(receiver.poll())
 }
 
-/// A receiver, and a sender that does with it what it likes.
+/// A receiver with a malicious sender.
 struct Rogue<'a> {
     receiver: Receiver<'a>,
     next: Number,
 }
 
 impl<'a> Rogue<'a> {
-    /// Both have said hello.
+    /// Returns a pair that has exchanged hellos.
     fn greeted(directory: &'a Directory, permitted: Permitted) -> Self {
         let mut rogue = Self { receiver: Receiver::new(directory, permitted), next: 0 };
         let hello = Frame::Hello { version: VERSION, sender: None };
@@ -43,7 +43,7 @@ impl<'a> Rogue<'a> {
         self.says(Frame::Offer(number, offer))
     }
 
-    /// Why `offer` is refused.
+    /// Returns the refusal of `offer`.
     fn is_refused(&mut self, offer: Offer) -> Refusal {
         match self.offers(offer).unwrap() {
             Some(Frame::Refuse(number, refusal)) if number + 1 == self.next => refusal,
@@ -176,7 +176,7 @@ fn no_more_is_written_than_was_offered() {
     receiver.says(Frame::Data(b"1234".to_vec())).unwrap();
     let error = receiver.says(Frame::Data(b"56".to_vec())).unwrap_err();
     assert_eq!(error.to_string(), "f: more bytes came than were offered");
-    // Whoever goes on after that gets nowhere.
+    // Every further frame fails.
     assert!(receiver.says(Frame::Data(b"5".to_vec())).is_err());
     let part = place.to.path().join(&place.names()[0]);
     assert_eq!(fs::read(part).unwrap(), b"1234");

@@ -1,8 +1,8 @@
-//! Several offers at once.
+//! Several concurrent offers.
 
 use super::*;
 
-/// A directory `f` with so many files, each with its number in it.
+/// Returns a directory `f` with `files` files, each with its number as content.
 fn tree(files: usize) -> Place {
     let place = Place::new();
     let tree = place.from.path().join("f");
@@ -21,12 +21,12 @@ fn has_arrived(place: &Place, files: usize) {
     }
 }
 
-/// All frames that the sender has now.
+/// Returns all frames that the sender has at present.
 fn frames(sender: &mut Sender) -> Vec<Frame> {
     std::iter::from_fn(|| sender.poll(&mut ()).unwrap()).collect()
 }
 
-/// Sends in memory, all frames of the sender and then all replies by turns. How often it took.
+/// Runs a transfer in memory, in turns of all frames and all replies. Returns the number of turns.
 fn round_trips(sender: &mut Sender, receiver: &mut Receiver<'_>) -> usize {
     (1..)
         .find(|_| {
@@ -117,7 +117,7 @@ fn complete_files_do_not_gather_without_bound() {
     let (mut sender, mut receiver) =
         (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
     let mut done = 0;
-    // The receiver never gets to settle by itself.
+    // The receiver never gets a chance to settle by itself.
     while done == 0 {
         for frame in frames(&mut sender) {
             receiver.handle(frame, &mut ()).unwrap();
@@ -130,7 +130,7 @@ fn complete_files_do_not_gather_without_bound() {
     assert!((20..60).contains(&done), "{done}");
 }
 
-/// What became of each path.
+/// Outcome of each path.
 #[derive(Default)]
 struct Outcomes(Vec<(String, Outcome)>);
 
@@ -149,7 +149,7 @@ fn a_file_that_is_refused_in_the_middle_does_not_hold_up_the_others() {
         fs::write(tree.join(name), bytes(len)).unwrap();
     }
     let mut directory = place.directory();
-    // Each alone would have room. While `b` is refused, more of its data is under way.
+    // Each would fit alone. While `b` is rejected, more of its data are in flight.
     directory.set_quota(41 * CHUNK as u64).unwrap();
     let (mut sender, mut receiver) =
         (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
@@ -218,7 +218,7 @@ fn the_quota_counts_directories_and_empty_files() {
     let entries = names(&arrived).iter().map(|name| 1 + names(&arrived.join(name)).len()).sum::<usize>();
     assert_eq!(entries + 1, 6, "{:?}", names(&arrived));
     assert_eq!(sent.stored + sent.refused + 6 - sent.stored, 11, "{sent:?}");
-    // What is refused gives back what it took.
+    // A rejected file releases its part of the quota.
     let (sent, _) = converse(place.source(), &directory, Permitted::default()).unwrap();
     assert_eq!(sent.stored, 0);
     assert_eq!(names(&arrived).len() + 1, 6 - sent.present as usize);

@@ -1,4 +1,4 @@
-//! What tests of transfers share, within the crate and outside.
+//! Shared helpers for tests of transfers, within the crate and outside.
 
 use super::*;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread;
 use tempfile::TempDir;
 
-/// Two directories: what is sent from, and what is received into.
+/// Two directories: one to send from, and one to receive into.
 pub(super) struct Place {
     pub(super) from: TempDir,
     pub(super) to: TempDir,
@@ -19,7 +19,7 @@ impl Place {
         Self { from: tempfile::tempdir().unwrap(), to: tempfile::tempdir().unwrap() }
     }
 
-    /// A place with one file to send, `f`.
+    /// Returns a place with one file to send, `f`.
     pub(super) fn with(content: &[u8]) -> Self {
         let place = Self::new();
         fs::write(place.from.path().join("f"), content).unwrap();
@@ -38,12 +38,12 @@ impl Place {
         Directory::open(self.to.path()).unwrap()
     }
 
-    /// Sends `f` in memory, to the end.
+    /// Transfers `f` in memory.
     pub(super) fn transfer(&self) -> (Summary, Summary) {
         converse(self.source(), &self.directory(), Permitted::default()).unwrap()
     }
 
-    /// Names in the receiver's directory.
+    /// Returns the names in the receiver's directory.
     pub(super) fn names(&self) -> Vec<String> {
         names(self.to.path())
     }
@@ -56,14 +56,14 @@ pub(super) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// `len` bytes that do not repeat.
+/// Returns `len` bytes that do not repeat.
 pub(super) fn bytes(len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     blake3::Hasher::new().finalize_xof().fill(&mut bytes);
     bytes
 }
 
-/// Both machines in memory: every frame goes through its bytes.
+/// Runs both state machines in memory: every frame is encoded and decoded.
 pub(super) fn converse(
     source: Source,
     directory: &Directory,
@@ -76,8 +76,8 @@ pub(super) fn converse(
     Ok((sender.summary(), receiver.summary()))
 }
 
-/// Carries at most `frames` frames from the sender to the receiver, each as `change` makes it, and the replies back;
-/// whether it is over.
+/// Passes at most `frames` frames from the sender to the receiver, each altered by `change`, and the replies back.
+/// Returns whether the conversation has ended.
 pub(super) fn exchange(
     sender: &mut Sender,
     receiver: &mut Receiver<'_>,
@@ -99,7 +99,7 @@ pub(super) fn exchange(
     Ok(sender.is_over())
 }
 
-/// A sender and a receiver on threads, joined by sockets; how each ended.
+/// Runs a sender and a receiver on threads connected by sockets. Returns both results.
 pub(super) fn over_sockets(
     source: Source,
     directory: &Directory,

@@ -1,4 +1,4 @@
-//! Receivers whose transport acknowledges, whatever they do themselves.
+//! Unresponsive receivers with a transport that still acknowledges.
 
 use super::super::frames::Frames;
 use super::*;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 const SILENCE: Duration = Duration::from_millis(300);
 
-/// Sends `source` to a peer that does what `peer` does; how that ended.
+/// Sends `source` to a peer that runs `peer`. Returns the result.
 fn sent_to(source: Source, peer: impl FnOnce(UnixStream) + Send) -> Result<Summary, Error> {
     let (here, there) = UnixStream::pair().unwrap();
     here.set_write_timeout(Some(SILENCE / 10)).unwrap();
@@ -19,7 +19,7 @@ fn sent_to(source: Source, peer: impl FnOnce(UnixStream) + Send) -> Result<Summa
     })
 }
 
-/// Reads until the sender has gone.
+/// Reads until the sender has closed the connection.
 fn read_all(mut stream: &UnixStream) {
     let _ = io::copy(&mut stream, &mut io::sink());
 }
@@ -43,7 +43,7 @@ fn a_receiver_that_takes_nothing_more_is_given_up() {
         say(Frame::Accept { number: 0, offset: 0, prefix: blake3::hash(b"") });
         let taken = (&there).take(100_000).read_to_end(&mut Vec::new()).unwrap();
         assert_eq!(taken, 100_000);
-        // It holds the connection until the sender has closed it.
+        // Keeps the connection until the sender has closed it.
         while (&there).write(&[]).is_ok() && !is_closed(&there) {
             thread::sleep(SILENCE / 10);
         }
@@ -51,7 +51,7 @@ fn a_receiver_that_takes_nothing_more_is_given_up() {
     assert!(matches!(sent, Err(Error::Unresponsive(_))), "{sent:?}");
 }
 
-/// Returns whether the sender has closed `stream`, without reading what it has sent.
+/// Returns whether the sender has closed `stream`, without reading its data.
 fn is_closed(stream: &UnixStream) -> bool {
     use rustix::event::{PollFd, PollFlags, poll};
     let mut fds = [PollFd::new(stream, PollFlags::empty())];
@@ -73,7 +73,7 @@ fn a_receiver_that_says_that_it_works_is_waited_for() {
     assert!(matches!(sent, Err(Error::Peer(_))), "{sent:?}");
 }
 
-/// Says nothing for three times as long as a receiver may, and then one byte.
+/// Reader that is silent for three times the limit, then returns one byte, and then ends.
 struct Slow(u32);
 
 impl Read for Slow {
