@@ -1,4 +1,5 @@
-//! Users and groups of this machine: `/etc/passwd` and `/etc/group`. Accounts of services are in these files, not in directories of a network.
+//! Local users and groups: `/etc/passwd` and `/etc/group`. Service accounts are in these files, not in network
+//! directories.
 
 use std::fs;
 

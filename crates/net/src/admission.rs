@@ -1,4 +1,4 @@
-//! Connections that have not sent a request yet: a limited number of them, of which one gives way to each newcomer.
+//! Connections that have not sent a request yet. Their number is limited; at the limit, a newcomer replaces one of them.
 
 use hopline_core::PreAuthLimit;
 use std::collections::BTreeMap;
@@ -17,11 +17,12 @@ pub(crate) struct Admission {
 #[derive(Debug)]
 struct Inside {
     limit: PreAuthLimit,
-    /// Wakers of connections that may have to go, by number.
+    /// Wakers of connections that may lose their place, by number.
     wakers: BTreeMap<u64, Option<Waker>>,
 }
 
-/// A place that is taken, until this goes or a newcomer has it. A connection that has lost its place is to be closed.
+/// A place of a connection, until it is dropped or given to a newcomer. A connection that has lost its place has to be
+/// closed.
 #[derive(Debug)]
 pub(crate) struct Place {
     admission: Arc<Admission>,
@@ -29,13 +30,13 @@ pub(crate) struct Place {
 }
 
 impl Admission {
-    /// Returns a limit of `places`, at least one.
+    /// Creates a limit of `places`, at least one.
     pub(crate) fn new(places: usize) -> Arc<Self> {
         let inside = Inside { limit: PreAuthLimit::new(places), wakers: BTreeMap::new() };
         Arc::new(Self { inside: Mutex::new(inside) })
     }
 
-    /// Returns a place for a connection from `address`, if need be that of another connection.
+    /// Returns a place for a connection from `address`, if necessary that of another connection.
     pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Place {
         let mut inside = self.inside();
         let (number, gone) = inside.limit.admit(address);
@@ -48,7 +49,7 @@ impl Admission {
         Place { admission: Arc::clone(self), number }
     }
 
-    /// Records that a peer which has authenticated is at `address`. A quarter of the places is kept for such addresses.
+    /// Records that an authenticated peer is at `address`. A quarter of the places is reserved for such addresses.
     #[cfg(feature = "gateway")]
     pub(crate) fn remember(&self, address: IpAddr) {
         self.inside().limit.remember(address);
@@ -60,12 +61,13 @@ impl Admission {
 }
 
 impl Place {
-    /// Returns whether a newcomer has it.
+    /// Returns whether the place was given to a newcomer.
     pub(crate) fn is_lost(&self) -> bool {
         !self.admission.inside().wakers.contains_key(&self.number)
     }
 
-    /// Has `waker` woken when a newcomer gets it, or at once if one has it. One waker is remembered, the last.
+    /// Registers `waker` for the loss of the place; it is woken at once if the place is lost already. Only the latest
+    /// waker is kept.
     pub(crate) fn wake_when_lost(&self, waker: &Waker) {
         match self.admission.inside().wakers.get_mut(&self.number) {
             Some(woken) => *woken = Some(waker.clone()),
@@ -73,7 +75,7 @@ impl Place {
         }
     }
 
-    /// Waits until a newcomer has it.
+    /// Waits until the place is lost.
     #[cfg(feature = "gateway")]
     pub(crate) async fn lost(&self) {
         std::future::poll_fn(|context| {

@@ -1,19 +1,20 @@
-//! Descriptors that a process may have.
+//! Limit of file descriptors of the process.
 
 use crate::error::Error;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors for the rest of the process.
+/// Descriptors for other parts of the process.
 const BESIDE: u64 = 256;
 
-/// Lets the process have as many descriptors as `connections` take, `each` of them (`RLIMIT_NOFILE`), if it may not yet: as many as the hard
-/// limit allows, since hosts that only knock take some, too.
+/// Raises the limit of descriptors (`RLIMIT_NOFILE`) to the hard limit, if the process may not yet have `each`
+/// descriptors for `connections`. Unauthenticated peers take descriptors too, so that all that the hard limit permits is
+/// useful.
 pub(crate) fn allow(connections: usize, each: u64) -> Result<(), Error> {
     let wanted = each * connections as u64 + BESIDE;
     let limit = getrlimit(Resource::Nofile);
     let enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= wanted);
     let maximum = if enough(limit.maximum) { limit.maximum } else { Some(wanted) };
-    // Without a limit the kernel's own holds, which it does not tell here.
+    // If there is no limit, the kernel's own applies, which is not reported here.
     let current = maximum.unwrap_or(wanted);
     if limit.current.is_none_or(|soft| soft >= current) {
         return Ok(());
@@ -22,7 +23,7 @@ pub(crate) fn allow(connections: usize, each: u64) -> Result<(), Error> {
         .map_err(|source| Error::system(too_many((connections, each), wanted, limit.maximum), source))
 }
 
-/// Describes the limit that is too low, and its remedy.
+/// Returns the error for a limit that is too low, with its remedy.
 fn too_many((connections, each): (usize, u64), wanted: u64, maximum: Option<u64>) -> String {
     let task = format!("{connections} connections take {wanted} open files ({each} each, {BESIDE} beside)");
     let Some(maximum) = maximum else {

@@ -1,10 +1,10 @@
-//! Addresses and ports of a TCP segment, from its packet as the kernel delivers it.
+//! Addresses and ports of a TCP segment, parsed from its packet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Protocol number of TCP.
 const TCP: u8 = 6;
-/// Length of the fixed header of IPv6.
+/// Length of the fixed IPv6 header.
 const IPV6: usize = 40;
 
 /// Addresses and ports of the client and of the server.
@@ -19,7 +19,7 @@ impl Ends {
         Self { client: (client.ip(), client.port()), server: (server.ip(), server.port()) }
     }
 
-    /// Both ends of the call that a packet makes. `None` as of [`ends`].
+    /// Returns both ends of the connection that a SYN opens. `None` as for [`ends`].
     pub(crate) fn of(packet: &[u8]) -> Option<Self> {
         ends(packet).map(|[client, server]| Self::new(client, server))
     }
@@ -33,7 +33,7 @@ impl Ends {
     }
 }
 
-/// Returns the source and the destination of a packet. `None` for what is no TCP, a later fragment, or has extension headers of IPv6.
+/// Returns source and destination of a packet. `None` if it is not TCP, a later fragment, or has IPv6 extension headers.
 pub(crate) fn ends(packet: &[u8]) -> Option<[SocketAddr; 2]> {
     let (header, source, destination) = match packet.first()? >> 4 {
         4 => of_ipv4(packet)?,
@@ -45,7 +45,7 @@ pub(crate) fn ends(packet: &[u8]) -> Option<[SocketAddr; 2]> {
     Some([SocketAddr::new(source, source_port), SocketAddr::new(destination, destination_port)])
 }
 
-/// Source address of a packet, whatever it carries.
+/// Returns the source address of a packet with any payload.
 pub(crate) fn source(packet: &[u8]) -> Option<IpAddr> {
     match packet.first()? >> 4 {
         4 => Some(Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(12..16)?).ok()?).into()),

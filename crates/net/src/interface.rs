@@ -1,4 +1,4 @@
-//! Network interfaces: address, MTU, routes, up.
+//! Configuration of network interfaces: addresses, MTU, routes, state.
 
 use crate::error::Error;
 use crate::netlink::{RouteSocket, attribute, message};
@@ -11,27 +11,28 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::OwnedFd;
 
-/// An interface of the namespace in which the value was made.
+/// An interface of the namespace in which the value was created.
 #[derive(Debug)]
 pub struct Interface {
-    /// Every request needs a socket, of any kind: it says which namespace is meant.
+    /// Socket for requests, of any kind: it determines the namespace.
     socket: OwnedFd,
     name: String,
 }
 
 impl Interface {
-    /// The interface called `name` (at most 15 bytes), whether there is one or not: what is then asked of it says so.
+    /// Refers to the interface called `name` (at most 15 bytes). Its existence is not checked here, but by later
+    /// requests.
     ///
     /// # Errors
-    /// If there is no socket to be had.
+    /// If no socket can be opened.
     pub fn named(name: impl Into<String>) -> Result<Self, Error> {
         let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)
             .map_err(|e| Error::new("opening a socket", e))?;
         Ok(Self { socket, name: name.into() })
     }
 
-    /// Gives it an address in a network of which the first `prefix` bits (0 to 32) are common; the kernel adds the
-    /// route to that network once the interface is up.
+    /// Sets an address in a network with a prefix of `prefix` bits (0 to 32). The kernel adds the route to that network
+    /// once the interface is up.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN`.
@@ -40,7 +41,7 @@ impl Interface {
         self.ask("setting the netmask of", |s| sys::set_netmask(s, &self.name, mask(prefix)))
     }
 
-    /// Sets the longest IP packet it takes, in bytes.
+    /// Sets the MTU, in bytes.
     ///
     /// # Errors
     /// If the kernel finds it too small or too large; [`Error::Unavailable`] without `CAP_NET_ADMIN`.
@@ -48,7 +49,7 @@ impl Interface {
         self.ask("setting the MTU of", |s| sys::set_mtu(s, &self.name, bytes))
     }
 
-    /// Brings it up.
+    /// Brings the interface up.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN`.
@@ -56,8 +57,7 @@ impl Interface {
         self.ask("bringing up", |s| sys::bring_up(s, &self.name))
     }
 
-    /// Sends packets for `destination/prefix` through this interface, which must be up. `0.0.0.0/0` is the default
-    /// route.
+    /// Adds a route for `destination/prefix` through this interface, which must be up. `0.0.0.0/0` is the default route.
     ///
     /// # Errors
     /// If bits of `destination` are set outside the prefix; [`Error::Unavailable`] without `CAP_NET_ADMIN`.
@@ -65,8 +65,8 @@ impl Interface {
         self.ask("adding a route through", |s| sys::add_route(s, &self.name, destination, mask(prefix)))
     }
 
-    /// Adds an address in a network of which the first `prefix` bits are common, beside those that it has. An address of IPv6 is not
-    /// asked for first (RFC 4862 §5.4): no other host has it.
+    /// Adds an address in a network with a prefix of `prefix` bits. Duplicate address detection (RFC 4862 §5.4) is
+    /// skipped for IPv6: no other host has the address.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN`; [`Error::System`] if it has the address.
@@ -84,13 +84,13 @@ impl Interface {
         })
     }
 
-    /// Keeps the kernel from giving the interface an address of IPv6, and so from everything that it would send by that address on its own
-    /// account (`IFLA_INET6_ADDR_GEN_MODE`).
+    /// Keeps the kernel from generating an IPv6 address for the interface, and from sending packets of its own with it
+    /// (`IFLA_INET6_ADDR_GEN_MODE`).
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN`; [`Error::System`] if it has no IPv6.
     pub fn without_generated_address(&self) -> Result<(), Error> {
-        /// Of linux/if_link.h, which libc lacks.
+        /// From linux/if_link.h; libc lacks it.
         const ADDR_GEN_MODE: u16 = 8;
         const NONE: u8 = 1;
         self.ask_by_netlink("setting how addresses are generated of", |index| {
@@ -104,8 +104,8 @@ impl Interface {
         })
     }
 
-    /// Sends packets for `network` through this interface, which must be up: to the router `via`, or to whichever host has the address.
-    /// If there is such a route, nothing happens.
+    /// Adds a route for `network` through this interface, which must be up: through the router `via`, or directly to
+    /// neighbours. Does nothing if the route exists.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN`; [`Error::System`] if `via` is not reached by this interface.
@@ -151,7 +151,7 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
-/// The first `prefix` bits.
+/// Returns the network mask of `prefix` bits.
 fn mask(prefix: u8) -> Ipv4Addr {
     Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0))
 }

@@ -1,24 +1,25 @@
-//! Netlink messages and their attributes (netlink(7)), and the socket by which rtnetlink(7) is asked. What is read is not believed: a
-//! length that does not fit ends it.
+//! Netlink messages and attributes (netlink(7)), and the socket for requests to rtnetlink(7). Input is not trusted:
+//! parsing ends at an invalid length.
 
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read};
 
-/// Bytes of a message before what it says.
+/// Bytes of a message header.
 pub(crate) const HEADER: usize = 16;
-/// Bytes of an attribute before its value.
+/// Bytes of an attribute header.
 pub(crate) const ATTRIBUTE_HEADER: usize = 4;
-/// Longest value of an attribute, in bytes: its length has 16 bits.
+/// Maximum bytes of an attribute's value: its length field has 16 bits.
 pub(crate) const LONGEST_VALUE: usize = u16::MAX as usize - ATTRIBUTE_HEADER;
 
-/// Length, kind and value, filled up to a multiple of four.
+/// Returns an attribute: length, type and value, padded to a multiple of four.
 pub(crate) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity((ATTRIBUTE_HEADER + value.len()).next_multiple_of(4));
     put_attribute(&mut bytes, kind, value);
     bytes
 }
 
-/// Appends it to what is a multiple of four long. `value` is no longer than [`LONGEST_VALUE`].
+/// Appends an attribute to a buffer with a length that is a multiple of four. `value` has at most [`LONGEST_VALUE`]
+/// bytes.
 pub(crate) fn put_attribute(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
     debug_assert!(value.len() <= LONGEST_VALUE);
     out.extend(((ATTRIBUTE_HEADER + value.len()) as u16).to_ne_bytes());
@@ -31,27 +32,27 @@ pub(crate) fn put_attribute(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Message<'a> {
     pub(crate) kind: u16,
-    /// That of the request which it answers.
+    /// Sequence number of the request that it answers.
     pub(crate) sequence: u32,
-    /// What follows its header.
+    /// Bytes behind the header.
     pub(crate) body: &'a [u8],
 }
 
-/// A length that is shorter than a header, or longer than what is left.
+/// Error: a length that is shorter than a header, or exceeds the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadLength;
 
-/// The messages of a datagram, up to the first that has no end.
+/// Returns the messages of a datagram, up to the first with an invalid length.
 pub(crate) const fn messages(datagram: &[u8]) -> Messages<'_> {
     Messages { rest: datagram }
 }
 
-/// Kinds and values of attributes, up to the first that has no end.
+/// Returns types and values of attributes, up to the first with an invalid length.
 pub(crate) const fn attributes(bytes: &[u8]) -> Attributes<'_> {
     Attributes { rest: bytes }
 }
 
-/// What is left of a datagram.
+/// Unparsed rest of a datagram.
 #[derive(Clone, Debug)]
 pub(crate) struct Messages<'a> {
     rest: &'a [u8],
@@ -76,7 +77,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// What is left of a message.
+/// Unparsed rest of a message.
 #[derive(Clone, Debug)]
 pub(crate) struct Attributes<'a> {
     rest: &'a [u8],
@@ -86,7 +87,7 @@ impl<'a> Iterator for Attributes<'a> {
     type Item = Result<(u16, &'a [u8]), BadLength>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // The two highest bits say how the value is made (nested, byte order), not what it is.
+        // The two highest bits describe the encoding of the value (nested, byte order), not the type.
         const KIND: u16 = 0x3fff;
         if self.rest.is_empty() {
             return None;
@@ -110,7 +111,8 @@ pub(crate) fn ne32(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4)?.try_into().map(u32::from_ne_bytes).ok()
 }
 
-/// A request that the kernel is to confirm. `flags`: beside those that say so; `body`: a multiple of four long.
+/// Returns a request that the kernel acknowledges. `flags`: in addition to those for that; `body`: a multiple of four
+/// bytes.
 pub(crate) fn message(kind: u16, flags: i32, body: &[u8]) -> Vec<u8> {
     let flags = flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK;
     let mut message = Vec::from(((HEADER + body.len()) as u32).to_ne_bytes());
@@ -121,23 +123,23 @@ pub(crate) fn message(kind: u16, flags: i32, body: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Asks the kernel for interfaces, routes and rules, in the namespace in which it was opened.
+/// Sends requests for interfaces, routes and rules to the kernel, in the namespace in which it was opened.
 #[derive(Debug)]
 pub(crate) struct RouteSocket(Socket);
 
 impl RouteSocket {
     pub(crate) fn open() -> io::Result<Self> {
         let route = Protocol::from(libc::NETLINK_ROUTE);
-        // Not connected, it talks to the kernel (netlink(7)).
+        // Unconnected, it communicates with the kernel (netlink(7)).
         Socket::new(Domain::from(libc::AF_NETLINK), Type::from(libc::SOCK_RAW), Some(route)).map(Self)
     }
 
-    /// Asks by a [`message`], and waits for the confirmation.
+    /// Sends a [`message`] and waits for the acknowledgement.
     pub(crate) fn ask(&mut self, message: &[u8]) -> io::Result<()> {
         self.0.send(message)?;
         let mut answer = [0; 1024];
         let len = self.0.read(&mut answer)?;
-        // An error of zero is the acknowledgment.
+        // An error of zero is the acknowledgement.
         match answer[..len].get(HEADER..HEADER + 4) {
             Some(&[a, b, c, d]) => match i32::from_ne_bytes([a, b, c, d]) {
                 0 => Ok(()),

@@ -1,4 +1,4 @@
-//! Network namespaces without names: a host of its own, that is gone when nobody holds it.
+//! Unnamed network namespaces: each is a host of its own that disappears with its last user.
 
 use crate::error::Error;
 use crate::interface::Interface;
@@ -12,18 +12,18 @@ use std::panic::resume_unwind;
 use std::process::{Child, Command};
 use std::thread;
 
-/// A network namespace. It lives until this value, every thread inside and every socket and interface made inside are
-/// gone; nothing has to be cleaned up.
+/// A network namespace. It exists until this value, all threads inside and all sockets and interfaces created inside are
+/// gone; no clean-up is needed.
 #[derive(Debug)]
 pub struct Namespace(OwnedFd);
 
 impl Namespace {
-    /// An empty namespace with its loopback interface up.
+    /// Creates an empty namespace with its loopback interface up.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_SYS_ADMIN` or on a kernel without namespaces.
     pub fn new() -> Result<Self, Error> {
-        // Leaving a namespace concerns the calling thread; a thread of our own does it and ends.
+        // unshare(2) affects the calling thread only; a temporary thread calls it.
         in_a_thread(|| {
             sys::leave_network_namespace()
                 .map_err(|e| Error::new("making a network namespace (unshare CLONE_NEWNET)", e))?;
@@ -34,28 +34,28 @@ impl Namespace {
         })?
     }
 
-    /// Runs `what` in a thread inside the namespace and waits for it. Sockets belong to the namespace in which they are
-    /// made, for as long as they live. Threads that `what` starts are inside too.
+    /// Runs `what` in a thread inside the namespace and waits for it. Sockets stay in the namespace in which they were
+    /// created. Threads that `what` starts are inside too.
     ///
     /// # Errors
-    /// If the system refuses a thread, or that it enters.
+    /// If the system cannot start a thread, or does not let it enter the namespace.
     ///
     /// # Panics
-    /// If `what` does.
+    /// If `what` panics.
     pub fn run<T: Send>(&self, what: impl FnOnce() -> T + Send) -> Result<T, Error> {
         in_a_thread(|| self.enter().map(|()| what()))?
     }
 
-    /// Starts `command` inside the namespace. It is told to end when the calling thread does.
+    /// Starts `command` inside the namespace. It is terminated when the calling thread ends.
     ///
     /// # Errors
-    /// What starting it has; that the namespace cannot be entered.
+    /// Errors of starting it, or of entering the namespace.
     pub fn spawn(&self, mut command: Command) -> io::Result<Child> {
         sys::begin_in_namespace(&mut command, self.0.try_clone()?);
         command.spawn()
     }
 
-    /// Moves the calling thread into the namespace, for good.
+    /// Moves the calling thread into the namespace permanently.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_SYS_ADMIN`.
@@ -71,11 +71,12 @@ impl AsFd for Namespace {
     }
 }
 
-/// Has this process run as root of a user namespace of its own, unless it may make network namespaces as it is. There it may make
-/// network namespaces and interfaces in them; files are those of its user, as before. The process has no other threads yet.
+/// Moves this process into a user namespace of its own, where it is root, unless it may create network namespaces
+/// already. There it may create network namespaces and interfaces in them; file access stays that of its user. The
+/// process must have no other threads yet.
 ///
 /// # Errors
-/// [`Error::NoEmulation`], with what would help, if it may neither.
+/// [`Error::NoEmulation`], with remedies, if neither is permitted.
 pub fn be_allowed_namespaces() -> Result<(), Error> {
     let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
     if capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) {

@@ -1,20 +1,20 @@
-//! Networks of IPv4 and IPv6.
+//! IPv4 and IPv6 networks.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// IPv4 or IPv6 network: an address, and the number of its bits that all addresses of the network share.
+/// IPv4 or IPv6 network: address and prefix length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     /// First address of the network.
     pub address: IpAddr,
-    /// Common bits: 0–32 of IPv4, 0–128 of IPv6.
+    /// Prefix length in bits: 0–32 for IPv4, 0–128 for IPv6.
     pub prefix: u8,
 }
 
 impl Network {
-    /// `true` if `address` belongs to the network.
+    /// Returns whether `address` belongs to the network.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.address.is_ipv4() == address.is_ipv4() && first(address, self.prefix) == self.address
@@ -43,7 +43,7 @@ impl fmt::Display for Network {
     }
 }
 
-/// The first address of the network of `prefix` common bits that has `address`.
+/// Returns the first address of the network with a prefix of `prefix` bits that contains `address`.
 fn first(address: IpAddr, prefix: u8) -> IpAddr {
     let prefix = u32::from(prefix);
     match address {

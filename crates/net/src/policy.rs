@@ -1,7 +1,8 @@
-//! Policy routing: the rules by which the kernel chooses a table of routes (ip-rule(8), `RTM_GETRULE` of rtnetlink(7)).
+//! Policy routing: the rules by which the kernel selects a routing table (ip-rule(8), `RTM_GETRULE` of rtnetlink(7)).
 //!
-//! Packets that a machine sends itself have no interface by which they came, no mark of the firewall, and for a raw socket no source either
-//! (`ip_route_output_key` of a socket that is not bound). A rule that looks at one of these may lead a forwarded packet and one that this
+//! Local packets have no incoming interface and no firewall mark, and those of an unbound raw socket have no source
+//! address either (`ip_route_output_key`). A rule that matches one of these may select different routes for a forwarded
+//! packet and for a local packet in its place.
 //! machine sends in its place different ways.
 
 use crate::error::Error;
@@ -12,18 +13,18 @@ use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-/// A rule of this machine.
+/// A routing rule of this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Rules are tried in this order.
+    /// Priority; rules are tried in ascending order.
     pub priority: u32,
-    /// Table of routes that it leads to; 0: it leads to none, but to another rule, or refuses.
+    /// Routing table that it selects; 0: none, for instance because it jumps to another rule, or rejects packets.
     pub table: u32,
-    /// Mark that a packet must have, if it must.
+    /// Required firewall mark, if any.
     pub mark: Option<u32>,
-    /// `true` if it looks at the source.
+    /// `true` if it matches the source address.
     pub looks_at_source: bool,
-    /// Conditions beside the destination, as ip-rule(8) writes them, such as `iif eth0`.
+    /// Conditions other than the destination, as ip-rule(8) writes them, such as `iif eth0`.
     pub conditions: Vec<String>,
 }
 
@@ -46,19 +47,20 @@ mod fra {
 
 /// Bytes of `fib_rule_hdr`.
 const RULE: usize = 12;
-/// `FIB_RULE_INVERT`: the rule is for all packets but these.
+/// `FIB_RULE_INVERT`: the rule applies to all packets that do not match.
 const INVERT: u32 = 2;
-/// Longest datagram: the kernel fills what is there, up to so much.
+/// Maximum bytes of a datagram: the kernel fills the buffer up to this size.
 const LONGEST: usize = 32 << 10;
 
 impl Rule {
-    /// Returns whether it looks at more than the destination.
+    /// Returns whether it matches more than the destination.
     #[must_use]
     pub const fn looks_beyond_destination(&self) -> bool {
         !self.conditions.is_empty()
     }
 
-    /// Returns whether a daemon has made it: for what captures calls with this mark, or for what comes out of the tunnel of a base station.
+    /// Returns whether a hopline daemon has created it: for diverted connections with this mark, or for the tunnel of a
+    /// base station.
     #[must_use]
     pub fn is_of_a_daemon(&self, capture_mark: u16) -> bool {
         const STATION: u32 = 1021;
@@ -103,7 +105,7 @@ impl Rule {
                 _ => {}
             }
         }
-        // The kernel tells a mask of all bits where there is no mark, too.
+        // The kernel reports a full mask even without a mark.
         if mark.unwrap_or(0) != 0 || mask.is_some_and(|mask| mask != u32::MAX) {
             let mark = mark.unwrap_or(0);
             rule.mark = Some(mark);
@@ -118,7 +120,7 @@ impl Rule {
     }
 }
 
-/// As ip-rule(8) lists it.
+/// Prints the rule as ip-rule(8) does.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { priority, table, conditions, .. } = self;
@@ -126,7 +128,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Reads the rules of this machine, of both versions of IP, in the calling thread's namespace.
+/// Returns the IPv4 and IPv6 rules of this host, in the calling thread's namespace.
 ///
 /// # Errors
 /// Errors of the system.
@@ -135,7 +137,7 @@ pub fn rules() -> Result<Vec<Rule>, Error> {
     Rules::open().map_err(failed)?.read().map_err(failed)
 }
 
-/// A socket by which rules are read.
+/// Socket for reading rules.
 #[derive(Debug)]
 struct Rules(Socket);
 
@@ -167,7 +169,7 @@ impl Rules {
             match message.kind {
                 libc::RTM_NEWRULE => rules.extend(Rule::read(message.body)),
                 DONE => return Ok(Dump::IsOver),
-                // A kernel without this version of IP has no rules of it.
+                // A kernel without this IP version has no rules for it.
                 ERROR => return Ok(Dump::IsOver),
                 _ => {}
             }
@@ -182,37 +184,37 @@ enum Dump {
     IsOver,
 }
 
-/// Rules of this machine, looked at again and again.
+/// Cached rules of this host, read regularly.
 #[derive(Debug)]
 pub(crate) struct Policy {
     rules: Rules,
-    /// Mark of a rule that is hopline's own.
+    /// Mark of a rule of hopline's own.
     own: Option<u32>,
     read: Option<Instant>,
     state: State,
     looks_at_sources: bool,
 }
 
-/// Choice of routes on this machine.
+/// Kind of route selection on this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// By the destination alone.
+    /// By the destination only.
     ByDestination,
-    /// By more than that.
+    /// By further criteria.
     ByMore,
 }
 
-/// Time for which rules, and routes that follow from them, count as they were read.
+/// Time for which rules, and routes derived from them, are cached.
 pub(crate) const FRESH: Duration = Duration::from_secs(1);
 
 impl Policy {
-    /// Opens it in the calling thread's namespace. `own`: a rule for this mark does not count.
+    /// Opens the cache in the calling thread's namespace. `own`: a rule for this mark is ignored.
     pub(crate) fn open(own: Option<u32>) -> Result<Self, Error> {
         let rules = Rules::open().map_err(|e| Error::new("opening a netlink socket of rules", e))?;
         Ok(Self { rules, own, read: None, state: State::ByDestination, looks_at_sources: false })
     }
 
-    /// Returns how routes are chosen now. Where the system does not say, as before.
+    /// Returns the current kind of route selection. If the rules cannot be read, returns the previous one.
     pub(crate) fn state(&mut self, now: Instant) -> State {
         if self.read.is_none_or(|read| now.saturating_duration_since(read) >= FRESH) {
             self.read = Some(now);
@@ -226,7 +228,7 @@ impl Policy {
         self.state
     }
 
-    /// Returns whether a rule looked at sources when rules were last read.
+    /// Returns whether a rule matched source addresses at the last read.
     pub(crate) const fn looks_at_sources(&self) -> bool {
         self.looks_at_sources
     }
@@ -260,7 +262,7 @@ mod tests {
         body.extend(flags.to_ne_bytes());
         said.iter().for_each(|(kind, value)| body.extend(attribute(*kind, value)));
         for len in 0..body.len() {
-            // Nothing that is cut short makes it panic.
+            // No truncated message causes a panic.
             let _ = Rule::read(&body[..len]);
         }
         Rule::read(&body).unwrap()

@@ -1,11 +1,11 @@
-//! Number of the last change of the rules of nftables, by which a program knows cheaply that it need not list them again.
+//! Generation number of the nftables rule set, by which a program detects changes without listing the rules.
 
 use crate::netlink::{attributes, message, messages};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind, Read};
 
-/// Asks the kernel for the generation of the rules of nftables, in the namespace in which it was opened. The rules of iptables are among
-/// them where it keeps its rules in nftables (`iptables-nft`).
+/// Reads the generation of the nftables rule set, in the namespace in which it was opened. It covers the rules of
+/// iptables if those are kept in nftables (`iptables-nft`).
 #[derive(Debug)]
 pub struct Ruleset(Socket);
 
@@ -25,13 +25,13 @@ impl Ruleset {
         Socket::new(Domain::from(libc::AF_NETLINK), Type::from(libc::SOCK_RAW), Some(netfilter)).map(Self)
     }
 
-    /// Returns the number of the last change.
+    /// Returns the generation number.
     ///
     /// # Errors
-    /// The error of the system: `EPERM` without `CAP_NET_ADMIN`, `EINVAL` where the kernel has no nftables.
+    /// Error of the system: `EPERM` without `CAP_NET_ADMIN`, `EINVAL` if the kernel has no nftables.
     pub fn generation(&mut self) -> io::Result<u32> {
         self.0.send(&message(GET, 0, &[0; GENERAL]))?;
-        // The kernel has answered, and confirmed, when it has taken the question.
+        // The kernel has answered and acknowledged when `send` returns.
         let mut generation = None;
         loop {
             let mut answer = [0; 1024];
@@ -48,7 +48,7 @@ impl Ruleset {
     }
 }
 
-/// An error of zero is the acknowledgment (netlink(7)).
+/// An error of zero is the acknowledgement (netlink(7)).
 fn confirmed(body: &[u8], generation: Option<u32>) -> io::Result<u32> {
     match body.first_chunk().copied().map(i32::from_ne_bytes) {
         Some(0) => generation.ok_or_else(|| ErrorKind::InvalidData.into()),

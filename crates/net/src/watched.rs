@@ -1,5 +1,5 @@
-//! Interfaces that a service needs: one that vanishes and returns is another one to the kernel, so that sockets and queues of the former see
-//! nothing any more.
+//! Monitoring of the interfaces that a service needs. For the kernel, an interface that disappears and returns is a new
+//! one: sockets and queues of the old one receive nothing any more.
 
 use crate::error::Error;
 use rustix::net::netdevice::name_to_index;
@@ -7,16 +7,16 @@ use rustix::net::{AddressFamily, SocketType, socket};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Interfaces by name, and the numbers that the kernel had for them when the value was made.
+/// Interfaces by name, with their indices at the creation of the value.
 #[derive(Debug)]
 pub(crate) struct Watched {
-    /// Of any kind: it says which namespace is meant.
+    /// Socket of any kind: it determines the namespace.
     any: OwnedFd,
     interfaces: Vec<(String, u32)>,
 }
 
 impl Watched {
-    /// All of these must be there now.
+    /// Looks up the interfaces, all of which must exist.
     pub(crate) fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, Error> {
         let any = socket(AddressFamily::INET, SocketType::DGRAM, None);
         let any = any.map_err(|e| Error::new("opening a socket", e))?;
@@ -28,10 +28,10 @@ impl Watched {
         Ok(Self { any, interfaces })
     }
 
-    /// Returns whether all of them are still there.
+    /// Checks that all interfaces still exist.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if one has gone, or another one has its name.
+    /// [`io::ErrorKind::NotFound`] if one has disappeared, or its name belongs to a new one.
     pub(crate) fn check(&self) -> io::Result<()> {
         match self.interfaces.iter().find(|(name, index)| self.number(name) != Some(*index)) {
             None => Ok(()),
@@ -42,7 +42,7 @@ impl Watched {
         }
     }
 
-    /// The number of the first of them as it is now. `None`: there is none of its name.
+    /// Returns the current index of the first interface; `None` if it does not exist.
     pub(crate) fn first_number(&self) -> Option<u32> {
         self.number(&self.interfaces.first()?.0)
     }

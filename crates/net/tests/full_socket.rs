@@ -1,5 +1,5 @@
-//! What becomes of datagrams for which the socket has no room: behind an interface that sends slowly, over a protocol that repeats
-//! nothing.
+//! Datagrams for which the socket has no room, behind an interface with a low rate, over a protocol without
+//! retransmission.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -18,10 +18,10 @@ use std::thread;
 use std::time::Duration;
 use toy::{ANSWER, CALL, DATA, Toy, WINDOW};
 
-/// Each has a window of its own; together they are more than a socket holds.
+/// Streams with a window each. Together they exceed the capacity of a socket.
 const STREAMS: u8 = 100;
 const EACH: usize = 60_000;
-/// Far longer than it takes.
+/// Timeout, far longer than the test takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 const THERE: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 2);
 
@@ -34,7 +34,7 @@ pub(crate) fn tests() -> Vec<Test> {
     .into()
 }
 
-/// Two hosts joined by a cable, onto which the first sends at 50 Mb/s.
+/// Returns two hosts connected by a cable, on which the first sends at 50 Mb/s.
 fn slow_cable(trains: Trains) -> [Namespace; 2] {
     let hosts = [Namespace::new().unwrap(), Namespace::new().unwrap()];
     veth::join([&hosts[0], &hosts[1]], "cable", trains).unwrap();
@@ -79,7 +79,7 @@ fn nothing_is_lost_for_want_of_room() {
     }
 }
 
-/// Nobody answers what is written, nothing is due, and the thread of the host sleeps when the socket is filled.
+/// No peer answers, no timer is due, and the thread of the host sleeps when the socket fills.
 fn what_found_no_room_leaves_when_there_is_some_though_nothing_else_happens() {
     let [a, b] = slow_cable(Trains::Allowed);
     let peer = b.run(|| UdpSocket::bind((THERE, 5000)).unwrap()).unwrap();
@@ -96,7 +96,7 @@ fn what_found_no_room_leaves_when_there_is_some_though_nothing_else_happens() {
     assert_eq!(heard, u64::from(STREAMS) * WINDOW);
 }
 
-/// Answers calls, and counts bytes of data until there are as many as can come, or nothing comes.
+/// Answers connection attempts, and counts data bytes until all have arrived, or none arrives for a while.
 fn hear(peer: &UdpSocket) -> u64 {
     let (mut buffer, mut heard) = ([0; 2000], 0);
     while heard < u64::from(STREAMS) * WINDOW

@@ -1,4 +1,4 @@
-//! What this crate asks of the kernel, asked.
+//! Kernel behaviour that this crate relies on.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -45,7 +45,7 @@ fn interfaces() -> Vec<String> {
     text.lines().skip(2).map(|line| line.split(':').next().unwrap().trim().to_owned()).collect()
 }
 
-/// A TUN that is up, with a default route.
+/// Returns a TUN interface that is up, with a default route.
 fn tun() -> Tun {
     let tun = Tun::open("tun%d").unwrap();
     let interface = Interface::named(tun.name()).unwrap();
@@ -56,7 +56,7 @@ fn tun() -> Tun {
     tun
 }
 
-/// The next packet that the kernel sends over IPv4.
+/// Returns the next IPv4 packet from the kernel.
 fn next_packet(tun: &Tun) -> Vec<u8> {
     let mut buffer = vec![0; 2000];
     loop {
@@ -89,7 +89,7 @@ fn namespaces_do_not_see_each_other() {
     }
     drop(tuns);
     for host in &hosts {
-        // A process that another test forks at this moment also has the TUN, until it executes its program.
+        // A process that another test forks at this moment holds the TUN descriptor too, until it executes its program.
         host.run(|| until("only the loopback is left", || interfaces() == ["lo"])).unwrap();
     }
 }
@@ -109,7 +109,7 @@ fn the_default_route_leads_to_the_tun() {
         let packet = next_packet(&tun);
         assert_eq!((&packet[12..16], &packet[16..20]), (&HERE.octets()[..], &ELSEWHERE.octets()[..]));
         assert_eq!(&packet[28..], b"anybody?");
-        // Longer than the MTU: in pieces.
+        // Longer than the MTU: fragmented.
         socket.send_to(&[7; 2000], (ELSEWHERE, 9)).unwrap();
         assert_eq!(next_packet(&tun).len(), 20 + 1376);
         assert_eq!(next_packet(&tun).len(), 20 + 8 + 2000 - 1376);
@@ -122,7 +122,7 @@ fn what_is_written_to_the_tun_arrives() {
     host.run(|| {
         let tun = tun();
         let socket = UdpSocket::bind((HERE, 0)).unwrap();
-        // What comes from elsewhere is what was sent there, turned round: every checksum stays right.
+        // The answer is the request with source and destination swapped, which leaves every checksum valid.
         socket.send_to(b"echo", (ELSEWHERE, socket.local_addr().unwrap().port())).unwrap();
         let mut packet = next_packet(&tun);
         let (source, destination) = packet[12..20].split_at_mut(4);
@@ -227,7 +227,7 @@ fn root_is_on_time() {
     });
 }
 
-/// Two hosts with a cable between them, and the address of the second.
+/// Returns two hosts with a cable between them, and the address of the second.
 fn cabled(trains: Trains) -> ([Namespace; 2], Ipv4Addr) {
     let hosts = [Namespace::new().unwrap(), Namespace::new().unwrap()];
     veth::join([&hosts[0], &hosts[1]], "cable", trains).unwrap();
@@ -243,7 +243,7 @@ fn cabled(trains: Trains) -> ([Namespace; 2], Ipv4Addr) {
     (hosts, address(2))
 }
 
-/// What the end of the cable here has received: packets.
+/// Returns the packets received by the end of the cable in this namespace.
 fn received() -> u64 {
     let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     let line = text.lines().find_map(|line| line.trim().strip_prefix("cable:")).unwrap();
@@ -277,7 +277,7 @@ fn a_name_can_be_taken_once() {
 }
 
 fn tpa_gets_through_where_its_datagrams_are_too_long() {
-    // The kernel cuts single datagrams into fragments, but refuses trains of them.
+    // The kernel fragments single datagrams, but rejects GSO groups of them.
     for trains in [Trains::Allowed, Trains::Never] {
         let (hosts, address) = cabled(trains);
         for host in &hosts {

@@ -1,4 +1,4 @@
-//! Transfers to small disks and read-only ones, in a mount namespace of their own.
+//! Transfers to small and read-only disks, in a mount namespace of their own.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Where a file system of 256 kB is mounted, for the copy of this program that runs in the namespace.
+/// Mount point of a file system of 256 kB, for the copy of this program that runs in the namespace.
 const SMALL: &str = "HOPLINE_TEST_SMALL_DISK";
 
 type Body = fn(&Path);
@@ -97,7 +97,7 @@ fn a_full_disk_is_about_one_file_and_what_arrived_is_kept(small: &Path) {
         (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
     exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
     let ballast = small.join("ballast");
-    // As much as fits.
+    // Fill the file system.
     fs::write(&ballast, bytes(1 << 20)).unwrap_err();
     assert!(exchange(&mut sender, &mut receiver, 100, |frame| frame).unwrap());
     assert_eq!((sender.summary().refused, receiver.summary().refused), (1, 1));
@@ -110,7 +110,7 @@ fn a_full_disk_is_about_one_file_and_what_arrived_is_kept(small: &Path) {
     assert_eq!(place.received(), content);
 }
 
-/// What became of each path.
+/// Refusal of each path.
 #[derive(Default)]
 struct Refusals(Vec<(String, Refusal)>);
 
@@ -126,7 +126,8 @@ fn what_fits_is_stored_beside_what_does_not(small: &Path) {
     let place = Place { to: TempDir::new_in(small).unwrap(), ..Place::new() };
     let tree = place.from.path().join("f");
     fs::create_dir(&tree).unwrap();
-    // The second is too large at once; the third has room until the fourth, which is offered with it, has taken it.
+    // The second is too large from the start. The third has room until the fourth, which is offered with it, has taken
+    // it.
     for (name, len) in [("a", 10), ("b", 1 << 20), ("c", 9 * CHUNK), ("d", 9 * CHUNK), ("e", 10)] {
         fs::write(tree.join(name), bytes(len)).unwrap();
     }
@@ -155,7 +156,7 @@ fn what_fits_is_stored_beside_what_does_not(small: &Path) {
          (os error 28)"
     );
     assert_eq!(fs::read(place.to.path().join("f/e")).unwrap(), bytes(10));
-    // With room, the same again goes on.
+    // Once there is room, the transfer resumes.
     fs::remove_file(place.to.path().join("f/c")).unwrap();
     fs::remove_file(tree.join("b")).unwrap();
     fs::remove_file(tree.join("c")).unwrap();

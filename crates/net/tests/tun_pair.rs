@@ -1,4 +1,4 @@
-//! A path between two TUN interfaces: the bodies for whatever brings packets to a machine, and the kernel's TCP through it.
+//! Path between two TUN interfaces: the common tests of packet I/O, and the kernel's TCP through it.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -20,7 +20,7 @@ use std::os::fd::AsFd;
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-/// What all of them need.
+/// Requirements of all tests here.
 const NEEDS: [Need; 2] = [LINK, Need::Program("ip")];
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -34,19 +34,19 @@ pub(crate) fn tests() -> Vec<Test> {
     cases.into_iter().chain(own).collect()
 }
 
-/// The interface of the pair in either namespace.
+/// Name of the pair's interface in either namespace.
 const PATH: &str = "path";
 
-/// A namespace that does not speak by itself.
+/// Returns a namespace that sends no packets by itself.
 fn quiet() -> Namespace {
     let host = Namespace::new().unwrap();
     let off = || fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
-    // A kernel without IPv6 is quiet.
+    // A kernel without IPv6 sends none either.
     let _ = host.run(off).unwrap();
     host
 }
 
-/// One end of the pair on a host, with the route to the other.
+/// Returns one end of the pair on a host, with the route to the other.
 fn end(host: &Namespace, own: Ipv4Addr, other: Ipv4Addr) -> Tun {
     let tun = host.run(|| Tun::open(PATH)).unwrap().unwrap();
     host.run(|| address(PATH, own, 32)).unwrap();
@@ -54,7 +54,7 @@ fn end(host: &Namespace, own: Ipv4Addr, other: Ipv4Addr) -> Tun {
     tun
 }
 
-/// Snoop between two routers, which lead to a TUN interface each: what comes out there has come to a host.
+/// Snoop between two routers, each with a TUN interface to a host: a packet that leaves there has arrived at the host.
 struct PairPlace {
     fixed: Tun,
     mobile: Tun,
@@ -62,7 +62,7 @@ struct PairPlace {
     driver: Driver<Snoop<Bytes>>,
 }
 
-/// How often what is expected is looked for, a millisecond apart.
+/// Maximum number of checks for an expected packet, a millisecond apart.
 const PATIENCE: u32 = 5000;
 
 impl PairPlace {
@@ -80,7 +80,7 @@ impl PairPlace {
     }
 }
 
-/// A router beside this host, with a TUN interface that leads to it, and one that leads to the other.
+/// Returns a router beside a host, with a TUN interface to it and one to the other router.
 fn router(beside: Ipv4Addr, other: Ipv4Addr) -> (Tun, Tun) {
     let router = quiet();
     let [a, b, c, _] = beside.octets();
@@ -128,14 +128,14 @@ impl Place for PairPlace {
     }
 }
 
-/// Two hosts with nothing but the pair between them.
+/// Returns a pair that connects two hosts.
 fn joined(hosts: &[Namespace; 2]) -> TunPair {
     let (a, b) = (IPV4[0], IPV4[1]);
     let [fixed, mobile] = hosts;
     TunPair::new(end(fixed, a, b), end(mobile, b, a)).unwrap()
 }
 
-/// Snoop stands in the pair while `meanwhile` runs: what it was brought.
+/// Runs `meanwhile` with Snoop in the pair. Returns the counters.
 fn with_snoop(pair: &mut TunPair, meanwhile: impl FnOnce()) -> Counts {
     let stop = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
     thread::scope(|scope| {
@@ -150,7 +150,7 @@ fn with_snoop(pair: &mut TunPair, meanwhile: impl FnOnce()) -> Counts {
     })
 }
 
-/// Sends so many bytes to `to` on the mobile host.
+/// Sends `bytes` bytes to `to` on the mobile host.
 fn transfer([fixed, mobile]: &[Namespace; 2], to: impl Into<SocketAddr>, bytes: usize) {
     let to = to.into();
     let listener = mobile.run(|| TcpListener::bind(to)).unwrap().unwrap();
@@ -163,7 +163,7 @@ fn tcp_passes_with_a_machine_between() {
     let hosts = [quiet(), quiet()];
     let mut pair = joined(&hosts);
     let counts = with_snoop(&mut pair, || transfer(&hosts, (IPV4[1], 9), 1_000_000));
-    // Segments of 1448 bytes: the kernel has cut up its trains.
+    // Segments of 1448 bytes: the kernel has segmented its GSO groups.
     assert!(counts.to_mobile > 690, "{counts:?}");
     assert!(counts.from_mobile > 0, "{counts:?}");
     assert_eq!((counts.untouched, pair.counts().refused), (Untouched::default(), 0));
@@ -179,7 +179,7 @@ fn ipv6_passes_and_the_machine_sees_it() {
     }
     let counts = with_snoop(&mut pair, || transfer(&hosts, (b, 9), 100_000));
     assert!(counts.to_mobile > 70 && counts.from_mobile > 0, "{counts:?}");
-    // The kernel has things to say on its own account.
+    // The kernel also sends packets by itself.
     let other_protocols = counts.untouched.other_protocols;
     assert_eq!(counts.untouched, Untouched { other_protocols, ..Untouched::default() });
 }
@@ -202,7 +202,7 @@ fn who_has_lost_an_interface_is_told() {
     ip(&hosts[1], &format!("link delete {PATH}"));
     assert_eq!(pair.receive().unwrap_err().raw_os_error(), Some(libc::EBADFD));
     assert!(pair.inject(Side::Mobile, Turn::First, &data(0)).is_err());
-    // As it stands in a service, which ends then.
+    // Runs as in a service, which ends then.
     let stop = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
     let mut driver = Driver::new(Snoop::new(Config::modern()));
     in_path::run(&mut driver, &mut pair, stop.as_fd()).unwrap_err();

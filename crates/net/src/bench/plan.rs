@@ -287,7 +287,7 @@ impl FromStr for Transport {
     }
 }
 
-/// Default of [`Transport::Tpa::cwnd_max`], as in `hopline send`.
+/// Default of `cwnd_max` in [`Transport::Tpa`], as in `hopline send`.
 pub const DEFAULT_CWND_MAX: u8 = 6;
 
 #[cfg(test)]

@@ -26,12 +26,12 @@ fn two_ends_learn_each_other(ip: IpAddr) {
     assert_eq!(caller.known.speaks(ip), None);
     talk(&world, ip);
     assert_eq!(caller.known.speaks(ip), Some(Speaks::Tpa));
-    // Who is called learns nothing: a forged call would teach it.
+    // The called host learns nothing: a forged SYN could deceive it.
     assert_eq!(called.known.speaks(CALLER.into()), None);
     for sight in sights {
         assert!(sight.counts()[0] >= 1, "the call and the answer bear marks on the way");
     }
-    // Both kernels look at checksums of what was changed before it came to them.
+    // Both kernels verify the checksums of altered packets.
     assert_eq!([&world.caller, &world.called].map(wrong_checksums), [0, 0]);
     let (caller, called) = (caller.end(), called.end());
     assert_eq!(
@@ -65,7 +65,7 @@ pub(crate) fn what_is_remembered_is_forgotten_in_its_time() {
     talk(&world, CALLED);
     sleep(Duration::from_millis(301));
     assert_eq!(caller.known.speaks(CALLED.into()), None);
-    // It has learned to speak TPA meanwhile.
+    // The host has learned to speak TPA meanwhile.
     let _called = world.answering();
     talk(&world, CALLED);
     let ended = caller.end();
@@ -103,7 +103,7 @@ pub(crate) fn who_drops_marked_calls_costs_one_retransmission() {
     assert_eq!(sight.counts()[0], 1, "the first one was dropped");
     assert_eq!(caller.known.speaks(CALLED.into()), Some(Speaks::TcpOnly));
     assert_eq!(called.end().figure("heard_syns"), 0);
-    // From now on none is marked, and none is lost.
+    // From now on no handshake is marked, and none is lost.
     for _ in 0..3 {
         talk(&world, CALLED);
     }

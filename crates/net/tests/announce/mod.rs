@@ -1,4 +1,4 @@
-//! TPA announced in handshakes of the kernel's TCP: two hosts, and a router between them where one is asked for.
+//! TPA announcements in the handshakes of the kernel's TCP: two hosts, with an optional router between them.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -10,7 +10,7 @@ use hopline_harness::{Need, Test};
 use hopline_net::Namespace;
 use hopline_net::nfqueue::{Config, Queue};
 
-/// What all of them need.
+/// Requirements of all tests here.
 const NEEDS: [Need; 5] = [
     Need::Program("iptables"),
     Need::Program("ip6tables"),
@@ -37,7 +37,7 @@ pub(crate) fn tests() -> Vec<Test> {
     .into()
 }
 
-/// Why there is no NFQUEUE here; tried.
+/// Returns the reason that NFQUEUE is not available, found by trial.
 fn why_no_queue() -> Option<String> {
     let tried = || Namespace::new()?.run(|| Queue::open(&Config::new(0, "lo")).map(drop))?;
     tried().err().map(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! Hosts and cables, services on threads of their own, and what nftables sees on the way.
+//! Hosts and cables, services on threads of their own, and nftables counters on the path.
 
 use hopline_net::Namespace;
 use hopline_net::announce::{Announcements, Config, Known, Role};
@@ -11,12 +11,12 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// What hosts call the interface that leads to the other end.
+/// Name of the interface that leads to the peer.
 pub(crate) const CABLE: &str = "cable";
-/// The queue that the rules name.
+/// Number of the queue in the rules.
 pub(crate) const QUEUE: u16 = 7;
 
-/// Two hosts at one cable: who calls, and who is called.
+/// A calling and a called host, connected by a cable.
 pub(crate) struct World {
     pub(crate) caller: Namespace,
     pub(crate) called: Namespace,
@@ -34,7 +34,7 @@ impl World {
         world
     }
 
-    /// Lays the cable, with addresses at its ends.
+    /// Creates the cable, with addresses at its ends.
     pub(crate) fn join(&self) {
         veth::join([&self.caller, &self.called], CABLE, Trains::Never).unwrap();
         for (host, v4, last) in [(&self.caller, CALLER, 1), (&self.called, CALLED, 2)] {
@@ -43,27 +43,27 @@ impl World {
         }
     }
 
-    /// Who calls marks its calls.
+    /// Starts the announcer of the calling host, which marks its SYNs.
     pub(crate) fn announcing(&self) -> Standing {
         Standing::at(&self.caller, Role::Caller, Hooks::Local)
     }
 
-    /// Who is called answers them.
+    /// Starts the announcer of the called host, which answers marks.
     pub(crate) fn answering(&self) -> Standing {
         Standing::at(&self.called, Role::Called, Hooks::Local)
     }
 }
 
-/// Where handshakes are taken.
+/// Hooks at which handshakes are queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hooks {
     /// Those of the host's own connections.
     Local,
-    /// Those that it passes on.
+    /// Those of forwarded connections.
     Forward,
 }
 
-/// Has handshakes that cross the cable wait.
+/// Queues handshakes that cross the cable.
 pub(crate) fn divert(host: &Namespace, hooks: Hooks) {
     let places = match hooks {
         Hooks::Local => ["OUTPUT -o", "INPUT -i"],
@@ -79,7 +79,7 @@ pub(crate) fn divert(host: &Namespace, hooks: Hooks) {
     }
 }
 
-/// Announcements on a thread of their own.
+/// Announcement service on a thread of its own.
 pub(crate) struct Standing {
     pub(crate) known: Known,
     running: Running,
@@ -97,19 +97,19 @@ impl Standing {
         Self { known, running: Running::new(service) }
     }
 
-    /// Ends it, and waits for that.
+    /// Stops the service, and waits for its end.
     pub(crate) fn end(mut self) -> Running {
         self.running.end();
         self.running
     }
 
-    /// Returns whether these words are among what it says of itself now.
+    /// Returns whether a current notice of the service contains `words`.
     pub(crate) fn says(&self, words: &str) -> bool {
         self.running.says(words)
     }
 }
 
-/// Who is called listens at `ip`, and bytes go both ways of a connection.
+/// Connects to a listener of the called host at `ip`, and transfers bytes in both directions.
 pub(crate) fn talk(world: &World, ip: impl Into<IpAddr>) {
     talk_between(&world.caller, &world.called, ip.into());
 }
@@ -136,14 +136,15 @@ fn expect(from: &mut TcpStream, what: &[u8; 4]) {
     assert_eq!(&bytes, what);
 }
 
-/// What nftables sees of calls that come to a host, before anything else does: those with reserved bits, and those without.
+/// Counters of nftables for handshakes that arrive at a host, before other rules: those with reserved bits, and those
+/// without.
 pub(crate) struct Sight<'a>(&'a Namespace);
 
-/// What becomes of calls in sight.
+/// Treatment of handshakes by nftables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     Passes,
-    /// Those with reserved bits, as on a path that knows none.
+    /// Those with reserved bits are dropped, as on a path that does not support them.
     MarkedIsDropped,
     IsDropped,
 }
@@ -155,7 +156,7 @@ impl<'a> Sight<'a> {
             Seen::MarkedIsDropped => ("drop", "accept"),
             Seen::IsDropped => ("drop", "drop"),
         };
-        // The low half of the 13th byte of TCP's header: bits 100 to 103.
+        // Low half of the 13th byte of the TCP header: bits 100 to 103.
         let table = format!(
             "table inet sight {{
                counter marked {{ }}
@@ -171,7 +172,7 @@ impl<'a> Sight<'a> {
         Self(host)
     }
 
-    /// Calls, or answers to them, that came with reserved bits, and without.
+    /// Returns the number of SYNs or SYN-ACKs with reserved bits, and without.
     pub(crate) fn counts(&self) -> [u64; 2] {
         ["marked", "plain"].map(|counter| {
             let listed = nft(self.0, &["list", "counter", "inet", "sight", counter], "");
@@ -180,7 +181,7 @@ impl<'a> Sight<'a> {
         })
     }
 
-    /// Waits until it has come to that.
+    /// Waits for the expected counts.
     pub(crate) fn await_counts(&self, is_right: impl Fn([u64; 2]) -> bool) -> [u64; 2] {
         for _ in 0..600 {
             let counts = self.counts();
@@ -203,7 +204,7 @@ fn nft(host: &Namespace, words: &[&str], input: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Segments with a wrong checksum that the kernel of a host has met.
+/// Returns the number of segments with wrong checksums that the kernel of a host has received.
 pub(crate) fn wrong_checksums(host: &Namespace) -> u64 {
     let text = host.run(|| std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap()).unwrap();
     let mut lines = text.lines().filter(|line| line.starts_with("Tcp:"));

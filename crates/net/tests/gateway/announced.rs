@@ -1,4 +1,4 @@
-//! An entrance that asks the exit only for hosts of which handshakes have told that they speak TPA.
+//! An entrance that uses the exit only for hosts that have announced TPA in a handshake.
 
 use crate::gateway::helpers::*;
 use hopline_core::Duration as Span;
@@ -38,7 +38,7 @@ const EXIT_PORT: u16 = 7172;
 const DIVERTED_TO: u16 = 7001;
 const QUEUE: u16 = 7;
 
-/// A client and an entrance on one side of a link, an exit and a server on the other.
+/// A client and an entrance at one end of a link, an exit and a server at the other.
 struct World {
     client: Namespace,
     link: NamespaceLink,
@@ -46,7 +46,7 @@ struct World {
     listener: TcpListener,
 }
 
-/// An entrance, with the announcements that it asks.
+/// An entrance with its announcement service.
 struct Asking {
     entrance: Running,
     announcements: Running,
@@ -68,7 +68,7 @@ impl World {
             gateway.run(|| up(CABLE, its, 24)).unwrap();
             ip(host, &format!("route add default via {its}"));
             ip(gateway, &format!("route add {beyond} dev {LINK}"));
-            // Packets with the mark are for this machine, whatever address they have.
+            // Packets with the mark are local, whatever their destination.
             ip(gateway, "rule add fwmark 1 lookup 100");
             ip(gateway, "route add local 0.0.0.0/0 dev lo table 100");
             let find = "-w -t mangle -A PREROUTING -p tcp -m socket --transparent -j MARK --set-mark 1";
@@ -81,7 +81,7 @@ impl World {
         Self { client, link, server, listener }
     }
 
-    /// The exit, and what answers for the hosts behind it.
+    /// Starts the exit, and the announcer for the hosts behind it.
     fn exit(&self, sources: Sources) -> [Running; 2] {
         let address = self.link.address_b().into();
         let allowed = Allowed::Listed(vec![format!("{SERVER} 80").parse().unwrap()]);
@@ -107,7 +107,8 @@ impl World {
         Asking { entrance, announcements: Running::new(announcements), known }
     }
 
-    /// A connection of the client to the server, and back; whose address the server sees.
+    /// Connects the client to the server, and transfers bytes in both directions. Returns the client's address and the
+    /// one that the server sees.
     fn connect(&self) -> [SocketAddr; 2] {
         let client = self.client.run(|| connect((SERVER, 80).into())).unwrap();
         let server = accept(&self.listener);
@@ -127,7 +128,8 @@ fn announcements(host: &Namespace, role: Role, places: [&str; 2]) -> Announcemen
     opened(host, || Announcements::open(&Config::new(role, LINK, QUEUE)))
 }
 
-/// How many connections each has carried: TCP for want of an announcement, TPA, TCP for want of an exit.
+/// Waits until the entrance has carried these numbers of connections: by TCP for lack of an announcement, by TPA, and by
+/// TCP for lack of an exit.
 fn carried(entrance: &Running, expected: [u64; 3]) {
     let names = ["unannounced_connections", "tpa_connections", "tcp_connections"];
     for (name, value) in names.into_iter().zip(expected) {
@@ -178,10 +180,10 @@ fn a_host_for_which_no_exit_answers_is_called_by_tcp() {
         world.connect();
     }
     assert_eq!(asking.known.speaks(SERVER.into()), Some(Speaks::TcpOnly));
-    // The exit is never missed: nobody has asked for it.
+    // The exit is not considered absent, since no connection needed it.
     carried(&asking.entrance, [2, 0, 0]);
     assert_eq!(asking.entrance.figure("exit_absences"), 0);
-    // Who has no such host is refused as ever.
+    // A destination without such a host is refused as usual.
     let refused = world.client.run(|| connect((SERVER, 81).into())).unwrap();
     is_reset(&refused);
 }
@@ -196,7 +198,7 @@ fn who_has_lost_its_exit_is_found_out_by_the_next_handshake() {
     carried(&asking.entrance, [1, 1, 0]);
     drop(exit);
     asking.entrance.await_figure("exit_present", |figure| figure == 0);
-    // It still counts as one of TPA, and is tried; then its handshake tells.
+    // The host still counts as one with TPA, which is tried; then its handshake shows the change.
     world.connect();
     carried(&asking.entrance, [1, 1, 1]);
     assert_eq!(asking.known.speaks(SERVER.into()), Some(Speaks::TcpOnly));
@@ -204,7 +206,7 @@ fn who_has_lost_its_exit_is_found_out_by_the_next_handshake() {
     carried(&asking.entrance, [2, 1, 1]);
 }
 
-/// Why there is no NFQUEUE here; tried.
+/// Returns the reason that NFQUEUE is not available, found by trial.
 fn why_no_queue() -> Option<String> {
     let tried = || Namespace::new()?.run(|| Queue::open(&nfqueue::Config::new(0, "lo")).map(drop))?;
     tried().err().map(|error| error.to_string())

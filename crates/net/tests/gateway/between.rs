@@ -1,4 +1,4 @@
-//! A relay between the gateways, which passes on their datagrams or does not, and reads them.
+//! Relay between the gateways, which passes, drops or delays their datagrams, and reads them.
 
 use crate::gateway::helpers::V4;
 use std::collections::VecDeque;
@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Bytes of an application, which can be told from all others.
+/// Recognisable bytes of an application.
 pub(crate) const SECRET: &[u8] = b"the secret of an application, in clear";
-/// How long a delayed datagram takes: longer than the entrance waits.
+/// Delay of a datagram, longer than the entrance waits.
 const DELAY: Duration = Duration::from_secs(1);
 
-/// What a relay does with datagrams.
+/// Treatment of datagrams by a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Does {
     Pass,
@@ -23,7 +23,7 @@ pub(crate) enum Does {
 
 const ALL: [Does; 3] = [Does::Pass, Does::Drop, Does::Delay];
 
-/// Stands between entrance and exit, and looks for [`SECRET`].
+/// Relay between entrance and exit that searches datagrams for [`SECRET`].
 pub(crate) struct Relay {
     pub(crate) address: SocketAddr,
     state: Arc<State>,
@@ -36,7 +36,7 @@ struct State {
     ends: AtomicBool,
     passed: AtomicU64,
     in_clear: AtomicU64,
-    /// Where the entrance is.
+    /// Address of the entrance.
     entrance: Mutex<Option<SocketAddr>>,
 }
 
@@ -61,7 +61,7 @@ impl Relay {
         self.state.in_clear.load(SeqCst)
     }
 
-    /// Datagrams that were passed on.
+    /// Returns the number of datagrams passed on.
     pub(crate) fn passed(&self) -> u64 {
         self.state.passed.load(SeqCst)
     }

@@ -1,4 +1,4 @@
-//! What gateways carry.
+//! Connections through gateways.
 
 use crate::gateway::helpers::*;
 use hopline_harness::Test;
@@ -15,7 +15,7 @@ pub(crate) fn tests() -> Vec<Test> {
         hundreds_of_connections_at_once, who_stops_resets)
 }
 
-/// A connection of which all parts know.
+/// Opens a connection and waits until all parts have it.
 fn open(listener: &TcpListener, pair: &Pair) -> (TcpStream, TcpStream) {
     let mut client = connect(pair.address);
     let mut server = accept(listener);
@@ -52,7 +52,7 @@ fn half_a_connection_may_end() {
     let server = accept(&listener);
     send(&client, b"all that I have to say");
     assert_eq!(hash_of(&server).unwrap(), hash(b"all that I have to say"));
-    // Only now, that it knows the end, the server speaks.
+    // The server sends only now, after the end of the client's data.
     let answer = pattern(3, 500_000);
     send(&server, &answer);
     assert_eq!(hash_of(&client).unwrap(), hash(&answer));
@@ -102,7 +102,8 @@ fn a_reset_passes_after_the_end_of_one_direction() {
     let (client, server) = open(&listener, &pair);
     server.shutdown(Shutdown::Write).unwrap();
     assert_eq!(hash_of(&client).unwrap().1, 0);
-    // Nobody reads any more and the client is silent: it is heard all the same, as what it is after an end (tcp(7)).
+    // No side reads any more, and the client is silent. The reset still arrives, with the error that follows an end
+    // (tcp(7)).
     resets(&server);
     drop(server);
     assert!(eventually(|| client.take_error().unwrap().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)));
@@ -130,7 +131,8 @@ fn a_server_that_does_not_read_stops_the_client() {
             Err(error) => break assert_eq!(error.kind(), ErrorKind::WouldBlock),
         }
     }
-    // Beside the gateways' and TPA's own there are the buffers of the two applications, up to 4 MB to send and 6 MB to read.
+    // In addition to the buffers of the gateways and of TPA, there are those of both applications: up to 4 MB to send and
+    // 6 MB to receive.
     assert!((256 << 10..12 << 20).contains(&taken.len()), "{} bytes", taken.len());
     client.shutdown(Shutdown::Write).unwrap();
     assert_eq!(hash_of(&server).unwrap(), hash(&taken));

@@ -1,4 +1,5 @@
-//! Bytes of applications in clear: none leaves an entrance whose trunk is encrypted, whatever a relay between the gateways does.
+//! Unencrypted bytes of applications: an entrance with an encrypted trunk sends none, whatever a relay between the
+//! gateways does.
 
 use crate::gateway::between::{Does, Relay, SECRET};
 use crate::gateway::helpers::*;
@@ -16,7 +17,7 @@ pub(crate) fn tests() -> Vec<Test> {
     .into()
 }
 
-/// An entrance that soon takes its exit for absent; over TPA-wide.
+/// Returns an entrance over TPA-wide with short timeouts for an absent exit.
 fn impatient(server: SocketAddr, exit: SocketAddr) -> EntranceConfig {
     let millis = Duration::from_millis;
     EntranceConfig {
@@ -26,16 +27,16 @@ fn impatient(server: SocketAddr, exit: SocketAddr) -> EntranceConfig {
     }
 }
 
-/// A client says its secret, and is reset.
+/// Checks that a client that sends its secret is reset.
 fn is_refused(entry: SocketAddr) {
     let mut client = connect(entry);
-    // It may learn of the reset here.
+    // The client may learn of the reset here.
     if client.write_all(SECRET).is_ok() {
         is_reset(&client);
     }
 }
 
-/// Nothing has called the server.
+/// Checks that the server has received no connection.
 fn is_left_alone(listener: &TcpListener) {
     listener.set_nonblocking(true).unwrap();
     assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
@@ -80,7 +81,7 @@ fn nothing_leaves_in_clear_while_datagrams_are_dropped_or_delayed() {
 fn nothing_leaves_in_clear_while_icmp_says_that_there_is_no_exit() {
     carried_by(Carrier::TpaWide, || {
         let (listener, address) = server(V4);
-        // A closed port: the kernel says so, in the same words as a forger.
+        // A closed port: the kernel's ICMP error is the same as a forged one.
         let exit_address = UdpSocket::bind((V4, 0)).unwrap().local_addr().unwrap();
         let (entrance, entry) = start_entrance(&impatient(address, exit_address));
         is_refused(entry);
@@ -126,6 +127,6 @@ fn in_clear_only_where_that_is_written_and_it_is_counted() {
     let (entrance, entry) = start_entrance(&impatient(address, silent.local_addr().unwrap()));
     carries(&listener, entry);
     entrance.await_figure("tcp_connections", |figure| figure == 1);
-    // TPA encrypts nothing that could go in clear.
+    // TPA does not encrypt, so the counter does not apply.
     assert_eq!(entrance.figure("clear_connections"), 0);
 }

@@ -1,4 +1,4 @@
-//! Gateways that run, applications, and bytes that tell where they belong.
+//! Running gateways, applications, and data with recognisable positions.
 
 use hopline_core::Duration as Span;
 use hopline_net::gateway::{
@@ -14,14 +14,14 @@ use std::time::Duration;
 
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 pub(crate) const V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::LOCALHOST);
-/// How often a silent peer is asked whether it is there.
+/// Interval of keep-alive probes to a silent peer.
 const ALIVE: Span = Span::from_millis(300);
-/// How long it may be silent.
+/// Idle timeout of a peer.
 const SILENT: Span = Span::from_millis(1500);
-/// After this a test is not slow but wrong.
+/// Timeout after which a test has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whether something is so within a minute.
+/// Returns whether a condition becomes true within a minute.
 pub(crate) fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
     let step = Duration::from_millis(20);
     (0..PATIENCE.as_millis() / step.as_millis()).any(|_| {
@@ -44,7 +44,7 @@ pub(crate) fn peer() -> Peer {
     Peer { name: name(), key: key(1) }
 }
 
-/// What carries the trunks of a test.
+/// Transport of the trunks of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carrier {
     Tpa,
@@ -55,9 +55,9 @@ thread_local! {
     static CARRIER: Cell<Carrier> = const { Cell::new(Carrier::Tpa) };
 }
 
-/// Has all that `body` starts on this thread carried so.
+/// Uses the transport `carrier` for all gateways that `body` starts on this thread.
 pub(crate) fn carried_by(carrier: Carrier, body: impl FnOnce()) {
-    /// Whatever the body does: others come after it.
+    /// Guard that restores the transport for further tests, also after a panic.
     struct Until;
     impl Drop for Until {
         fn drop(&mut self) {
@@ -73,7 +73,7 @@ pub(crate) fn carrier() -> Carrier {
     CARRIER.get()
 }
 
-/// Tests that are done twice: over TPA, and over TPA-wide.
+/// Defines tests that run twice: over TPA, and over TPA-wide.
 macro_rules! over_both {
     ($needs:expr; $($body:path),+ $(,)?) => {
         hopline_harness::tests!($needs; $($body),+).into_iter().chain([$(
@@ -85,7 +85,7 @@ macro_rules! over_both {
 }
 pub(crate) use over_both;
 
-/// The usual parameters, but a peer that is gone is soon missed.
+/// Returns the usual parameters, with a short idle timeout.
 pub(crate) fn transport() -> Transport {
     match (carrier(), Transport::tpa_wide()) {
         (Carrier::TpaWide, Transport::TpaWide(mut config)) => {
@@ -97,7 +97,7 @@ pub(crate) fn transport() -> Transport {
     }
 }
 
-/// The same of TPA.
+/// Returns the parameters of TPA.
 pub(crate) fn trunk() -> tpa::Config {
     tpa::Config {
         keep_alive: Some(ALIVE),
@@ -107,7 +107,7 @@ pub(crate) fn trunk() -> tpa::Config {
     }
 }
 
-/// An exit on the loopback interface, which lets connections go there too.
+/// Returns an exit on the loopback interface, which permits loopback destinations.
 pub(crate) fn exit_config(ip: IpAddr) -> ExitConfig {
     ExitConfig {
         listen: (ip, 0).into(),
@@ -133,7 +133,7 @@ pub(crate) fn start_entrance(config: &EntranceConfig) -> (Running, SocketAddr) {
     (Running::new(entrance), address)
 }
 
-/// All that goes to `server` enters at the address that is given.
+/// An entrance and an exit. All connections to `address` go to the server.
 pub(crate) struct Pair {
     pub(crate) exit: Running,
     pub(crate) exit_address: SocketAddr,
@@ -155,14 +155,14 @@ pub(crate) fn pair(way: Way, exit: &ExitConfig) -> Pair {
     Pair { exit, exit_address, entrance, address }
 }
 
-/// A server on `ip`.
+/// Returns a server on `ip`.
 pub(crate) fn server(ip: IpAddr) -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind((ip, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     (listener, address)
 }
 
-/// An address where nobody listens.
+/// Returns an address without a listener.
 pub(crate) fn nobody(ip: IpAddr) -> SocketAddr {
     server(ip).1
 }
@@ -175,19 +175,19 @@ pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
     patient(listener.accept().unwrap().0)
 }
 
-/// A stream of which nobody waits for ever.
+/// Sets timeouts on a stream.
 pub(crate) fn patient(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
     stream
 }
 
-/// Bytes that tell where they belong, and of which stream they are.
+/// Returns data that depend on position and stream.
 pub(crate) fn pattern(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| ((i * 31 + i / 251) ^ seed.wrapping_mul(97)) as u8).collect()
 }
 
-/// BLAKE3 of all that comes, and how many bytes it was.
+/// Returns the BLAKE3 hash and the number of all bytes received.
 pub(crate) fn hash_of(mut stream: &TcpStream) -> io::Result<(blake3::Hash, u64)> {
     let (mut hasher, mut len, mut buffer) = (blake3::Hasher::new(), 0, vec![0; 1 << 16]);
     loop {
@@ -205,7 +205,7 @@ pub(crate) fn hash(data: &[u8]) -> (blake3::Hash, u64) {
     (blake3::hash(data), data.len() as u64)
 }
 
-/// Both ends send at the same time; the client ends first, the server when it has everything.
+/// Sends from both ends at the same time. The client closes first, the server after it has received everything.
 pub(crate) fn exchange(client: &TcpStream, server: &TcpStream, len: usize) {
     let (there, back) = (pattern(1, len), pattern(2, len));
     thread::scope(|scope| {
@@ -220,13 +220,13 @@ pub(crate) fn exchange(client: &TcpStream, server: &TcpStream, len: usize) {
     });
 }
 
-/// Sends and ends.
+/// Sends data and closes the sending direction.
 pub(crate) fn send(mut stream: &TcpStream, data: &[u8]) {
     stream.write_all(data).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
 }
 
-/// Closing it from now on is a reset.
+/// Makes closing the stream a reset from now on.
 pub(crate) fn resets(stream: &TcpStream) {
     socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO)).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Strangers at the exit.
+//! Unauthenticated peers at the exit.
 
 use crate::gateway::helpers::*;
 use hopline_harness::Test;
@@ -23,7 +23,7 @@ pub(crate) fn tests() -> Vec<Test> {
     .into()
 }
 
-/// A caller that does as it likes, and what it was challenged with.
+/// Returns a caller without restrictions, with its challenge.
 fn caller(exit: SocketAddr) -> (TpaStream, Challenge) {
     let mut stream = TpaStream::connect(exit, &trunk()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20)));
@@ -46,7 +46,7 @@ fn say(mut stream: &TpaStream, data: &[u8]) {
     stream.flush().unwrap();
 }
 
-/// The exit says nothing more.
+/// Checks that the exit closes the stream without an answer.
 fn is_cut_off(mut stream: &TpaStream) {
     let heard = stream.read(&mut [0; 100]);
     assert_eq!(heard.unwrap_err().kind(), ErrorKind::ConnectionReset);
@@ -74,7 +74,7 @@ fn a_recorded_hello_or_request_is_good_for_nothing() {
     let (second, _) = caller(exit_address);
     say(&second, &recorded);
     is_cut_off(&second);
-    // Nor is it once the trunk is over.
+    // Nor is it accepted once the trunk has ended.
     trunk.abort();
     exit.await_figure("open_trunks", |figure| figure == 0);
     let (third, _) = caller(exit_address);
@@ -124,13 +124,13 @@ fn strangers_do_not_keep_peers_out() {
     exchange(&connect(pair.address), &accept(&listener), 10_000);
 }
 
-/// Connections from `ip` that say nothing.
+/// Returns silent connections from `ip`.
 fn silent<P: Protocol>(ip: [u8; 4], number: usize, exit: SocketAddr, config: &P::Config) -> Vec<Stream<P>> {
     let host = Host::<P>::bind(SocketAddr::from((ip, 0))).unwrap();
     (0..number).map(|_| host.connect(exit, config, Some(Duration::from_secs(20))).unwrap()).collect()
 }
 
-/// Starts an entrance while strangers at two addresses have all places of the exit, and some were turned away.
+/// Starts an entrance while unauthenticated peers at two addresses occupy all places of the exit, and some were closed.
 fn an_entrance_gets_in_beside<P: Protocol>(strangers: &P::Config) {
     let (listener, address) = server(V4);
     let config =
@@ -149,7 +149,7 @@ fn strangers_at_two_addresses_do_not_keep_an_entrance_out() {
 }
 
 fn strangers_at_two_addresses_do_not_keep_an_entrance_out_over_tpa_wide() {
-    // Any key does for a connection: what proves an entrance comes after that.
+    // Any key suffices for a connection; the entrance is authenticated afterwards.
     let private = PrivateKey::generate(&Seed::new([9; 32]));
     let config = wide::config(Credentials::Keys { private, trust: Trust::Anyone });
     carried_by(Carrier::TpaWide, || an_entrance_gets_in_beside::<Wide>(&config));
@@ -164,7 +164,7 @@ fn a_host_at_which_an_entrance_was_keeps_its_place_at_the_exit() {
     entrance.end();
     exit.await_figure("open_trunks", |figure| figure == 0);
     let (mut known, challenge) = caller(exit_address);
-    // All prefixes are as heavy as this one, and younger.
+    // All prefixes have as many connections as this one, and newer ones.
     let strangers: Vec<_> =
         (1..=16).map(|net| silent::<Tpa>([127, net, 0, 1], 1, exit_address, &trunk())).collect();
     exit.await_figure("turned_away_connections", |figure| figure == 9);
@@ -174,7 +174,7 @@ fn a_host_at_which_an_entrance_was_keeps_its_place_at_the_exit() {
     drop(strangers);
 }
 
-/// Passes on what `from` says, until it ends.
+/// Relays the data of `from` until it ends.
 fn pass_on(mut from: &WideStream, mut to: &WideStream) {
     let mut buffer = [0; 4096];
     while let Ok(n @ 1..) = from.read(&mut buffer) {
@@ -190,7 +190,7 @@ fn who_is_in_between_is_no_exit_and_no_entrance() {
 fn stands_in_between() {
     let (_listener, address) = server(V4);
     let (exit, exit_address) = start_exit(&exit_config(V4));
-    // Anybody has a key, and nobody asks for a certain one; but requests are proven for those of both ends.
+    // A connection is possible with any key, but the proofs of requests are bound to the keys of both peers.
     let private = PrivateKey::generate(&Seed::new([9; 32]));
     let config = wide::config(Credentials::Keys { private, trust: Trust::Anyone });
     let between = WideListener::bind((V4, 0), &config).unwrap();

@@ -10,10 +10,10 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, ExitCode, Stdio};
 
-/// What a process is to be: `exit`, or `entrance EXIT SERVER`.
+/// Environment variable with the role of a process: `exit`, or `entrance EXIT SERVER`.
 const ROLE: &str = "HOPLINE_TEST_GATEWAY_ROLE";
 
-/// Set if it is to speak TPA-wide.
+/// Environment variable that selects TPA-wide.
 const OVER: &str = "HOPLINE_TEST_GATEWAY_OVER_TPA_WIDE";
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -24,7 +24,7 @@ pub(crate) fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
-/// Is what it is to be, and says where, until it is killed.
+/// Runs the role and prints the address, until the process is killed.
 pub(crate) fn play(role: &str) -> ExitCode {
     match std::env::var_os(OVER) {
         Some(_) => carried_by(Carrier::TpaWide, || serve(role)),
@@ -55,7 +55,7 @@ fn serve(role: &str) {
     service.run(stop.as_fd(), &Ledger::default()).unwrap();
 }
 
-/// A process that is killed when this goes.
+/// A process that is killed when the value is dropped.
 struct Process(Child);
 
 impl Process {
@@ -99,7 +99,7 @@ fn killed(which: for<'a> fn(&'a mut Process, &'a mut Process) -> &'a mut Process
     let (mut entrance, entry) = Process::start(&format!("entrance {exit_address} {address}"));
     let mut client = connect(entry);
     let mut server = accept(&listener);
-    // More than there is room for on the way: both directions are in the middle of something.
+    // More than the buffers on the path hold, so that both directions are in the middle of a transfer.
     let data = pattern(1, 4 << 20);
     client.set_nonblocking(true).unwrap();
     server.set_nonblocking(true).unwrap();

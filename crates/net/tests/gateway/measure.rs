@@ -1,4 +1,5 @@
-//! What gateways carry over bad links, beside the kernel's TCP from end to end; by hand (`--ignored`), in six minutes.
+//! Goodput of gateways over lossy links, compared with the kernel's TCP from end to end. Run by hand (`--ignored`); takes
+//! six minutes.
 
 use crate::gateway::helpers::*;
 use hopline_core::Duration as Span;
@@ -28,19 +29,19 @@ const EXIT_PORT: u16 = 7172;
 const SECONDS: u64 = 10;
 const SEEDS: u64 = 2;
 const LOSSES: [f64; 6] = [0.0, 0.01, 0.03, 0.05, 0.1, 0.2];
-/// Worlds at the same time, in each of the two tests: with six, two processors were so busy that gateways carried a fifth less.
+/// Concurrent runs of each of the two tests. With six, two processors were so busy that gateways carried a fifth less.
 const AT_ONCE: usize = 2;
 
-/// How bytes get from client to server.
+/// Transport from client to server.
 #[derive(Clone, Copy, Debug)]
 enum By {
     /// The kernel's TCP from end to end.
     Tcp(&'static str),
-    /// Split at the gateways, with this window.
+    /// Split at the gateways, over TPA with this window.
     Tpa(u8),
-    /// The same with the parameters that gateways have by themselves.
+    /// Split at the gateways, over TPA with their default parameters.
     Usual,
-    /// The same over TPA-wide.
+    /// Split at the gateways, over TPA-wide.
     Wide,
 }
 
@@ -60,7 +61,7 @@ impl World {
             queue: Some(queue),
             ..Emulation::default()
         };
-        // The path is as long in both cases: what the lossy part takes, the other does not.
+        // The path is equally long in both cases: the delay of the lossy part is taken from the other.
         let (wire, air) = (link(100_000_000, 27 - ms, 1000), link(20_000_000, ms, 100));
         let lossy = Emulation { loss, ..air.clone() };
         let [wired, wireless] = [Setup::new(wire.clone(), wire, seed), Setup::new(lossy, air, seed + 1)]
@@ -69,7 +70,7 @@ impl World {
         Self { wired, wireless }
     }
 
-    /// Mb/s that the server got, and packets put on the lossy link for each full packet's worth.
+    /// Returns the goodput of the server in Mb/s, and the packets sent on the lossy link per full packet of data.
     fn measure(&self, by: By) -> (f64, f64) {
         let listener = self.wireless.run_in_b(|| TcpListener::bind(SERVER)).unwrap();
         let gateways = trunk_of(by).map(|trunk| self.gateways(trunk));

@@ -1,4 +1,4 @@
-//! An exit whose name gets another address.
+//! An exit with a host name that changes its address.
 
 use crate::gateway::helpers::*;
 use hopline_harness::{Need, Test};
@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 use std::time::Duration;
 
-/// Mounts go with the process that made them.
+/// Mounts disappear with the process that made them.
 const OWN_MOUNTS: &[&str] = &["unshare", "--mount", "--propagation", "private"];
 
 pub(crate) fn tests() -> Vec<Test> {

@@ -1,4 +1,4 @@
-//! Over an emulated link, in real time.
+//! Gateways over an emulated link, in real time.
 
 use crate::gateway::helpers::*;
 use hopline_core::Duration as Span;
@@ -45,7 +45,7 @@ fn entrance_to(server: SocketAddr, transport: Transport) -> EntranceConfig {
     EntranceConfig { transport, ..EntranceConfig::new(way, exit, name(), key(1)) }
 }
 
-/// Client and entrance on host A, exit and server on host B.
+/// Client and entrance on host A, exit and server on host B; transfers data in both directions.
 fn bytes_both_ways(loss: f64, len: usize, transport: &Transport) {
     let link = link(loss);
     let ip = IpAddr::V4(link.address_b());
@@ -61,7 +61,7 @@ fn bytes_both_ways(loss: f64, len: usize, transport: &Transport) {
             assert_eq!(hash_of(&client).unwrap(), hash(back));
             entrance.await_figure("finished_connections", |figure| figure == 1);
             assert_eq!(entrance.figure("tpa_connections"), 1, "not by TCP");
-            // The exit may have to ask again for the last ACK. It is over, too, where it fails.
+            // The exit may have to request the last ACK again. The wait also ends on failure.
             let _ = is_over.recv();
         },
         move || {
@@ -72,7 +72,7 @@ fn bytes_both_ways(loss: f64, len: usize, transport: &Transport) {
             let server = accept(&listener);
             assert_eq!(hash_of(&server).unwrap(), hash(there));
             send(&server, back);
-            // The client has everything, and has said so.
+            // The client has received everything and closed.
             exit.await_figure("finished_connections", |figure| figure == 1);
         },
     );
@@ -103,7 +103,7 @@ fn without_an_exit_tcp_goes_on() {
         },
         || {
             let (listener, address) = server(ip);
-            // Silent, and no host that says that nobody is there.
+            // A silent socket, so that no ICMP error is sent.
             let _silent = std::net::UdpSocket::bind((ip, EXIT_PORT)).unwrap();
             ready.send(address).unwrap();
             for seed in 0..2 {

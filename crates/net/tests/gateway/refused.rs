@@ -1,4 +1,4 @@
-//! Connections that cannot be, and exits that are not there.
+//! Impossible connections and absent exits.
 
 use crate::gateway::between::{Does, Relay};
 use crate::gateway::helpers::*;
@@ -36,7 +36,7 @@ fn a_destination_that_is_not_allowed_is_a_reset() {
     pair.exit.await_figure("not_allowed_requests", |figure| figure == 1);
 }
 
-/// An entrance whose exit may be there or not.
+/// Returns an entrance with short timeouts for an absent exit.
 fn impatient(server: SocketAddr, exit: SocketAddr) -> EntranceConfig {
     let millis = Duration::from_millis;
     EntranceConfig {
@@ -54,7 +54,7 @@ fn carries(listener: &TcpListener, address: SocketAddr) {
 
 fn without_an_exit_connections_go_by_tcp_until_it_is_back() {
     let (listener, address) = server(V4);
-    // Nobody answers there, nor says so.
+    // A silent socket: neither an answer nor an ICMP error.
     let silent = std::net::UdpSocket::bind((V4, 0)).unwrap();
     let exit_address = silent.local_addr().unwrap();
     let (entrance, entry) = start_entrance(&impatient(address, exit_address));
@@ -70,7 +70,7 @@ fn without_an_exit_connections_go_by_tcp_until_it_is_back() {
         entrance.figure("tpa_connections") > 0
     });
     assert!(by_tpa && eventually(|| exit.figure("tpa_connections") > 0));
-    // It goes, and comes again.
+    // The exit ends, and returns.
     drop(exit);
     let absent = eventually(|| {
         carries(&listener, entry);
@@ -132,7 +132,7 @@ fn connections_that_wait_too_long_or_are_too_many_are_reset() {
         EntranceConfig { max_connections: 2, max_wait, ..entrance_config(forward(address), exit_address) };
     let (entrance, entry) = start_entrance(&config);
     let open: Vec<_> = (0..2).map(|_| (connect(entry), accept(&listener))).collect();
-    // As many may wait, and the oldest gives way to a third.
+    // As many may wait, and a third replaces the oldest.
     let waiting = [(); 3].map(|()| connect(entry));
     waiting.iter().for_each(is_reset);
     entrance.await_figure("turned_away_connections", |figure| figure == 3);
@@ -151,13 +151,13 @@ fn another_key_or_name_reaches_nothing() {
         let (entrance, entry) = start_entrance(&config);
         is_reset(&connect(entry));
         entrance.await_figure("rejected_connections", |figure| figure == 1);
-        // It goes on trying.
+        // The entrance continues to try.
         assert!(eventually(|| exit.figure(figure) > 0));
         assert_eq!([entrance.figure("tcp_connections"), exit.figure("tpa_connections")], [0, 0]);
     }
 }
 
-/// Says what exits of version 1 say first, to all that call.
+/// Sends the first message of version 1 to all callers.
 fn an_exit_of_another_version_is_none() {
     let (listener, address) = server(V4);
     let challenge = [&b"hgw\x01"[..], &[7; 32]].concat();
@@ -168,7 +168,7 @@ fn an_exit_of_another_version_is_none() {
     assert_eq!([entrance.figure("exit_absences"), entrance.figure("exit_present")], [1, 0]);
 }
 
-/// A listener that says one thing to each caller, over what the test is about.
+/// Returns a listener that sends `says` to each caller, over the transport of the test.
 fn other_exit(says: Vec<u8>) -> SocketAddr {
     match carrier() {
         Carrier::Tpa => {
@@ -188,7 +188,7 @@ fn other_exit(says: Vec<u8>) -> SocketAddr {
     }
 }
 
-/// Until the test ends.
+/// Runs until the test ends.
 fn talk<S: Write + Send + 'static>(says: Vec<u8>, accept: impl Fn() -> S + Send + 'static) {
     let talk = move || {
         let mut held = Vec::new();
@@ -203,7 +203,7 @@ fn talk<S: Write + Send + 'static>(says: Vec<u8>, accept: impl Fn() -> S + Send 
 
 fn an_exit_by_name_is_found_at_its_second_address() {
     let (listener, address) = server(V4);
-    // The name has an address of IPv6 on many machines, and none there answers.
+    // On many hosts the name also has an IPv6 address, at which there is no listener.
     let (_exit, exit_address) = start_exit(&exit_config(V4));
     let name = format!("localhost:{}", exit_address.port());
     let config = EntranceConfig {
@@ -231,21 +231,21 @@ fn connections_through_an_exit_that_falls_silent_are_reset() {
     let open: Vec<_> = (0..3).map(|_| (connect(entry), accept(&listener))).collect();
     exchange(&open[0].0, &open[0].1, 1000);
     relay.set(Does::Drop);
-    // Those that say nothing, too.
+    // Silent connections too.
     for (client, _) in &open[1..] {
         is_reset(client);
     }
     entrance.await_figure("broken_connections", |figure| figure == 2);
-    // The limits of silence of the transport are a minute.
+    // The idle timeout of the transport is a minute.
     relay.set(Does::Pass);
     entrance.await_figure("exit_present", |figure| figure == 1);
-    // The exit has learned of it, and has reset the servers.
+    // The exit has learned of it, and has reset the connections with the servers.
     for (_, server) in &open[1..] {
         is_reset(server);
     }
 }
 
-/// The transport of the test, with the limit of silence that users have.
+/// Returns the transport of the test with the default idle timeout.
 fn patient_transport() -> Transport {
     let minute = Some(Span::from_secs(60));
     match transport() {

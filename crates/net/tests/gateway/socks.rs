@@ -1,4 +1,4 @@
-//! Clients of SOCKS.
+//! SOCKS clients.
 
 use crate::gateway::helpers::*;
 use hopline_harness::{Need, Test};
@@ -21,7 +21,7 @@ fn way(login: Option<Login>) -> Way {
     Way::Socks { listen: (V4, 0).into(), login }
 }
 
-/// The request for `to`, by address.
+/// Returns a request for the address `to`.
 fn request(to: SocketAddr) -> Vec<u8> {
     let SocketAddr::V4(to) = to else { unreachable!("tests name addresses of IPv4") };
     [&[5, 1, 0, 1][..], &to.ip().octets(), &to.port().to_be_bytes()].concat()
@@ -33,7 +33,7 @@ fn hear<const N: usize>(mut client: &TcpStream) -> [u8; N] {
     heard
 }
 
-/// A client that was asked for no login, and whose request was answered with `code`.
+/// Connects without a login and sends a request, which must be answered with `code`.
 fn ask(entry: SocketAddr, request: &[u8], code: u8) -> TcpStream {
     let mut client = connect(entry);
     client.write_all(&[5, 2, 0, 2]).unwrap();
@@ -112,7 +112,7 @@ fn who_says_nothing_is_reset_and_keeps_nobody_out() {
     let (entrance, entry) = start_entrance(&config);
     let client = ask(entry, &request(address), 0);
     let carried = accept(&listener);
-    // Who is turned away may learn it by a write, and then by no read.
+    // A client that is closed may learn of it by a failed write, and then by no read.
     let silent: Vec<_> = (0..200)
         .map(|i| {
             let mut client = connect(entry);
@@ -120,7 +120,7 @@ fn who_says_nothing_is_reset_and_keeps_nobody_out() {
             begun.is_ok().then_some(client)
         })
         .collect();
-    // As many as there are places wait, and none has that of a client that has been connected.
+    // As many clients wait as there are places, and none has the place of an established connection.
     entrance.await_figure("turned_away_connections", |figure| figure == 180);
     exchange(&client, &carried, 10_000);
     entrance.await_figure("unintelligible_connections", |figure| figure == 20);
@@ -179,7 +179,7 @@ fn without_an_exit_a_client_reaches_only_what_is_allowed() {
     entrance.await_figure("tcp_connections", |figure| figure == 1);
 }
 
-/// One answer of HTTP.
+/// Serves one HTTP response.
 fn serve(listener: &TcpListener, body: &[u8]) {
     let mut stream = accept(listener);
     let mut request = Vec::new();

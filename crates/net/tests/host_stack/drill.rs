@@ -1,5 +1,5 @@
-//! Drill: our TCP and the kernel's over a link that reorders, and one whose route changes. Prints a table. `STACKS=DOOR` measures those
-//! senders alone that have it in their names.
+//! Drill: hopline's TCP and the kernel's over a link that reorders packets, and one with a changing route. Prints a
+//! table. With `STACKS=DOOR`, only senders with that text in their names run.
 //!
 //! ```text
 //! host A: sender ── our stack or the kernel ══ link ══ our stack or the kernel ── receiver: host B
@@ -28,9 +28,9 @@ use std::time::{Duration, Instant};
 
 /// Address of the stack at host B.
 const FAR_STACK: Ipv4Addr = Ipv4Addr::new(10, 89, 0, 2);
-/// Runs of each pair of sender and link, in turns.
+/// Runs of each pair of sender and link, interleaved.
 const RUNS: u64 = 3;
-/// Time that is not measured, and time that is.
+/// Warm-up, which is not measured; the next constant is the measured time.
 const WARM_UP: Duration = Duration::from_secs(2);
 const MEASURED: Duration = Duration::from_secs(6);
 const RATE: u64 = 20_000_000;
@@ -39,14 +39,14 @@ pub(crate) fn tests() -> Vec<Test> {
     vec![Test::new("stacks_over_links_that_reorder", [LINK], drill).long().alone()]
 }
 
-/// TCP of the sender, and that of the receiver.
+/// TCP implementations of the sender and of the receiver.
 #[derive(Clone, Copy)]
 enum Pair {
-    /// Our stack at both ends.
+    /// Hopline's stack at both ends.
     Ours(Config),
-    /// Our stack at the sender, the kernel at the receiver.
+    /// Hopline's stack at the sender, the kernel at the receiver.
     OursToKernel(Config),
-    /// The kernel at both ends, with this congestion control.
+    /// The kernel at both ends, with this congestion control algorithm.
     Kernel(&'static str),
 }
 
@@ -72,7 +72,7 @@ fn pairs() -> Vec<(&'static str, Pair)> {
     ]
 }
 
-/// Links by name: packets that overtake single ones, and a route that changes every second.
+/// Returns the links by name: single packets that are overtaken, and a route that changes every second.
 fn links() -> [(&'static str, Emulation); 3] {
     let base = Emulation { rate: Some(RATE), queue: Some(100), ..Emulation::delay(Span::from_millis(20)) };
     let jitter = Emulation { jitter: Span::from_millis(10), overtakes: true, ..base.clone() };
@@ -112,14 +112,15 @@ fn drill() {
     }
 }
 
-/// Mb/s of a sender that always has something; `None` if this kernel lacks the congestion control.
+/// Returns the goodput in Mb/s of a sender with unlimited data; `None` if this kernel lacks the congestion control
+/// algorithm.
 fn goodput(way: &Emulation, pair: Pair, seed: u64) -> Option<f64> {
     if let Pair::Kernel(name) = pair {
         set_congestion_control(&socket(), name).ok()?;
     }
     let net = |network: &str| Ends { stands: Stands::Host, networks: vec![network.parse().unwrap()] };
     let ends = [net("10.88.0.0/24"), net("10.89.0.0/24")];
-    // The way back is another: acknowledgments overtake each other as well.
+    // The return path reorders too, so that acknowledgements overtake each other.
     let link = NamespaceLink::with(Setup { ends, ..Setup::new(way.clone(), way.clone(), seed) }).unwrap();
     let far = link.address_b();
     let (ready, is_ready) = channel::<SocketAddr>();
@@ -152,7 +153,7 @@ fn receiver(pair: Pair, far: Ipv4Addr) -> (Option<Running>, std::net::TcpListene
     (Some(Running::new(HostStack::open(config).unwrap())), listener, (FAR_STACK, PORT).into())
 }
 
-/// Sends until the receiver has had enough.
+/// Sends until the receiver closes the connection.
 fn send(pair: Pair, to: SocketAddr) {
     let (_stack, mut sender) = match pair {
         Pair::Kernel(name) => {
@@ -163,7 +164,7 @@ fn send(pair: Pair, to: SocketAddr) {
         }
         Pair::Ours(mut tcp) | Pair::OursToKernel(mut tcp) => {
             if let (Pair::OursToKernel(_), Some(door)) = (pair, &mut tcp.door) {
-                // The kernel gives no feedback and no numbers: what is left is the order of acknowledgments.
+                // The kernel sends neither feedback nor numbers; only the order of acknowledgements remains.
                 door.detection = Detection::Sender(AckOrder::Numbers);
             }
             let (running, entry) = forwarding(config(tcp), to);
@@ -174,7 +175,7 @@ fn send(pair: Pair, to: SocketAddr) {
     while sender.write_all(&block).is_ok() {}
 }
 
-/// Reads for a while. Returns how many bytes came.
+/// Reads for `time`. Returns the number of bytes.
 fn drain(mut sink: &TcpStream, time: Duration) -> u64 {
     #[expect(clippy::disallowed_methods, reason = "this link is in real time")]
     let end = Instant::now() + time;

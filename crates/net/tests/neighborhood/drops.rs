@@ -1,4 +1,4 @@
-//! What becomes of packets when a neighbour suffers.
+//! Packet drops while a neighbour is congested.
 
 use crate::neighborhood::place::{Complaint, Member, Place, RADIO, address};
 use hopline_core::Duration;
@@ -10,14 +10,14 @@ use socket2::SockRef;
 use std::net::UdpSocket;
 use std::thread::{self, sleep};
 
-/// Where datagrams go.
+/// Destination port of datagrams.
 const PORT: u16 = 4000;
-/// What a neighbour asks for; of a node with avgtx 98 that is a pb of 4.9 %.
+/// Requested drop share of a neighbour; for a node with avgtx 98 it is a pb of 4.9 %.
 const SHARE: f64 = 0.0005;
 /// Datagrams of a measurement.
 const COUNT: u32 = 2000;
 
-/// A node that has the channel for 40 % of the time, and whose neighbour complains of it.
+/// Returns a node that occupies the channel for 40 % of the time, and the notices of its neighbour about it.
 fn throttled(place: &Place, action: Action) -> (Member, Complaint) {
     let node = place.member(0, |config| {
         config.machine.action = action;
@@ -30,8 +30,9 @@ fn throttled(place: &Place, action: Action) -> (Member, Complaint) {
     (node, complaint)
 }
 
-/// Intervals between chosen packets are uniform from 1 to 1/pb: (1/pb + 1)/2 in the mean. Four deviations of a binomial distribution on
-/// either side, which is wider than that.
+/// Returns the expected number of drops. Intervals between selected packets are uniform from 1 to 1/pb, with the mean
+/// (1/pb + 1)/2. The range is four standard deviations of a binomial distribution to either side, which is wider than
+/// that.
 fn expected_of(count: u32) -> std::ops::Range<u64> {
     let pb = SHARE * 0.4 * 2e6 / 8192.0;
     let each = 2.0 * pb / (1.0 + pb);
@@ -40,7 +41,7 @@ fn expected_of(count: u32) -> std::ops::Range<u64> {
     (mean - 4.0 * deviation) as u64..(mean + 4.0 * deviation) as u64
 }
 
-/// Sends datagrams to host 2, more slowly than the shortest queue on the way fills.
+/// Sends datagrams to host 2, at a rate below that of the shortest queue on the path.
 fn send(from: &UdpSocket, count: u32) {
     for number in 0..count {
         from.send_to(&number.to_be_bytes(), (address(2), PORT)).unwrap();
@@ -65,7 +66,7 @@ pub(crate) fn packets_are_dropped_in_proportion() {
     let lost = u64::from(COUNT) - arrived;
     node.await_figure("packets_dropped", |dropped| dropped == before + lost);
     assert!(expected_of(COUNT).contains(&lost), "{lost} of {COUNT}, not {:?}", expected_of(COUNT));
-    // The notice ends with who renewed it.
+    // The notice expires when its sender stops renewing it.
     drop(complaint);
     node.await_figure("drop_probability_out_ppm", |ppm| ppm == 0);
     send(&place.datagrams(0), 200);
@@ -85,14 +86,14 @@ pub(crate) fn what_understands_marks_is_marked() {
     assert!(expected_of(COUNT).contains(&marked), "{marked} of {COUNT}, not {:?}", expected_of(COUNT));
     node.await_figure("packets_marked", |counted| counted == marked);
     assert_eq!(node.figure("packets_dropped"), 0);
-    // What does not understand them is dropped.
+    // Packets that are not ECN-capable are dropped.
     let [arrived, marked] = sent(&place.datagrams(0), &mut wire);
     assert!(expected_of(COUNT).contains(&(u64::from(COUNT) - arrived)), "{arrived}");
     assert_eq!(marked, 0);
     node.end();
 }
 
-/// Sends datagrams; those that come meanwhile, and of them those that are marked.
+/// Sends datagrams. Returns the number received meanwhile, and the number of those with a mark.
 fn sent(from: &UdpSocket, wire: &mut FrameSocket) -> [u64; 2] {
     thread::scope(|scope| {
         let receiver = scope.spawn(|| received(wire));
@@ -101,7 +102,8 @@ fn sent(from: &UdpSocket, wire: &mut FrameSocket) -> [u64; 2] {
     })
 }
 
-/// Datagrams that come until none has for 300 ms, and of them those that are marked. All have the checksum that they should.
+/// Receives datagrams until none arrives for 300 ms. Returns their number, and the number of those with a mark. Checks
+/// their checksums.
 fn received(wire: &mut FrameSocket) -> [u64; 2] {
     let [mut arrived, mut marked] = [0; 2];
     let mut quiet = 0;
@@ -126,7 +128,7 @@ pub(crate) fn packets_pass_while_nobody_has_the_queue() {
     let place = Place::new(3);
     let sink = place.host(2).run(|| UdpSocket::bind((address(2), PORT))).unwrap().unwrap();
     sink.set_read_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
-    // What waits when the queue goes is dropped with it, a question for an address as well as a datagram: others follow.
+    // When the queue is closed, the packets waiting in it are dropped, whether ARP requests or datagrams: send more.
     let pass = || {
         let comes = |_| {
             place.datagrams(0).send_to(b"data", (address(2), PORT)).unwrap();

@@ -1,4 +1,4 @@
-//! Neighborhood RED at interfaces of the kernel: hosts on one Ethernet, whose radios are what the tests say of them.
+//! Neighborhood RED at kernel interfaces: hosts on one Ethernet, with radio statistics that the tests provide.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -11,7 +11,7 @@ use hopline_harness::{Need, Test};
 use hopline_net::Namespace;
 use hopline_net::nfqueue::{Config, Queue};
 
-/// What all of them need.
+/// Requirements of all tests here.
 const NEEDS: [Need; 3] = [Need::Program("iptables"), Need::Program("ip"), Need::Of(why_no_queue)];
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -33,7 +33,7 @@ pub(crate) fn tests() -> Vec<Test> {
     .into()
 }
 
-/// Why there is no NFQUEUE here; tried.
+/// Returns the reason that NFQUEUE is not available, found by trial.
 fn why_no_queue() -> Option<String> {
     let tried = || Namespace::new()?.run(|| Queue::open(&Config::new(0, "lo")).map(drop))?;
     tried().err().map(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! Who complains when, who heeds it, and what hostile notices can do.
+//! Sending of notices, reactions to them, and attacks with forged ones.
 
 use crate::neighborhood::place::{ALL, Place, QUEUE, RADIO, RATE, address, notice, notice_frame};
 use hopline_core::Duration;
@@ -13,7 +13,7 @@ fn ms(millis: u64) -> std::time::Duration {
     std::time::Duration::from_millis(millis)
 }
 
-/// A packet of a flow leaves a host: it is on a path now.
+/// Sends a packet of a flow, so that the host lies on a path.
 fn carry(place: &Place, from: u8, to: u8) {
     place.datagrams(from).send_to(b"data", (address(to), 4000)).unwrap();
 }
@@ -23,7 +23,7 @@ pub(crate) fn who_suffers_says_so_and_is_heeded_until_it_is_over() {
     let [suffers, takes] = [place.member(0, |_| {}), place.member(1, |_| {})];
     carry(&place, 0, 2);
     carry(&place, 1, 2);
-    // Without congestion nobody says anything.
+    // Without congestion, no node sends a notice.
     suffers.load([30, 2, 2]);
     takes.load([30, 0, 25]);
     takes.await_figure("channel_busy_permille", |busy| (250..350).contains(&busy));
@@ -54,7 +54,7 @@ pub(crate) fn what_is_said_has_these_bytes() {
     let everything = [
         &[0x45, 0, 0, 36, 0, 0, 0x40, 0, 1, 17, 0x6f, 0x6f, 10, 90, 0, 1, 255, 255, 255, 255][..],
         &[0x03, 0xfe, 0x03, 0xfe, 0, 16, 0xea, 0xe7],
-        // For 400 ms everything is to be dropped.
+        // All packets are to be dropped for 400 ms.
         &[1, 0, 0x01, 0x90, 0xff, 0xff, 0xff, 0xff],
     ]
     .concat();
@@ -74,7 +74,7 @@ pub(crate) fn a_flood_of_forged_notices_is_heeded_by_nobody() {
     let node = place.member(0, |_| {});
     node.load([60, 0, 40]);
     let attacker = place.frames(1);
-    // It has an address, and says so.
+    // The attacker has an address and announces it.
     let own = notice_frame(&attacker, address(1), ALL, ncn::PORT, &notice(0.0));
     attacker.send(&own).unwrap();
     for forged in 0..=200_u8 {
@@ -82,7 +82,7 @@ pub(crate) fn a_flood_of_forged_notices_is_heeded_by_nobody() {
         attacker.send(&notice_frame(&attacker, from, ALL, ncn::PORT, &notice(1.0))).unwrap();
         sleep(ms(1));
     }
-    // Nor is the node deceived by what bears its own address.
+    // The node also ignores forged notices with its own address.
     attacker.send(&notice_frame(&attacker, address(0), ALL, ncn::PORT, &notice(1.0))).unwrap();
     node.await_figure("notices_own", |own| own == 1);
     assert_eq!((node.figure("notices_received"), node.figure("notices_stranger")), (203, 201));
@@ -92,7 +92,7 @@ pub(crate) fn a_flood_of_forged_notices_is_heeded_by_nobody() {
 
 pub(crate) fn total_congestion_is_believed_for_two_seconds_of_twelve() {
     let place = Place::new(2);
-    // A tenth of that would be too short for the figures, and all of it long.
+    // A tenth of that would be too short for the metrics, and the full time too long.
     let limits =
         Limits { lifetime: Duration::from_millis(800), rest: Duration::from_secs(4), ..Limits::DEFAULT };
     let node = place.member(0, |config| config.machine.guard = Guard::On(limits));
@@ -144,12 +144,12 @@ pub(crate) fn nobody_is_answered() {
     let node = place.member(0, |_| {});
     let mut attacker = place.frames(1);
     let to_node = (place.frames(0).address(), address(0));
-    // It asks for next to nothing, so that nothing is dropped that might have been answered.
+    // It requests almost nothing, so that no packet is dropped that might have been answered.
     let asking = |port| notice_frame(&attacker, address(1), to_node, port, &notice(1e-6));
     let (good, elsewhere) = (asking(ncn::PORT), asking(ncn::PORT + 1));
     let mut malformed = good.clone();
     malformed[14 + 28] = 7;
-    // Its checksum is none.
+    // Its checksum is invalid.
     malformed[14 + 26..14 + 28].fill(0);
     for _ in 0..50 {
         attacker.send(&good).unwrap();
@@ -159,7 +159,7 @@ pub(crate) fn nobody_is_answered() {
     assert_eq!(node.figure("notices_received"), 50);
     sleep(ms(200));
     assert_eq!(answers(&mut attacker), Vec::<Vec<u8>>::new());
-    // The kernel does answer where nobody listens.
+    // The kernel does answer on a port without a listener.
     attacker.send(&elsewhere).unwrap();
     let answered = (0..500).any(|_| {
         sleep(ms(10));
@@ -169,7 +169,7 @@ pub(crate) fn nobody_is_answered() {
     node.end();
 }
 
-/// Packets of IPv4 that have come for the host of this socket.
+/// Returns the received IPv4 packets for the host of this socket.
 fn answers(socket: &mut FrameSocket) -> Vec<Vec<u8>> {
     let (own, mut answers) = (socket.address().0, Vec::new());
     let mut keep = |frame: &[u8]| {
@@ -202,12 +202,12 @@ pub(crate) fn mistakes_are_named() {
     relayed.machine.incoming = Incoming::Relayed;
     let error = why(&relayed);
     assert!(error.contains("notices are not passed on here"), "{error}");
-    // There is no radio here; on a machine with one, this interface is none.
+    // There is no radio here; on a host with one, this interface is not it.
     let survey = open(&Config { source: Source::Survey, ..good });
     assert!(survey.map(drop).is_err_and(|error| error.to_string().contains("nl80211")) || has_nl80211());
 }
 
-/// Whether the kernel of this machine knows radios.
+/// Returns whether the kernel of this host supports nl80211.
 fn has_nl80211() -> bool {
     std::path::Path::new("/sys/module/cfg80211").exists()
 }

@@ -19,11 +19,11 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// What the hosts call their interface.
+/// Name of the hosts' interface.
 pub(crate) const RADIO: &str = "wlan0";
-/// The queue that the rules name.
+/// Number of the queue in the rules.
 pub(crate) const QUEUE: u16 = 9;
-/// Of the channel: 2 Mb/s.
+/// Bit rate of the channel: 2 Mb/s.
 pub(crate) const RATE: u64 = 2_000_000;
 
 /// A switch and the hosts behind it.
@@ -33,7 +33,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// One with so many hosts.
+    /// Creates a switch with `hosts` hosts.
     pub(crate) fn new(hosts: u8) -> Self {
         let switch = Namespace::new().unwrap();
         ip(&switch, "link add bridge type bridge");
@@ -46,19 +46,19 @@ impl Place {
         &self.hosts[usize::from(number)]
     }
 
-    /// Its interface, for frames that nobody else would send.
+    /// Opens a raw socket at a host's interface, for forged frames.
     pub(crate) fn frames(&self, number: u8) -> FrameSocket {
         self.host(number).run(|| FrameSocket::open(RADIO)).unwrap().unwrap()
     }
 
-    /// A socket for datagrams of a host.
+    /// Opens a UDP socket on a host.
     pub(crate) fn datagrams(&self, number: u8) -> UdpSocket {
         let socket = self.host(number).run(|| UdpSocket::bind((address(number), 0))).unwrap().unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         socket
     }
 
-    /// Has a host run Neighborhood RED as the defaults with `change` have it.
+    /// Runs Neighborhood RED on a host, with the defaults altered by `change`.
     pub(crate) fn member(&self, number: u8, change: impl FnOnce(&mut Config)) -> Member {
         divert(self.host(number));
         self.member_without_rules(number, change)
@@ -89,12 +89,12 @@ fn host(switch: &Namespace, number: u8) -> Namespace {
     host
 }
 
-/// The address of a host.
+/// Returns the address of a host.
 pub(crate) const fn address(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 90, 0, number + 1)
 }
 
-/// Has what passes the radio of a host wait.
+/// Queues the packets that cross the radio of a host.
 pub(crate) fn divert(host: &Namespace) {
     for way in ["PREROUTING -i", "POSTROUTING -o"] {
         let rule = format!("-w -t mangle -A {way} {RADIO} -j NFQUEUE --queue-num {QUEUE} --queue-bypass");
@@ -113,45 +113,45 @@ impl Member {
         Self { running: Running::new(service), radio: Radio::new(folder) }
     }
 
-    /// A figure as it was written last.
+    /// Returns the last written value of a metric.
     pub(crate) fn figure(&self, name: &str) -> u64 {
         self.running.figure(name)
     }
 
-    /// Waits until a figure is as it should be.
+    /// Waits until a metric has an expected value.
     pub(crate) fn await_figure(&self, name: &str, is_right: impl Fn(u64) -> bool) -> u64 {
         self.running.await_figure(name, is_right)
     }
 
-    /// Its radio from now on: shares in percent of busy, receiving, transmitting.
+    /// Sets the load of its radio: percentages of busy, receiving and transmitting time.
     pub(crate) fn load(&self, percent: [u64; 3]) {
         *self.radio.load.lock().unwrap() = Some(percent);
     }
 
-    /// Nothing is heard of its radio any more.
+    /// Stops the readings of its radio.
     pub(crate) fn fall_silent(&self) {
         *self.radio.load.lock().unwrap() = None;
     }
 
-    /// Ends it, and waits for that.
+    /// Stops the service, and waits for its end.
     pub(crate) fn end(mut self) -> Running {
         self.running.end();
         self.running
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the service has ended by itself.
     pub(crate) fn wait(mut self) -> io::Result<()> {
         self.running.wait()
     }
 }
 
-/// A notice that holds for two seconds.
+/// Returns a notice with a lifetime of two seconds.
 pub(crate) fn notice(share: f64) -> Notice {
     let lifetime = hopline_core::Duration::from_secs(2);
     Notice { normalized_pb: NormalizedPb::of(share), lifetime, about: About::Sender }
 }
 
-/// A frame with a notice under the address `from`, to whom, and to which port.
+/// Returns a frame with a notice: source address `from`, destination and port.
 pub(crate) fn notice_frame(
     sender: &FrameSocket,
     from: Ipv4Addr,
@@ -171,7 +171,7 @@ pub(crate) fn notice_frame(
     frame
 }
 
-/// To whom honest notices go.
+/// Destination of honest notices.
 pub(crate) const ALL: (MacAddr, Ipv4Addr) = (frames::EVERYONE, Ipv4Addr::BROADCAST);
 
 /// A neighbour that sends a notice every 210 ms, until it is dropped.
@@ -195,12 +195,12 @@ impl Complaint {
     }
 }
 
-/// Says every ten milliseconds what a radio has done, until nobody holds it.
+/// Reports the times of a radio every ten milliseconds, until it is dropped.
 struct Radio {
     load: Arc<Mutex<Load>>,
 }
 
-/// Shares in percent of busy, receiving, transmitting; `None`: it says nothing.
+/// Percentages of busy, receiving and transmitting time; `None`: no readings.
 type Load = Option<[u64; 3]>;
 
 impl Radio {
@@ -223,7 +223,7 @@ fn tell(folder: &TempDir, load: &Weak<Mutex<Load>>) {
             time += 10;
             parts.iter_mut().zip(percent).for_each(|(part, percent)| *part += percent);
             let [busy, receiving, transmitting] = parts.map(|part| part / 10);
-            // It is full, or gone: the next one tells as much.
+            // The socket is full or closed; the next reading includes this one.
             let _ = socket.send_to(format!("{time} {busy} {receiving} {transmitting}").as_bytes(), &path);
         }
         drop(load);

@@ -1,4 +1,4 @@
-//! The kernel's TCP through a node of which a neighbour complains.
+//! The kernel's TCP through a node that receives notices of a neighbour.
 
 use crate::neighborhood::place::{Complaint, Member, Place, address};
 use hopline_core::Duration;
@@ -12,9 +12,9 @@ use std::thread;
 
 /// Bytes of a transfer: some 350 segments.
 const BYTES: usize = 500_000;
-/// Longer than anything here is silent.
+/// Timeout, longer than any regular silence.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
-/// What a neighbour asks for: one of twenty packets of a node with avgtx 98.
+/// Requested drop share of a neighbour: one of twenty packets of a node with avgtx 98.
 const SHARE: f64 = 0.000_262;
 
 pub(crate) fn tcp_is_whole_while_packets_are_dropped() {
@@ -27,12 +27,12 @@ pub(crate) fn tcp_is_whole_while_packets_are_dropped() {
 pub(crate) fn tcp_is_whole_while_packets_are_marked() {
     let node = transfer(Action::Mark, "1");
     assert!(node.figure("packets_marked") > 5);
-    // Of those that begin a connection, of pure ACKs and of what is sent again (RFC 3168 §6.1), a few.
+    // A few drops of SYNs, pure ACKs and retransmissions, which are not ECN-capable (RFC 3168 §6.1).
     assert!(node.figure("packets_dropped") <= 2);
     node.end();
 }
 
-/// From host 0 to host 2, with ECN as tcp(7) has it.
+/// Transfers from host 0 to host 2, with `ecn` as in tcp(7).
 fn transfer(action: Action, ecn: &str) -> Member {
     let place = Place::new(3);
     for number in [0, 2] {

@@ -1,4 +1,4 @@
-//! A sender, a router and a mobile host, joined by cables as fast as this machine.
+//! A sender, a router and a mobile host, connected by cables at the speed of the host.
 
 use crate::nfqueue::router;
 use crate::nfqueue::world::PATIENCE;
@@ -17,16 +17,16 @@ pub(crate) struct Cables {
     pub(crate) mobile: Namespace,
 }
 
-/// What the cables are called at both ends: the one to the sender, and the one to the mobile host.
+/// Names of the cables at both ends: the one to the sender, and the one to the mobile host.
 pub(crate) const WIRED: &str = "wired";
 pub(crate) const HOP: &str = "hop";
 
-/// The mobile host.
+/// Address of the mobile host.
 pub(crate) const MOBILE: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 82, 0, 2), 5001);
 pub(crate) const MOBILE_V6: (Ipv6Addr, u16) = (Ipv6Addr::new(0xfd82, 0, 0, 0, 0, 0, 0, 2), 5001);
 
 impl Cables {
-    /// With a rule of IPv4 for the queue. `trains`: whether the hosts leave it to others to cut up what they send.
+    /// Creates the hosts with a rule for IPv4. `trains`: selects whether the hosts leave segmentation to the cable (GSO).
     pub(crate) fn new(trains: Trains) -> Self {
         let [sender, router, mobile] = [(); 3].map(|()| Namespace::new().unwrap());
         veth::join([&sender, &router], WIRED, trains).unwrap();
@@ -41,7 +41,7 @@ impl Cables {
         Self { sender, router, mobile }
     }
 
-    /// Has them speak IPv6 too.
+    /// Adds IPv6.
     pub(crate) fn speak_ipv6(&self) {
         let Self { sender, router, mobile } = self;
         for (host, cable, own) in [
@@ -58,13 +58,13 @@ impl Cables {
         router.run(forward).unwrap().unwrap();
     }
 
-    /// Takes the queue of the router.
+    /// Binds the queue of the router.
     pub(crate) fn queue(&self, trains: Trains) -> Queue {
         let config = Config { trains, ..Config::new(router::QUEUE, HOP) };
         opened(&self.router, || Queue::open(&config))
     }
 
-    /// Connects: the sender's end, and the mobile host's at this address.
+    /// Connects the sender to this address of the mobile host. Returns both ends.
     pub(crate) fn connection(&self, to: impl Into<SocketAddr>) -> [TcpStream; 2] {
         let to = to.into();
         let listener = self.mobile.run(|| TcpListener::bind(to)).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! What a machine behind a queue costs where nothing is slow: measured, not tested.
+//! Cost of a middlebox behind a queue on fast links: a measurement, not a test.
 
 use crate::nfqueue::bare::Bare;
 use crate::nfqueue::cables::{Cables, HOP, MOBILE};
@@ -12,35 +12,35 @@ use hopline_testkit::namespace::last_hop::received_until;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// What stands in the router.
+/// Middlebox in the router.
 #[derive(Clone, Copy, Debug)]
 enum Middle {
-    /// Nothing: the kernel forwards.
+    /// None: the kernel forwards.
     Nothing,
-    /// A reader that accepts all.
+    /// A reader that accepts all packets.
     Bare,
     /// Snoop `modern`.
     Snoop,
-    /// Snoop `modern`, and packets wait in front of the last hop.
+    /// Snoop `modern`, with packets queued before the last hop.
     Windowed,
 }
 
 const MIDDLES: [Middle; 4] = [Middle::Nothing, Middle::Bare, Middle::Snoop, Middle::Windowed];
-/// Of a measurement.
+/// Duration of a measurement.
 const LASTS: Duration = Duration::from_secs(3);
-/// Measurements of each, by turns.
+/// Measurements of each, interleaved.
 const ROUNDS: usize = 7;
 
-/// What was measured.
+/// Result of a measurement.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
-    /// Mb/s of data.
+    /// Throughput of data in Mb/s.
     throughput: f64,
-    /// What the machine's thread took of a processor for a packet, in µs; the kernel's forwarding of what it accepts is within.
+    /// Processor time of the middlebox's thread per packet, in µs, including the kernel's forwarding of accepted packets.
     per_packet: f64,
 }
 
-/// Prints the throughput of a connection over cables that carry single packets: medians, the least and the most.
+/// Prints the throughput of a connection over cables without GSO: median, minimum and maximum.
 pub(crate) fn throughput() {
     let mut measured = [const { Vec::new() }; MIDDLES.len()];
     for _ in 0..ROUNDS {
@@ -85,7 +85,7 @@ fn behind<M: Filter<Bytes> + Send + 'static>(cables: &Cables, machine: M) -> Mea
     Measured { throughput, per_packet: took / packets as f64 }
 }
 
-/// Mb/s of data.
+/// Returns the throughput of data in Mb/s.
 #[expect(clippy::disallowed_methods, reason = "throughput is measured in real time")]
 fn received(cables: &Cables) -> f64 {
     let ends = cables.connection(MOBILE);

@@ -1,4 +1,4 @@
-//! Goodput of the kernel's TCP through Snoop: measured, not tested.
+//! Goodput of the kernel's TCP through Snoop: a measurement, not a test.
 
 use crate::nfqueue::router::{self, divert};
 use crate::nfqueue::world::{Bottleneck, World};
@@ -11,10 +11,10 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-/// What stands in the router.
+/// Middlebox in the router.
 #[derive(Clone, Copy, Debug)]
 enum Middle {
-    /// Nothing.
+    /// None.
     Plain,
     /// Snoop `modern`.
     Snoop,
@@ -30,35 +30,35 @@ struct Cell {
     seed: u64,
 }
 
-/// Of a measurement.
+/// Duration of a measurement.
 const LASTS: Duration = Duration::from_secs(10);
-/// Measurements at the same time: the links are slow.
+/// Concurrent measurements: the links are slow.
 const AT_ONCE: usize = 4;
 const LOSSES: [f64; 6] = [0.0, 0.01, 0.03, 0.05, 0.10, 0.20];
 const SEEDS: [u64; 2] = [11, 23];
 
-/// What was measured.
+/// Result of a measurement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     bytes: usize,
-    /// Packets handed to the wireless link towards the mobile host.
+    /// Packets sent on the wireless link to the mobile host.
     sent: u64,
-    /// Of those, packets that found its queue full.
+    /// Of those, packets dropped because its queue was full.
     queue_drops: u64,
-    /// Packets that the router's own queue has dropped, as Snoop's side has seen.
+    /// Packets dropped by the router's own queue, as Snoop has detected.
     router_drops: u64,
-    /// Packets that the window on the last hop has dropped.
+    /// Packets dropped by the window on the last hop.
     window_drops: u64,
     local_retransmissions: u64,
-    /// Of those, the ones that a timer brought about.
+    /// Of those, retransmissions by timeout.
     timeouts: u64,
     left_to_sender: u64,
-    /// Packets that the kernel could not give to the reader.
+    /// Packets that the kernel could not deliver to the reader.
     missed: u32,
 }
 
-/// A test for each congestion control, queue and loss, that prints what was measured: goodput over ten seconds from the connection on, and
-/// what it took.
+/// Returns a test for each congestion control algorithm, queue and loss rate. It prints the goodput over ten seconds from
+/// the connection on, and its cost.
 pub(crate) fn tests() -> impl Iterator<Item = (String, impl Fn() + Send + 'static)> {
     let queues = [20, 100, 400].into_iter().flat_map(|packets| {
         [Bottleneck::InLink(packets), Bottleneck::InRouter(packets), Bottleneck::WithPriorities(packets)]
@@ -106,7 +106,7 @@ fn line(loss: f64, measured: &[Measured]) -> String {
     )
 }
 
-/// Measures several at a time.
+/// Runs several measurements at a time.
 fn all(cells: &[Cell]) -> Vec<Measured> {
     let (next, done) = (Mutex::new(0), Mutex::new(vec![Measured::default(); cells.len()]));
     let work = || loop {

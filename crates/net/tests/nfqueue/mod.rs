@@ -1,4 +1,4 @@
-//! Packets of the kernel in a queue: the bodies for whatever brings packets to a machine, and Snoop before a lossy link.
+//! Kernel packets in a queue: the common tests of packet I/O, and Snoop before a lossy link.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -22,7 +22,7 @@ use hopline_testkit::in_path::CASES;
 use hopline_testkit::namespace::LINK;
 use path::RealPlace;
 
-/// What all of them need.
+/// Requirements of all tests here.
 const NEEDS: [Need; 4] = [LINK, Need::Program("iptables"), Need::Program("ip"), Need::Of(why_no_queue)];
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -61,7 +61,7 @@ pub(crate) fn tests() -> Vec<Test> {
     cases.into_iter().chain(own).chain(of_ipv6).chain(measured).collect()
 }
 
-/// Why there is no NFQUEUE here; tried.
+/// Returns the reason that NFQUEUE is not available, found by trial.
 fn why_no_queue() -> Option<String> {
     let tried = || Namespace::new()?.run(|| Queue::open(&Config::new(0, "lo")).map(drop))?;
     tried().err().map(|error| error.to_string())

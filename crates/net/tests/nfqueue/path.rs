@@ -1,4 +1,4 @@
-//! The router's two interfaces end in this process: every packet is ours.
+//! Router with two interfaces that end in this process, so that the test sees every packet.
 
 use crate::nfqueue::router::{self, divert};
 use bytes::Bytes;
@@ -23,7 +23,7 @@ pub(crate) struct RealPlace {
     driver: Driver<Snoop<Bytes>>,
 }
 
-/// How often what is expected is looked for, a millisecond apart.
+/// Maximum number of checks for an expected packet, a millisecond apart.
 const PATIENCE: u32 = 5000;
 
 impl RealPlace {
@@ -41,11 +41,11 @@ impl RealPlace {
         Self { router, fixed, mobile, queue, driver: Driver::new(Snoop::new(Config::modern())) }
     }
 
-    /// Packets come from the fixed side, and nobody reads: how many arrive all the same.
+    /// Sends packets from the fixed side without reading the queue. Returns the number that arrive nevertheless.
     pub(crate) fn arrive_unread(&mut self, packets: &[Vec<u8>]) -> usize {
         packets.iter().for_each(|packet| self.fixed.send(packet).unwrap());
         let mut arrived = Arrived::default();
-        // The kernel forwards within the call; what it does later is done by then.
+        // The kernel forwards within the call; deferred work is done by then.
         sleep(Duration::from_millis(50));
         self.collect(&mut arrived);
         arrived.mobile.len()
@@ -61,7 +61,7 @@ impl RealPlace {
     }
 }
 
-/// An interface in the network of a host beyond it.
+/// Returns an interface in the network of a host beyond it.
 pub(crate) fn interface(name: &str, beyond: Ipv4Addr) -> Tun {
     let tun = Tun::open(name).unwrap();
     let interface = Interface::named(name).unwrap();
@@ -71,7 +71,7 @@ pub(crate) fn interface(name: &str, beyond: Ipv4Addr) -> Tun {
     tun
 }
 
-/// The IPv4 packets that have come; the kernel has things to say over IPv6.
+/// Reads the IPv4 packets that have arrived; the kernel also sends IPv6 packets by itself.
 fn drain(tun: &Tun, into: &mut Vec<Vec<u8>>) {
     let mut buffer = vec![0; 65_536];
     while let Some(len) = tun.receive(&mut buffer).unwrap() {
@@ -115,7 +115,7 @@ pub(crate) fn who_has_a_queue_has_it_alone() {
     let place = RealPlace::new();
     let error = router::queue(&place.router, "mobile").unwrap_err().to_string();
     assert!(error.contains("taking (does somebody else have it?) NFQUEUE 7"), "{error}");
-    // When it is given back, another one can have it.
+    // Once the queue is released, another process can bind it.
     let RealPlace { router, queue, fixed: _fixed, mobile: _mobile, .. } = place;
     drop(queue);
     router::queue_again(&router, "mobile");
@@ -130,7 +130,7 @@ pub(crate) fn mistakes_are_named() {
 /// With the queue before another interface, all packets are on one side.
 pub(crate) fn what_does_not_cross_the_border_passes() {
     let mut place = RealPlace::new();
-    // Given back, the first one can be had again.
+    // The first queue is released and can be bound again.
     place.queue = place.router.run(other_queue).unwrap();
     place.queue = router::queue_again(&place.router, "lo");
     place.fixed.send(&data(0)).unwrap();

@@ -1,4 +1,4 @@
-//! Routers that choose routes by more than the destination (ip-rule(8)): what the daemon sends takes the way of the flow.
+//! Routers with policy routing (ip-rule(8)): packets of the daemon take the route of the flow.
 
 use crate::nfqueue::router::{divert, divert_ipv6};
 use crate::nfqueue::transfer::has_repaired;
@@ -10,11 +10,12 @@ use hopline_testkit::namespace::last_hop::{self, LINK, MOBILE_V6};
 use std::fs;
 use std::net::Ipv4Addr;
 
-/// An address of the mobile host that answers on no link: only its gateway, the mobile host's other address, leads there.
+/// Address of the mobile host that it does not announce on any link: it is reachable only through a gateway, the mobile
+/// host's other address.
 const BEYOND: Ipv4Addr = Ipv4Addr::new(10, 80, 9, 9);
 const BYTES: usize = 1_000_000;
 
-/// A world whose router has these rules and routes beside those that it had.
+/// Returns a world with a router that has these additional rules and routes.
 fn world(routes: &[&str]) -> World {
     let world = World::new(0.03, 1, Bottleneck::InLink(100));
     let router = world.wireless.host(Side::A);
@@ -54,7 +55,7 @@ pub(crate) fn copies_follow_a_rule_by_mark_to_its_gateway() {
     has_repaired(&world, standing);
 }
 
-/// Gives a host [`BEYOND`], about which it answers no neighbour.
+/// Gives a host the address [`BEYOND`], for which it answers no ARP request.
 fn answers_beyond(mobile: &Namespace) {
     ip(mobile, "link set lo up");
     ip(mobile, &format!("addr add {BEYOND}/32 dev lo"));
@@ -62,7 +63,7 @@ fn answers_beyond(mobile: &Namespace) {
     written.unwrap().unwrap();
 }
 
-/// A raw socket finds no route of IPv6 that the main table does not have.
+/// A raw socket finds no IPv6 route that is missing in the main table.
 pub(crate) fn a_flow_that_nothing_sent_here_could_follow_passes_unseen() {
     let world = World::new(0.03, 1, Bottleneck::InLink(100));
     last_hop::speak_ipv6(&world.wired, &world.wireless);

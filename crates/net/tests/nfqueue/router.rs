@@ -1,20 +1,20 @@
-//! A router: a namespace that forwards, and has what it forwards wait in a queue.
+//! A router: a namespace that forwards packets and queues them.
 
 use hopline_net::nfqueue::{self, Queue};
 use hopline_net::{Error, Namespace};
 use hopline_testkit::namespace::host::{opened, succeed};
 
-/// The queue that the rules name.
+/// Number of the queue in the rules.
 pub(crate) const QUEUE: u16 = 7;
 
-/// Has what is forwarded through `mobile` wait.
+/// Queues packets that are forwarded through `mobile`.
 pub(crate) fn divert(router: &Namespace, mobile: &str) {
     for way in ["-o", "-i"] {
         rule(router, &format!("-A FORWARD {way} {mobile} -j NFQUEUE --queue-num {QUEUE} --queue-bypass"));
     }
 }
 
-/// Queues packets that are forwarded over IPv6.
+/// Queues IPv6 packets that are forwarded through `mobile`.
 pub(crate) fn divert_ipv6(router: &Namespace, mobile: &str) {
     for way in ["-o", "-i"] {
         let rule =
@@ -27,12 +27,12 @@ fn rule(router: &Namespace, rule: &str) {
     succeed(router, "iptables", &format!("-w {rule}"));
 }
 
-/// Takes the queue before `mobile`.
+/// Binds the queue before `mobile`.
 pub(crate) fn queue(router: &Namespace, mobile: &str) -> Result<Queue, Error> {
     router.run(|| Queue::open(&nfqueue::Config::new(QUEUE, mobile))).unwrap()
 }
 
-/// Takes the queue before `mobile` that somebody has just given back.
+/// Binds the queue before `mobile` again, right after its release.
 pub(crate) fn queue_again(router: &Namespace, mobile: &str) -> Queue {
     opened(router, || Queue::open(&nfqueue::Config::new(QUEUE, mobile)))
 }

@@ -1,4 +1,4 @@
-//! A seat as a daemon has it: another machine while it runs, an interface that goes; and what becomes of packets when nobody reads.
+//! A seat as in a daemon: replacement of the middlebox, loss of the interface, and packets without a reader.
 
 use crate::nfqueue::path::{RealPlace, interface};
 use crate::nfqueue::router::{self, QUEUE, divert};
@@ -32,7 +32,7 @@ where
         let config = nfqueue::Config::new(QUEUE, interface);
         let seat = router.run(|| Seat::open(&config, machine)).unwrap().unwrap();
         let replacer = seat.replacer();
-        // In the router's namespace, whose queues it looks at.
+        // In the router's namespace, which has the queues that it reads.
         let running = router.run(|| Running::new(seat)).unwrap();
         Self { running, replacer }
     }
@@ -56,7 +56,7 @@ pub(crate) fn another_machine_takes_the_seat_and_the_connection_goes_on() {
         }
     });
     let ended = seated.end();
-    // Of 829 segments the first third has met the first machine alone.
+    // Of 829 segments, only the first middlebox has seen the first third.
     let seen = ["kept_packets", "not_kept_packets"].map(|name| ended.figure(name)).iter().sum::<u64>();
     assert!(seen >= 829, "{}", ended.show());
     assert!(ended.figure("packets") > 829);
@@ -84,7 +84,7 @@ pub(crate) fn a_seat_ends_when_its_interface_has_gone() {
     assert_eq!(error.to_string(), "the interface mobile behind NFQUEUE 7 has gone");
 }
 
-/// Its queue goes with the process, and what waits there is dropped.
+/// The queue is removed with the process, and packets waiting in it are dropped.
 pub(crate) fn a_connection_outlives_a_reader_that_is_killed() {
     let world = World::new(0.0, 7, Bottleneck::InLink(100));
     let router = world.wireless.host(Side::A);
@@ -96,11 +96,11 @@ pub(crate) fn a_connection_outlives_a_reader_that_is_killed() {
             if driver.counts().to_mobile >= 200 {
                 break;
             }
-            // As good a clock as any, while nothing is lost.
+            // Any clock will do, as long as no packet is lost.
             let _ = driver.pump(Instant::from_millis(ms), &mut queue).unwrap();
             thread::sleep(std::time::Duration::from_millis(1));
         }
-        // It takes packets, and dies before it has said anything of them.
+        // It reads packets, and dies before any verdict.
         while queue.receive().unwrap().is_none() {
             thread::sleep(std::time::Duration::from_millis(1));
         }
@@ -113,7 +113,7 @@ pub(crate) fn a_connection_outlives_a_reader_that_is_killed() {
     assert!(driver.counts().to_mobile < 900, "it saw some of the 1,036 segments: {:?}", driver.counts());
 }
 
-/// Twenty packets find a queue for four.
+/// Sends twenty packets to a queue for four.
 fn overflow(when_full: WhenFull) -> [usize; 2] {
     let config = nfqueue::Config { length: 4, when_full, ..nfqueue::Config::new(QUEUE, "mobile") };
     let mut place = RealPlace::with(&config);
@@ -128,7 +128,7 @@ pub(crate) fn what_finds_the_queue_full_passes_or_is_dropped_as_it_was_asked() {
     assert_eq!(overflow(WhenFull::Drop), [0, 4]);
 }
 
-/// M-TCP closes the window of a sender whose mobile host says nothing any more, and opens it when it is back.
+/// M-TCP closes the window of a sender when its mobile host falls silent, and reopens it when the host returns.
 pub(crate) fn a_sender_survives_an_outage_behind_mtcp() {
     let blackouts = vec![(Instant::from_millis(1500), Instant::from_millis(4500))];
     let world = World::with(Emulation { blackouts, ..Emulation::default() }, 9, Bottleneck::InLink(100));

@@ -1,4 +1,5 @@
-//! A sender, 100 Mb/s and 25 ms to a router, and from there 20 Mb/s and 2 ms that lose packets to a mobile host.
+//! A sender, a wired link of 100 Mb/s and 25 ms to a router, and a lossy wireless link of 20 Mb/s and 2 ms to a mobile
+//! host.
 
 use crate::nfqueue::router;
 use bytes::Bytes;
@@ -20,7 +21,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-/// Longer than anything here is silent.
+/// Timeout, longer than any regular silence.
 pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// A sender, a wired link, a router, a wireless link, a mobile host.
@@ -29,14 +30,14 @@ pub(crate) struct World {
     pub(crate) wireless: NamespaceLink,
 }
 
-/// Where packets to the mobile host wait for the 20 Mb/s, so many at most.
+/// Location and length, in packets, of the queue before the 20 Mb/s towards the mobile host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bottleneck {
-    /// In the link, first in, first out: the router neither sees it nor can have anything go first.
+    /// In the link, FIFO: the router can neither see nor reorder it.
     InLink(usize),
-    /// In the router's interface, first in, first out.
+    /// In the router's interface, FIFO.
     InRouter(usize),
-    /// In the router's interface, where what has its turn first goes first.
+    /// In the router's interface, with priority for urgent packets.
     WithPriorities(usize),
 }
 
@@ -48,13 +49,13 @@ impl Bottleneck {
 }
 
 impl World {
-    /// One whose wireless link loses this share of the packets to the mobile host.
+    /// Creates a world with a wireless link that loses this share of the packets to the mobile host.
     pub(crate) fn new(loss: f64, seed: u64, bottleneck: Bottleneck) -> Self {
         Self::with(Emulation { loss, ..Emulation::default() }, seed, bottleneck)
     }
 
-    /// One whose wireless link does to packets in both directions what is asked for beside rate and delay, losses excepted: those are of
-    /// packets to the mobile host.
+    /// Creates a world with a wireless link that applies the given emulation, apart from rate and delay, in both
+    /// directions. Losses apply to packets to the mobile host only.
     pub(crate) fn with(asked: Emulation, seed: u64, bottleneck: Bottleneck) -> Self {
         let slow = |rate, ms, queue| Emulation {
             rate: Some(rate),
@@ -80,7 +81,7 @@ impl World {
         world
     }
 
-    /// Makes a world in which the wireless link loses this share of the packets from the mobile host.
+    /// Creates a world with a wireless link that loses this share of the packets from the mobile host.
     pub(crate) fn losing_uploads(loss: f64, seed: u64) -> Self {
         let slow = |rate, ms| Emulation {
             rate: Some(rate),
@@ -92,7 +93,7 @@ impl World {
         Self::of(slow(100_000_000, 25), [air.clone(), Emulation { loss, ..air }], seed)
     }
 
-    /// A wired link, and a wireless one to the mobile host and back.
+    /// Creates a world with a wired link, and a wireless one in both directions.
     fn of(wire: Emulation, [forth, back]: [Emulation; 2], seed: u64) -> Self {
         let [wired, wireless] = [Setup::new(wire.clone(), wire, seed), Setup::new(forth, back, seed + 1)]
             .map(|setup| NamespaceLink::with(setup).unwrap());
@@ -100,7 +101,7 @@ impl World {
         Self { wired, wireless }
     }
 
-    /// 20 Mb/s at the router's interface.
+    /// Limits the router's interface to 20 Mb/s.
     fn slow_down(&self, discipline: &str, packets: usize) {
         let router = self.wireless.host(Side::A);
         ip(router, &format!("link set {LINK} txqueuelen {packets}"));
@@ -109,7 +110,7 @@ impl World {
         tc(router, &format!("qdisc add dev {LINK} parent 1:1 handle 10: {discipline}"));
     }
 
-    /// Connects: the sender's end, with this congestion control, and the mobile host's.
+    /// Connects the sender to the mobile host, with this congestion control algorithm. Returns both ends.
     pub(crate) fn connection(&self, congestion_control: &str) -> [TcpStream; 2] {
         self.connection_to(NamespaceLink::address(Side::B).into(), congestion_control)
     }
@@ -132,7 +133,7 @@ impl World {
         [sender, mobile]
     }
 
-    /// Has Snoop stand in the router, as `hopline proxy` has it.
+    /// Runs Snoop in the router, as `hopline proxy` does.
     pub(crate) fn snoop(&self) -> Standing {
         let router = self.wireless.host(Side::A);
         let config = Config { hop_window: Some(hop_window::Config::DEFAULT), ..Config::modern() };
@@ -142,7 +143,7 @@ impl World {
 
 pub(crate) type Ended<M> = (Driver<M>, nfqueue::Counts);
 
-/// A machine on a thread of its own.
+/// A middlebox on a thread of its own.
 pub(crate) struct Standing<M = Windowed<Bytes>> {
     stop: Arc<OwnedFd>,
     thread: JoinHandle<(Ended<M>, Timespec)>,
@@ -166,14 +167,14 @@ impl<M: Filter<Bytes> + Send + 'static> Standing<M> {
         self.end_timed().0
     }
 
-    /// And what its thread took of a processor.
+    /// Stops the middlebox. Also returns the processor time of its thread.
     pub(crate) fn end_timed(self) -> (Ended<M>, Timespec) {
         rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
         self.thread.join().unwrap()
     }
 }
 
-/// Sends so many bytes and compares what arrives; `meanwhile` is told how many have.
+/// Transfers and compares `bytes` bytes; `meanwhile` gets the number of those that have arrived.
 pub(crate) fn transfer(world: &World, bytes: usize, meanwhile: impl FnMut(usize)) {
     last_hop::carry(world.connection("cubic"), bytes, meanwhile);
 }

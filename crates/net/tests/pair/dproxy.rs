@@ -1,4 +1,4 @@
-//! D-Proxy that reads TCP, behind NFQUEUE at both ends: a router, and the mobile host itself.
+//! D-Proxy for TCP behind NFQUEUE at both ends: a router, and the mobile host itself.
 
 use crate::pair::world::{Bottleneck, Losses, World, last_figures};
 use hopline_net::Namespace;
@@ -18,7 +18,7 @@ const KEY: Key = Key::new([5; 32]);
 const QUEUE: u16 = 7;
 const MOBILE: Ipv4Addr = NamespaceLink::address(Side::B);
 
-/// Why there is no NFQUEUE here; tried.
+/// Returns the reason that NFQUEUE is not available, found by trial.
 pub(crate) fn why_no_queue() -> Option<String> {
     let tried = || Namespace::new()?.run(|| Queue::open(&QueueConfig::new(0, "lo")).map(drop))?;
     tried().err().map(|error| error.to_string())
@@ -29,7 +29,7 @@ pub(crate) fn config(side: Side) -> Config {
     Config::new(QUEUE, LINK, ends, KEY)
 }
 
-/// Has TCP over the link wait in the queues of both ends, as long as somebody has them.
+/// Queues TCP packets over the link at both ends, while a process has bound the queues.
 pub(crate) fn divert(world: &World) {
     divert_by(world, "iptables");
 }
@@ -87,7 +87,7 @@ pub(crate) fn cubic_has_twice_of_what_it_has_without_at_5_percent() {
     assert!(repaired >= 2 * plain, "{repaired} bytes, {plain} without");
 }
 
-/// Both ends of a pair for IPv6, with these addresses on the link.
+/// Starts both ends of a pair for IPv6, with these addresses on the link.
 fn pair_over_ipv6(world: &World, ends: [Ipv6Addr; 2]) -> [Running; 2] {
     divert_by(world, "ip6tables");
     [Side::A, Side::B].map(|side| {

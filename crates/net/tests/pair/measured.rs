@@ -1,4 +1,4 @@
-//! Goodput, packets sent for each delivered, and a ping beside it.
+//! Goodput, packets sent for each one delivered, and the round-trip time of a concurrent ping.
 
 use crate::pair::world::{Bottleneck, Losses, World, at, udp};
 use crate::pair::{dproxy, opaque};
@@ -17,14 +17,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Of a measurement.
+/// Duration of a measurement.
 const LASTS: Duration = Duration::from_secs(6);
-/// Between two pings.
+/// Interval between two pings.
 const EVERY: Duration = Duration::from_millis(20);
-/// Data of a segment, in bytes, on the plain path.
+/// Maximum segment size in bytes, on the plain path.
 const SEGMENT: f64 = 1448.0;
 
-/// What stands at both ends of the link.
+/// Repair scheme at both ends of the link.
 #[derive(Clone, Copy, Debug)]
 enum Pair {
     Nothing,
@@ -56,7 +56,7 @@ impl Pair {
     }
 }
 
-/// Prints what each pair makes of each share of losses.
+/// Prints the result of each pair for each loss rate.
 pub(crate) fn goodput() {
     let mut report =
         String::from("Mb/s; packets on the link for each segment delivered; ping in ms, median and 95 %\n");
@@ -106,7 +106,7 @@ fn measure(pair: Pair, bottleneck: Bottleneck, loss: f64, law: &str) -> String {
     )
 }
 
-/// Round trips, in order of length.
+/// Round-trip times in ascending order.
 struct RoundTrips {
     sent: u32,
     answered: Vec<Duration>,
@@ -119,7 +119,7 @@ impl RoundTrips {
     }
 }
 
-/// Datagrams from the sender to the mobile host and back, until it is over.
+/// Sends datagrams from the sender to the mobile host and back, until `over`.
 #[expect(clippy::disallowed_methods, reason = "round trips are measured in real time")]
 fn pings(world: &World, to: Ipv4Addr, over: &AtomicBool) -> RoundTrips {
     let own = udp(world.sender(), at(SENDER, 0));

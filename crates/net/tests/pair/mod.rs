@@ -1,4 +1,4 @@
-//! Both ends of a lossy link repair its losses, with the kernel's packets.
+//! Local retransmission at both ends of a lossy link, with the kernel's packets.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -10,7 +10,7 @@ mod world;
 use hopline_harness::{Need, Test};
 use hopline_testkit::namespace::LINK;
 
-/// What all of them need.
+/// Requirements of all tests here.
 const NEEDS: [Need; 2] = [LINK, Need::Program("ip")];
 
 pub(crate) fn tests() -> Vec<Test> {

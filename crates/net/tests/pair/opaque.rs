@@ -1,4 +1,4 @@
-//! Links that number what crosses them, over TUN and UDP.
+//! Tunnels with local retransmission, over TUN and UDP.
 
 use crate::pair::world::{Bottleneck, Losses, World, at, last_figures, udp};
 use hopline_net::Namespace;
@@ -40,7 +40,7 @@ pub(crate) fn config(side: Side, repair: Repair) -> Config {
     Config { repair, ..Config::new(local, peer, KEY) }
 }
 
-/// Has one end stand, with address and routes.
+/// Starts one end, with address and routes.
 pub(crate) fn stand(world: &World, side: Side, config: &Config) -> Running {
     let host = world.lossy.host(side);
     let end = opened(host, || Opaque::open(config));
@@ -53,7 +53,7 @@ pub(crate) fn stand(world: &World, side: Side, config: &Config) -> Running {
     Running::on_time(end)
 }
 
-/// Both ends, which know each other.
+/// Starts both ends.
 pub(crate) fn pair(world: &World, configs: [Config; 2]) -> [Running; 2] {
     let ends = [stand(world, Side::A, &configs[0]), stand(world, Side::B, &configs[1])];
     for end in &ends {
@@ -81,14 +81,14 @@ pub(crate) fn every_byte_crosses_whatever_is_lost_and_however_it_is_repaired() {
             let lost = world.lossy.stats().forth.lost;
             let figure = last_figures(near);
             let again = figure("packets_sent_again");
-            // Losses may all be acknowledgments, which are not repeated. Without losses, an end still sends packets again when
-            // it gets no processor for the 5 ms of its timer.
+            // All losses may be acknowledgements, which are not repeated. Without losses, an end may still retransmit
+            // when it gets no processor time for the 5 ms of its timer.
             assert!(lost == 0 || again > 0, "{lost} lost, {losses:?} {repair:?}");
         }
     }
 }
 
-/// Bytes that CUBIC brings over in two seconds.
+/// Duration of a CUBIC transfer: the bytes carried in two seconds are compared.
 const LASTS: Duration = Duration::from_secs(2);
 
 pub(crate) fn cubic_has_twice_of_what_it_has_without_at_5_percent() {
@@ -110,7 +110,7 @@ pub(crate) fn packets_take_other_routes_while_the_other_end_is_not_there() {
     let networks = ["10.99.0.0", "fd99::"].map(|address| address.parse().unwrap());
     let routes = networks.into_iter().zip([24, 64]).collect();
     let with = Config { routes, ..config(Side::A, ASKING()) };
-    // One to the same network is no obstacle: it is what packets take without the tunnel.
+    // A route to the same network is no obstacle: packets take it without the tunnel.
     let before = format!("route add 10.99.0.0/24 via {}", NamespaceLink::address(Side::B));
     ip(world.near(), &before);
     let near = stand(&world, Side::A, &with);
@@ -162,12 +162,12 @@ pub(crate) fn without_the_other_end_nothing_crosses_and_a_greeting_a_second_is_a
     }
     thread::sleep(Duration::from_millis(1200));
     let figure = last_figures(near);
-    // The kernel has things to say over IPv6, too.
+    // The kernel also sends IPv6 packets by itself.
     let (packets, dropped) = (figure("packets"), figure("packets_without_peer"));
     assert!(packets >= 20 && dropped == packets && figure("peer_ready") == 0, "{dropped} of {packets}");
     assert!((1..8).contains(&figure("greetings_sent")), "{}", figure("greetings_sent"));
     assert!(figure("peer_unreachable") > 0, "its host says that nobody listens");
-    // Whoever comes late is found.
+    // A peer that starts late is detected.
     let _ends = pair(&world, both(ASKING()));
     world.transfer(MOBILE, 100_000, |_| {});
 }
@@ -210,7 +210,7 @@ pub(crate) fn datagrams_up_to_the_mtu_cross_over_ipv4_and_ipv6_and_pings_are_ans
                 (MTU - 28, &near, &mobile, at(MOBILE, 7).into()),
                 (MTU - 48, &near6, &mobile6, v6(2).into()),
                 (0, &mobile, &near, at(NEAR, 7).into()),
-                // In fragments.
+                // Fragmented.
                 (4000, &mobile6, &near6, std::net::SocketAddr::from(v6(1))),
             ] {
                 from.send_to(&vec![round; len], address).unwrap();
@@ -244,7 +244,7 @@ pub(crate) fn the_ends_may_have_addresses_of_ipv6() {
     assert_eq!(to.recv(&mut [0; 2000]).unwrap(), MTU - 20 - 28);
 }
 
-/// An echo of ICMP over the link and back.
+/// Sends an ICMP echo over the link and back.
 fn ping(world: &World, sequence: u8) {
     let icmp = Some(socket2::Protocol::ICMPV4);
     let mut socket = world.near().run(|| Socket::new(Domain::IPV4, Type::RAW, icmp).unwrap()).unwrap();
@@ -266,7 +266,7 @@ pub(crate) fn what_somebody_plays_back_brings_nothing() {
     let world = world(Losses::of(0.0));
     let [near, mobile] = pair(&world, both(ASKING()));
     let raw = Some(socket2::Protocol::UDP);
-    // Copies of all that arrives at the mobile host.
+    // Receives copies of all packets that arrive at the mobile host.
     let mut copies = world.mobile().run(|| Socket::new(Domain::IPV4, Type::RAW, raw).unwrap()).unwrap();
     copies.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     let [sender, receiver] =
@@ -275,14 +275,14 @@ pub(crate) fn what_somebody_plays_back_brings_nothing() {
         sender.send_to(&[n; 100], at(MOBILE, 7)).unwrap();
         receiver.recv(&mut [0; 200]).unwrap();
     }
-    // The last ones are those of the next life of the near end.
+    // The last ones belong to the next incarnation of the near end.
     drop(near);
     let near = stand(&world, Side::A, &config(Side::A, ASKING()));
     until("the other end follows", || mobile.figure("sessions") == 2 && near.figure("peer_ready") == 1);
     let mut recorded = Vec::new();
     let mut buffer = [0; 2000];
     while let Ok(len) = copies.read(&mut buffer) {
-        // Not what came out of the tunnel.
+        // Exclude packets that came out of the tunnel.
         if len > 0 && buffer[12..16] == NamespaceLink::address(Side::A).octets() {
             recorded.push(buffer[..len].to_vec());
         }
@@ -293,14 +293,14 @@ pub(crate) fn what_somebody_plays_back_brings_nothing() {
     let injector = world.near().run(|| Injector::new(0).unwrap()).unwrap();
     for some in [&recorded, &recorded].into_iter().flat_map(|all| all.chunks(20)) {
         some.iter().for_each(|packet| assert_eq!(injector.send(Turn::Last, packet), Injected::Sent));
-        // So few at once find room in the link's queue.
+        // So few at a time fit into the link's queue.
         thread::sleep(Duration::from_millis(20));
     }
     until("all have come", || mobile.figure("datagrams_received") >= 3 * recorded.len() as u64);
     receiver.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     assert!(receiver.recv(&mut [0; 200]).is_err(), "none of them brings a packet");
     let figure = last_figures(mobile);
-    // The kernel's own packets over IPv6 are few.
+    // The kernel sends few IPv6 packets of its own.
     assert!(figure("packets_delivered") < delivered + 10 && figure("sessions") == 2);
     assert!(figure("datagrams_forged") >= 100, "{}", figure("datagrams_forged"));
 }
@@ -316,20 +316,20 @@ pub(crate) fn a_flood_of_forgeries_from_100_000_sources_is_counted_or_not_heard(
         let from = if n % 4 == 0 { peer } else { Ipv4Addr::from_bits(0x0b00_0000 + n) };
         sent += u32::from(injector.send(Turn::Last, &forgery(from, n)) == Injected::Sent);
         if n % 100 == 0 {
-            // Let the link take them.
+            // Let the link read them.
             thread::sleep(Duration::from_millis(1));
         }
     }
     assert!(sent > 50_000, "{sent}");
     thread::sleep(Duration::from_millis(700));
-    // What is left of the link's queue is enough to tell.
+    // The packets that fit into the link's queue are enough to tell.
     let counted = mobile.figure("datagrams_forged") + mobile.figure("greetings_forged");
     assert!(counted > 1000 && mobile.figure("packets_delivered") < 10, "{counted}");
     assert!(mobile.figure("datagrams_sent") - before < 30, "nobody is answered");
     world.transfer(MOBILE, 200_000, |_| {});
 }
 
-/// A datagram that looks like one of the link.
+/// Returns a datagram that resembles one of the link.
 fn forgery(from: Ipv4Addr, n: u32) -> Vec<u8> {
     let mut payload = vec![n as u8; GREETING_LEN];
     payload[..4].copy_from_slice(&[MAGIC, VERSION << 4 | (n / 4 % 2) as u8, 0, 2]);

@@ -1,4 +1,5 @@
-//! The kernel's TCP over 100 Mb/s to one end of a pair, and from there over 20 Mb/s and 2 ms that lose packets to the other end.
+//! The kernel's TCP over 100 Mb/s to one end of a pair, and from there over a lossy link of 20 Mb/s and 2 ms to the other
+//! end.
 
 use hopline_core::Duration;
 use hopline_net::link::{NamespaceLink, Setup};
@@ -11,16 +12,16 @@ use socket2::{Domain, Socket, Type};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::time::Duration as Real;
 
-/// Longer than anything here is silent.
+/// Timeout, longer than any regular silence.
 const PATIENCE: Real = Real::from_secs(60);
 
-/// What the lossy link does to packets towards the mobile host.
+/// Losses of the lossy link towards the mobile host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Losses {
     pub(crate) share: f64,
-    /// Mean length of bursts.
+    /// Mean length of loss bursts, in packets.
     pub(crate) burst: Option<f64>,
-    /// Whether as much is lost on the way back.
+    /// `true` if the return direction loses as much.
     pub(crate) back: bool,
 }
 
@@ -30,16 +31,16 @@ impl Losses {
     }
 }
 
-/// Where packets to the mobile host wait for the 20 Mb/s, 100 at most.
+/// Location of the queue, of at most 100 packets, before the 20 Mb/s towards the mobile host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bottleneck {
-    /// In the link: its ends neither see it nor can have anything go first.
+    /// In the link: its ends can neither see nor reorder it.
     InLink,
     /// In the interface of the near end.
     InNear,
 }
 
-/// A sender, a wired link, a router that is the near end, a lossy link, a mobile host that is the far end.
+/// A sender, a wired link, a router as the near end, a lossy link, and a mobile host as the far end.
 pub(crate) struct World {
     wired: NamespaceLink,
     pub(crate) lossy: NamespaceLink,
@@ -76,7 +77,7 @@ impl World {
         last_hop::speak_ipv6(&self.wired, &self.lossy);
     }
 
-    /// 20 Mb/s at the near end's interface.
+    /// Limits the near end's interface to 20 Mb/s.
     fn slow_down(&self) {
         let near = self.near();
         ip(near, &format!("link set {LINK} txqueuelen 100"));
@@ -96,7 +97,7 @@ impl World {
         self.wired.host(Side::A)
     }
 
-    /// Connects the sender to the mobile host at this address: both ends.
+    /// Connects the sender to the mobile host at this address. Returns both ends.
     pub(crate) fn connection(&self, to: impl Into<IpAddr>, law: &str) -> [TcpStream; 2] {
         let to = SocketAddr::new(to.into(), 5001);
         let listener = self.mobile().run(|| TcpListener::bind(to).unwrap()).unwrap();
@@ -115,12 +116,13 @@ impl World {
         [sender, mobile]
     }
 
-    /// Sends so many bytes by the kernel's CUBIC and compares what arrives; `meanwhile` is told how many have.
+    /// Transfers and compares `bytes` bytes over the kernel's CUBIC; `meanwhile` gets the number of those that have
+    /// arrived.
     pub(crate) fn transfer(&self, to: impl Into<IpAddr>, bytes: usize, meanwhile: impl FnMut(usize)) {
         last_hop::carry(self.connection(to, "cubic"), bytes, meanwhile);
     }
 
-    /// Bytes that arrive within so long from the connection on.
+    /// Returns the bytes that arrive within a time from the connection on.
     #[expect(clippy::disallowed_methods, reason = "goodput is measured in real time")]
     pub(crate) fn received_within(&self, to: impl Into<IpAddr>, law: &str, lasts: Real) -> usize {
         let until = std::time::Instant::now() + lasts;
@@ -130,13 +132,13 @@ impl World {
     }
 }
 
-/// Ends a service. Its last figures.
+/// Stops a service. Returns its last metrics.
 pub(crate) fn last_figures(mut service: Running) -> impl Fn(&str) -> u64 {
     service.end();
     move |name| service.figure(name)
 }
 
-/// A UDP socket on a host.
+/// Opens a UDP socket on a host.
 pub(crate) fn udp(host: &Namespace, at: impl Into<SocketAddr>) -> std::net::UdpSocket {
     let at = at.into();
     let socket = host.run(|| std::net::UdpSocket::bind(at).unwrap()).unwrap();
@@ -144,7 +146,7 @@ pub(crate) fn udp(host: &Namespace, at: impl Into<SocketAddr>) -> std::net::UdpS
     socket
 }
 
-/// Any port of this address.
+/// Returns a socket address.
 pub(crate) const fn at(address: Ipv4Addr, port: u16) -> SocketAddrV4 {
     SocketAddrV4::new(address, port)
 }

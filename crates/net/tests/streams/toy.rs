@@ -1,6 +1,12 @@
-//! A protocol as small as can be, made as an encrypted one is: one machine has all connections, datagrams are changed where they
-//! lie, those of several connections leave together, those with data are marked and those that arrive without the mark do not count,
-//! and what has failed has no endpoint any more. It repeats nothing.
+//! Minimal protocol with the structure of an encrypted one:
+//!
+//! - One state machine has all connections.
+//! - Datagrams are altered in place.
+//! - Datagrams of several connections leave together.
+//! - Datagrams with data carry an ECN mark, and those that arrive without it do not count.
+//! - A failed connection has no endpoint.
+//!
+//! It does not retransmit.
 
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
@@ -11,11 +17,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 
-/// How long a call waits for its answer.
+/// Timeout of a connection attempt.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Data in a datagram.
+/// Data bytes of a datagram.
 const PIECE: usize = 1000;
-/// Sent and not acknowledged, bytes.
+/// Maximum bytes sent and not acknowledged.
 pub(crate) const WINDOW: u64 = 32 * 1024;
 const MASK: u8 = 0x5a;
 const HEADER: usize = 9;
@@ -24,7 +30,7 @@ pub(crate) const CALL: u8 = 0;
 pub(crate) const ANSWER: u8 = 1;
 const REFUSAL: u8 = 2;
 pub(crate) const DATA: u8 = 3;
-/// All data has been received.
+/// All data have been received.
 const RECEIVED: u8 = 4;
 const END: u8 = 5;
 const END_RECEIVED: u8 = 6;
@@ -33,7 +39,7 @@ const END_RECEIVED: u8 = 6;
 pub(crate) struct Toy {
     connections: BTreeMap<u32, Connection>,
     last_key: u32,
-    /// Connections that may wait to be accepted, and that do.
+    /// Maximum and current number of connections that wait to be accepted.
     backlog: Option<(usize, usize)>,
     news: VecDeque<News<u32>>,
     out: VecDeque<(Path, Option<u32>, Ecn, Vec<u8>)>,
@@ -46,25 +52,25 @@ struct Connection {
     state: State,
     unacknowledged: u64,
     unread: VecDeque<Bytes>,
-    /// What it wants to send.
+    /// Datagrams to be sent.
     out: VecDeque<(u8, Bytes)>,
     gives_up: Option<Instant>,
 }
 
 pub(crate) struct View<'a>(&'a mut Connection);
 
-/// What the IP header of a datagram says.
+/// Returns the ECN field of a datagram.
 fn mark(kind: u8) -> Ecn {
     if kind == DATA { Ecn::Capable0 } else { Ecn::NotCapable }
 }
 
-/// A datagram to the connection `to` of the receiver.
+/// Returns a datagram to the receiver's connection `to`.
 pub(crate) fn datagram(to: u32, from: u32, kind: u8, payload: &[u8]) -> Vec<u8> {
     let plain = [&to.to_be_bytes()[..], &from.to_be_bytes(), &[kind], payload].concat();
     plain.into_iter().map(|byte| byte ^ MASK).collect()
 }
 
-/// Of a datagram, which is decrypted where it lies: whom it is to, whom it is from, its kind, its payload.
+/// Decrypts a datagram in place. Returns destination, source, kind and payload.
 pub(crate) fn open(datagram: &mut [u8]) -> Option<(u32, u32, u8, &[u8])> {
     datagram.iter_mut().for_each(|byte| *byte ^= MASK);
     let (header, payload) = datagram.split_at_checked(HEADER)?;

@@ -1,4 +1,4 @@
-//! What goes wrong is told, as what it is.
+//! Failures and the errors that report them.
 
 use crate::tpa::relay::Relay;
 use crate::tpa::*;

@@ -1,4 +1,4 @@
-//! Datagrams from whoever likes to send them.
+//! Datagrams of attackers.
 
 use crate::tpa::relay::Relay;
 use crate::tpa::*;

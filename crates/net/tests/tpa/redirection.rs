@@ -1,4 +1,4 @@
-//! Somebody would have a connection flood a third party.
+//! Attacks that would make a connection flood a third party.
 
 use crate::tpa::*;
 use bytes::Bytes;
@@ -6,13 +6,13 @@ use hopline_wire::tpa::{Ack, Bitmap, Control, Opening, Receipt, Segment, Tag};
 use std::net::UdpSocket;
 use std::num::NonZeroU64;
 
-/// A client made by hand, of a server that has much to send. It may send from other addresses than its own, as somebody can
-/// who forges source addresses.
+/// A hand-made client of a server with many data to send. It may send from other source addresses than its own, as an
+/// attacker that forges addresses can.
 struct Client {
     socket: UdpSocket,
-    /// The server's tag.
+    /// Tag of the server.
     tag: Tag,
-    /// What it has received of the current block.
+    /// Current block and its received segments.
     block: u16,
     received: Bitmap,
     proof: u16,
@@ -53,7 +53,7 @@ impl Client {
         client
     }
 
-    /// What it honestly acknowledges.
+    /// Returns the honest acknowledgement.
     fn ack(&self) -> Segment<Bytes> {
         Segment {
             ack: Some(Ack { block: self.block, bitmap: self.received, tx: self.tx }),
@@ -80,7 +80,7 @@ impl Client {
     }
 }
 
-/// Bytes that reach a socket, until there are no more; headers of IP and UDP not counted.
+/// Returns the bytes that a socket receives until there are no more, without IP and UDP headers.
 fn reached(socket: &UdpSocket) -> usize {
     let mut buffer = [0; 2048];
     std::iter::from_fn(|| socket.recv(&mut buffer).ok()).sum()
@@ -98,7 +98,7 @@ fn a_cheating_peer_cannot_have_more_sent_to_a_victim_than_it_sends_itself() {
     let (listener, address) = listener();
     let mut cheat = Client::connected_to(address);
     let stream = begin_to_send(&listener);
-    // It receives honestly for a while, so that it has all there is to know.
+    // It acknowledges honestly for a while, so that it knows all that an attacker can.
     for _ in 0..30 {
         cheat.hear();
         cheat.socket.send_to(&emit(&cheat.ack()), address).unwrap();
@@ -106,7 +106,7 @@ fn a_cheating_peer_cannot_have_more_sent_to_a_victim_than_it_sends_itself() {
     let victim = socket();
     let mut spent = 0;
     for round in 0..300_u16 {
-        // What it has received; what it has not, blindly; and the same of blocks to come.
+        // Acknowledge received segments, guess unreceived ones, and those of later blocks.
         let honest = cheat.ack();
         let all = Ack { block: cheat.block.wrapping_add(round / 100), bitmap: Bitmap::first(12), tx: 11 };
         let guess = Segment {
@@ -140,7 +140,8 @@ fn acknowledging_what_was_not_received_gets_nothing_sent() {
             thread::sleep(Duration::from_millis(2));
         }
     }
-    // The window of twelve that it may have, and what times out meanwhile; not one segment for each of 2000 guesses.
+    // Permitted are the window of twelve and segments that time out meanwhile, but not one segment for each of 2000
+    // guesses.
     let sent = listener.host().stats().sent - before;
     assert!(sent < 60, "{sent}");
 }

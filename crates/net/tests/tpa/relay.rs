@@ -1,4 +1,4 @@
-//! Something between client and server that can be told to misbehave.
+//! Misbehaving relay between client and server.
 
 #![allow(dead_code, reason = "each of the tests that have it uses a part")]
 
@@ -17,9 +17,9 @@ pub(crate) struct Relay {
 struct State {
     mode: Mode,
     outside: Arc<UdpSocket>,
-    /// What the client sent.
+    /// Datagrams that the client has sent.
     recorded: Vec<Vec<u8>>,
-    /// Longer datagrams vanish.
+    /// Maximum length of datagrams; longer ones are dropped.
     room: usize,
     server: SocketAddr,
 }
@@ -54,33 +54,33 @@ impl Relay {
         Self { address, state, thread: Some(thread) }
     }
 
-    /// From now on the client seems to be elsewhere, and what is sent to where it was is lost.
+    /// Changes the client's address, as the server sees it. Datagrams to the old address are lost.
     pub(crate) fn rebind(&self) {
         self.state.lock().unwrap().outside = Arc::new(socket());
     }
 
-    /// From now on nothing longer than that passes, and nobody is told.
+    /// Drops datagrams longer than `room` from now on, without an ICMP message.
     pub(crate) fn narrow(&self, room: usize) {
         self.state.lock().unwrap().room = room;
     }
 
-    /// From now on another server is there.
+    /// Replaces the server.
     pub(crate) fn lead_to(&self, server: SocketAddr) {
         self.state.lock().unwrap().server = server;
     }
 
-    /// From now on nothing passes.
+    /// Drops all datagrams from now on.
     pub(crate) fn cut(&self) {
         self.state.lock().unwrap().mode = Mode::Swallow;
     }
 
-    /// Of what the client sent last, so many datagrams.
+    /// Returns the last datagrams of the client, at most `most`.
     pub(crate) fn recorded(&self, most: usize) -> Vec<Vec<u8>> {
         let recorded = &self.state.lock().unwrap().recorded;
         recorded[recorded.len().saturating_sub(most)..].to_vec()
     }
 
-    /// Sends everything that the client ever sent once more.
+    /// Replays all datagrams that the client has sent.
     pub(crate) fn replay(&self, server: SocketAddr) -> usize {
         let state = self.state.lock().unwrap();
         for datagram in &state.recorded {
@@ -123,9 +123,9 @@ fn run(inside: &UdpSocket, state: &Mutex<State>) {
     }
 }
 
-/// Until something comes, or for long enough to be told something else.
+/// Waits for a datagram, or for long enough to get new instructions.
 fn wait(inside: &UdpSocket, outside: &UdpSocket) {
     let mut fds = [inside, outside].map(|socket| PollFd::new(socket, PollFlags::IN));
-    // Woken early or late, the caller looks again.
+    // After an early or late wake-up the caller checks again.
     let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 5_000_000 }));
 }

@@ -1,4 +1,4 @@
-//! What is written arrives.
+//! Delivery of written data.
 
 use crate::tpa::relay::Relay;
 use crate::tpa::*;
@@ -94,7 +94,8 @@ fn two_hundred_connections_at_once_share_a_socket_on_each_side() {
     const CONNECTIONS: usize = 200;
     let (server, listener, client) = hosts();
     let address = server.local_addr().unwrap();
-    // So many lose datagrams; who closes first has to be there still when the peer's end is sent again.
+    // With so many connections, datagrams are lost. The side that closes first must still exist when the peer retransmits
+    // its FIN.
     let patient = Config { time_wait: Span::from_secs(3), ..quick() };
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -128,7 +129,7 @@ fn a_connection_survives_a_new_address_of_the_peer() {
         scope.spawn(|| server.write_all(&data).unwrap());
         let mut got = vec![0; data.len()];
         client.read_exact(&mut got[..100_000]).unwrap();
-        // The client sends only acknowledgments: that it is alive is what tells the server where it is now.
+        // The client sends acknowledgements only; its keep-alive probes reveal its new address to the server.
         relay.rebind();
         client.read_exact(&mut got[100_000..]).unwrap();
         assert!(got == data);
@@ -184,7 +185,7 @@ fn of_several_tasks_that_accept_none_is_forgotten() {
                 tokio::spawn(async move { listener.accept().await.unwrap().1 })
             })
             .collect();
-        // All three wait before the first connection comes.
+        // All three wait before the first connection arrives.
         for _ in 0..3 {
             tokio::task::yield_now().await;
         }

@@ -1,11 +1,11 @@
-//! Who waits for whom, and how one learns that there is something to do.
+//! Blocking calls and readiness.
 
 use crate::tpa::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::ErrorKind::WouldBlock;
 use std::os::fd::AsFd;
 
-/// Whether the descriptor becomes readable within `millis`.
+/// Returns whether the descriptor becomes readable within `millis`.
 fn readable(fd: &impl AsFd, millis: i64) -> bool {
     let timeout = Timespec { tv_sec: millis / 1000, tv_nsec: millis % 1000 * 1_000_000 };
     poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&timeout)).unwrap() == 1
@@ -84,7 +84,7 @@ fn a_descriptor_that_is_asked_for_late_says_what_is() {
     let (mut client, mut server) = pair();
     server.write_all(b"four").unwrap();
     server.flush().unwrap();
-    // Once one byte is read, the others are there.
+    // Once one byte has been read, the rest are available.
     client.read_exact(&mut [0; 1]).unwrap();
     assert!(readable(&client, 0));
     client.read_exact(&mut [0; 3]).unwrap();

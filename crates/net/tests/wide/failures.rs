@@ -1,4 +1,4 @@
-//! What goes wrong is told, as what it is.
+//! Failures and the errors that report them.
 
 use crate::tpa::relay::Relay;
 use crate::wide::*;
@@ -134,7 +134,7 @@ fn a_listener_that_was_made_anew_tells_those_who_hold_its_connections() {
     let relay = Relay::to(address);
     let mut client = WideStream::connect(relay.address, &quick_with(knows(2, 1))).unwrap();
     let _server = listener.accept().unwrap();
-    // Another port is another key for tokens: what it says counts for nothing.
+    // Another port implies another key for stateless resets: its resets are ignored.
     let elsewhere = second.listen(&theirs(), 4).unwrap();
     relay.lead_to(second.local_addr().unwrap());
     client.write_all(b"who are you?").unwrap();

@@ -1,4 +1,4 @@
-//! Datagrams from whoever likes to send them.
+//! Datagrams of attackers.
 
 use crate::tpa::relay::Relay;
 use crate::wide::*;
@@ -19,7 +19,7 @@ fn a_transfer_goes_on_under_a_flood_of_forged_datagrams() {
         scope.spawn(|| flood(&relay, address, &over));
         scope.spawn(|| echo(&server));
         let back = through_echo(&client, &data);
-        // On a busy machine the transfer may be over before the flood has begun in earnest.
+        // On a busy host the transfer may end before the flood has really begun.
         until("a thousand were dropped", || listener.host().stats().sealed.drops.total() > 1000);
         over.store(true, Relaxed);
         back
@@ -31,7 +31,7 @@ fn a_transfer_goes_on_under_a_flood_of_forged_datagrams() {
     assert_eq!(listener.accept().unwrap_err().kind(), WouldBlock);
 }
 
-/// Noise, and what the client sent with a few bits changed, from somewhere else.
+/// Sends noise, and datagrams of the client with a few flipped bits, from another address.
 fn flood(relay: &Relay, to: SocketAddr, over: &AtomicBool) {
     let socket = UdpSocket::bind(ANY).unwrap();
     let mut random = Random::global(7, 1, Purpose::Errors);
@@ -73,7 +73,7 @@ fn what_a_client_sent_can_be_sent_again_without_effect() {
 fn a_flood_of_calls_leaves_nothing_behind_and_lets_others_in() {
     let (listener, address) = listener();
     listener.set_nonblocking(true);
-    // What calls look like, of somebody who has another key.
+    // Record connection attempts of clients with another key.
     let deaf = UdpSocket::bind(ANY).unwrap();
     let relay = Relay::to(deaf.local_addr().unwrap());
     let callers: Vec<_> = (0..20).map(|_| Host::bind(ANY).unwrap()).collect();

@@ -32,12 +32,12 @@ fn key(own: u8, trust: Trust) -> Credentials {
     Credentials::Keys { private: private(own), trust }
 }
 
-/// Whom it knows, and nobody else.
+/// Returns credentials that permit one peer only.
 fn knows(own: u8, peer: u8) -> Credentials {
     key(own, Trust::Only(vec![private(peer).public()]))
 }
 
-/// The usual parameters, but nothing lingers.
+/// Returns the usual parameters, without TIME-WAIT.
 fn quick_with(credentials: Credentials) -> Config {
     let mut config = config(credentials);
     config.transport.time_wait = Span::from_millis(20);
@@ -48,7 +48,7 @@ fn quick() -> Config {
     quick_with(shared_key(7))
 }
 
-/// The same with a peer that may be silent for so long.
+/// Returns these parameters with an idle timeout.
 fn given_up_after(silence: Span) -> Config {
     let mut config = quick();
     config.transport.silence.limit = Some(silence);
@@ -56,7 +56,7 @@ fn given_up_after(silence: Span) -> Config {
     config
 }
 
-/// A host that does not try for long to open a connection.
+/// Returns a host with a short handshake timeout.
 fn impatient() -> Host {
     let mut config = Wide::host_config().unwrap();
     config.opener.first_wait = Span::from_millis(20);
@@ -71,7 +71,7 @@ fn listener() -> (WideListener, SocketAddr) {
     (listener, address)
 }
 
-/// Two ends of one connection.
+/// Returns both ends of a connection.
 fn pair() -> (WideStream, WideStream) {
     let (listener, address) = listener();
     let client = WideStream::connect(address, &quick()).unwrap();

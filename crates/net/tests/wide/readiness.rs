@@ -1,4 +1,4 @@
-//! Who waits for many streams is told what can be done with one.
+//! Readiness of many streams.
 
 use crate::wide::*;
 use hopline_net::streams::Interest;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::task::{Context, Wake, Waker};
 
-/// Counts how often it is woken.
+/// Waker that counts its calls.
 #[derive(Default)]
 struct Count(AtomicU32);
 
@@ -19,7 +19,7 @@ impl Wake for Count {
     }
 }
 
-/// Writes until the peer, which does not read, takes no more. Returns how much there was room for.
+/// Writes until the peer, which does not read, accepts no more. Returns the bytes written.
 fn fill(stream: &WideStream) -> usize {
     stream.set_nonblocking(true);
     let (mut written, mut looked, mut refused) = (0, 0, 0);

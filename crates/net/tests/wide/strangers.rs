@@ -1,9 +1,9 @@
-//! Who is let in, and what the others learn.
+//! Permitted and rejected peers, and the information that rejected ones get.
 
 use crate::wide::*;
 use std::io::ErrorKind;
 
-/// What a client with `ours` learns of a server with `theirs`: who that is, or what went wrong.
+/// Connects a client with `ours` to a server with `theirs`. Returns the listener and the client's result.
 fn meet(theirs: Credentials, ours: Credentials) -> (WideListener, std::io::Result<WideStream>) {
     let listener = WideListener::bind(ANY, &quick_with(theirs)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -70,7 +70,7 @@ fn a_server_with_another_key_is_named_by_its_fingerprint() {
 #[test]
 fn a_client_with_another_key_is_counted_and_learns_what_may_be_the_matter() {
     let (listener, client) = meet(knows(1, 3), knows(2, 1));
-    // Its own part of the handshake may be done before it learns that the other one is not.
+    // A client may complete its part of the handshake before it learns that the server has not.
     let errors = match client {
         Err(error) => vec![error],
         Ok(mut client) => vec![client.read(&mut [0; 9]).unwrap_err(), client.write(b"x").unwrap_err()],

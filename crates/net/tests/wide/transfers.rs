@@ -1,4 +1,4 @@
-//! What is written arrives.
+//! Delivery of written data.
 
 use crate::tpa::relay::Relay;
 use crate::wide::*;
@@ -102,7 +102,7 @@ fn who_does_not_read_stops_who_writes_until_it_reads() {
     client.set_nonblocking(true);
     let data = pattern(7, 1 << 16);
     let mut written = 0;
-    // Until the send buffer and the first receive window are full, and nothing moves any more.
+    // Until the send buffer and the initial receive window are full, and no data move any more.
     until("nothing more is taken", || {
         let before = written;
         while let Ok(len) = { &client }.write(&data) {
@@ -120,7 +120,8 @@ fn who_does_not_read_stops_who_writes_until_it_reads() {
 fn two_hundred_connections_at_once_share_a_socket_on_each_side() {
     const CONNECTIONS: usize = 200;
     let [server, client] = [(); 2].map(|()| Host::bind(ANY).unwrap());
-    // So many lose datagrams; who closes first has to be there still when the peer's end is sent again.
+    // With so many connections, datagrams are lost. The side that closes first must still exist when the peer retransmits
+    // its FIN.
     let mut patient = quick();
     patient.transport.time_wait = Span::from_secs(3);
     let listener = server.listen(&patient, 300).unwrap();

@@ -1,5 +1,6 @@
-//! What a transfer over a cable costs, beside TPA in the same round: by hand (`--ignored`), as it takes a quiet machine and a build with
-//! optimisation. `HOPLINE_MEGABYTES` says how much (default 1000), `HOPLINE_AHEAD_US` how long before its time a packet may leave.
+//! Cost of a transfer over a cable, compared with TPA in the same round. Run by hand (`--ignored`), on an idle host with
+//! an optimised build. `HOPLINE_MEGABYTES` sets the amount (default 1000), `HOPLINE_AHEAD_US` the time by which a packet
+//! may leave early.
 
 use crate::wide_over_link::cables::{THERE, join};
 use crate::wide_over_link::{PORT, known};
@@ -51,13 +52,13 @@ fn compare(trains: Trains) {
     }
 }
 
-/// Processor time of this process, seconds.
+/// Returns the processor time of this process, in seconds.
 fn processor() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Mb/s, and processor seconds for a GB, of both ends.
+/// Returns the goodput in Mb/s, and the processor seconds per GB of both ends.
 fn carried<P: Protocol>(trains: Trains, bytes: u64, [ours, theirs]: [P::Config; 2]) -> (f64, f64)
 where
     P::Config: Sync + Send,

@@ -1,4 +1,4 @@
-//! TPA-wide between hosts of their own: over links that lose, narrow paths, cables, and with other addresses.
+//! TPA-wide between separate hosts: over lossy links, small path MTUs, cables, and with changing addresses.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -15,7 +15,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use std::thread;
 
-/// Far enough to have some packets under way.
+/// Delay of the link, long enough for several packets in flight.
 const DELAY: Span = Span::from_millis(10);
 const PORT: u16 = 7174;
 
@@ -38,7 +38,7 @@ fn private(byte: u8) -> PrivateKey {
     PrivateKey::new([byte; 32])
 }
 
-/// Of the end that has `own`, and knows only the end that has `peer`.
+/// Returns the configuration of the side with the key `own`, which permits only the peer with the key `peer`.
 fn known(own: u8, peer: u8) -> Config {
     let trust = Trust::Only(vec![private(peer).public()]);
     let mut config = config(Credentials::Keys { private: private(own), trust });
@@ -59,7 +59,7 @@ fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 31 + i / 251) as u8).collect()
 }
 
-/// Two ends of a connection from `a` to `b`, whose address is `there`.
+/// Returns both ends of a connection from `a` to `b`, which has the address `there`, and the listener.
 fn connection([a, b]: [&Namespace; 2], there: Ipv4Addr) -> (WideStream, WideStream, WideListener) {
     let (listener, caller) = (listener(b, there), caller(a));
     let to = SocketAddr::from((there, PORT));
@@ -68,7 +68,7 @@ fn connection([a, b]: [&Namespace; 2], there: Ipv4Addr) -> (WideStream, WideStre
     (stream, accepted, listener)
 }
 
-/// Carries `data`; does something `meanwhile`, when half of them have arrived.
+/// Transfers `data`, and calls `meanwhile` when half of them have arrived.
 fn carry(from: &WideStream, to: &WideStream, data: &[u8], meanwhile: impl FnOnce()) {
     thread::scope(|scope| {
         scope.spawn(|| {
