@@ -1,8 +1,8 @@
-//! A TCP connection that stays half open at the server until it is taken.
+//! TCP connection attempt that stays half open at the server until it is taken.
 //!
-//! Linux delays the last ACK of a handshake by 200 ms (`TCP_DELACK_MAX`) if the socket does not acknowledge at once (`TCP_QUICKACK` of 0,
-//! tcp(7)), as data of the client may carry it. A reset before that takes the request out of the server's queue, so that its `accept` does
-//! not return.
+//! Linux delays the last ACK of a handshake by 200 ms (`TCP_DELACK_MAX`) if the socket does not acknowledge at once
+//! (`TCP_QUICKACK` of 0, tcp(7)), since data of the client may carry it. A reset before that removes the request from the
+//! server's queue, so that its `accept` does not return.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
@@ -16,13 +16,13 @@ use std::time::Duration;
 /// Last ACK of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastAck {
-    /// Leaves when the call is taken.
+    /// It is sent when the connection is taken.
     Withheld,
-    /// Leaves at once.
+    /// It is sent at once.
     AtOnce,
 }
 
-/// TCP connection that is being opened. It is reset if it is dropped, and says nothing if the peer has not answered.
+/// TCP connection attempt. Dropping it resets the connection, or sends nothing if the peer has not answered.
 #[derive(Debug)]
 pub(super) struct Call(Socket);
 
@@ -57,7 +57,7 @@ impl Call {
     /// Completes the handshake.
     pub(super) fn take(self) -> io::Result<TcpStream> {
         self.0.set_linger(None)?;
-        // The withheld ACK leaves.
+        // The withheld ACK is sent.
         sockopt::set_tcp_quickack(&self.0, true)?;
         self.0.set_nonblocking(false)?;
         Ok(self.0.into())

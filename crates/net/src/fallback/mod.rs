@@ -1,28 +1,31 @@
-//! Connections over TPA where the peer knows it, and over TCP where it does not (TPA §6).
+//! Connections over TPA with a fallback to TCP for peers without TPA (TPA §6).
 //!
-//! The paper's host announces TPA in the SYN of a TCP connection and "will revert to a standard TCP connection" if the peer does not know
-//! TPA. A mark in the SYN takes a packet queue of the kernel, thus root ([`announce`](crate::announce)), and the marked connection is
-//! already TCP's. A raw socket takes root, too, and has to keep the kernel from resetting what it does not know. So a [`Connector`] opens
-//! both at once, TCP and TPA over UDP to the same port, and decides once for one of them:
+//! The paper's host announces TPA in the SYN of a TCP connection and "will revert to a standard TCP connection" if the
+//! peer does not support TPA. A mark in the SYN needs a packet queue of the kernel, and thus root
+//! ([`announce`](crate::announce)), and the marked connection is already a TCP one. A raw socket needs root too, and has
+//! to keep the kernel from resetting connections that it does not know. A [`Connector`] therefore opens both at once, TCP
+//! and TPA over UDP to the same port, and decides once for one of them:
 //!
-//! | what comes first | the connection is |
+//! | first event | transport of the connection |
 //! |---|---|
-//! | TPA is open | TPA's |
-//! | TCP is open, and TPA does not answer within another round trip | TCP's |
-//! | TCP is open, and TPA is refused (ICMP, or a reset) | TCP's, at once |
-//! | TCP fails, and TPA opens within [`Patience::alone`] | TPA's |
-//! | both fail | none: the error is TCP's |
+//! | TPA is open | TPA |
+//! | TCP is open, and TPA does not answer within another round trip | TCP |
+//! | TCP is open, and TPA is refused (ICMP, or a reset) | TCP, at once |
+//! | TCP fails, and TPA opens within [`Patience::alone`] | TPA |
+//! | both fail | none: the error is that of TCP |
 //!
 //! Nothing is sent before the decision, so that no byte can arrive twice or by the wrong connection.
 //!
-//! TCP loses in silence: the kernel withholds the ACK that would complete the handshake (`TCP_QUICKACK` of 0 delays it for 200 ms, within
-//! which the decision falls), and a call that has lost is reset. The server's `accept` never returns a connection that was given up. TPA
-//! loses in silence, too: a listener keeps nothing of a call that has not been confirmed.
+//! A losing TCP attempt is invisible to the server. The kernel withholds the ACK that would complete the handshake
+//! (`TCP_QUICKACK` of 0 delays it for 200 ms, within which the decision is made), and a losing attempt is reset. The
+//! server's `accept` never returns it. A losing TPA attempt is invisible too: a listener keeps no state of an unconfirmed
+//! one.
 //!
-//! A peer that answers TCP and not TPA, twice in a row, is called by TCP alone for ten minutes: see [`Silent`]. Then a call tries TPA
-//! again.
+//! After a peer has answered over TCP but not over TPA twice in a row, only TCP is tried for ten minutes: see [`Silent`].
+//! Then a connection tries TPA again.
 //!
-//! Neither transport is encrypted. An attacker on the path can force TCP by dropping datagrams, and gains nothing that it did not have.
+//! Neither transport is encrypted. An attacker on the path can force TCP by dropping datagrams, which gives it no new
+//! power.
 //!
 //! ```
 //! # use hopline_net::fallback::{Config, Connector, Listener, Stream};
@@ -40,7 +43,7 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `race` | the decision, as a machine |
+//! | `race` | the decision, as a state machine |
 //! | `silent` | peers that do not answer TPA |
 //! | `call` | a TCP connection that stays half open until it is taken |
 //! | `opening` | both attempts, with sockets and a timer |
@@ -62,15 +65,15 @@ pub use self::stream::{Stream, close_tcp_within};
 
 use crate::tpa;
 
-/// Largest window of the paper's measurements, segments.
+/// Maximum congestion window of the paper's measurements, in segments.
 const CWND_MAX: u8 = 3;
 
 /// Parameters of both attempts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Parameters of TPA. Default: [`tpa::config`] with a largest window of 3 segments (TPA §3.5).
+    /// Parameters of TPA. Default: [`tpa::config`] with a maximum window of 3 segments (TPA §3.5).
     pub tpa: tpa::Config,
-    /// Time that TPA has to answer.
+    /// Timeouts of TPA.
     pub patience: Patience,
 }
 

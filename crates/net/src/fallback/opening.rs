@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-/// Opens connections, and remembers peers that do not answer TPA. Clones share the memory.
+/// Opens connections, and remembers peers that do not answer over TPA. Clones share the memory.
 #[derive(Clone, Debug)]
 pub struct Connector {
     silent: Arc<Mutex<Silent>>,
@@ -36,8 +36,8 @@ impl Default for Connector {
 }
 
 impl Connector {
-    /// Connects to `peer` and waits until the decision, for at most `timeout`. Without `timeout` a silent peer is given up when
-    /// the kernel gives up its SYN, after some two minutes.
+    /// Connects to `peer` and waits until the decision, for at most `timeout`. Without `timeout`, a silent peer is given
+    /// up when the kernel gives up its SYN, after some two minutes.
     ///
     /// # Errors
     /// The error of TCP, if neither transport connects; `TimedOut`, by `timeout`; `InvalidInput` for a parameter of TPA out of its range.
@@ -50,10 +50,10 @@ impl Connector {
         self.begin(None, peer, config)?.wait(timeout)
     }
 
-    /// Begins both attempts from a port, or from any, and does not wait.
+    /// Starts both attempts, from a given port or from any, without waiting.
     ///
     /// # Errors
-    /// `InvalidInput` for a parameter of TPA out of its range; no descriptors or threads to be had.
+    /// `InvalidInput` for a parameter of TPA out of its range; a lack of descriptors or threads.
     pub fn begin(&self, port: Option<&Port>, peer: SocketAddr, config: &Config) -> io::Result<Opening> {
         let now = self.clock.now();
         let is_silent = self.lock().contains(now, peer);
@@ -70,7 +70,7 @@ impl Connector {
             timer,
             failure: None,
         };
-        // TPA leaves first: over a path without losses and queues it then also answers first.
+        // TPA is sent first: on a path without losses and queues its answer then also arrives first.
         if !is_silent {
             attempts.call_tpa(&ready, port, config)?;
         }
@@ -79,7 +79,7 @@ impl Connector {
         Ok(Opening { attempts: Mutex::new(Some(attempts)), ready })
     }
 
-    /// Returns whether TPA is not tried with `peer` at present, as its TCP has answered and its TPA has not.
+    /// Returns whether TPA is not tried with `peer` at present, since the peer has answered over TCP only.
     #[must_use]
     pub fn is_silent(&self, peer: SocketAddr) -> bool {
         self.lock().contains(self.clock.now(), peer)
@@ -90,10 +90,10 @@ impl Connector {
     }
 }
 
-/// A connection that is being opened. Dropped before the decision, it gives both attempts up.
+/// A connection attempt. Dropping it before the decision gives both attempts up.
 ///
-/// The descriptor of [`AsFd`] is for `poll`, `epoll` or an event loop, for reading only: it is readable when [`poll`](Self::poll) is to be
-/// called.
+/// The descriptor of [`AsFd`] is for `poll`, `epoll` or an event loop, for reading only: it is readable when
+/// [`poll`](Self::poll) has to be called.
 #[derive(Debug)]
 pub struct Opening {
     /// `None` after the decision.
@@ -210,7 +210,7 @@ impl Attempts {
 
     // ---- their progress ----
 
-    /// Looks at both, TPA first, and sets the timer.
+    /// Checks both attempts, TPA first, and sets the timer.
     fn look(&mut self, ready: &OwnedFd) -> io::Result<Option<Decision>> {
         self.look_at_tpa(ready);
         self.look_at_tcp(ready);
@@ -239,7 +239,7 @@ impl Attempts {
     fn look_at_tcp(&mut self, ready: &OwnedFd) {
         let Some(call) = &self.tcp else { return };
         let Poll::Ready(result) = call.poll() else { return };
-        // It stays ready, and has no more to tell.
+        // It stays ready, and has no further events.
         let _ = epoll::delete(ready, call.as_fd());
         match result {
             Ok(()) => {
@@ -255,7 +255,7 @@ impl Attempts {
 
     fn set_timer(&self, now: Instant) -> io::Result<()> {
         let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        // A value of zero would stop it.
+        // Zero would stop the timer.
         let value = self.race.poll_timeout().map_or(zero, |due| {
             timespec(Duration::from_nanos(due.as_nanos().saturating_sub(now.as_nanos()).max(1)))
         });
@@ -267,8 +267,8 @@ impl Attempts {
         Ok(())
     }
 
-    /// Keeps the attempt that has won. The other one is dropped: TCP is reset. The peer may have reset a connection in the moment in which
-    /// it won: then there is none.
+    /// Keeps the winning attempt and drops the other; TCP is reset. If the peer has just reset the winning connection,
+    /// there is none.
     fn decided(mut self, decision: Decision) -> io::Result<Stream> {
         let (now, peer) = (self.now(), self.peer);
         match decision {

@@ -1,4 +1,4 @@
-//! One port number of UDP and TCP, and the listener on both.
+//! UDP and TCP sockets with the same port number, and the listener on both.
 
 use super::Config;
 use super::opening::watch;
@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// Ports that are tried where any free one will do: one that is free for UDP may be taken for TCP.
+/// Attempts to find a free port: one that is free for UDP may be in use for TCP.
 const PORTS_TRIED: usize = 16;
 
 /// A UDP socket for TPA and a TCP socket, bound to the same address and port.
@@ -21,7 +21,7 @@ const PORTS_TRIED: usize = 16;
 pub struct Port {
     host: Host,
     local: SocketAddr,
-    /// Until the first use.
+    /// TCP socket, until its first use.
     tcp: Mutex<Option<Socket>>,
 }
 
@@ -49,7 +49,7 @@ impl Port {
         self.local
     }
 
-    /// Lets peers connect over either transport; of each, `backlog` (at least 1) connections may wait to be accepted.
+    /// Lets peers connect over either transport. For each, `backlog` (at least 1) connections may wait to be accepted.
     ///
     /// # Errors
     /// `AddrInUse` if there is a listener already; `InvalidInput` for a parameter out of its range.
@@ -67,7 +67,7 @@ impl Port {
         Ok(Listener { tpa, tcp, ready, local: self.local, nonblocking, tcp_is_next })
     }
 
-    /// The host of TPA.
+    /// Returns the TPA host.
     pub(super) fn host(&self) -> &Host {
         &self.host
     }
@@ -81,7 +81,7 @@ impl Port {
 
 fn bound(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    // As listeners do: connections of an earlier process that linger hold up none.
+    // As for listeners: connections of an earlier process in TIME-WAIT do not prevent binding.
     socket.set_reuse_address(true)?;
     if matches!(address, SocketAddr::V6(address) if address.ip().is_unspecified()) {
         socket.set_only_v6(false)?;
@@ -102,7 +102,7 @@ pub struct Listener {
     ready: OwnedFd,
     local: SocketAddr,
     nonblocking: AtomicBool,
-    /// Neither transport waits for the other one's flood.
+    /// Alternates between the transports, so that a flood over one does not delay the other.
     tcp_is_next: AtomicBool,
 }
 
@@ -115,10 +115,10 @@ impl Listener {
         Port::bind(address)?.listen(config, backlog)
     }
 
-    /// Returns the next connection and the address it came from. Waits for one unless told not to.
+    /// Returns the next connection and the address of its peer. Blocks unless the listener is non-blocking.
     ///
     /// # Errors
-    /// `WouldBlock`, if told not to wait; no descriptors to be had.
+    /// `WouldBlock`, if the listener is non-blocking; a lack of descriptors.
     pub fn accept(&self) -> io::Result<(Stream, SocketAddr)> {
         loop {
             if let Some(accepted) = self.poll_accept()? {
@@ -134,12 +134,12 @@ impl Listener {
         }
     }
 
-    /// Sets whether [`accept`](Self::accept) returns `WouldBlock` instead of waiting. Initially it waits.
+    /// Sets whether [`accept`](Self::accept) returns `WouldBlock` instead of blocking. It blocks by default.
     pub fn set_nonblocking(&self, nonblocking: bool) {
         self.nonblocking.store(nonblocking, Relaxed);
     }
 
-    /// Returns the address at which it listens.
+    /// Returns the listening address.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.local

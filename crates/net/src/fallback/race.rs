@@ -1,16 +1,17 @@
-//! Decision between TPA and TCP: a machine without sockets and clock.
+//! Decision between TPA and TCP: a state machine without sockets and clock.
 
 use hopline_core::{Duration, Instant};
 
-/// Time that TPA has to answer.
+/// Timeouts of TPA.
 ///
-/// Once TCP is open, TPA has as long again as TCP's handshake has taken, within two bounds.
+/// Once TCP is open, TPA has as much time again as TCP's handshake has taken, within two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// Least time after TCP is open. Default 60 ms: TPA repeats its first segment after 50 ms, so that one loss does not decide.
+    /// Minimum time after TCP is open. Default 60 ms: TPA repeats its first segment after 50 ms, so that one loss does
+    /// not decide.
     pub least: Duration,
-    /// Most time after TCP is open. Default 150 ms. The kernel withholds the last ACK of TCP's handshake for 200 ms: with more, servers
-    /// accept connections that end without data.
+    /// Maximum time after TCP is open. Default 150 ms. The kernel withholds the last ACK of TCP's handshake for 200 ms:
+    /// with more, servers would accept connections that end without data.
     pub most: Duration,
     /// Time after TCP has failed. Default 3 s.
     pub alone: Duration,
@@ -28,9 +29,9 @@ impl Default for Patience {
 pub enum Event {
     /// TCP's handshake has reached its last ACK.
     TcpOpened,
-    /// TCP was refused, has timed out, or was reset while it waited for the decision.
+    /// TCP was refused, has timed out, or was reset before the decision.
     TcpFailed,
-    /// The peer has answered TPA.
+    /// The peer has answered over TPA.
     TpaOpened,
     /// TPA was refused, or has timed out.
     TpaFailed,
@@ -39,9 +40,9 @@ pub enum Event {
 /// Result of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// The connection is TPA's.
+    /// TPA carries the connection.
     Tpa,
-    /// The connection is TCP's.
+    /// TCP carries the connection.
     Tcp,
     /// There is no connection.
     Neither,
@@ -67,19 +68,19 @@ pub struct Race {
 }
 
 impl Race {
-    /// Begins with both attempts.
+    /// Starts with both attempts.
     #[must_use]
     pub fn new(now: Instant, patience: Patience) -> Self {
         Self { began: now, patience, tcp: Attempt::Calling, tpa: Attempt::Calling, decision: None }
     }
 
-    /// Begins with TCP alone: the peer is known not to answer TPA.
+    /// Starts with TCP only: the peer is known not to answer over TPA.
     #[must_use]
     pub fn of_tcp_alone(now: Instant) -> Self {
         Self { tpa: Attempt::NotMade, ..Self::new(now, Patience::default()) }
     }
 
-    /// Takes the progress of an attempt. Returns the decision once there is one; it never changes.
+    /// Handles the progress of an attempt. Returns the decision once there is one; it never changes.
     pub fn handle(&mut self, now: Instant, event: Event) -> Option<Decision> {
         let (attempt, state) = match event {
             Event::TcpOpened => (&mut self.tcp, Attempt::Open(now)),
@@ -94,7 +95,7 @@ impl Race {
         self.handle_timeout(now)
     }
 
-    /// Takes the passing of time. Returns the decision once there is one.
+    /// Handles expired timers. Returns the decision once there is one.
     pub fn handle_timeout(&mut self, now: Instant) -> Option<Decision> {
         if self.decision.is_none() {
             self.decision = self.decide(now);
@@ -102,7 +103,7 @@ impl Race {
         self.decision
     }
 
-    /// Returns the next time at which a decision falls without any progress.
+    /// Returns the time of the next decision without any progress.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         if self.decision.is_some() || self.tpa != Attempt::Calling {
@@ -118,7 +119,7 @@ impl Race {
         }
     }
 
-    /// Returns whether the peer is known to answer TCP and not TPA.
+    /// Returns whether the peer is known to answer over TCP but not over TPA.
     #[must_use]
     pub fn has_missed_tpa(&self) -> bool {
         self.decision == Some(Decision::Tcp) && self.tpa != Attempt::NotMade

@@ -1,21 +1,21 @@
-//! Peers that answer TCP and not TPA.
+//! Peers that answer over TCP but not over TPA.
 
 use hopline_core::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// Connections in a row that have to miss TPA: one may have lost its datagrams.
+/// Consecutive connections without an answer over TPA, after which it is not tried. One may be due to lost datagrams.
 const MISSES: u32 = 2;
 /// Time for which TPA is not tried.
 const PERIOD: Duration = Duration::from_secs(600);
-/// Most peers remembered; with more, the one that missed TPA longest ago is forgotten.
+/// Maximum number of remembered peers; beyond it, the one with the oldest miss is forgotten.
 const MOST: usize = 1024;
 
-/// Memory of peers that answer TCP and not TPA.
+/// Memory of peers that answer over TCP but not over TPA.
 ///
-/// An entry belongs to an address and a port, as one program may know TPA and its neighbour not. After two misses in a row TPA is not tried
-/// for ten minutes. After that one more miss is enough for the next ten. An answer over TPA removes the entry. A single miss
-/// is forgotten after ten minutes.
+/// An entry belongs to an address and a port, since programs of a host may differ. After two consecutive misses, TPA is
+/// not tried for ten minutes. Afterwards one more miss suffices for the next ten. An answer over TPA removes the entry. A
+/// single miss is forgotten after ten minutes.
 #[derive(Clone, Debug, Default)]
 pub struct Silent {
     peers: BTreeMap<SocketAddr, Entry>,
@@ -28,13 +28,13 @@ struct Entry {
 }
 
 impl Silent {
-    /// Returns whether TPA is not to be tried now.
+    /// Returns whether TPA is not to be tried at present.
     #[must_use]
     pub fn contains(&self, now: Instant, peer: SocketAddr) -> bool {
         self.peers.get(&peer).is_some_and(|entry| entry.misses >= MISSES && now < entry.last + PERIOD)
     }
 
-    /// Records a connection that TCP won.
+    /// Records a connection for which TCP was chosen.
     pub fn missed(&mut self, now: Instant, peer: SocketAddr) {
         let before = self.peers.get(&peer).copied();
         let counts = before.filter(|entry| entry.misses >= MISSES || now < entry.last + PERIOD);

@@ -1,4 +1,4 @@
-//! A connection of either kind.
+//! A connection over either transport.
 
 use crate::sys;
 use crate::tpa::TpaStream;
@@ -6,10 +6,11 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Longest time between two looks at how much the peer has of a TCP connection: the kernel does not say when it has everything.
+/// Maximum interval between checks of a TCP connection for unacknowledged data: the kernel does not signal the end of
+/// delivery.
 const LONGEST_LOOK: Duration = Duration::from_millis(20);
 
-/// Connection over TPA or TCP: a stream of bytes each way.
+/// Connection over TPA or TCP: a byte stream in each direction.
 #[derive(Debug)]
 pub enum Stream {
     /// Over TPA.
@@ -22,7 +23,7 @@ impl Stream {
     /// Returns the address of the peer.
     ///
     /// # Errors
-    /// `NotConnected` if TCP's connection is over.
+    /// `NotConnected` if the TCP connection has ended.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Tpa(stream) => Ok(stream.peer_addr()),
@@ -33,7 +34,7 @@ impl Stream {
     /// Ends writing, reading, or both.
     ///
     /// # Errors
-    /// `NotConnected` if the connection is over.
+    /// `NotConnected` if the connection has ended.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         match self {
             Self::Tpa(stream) => stream.shutdown(how),
@@ -44,7 +45,7 @@ impl Stream {
     /// Ends writing and waits until the peer's host has everything, for at most `limit`.
     ///
     /// # Errors
-    /// If the connection failed before, or `WouldBlock` if `limit` was over: the peer may lack something.
+    /// If the connection failed before, or `WouldBlock` if `limit` has expired: the peer may not have everything.
     pub fn close_within(&self, limit: Duration) -> io::Result<()> {
         match self {
             Self::Tpa(stream) => stream.close_within(limit),
@@ -58,7 +59,7 @@ impl Stream {
 /// # Errors
 /// As [`Stream::close_within`].
 pub fn close_tcp_within(stream: &TcpStream, limit: Duration) -> io::Result<()> {
-    // TCP_CLOSE of the kernel: nothing is sent any more.
+    // TCP_CLOSE in the kernel: nothing is sent any more.
     const CLOSED: u8 = 7;
     match stream.shutdown(Shutdown::Write) {
         Err(error) if error.kind() != ErrorKind::NotConnected => return Err(error),
@@ -104,7 +105,7 @@ impl Write for &Stream {
         }
     }
 
-    /// Lets what was written leave at once. Does not wait for its arrival.
+    /// Sends the written data at once. Does not wait for their arrival.
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Stream::Tpa(stream) => (&*stream).flush(),

@@ -10,33 +10,34 @@ use std::time::Duration;
 /// Parameters of a [`HostStack`](super::HostStack).
 #[derive(Clone, Debug)]
 pub struct HostStackConfig {
-    /// Name of the TUN interface, at most 15 bytes. `%d` in it becomes the first free number.
+    /// Name of the TUN interface, at most 15 bytes. A `%d` in it is replaced by the first free number.
     pub interface: String,
-    /// The stack: TCP, addresses, MTU, limits.
+    /// Parameters of the stack: TCP, addresses, MTU, limits.
     pub stack: StackConfig,
-    /// Ways by which programs of this host reach the stack: forwards and SOCKS.
+    /// Listeners by which programs of this host reach the stack: forwards and SOCKS.
     pub ways: Vec<Way>,
     /// Ports at which the stack accepts connections.
     pub accept: Vec<Accept>,
-    /// Bytes of each direction of a connection that wait between the kernel's TCP and the stack's. Default 64 KiB.
+    /// Buffer for each direction of a connection between the kernel's TCP and the stack's, in bytes. Default 64 KiB.
     pub buffer: usize,
-    /// Time that a client of SOCKS has to say where it wants to go. Default 10 s.
+    /// Timeout of a SOCKS negotiation. Default 10 s.
     pub negotiation_timeout: Duration,
-    /// Time that a peer has to answer, all its addresses together. Default 30 s.
+    /// Timeout of a connection attempt, over all addresses of the peer. Default 30 s.
     pub connect_timeout: Duration,
 }
 
-/// A port of the stack, and where connections to it go.
+/// A port of the stack, and the destination of its connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accept {
     /// Port of the stack.
     pub port: u16,
-    /// Destination of its connections, by the kernel's TCP.
+    /// Destination of its connections, over the kernel's TCP.
     pub to: Destination,
 }
 
 impl HostStackConfig {
-    /// Returns a stack of TCP `tcp` at `addresses`, which no program reaches yet, with a fresh secret.
+    /// Returns a stack with the TCP parameters `tcp` at `addresses`, without listeners for programs, and with a new
+    /// secret.
     ///
     /// # Errors
     /// If the system has no random numbers.
@@ -46,7 +47,8 @@ impl HostStackConfig {
         let stack = StackConfig::new(tcp, addresses, Secret(secret));
         Ok(Self {
             interface: "hopline%d".into(),
-            // The stack is the application of its connections: those behind it do not see the peer (RFC 9293 §3.8.4).
+            // The stack is the application of its connections: the programs behind it do not see the peer (RFC 9293
+            // §3.8.4).
             stack: StackConfig { keep_alive: Some(KeepAlive::DEFAULT), ..stack },
             ways: Vec::new(),
             accept: Vec::new(),

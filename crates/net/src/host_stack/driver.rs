@@ -1,4 +1,4 @@
-//! Packets from and to the TUN interface, and timers.
+//! Packet I/O with the TUN interface, and timers.
 
 use super::shared::{Shared, State};
 use crate::{Tun, sys};
@@ -16,30 +16,30 @@ use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Interval, interval};
 
-/// Packets that are taken before other tasks have a turn.
+/// Packets read before other tasks run.
 const BATCH: usize = 64;
-/// Time between two checks that the interface is still there.
+/// Interval between checks that the interface still exists.
 const LOOK: Duration = Duration::from_secs(1);
-/// Longest IP packet.
+/// Maximum bytes of an IP packet.
 const LONGEST: usize = 65_535;
 
-/// Carries packets between a TUN interface and a stack.
+/// Passes packets between a TUN interface and a stack.
 pub(super) struct Driver {
     shared: Arc<Shared>,
     tun: Tun,
     packets: AsyncFd<OwnedFd>,
-    /// Timer in nanoseconds: that of the runtime has milliseconds, at which paced senders would send in bursts.
+    /// Timer with nanosecond resolution: with the milliseconds of the runtime, paced senders would send in bursts.
     timer: AsyncFd<OwnedFd>,
     armed: Option<Instant>,
-    /// The runtime tells that packets come, and not that the interface was taken away.
+    /// Timer for checks: the runtime does not report the removal of the interface.
     looks: Interval,
     buffer: Vec<u8>,
-    /// Packets that the kernel did not take.
+    /// Packets that the kernel rejected.
     refused: Arc<AtomicU64>,
 }
 
 impl Driver {
-    /// Returns a driver within the present runtime.
+    /// Creates a driver within the current runtime.
     pub(super) fn new(shared: Arc<Shared>, tun: Tun, refused: Arc<AtomicU64>) -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
@@ -55,7 +55,7 @@ impl Driver {
         })
     }
 
-    /// Drives the stack until the interface fails.
+    /// Runs the stack until the interface fails.
     pub(super) async fn run(mut self) -> io::Result<()> {
         poll_fn(|context| self.poll(context)).await
     }
@@ -64,7 +64,7 @@ impl Driver {
     pub(super) fn stop(shared: &Shared, tun: &Tun) {
         let mut state = shared.lock();
         state.stack.abort_all(shared.now());
-        // At the end there is nothing to count in.
+        // At the end, rejected packets are not counted.
         send(&mut state, shared.now(), tun, &AtomicU64::new(0));
     }
 
@@ -74,7 +74,7 @@ impl Driver {
         state.driver = Some(context.waker().clone());
         self.take_time(context, &mut state)?;
         let more = self.take_packets(context, &mut state)?;
-        // Segments that tasks asked for meanwhile leave even if no packet came.
+        // Segments that tasks have caused meanwhile are sent even if no packet arrived.
         send(&mut state, shared.now(), &self.tun, &self.refused);
         state.tell();
         self.arm(&state)?;
@@ -86,7 +86,7 @@ impl Driver {
 
     fn take_time(&mut self, context: &mut Context<'_>, state: &mut State) -> io::Result<()> {
         while let Poll::Ready(ready) = self.timer.poll_read_ready(context) {
-            // That it is read is what matters; a spurious wake-up has nothing to read.
+            // The read clears the timer; after a spurious wake-up there is nothing to read.
             let _ = rustix::io::read(self.timer.get_ref(), &mut [0; 8]);
             ready?.clear_ready();
             self.armed = None;
@@ -99,7 +99,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes packets that wait. Returns whether there may be more.
+    /// Reads waiting packets. Returns whether there may be more.
     fn take_packets(&mut self, context: &mut Context<'_>, state: &mut State) -> io::Result<bool> {
         let mut taken = 0;
         while self.looks.poll_tick(context).is_ready() {
@@ -120,12 +120,12 @@ impl Driver {
         Ok(false)
     }
 
-    /// Takes a packet that waits. Returns whether there was one.
+    /// Reads a waiting packet. Returns whether there was one.
     fn take_packet(&mut self, state: &mut State) -> io::Result<bool> {
         let Some(len) = self.tun.receive(&mut self.buffer)? else { return Ok(false) };
         let now = self.shared.now();
         state.stack.handle_packet(now, &self.buffer[..len]);
-        // Each packet has its own answer: duplicate acknowledgments count.
+        // Each packet is answered separately: duplicate acknowledgements count.
         send(state, now, &self.tun, &self.refused);
         Ok(true)
     }
@@ -135,7 +135,7 @@ impl Driver {
         if due == self.armed {
             return Ok(());
         }
-        // A time of zero would stop the timer.
+        // Zero would stop the timer.
         let wait = due.map_or(0, |due| due.as_nanos().saturating_sub(self.shared.now().as_nanos()).max(1));
         let it_value =
             Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as _ };
@@ -150,11 +150,11 @@ impl Driver {
     }
 }
 
-/// Gives the kernel all packets that the stack has.
+/// Passes all packets of the stack to the kernel.
 fn send(state: &mut State, now: Instant, tun: &Tun, refused: &AtomicU64) {
     let mut packet = Vec::new();
     while state.stack.poll_transmit(now, &mut packet) {
-        // As if it was lost on the way.
+        // The packet counts as lost on the path.
         if tun.send(&packet).is_err() {
             refused.fetch_add(1, Relaxed);
         }

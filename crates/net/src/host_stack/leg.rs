@@ -1,4 +1,4 @@
-//! One connection of the stack, as a side of a relayed connection.
+//! Connection of the stack, as one side of a relayed connection.
 
 use super::shared::Shared;
 use crate::gateway::greeting::Denial;
@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// A connection of the stack. Dropping it resets the connection; only `leave` ends it well.
+/// A connection of the stack. Dropping it resets the connection; only `leave` closes it cleanly.
 pub(super) struct StackLeg {
     shared: Arc<Shared>,
     id: ConnectionId,
@@ -21,7 +21,7 @@ pub(super) struct StackLeg {
 }
 
 impl StackLeg {
-    /// Takes over a connection that a peer has opened.
+    /// Wraps a connection that a peer has opened.
     pub(super) const fn accepted(shared: Arc<Shared>, id: ConnectionId) -> Self {
         Self { shared, id, is_left: false }
     }
@@ -56,14 +56,14 @@ impl StackLeg {
         }
     }
 
-    /// Returns how the connection stands; at news the task is woken.
+    /// Returns the state of the connection. The task is woken at the next event.
     fn status(&self, context: &Context<'_>) -> Option<Status> {
         self.shared.wait(self.id, context.waker());
         self.shared.lock().stack.status(self.id)
     }
 }
 
-/// Returns the error of a connection that has ended otherwise than in order.
+/// Returns the error of a connection that has ended abnormally.
 fn failure(status: Option<Status>) -> Option<io::Error> {
     let kind = match status.map(|status| status.end) {
         Some(None | Some(End::Finished)) => return None,
@@ -90,7 +90,7 @@ impl Leg for StackLeg {
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let status = self.status(context);
         if status.is_some_and(|status| status.readable) {
-            // Without data it is the peer's end that can be read.
+            // Without data, it is the peer's end of the stream that can be read.
             let data = self.shared.call(|stack, now| stack.receive(now, self.id, buffer.len()));
             let data = data.unwrap_or_default();
             buffer[..data.len()].copy_from_slice(&data);

@@ -38,10 +38,10 @@ pub struct HostStack {
 }
 
 impl HostStack {
-    /// Makes the interface with routes to the stack's addresses, and listens at the local ports.
+    /// Creates the interface with routes to the stack's addresses, and listens at the local ports.
     ///
     /// # Errors
-    /// A parameter out of its range; an interface or address that cannot be had; no `CAP_NET_ADMIN`.
+    /// A parameter out of its range; an interface or address that is not available; no `CAP_NET_ADMIN`.
     pub fn open(config: HostStackConfig) -> Result<Self, Error> {
         let must = "a forward or SOCKS: nothing is diverted to a stack";
         if config.ways.iter().any(|way| matches!(way, Way::Transparent { .. })) {
@@ -56,13 +56,13 @@ impl HostStack {
         let mut stack = Stack::new(config.stack.clone())
             .map_err(|error| crate::Error::system("making the stack", io::Error::other(error)))?;
         config.accept.iter().for_each(|accept| stack.listen(accept.port));
-        // A program's connection, and those that wait for one.
+        // Descriptors of a connection: the program's, and one for those that wait.
         descriptors::allow(config.stack.max_connections, 2)?;
         let doors = config.ways.iter().map(Door::open).collect::<Result<_, _>>()?;
         let tun = Tun::open(&config.interface)?;
         let interface = Interface::named(tun.name())?;
         interface.set_mtu(config.stack.mtu)?;
-        // The kernel is to send nothing on its own account. Without IPv6 it does not.
+        // The kernel must not send packets by itself. Without IPv6 it does not.
         let _ = interface.without_generated_address();
         interface.up()?;
         for &address in &config.stack.addresses {
@@ -78,14 +78,15 @@ impl HostStack {
         self.tun.name()
     }
 
-    /// Returns the addresses of the stack that lie in the network of an interface, with its name. Hosts of that network look for
-    /// them by ARP or neighbour discovery, which the stack does not answer, and one of them may have the address.
+    /// Returns the addresses of the stack that lie in the network of an interface, with the interface's name. Hosts of
+    /// that network look them up by ARP or neighbour discovery, which the stack does not answer, and one of them may have
+    /// the address.
     #[must_use]
     pub fn in_networks(&self) -> &[(IpAddr, String)] {
         &self.in_networks
     }
 
-    /// Returns the addresses at which programs reach the stack, in the order of [`HostStackConfig::ways`].
+    /// Returns the local addresses of the listeners, in the order of [`HostStackConfig::ways`].
     ///
     /// # Errors
     /// If the system fails.
@@ -118,7 +119,7 @@ impl Service for HostStack {
             let driver = Driver::new(Arc::clone(&host.shared), tun, Arc::clone(&host.refused_packets))?;
             serving.spawn(driver.run());
             serving.spawn(Arc::clone(&host).accept(incoming));
-            // None ends but by an error.
+            // A listener ends only with an error.
             while let Some(ended) = serving.join_next().await {
                 ended.map_err(io::Error::other)??;
             }
@@ -130,7 +131,7 @@ impl Service for HostStack {
     }
 }
 
-/// Returns those of `addresses` that lie in the network of an interface, with its name.
+/// Returns those of `addresses` that lie in the network of an interface, with the interface's name.
 ///
 /// # Errors
 /// An address of this machine, or an error of the system.
@@ -152,10 +153,10 @@ fn surroundings(addresses: &[IpAddr]) -> Result<Vec<(IpAddr, String)>, crate::Er
 struct Host {
     config: HostStackConfig,
     shared: Arc<Shared>,
-    /// Places of clients that have not said where they want to go.
+    /// Places of clients in negotiation.
     waiting: Arc<Admission>,
     counts: Counts,
-    /// Packets of the stack that the kernel did not take.
+    /// Packets of the stack that the kernel rejected.
     refused_packets: Arc<AtomicU64>,
 }
 
@@ -170,7 +171,7 @@ struct Counts {
 }
 
 impl Host {
-    /// Takes a connection of a program.
+    /// Accepts a connection of a program.
     fn take(self: &Arc<Self>, call: Call, way: &Way) {
         let place = self.waiting.enter(call.client.ip());
         let (host, way) = (Arc::clone(self), way.clone());
@@ -200,7 +201,7 @@ impl Host {
         }
     }
 
-    /// Connects by the stack to the first address of `destination` that answers.
+    /// Connects from the stack to the first address of `destination` that answers.
     async fn connect(&self, destination: &Destination) -> Result<StackLeg, Denial> {
         let permits = |address| Allowed::Beyond.permits(address);
         let mut last = Denial::NotAllowed;
@@ -213,7 +214,7 @@ impl Host {
         Err(last)
     }
 
-    /// Takes connections that peers open to the stack.
+    /// Accepts connections that peers open to the stack.
     async fn accept(self: Arc<Self>, mut incoming: UnboundedReceiver<ConnectionId>) -> io::Result<()> {
         while let Some(id) = incoming.recv().await {
             let leg = StackLeg::accepted(Arc::clone(&self.shared), id);
@@ -223,7 +224,7 @@ impl Host {
         Ok(())
     }
 
-    /// Connects to the program that serves a port of the stack. Where it is not there, the peer is reset.
+    /// Connects to the program that serves a port of the stack. If it is absent, the peer is reset.
     async fn hand_in(&self, leg: StackLeg) {
         self.counts.incoming.fetch_add(1, Relaxed);
         let port = leg.addresses().map(|(local, _)| local.port());
@@ -290,7 +291,7 @@ impl Host {
     }
 }
 
-/// Returns whether this host passes on packets of the version of `address`, as far as it can be read.
+/// Returns whether this host forwards packets of the IP version of `address`, as far as the setting can be read.
 #[must_use]
 pub fn forwards(address: IpAddr) -> bool {
     let path = match address {

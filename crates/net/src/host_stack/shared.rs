@@ -1,4 +1,4 @@
-//! The stack, and the tasks that wait for it.
+//! The stack, and the tasks that wait for its events.
 
 use hopline_core::Instant;
 use hopline_stack::{ConnectionId, Event, Stack};
@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// The stack, shared by the driver and all connections. All of them are tasks of one thread, and none holds the lock while it waits.
+/// The stack, shared by the driver and all connections. All are tasks of one thread, and none holds the lock while it
+/// waits.
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
@@ -17,11 +18,11 @@ pub(super) struct Shared {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) stack: Stack,
-    /// Tasks that wait for news of a connection: one each, the last that asked.
+    /// Tasks that wait for events of a connection: the latest for each.
     wakers: BTreeMap<ConnectionId, Waker>,
-    /// Task of the driver.
+    /// Waker of the driver's task.
     pub(super) driver: Option<Waker>,
-    /// Receiver of connections that peers open. There are at most as many as the stack has.
+    /// Channel for connections that peers open. There are at most as many as the stack has.
     accepted: UnboundedSender<ConnectionId>,
 }
 
@@ -41,7 +42,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a call of the stack, and has the driver send what follows from it.
+    /// Runs a call of the stack, and wakes the driver to send the resulting packets.
     pub(super) fn call<T>(&self, call: impl FnOnce(&mut Stack, Instant) -> T) -> T {
         let mut state = self.lock();
         let done = call(&mut state.stack, self.now());
@@ -51,24 +52,24 @@ impl Shared {
         done
     }
 
-    /// Has `waker` woken at the next news of a connection.
+    /// Wakes `waker` at the next event of a connection.
     pub(super) fn wait(&self, id: ConnectionId, waker: &Waker) {
         self.lock().wakers.insert(id, waker.clone());
     }
 
-    /// Forgets the tasks that wait for a connection.
+    /// Removes the waiting task of a connection.
     pub(super) fn forget(&self, id: ConnectionId) {
         self.lock().wakers.remove(&id);
     }
 }
 
 impl State {
-    /// Tells the tasks what is new.
+    /// Wakes the tasks of connections with events.
     pub(super) fn tell(&mut self) {
         while let Some(event) = self.stack.poll_event() {
             match event {
                 Event::Changed(id) => self.wakers.remove(&id).into_iter().for_each(Waker::wake),
-                // The receiver goes with the service, and the stack with it.
+                // The receiver is dropped with the service, and the stack with it.
                 Event::Accepted(id) => drop(self.accepted.send(id)),
             }
         }
