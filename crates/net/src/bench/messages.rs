@@ -1,4 +1,4 @@
-//! Messages of the control connection, taken apart without one: what fuzz targets call.
+//! Parsers of control messages without a connection, for fuzz targets.
 
 use super::parameters::{Parameters, Speaks};
 use super::protocol::{Extra, MAX_FROM_CLIENT, State};
@@ -7,10 +7,10 @@ use super::results::{Here, Results};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Takes the parameters of a client, as a server does.
+/// Parses the parameters of a client, as a server does.
 ///
 /// # Panics
-/// The test that was understood cannot be told again, or is another one then.
+/// If the result cannot be encoded, or differs after decoding it again.
 pub fn parameters(text: &[u8]) {
     let Some(parameters) = received::<Parameters>(text) else { return };
     let Ok(agreed) = parameters.understood() else { return };
@@ -20,10 +20,10 @@ pub fn parameters(text: &[u8]) {
     assert_eq!(Parameters::of(&again.plan, again.length), told);
 }
 
-/// Takes the results of the other side, for a test with these parameters, as both sides do.
+/// Parses the results of the peer for a test with these parameters, as both sides do.
 ///
 /// # Panics
-/// The results that were understood cannot be told again, or are others then.
+/// If the result cannot be encoded, or differs after decoding it again.
 pub fn results(parameters: &[u8], text: &[u8]) {
     let Some(Ok(agreed)) = received::<Parameters>(parameters).map(Parameters::understood) else { return };
     let Some(results) = received::<Results>(text) else { return };
@@ -39,10 +39,10 @@ pub fn results(parameters: &[u8], text: &[u8]) {
     }
 }
 
-/// Takes a state, and what a server of hopline says beside.
+/// Parses a state, and the additional message of a hopline server.
 ///
 /// # Panics
-/// What was understood cannot be told again, or is another message then.
+/// If the result cannot be encoded, or differs after decoding it again.
 pub fn states(data: &[u8]) {
     let Some((&first, text)) = data.split_first() else { return };
     match State::of(first) {
@@ -60,7 +60,7 @@ fn received<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
     if text.len() > MAX_FROM_CLIENT { None } else { serde_json::from_slice(text).ok() }
 }
 
-/// A message after its way.
+/// Returns a message after encoding and decoding it.
 fn sent<T: Serialize + DeserializeOwned>(message: &T) -> T {
     let text = serde_json::to_vec(message).expect("numbers and words");
     serde_json::from_slice(&text).expect("what is written can be read")

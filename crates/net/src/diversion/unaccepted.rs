@@ -1,8 +1,9 @@
-//! Calls that were sent to a listener and that it has not accepted yet.
+//! Connections that were diverted to a listener and that it has not accepted yet.
 //!
-//! The kernel answers each and keeps it in the queue of the listener until the client's handshake is complete. A client that never completes
-//! it, such as one with a forged address, has its place for 7 s. While the queue is full the kernel answers with SYN cookies, and the ACK
-//! that brings one back does not reach a listener to which calls are diverted: new calls would hang. So the queue is never filled. Each network
+//! The kernel answers each SYN and keeps the connection in the listener's queue until the handshake is complete. A client
+//! that never completes it, for instance one with a forged address, occupies its place for 7 s. While the queue is full,
+//! the kernel answers with SYN cookies. The ACK with a cookie does not reach a listener of diverted connections, so that
+//! new connections would hang. The queue is therefore never filled: each network prefix has a share of its free places.
 //! prefix has a share of what is free of it.
 
 use crate::ends::{Ends, source};
@@ -14,39 +15,41 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Longest wait for a client's answer to the SYN with ACK: the 7 s of [`TransparentListener`], and one for the kernel's timers. The server of
-/// a slower client is called again.
+/// Maximum wait for a client's answer to the SYN-ACK: the 7 s of [`TransparentListener`], and one second for the kernel's
+/// timers. A slower client is diverted again with its next SYN.
 pub(crate) const UNANSWERED: Duration = Duration::from_secs(8);
 
-/// Calls that were sent to listeners and that these have not accepted yet, as all see them that send and accept.
+/// Connections that were diverted to listeners and not accepted yet. Clones share the state.
 #[derive(Clone, Debug)]
 pub struct Unaccepted(Arc<Mutex<Table>>);
 
 impl Unaccepted {
-    /// For the queues of these listeners.
+    /// Creates the state for the queues of these listeners.
     pub(crate) fn of<'a>(
         listeners: impl IntoIterator<Item = &'a TransparentListener>,
     ) -> Result<Self, Error> {
         let lengths = listeners.into_iter().map(TransparentListener::queue_length);
         let lengths: Vec<usize> = lengths.collect::<Result<_, _>>()?;
         let shortest = lengths.into_iter().min().unwrap_or(0);
-        // A quarter is for calls that no rule sends, and for differences between this count and the kernel's.
+        // A quarter is reserved for connections that no rule diverts, and for differences between this count and the
+        // kernel's.
         Ok(Self(Arc::new(Mutex::new(Table::new(shortest - shortest / 4)))))
     }
 
-    /// Returns whether a new call of `client` may be sent to the listener.
+    /// Returns whether a new connection of `client` may be diverted to the listener.
     pub(crate) fn has_room(&self, now: Instant, client: IpAddr) -> bool {
         let mut table = self.table();
         table.expire(now);
         table.has_room(client)
     }
 
-    /// Records that a SYN is sent to the listener. Returns whether it may be: there is room for its call, or it repeats one.
+    /// Records a SYN that is to be diverted. Returns whether it may be: there is room for its connection, or it is a
+    /// retransmission.
     pub(crate) fn enter(&self, now: Instant, syn: &[u8]) -> bool {
         source(syn).is_some_and(|client| self.table().enter(now, client, Ends::of(syn)))
     }
 
-    /// Records that the listener has accepted a call.
+    /// Records that the listener has accepted a connection.
     pub(crate) fn accepted(&self, ends: Ends) {
         self.table().accepted(ends);
     }
@@ -56,7 +59,7 @@ impl Unaccepted {
     }
 }
 
-/// The calls, by number: the lower, the older.
+/// Connections by number, in ascending order of time.
 #[derive(Debug)]
 struct Table {
     most: usize,
@@ -69,7 +72,7 @@ struct Table {
 #[derive(Debug)]
 struct Call {
     client: IpAddr,
-    /// `None`: they stand behind extension headers of IPv6.
+    /// `None` if there are IPv6 extension headers.
     ends: Option<Ends>,
     until: Instant,
 }
@@ -85,9 +88,10 @@ impl Table {
         }
     }
 
-    /// Returns whether a new call of `client` is within the shares. The widest prefix (/24, /48) may have as many as are free, and so half at
-    /// most; one host (an address, a /64) half as many, and so a third. A host that has none gets in as long as a quarter is free, so that
-    /// a flood in the name of its neighbours leaves room for it.
+    /// Returns whether a new connection of `client` is within its shares. The widest prefix (/24, /48) may have as many
+    /// as are free, which is at most half. One host (an address, a /64) may have half as many, which is a third. A host
+    /// without connections is admitted as long as a quarter is free, so that a flood with its neighbours' addresses
+    /// leaves room for it.
     fn has_room(&self, client: IpAddr) -> bool {
         let free = self.most.saturating_sub(self.calls.len());
         let [wide, _, host] = self.by_prefix.counts(client);
@@ -96,7 +100,7 @@ impl Table {
 
     fn enter(&mut self, now: Instant, client: IpAddr, ends: Option<Ends>) -> bool {
         self.expire(now);
-        // The kernel answers a SYN that comes again, and waits longer for the client.
+        // The kernel answers a retransmitted SYN and restarts its timer.
         let repeated = ends.and_then(|ends| self.by_ends.get(&ends).copied());
         if let Some(repeated) = repeated {
             self.remove(repeated);
@@ -119,7 +123,7 @@ impl Table {
         }
     }
 
-    /// Removes calls that the kernel has given up.
+    /// Removes connections that the kernel has given up.
     fn expire(&mut self, now: Instant) {
         while let Some((&number, call)) = self.calls.first_key_value()
             && call.until <= now
@@ -155,7 +159,7 @@ mod tests {
         Ends::new(SocketAddr::new(client, port), "10.8.0.1:80".parse().unwrap())
     }
 
-    /// Sends `number` calls of each of these addresses, in turn; returns how many went to the listener.
+    /// Sends `number` SYNs from each of these addresses in turn. Returns the number of diverted ones.
     fn flood(table: &mut Table, now: Instant, addresses: &[String], number: u16) -> usize {
         let calls = (0..number).flat_map(|port| addresses.iter().map(move |address| (ip(address), port)));
         calls.filter(|&(client, port)| table.enter(now, client, Some(ends(client, port)))).count()

@@ -1,4 +1,4 @@
-//! A request on its way to the exit.
+//! A request to the exit in progress.
 
 use super::carrier::Carrier;
 use super::early::Early;
@@ -6,22 +6,22 @@ use super::greeting::{ANSWER_LEN, CHALLENGE_LEN};
 use super::leg::{Leg, TcpLeg, TrunkLeg};
 use std::task::{Context, Poll};
 
-/// The side of a connection that is over.
+/// Side of a connection that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
     Client,
     Exit,
 }
 
-/// Says a request, passes on what the client says behind it, and reads the answer.
+/// Sends a request, passes on the client's data behind it, and reads the answer.
 pub(super) struct Asking<'a, P: Carrier> {
     pub(super) leg: TrunkLeg<P>,
     pub(super) early: &'a mut Early,
     client: &'a mut TcpLeg,
     request: Vec<u8>,
-    /// Bytes of it that have been sent.
+    /// Bytes of the request that have been sent.
     said: usize,
-    /// The challenge that an exit says on every stream, and the answer.
+    /// The challenge, which an exit sends on every stream, and the answer.
     heard: [u8; CHALLENGE_LEN + ANSWER_LEN],
     len: usize,
 }
@@ -36,7 +36,8 @@ impl<'a, P: Carrier> Asking<'a, P> {
         Self { leg, early, client, request, said: 0, heard: [0; CHALLENGE_LEN + ANSWER_LEN], len: 0 }
     }
 
-    /// Ready with the answer, or with the side that is over. `passes_on`: whether what the client says may leave before.
+    /// Becomes ready with the answer, or with the side that has ended. `passes_on`: permits sending data of the client
+    /// before the answer.
     pub(super) fn poll(
         &mut self,
         context: &mut Context<'_>,

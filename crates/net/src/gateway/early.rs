@@ -1,13 +1,13 @@
-//! First bytes of a client, before it is known whether its connection can be made.
+//! First data of a client, before the outcome of its connection is known.
 
 use super::leg::{Leg, TcpLeg};
 use std::task::{Context, Poll};
 
-/// Bytes of the client. They are kept, in case they must go another way.
+/// Data of the client. They are kept, in case they have to be sent by another route.
 #[derive(Debug)]
 pub(super) struct Early {
     kept: Vec<u8>,
-    /// Bytes that have been given to the trunk.
+    /// Bytes passed to the trunk.
     sent: usize,
     most: usize,
     reading: Reading,
@@ -16,22 +16,22 @@ pub(super) struct Early {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reading {
     Goes,
-    /// The client has ended or broken, which the next read tells again.
+    /// The client has closed or broken the connection; the next read reports it again.
     Over,
 }
 
 impl Early {
-    /// At most `most` bytes are read.
+    /// Creates a buffer for at most `most` bytes.
     pub(super) fn new(most: usize) -> Self {
         Self { kept: Vec::new(), sent: 0, most, reading: Reading::Goes }
     }
 
-    /// Returns whether none has left, so that they may still go another way.
+    /// Returns whether no byte has been sent, so that another route is possible.
     pub(super) fn is_unsent(&self) -> bool {
         self.sent == 0
     }
 
-    /// Passes on the bytes of `client` to `far`.
+    /// Passes the data of `client` on to `far`.
     pub(super) fn poll(&mut self, context: &mut Context<'_>, client: &mut TcpLeg, far: &mut impl Leg) {
         let mut buffer = [0; 4096];
         while self.reading == Reading::Goes && self.kept.len() < self.most {
@@ -44,7 +44,7 @@ impl Early {
         }
         let before = self.sent;
         while self.sent < self.kept.len() {
-            // A stream that is broken says so where its answer is read.
+            // The error of a broken stream is reported by the read of its answer.
             let Poll::Ready(Ok(written @ 1..)) = far.poll_write(context, &self.kept[self.sent..]) else {
                 break;
             };
@@ -55,12 +55,12 @@ impl Early {
         }
     }
 
-    /// The bytes that have not been sent on the stream that the others went to.
+    /// Returns the bytes that have not been sent on the stream yet.
     pub(super) fn rest(mut self) -> Vec<u8> {
         self.kept.split_off(self.sent)
     }
 
-    /// All of them, for another way.
+    /// Returns all bytes, for another route.
     pub(super) fn all(self) -> Vec<u8> {
         self.kept
     }

@@ -1,25 +1,25 @@
-//! A pair of gateways: applications speak TCP, unmodified, and TPA or TPA-wide carries their bytes over the part of the way that loses packets
-//! (TPA §6: a TPA trunk and a TCP trunk, as Indirect-TCP has two of TCP).
+//! A pair of gateways: applications use unmodified TCP, and TPA or TPA-wide carries their data over the lossy part of the
+//! path (TPA §6: a TPA trunk and a TCP trunk, as Indirect-TCP has two TCP connections).
 //!
-//! The entrance takes TCP connections, asks the exit over a TPA stream to connect onward by TCP, and both pass on what comes: bytes,
-//! ends, resets, and the lack of room. Where no exit answers, the entrance resets connections or connects by TCP alone.
-//! `docs/protocols/gateway.md` has the bytes, and what crosses in clear.
+//! The entrance accepts TCP connections and asks the exit over a TPA stream to connect onward by TCP. Both relay data,
+//! ends of streams, resets and back-pressure. If no exit answers, the entrance resets connections or connects by TCP
+//! itself. `docs/protocols/gateway.md` has the message formats, and describes the parts that are not encrypted.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `greeting` | what two gateways say to each other, as bytes |
+//! | `greeting` | messages between two gateways |
 //! | `socks` | SOCKS version 5, without I/O |
-//! | `destination` | where connections go, and where they may; `embedded`: IPv4 addresses within those of IPv6 |
+//! | `destination` | destinations and the rules for them; `embedded`: IPv4 addresses within IPv6 addresses |
 //! | `key` | names and secrets |
-//! | `config`, `error` | what gateways are told, and what they say when they cannot open |
-//! | `entrance` | takes connections of applications; `doors`: where they come in, `ways`: how they say where to |
-//! | `exit` | serves entrances; `sessions`: the trunks that stand; `remarks`: what it says of entrances |
-//! | `carrier` | what carries the trunk: TPA or TPA-wide |
-//! | `trunk` | the trunk that an entrance keeps up; `presence`: whether there is an exit; `spare`: streams that are ready |
-//! | `asking`, `early` | a request on its way to the exit, and what the client says meanwhile |
+//! | `config`, `error` | configuration, and errors of opening |
+//! | `entrance` | accepts connections of applications; `doors`: listeners, `ways`: destinations of clients |
+//! | `exit` | serves entrances; `sessions`: open trunks; `remarks`: log lines about entrances |
+//! | `carrier` | transports of the trunk: TPA or TPA-wide |
+//! | `trunk` | trunk of an entrance; `presence`: state of the exit; `spare`: spare streams |
+//! | `asking`, `early` | a request in progress, and the client's data meanwhile |
 //! | `onward` | connections onward by TCP |
 //! | `leg`, `relay` | one side of a connection; both sides joined |
-//! | `service`, `figures` | one thread for all connections, and what they count |
+//! | `service`, `figures` | event loop, and metrics |
 
 #[cfg(feature = "gateway")]
 mod asking;

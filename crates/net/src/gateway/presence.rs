@@ -1,4 +1,4 @@
-//! State of the exit as the entrance sees it, and its log lines. Without I/O.
+//! State of the exit as the entrance sees it, and log lines about it. Without I/O.
 
 use super::config::Fallback;
 use super::destination::Destination;
@@ -6,14 +6,14 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Reason for which there is no exit.
+/// Reason that there is no exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Absence {
-    /// Its name has no address.
+    /// Its host name has no address.
     Unresolved,
-    /// It does not answer, or not any more.
+    /// It does not answer.
     Silent,
-    /// It speaks this version of the protocol.
+    /// It has this version of the protocol.
     Version(u8),
     /// It does not have the key, or does not know the name of the entrance.
     Rejected,
@@ -22,7 +22,7 @@ pub(super) enum Absence {
 /// State of the trunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Standing<T> {
-    /// It is being opened, for the first time or anew.
+    /// The trunk is being opened, for the first time or again.
     Opening,
     /// The exit answers on it.
     Present(T),
@@ -36,26 +36,26 @@ pub(super) enum Said {
     #[default]
     Nothing,
     Present,
-    /// It has lost its state, and all connections with it.
+    /// It has lost its state, and with it all connections.
     Restarted,
     Absent(Absence),
 }
 
-/// Filters log lines: each change of the exit is one.
+/// Filter for log lines: only changes of the exit are logged.
 #[derive(Debug, Default)]
 pub(super) struct Reporter {
     said: Said,
 }
 
 impl Reporter {
-    /// Returns whether `now` is worth a line in the log.
+    /// Returns whether `now` is to be logged.
     pub(super) fn is_new(&mut self, now: Said) -> bool {
         let before = std::mem::replace(&mut self.said, now);
         before != now && !(before == Said::Restarted && now == Said::Absent(Absence::Silent))
     }
 }
 
-/// A line of the log about the exit.
+/// A log line about the exit.
 pub(super) struct Line<'a> {
     pub(super) exit: &'a Destination,
     pub(super) said: Said,
@@ -100,11 +100,11 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-/// Time at which the exit was heard last.
+/// Time of the last message from the exit.
 #[derive(Debug)]
 pub(super) struct Pulse {
     began: Instant,
-    /// Milliseconds after `began`.
+    /// Milliseconds since `began`.
     heard: AtomicU64,
 }
 
@@ -118,7 +118,7 @@ impl Pulse {
         self.began.elapsed()
     }
 
-    /// The exit is heard now.
+    /// Records a message from the exit.
     pub(super) fn beat(&self) {
         self.heard.fetch_max(self.now().as_millis() as u64, Relaxed);
     }
@@ -128,24 +128,24 @@ impl Pulse {
     }
 }
 
-/// Watches an exit by signs of life. Times are since the trunk was opened.
+/// Monitor of an exit by keep-alive messages. Times count from the opening of the trunk.
 #[derive(Debug)]
 pub(super) struct Watch {
     limits: Limits,
     heard: Duration,
     asked: bool,
-    /// Time at which it looks again, at the latest.
+    /// Time of the next check.
     due: Duration,
 }
 
-/// Silences of the exit.
+/// Timeouts of the exit, as times of silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// It is asked for a sign of life.
+    /// Time after which a keep-alive message is sent.
     pub(super) ask: Duration,
-    /// New connections do without it.
+    /// Time after which new connections bypass the exit.
     pub(super) absent: Duration,
-    /// Connections through it are over.
+    /// Time after which connections through the exit are reset.
     pub(super) lost: Duration,
 }
 
@@ -169,8 +169,8 @@ impl Watch {
         Self { limits, heard: now, asked: false, due: now }
     }
 
-    /// Looks at the clock. A watch that is late was stopped itself, and its host with it: meanwhile the exit could not be heard, and that is no
-    /// silence of the exit.
+    /// Checks the time. If the check is late, this process was stopped, possibly with its host. The exit could not be
+    /// heard meanwhile, so that time does not count as silence of the exit.
     pub(super) fn wake(&mut self, now: Duration) {
         let late = now.saturating_sub(self.due);
         if late > self.limits.ask {
@@ -178,14 +178,14 @@ impl Watch {
         }
     }
 
-    /// The exit was heard at `at`.
+    /// Records a message that arrived at `at`.
     pub(super) fn hear(&mut self, at: Duration) {
         if at > self.heard {
             self.heard = at;
         }
     }
 
-    /// It has answered a sign of life.
+    /// Records the answer to a keep-alive message.
     pub(super) fn answered(&mut self, now: Duration) {
         self.asked = false;
         self.hear(now);
@@ -199,20 +199,20 @@ impl Watch {
         }
     }
 
-    /// Returns whether to ask for a sign of life now. One question is enough: the transport sends it until it arrives.
+    /// Returns whether to send a keep-alive message now. One is enough: the transport retransmits it.
     pub(super) fn asks(&mut self, now: Duration) -> bool {
         let asks = !self.asked && now.saturating_sub(self.heard) >= self.limits.ask;
         self.asked |= asks;
         asks
     }
 
-    /// Returns how long nothing changes unless the exit is heard. The watch looks again then.
+    /// Returns the time until the next check.
     pub(super) fn patience(&mut self, now: Duration) -> Duration {
         let silence = now.saturating_sub(self.heard);
         let Limits { ask, absent, lost } = self.limits;
         let next = [(!self.asked).then_some(ask), Some(absent), Some(lost)];
         let due = next.into_iter().flatten().filter(|&limit| limit > silence).min().unwrap_or(lost);
-        // The pulse counts whole milliseconds.
+        // The pulse has a resolution of milliseconds.
         let patience = due.saturating_sub(silence) + Duration::from_millis(1);
         self.due = now + patience;
         patience
@@ -235,7 +235,7 @@ mod tests {
         watch.answered(ms(900));
         assert_eq!((watch.asks(ms(1600)), watch.asks(ms(1650))), (false, true));
         watch.answered(ms(1700));
-        // Bytes of a connection are a sign of life, too.
+        // Data of a connection are a sign of life, too.
         watch.hear(ms(2400));
         assert_eq!((watch.asks(ms(3100)), watch.asks(ms(3150))), (false, true));
     }
@@ -267,7 +267,7 @@ mod tests {
     fn an_entrance_that_was_stopped_itself_goes_on_with_an_exit_that_answers() {
         let mut watch = Watch::new(Limits::new(ms(3000), ms(4500)), ms(0));
         assert!(watch.asks(ms(750)) && watch.patience(ms(750)) == ms(2251));
-        // Stopped from 1 s to 21 s: it should have looked at 3.001 s.
+        // Stopped from 1 s to 21 s; the check was due at 3.001 s.
         watch.wake(ms(21_000));
         assert_eq!((watch.life(ms(21_000)), watch.patience(ms(21_000))), (Life::Silent, ms(1500)));
         watch.wake(ms(21_010));
@@ -279,7 +279,7 @@ mod tests {
     fn an_exit_that_has_gone_while_the_entrance_was_stopped_is_lost_soon_after() {
         let mut watch = Watch::new(Limits::new(ms(3000), ms(4500)), ms(0));
         let mut now = ms(0);
-        // Each time it wakes a little late, which is nothing, and once by an hour.
+        // Each wake-up is a little late, which is harmless, and one is late by an hour.
         for late in [0, 20, 3_600_000, 20, 20] {
             watch.wake(now);
             watch.asks(now);
@@ -325,7 +325,7 @@ mod tests {
         assert!(line(silent, Fallback::Refuse, true).ends_with("connections are accepted and reset"));
         let other = line(Said::Absent(Absence::Version(1)), Fallback::Refuse, true);
         assert!(other.contains("speaks version 1 of the protocol, not 2"), "{other}");
-        // Whatever the fallback is.
+        // Regardless of the fallback.
         let rejected = line(Said::Absent(Absence::Rejected), Fallback::Tcp, true);
         assert!(rejected.ends_with("connections are accepted and reset"), "{rejected}");
     }

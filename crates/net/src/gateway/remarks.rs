@@ -1,4 +1,4 @@
-//! Log lines of an exit about entrances: each change once, and of strangers no more than a line a minute.
+//! Log lines of an exit about entrances: each change once, and at most one line a minute about unknown peers.
 
 use super::greeting::Malformed;
 use super::key::Name;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Between two remarks of a kind on strangers, of whom there may be many.
+/// Minimum interval between lines of a kind about unknown peers, which may be many.
 const PERIOD: Duration = Duration::from_secs(60);
 
 /// State of an entrance, by its name.
@@ -18,24 +18,24 @@ const PERIOD: Duration = Duration::from_secs(60);
 pub(super) enum Entrance {
     /// It has a trunk.
     Present,
-    /// It has none any more.
+    /// It has no trunk any more.
     Gone,
     /// A gateway under its name has another key.
     Unproven,
 }
 
-/// Fault of a stranger.
+/// Fault of an unknown peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stranger {
-    /// It speaks this version of the protocol.
+    /// It has this version of the protocol.
     Version(u8),
-    /// It speaks another protocol.
+    /// It uses another protocol.
     Foreign,
-    /// It has a name that is no entrance's.
+    /// Its name is not that of an entrance.
     Unnamed,
 }
 
-/// The lines that were logged last.
+/// The latest log lines.
 #[derive(Debug, Default)]
 pub(super) struct Remarks {
     said: Mutex<Said>,
@@ -45,12 +45,12 @@ pub(super) struct Remarks {
 #[derive(Debug, Default)]
 struct Said {
     entrances: BTreeMap<Name, Entrance>,
-    /// Time of the last line about a kind of stranger; versions count as one kind.
+    /// Time of the last line about each kind of fault; all versions are one kind.
     strangers: BTreeMap<u8, Instant>,
 }
 
 impl Remarks {
-    /// Returns its notices.
+    /// Returns the notices.
     pub(super) const fn notices(&self) -> &Notices {
         &self.notices
     }
@@ -75,7 +75,7 @@ impl Remarks {
         self.notices.say(Notice { about: format!("entrance {name}").into(), tone, text });
     }
 
-    /// Logs a fault of a stranger, if none of its kind was logged within a minute.
+    /// Logs the fault of an unknown peer, unless one of its kind was logged within a minute.
     pub(super) fn stranger(&self, did: Stranger, address: SocketAddr) {
         if self.said.lock().unwrap_or_else(PoisonError::into_inner).is_due(did, now()) {
             let text = format!("the gateway at {address} {did}: it is refused");

@@ -1,4 +1,4 @@
-//! The trunks that stand at an exit, by the entrances that opened them.
+//! Open trunks of an exit, by the entrances that opened them.
 
 use super::carrier::Identity;
 use super::greeting::Session;
@@ -8,26 +8,26 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// Most streams of a trunk that wait for a request: more than an entrance keeps ready, and opens at once.
+/// Maximum number of streams of a trunk that wait for a request: more than an entrance keeps as spares and opens at once.
 const GUESTS: usize = 256;
-/// Requests may overtake so many others.
+/// Maximum reordering of requests.
 const REORDERING: usize = 4096;
 
-/// All trunks of an exit.
+/// Trunks of an exit.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    /// Most trunks of an entrance.
+    /// Maximum number of trunks of an entrance.
     most: usize,
     all: Mutex<Vec<Arc<Held>>>,
 }
 
-/// A trunk that stands.
+/// An open trunk.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) name: Name,
-    /// Key that is shared with the entrance.
+    /// Pre-shared key of the entrance.
     pub(super) shared: Key,
-    /// The same, as it is used on the streams of this trunk.
+    /// Pre-shared key, bound to this trunk.
     pub(super) bound: Key,
     pub(super) session: Session,
     identity: Identity,
@@ -36,26 +36,26 @@ pub(super) struct Held {
     ended: watch::Sender<bool>,
 }
 
-/// A stream of a trunk that waits for a request, until this goes.
+/// A stream of a trunk that waits for a request, counted until it is dropped.
 #[derive(Debug)]
 pub(super) struct Guest(Arc<Held>);
 
-/// Numbers of requests: each is good once.
+/// Replay window of request numbers: each is accepted once.
 #[derive(Debug, Default)]
 struct Numbers {
-    /// None below is good.
+    /// Lowest acceptable number.
     floor: u64,
     taken: BTreeSet<u64>,
 }
 
 impl Sessions {
-    /// Without trunks, of which an entrance may have `most`.
+    /// Creates an empty set, with at most `most` trunks for each entrance.
     pub(super) const fn new(most: usize) -> Self {
         Self { most, all: Mutex::new(Vec::new()) }
     }
 
-    /// Adds a trunk. If its entrance has as many as it may, the oldest of them is over: an entrance that was started anew is served, though
-    /// the exit has not missed the former one yet.
+    /// Adds a trunk. If its entrance has reached the maximum, the oldest one ends. A restarted entrance is thus served
+    /// although the exit has not detected the end of its previous trunk.
     pub(super) fn open(
         &self,
         name: Name,
@@ -84,8 +84,8 @@ impl Sessions {
         held
     }
 
-    /// Removes a trunk: all its connections are over. Returns whether its entrance has no other one: an entrance that has lost the exit
-    /// for a while opens a trunk before the exit misses the former one.
+    /// Removes a trunk, which ends its connections. Returns whether its entrance has no other one: after an outage, an
+    /// entrance opens a new trunk before the exit detects the end of the previous one.
     pub(super) fn close(&self, held: &Arc<Held>) -> bool {
         let mut all = self.all();
         all.retain(|one| !Arc::ptr_eq(one, held));
@@ -95,12 +95,12 @@ impl Sessions {
         was_last
     }
 
-    /// Returns the trunk that requests name by `id`.
+    /// Returns the trunk with the identifier `id`.
     pub(super) fn named(&self, id: u64) -> Option<Arc<Held>> {
         self.all().iter().find(|held| held.session.id() == id).cloned()
     }
 
-    /// Returns a place for a new stream of `identity`, if a trunk of it stands. The trunk that was opened last counts.
+    /// Returns a place for a new stream of `identity`, if it has an open trunk. The most recent trunk counts.
     pub(super) fn guest(&self, identity: Identity) -> Option<Guest> {
         let held = self.all().iter().rev().find(|held| held.identity == identity).cloned()?;
         let taken = held.guests.fetch_add(1, Relaxed);
@@ -119,20 +119,20 @@ impl Sessions {
 }
 
 impl Held {
-    /// Returns whether `number` was not used before; it is from now on.
+    /// Returns whether `number` has not been used before, and marks it as used.
     pub(super) fn takes(&self, number: u64) -> bool {
         self.numbers.lock().unwrap_or_else(PoisonError::into_inner).take(number)
     }
 
-    /// Waits until the trunk is over.
+    /// Waits until the trunk has ended.
     pub(super) async fn ended(&self) {
-        // The sender is ours.
+        // The sender lives as long as this trunk.
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
 }
 
 impl Guest {
-    /// Waits until its trunk is over.
+    /// Waits until its trunk has ended.
     pub(super) async fn ended(&self) {
         self.0.ended().await;
     }

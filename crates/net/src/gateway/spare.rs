@@ -1,4 +1,4 @@
-//! Streams to the exit that are kept ready: a new connection then needs no handshake.
+//! Spare streams to the exit, so that a new connection needs no handshake.
 
 use super::leg::{Leg, TrunkLeg};
 use crate::streams::Protocol;
@@ -9,19 +9,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use tokio::sync::Notify;
 
-/// Streams on which nothing has been said.
+/// Streams on which nothing has been sent.
 #[derive(Debug)]
 pub(super) struct Spare<P: Protocol> {
     most: usize,
     ready: Mutex<VecDeque<TrunkLeg<P>>>,
-    /// One was taken.
+    /// Signals that one was taken.
     taken: Notify,
 }
 
-/// Reason for which a stream is to be opened.
+/// Reason for opening a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// There are fewer than there may be.
+    /// There are fewer than permitted.
     More,
     /// One has broken.
     InPlace,
@@ -32,7 +32,7 @@ impl<P: Protocol> Spare<P> {
         Self { most, ready: Mutex::default(), taken: Notify::new() }
     }
 
-    /// Takes the stream that has waited longest and has not broken.
+    /// Takes the oldest stream that has not broken.
     pub(super) async fn take(&self) -> Option<TrunkLeg<P>> {
         self.discard_broken().await;
         let taken = self.ready().pop_front();
@@ -40,14 +40,15 @@ impl<P: Protocol> Spare<P> {
         taken
     }
 
-    /// Waits until there is room for another one, and returns why.
+    /// Waits until another stream is needed, and returns the reason.
     pub(super) async fn wanted(&self) -> Wanted {
         loop {
             let mut taken = pin!(self.taken.notified());
             let wanted = poll_fn(|context| {
                 let mut ready = self.ready();
                 let before = ready.len();
-                // Each wakes this task when it breaks; `take` may have another task woken in its place, and notifies.
+                // Each wakes this task when it breaks. `take` may register another task instead, and therefore notifies
+                // this one.
                 ready.retain_mut(|leg| leg.poll_broken(context).is_pending());
                 match (ready.len() < before, ready.len() < self.most) {
                     (true, _) => Poll::Ready(Some(Wanted::InPlace)),

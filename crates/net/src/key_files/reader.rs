@@ -1,11 +1,11 @@
-//! The user that reads a file of keys, and the commands that make the file fit for this user.
+//! User that reads a key file, and commands that make the file acceptable for that user.
 
 use crate::accounts::{self, Account, SERVICE};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The user that reads, and the account that packages create for services.
+/// The reading user, and the account that packages create for services.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader {
     /// Effective user of this process.
@@ -19,7 +19,7 @@ pub(super) struct Reader {
 pub(super) struct Access {
     pub(super) owner: u32,
     pub(super) group: u32,
-    /// Without the type of the file.
+    /// Permission bits, without the file type.
     pub(super) mode: u32,
 }
 
@@ -30,28 +30,28 @@ impl Access {
 }
 
 impl Reader {
-    /// This process.
+    /// Returns the user of this process.
     pub(super) fn this() -> Self {
         let service = accounts::user(SERVICE).and_then(|account| {
-            // The group may have another number than that of the user's entry.
+            // The group may differ from the one in the user's entry.
             Some(Account { group: accounts::group(SERVICE)?, ..account })
         });
         Self { user: rustix::process::geteuid().as_raw(), service }
     }
 
-    /// Returns whether a file may belong to `owner`: to this user, to root, or, where root reads, to the user of the services.
+    /// Returns whether the owner of a file is acceptable: this user, root or, for root, the user of the services.
     pub(super) fn trusts(&self, owner: u32) -> bool {
         owner == 0 || owner == self.user || self.user == 0 && self.is_service(owner)
     }
 
-    /// Returns the permissions of users beside the owner that a secret must not have and has. The group of the services may read what
-    /// root has given to it.
+    /// Returns those permissions of a secret that users other than the owner have and must not have. The group of the
+    /// services may read files of root that belong to it.
     pub(super) fn too_open(&self, access: Access) -> u32 {
         let allowed = if self.is_for_service(access) { 0o040 } else { 0 };
         access.mode & 0o077 & !allowed
     }
 
-    /// Returns the command that closes a secret to other users.
+    /// Returns the command that removes other users' access to a secret.
     pub(super) fn closing(&self, path: &Path, access: Access) -> String {
         let name = word(path);
         if self.is_for_service(access) {
@@ -67,7 +67,7 @@ impl Reader {
         }
     }
 
-    /// Returns the command that gives a file to this user.
+    /// Returns the command that makes this user the owner of a file.
     pub(super) fn giving(&self, path: &Path) -> String {
         let name = word(path);
         if self.is_service(self.user) {
@@ -77,7 +77,7 @@ impl Reader {
         format!("chown {user} {name} && chmod 600 {name}")
     }
 
-    /// Returns the help for this user where a file of `owner` is closed to it: the daemon of root may read what this user may not.
+    /// Returns the remedy for this user if a file of `owner` is not readable: the daemon of root may read it.
     pub(super) fn reaching(&self, path: &Path, owner: u32) -> String {
         if owner == self.user || self.is_service(self.user) {
             return self.giving(path);
@@ -102,11 +102,11 @@ impl Reader {
     }
 }
 
-/// A path as one word of a shell.
+/// Returns a path as one shell word.
 pub(super) fn word(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
-    // A name that begins with a dash would be an option.
+    // A name with a leading dash would be taken for an option.
     match !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain) {
         true => text,
         false if text.starts_with('-') => format!("'./{}'", text.replace('\'', r"'\''")),

@@ -8,11 +8,11 @@ use hopline_link::Side;
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Common bits of the networks of a link: each has its own third octet, or fourth group.
+/// Prefix length of the networks of a link: each has its own third octet, or fourth group.
 const PREFIX4: u8 = 24;
 const PREFIX6: u8 = 64;
 
-/// One of the networks that a link makes.
+/// A network of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lan {
     /// Between the two ends.
@@ -30,12 +30,12 @@ impl Lan {
         }
     }
 
-    /// Host `host` of the network.
+    /// Returns the address of host `host` in the network.
     const fn v4(self, host: u8) -> Ipv4Addr {
         Ipv4Addr::new(10, 80, self.number(), host)
     }
 
-    /// The same in IPv6: unique local addresses (RFC 4193).
+    /// Returns its IPv6 address: a unique local one (RFC 4193).
     const fn v6(self, host: u8) -> Ipv6Addr {
         Ipv6Addr::new(0xfd80, 0, 0, self.number() as u16, 0, 0, 0, host as u16)
     }
@@ -48,28 +48,28 @@ impl Lan {
     }
 }
 
-/// Numbers of a router and of the host behind it, in the network between them.
+/// Host numbers of a router and of the host behind it, in the network between them.
 const ROUTER: u8 = 1;
 const HOST: u8 = 2;
 
-/// Versions of IP that a link has.
+/// IP versions of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Versions {
     V4,
     Both,
 }
 
-/// Hosts of one end.
+/// Hosts at one end.
 #[derive(Debug)]
 pub(super) struct End {
     /// The namespace in which the link ends.
     pub(super) end: Namespace,
-    /// The host behind it, where it is a router.
+    /// The host behind it, if the end is a router.
     pub(super) behind: Option<Namespace>,
     pub(super) versions: Versions,
 }
 
-/// Number of an end in the network between both.
+/// Returns the host number of an end in the network between both.
 const fn number(side: Side) -> u8 {
     match side {
         Side::A => 1,
@@ -77,24 +77,24 @@ const fn number(side: Side) -> u8 {
     }
 }
 
-/// IPv4 address of an end of a link.
+/// Returns the IPv4 address of an end of a link.
 pub(super) const fn end_v4(side: Side) -> Ipv4Addr {
     Lan::Link.v4(number(side))
 }
 
-/// IPv6 address of an end of a link.
+/// Returns the IPv6 address of an end of a link.
 pub(super) const fn end_v6(side: Side) -> Ipv6Addr {
     Lan::Link.v6(number(side))
 }
 
-/// Addresses of the host behind a router.
+/// Returns the addresses of the host behind a router.
 pub(super) fn behind(side: Side) -> (Ipv4Addr, Ipv6Addr) {
     let lan = Lan::Behind(side);
     (lan.v4(HOST), lan.v6(HOST))
 }
 
 impl End {
-    /// Makes the hosts of `side`, and the interface by which they reach the link.
+    /// Creates the hosts of `side`, and their interface to the link.
     pub(super) fn new(side: Side, setup: &Setup) -> Result<(Self, Tun), Error> {
         let end = Namespace::new()?;
         let (tun, versions) = end.run(|| interface(side, setup))??;
@@ -109,19 +109,19 @@ impl End {
         Ok((Self { end, behind, versions }, tun))
     }
 
-    /// The host on which programs of this end run.
+    /// Returns the host on which programs of this end run.
     pub(super) fn host(&self) -> &Namespace {
         self.behind.as_ref().unwrap_or(&self.end)
     }
 }
 
-/// The interface of `side`, with routes to what is behind the other one, and the versions of IP that it has: IPv6 if
-/// the kernel does and the MTU is 1280 at least (RFC 8200 §5).
+/// Creates the interface of `side`, with routes to the networks behind the other end. Also returns its IP versions: IPv6
+/// needs kernel support and an MTU of at least 1280 (RFC 8200 §5).
 fn interface(side: Side, setup: &Setup) -> Result<(Tun, Versions), Error> {
     let tun = Tun::open(INTERFACE)?;
     let interface = Interface::named(tun.name())?;
     interface.set_mtu(setup.mtu)?;
-    // An idle link is to stay idle, and IPv6 is left out where it could not.
+    // An idle link must carry no packets; IPv6 is omitted if that is impossible.
     let silent = interface.without_generated_address().is_ok();
     interface.set_address(end_v4(side), PREFIX4)?;
     interface.up()?;
@@ -140,7 +140,7 @@ fn interface(side: Side, setup: &Setup) -> Result<(Tun, Versions), Error> {
     Ok((tun, versions))
 }
 
-/// A host behind the router `router`, with routes to everything through it.
+/// Creates a host behind the router `router`, with a default route through it.
 fn host_behind(router: &Namespace, side: Side, versions: Versions) -> Result<Namespace, Error> {
     let host = Namespace::new()?;
     veth::join([router, &host], CABLE, Trains::Never)?;
@@ -167,7 +167,7 @@ fn host_behind(router: &Namespace, side: Side, versions: Versions) -> Result<Nam
     Ok(host)
 }
 
-/// Has this host pass packets on.
+/// Enables forwarding on this host.
 fn forward(versions: Versions) -> Result<(), Error> {
     write("/proc/sys/net/ipv4/ip_forward", "1")?;
     if versions == Versions::Both {
@@ -180,14 +180,14 @@ fn write(path: &str, value: &str) -> Result<(), Error> {
     fs::write(path, value).map_err(|e| Error::new(format!("writing {path}"), e))
 }
 
-/// Packets that the interface of the calling thread's host dropped instead of handing them to the link.
+/// Returns the packets dropped by the interface of the calling thread's host on sending.
 pub(super) fn dropped_by_interface() -> u64 {
-    // A kernel without this file counts nothing.
+    // Without this file, the kernel counts nothing.
     let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     dropped(&text).unwrap_or(0)
 }
 
-/// Of the interface's line: eight columns of what was received, then bytes, packets, errors, and packets dropped of what was sent.
+/// Parses the interface's line: eight columns about received packets, then bytes, packets, errors and drops of sent ones.
 fn dropped(text: &str) -> Option<u64> {
     let lines = text.lines().filter_map(|line| line.split_once(':'));
     let (_, columns) = lines.into_iter().find(|(name, _)| name.trim() == INTERFACE)?;

@@ -1,10 +1,11 @@
-//! Ways of packets that are injected, on a router that chooses routes by more than the destination ([`policy`](crate::policy)).
+//! Routes of injected packets, on a router with policy routing ([`policy`](crate::policy)).
 //!
-//! A raw socket has no interface by which its packets come, and the mark that it is given. So the kernel is asked which next hop a packet of
-//! the flow has (`RTM_GETROUTE` with the interface, the mark and the addresses of the packet that was forwarded), and the copy is sent to that
-//! next hop through its interface: the kernel resolves the address that it is given, not the one in the header (`FLOWI_FLAG_KNOWN_NH` of
-//! raw sockets with headers of their own). For that, the rules for packets of this machine must know the next hop as a neighbour on that
-//! interface. Where they do not, or where the answer is not the interface by which the packet leaves, the flow passes unseen.
+//! Packets of a raw socket have no incoming interface, and only the mark that they are given. The kernel is therefore
+//! asked for the next hop of a packet of the flow (`RTM_GETROUTE` with the interface, the mark and the addresses of the
+//! forwarded packet). The injected packet is sent to that next hop through its interface: the kernel resolves the address
+//! that it is given, not the one in the header (`FLOWI_FLAG_KNOWN_NH` of raw sockets with their own headers). This
+//! requires that, by the rules for local packets, the next hop is a neighbour on that interface. If it is not, or if the
+//! answer is not the interface by which the packet leaves, the flow passes unprocessed.
 
 use crate::ends::ends;
 use crate::error::Error;
@@ -15,40 +16,40 @@ use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-/// Flows that are remembered: of two in the same place the later one.
+/// Maximum number of remembered flows. Of two flows in the same slot, the later one is kept.
 const FLOWS: usize = 4096;
 
-/// Knows the next hops of flows.
+/// Cache of the next hops of flows.
 #[derive(Debug)]
 pub(super) struct Follower {
     policy: Policy,
     routes: Routes,
-    /// Mark of packets that are injected.
+    /// Mark of injected packets.
     mark: u32,
     state: State,
     places: RandomState,
-    /// Empty until a rule makes it necessary.
+    /// Empty until a rule requires it.
     flows: Vec<Option<Flow>>,
 }
 
-/// The interfaces and the mark of a packet that was forwarded, or that this machine sent.
+/// Interfaces and mark of a forwarded or local packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Crossing {
-    /// `None`: this machine sends it.
+    /// `None`: a local packet.
     pub(super) came_by: Option<u32>,
-    /// `None`: it ends here.
+    /// `None`: it is delivered locally.
     pub(super) leaves_by: Option<u32>,
     pub(super) mark: u32,
 }
 
-/// Possible ways of a packet that is injected.
+/// Route of an injected packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// The one that the kernel finds.
+    /// The route that the kernel selects.
     Plain,
     /// By this next hop.
     By(Hop),
-    /// None leads where packets of the flow go.
+    /// There is no route on which packets of the flow could be followed.
     Lost,
 }
 
@@ -61,14 +62,14 @@ struct Flow {
 }
 
 impl Follower {
-    /// Opens it in the calling thread's namespace, for packets that are injected with this mark.
+    /// Opens the cache in the calling thread's namespace, for packets that are injected with this mark.
     pub(super) fn open(mark: u32) -> Result<Self, Error> {
         let (policy, routes) = (Policy::open(None)?, Routes::open()?);
         let state = State::ByDestination;
         Ok(Self { policy, routes, mark, state, places: RandomState::new(), flows: Vec::new() })
     }
 
-    /// Looks at the rules of routing, unless it has done so within a second.
+    /// Reads the routing rules, unless they were read within the last second.
     pub(super) fn look(&mut self) {
         self.state = self.policy.state(now());
         if self.state == State::ByMore && self.flows.is_empty() {
@@ -76,7 +77,8 @@ impl Follower {
         }
     }
 
-    /// Remembers the flow of a packet that crosses. Returns whether what is injected could follow it, and its answers.
+    /// Remembers the flow of a packet. Returns whether injected packets could follow it, and those in the reverse
+    /// direction.
     pub(super) fn follows(&mut self, packet: &[u8], crossing: Crossing) -> bool {
         if self.state == State::ByDestination {
             return true;
@@ -88,7 +90,7 @@ impl Follower {
         forth && self.way_of([destination, source], now) != Way::Lost
     }
 
-    /// Returns the way of a packet that is to be injected.
+    /// Returns the route of a packet that is to be injected.
     pub(super) fn way(&mut self, packet: &[u8]) -> Way {
         if self.state == State::ByDestination {
             return Way::Plain;
@@ -106,7 +108,7 @@ impl Follower {
         self.way_of(ends, now)
     }
 
-    /// Returns the way of a flow; that of one of which no packet is remembered is the kernel's.
+    /// Returns the route of a flow; for an unknown flow, that of the kernel.
     fn way_of(&mut self, ends: [SocketAddr; 2], now: Instant) -> Way {
         let place = self.place(&ends);
         let known = self.flows[place].as_ref().filter(|flow| flow.ends == ends);
@@ -134,10 +136,10 @@ impl Follower {
         }
     }
 
-    /// Returns whether a packet of this machine that is sent to a next hop through its interface comes there.
+    /// Returns whether a local packet that is sent to a next hop through its interface reaches it.
     fn reaches(&mut self, hop: Hop, destination: IpAddr) -> bool {
         let Hop { interface, next } = hop;
-        // The kernel resolves the address in the header where it only guesses that the next hop is a neighbour.
+        // The kernel resolves the address in the header if it only assumes that the next hop is a neighbour.
         let fallback = if next == destination { Fallback::Neighbour } else { Fallback::Nothing };
         let asked = Asked { leaves_by: Some(interface), mark: self.mark, fallback, ..Asked::to(next) };
         self.routes.hop(&asked).ok().flatten() == Some(hop)

@@ -1,9 +1,9 @@
-//! The way of the datagrams of a tunnel where its own routes contain the other end.
+//! Route of a tunnel's datagrams, if the tunnel's own routes contain the peer.
 //!
-//! The kernel would lead such datagrams into the tunnel itself. So the socket is bound to the interface to which the route to the other
-//! end leads without the tunnel: a lookup for one interface passes over the routes through others, and takes the next best one, whatever
-//! becomes of its gateway. While the other end is not there the tunnel has no routes, and the socket is bound to no interface: that is when
-//! another interface is found. No route and no rule is made for this, and none is left behind.
+//! The kernel would route such datagrams into the tunnel itself. The socket is therefore bound to the interface of the
+//! peer's route without the tunnel: a lookup for one interface skips routes through others, and takes the next best one,
+//! whatever the state of its gateway. While the peer is absent, the tunnel has no routes, and the socket is not bound, so
+//! that another interface can be found. This creates no routes and no rules, and leaves none behind.
 
 use super::leads;
 use crate::error::Error;
@@ -13,7 +13,7 @@ use crate::routes::{Route, Routes};
 use std::io;
 use std::net::IpAddr;
 
-/// The way around the routes of a tunnel.
+/// Route around the routes of a tunnel.
 #[derive(Debug)]
 pub(super) struct Underlay {
     routes: Routes,
@@ -23,14 +23,14 @@ pub(super) struct Underlay {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The kernel's routes decide.
+    /// The kernel's routes select the interface.
     Free,
-    /// All datagrams leave, and come, by one interface.
+    /// All datagrams use one interface.
     Bound,
 }
 
 impl Underlay {
-    /// Returns that of a tunnel; `None` if its routes do not contain the other end.
+    /// Returns the underlay of a tunnel; `None` if its routes do not contain the peer.
     pub(super) fn of(peer: IpAddr, networks: &[leads::Network]) -> Result<Option<Self>, Error> {
         let contains = |&(address, prefix): &leads::Network| Network { address, prefix }.contains(peer);
         if !networks.iter().any(contains) {
@@ -39,10 +39,10 @@ impl Underlay {
         Ok(Some(Self { routes: Routes::open()?, peer, state: State::Free }))
     }
 
-    /// Binds the socket to the interface that leads to the other end now. Routes of the tunnel come afterwards.
+    /// Binds the socket to the interface that currently leads to the peer. Call it before the tunnel's routes are set.
     pub(super) fn bind(&mut self, socket: &PeerSocket, tun: &str) -> io::Result<()> {
         let Some(Route::Beyond(index)) = self.routes.towards(self.peer)? else { return Ok(()) };
-        // A route that an administrator has made leads into the tunnel: there is no other way to bind to.
+        // A route of an administrator leads into the tunnel: there is no other interface to bind to.
         if self.state == State::Bound || self.routes.interface(tun) == Some(index) {
             return Ok(());
         }
@@ -51,7 +51,7 @@ impl Underlay {
         Ok(())
     }
 
-    /// Lets the kernel's routes decide again. Routes of the tunnel are gone.
+    /// Unbinds the socket. Call it after the tunnel's routes were removed.
     pub(super) fn release(&mut self, socket: &PeerSocket) -> io::Result<()> {
         if self.state == State::Bound {
             socket.bind_to(None)?;

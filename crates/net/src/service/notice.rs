@@ -1,4 +1,4 @@
-//! Notices: the condition of a service in words, such as the absence of the other end of its link.
+//! Notices: the condition of a service as text, such as the absence of its peer.
 
 use hopline_proxy::Peer;
 use hopline_wire::dproxy::tunnel::Speaks;
@@ -8,32 +8,32 @@ use std::fmt::Debug;
 /// Condition of a part of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Subject, such as `peer`, or the name of one of several: a later notice about the same takes its place.
+    /// Subject, such as `peer`, or the name of one of several. A later notice with the same subject replaces this one.
     pub about: Cow<'static, str>,
-    /// Tone: the service works as intended, or not.
+    /// Severity: the service works as intended, or not.
     pub tone: Tone,
     /// The condition, as part of a sentence.
     pub text: String,
 }
 
-/// Distinguishes intended from unintended conditions.
+/// Severity of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// It is.
+    /// The condition is intended.
     Good,
-    /// It is not: a user may want to mend it.
+    /// The condition is not intended, and a user may want to fix it.
     Bad,
 }
 
-/// Hears the notices of a [`Ledger`](super::Ledger) as they change.
+/// Receiver of the changed notices of a [`Ledger`](super::Ledger).
 pub trait Listener: Debug + Send + Sync {
-    /// Takes a notice that is new.
+    /// Receives a new notice.
     fn hear(&self, notice: &Notice);
 }
 
 impl Notice {
-    /// Returns the notice about the other end of a link, after its address. `None` while that is not known yet. `without`: what becomes of packets while it is
-    /// not there.
+    /// Returns the notice about the peer of a link, with its address. `None` while its state is unknown. `without`:
+    /// treatment of packets while it is absent.
     #[must_use]
     pub fn of_peer(peer: Peer, address: &str, without: &str) -> Option<Self> {
         let is = match peer {

@@ -1,4 +1,4 @@
-//! Two services that belong together, run as one.
+//! Two services that run as one.
 
 use super::{Ledger, Service};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -8,10 +8,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 
-/// Two services with one life: when either ends, so does the other. No figure of one has the name of one of the other.
+/// Two services with a common end: when either ends, so does the other. The names of their metrics must differ.
 pub struct Together(pub Box<dyn Service>, pub Box<dyn Service>);
 
-/// Between two looks into their ledgers.
+/// Interval between reads of their ledgers.
 const PERIOD: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 impl Service for Together {
@@ -28,7 +28,7 @@ impl Service for Together {
                 let end = &end;
                 move || {
                     let ended = service.run(end.as_fd(), ledger);
-                    // The other one, too.
+                    // Stop the other one, too.
                     tell(end);
                     ended
                 }
@@ -47,9 +47,9 @@ impl Service for Together {
     }
 }
 
-/// A reader finds it readable from now on.
+/// Makes the descriptor readable.
 fn tell(end: &OwnedFd) {
-    // Full, it is readable all the more.
+    // A full counter is readable, too.
     let _ = rustix::io::write(end, &1u64.to_ne_bytes());
 }
 
@@ -67,7 +67,7 @@ mod tests {
     use super::super::Figure;
     use super::*;
 
-    /// Waits for its end, or ends at once with an error.
+    /// Runs until it is stopped, or ends at once with an error.
     enum Stub {
         Patient(&'static str),
         Broken,

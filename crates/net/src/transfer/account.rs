@@ -1,8 +1,9 @@
-//! Processor time that senders cost: how much a party has had files hashed in vain, and which conversation hashes next.
+//! Accounting of the processor time that senders cause by hashing, and scheduling of the hashing.
 //!
-//! An offer of 78 bytes has a file of any size hashed. Each party has an account of bytes. Hashing is taken from it, and bytes
-//! that arrive are added to it. A party without a balance waits. One block of one file is hashed at a time, of the party with the
-//! highest balance, so that other conversations keep the rest of the processors.
+//! An offer of 78 bytes makes the receiver hash a file of any size. Each party therefore has an account in bytes: hashing
+//! is deducted from it, and received data are added to it. A party without a positive balance waits. One block of one
+//! file is hashed at a time, for the party with the highest balance, so that other conversations have the remaining
+//! processors.
 
 use super::error::Error;
 use super::hashing::hash_into;
@@ -15,33 +16,33 @@ use std::fs::File;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Words for a sender that has to wait.
+/// Refusal text for a sender that has to wait.
 pub(super) const BUSY: &str =
     "the receiver has compared much for this sender already, and compares more a little later";
 
-/// Highest balance, bytes. A party begins with it.
+/// Maximum balance, in bytes, which is also the initial one.
 const ALLOWANCE: i64 = 1 << 30;
-/// Bytes a second that come back: 2 to 5 % of a processor.
+/// Refill rate in bytes per second: 2 to 5 % of a processor.
 const REFILL: i64 = 32 << 20;
-/// Bytes that are hashed in a turn.
+/// Bytes hashed in a turn.
 const BLOCK: u64 = 4 << 20;
-/// Accounts that are kept at most.
+/// Maximum number of accounts.
 const MOST: usize = 4096;
-/// Interval at which a conversation that waits for its turn looks whether it still has to.
+/// Interval at which a waiting conversation checks whether to continue.
 const LOOK_UP: Duration = Duration::from_millis(200);
 
-/// The party that an account belongs to.
+/// Owner of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Payer {
     /// A known peer.
     Key(PublicKey),
-    /// Peers without a known key. Other keys cost nothing, so that they count for nothing.
+    /// Peers without a known key. An attacker can create any number of keys, so unknown ones do not count.
     Host(Prefix),
-    /// The only peer that there is.
+    /// The only peer.
     Only,
 }
 
-/// A conversation's access to the account of its party.
+/// Access of a conversation to the account of its party.
 #[derive(Clone, Debug)]
 pub(super) struct Account {
     bank: Arc<Bank>,
@@ -52,7 +53,7 @@ pub(super) struct Account {
 #[derive(Debug, Default)]
 pub(super) struct Bank {
     books: Mutex<Books>,
-    /// A turn has ended.
+    /// Signals the end of a turn.
     ended: Condvar,
 }
 
@@ -61,7 +62,7 @@ struct Books {
     balances: BTreeMap<Payer, Balance>,
     /// `true` while a conversation hashes a block.
     is_taken: bool,
-    /// Conversations that wait for their turn, by time of arrival.
+    /// Waiting conversations, by time of arrival.
     waiting: BTreeMap<u64, Payer>,
     next: u64,
 }
@@ -72,7 +73,7 @@ struct Balance {
     at: Instant,
 }
 
-/// The right to hash a block.
+/// Right to hash a block.
 struct Turn<'b>(&'b Bank);
 
 impl Default for Account {
@@ -86,12 +87,12 @@ impl Account {
         Self { bank, payer }
     }
 
-    /// Returns whether a file may be hashed, however long it is: a negative balance is paid back in time.
+    /// Returns whether a file of any length may be hashed: a negative balance recovers with time.
     pub(super) fn may_hash(&self) -> bool {
         self.bank.books().balance(self.payer, now()) > 0
     }
 
-    /// Hashes all that is left of `file`, and charges it. Calls `meanwhile` before each block and several times a second.
+    /// Hashes the rest of `file`, and charges it. Calls `meanwhile` before each block and several times a second.
     pub(super) fn hash(
         &self,
         file: &mut File,
@@ -112,12 +113,12 @@ impl Account {
         }
     }
 
-    /// Adds bytes that arrived, or that were hashed for a good reason.
+    /// Adds received bytes, or those of justified hashing.
     pub(super) fn credit(&self, bytes: u64) {
         self.add(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
-    /// Takes all that there is, and more.
+    /// Uses up the whole balance, and more.
     #[cfg(test)]
     pub(super) fn exhaust(&self) {
         self.add(-2 * ALLOWANCE);
@@ -181,7 +182,7 @@ impl Books {
         if self.balances.len() > MOST {
             self.balances.retain(|_, balance| balance.at(now) < ALLOWANCE);
         }
-        // A party that has cost much is not forgotten for the sake of many that have cost little.
+        // The account of an expensive party must not be dropped for many cheap ones.
         if self.balances.len() > MOST
             && let Some(payer) =
                 self.balances.iter().max_by_key(|(_, balance)| balance.at(now)).map(|(payer, _)| *payer)

@@ -1,6 +1,6 @@
-//! Files and directories that are complete, on their way to the disk.
+//! Complete files and directories that are to be written to the disk.
 //!
-//! To wait for the disk takes ten milliseconds or more for each file. The disk serves several that wait at the same time
+//! Waiting for the disk takes ten milliseconds or more for each file. The disk serves several concurrent requests
 //! together.
 
 use super::Watch;
@@ -19,16 +19,16 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Files for which the disk is waited at the same time.
+/// Maximum number of concurrent waits for the disk.
 const AT_ONCE: usize = 16;
 
-/// Interval at which a conversation that waits for the disk says so.
+/// Interval at which a conversation that waits for the disk reports so.
 const LOOK_UP: Duration = Duration::from_millis(200);
 
-/// Files and directories that are kept for each other at most: each has up to three descriptors.
+/// Maximum number of files and directories in a batch: each has up to three descriptors.
 const MOST: usize = 32;
 
-/// Files and directories that are complete, and may not be on the disk yet.
+/// Complete files and directories that may not be on the disk yet.
 #[derive(Debug, Default)]
 pub(super) struct Batch(Vec<Entry>);
 
@@ -46,7 +46,7 @@ pub(super) enum Complete {
     Directory(Made),
 }
 
-/// Rules for files that are put into their places.
+/// Rules for files that are moved to their places.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) existing: Existing,
@@ -58,7 +58,7 @@ impl Batch {
         self.0.len()
     }
 
-    /// Returns whether it is time to [`commit`](Self::commit), whatever else comes.
+    /// Returns whether a [`commit`](Self::commit) is due.
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= MOST
     }
@@ -67,7 +67,7 @@ impl Batch {
         self.0.push(entry);
     }
 
-    /// Puts everything into its place, safe from power failure. Returns what became of each, in order.
+    /// Moves everything to its place, durably. Returns the results in order.
     pub(super) fn commit(
         &mut self,
         rules: Rules,
@@ -106,7 +106,7 @@ impl Entry {
         part.prepare(offer, origin)
     }
 
-    /// Returns the files that must be on the disk before they are in their places.
+    /// Returns the files that must be on the disk before they are moved to their places.
     fn files(&self) -> Vec<BorrowedFd<'_>> {
         match &self.what {
             Complete::File { part, .. } => vec![part.file()],
@@ -121,7 +121,7 @@ impl Entry {
         }
     }
 
-    /// Directories with a new entry.
+    /// Returns the directories with a new entry.
     fn directories(&self) -> Vec<BorrowedFd<'_>> {
         match &self.what {
             Complete::File { part, .. } => part.directories(),
@@ -139,7 +139,7 @@ impl Entry {
     }
 }
 
-/// Waits until what `of` gives for each entry that is well so far is on the disk; what is there twice, once.
+/// Syncs the descriptors that `of` returns for each entry without an error; duplicates are synced once.
 fn sync(
     entries: &mut [(Entry, Result<(), Trouble>)],
     of: impl for<'a> Fn(&'a Entry) -> Vec<BorrowedFd<'a>>,
@@ -147,7 +147,7 @@ fn sync(
 ) {
     let mut wanted: Vec<BorrowedFd<'_>> = Vec::new();
     let mut seen = BTreeMap::new();
-    // By entry, places in `wanted`.
+    // For each entry, indices into `wanted`.
     let mut places: Vec<Vec<usize>> = Vec::new();
     for (entry, so_far) in entries.iter() {
         let fds = if so_far.is_ok() { of(entry) } else { Vec::new() };
@@ -173,7 +173,7 @@ fn sync(
     }
 }
 
-/// Waits for the disk, in threads that wait at the same time. Meanwhile `watch` says that this works.
+/// Syncs files on concurrent threads. Meanwhile `watch` reports progress.
 fn all_at_once(files: &[BorrowedFd<'_>], watch: &mut dyn Watch) -> Vec<rustix::io::Result<()>> {
     let each = files.len().div_ceil(AT_ONCE).max(1);
     let mut done = vec![None; files.len()];
@@ -183,11 +183,11 @@ fn all_at_once(files: &[BorrowedFd<'_>], watch: &mut dyn Watch) -> Vec<rustix::i
             let give = give.clone();
             let wait = move || {
                 for (at, file) in chunk.iter().enumerate() {
-                    // The receiver of these waits until all have been given.
+                    // The receiver waits until all results have been sent.
                     let _ = give.send((number * each + at, fs::fsync(file)));
                 }
             };
-            // Without a thread it is done below.
+            // Without a thread, the files are synced below.
             let _ = thread::Builder::new().name("disk".into()).spawn_scoped(scope, wait);
         }
         drop(give);
@@ -195,7 +195,7 @@ fn all_at_once(files: &[BorrowedFd<'_>], watch: &mut dyn Watch) -> Vec<rustix::i
             match synced.recv_timeout(LOOK_UP) {
                 Ok((at, result)) => done[at] = Some(result),
                 Err(RecvTimeoutError::Disconnected) => return,
-                // What goes to the disk already is completed, whatever became of the sender.
+                // A sync in progress is completed, whatever the state of the sender.
                 Err(RecvTimeoutError::Timeout) => drop(watch.working()),
             }
         }

@@ -1,4 +1,4 @@
-//! Hashes of files, and those that are remembered.
+//! Hashes of files, with a cache.
 
 use blake3::{Hash, Hasher};
 use rustix::fs::{Stat, fstat};
@@ -8,17 +8,17 @@ use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Time that a file must have been left alone before its hash is remembered: two changes within a tick of a file system's clock
-/// leave the same times. The coarsest clock, of FAT, has ticks of 2 s.
+/// Minimum age of the last change before a hash is cached: two changes within a tick of a file system's clock have the
+/// same time. The coarsest clock, that of FAT, has ticks of 2 s.
 const REST: Duration = Duration::from_secs(2);
 
-/// Hashes of whole files that this process has read.
+/// Cache of hashes of whole files.
 pub(super) static FILES: Remembered<Hash> = Remembered::new(1 << 14);
 
-/// States of the hash after all that is in a partial file.
+/// Cache of hasher states at the end of partial files.
 pub(super) static PARTS: Remembered<Hasher> = Remembered::new(1 << 8);
 
-/// Feeds at most `most` bytes of `reader` to `hasher`; how many there were.
+/// Feeds at most `most` bytes of `reader` to `hasher`. Returns the number of bytes.
 pub(super) fn hash_into(hasher: &mut Hasher, reader: &mut impl Read, most: u64) -> std::io::Result<u64> {
     let mut buffer = vec![0; 1 << 16];
     let mut reader = reader.take(most);
@@ -36,7 +36,7 @@ pub(super) fn hash_into(hasher: &mut Hasher, reader: &mut impl Read, most: u64) 
     }
 }
 
-/// Identity and state of a file. If it is the same as before, so is the content.
+/// Identity and metadata of a file. The same stamp implies the same content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stamp {
     device: u64,
@@ -51,10 +51,10 @@ impl Stamp {
         fstat(file).map(|stat| Self::from(&stat))
     }
 
-    /// Returns whether any later change gives the file another stamp.
+    /// Returns whether any later change would change the stamp.
     fn has_rested(&self, now: Duration) -> bool {
         let changed = Duration::from_secs(u64::try_from(self.changed.0).unwrap_or(0));
-        // Times are cut to whole seconds, and the clock may have been set back.
+        // Times are truncated to whole seconds, and the clock may have been set back.
         now.checked_sub(changed).is_some_and(|age| age > REST)
     }
 }
@@ -71,7 +71,7 @@ impl From<&Stat> for Stamp {
     }
 }
 
-/// Something about files as they are, at most so many; the oldest is forgotten first.
+/// Bounded cache of values by file stamp; the oldest entry is evicted first.
 #[derive(Debug)]
 pub(super) struct Remembered<V> {
     most: usize,
@@ -81,7 +81,7 @@ pub(super) struct Remembered<V> {
 #[derive(Debug)]
 struct Table<V> {
     known: BTreeMap<Stamp, (u64, V)>,
-    /// By age.
+    /// Stamps by age.
     order: BTreeMap<u64, Stamp>,
     next: u64,
 }
@@ -96,7 +96,7 @@ impl<V: Clone> Remembered<V> {
         self.table().known.get(stamp).map(|(_, value)| value.clone())
     }
 
-    /// Remembers what was read of a file that had `before` and still has it, if it had rested when the reading began.
+    /// Caches a value read from a file, if its stamp is still `before`, and it was old enough when reading began.
     pub(super) fn remember_read(&self, before: (Stamp, Duration), file: &impl AsFd, value: V) {
         let (stamp, began) = before;
         if stamp.has_rested(began) && Stamp::of(file) == Ok(stamp) {
@@ -135,7 +135,7 @@ impl<V> Table<V> {
     }
 }
 
-/// Time of day, since 1970.
+/// Returns the wall-clock time since 1970.
 #[expect(clippy::disallowed_methods, reason = "file systems have times of day")]
 pub(super) fn time_of_day() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Directories that were made for what is received.
+//! Directories that were created for incoming files.
 
 use super::quota::{DIRECTORY, Quota};
 use super::trouble::Trouble;
@@ -6,10 +6,10 @@ use rustix::fs::{self, AtFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// Directories that were made for a file, which go if nothing comes of it.
+/// Directories that were created for a file, and are removed if it is not stored.
 #[derive(Debug)]
 pub(super) struct Made {
-    /// Each with the one that it is in.
+    /// Parent and name of each directory.
     directories: Vec<(OwnedFd, Vec<u8>)>,
     quota: Arc<Quota>,
 }
@@ -19,10 +19,10 @@ impl Made {
         Self { directories: Vec::new(), quota }
     }
 
-    /// Notes that `name` was made in `directory`.
+    /// Records that `name` was created in `directory`.
     pub(super) fn note(&mut self, directory: &OwnedFd, name: &[u8]) -> Result<(), Trouble> {
         let remove = || {
-            // Other conversations may have put something there meanwhile; then it stays.
+            // It stays if another conversation has put something there meanwhile.
             let _ = fs::unlinkat(directory, name, AtFlags::REMOVEDIR);
         };
         if !self.quota.take(DIRECTORY) {
@@ -40,7 +40,7 @@ impl Made {
         Ok(())
     }
 
-    /// Directories with a new entry.
+    /// Returns the directories with a new entry.
     pub(super) fn parents(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.directories.iter().map(|(directory, _)| directory.as_fd())
     }
@@ -53,7 +53,7 @@ impl Made {
 impl Drop for Made {
     fn drop(&mut self) {
         for (directory, name) in self.directories.drain(..).rev() {
-            // Other conversations may have put something there meanwhile; then it stays.
+            // It stays if another conversation has put something there meanwhile.
             if fs::unlinkat(directory, name.as_slice(), AtFlags::REMOVEDIR).is_ok() {
                 self.quota.give_back(DIRECTORY);
             }

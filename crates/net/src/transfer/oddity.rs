@@ -1,14 +1,14 @@
-//! Names that receivers take from known peers only.
+//! Names that receivers accept from known peers only.
 
 use super::path::RelativePath;
 use super::reason::Reason;
 use crate::printable::is_unseen;
 
-/// Names of devices in Windows, without an extension; a digit follows those of the second list.
+/// Names of Windows devices, without an extension; a digit follows those of the second list.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 const NUMBERED_DEVICES: [&str; 2] = ["com", "lpt"];
 
-/// Peculiarity of a name for which it is not taken from a stranger: programs or people mistake it for something else.
+/// Peculiarity of a name that is rejected from unknown peers: programs or users mistake it for something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Oddity {
     /// It begins with a dot.
@@ -17,7 +17,7 @@ pub enum Oddity {
     /// It begins with `-`.
     #[error("a name that begins with `-`, which programs take for an option")]
     Option,
-    /// It holds a character that is not seen, or bytes that are no UTF-8.
+    /// It contains an invisible character, or is not UTF-8.
     #[error("a name with characters that are not seen, or that is not UTF-8")]
     Unseen,
     /// It ends in a dot or a space, which Windows removes.
@@ -39,7 +39,7 @@ impl Oddity {
 
     fn of(name: &[u8]) -> Option<Self> {
         let Ok(text) = std::str::from_utf8(name) else { return Some(Self::Unseen) };
-        // U+2024 is drawn as a dot.
+        // U+2024 looks like a dot.
         if text.starts_with(['.', '\u{2024}']) {
             return Some(Self::Hidden);
         }
@@ -57,14 +57,14 @@ impl Oddity {
 }
 
 impl RelativePath {
-    /// Returns why strangers may not send this path, if they may not.
+    /// Returns the reason that unknown peers may not send this path, if there is one.
     #[must_use]
     pub fn oddity(&self) -> Option<Oddity> {
         self.names().find_map(Oddity::of)
     }
 }
 
-/// Windows knows devices with any extension, in any case, and with superscript digits.
+/// Returns whether a name is that of a Windows device: with any extension, in any case, and with superscript digits.
 fn is_device(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).trim_end_matches(' ').to_lowercase();
     let is_digit = |rest: &str| matches!(rest, "¹" | "²" | "³") || matches!(rest.as_bytes(), [b'0'..=b'9']);

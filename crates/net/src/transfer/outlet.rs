@@ -1,4 +1,4 @@
-//! Frames of a receiver, among them those that say that it works.
+//! Writer of a receiver's frames, including keep-alive frames while it is busy.
 
 use super::conversations::Seat;
 use super::error::Error;
@@ -12,14 +12,14 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// Interval at which a receiver says that it works: below the shortest silence that a sender may wait for, one second.
+/// Interval of `Working` frames: below the minimum timeout of a sender, which is one second.
 const INTERVAL: Duration = Duration::from_millis(400);
 
-/// A writer of frames, one of which may not have left wholly.
+/// Writer of frames. One of them may be partially written.
 #[derive(Debug)]
 pub(super) struct Outlet<W> {
     writer: W,
-    /// Rest of a frame.
+    /// Unwritten rest of a frame.
     unsent: Vec<u8>,
     /// Time of the last write.
     spoke: Instant,
@@ -30,7 +30,7 @@ impl<W: Write> Outlet<W> {
         Self { writer, unsent: Vec::new(), spoke: silence::now() }
     }
 
-    /// The writer, between frames.
+    /// Returns the writer, between frames.
     pub(super) fn write(&mut self, frame: &Frame, go_on: GoOn<'_>) -> Result<(), Error> {
         write_bytes(&mut self.writer, &self.unsent, go_on)?;
         self.unsent.clear();
@@ -43,11 +43,11 @@ impl<W: Write> Outlet<W> {
     }
 
     pub(super) const fn writer(&mut self) -> Option<&mut W> {
-        // Behind half a frame no other is understood.
+        // No frame may follow a partial one.
         if self.unsent.is_empty() { Some(&mut self.writer) } else { None }
     }
 
-    /// Says that the receiver works, if it has said nothing for a while and its peer takes it.
+    /// Sends `Working` if nothing was sent for a while and the peer accepts data.
     fn say_working(&mut self, now: Instant) -> Result<(), Error> {
         if now.saturating_duration_since(self.spoke) < INTERVAL {
             return Ok(());
@@ -67,7 +67,7 @@ impl<W: Write> Outlet<W> {
     }
 }
 
-/// A watch that also says to the sender that the receiver works, and looks whether the conversation is to go on.
+/// Observer that also sends `Working` to the sender, and checks whether to continue.
 pub(super) struct Tended<'t, W> {
     pub(super) watch: &'t mut dyn Watch,
     pub(super) outlet: &'t RefCell<Outlet<W>>,
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use std::io;
 
-    /// A writer that takes so many bytes more.
+    /// Writer that accepts a limited number of further bytes.
     #[derive(Debug, Default)]
     struct Narrow {
         room: usize,

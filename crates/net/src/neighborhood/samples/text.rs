@@ -1,11 +1,11 @@
-//! Readings as lines of text.
+//! Readings in text form.
 
 use super::{NoReading, Reading};
 
-/// Longest line, bytes.
+/// Maximum bytes of a line.
 pub(super) const LONGEST: usize = 128;
 
-/// The reading in the last line that has an end.
+/// Parses the reading in the last complete line.
 pub(super) fn last(text: &[u8]) -> Result<Reading, NoReading> {
     let end = text.iter().rposition(|&byte| byte == b'\n').ok_or(NoReading::Nothing)?;
     let whole = &text[..end];
@@ -13,7 +13,7 @@ pub(super) fn last(text: &[u8]) -> Result<Reading, NoReading> {
     line(&whole[start..])
 }
 
-/// `time busy received transmitted [channel]`.
+/// Parses `time busy received transmitted [channel]`.
 pub(super) fn line(line: &[u8]) -> Result<Reading, NoReading> {
     let mut numbers = [0; 5];
     let mut count = 0;
