@@ -1,4 +1,4 @@
-//! What removes the rules of a daemon that was killed: a process that does nothing until then.
+//! Keeper: a process that waits, and removes the rules of a daemon that was killed.
 
 use crate::RunError;
 use crate::rules::{self, Leave};
@@ -11,11 +11,12 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// How often it is seen whether the lock is free, and how often that is done: the kernel closes what a process had open in any order.
+/// Interval between checks of whether the lock is free, and their number: the kernel closes the files of an ended process in
+/// any order.
 const INTERVAL: Duration = Duration::from_millis(20);
 const LOOKS: u32 = 100;
 
-/// A process that waits for the end of this one. Its standard input ends with us.
+/// Process that waits for the end of this one. Its standard input closes with this process.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     child: Child,
@@ -23,13 +24,13 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts it: this program with `words`, which make it call [`keep`].
+    /// Starts it: this program with the arguments `words`, which make it call [`keep`].
     pub(crate) fn start(words: &[OsString]) -> io::Result<Self> {
         let mut child = Command::new("/proc/self/exe")
             .args(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            // What ends us at a terminal is not for it.
+            // A signal of the terminal to this process must not reach it.
             .process_group(0)
             .spawn()?;
         let until = child.stdin.take();
@@ -44,11 +45,11 @@ impl Drop for Keeper {
     }
 }
 
-/// Waits until standard input ends, then unmakes the rules of the daemon `name`, unless another one of that name is there already: that one
-/// has seen to them.
+/// Waits until standard input ends, then removes the rules of the daemon `name`, unless another one of that name runs
+/// already, which has cleaned up.
 ///
 /// # Errors
-/// What could not be unmade.
+/// Rules that could not be removed.
 pub fn keep(name: &str, folder: &Path) -> Result<(), RunError> {
     let _ = io::stdin().read(&mut [0]);
     for _ in 0..LOOKS {

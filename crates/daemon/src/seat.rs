@@ -1,4 +1,4 @@
-//! A proxy that runs: its service on a thread, what it has done, and what becomes of it when it ends against its will.
+//! Running proxy: its service on a thread, its counters, and its restart after a failure.
 
 use crate::config::{Proxy, Task};
 use crate::open::{self, Opened, Tuner};
@@ -17,27 +17,27 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
-/// What happens to a daemon.
+/// Event of a daemon.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A signal came.
+    /// A signal arrived.
     Signal(i32),
     /// A service has ended.
     Ended(Ended),
 }
 
-/// Tells the daemon that the service of a seat has ended against its will.
+/// End of a service that was not requested.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Of which seat.
+    /// Name of the proxy.
     pub(crate) proxy: String,
-    /// Which service of all that there were: an earlier one says nothing of the one that runs.
+    /// Number of the service: an event of an earlier service does not concern the running one.
     pub(crate) life: u64,
-    /// Why.
+    /// Reason.
     pub(crate) why: String,
 }
 
-/// A proxy and its service.
+/// Proxy and its service.
 pub(crate) struct Seat {
     proxy: Proxy,
     state: State,
@@ -53,7 +53,7 @@ enum State {
         ending: Ending,
         tuner: Tuner,
     },
-    /// Its service is opened again when this time has come; `failures` in a row.
+    /// The service is opened again at this time, after `failures` failures in a row.
     Waiting {
         why: String,
         until: Instant,
@@ -61,29 +61,29 @@ enum State {
     },
 }
 
-/// A service that runs. Dropped, it is told to end, and waited for.
+/// Running service. Dropping it ends the service and waits for that.
 pub(crate) struct Ending {
     stop: OwnedFd,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a change of its file has come to for a seat.
+/// Effect of a changed file on a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Nothing.
+    /// No effect.
     None,
-    /// It goes on with other parameters.
+    /// The service continues with other parameters.
     Tuned,
-    /// Nothing yet: it must end, and another one begin.
+    /// No effect yet: the service must end, and another one begin.
     Another,
 }
 
-/// First and longest time before a service is opened again; it doubles. What it waits for, such as its interface, is noticed so soon when
-/// it is back.
+/// First and longest time before a service is opened again; it doubles. The longest is also the delay in noticing that a
+/// missing interface has returned.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
 
 impl Seat {
-    /// One that runs, with a service that has been opened.
+    /// Starts a seat with an opened service.
     pub(crate) fn start(proxy: Proxy, opened: Opened, events: &Sender<Event>) -> io::Result<Self> {
         let ledger = ledger_of(&proxy);
         let state = run(&proxy, opened, &ledger, events)?;
@@ -91,14 +91,14 @@ impl Seat {
         Ok(Self { proxy, state, ledger, since: now(), lives: 1, restarts: 0 })
     }
 
-    /// One that is tried again in a while.
+    /// Creates a seat that waits for another attempt.
     pub(crate) fn waiting(proxy: Proxy, why: String) -> Self {
         let mut seat = Self::unopened(proxy);
         seat.wait(why, 0);
         seat
     }
 
-    /// One that runs, or is tried again in a while.
+    /// Opens a service, and creates a seat that runs, or waits for another attempt.
     pub(crate) fn begin(proxy: Proxy, events: &Sender<Event>) -> Self {
         let mut seat = Self::unopened(proxy);
         seat.try_again(events);
@@ -116,12 +116,12 @@ impl Seat {
         }
     }
 
-    /// The proxy.
+    /// Returns the proxy.
     pub(crate) const fn proxy(&self) -> &Proxy {
         &self.proxy
     }
 
-    /// Its service has ended.
+    /// Handles the end of its service.
     pub(crate) fn has_ended(&mut self, ended: &Ended) {
         if !matches!(self.state, State::Running { life, .. } if life == ended.life) {
             return;
@@ -130,7 +130,7 @@ impl Seat {
         self.wait(ended.why.clone(), 0);
     }
 
-    /// When it wants to be started again.
+    /// Returns the time of the next attempt.
     pub(crate) const fn due(&self) -> Option<Instant> {
         match &self.state {
             State::Waiting { until, .. } => Some(*until),
@@ -138,7 +138,7 @@ impl Seat {
         }
     }
 
-    /// Opens its service again, if that is due. Whether it runs again.
+    /// Opens its service again, if that is due. Returns whether it runs again.
     pub(crate) fn try_again(&mut self, events: &Sender<Event>) -> bool {
         let State::Waiting { until, failures, .. } = &self.state else { return false };
         if *until > now() {
@@ -165,7 +165,7 @@ impl Seat {
         }
     }
 
-    /// Does what `task` says from now on, if it can without ending.
+    /// Applies `task`, if the service can without ending.
     pub(crate) fn change_to(&mut self, task: &Task) -> Change {
         if self.proxy.task == *task {
             return Change::None;
@@ -179,7 +179,7 @@ impl Seat {
         }
     }
 
-    /// Tells its service to end. Whoever has what is returned waits for that; the seat waits for another one to take its place.
+    /// Tells its service to end. Dropping the returned value waits for the end. The seat waits for a successor.
     pub(crate) fn tell_to_end(&mut self) -> Option<Ending> {
         let why = "told to end".to_owned();
         match std::mem::replace(&mut self.state, State::Waiting { why, until: now(), failures: 0 }) {
@@ -192,7 +192,7 @@ impl Seat {
         }
     }
 
-    /// How it is.
+    /// Returns the status of the proxy.
     pub(crate) fn status(&self) -> ProxyStatus {
         let (state, why) = match &self.state {
             State::Running { .. } => (Condition::Running, None),
@@ -230,7 +230,7 @@ impl Drop for Ending {
     }
 }
 
-/// Writes what a proxy says of itself to the log, each time that it changes.
+/// Writes notices of a proxy to the log, each time they change.
 #[derive(Debug)]
 struct Log {
     proxy: String,
@@ -249,7 +249,7 @@ fn ledger_of(proxy: &Proxy) -> Arc<Ledger> {
     Arc::new(Ledger::heard_by(Arc::new(Log { proxy: proxy.name.clone() })))
 }
 
-/// How many services there were, in all seats.
+/// Number of services so far, in all seats.
 static LIVES: AtomicU64 = AtomicU64::new(0);
 
 fn run(
@@ -271,10 +271,10 @@ fn run(
     Ok(State::Running { life, ending: Ending { stop, thread: Some(thread) }, tuner })
 }
 
-/// Runs a service until it is told to stop; else says why it has ended. One that panics takes nothing else with it.
+/// Runs a service until it is told to stop; otherwise returns the reason of its end. A panic does not affect other services.
 fn serve(service: Box<dyn Service>, stop: &OwnedFd, ledger: &Ledger) -> Result<(), String> {
     match catch_unwind(AssertUnwindSafe(|| service.run(stop.as_fd(), ledger))) {
-        // Nor is anything the matter with it then if it stumbles.
+        // An error after the request to stop does not matter.
         Ok(_) if is_told(stop) => Ok(()),
         Ok(Ok(())) => Err("it has ended, and nobody told it to".into()),
         Ok(Err(error)) => Err(error.to_string()),
@@ -282,7 +282,7 @@ fn serve(service: Box<dyn Service>, stop: &OwnedFd, ledger: &Ledger) -> Result<(
     }
 }
 
-/// Services look, and take nothing out.
+/// Returns whether the service was told to stop. The counter is not read, so that it stays readable.
 fn is_told(stop: &OwnedFd) -> bool {
     let mut looked = [PollFd::new(stop, PollFlags::IN)];
     poll(&mut looked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)

@@ -1,4 +1,4 @@
-//! Files of proxies: TOML in, checked values out, and for everything else an error that points at the place.
+//! Files of proxies: TOML in, checked values out. Every error has a position.
 
 pub mod keys;
 mod needs;
@@ -25,48 +25,49 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use taken::Taken;
 
-/// What a daemon is to do.
+/// Configuration of a daemon.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// What its rules, sockets and files are called by.
+    /// Name, which its rules, sockets and files contain.
     pub name: String,
     /// Folder of its lock, socket and journal.
     pub state_dir: PathBuf,
-    /// The user as whom it goes on when root has started it; `None`: root.
+    /// User that the daemon changes to when root has started it; `None`: root.
     pub user: Option<User>,
-    /// The group that may ask for its status; `None`: all users may.
+    /// Group that may query its status; `None`: all users may.
     pub status_group: Option<StatusGroup>,
-    /// How messages are written.
+    /// Format of log messages.
     pub log: LogFormat,
-    /// Where Prometheus may read figures.
+    /// Address and port of its metrics for Prometheus.
     pub metrics: Option<SocketAddr>,
-    /// How packets are brought to its sockets.
+    /// Mark and routing table that divert packets to its sockets.
     pub capture: Capture,
-    /// Its proxies, in the order of the file; at least one, no two of the same name.
+    /// Proxies, in the order of the file; at least one, with distinct names.
     pub proxies: Vec<Proxy>,
-    /// Interfaces and addresses of this machine that they name.
+    /// Interfaces and addresses of this machine that the proxies name.
     pub needs: Vec<Need>,
 }
 
-/// A user of this machine.
+/// User of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its numbers.
+    /// User ID and group ID.
     pub account: Account,
 }
 
-/// A group of this machine.
+/// Group of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusGroup {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its number.
+    /// Group ID.
     pub id: u32,
 }
 
-/// Name of a daemon, and the folder of its socket: all that is needed to ask it. Users that may not read its secrets can ask, too.
+/// Name of a daemon, and the folder of its socket: all that a status query needs. Users that may not read its secrets can
+/// query it too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Name of the daemon.
@@ -76,10 +77,10 @@ pub struct Place {
 }
 
 impl Place {
-    /// Reads a file of proxies, and nothing that it names.
+    /// Reads a file of proxies, and no file that it names.
     ///
     /// # Errors
-    /// All faults of the file, apart from its proxies.
+    /// All faults of the file, except those of its proxies.
     pub fn load(path: &Path) -> Result<Self, Problems> {
         let document = document::parse(&source(path)?)?;
         unknown::check(&document)?;
@@ -92,28 +93,28 @@ impl Place {
     }
 }
 
-/// How packets for others are brought to sockets of this machine.
+/// Mark and routing table that divert forwarded packets to sockets of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// Their mark, in the upper half of 32 bits.
+    /// Mark, in the upper half of 32 bits.
     pub mark: u16,
-    /// The routing table that says they are for here.
+    /// Routing table that delivers marked packets to this machine.
     pub table: u32,
 }
 
-/// One proxy.
+/// Proxy of a daemon.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proxy {
     /// Name of the daemon.
     pub name: String,
-    /// What it does.
+    /// Task of the proxy.
     pub task: Task,
 }
 
-/// Longest name of a daemon: names of iptables' chains have room for it, behind a prefix.
+/// Longest name of a daemon: it has to fit into names of iptables chains, after a prefix.
 const LONGEST_NAME: usize = 16;
 
-/// Largest file: far more than [`MOST_PROXIES`] take.
+/// Largest file, bytes: far more than [`MOST_PROXIES`] take.
 const LARGEST: u64 = 1 << 20;
 
 fn source(path: &Path) -> Result<Arc<Source>, Problem> {
@@ -127,27 +128,27 @@ impl Config {
     /// Reads a file.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All faults of the file.
     pub fn load(path: &Path) -> Result<Self, Problems> {
         Self::parse(&source(path)?)
     }
 
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All faults of the text.
     pub fn parse(source: &Arc<Source>) -> Result<Self, Problems> {
         let document = document::parse(source)?;
         unknown::check(&document)?;
         Ok(Self::resolve(&document)?)
     }
 
-    /// The folders in which its proxies make sockets.
+    /// Returns the folders in which its proxies create sockets.
     pub(crate) fn folders_written(&self) -> Vec<PathBuf> {
         self.proxies.iter().filter_map(|proxy| proxy.task.folder_written()).collect()
     }
 
-    /// What a daemon keeps as long as it lives.
+    /// Returns the settings that cannot change while the daemon runs.
     pub(crate) fn of_a_life(&self) -> impl PartialEq + '_ {
         (&self.name, &self.state_dir, &self.user, &self.status_group, self.log, self.metrics, self.capture)
     }
@@ -175,7 +176,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Makes this daemon the owner of interfaces that outlive its proxies, and has these use its mark.
+    /// Makes this daemon the owner of interfaces that outlive its proxies, and sets its mark in the tasks.
     pub(crate) fn own(&mut self) {
         let owner = Owner { name: self.name.clone(), folder: self.state_dir.clone() };
         for proxy in &mut self.proxies {
@@ -241,7 +242,7 @@ fn proxies(section: &Section<'_>) -> Result<(Vec<Proxy>, Vec<Need>), Problem> {
     Ok((found, needs))
 }
 
-/// Proxies are not varied as those of scenarios are: a key of another kind is a mistake.
+/// Rejects keys of other kinds. Proxies are not varied like flows of scenarios, so such a key is an error.
 fn only_what_it_takes(section: &Section<'_>, kind: keys::KindKey) -> Result<(), Problem> {
     match section.keys().find(|key| section.has(key.name) && !kind.takes(key.name)) {
         None => Ok(()),

@@ -1,4 +1,5 @@
-//! Interfaces and addresses of this machine that proxies name. They may come later than the daemon, as those of radios do.
+//! Interfaces and addresses of this machine that proxies name. They may appear after the start of the daemon, as those of
+//! radios do.
 
 use super::keys::{gateway, handoff, in_path, pair};
 use hopline_config::schema::Section;
@@ -8,7 +9,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::net::{IpAddr, UdpSocket};
 
-/// An interface or address that a proxy needs.
+/// Interface or address that a proxy needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
     /// Name of the proxy.
@@ -26,7 +27,7 @@ enum What {
 }
 
 impl Need {
-    /// Those that a proxy names.
+    /// Returns the needs of a proxy.
     pub(super) fn of(section: &Section<'_>, proxy: &str) -> Vec<Self> {
         let need = |key: &'static str, what: What| {
             let place = section.origin_of(key).to_string();
@@ -47,7 +48,7 @@ impl Need {
         needs
     }
 
-    /// Returns whether this machine has it now; where the system does not say, it has.
+    /// Returns whether this machine has it now; `true` if the system does not say.
     #[must_use]
     pub fn is_met(&self) -> bool {
         match &self.what {
@@ -60,7 +61,7 @@ impl Need {
     }
 }
 
-/// That it is not met.
+/// Writes that the need is not met.
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { proxy, key, what, place } = self;
@@ -80,7 +81,7 @@ impl fmt::Display for Need {
     }
 }
 
-/// Reads names in /proc/net/dev (proc(5)).
+/// Parses names in /proc/net/dev (proc(5)).
 fn interfaces(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim()).collect()
 }

@@ -1,4 +1,4 @@
-//! Things that proxies of a file have for themselves, and those that they must agree on.
+//! Resources that each proxy of a file needs for itself, and settings on which proxies must agree.
 
 use super::keys::{gateway, in_path, pair, proxy, split};
 use super::{Proxy, Subnet};
@@ -9,22 +9,22 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
-/// Things that earlier proxies of the file have.
+/// Resources of the earlier proxies of the file.
 #[derive(Default)]
 pub(super) struct Taken {
     names: BTreeMap<String, String>,
     queues: BTreeMap<u16, String>,
-    /// Addresses and ports of UDP.
+    /// UDP addresses and ports.
     sockets: BTreeMap<(IpAddr, u16), String>,
-    /// Ports at which connections are captured.
+    /// Ports of listeners for captured connections.
     ports: BTreeMap<u16, String>,
     tuns: BTreeMap<String, String>,
-    /// By interface, in bits per second.
+    /// Rates by interface, bits per second.
     rates: BTreeMap<String, u64>,
     sights: Vec<Sight>,
 }
 
-/// Packets and connections that are shown to a proxy.
+/// Packets and connections that a proxy receives.
 struct Sight {
     proxy: String,
     place: String,
@@ -33,7 +33,7 @@ struct Sight {
 }
 
 impl Taken {
-    /// Refuses what another proxy has, or has otherwise.
+    /// Rejects a resource of an earlier proxy, or a different setting.
     pub(super) fn take(&mut self, proxy: &Proxy, section: &Section<'_>) -> Result<(), Problem> {
         let Proxy { name, task } = proxy;
         let at = |keys: &[&str]| place(section, keys);
@@ -94,7 +94,7 @@ impl Taken {
         }
     }
 
-    /// Refuses a proxy that can never see a packet: of two whose rules match, the first has it.
+    /// Rejects a proxy that can never receive a packet: if the rules of two proxies match, the first gets the packet.
     fn take_sight(&mut self, Proxy { name, task }: &Proxy, section: &Section<'_>) -> Result<(), Problem> {
         let origin = place(
             section,
@@ -150,7 +150,7 @@ fn hides_calls(first: &Captured, later: &Captured) -> bool {
     by_place && have(&first.ports, &later.ports)
 }
 
-/// Returns whether each of `later` lies in one of `first`. None are all.
+/// Returns whether each of `later` lies in one of `first`. An empty list means all.
 fn contain(first: &[Subnet], later: &[Subnet]) -> bool {
     let lies = |later: &Subnet| first.iter().any(|first| first.0.contains(&later.0));
     first.is_empty() || (!later.is_empty() && later.iter().all(lies))
@@ -160,12 +160,12 @@ fn have(first: &[u16], later: &[u16]) -> bool {
     first.is_empty() || (!later.is_empty() && later.iter().all(|port| first.contains(port)))
 }
 
-/// Returns the place of the first key that is given.
+/// Returns the position of the first key that is set.
 fn place<'a>(section: &Section<'a>, keys: &[&str]) -> &'a Origin {
     keys.iter().find(|key| section.has(key)).map_or(section.origin, |key| section.origin_of(key))
 }
 
-/// Notes what a proxy has, and refuses what an earlier one has.
+/// Records a resource of a proxy, and rejects one of an earlier proxy.
 fn once<T: Ord>(
     taken: &mut BTreeMap<T, String>,
     what: T,

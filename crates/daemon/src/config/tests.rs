@@ -13,7 +13,7 @@ fn read(text: &str) -> Result<Config, String> {
     Config::parse(&Arc::new(source)).map_err(|problems| problems.to_string())
 }
 
-/// Writes a file of a secret, which its owner alone may read.
+/// Writes a file of a secret, which only its owner may read.
 fn secret(path: &Path, text: impl AsRef<[u8]>) {
     fs::write(path, text).unwrap();
     chmod(path, 0o600);
@@ -102,7 +102,7 @@ fn both_ends_of_a_link_are_hosts_and_not_the_same() {
         let same = ends("192.0.2.1", "192.0.2.1").unwrap_err();
         assert!(same.contains("`peer` = \"192.0.2.1\" is `local` too (`local` is this end's"), "{same}");
         assert!(ends("fd00::1", "fd00::2").is_ok());
-        // D-Proxy has the interface that a link-local address belongs to.
+        // D-Proxy knows the interface of a link-local address.
         let link_local = ends("fe80::1", "fe80::2");
         assert_eq!(link_local.is_ok(), kind == "d-proxy", "{link_local:?}");
         let mixed = ends("192.0.2.1", "fd00::2").unwrap_err();
@@ -301,7 +301,7 @@ fn who_misspells_a_key_is_told_of_those_of_the_kind_alone() {
         assert_eq!(listed, taken, "{}", kind.word());
         assert!(said.contains("unknown key `zzzzzzzz`"), "{said}");
     }
-    // One that is near a key of another kind is not sent there, to be refused again.
+    // A key that resembles one of another kind does not get advice to use that, which would be rejected again.
     let said = read("[[proxy]]\nkind = \"mtcp\"\ninterface = \"w\"\nlocal_limits = 3\n").unwrap_err();
     assert!(!said.contains("`local_limit`"), "{said}");
 }
@@ -328,7 +328,7 @@ fn every_key_belongs_to_some_kind() {
     assert_eq!(orphans, Vec::<&str>::new());
 }
 
-/// To bring the page up to date: `UPDATE_REFERENCE=1 cargo test -p hopline-daemon config::tests::the_page_has_every_key`.
+/// `UPDATE_REFERENCE=1 cargo test -p hopline-daemon config::tests::the_page_has_every_key` updates the page.
 #[test]
 fn the_page_has_every_key() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/proxy-keys.md");
@@ -398,7 +398,7 @@ fn the_example_of_each_key_is_of_its_kind() {
     }
 }
 
-/// Whether they are right is asked by the tests of the documentation.
+/// Tests of the documentation check the files themselves.
 #[test]
 fn the_guide_shows_a_file_of_every_kind() {
     let guide = include_str!("../../../../docs/proxy.md");
@@ -408,7 +408,7 @@ fn the_guide_shows_a_file_of_every_kind() {
     assert_eq!(unsaid, ["mtcp", "nack", "nack-host", "arq"], "their files are as those of snoop and opaque");
 }
 
-/// A proxy of each kind that reads a secret, from the file `path`, which has 64 digits; `login` is one of SOCKS.
+/// Returns a proxy of each kind that reads a secret, from the file `path`, which has 64 digits; `login` is one of SOCKS.
 fn readers(path: &Path, login: &Path) -> Vec<String> {
     let (path, login) = (path.display(), login.display());
     let key = format!("key_file = \"{path}\"\n");
@@ -576,7 +576,7 @@ fn a_key_in_the_place_of_a_file_name_is_not_shown() {
     }
 }
 
-/// A gateway and an exit, complete.
+/// Returns a complete gateway and exit.
 fn gateways(folder: &Path) -> [String; 2] {
     let path = folder.join("key");
     secret(&path, "07".repeat(32));

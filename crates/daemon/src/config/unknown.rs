@@ -1,16 +1,16 @@
-//! What no key table says: which of the keys of all proxies one of a kind takes.
+//! Check of the keys of a proxy against its kind, which the key tables do not contain.
 
 use super::keys::{self, KindKey, PROXY};
 use hopline_config::document::{Node, Table, Value};
 use hopline_config::schema::{self, join};
 use hopline_config::source::{Problem, Problems};
 
-/// Checks a file against the key tables. Who misspells a key of a proxy is told of those of its kind.
+/// Checks a file against the key tables. Advice about a misspelt key of a proxy names keys of its kind.
 pub(super) fn check(document: &Node) -> Result<(), Problems> {
     let mut checked = schema::check_document(document, "the file", keys::FILE);
     if let Err(Problems(problems)) = &mut checked {
         for of_kind in (0..).zip(proxies(document)).flat_map(|(number, table)| unknown(number, table)) {
-            // Of that key the tables have said as much as they know.
+            // The tables have reported this key already, without the kind.
             if let Some(problem) = problems.iter_mut().find(|problem| problem.at == of_kind.at) {
                 *problem = of_kind;
             }
@@ -34,7 +34,7 @@ fn proxies(document: &Node) -> impl Iterator<Item = &Table> {
     })
 }
 
-/// What is wrong with keys that no proxy takes, if it is known what this one is.
+/// Returns the problems of keys that no proxy takes, if the kind of this one is known.
 fn unknown(number: usize, table: &Table) -> Vec<Problem> {
     let Some(kind) = kind(table) else { return Vec::new() };
     let taken = PROXY.iter().map(|key| key.name).filter(|name| kind.takes(name));

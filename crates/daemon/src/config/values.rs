@@ -1,4 +1,4 @@
-//! Values that the key tables know as texts: addresses, subnets, durations.
+//! Values that the key tables treat as texts: addresses, subnets, durations.
 
 use crate::rules::Ipv6;
 use hopline_config::schema::Section;
@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The text of `key` as a `T`, if it is given. `example`: what would be right.
+/// Parses the text of `key` as a `T`, if it is set. `example`: a valid value.
 pub(super) fn parsed<T: FromStr>(
     section: &Section<'_>,
     key: &str,
@@ -18,7 +18,7 @@ pub(super) fn parsed<T: FromStr>(
     section.word(key).map(|text| parse(text, section.origin_of(key), what, example)).transpose()
 }
 
-/// The same of a list of texts; empty if it is not given.
+/// Parses a list of texts; empty if it is not set.
 pub(super) fn parsed_list<T: FromStr>(
     section: &Section<'_>,
     key: &str,
@@ -29,14 +29,14 @@ pub(super) fn parsed_list<T: FromStr>(
     section.texts(key).into_iter().map(|text| parse(text, origin, what, example)).collect()
 }
 
-/// What must be given for this kind of proxy, and is not.
+/// Returns the problem of a missing mandatory key of this kind of proxy.
 pub(super) fn missing(section: &Section<'_>, key: &str, kind: &str, example: &str) -> Problem {
     Problem::new(format!("a proxy of kind \"{kind}\" without `{key}`"))
         .at(section.origin_of("kind"))
         .help(format!("add {key} = {example}"))
 }
 
-/// A subnet; a bare address is one of its own. It has no bits beyond the prefix.
+/// Subnet, without bits beyond the prefix. A bare address is a subnet of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subnet(pub IpNet);
 
@@ -51,16 +51,16 @@ impl FromStr for Subnet {
 }
 
 impl Subnet {
-    /// Whether it is of IPv4.
+    /// Returns whether it is an IPv4 subnet.
     #[must_use]
     pub const fn is_ipv4(&self) -> bool {
         matches!(self.0, IpNet::V4(_))
     }
 }
 
-/// The name of an interface: it stands in rules, so that nothing else may.
+/// Checks the name of an interface: it is used in rules, so that nothing else may pass.
 pub(super) fn interface(section: &Section<'_>, key: &str, name: &str) -> Result<String, Problem> {
-    // IFNAMSIZ, with the zero at the end.
+    // IFNAMSIZ, including the final NUL.
     let fits = (1..16).contains(&name.len());
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@".contains(c);
     if fits && name.chars().all(is_plain) && !name.starts_with('-') {
@@ -71,7 +71,7 @@ pub(super) fn interface(section: &Section<'_>, key: &str, name: &str) -> Result<
         .help("`ip link` lists those of this machine"))
 }
 
-/// Addresses with the length of their network: what stands behind the length stays.
+/// Parses addresses with the length of their network; host bits are kept.
 pub(super) fn interface_addresses(section: &Section<'_>, key: &str) -> Result<Vec<IpNet>, Problem> {
     parsed_list(section, key, "address with the length of its network", "10.82.0.1/24")
 }
@@ -81,7 +81,7 @@ pub(super) fn diverted_to(port: u16) -> Vec<SocketAddr> {
     Ipv6::here().families().iter().map(|family| family.listener(port)).collect()
 }
 
-/// Those of Linux itself, as modules of some kernels.
+/// Congestion control algorithms of Linux, which are modules in some kernels.
 const CONGESTION_CONTROLS: [&str; 17] = [
     "reno",
     "cubic",
@@ -102,7 +102,7 @@ const CONGESTION_CONTROLS: [&str; 17] = [
     "yeah",
 ];
 
-/// The name of a congestion control of a kernel: of this one, or one that Linux has and a module may bring.
+/// Checks the name of a congestion control algorithm: one of this kernel, or one of Linux that a module may provide.
 pub(super) fn congestion_control(section: &Section<'_>, key: &str) -> Result<Option<String>, Problem> {
     let Some(name) = section.word(key) else { return Ok(None) };
     let offered = hopline_net::tcp::offered_congestion_controls();
@@ -116,7 +116,7 @@ pub(super) fn congestion_control(section: &Section<'_>, key: &str) -> Result<Opt
     Err(problem.at(section.origin_of(key)).help(help))
 }
 
-/// A time given in seconds.
+/// Returns a time given in seconds.
 pub(super) fn seconds(section: &Section<'_>, key: &str) -> Option<Duration> {
     section.number(key).map(Duration::from_secs_f64)
 }

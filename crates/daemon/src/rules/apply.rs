@@ -1,4 +1,4 @@
-//! Making rules, and unmaking them.
+//! Creation and removal of rules.
 
 use super::journal::Journal;
 use super::program::{Program, RuleError};
@@ -8,18 +8,19 @@ use super::{Rules, Watch};
 use crate::config::Config;
 use crate::folder::Folder;
 
-/// How much was there to be undone.
+/// Result of removing rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undone {
-    /// Things that were removed.
+    /// Number of removed objects.
     pub removed: usize,
 }
 
-/// Makes all rules of `config`, or none. What is left of an earlier daemon of this name, which was killed, goes first, so that its rules are
-/// not taken for a sign of connection tracking. `folder`: where it is written down; who calls holds the daemon's lock.
+/// Makes all rules of `config`, or none. Rules of an earlier daemon of this name, which was killed, are removed first, so
+/// that they are not mistaken for a use of connection tracking. `folder`: folder of the journal; the caller holds the
+/// daemon's lock.
 ///
 /// # Errors
-/// Why there are none.
+/// The reason why there are none.
 pub(crate) fn set_up(config: &Config, folder: &Folder) -> Result<Watch, RuleError> {
     undo(&config.name, folder, Leave::Tuns)?;
     let watch = Watch::begin();
@@ -31,7 +32,7 @@ pub(crate) fn set_up(config: &Config, folder: &Folder) -> Result<Watch, RuleErro
     for step in &steps {
         let made = journal.add(&step.what).and_then(|()| run(&step.make));
         if let Err(error) = made {
-            // The first error says more than what follows from it.
+            // The first error says more than its consequences.
             let _ = undo(&rules.owner, folder, Leave::Tuns);
             return Err(error);
         }
@@ -39,11 +40,11 @@ pub(crate) fn set_up(config: &Config, folder: &Folder) -> Result<Watch, RuleErro
     Ok(watch)
 }
 
-/// Turns the rules that the daemon has into `rules`. What is in both is changed at once, so that no packet comes between; what another
-/// program has removed is made again.
+/// Changes the rules of the daemon to `rules`. Rules in both sets are changed at once, so that no packet passes in between.
+/// Rules that another program has removed are made again.
 ///
 /// # Errors
-/// What could not be done. The rules are those of before, or in part of after.
+/// Changes that failed. The rules are the old ones, or partly the new ones.
 pub(crate) fn change(rules: &Rules, folder: &Folder) -> Result<(), RuleError> {
     let journal = Journal::of(&rules.owner, folder);
     let before = journal.read()?;
@@ -62,16 +63,16 @@ pub(crate) fn change(rules: &Rules, folder: &Folder) -> Result<(), RuleError> {
     for made in before.iter().rev().filter(goes) {
         unmake(made)?;
     }
-    // What was there before the daemon stands in the older lines.
+    // The older lines have the state before the daemon.
     let known = |step: &Step| before.iter().find(|made| **made == step.what).unwrap_or(&step.what).clone();
     journal.rewrite(before.iter().filter(stays).cloned().chain(steps.iter().map(known)))
 }
 
-/// Unmakes what the daemon `owner` made but for what it is to leave, the latest first. What is not there any more is no error, nor is doing
-/// it twice.
+/// Removes everything that the daemon `owner` made, except for `leave`, the latest first. A missing rule is no error, nor is
+/// a second call.
 ///
 /// # Errors
-/// What could not be unmade; everything else was, and what is left is still written down.
+/// Rules that could not be removed. The rest is removed, and those left stay in the journal.
 pub(crate) fn undo(owner: &str, folder: &Folder, leave: Leave) -> Result<Undone, RuleError> {
     let journal = Journal::of(owner, folder);
     let listed = journal.read()?;
@@ -97,7 +98,7 @@ fn run(programs: &[Program]) -> Result<(), RuleError> {
     programs.iter().try_for_each(|program| program.run().map(drop))
 }
 
-/// What is not ours is not emptied, and not removed at the end.
+/// Checks that a rule does not exist: one of another program must not be emptied, and not be removed at the end.
 fn must_be_absent(step: &Step) -> Result<(), RuleError> {
     match (step.what.is_there()?, step.what.in_its_place()) {
         (false, None) => Ok(()),

@@ -9,7 +9,7 @@ use hopline_net::announce::Role;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
-/// A chain of ours, and where the jump to it is.
+/// Chain of the daemon, and the place of the jump to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Chain {
     family: Family,
@@ -21,28 +21,28 @@ pub(super) struct Chain {
 /// Most ports of one rule (xt_multiport).
 const PORTS: usize = 15;
 
-/// Where machines see packets.
+/// Hook of a middlebox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Those that are passed on.
+    /// Forwarded packets.
     Forward,
-    /// Those that end here.
+    /// Packets for this host.
     Input,
-    /// Those that begin here.
+    /// Packets of this host.
     Output,
 }
 
-/// What becomes of the jump to a chain.
+/// Treatment of the jump to a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Jump {
-    /// It is added.
+    /// The jump is added.
     Made,
-    /// It is there.
+    /// The jump exists.
     Left,
 }
 
 impl Chain {
-    /// That of machines in the path: behind the firewall, and yet with both interfaces known.
+    /// Returns the chain of middleboxes: after the firewall, and with both interfaces known.
     pub(super) fn of_machines(owner: &str, family: Family, place: Place) -> Self {
         let (hook, suffix) = match place {
             Place::Forward => ("FORWARD", ""),
@@ -52,17 +52,17 @@ impl Chain {
         Self::new(family, "security", hook, format!("HOPLINE-{owner}{suffix}"))
     }
 
-    /// That of what comes by interfaces, before it is routed.
+    /// Returns the chain of incoming packets of interfaces, before routing.
     pub(super) fn of_what_comes(owner: &str, family: Family) -> Self {
         Self::new(family, "mangle", "PREROUTING", format!("HOPLINE-{owner}.in"))
     }
 
-    /// That of what leaves by interfaces, last of all.
+    /// Returns the chain of outgoing packets of interfaces, the last of all.
     pub(super) fn of_what_leaves(owner: &str, family: Family) -> Self {
         Self::new(family, "mangle", "POSTROUTING", format!("HOPLINE-{owner}.out"))
     }
 
-    /// That of calls behind the firewall.
+    /// Returns the chain of connections after the firewall.
     pub(super) fn of_calls(owner: &str, family: Family) -> Self {
         Self::new(family, "mangle", "POSTROUTING", format!("HOPLINE-{owner}.calls"))
     }
@@ -71,7 +71,7 @@ impl Chain {
         Self { family, table: table.into(), name, hook: hook.into() }
     }
 
-    /// Returns whether it is one of those above, of any daemon.
+    /// Returns whether it is one of the chains above, of any daemon.
     pub(super) fn is_of_a_daemon(&self) -> bool {
         let is_place = match self.table.as_str() {
             "security" => ["FORWARD", "INPUT", "OUTPUT"].contains(&self.hook.as_str()),
@@ -81,12 +81,12 @@ impl Chain {
         is_place && self.name.strip_prefix("HOPLINE-").is_some_and(is_of_owner)
     }
 
-    /// What it is called.
+    /// Returns the name of the chain.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What iptables-restore reads: it does all or nothing. A chain that is there is emptied first.
+    /// Returns the input of iptables-restore, which applies all or nothing. An existing chain is emptied first.
     pub(super) fn text(&self, rules: &[String], jump: Jump) -> String {
         let Self { table, name, hook, .. } = self;
         let mut text = format!("*{table}\n:{name} - [0:0]\n");
@@ -100,28 +100,28 @@ impl Chain {
         text
     }
 
-    /// The program that reads it.
+    /// Returns the program that reads this input.
     pub(super) fn restore(&self, text: String) -> Program {
         Program::new(self.family.restore(), "--noflush --wait").reading(text)
     }
 
-    /// What iptables lists of its table.
+    /// Returns the listing of its table by iptables.
     pub(super) fn list(&self) -> Result<String, RuleError> {
         Program::new(self.family.iptables(), &format!("--wait --table {} --list-rules", self.table)).run()
     }
 
-    /// Whether a listing has it.
+    /// Returns whether a listing contains it.
     pub(super) fn is_in(&self, listing: &str) -> bool {
         listing.lines().any(|line| line == format!("-N {}", self.name))
     }
 
-    /// Returns whether a listing has it and the jump to it.
+    /// Returns whether a listing contains it and the jump to it.
     pub(super) fn is_reached_in(&self, listing: &str) -> bool {
         let jump = format!("-A {} -j {}", self.hook, self.name);
         self.is_in(listing) && listing.lines().any(|line| line == jump)
     }
 
-    /// What iptables-restore reads to remove it, and every jump to it that there is.
+    /// Returns the input of iptables-restore that removes it, and every jump to it.
     pub(super) fn unmaking(&self, listing: &str) -> String {
         let Self { table, name, .. } = self;
         let jump = format!("-j {name}");
@@ -135,7 +135,8 @@ impl Chain {
     }
 }
 
-/// The rules for packets of a version of IP that a middlebox sees at a place: those of TCP, and never ICMPv6 with its neighbour discovery.
+/// Returns the rules for packets of an IP version that a middlebox receives at a hook: TCP, and never ICMPv6 with its
+/// neighbour discovery.
 pub(super) fn rules_of(queued: &Queued, family: Family, place: Place) -> Vec<String> {
     if !queued.sees(family) {
         return Vec::new();
@@ -156,7 +157,8 @@ pub(super) fn rules_of(queued: &Queued, family: Family, place: Place) -> Vec<Str
     rules
 }
 
-/// How directions are named at a place, those of interfaces, of mobile hosts and of the ports of others; and what is left out.
+/// Returns the options of directions at a hook, for interfaces, mobile hosts and ports of other hosts, and a match of
+/// excluded packets.
 fn ways(queued: &Queued, place: Place) -> (Vec<[&'static str; 3]>, String) {
     const OUT: [&str; 3] = ["-o", "-d", "--sports"];
     const IN: [&str; 3] = ["-i", "-s", "--dports"];
@@ -168,7 +170,7 @@ fn ways(queued: &Queued, place: Place) -> (Vec<[&'static str; 3]>, String) {
     }
 }
 
-/// The rules for handshakes of TCP that cross an interface at a place.
+/// Returns the rules for TCP handshakes that cross an interface at a hook.
 pub(super) fn rules_for_handshakes(announced: &Announced, place: Place) -> Vec<String> {
     let Announced { queue, interface, role } = announced;
     let ways: &[&str] = match (place, role) {
@@ -181,7 +183,7 @@ pub(super) fn rules_for_handshakes(announced: &Announced, place: Place) -> Vec<S
     ways.iter().map(rule).collect()
 }
 
-/// The rules for packets that come by an interface, and for those that leave.
+/// Returns the rules for incoming and for outgoing packets of an interface.
 pub(super) fn rules_for_all(offered: &Offered) -> [String; 2] {
     let Offered { interface, queue } = offered;
     ["-i", "-o"].map(|way| format!("{way} {interface} {}", to_queue(*queue)))
@@ -191,7 +193,7 @@ pub(super) fn to_queue(queue: u16) -> String {
     format!("-j NFQUEUE --queue-num {queue} --queue-bypass")
 }
 
-/// What is said of each, or nothing, once.
+/// Returns the text of each element, or one empty text if there is none.
 fn either<T>(these: &[T], say: impl Fn(&T) -> String) -> Vec<String> {
     if these.is_empty() { vec![String::new()] } else { these.iter().map(say).collect() }
 }

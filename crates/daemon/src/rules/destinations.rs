@@ -1,28 +1,29 @@
-//! Destination NAT of calls that the daemon sends to this machine.
+//! Destination NAT of connections that the daemon diverts to this machine.
 //!
-//! A SYN that waits behind the firewall has the server's address already where the router translates it. Conntrack forgets the connection
-//! with that SYN. So that answers of the listener have the address that the client called, the SYN that is sent to this machine gets the
-//! called address back before conntrack sees it, and is translated again by a rule of the hook `output`, as it was by those of
-//! `prerouting`. These chains note both addresses when the SYN is forwarded. They know it by its sequence number, which a client chooses at
-//! random, and its ports: programs of nftables of 2022 cannot put an address of IPv6 beside them.
+//! If the router has a destination NAT, a SYN that waits after the firewall has the server's address already, and conntrack
+//! forgets the connection with that SYN. Answers of the listener need the address that the client called. So the SYN that is
+//! sent to this machine gets the called address back before conntrack sees it. A rule of the hook `output` then translates
+//! it again, as those of `prerouting` did. These chains record both addresses when the SYN is forwarded. They identify it by
+//! its sequence number, which a client chooses at random, and its ports: nftables programs of 2022 cannot combine these with
+//! an IPv6 address.
 //!
-//! The source stays as it is: rules that masquerade what leaves do not mean what stays here.
+//! The source is not changed: rules that masquerade leaving packets do not apply to packets that stay here.
 
 use super::family::Family;
 use hopline_net::diversion::MAJOR;
 use std::fmt::Write;
 
-/// Calls that are noted, and how long: longer than a server may take to answer by default.
+/// Most recorded connections, and their lifetime: longer than a server may take to answer by default.
 const SIZE: u32 = 65_536;
 const TIMEOUT: &str = "2m";
-/// Behind the firewall, and before the chain that marks calls.
+/// Priority after the firewall, and before the chain that marks connections.
 const PRIORITY: i32 = i32::MAX - 2;
-/// Before the administrator's destination NAT (`dstnat`, -100).
+/// Priority before the administrator's destination NAT (`dstnat`, -100).
 const BEFORE: i32 = -101;
-/// Name of a SYN.
+/// Fields that identify a SYN.
 const KEY: &str = "tcp sequence . tcp sport . tcp dport";
 
-/// Maps and chains of the table.
+/// Returns maps and chains of the table.
 pub(super) fn chains(families: &[Family]) -> String {
     let mut text: String = families.iter().map(|family| maps(*family)).collect();
     let mut chain = |name: &str, kind: String, rules: fn(Family) -> String| {
@@ -77,7 +78,8 @@ fn returns(family: Family) -> String {
     )
 }
 
-/// The second rule keeps rules of the administrator from translating a call that was not translated when it came.
+/// Returns the translating rules. The second one keeps rules of the administrator from translating a connection that was not
+/// translated when it arrived.
 fn translates(family: Family) -> String {
     let (ours, ip, suffix) = (ours(family), family.header(), suffix(family));
     format!(
@@ -91,7 +93,7 @@ fn keeps(family: Family) -> String {
     format!("    {} snat {ip} to {ip} saddr\n", ours(family))
 }
 
-/// Match of packets that the daemon sends to this machine.
+/// Returns the match of packets that the daemon sends to this machine.
 fn ours(family: Family) -> String {
     let major = u32::from(MAJOR) << 16;
     format!("meta priority & 0xffff0000 == {major:#010x} meta nfproto {} meta l4proto tcp", family.protocol())

@@ -30,7 +30,7 @@ impl Family {
         subnet.is_ipv4() == matches!(self, Self::V4)
     }
 
-    /// The option of ip(8).
+    /// Returns the option of ip(8).
     pub(super) const fn option(self) -> &'static str {
         match self {
             Self::V4 => "-4",
@@ -52,7 +52,7 @@ impl Family {
         }
     }
 
-    /// The protocol of nft's `meta nfproto`.
+    /// Returns the protocol of nft's `meta nfproto`.
     pub(super) const fn protocol(self) -> &'static str {
         match self {
             Self::V4 => "ipv4",
@@ -60,7 +60,7 @@ impl Family {
         }
     }
 
-    /// The name of nft for its header.
+    /// Returns the name of its header in nft.
     pub(super) const fn header(self) -> &'static str {
         match self {
             Self::V4 => "ip",
@@ -68,7 +68,7 @@ impl Family {
         }
     }
 
-    /// The loopback address.
+    /// Returns the loopback address.
     const fn loopback(self) -> IpAddr {
         match self {
             Self::V4 => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -76,20 +76,20 @@ impl Family {
         }
     }
 
-    /// The address at which a proxy takes the connections that rules hand it: no other host can name it.
+    /// Returns the address at which a proxy accepts connections that rules divert to it: no other host can address it.
     pub(crate) const fn listener(self, port: u16) -> SocketAddr {
         SocketAddr::new(self.loopback(), port)
     }
 }
 
 impl Ipv6 {
-    /// Looks at this machine.
+    /// Inspects this machine.
     pub(crate) fn here() -> Self {
         let is_there = |family: Family| {
             let folders = std::env::var_os("PATH").unwrap_or_default();
             std::env::split_paths(&folders).any(|folder| folder.join(family.restore()).is_file())
         };
-        // Without either program that of IPv4 is the one to be asked for.
+        // Without either program, the error is about that of IPv4.
         match fs::read_to_string("/proc/net/if_inet6").unwrap_or_default().is_empty() {
             true => Self::Absent,
             false if is_there(Family::V4) && !is_there(Family::V6) => Self::WithoutChains,
@@ -97,7 +97,7 @@ impl Ipv6 {
         }
     }
 
-    /// The versions of which chains of iptables can be made.
+    /// Returns the IP versions for which chains of iptables can be made.
     pub(crate) const fn families_of_chains(self) -> &'static [Family] {
         match self {
             Self::Absent | Self::WithoutChains => &[Family::V4],
@@ -105,7 +105,7 @@ impl Ipv6 {
         }
     }
 
-    /// The versions that this machine has.
+    /// Returns the IP versions of this machine.
     pub(crate) const fn families(self) -> &'static [Family] {
         match self {
             Self::Absent => &[Family::V4],

@@ -1,9 +1,9 @@
-//! Rules for calls that a listener takes once the router's firewall has let them through.
+//! Rules for connections that a listener accepts once the router's firewall has permitted them.
 //!
-//! A SYN is forwarded. A chain of nftables behind all others of the hook `forward` knows which listener it is for, and marks it. The kernel
-//! need not have a queue of nftables. So a rule of iptables brings it to the queue, in `mangle`, the only table behind `forward` before
-//! sources are translated. From there the daemon sends it to this machine, with the listener in its priority: nothing makes use of that on
-//! the way to a socket, while rules of the administrator may change marks.
+//! A SYN is forwarded. A chain of nftables after all others of the hook `forward` identifies its listener, and marks the
+//! SYN. The kernel may lack queues of nftables. So a rule of iptables queues it, in `mangle`, the only table after `forward`
+//! and before source NAT. From there the daemon sends it to this machine, with the listener in its priority: nothing uses
+//! the priority on the way to a socket, while rules of the administrator may change marks.
 
 use super::Captured;
 use super::chain::to_queue;
@@ -14,17 +14,17 @@ use hopline_net::split::Refusal;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Behind all other chains of `forward`.
+/// Priority after all other chains of `forward`.
 const LAST: i32 = i32::MAX - 1;
-/// Before the firewall (`filter`, 0): a refusal is no call to this machine.
+/// Priority before the firewall (`filter`, 0): a refused connection is none to this machine.
 const BEFORE: i32 = -1;
 
-/// Queues by the ports of listeners.
+/// Returns queues by the ports of listeners.
 fn queues(captured: &[Captured]) -> BTreeMap<u16, u16> {
     captured.iter().map(|captured| (captured.port, captured.queue)).collect()
 }
 
-/// The rules of the hook `prerouting` that hand SYNs to listeners.
+/// Returns the rules of the hook `prerouting` that pass SYNs to listeners.
 pub(super) fn taken(captured: &[Captured], families: &[Family], marked: &str) -> String {
     let mut text = String::new();
     for port in queues(captured).keys() {
@@ -42,7 +42,7 @@ pub(super) fn taken(captured: &[Captured], families: &[Family], marked: &str) ->
     text
 }
 
-/// The chains of nftables that know calls, and that refuse them.
+/// Returns the chains of nftables that identify connections, and that reject them.
 pub(super) fn chains(captured: &[Captured], families: &[Family]) -> String {
     let mut text = format!(
         "  chain forwarded {{\n    type filter hook forward priority {LAST}; policy accept;\n    \
@@ -72,7 +72,7 @@ pub(super) fn chains(captured: &[Captured], families: &[Family]) -> String {
     text
 }
 
-/// The rules of iptables that lead to the queues.
+/// Returns the rules of iptables that lead to the queues.
 pub(super) fn rules(captured: &[Captured]) -> Vec<String> {
     let rule = |(port, queue)| {
         format!("-p tcp --syn -m mark --mark {:#x}/0xffff0000 {}", mark(port), to_queue(queue))
@@ -80,12 +80,12 @@ pub(super) fn rules(captured: &[Captured]) -> Vec<String> {
     queues(captured).into_iter().map(rule).collect()
 }
 
-/// Priority of packets that the daemon sends to this machine, as nft writes it.
+/// Returns the priority of packets that the daemon sends to this machine, as nft writes it.
 fn priority(code: u16) -> String {
     format!("{MAJOR:x}:{code:x}")
 }
 
-/// Mark of SYNs for the listener at a port, in the upper half: behind routing it decides nothing else.
+/// Returns the mark of SYNs for the listener at a port, in the upper half: after routing it has no other effect.
 const fn mark(port: u16) -> u32 {
     (port as u32) << 16
 }

@@ -1,4 +1,4 @@
-//! The list of what was made, which outlives whoever made it.
+//! Journal of the rules that a daemon made, which survives the daemon.
 
 use super::program::RuleError;
 use super::steps::Made;
@@ -6,7 +6,7 @@ use crate::folder::{Access, Folder};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// A file that lists what was made, in its order; each line is written before its thing is made.
+/// File that lists rules in the order of their creation; each line is written before its rule is made.
 #[derive(Debug)]
 pub(super) struct Journal<'a> {
     folder: &'a Folder,
@@ -14,12 +14,12 @@ pub(super) struct Journal<'a> {
 }
 
 impl<'a> Journal<'a> {
-    /// That of a daemon.
+    /// Returns the journal of a daemon.
     pub(super) fn of(owner: &str, folder: &'a Folder) -> Self {
         Self { folder, name: format!("{owner}.rules") }
     }
 
-    /// Adds a line, and sees to it that it is there.
+    /// Adds a line, and syncs it to disk.
     pub(super) fn add(&self, made: &Made) -> Result<(), RuleError> {
         let write = || {
             let mut file = self.folder.open_or_make(&self.name, Access::Append)?;
@@ -41,19 +41,19 @@ impl<'a> Journal<'a> {
         read().map(|bytes| listed(&bytes)).map_err(|e| self.failed(e))
     }
 
-    /// Has it list these and no others.
+    /// Replaces the entries.
     pub(super) fn rewrite(&self, made: impl Iterator<Item = Made>) -> Result<(), RuleError> {
         let text: String = made.map(|made| line(&made)).collect();
         let other = format!("{}.new", self.name);
         let write = || {
-            // One may be left by a process that was killed here.
+            // A killed process may have left one.
             self.folder.make_anew(&other)?.write_all(text.as_bytes())?;
             self.folder.rename(&other, &self.name)
         };
         write().map_err(|e| self.failed(e))
     }
 
-    /// Removes it.
+    /// Removes the journal.
     pub(super) fn remove(&self) -> Result<(), RuleError> {
         self.folder.remove(&self.name).map_err(|e| self.failed(e))
     }
@@ -63,14 +63,14 @@ impl<'a> Journal<'a> {
     }
 }
 
-/// Returns the entries of a journal. A line that was not finished, or is damaged, lists nothing that was made; nor does one that names
-/// what no daemon makes, as the words of these become arguments of programs.
+/// Returns the entries of a journal. An unfinished or damaged line is ignored, and so is a line with an object that no
+/// daemon makes, because its words would become arguments of programs.
 pub(super) fn listed(journal: &[u8]) -> Vec<Made> {
     let lines = journal.split(|byte| *byte == b'\n');
     lines.filter_map(|line| serde_json::from_slice(line).ok()).filter(Made::is_of_a_daemon).collect()
 }
 
-/// Returns the text that is written behind `last`, the last byte of a journal. A line that was not finished does not take the next one with it.
+/// Returns the text to append after `last`, the last byte of a journal. An unfinished line does not corrupt the next one.
 pub(super) fn added(made: &Made, last: Option<u8>) -> String {
     let end = if matches!(last, None | Some(b'\n')) { "" } else { "\n" };
     format!("{end}{}", line(made))

@@ -1,9 +1,10 @@
-//! What this machine must be told so that packets come to the proxies: rules of iptables and nftables, and routes.
+//! Rules that divert packets to the proxies: rules of iptables and nftables, and routes.
 //!
-//! What a daemon makes bears its name, is written down before it is made, and goes when the daemon goes; nothing else is touched.
-//! Packets that wait for a machine are taken behind the firewall, from the table `security`: what the firewall drops no machine sees, and
-//! none sends again. While nobody reads a queue its packets pass (`--queue-bypass`); while nobody listens connections pass (nftables'
-//! `tproxy` goes on to the next rule then, that of iptables drops).
+//! Rules of a daemon contain its name, are written to a journal before they are made, and are removed when the daemon ends.
+//! Nothing else is changed. Packets for a middlebox are queued after the firewall, from the table `security`: a middlebox
+//! neither receives nor retransmits packets that the firewall drops. Without a reader of a queue its packets pass
+//! (`--queue-bypass`). Without a listener connections pass (`tproxy` of nftables continues with the next rule then; that of
+//! iptables drops).
 
 mod apply;
 mod chain;
@@ -35,14 +36,14 @@ use hopline_net::announce::Role;
 use std::fmt;
 use steps::Step;
 
-/// The rules of a daemon.
+/// Rules of a daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Whose they are.
+    /// Name of the daemon.
     owner: String,
-    /// Of the machine on which they are made.
+    /// IPv6 on the machine of the rules.
     ipv6: Ipv6,
-    /// Of the same machine.
+    /// Use of connection tracking on that machine.
     tracking: Tracking,
     capture: Capture,
     queued: Vec<Queued>,
@@ -54,24 +55,24 @@ pub struct Rules {
     tuns: Vec<String>,
 }
 
-/// Packets that wait in a queue for what a machine says.
+/// Packets in a queue that wait for the verdict of a middlebox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Queued {
     pub(crate) queue: u16,
-    /// The interface that leads to the mobile hosts.
+    /// Interface that leads to the mobile hosts.
     pub(crate) interface: String,
-    /// Versions of IP that the middlebox reads.
+    /// IP versions that the middlebox reads.
     pub(crate) versions: Versions,
-    /// The mobile hosts; empty: all.
+    /// Served mobile hosts; empty: all.
     pub(crate) subnets: Vec<Subnet>,
-    /// The ports of fixed hosts; empty: all.
+    /// Served ports of fixed hosts; empty: all.
     pub(crate) ports: Vec<u16>,
     pub(crate) hooks: Hooks,
     /// Mark of packets that the middlebox sends by itself.
     pub(crate) mark: u32,
 }
 
-/// Versions of IP that a middlebox reads.
+/// IP versions that a middlebox reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Versions {
     /// IPv4 alone.
@@ -83,58 +84,58 @@ pub(crate) enum Versions {
 /// Hooks at which packets are queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hooks {
-    /// On a router: packets that are forwarded.
+    /// On a router: forwarded packets.
     Forward,
-    /// At the end of a link: packets that begin or end here, apart from those that are sent again.
+    /// At an end of a link: packets of and for this host, except retransmitted ones.
     Local,
 }
 
-/// An interface all of whose packets wait in a queue.
+/// Interface with all packets in a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Offered {
     pub(crate) queue: u16,
     pub(crate) interface: String,
 }
 
-/// An interface whose handshakes of TCP wait in a queue.
+/// Interface with TCP handshakes in a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Announced {
     pub(crate) queue: u16,
     pub(crate) interface: String,
-    /// Of who calls, this host's own wait; of who is called, also those of hosts behind it.
+    /// Role in the handshakes. A caller queues those of this host; a called host also those of hosts behind it.
     pub(crate) role: Role,
 }
 
-/// An interface that sends no faster than this.
+/// Interface with this maximum rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shaped {
     pub(crate) interface: String,
     pub(crate) rate_bps: u64,
 }
 
-/// Connections that end at a listener of this machine.
+/// Connections that a listener of this machine terminates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Captured {
-    /// Where it listens, for both versions of IP.
+    /// Port of the listener, for both IP versions.
     pub(crate) port: u16,
     pub(crate) calls: Calls,
-    /// The ports that are called; empty: all.
+    /// Destination ports; empty: all.
     pub(crate) ports: Vec<u16>,
-    /// The queue in which their SYNs wait behind the firewall.
+    /// Queue of their SYNs after the firewall.
     pub(crate) queue: u16,
 }
 
-/// Whose calls are meant. No subnets: whosever.
+/// Captured connections. Empty subnets: all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Calls {
-    /// Those that come by an interface.
+    /// Connections that arrive on an interface.
     By { interface: String, sources: Vec<Subnet>, destinations: Vec<Subnet> },
-    /// Those that would leave by it.
+    /// Connections that would leave by an interface.
     Towards { interface: String, destinations: Vec<Subnet> },
 }
 
 impl Calls {
-    /// Subnets of one of which a call comes, or to which it goes.
+    /// Returns the subnets; a connection has its source or destination in one of them.
     pub(crate) fn subnets(&self) -> impl Iterator<Item = &Subnet> {
         let (sources, destinations) = match self {
             Self::By { sources, destinations, .. } => (sources.as_slice(), destinations),
@@ -150,7 +151,7 @@ impl Queued {
         self.hooks == Hooks::Forward
     }
 
-    /// Returns whether it is for packets of a version of IP: subnets of the other version alone mean none of this one.
+    /// Returns whether it applies to packets of an IP version: subnets of the other version alone mean none of this one.
     pub(crate) fn sees(&self, family: Family) -> bool {
         let is_read = self.versions == Versions::Both || family == Family::V4;
         is_read && (self.subnets.is_empty() || self.subnets.iter().any(|subnet| family.has(subnet)))
@@ -158,7 +159,8 @@ impl Queued {
 }
 
 impl Rules {
-    /// Returns the rules that the proxies of `config` need on this machine, with those for connection tracking where that is in use.
+    /// Returns the rules that the proxies of `config` need on this machine, including those for connection tracking if it is
+    /// in use.
     #[must_use]
     pub fn of(config: &Config, tracking: Tracking) -> Self {
         let tasks = || config.proxies.iter().map(|proxy| &proxy.task);
@@ -208,7 +210,7 @@ impl Rules {
         steps
     }
 
-    /// Returns those steps that can be made now: the queue of an interface that is not there comes with the interface.
+    /// Returns the steps that can be done now: the queue of a missing interface is made when the interface appears.
     fn steps_now(&self) -> Vec<Step> {
         self.steps().into_iter().filter(|step| step.what.has_its_place()).collect()
     }
@@ -224,7 +226,7 @@ impl Rules {
         })
     }
 
-    /// Returns whether there are other rules where connections are tracked.
+    /// Returns whether connection tracking needs further rules.
     pub(crate) fn mind_tracking(&self) -> bool {
         !self.forwarded().is_empty() || !self.captured.is_empty()
     }
@@ -233,7 +235,7 @@ impl Rules {
         self.queued.iter().filter(|queued| queued.is_forwarded()).collect()
     }
 
-    /// Those of machines in the path.
+    /// Returns the rules of middleboxes.
     fn rules_at(&self, family: Family, place: Place) -> Vec<String> {
         let queued = self.queued.iter().flat_map(|queued| chain::rules_of(queued, family, place));
         let announced =
@@ -242,14 +244,14 @@ impl Rules {
     }
 }
 
-/// As one would type them.
+/// Writes the commands as a user would type them.
 impl fmt::Display for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.steps().iter().flat_map(|step| &step.make).try_for_each(|program| writeln!(f, "{program}"))
     }
 }
 
-/// Returns the entries of a journal that undoing takes, one word list each; for a fuzz target.
+/// Returns the entries of a journal that removal would handle, one word list each; for a fuzz target.
 #[doc(hidden)]
 #[must_use]
 pub fn listed(journal: &[u8]) -> Vec<String> {
@@ -259,7 +261,7 @@ pub fn listed(journal: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// A journal to which the last of what it lists is added again, if it lists anything.
+/// Returns the journal with its last entry added again, if it has any.
 #[doc(hidden)]
 #[must_use]
 pub fn with_one_more(journal: &[u8]) -> Option<Vec<u8>> {

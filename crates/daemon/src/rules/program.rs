@@ -1,53 +1,53 @@
-//! Programs that tell the kernel of rules.
+//! Programs that change the rules of the kernel.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::{Command, Stdio};
 
-/// A program, and what it is told.
+/// Program, and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Program {
     pub(super) name: String,
     pub(super) arguments: Vec<String>,
-    /// What it reads.
+    /// Standard input.
     pub(super) input: String,
 }
 
-/// Why there is no rule.
+/// Reason why a rule was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
     /// A program is missing.
     #[error("there is no program `{0}`: on Debian, apt-get install {1}")]
     Absent(String, &'static str),
-    /// A program could not be started or spoken to.
+    /// A program could not be started, or its input could not be written.
     #[error("running `{0}`: {1}")]
     Failed(String, io::Error),
-    /// A program said no.
+    /// A program failed.
     #[error("`{program}` refuses: {why}")]
     Refused {
-        /// What was run.
+        /// Command line.
         program: String,
-        /// What it said.
+        /// Its error message.
         why: String,
     },
-    /// Somebody else has rules of this name.
+    /// An object of this name exists, and the daemon has not made it.
     #[error(
         "{what} is there already, and this daemon did not make it: give the daemon {instead}, or remove it"
     )]
     Conflict {
-        /// What is there.
+        /// Existing object.
         what: String,
-        /// What would be right.
+        /// Advice on a valid setting.
         instead: &'static str,
     },
-    /// What was made cannot be written down or read.
+    /// The journal cannot be written or read.
     #[error("the list of rules {0}: {1}")]
     Journal(String, io::Error),
 }
 
 impl Program {
-    /// `name` with these words.
+    /// Returns the program `name` with these arguments.
     pub(crate) fn new(name: &str, arguments: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -56,12 +56,12 @@ impl Program {
         }
     }
 
-    /// The same, reading `input`.
+    /// Returns the program with the standard input `input`.
     pub(super) fn reading(self, input: String) -> Self {
         Self { input, ..self }
     }
 
-    /// Runs it; what it wrote.
+    /// Runs the program, and returns its output.
     pub(crate) fn run(&self) -> Result<String, RuleError> {
         let failed = |error: io::Error| match error.kind() {
             ErrorKind::NotFound => RuleError::Absent(self.name.clone(), self.package()),
@@ -75,7 +75,7 @@ impl Program {
             .spawn()
             .map_err(failed)?;
         let mut stdin = child.stdin.take().expect("asked for above");
-        // Who does not read says why below.
+        // A program that does not read its input reports the reason below.
         let _ = stdin.write_all(self.input.as_bytes());
         drop(stdin);
         let output = child.wait_with_output().map_err(failed)?;
@@ -90,7 +90,7 @@ impl Program {
         })
     }
 
-    /// The Debian package that brings it.
+    /// Returns the Debian package of the program.
     fn package(&self) -> &'static str {
         match self.name.as_str() {
             "nft" => "nftables",

@@ -1,22 +1,22 @@
-//! The queue of an interface whose rate is known: packets wait in this host then, where those that are sent again can go first, and where
-//! drops are seen.
+//! Queue of an interface with a configured rate. Packets are queued in this host then, so that retransmitted packets can
+//! have priority and drops are detected.
 //!
-//! A token bucket (tbf) sets the rate, and the kernel's three bands (pfifo_fast) are below it: what is sent again is of the first. How many
-//! packets a band takes is a matter of the interface.
+//! A token bucket (tbf) sets the rate, with the kernel's three bands (pfifo_fast) below it: retransmitted packets use the
+//! first band. The capacity of a band is the queue length of the interface.
 
 use super::Shaped;
 use super::program::Program;
 use serde::{Deserialize, Serialize};
 
-/// A queue of ours.
+/// Queueing discipline of the daemon.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Shaper {
     interface: String,
-    /// Packets that waited at most before, if the interface said.
+    /// Queue length of the interface before, if it was known.
     length_before: Option<u32>,
 }
 
-/// What was before says nothing of what is there.
+/// The former length does not matter for equality.
 impl PartialEq for Shaper {
     fn eq(&self, other: &Self) -> bool {
         self.interface == other.interface
@@ -25,34 +25,34 @@ impl PartialEq for Shaper {
 
 impl Eq for Shaper {}
 
-/// Ours among the queueing disciplines of an interface.
+/// Handle of the daemon's discipline among those of an interface.
 const HANDLE: &str = "686f:";
-/// How long packets wait that find the queue full: what a sender with CUBIC's factor of 0.7 needs to keep paths of 100 ms busy.
+/// Queueing delay of a full queue, seconds: what CUBIC with its factor of 0.7 needs to fill paths of 100 ms.
 const LONGEST_WAIT_S: f64 = 0.05;
-/// Bytes of a packet that counts.
+/// Size of a packet for this calculation, bytes.
 const PACKET_BYTES: f64 = 1500.0;
-/// Fewest packets that may wait.
+/// Least queue length, packets.
 const FEWEST: f64 = 50.0;
-/// Longest time of silence that the rate makes up for.
+/// Longest idle time that the token bucket compensates for, seconds.
 const BURST_S: f64 = 0.002;
 
 impl Shaper {
-    /// That of an interface as it is now.
+    /// Returns the discipline of an interface in its present state.
     pub(super) fn at(interface: &str) -> Self {
         Self { interface: interface.to_owned(), length_before: length(interface) }
     }
 
-    /// Where it is.
+    /// Returns the interface.
     pub(super) fn interface(&self) -> &str {
         &self.interface
     }
 
-    /// Whether it is there.
+    /// Returns whether it exists.
     pub(super) fn is_there(&self) -> bool {
         root(&self.interface).is_some_and(|root| root.contains(&format!("qdisc tbf {HANDLE} ")))
     }
 
-    /// The discipline that somebody else has set up there; `None` if it is the default.
+    /// Returns the discipline of another program at this interface; `None` if it is the default.
     pub(super) fn in_its_place(&self) -> Option<String> {
         let root = root(&self.interface)?;
         let mut words = root.split_whitespace().skip(1);
@@ -61,7 +61,7 @@ impl Shaper {
         (handle != "0:" && handle != HANDLE).then(|| kind.to_owned())
     }
 
-    /// What takes it away: the interface has its default again.
+    /// Returns the programs that remove it: the interface gets its default discipline again.
     pub(super) fn unmaking(&self) -> Vec<Program> {
         let interface = &self.interface;
         let length = self.length_before.map(|before| set_length(interface, before));
@@ -70,7 +70,7 @@ impl Shaper {
     }
 }
 
-/// What makes the queue, or changes it. Bands take as many packets as the interface says when they are made.
+/// Returns the programs that make or change the discipline. Bands get the queue length of the interface when they are made.
 pub(super) fn programs(shaped: &Shaped) -> Vec<Program> {
     let Shaped { interface, rate_bps } = shaped;
     let bytes_per_s = *rate_bps as f64 / 8.0;

@@ -1,4 +1,4 @@
-//! What is made, one thing after another, and how each is unmade.
+//! Steps of making rules, and the removal of each.
 
 use super::chain::{Chain, Jump};
 use super::family::Family;
@@ -10,40 +10,40 @@ use crate::config::Capture;
 use hopline_net::routes::Routes;
 use serde::{Deserialize, Serialize};
 
-/// Something that is made.
+/// Object to be made, with its programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) what: Made,
     pub(super) make: Vec<Program>,
-    /// Changes what is intact; nothing if that is as it should be.
+    /// Programs that update an intact object; empty if it needs no update.
     pub(super) remake: Vec<Program>,
 }
 
-/// What has been made, or may have been.
+/// Object that was made, or may have been.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Made {
-    /// A chain of iptables, and the jump to it.
+    /// Chain of iptables, and the jump to it.
     Chain(Chain),
-    /// A table of nftables with this name.
+    /// Table of nftables with this name.
     Table(String),
-    /// The queue of an interface.
+    /// Queueing discipline of an interface.
     Queue(Shaper),
-    /// A routing rule: these words of ip(8) name it.
+    /// Routing rule, identified by these arguments of ip(8).
     Rule(Family, String),
-    /// The route of the table with this number.
+    /// Route of the table with this number.
     Route(Family, u32),
-    /// A TUN interface.
+    /// TUN interface.
     Tun(Tun),
 }
 
-/// Place of the rule among routing rules: behind the table of local addresses, and before every rule of the administrator. One that came
-/// first would lead packets of captured connections on.
+/// Preference of the routing rule: after the table of local addresses, and before every rule of the administrator. An
+/// earlier rule would forward packets of captured connections.
 const PREFERENCE: u32 = 0;
-/// Its place in daemons of earlier versions, which may have left it behind.
+/// Preference in earlier versions of the daemon, which may have left a rule.
 const FORMER_PREFERENCE: u32 = 1_000;
 
 impl Step {
-    /// The chains that lead everything to who asks for it.
+    /// Returns the chains that lead all packets of interfaces to queues.
     pub(super) fn offered(owner: &str, families: &[Family], offered: &[Offered]) -> Vec<Self> {
         let rules: Vec<[String; 2]> = offered.iter().map(chain::rules_for_all).collect();
         let [coming, leaving] =
@@ -57,20 +57,20 @@ impl Step {
         families.iter().flat_map(of_family).collect()
     }
 
-    /// A chain with these rules.
+    /// Returns a chain with these rules.
     pub(super) fn chain(chain: Chain, rules: &[String]) -> Self {
         let [make, remake] = [Jump::Made, Jump::Left].map(|jump| chain.restore(chain.text(rules, jump)));
         Self { what: Made::Chain(chain), make: vec![make], remake: vec![remake] }
     }
 
-    /// The queue of an interface whose rate is known.
+    /// Returns the queueing discipline of an interface with a configured rate.
     pub(super) fn shaped(shaped: &Shaped) -> Self {
         let make = shaping::programs(shaped);
         Self { what: Made::Queue(Shaper::at(&shaped.interface)), remake: make.clone(), make }
     }
 
-    /// The table of nftables with all rules that need connection tracking: for packets that middleboxes send again where addresses are
-    /// translated, and for onward connections.
+    /// Returns the table of nftables with all rules that need connection tracking: for packets that middleboxes retransmit
+    /// on routers with NAT, and for onward connections.
     pub(super) fn tracked(
         owner: &str,
         families: &[Family],
@@ -84,14 +84,14 @@ impl Step {
         Self::table(name, text)
     }
 
-    /// A table of nftables with this text.
+    /// Returns a table of nftables with this text.
     fn table(name: String, text: String) -> Self {
         let nft = Program::new("nft", "--file -");
         let remake = vec![nft.clone().reading(format!("delete table inet {name}\n{text}"))];
         Self { what: Made::Table(name), make: vec![nft.reading(text)], remake }
     }
 
-    /// The table of nftables that leads connections to listeners, and the routes behind it.
+    /// Returns the table of nftables that leads connections to listeners, and the routes for it.
     pub(super) fn captured(
         owner: &str,
         families: &[Family],
@@ -115,7 +115,7 @@ impl Step {
 }
 
 impl Made {
-    /// What of others stands in its place, if anything does.
+    /// Returns the object of another program in its place, if there is one.
     pub(super) fn in_its_place(&self) -> Option<String> {
         match self {
             Self::Queue(shaper) => {
@@ -125,7 +125,7 @@ impl Made {
         }
     }
 
-    /// Returns whether this machine has what it is a part of.
+    /// Returns whether this machine has the object that it is a part of.
     pub(super) fn has_its_place(&self) -> bool {
         match self {
             Self::Queue(shaper) => {
@@ -135,7 +135,8 @@ impl Made {
         }
     }
 
-    /// Whether it is named as a daemon names what it makes. Its words become arguments of programs that change the rules of the machine.
+    /// Returns whether its name is one that daemons give. Its words become arguments of programs that change the rules of
+    /// the machine.
     pub(super) fn is_of_a_daemon(&self) -> bool {
         match self {
             Self::Chain(chain) => chain.is_of_a_daemon(),
@@ -147,7 +148,7 @@ impl Made {
         }
     }
 
-    /// Whether it is there.
+    /// Returns whether it exists.
     pub(super) fn is_there(&self) -> Result<bool, RuleError> {
         match self {
             Self::Chain(chain) => Ok(chain.is_in(&chain.list()?)),
@@ -162,7 +163,8 @@ impl Made {
         }
     }
 
-    /// Returns whether it is there, and the jump to it. Another program may have removed either, such as `nft flush ruleset`.
+    /// Returns whether it and the jump to it exist. Another program may have removed either, for instance by `nft flush
+    /// ruleset`.
     pub(super) fn is_intact(&self) -> Result<bool, RuleError> {
         match self {
             Self::Chain(chain) => Ok(chain.is_reached_in(&chain.list()?)),
@@ -170,7 +172,7 @@ impl Made {
         }
     }
 
-    /// Unmakes it.
+    /// Removes it.
     pub(super) fn unmake(&self) -> Result<(), RuleError> {
         let program = match self {
             Self::Chain(chain) => chain.restore(chain.unmaking(&chain.list()?)),
@@ -185,7 +187,7 @@ impl Made {
         program.run().map(drop)
     }
 
-    /// That it is somebody else's, or that `other` is, which stands in its place.
+    /// Returns the error that it, or `other` in its place, belongs to another program.
     pub(super) fn conflict(&self, other: Option<String>) -> RuleError {
         let instead = match self {
             Self::Chain(_) | Self::Table(_) => "another name = \"…\"",
@@ -196,7 +198,7 @@ impl Made {
         RuleError::Conflict { what: other.unwrap_or_else(|| self.name()), instead }
     }
 
-    /// As people call it.
+    /// Returns its description for people.
     fn name(&self) -> String {
         match self {
             Self::Chain(chain) => format!("the chain {} of iptables", chain.name()),
@@ -209,7 +211,8 @@ impl Made {
     }
 }
 
-/// Returns whether the kernel takes it for the name of an interface (dev_valid_name), and programs do not take it for an option.
+/// Returns whether the kernel accepts it as an interface name (dev_valid_name), and programs do not mistake it for an
+/// option.
 fn is_interface(name: &str) -> bool {
     let is_of_names = |c: char| !c.is_whitespace() && !c.is_control() && !"/:".contains(c);
     (1..=15).contains(&name.len()) && !name.starts_with('-') && name.chars().all(is_of_names)
@@ -242,12 +245,12 @@ fn is_routing_rule(words: &str) -> bool {
     })
 }
 
-/// A local route to everything: packets that come to this table are for this machine.
+/// Returns a local route for all addresses: packets that use this table are for this machine.
 fn route(table: u32) -> String {
     format!("local default dev lo table {table}")
 }
 
-/// Whether a table has it. It is named in other words than where it is made (ip-route(8)).
+/// Returns whether a table contains it. Listing needs other arguments than making it (ip-route(8)).
 fn is_routed(family: Family, table: u32) -> Result<bool, RuleError> {
     let listed = ip(family, "route show", &format!("table {table} type local exact default dev lo")).run();
     match listed {

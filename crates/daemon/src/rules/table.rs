@@ -1,20 +1,21 @@
-//! The table of nftables that leads connections to listeners.
+//! Table of nftables that leads connections to listeners.
 
 use super::family::Family;
 use super::{Calls, Captured, held};
 use crate::config::{Capture, Subnet};
 use std::fmt::Write;
 
-/// The name of the table of a daemon.
+/// Returns the name of the table of a daemon.
 pub(super) fn name(owner: &str) -> String {
     format!("hopline-{owner}")
 }
 
-/// What nft reads: it does all or nothing.
+/// Returns the input of nft, which applies all or nothing.
 pub(super) fn text(table: &str, families: &[Family], capture: Capture, captured: &[Captured]) -> String {
     let mark = u32::from(capture.mark) << 16;
     let marked = format!("meta mark set meta mark & 0x0000ffff | {mark:#010x} accept");
-    // Behind destination NAT (dstnat, -100): an answer to a masqueraded half has the client's address again, as the socket has.
+    // After destination NAT (dstnat, -100): an answer to a masqueraded half has the client's address again, as the socket
+    // has.
     let mut text = format!(
         "table inet {table} {{\n  chain prerouting {{\n    type filter hook prerouting priority dstnat + 1; policy accept;\n"
     );

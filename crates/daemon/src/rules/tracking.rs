@@ -1,10 +1,11 @@
-//! Connection tracking of this network namespace: whether it is in use, and when it begins.
+//! Connection tracking of this network namespace: detection of its use and its beginning.
 //!
-//! A rule with an expression of conntrack switches tracking on for every packet of the namespace. So the rules that need it
-//! ([`translated`](super::translated), [`zones`](super::zones)) are made only where something else has switched it on: rules that are
-//! listed, or connections that appear among those that are tracked, for whatever reason.
+//! A rule with a conntrack expression enables tracking for every packet of the namespace. So the rules that need it
+//! ([`translated`](super::translated), [`zones`](super::zones)) are made only if another program has enabled it. Signs are
+//! rules in listings, or tracked connections, for whatever reason.
 //!
-//! Tracking that has begun is never taken for over: connections outlive the rules by which they are tracked, and those of the daemon track, too.
+//! Tracking that has begun is never considered ended: connections outlive the rules that track them, and those of the daemon
+//! track too.
 
 use super::program::Program;
 use hopline_net::ruleset::Ruleset;
@@ -14,17 +15,17 @@ use std::path::Path;
 /// Use of connection tracking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracking {
-    /// Nothing tracks connections.
+    /// No program tracks connections.
     Absent,
-    /// Something else than this daemon tracks connections.
+    /// Another program has enabled connection tracking.
     InUse,
 }
 
-/// Number of connections that are tracked in the namespace of the reader, and the folder of the module that tracks.
+/// Number of tracked connections in the namespace of the reader, and the folder of the module.
 const COUNT: &str = "/proc/sys/net/netfilter/nf_conntrack_count";
 const MODULE: &str = "/sys/module/nf_conntrack";
 
-/// Programs that list rules. Some are not there, and the kernel has two kinds of tables of iptables.
+/// Programs that list rules. Some may be missing, and the kernel has two kinds of iptables tables.
 const LISTINGS: [[&str; 2]; 5] = [
     ["nft", "--stateless list ruleset"],
     ["iptables-save", ""],
@@ -33,7 +34,7 @@ const LISTINGS: [[&str; 2]; 5] = [
     ["ip6tables-legacy-save", ""],
 ];
 
-/// Words of rules that have connections tracked: of nft(8), and of iptables-extensions(8) behind `-m` and `-j`.
+/// Words of rules that enable connection tracking: of nft(8), and of iptables-extensions(8) after `-m` and `-j`.
 const WORDS: [&str; 6] = ["ct", "masquerade", "snat", "dnat", "redirect", "synproxy"];
 const MATCHES: [&str; 7] =
     ["conntrack", "state", "connmark", "connbytes", "connlimit", "connlabel", "helper"];
@@ -50,47 +51,48 @@ const TARGETS: [&str; 9] = [
 ];
 
 impl Tracking {
-    /// Looks at this machine.
+    /// Inspects this machine.
     #[must_use]
     pub fn here() -> Self {
         Watch::begin().tracking
     }
 }
 
-/// Waits for tracking to begin. A look is a read of a file and a question to the kernel; rules are listed when they have changed.
+/// Detection of the beginning of connection tracking. A check reads a file and queries the kernel; rules are listed only if
+/// they have changed.
 #[derive(Debug)]
 pub struct Watch {
     tracking: Tracking,
     ruleset: Option<Ruleset>,
-    /// Of the last look; `None` where the kernel does not say.
+    /// Value at the last check; `None` if the kernel does not report it.
     count: Option<u64>,
     generation: Option<u32>,
 }
 
 impl Watch {
-    /// Looks at this machine for the first time.
+    /// Inspects this machine for the first time.
     pub(super) fn begin() -> Self {
         let mut ruleset = Ruleset::open().ok();
-        // Before rules are listed: what comes meanwhile is seen by the next look.
+        // Read before the rules are listed: the next check detects a change in between.
         let (count, generation) = (count(), generation(ruleset.as_mut()));
         let is_hidden = count.is_none() && Path::new(MODULE).exists();
         let tracking = match listed() {
             _ if is_hidden => Tracking::InUse,
             Some(tracking) => tracking,
-            // Nothing lists rules: connections that are tracked have to do, though they may outlive the rules.
+            // No program lists rules: tracked connections are the indication, though they may outlive the rules.
             None if count.unwrap_or(0) > 0 => Tracking::InUse,
             None => Tracking::Absent,
         };
         Self { tracking, ruleset, count, generation }
     }
 
-    /// Returns what was seen so far.
+    /// Returns the result of the last check.
     #[must_use]
     pub fn tracking(&self) -> Tracking {
         self.tracking
     }
 
-    /// Looks again, until tracking is in use.
+    /// Checks again, until tracking is in use.
     pub(crate) fn look(&mut self) -> Tracking {
         if self.tracking == Tracking::InUse {
             return self.tracking;
@@ -106,11 +108,11 @@ impl Watch {
     }
 }
 
-/// Words of rules that translate addresses.
+/// Words of rules for NAT.
 const TRANSLATING: [&str; 4] = ["masquerade", "snat", "dnat", "redirect"];
 const TRANSLATING_TARGETS: [&str; 5] = ["MASQUERADE", "SNAT", "DNAT", "REDIRECT", "NETMAP"];
 
-/// Returns whether rules of this machine translate addresses; `None` if nothing lists rules.
+/// Returns whether rules of this machine translate addresses; `None` if no program lists rules.
 #[must_use]
 pub fn translates() -> Option<bool> {
     let listings: Vec<String> =
@@ -119,7 +121,7 @@ pub fn translates() -> Option<bool> {
     (!listings.is_empty()).then(|| listings.iter().any(has))
 }
 
-/// Returns whether a listing has a rule that translates, in another table of nft than those of daemons.
+/// Returns whether a listing has a NAT rule, in another table of nft than those of daemons.
 fn translates_in(listing: &str) -> bool {
     let mut is_ours = false;
     let foreign = listing.lines().filter(|line| {
@@ -139,14 +141,14 @@ fn generation(ruleset: Option<&mut Ruleset>) -> Option<u32> {
     ruleset?.generation().ok()
 }
 
-/// Returns what rules say; `None` if nothing lists them.
+/// Returns the use of tracking by the listed rules; `None` if no program lists them.
 fn listed() -> Option<Tracking> {
     let listings = LISTINGS.iter().filter_map(|[name, words]| Program::new(name, words).run().ok());
     let tracking = |text: String| if tracks(&text) { Tracking::InUse } else { Tracking::Absent };
     listings.map(tracking).reduce(|one, other| if one == Tracking::InUse { one } else { other })
 }
 
-/// Returns whether a listing of nft or iptables-save has a rule by which connections are tracked.
+/// Returns whether a listing of nft or iptables-save has a rule that enables connection tracking.
 fn tracks(listing: &str) -> bool {
     has_rule(listing, &WORDS, &MATCHES, &TARGETS)
 }
@@ -154,7 +156,7 @@ fn tracks(listing: &str) -> bool {
 /// Returns whether a listing has a rule with one of these words of nft, or of these matches or targets of iptables.
 fn has_rule(listing: &str, of_nft: &[&str], matches: &[&str], targets: &[&str]) -> bool {
     listing.lines().any(|line| {
-        // Comments and names of interfaces stand in quotation marks.
+        // Comments and names of interfaces are in quotation marks.
         let bare: String = line.split('"').step_by(2).collect();
         let words: Vec<&str> = bare.split_whitespace().collect();
         match words.as_slice() {
@@ -164,7 +166,7 @@ fn has_rule(listing: &str, of_nft: &[&str], matches: &[&str], targets: &[&str]) 
                 (pair[0] == "-m" && matches.contains(&pair[1]))
                     || (pair[0] == "-j" && targets.contains(&pair[1]))
             }),
-            // What has a name of its own is no rule yet.
+            // Named objects are not rules yet.
             ["table" | "chain" | "set" | "map" | "ct", .., "{"] => false,
             words => words.iter().enumerate().any(|(at, word)| of_nft.contains(word) && !is_name(words, at)),
         }

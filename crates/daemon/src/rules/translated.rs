@@ -1,25 +1,27 @@
-//! Conntrack and packets that a middlebox sends again on a router that translates addresses.
+//! Retransmitted packets of a middlebox, and conntrack, on a router with NAT.
 //!
-//! A repaired packet leaves by the hook `output`, with the addresses that the middlebox saw when it was forwarded. Conntrack knows
-//! a connection by the addresses on the wire at both of its ends. Where the router translates, those that the middlebox saw can be
-//! neither: a reply of a masqueraded connection has got the client's address back, and a call by destination NAT has the server's
-//! already. Conntrack would take such a packet for a new connection that clashes with the old one, and rewrite its port.
+//! A retransmitted packet leaves by the hook `output`, with the addresses that the middlebox saw when it was forwarded.
+//! Conntrack identifies a connection by the addresses on the wire at both of its ends. On a router with NAT the addresses
+//! that the middlebox saw can be neither: a reply of a masqueraded connection has the client's address again, and a
+//! connection by destination NAT has the server's already. Conntrack would treat such a packet as a new connection that
+//! clashes with the old one, and rewrite its port.
 //!
-//! These rules note the addresses of such packets when they are forwarded, and exempt packets with the middlebox's mark and the same
-//! addresses from conntrack (`notrack`). All others stay tracked: an acknowledgment towards the server must be translated.
-//! A packet whose source and destination are both translated (hairpin NAT) has no right form here; it stays tracked.
+//! These rules record the addresses of such packets when they are forwarded, and exempt packets with the middlebox's mark
+//! and the same addresses from conntrack (`notrack`). All other packets stay tracked: an acknowledgment towards the server
+//! must be translated. A packet with a translated source and destination (hairpin NAT) has no right form here; it stays
+//! tracked.
 
 use super::Queued;
 use super::family::Family;
 use std::fmt::Write;
 
-/// Connections that are noted, and how long after their last packet: a packet is repaired within seconds of another one.
+/// Most recorded connections, and their lifetime after the last packet: a packet is repaired within seconds of another one.
 const SIZE: u32 = 65_536;
 const TIMEOUT: &str = "2m";
-/// Before packets are queued (`security`, 50), and behind the firewall (`filter`, 0).
+/// Priority before packets are queued (`security`, 50), and after the firewall (`filter`, 0).
 const PRIORITY: i32 = 45;
 
-/// Sets and chains of the table; none where no packets are queued.
+/// Returns sets and chains of the table; none if no packets are queued.
 pub(super) fn chains(families: &[Family], queued: &[&Queued]) -> String {
     let mut text = String::new();
     if queued.is_empty() {
@@ -37,7 +39,7 @@ pub(super) fn chains(families: &[Family], queued: &[&Queued]) -> String {
     }
     let _ = writeln!(
         text,
-        // Each packet that is forwarded comes here: what is none of ours leaves at once.
+        // Each forwarded packet comes here: packets of other traffic leave at once.
         "  chain forward {{\n    type filter hook forward priority {PRIORITY}; policy accept;\n    \
          meta l4proto != tcp accept\n    ct status & (snat | dnat) == 0 accept"
     );
@@ -60,7 +62,7 @@ pub(super) fn chains(families: &[Family], queued: &[&Queued]) -> String {
     text
 }
 
-/// Notes packets that cross an interface and of which one address is translated, behind the translation.
+/// Writes rules that record packets that cross an interface with one translated address, after the translation.
 fn note(text: &mut String, interface: &str, family: Family) {
     let (set, flow, protocol) = (set(family), flow(family), family.protocol());
     for way in ["iifname", "oifname"] {
@@ -74,7 +76,7 @@ fn note(text: &mut String, interface: &str, family: Family) {
     }
 }
 
-/// A set has addresses of one length.
+/// Returns the name of a set, which has addresses of one length.
 const fn set(family: Family) -> &'static str {
     match family {
         Family::V4 => "translated",

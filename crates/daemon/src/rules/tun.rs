@@ -10,25 +10,25 @@ use ipnet::{AddrParseError, IpNet};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// A daemon, and where it writes down what it made.
+/// Daemon, and the folder of its journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its folder.
+    /// Folder.
     pub folder: PathBuf,
 }
 
-/// An interface, and what the daemon has given it. Whatever else is there is not the daemon's.
+/// Interface, with the addresses and routes that the daemon has given it. Any other state is not the daemon's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tun {
     pub(super) name: String,
     addresses: Vec<Net>,
-    /// Networks that are routed into it while the other end of the tunnel is there.
+    /// Networks that are routed into it while the other end of the tunnel is present.
     routes: Vec<Net>,
 }
 
-/// A network, or an address with its prefix, as it is written. Nothing else can be read from a journal.
+/// Network, or an address with its prefix, as it is written. Nothing else can be parsed from a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 struct Net(IpNet);
@@ -47,20 +47,20 @@ impl From<Net> for String {
     }
 }
 
-/// A claim to an interface that was written down.
+/// Claim to an interface, recorded in the journal.
 #[derive(Debug)]
 pub(crate) struct Claim {
     tun: Tun,
-    /// Addresses that an earlier daemon gave the interface, and this one does not.
+    /// Addresses of an earlier daemon that this one does not give the interface.
     stale: Vec<Net>,
 }
 
-/// Things that undoing leaves.
+/// Objects that removal leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// Nothing.
+    /// No objects.
     Nothing,
-    /// TUN interfaces, with their addresses and what others attached to them.
+    /// TUN interfaces, with their addresses and everything that users attached to them.
     Tuns,
 }
 
@@ -74,10 +74,10 @@ impl Tun {
         Self { name: name.to_owned(), addresses, routes: routes.into_iter().map(Net).collect() }
     }
 
-    /// Writes down that the interface is the daemon's, before it is made or taken over.
+    /// Records in the journal that the interface belongs to the daemon, before it is made or taken over.
     ///
     /// # Errors
-    /// [`RuleError::Conflict`] if it is there and this daemon did not make it.
+    /// [`RuleError::Conflict`] if it exists and this daemon did not make it.
     pub(crate) fn claim(self, owner: &Owner) -> Result<Claim, RuleError> {
         let folder = Folder::open(&owner.folder)
             .map_err(|why| RuleError::Journal(owner.folder.display().to_string(), why.into()))?;
@@ -99,10 +99,10 @@ impl Tun {
         Routes::open().is_ok_and(|routes| routes.interface(&self.name).is_some())
     }
 
-    /// Takes back the routes of a daemon that was killed: the tunnel leads nowhere without it.
+    /// Removes the routes of a killed daemon: the tunnel leads nowhere without it.
     fn take_routes_back(&self) {
         for Net(route) in &self.routes {
-            // Made like this by crates/net/src/opaque/leads.rs. A route that is not there is no error.
+            // Made like this by crates/net/src/opaque/leads.rs. A missing route is no error.
             let (version, which) = match route {
                 IpNet::V4(_) => ("-4", "proto static scope link"),
                 IpNet::V6(_) => ("-6", "proto static metric 1"),
@@ -112,18 +112,18 @@ impl Tun {
         }
     }
 
-    /// The program that removes it. It takes no interface of another kind, and none that a process has open.
+    /// Returns the program that removes it. It removes no interface of another kind, and none that a process has open.
     pub(super) fn unmaking(&self) -> Program {
         Program::new("ip", &format!("tuntap del dev {} mode tun", self.name))
     }
 }
 
 impl Claim {
-    /// Gives the interface, which is there now, its addresses and no others of an earlier daemon.
+    /// Gives the existing interface its addresses, and removes those of an earlier daemon.
     pub(crate) fn give_addresses(&self) -> Result<(), RuleError> {
         let Self { tun: Tun { name, addresses, .. }, stale } = self;
         for Net(address) in stale {
-            // It may have been removed by hand.
+            // A user may have removed it.
             let _ = Program::new("ip", &format!("address del {address} dev {name}")).run();
         }
         for Net(address) in addresses {
@@ -144,7 +144,7 @@ pub(super) fn left(made: &Made) -> Option<&Made> {
     }
 }
 
-/// Removes the interfaces that the daemon made and of which none of `names` is the name.
+/// Removes the interfaces that the daemon made, except for `names`.
 pub(super) fn remove_others(names: &[String], owner: &str, folder: &Folder) -> Result<(), RuleError> {
     let journal = Journal::of(owner, folder);
     let (keep, go): (Vec<Made>, Vec<Made>) = journal

@@ -6,12 +6,14 @@ use hopline_net::transparent::ONWARD_MARK;
 /// Source ports of onward connections: clients choose theirs from 10,000 on or above.
 const PORTS: &str = "1024-9999";
 
-/// Chains that keep conntrack from taking the two connections of a client for one: both have the same addresses and ports.
+/// Returns chains that keep conntrack from mistaking the two connections of a client for one: both have the same addresses
+/// and ports.
 ///
-/// The original direction of the onward connection is in a zone of its own. Its replies stay in the zone of all others, so that the
-/// ports that the router translates to stay unique. Without translation both replies would look alike. So a rule gives onward connections
-/// other source ports, which clients do not choose themselves: the kernel resolves clashes with confirmed connections alone. That of a client
-/// whose SYN waits is not confirmed, and one that begins later, from the port of an onward connection, would be dropped or reset.
+/// The original direction of the onward connection has a zone of its own. Its replies stay in the zone of all other
+/// connections, so that the ports that the router translates to stay unique. Without translation both replies would look
+/// alike. So a rule gives onward connections other source ports, which clients do not choose: the kernel resolves clashes
+/// with confirmed connections alone. The connection of a client with a waiting SYN is not confirmed. A later one, from the
+/// port of an onward connection, would be dropped or reset.
 pub(super) fn chains(capture: Capture) -> String {
     format!(
         "  chain onward {{\n    type filter hook output priority raw; policy accept;\n    \

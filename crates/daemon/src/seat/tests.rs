@@ -10,7 +10,7 @@ impl Service for Panics {
     }
 }
 
-/// Has nothing more to do.
+/// Service that ends at once.
 struct Returns;
 
 impl Service for Returns {
@@ -19,7 +19,7 @@ impl Service for Returns {
     }
 }
 
-/// Fails when it is told to end.
+/// Service that fails when it is told to end.
 struct Stumbles;
 
 impl Service for Stumbles {
@@ -43,7 +43,7 @@ fn a_service_that_ends_untold_has_ended_as_one_that_says_why() {
     ends(&mut start(Returns, &events), &incoming, "nobody told it to");
 }
 
-/// It waits to be started again, and says why.
+/// Checks that the seat waits for another attempt, with this reason.
 fn ends(seat: &mut Seat, incoming: &std::sync::mpsc::Receiver<Event>, says: &str) {
     assert_eq!(seat.status().state, Condition::Running);
     let Event::Ended(ended) = incoming.recv().unwrap() else { unreachable!("nobody sends signals") };

@@ -88,7 +88,7 @@ pub const MAX_WAIT_S: Key = Key::number(
     30.0,
     "longest wait for a place of connections beyond max_connections, at most as many again; then they are reset; default: 10",
 );
-/// What carries connections from gateway to gateway.
+/// Transport of connections between gateways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carrier {
     /// TPA as published.
@@ -138,7 +138,7 @@ pub const ALLOWED: Key = Key::texts(
     "destinations that connections may have, of gateway: destinations that connections may have which go by TCP from here; default: anywhere but to this host and its neighbours on the link, of clients of socks not to private networks either",
 ).example("[\"10.0.0.0/8 80-443\"]");
 
-/// Those of an entrance.
+/// Keys of an entrance.
 pub(super) const ENTRANCE: &[Key] = &[
     EXIT,
     IDENTITY,
@@ -154,8 +154,8 @@ pub(super) const ENTRANCE: &[Key] = &[
     RESET_AFTER_S,
     SPARE_CONNECTIONS,
 ];
-/// Those of an exit.
+/// Keys of an exit.
 pub(super) const AN_EXIT: &[Key] = &[LISTEN, PEERS, MAX_TRUNKS];
-/// Those of both.
+/// Keys of both.
 pub(super) const BOTH: &[Key] =
     &[ANNOUNCE, ALLOWED, SOURCES.key, TRANSPORT.key, CWND_MAX, CONGESTION, MAX_WAIT_S];

@@ -60,7 +60,7 @@ pub const SNOOP: Key = Key::table(
     "Snoop at this station, which forgets hosts that have gone and with start = warm knows what they have received elsewhere; default: none",
 ).example("{ preset = \"modern\" }");
 
-/// The keys of a Snoop that stands at a station.
+/// Keys of a Snoop at a station.
 const OF_SNOOP: &[Group] = &[
     in_path::WAITING,
     in_path::TABLE,
@@ -72,18 +72,18 @@ const OF_SNOOP: &[Group] = &[
     in_path::REFUSED,
 ];
 
-/// Those of all three.
+/// Keys of all three.
 pub(super) const ALL: &[Key] = &[ADDRESS];
-/// Those of home agents and stations.
+/// Keys of home agents and stations.
 pub(super) const FIXED: &[Key] = &[NETWORK];
-/// Those of home agents.
+/// Keys of home agents.
 pub(super) const HOME: &[Key] = &[MOBILES, STATIONS];
-/// Those of home agents and mobile hosts.
+/// Keys of home agents and mobile hosts.
 pub(super) const ENDS: &[Key] = &[INTERFACES, cells::SCHEME.key];
-/// Those of stations.
+/// Keys of stations.
 pub(super) const STATION: &[Key] =
     &[HOME_AGENT, WIRED, SNOOP, cells::BUFFER_PACKETS.key, cells::BEACON_S.key, cells::START.key];
-/// Those of mobile hosts.
+/// Keys of mobile hosts.
 pub(super) const HOST: &[Key] = &[
     SIGNALS,
     HANDOFF_EVERY_S,

@@ -1,4 +1,4 @@
-//! Keys of machines that see packets pass.
+//! Keys of middleboxes.
 
 use hopline_config::keys::proxy as machine;
 use hopline_config::schema::Key;
@@ -30,17 +30,17 @@ pub const QUEUE: Key = Key::integer(
     "number of its NFQUEUE, which no other program may have, of gateway and gateway-exit: number of its NFQUEUE where it has announce; no other program may have it; default: 26735 for the first proxy of the file, and so on",
 );
 
-/// Where.
+/// Key of the interface.
 pub(super) const LEADS: &[Key] = &[INTERFACE];
-/// Whose packets.
+/// Key of the mobile hosts.
 pub(super) const PLACE: &[Key] = &[SUBNETS];
-/// Which servers.
+/// Key of the servers' ports.
 pub(super) const PORTS_SERVED: &[Key] = &[PORTS];
-/// How they come.
+/// Key of the packet queue.
 pub(super) const WAITING: &[Key] = &[QUEUE];
-/// What is remembered of connections.
+/// Keys of the connection table.
 pub(super) const TABLE: &[Key] = &[machine::CONNECTIONS, machine::IDLE_S];
-/// Snoop's.
+/// Keys of Snoop.
 pub(super) const SNOOP: &[Key] = &[
     machine::PRESET.key,
     machine::HOP_WINDOW.key,
@@ -51,15 +51,15 @@ pub(super) const SNOOP: &[Key] = &[
     machine::MARKS.key,
     machine::OLD_DATA.key,
 ];
-/// Turn of packets that are sent again.
+/// Key of the order of retransmitted packets.
 pub(super) const TURN: &[Key] = &[machine::TURN.key];
-/// Local repairs, and questions for them.
+/// Key of local retransmissions, and of requests for them.
 pub(super) const LOCAL: &[Key] = &[machine::LOCAL_LIMIT];
-/// How long they take at least.
+/// Key of the shortest retransmission timeout.
 pub(super) const LEAST_TIMER: &[Key] = &[machine::MIN_TIMER_MS];
-/// How much can be sent again.
+/// Key of the size of the retransmission buffer.
 pub(super) const KEPT: &[Key] = &[machine::HIGH_WATER_PACKETS];
-/// What becomes of what queues refuse.
+/// Key of the treatment of packets that queues reject.
 pub(super) const REFUSED: &[Key] = &[machine::OVERFLOW.key];
-/// M-TCP's.
+/// Keys of M-TCP.
 pub(super) const MTCP: &[Key] = &[machine::SILENCE_MS, machine::PROBE_MS];

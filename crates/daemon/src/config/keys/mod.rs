@@ -1,6 +1,6 @@
-//! Every key of a file of proxies, as those of scenarios are declared. The keys of machines are the same ones.
+//! Keys of a file of proxies, declared in the same way as those of scenarios. Middleboxes have the same keys in both.
 //!
-//! A proxy takes the keys of some groups, by its kind. What several kinds take is declared once.
+//! A proxy takes the keys of some groups, by its kind. Keys of several kinds are declared once.
 
 pub mod gateway;
 pub mod handoff;
@@ -25,12 +25,12 @@ use hopline_config::schema::Key;
 pub const PROXIES: FileKind =
     FileKind { name: "proxy", title: "the proxies of a machine, for hopline proxy", keys: FILE };
 
-/// How messages are written.
+/// Format of log messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// A line of text each.
+    /// One line of text for each message.
     Text,
-    /// A JSON object each.
+    /// One JSON object for each message.
     Json,
 }
 
@@ -90,7 +90,7 @@ pub mod file {
     );
 }
 
-/// The whole file.
+/// Keys of the whole file.
 pub const FILE: &[Key] = &[
     file::NAME.key,
     file::STATE_DIR.key,
@@ -103,36 +103,36 @@ pub const FILE: &[Key] = &[
     Key::tables("proxy", PROXY, "the proxies of this machine"),
 ];
 
-/// What a `[[proxy]]` is.
+/// Kind of a `[[proxy]]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KindKey {
     /// Snoop.
     Snoop,
     /// M-TCP's supervisor host.
     Mtcp,
-    /// What asks for what mobile hosts have sent.
+    /// Requests lost data of mobile hosts (NACK).
     Nack,
-    /// Keeps the segments that a mobile host sends, for questions of `nack`.
+    /// Buffers the segments of a mobile host, for requests of `nack`.
     NackHost,
-    /// Connections split in two.
+    /// Split connections.
     Split,
     /// Neighborhood RED.
     NeighborhoodRed,
     /// D-Proxy, reading TCP.
     DProxy,
-    /// D-Proxy, of whatever crosses.
+    /// D-Proxy for any packets.
     Opaque,
-    /// A link with ARQ.
+    /// Link with ARQ.
     Arq,
-    /// Where connections go over to TPA.
+    /// Entrance of a gateway, from TCP to TPA.
     Gateway,
-    /// Where they come back to TCP.
+    /// Exit of a gateway, from TPA to TCP.
     GatewayExit,
-    /// Where mobile hosts are at home.
+    /// Home agent of mobile hosts.
     HomeAgent,
-    /// What serves them.
+    /// Base station of mobile hosts.
     BaseStation,
-    /// One of them.
+    /// Mobile host.
     MobileHost,
 }
 
@@ -172,13 +172,13 @@ pub mod proxy {
     ).example("\"link.key\"");
 }
 
-/// A group of keys.
+/// Group of keys.
 type Group = &'static [Key];
 
 const COMMON: Group = &[proxy::KIND.key, proxy::NAME];
 const SECRET: Group = &[proxy::KEY_FILE];
 
-/// Every group. No two have a key in common.
+/// All groups. No two have a key in common.
 const GROUPS: &[Group] = &[
     COMMON,
     SECRET,
@@ -218,7 +218,7 @@ const GROUPS: &[Group] = &[
 ];
 
 impl KindKey {
-    /// All of them.
+    /// All kinds.
     pub const ALL: &[Self] = &[
         Self::Snoop,
         Self::Mtcp,
@@ -236,7 +236,7 @@ impl KindKey {
         Self::MobileHost,
     ];
 
-    /// As it is written.
+    /// Returns the word of the kind.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -257,13 +257,13 @@ impl KindKey {
         }
     }
 
-    /// Whether a proxy of this kind takes `key`.
+    /// Returns whether a proxy of this kind takes `key`.
     #[must_use]
     pub fn takes(self, key: &str) -> bool {
         self.groups().chain([COMMON]).any(|group| group.iter().any(|of_group| of_group.name == key))
     }
 
-    /// Keys that a proxy of this kind cannot do without.
+    /// Returns the mandatory keys of a proxy of this kind.
     #[must_use]
     pub const fn needs(self) -> &'static [Key] {
         match self {
@@ -286,7 +286,7 @@ impl KindKey {
         }
     }
 
-    /// Keys of which a proxy of this kind needs one or more.
+    /// Returns the keys of which a proxy of this kind needs one or more.
     #[must_use]
     pub const fn needs_one_of(self) -> &'static [Key] {
         match self {
@@ -295,7 +295,7 @@ impl KindKey {
         }
     }
 
-    /// The groups that it takes beside those that all take.
+    /// Returns the groups of this kind, without the common one.
     fn groups(self) -> impl Iterator<Item = Group> {
         let own: &[Group] = match self {
             Self::Snoop => &[
@@ -391,7 +391,7 @@ const fn length(groups: &[Group]) -> usize {
     length
 }
 
-/// The keys of all groups in a row: loops, since iterators are not for constants.
+/// Returns the keys of all groups in order. It uses loops, because constants cannot use iterators.
 const fn joined<const N: usize>(groups: &[Group]) -> [Key; N] {
     let mut all = [proxy::NAME; N];
     let (mut place, mut group) = (0, 0);

@@ -26,11 +26,11 @@ pub const NEIGHBORHOOD_RED: Key = Key::table(
 )
 .example("{ bandwidth_mbps = 54 }");
 
-/// A key of the machine that must be given.
+/// Mandatory key of the algorithm.
 pub(in crate::config) const NEEDED: &str = "bandwidth_mbps";
 
-/// What only a world has.
+/// Keys that only scenarios have.
 pub(in crate::config) const OF_SCENARIOS: &[&str] = &["share", "nodes", "observe", "observe_weight"];
 
-/// Those of Neighborhood RED.
+/// Keys of Neighborhood RED.
 pub(super) const NEIGHBORHOOD: &[Key] = &[SAMPLES, SILENCE_S, NOTICE_PORT, NEIGHBORHOOD_RED];

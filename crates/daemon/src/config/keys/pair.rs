@@ -56,24 +56,24 @@ pub const MTU: Key = Key::integer(
     "of opaque and arq: longest packet that passes between the ends, 1336 or more (IPv6: 1356), of home-agent: longest packet that goes into the tunnel; default: 1500, of home-agent: 1480",
 );
 
-/// Where D-Proxy stands.
+/// Position of D-Proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stands {
-    /// On the way of packets for others.
+    /// On the path of forwarded packets.
     Router,
-    /// Where they begin and end.
+    /// At an end of the connections.
     Host,
 }
 
-/// The two ends.
+/// Keys of the two ends.
 pub(super) const ENDS: &[Key] = &[LOCAL, PEER, PORT];
-/// The interface of a tunnel.
+/// Keys of the interface of a tunnel.
 pub(super) const TUNNEL: &[Key] = &[TUN, TUN_LIFETIME.key, TUN_ADDRESSES, ROUTES];
-/// What the link carries.
+/// Key of the rate of the link.
 pub(super) const RATE: &[Key] = &[RATE_MBPS];
-/// Longest packets.
+/// Key of the longest packets.
 pub(super) const LONGEST: &[Key] = &[MTU];
-/// When what is missing is asked for.
+/// Keys of the timing of requests for lost packets.
 pub(super) const RECOVERY: &[Key] = &[
     machine::TIMEOUTS.key,
     machine::ORDER_RULE.key,
@@ -84,9 +84,9 @@ pub(super) const RECOVERY: &[Key] = &[
     machine::GRACE_PACKETS,
     machine::TAIL_PROBE_MS,
 ];
-/// Of TCP alone.
+/// Keys of D-Proxy for TCP.
 pub(super) const READING: &[Key] = &[STANDS.key, machine::EXPANSION.key, machine::HELD_PACKETS];
-/// Of whatever crosses.
+/// Keys of D-Proxy for any packets.
 pub(super) const OPAQUE: &[Key] = &[machine::PARITY.key];
-/// Of links with ARQ.
+/// Keys of links with ARQ.
 pub(super) const OF_ARQ: &[Key] = &[ARQ];

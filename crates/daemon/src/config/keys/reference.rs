@@ -1,8 +1,9 @@
-//! The reference of all keys of a file of proxies, for people: a table for the daemon, one for each kind, and those of nested tables.
+//! Reference of all keys of a file of proxies, for people: a table for the daemon, one for each kind, and those of nested
+//! tables.
 //!
-//! Texts of keys say what differs between kinds in clauses: "packets kept, of d-proxy and opaque: packets sent". The table of a kind has
-//! the text of its clause, or else what stands before all clauses. So each clause is a whole text. That of a default stands last, with
-//! clauses of its own: "; default: 10, of d-proxy: 4".
+//! Texts of keys have clauses for the differences between kinds: "packets kept, of d-proxy and opaque: packets sent". The
+//! table of a kind has the text of its clause, or else the text before all clauses. So each clause is a whole text. The
+//! clause of a default is the last one, with clauses of its own: "; default: 10, of d-proxy: 4".
 
 use super::{FILE, KindKey, PROXY, neighborhood, proxy};
 use hopline_config::schema::{Default, Key, Takes};
@@ -10,10 +11,10 @@ use std::fmt::Write;
 
 /// Mark in front of the text of a default.
 const DEFAULT: &str = "; default: ";
-/// A kind of scenarios that no daemon has. Texts of shared keys name it.
+/// Kind that only scenarios have. Texts of shared keys name it.
 const OF_SCENARIOS: &str = "ack-pacing";
 
-/// Every key of such a file as Markdown.
+/// Returns every key of such a file as Markdown.
 #[must_use]
 pub fn reference() -> String {
     let mut text = String::new();
@@ -36,7 +37,7 @@ pub fn reference() -> String {
     text
 }
 
-/// The table of `keys` that `key` takes.
+/// Writes the table of `keys` that `key` takes.
 fn nested(text: &mut String, key: &Key, keys: &[Key]) {
     let (meaning, _) = key.doc.split_once(DEFAULT).unwrap_or((key.doc, ""));
     let is_named = |kind: &KindKey| kind.word() == key.name;
@@ -147,7 +148,7 @@ fn purpose(kind: KindKey) -> &'static str {
     own.next().map_or("", |(_, purpose)| purpose)
 }
 
-/// A value as it would be written: that of the declaration, the default, or the first word or number that is taken.
+/// Returns a value as it would be written: that of the declaration, the default, or the first valid word or number.
 fn value(key: &Key, default: &str) -> Option<String> {
     let number = default.split([' ', ',']).next().filter(|first| first.parse::<f64>().is_ok());
     key.example.map(str::to_owned).or_else(|| match (key.default, key.takes) {
@@ -158,7 +159,7 @@ fn value(key: &Key, default: &str) -> Option<String> {
     })
 }
 
-/// The least that a proxy of this kind can be told, with the key file that a test of the page needs.
+/// Writes the shortest valid section of a proxy of this kind, with the key file that a test of the page needs.
 fn example(text: &mut String, kind: KindKey) {
     let digits = match kind {
         KindKey::HomeAgent | KindKey::BaseStation => 32,
@@ -175,7 +176,7 @@ fn example(text: &mut String, kind: KindKey) {
     say(text, "```");
 }
 
-/// The least that a proxy of this kind can be told.
+/// Returns the shortest valid section of a proxy of this kind.
 pub(in crate::config) fn least(kind: KindKey) -> String {
     let mut lines = vec!["[[proxy]]".to_owned(), format!("kind = \"{}\"", kind.word())];
     let keys = kind.needs().iter().chain(kind.needs_one_of().first());

@@ -7,9 +7,9 @@ use hopline_config::schema::Key;
 /// Values of [`ONWARD`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnwardKey {
-    /// Before the client is answered.
+    /// The server is called before the client is answered.
     First,
-    /// After the client has been answered.
+    /// The server is called after the client has been answered.
     After,
 }
 
@@ -75,9 +75,9 @@ pub const DRAIN_S: Key = Key::number(
     "time that connections have left when the proxy is stopped; then they are reset; default: 0",
 );
 
-/// Where connections are taken.
+/// Key of the listener.
 pub(super) const LISTENER: &[Key] = &[LISTEN_PORT];
-/// How many.
+/// Keys of the number of connections, their buffers and time limit.
 pub(super) const CONNECTIONS: &[Key] = &[MAX_CONNECTIONS, BUFFER_BYTES, CONNECT_TIMEOUT_S];
-/// Those of split connections.
+/// Keys of split connections.
 pub(super) const SPLIT: &[Key] = &[ONWARD.key, MOBILE_CONGESTION, FIXED_CONGESTION, USER_TIMEOUT_S, DRAIN_S];

@@ -16,35 +16,35 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-/// An entrance, and what is diverted to it.
+/// Entrance, and the connections that are diverted to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntranceTask {
-    /// The interface by which diverted connections come; `None`: none is diverted.
+    /// Incoming interface of diverted connections; `None`: no connection is diverted.
     pub divert: Option<String>,
-    /// Where these go; empty: anywhere.
+    /// Destinations of diverted connections; empty: all.
     pub destinations: Vec<Subnet>,
-    /// The ports that they call; empty: all.
+    /// Destination ports of diverted connections; empty: all.
     pub ports: Vec<u16>,
-    /// Their way to the listener.
+    /// Diversion to the listener.
     pub diversion: Diversion,
-    /// What tells it which hosts speak TPA; `None`: all are the exit's.
+    /// Discovery of hosts that speak TPA; `None`: all hosts are reached by the exit.
     pub announce: Option<announce::Config>,
-    /// What it is.
+    /// Configuration of the entrance.
     pub config: EntranceConfig,
 }
 
-/// An exit.
+/// Exit of a gateway.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExitTask {
-    /// What answers for its hosts that they speak TPA; `None`: nobody is told.
+    /// Announcement that its hosts speak TPA; `None`: it is not announced.
     pub announce: Option<announce::Config>,
-    /// What it is.
+    /// Configuration of the exit.
     pub config: ExitConfig,
 }
 
-/// Where diverted connections are taken at the first proxy of a file.
+/// Port of the listener for diverted connections of the first proxy of a file.
 const FIRST_PORT: u16 = 7070;
-/// Queue of diverted calls of the first proxy of a file: the one by which it announces is another.
+/// Queue of diverted connections of the first proxy of a file. The queue of announcements is another one.
 const FIRST_QUEUE: u16 = 27_735;
 
 impl EntranceTask {
@@ -116,12 +116,12 @@ impl EntranceTask {
         })
     }
 
-    /// Sets the mark by which calls are led to this machine.
+    /// Sets the mark that diverts connections to this machine.
     pub(super) const fn set_mark(&mut self, mark: u16) {
         self.diversion.mark = mark;
     }
 
-    /// Returns the way of diverted calls, if some are.
+    /// Returns the diversion of connections, if some are diverted.
     pub(crate) fn diverted(&self) -> Option<Diversion> {
         self.divert.is_some().then_some(self.diversion)
     }
@@ -130,7 +130,7 @@ impl EntranceTask {
         self.announce.as_ref().map(announced)
     }
 
-    /// The connections that end here without knowing.
+    /// Returns the transparently captured connections.
     pub(super) fn captured(&self) -> Vec<Captured> {
         let Self { divert: Some(interface), destinations, ports, diversion, .. } = self else {
             return Vec::new();
@@ -155,19 +155,19 @@ impl ExitTask {
     }
 }
 
-/// What tells, or is told, which hosts speak TPA.
+/// Returns the discovery or announcement of hosts that speak TPA.
 fn announce(section: &Section<'_>, role: Role, number: u16) -> Result<Option<announce::Config>, Problem> {
     let Some(name) = section.word(keys::ANNOUNCE.name) else { return Ok(None) };
     let interface = values::interface(section, keys::ANNOUNCE.name, name)?;
     Ok(Some(announce::Config::new(role, interface, in_path::queue(section, number))))
 }
 
-/// The handshakes that it sees.
+/// Returns the handshakes that it receives.
 fn announced(config: &announce::Config) -> Announced {
     Announced { queue: config.queue, interface: config.interface.clone(), role: config.machine.role }
 }
 
-/// What a section says of an exit.
+/// Returns the configuration of an exit in a section.
 fn exit(section: &Section<'_>) -> Result<ExitConfig, Problem> {
     let mut config = ExitConfig::new(peers(section)?);
     config.listen = values::parsed(section, keys::LISTEN.name, "address with a port", "0.0.0.0:7172")?

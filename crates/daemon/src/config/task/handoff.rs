@@ -34,23 +34,23 @@ pub(super) fn home_agent(section: &Section<'_>) -> Result<HomeConfig, Problem> {
     Ok(config)
 }
 
-/// A station, and who stands in the path to its hosts.
+/// Base station, and the middlebox in the path to its hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StationTask {
-    /// The station.
+    /// Configuration of the station.
     pub config: StationConfig,
-    /// Snoop, and the queue in which packets wait for it.
+    /// Snoop, and the queue of its packets.
     pub snoop: Option<(u16, snoop::Config)>,
 }
 
 impl StationTask {
-    /// The packets that wait for what Snoop says.
+    /// Returns the packets that wait for Snoop.
     pub(super) fn queued(&self) -> Option<Queued> {
         let (queue, _) = self.snoop?;
         Some(Queued {
             queue,
             interface: self.config.wireless.clone(),
-            // Messages of stations about connections are of IPv4, as handoff is.
+            // Messages of stations about connections are over IPv4, as the handoff is.
             versions: Versions::V4,
             subnets: Vec::new(),
             ports: Vec::new(),
@@ -78,7 +78,7 @@ pub(super) fn base_station(section: &Section<'_>, number: u16) -> Result<Station
 pub(super) fn mobile_host(section: &Section<'_>) -> Result<MobileConfig, Problem> {
     let kind = KindKey::MobileHost;
     let home = address(kind, section, keys::ADDRESS.name)?;
-    // It is made where the network's key is.
+    // The key is created where the network's key is.
     let key =
         secret::key_by::<HOST_KEY_LEN>(kind, section, &format!("hopline proxy host-key NETWORK.KEY {home}"))?;
     let mut config = MobileConfig::new(home, Key::host(key));
@@ -102,7 +102,7 @@ pub(super) fn mobile_host(section: &Section<'_>) -> Result<MobileConfig, Problem
     Ok(config)
 }
 
-/// The line that the key file of the mobile host with this home address has, from the file of the network's key.
+/// Returns the line for the key file of the mobile host with this home address, from the file of the network's key.
 ///
 /// # Errors
 /// A [`Problem`] that describes the fault of the file.

@@ -1,4 +1,4 @@
-//! Which packets pass a machine.
+//! Packets that a middlebox receives.
 
 use super::super::keys::{KindKey, in_path, pair};
 use super::super::values::{self, Subnet};
@@ -10,20 +10,20 @@ use hopline_config::source::Problem;
 use hopline_net::nfqueue;
 use hopline_proxy::{hop_window, snoop};
 
-/// Which packets pass a machine.
+/// Packets that a middlebox receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InPath {
-    /// The queue in which they wait.
+    /// Queue of the packets.
     pub queue: u16,
-    /// The interface that leads to the mobile hosts.
+    /// Interface that leads to the mobile hosts.
     pub interface: String,
-    /// The mobile hosts that are served; empty: all.
+    /// Served mobile hosts; empty: all.
     pub subnets: Vec<Subnet>,
-    /// The ports of fixed hosts that are served; empty: all.
+    /// Served ports of fixed hosts; empty: all.
     pub ports: Vec<u16>,
-    /// Bits per second that go out by the interface, if they are to wait here.
+    /// Rate of the interface, bits per second, if packets are to be queued in this host.
     pub rate_bps: Option<u64>,
-    /// The hooks at which they are queued.
+    /// Hooks at which packets are queued.
     pub(crate) hooks: Hooks,
 }
 
@@ -31,7 +31,7 @@ pub struct InPath {
 const FIRST_QUEUE: u16 = 26_735;
 
 impl InPath {
-    /// Those of the proxy at place `number` of its file, from 0.
+    /// Returns the packets of the proxy at position `number` of its file, from 0.
     pub(super) fn resolve(kind: KindKey, section: &Section<'_>, number: u16) -> Result<Self, Problem> {
         Ok(Self {
             queue: queue(section, number),
@@ -59,7 +59,8 @@ impl InPath {
     }
 }
 
-/// Snoop before a link of which nobody knows where its packets wait, unless its rate is told and they wait at this host.
+/// Returns the configuration of Snoop. Without a configured rate, packets may be queued at an unknown place of the link.
+/// Snoop `modern` then limits the window on the last hop, unless the file says otherwise.
 pub(super) fn snoop(section: &Section<'_>, path: &InPath) -> Result<snoop::Config, Problem> {
     let mut config = middlebox::snoop(section)?;
     let is_modern = matches!(config.rules, snoop::Rules::Modern(_));
@@ -69,29 +70,29 @@ pub(super) fn snoop(section: &Section<'_>, path: &InPath) -> Result<snoop::Confi
     Ok(config)
 }
 
-/// The rate of the link.
+/// Returns the rate of the link, bits per second.
 pub(super) fn rate_bps(section: &Section<'_>) -> Option<u64> {
     section.number(pair::RATE_MBPS.name).map(|mbps| (mbps * 1e6) as u64)
 }
 
-/// The queue of the proxy at place `number`.
+/// Returns the queue of the proxy at position `number`.
 pub(super) fn queue(section: &Section<'_>, number: u16) -> u16 {
     section.narrow(in_path::QUEUE.name).unwrap_or(FIRST_QUEUE + number)
 }
 
-/// The interface that must be named.
+/// Returns the mandatory interface.
 pub(super) fn interface(kind: KindKey, section: &Section<'_>) -> Result<String, Problem> {
     let key = in_path::INTERFACE.name;
     let name = section.word(key).ok_or_else(|| values::missing(section, key, kind.word(), "\"wlan0\""))?;
     values::interface(section, key, name)
 }
 
-/// The hosts that are served; empty: all.
+/// Returns the served hosts; empty: all.
 pub(super) fn subnets(section: &Section<'_>) -> Result<Vec<Subnet>, Problem> {
     values::parsed_list(section, in_path::SUBNETS.name, "subnet", "10.1.0.0/16")
 }
 
-/// The ports that are served; empty: all.
+/// Returns the served ports; empty: all.
 pub(super) fn ports(section: &Section<'_>) -> Vec<u16> {
     section.integers(in_path::PORTS.name).unwrap_or_default().into_iter().map(|(port, _)| port).collect()
 }

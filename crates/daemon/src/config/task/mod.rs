@@ -1,4 +1,4 @@
-//! What a proxy does, by its kind.
+//! Tasks of proxies, by kind.
 
 mod gateway;
 mod handoff;
@@ -26,48 +26,48 @@ use hopline_proxy::{mtcp, nack, snoop};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// What a proxy does.
+/// Task of a proxy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
-    /// Sends again what the last hop loses.
+    /// Retransmits packets lost on the last hop.
     Snoop(InPath, snoop::Config),
-    /// Makes senders wait while a mobile host cannot be reached.
+    /// Makes senders wait while a mobile host is unreachable.
     Mtcp(InPath, mtcp::Config),
-    /// Asks mobile hosts for what they have sent and what has not come.
+    /// Requests lost data of mobile hosts.
     Nack(InPath, nack::Config),
-    /// Keeps what this host sends, and sends again what is asked for.
+    /// Buffers packets of this host, and retransmits requested ones.
     NackHost(InPath, snoop::Config),
-    /// Ends connections, and leads others on.
+    /// Terminates connections, and opens onward ones.
     Split(SplitTask),
-    /// Takes part in its neighbourhood's queue.
+    /// Takes part in the distributed queue of its neighbourhood.
     NeighborhoodRed(Box<nred::Config>),
-    /// Repairs, with a peer, what a link loses of TCP.
+    /// Repairs TCP packets lost on a link, together with a peer.
     DProxy(Box<DProxyTask>),
-    /// Repairs, with a peer, what a link loses of whatever crosses it.
+    /// Repairs any packets lost on a link, together with a peer.
     Tunnel(Box<TunnelTask>),
-    /// Takes connections over to TPA.
+    /// Transfers connections from TCP to TPA.
     Gateway(Box<EntranceTask>),
-    /// Takes them back to TCP.
+    /// Transfers connections from TPA to TCP.
     GatewayExit(Box<ExitTask>),
-    /// Sends what is for mobile hosts to where they are.
+    /// Forwards packets for mobile hosts to their present station.
     HomeAgent(Box<HomeConfig>),
     /// Serves mobile hosts.
     BaseStation(Box<StationTask>),
-    /// Changes its station.
+    /// Hands off between stations.
     MobileHost(Box<MobileConfig>),
 }
 
-/// When the threads of a proxy must run.
+/// Scheduling of the threads of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timing {
-    /// As soon as there is something to do: packets wait for them.
+    /// Real time: packets wait for them.
     OnTime,
-    /// When it is their turn.
+    /// Normal priority.
     Fair,
 }
 
 impl Task {
-    /// That of the proxy that stands at place `number` of its file, from 0.
+    /// Returns the task of the proxy at position `number` of its file, from 0.
     pub(super) fn resolve(kind: KindKey, section: &Section<'_>, number: u16) -> Result<Self, Problem> {
         let path = || InPath::resolve(kind, section, number);
         Ok(match kind {
@@ -78,7 +78,7 @@ impl Task {
             }
             KindKey::Mtcp => Self::Mtcp(path()?, middlebox::mtcp(section)),
             KindKey::Nack => {
-                // Most hosts keep nothing of what they send.
+                // Most hosts buffer nothing that they send.
                 let asks = nack::Asks::Announced;
                 Self::Nack(path()?, nack::Config { asks, ..middlebox::nack(section) })
             }
@@ -97,7 +97,7 @@ impl Task {
         })
     }
 
-    /// Its kind, as it is written.
+    /// Returns its kind, as in the file.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         let kind = match self {
@@ -118,7 +118,7 @@ impl Task {
         kind.word()
     }
 
-    /// The packets that wait for what it says, if it is a machine in the path.
+    /// Returns the packets that wait for its verdict, if it is a middlebox.
     pub(crate) fn queued(&self) -> Option<Queued> {
         match self {
             Self::Snoop(path, _) | Self::Mtcp(path, _) | Self::Nack(path, _) | Self::NackHost(path, _) => {
@@ -130,7 +130,7 @@ impl Task {
         }
     }
 
-    /// The interface all of whose packets wait for what it says, if there is one.
+    /// Returns the interface with all packets waiting for its verdict, if there is one.
     pub(crate) fn offered(&self) -> Option<Offered> {
         match self {
             Self::NeighborhoodRed(config) => {
@@ -140,7 +140,7 @@ impl Task {
         }
     }
 
-    /// The handshakes that wait for what it says, if there are some.
+    /// Returns the handshakes that wait for its verdict, if there are some.
     pub(crate) fn announced(&self) -> Option<Announced> {
         match self {
             Self::Gateway(task) => task.announced(),
@@ -149,7 +149,7 @@ impl Task {
         }
     }
 
-    /// The interface whose rate it is told, if it is.
+    /// Returns the interface with a configured rate, if there is one.
     pub(crate) fn shaped(&self) -> Option<Shaped> {
         match self {
             Self::Snoop(path, _) | Self::Mtcp(path, _) | Self::Nack(path, _) => path.shaped(),
@@ -158,7 +158,7 @@ impl Task {
         }
     }
 
-    /// Its own address and port of UDP, if it has one end of a link.
+    /// Returns its own UDP address and port, if it is an end of a link.
     pub(crate) fn udp(&self) -> Option<(IpAddr, u16)> {
         match self {
             Self::DProxy(task) => Some((task.config.machine.local, task.config.port)),
@@ -167,7 +167,7 @@ impl Task {
         }
     }
 
-    /// The name of its TUN interface, if it is a tunnel.
+    /// Returns the name of its TUN interface, if it is a tunnel.
     pub(crate) fn tun(&self) -> Option<String> {
         match self {
             Self::Tunnel(task) => Some(task.config.tun.clone()),
@@ -175,14 +175,14 @@ impl Task {
         }
     }
 
-    /// Says in whose name it makes what outlives it.
+    /// Sets the daemon that owns interfaces that outlive the proxy.
     pub(crate) fn set_owner(&mut self, owner: &Owner) {
         if let Self::Tunnel(task) = self {
             task.owner = owner.clone();
         }
     }
 
-    /// The folder in which it makes a socket, if it does.
+    /// Returns the folder in which it creates a socket, if it does.
     pub(crate) fn folder_written(&self) -> Option<PathBuf> {
         let Self::NeighborhoodRed(config) = self else { return None };
         let nred::Source::Socket(path) = &config.source else { return None };
@@ -190,16 +190,16 @@ impl Task {
         Some(folder.unwrap_or(Path::new(".")).to_owned())
     }
 
-    /// When its threads must run.
+    /// Returns the scheduling of its threads.
     pub(crate) const fn timing(&self) -> Timing {
         match self {
-            // Whose bytes wait in sockets of the kernel.
+            // Data wait in socket buffers of the kernel.
             Self::Split(_) | Self::Gateway(_) | Self::GatewayExit(_) => Timing::Fair,
             _ => Timing::OnTime,
         }
     }
 
-    /// The connections that end at it.
+    /// Returns the connections that it terminates.
     pub(crate) fn captured(&self) -> Vec<Captured> {
         match self {
             Self::Split(task) => task.captured(),
@@ -208,7 +208,7 @@ impl Task {
         }
     }
 
-    /// Sets the mark by which calls that end at it are led to this machine.
+    /// Sets the mark that diverts connections to this machine.
     pub(crate) const fn set_mark(&mut self, mark: u16) {
         match self {
             Self::Split(task) => task.set_mark(mark),
@@ -217,7 +217,7 @@ impl Task {
         }
     }
 
-    /// The queues of the kernel that it has.
+    /// Returns its queues of the kernel.
     pub fn queues(&self) -> impl Iterator<Item = u16> {
         let queues = [
             self.queued().map(|queued| queued.queue),

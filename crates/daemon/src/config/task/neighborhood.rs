@@ -11,7 +11,7 @@ use hopline_net::neighborhood::{Config, Source};
 use hopline_queue::neighborhood_red::config::{Delivery, Guard, Limits};
 use std::path::PathBuf;
 
-/// What a section says. Other defaults than in scenarios: notices go to all, and are not believed without end.
+/// Returns the configuration in a section. Defaults differ from those of scenarios: notices are sent to all, and expire.
 pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Config, Problem> {
     let kind = KindKey::NeighborhoodRed;
     let interface = in_path::interface(kind, section)?;

@@ -20,11 +20,11 @@ use std::path::PathBuf;
 /// D-Proxy, reading TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DProxyTask {
-    /// Where it stands.
+    /// Position of D-Proxy.
     pub stands: keys::Stands,
-    /// What it is.
+    /// Configuration of D-Proxy.
     pub config: dproxy::Config,
-    /// Bits per second that go out by the interface, if they are to wait here.
+    /// Rate of the interface, bits per second, if packets are to be queued in this host.
     pub rate_bps: Option<u64>,
 }
 
@@ -34,9 +34,9 @@ pub struct TunnelTask {
     kind: KindKey,
     /// Addresses of its interface.
     pub addresses: Vec<IpNet>,
-    /// What it is.
+    /// Configuration of the tunnel.
     pub config: opaque::Config,
-    /// Daemon that has the interface.
+    /// Daemon that owns the interface.
     pub owner: Owner,
 }
 
@@ -69,7 +69,7 @@ impl DProxyTask {
         self.rate_bps.map(|rate_bps| Shaped { interface: interface.clone(), rate_bps })
     }
 
-    /// The packets that wait for what it says.
+    /// Returns the packets that wait for its verdict.
     pub(super) fn queued(&self) -> Queued {
         let queue = &self.config.queue;
         let hooks = match self.stands {
@@ -119,7 +119,7 @@ impl TunnelTask {
         config.routes = routes.into_iter().map(|Subnet(net)| (net.addr(), net.prefix_len())).collect();
         config.lifetime = section.get(keys::TUN_LIFETIME);
         let addresses = values::interface_addresses(section, keys::TUN_ADDRESSES.name)?;
-        // The file says further up.
+        // The owner is set later: the daemon's section has it.
         let owner = Owner { name: String::new(), folder: PathBuf::new() };
         Ok(Self { kind, addresses, config, owner })
     }
@@ -130,7 +130,7 @@ impl TunnelTask {
         routes.any(|route| route.contains(&self.config.peer))
     }
 
-    /// The interface, and what the daemon gives it.
+    /// Returns the interface, with its addresses and routes from the daemon.
     pub(crate) fn interface(&self) -> Tun {
         let routes = self.config.routes.iter().filter_map(|&(address, bits)| IpNet::new(address, bits).ok());
         Tun::new(&self.config.tun, self.addresses.iter().copied(), routes.map(|route| route.trunc()))
@@ -143,7 +143,7 @@ impl TunnelTask {
     }
 }
 
-/// This end of the link, and the other one.
+/// Returns the addresses of this end of the link and of the other one.
 fn ends(kind: KindKey, section: &Section<'_>) -> Result<[IpAddr; 2], Problem> {
     const EXAMPLE: &str = "192.0.2.1";
     let end = |key: &str| {

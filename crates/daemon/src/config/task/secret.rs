@@ -1,4 +1,4 @@
-//! Secrets, which stand in files of their own. The code that checks keys of transfers checks their permissions.
+//! Secrets in files of their own. The code for keys of transfers checks their permissions.
 
 use super::super::keys::{KindKey, proxy};
 use super::super::values;
@@ -14,7 +14,7 @@ pub(super) fn key<const N: usize>(kind: KindKey, section: &Section<'_>) -> Resul
     in_file(path, origin)
 }
 
-/// Returns the same of a key that a command prints.
+/// Returns the `N` bytes of a key that a command prints, from the file that `key_file` names.
 pub(super) fn key_by<const N: usize>(
     kind: KindKey,
     section: &Section<'_>,
@@ -49,7 +49,7 @@ fn named<'a>(kind: KindKey, section: &Section<'a>) -> Result<(&'a str, &'a Origi
 
 fn load<const N: usize>(path: &str, origin: &Origin, made: &str) -> Result<[u8; N], Problem> {
     if path.len() >= 32 && path.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        // Without the line, which has the key.
+        // The message omits the line, which has the key.
         return Err(Problem::new(format!("{origin}: this is a key, and here belongs the name of its file"))
             .help("a file of proxies is no secret: put the key into a file that its owner alone may read, and make a new one if other users could read this"));
     }

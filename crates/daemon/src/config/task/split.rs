@@ -1,4 +1,4 @@
-//! Connections split in two.
+//! Split connections.
 
 use super::super::keys::split::OnwardKey;
 use super::super::keys::{KindKey, split as keys};
@@ -12,22 +12,22 @@ use hopline_net::split::{Config, Legs, MobileHosts, Onward};
 use hopline_net::transparent::LegOptions;
 use std::num::NonZeroUsize;
 
-/// Which connections are split, and how.
+/// Connections to split, and the parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitTask {
-    /// The interface that leads to the mobile hosts.
+    /// Interface that leads to the mobile hosts.
     pub interface: String,
-    /// The mobile hosts that are served; empty: all.
+    /// Served mobile hosts; empty: all.
     pub subnets: Vec<Subnet>,
-    /// The ports that are called; empty: all.
+    /// Destination ports; empty: all.
     pub ports: Vec<u16>,
-    /// Where connections are taken.
+    /// Port of the listener.
     pub port: u16,
-    /// How.
+    /// Parameters.
     pub config: Config,
 }
 
-/// Where the first proxy of a file listens.
+/// Port of the listener of the first proxy of a file.
 const FIRST_PORT: u16 = 7070;
 
 impl SplitTask {
@@ -63,13 +63,14 @@ impl SplitTask {
         Ok(Self { interface, subnets, ports, port, config })
     }
 
-    /// Whether what was opened for `other` can do this, told of its halves: rules alone say which connections come.
+    /// Returns whether the service of `other` can do this with new parameters of its halves. Connections are selected by
+    /// rules alone.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let legs = self.config.legs.clone();
         self.config == Config { legs, ..other.config.clone() }
     }
 
-    /// Sets the mark by which calls are led to this machine.
+    /// Sets the mark that diverts connections to this machine.
     pub(super) const fn set_mark(&mut self, mark: u16) {
         match &mut self.config.onward {
             Onward::First(diversion) | Onward::After(Some(diversion)) => diversion.mark = mark,
@@ -77,7 +78,7 @@ impl SplitTask {
         }
     }
 
-    /// Calls of mobile hosts, and calls for them.
+    /// Returns the captured connections, from mobile hosts and to them.
     pub(super) fn captured(&self) -> Vec<Captured> {
         let Self { interface, subnets, port, ports, .. } = self;
         let by =
