@@ -4,13 +4,18 @@
 //! address, and segments to the client under the server's. Routing rules that match the incoming interface or a firewall
 //! mark do not apply to them ([`policy`](crate::policy)). Each connection is therefore checked: the next hops of
 //! forwarded packets must equal those of local ones. Otherwise the connection passes.
+//!
+//! Beside a [base station](BaseStation) the two routes of a connection differ: packets for mobile hosts arrive by the
+//! tunnel, and packets of mobile hosts leave by the wired interface. What the daemon sends to mobile hosts has the mark by
+//! which the station's rule leads to the radio. There only the next hop towards the fixed host is compared.
 
 use crate::diversion::Diversion;
 use crate::ends::ends;
 use crate::error::Error;
 use crate::nfqueue::Passing;
-use crate::policy::{Policy, State};
+use crate::policy::{Own, Policy, State};
 use crate::routes::{Asked, Hop, Routes};
+use crate::split::BaseStation;
 use crate::transparent;
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -21,6 +26,14 @@ pub(crate) struct OwnRoutes {
     policy: Policy,
     routes: Routes,
     halves: Halves,
+    beside: Option<Beside>,
+}
+
+/// The base station of this machine: the interface of its radio, and the mark of what is sent to mobile hosts.
+#[derive(Debug)]
+struct Beside {
+    wireless: String,
+    mark: u32,
 }
 
 /// The halves of a connection that this host sends under addresses of the connection.
@@ -38,10 +51,17 @@ const LOOPBACK: u32 = 1;
 const OF_FIREWALL: u32 = 0xffff;
 
 impl OwnRoutes {
-    /// Opens a checker in the calling thread's namespace, for connections of a diversion.
-    pub(crate) fn open(diversion: Diversion, halves: Halves) -> Result<Self, Error> {
-        let policy = Policy::open(Some(u32::from(diversion.mark) << 16))?;
-        Ok(Self { policy, routes: Routes::open()?, halves })
+    /// Opens a checker in the calling thread's namespace, for connections of a diversion. `beside`: base station of this
+    /// host, if it has one.
+    pub(crate) fn open(
+        diversion: Diversion,
+        halves: Halves,
+        beside: Option<&BaseStation>,
+    ) -> Result<Self, Error> {
+        let mark = u32::from(diversion.mark) << 16;
+        let own = if beside.is_some() { Own::MarkedAndOfStation(mark) } else { Own::Marked(mark) };
+        let beside = beside.map(|station| Beside { wireless: station.wireless.clone(), mark: station.mark });
+        Ok(Self { policy: Policy::open(own)?, routes: Routes::open()?, halves, beside })
     }
 
     /// Returns whether local packets for the connection of a SYN take the route of its forwarded packets.
@@ -53,6 +73,20 @@ impl OwnRoutes {
         let (Some(came_by), Some(leaves_by)) = (syn.came_by, syn.leaves_by) else { return false };
         let Some([client, server]) = syn.packet.as_deref().and_then(ends) else { return false };
         let mark = syn.mark & OF_FIREWALL;
+        if let Some(Beside { wireless, mark: own_mark }) = &self.beside
+            && client.is_ipv4()
+        {
+            let (radio, own_mark) = (self.routes.interface(wireless), *own_mark);
+            let by_mobile_host = radio == Some(came_by);
+            let (own_mark, towards_fixed) = match by_mobile_host {
+                true => (transparent::onward_mark(), asked(client, server)),
+                // A connection that was accepted has the mark of the listener.
+                false => (own_mark, asked(server, client)),
+            };
+            let forwarded = self.hop(&Asked { came_by: radio, mark, ..towards_fixed });
+            let own = Asked { came_by: None, mark: own_mark, ..towards_fixed };
+            return forwarded.is_some() && forwarded == self.own_hop(&own);
+        }
         let forth = Asked { came_by: Some(came_by), mark, ..asked(client, server) };
         let back = Asked { came_by: Some(leaves_by), ..asked(server, client) };
         let own = |asked: Asked, mark| Asked { came_by: None, mark, ..asked };

@@ -63,9 +63,14 @@ impl Rule {
     /// base station.
     #[must_use]
     pub fn is_of_a_daemon(&self, capture_mark: u16) -> bool {
-        const STATION: u32 = 1021;
         let is_of_capture = self.mark == Some(u32::from(capture_mark) << 16);
-        is_of_capture || (self.table == STATION && self.priority == STATION)
+        is_of_capture || self.is_of_a_station()
+    }
+
+    /// Returns whether a base station has made it.
+    const fn is_of_a_station(&self) -> bool {
+        const STATION: u32 = 1021;
+        self.table == STATION && self.priority == STATION
     }
 
     fn read(body: &[u8]) -> Option<Self> {
@@ -188,11 +193,31 @@ enum Dump {
 #[derive(Debug)]
 pub(crate) struct Policy {
     rules: Rules,
-    /// Mark of a rule of hopline's own.
-    own: Option<u32>,
+    own: Own,
     read: Option<Instant>,
     state: State,
     looks_at_sources: bool,
+}
+
+/// Rules of hopline's own, which are ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Own {
+    /// None.
+    None,
+    /// One for packets with this mark.
+    Marked(u32),
+    /// That one, and those of a base station.
+    MarkedAndOfStation(u32),
+}
+
+impl Own {
+    fn has(self, rule: &Rule) -> bool {
+        match self {
+            Self::None => false,
+            Self::Marked(mark) => rule.mark == Some(mark),
+            Self::MarkedAndOfStation(mark) => rule.mark == Some(mark) || rule.is_of_a_station(),
+        }
+    }
 }
 
 /// Kind of route selection on this host.
@@ -208,8 +233,8 @@ pub(crate) enum State {
 pub(crate) const FRESH: Duration = Duration::from_secs(1);
 
 impl Policy {
-    /// Opens the cache in the calling thread's namespace. `own`: a rule for this mark is ignored.
-    pub(crate) fn open(own: Option<u32>) -> Result<Self, Error> {
+    /// Opens the cache in the calling thread's namespace.
+    pub(crate) fn open(own: Own) -> Result<Self, Error> {
         let rules = Rules::open().map_err(|e| Error::new("opening a netlink socket of rules", e))?;
         Ok(Self { rules, own, read: None, state: State::ByDestination, looks_at_sources: false })
     }
@@ -219,7 +244,7 @@ impl Policy {
         if self.read.is_none_or(|read| now.saturating_duration_since(read) >= FRESH) {
             self.read = Some(now);
             let own = self.own;
-            let counts = |rule: &Rule| rule.looks_beyond_destination() && (own.is_none() || rule.mark != own);
+            let counts = |rule: &Rule| rule.looks_beyond_destination() && !own.has(rule);
             if let Ok(rules) = self.rules.read() {
                 self.state = if rules.iter().any(counts) { State::ByMore } else { State::ByDestination };
                 self.looks_at_sources = rules.iter().any(|rule| rule.looks_at_source);

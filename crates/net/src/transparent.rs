@@ -160,6 +160,11 @@ impl TransparentListener {
         }
     }
 
+    /// Sets the mark of all packets that the listener and its connections send.
+    pub(crate) fn mark(&self, mark: u32) -> Result<(), Error> {
+        self.0.set_mark(mark).map_err(|e| Error::new("marking what a listener sends", e))
+    }
+
     /// Returns the maximum number of queued connections: those not yet accepted, and those with unanswered SYN-ACKs.
     pub(crate) fn queue_length(&self) -> Result<usize, Error> {
         let info = sys::tcp_info(&self.0).map_err(|e| Error::system("reading TCP_INFO", e))?;

@@ -139,7 +139,7 @@ impl Diverter {
             Beyond::Reset => Some(diversion.with_code(Refusal::Reset.code())?),
         };
         // Towards servers, the peer gateway or this one connects under its own address.
-        let own_routes = OwnRoutes::open(diversion, Halves::Client)?;
+        let own_routes = OwnRoutes::open(diversion, Halves::Client, None)?;
         let (diverted, undiverted, refused, unfollowed) = (0, 0, 0, 0);
         Ok(Self {
             gate,

@@ -25,6 +25,7 @@ mod signals;
 mod station;
 mod tap;
 mod tunnel;
+mod visitors;
 mod way;
 
 pub use home::{HomeAgent, HomeConfig};
@@ -33,6 +34,8 @@ pub use informed::Informed;
 pub use mobile::{MobileConfig, MobileHost};
 pub use signals::Signals;
 pub use station::{BaseStation, StationConfig};
+pub(crate) use visitors::{Arrival, Claimed};
+pub use visitors::{Moving, VisitorList};
 
 /// Messages or packets taken from a socket before others have their turn.
 const BATCH: usize = 64;

@@ -5,6 +5,7 @@ use super::groups::Groups;
 use super::informed::{Informed, News, Teller, informed};
 use super::messenger::Messenger;
 use super::tunnel::{Decapsulated, Exit, decapsulate};
+use super::visitors::{VisitorList, Written};
 use super::way::Way;
 use super::{BATCH, LONGEST};
 use crate::nfqueue;
@@ -117,6 +118,7 @@ pub struct BaseStation {
     tun: Tun,
     way: Way,
     in_path: Option<Teller>,
+    visitors: Option<Written>,
     counts: Counts,
 }
 
@@ -171,6 +173,7 @@ impl BaseStation {
             tun,
             way,
             in_path: None,
+            visitors: None,
             counts,
         })
     }
@@ -181,6 +184,11 @@ impl BaseStation {
         let (teller, informed) = informed(machine);
         self.in_path = Some(teller);
         informed
+    }
+
+    /// Has the station write its visitors into a list. The list is empty while there is no station.
+    pub fn write_visitors(&mut self, list: &VisitorList) {
+        self.visitors = Some(Written(list.clone()));
     }
 
     /// What the TUN interface is called.
@@ -208,8 +216,22 @@ impl BaseStation {
             }
             self.machine.handle_message(self.clock.now(), from, &tagged);
             self.act();
+            self.write_visitor(&tagged);
         }
         Ok(())
+    }
+
+    /// Writes the list anew for the host that a message is about. What the machine has refused changes nothing.
+    fn write_visitor(&self, tagged: &Tagged) {
+        let Some(Written(list)) = &self.visitors else { return };
+        let (Says::Request { mobile, .. } | Says::Answer { mobile, .. }) = tagged.message.says else {
+            return;
+        };
+        // Another number is one of a request that was refused.
+        let number = self.machine.forwards_by(mobile).filter(|number| *number == tagged.message.number);
+        if let Some(number) = number {
+            list.serves(mobile, number);
+        }
     }
 
     /// Whether a host wants no more of what it gets.
@@ -268,7 +290,12 @@ impl BaseStation {
                 Does::Leaves(mobile) => self.groups.leave(group_of(mobile)),
                 // What a machine in the path knows of connections it learns by itself.
                 Does::Receives(..) => {}
-                Does::Parts(mobile) => self.tell(News::Parted(mobile)),
+                Does::Parts(mobile) => {
+                    if let Some(Written(list)) = &self.visitors {
+                        list.parts(mobile);
+                    }
+                    self.tell(News::Parted(mobile));
+                }
                 Does::Shows(packet) => self.tell(News::Shown(packet)),
             }
         }

@@ -9,7 +9,7 @@
 
 use crate::ends::ends;
 use crate::error::Error;
-use crate::policy::{FRESH, Policy, State};
+use crate::policy::{FRESH, Own, Policy, State};
 use crate::routes::{Asked, Fallback, Hop, Routes};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -64,7 +64,7 @@ struct Flow {
 impl Follower {
     /// Opens the cache in the calling thread's namespace, for packets that are injected with this mark.
     pub(super) fn open(mark: u32) -> Result<Self, Error> {
-        let (policy, routes) = (Policy::open(None)?, Routes::open()?);
+        let (policy, routes) = (Policy::open(Own::None)?, Routes::open()?);
         let state = State::ByDestination;
         Ok(Self { policy, routes, mark, state, places: RandomState::new(), flows: Vec::new() })
     }

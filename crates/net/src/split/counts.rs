@@ -48,6 +48,11 @@ pub(super) struct Counts {
     pub(super) moved_bytes: Count,
     pub(super) unmoved: Count,
     pub(super) lost_moving: Count,
+    /// Of this station, and of others.
+    pub(super) claims: Count,
+    pub(super) failed_claims: Count,
+    pub(super) broken_claims: Count,
+    pub(super) refused_claims: Count,
     /// To the server, and to the client.
     pub(super) bytes: [Count; 2],
 }
@@ -135,6 +140,26 @@ impl Counts {
                 "lost_moving_connections",
                 "connections reset because it is unknown which station has them, or the other one could not go on",
                 &self.lost_moving,
+            ),
+            counter(
+                "claims",
+                "times that another station was asked for the connections of a host",
+                &self.claims,
+            ),
+            counter(
+                "failed_claims",
+                "of these, times that it did not answer to the end",
+                &self.failed_claims,
+            ),
+            counter(
+                "refused_claims",
+                "claims from addresses that are none of the other stations",
+                &self.refused_claims,
+            ),
+            counter(
+                "broken_claims",
+                "claims of other stations without the network's key, or that came to no end",
+                &self.broken_claims,
             ),
             counter("to_servers_bytes", "bytes handed to the halves towards servers", &self.bytes[0]),
             counter("to_clients_bytes", "bytes handed to the halves towards clients", &self.bytes[1]),

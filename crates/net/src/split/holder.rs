@@ -4,7 +4,7 @@ use super::caller::Caller;
 use super::held::{Held, Known, Removed};
 use super::refusal::{Icmp, Refusal};
 use super::worker::now;
-use super::{Onward, Shared};
+use super::{BaseStation, Onward, Shared};
 use crate::diversion::{Diversion, Fate as Diverted, Loopback, UNANSWERED, divert};
 use crate::ends::Ends;
 use crate::error::Error;
@@ -74,7 +74,11 @@ impl Calls {
 
 impl Queue {
     /// Takes the queue, in the calling thread's namespace.
-    pub(super) fn open(diversion: Diversion, max_connections: usize) -> Result<Self, Error> {
+    pub(super) fn open(
+        diversion: Diversion,
+        max_connections: usize,
+        beside: Option<&BaseStation>,
+    ) -> Result<Self, Error> {
         let refusing = Refusal::ALL.iter().map(|refusal| diversion.with_code(refusal.code()));
         let end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         Ok(Self {
@@ -82,7 +86,7 @@ impl Queue {
             listener: diversion.to_listener()?,
             refusing: refusing.collect::<Result<_, _>>()?,
             icmp: Icmp::open()?,
-            own_routes: OwnRoutes::open(diversion, Halves::Both)?,
+            own_routes: OwnRoutes::open(diversion, Halves::Both, beside)?,
             end: end.map_err(|e| Error::system("making an eventfd", e))?,
         })
     }

@@ -58,7 +58,9 @@ mod slots;
 mod spare;
 mod worker;
 
-pub use moving::{Arrived, MoveKey, Moves};
+#[doc(hidden)]
+pub use moving::moved_state;
+pub use moving::{Arrived, BaseStation, MoveKey, Moves};
 pub use refusal::Refusal;
 pub use side::{Legs, MobileHosts, Network, NetworkError};
 
@@ -71,7 +73,7 @@ use crate::transparent::{LegOptions, TransparentListener};
 use counts::Counts;
 use door::Door;
 use holder::{Calls, Holder, Queue};
-use moving::Gate;
+use moving::{Claimant, Gate};
 use pair::Pair;
 use rustix::event::{EventfdFlags, eventfd};
 use spare::Spare;
@@ -80,7 +82,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Builder, ScopedJoinHandle};
 use std::time::Duration;
@@ -204,6 +206,9 @@ impl Split {
         descriptors::allow(max_connections.get(), 2)?;
         let listeners = listen.iter().map(|&address| TransparentListener::bind(address));
         let listeners: Vec<_> = listeners.collect::<Result<_, _>>()?;
+        if let Some(BaseStation { mark, .. }) = moves.as_ref().and_then(|moves| moves.base_station.as_ref()) {
+            listeners.iter().try_for_each(|listener| listener.mark(*mark))?;
+        }
         let inboxes: io::Result<_> = (0..workers.get()).map(|_| Inbox::open()).collect();
         let shared = Shared {
             onward: *onward,
@@ -217,10 +222,11 @@ impl Split {
             spare: Spare::new(),
             inboxes: inboxes.map_err(|e| Error::new("opening an eventfd", e))?,
             adopter: AtomicUsize::new(0),
-            moves: *moves,
+            moves: moves.clone(),
         };
-        let gate = moves.map(Gate::open).transpose()?;
-        let open = |diversion| Queue::open(diversion, max_connections.get());
+        let gate = moves.clone().map(Gate::open).transpose()?;
+        let beside = moves.as_ref().and_then(|moves| moves.base_station.as_ref());
+        let open = |diversion| Queue::open(diversion, max_connections.get(), beside);
         let queue = onward.diversion().map(open).transpose()?;
         Ok(Self { listeners, queue, gate, shared: Arc::new(shared), drain: *drain })
     }
@@ -270,6 +276,22 @@ impl Shared {
         self.inboxes[number].adopt(pair).is_ok()
     }
 
+    fn base_station(&self) -> Option<&BaseStation> {
+        self.moves.as_ref()?.base_station.as_ref()
+    }
+
+    /// Returns what claims connections for visitors of the base station, for each other station.
+    fn claimants<'a>(&'a self, ledger: &'a Ledger) -> impl Iterator<Item = Claimant<'a>> {
+        let visitors = self.base_station().map(|station| &station.visitors);
+        let stations = self.moves.iter().flat_map(|moves| &moves.stations);
+        stations.zip(visitors.into_iter().cycle()).map(move |(&station, visitors)| Claimant {
+            shared: self,
+            visitors,
+            station,
+            ledger,
+        })
+    }
+
     fn legs(&self) -> Arc<Legs> {
         Arc::clone(&self.legs.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -291,6 +313,7 @@ impl Service for Split {
         let end_of_holder = queue.as_ref().map(Queue::end).transpose()?;
         let holder = queue.map(|queue| Holder::new(shared, queue)).transpose()?;
         let end_of_gate = eventfd(0, EventfdFlags::CLOEXEC)?;
+        let claims_are_over = AtomicBool::new(false);
         let ended = thread::scope(|scope| {
             let named = || Builder::new().name("split".into());
             let started: io::Result<Vec<_>> = workers
@@ -304,6 +327,11 @@ impl Service for Split {
                 named().spawn_scoped(scope, move || gate.run(shared, end))
             });
             let gate = gate.transpose();
+            let claimants = shared.claimants(ledger).map(|claimant| {
+                let is_over = &claims_are_over;
+                named().spawn_scoped(scope, move || claimant.run(is_over)).map(drop)
+            });
+            let claimants: io::Result<()> = claimants.collect();
             let came = started.as_ref().map_or(Ok(()), |workers| {
                 let holders = || holder.as_ref().into_iter().flatten();
                 let alive = || !workers.iter().chain(holders()).any(ScopedJoinHandle::is_finished);
@@ -314,13 +342,17 @@ impl Service for Split {
                 let _ = rustix::io::write(end, &1u64.to_ne_bytes());
             }
             let _ = rustix::io::write(&end_of_gate, &1u64.to_ne_bytes());
+            claims_are_over.store(true, Ordering::SeqCst);
+            if let Some(BaseStation { visitors, .. }) = shared.base_station() {
+                visitors.wake();
+            }
             let left = gate.map(|gate| gate.map_or(Ok(()), joined));
             let held = holder.map(|holder| holder.map_or(Ok(()), joined));
             // From here on the kernel refuses.
             drop(listeners);
             inboxes.iter().for_each(|inbox| inbox.end_at(now() + drain));
             let carried = started?.into_iter().try_for_each(joined);
-            came.and(held?).and(left?).and(carried)
+            came.and(held?).and(left?).and(claimants).and(carried)
         });
         ledger.write(shared.figures());
         ended

@@ -220,7 +220,8 @@ fn config() -> Config {
     if let Some(address) = setting("moves") {
         let key = setting("key").map_or([7; 16], |key| [key.parse().unwrap(); 16]);
         let key = MoveKey::of(&Key::new(key)).unwrap();
-        config.moves = Some(Moves { listen: address.parse().unwrap(), key });
+        let listen = address.parse().unwrap();
+        config.moves = Some(Moves { listen, key, stations: Vec::new(), base_station: None });
     }
     if let Some(most) = setting("most") {
         config.max_connections = most.parse().unwrap();

@@ -238,6 +238,12 @@ impl<K> Station<K> {
         self.members.get(&mobile).is_some_and(|member| member.role == Role::Forwarding)
     }
 
+    /// Returns the number of the last request of a host to which it forwards.
+    #[must_use]
+    pub fn forwards_by(&self, mobile: Ipv4Addr) -> Option<u64> {
+        self.members.get(&mobile).filter(|member| member.role == Role::Forwarding).map(|member| member.number)
+    }
+
     /// Mobile hosts that it serves.
     #[must_use]
     pub fn mobiles(&self) -> usize {

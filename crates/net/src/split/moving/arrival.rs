@@ -7,14 +7,31 @@ use crate::repair::{Marked, Restored, probe};
 use crate::split::Shared;
 use crate::split::caller::Caller;
 use crate::split::pair::{CLIENT, Pair, Parts, SERVER};
+use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
-pub(super) fn claim(shared: &Shared, host: IpAddr, from: SocketAddr) -> io::Result<Arrived> {
-    let moves = shared.moves.ok_or(ErrorKind::Unsupported)?;
-    let stream = TcpStream::connect_timeout(&from, PATIENCE)?;
+/// Answer of the holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claimed {
+    /// These connections have come, and there are no more.
+    Arrived(Arrived),
+    /// The host has gone back there.
+    IsBack,
+}
+
+/// Claims the connections of a host. `number`: that of the host's last request to the station of this machine.
+pub(super) fn claim(
+    shared: &Shared,
+    host: IpAddr,
+    number: Option<u64>,
+    from: SocketAddr,
+) -> io::Result<Claimed> {
+    let moves = shared.moves.as_ref().ok_or(ErrorKind::Unsupported)?;
+    let stream = connect(moves.listen.ip(), from)?;
     let mut channel = Channel::open(stream, Role::Claimant, &moves.key, PATIENCE)?;
-    channel.send(Kind::Claim, host.to_string().as_bytes())?;
+    let number = number.map_or_else(String::new, |number| format!(" {number}"));
+    channel.send(Kind::Claim, format!("{host}{number}").as_bytes())?;
     let mut caller = Caller::new(shared).map_err(io::Error::other)?;
     let mut arrived = Arrived::default();
     loop {
@@ -32,10 +49,21 @@ pub(super) fn claim(shared: &Shared, host: IpAddr, from: SocketAddr) -> io::Resu
                     arrived.refused += 1;
                 }
             }
-            (Kind::End, _) => return Ok(arrived),
+            (Kind::End, _) => return Ok(Claimed::Arrived(arrived)),
+            (Kind::IsBack, _) => return Ok(Claimed::IsBack),
             _ => return Err(ErrorKind::InvalidData.into()),
         }
     }
+}
+
+/// Connects to another station by our address, which it knows.
+fn connect(ours: IpAddr, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
+    if !ours.is_unspecified() && ours.is_ipv4() == to.is_ipv4() {
+        socket.bind(&SocketAddr::new(ours, 0).into())?;
+    }
+    socket.connect_timeout(&to.into(), PATIENCE)?;
+    Ok(socket.into())
 }
 
 /// The state of a connection.

@@ -28,7 +28,7 @@ const HEADER: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// The claimant names a mobile host that has come to it: an address.
+    /// The claimant names a mobile host that has come to it: an address, and behind a space the number of the host's last request to it.
     Claim = 1,
     /// The holder has a connection of the host. Its state has this many bytes.
     Offer = 2,
@@ -48,10 +48,12 @@ pub(super) enum Kind {
     Failed = 9,
     /// There are no more connections of the host.
     End = 10,
+    /// The host has asked the holder since: it has come back, and its connections stay.
+    IsBack = 11,
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Claim,
         Self::Offer,
         Self::Bytes,
@@ -62,6 +64,7 @@ impl Kind {
         Self::Done,
         Self::Failed,
         Self::End,
+        Self::IsBack,
     ];
 
     fn of(code: u8) -> Option<Self> {

@@ -3,8 +3,9 @@
 use super::arrival::emit_clocks;
 use super::channel::{Channel, Kind, LONGEST_FRAME, Role};
 use super::state::{LONGEST, Moved};
-use super::{Moves, PATIENCE};
+use super::{BaseStation, Moves, PATIENCE};
 use crate::error::Error;
+use crate::handoff::{Claimed, Moving};
 use crate::repair::{Dump, Frozen, Retired};
 use crate::split::Shared;
 use crate::split::caller::Caller;
@@ -59,7 +60,7 @@ impl Gate {
                 if !waited[0].revents().is_empty() {
                     return Ok(());
                 }
-                let Some(stream) = self.accept() else { continue };
+                let Some(stream) = self.accept(shared) else { continue };
                 if asking.fetch_add(1, Ordering::Relaxed) >= MOST {
                     asking.fetch_sub(1, Ordering::Relaxed);
                     continue;
@@ -67,7 +68,9 @@ impl Gate {
                 let asking = &asking;
                 let serve = move || {
                     // A station that cannot be answered asks again, or its host connects again.
-                    let _ = serve(shared, &self.moves, stream);
+                    if serve(shared, &self.moves, stream).is_err() {
+                        shared.counts.broken_claims.add(1);
+                    }
                     asking.fetch_sub(1, Ordering::Relaxed);
                 };
                 if Builder::new().name("split moves".into()).spawn_scoped(scope, serve).is_err() {
@@ -78,8 +81,12 @@ impl Gate {
     }
 
     /// The next station. Without descriptors it waits a moment.
-    fn accept(&self) -> Option<TcpStream> {
+    fn accept(&self, shared: &Shared) -> Option<TcpStream> {
         match self.listener.accept() {
+            Ok((_, from)) if !self.knows(from.ip()) => {
+                shared.counts.refused_claims.add(1);
+                None
+            }
             Ok((stream, _)) => stream.set_nonblocking(false).is_ok().then_some(stream),
             Err(error) => {
                 if error.kind() != ErrorKind::WouldBlock {
@@ -89,6 +96,43 @@ impl Gate {
             }
         }
     }
+}
+
+impl Gate {
+    /// Returns whether a station with this address may claim.
+    fn knows(&self, address: IpAddr) -> bool {
+        let stations = &self.moves.stations;
+        stations.is_empty() || stations.iter().any(|station| station.ip() == address)
+    }
+}
+
+/// Reads a claim: the host, and the number of its request.
+fn claim(bytes: &[u8]) -> Option<(IpAddr, Option<u64>)> {
+    let text = str::from_utf8(bytes).ok()?;
+    match text.split_once(' ') {
+        Some((host, number)) => Some((host.parse().ok()?, Some(number.parse().ok()?))),
+        None => Some((text.parse().ok()?, None)),
+    }
+}
+
+/// Returns whether the connections of a claimed host may leave.
+fn may_leave(moves: &Moves, host: IpAddr, number: Option<u64>) -> MayLeave {
+    let Some(BaseStation { visitors, .. }) = &moves.base_station else { return MayLeave::Yes };
+    if visitors.moving() == Moving::Suspended {
+        return MayLeave::No;
+    }
+    match (host, number) {
+        (IpAddr::V4(host), Some(number)) if visitors.claimed(host, number) == Claimed::IsBack => {
+            MayLeave::IsBack
+        }
+        _ => MayLeave::Yes,
+    }
+}
+
+enum MayLeave {
+    Yes,
+    No,
+    IsBack,
 }
 
 /// Outcome for a connection that was to move.
@@ -104,8 +148,12 @@ enum Fate {
 fn serve(shared: &Shared, moves: &Moves, stream: TcpStream) -> io::Result<()> {
     let mut channel = Channel::open(stream, Role::Holder, &moves.key, PATIENCE)?;
     let (Kind::Claim, host) = channel.receive(PATIENCE)? else { return Err(ErrorKind::InvalidData.into()) };
-    let host: IpAddr =
-        str::from_utf8(&host).ok().and_then(|host| host.parse().ok()).ok_or(ErrorKind::InvalidData)?;
+    let (host, number) = claim(&host).ok_or(ErrorKind::InvalidData)?;
+    match may_leave(moves, host, number) {
+        MayLeave::Yes => {}
+        MayLeave::No => return channel.send(Kind::End, &[]),
+        MayLeave::IsBack => return channel.send(Kind::IsBack, &[]),
+    }
     let mut caller = Caller::new(shared).map_err(io::Error::other)?;
     let mut broken = Ok(());
     let mut retired = Vec::new();
@@ -261,4 +309,19 @@ fn check(
         *broken = channel.send(Kind::Abandon, &[]);
     }
     clocks.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_names_a_host_and_maybe_a_request() {
+        let host: IpAddr = "10.9.0.7".parse().unwrap();
+        assert_eq!(claim(b"10.9.0.7"), Some((host, None)));
+        assert_eq!(claim(b"10.9.0.7 12"), Some((host, Some(12))));
+        for wrong in ["", " ", "10.9.0.7 ", "10.9.0.7 x", "10.9.0.7 1 2", "10.9.0", "fd09::1 -1"] {
+            assert_eq!(claim(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
 }

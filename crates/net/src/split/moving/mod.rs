@@ -40,17 +40,23 @@
 //! beyond its limits. Connection tracking that translates sources, or chooses other ports for onward connections, does not move with a connection:
 //! use neither at such a station.
 //!
+//! With a base station on the same machine ([`BaseStation`]) claims make themselves ([`claims`]).
+//!
 //! A connection stays if one of its hosts has ended its direction, or if the server has not answered. It moves without: data out of order, the scoreboard, the
 //! estimates and the congestion window, ECN.
 
 mod arrival;
 mod channel;
+mod claims;
 mod departure;
 mod state;
 
+pub(super) use claims::Claimant;
 pub(super) use departure::Gate;
 
 use super::Handle;
+use crate::handoff::VisitorList;
+use arrival::Claimed;
 use hopline_proxy::handoff::Key;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -61,17 +67,44 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest time between `Ready` and `Commit`. A staged socket sends nothing for a second (`TCP_TIMEOUT_INIT`).
 const STAGED: Duration = Duration::from_millis(800);
 
+/// Reads the state of a connection that moves, and returns it as it would be written; for a fuzz target.
+#[doc(hidden)]
+#[must_use]
+pub fn moved_state(bytes: &[u8]) -> Option<Vec<u8>> {
+    state::Moved::parse(bytes).map(|moved| moved.emit())
+}
+
 /// Key by which stations prove that they are of one network.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct MoveKey([u8; 32]);
 
 /// Other stations from which mobile hosts come, and to which they go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moves {
-    /// Address at which other stations claim connections of their hosts, in the wired network.
+    /// Address at which other stations claim connections of their hosts, in the wired network. This one claims by the same address.
     pub listen: SocketAddr,
     /// Key of the network.
     pub key: MoveKey,
+    /// The other stations, as they listen: no other address may claim. Empty: every address may.
+    pub stations: Vec<SocketAddr>,
+    /// The base station of this machine. Its hosts' connections are claimed from all `stations` when a host comes. `None`: claims are made by
+    /// [`Handle::claim`] alone.
+    pub base_station: Option<BaseStation>,
+}
+
+/// A base station ([`handoff`](crate::handoff)) on the same machine, as a split proxy knows it.
+///
+/// Packets of mobile hosts come to it by a tunnel, and the routes of this machine lead to the tunnel's other end. So all that the proxy sends to mobile hosts
+/// has the mark by which the station's rule leads packets to the radio: the proxy's listener and the halves towards mobile hosts
+/// ([`LegOptions::mark`](crate::transparent::LegOptions::mark) of [`Legs::mobile`](super::Legs::mobile)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseStation {
+    /// Its visitors ([`BaseStation::write_visitors`](crate::handoff::BaseStation::write_visitors)).
+    pub visitors: VisitorList,
+    /// Interface with its radio ([`StationConfig::wireless`](crate::handoff::StationConfig::wireless)).
+    pub wireless: String,
+    /// Mark by which its rule leads packets to the radio ([`StationConfig::mark`](crate::handoff::StationConfig::mark)).
+    pub mark: u32,
 }
 
 /// Connections that have come from another station.
@@ -110,6 +143,10 @@ impl Handle {
     /// [`io::ErrorKind::Unsupported`] without [`Config::moves`](super::Config::moves); why the other station cannot be asked, or what
     /// ended the conversation. Connections that have come before that are here.
     pub fn claim(&self, host: IpAddr, from: SocketAddr) -> io::Result<Arrived> {
-        arrival::claim(&self.0, host, from)
+        match arrival::claim(&self.0, host, None, from)? {
+            Claimed::Arrived(arrived) => Ok(arrived),
+            // That answers a claim with a number.
+            Claimed::IsBack => Err(io::ErrorKind::InvalidData.into()),
+        }
     }
 }
