@@ -112,6 +112,10 @@ impl Daemon {
             Found::Absent(why) => Ok(Seat::waiting(proxy.clone(), why)),
         };
         let started = rules.map_err(RunError::from).and_then(|watch| {
+            // Behind the rules: those of an earlier daemon are gone.
+            if let Some(why) = router::of_tracked_moves(&config, watch.tracking()) {
+                return Err(RunError::Hidden(why));
+            }
             mark_onward(watch.tracking());
             let seats = config.proxies.iter().zip(opened).map(start).collect::<io::Result<Vec<Seat>>>();
             Ok((watch, seats.map_err(RunError::Thread)?))
@@ -211,6 +215,10 @@ impl Daemon {
         rules::change(&Rules::of(config, tracking), self.state.folder())?;
         // After the rules: without them conntrack would assign the first packet to another zone than the second.
         mark_onward(tracking);
+        open::set_moving(tracking);
+        if let Some(why) = router::of_tracked_moves(config, tracking) {
+            warn!("connections stay at this station: {why}");
+        }
         let tracked = tracked(config, tracking);
         let before = std::mem::replace(&mut self.shared.lock().connection_tracking, tracked);
         if (before, tracked) == (Some(Tracked::NotInUse), Some(Tracked::InUse)) {

@@ -1,24 +1,26 @@
 //! Creation of services from the tasks of proxies.
 
 use crate::config::{EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task, TunnelTask};
-use crate::rules::{Claim, RuleError};
+use crate::rules::{Claim, RuleError, Tracking};
 use bytes::Bytes;
 use hopline_net::announce::Announcements;
 use hopline_net::diversion::{Beyond, Diverter};
 use hopline_net::dproxy::DProxy;
 use hopline_net::gateway::{Entrance, Exit, Fallback};
-use hopline_net::handoff::{BaseStation, HomeAgent, MobileHost};
+use hopline_net::handoff::{BaseStation, HomeAgent, MobileHost, Moving, VisitorList};
 use hopline_net::neighborhood::Neighborhood;
 use hopline_net::nfqueue::{self, Figures, Seat};
 use hopline_net::opaque::Opaque;
 use hopline_net::service::{Service, Together};
-use hopline_net::split::Split;
+use hopline_net::split::{Config as SplitConfig, Split};
 use hopline_net::{Error, gateway};
 use hopline_proxy::Filter;
 use hopline_proxy::mtcp::{self, Mtcp};
 use hopline_proxy::nack::{self, Nacks};
 use hopline_proxy::snoop::{self, Snoop};
+use std::collections::BTreeMap;
 use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Service, and the way to change its parameters.
 pub(crate) struct Opened {
@@ -191,7 +193,9 @@ fn queued<P: Parameters>(
 }
 
 fn split(task: &SplitTask) -> Result<Opened, Error> {
-    let service = Split::open(&task.config)?;
+    let visitors = || visitors_at(&task.interface);
+    let moves = task.moving.as_ref().and_then(|moving| moving.moves(&task.interface, visitors()));
+    let service = Split::open(&SplitConfig { moves, ..task.config.clone() })?;
     let (handle, opened) = (service.handle(), task.clone());
     let tune = move |task: &Task| match task {
         Task::Split(task) if task.is_like(&opened) => handle.set_legs(task.config.legs.clone()).is_ok(),
@@ -241,8 +245,29 @@ fn exit(task: &ExitTask) -> Result<Opened, OpenError> {
     })
 }
 
+/// Visitor lists by the interface of the radio. A base station and the split proxy beside it have one, whichever of them begins again.
+static VISITORS: Mutex<BTreeMap<String, VisitorList>> = Mutex::new(BTreeMap::new());
+
+fn visitors() -> MutexGuard<'static, BTreeMap<String, VisitorList>> {
+    VISITORS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn visitors_at(interface: &str) -> VisitorList {
+    visitors().entry(interface.to_owned()).or_default().clone()
+}
+
+/// Has connections move between stations, or stay: what connection tracking has changed of a connection is at this station alone.
+pub(crate) fn set_moving(tracking: Tracking) {
+    let moving = match tracking {
+        Tracking::Absent => Moving::Allowed,
+        Tracking::InUse => Moving::Suspended,
+    };
+    visitors().values().for_each(|list| list.set_moving(moving));
+}
+
 fn station(task: &StationTask) -> Result<Opened, Error> {
     let mut station = BaseStation::open(&task.config)?;
+    station.write_visitors(&visitors_at(&task.config.wireless));
     let Some((queue, config)) = task.snoop else { return Ok(fixed(station)) };
     let machine = station.inform(snoop::windowed(config));
     let seat = Seat::open(&nfqueue::Config::new(queue, &task.config.wireless), machine)?;

@@ -1,7 +1,7 @@
 //! Inspection of the router for settings that hide packets from proxies.
 
 use crate::config::{Config, Proxy, Subnet, Task};
-use crate::rules::{Family, Ipv6, Program};
+use crate::rules::{Family, Ipv6, Program, Tracking};
 use hopline_net::announce::Role;
 use hopline_net::policy::{self, Rule};
 use hopline_net::routes::{Route, Routes};
@@ -84,6 +84,19 @@ pub fn inspect(config: &Config) -> Report {
         report.warnings.extend(silent.map(|interface| of_forwarding(family, interface)));
     }
     report
+}
+
+/// Returns why split connections cannot move where connections are tracked. `None` if they can, or are not to.
+#[must_use]
+pub fn of_tracked_moves(config: &Config, tracking: Tracking) -> Option<String> {
+    let moves = |proxy: &&Proxy| matches!(&proxy.task, Task::Split(task) if task.moving.is_some());
+    let proxy = config.proxies.iter().find(moves).filter(|_| tracking == Tracking::InUse)?;
+    Some(format!(
+        "connection tracking is in use on this machine, and what it does to the packets of a connection stays here when the connection \
+         moves to another station: leave out `moves` of the proxy \"{}\", or remove the rules of NAT and `ct` (`nft list ruleset`, \
+         `iptables-save`)",
+        proxy.name
+    ))
 }
 
 /// Warns of tunnels with routes that contain the other end, if strict reverse-path filters drop packets from there because

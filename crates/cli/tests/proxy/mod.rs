@@ -11,6 +11,7 @@
 //! | `nat` | routers with NAT |
 //! | `tracking` | connection tracking that begins while the daemon runs |
 //! | `onward` | servers that are called before the client is answered |
+//! | `moves` | split connections that follow a mobile host between stations; `cells`: their hosts |
 //! | `policy` | routers with policy routing |
 //! | `uploads` | data of a mobile host, with daemons at both ends of the last hop |
 //! | `tunnels` | persistent interfaces of tunnels |
@@ -26,12 +27,14 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "they tell what they measure")]
 
 mod asked;
+mod cells;
 mod firewall;
 mod floods;
 mod gateways;
 pub(crate) mod ipv6;
 mod life;
 mod missing;
+mod moves;
 pub(crate) mod nat;
 mod onward;
 mod policy;
@@ -113,6 +116,16 @@ pub(crate) fn tests() -> Vec<Test> {
         policy::rules_that_look_beyond_the_destination_are_told,
         firewall::what_the_firewall_forbids_is_not_split,
         firewall::what_the_firewall_forbids_no_gateway_takes,
+        moves::connections_follow_their_host_between_stations,
+        moves::connections_follow_their_host_by_registration,
+        moves::a_station_that_is_killed_resets_its_connections_and_the_other_one_serves,
+        moves::a_station_that_begins_again_claims_what_the_other_one_has,
+        moves::a_station_of_another_network_gets_nothing_and_gives_nothing,
+        moves::a_previous_station_out_of_reach_is_asked_again,
+        moves::a_connection_that_stayed_goes_on_when_its_host_comes_back,
+        moves::without_moves_calls_beside_a_base_station_pass_unsplit,
+        moves::moves_are_refused_where_connections_are_tracked,
+        moves::connections_stay_where_tracking_begins,
         tunnels::a_stream_through_a_tunnel_goes_on_when_its_daemon_is_restarted,
         tunnels::a_stream_through_a_tunnel_goes_on_when_its_daemon_was_killed,
         tunnels::a_stream_through_a_tunnel_goes_on_when_its_parameters_change,
@@ -163,6 +176,7 @@ pub(crate) fn tests() -> Vec<Test> {
             "an_end_that_begins_again_and_again_repairs_each_time",
             missing::an_end_that_begins_again_and_again_repairs_each_time,
         ),
+        ("silence_of_a_handoff", moves::silence_of_a_handoff),
         ("what_it_costs_to_call_the_server_first", onward::what_it_costs_to_call_the_server_first),
         (
             "an_interface_that_returns_is_used_within_five_seconds",

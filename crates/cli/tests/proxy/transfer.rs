@@ -40,7 +40,7 @@ pub(crate) struct Transfer {
 const CHUNK: usize = 16 << 10;
 
 /// Returns byte `i` of a transfer. No two transfers have a long common part; 251 is not a multiple of any length in use.
-fn byte(seed: u64, i: usize) -> u8 {
+pub(crate) fn byte(seed: u64, i: usize) -> u8 {
     let mixed = (i as u64 ^ seed.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 56) as u8 ^ (i % 251) as u8
 }

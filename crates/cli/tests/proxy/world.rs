@@ -226,9 +226,7 @@ impl Ground {
 
     /// Returns the whole packet configuration of the router's kernel.
     pub(crate) fn listing(&self) -> String {
-        let script: Vec<String> =
-            LISTINGS.iter().map(|listing| format!("echo '# {listing}'; {listing}")).collect();
-        shell(&self.router, &script.join("; "))
+        listing(&self.router)
     }
 
     /// Checks that the configuration is the same as before, within the time limit.
@@ -265,6 +263,13 @@ impl Ground {
     }
 }
 
+/// Returns the whole packet configuration of a host's kernel.
+pub(crate) fn listing(host: &Namespace) -> String {
+    let script: Vec<String> =
+        LISTINGS.iter().map(|listing| format!("echo '# {listing}'; {listing}")).collect();
+    shell(host, &script.join("; "))
+}
+
 /// Writes a file of a secret, which only its owner may read.
 pub(crate) fn secret(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
@@ -292,7 +297,7 @@ fn interface(name: &str, addresses: [&str; 2]) -> String {
 }
 
 /// Returns a script that makes iptables create the tables that it creates at its first call, and keeps.
-fn tables() -> String {
+pub(crate) fn tables() -> String {
     let script = |version: Version| {
         let program = version.iptables();
         let touch = |(table, chain)| {
@@ -312,7 +317,7 @@ fn tables() -> String {
 }
 
 /// Sorts the lines: routes change their order when an interface goes down and up.
-fn sorted(listing: &str) -> Vec<&str> {
+pub(crate) fn sorted(listing: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = listing.lines().collect();
     lines.sort_unstable();
     lines

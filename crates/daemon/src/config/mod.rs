@@ -11,7 +11,9 @@ pub use keys::LogFormat;
 pub use needs::Need;
 pub(crate) use task::Timing;
 pub(crate) use task::host_key;
-pub use task::{DProxyTask, EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task, TunnelTask};
+pub use task::{
+    DProxyTask, EntranceTask, ExitTask, InPath, Moving, SplitTask, StationTask, Task, TunnelTask,
+};
 pub use values::Subnet;
 
 use crate::rules::Owner;
@@ -229,16 +231,17 @@ fn proxies(section: &Section<'_>) -> Result<(Vec<Proxy>, Vec<Need>), Problem> {
             .help(format!("a daemon has at most {MOST_PROXIES}")));
     }
     let (mut found, mut needs, mut taken) = (Vec::new(), Vec::new(), Taken::default());
-    for (number, section) in (0..).zip(sections) {
+    for (number, section) in (0..).zip(&sections) {
         let kind = section.get(proxy::KIND);
-        only_what_it_takes(&section, kind)?;
+        only_what_it_takes(section, kind)?;
         let name = section.word(proxy::NAME.name).unwrap_or(kind.word()).to_owned();
-        let task = Task::resolve(kind, &section, number)?;
+        let task = Task::resolve(kind, section, number)?;
         let proxy = Proxy { name, task };
-        taken.take(&proxy, &section)?;
-        needs.extend(Need::of(&section, &proxy.name));
+        taken.take(&proxy, section)?;
+        needs.extend(Need::of(section, &proxy.name));
         found.push(proxy);
     }
+    task::moving::join(&mut found, &sections)?;
     Ok((found, needs))
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::rules::{Rules, Tracking};
 use hopline_net::diversion::Diversion;
 use hopline_net::gateway::{Fallback, Transport};
 use hopline_net::split::Onward;
@@ -177,6 +178,81 @@ fn a_mobile_host_has_a_key_of_its_own_and_hosts_register_at_named_stations() {
     let config = home("scheme = \"registration\"\nstations = [\"192.0.2.11\"]\n").unwrap();
     let Task::HomeAgent(config) = &config.proxies[0].task else { panic!("{config:?}") };
     assert_eq!(config.stations, ["192.0.2.11".parse::<std::net::Ipv4Addr>().unwrap()]);
+}
+
+/// Files of a station: the base station, with an address, and split proxies.
+fn station(folder: &Path, splits: &str) -> Result<Config, String> {
+    let key = folder.join("cells.key");
+    secret(&key, "07".repeat(16));
+    read(&format!(
+        "[[proxy]]\nkind = \"base-station\"\naddress = \"192.0.2.11\"\nhome_agent = \"192.0.2.1\"\nnetwork = \"10.9.0.0/24\"\n\
+         wired = \"eth0\"\ninterface = \"wlan0\"\nkey_file = \"{}\"\n{splits}",
+        key.display()
+    ))
+}
+
+const MOVES: &str = "[[proxy]]\nkind = \"split\"\ninterface = \"wlan0\"\nmoves = { stations = [\"192.0.2.12\", \"192.0.2.13\"] }\n";
+
+#[test]
+fn connections_move_by_what_the_base_station_of_their_radio_knows() {
+    use hopline_net::handoff::VisitorList;
+    use hopline_net::split::MobileHosts;
+    let folder = tempfile::tempdir().unwrap();
+    let config = station(folder.path(), MOVES).unwrap();
+    let Task::Split(split) = &config.proxies[1].task else { panic!("{config:?}") };
+    let legs = &split.config.legs;
+    assert_eq!(legs.mobile_hosts, MobileHosts::Among(vec!["10.9.0.0/24".parse().unwrap()]));
+    assert_eq!((legs.mobile.mark, legs.fixed.mark), (hopline_net::nfqueue::MARK, 0));
+    let moves = split.moving.as_ref().unwrap().moves("wlan0", VisitorList::default()).unwrap();
+    assert_eq!(moves.listen, "192.0.2.11:7071".parse().unwrap());
+    assert_eq!(moves.stations, ["192.0.2.12:7071", "192.0.2.13:7071"].map(|at| at.parse().unwrap()));
+    assert_eq!(moves.base_station.unwrap().mark, hopline_net::nfqueue::MARK);
+    let rules = Rules::of(&config, Tracking::Absent).to_string();
+    assert!(rules.contains("iifname \"wlan0\" meta nfproto ipv4 ip saddr { 10.9.0.0/24 } drop"), "{rules}");
+    assert!(crate::router::of_tracked_moves(&config, Tracking::InUse).unwrap().contains("\"split\""));
+    assert_eq!(crate::router::of_tracked_moves(&config, Tracking::Absent), None);
+    // The order of the file is of no account, and without moves nothing changes.
+    let still = station(folder.path(), "[[proxy]]\nkind = \"split\"\ninterface = \"wlan0\"\n").unwrap();
+    let Task::Split(split) = &still.proxies[1].task else { panic!("{still:?}") };
+    assert_eq!(split.config.legs.mobile_hosts, MobileHosts::Through("wlan0".into()));
+    assert!(!Rules::of(&still, Tracking::Absent).to_string().contains(" drop"));
+}
+
+#[test]
+fn moves_without_what_they_take_are_refused_with_what_would_be_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let moves = |text: &str| {
+        station(
+            folder.path(),
+            &format!("[[proxy]]\nkind = \"split\"\ninterface = \"wlan0\"\nmoves = {text}\n"),
+        )
+    };
+    for (text, says) in [
+        ("{}", "p.toml:12:9: `proxy.1.moves` has no `stations` (add `stations = …`"),
+        ("{ stations = [] }", "`moves` without other stations (name their addresses:"),
+        ("{ stations = [\"x\"] }", "\"x\" is no IPv4 address (for example: \"192.0.2.12\")"),
+        ("{ stations = [\"192.0.2.11\"] }", "192.0.2.11 is this station: its base-station has that address"),
+        ("{ stations = [\"192.0.2.12\", \"192.0.2.12\"] }", "the station 192.0.2.12 twice"),
+        (
+            "{ stations = [\"192.0.2.12\"], port = 0 }",
+            "`proxy.1.moves.port` = 0 is out of range (it takes a whole number from 1 to 65535)",
+        ),
+        ("{ station = [\"192.0.2.12\"] }", "did you mean `stations`?"),
+    ] {
+        let said = moves(text).unwrap_err();
+        assert!(said.contains(says), "{text}\n{said}\n{says}");
+    }
+    let said = read(MOVES).unwrap_err();
+    assert!(
+        said.starts_with("p.toml:4:9: connections of the proxy \"split\" cannot move: no base-station"),
+        "{said}"
+    );
+    assert!(said.contains("add a proxy of kind \"base-station\" to this file"), "{said}");
+    let said = station(folder.path(), &MOVES.replace("wlan0", "wlan1")).unwrap_err();
+    assert!(said.contains("\"base-station\" has wlan0"), "{said}");
+    let second = MOVES.replace("kind", "ports = [80]\nname = \"second\"\nkind");
+    let said = station(folder.path(), &format!("{second}{MOVES}")).unwrap_err();
+    assert!(said.contains("two proxies move connections of hosts beyond wlan0"), "{said}");
 }
 
 #[test]

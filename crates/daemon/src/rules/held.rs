@@ -5,10 +5,10 @@
 //! and before source NAT. From there the daemon sends it to this machine, with the listener in its priority: nothing uses
 //! the priority on the way to a socket, while rules of the administrator may change marks.
 
-use super::Captured;
 use super::chain::to_queue;
 use super::family::Family;
-use super::table::calls;
+use super::table::{calls, strays};
+use super::{Captured, Guarded};
 use hopline_net::diversion::MAJOR;
 use hopline_net::split::Refusal;
 use std::collections::BTreeMap;
@@ -43,11 +43,17 @@ pub(super) fn taken(captured: &[Captured], families: &[Family], marked: &str) ->
 }
 
 /// Returns the chains of nftables that identify connections, and that reject them.
-pub(super) fn chains(captured: &[Captured], families: &[Family]) -> String {
+pub(super) fn chains(captured: &[Captured], guarded: &[Guarded], families: &[Family]) -> String {
     let mut text = format!(
         "  chain forwarded {{\n    type filter hook forward priority {LAST}; policy accept;\n    \
-         meta l4proto != tcp accept\n    tcp flags & (fin | syn | rst | ack) != syn accept\n"
+         meta l4proto != tcp accept\n"
     );
+    for guarded in guarded {
+        for stray in families.iter().flat_map(|family| strays(guarded, *family)) {
+            let _ = writeln!(text, "    tcp flags & (fin | syn | rst | ack) != syn {stray} drop");
+        }
+    }
+    text.push_str("    tcp flags & (fin | syn | rst | ack) != syn accept\n");
     for captured in captured {
         for family in families {
             if let Some(calls) = calls(captured, *family) {

@@ -50,6 +50,7 @@ pub struct Rules {
     offered: Vec<Offered>,
     announced: Vec<Announced>,
     captured: Vec<Captured>,
+    guarded: Vec<Guarded>,
     shaped: Vec<Shaped>,
     /// Names of the TUN interfaces of its tunnels.
     tuns: Vec<String>,
@@ -125,6 +126,18 @@ pub(crate) struct Captured {
     pub(crate) queue: u16,
 }
 
+/// Packets of TCP connections of mobile hosts that are not forwarded: at a station between which and others connections move, a packet
+/// without a socket belongs to a connection that is at another station. Its other half would take it for its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Guarded {
+    /// The interface that leads to the mobile hosts.
+    pub(crate) interface: String,
+    /// The mobile hosts; at least one subnet.
+    pub(crate) hosts: Vec<Subnet>,
+    /// The ports that are called; empty: all.
+    pub(crate) ports: Vec<u16>,
+}
+
 /// Captured connections. Empty subnets: all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Calls {
@@ -177,6 +190,7 @@ impl Rules {
             offered: tasks().filter_map(|task| task.offered()).collect(),
             announced: tasks().filter_map(|task| task.announced()).collect(),
             captured: tasks().flat_map(|task| task.captured()).collect(),
+            guarded: tasks().filter_map(|task| task.guarded()).collect(),
             shaped,
             tuns: tasks().filter_map(|task| task.tun()).collect(),
         }
@@ -201,7 +215,12 @@ impl Rules {
             steps.extend(Step::offered(&self.owner, of_chains, &self.offered));
         }
         if !self.captured.is_empty() {
-            steps.extend(Step::captured(&self.owner, of_chains, self.capture, &self.captured));
+            steps.extend(Step::captured(
+                &self.owner,
+                of_chains,
+                self.capture,
+                (&self.captured, &self.guarded),
+            ));
             let rules = held::rules(&self.captured);
             let chain = |&family: &Family| Step::chain(Chain::of_calls(&self.owner, family), &rules);
             steps.extend(of_chains.iter().map(chain));

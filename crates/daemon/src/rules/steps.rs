@@ -5,7 +5,7 @@ use super::family::Family;
 use super::program::{Program, RuleError};
 use super::shaping::{self, Shaper};
 use super::tun::Tun;
-use super::{Captured, Offered, Queued, Shaped, chain, destinations, table, translated, zones};
+use super::{Captured, Guarded, Offered, Queued, Shaped, chain, destinations, table, translated, zones};
 use crate::config::Capture;
 use hopline_net::routes::Routes;
 use serde::{Deserialize, Serialize};
@@ -96,10 +96,10 @@ impl Step {
         owner: &str,
         families: &[Family],
         capture: Capture,
-        captured: &[Captured],
+        (captured, guarded): (&[Captured], &[Guarded]),
     ) -> Vec<Self> {
         let name = table::name(owner);
-        let text = table::text(&name, families, capture, captured);
+        let text = table::text(&name, families, capture, (captured, guarded));
         let mut steps = Vec::new();
         for &family in families {
             let mark = u32::from(capture.mark) << 16;

@@ -1,7 +1,7 @@
 //! Table of nftables that leads connections to listeners.
 
 use super::family::Family;
-use super::{Calls, Captured, held};
+use super::{Calls, Captured, Guarded, held};
 use crate::config::{Capture, Subnet};
 use std::fmt::Write;
 
@@ -11,7 +11,12 @@ pub(super) fn name(owner: &str) -> String {
 }
 
 /// Returns the input of nft, which applies all or nothing.
-pub(super) fn text(table: &str, families: &[Family], capture: Capture, captured: &[Captured]) -> String {
+pub(super) fn text(
+    table: &str,
+    families: &[Family],
+    capture: Capture,
+    (captured, guarded): (&[Captured], &[Guarded]),
+) -> String {
     let mark = u32::from(capture.mark) << 16;
     let marked = format!("meta mark set meta mark & 0x0000ffff | {mark:#010x} accept");
     // After destination NAT (dstnat, -100): an answer to a masqueraded half has the client's address again, as the socket
@@ -28,7 +33,7 @@ pub(super) fn text(table: &str, families: &[Family], capture: Capture, captured:
     let _ = writeln!(text, "    meta l4proto {{ icmp, ipv6-icmp }} socket transparent 1 {marked}");
     text.push_str(&held::taken(captured, families, &marked));
     text.push_str("  }\n");
-    text.push_str(&held::chains(captured, families));
+    text.push_str(&held::chains(captured, guarded, families));
     text.push_str("}\n");
     text
 }
@@ -57,6 +62,24 @@ pub(super) fn calls(captured: &Captured, family: Family) -> Option<String> {
         }
     };
     Some(format!("{between}{}", set(" tcp dport", &captured.ports)))
+}
+
+/// Returns the matches of rules on packets of connections that are at another station, in both directions.
+pub(super) fn strays(guarded: &Guarded, family: Family) -> Vec<String> {
+    let Guarded { interface, hosts, ports } = guarded;
+    let ways = [("iifname", "saddr"), ("oifname", "daddr")];
+    let of_way = |(way, end): (&str, &str)| {
+        let hosts = among(family, end, hosts)?;
+        Some(format!("{way} \"{interface}\" meta nfproto {}{hosts}", family.protocol()))
+    };
+    let with_ports = |of_way: String| match ports.as_slice() {
+        [] => vec![of_way],
+        // Of calls by mobile hosts, and of calls for them.
+        ports => {
+            ["dport", "sport"].map(|end| format!("{of_way}{}", set(&format!(" tcp {end}"), ports))).into()
+        }
+    };
+    ways.into_iter().filter_map(of_way).flat_map(with_ports).collect()
 }
 
 /// `what { … }`, or nothing where everything is meant.

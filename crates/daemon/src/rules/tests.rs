@@ -111,6 +111,7 @@ fn rules(ipv6: Ipv6) -> Rules {
         offered: vec![Offered { queue: 8, interface: "wlan0".into() }],
         announced: Vec::new(),
         captured: vec![Captured { port: 5000, calls, ports: Vec::new(), queue: 9 }],
+        guarded: Vec::new(),
         shaped: Vec::new(),
         tuns: Vec::new(),
     }
@@ -140,6 +141,34 @@ fn a_machine_with_ipv6_has_the_same_rules_for_both_versions() {
     assert_eq!((count("ip6tables-restore"), count("iptables-restore")), (4, 4));
     assert_eq!((count("update @translated {"), count("update @translated6 {")), (4, 4));
     assert_eq!((count("@translated notrack"), count("@translated6 notrack")), (1, 1));
+}
+
+#[test]
+fn packets_of_connections_that_are_elsewhere_are_dropped_behind_the_firewall_and_no_others() {
+    let guarded = |hosts: &[&str], ports: &[u16]| Guarded {
+        interface: "wlan0".into(),
+        hosts: hosts.iter().map(|host| Subnet::from_str(host).unwrap()).collect(),
+        ports: ports.to_vec(),
+    };
+    let rules_of = |guarded: Guarded| {
+        let text = held::chains(&[], &[guarded], &[Family::V4, Family::V6]);
+        let lines = text.lines().map(|line| line.trim().to_owned());
+        lines.filter(|line| line.ends_with(" drop")).collect::<Vec<_>>()
+    };
+    let no_syn = "tcp flags & (fin | syn | rst | ack) != syn";
+    assert_eq!(
+        rules_of(guarded(&["10.9.0.0/24"], &[])),
+        [
+            format!("{no_syn} iifname \"wlan0\" meta nfproto ipv4 ip saddr {{ 10.9.0.0/24 }} drop"),
+            format!("{no_syn} oifname \"wlan0\" meta nfproto ipv4 ip daddr {{ 10.9.0.0/24 }} drop"),
+        ]
+    );
+    // What is not split passes.
+    let of_port = rules_of(guarded(&["10.9.0.0/24"], &[80]));
+    assert_eq!(of_port.len(), 4);
+    assert!(
+        of_port.iter().all(|rule| rule.contains("tcp dport { 80 }") || rule.contains("tcp sport { 80 }"))
+    );
 }
 
 #[test]
@@ -180,7 +209,7 @@ fn calls_are_known_behind_the_firewall_by_where_they_come_from_or_go_to() {
         Calls::Towards { interface: interface(), destinations: Vec::new() },
     ];
     let captured = calls.map(|calls| Captured { port: 5000, calls, ports: vec![80], queue: 7 });
-    let text = held::chains(&captured, &[Family::V4, Family::V6]);
+    let text = held::chains(&captured, &[], &[Family::V4, Family::V6]);
     assert!(text.contains("hook forward priority 2147483646;"), "behind all other chains: {text}");
     let rules: Vec<&str> = text.lines().filter(|line| line.contains("dport")).map(str::trim).collect();
     const TAIL: &str = " tcp dport { 80 } meta mark set meta mark & 0x0000ffff | 0x13880000 accept";
@@ -200,7 +229,7 @@ fn calls_wait_in_the_queue_of_their_listener_and_come_to_it_by_the_loopback_inte
     let calls = || Calls::Towards { interface: "wlan0".into(), destinations: Vec::new() };
     let captured = captured([5000, 5001], calls);
     let capture = Capture { mark: 0x686f, table: 7 };
-    let text = table::text("hopline-x", &[Family::V4, Family::V6], capture, &captured);
+    let text = table::text("hopline-x", &[Family::V4, Family::V6], capture, (&captured, &[]));
     let lines: Vec<&str> =
         text.lines().filter(|line| line.contains("tproxy") && line.contains("ip6")).map(str::trim).collect();
     let line = |priority: &str, port: u16| {

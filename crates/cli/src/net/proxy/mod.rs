@@ -40,7 +40,11 @@ fn check(file: &Path) -> Result<(), Failure> {
     if let Some(obstacle) = report.obstacles.first() {
         return Err(Problem::new(obstacle.clone()).into());
     }
-    let tracking = Rules::of(&config, Tracking::here()).on_tracking();
+    let tracking = Tracking::here();
+    if let Some(obstacle) = router::of_tracked_moves(&config, tracking) {
+        return Err(Problem::new(obstacle).into());
+    }
+    let tracking = Rules::of(&config, tracking).on_tracking();
     let tracking = tracking.map_or_else(String::new, |sentence| format!("{sentence}\n"));
     console::print(&format!("{}: right; proxies: {}\n{tracking}", file.display(), list.join(", ")))
 }

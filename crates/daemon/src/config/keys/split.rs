@@ -75,9 +75,41 @@ pub const DRAIN_S: Key = Key::number(
     "time that connections have left when the proxy is stopped; then they are reset; default: 0",
 );
 
+/// `moves`.
+pub const MOVES: Key = Key::table(
+    "moves",
+    OF_MOVES,
+    "connections follow their mobile hosts between this station and others; takes a base-station with the same interface in this file; default: they stay",
+)
+.example("{ stations = [\"192.0.2.12\"] }");
+
+/// Keys of [`MOVES`].
+pub mod moves {
+    use super::Key;
+
+    /// `stations`.
+    pub const STATIONS: Key = Key::texts(
+        "stations",
+        "addresses of the other stations, as their base-station has them: hosts come from there, and go there",
+    )
+    .example("[\"192.0.2.12\"]")
+    .required();
+    /// `port`.
+    pub const PORT: Key = Key::integer(
+        "port",
+        1,
+        65_535,
+        "TCP port at which stations ask each other for connections, the same at all; default: 7071",
+    );
+}
+
+/// All keys of [`MOVES`].
+const OF_MOVES: &[Key] = &[moves::STATIONS, moves::PORT];
+
 /// Key of the listener.
 pub(super) const LISTENER: &[Key] = &[LISTEN_PORT];
 /// Keys of the number of connections, their buffers and time limit.
 pub(super) const CONNECTIONS: &[Key] = &[MAX_CONNECTIONS, BUFFER_BYTES, CONNECT_TIMEOUT_S];
 /// Keys of split connections.
-pub(super) const SPLIT: &[Key] = &[ONWARD.key, MOBILE_CONGESTION, FIXED_CONGESTION, USER_TIMEOUT_S, DRAIN_S];
+pub(super) const SPLIT: &[Key] =
+    &[ONWARD.key, MOBILE_CONGESTION, FIXED_CONGESTION, USER_TIMEOUT_S, DRAIN_S, MOVES];

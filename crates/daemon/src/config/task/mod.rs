@@ -3,6 +3,7 @@
 mod gateway;
 mod handoff;
 mod in_path;
+pub(super) mod moving;
 mod neighborhood;
 mod pair;
 mod secret;
@@ -12,11 +13,12 @@ pub use gateway::{EntranceTask, ExitTask};
 pub use handoff::StationTask;
 pub(crate) use handoff::host_key;
 pub use in_path::InPath;
+pub use moving::Moving;
 pub use pair::{DProxyTask, TunnelTask};
 pub use split::SplitTask;
 
 use super::keys::KindKey;
-use crate::rules::{Announced, Captured, Offered, Owner, Queued, Shaped};
+use crate::rules::{Announced, Captured, Guarded, Offered, Owner, Queued, Shaped};
 use hopline_config::middlebox;
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
@@ -38,7 +40,7 @@ pub enum Task {
     /// Buffers packets of this host, and retransmits requested ones.
     NackHost(InPath, snoop::Config),
     /// Terminates connections, and opens onward ones.
-    Split(SplitTask),
+    Split(Box<SplitTask>),
     /// Takes part in the distributed queue of its neighbourhood.
     NeighborhoodRed(Box<nred::Config>),
     /// Repairs TCP packets lost on a link, together with a peer.
@@ -83,7 +85,7 @@ impl Task {
                 Self::Nack(path()?, nack::Config { asks, ..middlebox::nack(section) })
             }
             KindKey::NackHost => Self::NackHost(path()?.of_host(), middlebox::nack_host(section)),
-            KindKey::Split => Self::Split(SplitTask::resolve(section, number)?),
+            KindKey::Split => Self::Split(Box::new(SplitTask::resolve(section, number)?)),
             KindKey::NeighborhoodRed => {
                 Self::NeighborhoodRed(Box::new(neighborhood::resolve(section, number)?))
             }
@@ -206,6 +208,12 @@ impl Task {
             Self::Gateway(task) => task.captured(),
             _ => Vec::new(),
         }
+    }
+
+    /// Returns the packets of mobile hosts' connections that are not forwarded if no socket takes them.
+    pub(crate) fn guarded(&self) -> Option<Guarded> {
+        let Self::Split(task) = self else { return None };
+        task.moving.as_ref()?.guarded(task)
     }
 
     /// Sets the mark that diverts connections to this machine.

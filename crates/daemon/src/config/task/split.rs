@@ -3,7 +3,7 @@
 use super::super::keys::split::OnwardKey;
 use super::super::keys::{KindKey, split as keys};
 use super::super::values::{self, Subnet};
-use super::in_path;
+use super::{Moving, in_path};
 use crate::rules::{Calls, Captured};
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
@@ -25,6 +25,8 @@ pub struct SplitTask {
     pub port: u16,
     /// Parameters.
     pub config: Config,
+    /// Other stations to which connections go with their hosts. `None`: they stay.
+    pub moving: Option<Moving>,
 }
 
 /// Port of the listener of the first proxy of a file.
@@ -60,14 +62,15 @@ impl SplitTask {
             moves: None,
         };
         let (subnets, ports) = (in_path::subnets(section)?, in_path::ports(section));
-        Ok(Self { interface, subnets, ports, port, config })
+        let moving = Moving::resolve(section)?;
+        Ok(Self { interface, subnets, ports, port, config, moving })
     }
 
     /// Returns whether the service of `other` can do this with new parameters of its halves. Connections are selected by
     /// rules alone.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let legs = self.config.legs.clone();
-        self.config == Config { legs, ..other.config.clone() }
+        self.config == Config { legs, ..other.config.clone() } && self.moving == other.moving
     }
 
     /// Sets the mark that diverts connections to this machine.
