@@ -8,6 +8,7 @@ pub mod daemon;
 pub mod files;
 pub mod gateway;
 pub mod machines;
+pub mod moves;
 pub mod neighborhood;
 pub mod queues;
 pub mod scenario;
@@ -65,6 +66,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "notice_frame", run: neighborhood::notice_frame },
     Target { name: "nfqueue", run: queues::nfqueue },
     Target { name: "qdisc", run: queues::qdisc },
+    Target { name: "moved_state", run: moves::moved },
     Target { name: "mac", run: machines::mac },
     Target { name: "receiver", run: machines::receiver },
     Target { name: "announce", run: machines::announce },
