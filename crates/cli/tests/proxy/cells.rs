@@ -40,7 +40,7 @@ pub(crate) struct Cells {
     folder: TempDir,
 }
 
-/// Takes IPv6 from an interface, whose addresses and routes would come at any time.
+/// Takes IPv6 from an interface: its addresses and routes would come at any time.
 fn without_ipv6(interface: &str) -> String {
     let switch = format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6");
     format!("[ ! -e {switch} ] || echo 1 > {switch}")

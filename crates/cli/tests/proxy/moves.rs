@@ -335,12 +335,14 @@ pub(crate) fn silence_of_a_handoff() {
             over.store(true, Relaxed);
             reader.join().unwrap();
             let _ = writer.join();
+            let stayed = [0, 1].map(|station| cells.figure(station, "split", "unmoved_connections"));
             silences.sort_by(f64::total_cmp);
             println!(
-                "{scheme}, {name}: longest silence, ms: median {:.0}, least {:.0}, most {:.0}",
+                "{scheme}, {name}: longest silence, ms: median {:.0}, least {:.0}, most {:.0}; moves in vain: {}",
                 (silences[ROUNDS / 2 - 1] + silences[ROUNDS / 2]) / 2.0,
                 silences[0],
-                silences[ROUNDS - 1]
+                silences[ROUNDS - 1],
+                stayed.iter().sum::<u64>()
             );
         }
     }
