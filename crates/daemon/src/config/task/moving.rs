@@ -5,10 +5,10 @@ use super::super::keys::split::{MOVES, moves as keys};
 use super::super::values::{self, Subnet};
 use super::{SplitTask, StationTask, Task};
 use crate::rules::Guarded;
+use hopline_config::schema::Section;
+use hopline_config::source::Problem;
 use hopline_net::handoff::{StationConfig, VisitorList};
 use hopline_net::split::{BaseStation, MobileHosts, MoveKey, Moves, Network};
-use hopline_scenario::schema::Section;
-use hopline_scenario::source::Problem;
 use ipnet::{IpNet, Ipv4Net};
 use std::net::Ipv4Addr;
 
