@@ -29,7 +29,8 @@ pub const CLAIMS: &[Key] = &[
     Key::tables(
         "axis",
         AXIS,
-        "questions that the paper leaves open: under --readings every claim is judged by every combination of answers",
+        "questions that the paper leaves open: under --readings every claim is judged by every combination of answers, \
+         and by each other answer of the axes that are varied alone",
     ),
     Key::tables("figure", FIGURE, "what can be reproduced: figures, tables, experiments").required(),
     Key::tables("claim", CLAIM, "what the paper says").required(),
@@ -52,6 +53,10 @@ pub const AXIS: &[Key] = &[
     axis::ID.key,
     axis::WORDS.key,
     Key::texts("figures", "ids of the figures that it concerns; default: all"),
+    Key::flag(
+        "alone",
+        "whether it is varied alone, with the first answer to every other axis; default: false, it is crossed with them",
+    ),
     Key::tables("reading", READING, "the answers, at least two, the one closest to the words first")
         .required(),
 ];

@@ -3,6 +3,9 @@
 //! An axis is a question that the paper's text does not answer, with the answers that it allows, the one
 //! closest to its words first. A reading of a figure is one answer for each of its axes. Claims are judged by
 //! the first reading, and in addition by every other one.
+//!
+//! Axes are crossed: every combination of their answers is a reading. An axis that is `alone` is not crossed: each of its
+//! other answers is one additional reading, with the first answer of all other axes.
 
 use super::evaluate::{Evidence, Measurement};
 use super::keys::{axis, reading};
@@ -26,6 +29,8 @@ pub struct Axis {
     pub words: String,
     /// Ids of the figures that it concerns; empty: all.
     pub figures: Vec<String>,
+    /// `true` if it is varied from the first reading alone, and not crossed with other axes.
+    pub alone: bool,
     /// The answers, at least two, the one closest to the words first.
     pub answers: Vec<Answer>,
     origin: Origin,
@@ -44,6 +49,8 @@ pub struct Answer {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     answers: Vec<(usize, usize)>,
+    /// `true` if an axis that is varied alone has another answer than the first: no second axis may have one then.
+    varies_alone: bool,
 }
 
 /// A claim in a reading other than the first.
@@ -81,7 +88,8 @@ impl Axis {
         let place = section.origin_of("figures");
         of_figures.iter().try_for_each(|name| known(name, place, figures))?;
         let figures = of_figures.into_iter().map(str::to_owned).collect();
-        Ok(Self { id, words: section.get(axis::WORDS).to_owned(), figures, answers, origin })
+        let alone = section.flag("alone").unwrap_or(false);
+        Ok(Self { id, words: section.get(axis::WORDS).to_owned(), figures, alone, answers, origin })
     }
 
     fn concerns(&self, figure: &str) -> bool {
@@ -122,18 +130,24 @@ impl Reading {
         sets.collect::<Vec<_>>().concat()
     }
 
-    /// Returns the reading with these answers, pairs of the numbers of an axis and an answer.
+    /// Returns the reading with these answers, pairs of the numbers of an axis and an answer; all axes are crossed.
     #[cfg(test)]
     pub(super) fn of(answers: &[(usize, usize)]) -> Self {
-        Self { answers: answers.to_vec() }
+        Self { answers: answers.to_vec(), varies_alone: false }
+    }
+
+    /// Returns the same reading of an axis that is varied alone.
+    #[cfg(test)]
+    pub(super) fn alone(self) -> Self {
+        Self { varies_alone: true, ..self }
     }
 
     /// Returns the reading with the first answer to each of its axes.
     pub(super) fn first(&self) -> Self {
-        Self { answers: self.answers.iter().map(|&(axis, _)| (axis, 0)).collect() }
+        Self { answers: self.answers.iter().map(|&(axis, _)| (axis, 0)).collect(), varies_alone: false }
     }
 
-    /// Returns a reading with the answers of both; `None` if they contradict each other.
+    /// Returns a reading with the answers of both; `None` if they contradict each other, or if an axis that is varied alone would not be.
     pub(super) fn with(&self, other: &Self) -> Option<Self> {
         let contradicts = |&(axis, a): &(usize, usize)| self.answer(axis).is_some_and(|b| a != b);
         if other.answers.iter().any(contradicts) {
@@ -142,13 +156,20 @@ impl Reading {
         let mut answers = [self.answers.as_slice(), &other.answers].concat();
         answers.sort_unstable();
         answers.dedup();
-        Some(Self { answers })
+        let varies_alone = self.varies_alone || other.varies_alone;
+        let varied = answers.iter().filter(|(_, answer)| *answer > 0).count();
+        (!varies_alone || varied == 1).then_some(Self { answers, varies_alone })
     }
 
     /// Returns the answers to the axes of one figure.
     fn of_figure(&self, register: &Register, figure: &str) -> Self {
         let answers = self.answers.iter().copied().filter(|&(axis, _)| register.axes[axis].concerns(figure));
-        Self { answers: answers.collect() }
+        Self::with_answers(register, answers.collect())
+    }
+
+    fn with_answers(register: &Register, answers: Vec<(usize, usize)>) -> Self {
+        let varies_alone = answers.iter().any(|&(axis, answer)| answer > 0 && register.axes[axis].alone);
+        Self { answers, varies_alone }
     }
 }
 
@@ -167,20 +188,21 @@ impl Register {
         self.readings_of(&[figure.id.as_str()])
     }
 
-    /// Returns the readings of several figures together.
+    /// Returns the readings of several figures together: the combinations of crossed axes, then those of each axis that is varied alone.
     fn readings_of(&self, figures: &[&str]) -> Vec<Reading> {
-        let mut readings = vec![Reading { answers: Vec::new() }];
-        for (number, axis) in self.axes.iter().enumerate() {
-            if !figures.iter().any(|figure| axis.concerns(figure)) {
-                continue;
-            }
-            let with = |reading: &Reading, answer| Reading {
-                answers: [reading.answers.as_slice(), &[(number, answer)]].concat(),
-            };
-            let answers = 0..axis.answers.len();
-            readings = readings.iter().flat_map(|r| answers.clone().map(move |a| with(r, a))).collect();
+        let is_asked = |axis: &Axis| figures.iter().any(|figure| axis.concerns(figure));
+        let asked: Vec<usize> = (0..self.axes.len()).filter(|&axis| is_asked(&self.axes[axis])).collect();
+        let first: Vec<(usize, usize)> = asked.iter().map(|&axis| (axis, 0)).collect();
+        let mut readings = vec![first.clone()];
+        for (place, &axis) in asked.iter().enumerate().filter(|(_, axis)| !self.axes[**axis].alone) {
+            let answers = 0..self.axes[axis].answers.len();
+            readings =
+                readings.iter().flat_map(|r| answers.clone().map(move |a| answered(r, place, a))).collect();
         }
-        readings
+        for (place, &axis) in asked.iter().enumerate().filter(|(_, axis)| self.axes[**axis].alone) {
+            readings.extend((1..self.axes[axis].answers.len()).map(|answer| answered(&first, place, answer)));
+        }
+        readings.into_iter().map(|answers| Reading::with_answers(self, answers)).collect()
     }
 
     /// Returns the plan of a figure in another reading, reduced to the points by which the paper's claims are
@@ -197,8 +219,8 @@ impl Register {
     ) -> Result<Plan, Problems> {
         let plan = self.judging(figure, self.plan_in(figure, reading, over, effort)?)?;
         for &(axis, answer) in reading.answers.iter().filter(|(_, answer)| *answer > 0) {
-            let alone = |answer| Reading { answers: vec![(axis, answer)] }.settings(self);
-            let [first, other] = [alone(0), alone(answer)]
+            let only = |answer| Reading::with_answers(self, vec![(axis, answer)]).settings(self);
+            let [first, other] = [only(0), only(answer)]
                 .map(|set| self.plan_over(figure, Over { reading: &set, user: &[] }, effort));
             if first?.identity() == other?.identity() {
                 let axis = &self.axes[axis];
@@ -335,6 +357,13 @@ impl Register {
         let Evidence { measurement, verdict, .. } = evaluate_one(self, claim, run)?;
         Ok(ReadOtherwise { reading: reading.clone(), name: reading.name(self), measurement, verdict })
     }
+}
+
+/// Returns the answers of a reading with another one at a place.
+fn answered(answers: &[(usize, usize)], place: usize, answer: usize) -> Vec<(usize, usize)> {
+    let mut answers = answers.to_vec();
+    answers[place].1 = answer;
+    answers
 }
 
 /// Returns the figures by which a claim is judged, each once.

@@ -84,6 +84,36 @@ fn a_claim_is_judged_in_every_combination_of_answers() {
 }
 
 #[test]
+fn an_axis_that_is_varied_alone_adds_a_reading_for_each_of_its_other_answers() {
+    let alone = "\
+[[axis]]
+id = \"window\"
+words = \"a few segments\"
+alone = true
+[[axis.reading]]
+name = \"the plan's\"
+[[axis.reading]]
+name = \"twelve\"
+set = { \"tcp.initial_window\" = 12 }
+[[axis.reading]]
+name = \"one\"
+set = { \"tcp.initial_window\" = 1 }
+";
+    // Its place among the axes does not matter: crossed readings come first, in their order.
+    let (_folder, register) = register_with(&[alone, AXES].concat(), &claim(&format!("{WIDE}\nabove = 0")));
+    let register = register.unwrap();
+    let readings = register.readings(&register.figures[0]);
+    let names: Vec<String> = readings.iter().map(|reading| reading.name(&register)).collect();
+    assert_eq!(names, ["as written", "twice", "at once", "at once, twice", "twelve", "one"]);
+    let comparison = run(&register);
+    let mut evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
+    register.read_otherwise(&mut evidence, &lent(&made(&register))).unwrap();
+    assert_eq!(evidence[0].readings.len(), 5, "each of them is judged");
+    assert_eq!(evidence[0].readings[3].name, "twelve");
+    assert_eq!(evidence[0].readings[3].reading, readings[4]);
+}
+
+#[test]
 fn an_axis_without_a_choice_or_of_another_figure_is_refused() {
     let one = AXES.replace("[[axis.reading]]\nname = \"twice\"\nset = { duration_s = 4 }\n", "");
     let claims = claim(&format!("{WIDE}\nabove = 0"));

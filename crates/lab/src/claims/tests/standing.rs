@@ -109,6 +109,28 @@ fn claims_of_figures_with_different_axes_meet_where_common_answers_are_the_same(
 }
 
 #[test]
+fn claims_of_a_sentence_do_not_meet_where_an_axis_that_is_varied_alone_would_not_be() {
+    use Verdict::{Agrees, Differs};
+    let of = |id: &str, bound: u32| gain(id, &format!("above = {bound}\nsentence = \"X-1\""));
+    // Axis 0 is the first claim's, and varied alone or not; axis 1 is the second's. Each claim holds by its other answer.
+    let found = |first: Reading| {
+        let second = vec![(Reading::of(&[(1, 1)]), Agrees)];
+        standing_read(&[of("X-1", 150), of("X-2", 150)], &[vec![(first, Agrees)], second])
+    };
+    let crossed = found(Reading::of(&[(0, 1)]));
+    let alone = found(Reading::of(&[(0, 1)]).alone());
+    assert_eq!((crossed.in_some, crossed.in_none), (1, 0));
+    assert_eq!((alone.in_some, alone.in_none), (0, 1));
+    let differs = found_in(&[of("X-1", 50), of("X-2", 50)], Differs);
+    assert_eq!((differs.in_all, differs.in_some), (0, 1), "it meets the first reading of the other");
+}
+
+/// The summary of two claims of which the first has `verdict` where an axis of its own is varied alone.
+fn found_in(claims: &[String], verdict: Verdict) -> Standing {
+    standing_read(claims, &[vec![(Reading::of(&[(0, 1)]).alone(), verdict)], vec![]])
+}
+
+#[test]
 fn a_sentence_holds_in_no_reading_if_its_claims_hold_in_contrary_ones() {
     use Verdict::{Agrees, Differs};
     let of = |id: &str, bound: u32| gain(id, &format!("above = {bound}\nsentence = \"X-1\""));
