@@ -70,8 +70,13 @@ pub mod reading {
 }
 
 /// `[[axis.reading]]`.
-pub const READING: &[Key] =
-    &[reading::NAME.key, Key::settings("set", "keys of the scenario, set at every point of the figure")];
+pub const READING: &[Key] = &[
+    reading::NAME.key,
+    Key::settings(
+        "set",
+        "keys of the scenario, set at every point of the figure; in a table that switches a mechanism on and that only some variants have: at their points",
+    ),
+];
 
 /// Keys of [`RULE`] that always have a value.
 pub mod rule {

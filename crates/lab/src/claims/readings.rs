@@ -41,7 +41,7 @@ pub struct Axis {
 pub struct Answer {
     /// Name.
     pub name: String,
-    /// Settings over every point of a figure's plan.
+    /// Settings over every point of a figure's plan; those that would switch a mechanism on over the points alone that have it.
     pub set: Vec<Setting>,
 }
 

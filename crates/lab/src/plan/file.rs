@@ -110,10 +110,12 @@ impl Plan {
         check_document(&document, "the plan", PLAN)?;
         let plan = Section::new(&document, PLAN);
         refuse_overridden(over.user, &setters(plan)?, IN_A_PLAN)?;
-        let variants = variants(plan)?;
-        let without = || base(plan, folder, over.reading, machines.clone());
+        let mut variants = variants(plan)?;
+        let plain = || base(plan, folder, &[], machines.clone());
+        let everywhere = over::put_into_variants(over.reading, &mut variants, plain)?;
+        let without = || base(plan, folder, &everywhere, machines.clone());
         over::refuse_switches(over.user, &variants, without)?;
-        let scenario = base(plan, folder, &over.all(), machines)?;
+        let scenario = base(plan, folder, &[everywhere.as_slice(), over.user].concat(), machines)?;
         let rest = product(&[Difference::default()], &rest(plan)?)?;
         let points = product(&variants, std::slice::from_ref(&rest))?;
         // Points of one combination are adjacent, since their variants are compared with each other.

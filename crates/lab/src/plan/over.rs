@@ -3,7 +3,7 @@
 //! Variants and axes set their keys after the settings that hold at every point. A setting over the plan of a
 //! key that one of them sets has no effect there. A setting in a table that only some variants have, such as
 //! `[neighborhood_red]`, adds the table to all other variants, and thus switches its mechanism on in their
-//! baselines. Both are refused.
+//! baselines. Both are refused of a user. A setting of a reading in such a table holds only in the variants that have it.
 
 use super::Difference;
 use hopline_config::document::{Node, Setting, Table, Value};
@@ -13,17 +13,11 @@ use hopline_scenario::{Axis, Scenario};
 /// Settings that hold at every point.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Over<'a> {
-    /// Settings of a register's reading, put over the plan first.
+    /// Settings of a register's reading, put over the plan first. In a table that switches a mechanism on, and that only some variants
+    /// have, they hold in these.
     pub(crate) reading: &'a [Setting],
     /// Settings of the user, put over everything else that holds at every point.
     pub(crate) user: &'a [Setting],
-}
-
-impl Over<'_> {
-    /// All settings, in the order in which they are put over the plan.
-    pub(super) fn all(&self) -> Vec<Setting> {
-        [self.reading, self.user].concat()
-    }
 }
 
 /// Part of a plan, axis or reading that sets keys after the user's.
@@ -85,30 +79,73 @@ pub(super) fn refuse_switches(
     points: &[Difference],
     base: impl FnOnce() -> Result<Scenario, Problems>,
 ) -> Result<(), Problems> {
+    let Some(switch) = switches(over, points, base)?.into_iter().next() else { return Ok(()) };
+    let name = switch.with.variant.as_deref().unwrap_or_default();
+    let other = switch.without.variant.as_deref().unwrap_or_default();
+    let (path, table) = (&switch.setting.path, switch.table);
+    Err(Problem::new(format!(
+        "`{path}` cannot be set at every point: the variant \"{name}\" has `{table}`, and \"{other}\" would get it, too"
+    ))
+    .at(&switch.setting.key)
+    .help(IN_A_PLAN)
+    .into())
+}
+
+/// Puts settings of a reading that would switch a mechanism on into those of `points` that have it, before their own settings. Returns the
+/// other settings of the reading, which hold at every point.
+///
+/// # Errors
+/// A base that cannot be resolved.
+pub(super) fn put_into_variants(
+    reading: &[Setting],
+    points: &mut [Difference],
+    base: impl FnOnce() -> Result<Scenario, Problems>,
+) -> Result<Vec<Setting>, Problems> {
+    let switches = switches(reading, points, base)?;
+    let partly: Vec<(Setting, String)> =
+        switches.into_iter().map(|switch| (switch.setting.clone(), switch.table.to_owned())).collect();
+    for point in points.iter_mut() {
+        let here = partly.iter().filter(|(_, table)| sets(point, table)).map(|(setting, _)| setting.clone());
+        point.named = here.chain(point.named.iter().cloned()).collect();
+    }
+    let is_partial = |setting: &&Setting| partly.iter().any(|(other, _)| other.path == setting.path);
+    Ok(reading.iter().filter(|setting| !is_partial(setting)).cloned().collect())
+}
+
+/// A setting in a table that switches a mechanism on where it is set.
+struct Found<'a> {
+    setting: &'a Setting,
+    table: &'a str,
+    /// A point that sets the table.
+    with: &'a Difference,
+    /// A point that does not.
+    without: &'a Difference,
+}
+
+/// Settings in a table that `base` does not have and only some of `points` set, if the table alone changes what is simulated.
+fn switches<'a>(
+    over: &'a [Setting],
+    points: &'a [Difference],
+    base: impl FnOnce() -> Result<Scenario, Problems>,
+) -> Result<Vec<Found<'a>>, Problems> {
     let partly = over.iter().flat_map(|setting| tables(&setting.path).map(move |table| (setting, table)));
     let partly = partly.filter_map(|(setting, table)| Some((setting, table, partly_set(points, table)?)));
     let mut partly = partly.peekable();
     if partly.peek().is_none() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let base = base()?;
     let written = base.written();
-    for (setting, table, (with, without)) in partly {
+    let found = partly.filter_map(|(setting, table, (with, without))| {
         let has_it = written.pointer(&format!("/{}", table.replace('.', "/"))).is_some();
-        if has_it || !is_switch(&base, without, setting, table) {
-            continue;
-        }
-        let name = with.variant.as_deref().unwrap_or_default();
-        let other = without.variant.as_deref().unwrap_or_default();
-        return Err(Problem::new(format!(
-            "`{}` cannot be set at every point: the variant \"{name}\" has `{table}`, and \"{other}\" would get it, too",
-            setting.path
-        ))
-        .at(&setting.key)
-        .help(IN_A_PLAN)
-        .into());
-    }
-    Ok(())
+        (!has_it && is_switch(&base, without, setting, table)).then_some(Found {
+            setting,
+            table,
+            with,
+            without,
+        })
+    });
+    Ok(found.collect())
 }
 
 /// Advice about a key that a plan sets.
@@ -122,8 +159,11 @@ fn tables(path: &str) -> impl Iterator<Item = &str> {
 
 /// Returns a point that sets a key in `table`, and one that does not; `None` unless there are both.
 fn partly_set<'a>(points: &'a [Difference], table: &str) -> Option<(&'a Difference, &'a Difference)> {
-    let sets = |point: &&Difference| point.named.iter().chain(&point.varied).any(|s| within(&s.path, table));
-    Some((points.iter().find(sets)?, points.iter().find(|point| !sets(point))?))
+    Some((points.iter().find(|point| sets(point, table))?, points.iter().find(|point| !sets(point, table))?))
+}
+
+fn sets(point: &Difference, table: &str) -> bool {
+    point.named.iter().chain(&point.varied).any(|setting| within(&setting.path, table))
 }
 
 /// Returns whether an empty `table` changes the simulation of a point, or is invalid there.

@@ -3,7 +3,7 @@ mod over;
 use super::*;
 use crate::metrics::{self, Level};
 use crate::testing::{TWO_HOPS, scenario, source};
-use hopline_scenario::parse_vary;
+use hopline_scenario::{Machines, parse_vary};
 use std::fs;
 use std::path::Path;
 

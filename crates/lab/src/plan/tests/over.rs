@@ -26,6 +26,17 @@ fn with(settings: &[&str]) -> Result<Plan, Problems> {
     Plan::parse(&source("plan.toml", VARIANTS), folder.path(), "plan", &over, Effort::Full)
 }
 
+/// The plan with settings of a reading over it.
+fn read(settings: &[&str]) -> Plan {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("two-hops.toml"), TWO_HOPS).unwrap();
+    fs::write(folder.path().join("plan.toml"), VARIANTS).unwrap();
+    let reading: Vec<Setting> =
+        settings.iter().map(|text| Setting::parse("the reading", text).unwrap()).collect();
+    let over = Over { reading: &reading, user: &[] };
+    Plan::load_over(&folder.path().join("plan.toml"), over, Effort::Full, Machines::default()).unwrap()
+}
+
 fn refused(setting: &str) -> String {
     with(&[setting]).unwrap_err().to_string()
 }
@@ -71,6 +82,26 @@ fn a_key_is_refused_where_flows_of_a_variant_have_their_own() {
     let plan = Plan::parse(&source("plan.toml", &text), folder.path(), "plan", &over, Effort::Full);
     let refused = plan.unwrap_err().to_string();
     assert!(refused.contains("the variant \"DOOR\" sets `flow.0.transport`"), "{refused}");
+}
+
+#[test]
+fn a_reading_does_not_switch_on_what_only_some_variants_have() {
+    let plan = read(&["neighborhood_red.flow_memory_s=1", "tcp.window=7"]);
+    for point in &plan.points {
+        let written = point.scenario.written();
+        let memory = written.pointer("/neighborhood_red/flow_memory_s");
+        assert_eq!(memory.is_some(), point.variant.as_deref() == Some("NRED"), "{}", point.label);
+        assert_eq!(written["tcp"]["window"], 7, "what is no switch holds at every point");
+    }
+    assert_ne!(plan.identity(), read(&["tcp.window=7"]).identity());
+    let shares = |plan: Plan| plan.points.iter().filter_map(share).collect::<Vec<_>>();
+    let share = read(&["neighborhood_red.suffering_share=1"]);
+    assert_eq!(shares(share), shares(read(&[])), "a variant's own settings win, as over the plan");
+}
+
+/// The share below which nodes of a point suffer.
+fn share(point: &Point) -> Option<String> {
+    point.scenario.written().pointer("/neighborhood_red/suffering_share").map(ToString::to_string)
 }
 
 #[test]
