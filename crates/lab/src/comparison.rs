@@ -131,6 +131,14 @@ impl Comparison {
         Ok(self)
     }
 
+    /// Returns whether `other` has a point of the same label whose runs have the same metrics, as far as both have runs.
+    #[must_use]
+    pub fn repeats(&self, point: usize, other: &Self) -> bool {
+        let label = &self.description.points[point].label;
+        let same = other.description.points.iter().position(|p| p.label == *label);
+        same.is_some_and(|same| self.points[point].has_runs_of(&other.points[same]))
+    }
+
     /// Compares `point` with its baseline. `None` for a baseline, if no pair of runs has the metric in both,
     /// and if the metric has another meaning in the two: timers of TPA differ from those of TCP.
     #[must_use]
@@ -381,6 +389,20 @@ pub fn json_with_runs(comparison: &Comparison, records: &[Record]) -> Json {
 }
 
 impl PointResult {
+    /// Returns whether every metric has the same values as in `other`, as far as both have runs.
+    fn has_runs_of(&self, other: &Self) -> bool {
+        let nothing = Vec::new();
+        let runs = |of: &Self| of.values.values().map(Vec::len).max().unwrap_or(0);
+        let runs = runs(self).min(runs(other));
+        // A metric that no run has is not listed.
+        let value = |values: &Vec<f64>, run: usize| values.get(run).copied().unwrap_or(f64::NAN);
+        let same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan());
+        self.values.keys().chain(other.values.keys()).all(|key| {
+            let [a, b] = [self, other].map(|point| point.values.get(key).unwrap_or(&nothing));
+            (0..runs).all(|run| same(value(a, run), value(b, run)))
+        })
+    }
+
     fn add(&mut self, run: u64, done: Done, runs: usize, detail: Detail) {
         for value in done.metrics {
             let level = value.metric.level();

@@ -8,8 +8,10 @@
 //! other answers is one additional reading, with the first answer of all other axes.
 
 use super::evaluate::{Evidence, Measurement};
+use super::finding::named_points;
 use super::keys::{axis, reading};
 use super::measure::known;
+use super::sham::{FigureRuns, Switch};
 use super::{Claim, Figure, Measure, Quantity, Register, Test, Verdict, evaluate_one};
 use crate::comparison::Comparison;
 use crate::counted::counted;
@@ -307,7 +309,8 @@ impl Register {
     }
 
     /// Judges the claims of `evidence` by every reading but the first, as far as its figures were run; `made`
-    /// includes the first readings of figures. Claims that the paper does not make have no other readings.
+    /// includes the first readings of figures. Claims that the paper does not make have no other readings. A claim has no
+    /// reading by an axis that is varied alone and changes no run by which the claim is judged.
     ///
     /// # Errors
     /// If a claim picks no point.
@@ -324,9 +327,11 @@ impl Register {
             }
             let figures = figures_of(measure);
             for reading in self.readings_of(&figures).iter().filter(|reading| !reading.is_first()) {
-                let run = self.runs_of(&figures, reading, made);
-                if let Some(read) = run.map(|run| self.judged_by(claim, reading, &run)).transpose()? {
-                    one.readings.push(read);
+                let Some(run) = self.runs_of(&figures, reading, made) else { continue };
+                let first = self.runs_of(&figures, &reading.first(), made).unwrap_or_default();
+                // An axis of the mechanism under test is no other reading of a claim about drop tail.
+                if !reading.varies_alone || self.changes(claim, &run, &first)? {
+                    one.readings.push(self.judged_by(claim, reading, &run)?);
                 }
             }
         }
@@ -346,6 +351,29 @@ impl Register {
             Some((found.0, found.2))
         };
         figures.iter().map(of_figure).collect()
+    }
+
+    /// Returns whether the runs of a reading differ from those of the first at a point that a claim is judged by.
+    fn changes(
+        &self,
+        claim: &Claim,
+        read: &[(usize, &Comparison)],
+        first: &[(usize, &Comparison)],
+    ) -> Result<bool, Problem> {
+        let Test::Measure(measure) = &claim.test else { return Ok(false) };
+        for &(number, comparison) in read {
+            let figure = &self.figures[number];
+            let Some((_, first)) = first.iter().find(|(other, _)| *other == number) else { return Ok(true) };
+            let runs = FigureRuns { comparison, shams: self.shams_of(claim, figure) };
+            for selector in measure.selectors_in(&figure.id) {
+                let points = selector.find_all(named_points(comparison))?;
+                let stand_ins = runs.switched(points.clone(), Switch::Off)?;
+                if points.into_iter().chain(stand_ins).any(|point| !comparison.repeats(point, first)) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     fn judged_by(

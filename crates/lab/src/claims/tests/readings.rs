@@ -114,6 +114,28 @@ set = { \"tcp.initial_window\" = 1 }
 }
 
 #[test]
+fn an_axis_that_is_varied_alone_and_changes_no_run_of_a_claim_is_no_reading_of_it() {
+    // No timer is backed off as far as the longest timeout.
+    let axis = |alone: &str| {
+        format!(
+            "[[axis]]\nid = \"timer\"\nwords = \"none\"\n{alone}[[axis.reading]]\nname = \"60 s\"\n\
+             [[axis.reading]]\nname = \"61 s\"\nset = {{ \"tcp.max_rto_s\" = 61 }}\n"
+        )
+    };
+    let read = |alone: &str| {
+        let (_folder, register) = register_with(&axis(alone), &claim(&format!("{WIDE}\nabove = 0")));
+        let register = register.unwrap();
+        let comparison = run(&register);
+        let mut evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
+        let others = made(&register);
+        let all = [register.as_written(&[(0, &comparison)]), lent(&others)].concat();
+        register.read_otherwise(&mut evidence, &all).unwrap();
+        evidence[0].readings.len()
+    };
+    assert_eq!((read(""), read("alone = true\n")), (1, 0));
+}
+
+#[test]
 fn an_axis_without_a_choice_or_of_another_figure_is_refused() {
     let one = AXES.replace("[[axis.reading]]\nname = \"twice\"\nset = { duration_s = 4 }\n", "");
     let claims = claim(&format!("{WIDE}\nabove = 0"));
