@@ -2,7 +2,9 @@
 
 mod acknowledging;
 mod beneath;
+pub(super) mod bottleneck;
 mod memory;
 mod opening;
 mod over_link;
 mod trains;
+pub(super) mod trajectories;
