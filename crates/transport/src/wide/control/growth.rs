@@ -1,7 +1,9 @@
 //! Growth of the rate: at the start, and while there is no queue.
 
 use super::losses::{Learns, MOST, Verdict};
-use super::phase::{Doubt, FULL, Found, Limit, News, Phase, Seen, Trial};
+use super::phase::{Doubt, FULL, Found, Limit, News, Seen, Trial};
+use super::rate::Arrival;
+use super::state::State;
 use super::{Control, GAIN};
 
 /// Largest first rate, as a multiple of the initial window per round trip. A higher estimate is not trusted, since a
@@ -23,12 +25,21 @@ impl Control {
         let by_window = f64::from(first) * self.packet / news.srtt.as_secs_f64().max(1e-6);
         let guess = self.sampler.burst(3.0 * self.packet).unwrap_or(by_window);
         self.rate = (guess / 2.0).clamp(by_window / 2.0, by_window * AT_ONCE);
-        self.phase = Phase::Startup { guess, gain: GAIN, trial: Trial::of(news.next_number) };
+        self.state.enter(State::Startup { guess, gain: GAIN, trial: Trial::of(news.next_number) });
         self.begin_round(news.now, news.next_number);
     }
 
+    /// Continues the measurement at the current rate, and raises the rate once there is a result.
+    pub(super) fn measure_startup(&mut self, newest: (u64, Arrival), news: &News) {
+        let Some((guess, gain, trial)) = self.state.startup() else { return };
+        let least = (news.srtt / 4, 6.0 * self.packet);
+        if let Some(found) = trial.take(newest, self.arrived, least, self.jitter.bend()) {
+            self.grow_fast(guess, gain, found, news);
+        }
+    }
+
     /// Doubles the rate, up to the first estimate. Above it, the gain is small at first and grows.
-    pub(super) fn grow_fast(&mut self, guess: f64, gain: f64, found: Found, news: &News) {
+    fn grow_fast(&mut self, guess: f64, gain: f64, found: Found, news: &News) {
         let learns = if self.beat.queue < self.queue_high() { Learns::Yes } else { Learns::No };
         let found = match self.losses.growing(learns) {
             Verdict::Excess(share) => Some(self.through(share, self.rate)),
@@ -43,7 +54,7 @@ impl Control {
         let up_to_guess = self.rate * 2.0 <= guess * 1.01;
         self.rate *= if up_to_guess { 2.0 } else { gain };
         let gain = if up_to_guess { gain } else { (gain * gain).min(2.0) };
-        self.phase = Phase::Startup { guess, gain, trial: Trial::of(news.next_number) };
+        self.state.continue_startup(gain, Trial::of(news.next_number));
     }
 
     /// Returns whether the loss rate is higher than a path alone can cause.
@@ -73,7 +84,7 @@ impl Control {
                 () => step,
             };
         }
-        self.phase = Phase::Cruise { step: next };
+        self.state.continue_cruise(next);
         if self.standing.is_look_due() {
             self.look(seen.queue, news);
         }
@@ -81,8 +92,13 @@ impl Control {
 
     /// Continues at this rate, with the smallest step.
     pub(super) fn follow(&mut self) {
+        self.forget_losses();
+        self.state.enter(State::Cruise { step: 1.0 });
+    }
+
+    /// Discards the losses that were counted at another rate.
+    pub(super) fn forget_losses(&mut self) {
         self.doubt = Doubt::None;
         self.losses.begin_anew();
-        self.phase = Phase::Cruise { step: 1.0 };
     }
 }

@@ -4,6 +4,41 @@
 //! reduced if the queueing delay is above [`queue_high`](super::ControlConfig::queue_high) for half a round trip, on ECN
 //! marks, or on losses above the baseline. It then returns to the measured rate of the link, and below it until the queue
 //! has drained. Losses at the baseline have no effect.
+//!
+//! ```text
+//!                 first burst             link rate
+//!                 has arrived             is found
+//! InitialWindow ─────────────▶ Startup ─────────────▶ Cruise ◀────────────────────┐
+//!                                 │                    │ │ │                      │
+//!                           queue │   queue, marks or  │ │ │ base delay expired,  │
+//!                        or marks │   losses in a      │ │ │ unverified losses    │
+//!                                 ▼   queue; probe     │ │ └──────▶ ProbeRtt ─────┤
+//!                               Drain ◀────────────────┘ │ excess losses,         │
+//!                                 │   for competing      │ scheduled test         │
+//!                       time over │   traffic            └────────▶ ProbeLoss ────┤
+//!                                 ▼                                               │
+//!                           EvaluateDrain ────────────────────────────────────────┤
+//!                                 │                                               │
+//!                                 │ queue does not drain,                         │
+//!                                 │ or stands for long         queue is gone,     │
+//!                                 ▼                            or stay too long   │
+//!                            Competitive ─────────────────────────────────────────┘
+//!
+//! Every state but InitialWindow ──▶ Startup: long outage, or another path
+//! ```
+//!
+//! | state | sends at | until |
+//! |---|---|---|
+//! | InitialWindow | no rate; ten packets in flight | the first burst has arrived |
+//! | Startup | a rate that doubles up to the first estimate, and grows by an increasing gain above it | the link carries less, or losses are too many |
+//! | Cruise | the rate, which grows while there is no queue | congestion, or a measurement is due |
+//! | Drain | 75 % of the reduced rate | the time that the queue takes if only this flow fills it |
+//! | EvaluateDrain | the reduced rate | a round trip shows the effect of the drain |
+//! | ProbeRtt | 20 % of the rate for a round trip, then the rate | the packets of the low rate have arrived |
+//! | ProbeLoss | 80 % of the rate | one cause of the losses is likelier than the other |
+//! | Competitive | 120 % of a window as CUBIC's per round trip | the queue is gone, or 192 round trips |
+//!
+//! [`StateMachine::enter`] is the only place that assigns the state. [`state`] lists all transitions.
 
 mod ceiling;
 mod compete;
@@ -14,6 +49,9 @@ mod phase;
 mod rate;
 mod reaction;
 mod standing;
+mod state;
+#[cfg(test)]
+mod tests;
 
 pub(super) use phase::{Heed, Limit, News};
 pub(super) use rate::Arrival;
@@ -25,9 +63,10 @@ use compete::Cubic;
 use hopline_core::{Duration, Instant};
 use jitter::Jitter;
 use losses::{Losses, Verdict};
-use phase::{Beat, Doubt, Evidence, Phase, Round, Seen, Settled, Trial};
+use phase::{Beat, Doubt, Evidence, Round, Seen, Settled, Trial};
 use rate::{Largest, Sampler};
 use standing::Standing;
+use state::{State, StateMachine};
 
 /// Gain above the first estimate in a round trip. It grows in the following ones, up to doubling.
 const GAIN: f64 = 1.1;
@@ -47,7 +86,7 @@ pub(super) struct Control {
     config: ControlConfig,
     /// Length of a full packet, bytes.
     packet: f64,
-    phase: Phase,
+    state: StateMachine,
     rate: f64,
     /// Rate a round trip ago, of the packets that arrive now.
     rate_before: f64,
@@ -92,7 +131,7 @@ impl Control {
         Self {
             config,
             packet: packet.into(),
-            phase: Phase::Opening,
+            state: StateMachine::new(),
             rate: 0.0,
             rate_before: 0.0,
             sampler: Sampler::default(),
@@ -121,26 +160,25 @@ impl Control {
 
     /// Returns the pacing rate, bytes per second; `None`: no pacing.
     pub(super) fn pace(&self) -> Option<f64> {
-        match self.phase {
-            Phase::Opening => None,
-            Phase::Drain { .. } => Some(self.rate * self.config.drain),
-            Phase::Refresh { rounds: 0 } => Some(self.rate * REFRESH),
-            Phase::Refresh { .. } => Some(self.rate),
-            Phase::Compete(_) => Some(self.rate * COMPETE_PACE),
-            Phase::Startup { .. } | Phase::Cruise { .. } | Phase::Settle(_) | Phase::Test { .. } => {
-                Some(self.rate)
-            }
+        match self.state.current() {
+            State::InitialWindow => None,
+            State::Drain { .. } => Some(self.rate * self.config.drain),
+            State::ProbeRtt { settled: Settled::NotYet } => Some(self.rate * REFRESH),
+            State::Competitive(_) => Some(self.rate * COMPETE_PACE),
+            State::ProbeRtt { settled: Settled::Yes }
+            | State::Startup { .. }
+            | State::Cruise { .. }
+            | State::EvaluateDrain { .. }
+            | State::ProbeLoss { .. } => Some(self.rate),
         }
     }
 
     /// Returns the bytes that may be in flight, if `together` packets are acknowledged at once.
     pub(super) fn window(&self, least_rtt: Duration, reordering: Duration, together: u32) -> u64 {
-        let packets = f64::from(self.config.initial_window) * self.packet;
-        if self.phase == Phase::Opening {
-            return packets as u64;
-        }
-        if let Phase::Compete(cubic) = self.phase {
-            return (cubic.window() * self.packet) as u64;
+        match self.state.current() {
+            State::InitialWindow => return (f64::from(self.config.initial_window) * self.packet) as u64,
+            State::Competitive(cubic) => return (cubic.window() * self.packet) as u64,
+            _ => {}
         }
         let seconds = least_rtt.as_secs_f64() * self.config.in_flight + reordering.as_secs_f64();
         (self.rate * seconds + self.config.spare.max(together.into()) * self.packet) as u64
@@ -155,7 +193,8 @@ impl Control {
     /// Returns whether the path is known and its baseline loss rate is below `share`, so that acknowledgments are not
     /// urgent.
     pub(super) fn is_calm(&self, share: f64) -> bool {
-        !matches!(self.phase, Phase::Opening | Phase::Startup { .. }) && self.losses.usual() < share
+        !matches!(self.state.current(), State::InitialWindow | State::Startup { .. })
+            && self.losses.usual() < share
     }
 
     /// Starts on an open connection. Samples from the opening are discarded, since they do not show the rate of the link.
@@ -174,6 +213,12 @@ impl Control {
         self.reductions
     }
 
+    /// Returns the transitions since the last call.
+    #[cfg(test)]
+    pub(super) fn take_history(&mut self) -> Vec<state::Transition> {
+        self.state.take_history()
+    }
+
     /// Restarts on another path after an outage: with half the rate, and without the old estimates.
     pub(super) fn begin_anew(&mut self, now: Instant, next_number: u64) {
         self.rate /= 2.0;
@@ -184,8 +229,8 @@ impl Control {
         self.delivered.clear();
         self.losses.begin_anew();
         self.jitter = Jitter::default();
-        if self.phase != Phase::Opening {
-            self.phase = Phase::Startup { guess: self.rate, gain: GAIN, trial: Trial::of(next_number) };
+        if self.is_beyond_first_burst() {
+            self.state.enter(State::Startup { guess: self.rate, gain: GAIN, trial: Trial::of(next_number) });
         }
         self.begin_round(now, next_number);
     }
@@ -205,10 +250,15 @@ impl Control {
     /// Processes an acknowledgment.
     pub(super) fn on_ack(&mut self, news: &News) -> Heed {
         let heed = self.take(news);
-        if self.phase != Phase::Opening {
+        if self.is_beyond_first_burst() {
             self.rate = self.rate.max(self.least(news.srtt));
         }
         heed
+    }
+
+    /// Returns whether there is an estimate of the path.
+    fn is_beyond_first_burst(&self) -> bool {
+        !matches!(self.state.current(), State::InitialWindow)
     }
 
     /// Returns the least rate: a packet per round trip.
@@ -235,23 +285,18 @@ impl Control {
         if self.queues.take(news.now, queue, news.srtt) == Level::Below {
             self.losses.take_below(news.packets, news.lost, news.late);
         }
-        match &mut self.phase {
-            Phase::Opening => self.open(news),
-            Phase::Startup { guess, gain, trial } if news.limit == Limit::Path => {
-                let least = (news.srtt / 4, 6.0 * self.packet);
-                let found = trial.take((number, arrival), self.arrived, least, self.jitter.bend());
-                if let Some(found) = found {
-                    let (guess, gain) = (*guess, *gain);
-                    self.grow_fast(guess, gain, found, news);
-                }
+        match *self.state.current() {
+            State::InitialWindow => self.open(news),
+            State::Startup { .. } if news.limit == Limit::Path => {
+                self.measure_startup((number, arrival), news);
             }
-            &mut Phase::Drain { until, was } if news.now >= until => {
-                self.phase = Phase::Settle(was);
+            State::Drain { until, was } if news.now >= until => {
+                self.state.enter(State::EvaluateDrain { was });
                 self.begin_round(news.now, news.next_number);
             }
             _ => {}
         }
-        if news.marks > 0 && matches!(self.phase, Phase::Startup { .. } | Phase::Cruise { .. }) {
+        if news.marks > 0 && self.state.current().grows() {
             self.congested(news, queue.max(news.srtt / 8));
         }
         if self.beat.is_over(news.now, news.srtt) {
@@ -260,13 +305,13 @@ impl Control {
         let over = number >= self.round.end
             && self.round.packets >= ROUND_PACKETS
             && news.now.since(self.round.since) >= news.round
-            && self.phase != Phase::Opening;
+            && self.is_beyond_first_burst();
         if !over {
             return Heed::Nothing;
         }
         let heed = self.on_round(news);
         if heed == Heed::Refresh {
-            self.phase = Phase::Refresh { rounds: 0 };
+            self.state.enter(State::ProbeRtt { settled: Settled::NotYet });
             self.refresh_after = news.base_age + REFRESH_AFTER;
             self.losses.begin_anew();
         }
@@ -284,7 +329,7 @@ impl Control {
     /// Ends a half-round: half a round trip, or more with few acknowledgments.
     fn on_beat(&mut self, news: &News) {
         let queue = core::mem::replace(&mut self.beat, Beat::new(news.now)).queue;
-        if queue > self.queue_high() && matches!(self.phase, Phase::Startup { .. } | Phase::Cruise { .. }) {
+        if queue > self.queue_high() && self.state.current().grows() {
             self.congested(news, queue);
         }
     }
@@ -319,23 +364,23 @@ impl Control {
         if self.beat.is_told() {
             self.beat = Beat::new(news.now);
         }
-        match self.phase {
-            Phase::Opening | Phase::Drain { .. } => {}
-            Phase::Startup { .. } | Phase::Cruise { .. } if round.limit == Limit::User => {
+        match *self.state.current() {
+            State::InitialWindow | State::Drain { .. } => {}
+            State::Startup { .. } | State::Cruise { .. } if round.limit == Limit::User => {
                 self.losses.begin_anew()
             }
-            Phase::Startup { .. } => {}
-            Phase::Settle(was) => self.settle(was, seen, news),
-            Phase::Refresh { rounds: 0 } => self.phase = Phase::Refresh { rounds: 1 },
-            Phase::Refresh { .. } => self.follow(),
-            Phase::Cruise { .. } if news.base_age > self.refresh_after => return Heed::Refresh,
-            Phase::Compete(cubic) => self.compete(cubic, news),
-            Phase::Test { settled: Settled::NotYet, rate, of } => {
+            State::Startup { .. } => {}
+            State::EvaluateDrain { was } => self.evaluate_drain(was, seen, news),
+            State::ProbeRtt { settled: Settled::NotYet } => self.state.settle(),
+            State::ProbeRtt { settled: Settled::Yes } => self.follow(),
+            State::Cruise { .. } if news.base_age > self.refresh_after => return Heed::Refresh,
+            State::Competitive(cubic) => self.compete(cubic, news),
+            State::ProbeLoss { settled: Settled::NotYet, .. } => {
                 self.losses.begin_anew();
-                self.phase = Phase::Test { settled: Settled::Yes, rate, of };
+                self.state.settle();
             }
-            Phase::Test { settled: Settled::Yes, rate, of } => self.judge(rate, of, seen.queue),
-            Phase::Cruise { step } => match self.losses.round(self.learns(step, seen)) {
+            State::ProbeLoss { settled: Settled::Yes, rate, of } => self.judge(rate, of, seen.queue),
+            State::Cruise { step } => match self.losses.round(self.learns(step, seen)) {
                 Verdict::Excess(_) if seen.queue >= self.queue_low() => self.congested(news, seen.queue),
                 Verdict::Excess(share) if !self.losses.is_trusted() => {
                     self.rate = self.rate.min(self.through(share, seen.sent)).max(self.floor);
@@ -356,7 +401,9 @@ impl Control {
                 }
             },
         }
-        if round.limit == Limit::Path && !matches!(self.phase, Phase::Opening | Phase::Startup { .. }) {
+        if round.limit == Limit::Path
+            && !matches!(self.state.current(), State::InitialWindow | State::Startup { .. })
+        {
             self.rate = self.rate.min(self.supported().max(self.floor));
         }
         Heed::Round

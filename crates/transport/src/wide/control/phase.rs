@@ -1,35 +1,12 @@
-//! States and inputs of the rate controller.
+//! Inputs of the rate controller, and what it counts in a round trip.
 
-use super::compete::Cubic;
 use super::rate::{self, Arrival};
-use super::standing::Drained;
 use hopline_core::{Duration, Instant};
 
 /// Least number of queue samples for a verdict, since a single packet may be late for another reason.
 const SAMPLES: u32 = 4;
 /// Ratio of the rate of the link to the sending rate below which the link is saturated.
 pub(super) const FULL: f64 = 0.97;
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Phase {
-    /// Initial window in flight, without an estimate of the path.
-    Opening,
-    /// Fast growth. `guess`: first estimate of the rate; `gain`: growth above it.
-    Startup { guess: f64, gain: f64, trial: Trial },
-    /// Following the rate of the link. `step`: next step of growth, units.
-    Cruise { step: f64 },
-    /// Draining a queue.
-    Drain { until: Instant, was: Drained },
-    /// Waiting for a round trip that shows the effect of a drain.
-    Settle(Drained),
-    /// Measuring the base delay: a low rate for two round trips, so that packets have no queueing delay.
-    Refresh { rounds: u32 },
-    /// Competitive mode, beside flows that keep the queue full.
-    Compete(Cubic),
-    /// Testing the cause of losses with a reduced rate. `of`: losses before; `rate`: rate to return to; `settled`:
-    /// arriving packets were sent at the reduced rate.
-    Test { of: Evidence, rate: f64, settled: Settled },
-}
 
 /// Measurement of the link at a new rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,7 +75,7 @@ pub(super) enum Doubt {
     Once,
 }
 
-/// Origin of arriving packets: sent before or after the start of the phase.
+/// Origin of arriving packets: sent before or after the start of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
     NotYet,

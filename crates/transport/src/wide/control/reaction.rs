@@ -2,8 +2,9 @@
 
 use super::compete::Cubic;
 use super::losses::{Cause, Learns, Proof};
-use super::phase::{Evidence, News, Phase, Seen, Settled};
+use super::phase::{Evidence, News, Seen, Settled};
 use super::standing::{Drained, Queue, Why};
+use super::state::State;
 use super::{Control, TEST_AFTER};
 use hopline_core::Duration;
 
@@ -44,7 +45,7 @@ impl Control {
         let below = 1.0 - self.config.drain * self.config.keep;
         let most = news.srtt.as_secs_f64() * f64::from(self.config.drain_rounds);
         let lasts = Duration::from_secs_f64((was.coming.as_secs_f64() / below).min(most));
-        self.phase = Phase::Drain { until: news.now + lasts, was };
+        self.state.enter(State::Drain { until: news.now + lasts, was });
         self.losses.begin_anew();
         self.begin_round(news.now, news.next_number);
     }
@@ -58,7 +59,7 @@ impl Control {
     }
 
     /// Evaluates a drain after a round trip.
-    pub(super) fn settle(&mut self, was: Drained, seen: Seen, news: &News) {
+    pub(super) fn evaluate_drain(&mut self, was: Drained, seen: Seen, news: &News) {
         let queue = self.still_waited(seen);
         // A queue of half its length does not overflow.
         if queue == Queue::Gone || seen.queue < was.coming / 2 {
@@ -66,15 +67,17 @@ impl Control {
             self.losses.drained(self.config.drain * self.config.keep, proof);
         }
         self.standing.drained(was, (queue, seen.queue));
-        self.follow();
         if self.standing.is_anothers() {
+            self.forget_losses();
             let packets = self.before.max(self.rate) * news.srtt.as_secs_f64() / self.packet;
             let cubic = self.rival.unwrap_or(Cubic::new(news.now, packets));
             self.rival = Some(cubic);
-            self.phase = Phase::Compete(cubic);
-        } else if self.standing.in_vain() == 0 {
+            return self.state.enter(State::Competitive(cubic));
+        }
+        if self.standing.in_vain() == 0 {
             self.rival = None;
         }
+        self.follow();
     }
 
     /// Returns the state of the queue in a round trip.
@@ -96,7 +99,7 @@ impl Control {
         self.reductions += u64::from(reduced);
         self.rate = cubic.window() * self.packet / srtt;
         self.rival = Some(cubic.again());
-        self.phase = Phase::Compete(cubic);
+        self.state.continue_competitive(cubic);
         if self.standing.is_gone() {
             self.standing.suspect();
             self.follow();
@@ -118,9 +121,10 @@ impl Control {
         if self.rate.min(of.sent) * TEST < self.least(srtt) {
             self.losses.believe(of.share);
             self.test_in = self.test_after;
-            return self.follow();
+            self.forget_losses();
+            return self.state.continue_cruise(1.0);
         }
-        self.phase = Phase::Test { of, rate: self.rate, settled: Settled::NotYet };
+        self.state.enter(State::ProbeLoss { of, rate: self.rate, settled: Settled::NotYet });
         self.rate = self.rate.min(of.sent) * TEST;
     }
 

@@ -1,0 +1,105 @@
+//! Acknowledgments for the rate controller, without an endpoint.
+
+use crate::wide::config::{Config, ControlConfig};
+use crate::wide::control::{Arrival, Control, Heed, Limit, News};
+use hopline_core::{Duration, Instant};
+
+/// Length of a packet, bytes.
+pub(super) const PACKET: u32 = 1500;
+
+/// A controller, and an ideal path that passes what is acknowledged.
+pub(super) struct Driver {
+    pub(super) control: Control,
+    pub(super) now: Instant,
+    pub(super) number: u64,
+    pub(super) srtt: Duration,
+}
+
+/// Packets that an acknowledgment covers, and their fate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Covered {
+    /// Time since the last acknowledgment.
+    pub(super) after: Duration,
+    /// Delay above the least one-way delay.
+    pub(super) delay: Duration,
+    pub(super) packets: u64,
+    pub(super) lost: u64,
+    pub(super) marks: u32,
+    pub(super) limit: Limit,
+    pub(super) base_age: Duration,
+}
+
+impl Covered {
+    /// Four packets within 2 ms: 24 Mb/s, without a queue.
+    pub(super) const FOUR: Self = Self {
+        after: Duration::from_millis(2),
+        delay: Duration::ZERO,
+        packets: 4,
+        lost: 0,
+        marks: 0,
+        limit: Limit::Path,
+        base_age: Duration::ZERO,
+    };
+}
+
+impl Driver {
+    pub(super) fn new() -> Self {
+        Self::with(Config::DEFAULT.control)
+    }
+
+    pub(super) fn with(config: ControlConfig) -> Self {
+        Self {
+            control: Control::new(config, PACKET),
+            now: Instant::from_secs(1),
+            number: 0,
+            srtt: Duration::from_millis(50),
+        }
+    }
+
+    /// A controller in Cruise.
+    pub(super) fn cruising() -> Self {
+        let mut driver = Self::new();
+        for _ in 0..20_000 {
+            if driver.is_in("Cruise") {
+                return driver;
+            }
+            driver.acknowledge(Covered { lost: 0, ..Covered::FOUR });
+        }
+        panic!("no Cruise: {:?}", driver.control.state);
+    }
+
+    pub(super) fn is_in(&self, state: &str) -> bool {
+        format!("{:?}", self.control.state.current().name()) == state
+    }
+
+    /// Acknowledges the next packets.
+    pub(super) fn acknowledge(&mut self, covered: Covered) -> Heed {
+        self.now += covered.after;
+        self.number += covered.packets + covered.lost;
+        let sent = Instant::from_nanos(self.now.as_nanos().saturating_sub(self.srtt.as_nanos()));
+        let at_us = (self.now.as_nanos() / 1000) as i64;
+        let arrival = Arrival { sent, at_us, upto: self.number * u64::from(PACKET) };
+        self.control.on_ack(&News {
+            now: self.now,
+            newest: (covered.packets > 0).then_some((self.number, arrival, covered.delay)),
+            delivered: covered.packets * u64::from(PACKET),
+            packets: covered.packets,
+            lost: covered.lost,
+            late: 0,
+            marks: covered.marks,
+            limit: covered.limit,
+            next_number: self.number + 100,
+            srtt: self.srtt,
+            round: Duration::ZERO,
+            base_age: covered.base_age,
+        })
+    }
+
+    /// Acknowledges alike for so long.
+    pub(super) fn acknowledge_for(&mut self, time: Duration, covered: Covered) {
+        let until = self.now + time;
+        while self.now < until {
+            self.acknowledge(covered);
+        }
+    }
+}

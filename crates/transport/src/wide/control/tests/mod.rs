@@ -1,0 +1,5 @@
+//! Tests of the rate controller as a whole.
+
+mod driver;
+mod reactions;
+mod transitions;
