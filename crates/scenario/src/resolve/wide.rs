@@ -42,35 +42,35 @@ fn apply_control(config: &mut Config, section: Section<'_>) {
     let control = &mut config.control;
     control.initial_window = section.small("initial_window").unwrap_or(control.initial_window);
     control.drain_rounds = section.small("drain_rounds").unwrap_or(control.drain_rounds);
-    let rivals = &mut control.rivals;
+    let competing = &mut control.competing;
     for (key, field) in [
-        ("undrained", &mut rivals.undrained),
-        ("look_rounds", &mut rivals.look),
-        ("standing_rounds", &mut rivals.standing),
-        ("compete_rounds", &mut rivals.turn),
+        ("undrained", &mut competing.futile_drains),
+        ("look_rounds", &mut competing.probe_rounds),
+        ("standing_rounds", &mut competing.standing_rounds),
+        ("compete_rounds", &mut competing.max_competitive_rounds),
     ] {
         *field = section.small(key).unwrap_or(*field);
     }
     set_ms(section, "queue_high_ms", &mut control.queue_high);
-    set_ms(section, "growth_ms", &mut control.growth);
-    set_s(section, "proof_s", &mut control.trust.proof);
-    set_s(section, "credit_s", &mut control.trust.credit);
+    set_ms(section, "growth_ms", &mut control.growth_interval);
+    set_s(section, "proof_s", &mut control.verification.lifetime);
+    set_s(section, "credit_s", &mut control.verification.probation);
     for (key, field) in [
         ("queue_packets", &mut control.queue_packets),
         ("queue_low", &mut control.queue_low),
         ("jitter", &mut control.jitter),
-        ("keep", &mut control.keep),
-        ("drain", &mut control.drain),
+        ("keep", &mut control.decrease_factor),
+        ("drain", &mut control.drain_gain),
         ("growth_max", &mut control.growth_max),
-        ("ahead", &mut control.ahead),
-        ("spare", &mut control.spare),
-        ("in_flight", &mut control.in_flight),
-        ("excess", &mut control.excess),
-        ("unproven", &mut control.trust.unproven),
-        ("unproven_floor", &mut control.trust.floor),
-        ("unproven_ahead", &mut control.trust.ahead),
-        ("decided", &mut control.trust.decided),
-        ("relief", &mut control.rivals.relief),
+        ("ahead", &mut control.delivery_headroom),
+        ("spare", &mut control.extra_packets),
+        ("in_flight", &mut control.cwnd_gain),
+        ("excess", &mut control.loss_threshold),
+        ("unproven", &mut control.verification.unverified_max),
+        ("unproven_floor", &mut control.verification.unverified_floor),
+        ("unproven_ahead", &mut control.verification.unverified_headroom),
+        ("decided", &mut control.verification.decision),
+        ("relief", &mut control.competing.drain_fraction),
     ] {
         *field = section.number(key).unwrap_or(*field);
     }

@@ -104,69 +104,70 @@ pub struct ControlConfig {
     /// explains, default 8.
     pub jitter: f64,
     /// Factor of the rate after congestion. 0–1, default 0.98.
-    pub keep: f64,
+    pub decrease_factor: f64,
     /// Drain gain: share of the reduced rate while a queue drains. 0–1, default 0.75.
-    pub drain: f64,
+    pub drain_gain: f64,
     /// Longest drain, round trips. Default 6.
     pub drain_rounds: u32,
     /// Growth interval: in the first round trip without queue the rate grows by one packet per interval, per interval,
     /// independent of the rate, so that flows converge. In each following round trip the step doubles. Above zero,
     /// default 35 ms.
-    pub growth: Duration,
+    pub growth_interval: Duration,
     /// Largest growth in a round trip, as a share of the rate; half of it in the first one. 0–1, default 0.25.
     pub growth_max: f64,
     /// Largest sending rate, as a multiple of the recent delivery rate corrected for the baseline loss rate. At least 1,
     /// default 1.5.
-    pub ahead: f64,
+    pub delivery_headroom: f64,
     /// Largest volume in flight, in bandwidth-delay products. At least 1, default 2.
-    pub in_flight: f64,
+    pub cwnd_gain: f64,
     /// Packets in flight beyond that, for packets that the peer acknowledges together. At least 1, default 4.
-    pub spare: f64,
+    pub extra_packets: f64,
     /// Loss threshold: standard deviations above the baseline from which on losses indicate congestion. Default 2.5.
-    pub excess: f64,
+    pub loss_threshold: f64,
     /// Attribution of losses to the path.
-    pub trust: TrustConfig,
+    pub verification: VerificationConfig,
     /// Detection of competing flows that fill the queue.
-    pub rivals: RivalsConfig,
+    pub competing: CompetingConfig,
 }
 
 /// Detection of competing flows that keep the queue full, and the competitive mode, which uses a window as theirs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RivalsConfig {
+pub struct CompetingConfig {
     /// Number of consecutive drains without relief that indicate competing traffic. At least 1, default 6.
-    pub undrained: u32,
+    pub futile_drains: u32,
     /// Drain fraction: a drain brings relief if less than this share of the queue is left. 0–1, default 0.8.
-    pub relief: f64,
+    pub drain_fraction: f64,
     /// Round trips, of at least 50 ms, with a queue and without a drain, before the rate is reduced as a probe for
     /// competing traffic. At least 1, default 8.
-    pub look: u32,
+    pub probe_rounds: u32,
     /// Round trips with a standing queue that also indicate competing traffic, if it was drained
-    /// [`undrained`](Self::undrained) times in between. At least 1, default 20.
-    pub standing: u32,
+    /// [`futile_drains`](Self::futile_drains) times in between. At least 1, default 20.
+    pub standing_rounds: u32,
     /// Longest stay in competitive mode, round trips. At least 1, default 192.
-    pub turn: u32,
+    pub max_competitive_rounds: u32,
 }
 
 /// Attribution of losses to the path. If many flows overflow a queue, a small reduction of one flow changes nothing. A
 /// large loss rate is therefore attributed to the path only after a verification: the queue has drained, and the losses
 /// have stayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TrustConfig {
+pub struct VerificationConfig {
     /// Largest loss rate that is attributed to the path without verification. 0–1, default 0.05.
-    pub unproven: f64,
+    pub unverified_max: f64,
     /// Lifetime of a verified loss baseline, at least 256 round trips. Default 15 s.
-    pub proof: Duration,
+    pub lifetime: Duration,
     /// Probation: time before the first verification in which a larger loss rate is attributed to the path. It is granted
     /// again after three times as long without one, since a verification could be out of reach otherwise. At least 64
     /// round trips. Default 3 s.
-    pub credit: Duration,
+    pub probation: Duration,
     /// Least rate after losses that are not attributed to the path, as a share of the rate when the verification expired.
     /// 0–1, default 0.25.
-    pub floor: f64,
-    /// Value of [`ahead`](ControlConfig::ahead) without a verified loss baseline. At least 1, default 1.1.
-    pub ahead: f64,
+    pub unverified_floor: f64,
+    /// Value of [`delivery_headroom`](ControlConfig::delivery_headroom) without a verified loss baseline. At least 1,
+    /// default 1.1.
+    pub unverified_headroom: f64,
     /// Log-likelihood ratio at which a test of the losses is decided. Not negative, default 0.5.
-    pub decided: f64,
+    pub decision: f64,
 }
 
 impl Config {
@@ -191,24 +192,30 @@ impl Config {
             queue_packets: 2.5,
             queue_low: 0.2,
             jitter: 8.0,
-            keep: 0.98,
-            drain: 0.75,
+            decrease_factor: 0.98,
+            drain_gain: 0.75,
             drain_rounds: 6,
-            growth: Duration::from_millis(35),
+            growth_interval: Duration::from_millis(35),
             growth_max: 0.25,
-            ahead: 1.5,
-            in_flight: 2.0,
-            spare: 4.0,
-            excess: 2.5,
-            trust: TrustConfig {
-                unproven: 0.05,
-                proof: Duration::from_secs(15),
-                credit: Duration::from_secs(3),
-                floor: 0.25,
-                ahead: 1.1,
-                decided: 0.5,
+            delivery_headroom: 1.5,
+            cwnd_gain: 2.0,
+            extra_packets: 4.0,
+            loss_threshold: 2.5,
+            verification: VerificationConfig {
+                unverified_max: 0.05,
+                lifetime: Duration::from_secs(15),
+                probation: Duration::from_secs(3),
+                unverified_floor: 0.25,
+                unverified_headroom: 1.1,
+                decision: 0.5,
             },
-            rivals: RivalsConfig { undrained: 6, relief: 0.8, look: 8, standing: 20, turn: 192 },
+            competing: CompetingConfig {
+                futile_drains: 6,
+                drain_fraction: 0.8,
+                probe_rounds: 8,
+                standing_rounds: 20,
+                max_competitive_rounds: 192,
+            },
         },
         silence: SilenceConfig {
             initial: Duration::from_secs(1),
@@ -250,25 +257,29 @@ impl Config {
         check(control.queue_packets >= 0.0, "queue_packets", "not negative")?;
         check(share(control.queue_low), "queue_low", "above 0 and at most 1")?;
         check(control.jitter >= 0.0, "jitter", "not negative")?;
-        check(share(control.keep), "keep", "above 0 and at most 1")?;
-        check(share(control.drain), "drain", "above 0 and at most 1")?;
-        check(control.growth > Duration::ZERO, "growth", "above zero")?;
+        check(share(control.decrease_factor), "decrease_factor", "above 0 and at most 1")?;
+        check(share(control.drain_gain), "drain_gain", "above 0 and at most 1")?;
+        check(control.growth_interval > Duration::ZERO, "growth_interval", "above zero")?;
         check(share(control.growth_max), "growth_max", "above 0 and at most 1")?;
-        let rivals = &control.rivals;
-        check(rivals.undrained > 0, "rivals.undrained", "at least 1")?;
-        check(share(rivals.relief), "rivals.relief", "above 0 and at most 1")?;
-        check(rivals.look > 0, "rivals.look", "at least 1")?;
-        check(rivals.standing > 0, "rivals.standing", "at least 1")?;
-        check(rivals.turn > 0, "rivals.turn", "at least 1")?;
-        check(control.ahead >= 1.0, "ahead", "at least 1")?;
-        check(control.in_flight >= 1.0, "in_flight", "at least 1")?;
-        check(control.spare >= 1.0, "spare", "at least 1")?;
-        check(control.excess >= 0.0, "excess", "not negative")?;
-        let trust = &control.trust;
-        check((0.0..=1.0).contains(&trust.unproven), "trust.unproven", "0 to 1")?;
-        check((0.0..=1.0).contains(&trust.floor), "trust.floor", "0 to 1")?;
-        check(trust.ahead >= 1.0, "trust.ahead", "at least 1")?;
-        check(trust.decided >= 0.0, "trust.decided", "not negative")?;
+        let competing = &control.competing;
+        check(competing.futile_drains > 0, "competing.futile_drains", "at least 1")?;
+        check(share(competing.drain_fraction), "competing.drain_fraction", "above 0 and at most 1")?;
+        check(competing.probe_rounds > 0, "competing.probe_rounds", "at least 1")?;
+        check(competing.standing_rounds > 0, "competing.standing_rounds", "at least 1")?;
+        check(competing.max_competitive_rounds > 0, "competing.max_competitive_rounds", "at least 1")?;
+        check(control.delivery_headroom >= 1.0, "delivery_headroom", "at least 1")?;
+        check(control.cwnd_gain >= 1.0, "cwnd_gain", "at least 1")?;
+        check(control.extra_packets >= 1.0, "extra_packets", "at least 1")?;
+        check(control.loss_threshold >= 0.0, "loss_threshold", "not negative")?;
+        let verification = &control.verification;
+        check((0.0..=1.0).contains(&verification.unverified_max), "verification.unverified_max", "0 to 1")?;
+        check(
+            (0.0..=1.0).contains(&verification.unverified_floor),
+            "verification.unverified_floor",
+            "0 to 1",
+        )?;
+        check(verification.unverified_headroom >= 1.0, "verification.unverified_headroom", "at least 1")?;
+        check(verification.decision >= 0.0, "verification.decision", "not negative")?;
         check((0.0..=1.0).contains(&self.ack.calm), "ack.calm", "0 to 1")?;
         check(self.open_again > Duration::ZERO, "open_again", "above zero")?;
         check(self.pace_ahead <= Duration::from_millis(1), "pace_ahead", "at most 1 ms")?;

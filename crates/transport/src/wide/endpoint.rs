@@ -1,7 +1,7 @@
 //! TPA-wide endpoint: calls of the application and getters.
 
 use super::config::Config;
-use super::control::Control;
+use super::control::RateController;
 use super::detect::Detection;
 use super::ranges::Ranges;
 use super::receive::Receiver;
@@ -36,7 +36,7 @@ pub struct Endpoint<P: Payload> {
     pub(super) snd: Sender<P>,
     pub(super) rcv: Receiver<P>,
     pub(super) times: Times,
-    pub(super) control: Control,
+    pub(super) control: RateController,
     pub(super) path: Path,
     pub(super) timers: TimerTable<Timer, 8>,
     pub(super) owed: Owed,
@@ -174,7 +174,7 @@ impl<P: Payload> Endpoint<P> {
                 (config.receive_buffer / BYTES_A_PART).max(16) as usize,
             ),
             times: Times::new(PATH_MEMORY),
-            control: Control::new(config.control, packet),
+            control: RateController::new(config.control, packet),
             path: Path::Answers,
             timers: TimerTable::new(),
             owed: Owed::default(),
@@ -247,7 +247,7 @@ impl<P: Payload> Endpoint<P> {
         }
         self.times.forget();
         self.snd.release = now;
-        self.control.begin_anew(now, self.snd.outstanding.upcoming());
+        self.control.restart(now, self.snd.outstanding.upcoming());
         if let Path::Silent { since, .. } = &mut self.path {
             *since = now;
             self.owed.probe = true;

@@ -37,7 +37,7 @@ impl<P: Payload> Endpoint<P> {
 
     fn detect_later(&mut self, now: Instant) {
         let lost = self.detect(now);
-        self.control.lost(lost);
+        self.control.on_loss(lost);
     }
 
     /// Returns the time-out: longest wait for an acknowledgment of packets in flight.
@@ -56,7 +56,7 @@ impl<P: Payload> Endpoint<P> {
         }
         let together = self.together();
         let all_left = self.snd.outstanding.packets() >= together.into();
-        self.control.time_of(together).filter(|_| all_left).map_or(ack.late, |time| time.min(ack.late))
+        self.control.sending_time(together).filter(|_| all_left).map_or(ack.late, |time| time.min(ack.late))
     }
 
     /// Sets the timer for a probe about the packets in flight.

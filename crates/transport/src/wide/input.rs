@@ -1,6 +1,6 @@
 //! Arriving packets: opening, acknowledgment, data, closing.
 
-use super::control::{Arrival, Heed, Limit, News};
+use super::control::{AckSample, Arrival, Limit, RoundOutcome};
 use super::endpoint::{Closing, Endpoint, Path, Role};
 use super::receive::{Brought, Reply, delay_of};
 use super::sent::{Fate, Sent};
@@ -159,14 +159,14 @@ impl<P: Payload> Endpoint<P> {
             return false;
         }
         self.snd.limit = self.snd.limit.max(ack.limit);
-        let news = self.take_spans(now, ack);
+        let acknowledged = self.take_spans(now, ack);
         self.take_cumulative(ack.cumulative);
-        if let Some(largest) = news.largest {
+        if let Some(largest) = acknowledged.largest {
             self.times.sample(now, now.since(largest.sent), delay_of(ack));
         }
         let lost = self.detect(now);
-        self.tell_control(now, ack, news, lost);
-        if news.packets > 0 {
+        self.update_control(now, ack, acknowledged, lost);
+        if acknowledged.packets > 0 {
             self.thaw(now);
             self.watch_path(now);
         }
@@ -184,15 +184,16 @@ impl<P: Payload> Endpoint<P> {
     fn take_spans(&mut self, now: Instant, ack: &Ack) -> Acknowledged {
         let snd = &mut self.snd;
         let before = snd.detection.newest();
-        let mut news = Acknowledged::default();
+        let mut acknowledged = Acknowledged::default();
         let (detection, arrived, lost, closing) =
             (&mut snd.detection, &mut snd.arrived, &mut snd.lost, &mut snd.closing);
         snd.outstanding.acknowledge(&ack.spans, |number, sent: &Sent| {
-            news.bytes += u64::from(sent.len);
-            news.packets += 1;
-            news.late += u64::from(sent.fate != Fate::InFlight);
+            acknowledged.bytes += u64::from(sent.len);
+            acknowledged.packets += 1;
+            acknowledged.late += u64::from(sent.fate != Fate::InFlight);
             if number == ack.largest() {
-                news.largest = Some(Largest { number, sent: sent.at, upto: sent.upto, data: sent.chunk.len });
+                acknowledged.largest =
+                    Some(Largest { number, sent: sent.at, upto: sent.upto, data: sent.chunk.len });
             }
             detection.acknowledged(now, number, sent.at, before);
             arrived.insert(sent.chunk.range());
@@ -203,8 +204,8 @@ impl<P: Payload> Endpoint<P> {
                 lost.remove(&sent.chunk.offset);
             }
         });
-        self.stats.late += news.late;
-        news
+        self.stats.late += acknowledged.late;
+        acknowledged
     }
 
     fn take_cumulative(&mut self, cumulative: u64) {
@@ -249,14 +250,14 @@ impl<P: Payload> Endpoint<P> {
         count
     }
 
-    fn tell_control(&mut self, now: Instant, ack: &Ack, news: Acknowledged, lost: u64) {
+    fn update_control(&mut self, now: Instant, ack: &Ack, acknowledged: Acknowledged, lost: u64) {
         // A short packet takes less time on a slow link than a full one: its delay would not compare.
-        let full = news.largest.filter(|largest| 2 * largest.data >= self.snd.mss.into());
+        let full = acknowledged.largest.filter(|largest| 2 * largest.data >= self.snd.mss.into());
         let newest = full.map(|Largest { number, sent, upto, .. }| {
             let (at_us, queue) = self.times.arrival(now, sent, ack.arrival_us);
             (number, Arrival { sent, at_us, upto }, queue)
         });
-        let limit = match news.largest {
+        let limit = match acknowledged.largest {
             Some(largest) if largest.number < self.snd.starved => Limit::User,
             _ => Limit::Path,
         };
@@ -266,12 +267,12 @@ impl<P: Payload> Endpoint<P> {
         self.snd.marks = self.snd.marks.wrapping_add(marks);
         // Arrivals within a shorter time show the spacing of bursts, and not the path.
         let round = self.config.pace_ahead.saturating_mul(TRAINS);
-        let heed = self.control.on_ack(&News {
+        let outcome = self.control.on_ack(&AckSample {
             now,
             newest,
-            delivered: news.bytes,
-            packets: news.packets,
-            late: news.late,
+            delivered: acknowledged.bytes,
+            packets: acknowledged.packets,
+            late: acknowledged.late,
             lost,
             marks,
             limit,
@@ -280,14 +281,14 @@ impl<P: Payload> Endpoint<P> {
             round,
             base_age: self.times.base_age(now),
         });
-        if heed != Heed::Nothing {
+        if outcome != RoundOutcome::NotOver {
             self.snd.detection.round();
             if self.control.saw_no_queue() {
                 self.times.saw_base(now);
             }
         }
         // No packet without queueing delay for so long, despite the measurement: the path has changed.
-        if heed == Heed::Refresh && self.times.base_age(now) > BASE_HOLDS {
+        if outcome == RoundOutcome::ProbeRtt && self.times.base_age(now) > BASE_HOLDS {
             self.times.forget_base();
         }
     }
@@ -303,10 +304,10 @@ impl<P: Payload> Endpoint<P> {
         let outage = now.since(since);
         self.stats.frozen += outage;
         self.snd.release = now;
-        self.control.interrupted();
+        self.control.discard_samples();
         if outage > self.config.silence.keeps {
             self.times.forget();
-            self.control.begin_anew(now, self.snd.outstanding.upcoming());
+            self.control.restart(now, self.snd.outstanding.upcoming());
         }
     }
 

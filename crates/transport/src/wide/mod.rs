@@ -30,7 +30,9 @@ mod tests;
 
 pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
-pub use config::{AckConfig, Config, ControlConfig, DetectConfig, RivalsConfig, SilenceConfig, TrustConfig};
+pub use config::{
+    AckConfig, CompetingConfig, Config, ControlConfig, DetectConfig, SilenceConfig, VerificationConfig,
+};
 pub use endpoint::Endpoint;
 pub use stats::{DropReason, Drops, Stats};
 pub use timer::Timer;

@@ -166,7 +166,7 @@ impl<P: Payload> Endpoint<P> {
     /// Returns whether data may be acknowledged several at once, at the cost of a delay.
     pub(super) fn is_calm(&self) -> bool {
         let ack = &self.config.ack;
-        self.control.is_calm(ack.calm) && self.takes_longer(ack.every, ack.delay.saturating_mul(2))
+        self.control.is_loss_below(ack.calm) && self.takes_longer(ack.every, ack.delay.saturating_mul(2))
     }
 
     /// Returns the number of packets per acknowledgment.
@@ -176,7 +176,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn takes_longer(&self, packets: u32, than: Duration) -> bool {
-        self.control.time_of(packets).is_some_and(|time| time > than)
+        self.control.sending_time(packets).is_some_and(|time| time > than)
     }
 
     /// Returns the urgency of the acknowledgment for the packet with `chunk` that is sent now. The peer counts packets

@@ -51,14 +51,31 @@ impl CubicConfig {
 
     /// Returns `alpha_cubic`: a window that grows linearly by it and is cut to `beta` is as large, on average, as Reno's
     /// (§4.3).
-    fn alpha(&self) -> f64 {
+    pub(crate) fn alpha(&self) -> f64 {
         3.0 * (1.0 - self.beta) / (1.0 + self.beta)
+    }
+
+    /// Returns `K`: the time in which the cubic function grows from `window` to `plateau`, seconds (§4.2).
+    pub(crate) fn time_to_plateau(&self, plateau: f64, window: f64) -> f64 {
+        libm::cbrt((plateau - window) / self.c)
+    }
+
+    /// Returns `W_cubic` at `t` seconds, if it reaches `plateau` at `k` seconds (§4.2).
+    pub(crate) fn window(&self, plateau: f64, k: f64, t: f64) -> f64 {
+        let from_plateau = t - k;
+        self.c * from_plateau * from_plateau * from_plateau + plateau
+    }
+
+    /// Returns `W_max` after a reduction of the window `cwnd`, if it was `w_max` before (§4.7).
+    pub(crate) fn w_max(&self, cwnd: f64, w_max: f64) -> f64 {
+        let shrinks = cwnd < w_max && self.fast_convergence == FastConvergence::On;
+        if shrinks { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd }
     }
 }
 
 /// Variables of RFC 9438 §4.1.2.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cubic {
+pub(crate) struct Cubic {
     /// Window before the last reduction, fast convergence applied: `W_max`. 0: none that counts.
     w_max: f64,
     /// Window before the last reduction: `cwnd_prior`.
@@ -86,19 +103,19 @@ struct Stage {
 
 /// An acknowledgment in congestion avoidance.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub(super) now: Instant,
+pub(crate) struct Step {
+    pub(crate) now: Instant,
     /// Smoothed round-trip time.
-    pub(super) round_trip: Duration,
+    pub(crate) round_trip: Duration,
     /// Segments newly acknowledged: `segments_acked`.
-    pub(super) acked: f64,
+    pub(crate) acked: f64,
     /// Number of acknowledgments that this one counts as in the cubic function.
-    pub(super) weight: f64,
+    pub(crate) weight: f64,
 }
 
 impl Cubic {
     /// Returns the window after an acknowledgment that found the window `cwnd` in use.
-    pub(super) fn grow(&mut self, config: &CubicConfig, cwnd: f64, step: Step) -> f64 {
+    pub(crate) fn grow(&mut self, config: &CubicConfig, cwnd: f64, step: Step) -> f64 {
         let (prior, w_max) = (self.prior, self.w_max);
         let stage = self.stage_at(config, cwnd, step.now);
         stage.elapsed += step.now.since(stage.counted);
@@ -119,28 +136,27 @@ impl Cubic {
     }
 
     /// Excludes the time up to `now` from the stage, since the window was not in use (§5.8).
-    pub(super) fn rest(&mut self, now: Instant) {
+    pub(crate) fn rest(&mut self, now: Instant) {
         if let Some(stage) = &mut self.stage {
             stage.counted = now;
         }
     }
 
     /// Processes a reduction of a window of `cwnd` for a loss or a mark (§4.6, §4.7).
-    pub(super) fn reduce(&mut self, config: &CubicConfig, cwnd: f64) {
-        let shrinks = cwnd < self.w_max && config.fast_convergence == FastConvergence::On;
-        self.w_max = if shrinks { cwnd * (1.0 + config.beta) / 2.0 } else { cwnd };
+    pub(crate) fn reduce(&mut self, config: &CubicConfig, cwnd: f64) {
+        self.w_max = config.w_max(cwnd, self.w_max);
         self.prior = cwnd;
         self.stage = None;
     }
 
     /// Processes a time-out: the next stage begins at its plateau, with `K` = 0 (§4.8).
-    pub(super) fn time_out(&mut self) {
+    pub(crate) fn time_out(&mut self) {
         self.w_max = 0.0;
         self.stage = None;
     }
 
     /// Restarts after idle time: a new stage follows slow start.
-    pub(super) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.stage = None;
     }
 
@@ -148,7 +164,7 @@ impl Cubic {
         let w_max = self.w_max;
         self.stage.get_or_insert_with(|| {
             let plateau = w_max.max(cwnd);
-            let k = libm::cbrt((plateau - cwnd) / config.c);
+            let k = config.time_to_plateau(plateau, cwnd);
             let pace = Pace::new(libm::floor(cwnd));
             Stage { plateau, k, elapsed: Duration::ZERO, counted: now, estimate: cwnd, pace }
         })
@@ -171,8 +187,7 @@ impl Stage {
 
     /// Returns `W_cubic` at `t` seconds (§4.2).
     fn window(&self, config: &CubicConfig, t: f64) -> f64 {
-        let from_plateau = t - self.k;
-        config.c * from_plateau * from_plateau * from_plateau + self.plateau
+        config.window(self.plateau, self.k, t)
     }
 }
 

@@ -12,7 +12,7 @@
 
 mod ask_own;
 pub(crate) mod bbr;
-mod cubic;
+pub(crate) mod cubic;
 mod cubic_linux;
 pub(crate) mod hold;
 mod newreno;

@@ -1,104 +1,108 @@
 //! Growth of the rate: at the start, and while there is no queue.
 
-use super::losses::{Learns, MOST, Verdict};
-use super::phase::{Doubt, FULL, Found, Limit, News, Seen, Trial};
+use super::losses::{Learning, MAX_PATH_LOSS, Verdict};
 use super::rate::Arrival;
+use super::samples::{AckSample, ExcessSeen, Limit, RoundSample, SATURATION, Trial, TrialResult};
 use super::state::State;
-use super::{Control, GAIN};
+use super::{RateController, STARTUP_GAIN};
 
-/// Largest first rate, as a multiple of the initial window per round trip. A higher estimate is not trusted, since a
-/// radio may hold packets up and deliver them together.
-const AT_ONCE: f64 = 16.0;
-/// Increase of the ceiling with each increase of the rate.
-const CEILING_RISES: f64 = 1.01;
+/// Largest first rate, as a multiple of the initial window per round trip. A higher estimate is not used, since a radio may
+/// hold packets up and deliver them together. Own choice, not swept.
+const MAX_FIRST_RATE: f64 = 16.0;
+/// Factor of the rate that a loss test found too high, with each increase of the rate: after 70 increases it has doubled,
+/// so that a path that has become faster is used. Own choice, not swept.
+const POLICER_RATE_GROWTH: f64 = 1.01;
 
-impl Control {
+impl RateController {
     /// Makes the first estimate of the rate from the spacing of the arrivals of the first burst.
-    pub(super) fn open(&mut self, news: &News) {
+    pub(super) fn first_estimate(&mut self, ack: &AckSample) {
         let first = self.config.initial_window;
         if self.round.packets + 2 < u64::from(first)
-            && news.limit == Limit::Path
+            && ack.limit == Limit::Path
             && !self.sampler.is_beyond_burst()
         {
             return;
         }
-        let by_window = f64::from(first) * self.packet / news.srtt.as_secs_f64().max(1e-6);
-        let guess = self.sampler.burst(3.0 * self.packet).unwrap_or(by_window);
-        self.rate = (guess / 2.0).clamp(by_window / 2.0, by_window * AT_ONCE);
-        self.state.enter(State::Startup { guess, gain: GAIN, trial: Trial::of(news.next_number) });
-        self.begin_round(news.now, news.next_number);
+        let by_window = f64::from(first) * self.packet / ack.srtt.as_secs_f64().max(1e-6);
+        let guess = self.sampler.burst_rate(3.0 * self.packet).unwrap_or(by_window);
+        self.rate = (guess / 2.0).clamp(by_window / 2.0, by_window * MAX_FIRST_RATE);
+        self.state.enter(State::Startup { guess, gain: STARTUP_GAIN, trial: Trial::of(ack.next_number) });
+        self.begin_round(ack.now, ack.next_number);
     }
 
     /// Continues the measurement at the current rate, and raises the rate once there is a result.
-    pub(super) fn measure_startup(&mut self, newest: (u64, Arrival), news: &News) {
+    pub(super) fn measure_startup(&mut self, newest: (u64, Arrival), ack: &AckSample) {
         let Some((guess, gain, trial)) = self.state.startup() else { return };
-        let least = (news.srtt / 4, 6.0 * self.packet);
-        if let Some(found) = trial.take(newest, self.arrived, least, self.jitter.bend()) {
-            self.grow_fast(guess, gain, found, news);
+        let least = (ack.srtt / 4, 6.0 * self.packet);
+        if let Some(found) = trial.sample(newest, self.delivered_bytes, least, self.jitter.bend()) {
+            self.startup_step(guess, gain, found, ack);
         }
     }
 
     /// Doubles the rate, up to the first estimate. Above it, the gain is small at first and grows.
-    fn grow_fast(&mut self, guess: f64, gain: f64, found: Found, news: &News) {
-        let learns = if self.beat.queue < self.queue_high() { Learns::Yes } else { Learns::No };
-        let found = match self.losses.growing(learns) {
-            Verdict::Excess(share) => Some(self.through(share, self.rate)),
+    fn startup_step(&mut self, guess: f64, gain: f64, found: TrialResult, ack: &AckSample) {
+        let learning = if self.half_round.queue < self.queue_high() { Learning::On } else { Learning::Off };
+        let found = match self.losses.on_growth(learning) {
+            Verdict::Excess(share) => Some(self.sufficient_rate(share, self.rate)),
             _ if self.loses_too_much(found) => Some(found.delivered),
-            Verdict::Open | Verdict::Usual(_) if found.carried < self.rate * FULL => Some(found.carried),
-            Verdict::Open | Verdict::Usual(_) => None,
+            Verdict::Undecided | Verdict::Baseline(_) if found.link_rate < self.rate * SATURATION => {
+                Some(found.link_rate)
+            }
+            Verdict::Undecided | Verdict::Baseline(_) => None,
         };
         if let Some(found) = found {
             self.rate = self.rate.min(found);
-            return self.follow();
+            return self.resume_cruise();
         }
         let up_to_guess = self.rate * 2.0 <= guess * 1.01;
         self.rate *= if up_to_guess { 2.0 } else { gain };
         let gain = if up_to_guess { gain } else { (gain * gain).min(2.0) };
-        self.state.continue_startup(gain, Trial::of(news.next_number));
+        self.state.continue_startup(gain, Trial::of(ack.next_number));
     }
 
     /// Returns whether the loss rate is higher than a path alone can cause.
-    fn loses_too_much(&self, found: Found) -> bool {
+    fn loses_too_much(&self, found: TrialResult) -> bool {
         // Of few packets as much may be lost by chance.
-        let chance = 1.0 - (self.config.excess * MOST / (found.bytes / self.packet).sqrt()).min(1.0);
-        found.delivered < self.rate * (1.0 - MOST) * FULL * chance
+        let chance =
+            1.0 - (self.config.loss_threshold * MAX_PATH_LOSS / (found.bytes / self.packet).sqrt()).min(1.0);
+        found.delivered < self.rate * (1.0 - MAX_PATH_LOSS) * SATURATION * chance
     }
 
     /// Increases the rate by `step` units if there is no queue, by less with a short queue. Doubles the next step if the
     /// link carried the last one.
-    pub(super) fn grow(&mut self, step: f64, seen: Seen, news: &News) {
-        let unit = self.packet * news.srtt.as_secs_f64() / self.config.growth.as_secs_f64().powi(2);
+    pub(super) fn grow(&mut self, step: f64, sample: RoundSample, ack: &AckSample) {
+        let unit = self.packet * ack.srtt.as_secs_f64() / self.config.growth_interval.as_secs_f64().powi(2);
         let most = self.config.growth_max * self.rate;
         let mut next = step;
-        if seen.is_saturated() || seen.queue >= self.queue_low() {
+        if sample.is_saturated() || sample.queue >= self.queue_low() {
             next = 1.0;
         }
-        if seen.is_saturated() {
-            self.rate = self.rate.min(seen.carried) + unit.min(most / 2.0);
-        } else if seen.queue < self.queue_low() && seen.carried >= self.rate * FULL {
+        if sample.is_saturated() {
+            self.rate = self.rate.min(sample.link_rate) + unit.min(most / 2.0);
+        } else if sample.queue < self.queue_low() && sample.link_rate >= self.rate * SATURATION {
             self.rate += (unit * step).min(if step > 1.0 { most } else { most / 2.0 });
-            self.ceiling *= CEILING_RISES;
+            self.policer_rate *= POLICER_RATE_GROWTH;
             next = match () {
-                () if self.rate >= self.ceiling * FULL => 1.0,
+                () if self.rate >= self.policer_rate * SATURATION => 1.0,
                 () if unit * step < most => step * 2.0,
                 () => step,
             };
         }
         self.state.continue_cruise(next);
-        if self.standing.is_look_due() {
-            self.look(seen.queue, news);
+        if self.competing.is_probe_due() {
+            self.probe_for_competing(sample.queue, ack);
         }
     }
 
     /// Continues at this rate, with the smallest step.
-    pub(super) fn follow(&mut self) {
-        self.forget_losses();
+    pub(super) fn resume_cruise(&mut self) {
+        self.reset_losses();
         self.state.enter(State::Cruise { step: 1.0 });
     }
 
     /// Discards the losses that were counted at another rate.
-    pub(super) fn forget_losses(&mut self) {
-        self.doubt = Doubt::None;
-        self.losses.begin_anew();
+    pub(super) fn reset_losses(&mut self) {
+        self.excess_seen = ExcessSeen::No;
+        self.losses.reset_counts();
     }
 }

@@ -9,12 +9,13 @@
 
 use hopline_core::Duration;
 
-/// Number of acknowledgments over which the bend is smoothed.
-const MEMORY: u64 = 16;
-/// Share of the packet interval below which a bend is attributed to packets of other senders in between.
-const OF_OTHERS: f64 = 0.5;
-/// Largest delay attributed to jitter, seconds.
-const MOST_S: f64 = 0.5;
+/// Number of acknowledgments over which the bend is smoothed. Own choice, not swept.
+const SMOOTHING: u64 = 16;
+/// Share of the packet interval below which a bend is attributed to packets of other senders in between: one of them delays
+/// by an interval, which bends by half of it. Own choice, not swept.
+const CROSS_TRAFFIC: f64 = 0.5;
+/// Largest delay attributed to jitter, seconds. More is a fault of the estimate. Own choice.
+const MAX_JITTER_S: f64 = 0.5;
 
 /// Estimator of delay jitter.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,10 +26,10 @@ pub(super) struct Jitter {
 }
 
 impl Jitter {
-    pub(super) fn take(&mut self, delay: Duration) {
+    pub(super) fn record(&mut self, delay: Duration) {
         let [before, last] = self.last.unwrap_or([delay; 2]);
         let bend = (before / 2 + delay / 2).abs_diff(last);
-        self.bend = self.bend.saturating_sub(self.bend / MEMORY) + bend / MEMORY;
+        self.bend = self.bend.saturating_sub(self.bend / SMOOTHING) + bend / SMOOTHING;
         self.last = Some([last, delay]);
     }
 
@@ -40,7 +41,7 @@ impl Jitter {
     /// as much as jitter explains.
     pub(super) fn forgiven(&self, weight: f64, gap: f64) -> Duration {
         let bend = self.bend.as_secs_f64();
-        Duration::from_secs_f64((weight * bend * (bend / gap - OF_OTHERS)).clamp(0.0, MOST_S))
+        Duration::from_secs_f64((weight * bend * (bend / gap - CROSS_TRAFFIC)).clamp(0.0, MAX_JITTER_S))
     }
 }
 
@@ -53,7 +54,7 @@ mod tests {
     fn after(delays_us: impl IntoIterator<Item = u64>) -> Jitter {
         let mut jitter = Jitter::default();
         for delay in delays_us {
-            jitter.take(Duration::from_micros(delay));
+            jitter.record(Duration::from_micros(delay));
         }
         jitter
     }

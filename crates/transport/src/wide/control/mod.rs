@@ -40,49 +40,54 @@
 //!
 //! [`StateMachine::enter`] is the only place that assigns the state. [`state`] lists all transitions.
 
-mod ceiling;
-mod compete;
+mod competing;
+mod competitive;
 mod growth;
 mod jitter;
 mod losses;
-mod phase;
+mod queue_maximum;
 mod rate;
 mod reaction;
-mod standing;
+mod samples;
 mod state;
 #[cfg(test)]
 mod tests;
 
-pub(super) use phase::{Heed, Limit, News};
 pub(super) use rate::Arrival;
+pub(super) use samples::{AckSample, Limit, RoundOutcome};
 
 use super::config::ControlConfig;
 use super::rtt::SAME;
-use ceiling::{Ceiling, Level};
-use compete::Cubic;
+use competing::CompetingTraffic;
+use competitive::CompetitiveWindow;
 use hopline_core::{Duration, Instant};
 use jitter::Jitter;
-use losses::{Losses, Verdict};
-use phase::{Beat, Doubt, Evidence, Round, Seen, Settled, Trial};
-use rate::{Largest, Sampler};
-use standing::Standing;
+use losses::{LossEstimator, Verdict};
+use queue_maximum::{Level, QueueMaximum};
+use rate::{LinkRateSampler, MaxFilter};
+use samples::{ExcessSeen, HalfRound, LossEvidence, Round, RoundSample, Settled, Trial};
 use state::{State, StateMachine};
 
-/// Gain above the first estimate in a round trip. It grows in the following ones, up to doubling.
-const GAIN: f64 = 1.1;
-/// Least number of settled packets in a round trip.
-const ROUND_PACKETS: u64 = 4;
-/// Pacing gain in competitive mode, in which the window limits the bytes in flight.
-const COMPETE_PACE: f64 = 1.2;
-/// Share of the rate while the base delay is measured, and time after which the measurement expires.
-const REFRESH: f64 = 0.2;
-const REFRESH_AFTER: Duration = Duration::from_secs(5);
-/// Round trips before the first test of the losses.
-const TEST_AFTER: u32 = 8;
+/// Factor of the rate in a round trip of Startup above the first estimate. It is squared in each further round trip, up to
+/// doubling: the estimate may be exact, and a doubled rate would then fill the queue. Own choice, not swept.
+const STARTUP_GAIN: f64 = 1.1;
+/// Least number of settled packets in a round trip. Fewer give no loss rate, and a flow at the least rate would react to
+/// each packet. Own choice, not swept.
+const MIN_ROUND_PACKETS: u64 = 4;
+/// Factor of the window per round trip that is the pacing rate in competitive mode. Above 1, so that the window limits the
+/// bytes in flight, as for CUBIC. RFC 9002 §7.7 suggests 1.25; 1.2 is what Linux uses (`tcp_pacing_ca_ratio`).
+const COMPETITIVE_PACING_GAIN: f64 = 1.2;
+/// Factor of the rate while the base delay is measured. The queue drains at 80 % of the rate in a round trip. Own choice,
+/// not swept.
+const PROBE_RTT_GAIN: f64 = 0.2;
+/// Age of the base delay after which it is measured again. ProbeRTTInterval of draft-ietf-ccwg-bbr.
+const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
+/// Round trips before the first test of the losses. Own choice, not swept.
+const FIRST_LOSS_TEST: u32 = 8;
 
 /// Rate controller of one connection. Rates are bytes per second, headers included.
 #[derive(Clone, Debug)]
-pub(super) struct Control {
+pub(super) struct RateController {
     config: ControlConfig,
     /// Length of a full packet, bytes.
     packet: f64,
@@ -90,42 +95,42 @@ pub(super) struct Control {
     rate: f64,
     /// Rate a round trip ago, of the packets that arrive now.
     rate_before: f64,
-    sampler: Sampler,
+    sampler: LinkRateSampler,
     /// Measured rate of the link, maximum of the last rounds.
-    carried: Largest<8>,
+    link_rates: MaxFilter<8>,
     /// Last measurement of the rate of the link.
-    now_carried: f64,
+    latest_link_rate: f64,
     /// Age of the base delay after which it is measured again.
-    refresh_after: Duration,
+    probe_rtt_after: Duration,
     /// Delivery rate, maximum of the last rounds; total of delivered bytes.
-    delivered: Largest<8>,
-    arrived: u64,
-    losses: Losses,
+    delivery_rates: MaxFilter<8>,
+    delivered_bytes: u64,
+    losses: LossEstimator,
     /// Lower bound of the rate while losses are not attributed to the path.
-    floor: f64,
+    unverified_floor: f64,
     round: Round,
-    beat: Beat,
+    half_round: HalfRound,
     /// Round trips until the next test of the losses, and interval between tests.
-    test_in: u32,
-    test_after: u32,
-    /// Ceiling: a rate that was too high for the path without a visible queue. Growth is slow near it.
-    ceiling: f64,
-    doubt: Doubt,
+    rounds_to_loss_test: u32,
+    loss_test_interval: u32,
+    /// Rate that a loss test found too high, as of a policer, without a visible queue. Growth is slow near it.
+    policer_rate: f64,
+    excess_seen: ExcessSeen,
     jitter: Jitter,
     /// Longest recent queue.
-    queues: Ceiling,
+    queue_maximum: QueueMaximum,
     /// `true` if a packet of the last round trip had no queueing delay, jitter aside.
     no_queue: bool,
     /// Detection of competing traffic.
-    standing: Standing,
+    competing: CompetingTraffic,
     /// Rate before the first of the drains without relief.
-    before: f64,
+    rate_before_drains: f64,
     /// CUBIC window of competitive mode.
-    rival: Option<Cubic>,
+    competitive_window: Option<CompetitiveWindow>,
     reductions: u64,
 }
 
-impl Control {
+impl RateController {
     /// Creates the controller. `packet`: bytes of a full packet, headers included.
     pub(super) fn new(config: ControlConfig, packet: u32) -> Self {
         Self {
@@ -134,26 +139,26 @@ impl Control {
             state: StateMachine::new(),
             rate: 0.0,
             rate_before: 0.0,
-            sampler: Sampler::default(),
-            carried: Largest::new(),
-            now_carried: 0.0,
-            refresh_after: REFRESH_AFTER,
-            delivered: Largest::new(),
-            arrived: 0,
-            losses: Losses::new(config.excess, config.trust),
-            floor: 0.0,
+            sampler: LinkRateSampler::default(),
+            link_rates: MaxFilter::new(),
+            latest_link_rate: 0.0,
+            probe_rtt_after: PROBE_RTT_INTERVAL,
+            delivery_rates: MaxFilter::new(),
+            delivered_bytes: 0,
+            losses: LossEstimator::new(config.loss_threshold, config.verification),
+            unverified_floor: 0.0,
             round: Round::new(Instant::ZERO, 0),
-            beat: Beat::new(Instant::ZERO),
-            test_in: TEST_AFTER,
-            test_after: TEST_AFTER,
-            ceiling: f64::INFINITY,
-            doubt: Doubt::None,
+            half_round: HalfRound::new(Instant::ZERO),
+            rounds_to_loss_test: FIRST_LOSS_TEST,
+            loss_test_interval: FIRST_LOSS_TEST,
+            policer_rate: f64::INFINITY,
+            excess_seen: ExcessSeen::No,
             jitter: Jitter::default(),
-            queues: Ceiling::default(),
+            queue_maximum: QueueMaximum::default(),
             no_queue: false,
-            standing: Standing::new(config.rivals),
-            before: 0.0,
-            rival: None,
+            competing: CompetingTraffic::new(config.competing),
+            rate_before_drains: 0.0,
+            competitive_window: None,
             reductions: 0,
         }
     }
@@ -162,9 +167,9 @@ impl Control {
     pub(super) fn pace(&self) -> Option<f64> {
         match self.state.current() {
             State::InitialWindow => None,
-            State::Drain { .. } => Some(self.rate * self.config.drain),
-            State::ProbeRtt { settled: Settled::NotYet } => Some(self.rate * REFRESH),
-            State::Competitive(_) => Some(self.rate * COMPETE_PACE),
+            State::Drain { .. } => Some(self.rate * self.config.drain_gain),
+            State::ProbeRtt { settled: Settled::NotYet } => Some(self.rate * PROBE_RTT_GAIN),
+            State::Competitive(_) => Some(self.rate * COMPETITIVE_PACING_GAIN),
             State::ProbeRtt { settled: Settled::Yes }
             | State::Startup { .. }
             | State::Cruise { .. }
@@ -180,27 +185,27 @@ impl Control {
             State::Competitive(cubic) => return (cubic.window() * self.packet) as u64,
             _ => {}
         }
-        let seconds = least_rtt.as_secs_f64() * self.config.in_flight + reordering.as_secs_f64();
-        (self.rate * seconds + self.config.spare.max(together.into()) * self.packet) as u64
+        let seconds = least_rtt.as_secs_f64() * self.config.cwnd_gain + reordering.as_secs_f64();
+        (self.rate * seconds + self.config.extra_packets.max(together.into()) * self.packet) as u64
     }
 
     /// Returns the sending time of `packets` full packets; `None`: no estimate of the path yet.
-    pub(super) fn time_of(&self, packets: u32) -> Option<Duration> {
+    pub(super) fn sending_time(&self, packets: u32) -> Option<Duration> {
         (self.rate > 0.0)
             .then(|| Duration::from_secs_f64((f64::from(packets) * self.packet / self.rate).min(10.0)))
     }
 
     /// Returns whether the path is known and its baseline loss rate is below `share`, so that acknowledgments are not
     /// urgent.
-    pub(super) fn is_calm(&self, share: f64) -> bool {
+    pub(super) fn is_loss_below(&self, share: f64) -> bool {
         !matches!(self.state.current(), State::InitialWindow | State::Startup { .. })
-            && self.losses.usual() < share
+            && self.losses.baseline() < share
     }
 
     /// Starts on an open connection. Samples from the opening are discarded, since they do not show the rate of the link.
     pub(super) fn established(&mut self) {
         self.sampler.clear();
-        self.carried.clear();
+        self.link_rates.clear();
     }
 
     /// Returns whether a packet of the last round trip had no queueing delay, jitter aside.
@@ -220,40 +225,44 @@ impl Control {
     }
 
     /// Restarts on another path after an outage: with half the rate, and without the old estimates.
-    pub(super) fn begin_anew(&mut self, now: Instant, next_number: u64) {
+    pub(super) fn restart(&mut self, now: Instant, next_number: u64) {
         self.rate /= 2.0;
-        self.test_in = TEST_AFTER;
-        self.test_after = TEST_AFTER;
-        self.interrupted();
-        self.carried.clear();
-        self.delivered.clear();
-        self.losses.begin_anew();
+        self.rounds_to_loss_test = FIRST_LOSS_TEST;
+        self.loss_test_interval = FIRST_LOSS_TEST;
+        self.discard_samples();
+        self.link_rates.clear();
+        self.delivery_rates.clear();
+        self.losses.reset_counts();
         self.jitter = Jitter::default();
         if self.is_beyond_first_burst() {
-            self.state.enter(State::Startup { guess: self.rate, gain: GAIN, trial: Trial::of(next_number) });
+            self.state.enter(State::Startup {
+                guess: self.rate,
+                gain: STARTUP_GAIN,
+                trial: Trial::of(next_number),
+            });
         }
         self.begin_round(now, next_number);
     }
 
     /// Discards the samples after an outage, since they do not show the rate.
-    pub(super) fn interrupted(&mut self) {
+    pub(super) fn discard_samples(&mut self) {
         self.sampler.clear();
         self.rate_before = 0.0;
     }
 
     /// Records packets that were found lost without an acknowledgment.
-    pub(super) fn lost(&mut self, packets: u64) {
-        self.losses.take(0, packets, 0);
+    pub(super) fn on_loss(&mut self, packets: u64) {
+        self.losses.record(0, packets, 0);
         self.round.packets += packets;
     }
 
     /// Processes an acknowledgment.
-    pub(super) fn on_ack(&mut self, news: &News) -> Heed {
-        let heed = self.take(news);
+    pub(super) fn on_ack(&mut self, ack: &AckSample) -> RoundOutcome {
+        let outcome = self.process(ack);
         if self.is_beyond_first_burst() {
-            self.rate = self.rate.max(self.least(news.srtt));
+            self.rate = self.rate.max(self.least_rate(ack.srtt));
         }
-        heed
+        outcome
     }
 
     /// Returns whether there is an estimate of the path.
@@ -262,177 +271,192 @@ impl Control {
     }
 
     /// Returns the least rate: a packet per round trip.
-    fn least(&self, srtt: Duration) -> f64 {
+    fn least_rate(&self, srtt: Duration) -> f64 {
         self.packet / srtt.as_secs_f64().max(1e-3)
     }
 
-    fn take(&mut self, news: &News) -> Heed {
-        self.losses.take(news.packets, news.lost, news.late);
-        self.round.delivered += news.delivered;
-        self.arrived += news.delivered;
-        self.round.packets += news.packets + news.lost;
-        if news.limit == Limit::User {
+    fn process(&mut self, ack: &AckSample) -> RoundOutcome {
+        self.losses.record(ack.packets, ack.lost, ack.late);
+        self.round.delivered += ack.delivered;
+        self.delivered_bytes += ack.delivered;
+        self.round.packets += ack.packets + ack.lost;
+        if ack.limit == Limit::User {
             self.round.limit = Limit::User;
         }
-        let Some((number, arrival, delay)) = news.newest else { return Heed::Nothing };
-        let queue = self.queue_of(delay);
-        if let Some(rate) = self.sampler.take(arrival, news.srtt / 2) {
-            self.carried.sample(rate);
-            self.now_carried = rate;
+        let Some((number, arrival, delay)) = ack.newest else { return RoundOutcome::NotOver };
+        let queue = self.queueing_delay(delay);
+        if let Some(rate) = self.sampler.sample(arrival, ack.srtt / 2) {
+            self.link_rates.sample(rate);
+            self.latest_link_rate = rate;
         }
         self.round.queue = Some(self.round.queue.map_or(queue, |least| least.min(queue)));
-        self.beat.take(queue);
-        if self.queues.take(news.now, queue, news.srtt) == Level::Below {
-            self.losses.take_below(news.packets, news.lost, news.late);
+        self.half_round.record(queue);
+        if self.queue_maximum.record(ack.now, queue, ack.srtt) == Level::Below {
+            self.losses.record_below_maximum(ack.packets, ack.lost, ack.late);
         }
         match *self.state.current() {
-            State::InitialWindow => self.open(news),
-            State::Startup { .. } if news.limit == Limit::Path => {
-                self.measure_startup((number, arrival), news);
+            State::InitialWindow => self.first_estimate(ack),
+            State::Startup { .. } if ack.limit == Limit::Path => {
+                self.measure_startup((number, arrival), ack);
             }
-            State::Drain { until, was } if news.now >= until => {
+            State::Drain { until, was } if ack.now >= until => {
                 self.state.enter(State::EvaluateDrain { was });
-                self.begin_round(news.now, news.next_number);
+                self.begin_round(ack.now, ack.next_number);
             }
             _ => {}
         }
-        if news.marks > 0 && self.state.current().grows() {
-            self.congested(news, queue.max(news.srtt / 8));
+        if ack.marks > 0 && self.state.current().grows() {
+            self.on_congestion(ack, queue.max(ack.srtt / 8));
         }
-        if self.beat.is_over(news.now, news.srtt) {
-            self.on_beat(news);
+        if self.half_round.is_over(ack.now, ack.srtt) {
+            self.on_half_round(ack);
         }
         let over = number >= self.round.end
-            && self.round.packets >= ROUND_PACKETS
-            && news.now.since(self.round.since) >= news.round
+            && self.round.packets >= MIN_ROUND_PACKETS
+            && ack.now.since(self.round.since) >= ack.round
             && self.is_beyond_first_burst();
         if !over {
-            return Heed::Nothing;
+            return RoundOutcome::NotOver;
         }
-        let heed = self.on_round(news);
-        if heed == Heed::Refresh {
+        let outcome = self.on_round(ack);
+        if outcome == RoundOutcome::ProbeRtt {
             self.state.enter(State::ProbeRtt { settled: Settled::NotYet });
-            self.refresh_after = news.base_age + REFRESH_AFTER;
-            self.losses.begin_anew();
+            self.probe_rtt_after = ack.base_age + PROBE_RTT_INTERVAL;
+            self.losses.reset_counts();
         }
-        heed
+        outcome
     }
 
     /// Returns the queueing delay of a packet with this delay.
-    fn queue_of(&mut self, delay: Duration) -> Duration {
-        self.jitter.take(delay);
+    fn queueing_delay(&mut self, delay: Duration) -> Duration {
+        self.jitter.record(delay);
         // The delivery rate counts, not the sending rate: a flow that sends more would have more attributed to jitter.
-        let gap = self.packet / self.delivered.get().max(1.0);
+        let gap = self.packet / self.delivery_rates.get().max(1.0);
         delay.saturating_sub(self.jitter.forgiven(self.config.jitter, gap))
     }
 
     /// Ends a half-round: half a round trip, or more with few acknowledgments.
-    fn on_beat(&mut self, news: &News) {
-        let queue = core::mem::replace(&mut self.beat, Beat::new(news.now)).queue;
+    fn on_half_round(&mut self, ack: &AckSample) {
+        let queue = core::mem::replace(&mut self.half_round, HalfRound::new(ack.now)).queue;
         if queue > self.queue_high() && self.state.current().grows() {
-            self.congested(news, queue);
+            self.on_congestion(ack, queue);
         }
     }
 
-    fn on_round(&mut self, news: &News) -> Heed {
+    fn on_round(&mut self, ack: &AckSample) -> RoundOutcome {
         let round = self.round;
-        let seconds = news.now.since(round.since).as_secs_f64().max(1e-6);
-        let seen = Seen {
-            carried: self.carried.latest(),
+        let seconds = ack.now.since(round.since).as_secs_f64().max(1e-6);
+        let sample = RoundSample {
+            link_rate: self.link_rates.latest(),
             delivered: round.delivered as f64 / seconds,
             sent: core::mem::replace(&mut self.rate_before, self.rate),
             queue: round.queue.unwrap_or(Duration::ZERO),
         };
-        if news.base_age < REFRESH_AFTER {
-            self.refresh_after = REFRESH_AFTER;
+        if ack.base_age < PROBE_RTT_INTERVAL {
+            self.probe_rtt_after = PROBE_RTT_INTERVAL;
         }
-        self.carried.round();
-        let trusted = self.losses.is_trusted();
-        self.losses.age(news.now, news.srtt, self.time_of(1).unwrap_or_default());
-        self.floor = match (trusted, self.losses.is_trusted()) {
-            (true, false) => self.rate * self.config.trust.floor,
-            (false, false) => self.floor.min(self.rate),
+        self.link_rates.round();
+        let trusted = self.losses.is_verified();
+        self.losses.update_verification(ack.now, ack.srtt, self.sending_time(1).unwrap_or_default());
+        self.unverified_floor = match (trusted, self.losses.is_verified()) {
+            (true, false) => self.rate * self.config.verification.unverified_floor,
+            (false, false) => self.unverified_floor.min(self.rate),
             (_, true) => 0.0,
         };
-        self.delivered.sample(seen.delivered);
-        self.delivered.round();
-        self.queues.round();
-        self.no_queue = seen.queue <= SAME;
-        self.standing.round(news.now, self.waited(seen));
-        self.round = Round::new(news.now, news.next_number);
+        self.delivery_rates.sample(sample.delivered);
+        self.delivery_rates.round();
+        self.queue_maximum.round();
+        self.no_queue = sample.queue <= SAME;
+        self.competing.round(ack.now, self.queue_state(sample));
+        self.round = Round::new(ack.now, ack.next_number);
         // Where few acknowledgments come in a round trip, it goes on.
-        if self.beat.is_told() {
-            self.beat = Beat::new(news.now);
+        if self.half_round.has_samples() {
+            self.half_round = HalfRound::new(ack.now);
         }
         match *self.state.current() {
             State::InitialWindow | State::Drain { .. } => {}
             State::Startup { .. } | State::Cruise { .. } if round.limit == Limit::User => {
-                self.losses.begin_anew()
+                self.losses.reset_counts()
             }
             State::Startup { .. } => {}
-            State::EvaluateDrain { was } => self.evaluate_drain(was, seen, news),
+            State::EvaluateDrain { was } => self.evaluate_drain(was, sample, ack),
             State::ProbeRtt { settled: Settled::NotYet } => self.state.settle(),
-            State::ProbeRtt { settled: Settled::Yes } => self.follow(),
-            State::Cruise { .. } if news.base_age > self.refresh_after => return Heed::Refresh,
-            State::Competitive(cubic) => self.compete(cubic, news),
+            State::ProbeRtt { settled: Settled::Yes } => self.resume_cruise(),
+            State::Cruise { .. } if ack.base_age > self.probe_rtt_after => return RoundOutcome::ProbeRtt,
+            State::Competitive(cubic) => self.competitive_round(cubic, ack),
             State::ProbeLoss { settled: Settled::NotYet, .. } => {
-                self.losses.begin_anew();
+                self.losses.reset_counts();
                 self.state.settle();
             }
-            State::ProbeLoss { settled: Settled::Yes, rate, of } => self.judge(rate, of, seen.queue),
-            State::Cruise { step } => match self.losses.round(self.learns(step, seen)) {
-                Verdict::Excess(_) if seen.queue >= self.queue_low() => self.congested(news, seen.queue),
-                Verdict::Excess(share) if !self.losses.is_trusted() => {
-                    self.rate = self.rate.min(self.through(share, seen.sent)).max(self.floor);
+            State::ProbeLoss { settled: Settled::Yes, rate, of } => {
+                self.finish_loss_test(rate, of, sample.queue)
+            }
+            State::Cruise { step } => match self.losses.round(self.learning(step, sample)) {
+                Verdict::Excess(_) if sample.queue >= self.queue_low() => {
+                    self.on_congestion(ack, sample.queue)
+                }
+                Verdict::Excess(share) if !self.losses.is_verified() => {
+                    self.rate =
+                        self.rate.min(self.sufficient_rate(share, sample.sent)).max(self.unverified_floor);
                     self.reductions += 1;
-                    return Heed::Refresh;
+                    return RoundOutcome::ProbeRtt;
                 }
-                Verdict::Excess(_) if self.doubt == Doubt::None => self.doubt = Doubt::Once,
-                Verdict::Excess(share) => {
-                    self.test(Evidence { share, sent: seen.sent, queue: seen.queue }, news.srtt)
+                Verdict::Excess(_) if self.excess_seen == ExcessSeen::No => {
+                    self.excess_seen = ExcessSeen::Once
                 }
-                Verdict::Usual(share) if self.is_test_due() => {
-                    self.test(Evidence { share, sent: seen.sent, queue: seen.queue }, news.srtt);
+                Verdict::Excess(share) => self.start_loss_test(
+                    LossEvidence { loss_rate: share, sent: sample.sent, queue: sample.queue },
+                    ack.srtt,
+                ),
+                Verdict::Baseline(share) if self.is_loss_test_due() => {
+                    self.start_loss_test(
+                        LossEvidence { loss_rate: share, sent: sample.sent, queue: sample.queue },
+                        ack.srtt,
+                    );
                 }
-                Verdict::Open if self.doubt == Doubt::Once => {}
-                Verdict::Open | Verdict::Usual(_) => {
-                    self.doubt = Doubt::None;
-                    self.grow(step, seen, news);
+                Verdict::Undecided if self.excess_seen == ExcessSeen::Once => {}
+                Verdict::Undecided | Verdict::Baseline(_) => {
+                    self.excess_seen = ExcessSeen::No;
+                    self.grow(step, sample, ack);
                 }
             },
         }
         if round.limit == Limit::Path
             && !matches!(self.state.current(), State::InitialWindow | State::Startup { .. })
         {
-            self.rate = self.rate.min(self.supported().max(self.floor));
+            self.rate = self.rate.min(self.highest_supported_rate().max(self.unverified_floor));
         }
-        Heed::Round
+        RoundOutcome::Over
     }
 
     /// Returns the highest rate that the recent delivery rate supports. The sum of the rates of all flows is then not
     /// much above the rate of the link, even if flows misclassify congestive losses.
-    fn supported(&self) -> f64 {
-        let ahead = if self.losses.is_trusted() { self.config.ahead } else { self.config.trust.ahead };
-        ahead * self.delivered.get() / (1.0 - self.losses.usual())
+    fn highest_supported_rate(&self) -> f64 {
+        let ahead = if self.losses.is_verified() {
+            self.config.delivery_headroom
+        } else {
+            self.config.verification.unverified_headroom
+        };
+        ahead * self.delivery_rates.get() / (1.0 - self.losses.baseline())
     }
 
     fn begin_round(&mut self, now: Instant, next_number: u64) {
         self.round = Round::new(now, next_number);
-        self.beat = Beat::new(now);
+        self.half_round = HalfRound::new(now);
     }
 
     fn queue_high(&self) -> Duration {
-        self.config.queue_high + self.queue_of_own()
+        self.config.queue_high + self.time_of_own_packets()
     }
 
     /// Returns whether a queue of this length was one, if it is gone now. The variation of a queue that is always full is
     /// smaller.
     fn was_a_queue(&self, queue: Duration) -> bool {
-        queue >= self.queue_of_own().saturating_mul(3) / 4
+        queue >= self.time_of_own_packets().saturating_mul(3) / 4
     }
 
     /// Returns the part of the queue bound for the packets of the flow.
-    fn queue_of_own(&self) -> Duration {
+    fn time_of_own_packets(&self) -> Duration {
         let of_own = self.config.queue_packets * self.packet / self.rate.max(1.0);
         Duration::from_secs_f64(of_own.min(10.0))
     }

@@ -1,163 +1,168 @@
 //! Reactions to queueing delay and to losses above the baseline.
 
-use super::compete::Cubic;
-use super::losses::{Cause, Learns, Proof};
-use super::phase::{Evidence, News, Seen, Settled};
-use super::standing::{Drained, Queue, Why};
+use super::competing::{DrainReason, DrainStart, Queue};
+use super::competitive::CompetitiveWindow;
+use super::losses::{Cause, Learning, QueueBefore};
+use super::samples::{AckSample, LossEvidence, RoundSample, Settled};
 use super::state::State;
-use super::{Control, TEST_AFTER};
+use super::{FIRST_LOSS_TEST, RateController};
 use hopline_core::Duration;
 
-/// Factor of the rate during a test of the losses.
-const TEST: f64 = 0.8;
-/// Baseline above which losses are tested periodically, and longest interval between tests in round trips. The interval
-/// doubles each time.
-const TESTED_ABOVE: f64 = 0.03;
-const TEST_AT_LEAST: u32 = 512;
+/// Factor of the rate during a test of the losses. The change of the loss rate that it causes at a policer, a fifth, is
+/// clear after [`MIN_PACKETS`](super::losses) packets. Own choice, not swept.
+const LOSS_TEST_GAIN: f64 = 0.8;
+/// Baseline loss rate above which losses are tested periodically. Below it a test costs more than it can gain. Own choice,
+/// not swept.
+const LOSS_TEST_THRESHOLD: f64 = 0.03;
+/// Longest interval between two tests, round trips. The interval doubles with each test that finds the path to be the
+/// cause. At the longest one a test of two round trips costs less than 0.1 % of the rate. Own choice, not swept.
+const MAX_LOSS_TEST_INTERVAL: u32 = 512;
 
-impl Control {
+impl RateController {
     /// Reacts to congestion: returns to the rate of the link, and below it until the queue has drained.
-    pub(super) fn congested(&mut self, news: &News, queue: Duration) {
-        if self.standing.in_vain() == 0 {
-            self.before = self.rate.min(self.now_carried.max(self.packet));
+    pub(super) fn on_congestion(&mut self, ack: &AckSample, queue: Duration) {
+        if self.competing.drains_without_relief() == 0 {
+            self.rate_before_drains = self.rate.min(self.latest_link_rate.max(self.packet));
         }
-        let coming = queue + self.under_way_too_much(news);
-        self.reduce(self.now_carried);
-        self.drain(Drained { why: Why::Congestion, queue, coming }, news);
+        let expected = queue + self.coming_queue(ack);
+        self.reduce(self.latest_link_rate);
+        self.drain(DrainStart { reason: DrainReason::Congestion, queue, expected }, ack);
     }
 
     /// Reduces the rate as a probe for competing traffic, after a short queue has stood for long.
-    pub(super) fn look(&mut self, queue: Duration, news: &News) {
-        self.drain(Drained { why: Why::Look, queue, coming: queue }, news);
+    pub(super) fn probe_for_competing(&mut self, queue: Duration, ack: &AckSample) {
+        self.drain(DrainStart { reason: DrainReason::Probe, queue, expected: queue }, ack);
     }
 
     /// Returns the increase of the queueing delay until a lower rate takes effect.
-    fn under_way_too_much(&self, news: &News) -> Duration {
-        let over = if self.now_carried > 0.0 { self.rate / self.now_carried - 1.0 } else { 0.0 };
-        Duration::from_secs_f64(news.srtt.as_secs_f64() * over.clamp(0.0, 1.0))
+    fn coming_queue(&self, ack: &AckSample) -> Duration {
+        let over = if self.latest_link_rate > 0.0 { self.rate / self.latest_link_rate - 1.0 } else { 0.0 };
+        Duration::from_secs_f64(ack.srtt.as_secs_f64() * over.clamp(0.0, 1.0))
     }
 
     /// Drains the queue, for as long as it takes if only this flow fills it.
-    fn drain(&mut self, was: Drained, news: &News) {
-        if was.why == Why::Congestion {
-            self.test_in = self.test_after;
+    fn drain(&mut self, was: DrainStart, ack: &AckSample) {
+        if was.reason == DrainReason::Congestion {
+            self.rounds_to_loss_test = self.loss_test_interval;
         }
-        let below = 1.0 - self.config.drain * self.config.keep;
-        let most = news.srtt.as_secs_f64() * f64::from(self.config.drain_rounds);
-        let lasts = Duration::from_secs_f64((was.coming.as_secs_f64() / below).min(most));
-        self.state.enter(State::Drain { until: news.now + lasts, was });
-        self.losses.begin_anew();
-        self.begin_round(news.now, news.next_number);
+        let below = 1.0 - self.config.drain_gain * self.config.decrease_factor;
+        let most = ack.srtt.as_secs_f64() * f64::from(self.config.drain_rounds);
+        let lasts = Duration::from_secs_f64((was.expected.as_secs_f64() / below).min(most));
+        self.state.enter(State::Drain { until: ack.now + lasts, was });
+        self.losses.reset_counts();
+        self.begin_round(ack.now, ack.next_number);
     }
 
-    pub(super) fn reduce(&mut self, carried: f64) {
-        if carried > 0.0 {
-            self.rate = self.rate.min(carried);
+    pub(super) fn reduce(&mut self, link_rate: f64) {
+        if link_rate > 0.0 {
+            self.rate = self.rate.min(link_rate);
         }
-        self.rate *= self.config.keep;
+        self.rate *= self.config.decrease_factor;
         self.reductions += 1;
     }
 
     /// Evaluates a drain after a round trip.
-    pub(super) fn evaluate_drain(&mut self, was: Drained, seen: Seen, news: &News) {
-        let queue = self.still_waited(seen);
+    pub(super) fn evaluate_drain(&mut self, was: DrainStart, sample: RoundSample, ack: &AckSample) {
+        let queue = self.queue_after_drain(sample);
         // A queue of half its length does not overflow.
-        if queue == Queue::Gone || seen.queue < was.coming / 2 {
-            let proof = if self.was_a_queue(was.queue) { Proof::Yes } else { Proof::No };
-            self.losses.drained(self.config.drain * self.config.keep, proof);
+        if queue == Queue::Drained || sample.queue < was.expected / 2 {
+            let before = if self.was_a_queue(was.queue) { QueueBefore::Yes } else { QueueBefore::No };
+            self.losses.on_drain(self.config.drain_gain * self.config.decrease_factor, before);
         }
-        self.standing.drained(was, (queue, seen.queue));
-        if self.standing.is_anothers() {
-            self.forget_losses();
-            let packets = self.before.max(self.rate) * news.srtt.as_secs_f64() / self.packet;
-            let cubic = self.rival.unwrap_or(Cubic::new(news.now, packets));
-            self.rival = Some(cubic);
+        self.competing.on_drain(was, (queue, sample.queue));
+        if self.competing.is_detected() {
+            self.reset_losses();
+            let packets = self.rate_before_drains.max(self.rate) * ack.srtt.as_secs_f64() / self.packet;
+            let cubic = self.competitive_window.unwrap_or(CompetitiveWindow::new(ack.now, packets));
+            self.competitive_window = Some(cubic);
             return self.state.enter(State::Competitive(cubic));
         }
-        if self.standing.in_vain() == 0 {
-            self.rival = None;
+        if self.competing.drains_without_relief() == 0 {
+            self.competitive_window = None;
         }
-        self.follow();
+        self.resume_cruise();
     }
 
     /// Returns the state of the queue in a round trip.
-    pub(super) fn waited(&self, seen: Seen) -> Queue {
-        if seen.queue < self.queue_low() { Queue::Gone } else { Queue::There }
+    pub(super) fn queue_state(&self, sample: RoundSample) -> Queue {
+        if sample.queue < self.queue_low() { Queue::Drained } else { Queue::Standing }
     }
 
     /// Returns the state of the queue at a reduced rate. One packet of the own flow may remain in the queue.
-    fn still_waited(&self, seen: Seen) -> Queue {
-        let packet = self.time_of(1).unwrap_or_default();
-        if seen.queue < self.queue_low().max(packet) { Queue::Gone } else { Queue::There }
+    fn queue_after_drain(&self, sample: RoundSample) -> Queue {
+        let packet = self.sending_time(1).unwrap_or_default();
+        if sample.queue < self.queue_low().max(packet) { Queue::Drained } else { Queue::Standing }
     }
 
     /// Follows the window of competitive mode until the queue is gone. A stay is limited, since several flows of this
     /// algorithm may take each other for competing loss-based flows.
-    pub(super) fn compete(&mut self, mut cubic: Cubic, news: &News) {
-        let srtt = news.srtt.as_secs_f64();
-        let reduced = cubic.round(news.now, srtt, self.losses.queue_lost());
+    pub(super) fn competitive_round(&mut self, mut cubic: CompetitiveWindow, ack: &AckSample) {
+        let srtt = ack.srtt.as_secs_f64();
+        let reduced = cubic.round(ack.now, srtt, self.losses.queue_loss());
         self.reductions += u64::from(reduced);
         self.rate = cubic.window() * self.packet / srtt;
-        self.rival = Some(cubic.again());
+        self.competitive_window = Some(cubic.again());
         self.state.continue_competitive(cubic);
-        if self.standing.is_gone() {
-            self.standing.suspect();
-            self.follow();
-        } else if cubic.rounds() >= self.config.rivals.turn {
-            self.standing.forget();
-            self.follow();
+        if self.competing.is_gone() {
+            self.competing.expect_return();
+            self.resume_cruise();
+        } else if cubic.rounds() >= self.config.competing.max_competitive_rounds {
+            self.competing.reset();
+            self.resume_cruise();
         }
     }
 
     /// Returns whether a test of the losses is due.
-    pub(super) fn is_test_due(&mut self) -> bool {
-        self.test_in = self.test_in.saturating_sub(1);
-        self.test_in == 0 && self.losses.usual() > TESTED_ABOVE && self.rate_before > 0.0
+    pub(super) fn is_loss_test_due(&mut self) -> bool {
+        self.rounds_to_loss_test = self.rounds_to_loss_test.saturating_sub(1);
+        self.rounds_to_loss_test == 0
+            && self.losses.baseline() > LOSS_TEST_THRESHOLD
+            && self.rate_before > 0.0
     }
 
     /// Starts a test of the losses: sends less for a while to see if the loss rate falls. A flow at the least rate cannot
     /// be tested, and does not cause the losses.
-    pub(super) fn test(&mut self, of: Evidence, srtt: Duration) {
-        if self.rate.min(of.sent) * TEST < self.least(srtt) {
-            self.losses.believe(of.share);
-            self.test_in = self.test_after;
-            self.forget_losses();
+    pub(super) fn start_loss_test(&mut self, of: LossEvidence, srtt: Duration) {
+        if self.rate.min(of.sent) * LOSS_TEST_GAIN < self.least_rate(srtt) {
+            self.losses.attribute_to_path(of.loss_rate);
+            self.rounds_to_loss_test = self.loss_test_interval;
+            self.reset_losses();
             return self.state.continue_cruise(1.0);
         }
         self.state.enter(State::ProbeLoss { of, rate: self.rate, settled: Settled::NotYet });
-        self.rate = self.rate.min(of.sent) * TEST;
+        self.rate = self.rate.min(of.sent) * LOSS_TEST_GAIN;
     }
 
     /// Returns the sending rate that would have sufficed for the delivered data.
-    pub(super) fn through(&self, share: f64, sent: f64) -> f64 {
-        sent * (1.0 - share) / (1.0 - self.losses.usual().min(0.9))
+    pub(super) fn sufficient_rate(&self, share: f64, sent: f64) -> f64 {
+        sent * (1.0 - share) / (1.0 - self.losses.baseline().min(0.9))
     }
 
     /// Ends a test of the losses. `queue`: queue at the reduced rate.
-    pub(super) fn judge(&mut self, rate: f64, of: Evidence, queue: Duration) {
-        let Some((cause, share)) = self.losses.test(of.share, self.rate / of.sent) else { return };
+    pub(super) fn finish_loss_test(&mut self, rate: f64, of: LossEvidence, queue: Duration) {
+        let Some((cause, share)) = self.losses.test_result(of.loss_rate, self.rate / of.sent) else { return };
         match cause {
             Cause::Path => {
                 // The queue was ours, and the losses stay without it.
                 if self.was_a_queue(of.queue) && queue < of.queue / 2 {
-                    self.losses.prove();
+                    self.losses.verify();
                 }
-                self.rate = rate.min(self.through(share, rate).max(self.rate));
-                self.test_after = (self.test_after * 2).min(TEST_AT_LEAST);
+                self.rate = rate.min(self.sufficient_rate(share, rate).max(self.rate));
+                self.loss_test_interval = (self.loss_test_interval * 2).min(MAX_LOSS_TEST_INTERVAL);
             }
             Cause::Rate => {
-                self.rate = self.rate.min(self.through(share, self.rate));
-                self.ceiling = self.rate;
-                self.test_after = TEST_AFTER;
+                self.rate = self.rate.min(self.sufficient_rate(share, self.rate));
+                self.policer_rate = self.rate;
+                self.loss_test_interval = FIRST_LOSS_TEST;
                 self.reductions += 1;
             }
         }
-        self.test_in = self.test_after;
-        self.follow();
+        self.rounds_to_loss_test = self.loss_test_interval;
+        self.resume_cruise();
     }
 
-    pub(super) fn learns(&self, step: f64, seen: Seen) -> Learns {
-        let steady = step <= 1.0 && seen.queue < self.queue_high() / 2;
-        if steady { Learns::Yes } else { Learns::No }
+    pub(super) fn learning(&self, step: f64, sample: RoundSample) -> Learning {
+        let steady = step <= 1.0 && sample.queue < self.queue_high() / 2;
+        if steady { Learning::On } else { Learning::Off }
     }
 }

@@ -1,8 +1,8 @@
 //! States of the rate controller, and the transitions between them.
 
-use super::compete::Cubic;
-use super::phase::{Evidence, Settled, Trial};
-use super::standing::Drained;
+use super::competing::DrainStart;
+use super::competitive::CompetitiveWindow;
+use super::samples::{LossEvidence, Settled, Trial};
 use hopline_core::Instant;
 
 /// State of the rate controller, with its data.
@@ -15,16 +15,16 @@ pub(super) enum State {
     /// Following the rate of the link. `step`: next step of growth, units.
     Cruise { step: f64 },
     /// Draining a queue.
-    Drain { until: Instant, was: Drained },
+    Drain { until: Instant, was: DrainStart },
     /// Waiting for a round trip that shows the effect of a drain.
-    EvaluateDrain { was: Drained },
+    EvaluateDrain { was: DrainStart },
     /// Measuring the base delay: a low rate for a round trip, so that packets have no queueing delay, and a round trip in
     /// which they arrive.
     ProbeRtt { settled: Settled },
     /// Testing the cause of losses with a reduced rate. `of`: losses before; `rate`: rate to return to.
-    ProbeLoss { of: Evidence, rate: f64, settled: Settled },
+    ProbeLoss { of: LossEvidence, rate: f64, settled: Settled },
     /// Competitive mode, beside flows that keep the queue full.
-    Competitive(Cubic),
+    Competitive(CompetitiveWindow),
 }
 
 /// Name of a state.
@@ -156,7 +156,7 @@ impl StateMachine {
     }
 
     /// Continues [`State::Competitive`] with another window.
-    pub(super) const fn continue_competitive(&mut self, window: Cubic) {
+    pub(super) const fn continue_competitive(&mut self, window: CompetitiveWindow) {
         if let State::Competitive(cubic) = &mut self.state {
             *cubic = window;
         }

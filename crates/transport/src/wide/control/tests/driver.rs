@@ -1,7 +1,7 @@
 //! Acknowledgments for the rate controller, without an endpoint.
 
 use crate::wide::config::{Config, ControlConfig};
-use crate::wide::control::{Arrival, Control, Heed, Limit, News};
+use crate::wide::control::{AckSample, Arrival, Limit, RateController, RoundOutcome};
 use hopline_core::{Duration, Instant};
 
 /// Length of a packet, bytes.
@@ -9,7 +9,7 @@ pub(super) const PACKET: u32 = 1500;
 
 /// A controller, and an ideal path that passes what is acknowledged.
 pub(super) struct Driver {
-    pub(super) control: Control,
+    pub(super) control: RateController,
     pub(super) now: Instant,
     pub(super) number: u64,
     pub(super) srtt: Duration,
@@ -49,7 +49,7 @@ impl Driver {
 
     pub(super) fn with(config: ControlConfig) -> Self {
         Self {
-            control: Control::new(config, PACKET),
+            control: RateController::new(config, PACKET),
             now: Instant::from_secs(1),
             number: 0,
             srtt: Duration::from_millis(50),
@@ -73,13 +73,13 @@ impl Driver {
     }
 
     /// Acknowledges the next packets.
-    pub(super) fn acknowledge(&mut self, covered: Covered) -> Heed {
+    pub(super) fn acknowledge(&mut self, covered: Covered) -> RoundOutcome {
         self.now += covered.after;
         self.number += covered.packets + covered.lost;
         let sent = Instant::from_nanos(self.now.as_nanos().saturating_sub(self.srtt.as_nanos()));
         let at_us = (self.now.as_nanos() / 1000) as i64;
         let arrival = Arrival { sent, at_us, upto: self.number * u64::from(PACKET) };
-        self.control.on_ack(&News {
+        self.control.on_ack(&AckSample {
             now: self.now,
             newest: (covered.packets > 0).then_some((self.number, arrival, covered.delay)),
             delivered: covered.packets * u64::from(PACKET),

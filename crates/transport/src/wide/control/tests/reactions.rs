@@ -1,7 +1,7 @@
 //! Reactions to acknowledgments: first estimate, growth, congestion, losses, outage.
 
 use super::driver::{Covered, Driver, PACKET};
-use crate::wide::control::{Heed, Limit};
+use crate::wide::control::{Limit, RoundOutcome};
 use hopline_core::Duration;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -14,7 +14,7 @@ fn the_initial_window_is_not_paced_and_its_spacing_is_the_first_estimate() {
     let mut driver = Driver::new();
     assert_eq!(driver.control.pace(), None);
     assert_eq!(driver.control.window(MS(50), Duration::ZERO, 4), 10 * u64::from(PACKET));
-    assert_eq!(driver.control.time_of(1), None, "nothing is known");
+    assert_eq!(driver.control.sending_time(1), None, "nothing is known");
     for _ in 0..3 {
         driver.acknowledge(Covered::FOUR);
     }
@@ -30,7 +30,7 @@ fn startup_ends_at_the_rate_that_the_link_carries() {
     let driver = Driver::cruising();
     let pace = driver.control.pace().expect("paced");
     assert!((0.9..1.1).contains(&(pace / LINK)), "{pace} of {LINK}");
-    assert!(driver.control.is_calm(0.1));
+    assert!(driver.control.is_loss_below(0.1));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn losses_that_stay_at_a_reduced_rate_belong_to_the_path() {
     let lossy = Covered { after: MS(2), packets: 3, lost: 1, ..Covered::FOUR };
     // Within the first probation, of 3.2 s.
     driver.acknowledge_for(MS(2500), lossy);
-    assert!(!driver.control.is_calm(0.1), "a quarter is lost by the path");
+    assert!(!driver.control.is_loss_below(0.1), "a quarter is lost by the path");
     let pace = driver.control.pace().expect("paced");
     assert!(pace > LINK * 0.5, "{pace} of {LINK}");
 }
@@ -72,8 +72,9 @@ fn losses_that_stay_at_a_reduced_rate_belong_to_the_path() {
 fn the_base_delay_is_measured_again_if_no_packet_had_it_for_long() {
     let mut driver = Driver::cruising();
     let old = Covered { base_age: Duration::from_secs(6), ..Covered::FOUR };
-    let heed = std::iter::repeat_with(|| driver.acknowledge(old)).find(|heed| *heed != Heed::Nothing);
-    assert_eq!(heed, Some(Heed::Refresh));
+    let outcome =
+        std::iter::repeat_with(|| driver.acknowledge(old)).find(|outcome| *outcome != RoundOutcome::NotOver);
+    assert_eq!(outcome, Some(RoundOutcome::ProbeRtt));
     assert!(driver.is_in("ProbeRtt"));
     let low = driver.control.pace().expect("paced");
     assert!(low < LINK * 0.25, "{low} of {LINK}");
@@ -92,7 +93,7 @@ fn a_sender_without_data_does_not_learn_the_rate() {
 fn after_an_outage_half_the_rate_is_left() {
     let mut driver = Driver::cruising();
     let pace = driver.control.pace().expect("paced");
-    driver.control.begin_anew(driver.now, driver.number);
+    driver.control.restart(driver.now, driver.number);
     assert!(driver.is_in("Startup"));
     assert_eq!(driver.control.pace(), Some(pace / 2.0));
 }

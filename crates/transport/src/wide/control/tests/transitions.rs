@@ -132,13 +132,13 @@ fn a_long_outage_leads_back_to_startup_and_a_short_one_does_not() {
 fn at_random(seed: u64, steps: usize) -> BTreeSet<Transition> {
     let mut random = Stream::global(seed, 0, Purpose::Emulation);
     let mut driver = Driver::new();
-    let mut seen = BTreeSet::new();
+    let mut sample = BTreeSet::new();
     let (mut delay_ms, mut loss) = (0, 0);
     for _ in 0..steps {
         match random.below(400) {
-            0 => driver.control.begin_anew(driver.now, driver.number + 100),
-            1 => driver.control.interrupted(),
-            2 => driver.control.lost(random.below(20).into()),
+            0 => driver.control.restart(driver.now, driver.number + 100),
+            1 => driver.control.discard_samples(),
+            2 => driver.control.on_loss(random.below(20).into()),
             3..=7 => delay_ms = [0, 0, 1, 4, 40][random.below(5) as usize],
             8..=10 => loss = [0, 0, 1, 3][random.below(4) as usize],
             _ => {}
@@ -152,14 +152,14 @@ fn at_random(seed: u64, steps: usize) -> BTreeSet<Transition> {
             limit: if random.below(200) == 0 { Limit::User } else { Limit::Path },
             base_age: Duration::from_secs(if random.below(2000) == 0 { 60 } else { 0 }),
         });
-        seen.extend(driver.control.take_history());
+        sample.extend(driver.control.take_history());
     }
-    seen
+    sample
 }
 
 #[test]
 fn every_documented_transition_occurs_and_no_other() {
-    let mut seen: BTreeSet<_> = (0..8).flat_map(|seed| at_random(seed, 60_000)).collect();
+    let mut sample: BTreeSet<_> = (0..8).flat_map(|seed| at_random(seed, 60_000)).collect();
     let outage_beside_competing = Bottleneck {
         competing: Some((AT(4)..AT(20), MS(30))),
         outage: Some(AT(9)..AT(14)),
@@ -167,9 +167,9 @@ fn every_documented_transition_occurs_and_no_other() {
     };
     let all = bottlenecks().into_iter().map(|(_, bottleneck)| bottleneck).chain([outage_beside_competing]);
     for bottleneck in all {
-        bulk(Config::DEFAULT, &bottleneck, AT(20), |_, sender| seen.extend(sender.control.take_history()));
+        bulk(Config::DEFAULT, &bottleneck, AT(20), |_, sender| sample.extend(sender.control.take_history()));
     }
-    assert_eq!(seen, BTreeSet::from(TRANSITIONS));
+    assert_eq!(sample, BTreeSet::from(TRANSITIONS));
 }
 
 proptest! {
@@ -184,14 +184,14 @@ proptest! {
         ),
     ) {
         let mut control = Config::DEFAULT.control;
-        (control.keep, control.drain) = (config.0, config.1);
-        (control.rivals.undrained, control.rivals.look) = (config.2, config.3);
+        (control.decrease_factor, control.drain_gain) = (config.0, config.1);
+        (control.competing.futile_drains, control.competing.probe_rounds) = (config.2, config.3);
         let mut driver = Driver::with(control);
         for (after, delay, packets, lost, marks, event) in acks {
             match event {
-                0 => driver.control.begin_anew(driver.now, driver.number + 100),
-                1 => driver.control.interrupted(),
-                2 => driver.control.lost(lost),
+                0 => driver.control.restart(driver.now, driver.number + 100),
+                1 => driver.control.discard_samples(),
+                2 => driver.control.on_loss(lost),
                 3 => driver.control.established(),
                 _ => {}
             }

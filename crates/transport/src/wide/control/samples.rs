@@ -3,10 +3,12 @@
 use super::rate::{self, Arrival};
 use hopline_core::{Duration, Instant};
 
-/// Least number of queue samples for a verdict, since a single packet may be late for another reason.
-const SAMPLES: u32 = 4;
-/// Ratio of the rate of the link to the sending rate below which the link is saturated.
-pub(super) const FULL: f64 = 0.97;
+/// Least number of queue samples in a half-round, since a single packet may be late for another reason. Own choice, not
+/// swept.
+const MIN_QUEUE_SAMPLES: u32 = 4;
+/// Ratio of the rate of the link to the sending rate below which the link is saturated. Three
+/// hundredths are one packet in half a round trip of 33. Own choice, not swept.
+pub(super) const SATURATION: f64 = 0.97;
 
 /// Measurement of the link at a new rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,9 +21,9 @@ pub(super) struct Trial {
 
 /// Result of a trial, bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct TrialResult {
     /// Rate of the link, if no packets are lost before it.
-    pub(super) carried: f64,
+    pub(super) link_rate: f64,
     /// Delivery rate.
     pub(super) delivered: f64,
     /// Number of bytes measured.
@@ -35,13 +37,13 @@ impl Trial {
 
     /// Returns the result once packets over a sufficient time and with sufficient bytes have arrived. `delivered`: total
     /// of delivered bytes; `jitter`: possible error of an arrival time.
-    pub(super) fn take(
+    pub(super) fn sample(
         &mut self,
         (number, arrival): (u64, Arrival),
         delivered: u64,
         (span, bytes): (Duration, f64),
         jitter: Duration,
-    ) -> Option<Found> {
+    ) -> Option<TrialResult> {
         if number < self.from {
             return None;
         }
@@ -50,10 +52,10 @@ impl Trial {
         if arrival.sent.since(first.sent) < span || sent < bytes {
             return None;
         }
-        let carried = rate::between_at_best(first, arrival, jitter.saturating_mul(2))?;
-        Some(Found {
-            carried,
-            delivered: carried * ((delivered - before) as f64 / sent).min(1.0),
+        let link_rate = rate::between_at_best(first, arrival, jitter.saturating_mul(2))?;
+        Some(TrialResult {
+            link_rate,
+            delivered: link_rate * ((delivered - before) as f64 / sent).min(1.0),
             bytes: sent,
         })
     }
@@ -61,8 +63,8 @@ impl Trial {
 
 /// Loss rate, and the rate at which the packets were sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Evidence {
-    pub(super) share: f64,
+pub(super) struct LossEvidence {
+    pub(super) loss_rate: f64,
     pub(super) sent: f64,
     /// Shortest queue in that time.
     pub(super) queue: Duration,
@@ -70,8 +72,8 @@ pub(super) struct Evidence {
 
 /// Losses above the baseline in the last round trip. A single one may be chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Doubt {
-    None,
+pub(super) enum ExcessSeen {
+    No,
     Once,
 }
 
@@ -97,7 +99,7 @@ pub(super) struct Round {
 
 /// Counts of the current half-round, for reactions that must not wait.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Beat {
+pub(super) struct HalfRound {
     pub(super) since: Instant,
     pub(super) samples: u32,
     pub(super) queue: Duration,
@@ -105,9 +107,9 @@ pub(super) struct Beat {
 
 /// Results of a round trip. Rates are bytes per second.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct RoundSample {
     /// Rate of the link.
-    pub(super) carried: f64,
+    pub(super) link_rate: f64,
     /// Delivery rate.
     pub(super) delivered: f64,
     /// Sending rate.
@@ -116,10 +118,10 @@ pub(super) struct Seen {
     pub(super) queue: Duration,
 }
 
-impl Seen {
+impl RoundSample {
     /// Returns whether the rate of the link was below the sending rate.
     pub(super) fn is_saturated(&self) -> bool {
-        self.carried < self.sent * FULL
+        self.link_rate < self.sent * SATURATION
     }
 }
 
@@ -134,17 +136,18 @@ pub(in crate::wide) enum Limit {
 
 /// Outcome of a round for the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::wide) enum Heed {
-    Nothing,
+pub(in crate::wide) enum RoundOutcome {
+    /// The round trip is not over.
+    NotOver,
     /// A round trip is over.
-    Round,
+    Over,
     /// A round trip is over, and the base delay has to be measured again.
-    Refresh,
+    ProbeRtt,
 }
 
 /// Input of the controller for an acknowledgment.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::wide) struct News {
+pub(in crate::wide) struct AckSample {
     pub(in crate::wide) now: Instant,
     /// Largest newly acknowledged number, its arrival, and its delay.
     pub(in crate::wide) newest: Option<(u64, Arrival, Duration)>,
@@ -172,22 +175,76 @@ impl Round {
     }
 }
 
-impl Beat {
+impl HalfRound {
     pub(super) const fn new(since: Instant) -> Self {
         Self { since, samples: 0, queue: Duration::from_secs(3600) }
     }
 
-    pub(super) fn take(&mut self, queue: Duration) {
+    pub(super) fn record(&mut self, queue: Duration) {
         self.samples += 1;
         self.queue = self.queue.min(queue);
     }
 
     /// Returns whether there are enough samples.
-    pub(super) const fn is_told(&self) -> bool {
-        self.samples >= SAMPLES
+    pub(super) const fn has_samples(&self) -> bool {
+        self.samples >= MIN_QUEUE_SAMPLES
     }
 
     pub(super) fn is_over(&self, now: Instant, srtt: Duration) -> bool {
-        self.is_told() && now.since(self.since) >= srtt / 2
+        self.has_samples() && now.since(self.since) >= srtt / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPAN: (Duration, f64) = (Duration::from_millis(10), 5000.0);
+
+    /// Packet `number` of 1000 bytes, sent each millisecond, arrived each second one.
+    fn arrival(number: u64) -> (u64, Arrival) {
+        let at_us = number as i64 * 2000;
+        (number, Arrival { sent: Instant::from_millis(number), at_us, upto: number * 1000 })
+    }
+
+    #[test]
+    fn a_trial_begins_with_the_first_packet_at_the_new_rate() {
+        let mut trial = Trial::of(100);
+        assert_eq!(trial.sample(arrival(99), 0, SPAN, Duration::ZERO), None);
+        assert_eq!(trial.sample(arrival(100), 0, SPAN, Duration::ZERO), None);
+        assert_eq!(trial.sample(arrival(109), 9000, SPAN, Duration::ZERO), None, "9 ms are too short");
+        let result = trial.sample(arrival(110), 5000, SPAN, Duration::ZERO).expect("10 ms, 10 packets");
+        assert!((result.link_rate - 500_000.0).abs() < 1e-3, "{result:?}");
+        assert!((result.delivered - 250_000.0).abs() < 1e-3, "half has arrived: {result:?}");
+    }
+
+    #[test]
+    fn jitter_makes_a_trial_no_slower_than_it_may_have_been() {
+        let mut trial = Trial::of(0);
+        trial.sample(arrival(0), 0, SPAN, Duration::ZERO);
+        let result = trial.sample(arrival(10), 10_000, SPAN, Duration::from_millis(2)).expect("10 ms");
+        // 20 ms less twice the jitter.
+        assert!((result.link_rate - 10_000.0 / 0.016).abs() < 1e-3, "{result:?}");
+    }
+
+    #[test]
+    fn a_half_round_is_over_after_half_a_round_trip_with_four_samples() {
+        let (srtt, at) = (Duration::from_millis(40), Instant::from_millis);
+        let mut half_round = HalfRound::new(at(0));
+        for ms in [9, 3, 7] {
+            half_round.record(Duration::from_millis(ms));
+        }
+        assert!(!half_round.is_over(at(100), srtt), "three samples");
+        half_round.record(Duration::from_millis(5));
+        assert!(!half_round.is_over(at(19), srtt));
+        assert!(half_round.is_over(at(20), srtt));
+        assert_eq!(half_round.queue, Duration::from_millis(3));
+    }
+
+    #[test]
+    fn a_link_is_saturated_three_hundredths_below_the_sending_rate() {
+        let sample =
+            |link_rate| RoundSample { link_rate, delivered: 0.0, sent: 100.0, queue: Duration::ZERO };
+        assert!(sample(96.9).is_saturated() && !sample(97.1).is_saturated());
     }
 }

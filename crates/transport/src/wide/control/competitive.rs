@@ -1,0 +1,187 @@
+//! Competitive mode, beside flows that keep the queue full: a window as theirs, by CUBIC (RFC 9438), with only the losses
+//! of the queue.
+//!
+//! The functions are those of `tcp::congestion::cubic`. Its stages are not used, since they give other windows:
+//!
+//! | | here | `tcp::congestion::cubic` |
+//! |---|---|---|
+//! | step | a round trip, in which a full window is acknowledged | an acknowledgment |
+//! | start of a stage | the reduction | the first acknowledgment after it |
+//! | *K* | from β·W_max (RFC 8312 §4.1) | from the window after the reduction (RFC 9438 §4.2) |
+//! | growth of W_est | α throughout | α, and 1 from the window before the reduction on (RFC 9438 §4.3) |
+//!
+//! Windows of both after reductions at 100 and 80 packets are in the tests.
+
+use crate::tcp::CubicConfig;
+use hopline_core::Instant;
+
+/// Parameters of the cubic function. RFC 9438 §5: they decide about the share beside CUBIC.
+const CUBIC: CubicConfig = CubicConfig::RFC9438;
+/// Least window, packets: below two, an acknowledgment for every second packet would wait for its timer. RFC 5681 §3.1 (4)
+/// has the same bound of ssthresh.
+const MIN_WINDOW: f64 = 2.0;
+
+/// CUBIC window of competitive mode, packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct CompetitiveWindow {
+    window: f64,
+    /// Window at the last reduction, with fast convergence: `W_max`.
+    largest: f64,
+    /// Time of the last reduction.
+    since: Instant,
+    /// Estimate of Reno's window (RFC 9438 §4.3).
+    reno: f64,
+    /// Round trips since the start of competitive mode.
+    rounds: u32,
+    last: Round,
+}
+
+/// Effect of a round trip on the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Round {
+    Grown,
+    /// The window was reduced. Losses found in the next round trip were sent before that.
+    Reduced,
+}
+
+impl CompetitiveWindow {
+    /// Creates the window with `packets` packets.
+    pub(super) fn new(now: Instant, packets: f64) -> Self {
+        let window = packets.max(MIN_WINDOW);
+        Self { window, largest: window, since: now, reno: window, rounds: 0, last: Round::Grown }
+    }
+
+    /// Returns the number of packets that may be in flight.
+    pub(super) const fn window(&self) -> f64 {
+        self.window
+    }
+
+    /// Returns the same window for a new stay in competitive mode.
+    pub(super) const fn again(self) -> Self {
+        Self { rounds: 0, ..self }
+    }
+
+    /// Returns the round trips since the start of competitive mode.
+    pub(super) const fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// Processes the end of a round trip of `seconds` seconds. Returns whether the window was reduced.
+    pub(super) fn round(&mut self, now: Instant, seconds: f64, lost: QueueLoss) -> bool {
+        self.rounds += 1;
+        let last = core::mem::replace(&mut self.last, Round::Grown);
+        match (last, lost) {
+            (Round::Reduced, _) => false,
+            (Round::Grown, QueueLoss::None) => {
+                self.grow(now, seconds);
+                false
+            }
+            (Round::Grown, QueueLoss::Overflow) => {
+                self.lose(now);
+                self.last = Round::Reduced;
+                true
+            }
+        }
+    }
+
+    fn grow(&mut self, now: Instant, seconds: f64) {
+        let k = CUBIC.time_to_plateau(self.largest, self.largest * CUBIC.beta);
+        let t = now.since(self.since).as_secs_f64() + seconds;
+        let cubic = CUBIC.window(self.largest, k, t);
+        self.reno += CUBIC.alpha();
+        // RFC 9438 §4.4: by half in a round trip at most.
+        self.window = cubic.max(self.reno).clamp(self.window, self.window * 1.5);
+    }
+
+    fn lose(&mut self, now: Instant) {
+        self.largest = CUBIC.w_max(self.window, self.largest);
+        self.window = (self.window * CUBIC.beta).max(MIN_WINDOW);
+        (self.since, self.reno) = (now, self.window);
+    }
+}
+
+/// Losses above the baseline of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QueueLoss {
+    None,
+    Overflow,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::congestion::cubic::{Cubic, Step};
+    use hopline_core::Duration;
+
+    #[test]
+    fn one_overflow_takes_three_tenths_though_it_is_seen_in_two_round_trips() {
+        let mut cubic = CompetitiveWindow::new(Instant::ZERO, 100.0);
+        let at = Instant::from_millis;
+        assert!(cubic.round(at(50), 0.05, QueueLoss::Overflow));
+        assert!(!cubic.round(at(100), 0.05, QueueLoss::Overflow));
+        assert!((cubic.window() - 70.0).abs() < 1e-9);
+        assert!(cubic.round(at(150), 0.05, QueueLoss::Overflow));
+        assert!((cubic.window() - 49.0).abs() < 1e-9);
+        assert_eq!((cubic.rounds(), cubic.again().rounds()), (3, 0));
+    }
+
+    #[test]
+    fn what_was_lost_comes_back_within_seconds() {
+        let mut cubic = CompetitiveWindow::new(Instant::ZERO, 100.0);
+        cubic.round(Instant::ZERO, 0.05, QueueLoss::Overflow);
+        // RFC 9438 §4.2: K = ∛(100 · 0.3 / 0.4) = 4.2 s.
+        let mut ms = 0;
+        while cubic.window() < 99.0 {
+            ms += 50;
+            cubic.round(Instant::from_millis(ms), 0.05, QueueLoss::None);
+        }
+        assert!((2_500..4_300).contains(&ms), "{ms}");
+    }
+
+    /// Windows of both in packets, at each second for ten seconds after reductions at 100 and at 80 packets, with round
+    /// trips of 50 ms.
+    fn beside_tcp() -> Vec<(f64, f64)> {
+        const ROUND: u64 = 50;
+        let seconds = Duration::from_millis(ROUND).as_secs_f64();
+        let (mut here, mut tcp) = (CompetitiveWindow::new(Instant::ZERO, 100.0), Cubic::default());
+        here.round(Instant::ZERO, seconds, QueueLoss::Overflow);
+        here.last = Round::Grown;
+        (here.window, here.reno) = (80.0, 80.0);
+        here.round(Instant::ZERO, seconds, QueueLoss::Overflow);
+        here.last = Round::Grown;
+        tcp.reduce(&CUBIC, 100.0);
+        tcp.reduce(&CUBIC, 80.0);
+        let mut cwnd = 80.0 * CUBIC.beta;
+        let mut windows = Vec::new();
+        for round in 1..=10_000 / ROUND {
+            let now = Instant::from_millis(round * ROUND);
+            here.round(now, seconds, QueueLoss::None);
+            let round_trip = Duration::from_millis(ROUND);
+            cwnd = tcp.grow(&CUBIC, cwnd, Step { now, round_trip, acked: cwnd, weight: cwnd });
+            if round.is_multiple_of(1000 / ROUND) {
+                windows.push((here.window(), cwnd));
+            }
+        }
+        windows
+    }
+
+    #[test]
+    fn the_stages_of_tcp_give_other_windows() {
+        let windows: Vec<_> = beside_tcp().iter().map(|(here, tcp)| format!("{here:.2} {tcp:.2}")).collect();
+        assert_eq!(
+            windows,
+            [
+                "66.59 66.59",
+                "77.18 77.18",
+                "87.76 94.35",
+                "98.35 114.35",
+                "108.94 134.35",
+                "119.53 154.35",
+                "130.12 174.35",
+                "140.71 194.35",
+                "151.29 214.35",
+                "170.01 234.35",
+            ]
+        );
+    }
+}
