@@ -41,8 +41,8 @@ pub trait Connection<P: Payload>: Machine<Signal = Signal, Event = Event> {
 
 /// Implements [`Connection`] by the methods of the same names of the endpoint.
 macro_rules! connection_of {
-    ($endpoint:ty) => {
-        impl<P: hopline_core::Payload> crate::connection::Connection<P> for $endpoint {
+    ($endpoint:ty $(, $parameter:ident: $bound:path)?) => {
+        impl<P: hopline_core::Payload $(, $parameter: $bound)?> crate::connection::Connection<P> for $endpoint {
             fn connect(&mut self, now: hopline_core::Instant) -> Result<(), crate::connection::OpenError> {
                 self.connect(now)
             }

@@ -33,7 +33,7 @@
 mod acknowledge;
 mod config;
 pub mod congestion;
-mod delivery_rate;
+pub(crate) mod delivery_rate;
 mod detect;
 mod door;
 mod ecn;

@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use super::control::RateController;
+use super::controller::Controller;
 use super::detect::Detection;
 use super::ranges::Ranges;
 use super::receive::Receiver;
@@ -27,16 +28,16 @@ const BYTES_A_PART: u64 = 512;
 /// One end of one TPA-wide connection.
 ///
 /// An endpoint lives for one connection: make it, [`connect`](Self::connect) or [`listen`](Self::listen), transfer,
-/// [`close`](Self::close). It knows neither addresses, keys nor connection IDs.
+/// [`close`](Self::close). It knows neither addresses, keys nor connection IDs. `C` is its congestion control.
 #[derive(Clone, Debug)]
-pub struct Endpoint<P: Payload> {
+pub struct Endpoint<P: Payload, C = RateController> {
     pub(super) config: Config,
     pub(super) state: State,
     pub(super) role: Role,
     pub(super) snd: Sender<P>,
     pub(super) rcv: Receiver<P>,
     pub(super) times: Times,
-    pub(super) control: RateController,
+    pub(super) control: C,
     pub(super) path: Path,
     pub(super) timers: TimerTable<Timer, 8>,
     pub(super) owed: Owed,
@@ -138,11 +139,22 @@ pub(super) enum Closing {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// Creates a closed endpoint.
+    /// Creates a closed endpoint with TPA-wide's own congestion control.
     ///
     /// # Errors
     /// A parameter out of its range.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
+        Self::with_controller(config, |packet| RateController::new(config.control, packet))
+    }
+}
+
+impl<P: Payload, C: Controller> Endpoint<P, C> {
+    /// Creates a closed endpoint with the congestion control that `controller` makes for a length of a full packet in
+    /// bytes, headers included. [`Config::control`] has no effect but on [`RateController`].
+    ///
+    /// # Errors
+    /// A parameter out of its range.
+    pub fn with_controller(config: Config, controller: impl FnOnce(u32) -> C) -> Result<Self, ConfigError> {
         config.validate()?;
         let packet = u32::from(config.mss) + DATA_OVERHEAD as u32 + NETWORK_OVERHEAD;
         Ok(Self {
@@ -174,7 +186,7 @@ impl<P: Payload> Endpoint<P> {
                 (config.receive_buffer / BYTES_A_PART).max(16) as usize,
             ),
             times: Times::new(PATH_MEMORY),
-            control: RateController::new(config.control, packet),
+            control: controller(packet),
             path: Path::Answers,
             timers: TimerTable::new(),
             owed: Owed::default(),
@@ -367,7 +379,7 @@ impl<P: Payload> Endpoint<P> {
     /// Returns the pacing rate, bits per second with headers; `None` without an estimate of the path.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
-        self.control.pace().map(|bytes| bytes * 8.0)
+        self.control.pacing_rate().map(|bytes| bytes * 8.0)
     }
 
     /// Returns our opening parameters, which the peer needs before it sends.
@@ -488,9 +500,9 @@ impl<P: Payload> Endpoint<P> {
     }
 }
 
-crate::connection::connection_of!(Endpoint<P>);
+crate::connection::connection_of!(Endpoint<P, C>, C: Controller);
 
-impl<P: Payload> Machine for Endpoint<P> {
+impl<P: Payload, C: Controller> Machine for Endpoint<P, C> {
     type Packet = Packet<P>;
     type Transmit = Packet<P>;
     type Signal = Signal;

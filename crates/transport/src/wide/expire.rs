@@ -1,5 +1,6 @@
 //! Expiry of timers.
 
+use super::controller::Controller;
 use super::endpoint::{Endpoint, Path};
 use super::timer::Timer;
 use crate::connection::{CloseReason, State};
@@ -9,7 +10,7 @@ use hopline_core::{Duration, Instant, Payload};
 /// of a flight.
 pub(super) const FROZEN: u32 = 2;
 
-impl<P: Payload> Endpoint<P> {
+impl<P: Payload, C: Controller> Endpoint<P, C> {
     pub(super) fn on_time(&mut self, now: Instant) {
         while let Some(timer) = self.timers.take_expired(now) {
             match timer {

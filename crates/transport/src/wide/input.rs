@@ -1,6 +1,6 @@
 //! Arriving packets: opening, acknowledgment, data, closing.
 
-use super::control::{AckSample, Arrival, Limit, RoundOutcome};
+use super::controller::{AckSample, Arrival, Controller, Limit, RoundOutcome};
 use super::endpoint::{Closing, Endpoint, Path, Role};
 use super::receive::{Brought, Reply, delay_of};
 use super::sent::{Fate, Sent};
@@ -40,7 +40,7 @@ struct Largest {
 /// Number of GSO bursts from which a rate can be measured.
 const TRAINS: u64 = 4;
 
-impl<P: Payload> Endpoint<P> {
+impl<P: Payload, C: Controller> Endpoint<P, C> {
     pub(super) fn on_packet(&mut self, now: Instant, packet: Packet<P>) {
         self.stats.packets_received += 1;
         match self.state {
@@ -86,7 +86,7 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn establish(&mut self, now: Instant) {
         self.state = State::Established;
         self.timers.stop(Timer::Open);
-        self.control.established();
+        self.control.on_established();
         self.event(Event::Connected);
         self.enter_closing();
         self.set_keep_alive(now);
@@ -234,9 +234,10 @@ impl<P: Payload> Endpoint<P> {
         let patience = newest.rtt + window;
         let before = Instant::from_nanos(now.as_nanos().saturating_sub(patience.as_nanos()));
         let mut count = 0;
-        let lost = &mut snd.lost;
-        let waits = snd.outstanding.lose(now, newest.number, before, |_, sent| {
+        let (lost, control) = (&mut snd.lost, &mut self.control);
+        let waits = snd.outstanding.lose(now, newest.number, before, |number, sent| {
             count += 1;
+            control.on_packet_lost(now, number, sent.len);
             if !sent.chunk.is_nothing() {
                 lost.insert(sent.chunk.offset, sent.chunk);
             }
@@ -277,6 +278,7 @@ impl<P: Payload> Endpoint<P> {
             marks,
             limit,
             next_number: self.snd.outstanding.upcoming(),
+            in_flight: self.snd.outstanding.bytes(),
             srtt: self.times.srtt().unwrap_or(self.config.silence.initial).max(round),
             round,
             base_age: self.times.base_age(now),

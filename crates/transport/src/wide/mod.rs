@@ -9,10 +9,12 @@
 //! | `sent`, `detect` | what is under way, what of it is lost |
 //! | `receive` | what arrived, when to acknowledge |
 //! | `rtt` | round trips, one-way delays |
-//! | `control` | how fast to send: rate, queue, losses |
+//! | `controller` | congestion control: the interface, and CUBIC and BBR behind it |
+//! | `control` | TPA-wide's own congestion control: rate, queue, losses |
 
 mod config;
 mod control;
+mod controller;
 mod detect;
 mod endpoint;
 mod expire;
@@ -32,6 +34,10 @@ pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 pub use config::{
     AckConfig, CompetingConfig, Config, ControlConfig, DetectConfig, SilenceConfig, VerificationConfig,
+};
+pub use control::RateController;
+pub use controller::{
+    AckSample, Arrival, BbrController, Controller, CubicController, Limit, RoundOutcome, SentPacket,
 };
 pub use endpoint::Endpoint;
 pub use stats::{DropReason, Drops, Stats};

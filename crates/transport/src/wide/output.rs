@@ -1,5 +1,6 @@
 //! Choice of the next packet to send.
 
+use super::controller::{Controller, SentPacket};
 use super::endpoint::{Closing, Endpoint, NETWORK_OVERHEAD, Path};
 use super::expire::FROZEN;
 use super::sent::{Chunk, Fate, Sent};
@@ -12,7 +13,7 @@ use hopline_wire::wide::{Answer, Control, DATA_OVERHEAD, Data, End, Packet};
 /// Room in a packet, in bytes, that lets an acknowledgment travel with data.
 const ROOM_FOR_ACK: u64 = 200;
 
-impl<P: Payload> Endpoint<P> {
+impl<P: Payload, C: Controller> Endpoint<P, C> {
     pub(super) fn next_packet(&mut self, now: Instant) -> Option<Packet<P>> {
         if core::mem::take(&mut self.owed.reset) {
             return Some(self.bare(Control::Reset));
@@ -76,7 +77,7 @@ impl<P: Payload> Endpoint<P> {
         if under_way > 0 && under_way + len > self.window() {
             return None;
         }
-        if self.control.pace().is_some() && !self.is_time(now) {
+        if self.control.pacing_rate().is_some() && !self.is_time(now) {
             self.timers.set(Timer::Release, self.snd.release);
             return None;
         }
@@ -213,9 +214,11 @@ impl<P: Payload> Endpoint<P> {
                 self.timers.set(Timer::Silence, now + limit);
             }
         }
+        let in_flight = self.snd.outstanding.bytes();
+        self.control.on_sent(&SentPacket { now, number: packet.number, bytes: len, in_flight });
         let sent = Sent { at: now, chunk, upto: self.snd.left, len, fate: Fate::InFlight };
         self.snd.outstanding.add(packet.number, sent);
-        if let Some(rate) = self.control.pace() {
+        if let Some(rate) = self.control.pacing_rate() {
             let late = now.as_nanos().saturating_sub(self.config.catch_up.as_nanos());
             let begin = self.snd.release.max(Instant::from_nanos(late));
             self.snd.release = begin + Duration::from_secs_f64((f64::from(len) / rate.max(1.0)).min(10.0));

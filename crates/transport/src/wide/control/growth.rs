@@ -1,8 +1,8 @@
 //! Growth of the rate: at the start, and while there is no queue.
 
+use super::super::controller::{AckSample, Arrival, Limit};
 use super::losses::{Learning, MAX_PATH_LOSS, Verdict};
-use super::rate::Arrival;
-use super::samples::{AckSample, ExcessSeen, Limit, RoundSample, SATURATION, Trial, TrialResult};
+use super::samples::{ExcessSeen, RoundSample, SATURATION, Trial, TrialResult};
 use super::state::State;
 use super::{RateController, STARTUP_GAIN};
 

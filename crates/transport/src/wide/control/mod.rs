@@ -53,10 +53,8 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub(super) use rate::Arrival;
-pub(super) use samples::{AckSample, Limit, RoundOutcome};
-
 use super::config::ControlConfig;
+use super::controller::{AckSample, Controller, Limit, RoundOutcome};
 use super::rtt::SAME;
 use competing::CompetingTraffic;
 use competitive::CompetitiveWindow;
@@ -85,9 +83,9 @@ const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 /// Round trips before the first test of the losses. Own choice, not swept.
 const FIRST_LOSS_TEST: u32 = 8;
 
-/// Rate controller of one connection. Rates are bytes per second, headers included.
+/// Rate controller of one connection: TPA-wide's own congestion control. Rates are bytes per second, headers included.
 #[derive(Clone, Debug)]
-pub(super) struct RateController {
+pub struct RateController {
     config: ControlConfig,
     /// Length of a full packet, bytes.
     packet: f64,
@@ -132,7 +130,8 @@ pub(super) struct RateController {
 
 impl RateController {
     /// Creates the controller. `packet`: bytes of a full packet, headers included.
-    pub(super) fn new(config: ControlConfig, packet: u32) -> Self {
+    #[must_use]
+    pub fn new(config: ControlConfig, packet: u32) -> Self {
         Self {
             config,
             packet: packet.into(),
@@ -162,9 +161,10 @@ impl RateController {
             reductions: 0,
         }
     }
+}
 
-    /// Returns the pacing rate, bytes per second; `None`: no pacing.
-    pub(super) fn pace(&self) -> Option<f64> {
+impl Controller for RateController {
+    fn pacing_rate(&self) -> Option<f64> {
         match self.state.current() {
             State::InitialWindow => None,
             State::Drain { .. } => Some(self.rate * self.config.drain_gain),
@@ -178,8 +178,7 @@ impl RateController {
         }
     }
 
-    /// Returns the bytes that may be in flight, if `together` packets are acknowledged at once.
-    pub(super) fn window(&self, least_rtt: Duration, reordering: Duration, together: u32) -> u64 {
+    fn window(&self, least_rtt: Duration, reordering: Duration, together: u32) -> u64 {
         match self.state.current() {
             State::InitialWindow => return (f64::from(self.config.initial_window) * self.packet) as u64,
             State::Competitive(cubic) => return (cubic.window() * self.packet) as u64,
@@ -189,43 +188,48 @@ impl RateController {
         (self.rate * seconds + self.config.extra_packets.max(together.into()) * self.packet) as u64
     }
 
-    /// Returns the sending time of `packets` full packets; `None`: no estimate of the path yet.
-    pub(super) fn sending_time(&self, packets: u32) -> Option<Duration> {
+    fn sending_time(&self, packets: u32) -> Option<Duration> {
         (self.rate > 0.0)
             .then(|| Duration::from_secs_f64((f64::from(packets) * self.packet / self.rate).min(10.0)))
     }
 
-    /// Returns whether the path is known and its baseline loss rate is below `share`, so that acknowledgments are not
-    /// urgent.
-    pub(super) fn is_loss_below(&self, share: f64) -> bool {
+    fn is_loss_below(&self, share: f64) -> bool {
         !matches!(self.state.current(), State::InitialWindow | State::Startup { .. })
             && self.losses.baseline() < share
     }
 
-    /// Starts on an open connection. Samples from the opening are discarded, since they do not show the rate of the link.
-    pub(super) fn established(&mut self) {
+    fn saw_no_queue(&self) -> bool {
+        self.no_queue
+    }
+
+    fn reductions(&self) -> u64 {
+        self.reductions
+    }
+
+    fn on_established(&mut self) {
         self.sampler.clear();
         self.link_rates.clear();
     }
 
-    /// Returns whether a packet of the last round trip had no queueing delay, jitter aside.
-    pub(super) const fn saw_no_queue(&self) -> bool {
-        self.no_queue
+    fn on_ack(&mut self, ack: &AckSample) -> RoundOutcome {
+        let outcome = self.process(ack);
+        if self.is_beyond_first_burst() {
+            self.rate = self.rate.max(self.least_rate(ack.srtt));
+        }
+        outcome
     }
 
-    /// Returns the number of reductions of the rate.
-    pub(super) fn reductions(&self) -> u64 {
-        self.reductions
+    fn on_loss(&mut self, packets: u64) {
+        self.losses.record(0, packets, 0);
+        self.round.packets += packets;
     }
 
-    /// Returns the transitions since the last call.
-    #[cfg(test)]
-    pub(super) fn take_history(&mut self) -> Vec<state::Transition> {
-        self.state.take_history()
+    fn discard_samples(&mut self) {
+        self.sampler.clear();
+        self.rate_before = 0.0;
     }
 
-    /// Restarts on another path after an outage: with half the rate, and without the old estimates.
-    pub(super) fn restart(&mut self, now: Instant, next_number: u64) {
+    fn restart(&mut self, now: Instant, next_number: u64) {
         self.rate /= 2.0;
         self.rounds_to_loss_test = FIRST_LOSS_TEST;
         self.loss_test_interval = FIRST_LOSS_TEST;
@@ -243,26 +247,13 @@ impl RateController {
         }
         self.begin_round(now, next_number);
     }
+}
 
-    /// Discards the samples after an outage, since they do not show the rate.
-    pub(super) fn discard_samples(&mut self) {
-        self.sampler.clear();
-        self.rate_before = 0.0;
-    }
-
-    /// Records packets that were found lost without an acknowledgment.
-    pub(super) fn on_loss(&mut self, packets: u64) {
-        self.losses.record(0, packets, 0);
-        self.round.packets += packets;
-    }
-
-    /// Processes an acknowledgment.
-    pub(super) fn on_ack(&mut self, ack: &AckSample) -> RoundOutcome {
-        let outcome = self.process(ack);
-        if self.is_beyond_first_burst() {
-            self.rate = self.rate.max(self.least_rate(ack.srtt));
-        }
-        outcome
+impl RateController {
+    /// Returns the transitions since the last call.
+    #[cfg(test)]
+    pub(super) fn take_history(&mut self) -> Vec<state::Transition> {
+        self.state.take_history()
     }
 
     /// Returns whether there is an estimate of the path.

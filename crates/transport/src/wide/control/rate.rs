@@ -3,19 +3,9 @@
 //! Packets lost behind the bottleneck have used it. The span of numbers between two arrivals, and not the number of
 //! packets that arrived, divided by the time between them is therefore the rate of the bottleneck, whatever was lost.
 
-use hopline_core::{Duration, Instant};
+use super::super::controller::Arrival;
+use hopline_core::Duration;
 use std::collections::VecDeque;
-
-/// Arrival reported by the peer.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::wide) struct Arrival {
-    /// Time of sending.
-    pub(in crate::wide) sent: Instant,
-    /// Time of arrival, microseconds of the peer's clock.
-    pub(in crate::wide) at_us: i64,
-    /// Bytes sent by then, its own included.
-    pub(in crate::wide) upto: u64,
-}
 
 /// Recent arrivals.
 #[derive(Clone, Debug, Default)]

@@ -1,9 +1,10 @@
 //! Reactions to queueing delay and to losses above the baseline.
 
+use super::super::controller::{AckSample, Controller};
 use super::competing::{DrainReason, DrainStart, Queue};
 use super::competitive::CompetitiveWindow;
 use super::losses::{Cause, Learning, QueueBefore};
-use super::samples::{AckSample, LossEvidence, RoundSample, Settled};
+use super::samples::{LossEvidence, RoundSample, Settled};
 use super::state::State;
 use super::{FIRST_LOSS_TEST, RateController};
 use hopline_core::Duration;

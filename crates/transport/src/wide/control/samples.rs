@@ -1,6 +1,7 @@
-//! Inputs of the rate controller, and what it counts in a round trip.
+//! Counts and results of a round trip.
 
-use super::rate::{self, Arrival};
+use super::super::controller::{Arrival, Limit};
+use super::rate;
 use hopline_core::{Duration, Instant};
 
 /// Least number of queue samples in a half-round, since a single packet may be late for another reason. Own choice, not
@@ -123,50 +124,6 @@ impl RoundSample {
     pub(super) fn is_saturated(&self) -> bool {
         self.link_rate < self.sent * SATURATION
     }
-}
-
-/// Limit of the sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::wide) enum Limit {
-    /// The rate or the window.
-    Path,
-    /// The user, or the peer's receive window.
-    User,
-}
-
-/// Outcome of a round for the endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::wide) enum RoundOutcome {
-    /// The round trip is not over.
-    NotOver,
-    /// A round trip is over.
-    Over,
-    /// A round trip is over, and the base delay has to be measured again.
-    ProbeRtt,
-}
-
-/// Input of the controller for an acknowledgment.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::wide) struct AckSample {
-    pub(in crate::wide) now: Instant,
-    /// Largest newly acknowledged number, its arrival, and its delay.
-    pub(in crate::wide) newest: Option<(u64, Arrival, Duration)>,
-    /// Delivered bytes, headers included; delivered packets; lost packets.
-    pub(in crate::wide) delivered: u64,
-    pub(in crate::wide) packets: u64,
-    pub(in crate::wide) lost: u64,
-    /// Packets among the delivered ones that were declared lost before.
-    pub(in crate::wide) late: u64,
-    /// Packets with an ECN mark.
-    pub(in crate::wide) marks: u32,
-    pub(in crate::wide) limit: Limit,
-    /// Number of the next packet to send.
-    pub(in crate::wide) next_number: u64,
-    pub(in crate::wide) srtt: Duration,
-    /// Least duration of a round trip that counts.
-    pub(in crate::wide) round: Duration,
-    /// Time since the last packet without queueing delay.
-    pub(in crate::wide) base_age: Duration,
 }
 
 impl Round {

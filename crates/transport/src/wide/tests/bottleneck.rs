@@ -1,7 +1,7 @@
 //! Bulk transfer over a scripted bottleneck: a FIFO queue with random loss, jitter, ECN marks, cross traffic and an
 //! outage.
 
-use crate::wide::{Config, Endpoint};
+use crate::wide::{Config, Controller, Endpoint, RateController};
 use hopline_core::{Duration, Instant, Length, LinkId, Machine, Purpose, Stream};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::wide::Packet;
@@ -97,9 +97,20 @@ pub(in crate::wide) fn bulk(
     config: Config,
     bottleneck: &Bottleneck,
     until: Instant,
-    mut each: impl FnMut(Instant, &mut Endpoint<Length>),
+    each: impl FnMut(Instant, &mut Endpoint<Length>),
 ) -> (Endpoint<Length>, u64) {
-    let mut ends = [(); 2].map(|()| Endpoint::<Length>::new(config).expect("valid"));
+    bulk_with(config, |packet| RateController::new(config.control, packet), bottleneck, until, each)
+}
+
+/// As [`bulk`], with the congestion control that `controller` makes.
+pub(in crate::wide) fn bulk_with<C: Controller>(
+    config: Config,
+    controller: impl Fn(u32) -> C,
+    bottleneck: &Bottleneck,
+    until: Instant,
+    mut each: impl FnMut(Instant, &mut Endpoint<Length, C>),
+) -> (Endpoint<Length, C>, u64) {
+    let mut ends = [(); 2].map(|()| Endpoint::with_controller(config, &controller).expect("valid"));
     ends[1].listen().expect("new");
     ends[0].connect(Instant::ZERO).expect("new");
     ends[0].send(Instant::ZERO, Length(1 << 40)).expect("no limit");

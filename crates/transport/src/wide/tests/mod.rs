@@ -3,6 +3,7 @@
 mod acknowledging;
 mod beneath;
 pub(super) mod bottleneck;
+mod controllers;
 mod memory;
 mod opening;
 mod over_link;

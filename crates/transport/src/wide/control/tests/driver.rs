@@ -1,7 +1,8 @@
 //! Acknowledgments for the rate controller, without an endpoint.
 
 use crate::wide::config::{Config, ControlConfig};
-use crate::wide::control::{AckSample, Arrival, Limit, RateController, RoundOutcome};
+use crate::wide::control::RateController;
+use crate::wide::controller::{AckSample, Arrival, Controller, Limit, RoundOutcome};
 use hopline_core::{Duration, Instant};
 
 /// Length of a packet, bytes.
@@ -89,6 +90,7 @@ impl Driver {
             marks: covered.marks,
             limit: covered.limit,
             next_number: self.number + 100,
+            in_flight: 0,
             srtt: self.srtt,
             round: Duration::ZERO,
             base_age: covered.base_age,

@@ -1,7 +1,7 @@
 //! Reactions to acknowledgments: first estimate, growth, congestion, losses, outage.
 
 use super::driver::{Covered, Driver, PACKET};
-use crate::wide::control::{Limit, RoundOutcome};
+use crate::wide::controller::{Controller, Limit, RoundOutcome};
 use hopline_core::Duration;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -12,7 +12,7 @@ const LINK: f64 = 4.0 * PACKET as f64 / 2e-3;
 #[test]
 fn the_initial_window_is_not_paced_and_its_spacing_is_the_first_estimate() {
     let mut driver = Driver::new();
-    assert_eq!(driver.control.pace(), None);
+    assert_eq!(driver.control.pacing_rate(), None);
     assert_eq!(driver.control.window(MS(50), Duration::ZERO, 4), 10 * u64::from(PACKET));
     assert_eq!(driver.control.sending_time(1), None, "nothing is known");
     for _ in 0..3 {
@@ -21,14 +21,14 @@ fn the_initial_window_is_not_paced_and_its_spacing_is_the_first_estimate() {
     assert!(driver.is_in("Startup"));
     // Each packet was sent at another time here, so the window per round trip is the estimate; half of it is sent.
     let by_window = 10.0 * f64::from(PACKET) / 0.05;
-    let pace = driver.control.pace().expect("paced from now on");
+    let pace = driver.control.pacing_rate().expect("paced from now on");
     assert!((by_window / 2.0..=by_window * 16.0).contains(&pace), "{pace}");
 }
 
 #[test]
 fn startup_ends_at_the_rate_that_the_link_carries() {
     let driver = Driver::cruising();
-    let pace = driver.control.pace().expect("paced");
+    let pace = driver.control.pacing_rate().expect("paced");
     assert!((0.9..1.1).contains(&(pace / LINK)), "{pace} of {LINK}");
     assert!(driver.control.is_loss_below(0.1));
 }
@@ -46,7 +46,7 @@ fn a_queue_above_the_bound_is_drained_and_one_below_is_not() {
         assert!(driver.now < begin + MS(200), "{:?}", driver.control);
     }
     assert_eq!(driver.control.reductions(), before + 1);
-    let drained = driver.control.pace().expect("paced");
+    let drained = driver.control.pacing_rate().expect("paced");
     assert!((0.70..0.78).contains(&(drained / LINK)), "{}", drained / LINK);
 }
 
@@ -64,7 +64,7 @@ fn losses_that_stay_at_a_reduced_rate_belong_to_the_path() {
     // Within the first probation, of 3.2 s.
     driver.acknowledge_for(MS(2500), lossy);
     assert!(!driver.control.is_loss_below(0.1), "a quarter is lost by the path");
-    let pace = driver.control.pace().expect("paced");
+    let pace = driver.control.pacing_rate().expect("paced");
     assert!(pace > LINK * 0.5, "{pace} of {LINK}");
 }
 
@@ -76,26 +76,26 @@ fn the_base_delay_is_measured_again_if_no_packet_had_it_for_long() {
         std::iter::repeat_with(|| driver.acknowledge(old)).find(|outcome| *outcome != RoundOutcome::NotOver);
     assert_eq!(outcome, Some(RoundOutcome::ProbeRtt));
     assert!(driver.is_in("ProbeRtt"));
-    let low = driver.control.pace().expect("paced");
+    let low = driver.control.pacing_rate().expect("paced");
     assert!(low < LINK * 0.25, "{low} of {LINK}");
 }
 
 #[test]
 fn a_sender_without_data_does_not_learn_the_rate() {
     let mut driver = Driver::cruising();
-    let pace = driver.control.pace().expect("paced");
+    let pace = driver.control.pacing_rate().expect("paced");
     let idle = Covered { after: MS(20), limit: Limit::User, ..Covered::FOUR };
     driver.acknowledge_for(Duration::from_secs(1), idle);
-    assert_eq!(driver.control.pace(), Some(pace), "neither more nor less");
+    assert_eq!(driver.control.pacing_rate(), Some(pace), "neither more nor less");
 }
 
 #[test]
 fn after_an_outage_half_the_rate_is_left() {
     let mut driver = Driver::cruising();
-    let pace = driver.control.pace().expect("paced");
+    let pace = driver.control.pacing_rate().expect("paced");
     driver.control.restart(driver.now, driver.number);
     assert!(driver.is_in("Startup"));
-    assert_eq!(driver.control.pace(), Some(pace / 2.0));
+    assert_eq!(driver.control.pacing_rate(), Some(pace / 2.0));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use super::driver::{Covered, Driver};
 use crate::wide::Config;
-use crate::wide::control::Limit;
 use crate::wide::control::state::{TRANSITIONS, Transition};
+use crate::wide::controller::{Controller, Limit};
 use crate::wide::tests::bottleneck::{Bottleneck, bulk};
 use crate::wide::tests::trajectories::bottlenecks;
 use hopline_core::{Duration, Instant, Purpose, Stream};
@@ -192,7 +192,7 @@ proptest! {
                 0 => driver.control.restart(driver.now, driver.number + 100),
                 1 => driver.control.discard_samples(),
                 2 => driver.control.on_loss(lost),
-                3 => driver.control.established(),
+                3 => driver.control.on_established(),
                 _ => {}
             }
             driver.acknowledge(Covered {
@@ -207,7 +207,7 @@ proptest! {
             for transition in driver.control.take_history() {
                 prop_assert!(TRANSITIONS.contains(&transition), "{transition:?}");
             }
-            let pace = driver.control.pace();
+            let pace = driver.control.pacing_rate();
             prop_assert!(pace.is_none_or(|rate| rate.is_finite() && rate > 0.0), "{pace:?}");
         }
     }
