@@ -91,9 +91,10 @@ fn own(packet: u32) -> RateController {
     RateController::new(Config::DEFAULT.control, packet)
 }
 
+// One controller: a program that has endpoints with two of them has 5 % more instructions a packet in the mean, as less is
+// inlined.
 fn controllers(c: &mut Criterion) {
     exchange(c, "100 ms of 100 Mb/s", own);
-    exchange(c, "100 ms of 100 Mb/s, boxed", |packet| -> Box<dyn Controller> { Box::new(own(packet)) });
 }
 
 criterion_group!(benches, controllers);
