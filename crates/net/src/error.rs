@@ -1,3 +1,5 @@
+//! Errors of Linux services, with the permission or setting that each one lacks.
+
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 

@@ -1,4 +1,9 @@
 //! The wake-up of a machine, scheduled at most once for any moment.
+//!
+//! A machine reports the earliest instant at which it wants to be woken (`poll_timeout`). An [`Alarm`] remembers the
+//! earliest wake-up in the event queue and adds an event only for an earlier one. No event is ever removed: a wake-up that
+//! is not the current one is stale and ignored. A retransmission timer that each ACK defers costs one event per timeout
+//! period, not one per ACK.
 
 use crate::event::Event;
 use crate::scheduler::Scheduler;

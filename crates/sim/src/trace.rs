@@ -1,4 +1,7 @@
 //! Tracing of simulator events. It costs nothing when tracing is disabled.
+//!
+//! The tracer is a type parameter of the engine, so that the calls of `NoTrace` vanish at compile time. The engine is
+//! compiled twice with this crate: with `NoTrace`, and for tracers behind a pointer.
 
 use hopline_core::{Duration, FlowId, Instant, LinkId, NodeId};
 use hopline_wire::dot11::Frame;

@@ -1,3 +1,5 @@
+//! Delay of deliveries of an emulated link against their schedule, and the bound above which a run is invalid.
+
 use hdrhistogram::Histogram;
 use hopline_core::Duration;
 use std::fmt;

@@ -1,3 +1,5 @@
+//! Errors of a file transfer.
+
 use super::frame::FrameError;
 use super::reason::{Reason, Refusal};
 use std::io;

@@ -1,3 +1,5 @@
+//! Identity by which a receiver recognises the sender of an interrupted transfer.
+
 use crate::machine;
 use blake3::Hasher;
 use std::fmt;

@@ -1,3 +1,5 @@
+//! Relative paths of received files, which never leave the receiver's directory.
+
 use crate::printable::{brief, printable};
 use std::fmt;
 

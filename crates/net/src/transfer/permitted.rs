@@ -1,3 +1,5 @@
+//! Permissions of a receiver: existing files, origin of the sender, quota.
+
 /// Treatment of an existing file with the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {

@@ -1,3 +1,5 @@
+//! Receiver of a file transfer, as a sans-I/O machine over frames.
+
 use super::account::{self, Account};
 use super::batch::{Batch, Complete, Entry, Rules};
 use super::error::Error;

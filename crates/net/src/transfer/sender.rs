@@ -1,3 +1,5 @@
+//! Sender of a file transfer, as a sans-I/O machine over frames.
+
 use super::error::Error;
 use super::frame::{Content, Frame, Modified, Number, Offer, VERSION, WINDOW};
 use super::identity::SenderId;

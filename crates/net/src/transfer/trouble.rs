@@ -1,3 +1,5 @@
+//! Reasons for which a file is not stored.
+
 use super::error::{Error, reason_of};
 use super::path::RelativePath;
 use super::reason::{Reason, Refusal};

@@ -1,5 +1,9 @@
 //! The air and what is around it: frames in flight, and the radios of all nodes with their MACs and interface queues.
 //!
+//! A frame has one event for all its beginnings and one for all its ends, however many radios sense it. The event visits
+//! the receivers in the order of their delay and sets the clock to the instant of each. It puts itself back into the queue
+//! if another event is due before the next receiver. The order of events is that of one event for each receiver.
+//!
 //! The network layer hands packets down with [`Air::send`], and drains a station with [`Air::drain`] after
 //! everything that may have moved it: what comes up is an [`Upcall`].
 

@@ -1,4 +1,7 @@
 //! A ring of buckets, one for each of the next slots of time.
+//!
+//! The scheduler has two: 256 slots of 256 ns, and 512 blocks of 33 µs for what is due within 17 ms, from which each block
+//! moves into the first ring in time. Everything later goes into a binary heap. The order is that of one queue.
 
 use super::Entry;
 use hopline_core::Instant;
