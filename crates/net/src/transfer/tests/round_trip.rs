@@ -1,3 +1,5 @@
+//! Transfers between a sender and a receiver, byte for byte.
+
 use super::*;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
