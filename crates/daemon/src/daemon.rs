@@ -212,6 +212,10 @@ impl Daemon {
     /// Changes the rules to those of `config`.
     fn change_rules(&self, config: &Config) -> Result<(), rules::RuleError> {
         let tracking = self.watch.tracking();
+        if tracking == Tracking::InUse {
+            // Before the rules, which may be rejected: connections with NAT must not move.
+            open::set_moving(tracking);
+        }
         rules::change(&Rules::of(config, tracking), self.state.folder())?;
         // After the rules: without them conntrack would assign the first packet to another zone than the second.
         mark_onward(tracking);

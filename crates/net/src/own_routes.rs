@@ -7,7 +7,7 @@
 //!
 //! Beside a [base station](BaseStation) the two routes of a connection differ: packets for mobile hosts arrive by the
 //! tunnel, and packets of mobile hosts leave by the wired interface. What the daemon sends to mobile hosts has the mark by
-//! which the station's rule leads to the radio. There only the next hop towards the fixed host is compared.
+//! which the station's rule leads to the radio. There, of IPv4 connections, only the next hop towards the fixed host is compared.
 
 use crate::diversion::Diversion;
 use crate::ends::ends;

@@ -3,7 +3,6 @@
 //! Local packets have no incoming interface and no firewall mark, and those of an unbound raw socket have no source
 //! address either (`ip_route_output_key`). A rule that matches one of these may select different routes for a forwarded
 //! packet and for a local packet in its place.
-//! machine sends in its place different ways.
 
 use crate::error::Error;
 use crate::netlink::{attributes, message, messages, ne32};

@@ -7,7 +7,7 @@
 
 use super::chain::to_queue;
 use super::family::Family;
-use super::table::{calls, strays};
+use super::table::{between_mobile_hosts, calls, strays};
 use super::{Captured, Guarded};
 use hopline_net::diversion::MAJOR;
 use hopline_net::split::Refusal;
@@ -49,6 +49,9 @@ pub(super) fn chains(captured: &[Captured], guarded: &[Guarded], families: &[Fam
          meta l4proto != tcp accept\n"
     );
     for guarded in guarded {
+        for passing in families.iter().filter_map(|family| between_mobile_hosts(guarded, *family)) {
+            let _ = writeln!(text, "    {passing} accept");
+        }
         for stray in families.iter().flat_map(|family| strays(guarded, *family)) {
             let _ = writeln!(text, "    tcp flags & (fin | syn | rst | ack) != syn {stray} drop");
         }

@@ -132,6 +132,8 @@ pub(crate) struct Captured {
 pub(crate) struct Guarded {
     /// The interface that leads to the mobile hosts.
     pub(crate) interface: String,
+    /// Network of all mobile hosts. Connections between two of them are neither split nor dropped.
+    pub(crate) network: Subnet,
     /// The mobile hosts; at least one subnet.
     pub(crate) hosts: Vec<Subnet>,
     /// The ports that are called; empty: all.

@@ -64,9 +64,17 @@ pub(super) fn calls(captured: &Captured, family: Family) -> Option<String> {
     Some(format!("{between}{}", set(" tcp dport", &captured.ports)))
 }
 
+/// Returns the match of a rule on packets between two mobile hosts: either may be at another station, and the marks of halves to
+/// mobile hosts lead to the radio of this one. `None` if no mobile host has this version.
+pub(super) fn between_mobile_hosts(Guarded { network, .. }: &Guarded, family: Family) -> Option<String> {
+    let network = [*network];
+    let ends = (among(family, "saddr", &network)?, among(family, "daddr", &network)?);
+    Some(format!("meta nfproto {}{}{}", family.protocol(), ends.0, ends.1))
+}
+
 /// Returns the matches of rules on packets of connections that are at another station, in both directions.
 pub(super) fn strays(guarded: &Guarded, family: Family) -> Vec<String> {
-    let Guarded { interface, hosts, ports } = guarded;
+    let Guarded { interface, hosts, ports, network: _ } = guarded;
     let ways = [("iifname", "saddr"), ("oifname", "daddr")];
     let of_way = |(way, end): (&str, &str)| {
         let hosts = among(family, end, hosts)?;

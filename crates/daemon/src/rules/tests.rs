@@ -147,6 +147,7 @@ fn a_machine_with_ipv6_has_the_same_rules_for_both_versions() {
 fn packets_of_connections_that_are_elsewhere_are_dropped_behind_the_firewall_and_no_others() {
     let guarded = |hosts: &[&str], ports: &[u16]| Guarded {
         interface: "wlan0".into(),
+        network: Subnet::from_str("10.9.0.0/24").unwrap(),
         hosts: hosts.iter().map(|host| Subnet::from_str(host).unwrap()).collect(),
         ports: ports.to_vec(),
     };
@@ -169,6 +170,17 @@ fn packets_of_connections_that_are_elsewhere_are_dropped_behind_the_firewall_and
     assert!(
         of_port.iter().all(|rule| rule.contains("tcp dport { 80 }") || rule.contains("tcp sport { 80 }"))
     );
+}
+
+#[test]
+fn connections_between_mobile_hosts_pass_a_station_before_any_is_dropped_or_captured() {
+    let network = Subnet::from_str("10.9.0.0/24").unwrap();
+    let guarded = Guarded { interface: "wlan0".into(), network, hosts: vec![network], ports: vec![] };
+    let text = held::chains(&[], &[guarded], &[Family::V4, Family::V6]);
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what} in\n{text}"));
+    let passes = "meta nfproto ipv4 ip saddr { 10.9.0.0/24 } ip daddr { 10.9.0.0/24 } accept";
+    assert!(at(passes) < at("drop"), "{text}");
+    assert_eq!(text.matches(passes).count(), 1);
 }
 
 #[test]

@@ -214,11 +214,21 @@ impl BaseStation {
             if self.is_dismissal(&tagged) {
                 self.take_packets(buffer)?;
             }
+            let rejected = self.rejected_messages();
             self.machine.handle_message(self.clock.now(), from, &tagged);
             self.act();
-            self.write_visitor(&tagged);
+            // A forged or replayed message with the number of a host's last request is no arrival.
+            if self.rejected_messages() == rejected {
+                self.write_visitor(&tagged);
+            }
         }
         Ok(())
+    }
+
+    /// Returns the number of messages that the machine has rejected.
+    const fn rejected_messages(&self) -> u64 {
+        let stats = self.machine.stats();
+        stats.forged + stats.replayed + stats.foreign + stats.refused
     }
 
     /// Writes the list anew for the host that a message is about. What the machine has refused changes nothing.

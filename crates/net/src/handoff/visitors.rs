@@ -105,10 +105,12 @@ impl VisitorList {
         Claimed::Gone
     }
 
-    /// Takes notice that the host of an arrival has gone on, as another station says.
-    pub(crate) fn has_gone_on(&self, Arrival { host, arrival }: Arrival) {
+    /// Records that the host of an arrival has gone on, as another station answers to a claim by the request `number`. A host that
+    /// has sent a later request since is here.
+    pub(crate) fn has_gone_on(&self, Arrival { host, arrival }: Arrival, number: u64) {
         let mut list = self.lock();
-        if list.visitors.get(&host).is_some_and(|visitor| visitor.arrival == arrival) {
+        let is_asked = |visitor: &Visitor| visitor.arrival == arrival && visitor.number == number;
+        if list.visitors.get(&host).is_some_and(is_asked) {
             list.visitors.remove(&host);
         }
     }
@@ -216,10 +218,21 @@ mod tests {
         let first = list.arrivals(0).0[0];
         list.parts(HOST);
         list.serves(HOST, 9);
-        list.has_gone_on(first);
+        list.has_gone_on(first, 5);
         assert_eq!(list.arrivals(1).0.len(), 1);
-        list.has_gone_on(list.arrivals(1).0[0]);
+        list.has_gone_on(list.arrivals(1).0[0], 9);
         assert_eq!(list.arrivals(0).0.len(), 0);
+    }
+
+    #[test]
+    fn a_host_that_came_back_during_a_claim_stays_a_visitor() {
+        let list = VisitorList::default();
+        list.serves(HOST, 5);
+        let arrival = list.arrivals(0).0[0];
+        // It has been at the other station (6), and is back.
+        list.serves(HOST, 7);
+        list.has_gone_on(arrival, 5);
+        assert_eq!(list.number_of(arrival), Some(7));
     }
 
     #[test]

@@ -44,12 +44,14 @@ pub(crate) fn calls_beyond_the_limit_are_reset() {
     for (ours, theirs) in &mut pairs {
         echo([ours, theirs], b"not disturbed").unwrap();
     }
+    let figures = proxy.figures();
+    assert_eq!((figures["connections_accepted"], figures["refused_full_connections"]), (8, 20));
     pairs.clear();
     proxy.wait_for("connections_open", 0);
-    let (mut ours, mut theirs) = ground.talk(&listener);
+    listener.set_nonblocking(true).unwrap();
+    let (mut ours, mut theirs) = ground.talk_when_there_is_room(&listener);
     echo([&mut ours, &mut theirs], b"room again").unwrap();
-    let figures = proxy.ended();
-    assert_eq!((figures["connections_accepted"], figures["refused_full_connections"]), (9, 20));
+    assert!(proxy.ended()["connections_accepted"] >= 9);
 }
 
 pub(crate) fn without_descriptors_calls_are_reset_and_nothing_spins() {

@@ -89,7 +89,7 @@ impl Moving {
             (false, true) => return None,
             (false, false) => ours,
         };
-        Some(Guarded { interface: task.interface.clone(), hosts, ports: task.ports.clone() })
+        Some(Guarded { interface: task.interface.clone(), network, hosts, ports: task.ports.clone() })
     }
 }
 
@@ -122,7 +122,11 @@ pub(in crate::config) fn join(proxies: &mut [Proxy], sections: &[Section<'_>]) -
             );
         }
         let StationTask { config: StationConfig { address, network, key, mark, .. }, .. } = station;
-        if moving.stations.contains(address) {
+        let here = proxies.iter().filter_map(|proxy| match &proxy.task {
+            Task::BaseStation(station) => Some(station.config.address),
+            _ => None,
+        });
+        if let Some(address) = here.into_iter().find(|here| moving.stations.contains(here)) {
             return refused(
                 format!("{address} is this station: its base-station has that address"),
                 "`stations` are the other ones".into(),

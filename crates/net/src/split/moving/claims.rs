@@ -75,11 +75,12 @@ impl Due {
             return true;
         }
         self.asked += 1;
-        self.failures = if answer == Answer::Failed { self.failures + 1 } else { 0 };
+        self.failures = if answer == Answer::Given { 0 } else { self.failures + 1 };
         let again = RETRY.saturating_mul(1 << self.failures.min(16)).min(LONGEST_RETRY);
         let next = match ROUNDS.get(self.asked) {
             Some(round) => Some(self.came + *round),
-            None => (answer == Answer::Failed).then(|| now + again),
+            // A connection that stayed is wanted as long as the host is here: its packets are dropped meanwhile.
+            None => (answer != Answer::Given).then(|| now + again),
         };
         self.next = next.unwrap_or(now);
         next.is_some()
@@ -125,7 +126,7 @@ impl Claimant<'_> {
                 if refused > 0 { Answer::Refused } else { Answer::Given }
             }
             Ok(Claimed::IsBack) => {
-                self.visitors.has_gone_on(arrival);
+                self.visitors.has_gone_on(arrival, number);
                 Answer::Given
             }
             Err(error) => {
@@ -152,7 +153,13 @@ fn why(error: &io::Error) -> String {
         ErrorKind::InvalidData | ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
             "it ended the conversation, as with another key, or where its `stations` lack this one".into()
         }
-        ErrorKind::TimedOut => "it does not answer".into(),
+        ErrorKind::TimedOut => {
+            "it does not answer; its firewall must let the port of `moves` in from here".into()
+        }
+        ErrorKind::ConnectionRefused => {
+            "nothing listens at its port; it needs a proxy of kind \"split\" with `moves` and the same `port`"
+                .into()
+        }
         _ => error.to_string(),
     }
 }
@@ -177,6 +184,7 @@ mod tests {
             (0..9).map(|_| due.goes_on(Answer::Refused, due.next).then(|| after(&due))).collect();
         assert_eq!(again[..3], [Some(10), Some(30), Some(70)]);
         assert_eq!(again[6..], [Some(1270), Some(250), Some(1000)], "and then as all others");
+        assert!((0..12).all(|_| due.goes_on(Answer::Refused, due.next)), "as long as the host is here");
         let mut due = Due::new(arrival, came);
         let all = (0..12).all(|_| due.goes_on(Answer::Failed, due.next));
         let last = due.next;

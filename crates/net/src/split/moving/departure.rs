@@ -40,7 +40,9 @@ impl Gate {
             listener.set_nonblocking(true)?;
             Ok::<_, io::Error>(listener)
         };
-        let listener = open().map_err(|e| Error::new(format!("listening at {}", moves.listen), e))?;
+        let doing = || format!("listening for other stations at {}", moves.listen);
+        // The address of a station may come later, as that of its base station.
+        let listener = open().map_err(|e| Error::of_address(doing(), moves.listen.ip(), e))?;
         Ok(Self { listener, moves })
     }
 
