@@ -7,8 +7,8 @@ use super::{Confidence, Interval};
 /// Difference of two means in per cent of the second one, the baseline, which has an error of its own.
 ///
 /// Its interval is Fieller's (E. C. Fieller, "Some Problems in Interval Estimation", Journal of the Royal
-/// Statistical Society B 16(2), 1954): all ratios that a t test at that confidence does not reject. It
-/// excludes zero exactly if the t test of the difference rejects, and is not symmetric.
+/// Statistical Society B 16(2), 1954): all ratios that a t test at that confidence does not reject. Of
+/// pairs it excludes zero exactly if the paired t test rejects. It is not symmetric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RelativeDifference {
     /// Number of pairs, or of values of the shorter list.
@@ -60,8 +60,8 @@ impl RelativeDifference {
         Some(Self { n, mean: (mean(&values) - 1.0) * 100.0, errors })
     }
 
-    /// Returns the standard deviation of the differences over the baseline's mean, in per cent. `None` below
-    /// two values.
+    /// Returns the standard error of the relative difference times √n, in per cent. Of pairs it is the standard
+    /// deviation of the differences over the baseline's mean. `None` below two values.
     #[must_use]
     pub fn deviation(&self) -> Option<f64> {
         self.errors.map(|errors| libm::sqrt(errors.difference * self.n as f64) * 100.0)
