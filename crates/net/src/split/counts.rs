@@ -1,4 +1,4 @@
-//! What has happened so far, counted by all threads.
+//! Counters of the proxy, shared by all threads.
 
 use crate::diversion::UNFOLLOWED;
 use crate::service::Figure;

@@ -1,4 +1,4 @@
-//! Where calls come in: taken and dealt to workers, or reset.
+//! Listener thread. It accepts connections and deals them to the workers, or resets them.
 
 use super::Shared;
 use super::worker::{Answered, Inbox, now};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const AT_ONCE: usize = 64;
 /// Between two looks at what the figures are.
 const TICK: Duration = Duration::from_secs(1);
-/// How long calls wait where the system has nothing left to take them with.
+/// Pause in accepting when the system has no descriptor or memory left for a connection.
 const REST: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Door<'a> {
     shared: &'a Shared,
     listeners: &'a [TransparentListener],
     inboxes: &'a [Inbox],
-    /// Whose turn it is.
+    /// Index of the worker that gets the next connection.
     next: usize,
     /// Until when nothing is taken.
     rests: Option<Instant>,
@@ -39,7 +39,7 @@ impl<'a> Door<'a> {
         Self { shared, listeners, inboxes, next: 0, rests: None }
     }
 
-    /// Takes calls until `stop` can be read, or `alive` says that nobody carries them.
+    /// Takes calls until `stop` can be read, or `alive` returns `false` because a worker or the holder has ended.
     pub(super) fn run(
         &mut self,
         stop: BorrowedFd<'_>,
@@ -60,7 +60,7 @@ impl<'a> Door<'a> {
         }
     }
 
-    /// Which listeners have calls. `None`: it is time to stop.
+    /// Waits for calls. Returns for each listener whether it has calls, or `None` once `stop` can be read.
     fn wait(&mut self, stop: BorrowedFd<'_>) -> io::Result<Option<Vec<bool>>> {
         let rest =
             self.rests.map(|until| until.saturating_duration_since(now())).filter(|rest| !rest.is_zero());

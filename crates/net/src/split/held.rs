@@ -1,4 +1,4 @@
-//! Calls whose SYN is held while the server is called, and those whose SYN was let go and that have not been accepted yet.
+//! Calls with a SYN that is held while the server is called, and calls with a released SYN that have not been accepted yet.
 
 use crate::ends::Ends;
 use hopline_core::Prefix;
@@ -73,7 +73,7 @@ impl<S, O> Held<S, O> {
         }
     }
 
-    /// Adds a new call, which is given up at `due`. Returns its number, and the call whose place it has, if it has one's.
+    /// Adds a new call, which is given up at `due`. Returns its number, and the call that it replaces, if any.
     pub(super) fn insert(
         &mut self,
         ends: Ends,

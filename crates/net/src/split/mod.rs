@@ -1,5 +1,5 @@
 //! Split connections on Linux (I-TCP; Bakre, Badrinath 1995): the kernel's TCP ends here, under the address of the host beyond, and another
-//! one leads on, under the address of who calls. Each half repairs its own losses, with a congestion control of its own.
+//! one leads on, under the address of the client. Each half repairs its own losses, with a congestion control of its own.
 //!
 //! Rules of iptables hand the calls over that pass through this machine (`TPROXY`), and find the packets that come back for the halves
 //! (`socket`), ICMP about them included. Here for port 7070 and calls by the hosts beyond `wlan0`; for IPv6 the same with `ip6tables`, `ip -6`,
@@ -18,8 +18,9 @@
 //! ```
 //!
 //! With `--syn` connections that were there before go on as they were, and a client may call again from a port that it has just used:
-//! `TPROXY` knows what to do with a call for a socket in TIME-WAIT, the `socket` match does not. While nobody listens, the kernel drops what a rule with `TPROXY`
-//! matches: who ends the proxy takes the rules away. Without the one for ICMP a host would be told of the path of the half that is not its own.
+//! `TPROXY` knows what to do with a call for a socket in TIME-WAIT, the `socket` match does not. While there is no listener,
+//! the kernel drops what a rule with `TPROXY` matches, so remove the rules when you stop the proxy. Without the rule for
+//! ICMP, a host would be told of the path of the half that is not its own.
 //!
 //! # What hosts notice
 //!
@@ -38,12 +39,14 @@
 //! # Bounds
 //!
 //! Calls that were let on to the listener and are not accepted have a share of its queue by network prefix; with a diversion, calls beyond it
-//! are forwarded unsplit. [`Config::max_connections`] at once; what comes beyond is reset, and so is a call for this machine itself, by whatever rule or no rule: the
-//! port is nobody's relay. Of each connection at most [`Config::buffer_bytes`] wait here each way, and only while the receiver takes nothing;
-//! beside them the kernel's buffers ([`LegOptions`]).
+//! are forwarded unsplit. At most [`Config::max_connections`] are open at once; calls beyond that are reset. A call for this
+//! machine itself is reset too, whichever rule sent it or none, so that the port cannot be used as a relay. Of each
+//! connection at most [`Config::buffer_bytes`] wait here each way, and only while the receiver takes nothing; beside them
+//! the kernel's buffers ([`LegOptions`]).
 //!
 //! Opening and running take `CAP_NET_RAW`, for sockets with addresses of other hosts and for marks; a congestion control that is not in
-//! `net.ipv4.tcp_allowed_congestion_control` takes `CAP_NET_ADMIN`, and clients whose ports are below 1024 `CAP_NET_BIND_SERVICE`.
+//! `net.ipv4.tcp_allowed_congestion_control` takes `CAP_NET_ADMIN`, and clients with ports below 1024 take
+//! `CAP_NET_BIND_SERVICE`.
 
 mod caller;
 mod counts;
@@ -88,18 +91,18 @@ use std::thread::{self, Builder, ScopedJoinHandle};
 use std::time::Duration;
 use worker::{Inbox, Worker, now};
 
-/// What a [`Split`] is to be.
+/// Configuration of a [`Split`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Where rules hand calls over: one address for IPv4, one for IPv6, or either. Default 127.0.0.1 and ::1, port 7070: nobody
-    /// elsewhere can name them.
+    /// Addresses to which firewall rules hand calls over: one for IPv4, one for IPv6, or either. Default 127.0.0.1 and ::1,
+    /// port 7070, which other hosts cannot address.
     pub listen: Vec<SocketAddr>,
     /// Order of calling the server and answering the client. Default [`Onward::After`], without a diversion.
     pub onward: Onward,
-    /// Who is mobile, and what the halves are told. May be changed later ([`Handle::set_legs`]).
+    /// Mobile hosts, and the socket options of the halves. May be changed later ([`Handle::set_legs`]).
     pub legs: Legs,
-    /// How long a server may take to answer a call. Default 30 s; more than some two minutes is the system's
-    /// (`net.ipv4.tcp_syn_retries`).
+    /// Longest time that a server may take to answer a call. Default 30 s. The system gives up after about two minutes in
+    /// any case (`net.ipv4.tcp_syn_retries`).
     pub connect_timeout: Duration,
     /// Most connections at once, with those that wait for the server. Each takes two descriptors, and 256 are kept for the rest:
     /// `RLIMIT_NOFILE` is raised to that, beyond its hard limit only with `CAP_SYS_RESOURCE`. Default 8192.
@@ -108,7 +111,7 @@ pub struct Config {
     pub workers: NonZeroUsize,
     /// Bytes that are read at once, and of each connection and direction the most that wait here. Default 65,536.
     pub buffer_bytes: NonZeroUsize,
-    /// How long connections may go on when the proxy is stopped, before they are reset. Default 0: not at all.
+    /// Time that connections may go on after the proxy is stopped, before they are reset. Default 0: none.
     pub drain: Duration,
     /// Other stations between which connections move with their mobile hosts. Default `None`: connections stay.
     pub moves: Option<Moves>,
@@ -174,7 +177,7 @@ pub struct Split {
 #[derive(Clone, Debug)]
 pub struct Handle(Arc<Shared>);
 
-/// What all threads know.
+/// State shared by all threads.
 #[derive(Debug)]
 struct Shared {
     onward: Onward,

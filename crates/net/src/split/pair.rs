@@ -8,11 +8,11 @@ use rustix::event::epoll::EventFlags;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
-/// Which half: the one to the client, or the one to the server.
+/// Indices of the half towards the client and of the half towards the server.
 pub(super) const CLIENT: usize = 0;
 pub(super) const SERVER: usize = 1;
 
-/// Buffers carried for one connection before others have their turn.
+/// Buffers carried for one connection before other connections have their turn.
 const TURNS: usize = 16;
 
 #[derive(Debug)]
@@ -23,16 +23,16 @@ pub(super) struct Pair {
 #[derive(Debug)]
 struct Half {
     stream: TcpStream,
-    /// What is known since the last event: whether there may be something to read, or room to write.
+    /// `true` if the socket may have data to read (`readable`) or room for data (`writable`), as of the last event.
     readable: bool,
     writable: bool,
-    /// Whether a read that brings less than was asked for may leave something: at urgent data (tcp(7)), and before the end.
+    /// `true` if a short read may leave data in the socket: at urgent data (tcp(7)), and before the end.
     thorough: bool,
     incoming: Incoming,
     waiting: Waiting,
 }
 
-/// How far what the host sends has come.
+/// State of the direction in which the host of this half sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Incoming {
     Open,
@@ -42,7 +42,7 @@ enum Incoming {
     PassedOn,
 }
 
-/// What was read for a half and not taken by it.
+/// Bytes read for a half that its socket has not taken yet.
 #[derive(Debug, Default)]
 struct Waiting {
     bytes: Vec<u8>,
@@ -58,7 +58,7 @@ pub(super) struct Parts {
     pub(super) waiting: [Vec<u8>; 2],
 }
 
-/// What became of a turn.
+/// Outcome of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// An event will say when it goes on.

@@ -1,4 +1,4 @@
-//! Answers to SYNs whose server cannot be connected to.
+//! Answers to SYNs for a server to which the proxy cannot connect.
 
 use crate::error::Error;
 use crate::sys;

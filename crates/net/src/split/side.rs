@@ -1,4 +1,4 @@
-//! Who is a mobile host, and what connections to one are told.
+//! Classification of mobile hosts, and the socket options of connections to mobile and to fixed hosts.
 
 use crate::routes::{Route, Routes};
 use crate::transparent::LegOptions;
@@ -6,18 +6,19 @@ use std::net::IpAddr;
 use std::num::ParseIntError;
 use std::str::FromStr;
 
-/// Which hosts are mobile, and what the halves of connections are told: each half by the host at its end.
+/// Classification of hosts as mobile or fixed, with the socket options of each kind. The host at the end of a half decides
+/// the options of that half.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Legs {
-    /// Who is mobile. Default: nobody.
+    /// Hosts that count as mobile. Default: none.
     pub mobile_hosts: MobileHosts,
-    /// What a half that ends at a mobile host is told.
+    /// Socket options of a half that ends at a mobile host.
     pub mobile: LegOptions,
-    /// What any other is told.
+    /// Socket options of any other half.
     pub fixed: LegOptions,
 }
 
-/// How a mobile host is known.
+/// Criterion that identifies mobile hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MobileHosts {
     /// The route to it leads through the interface of this name, which need not be there yet.
@@ -33,7 +34,7 @@ pub struct Network {
     prefix: u8,
 }
 
-/// Why a text is no [`Network`].
+/// Error of parsing a [`Network`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
     /// Not of this form.
@@ -44,11 +45,11 @@ pub enum NetworkError {
     /// More bits than an address has.
     #[error("`{text}` has no {prefix} bits that could count: at most {bits}")]
     Prefix {
-        /// What was said.
+        /// The text.
         text: String,
-        /// Of it, the bits.
+        /// Prefix length in the text, in bits.
         prefix: u8,
-        /// How many there are.
+        /// Length of an address of this family, in bits.
         bits: u8,
     },
 }
@@ -60,7 +61,7 @@ impl Default for MobileHosts {
 }
 
 impl Legs {
-    /// What a half that ends at a host with this address is told. `route` is the one to it.
+    /// Returns the socket options of a half that ends at `host`. `route` is the route to the host.
     pub(super) fn towards(&self, host: IpAddr, route: Option<Route>, routes: &Routes) -> &LegOptions {
         let is_mobile = match &self.mobile_hosts {
             MobileHosts::Among(networks) => networks.iter().any(|network| network.contains(host)),
@@ -73,7 +74,7 @@ impl Legs {
 }
 
 impl Network {
-    /// Whether `address` is one of them.
+    /// Returns whether `address` is in the network.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let (ours, theirs, bits) = match (self.address, address) {

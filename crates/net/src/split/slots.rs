@@ -1,10 +1,11 @@
-//! Where the connections of a worker stand: numbered places, whose numbers are not those of who stood there before.
+//! Slab of a worker's connections. A key contains a generation, so that the key of a removed connection never finds a later
+//! connection in the same place.
 
-/// Which place, and who in it.
+/// Key of a value: its place, and the generation of that place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     place: u32,
-    /// How often the place had been given away before.
+    /// Number of values that the place had before, modulo 2³¹.
     turn: u32,
 }
 
@@ -21,7 +22,7 @@ impl Key {
         (self.place as u64) << 32 | ((self.turn & 0x7fff_ffff) as u64) << 1 | (bit as u64 & 1)
     }
 
-    /// What a number says.
+    /// Returns the key and the last bit of a number from [`Key::with_bit`].
     pub(super) const fn of(number: u64) -> (Self, usize) {
         let key = Self { place: (number >> 32) as u32, turn: (number as u32) >> 1 };
         (key, (number & 1) as usize)
@@ -43,7 +44,7 @@ impl<T> Slots<T> {
         Key { place: (self.places.len() - 1) as u32, turn: 0 }
     }
 
-    /// Who was given this key, if they are still there.
+    /// Returns the value that was given this key, if it has not been removed.
     pub(super) fn get(&mut self, key: Key) -> Option<&mut T> {
         self.places.get_mut(key.place as usize).filter(|(turn, _)| *turn == key.turn)?.1.as_mut()
     }
@@ -65,7 +66,7 @@ impl<T> Slots<T> {
         self.places.iter().enumerate().filter_map(key).collect()
     }
 
-    /// How many there are.
+    /// Returns the number of values.
     pub(super) const fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }

@@ -7,8 +7,8 @@ use std::sync::{PoisonError, RwLock};
 
 /// One descriptor that is kept for when there are no more: given up, it lets a call be taken, and so be refused.
 ///
-/// Who opens something for as long as a connection lasts does it through [`Spare::beside`]: a spare descriptor that went to them would not
-/// come back, and calls would wait for as long as the connections last.
+/// Code that opens a descriptor for the lifetime of a connection does it through [`Spare::beside`]. If it took the spare
+/// descriptor instead, calls would wait until that connection ends.
 #[derive(Debug)]
 pub(super) struct Spare(RwLock<Option<OwnedFd>>);
 
@@ -17,7 +17,7 @@ impl Spare {
         Self(RwLock::new(reserve().ok()))
     }
 
-    /// Runs `what` while nobody lends the spare.
+    /// Runs `what` while the spare is not lent.
     pub(super) fn beside<T>(&self, what: impl FnOnce() -> T) -> T {
         let _kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
         what()

@@ -18,7 +18,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is said to a worker, from outside.
+/// Queue of messages from other threads to a worker.
 #[derive(Debug)]
 pub(super) struct Inbox {
     letters: Mutex<Letters>,
@@ -33,7 +33,7 @@ struct Letters {
     leavers: Vec<Leaver>,
     /// The worker has ended: there is nothing to say to it.
     is_closed: bool,
-    /// When to reset whatever is there, and to end.
+    /// Time at which the worker resets the connections that are left, and ends.
     end: Option<Instant>,
 }
 
@@ -59,9 +59,9 @@ pub(super) struct Worker<'a> {
     epoll: OwnedFd,
     caller: Caller<'a>,
     links: Slots<Link>,
-    /// Who has had a turn and needs another one.
+    /// Connections that have had a turn and need another one.
     again: VecDeque<Key>,
-    /// Who has called, in the order in which they are given up.
+    /// Connections that wait for their server, in the order in which they are given up.
     calling: VecDeque<(Instant, Key)>,
     /// Of all connections: what goes through is in it for the time of a call.
     buffer: Box<[u8]>,
@@ -193,7 +193,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// How long nothing will happen by itself.
+    /// Returns the time until the worker has something to do without an event, 60 s at most.
     fn wait(&self, end: Option<Instant>) -> Duration {
         const LONGEST: Duration = Duration::from_secs(60);
         if !self.again.is_empty() {
