@@ -16,7 +16,7 @@ const LEDGER_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     start: std::time::Instant,
-    /// When that was, in microseconds of the wall clock: numbers of messages begin there.
+    /// Time of the start, in microseconds of the wall clock. Message numbers begin there.
     pub(super) epoch_us: u64,
 }
 
@@ -33,7 +33,7 @@ impl Clock {
     }
 }
 
-/// When the ledger has its turn.
+/// Schedule of the ledger's entries.
 #[derive(Debug)]
 pub(super) struct Bookkeeping<'a> {
     ledger: &'a Ledger,
@@ -60,17 +60,17 @@ impl<'a> Bookkeeping<'a> {
         self.ledger.say(notice);
     }
 
-    /// How long to wait: until the ledger or `due` has its turn.
+    /// Returns the time until the next entry of the ledger or until `due`, whichever comes first.
     pub(super) fn wait(&self, now: Instant, due: Option<Instant>) -> Duration {
         let next = due.map_or(self.due, |due| due.min(self.due));
         Duration::from_nanos(next.as_nanos().saturating_sub(now.as_nanos()))
     }
 }
 
-/// Why a wait is over.
+/// Reason why a wait has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Woken {
-    /// Somebody wants an end.
+    /// The service is asked to stop.
     ToStop,
     /// Something has come, or it is time.
     ToWork,

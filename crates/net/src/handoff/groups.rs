@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
 
-/// What one interface is a member of. A socket has few memberships (`net.ipv4.igmp_max_memberships`, 20 as it comes), so that there may
-/// be several; nothing is received by them.
+/// Multicast memberships of one interface. A socket has few memberships (`net.ipv4.igmp_max_memberships`, 20 by default), so
+/// there may be several sockets. Nothing is received by them.
 #[derive(Debug)]
 pub(super) struct Groups {
     interface: InterfaceIndexOrAddress,
@@ -30,7 +30,7 @@ impl Groups {
         Ok(Self { interface, sockets: vec![socket], members: BTreeMap::new() })
     }
 
-    /// Somebody wants what comes for a group.
+    /// Joins a group for one more host.
     pub(super) fn join(&mut self, group: Ipv4Addr) -> io::Result<()> {
         if let Some(membership) = self.members.get_mut(&group) {
             membership.wanted_by += 1;
@@ -41,7 +41,7 @@ impl Groups {
         Ok(())
     }
 
-    /// Somebody does not any more.
+    /// Leaves a group for one host. The membership ends with its last host.
     pub(super) fn leave(&mut self, group: Ipv4Addr) {
         let Some(membership) = self.members.get_mut(&group) else { return };
         membership.wanted_by -= 1;

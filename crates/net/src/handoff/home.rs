@@ -12,7 +12,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What a [`HomeAgent`] is to be.
+/// Configuration of a [`HomeAgent`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HomeConfig {
     /// Its address, where tunnels begin and registrations come. This host must have it.
@@ -28,7 +28,7 @@ pub struct HomeConfig {
     pub key: Key,
     /// Addresses of the stations at which hosts may register; empty: any. Default empty.
     pub stations: Vec<Ipv4Addr>,
-    /// How packets find the station of a mobile host. Default [`Scheme::Multicast`].
+    /// Scheme by which packets reach the station of a mobile host. Default [`Scheme::Multicast`].
     pub scheme: Scheme,
     /// Routers that tunnelled packets may pass, 1 to 255. Default 64.
     pub ttl: u8,
@@ -92,7 +92,7 @@ pub struct HomeAgent {
     counts: Counts,
 }
 
-/// What a [`HomeAgent`] has met beside what its machine counts.
+/// Counters of a [`HomeAgent`] in addition to those of its state machine.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     tunnelled: u64,

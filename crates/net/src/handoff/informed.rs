@@ -1,4 +1,4 @@
-//! What a station tells a machine in the path to its mobile hosts.
+//! Notifications from a base station to a middlebox in the path to its mobile hosts.
 
 use bytes::Bytes;
 use hopline_core::{Instant, Payload, Seq32};
@@ -19,7 +19,7 @@ pub struct Informed<M> {
     news: Receiver<News>,
 }
 
-/// Where a station tells it.
+/// Sending end of the notifications, for the station.
 #[derive(Debug)]
 pub(super) struct Teller(SyncSender<News>);
 
@@ -31,14 +31,14 @@ pub(super) enum News {
     Shown(Vec<u8>),
 }
 
-/// A machine, and who tells it.
+/// Returns the sending end for the station, and the middlebox that takes the notifications.
 pub(super) fn informed<M>(machine: M) -> (Teller, Informed<M>) {
     let (teller, news) = sync_channel(MOST);
     (Teller(teller), Informed { machine, news })
 }
 
 impl Teller {
-    /// False: too much is untold already, or there is nobody any more.
+    /// Sends a notification. Returns `false` if too many wait already, or the middlebox is gone.
     pub(super) fn tell(&self, news: News) -> bool {
         self.0.try_send(news).is_ok()
     }
@@ -60,7 +60,7 @@ impl<M: Filter<Bytes>> Informed<M> {
         }
     }
 
-    /// What is no TCP is nothing to look at.
+    /// Shows a TCP segment to the middlebox. Packets of other protocols are ignored.
     fn look_at(&mut self, now: Instant, packet: Bytes) {
         let Ok((ip, payload)) = Header::parse(&packet) else { return };
         if ip.protocol == Protocol::Tcp

@@ -16,11 +16,11 @@ const LONGEST: usize = 128;
 #[derive(Debug)]
 pub(super) struct Messenger {
     socket: UdpSocket,
-    /// What it has met.
+    /// Its counters.
     pub(super) counts: Counts,
 }
 
-/// What a [`Messenger`] has met.
+/// Counters of a [`Messenger`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     /// Datagrams that were no messages.
@@ -51,7 +51,7 @@ impl Messenger {
         Ok(Self { socket, counts: Counts::default() })
     }
 
-    /// Gives `take` the messages that wait and who sent them, 64 at most.
+    /// Passes the messages that wait to `take`, each with the address of its sender. Reads 64 datagrams at most.
     pub(super) fn receive(&mut self, mut take: impl FnMut(Ipv4Addr, &Tagged)) -> io::Result<()> {
         let mut buffer = [0; LONGEST];
         for _ in 0..BATCH {

@@ -19,7 +19,7 @@ use std::net::Ipv4Addr;
 use std::num::NonZeroU8;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What a [`MobileHost`] is to be.
+/// Configuration of a [`MobileHost`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct MobileConfig {
     /// Its home address. This host must have it, on whatever interface, as one of 32 bits.
@@ -28,20 +28,20 @@ pub struct MobileConfig {
     pub interfaces: Vec<String>,
     /// The network's key.
     pub key: Key,
-    /// How packets find this host. Default [`Scheme::Multicast`].
+    /// Scheme by which packets reach this host. Default [`Scheme::Multicast`].
     pub scheme: Scheme,
-    /// When it changes its station. Default [`Decide::default`].
+    /// Rule by which it changes its station. Default [`Decide::default`].
     pub decide: Decide,
-    /// How strongly stations are heard. Default nobody knows.
+    /// Source of the signal strengths of stations. Default [`Signals::Unknown`].
     pub signals: Signals,
     /// Stations beside the current one that keep packets for it: the strongest. Default 1.
     pub buffering: u8,
-    /// How long a station serves it that hears nothing more, and is believed to be there that is heard no more, up to 65.535 s. Default
-    /// 3 s: three beacons.
+    /// Time for which a station goes on serving this host without hearing it, and for which this host takes a station to be
+    /// in reach without hearing it. At most 65.535 s. Default 3 s: three beacons.
     pub lifetime: Duration,
-    /// How long it first waits for an answer; then twice as long. Default 50 ms.
+    /// Time that it waits for the first answer. It doubles with each further request. Default 50 ms.
     pub patience: Duration,
-    /// How often it asks before it takes a station for gone. Default 5.
+    /// Number of requests without an answer after which it takes a station to be gone. Default 5.
     pub tries: u8,
     /// Most stations that it remembers. Default 16.
     pub stations: u8,
@@ -93,12 +93,12 @@ pub struct MobileHost {
     machine: Machine,
     radios: Vec<Radio>,
     meter: Meter,
-    /// The stations whose word was taken, until they are silent for two lifetimes. As many as have the key.
+    /// Stations with an accepted message, until they are silent for two lifetimes. At most as many as have the key.
     heard: BTreeMap<Ipv4Addr, Heard>,
     routes: Routes,
     route: Option<Route>,
     repeats: Option<Repeats>,
-    /// When the route was looked after last.
+    /// Time at which the route was last set again.
     looked: Instant,
     /// `true` if a radio has ever gone.
     has_gone: bool,
@@ -135,14 +135,14 @@ struct Heard {
     at: Instant,
 }
 
-/// Where the default route leads.
+/// Next hop of the default route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Route {
     station: Ipv4Addr,
     radio: usize,
 }
 
-/// What a [`MobileHost`] has met beside what its machine counts.
+/// Counters of a [`MobileHost`] in addition to those of its state machine.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     served: u64,

@@ -12,7 +12,7 @@
 //! routing. IPv4 only.
 //!
 //! A mobile host tells by IP identifications what it has received. Linux gives many packets the identification 0, which RFC 6864 allows
-//! where nobody may fragment them; the home agent numbers those.
+//! where they must not be fragmented; the home agent numbers those.
 
 mod clock;
 mod groups;
@@ -37,7 +37,7 @@ pub use station::{BaseStation, StationConfig};
 pub(crate) use visitors::{Arrival, Claimed};
 pub use visitors::{Moving, VisitorList};
 
-/// Messages or packets taken from a socket before others have their turn.
+/// Messages or packets taken from a socket before the next socket has its turn.
 const BATCH: usize = 64;
 /// Longest IP packet there is.
 const LONGEST: usize = 65_535;

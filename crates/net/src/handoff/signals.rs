@@ -1,4 +1,4 @@
-//! How strongly a mobile host hears stations.
+//! Signal strengths with which a mobile host receives stations.
 
 use hopline_core::{Duration, Instant};
 use std::collections::BTreeMap;
@@ -7,18 +7,18 @@ use std::io::Read;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-/// Who knows how strongly stations are heard: asked at each beacon.
+/// Source of the signal strengths of stations, asked at each beacon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Signals {
-    /// Nobody. A host stays with its station as long as it hears that one, or changes by a timer.
+    /// No source. A host stays with its station as long as it hears that one, or changes by a timer.
     #[default]
     Unknown,
-    /// A file, which somebody else keeps: in each line the address of a station and the strength in dBm, with a space between. Of what is
-    /// no such line nothing is known. The first 64 KiB count. It is best replaced as a whole (rename(2)).
+    /// A file that another program maintains. Each line has the address of a station and its strength in dBm, with a space
+    /// between. Other lines are ignored. The first 64 KiB count. The file is best replaced as a whole (rename(2)).
     File(PathBuf),
 }
 
-/// So much of a file is read.
+/// Most bytes that are read of a file.
 const MOST: u64 = 64 << 10;
 /// Time between two looks into a file, whatever comes meanwhile.
 const FRESH: Duration = Duration::from_millis(20);

@@ -25,12 +25,12 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What a [`BaseStation`] is to be.
+/// Configuration of a [`BaseStation`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StationConfig {
     /// Its address: the home agent reaches it there, and mobile hosts do by the radio. This host must have it; no other station may.
     pub address: Ipv4Addr,
-    /// Where the home agent is.
+    /// Address of the home agent.
     pub home_agent: Ipv4Addr,
     /// The interface by which the home agent is reached, and the tunnel comes.
     pub wired: String,
@@ -46,9 +46,9 @@ pub struct StationConfig {
     pub buffer_packets: u16,
     /// Longest packet that is taken out of the tunnel, in bytes. With the two above and below it bounds the memory. Default 1500.
     pub longest_packet: u16,
-    /// Most mobile hosts that it serves; others are refused. Default 1024.
+    /// Most mobile hosts that it serves; any further host is refused. Default 1024.
     pub mobiles: u32,
-    /// What becomes of kept packets that the host has received already. Default they go.
+    /// Treatment of buffered packets that the host has received already. Default [`Cold::Yes`]: they are discarded.
     pub cold: Cold,
     /// Receive buffer of the tunnel, in bytes. Default 1 MiB.
     pub receive_buffer: usize,
@@ -122,7 +122,7 @@ pub struct BaseStation {
     counts: Counts,
 }
 
-/// What a [`BaseStation`] has met beside what its machine counts.
+/// Counters of a [`BaseStation`] in addition to those of its state machine.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     tunnelled: u64,
@@ -191,7 +191,7 @@ impl BaseStation {
         self.visitors = Some(Written(list.clone()));
     }
 
-    /// What the TUN interface is called.
+    /// Returns the name of the TUN interface.
     #[must_use]
     pub fn tun(&self) -> &str {
         self.tun.name()
@@ -244,7 +244,7 @@ impl BaseStation {
         }
     }
 
-    /// Whether a host wants no more of what it gets.
+    /// Returns whether a message asks this station to stop forwarding to a host to which it forwards now.
     fn is_dismissal(&self, tagged: &Tagged) -> bool {
         let Says::Request { mobile, asks, .. } = tagged.message.says else { return false };
         matches!(asks, Asks::Buffer | Asks::Stop) && self.machine.forwards_to(mobile)

@@ -7,24 +7,24 @@ use hopline_wire::handoff::{Asks, Kind, Latest, Message, PacketId, Past, Says, T
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// What a station is to do.
+/// Configuration of a [`Station`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StationConfig {
-    /// Who it is.
+    /// Its identity.
     pub identity: Identity,
-    /// Where registrations go.
+    /// Address of the home agent, to which registrations go.
     pub home_agent: Ipv4Addr,
     /// Time between two beacons. Default 1 s (§4).
     pub beacon_interval: Duration,
     /// Packets kept for a host. Default 12 (§4).
     pub buffer_packets: u16,
-    /// What becomes of kept packets that the host has received already. Default they go.
+    /// Treatment of buffered packets that the host has received already. Default [`Cold::Yes`]: they are discarded.
     pub cold: Cold,
-    /// Most mobile hosts that it serves. Default 1024. Others are refused: those who are served are not to suffer from them.
+    /// Most mobile hosts that it serves. Default 1024. Any further host is refused, to protect the hosts that are served.
     pub mobiles: u32,
 }
 
-/// How machines in the path begin at a station to which a host comes.
+/// Initial state of middleboxes at a station to which a host comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cold {
     /// They see what is sent from now on (§4: "cannot have seen" more).
@@ -42,7 +42,7 @@ impl StationConfig {
     }
 }
 
-/// A base station. `K`: a packet as whoever drives the machine keeps it.
+/// A base station. `K`: a packet in the form in which the caller keeps it.
 #[derive(Debug)]
 pub struct Station<K> {
     config: StationConfig,
@@ -55,7 +55,7 @@ pub struct Station<K> {
     stats: StationStats,
 }
 
-/// What a [`Station`] does.
+/// Action of a [`Station`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Does<K> {
     /// It sends a message.
@@ -66,7 +66,7 @@ pub enum Does<K> {
     Shows(K),
     /// It lets go of a packet that it has kept.
     Discards(K),
-    /// It has nobody to send a packet to.
+    /// It has no host to send a packet to.
     Refuses(K),
     /// A mobile host has come: if it has a past, what machines in the path are to know of its connections may be on its way here.
     Receives(Ipv4Addr, Past),
@@ -78,7 +78,7 @@ pub enum Does<K> {
     Leaves(Ipv4Addr),
 }
 
-/// What a [`Station`] has done.
+/// Counters of a [`Station`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StationStats {
     /// Beacons sent.
@@ -113,7 +113,7 @@ struct Member<K> {
     kept: VecDeque<(PacketId, K)>,
 }
 
-/// What the station is to a host.
+/// Role of the station for a mobile host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// It sends on.
@@ -125,7 +125,7 @@ enum Role {
 }
 
 impl<K> Station<K> {
-    /// A station that serves nobody yet. `random`: when its first beacon goes out.
+    /// Returns a station that serves no host yet. `random` decides the time of its first beacon.
     #[must_use]
     pub fn new(config: StationConfig, now: Instant, random: &mut Stream) -> Self {
         let phase = random.duration_below(config.beacon_interval);
@@ -214,7 +214,7 @@ impl<K> Station<K> {
         self.out.pop_front()
     }
 
-    /// When to call [`Station::handle_timeout`].
+    /// Returns the time at which [`Station::handle_timeout`] is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Instant {
         self.next_beacon.min(self.first_end)
@@ -226,13 +226,13 @@ impl<K> Station<K> {
         self.members.values().map(|member| member.kept.len()).sum()
     }
 
-    /// What it has done.
+    /// Returns its counters.
     #[must_use]
     pub const fn stats(&self) -> &StationStats {
         &self.stats
     }
 
-    /// Whether what comes for a host is sent on to it from here.
+    /// Returns whether this station forwards packets to the host.
     #[must_use]
     pub fn forwards_to(&self, mobile: Ipv4Addr) -> bool {
         self.members.get(&mobile).is_some_and(|member| member.role == Role::Forwarding)
@@ -333,7 +333,8 @@ impl<K> Station<K> {
             self.stats.taken_over += 1;
             self.out.push_back(Does::Receives(mobile, latest.past()));
         }
-        // Before the first that is found it has everything; if none is, nobody knows, and all are sent (§4).
+        // The host has all packets before the first one that is found. If none is found, it is unknown what the host has,
+        // and all are sent (§4).
         let has = |id: &PacketId| latest.as_slice().contains(id);
         let first = kept.iter().position(|(id, _)| has(id)).unwrap_or(0);
         for (at, (id, packet)) in kept.into_iter().enumerate() {

@@ -1,18 +1,19 @@
-//! Identifications of packets whose senders give none.
+//! Identifications for packets that their senders have not numbered.
 
 use super::packet::set_id;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Numbers what nobody may fragment, for each mobile host: such packets need no identification (RFC 6864 §4.1), and Linux gives many
-/// of them 0. By these numbers a mobile host says what it has received. Others keep theirs, which belong to their fragments.
+/// Numbers atomic packets, for each mobile host. Such packets need no identification (RFC 6864 §4.1), and Linux gives many
+/// of them 0. By these numbers a mobile host says what it has received. All other packets keep their identifications, which
+/// belong to their fragments.
 #[derive(Debug)]
 pub(crate) struct Numbering {
     /// By mobile host: the last number.
     last: BTreeMap<Ipv4Addr, u16>,
 }
 
-/// Where flags and offset, and the protocol, stand in a header.
+/// Offsets in an IPv4 header, in bytes: of the flags and the fragment offset, and of the protocol.
 const FRAGMENT: usize = 6;
 const PROTOCOL: usize = 9;
 /// Don't Fragment; More Fragments and the offset.
@@ -35,7 +36,8 @@ impl Numbering {
     }
 }
 
-/// Whether nobody may fragment it, and nobody has (RFC 6864 §4).
+/// Returns whether a packet is atomic: it is no fragment and must not be fragmented (RFC 6864 §4). Packets with an
+/// authentication header do not count.
 fn is_atomic(packet: &[u8]) -> bool {
     let fragment = u16::from_be_bytes([packet[FRAGMENT], packet[FRAGMENT + 1]]);
     fragment & DONT_FRAGMENT != 0 && fragment & IS_FRAGMENT == 0 && packet[PROTOCOL] != AUTHENTICATED

@@ -5,7 +5,7 @@ use hopline_wire::handoff::PacketId;
 use hopline_wire::ipv4::{HEADER_LEN, Header, Protocol};
 use std::net::Ipv4Addr;
 
-/// What a station needs to know of a packet that has come out of the tunnel; it may be a fragment.
+/// Destination and identification of a packet that has come out of the tunnel. It may be a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inner {
     /// Whom it is for.
@@ -14,14 +14,14 @@ pub(crate) struct Inner {
     pub(crate) id: PacketId,
 }
 
-/// What has come out of a tunnel.
+/// Result of decapsulation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Decapsulated<'a> {
     /// A packet, as it is to go on.
     Packet(Inner, &'a [u8]),
-    /// One that was marked on the way, and whose sender would not understand that: it is dropped (RFC 6040 §4.2).
+    /// A packet without ECN that was marked as congested in the tunnel. It is dropped (RFC 6040 §4.2).
     Congested,
-    /// From somebody who has no business with the tunnel.
+    /// A packet from another source than the tunnel's entrance.
     Foreign,
     /// No IPv4 packet in another one.
     Malformed,
@@ -32,7 +32,7 @@ const CONGESTED: u8 = 0b11;
 const CAPABLE_1: u8 = 0b01;
 const NOT_CAPABLE: u8 = 0b00;
 
-/// Where the parts of a header stand.
+/// Offsets of the fields of an IPv4 header, in bytes.
 mod at {
     pub(super) const TOS: usize = 1;
     pub(super) const TOTAL: usize = 2;
@@ -136,7 +136,7 @@ mod tests {
         packet
     }
 
-    /// What comes out with this mark if it went in with that one, and was marked so on the way.
+    /// Returns the mark of a packet after the tunnel, given its mark before and the mark set in the tunnel. `None`: dropped.
     fn through(inner: Ecn, on_the_way: Option<Ecn>) -> Option<u8> {
         let (before, mut outer) = (packet(inner), Vec::new());
         encapsulate(HOME, GROUP, 64, &before, &mut outer);

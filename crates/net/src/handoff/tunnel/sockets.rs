@@ -7,14 +7,15 @@ use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Where whole packets go in: to groups through each of the interfaces, to others by the routes.
+/// Entrance of the tunnel. It sends whole packets: to groups through each of the interfaces, to other addresses by the
+/// routes.
 #[derive(Debug)]
 pub(crate) struct Entrance {
     by_routes: Socket,
     to_groups: Vec<Socket>,
 }
 
-/// What became of a packet at an [`Entrance`].
+/// Outcome of sending a packet at an [`Entrance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     /// It is on its way, through one interface at least.
@@ -32,7 +33,7 @@ impl Entrance {
         Ok(Self { by_routes: raw(libc::IPPROTO_RAW, None)?, to_groups })
     }
 
-    /// Sends a packet that has its header. That of 239.0.0.0/8 goes to whoever is a member.
+    /// Sends a packet that has its header. A packet to an address in 239.0.0.0/8 goes to the members of that group.
     pub(crate) fn send(&self, to: Ipv4Addr, packet: &[u8]) -> Sent {
         let address = SocketAddrV4::new(to, 0).into();
         let ways =
@@ -51,8 +52,8 @@ impl Entrance {
     }
 }
 
-/// Where packets come out, with their outer headers: all of protocol 4 that comes for this host, or for a group of which it is a
-/// member.
+/// Exit of the tunnel. It receives, with their outer headers, all packets of protocol 4 for this host or for a group of
+/// which it is a member.
 #[derive(Debug)]
 pub(crate) struct Exit(Socket);
 
@@ -60,7 +61,7 @@ impl Exit {
     /// One that takes what comes by this interface, with a receive buffer of so many bytes.
     pub(crate) fn open(interface: &str, receive_buffer: usize) -> Result<Self, Error> {
         let socket = raw(libc::IPPROTO_IPIP, Some(interface))?;
-        // As much as the system lets have whoever asks.
+        // Without the privilege to force it, as much as the system grants.
         let _ = sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, receive_buffer as i32)
             .or_else(|_| socket.set_recv_buffer_size(receive_buffer));
         Ok(Self(socket))
