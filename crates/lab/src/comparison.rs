@@ -131,7 +131,7 @@ impl Comparison {
         Ok(self)
     }
 
-    /// Returns whether `other` has a point of the same label whose runs have the same metrics, as far as both have runs.
+    /// Returns whether `other` has a point of the same label with the same metrics in its runs, as far as both have runs.
     #[must_use]
     pub fn repeats(&self, point: usize, other: &Self) -> bool {
         let label = &self.description.points[point].label;

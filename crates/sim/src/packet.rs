@@ -1,7 +1,7 @@
 //! Packets: in a slab, handed around by index, shared by counting.
 //!
-//! Once the slab, the flights and the queues have grown, the hot path allocates no memory for a packet. DSR, whose headers
-//! change at every hop, allocates one header a hop.
+//! Once the slab, the flights and the queues have grown, the hot path allocates no memory for a packet. DSR allocates one
+//! header a hop, as its headers change at every hop.
 
 use crate::proxy::Handover;
 use crate::trace::PacketView;

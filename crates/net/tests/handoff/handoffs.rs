@@ -64,7 +64,7 @@ pub(crate) fn a_transfer_survives_many_handoffs() {
     assert!(handoffs >= 2, "{handoffs}");
 }
 
-/// What docs/protocols/handoff.md says of Linux.
+/// Measures the figures of Linux in docs/protocols/handoff.md.
 pub(crate) fn figures() {
     for radio in [Radio::IsTuned, Radio::HearsAll] {
         for scheme in SCHEMES {

@@ -13,7 +13,7 @@ use std::thread;
 
 const LONG: Span = Span::from_secs(3600);
 
-/// Says something as somebody else would.
+/// Sends a message as an attacker would, in the namespace of a host and from an address of choice.
 fn say(as_one_of: &Namespace, from: Ipv4Addr, to: Ipv4Addr, bytes: &[u8], times: u32) {
     let socket = as_one_of.run(|| {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
@@ -47,7 +47,7 @@ pub(crate) fn forged_messages_are_counted_and_change_nothing() {
     let lifetime = Span::from_secs(60);
     let request = |asks| forged(Says::Request { mobile: HOST, lifetime, asks });
     let elsewhere = Asks::Register { care_of: STATIONS[1 - station], past: Past::None };
-    // The radio belongs to all; a stranger in the mobile host's namespace is one who uses its address.
+    // All hosts share the radio. An attacker in the mobile host's namespace is one that uses the address of that host.
     say(
         &world.stations[1 - station],
         STATIONS[1 - station],

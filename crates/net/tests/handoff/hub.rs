@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// What each end sends.
+/// Rate and delay of the packets from each end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     /// Bits a second; `None`: they take no time.
     pub(crate) rate: Option<u64>,
-    /// How long each bit is under way.
+    /// Propagation delay.
     pub(crate) delay: Duration,
 }
 
@@ -65,7 +65,7 @@ struct Carrier<W> {
     ends: Vec<Tun>,
     pace: Pace,
     ways: W,
-    /// When each end has sent what it has.
+    /// Time at which each end has sent all its packets.
     free: Vec<Instant>,
     under_way: BTreeMap<(Instant, u64), (Vec<usize>, Vec<u8>)>,
     taken: u64,

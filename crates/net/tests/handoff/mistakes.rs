@@ -1,4 +1,4 @@
-//! What is wrong with a configuration.
+//! Error messages for wrong configurations.
 
 use crate::handoff::world::{HOME, HOST, KEY, STATIONS};
 use hopline_net::Namespace;

@@ -60,7 +60,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.into_iter().chain(others).collect()
 }
 
-/// Why there is no NFQUEUE here; tried.
+/// Tries to open an NFQUEUE. Returns the error if there is none here.
 fn why_no_queue() -> Option<String> {
     let tried = || Namespace::new()?.run(|| Queue::open(&Config::new(0, "lo")).map(drop))?;
     tried().err().map(|error| error.to_string())

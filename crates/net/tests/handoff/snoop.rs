@@ -94,7 +94,7 @@ pub(crate) fn beside_stations_it_repairs() {
     });
 }
 
-/// What docs/protocols/handoff.md says of Snoop on Linux.
+/// Measures the figures of Snoop on Linux in docs/protocols/handoff.md.
 pub(crate) fn figures() {
     for with_snoop in [None, Some(Cold::Yes), Some(Cold::No)] {
         lossy(with_snoop, 5_000_000);

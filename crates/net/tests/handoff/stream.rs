@@ -12,13 +12,13 @@ const PORT: u16 = 9000;
 /// Time between two datagrams.
 const INTERVAL: Duration = Duration::from_millis(5);
 const LEN: usize = 200;
-/// What a machine on which nothing else happens never is.
+/// Greatest lateness on a machine without other load, in ms.
 const TOO_LATE_MS: u64 = 20;
 
-/// What arrived.
+/// Datagrams of a stream that were sent, and those that arrived.
 pub(crate) struct Stream {
     pub(crate) sent: u32,
-    /// By how much whoever sent or carried was late at most, in ms.
+    /// Greatest lateness of the sender and of the hubs, in ms.
     latest_ms: u64,
     /// Numbers, in the order of arrival.
     pub(crate) arrived: Vec<(Instant, u32)>,
@@ -82,7 +82,7 @@ impl Stream {
     }
 }
 
-/// How many were enough, and by how much the latest was late, in ms.
+/// Sends until `is_enough`. Returns the number of datagrams and their greatest lateness in ms.
 fn send(socket: &UdpSocket, is_enough: &mut impl FnMut() -> bool) -> (u32, u64) {
     let _ = sched::be_on_time();
     let (begun, mut sent, mut late) = (Instant::now(), 0u32, Duration::ZERO);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Longer than anything here is silent.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a transfer was.
+/// Result of a transfer.
 pub(crate) struct Transfer {
     pub(crate) goodput_mbps: f64,
     /// Segments that the sender has sent again.

@@ -51,7 +51,7 @@ pub(crate) struct World {
     radios: Vec<String>,
 }
 
-/// Whose packets the mobile host hears.
+/// Packets that the mobile host hears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Radio {
     /// Those of both stations.
@@ -60,12 +60,12 @@ pub(crate) enum Radio {
     IsTuned,
 }
 
-/// What the radio knows.
+/// State of the radio network.
 pub(crate) struct Air {
     radio: Radio,
     /// The station that the host has asked last to forward.
     current: AtomicUsize,
-    /// When that changed.
+    /// Times at which the current station changed.
     changes: Mutex<Vec<Instant>>,
     /// Requests of the host, as they were sent.
     requests: Mutex<Vec<Vec<u8>>>,
@@ -183,8 +183,8 @@ impl World {
         }
     }
 
-    /// The same of the kernel's own cables: the wire is a bridge that knows who is a member of which group (IGMP snooping), the mobile host
-    /// has a radio for each station. Nothing takes time, and nobody sees what the host does.
+    /// The same of the kernel's own cables. The wire is a bridge that knows the members of each group (IGMP snooping), and
+    /// the mobile host has a radio for each station. Nothing takes time, and what the host sends is not observed.
     pub(crate) fn of_cables() -> Self {
         let [server, home, near, far, mobile] = hosts();
         let stations = [near, far];
@@ -262,7 +262,7 @@ impl World {
         Running::on_time(opened(&self.mobile, || MobileHost::open(&config)))
     }
 
-    /// Everybody, with a host that changes its station every so often.
+    /// Starts the home agent, the stations and a mobile host that changes its station at the interval `every`.
     pub(crate) fn all(&self, scheme: Scheme, every: Span) -> All {
         let home = self.home_agent(scheme);
         let stations = [0, 1].map(|number| self.station(number));
@@ -315,6 +315,6 @@ fn tun(name: &str, own: Option<(Ipv4Addr, u8)>) -> Tun {
 
 /// To people, past the capture of tests' output.
 pub(crate) fn say(line: &str) {
-    // Nobody to tell: nothing to do about it.
+    // A failure to write cannot be reported.
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! What must not grow, spin, or be used by others.
+//! Limits: memory that must not grow, threads that must not spin, a port that must not be open to other hosts.
 
 use crate::split::daemon::{Daemon, PORT};
 use crate::split::hosts::{bytes, echo, fill, is_refused, read_to_end};
@@ -69,7 +69,7 @@ pub(crate) fn without_descriptors_calls_are_reset_and_nothing_spins() {
     let before = proxy.ticks();
     sleep(Duration::from_millis(500));
     assert!(proxy.ticks() - before < 20, "it spins");
-    // All others were reset, at once.
+    // All other calls were reset, at once.
     calls.iter_mut().for_each(|call| call.set_nonblocking(true).unwrap());
     let waiting = calls
         .iter_mut()
@@ -113,7 +113,7 @@ pub(crate) fn mistakes_are_named() {
     }
 }
 
-/// What the documentation says that it takes is enough.
+/// Checks that the documented capabilities are enough.
 pub(crate) fn it_runs_with_no_capability_that_is_not_documented() {
     let ground = Ground::diverted();
     for (capabilities, effective, congestion) in

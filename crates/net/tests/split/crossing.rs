@@ -1,4 +1,4 @@
-//! What goes through: bytes, addresses, options.
+//! Bytes, addresses and options that pass through the proxy.
 
 use crate::split::daemon::Daemon;
 use crate::split::hosts::{bytes, echo, exchange, read_to_end};

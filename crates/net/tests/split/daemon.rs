@@ -1,4 +1,5 @@
-//! The proxy as a process of its own, which can be killed, and whose memory is its own: this program once more, told by its environment.
+//! The proxy as a process of its own, which can be killed and has its own memory. It is this program, started once more with
+//! settings in its environment.
 
 use hopline_net::Namespace;
 use hopline_net::handoff::Key;
@@ -16,7 +17,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-/// Where it listens.
+/// Port on which the proxy listens.
 pub(crate) const PORT: u16 = 7070;
 /// The variable that makes this program a proxy, and says of which kind.
 const KIND: &str = "HOPLINE_SPLIT";
@@ -164,7 +165,7 @@ fn ticks_of(process: &str) -> u64 {
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
-/// What this program does instead of testing, if its environment says so.
+/// Runs a proxy instead of the tests if the environment says so. Returns `None` if it does not.
 pub(crate) fn instead() -> Option<ExitCode> {
     let kind = std::env::var(KIND).ok()?;
     if setting("on_time").is_some() {
@@ -242,7 +243,8 @@ fn config() -> Config {
     config
 }
 
-/// The halves of mobile hosts have the congestion control that is asked for, all others theirs; CUBIC where nobody asks.
+/// Returns the options of the halves: those of mobile hosts have the congestion control `mobile`, all other halves that of
+/// the setting `fixed`. The default of both is CUBIC.
 fn legs(mobile: Option<String>) -> Legs {
     let base = LegOptions { user_timeout: milliseconds("user_timeout_ms"), ..LegOptions::default() };
     let cubic = || Some("cubic".into());
@@ -267,7 +269,7 @@ fn limit_descriptors() {
     setrlimit(Resource::Nofile, Rlimit { current, ..getrlimit(Resource::Nofile) }).unwrap();
 }
 
-/// What the proxy was told when it was started.
+/// Returns a setting that the proxy was started with.
 pub(crate) fn setting(name: &str) -> Option<String> {
     std::env::var(format!("SPLIT_{name}")).ok()
 }

@@ -1,4 +1,4 @@
-//! How connections end.
+//! Ends of connections.
 
 use crate::split::daemon::Daemon;
 use crate::split::hosts::{bytes, echo, fill, is_refused, is_reset, meanwhile, read_to_end, reset};
@@ -90,7 +90,7 @@ pub(crate) fn who_refuses_has_the_caller_reset() {
     let ground = Ground::diverted();
     let proxy = Daemon::start(&ground.router, &[]);
     for ip in [Ip::V4, Ip::V6] {
-        // Nobody listens.
+        // The server has no listener.
         is_refused(ground.connect(served(ip)));
     }
     assert_eq!(proxy.ended()["failed_refused_connects"], 2);

@@ -1,4 +1,4 @@
-//! What hosts do: connect, serve, send, and see how it ends.
+//! Actions of the hosts: connect, serve, send, and check how a connection ends.
 
 use crate::split::router::{Ground, Ip, served};
 use hopline_testkit::streams::until;
@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long anybody waits for anything.
+/// Timeout of every operation of a host.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Ground {
@@ -82,7 +82,7 @@ fn patient(stream: TcpStream) -> TcpStream {
     stream
 }
 
-/// Bytes that nobody else sends.
+/// Returns pseudorandom bytes that are unique to `seed`.
 pub(crate) fn bytes(seed: &str, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     blake3::Hasher::new_derive_key(seed).finalize_xof().fill(&mut bytes);
@@ -132,13 +132,13 @@ pub(crate) fn reset(stream: TcpStream) {
     SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
 }
 
-/// Whether reading ends with a reset, after whatever comes before it.
+/// Checks that reading ends with a reset, after any data before it.
 pub(crate) fn is_reset(stream: &mut TcpStream) {
     let error = read_to_end(stream).expect_err("it was cut off, and looks complete");
     assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
 }
 
-/// Whether a call is reset, which may be before it has come back or after.
+/// Checks that a call is reset, whether before `connect` has returned or after.
 pub(crate) fn is_refused(call: io::Result<TcpStream>) {
     match call {
         Ok(mut stream) => is_reset(&mut stream),
@@ -164,6 +164,6 @@ pub(crate) fn fill(stream: &mut TcpStream, chunk: &[u8]) -> usize {
 /// A line for people, past the capture of tests' output.
 pub(crate) fn tell(line: &str) {
     let mut stdout = io::stdout();
-    // Nobody to tell: nothing to do about it.
+    // A failure to write cannot be reported.
     let _ = writeln!(stdout, "{line}");
 }

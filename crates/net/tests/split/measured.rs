@@ -1,5 +1,5 @@
-//! What it costs, beside its peers: by hand (`--ignored`), as it takes minutes and a quiet machine. With `HOPLINE_PEPSAL`, the program that
-//! `bench/pepsal/build.sh` has built, PEPsal is one of them.
+//! Throughput and processor time of the proxy, compared with its peers. Run by hand (`--ignored`), as it takes minutes and a
+//! quiet machine. If `HOPLINE_PEPSAL` names the program that `bench/pepsal/build.sh` has built, PEPsal is one of the peers.
 
 use crate::split::daemon::{Daemon, PORT, own_ticks, ticks};
 use crate::split::hosts::{echo, meanwhile, tell};
@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long bytes flow in one measurement.
+/// Length of one measurement.
 const SPAN: Duration = Duration::from_secs(2);
 const ROUNDS: usize = 15;
 
@@ -46,7 +46,7 @@ impl Drop for Splitter {
     }
 }
 
-/// Who is compared: the bare loop first.
+/// Returns the names of the variants that are compared, the bare loop first.
 pub(crate) fn splitters() -> Vec<&'static str> {
     let all = ["copy", "splice", "split", "pepsal", "none"];
     all.into_iter().filter(|name| *name != "pepsal" || pepsal().is_some()).collect()
@@ -72,10 +72,10 @@ pub(crate) fn split(router: &Namespace, name: &str, settings: &[(&str, &str)]) -
     }
 }
 
-/// Threads that go before those of everybody else on this machine.
+/// Setting that gives the threads of the proxy real-time priority.
 const ON_TIME: (&str, &str) = ("on_time", "yes");
 
-/// A ground on which everybody speaks Reno, which this kernel lets a namespace choose.
+/// Returns a ground on which all hosts use Reno, which this kernel lets a namespace choose.
 fn ground(trains: Trains, name: &str, more: &[(&str, &str)]) -> (Ground, Splitter) {
     let ground = Ground::new(trains);
     for host in [&ground.client, &ground.router, &ground.server] {
@@ -132,7 +132,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// What went through in one round.
+/// Result of one round.
 #[derive(Clone, Copy)]
 struct Carried {
     /// In Gb/s.

@@ -21,7 +21,7 @@ use hopline_net::Namespace;
 use hopline_testkit::namespace::LINK;
 use std::process::{Command, Stdio};
 
-/// What all of them need.
+/// Requirements of all tests here.
 const NEEDS: [Need; 4] =
     [LINK, Need::Program("iptables"), Need::Program("ip6tables"), Need::Of(why_no_tproxy)];
 
@@ -87,7 +87,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.into_iter().chain(confined).chain(measured).collect()
 }
 
-/// Why there is no TPROXY here; tried.
+/// Tries a rule with TPROXY and the socket match. Returns the reason if it is not available here.
 fn why_no_tproxy() -> Option<String> {
     let host = Namespace::new().ok()?;
     let rule =

@@ -1,4 +1,5 @@
-//! Who is measured beside the proxy: the least that can split a connection, two blocking threads of it, which copy or splice.
+//! Peers for measurements: the simplest proxies that split a connection, with two blocking threads a connection that copy or
+//! splice.
 
 use crate::split::daemon::{PORT, setting};
 use crate::split::hosts::meanwhile;
@@ -9,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::os::fd::AsFd;
 
-/// What goes at once.
+/// Most bytes that are carried at once.
 const CHUNK: usize = 1 << 16;
 
 /// Splits whatever comes until the process is told to end.

@@ -14,7 +14,7 @@ const ROUTER: [[&str; 2]; 2] = [["10.9.0.254", "fd09::fe"], ["10.8.0.254", "fd08
 /// Port of whatever the server serves.
 pub(crate) const SERVED: u16 = 80;
 
-/// Which protocol: the place of its addresses in the lists.
+/// IP version: index of its addresses in the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ip {
     V4,

@@ -30,7 +30,7 @@ pub(super) const MAX_PATH_LOSS: f64 = 0.4;
 const VERIFIED_ROUNDS: u64 = 256;
 /// Least length of a probation, round trips. Own choice, not swept.
 const PROBATION_ROUNDS: u64 = 64;
-/// Number of packets whose sending time is also a lower bound of a probation, since a verdict takes long at a low packet
+/// Number of packets. The time to send them is also a lower bound of a probation, since a verdict takes long at a low packet
 /// rate. Own choice, not swept; as many as [`MAX_TEST_PACKETS`].
 const PROBATION_PACKETS: f64 = 300.0;
 /// Upper bound of that sending time. Own choice, not swept.
@@ -49,7 +49,7 @@ const CHANCE_PACKETS: f64 = 15.0;
 /// Losses that remain at a rate below the limit, as a share of those before: a reduced rate does not end all of them. Own
 /// choice, not swept.
 const RESIDUAL_SHARE: f64 = 0.1;
-/// Least loss rate in a likelihood, whose logarithm has to exist: below one packet of 500. Own choice.
+/// Least loss rate in a likelihood, so that its logarithm exists: below one packet of 500. Own choice.
 const MIN_LOSS_RATE: f64 = 0.002;
 /// Number of packets at which a test is decided even if both causes are about as likely, so that it ends. Own choice, not
 /// swept.
