@@ -18,16 +18,14 @@ use crate::choice;
 use crate::choice::Chosen;
 use crate::field::{self, Field};
 use hopline_config::keys::LONGEST_S;
-pub use hopline_config::keys::{
-    ARQ, ArqKind, NEIGHBORHOOD_RED, ProxyKind, SnoopPreset, arq, cells, neighborhood_red, proxy,
-};
+pub use hopline_config::keys::{ARQ, ArqKind, NEIGHBORHOOD_RED, SnoopPreset, arq, neighborhood_red};
 pub use links::*;
 pub use neighborhood::{NOTICE_FLOOD, notice_flood};
-pub use of_cells::{CELLS, MOBILE, mobile};
+pub use of_cells::{CELLS, MOBILE, cells, mobile};
 pub use of_tpa::{TPA, tpa};
 pub use of_wide::WIDE;
 pub use places::*;
-pub use proxies::PROXY;
+pub use proxies::{Kind as ProxyKind, PROXY, proxy};
 pub use radios::*;
 pub use routing::{AODV, DSR, OLSR, Protocol, ROUTING, aodv, dsr, of_routing, olsr};
 pub use transports::{DOOR, FEEDBACK, PACING, Preset, TCP, TRANSPORTS, door, feedback, pacing, tcp};

@@ -2,7 +2,7 @@
 
 use crate::choice;
 use crate::choice::Chosen;
-use crate::field::{self, Field};
+use crate::field::Field;
 use crate::schema::Default::{Integer, Number};
 use crate::schema::Key;
 use hopline_proxy::handoff::{Cold, Scheme};
@@ -11,11 +11,6 @@ use hopline_proxy::handoff::{Cold, Scheme};
 pub mod cells {
     use super::*;
 
-    /// `home_agent`.
-    pub const HOME_AGENT: Field<field::Word> = Field::word(
-        Key::text("home_agent", "name of the node at which mobile hosts are at home; it may be a station")
-            .required(),
-    );
     /// `scheme`.
     pub const SCHEME: Chosen<Scheme> = choice!(
         "scheme",
@@ -49,9 +44,6 @@ pub mod cells {
 pub mod mobile {
     use super::*;
 
-    /// `node`.
-    pub const NODE: Field<field::Word> =
-        Field::word(Key::text("node", "name of a node with a radio").required());
     /// `hysteresis_db`.
     pub const HYSTERESIS_DB: Field<f64> = Field::number(
         Key::number(

@@ -8,7 +8,7 @@ mod proxies;
 pub use handoff::{cells, mobile};
 pub use links::{ARQ, ArqKind, arq};
 pub use neighborhood::{NEIGHBORHOOD_RED, neighborhood_red};
-pub use proxies::{Kind as ProxyKind, SnoopPreset, proxy};
+pub use proxies::{SnoopPreset, proxy};
 
 /// Longest time that a key takes, in seconds: about 116 days.
 pub const LONGEST_S: f64 = 1e7;

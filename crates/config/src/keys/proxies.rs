@@ -1,34 +1,12 @@
 //! Keys of middleboxes in the path of TCP.
 
 use crate::choice;
-use crate::choice::{Choice, Chosen};
-use crate::field::{self, Field};
+use crate::choice::Choice;
 use crate::schema::Key;
 use hopline_proxy::dproxy::opaque::Order;
 use hopline_proxy::dproxy::{Expansion, OrderRule, Samples, Timeouts};
 use hopline_proxy::hop_window;
 use hopline_proxy::snoop::{Config, DuplicateAcks, Marks, OldData, Overflow, Passing, Turn};
-
-/// Kind of a `[[proxy]]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Nothing stands there.
-    None,
-    /// Snoop.
-    Snoop,
-    /// M-TCP's supervisor host.
-    Mtcp,
-    /// Middlebox that asks mobile hosts for packets that they have sent.
-    Nack,
-    /// Middlebox that paces bursts of ACKs.
-    AckPacing,
-    /// Connections split in two.
-    Split,
-    /// D-Proxy, at both ends of a link.
-    DProxy,
-    /// The same for all packets that cross the link.
-    Opaque,
-}
 
 /// Constructor of a preset of Snoop.
 pub type SnoopPreset = fn() -> Config;
@@ -37,25 +15,6 @@ pub type SnoopPreset = fn() -> Config;
 pub mod proxy {
     use super::*;
 
-    /// `node`.
-    pub const NODE: Field<field::Word> =
-        Field::word(Key::text("node", "name of the node in whose path it stands").required());
-    /// `kind`.
-    pub const KIND: Chosen<Kind> = choice!(
-        "kind",
-        {
-            "none" => Kind::None,
-            "snoop" => Kind::Snoop,
-            "split" => Kind::Split,
-            "mtcp" => Kind::Mtcp,
-            "nack" => Kind::Nack,
-            "ack-pacing" => Kind::AckPacing,
-            "d-proxy" => Kind::DProxy,
-            "opaque" => Kind::Opaque,
-        },
-        "what it is; none: nothing stands there; split: connections end there, and others lead on (I-TCP); mtcp: senders wait while a mobile host cannot be reached (M-TCP); nack: mobile hosts are asked for what they have sent and what has not come; ack-pacing: bursts of ACKs from mobile hosts are spread out; d-proxy: node and peer repair what the link between them loses of TCP; opaque: the same of whatever crosses it",
-    )
-    .required();
     /// `timeouts`.
     pub const TIMEOUTS: Choice<Timeouts> = choice!(
         "timeouts",
@@ -206,20 +165,6 @@ pub mod proxy {
         65_535,
         "of d-proxy: packets of a flow that wait for others (C5), of ack-pacing: ACKs of a connection that wait; default: 256",
     );
-    /// `max_hold_ms`.
-    pub const MAX_HOLD_MS: Key = Key::number(
-        "max_hold_ms",
-        0.001,
-        60_000.0,
-        "of ack-pacing: longest time that an ACK waits, and that a burst is spread over; default: 20",
-    );
-    /// `burst_gap_ms`.
-    pub const BURST_GAP_MS: Key = Key::number(
-        "burst_gap_ms",
-        0.001,
-        60_000.0,
-        "of ack-pacing: an ACK that comes within this time of the one before is of the same burst; default: 0.2",
-    );
     /// `patience_ms`.
     pub const PATIENCE_MS: Key = Key::number(
         "patience_ms",
@@ -241,26 +186,12 @@ pub mod proxy {
         60_000.0,
         "of d-proxy and opaque: silence after which the other end is told of the last packet (C9); default: never, of opaque: time of eight packets of 1500 bytes at the rate of the link (over Linux rate_mbps), from 4 to 100, and 4 where it is not known",
     ).example("4");
-    /// `buffer_bytes`.
-    pub const BUFFER_BYTES: Key = Key::integer(
-        "buffer_bytes",
-        1,
-        1 << 40,
-        "of split: bytes of each direction of a connection that wait to be passed on; a full segment at least; default: 1048576",
-    );
     /// `silence_ms`.
     pub const SILENCE_MS: Key = Key::number(
         "silence_ms",
         0.001,
         1e6,
         "of mtcp: how long nothing comes from a host to which something is under way before its sender is to wait; default: 200",
-    );
-    /// `handover_s`.
-    pub const HANDOVER_S: Key = Key::number(
-        "handover_s",
-        0.001,
-        1e6,
-        "of split at a station of [cells]: how long the state of connections is waited for whose host has come from another one; then packets of what is not known are answered with a reset; default: 2",
     );
     /// `probe_ms`.
     pub const PROBE_MS: Key = Key::number(

@@ -1,10 +1,22 @@
 //! Base stations and the hosts that move between them: `[cells]`, `[[mobile]]`.
 
-use super::cells;
 use crate::choice;
 use crate::choice::Chosen;
+use crate::field::{self, Field};
 use crate::schema::Key;
 use hopline_sim::spec::Listens;
+
+/// Keys of [`CELLS`] that always have a value.
+pub mod cells {
+    use super::*;
+    pub use hopline_config::keys::cells::*;
+
+    /// `home_agent`.
+    pub const HOME_AGENT: Field<field::Word> = Field::word(
+        Key::text("home_agent", "name of the node at which mobile hosts are at home; it may be a station")
+            .required(),
+    );
+}
 
 /// `[cells]`.
 pub const CELLS: &[Key] = &[
@@ -21,6 +33,9 @@ pub mod mobile {
     use super::*;
     pub use hopline_config::keys::mobile::*;
 
+    /// `node`.
+    pub const NODE: Field<field::Word> =
+        Field::word(Key::text("node", "name of a node with a radio").required());
     /// `listens`.
     pub const LISTENS: Chosen<Listens> = choice!(
         "listens",

@@ -1,7 +1,85 @@
 //! Middleboxes in the path of TCP: `[[proxy]]`.
 
-use super::{DOOR, TCP, TPA, TRANSPORTS, proxy};
+use super::{DOOR, TCP, TPA, TRANSPORTS};
+use crate::choice;
+use crate::choice::Chosen;
+use crate::field::{self, Field};
 use crate::schema::Key;
+
+/// Kind of a `[[proxy]]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing stands there.
+    None,
+    /// Snoop.
+    Snoop,
+    /// M-TCP's supervisor host.
+    Mtcp,
+    /// Middlebox that asks mobile hosts for packets that they have sent.
+    Nack,
+    /// Middlebox that paces bursts of ACKs.
+    AckPacing,
+    /// Connections split in two.
+    Split,
+    /// D-Proxy, at both ends of a link.
+    DProxy,
+    /// The same for all packets that cross the link.
+    Opaque,
+}
+
+/// Keys of [`PROXY`]: those that always have a value, and those that choose.
+pub mod proxy {
+    use super::*;
+    pub use hopline_config::keys::proxy::*;
+
+    /// `node`.
+    pub const NODE: Field<field::Word> =
+        Field::word(Key::text("node", "name of the node in whose path it stands").required());
+    /// `kind`.
+    pub const KIND: Chosen<Kind> = choice!(
+        "kind",
+        {
+            "none" => Kind::None,
+            "snoop" => Kind::Snoop,
+            "split" => Kind::Split,
+            "mtcp" => Kind::Mtcp,
+            "nack" => Kind::Nack,
+            "ack-pacing" => Kind::AckPacing,
+            "d-proxy" => Kind::DProxy,
+            "opaque" => Kind::Opaque,
+        },
+        "what it is; none: nothing stands there; split: connections end there, and others lead on (I-TCP); mtcp: senders wait while a mobile host cannot be reached (M-TCP); nack: mobile hosts are asked for what they have sent and what has not come; ack-pacing: bursts of ACKs from mobile hosts are spread out; d-proxy: node and peer repair what the link between them loses of TCP; opaque: the same of whatever crosses it",
+    )
+    .required();
+    /// `max_hold_ms`.
+    pub const MAX_HOLD_MS: Key = Key::number(
+        "max_hold_ms",
+        0.001,
+        60_000.0,
+        "of ack-pacing: longest time that an ACK waits, and that a burst is spread over; default: 20",
+    );
+    /// `burst_gap_ms`.
+    pub const BURST_GAP_MS: Key = Key::number(
+        "burst_gap_ms",
+        0.001,
+        60_000.0,
+        "of ack-pacing: an ACK that comes within this time of the one before is of the same burst; default: 0.2",
+    );
+    /// `buffer_bytes`.
+    pub const BUFFER_BYTES: Key = Key::integer(
+        "buffer_bytes",
+        1,
+        1 << 40,
+        "of split: bytes of each direction of a connection that wait to be passed on; a full segment at least; default: 1048576",
+    );
+    /// `handover_s`.
+    pub const HANDOVER_S: Key = Key::number(
+        "handover_s",
+        0.001,
+        1e6,
+        "of split at a station of [cells]: how long the state of connections is waited for whose host has come from another one; then packets of what is not known are answered with a reset; default: 2",
+    );
+}
 
 /// `[[proxy]]`. S1 to S13: see docs/protocols/snoop.md.
 pub const PROXY: &[Key] = &[
