@@ -201,11 +201,11 @@ pub(crate) struct Policy {
 /// Rules of hopline's own, which are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Own {
-    /// None.
+    /// No rule.
     None,
-    /// One for packets with this mark.
+    /// Rule for packets with this mark.
     Marked(u32),
-    /// That one, and those of a base station.
+    /// Rule for packets with this mark, and the rules of a base station.
     MarkedAndOfStation(u32),
 }
 

@@ -2,8 +2,8 @@
 //!
 //! When a host comes, each of the other stations is asked for its connections: no message of [`handoff`](crate::handoff) names the station
 //! where the host was. A station that has none says so at once. Stations are asked again for a few seconds, as a connection may still be on
-//! its way from an earlier station to the last one, and as a station may have been out of reach. One that does not answer
-//! is asked as long as the host is here.
+//! its way from an earlier station to the last one, and as a station may have been out of reach. A station that does not answer, or from
+//! which a connection could not move, is asked as long as the host is here.
 
 use super::Arrived;
 use super::arrival::{Claimed, claim};
@@ -47,7 +47,7 @@ struct Due {
     next: Instant,
     /// Times that the station was asked.
     asked: usize,
-    /// Of these, the last ones in a row that were in vain.
+    /// Questions in a row that brought not everything, up to the last one.
     failures: u32,
     /// Times that a connection was offered and did not move.
     refusals: u32,
