@@ -1,9 +1,11 @@
--- Wireshark dissector of what the ends of a link with D-Proxy tell each other, as hopline sends it over UDP: messages about TCP flows,
+-- Wireshark dissector of D-Proxy's UDP packets, as hopline sends them: messages about TCP flows,
 -- and frames of links whose ends number the packets, bare or with proof and greetings. The first byte tells which.
 -- docs/protocols/d-proxy.md has the formats and says how to install this.
 --
 -- Layout and rules are those of crates/wire/src/dproxy.rs, dproxy/frame.rs, dproxy/tunnel.rs and arq.rs: what the parsers there refuse has a Malformed entry in the
 -- expert information here, and nothing else has. crates/wire/tests/tshark/dproxy.rs compares the two.
+
+local common = dofile((__FILE__:match(".*[/\\]") or "") .. "hopline.lua")
 
 local DEFAULT_PORT = 1022
 local MESSAGE_VERSION, FRAME_VERSION, TUNNEL_VERSION = 3, 1, 3
@@ -65,7 +67,7 @@ local field = {
 }
 
 local function malformed(name, text)
-    return ProtoExpert.new("hopline_dproxy.malformed." .. name, text, expert.group.MALFORMED, expert.severity.ERROR)
+    return common.malformed("hopline_dproxy", name, text)
 end
 
 local expert_info = {
@@ -76,8 +78,7 @@ local expert_info = {
     range = malformed("range", "Empty range"),
     numbers = malformed("numbers", "No whole number of numbers, or too many"),
     parity = malformed("parity", "Parity of nothing"),
-    cut = ProtoExpert.new("hopline_dproxy.cut", "Not all of the message was captured", expert.group.UNDECODED,
-        expert.severity.NOTE),
+    cut = common.cut("hopline_dproxy", "message"),
 }
 
 dproxy.fields = field
@@ -85,26 +86,10 @@ dproxy.experts = expert_info
 
 local ip_dissector, ipv6_dissector = Dissector.get("ip"), Dissector.get("ipv6")
 
--- Notes a rule that the message breaks, at the item it is about, and in the info column.
-local function complain(pinfo, item, info, text)
-    item:add_proto_expert_info(info, text)
-    pinfo.cols.info:append(" [malformed: " .. text .. "]")
-end
+local complain = common.complain
 
--- Whether `needed` bytes are there; if not, says why. Only a packet that was short when it was sent is malformed.
 local function reaches(tvb, pinfo, tree, needed)
-    local present = tvb:len()
-    if present >= needed then
-        return true
-    end
-    local text = string.format("truncated: %d bytes needed, %d present", needed, present)
-    if pinfo.in_error_pkt or tvb:reported_len() >= needed then
-        tree:add_proto_expert_info(expert_info.cut, text)
-        pinfo.cols.info:append(" [not all captured]")
-    else
-        complain(pinfo, tree, expert_info.truncated, text)
-    end
-    return false
+    return common.reaches(tvb, pinfo, tree, expert_info, needed)
 end
 
 local function add_message(tvb, pinfo, tree)
@@ -407,22 +392,4 @@ function dproxy.dissector(tvb, pinfo, root)
     end
 end
 
-dproxy.prefs.udp_port = Pref.uint("UDP port", DEFAULT_PORT, "Port of messages and frames; 0: none")
-
-local udp_ports = DissectorTable.get("udp.port")
-local registered_port
-
-local function register()
-    if registered_port then
-        udp_ports:remove(registered_port, dproxy)
-    end
-    registered_port = dproxy.prefs.udp_port > 0 and dproxy.prefs.udp_port or nil
-    if registered_port then
-        udp_ports:add(registered_port, dproxy)
-    end
-end
-
-dproxy.prefs_changed = register
--- Known to Decode As, whatever the preferences say.
-udp_ports:add_for_decode_as(dproxy)
-register()
+common.register_udp(dproxy, DEFAULT_PORT, "Port of messages and frames")

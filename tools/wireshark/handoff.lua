@@ -1,8 +1,10 @@
--- Wireshark dissector of what base stations, home agents and mobile hosts tell each other, as hopline sends it over UDP.
+-- Wireshark dissector of handoff messages between base stations, home agents and mobile hosts, as hopline sends them over UDP.
 -- docs/protocols/handoff.md has the format and says how to install this.
 --
 -- Layout and rules are those of crates/wire/src/handoff.rs: what the parser there refuses has a Malformed entry in the expert
 -- information here, and nothing else has. crates/wire/tests/tshark/handoff.rs compares the two.
+
+local common = dofile((__FILE__:match(".*[/\\]") or "") .. "hopline.lua")
 
 local DEFAULT_PORT = 1021
 local BEACON, FORWARD, BUFFER, STOP, REGISTER, ANSWER, BEHIND = 1, 2, 3, 4, 5, 6, 7
@@ -31,41 +33,20 @@ local field = {
 }
 
 local expert_info = {
-    truncated = ProtoExpert.new("hopline_handoff.malformed.truncated", "The packet ends before the message does",
-        expert.group.MALFORMED, expert.severity.ERROR),
-    type = ProtoExpert.new("hopline_handoff.malformed.type", "Unknown type", expert.group.MALFORMED,
-        expert.severity.ERROR),
-    answer = ProtoExpert.new("hopline_handoff.malformed.answer", "Answer to nothing that is asked",
-        expert.group.MALFORMED, expert.severity.ERROR),
-    count = ProtoExpert.new("hopline_handoff.malformed.count", "More than three identifications",
-        expert.group.MALFORMED, expert.severity.ERROR),
-    cut = ProtoExpert.new("hopline_handoff.cut", "Not all of the message was captured", expert.group.UNDECODED,
-        expert.severity.NOTE),
+    truncated = common.malformed("hopline_handoff", "truncated", "The packet ends before the message does"),
+    type = common.malformed("hopline_handoff", "type", "Unknown type"),
+    answer = common.malformed("hopline_handoff", "answer", "Answer to nothing that is asked"),
+    count = common.malformed("hopline_handoff", "count", "More than three identifications"),
+    cut = common.cut("hopline_handoff", "message"),
 }
 
 handoff.fields = field
 handoff.experts = expert_info
 
--- Notes a rule that the message breaks, at the item it is about, and in the info column.
-local function complain(pinfo, item, info, text)
-    item:add_proto_expert_info(info, text)
-    pinfo.cols.info:append(" [malformed: " .. text .. "]")
-end
+local complain = common.complain
 
--- Whether `needed` bytes are there; if not, says why. Only a packet that was short when it was sent is malformed.
 local function reaches(tvb, pinfo, tree, needed)
-    local present = tvb:len()
-    if present >= needed then
-        return true
-    end
-    local text = string.format("truncated: %d bytes needed, %d present", needed, present)
-    if pinfo.in_error_pkt or tvb:reported_len() >= needed then
-        tree:add_proto_expert_info(expert_info.cut, text)
-        pinfo.cols.info:append(" [not all captured]")
-    else
-        complain(pinfo, tree, expert_info.truncated, text)
-    end
-    return false
+    return common.reaches(tvb, pinfo, tree, expert_info, needed)
 end
 
 -- Shows what all types have, and what the message is in words. Returns nil after a complaint.
@@ -145,22 +126,4 @@ function handoff.dissector(tvb, pinfo, root)
     tree:set_len(HEADER_LEN + body_len + TAG_LEN)
 end
 
-handoff.prefs.udp_port = Pref.uint("UDP port", DEFAULT_PORT, "Port of messages; 0: none")
-
-local udp_ports = DissectorTable.get("udp.port")
-local registered_port
-
-local function register()
-    if registered_port then
-        udp_ports:remove(registered_port, handoff)
-    end
-    registered_port = handoff.prefs.udp_port > 0 and handoff.prefs.udp_port or nil
-    if registered_port then
-        udp_ports:add(registered_port, handoff)
-    end
-end
-
-handoff.prefs_changed = register
--- Known to Decode As, whatever the preferences say.
-udp_ports:add_for_decode_as(handoff)
-register()
+common.register_udp(handoff, DEFAULT_PORT, "Port of messages")

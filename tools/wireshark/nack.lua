@@ -1,4 +1,4 @@
--- Wireshark dissector of the option by which a base station asks a mobile host for what is missing, as hopline writes it.
+-- Wireshark dissector of the TCP option by which a base station reports missing data to a mobile host, as hopline writes it.
 -- docs/protocols/snoop.md says when it is sent, and how to install this.
 --
 -- Layout: a TCP option of kind 253 (RFC 4727) with experiment identifier 0x4e4b (RFC 6994), then ranges of eight bytes as those of

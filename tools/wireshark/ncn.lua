@@ -4,6 +4,8 @@
 -- Layout and rules are those of crates/wire/src/ncn.rs: what the parser there refuses has a Malformed entry in the expert
 -- information here, and nothing else has. crates/wire/tests/tshark/ncn.rs compares the two.
 
+local common = dofile((__FILE__:match(".*[/\\]") or "") .. "hopline.lua")
+
 local DEFAULT_PORT = 1022
 local NOTICE, RELAYED = 1, 2
 local NOTICE_LEN, RELAYED_LEN = 8, 12
@@ -21,36 +23,18 @@ local field = {
 }
 
 local expert_info = {
-    truncated = ProtoExpert.new("ncn.malformed.truncated", "The packet ends before the notice does",
-        expert.group.MALFORMED, expert.severity.ERROR),
-    type = ProtoExpert.new("ncn.malformed.type", "Unknown packetType", expert.group.MALFORMED, expert.severity.ERROR),
-    cut = ProtoExpert.new("ncn.cut", "Not all of the notice was captured", expert.group.UNDECODED,
-        expert.severity.NOTE),
+    truncated = common.malformed("ncn", "truncated", "The packet ends before the notice does"),
+    type = common.malformed("ncn", "type", "Unknown packetType"),
+    cut = common.cut("ncn", "notice"),
 }
 
 ncn.fields = field
 ncn.experts = expert_info
 
--- Notes a rule that the notice breaks, at the item it is about, and in the info column.
-local function complain(pinfo, item, info, text)
-    item:add_proto_expert_info(info, text)
-    pinfo.cols.info:append(" [malformed: " .. text .. "]")
-end
+local complain = common.complain
 
--- Whether `needed` bytes are there; if not, says why. Only a packet that was short when it was sent is malformed.
 local function reaches(tvb, pinfo, tree, needed)
-    local present = tvb:len()
-    if present >= needed then
-        return true
-    end
-    local text = string.format("truncated: %d bytes needed, %d present", needed, present)
-    if pinfo.in_error_pkt or tvb:reported_len() >= needed then
-        tree:add_proto_expert_info(expert_info.cut, text)
-        pinfo.cols.info:append(" [not all captured]")
-    else
-        complain(pinfo, tree, expert_info.truncated, text)
-    end
-    return false
+    return common.reaches(tvb, pinfo, tree, expert_info, needed)
 end
 
 local function add_notice(tvb, tree)
@@ -87,22 +71,4 @@ function ncn.dissector(tvb, pinfo, root)
     tree:set_len(kind == RELAYED and RELAYED_LEN or NOTICE_LEN)
 end
 
-ncn.prefs.udp_port = Pref.uint("UDP port", DEFAULT_PORT, "Port of notices; 0: none")
-
-local udp_ports = DissectorTable.get("udp.port")
-local registered_port
-
-local function register()
-    if registered_port then
-        udp_ports:remove(registered_port, ncn)
-    end
-    registered_port = ncn.prefs.udp_port > 0 and ncn.prefs.udp_port or nil
-    if registered_port then
-        udp_ports:add(registered_port, ncn)
-    end
-end
-
-ncn.prefs_changed = register
--- Known to Decode As, whatever the preferences say.
-udp_ports:add_for_decode_as(ncn)
-register()
+common.register_udp(ncn, DEFAULT_PORT, "Port of notices")

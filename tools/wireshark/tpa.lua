@@ -7,6 +7,8 @@
 -- Bits are taken apart with TvbRange:bitfield and arithmetic: Wireshark comes with Lua 5.1 to 5.4, by version and
 -- platform, and these share no operators on bits.
 
+local common = dofile((__FILE__:match(".*[/\\]") or "") .. "hopline.lua")
+
 local DEFAULT_PORT = 7172
 local PROTOCOL = 253
 local VERSION = 2
@@ -79,7 +81,7 @@ local field = {
 }
 
 local function malformed(name, text)
-    return ProtoExpert.new("tpa.malformed." .. name, text, expert.group.MALFORMED, expert.severity.ERROR)
+    return common.malformed("tpa", name, text)
 end
 
 local expert_info = {
@@ -95,8 +97,7 @@ local expert_info = {
     block_segments = malformed("block_segments", "A block has 1 to 12 segments"),
     cwnd_max = malformed("cwnd_max", "cwndmax is not zero"),
     checksum = ProtoExpert.new("tpa.checksum.bad", "Bad checksum", expert.group.CHECKSUM, expert.severity.ERROR),
-    cut = ProtoExpert.new("tpa.cut", "Not all of the header was captured", expert.group.UNDECODED,
-        expert.severity.NOTE),
+    cut = common.cut("tpa", "header"),
 }
 
 tpa.fields = field
@@ -513,29 +514,16 @@ end
 
 -- Preferences and registration -----------------------------------------------------------------------------------
 
-tpa.prefs.udp_port = Pref.uint("UDP port", DEFAULT_PORT, "Port of TPA servers over UDP; 0: none")
 tpa.prefs.native = Pref.bool("Native form", true, "Take IP protocol " .. PROTOCOL .. ", for experiments, for TPA")
 
-local udp_ports = DissectorTable.get("udp.port")
 local ip_protocols = DissectorTable.get("ip.proto")
-local registered_port
 
-local function register()
-    if registered_port then
-        udp_ports:remove(registered_port, tpa)
-    end
-    registered_port = tpa.prefs.udp_port > 0 and tpa.prefs.udp_port or nil
-    if registered_port then
-        udp_ports:add(registered_port, tpa)
-    end
+local function register_native()
     ip_protocols:remove(PROTOCOL, tpa_native)
     if tpa.prefs.native then
         ip_protocols:add(PROTOCOL, tpa_native)
     end
 end
 
-tpa.prefs_changed = register
 tpa:register_heuristic("udp", heuristic)
--- Known to Decode As, whatever the preferences say.
-udp_ports:add_for_decode_as(tpa)
-register()
+common.register_udp(tpa, DEFAULT_PORT, "Port of TPA servers over UDP", register_native)
