@@ -113,6 +113,12 @@ impl State {
         !matches!(self, Self::Closed | Self::Listen | Self::SynSent | Self::SynReceived)
     }
 
+    /// Returns whether a reset has an addressee: the peer has the connection, or may have it.
+    #[must_use]
+    pub(crate) const fn is_known_to_peer(self) -> bool {
+        self.is_synchronized() || matches!(self, Self::SynReceived)
+    }
+
     /// Returns whether the user may still send data.
     #[must_use]
     pub const fn may_send(self) -> bool {

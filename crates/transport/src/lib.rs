@@ -7,6 +7,7 @@ pub mod any;
 mod config_error;
 pub mod connection;
 mod drops;
+mod lifecycle;
 pub mod pacing;
 mod reassembly;
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl<P: Payload> Endpoint<P> {
         self.judge(now, Evidence { kind, acked, sacked, told: &told, echoed });
         self.detect_losses(now, taken, &told);
         self.steer(now, taken, before);
-        if self.state == State::Closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.state() == State::Closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Updates the send window, unless the segment is older than the last one that updated it (RFC 9293 §3.10.7.4).
@@ -328,7 +328,7 @@ impl<P: Payload> Endpoint<P> {
 
     fn note_fin_acked(&mut self, now: Instant) {
         if self.snd.fin.is_some_and(|fin| self.snd.una > fin) {
-            self.move_to(now, self.state.after_fin_acked());
+            self.move_to(now, self.state().after_fin_acked());
         }
     }
 }

@@ -36,7 +36,7 @@ impl<P: Payload> Endpoint<P> {
     /// Returns the flags of a SYN or SYN-ACK that offer or accept ECN (RFC 3168 §6.1.1). A retransmitted SYN carries
     /// none, since a middlebox may drop such SYNs (§6.1.1.1).
     pub(super) fn ecn_setup(&self) -> Flags {
-        match self.state {
+        match self.state() {
             State::SynSent if self.config.ecn == EcnUse::Ask && !self.snd.syn_resent => {
                 Flags::ECE | Flags::CWR
             }
@@ -50,7 +50,7 @@ impl<P: Payload> Endpoint<P> {
         let flags = segment.flags;
         let both = flags.contains(Flags::ECE | Flags::CWR);
         let asked = self.config.ecn == EcnUse::Ask;
-        self.ecn.agreement = match self.state {
+        self.ecn.agreement = match self.state() {
             State::Listen if both && self.config.ecn != EcnUse::Never => Agreement::Full,
             // A SYN-ACK that mirrors our bits is no agreement.
             State::SynSent if flags.contains(Flags::ACK) && (both || !flags.contains(Flags::ECE)) => {

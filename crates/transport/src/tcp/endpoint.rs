@@ -15,7 +15,8 @@ use super::scoreboard::Scoreboard;
 use super::spurious::Case;
 use super::stats::{DropReason, Stats};
 use super::timer::Timer;
-use crate::connection::{CloseError, CloseReason, Event, Events, OpenError, SendError, State};
+use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
+use crate::lifecycle::{Close, Lifecycle, Role};
 use crate::pacing::{AdaptivePacing, Pacer};
 use crate::send_queue::SendQueue;
 use crate::{ConfigError, Signal};
@@ -43,8 +44,9 @@ pub struct Ports {
 pub struct Endpoint<P: Payload> {
     pub(super) config: Config,
     pub(super) ports: Ports,
-    pub(super) state: State,
-    pub(super) opening: Opening,
+    /// Remote port of a passive open, 0 for any.
+    pub(super) listens_for: u16,
+    pub(super) lifecycle: Lifecycle,
     pub(super) snd: Sender<P>,
     pub(super) rcv: Receiver<P>,
     pub(super) control: Control,
@@ -72,18 +74,6 @@ pub struct Endpoint<P: Payload> {
     /// Time of the last challenge ACK.
     pub(super) challenged: Option<Instant>,
     pub(super) stats: Stats,
-    events: Events,
-}
-
-/// Mode of opening.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Opening {
-    NotYet,
-    Active,
-    /// Passive open; `remote`: port of the peer, 0 for any.
-    Passive {
-        remote: u16,
-    },
 }
 
 /// Options in use on this connection.
@@ -177,8 +167,8 @@ impl<P: Payload> Endpoint<P> {
         Ok(Self {
             config,
             ports,
-            state: State::Closed,
-            opening: Opening::NotYet,
+            listens_for: ports.remote,
+            lifecycle: Lifecycle::new(),
             snd: Sender {
                 iss,
                 una: 0,
@@ -225,7 +215,6 @@ impl<P: Payload> Endpoint<P> {
             reply: None,
             challenged: None,
             stats: Stats::default(),
-            events: Events::default(),
         })
     }
 
@@ -237,7 +226,7 @@ impl<P: Payload> Endpoint<P> {
         if self.ports.remote == 0 {
             return Err(OpenError::NoRemotePort);
         }
-        self.open(Opening::Active, State::SynSent)?;
+        self.lifecycle.open(Role::Active, State::SynSent)?;
         self.send_syn(now);
         Ok(())
     }
@@ -247,16 +236,7 @@ impl<P: Payload> Endpoint<P> {
     /// # Errors
     /// The connection is already open.
     pub fn listen(&mut self) -> Result<(), OpenError> {
-        self.open(Opening::Passive { remote: self.ports.remote }, State::Listen)
-    }
-
-    fn open(&mut self, opening: Opening, state: State) -> Result<(), OpenError> {
-        if self.opening != Opening::NotYet {
-            return Err(OpenError::AlreadyOpen);
-        }
-        self.opening = opening;
-        self.state = state;
-        Ok(())
+        self.lifecycle.open(Role::Passive, State::Listen)
     }
 
     /// Accepts data to send, all or none. The handshake need not be complete.
@@ -264,9 +244,7 @@ impl<P: Payload> Endpoint<P> {
     /// # Errors
     /// The connection is not open for sending, or the send buffer has no room.
     pub fn send(&mut self, _now: Instant, data: P) -> Result<(), SendError> {
-        if !self.state.may_send() || self.snd.fin.is_some() {
-            return Err(SendError::NotOpen);
-        }
+        self.lifecycle.check_send()?;
         self.check_application_limit();
         self.snd.queue.push(data)
     }
@@ -275,7 +253,7 @@ impl<P: Payload> Endpoint<P> {
     pub fn recv(&mut self) -> Option<P> {
         let data = self.rcv.ready.pop_front()?;
         self.rcv.ready_bytes -= data.len();
-        if self.state.may_receive() {
+        if self.state().may_receive() {
             self.rcv.note_window_update(&self.config);
         }
         Some(data)
@@ -287,41 +265,20 @@ impl<P: Payload> Endpoint<P> {
     /// # Errors
     /// The connection is not open, or was closed by the user before.
     pub fn close(&mut self, _now: Instant) -> Result<(), CloseError> {
-        if !self.state.may_send() || self.snd.fin.is_some() {
-            return Err(CloseError::NotOpen);
+        match self.lifecycle.close(self.snd.queue.len())? {
+            Close::Abrupt => self.finish(CloseReason::Finished),
+            Close::Graceful => self.snd.fin = Some(self.snd.queue.end()),
         }
-        if matches!(self.state, State::Listen | State::SynSent) && self.snd.queue.len() == 0 {
-            self.finish(CloseReason::Finished);
-            return Ok(());
-        }
-        self.snd.fin = Some(self.snd.queue.end());
-        self.enter_closing();
         Ok(())
-    }
-
-    /// Leaves an open state after the user has closed.
-    pub(super) fn enter_closing(&mut self) {
-        if self.snd.fin.is_some() {
-            self.state = self.state.after_close();
-        }
     }
 
     /// Ends the connection at once, with a reset to a peer that knows it. Does nothing when closed.
     pub fn abort(&mut self, now: Instant) {
-        if self.state == State::Closed {
+        if self.state() == State::Closed {
             return;
         }
         // RFC 9293 §3.10.5
-        let tells_peer = matches!(
-            self.state,
-            State::SynReceived
-                | State::Established
-                | State::FinWait1
-                | State::FinWait2
-                | State::CloseWait
-                | State::Closing
-                | State::LastAck
-        );
+        let tells_peer = self.state().is_known_to_peer() && self.state() != State::TimeWait;
         let seq = self.snd.seq(self.snd.max);
         self.end_freeze(now);
         self.finish(CloseReason::Aborted);
@@ -331,7 +288,7 @@ impl<P: Payload> Endpoint<P> {
     /// Returns the connection state.
     #[must_use]
     pub fn state(&self) -> State {
-        self.state
+        self.lifecycle.state()
     }
 
     /// Returns the counters.
@@ -445,21 +402,21 @@ impl<P: Payload> Endpoint<P> {
     /// Enters a state at the end of a stream.
     pub(super) fn move_to(&mut self, now: Instant, state: State) {
         match state {
-            _ if state == self.state => {}
+            _ if state == self.state() => {}
             State::TimeWait => self.enter_time_wait(now),
             State::Closed => self.finish(CloseReason::Finished),
-            _ => self.state = state,
+            _ => self.lifecycle.enter(state),
         }
     }
 
     pub(super) fn enter_time_wait(&mut self, now: Instant) {
-        self.state = State::TimeWait;
+        self.lifecycle.enter(State::TimeWait);
         self.timers.stop_all();
         self.timers.set(Timer::TimeWait, now + self.config.time_wait);
     }
 
     pub(super) fn event(&mut self, event: Event) {
-        self.events.push(event);
+        self.lifecycle.push(event);
     }
 
     pub(super) fn drop_segment(&mut self, reason: DropReason) {
@@ -468,7 +425,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Ends the connection and discards everything that waits.
     pub(super) fn finish(&mut self, reason: CloseReason) {
-        self.state = State::Closed;
+        self.lifecycle.finish(reason);
         self.timers.stop_all();
         self.snd.queue.clear();
         self.snd.syn_pending = false;
@@ -478,7 +435,6 @@ impl<P: Payload> Endpoint<P> {
         self.board.clear();
         self.rack = None;
         self.route = Route::NEW;
-        self.event(Event::Closed(reason));
     }
 
     pub(super) fn send_syn(&mut self, now: Instant) {
@@ -551,6 +507,6 @@ impl<P: Payload> Machine for Endpoint<P> {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop()
+        self.lifecycle.poll_event()
     }
 }

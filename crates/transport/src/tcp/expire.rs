@@ -33,7 +33,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Processes an expiry of the retransmission timer (RFC 6298 §5.4–5.7).
     fn on_retransmit(&mut self, now: Instant) {
-        let handshake = matches!(self.state, State::SynSent | State::SynReceived);
+        let handshake = matches!(self.state(), State::SynSent | State::SynReceived);
         let limit = if handshake { self.config.syn_retries } else { self.config.data_retries };
         let stance = self.stance(now);
         let gives_up = match stance.patience {

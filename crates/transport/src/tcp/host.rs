@@ -46,9 +46,9 @@ impl<P: Payload> Endpoint<P> {
         let door = self.door.as_deref().map_or(0, super::door::Door::fixed_len);
         let options = if self.options.timestamps { TIMESTAMPS_LEN } else { 0 } + door;
         let limit = mss.max(MIN_MSS).saturating_sub(options);
-        if limit < self.snd.mss && limit > 0 && self.state.is_synchronized() {
+        if limit < self.snd.mss && limit > 0 && self.state().is_synchronized() {
             self.snd.mss = limit;
-            self.snd.resend_first = self.snd.outstanding() && self.state.may_transmit();
+            self.snd.resend_first = self.snd.outstanding() && self.state().may_transmit();
         }
     }
 
@@ -65,8 +65,8 @@ impl<P: Payload> Endpoint<P> {
     pub fn receive_use(&self) -> ReceiveUse {
         let rcv = &self.rcv;
         // Data out of order lie in the window.
-        let opens = matches!(self.state, State::Listen | State::SynSent | State::SynReceived);
-        let promised = if opens || self.state.may_receive() { rcv.edge.saturating_sub(rcv.nxt) } else { 0 };
+        let opens = matches!(self.state(), State::Listen | State::SynSent | State::SynReceived);
+        let promised = if opens || self.state().may_receive() { rcv.edge.saturating_sub(rcv.nxt) } else { 0 };
         ReceiveUse {
             promised: promised.max(rcv.store.len()),
             unread: rcv.ready_bytes,

@@ -2,11 +2,12 @@
 
 use super::config::MIN_MSS;
 use super::congestion::{SackUse, SynFate};
-use super::endpoint::{Endpoint, Negotiated, Opening};
+use super::endpoint::{Endpoint, Negotiated};
 use super::receive::{OwedAck, Receiver};
 use super::stats::DropReason;
 use super::timer::Timer;
 use crate::connection::{CloseReason, Event, State};
+use crate::lifecycle::Role;
 use core::ops::ControlFlow;
 use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::tcp::{DoorOption, Flags, SackBlocks, Segment};
@@ -26,7 +27,7 @@ const GO_ON: Check = ControlFlow::Continue(());
 impl<P: Payload> Endpoint<P> {
     pub(super) fn on_segment(&mut self, now: Instant, mut segment: Segment<P>) {
         self.stats.segments_received += 1;
-        let learns_port = self.state == State::Listen && self.ports.remote == 0;
+        let learns_port = self.state() == State::Listen && self.ports.remote == 0;
         if segment.dst_port != self.ports.local || (segment.src_port != self.ports.remote && !learns_port) {
             return self.drop_segment(DropReason::WrongPort);
         }
@@ -37,7 +38,7 @@ impl<P: Payload> Endpoint<P> {
             // The blocks of a NACK are missing data, not received data. A proxy on the path answers them.
             segment.options.sack = SackBlocks::default();
         }
-        match self.state {
+        match self.state() {
             State::Closed => self.when_closed(&segment),
             State::Listen => self.when_listening(now, &segment),
             State::SynSent => self.when_syn_sent(now, &segment),
@@ -69,7 +70,7 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         self.take_syn(now, segment);
-        self.state = State::SynReceived;
+        self.lifecycle.enter(State::SynReceived);
         self.send_syn(now);
     }
 
@@ -98,7 +99,7 @@ impl<P: Payload> Endpoint<P> {
             self.establish(now, segment);
         } else {
             // Simultaneous open (RFC 9293 §3.5, figure 7).
-            self.state = State::SynReceived;
+            self.lifecycle.enter(State::SynReceived);
             self.send_syn(now);
         }
     }
@@ -162,10 +163,9 @@ impl<P: Payload> Endpoint<P> {
         }
         self.snd.syn_pending = false;
         self.timers.stop(Timer::Retransmit);
-        self.state = State::Established;
+        self.lifecycle.enter(State::Established);
         self.start_keep_alive(now);
         self.event(Event::Connected);
-        self.enter_closing();
         self.note_window(1, segment);
     }
 
@@ -175,7 +175,7 @@ impl<P: Payload> Endpoint<P> {
         self.look_at_order(now, position, &segment);
         let is_reset = segment.flags.contains(Flags::RST);
         let is_syn = segment.flags.contains(Flags::SYN) && !is_reset;
-        if is_syn && !(self.state == State::SynReceived && position == 0) {
+        if is_syn && !(self.state() == State::SynReceived && position == 0) {
             return self.when_syn_unexpected(now);
         }
         if self.options.timestamps && !is_reset {
@@ -250,7 +250,7 @@ impl<P: Payload> Endpoint<P> {
     fn note_repeat(&mut self, now: Instant, position: i64, segment: &Segment<P>) {
         let end = position + segment.payload.len() as i64;
         let ends_stream = self.rcv.fin.is_some_and(|fin| end == fin as i64);
-        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) && ends_stream {
+        if self.state() == State::TimeWait && segment.flags.contains(Flags::FIN) && ends_stream {
             // RFC 9293 §3.10.7.4: "restart the 2 MSL time-wait timeout".
             self.timers.set(Timer::TimeWait, now + self.config.time_wait);
         }
@@ -297,18 +297,16 @@ impl<P: Payload> Endpoint<P> {
 
     fn take_reset(&mut self, now: Instant) {
         self.end_freeze(now);
-        match (self.state, self.opening) {
-            (State::SynReceived, Opening::Passive { remote }) => self.return_to_listen(remote),
-            (State::SynReceived, _) => self.finish(CloseReason::Refused),
-            (State::TimeWait, _) => self.finish(CloseReason::Finished),
-            _ => self.finish(CloseReason::Reset),
+        match (self.state(), self.lifecycle.role()) {
+            (State::SynReceived, Role::Passive) => self.return_to_listen(),
+            _ => self.finish(self.lifecycle.reset_reason()),
         }
     }
 
     /// Returns to LISTEN after the reset of a half-open passive connection. Data of the user are kept.
-    fn return_to_listen(&mut self, remote: u16) {
-        self.state = State::Listen;
-        self.ports.remote = remote;
+    fn return_to_listen(&mut self) {
+        self.lifecycle.enter(State::Listen);
+        self.ports.remote = self.listens_for;
         self.timers.stop_all();
         self.rcv = Receiver::new(&self.config);
         (self.snd.nxt, self.snd.max) = (0, 0);
@@ -327,7 +325,7 @@ impl<P: Payload> Endpoint<P> {
             self.drop_segment(DropReason::Unexpected);
             return DONE;
         }
-        if self.state == State::SynReceived {
+        if self.state() == State::SynReceived {
             return self.check_handshake_ack(now, segment);
         }
         if !self.may_be_from_peer(segment) {

@@ -41,7 +41,7 @@ impl<P: Payload> Endpoint<P> {
     pub fn set_keep_alive(&mut self, now: Instant, config: Option<KeepAlive>) {
         self.timers.stop(Timer::KeepAlive);
         self.keep = config.map(|config| Box::new(Keep { config, heard: now, unanswered: 0, pending: false }));
-        if self.state.is_synchronized() {
+        if self.state().is_synchronized() {
             self.start_keep_alive(now);
         }
     }

@@ -25,7 +25,7 @@ impl<P: Payload> Endpoint<P> {
         if self.snd.syn_pending {
             return Some(self.syn(now));
         }
-        if self.state.may_transmit() && !self.waits_for_release(now) {
+        if self.state().may_transmit() && !self.waits_for_release(now) {
             if let Some((at, len)) = self.choose(now) {
                 self.note_release(now, len);
                 return Some(self.data_segment(now, at, len));
@@ -47,7 +47,7 @@ impl<P: Payload> Endpoint<P> {
         let first = self.snd.max == 0;
         (self.snd.nxt, self.snd.max) = (1, 1);
         self.snd.timed = first.then_some((1, now)); // Karn: a SYN that was resent is not timed
-        let answers = self.state == State::SynReceived;
+        let answers = self.state() == State::SynReceived;
         let flags = if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
         let ack = if answers { self.rcv.seq(self.rcv.nxt) } else { Seq32(0) };
         let mut segment = self.bare_segment(self.snd.iss, ack, flags | self.ecn_setup());

@@ -205,7 +205,7 @@ impl<P: Payload> Endpoint<P> {
         if len == 0 && !fin {
             return;
         }
-        if !self.state.may_receive() {
+        if !self.state().may_receive() {
             // RFC 9293 §3.10.7.4: "this should not occur, since a FIN has been received".
             self.drop_segment(DropReason::AfterClose);
             return;
@@ -269,8 +269,7 @@ impl<P: Payload> Endpoint<P> {
         self.rcv.edge = self.rcv.edge.max(self.rcv.nxt);
         self.rcv.store.clear();
         self.event(Event::PeerClosed);
-        self.move_to(now, self.state.after_peer_fin());
-        self.enter_closing();
+        self.move_to(now, self.state().after_peer_fin());
     }
 
     /// Requests an acknowledgment of an in-order segment, by the ACK policy (RFC 1122 §4.2.3.2).

@@ -95,7 +95,7 @@ impl<P: Payload> Endpoint<P> {
         }
         if block.end == End::Fin {
             self.snd.closing = Closing::FinAcked;
-            self.move_to(now, self.state.after_fin_acked());
+            self.move_to(now, self.state().after_fin_acked());
         } else {
             self.form_block(now);
         }

@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use super::config::{Config, LEAST_MSS};
-use super::parts::{Closing, Confirmed, Flush, Hurry, Identity, Opening, Owed, Role, Sender, Tags};
+use super::parts::{Closing, Confirmed, Flush, Hurry, Identity, Opening, Owed, Sender, Tags};
 use super::receive::Receiver;
 use super::rto::Rto;
 use super::stats::{DropReason, Stats};
@@ -10,7 +10,8 @@ use super::timer::Timer;
 use super::window::{Path, Window};
 use crate::ConfigError;
 use crate::Signal;
-use crate::connection::{CloseError, CloseReason, Event, Events, OpenError, SendError, State};
+use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
+use crate::lifecycle::{Close, Lifecycle, Role};
 use crate::pacing::AdaptivePacing;
 use crate::send_queue::SendQueue;
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, TimerTable};
@@ -25,7 +26,7 @@ use hopline_wire::tpa::{Control, Receipt, Segment, Tag, TxStat};
 #[derive(Clone, Debug)]
 pub struct Endpoint<P: Payload> {
     pub(super) config: Config,
-    pub(super) state: State,
+    pub(super) lifecycle: Lifecycle,
     pub(super) opening: Opening,
     pub(super) tags: Tags,
     pub(super) snd: Sender<P>,
@@ -44,7 +45,6 @@ pub struct Endpoint<P: Payload> {
     /// Start of the current wait for the peer, if it has to answer.
     pub(super) owing_since: Instant,
     pub(super) stats: Stats,
-    events: Events,
 }
 
 impl<P: Payload> Endpoint<P> {
@@ -70,14 +70,8 @@ impl<P: Payload> Endpoint<P> {
         config.validate()?;
         Ok(Self {
             config,
-            state: State::Closed,
-            opening: Opening {
-                role: Role::NotYet,
-                syn_sent: None,
-                retries: 0,
-                confirmed: Confirmed::Yes,
-                hurry: Hurry::No,
-            },
+            lifecycle: Lifecycle::new(),
+            opening: Opening { syn_sent: None, retries: 0, confirmed: Confirmed::Yes, hurry: Hurry::No },
             tags: Tags {
                 local: identity.map(|identity| identity.tag),
                 peer: None,
@@ -108,7 +102,6 @@ impl<P: Payload> Endpoint<P> {
             asked: false,
             owing_since: Instant::ZERO,
             stats: Stats::default(),
-            events: Events::default(),
         })
     }
 
@@ -117,7 +110,7 @@ impl<P: Payload> Endpoint<P> {
     /// # Errors
     /// The connection is already open.
     pub fn connect(&mut self, now: Instant) -> Result<(), OpenError> {
-        self.open(Role::Active, State::SynSent)?;
+        self.lifecycle.open(Role::Active, State::SynSent)?;
         self.opening.syn_sent = Some(now);
         self.send_syn(now);
         if let Some(soon) = self.config.call_again {
@@ -132,7 +125,7 @@ impl<P: Payload> Endpoint<P> {
     /// # Errors
     /// The connection is already open.
     pub fn listen(&mut self) -> Result<(), OpenError> {
-        self.open(Role::Passive, State::Listen)
+        self.lifecycle.open(Role::Passive, State::Listen)
     }
 
     /// Creates the endpoint for a peer that has proved the receipt of our `local` tag, which was sent in answer to its
@@ -145,20 +138,11 @@ impl<P: Payload> Endpoint<P> {
         window: u16,
     ) -> Self {
         let mut endpoint = Self::tagged(config, identity).expect("the listener's configuration is valid");
-        endpoint.opening.role = Role::Passive;
+        endpoint.lifecycle.open(Role::Passive, State::Closed).expect("a new endpoint is not open");
         endpoint.take_opening(opening, window);
         endpoint.establish(now);
         endpoint.owed.ack = true; // the peer repeats its parameters until it hears of us
         endpoint
-    }
-
-    fn open(&mut self, role: Role, state: State) -> Result<(), OpenError> {
-        if self.opening.role != Role::NotYet {
-            return Err(OpenError::AlreadyOpen);
-        }
-        self.opening.role = role;
-        self.state = state;
-        Ok(())
     }
 
     /// Accepts data to send, all or none. The handshake need not be complete. The data are sent when they fill a block,
@@ -167,9 +151,7 @@ impl<P: Payload> Endpoint<P> {
     /// # Errors
     /// The connection is not open for sending, or the send buffer has no room.
     pub fn send(&mut self, now: Instant, data: P) -> Result<(), SendError> {
-        if !self.state.may_send() || self.snd.closing != Closing::Open {
-            return Err(SendError::NotOpen);
-        }
+        self.lifecycle.check_send()?;
         self.snd.queue.push(data)?;
         self.form_block(now);
         Ok(())
@@ -184,7 +166,7 @@ impl<P: Payload> Endpoint<P> {
     /// Returns the next piece of received data, in order.
     pub fn recv(&mut self) -> Option<P> {
         let data = self.rcv.read()?;
-        if self.state.may_receive() && self.rcv.has_news_of_window() {
+        if self.state().may_receive() && self.rcv.has_news_of_window() {
             self.owed.ack = true;
         }
         Some(data)
@@ -196,30 +178,20 @@ impl<P: Payload> Endpoint<P> {
     /// # Errors
     /// The connection is not open, or was closed by the user before.
     pub fn close(&mut self, now: Instant) -> Result<(), CloseError> {
-        if !self.state.may_send() || self.snd.closing != Closing::Open {
-            return Err(CloseError::NotOpen);
+        match self.lifecycle.close(self.snd.queue.len())? {
+            Close::Abrupt => self.finish(CloseReason::Finished),
+            Close::Graceful => {
+                self.snd.closing = Closing::FinDue;
+                self.form_block(now);
+            }
         }
-        if matches!(self.state, State::Listen | State::SynSent) && self.snd.queue.len() == 0 {
-            self.finish(CloseReason::Finished);
-            return Ok(());
-        }
-        self.snd.closing = Closing::FinDue;
-        self.enter_closing();
-        self.form_block(now);
         Ok(())
-    }
-
-    /// Leaves an open state after the user has closed.
-    pub(super) fn enter_closing(&mut self) {
-        if self.snd.closing != Closing::Open {
-            self.state = self.state.after_close();
-        }
     }
 
     /// Ends the connection at once, with a reset to a peer that knows it. Does nothing when closed.
     pub fn abort(&mut self, _now: Instant) {
-        let tells_peer = self.state.is_synchronized() || self.state == State::SynReceived;
-        if self.state != State::Closed {
+        let tells_peer = self.state().is_known_to_peer();
+        if self.state() != State::Closed {
             self.finish(CloseReason::Aborted);
             self.owed.reset = tells_peer;
         }
@@ -228,7 +200,7 @@ impl<P: Payload> Endpoint<P> {
     /// Returns the connection state.
     #[must_use]
     pub fn state(&self) -> State {
-        self.state
+        self.lifecycle.state()
     }
 
     /// Returns the counters.
@@ -369,21 +341,21 @@ impl<P: Payload> Endpoint<P> {
     /// Enters a state at the end of a stream.
     pub(super) fn move_to(&mut self, now: Instant, state: State) {
         match state {
-            _ if state == self.state => {}
+            _ if state == self.state() => {}
             State::TimeWait => self.enter_time_wait(now),
             State::Closed => self.finish(CloseReason::Finished),
-            _ => self.state = state,
+            _ => self.lifecycle.enter(state),
         }
     }
 
     pub(super) fn enter_time_wait(&mut self, now: Instant) {
-        self.state = State::TimeWait;
+        self.lifecycle.enter(State::TimeWait);
         self.timers.stop_all();
         self.timers.set(Timer::TimeWait, now + self.config.time_wait);
     }
 
     pub(super) fn event(&mut self, event: Event) {
-        self.events.push(event);
+        self.lifecycle.push(event);
     }
 
     pub(super) fn drop_segment(&mut self, reason: DropReason) {
@@ -392,13 +364,12 @@ impl<P: Payload> Endpoint<P> {
 
     /// Ends the connection and discards everything that waits.
     pub(super) fn finish(&mut self, reason: CloseReason) {
-        self.state = State::Closed;
+        self.lifecycle.finish(reason);
         self.timers.stop_all();
         self.snd.queue.clear();
         self.snd.block = None;
         self.owed = Owed::default();
         self.rcv.forget_unordered();
-        self.event(Event::Closed(reason));
     }
 
     pub(super) fn send_syn(&mut self, now: Instant) {
@@ -455,6 +426,6 @@ impl<P: Payload> Machine for Endpoint<P> {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop()
+        self.lifecycle.poll_event()
     }
 }

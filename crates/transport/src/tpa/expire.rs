@@ -3,9 +3,10 @@
 use super::block::Purpose;
 use super::config::Simultaneous;
 use super::endpoint::Endpoint;
-use super::parts::{Confirmed, Hurry, Role};
+use super::parts::{Confirmed, Hurry};
 use super::timer::Timer;
 use crate::connection::{CloseReason, State};
+use crate::lifecycle::Role;
 use hopline_core::{Instant, Payload};
 
 impl<P: Payload> Endpoint<P> {
@@ -27,7 +28,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Retransmits a SYN, or the segment that completes the handshake, if it was not answered.
     fn open_again(&mut self, now: Instant) {
-        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        let opening = matches!(self.state(), State::SynSent | State::SynReceived);
         if core::mem::replace(&mut self.opening.hurry, Hurry::No) == Hurry::Yes && opening {
             return self.send_syn(now);
         }
@@ -41,8 +42,8 @@ impl<P: Payload> Endpoint<P> {
         if opening {
             self.send_syn(now);
             // The SYN that we answer may have been forged: the one we call must not wait for the forger.
-            self.owed.call = self.state == State::SynReceived
-                && self.opening.role == Role::Active
+            self.owed.call = self.state() == State::SynReceived
+                && self.lifecycle.role() == Role::Active
                 && self.tags.local.is_some();
         } else {
             self.owed.ack = true;

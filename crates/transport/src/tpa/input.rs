@@ -2,7 +2,7 @@
 
 use super::config::LEAST_MSS;
 use super::endpoint::Endpoint;
-use super::parts::{Confirmed, Role};
+use super::parts::Confirmed;
 use super::receive::{Reply, Taken, What};
 use super::stats::DropReason;
 use super::timer::Timer;
@@ -15,7 +15,7 @@ use hopline_wire::tpa::{Control, Opening, Segment};
 impl<P: Payload> Endpoint<P> {
     pub(super) fn on_segment(&mut self, now: Instant, segment: Segment<P>) {
         self.stats.segments_received += 1;
-        match self.state {
+        match self.state() {
             State::Closed => self.drop_segment(DropReason::Closed),
             State::Listen => self.on_segment_in_listen(now, segment),
             State::SynSent => self.on_segment_in_syn_sent(now, segment),
@@ -27,7 +27,7 @@ impl<P: Payload> Endpoint<P> {
         match (segment.control, segment.opening, segment.ack) {
             (Control::Syn, Some(opening), None) => {
                 self.take_opening(opening, segment.window);
-                self.state = State::SynReceived;
+                self.lifecycle.enter(State::SynReceived);
                 self.heard = now;
                 self.opening.syn_sent = Some(now);
                 self.send_syn(now);
@@ -69,7 +69,7 @@ impl<P: Payload> Endpoint<P> {
     fn on_simultaneous_syn(&mut self, now: Instant, segment: &Segment<P>) {
         let Some(opening) = segment.opening else { return self.drop_segment(DropReason::Unexpected) };
         self.take_opening(opening, segment.window);
-        self.state = State::SynReceived;
+        self.lifecycle.enter(State::SynReceived);
         self.heard = now;
         self.send_syn(now);
     }
@@ -93,7 +93,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     pub(super) fn establish(&mut self, now: Instant) {
-        self.state = State::Established;
+        self.lifecycle.enter(State::Established);
         self.heard = now;
         if self.opening.confirmed == Confirmed::Yes {
             self.timers.stop(Timer::Open);
@@ -101,7 +101,6 @@ impl<P: Payload> Endpoint<P> {
             self.timers.set(Timer::Open, now + self.rto.timeout());
         }
         self.event(Event::Connected);
-        self.enter_closing();
         self.form_block(now);
         self.watch_silence();
         if let Some(interval) = self.config.keep_alive {
@@ -148,7 +147,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Returns whether the peer repeats its SYN because it missed our answer.
     fn is_syn_again(&self, segment: &Segment<P>) -> bool {
-        self.state == State::SynReceived
+        self.state() == State::SynReceived
             && segment.opening.is_some_and(|opening| opening.tag == self.tags.peer)
     }
 
@@ -161,16 +160,12 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn end_by_reset(&mut self) {
-        self.finish(match (self.state, self.opening.role) {
-            (State::SynReceived, Role::Active) => CloseReason::Refused,
-            (State::TimeWait, _) => CloseReason::Finished, // RFC 9293 §3.10.7.4
-            _ => CloseReason::Reset,
-        });
+        self.finish(self.lifecycle.reset_reason());
     }
 
     /// Processes a SYN-ACK, of a simultaneous open or because our ACK was lost.
     fn on_syn_ack(&mut self, now: Instant, segment: &Segment<P>) {
-        if self.state == State::SynReceived
+        if self.state() == State::SynReceived
             && let Some(opening) = segment.opening
         {
             // The SYN that made us answer may have been forged; this shows our tag.
@@ -181,7 +176,7 @@ impl<P: Payload> Endpoint<P> {
 
     fn on_ordinary(&mut self, now: Instant, segment: Segment<P>) {
         let Some(ack) = segment.ack else { return self.drop_segment(DropReason::Unexpected) };
-        if self.state == State::SynReceived {
+        if self.state() == State::SynReceived {
             self.sample_handshake(now);
             self.establish(now);
         }
@@ -192,7 +187,7 @@ impl<P: Payload> Endpoint<P> {
             self.owed.ack = true; // the peer repeats its parameters until it hears of us
         }
         self.on_ack(now, ack, segment.receipt.proof, segment.window);
-        if self.state == State::Closed {
+        if self.state() == State::Closed {
             return;
         }
         if let Some(place) = segment.place {
@@ -227,7 +222,7 @@ impl<P: Payload> Endpoint<P> {
             }
             What::Duplicate => {
                 self.stats.duplicates_received += 1;
-                if self.state == State::TimeWait {
+                if self.state() == State::TimeWait {
                     self.enter_time_wait(now); // RFC 9293 §3.10.7.4: the peer did not get our last ACK
                 }
             }
@@ -244,15 +239,15 @@ impl<P: Payload> Endpoint<P> {
 
     /// Processes the end of the peer's data.
     fn on_end_of_stream(&mut self, now: Instant) {
-        let next = self.state.after_peer_fin();
-        if next != self.state {
+        let next = self.state().after_peer_fin();
+        if next != self.state() {
             self.move_to(now, next);
             self.event(Event::PeerClosed);
         }
     }
 
     pub(super) fn on_signal(&mut self, signal: Signal) {
-        let sending = self.state.may_transmit() && self.snd.block.is_some();
+        let sending = self.state().may_transmit() && self.snd.block.is_some();
         let change = match signal {
             Signal::RouteLost if sending => self.window.route_lost(),
             Signal::RouteFound => self.window.route_found(),

@@ -21,7 +21,7 @@ impl<P: Payload> Endpoint<P> {
         if core::mem::take(&mut self.owed.call) {
             return Some(Segment { tag: None, ..self.bare_segment(Control::Syn) });
         }
-        if self.state.may_transmit()
+        if self.state().may_transmit()
             && let Some(segment) = self.next_data(now)
         {
             return Some(segment);
@@ -34,7 +34,7 @@ impl<P: Payload> Endpoint<P> {
 
     fn syn(&mut self) -> Segment<P> {
         let mut syn = self.bare_segment(Control::Syn);
-        if self.state == State::SynReceived {
+        if self.state() == State::SynReceived {
             syn.ack = Some(self.rcv.acknowledge());
         }
         syn
@@ -130,7 +130,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Forms the next block from the waiting data, if it is due (§3.2).
     pub(super) fn form_block(&mut self, now: Instant) {
-        if self.snd.block.is_some() || !self.state.may_transmit() {
+        if self.snd.block.is_some() || !self.state().may_transmit() {
             return;
         }
         let waiting = self.snd.queue.end() - self.snd.unblocked;

@@ -9,7 +9,6 @@ use hopline_wire::tpa::Tag;
 /// State of the opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Opening {
-    pub(super) role: Role,
     /// Sending time of the first SYN, unless it was retransmitted: its round trip is the first sample.
     pub(super) syn_sent: Option<Instant>,
     /// Number of retransmissions of the SYN, or of the segment that completes the handshake.
@@ -24,14 +23,6 @@ pub(super) struct Opening {
 pub(super) enum Hurry {
     No,
     Yes,
-}
-
-/// Role in the opening.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    NotYet,
-    Active,
-    Passive,
 }
 
 /// Knowledge of the peer's state: it holds the connection or not. A listener without state creates it on a segment from

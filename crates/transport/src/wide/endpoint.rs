@@ -12,7 +12,8 @@ use super::stats::{DropReason, Stats};
 use super::timer::Timer;
 use crate::ConfigError;
 use crate::Signal;
-use crate::connection::{CloseError, CloseReason, Event, Events, OpenError, SendError, State};
+use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
+use crate::lifecycle::{Close, Lifecycle, Role};
 use crate::send_queue::SendQueue;
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, TimerTable};
 use hopline_wire::wide::{DATA_OVERHEAD, End, Opening, Packet};
@@ -32,8 +33,7 @@ const BYTES_A_PART: u64 = 512;
 #[derive(Clone, Debug)]
 pub struct Endpoint<P: Payload, C = RateController> {
     pub(super) config: Config,
-    pub(super) state: State,
-    pub(super) role: Role,
+    pub(super) lifecycle: Lifecycle,
     pub(super) snd: Sender<P>,
     pub(super) rcv: Receiver<P>,
     pub(super) times: Times,
@@ -48,15 +48,6 @@ pub struct Endpoint<P: Payload, C = RateController> {
     /// Start of the current wait for the peer, if it has to answer.
     pub(super) owing_since: Instant,
     pub(super) stats: Stats,
-    events: Events,
-}
-
-/// Role in the opening.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    NotYet,
-    Active,
-    Passive,
 }
 
 /// State of the path.
@@ -159,8 +150,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         let packet = u32::from(config.mss) + DATA_OVERHEAD as u32 + NETWORK_OVERHEAD;
         Ok(Self {
             config,
-            state: State::Closed,
-            role: Role::NotYet,
+            lifecycle: Lifecycle::new(),
             snd: Sender {
                 queue: SendQueue::new(0, config.send_buffer),
                 next: 0,
@@ -194,7 +184,6 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
             heard: Instant::ZERO,
             owing_since: Instant::ZERO,
             stats: Stats::default(),
-            events: Events::default(),
         })
     }
 
@@ -203,7 +192,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     /// # Errors
     /// The connection is already open.
     pub fn connect(&mut self, now: Instant) -> Result<(), OpenError> {
-        self.open(Role::Active, State::SynSent)?;
+        self.lifecycle.open(Role::Active, State::SynSent)?;
         self.send_opening(now);
         Ok(())
     }
@@ -213,7 +202,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     /// # Errors
     /// The connection is already open.
     pub fn listen(&mut self) -> Result<(), OpenError> {
-        self.open(Role::Passive, State::Listen)
+        self.lifecycle.open(Role::Passive, State::Listen)
     }
 
     /// Waits for the end of a handshake of a lower layer, such as encryption. That handshake carries what
@@ -222,7 +211,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     /// # Errors
     /// The connection is already open.
     pub fn await_handshake(&mut self) -> Result<(), OpenError> {
-        self.open(Role::Active, State::SynSent)
+        self.lifecycle.open(Role::Active, State::SynSent)
     }
 
     /// Opens the connection at once, after a handshake of a lower layer that gave each end the other's
@@ -237,8 +226,8 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         peer: Opening,
         round_trip: Option<Duration>,
     ) -> Result<(), OpenError> {
-        match (self.role, self.state) {
-            (Role::NotYet, State::Closed) => self.role = Role::Passive,
+        match (self.lifecycle.role(), self.state()) {
+            (Role::Unopened, State::Closed) => self.lifecycle.open(Role::Passive, State::Closed)?,
             (Role::Active, State::SynSent) if self.openings == 0 => self.owed.probe = true,
             _ => return Err(OpenError::AlreadyOpen),
         }
@@ -254,7 +243,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     /// Processes a change of the path. Estimates are discarded as after a long outage, and the new path is probed at once
     /// if the old one was silent.
     pub fn path_changed(&mut self, now: Instant) {
-        if !self.state.is_synchronized() || self.state == State::TimeWait {
+        if !self.state().is_synchronized() || self.state() == State::TimeWait {
             return;
         }
         self.times.forget();
@@ -289,29 +278,19 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         self.owed.probe |= self.may_ask();
     }
 
-    fn open(&mut self, role: Role, state: State) -> Result<(), OpenError> {
-        if self.role != Role::NotYet {
-            return Err(OpenError::AlreadyOpen);
-        }
-        (self.role, self.state) = (role, state);
-        Ok(())
-    }
-
     /// Accepts data to send, all or none. The connection need not be open yet.
     ///
     /// # Errors
     /// The connection is not open for sending, or the send buffer has no room.
     pub fn send(&mut self, _now: Instant, data: P) -> Result<(), SendError> {
-        if !self.state.may_send() || self.snd.closing != Closing::Open {
-            return Err(SendError::NotOpen);
-        }
+        self.lifecycle.check_send()?;
         self.snd.queue.push(data)
     }
 
     /// Returns the next piece of received data, in order.
     pub fn recv(&mut self) -> Option<P> {
         let data = self.rcv.read()?;
-        if self.state.may_receive() && self.rcv.has_news_of_limit() {
+        if self.state().may_receive() && self.rcv.has_news_of_limit() {
             self.owed.ack = true;
         }
         Some(data)
@@ -322,29 +301,17 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     /// # Errors
     /// The connection is not open, or was closed by the user before.
     pub fn close(&mut self, _now: Instant) -> Result<(), CloseError> {
-        if !self.state.may_send() || self.snd.closing != Closing::Open {
-            return Err(CloseError::NotOpen);
+        match self.lifecycle.close(self.snd.queue.len())? {
+            Close::Abrupt => self.finish(CloseReason::Finished),
+            Close::Graceful => self.snd.closing = Closing::Due,
         }
-        if matches!(self.state, State::Listen | State::SynSent) && self.snd.queue.len() == 0 {
-            self.finish(CloseReason::Finished);
-            return Ok(());
-        }
-        self.snd.closing = Closing::Due;
-        self.enter_closing();
         Ok(())
-    }
-
-    /// Leaves an open state after the user has closed.
-    pub(super) fn enter_closing(&mut self) {
-        if self.snd.closing != Closing::Open {
-            self.state = self.state.after_close();
-        }
     }
 
     /// Ends the connection at once, with a reset to a peer that knows it. Does nothing when closed.
     pub fn abort(&mut self, _now: Instant) {
-        let tells_peer = self.state.is_synchronized() || self.state == State::SynReceived;
-        if self.state != State::Closed {
+        let tells_peer = self.state().is_known_to_peer();
+        if self.state() != State::Closed {
             self.finish(CloseReason::Aborted);
             self.owed.reset = tells_peer;
         }
@@ -353,7 +320,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     /// Returns the connection state.
     #[must_use]
     pub fn state(&self) -> State {
-        self.state
+        self.lifecycle.state()
     }
 
     /// Returns the counters.
@@ -460,20 +427,20 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     /// Enters a state at the end of a stream.
     pub(super) fn move_to(&mut self, now: Instant, state: State) {
         match state {
-            _ if state == self.state => {}
+            _ if state == self.state() => {}
             // The end that closed last stays as well: the peer may not know yet that its own end has arrived.
             State::TimeWait | State::Closed => {
-                self.state = State::TimeWait;
+                self.lifecycle.enter(State::TimeWait);
                 self.timers.stop_all();
                 self.timers.set(Timer::TimeWait, now + self.config.time_wait);
                 self.set_keep_alive(now);
             }
-            _ => self.state = state,
+            _ => self.lifecycle.enter(state),
         }
     }
 
     pub(super) fn event(&mut self, event: Event) {
-        self.events.push(event);
+        self.lifecycle.push(event);
     }
 
     pub(super) fn drop_packet(&mut self, reason: DropReason) {
@@ -482,14 +449,13 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
 
     /// Ends the connection and discards everything that waits.
     pub(super) fn finish(&mut self, reason: CloseReason) {
-        self.state = State::Closed;
+        self.lifecycle.finish(reason);
         self.timers.stop_all();
         self.snd.queue.clear();
         self.snd.lost.clear();
         self.snd.outstanding.clear();
         self.owed = Owed::default();
         self.rcv.forget_unordered();
-        self.event(Event::Closed(reason));
     }
 
     pub(super) fn send_opening(&mut self, now: Instant) {
@@ -530,6 +496,6 @@ impl<P: Payload, C: Controller> Machine for Endpoint<P, C> {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop()
+        self.lifecycle.poll_event()
     }
 }

@@ -27,7 +27,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     }
 
     fn open_again(&mut self, now: Instant) {
-        if !matches!(self.state, State::SynSent | State::SynReceived) {
+        if !matches!(self.state(), State::SynSent | State::SynReceived) {
             return;
         }
         if self.config.opening_retries.is_some_and(|most| self.openings > most) {
@@ -100,7 +100,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
 
     fn keep_alive(&mut self, now: Instant) {
         let Some(interval) = self.config.keep_alive else { return };
-        if self.state == State::TimeWait {
+        if self.state() == State::TimeWait {
             // The peer may not know that we have received everything, or our current address.
             self.owed.ack = true;
         } else if now.since(self.heard) >= interval {

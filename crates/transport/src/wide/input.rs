@@ -1,13 +1,14 @@
 //! Arriving packets: opening, acknowledgment, data, closing.
 
 use super::controller::{AckSample, Arrival, Controller, Limit, RoundOutcome};
-use super::endpoint::{Closing, Endpoint, Path, Role};
+use super::endpoint::{Closing, Endpoint, Path};
 use super::receive::{Brought, Reply, delay_of};
 use super::sent::{Fate, Sent};
 use super::stats::DropReason;
 use super::timer::Timer;
 use crate::Signal;
 use crate::connection::{CloseReason, Event, State};
+use crate::lifecycle::Role;
 use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::wide::{Ack, Control, End, Opening, Packet};
 
@@ -43,7 +44,7 @@ const TRAINS: u64 = 4;
 impl<P: Payload, C: Controller> Endpoint<P, C> {
     pub(super) fn on_packet(&mut self, now: Instant, packet: Packet<P>) {
         self.stats.packets_received += 1;
-        match self.state {
+        match self.state() {
             State::Closed => self.drop_packet(DropReason::Closed),
             State::Listen => self.on_packet_in_listen(now, packet),
             State::SynSent => self.on_packet_in_syn_sent(now, packet),
@@ -57,7 +58,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         };
         self.heard = now;
         self.take_opening(opening);
-        self.state = State::SynReceived;
+        self.lifecycle.enter(State::SynReceived);
         self.rcv.take(now, packet);
         self.send_opening(now);
     }
@@ -71,7 +72,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         self.take_opening(opening);
         if packet.ack.is_none() {
             // Simultaneous open.
-            self.state = State::SynReceived;
+            self.lifecycle.enter(State::SynReceived);
             self.rcv.take(now, packet);
             return self.send_opening(now);
         }
@@ -84,11 +85,10 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     }
 
     pub(super) fn establish(&mut self, now: Instant) {
-        self.state = State::Established;
+        self.lifecycle.enter(State::Established);
         self.timers.stop(Timer::Open);
         self.control.on_established();
         self.event(Event::Connected);
-        self.enter_closing();
         self.set_keep_alive(now);
         // An end that was confirmed by data has an unacknowledged opening, and could not probe before the connection was
         // open.
@@ -106,27 +106,28 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         }
         self.heard = now;
         // An end sends data only after the answer to its opening.
-        let confirms = packet.ack.is_some() || (packet.data.is_some() && self.role == Role::Passive);
-        if matches!(self.state, State::SynSent | State::SynReceived) && confirms {
+        let confirms =
+            packet.ack.is_some() || (packet.data.is_some() && self.lifecycle.role() == Role::Passive);
+        if matches!(self.state(), State::SynSent | State::SynReceived) && confirms {
             self.establish(now);
         }
         if packet.opening.is_some() {
             // A peer that sends an opening has not received ours.
-            self.owed.opening |= self.state == State::SynReceived && self.role == Role::Passive;
+            self.owed.opening |= self.state() == State::SynReceived && self.lifecycle.role() == Role::Passive;
             self.owed.ack = true;
         }
-        if self.state != State::Closed {
+        if self.state() != State::Closed {
             self.take_content(now, packet);
         }
     }
 
     fn take_content(&mut self, now: Instant, packet: Packet<P>) {
-        if self.state == State::TimeWait {
+        if self.state() == State::TimeWait {
             self.owed.ack |= packet.asks_for_answer();
             self.rcv.take(now, packet);
             return;
         }
-        if packet.data.is_some() && !self.state.is_synchronized() {
+        if packet.data.is_some() && !self.state().is_synchronized() {
             return self.drop_packet(DropReason::Unexpected);
         }
         let had_all = self.rcv.is_finished();
@@ -149,7 +150,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         }
         if !had_all && self.rcv.is_finished() {
             self.event(Event::PeerClosed);
-            self.move_to(now, self.state.after_peer_fin());
+            self.move_to(now, self.state().after_peer_fin());
         }
     }
 
@@ -176,7 +177,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
             self.snd.lost.clear();
             self.timers.stop(Timer::Detect);
             self.timers.stop(Timer::Probe);
-            self.move_to(now, self.state.after_fin_acked());
+            self.move_to(now, self.state().after_fin_acked());
         }
         true
     }
@@ -317,7 +318,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         match (signal, self.path) {
             (Signal::RouteLost, Path::Answers) => self.freeze(now),
             (Signal::RouteLost, Path::Silent { .. }) | (Signal::RouteFound, Path::Answers) => {}
-            (Signal::RouteFound, Path::Silent { .. }) => self.owed.probe = self.state.may_transmit(),
+            (Signal::RouteFound, Path::Silent { .. }) => self.owed.probe = self.state().may_transmit(),
             (Signal::PathLength { .. }, _) => {}
         }
     }

@@ -29,7 +29,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
             let chunk = self.choose_probe();
             return Some(self.with_chunk(now, chunk));
         }
-        if !self.state.may_transmit() {
+        if !self.state().may_transmit() {
             return self.pure_ack(now);
         }
         if let Some(chunk) = self.choose(now) {
@@ -44,11 +44,11 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
 
     /// Returns whether an answer of the peer may be requested, also while only its end of the stream is awaited.
     pub(super) fn may_ask(&self) -> bool {
-        self.state.may_transmit() || self.state == State::FinWait2
+        self.state().may_transmit() || self.state() == State::FinWait2
     }
 
     fn pure_ack(&mut self, now: Instant) -> Option<Packet<P>> {
-        if !core::mem::take(&mut self.owed.ack) || matches!(self.state, State::Closed | State::Listen) {
+        if !core::mem::take(&mut self.owed.ack) || matches!(self.state(), State::Closed | State::Listen) {
             return None;
         }
         let ack = self.rcv.acknowledge(now)?;

@@ -47,7 +47,7 @@ impl<P: Payload> Endpoint<P> {
     /// its position is plausible, as RFC 5961 requires of acknowledgments. Resets are excluded, since they copy the
     /// numbers of the segments that they answer.
     fn shows_order(&self, position: i64, segment: &Segment<P>) -> bool {
-        let known = !matches!(self.state, State::SynReceived)
+        let known = !matches!(self.state(), State::SynReceived)
             && !segment.flags.contains(Flags::RST)
             && !segment.flags.contains(Flags::SYN);
         let earliest = self.rcv.nxt as i64 - i64::from(self.config.receive_buffer);

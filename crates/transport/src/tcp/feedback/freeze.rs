@@ -109,7 +109,7 @@ impl<P: Payload> Endpoint<P> {
     /// Freezes the sender after a route failure notification, if data are in flight.
     pub(in crate::tcp) fn on_route_lost(&mut self, now: Instant) {
         let Some(plan) = self.config.feedback.plan() else { return };
-        if !self.route.is_frozen() && self.state.may_transmit() && self.flight_size() > 0 {
+        if !self.route.is_frozen() && self.state().may_transmit() && self.flight_size() > 0 {
             self.freeze(now, plan);
         }
     }
