@@ -84,7 +84,7 @@ check: lint build-times-check package tshark chromium iperf3 iptables nft test e
 	@[ ! -e $(TARGET)/python/skipped ] || echo 'check: passed, but PyPI was not reached, and the Python package was not tested' >&2
 	@[ -w /dev/net/tun ] && [ "$$(id -u)" = 0 ] || echo 'check: passed, but nothing was sent over real links: that needs root and /dev/net/tun' >&2
 
-# The features of the command one by one, and hopline-net without gateways; `quick` builds the command without any.
+# The features of the command one by one, the middleboxes without gateways, and streams with and without tokio; `quick` builds the command without any.
 .PHONY: lint
 lint: tools deny language ## Check format, lints, language, documentation and dependencies
 	@! grep -rnE '^(<{7}|>{7}) ' --include='*.md' --include='*.rs' --include='*.toml' --exclude-dir=target . \
@@ -96,8 +96,9 @@ lint: tools deny language ## Check format, lints, language, documentation and de
 		cargo clippy --locked --package hopline-cli --no-default-features --features $$feature -- -D warnings; \
 	done
 	for features in '' tokio; do \
-		cargo clippy --locked --package hopline-net --features "$$features" -- -D warnings; \
+		cargo clippy --locked --package hopline-streams --features "$$features" -- -D warnings; \
 	done
+	cargo clippy --locked --package hopline-middlebox -- -D warnings
 	cargo clippy --locked $(VERSUS) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 	tools/check-layers
@@ -328,7 +329,8 @@ must-hold: tools ## Send 10 MB by TPA and TPA-wide through everything that they 
 drills: tools iptables nft ## Kill, restart, cut off, flood and rebind real transfers, count what is lost, and print the tables of recipes for proxies, docs/c.md and docs/tcp.md (root, an hour)
 	cargo test --locked --release --package hopline-cli --test real -- --ignored --nocapture --test-threads=4 drills::
 	cargo test --locked --release --package hopline-cli --test real -- --ignored --nocapture proxy::
-	cargo test --locked --release --package hopline-net --test real -- --ignored --nocapture --test-threads=1 fallback_over_link:: stacks_over_links_that_reorder
+	cargo test --locked --release --package hopline-streams --test real -- --ignored --nocapture --test-threads=1 fallback_over_link::
+	cargo test --locked --release --package hopline-middlebox --test real -- --ignored --nocapture --test-threads=1 stacks_over_links_that_reorder
 
 # The picture is left as it is where there is no Chromium.
 .PHONY: docs

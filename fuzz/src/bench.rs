@@ -1,6 +1,6 @@
 //! The control connection of measurements.
 
-use hopline_net::bench::messages;
+use hopline_tools::bench::messages;
 
 /// Parameters of a client as JSON. The test that they describe is valid, and stays the same when it is encoded and decoded
 /// again.

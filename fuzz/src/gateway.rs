@@ -1,10 +1,10 @@
 //! Gateways between TCP and TPA: input from unauthenticated senders.
 
-use hopline_net::gateway::Key;
-use hopline_net::gateway::greeting::{
+use hopline_middlebox::gateway::Key;
+use hopline_middlebox::gateway::greeting::{
     Challenge, Claim, Hello, Kind, Malformed, Nonce, Request, Session, Verdict, header,
 };
-use hopline_net::gateway::socks::{Login, Negotiation, Step};
+use hopline_middlebox::gateway::socks::{Login, Negotiation, Step};
 
 /// Bytes of a message of either gateway. Decoded messages survive encoding and decoding again, and none is accepted from a
 /// sender without the key.

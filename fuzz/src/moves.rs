@@ -1,6 +1,6 @@
 //! Split connections between stations.
 
-use hopline_net::split::moved_state;
+use hopline_middlebox::split::moved_state;
 
 /// State of a split connection that moves: what was understood survives writing and reading again, and is as long as what was read.
 pub fn moved(data: &[u8]) {

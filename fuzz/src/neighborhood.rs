@@ -1,7 +1,7 @@
 //! Input of a node with Neighborhood RED: messages of its driver, and frames of any sender.
 
-use hopline_net::neighborhood::survey::Survey;
-use hopline_net::neighborhood::{Frame, NoReading, Says};
+use hopline_middlebox::neighborhood::survey::Survey;
+use hopline_middlebox::neighborhood::{Frame, NoReading, Says};
 use hopline_wire::ncn::{Notice, PORT};
 
 /// Message of nl80211, from its command on. A survey has the counters of the driver, and is rejected if one is missing.

@@ -1,7 +1,7 @@
 //! Kernel messages about queues: packets that wait for a verdict, and counters of disciplines.
 
-use hopline_net::nfqueue::parse::{Message, messages};
-use hopline_net::qdisc::{self, Part};
+use hopline_linux::qdisc::{self, Part};
+use hopline_middlebox::nfqueue::parse::{Message, messages};
 
 /// Shortest message of netlink, bytes.
 const HEADER: usize = 16;

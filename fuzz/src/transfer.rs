@@ -1,6 +1,6 @@
 //! Receiver of files, and its frames.
 
-use hopline_net::transfer::{Directory, Existing, Frame, HEADER, Permitted, Receiver};
+use hopline_tools::transfer::{Directory, Existing, Frame, HEADER, Permitted, Receiver};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;

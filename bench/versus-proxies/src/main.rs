@@ -12,7 +12,7 @@ mod targets;
 mod world;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use hopline_net::sched::be_on_time;
+use hopline_linux::sched::be_on_time;
 use middle::Middle;
 use plan::{AIR_MS, BURST, Plan, QUEUE, SENDERS, WIRED_MS, WIRED_RATE};
 use serde::Serialize;

@@ -5,7 +5,7 @@ use crate::ping::Ping;
 use crate::plan::{Addresses, Bottleneck, Condition};
 use crate::standing::Standing;
 use crate::world::{Place, World};
-use hopline_net::tcp;
+use hopline_linux::tcp;
 use serde::Serialize;
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{Read, Write};

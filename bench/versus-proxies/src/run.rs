@@ -183,7 +183,7 @@ fn measured(
     let cost =
         |of: fn(&Reading) -> Duration| (of(after).saturating_sub(of(before))).as_secs_f64() * 1e9 / useful;
     let links = [after.wired.lateness, after.air.lateness];
-    let worst = |of: fn(&hopline_net::link::Lateness) -> f64| links.iter().map(of).fold(0.0, f64::max);
+    let worst = |of: fn(&hopline_tools::link::Lateness) -> f64| links.iter().map(of).fold(0.0, f64::max);
     let is_there = *middle != Middle::Plain;
     let grown = after.router.memory as f64 - before.router.memory as f64;
     Measured {
@@ -211,6 +211,6 @@ fn measured(
         late_p99_ms: worst(|late| late.p99.as_secs_f64() * 1e3),
         late_max_ms: worst(|late| late.max.as_secs_f64() * 1e3),
         late_over_1ms_pct: worst(|late| late.over_1_ms * 100.0),
-        late: links.iter().any(hopline_net::link::Lateness::is_late),
+        late: links.iter().any(hopline_tools::link::Lateness::is_late),
     }
 }

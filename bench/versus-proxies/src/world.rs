@@ -2,11 +2,11 @@
 
 use crate::plan::{Addresses, Bottleneck, Condition, QUEUE, wire};
 use hopline_core::Duration;
-use hopline_net::link::{NamespaceLink, Setup};
-use hopline_net::qdisc::Qdisc;
-use hopline_net::veth::{self, Trains};
-use hopline_net::{Interface, Namespace};
+use hopline_linux::qdisc::Qdisc;
+use hopline_linux::veth::{self, Trains};
+use hopline_linux::{Interface, Namespace};
 use hopline_testkit::Side;
+use hopline_tools::link::{NamespaceLink, Setup};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
@@ -147,7 +147,7 @@ impl World {
     }
 }
 
-fn address(interface: &str, address: Ipv4Addr) -> Result<(), hopline_net::Error> {
+fn address(interface: &str, address: Ipv4Addr) -> Result<(), hopline_linux::Error> {
     let interface = Interface::named(interface)?;
     interface.set_address(address, 24)?;
     interface.up()

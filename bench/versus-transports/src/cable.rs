@@ -3,8 +3,8 @@
 use crate::cpu;
 use crate::peer::{Failure, Peer};
 use crate::talk::{Hosts, Nature, Talk, talk};
-use hopline_net::veth::{self, Trains};
-use hopline_net::{Interface, Namespace};
+use hopline_linux::veth::{self, Trains};
+use hopline_linux::{Interface, Namespace};
 use serde::Serialize;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;

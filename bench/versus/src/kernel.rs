@@ -1,7 +1,7 @@
 //! The kernel's TCP, with a congestion control set for each socket.
 
 use crate::peer::{Caller, Failure, LOOK, Peer, Session, Steadiness};
-use hopline_net::tcp;
+use hopline_linux::tcp;
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -2,8 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::key_files;
-use hopline_net::wide::{Config, Credentials, Fingerprint, Info, PreSharedKey, PrivateKey, Trust, config};
 use hopline_secure::keys::{KnownPeers, Name};
+use hopline_streams::wide::{
+    Config, Credentials, Fingerprint, Info, PreSharedKey, PrivateKey, Trust, config,
+};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 

@@ -1,9 +1,9 @@
 //! Key files, with errors as C reports them.
 
 use crate::error::{Error, Result};
-use hopline_net::key_files::{self, KeyInFile};
 use hopline_secure::keys::{KnownPeers, Name, PublicKey};
 use hopline_secure::{PreSharedKey, PrivateKey};
+use hopline_streams::key_files::{self, KeyInFile};
 use std::io;
 use std::path::{Path, PathBuf};
 

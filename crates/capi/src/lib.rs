@@ -1,8 +1,8 @@
-//! [TPA-wide](hopline_net::wide), [TPA as published](hopline_net::tpa), and the latter [with TCP](hopline_net::fallback) for
+//! [TPA-wide](hopline_streams::wide), [TPA as published](hopline_streams::tpa), and the latter [with TCP](hopline_streams::fallback) for
 //! C, as BSD sockets. The functions begin with `tpa_`.
 //!
 //! The installed library is `libhopline`, with the header `hopline.h`, which is generated from this crate. `docs/c.md`
-//! describes its use. The crate adds no protocol: connections are those of `hopline_net`, keys are those of `hopline send`
+//! describes its use. The crate adds no protocol: connections are those of `hopline_streams`, keys are those of `hopline send`
 //! and `recv`.
 //!
 //! All arguments are checked before use: a wrong handle, pointer or length is an error, and so is a call in the wrong state.

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::socket::{LONGEST_SLEEP, Socket, State};
 use crate::table;
 use crate::transport::{Begun, Stream};
-use hopline_net::streams::{Interest, Ready};
+use hopline_streams::streams::{Interest, Ready};
 use libc::{c_int, c_short};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::cell::OnceCell;

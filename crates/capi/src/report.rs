@@ -3,7 +3,8 @@
 use crate::abi::{TPA_FINGERPRINT_LEN, tpa_info, tpa_protocol, tpa_state};
 use crate::transport::Info;
 use hopline_core::Duration;
-use hopline_net::{tcp, tpa, wide};
+use hopline_linux::tcp;
+use hopline_streams::{tpa, wide};
 use libc::{c_char, c_uint};
 
 /// Returns the state and counters of a connection, for a caller with room for `size` bytes.

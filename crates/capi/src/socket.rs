@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::identity::Check;
 use crate::options::{Settings, Value, Waiting};
 use crate::transport::{Begun, Bound, Info, Listener, Protocol, Stream, begin};
-use hopline_net::fallback;
+use hopline_streams::fallback;
 use libc::c_int;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};

@@ -2,7 +2,8 @@
 
 use crate::clock::{now, timespec};
 use crate::options::{Settings, Waiting};
-use hopline_net::{fallback, tcp};
+use hopline_linux::tcp;
+use hopline_streams::fallback;
 use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{SockRef, TcpKeepalive};
 use std::io::{self, ErrorKind, Read, Write};

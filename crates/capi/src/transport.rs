@@ -6,9 +6,9 @@ use crate::ffi;
 use crate::identity::Check;
 use crate::options::Settings;
 use crate::tcp::Tcp;
-use hopline_net::fallback::{self, Connector, Opening, Port};
-use hopline_net::tpa::{self, TpaListener, TpaStream};
-use hopline_net::wide::{self, State, WideListener, WideStream};
+use hopline_streams::fallback::{self, Connector, Opening, Port};
+use hopline_streams::tpa::{self, TpaListener, TpaStream};
+use hopline_streams::wide::{self, State, WideListener, WideStream};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -67,7 +67,7 @@ pub(crate) enum Stream {
 pub(crate) enum Info {
     Wide(Box<wide::Info>),
     Tpa(Box<tpa::Info>),
-    Tcp(hopline_net::tcp::Info),
+    Tcp(hopline_linux::tcp::Info),
 }
 
 /// Connection that is being opened.

@@ -5,8 +5,8 @@
 use hopline_core::Duration as Span;
 use hopline_harness::{Test, tests};
 use hopline_link::{Emulation, Side};
-use hopline_net::link::{Ends, NamespaceLink, Setup, Stands};
 use hopline_testkit::namespace::LINK;
+use hopline_tools::link::{Ends, NamespaceLink, Setup, Stands};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -7,7 +7,7 @@ use crate::folder::Folder;
 use crate::server::{self, Opening};
 use crate::state;
 use crate::status::Status;
-use hopline_net::accounts;
+use hopline_linux::accounts;
 use rustix::process::{Gid, getegid, geteuid, getgroups};
 use rustix::thread::set_thread_groups;
 use std::fs;

@@ -9,7 +9,7 @@ use crate::state::{self, State};
 use crate::status::{Sandbox, Status, Tracked};
 use crate::{RunError, control, log, metrics, router, sandbox, starter};
 use hopline_config::source::Problems;
-use hopline_net::transparent::{OnwardMarking, set_onward_marking};
+use hopline_linux::transparent::{OnwardMarking, set_onward_marking};
 use rustix::process::geteuid;
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

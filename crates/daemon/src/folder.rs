@@ -1,7 +1,7 @@
 //! Folder of a daemon's files, opened once. Root also works in folders of other users. So nothing in a folder is trusted
 //! before it is checked, and the check is of the opened file itself.
 
-use hopline_net::accounts::Account;
+use hopline_linux::accounts::Account;
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, Stat, chmodat, chownat, fchmod, fchown, fstat, mkdirat, openat,
     renameat, unlinkat,

@@ -2,9 +2,9 @@
 
 use crate::config::{Config, Proxy, Subnet, Task};
 use crate::rules::{Family, Ipv6, Program, Tracking};
-use hopline_net::announce::Role;
-use hopline_net::policy::{self, Rule};
-use hopline_net::routes::{Route, Routes};
+use hopline_linux::policy::{self, Rule};
+use hopline_linux::routes::{Route, Routes};
+use hopline_middlebox::announce::Role;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::fs;

@@ -4,7 +4,7 @@ use crate::config::{StatusGroup, User};
 use crate::folder::Folder;
 use crate::status::Sandbox;
 use caps::{CapSet, Capability, CapsHashSet};
-use hopline_net::accounts::Account;
+use hopline_linux::accounts::Account;
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd,
     RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,

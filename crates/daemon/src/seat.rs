@@ -4,7 +4,7 @@ use crate::config::{Proxy, Task};
 use crate::open::{self, Opened, Tuner};
 use crate::starter;
 use crate::status::{Condition, ProxyStatus};
-use hopline_net::service::{Ledger, Listener, Notice, Service, Tone};
+use hopline_middlebox::service::{Ledger, Listener, Notice, Service, Tone};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
 use std::io;

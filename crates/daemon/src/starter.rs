@@ -2,7 +2,7 @@
 //! starts it.
 
 use crate::config::Timing;
-use hopline_net::sched::{self, Priority};
+use hopline_linux::sched::{self, Priority};
 use std::io;
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};

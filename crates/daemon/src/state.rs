@@ -2,7 +2,7 @@
 
 use crate::config::User;
 use crate::folder::{Access, Folder, Unusable};
-use hopline_net::accounts::Account;
+use hopline_linux::accounts::Account;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::geteuid;

@@ -1,7 +1,7 @@
 //! Status of a daemon.
 
-use hopline_net::service::Figure;
-use hopline_net::service::FigureKind;
+use hopline_middlebox::service::Figure;
+use hopline_middlebox::service::FigureKind;
 use serde::{Deserialize, Serialize};
 
 /// Status of a daemon and its proxies.

@@ -20,7 +20,7 @@ pub mod transfer;
 
 pub use hopline_link::{Counts, Emulation, Extra, Side};
 #[cfg(all(target_os = "linux", feature = "namespaces"))]
-pub use hopline_net::link::NamespaceLink;
+pub use hopline_tools::link::NamespaceLink;
 pub use middle::{Middle, Station};
 pub use packet::Packet;
 pub use pair::{Pair, Recording};

@@ -4,7 +4,7 @@
 
 use hopline_core::Duration as Span;
 use hopline_harness::{Need, Test};
-use hopline_net::tpa::{TpaListener, TpaStream, config};
+use hopline_streams::tpa::{TpaListener, TpaStream, config};
 use hopline_testkit::Emulation;
 use hopline_testkit::namespace::{LINK, NamespaceLink, Setup};
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
@@ -34,7 +34,7 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 /// Sends from A to B, and returns the state of the sender's end.
-fn carry(link: &NamespaceLink, bytes: usize) -> hopline_net::tpa::Info {
+fn carry(link: &NamespaceLink, bytes: usize) -> hopline_streams::tpa::Info {
     let listener = link.run_in_b(|| TpaListener::bind((link.address_b(), 7172), &config(12)).unwrap());
     let mut near = link.run_in_a(|| TpaStream::connect((link.address_b(), 7172), &config(12)).unwrap());
     let (mut far, _) = listener.accept().unwrap();

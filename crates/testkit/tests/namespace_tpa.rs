@@ -3,7 +3,7 @@
 use crate::over_udp::OverUdp;
 use hopline_core::Instant;
 use hopline_harness::Test;
-use hopline_net::tpa::{self, Tpa};
+use hopline_streams::tpa::{self, Tpa};
 use hopline_testkit::cases::{Case, arrives_byte_exact, must_hold};
 use hopline_testkit::namespace::{LINK, OverSockets};
 

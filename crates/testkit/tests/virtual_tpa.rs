@@ -6,7 +6,7 @@ use hopline_testkit::cases::{Case, InVirtualTime, arrives_byte_exact, must_hold}
 use hopline_transport::tpa::{Config, Endpoint};
 
 fn ends(_: &Case) -> (Endpoint<Bytes>, Endpoint<Bytes>) {
-    // As in `hopline_net::tpa::config`. With the paper's maximum of 60 s, a burst that is met repeatedly would outlast the
+    // As in `hopline_streams::tpa::config`. With the paper's maximum of 60 s, a burst that is met repeatedly would outlast the
     // silence limit.
     let mut config = Config::tpa(3);
     config.rto.max = Duration::from_secs(5);

@@ -1,9 +1,9 @@
-//! TPA as published and TPA-wide, over UDP ([`hopline_net::streams`]).
+//! TPA as published and TPA-wide, over UDP ([`hopline_streams::streams`]).
 
 use crate::peer::{Failure, LOOK, Peer, Session};
-use hopline_net::streams::{Listener, Protocol, Stream};
-use hopline_net::tpa::{self, Tpa};
-use hopline_net::wide::{self, Credentials, PreSharedKey, Wide};
+use hopline_streams::streams::{Listener, Protocol, Stream};
+use hopline_streams::tpa::{self, Tpa};
+use hopline_streams::wide::{self, Credentials, PreSharedKey, Wide};
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 

@@ -278,8 +278,9 @@ fn translation() -> Look {
 /// Returns whether policy routing depends on the destination alone. Rules of hopline with its default mark are ignored.
 #[cfg(feature = "net")]
 fn routes_by_destination() -> Look {
-    let is_own = |rule: &&hopline_net::policy::Rule| rule.is_of_a_daemon(hopline_net::diversion::MAJOR);
-    let Ok(rules) = hopline_net::policy::rules() else {
+    let is_own =
+        |rule: &&hopline_linux::policy::Rule| rule.is_of_a_daemon(hopline_middlebox::diversion::MAJOR);
+    let Ok(rules) = hopline_linux::policy::rules() else {
         return (State::Unknown, "the kernel does not list its rules".into());
     };
     let looking = rules.iter().filter(|rule| rule.looks_beyond_destination() && !is_own(rule));

@@ -9,7 +9,7 @@ use crate::net::recv::Sender;
 use crate::net::refusals::{self, Refusals};
 use crate::net::state::{State, Status};
 use crate::problems::{Failure, say};
-use hopline_net::transfer::{Outcome, Reason, Refusal, RelativePath, Unsendable, Watch};
+use hopline_tools::transfer::{Outcome, Reason, Refusal, RelativePath, Unsendable, Watch};
 use indicatif::{HumanBytes, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

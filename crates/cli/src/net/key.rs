@@ -5,8 +5,8 @@ use crate::net::args::{Key as Args, KeyCommand};
 use crate::net::identity;
 use crate::net::keys::{default_place, load_key, load_peers};
 use crate::problems::{Failure, say};
-use hopline_net::key_files::KeyInFile;
 use hopline_secure::{Fingerprint, PublicKey};
+use hopline_streams::key_files::KeyInFile;
 use std::path::{Path, PathBuf};
 
 /// Creates keys, and prints their public parts.

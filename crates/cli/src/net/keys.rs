@@ -3,9 +3,9 @@
 use crate::problems::Failure;
 use hopline_config::source::{Origin, Problems, Source};
 use hopline_lab::Problem;
-use hopline_net::key_files::{self, Error, KeyInFile, Problem as FileProblem};
 use hopline_secure::keys::{KnownPeers, Mistake, Name};
 use hopline_secure::{PrivateKey, PublicKey};
+use hopline_streams::key_files::{self, Error, KeyInFile, Problem as FileProblem};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //! limited.
 
 use crate::net::clock;
-use hopline_net::transfer::Reason;
+use hopline_tools::transfer::Reason;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

@@ -264,7 +264,7 @@ fn used_by(child: &Child) -> (f64, usize) {
 
 #[test]
 fn hundreds_who_connect_and_say_nothing_keep_nobody_from_sending() {
-    use hopline_net::tpa::{Host, config};
+    use hopline_streams::tpa::{Host, config};
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = from.path().join("honest");
     fs::write(&file, pattern(2_000_000)).unwrap();
@@ -285,7 +285,8 @@ fn hundreds_who_connect_and_say_nothing_keep_nobody_from_sending() {
     let used = used_by(&receiver.child).0 - before;
     assert!(used < 0.5, "{used} s of processor in one second, for nobody");
     // All but the 128 waiting connections have been closed.
-    let gone = silent.iter().filter(|stream| stream.info().state == hopline_net::tpa::State::Closed).count();
+    let gone =
+        silent.iter().filter(|stream| stream.info().state == hopline_streams::tpa::State::Closed).count();
     assert!(gone >= 400 - 128, "{gone}");
     receiver.child.kill().unwrap();
     receiver.child.wait().unwrap();

@@ -2,10 +2,10 @@
 
 use crate::drills::world::KEY;
 use bytes::Bytes;
-use hopline_net::transfer::{Content as Offered, Frame, Modified, Offer, VERSION};
 use hopline_secure::{
     Credentials, Opener, OpenerConfig, OpenerEvent, PreSharedKey, PrivateKey, Sealer, Seed, Session, Trust,
 };
+use hopline_tools::transfer::{Content as Offered, Frame, Modified, Offer, VERSION};
 use hopline_wire::secure::{HEADER_LEN, TAG_LEN};
 use hopline_wire::wide::{Content, Data, End, Opening, Packet, Parameters};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};

@@ -2,8 +2,8 @@
 
 use crate::drills::world::now;
 use crate::proxy::world::shell;
-use hopline_net::Namespace;
-use hopline_net::nfqueue::{Config, Queue};
+use hopline_linux::Namespace;
+use hopline_middlebox::nfqueue::{Config, Queue};
 use hopline_proxy::{Fate, PacketIo, Postpones};
 use hopline_testkit::namespace::host::opened;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};

@@ -2,10 +2,10 @@
 
 use crate::drills::world::{BOTH, KEY, Speaks, Stops, ended, now};
 use bytes::Bytes;
-use hopline_net::Namespace;
-use hopline_net::streams::{Host, Protocol as Transport};
-use hopline_net::tpa::{self, Tpa};
-use hopline_net::wide::{self, Credentials, PreSharedKey, Wide};
+use hopline_linux::Namespace;
+use hopline_streams::streams::{Host, Protocol as Transport};
+use hopline_streams::tpa::{self, Tpa};
+use hopline_streams::wide::{self, Credentials, PreSharedKey, Wide};
 use hopline_wire::tpa::{Ack, Control, Opening, Place, Segment, Tag};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs;

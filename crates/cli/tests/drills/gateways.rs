@@ -5,7 +5,7 @@ use crate::drills::world::{Stops, now};
 use crate::proxy::world::{Daemon, secret, shell, until_or};
 use hopline_core::Duration as Span;
 use hopline_link::{Emulation, Side};
-use hopline_net::link::NamespaceLink;
+use hopline_tools::link::NamespaceLink;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs;
 use std::io::{ErrorKind, Read, Write};

@@ -3,7 +3,7 @@
 use crate::drills::world::{BOTH, LOOK, Speaks, World, now, processor};
 use hopline_core::{Duration as Span, Instant as Moment};
 use hopline_link::Emulation;
-use hopline_net::link::Setup;
+use hopline_tools::link::Setup;
 use std::thread;
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use crate::drills::world::{BOTH, LOOK, Speaks, World, now};
 use hopline_core::Duration as Span;
 use hopline_link::Emulation;
-use hopline_net::link::Setup;
+use hopline_tools::link::Setup;
 use std::thread;
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use crate::proxy::transfer::in_a_thread;
 use crate::proxy::world::{Daemon, secret, shell};
 use hopline_core::{Duration as Span, Instant};
 use hopline_link::{Emulation, Side};
-use hopline_net::link::NamespaceLink;
+use hopline_tools::link::NamespaceLink;
 use serde_json::Value as Json;
 use socket2::{Domain, Socket, Type};
 use std::fs;
@@ -166,7 +166,7 @@ fn stream(
     let sender = link.run_in_a(|| UdpSocket::bind((from, 0)).unwrap());
     let began = now();
     let sent = in_a_thread(move || {
-        let _ = hopline_net::sched::be_on_time();
+        let _ = hopline_linux::sched::be_on_time();
         for number in 0..count {
             thread::sleep((began + every * number as u32).saturating_duration_since(now()));
             let mut datagram = vec![0; len];
@@ -177,7 +177,7 @@ fn stream(
         }
     });
     let arrived = in_a_thread(move || {
-        let _ = hopline_net::sched::be_on_time();
+        let _ = hopline_linux::sched::be_on_time();
         receive(&receiver, began, count)
     });
     sent.join().unwrap();

@@ -1,7 +1,7 @@
 //! Traffic that reaches a third party when an attacker redirects a connection to it.
 
 use bytes::Bytes;
-use hopline_net::tpa::{TpaListener, config};
+use hopline_streams::tpa::{TpaListener, config};
 use hopline_wire::tpa::{Ack, Bitmap, Control, Opening, Receipt, Segment, Tag};
 use std::io::Write;
 use std::net::{Ipv4Addr, UdpSocket};

@@ -3,7 +3,7 @@
 use crate::drills::world::{BOTH, LOOK, Speaks, World, enlarge, mount, now, signal, unmount};
 use hopline_core::{Duration as Span, Instant as Moment, Purpose, Stream};
 use hopline_link::Emulation;
-use hopline_net::link::Setup;
+use hopline_tools::link::Setup;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;

@@ -3,7 +3,7 @@
 use crate::drills::world::{BOTH, Speaks, ended, now};
 use hopline_core::Duration as Span;
 use hopline_link::{Emulation, Side};
-use hopline_net::link::NamespaceLink;
+use hopline_tools::link::NamespaceLink;
 use std::fs;
 use std::path::Path;
 use std::process::Child;

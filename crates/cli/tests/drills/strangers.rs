@@ -3,7 +3,7 @@
 
 use crate::drills::attacker::{Attacker, Conversation, with_cookie};
 use crate::drills::world::{Keys, Speaks, Stops, ended, hopline, now, processor, usage};
-use hopline_net::Namespace;
+use hopline_linux::Namespace;
 use hopline_wire::tpa::PORT;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -6,8 +6,8 @@ use crate::proxy::ipv6;
 use crate::proxy::nat::{NATS, d_proxies, link_translated, tcp_count, translating};
 use crate::proxy::transfer::{Pace, Transfer, connected};
 use crate::proxy::world::{Daemon, Ground, Version, shell, until_or};
-use hopline_net::Namespace;
-use hopline_net::tcp::set_congestion_control;
+use hopline_linux::Namespace;
+use hopline_linux::tcp::set_congestion_control;
 use socket2::SockRef;
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Two hosts and the two programs on them.
 
 use hopline_link::{OldPorts, Side};
-use hopline_net::link::{NamespaceLink, Setup};
 use hopline_secure::PrivateKey;
+use hopline_tools::link::{NamespaceLink, Setup};
 use std::fs;
 use std::io::Read;
 use std::net::IpAddr;

@@ -7,8 +7,8 @@
 use crate::proxy::world::{
     Daemon, PATIENCE, hopline, listing, proxy, secret, shell, sorted, tables, until_or,
 };
-use hopline_net::Namespace;
-use hopline_net::veth::{self, Trains};
+use hopline_linux::Namespace;
+use hopline_linux::veth::{self, Trains};
 use hopline_testkit::namespace::host::opened;
 use socket2::SockRef;
 use std::fs;

@@ -3,7 +3,7 @@
 use crate::proxy::nat::at_once;
 use crate::proxy::transfer::transfer;
 use crate::proxy::world::{Daemon, Ground, Version, secret, shell, until_or};
-use hopline_net::Namespace;
+use hopline_linux::Namespace;
 use hopline_testkit::namespace::host::opened;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};

@@ -4,7 +4,7 @@ use crate::proxy::start::BOTH;
 use crate::proxy::transfer::transfer;
 use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, SERVER, secret, shell, until_or};
 use hopline_core::{Purpose, Stream};
-use hopline_net::Namespace;
+use hopline_linux::Namespace;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 

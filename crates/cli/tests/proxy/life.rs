@@ -6,8 +6,8 @@ use crate::proxy::transfer::{End, Pace, Transfer, in_a_thread, transfer};
 use crate::proxy::world::{
     Ground, MOBILE, PATIENCE, ROUTER, SERVER, now, processes_told_of, secret, shell, signal, until_or,
 };
-use hopline_net::sched::{Priority, be_on_time};
-use hopline_net::veth::{self, Trains};
+use hopline_linux::sched::{Priority, be_on_time};
+use hopline_linux::veth::{self, Trains};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::fs;

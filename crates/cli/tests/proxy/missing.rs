@@ -3,8 +3,8 @@
 
 use crate::proxy::life::{TIED, each_kind};
 use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, now, secret, shell, until_or};
-use hopline_net::tcp::set_congestion_control;
-use hopline_net::veth::{self, Trains};
+use hopline_linux::tcp::set_congestion_control;
+use hopline_linux::veth::{self, Trains};
 use hopline_testkit::namespace::last_hop::received_until;
 use serde_json::Value as Json;
 use socket2::{Domain, Socket, Type};

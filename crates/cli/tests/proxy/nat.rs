@@ -4,7 +4,7 @@ use crate::proxy::gateways::reach;
 use crate::proxy::transfer::{End, Pace, Transfer, transfer};
 use crate::proxy::uploads::asks_and_is_answered;
 use crate::proxy::world::{Daemon, Ground, Version, secret, shell, until_or};
-use hopline_net::Namespace;
+use hopline_linux::Namespace;
 use std::fs;
 use std::thread;
 use std::time::Duration;

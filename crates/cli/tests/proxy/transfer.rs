@@ -1,7 +1,7 @@
 //! Transfers with recognisable bytes, and their results.
 
 use crate::proxy::world::{LOOK, PATIENCE, now};
-use hopline_net::Namespace;
+use hopline_linux::Namespace;
 use hopline_testkit::namespace::host::opened;
 use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};

@@ -1,7 +1,7 @@
 //! A mobile host, a router and a server, joined by cables; and the daemon on the router.
 
-use hopline_net::Namespace;
-use hopline_net::veth::{self, Trains};
+use hopline_linux::Namespace;
+use hopline_linux::veth::{self, Trains};
 use serde_json::Value as Json;
 use std::fmt;
 use std::fs::{self, File};

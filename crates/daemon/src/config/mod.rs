@@ -20,7 +20,7 @@ use crate::rules::Owner;
 use hopline_config::document::{self, Node};
 use hopline_config::schema::Section;
 use hopline_config::source::{Problem, Problems, Source};
-use hopline_net::accounts::{self, Account};
+use hopline_linux::accounts::{self, Account};
 use keys::{file, proxy};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 
 use super::keys::{gateway, handoff, in_path, pair};
 use hopline_config::schema::Section;
-use hopline_net::routes::Routes;
+use hopline_linux::routes::Routes;
 use std::fmt;
 use std::fs;
 use std::io::ErrorKind;

@@ -1,8 +1,8 @@
 use super::*;
 use crate::rules::{Rules, Tracking};
-use hopline_net::diversion::Diversion;
-use hopline_net::gateway::{Fallback, Transport};
-use hopline_net::split::Onward;
+use hopline_middlebox::diversion::Diversion;
+use hopline_middlebox::gateway::{Fallback, Transport};
+use hopline_middlebox::split::Onward;
 use hopline_proxy::Turn;
 use hopline_proxy::tunnel::Repair;
 use std::collections::BTreeSet;
@@ -195,18 +195,18 @@ const MOVES: &str = "[[proxy]]\nkind = \"split\"\ninterface = \"wlan0\"\nmoves =
 
 #[test]
 fn connections_move_by_what_the_base_station_of_their_radio_knows() {
-    use hopline_net::handoff::VisitorList;
-    use hopline_net::split::MobileHosts;
+    use hopline_middlebox::handoff::VisitorList;
+    use hopline_middlebox::split::MobileHosts;
     let folder = tempfile::tempdir().unwrap();
     let config = station(folder.path(), MOVES).unwrap();
     let Task::Split(split) = &config.proxies[1].task else { panic!("{config:?}") };
     let legs = &split.config.legs;
     assert_eq!(legs.mobile_hosts, MobileHosts::Among(vec!["10.9.0.0/24".parse().unwrap()]));
-    assert_eq!((legs.mobile.mark, legs.fixed.mark), (hopline_net::nfqueue::MARK, 0));
+    assert_eq!((legs.mobile.mark, legs.fixed.mark), (hopline_middlebox::nfqueue::MARK, 0));
     let moves = split.moving.as_ref().unwrap().moves("wlan0", VisitorList::default()).unwrap();
     assert_eq!(moves.listen, "192.0.2.11:7071".parse().unwrap());
     assert_eq!(moves.stations, ["192.0.2.12:7071", "192.0.2.13:7071"].map(|at| at.parse().unwrap()));
-    assert_eq!(moves.base_station.unwrap().mark, hopline_net::nfqueue::MARK);
+    assert_eq!(moves.base_station.unwrap().mark, hopline_middlebox::nfqueue::MARK);
     let rules = Rules::of(&config, Tracking::Absent).to_string();
     assert!(rules.contains("iifname \"wlan0\" meta nfproto ipv4 ip saddr { 10.9.0.0/24 } drop"), "{rules}");
     assert!(crate::router::of_tracked_moves(&config, Tracking::InUse).unwrap().contains("\"split\""));

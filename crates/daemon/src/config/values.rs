@@ -105,7 +105,7 @@ const CONGESTION_CONTROLS: [&str; 17] = [
 /// Checks the name of a congestion control algorithm: one of this kernel, or one of Linux that a module may provide.
 pub(super) fn congestion_control(section: &Section<'_>, key: &str) -> Result<Option<String>, Problem> {
     let Some(name) = section.word(key) else { return Ok(None) };
-    let offered = hopline_net::tcp::offered_congestion_controls();
+    let offered = hopline_linux::tcp::offered_congestion_controls();
     let is_known = |known: &str| known == name;
     if offered.split_whitespace().any(is_known) || CONGESTION_CONTROLS.into_iter().any(is_known) {
         return Ok(Some(name.to_owned()));

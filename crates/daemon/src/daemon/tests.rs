@@ -1,7 +1,7 @@
 use super::*;
 use crate::open::Tuner;
 use crate::status::Condition;
-use hopline_net::service::{Ledger, Service};
+use hopline_middlebox::service::{Ledger, Service};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::channel;

@@ -5,7 +5,7 @@ use super::program::{Program, RuleError};
 use super::steps::is_of_owner;
 use super::{Announced, Hooks, Offered, Queued};
 use crate::config::Subnet;
-use hopline_net::announce::Role;
+use hopline_middlebox::announce::Role;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 

@@ -10,7 +10,7 @@
 //! The source is not changed: rules that masquerade leaving packets do not apply to packets that stay here.
 
 use super::family::Family;
-use hopline_net::diversion::MAJOR;
+use hopline_middlebox::diversion::MAJOR;
 use std::fmt::Write;
 
 /// Most recorded connections, and their lifetime: longer than a server may take to answer by default.

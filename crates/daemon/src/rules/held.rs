@@ -9,8 +9,8 @@ use super::chain::to_queue;
 use super::family::Family;
 use super::table::{between_mobile_hosts, calls, strays};
 use super::{Captured, Guarded};
-use hopline_net::diversion::MAJOR;
-use hopline_net::split::Refusal;
+use hopline_middlebox::diversion::MAJOR;
+use hopline_middlebox::split::Refusal;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

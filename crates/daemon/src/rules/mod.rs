@@ -32,7 +32,7 @@ pub use tun::{Leave, Owner};
 
 use crate::config::{Capture, Config, Subnet};
 use chain::{Chain, Place};
-use hopline_net::announce::Role;
+use hopline_middlebox::announce::Role;
 use std::fmt;
 use steps::Step;
 

@@ -7,7 +7,7 @@ use super::shaping::{self, Shaper};
 use super::tun::Tun;
 use super::{Captured, Guarded, Offered, Queued, Shaped, chain, destinations, table, translated, zones};
 use crate::config::Capture;
-use hopline_net::routes::Routes;
+use hopline_linux::routes::Routes;
 use serde::{Deserialize, Serialize};
 
 /// Object to be made, with its programs.

@@ -8,7 +8,7 @@
 //! track too.
 
 use super::program::Program;
-use hopline_net::ruleset::Ruleset;
+use hopline_linux::ruleset::Ruleset;
 use std::fs;
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use super::journal::Journal;
 use super::program::{Program, RuleError};
 use super::steps::Made;
 use crate::folder::Folder;
-use hopline_net::routes::Routes;
+use hopline_linux::routes::Routes;
 use ipnet::{AddrParseError, IpNet};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -102,7 +102,7 @@ impl Tun {
     /// Removes the routes of a killed daemon: the tunnel leads nowhere without it.
     fn take_routes_back(&self) {
         for Net(route) in &self.routes {
-            // Made like this by crates/net/src/opaque/leads.rs. A missing route is no error.
+            // Made like this by crates/middlebox/src/opaque/leads.rs. A missing route is no error.
             let (version, which) = match route {
                 IpNet::V4(_) => ("-4", "proto static scope link"),
                 IpNet::V6(_) => ("-6", "proto static metric 1"),

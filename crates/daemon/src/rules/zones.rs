@@ -1,7 +1,7 @@
 //! Zones of conntrack for onward connections.
 
 use crate::config::Capture;
-use hopline_net::transparent::ONWARD_MARK;
+use hopline_linux::transparent::ONWARD_MARK;
 
 /// Source ports of onward connections: clients choose theirs from 10,000 on or above.
 const PORTS: &str = "1024-9999";

@@ -1,6 +1,6 @@
 //! Commands of tests on a host.
 
-use hopline_net::{Interface, Namespace};
+use hopline_linux::{Interface, Namespace};
 use std::fmt::Display;
 use std::fs;
 use std::net::Ipv4Addr;

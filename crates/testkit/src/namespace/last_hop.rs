@@ -6,8 +6,8 @@
 
 use super::host::{address, forward, ip};
 use hopline_link::Side;
-use hopline_net::link::NamespaceLink;
-use hopline_net::veth::{self, Trains};
+use hopline_linux::veth::{self, Trains};
+use hopline_tools::link::NamespaceLink;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpStream};

@@ -1,7 +1,7 @@
 //! Services on threads of their own.
 
-use hopline_net::sched;
-use hopline_net::service::{Figure, Ledger, Service};
+use hopline_linux::sched;
+use hopline_middlebox::service::{Figure, Ledger, Service};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -143,7 +143,7 @@ impl Drop for Running {
 #[cfg(test)]
 mod tests {
     use super::Running;
-    use hopline_net::service::{Figure, FigureKind, Ledger, Service};
+    use hopline_middlebox::service::{Figure, FigureKind, Ledger, Service};
     use std::io::{self, Read};
     use std::os::fd::BorrowedFd;
     use std::os::unix::net::UnixStream;

@@ -2,7 +2,7 @@
 
 use crate::args::number::whole;
 use clap::{ArgGroup, Args as Arguments};
-use hopline_net::bench::{MAX_LENGTH, MAX_STREAMS, PORT, Rate, SERVED_STREAMS, Transport};
+use hopline_tools::bench::{MAX_LENGTH, MAX_STREAMS, PORT, Rate, SERVED_STREAMS, Transport};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;

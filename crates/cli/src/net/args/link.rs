@@ -3,7 +3,7 @@
 use crate::args::number::whole;
 use clap::Args as Arguments;
 use hopline_core::{Duration, Instant};
-use hopline_net::Network;
+use hopline_linux::Network;
 use std::path::PathBuf;
 use std::str::FromStr;
 

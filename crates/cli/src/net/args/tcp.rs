@@ -4,7 +4,7 @@ use super::link::Time;
 use crate::args::number::whole;
 use clap::Args as Arguments;
 use clap::builder::PossibleValuesParser;
-use hopline_net::gateway::Destination;
+use hopline_middlebox::gateway::Destination;
 use hopline_scenario::endpoint::tcp_transports;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;

@@ -3,7 +3,7 @@
 use super::date::date;
 use super::row::{Datagrams, Row, total};
 use crate::net::clock;
-use hopline_net::bench::{
+use hopline_tools::bench::{
     Arrivals, Ending, Error, Interval, Latency, Limit, Phase, Plan, Report, Role, RoundTrips, ServerOutput,
     Settled, SideReport, StreamReport, Transport,
 };
@@ -133,7 +133,7 @@ struct TestStart {
 }
 
 pub(super) fn start(session: &Session<'_>) -> Start {
-    use hopline_net::bench::Direction;
+    use hopline_tools::bench::Direction;
     let (plan, settled) = (session.plan, session.settled);
     let streams = settled.map_or(&[][..], |settled| &settled.streams);
     let now = clock::time_of_day().as_secs();

@@ -11,7 +11,7 @@ use crate::console;
 use crate::net::args::{Bench as Args, BitRate, Test};
 use crate::problems::{Failure, say};
 use hopline_lab::Problem;
-use hopline_net::bench::{
+use hopline_tools::bench::{
     Call, CongestionControl, Copying, Direction, Ending, Error, Limit, Nagle, Output, Plan, Report, Server,
     Sockets, Tests, Transport, TransportProblem, measure,
 };
@@ -105,7 +105,7 @@ fn transport(test: &Test) -> Result<Transport, Failure> {
         return Ok(test
             .transport
             .clone()
-            .unwrap_or(Transport::Tpa { cwnd_max: hopline_net::bench::DEFAULT_CWND_MAX }));
+            .unwrap_or(Transport::Tpa { cwnd_max: hopline_tools::bench::DEFAULT_CWND_MAX }));
     };
     // The sender needs the algorithm, and in reverse that is not this side.
     if !test.reverse {

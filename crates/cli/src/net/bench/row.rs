@@ -1,6 +1,6 @@
 //! Rows of JSON: an interval or a sum, of one stream or several.
 
-use hopline_net::bench::Arrivals;
+use hopline_tools::bench::Arrivals;
 use serde::Serialize;
 use std::time::Duration;
 

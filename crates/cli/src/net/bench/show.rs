@@ -4,7 +4,7 @@ use super::{json, text};
 use crate::console;
 use crate::net::args::{Bench as Args, Unit};
 use crate::problems::{Failure, say};
-use hopline_net::bench::{Error, Interval, Plan, Report, Settled, Watch};
+use hopline_tools::bench::{Error, Interval, Plan, Report, Settled, Watch};
 use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;

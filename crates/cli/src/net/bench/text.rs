@@ -1,7 +1,7 @@
 //! Test as lines of text.
 
 use crate::net::args::Unit;
-use hopline_net::bench::{
+use hopline_tools::bench::{
     Arrivals, Cpu, Direction, Interval, Latency, Limit, Phase, Plan, Report, Role, RoundTrips, SendingReport,
     ServerOutput, Settled, SideReport, StreamReport, Telemetry, Transport,
 };

@@ -3,7 +3,7 @@
 use super::LOOK;
 use super::voice::Voice;
 use crate::problems::{Failure, say};
-use hopline_net::Namespace;
+use hopline_linux::Namespace;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 

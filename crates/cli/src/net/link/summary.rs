@@ -1,7 +1,7 @@
 //! Summary of a link's counters.
 
 use hopline_link::Counts;
-use hopline_net::link::{Drops, LinkStats};
+use hopline_tools::link::{Drops, LinkStats};
 use serde_json::{Value, json};
 
 /// Consequence of the link's own lateness.

@@ -15,12 +15,12 @@ use crate::net::follow::{Follow, Transferred};
 use crate::problems::{Failure, say};
 use admission::{Admission, Proves};
 use hopline_core::Duration as Span;
-use hopline_net::streams::{Listener, Protocol, Stream};
-use hopline_net::tpa::{self, Tpa};
-use hopline_net::transfer::{
+use hopline_streams::streams::{Listener, Protocol, Stream};
+use hopline_streams::tpa::{self, Tpa};
+use hopline_streams::wide::{self, Credentials, Fingerprint, Wide};
+use hopline_tools::transfer::{
     self, Caller, Conversations, Directory, Error, Existing, Limits, Permitted, Seat, Shared,
 };
-use hopline_net::wide::{self, Credentials, Fingerprint, Wide};
 use indicatif::MultiProgress;
 use parts::Expiry;
 use reception::Reception;

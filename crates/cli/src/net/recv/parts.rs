@@ -4,7 +4,7 @@ use crate::console;
 use crate::net::args::Recv as Args;
 use crate::net::clock;
 use crate::problems::{Failure, say};
-use hopline_net::transfer::{Directory, FoundPart};
+use hopline_tools::transfer::{Directory, FoundPart};
 use indicatif::HumanBytes;
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ impl Expiry {
 
 /// Lists and removes all partial files that are not being received.
 pub(super) fn clean(args: &Args, directory: &Directory) -> Result<(), Failure> {
-    let failed = |e: hopline_net::transfer::Error| Failure::Other(e.to_string());
+    let failed = |e: hopline_tools::transfer::Error| Failure::Other(e.to_string());
     let removed = directory.remove_parts(Duration::ZERO).map_err(failed)?;
     let kept = directory.parts().map_err(failed)?;
     let line = |word: &str, part: &FoundPart| {

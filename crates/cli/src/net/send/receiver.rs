@@ -9,9 +9,9 @@ use crate::net::args::Send as Args;
 use crate::net::follow::Follow;
 use crate::problems::Failure;
 use hopline_lab::Problem;
-use hopline_net::transfer::Error;
-use hopline_net::wide::PublicKey;
 use hopline_secure::keys::{Name, UnusableName};
+use hopline_streams::wide::PublicKey;
+use hopline_tools::transfer::Error;
 
 /// Returns the key that the receiver must have, and its place in a file. If it is not known, it is requested from the
 /// receiver, and nothing is sent before its key is trusted.

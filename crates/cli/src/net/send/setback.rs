@@ -1,6 +1,6 @@
 //! Reasons for another attempt.
 
-use hopline_net::transfer::{Error, Refusal};
+use hopline_tools::transfer::{Error, Refusal};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_pause_for_a_deferred_file_grows_with_the_time_without_progress() {
-        let refusal = Refusal { reason: hopline_net::transfer::Reason::NoSpace, text: "full".into() };
+        let refusal = Refusal { reason: hopline_tools::transfer::Reason::NoSpace, text: "full".into() };
         let setback = Setback::Deferred(refusal);
         let pauses = [0, 16, 80, 3600].map(|idle| setback.pause(Duration::from_secs(idle)).as_secs());
         assert_eq!(pauses, [2, 2, 10, 30]);

@@ -3,7 +3,7 @@
 use hopline_config::choice;
 use hopline_config::choice::Choice;
 use hopline_config::schema::Key;
-use hopline_net::gateway::{Fallback, Sources};
+use hopline_middlebox::gateway::{Fallback, Sources};
 
 /// `exit`.
 pub const EXIT: Key = Key::text(

@@ -5,7 +5,7 @@ use hopline_config::choice::{Choice, Chosen};
 use hopline_config::keys;
 use hopline_config::keys::proxy as machine;
 use hopline_config::schema::Key;
-use hopline_net::TunLifetime;
+use hopline_linux::TunLifetime;
 
 /// `local`.
 pub const LOCAL: Key = Key::text("local", "this end's own address on the link").example("\"192.0.2.1\"");

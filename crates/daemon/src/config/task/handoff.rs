@@ -9,8 +9,10 @@ use hopline_config::middlebox;
 use hopline_config::schema::Section;
 use hopline_config::source::{Origin, Problem};
 use hopline_core::Duration;
-use hopline_net::handoff::{Decide, HOST_KEY_LEN, HomeConfig, MobileConfig, Scheme, Signals, StationConfig};
-use hopline_net::nfqueue;
+use hopline_middlebox::handoff::{
+    Decide, HOST_KEY_LEN, HomeConfig, MobileConfig, Scheme, Signals, StationConfig,
+};
+use hopline_middlebox::nfqueue;
 use hopline_proxy::handoff::Key;
 use hopline_proxy::snoop;
 use ipnet::IpNet;

@@ -7,7 +7,7 @@ use hopline_config::keys::proxy as machine;
 use hopline_config::middlebox;
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
-use hopline_net::nfqueue;
+use hopline_middlebox::nfqueue;
 use hopline_proxy::{hop_window, snoop};
 
 /// Packets that a middlebox receives.

@@ -22,8 +22,8 @@ use crate::rules::{Announced, Captured, Guarded, Offered, Owner, Queued, Shaped}
 use hopline_config::middlebox;
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
-use hopline_net::handoff::{HomeConfig, MobileConfig};
-use hopline_net::neighborhood as nred;
+use hopline_middlebox::handoff::{HomeConfig, MobileConfig};
+use hopline_middlebox::neighborhood as nred;
 use hopline_proxy::{mtcp, nack, snoop};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};

@@ -7,8 +7,8 @@ use super::{SplitTask, StationTask, Task};
 use crate::rules::Guarded;
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
-use hopline_net::handoff::{StationConfig, VisitorList};
-use hopline_net::split::{BaseStation, MobileHosts, MoveKey, Moves, Network};
+use hopline_middlebox::handoff::{StationConfig, VisitorList};
+use hopline_middlebox::split::{BaseStation, MobileHosts, MoveKey, Moves, Network};
 use ipnet::{IpNet, Ipv4Net};
 use std::net::Ipv4Addr;
 

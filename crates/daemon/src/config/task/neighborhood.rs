@@ -7,7 +7,7 @@ use hopline_config::middlebox;
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
 use hopline_core::Duration;
-use hopline_net::neighborhood::{Config, Source};
+use hopline_middlebox::neighborhood::{Config, Source};
 use hopline_queue::neighborhood_red::config::{Delivery, Guard, Limits};
 use std::path::PathBuf;
 

@@ -4,8 +4,8 @@ use super::super::keys::{KindKey, proxy};
 use super::super::values;
 use hopline_config::schema::Section;
 use hopline_config::source::{Origin, Problem};
-use hopline_net::gateway::socks::Login;
-use hopline_net::key_files::{self, Error};
+use hopline_middlebox::gateway::socks::Login;
+use hopline_streams::key_files::{self, Error};
 use std::path::Path;
 
 /// Returns the `N` bytes in the file that `key_file` names.

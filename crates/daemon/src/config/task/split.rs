@@ -7,9 +7,9 @@ use super::{Moving, in_path};
 use crate::rules::{Calls, Captured};
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
-use hopline_net::diversion::Diversion;
-use hopline_net::split::{Config, Legs, MobileHosts, Onward};
-use hopline_net::transparent::LegOptions;
+use hopline_linux::transparent::LegOptions;
+use hopline_middlebox::diversion::Diversion;
+use hopline_middlebox::split::{Config, Legs, MobileHosts, Onward};
 use std::num::NonZeroUsize;
 
 /// Connections to split, and the parameters.

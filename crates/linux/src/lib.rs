@@ -1,0 +1,42 @@
+//! Linux system interfaces that hopline needs, behind safe functions:
+//!
+//! - Emulation: [network namespaces](netns), [TUN](tun) and [veth] interfaces, [scheduling](sched) of threads.
+//! - Routing and queues by [netlink]: [routes], [rules](policy), [queue statistics](qdisc), [nftables](ruleset).
+//! - TCP of the kernel: [parameters and statistics](tcp), [transparent sockets](transparent), [`repair`].
+//! - [System calls](sys) that no crate wraps safely.
+//!
+//! Apart from the C interface, this is the only crate with `unsafe`, all of it in [`sys`]. The crate is empty on other
+//! systems.
+
+#![cfg(target_os = "linux")]
+
+pub mod accounts;
+pub mod descriptors;
+mod error;
+pub mod frames;
+pub mod generic_netlink;
+pub mod interface;
+pub mod machine;
+pub mod netlink;
+pub mod netns;
+mod network;
+pub mod pace;
+pub mod policy;
+pub mod qdisc;
+pub mod repair;
+pub mod routes;
+pub mod routing;
+pub mod ruleset;
+pub mod sched;
+pub mod sys;
+pub mod tcp;
+pub mod transparent;
+pub mod tun;
+pub mod veth;
+pub mod watched;
+
+pub use error::Error;
+pub use interface::Interface;
+pub use netns::Namespace;
+pub use network::Network;
+pub use tun::{Tun, TunLifetime};

@@ -1,0 +1,44 @@
+//! TPA announcements in the handshakes of the kernel's TCP: two hosts, with an optional router between them.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+mod handshakes;
+mod router;
+mod world;
+
+use hopline_harness::{Need, Test};
+use hopline_linux::Namespace;
+use hopline_middlebox::nfqueue::{Config, Queue};
+
+/// Requirements of all tests here.
+const NEEDS: [Need; 5] = [
+    Need::Program("iptables"),
+    Need::Program("ip6tables"),
+    Need::Program("nft"),
+    Need::Program("ip"),
+    Need::Of(why_no_queue),
+];
+
+pub(crate) fn tests() -> Vec<Test> {
+    hopline_harness::tests!(NEEDS;
+        handshakes::two_ends_learn_each_other_over_ipv4,
+        handshakes::two_ends_learn_each_other_over_ipv6,
+        handshakes::a_host_that_does_not_answer_is_called_without_a_mark_from_then_on,
+        handshakes::what_is_remembered_is_forgotten_in_its_time,
+        handshakes::a_call_that_nobody_answers_is_marked_once,
+        handshakes::who_drops_marked_calls_costs_one_retransmission,
+        handshakes::handshakes_pass_when_the_service_has_gone,
+        handshakes::what_does_not_cross_the_interface_is_left_alone,
+        handshakes::an_interface_that_vanishes_is_followed_when_it_returns,
+        handshakes::mistakes_are_named,
+        router::a_router_answers_for_the_host_behind_it,
+        router::a_router_calls_for_the_host_behind_it,
+    )
+    .into()
+}
+
+/// Returns the reason that NFQUEUE is not available, found by trial.
+fn why_no_queue() -> Option<String> {
+    let tried = || Namespace::new()?.run(|| Queue::open(&Config::new(0, "lo")).map(drop))?;
+    tried().err().map(|error| error.to_string())
+}

@@ -1,0 +1,101 @@
+//! Connections that the system diverts to the entrance, and that keep both their addresses.
+
+use crate::gateway::helpers::*;
+use hopline_core::Duration as Span;
+use hopline_harness::{Need, Test};
+use hopline_linux::Namespace;
+use hopline_linux::veth::{self, Trains};
+use hopline_middlebox::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Sources, Way};
+use hopline_testkit::namespace::host::{address as up, succeed};
+use hopline_testkit::namespace::{LINK, Running};
+use hopline_testkit::{Emulation, Side};
+use hopline_tools::link::NamespaceLink;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+pub(crate) fn tests() -> Vec<Test> {
+    let needs = [LINK, Need::Program("iptables"), Need::Program("ip")];
+    hopline_harness::tests!(needs; both_addresses_stay, who_calls_the_gateway_itself_is_reset).into()
+}
+
+const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 1);
+const ENTRANCE: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 2);
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 92, 0, 1);
+const EXIT: Ipv4Addr = Ipv4Addr::new(10, 92, 0, 2);
+const CABLE: &str = "cable";
+const EXIT_PORT: u16 = 7172;
+const DIVERTED_TO: u16 = 7001;
+
+/// A client and an entrance on one side of a link that loses packets, an exit and a server on the other.
+struct World {
+    client: Namespace,
+    link: NamespaceLink,
+    server: Namespace,
+    entrance: Running,
+    _exit: Running,
+}
+
+impl World {
+    fn new() -> Self {
+        let lossy =
+            Emulation { rate: Some(20_000_000), loss: 0.03, ..Emulation::delay(Span::from_millis(2)) };
+        let link = NamespaceLink::new(lossy.clone(), lossy, 7).unwrap();
+        let [client, server] = [Namespace::new().unwrap(), Namespace::new().unwrap()];
+        for (host, address, gateway, its) in
+            [(&client, CLIENT, link.host(Side::A), ENTRANCE), (&server, SERVER, link.host(Side::B), EXIT)]
+        {
+            veth::join([host, gateway], CABLE, Trains::Never).unwrap();
+            host.run(|| up(CABLE, address, 24)).unwrap();
+            gateway.run(|| up(CABLE, its, 24)).unwrap();
+            succeed(host, "ip", &format!("route add default via {its}"));
+            // Packets with the mark are for this machine, whatever address they have.
+            succeed(gateway, "ip", "rule add fwmark 1 lookup 100");
+            succeed(gateway, "ip", "route add local 0.0.0.0/0 dev lo table 100");
+        }
+        let divert = format!("-i {CABLE} -p tcp -j TPROXY --on-port {DIVERTED_TO} --tproxy-mark 1");
+        succeed(link.host(Side::A), "iptables", &format!("-w -t mangle -A PREROUTING {divert}"));
+        let find = format!("-i {CABLE} -p tcp -m socket --transparent -j MARK --set-mark 1");
+        succeed(link.host(Side::B), "iptables", &format!("-w -t mangle -A PREROUTING {find}"));
+        let exit = link.run_in_b(|| Running::new(Exit::open(&exit_config(link.address_b().into())).unwrap()));
+        let config = entrance_config((link.address_b(), EXIT_PORT).into());
+        let entrance = link.run_in_a(|| Running::new(Entrance::open(&config).unwrap()));
+        Self { client, link, server, entrance, _exit: exit }
+    }
+}
+
+fn exit_config(ip: IpAddr) -> ExitConfig {
+    let allowed = Allowed::Listed(vec![format!("{SERVER} 80").parse().unwrap()]);
+    ExitConfig {
+        listen: (ip, EXIT_PORT).into(),
+        allowed,
+        sources: Sources::Client,
+        ..ExitConfig::new(vec![peer()])
+    }
+}
+
+fn entrance_config(exit: SocketAddr) -> EntranceConfig {
+    let way = Way::Transparent { listen: (Ipv4Addr::UNSPECIFIED, DIVERTED_TO).into() };
+    EntranceConfig { sources: Sources::Client, ..EntranceConfig::new(way, exit, name(), key(1)) }
+}
+
+fn both_addresses_stay() {
+    let world = World::new();
+    let listener = world.server.run(|| std::net::TcpListener::bind((SERVER, 80)).unwrap()).unwrap();
+    let client = world.client.run(|| connect((SERVER, 80).into())).unwrap();
+    let server = accept(&listener);
+    assert_eq!(client.peer_addr().unwrap(), SocketAddr::from((SERVER, 80)));
+    assert_eq!(server.peer_addr().unwrap(), client.local_addr().unwrap());
+    exchange(&client, &server, 200_000);
+    world.entrance.await_figure("finished_connections", |figure| figure == 1);
+    assert_eq!(world.entrance.figure("tpa_connections"), 1, "not by TCP");
+    // Another port is not allowed there.
+    let refused = world.client.run(|| connect((SERVER, 81).into())).unwrap();
+    is_reset(&refused);
+    assert!(world.link.stats().forth.lost > 0);
+}
+
+fn who_calls_the_gateway_itself_is_reset() {
+    let world = World::new();
+    let client = world.client.run(|| connect((ENTRANCE, DIVERTED_TO).into())).unwrap();
+    is_reset(&client);
+    world.entrance.await_figure("unintelligible_connections", |figure| figure == 1);
+}

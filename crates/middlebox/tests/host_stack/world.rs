@@ -1,0 +1,65 @@
+//! A stack at host A of a link, with a route to it from host B.
+
+use hopline_core::Duration as Span;
+use hopline_middlebox::gateway::Way;
+use hopline_middlebox::host_stack::{Accept, HostStack, HostStackConfig};
+use hopline_testkit::Emulation;
+use hopline_testkit::namespace::Running;
+use hopline_tools::link::{Ends, NamespaceLink, Setup, Stands};
+use hopline_transport::tcp::{Config, DoorConfig};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// Address of the stack.
+pub(crate) const STACK: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 2);
+/// Port at which the stack accepts.
+pub(crate) const PORT: u16 = 2222;
+
+/// A link with a network for the stack behind host A.
+pub(crate) fn link(way: &Emulation) -> NamespaceLink {
+    let networks = vec!["10.88.0.0/24".parse().unwrap(), "fd88::/64".parse().unwrap()];
+    let ends = [Ends { stands: Stands::Host, networks }, Ends::default()];
+    NamespaceLink::with(Setup { ends, ..Setup::new(way.clone(), way.clone(), 7) }).unwrap()
+}
+
+pub(crate) fn good() -> Emulation {
+    Emulation { rate: Some(50_000_000), ..Emulation::delay(Span::from_millis(5)) }
+}
+
+pub(crate) fn bad() -> Emulation {
+    Emulation {
+        rate: Some(20_000_000),
+        loss: 0.02,
+        reorder: 0.05,
+        extra_delay: Span::from_millis(15),
+        duplicate: 0.02,
+        ..Emulation::delay(Span::from_millis(5))
+    }
+}
+
+pub(crate) fn door() -> Config {
+    Config { door: Some(DoorConfig::all(2.0, 2.0)), ..Config::linux().with_sack() }
+}
+
+pub(crate) fn config(tcp: Config) -> HostStackConfig {
+    let tcp = Config { time_wait: Span::from_millis(200), ..tcp };
+    let addresses: Vec<IpAddr> = vec![STACK.into(), "fd88::2".parse().unwrap()];
+    HostStackConfig::new(tcp, addresses).unwrap()
+}
+
+/// Runs a stack through which programs of this host reach `to`; returns where they enter.
+pub(crate) fn forwarding(config: HostStackConfig, to: SocketAddr) -> (Running, SocketAddr) {
+    let way = Way::Forward { listen: (Ipv4Addr::LOCALHOST, 0).into(), to: to.to_string().parse().unwrap() };
+    entered_by(config, way)
+}
+
+pub(crate) fn entered_by(config: HostStackConfig, way: Way) -> (Running, SocketAddr) {
+    let host = HostStack::open(HostStackConfig { ways: vec![way], ..config }).unwrap();
+    let entry = host.local_addrs().unwrap()[0];
+    (Running::new(host), entry)
+}
+
+/// Runs a stack through which peers reach the program at `to`.
+pub(crate) fn accepting(config: HostStackConfig, to: SocketAddr) -> Running {
+    let accept = vec![Accept { port: PORT, to: to.to_string().parse().unwrap() }];
+    Running::new(HostStack::open(HostStackConfig { accept, ..config }).unwrap())
+}

@@ -1,7 +1,0 @@
-//! Sockets on the loopback interface. Tests that need more than that are in `real.rs`.
-
-mod bench;
-mod fallback;
-mod streams;
-mod tpa;
-mod wide;

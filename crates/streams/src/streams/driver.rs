@@ -1,0 +1,84 @@
+//! Thread of a host: waits for datagrams, for room in the socket and for timers.
+
+use super::host::Shared;
+use super::protocol::Protocol;
+use super::socket::Buffers;
+use super::table::{Driver, Io};
+use hopline_linux::sched;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+use std::os::fd::AsFd;
+
+/// Batches read before timers are processed.
+const BATCHES: usize = 4;
+
+pub(super) fn run(shared: &Shared<impl Protocol>) {
+    // If it were late to a timer, it would send less than the rate allows.
+    sched::be_prompt();
+    let mut buffers = Buffers::new();
+    while let Some((flags, timeout)) = before_sleep(shared) {
+        let woken = sleep(shared, flags, timeout.as_ref());
+        if woken.contains(PollFlags::ERR) {
+            take_refusals(shared);
+        }
+        if woken.contains(PollFlags::IN) {
+            receive(shared, &mut buffers);
+        }
+        shared.with(|table, io| {
+            table.driver = Driver::Awake;
+            if woken.contains(PollFlags::OUT) {
+                table.resume(io);
+            }
+            table.fire(io);
+        });
+    }
+}
+
+/// Returns the events and the timeout to wait for. `None` at the end.
+fn before_sleep(shared: &Shared<impl Protocol>) -> Option<(PollFlags, Option<Timespec>)> {
+    let mut table = shared.table();
+    let until = table.next_due();
+    let room = if table.is_stuck() { PollFlags::OUT } else { PollFlags::empty() };
+    table.driver = Driver::Asleep { until, awaits: PollFlags::IN | room };
+    let timeout = until.map(|at| {
+        let left = at.since(shared.now()).as_nanos();
+        Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 }
+    });
+    (!table.is_over()).then_some((PollFlags::IN | room, timeout))
+}
+
+/// Waits, and returns the events of the socket.
+fn sleep(shared: &Shared<impl Protocol>, flags: PollFlags, timeout: Option<&Timespec>) -> PollFlags {
+    let mut fds =
+        [PollFd::new(&shared.socket, flags), PollFd::from_borrowed_fd(shared.wake.as_fd(), PollFlags::IN)];
+    // After an interruption the loop checks what is due.
+    if poll(&mut fds, timeout).is_err() {
+        return PollFlags::empty();
+    }
+    if !fds[1].revents().is_empty() {
+        let _ = rustix::io::read(&shared.wake, &mut [0u8; 8]);
+    }
+    fds[0].revents()
+}
+
+fn receive(shared: &Shared<impl Protocol>, buffers: &mut Buffers) {
+    for _ in 0..BATCHES {
+        shared.socket.receive(buffers);
+        shared.with(|table, io| {
+            table.driver = Driver::Awake;
+            for (path, ecn, datagram) in buffers.datagrams() {
+                table.take(io, path, ecn, datagram);
+            }
+            table.answer(io);
+        });
+        if !buffers.is_full() {
+            return;
+        }
+    }
+}
+
+fn take_refusals(shared: &Shared<impl Protocol>) {
+    while let Some(address) = shared.socket.next_refusal() {
+        shared.with(|table, io: Io<'_>| table.on_refusal(io, address));
+    }
+}

@@ -1,0 +1,113 @@
+//! Defaults for real networks.
+
+use hopline_core::Duration;
+use hopline_linux::machine;
+use hopline_sealed::{Credentials, HostConfig, PrivateKey, ResetKey, Seed, TransportConfig};
+use std::io;
+use std::net::SocketAddr;
+
+/// Bytes written and not acknowledged after which a write blocks: 100 Mb/s over 300 ms.
+const SEND_BUFFER: u64 = 4 << 20;
+/// Initial receive window, in bytes: many times the data sent in the first round trip.
+const RECEIVE_START: u64 = 256 << 10;
+/// Memory for received data of a socket, in bytes, beyond which each connection is limited to its share: as much as one
+/// connection may need.
+const RECEIVE_MEMORY: u64 = 16 << 20;
+/// Interval of keep-alive probes, shorter than the timeout of address translators and a user's patience.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// Maximum time by which a packet leaves early. A thread normally wakes late by less, and at 1 Gb/s a GSO group then has
+/// 80 packets.
+const PACE_AHEAD: Duration = Duration::from_millis(1);
+/// Maximum lateness of a wake-up that the pacer makes up for when other programs occupy all processors: Linux grants time
+/// slices of some milliseconds.
+const CATCH_UP: Duration = Duration::from_millis(4);
+/// Maximum consecutive datagrams of one connection: those of one GSO group.
+const BURST: u32 = 64;
+/// Additional bytes of the IPv6 header over that of IPv4.
+const IPV6_EXTRA: u16 = 20;
+
+/// Configuration for opening or accepting a connection of TPA-wide.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Credentials of this side, and the set of permitted peers.
+    pub credentials: Credentials,
+    /// Parameters of the transport. Over IPv6, [`mss`](TransportConfig::mss) is reduced by 20 bytes.
+    pub transport: TransportConfig,
+}
+
+/// Returns the configuration of TPA-wide for real networks. It differs from [`TransportConfig::DEFAULT`] in the
+/// following:
+///
+/// - The send buffer has 4 MiB.
+/// - The receive window starts at 256 KiB and grows with the data read.
+/// - A keep-alive probe is sent after 5 s of silence, so that a peer with a changed address is found again.
+/// - Packets leave up to 1 ms early, several with one system call.
+/// - The pacer makes up for wake-ups that are up to 4 ms late.
+#[must_use]
+pub fn config(credentials: Credentials) -> Config {
+    let transport = TransportConfig {
+        send_buffer: Some(SEND_BUFFER),
+        receive_start: RECEIVE_START,
+        keep_alive: Some(KEEP_ALIVE),
+        pace_ahead: PACE_AHEAD,
+        catch_up: CATCH_UP,
+        ..TransportConfig::DEFAULT
+    };
+    Config { credentials, transport }
+}
+
+/// Returns the configuration of a host, with a random [`ResetKey`] of its own.
+pub(super) fn of_host() -> io::Result<HostConfig> {
+    let resets = Some(ResetKey::new(random()?));
+    Ok(HostConfig { burst: BURST, receive_memory: RECEIVE_MEMORY, resets, ..HostConfig::default() })
+}
+
+pub(super) fn seed() -> io::Result<Seed> {
+    random().map(Seed::new)
+}
+
+fn random() -> io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Returns the stateless reset key of a listener at `local`. With a private key it is the same after a restart, so that
+/// peers detect the loss of their connections.
+pub(super) fn resets(credentials: &Credentials, local: SocketAddr) -> Option<ResetKey> {
+    match credentials {
+        Credentials::Keys { private, .. } => Some(reset_key(private, local)),
+        Credentials::Shared(_) => None,
+    }
+}
+
+/// Returns the stateless reset key of this host's listener at `local` with this private key.
+#[must_use]
+pub fn reset_key(private: &PrivateKey, local: SocketAddr) -> ResetKey {
+    ResetKey::of(private, local, &machine::identity().concat())
+}
+
+/// Returns the configuration with packets to or from `address` no longer than over IPv4. A listener on all addresses has
+/// peers of both versions; IPv6 peers request shorter packets themselves.
+pub(super) fn fitted(transport: TransportConfig, address: SocketAddr) -> TransportConfig {
+    let over_ipv6 = match address {
+        SocketAddr::V4(_) => false,
+        SocketAddr::V6(address) => !address.ip().is_unspecified() && address.ip().to_ipv4_mapped().is_none(),
+    };
+    let mss = if over_ipv6 { transport.mss.saturating_sub(IPV6_EXTRA) } else { transport.mss };
+    TransportConfig { mss, ..transport }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_no_longer_over_ipv6() {
+        let mss = |address: &str| fitted(TransportConfig::DEFAULT, address.parse().unwrap()).mss;
+        assert_eq!(
+            [mss("192.0.2.1:9"), mss("[::ffff:192.0.2.1]:9"), mss("[::]:9"), mss("[2001:db8::1]:9")],
+            [1437, 1437, 1437, 1417]
+        );
+    }
+}

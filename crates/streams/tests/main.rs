@@ -1,0 +1,6 @@
+//! Sockets on the loopback interface. Tests that need more than that are in `real.rs`.
+
+mod fallback;
+mod streams;
+mod tpa;
+mod wide;

@@ -1,0 +1,26 @@
+//! The kernel, namespaces and emulated links, in real time. A test that cannot run here is reported as ignored.
+
+mod examples;
+mod fallback_over_link;
+mod full_socket;
+mod tpa_leaves_nothing;
+mod tpa_memory;
+mod wide_leaves_nothing;
+mod wide_over_link;
+
+use hopline_harness::{module, run};
+use hopline_testkit::namespace::at_once;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let tests = [
+        ("examples", examples::tests()),
+        ("fallback_over_link", fallback_over_link::tests()),
+        ("full_socket", full_socket::tests()),
+        ("tpa_leaves_nothing", tpa_leaves_nothing::tests()),
+        ("tpa_memory", tpa_memory::tests()),
+        ("wide_leaves_nothing", wide_leaves_nothing::tests()),
+        ("wide_over_link", wide_over_link::tests()),
+    ];
+    run(tests.into_iter().flat_map(|(name, tests)| module(name, tests)), Some(at_once()))
+}

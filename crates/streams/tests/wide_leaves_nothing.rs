@@ -1,0 +1,48 @@
+//! Alone in its process, which it looks at from outside.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+use hopline_core::Duration as Span;
+use hopline_harness::Test;
+use hopline_streams::wide::{Credentials, PreSharedKey, WideListener, WideStream, config};
+use std::fs;
+use std::io::{Read, Write};
+use std::thread;
+use std::time::Duration;
+
+/// The process is its own, so that nothing else in it is counted.
+pub(crate) fn tests() -> Vec<Test> {
+    hopline_harness::tests!([]; dropped_streams_and_listeners_leave_neither_threads_nor_descriptors)
+        .map(|test| test.in_own_process(&[]))
+        .into()
+}
+
+fn threads_and_descriptors() -> (usize, usize) {
+    let count = |path| fs::read_dir(path).expect("Linux has it").count();
+    (count("/proc/self/task"), count("/proc/self/fd"))
+}
+
+fn dropped_streams_and_listeners_leave_neither_threads_nor_descriptors() {
+    let mut config = config(Credentials::Shared(PreSharedKey::new([7; 32])));
+    config.transport.time_wait = Span::from_millis(20);
+    let before = threads_and_descriptors();
+    for _ in 0..5 {
+        let listener = WideListener::bind("127.0.0.1:0", &config).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut clients: Vec<_> = (0..10).map(|_| WideStream::connect(address, &config).unwrap()).collect();
+        let during = threads_and_descriptors();
+        assert!(during.0 >= before.0 + 11 && during.1 >= before.1 + 33, "{before:?}, {during:?}");
+        for client in &mut clients {
+            let (mut server, _) = listener.accept().unwrap();
+            client.write_all(b"hello").unwrap();
+            server.read_exact(&mut [0; 5]).unwrap();
+        }
+    }
+    for _ in 0..1000 {
+        if threads_and_descriptors() == before {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(threads_and_descriptors(), before);
+}

@@ -1,0 +1,3 @@
+//! Sockets on the loopback interface. Tests that need more than that are in `real.rs`.
+
+mod bench;
