@@ -3,9 +3,8 @@
 mod examples;
 mod fallback_over_link;
 mod full_socket;
-mod tpa_leaves_nothing;
+mod leaves_nothing;
 mod tpa_memory;
-mod wide_leaves_nothing;
 mod wide_over_link;
 
 use hopline_harness::{module, run};
@@ -17,9 +16,8 @@ fn main() -> ExitCode {
         ("examples", examples::tests()),
         ("fallback_over_link", fallback_over_link::tests()),
         ("full_socket", full_socket::tests()),
-        ("tpa_leaves_nothing", tpa_leaves_nothing::tests()),
+        ("leaves_nothing", leaves_nothing::tests()),
         ("tpa_memory", tpa_memory::tests()),
-        ("wide_leaves_nothing", wide_leaves_nothing::tests()),
         ("wide_over_link", wide_over_link::tests()),
     ];
     run(tests.into_iter().flat_map(|(name, tests)| module(name, tests)), Some(at_once()))

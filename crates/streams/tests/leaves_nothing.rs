@@ -1,10 +1,13 @@
-//! Alone in its process, which it looks at from outside.
+//! Threads and descriptors of dropped streams and listeners, of either transport. Each test is alone in its process, which
+//! it looks at from outside.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 use hopline_core::Duration as Span;
 use hopline_harness::Test;
-use hopline_streams::tpa::{Config, TpaListener, TpaStream, config};
+use hopline_streams::streams::{Listener, Protocol, Stream};
+use hopline_streams::tpa::{self, Tpa};
+use hopline_streams::wide::{self, Credentials, PreSharedKey, Wide};
 use std::fs;
 use std::io::{Read, Write};
 use std::thread;
@@ -12,7 +15,7 @@ use std::time::Duration;
 
 /// The process is its own, so that nothing else in it is counted.
 pub(crate) fn tests() -> Vec<Test> {
-    hopline_harness::tests!([]; dropped_streams_and_listeners_leave_neither_threads_nor_descriptors)
+    hopline_harness::tests!([]; tpa_leaves_neither_threads_nor_descriptors, wide_leaves_neither_threads_nor_descriptors)
         .map(|test| test.in_own_process(&[]))
         .into()
 }
@@ -22,13 +25,22 @@ fn threads_and_descriptors() -> (usize, usize) {
     (count("/proc/self/task"), count("/proc/self/fd"))
 }
 
-fn dropped_streams_and_listeners_leave_neither_threads_nor_descriptors() {
-    let config = Config { time_wait: Span::from_millis(20), ..config(3) };
+fn tpa_leaves_neither_threads_nor_descriptors() {
+    leaves_nothing::<Tpa>(&tpa::Config { time_wait: Span::from_millis(20), ..tpa::config(3) });
+}
+
+fn wide_leaves_neither_threads_nor_descriptors() {
+    let mut config = wide::config(Credentials::Shared(PreSharedKey::new([7; 32])));
+    config.transport.time_wait = Span::from_millis(20);
+    leaves_nothing::<Wide>(&config);
+}
+
+fn leaves_nothing<P: Protocol>(config: &P::Config) {
     let before = threads_and_descriptors();
     for _ in 0..5 {
-        let listener = TpaListener::bind("127.0.0.1:0", &config).unwrap();
+        let listener = Listener::<P>::bind("127.0.0.1:0", config).unwrap();
         let address = listener.local_addr().unwrap();
-        let mut clients: Vec<_> = (0..10).map(|_| TpaStream::connect(address, &config).unwrap()).collect();
+        let mut clients: Vec<_> = (0..10).map(|_| Stream::<P>::connect(address, config).unwrap()).collect();
         let during = threads_and_descriptors();
         assert!(during.0 >= before.0 + 11 && during.1 >= before.1 + 33, "{before:?}, {during:?}");
         for client in &mut clients {
