@@ -24,7 +24,7 @@ VERSUS := --manifest-path bench/Cargo.toml --target-dir $(TARGET)
 # `make explore` draws others.
 export PROPTEST_RNG_SEED ?= 3561
 # The crates that are published.
-PUBLISHED := $(addprefix --package hopline-,core wire link transport)
+PUBLISHED := $(addprefix --package hopline-,core wire link transport secure sealed linux streams)
 # cargo unpacks and builds a package of one version once: the next one would be built against what this one had been before.
 FORGET_PACKAGES := rm -rf "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/*/hopline-* $(TARGET)/package
 # A wheel of another profile, such as `release`, is linked for this machine only, and goes to wheels/PROFILE.

@@ -40,3 +40,8 @@ pub use interface::Interface;
 pub use netns::Namespace;
 pub use network::Network;
 pub use tun::{Tun, TunLifetime};
+
+/// The example of README.md, as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

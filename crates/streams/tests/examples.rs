@@ -1,4 +1,4 @@
-//! The programs of `docs/rust.md`, as readers run them.
+//! The examples, as readers of `docs/rust.md` and of README.md run them.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -14,7 +14,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::thread;
 use tempfile::TempDir;
 
-const NAMES: [&str; 3] = ["server", "client", "event_loop"];
+const NAMES: [&str; 4] = ["server", "client", "event_loop", "asynchronous"];
 
 pub(crate) fn tests() -> Vec<Test> {
     tests!([Need::Of(why_not_built)];
@@ -22,6 +22,7 @@ pub(crate) fn tests() -> Vec<Test> {
         bytes_come_back_from_a_loop_of_its_own,
         a_server_with_another_key_gets_nothing,
         a_client_whose_key_is_not_known_is_refused,
+        tasks_of_a_runtime_echo,
     )
     .into()
 }
@@ -39,7 +40,9 @@ fn why_not_built() -> Option<String> {
         changed(&program(name)).is_none_or(|built| Some(built) < changed(&sources.join(format!("{name}.rs"))))
     };
     NAMES.iter().find(is_old).map(|name| {
-        format!("example {name} is not built: cargo build --locked -p hopline-streams --examples")
+        format!(
+            "example {name} is not built: cargo build --locked -p hopline-streams --features tokio --examples"
+        )
     })
 }
 
@@ -150,4 +153,10 @@ fn a_client_whose_key_is_not_known_is_refused() {
     let ended = call(address, &[&keys.word("stranger.key"), &keys.word("stranger.peers"), "server"], b"x");
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(!ended.status.success() && said.contains("did not accept"), "{said}");
+}
+
+fn tasks_of_a_runtime_echo() {
+    let ended = Command::new(program("asynchronous")).arg("2").output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.stdout.starts_with(b"2 MB echoed"), "{}", String::from_utf8_lossy(&ended.stdout));
 }
