@@ -1,5 +1,5 @@
 //! Tools over streams and emulated links, as the hopline command runs them: [file transfer](transfer), [throughput
-//! measurement](bench), and [emulated links](link) between network namespaces.
+//! measurement](mod@bench), and [emulated links](link) between network namespaces.
 //!
 //! The crate is empty on systems other than Linux.
 
