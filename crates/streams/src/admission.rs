@@ -1,4 +1,13 @@
 //! Connections that have not sent a request yet. Their number is limited; at the limit, a newcomer replaces one of them.
+//!
+//! ```
+//! use hopline_streams::admission::Admission;
+//!
+//! let admission = Admission::new(1);
+//! let first = admission.enter([192, 0, 2, 1].into());
+//! let second = admission.enter([192, 0, 2, 2].into());
+//! assert!(first.is_lost() && !second.is_lost());
+//! ```
 
 use hopline_core::PreAuthLimit;
 use std::collections::BTreeMap;

@@ -28,7 +28,7 @@
 //! power.
 //!
 //! ```
-//! # use crate::fallback::{Config, Connector, Listener, Stream};
+//! # use hopline_streams::fallback::{Config, Connector, Listener, Stream};
 //! # use std::io::{Read, Write};
 //! let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), &Config::default(), 8)?;
 //! let mut client = Connector::default().connect(listener.local_addr(), &Config::default(), None)?;

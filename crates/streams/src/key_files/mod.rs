@@ -3,6 +3,21 @@
 //! Before the content of a file is trusted, its owner and permissions are checked, as ssh does: no other user may read a
 //! secret or change any file.
 //!
+//! ```
+//! use hopline_streams::key_files::{KeyInFile, add_peer, load_key, load_peers, store_key};
+//! use hopline_streams::wide::{Credentials, PrivateKey, Trust};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let [key, peers] = ["own.key", "known.peers"].map(|name| folder.path().join(name));
+//! store_key(&key, &PrivateKey::new([1; 32]))?; // From the system's generator, not like this.
+//! add_peer(&peers, &"server".parse()?, &PrivateKey::new([2; 32]).public())?;
+//!
+//! let KeyInFile::Private(private) = load_key(&key)? else { panic!("it has a shared key") };
+//! let trusted = load_peers(&peers)?.peers().iter().map(|peer| peer.key).collect();
+//! let credentials = Credentials::Keys { private, trust: Trust::Only(trusted) };
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | file | idea |
 //! |---|---|
 //! | `guard` | type, owner and permissions of a file |

@@ -9,6 +9,22 @@
 //! full, SYNs are rejected. Written data leave once they fill a block, after [`Config::block_fill`], or on `flush`.
 //! Writing blocks while [`Config::send_buffer`] is full. A connection attempt ends after [`Config::syn_retries`].
 //!
+//! ```
+//! use hopline_streams::tpa::{TpaListener, TpaStream, config};
+//! use std::io::{Read, Write};
+//!
+//! // At most 12 segments in flight: all of a block.
+//! let listener = TpaListener::bind("127.0.0.1:0", &config(12))?;
+//! let mut client = TpaStream::connect(listener.local_addr()?, &config(12))?;
+//! let (mut server, _) = listener.accept()?;
+//! client.write_all(b"hello")?;
+//! client.flush()?;
+//! let mut received = [0; 5];
+//! server.read_exact(&mut received)?;
+//! assert_eq!(&received, b"hello");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
 //! The paper describes a library in the manner of sockets (appendix A); the list of its functions, table A1, is lost. For
 //! C see `docs/c.md`, "TPA as published". Correspondence to the socket functions:
 //!

@@ -6,7 +6,7 @@
 //! [`Info::peer`] before trusting any data.
 //!
 //! ```
-//! # use crate::wide::{Credentials, PreSharedKey, WideListener, WideStream, config};
+//! # use hopline_streams::wide::{Credentials, PreSharedKey, WideListener, WideStream, config};
 //! # use std::io::{Read, Write};
 //! let shared = || config(Credentials::Shared(PreSharedKey::new([7; 32]))); // From `key_files::load_key`, not like this.
 //! let listener = WideListener::bind("127.0.0.1:0", &shared())?;
