@@ -2,7 +2,7 @@
 
 use super::document::Value;
 use super::field::Declared;
-use super::schema::{Default, Key, Section, Takes};
+use super::schema::{Default, Exception, Key, Literal, Section, Takes, is_among};
 
 /// A key with words that stand for values of type `T`. Made by [`choice!`](crate::choice!).
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +50,36 @@ impl<T: Copy> Choice<T> {
         assert!(is_among(words, word), "the default is one of the words");
         let key = self.key.or(Default::Word(word));
         Chosen { key, choice: Self { key, ..self } }
+    }
+
+    /// Returns the same key with the default of the algorithm's configuration.
+    ///
+    /// # Panics
+    /// As [`Key::default`].
+    #[must_use]
+    pub const fn default(self, word: &'static str) -> Self {
+        self.default_except(word, &[])
+    }
+
+    /// Returns the same key with the default of the algorithm's configuration, and its exceptions.
+    ///
+    /// # Panics
+    /// As [`Key::default`].
+    #[must_use]
+    pub const fn default_except(self, word: &'static str, exceptions: &'static [Exception]) -> Self {
+        Self { key: self.key.default_except(Literal::Word(word), exceptions), ..self }
+    }
+
+    /// Returns the same key with a default that `text` describes.
+    #[must_use]
+    pub const fn derived(self, text: &'static str) -> Self {
+        Self { key: self.key.derived(text), ..self }
+    }
+
+    /// Adds the names that the key had before.
+    #[must_use]
+    pub const fn formerly(self, names: &'static [&'static str]) -> Self {
+        Self { key: self.key.formerly(names), ..self }
     }
 
     /// Returns the same key, which must be given.
@@ -101,24 +131,4 @@ impl<T: Copy> Declared for Chosen<T> {
     fn read<'a>(self, section: &Section<'a>) -> T {
         self.choice.read(section).expect("a checked document has what must be given, and one of the words")
     }
-}
-
-const fn is_among(words: &[&str], word: &str) -> bool {
-    let mut n = 0;
-    while n < words.len() {
-        if is_same(words[n].as_bytes(), word.as_bytes()) {
-            return true;
-        }
-        n += 1;
-    }
-    false
-}
-
-/// Returns whether two texts are equal; constants have no `==` of texts.
-const fn is_same(a: &[u8], b: &[u8]) -> bool {
-    let mut n = 0;
-    while n < a.len() && n < b.len() && a[n] == b[n] {
-        n += 1;
-    }
-    n == a.len() && n == b.len()
 }

@@ -1,7 +1,7 @@
 //! JSON Schema (draft 2020-12) of the files that people write, for editors and other programs. It follows from the key
 //! tables and from nothing else.
 
-use super::schema::{Default, Key, OWN, Takes};
+use super::schema::{Default, Key, Literal, OWN, Takes};
 use serde_json::{Map, Value as Json, json};
 
 /// A kind of file that has a schema.
@@ -73,14 +73,8 @@ impl Definitions {
 
     fn property(&mut self, path: &str, key: &'static Key) -> Json {
         let mut property = self.takes(path, key.takes);
-        property.insert("description".into(), json!(key.doc));
-        let default = match key.default {
-            Default::Required | Default::Unset => None,
-            Default::Number(x) => Some(json!(x)),
-            Default::Integer(i) => Some(json!(i)),
-            Default::Word(word) => Some(json!(word)),
-        };
-        if let Some(default) = default {
+        property.insert("description".into(), json!(format!("{}{}", key.doc, key.default.remark())));
+        if let Some(default) = key.default.value().and_then(Literal::json) {
             property.insert("default".into(), default);
         }
         // Texts, numbers and lists of them are written alike in TOML and JSON. Tables are not.

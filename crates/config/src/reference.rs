@@ -47,10 +47,7 @@ fn section(text: &mut String, title: &str, keys: &'static [Key]) {
     for key in keys {
         let default = match key.default {
             Default::Required => "**required**".to_owned(),
-            Default::Unset => String::new(),
-            Default::Number(x) => x.to_string(),
-            Default::Integer(i) => i.to_string(),
-            Default::Word(word) => format!("`{word}`"),
+            default => default.to_string(),
         };
         say(format!("| `{}` | {} | {default} | {} |", key.name, key.takes.in_markdown(), key.doc));
     }

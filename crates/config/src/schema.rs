@@ -5,6 +5,9 @@ use super::choice::Choice;
 use super::document::{Entry, Node, Table, Value};
 use super::field::Declared;
 use super::source::{Origin, Problem, Problems, nearest};
+use core::fmt;
+use hopline_core::Duration;
+use serde_json::{Value as Json, json};
 
 /// One key of a file. Its unit is the end of its name (`_s`, `_m`, `_mbps`, …).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,6 +22,8 @@ pub struct Key {
     pub doc: &'static str,
     /// A value as it would be written.
     pub example: Option<&'static str>,
+    /// Names that the key had before. A file that has one is told the present name.
+    pub former: &'static [&'static str],
 }
 
 /// Prefix of the name of a user-defined algorithm.
@@ -72,11 +77,186 @@ pub enum Default {
     Integer(u64),
     /// This word.
     Word(&'static str),
+    /// The constant that the configuration of the algorithm starts from, and its exceptions. A [`Section`] does not
+    /// return it, since a table may lie over another one.
+    Of(Literal, &'static [Exception]),
+    /// A value that follows from other keys or the environment, or the absence of a value: the text says which.
+    Derived(&'static str),
+}
+
+/// Value of a default.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Literal {
+    /// A number.
+    Number(f64),
+    /// A whole number.
+    Integer(u64),
+    /// A word, as the key takes it.
+    Word(&'static str),
+    /// `true` or `false`.
+    Flag(bool),
+    /// A description, of an exception that has no single value.
+    Text(&'static str),
+}
+
+/// Default that differs where a condition holds, such as a preset or a kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exception {
+    /// The condition: "of preset linux", "over Linux".
+    pub when: &'static str,
+    /// The default there.
+    pub value: Literal,
+}
+
+impl Exception {
+    /// Creates an exception.
+    #[must_use]
+    pub const fn new(when: &'static str, value: Literal) -> Self {
+        Self { when, value }
+    }
+}
+
+impl Literal {
+    /// Converts a duration to seconds.
+    #[must_use]
+    pub const fn seconds(time: Duration) -> Self {
+        Self::Number(time.as_nanos() as f64 / 1e9)
+    }
+
+    /// Converts a duration to milliseconds.
+    #[must_use]
+    pub const fn milliseconds(time: Duration) -> Self {
+        Self::Number(time.as_nanos() as f64 / 1e6)
+    }
+
+    /// Converts a duration to whole milliseconds.
+    #[must_use]
+    pub const fn whole_milliseconds(time: Duration) -> Self {
+        Self::Integer(time.as_millis())
+    }
+
+    /// Returns the value for JSON; `None` for a description.
+    #[must_use]
+    pub fn json(self) -> Option<Json> {
+        match self {
+            Self::Number(x) => Some(json!(x)),
+            Self::Integer(i) => Some(json!(i)),
+            Self::Word(word) => Some(json!(word)),
+            Self::Flag(flag) => Some(json!(flag)),
+            Self::Text(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(x) => write!(f, "{x}"),
+            Self::Integer(i) => write!(f, "{i}"),
+            Self::Word(word) => write!(f, "`{word}`"),
+            Self::Flag(flag) => write!(f, "`{flag}`"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Default {
+    /// Returns the value, if it is a single one.
+    #[must_use]
+    pub const fn value(self) -> Option<Literal> {
+        match self {
+            Self::Required | Self::Unset | Self::Derived(_) => None,
+            Self::Number(x) => Some(Literal::Number(x)),
+            Self::Integer(i) => Some(Literal::Integer(i)),
+            Self::Word(word) => Some(Literal::Word(word)),
+            Self::Of(value, _) => Some(value),
+        }
+    }
+
+    /// Returns the value that a [`Section`] has where the key is not given.
+    #[must_use]
+    pub const fn read(self) -> Option<Literal> {
+        match self {
+            Self::Of(..) => None,
+            other => other.value(),
+        }
+    }
+
+    /// Returns its exceptions, and a default without a single value, as the end of a description.
+    #[must_use]
+    pub fn remark(self) -> String {
+        match self {
+            Self::Of(_, exceptions) => {
+                exceptions.iter().map(|e| format!("; default {}: {}", e.when, e.value)).collect()
+            }
+            Self::Derived(text) => format!("; default: {text}"),
+            _ => String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Default {
+    /// Writes the default with its exceptions; nothing if the key must be given, or a preset has the value.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Derived(text) = self {
+            return f.write_str(text);
+        }
+        if let Some(value) = self.value() {
+            write!(f, "{value}")?;
+        }
+        if let Self::Of(_, exceptions) = self {
+            for exception in *exceptions {
+                write!(f, ", {}: {}", exception.when, exception.value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Takes {
+    /// Returns whether `value` may be a default of such a key.
+    const fn takes_default(self, value: Literal) -> bool {
+        match (self, value) {
+            (Self::Number(min, max) | Self::NumberOrTable(min, max, _), Literal::Number(x)) => {
+                min <= x && x <= max
+            }
+            (Self::Integer(min, max) | Self::IntegerOr(min, max, _), Literal::Integer(i)) => {
+                min <= i && i <= max
+            }
+            (
+                Self::Word(words) | Self::WordOrOwn(words) | Self::IntegerOr(_, _, words),
+                Literal::Word(word),
+            ) => is_among(words, word),
+            (Self::Flag, Literal::Flag(_)) | (Self::Text | Self::TextOrTable(_), Literal::Word(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Returns whether `word` is one of `words`; constants have no iterators.
+pub(super) const fn is_among(words: &[&str], word: &str) -> bool {
+    let mut n = 0;
+    while n < words.len() {
+        if is_same(words[n].as_bytes(), word.as_bytes()) {
+            return true;
+        }
+        n += 1;
+    }
+    false
+}
+
+/// Returns whether two texts are equal; constants have no `==` of texts.
+const fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let mut n = 0;
+    while n < a.len() && n < b.len() && a[n] == b[n] {
+        n += 1;
+    }
+    n == a.len() && n == b.len()
 }
 
 impl Key {
     const fn new(name: &'static str, takes: Takes, doc: &'static str) -> Self {
-        Self { name, takes, default: Default::Unset, doc, example: None }
+        Self { name, takes, default: Default::Unset, doc, example: None, former: &[] }
     }
 
     /// Declares a number between `min` and `max`.
@@ -193,6 +373,37 @@ impl Key {
         self.or(Default::Required)
     }
 
+    /// Returns the same key with the default of the algorithm's configuration.
+    ///
+    /// # Panics
+    /// When it is compiled, if the key does not take such a value.
+    #[must_use]
+    pub const fn default(self, value: Literal) -> Self {
+        self.default_except(value, &[])
+    }
+
+    /// Returns the same key with the default of the algorithm's configuration, and its exceptions.
+    ///
+    /// # Panics
+    /// As [`Key::default`].
+    #[must_use]
+    pub const fn default_except(self, value: Literal, exceptions: &'static [Exception]) -> Self {
+        assert!(self.takes.takes_default(value), "a default is within the range of its key");
+        self.or(Default::Of(value, exceptions))
+    }
+
+    /// Returns the same key with a default that follows from other keys, or the absence of a value: `text` says which.
+    #[must_use]
+    pub const fn derived(self, text: &'static str) -> Self {
+        self.or(Default::Derived(text))
+    }
+
+    /// Adds the names that the key had before.
+    #[must_use]
+    pub const fn formerly(self, names: &'static [&'static str]) -> Self {
+        Self { former: names, ..self }
+    }
+
     /// Adds an example of its value, as it would be written.
     #[must_use]
     pub const fn example(self, value: &'static str) -> Self {
@@ -254,7 +465,7 @@ pub fn check(table: &Table, origin: &Origin, path: &str, keys: &'static [Key], p
                     problem.help = Some(format!("did you mean `{}`? {}", list.name, list.doc));
                 }
             }
-            None => problems.push(unknown(name, entry, path, keys.iter().map(|key| key.name))),
+            None => problems.push(unknown(name, entry, path, keys.iter())),
         }
     }
     if !path.is_empty() {
@@ -293,17 +504,22 @@ pub fn unknown<'a>(
     name: &str,
     entry: &Entry,
     path: &str,
-    known: impl Iterator<Item = &'a str> + Clone,
+    known: impl Iterator<Item = &'a Key> + Clone,
 ) -> Problem {
     let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
     let problem = Problem::new(format!("unknown key `{name}`{place}")).at(&entry.key);
-    match nearest(name, known.clone()) {
+    match renamed(name, known.clone()).or_else(|| nearest(name, known.clone().map(|key| key.name))) {
         Some(known) => problem.help(format!("did you mean `{known}`?")),
         None => {
-            let all: Vec<&str> = known.collect();
+            let all: Vec<&str> = known.map(|key| key.name).collect();
             problem.help(format!("known keys: {}", all.join(", ")))
         }
     }
+}
+
+/// Returns the present name of the key that was called `former`.
+fn renamed<'a>(former: &str, mut keys: impl Iterator<Item = &'a Key>) -> Option<&'a str> {
+    keys.find(|key| key.former.contains(&former)).map(|key| key.name)
 }
 
 fn check_value(node: &Node, key: &'static Key, path: &str, problems: &mut Vec<Problem>) {

@@ -24,9 +24,14 @@ pub struct Bounds {
     pub hash_key: (u64, u64),
 }
 
+impl Bounds {
+    /// The defaults.
+    pub const DEFAULT: Self = Self { connections: 65_536, idle: Duration::from_secs(900), hash_key: (0, 0) };
+}
+
 impl Default for Bounds {
     fn default() -> Self {
-        Self { connections: 65_536, idle: Duration::from_secs(900), hash_key: (0, 0) }
+        Self::DEFAULT
     }
 }
 

@@ -17,6 +17,7 @@ use super::schema::Key;
 use crate::choice;
 use crate::choice::Chosen;
 use crate::field::{self, Field};
+use crate::schema::Literal;
 use hopline_config::keys::LONGEST_S;
 pub use hopline_config::keys::{ARQ, ArqKind, NEIGHBORHOOD_RED, SnoopPreset, arq, neighborhood_red};
 pub use links::*;
@@ -28,7 +29,9 @@ pub use places::*;
 pub use proxies::{Kind as ProxyKind, PROXY, proxy};
 pub use radios::*;
 pub use routing::{AODV, DSR, OLSR, Protocol, ROUTING, aodv, dsr, of_routing, olsr};
-pub use transports::{DOOR, FEEDBACK, PACING, Preset, TCP, TRANSPORTS, door, feedback, pacing, tcp};
+pub use transports::{
+    DOOR, DOOR_TIME, FEEDBACK, PACING, PROBE_INTERVAL, Preset, TCP, TRANSPORTS, door, feedback, pacing, tcp,
+};
 
 /// Farthest coordinate: a thousand kilometres from the origin.
 const FAR_M: f64 = 1e6;
@@ -74,10 +77,8 @@ pub mod scenario {
 
 /// The top level.
 pub const SCENARIO: &[Key] = &[
-    Key::text(
-        "name",
-        "what the scenario is called in results; default: the name of its file, or of its folder if that is scenario.toml",
-    ),
+    Key::text("name", "what the scenario is called in results")
+        .derived("the name of its file, or of its folder if that is scenario.toml"),
     scenario::DURATION_S.key,
     scenario::WARMUP_S.key,
     scenario::SEED.key,
@@ -133,10 +134,8 @@ pub const SCENARIO: &[Key] = &[
 
 /// `[question]`, of a scenario or of a plan.
 pub const QUESTION: &[Key] = &[
-    Key::text(
-        "metric",
-        "what variants are compared by: \"goodput\", \"response_p95 of http\"; default: by what is sent",
-    ),
+    Key::text("metric", "what variants are compared by: \"goodput\", \"response_p95 of http\"")
+        .derived("by what is sent"),
     Key::text("bound", "what a variant must keep besides: \"delay_p95 of voice < 50 ms\""),
 ];
 
@@ -152,7 +151,7 @@ pub mod animation {
 /// `[animation]`.
 pub const ANIMATION: &[Key] = &[
     animation::FROM_S.key,
-    Key::number("to_s", 0.0, LONGEST_S, "where it ends; default: with the run, or where the report is full"),
+    Key::number("to_s", 0.0, LONGEST_S, "where it ends").derived("with the run, or where the report is full"),
 ];
 
 /// Keys of [`FLOW`] that always have a value.
@@ -190,10 +189,8 @@ pub mod flow {
 
 /// `[[flow]]`.
 pub const FLOW: &[Key] = &[
-    Key::text(
-        "name",
-        "name, unique; default: f and the number of the flow; of pairs: what stands before their numbers",
-    ),
+    Key::text("name", "name, unique")
+        .derived("f and the number of the flow; of pairs: what stands before their numbers"),
     Key::text_or_table("src", PLACE, "the sending node: its name, `last`, or a place; see above"),
     Key::text_or_table("dst", PLACE, "the receiving node: its name, `last`, or a place; see above"),
     Key::integer(
@@ -209,30 +206,18 @@ pub const FLOW: &[Key] = &[
     ),
     flow::START_S.key,
     flow::START_JITTER_S.key,
-    Key::number("stop_s", 0.0, LONGEST_S, "when it stops; default: never"),
-    Key::word(
-        "transport",
-        TRANSPORTS,
-        "transport, except of cbr and on-off; default: the top level's, of recorded: none, datagrams",
-    ),
+    Key::number("stop_s", 0.0, LONGEST_S, "when it stops").derived("never"),
+    Key::word("transport", TRANSPORTS, "transport, except of cbr and on-off")
+        .derived("the top level's, of recorded: none, datagrams"),
     Key::text("file", "of recorded: CSV with the header time_s,bytes, beside the scenario"),
-    Key::integer("bytes", 1, MANY, "of bulk: bytes to transfer; default: as many as the time allows"),
+    Key::integer("bytes", 1, MANY, "of bulk: bytes to transfer").derived("as many as the time allows"),
     Key::number("rate_kbps", 0.001, 1e9, "of cbr and on-off: rate of the payload, while on"),
-    Key::integer("packet_bytes", 1, 65_507, "of cbr and on-off: UDP payload of a packet; default: 512"),
-    Key::number_or_table(
-        "on_s",
-        0.0,
-        LONGEST_S,
-        DRAW,
-        "of on-off: length of an on time; default: exponential, mean 0.5",
-    ),
-    Key::number_or_table(
-        "off_s",
-        0.0,
-        LONGEST_S,
-        DRAW,
-        "of on-off: length of an off time; default: exponential, mean 0.5",
-    ),
+    Key::integer("packet_bytes", 1, 65_507, "of cbr and on-off: UDP payload of a packet")
+        .default(Literal::Integer(512)),
+    Key::number_or_table("on_s", 0.0, LONGEST_S, DRAW, "of on-off: length of an on time")
+        .derived("exponential, mean 0.5"),
+    Key::number_or_table("off_s", 0.0, LONGEST_S, DRAW, "of on-off: length of an off time")
+        .derived("exponential, mean 0.5"),
     Key::number_or_table(
         "request_bytes",
         1.0,
@@ -252,14 +237,16 @@ pub const FLOW: &[Key] = &[
         0.0,
         LONGEST_S,
         DRAW,
-        "of request-response and http: from a response to the next request; default: 0; of http: exponential, mean 30",
-    ),
+        "of request-response and http: from a response to the next request",
+    )
+    .derived("0; of http: exponential, mean 30"),
     Key::integer(
         "transactions",
         1,
         MANY,
-        "of request-response and http: how many, then the connection is closed; default: as many as the time allows",
-    ),
+        "of request-response and http: how many, then the connection is closed",
+    )
+    .derived("as many as the time allows"),
     Key::table("tcp", TCP, "TCP of this flow, over [tcp]"),
     Key::table("door", DOOR, "TCP-DOOR of this flow, over [door]"),
     Key::table("tpa", TPA, "TPA of this flow, over [tpa]"),
@@ -346,7 +333,8 @@ pub const FLOWS: &[Key] = &[
     Key::integer("random", 1, 1_000_000, "flows between random pairs of nodes, other pairs in each run"),
     flows::KIND.key,
     Key::number("rate_kbps", 1e-3, 1e9, "of random flows of kind cbr: rate of the payload"),
-    Key::integer("packet_bytes", 1, 65_507, "of random flows of kind cbr: bytes in a packet; default: 512"),
+    Key::integer("packet_bytes", 1, 65_507, "of random flows of kind cbr: bytes in a packet")
+        .default(Literal::Integer(512)),
     flows::START_MIN_S.key,
     flows::START_MAX_S.key,
     Key::text("class", "class of random flows"),

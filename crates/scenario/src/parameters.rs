@@ -1,6 +1,6 @@
 //! The parameters in effect, as a result file records them.
 
-use super::schema::{Default, OWN, Section, Takes};
+use super::schema::{Literal, OWN, Section, Takes};
 use hopline_sim::own::{Kind, Used};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
@@ -17,12 +17,7 @@ pub(super) fn of(section: Section<'_>) -> Json {
             }
             (Takes::Tables(_), Some(_)) => Some(section.sections(key.name).into_iter().map(of).collect()),
             (_, Some(node)) => Some(node.plain()),
-            (_, None) => match key.default {
-                Default::Number(x) => Some(json!(x)),
-                Default::Integer(i) => Some(json!(i)),
-                Default::Word(w) => Some(json!(w)),
-                Default::Required | Default::Unset => None,
-            },
+            (_, None) => key.default.read().and_then(Literal::json),
         };
         if let Some(value) = value {
             map.insert(key.name.to_owned(), value);

@@ -12,6 +12,7 @@ use hopline_sim::spec::{Interface, RoutingSpec, Traffic, Transport};
 use hopline_transport::tcp::{AckPolicy, Config, Variant};
 
 mod cells;
+mod defaults;
 mod door;
 mod ends;
 mod errors;

@@ -4,7 +4,7 @@ use crate::choice;
 use crate::choice::Chosen;
 use crate::field::Field;
 use crate::schema::Default::{Integer, Number};
-use crate::schema::Key;
+use crate::schema::{Key, Literal};
 use hopline_proxy::handoff::{Cold, Scheme};
 
 /// Keys of home agents and stations that always have a value.
@@ -68,6 +68,6 @@ pub mod mobile {
         "fast_retransmit",
         0,
         255,
-        "how often it repeats its last ACKs when a handoff is over, so that senders do not wait for their timers; default: 0",
-    );
+        "how often it repeats its last ACKs when a handoff is over, so that senders do not wait for their timers",
+    ).default(Literal::Integer(0));
 }

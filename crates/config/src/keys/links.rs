@@ -2,8 +2,10 @@
 
 use crate::choice;
 use crate::choice::{Choice, Chosen};
-use crate::schema::Key;
-use hopline_proxy::arq::Order;
+use crate::schema::{Key, Literal};
+use hopline_proxy::arq::{Config, Order};
+
+const DEFAULT: Config = Config::DEFAULT;
 
 /// Link-layer retransmission of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,25 +31,24 @@ pub mod arq {
     pub const ORDER: Choice<Order> = choice!(
         "order",
         { "kept" => Order::Kept, "any" => Order::Any },
-        "whether packets wait for earlier ones that are repaired; default: kept",
-    );
+        "whether packets wait for earlier ones that are repaired",
+    )
+    .default("kept");
 }
 
 /// `link.arq`.
 pub const ARQ: &[Key] = &[
     arq::KIND.key,
-    Key::integer("attempts", 1, 255, "transmissions of a packet, then it is given up; default: 10"),
+    Key::integer("attempts", 1, 255, "transmissions of a packet, then it is given up")
+        .default(Literal::Integer(DEFAULT.attempts.get() as u64)),
     arq::ORDER.key,
     Key::integer(
         "parity_every",
         1,
         255,
-        "packets after which parity follows, from which any one of them can be made again; default: no parity",
-    ),
-    Key::number(
-        "min_timer_ms",
-        0.001,
-        60_000.0,
-        "least time in which an acknowledgment is waited for; default: 5",
-    ),
+        "packets after which parity follows, from which any one of them can be made again",
+    )
+    .derived("no parity"),
+    Key::number("min_timer_ms", 0.001, 60_000.0, "least time in which an acknowledgment is waited for")
+        .default(Literal::milliseconds(DEFAULT.min_timer)),
 ];

@@ -2,7 +2,11 @@
 
 use crate::field::Field;
 use crate::schema::Default::Number;
-use crate::schema::Key;
+use crate::schema::{Key, Literal};
+use hopline_queue::neighborhood_red::Config;
+use hopline_queue::neighborhood_red::config::Limits;
+
+const PAPER: Config = Config::PAPER;
 
 /// Keys of [`NEIGHBORHOOD_RED`] that always have a value.
 pub mod neighborhood_red {
@@ -25,126 +29,122 @@ pub const NEIGHBORHOOD_RED: &[Key] = &[
     neighborhood_red::SHARE.key,
     Key::texts(
         "nodes",
-        "names of the wireless nodes that have it, in place of share; all other nodes neither heed nor answer notices; default: all",
-    ),
+        "names of the wireless nodes that have it, in place of share; all other nodes neither heed nor answer notices",
+    ).derived("all"),
     Key::number(
         "sampling_s",
         0.000_1,
         1000.0,
-        "Tinterval: how often radio times are looked at; default: 0.1",
-    ),
-    Key::number("weight", 1e-6, 1.0, "wq: weight of the latest interval in the averages; default: 0.2"),
-    Key::number("bandwidth_mbps", 0.001, 10_000.0, "W: rate of the channel; default: mac.data_rate_mbps"),
+        "Tinterval: how often radio times are looked at",
+    ).default(Literal::seconds(PAPER.sampling)),
+    Key::number("weight", 1e-6, 1.0, "wq: weight of the latest interval in the averages").default(Literal::Number(PAPER.weight)),
+    Key::number("bandwidth_mbps", 0.001, 10_000.0, "W: rate of the channel").derived("mac.data_rate_mbps"),
     Key::integer(
         "mean_packet_bytes",
         1,
         65_535,
-        "C: a mean packet, which scales the averages; default: 1024",
-    ),
+        "C: a mean packet, which scales the averages",
+    ).default(Literal::Integer((PAPER.packet_bits / 8) as u64)),
     Key::number(
         "min_threshold_packets",
         0.0,
         1e6,
-        "minth: average below which there is no congestion; default: 100 times bandwidth_mbps / 2",
-    ),
+        "minth: average below which there is no congestion",
+    ).derived("100 times bandwidth_mbps / 2"),
     Key::number(
         "max_threshold_packets",
         0.001,
         1e6,
-        "maxth: average from which on neighbours drop everything; default: 240 times bandwidth_mbps / 2",
-    ),
+        "maxth: average from which on neighbours drop everything",
+    ).derived("240 times bandwidth_mbps / 2"),
     Key::number(
         "max_probability",
         1e-6,
         1.0,
-        "maxp: share of the neighborhood's packets that is dropped as the average reaches max_threshold_packets; \
-         default: 0.14",
-    ),
+        "maxp: share of the neighborhood's packets that is dropped as the average reaches max_threshold_packets",
+    ).default(Literal::Number(PAPER.max_probability)),
     Key::number(
         "notice_interval_s",
         0.001,
         30.0,
-        "TNCN: how often a node looks whether to send a notice; default: 0.5",
-    ),
+        "TNCN: how often a node looks whether to send a notice",
+    ).default(Literal::seconds(PAPER.notice_interval)),
     Key::number(
         "lifetime_s",
         0.002,
         65.535,
-        "how long a notice holds, at least two notice intervals; default: 2",
-    ),
+        "how long a notice holds, at least two notice intervals",
+    ).default(Literal::seconds(PAPER.lifetime)),
     Key::word(
         "suffering",
         &["below-share", "below-fair-share"],
-        "who sends notices: whose own averages are below suffering_share of that of all, or below that of one among its \
-         active neighbours and itself; default: below-share",
-    ),
-    Key::number("suffering_share", 0.001, 1.0, "of below-share; default: 0.5"),
+        "who sends notices: whose own averages are below suffering_share of that of all, or below that of one among its active neighbours and itself",
+    ).default(Literal::Word("below-share")),
+    Key::number("suffering_share", 0.001, 1.0, "of below-share").default(Literal::Number(0.5)),
     Key::number(
         "flow_memory_s",
         0.001,
         1000.0,
-        "how long a node is on the path of a flow after its last packet; default: 60",
-    ),
+        "how long a node is on the path of a flow after its last packet",
+    ).default(Literal::seconds(PAPER.flow_memory)),
     Key::number(
         "neighbour_memory_s",
         0.001,
         1000.0,
-        "how long a neighbour is active after the last frame that was heard of it; default: 1",
-    ),
+        "how long a neighbour is active after the last frame that was heard of it",
+    ).default(Literal::seconds(PAPER.neighbour_memory)),
     Key::word(
         "delivery",
         &["unicast", "broadcast", "none"],
-        "notices go to a random neighbour, overheard by the others, or to all; none: nodes only watch; default: unicast",
-    ),
+        "notices go to a random neighbour, overheard by the others, or to all; none: nodes only watch",
+    ).default(Literal::Word("unicast")),
     Key::word(
         "incoming",
         &["dropped", "relayed"],
-        "who drops what comes to a neighbour of the node that suffers: the neighbour, or who sends to it, which is told; \
-         default: dropped",
-    ),
+        "who drops what comes to a neighbour of the node that suffers: the neighbour, or who sends to it, which is told",
+    ).default(Literal::Word("dropped")),
     Key::number(
         "relay_jitter_s",
         0.0,
         10.0,
-        "of broadcast and relayed: a notice is passed on after a random time below this, so that neighbours that heard the same one do not collide; default: 0.01",
-    ),
+        "of broadcast and relayed: a notice is passed on after a random time below this, so that neighbours that heard the same one do not collide",
+    ).default(Literal::seconds(PAPER.relay_jitter)),
     Key::word(
         "action",
         &["drop", "mark"],
-        "what becomes of a chosen packet; mark: those of flows with tcp.ecn are marked; default: drop",
-    ),
+        "what becomes of a chosen packet; mark: those of flows with tcp.ecn are marked",
+    ).default(Literal::Word("drop")),
     Key::word(
         "guard",
         &["off", "on"],
-        "whether notices are believed less the longer they forbid everything; off: as published; default: off",
-    ),
+        "whether notices are believed less the longer they forbid everything; off: as published",
+    ).default(Literal::Word("off")),
     Key::number(
         "guard_lifetime_s",
         0.001,
         65.535,
-        "of guard: longest lifetime that is believed, and that others who are worse off keep a node quiet; default: 2",
-    ),
+        "of guard: longest lifetime that is believed, and that others who are worse off keep a node quiet",
+    ).default(Literal::seconds(Limits::DEFAULT.lifetime)),
     Key::number(
         "guard_spacing_s",
         0.0,
         1000.0,
-        "of guard: least time between notices of a neighbour, and between those passed on; default: 0.2",
-    ),
+        "of guard: least time between notices of a neighbour, and between those passed on",
+    ).default(Literal::seconds(Limits::DEFAULT.spacing)),
     Key::number(
         "guard_rest_s",
         0.0,
         1e6,
-        "of guard: after everything was forbidden for guard_lifetime_s, no more is than by an average just below \
-         max_threshold_packets for so long; default: 10",
-    ),
+        "of guard: after everything was forbidden for guard_lifetime_s, no more is than by an average just below max_threshold_packets for so long",
+    ).default(Literal::seconds(Limits::DEFAULT.rest)),
     Key::texts(
         "observe",
-        "names of nodes whose real neighborhood queue is recorded beside their estimate, ten times a second; default: none",
-    ),
+        "names of nodes whose real neighborhood queue is recorded beside their estimate, ten times a second",
+    ).derived("none"),
     Key::number(
         "observe_weight",
         1e-6,
         1.0,
-        "weight of the latest look in the average of the real queue of nodes that are observed; default: weight",
-    ),
+        "weight of the latest look in the average of the real queue of nodes that are observed",
+    ).derived("weight"),
 ];

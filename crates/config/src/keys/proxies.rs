@@ -2,11 +2,11 @@
 
 use crate::choice;
 use crate::choice::Choice;
-use crate::schema::Key;
-use hopline_proxy::dproxy::opaque::Order;
-use hopline_proxy::dproxy::{Expansion, OrderRule, Samples, Timeouts};
-use hopline_proxy::hop_window;
+use crate::schema::{Exception, Key, Literal};
+use hopline_proxy::dproxy::opaque::{self, Order};
+use hopline_proxy::dproxy::{Caching, Expansion, OrderRule, Recovery, Samples, Timeouts};
 use hopline_proxy::snoop::{Config, DuplicateAcks, Marks, OldData, Overflow, Passing, Turn};
+use hopline_proxy::{Bounds, ack_pacing, hop_window, mtcp};
 
 /// Constructor of a preset of Snoop.
 pub type SnoopPreset = fn() -> Config;
@@ -23,46 +23,49 @@ pub mod proxy {
             "cumulative" => Timeouts::Cumulative,
             "off" => Timeouts::Off,
         },
-        "of d-proxy and opaque: when a request is repeated, after 2, 3 and 4 recoveries each, or after the first, or never (C2); default: successive",
-    );
+        "of d-proxy and opaque: when a request is repeated, after 2, 3 and 4 recoveries each, or after the first, or never (C2)",
+    ).default("successive");
     /// `order_rule`.
     pub const ORDER_RULE: Choice<OrderRule> = choice!(
         "order_rule",
         { "on" => OrderRule::On, "off" => OrderRule::Off },
-        "of d-proxy and opaque: whether what a replay has overtaken is asked for again at once; default: on",
-    );
+        "of d-proxy and opaque: whether what a replay has overtaken is asked for again at once",
+    )
+    .default("on");
     /// `order_requests`.
     pub const ORDER_REQUESTS: Key = Key::integer(
         "order_requests",
         1,
         255,
-        "of d-proxy and opaque: most requests for a packet that are due to the order rule, beside those of local_limit (C7); default: no limit but patience_ms",
-    )
+        "of d-proxy and opaque: most requests for a packet that are due to the order rule, beside those of local_limit (C7)",
+    ).derived("no limit but patience_ms")
     .example("12");
     /// `recovery_samples`.
     pub const RECOVERY_SAMPLES: Choice<Samples> = choice!(
         "recovery_samples",
         { "all" => Samples::All, "one-request" => Samples::OneRequest },
-        "of d-proxy and opaque: which recoveries make the average time (C1); all: each from its first request to its end, be it in vain; one-request: those with one request; default: one-request, of d-proxy: all, over Linux: one-request",
-    );
+        "of d-proxy and opaque: which recoveries make the average time (C1); all: each from its first request to its end, be it in vain; one-request: those with one request",
+    ).default_except("one-request", &[Exception::new("of d-proxy", Literal::Word("all")), Exception::new("over Linux", Literal::Word("one-request"))]);
     /// `expansion`.
     pub const EXPANSION: Choice<Expansion> = choice!(
         "expansion",
         { "on" => Expansion::On, "off" => Expansion::Off },
-        "of d-proxy: whether each packet that is missing is asked for, or the first one alone (C14); default: on",
-    );
+        "of d-proxy: whether each packet that is missing is asked for, or the first one alone (C14)",
+    )
+    .default("on");
     /// `order`.
     pub const ORDER: Choice<Order> = choice!(
         "order",
         { "kept" => Order::Kept, "any" => Order::Any },
-        "of d-proxy and opaque: whether packets wait for earlier ones that are repaired; default: kept",
-    );
+        "of d-proxy and opaque: whether packets wait for earlier ones that are repaired",
+    )
+    .default("kept");
     /// `parity`.
     pub const PARITY: Choice<bool> = choice!(
         "parity",
         { "off" => false, "adaptive" => true },
-        "of opaque: whether packets follow from which a lost one can be made again, as many as the losses want, one for 2 to 32; default: off",
-    );
+        "of opaque: whether packets follow from which a lost one can be made again, as many as the losses want, one for 2 to 32",
+    ).default("off");
     /// `preset`.
     pub const PRESET: Choice<SnoopPreset> = choice!(
         "preset",
@@ -71,26 +74,27 @@ pub mod proxy {
             "published" => Config::published,
             "ns2-2.35" => Config::ns2,
         },
-        "of snoop: starting point; modern: for senders with SACK, RACK and timestamps; published: the paper's; default: modern",
-    );
+        "of snoop: starting point; modern: for senders with SACK, RACK and timestamps; published: the paper's",
+    ).default("modern");
     /// `hop_window`.
     pub const HOP_WINDOW: Choice<Option<hop_window::Config>> = choice!(
         "hop_window",
         { "off" => None, "on" => Some(hop_window::Config::DEFAULT) },
-        "of snoop: whether packets wait here until the last hop has use for them, and not in a queue beyond, where drops are not seen; default: off, over Linux with preset modern and without rate_mbps: on",
-    );
+        "of snoop: whether packets wait here until the last hop has use for them, and not in a queue beyond, where drops are not seen",
+    ).default_except("off", &[Exception::new("over Linux with preset modern and without rate_mbps", Literal::Word("on"))]);
     /// `duplicate_acks`.
     pub const DUPLICATE_ACKS: Choice<DuplicateAcks> = choice!(
         "duplicate_acks",
         { "same-number" => DuplicateAcks::SameNumber, "same-window" => DuplicateAcks::SameWindow },
-        "of snoop, not modern: which ACKs without data that repeat the last number are duplicates (S1): all, or those that announce the same window too, as senders count them (RFC 5681); default: same-number",
-    );
+        "of snoop, not modern: which ACKs without data that repeat the last number are duplicates (S1): all, or those that announce the same window too, as senders count them (RFC 5681)",
+    ).default("same-number");
     /// `spurious_acks`.
     pub const SPURIOUS_ACKS: Choice<Passing> = choice!(
         "spurious_acks",
         { "absorbed" => Passing::Absorbed, "forwarded" => Passing::Forwarded },
-        "of snoop, not modern: ACKs below the last one (S2); default: absorbed, of ns2-2.35: forwarded",
-    );
+        "of snoop, not modern: ACKs below the last one (S2)",
+    )
+    .default_except("absorbed", &[Exception::new("of ns2-2.35", Literal::Word("forwarded"))]);
     /// `marks`.
     pub const MARKS: Choice<Marks> = choice!(
         "marks",
@@ -99,8 +103,8 @@ pub mod proxy {
             "uncached-retransmissions" => Marks::UncachedRetransmissions,
             "retransmissions" => Marks::Retransmissions,
         },
-        "of snoop, not modern: which packets are marked as retransmitted by the sender (S9), so that their duplicate ACKs pass; uncached: those out of sequence that are not kept; uncached-retransmissions: of these not a new packet beyond a gap; retransmissions: all that come again; default: uncached, of ns2-2.35: retransmissions",
-    );
+        "of snoop, not modern: which packets are marked as retransmitted by the sender (S9), so that their duplicate ACKs pass; uncached: those out of sequence that are not kept; uncached-retransmissions: of these not a new packet beyond a gap; retransmissions: all that come again",
+    ).default_except("uncached", &[Exception::new("of ns2-2.35", Literal::Word("retransmissions"))]);
     /// `old_data`.
     pub const OLD_DATA: Choice<OldData> = choice!(
         "old_data",
@@ -109,105 +113,111 @@ pub mod proxy {
             "while-alive" => OldData::AcknowledgedWhileAlive,
             "forwarded" => OldData::Forwarded,
         },
-        "of snoop, not modern: data that come again and that the mobile host has, keep-alives among them; acknowledged: in its name, if it was heard within 100 s, otherwise forwarded; while-alive: the same with 2 s; default: acknowledged, of ns2-2.35: forwarded",
-    );
+        "of snoop, not modern: data that come again and that the mobile host has, keep-alives among them; acknowledged: in its name, if it was heard within 100 s, otherwise forwarded; while-alive: the same with 2 s",
+    ).default_except("acknowledged", &[Exception::new("of ns2-2.35", Literal::Word("forwarded"))]);
     /// `turn`.
     pub const TURN: Choice<Turn> = choice!(
         "turn",
         { "first" => Turn::First, "last" => Turn::Last },
-        "of snoop, not modern: where a packet that is sent again stands in the queue of the last hop, of d-proxy and opaque: where requests, and packets that are sent again, stand in the queue of the link (C16); default: first, of ns2-2.35: last, of d-proxy: last, over Linux: first, of opaque: first",
-    );
+        "of snoop, not modern: where a packet that is sent again stands in the queue of the last hop, of d-proxy and opaque: where requests, and packets that are sent again, stand in the queue of the link (C16)",
+    ).default_except("first", &[Exception::new("of ns2-2.35", Literal::Word("last")), Exception::new("of d-proxy", Literal::Word("last")), Exception::new("over Linux", Literal::Word("first")), Exception::new("of opaque", Literal::Word("first"))]);
     /// `overflow`.
     pub const OVERFLOW: Choice<Overflow> = choice!(
         "overflow",
         { "kept" => Overflow::Kept, "left-to-sender" => Overflow::LeftToSender },
-        "of snoop, not modern: packets that the queue of the last hop refuses, of d-proxy: packets that the queue of the link refuses; default: kept, of ns2-2.35 and d-proxy: left-to-sender",
-    );
+        "of snoop, not modern: packets that the queue of the last hop refuses, of d-proxy: packets that the queue of the link refuses",
+    ).default_except("kept", &[Exception::new("of ns2-2.35 and d-proxy", Literal::Word("left-to-sender"))]);
     /// `high_water_packets`.
     pub const HIGH_WATER_PACKETS: Key = Key::integer(
         "high_water_packets",
         1,
         65_535,
-        "of snoop, d-proxy and nack-host: packets kept of a connection, of opaque: packets kept in all, of ack-pacing: ACKs that wait, in all; default: 2000, of published: 45, of ns2-2.35: 100, of d-proxy: 1024 (C6), of opaque: 1024, of nack-host: 2000, of ack-pacing: 4096",
-    );
+        "of snoop, d-proxy and nack-host: packets kept of a connection, of opaque: packets kept in all, of ack-pacing: ACKs that wait, in all",
+    ).default_except(Literal::Integer(Config::modern().high_water.get() as u64), &[Exception::new("of published", Literal::Integer(Config::published().high_water.get() as u64)), Exception::new("of ns2-2.35", Literal::Integer(Config::ns2().high_water.get() as u64)), Exception::new("of d-proxy", Literal::Integer(Caching::DEFAULT.packets_per_flow as u64)), Exception::new("of opaque", Literal::Integer(opaque::Config::DEFAULT.kept_packets as u64)), Exception::new("of nack-host", Literal::Integer(Config::modern().high_water.get() as u64)), Exception::new("of ack-pacing", Literal::Integer(ack_pacing::Config::DEFAULT.held_in_all as u64))]);
     /// `local_limit`.
     pub const LOCAL_LIMIT: Key = Key::integer(
         "local_limit",
         1,
         255,
-        "of snoop: retransmissions of a packet from here, then it is left to the sender (S3), of nack: questions for a packet, then it is left to the sender, of nack-host: times that a packet is sent again, then it is left to the sender, of d-proxy and opaque: requests for a packet that are due to its timer, the first one among them, then it is left to the sender; default: 10, of d-proxy: 4 (C3), of opaque: 12",
-    );
+        "of snoop: retransmissions of a packet from here, then it is left to the sender (S3), of nack: questions for a packet, then it is left to the sender, of nack-host: times that a packet is sent again, then it is left to the sender, of d-proxy and opaque: requests for a packet that are due to its timer, the first one among them, then it is left to the sender",
+    ).default_except(Literal::Integer(Config::modern().local_limit as u64), &[Exception::new("of d-proxy", Literal::Integer(Recovery::DEFAULT.attempts.get() as u64)), Exception::new("of opaque", Literal::Integer(opaque::Config::DEFAULT.recovery.attempts.get() as u64))]);
     /// `dup_ack_threshold`.
     pub const DUP_ACK_THRESHOLD: Key = Key::integer(
         "dup_ack_threshold",
         1,
         255,
-        "of snoop, not modern: the duplicate ACK that stands for a loss (S4); default: 1, of ns2-2.35: 2",
-    );
+        "of snoop, not modern: the duplicate ACK that stands for a loss (S4)",
+    )
+    .default_except(Literal::Integer(1), &[Exception::new("of ns2-2.35", Literal::Integer(2))]);
     /// `min_timer_ms`.
     pub const MIN_TIMER_MS: Key = Key::number(
         "min_timer_ms",
         0.001,
         60_000.0,
-        "of snoop: least time in which an ACK is waited for (S5), of nack: least time in which a packet is waited for, of d-proxy and opaque: least average of the time from a request to its replay (C1); default: 5, of published: 40, of ns2-2.35: 100, of opaque: 2, of d-proxy: 0.001, over Linux: 2",
-    );
+        "of snoop: least time in which an ACK is waited for (S5), of nack: least time in which a packet is waited for, of d-proxy and opaque: least average of the time from a request to its replay (C1)",
+    ).default_except(Literal::Number(5.0), &[Exception::new("of published", Literal::Number(40.0)), Exception::new("of ns2-2.35", Literal::Number(100.0)), Exception::new("of opaque", Literal::Number(2.0)), Exception::new("of d-proxy", Literal::Number(0.001)), Exception::new("over Linux", Literal::Number(2.0))]);
     /// `persist_ms`.
     pub const PERSIST_MS: Key = Key::number(
         "persist_ms",
         0.001,
         1e6,
-        "of snoop, not modern: silence after which the first packet goes out again; default: 200, of ns2-2.35: never",
-    );
+        "of snoop, not modern: silence after which the first packet goes out again",
+    )
+    .default_except(Literal::Number(200.0), &[Exception::new("of ns2-2.35", Literal::Text("never"))]);
     /// `held_packets`.
     pub const HELD_PACKETS: Key = Key::integer(
         "held_packets",
         1,
         65_535,
-        "of d-proxy: packets of a flow that wait for others (C5), of ack-pacing: ACKs of a connection that wait; default: 256",
-    );
+        "of d-proxy: packets of a flow that wait for others (C5), of ack-pacing: ACKs of a connection that wait",
+    ).default(Literal::Integer(ack_pacing::Config::DEFAULT.held_packets.get() as u64));
     /// `patience_ms`.
     pub const PATIENCE_MS: Key = Key::number(
         "patience_ms",
         0.001,
         60_000.0,
-        "of d-proxy and opaque: how long packets wait for what is missing (C5); default: 200",
-    );
+        "of d-proxy and opaque: how long packets wait for what is missing (C5)",
+    )
+    .default(Literal::milliseconds(Recovery::DEFAULT.patience));
     /// `grace_packets`.
     pub const GRACE_PACKETS: Key = Key::integer(
         "grace_packets",
         0,
         2,
-        "of d-proxy and opaque: packets that may overtake one before it is asked for (C11); default: 0",
-    );
+        "of d-proxy and opaque: packets that may overtake one before it is asked for (C11)",
+    )
+    .default(Literal::Integer(Recovery::DEFAULT.grace as u64));
     /// `tail_probe_ms`.
     pub const TAIL_PROBE_MS: Key = Key::number(
         "tail_probe_ms",
         0.001,
         60_000.0,
-        "of d-proxy and opaque: silence after which the other end is told of the last packet (C9); default: never, of opaque: time of eight packets of 1500 bytes at the rate of the link (over Linux rate_mbps), from 4 to 100, and 4 where it is not known",
-    ).example("4");
+        "of d-proxy and opaque: silence after which the other end is told of the last packet (C9)",
+    ).derived("never, of opaque: time of eight packets of 1500 bytes at the rate of the link (over Linux rate_mbps), from 4 to 100, and 4 where it is not known").example("4");
     /// `silence_ms`.
     pub const SILENCE_MS: Key = Key::number(
         "silence_ms",
         0.001,
         1e6,
-        "of mtcp: how long nothing comes from a host to which something is under way before its sender is to wait; default: 200",
-    );
+        "of mtcp: how long nothing comes from a host to which something is under way before its sender is to wait",
+    ).default(Literal::milliseconds(mtcp::Config::DEFAULT.silence));
     /// `probe_ms`.
-    pub const PROBE_MS: Key = Key::number(
-        "probe_ms",
-        0.001,
-        1e6,
-        "of mtcp: how often it tries whether the host is back; default: 500",
-    );
+    pub const PROBE_MS: Key =
+        Key::number("probe_ms", 0.001, 1e6, "of mtcp: how often it tries whether the host is back")
+            .default(Literal::milliseconds(mtcp::Config::DEFAULT.probe));
     /// `connections`.
     pub const CONNECTIONS: Key =
-        Key::integer("connections", 1, 1 << 24, "most connections that it remembers; default: 65536");
+        Key::integer("connections", 1, 1 << 24, "most connections that it remembers")
+            .default(Literal::Integer(Bounds::DEFAULT.connections as u64));
     /// `idle_s`.
     pub const IDLE_S: Key = Key::number(
         "idle_s",
         0.001,
         1e6,
-        "silence after which a connection is forgotten, of split: silence after which a connection is reset; default: 900, of split: 7440",
+        "silence after which a connection is forgotten, of split: silence after which a connection is reset",
+    )
+    .default_except(
+        Literal::seconds(Bounds::DEFAULT.idle),
+        &[Exception::new("of split", Literal::Number(7440.0))],
     );
 }

@@ -37,7 +37,7 @@ fn proxies(document: &Node) -> impl Iterator<Item = &Table> {
 /// Returns the problems of keys that no proxy takes, if the kind of this one is known.
 fn unknown(number: usize, table: &Table) -> Vec<Problem> {
     let Some(kind) = kind(table) else { return Vec::new() };
-    let taken = PROXY.iter().map(|key| key.name).filter(|name| kind.takes(name));
+    let taken = PROXY.iter().filter(|key| kind.takes(key.name));
     let path = join("proxy", &number.to_string());
     let strangers = table.iter().filter(|(name, _)| PROXY.iter().all(|key| key.name != name.as_str()));
     strangers.map(|(name, entry)| schema::unknown(name, entry, &path, taken.clone())).collect()

@@ -2,7 +2,7 @@
 
 use hopline_config::field::{self, Field};
 use hopline_config::schema::Default::Word;
-use hopline_config::schema::Key;
+use hopline_config::schema::{Key, Literal};
 
 /// The words of `of_several`.
 pub const OF_SEVERAL: &[&str] = &["best", "mean", "least", "middle", "most"];
@@ -52,11 +52,9 @@ pub mod axis {
 pub const AXIS: &[Key] = &[
     axis::ID.key,
     axis::WORDS.key,
-    Key::texts("figures", "ids of the figures that it concerns; default: all"),
-    Key::flag(
-        "alone",
-        "whether it is varied alone, with the first answer to every other axis; default: false, it is crossed with them",
-    ),
+    Key::texts("figures", "ids of the figures that it concerns").derived("all"),
+    Key::flag("alone", "whether it is varied alone, with the first answer to every other axis")
+        .default(Literal::Flag(false)),
     Key::tables("reading", READING, "the answers, at least two, the one closest to the words first")
         .required(),
 ];
@@ -157,7 +155,7 @@ pub const CLAIM: &[Key] = &[
     Key::text("figure", "id of the figure whose runs it is judged by"),
     Key::text("statement", "what the paper says, in our words").required(),
     Key::text("where", "section, figure or table of the paper"),
-    Key::text("scenario", "the set-up in words; default: the point"),
+    Key::text("scenario", "the set-up in words").derived("the point"),
     Key::text("metric", "what is measured: a metric of the run, or of `flow`"),
     Key::text("flow", "name of the flow whose metric it is"),
     Key::text("with_flow", "name of another flow: it is the metric of the two; the plan keeps its `pairs`"),
@@ -194,10 +192,10 @@ pub const CLAIM: &[Key] = &[
     ),
     Key::settings(
         "over",
-        "settings of a second point: the claim is the ratio of `point` to `against`, over the ratio of this one to `over_against`, less one, in percent; default: `point`",
-    ),
-    Key::settings("over_against", "what `over` is compared with; default: `against`"),
-    Key::text("over_flow", "name of the flow of the second ratio; default: `flow`"),
+        "settings of a second point: the claim is the ratio of `point` to `against`, over the ratio of this one to `over_against`, less one, in percent",
+    ).derived("`point`"),
+    Key::settings("over_against", "what `over` is compared with").derived("`against`"),
+    Key::text("over_flow", "name of the flow of the second ratio").derived("`flow`"),
     Key::number("claimed", -1e12, 1e12, "the value claimed: in the unit of the metric, or in percent"),
     Key::number(
         "tolerance",

@@ -26,22 +26,19 @@ pub mod plan {
 
 /// The top level.
 pub const PLAN: &[Key] = &[
-    Key::text("name", "what the plan is called in results; default: the name of its file"),
+    Key::text("name", "what the plan is called in results").derived("the name of its file"),
     Key::text("title", "the question in words, for the report"),
     plan::SCENARIO.key,
-    Key::integer("seed", 0, i64::MAX as u64, "seed of the experiment; default: the scenario's"),
-    Key::integer("runs", 1, MOST_RUNS, "paired runs of each point; default: the scenario's"),
+    Key::integer("seed", 0, i64::MAX as u64, "seed of the experiment").derived("the scenario's"),
+    Key::integer("runs", 1, MOST_RUNS, "paired runs of each point").derived("the scenario's"),
     Key::text("precision", "\"5%\": runs are added until the interval of every point is that narrow"),
     Key::text(
         "precision_metric",
         "what is to be precise: a metric of the run, default aggregate_goodput_bps, or of precision_flow, default goodput_bps",
     ),
     Key::text("precision_flow", "name of the flow whose metric it is"),
-    Key::table(
-        "question",
-        hopline_scenario::keys::QUESTION,
-        "what is asked; default: what the scenario asks",
-    ),
+    Key::table("question", hopline_scenario::keys::QUESTION, "what is asked")
+        .derived("what the scenario asks"),
     plan::CONFIDENCE.key,
     plan::MAX_RUNS.key,
     plan::QUICK_RUNS.key,

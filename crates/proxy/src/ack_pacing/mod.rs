@@ -41,15 +41,20 @@ pub struct Config {
     pub bounds: Bounds,
 }
 
+impl Config {
+    /// The defaults.
+    pub const DEFAULT: Self = Self {
+        max_hold: Duration::from_millis(20),
+        burst_gap: Duration::from_micros(200),
+        held_packets: NonZeroU16::new(256).expect("not zero"),
+        held_in_all: 4096,
+        bounds: Bounds::DEFAULT,
+    };
+}
+
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            max_hold: Duration::from_millis(20),
-            burst_gap: Duration::from_micros(200),
-            held_packets: NonZeroU16::new(256).expect("not zero"),
-            held_in_all: 4096,
-            bounds: Bounds::default(),
-        }
+        Self::DEFAULT
     }
 }
 

@@ -34,10 +34,17 @@ pub struct Config {
     pub min_timer: Duration,
 }
 
-impl Default for Config {
-    fn default() -> Self {
+impl Config {
+    /// The defaults.
+    pub const DEFAULT: Self = {
         let attempts = NonZeroU8::new(10).expect("not zero");
         Self { attempts, order: Order::Kept, parity_every: None, min_timer: Duration::from_millis(5) }
+    };
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::DEFAULT
     }
 }
 

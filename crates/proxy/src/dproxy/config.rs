@@ -63,15 +63,20 @@ pub struct Caching {
     pub replay_interval: Duration,
 }
 
+impl Caching {
+    /// The defaults.
+    pub const DEFAULT: Self = Self {
+        packets_per_flow: 1024,
+        packets: 16_384,
+        age: Duration::from_secs(1),
+        replays: 8,
+        replay_interval: Duration::from_micros(250),
+    };
+}
+
 impl Default for Caching {
     fn default() -> Self {
-        Self {
-            packets_per_flow: 1024,
-            packets: 16_384,
-            age: Duration::from_secs(1),
-            replays: 8,
-            replay_interval: Duration::from_micros(250),
-        }
+        Self::DEFAULT
     }
 }
 

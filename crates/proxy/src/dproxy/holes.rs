@@ -38,19 +38,24 @@ pub struct Recovery {
     pub grace: u8,
 }
 
+impl Recovery {
+    /// The defaults.
+    pub const DEFAULT: Self = Self {
+        attempts: NonZeroU8::new(4).expect("not zero"),
+        timeouts: Timeouts::Successive,
+        order_rule: OrderRule::On,
+        order_requests: None,
+        samples: Samples::All,
+        initial: Duration::from_millis(10),
+        floor: Duration::from_micros(1),
+        patience: Duration::from_millis(200),
+        grace: 0,
+    };
+}
+
 impl Default for Recovery {
     fn default() -> Self {
-        Self {
-            attempts: NonZeroU8::new(4).expect("not zero"),
-            timeouts: Timeouts::Successive,
-            order_rule: OrderRule::On,
-            order_requests: None,
-            samples: Samples::All,
-            initial: Duration::from_millis(10),
-            floor: Duration::from_micros(1),
-            patience: Duration::from_millis(200),
-            grace: 0,
-        }
+        Self::DEFAULT
     }
 }
 

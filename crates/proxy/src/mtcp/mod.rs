@@ -39,13 +39,18 @@ pub struct Config {
     pub bounds: Bounds,
 }
 
+impl Config {
+    /// The defaults.
+    pub const DEFAULT: Self = Self {
+        silence: Duration::from_millis(200),
+        probe: Duration::from_millis(500),
+        bounds: Bounds::DEFAULT,
+    };
+}
+
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            silence: Duration::from_millis(200),
-            probe: Duration::from_millis(500),
-            bounds: Bounds::default(),
-        }
+        Self::DEFAULT
     }
 }
 

@@ -37,9 +37,15 @@ pub struct Config {
     pub bounds: Bounds,
 }
 
+impl Config {
+    /// The defaults.
+    pub const DEFAULT: Self =
+        Self { attempts: 10, min_timer: Duration::from_millis(5), asks: Asks::All, bounds: Bounds::DEFAULT };
+}
+
 impl Default for Config {
     fn default() -> Self {
-        Self { attempts: 10, min_timer: Duration::from_millis(5), asks: Asks::All, bounds: Bounds::default() }
+        Self::DEFAULT
     }
 }
 

@@ -308,13 +308,13 @@ impl Modern {
 impl Config {
     /// Returns the configuration of the paper.
     #[must_use]
-    pub fn published() -> Self {
+    pub const fn published() -> Self {
         Self::with(Rules::Classic(Classic::PUBLISHED), const { NonZeroU16::new(45).expect("not zero") })
     }
 
     /// Returns the configuration of ns-2.35's agent: a ring of 100 packets.
     #[must_use]
-    pub fn ns2() -> Self {
+    pub const fn ns2() -> Self {
         Self::with(Rules::Classic(Classic::NS2), const { NonZeroU16::new(100).expect("not zero") })
     }
 
@@ -334,16 +334,16 @@ impl Config {
 
     /// Returns the configuration for today's senders, with room for the windows of fast paths.
     #[must_use]
-    pub fn modern() -> Self {
+    pub const fn modern() -> Self {
         Self::with(Rules::Modern(Modern::DEFAULT), const { NonZeroU16::new(2000).expect("not zero") })
     }
 
-    fn with(rules: Rules, high_water: NonZeroU16) -> Self {
+    const fn with(rules: Rules, high_water: NonZeroU16) -> Self {
         Self {
             rules,
             high_water,
             local_limit: 10,
-            bounds: Bounds::default(),
+            bounds: Bounds::DEFAULT,
             kept_bytes: 256 << 20,
             hop_window: None,
         }

@@ -3,7 +3,7 @@
 use super::{ARQ, LINK_ERRORS, LONGEST_S, QUEUE};
 use crate::field::{self, Field};
 use crate::schema::Default::{Number, Word};
-use crate::schema::Key;
+use crate::schema::{Key, Literal};
 
 /// Keys of [`LINK`] that always have a value.
 pub mod link {
@@ -127,13 +127,9 @@ pub const OUTAGE: &[Key] = &[
     outage::FROM.key,
     outage::TO.key,
     outage::START_S.key,
-    Key::number("end_s", 0.0, LONGEST_S, "when it is over; default: never"),
-    Key::number(
-        "every_s",
-        1e-6,
-        LONGEST_S,
-        "from one beginning to the next, until the run is over; default: it comes once",
-    ),
-    Key::flag("both_ways", "whether `from` does not hear `to` either; default: false"),
+    Key::number("end_s", 0.0, LONGEST_S, "when it is over").derived("never"),
+    Key::number("every_s", 1e-6, LONGEST_S, "from one beginning to the next, until the run is over")
+        .derived("it comes once"),
+    Key::flag("both_ways", "whether `from` does not hear `to` either").default(Literal::Flag(false)),
     outage::BLOCKS.key,
 ];

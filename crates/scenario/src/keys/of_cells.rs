@@ -21,7 +21,8 @@ pub mod cells {
 /// `[cells]`.
 pub const CELLS: &[Key] = &[
     cells::HOME_AGENT.key,
-    Key::texts("stations", "names of the base stations; default: every node with a radio that is not mobile"),
+    Key::texts("stations", "names of the base stations")
+        .derived("every node with a radio that is not mobile"),
     cells::SCHEME.key,
     cells::BUFFER_PACKETS.key,
     cells::BEACON_S.key,
@@ -52,8 +53,9 @@ pub const MOBILE: &[Key] = &[
         "handoff_every_s",
         0.001,
         1e6,
-        "it turns to the strongest other station each time this has passed, whatever the signals say; default: by hysteresis_db",
-    ),
+        "it turns to the strongest other station each time this has passed, whatever the signals say",
+    )
+    .derived("by hysteresis_db"),
     mobile::HYSTERESIS_DB.key,
     mobile::BEACONS.key,
     mobile::BUFFERING.key,
@@ -63,6 +65,7 @@ pub const MOBILE: &[Key] = &[
         "lifetime_s",
         0.001,
         65.535,
-        "how long a station serves it, and is believed to be there, without a sign; default: 3 times cells.beacon_s",
-    ),
+        "how long a station serves it, and is believed to be there, without a sign",
+    )
+    .derived("3 times cells.beacon_s"),
 ];

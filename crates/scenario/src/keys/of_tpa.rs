@@ -3,10 +3,14 @@
 use super::Key;
 use crate::choice;
 use crate::choice::Choice;
+use crate::schema::{Exception, Literal};
 use hopline_transport::tpa::{
-    AckEvery, CompleteBlock, CongestedBackoff, Echo, FreezeExit, MergedExit, Notification, RoundStart,
-    RowEnds, Simultaneous,
+    AckEvery, CompleteBlock, Config, CongestedBackoff, Echo, FreezeExit, MergedExit, Notification,
+    RoundStart, RowEnds, RtoConfig, Simultaneous,
 };
+
+const DEFAULT: Config = Config::TPA_3;
+const RTO: RtoConfig = DEFAULT.rto;
 
 /// Keys of [`TPA`] that choose.
 pub mod tpa {
@@ -16,26 +20,30 @@ pub mod tpa {
     pub const ROUNDS: Choice<RoundStart> = choice!(
         "rounds",
         { "all-sent" => RoundStart::AllSent, "all-settled" => RoundStart::AllSettled },
-        "what the segments of a round must be before those that timed out are sent again; default: all-sent",
-    );
+        "what the segments of a round must be before those that timed out are sent again",
+    )
+    .default("all-sent");
     /// `ack_every`.
     pub const ACK_EVERY: Choice<AckEvery> = choice!(
         "ack_every",
         { "other" => AckEvery::Other, "window" => AckEvery::Window },
-        "segments for one ACK: two, or cwndmax; default: other, of tpa-star: window",
-    );
+        "segments for one ACK: two, or cwndmax",
+    )
+    .default_except("other", &[Exception::new("of tpa-star", Literal::Word("window"))]);
     /// `complete_block`.
     pub const COMPLETE_BLOCK: Choice<CompleteBlock> = choice!(
         "complete_block",
         { "ack-at-once" => CompleteBlock::AckAtOnce, "ack-as-usual" => CompleteBlock::AckAsUsual },
-        "what the last missing segment of a block brings about (B6); default: ack-at-once",
-    );
+        "what the last missing segment of a block brings about (B6)",
+    )
+    .default("ack-at-once");
     /// `echo`.
     pub const ECHO: Choice<Echo> = choice!(
         "echo",
         { "last" => Echo::Last, "first" => Echo::First },
-        "the segment that an ACK names (B8); default: last",
-    );
+        "the segment that an ACK names (B8)",
+    )
+    .default("last");
     /// `notification`.
     pub const NOTIFICATION: Choice<Notification> = choice!(
         "notification",
@@ -44,20 +52,22 @@ pub mod tpa {
             "elfn" => Notification::Elfn,
             "elfn-and-recovery" => Notification::ElfnAndRecovery,
         },
-        "what the sender is told of routes (see routing.failure_notification): elfn: of their loss; elfn-and-recovery: of their return as well, for which it waits in silence: with routing.protocol = \"olsr\" only; default: none",
-    );
+        "what the sender is told of routes (see routing.failure_notification): elfn: of their loss; elfn-and-recovery: of their return as well, for which it waits in silence: with routing.protocol = \"olsr\" only",
+    ).default("none");
     /// `row_ends`.
     pub const ROW_ENDS: Choice<RowEnds> = choice!(
         "row_ends",
         { "any-news" => RowEnds::AnyNews, "latest-transmission" => RowEnds::LatestTransmission },
-        "the ACKs that end a row of timeouts (B1); default: any-news",
-    );
+        "the ACKs that end a row of timeouts (B1)",
+    )
+    .default("any-news");
     /// `simultaneous`.
     pub const SIMULTANEOUS: Choice<Simultaneous> = choice!(
         "simultaneous",
         { "each" => Simultaneous::Each, "once" => Simultaneous::Once },
-        "how timers that expire together count (B3); default: each",
-    );
+        "how timers that expire together count (B3)",
+    )
+    .default("each");
     /// `congested_backoff`.
     pub const CONGESTED_BACKOFF: Choice<CongestedBackoff> = choice!(
         "congested_backoff",
@@ -66,69 +76,80 @@ pub mod tpa {
             "always" => CongestedBackoff::Always,
             "never" => CongestedBackoff::Never,
         },
-        "whether the timer doubles while congested (B2); default: when-merged, that is without notifications",
-    );
+        "whether the timer doubles while congested (B2); when-merged: without notifications",
+    )
+    .default("when-merged");
     /// `freeze_exit`.
     pub const FREEZE_EXIT: Choice<FreezeExit> = choice!(
         "freeze_exit",
         { "latest-transmission" => FreezeExit::LatestTransmission, "any-news" => FreezeExit::AnyNews },
-        "the ACK that ends the freeze state (B5); default: latest-transmission",
-    );
+        "the ACK that ends the freeze state (B5)",
+    )
+    .default("latest-transmission");
     /// `merged_exit`.
     pub const MERGED_EXIT: Choice<MergedExit> = choice!(
         "merged_exit",
         { "route-change" => MergedExit::RouteChange, "plain" => MergedExit::Plain },
-        "what leaving the merged state is; default: route-change",
-    );
+        "what leaving the merged state is",
+    )
+    .default("route-change");
 }
 
 /// `[tpa]` and `flow.tpa`. B1 to B8: see docs/protocols/tpa.md.
 pub const TPA: &[Key] = &[
-    Key::integer("cwnd_max", 1, 12, "cwndmax, segments in flight while all is well; default: 3"),
-    Key::integer("mss_bytes", 1, 65_000, "largest segment; default: 1460"),
-    Key::integer("block_segments", 1, 12, "K, segments in a block; default: 12"),
-    Key::integer("block_fill_ms", 0, 60_000, "how long data wait for a block to fill; default: 100"),
+    Key::integer("cwnd_max", 1, 12, "cwndmax, segments in flight while all is well")
+        .default(Literal::Integer(DEFAULT.cwnd_max as u64)),
+    Key::integer("mss_bytes", 1, 65_000, "largest segment").default(Literal::Integer(DEFAULT.mss as u64)),
+    Key::integer("block_segments", 1, 12, "K, segments in a block")
+        .default(Literal::Integer(DEFAULT.block_segments as u64)),
+    Key::integer("block_fill_ms", 0, 60_000, "how long data wait for a block to fill")
+        .default(Literal::whole_milliseconds(DEFAULT.block_fill)),
     tpa::ROUNDS.key,
     tpa::ACK_EVERY.key,
-    Key::integer("ack_timer_ms", 0, 10_000, "longest delay of an ACK; default: 100"),
+    Key::integer("ack_timer_ms", 0, 10_000, "longest delay of an ACK")
+        .default(Literal::whole_milliseconds(DEFAULT.ack.timer)),
     tpa::COMPLETE_BLOCK.key,
     tpa::ECHO.key,
-    Key::number("min_rto_s", 0.001, 600.0, "smallest retransmission timeout; default: 0.2"),
-    Key::number("initial_rto_s", 0.001, 60.0, "retransmission timeout before the first sample; default: 1"),
-    Key::number("max_rto_s", 0.001, 1e6, "largest retransmission timeout; default: 60"),
-    Key::number("g", 0.001, 1.0, "weight of a sample in the mean round trip; default: 0.125"),
-    Key::number("h", 0.001, 1.0, "weight of a sample in its deviation; default: 0.25"),
-    Key::number("g1", 0.001, 1.0, "g after a route change; default: 0.5"),
-    Key::number("h1", 0.001, 1.0, "h after a route change; default: 0.5"),
-    Key::integer("th_rc", 1, 255, "thRC, samples in a row off the mean that are a route change; default: 3"),
-    Key::integer("n_rc", 0, 255, "nRC, updates with g1 and h1; default: 5"),
+    Key::number("min_rto_s", 0.001, 600.0, "smallest retransmission timeout")
+        .default(Literal::seconds(RTO.min)),
+    Key::number("initial_rto_s", 0.001, 60.0, "retransmission timeout before the first sample")
+        .default(Literal::seconds(RTO.initial)),
+    Key::number("max_rto_s", 0.001, 1e6, "largest retransmission timeout").default(Literal::seconds(RTO.max)),
+    Key::number("g", 0.001, 1.0, "weight of a sample in the mean round trip").default(Literal::Number(RTO.g)),
+    Key::number("h", 0.001, 1.0, "weight of a sample in its deviation").default(Literal::Number(RTO.h)),
+    Key::number("g1", 0.001, 1.0, "g after a route change").default(Literal::Number(RTO.g1)),
+    Key::number("h1", 0.001, 1.0, "h after a route change").default(Literal::Number(RTO.h1)),
+    Key::integer("th_rc", 1, 255, "thRC, samples in a row off the mean that are a route change")
+        .default(Literal::Integer(RTO.th_rc as u64)),
+    Key::integer("n_rc", 0, 255, "nRC, updates with g1 and h1").default(Literal::Integer(RTO.n_rc as u64)),
     tpa::NOTIFICATION.key,
-    Key::integer("th_cong", 1, 255, "thCONG, timeouts in a row that are congestion; default: 1"),
+    Key::integer("th_cong", 1, 255, "thCONG, timeouts in a row that are congestion")
+        .default(Literal::Integer(DEFAULT.failures.th_cong as u64)),
     Key::integer_or(
         "th_route",
         1,
         255,
         &["none"],
-        "thROUTE beside notifications: timeouts in a row that are a lost route; default: none",
-    ),
-    Key::integer("th_ack", 1, 255, "thACK, ACKs in a row that end congestion; default: 1"),
+        "thROUTE beside notifications: timeouts in a row that are a lost route",
+    )
+    .default(Literal::Word("none")),
+    Key::integer("th_ack", 1, 255, "thACK, ACKs in a row that end congestion")
+        .default(Literal::Integer(DEFAULT.failures.th_ack as u64)),
     tpa::ROW_ENDS.key,
     tpa::SIMULTANEOUS.key,
     tpa::CONGESTED_BACKOFF.key,
     tpa::FREEZE_EXIT.key,
     tpa::MERGED_EXIT.key,
-    Key::word("pacing", &["none", "adaptive"], "adaptive: as tpa-ap; default: none, of tpa-ap: adaptive"),
-    Key::integer(
-        "receive_buffer_bytes",
-        1,
-        1 << 30,
-        "received data kept for the application; default: 65536",
-    ),
+    Key::word("pacing", &["none", "adaptive"], "adaptive: as tpa-ap")
+        .default_except(Literal::Word("none"), &[Exception::new("of tpa-ap", Literal::Word("adaptive"))]),
+    Key::integer("receive_buffer_bytes", 1, 1 << 30, "received data kept for the application")
+        .default(Literal::Integer(DEFAULT.receive_buffer as u64)),
     Key::integer_or(
-        "silence_limit_s",
+        "user_timeout_s",
         1,
         1_000_000,
         &["none"],
-        "how long the peer may owe an answer before the sender gives up; default: none",
-    ),
+        "how long the peer may owe an answer before the sender gives up",
+    )
+    .default(Literal::Word("none")),
 ];

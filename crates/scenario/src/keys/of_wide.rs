@@ -1,128 +1,214 @@
 //! TPA-wide: `[wide]` and `flow.wide`.
 
 use super::Key;
+use crate::schema::Literal;
+use hopline_transport::wide::{AckConfig, CompetingConfig, Config, ControlConfig, VerificationConfig};
+
+const DEFAULT: Config = Config::DEFAULT;
+const ACK: AckConfig = DEFAULT.ack;
+const CONTROL: ControlConfig = DEFAULT.control;
+const COMPETING: CompetingConfig = CONTROL.competing;
+const VERIFICATION: VerificationConfig = CONTROL.verification;
+
+const fn whole(value: u32) -> Literal {
+    Literal::Integer(value as u64)
+}
 
 /// `[wide]` and `flow.wide`; see docs/protocols/tpa-wide.md.
 pub const WIDE: &[Key] = &[
-    Key::integer("mss_bytes", 64, 65_000, "most data in a packet; default: 1437"),
-    Key::integer(
-        "receive_buffer_bytes",
-        256,
-        1 << 30,
-        "received data kept for the application; default: 16777216",
-    ),
-    Key::integer("ack_every", 1, 1000, "packets for one acknowledgment; default: 4"),
-    Key::number("ack_delay_ms", 0.0, 1000.0, "longest delay of an acknowledgment; default: 5"),
+    Key::integer("mss_bytes", 64, 65_000, "largest number of data bytes in a packet")
+        .default(whole(DEFAULT.mss as u32)),
+    Key::integer("receive_buffer_bytes", 256, 1 << 30, "received data kept for the application")
+        .default(Literal::Integer(DEFAULT.receive_buffer)),
+    Key::integer("ack_every", 1, 1000, "packets per acknowledgment").default(whole(ACK.every)),
+    Key::number("ack_delay_ms", 0.0, 1000.0, "longest delay of an acknowledgment")
+        .default(Literal::milliseconds(ACK.delay)),
     Key::number(
-        "ack_late_ms",
+        "relaxed_ack_delay_ms",
         0.0,
         10_000.0,
-        "the same where little is lost and four packets take longer than 10 ms; default: 200",
-    ),
+        "the same at little loss, if ack_every packets take longer than twice ack_delay_ms",
+    )
+    .formerly(&["ack_late_ms"])
+    .default(Literal::milliseconds(ACK.late)),
     Key::integer(
-        "ack_rare_every",
+        "low_rate_ack_every",
         1,
         1000,
-        "packets for one acknowledgment where they are rare besides; default: 8",
-    ),
-    Key::number("ack_rare_ms", 0.0, 10_000.0, "time between packets that are rare; default: 12"),
-    Key::number("ack_late_below", 0.0, 1.0, "share of packets that is little in this; default: 0.1"),
-    Key::integer(
-        "reordering_share",
-        1,
-        1000,
-        "the reordering window is the least round trip divided by this, while nothing comes late; default: 8",
-    ),
-    Key::integer("initial_window", 1, 100, "packets sent before anything is known of the path; default: 10"),
-    Key::number("queue_high_ms", 0.1, 10_000.0, "standing queue that is congestion; default: 1.5"),
+        "packets per acknowledgment at intervals above low_rate_interval_ms",
+    )
+    .formerly(&["ack_rare_every"])
+    .default(whole(ACK.rare_every)),
+    Key::number("low_rate_interval_ms", 0.0, 10_000.0, "packet interval above which the packet rate is low")
+        .formerly(&["ack_rare_ms"])
+        .default(Literal::milliseconds(ACK.rare)),
     Key::number(
-        "queue_packets",
+        "relaxed_ack_max_loss",
+        0.0,
+        1.0,
+        "baseline loss rate below which relaxed_ack_delay_ms applies",
+    )
+    .formerly(&["ack_late_below"])
+    .default(Literal::Number(ACK.calm)),
+    Key::integer(
+        "reordering_window_divisor",
+        1,
+        1000,
+        "divisor of the minimum round-trip time that gives the reordering window, until reordering is observed",
+    )
+    .formerly(&["reordering_share"])
+    .default(whole(DEFAULT.detect.share)),
+    Key::integer("initial_window", 1, 100, "packets sent before the first acknowledgment")
+        .default(whole(CONTROL.initial_window)),
+    Key::number("max_queueing_delay_ms", 0.1, 10_000.0, "standing queue that indicates congestion: fixed part")
+        .formerly(&["queue_high_ms"])
+        .default(Literal::milliseconds(CONTROL.queue_high)),
+    Key::number(
+        "max_queueing_delay_packets",
         0.0,
         1000.0,
-        "packets of the flow to be added to that, in the time between them; default: 2.5",
-    ),
-    Key::number("queue_low", 0.001, 1.0, "share of that below which there is no queue; default: 0.2"),
+        "the same: part that is added, in packets of the flow at their interval",
+    )
+    .formerly(&["queue_packets"])
+    .default(Literal::Number(CONTROL.queue_packets)),
+    Key::number("empty_queue_fraction", 0.001, 1.0, "share of both parts below which the queue counts as empty")
+        .formerly(&["queue_low"])
+        .default(Literal::Number(CONTROL.queue_low)),
     Key::number(
-        "jitter",
+        "jitter_weight",
         0.0,
         100.0,
-        "how much of what jitter does to delays is no queue: 4 what uniform jitter explains; default: 8",
-    ),
-    Key::number("keep", 0.01, 1.0, "what congestion leaves of the rate; default: 0.98"),
-    Key::number("drain", 0.01, 1.0, "share of that rate while a queue drains; default: 0.75"),
-    Key::integer("drain_rounds", 1, 100, "most round trips for that; default: 6"),
+        "weight of delay jitter that is not attributed to a queue; 4: as much as uniform jitter explains",
+    )
+    .formerly(&["jitter"])
+    .default(Literal::Number(CONTROL.jitter)),
+    Key::number("decrease_factor", 0.01, 1.0, "factor of the rate after congestion")
+        .formerly(&["keep"])
+        .default(Literal::Number(CONTROL.decrease_factor)),
+    Key::number("drain_gain", 0.01, 1.0, "share of the reduced rate while a queue drains")
+        .formerly(&["drain"])
+        .default(Literal::Number(CONTROL.drain_gain)),
+    Key::integer("max_drain_rounds", 1, 100, "longest drain, in round trips")
+        .formerly(&["drain_rounds"])
+        .default(whole(CONTROL.drain_rounds)),
     Key::integer(
-        "undrained",
+        "futile_drains",
         1,
         1_000_000_000,
-        "drains in a row that relieve nothing, before it competes with those that fill the queue; default: 6",
-    ),
-    Key::number("relief", 0.01, 1.0, "share of the queue that is left by one that relieves; default: 0.8"),
+        "consecutive drains without relief that indicate competing traffic",
+    )
+    .formerly(&["undrained"])
+    .default(whole(COMPETING.futile_drains)),
+    Key::number("drain_fraction", 0.01, 1.0, "a drain brings relief if less than this share of the queue is left")
+        .formerly(&["relief"])
+        .default(Literal::Number(COMPETING.drain_fraction)),
     Key::integer(
-        "look_rounds",
+        "probe_rounds",
         1,
         1_000_000_000,
-        "round trips, of 50 ms at least, with a queue but no drain, after which less is sent, to see whose it is; default: 8",
-    ),
+        "round trips, of 50 ms at least, with a queue and without a drain, before the rate is reduced as a probe for competing traffic",
+    )
+    .formerly(&["look_rounds"])
+    .default(whole(COMPETING.probe_rounds)),
     Key::integer(
-        "standing_rounds",
+        "standing_queue_rounds",
         1,
         1_000_000_000,
-        "a queue that stands for so many, with as many drains, is others', too; default: 20",
-    ),
-    Key::integer("compete_rounds", 1, 1_000_000_000, "for how many it competes at once; default: 192"),
-    Key::number("ahead", 1.0, 100.0, "how much more than what arrived of late is sent at most; default: 1.5"),
+        "round trips with a standing queue that indicate competing traffic, too, if it was drained futile_drains times in between",
+    )
+    .formerly(&["standing_rounds"])
+    .default(whole(COMPETING.standing_rounds)),
+    Key::integer("max_competitive_rounds", 1, 1_000_000_000, "longest stay in competitive mode, in round trips")
+        .formerly(&["compete_rounds"])
+        .default(whole(COMPETING.max_competitive_rounds)),
     Key::number(
-        "growth_ms",
+        "delivery_headroom",
+        1.0,
+        100.0,
+        "largest sending rate, as a multiple of the recent delivery rate",
+    )
+    .formerly(&["ahead"])
+    .default(Literal::Number(CONTROL.delivery_headroom)),
+    Key::number(
+        "growth_interval_ms",
         0.001,
         100_000.0,
-        "in the first round trip without queue the rate grows by a packet in this time, in this time; default: 35",
-    ),
+        "in the first round trip without a queue the rate grows by one packet per interval, per interval",
+    )
+    .formerly(&["growth_ms"])
+    .default(Literal::milliseconds(CONTROL.growth_interval)),
+    Key::number("max_growth", 0.0001, 1.0, "largest growth in a round trip, as a share of the rate")
+        .formerly(&["growth_max"])
+        .default(Literal::Number(CONTROL.growth_max)),
+    Key::number("extra_packets", 1.0, 1000.0, "packets in flight beyond cwnd_gain")
+        .formerly(&["spare"])
+        .default(Literal::Number(CONTROL.extra_packets)),
+    Key::number("cwnd_gain", 1.0, 100.0, "most data in flight, in bandwidth-delay products")
+        .formerly(&["in_flight"])
+        .default(Literal::Number(CONTROL.cwnd_gain)),
     Key::number(
-        "growth_max",
-        0.0001,
-        1.0,
-        "share of the rate by which it grows in a round trip at most; default: 0.25",
-    ),
-    Key::number("spare", 1.0, 1000.0, "packets that may be in flight beyond those; default: 4"),
-    Key::number("in_flight", 1.0, 100.0, "most bandwidth-delay products in flight; default: 2"),
-    Key::number(
-        "excess",
+        "loss_threshold",
         0.0,
         100.0,
-        "standard deviations beyond the usual from which losses may be congestion; default: 2.5",
-    ),
+        "standard deviations above the loss baseline from which losses may indicate congestion",
+    )
+    .formerly(&["excess"])
+    .default(Literal::Number(CONTROL.loss_threshold)),
     Key::number(
-        "unproven",
+        "max_unverified_loss",
         0.0,
         1.0,
-        "more losses than this share are not believed to be the path's before a queue has drained while they stayed; default: 0.05",
-    ),
-    Key::number("proof_s", 0.0, 1e6, "how long such a proof holds, or 256 round trips; default: 15"),
+        "largest loss rate that is attributed to the path before a queue has drained while the losses stayed",
+    )
+    .formerly(&["unproven"])
+    .default(Literal::Number(VERIFICATION.unverified_max)),
     Key::number(
-        "credit_s",
+        "verified_loss_lifetime_s",
         0.0,
         1e6,
-        "how long more is believed without one, or 64 round trips, and then not for three times as long, in turn; default: 3",
-    ),
+        "lifetime of a verified loss baseline, or 256 round trips if they take longer",
+    )
+    .formerly(&["proof_s"])
+    .default(Literal::seconds(VERIFICATION.lifetime)),
     Key::number(
-        "unproven_floor",
+        "probation_s",
+        0.0,
+        1e6,
+        "time before the first verification in which a larger loss rate is attributed to the path, or 64 round trips; granted again after three times as long",
+    )
+    .formerly(&["credit_s"])
+    .default(Literal::seconds(VERIFICATION.probation)),
+    Key::number(
+        "unverified_rate_floor",
         0.0,
         1.0,
-        "what losses that are not believed leave of the rate at least; default: 0.25",
-    ),
-    Key::number("unproven_ahead", 1.0, 100.0, "ahead, without a proof; default: 1.1"),
+        "least rate after losses that are not attributed to the path, as a share of the rate before",
+    )
+    .formerly(&["unproven_floor"])
+    .default(Literal::Number(VERIFICATION.unverified_floor)),
     Key::number(
-        "decided",
+        "unverified_headroom",
+        1.0,
+        100.0,
+        "delivery_headroom without a verified loss baseline",
+    )
+    .formerly(&["unproven_ahead"])
+    .default(Literal::Number(VERIFICATION.unverified_headroom)),
+    Key::number(
+        "loss_decision_threshold",
         0.0,
         100.0,
-        "how much likelier one cause of losses is than the other when a test ends, as a logarithm; default: 0.5",
-    ),
+        "log-likelihood ratio of the two causes of losses at which a test of the losses is decided",
+    )
+    .formerly(&["decided"])
+    .default(Literal::Number(VERIFICATION.decision)),
     Key::integer_or(
-        "silence_limit_s",
+        "user_timeout_s",
         1,
         1_000_000,
         &["none"],
-        "how long the peer may be silent while something is due from it; default: none",
-    ),
+        "longest silence of a peer that has to answer",
+    )
+    .formerly(&["silence_limit_s"])
+    .default(Literal::Word("none")),
 ];

@@ -3,7 +3,7 @@
 use super::{FAR_M, LONGEST_S, NODES};
 use crate::field::{self, Field};
 use crate::schema::Default::{Number, Word};
-use crate::schema::Key;
+use crate::schema::{Key, Literal};
 
 /// Keys of [`NODES_KEYS`] that always have a value.
 pub mod nodes {
@@ -42,21 +42,21 @@ pub mod node {
 
 /// `[[node]]`.
 pub const NODE: &[Key] = &[
-    Key::text("name", "name, unique; default: n and the number of the node"),
+    Key::text("name", "name, unique").derived("n and the number of the node"),
     node::X_M.key,
     node::Y_M.key,
-    Key::word("interface", &["wireless", "wired"], "default: wireless if there is a [radio]"),
+    Key::word("interface", &["wireless", "wired"], "network interface of the node").derived("wireless if there is a [radio]"),
     Key::integers(
         "channels",
         0,
         65_535,
-        "a radio for each of these channels; what is sent on one is not sensed on another; default: radio.channels",
-    ),
+        "a radio for each of these channels; what is sent on one is not sensed on another",
+    ).derived("radio.channels"),
     Key::text(
         "gateway",
-        "where agents route: the node with a [[link]] through which what this one sends leaves the wireless network, and what is for it comes in; default: routing.gateway",
-    ),
-    Key::flag("fixed", "whether the node stands where it is, however others move; default: false"),
+        "where agents route: the node with a [[link]] through which what this one sends leaves the wireless network, and what is for it comes in",
+    ).derived("routing.gateway"),
+    Key::flag("fixed", "whether the node stands where it is, however others move").default(Literal::Flag(false)),
     Key::tables("waypoints", WAYPOINT, "moves, in the order of time"),
 ];
 
@@ -142,8 +142,8 @@ pub mod mobility {
 /// `[mobility]`.
 pub const MOBILITY: &[Key] = &[
     mobility::MODEL.key,
-    Key::number("width_m", 0.001, FAR_M, "width of the area; default: that of [nodes]"),
-    Key::number("height_m", 0.001, FAR_M, "height of the area; default: that of [nodes]"),
+    Key::number("width_m", 0.001, FAR_M, "width of the area").derived("that of [nodes]"),
+    Key::number("height_m", 0.001, FAR_M, "height of the area").derived("that of [nodes]"),
     Key::number("min_speed_mps", 0.000_001, 10_000.0, "of random-waypoint-stationary: slowest speed drawn"),
     Key::number("max_speed_mps", 0.000_001, 10_000.0, "fastest speed drawn"),
     mobility::PAUSE_S.key,

@@ -4,7 +4,7 @@ use super::{DOOR, TCP, TPA, TRANSPORTS};
 use crate::choice;
 use crate::choice::Chosen;
 use crate::field::{self, Field};
-use crate::schema::Key;
+use crate::schema::{Key, Literal};
 
 /// Kind of a `[[proxy]]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,39 +56,39 @@ pub mod proxy {
         "max_hold_ms",
         0.001,
         60_000.0,
-        "of ack-pacing: longest time that an ACK waits, and that a burst is spread over; default: 20",
-    );
+        "of ack-pacing: longest time that an ACK waits, and that a burst is spread over",
+    )
+    .default(Literal::Number(20.0));
     /// `burst_gap_ms`.
     pub const BURST_GAP_MS: Key = Key::number(
         "burst_gap_ms",
         0.001,
         60_000.0,
-        "of ack-pacing: an ACK that comes within this time of the one before is of the same burst; default: 0.2",
-    );
+        "of ack-pacing: an ACK that comes within this time of the one before is of the same burst",
+    )
+    .default(Literal::Number(0.2));
     /// `buffer_bytes`.
     pub const BUFFER_BYTES: Key = Key::integer(
         "buffer_bytes",
         1,
         1 << 40,
-        "of split: bytes of each direction of a connection that wait to be passed on; a full segment at least; default: 1048576",
-    );
+        "of split: bytes of each direction of a connection that wait to be passed on; a full segment at least",
+    ).default(Literal::Integer(1_048_576));
     /// `handover_s`.
     pub const HANDOVER_S: Key = Key::number(
         "handover_s",
         0.001,
         1e6,
-        "of split at a station of [cells]: how long the state of connections is waited for whose host has come from another one; then packets of what is not known are answered with a reset; default: 2",
-    );
+        "of split at a station of [cells]: how long the state of connections is waited for whose host has come from another one; then packets of what is not known are answered with a reset",
+    ).default(Literal::Number(2.0));
 }
 
 /// `[[proxy]]`. S1 to S13: see docs/protocols/snoop.md.
 pub const PROXY: &[Key] = &[
     proxy::NODE.key,
     proxy::KIND.key,
-    Key::texts(
-        "mobile",
-        "names of the mobile hosts that it serves, however they are reached; default: whoever is beyond the radios of its node",
-    ),
+    Key::texts("mobile", "names of the mobile hosts that it serves, however they are reached")
+        .derived("whoever is beyond the radios of its node"),
     proxy::PRESET.key,
     proxy::HOP_WINDOW.key,
     proxy::HIGH_WATER_PACKETS,
@@ -119,8 +119,9 @@ pub const PROXY: &[Key] = &[
     Key::word(
         "transport",
         TRANSPORTS,
-        "of split: what goes over the last hop; the half in the wired network is what the top level says; default: the top level's",
-    ),
+        "of split: what goes over the last hop; the half in the wired network is what the top level says",
+    )
+    .derived("the top level's"),
     Key::table("tcp", TCP, "of split: TCP over the last hop, over [tcp]"),
     Key::table("door", DOOR, "of split: TCP-DOOR over the last hop, over [door]"),
     Key::table("tpa", TPA, "of split: TPA over the last hop, over [tpa]"),

@@ -5,14 +5,20 @@ use crate::choice;
 use crate::choice::{Choice, Chosen};
 use crate::field::{self, Field};
 use crate::schema::Default::{Number, Word};
-use crate::schema::Key;
-use hopline_queue::{Action, Service};
+use crate::schema::{Exception, Key, Literal};
+use core::num::NonZeroU16;
+use hopline_queue::{Action, CoDelConfig, DropTail, FqCoDelConfig, RedConfig, Service};
 use hopline_radio::mac::config::{
     BackoffRange, BlockAckSetup, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout,
 };
 use hopline_radio::phy::propagation::ShadowingDraw;
 use hopline_radio::rate::Preamble;
 use hopline_sim::spec::AddressResolution;
+
+/// Buffers of the Neighborhood RED paper, in packets.
+pub const QUALNET_CAPACITY: NonZeroU16 = NonZeroU16::new(66).expect("not zero");
+/// Size that counts as a packet where RED measures in bytes.
+pub const RED_PACKET_BYTES: u32 = 1000;
 
 /// Preset of [`radio::PRESET`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,8 +72,8 @@ pub mod radio {
     pub const ADDRESS_RESOLUTION: Choice<AddressResolution> = choice!(
         "address_resolution",
         { "known" => AddressResolution::Known, "arp" => AddressResolution::Arp },
-        "how nodes come by the link-layer addresses of neighbours; arp: they ask the first time, and keep one packet meanwhile, as ns-2; default: known, with routing.dsr.preset = ns2-2.35: arp",
-    );
+        "how nodes come by the link-layer addresses of neighbours; arp: they ask the first time, and keep one packet meanwhile, as ns-2",
+    ).default_except("known", &[Exception::new("with routing.dsr.preset = ns2-2.35", Literal::Word("arp"))]);
     /// `transmit_draw_w`.
     pub const TRANSMIT_DRAW_W: Field<f64> = Field::number(
         Key::number(
@@ -139,27 +145,27 @@ pub const RADIO: &[Key] = &[
         "arp_jitter_s",
         0.0,
         10.0,
-        "of arp: requests wait a random time below this, so that those of neighbours that send at the same instant do not collide each time; default: 0.01, of ns2-wavelan: 0 over a MAC that draws a back-off before each frame (mac.first_access)",
-    ),
+        "of arp: requests wait a random time below this, so that those of neighbours that send at the same instant do not collide each time",
+    ).default_except(Literal::Number(0.01), &[Exception::new("of ns2-wavelan", Literal::Text("0 over a MAC that draws a back-off before each frame (mac.first_access)"))]),
     Key::number("link_layer_delay_us", 0.0, 1e6, "time from the network layer to the interface queue"),
     Key::integers(
         "channels",
         0,
         65_535,
-        "a radio for each of these channels, at every wireless node that does not say otherwise; default: one radio, channel 0",
-    ),
+        "a radio for each of these channels, at every wireless node that does not say otherwise",
+    ).derived("one radio, channel 0"),
     Key::number(
         "noise_figure_db",
         0.0,
         60.0,
-        "of cumulative-sinr: what the receiver adds to thermal noise; default: 10",
-    ),
+        "of cumulative-sinr: what the receiver adds to thermal noise",
+    ).default(Literal::Number(10.0)),
     Key::number(
         "noise_bandwidth_mhz",
         0.1,
         1000.0,
-        "of cumulative-sinr: width in which noise is collected; default: 22, as 802.11b has it; 802.11a has 20",
-    ),
+        "of cumulative-sinr: width in which noise is collected; of 802.11b 22, of 802.11a 20",
+    ).default(Literal::Number(22.0)),
     radio::TRANSMIT_DRAW_W.key,
     radio::RECEIVE_DRAW_W.key,
     radio::IDLE_DRAW_W.key,
@@ -178,8 +184,8 @@ pub mod mac {
     pub const BLOCK_ACK_SETUP: Choice<BlockAckSetup> = choice!(
         "block_ack_setup",
         { "none" => BlockAckSetup::None, "addba" => BlockAckSetup::Addba },
-        "of block-ack: whether two stations agree from the start, or by ADDBA Request and Response, with an ACK for each frame until they do; default: none",
-    );
+        "of block-ack: whether two stations agree from the start, or by ADDBA Request and Response, with an ACK for each frame until they do",
+    ).default("none");
     /// `preamble`.
     pub const PREAMBLE: Choice<Preamble> =
         choice!("preamble", { "long" => Preamble::Long, "short" => Preamble::Short }, "of 802.11b frames");
@@ -254,15 +260,15 @@ pub const MAC: &[Key] = &[
         "no_ack_min_bytes",
         0,
         65_535,
-        "of no-ack: shortest packet, IP header included, that goes unacknowledged; default: 0",
-    ),
-    Key::integer("no_ack_max_bytes", 0, 65_535, "of no-ack: longest packet that does; default: 65535"),
+        "of no-ack: shortest packet, IP header included, that goes unacknowledged",
+    ).default(Literal::Integer(0)),
+    Key::integer("no_ack_max_bytes", 0, 65_535, "of no-ack: longest packet that does").default(Literal::Integer(65_535)),
     Key::integer(
         "burst_limit_us",
         1,
         100_000,
-        "of normal and no-ack, without effect with block-ack: how long a station that has won the medium may go on with frames SIFS apart, ACKs included; 1: no bursts; default: no bursts, of madwifi: 2048",
-    ),
+        "of normal and no-ack, without effect with block-ack: how long a station that has won the medium may go on with frames SIFS apart, ACKs included; 1: no bursts",
+    ).derived("no bursts, of madwifi: 2048"),
     Key::integer("block_size", 1, 64, "most packets in a block; block-ack: 12 if not given"),
     Key::integer(
         "txop_limit_us",
@@ -274,14 +280,14 @@ pub const MAC: &[Key] = &[
         "block_ack_timeout_ms",
         0.001,
         1e6,
-        "of block-ack: silence after which a receiver drops the agreement and delivers what waits; default: never",
-    ),
+        "of block-ack: silence after which a receiver drops the agreement and delivers what waits",
+    ).derived("never"),
     Key::number(
         "msdu_lifetime_ms",
         0.001,
         1e6,
-        "how long the MAC tries to deliver a packet before it gives it up; default: no limit but that of attempts",
-    ),
+        "how long the MAC tries to deliver a packet before it gives it up",
+    ).derived("no limit but that of attempts"),
     mac::BLOCK_ACK_SETUP.key,
     mac::PREAMBLE.key,
     mac::FIRST_ACCESS.key,
@@ -300,15 +306,15 @@ pub mod queue {
     pub const SERVICE: Choice<Service> = choice!(
         "service",
         { "fifo" => Service::Fifo, "routing-first" => Service::RoutingFirst },
-        "whether routing packets overtake; default: fifo, ns-2: yes",
-    );
+        "whether routing packets overtake",
+    )
+    .default_except("fifo", &[Exception::new("of ns2-wavelan", Literal::Word("routing-first"))]);
     /// `action`.
     pub const ACTION: Choice<Action> = choice!(
         "action",
         { "drop" => Action::Drop, "mark" => Action::Mark },
-        "of red, codel and fq-codel: what becomes of a chosen packet; mark: those of flows with tcp.ecn are marked; \
-         default: drop",
-    );
+        "of red, codel and fq-codel: what becomes of a chosen packet; mark: those of flows with tcp.ecn are marked",
+    ).default("drop");
 }
 
 /// `[queue]` and `link.queue`.
@@ -317,8 +323,8 @@ pub const QUEUE: &[Key] = &[
         "capacity_packets",
         1,
         65_535,
-        "packets that the queue holds; default: 50, as ns-2 counts them: 49; of qualnet-367: 66",
-    ),
+        "packets that the queue holds",
+    ).default_except(Literal::Integer(DropTail::<()>::DEFAULT_CAPACITY.get() as u64), &[Exception::new("of ns2-wavelan", Literal::Integer(DropTail::<()>::NS2_CAPACITY.get() as u64)), Exception::new("of qualnet-367", Literal::Integer(QUALNET_CAPACITY.get() as u64))]),
     queue::SERVICE.key,
     Key::word_or_own(
         "discipline",
@@ -332,59 +338,59 @@ pub const QUEUE: &[Key] = &[
         "min_threshold_packets",
         0.0,
         65_535.0,
-        "of red: average queue below which all enter; default: 5",
-    ),
+        "of red: average queue below which all enter",
+    ).default(Literal::Number(RedConfig::PAPER.min_threshold)),
     Key::number(
         "max_threshold_packets",
         0.001,
         65_535.0,
-        "of red: average queue from which on none do; default: 15",
-    ),
-    Key::number("weight", 1e-6, 1.0, "of red: weight of the present queue in the average; default: 0.002"),
+        "of red: average queue from which on none do",
+    ).default(Literal::Number(RedConfig::PAPER.max_threshold)),
+    Key::number("weight", 1e-6, 1.0, "of red: weight of the present queue in the average").default(Literal::Number(RedConfig::PAPER.weight)),
     Key::number(
         "max_probability",
         1e-6,
         1.0,
-        "of red: share chosen as the average reaches max_threshold_packets; default: 0.02",
-    ),
-    Key::word("measure", &["packets", "bytes"], "of red: what the queue is measured in; default: packets"),
+        "of red: share chosen as the average reaches max_threshold_packets",
+    ).default(Literal::Number(RedConfig::PAPER.max_probability)),
+    Key::word("measure", &["packets", "bytes"], "of red: what the queue is measured in").default(Literal::Word("packets")),
     Key::integer(
         "mean_packet_bytes",
         1,
         65_535,
-        "of red measured in bytes: what counts as a packet; default: 1000",
-    ),
+        "of red measured in bytes: what counts as a packet",
+    ).default(Literal::Integer(RED_PACKET_BYTES as u64)),
     Key::flag(
         "gentle",
-        "of red: beyond max_threshold_packets the share rises, to all at twice that; default: false",
-    ),
+        "of red: beyond max_threshold_packets the share rises, to all at twice that",
+    ).default(Literal::Flag(false)),
     Key::number(
         "idle_packet_ms",
         0.0,
         1000.0,
-        "of red: an empty queue counts as seen empty once in this time; 0: not at all; default: 1",
-    ),
+        "of red: an empty queue counts as seen empty once in this time; 0: not at all",
+    ).default(Literal::Number(1.0)),
     queue::ACTION.key,
     Key::number(
         "target_ms",
         0.001,
         10_000.0,
-        "of codel and fq-codel: wait that may stand; above the time of a packet on the air; default: 5",
-    ),
+        "of codel and fq-codel: wait that may stand; above the time of a packet on the air",
+    ).default(Literal::milliseconds(CoDelConfig::RFC8289.target)),
     Key::number(
         "interval_ms",
         0.001,
         100_000.0,
-        "of codel and fq-codel: how long it may stand, some round-trip times; default: 100",
-    ),
+        "of codel and fq-codel: how long it may stand, some round-trip times",
+    ).default(Literal::milliseconds(CoDelConfig::RFC8289.interval)),
     Key::integer(
         "packet_bytes",
         0,
         65_535,
-        "of codel and fq-codel: a backlog that is no congestion, a full packet; default: 1514",
-    ),
-    Key::integer("flows", 1, 65_535, "of fq-codel: queues that flows are hashed onto; default: 1024"),
-    Key::integer("quantum_bytes", 1, 65_535, "of fq-codel: bytes of a turn, a full packet; default: 1514"),
+        "of codel and fq-codel: a backlog that is no congestion, a full packet",
+    ).default(Literal::Integer(CoDelConfig::RFC8289.packet_bytes as u64)),
+    Key::integer("flows", 1, 65_535, "of fq-codel: queues that flows are hashed onto").default(Literal::Integer(FqCoDelConfig::RFC8290.flows.get() as u64)),
+    Key::integer("quantum_bytes", 1, 65_535, "of fq-codel: bytes of a turn, a full packet").default(Literal::Integer(FqCoDelConfig::RFC8290.quantum_bytes as u64)),
 ];
 
 /// Keys of [`ERRORS`] that always have a value.
@@ -439,10 +445,8 @@ pub mod loss {
 pub const LOSS: &[Key] = &{
     let mut keys = [loss::FROM.key; ERRORS.len() + 3];
     keys[1] = loss::TO.key;
-    keys[2] = Key::flag(
-        "both_ways",
-        "whether `from` loses frames of `to` too, drawn independently; default: false",
-    );
+    keys[2] = Key::flag("both_ways", "whether `from` loses frames of `to` too, drawn independently")
+        .default(Literal::Flag(false));
     let mut n = 0;
     while n < ERRORS.len() {
         keys[n + 3] = ERRORS[n];

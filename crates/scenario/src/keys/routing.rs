@@ -5,6 +5,7 @@ use super::{Key, LONGEST_S};
 use crate::choice;
 use crate::choice::{Choice, Chosen};
 use crate::field::Field;
+use crate::schema::{Exception, Literal};
 use hopline_core::Duration;
 use hopline_routing::aodv::config::{HelloSchedule, HelloWhen, SignOfLife};
 use hopline_routing::dsr::config::{
@@ -69,8 +70,8 @@ pub const ROUTING: &[Key] = &[
     of_routing::FAILURE_NOTIFICATION.key,
     Key::text(
         "gateway",
-        "with aodv, olsr and dsr: the node with a [[link]] through which packets leave the wireless network and come in; default: of each node the nearest in hops at the start",
-    ),
+        "with aodv, olsr and dsr: the node with a [[link]] through which packets leave the wireless network and come in",
+    ).derived("of each node the nearest in hops at the start"),
     Key::table("aodv", AODV, "parameters of AODV"),
     Key::table("olsr", OLSR, "parameters of OLSR"),
     Key::table("dsr", DSR, "parameters of DSR"),
@@ -96,8 +97,9 @@ pub mod aodv {
     pub const HELLO_WHEN: Choice<HelloWhen> = choice!(
         "hello_when",
         { "on-active-route" => HelloWhen::OnActiveRoute, "always" => HelloWhen::Always },
-        "which nodes say HELLO; default: on-active-route, of aodv-uu: always",
-    );
+        "which nodes say HELLO",
+    )
+    .default_except("on-active-route", &[Exception::new("of aodv-uu", Literal::Word("always"))]);
     /// `hello_schedule`.
     pub const HELLO_SCHEDULE: Choice<HelloSchedule> = choice!(
         "hello_schedule",
@@ -105,14 +107,15 @@ pub mod aodv {
             "periodic" => HelloSchedule::Periodic,
             "after-broadcast" => HelloSchedule::AfterBroadcast { jitter: Duration::ZERO },
         },
-        "periodic: a check each interval says HELLO if the node has broadcast nothing for an interval, RFC 3561 §6.9; after-broadcast: one interval after its latest broadcast; default: after-broadcast, of rfc3561-hello: periodic",
-    );
+        "periodic: a check each interval says HELLO if the node has broadcast nothing for an interval, RFC 3561 §6.9; after-broadcast: one interval after its latest broadcast",
+    ).default_except("after-broadcast", &[Exception::new("of rfc3561-hello", Literal::Word("periodic"))]);
     /// `sign_of_life`.
     pub const SIGN_OF_LIFE: Choice<SignOfLife> = choice!(
         "sign_of_life",
         { "any-packet" => SignOfLife::AnyPacket, "aodv-message" => SignOfLife::AodvMessage },
-        "packets of a neighbour, to this node or to all, that end its silence; default: any-packet, RFC 3561 §6.9, of aodv-uu: aodv-message",
-    );
+        "packets of a neighbour, to this node or to all, that end its silence; any-packet: RFC 3561 §6.9",
+    )
+    .default_except("any-packet", &[Exception::new("of aodv-uu", Literal::Word("aodv-message"))]);
 }
 
 /// `[routing.aodv]`.
@@ -125,16 +128,16 @@ pub const AODV: &[Key] = &[
         "hello_slack_s",
         0.0,
         3600.0,
-        "a neighbour is gone that is unheard for allowed_hello_loss intervals and this, so that one lost HELLO and the delay of the next do not break a link; default: half an interval, of rfc3561-hello: 0, of aodv-uu: 0.05",
-    ),
+        "a neighbour is gone that is unheard for allowed_hello_loss intervals and this, so that one lost HELLO and the delay of the next do not break a link",
+    ).derived("half an interval, of rfc3561-hello: 0, of aodv-uu: 0.05"),
     aodv::HELLO_WHEN.key,
     aodv::HELLO_SCHEDULE.key,
     Key::number(
         "hello_jitter_s",
         0.0,
         3600.0,
-        "with hello_schedule = \"after-broadcast\": width of the random part of the interval; 0: HELLOs wait as other broadcasts of the node; default: 0, of aodv-uu: 0.1",
-    ),
+        "with hello_schedule = \"after-broadcast\": width of the random part of the interval; 0: HELLOs wait as other broadcasts of the node",
+    ).default_except(Literal::Number(0.0), &[Exception::new("of aodv-uu", Literal::Number(0.1))]),
     aodv::SIGN_OF_LIFE.key,
     Key::number("active_route_timeout_s", 0.01, LONGEST_S, "ACTIVE_ROUTE_TIMEOUT"),
     Key::number("my_route_timeout_s", 0.01, LONGEST_S, "MY_ROUTE_TIMEOUT"),
@@ -146,14 +149,14 @@ pub const AODV: &[Key] = &[
         "broadcast_jitter_s",
         0.0,
         10.0,
-        "relayed requests and route errors wait a random time below this; default: 0.01",
-    ),
+        "relayed requests and route errors wait a random time below this",
+    ).default(Literal::Number(0.01)),
     Key::number(
         "originated_jitter_s",
         0.0,
         10.0,
-        "broadcasts that a node originates (requests, route errors, HELLO) wait a random time below this, so that neighbours that act at the same instant do not collide each time; default: 0.01, of ns2-2.35: 0 over a MAC that draws a back-off before each frame (mac.first_access)",
-    ),
+        "broadcasts that a node originates (requests, route errors, HELLO) wait a random time below this, so that neighbours that act at the same instant do not collide each time",
+    ).default_except(Literal::Number(0.01), &[Exception::new("of ns2-2.35", Literal::Text("0 over a MAC that draws a back-off before each frame (mac.first_access)"))]),
     Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes"),
     Key::number("buffer_time_s", 0.0, LONGEST_S, "how long a packet may wait for a route"),
 ];
@@ -169,8 +172,9 @@ pub mod olsr {
             "hello" => of_olsr::config::LinkSensing::Hello,
             "hello-and-link-layer" => of_olsr::config::LinkSensing::HelloAndLinkLayer,
         },
-        "how a broken link is noticed; default: hello",
-    );
+        "how a broken link is noticed",
+    )
+    .default("hello");
     /// `preset`.
     pub const PRESET: Chosen<fn() -> of_olsr::Config> = choice!(
         "preset",
@@ -186,33 +190,32 @@ pub mod olsr {
 pub const OLSR: &[Key] = &[
     olsr::PRESET.key,
     olsr::LINK_SENSING.key,
-    Key::number("hello_interval_s", 0.01, 1000.0, "HELLO_INTERVAL; default: 2"),
-    Key::number("tc_interval_s", 0.01, 1000.0, "TC_INTERVAL; default: 5"),
-    Key::integer("neighbour_hold_intervals", 1, 255, "NEIGHB_HOLD_TIME in HELLO intervals; default: 3"),
-    Key::integer("topology_hold_intervals", 1, 255, "TOP_HOLD_TIME in TC intervals; default: 3"),
-    Key::number("duplicate_hold_time_s", 0.01, LONGEST_S, "DUP_HOLD_TIME; default: 30"),
-    Key::number("max_jitter_s", 0.0, 1000.0, "MAXJITTER; default: a quarter of hello_interval_s"),
-    Key::integer("willingness", 0, 7, "of every node to pass on what others send; default: 3"),
-    Key::word("hysteresis", &["off", "on"], "whether links must prove their quality; default: off"),
-    Key::number(
-        "hysteresis_scaling",
-        0.001,
-        0.999,
-        "HYST_SCALING: weight of the latest packet; default: 0.5",
-    ),
-    Key::number("hysteresis_threshold_high", 0.0, 1.0, "HYST_THRESHOLD_HIGH: a link is used; default: 0.8"),
-    Key::number("hysteresis_threshold_low", 0.0, 1.0, "HYST_THRESHOLD_LOW: it no longer is; default: 0.3"),
+    Key::number("hello_interval_s", 0.01, 1000.0, "HELLO_INTERVAL").default(Literal::Number(2.0)),
+    Key::number("tc_interval_s", 0.01, 1000.0, "TC_INTERVAL").default(Literal::Number(5.0)),
+    Key::integer("neighbour_hold_intervals", 1, 255, "NEIGHB_HOLD_TIME in HELLO intervals")
+        .default(Literal::Integer(3)),
+    Key::integer("topology_hold_intervals", 1, 255, "TOP_HOLD_TIME in TC intervals")
+        .default(Literal::Integer(3)),
+    Key::number("duplicate_hold_time_s", 0.01, LONGEST_S, "DUP_HOLD_TIME").default(Literal::Number(30.0)),
+    Key::number("max_jitter_s", 0.0, 1000.0, "MAXJITTER").derived("a quarter of hello_interval_s"),
+    Key::integer("willingness", 0, 7, "of every node to pass on what others send")
+        .default(Literal::Integer(3)),
+    Key::word("hysteresis", &["off", "on"], "whether links must prove their quality")
+        .default(Literal::Word("off")),
+    Key::number("hysteresis_scaling", 0.001, 0.999, "HYST_SCALING: weight of the latest packet")
+        .default(Literal::Number(0.5)),
+    Key::number("hysteresis_threshold_high", 0.0, 1.0, "HYST_THRESHOLD_HIGH: a link is used")
+        .default(Literal::Number(0.8)),
+    Key::number("hysteresis_threshold_low", 0.0, 1.0, "HYST_THRESHOLD_LOW: it no longer is")
+        .default(Literal::Number(0.3)),
     Key::word(
         "early_tc",
         &["never", "on-link-failure"],
-        "whether a lost link is told before the next TC message is due; default: on-link-failure",
-    ),
-    Key::number(
-        "early_tc_spacing_s",
-        0.0,
-        1000.0,
-        "least time between TC messages; default: a quarter of tc_interval_s",
-    ),
+        "whether a lost link is told before the next TC message is due",
+    )
+    .default(Literal::Word("on-link-failure")),
+    Key::number("early_tc_spacing_s", 0.0, 1000.0, "least time between TC messages")
+        .derived("a quarter of tc_interval_s"),
 ];
 
 /// Keys of [`DSR`] that always have a value.
@@ -223,68 +226,79 @@ pub mod dsr {
     pub const TARGET_REPLIES: Choice<TargetReplies> = choice!(
         "target_replies",
         { "all" => TargetReplies::All, "first" => TargetReplies::First },
-        "to which copies of a request; default: all",
-    );
+        "to which copies of a request",
+    )
+    .default("all");
     /// `queued_packets`.
     pub const QUEUED_PACKETS: Choice<QueuedPackets> = choice!(
         "queued_packets",
         { "salvaged" => QueuedPackets::Salvaged, "kept" => QueuedPackets::Kept },
-        "those queued for a neighbour that is gone; default: salvaged",
-    );
+        "those queued for a neighbour that is gone",
+    )
+    .default("salvaged");
     /// `neighbours_asked`.
     pub const NEIGHBOURS_ASKED: Choice<NeighboursAsked> = choice!(
         "neighbours_asked",
         { "once" => NeighboursAsked::Once, "each-time" => NeighboursAsked::EachTime },
-        "each-time: before each request to everybody, and intervals count from there; default: once, of ns2-2.35: each-time",
-    );
+        "each-time: before each request to everybody, and intervals count from there",
+    )
+    .default_except("once", &[Exception::new("of ns2-2.35", Literal::Word("each-time"))]);
     /// `dead_link`.
     pub const DEAD_LINK: Choice<DeadLink> = choice!(
         "dead_link",
         { "both-ways" => DeadLink::BothWays, "one-way" => DeadLink::OneWay },
-        "what is forgotten of a link that failed; default: both-ways, of ns2-2.35: one-way",
-    );
+        "what is forgotten of a link that failed",
+    )
+    .default_except("both-ways", &[Exception::new("of ns2-2.35", Literal::Word("one-way"))]);
     /// `ways_learnt`.
     pub const WAYS_LEARNT: Choice<WaysLearnt> = choice!(
         "ways_learnt",
         { "both" => WaysLearnt::Both, "onward" => WaysLearnt::Onward },
-        "which ways along a packet's path; onward: back only of whom a node answers; default: both, of ns2-2.35: onward",
-    );
+        "which ways along a packet's path; onward: back only of whom a node answers",
+    )
+    .default_except("both", &[Exception::new("of ns2-2.35", Literal::Word("onward"))]);
     /// `stranded`.
     pub const STRANDED: Choice<Stranded> = choice!(
         "stranded",
         { "dropped" => Stranded::Dropped, "neighbours-asked" => Stranded::NeighboursAsked },
-        "a relay's packet whose next hop failed, where no other path is known; default: dropped, of ns2-2.35: neighbours-asked",
-    );
+        "a relay's packet whose next hop failed, where no other path is known",
+    )
+    .default_except("dropped", &[Exception::new("of ns2-2.35", Literal::Word("neighbours-asked"))]);
     /// `lost_control`.
     pub const LOST_CONTROL: Choice<LostControl> = choice!(
         "lost_control",
         { "dropped" => LostControl::Dropped, "salvaged" => LostControl::Salvaged },
-        "replies and errors whose next hop failed, where another path is known; default: dropped, of ns2-2.35: salvaged",
-    );
+        "replies and errors whose next hop failed, where another path is known",
+    )
+    .default_except("dropped", &[Exception::new("of ns2-2.35", Literal::Word("salvaged"))]);
     /// `uncached_relays`.
     pub const UNCACHED_RELAYS: Choice<UncachedRelays> = choice!(
         "uncached_relays",
         { "follow" => UncachedRelays::Follow, "search" => UncachedRelays::Search },
-        "without a cache: whether who passes a packet on follows the packet's route, or looks for one; default: follow",
-    );
+        "without a cache: whether who passes a packet on follows the packet's route, or looks for one",
+    )
+    .default("follow");
     /// `uncached_searches`.
     pub const UNCACHED_SEARCHES: Choice<UncachedSearches> = choice!(
         "uncached_searches",
         { "shared" => UncachedSearches::Shared, "per-packet" => UncachedSearches::PerPacket },
-        "without a cache: whether the first reply takes all packets that wait, or one; default: shared",
-    );
+        "without a cache: whether the first reply takes all packets that wait, or one",
+    )
+    .default("shared");
     /// `uncached_salvage`.
     pub const UNCACHED_SALVAGE: Choice<UncachedSalvage> = choice!(
         "uncached_salvage",
         { "source-only" => UncachedSalvage::SourceOnly, "everywhere" => UncachedSalvage::Everywhere },
-        "without a cache: who looks for another route when a link fails; default: source-only",
-    );
+        "without a cache: who looks for another route when a link fails",
+    )
+    .default("source-only");
     /// `uncached_jitter`.
     pub const UNCACHED_JITTER: Choice<UncachedJitter> = choice!(
         "uncached_jitter",
         { "fresh" => UncachedJitter::Fresh, "by-moment" => UncachedJitter::ByMoment },
-        "without a cache: whether random delays are drawn anew, or given by node and tenth of a second; default: fresh",
-    );
+        "without a cache: whether random delays are drawn anew, or given by node and tenth of a second",
+    )
+    .default("fresh");
     /// `preset`.
     pub const PRESET: Chosen<fn() -> of_dsr::Config> = choice!(
         "preset",
@@ -303,70 +317,70 @@ pub const DSR: &[Key] = &[
     Key::word(
         "cache",
         &["paths", "off"],
-        "off: nothing is remembered, and every packet sent looks for a route; default: paths",
-    ),
-    Key::integer("cache_paths", 1, 65_535, "paths a node remembers; default: 64"),
-    Key::number("cache_timeout_s", 0.01, LONGEST_S, "RouteCacheTimeout; default: 300"),
-    Key::word("tap", &["on", "off"], "whether a node learns from packets for others; default: on"),
-    Key::word("cached_replies", &["on", "off"], "whether a node answers for others; default: on"),
+        "off: nothing is remembered, and every packet sent looks for a route",
+    ).default(Literal::Word("paths")),
+    Key::integer("cache_paths", 1, 65_535, "paths a node remembers").default(Literal::Integer(64)),
+    Key::number("cache_timeout_s", 0.01, LONGEST_S, "RouteCacheTimeout").default(Literal::Number(300.0)),
+    Key::word("tap", &["on", "off"], "whether a node learns from packets for others").default(Literal::Word("on")),
+    Key::word("cached_replies", &["on", "off"], "whether a node answers for others").default(Literal::Word("on")),
     Key::number(
         "cached_reply_delay_s",
         0.0,
         10.0,
-        "H: delay of such an answer for each hop of its route; default: 0.01, of ns2-2.35: 0",
-    ),
-    Key::word("gratuitous_replies", &["on", "off"], "whether a node tells of detours it hears; default: on"),
-    Key::number("gratuitous_holdoff_s", 0.0, LONGEST_S, "GratReplyHoldoff; default: 1"),
+        "H: delay of such an answer for each hop of its route",
+    ).default_except(Literal::Number(0.01), &[Exception::new("of ns2-2.35", Literal::Number(0.0))]),
+    Key::word("gratuitous_replies", &["on", "off"], "whether a node tells of detours it hears").default(Literal::Word("on")),
+    Key::number("gratuitous_holdoff_s", 0.0, LONGEST_S, "GratReplyHoldoff").default(Literal::Number(1.0)),
     dsr::UNCACHED_RELAYS.key,
     dsr::UNCACHED_SEARCHES.key,
     dsr::UNCACHED_SALVAGE.key,
     dsr::UNCACHED_JITTER.key,
-    Key::integer("max_path", 1, 61, "nodes between source and target of a route; default: 16"),
-    Key::number("broadcast_jitter_s", 0.0, 10.0, "BroadcastJitter; default: 0.01"),
+    Key::integer("max_path", 1, 61, "nodes between source and target of a route").default(Literal::Integer(16)),
+    Key::number("broadcast_jitter_s", 0.0, 10.0, "BroadcastJitter").default(Literal::Number(0.01)),
     Key::number(
         "originated_jitter_s",
         0.0,
         10.0,
-        "requests that a node originates wait a random time below this, so that neighbours that act at the same instant do not collide each time; default: 0.01, of ns2-2.35: 0 over a MAC that draws a back-off before each frame (mac.first_access)",
-    ),
-    Key::number("reply_jitter_s", 0.0, 10.0, "the same of targets' replies; default: 0.01"),
+        "requests that a node originates wait a random time below this, so that neighbours that act at the same instant do not collide each time",
+    ).default_except(Literal::Number(0.01), &[Exception::new("of ns2-2.35", Literal::Text("0 over a MAC that draws a back-off before each frame (mac.first_access)"))]),
+    Key::number("reply_jitter_s", 0.0, 10.0, "the same of targets' replies").default(Literal::Number(0.01)),
     Key::number(
         "gratuitous_jitter_s",
         0.0,
         10.0,
-        "the same of replies about detours; default: 0.01, of ns2-2.35: 0",
-    ),
-    Key::number("buffer_time_s", 0.0, LONGEST_S, "SendBufferTimeout; default: 30"),
-    Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes; default: 64"),
+        "the same of replies about detours",
+    ).default_except(Literal::Number(0.01), &[Exception::new("of ns2-2.35", Literal::Number(0.0))]),
+    Key::number("buffer_time_s", 0.0, LONGEST_S, "SendBufferTimeout").default(Literal::Number(30.0)),
+    Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes").default(Literal::Integer(64)),
     Key::number(
         "release_spacing_s",
         0.0,
         10.0,
-        "time from one packet that waited to the next; default: 0, of ns2-2.35: 0.03",
-    ),
+        "time from one packet that waited to the next",
+    ).default_except(Literal::Number(0.0), &[Exception::new("of ns2-2.35", Literal::Number(0.03))]),
     Key::word(
         "neighbours_first",
         &["on", "off"],
-        "whether the first request goes to neighbours only; default: on",
-    ),
+        "whether the first request goes to neighbours only",
+    ).default(Literal::Word("on")),
     Key::number(
         "neighbours_first_s",
         0.000_1,
         60.0,
-        "NonpropRequestTimeout: how long these may answer; default: 0.03",
-    ),
+        "NonpropRequestTimeout: how long these may answer",
+    ).default(Literal::Number(0.03)),
     dsr::NEIGHBOURS_ASKED.key,
-    Key::number("request_period_s", 0.001, 600.0, "RequestPeriod; default: 0.5, of ns2-2.35: 2"),
+    Key::number("request_period_s", 0.001, 600.0, "RequestPeriod").default_except(Literal::Number(0.5), &[Exception::new("of ns2-2.35", Literal::Number(2.0))]),
     Key::integer(
         "request_backoff",
         1,
         255,
-        "factor from one such time to the next; default: 2, of ns2-2.35: 4",
-    ),
-    Key::number("max_request_period_s", 0.001, LONGEST_S, "MaxRequestPeriod; default: 10"),
-    Key::integer("max_request_retries", 1, 255, "MaxRequestRexmt; default: 16"),
+        "factor from one such time to the next",
+    ).default_except(Literal::Integer(2), &[Exception::new("of ns2-2.35", Literal::Integer(4))]),
+    Key::number("max_request_period_s", 0.001, LONGEST_S, "MaxRequestPeriod").default(Literal::Number(10.0)),
+    Key::integer("max_request_retries", 1, 255, "MaxRequestRexmt").default(Literal::Integer(16)),
     dsr::TARGET_REPLIES.key,
-    Key::integer("max_salvage", 0, 15, "MAX_SALVAGE_COUNT; default: 15"),
+    Key::integer("max_salvage", 0, 15, "MAX_SALVAGE_COUNT").default(Literal::Integer(15)),
     dsr::DEAD_LINK.key,
     dsr::WAYS_LEARNT.key,
     dsr::STRANDED.key,
@@ -374,7 +388,7 @@ pub const DSR: &[Key] = &[
     Key::word(
         "source_routes",
         &["in-each", "announced"],
-        "announced: three packets over a way and then one in 5 s tell it to who hears them, as with flow state; default: in-each, of ns2-2.35: announced",
-    ),
+        "announced: three packets over a way and then one in 5 s tell it to who hears them, as with flow state",
+    ).default_except(Literal::Word("in-each"), &[Exception::new("of ns2-2.35", Literal::Word("announced"))]),
     dsr::QUEUED_PACKETS.key,
 ];

@@ -6,9 +6,6 @@ use super::super::schema::Section;
 use super::super::source::Problem;
 use hopline_transport::tcp::{AckOrder, DataOrder, Detection, DoorConfig, Offer};
 
-/// T1 and T2 where none is given, of those that the study tried: it found little difference between them.
-const USUAL: f64 = 2.0;
-
 /// Keys that are of no use in a configuration, and why.
 const USELESS: [(&str, &[&str], &str); 4] = [
     ("ir", &["t1", "held", "resends", "held_timer", "again"], "disables nothing"),
@@ -31,7 +28,7 @@ pub(super) fn below(sections: [Section<'_>; 2]) -> &'static str {
 pub(super) fn resolve(sections: [Section<'_>; 2], timestamps: Offer) -> Result<DoorConfig, Problem> {
     let name = word(sections, "config").unwrap_or("all");
     refuse_useless(sections, name)?;
-    let number = |key| given(sections, key).and_then(|s| s.number(key)).unwrap_or(USUAL);
+    let number = |key| given(sections, key).and_then(|s| s.number(key)).unwrap_or(keys::DOOR_TIME);
     let (t1, t2) = (number("t1"), number("t2"));
     let mut door = match name {
         "sd" => DoorConfig::sender_detection(t1, t2),

@@ -4,7 +4,6 @@ use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::seconds;
-use hopline_core::Duration;
 use hopline_transport::tcp::{
     AtcpConfig, BusConfig, ElfnConfig, Feedback, FixedRtoConfig, Probing, TcpFConfig,
 };
@@ -86,11 +85,10 @@ fn elfn(section: Section<'_>) -> ElfnConfig {
 }
 
 fn probing(section: Section<'_>, default: Probing) -> Probing {
-    const USUAL: Duration = Duration::from_secs(2);
     let interval = seconds(&section, "probe_interval_s");
     match section.word("probing") {
         Some("persist-timer") => Probing::PersistTimer,
-        Some(_interval) => Probing::Every(interval.unwrap_or(USUAL)),
+        Some(_interval) => Probing::Every(interval.unwrap_or(keys::PROBE_INTERVAL)),
         None => interval.map_or(default, Probing::Every),
     }
 }

@@ -24,7 +24,7 @@ pub(super) const NS2: QueueSpec =
     QueueSpec { capacity: DropTail::<()>::NS2_CAPACITY, service: Service::RoutingFirst, ..PLAIN };
 
 /// The buffers of the Neighborhood RED paper: 66 packets.
-pub(super) const QUALNET: QueueSpec = QueueSpec { capacity: NonZeroU16::new(66).expect("not zero"), ..PLAIN };
+pub(super) const QUALNET: QueueSpec = QueueSpec { capacity: keys::QUALNET_CAPACITY, ..PLAIN };
 
 /// Keys of a queue with RED, beside those of every queue.
 const RED_KEYS: &[&str] = &[
@@ -114,7 +114,9 @@ fn red(section: &Section<'_>) -> Result<RedConfig, Problem> {
     let measure = if in_bytes { "bytes" } else { "packets" };
     refuse_foreign(section, "measure", measure, &[(&["bytes"], &["mean_packet_bytes"])])?;
     if in_bytes {
-        red.measure = Measure::Bytes { packet_bytes: section.small("mean_packet_bytes").unwrap_or(1000) };
+        red.measure = Measure::Bytes {
+            packet_bytes: section.small("mean_packet_bytes").unwrap_or(keys::RED_PACKET_BYTES),
+        };
     }
     if section.flag("gentle") == Some(true) {
         red.gentle = Gentle::On;

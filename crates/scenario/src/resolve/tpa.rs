@@ -14,8 +14,8 @@ use hopline_transport::tpa::{Config, Notification};
 pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) -> Result<Config, Problem> {
     let general = scenario.section("tpa");
     let mut config = match transport {
-        "tpa" | "tpa-ap" => Config::tpa(3),
-        "tpa-star" => Config::tpa_star(3),
+        "tpa" | "tpa-ap" => Config::TPA_3,
+        "tpa-star" => Config::tpa_star(Config::TPA_3.cwnd_max),
         other => unreachable!("the key table knows no transport {other}"),
     };
     // There is no application that could be notified that a flow gave up, or start it again.
@@ -81,8 +81,8 @@ fn apply(config: &mut Config, section: Section<'_>) {
     if let Some(bytes) = section.small("receive_buffer_bytes") {
         config.receive_buffer = bytes;
     }
-    if section.has("silence_limit_s") {
-        config.silence_limit = section.integer("silence_limit_s").map(Duration::from_secs);
+    if section.has("user_timeout_s") {
+        config.silence_limit = section.integer("user_timeout_s").map(Duration::from_secs);
     }
 }
 

@@ -28,49 +28,49 @@ fn apply(config: &mut Config, section: Section<'_>) {
     config.receive_buffer = section.integer("receive_buffer_bytes").unwrap_or(config.receive_buffer);
     config.ack.every = section.small("ack_every").unwrap_or(config.ack.every);
     set_ms(section, "ack_delay_ms", &mut config.ack.delay);
-    config.ack.rare_every = section.small("ack_rare_every").unwrap_or(config.ack.rare_every);
-    set_ms(section, "ack_rare_ms", &mut config.ack.rare);
-    set_ms(section, "ack_late_ms", &mut config.ack.late);
-    config.ack.calm = section.number("ack_late_below").unwrap_or(config.ack.calm);
-    config.detect.share = section.small("reordering_share").unwrap_or(config.detect.share);
-    if section.has("silence_limit_s") {
-        config.silence.limit = section.integer("silence_limit_s").map(Duration::from_secs);
+    config.ack.rare_every = section.small("low_rate_ack_every").unwrap_or(config.ack.rare_every);
+    set_ms(section, "low_rate_interval_ms", &mut config.ack.rare);
+    set_ms(section, "relaxed_ack_delay_ms", &mut config.ack.late);
+    config.ack.calm = section.number("relaxed_ack_max_loss").unwrap_or(config.ack.calm);
+    config.detect.share = section.small("reordering_window_divisor").unwrap_or(config.detect.share);
+    if section.has("user_timeout_s") {
+        config.silence.limit = section.integer("user_timeout_s").map(Duration::from_secs);
     }
 }
 
 fn apply_control(config: &mut Config, section: Section<'_>) {
     let control = &mut config.control;
     control.initial_window = section.small("initial_window").unwrap_or(control.initial_window);
-    control.drain_rounds = section.small("drain_rounds").unwrap_or(control.drain_rounds);
+    control.drain_rounds = section.small("max_drain_rounds").unwrap_or(control.drain_rounds);
     let competing = &mut control.competing;
     for (key, field) in [
-        ("undrained", &mut competing.futile_drains),
-        ("look_rounds", &mut competing.probe_rounds),
-        ("standing_rounds", &mut competing.standing_rounds),
-        ("compete_rounds", &mut competing.max_competitive_rounds),
+        ("futile_drains", &mut competing.futile_drains),
+        ("probe_rounds", &mut competing.probe_rounds),
+        ("standing_queue_rounds", &mut competing.standing_rounds),
+        ("max_competitive_rounds", &mut competing.max_competitive_rounds),
     ] {
         *field = section.small(key).unwrap_or(*field);
     }
-    set_ms(section, "queue_high_ms", &mut control.queue_high);
-    set_ms(section, "growth_ms", &mut control.growth_interval);
-    set_s(section, "proof_s", &mut control.verification.lifetime);
-    set_s(section, "credit_s", &mut control.verification.probation);
+    set_ms(section, "max_queueing_delay_ms", &mut control.queue_high);
+    set_ms(section, "growth_interval_ms", &mut control.growth_interval);
+    set_s(section, "verified_loss_lifetime_s", &mut control.verification.lifetime);
+    set_s(section, "probation_s", &mut control.verification.probation);
     for (key, field) in [
-        ("queue_packets", &mut control.queue_packets),
-        ("queue_low", &mut control.queue_low),
-        ("jitter", &mut control.jitter),
-        ("keep", &mut control.decrease_factor),
-        ("drain", &mut control.drain_gain),
-        ("growth_max", &mut control.growth_max),
-        ("ahead", &mut control.delivery_headroom),
-        ("spare", &mut control.extra_packets),
-        ("in_flight", &mut control.cwnd_gain),
-        ("excess", &mut control.loss_threshold),
-        ("unproven", &mut control.verification.unverified_max),
-        ("unproven_floor", &mut control.verification.unverified_floor),
-        ("unproven_ahead", &mut control.verification.unverified_headroom),
-        ("decided", &mut control.verification.decision),
-        ("relief", &mut control.competing.drain_fraction),
+        ("max_queueing_delay_packets", &mut control.queue_packets),
+        ("empty_queue_fraction", &mut control.queue_low),
+        ("jitter_weight", &mut control.jitter),
+        ("decrease_factor", &mut control.decrease_factor),
+        ("drain_gain", &mut control.drain_gain),
+        ("max_growth", &mut control.growth_max),
+        ("delivery_headroom", &mut control.delivery_headroom),
+        ("extra_packets", &mut control.extra_packets),
+        ("cwnd_gain", &mut control.cwnd_gain),
+        ("loss_threshold", &mut control.loss_threshold),
+        ("max_unverified_loss", &mut control.verification.unverified_max),
+        ("unverified_rate_floor", &mut control.verification.unverified_floor),
+        ("unverified_headroom", &mut control.verification.unverified_headroom),
+        ("loss_decision_threshold", &mut control.verification.decision),
+        ("drain_fraction", &mut control.competing.drain_fraction),
     ] {
         *field = section.number(key).unwrap_or(*field);
     }

@@ -228,9 +228,12 @@ pub enum MergedExit {
 }
 
 impl Config {
+    /// TPA-3, the default of scenarios.
+    pub const TPA_3: Self = Self::tpa(3);
+
     /// Returns TPA with a largest window of `cwnd_max` segments: TPA-2, TPA-3.
     #[must_use]
-    pub fn tpa(cwnd_max: u8) -> Self {
+    pub const fn tpa(cwnd_max: u8) -> Self {
         Self {
             mss: 1460,
             block_segments: POSITIONS,

@@ -2,7 +2,7 @@
 
 use hopline_config::choice;
 use hopline_config::choice::Choice;
-use hopline_config::schema::Key;
+use hopline_config::schema::{Exception, Key, Literal};
 use hopline_middlebox::gateway::{Fallback, Sources};
 
 /// `exit`.
@@ -23,10 +23,10 @@ pub const SOCKS: Key = Key::text(
 )
 .example("\"127.0.0.1:1080\"");
 /// `socks_login_file`.
-pub const SOCKS_LOGIN_FILE: Key = Key::text(
-    "socks_login_file",
-    "file whose first line, USER:PASSWORD, clients of SOCKS must show; default: none, and no login is asked for",
-).example("\"/etc/hopline/socks.login\"");
+pub const SOCKS_LOGIN_FILE: Key =
+    Key::text("socks_login_file", "file whose first line, USER:PASSWORD, clients of SOCKS must show")
+        .derived("none, and no login is asked for")
+        .example("\"/etc/hopline/socks.login\"");
 /// `divert`.
 pub const DIVERT: Key =
     Key::text("divert", "interface whose forwarded connections go through the gateways").example("\"eth1\"");
@@ -35,59 +35,59 @@ pub const DIVERT_QUEUE: Key = Key::integer(
     "divert_queue",
     0,
     65_535,
-    "of divert: number of the NFQUEUE in which calls wait behind the firewall, which no other program may have; default: 27735 for the first proxy of the file, and so on",
-);
+    "of divert: number of the NFQUEUE in which calls wait behind the firewall, which no other program may have",
+).derived("27735 for the first proxy of the file, and so on");
 /// `destinations`.
 pub const DESTINATIONS: Key =
-    Key::texts("destinations", "of divert: networks to which connections are diverted; default: all")
+    Key::texts("destinations", "of divert: networks to which connections are diverted")
+        .derived("all")
         .example("[\"10.1.0.0/16\"]");
 /// `sources`.
 pub const SOURCES: Choice<Sources> = choice!(
     "sources",
     { "gateway" => Sources::Gateway, "client" => Sources::Client },
-    "source address of connections to servers: the gateway's, or the client's, which requires that answers pass the gateway; default: gateway",
-);
+    "source address of connections to servers: the gateway's, or the client's, which requires that answers pass the gateway",
+).default("gateway");
 /// `fallback`.
 pub const FALLBACK: Choice<Fallback> = choice!(
     "fallback",
     { "tcp" => Fallback::Tcp, "refuse" => Fallback::Refuse },
-    "treatment of connections while the other gateway does not answer: they go by TCP, in clear, or are reset; default: tcp, of transport = \"tpa-wide\": refuse",
-);
+    "treatment of connections while the other gateway does not answer: they go by TCP, in clear, or are reset",
+).default_except("tcp", &[Exception::new("of transport = \"tpa-wide\"", Literal::Word("refuse"))]);
 /// `fallback_after_s`.
 pub const FALLBACK_AFTER_S: Key = Key::number(
     "fallback_after_s",
     0.1,
     60.0,
-    "silence of the other gateway after which it counts as absent for new connections; default: 3",
-);
+    "silence of the other gateway after which it counts as absent for new connections",
+)
+.default(Literal::Number(3.0));
 /// `retry_after_s`.
-pub const RETRY_AFTER_S: Key = Key::number(
-    "retry_after_s",
-    0.1,
-    3600.0,
-    "pause after a failed attempt to reach the other gateway; default: 2",
-);
+pub const RETRY_AFTER_S: Key =
+    Key::number("retry_after_s", 0.1, 3600.0, "pause after a failed attempt to reach the other gateway")
+        .default(Literal::Number(2.0));
 /// `reset_after_s`.
 pub const RESET_AFTER_S: Key = Key::number(
     "reset_after_s",
     0.1,
     3600.0,
-    "silence of the other gateway after which connections through it are reset: longer than outages that they are to survive; default: 4.5",
-);
+    "silence of the other gateway after which connections through it are reset: longer than outages that they are to survive",
+).default(Literal::Number(4.5));
 /// `spare_connections`.
 pub const SPARE_CONNECTIONS: Key = Key::integer(
     "spare_connections",
     0,
     64,
-    "streams to the other gateway that are kept ready, so that new connections wait for no handshake; default: 4",
-);
+    "streams to the other gateway that are kept ready, so that new connections wait for no handshake",
+)
+.default(Literal::Integer(4));
 /// `max_wait_s`.
 pub const MAX_WAIT_S: Key = Key::number(
     "max_wait_s",
     0.1,
     30.0,
-    "longest wait for a place of connections beyond max_connections, at most as many again; then they are reset; default: 10",
-);
+    "longest wait for a place of connections beyond max_connections, at most as many again; then they are reset",
+).default(Literal::Number(10.0));
 /// Transport of connections between gateways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carrier {
@@ -102,26 +102,26 @@ pub enum Carrier {
 pub const TRANSPORT: Choice<Carrier> = choice!(
     "transport",
     { "tpa" => Carrier::Tpa, "tpa-wide" => Carrier::TpaWide },
-    "transport to the other gateway, the same at both: TPA as published, or TPA-wide, encrypted and with as much in flight as the path takes; default: tpa",
-);
+    "transport to the other gateway, the same at both: TPA as published, or TPA-wide, encrypted and with as much in flight as the path takes",
+).default("tpa");
 /// `cwnd_max`.
 pub const CWND_MAX: Key =
-    Key::integer("cwnd_max", 1, 12, "of transport = \"tpa\": its largest window, in segments; default: 12");
+    Key::integer("cwnd_max", 1, 12, "of transport = \"tpa\": its largest window, in segments")
+        .default(Literal::Integer(12));
 /// `congestion`.
-pub const CONGESTION: Key = Key::text(
-    "congestion",
-    "congestion control of the kernel's TCP to clients and servers; default: the system's",
-)
-.example("\"cubic\"");
+pub const CONGESTION: Key =
+    Key::text("congestion", "congestion control of the kernel's TCP to clients and servers")
+        .derived("the system's")
+        .example("\"cubic\"");
 /// `announce`.
 pub const ANNOUNCE: Key = Key::text(
     "announce",
-    "interface that leads to the other gateway and beyond it: a reserved bit in TCP handshakes that cross it tells which hosts are reached over TPA, and the rest is reached by TCP; default: none, and all hosts are reached over TPA",
-).example("\"wlan0\"");
+    "interface that leads to the other gateway and beyond it: a reserved bit in TCP handshakes that cross it tells which hosts are reached over TPA, and the rest is reached by TCP",
+).derived("none, and all hosts are reached over TPA").example("\"wlan0\"");
 /// `listen`.
-pub const LISTEN: Key =
-    Key::text("listen", "UDP address and port where entrances find it; default: 0.0.0.0:7172")
-        .example("\"0.0.0.0:7172\"");
+pub const LISTEN: Key = Key::text("listen", "UDP address and port where entrances find it")
+    .default(Literal::Word("0.0.0.0:7172"))
+    .example("\"0.0.0.0:7172\"");
 /// `peers`.
 pub const PEERS: Key = Key::texts("peers", "identities that it serves, each with the file of its key")
     .example("[\"drone-7 = drone-7.key\"]");
@@ -130,13 +130,13 @@ pub const MAX_TRUNKS: Key = Key::integer(
     "max_trunks",
     1,
     1024,
-    "most trunks of an identity at once: one that opens another one loses its oldest, with all connections of that; default: 16",
-);
+    "most trunks of an identity at once: one that opens another one loses its oldest, with all connections of that",
+).default(Literal::Integer(16));
 /// `allowed`.
 pub const ALLOWED: Key = Key::texts(
     "allowed",
-    "destinations that connections may have, of gateway: destinations that connections may have which go by TCP from here; default: anywhere but to this host and its neighbours on the link, of clients of socks not to private networks either",
-).example("[\"10.0.0.0/8 80-443\"]");
+    "destinations that connections may have, of gateway: destinations that connections may have which go by TCP from here",
+).derived("anywhere but to this host and its neighbours on the link, of clients of socks not to private networks either").example("[\"10.0.0.0/8 80-443\"]");
 
 /// Keys of an entrance.
 pub(super) const ENTRANCE: &[Key] = &[

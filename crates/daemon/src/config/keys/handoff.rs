@@ -2,7 +2,7 @@
 
 use super::{Group, in_path, joined, length};
 use hopline_config::keys::{cells, mobile};
-use hopline_config::schema::Key;
+use hopline_config::schema::{Key, Literal};
 
 /// `address`.
 pub const ADDRESS: Key = Key::text(
@@ -15,12 +15,12 @@ pub const NETWORK: Key =
     Key::text("network", "the network of the mobile hosts' home addresses").example("\"10.9.0.0/24\"");
 /// `mobiles`.
 pub const MOBILES: Key =
-    Key::texts("mobiles", "the home addresses of the mobile hosts; default: none").example("[\"10.9.0.7\"]");
+    Key::texts("mobiles", "the home addresses of the mobile hosts").derived("none").example("[\"10.9.0.7\"]");
 /// `stations`.
 pub const STATIONS: Key = Key::texts(
     "stations",
-    "addresses of the stations at which mobile hosts may register; of scheme = \"registration\" needed, otherwise of no effect; default: none",
-).example("[\"192.0.2.11\"]");
+    "addresses of the stations at which mobile hosts may register; of scheme = \"registration\" needed, otherwise of no effect",
+).derived("none").example("[\"192.0.2.11\"]");
 /// `interfaces`.
 pub const INTERFACES: Key = Key::texts(
     "interfaces",
@@ -33,32 +33,33 @@ pub const HOME_AGENT: Key = Key::text("home_agent", "address of the home agent")
 pub const WIRED: Key =
     Key::text("wired", "the interface by which the home agent is reached").example("\"eth0\"");
 /// `signals`.
-pub const SIGNALS: Key = Key::text(
-    "signals",
-    "file that says how strongly stations are heard, in each line an address and dBm; default: none, and strengths are not known",
-).example("\"/run/signals\"");
+pub const SIGNALS: Key =
+    Key::text("signals", "file that says how strongly stations are heard, in each line an address and dBm")
+        .derived("none, and strengths are not known")
+        .example("\"/run/signals\"");
 /// `handoff_every_s`.
 pub const HANDOFF_EVERY_S: Key = Key::number(
     "handoff_every_s",
     0.001,
     1e6,
-    "it turns to the strongest other station each time this has passed; default: by hysteresis_db",
+    "it turns to the strongest other station each time this has passed",
 )
+.derived("by hysteresis_db")
 .example("10");
 /// `lifetime_s`.
 pub const LIFETIME_S: Key = Key::number(
     "lifetime_s",
     0.001,
     65.535,
-    "time without a message after which a station stops serving the host, and after which the host takes a station for gone; default: 3",
-);
+    "time without a message after which a station stops serving the host, and after which the host takes a station for gone",
+).default(Literal::Number(3.0));
 
 /// `snoop`.
 pub const SNOOP: Key = Key::table(
     "snoop",
     &joined::<{ length(OF_SNOOP) }>(OF_SNOOP),
-    "Snoop at this station, which forgets hosts that have gone and with start = warm knows what they have received elsewhere; default: none",
-).example("{ preset = \"modern\" }");
+    "Snoop at this station, which forgets hosts that have gone and with start = warm knows what they have received elsewhere",
+).derived("none").example("{ preset = \"modern\" }");
 
 /// Keys of a Snoop at a station.
 const OF_SNOOP: &[Group] = &[

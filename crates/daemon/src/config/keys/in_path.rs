@@ -11,24 +11,26 @@ pub const INTERFACE: Key = Key::text(
 /// `subnets`.
 pub const SUBNETS: Key = Key::texts(
     "subnets",
-    "the mobile hosts that it serves; subnets of one version of IP alone mean no host of the other; default: all beyond the interface",
+    "the mobile hosts that it serves; subnets of one version of IP alone mean no host of the other",
 )
+.derived("all beyond the interface")
 .example("[\"10.1.0.0/16\", \"fd01::/48\"]");
 /// `ports`.
 pub const PORTS: Key = Key::integers(
     "ports",
     1,
     65_535,
-    "the ports of fixed hosts that it serves, of split and gateway: the ports that are called; default: all",
+    "the ports of fixed hosts that it serves, of split and gateway: the ports that are called",
 )
+.derived("all")
 .example("[80, 443]");
 /// `queue`.
 pub const QUEUE: Key = Key::integer(
     "queue",
     0,
     65_535,
-    "number of its NFQUEUE, which no other program may have, of gateway and gateway-exit: number of its NFQUEUE where it has announce; no other program may have it; default: 26735 for the first proxy of the file, and so on",
-);
+    "number of its NFQUEUE, which no other program may have, of gateway and gateway-exit: number of its NFQUEUE where it has announce; no other program may have it",
+).derived("26735 for the first proxy of the file, and so on");
 
 /// Key of the interface.
 pub(super) const LEADS: &[Key] = &[INTERFACE];

@@ -19,7 +19,7 @@ use hopline_config::choice::Chosen;
 use hopline_config::field::{self, Field};
 use hopline_config::json_schema::FileKind;
 use hopline_config::schema::Default::{Integer, Word};
-use hopline_config::schema::Key;
+use hopline_config::schema::{Key, Literal};
 
 /// Files of proxies.
 pub const PROXIES: FileKind =
@@ -57,22 +57,23 @@ pub mod file {
     /// `user`.
     pub const USER: Key = Key::text(
         "user",
-        "user of this machine as whom the daemon goes on when root has started it, such as hopline; it must be able to read the file and its secrets to reload them; default: root",
-    )
+        "user of this machine as whom the daemon goes on when root has started it, such as hopline; it must be able to read the file and its secrets to reload them",
+    ).default(Literal::Word("root"))
     .example("\"hopline\"");
     /// `status_group`.
     pub const STATUS_GROUP: Key = Key::text(
         "status_group",
-        "group of this machine whose members may ask for the status, which changes nothing; default: all users may",
+        "group of this machine whose members may ask for the status, which changes nothing",
     )
+    .derived("all users may")
     .example("\"hopline\"");
     /// `log`.
     pub const LOG: Chosen<LogFormat> =
         choice!("log", { "text" => LogFormat::Text, "json" => LogFormat::Json }, "how messages are written to stderr").or("text");
     /// `metrics`.
-    pub const METRICS: Key =
-        Key::text("metrics", "address and port where Prometheus may read figures; default: nowhere")
-            .example("\"127.0.0.1:9464\"");
+    pub const METRICS: Key = Key::text("metrics", "address and port where Prometheus may read figures")
+        .derived("nowhere")
+        .example("\"127.0.0.1:9464\"");
     /// `mark`.
     pub const MARK: Field<u64> = Field::integer(
         Key::integer(
@@ -164,7 +165,7 @@ pub mod proxy {
     .required();
     /// `name`.
     pub const NAME: Key =
-        Key::text("name", "name in messages and figures; default: its kind").example("\"wlan\"");
+        Key::text("name", "name in messages and figures").derived("its kind").example("\"wlan\"");
     /// `key_file`.
     pub const KEY_FILE: Key = Key::text(
         "key_file",

@@ -1,23 +1,21 @@
 //! Keys of Neighborhood RED.
 
 use hopline_config::keys;
-use hopline_config::schema::Key;
+use hopline_config::schema::{Key, Literal};
 
 /// `samples`.
 pub const SAMPLES: Key = Key::text(
     "samples",
-    "source of the radio's times: survey, the driver by nl80211; file:PATH, socket:PATH, lines that another program writes; default: survey",
-).example("\"survey\"");
+    "source of the radio's times: survey, the driver by nl80211; file:PATH, socket:PATH, lines that another program writes",
+).default(Literal::Word("survey")).example("\"survey\"");
 /// `silence_s`.
-pub const SILENCE_S: Key = Key::number(
-    "silence_s",
-    0.01,
-    3600.0,
-    "silence of the source after which the channel counts as idle; default: 1",
-);
+pub const SILENCE_S: Key =
+    Key::number("silence_s", 0.01, 3600.0, "silence of the source after which the channel counts as idle")
+        .default(Literal::Number(1.0));
 /// `notice_port`.
 pub const NOTICE_PORT: Key =
-    Key::integer("notice_port", 1, 65_535, "UDP port of notices, the same at all nodes; default: 1022");
+    Key::integer("notice_port", 1, 65_535, "UDP port of notices, the same at all nodes")
+        .default(Literal::Integer(1022));
 /// `neighborhood_red`.
 pub const NEIGHBORHOOD_RED: Key = Key::table(
     "neighborhood_red",

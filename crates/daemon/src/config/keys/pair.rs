@@ -4,7 +4,7 @@ use hopline_config::choice;
 use hopline_config::choice::{Choice, Chosen};
 use hopline_config::keys;
 use hopline_config::keys::proxy as machine;
-use hopline_config::schema::Key;
+use hopline_config::schema::{Exception, Key, Literal};
 use hopline_linux::TunLifetime;
 
 /// `local`.
@@ -12,16 +12,19 @@ pub const LOCAL: Key = Key::text("local", "this end's own address on the link").
 /// `peer`.
 pub const PEER: Key = Key::text("peer", "the other end's address on the link").example("\"192.0.2.2\"");
 /// `port`.
-pub const PORT: Key = Key::integer("port", 1, 65_535, "UDP port at both ends; default: 1022");
+pub const PORT: Key =
+    Key::integer("port", 1, 65_535, "UDP port at both ends").default(Literal::Integer(1022));
 /// `stands`.
 pub const STANDS: Choice<Stands> = choice!(
     "stands",
     { "router" => Stands::Router, "host" => Stands::Host },
-    "of d-proxy: whether what crosses the link is passed on here, or begins and ends here; default: router",
-);
+    "of d-proxy: whether what crosses the link is passed on here, or begins and ends here",
+)
+.default("router");
 /// `tun`.
-pub const TUN: Key =
-    Key::text("tun", "name of the tunnel's interface; default: dproxy0").example("\"dproxy0\"");
+pub const TUN: Key = Key::text("tun", "name of the tunnel's interface")
+    .default(Literal::Word("dproxy0"))
+    .example("\"dproxy0\"");
 /// `tun_lifetime`.
 pub const TUN_LIFETIME: Chosen<TunLifetime> = choice!(
     "tun_lifetime",
@@ -31,30 +34,33 @@ pub const TUN_LIFETIME: Chosen<TunLifetime> = choice!(
 .or("persistent");
 /// `tun_addresses`.
 pub const TUN_ADDRESSES: Key =
-    Key::texts("tun_addresses", "addresses of that interface; default: none").example("[\"10.82.0.1/30\"]");
+    Key::texts("tun_addresses", "addresses of that interface").derived("none").example("[\"10.82.0.1/30\"]");
 /// `routes`.
 pub const ROUTES: Key = Key::texts(
     "routes",
-    "networks beyond the link: they are routed into the interface while the other end is there; default: none",
-).example("[\"10.1.0.0/16\"]");
+    "networks beyond the link: they are routed into the interface while the other end is there",
+)
+.derived("none")
+.example("[\"10.1.0.0/16\"]");
 /// `rate_mbps`.
 pub const RATE_MBPS: Key = Key::number(
     "rate_mbps",
     0.001,
     100_000.0,
-    "rate a little below that of the link: packets then wait in this host, where drops are seen, and not in a queue beyond it, of opaque and arq: rate a little below that of the link: packets then wait in this host, in FQ-CoDel, and not in a queue beyond it; default: packets are sent at once",
-).example("19.5");
+    "rate a little below that of the link: packets then wait in this host, where drops are seen, and not in a queue beyond it, of opaque and arq: rate a little below that of the link: packets then wait in this host, in FQ-CoDel, and not in a queue beyond it",
+).derived("packets are sent at once").example("19.5");
 /// `arq`.
 pub const ARQ: Key =
-    Key::table("arq", keys::ARQ, "how the link repairs its losses, as in scenarios, but for parity_every; default: the defaults of its keys")
+    Key::table("arq", keys::ARQ, "how the link repairs its losses, as in scenarios, but for parity_every")
+        .derived("the defaults of its keys")
         .example("{ attempts = 10 }");
 /// `mtu`.
 pub const MTU: Key = Key::integer(
     "mtu",
     68,
     65_515,
-    "of opaque and arq: longest packet that passes between the ends, 1336 or more (IPv6: 1356), of home-agent: longest packet that goes into the tunnel; default: 1500, of home-agent: 1480",
-);
+    "of opaque and arq: longest packet that passes between the ends, 1336 or more (IPv6: 1356), of home-agent: longest packet that goes into the tunnel",
+).default_except(Literal::Integer(1500), &[Exception::new("of home-agent", Literal::Integer(1480))]);
 
 /// Position of D-Proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

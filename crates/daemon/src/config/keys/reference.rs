@@ -2,15 +2,13 @@
 //! tables.
 //!
 //! Texts of keys have clauses for the differences between kinds: "packets kept, of d-proxy and opaque: packets sent". The
-//! table of a kind has the text of its clause, or else the text before all clauses. So each clause is a whole text. The
-//! clause of a default is the last one, with clauses of its own: "; default: 10, of d-proxy: 4".
+//! table of a kind has the text of its clause, or else the text before all clauses. So each clause is a whole text. A
+//! default reads likewise: "10, of d-proxy: 4".
 
 use super::{FILE, KindKey, PROXY, neighborhood, proxy};
 use hopline_config::schema::{Default, Key, Takes};
 use std::fmt::Write;
 
-/// Mark in front of the text of a default.
-const DEFAULT: &str = "; default: ";
 /// Kind that only scenarios have. Texts of shared keys name it.
 const OF_SCENARIOS: &str = "ack-pacing";
 
@@ -39,13 +37,12 @@ pub fn reference() -> String {
 
 /// Writes the table of `keys` that `key` takes.
 fn nested(text: &mut String, key: &Key, keys: &[Key]) {
-    let (meaning, _) = key.doc.split_once(DEFAULT).unwrap_or((key.doc, ""));
     let is_named = |kind: &KindKey| kind.word() == key.name;
     let takes = |kind: &KindKey| kind.takes(key.name);
     let all = KindKey::ALL.iter().copied();
     let kind = all.clone().find(is_named).or_else(|| all.clone().find(takes));
     let of_daemons = keys.iter().filter(|key| !neighborhood::OF_SCENARIOS.contains(&key.name));
-    section(text, [&format!("`[proxy.{}]`", key.name), meaning], of_daemons, kind);
+    section(text, [&format!("`[proxy.{}]`", key.name), key.doc], of_daemons, kind);
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,17 +80,13 @@ fn section<'a>(
     say(text, "| key | takes | default | example | meaning |");
     say(text, "|---|---|---|---|---|");
     for key in keys {
-        let (meaning, default) = key.doc.rsplit_once(DEFAULT).unwrap_or((key.doc, ""));
-        let default = match (need(key, kind), key.default) {
-            (Need::Must, _) => "**required**".to_owned(),
-            (Need::OneOf, _) => "**one of these is required**".to_owned(),
-            (Need::None, Default::Number(x)) => x.to_string(),
-            (Need::None, Default::Integer(i)) => i.to_string(),
-            (Need::None, Default::Word(word)) => format!("`{word}`"),
-            (Need::None, Default::Required | Default::Unset) => for_kind(default, kind),
+        let default = match need(key, kind) {
+            Need::Must => "**required**".to_owned(),
+            Need::OneOf => "**one of these is required**".to_owned(),
+            Need::None => for_kind(&key.default.to_string(), kind),
         };
         let example = value(key, &default).map(|value| format!("`{value}`")).unwrap_or_default();
-        let meaning = for_kind(meaning, kind);
+        let meaning = for_kind(key.doc, kind);
         say(
             text,
             &format!("| `{}` | {} | {default} | {example} | {meaning} |", key.name, key.takes.in_markdown()),
@@ -212,8 +205,7 @@ mod tests {
     fn the_table_of_a_kind_speaks_of_no_other_kind() {
         for &kind in KindKey::ALL {
             for key in PROXY.iter().filter(|key| kind.takes(key.name) && key.name != proxy::KIND.key.name) {
-                let (meaning, _) = key.doc.rsplit_once(DEFAULT).unwrap_or((key.doc, ""));
-                let meaning = for_kind(meaning, Some(kind));
+                let meaning = for_kind(key.doc, Some(kind));
                 assert!(!meaning.is_empty(), "{} of {}: nothing is said", key.name, kind.word());
                 for other in KindKey::ALL.iter().map(|kind| kind.word()).chain(["gateways", OF_SCENARIOS]) {
                     let names = |lead: &str| meaning.contains(&format!("{lead}of {other}"));

@@ -2,7 +2,7 @@
 
 use hopline_config::choice;
 use hopline_config::choice::Chosen;
-use hopline_config::schema::Key;
+use hopline_config::schema::{Exception, Key, Literal};
 
 /// Values of [`ONWARD`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +14,9 @@ pub enum OnwardKey {
 }
 
 /// `listen_port`.
-pub const LISTEN_PORT: Key = Key::integer(
-    "listen_port",
-    5,
-    65_535,
-    "the port where it takes connections, on the loopback interface; default: 7070 for the first proxy of the file, and so on",
-);
+pub const LISTEN_PORT: Key =
+    Key::integer("listen_port", 5, 65_535, "the port where it takes connections, on the loopback interface")
+        .derived("7070 for the first proxy of the file, and so on");
 /// `onward`.
 pub const ONWARD: Chosen<OnwardKey> = choice!(
     "onward",
@@ -28,64 +25,65 @@ pub const ONWARD: Chosen<OnwardKey> = choice!(
 )
 .or("first");
 /// `mobile_congestion`.
-pub const MOBILE_CONGESTION: Key = Key::text(
-    "mobile_congestion",
-    "congestion control of the kernel towards mobile hosts; default: the system's",
-)
-.example("\"bbr\"");
+pub const MOBILE_CONGESTION: Key =
+    Key::text("mobile_congestion", "congestion control of the kernel towards mobile hosts")
+        .derived("the system's")
+        .example("\"bbr\"");
 /// `fixed_congestion`.
-pub const FIXED_CONGESTION: Key = Key::text(
-    "fixed_congestion",
-    "congestion control of the kernel towards the other hosts; default: the system's",
-)
-.example("\"cubic\"");
+pub const FIXED_CONGESTION: Key =
+    Key::text("fixed_congestion", "congestion control of the kernel towards the other hosts")
+        .derived("the system's")
+        .example("\"cubic\"");
 /// `user_timeout_s`.
 pub const USER_TIMEOUT_S: Key = Key::number(
     "user_timeout_s",
     1.0,
     86_400.0,
-    "time after which a connection with unacknowledged data is reset; default: the system's, about a quarter of an hour",
-).example("60");
+    "time after which a connection with unacknowledged data is reset",
+)
+.derived("the system's, about a quarter of an hour")
+.example("60");
 /// `max_connections`.
 pub const MAX_CONNECTIONS: Key = Key::integer(
     "max_connections",
     1,
     500_000,
-    "most connections at once; others are reset, of gateways: most connections at once; others wait for max_wait_s; default: 8192, of gateways: 1024",
-);
+    "most connections at once; others are reset, of gateways: most connections at once; others wait for max_wait_s",
+).default_except(Literal::Integer(8192), &[Exception::new("of gateways", Literal::Integer(1024))]);
 /// `buffer_bytes`.
 pub const BUFFER_BYTES: Key = Key::integer(
     "buffer_bytes",
     4096,
     1 << 24,
-    "most bytes of a connection and direction that wait here, beside the kernel's buffers, of gateways: most bytes of a connection and direction that wait here, beside the kernel's buffers; at most 1048576; default: 65536, of gateways: 32768",
-);
+    "most bytes of a connection and direction that wait here, beside the kernel's buffers, of gateways: most bytes of a connection and direction that wait here, beside the kernel's buffers; at most 1048576",
+).default_except(Literal::Integer(65_536), &[Exception::new("of gateways", Literal::Integer(32_768))]);
 /// `connect_timeout_s`.
 pub const CONNECT_TIMEOUT_S: Key = Key::number(
     "connect_timeout_s",
     0.1,
     120.0,
-    "time in which a server must answer a call, or the caller is reset, of gateways: time in which a server must answer a call, or the caller is reset; at most 25; default: 30, of gateways: 10",
-);
+    "time in which a server must answer a call, or the caller is reset, of gateways: time in which a server must answer a call, or the caller is reset; at most 25",
+).default_except(Literal::Number(30.0), &[Exception::new("of gateways", Literal::Number(10.0))]);
 /// `drain_s`.
 pub const DRAIN_S: Key = Key::number(
     "drain_s",
     0.0,
     3600.0,
-    "time that connections have left when the proxy is stopped; then they are reset; default: 0",
-);
+    "time that connections have left when the proxy is stopped; then they are reset",
+)
+.default(Literal::Number(0.0));
 
 /// `moves`.
 pub const MOVES: Key = Key::table(
     "moves",
     OF_MOVES,
-    "connections follow their mobile hosts between this station and others; takes a base-station with the same interface in this file; default: they stay",
-)
+    "connections follow their mobile hosts between this station and others; takes a base-station with the same interface in this file",
+).derived("they stay")
 .example("{ stations = [\"192.0.2.12\"] }");
 
 /// Keys of [`MOVES`].
 pub mod moves {
-    use super::Key;
+    use super::{Key, Literal};
 
     /// `stations`.
     pub const STATIONS: Key = Key::texts(
@@ -99,8 +97,9 @@ pub mod moves {
         "port",
         1,
         65_535,
-        "TCP port at which stations ask each other for connections, the same at all; default: 7071",
-    );
+        "TCP port at which stations ask each other for connections, the same at all",
+    )
+    .default(Literal::Integer(7071));
 }
 
 /// All keys of [`MOVES`].

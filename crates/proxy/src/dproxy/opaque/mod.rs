@@ -52,15 +52,16 @@ pub struct Config {
     pub parity: Parity,
 }
 
-impl Default for Config {
-    fn default() -> Self {
+impl Config {
+    /// The defaults.
+    pub const DEFAULT: Self = {
         let attempts = NonZeroU8::new(12).expect("not zero");
         Self {
             recovery: Recovery {
                 attempts,
                 samples: Samples::OneRequest,
                 floor: Duration::from_millis(2),
-                ..Recovery::default()
+                ..Recovery::DEFAULT
             },
             turn: Turn::First,
             order: Order::Kept,
@@ -68,11 +69,20 @@ impl Default for Config {
             age: Duration::from_millis(500),
             replays: 16,
             replay_interval: Duration::from_micros(250),
-            tail_probe: Some(tail_probe_at(None)),
+            tail_probe: Some(LEAST_TAIL_PROBE),
             parity: Parity::Off,
         }
+    };
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::DEFAULT
     }
 }
+
+/// Shortest silence before a tail probe, and that on a link of unknown rate.
+const LEAST_TAIL_PROBE: Duration = Duration::from_millis(4);
 
 /// Returns the silence after which an end sends a tail probe, over a link of this rate: the time of eight
 /// packets of 1500 bytes, from 4 to 100 ms, and 4 ms for an unknown rate. Shorter times occur between two
@@ -80,11 +90,10 @@ impl Default for Config {
 /// exceed the timeout of a TCP sender.
 #[must_use]
 pub fn tail_probe_at(rate_bps: Option<u64>) -> Duration {
-    const LEAST: Duration = Duration::from_millis(4);
     const MOST: Duration = Duration::from_millis(100);
     const BITS: u64 = 8 * 1500 * 8;
     let of_rate = |bps: u64| Duration::from_secs_f64(BITS as f64 / bps.max(1) as f64);
-    rate_bps.map_or(LEAST, |bps| of_rate(bps).clamp(LEAST, MOST))
+    rate_bps.map_or(LEAST_TAIL_PROBE, |bps| of_rate(bps).clamp(LEAST_TAIL_PROBE, MOST))
 }
 
 impl Config {

@@ -1,0 +1,336 @@
+//! Defaults as the key tables state them are those that a scenario has.
+
+use super::*;
+use crate::keys;
+use crate::schema::{self, Key, Literal, Takes, join};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A server, a base station and a mobile host on wires.
+const WIRED: &str = "\
+duration_s = 10
+[[node]]
+name = \"s\"
+[[node]]
+name = \"bs\"
+[[node]]
+name = \"m\"
+[[link]]
+a = \"s\"
+b = \"bs\"
+rate_mbps = 10
+delay_ms = 1
+[[link]]
+a = \"bs\"
+b = \"m\"
+rate_mbps = 2
+delay_ms = 1
+[[flow]]
+src = \"s\"
+dst = \"m\"
+[[proxy]]
+node = \"bs\"
+mobile = [\"m\"]
+kind = \"none\"
+";
+
+/// Two nodes that repair what the link between them loses.
+const PAIR: &str = "\
+duration_s = 10
+[[node]]
+name = \"a\"
+[[node]]
+name = \"b\"
+[[link]]
+a = \"a\"
+b = \"b\"
+rate_mbps = 10
+delay_ms = 1
+[[flow]]
+src = \"a\"
+dst = \"b\"
+[[proxy]]
+node = \"a\"
+peer = \"b\"
+kind = \"d-proxy\"
+";
+
+/// Two stations and a mobile host.
+const CELLS: &str = "\
+duration_s = 10
+[radio]
+[[node]]
+name = \"s\"
+interface = \"wired\"
+[[node]]
+name = \"b1\"
+[[node]]
+name = \"b2\"
+x_m = 200
+[[node]]
+name = \"m\"
+x_m = 100
+[[link]]
+a = \"s\"
+b = \"b1\"
+rate_mbps = 10
+delay_ms = 1
+[[link]]
+a = \"s\"
+b = \"b2\"
+rate_mbps = 10
+delay_ms = 1
+[[flow]]
+src = \"s\"
+dst = \"m\"
+[cells]
+home_agent = \"s\"
+[[mobile]]
+node = \"m\"
+";
+
+/// Scenarios in which keys have an effect, each a text and the settings over it.
+fn scenarios() -> Vec<(&'static str, Vec<String>)> {
+    let mut all = Vec::new();
+    let mut add = |text, settings: &[&str]| {
+        all.push((text, settings.iter().map(|s| (*s).to_owned()).collect::<Vec<String>>()));
+    };
+    let needs_notification =
+        |transport: &&&str| ["tcp-f", "tcp-elfn", "atcp", "tcp-bus"].contains(*transport);
+    for transport in keys::TRANSPORTS.iter().filter(|transport| !needs_notification(transport)) {
+        add(CHAIN, &[&format!("transport={transport}")]);
+    }
+    for preset in ["linux", "ns2-2.35", "ns2-2006", "ns2-2001", "qualnet", "bsd"] {
+        add(CHAIN, &[&format!("tcp.preset={preset}"), "transport=tcp-sack"]);
+    }
+    for more in ["law=cubic", "pacing=adaptive", "feedback=elfn", "feedback=atcp", "feedback=tcp-bus"] {
+        add(
+            CHAIN,
+            &[
+                &format!("tcp.{more}"),
+                "transport=tcp-sack",
+                "routing.protocol=aodv",
+                "routing.failure_notification=elfn",
+            ],
+        );
+    }
+    for feedback in ["tcp-f", "tcp-elfn", "atcp", "tcp-bus"] {
+        add(
+            CHAIN,
+            &[&format!("transport={feedback}"), "routing.protocol=aodv", "routing.failure_notification=elfn"],
+        );
+    }
+    add(CHAIN, &["transport=tcp-elfn", "routing.protocol=olsr", "routing.failure_notification=elfn"]);
+    add(
+        CHAIN,
+        &[
+            "transport=tpa",
+            "routing.protocol=olsr",
+            "routing.failure_notification=elfn",
+            "tpa.notification=elfn",
+        ],
+    );
+    for law in ["bbr", "bbr3"] {
+        add(CHAIN, &[&format!("tcp.law={law}"), "transport=tcp-sack", "tcp.loss_detection=rack"]);
+    }
+    for preset in ["ns2-wavelan", "ns3-wavelan", "dot11b", "dot11a", "madwifi", "qualnet-367"] {
+        add(CHAIN, &[&format!("radio.preset={preset}")]);
+        add(CHAIN, &[&format!("radio.preset={preset}"), "radio.address_resolution=arp"]);
+    }
+    add(CHAIN, &["radio.reception=cumulative-sinr"]);
+    add(CHAIN, &["radio.propagation=shadowing"]);
+    for policy in ["no-ack", "block-ack"] {
+        add(CHAIN, &[&format!("mac.ack_policy={policy}")]);
+    }
+    for discipline in ["red", "codel", "fq-codel"] {
+        add(CHAIN, &[&format!("queue.discipline={discipline}")]);
+    }
+    add(CHAIN, &["queue.discipline=red", "queue.measure=bytes"]);
+    for preset in ["rfc3561", "rfc3561-hello", "aodv-uu", "ns2-2.35"] {
+        for sensing in ["hello", "link-layer"] {
+            add(
+                CHAIN,
+                &[
+                    "routing.protocol=aodv",
+                    &format!("routing.aodv.preset={preset}"),
+                    &format!("routing.aodv.link_sensing={sensing}"),
+                ],
+            );
+        }
+    }
+    add(
+        CHAIN,
+        &[
+            "routing.protocol=aodv",
+            "routing.aodv.link_sensing=hello",
+            "routing.aodv.hello_schedule=after-broadcast",
+        ],
+    );
+    add(CHAIN, &["routing.protocol=aodv", "radio.preset=dot11b"]);
+    for hysteresis in ["on", "off"] {
+        add(CHAIN, &["routing.protocol=olsr", &format!("routing.olsr.hysteresis={hysteresis}")]);
+    }
+    for preset in ["rfc4728", "ns2-2.35"] {
+        for cache in ["paths", "off"] {
+            add(
+                CHAIN,
+                &[
+                    "routing.protocol=dsr",
+                    &format!("routing.dsr.preset={preset}"),
+                    &format!("routing.dsr.cache={cache}"),
+                ],
+            );
+        }
+    }
+    for guard in ["on", "off"] {
+        add(CHAIN, &["neighborhood_red.share=1", &format!("neighborhood_red.guard={guard}")]);
+    }
+    add(CHAIN, &["neighborhood_red.share=1", "neighborhood_red.delivery=broadcast"]);
+    add(CHAIN, &["neighborhood_red.share=1", "neighborhood_red.incoming=relayed"]);
+    for kind in ["cbr", "on-off"] {
+        add(CHAIN, &[&format!("flow.0.kind={kind}"), "flow.0.rate_kbps=8"]);
+    }
+    add(CHAIN, &["flows.random=1", "flows.kind=cbr", "flows.rate_kbps=8"]);
+    add(CHAIN, &["outage.0.from=n0", "outage.0.to=n1", "outage.0.end_s=1"]);
+    add(
+        CHAIN,
+        &[
+            "radio.loss.0.from=n0",
+            "radio.loss.0.to=n1",
+            "radio.loss.0.model=packet",
+            "radio.loss.0.packet_loss=0.1",
+        ],
+    );
+    for kind in ["snoop", "split", "mtcp", "nack", "ack-pacing"] {
+        add(WIRED, &[&format!("proxy.0.kind={kind}")]);
+    }
+    for preset in ["published", "ns2-2.35"] {
+        add(WIRED, &["proxy.0.kind=snoop", &format!("proxy.0.preset={preset}")]);
+    }
+    add(WIRED, &["link.0.arq.kind=selective", "proxy.0.kind=none"]);
+    for kind in ["d-proxy", "opaque"] {
+        add(PAIR, &[&format!("proxy.0.kind={kind}")]);
+    }
+    add(CELLS, &[]);
+    all
+}
+
+/// Returns what the scenario is, to be compared.
+fn resolved(text: &str, settings: &[String]) -> Option<String> {
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    parse(text, &settings).and_then(|s| s.spec(1)).ok().map(|spec| format!("{spec:?}"))
+}
+
+/// Returns every key with its path, each table at its first place only. Elements of lists are at place 0.
+fn every_key() -> Vec<(String, &'static Key)> {
+    fn below(
+        path: &str,
+        keys: &'static [Key],
+        seen: &mut Vec<&'static [Key]>,
+        all: &mut Vec<(String, &'static Key)>,
+    ) {
+        for key in keys {
+            let path = join(path, key.name);
+            all.push((path.clone(), key));
+            let (table, path) = match key.takes {
+                Takes::Table(table) | Takes::NumberOrTable(_, _, table) | Takes::TextOrTable(table) => {
+                    (table, path)
+                }
+                Takes::Tables(table) => (table, format!("{path}.0")),
+                _ => continue,
+            };
+            if !seen.contains(&table) {
+                seen.push(table);
+                below(&path, table, seen, all);
+            }
+        }
+    }
+    let mut all = Vec::new();
+    below("", keys::SCENARIO, &mut Vec::new(), &mut all);
+    all
+}
+
+fn written(path: &str, value: Literal) -> Option<String> {
+    Some(match value {
+        Literal::Number(x) => format!("{path}={x}"),
+        Literal::Integer(i) => format!("{path}={i}"),
+        Literal::Word(word) => format!("{path}={word}"),
+        Literal::Flag(flag) => format!("{path}={flag}"),
+        Literal::Text(_) => return None,
+    })
+}
+
+/// Returns values of a key, at least one of which is not its default.
+fn others(path: &str, key: &Key) -> Vec<String> {
+    let values: Vec<Literal> = match key.takes {
+        Takes::Number(min, max) | Takes::NumberOrTable(min, max, _) => {
+            let half = |x: f64| (min + x) / 2.0;
+            vec![
+                Literal::Number(min.max(0.37)),
+                Literal::Number(half(max)),
+                Literal::Number(half(1.0).clamp(min, max)),
+                Literal::Number(min),
+                Literal::Number(max),
+            ]
+        }
+        Takes::Integer(min, max) | Takes::IntegerOr(min, max, _) => [min, min + 1, min + 6, 77, 5000, max]
+            .into_iter()
+            .filter(|i| (min..=max).contains(i))
+            .map(Literal::Integer)
+            .collect(),
+        Takes::Word(words) | Takes::WordOrOwn(words) => words.iter().copied().map(Literal::Word).collect(),
+        Takes::Flag => vec![Literal::Flag(true), Literal::Flag(false)],
+        _ => Vec::new(),
+    };
+    values.into_iter().filter_map(|value| written(path, value)).collect()
+}
+
+/// Keys without effect on a scenario that is resolved, or on none of the [`scenarios`].
+const WITHOUT_EFFECT: &[&str] = &[];
+
+#[test]
+fn a_scenario_without_a_key_is_that_with_its_stated_default() {
+    let all = scenarios();
+    let is_refused = |(text, settings): &&(&str, Vec<String>)| resolved(text, settings).is_none();
+    let refused: Vec<_> = all.iter().filter(is_refused).map(|(_, settings)| settings).collect();
+    assert!(refused.is_empty(), "no scenarios: {refused:#?}");
+    let scenarios: Vec<_> = all
+        .into_iter()
+        .filter_map(|(text, settings)| resolved(text, &settings).map(|spec| (text, settings, spec)))
+        .collect();
+    let mut wrong = BTreeMap::new();
+    let mut untouched = BTreeSet::new();
+    let mut compared = 0;
+    for (path, key) in every_key() {
+        let Some(value) = key.default.value() else { continue };
+        let exceptions = match key.default {
+            schema::Default::Of(_, exceptions) => exceptions,
+            _ => &[],
+        };
+        let (mut effective, mut as_stated) = (0, 0);
+        for (text, settings, without) in &scenarios {
+            if settings.iter().any(|setting| setting.starts_with(&format!("{path}="))) {
+                continue;
+            }
+            let with = |setting: String| resolved(text, &[&settings[..], &[setting]].concat());
+            if !others(&path, key).into_iter().filter_map(with).any(|other| other != *without) {
+                continue;
+            }
+            effective += 1;
+            let is = |value| written(&path, value).and_then(with).as_ref() == Some(without);
+            let has_text = exceptions.iter().any(|e| matches!(e.value, Literal::Text(_)));
+            if is(value) {
+                as_stated += 1;
+            } else if !has_text && !exceptions.iter().any(|e| is(e.value)) {
+                wrong.entry(path.clone()).or_insert_with(Vec::new).push(settings.clone());
+            }
+        }
+        match (effective, as_stated) {
+            (0, _) => _ = untouched.insert(path),
+            (_, 0) => _ = wrong.entry(path).or_default(),
+            _ => compared += 1,
+        }
+    }
+    assert!(wrong.is_empty(), "stated, but not so: {wrong:#?}");
+    let expected: BTreeSet<String> = WITHOUT_EFFECT.iter().map(|&path| path.into()).collect();
+    assert_eq!(untouched, expected, "no scenario shows their default; {compared} are compared");
+}
