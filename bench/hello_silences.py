@@ -66,7 +66,7 @@ def main(program):
         for kind, (settings, patience) in KINDS.items():
             for sign in SIGNS:
                 with tempfile.TemporaryDirectory() as folder:
-                    result = run(program, hops, [*settings, f"sign_of_life={sign}"], folder)
+                    result = run(program, hops, [*settings, f"neighbour_liveness={sign}"], folder)
                     seen = list(frames(Path(folder) / "run.tr"))
                 pairs = [(a, b) for a in range(hops + 1) for b in (a - 1, a + 1) if 0 <= b <= hops]
                 lost = [n for a, b in pairs for n in silences(seen, a, b, patience, sign)]

@@ -80,7 +80,7 @@ def compare(
     Args:
         scenario: a scenario, a dict with its keys, or the path of its file.
         vary: keys and their values; all combinations are compared, and the first is the baseline. By default ``[sweep]`` of
-            the scenario. A class is a user-defined algorithm (:mod:`hopline.own`), as in ``{"tcp.law": ["cubic", MyLaw]}``.
+            the scenario. A class is a user-defined algorithm (:mod:`hopline.own`), as in ``{"tcp.congestion_control": ["cubic", MyLaw]}``.
         runs: runs of each variant; by default as the scenario says.
         metric: metric of the comparison, such as ``"response_p95 of http"``; by default goodput.
         bound: constraint that a variant must meet as well, such as ``"goodput of bulk > 300 kb/s"``.

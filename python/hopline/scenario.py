@@ -92,7 +92,7 @@ class Scenario:
 
         Args:
             settings: dotted keys, as for ``--set`` of the command: ``{"tcp.window": 4, "flow.0.start_s": 1}``. A class is a
-                user-defined algorithm (:mod:`hopline.own`): ``{"tcp.law": MyLaw}``.
+                user-defined algorithm (:mod:`hopline.own`): ``{"tcp.congestion_control": MyLaw}``.
             keys: keys without a dot.
         """
         return self._of(self._with("set", {**(settings or {}), **keys}))

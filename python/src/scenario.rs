@@ -43,7 +43,7 @@ impl Scenario {
         py.detach(|| self.0.with(&settings)).map(Self).map_err(|e| errors::problems(&e))
     }
 
-    /// Returns the scenario with more user-defined algorithms, classes by name: `tcp.law = "own:NAME"`.
+    /// Returns the scenario with more user-defined algorithms, classes by name: `tcp.congestion_control = "own:NAME"`.
     fn with_machines(&self, py: Python<'_>, classes: Vec<(String, Py<PyAny>)>) -> PyResult<Self> {
         let machines = self.0.machines().clone().and(crate::own::machines(py, classes)?);
         py.detach(|| self.0.with_machines(machines)).map(Self).map_err(|e| errors::problems(&e))

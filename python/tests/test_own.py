@@ -42,7 +42,7 @@ dst = "c"
 def scenario(machines, law="aimd", discipline="drop-tail", capacity=20, settings=()):
     plain = _hopline.Scenario.parse(WIRED.format(capacity=capacity, discipline="drop-tail"), "test.toml", "")
     named = plain.with_machines(list(machines.items()))
-    given = [("tcp.law", law), ("link.1.queue.discipline", discipline), *settings]
+    given = [("tcp.congestion_control", law), ("link.1.queue.discipline", discipline), *settings]
     return named.with_settings("test", [(key, json.dumps(value)) for key, value in given])
 
 
@@ -51,7 +51,7 @@ def run(machines, number=1, **how):
 
 
 def compared(scenario, laws):
-    plan = _hopline.Plan.product(scenario, [("tcp.law", [json.dumps(law) for law in laws])], None, None)
+    plan = _hopline.Plan.product(scenario, [("tcp.congestion_control", [json.dumps(law) for law in laws])], None, None)
     made = _hopline.compare(plan, None, "resume", 2, [], None)
     return json.loads(made.json(True))
 
@@ -367,7 +367,7 @@ def test_a_class_that_lacks_a_method_is_refused_by_its_name():
 
 def test_results_of_another_class_of_the_same_name_are_not_mixed(tmp_path):
     def keeps(**classes):
-        plan = _hopline.Plan.product(scenario(classes), [("tcp.law", ['"aimd"', '"own:Law"'])], None, None)
+        plan = _hopline.Plan.product(scenario(classes), [("tcp.congestion_control", ['"aimd"', '"own:Law"'])], None, None)
         return _hopline.compare(plan, tmp_path / "results", "resume", 2, [], None)
 
     class Law(AIMD):
@@ -398,9 +398,9 @@ def test_classes_among_values_arenamed():
 
 def test_classes_are_compared_with_ours_by_the_package_too():
     plain = hl.Scenario.parse(WIRED.format(capacity=20, discipline="drop-tail"))
-    made = hl.compare(plain, vary={"tcp.law": ["aimd", AIMD, Plain]}, runs=2)
-    assert made.variants == ["tcp.law=aimd", "tcp.law=own:AIMD", "tcp.law=own:Plain"]
-    own = hl.run(plain, set={"tcp.law": Reno})
+    made = hl.compare(plain, vary={"tcp.congestion_control": ["aimd", AIMD, Plain]}, runs=2)
+    assert made.variants == ["tcp.congestion_control=aimd", "tcp.congestion_control=own:AIMD", "tcp.congestion_control=own:Plain"]
+    own = hl.run(plain, set={"tcp.congestion_control": Reno})
     assert own.fingerprint == hl.run(plain).fingerprint
 
     class Raises(AIMD):
@@ -408,10 +408,10 @@ def test_classes_are_compared_with_ours_by_the_package_too():
             raise LookupError("nothing there")
 
     with pytest.warns(hl.FailedRunsWarning, match="own law `Raises` of flow `f0` at node `a` failed in on_ack"):
-        made = hl.compare(plain, vary={"tcp.law": ["aimd", Raises]}, runs=2)
+        made = hl.compare(plain, vary={"tcp.congestion_control": ["aimd", Raises]}, runs=2)
     assert [number for _, number, _ in made.failed] == [1, 2]
     with pytest.raises(RuntimeError, match="LookupError: nothing there"):
-        hl.run(plain, set={"tcp.law": Raises})
+        hl.run(plain, set={"tcp.congestion_control": Raises})
 
 
 def test_the_examples_of_the_docstrings_run():

@@ -193,8 +193,8 @@ fn recovery(section: &Section<'_>, recovery: &mut dproxy::Recovery) {
         section.narrow("order_requests").and_then(NonZeroU8::new).or(recovery.order_requests);
     section.set(keys::proxy::RECOVERY_SAMPLES, &mut recovery.samples);
     recovery.floor = milliseconds(section, "min_timer_ms").unwrap_or(recovery.floor);
-    recovery.patience = milliseconds(section, "patience_ms").unwrap_or(recovery.patience);
-    recovery.grace = section.narrow("grace_packets").unwrap_or(recovery.grace);
+    recovery.patience = milliseconds(section, "reordering_timeout_ms").unwrap_or(recovery.patience);
+    recovery.grace = section.narrow("reordering_threshold_packets").unwrap_or(recovery.grace);
 }
 
 fn milliseconds(section: &Section<'_>, key: &str) -> Option<Duration> {

@@ -434,6 +434,21 @@ impl Key {
     }
 }
 
+/// Returns `keys`, each of those without a default of its own with the one that the key `preset` beside it chooses. Tables
+/// and lists of tables stay as they are.
+#[must_use]
+pub const fn of_preset<const N: usize>(mut keys: [Key; N]) -> [Key; N] {
+    let mut n = 0;
+    while n < N {
+        let is_table = matches!(keys[n].takes, Takes::Table(_) | Takes::Tables(_));
+        if matches!(keys[n].default, Default::Unset) && !is_table {
+            keys[n] = keys[n].derived("that of `preset`");
+        }
+        n += 1;
+    }
+    keys
+}
+
 /// Checks a whole document, called `noun` ("the scenario"), against `keys`.
 ///
 /// # Errors

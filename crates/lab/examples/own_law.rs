@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .with_law("gentle", "gentle 1", |_seed| Ok(Box::new(Aimd { segments: 0.2, left: 0.8 })));
     let chain = Path::new("scenarios/chain/scenario.toml");
     let scenario = Scenario::load_with(chain, &[], machines).map_err(|e| e.to_string())?;
-    let laws = parse_vary("tcp.law=aimd,cubic,own:gentle").map_err(|e| e.to_string())?;
+    let laws = parse_vary("tcp.congestion_control=aimd,cubic,own:gentle").map_err(|e| e.to_string())?;
     let plan = Plan::new(&scenario, &[laws]).map_err(|e| e.to_string())?;
     let how = How { jobs: None, command: &[], watch: &Unwatched };
     let (comparison, _records) = in_memory(&plan, how).map_err(|e| format!("{e:?}"))?;

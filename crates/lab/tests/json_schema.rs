@@ -196,3 +196,41 @@ fn errors_of_links_have_a_direction_and_those_of_radios_have_none() {
 fn the_same_schema_comes_out_twice() {
     assert_eq!(schema().to_string(), schema().to_string());
 }
+
+/// Returns every property of a schema with the name of its table.
+fn properties(schema: &Json) -> Vec<(String, Json)> {
+    let tables = schema["$defs"].as_object().unwrap().iter().map(|(name, table)| (name.as_str(), table));
+    let of = |(name, table): (&str, &Json)| {
+        let properties = table["properties"].as_object().cloned().unwrap_or_default();
+        properties.into_iter().map(|(key, value)| (format!("{name}.{key}"), value)).collect::<Vec<_>>()
+    };
+    tables.chain([("", schema)]).flat_map(of).collect()
+}
+
+#[test]
+fn no_default_that_is_a_value_stands_in_a_description_alone() {
+    for kind in FILE_KINDS {
+        for (path, property) in properties(&kind.schema()) {
+            let description = property["description"].as_str().unwrap();
+            let Some((_, said)) = description.split_once("; default: ") else { continue };
+            assert!(property.get("default").is_none(), "{path} has its default twice");
+            // What follows from other keys, or from the machine, begins with no value.
+            let first = said.split([' ', ',']).next().unwrap();
+            let is_value = first.parse::<f64>().is_ok() && said == first || ["true", "false"].contains(&said);
+            assert!(!is_value, "{path}: {description}");
+        }
+    }
+}
+
+#[test]
+fn a_default_is_valid_by_the_schema_of_its_key() {
+    for kind in FILE_KINDS {
+        let schema = kind.schema();
+        for (path, mut property) in properties(&schema) {
+            let Some(default) = property.get("default").cloned() else { continue };
+            property["$defs"] = schema["$defs"].clone();
+            let validator = jsonschema::draft202012::new(&property).unwrap();
+            assert!(validator.is_valid(&default), "{path}: {default}");
+        }
+    }
+}

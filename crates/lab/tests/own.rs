@@ -94,7 +94,7 @@ fn records(plan: &Plan) -> Vec<Record> {
 
 #[test]
 fn a_law_that_fails_ends_its_runs_and_no_other() {
-    let records = records(&plan("1", "tcp.law=aimd,own:steady,own:fails"));
+    let records = records(&plan("1", "tcp.congestion_control=aimd,own:steady,own:fails"));
     assert_eq!(records.len(), 9);
     for record in records {
         match (record.point, record.result) {
@@ -113,7 +113,7 @@ fn a_law_that_fails_ends_its_runs_and_no_other() {
 
 #[test]
 fn a_law_that_is_not_repeatable_is_found_out() {
-    for record in records(&plan("1", "tcp.law=own:shares")) {
+    for record in records(&plan("1", "tcp.congestion_control=own:shares")) {
         let why = record.result.expect_err("runs share a number");
         assert!(why.starts_with("the run came out differently when it was made once more"), "{why}");
         assert!(why.contains("Look into shares for random numbers"), "{why}");
@@ -124,7 +124,8 @@ fn a_law_that_is_not_repeatable_is_found_out() {
 fn a_single_run_fails_with_an_error_too() {
     let spec = |law: &str| {
         let settings =
-            [hopline_config::document::Setting::parse("--set", &format!("tcp.law=own:{law}")).unwrap()];
+            [hopline_config::document::Setting::parse("--set", &format!("tcp.congestion_control=own:{law}"))
+                .unwrap()];
         scenario(machines("1")).with(&settings).unwrap().spec(1).unwrap()
     };
     assert!(untraced(&spec("steady"), 1, &Unwatched).is_ok());
@@ -145,12 +146,12 @@ fn results_of_another_law_of_the_same_name_are_not_mixed() {
         let how = How { jobs: None, command: &[], watch: &Unwatched };
         in_directory(plan, how, &path, Start::Resume).map(|_| ())
     };
-    let [one, other] = ["1", "2"].map(|digest| plan(digest, "tcp.law=aimd,own:steady"));
+    let [one, other] = ["1", "2"].map(|digest| plan(digest, "tcp.congestion_control=aimd,own:steady"));
     assert_ne!(one.identity(), other.identity());
     run(&one).unwrap();
     run(&one).expect("the same again");
     let refused = run(&other).unwrap_err();
     assert!(matches!(refused, ExperimentError::Store(StoreError::OtherPlan { .. })), "{refused:?}");
-    let unused = ["1", "2"].map(|digest| plan(digest, "tcp.law=aimd,cubic").identity());
+    let unused = ["1", "2"].map(|digest| plan(digest, "tcp.congestion_control=aimd,cubic").identity());
     assert_eq!(unused[0], unused[1], "a law that nobody asks for changes nothing");
 }

@@ -223,15 +223,17 @@ pub const FLOW: &[Key] = &[
         1.0,
         1e12,
         DRAW,
-        "of request-response and http: bytes of a request; default of http: 350",
-    ),
+        "of request-response and http: bytes of a request",
+    )
+    .derived("required, of http: 350"),
     Key::number_or_table(
         "response_bytes",
         1.0,
         1e12,
         DRAW,
-        "of request-response and http: bytes of a response; default of http: log-normal, mean 10710, deviation 25032",
-    ),
+        "of request-response and http: bytes of a response",
+    )
+    .derived("required, of http: log-normal, mean 10710, deviation 25032"),
     Key::number_or_table(
         "think_s",
         0.0,

@@ -31,7 +31,7 @@ pub(super) fn of_machines(used: &BTreeSet<Used>) -> Json {
     let mut map = Map::new();
     for machine in used {
         let key = match machine.kind {
-            Kind::Law => "tcp.law",
+            Kind::Law => "tcp.congestion_control",
             Kind::Discipline => "queue.discipline",
         };
         map.insert(format!("{key} = {OWN}{}", machine.name), json!(machine.digest));

@@ -324,7 +324,7 @@ fn errors_of_a_link_are_of_the_direction_that_is_named() {
 #[test]
 fn jitter_of_a_link_is_of_the_direction_that_is_named() {
     let jitter = |direction: &[&str]| {
-        spec(WIRED, &[&["link.0.jitter.up_to_ms=2.5"], direction].concat()).links[0].quirks.jitter
+        spec(WIRED, &[&["link.0.jitter.max_ms=2.5"], direction].concat()).links[0].quirks.jitter
     };
     let most = Duration::from_micros(2500);
     assert_eq!(spec(WIRED, &[]).links[0].quirks.jitter, [Duration::ZERO; 2]);
@@ -432,11 +432,11 @@ fn dsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
         "routing.dsr.uncached_relays=search",
         "routing.dsr.uncached_searches=per-packet",
         "routing.dsr.uncached_jitter=by-moment",
-        "routing.dsr.neighbours_asked=each-time",
+        "routing.dsr.nonpropagating_requests=each-time",
         "routing.dsr.source_routes=announced",
         "routing.dsr.release_spacing_s=0.01",
         "routing.dsr.gratuitous_jitter_s=0.03",
-        "routing.dsr.neighbours_first=off",
+        "routing.dsr.nonpropagating_first=off",
         "routing.dsr.request_period_s=1",
         "routing.dsr.request_backoff=3",
         "routing.dsr.originated_jitter_s=0.04",
@@ -468,7 +468,7 @@ fn dsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
     let ns2 = dsr(&["routing.dsr.preset=ns2-2.35", "routing.dsr.source_routes=in-each"]);
     assert_eq!(ns2.source_routes, SourceRoutes::InEach);
     let patience = Some(Duration::from_millis(50));
-    assert_eq!(dsr(&["routing.dsr.neighbours_first_s=0.05"]).neighbours_first, patience);
+    assert_eq!(dsr(&["routing.dsr.nonpropagating_timeout_s=0.05"]).neighbours_first, patience);
 }
 
 fn olsr(settings: &[&str]) -> hopline_routing::olsr::Config {

@@ -38,7 +38,7 @@ pub mod proxy {
         1,
         255,
         "of d-proxy and opaque: most requests for a packet that are due to the order rule, beside those of local_limit (C7)",
-    ).derived("no limit but patience_ms")
+    ).derived("no limit but reordering_timeout_ms")
     .example("12");
     /// `recovery_samples`.
     pub const RECOVERY_SAMPLES: Choice<Samples> = choice!(
@@ -171,21 +171,23 @@ pub mod proxy {
         65_535,
         "of d-proxy: packets of a flow that wait for others (C5), of ack-pacing: ACKs of a connection that wait",
     ).default(Literal::Integer(ack_pacing::Config::DEFAULT.held_packets.get() as u64));
-    /// `patience_ms`.
+    /// `reordering_timeout_ms`.
     pub const PATIENCE_MS: Key = Key::number(
-        "patience_ms",
+        "reordering_timeout_ms",
         0.001,
         60_000.0,
         "of d-proxy and opaque: how long packets wait for what is missing (C5)",
     )
+    .formerly(&["patience_ms"])
     .default(Literal::milliseconds(Recovery::DEFAULT.patience));
-    /// `grace_packets`.
+    /// `reordering_threshold_packets`.
     pub const GRACE_PACKETS: Key = Key::integer(
-        "grace_packets",
+        "reordering_threshold_packets",
         0,
         2,
         "of d-proxy and opaque: packets that may overtake one before it is asked for (C11)",
     )
+    .formerly(&["grace_packets"])
     .default(Literal::Integer(Recovery::DEFAULT.grace as u64));
     /// `tail_probe_ms`.
     pub const TAIL_PROBE_MS: Key = Key::number(

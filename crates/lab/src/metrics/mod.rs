@@ -207,6 +207,25 @@ const ALIASES: [(&str, &str); 11] = [
     ("energy", "energy_per_megabyte_j"),
 ];
 
+/// Former names of metrics, each with the present one.
+const FORMER: [(&str, &str); 9] = [
+    ("door_ack_events_met_pct", "door_ack_events_matched_pct"),
+    ("door_disablings", "door_disabled_periods"),
+    ("door_told_events", "door_notified_events"),
+    ("door_told_events_met_pct", "door_notified_events_matched_pct"),
+    ("proxy_acks_edited", "proxy_acks_modified"),
+    ("proxy_acks_made", "proxy_acks_generated"),
+    ("proxy_sent_again", "proxy_retransmissions"),
+    ("route_losses_told", "route_failures_notified"),
+    ("route_returns_told", "route_recoveries_notified"),
+];
+
+/// Returns the present name of a metric of `level` that was called `name`.
+fn renamed(level: Level, name: &str) -> Option<&'static str> {
+    let (_, present) = FORMER.iter().find(|(former, _)| *former == name)?;
+    find(level, present).map(|metric| metric.name)
+}
+
 /// Returns a name in words, without its unit: `response p95`.
 #[must_use]
 pub fn words(name: &str) -> String {
@@ -233,7 +252,8 @@ pub(crate) fn called(level: Level, name: &str) -> Option<&'static MetricInfo> {
 pub fn named(level: Level, name: &str, origin: &Origin) -> Result<&'static MetricInfo, Problem> {
     called(level, name).ok_or_else(|| {
         let known = || CATALOGUE.iter().filter(|m| m.level() == level).map(|m| m.name);
-        let guess = nearest(name, known()).map(|near| format!("did you mean \"{near}\"? "));
+        let near = renamed(level, name).or_else(|| nearest(name, known()));
+        let guess = near.map(|near| format!("did you mean \"{near}\"? "));
         Problem::new(format!("no {} has a metric \"{name}\"", level.word()))
             .at(origin)
             .help(guess.unwrap_or_default() + "the metrics are " + &known().collect::<Vec<_>>().join(", "))

@@ -115,7 +115,8 @@ fn what_tcp_door_counts_stands_with_flows_over_it() {
         let flow = |name, metric| value(all, Scope::Flow(name), metric);
         let (door, received) = (run.outcome.flows[0].door, run.outcome.flows[0].bytes_received);
         assert_eq!((received, door.ack_events, door.malformed), (100_000, 0, 0), "one path keeps its order");
-        for metric in ["door_ack_events", "door_data_events", "door_told_events", "door_disablings"] {
+        for metric in ["door_ack_events", "door_data_events", "door_notified_events", "door_disabled_periods"]
+        {
             assert_eq!(flow("file", metric), Some(0.0));
         }
         for metric in ["door_spared_timeouts", "door_spared_fast_retransmits", "door_recoveries"] {
@@ -351,4 +352,18 @@ fn a_packet_of_which_a_copy_arrives_is_not_lost_and_copies_are_no_spurious_retra
         assert!(flow("copies_received") > Some(0.0));
         assert!(flow("spurious_rtx") <= flow("retransmissions"));
     });
+}
+
+#[test]
+fn a_former_name_is_answered_with_the_present_one() {
+    let origin = Origin::of_option("--metric", "x");
+    for (former, present) in FORMER {
+        let levels: Vec<Level> =
+            CATALOGUE.iter().filter(|metric| metric.name == present).map(MetricInfo::level).collect();
+        assert!(!levels.is_empty(), "{present} is a metric");
+        for level in levels {
+            let problem = named(level, former, &origin).unwrap_err().to_string();
+            assert!(problem.contains(&format!("did you mean \"{present}\"?")), "{problem}");
+        }
+    }
 }

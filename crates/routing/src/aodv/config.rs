@@ -335,17 +335,22 @@ pub struct Limits {
     pub repair_ends: u32,
 }
 
+impl Limits {
+    /// The defaults.
+    pub const DEFAULT: Self = Self {
+        routes: 65_536,
+        originators: 65_536,
+        searches: 1_024,
+        neighbours: 1_024,
+        departures: 256,
+        precursors: 256,
+        repair_ends: 1_024,
+    };
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            routes: 65_536,
-            originators: 65_536,
-            searches: 1_024,
-            neighbours: 1_024,
-            departures: 256,
-            precursors: 256,
-            repair_ends: 1_024,
-        }
+        Self::DEFAULT
     }
 }
 
@@ -439,7 +444,7 @@ impl Default for Config {
 impl Config {
     /// Returns RFC 3561 with the defaults of its §10, link-layer feedback, and without local repair.
     #[must_use]
-    pub fn rfc3561() -> Self {
+    pub const fn rfc3561() -> Self {
         Self {
             link_sensing: LinkSensing::LinkLayer,
             active_route_timeout: Duration::from_secs(3),
@@ -475,7 +480,7 @@ impl Config {
             buffer_time: Duration::from_secs(30),
             release_spacing: Duration::ZERO,
             encapsulation: Encapsulation::UdpIpv4,
-            limits: Limits::default(),
+            limits: Limits::DEFAULT,
         }
     }
 

@@ -237,9 +237,14 @@ pub struct Limits {
     pub gratuitous_table: u32,
 }
 
+impl Limits {
+    /// The defaults.
+    pub const DEFAULT: Self = Self { request_table: 64, departures: 256, gratuitous_table: 64 };
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Self { request_table: 64, departures: 256, gratuitous_table: 64 }
+        Self::DEFAULT
     }
 }
 
@@ -300,7 +305,7 @@ pub struct Config {
 impl Config {
     /// RFC 4728 §9.
     #[must_use]
-    pub fn rfc4728() -> Self {
+    pub const fn rfc4728() -> Self {
         Self {
             cache: RouteCache::Paths(PathCache::RFC4728),
             max_path: NonZeroU8::new(16).expect("not zero"),
@@ -323,7 +328,7 @@ impl Config {
             dead_link: DeadLink::BothWays,
             source_routes: SourceRoutes::InEach,
             queued_packets: QueuedPackets::Salvaged,
-            limits: Limits::default(),
+            limits: Limits::DEFAULT,
         }
     }
 

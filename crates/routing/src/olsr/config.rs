@@ -58,9 +58,15 @@ pub struct Limits {
     pub departures: u32,
 }
 
+impl Limits {
+    /// The defaults.
+    pub const DEFAULT: Self =
+        Self { links: 255, two_hops: 65_536, topology: 65_536, duplicates: 65_536, departures: 256 };
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Self { links: 255, two_hops: 65_536, topology: 65_536, duplicates: 65_536, departures: 256 }
+        Self::DEFAULT
     }
 }
 
@@ -105,7 +111,7 @@ impl Config {
     /// Returns RFC 3626 with the values of its §18; hysteresis and link layer notification, which it leaves optional, are
     /// off.
     #[must_use]
-    pub fn rfc3626() -> Self {
+    pub const fn rfc3626() -> Self {
         let tc_interval = Duration::from_secs(5);
         let three = NonZeroU8::new(3).expect("not zero");
         Self {
@@ -118,9 +124,9 @@ impl Config {
             willingness: Willingness::DEFAULT,
             link_sensing: LinkSensing::Hello,
             hysteresis: None,
-            early_tc: EarlyTc::OnLinkFailure { spacing: tc_interval / 4 },
+            early_tc: EarlyTc::OnLinkFailure { spacing: Duration::from_nanos(tc_interval.as_nanos() / 4) },
             max_packet_bytes: 1472,
-            limits: Limits::default(),
+            limits: Limits::DEFAULT,
         }
     }
 

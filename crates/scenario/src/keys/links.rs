@@ -36,31 +36,42 @@ pub const LINK: &[Key] = &[
         SLOTS,
         "packets leave together at certain moments only, as a radio aggregates or a schedule lets it",
     ),
-    Key::table("late", LATE, "packets that take longer than others, as over another path"),
+    Key::table("reordering", REORDERING, "packets that take longer than others, as over another path")
+        .formerly(&["late"]),
     Key::table("policer", POLICER, "what drops packets beyond a rate, in front of the queue"),
     Key::tables("rate", RATE, "other rates, from a moment on"),
     Key::table("errors", LINK_ERRORS, "errors on each direction, or on one; drawn independently"),
 ];
 
-/// `link.jitter.direction`, `link.slots.direction`, `link.late.direction`, `link.policer.direction`.
+/// `link.jitter.direction`, `link.slots.direction`, `link.reordering.direction`, `link.policer.direction`.
 pub const DIRECTION: Field<field::Word> = Field::word(
     Key::word("direction", &["both", "a-to-b", "b-to-a"], "of what is sent which way").or(Word("both")),
 );
 
 /// `link.jitter`.
 pub const JITTER: &[Key] = &[
-    Key::number("up_to_ms", 0.001, 1e6, "by how much at most; drawn uniformly for each").required(),
+    Key::number("max_ms", 0.001, 1e6, "by how much at most; drawn uniformly for each")
+        .formerly(&["up_to_ms"])
+        .required(),
     DIRECTION.key,
 ];
 
 /// `link.slots`.
-pub const SLOTS: &[Key] =
-    &[Key::number("every_ms", 0.001, 1e6, "from one such moment to the next").required(), DIRECTION.key];
+pub const SLOTS: &[Key] = &[
+    Key::number("interval_ms", 0.001, 1e6, "from one such moment to the next")
+        .formerly(&["every_ms"])
+        .required(),
+    DIRECTION.key,
+];
 
-/// `link.late`.
-pub const LATE: &[Key] = &[
-    Key::number("share", 0.0, 1.0, "share of the packets, drawn for each").required(),
-    Key::number("by_ms", 0.001, 1e6, "how much longer they take").required(),
+/// `link.reordering`.
+pub const REORDERING: &[Key] = &[
+    Key::number("fraction", 0.0, 1.0, "share of the packets that are delayed, drawn for each")
+        .formerly(&["share"])
+        .required(),
+    Key::number("extra_delay_ms", 0.001, 1e6, "additional delay of these packets")
+        .formerly(&["by_ms"])
+        .required(),
     DIRECTION.key,
 ];
 

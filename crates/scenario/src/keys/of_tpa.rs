@@ -54,19 +54,21 @@ pub mod tpa {
         },
         "what the sender is told of routes (see routing.failure_notification): elfn: of their loss; elfn-and-recovery: of their return as well, for which it waits in silence: with routing.protocol = \"olsr\" only",
     ).default("none");
-    /// `row_ends`.
+    /// `timeout_run_end`.
     pub const ROW_ENDS: Choice<RowEnds> = choice!(
-        "row_ends",
+        "timeout_run_end",
         { "any-news" => RowEnds::AnyNews, "latest-transmission" => RowEnds::LatestTransmission },
         "the ACKs that end a row of timeouts (B1)",
     )
+    .formerly(&["row_ends"])
     .default("any-news");
     /// `simultaneous`.
     pub const SIMULTANEOUS: Choice<Simultaneous> = choice!(
-        "simultaneous",
+        "simultaneous_timeouts",
         { "each" => Simultaneous::Each, "once" => Simultaneous::Once },
         "how timers that expire together count (B3)",
     )
+    .formerly(&["simultaneous"])
     .default("each");
     /// `congested_backoff`.
     pub const CONGESTED_BACKOFF: Choice<CongestedBackoff> = choice!(
@@ -151,5 +153,6 @@ pub const TPA: &[Key] = &[
         &["none"],
         "how long the peer may owe an answer before the sender gives up",
     )
+    .formerly(&["silence_limit_s"])
     .default(Literal::Word("none")),
 ];

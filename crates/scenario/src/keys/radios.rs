@@ -5,11 +5,11 @@ use crate::choice;
 use crate::choice::{Choice, Chosen};
 use crate::field::{self, Field};
 use crate::schema::Default::{Number, Word};
-use crate::schema::{Exception, Key, Literal};
+use crate::schema::{Exception, Key, Literal, of_preset};
 use core::num::NonZeroU16;
 use hopline_queue::{Action, CoDelConfig, DropTail, FqCoDelConfig, RedConfig, Service};
 use hopline_radio::mac::config::{
-    BackoffRange, BlockAckSetup, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout,
+    AckPolicy, BackoffRange, BlockAckSetup, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout,
 };
 use hopline_radio::phy::propagation::ShadowingDraw;
 use hopline_radio::rate::Preamble;
@@ -111,7 +111,7 @@ pub mod radio {
 }
 
 /// `[radio]`.
-pub const RADIO: &[Key] = &[
+pub const RADIO: &[Key] = &of_preset([
     radio::PRESET.key,
     Key::word(
         "propagation",
@@ -171,7 +171,7 @@ pub const RADIO: &[Key] = &[
     radio::IDLE_DRAW_W.key,
     Key::table("errors", ERRORS, "errors on frames received otherwise intact"),
     Key::tables("loss", LOSS, "more errors, on what one node hears of another; see above"),
-];
+]);
 
 /// Reception models.
 pub const RECEPTIONS: &[&str] = &["lock-on-sensed", "lock-on-decodable", "cumulative-sinr"];
@@ -232,7 +232,7 @@ pub mod mac {
 }
 
 /// `[mac]`.
-pub const MAC: &[Key] = &[
+pub const MAC: &[Key] = &of_preset([
     Key::number(
         "data_rate_mbps",
         1.0,
@@ -269,13 +269,13 @@ pub const MAC: &[Key] = &[
         100_000,
         "of normal and no-ack, without effect with block-ack: how long a station that has won the medium may go on with frames SIFS apart, ACKs included; 1: no bursts",
     ).derived("no bursts, of madwifi: 2048"),
-    Key::integer("block_size", 1, 64, "most packets in a block; block-ack: 12 if not given"),
+    Key::integer("block_size", 1, 64, "of block-ack: most packets in a block").default(Literal::Integer(AckPolicy::DEFAULT_BLOCK_SIZE as u64)),
     Key::integer(
         "txop_limit_us",
         1,
         32_767,
-        "longest block, BlockAck included; block-ack: no limit if not given",
-    ),
+        "of block-ack: longest block, BlockAck included",
+    ).derived("no limit"),
     Key::number(
         "block_ack_timeout_ms",
         0.001,
@@ -296,7 +296,7 @@ pub const MAC: &[Key] = &[
     mac::RESERVATION.key,
     mac::BACKOFF_RANGE.key,
     mac::NAV_RESET.key,
-];
+]);
 
 /// Keys of [`QUEUE`] that choose.
 pub mod queue {

@@ -5,7 +5,7 @@ use super::{Key, LONGEST_S};
 use crate::choice;
 use crate::choice::{Choice, Chosen};
 use crate::field::Field;
-use crate::schema::{Exception, Literal};
+use crate::schema::{Exception, Literal, of_preset};
 use hopline_core::Duration;
 use hopline_routing::aodv::config::{HelloSchedule, HelloWhen, SignOfLife};
 use hopline_routing::dsr::config::{
@@ -14,6 +14,12 @@ use hopline_routing::dsr::config::{
 };
 use hopline_routing::{aodv as of_aodv, dsr as of_dsr, olsr as of_olsr};
 use hopline_sim::spec::FailureNotification;
+
+const RFC3561: of_aodv::Config = of_aodv::Config::rfc3561();
+const RFC3626: of_olsr::Config = of_olsr::Config::rfc3626();
+const RFC4728: of_dsr::Config = of_dsr::Config::rfc4728();
+const HYSTERESIS: of_olsr::config::Hysteresis = of_olsr::config::Hysteresis::RFC3626;
+const PATHS: of_dsr::config::PathCache = of_dsr::config::PathCache::RFC4728;
 
 /// Routing protocol of [`of_routing::PROTOCOL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,17 +115,18 @@ pub mod aodv {
         },
         "periodic: a check each interval says HELLO if the node has broadcast nothing for an interval, RFC 3561 §6.9; after-broadcast: one interval after its latest broadcast",
     ).default_except("after-broadcast", &[Exception::new("of rfc3561-hello", Literal::Word("periodic"))]);
-    /// `sign_of_life`.
+    /// `neighbour_liveness`.
     pub const SIGN_OF_LIFE: Choice<SignOfLife> = choice!(
-        "sign_of_life",
+        "neighbour_liveness",
         { "any-packet" => SignOfLife::AnyPacket, "aodv-message" => SignOfLife::AodvMessage },
         "packets of a neighbour, to this node or to all, that end its silence; any-packet: RFC 3561 §6.9",
     )
+    .formerly(&["sign_of_life"])
     .default_except("any-packet", &[Exception::new("of aodv-uu", Literal::Word("aodv-message"))]);
 }
 
 /// `[routing.aodv]`.
-pub const AODV: &[Key] = &[
+pub const AODV: &[Key] = &of_preset([
     aodv::PRESET.key,
     Key::word("link_sensing", &["link-layer", "hello", "both"], "how a broken link is noticed"),
     Key::number("hello_interval_s", 0.01, 3600.0, "HELLO_INTERVAL"),
@@ -150,16 +157,16 @@ pub const AODV: &[Key] = &[
         0.0,
         10.0,
         "relayed requests and route errors wait a random time below this",
-    ).default(Literal::Number(0.01)),
+    ).default(Literal::seconds(RFC3561.broadcast_jitter)),
     Key::number(
         "originated_jitter_s",
         0.0,
         10.0,
         "broadcasts that a node originates (requests, route errors, HELLO) wait a random time below this, so that neighbours that act at the same instant do not collide each time",
-    ).default_except(Literal::Number(0.01), &[Exception::new("of ns2-2.35", Literal::Text("0 over a MAC that draws a back-off before each frame (mac.first_access)"))]),
+    ).default_except(Literal::seconds(RFC3561.originated_jitter), &[Exception::new("of ns2-2.35", Literal::Text("0 over a MAC that draws a back-off before each frame (mac.first_access)"))]),
     Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes"),
     Key::number("buffer_time_s", 0.0, LONGEST_S, "how long a packet may wait for a route"),
-];
+]);
 
 /// Keys of [`OLSR`] that always have a value.
 pub mod olsr {
@@ -187,27 +194,29 @@ pub mod olsr {
 }
 
 /// `[routing.olsr]`.
-pub const OLSR: &[Key] = &[
+pub const OLSR: &[Key] = &of_preset([
     olsr::PRESET.key,
     olsr::LINK_SENSING.key,
-    Key::number("hello_interval_s", 0.01, 1000.0, "HELLO_INTERVAL").default(Literal::Number(2.0)),
-    Key::number("tc_interval_s", 0.01, 1000.0, "TC_INTERVAL").default(Literal::Number(5.0)),
+    Key::number("hello_interval_s", 0.01, 1000.0, "HELLO_INTERVAL")
+        .default(Literal::seconds(RFC3626.hello_interval)),
+    Key::number("tc_interval_s", 0.01, 1000.0, "TC_INTERVAL").default(Literal::seconds(RFC3626.tc_interval)),
     Key::integer("neighbour_hold_intervals", 1, 255, "NEIGHB_HOLD_TIME in HELLO intervals")
-        .default(Literal::Integer(3)),
+        .default(Literal::Integer(RFC3626.neighbour_hold_intervals.get() as u64)),
     Key::integer("topology_hold_intervals", 1, 255, "TOP_HOLD_TIME in TC intervals")
-        .default(Literal::Integer(3)),
-    Key::number("duplicate_hold_time_s", 0.01, LONGEST_S, "DUP_HOLD_TIME").default(Literal::Number(30.0)),
+        .default(Literal::Integer(RFC3626.topology_hold_intervals.get() as u64)),
+    Key::number("duplicate_hold_time_s", 0.01, LONGEST_S, "DUP_HOLD_TIME")
+        .default(Literal::seconds(RFC3626.duplicate_hold_time)),
     Key::number("max_jitter_s", 0.0, 1000.0, "MAXJITTER").derived("a quarter of hello_interval_s"),
     Key::integer("willingness", 0, 7, "of every node to pass on what others send")
         .default(Literal::Integer(3)),
     Key::word("hysteresis", &["off", "on"], "whether links must prove their quality")
         .default(Literal::Word("off")),
     Key::number("hysteresis_scaling", 0.001, 0.999, "HYST_SCALING: weight of the latest packet")
-        .default(Literal::Number(0.5)),
+        .default(Literal::Number(HYSTERESIS.scaling)),
     Key::number("hysteresis_threshold_high", 0.0, 1.0, "HYST_THRESHOLD_HIGH: a link is used")
-        .default(Literal::Number(0.8)),
+        .default(Literal::Number(HYSTERESIS.threshold_high)),
     Key::number("hysteresis_threshold_low", 0.0, 1.0, "HYST_THRESHOLD_LOW: it no longer is")
-        .default(Literal::Number(0.3)),
+        .default(Literal::Number(HYSTERESIS.threshold_low)),
     Key::word(
         "early_tc",
         &["never", "on-link-failure"],
@@ -216,7 +225,7 @@ pub const OLSR: &[Key] = &[
     .default(Literal::Word("on-link-failure")),
     Key::number("early_tc_spacing_s", 0.0, 1000.0, "least time between TC messages")
         .derived("a quarter of tc_interval_s"),
-];
+]);
 
 /// Keys of [`DSR`] that always have a value.
 pub mod dsr {
@@ -236,12 +245,13 @@ pub mod dsr {
         "those queued for a neighbour that is gone",
     )
     .default("salvaged");
-    /// `neighbours_asked`.
+    /// `nonpropagating_requests`.
     pub const NEIGHBOURS_ASKED: Choice<NeighboursAsked> = choice!(
-        "neighbours_asked",
+        "nonpropagating_requests",
         { "once" => NeighboursAsked::Once, "each-time" => NeighboursAsked::EachTime },
         "each-time: before each request to everybody, and intervals count from there",
     )
+    .formerly(&["neighbours_asked"])
     .default_except("once", &[Exception::new("of ns2-2.35", Literal::Word("each-time"))]);
     /// `dead_link`.
     pub const DEAD_LINK: Choice<DeadLink> = choice!(
@@ -250,26 +260,29 @@ pub mod dsr {
         "what is forgotten of a link that failed",
     )
     .default_except("both-ways", &[Exception::new("of ns2-2.35", Literal::Word("one-way"))]);
-    /// `ways_learnt`.
+    /// `learned_directions`.
     pub const WAYS_LEARNT: Choice<WaysLearnt> = choice!(
-        "ways_learnt",
+        "learned_directions",
         { "both" => WaysLearnt::Both, "onward" => WaysLearnt::Onward },
         "which ways along a packet's path; onward: back only of whom a node answers",
     )
+    .formerly(&["ways_learnt"])
     .default_except("both", &[Exception::new("of ns2-2.35", Literal::Word("onward"))]);
     /// `stranded`.
     pub const STRANDED: Choice<Stranded> = choice!(
-        "stranded",
+        "unsalvageable_packets",
         { "dropped" => Stranded::Dropped, "neighbours-asked" => Stranded::NeighboursAsked },
         "a relay's packet whose next hop failed, where no other path is known",
     )
+    .formerly(&["stranded"])
     .default_except("dropped", &[Exception::new("of ns2-2.35", Literal::Word("neighbours-asked"))]);
-    /// `lost_control`.
+    /// `failed_control_packets`.
     pub const LOST_CONTROL: Choice<LostControl> = choice!(
-        "lost_control",
+        "failed_control_packets",
         { "dropped" => LostControl::Dropped, "salvaged" => LostControl::Salvaged },
         "replies and errors whose next hop failed, where another path is known",
     )
+    .formerly(&["lost_control"])
     .default_except("dropped", &[Exception::new("of ns2-2.35", Literal::Word("salvaged"))]);
     /// `uncached_relays`.
     pub const UNCACHED_RELAYS: Choice<UncachedRelays> = choice!(
@@ -312,15 +325,15 @@ pub mod dsr {
 }
 
 /// `[routing.dsr]`.
-pub const DSR: &[Key] = &[
+pub const DSR: &[Key] = &of_preset([
     dsr::PRESET.key,
     Key::word(
         "cache",
         &["paths", "off"],
         "off: nothing is remembered, and every packet sent looks for a route",
     ).default(Literal::Word("paths")),
-    Key::integer("cache_paths", 1, 65_535, "paths a node remembers").default(Literal::Integer(64)),
-    Key::number("cache_timeout_s", 0.01, LONGEST_S, "RouteCacheTimeout").default(Literal::Number(300.0)),
+    Key::integer("cache_paths", 1, 65_535, "paths a node remembers").default(Literal::Integer(PATHS.capacity.get() as u64)),
+    Key::number("cache_timeout_s", 0.01, LONGEST_S, "RouteCacheTimeout").default(Literal::seconds(PATHS.timeout)),
     Key::word("tap", &["on", "off"], "whether a node learns from packets for others").default(Literal::Word("on")),
     Key::word("cached_replies", &["on", "off"], "whether a node answers for others").default(Literal::Word("on")),
     Key::number(
@@ -335,52 +348,52 @@ pub const DSR: &[Key] = &[
     dsr::UNCACHED_SEARCHES.key,
     dsr::UNCACHED_SALVAGE.key,
     dsr::UNCACHED_JITTER.key,
-    Key::integer("max_path", 1, 61, "nodes between source and target of a route").default(Literal::Integer(16)),
-    Key::number("broadcast_jitter_s", 0.0, 10.0, "BroadcastJitter").default(Literal::Number(0.01)),
+    Key::integer("max_path", 1, 61, "nodes between source and target of a route").default(Literal::Integer(RFC4728.max_path.get() as u64)),
+    Key::number("broadcast_jitter_s", 0.0, 10.0, "BroadcastJitter").default(Literal::seconds(RFC4728.broadcast_jitter)),
     Key::number(
         "originated_jitter_s",
         0.0,
         10.0,
         "requests that a node originates wait a random time below this, so that neighbours that act at the same instant do not collide each time",
-    ).default_except(Literal::Number(0.01), &[Exception::new("of ns2-2.35", Literal::Text("0 over a MAC that draws a back-off before each frame (mac.first_access)"))]),
-    Key::number("reply_jitter_s", 0.0, 10.0, "the same of targets' replies").default(Literal::Number(0.01)),
+    ).default_except(Literal::seconds(RFC4728.originated_jitter), &[Exception::new("of ns2-2.35", Literal::Text("0 over a MAC that draws a back-off before each frame (mac.first_access)"))]),
+    Key::number("reply_jitter_s", 0.0, 10.0, "the same of targets' replies").default(Literal::seconds(RFC4728.reply_jitter)),
     Key::number(
         "gratuitous_jitter_s",
         0.0,
         10.0,
         "the same of replies about detours",
-    ).default_except(Literal::Number(0.01), &[Exception::new("of ns2-2.35", Literal::Number(0.0))]),
-    Key::number("buffer_time_s", 0.0, LONGEST_S, "SendBufferTimeout").default(Literal::Number(30.0)),
-    Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes").default(Literal::Integer(64)),
+    ).default_except(Literal::seconds(RFC4728.gratuitous_jitter), &[Exception::new("of ns2-2.35", Literal::Number(0.0))]),
+    Key::number("buffer_time_s", 0.0, LONGEST_S, "SendBufferTimeout").default(Literal::seconds(RFC4728.buffer_time)),
+    Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes").default(Literal::Integer(RFC4728.buffer_packets.get() as u64)),
     Key::number(
         "release_spacing_s",
         0.0,
         10.0,
         "time from one packet that waited to the next",
-    ).default_except(Literal::Number(0.0), &[Exception::new("of ns2-2.35", Literal::Number(0.03))]),
+    ).default_except(Literal::seconds(RFC4728.release_spacing), &[Exception::new("of ns2-2.35", Literal::Number(0.03))]),
     Key::word(
-        "neighbours_first",
+        "nonpropagating_first",
         &["on", "off"],
         "whether the first request goes to neighbours only",
-    ).default(Literal::Word("on")),
+    ).formerly(&["neighbours_first"]).default(Literal::Word("on")),
     Key::number(
-        "neighbours_first_s",
+        "nonpropagating_timeout_s",
         0.000_1,
         60.0,
         "NonpropRequestTimeout: how long these may answer",
-    ).default(Literal::Number(0.03)),
+    ).formerly(&["neighbours_first_s"]).default(Literal::Number(0.03)),
     dsr::NEIGHBOURS_ASKED.key,
-    Key::number("request_period_s", 0.001, 600.0, "RequestPeriod").default_except(Literal::Number(0.5), &[Exception::new("of ns2-2.35", Literal::Number(2.0))]),
+    Key::number("request_period_s", 0.001, 600.0, "RequestPeriod").default_except(Literal::seconds(RFC4728.request_period), &[Exception::new("of ns2-2.35", Literal::Number(2.0))]),
     Key::integer(
         "request_backoff",
         1,
         255,
         "factor from one such time to the next",
-    ).default_except(Literal::Integer(2), &[Exception::new("of ns2-2.35", Literal::Integer(4))]),
-    Key::number("max_request_period_s", 0.001, LONGEST_S, "MaxRequestPeriod").default(Literal::Number(10.0)),
-    Key::integer("max_request_retries", 1, 255, "MaxRequestRexmt").default(Literal::Integer(16)),
+    ).default_except(Literal::Integer(RFC4728.request_backoff.get() as u64), &[Exception::new("of ns2-2.35", Literal::Integer(4))]),
+    Key::number("max_request_period_s", 0.001, LONGEST_S, "MaxRequestPeriod").default(Literal::seconds(RFC4728.max_request_period)),
+    Key::integer("max_request_retries", 1, 255, "MaxRequestRexmt").default(Literal::Integer(RFC4728.max_request_retries.get() as u64)),
     dsr::TARGET_REPLIES.key,
-    Key::integer("max_salvage", 0, 15, "MAX_SALVAGE_COUNT").default(Literal::Integer(15)),
+    Key::integer("max_salvage", 0, 15, "MAX_SALVAGE_COUNT").default(Literal::Integer(RFC4728.max_salvage as u64)),
     dsr::DEAD_LINK.key,
     dsr::WAYS_LEARNT.key,
     dsr::STRANDED.key,
@@ -391,4 +404,4 @@ pub const DSR: &[Key] = &[
         "announced: three packets over a way and then one in 5 s tell it to who hears them, as with flow state",
     ).default_except(Literal::Word("in-each"), &[Exception::new("of ns2-2.35", Literal::Word("announced"))]),
     dsr::QUEUED_PACKETS.key,
-];
+]);

@@ -3,7 +3,7 @@
 use super::Key;
 use crate::choice;
 use crate::choice::Choice;
-use crate::schema::{Exception, Literal};
+use crate::schema::{Exception, Literal, of_preset};
 use hopline_core::Duration;
 use hopline_transport::pacing as pacing_of;
 use hopline_transport::pacing::{DuplicateAcks, ShortPaths, Variability};
@@ -154,13 +154,13 @@ pub mod tcp {
 }
 
 /// `[tcp]` and `flow.tcp`.
-pub const TCP: &[Key] = &[
+pub const TCP: &[Key] = &of_preset([
     tcp::PRESET.key,
     Key::word_or_own(
-        "law",
+        "congestion_control",
         &["aimd", "cubic", "bbr", "bbr3"],
         "how the window grows and what a loss leaves of it, whatever the recovery; bbr, bbr3: BBR of Linux and BBR version 3, paced, for SACK with loss_detection = \"rack\"; own: as a machine of your own says, see docs/own-machines.md",
-    ).default_except(Literal::Word("aimd"), &[Exception::new("of tcp-cubic", Literal::Word("cubic")), Exception::new("of tcp-bbr", Literal::Word("bbr")), Exception::new("of tcp-bbr3", Literal::Word("bbr3"))]),
+    ).formerly(&["law"]).default_except(Literal::Word("aimd"), &[Exception::new("of tcp-cubic", Literal::Word("cubic")), Exception::new("of tcp-bbr", Literal::Word("bbr")), Exception::new("of tcp-bbr3", Literal::Word("bbr3"))]),
     tcp::RECOVERY_WINDOW.key,
     tcp::ECN.key,
     Key::number("cubic_c", 1e-6, 1000.0, "of cubic: C, segments per second cubed").default(Literal::Number(CUBIC.c)),
@@ -243,8 +243,8 @@ pub const TCP: &[Key] = &[
         1,
         1 << 16,
         &["none"],
-        "largest factor of the timeout's back-off, a power of two; 1: no back-off; default of tcp-ap: 1",
-    ),
+        "largest factor of the timeout's back-off, a power of two; 1: no back-off",
+    ).derived("that of `preset`, of tcp-ap: 1"),
     Key::integer_or("initial_window", 1, 1 << 20, &["rfc3390", "rfc6928"], "segments in flight at the start"),
     Key::integer("dup_ack_threshold", 1, 255, "duplicate ACKs that stand for a loss"),
     tcp::LOSS_DETECTION.key,
@@ -272,7 +272,7 @@ pub const TCP: &[Key] = &[
         "how a lost route is told from congestion, whatever the recovery",
     ).default_except(Literal::Word("none"), &[Exception::new("of tcp-f", Literal::Word("tcp-f")), Exception::new("of tcp-elfn", Literal::Word("elfn")), Exception::new("of atcp", Literal::Word("atcp")), Exception::new("of tcp-bus", Literal::Word("tcp-bus")), Exception::new("of tcp-fixed-rto", Literal::Word("fixed-rto"))]),
     Key::integer("receive_buffer_bytes", 1, 1 << 30, "received data kept for the application"),
-];
+]);
 
 /// Keys of [`DOOR`] that choose.
 pub mod door {
@@ -293,47 +293,50 @@ pub mod door {
     .default("tpsn");
     /// `late`.
     pub const LATE: Choice<Late> = choice!(
-        "late",
+        "reordering_events",
         {
             "once-per-switch" => Late::OncePerSwitch,
             "each" => Late::Each,
             "after-previous" => Late::AfterPrevious,
         },
         "which late packets are events (A1): those sent after the last event was noticed, each, those sent before the packet that arrived last",
-    ).default("once-per-switch");
+    ).formerly(&["late"]).default("once-per-switch");
     /// `held`.
     pub const HELD: Choice<Held> = choice!(
-        "held",
+        "disabled_changes",
         { "everything" => Held::Everything, "reductions" => Held::Reductions },
         "what is disabled during T1 (A7): any change of window and timeout, or only reductions; not of ir",
     )
+    .formerly(&["held"])
     .default("everything");
     /// `resends`.
     pub const RESENDS: Choice<Resends> = choice!(
-        "resends",
+        "disabled_retransmissions",
         { "as-usual" => Resends::AsUsual, "first" => Resends::First },
         "what is resent during T1 (A7): what recovery and timeouts resend at other times, with the window that is held, or the first unacknowledged segment alone; not of ir, nor with tcp.loss_detection = rack",
-    ).default("as-usual");
-    /// `held_timer`.
+    ).formerly(&["resends"]).default("as-usual");
+    /// `disabled_timer`.
     pub const HELD_TIMER: Choice<HeldTimer> = choice!(
-        "held_timer",
+        "disabled_timer",
         { "constant" => HeldTimer::Constant, "backs-off" => HeldTimer::BacksOff },
         "what a timeout during T1 does to the timer (A8); not of ir",
     )
+    .formerly(&["held_timer"])
     .default("constant");
     /// `again`.
     pub const AGAIN: Choice<Again> = choice!(
-        "again",
+        "repeated_event",
         { "restart" => Again::Restart, "continue" => Again::Continue },
         "what an event during T1 does to T1 (A9); not of ir",
     )
+    .formerly(&["again"])
     .default("restart");
     /// `reach`.
     pub const REACH: Choice<Reach> = choice!(
-        "reach",
+        "undo_scope",
         { "first" => Reach::First, "latest" => Reach::Latest },
         "how much is undone of several reductions within T2 (A10): all since the first, or the latest; not of td",
-    ).default("first");
+    ).formerly(&["reach"]).default("first");
 }
 
 /// `[door]` and `flow.door`. A1 to A10: see docs/protocols/tcp-door.md.

@@ -8,8 +8,12 @@ use hopline_transport::tcp::{AckOrder, DataOrder, Detection, DoorConfig, Offer};
 
 /// Keys that are of no use in a configuration, and why.
 const USELESS: [(&str, &[&str], &str); 4] = [
-    ("ir", &["t1", "held", "resends", "held_timer", "again"], "disables nothing"),
-    ("td", &["t2", "reach"], "recovers nothing"),
+    (
+        "ir",
+        &["t1", "disabled_changes", "disabled_retransmissions", "disabled_timer", "repeated_event"],
+        "disables nothing",
+    ),
+    ("td", &["t2", "undo_scope"], "recovers nothing"),
     ("rd", &["ack_order"], "does not look at the order of ACKs"),
     ("sd", &["data_order", "feedback_acks"], "does not look at the order of data"),
 ];

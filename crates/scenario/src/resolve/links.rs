@@ -42,15 +42,15 @@ fn link(section: &Section<'_>, names: &Names, own: &Machines) -> Result<LinkSpec
 
 /// Returns the properties of a link beyond carrying packets at one rate.
 fn quirks(section: &Section<'_>) -> Result<LinkQuirks, Problem> {
-    let late = section.section("late");
+    let late = section.section("reordering");
     let jitter = section.section("jitter");
     let policer = section.section("policer");
     let slots = section.section("slots");
-    let slots_each = slots.number("every_ms").map(|ms| Duration::from_secs_f64(ms * 1e-3));
-    let jitter_each = jitter.number("up_to_ms").map(|ms| Duration::from_secs_f64(ms * 1e-3));
+    let slots_each = slots.number("interval_ms").map(|ms| Duration::from_secs_f64(ms * 1e-3));
+    let jitter_each = jitter.number("max_ms").map(|ms| Duration::from_secs_f64(ms * 1e-3));
     let late_each = late
-        .number("share")
-        .zip(late.number("by_ms"))
+        .number("fraction")
+        .zip(late.number("extra_delay_ms"))
         .map(|(share, by_ms)| Late { share, by: Duration::from_secs_f64(by_ms * 1e-3) });
     let policer_each = policer
         .number("rate_mbps")

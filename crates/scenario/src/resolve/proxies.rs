@@ -143,7 +143,7 @@ fn split(scenario: Whole<'_>, section: Section<'_>, mobile: &MobileSide) -> Resu
     if fixed.own_law().or(beyond.own_law()).is_some() {
         return Err(Problem::new("an own law in a machine that splits connections")
             .at(section.origin)
-            .help("own laws are for ends of flows: set flow.tcp.law in place of tcp.law"));
+            .help("own laws are for ends of flows: set flow.tcp.congestion_control in place of tcp.congestion_control"));
     }
     let buffer = section.integer("buffer_bytes").unwrap_or(BUFFER_BYTES);
     let mut config = split::Config::new(fixed, beyond, buffer);

@@ -77,12 +77,12 @@ fn law(
         "tcp-bbr3" => "bbr3",
         _ => "aimd",
     };
-    let chosen = own.word("law").or(general.word("law")).unwrap_or(default);
-    let saying = if own.has("law") { own } else { general };
-    let brought = named(saying, "law", machines, Kind::Law, |name| machines.law(name))?;
+    let chosen = own.word("congestion_control").or(general.word("congestion_control")).unwrap_or(default);
+    let saying = if own.has("congestion_control") { own } else { general };
+    let brought = named(saying, "congestion_control", machines, Kind::Law, |name| machines.law(name))?;
     refuse_foreign(
         &own,
-        "law",
+        "congestion_control",
         chosen,
         &[(&["cubic"], OF_CUBIC), (&["bbr", "bbr3"], OF_BBR), (&["bbr"], OF_BBR1), (&["bbr3"], OF_BBR3)],
     )?;

@@ -130,7 +130,10 @@ fn scenarios() -> Vec<(&'static str, Vec<String>)> {
         ],
     );
     for law in ["bbr", "bbr3"] {
-        add(CHAIN, &[&format!("tcp.law={law}"), "transport=tcp-sack", "tcp.loss_detection=rack"]);
+        add(
+            CHAIN,
+            &[&format!("tcp.congestion_control={law}"), "transport=tcp-sack", "tcp.loss_detection=rack"],
+        );
     }
     for preset in ["ns2-wavelan", "ns3-wavelan", "dot11b", "dot11a", "madwifi", "qualnet-367"] {
         add(CHAIN, &[&format!("radio.preset={preset}")]);
@@ -333,4 +336,53 @@ fn a_scenario_without_a_key_is_that_with_its_stated_default() {
     assert!(wrong.is_empty(), "stated, but not so: {wrong:#?}");
     let expected: BTreeSet<String> = WITHOUT_EFFECT.iter().map(|&path| path.into()).collect();
     assert_eq!(untouched, expected, "no scenario shows their default; {compared} are compared");
+}
+
+#[test]
+fn a_former_name_is_answered_with_the_present_one_at_its_place() {
+    let first = |text: &str, settings: &[&str]| match parse(text, settings) {
+        Ok(_) => panic!("{settings:?}: no such key"),
+        Err(Problems(problems)) => problems[0].to_string(),
+    };
+    let text = format!("{CHAIN}[wide]\nkeep = 0.9\n");
+    assert_eq!(
+        first(&text, &[]),
+        "test.toml:11:1: unknown key `keep` in `wide` (did you mean `decrease_factor`?)"
+    );
+    for (setting, help) in [
+        ("wide.credit_s=3", "unknown key `credit_s` in `wide` (did you mean `probation_s`?)"),
+        ("tcp.law=cubic", "unknown key `law` in `tcp` (did you mean `congestion_control`?)"),
+        ("door.again=continue", "unknown key `again` in `door` (did you mean `repeated_event`?)"),
+        ("link.0.late.share=0.1", "unknown key `late` in `link.0` (did you mean `reordering`?)"),
+    ] {
+        let said = first(CHAIN, &[setting]);
+        assert!(said.ends_with(help), "{said}");
+    }
+}
+
+#[test]
+fn no_former_name_is_that_of_a_key_beside_it() {
+    let all = every_key();
+    for (path, key) in &all {
+        let table = path.strip_suffix(key.name).expect("a path ends with the name");
+        for former in key.former {
+            let count = all.iter().filter(|(path, _)| *path == format!("{table}{former}")).count();
+            assert_eq!(count, 0, "{table}{former} is a key, and {path} was called so");
+        }
+    }
+}
+
+/// Keys without a default, which other keys need or make useless: those of a kind, a model or a layout.
+const NEEDED_AT_TIMES: &[&str] = &[];
+
+#[test]
+fn every_optional_key_states_its_default_or_what_it_follows_from() {
+    let is_value =
+        |key: &Key| !matches!(key.takes, Takes::Table(_) | Takes::Tables(_) | Takes::Lists | Takes::Settings);
+    let unsaid: BTreeSet<String> = every_key()
+        .into_iter()
+        .filter(|(_, key)| is_value(key) && key.default == schema::Default::Unset)
+        .map(|(path, _)| path)
+        .collect();
+    assert_eq!(unsaid, NEEDED_AT_TIMES.iter().map(|&path| path.into()).collect());
 }

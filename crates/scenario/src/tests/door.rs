@@ -57,13 +57,13 @@ fn every_choice_can_be_set() {
         "door.t2=1000",
         "door.ack_order=numbers",
         "door.data_order=timestamps",
-        "door.late=each",
+        "door.reordering_events=each",
         "door.feedback_acks=3",
-        "door.held=reductions",
-        "door.resends=first",
-        "door.held_timer=backs-off",
-        "door.again=continue",
-        "door.reach=latest",
+        "door.disabled_changes=reductions",
+        "door.disabled_retransmissions=first",
+        "door.disabled_timer=backs-off",
+        "door.repeated_event=continue",
+        "door.undo_scope=latest",
     ]);
     let expected = DoorConfig {
         detection: Detection::Both(AckOrder::Numbers, DataOrder::Timestamps),
@@ -77,7 +77,7 @@ fn every_choice_can_be_set() {
         ..DoorConfig::all(0.5, 1000.0)
     };
     assert_eq!(config, expected);
-    assert_eq!(door(&["door.late=after-previous"]).late, Late::AfterPrevious);
+    assert_eq!(door(&["door.reordering_events=after-previous"]).late, Late::AfterPrevious);
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn keys_change_what_a_preset_says() {
         "routing.aodv.hello_slack_s=0.3",
         "routing.aodv.hello_when=on-active-route",
         "routing.aodv.hello_jitter_s=0.02",
-        "routing.aodv.sign_of_life=any-packet",
+        "routing.aodv.neighbour_liveness=any-packet",
     ]);
     let jitter = Duration::from_millis(20);
     let expected = Hello {

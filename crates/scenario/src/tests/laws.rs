@@ -1,4 +1,4 @@
-//! `tcp-cubic`, `tcp-bbr`, `tcp-bbr3`, `tcp.law`, `tcp.recovery_window`, `tcp.ecn`, and queues that mark.
+//! `tcp-cubic`, `tcp-bbr`, `tcp-bbr3`, `tcp.congestion_control`, `tcp.recovery_window`, `tcp.ecn`, and queues that mark.
 
 use super::*;
 use hopline_queue::red::{Gentle, Idle, Measure, RedConfig};
@@ -30,9 +30,9 @@ fn names_that_do_not_say_cubic_mean_additive_increase_whatever_the_preset() {
 
 #[test]
 fn the_law_goes_with_any_recovery() {
-    let config = tcp(&spec(CHAIN, &["transport=tcp-reno", "tcp.law=cubic"]), 0);
+    let config = tcp(&spec(CHAIN, &["transport=tcp-reno", "tcp.congestion_control=cubic"]), 0);
     assert_eq!(config, Config::modern().with_reno().with_cubic());
-    assert_eq!(law(&["transport=tcp-cubic", "tcp.law=aimd"]), WindowLaw::Aimd);
+    assert_eq!(law(&["transport=tcp-cubic", "tcp.congestion_control=aimd"]), WindowLaw::Aimd);
 }
 
 #[test]
@@ -48,7 +48,10 @@ fn every_parameter_of_cubic_can_be_set() {
 fn parameters_of_cubic_on_a_flow_without_it_are_refused() {
     let text = CHAIN.to_owned() + "tcp = { cubic_beta = 0.5 }\ntransport = \"tcp-sack\"\n";
     let problem = parse(&text, &[]).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
-    assert!(problem.contains("`cubic_beta` is used with law = \"cubic\", not \"aimd\""), "{problem}");
+    assert!(
+        problem.contains("`cubic_beta` is used with congestion_control = \"cubic\", not \"aimd\""),
+        "{problem}"
+    );
 }
 
 #[test]
@@ -88,12 +91,12 @@ fn every_parameter_of_bbr_can_be_set() {
 
 #[test]
 fn bbr_goes_with_sack_where_losses_are_told_by_time() {
-    let settings = ["transport=tcp-sack", "tcp.law=bbr", "tcp.loss_detection=rack"];
+    let settings = ["transport=tcp-sack", "tcp.congestion_control=bbr", "tcp.loss_detection=rack"];
     let config = tcp(&spec(CHAIN, &settings), 0);
     assert_eq!(config.law, WindowLaw::Bbr(BbrConfig::V1));
     assert_eq!(config.loss_detection, LossDetection::Rack(RackConfig::RFC8985));
     for (settings, said) in [
-        (vec!["transport=tcp-newreno", "tcp.law=bbr"], "RACK with BBR"),
+        (vec!["transport=tcp-newreno", "tcp.congestion_control=bbr"], "RACK with BBR"),
         (vec!["transport=tcp-bbr", "tcp.ecn=ask"], "ecn must be off with BBR"),
         (vec!["transport=tcp-bbr", "tcp.pacing=adaptive"], "pacing must be none with BBR"),
         (vec!["transport=tcp-bbr", "tcp.feedback=fixed-rto"], "feedback must be none with BBR"),
@@ -106,9 +109,17 @@ fn bbr_goes_with_sack_where_losses_are_told_by_time() {
 #[test]
 fn parameters_of_one_bbr_on_a_flow_with_the_other_are_refused() {
     for (transport, key, said) in [
-        ("tcp-bbr", "bbr_beta = 0.5", "`bbr_beta` is used with law = \"bbr3\", not \"bbr\""),
-        ("tcp-bbr3", "bbr_policer = true", "`bbr_policer` is used with law = \"bbr\", not \"bbr3\""),
-        ("tcp-cubic", "bbr_cwnd_gain = 2", "is used with law = \"bbr\" or \"bbr3\", not \"cubic\""),
+        ("tcp-bbr", "bbr_beta = 0.5", "`bbr_beta` is used with congestion_control = \"bbr3\", not \"bbr\""),
+        (
+            "tcp-bbr3",
+            "bbr_policer = true",
+            "`bbr_policer` is used with congestion_control = \"bbr\", not \"bbr3\"",
+        ),
+        (
+            "tcp-cubic",
+            "bbr_cwnd_gain = 2",
+            "is used with congestion_control = \"bbr\" or \"bbr3\", not \"cubic\"",
+        ),
     ] {
         let text = format!("{CHAIN}tcp = {{ {key} }}\ntransport = \"{transport}\"\n");
         let problem = parse(&text, &[]).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
@@ -247,6 +258,6 @@ fn results_call_a_transport_what_the_scenario_calls_it() {
         assert_eq!(format!("transport={}", called(&[&[transport.as_str()], settings].concat())), transport);
     }
     let told = "routing.failure_notification=elfn";
-    assert_eq!(called(&["transport=tcp-elfn", "tcp.law=cubic", told]), "tcp-elfn");
+    assert_eq!(called(&["transport=tcp-elfn", "tcp.congestion_control=cubic", told]), "tcp-elfn");
     assert_eq!(called(&["transport=tcp-newreno", "tcp.feedback=elfn", told]), "tcp-newreno");
 }

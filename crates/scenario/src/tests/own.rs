@@ -26,7 +26,7 @@ fn problem(text: &str, settings: &[&str], machines: Machines) -> String {
 
 #[test]
 fn a_law_and_a_discipline_are_named_beside_ours() {
-    let settings = ["tcp.law=own:greedy", "queue.discipline=own:short"];
+    let settings = ["tcp.congestion_control=own:greedy", "queue.discipline=own:short"];
     let scenario = with(CHAIN, &settings, machines("1")).unwrap();
     let spec = scenario.spec(1).unwrap();
     assert_eq!(tcp(&spec, 0).law, WindowLaw::Own(OwnLawId(1)));
@@ -41,20 +41,21 @@ fn a_law_and_a_discipline_are_named_beside_ours() {
 fn what_is_made_of_a_scenario_knows_its_machines() {
     let scenario = with(CHAIN, &[], machines("1")).unwrap();
     assert!(scenario.spec(1).unwrap().own_machines().is_empty());
-    let more = scenario.with(&[Setting::parse("--set", "tcp.law=own:gentle").unwrap()]).unwrap();
+    let more =
+        scenario.with(&[Setting::parse("--set", "tcp.congestion_control=own:gentle").unwrap()]).unwrap();
     assert_eq!(tcp(&more.spec(1).unwrap(), 0).law, WindowLaw::Own(OwnLawId(0)));
-    let text = CHAIN.to_owned() + "tcp = { law = \"own:greedy\" }\n";
+    let text = CHAIN.to_owned() + "tcp = { congestion_control = \"own:greedy\" }\n";
     let of_flow = with(&text, &[], machines("1")).unwrap().spec(1).unwrap();
     assert_eq!(tcp(&of_flow, 0).law, WindowLaw::Own(OwnLawId(1)));
 }
 
 #[test]
 fn a_name_that_nobody_has_is_refused_where_it_stands() {
-    let text = CHAIN.to_owned() + "tcp = { law = \"own:gredy\" }\n";
+    let text = CHAIN.to_owned() + "tcp = { congestion_control = \"own:gredy\" }\n";
     let wrong = problem(&text, &[], machines("1"));
     assert!(wrong.starts_with("test.toml:10:15: there is no own law `gredy`"), "{wrong}");
     assert!(wrong.contains("did you mean `greedy`?") && wrong.contains("known: gentle, greedy"), "{wrong}");
-    let none = problem(CHAIN, &["tcp.law=own:greedy"], Machines::default());
+    let none = problem(CHAIN, &["tcp.congestion_control=own:greedy"], Machines::default());
     assert!(none.contains("in Python or Rust; known: none"), "{none}");
     let queue = problem(CHAIN, &["queue.discipline=own:greedy"], machines("1"));
     assert!(queue.contains("there is no own queue discipline `greedy`"), "{queue}");
@@ -63,19 +64,27 @@ fn a_name_that_nobody_has_is_refused_where_it_stands() {
 
 #[test]
 fn what_is_neither_ours_nor_own_is_refused_as_ever() {
-    for wrong in ["tcp.law=greedy", "tcp.law=own:", "tcp.law=own", "queue.discipline=own:"] {
+    for wrong in [
+        "tcp.congestion_control=greedy",
+        "tcp.congestion_control=own:",
+        "tcp.congestion_control=own",
+        "queue.discipline=own:",
+    ] {
         let said = problem(CHAIN, &[wrong], machines("1"));
         assert!(said.contains("does not know") && said.contains("or \"own:NAME\""), "{wrong}: {said}");
     }
-    let near = problem(CHAIN, &["tcp.law=cubik"], machines("1"));
+    let near = problem(CHAIN, &["tcp.congestion_control=cubik"], machines("1"));
     assert!(near.contains("did you mean \"cubic\"?"), "{near}");
 }
 
 #[test]
 fn parameters_of_ours_beside_an_own_machine_are_refused() {
-    let text = CHAIN.to_owned() + "tcp = { law = \"own:greedy\", cubic_beta = 0.5 }\n";
+    let text = CHAIN.to_owned() + "tcp = { congestion_control = \"own:greedy\", cubic_beta = 0.5 }\n";
     let wrong = problem(&text, &[], machines("1"));
-    assert!(wrong.contains("`cubic_beta` is used with law = \"cubic\", not \"own:greedy\""), "{wrong}");
+    assert!(
+        wrong.contains("`cubic_beta` is used with congestion_control = \"cubic\", not \"own:greedy\""),
+        "{wrong}"
+    );
     for key in ["service=\"fifo\"", "target_ms=5", "weight=0.1", "action=\"mark\"", "flows=4"] {
         let setting = format!("queue.{key}");
         let wrong = problem(CHAIN, &["queue.discipline=own:short", &setting], machines("1"));
@@ -87,9 +96,9 @@ fn parameters_of_ours_beside_an_own_machine_are_refused() {
 fn parameters_tell_machines_of_one_name_apart() {
     let parameters =
         |settings: &[&str], digest| with(CHAIN, settings, machines(digest)).unwrap().parameters();
-    let settings = ["tcp.law=own:greedy", "queue.discipline=own:short"];
+    let settings = ["tcp.congestion_control=own:greedy", "queue.discipline=own:short"];
     let one = parameters(&settings, "1");
-    let expected = serde_json::json!({ "tcp.law = own:greedy": "1", "queue.discipline = own:short": "1" });
+    let expected = serde_json::json!({ "tcp.congestion_control = own:greedy": "1", "queue.discipline = own:short": "1" });
     assert_eq!(one["own_machines"], expected);
     assert_ne!(one, parameters(&settings, "2"));
     assert_eq!(parameters(&[], "1"), parameters(&[], "2"), "nobody asks for them");
@@ -99,8 +108,8 @@ fn parameters_tell_machines_of_one_name_apart() {
 #[test]
 fn what_splits_connections_takes_no_own_law() {
     let text = CHAIN.to_owned() + "[[proxy]]\nnode = \"n1\"\nkind = \"split\"\n";
-    let wrong = problem(&text, &["tcp.law=own:greedy"], machines("1"));
+    let wrong = problem(&text, &["tcp.congestion_control=own:greedy"], machines("1"));
     assert!(wrong.contains("an own law in a machine that splits connections"), "{wrong}");
-    let of_flow = text.replace("dst = \"n2\"", "dst = \"n2\"\ntcp = { law = \"own:greedy\" }");
+    let of_flow = text.replace("dst = \"n2\"", "dst = \"n2\"\ntcp = { congestion_control = \"own:greedy\" }");
     with(&of_flow, &[], machines("1")).unwrap();
 }

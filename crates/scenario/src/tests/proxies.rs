@@ -129,7 +129,7 @@ fn d_proxy_stands_at_both_ends_of_a_link_and_each_mechanism_can_be_told() {
     assert_eq!((default.tail_probe, default.overflow), (None, dproxy::Overflow::LeftToSender));
     assert_eq!((default.turn, of("turn = \"first\"").turn), (snoop::Turn::Last, snoop::Turn::First));
     let told = of(
-        "order_rule = \"off\"\ntimeouts = \"cumulative\"\nexpansion = \"off\"\norder = \"any\"\nlocal_limit = 7\nhigh_water_packets = 9\nheld_packets = 5\ngrace_packets = 2\npatience_ms = 30\nmin_timer_ms = 1\ntail_probe_ms = 8\noverflow = \"kept\"\nconnections = 3\n",
+        "order_rule = \"off\"\ntimeouts = \"cumulative\"\nexpansion = \"off\"\norder = \"any\"\nlocal_limit = 7\nhigh_water_packets = 9\nheld_packets = 5\nreordering_threshold_packets = 2\nreordering_timeout_ms = 30\nmin_timer_ms = 1\ntail_probe_ms = 8\noverflow = \"kept\"\nconnections = 3\n",
     );
     let recovery = dproxy::Recovery {
         attempts: NonZeroU8::new(7).expect("not zero"),

@@ -108,14 +108,14 @@ pub(super) const FLOWS: &[MetricInfo] = &[
         of_connection(s, f.detected.tail_probes)
     }),
     flow(
-        "route_losses_told",
+        "route_failures_notified",
         "1",
         Neither,
         "times an end was told that its route was lost (ELFN); connections only",
         |s, f| of_connection(s, f.route_losses_told),
     ),
     flow(
-        "route_returns_told",
+        "route_recoveries_notified",
         "1",
         Neither,
         "times an end was told that it has a route again; connections only",
@@ -127,25 +127,29 @@ pub(super) const FLOWS: &[MetricInfo] = &[
     flow("door_data_events", "1", Neither, "events in the order of data (D2); of TCP-DOOR only", |s, f| {
         of_door(s, f.door.data_events)
     }),
-    flow("door_told_events", "1", Neither, "of these, what the sender heard of; of TCP-DOOR only", |s, f| {
-        of_door(s, f.door.told_events)
-    }),
     flow(
-        "door_ack_events_met_pct",
+        "door_notified_events",
+        "1",
+        Neither,
+        "of these, what the sender heard of; of TCP-DOOR only",
+        |s, f| of_door(s, f.door.told_events),
+    ),
+    flow(
+        "door_ack_events_matched_pct",
         "%",
         Neither,
         "of the events in the order of ACKs, those within a timeout of one in the order of data; of TCP-DOOR only",
         |s, f| of_door(s, f.door.ack_events).and_then(|all| per_hundred(f.door.met_ack_events as f64, all)),
     ),
     flow(
-        "door_told_events_met_pct",
+        "door_notified_events_matched_pct",
         "%",
         Neither,
         "of the events that the sender heard of, those within a timeout of one in the order of ACKs; of TCP-DOOR only",
         |s, f| of_door(s, f.door.told_events).and_then(|all| per_hundred(f.door.met_told_events as f64, all)),
     ),
     flow(
-        "door_disablings",
+        "door_disabled_periods",
         "1",
         Neither,
         "times congestion control was disabled (R1); of TCP-DOOR only",

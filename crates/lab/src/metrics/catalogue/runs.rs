@@ -122,7 +122,7 @@ pub(super) const RUNS: &[MetricInfo] = &[
     run("marks", "1", Neither, "packets marked by queues in place of being dropped", |o| {
         Some(over_nodes(o, |n| n.marks))
     }),
-    run("proxy_sent_again", "1", Neither, "packets that machines in the path sent again", |o| {
+    run("proxy_retransmissions", "1", Neither, "packets that machines in the path sent again", |o| {
         Some(over_nodes(o, |n| n.proxies.sent_again))
     }),
     run(
@@ -156,13 +156,13 @@ pub(super) const RUNS: &[MetricInfo] = &[
         |o| Some(over_nodes(o, |n| n.proxies.state_bytes)),
     ),
     run(
-        "proxy_acks_edited",
+        "proxy_acks_modified",
         "1",
         Neither,
         "ACKs of which machines in the path passed on less than they said",
         |o| Some(over_nodes(o, |n| n.proxies.acks_edited)),
     ),
-    run("proxy_acks_made", "1", Neither, "ACKs that machines in the path made for others", |o| {
+    run("proxy_acks_generated", "1", Neither, "ACKs that machines in the path made for others", |o| {
         Some(over_nodes(o, |n| n.proxies.acks_made))
     }),
     run(

@@ -14,9 +14,9 @@ use std::num::{NonZeroU8, NonZeroU16};
 
 /// Keys that say something of the cache, and nothing without it.
 const OF_CACHE: [&str; 10] = [
-    "ways_learnt",
-    "stranded",
-    "lost_control",
+    "learned_directions",
+    "unsalvageable_packets",
+    "failed_control_packets",
     "cache_paths",
     "cache_timeout_s",
     "tap",
@@ -65,8 +65,8 @@ fn apply_times(config: &mut Config, section: Section<'_>) {
     for (key, field) in times {
         *field = seconds(&section, key).unwrap_or(*field);
     }
-    let patience = seconds(&section, "neighbours_first_s").or(config.neighbours_first);
-    config.neighbours_first = match section.word("neighbours_first") {
+    let patience = seconds(&section, "nonpropagating_timeout_s").or(config.neighbours_first);
+    config.neighbours_first = match section.word("nonpropagating_first") {
         Some("off") => None,
         _ => patience,
     };
