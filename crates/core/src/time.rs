@@ -1,4 +1,8 @@
 //! Time in whole nanoseconds: virtual in the simulator, monotonic on Linux. Machines need not distinguish them.
+//!
+//! All crates of hopline use this [`Duration`]. It is a single 64-bit number, saturates in place of panicking, and divides
+//! alike on every platform. Callers that have a [`std::time::Duration`] convert it at the boundary by `From` and `into`.
+//! Setters of configurations take `impl Into<Duration>`, so that either type can be passed.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Rem, Sub, SubAssign};
@@ -6,6 +10,18 @@ use core::ops::{Add, AddAssign, Div, Mul, Rem, Sub, SubAssign};
 const NANOS_PER_SEC: f64 = 1e9;
 
 /// A point in time: nanoseconds since the start of the run. Range: 584 years.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::{Duration, Instant};
+///
+/// let start = Instant::from_millis(5);
+/// let end = start + Duration::from_micros(1500);
+/// assert_eq!(end.since(start), Duration::from_micros(1500));
+/// // No negative time.
+/// assert_eq!(start.since(end), Duration::ZERO);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
@@ -59,6 +75,18 @@ impl fmt::Display for Instant {
 }
 
 /// A span of time in nanoseconds, never negative.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::Duration;
+///
+/// let frame = Duration::of_bits(12_000, 10_000_000);
+/// assert_eq!(frame, Duration::from_micros(1200));
+/// // Conversion from and to the type of the standard library.
+/// assert_eq!(Duration::from(std::time::Duration::from_millis(3)), Duration::from_millis(3));
+/// assert_eq!(std::time::Duration::from(frame).as_micros(), 1200);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(u64);
 
@@ -165,6 +193,19 @@ impl fmt::Display for Duration {
     }
 }
 
+/// Longer durations than [`Duration::MAX`], 584 years, become that.
+impl From<core::time::Duration> for Duration {
+    fn from(duration: core::time::Duration) -> Self {
+        Self(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Duration> for core::time::Duration {
+    fn from(duration: Duration) -> Self {
+        Self::from_nanos(duration.0)
+    }
+}
+
 impl Add<Duration> for Instant {
     type Output = Self;
     fn add(self, rhs: Duration) -> Self {
@@ -263,6 +304,14 @@ mod tests {
         assert_eq!(Duration::from_secs_f64(-1.0), Duration::ZERO);
         assert_eq!(Duration::from_secs_f64(f64::NAN), Duration::ZERO);
         assert_eq!(Duration::from_secs_f64(1e300), Duration::MAX);
+    }
+
+    #[test]
+    fn a_duration_of_std_converts_exactly_or_saturates() {
+        let std = core::time::Duration::new(3, 7);
+        assert_eq!(Duration::from(std), Duration::from_nanos(3_000_000_007));
+        assert_eq!(core::time::Duration::from(Duration::from_nanos(3_000_000_007)), std);
+        assert_eq!(Duration::from(core::time::Duration::MAX), Duration::MAX);
     }
 
     #[test]
