@@ -25,6 +25,19 @@ const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_WORDS: usize = 1 << 11;
 
 /// Admission control of connection requests.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::Instant;
+/// use hopline_core::flood::{Call, Calls};
+///
+/// let mut calls = Calls::new();
+/// let request = |n: u64| Call { whose: n.wrapping_mul(0x9e37_79b9_7f4a_7c15), said: n };
+/// // 3000 requests in one instant: the first 2000 are answered at once.
+/// let answered = (0..3000).filter(|&n| calls.answers(Instant::ZERO, || request(n))).count();
+/// assert_eq!(answered, 2000);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
     first: Option<Allowance>,
@@ -145,6 +158,18 @@ impl Lately {
 
 /// Token bucket with a depth of one second. Tokens return continuously, so that no moment within a second is better than
 /// another.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::Instant;
+/// use hopline_core::flood::Allowance;
+///
+/// let mut allowance = Allowance::new(1, Instant::ZERO);
+/// assert!(allowance.take(Instant::ZERO));
+/// assert!(!allowance.take(Instant::from_millis(500)));
+/// assert!(allowance.take(Instant::from_secs(1)));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
     /// Tokens that return in a second.

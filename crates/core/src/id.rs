@@ -9,6 +9,15 @@ const NETWORK: u32 = 0x0a00_0000;
 const LAST_NODE: u32 = 0x00ff_fffd;
 
 /// A node of a network: an index from 0, dense, in the order in which the scenario names the nodes.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::NodeId;
+///
+/// assert_eq!(NodeId(0).ipv4().to_string(), "10.0.0.1");
+/// assert_eq!(NodeId::from_ipv4([10, 0, 1, 0].into()), Some(NodeId(255)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NodeId(pub u32);
 

@@ -28,6 +28,26 @@
 //! * **A hostile packet is a counted event**, with its reason. It is never an `Err` and never a panic.
 //! * **Memory is bounded** by the machine's configuration, not by its peer.
 //! * **Same inputs, same outputs**, to the bit: no randomness but the [`Stream`](crate::Stream) that it was given.
+//!
+//! # Example
+//!
+//! Steps 2 to 4 of the loop, for any machine. `examples/heartbeat.rs` implements one.
+//!
+//! ```
+//! use hopline_core::{Instant, Machine};
+//!
+//! /// Drains the outputs. Returns the packets to send, and the time of the next call to `handle_timeout`.
+//! fn drain<M: Machine>(machine: &mut M, now: Instant) -> (Vec<M::Transmit>, Option<Instant>) {
+//!     let mut packets = Vec::new();
+//!     loop {
+//!         packets.extend(std::iter::from_fn(|| machine.poll_transmit(now)));
+//!         match machine.poll_event() {
+//!             Some(_event) => {} // Acting on the event may be a new call, with new packets.
+//!             None => return (packets, machine.poll_timeout().map(|(at, _)| at)),
+//!         }
+//!     }
+//! }
+//! ```
 
 use crate::id::LinkId;
 use crate::time::Instant;

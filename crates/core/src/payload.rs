@@ -4,6 +4,20 @@ use bytes::{Bytes, BytesMut};
 use core::ops::Range;
 
 /// A finite run of bytes that can be measured, cut and joined without looking inside.
+///
+/// # Example
+///
+/// ```
+/// use bytes::Bytes;
+/// use hopline_core::{Length, Payload};
+///
+/// fn first_half<P: Payload>(payload: &P) -> P {
+///     payload.slice(0..payload.len() / 2)
+/// }
+///
+/// assert_eq!(first_half(&Length(1000)), Length(500));
+/// assert_eq!(first_half(&Bytes::from_static(b"hopline!")), "hopl");
+/// ```
 pub trait Payload: Clone + Default + core::fmt::Debug {
     /// Number of bytes.
     fn len(&self) -> u64;

@@ -23,6 +23,20 @@ pub enum Standing {
 }
 
 /// Connections that have not authenticated or sent a request yet, by number: the lower, the older.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::PreAuthLimit;
+///
+/// let mut limit = PreAuthLimit::new(2);
+/// let address = |text: &str| text.parse().expect("an address");
+/// let (first, _) = limit.admit(address("192.0.2.1"));
+/// limit.admit(address("192.0.2.2"));
+/// // The prefix of the two has the most connections: its oldest one is closed for the newcomer.
+/// let (_, closed) = limit.admit(address("198.51.100.1"));
+/// assert_eq!(closed, Some(first));
+/// ```
 #[derive(Clone, Debug)]
 pub struct PreAuthLimit {
     most: usize,

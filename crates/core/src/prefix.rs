@@ -16,6 +16,17 @@ const V6: [u32; LEVELS] = [48, 56, 64];
 const V4: [u32; LEVELS] = [24, 32, 32];
 
 /// A network prefix of one of the [`LEVELS`].
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::Prefix;
+///
+/// let address = |text: &str| text.parse().expect("an address");
+/// // A host chooses any address of its /64.
+/// assert_eq!(Prefix::of_host(address("2001:db8::1")), Prefix::of_host(address("2001:db8::2")));
+/// assert_ne!(Prefix::of_host(address("192.0.2.1")), Prefix::of_host(address("192.0.2.2")));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefix {
     family: Family,
@@ -68,6 +79,21 @@ const fn below(length: u32) -> u128 {
 }
 
 /// Members of a table by the prefixes of their addresses. Members are numbers: the lower, the older.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::ByPrefix;
+///
+/// let mut table = ByPrefix::default();
+/// let address = |text: &str| text.parse().expect("an address");
+/// for (member, host) in ["2001:db8::1", "2001:db8:0:1::1", "192.0.2.1"].into_iter().enumerate() {
+///     table.insert(address(host), member as u64);
+/// }
+/// // Two members are in one /48.
+/// assert_eq!(table.counts(address("2001:db8::2")), [2, 2, 1]);
+/// assert_eq!(table.heaviest().next(), Some(0));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ByPrefix {
     levels: [BTreeMap<Prefix, BTreeSet<u64>>; LEVELS],

@@ -7,6 +7,19 @@ use std::collections::VecDeque;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Limit on the number of messages in any one second.
+///
+/// # Example
+///
+/// ```
+/// use core::num::NonZeroU16;
+/// use hopline_core::{Instant, RateLimit};
+///
+/// let mut limit = RateLimit::new(NonZeroU16::new(1));
+/// assert_eq!(limit.take(Instant::ZERO), Ok(()));
+/// // Not before the second is over.
+/// assert_eq!(limit.take(Instant::from_millis(300)), Err(Instant::from_secs(1)));
+/// assert_eq!(limit.take(Instant::from_secs(1)), Ok(()));
+/// ```
 #[derive(Clone, Debug)]
 pub struct RateLimit {
     per_second: Option<NonZeroU16>,

@@ -60,6 +60,19 @@ pub enum Purpose {
 
 /// One stream of random numbers.
 #[derive(Clone, Debug)]
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::{NodeId, Purpose, Stream};
+///
+/// let mut losses = Stream::new(7, 0, NodeId(1), Purpose::Errors);
+/// let lost = (0..1000).filter(|_| losses.bernoulli(0.1)).count();
+/// assert!((70..130).contains(&lost));
+/// // The same key gives the same numbers.
+/// let again = |_| Stream::new(7, 0, NodeId(1), Purpose::Errors).bits();
+/// assert_eq!(again(()), again(()));
+/// ```
 pub struct Stream(Pcg64);
 
 impl Stream {

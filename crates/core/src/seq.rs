@@ -88,10 +88,29 @@ macro_rules! serial {
 
 serial!(
     /// A 32-bit serial number.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use hopline_core::Seq32;
+    ///
+    /// let last = Seq32(u32::MAX);
+    /// assert!(last.before(last + 1));
+    /// assert_eq!(last + 1, Seq32(0));
+    /// assert_eq!(Seq32(4) - last, 5);
+    /// ```
     Seq32, u32, i32
 );
 serial!(
     /// A 16-bit serial number.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use hopline_core::Seq16;
+    ///
+    /// assert!(Seq16(2).after(Seq16(u16::MAX)));
+    /// ```
     Seq16, u16, i16
 );
 

@@ -12,6 +12,32 @@ pub trait TimerKind: Copy + Eq + core::fmt::Debug + 'static {
 }
 
 /// Deadlines of the `N` timers of a machine, where `N` is `K::ALL.len()`.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::{Instant, TimerKind, TimerTable};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// enum Timer {
+///     Retransmit,
+///     KeepAlive,
+/// }
+///
+/// impl TimerKind for Timer {
+///     const ALL: &'static [Self] = &[Self::Retransmit, Self::KeepAlive];
+///     fn index(self) -> usize {
+///         self as usize
+///     }
+/// }
+///
+/// let mut timers = TimerTable::<Timer, 2>::new();
+/// timers.set(Timer::KeepAlive, Instant::from_secs(60));
+/// timers.set(Timer::Retransmit, Instant::from_secs(1));
+/// assert_eq!(timers.next(), Some((Instant::from_secs(1), Timer::Retransmit)));
+/// assert_eq!(timers.take_expired(Instant::from_secs(2)), Some(Timer::Retransmit));
+/// assert_eq!(timers.take_expired(Instant::from_secs(2)), None);
+/// ```
 #[derive(Clone, Debug)]
 pub struct TimerTable<K: TimerKind, const N: usize> {
     at: [Instant; N],

@@ -8,6 +8,23 @@ const OPPORTUNITY: u32 = 1500;
 
 /// Delivery opportunities: times at which a link delivers up to 1500 bytes each, repeated in rounds. The format is that of
 /// mahimahi's traces of cellular links. The unused part of an opportunity is lost.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::{Duration, Instant};
+/// use hopline_link::{Direction, Emulation, Opportunities};
+/// use std::sync::Arc;
+///
+/// // One packet in each of the first two milliseconds of every ten.
+/// let times = [1, 2, 10].map(Duration::from_millis).to_vec();
+/// let opportunities = Opportunities::new(times).expect("in order");
+/// assert_eq!(opportunities.mean_rate(), 3.6e6);
+/// let emulation = Emulation { opportunities: Some(Arc::new(opportunities)), ..Emulation::default() };
+/// let mut link = Direction::new(emulation, 1, 0);
+/// let arrival = link.carry(Instant::from_millis(3), 1500)[0].map(|(at, _)| at);
+/// assert_eq!(arrival, Some(Instant::from_millis(10)));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
     /// Times from the start of a round, in order. Not empty.

@@ -122,6 +122,18 @@ pub enum Fate {
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub struct Direction {
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::{Duration, Instant};
+/// use hopline_link::{Direction, Emulation, Fate};
+///
+/// let mut link = Direction::new(Emulation::delay(Duration::from_millis(25)), 1, 0);
+/// let [first, copy] = link.carry(Instant::ZERO, 1500);
+/// assert_eq!(first, Some((Instant::from_millis(25), Fate::Whole)));
+/// assert_eq!(copy, None);
+/// ```
     emulation: Emulation,
     /// Source of the other random choices: which bit is flipped.
     pub random: Stream,

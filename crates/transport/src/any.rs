@@ -17,6 +17,28 @@ use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::udp;
 
 /// Transport protocol, with its configuration.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::{Instant, Length, NodeId, Purpose, Stream};
+/// use hopline_transport::any::{Endpoint, Transport};
+/// use hopline_transport::tcp::{self, Ports};
+/// use hopline_transport::{tpa, wide};
+///
+/// let transports = [
+///     Transport::Tcp(tcp::Config::modern()),
+///     Transport::Tpa(tpa::Config::tpa(3)),
+///     Transport::Wide(wide::Config::DEFAULT),
+/// ];
+/// for transport in transports {
+///     let mut random = Stream::new(1, 0, NodeId(0), Purpose::Transport);
+///     let ports = Ports { local: 40_000, remote: transport.server_port() };
+///     let mut endpoint = Endpoint::<Length>::new(&transport, ports, &mut random);
+///     endpoint.connect(Instant::ZERO);
+///     assert!(endpoint.poll_transmit(Instant::ZERO).is_some(), "{transport:?}");
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Transport {
     /// TCP.

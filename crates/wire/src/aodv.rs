@@ -64,6 +64,30 @@ pub struct Rerr {
 }
 
 /// Any AODV message.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::Seq32;
+/// use hopline_wire::aodv::{Message, Rreq};
+///
+/// let request = Message::Rreq(Rreq {
+///     join: false,
+///     repair: false,
+///     gratuitous: false,
+///     destination_only: true,
+///     hop_count: 0,
+///     id: 1,
+///     destination: [10, 0, 0, 9].into(),
+///     destination_seq: None,
+///     originator: [10, 0, 0, 1].into(),
+///     originator_seq: Seq32(4),
+/// });
+/// let mut bytes = Vec::new();
+/// request.emit(&mut bytes);
+/// assert_eq!(bytes.len(), 24);
+/// assert_eq!(Message::parse(&bytes), Ok(request));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// Type 1.

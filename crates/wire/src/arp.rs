@@ -14,6 +14,24 @@ pub const ETHERTYPE: u16 = 0x0806;
 const SPACES: [u8; 6] = [0, 1, 0x08, 0, 6, 4];
 
 /// ARP request or reply.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::NodeId;
+/// use hopline_wire::arp::{Message, Operation};
+/// use hopline_wire::dot11::MacAddr;
+///
+/// let asked = NodeId(1).ipv4();
+/// let request = Message {
+///     operation: Operation::Request,
+///     sender: (MacAddr::of_node(NodeId(0)), NodeId(0).ipv4()),
+///     target: (MacAddr([0; 6]), asked),
+/// };
+/// let mut bytes = Vec::new();
+/// request.emit(&mut bytes);
+/// assert_eq!(Message::parse(&bytes), Ok(request));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
     /// Operation code.

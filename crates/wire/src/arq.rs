@@ -38,6 +38,20 @@ const GIVEN_UP: u8 = 1;
 const ACK: u8 = 2;
 
 /// A frame as it is on the link.
+///
+/// # Example
+///
+/// ```
+/// use bytes::Bytes;
+/// use hopline_core::Seq16;
+/// use hopline_wire::arq::{Body, Frame};
+///
+/// let content = Some(Bytes::from_static(b"packet"));
+/// let frame = Frame { epoch: 1, body: Body::Data { first: Seq16(4), number: Seq16(5), content } };
+/// let mut bytes = Vec::new();
+/// frame.emit(&mut bytes);
+/// assert_eq!(Frame::parse(&Bytes::from(bytes)), Ok(frame));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Connection epoch of the data sender.

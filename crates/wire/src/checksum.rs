@@ -4,6 +4,20 @@ use crate::ip::IpHeader;
 use std::net::IpAddr;
 
 /// A running one's complement sum.
+///
+/// # Example
+///
+/// ```
+/// use hopline_wire::checksum::Sum;
+///
+/// let mut sum = Sum::default();
+/// sum.add(&[0x00, 0x01, 0xf2, 0x03]);
+/// let checksum = sum.finish();
+/// assert_eq!(checksum, !0xf204);
+/// // Over the data with their checksum, the result is zero.
+/// sum.add(&checksum.to_be_bytes());
+/// assert_eq!(sum.finish(), 0);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum(u64);
 

@@ -110,6 +110,20 @@ impl Bitmap {
 }
 
 /// A frame. `M` is the MSDU that a data frame carries: a handle in the simulator, bytes elsewhere.
+///
+/// # Example
+///
+/// ```
+/// use bytes::Bytes;
+/// use hopline_core::NodeId;
+/// use hopline_wire::dot11::{Frame, MacAddr};
+///
+/// let [a, b] = [0, 1].map(|node| MacAddr::of_node(NodeId(node)));
+/// let frame = Frame::<Bytes>::Rts { duration_us: 1000, ra: b, ta: a };
+/// let mut bytes = Vec::new();
+/// frame.emit(&mut bytes);
+/// assert_eq!(Frame::parse(&Bytes::from(bytes)), Ok(frame));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<M> {
     /// Request to send.

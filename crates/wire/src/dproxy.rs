@@ -153,6 +153,24 @@ pub struct Range {
 }
 
 /// A message with its authentication tag.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::Seq32;
+/// use hopline_wire::dproxy::{Flow, Message, Range, Says, Sealed, TAG_LEN};
+///
+/// let message = Message {
+///     number: 1,
+///     flow: Flow { src: ([192, 0, 2, 1].into(), 80), dst: ([192, 0, 2, 2].into(), 40_000) },
+///     range: Range { seq: Seq32(1000), len: 1460 },
+///     says: Says::Request,
+/// };
+/// let sealed = Sealed { message, tag: [0; TAG_LEN] };
+/// let mut bytes = Vec::new();
+/// sealed.emit(&mut bytes);
+/// assert_eq!(Sealed::parse(&bytes), Ok(sealed));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sealed {
     /// The message.

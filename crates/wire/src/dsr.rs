@@ -30,6 +30,18 @@ const PAD_1: u8 = 224;
 const PAD_N: u8 = 0;
 
 /// A DSR Options header (RFC 4728 §6.1).
+///
+/// # Example
+///
+/// ```
+/// use hopline_wire::dsr::{DsrOption, Header, RouteRequest};
+///
+/// let request = RouteRequest { id: 1, target: [10, 0, 0, 9].into(), path: Default::default() };
+/// let header = Header { next: None, options: [DsrOption::Request(request)].into_iter().collect() };
+/// let mut bytes = Vec::new();
+/// header.emit(&mut bytes);
+/// assert_eq!(Header::parse(&bytes), Ok((header, bytes.len())));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Protocol of the payload behind the header; `None`: no payload.

@@ -5,6 +5,17 @@ use hopline_core::{Length, Payload};
 use std::net::Ipv4Addr;
 
 /// A payload that can be written to the wire.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::Length;
+/// use hopline_wire::Emit;
+///
+/// let mut out = Vec::new();
+/// Length(3).emit(&mut out);
+/// assert_eq!(out, [0; 3]);
+/// ```
 pub trait Emit: Payload {
     /// Appends exactly `len()` bytes.
     fn emit(&self, out: &mut Vec<u8>);

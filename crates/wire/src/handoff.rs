@@ -168,6 +168,23 @@ impl Default for Latest {
 }
 
 /// A message with its tag.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::Duration;
+/// use hopline_wire::handoff::{Asks, Message, Says, TAG_LEN, Tagged};
+///
+/// let says = Says::Request {
+///     mobile: [192, 0, 2, 1].into(),
+///     lifetime: Duration::from_secs(5),
+///     asks: Asks::Buffer,
+/// };
+/// let tagged = Tagged { message: Message { number: 1, says }, tag: [0; TAG_LEN] };
+/// let mut bytes = Vec::new();
+/// tagged.emit(&mut bytes);
+/// assert_eq!(Tagged::parse(&bytes), Ok(tagged));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tagged {
     /// The message.

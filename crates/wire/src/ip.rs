@@ -51,6 +51,21 @@ pub trait IpHeader {
 
 /// A header of either version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+///
+/// # Example
+///
+/// ```
+/// use hopline_wire::ip::{Header, Protocol};
+///
+/// let between = |src: &str, dst: &str| {
+///     Header::between(src.parse().expect("an address"), dst.parse().expect("an address"), Protocol::Udp)
+/// };
+/// assert_eq!(between("192.0.2.1", "192.0.2.2").min_len(), 20);
+/// let header = between("2001:db8::1", "2001:db8::2");
+/// let mut packet = Vec::new();
+/// header.emit(0, &mut packet);
+/// assert_eq!(Header::parse(&packet), Ok((header, 40..40)));
+/// ```
 pub enum Header {
     /// IPv4.
     V4(ipv4::Header),

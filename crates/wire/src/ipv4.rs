@@ -17,6 +17,23 @@ pub use opaque::Opaque;
 pub const HEADER_LEN: usize = 20;
 
 /// IPv4 header fields that hopline uses.
+///
+/// # Example
+///
+/// ```
+/// use bytes::Bytes;
+/// use hopline_wire::ParseError;
+/// use hopline_wire::ipv4::{Ecn, Header, Protocol};
+///
+/// let (src, dst) = ([192, 0, 2, 1].into(), [192, 0, 2, 2].into());
+/// let header = Header { src, dst, ttl: 64, protocol: Protocol::Udp, ecn: Ecn::NotCapable, id: 0 };
+/// let mut packet = Vec::new();
+/// header.emit(3, &mut packet);
+/// packet.extend(b"abc");
+/// assert_eq!(Header::parse(&Bytes::from(packet.clone())), Ok((header, Bytes::from_static(b"abc"))));
+/// packet[8] -= 1; // The TTL, without the checksum.
+/// assert_eq!(Header::parse(&Bytes::from(packet)), Err(ParseError::BadChecksum));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
     /// Source address.

@@ -26,6 +26,21 @@ const UNIT: usize = 8;
 const FLOW_LABEL: u32 = 0x000f_ffff;
 
 /// IPv6 header fields that hopline uses.
+///
+/// # Example
+///
+/// ```
+/// use hopline_wire::ip::{Ecn, Protocol};
+/// use hopline_wire::ipv6::Header;
+/// use std::net::Ipv6Addr;
+///
+/// let (src, dst) = (Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST);
+/// let header = Header { src, dst, hop_limit: 64, protocol: Protocol::Tcp, ecn: Ecn::Capable0, flow_label: 0 };
+/// let mut packet = Vec::new();
+/// header.emit(2, &mut packet);
+/// packet.extend([1, 2]);
+/// assert_eq!(Header::parse(&packet), Ok((header, 40..42)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
     /// Source address.

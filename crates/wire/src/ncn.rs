@@ -33,6 +33,22 @@ const NOTICE: u8 = 1;
 const RELAYED: u8 = 2;
 
 /// Congestion notice: a node that suffers from contention asks its neighbours to drop packets.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::Duration;
+/// use hopline_wire::ncn::{About, NormalizedPb, Notice};
+///
+/// let notice = Notice {
+///     normalized_pb: NormalizedPb::of(0.25),
+///     lifetime: Duration::from_millis(500),
+///     about: About::Sender,
+/// };
+/// let mut bytes = Vec::new();
+/// notice.emit(&mut bytes);
+/// assert_eq!(Notice::parse(&bytes), Ok(notice));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Notice {
     /// Drop share.

@@ -28,6 +28,27 @@ const NETWORK_LEN: usize = 8;
 const TC_HEADER_LEN: usize = 4;
 
 /// Packet in one datagram to [`PORT`] (RFC 3626 §3.3).
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::{Duration, Seq16};
+/// use hopline_wire::olsr::{Body, CodedTime, Message, Packet, Tc};
+///
+/// let tc = Tc { ansn: Seq16(7), neighbours: vec![[10, 0, 0, 2].into()] };
+/// let message = Message {
+///     validity: CodedTime::at_least(Duration::from_secs(15)),
+///     originator: [10, 0, 0, 1].into(),
+///     ttl: 255,
+///     hop_count: 0,
+///     seq: Seq16(1),
+///     body: Body::Tc(tc),
+/// };
+/// let packet = Packet { seq: Seq16(1), messages: vec![message] };
+/// let mut bytes = Vec::new();
+/// packet.emit(&mut bytes);
+/// assert_eq!(Packet::parse(&bytes), Ok(packet));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Packet sequence number, incremented for each packet that the interface sends (§3.3.1).

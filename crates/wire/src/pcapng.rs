@@ -46,6 +46,23 @@ pub struct InterfaceId(u32);
 /// Writer of one capture. The same calls give the same bytes on every machine. Every block is several small writes; pass a
 /// buffered `W`.
 pub struct Writer<W: Write> {
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::Instant;
+/// use hopline_wire::ip::{Header, Protocol};
+/// use hopline_wire::pcapng::{LinkType, Writer};
+///
+/// let mut capture = Writer::new(Vec::new())?;
+/// let interface = capture.add_interface("node 0", LinkType::RawIp)?;
+/// let mut packet = Vec::new();
+/// Header::between([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), Protocol::Udp).emit(0, &mut packet);
+/// capture.packet(interface, Instant::from_millis(12), &packet, Some("queue full"))?;
+/// let bytes = capture.finish()?;
+/// assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
     out: W,
     interfaces: u32,
     /// Body of the block that is being written; its memory is reused.

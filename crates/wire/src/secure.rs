@@ -187,6 +187,18 @@ pub enum Reason {
 }
 
 /// A message of a handshake.
+///
+/// # Example
+///
+/// ```
+/// use bytes::Bytes;
+/// use hopline_wire::secure::{ConnectionId, Message};
+///
+/// let opener = ConnectionId::new([7; 8]).expect("not the magic number");
+/// let retry = Message::Retry { opener, cookie: [1; 16] };
+/// assert_eq!(Message::parse(&retry.to_bytes()), Ok(retry));
+/// assert!(Message::parse(&Bytes::from_static(b"TPAW")).is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// Handshake message 1, of the initiator.
@@ -392,6 +404,18 @@ impl Message {
 }
 
 /// The header of a sealed datagram.
+///
+/// # Example
+///
+/// ```
+/// use hopline_wire::secure::{ConnectionId, HEADER_LEN, Header, TAG_LEN};
+///
+/// let header = Header { id: ConnectionId::new([7; 8]).expect("not the magic number"), number: 12 };
+/// let mut datagram = header.bytes().to_vec();
+/// assert_eq!(datagram.len(), HEADER_LEN);
+/// datagram.extend([0; TAG_LEN]);
+/// assert_eq!(Header::parse(&datagram), Ok(header));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Connection id that the receiver has chosen.

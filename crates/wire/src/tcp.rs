@@ -139,6 +139,30 @@ pub struct Options {
 }
 
 /// A segment: header values and payload.
+///
+/// # Example
+///
+/// ```
+/// use bytes::Bytes;
+/// use hopline_core::Seq32;
+/// use hopline_wire::ip::{Header, Protocol};
+/// use hopline_wire::tcp::{Flags, Segment};
+///
+/// let ip = Header::between([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), Protocol::Tcp);
+/// let mut segment = Segment {
+///     src_port: 40_000,
+///     dst_port: 80,
+///     seq: Seq32(1),
+///     flags: Flags::ACK | Flags::PSH,
+///     payload: Bytes::from_static(b"GET"),
+///     ..Segment::default()
+/// };
+/// segment.options.mss = Some(1460);
+/// let mut bytes = Vec::new();
+/// segment.emit(&ip, &mut bytes);
+/// assert_eq!(bytes.len(), segment.wire_len());
+/// assert_eq!(Segment::parse(&ip, &Bytes::from(bytes)), Ok(segment));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Segment<P> {
     /// Source port.

@@ -177,6 +177,25 @@ pub struct Opening {
 }
 
 /// A segment: header values and payload.
+///
+/// # Example
+///
+/// ```
+/// use bytes::Bytes;
+/// use hopline_wire::tpa::{Place, Segment};
+///
+/// let segment = Segment {
+///     block: 3,
+///     place: Some(Place { position: 0, last: false }),
+///     tx: 9,
+///     window: 20_000,
+///     payload: Bytes::from_static(b"data"),
+///     ..Segment::default()
+/// };
+/// let mut datagram = Vec::new();
+/// segment.emit_udp(&mut datagram);
+/// assert_eq!(Segment::parse_udp(&Bytes::from(datagram)), Ok(segment));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Segment<P> {
     /// BlockSeqNumber; only the lower eight bits in the native form.

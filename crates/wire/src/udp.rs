@@ -11,6 +11,20 @@ use hopline_core::Payload;
 pub const HEADER_LEN: usize = 8;
 
 /// A datagram: ports and payload.
+///
+/// # Example
+///
+/// ```
+/// use bytes::Bytes;
+/// use hopline_wire::ip::{Header, Protocol};
+/// use hopline_wire::udp::Datagram;
+///
+/// let ip = Header::between([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), Protocol::Udp);
+/// let datagram = Datagram { src_port: 5000, dst_port: 53, payload: Bytes::from_static(b"query") };
+/// let mut bytes = Vec::new();
+/// datagram.emit(&ip, &mut bytes);
+/// assert_eq!(Datagram::parse(&ip, &Bytes::from(bytes)), Ok(datagram));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Datagram<P> {
     /// Source port.

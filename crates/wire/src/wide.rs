@@ -211,6 +211,20 @@ pub enum Answer {
 }
 
 /// A packet.
+///
+/// # Example
+///
+/// ```
+/// use bytes::Bytes;
+/// use hopline_wire::wide::{Data, End, Packet};
+///
+/// let data = Data { offset: 1437, end: End::Yes, payload: Bytes::from_static(b"data") };
+/// let packet = Packet { number: 12, data: Some(data), ..Packet::default() };
+/// let mut plaintext = Vec::new();
+/// packet.emit_inner(&mut plaintext);
+/// // The packet number is in the header of the sealed datagram.
+/// assert_eq!(Packet::parse_inner(12, &Bytes::from(plaintext)), Ok(packet));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Packet<P> {
     /// Packet number.

@@ -100,6 +100,22 @@ impl Pacer {
 }
 
 /// Spacing of segments on one path, and the clock that releases them.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::{Duration, Instant};
+/// use hopline_transport::pacing::{AdaptivePacing, Config};
+///
+/// let mut pacing = AdaptivePacing::new(Config::AUTHORS);
+/// pacing.set_hops(6);
+/// for _ in 0..10 {
+///     pacing.sample(Duration::from_millis(120), 1460);
+/// }
+/// let now = Instant::from_secs(1);
+/// pacing.released(now);
+/// assert_eq!(pacing.next_release(now), now + pacing.interval());
+/// ```
 #[derive(Clone, Debug)]
 pub struct AdaptivePacing {
     config: Config,

@@ -40,6 +40,27 @@ pub struct Ports {
 ///
 /// An endpoint lives for one connection: make it, [`connect`](Self::connect) or [`listen`](Self::listen), transfer,
 /// [`close`](Self::close). It knows no addresses; the caller routes segments by address and port.
+///
+/// # Example
+///
+/// ```
+/// use bytes::Bytes;
+/// use hopline_core::{Instant, Machine, Seq32};
+/// use hopline_transport::tcp::{Config, Endpoint, Event, Ports, State};
+/// use hopline_wire::tcp::Flags;
+///
+/// let now = Instant::ZERO;
+/// let ports = Ports { local: 40_000, remote: 80 };
+/// let mut client = Endpoint::<Bytes>::new(Config::modern(), ports, Seq32(1)).expect("valid");
+/// client.connect(now).expect("a new endpoint");
+/// let syn = client.poll_transmit(now).expect("the SYN");
+/// assert_eq!((syn.flags, client.state()), (Flags::SYN, State::SynSent));
+/// // Without an answer, the SYN is sent again when this timer expires.
+/// let (at, _) = client.poll_timeout().expect("the retransmission timer");
+/// client.handle_timeout(at);
+/// assert!(client.poll_transmit(at).is_some());
+/// assert_eq!(client.poll_event(), None::<Event>);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Endpoint<P: Payload> {
     pub(super) config: Config,

@@ -7,6 +7,18 @@ use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::tcp::{Flags, Segment};
 
 /// Times of keep-alive. RFC 9293 §3.8.4 has a connection without it unless the application asks for it.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::{Duration, Instant, Length, Seq32};
+/// use hopline_transport::tcp::{Config, Endpoint, KeepAlive, Ports};
+///
+/// let ports = Ports { local: 40_000, remote: 80 };
+/// let mut endpoint = Endpoint::<Length>::new(Config::modern(), ports, Seq32(1)).expect("valid");
+/// let keep_alive = KeepAlive { idle: Duration::from_secs(60), ..KeepAlive::DEFAULT };
+/// endpoint.set_keep_alive(Instant::ZERO, Some(keep_alive));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
     /// Time without a segment of the peer after which the first probe leaves. More than zero; two hours at least by default (MUST-28).

@@ -23,6 +23,28 @@ use hopline_wire::tpa::{Control, Receipt, Segment, Tag, TxStat};
 /// [`close`](Self::close). It knows neither addresses nor ports.
 ///
 /// Several segments may be passed before the outputs are drained. One acknowledgment then answers them together.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::{Instant, Length, LinkId, Machine};
+/// use hopline_transport::tpa::{Config, Endpoint, State};
+///
+/// let now = Instant::ZERO;
+/// let [mut a, mut b] = [(); 2].map(|()| Endpoint::<Length>::new(Config::tpa(3)).expect("valid"));
+/// b.listen().expect("a new endpoint");
+/// a.connect(now).expect("a new endpoint");
+/// // The opening, over a path without delay.
+/// for _ in 0..2 {
+///     while let Some(segment) = a.poll_transmit(now) {
+///         b.handle_packet(now, LinkId::ONLY, segment);
+///     }
+///     while let Some(segment) = b.poll_transmit(now) {
+///         a.handle_packet(now, LinkId::ONLY, segment);
+///     }
+/// }
+/// assert_eq!((a.state(), b.state()), (State::Established, State::Established));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Endpoint<P: Payload> {
     pub(super) config: Config,

@@ -50,6 +50,30 @@ impl core::fmt::Debug for Secret {
 }
 
 /// Listener: answers SYNs and creates endpoints.
+///
+/// # Example
+///
+/// ```
+/// use core::num::NonZeroU64;
+/// use hopline_core::{Instant, Length, LinkId, Machine};
+/// use hopline_transport::tpa::{Config, Endpoint, Identity, Listener, Secret, Verdict};
+/// use hopline_wire::tpa::Tag;
+///
+/// // Both must be unpredictable.
+/// let tag = Tag(NonZeroU64::new(0x5eed).expect("not zero"));
+/// let identity = Identity { tag, secret: Secret([1; 16]) };
+/// let listener = Listener::new(Config::tpa(3), Secret([2; 16])).expect("valid");
+///
+/// let now = Instant::ZERO;
+/// let mut client = Endpoint::<Length>::tagged(Config::tpa(3), identity).expect("valid");
+/// client.connect(now).expect("a new endpoint");
+/// let syn = client.poll_transmit(now).expect("the SYN");
+/// let Verdict::Reply(answer) = listener.handle(now, b"192.0.2.1:7172", syn) else { panic!("no reply") };
+/// client.handle_packet(now, LinkId::ONLY, answer);
+/// // The client repeats its parameters under the tag, which shows that it received the answer.
+/// let second = client.poll_transmit(now).expect("an acknowledgment");
+/// assert!(matches!(listener.handle(now, b"192.0.2.1:7172", second), Verdict::Accepted(_)));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Listener {
     config: Config,

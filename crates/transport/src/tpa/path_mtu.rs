@@ -26,6 +26,22 @@ const CONFIRM: Duration = Duration::from_secs(60);
 const LEAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Search for the longest datagram that passes a path.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::{Duration, Instant};
+/// use hopline_transport::tpa::PathMtu;
+///
+/// let mut search = PathMtu::new(1452);
+/// let before = search.mss();
+/// let mut now = Instant::ZERO;
+/// while let Some(length) = search.poll_probe(now, Duration::from_millis(100), now) {
+///     search.passed(now, length); // The peer has echoed a padded datagram of this length.
+///     now += Duration::from_millis(10);
+/// }
+/// assert!(before < search.mss() && search.mss() <= 1452);
+/// ```
 #[derive(Clone, Debug)]
 pub struct PathMtu {
     /// Largest length of interest.

@@ -30,6 +30,30 @@ const BYTES_A_PART: u64 = 512;
 ///
 /// An endpoint lives for one connection: make it, [`connect`](Self::connect) or [`listen`](Self::listen), transfer,
 /// [`close`](Self::close). It knows neither addresses, keys nor connection IDs. `C` is its congestion control.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::{Instant, Length, LinkId, Machine};
+/// use hopline_transport::wide::{Config, Endpoint, State};
+///
+/// let now = Instant::ZERO;
+/// let [mut a, mut b] = [(); 2].map(|()| Endpoint::<Length>::new(Config::DEFAULT).expect("valid"));
+/// b.listen().expect("a new endpoint");
+/// a.connect(now).expect("a new endpoint");
+/// a.send(now, Length(5000)).expect("no limit");
+/// // The opening and the first data, over a path without delay.
+/// for _ in 0..3 {
+///     while let Some(packet) = a.poll_transmit(now) {
+///         b.handle_packet(now, LinkId::ONLY, packet);
+///     }
+///     while let Some(packet) = b.poll_transmit(now) {
+///         a.handle_packet(now, LinkId::ONLY, packet);
+///     }
+/// }
+/// assert_eq!(a.state(), State::Established);
+/// assert!(b.recv().is_some());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Endpoint<P: Payload, C = RateController> {
     pub(super) config: Config,

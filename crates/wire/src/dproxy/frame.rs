@@ -48,6 +48,19 @@ const PARITY: u8 = 6;
 const PARITY_LEN: usize = 4;
 
 /// A frame as it is on the link.
+///
+/// # Example
+///
+/// ```
+/// use bytes::Bytes;
+/// use hopline_wire::dproxy::frame::{Body, Frame, Numbers};
+///
+/// let missing = Numbers::new(vec![3, 5]).expect("1 to 64 numbers");
+/// let frame = Frame { epoch: 1, body: Body::Request(missing) };
+/// let mut bytes = Vec::new();
+/// frame.emit(&mut bytes);
+/// assert_eq!(Frame::parse(&Bytes::from(bytes)), Ok(frame));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Connection epoch of the data sender.

@@ -23,6 +23,35 @@ pub struct OwnLawId(pub u16);
 /// Each method returns the reason for a failure in words. The endpoint then continues with RFC 5681 and keeps the reason
 /// ([`Endpoint::take_own_failure`](crate::tcp::Endpoint::take_own_failure)). A result that is not a number, or is below
 /// 0, is such an error too.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::{Length, Seq32};
+/// use hopline_transport::tcp::{Config, Endpoint, LawAck, LawLoss, LawTimeout, OwnLaw, Ports};
+///
+/// /// Window of eight segments, whatever is lost.
+/// #[derive(Debug)]
+/// struct Constant;
+///
+/// impl OwnLaw for Constant {
+///     fn on_ack(&mut self, ack: &LawAck) -> Result<f64, String> {
+///         Ok(8.0 * f64::from(ack.state.mss_bytes))
+///     }
+///
+///     fn on_loss(&mut self, loss: &LawLoss) -> Result<f64, String> {
+///         Ok(8.0 * f64::from(loss.state.mss_bytes))
+///     }
+///
+///     fn on_timeout(&mut self, timeout: &LawTimeout) -> Result<f64, String> {
+///         Ok(8.0 * f64::from(timeout.state.mss_bytes))
+///     }
+/// }
+///
+/// let ports = Ports { local: 40_000, remote: 80 };
+/// let endpoint = Endpoint::<Length>::with_own_law(Config::modern(), ports, Seq32(1), Box::new(Constant));
+/// assert!(endpoint.is_ok());
+/// ```
 pub trait OwnLaw: Debug + Send {
     /// Processes an acknowledgment of new data outside fast recovery. Returns the new `cwnd`.
     fn on_ack(&mut self, ack: &LawAck) -> Result<f64, String>;

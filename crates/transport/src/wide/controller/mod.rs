@@ -25,6 +25,22 @@ const INITIAL_WINDOW: u32 = 10;
 ///
 /// The endpoint detects losses, retransmits, and paces by the rate within the window. Rates are bytes per second, headers
 /// included. Equal calls must give equal results: no clock, no randomness without a seed.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::Length;
+/// use hopline_transport::tcp::CubicConfig;
+/// use hopline_transport::wide::{Config, Controller, CubicController, Endpoint};
+///
+/// // The type of the controller is that of the endpoint.
+/// let cubic = |packet| CubicController::new(CubicConfig::RFC9438, packet);
+/// let endpoint = Endpoint::<Length, _>::with_controller(Config::DEFAULT, cubic);
+/// assert!(endpoint.is_ok());
+/// // It is chosen at run time.
+/// let boxed = |packet| -> Box<dyn Controller> { Box::new(cubic(packet)) };
+/// assert!(Endpoint::<Length, _>::with_controller(Config::DEFAULT, boxed).is_ok());
+/// ```
 pub trait Controller: Debug + Send {
     /// Returns the pacing rate, bytes per second; `None`: no pacing.
     fn pacing_rate(&self) -> Option<f64>;
