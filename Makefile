@@ -16,15 +16,22 @@ $(error CARGO_TARGET_DIR has blanks: "$(TARGET)"; name a folder without them)
 endif
 FUZZ_SECONDS ?= 30
 CARGO_FUZZ_VERSION := 0.13.2
-CARGO_FUZZ := PATH="$(abspath $(TARGET))/tools/bin:$$PATH" cargo fuzz
+WITH_TOOLS := PATH="$(abspath $(TARGET))/tools/bin:$$PATH"
+CARGO_FUZZ := $(WITH_TOOLS) cargo fuzz
 # Where `make install-c` puts the C library.
 PREFIX ?= /usr/local
 VERSUS := --manifest-path bench/Cargo.toml --target-dir $(TARGET)
 # Property tests draw their cases from this: the same everywhere, so that a failure belongs to the change under test.
 # `make explore` draws others.
 export PROPTEST_RNG_SEED ?= 3561
+CARGO_HACK_VERSION := 0.6.46
+CARGO_SEMVER_CHECKS_VERSION := 0.51.0
+# The version that `make check-semver` compares with: the last release, unless BASELINE names a commit.
+BASELINE ?= $(shell git tag --list 'v[0-9]*' | sort --version-sort | tail -n 1)
 # The crates that are published.
 PUBLISHED := $(addprefix --package hopline-,core wire link transport secure sealed linux streams)
+# Their examples that need neither arguments nor a network.
+EXAMPLES := heartbeat headers stop_and_wait lossy_link own_controller
 # cargo unpacks and builds a package of one version once: the next one would be built against what this one had been before.
 FORGET_PACKAGES := rm -rf "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/*/hopline-* $(TARGET)/package
 # A wheel of another profile, such as `release`, is linked for this machine only, and goes to wheels/PROFILE.
@@ -129,6 +136,20 @@ publish-dry-run: tools ## Do everything that publishing on crates.io does, apart
 	$(FORGET_PACKAGES)
 	cargo publish --dry-run --locked --allow-dirty --target-dir $(TARGET)/package $(PUBLISHED)
 
+# Not a part of `make check`: `make lint` checks the features that the command is built with.
+.PHONY: check-features
+check-features: cargo-hack ## Check that the published crates compile with every combination of their features
+	$(WITH_TOOLS) cargo hack check --locked --feature-powerset --target-dir $(TARGET)/features $(PUBLISHED)
+
+.PHONY: check-semver
+check-semver: tools ## Check that the published crates have broken no API since the last release, or since BASELINE (a commit)
+	@if [ -z "$(BASELINE)" ]; then \
+		echo 'check-semver: nothing to compare with, as no version has been released. BASELINE=COMMIT compares with a commit.'; \
+	else \
+		$(MAKE) --no-print-directory cargo-semver-checks && \
+		$(WITH_TOOLS) cargo semver-checks --baseline-rev "$(BASELINE)" $(PUBLISHED); \
+	fi
+
 .PHONY: tshark
 tshark:
 	@.ci/install tshark tshark || echo 'Going on: the tests that decode captures with it are ignored.' >&2
@@ -151,7 +172,8 @@ iperf3:
 
 # Whole workspace: a smaller selection would change features and recompile dependencies.
 .PHONY: examples
-examples: tools ## Run the examples of the documentation that take longer
+examples: tools ## Run the examples of the published crates, and those of the documentation that take longer
+	for example in $(EXAMPLES); do cargo run --quiet --locked --example $$example; done
 	cargo test --locked --workspace --test real -- --ignored docs::
 
 # `make test` has run them in debug.
@@ -376,6 +398,18 @@ cargo-fuzz: tools
 	@cargo fuzz --version > /dev/null 2>&1 || [ -x $(TARGET)/tools/bin/cargo-fuzz ] \
 		|| cargo install --quiet --locked --root $(TARGET)/tools --version $(CARGO_FUZZ_VERSION) cargo-fuzz \
 		|| { echo 'cargo-fuzz is missing, and cargo could not install it' >&2; exit 1; }
+
+.PHONY: cargo-hack
+cargo-hack: tools
+	@cargo hack --version > /dev/null 2>&1 || [ -x $(TARGET)/tools/bin/cargo-hack ] \
+		|| cargo install --quiet --locked --root $(TARGET)/tools --version $(CARGO_HACK_VERSION) cargo-hack \
+		|| { echo 'cargo-hack is missing, and cargo could not install it' >&2; exit 1; }
+
+.PHONY: cargo-semver-checks
+cargo-semver-checks: tools
+	@cargo semver-checks --version > /dev/null 2>&1 || [ -x $(TARGET)/tools/bin/cargo-semver-checks ] \
+		|| cargo install --quiet --locked --root $(TARGET)/tools --version $(CARGO_SEMVER_CHECKS_VERSION) cargo-semver-checks \
+		|| { echo 'cargo-semver-checks is missing, and cargo could not install it' >&2; exit 1; }
 
 # The Python API is read from its sources: nothing is compiled. Where HOPLINE_PYTHON names a Python with hopline and what
 # `make python-test` installs beside it, notebooks are run, and the site has what they show.
