@@ -4,11 +4,20 @@ use core::fmt;
 
 /// Failure of a user-defined algorithm to return a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OwnFailure {
     /// Name of the method that was called.
     pub method: &'static str,
     /// Error text of the algorithm; may have many lines.
     pub why: String,
+}
+
+impl OwnFailure {
+    /// Creates a failure of `method` with the error text `why`.
+    #[must_use]
+    pub const fn new(method: &'static str, why: String) -> Self {
+        Self { method, why }
+    }
 }
 
 impl fmt::Display for OwnFailure {

@@ -11,6 +11,7 @@ use rand_pcg::Pcg64;
 /// Purpose of a stream. The number is part of the key: never reuse one, never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u64)]
+#[non_exhaustive]
 pub enum Purpose {
     /// Placement of nodes.
     Placement = 1,
@@ -59,7 +60,6 @@ pub enum Purpose {
 }
 
 /// One stream of random numbers.
-#[derive(Clone, Debug)]
 ///
 /// # Example
 ///
@@ -73,6 +73,7 @@ pub enum Purpose {
 /// let again = |_| Stream::new(7, 0, NodeId(1), Purpose::Errors).bits();
 /// assert_eq!(again(()), again(()));
 /// ```
+#[derive(Clone, Debug)]
 pub struct Stream(Pcg64);
 
 impl Stream {

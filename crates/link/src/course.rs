@@ -35,6 +35,7 @@ pub struct Opportunities {
 
 /// Reason for which a list of times is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NoOpportunities {
     /// The list is empty.
     Empty,

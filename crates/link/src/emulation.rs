@@ -52,6 +52,7 @@ pub struct Emulation {
 
 /// Distribution of the additional delay of a reordered packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Extra {
     /// Uniform from zero to `extra_delay`.
     #[default]
@@ -70,6 +71,7 @@ impl Emulation {
 
 /// Counters of one direction of a link. Every packet that was sent was dropped by the queue, blacked out, lost or delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counts {
     /// Packets handed to the link.
     pub sent: u64,
@@ -120,8 +122,6 @@ pub enum Fate {
 }
 
 /// One direction of a link.
-#[derive(Clone, Debug)]
-pub struct Direction {
 ///
 /// # Example
 ///
@@ -134,6 +134,8 @@ pub struct Direction {
 /// assert_eq!(first, Some((Instant::from_millis(25), Fate::Whole)));
 /// assert_eq!(copy, None);
 /// ```
+#[derive(Clone, Debug)]
+pub struct Direction {
     emulation: Emulation,
     /// Source of the other random choices: which bit is flipped.
     pub random: Stream,

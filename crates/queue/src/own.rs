@@ -306,7 +306,7 @@ impl<T: Copy> OwnQueue<T> {
             Ok(answer) => Some(answer),
             Err(why) => {
                 self.discipline = None;
-                self.failure = Some(OwnFailure { method, why });
+                self.failure = Some(OwnFailure::new(method, why));
                 None
             }
         }

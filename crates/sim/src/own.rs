@@ -287,7 +287,7 @@ impl Failure {
                 format!("own queue discipline `{name}` at node `{}`", node(at))
             }
         };
-        let OwnFailure { method, why } = &self.reason;
+        let OwnFailure { method, why, .. } = &self.reason;
         format!("{who} failed in {method} at {:.9} s: {why}", self.at.as_secs_f64())
     }
 }

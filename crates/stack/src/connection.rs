@@ -116,9 +116,10 @@ impl From<CloseReason> for End {
         match reason {
             CloseReason::Finished => Self::Finished,
             CloseReason::Refused => Self::Refused,
-            CloseReason::Reset => Self::Reset,
             CloseReason::TimedOut => Self::TimedOut,
             CloseReason::Aborted => Self::Aborted,
+            // Of a reset, and of any reason that a later version adds: the peer ended it out of order.
+            _ => Self::Reset,
         }
     }
 }

@@ -320,7 +320,8 @@ impl Stack {
                 TcpEvent::Connected => opened = true,
                 TcpEvent::PeerClosed => connection.peer_closed = true,
                 TcpEvent::Closed(reason) => connection.end = connection.end.or(Some(End::from(reason))),
-                TcpEvent::Readable | TcpEvent::Writable => {}
+                // The application looks at what is readable and writable.
+                _ => {}
             }
         }
         if let Owner::HalfOpen(place) = connection.owner {

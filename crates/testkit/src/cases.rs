@@ -215,7 +215,7 @@ fn hand_over<M: StreamEndpoint>(end: &mut M, now: Instant, total: u64, handed: &
         let len = CHUNK.min(total - *handed);
         match end.send(now, InOrder::bytes(*handed, len as usize)) {
             Ok(()) => *handed += len,
-            Err(SendError::Full { .. } | SendError::NotOpen) => return,
+            Err(_) => return,
         }
     }
     if matches!(end.state(), State::Established | State::CloseWait) {

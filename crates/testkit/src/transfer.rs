@@ -116,7 +116,7 @@ where
             match end.send(now, InOrder::bytes(flow.handed, n as usize)) {
                 Ok(()) => flow.handed += n,
                 Err(SendError::Full { .. }) => break,
-                Err(SendError::NotOpen) => panic!("closed too early"),
+                Err(error) => panic!("closed too early: {error}"),
             }
         }
         if flow.handed == flow.total && matches!(end.state(), State::Established | State::CloseWait) {

@@ -9,7 +9,7 @@ use crate::connection::{Event, SendError, State};
 use crate::tcp::{self, DoorStats, Estimator, OwnLaw, OwnLawId, Ports, WindowLaw};
 use crate::{Signal, tpa, wide};
 use bytes::Bytes;
-use core::ops::Add;
+use core::ops::{Add, Sub};
 use hopline_core::own::OwnFailure;
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, Stream};
 use hopline_wire::Emit;
@@ -235,6 +235,7 @@ pub enum Endpoint<P: Payload> {
 
 /// Counters of an endpoint.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct Counts {
     /// Segments with data sent, retransmissions included.
     pub segments_sent: u64,
@@ -254,6 +255,7 @@ pub struct Counts {
 
 /// Counters of freezes for lost routes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Frozen {
     /// Number of freezes.
     pub freezes: u64,
@@ -271,6 +273,18 @@ impl Add for Frozen {
             freezes: self.freezes + other.freezes,
             probes: self.probes + other.probes,
             time: self.time + other.time,
+        }
+    }
+}
+
+impl Sub for Frozen {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            freezes: self.freezes - earlier.freezes,
+            probes: self.probes - earlier.probes,
+            time: self.time - earlier.time,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 /// A parameter out of its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConfigError {
     /// Name of the field, with dots: `rto.min`.
     pub field: &'static str,

@@ -173,6 +173,7 @@ impl State {
 
 /// Event for the user of an endpoint. Equal events that the user has not yet taken are reported once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Event {
     /// The handshake is complete.
     Connected,
@@ -219,6 +220,7 @@ impl Events {
 
 /// Reason for the end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CloseReason {
     /// Both directions closed in order.
     Finished,
@@ -234,6 +236,7 @@ pub enum CloseReason {
 
 /// Reason for the refusal of `connect` or `listen`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The endpoint is or was already open: an endpoint lives for one connection.
     AlreadyOpen,
@@ -243,6 +246,7 @@ pub enum OpenError {
 
 /// Reason for the refusal of `send`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum SendError {
     /// Not open, or already closed by the user.
     NotOpen,
@@ -255,6 +259,7 @@ pub enum SendError {
 
 /// Reason for the refusal of `close`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CloseError {
     /// Not open, or already closed by the user.
     NotOpen,

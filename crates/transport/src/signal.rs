@@ -2,6 +2,7 @@
 
 /// Report of the network layer about the path to the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Signal {
     /// There is no route: an explicit link failure notification (ELFN; TPA §3.3).
     RouteLost,

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 /// Reason for which a packet could not be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum ParseError {
     /// The bytes end before the packet does.
     #[error("truncated: {needed} bytes needed, {got} present")]

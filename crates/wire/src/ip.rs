@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// IP protocol numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Protocol {
     /// ICMP, 1.
     Icmp,
@@ -50,7 +51,6 @@ pub trait IpHeader {
 }
 
 /// A header of either version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 ///
 /// # Example
 ///
@@ -66,6 +66,7 @@ pub trait IpHeader {
 /// header.emit(0, &mut packet);
 /// assert_eq!(Header::parse(&packet), Ok((header, 40..40)));
 /// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Header {
     /// IPv4.
     V4(ipv4::Header),

@@ -32,6 +32,7 @@ const MAX_OPTION_LEN: usize = 0xffff;
 
 /// First header of the packets of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum LinkType {
     /// 105: an 802.11 header, and a frame check sequence at the end.
     Ieee80211,
@@ -45,7 +46,6 @@ pub struct InterfaceId(u32);
 
 /// Writer of one capture. The same calls give the same bytes on every machine. Every block is several small writes; pass a
 /// buffered `W`.
-pub struct Writer<W: Write> {
 ///
 /// # Example
 ///
@@ -63,6 +63,7 @@ pub struct Writer<W: Write> {
 /// assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
 /// # Ok::<(), std::io::Error>(())
 /// ```
+pub struct Writer<W: Write> {
     out: W,
     interfaces: u32,
     /// Body of the block that is being written; its memory is reused.

@@ -107,7 +107,7 @@ pub(crate) struct Timeout {
 /// Creates an object of a class with the common fields and its own.
 macro_rules! with_state {
     ($class:ident, $state:expr, { $($field:ident: $value:expr),* $(,)? }) => {{
-        let LawState { now, cwnd_bytes, ssthresh_bytes, mss_bytes, max_cwnd_bytes, flight_bytes, srtt } = $state;
+        let LawState { now, cwnd_bytes, ssthresh_bytes, mss_bytes, max_cwnd_bytes, flight_bytes, srtt, .. } = $state;
         $class {
             now_s: now.as_secs_f64(),
             cwnd_bytes,

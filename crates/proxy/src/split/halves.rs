@@ -150,7 +150,6 @@ impl<P: Payload> Halves<P> {
 
     fn handle_event(&mut self, now: Instant, side: Side, event: Event) {
         match event {
-            Event::Readable | Event::Writable => {}
             Event::Connected => {
                 if let Some(call) = self.call.take_if(|_| side != self.opener) {
                     self.half(side.other()).endpoint.handle_packet(now, call);
@@ -163,6 +162,8 @@ impl<P: Payload> Halves<P> {
                     self.end_of(now, side.other());
                 }
             }
+            // `pass_on` reads and writes after every input.
+            _ => {}
         }
     }
 
@@ -206,7 +207,7 @@ impl<P: Payload> Halves<P> {
                     return;
                 }
                 // The half has ended, which is reported by its own event; the data are dropped.
-                Err(SendError::NotOpen) => {}
+                Err(_) => {}
             }
         }
         if from.end == End::Seen {

@@ -296,7 +296,7 @@ impl Flows {
         match signal {
             Signal::RouteLost => state.told.losses += 1,
             Signal::RouteFound => state.told.returns += 1,
-            Signal::PathLength { .. } => {}
+            _ => {}
         }
         if T::ENABLED {
             let node = if side == Side::Source { state.src } else { state.dst };

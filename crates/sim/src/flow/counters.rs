@@ -54,11 +54,7 @@ impl Sub for Counters {
             },
             gaps: self.gaps - earlier.gaps,
             door: self.door - earlier.door,
-            frozen: Frozen {
-                freezes: self.frozen.freezes - earlier.frozen.freezes,
-                probes: self.frozen.probes - earlier.frozen.probes,
-                time: self.frozen.time - earlier.frozen.time,
-            },
+            frozen: self.frozen - earlier.frozen,
         }
     }
 }

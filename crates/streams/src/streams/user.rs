@@ -213,7 +213,7 @@ impl User {
                 self.room = Room::Wanted;
                 Poll::Pending
             }
-            Err(SendError::NotOpen) => Poll::Ready(Err(match self.writing {
+            Err(_) => Poll::Ready(Err(match self.writing {
                 Half::Shut => ErrorKind::BrokenPipe.into(),
                 Half::Open => self.error(),
             })),
@@ -388,7 +388,7 @@ impl User {
             Some(End::Closed(CloseReason::Reset)) => ErrorKind::ConnectionReset,
             Some(End::Closed(CloseReason::TimedOut)) => ErrorKind::TimedOut,
             Some(End::Closed(CloseReason::Aborted)) => ErrorKind::ConnectionAborted,
-            Some(End::Closed(CloseReason::Finished)) | None => ErrorKind::NotConnected,
+            Some(End::Closed(_)) | None => ErrorKind::NotConnected,
         }
         .into()
     }

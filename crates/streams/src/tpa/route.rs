@@ -185,7 +185,9 @@ mod tests {
     }
 
     fn stats(acknowledged: u64, timeouts: u64) -> Stats {
-        Stats { bytes_acked: acknowledged, timeouts, ..Stats::default() }
+        let mut stats = Stats::default();
+        (stats.bytes_acked, stats.timeouts) = (acknowledged, timeouts);
+        stats
     }
 
     #[test]

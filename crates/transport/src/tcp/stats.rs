@@ -5,6 +5,7 @@ use hopline_core::Duration;
 
 /// Counters of an endpoint since its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Stats {
     /// Segments with data that were sent, retransmissions included.
     pub segments_sent: u64,
@@ -70,6 +71,7 @@ pub struct Stats {
 
 /// Counters of TCP-DOOR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct DoorStats {
     /// Events that the order of acknowledgments showed (D1).
     pub ack_events: u64,
@@ -132,6 +134,7 @@ impl core::ops::Sub for DoorStats {
 
 /// Counters of a feedback scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct FeedbackStats {
     /// Times the sender was frozen.
     pub freezes: u64,
@@ -148,6 +151,7 @@ pub struct FeedbackStats {
 
 /// Reason for dropping a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum DropReason {
     /// Ports of another connection.
     WrongPort,

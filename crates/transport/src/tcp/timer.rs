@@ -4,6 +4,7 @@ use hopline_core::TimerKind;
 
 /// Timers of an endpoint. Of those due at the same instant, the first in this order fires first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Timer {
     /// Tail loss probe (RFC 8985 §7.2).
     TailProbe,

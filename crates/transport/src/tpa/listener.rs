@@ -94,6 +94,7 @@ pub enum Verdict<P: Payload> {
 
 /// Reason for a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Refusal {
     /// The segment neither opens a connection nor proves that we answered its SYN.
     NotAnOpening,

@@ -4,6 +4,7 @@ use crate::drops::Reason;
 
 /// Counters of an endpoint since its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Stats {
     /// Segments with data that were sent, retransmissions included.
     pub segments_sent: u64,
@@ -41,6 +42,7 @@ pub struct Stats {
 
 /// Reason for dropping a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum DropReason {
     /// Endpoint closed.
     Closed,

@@ -4,6 +4,7 @@ use super::config::{CongestedBackoff, FailureConfig, FreezeExit, MergedExit, Not
 
 /// State of the path, as the sender estimates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Path {
     /// Normal: the window is cwndmax.
     Normal,

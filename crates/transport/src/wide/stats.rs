@@ -5,6 +5,7 @@ use hopline_core::Duration;
 
 /// Counters of an endpoint since its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Stats {
     /// Packets with data that were sent, retransmissions included.
     pub segments_sent: u64,
@@ -42,6 +43,7 @@ pub struct Stats {
 
 /// Reason for dropping a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum DropReason {
     /// Endpoint closed.
     Closed,

@@ -4,6 +4,7 @@ use hopline_core::TimerKind;
 
 /// Timers of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Timer {
     /// Retransmission of the opening, or of the answer to one.
     Open,

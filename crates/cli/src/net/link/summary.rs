@@ -128,8 +128,9 @@ mod tests {
 
     #[test]
     fn every_packet_is_delivered_or_lost_by_a_cause() {
-        let counts =
-            Counts { sent: 100, delivered: 90, lost: 6, queue_drops: 3, blacked_out: 1, ..Counts::default() };
+        let mut counts = Counts::default();
+        (counts.sent, counts.delivered) = (100, 90);
+        (counts.lost, counts.queue_drops, counts.blacked_out) = (6, 3, 1);
         let plain = "100 packets, 90 delivered, 10 lost (10.00 %): 6 at random, 3 by the queue, 1 in outages";
         assert_eq!(way(&counts, &Drops::default()), plain);
         let drops = Drops { interface: 50, too_long: 7, refused: 2, memberships: 5, ..Drops::default() };

@@ -46,9 +46,10 @@ fn opportunities(source: &Arc<Source>) -> Result<Opportunities, Problem> {
     }
     Opportunities::new(times).map_err(|error| {
         let span = match error {
-            NoOpportunities::Empty => 0..0,
             NoOpportunities::NoTime => spans.last().cloned().unwrap_or(0..0),
             NoOpportunities::Back(index) => spans[index].clone(),
+            // The list is empty.
+            _ => 0..0,
         };
         Problem::new(error.to_string()).at(&at(span)).help(MAHIMAHI)
     })

@@ -72,6 +72,7 @@ pub trait OwnLaw: Debug + Send {
 
 /// State of the connection, passed in every call.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LawState {
     /// Virtual time.
     pub now: Instant,
@@ -91,6 +92,7 @@ pub struct LawState {
 
 /// An acknowledgment of new data.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LawAck {
     /// State of the connection.
     pub state: LawState,
@@ -108,6 +110,7 @@ pub struct LawAck {
 
 /// Something was lost or marked.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LawLoss {
     /// State of the connection.
     pub state: LawState,
@@ -128,6 +131,7 @@ pub enum LossSign {
 
 /// The retransmission timer expired.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LawTimeout {
     /// State of the connection before the time-out.
     pub state: LawState,
@@ -161,7 +165,7 @@ impl Clone for Own {
     /// Returns a failed copy, since the state of an algorithm cannot be copied.
     fn clone(&self) -> Self {
         let why = "its endpoint was copied, and what a law remembers cannot be".to_owned();
-        let failure = Some(OwnFailure { method: "clone", why });
+        let failure = Some(OwnFailure::new("clone", why));
         Self { law: None, failure, reduced: None }
     }
 }
@@ -202,7 +206,7 @@ impl Own {
             Ok(answer) => Some(answer),
             Err(why) => {
                 self.law = None;
-                self.failure = Some(OwnFailure { method, why });
+                self.failure = Some(OwnFailure::new(method, why));
                 None
             }
         }

@@ -144,6 +144,7 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
 /// Transmission of a packet that requests an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SentPacket {
     /// Time of sending.
     pub now: Instant,
@@ -157,6 +158,7 @@ pub struct SentPacket {
 
 /// Arrival reported by the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Arrival {
     /// Time of sending.
     pub sent: Instant,
@@ -168,6 +170,7 @@ pub struct Arrival {
 
 /// Acknowledgment, as the controller sees it.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct AckSample {
     /// Time of arrival of the acknowledgment.
     pub now: Instant,
@@ -200,6 +203,7 @@ pub struct AckSample {
 
 /// Limit of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Limit {
     /// The rate or the window.
     Path,
@@ -209,6 +213,7 @@ pub enum Limit {
 
 /// Outcome of an acknowledgment for the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RoundOutcome {
     /// The round trip is not over.
     NotOver,
