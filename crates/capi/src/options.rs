@@ -38,7 +38,7 @@ const CWND_MAX: u8 = 3;
 
 impl Default for Settings {
     fn default() -> Self {
-        let silence = TransportConfig::DEFAULT.silence.limit;
+        let silence = TransportConfig::DEFAULT.silence().limit();
         Self {
             identity: Identity::default(),
             waiting: Waiting::Yes,
@@ -174,7 +174,7 @@ impl Settings {
             return Ok((self.unencrypted()?, Check::Proved));
         }
         let (mut config, check) = self.identity.to_connect(peer)?;
-        config.transport.silence.limit = self.silence_limit();
+        config.transport = config.transport.with_silence_limit(self.silence_limit());
         Ok((Parameters::Wide(Box::new(config)), check))
     }
 
@@ -184,7 +184,7 @@ impl Settings {
             return self.unencrypted();
         }
         let mut config = self.identity.to_listen()?;
-        config.transport.silence.limit = self.silence_limit();
+        config.transport = config.transport.with_silence_limit(self.silence_limit());
         Ok(Parameters::Wide(Box::new(config)))
     }
 

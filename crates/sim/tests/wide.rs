@@ -31,7 +31,7 @@ fn goodput_bps(outcome: &Outcome, flow: usize) -> f64 {
 fn sent_for_one(outcome: &Outcome) -> f64 {
     let sent: u64 = outcome.flows.iter().map(|flow| flow.segments_sent).sum();
     let bytes: u64 = outcome.flows.iter().map(|flow| flow.bytes_received).sum();
-    sent as f64 / (bytes as f64 / f64::from(Config::DEFAULT.mss))
+    sent as f64 / (bytes as f64 / f64::from(Config::DEFAULT.mss()))
 }
 
 /// Sixteen that begin so many seconds after each other: packets sent for one delivered, Jain's index of the
@@ -185,7 +185,7 @@ fn mesh(config: Config) -> Spec {
 #[test]
 fn acknowledgments_are_rare_on_a_mesh_that_loses_little_and_that_pays() {
     let mut soon = Config::DEFAULT;
-    soon.ack.late = soon.ack.delay;
+    soon = soon.with_ack(soon.ack().with_late(soon.ack().delay()));
     let [late, soon] = [Config::DEFAULT, soon].map(|config| simulate(&mesh(config), 1));
     let [with, without] = [&late, &soon].map(|outcome| goodput_bps(outcome, 0));
     assert!(with > 1.1 * without, "{with:.3e} and {without:.3e} bit/s");

@@ -7,7 +7,7 @@ use hopline_testkit::cases::{Case, InVirtualTime, arrives_byte_exact, must_hold}
 use hopline_transport::wide::{Config, Endpoint};
 
 fn ends(_: &Case) -> (Endpoint<Bytes>, Endpoint<Bytes>) {
-    let config = Config { send_buffer: Some(1 << 22), ..Config::DEFAULT };
+    let config = Config::DEFAULT.with_send_buffer(Some(1 << 22));
     let mut a = Endpoint::new(config).expect("the defaults are valid");
     let mut b = Endpoint::new(config).expect("the defaults are valid");
     b.listen().expect("new");

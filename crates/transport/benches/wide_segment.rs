@@ -88,7 +88,7 @@ fn exchange<C: Controller>(c: &mut Criterion, name: &str, controller: impl Fn(u3
 }
 
 fn own(packet: u32) -> RateController {
-    RateController::new(Config::DEFAULT.control, packet)
+    RateController::new(Config::DEFAULT.control(), packet)
 }
 
 // One controller: a program that has endpoints with two of them has 5 % more instructions a packet in the mean, as less is

@@ -150,7 +150,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     type New = fn(u32) -> Box<dyn Controller>;
     let controllers: [(&str, New); 3] = [
         ("Vegas", |packet| Box::new(Vegas::new(packet))),
-        ("TPA-wide", |packet| Box::new(RateController::new(Config::DEFAULT.control, packet))),
+        ("TPA-wide", |packet| Box::new(RateController::new(Config::DEFAULT.control(), packet))),
         ("CUBIC", |packet| Box::new(CubicController::new(CubicConfig::RFC9438, packet))),
     ];
     for (name, controller) in controllers {

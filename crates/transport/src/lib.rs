@@ -13,6 +13,7 @@ mod reassembly;
 #[cfg(test)]
 mod script;
 mod send_queue;
+mod settings;
 mod signal;
 pub mod tcp;
 pub mod tpa;

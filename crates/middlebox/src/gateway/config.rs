@@ -321,10 +321,9 @@ impl Transport {
     #[must_use]
     pub fn tpa_wide() -> Self {
         // Placeholder: the gateways have credentials of their own.
-        let mut config = wide::config(Credentials::Shared(PreSharedKey::new([0; 32]))).transport;
-        config.silence.limit = Some(SILENCE);
-        (config.send_buffer, config.receive_buffer) = (Some(WIDE_BUFFER), WIDE_BUFFER);
-        Self::TpaWide(config)
+        let config = wide::config(Credentials::Shared(PreSharedKey::new([0; 32]))).transport;
+        let config = config.with_silence_limit(Some(SILENCE));
+        Self::TpaWide(config.with_send_buffer(Some(WIDE_BUFFER)).with_receive_buffer(WIDE_BUFFER))
     }
 
     /// Returns whether the transport encrypts.
@@ -336,7 +335,7 @@ impl Transport {
     fn check(&self) -> Result<(), Error> {
         let (valid, keep_alive, silence) = match self {
             Self::Tpa(config) => (config.validate(), config.keep_alive, config.silence_limit),
-            Self::TpaWide(config) => (config.validate(), config.keep_alive, config.silence.limit),
+            Self::TpaWide(config) => (config.validate(), config.keep_alive(), config.silence().limit()),
         };
         valid.map_err(|error| Error::Config { field: error.field, must: error.must })?;
         check(keep_alive.is_some(), "keep_alive", "set: else a peer that is gone is never missed")?;

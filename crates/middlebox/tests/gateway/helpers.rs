@@ -88,10 +88,8 @@ pub(crate) use over_both;
 /// Returns the usual parameters, with a short idle timeout.
 pub(crate) fn transport() -> Transport {
     match (carrier(), Transport::tpa_wide()) {
-        (Carrier::TpaWide, Transport::TpaWide(mut config)) => {
-            config.keep_alive = Some(ALIVE);
-            config.silence.limit = Some(SILENT);
-            Transport::TpaWide(config)
+        (Carrier::TpaWide, Transport::TpaWide(config)) => {
+            Transport::TpaWide(config.with_keep_alive(Some(ALIVE)).with_silence_limit(Some(SILENT)))
         }
         _ => Transport::Tpa(trunk()),
     }

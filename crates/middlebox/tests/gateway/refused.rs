@@ -250,10 +250,7 @@ fn patient_transport() -> Transport {
     let minute = Some(Span::from_secs(60));
     match transport() {
         Transport::Tpa(config) => Transport::Tpa(tpa::Config { silence_limit: minute, ..config }),
-        Transport::TpaWide(mut config) => {
-            config.silence.limit = minute;
-            Transport::TpaWide(config)
-        }
+        Transport::TpaWide(config) => Transport::TpaWide(config.with_silence_limit(minute)),
     }
 }
 

@@ -93,7 +93,7 @@ fn bounded(mut transport: Transport, bytes: u64) -> Transport {
             let block = u64::from(config.mss) * u64::from(config.block_segments);
             config.send_buffer = Some(bytes.max(block));
         }
-        Transport::Wide(config) => config.send_buffer = Some(bytes.max(config.mss.into())),
+        Transport::Wide(config) => *config = config.with_send_buffer(Some(bytes.max(config.mss().into()))),
     }
     transport
 }

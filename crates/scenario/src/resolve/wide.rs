@@ -3,19 +3,15 @@
 use super::super::schema::Section;
 use super::super::source::Problem;
 use hopline_core::Duration;
-use hopline_transport::wide::Config;
+use hopline_transport::wide::{CompetingConfig, Config, ControlConfig, VerificationConfig};
 
 /// Returns the configuration of a flow over TPA-wide: the defaults, then `[wide]` of the `scenario`, then
 /// `own` (`flow.wide`).
 pub(super) fn resolve(scenario: Section<'_>, own: Section<'_>) -> Result<Config, Problem> {
     let general = scenario.section("wide");
-    let mut config = Config::DEFAULT;
     // There is no application that could be notified that a flow gave up, or start it again.
-    (config.opening_retries, config.silence.limit) = (None, None);
-    for section in [general, own] {
-        apply(&mut config, section);
-        apply_control(&mut config, section);
-    }
+    let patient = Config::DEFAULT.with_opening_retries(None).with_silence_limit(None);
+    let config = [general, own].into_iter().fold(patient, apply);
     let section = if own.is_given() { own } else { general };
     config.validate().map_err(|e| {
         Problem::new(format!("TPA-wide parameters do not fit together: {e}")).at(section.origin)
@@ -23,67 +19,73 @@ pub(super) fn resolve(scenario: Section<'_>, own: Section<'_>) -> Result<Config,
     Ok(config)
 }
 
-fn apply(config: &mut Config, section: Section<'_>) {
-    config.mss = section.narrow("mss_bytes").unwrap_or(config.mss);
-    config.receive_buffer = section.integer("receive_buffer_bytes").unwrap_or(config.receive_buffer);
-    config.ack.every = section.small("ack_every").unwrap_or(config.ack.every);
-    set_ms(section, "ack_delay_ms", &mut config.ack.delay);
-    config.ack.rare_every = section.small("low_rate_ack_every").unwrap_or(config.ack.rare_every);
-    set_ms(section, "low_rate_interval_ms", &mut config.ack.rare);
-    set_ms(section, "relaxed_ack_delay_ms", &mut config.ack.late);
-    config.ack.calm = section.number("relaxed_ack_max_loss").unwrap_or(config.ack.calm);
-    config.detect.share = section.small("reordering_window_divisor").unwrap_or(config.detect.share);
+/// Returns the configuration with the keys of a section. A key that is left out keeps the value of `config`.
+fn apply(config: Config, section: Section<'_>) -> Config {
+    let (ack, detect) = (config.ack(), config.detect());
+    let ack = ack
+        .with_every(section.small("ack_every").unwrap_or(ack.every()))
+        .with_delay(ms(section, "ack_delay_ms", ack.delay()))
+        .with_rare_every(section.small("low_rate_ack_every").unwrap_or(ack.rare_every()))
+        .with_rare(ms(section, "low_rate_interval_ms", ack.rare()))
+        .with_late(ms(section, "relaxed_ack_delay_ms", ack.late()))
+        .with_calm(section.number("relaxed_ack_max_loss").unwrap_or(ack.calm()));
+    let config = config
+        .with_mss(section.narrow("mss_bytes").unwrap_or(config.mss()))
+        .with_receive_buffer(section.integer("receive_buffer_bytes").unwrap_or(config.receive_buffer()))
+        .with_ack(ack)
+        .with_detect(detect.with_share(section.small("reordering_window_divisor").unwrap_or(detect.share())))
+        .with_control(control(config.control(), section));
     if section.has("user_timeout_s") {
-        config.silence.limit = section.integer("user_timeout_s").map(Duration::from_secs);
+        config.with_silence_limit(section.integer("user_timeout_s").map(Duration::from_secs))
+    } else {
+        config
     }
 }
 
-fn apply_control(config: &mut Config, section: Section<'_>) {
-    let control = &mut config.control;
-    control.initial_window = section.small("initial_window").unwrap_or(control.initial_window);
-    control.drain_rounds = section.small("max_drain_rounds").unwrap_or(control.drain_rounds);
-    let competing = &mut control.competing;
-    for (key, field) in [
-        ("futile_drains", &mut competing.futile_drains),
-        ("probe_rounds", &mut competing.probe_rounds),
-        ("standing_queue_rounds", &mut competing.standing_rounds),
-        ("max_competitive_rounds", &mut competing.max_competitive_rounds),
-    ] {
-        *field = section.small(key).unwrap_or(*field);
-    }
-    set_ms(section, "max_queueing_delay_ms", &mut control.queue_high);
-    set_ms(section, "growth_interval_ms", &mut control.growth_interval);
-    set_s(section, "verified_loss_lifetime_s", &mut control.verification.lifetime);
-    set_s(section, "probation_s", &mut control.verification.probation);
-    for (key, field) in [
-        ("max_queueing_delay_packets", &mut control.queue_packets),
-        ("empty_queue_fraction", &mut control.queue_low),
-        ("jitter_weight", &mut control.jitter),
-        ("decrease_factor", &mut control.decrease_factor),
-        ("drain_gain", &mut control.drain_gain),
-        ("max_growth", &mut control.growth_max),
-        ("delivery_headroom", &mut control.delivery_headroom),
-        ("extra_packets", &mut control.extra_packets),
-        ("cwnd_gain", &mut control.cwnd_gain),
-        ("loss_threshold", &mut control.loss_threshold),
-        ("max_unverified_loss", &mut control.verification.unverified_max),
-        ("unverified_rate_floor", &mut control.verification.unverified_floor),
-        ("unverified_headroom", &mut control.verification.unverified_headroom),
-        ("loss_decision_threshold", &mut control.verification.decision),
-        ("drain_fraction", &mut control.competing.drain_fraction),
-    ] {
-        *field = section.number(key).unwrap_or(*field);
-    }
+fn control(old: ControlConfig, section: Section<'_>) -> ControlConfig {
+    let number = |key, old| section.number(key).unwrap_or(old);
+    let small = |key, old| section.small(key).unwrap_or(old);
+    old.with_initial_window(small("initial_window", old.initial_window()))
+        .with_drain_rounds(small("max_drain_rounds", old.drain_rounds()))
+        .with_queue_high(ms(section, "max_queueing_delay_ms", old.queue_high()))
+        .with_growth_interval(ms(section, "growth_interval_ms", old.growth_interval()))
+        .with_queue_packets(number("max_queueing_delay_packets", old.queue_packets()))
+        .with_queue_low(number("empty_queue_fraction", old.queue_low()))
+        .with_jitter(number("jitter_weight", old.jitter()))
+        .with_decrease_factor(number("decrease_factor", old.decrease_factor()))
+        .with_drain_gain(number("drain_gain", old.drain_gain()))
+        .with_growth_max(number("max_growth", old.growth_max()))
+        .with_delivery_headroom(number("delivery_headroom", old.delivery_headroom()))
+        .with_extra_packets(number("extra_packets", old.extra_packets()))
+        .with_cwnd_gain(number("cwnd_gain", old.cwnd_gain()))
+        .with_loss_threshold(number("loss_threshold", old.loss_threshold()))
+        .with_verification(verification(old.verification(), section))
+        .with_competing(competing(old.competing(), section))
 }
 
-fn set_s(section: Section<'_>, key: &str, field: &mut Duration) {
-    if let Some(seconds) = section.number(key) {
-        *field = Duration::from_secs_f64(seconds);
-    }
+fn verification(old: VerificationConfig, section: Section<'_>) -> VerificationConfig {
+    let number = |key, old| section.number(key).unwrap_or(old);
+    old.with_unverified_max(number("max_unverified_loss", old.unverified_max()))
+        .with_lifetime(s(section, "verified_loss_lifetime_s", old.lifetime()))
+        .with_probation(s(section, "probation_s", old.probation()))
+        .with_unverified_floor(number("unverified_rate_floor", old.unverified_floor()))
+        .with_unverified_headroom(number("unverified_headroom", old.unverified_headroom()))
+        .with_decision(number("loss_decision_threshold", old.decision()))
 }
 
-fn set_ms(section: Section<'_>, key: &str, field: &mut Duration) {
-    if let Some(ms) = section.number(key) {
-        *field = Duration::from_secs_f64(ms * 1e-3);
-    }
+fn competing(old: CompetingConfig, section: Section<'_>) -> CompetingConfig {
+    let small = |key, old| section.small(key).unwrap_or(old);
+    old.with_futile_drains(small("futile_drains", old.futile_drains()))
+        .with_drain_fraction(section.number("drain_fraction").unwrap_or(old.drain_fraction()))
+        .with_probe_rounds(small("probe_rounds", old.probe_rounds()))
+        .with_standing_rounds(small("standing_queue_rounds", old.standing_rounds()))
+        .with_max_competitive_rounds(small("max_competitive_rounds", old.max_competitive_rounds()))
+}
+
+fn s(section: Section<'_>, key: &str, old: Duration) -> Duration {
+    section.number(key).map_or(old, Duration::from_secs_f64)
+}
+
+fn ms(section: Section<'_>, key: &str, old: Duration) -> Duration {
+    section.number(key).map_or(old, |ms| Duration::from_secs_f64(ms * 1e-3))
 }

@@ -231,7 +231,7 @@ fn packets_can_be_marked_and_marks_are_heeded_and_messages_of_handshakes_cannot(
 
 #[test]
 fn settings_out_of_range_are_refused() {
-    use crate::{ConfigError, Host, ListenError, Seed, TransportConfig};
+    use crate::{ConfigError, Host, ListenError, Seed};
     let new = |config| Host::new(config, Seed::new([1; 32]));
     let defaults = HostConfig::default;
     assert_eq!(new(HostConfig { connections: 0, ..defaults() }).unwrap_err(), ConfigError::Connections(0));
@@ -243,7 +243,7 @@ fn settings_out_of_range_are_refused() {
     let mut host = new(defaults()).unwrap();
     let [credentials, _] = shared();
     assert_eq!(host.listen(credentials.clone(), transport(), 0), Err(ListenError::Backlog));
-    let bad = TransportConfig { mss: 1, ..transport() };
+    let bad = transport().with_mss(1);
     assert!(matches!(host.listen(credentials.clone(), bad, 1), Err(ListenError::Transport(_))));
     assert_eq!(host.listen(credentials.clone(), transport(), 1), Ok(()));
     assert_eq!(host.listen(credentials, transport(), 1), Err(ListenError::AlreadyListening));

@@ -32,7 +32,7 @@ fn that_the_peer_has_our_end_is_told() {
 
 #[test]
 fn that_there_is_room_again_is_told_though_nothing_was_refused() {
-    let (mut net, [at_a, _]) = open(TransportConfig { send_buffer: Some(5), ..transport() });
+    let (mut net, [at_a, _]) = open(transport().with_send_buffer(Some(5)));
     let now = net.now;
     net.conn(A, at_a).send(now, bytes("hello")).unwrap();
     net.nodes[A].host.touch(at_a);

@@ -10,9 +10,9 @@ use hopline_core::{Duration, Instant};
 use hopline_link::Emulation;
 
 fn lively() -> TransportConfig {
-    let mut config = TransportConfig { keep_alive: Some(Duration::from_secs(5)), ..transport() };
-    config.silence.limit = Some(Duration::from_secs(20));
-    config
+    transport()
+        .with_keep_alive(Some(Duration::from_secs(5)))
+        .with_silence_limit(Some(Duration::from_secs(20)))
 }
 
 fn of_delay(count: usize, config: &HostConfig) -> Net {

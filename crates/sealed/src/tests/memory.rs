@@ -2,7 +2,7 @@
 
 use super::net::{App, B, Net, address, exchange, transport};
 use super::shared;
-use crate::{ConnectionKey, HostConfig, HostEvent, Path, TransportConfig};
+use crate::{ConnectionKey, HostConfig, HostEvent, Path};
 use hopline_core::{Duration, Instant};
 use hopline_link::Emulation;
 
@@ -73,7 +73,7 @@ fn over_a_long_fat_lossy_path(receive_start: u64, seeds: core::ops::Range<u64>) 
         loss: 0.05,
         ..Emulation::delay(Duration::from_millis(100))
     };
-    let config = TransportConfig { receive_start, ..transport() };
+    let config = transport().with_receive_start(receive_start);
     let one = |seed| {
         let mut net = Net::new(2, &HostConfig::default(), &link, seed);
         net.nodes[B].host.listen(shared()[B].clone(), config, 1).unwrap();

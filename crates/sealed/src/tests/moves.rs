@@ -7,7 +7,7 @@ use hopline_core::{Duration, Instant};
 use hopline_link::{Emulation, OldPorts};
 
 fn lively() -> TransportConfig {
-    TransportConfig { keep_alive: Some(Duration::from_secs(2)), ..transport() }
+    transport().with_keep_alive(Some(Duration::from_secs(2)))
 }
 
 /// Two ends over 4 Mb/s, 20 ms each way.

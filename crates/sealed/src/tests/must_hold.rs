@@ -10,7 +10,7 @@ use hopline_testkit::cases::{Case, Rebind, must_hold};
 /// Returns a configuration with keep-alives, which let a sender find a receiver again after a change of its
 /// address.
 fn with_signs_of_life() -> TransportConfig {
-    TransportConfig { keep_alive: Some(Duration::from_secs(5)), ..transport() }
+    transport().with_keep_alive(Some(Duration::from_secs(5)))
 }
 
 fn carry(case: &Case, credentials: &[Credentials; 2]) -> (Instant, u64) {

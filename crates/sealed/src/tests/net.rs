@@ -345,7 +345,7 @@ pub(super) fn exchange(net: &mut Net, apps: &mut [App; 2], limit: Instant) -> bo
 
 /// Buffers that are small enough for tests.
 pub(super) fn transport() -> TransportConfig {
-    TransportConfig { send_buffer: Some(1 << 22), ..TransportConfig::DEFAULT }
+    TransportConfig::DEFAULT.with_send_buffer(Some(1 << 22))
 }
 
 pub(super) fn bytes(text: &'static str) -> Bytes {

@@ -10,9 +10,7 @@ use hopline_link::Emulation;
 const KEY: u64 = 1 << 20;
 
 fn patient() -> TransportConfig {
-    let mut config = TransportConfig { keep_alive: Some(Duration::from_secs(5)), ..transport() };
-    config.silence.limit = None;
-    config
+    transport().with_keep_alive(Some(Duration::from_secs(5))).with_silence_limit(None)
 }
 
 /// Returns the number of key changes of each end.

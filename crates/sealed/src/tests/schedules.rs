@@ -88,9 +88,7 @@ impl Schedule {
     }
 
     fn transport() -> TransportConfig {
-        let mut config = TransportConfig { keep_alive: Some(ASKED), ..transport() };
-        config.silence.limit = Some(SILENCE);
-        config
+        transport().with_keep_alive(Some(ASKED)).with_silence_limit(Some(SILENCE))
     }
 
     fn restarts(&self) -> bool {

@@ -45,14 +45,12 @@ pub struct Config {
 /// - The pacer makes up for wake-ups that are up to 4 ms late.
 #[must_use]
 pub fn config(credentials: Credentials) -> Config {
-    let transport = TransportConfig {
-        send_buffer: Some(SEND_BUFFER),
-        receive_start: RECEIVE_START,
-        keep_alive: Some(KEEP_ALIVE),
-        pace_ahead: PACE_AHEAD,
-        catch_up: CATCH_UP,
-        ..TransportConfig::DEFAULT
-    };
+    let transport = TransportConfig::DEFAULT
+        .with_send_buffer(Some(SEND_BUFFER))
+        .with_receive_start(RECEIVE_START)
+        .with_keep_alive(Some(KEEP_ALIVE))
+        .with_pace_ahead(PACE_AHEAD)
+        .with_catch_up(CATCH_UP);
     Config { credentials, transport }
 }
 
@@ -94,8 +92,8 @@ pub(super) fn fitted(transport: TransportConfig, address: SocketAddr) -> Transpo
         SocketAddr::V4(_) => false,
         SocketAddr::V6(address) => !address.ip().is_unspecified() && address.ip().to_ipv4_mapped().is_none(),
     };
-    let mss = if over_ipv6 { transport.mss.saturating_sub(IPV6_EXTRA) } else { transport.mss };
-    TransportConfig { mss, ..transport }
+    let mss = if over_ipv6 { transport.mss().saturating_sub(IPV6_EXTRA) } else { transport.mss() };
+    transport.with_mss(mss)
 }
 
 #[cfg(test)]
@@ -104,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_packet_is_no_longer_over_ipv6() {
-        let mss = |address: &str| fitted(TransportConfig::DEFAULT, address.parse().unwrap()).mss;
+        let mss = |address: &str| fitted(TransportConfig::DEFAULT, address.parse().unwrap()).mss();
         assert_eq!(
             [mss("192.0.2.1:9"), mss("[::ffff:192.0.2.1]:9"), mss("[::]:9"), mss("[2001:db8::1]:9")],
             [1437, 1437, 1437, 1417]

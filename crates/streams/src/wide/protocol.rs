@@ -215,7 +215,7 @@ impl streams::Endpoint for &mut Conn {
     }
 
     fn send_buffer(&self) -> Option<u64> {
-        self.endpoint().config().send_buffer
+        self.endpoint().config().send_buffer()
     }
 
     fn unacknowledged(&self) -> u64 {
@@ -223,7 +223,7 @@ impl streams::Endpoint for &mut Conn {
     }
 
     fn silence_limit(&self) -> Option<Duration> {
-        self.endpoint().config().silence.limit
+        self.endpoint().config().silence().limit()
     }
 }
 

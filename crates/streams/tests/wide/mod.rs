@@ -40,7 +40,7 @@ fn knows(own: u8, peer: u8) -> Credentials {
 /// Returns the usual parameters, without TIME-WAIT.
 fn quick_with(credentials: Credentials) -> Config {
     let mut config = config(credentials);
-    config.transport.time_wait = Span::from_millis(20);
+    config.transport = config.transport.with_time_wait(Span::from_millis(20));
     config
 }
 
@@ -51,8 +51,8 @@ fn quick() -> Config {
 /// Returns these parameters with an idle timeout.
 fn given_up_after(silence: Span) -> Config {
     let mut config = quick();
-    config.transport.silence.limit = Some(silence);
-    config.transport.keep_alive = Some(Span::from_millis(100));
+    config.transport =
+        config.transport.with_silence_limit(Some(silence)).with_keep_alive(Some(Span::from_millis(100)));
     config
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn single_packets() {
 
 fn ahead(mut config: Config) -> Config {
     if let Some(micros) = setting("HOPLINE_AHEAD_US") {
-        config.transport.pace_ahead = Span::from_micros(micros);
+        config.transport = config.transport.with_pace_ahead(Span::from_micros(micros));
     }
     config
 }

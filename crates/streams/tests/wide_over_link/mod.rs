@@ -42,8 +42,8 @@ fn private(byte: u8) -> PrivateKey {
 fn known(own: u8, peer: u8) -> Config {
     let trust = Trust::Only(vec![private(peer).public()]);
     let mut config = config(Credentials::Keys { private: private(own), trust });
-    config.transport.time_wait = Span::from_millis(20);
-    config.transport.keep_alive = Some(Span::from_millis(200));
+    config.transport =
+        config.transport.with_time_wait(Span::from_millis(20)).with_keep_alive(Some(Span::from_millis(200)));
     config
 }
 

@@ -2,172 +2,201 @@
 //! ours; `docs/protocols/tpa-wide.md` shows its effect on the results.
 
 use crate::ConfigError;
+use crate::settings::settings;
 use hopline_core::Duration;
 
-/// Parameters of an [`Endpoint`](super::Endpoint). Start from [`Config::DEFAULT`] and change fields.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// Largest number of data bytes in a packet. Range 64–65 000, default 1437: a packet of IPv4 is then 1500 bytes long.
-    pub mss: u16,
-    /// Received data kept for the user, in order and not, bytes. At least four full packets; default 16 MiB.
-    pub receive_buffer: u64,
-    /// Initial part of the receive buffer that the peer may use, bytes. It grows by 64 times the bytes that the user has
-    /// read, so that a peer cannot fill memory without delivering data. At least four full packets; default 16 MiB: the
-    /// whole buffer from the beginning.
-    pub receive_start: u64,
-    /// Data accepted from the user and not yet acknowledged, bytes. `None` (default): no limit.
-    pub send_buffer: Option<u64>,
-    /// Acknowledgment policy.
-    pub ack: AckConfig,
-    /// Loss detection.
-    pub detect: DetectConfig,
-    /// Rate control.
-    pub control: ControlConfig,
-    /// Time-outs and reactions to silence.
-    pub silence: SilenceConfig,
-    /// Time for which the end that closed first answers late packets. Default 10 s.
-    pub time_wait: Duration,
-    /// Delay before the first retransmission of the opening; it doubles each time. Above zero, default 200 ms. It can be
-    /// short, since the round-trip time is known whichever transmission is answered.
-    pub open_again: Duration,
-    /// Number of retransmissions of the opening before giving up; `None`: unlimited. Default 8: 100 s.
-    pub opening_retries: Option<u32>,
-    /// Largest time by which a packet may be sent early. Packets due within this time are sent together, and then none
-    /// until the next is due. 0 to 1 ms, default 0. Above zero for hosts with late timers, and where a GSO burst costs no
-    /// more than a packet; the path has to hold as much more.
-    pub pace_ahead: Duration,
-    /// Largest delay of a packet that the following packets make up for. 0 to 10 ms, default 1 ms, since timers are not
-    /// exact. More for hosts with late timers; the path has to hold as much more.
-    pub catch_up: Duration,
-    /// Keep-alive interval: silence after which the peer is probed; `None` (default): never.
-    pub keep_alive: Option<Duration>,
+settings! {
+    /// Parameters of an [`Endpoint`](super::Endpoint). Start from [`Config::DEFAULT`] and use the setters. An endpoint checks the ranges
+    /// when it is made; the error names the field and its range.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use hopline_core::Length;
+    /// use hopline_transport::wide::{Config, Endpoint};
+    /// use std::time::Duration;
+    ///
+    /// let config = Config::DEFAULT.with_mss(1200).with_time_wait(Duration::from_secs(3));
+    /// assert!(Endpoint::<Length>::new(config).is_ok());
+    /// let error = Endpoint::<Length>::new(config.with_mss(20)).expect_err("too small");
+    /// assert_eq!(error.to_string(), "mss must be 64 to 65000");
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// Largest number of data bytes in a packet. Range 64–65 000, default 1437: a packet of IPv4 is then 1500 bytes long.
+        mss, with_mss: u16,
+        /// Received data kept for the user, in order and not, bytes. At least four full packets; default 16 MiB.
+        receive_buffer, with_receive_buffer: u64,
+        /// Initial part of the receive buffer that the peer may use, bytes. It grows by 64 times the bytes that the user has
+        /// read, so that a peer cannot fill memory without delivering data. At least four full packets; default 16 MiB: the
+        /// whole buffer from the beginning.
+        receive_start, with_receive_start: u64,
+        /// Data accepted from the user and not yet acknowledged, bytes. `None` (default): no limit.
+        send_buffer, with_send_buffer: Option<u64>,
+        /// Acknowledgment policy.
+        ack, with_ack: AckConfig,
+        /// Loss detection.
+        detect, with_detect: DetectConfig,
+        /// Rate control.
+        control, with_control: ControlConfig,
+        /// Time-outs and reactions to silence.
+        silence, with_silence: SilenceConfig,
+        /// Time for which the end that closed first answers late packets. Default 10 s.
+        time_wait, with_time_wait: Duration as into,
+        /// Delay before the first retransmission of the opening; it doubles each time. Above zero, default 200 ms. It can be
+        /// short, since the round-trip time is known whichever transmission is answered.
+        open_again, with_open_again: Duration as into,
+        /// Number of retransmissions of the opening before giving up; `None`: unlimited. Default 8: 100 s.
+        opening_retries, with_opening_retries: Option<u32>,
+        /// Largest time by which a packet may be sent early. Packets due within this time are sent together, and then none
+        /// until the next is due. 0 to 1 ms, default 0. Above zero for hosts with late timers, and where a GSO burst costs no
+        /// more than a packet; the path has to hold as much more.
+        pace_ahead, with_pace_ahead: Duration as into,
+        /// Largest delay of a packet that the following packets make up for. 0 to 10 ms, default 1 ms, since timers are not
+        /// exact. More for hosts with late timers; the path has to hold as much more.
+        catch_up, with_catch_up: Duration as into,
+        /// Keep-alive interval: silence after which the peer is probed; `None` (default): never.
+        keep_alive, with_keep_alive: Option<Duration>,
+    }
 }
 
-/// Acknowledgment policy of a receiver. The sender marks each packet as urgent or not, since it knows the losses and the
-/// packet rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AckConfig {
-    /// Packets per acknowledgment. At least 1, default 4.
-    pub every: u32,
-    /// Longest delay of the acknowledgment of an urgent packet, or of a packet after a gap. Default 5 ms.
-    pub delay: Duration,
-    /// Longest delay of the acknowledgment of other packets. At least `delay`, default 200 ms.
-    pub late: Duration,
-    /// Packets per acknowledgment at low packet rates, as [`rare`](Self::rare) says. On a channel that data and
-    /// acknowledgments share, an acknowledgment costs a quarter of a packet or more. The sender assumes the same value at
-    /// its peer. At least 1, default 8.
-    pub rare_every: u32,
-    /// Packet interval above which packets are rare. Default 12 ms: 1 Mb/s in full packets.
-    pub rare: Duration,
-    /// Baseline loss rate below which few packets are urgent, if [`every`](Self::every) packets take longer than twice
-    /// [`delay`](Self::delay). 0–1, default 0.1.
-    pub calm: f64,
+settings! {
+    /// Acknowledgment policy of a receiver. The sender marks each packet as urgent or not, since it knows the losses and the
+    /// packet rate.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct AckConfig {
+        /// Packets per acknowledgment. At least 1, default 4.
+        every, with_every: u32,
+        /// Longest delay of the acknowledgment of an urgent packet, or of a packet after a gap. Default 5 ms.
+        delay, with_delay: Duration as into,
+        /// Longest delay of the acknowledgment of other packets. At least `delay`, default 200 ms.
+        late, with_late: Duration as into,
+        /// Packets per acknowledgment at low packet rates, as [`rare`](Self::rare) says. On a channel that data and
+        /// acknowledgments share, an acknowledgment costs a quarter of a packet or more. The sender assumes the same value at
+        /// its peer. At least 1, default 8.
+        rare_every, with_rare_every: u32,
+        /// Packet interval above which packets are rare. Default 12 ms: 1 Mb/s in full packets.
+        rare, with_rare: Duration as into,
+        /// Baseline loss rate below which few packets are urgent, if [`every`](Self::every) packets take longer than twice
+        /// [`delay`](Self::delay). 0–1, default 0.1.
+        calm, with_calm: f64,
+    }
 }
 
-/// Parameters of loss detection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DetectConfig {
-    /// Divisor of the minimum round-trip time that gives the reordering window without reordering. At least 1, default 8.
-    pub share: u32,
+settings! {
+    /// Parameters of loss detection.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct DetectConfig {
+        /// Divisor of the minimum round-trip time that gives the reordering window without reordering. At least 1, default 8.
+        share, with_share: u32,
+    }
 }
 
-/// Parameters of time-outs and of the reactions to silence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SilenceConfig {
-    /// Time-out before the first round-trip sample. Above zero, default 1 s (RFC 6298 §2).
-    pub initial: Duration,
-    /// Least time-out. Default 50 ms.
-    pub min: Duration,
-    /// Longest interval between two probes of a silent path. Default 500 ms.
-    pub probe_max: Duration,
-    /// Longest outage after which the estimates of the path are kept. Default 3 s.
-    pub keeps: Duration,
-    /// Longest silence of a peer that has to answer; `None`: unlimited. Default 120 s, as TPA.
-    pub limit: Option<Duration>,
+settings! {
+    /// Parameters of time-outs and of the reactions to silence.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct SilenceConfig {
+        /// Time-out before the first round-trip sample. Above zero, default 1 s (RFC 6298 §2).
+        initial, with_initial: Duration as into,
+        /// Least time-out. Default 50 ms.
+        min, with_min: Duration as into,
+        /// Longest interval between two probes of a silent path. Default 500 ms.
+        probe_max, with_probe_max: Duration as into,
+        /// Longest outage after which the estimates of the path are kept. Default 3 s.
+        keeps, with_keeps: Duration as into,
+        /// Longest silence of a peer that has to answer; `None`: unlimited. Default 120 s, as TPA.
+        limit, with_limit: Option<Duration>,
+    }
 }
 
-/// Parameters of rate control.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ControlConfig {
-    /// Initial window, packets. 1–100, default 10 (RFC 6928).
-    pub initial_window: u32,
-    /// Fixed part of the standing queue above which the path is congested; [`queue_packets`](Self::queue_packets) is the
-    /// other part. Above zero, default 1.5 ms. The sum stays below the target of CoDel (5 ms), so that CoDel need not
-    /// drop packets of competing flows.
-    pub queue_high: Duration,
-    /// Part of that bound in packets of the flow, as the time that they take. A slow flow tolerates a longer queue than a
-    /// fast one, so that their rates converge. Default 2.5.
-    pub queue_packets: f64,
-    /// Standing queue below which the path counts as empty, as a share of the bound for congestion. 0–1, default 0.2.
-    pub queue_low: f64,
-    /// Weight of delay jitter that is not attributed to a queue. Not negative, 0: none, 4: as much as uniform jitter
-    /// explains, default 8.
-    pub jitter: f64,
-    /// Factor of the rate after congestion. 0–1, default 0.98.
-    pub decrease_factor: f64,
-    /// Drain gain: share of the reduced rate while a queue drains. 0–1, default 0.75.
-    pub drain_gain: f64,
-    /// Longest drain, round trips. Default 6.
-    pub drain_rounds: u32,
-    /// Growth interval: in the first round trip without queue the rate grows by one packet per interval, per interval,
-    /// independent of the rate, so that flows converge. In each following round trip the step doubles. Above zero,
-    /// default 35 ms.
-    pub growth_interval: Duration,
-    /// Largest growth in a round trip, as a share of the rate; half of it in the first one. 0–1, default 0.25.
-    pub growth_max: f64,
-    /// Largest sending rate, as a multiple of the recent delivery rate corrected for the baseline loss rate. At least 1,
-    /// default 1.5.
-    pub delivery_headroom: f64,
-    /// Largest volume in flight, in bandwidth-delay products. At least 1, default 2.
-    pub cwnd_gain: f64,
-    /// Packets in flight beyond that, for packets that the peer acknowledges together. At least 1, default 4.
-    pub extra_packets: f64,
-    /// Loss threshold: standard deviations above the baseline from which on losses indicate congestion. Default 2.5.
-    pub loss_threshold: f64,
-    /// Attribution of losses to the path.
-    pub verification: VerificationConfig,
-    /// Detection of competing flows that fill the queue.
-    pub competing: CompetingConfig,
+settings! {
+    /// Parameters of rate control.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct ControlConfig {
+        /// Initial window, packets. 1–100, default 10 (RFC 6928).
+        initial_window, with_initial_window: u32,
+        /// Fixed part of the standing queue above which the path is congested; [`queue_packets`](Self::queue_packets) is the
+        /// other part. Above zero, default 1.5 ms. The sum stays below the target of CoDel (5 ms), so that CoDel need not
+        /// drop packets of competing flows.
+        queue_high, with_queue_high: Duration as into,
+        /// Part of that bound in packets of the flow, as the time that they take. A slow flow tolerates a longer queue than a
+        /// fast one, so that their rates converge. Default 2.5.
+        queue_packets, with_queue_packets: f64,
+        /// Standing queue below which the path counts as empty, as a share of the bound for congestion. 0–1, default 0.2.
+        queue_low, with_queue_low: f64,
+        /// Weight of delay jitter that is not attributed to a queue. Not negative, 0: none, 4: as much as uniform jitter
+        /// explains, default 8.
+        jitter, with_jitter: f64,
+        /// Factor of the rate after congestion. 0–1, default 0.98.
+        decrease_factor, with_decrease_factor: f64,
+        /// Drain gain: share of the reduced rate while a queue drains. 0–1, default 0.75.
+        drain_gain, with_drain_gain: f64,
+        /// Longest drain, round trips. Default 6.
+        drain_rounds, with_drain_rounds: u32,
+        /// Growth interval: in the first round trip without queue the rate grows by one packet per interval, per interval,
+        /// independent of the rate, so that flows converge. In each following round trip the step doubles. Above zero,
+        /// default 35 ms.
+        growth_interval, with_growth_interval: Duration as into,
+        /// Largest growth in a round trip, as a share of the rate; half of it in the first one. 0–1, default 0.25.
+        growth_max, with_growth_max: f64,
+        /// Largest sending rate, as a multiple of the recent delivery rate corrected for the baseline loss rate. At least 1,
+        /// default 1.5.
+        delivery_headroom, with_delivery_headroom: f64,
+        /// Largest volume in flight, in bandwidth-delay products. At least 1, default 2.
+        cwnd_gain, with_cwnd_gain: f64,
+        /// Packets in flight beyond that, for packets that the peer acknowledges together. At least 1, default 4.
+        extra_packets, with_extra_packets: f64,
+        /// Loss threshold: standard deviations above the baseline from which on losses indicate congestion. Default 2.5.
+        loss_threshold, with_loss_threshold: f64,
+        /// Attribution of losses to the path.
+        verification, with_verification: VerificationConfig,
+        /// Detection of competing flows that fill the queue.
+        competing, with_competing: CompetingConfig,
+    }
 }
 
-/// Detection of competing flows that keep the queue full, and the competitive mode, which uses a window as theirs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CompetingConfig {
-    /// Number of consecutive drains without relief that indicate competing traffic. At least 1, default 6.
-    pub futile_drains: u32,
-    /// Drain fraction: a drain brings relief if less than this share of the queue is left. 0–1, default 0.8.
-    pub drain_fraction: f64,
-    /// Round trips, of at least 50 ms, with a queue and without a drain, before the rate is reduced as a probe for
-    /// competing traffic. At least 1, default 8.
-    pub probe_rounds: u32,
-    /// Round trips with a standing queue that also indicate competing traffic, if it was drained
-    /// [`futile_drains`](Self::futile_drains) times in between. At least 1, default 20.
-    pub standing_rounds: u32,
-    /// Longest stay in competitive mode, round trips. At least 1, default 192.
-    pub max_competitive_rounds: u32,
+settings! {
+    /// Detection of competing flows that keep the queue full, and the competitive mode, which uses a window as theirs.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct CompetingConfig {
+        /// Number of consecutive drains without relief that indicate competing traffic. At least 1, default 6.
+        futile_drains, with_futile_drains: u32,
+        /// Drain fraction: a drain brings relief if less than this share of the queue is left. 0–1, default 0.8.
+        drain_fraction, with_drain_fraction: f64,
+        /// Round trips, of at least 50 ms, with a queue and without a drain, before the rate is reduced as a probe for
+        /// competing traffic. At least 1, default 8.
+        probe_rounds, with_probe_rounds: u32,
+        /// Round trips with a standing queue that also indicate competing traffic, if it was drained
+        /// [`futile_drains`](Self::futile_drains) times in between. At least 1, default 20.
+        standing_rounds, with_standing_rounds: u32,
+        /// Longest stay in competitive mode, round trips. At least 1, default 192.
+        max_competitive_rounds, with_max_competitive_rounds: u32,
+    }
 }
 
-/// Attribution of losses to the path. If many flows overflow a queue, a small reduction of one flow changes nothing. A
-/// large loss rate is therefore attributed to the path only after a verification: the queue has drained, and the losses
-/// have stayed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct VerificationConfig {
-    /// Largest loss rate that is attributed to the path without verification. 0–1, default 0.05.
-    pub unverified_max: f64,
-    /// Lifetime of a verified loss baseline, at least 256 round trips. Default 15 s.
-    pub lifetime: Duration,
-    /// Probation: time before the first verification in which a larger loss rate is attributed to the path. It is granted
-    /// again after three times as long without one, since a verification could be out of reach otherwise. At least 64
-    /// round trips. Default 3 s.
-    pub probation: Duration,
-    /// Least rate after losses that are not attributed to the path, as a share of the rate when the verification expired.
-    /// 0–1, default 0.25.
-    pub unverified_floor: f64,
-    /// Value of [`delivery_headroom`](ControlConfig::delivery_headroom) without a verified loss baseline. At least 1,
-    /// default 1.1.
-    pub unverified_headroom: f64,
-    /// Log-likelihood ratio at which a test of the losses is decided. Not negative, default 0.5.
-    pub decision: f64,
+settings! {
+    /// Attribution of losses to the path. If many flows overflow a queue, a small reduction of one flow changes nothing. A
+    /// large loss rate is therefore attributed to the path only after a verification: the queue has drained, and the losses
+    /// have stayed.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct VerificationConfig {
+        /// Largest loss rate that is attributed to the path without verification. 0–1, default 0.05.
+        unverified_max, with_unverified_max: f64,
+        /// Lifetime of a verified loss baseline, at least 256 round trips. Default 15 s.
+        lifetime, with_lifetime: Duration as into,
+        /// Probation: time before the first verification in which a larger loss rate is attributed to the path. It is granted
+        /// again after three times as long without one, since a verification could be out of reach otherwise. At least 64
+        /// round trips. Default 3 s.
+        probation, with_probation: Duration as into,
+        /// Least rate after losses that are not attributed to the path, as a share of the rate when the verification expired.
+        /// 0–1, default 0.25.
+        unverified_floor, with_unverified_floor: f64,
+        /// Value of [`delivery_headroom`](ControlConfig::delivery_headroom) without a verified loss baseline. At least 1,
+        /// default 1.1.
+        unverified_headroom, with_unverified_headroom: f64,
+        /// Log-likelihood ratio at which a test of the losses is decided. Not negative, default 0.5.
+        decision, with_decision: f64,
+    }
 }
 
 impl Config {
@@ -231,6 +260,14 @@ impl Config {
         catch_up: Duration::from_millis(1),
         keep_alive: None,
     };
+
+    /// Sets [`SilenceConfig::limit`] of [`silence`](Self::silence): longest silence of a peer that has to answer; `None`:
+    /// unlimited.
+    #[must_use]
+    pub const fn with_silence_limit(self, limit: Option<Duration>) -> Self {
+        let silence = self.silence;
+        self.with_silence(silence.with_limit(limit))
+    }
 
     /// Checks every parameter against its range.
     ///

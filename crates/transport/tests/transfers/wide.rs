@@ -5,7 +5,7 @@ use bytes::Bytes;
 use hopline_core::{Duration, Instant, Machine};
 use hopline_testkit::transfer::Transfer;
 use hopline_testkit::{Emulation, Pair, Recording};
-use hopline_transport::wide::{AckConfig, Config, DetectConfig, Endpoint, State};
+use hopline_transport::wide::{Config, Endpoint, State};
 use proptest::prelude::*;
 
 type End = Endpoint<Bytes>;
@@ -20,32 +20,25 @@ fn invariants(end: &End) {
         assert!(end.poll_timeout().is_some(), "packets in flight and no timer in {:?}", end.state());
     }
     // What is out of order is bounded by the limit that the peer was told.
-    assert!(end.received_unread() <= end.config().receive_buffer);
+    assert!(end.received_unread() <= end.config().receive_buffer());
 }
 
 /// Never gives up; ends soon.
 fn patient(config: Config) -> Config {
-    let mut config = Config { opening_retries: None, ..config };
-    config.silence.limit = None;
-    config.time_wait = Duration::from_secs(240);
-    config
+    config.with_opening_retries(None).with_silence_limit(None).with_time_wait(Duration::from_secs(240))
 }
 
 fn any_config() -> impl Strategy<Value = Config> {
-    (64u16..1438, 1u32..9, 0u64..60, 1u32..20, 4u64..60).prop_map(|(mss, every, delay, share, room)| Config {
-        mss,
-        ack: AckConfig {
-            every,
-            delay: Duration::from_millis(delay),
-            rare_every: 2 * every,
-            rare: Duration::from_millis(delay),
-            late: Duration::from_millis(delay + 95),
-            calm: f64::from(every) / 10.0,
-        },
-        detect: DetectConfig { share },
-        receive_buffer: room * u64::from(mss).max(512),
-        send_buffer: Some(30_000),
-        ..patient(Config::DEFAULT)
+    (64u16..1438, 1u32..9, 0u64..60, 1u32..20, 4u64..60).prop_map(|(mss, every, delay, share, room)| {
+        let [delay, late] = [delay, delay + 95].map(Duration::from_millis);
+        let ack = Config::DEFAULT.ack().with_every(every).with_rare_every(2 * every);
+        let ack = ack.with_delay(delay).with_rare(delay).with_late(late).with_calm(f64::from(every) / 10.0);
+        patient(Config::DEFAULT)
+            .with_mss(mss)
+            .with_ack(ack)
+            .with_detect(Config::DEFAULT.detect().with_share(share))
+            .with_receive_buffer(room * u64::from(mss).max(512))
+            .with_send_buffer(Some(30_000))
     })
 }
 
@@ -93,7 +86,7 @@ fn same_seed_same_dialogue() {
 
 #[test]
 fn both_may_open_and_close_at_once() {
-    let config = Config { time_wait: Duration::from_secs(1), ..Config::DEFAULT };
+    let config = Config::DEFAULT.with_time_wait(Duration::from_secs(1));
     let [mut a, mut b] = [End::new(config).unwrap(), End::new(config).unwrap()];
     a.connect(Instant::ZERO).unwrap();
     b.connect(Instant::ZERO).unwrap();
@@ -121,7 +114,7 @@ fn measured(link: &Emulation, seed: u64) -> (f64, f64) {
             received += data.len();
         }
     }
-    let packets = received as f64 / f64::from(Config::DEFAULT.mss);
+    let packets = received as f64 / f64::from(Config::DEFAULT.mss());
     (received as f64 * 8.0 / 6.0 * 1e-6, pair.a.stats().segments_sent as f64 / packets)
 }
 
@@ -159,7 +152,7 @@ fn what_comes_late_is_not_sent_again() {
 fn the_end_of_the_stream_may_overtake_what_is_before_it() {
     let link = Emulation { corrupt: 0.06, ..Emulation::default() };
     for seed in 0..40 {
-        let config = Config { mss: 64, ..patient(Config::DEFAULT) };
+        let config = patient(Config::DEFAULT).with_mss(64);
         let mut t = transfer([config; 2], [0, 8449], &link, seed);
         t.run(Instant::from_secs(1000));
         t.assert_complete();

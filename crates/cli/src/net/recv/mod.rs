@@ -78,7 +78,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
                 Credentials::Keys { private, .. } => Some(private.public().fingerprint()),
             };
             let mut config = wide::config(credentials);
-            config.transport.silence.limit = silence;
+            config.transport = config.transport.with_silence_limit(silence);
             serve::<Wide>(args, &admission, &directory, &config, fingerprint)
         }
     }

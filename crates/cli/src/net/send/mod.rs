@@ -84,7 +84,7 @@ fn spoken(args: &Args, follow: &mut Follow) -> Result<Spoken, Failure> {
         Transport::TpaWide => {
             let (credentials, known) = credentials(args, follow)?;
             let mut config = wide::config(credentials);
-            config.transport.silence.limit = silence;
+            config.transport = config.transport.with_silence_limit(silence);
             Spoken::Wide(Box::new(config), known)
         }
     })
