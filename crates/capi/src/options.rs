@@ -194,8 +194,7 @@ impl Settings {
             let what = "TPA as published and TCP have no keys, and are not encrypted: keys are for TPA_PROTOCOL_WIDE";
             return Err(invalid(what));
         }
-        let mut config = tpa::config(self.cwnd_max.unwrap_or(CWND_MAX));
-        config.silence_limit = self.silence_limit();
+        let config = tpa::config(self.cwnd_max.unwrap_or(CWND_MAX)).with_silence_limit(self.silence_limit());
         Ok(match self.protocol {
             Protocol::TpaOrTcp => {
                 Parameters::TpaOrTcp(fallback::Config { tpa: config, ..fallback::Config::default() })

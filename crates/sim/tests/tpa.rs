@@ -12,7 +12,7 @@ use hopline_transport::tpa::{Config, Notification};
 
 /// Returns a configuration that never gives up, as in the lab.
 fn tpa(cwnd_max: u8) -> Config {
-    Config { syn_retries: None, silence_limit: None, ..Config::tpa(cwnd_max) }
+    Config::tpa(cwnd_max).with_syn_retries(None).with_silence_limit(None)
 }
 
 fn outage(from: u32, to: u32, (start_s, end_s): (f64, f64), blocks: Blocks) -> OutageSpec {
@@ -34,7 +34,7 @@ fn delivered_between(outcome: &Outcome, from_s: f64, to_s: f64) -> u64 {
 
 #[test]
 fn a_file_arrives_over_four_hops_and_no_segment_is_sent_twice_without_need() {
-    for config in [tpa(2), tpa(3), Config { cwnd_max: 3, ..Config::tpa_star(3) }] {
+    for config in [tpa(2), tpa(3), Config::tpa_star(3).with_cwnd_max(3)] {
         let spec = chain(4).transfer(0, 4, config, 500_000).seconds(60);
         let flow = &simulate(&spec, 1).flows[0];
         assert_eq!((flow.bytes_received, flow.connected), (500_000, Connected::Yes));
@@ -77,10 +77,7 @@ fn while_acks_are_inhibited_tpa_delivers_new_segments_and_tcp_repeats_one() {
 
 #[test]
 fn elfn_freezes_tpa_and_the_route_returns() {
-    let elfn = |mut config: Config| {
-        config.failures.notification = Notification::Elfn;
-        config
-    };
+    let elfn = |config: Config| config.with_failures(config.failures().with_notification(Notification::Elfn));
     let cut = (10.0, 20.0);
     let spec = chain(3).aodv(aodv::Config::rfc3561()).elfn().bulk(0, 3, elfn(tpa(3))).seconds(40);
     let both = [outage(1, 2, cut, Blocks::Frames), outage(2, 1, cut, Blocks::Frames)];
@@ -93,7 +90,7 @@ fn elfn_freezes_tpa_and_the_route_returns() {
 #[test]
 fn over_olsr_a_sender_that_waits_in_silence_is_told_of_the_return_and_goes_on() {
     let mut config = tpa(3);
-    config.failures.notification = Notification::ElfnAndRecovery;
+    config = config.with_failures(config.failures().with_notification(Notification::ElfnAndRecovery));
     let cut = (40.0, 70.0);
     let spec = chain(2).olsr(olsr::Config::rfc3626()).elfn().bulk(0, 2, config).seconds(110);
     let both = [outage(1, 2, cut, Blocks::Frames), outage(2, 1, cut, Blocks::Frames)];
@@ -132,7 +129,7 @@ fn shortest_gap_ms(config: Config) -> f64 {
 
 #[test]
 fn paced_tpa_spaces_its_segments() {
-    let paced = Config { pacing: Pacing::Adaptive(pacing::Config::AUTHORS), ..tpa(3) };
+    let paced = tpa(3).with_pacing(Pacing::Adaptive(pacing::Config::AUTHORS));
     let goodput =
         |config: Config| simulate(&chain(4).bulk(0, 4, config).seconds(60), 1).flows[0].bytes_received;
     let (with, without) = (goodput(paced), goodput(tpa(3)));

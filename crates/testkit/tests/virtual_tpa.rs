@@ -9,7 +9,7 @@ fn ends(_: &Case) -> (Endpoint<Bytes>, Endpoint<Bytes>) {
     // As in `hopline_streams::tpa::config`. With the paper's maximum of 60 s, a burst that is met repeatedly would outlast the
     // silence limit.
     let mut config = Config::tpa(3);
-    config.rto.max = Duration::from_secs(5);
+    config = config.with_rto(config.rto().with_max(Duration::from_secs(5)));
     let end = || Endpoint::new(config).expect("presets are valid");
     let (mut a, mut b) = (end(), end());
     b.listen().expect("it is closed");

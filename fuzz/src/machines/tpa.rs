@@ -62,28 +62,41 @@ impl Peer {
 
 fn any_config(choices: &mut Choices<'_>) -> Config {
     let mut c = Config::tpa(1 + choices.byte() % 12);
-    c.block_segments = 1 + choices.byte() % 12;
-    c.mss = choices.pick(&[1, 20, 500, 1460]);
-    c.receive_buffer = u32::from(c.mss) * u32::from(c.block_segments) * choices.pick(&[1, 3]);
-    c.send_buffer = Some(50_000);
-    c.block_numbers = choices.pick(&[BlockNumbers::Bits16, BlockNumbers::Bits8]);
-    c.rounds = choices.pick(&[RoundStart::AllSent, RoundStart::AllSettled]);
-    c.ack.every = choices.pick(&[AckEvery::Other, AckEvery::Window]);
-    c.ack.complete_block = choices.pick(&[CompleteBlock::AckAtOnce, CompleteBlock::AckAsUsual]);
-    c.ack.echo = choices.pick(&[Echo::Last, Echo::First]);
-    let f = &mut c.failures;
-    f.notification = choices.pick(&[Notification::None, Notification::Elfn, Notification::ElfnAndRecovery]);
-    f.th_cong = choices.pick(&[1, 2, 200]);
-    f.th_route = choices.pick(&[None, Some(3)]).filter(|_| f.notification != Notification::None);
-    f.th_ack = choices.pick(&[1, 2]);
-    f.row_ends = choices.pick(&[RowEnds::AnyNews, RowEnds::LatestTransmission]);
-    f.simultaneous = choices.pick(&[Simultaneous::Each, Simultaneous::Once]);
-    f.congested_backoff =
-        choices.pick(&[CongestedBackoff::WhenMerged, CongestedBackoff::Always, CongestedBackoff::Never]);
-    f.freeze_exit = choices.pick(&[FreezeExit::LatestTransmission, FreezeExit::AnyNews]);
-    f.merged_exit = choices.pick(&[MergedExit::RouteChange, MergedExit::Plain]);
-    c.keep_alive = choices.pick(&[None, Some(Duration::from_secs(30))]);
-    c.silence_limit = choices.pick(&[Some(Duration::from_secs(120)), None]);
+    c = c.with_block_segments(1 + choices.byte() % 12).with_mss(choices.pick(&[1, 20, 500, 1460]));
+    c = c
+        .with_receive_buffer(u32::from(c.mss()) * u32::from(c.block_segments()) * choices.pick(&[1, 3]))
+        .with_send_buffer(Some(50_000))
+        .with_block_numbers(choices.pick(&[BlockNumbers::Bits16, BlockNumbers::Bits8]))
+        .with_rounds(choices.pick(&[RoundStart::AllSent, RoundStart::AllSettled]));
+    c = c.with_ack(c.ack().with_every(choices.pick(&[AckEvery::Other, AckEvery::Window])));
+    c = c.with_ack(
+        c.ack().with_complete_block(choices.pick(&[CompleteBlock::AckAtOnce, CompleteBlock::AckAsUsual])),
+    );
+    c = c.with_ack(c.ack().with_echo(choices.pick(&[Echo::Last, Echo::First])));
+    let mut f = c.failures();
+    f = f
+        .with_notification(choices.pick(&[
+            Notification::None,
+            Notification::Elfn,
+            Notification::ElfnAndRecovery,
+        ]))
+        .with_th_cong(choices.pick(&[1, 2, 200]));
+    f = f
+        .with_th_route(choices.pick(&[None, Some(3)]).filter(|_| f.notification() != Notification::None))
+        .with_th_ack(choices.pick(&[1, 2]))
+        .with_row_ends(choices.pick(&[RowEnds::AnyNews, RowEnds::LatestTransmission]))
+        .with_simultaneous(choices.pick(&[Simultaneous::Each, Simultaneous::Once]))
+        .with_congested_backoff(choices.pick(&[
+            CongestedBackoff::WhenMerged,
+            CongestedBackoff::Always,
+            CongestedBackoff::Never,
+        ]))
+        .with_freeze_exit(choices.pick(&[FreezeExit::LatestTransmission, FreezeExit::AnyNews]))
+        .with_merged_exit(choices.pick(&[MergedExit::RouteChange, MergedExit::Plain]));
+    c = c.with_failures(f);
+    c = c
+        .with_keep_alive(choices.pick(&[None, Some(Duration::from_secs(30))]))
+        .with_silence_limit(choices.pick(&[Some(Duration::from_secs(120)), None]));
     c
 }
 
@@ -217,11 +230,11 @@ fn drain(endpoint: &mut Endpoint<Bytes>, now: Instant, peer: &mut Peer) {
 pub(super) fn check(endpoint: &Endpoint<Bytes>) {
     let config = endpoint.config();
     assert!(
-        endpoint.received_unread() <= u64::from(config.receive_buffer),
+        endpoint.received_unread() <= u64::from(config.receive_buffer()),
         "more kept than the buffer holds"
     );
-    assert!(endpoint.in_flight() <= config.cwnd_max, "more in flight than the window");
-    assert!(endpoint.unacknowledged() <= config.send_buffer.unwrap_or(u64::MAX));
+    assert!(endpoint.in_flight() <= config.cwnd_max(), "more in flight than the window");
+    assert!(endpoint.unacknowledged() <= config.send_buffer().unwrap_or(u64::MAX));
     let timer = endpoint.poll_timeout().is_some();
     assert!(timer || endpoint.in_flight() == 0, "data in flight and no timer set");
     // An endpoint that was notified of a route failure may wait silently for a notification of the route.

@@ -677,7 +677,7 @@ fn gateways_speak_tpa_unless_they_are_told_to_speak_tpa_wide() {
         assert_eq!([transport(""), transport("transport = \"tpa\"\n")], [Transport::tpa(), Transport::tpa()]);
         assert_eq!(transport("transport = \"tpa-wide\"\n"), Transport::tpa_wide());
         let Transport::Tpa(config) = transport("cwnd_max = 3\n") else { panic!("TPA is the default") };
-        assert_eq!(config.cwnd_max, 3);
+        assert_eq!(config.cwnd_max(), 3);
         let wrong = |said: &str| read(&format!("{text}{said}")).unwrap_err();
         let both = wrong("transport = \"tpa-wide\"\ncwnd_max = 3\n");
         assert!(both.contains("TPA-wide has no largest window") && both.contains("leave out"), "{both}");

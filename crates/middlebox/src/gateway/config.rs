@@ -309,11 +309,11 @@ impl Transport {
     /// 60 s.
     #[must_use]
     pub fn tpa() -> Self {
-        let mut config = tpa::config(CWND_MAX);
-        config.silence_limit = Some(SILENCE);
+        let config = tpa::config(CWND_MAX).with_silence_limit(Some(SILENCE));
         // The published timers of TPA are for distant hosts. Over a short trunk, a loss would cost many round trips.
-        (config.rto.min, config.ack.timer) = (Span::from_millis(20), Span::from_millis(10));
-        Self::Tpa(config)
+        let rto = config.rto().with_min(Span::from_millis(20));
+        let ack = config.ack().with_timer(Span::from_millis(10));
+        Self::Tpa(config.with_rto(rto).with_ack(ack))
     }
 
     /// Returns [`wide::config`] with a buffer of 2 MiB for each direction of a connection, since there may be many: 300
@@ -334,7 +334,7 @@ impl Transport {
 
     fn check(&self) -> Result<(), Error> {
         let (valid, keep_alive, silence) = match self {
-            Self::Tpa(config) => (config.validate(), config.keep_alive, config.silence_limit),
+            Self::Tpa(config) => (config.validate(), config.keep_alive(), config.silence_limit()),
             Self::TpaWide(config) => (config.validate(), config.keep_alive(), config.silence().limit()),
         };
         valid.map_err(|error| Error::Config { field: error.field, must: error.must })?;

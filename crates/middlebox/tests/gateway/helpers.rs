@@ -97,12 +97,10 @@ pub(crate) fn transport() -> Transport {
 
 /// Returns the parameters of TPA.
 pub(crate) fn trunk() -> tpa::Config {
-    tpa::Config {
-        keep_alive: Some(ALIVE),
-        silence_limit: Some(SILENT),
-        time_wait: Span::from_millis(20),
-        ..tpa::config(12)
-    }
+    tpa::config(12)
+        .with_keep_alive(Some(ALIVE))
+        .with_silence_limit(Some(SILENT))
+        .with_time_wait(Span::from_millis(20))
 }
 
 /// Returns an exit on the loopback interface, which permits loopback destinations.

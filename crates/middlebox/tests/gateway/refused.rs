@@ -249,7 +249,7 @@ fn connections_through_an_exit_that_falls_silent_are_reset() {
 fn patient_transport() -> Transport {
     let minute = Some(Span::from_secs(60));
     match transport() {
-        Transport::Tpa(config) => Transport::Tpa(tpa::Config { silence_limit: minute, ..config }),
+        Transport::Tpa(config) => Transport::Tpa(config.with_silence_limit(minute)),
         Transport::TpaWide(config) => Transport::TpaWide(config.with_silence_limit(minute)),
     }
 }
@@ -264,14 +264,12 @@ fn parameters_out_of_range_are_named() {
     assert_eq!(exit(|c| c.peers.push(peer())), "`peers` must be of different names");
     assert_eq!(exit(|c| c.max_connections = 0), "`max_connections` must be 1 to 65535");
     assert_eq!(exit(|c| c.connect_timeout = Duration::ZERO), "`connect_timeout` must be 100 ms to 25 s");
-    let tpa = |change: fn(&mut tpa::Config)| {
-        let mut config = trunk();
-        change(&mut config);
+    let tpa = |config| {
         let config = ExitConfig { transport: Transport::Tpa(config), ..exit_config(V4) };
         config.validate().unwrap_err().to_string()
     };
-    assert_eq!(tpa(|c| c.cwnd_max = 13), "`cwnd_max` must be 1 to 12");
-    assert!(tpa(|c| c.keep_alive = None).starts_with("`keep_alive` must be set"));
+    assert_eq!(tpa(trunk().with_cwnd_max(13)), "`cwnd_max` must be 1 to 12");
+    assert!(tpa(trunk().with_keep_alive(None)).starts_with("`keep_alive` must be set"));
     let entrance = |change: fn(&mut EntranceConfig)| {
         let mut config = entrance_config(forward(nobody(V4)), nobody(V4));
         change(&mut config);

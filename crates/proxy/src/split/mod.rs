@@ -90,8 +90,8 @@ fn bounded(mut transport: Transport, bytes: u64) -> Transport {
         Transport::Tcp(config) => config.send_buffer = Some(bytes.max(config.mss.into())),
         // A block must fit (TPA §3.1).
         Transport::Tpa(config) => {
-            let block = u64::from(config.mss) * u64::from(config.block_segments);
-            config.send_buffer = Some(bytes.max(block));
+            let block = u64::from(config.mss()) * u64::from(config.block_segments());
+            *config = config.with_send_buffer(Some(bytes.max(block)));
         }
         Transport::Wide(config) => *config = config.with_send_buffer(Some(bytes.max(config.mss().into()))),
     }

@@ -7,29 +7,26 @@ use super::{pacing, seconds};
 use hopline_core::Duration;
 use hopline_sim::spec::FailureNotification;
 use hopline_transport::pacing::Pacing;
-use hopline_transport::tpa::{Config, Notification};
+use hopline_transport::tpa::{AckConfig, Config, FailureConfig, Notification, RtoConfig};
 
 /// Returns the configuration of a flow over `transport`: what the transport is, then `[tpa]` of the
 /// `scenario`, then `own` (`flow.tpa`).
 pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) -> Result<Config, Problem> {
     let general = scenario.section("tpa");
-    let mut config = match transport {
+    let config = match transport {
         "tpa" | "tpa-ap" => Config::TPA_3,
-        "tpa-star" => Config::tpa_star(Config::TPA_3.cwnd_max),
+        "tpa-star" => Config::tpa_star(Config::TPA_3.cwnd_max()),
         other => unreachable!("the key table knows no transport {other}"),
     };
     // There is no application that could be notified that a flow gave up, or start it again.
-    (config.syn_retries, config.silence_limit) = (None, None);
+    let mut config = config.with_syn_retries(None).with_silence_limit(None);
     if pacing::is_paced(transport, general, own)? {
-        config.pacing = Pacing::Adaptive(pacing::resolve(scenario)?);
+        config = config.with_pacing(Pacing::Adaptive(pacing::resolve(scenario)?));
     }
     for section in [general, own] {
-        apply(&mut config, section);
-        apply_acks(&mut config, section);
-        apply_rto(&mut config, section);
-        apply_failures(&mut config, section);
+        config = apply(config, section);
     }
-    check_notification(config.failures.notification, scenario.section("routing"), general, own)?;
+    check_notification(config.failures().notification(), scenario.section("routing"), general, own)?;
     let section = if own.is_given() { own } else { general };
     config
         .validate()
@@ -70,69 +67,63 @@ fn check_notification(
         .help(help))
 }
 
-fn apply(config: &mut Config, section: Section<'_>) {
-    set_small(section, "cwnd_max", &mut config.cwnd_max);
-    set_small(section, "block_segments", &mut config.block_segments);
-    set_ms(section, "block_fill_ms", &mut config.block_fill);
-    if let Some(mss) = section.narrow("mss_bytes") {
-        config.mss = mss;
-    }
-    section.set(keys::tpa::ROUNDS, &mut config.rounds);
-    if let Some(bytes) = section.small("receive_buffer_bytes") {
-        config.receive_buffer = bytes;
-    }
-    if section.has("user_timeout_s") {
-        config.silence_limit = section.integer("user_timeout_s").map(Duration::from_secs);
-    }
+/// Returns the configuration with the keys of a section. A key that is left out keeps the value of `config`.
+fn apply(config: Config, section: Section<'_>) -> Config {
+    let small = |key, old| section.narrow(key).unwrap_or(old);
+    let silence_limit = match section.has("user_timeout_s") {
+        true => section.integer("user_timeout_s").map(Duration::from_secs),
+        false => config.silence_limit(),
+    };
+    config
+        .with_cwnd_max(small("cwnd_max", config.cwnd_max()))
+        .with_block_segments(small("block_segments", config.block_segments()))
+        .with_block_fill(ms(section, "block_fill_ms", config.block_fill()))
+        .with_mss(section.narrow("mss_bytes").unwrap_or(config.mss()))
+        .with_rounds(section.get(keys::tpa::ROUNDS).unwrap_or(config.rounds()))
+        .with_receive_buffer(section.small("receive_buffer_bytes").unwrap_or(config.receive_buffer()))
+        .with_silence_limit(silence_limit)
+        .with_ack(ack(config.ack(), section))
+        .with_rto(rto(config.rto(), section))
+        .with_failures(failures(config.failures(), section))
 }
 
-fn apply_acks(config: &mut Config, section: Section<'_>) {
-    let ack = &mut config.ack;
-    set_ms(section, "ack_timer_ms", &mut ack.timer);
-    section.set(keys::tpa::ACK_EVERY, &mut ack.every);
-    section.set(keys::tpa::COMPLETE_BLOCK, &mut ack.complete_block);
-    section.set(keys::tpa::ECHO, &mut ack.echo);
+fn ack(old: AckConfig, section: Section<'_>) -> AckConfig {
+    old.with_timer(ms(section, "ack_timer_ms", old.timer()))
+        .with_every(section.get(keys::tpa::ACK_EVERY).unwrap_or(old.every()))
+        .with_complete_block(section.get(keys::tpa::COMPLETE_BLOCK).unwrap_or(old.complete_block()))
+        .with_echo(section.get(keys::tpa::ECHO).unwrap_or(old.echo()))
 }
 
-fn apply_rto(config: &mut Config, section: Section<'_>) {
-    let rto = &mut config.rto;
-    for (key, field) in
-        [("initial_rto_s", &mut rto.initial), ("min_rto_s", &mut rto.min), ("max_rto_s", &mut rto.max)]
-    {
-        if let Some(value) = seconds(&section, key) {
-            *field = value;
-        }
-    }
-    for (key, field) in [("g", &mut rto.g), ("h", &mut rto.h), ("g1", &mut rto.g1), ("h1", &mut rto.h1)] {
-        if let Some(weight) = section.number(key) {
-            *field = weight;
-        }
-    }
-    set_small(section, "th_rc", &mut rto.th_rc);
-    set_small(section, "n_rc", &mut rto.n_rc);
+fn rto(old: RtoConfig, section: Section<'_>) -> RtoConfig {
+    let small = |key, old| section.narrow(key).unwrap_or(old);
+    let weight = |key, old| section.number(key).unwrap_or(old);
+    let time = |key, old| seconds(&section, key).unwrap_or(old);
+    old.with_initial(time("initial_rto_s", old.initial()))
+        .with_min(time("min_rto_s", old.min()))
+        .with_max(time("max_rto_s", old.max()))
+        .with_g(weight("g", old.g()))
+        .with_h(weight("h", old.h()))
+        .with_g1(weight("g1", old.g1()))
+        .with_h1(weight("h1", old.h1()))
+        .with_th_rc(small("th_rc", old.th_rc()))
+        .with_n_rc(small("n_rc", old.n_rc()))
 }
 
-fn apply_failures(config: &mut Config, section: Section<'_>) {
-    let failures = &mut config.failures;
-    section.set(keys::tpa::NOTIFICATION, &mut failures.notification);
-    set_small(section, "th_cong", &mut failures.th_cong);
-    set_small(section, "th_ack", &mut failures.th_ack);
-    if section.has("th_route") {
-        failures.th_route = section.narrow("th_route");
-    }
-    section.set(keys::tpa::ROW_ENDS, &mut failures.row_ends);
-    section.set(keys::tpa::SIMULTANEOUS, &mut failures.simultaneous);
-    section.set(keys::tpa::CONGESTED_BACKOFF, &mut failures.congested_backoff);
-    section.set(keys::tpa::FREEZE_EXIT, &mut failures.freeze_exit);
-    section.set(keys::tpa::MERGED_EXIT, &mut failures.merged_exit);
+fn failures(old: FailureConfig, section: Section<'_>) -> FailureConfig {
+    let small = |key, old| section.narrow(key).unwrap_or(old);
+    let th_route = if section.has("th_route") { section.narrow("th_route") } else { old.th_route() };
+    let backoff = section.get(keys::tpa::CONGESTED_BACKOFF).unwrap_or(old.congested_backoff());
+    old.with_notification(section.get(keys::tpa::NOTIFICATION).unwrap_or(old.notification()))
+        .with_th_cong(small("th_cong", old.th_cong()))
+        .with_th_ack(small("th_ack", old.th_ack()))
+        .with_th_route(th_route)
+        .with_row_ends(section.get(keys::tpa::ROW_ENDS).unwrap_or(old.row_ends()))
+        .with_simultaneous(section.get(keys::tpa::SIMULTANEOUS).unwrap_or(old.simultaneous()))
+        .with_congested_backoff(backoff)
+        .with_freeze_exit(section.get(keys::tpa::FREEZE_EXIT).unwrap_or(old.freeze_exit()))
+        .with_merged_exit(section.get(keys::tpa::MERGED_EXIT).unwrap_or(old.merged_exit()))
 }
 
-fn set_small(section: Section<'_>, key: &str, field: &mut u8) {
-    *field = section.narrow(key).unwrap_or(*field);
-}
-
-fn set_ms(section: Section<'_>, key: &str, field: &mut Duration) {
-    if let Some(ms) = section.integer(key) {
-        *field = Duration::from_millis(ms);
-    }
+fn ms(section: Section<'_>, key: &str, old: Duration) -> Duration {
+    section.integer(key).map_or(old, Duration::from_millis)
 }

@@ -83,7 +83,7 @@ fn the_link_rate_is_that_of_the_radios_unless_it_is_given() {
             let settings: Vec<&str> = [&[transport.as_str()], settings].concat();
             let pacing = match &spec(CHAIN, &settings).flows[0].traffic.transport().unwrap() {
                 Transport::Tcp(config) => config.pacing,
-                Transport::Tpa(config) => config.pacing,
+                Transport::Tpa(config) => config.pacing(),
                 Transport::Wide(_) => Pacing::None,
             };
             match pacing {

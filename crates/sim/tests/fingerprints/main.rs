@@ -114,7 +114,7 @@ fn scenarios() -> Vec<Spec> {
         chain(4).aodv(aodv::Config::rfc3561_hello()).bulk(0, 4, tpa::Config::tpa(2)).bulk(
             4,
             0,
-            tpa::Config { pacing: Pacing::Adaptive(pacing::Config::AUTHORS), ..tpa::Config::tpa_star(3) },
+            tpa::Config::tpa_star(3).with_pacing(Pacing::Adaptive(pacing::Config::AUTHORS)),
         ),
         mobile().dsr(dsr::Config::rfc4728()),
         mobile().dsr(dsr::Config::rfc4728().without_cache()),

@@ -104,9 +104,11 @@ const MOST_RTO: Duration = Duration::from_secs(5);
 /// - A keep-alive probe is sent after 5 s of silence, so that a peer with a changed address is found again.
 #[must_use]
 pub fn config(cwnd_max: u8) -> Config {
-    let mut config = Config::tpa(cwnd_max);
-    (config.mss, config.send_buffer, config.keep_alive) = (MSS, Some(SEND_BUFFER), Some(KEEP_ALIVE));
-    (config.rto.initial, config.rto.max) = (FIRST_RTO, MOST_RTO);
-    config.call_again = Some(CALL_AGAIN);
+    let config = Config::tpa(cwnd_max);
     config
+        .with_mss(MSS)
+        .with_send_buffer(Some(SEND_BUFFER))
+        .with_keep_alive(Some(KEEP_ALIVE))
+        .with_rto(config.rto().with_initial(FIRST_RTO).with_max(MOST_RTO))
+        .with_call_again(Some(CALL_AGAIN))
 }

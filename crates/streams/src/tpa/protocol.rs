@@ -178,7 +178,7 @@ impl streams::Endpoint for &mut Endpoint<Bytes> {
     }
 
     fn send_buffer(&self) -> Option<u64> {
-        self.config().send_buffer
+        self.config().send_buffer()
     }
 
     fn unacknowledged(&self) -> u64 {
@@ -186,7 +186,7 @@ impl streams::Endpoint for &mut Endpoint<Bytes> {
     }
 
     fn silence_limit(&self) -> Option<Duration> {
-        self.config().silence_limit
+        self.config().silence_limit()
     }
 }
 
@@ -196,8 +196,8 @@ fn fitted(config: &Config, address: SocketAddr) -> Config {
         SocketAddr::V4(_) => false,
         SocketAddr::V6(address) => address.ip().to_ipv4_mapped().is_none(),
     };
-    let mss = if over_ipv6 { config.mss.saturating_sub(IPV6_EXTRA).max(1) } else { config.mss };
-    Config { mss, ..*config }
+    let mss = if over_ipv6 { config.mss().saturating_sub(IPV6_EXTRA).max(1) } else { config.mss() };
+    config.with_mss(mss)
 }
 
 fn invalid(error: ConfigError) -> io::Error {

@@ -74,7 +74,7 @@ enum Turn {
 impl Connection {
     pub(super) fn new(endpoint: Endpoint<Bytes>, path: Path, origin: Origin) -> Self {
         let mut connection = Self {
-            route: Route::new(path, endpoint.config().mss),
+            route: Route::new(path, endpoint.config().mss()),
             known_as: None,
             endpoint,
             origin,

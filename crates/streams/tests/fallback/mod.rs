@@ -18,7 +18,7 @@ const HUNG: Option<Duration> = Some(Duration::from_secs(60));
 /// The usual parameters, but nothing lingers.
 fn quick() -> Config {
     let mut config = Config::default();
-    (config.tpa.time_wait, config.tpa.block_fill) = (Span::from_millis(20), Span::from_millis(5));
+    config.tpa = config.tpa.with_time_wait(Span::from_millis(20)).with_block_fill(Span::from_millis(5));
     config
 }
 
@@ -168,7 +168,7 @@ fn a_server_that_speaks_first_is_heard() {
 #[test]
 fn what_is_out_of_range_is_refused() {
     let mut config = quick();
-    config.tpa.cwnd_max = 13;
+    config.tpa = config.tpa.with_cwnd_max(13);
     let refused = Connector::default().connect(ANY, &config, HUNG).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
 }

@@ -210,7 +210,7 @@ impl Counts {
 /// The usual parameters, but nothing lingers.
 fn config() -> Config {
     let mut config = Config::default();
-    (config.tpa.time_wait, config.tpa.block_fill) = (Span::from_millis(20), Span::from_millis(5));
+    config.tpa = config.tpa.with_time_wait(Span::from_millis(20)).with_block_fill(Span::from_millis(5));
     config
 }
 

@@ -22,7 +22,7 @@ const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
 /// The usual parameters, but nothing lingers.
 fn quick() -> Config {
-    Config { time_wait: Span::from_millis(20), block_fill: Span::from_millis(5), ..config(12) }
+    config(12).with_time_wait(Span::from_millis(20)).with_block_fill(Span::from_millis(5))
 }
 
 fn listener() -> (TpaListener, SocketAddr) {

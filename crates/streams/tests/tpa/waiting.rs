@@ -94,7 +94,7 @@ fn a_descriptor_that_is_asked_for_late_says_what_is() {
 #[test]
 fn a_send_buffer_of_a_byte_is_slow_and_enough() {
     let (listener, address) = listener();
-    let config = Config { send_buffer: Some(1), block_fill: Span::from_millis(1), ..quick() };
+    let config = quick().with_send_buffer(Some(1)).with_block_fill(Span::from_millis(1));
     let mut client = TpaStream::connect(address, &config).unwrap();
     client.write_all(b"one by one").unwrap();
     client.shutdown(Shutdown::Write).unwrap();

@@ -4,6 +4,7 @@
 
 use crate::ConfigError;
 use crate::pacing::Pacing;
+use crate::settings::settings;
 use hopline_core::Duration;
 use hopline_wire::tpa::{Opening, POSITIONS, Tag};
 
@@ -12,44 +13,59 @@ use hopline_wire::tpa::{Opening, POSITIONS, Tag};
 /// let a peer force a packet per byte.
 pub const LEAST_MSS: u16 = 576 - 20 - 8 - 12 - 12 - 16;
 
-/// Parameters of an [`Endpoint`](super::Endpoint). Start from [`Config::tpa`] or [`Config::tpa_star`] and change fields.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// Largest payload of a segment, bytes. Range 1–65 000, default 1460 (TPA §4.1).
-    pub mss: u16,
-    /// K: segments in a block. Range 1–12, default 12 (TPA appendix B).
-    pub block_segments: u8,
-    /// Time for which data wait for a block to fill. Default 100 ms (ours; TPA §3.2 names no value).
-    pub block_fill: Duration,
-    /// Width of block numbers on the wire. Default 16 bits, the UDP form.
-    pub block_numbers: BlockNumbers,
-    /// cwndmax: number of segments in flight in the normal state. Range 1–12, default 3 (TPA §3.5: 2 or 3).
-    pub cwnd_max: u8,
-    /// End of a round. Default [`RoundStart::AllSent`].
-    pub rounds: RoundStart,
-    /// Acknowledgment policy.
-    pub ack: AckConfig,
-    /// Retransmission timer and detection of route changes.
-    pub rto: RtoConfig,
-    /// Interpretation of silence: thresholds of congestion and route failure.
-    pub failures: FailureConfig,
-    /// Pacing of the segments that the window allows. Default none; adaptive: TPA-AP (TPA §5.2).
-    pub pacing: Pacing,
-    /// Received data kept for the user, in order and not, bytes. At least a block of full segments; default 64 KiB.
-    pub receive_buffer: u32,
-    /// Data taken from the user and not yet acknowledged, bytes. `None`: no limit. Default none.
-    pub send_buffer: Option<u64>,
-    /// Time for which the end that closed first answers late segments. Default 10 s.
-    pub time_wait: Duration,
-    /// Delay before the first retransmission of a SYN; `None` (default): the RTO, as for all others.
-    pub call_again: Option<Duration>,
-    /// Retransmissions of a SYN before giving up; `None`: never. Default 6, as our TCP.
-    pub syn_retries: Option<u32>,
-    /// Longest silence of a peer that has to answer; `None`: unlimited. Default 120 s (RFC 9293 §3.8.3 asks TCP for at
-    /// least 100 s).
-    pub silence_limit: Option<Duration>,
-    /// Keep-alive interval: silence after which the peer is probed; `None`: never (default, as TCP).
-    pub keep_alive: Option<Duration>,
+settings! {
+    /// Parameters of an [`Endpoint`](super::Endpoint). Start from [`Config::tpa`] or [`Config::tpa_star`] and use the setters.
+    /// An endpoint checks the ranges when it is made; the error names the field and its range.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use hopline_transport::tpa::Config;
+    ///
+    /// let config = Config::tpa(3).with_block_segments(8);
+    /// let rto = config.rto().with_min(std::time::Duration::from_millis(20));
+    /// assert!(config.with_rto(rto).validate().is_ok());
+    /// let error = config.with_cwnd_max(13).validate().expect_err("too large");
+    /// assert_eq!(error.to_string(), "cwnd_max must be 1 to 12");
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// Largest payload of a segment, bytes. Range 1–65 000, default 1460 (TPA §4.1).
+        mss, with_mss: u16,
+        /// K: segments in a block. Range 1–12, default 12 (TPA appendix B).
+        block_segments, with_block_segments: u8,
+        /// Time for which data wait for a block to fill. Default 100 ms (ours; TPA §3.2 names no value).
+        block_fill, with_block_fill: Duration as into,
+        /// Width of block numbers on the wire. Default 16 bits, the UDP form.
+        block_numbers, with_block_numbers: BlockNumbers,
+        /// cwndmax: number of segments in flight in the normal state. Range 1–12, default 3 (TPA §3.5: 2 or 3).
+        cwnd_max, with_cwnd_max: u8,
+        /// End of a round. Default [`RoundStart::AllSent`].
+        rounds, with_rounds: RoundStart,
+        /// Acknowledgment policy.
+        ack, with_ack: AckConfig,
+        /// Retransmission timer and detection of route changes.
+        rto, with_rto: RtoConfig,
+        /// Interpretation of silence: thresholds of congestion and route failure.
+        failures, with_failures: FailureConfig,
+        /// Pacing of the segments that the window allows. Default none; adaptive: TPA-AP (TPA §5.2).
+        pacing, with_pacing: Pacing,
+        /// Received data kept for the user, in order and not, bytes. At least a block of full segments; default 64 KiB.
+        receive_buffer, with_receive_buffer: u32,
+        /// Data taken from the user and not yet acknowledged, bytes. `None`: no limit. Default none.
+        send_buffer, with_send_buffer: Option<u64>,
+        /// Time for which the end that closed first answers late segments. Default 10 s.
+        time_wait, with_time_wait: Duration as into,
+        /// Delay before the first retransmission of a SYN; `None` (default): the RTO, as for all others.
+        call_again, with_call_again: Option<Duration>,
+        /// Retransmissions of a SYN before giving up; `None`: never. Default 6, as our TCP.
+        syn_retries, with_syn_retries: Option<u32>,
+        /// Longest silence of a peer that has to answer; `None`: unlimited. Default 120 s (RFC 9293 §3.8.3 asks TCP for at
+        /// least 100 s).
+        silence_limit, with_silence_limit: Option<Duration>,
+        /// Keep-alive interval: silence after which the peer is probed; `None`: never (default, as TCP).
+        keep_alive, with_keep_alive: Option<Duration>,
+    }
 }
 
 /// Width of block numbers on the wire.
@@ -79,17 +95,19 @@ pub enum RoundStart {
     AllSettled,
 }
 
-/// Acknowledgment policy of a receiver (TPA §3.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AckConfig {
-    /// Segments per ACK while the sender is not congested. Default [`AckEvery::Other`].
-    pub every: AckEvery,
-    /// Longest delay of an ACK. Default 100 ms (TPA §3.6).
-    pub timer: Duration,
-    /// Acknowledgment of a complete block (B6). Default at once.
-    pub complete_block: CompleteBlock,
-    /// Segment that the AckTxSeqNumber names (B8). Default the last.
-    pub echo: Echo,
+settings! {
+    /// Acknowledgment policy of a receiver (TPA §3.6).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct AckConfig {
+        /// Segments per ACK while the sender is not congested. Default [`AckEvery::Other`].
+        every, with_every: AckEvery,
+        /// Longest delay of an ACK. Default 100 ms (TPA §3.6).
+        timer, with_timer: Duration as into,
+        /// Acknowledgment of a complete block (B6). Default at once.
+        complete_block, with_complete_block: CompleteBlock,
+        /// Segment that the AckTxSeqNumber names (B8). Default the last.
+        echo, with_echo: Echo,
+    }
 }
 
 /// Segments per ACK while the sender is not congested.
@@ -119,53 +137,57 @@ pub enum Echo {
     First,
 }
 
-/// Parameters of the retransmission timer (TPA §3.4).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RtoConfig {
-    /// RTO before the first sample. Above zero, default 1 s (ours).
-    pub initial: Duration,
-    /// Least RTO before back-off. Above zero, default 200 ms (ours, for a user-space prototype).
-    pub min: Duration,
-    /// Largest RTO, back-off included. At least `min`, default 60 s (ours).
-    pub max: Duration,
-    /// g: weight of a sample in the mean. Above 0, at most 1; default 1/8 (TCP's).
-    pub g: f64,
-    /// h: weight of a sample in the deviation. Above 0, at most 1; default 1/4 (TCP's).
-    pub h: f64,
-    /// g1: value of `g` after a route change. Default 1/2 (ours).
-    pub g1: f64,
-    /// h1: value of `h` after a route change. Default 1/2 (ours).
-    pub h1: f64,
-    /// thRC: number of consecutive samples outside mean ± deviation, all late or all early, that indicate a route change.
-    /// At least 1, default 3 (ours).
-    pub th_rc: u8,
-    /// nRC: number of updates with `g1` and `h1`. Default 5 (ours).
-    pub n_rc: u8,
+settings! {
+    /// Parameters of the retransmission timer (TPA §3.4).
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct RtoConfig {
+        /// RTO before the first sample. Above zero, default 1 s (ours).
+        initial, with_initial: Duration as into,
+        /// Least RTO before back-off. Above zero, default 200 ms (ours, for a user-space prototype).
+        min, with_min: Duration as into,
+        /// Largest RTO, back-off included. At least `min`, default 60 s (ours).
+        max, with_max: Duration as into,
+        /// g: weight of a sample in the mean. Above 0, at most 1; default 1/8 (TCP's).
+        g, with_g: f64,
+        /// h: weight of a sample in the deviation. Above 0, at most 1; default 1/4 (TCP's).
+        h, with_h: f64,
+        /// g1: value of `g` after a route change. Default 1/2 (ours).
+        g1, with_g1: f64,
+        /// h1: value of `h` after a route change. Default 1/2 (ours).
+        h1, with_h1: f64,
+        /// thRC: number of consecutive samples outside mean ± deviation, all late or all early, that indicate a route change.
+        /// At least 1, default 3 (ours).
+        th_rc, with_th_rc: u8,
+        /// nRC: number of updates with `g1` and `h1`. Default 5 (ours).
+        n_rc, with_n_rc: u8,
+    }
 }
 
-/// Interpretation of silence (TPA §3.3, §3.5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FailureConfig {
-    /// Route notifications of the network layer. Default none.
-    pub notification: Notification,
-    /// thCONG: number of consecutive timeouts that indicate congestion; without ELFN also thROUTE. At least 1, default 1
-    /// (TPA appendix B).
-    pub th_cong: u8,
-    /// thROUTE with ELFN: number of consecutive timeouts after which the sender freezes without a notification. At least
-    /// 1; default `None`, never.
-    pub th_route: Option<u8>,
-    /// thACK: number of consecutive ACKs that end the congested state. At least 1, default 1 (ours).
-    pub th_ack: u8,
-    /// ACKs that reset the count of consecutive timeouts (B1). Default any ACK of new data.
-    pub row_ends: RowEnds,
-    /// Count of timers that expire at the same instant (B3). Default each.
-    pub simultaneous: Simultaneous,
-    /// Back-off of the timer in the congested state (B2). Default only if it is the freeze state as well.
-    pub congested_backoff: CongestedBackoff,
-    /// ACK that ends the freeze state (B5). Default that of the latest transmission.
-    pub freeze_exit: FreezeExit,
-    /// Treatment of the exit from the merged state as a route change (§3.4 (i)). Default yes.
-    pub merged_exit: MergedExit,
+settings! {
+    /// Interpretation of silence (TPA §3.3, §3.5).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct FailureConfig {
+        /// Route notifications of the network layer. Default none.
+        notification, with_notification: Notification,
+        /// thCONG: number of consecutive timeouts that indicate congestion; without ELFN also thROUTE. At least 1, default 1
+        /// (TPA appendix B).
+        th_cong, with_th_cong: u8,
+        /// thROUTE with ELFN: number of consecutive timeouts after which the sender freezes without a notification. At least
+        /// 1; default `None`, never.
+        th_route, with_th_route: Option<u8>,
+        /// thACK: number of consecutive ACKs that end the congested state. At least 1, default 1 (ours).
+        th_ack, with_th_ack: u8,
+        /// ACKs that reset the count of consecutive timeouts (B1). Default any ACK of new data.
+        row_ends, with_row_ends: RowEnds,
+        /// Count of timers that expire at the same instant (B3). Default each.
+        simultaneous, with_simultaneous: Simultaneous,
+        /// Back-off of the timer in the congested state (B2). Default only if it is the freeze state as well.
+        congested_backoff, with_congested_backoff: CongestedBackoff,
+        /// ACK that ends the freeze state (B5). Default that of the latest transmission.
+        freeze_exit, with_freeze_exit: FreezeExit,
+        /// Treatment of the exit from the merged state as a route change (§3.4 (i)). Default yes.
+        merged_exit, with_merged_exit: MergedExit,
+    }
 }
 
 /// Route notifications of the network layer (TPA §3.3).

@@ -42,7 +42,7 @@ fn positions(pair: &Pair<tpa::Endpoint<Bytes>>, since: Instant) -> Vec<(u64, u8)
 fn tpa_puts_a_new_segment_on_the_air_at_each_timeout_and_repeats_none() {
     // The least RTO that reproduces the trace: 63 of them lie between segment 3 and segment 9.
     let mut config = tpa::Config::tpa(3);
-    config.rto.min = Duration::from_millis(180);
+    config = config.with_rto(config.rto().with_min(Duration::from_millis(180)));
     let end = || tpa::Endpoint::<Bytes>::new(config).unwrap();
     let (mut a, mut b) = (end(), end());
     b.listen().unwrap();

@@ -51,15 +51,17 @@ fn any_op() -> impl Strategy<Value = Op> {
 fn any_config() -> impl Strategy<Value = Config> {
     (200u16..1461, 1u8..=12, 1u8..=4, 0..3u8, any::<bool>(), 1u32..4).prop_map(
         |(mss, k, cwnd, told, star, room)| {
-            let mut c = if star { Config::tpa_star(cwnd) } else { Config::tpa(cwnd) };
-            (c.mss, c.block_segments) = (mss, k);
-            c.receive_buffer = u32::from(mss) * u32::from(k) * room;
-            c.failures.notification =
+            let c = if star { Config::tpa_star(cwnd) } else { Config::tpa(cwnd) };
+            let notification =
                 [Notification::None, Notification::Elfn, Notification::ElfnAndRecovery][usize::from(told)];
-            c.failures.th_route = (told == 2).then_some(3);
-            (c.syn_retries, c.time_wait) = (None, Duration::from_secs(30));
-            c.rto.max = Duration::from_secs(10);
-            c
+            let failures = c.failures().with_notification(notification);
+            c.with_mss(mss)
+                .with_block_segments(k)
+                .with_receive_buffer(u32::from(mss) * u32::from(k) * room)
+                .with_failures(failures.with_th_route((told == 2).then_some(3)))
+                .with_syn_retries(None)
+                .with_time_wait(Duration::from_secs(30))
+                .with_rto(c.rto().with_max(Duration::from_secs(10)))
         },
     )
 }
@@ -132,8 +134,8 @@ impl Model {
     fn check(&mut self) {
         for side in [Side::A, Side::B] {
             let end = self.pair.side(side);
-            assert!(end.in_flight() <= end.config().cwnd_max);
-            assert!(end.received_unread() <= u64::from(end.config().receive_buffer));
+            assert!(end.in_flight() <= end.config().cwnd_max());
+            assert!(end.received_unread() <= u64::from(end.config().receive_buffer()));
             let quiet = matches!(end.state(), State::Closed | State::Listen) || end.cwnd() == 0;
             assert!(quiet || end.unacknowledged() == 0 || end.poll_timeout().is_some(), "{end:?}");
         }

@@ -28,43 +28,52 @@ fn invariants(end: &End) {
     if end.in_flight() > 0 {
         assert!(end.poll_timeout().is_some(), "data in flight and no timer in {:?}", end.state());
     }
-    assert!(end.in_flight() <= end.config().cwnd_max);
-    assert!(end.received_unread() <= u64::from(end.config().receive_buffer));
+    assert!(end.in_flight() <= end.config().cwnd_max());
+    assert!(end.received_unread() <= u64::from(end.config().receive_buffer()));
 }
 
 /// Never gives up; ends soon.
 fn patient(config: Config) -> Config {
-    let mut config = Config { syn_retries: None, silence_limit: None, ..config };
-    config.time_wait = Duration::from_secs(240);
-    config.rto.max = Duration::from_secs(10);
     config
+        .with_syn_retries(None)
+        .with_silence_limit(None)
+        .with_time_wait(Duration::from_secs(240))
+        .with_rto(config.rto().with_max(Duration::from_secs(10)))
 }
 
 fn any_config() -> impl Strategy<Value = Config> {
     let sizes = (20u16..1461, 1u8..=12, 1u8..=12, prop_oneof![Just(1u32), Just(3)]);
     (sizes, any::<[bool; 9]>(), 0..3u8, 1..4u8, 1..4u8).prop_map(
-        |((mss, k, cwnd, room), b, elfn, cong, ack)| {
-            let mut c = patient(Config::tpa(cwnd));
-            (c.mss, c.block_segments) = (mss, k);
-            c.receive_buffer = u32::from(mss) * u32::from(k) * room;
-            c.send_buffer = Some(30_000);
+        |((mss, k, cwnd, room), b, elfn, cong, ack_threshold)| {
+            let c = patient(Config::tpa(cwnd));
             let pick = |i: usize| b[i];
-            c.ack.every = if pick(0) { AckEvery::Other } else { AckEvery::Window };
-            c.ack.complete_block = if pick(1) { CompleteBlock::AckAtOnce } else { CompleteBlock::AckAsUsual };
-            c.ack.echo = if pick(2) { Echo::Last } else { Echo::First };
-            c.rounds = if pick(3) { RoundStart::AllSent } else { RoundStart::AllSettled };
-            c.failures.row_ends = if pick(4) { RowEnds::AnyNews } else { RowEnds::LatestTransmission };
-            c.failures.simultaneous = if pick(5) { Simultaneous::Each } else { Simultaneous::Once };
-            c.failures.freeze_exit =
-                if pick(6) { FreezeExit::LatestTransmission } else { FreezeExit::AnyNews };
-            c.failures.congested_backoff =
-                if pick(7) { CongestedBackoff::Always } else { CongestedBackoff::WhenMerged };
-            (c.failures.th_cong, c.failures.th_ack) = (cong, ack);
-            // No recovery is reported here, so no endpoint may wait for one.
-            c.failures.notification = if elfn == 0 { Notification::None } else { Notification::Elfn };
-            c.failures.th_route = (elfn == 2).then_some(5);
-            c.block_numbers = if pick(8) { BlockNumbers::Bits16 } else { BlockNumbers::Bits8 };
-            c
+            let complete = if pick(1) { CompleteBlock::AckAtOnce } else { CompleteBlock::AckAsUsual };
+            let ack = c
+                .ack()
+                .with_every(if pick(0) { AckEvery::Other } else { AckEvery::Window })
+                .with_complete_block(complete)
+                .with_echo(if pick(2) { Echo::Last } else { Echo::First });
+            let exit = if pick(6) { FreezeExit::LatestTransmission } else { FreezeExit::AnyNews };
+            let backoff = if pick(7) { CongestedBackoff::Always } else { CongestedBackoff::WhenMerged };
+            let failures = c
+                .failures()
+                .with_row_ends(if pick(4) { RowEnds::AnyNews } else { RowEnds::LatestTransmission })
+                .with_simultaneous(if pick(5) { Simultaneous::Each } else { Simultaneous::Once })
+                .with_freeze_exit(exit)
+                .with_congested_backoff(backoff)
+                .with_th_cong(cong)
+                .with_th_ack(ack_threshold)
+                // No recovery is reported here, so no endpoint may wait for one.
+                .with_notification(if elfn == 0 { Notification::None } else { Notification::Elfn })
+                .with_th_route((elfn == 2).then_some(5));
+            c.with_mss(mss)
+                .with_block_segments(k)
+                .with_receive_buffer(u32::from(mss) * u32::from(k) * room)
+                .with_send_buffer(Some(30_000))
+                .with_ack(ack)
+                .with_failures(failures)
+                .with_rounds(if pick(3) { RoundStart::AllSent } else { RoundStart::AllSettled })
+                .with_block_numbers(if pick(8) { BlockNumbers::Bits16 } else { BlockNumbers::Bits8 })
         },
     )
 }
@@ -77,7 +86,7 @@ proptest! {
         a in any_config(), mut b in any_config(), link in any_link(), seed in any::<u64>(),
         there in 0u64..40_000, back in prop_oneof![Just(0u64), 0u64..20_000],
     ) {
-        b.block_numbers = a.block_numbers;
+        b = b.with_block_numbers(a.block_numbers());
         let mut t = transfer([a, b], [there, back], &link, seed);
         t.run(Instant::from_secs(100_000));
         t.assert_complete();
@@ -87,7 +96,7 @@ proptest! {
 #[test]
 fn block_numbers_wrap_around() {
     let narrow =
-        Config { block_numbers: BlockNumbers::Bits8, mss: 100, block_segments: 1, ..patient(Config::tpa(2)) };
+        patient(Config::tpa(2)).with_block_numbers(BlockNumbers::Bits8).with_mss(100).with_block_segments(1);
     let link = Emulation { loss: 0.05, duplicate: 0.05, ..Emulation::delay(Duration::from_millis(2)) };
     let mut t = transfer([narrow; 2], [100_000, 100_000], &link, 5);
     t.run(Instant::from_secs(100_000));
@@ -124,7 +133,7 @@ fn same_seed_same_dialogue() {
 
 #[test]
 fn both_may_open_and_close_at_once_with_and_without_tags() {
-    let config = Config { time_wait: Duration::from_secs(1), ..Config::tpa(3) };
+    let config = Config::tpa(3).with_time_wait(Duration::from_secs(1));
     let plain = || End::new(config).unwrap();
     let tagged = |n| End::tagged(config, identity(n)).unwrap();
     for (mut a, mut b) in [(plain(), plain()), (tagged(1), tagged(2))] {

@@ -68,7 +68,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     match args.identity.transport {
         Transport::Tpa => {
             let mut config = tpa::config(args.window);
-            config.silence_limit = silence;
+            config = config.with_silence_limit(silence);
             serve::<Tpa>(args, &admission, &directory, &config, None)
         }
         Transport::TpaWide => {

@@ -78,7 +78,7 @@ fn spoken(args: &Args, follow: &mut Follow) -> Result<Spoken, Failure> {
                 return Err(Problem::new(what).help("leave out --trust or --transport").into());
             }
             let mut config = tpa::config(args.window);
-            config.silence_limit = silence;
+            config = config.with_silence_limit(silence);
             Spoken::Tpa(Box::new(config))
         }
         Transport::TpaWide => {

@@ -270,7 +270,7 @@ fn trunk(section: &Section<'_>) -> Result<Transport, Problem> {
     };
     match (&mut transport, section.narrow(keys::CWND_MAX.name)) {
         (_, None) => {}
-        (Transport::Tpa(config), Some(cwnd_max)) => config.cwnd_max = cwnd_max,
+        (Transport::Tpa(config), Some(cwnd_max)) => *config = config.with_cwnd_max(cwnd_max),
         (Transport::TpaWide(_), Some(_)) => {
             return Err(Problem::new("TPA-wide has no largest window in segments")
                 .at(section.origin_of(keys::CWND_MAX.name))
