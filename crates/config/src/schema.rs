@@ -434,15 +434,15 @@ impl Key {
     }
 }
 
-/// Returns `keys`, each of those without a default of its own with the one that the key `preset` beside it chooses. Tables
-/// and lists of tables stay as they are.
+/// Returns `keys`, each of those without a default of its own with `text`, which names the key that chooses a preset.
+/// Tables and lists of tables stay as they are.
 #[must_use]
-pub const fn of_preset<const N: usize>(mut keys: [Key; N]) -> [Key; N] {
+pub const fn of_preset<const N: usize>(text: &'static str, mut keys: [Key; N]) -> [Key; N] {
     let mut n = 0;
     while n < N {
         let is_table = matches!(keys[n].takes, Takes::Table(_) | Takes::Tables(_));
         if matches!(keys[n].default, Default::Unset) && !is_table {
-            keys[n] = keys[n].derived("that of `preset`");
+            keys[n] = keys[n].derived(text);
         }
         n += 1;
     }

@@ -462,6 +462,39 @@ fn the_least_file_of_each_kind_is_complete_and_has_no_key_too_many() {
 }
 
 #[test]
+fn a_proxy_without_a_key_is_that_with_its_stated_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let key_file = folder.path().join("key");
+    let mut compared = 0;
+    let mut wrong = Vec::new();
+    for &kind in keys::KindKey::ALL {
+        let digits =
+            if matches!(kind, keys::KindKey::HomeAgent | keys::KindKey::BaseStation) { 16 } else { 32 };
+        secret(&key_file, "07".repeat(digits));
+        let path = key_file.to_str().unwrap();
+        let least = keys::least(kind)
+            .replace("\"link.key\"", &format!("\"{path}\""))
+            .replace("= drone-7.key", &format!("= {path}"));
+        let without = read(&least).unwrap_or_else(|said| panic!("{least}: {said}"));
+        // A written `fallback` is kept beside an unwritten one, which EntranceConfig::fallback reads as the same.
+        let is_free = |key: &&hopline_config::schema::Key| {
+            key.name != "fallback" && kind.takes(key.name) && !least.contains(&format!("\n{} = ", key.name))
+        };
+        for key in keys::PROXY.iter().filter(is_free) {
+            let Some(value) = keys::stated(key, kind) else { continue };
+            // Keys of another key, such as those of SOCKS, are refused without it.
+            let Ok(with) = read(&format!("{least}\n{} = {value}\n", key.name)) else { continue };
+            compared += 1;
+            if with != without {
+                wrong.push(format!("{} of {}: {value}", key.name, kind.word()));
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    assert!(compared > 50, "{compared}");
+}
+
+#[test]
 fn the_example_of_each_key_is_of_its_kind() {
     for key in keys::PROXY {
         let Some(value) = key.example else { continue };

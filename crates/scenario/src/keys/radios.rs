@@ -111,7 +111,7 @@ pub mod radio {
 }
 
 /// `[radio]`.
-pub const RADIO: &[Key] = &of_preset([
+pub const RADIO: &[Key] = &of_preset("that of `preset`", [
     radio::PRESET.key,
     Key::word(
         "propagation",
@@ -232,7 +232,7 @@ pub mod mac {
 }
 
 /// `[mac]`.
-pub const MAC: &[Key] = &of_preset([
+pub const MAC: &[Key] = &of_preset("that of `radio.preset`", [
     Key::number(
         "data_rate_mbps",
         1.0,

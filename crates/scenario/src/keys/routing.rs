@@ -126,7 +126,7 @@ pub mod aodv {
 }
 
 /// `[routing.aodv]`.
-pub const AODV: &[Key] = &of_preset([
+pub const AODV: &[Key] = &of_preset("that of `preset`", [
     aodv::PRESET.key,
     Key::word("link_sensing", &["link-layer", "hello", "both"], "how a broken link is noticed"),
     Key::number("hello_interval_s", 0.01, 3600.0, "HELLO_INTERVAL"),
@@ -194,7 +194,7 @@ pub mod olsr {
 }
 
 /// `[routing.olsr]`.
-pub const OLSR: &[Key] = &of_preset([
+pub const OLSR: &[Key] = &[
     olsr::PRESET.key,
     olsr::LINK_SENSING.key,
     Key::number("hello_interval_s", 0.01, 1000.0, "HELLO_INTERVAL")
@@ -225,7 +225,7 @@ pub const OLSR: &[Key] = &of_preset([
     .default(Literal::Word("on-link-failure")),
     Key::number("early_tc_spacing_s", 0.0, 1000.0, "least time between TC messages")
         .derived("a quarter of tc_interval_s"),
-]);
+];
 
 /// Keys of [`DSR`] that always have a value.
 pub mod dsr {
@@ -325,7 +325,7 @@ pub mod dsr {
 }
 
 /// `[routing.dsr]`.
-pub const DSR: &[Key] = &of_preset([
+pub const DSR: &[Key] = &of_preset("that of `preset`", [
     dsr::PRESET.key,
     Key::word(
         "cache",

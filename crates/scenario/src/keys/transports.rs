@@ -154,7 +154,7 @@ pub mod tcp {
 }
 
 /// `[tcp]` and `flow.tcp`.
-pub const TCP: &[Key] = &of_preset([
+pub const TCP: &[Key] = &of_preset("that of `preset`", [
     tcp::PRESET.key,
     Key::word_or_own(
         "congestion_control",
@@ -451,9 +451,10 @@ pub mod pacing {
     pub const VARIABILITY: Choice<Variability> = choice!(
         "variability",
         { "mad-fhd" => Variability::MadFhd, "cov-rtt" => Variability::CovRtt },
-        "mad-fhd: mean absolute deviation of four-hop delays, the authors' code and default; cov-rtt: coefficient of \
+        "mad-fhd: mean absolute deviation of four-hop delays, the authors' code; cov-rtt: coefficient of \
          variation of round-trip times, the papers",
-    );
+    )
+    .default("mad-fhd");
     /// `short_paths`.
     pub const SHORT_PATHS: Choice<ShortPaths> = choice!(
         "short_paths",

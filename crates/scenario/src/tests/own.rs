@@ -53,7 +53,7 @@ fn what_is_made_of_a_scenario_knows_its_machines() {
 fn a_name_that_nobody_has_is_refused_where_it_stands() {
     let text = CHAIN.to_owned() + "tcp = { congestion_control = \"own:gredy\" }\n";
     let wrong = problem(&text, &[], machines("1"));
-    assert!(wrong.starts_with("test.toml:10:15: there is no own law `gredy`"), "{wrong}");
+    assert!(wrong.starts_with("test.toml:10:30: there is no own law `gredy`"), "{wrong}");
     assert!(wrong.contains("did you mean `greedy`?") && wrong.contains("known: gentle, greedy"), "{wrong}");
     let none = problem(CHAIN, &["tcp.congestion_control=own:greedy"], Machines::default());
     assert!(none.contains("in Python or Rust; known: none"), "{none}");

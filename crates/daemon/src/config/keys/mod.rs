@@ -10,9 +10,9 @@ pub mod pair;
 mod reference;
 pub mod split;
 
-#[cfg(test)]
-pub(super) use reference::least;
 pub use reference::reference;
+#[cfg(test)]
+pub(super) use reference::{least, stated};
 
 use hopline_config::choice;
 use hopline_config::choice::Chosen;

@@ -94,6 +94,20 @@ fn section<'a>(
     }
 }
 
+/// Returns the default of `key` in a proxy of this kind as TOML writes it, if it is a value.
+#[cfg(test)]
+pub(in crate::config) fn stated(key: &Key, kind: KindKey) -> Option<String> {
+    let text = for_kind(&key.default.to_string(), Some(kind));
+    // Exceptions of presets do not hold in the least file.
+    let first = text.split(", of ").next().unwrap_or_default();
+    match (key.default, first.strip_prefix('`').and_then(|word| word.strip_suffix('`'))) {
+        (Default::Required | Default::Unset | Default::Derived(_), _) => None,
+        (_, Some(flag @ ("true" | "false"))) => Some(flag.to_owned()),
+        (_, Some(word)) => Some(format!("\"{word}\"")),
+        (_, None) => first.parse::<f64>().ok().map(|_| first.to_owned()),
+    }
+}
+
 /// Returns the clause of `text` for `kind`, or else `text` without the clauses of kinds. For no kind, returns all of it.
 fn for_kind(text: &str, kind: Option<KindKey>) -> String {
     let Some(kind) = kind else { return text.to_owned() };
