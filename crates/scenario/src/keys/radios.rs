@@ -262,7 +262,7 @@ pub const MAC: &[Key] = &of_preset("that of `radio.preset`", [
         65_535,
         "of no-ack: shortest packet, IP header included, that goes unacknowledged",
     ).default(Literal::Integer(0)),
-    Key::integer("no_ack_max_bytes", 0, 65_535, "of no-ack: longest packet that does").default(Literal::Integer(65_535)),
+    Key::integer("no_ack_max_bytes", 0, 65_535, "of no-ack: longest packet that does").derived("no limit"),
     Key::integer(
         "burst_limit_us",
         1,

@@ -434,7 +434,10 @@ pub const FEEDBACK: &[Key] = &[
         &[Exception::new("of atcp", Literal::Text("persist-timer unless probe_interval_s is given"))],
     ),
     Key::number("probe_interval_s", 0.001, 1e6, "of elfn, atcp and tcp-bus: time between probes")
-        .default(Literal::seconds(PROBE_INTERVAL)),
+        .default_except(
+            Literal::seconds(PROBE_INTERVAL),
+            &[Exception::new("of atcp", Literal::Text("by persist-timer"))],
+        ),
     feedback::RETURNS.key,
     feedback::CWND_AFTER.key,
     feedback::RTO_AFTER.key,
