@@ -317,7 +317,42 @@ fn others(path: &str, key: &Key) -> Vec<String> {
 }
 
 /// Keys without effect on a scenario that is resolved, or on none of the [`scenarios`].
-const WITHOUT_EFFECT: &[&str] = &[];
+const WITHOUT_EFFECT: &[&str] = &[
+    "animation.from_s",
+    "flows.kind",
+    "link.0.errors.bit_error_rate_good",
+    "link.0.errors.direction",
+    "link.0.errors.loss_bad",
+    "link.0.errors.loss_good",
+    "link.0.errors.model",
+    "link.0.jitter.direction",
+    "link.0.policer.direction",
+    "link.0.reordering.direction",
+    "link.0.slots.direction",
+    "mobility.model",
+    "mobility.pause_s",
+    "neighborhood_red.share",
+    "node.0.fixed",
+    "notice_flood.0.forge",
+    "notice_flood.0.interval_s",
+    "notice_flood.0.lifetime_s",
+    "notice_flood.0.normalized_pb",
+    "notice_flood.0.start_s",
+    "proxy.0.handover_s",
+    "radio.errors.bit_error_rate_good",
+    "radio.errors.loss_bad",
+    "radio.errors.loss_good",
+    "radio.errors.model",
+    "radio.loss.0.bit_error_rate_good",
+    "radio.loss.0.loss_bad",
+    "radio.loss.0.loss_good",
+    "radio.loss.0.model",
+    "routing.dsr.cache",
+    "routing.dsr.preset",
+    "routing.olsr.preset",
+    "runs",
+    "tpa.notification",
+];
 
 #[test]
 fn a_scenario_without_a_key_is_that_with_its_stated_default() {
