@@ -26,7 +26,7 @@ fn threads_and_descriptors() -> (usize, usize) {
 }
 
 fn tpa_leaves_neither_threads_nor_descriptors() {
-    leaves_nothing::<Tpa>(&tpa::Config { time_wait: Span::from_millis(20), ..tpa::config(3) });
+    leaves_nothing::<Tpa>(&tpa::config(3).with_time_wait(Span::from_millis(20)));
 }
 
 fn wide_leaves_neither_threads_nor_descriptors() {

@@ -10,7 +10,7 @@ use hopline_transport::tpa::{
 };
 
 const DEFAULT: Config = Config::TPA_3;
-const RTO: RtoConfig = DEFAULT.rto;
+const RTO: RtoConfig = DEFAULT.rto();
 
 /// Keys of [`TPA`] that choose.
 pub mod tpa {
@@ -100,33 +100,35 @@ pub mod tpa {
 /// `[tpa]` and `flow.tpa`. B1 to B8: see docs/protocols/tpa.md.
 pub const TPA: &[Key] = &[
     Key::integer("cwnd_max", 1, 12, "cwndmax, segments in flight while all is well")
-        .default(Literal::Integer(DEFAULT.cwnd_max as u64)),
-    Key::integer("mss_bytes", 1, 65_000, "largest segment").default(Literal::Integer(DEFAULT.mss as u64)),
+        .default(Literal::Integer(DEFAULT.cwnd_max() as u64)),
+    Key::integer("mss_bytes", 1, 65_000, "largest segment").default(Literal::Integer(DEFAULT.mss() as u64)),
     Key::integer("block_segments", 1, 12, "K, segments in a block")
-        .default(Literal::Integer(DEFAULT.block_segments as u64)),
+        .default(Literal::Integer(DEFAULT.block_segments() as u64)),
     Key::integer("block_fill_ms", 0, 60_000, "how long data wait for a block to fill")
-        .default(Literal::whole_milliseconds(DEFAULT.block_fill)),
+        .default(Literal::whole_milliseconds(DEFAULT.block_fill())),
     tpa::ROUNDS.key,
     tpa::ACK_EVERY.key,
     Key::integer("ack_timer_ms", 0, 10_000, "longest delay of an ACK")
-        .default(Literal::whole_milliseconds(DEFAULT.ack.timer)),
+        .default(Literal::whole_milliseconds(DEFAULT.ack().timer())),
     tpa::COMPLETE_BLOCK.key,
     tpa::ECHO.key,
     Key::number("min_rto_s", 0.001, 600.0, "smallest retransmission timeout")
-        .default(Literal::seconds(RTO.min)),
+        .default(Literal::seconds(RTO.min())),
     Key::number("initial_rto_s", 0.001, 60.0, "retransmission timeout before the first sample")
-        .default(Literal::seconds(RTO.initial)),
-    Key::number("max_rto_s", 0.001, 1e6, "largest retransmission timeout").default(Literal::seconds(RTO.max)),
-    Key::number("g", 0.001, 1.0, "weight of a sample in the mean round trip").default(Literal::Number(RTO.g)),
-    Key::number("h", 0.001, 1.0, "weight of a sample in its deviation").default(Literal::Number(RTO.h)),
-    Key::number("g1", 0.001, 1.0, "g after a route change").default(Literal::Number(RTO.g1)),
-    Key::number("h1", 0.001, 1.0, "h after a route change").default(Literal::Number(RTO.h1)),
+        .default(Literal::seconds(RTO.initial())),
+    Key::number("max_rto_s", 0.001, 1e6, "largest retransmission timeout")
+        .default(Literal::seconds(RTO.max())),
+    Key::number("g", 0.001, 1.0, "weight of a sample in the mean round trip")
+        .default(Literal::Number(RTO.g())),
+    Key::number("h", 0.001, 1.0, "weight of a sample in its deviation").default(Literal::Number(RTO.h())),
+    Key::number("g1", 0.001, 1.0, "g after a route change").default(Literal::Number(RTO.g1())),
+    Key::number("h1", 0.001, 1.0, "h after a route change").default(Literal::Number(RTO.h1())),
     Key::integer("th_rc", 1, 255, "thRC, samples in a row off the mean that are a route change")
-        .default(Literal::Integer(RTO.th_rc as u64)),
-    Key::integer("n_rc", 0, 255, "nRC, updates with g1 and h1").default(Literal::Integer(RTO.n_rc as u64)),
+        .default(Literal::Integer(RTO.th_rc() as u64)),
+    Key::integer("n_rc", 0, 255, "nRC, updates with g1 and h1").default(Literal::Integer(RTO.n_rc() as u64)),
     tpa::NOTIFICATION.key,
     Key::integer("th_cong", 1, 255, "thCONG, timeouts in a row that are congestion")
-        .default(Literal::Integer(DEFAULT.failures.th_cong as u64)),
+        .default(Literal::Integer(DEFAULT.failures().th_cong() as u64)),
     Key::integer_or(
         "th_route",
         1,
@@ -136,7 +138,7 @@ pub const TPA: &[Key] = &[
     )
     .default(Literal::Word("none")),
     Key::integer("th_ack", 1, 255, "thACK, ACKs in a row that end congestion")
-        .default(Literal::Integer(DEFAULT.failures.th_ack as u64)),
+        .default(Literal::Integer(DEFAULT.failures().th_ack() as u64)),
     tpa::ROW_ENDS.key,
     tpa::SIMULTANEOUS.key,
     tpa::CONGESTED_BACKOFF.key,
@@ -145,7 +147,7 @@ pub const TPA: &[Key] = &[
     Key::word("pacing", &["none", "adaptive"], "adaptive: as tpa-ap")
         .default_except(Literal::Word("none"), &[Exception::new("of tpa-ap", Literal::Word("adaptive"))]),
     Key::integer("receive_buffer_bytes", 1, 1 << 30, "received data kept for the application")
-        .default(Literal::Integer(DEFAULT.receive_buffer as u64)),
+        .default(Literal::Integer(DEFAULT.receive_buffer() as u64)),
     Key::integer_or(
         "user_timeout_s",
         1,

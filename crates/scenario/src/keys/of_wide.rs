@@ -5,10 +5,10 @@ use crate::schema::Literal;
 use hopline_transport::wide::{AckConfig, CompetingConfig, Config, ControlConfig, VerificationConfig};
 
 const DEFAULT: Config = Config::DEFAULT;
-const ACK: AckConfig = DEFAULT.ack;
-const CONTROL: ControlConfig = DEFAULT.control;
-const COMPETING: CompetingConfig = CONTROL.competing;
-const VERIFICATION: VerificationConfig = CONTROL.verification;
+const ACK: AckConfig = DEFAULT.ack();
+const CONTROL: ControlConfig = DEFAULT.control();
+const COMPETING: CompetingConfig = CONTROL.competing();
+const VERIFICATION: VerificationConfig = CONTROL.verification();
 
 const fn whole(value: u32) -> Literal {
     Literal::Integer(value as u64)
@@ -17,12 +17,12 @@ const fn whole(value: u32) -> Literal {
 /// `[wide]` and `flow.wide`; see docs/protocols/tpa-wide.md.
 pub const WIDE: &[Key] = &[
     Key::integer("mss_bytes", 64, 65_000, "largest number of data bytes in a packet")
-        .default(whole(DEFAULT.mss as u32)),
+        .default(whole(DEFAULT.mss() as u32)),
     Key::integer("receive_buffer_bytes", 256, 1 << 30, "received data kept for the application")
-        .default(Literal::Integer(DEFAULT.receive_buffer)),
-    Key::integer("ack_every", 1, 1000, "packets per acknowledgment").default(whole(ACK.every)),
+        .default(Literal::Integer(DEFAULT.receive_buffer())),
+    Key::integer("ack_every", 1, 1000, "packets per acknowledgment").default(whole(ACK.every())),
     Key::number("ack_delay_ms", 0.0, 1000.0, "longest delay of an acknowledgment")
-        .default(Literal::milliseconds(ACK.delay)),
+        .default(Literal::milliseconds(ACK.delay())),
     Key::number(
         "relaxed_ack_delay_ms",
         0.0,
@@ -30,7 +30,7 @@ pub const WIDE: &[Key] = &[
         "the same at little loss, if ack_every packets take longer than twice ack_delay_ms",
     )
     .formerly(&["ack_late_ms"])
-    .default(Literal::milliseconds(ACK.late)),
+    .default(Literal::milliseconds(ACK.late())),
     Key::integer(
         "low_rate_ack_every",
         1,
@@ -38,10 +38,10 @@ pub const WIDE: &[Key] = &[
         "packets per acknowledgment at intervals above low_rate_interval_ms",
     )
     .formerly(&["ack_rare_every"])
-    .default(whole(ACK.rare_every)),
+    .default(whole(ACK.rare_every())),
     Key::number("low_rate_interval_ms", 0.0, 10_000.0, "packet interval above which the packet rate is low")
         .formerly(&["ack_rare_ms"])
-        .default(Literal::milliseconds(ACK.rare)),
+        .default(Literal::milliseconds(ACK.rare())),
     Key::number(
         "relaxed_ack_max_loss",
         0.0,
@@ -49,7 +49,7 @@ pub const WIDE: &[Key] = &[
         "baseline loss rate below which relaxed_ack_delay_ms applies",
     )
     .formerly(&["ack_late_below"])
-    .default(Literal::Number(ACK.calm)),
+    .default(Literal::Number(ACK.calm())),
     Key::integer(
         "reordering_window_divisor",
         1,
@@ -57,12 +57,12 @@ pub const WIDE: &[Key] = &[
         "divisor of the minimum round-trip time that gives the reordering window, until reordering is observed",
     )
     .formerly(&["reordering_share"])
-    .default(whole(DEFAULT.detect.share)),
+    .default(whole(DEFAULT.detect().share())),
     Key::integer("initial_window", 1, 100, "packets sent before the first acknowledgment")
-        .default(whole(CONTROL.initial_window)),
+        .default(whole(CONTROL.initial_window())),
     Key::number("max_queueing_delay_ms", 0.1, 10_000.0, "standing queue that indicates congestion: fixed part")
         .formerly(&["queue_high_ms"])
-        .default(Literal::milliseconds(CONTROL.queue_high)),
+        .default(Literal::milliseconds(CONTROL.queue_high())),
     Key::number(
         "max_queueing_delay_packets",
         0.0,
@@ -70,10 +70,10 @@ pub const WIDE: &[Key] = &[
         "the same: part that is added, in packets of the flow at their interval",
     )
     .formerly(&["queue_packets"])
-    .default(Literal::Number(CONTROL.queue_packets)),
+    .default(Literal::Number(CONTROL.queue_packets())),
     Key::number("empty_queue_fraction", 0.001, 1.0, "share of both parts below which the queue counts as empty")
         .formerly(&["queue_low"])
-        .default(Literal::Number(CONTROL.queue_low)),
+        .default(Literal::Number(CONTROL.queue_low())),
     Key::number(
         "jitter_weight",
         0.0,
@@ -81,16 +81,16 @@ pub const WIDE: &[Key] = &[
         "weight of delay jitter that is not attributed to a queue; 4: as much as uniform jitter explains",
     )
     .formerly(&["jitter"])
-    .default(Literal::Number(CONTROL.jitter)),
+    .default(Literal::Number(CONTROL.jitter())),
     Key::number("decrease_factor", 0.01, 1.0, "factor of the rate after congestion")
         .formerly(&["keep"])
-        .default(Literal::Number(CONTROL.decrease_factor)),
+        .default(Literal::Number(CONTROL.decrease_factor())),
     Key::number("drain_gain", 0.01, 1.0, "share of the reduced rate while a queue drains")
         .formerly(&["drain"])
-        .default(Literal::Number(CONTROL.drain_gain)),
+        .default(Literal::Number(CONTROL.drain_gain())),
     Key::integer("max_drain_rounds", 1, 100, "longest drain, in round trips")
         .formerly(&["drain_rounds"])
-        .default(whole(CONTROL.drain_rounds)),
+        .default(whole(CONTROL.drain_rounds())),
     Key::integer(
         "futile_drains",
         1,
@@ -98,10 +98,10 @@ pub const WIDE: &[Key] = &[
         "consecutive drains without relief that indicate competing traffic",
     )
     .formerly(&["undrained"])
-    .default(whole(COMPETING.futile_drains)),
+    .default(whole(COMPETING.futile_drains())),
     Key::number("drain_fraction", 0.01, 1.0, "a drain brings relief if less than this share of the queue is left")
         .formerly(&["relief"])
-        .default(Literal::Number(COMPETING.drain_fraction)),
+        .default(Literal::Number(COMPETING.drain_fraction())),
     Key::integer(
         "probe_rounds",
         1,
@@ -109,7 +109,7 @@ pub const WIDE: &[Key] = &[
         "round trips, of 50 ms at least, with a queue and without a drain, before the rate is reduced as a probe for competing traffic",
     )
     .formerly(&["look_rounds"])
-    .default(whole(COMPETING.probe_rounds)),
+    .default(whole(COMPETING.probe_rounds())),
     Key::integer(
         "standing_queue_rounds",
         1,
@@ -117,10 +117,10 @@ pub const WIDE: &[Key] = &[
         "round trips with a standing queue that indicate competing traffic, too, if it was drained futile_drains times in between",
     )
     .formerly(&["standing_rounds"])
-    .default(whole(COMPETING.standing_rounds)),
+    .default(whole(COMPETING.standing_rounds())),
     Key::integer("max_competitive_rounds", 1, 1_000_000_000, "longest stay in competitive mode, in round trips")
         .formerly(&["compete_rounds"])
-        .default(whole(COMPETING.max_competitive_rounds)),
+        .default(whole(COMPETING.max_competitive_rounds())),
     Key::number(
         "delivery_headroom",
         1.0,
@@ -128,7 +128,7 @@ pub const WIDE: &[Key] = &[
         "largest sending rate, as a multiple of the recent delivery rate",
     )
     .formerly(&["ahead"])
-    .default(Literal::Number(CONTROL.delivery_headroom)),
+    .default(Literal::Number(CONTROL.delivery_headroom())),
     Key::number(
         "growth_interval_ms",
         0.001,
@@ -136,16 +136,16 @@ pub const WIDE: &[Key] = &[
         "in the first round trip without a queue the rate grows by one packet per interval, per interval",
     )
     .formerly(&["growth_ms"])
-    .default(Literal::milliseconds(CONTROL.growth_interval)),
+    .default(Literal::milliseconds(CONTROL.growth_interval())),
     Key::number("max_growth", 0.0001, 1.0, "largest growth in a round trip, as a share of the rate")
         .formerly(&["growth_max"])
-        .default(Literal::Number(CONTROL.growth_max)),
+        .default(Literal::Number(CONTROL.growth_max())),
     Key::number("extra_packets", 1.0, 1000.0, "packets in flight beyond cwnd_gain")
         .formerly(&["spare"])
-        .default(Literal::Number(CONTROL.extra_packets)),
+        .default(Literal::Number(CONTROL.extra_packets())),
     Key::number("cwnd_gain", 1.0, 100.0, "most data in flight, in bandwidth-delay products")
         .formerly(&["in_flight"])
-        .default(Literal::Number(CONTROL.cwnd_gain)),
+        .default(Literal::Number(CONTROL.cwnd_gain())),
     Key::number(
         "loss_threshold",
         0.0,
@@ -153,7 +153,7 @@ pub const WIDE: &[Key] = &[
         "standard deviations above the loss baseline from which losses may indicate congestion",
     )
     .formerly(&["excess"])
-    .default(Literal::Number(CONTROL.loss_threshold)),
+    .default(Literal::Number(CONTROL.loss_threshold())),
     Key::number(
         "max_unverified_loss",
         0.0,
@@ -161,7 +161,7 @@ pub const WIDE: &[Key] = &[
         "largest loss rate that is attributed to the path before a queue has drained while the losses stayed",
     )
     .formerly(&["unproven"])
-    .default(Literal::Number(VERIFICATION.unverified_max)),
+    .default(Literal::Number(VERIFICATION.unverified_max())),
     Key::number(
         "verified_loss_lifetime_s",
         0.0,
@@ -169,7 +169,7 @@ pub const WIDE: &[Key] = &[
         "lifetime of a verified loss baseline, or 256 round trips if they take longer",
     )
     .formerly(&["proof_s"])
-    .default(Literal::seconds(VERIFICATION.lifetime)),
+    .default(Literal::seconds(VERIFICATION.lifetime())),
     Key::number(
         "probation_s",
         0.0,
@@ -177,7 +177,7 @@ pub const WIDE: &[Key] = &[
         "time before the first verification in which a larger loss rate is attributed to the path, or 64 round trips; granted again after three times as long",
     )
     .formerly(&["credit_s"])
-    .default(Literal::seconds(VERIFICATION.probation)),
+    .default(Literal::seconds(VERIFICATION.probation())),
     Key::number(
         "unverified_rate_floor",
         0.0,
@@ -185,7 +185,7 @@ pub const WIDE: &[Key] = &[
         "least rate after losses that are not attributed to the path, as a share of the rate before",
     )
     .formerly(&["unproven_floor"])
-    .default(Literal::Number(VERIFICATION.unverified_floor)),
+    .default(Literal::Number(VERIFICATION.unverified_floor())),
     Key::number(
         "unverified_headroom",
         1.0,
@@ -193,7 +193,7 @@ pub const WIDE: &[Key] = &[
         "delivery_headroom without a verified loss baseline",
     )
     .formerly(&["unproven_ahead"])
-    .default(Literal::Number(VERIFICATION.unverified_headroom)),
+    .default(Literal::Number(VERIFICATION.unverified_headroom())),
     Key::number(
         "loss_decision_threshold",
         0.0,
@@ -201,7 +201,7 @@ pub const WIDE: &[Key] = &[
         "log-likelihood ratio of the two causes of losses at which a test of the losses is decided",
     )
     .formerly(&["decided"])
-    .default(Literal::Number(VERIFICATION.decision)),
+    .default(Literal::Number(VERIFICATION.decision())),
     Key::integer_or(
         "user_timeout_s",
         1,

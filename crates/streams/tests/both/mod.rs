@@ -69,21 +69,20 @@ impl Transport for Tpa {
     const LARGE: usize = 1_000_000;
 
     fn lingering(time_wait: Span) -> tpa::Config {
-        tpa::Config { time_wait, block_fill: Span::from_millis(5), ..tpa::config(12) }
+        tpa::config(12).with_time_wait(time_wait).with_block_fill(Span::from_millis(5))
     }
 
     fn given_up_after(silence: Span, keep_alive: Option<Span>) -> tpa::Config {
-        tpa::Config { silence_limit: Some(silence), keep_alive, ..Self::quick() }
+        Self::quick().with_silence_limit(Some(silence)).with_keep_alive(keep_alive)
     }
 
     fn out_of_range() -> (tpa::Config, &'static str) {
-        (tpa::Config { cwnd_max: 0, ..Self::quick() }, "cwnd_max")
+        (Self::quick().with_cwnd_max(0), "cwnd_max")
     }
 
     fn connect_impatiently(peer: SocketAddr) -> io::Result<Stream<Self>> {
-        let mut config = tpa::Config { syn_retries: Some(2), ..Self::quick() };
-        config.rto.initial = Span::from_millis(20);
-        config.rto.min = Span::from_millis(20);
+        let rto = Self::quick().rto().with_initial(Span::from_millis(20)).with_min(Span::from_millis(20));
+        let config = Self::quick().with_syn_retries(Some(2)).with_rto(rto);
         Stream::connect(peer, &config)
     }
 
@@ -105,20 +104,19 @@ impl Transport for Wide {
 
     fn lingering(time_wait: Span) -> wide::Config {
         let mut config = wide::config(Credentials::Shared(PreSharedKey::new([7; 32])));
-        config.transport.time_wait = time_wait;
+        config.transport = config.transport.with_time_wait(time_wait);
         config
     }
 
     fn given_up_after(silence: Span, keep_alive: Option<Span>) -> wide::Config {
         let mut config = Self::quick();
-        config.transport.silence.limit = Some(silence);
-        config.transport.keep_alive = keep_alive;
+        config.transport = config.transport.with_silence_limit(Some(silence)).with_keep_alive(keep_alive);
         config
     }
 
     fn out_of_range() -> (wide::Config, &'static str) {
         let mut config = Self::quick();
-        config.transport.mss = 1;
+        config.transport = config.transport.with_mss(1);
         (config, "mss")
     }
 

@@ -26,7 +26,7 @@ fn when_the_accept_queue_is_full_connections_are_refused_until_one_is_accepted()
 #[test]
 fn an_abandoned_connection_whose_peer_lives_on_is_given_up() {
     let (listener, address) = listener();
-    let limited = Config { silence_limit: Some(Span::from_millis(300)), ..quick() };
+    let limited = quick().with_silence_limit(Some(Span::from_millis(300)));
     let client = TpaStream::connect(address, &limited).unwrap();
     let host = client.host().clone();
     let _server_that_never_closes = listener.accept().unwrap();

@@ -7,7 +7,7 @@ use hopline_streams::tpa::AsyncStream;
 #[test]
 fn flush_does_not_wait_for_the_block_to_fill() {
     let (listener, address) = listener();
-    let patient = Config { block_fill: Span::from_secs(3600), ..quick() };
+    let patient = quick().with_block_fill(Span::from_secs(3600));
     let mut client = TpaStream::connect(address, &patient).unwrap();
     let (mut server, _) = listener.accept().unwrap();
     client.write_all(b"now").unwrap();
@@ -21,7 +21,7 @@ fn flush_does_not_wait_for_the_block_to_fill() {
 fn a_connection_survives_a_new_address_of_the_peer() {
     let (listener, address) = listener();
     let relay = Relay::to(address);
-    let lively = Config { keep_alive: Some(Span::from_millis(100)), ..quick() };
+    let lively = quick().with_keep_alive(Some(Span::from_millis(100)));
     let mut client = TpaStream::connect(relay.address, &lively).unwrap();
     let (mut server, before) = listener.accept().unwrap();
     let data = pattern(6, 300_000);

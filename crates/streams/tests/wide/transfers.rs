@@ -19,8 +19,7 @@ fn packets_over_ipv6_have_room_for_its_header() {
 fn who_writes_more_than_there_is_room_for_goes_on_once_there_is() {
     let (listener, address) = listener();
     let mut small = quick();
-    small.transport.send_buffer = Some(10_000);
-    small.transport.receive_buffer = 10_000;
+    small.transport = small.transport.with_send_buffer(Some(10_000)).with_receive_buffer(10_000);
     let client = WideStream::connect(address, &small).unwrap();
     let (server, _) = listener.accept().unwrap();
     let data = pattern(6, 400_000);
