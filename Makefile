@@ -93,7 +93,7 @@ check: lint build-times-check package tshark chromium iperf3 iptables nft test e
 
 # The features of the command one by one, the middleboxes without gateways, and streams with and without tokio; `quick` builds the command without any.
 .PHONY: lint
-lint: tools deny language ## Check format, lints, language, documentation and dependencies
+lint: tools deny language rings ## Check format, lints, language, rings of files, documentation and dependencies
 	@! grep -rnE '^(<{7}|>{7}) ' --include='*.md' --include='*.rs' --include='*.toml' --exclude-dir=target . \
 		|| { echo 'lint: conflict markers, see above' >&2; exit 1; }
 	cargo fmt --all --check
@@ -115,6 +115,12 @@ language: ## Check that comments, pages and commit subjects have no more faults 
 	@.ci/install python3 python3
 	@cd tools/language && python3 -m unittest --quiet
 	tools/language/check.py
+
+.PHONY: rings
+rings: ## Check that no crate has a ring of source files besides those of tools/module-rings/allowed.txt
+	@.ci/install python3 python3
+	@cd tools/module-rings && python3 -m unittest --quiet
+	@tools/module-rings/rings.py --check > /dev/null
 
 .PHONY: deny
 deny: tools ## Check the licences, versions and sources of all dependencies, and known advisories (cargo-deny)
