@@ -8,8 +8,8 @@ mod role;
 
 use crate::engine::Engine;
 use crate::event::Event;
+use crate::in_path::Onward;
 use crate::packet::{Account, Body, Carried, Handle, Mark, header};
-use crate::seat::Onward;
 use crate::trace::{DropReason, Tracer};
 use hopline_core::NodeId;
 use hopline_proxy::handoff::{Does, Event as Told, Transmit, group_of};

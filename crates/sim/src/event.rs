@@ -1,8 +1,6 @@
 //! Events, and the node or flow that each concerns.
 
-use crate::air::StationId;
-use crate::flow::Side;
-use crate::wired::WireEnd;
+use crate::ids::{Side, StationId, WireEnd};
 use hopline_wire::dot11::MacAddr;
 
 /// A scheduled event.

@@ -16,6 +16,8 @@ mod fingerprint;
 mod flood;
 mod flow;
 mod forwarding;
+mod ids;
+mod in_path;
 mod kernel;
 mod neighborhood;
 mod node;

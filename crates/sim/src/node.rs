@@ -1,13 +1,12 @@
 //! Parts of a node. Transport endpoints belong to the flows.
 
-use crate::air::StationId;
 use crate::alarm::Alarm;
 use crate::cells::{self, Role};
+use crate::ids::{Interface, Port, StationId, WireEnd};
 use crate::outcome::HandoffLog;
 use crate::packet::Handle;
 use crate::seat::Seat;
 use crate::spec::{NodeSpec, RoutingSpec, Spec};
-use crate::wired::WireEnd;
 use hopline_core::{LinkId, NodeId, Purpose, Stream};
 use hopline_routing::aodv::Aodv;
 use hopline_routing::dsr::Dsr;
@@ -27,32 +26,6 @@ pub(crate) struct Node {
     role: Option<Box<Role>>,
     /// The IP identification of the last packet that it made.
     last_id: u16,
-}
-
-/// Interface over which a node sends and receives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Interface {
-    Radio(StationId),
-    Wire {
-        neighbour: NodeId,
-        end: WireEnd,
-    },
-    /// Port where packets from outside enter and leave.
-    Tap,
-    /// To mobile hosts that are at home here, wherever they are now.
-    Tunnel,
-}
-
-/// An interface as a packet passes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Port {
-    pub(crate) link: LinkId,
-    pub(crate) interface: Interface,
-}
-
-impl Port {
-    /// Tunnel of a home agent. It is in no list: nothing comes by it.
-    pub(crate) const TUNNEL: Self = Self { link: LinkId(u32::MAX), interface: Interface::Tunnel };
 }
 
 /// A routing agent and when it will be woken.

@@ -3,8 +3,9 @@
 //! Once the slab, the flights and the queues have grown, the hot path allocates no memory for a packet. DSR allocates one
 //! header a hop, as its headers change at every hop.
 
-use crate::proxy::Handover;
-use crate::trace::PacketView;
+mod handover;
+
+pub(crate) use self::handover::{Handover, State};
 use hopline_core::{FlowId, Instant, Length};
 use hopline_proxy::arq;
 use hopline_proxy::dproxy::opaque;
@@ -157,6 +158,19 @@ impl LinkFrame {
 /// A packet within another, which holds it. [`PacketView::carried`] shows what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried(pub(crate) Handle);
+
+/// A packet as it passes: its contents, which never change, and what the way has made of its IP header.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketView<'a> {
+    /// The packet.
+    pub packet: &'a Packet,
+    /// Time to live as the IP header would have it here.
+    pub ttl: u8,
+    /// Packet that it carries, if it carries one.
+    pub carried: Option<&'a Packet>,
+    /// ECN field as the IP header would have it here: queues on the way may have marked the packet.
+    pub ecn: Ecn,
+}
 
 impl Packet {
     /// Returns whether it is traffic or carries a packet that is: neither routing nor a notice.

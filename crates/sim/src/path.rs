@@ -2,10 +2,11 @@
 
 use crate::engine::Engine;
 use crate::event::Event;
+use crate::ids::Interface;
+use crate::in_path::{Sending, Wish};
 use crate::neighborhood::channel_time;
-use crate::node::Interface;
 use crate::packet::{Account, Arrival, Body, Handle, Role};
-use crate::seat::{Drain, Sending, Wish};
+use crate::seat::Drain;
 use crate::trace::{DropReason, Tracer};
 use hopline_core::NodeId;
 use hopline_queue::Class;

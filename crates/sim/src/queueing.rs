@@ -1,6 +1,5 @@
 //! Queues in front of interfaces: what they know of packets, and what they say of them.
 
-use crate::air::Queued;
 use crate::fingerprint::Observed;
 use crate::kernel::Kernel;
 use crate::own::{Culprit, Machines};
@@ -9,6 +8,7 @@ use crate::spec::{Discipline, QueueSpec};
 use crate::trace::{DropReason, Place, Tracer};
 use hopline_core::{NodeId, Stream};
 use hopline_queue::{Capability, Class, CoDel, Contents, DropTail, Enqueued, FqCoDel, InterfaceQueue, Red};
+use hopline_wire::dot11::MacAddr;
 use hopline_wire::ipv4::Ecn;
 
 /// The owner of the packets while one is put into a queue or taken out.
@@ -23,6 +23,14 @@ pub(crate) struct Owner<'a> {
 pub(crate) struct Told {
     marked: Option<Handle>,
     dropped: Vec<Handle>,
+}
+
+/// A packet on its way to the MAC.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queued {
+    pub(crate) handle: Handle,
+    pub(crate) to: MacAddr,
+    pub(crate) class: Class,
 }
 
 /// Entry of a queue.

@@ -5,9 +5,10 @@
 //! and tens of thousands pending. They go into the rings, where insertion and removal cost the same however many there
 //! are, and never meet the heap.
 
+mod entry;
 mod ring;
 
-use core::cmp::Ordering;
+use entry::Entry;
 use hopline_core::Instant;
 use ring::{Place, Ring};
 use std::collections::BinaryHeap;
@@ -62,13 +63,6 @@ impl Next {
     const fn of<E>(entry: &Entry<E>, part: Part) -> Self {
         Self { at: entry.at, number: entry.number, part }
     }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Entry<E> {
-    at: Instant,
-    number: u64,
-    event: E,
 }
 
 impl<E: Copy> Scheduler<E> {
@@ -179,27 +173,6 @@ impl<E: Copy> Scheduler<E> {
 
 const fn block(at: Instant) -> u64 {
     at.as_nanos() >> BLOCK_LOG2
-}
-
-impl<E> PartialEq for Entry<E> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl<E> Eq for Entry<E> {}
-
-impl<E> PartialOrd for Entry<E> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<E> Ord for Entry<E> {
-    /// The heap keeps its greatest on top, so the earliest is the greatest.
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.number).cmp(&(self.at, self.number))
-    }
 }
 
 #[cfg(test)]

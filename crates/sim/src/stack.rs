@@ -1,15 +1,15 @@
 //! The path of a packet through a node: from an interface or an endpoint past what stands in the path, to an
 //! endpoint or to the next hop.
 
-use crate::air::{Air, Queued, Sent, StationId, Upcall};
+use crate::air::{Air, Sent, Upcall};
 use crate::engine::Engine;
 use crate::fingerprint::Observed;
 use crate::flow::Route;
 use crate::forwarding::Hop;
-use crate::node::{Interface, Port};
+use crate::ids::{Interface, Port, StationId};
+use crate::in_path::{Onward, Passage, Passing};
 use crate::packet::{Account, Body, Handle, Mark, Packet};
-use crate::queueing::Told;
-use crate::seat::{Onward, Passage, Passing};
+use crate::queueing::{Queued, Told};
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::wired::WireArrival;
 use hopline_core::NodeId;

@@ -5,14 +5,13 @@
 
 use hopline_core::{Duration, FlowId, Instant, LinkId, NodeId};
 use hopline_wire::dot11::Frame;
-use hopline_wire::ipv4::Ecn;
 use std::any::Any;
 use std::fmt;
 
 mod ns2;
 mod pcap;
 
-pub use crate::packet::{Body, Carried, Packet};
+pub use crate::packet::{Body, Carried, Packet, PacketView};
 pub use ns2::Ns2;
 pub(crate) use pcap::emit;
 pub use pcap::{Captured, Pcap};
@@ -120,19 +119,6 @@ pub enum Place {
     Wire,
     /// At the network layer.
     Network,
-}
-
-/// A packet as it passes: its contents, which never change, and what the way has made of its IP header.
-#[derive(Clone, Copy, Debug)]
-pub struct PacketView<'a> {
-    /// The packet.
-    pub packet: &'a Packet,
-    /// Time to live as the IP header would have it here.
-    pub ttl: u8,
-    /// Packet that it carries, if it carries one.
-    pub carried: Option<&'a Packet>,
-    /// ECN field as the IP header would have it here: queues on the way may have marked the packet.
-    pub ecn: Ecn,
 }
 
 /// Event at a node.

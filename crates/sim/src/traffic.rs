@@ -2,7 +2,8 @@
 
 use crate::engine::Engine;
 use crate::event::Event;
-use crate::flow::{Does, Side};
+use crate::flow::Does;
+use crate::ids::Side;
 use crate::trace::Tracer;
 use hopline_core::Instant;
 use hopline_transport::Signal;

@@ -5,6 +5,7 @@ mod bucket;
 use self::bucket::Bucket;
 use crate::event::Event;
 use crate::fingerprint::Observed;
+use crate::ids::WireEnd;
 use crate::kernel::Kernel;
 use crate::outage::Schedule;
 use crate::packet::Handle;
@@ -17,14 +18,6 @@ use hopline_queue::InterfaceQueue;
 use hopline_queue::drop_tail::Class;
 use hopline_radio::phy::errors::ErrorProcess;
 use std::collections::{BTreeMap, VecDeque};
-
-/// One end of a wired link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WireEnd {
-    pub(crate) link: u32,
-    /// 0 or 1.
-    pub(crate) side: u8,
-}
 
 /// All wired links.
 #[derive(Debug)]

@@ -6,18 +6,10 @@
 //! that create packets at the same instant do not collide each time (RFC 5148 §5.2). A packet that comes
 //! meanwhile makes no further request.
 
-use super::{Air, Queued, Sent, Station, StationId};
-use crate::event::Event;
-use crate::kernel::Kernel;
-use crate::packet::{Account, Body, Packet, header};
-use crate::trace::{DropReason, Place, Tracer};
-use hopline_core::{Duration, NodeId, Stream};
-use hopline_queue::drop_tail::Class;
-use hopline_wire::arp::{LEN, Message, Operation};
+use crate::queueing::Queued;
+use hopline_core::{Duration, Stream};
 use hopline_wire::dot11::MacAddr;
-use hopline_wire::ipv4::{Header, Protocol};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 
 /// Requests for an address after which the packets for it fail.
 const MOST_REQUESTS: u8 = 3;
@@ -52,7 +44,7 @@ enum Request {
 }
 
 /// Outcome of a packet for a neighbour.
-enum Fate {
+pub(super) enum Fate {
     /// It leaves.
     Leaves,
     /// It waits for an answer, in place of another one. The request leaves after `request`; `None`: one waits already.
@@ -66,7 +58,7 @@ impl Addresses {
         Self { known: BTreeSet::new(), asked: BTreeMap::new(), jitter, stream }
     }
 
-    fn look_up(&mut self, to: MacAddr, packet: Queued) -> Fate {
+    pub(super) fn look_up(&mut self, to: MacAddr, packet: Queued) -> Fate {
         if self.known.contains(&to) {
             return Fate::Leaves;
         }
@@ -85,7 +77,7 @@ impl Addresses {
 
     /// Sends the deferred request for an address, unless the address has become known meanwhile. Returns
     /// whether it is sent.
-    fn request_leaves(&mut self, of: MacAddr) -> bool {
+    pub(super) fn request_leaves(&mut self, of: MacAddr) -> bool {
         self.asked
             .get_mut(&of)
             .is_some_and(|asked| core::mem::replace(&mut asked.latest, Request::Sent) == Request::Waiting)
@@ -97,7 +89,7 @@ impl Addresses {
     }
 
     /// Records that the address of `of` is known now. Returns the packet that waited for it.
-    fn learn(&mut self, of: MacAddr) -> Option<Queued> {
+    pub(super) fn learn(&mut self, of: MacAddr) -> Option<Queued> {
         self.known.insert(of);
         self.asked.remove(&of)?.held
     }
@@ -114,88 +106,4 @@ pub(super) enum Resolved {
     Failed {
         held: Option<Queued>,
     },
-}
-
-impl Air {
-    /// Returns whether a packet for a neighbour may leave now.
-    pub(super) fn resolve<T: Tracer>(
-        &mut self,
-        kernel: &mut Kernel<T>,
-        at: StationId,
-        packet: Queued,
-    ) -> Resolved {
-        let Station { node, addresses, .. } = &mut self.stations[at.index()];
-        // Broadcasts need no address.
-        let (Some(addresses), false) = (addresses, packet.to.is_group()) else { return Resolved::Known };
-        match addresses.look_up(packet.to, packet) {
-            Fate::Leaves => Resolved::Known,
-            Fate::Fails { held } => Resolved::Failed { held },
-            Fate::Waits { displaced, request } => {
-                if let Some(displaced) = displaced {
-                    kernel.drop_at(Place::Radio, *node, displaced.handle, DropReason::Unresolved);
-                }
-                match request {
-                    None => Resolved::Waits,
-                    Some(delay) if delay.is_zero() => Resolved::Asks(self.request(kernel, at, packet.to)),
-                    Some(delay) => {
-                        let event = Event::ArpRequest { station: at, of: packet.to };
-                        kernel.schedule(kernel.now + delay, event);
-                        Resolved::Waits
-                    }
-                }
-            }
-        }
-    }
-
-    /// Handles the end of the jitter of a request for an address.
-    pub(crate) fn arp_request_due<T: Tracer>(
-        &mut self,
-        kernel: &mut Kernel<T>,
-        at: StationId,
-        of: MacAddr,
-    ) -> Sent {
-        let addresses = self.stations[at.index()].addresses.as_mut();
-        if !addresses.is_some_and(|addresses| addresses.request_leaves(of)) {
-            return Sent::Waits;
-        }
-        let request = self.request(kernel, at, of);
-        self.descend(kernel, at, request)
-    }
-
-    /// Returns a request of a station for an address.
-    fn request<T: Tracer>(&self, kernel: &mut Kernel<T>, at: StationId, of: MacAddr) -> Queued {
-        let Station { node, address, .. } = &self.stations[at.index()];
-        let asked = self.node_of(of).map_or(Ipv4Addr::UNSPECIFIED, NodeId::ipv4);
-        let (sender, target) = ((*address, node.ipv4()), (MacAddr::default(), asked));
-        made(kernel, Message { operation: Operation::Request, sender, target })
-    }
-
-    /// Handles a message at a station: every station that receives it learns its sender's address. Returns
-    /// what is now to [descend](Self::descend).
-    pub(crate) fn receive_arp<T: Tracer>(
-        &mut self,
-        kernel: &mut Kernel<T>,
-        at: StationId,
-        message: Message,
-    ) -> [Option<Queued>; 2] {
-        let Station { node, address, addresses, .. } = &mut self.stations[at.index()];
-        let Some(addresses) = addresses else { return [None; 2] };
-        let held = addresses.learn(message.sender.0);
-        let sender = (*address, node.ipv4());
-        let is_asked = message.operation == Operation::Request && message.target.1 == sender.1;
-        let reply = Message { operation: Operation::Reply, sender, target: message.sender };
-        [held, is_asked.then(|| made(kernel, reply))]
-    }
-}
-
-/// Returns a message as a packet.
-fn made<T: Tracer>(kernel: &mut Kernel<T>, message: Message) -> Queued {
-    // It has no IP header; this one gives traces the sender and the target.
-    let ip = Header { ttl: 1, ..header(message.sender.1, message.target.1, Protocol::Udp) };
-    let to = match message.operation {
-        Operation::Request => MacAddr::BROADCAST,
-        Operation::Reply => message.target.0,
-    };
-    let packet = Packet { len_bytes: LEN as u32, ..kernel.made(ip, Body::Arp(message), 0, Account::Control) };
-    Queued { handle: kernel.packets.insert(packet), to, class: Class::Data }
 }

@@ -1,7 +1,7 @@
 //! Radio medium between the nodes: which stations receive each other, their power and delay, and the
 //! transmissions in the air.
 
-use super::StationId;
+use crate::ids::StationId;
 use crate::outage::Schedule;
 use crate::packet::Handle;
 use crate::spec::{Channel, NodeSpec, RadioInterface, RadioSpec};

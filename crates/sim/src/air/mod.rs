@@ -9,17 +9,20 @@
 
 mod arp;
 mod collisions;
+mod frame_losses;
 mod losses;
 mod medium;
+mod resolution;
 mod signals;
 mod station;
 
 use crate::event::{AirEvent, Event};
 use crate::fingerprint::Observed;
+use crate::ids::StationId;
 use crate::kernel::Kernel;
 use crate::outage::Schedule;
 use crate::packet::Handle;
-use crate::queueing::Owner;
+use crate::queueing::{Owner, Queued};
 use crate::spec::{self, Blocks, RadioInterface, RadioSpec, Spec};
 use crate::trace::{DropReason, FrameLoss, Place, TraceEvent, Tracer};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId};
@@ -31,7 +34,6 @@ use losses::Losses;
 use medium::{Heard, Link, Medium};
 use signals::Signals;
 use station::Station;
-pub(crate) use station::{Queued, StationId};
 
 /// The radios and the medium that they share.
 #[derive(Debug)]

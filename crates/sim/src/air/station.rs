@@ -3,27 +3,16 @@
 use super::arp::Addresses;
 use crate::alarm::Alarm;
 use crate::packet::Handle;
-use crate::queueing::queue;
+use crate::queueing::{Queued, queue};
 use crate::spec::{AddressResolution, Machines, RadioInterface, RadioSpec};
 use hopline_core::{Instant, Machine, NodeId, Purpose, Stream};
 use hopline_queue::InterfaceQueue;
-use hopline_queue::drop_tail::Class;
 use hopline_radio::mac::config::Tap;
 use hopline_radio::mac::{self, Activity, Mac, Signal};
 use hopline_radio::phy::errors::ErrorProcess;
 use hopline_radio::phy::reception::Receiver;
 use hopline_wire::dot11::MacAddr;
 use std::collections::VecDeque;
-
-/// A radio, counted from 0 in the order of nodes, and at a node in that of its interfaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct StationId(pub(crate) u32);
-
-impl StationId {
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// Laid out as written: what every signal touches comes first.
 #[derive(Debug)]
@@ -46,14 +35,6 @@ pub(super) struct Station {
     pub(super) errors: ErrorProcess,
     pub(super) error_stream: Stream,
     pub(super) address: MacAddr,
-}
-
-/// A packet on its way to the MAC.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Queued {
-    pub(crate) handle: Handle,
-    pub(crate) to: MacAddr,
-    pub(crate) class: Class,
 }
 
 impl Station {

@@ -3,19 +3,14 @@
 use super::exchange::{Exchange, Next};
 use super::needless::Timeouts;
 use super::recording::Recording;
-use super::{Does, Flow, Flows, Kind, Outgoing, Side, UNLIMITED};
 use crate::alarm::Alarm;
-use crate::event::Event;
-use crate::kernel::Kernel;
-use crate::own::{Culprit, OwnLaw, OwnLawId};
-use crate::packet::{Account, Body, header};
+use crate::ids::Side;
+use crate::own::{OwnLaw, OwnLawId};
 use crate::spec::Transport;
-use crate::trace::{TraceEvent, Tracer};
-use hopline_core::{Instant, Length, Payload, Stream};
+use hopline_core::{Instant, Length, Stream};
 use hopline_transport::any::{Counts, Endpoint, Frozen, Segment};
 use hopline_transport::tcp::{DoorStats, Ports};
 use hopline_transport::{Signal, connection};
-use hopline_wire::ipv4::{HEADER_LEN, Header};
 
 /// A connection between the two ends of a flow.
 #[derive(Debug)]
@@ -39,11 +34,11 @@ pub(super) enum App {
 
 /// An endpoint and when it will be woken.
 #[derive(Debug)]
-struct End {
-    endpoint: Endpoint<Length>,
+pub(super) struct End {
+    pub(super) endpoint: Endpoint<Length>,
     /// Its congestion control algorithm, if that is user-defined.
-    law: Option<OwnLawId>,
-    alarm: Alarm,
+    pub(super) law: Option<OwnLawId>,
+    pub(super) alarm: Alarm,
     /// Number of hops over which the last segment came, as reported to the endpoint.
     hops: u8,
     timeouts: Timeouts,
@@ -138,12 +133,12 @@ impl Connection {
         self.ends.iter().map(|end| end.endpoint.frozen(now)).fold(Frozen::default(), |sum, end| sum + end)
     }
 
-    fn end(&mut self, side: Side) -> &mut End {
+    pub(super) fn end(&mut self, side: Side) -> &mut End {
         &mut self.ends[side as usize]
     }
 
     /// Handles the timer of the end at `side`.
-    fn handle_timeout(&mut self, now: Instant, side: Side) {
+    pub(super) fn handle_timeout(&mut self, now: Instant, side: Side) {
         let before = self.end(side).endpoint.counts().timeouts;
         self.end(side).endpoint.handle_timeout(now);
         let counts = self.end(side).endpoint.counts();
@@ -172,7 +167,7 @@ impl Connection {
     }
 
     /// Hands `len` bytes to the application at `side`. Returns when it wants to be woken.
-    fn take(&mut self, now: Instant, side: Side, len: u64) -> Option<Instant> {
+    pub(super) fn take(&mut self, now: Instant, side: Side, len: u64) -> Option<Instant> {
         let App::Exchange(exchange) = &mut self.app else { return None };
         // What the segments carried that brought the data.
         let mss = self.ends[side.other() as usize].endpoint.effective_mss();
@@ -194,23 +189,23 @@ impl Connection {
     }
 
     /// Handles an event of the endpoint at `side`.
-    fn handle_event(&mut self, now: Instant, side: Side, event: connection::Event) {
+    pub(super) fn handle_event(&mut self, now: Instant, side: Side, event: connection::Event) {
         if event == connection::Event::PeerClosed && matches!(self.app, App::Exchange(_)) {
             self.close(now, side);
         }
     }
 
-    fn send(&mut self, now: Instant, side: Side, bytes: u64) {
+    pub(super) fn send(&mut self, now: Instant, side: Side, bytes: u64) {
         self.end(side).endpoint.send(now, Length(bytes));
     }
 
-    fn close(&mut self, now: Instant, side: Side) {
+    pub(super) fn close(&mut self, now: Instant, side: Side) {
         self.end(side).endpoint.close(now);
     }
 
     /// Sends the packets of a recording that are due, and closes after the last of them. Returns when more
     /// are due.
-    fn play(&mut self, now: Instant) -> Option<Instant> {
+    pub(super) fn play(&mut self, now: Instant) -> Option<Instant> {
         loop {
             let App::Recorded(recording) = &mut self.app else { return None };
             match (recording.play(now), recording.due()) {
@@ -224,168 +219,5 @@ impl Connection {
                 (None, next) => return next,
             }
         }
-    }
-}
-
-impl Flows {
-    /// Opens the connection of a flow; the data of the first message go with it.
-    pub(super) fn open(&mut self, now: Instant, flow: u32) -> Does {
-        let Some(connection) = self.connection(flow) else { return Does::Nothing };
-        let opener = connection.app.opener();
-        connection.end(opener.other()).endpoint.listen();
-        connection.end(opener).endpoint.connect(now);
-        match &mut connection.app {
-            App::Bulk { size } => {
-                let size = *size;
-                connection.send(now, opener, size.unwrap_or(UNLIMITED));
-                if size.is_some() {
-                    connection.close(now, opener);
-                }
-            }
-            App::Exchange(exchange) => {
-                let request_bytes = exchange.ask(now);
-                connection.send(now, opener, request_bytes);
-            }
-            App::Recorded(_) => return Does::Moves(opener, connection.play(now)),
-        }
-        Does::Moves(opener, None)
-    }
-
-    /// Stops the application of a flow: deliveries before now count, and a connection is aborted. Returns the
-    /// side to drain.
-    pub(crate) fn abort(&mut self, now: Instant, flow: u32) -> Option<Side> {
-        let connection = self.connection(flow)?;
-        let opener = connection.app.opener();
-        connection.end(opener).endpoint.abort(now);
-        Some(opener)
-    }
-
-    /// Continues an application: a client that has thought sends a request, or more of a recording is due.
-    pub(super) fn go_on(&mut self, now: Instant, flow: u32) -> Does {
-        if now >= self.flows[flow as usize].stop {
-            return Does::Nothing;
-        }
-        let Some(connection) = self.connection(flow) else { return Does::Nothing };
-        match &mut connection.app {
-            App::Exchange(exchange) => {
-                let request_bytes = exchange.ask(now);
-                connection.send(now, Side::Sink, request_bytes);
-                Does::Moves(Side::Sink, None)
-            }
-            App::Recorded(_) => Does::Moves(Side::Source, connection.play(now)),
-            App::Bulk { .. } => Does::Nothing,
-        }
-    }
-
-    /// Notifies the end at `side` about its route. Returns whether it is to be drained. Datagrams have no
-    /// endpoint to notify, and a flow that has not begun or is over ignores it.
-    pub(crate) fn signal<T: Tracer>(
-        &mut self,
-        kernel: &mut Kernel<T>,
-        flow: u32,
-        side: Side,
-        signal: Signal,
-    ) -> bool {
-        let now = kernel.now;
-        let state = &mut self.flows[flow as usize];
-        if !(state.start..state.stop).contains(&now) {
-            return false;
-        }
-        let Kind::Connection(connection) = &mut state.kind else { return false };
-        connection.end(side).endpoint.handle_signal(now, signal);
-        match signal {
-            Signal::RouteLost => state.told.losses += 1,
-            Signal::RouteFound => state.told.returns += 1,
-            _ => {}
-        }
-        if T::ENABLED {
-            let node = if side == Side::Source { state.src } else { state.dst };
-            kernel.tracer.note(now, node, TraceEvent::Signalled { flow: state.id, signal });
-        }
-        true
-    }
-
-    /// Handles the wake-up of an endpoint. Returns whether it is to be drained.
-    pub(crate) fn wake(&mut self, now: Instant, flow: u32, side: Side) -> bool {
-        let Some(connection) = self.connection(flow) else { return false };
-        let rings = connection.end(side).alarm.rings(now);
-        if rings {
-            connection.handle_timeout(now, side);
-        }
-        rings
-    }
-
-    /// Drains an endpoint until it has a packet to send: data go to the application, and in the end its wake-up is armed.
-    pub(crate) fn poll<T: Tracer>(
-        &mut self,
-        kernel: &mut Kernel<T>,
-        flow: u32,
-        side: Side,
-    ) -> Option<Outgoing> {
-        let now = kernel.now;
-        let state = &mut self.flows[flow as usize];
-        loop {
-            let Kind::Connection(connection) = &mut state.kind else { return None };
-            let end = connection.end(side);
-            if let Some(segment) = end.endpoint.poll_transmit(now) {
-                return Some(state.send_segment(kernel, side, segment));
-            } else if let Some(data) = end.endpoint.recv() {
-                if let Some(at) = state.hand_over(now, side, data.len()) {
-                    kernel.schedule(at, Event::Application { flow });
-                }
-            } else if let Some(event) = end.endpoint.poll_event() {
-                connection.handle_event(now, side, event);
-            } else {
-                if let Some(reason) = end.endpoint.take_own_failure()
-                    && let Some(id) = end.law
-                {
-                    let node = if side == Side::Source { state.src } else { state.dst };
-                    kernel.fail(Culprit::Law { id, flow: state.id, node }, reason);
-                    return None;
-                }
-                let wanted = end.endpoint.poll_timeout();
-                end.alarm.set(now, wanted, &mut kernel.scheduler, Event::Endpoint { flow, side });
-                return None;
-            }
-        }
-    }
-
-    fn connection(&mut self, flow: u32) -> Option<&mut Connection> {
-        match &mut self.flows[flow as usize].kind {
-            Kind::Connection(connection) => Some(connection),
-            Kind::Udp(_) => None,
-        }
-    }
-}
-
-impl Flow {
-    /// Hands `len` bytes to the application at `side`, unless it has stopped. Returns when that wants to be woken.
-    fn hand_over(&mut self, now: Instant, side: Side, len: u64) -> Option<Instant> {
-        if now >= self.stop {
-            return None;
-        }
-        if side == Side::Sink {
-            self.take_delivery(now, len);
-        }
-        match &mut self.kind {
-            Kind::Connection(connection) => connection.take(now, side, len),
-            Kind::Udp(_) => None,
-        }
-    }
-
-    fn send_segment<T: Tracer>(
-        &mut self,
-        kernel: &Kernel<T>,
-        side: Side,
-        segment: Segment<Length>,
-    ) -> Outgoing {
-        let (from, to) = match side {
-            Side::Source => (self.src, self.dst),
-            Side::Sink => (self.dst, self.src),
-        };
-        let ip = Header { ecn: segment.ecn(), ..header(from.ipv4(), to.ipv4(), segment.protocol()) };
-        let len_bytes = (HEADER_LEN + segment.wire_len()) as u32;
-        let packet = kernel.made(ip, Body::Segment(segment), len_bytes, Account::Flow(self.id));
-        self.send(side, packet)
     }
 }

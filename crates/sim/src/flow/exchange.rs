@@ -5,6 +5,9 @@ use crate::outcome::Delays;
 use crate::spec::Exchange as ExchangeSpec;
 use hopline_core::{Duration, Instant, Stream};
 
+/// "As many bytes as the time allows": more than any run can carry.
+pub(super) const UNLIMITED: u64 = 1 << 50;
+
 /// The client and the server of a flow of requests, without the connection between them.
 #[derive(Debug)]
 pub(super) struct Exchange {
@@ -130,7 +133,7 @@ impl Exchange {
 
 /// Returns a drawn size as whole bytes: at least one, and no more than any run can carry.
 fn bytes(drawn: f64) -> u64 {
-    drawn.clamp(1.0, super::UNLIMITED as f64).round() as u64
+    drawn.clamp(1.0, UNLIMITED as f64).round() as u64
 }
 
 #[cfg(test)]
@@ -192,9 +195,6 @@ mod tests {
 
     #[test]
     fn a_message_has_a_byte_at_least_and_an_end() {
-        assert_eq!(
-            [bytes(-5.0), bytes(0.2), bytes(1.6), bytes(f64::INFINITY)],
-            [1, 1, 2, super::super::UNLIMITED]
-        );
+        assert_eq!([bytes(-5.0), bytes(0.2), bytes(1.6), bytes(f64::INFINITY)], [1, 1, 2, UNLIMITED]);
     }
 }

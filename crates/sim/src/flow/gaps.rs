@@ -1,8 +1,7 @@
 //! Times in which the source of a flow had packets to send and knew no route.
 
-use super::Flows;
 use core::ops::Sub;
-use hopline_core::{Duration, FlowId, Instant};
+use hopline_core::{Duration, Instant};
 
 /// The gaps so far. One begins with a packet that finds no route, and ends with one that finds a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +20,7 @@ pub(super) struct GapsWithin {
 }
 
 impl Gaps {
-    fn note(&mut self, now: Instant, route: Route) {
+    pub(super) fn note(&mut self, now: Instant, route: Route) {
         match (route, self.since) {
             (Route::None, None) => {
                 self.begun += 1;
@@ -54,14 +53,6 @@ impl Sub for GapsWithin {
 pub(crate) enum Route {
     Known,
     None,
-}
-
-impl Flows {
-    /// Records that a packet of `flow` leaves the source of its data, and `route` is the state of its peer in
-    /// the routing agent there. Only agents have gaps.
-    pub(crate) fn note_route(&mut self, now: Instant, flow: FlowId, route: Route) {
-        self.flows[flow.index()].gaps.note(now, route);
-    }
 }
 
 #[cfg(test)]

@@ -4,19 +4,20 @@ mod arrivals;
 mod connection;
 mod counters;
 mod datagrams;
+mod endpoints;
 mod exchange;
 mod fates;
 mod gaps;
+mod held;
 mod needless;
 mod recording;
 
+use crate::ids::Side;
 use crate::kernel::Kernel;
 use crate::outcome::{AckBursts, Connected, Detected, FlowOutcome, FlowSample, Packets};
 use crate::packet::{Account, Arrival, Body, Handle, Packet, header};
 use crate::spec::{FlowSpec, Series, Spec, Traffic, Transport};
 use crate::trace::Tracer;
-pub(crate) use arrivals::Held;
-use arrivals::{News, Repeats};
 use connection::{App, Connection};
 use counters::{Counters, Told};
 use datagrams::{Bursts, Datagrams, Schedule, Sent};
@@ -24,6 +25,8 @@ use exchange::Exchange;
 use fates::{Copies, Fates};
 use gaps::Gaps;
 pub(crate) use gaps::Route;
+pub(crate) use held::Held;
+use held::{News, Repeats};
 use hopline_core::{Duration, FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
 use hopline_wire::udp;
@@ -36,27 +39,6 @@ use std::net::Ipv4Addr;
 const SERVER_PORT: u16 = 9;
 /// Client ports start here, one a flow (RFC 6335: dynamic ports).
 const FIRST_CLIENT_PORT: u16 = 49_152;
-/// "As many bytes as the time allows": more than any run can carry.
-const UNLIMITED: u64 = 1 << 50;
-
-/// End of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// The end that sends the data.
-    Source,
-    /// The end that receives the data.
-    Sink,
-}
-
-impl Side {
-    const fn other(self) -> Self {
-        match self {
-            Self::Source => Self::Sink,
-            Self::Sink => Self::Source,
-        }
-    }
-}
-
 /// All flows. Endpoints that have something to send, or to say, are drained with [`Flows::poll`].
 #[derive(Debug)]
 pub(crate) struct Flows {
@@ -532,5 +514,11 @@ impl Flows {
         let len_bytes = (HEADER_LEN + udp::HEADER_LEN) as u32 + bytes;
         let packet = kernel.made(ip, Body::Udp { datagram, number }, len_bytes, Account::Flow(state.id));
         Does::Sends(state.send(Side::Source, packet), next)
+    }
+
+    /// Records that a packet of `flow` leaves the source of its data, and `route` is the state of its peer in
+    /// the routing agent there. Only agents have gaps.
+    pub(crate) fn note_route(&mut self, now: Instant, flow: FlowId, route: Route) {
+        self.flows[flow.index()].gaps.note(now, route);
     }
 }

@@ -1,16 +1,12 @@
 //! The queue that a node and its neighbours share, as it really is, beside the node's estimate of it.
 
-use super::Neighborhood;
+use super::{Neighborhood, OBSERVATION_INTERVAL};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::node::Node;
 use crate::trace::Tracer;
-use hopline_core::{Duration, NodeId};
+use hopline_core::NodeId;
 use std::collections::BTreeSet;
-
-/// Time between two looks: Tinterval as published. Each is the last thing that happens at its moment, so that
-/// it meets what the node has made of the interval that ends there.
-pub(crate) const OBSERVATION_INTERVAL: Duration = Duration::from_millis(100);
 
 impl<T: Tracer> Engine<T> {
     /// Looks at the neighbourhoods of the nodes that are observed.

@@ -1,10 +1,11 @@
 //! A middlebox takes, absorbs, drops, marks and makes packets, and the counters add up.
 
 use super::*;
-use crate::node::Port;
+use crate::ids::Port;
+use crate::in_path::{InPath, Onward, Passage, Passing};
 use crate::outcome::{NodeOutcome, Packets};
 use crate::packet::header;
-use crate::seat::{InPath, Onward, Passage, Passing, Seat, Sitter};
+use crate::seat::{Seat, Sitter};
 use crate::spec::{
     Discipline, FailureNotification, FlowSpec, LinkSpec, NodeSpec, QueueSpec, RoutingSpec, Spec, Traffic,
 };

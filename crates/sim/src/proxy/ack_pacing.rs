@@ -1,9 +1,9 @@
 //! ACK pacing, seated: where a link ends on the side of the sender.
 
-use super::Border;
+use super::border::Border;
+use crate::in_path::{InPath, Onward, Passage, Passing, Wish};
 use crate::outcome::ProxyCounts;
 use crate::packet::Handle;
-use crate::seat::{InPath, Onward, Passage, Passing, Wish};
 use hopline_core::Instant;
 use hopline_proxy::ack_pacing::{AckPacing, Verdict};
 use hopline_proxy::{Packet, Side};

@@ -1,9 +1,9 @@
 //! D-Proxy, seated: one end of a link.
 
-use super::class_of;
+use super::border::class_of;
+use crate::in_path::{InPath, Onward, Passage, Passing, Sending, Wish};
 use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, Handle, Original, Packet, header};
-use crate::seat::{InPath, Onward, Passage, Passing, Sending, Wish};
 use hopline_core::{Instant, Length, NodeId};
 use hopline_proxy::dproxy::{DProxy, Does, Verdict};
 use hopline_proxy::{self as proxy, Turn};

@@ -1,9 +1,9 @@
 //! Fast retransmission after a handoff, seated in a mobile host.
 
-use super::ipv4_of;
+use super::border::ipv4_of;
+use crate::in_path::{InPath, Onward, Passage, Passing, Sending, Wish};
 use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, header};
-use crate::seat::{InPath, Onward, Passage, Passing, Sending, Wish};
 use hopline_core::{Instant, Length};
 use hopline_proxy::fast_retransmit::FastRetransmit;
 use hopline_proxy::{Connection, Packet};

@@ -1,9 +1,9 @@
 //! Machines that packets pass, seated: Snoop, M-TCP's supervisor host.
 
-use super::{Border, class_of};
+use super::border::{Border, class_of};
+use crate::in_path::{InPath, Passage, Passing, Wish};
 use crate::outcome::ProxyCounts;
 use crate::packet::{Body, Original, Packet};
-use crate::seat::{InPath, Passage, Passing, Wish};
 use hopline_core::{Instant, Length};
 use hopline_proxy::{self as proxy, Connection, Filter, OnTheWay, Side, Transmit, Verdict};
 use hopline_queue::Class;

@@ -1,8 +1,7 @@
 //! State of split connections between stations, in a world: its bytes travel as packets, itself by reference.
 
-use crate::packet::{Account, Body, header};
-use crate::seat::{Sending, Wish};
-use core::fmt;
+use crate::in_path::{Sending, Wish};
+use crate::packet::{Account, Body, Handover, State, header};
 use hopline_core::{Instant, Length};
 use hopline_proxy::split::Moved;
 use hopline_proxy::split::handover::{Arriving, Does, Leaving, PIECE, PIECE_HEADER, Piece};
@@ -10,41 +9,9 @@ use hopline_queue::Class;
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex};
 
 /// No standard has this protocol: a number for experiments (RFC 3692 §2.1).
 const PROTOCOL: Protocol = Protocol::Other(254);
-
-/// Message between base stations.
-#[derive(Clone, Debug)]
-pub enum Handover {
-    /// A piece of the state, which follows the mobile host.
-    Piece(Piece, State),
-    /// It has arrived.
-    Arrived(Piece),
-}
-
-/// Connections in transfer between two stations: the station that has all the pieces takes them.
-#[derive(Clone)]
-pub struct State(Arc<Mutex<Option<Vec<Moved<Length>>>>>);
-
-impl State {
-    fn of(moved: Vec<Moved<Length>>) -> Self {
-        Self(Arc::new(Mutex::new(Some(moved))))
-    }
-
-    /// Takes the connections, unless they have been taken already: a station that keeps packets may come to
-    /// the pieces late. The lock is never held elsewhere, since a world runs on one thread.
-    fn take(&self) -> Option<Vec<Moved<Length>>> {
-        self.0.lock().ok()?.take()
-    }
-}
-
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("State")
-    }
-}
 
 /// A station's part in hand-overs.
 #[derive(Debug)]

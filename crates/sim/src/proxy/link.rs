@@ -1,11 +1,10 @@
 //! A link that repairs its own losses: one end of it, seated.
 
-use super::class_of;
-use crate::node::{Interface, Port};
+use super::border::class_of;
+use crate::ids::{Interface, Port, WireEnd};
+use crate::in_path::{InPath, Onward, Passage, Passing, Sending, Wish};
 use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, Carried, Handle, LinkFrame, Mark, Packet, header};
-use crate::seat::{InPath, Onward, Passage, Passing, Sending, Wish};
-use crate::wired::WireEnd;
 use hopline_core::{Instant, NodeId};
 use hopline_proxy::Turn;
 use hopline_proxy::arq::{self, Arq};

@@ -1,11 +1,11 @@
 //! Split connections, seated.
 
-use super::Border;
-use super::handover::{Handover, Handovers};
-use crate::node::Interface;
+use super::border::Border;
+use super::handover::Handovers;
+use crate::ids::Interface;
+use crate::in_path::{InPath, Passage, Passing, Wish};
 use crate::outcome::ProxyCounts;
-use crate::packet::Body;
-use crate::seat::{InPath, Passage, Passing, Wish};
+use crate::packet::{Body, Handover};
 use hopline_core::{Instant, Length};
 use hopline_proxy::split::{Split, Transmit};
 use hopline_queue::Class;

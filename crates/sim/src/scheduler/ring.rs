@@ -3,7 +3,7 @@
 //! The scheduler has two: 256 slots of 256 ns, and 512 blocks of 33 µs for what is due within 17 ms, from which each block
 //! moves into the first ring in time. Everything later goes into a binary heap. The order is that of one queue.
 
-use super::Entry;
+use super::entry::Entry;
 use hopline_core::Instant;
 
 /// Entries due within as many slots as there are buckets. Those of one bucket belong to one slot, in no order. A slot is

@@ -1,14 +1,13 @@
 //! A capture of everything, in pcapng: what each node sent and received, and what it dropped and why.
 
 use super::{DropReason, PacketView, Place, TraceEvent, Tracer};
-use crate::neighborhood;
 use crate::packet::{Body, Carried, Packet};
 use crate::spec::Spec;
 use hopline_core::{Instant, LinkId, NodeId, Seq16};
 use hopline_wire::dot11::{Frame, MacAddr};
 use hopline_wire::ipv4::{HEADER_LEN, Header};
 use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
-use hopline_wire::{arp, dproxy, handoff, udp};
+use hopline_wire::{arp, dproxy, handoff, ncn, udp};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -229,7 +228,7 @@ fn payload(packet: &Packet) -> Vec<u8> {
         Body::Ncn(notice) => {
             let mut message = Vec::with_capacity(notice.wire_len());
             notice.emit(&mut message);
-            emit_udp(&packet.ip, neighborhood::PORTS, message, &mut out);
+            emit_udp(&packet.ip, [ncn::PORT; 2], message, &mut out);
         }
         Body::Handoff(tagged) => {
             let mut message = Vec::with_capacity(tagged.wire_len());

@@ -1,11 +1,11 @@
 //! Bodies of packets that reach a middlebox. Their bytes become packets of the simulator and back.
 
 use super::FilterSeat;
-use crate::air::StationId;
-use crate::node::{Interface, Port};
+use crate::ids::{Interface, Port, StationId};
+use crate::in_path::{InPath, Onward, Passage, Passing, Sending, Wish};
 use crate::packet::{Account, Body, Handle, Mark, Original, Packet, Role};
 use crate::proxy::{Kept, sitter};
-use crate::seat::{InPath, Onward, Passage, Passing, Sending, Sitter, Wish};
+use crate::seat::Sitter;
 use crate::spec::{MobileSide, ProxyKind, ProxySpec};
 use crate::trace::PacketView;
 use bytes::Bytes;
