@@ -7,6 +7,7 @@ mod drop_reason;
 pub mod dsr;
 pub mod olsr;
 mod outbox;
+mod receiver;
 pub mod router;
 pub mod static_routes;
 #[cfg(test)]

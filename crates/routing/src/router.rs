@@ -1,6 +1,7 @@
 //! Common interface of routing agents to their node. Every protocol takes the same route query for a packet and the same
 //! messages, and returns the same decisions.
 
+pub use crate::receiver::Receiver;
 use crate::{DropReason, aodv, dsr, olsr};
 use hopline_core::Instant;
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
@@ -185,15 +186,6 @@ pub struct Received<M> {
     pub from: Ipv4Addr,
     /// Receiver of the transmission.
     pub to: Receiver,
-}
-
-/// Receiver of a transmission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Receiver {
-    /// This node, or all.
-    Us,
-    /// Another node: this one overhears the packet.
-    Other(Ipv4Addr),
 }
 
 /// A packet to send now: any jitter has already passed.

@@ -2,6 +2,7 @@
 //! that set block acknowledgment up, with frame check sequence.
 
 mod action;
+mod fields;
 
 pub use action::{
     ADDBA_LEN, BlockAckAction, BlockAckKind, BlockAckSide, DELBA_LEN, REASON_TIMEOUT, REASON_UNKNOWN_BA,
@@ -13,6 +14,7 @@ use crate::emit::{array, le16};
 use crate::error::{ParseError, require};
 use bytes::Bytes;
 use core::fmt;
+use fields::{FCS_LEN, expect_len, sequence_control};
 use hopline_core::{NodeId, Seq16};
 
 /// Length of an RTS frame with its FCS, in bytes.
@@ -298,7 +300,6 @@ impl<M> Frame<M> {
     }
 }
 
-const FCS_LEN: usize = 4;
 const DATA_HEADER_LEN: usize = DATA_OVERHEAD - FCS_LEN;
 const QOS_DATA_HEADER_LEN: usize = QOS_DATA_OVERHEAD - FCS_LEN;
 
@@ -316,9 +317,6 @@ const ACTION: u8 = 0xd0;
 const RETRY: u8 = 0x08;
 /// To DS, From DS, More Fragments, Protected: each changes the format of the rest of the frame.
 const OTHER_FORMAT: u8 = 0x01 | 0x02 | 0x04 | 0x40;
-/// The part of the sequence control field that numbers fragments.
-const FRAGMENT: u16 = 0x000f;
-
 /// QoS control field (802.11-2020 §9.2.4.5): TID, ack policy, and A-MSDU, which changes the format of the payload.
 const QOS_TID: u16 = 0x000f;
 const QOS_ACK_SHIFT: u32 = 5;
@@ -481,14 +479,6 @@ fn addressed_head(frame: &[u8]) -> Result<(MacAddr, Seq16, bool), ParseError> {
     Ok((MacAddr(array(frame, 10)), sequence_control(le16(frame, 22))?, flags & RETRY != 0))
 }
 
-/// The sequence number, of an MSDU in one fragment.
-fn sequence_control(field: u16) -> Result<Seq16, ParseError> {
-    match field & FRAGMENT {
-        0 => Ok(Seq16(field >> 4)),
-        fragment => Err(ParseError::Unsupported { what: "802.11 fragment", value: u32::from(fragment) }),
-    }
-}
-
 fn qos_control(field: u16) -> Result<(u8, QosAck), ParseError> {
     let unsupported = Err(ParseError::Unsupported { what: "802.11 qos control", value: u32::from(field) });
     if field & QOS_AMSDU != 0 {
@@ -517,11 +507,6 @@ fn emit_block_head(out: &mut Vec<u8>, ta: MacAddr, tid: u8, start: Seq16) {
     out.extend(ta.0);
     out.extend((COMPRESSED | u16::from(tid) << BLOCK_TID_SHIFT).to_le_bytes());
     out.extend((start.0 << 4).to_le_bytes());
-}
-
-fn expect_len(what: &'static str, frame: &[u8], len: usize) -> Result<(), ParseError> {
-    require(frame, len)?;
-    if frame.len() == len { Ok(()) } else { Err(ParseError::BadLength { what, value: frame.len() }) }
 }
 
 #[cfg(test)]

@@ -5,22 +5,19 @@
 mod option;
 
 pub use option::{
-    Ack, AckRequest, DsrOption, ErrorKind, First, Last, RouteError, RouteReply, RouteRequest, SourceRoute,
+    Ack, AckRequest, Addresses, DsrOption, ErrorKind, First, Last, RouteError, RouteReply, RouteRequest,
+    SourceRoute,
 };
 
 use crate::emit::be16;
 use crate::error::{ParseError, require};
 use crate::ipv4::Protocol;
 use smallvec::SmallVec;
-use std::net::Ipv4Addr;
 
 /// IP protocol number of DSR.
 pub const PROTOCOL: Protocol = Protocol::Other(48);
 /// Length of the fixed portion in bytes.
 pub const FIXED_LEN: usize = 4;
-
-/// Nodes on a path, in the order of travel. Paths of up to 16 are kept without allocating.
-pub type Addresses = SmallVec<[Ipv4Addr; 16]>;
 
 /// IP protocol number "no next header" (RFC 8200 §4.7).
 const NO_NEXT_HEADER: u8 = 59;

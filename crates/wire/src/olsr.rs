@@ -1,8 +1,10 @@
 //! OLSR packets and messages (RFC 3626 §3.3, §5, §6.1, §9.1, §12.1), IPv4.
 
+mod fields;
 mod hello;
 mod time;
 
+use fields::{ADDRESS_LEN, addresses, emit_addresses, size};
 pub use hello::{Hello, LinkCode, LinkMessage, LinkType, NeighbourType, Willingness};
 pub use time::CodedTime;
 
@@ -23,7 +25,6 @@ const TC: u8 = 2;
 const MID: u8 = 3;
 const HNA: u8 = 4;
 
-const ADDRESS_LEN: usize = 4;
 const NETWORK_LEN: usize = 8;
 const TC_HEADER_LEN: usize = 4;
 
@@ -256,31 +257,12 @@ impl Tc {
     }
 }
 
-/// Parses a body that consists of addresses alone.
-fn addresses(bytes: &[u8], what: &'static str) -> Result<Vec<Ipv4Addr>, ParseError> {
-    if !bytes.len().is_multiple_of(ADDRESS_LEN) {
-        return Err(ParseError::BadLength { what, value: bytes.len() });
-    }
-    Ok(bytes.chunks_exact(ADDRESS_LEN).map(|entry| address(entry, 0)).collect())
-}
-
-fn emit_addresses(addresses: &[Ipv4Addr], out: &mut Vec<u8>) {
-    for address in addresses {
-        out.extend(address.octets());
-    }
-}
-
 fn networks(bytes: &[u8]) -> Result<Vec<Network>, ParseError> {
     if !bytes.len().is_multiple_of(NETWORK_LEN) {
         return Err(ParseError::BadLength { what: "olsr hna", value: bytes.len() });
     }
     let entries = bytes.chunks_exact(NETWORK_LEN);
     Ok(entries.map(|entry| Network { address: address(entry, 0), mask: address(entry, 4) }).collect())
-}
-
-/// A length as a 16-bit field.
-fn size(len: usize) -> [u8; 2] {
-    u16::try_from(len).expect("an OLSR packet has at most 65,535 bytes").to_be_bytes()
 }
 
 #[cfg(test)]

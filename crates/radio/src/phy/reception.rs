@@ -6,7 +6,10 @@ use super::sensitivity::Sensitivity;
 use crate::mac::Activity;
 use crate::rate::Rate;
 use hopline_core::Instant;
+pub use lock::Arrival;
+use lock::{Condition, Lock};
 
+mod lock;
 mod sinr;
 #[cfg(test)]
 mod tests;
@@ -29,21 +32,6 @@ pub enum ReceptionModel {
     /// As [`ReceptionModel::LockOnDecodable`], but the powers of all other signals and the noise add up, and the
     /// frame's bits err at the rate that the ratio gives, piece by piece.
     CumulativeSinr,
-}
-
-/// The start of a signal.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Arrival {
-    /// Names the transmission; unique among those in the air.
-    pub id: u32,
-    /// Received power in W, at least the carrier-sense threshold.
-    pub power_w: f64,
-    /// Time at which the signal ends at this receiver.
-    pub end: Instant,
-    /// Rate of the frame.
-    pub rate: Rate,
-    /// Length of the frame in bits.
-    pub bits: u32,
 }
 
 /// Result for the frame onto which the radio had locked.
@@ -101,24 +89,6 @@ enum Antenna {
     #[default]
     Listening,
     Sending,
-}
-
-/// The frame that the radio has locked onto.
-#[derive(Clone, Copy, Debug)]
-struct Lock {
-    id: u32,
-    power_w: f64,
-    end: Instant,
-    rate: Rate,
-    bits: u32,
-    condition: Condition,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Condition {
-    Clean,
-    /// Too weak, or hit by another signal, or by the station's own.
-    Damaged,
 }
 
 /// The receiver of one radio.
@@ -255,18 +225,5 @@ impl Receiver {
     /// Sum of the powers in the air but for `id`. Added up afresh each time, so that nothing drifts.
     fn others_w(&self, id: u32) -> f64 {
         self.signals.iter().filter(|&&(signal, _)| signal != id).map(|&(_, w)| w).sum()
-    }
-}
-
-impl Lock {
-    fn onto(arrival: Arrival, condition: Condition) -> Self {
-        Self {
-            id: arrival.id,
-            power_w: arrival.power_w,
-            end: arrival.end,
-            rate: arrival.rate,
-            bits: arrival.bits,
-            condition,
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::neighbours::{AckWaits, Blacklist, Watch};
-use super::repair::RepairEnds;
+use super::repair_ends::RepairEnds;
 use super::search::Searches;
 use super::seen::Seen;
 use super::stats::{Ignored, Stats};

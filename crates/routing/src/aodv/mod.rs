@@ -15,6 +15,7 @@ mod machine;
 mod neighbours;
 mod renewals;
 mod repair;
+mod repair_ends;
 mod reply;
 mod request;
 mod router;

@@ -7,40 +7,7 @@ use super::search::Goal;
 use super::table::RouteState;
 use super::types::Event;
 use hopline_core::Instant;
-use std::collections::VecDeque;
 use std::net::Ipv4Addr;
-
-/// End times of repairs. Each packet that starts or joins a repair sets a timer of its own, which nothing stops
-/// ([`RepairEnd::Ns2AbsoluteTimer`]).
-#[derive(Clone, Debug)]
-pub(super) struct RepairEnds {
-    /// Sorted by time.
-    due: VecDeque<(Instant, Ipv4Addr)>,
-    limit: usize,
-}
-
-impl RepairEnds {
-    pub(super) fn new(limit: u32) -> Self {
-        Self { due: VecDeque::new(), limit: limit as usize }
-    }
-
-    pub(super) fn next(&self) -> Option<Instant> {
-        self.due.front().map(|(at, _)| *at)
-    }
-
-    /// Sets a timer. Above the limit, it replaces the last one.
-    fn add(&mut self, at: Instant, destination: Ipv4Addr) {
-        if self.due.len() >= self.limit {
-            self.due.pop_back();
-        }
-        let position = self.due.partition_point(|(other, _)| *other <= at);
-        self.due.insert(position, (at, destination));
-    }
-
-    fn take(&mut self, now: Instant) -> Option<Ipv4Addr> {
-        self.due.pop_front_if(|(at, _)| *at <= now).map(|(_, destination)| destination)
-    }
-}
 
 impl<M: Copy> Aodv<M> {
     /// Starts or continues the repair of the route to `destination`, after a packet that had `travelled` this many hops met

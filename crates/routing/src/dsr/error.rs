@@ -12,28 +12,6 @@ use std::net::Ipv4Addr;
 /// Largest salvage count that a header can express.
 const LARGEST_SALVAGE: u8 = 15;
 
-/// Sources informed of the link that broke last, at that instant (§3.4.2).
-#[derive(Clone, Debug, Default)]
-pub(super) struct Broken {
-    link: Option<(Instant, Ipv4Addr)>,
-    told: Addresses,
-}
-
-impl Broken {
-    /// Returns whether `source` is informed for the first time that the link to `neighbour` broke `now`.
-    fn is_news(&mut self, now: Instant, neighbour: Ipv4Addr, source: Ipv4Addr) -> bool {
-        if self.link != Some((now, neighbour)) {
-            self.link = Some((now, neighbour));
-            self.told.clear();
-        }
-        let news = !self.told.contains(&source);
-        if news {
-            self.told.push(source);
-        }
-        news
-    }
-}
-
 impl<M: Copy> Dsr<M> {
     /// Handles a frame to `neighbour` that the link layer gave up.
     pub(super) fn handle_link_failure(&mut self, now: Instant, neighbour: Ipv4Addr, packet: Packet<M>) {

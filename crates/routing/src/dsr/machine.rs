@@ -1,14 +1,14 @@
 //! DSR machine: state, inputs and outputs. The processing is in the other files of this directory.
 
+use super::broken::Broken;
 use super::config::{Config, RouteCache};
-use super::error::Broken;
+use super::delayed_replies::DelayedReplies;
+use super::detours::Detours;
 use super::flows::Flows;
 use super::jitter::Jitter;
 use super::paths::Paths;
-use super::reply::DelayedReplies;
 use super::search::{Reach, Searches};
 use super::seen::Seen;
-use super::shortening::Detours;
 use super::stats::{Ignored, Stats};
 use super::types::{Event, Flow, Packet, Received, Receiver, Signal, Timer, Transmit};
 use crate::buffer::SendBuffer;

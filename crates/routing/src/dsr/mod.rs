@@ -11,7 +11,10 @@
 //! of other nodes are answered), the blacklist for unidirectional links (§4.6), several interfaces (§8.4), fragmentation
 //! (§8.5), requests that carry data (§8.2.1), and errors inside errors (§8.3.4).
 
+mod broken;
 pub mod config;
+mod delayed_replies;
+mod detours;
 mod discovery;
 mod error;
 mod flows;

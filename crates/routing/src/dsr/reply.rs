@@ -1,5 +1,6 @@
 //! Replies: as the target, from the cache, and received (RFC 4728 §8.2.4 to §8.2.6).
 
+use super::delayed_replies::DelayedReply;
 use super::machine::Dsr;
 use super::stats::Ignored;
 use super::types::{Packet, Transmit};
@@ -7,39 +8,6 @@ use super::way::{Way, reversed, salvage_count};
 use hopline_core::{Duration, Instant};
 use hopline_wire::dsr::{Addresses, DsrOption, Last, RouteReply, RouteRequest};
 use std::net::Ipv4Addr;
-
-/// Delayed replies from the cache, which better overheard routes cancel (§8.2.5).
-#[derive(Clone, Debug)]
-pub(super) struct DelayedReplies<M> {
-    waiting: Vec<DelayedReply<M>>,
-    limit: usize,
-}
-
-#[derive(Clone, Debug)]
-struct DelayedReply<M> {
-    due: Instant,
-    initiator: Ipv4Addr,
-    target: Ipv4Addr,
-    /// Length of the route.
-    hops: usize,
-    transmit: Transmit<M>,
-}
-
-impl<M> DelayedReplies<M> {
-    pub(super) fn new(limit: u32) -> Self {
-        Self { waiting: Vec::new(), limit: limit as usize }
-    }
-
-    pub(super) fn next_departure(&self) -> Option<Instant> {
-        self.waiting.iter().map(|reply| reply.due).min()
-    }
-
-    /// Removes and returns the next reply that is due.
-    fn pop_due(&mut self, now: Instant) -> Option<Transmit<M>> {
-        let (at, first) = self.waiting.iter().enumerate().min_by_key(|(_, reply)| reply.due)?;
-        (first.due <= now).then(|| self.waiting.remove(at).transmit)
-    }
-}
 
 impl<M: Copy> Dsr<M> {
     /// Replies as the target (§8.2.4).

@@ -2,51 +2,10 @@
 
 use super::config::{GratuitousReplies, RouteCache};
 use super::machine::Dsr;
-use super::stats::Ignored;
 use super::types::Packet;
 use super::way::{Way, reversed, salvage_count};
 use hopline_core::Instant;
 use hopline_wire::dsr::{Addresses, DsrOption, Last, RouteReply};
-use std::net::Ipv4Addr;
-
-/// Gratuitous reply table: pairs of a source and a transmitter of its packets for which a reply was sent.
-#[derive(Clone, Debug)]
-pub(super) struct Detours {
-    told: Vec<Told>,
-    limit: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Told {
-    source: Ipv4Addr,
-    transmitter: Ipv4Addr,
-    until: Instant,
-}
-
-impl Detours {
-    pub(super) fn new(limit: u32) -> Self {
-        Self { told: Vec::new(), limit: limit as usize }
-    }
-
-    /// Records a gratuitous reply to `source` about its packet that `transmitter` sent.
-    fn note(
-        &mut self,
-        now: Instant,
-        source: Ipv4Addr,
-        transmitter: Ipv4Addr,
-        until: Instant,
-    ) -> Result<(), Ignored> {
-        self.told.retain(|told| told.until > now);
-        if self.told.iter().any(|told| (told.source, told.transmitter) == (source, transmitter)) {
-            return Err(Ignored::HeldOff);
-        }
-        if self.told.len() >= self.limit {
-            return Err(Ignored::TableFull);
-        }
-        self.told.push(Told { source, transmitter, until });
-        Ok(())
-    }
-}
 
 impl<M: Copy> Dsr<M> {
     /// Informs the source of an overheard data packet if this node is further along its path.

@@ -1,6 +1,6 @@
 //! Inputs and outputs of a DSR machine.
 
-pub use crate::router::Receiver;
+pub use crate::receiver::Receiver;
 
 use crate::DropReason;
 use hopline_wire::dsr::Header;

@@ -1,5 +1,6 @@
 //! OLSR machine: state, inputs and outputs. The processing is in the other files of this directory.
 
+use super::advertising::Advertising;
 use super::config::{Config, LinkSensing};
 use super::duplicates::Duplicates;
 use super::expiring::ExpiringSet;
@@ -8,7 +9,6 @@ use super::outbox::Outbox;
 use super::relays;
 use super::stats::Stats;
 use super::table::{self, FirstHop, Preference, Table};
-use super::tc::Advertising;
 use super::topology::Topology;
 use super::types::{Event, LinkView, Received, Route, Signal, Timer, Transmit};
 use crate::is_host;

@@ -9,6 +9,7 @@
 //! Not implemented: several interfaces (MID, §5) and outside networks (HNA, §12); their messages are forwarded and not
 //! processed. Nor redundant topology information and MPRs (§15, §16: `TC_REDUNDANCY` 0, `MPR_COVERAGE` 1).
 
+mod advertising;
 pub mod config;
 mod duplicates;
 mod expiring;

@@ -6,21 +6,11 @@ use super::stats::Ignored;
 use super::topology::Told;
 use super::types::Timer;
 use crate::is_host;
-use hopline_core::{Instant, Seq16};
+use hopline_core::Instant;
 use hopline_wire::olsr::{Body, Message, Tc};
 
 /// TTL of a message to the whole network.
 const WHOLE_NETWORK: u8 = 255;
-
-/// Advertisement of this node's MPR selectors.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Advertising {
-    /// ANSN.
-    pub(super) ansn: Seq16,
-    latest: Option<Instant>,
-    /// End of the period in which empty messages withdraw outdated entries of other nodes.
-    taking_back_until: Instant,
-}
 
 impl Olsr {
     /// Records that the set of MPR selectors changed.

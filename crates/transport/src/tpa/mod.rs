@@ -36,6 +36,7 @@ mod path_mtu;
 mod receipts;
 mod receive;
 mod rto;
+mod secret;
 mod stats;
 mod timer;
 mod window;
@@ -50,9 +51,10 @@ pub use config::{
     FreezeExit, LEAST_MSS, MergedExit, Notification, RoundStart, RowEnds, RtoConfig, Simultaneous,
 };
 pub use endpoint::Endpoint;
-pub use listener::{Listener, Refusal, Secret, Verdict};
+pub use listener::{Listener, Refusal, Verdict};
 pub use parts::Identity;
 pub use path_mtu::PathMtu;
+pub use secret::Secret;
 pub use stats::{DropReason, Drops, Stats};
 pub use timer::Timer;
 pub use window::Path;

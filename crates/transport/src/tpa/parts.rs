@@ -1,7 +1,7 @@
 //! Parts of an endpoint.
 
 use super::block::Block;
-use super::listener::Secret;
+use super::secret::Secret;
 use crate::send_queue::SendQueue;
 use hopline_core::Instant;
 use hopline_wire::tpa::Tag;

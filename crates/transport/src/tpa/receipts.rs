@@ -5,7 +5,7 @@
 //! flood at a victim. (The cumulative nonce of Savage, Cardwell, Wetherall and Anderson, "TCP congestion control with a
 //! misbehaving receiver", 1999, over a block in place of a stream.)
 
-use super::listener::Secret;
+use super::secret::Secret;
 use core::hash::Hasher;
 use hopline_wire::tpa::{Bitmap, POSITIONS};
 

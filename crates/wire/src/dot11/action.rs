@@ -1,5 +1,6 @@
 //! Action frames of the Block Ack category: ADDBA Request, ADDBA Response, DELBA (802.11-2020 §9.6.4).
 
+use super::fields::{FCS_LEN, expect_len, sequence_control};
 use crate::emit::le16;
 use crate::error::{ParseError, require};
 use hopline_core::Seq16;
@@ -113,23 +114,23 @@ impl BlockAckAction {
 
     /// Parses a frame with verified type and check sequence. Elements behind the fixed fields are unknown.
     pub(super) fn parse(frame: &[u8]) -> Result<Self, ParseError> {
-        require(frame, HEADER_LEN + SELECTOR_LEN + super::FCS_LEN)?;
+        require(frame, HEADER_LEN + SELECTOR_LEN + FCS_LEN)?;
         match (frame[HEADER_LEN], frame[HEADER_LEN + 1]) {
             (BLOCK_ACK, ADDBA_REQUEST) => {
-                super::expect_len("addba request", frame, ADDBA_LEN)?;
+                expect_len("addba request", frame, ADDBA_LEN)?;
                 let (kind, tid, buffer_size) = parameters(le16(frame, 27));
-                let start = super::sequence_control(le16(frame, 31))?;
+                let start = sequence_control(le16(frame, 31))?;
                 let (dialog_token, timeout_tu) = (frame[26], le16(frame, 29));
                 Ok(Self::AddbaRequest { dialog_token, kind, tid, buffer_size, timeout_tu, start })
             }
             (BLOCK_ACK, ADDBA_RESPONSE) => {
-                super::expect_len("addba response", frame, ADDBA_LEN)?;
+                expect_len("addba response", frame, ADDBA_LEN)?;
                 let (kind, tid, buffer_size) = parameters(le16(frame, 29));
                 let (dialog_token, status, timeout_tu) = (frame[26], le16(frame, 27), le16(frame, 31));
                 Ok(Self::AddbaResponse { dialog_token, status, kind, tid, buffer_size, timeout_tu })
             }
             (BLOCK_ACK, DELBA) => {
-                super::expect_len("delba", frame, DELBA_LEN)?;
+                expect_len("delba", frame, DELBA_LEN)?;
                 let field = le16(frame, 26);
                 let side =
                     if field & INITIATOR == 0 { BlockAckSide::Recipient } else { BlockAckSide::Originator };

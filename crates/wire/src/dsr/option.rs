@@ -1,10 +1,12 @@
 //! The options of a DSR Options header (RFC 4728 §6.2 to §6.7).
 
-use super::Addresses;
 use crate::emit::{address, be16};
 use crate::error::ParseError;
 use smallvec::SmallVec;
 use std::net::Ipv4Addr;
+
+/// Nodes on a path, in the order of travel. Paths of up to 16 are kept without allocating.
+pub type Addresses = SmallVec<[Ipv4Addr; 16]>;
 
 /// DSR option.
 #[derive(Clone, Debug, PartialEq, Eq)]

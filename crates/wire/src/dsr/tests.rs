@@ -3,6 +3,7 @@ use crate::testing::{bit_flips, hex, refuses_every_prefix};
 use bytes::Bytes;
 use proptest::prelude::*;
 use smallvec::smallvec;
+use std::net::Ipv4Addr;
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);

@@ -1,6 +1,7 @@
 //! HELLO messages (RFC 3626 §6.1).
 
-use super::{ADDRESS_LEN, CodedTime, addresses, emit_addresses, size};
+use super::CodedTime;
+use super::fields::{ADDRESS_LEN, addresses, emit_addresses, size};
 use crate::emit::be16;
 use crate::error::{ParseError, require};
 use std::net::Ipv4Addr;

@@ -1,6 +1,6 @@
 //! Errors under cumulative interference: the frame in pieces, each with its own signal-to-interference ratio.
 
-use super::Lock;
+use super::lock::Lock;
 use crate::phy::awgn::ErrorRates;
 use hopline_core::Instant;
 

@@ -1,0 +1,12 @@
+//! Receiver of a transmission, as a routing agent sees it.
+
+use std::net::Ipv4Addr;
+
+/// Receiver of a transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receiver {
+    /// This node, or all.
+    Us,
+    /// Another node: this one overhears the packet.
+    Other(Ipv4Addr),
+}
