@@ -1,6 +1,6 @@
 //! Period of ACK bursts, and number of ACKs in a burst.
 
-use super::Config;
+use super::config::Config;
 use hopline_core::{Duration, Instant};
 
 /// Rhythm of the ACKs of a connection.

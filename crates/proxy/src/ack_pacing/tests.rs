@@ -1,6 +1,9 @@
 //! Timed dialogues: ACKs from the mobile host, and the times at which they are forwarded.
 
 use super::*;
+use crate::table::Bounds;
+use core::num::NonZeroU16;
+use hopline_core::Duration;
 use hopline_core::Length;
 use hopline_wire::ip::{Header, Protocol};
 use hopline_wire::tcp::SackBlock;

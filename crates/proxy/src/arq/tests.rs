@@ -1,6 +1,9 @@
 //! Both ends of a link that loses frames and keeps the order of the remaining ones.
 
 use super::*;
+use crate::filter::Turn;
+use core::num::NonZeroU8;
+use hopline_core::Duration;
 use hopline_core::{Purpose, Stream};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use super::config::{Config, Expansion, Holding};
 use super::holes::{By, Holes, Missing, Requests, Rest};
-use super::{Does, Stats, Verdict};
+use super::types::{Does, Stats, Verdict};
 use hopline_core::{Instant, Seq32};
 use hopline_wire::dproxy::Range;
 use std::collections::VecDeque;

@@ -6,9 +6,10 @@ use super::*;
 use crate::Turn;
 use crate::table::Bounds;
 use hopline_core::{Duration, Length};
+use hopline_wire::dproxy::Sealed;
 use hopline_wire::dproxy::{Flow, Message, Range, Says};
 use hopline_wire::ip::{Header, Protocol};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU8;
 
 const SENDER: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);

@@ -5,20 +5,14 @@
 //! for an unknown flow is therefore attributed to a flow with one endpoint in common that has cached the
 //! requested data. A tail probe is attributed to such a flow that has received almost as much.
 
-use super::Tracked;
+mod setting;
+
+use super::tracked::Tracked;
 use crate::packet::Connection;
 use crate::table::{Place, Table};
 use hopline_wire::dproxy::Flow;
+pub use setting::Translation;
 use std::collections::BTreeMap;
-
-/// Translation of addresses between the ends of a link and their middleboxes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Translation {
-    /// Both ends know every connection by the same addresses.
-    Absent,
-    /// One end may know a connection by other addresses.
-    Possible,
-}
 
 /// Flows by the addresses that the other end uses for them.
 #[derive(Debug)]

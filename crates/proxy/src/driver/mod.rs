@@ -6,19 +6,19 @@
 //! blocks and the checksum.
 
 mod pair;
+mod parsed;
 mod rewrite;
 
 use crate::filter::{Filter, OnTheWay, Transmit, Turn};
-use crate::packet::{Connection, Packet, Side, Verdict};
+use crate::packet::{Connection, Side, Verdict};
 use crate::packet_io::{Arrival, Fate, Injected, PacketIo};
 use bytes::Bytes;
 use hopline_core::Instant;
-use hopline_wire::ParseError;
-use hopline_wire::ip::{Header, IpHeader, Protocol};
+use hopline_wire::ip::{Header, Protocol};
 use hopline_wire::tcp::Segment;
 pub use pair::{PairCounts, PairDriver};
+use parsed::{Parsed, Why};
 use std::net::IpAddr;
-use std::ops::Range;
 
 /// Maximum number of packets taken before timers are handled.
 const BATCH: usize = 64;
@@ -226,58 +226,6 @@ impl Untouched {
             Why::Fragment => &mut self.fragments,
             Why::BadChecksum => &mut self.bad_checksums,
             Why::Malformed => &mut self.malformed,
-        }
-    }
-}
-
-/// Reason for which a packet bypasses the middlebox.
-#[derive(Clone, Copy, Debug)]
-enum Why {
-    OtherVersion,
-    OtherProtocol,
-    Fragment,
-    BadChecksum,
-    Malformed,
-}
-
-/// TCP segment in a packet.
-#[derive(Debug)]
-struct Parsed {
-    ip: Header,
-    segment: Segment<Bytes>,
-    /// Place of the segment in the packet. The packet ends there; link-layer padding may follow.
-    place: Range<usize>,
-}
-
-impl Parsed {
-    fn of(packet: &Bytes) -> Result<Self, Why> {
-        let (ip, place) = Header::parse(packet).map_err(|error| match error {
-            ParseError::Unsupported { what: "ip fragment", .. } => Why::Fragment,
-            ParseError::Unsupported { what: "ip version", .. } => Why::OtherVersion,
-            other => Why::of(other),
-        })?;
-        if ip.protocol() != Protocol::Tcp {
-            return Err(Why::OtherProtocol);
-        }
-        let segment = Segment::parse(&ip, &packet.slice(place.clone())).map_err(Why::of)?;
-        Ok(Self { ip, segment, place })
-    }
-
-    fn packet(&self) -> Packet<'_, Bytes> {
-        Packet::new(&self.ip, &self.segment)
-    }
-
-    /// Returns the packet without link-layer padding, so that a retransmission does not include it.
-    fn whole(&self, packet: &Bytes) -> Bytes {
-        packet.slice(..self.place.end)
-    }
-}
-
-impl Why {
-    const fn of(error: ParseError) -> Self {
-        match error {
-            ParseError::BadChecksum => Self::BadChecksum,
-            _ => Self::Malformed,
         }
     }
 }

@@ -13,56 +13,19 @@
 
 mod host;
 mod rate;
+mod types;
 mod waiting;
 
 use crate::filter::{Filter, OnTheWay, Transmit, Turn};
 use crate::packet::{Connection, Packet, Verdict};
 use crate::table::{Bounds, Place, Table};
-use core::num::NonZeroU16;
-use hopline_core::{Duration, Instant, Payload, Seq32};
-use hopline_queue::codel::CoDelConfig;
-use hopline_queue::fq_codel::FqCoDelConfig;
+use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::tcp::Flags;
 use host::{Heard, Host};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-/// Parameters of the window and its queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Minimum window of a host, bytes. Default 15,000, ten full packets: delayed ACKs need some.
-    pub least_bytes: u32,
-    /// Margin of the window beyond one and a half bandwidth-delay products, as a time at the measured rate: ACKs
-    /// arrive in bursts, and radios send in bursts. Default 4 ms.
-    pub slack: Duration,
-    /// Rate above which a hop has no window and all packets pass, bytes per second. Default 50,000,000, 400
-    /// Mb/s: above it, holding packets here costs more than a queue further on does.
-    pub fastest: u32,
-    /// Queue of waiting packets, one for each connection, and its dropping. Default FQ-CoDel with 64 queues,
-    /// a target of 100 ms and an interval of 200 ms.
-    pub queue: FqCoDelConfig,
-    /// Maximum number of waiting packets of a host. Default 1,000.
-    pub waiting_packets: NonZeroU16,
-}
-
-impl Config {
-    /// Default parameters.
-    pub const DEFAULT: Self = Self {
-        least_bytes: 15_000,
-        slack: Duration::from_millis(4),
-        fastest: 50_000_000,
-        queue: FqCoDelConfig {
-            codel: CoDelConfig {
-                target: Duration::from_millis(100),
-                interval: Duration::from_millis(200),
-                ..CoDelConfig::RFC8289
-            },
-            flows: NonZeroU16::new(64).expect("not zero"),
-            ..FqCoDelConfig::RFC8290
-        },
-        waiting_packets: NonZeroU16::new(1000).expect("not zero"),
-    };
-}
+pub use types::{Config, Spanned};
+use types::{Sending, Span};
 
 /// A middlebox, and the window between it and the last hop.
 #[derive(Debug)]
@@ -77,33 +40,6 @@ pub struct HopWindow<M, K> {
     stats: Held,
     /// Bytes of all waiting packets.
     waiting_bytes: u64,
-}
-
-/// A packet that the middlebox stores, with its span.
-#[derive(Clone, Debug)]
-pub struct Spanned<K> {
-    span: Span,
-    kept: K,
-}
-
-/// Sequence range, length and transmission of a packet.
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    connection: Connection,
-    seq: Seq32,
-    end: Seq32,
-    len_bytes: u32,
-    sending: Sending,
-}
-
-/// First transmission or retransmission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sending {
-    /// First transmission.
-    New,
-    /// Retransmission. Its ACK may be that of an earlier transmission, and is no sample (Karn, Partridge,
-    /// SIGCOMM 1987).
-    Again,
 }
 
 /// Counters of a [`HopWindow`] and its middlebox.

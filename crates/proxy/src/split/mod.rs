@@ -9,40 +9,21 @@
 //! * Data that were acknowledged and not passed on are lost if the middlebox restarts. Packets of unknown
 //!   connections are answered with a reset, so that no host waits for ever, and no stream has a hole.
 
+mod config;
 mod halves;
 pub mod handover;
+mod segments;
 
 use crate::packet::{Connection, Side};
-use crate::table::{Bounds, Place, Table};
+use crate::table::{Place, Table};
+pub use config::{Config, Unknown};
 use halves::Halves;
-use hopline_core::{Duration, Instant, Payload, Seq32, Stream};
+use hopline_core::{Instant, Payload, Stream};
 use hopline_transport::any::{Segment, Transport};
-use hopline_wire::tcp::{self, Flags};
+use hopline_wire::tcp::Flags;
+use segments::{opens, reset_of};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
-
-/// Parameters of [`Split`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// Transport of the half in the wired network.
-    pub fixed: Transport,
-    /// Transport of the half over the last hop.
-    pub mobile: Transport,
-    /// Handling of packets of unknown connections. Default: a reset.
-    pub unknown: Unknown,
-    /// Limits of the connection table. Default idle time: 2 hours and 4 minutes (RFC 5382 §5).
-    pub bounds: Bounds,
-}
-
-/// Handling of packets of unknown connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown {
-    /// A reset: no other base station knows of them either.
-    Reset,
-    /// They are dropped while their host is at another base station, and for this time after its arrival:
-    /// their state may be in transfer.
-    WaitedFor(Duration),
-}
 
 /// Maximum number of packets that wait for the state of their connections.
 const MOST_HELD_OFF: usize = 256;
@@ -72,30 +53,6 @@ impl<P: Payload> Moved<P> {
     pub fn len_bytes(&self) -> u64 {
         handover::STATE + self.halves.held_bytes()
     }
-}
-
-impl Config {
-    /// Creates a configuration with these transports, each with a buffer of this size for data that wait to
-    /// be passed on; a full segment always fits.
-    #[must_use]
-    pub fn new(fixed: Transport, mobile: Transport, buffer_bytes: u64) -> Self {
-        let bounds = Bounds { idle: Duration::from_secs(7440), ..Bounds::default() };
-        let (fixed, mobile) = (bounded(fixed, buffer_bytes), bounded(mobile, buffer_bytes));
-        Self { fixed, mobile, unknown: Unknown::Reset, bounds }
-    }
-}
-
-fn bounded(mut transport: Transport, bytes: u64) -> Transport {
-    match &mut transport {
-        Transport::Tcp(config) => config.send_buffer = Some(bytes.max(config.mss.into())),
-        // A block must fit (TPA §3.1).
-        Transport::Tpa(config) => {
-            let block = u64::from(config.mss()) * u64::from(config.block_segments());
-            *config = config.with_send_buffer(Some(bytes.max(block)));
-        }
-        Transport::Wide(config) => *config = config.with_send_buffer(Some(bytes.max(config.mss().into()))),
-    }
-    transport
 }
 
 /// Splits the connections that pass at one base station.
@@ -338,27 +295,5 @@ impl<P: Payload> Split<P> {
         }
         self.stats.unknown += 1;
         self.out.push_back(Transmit { connection, to: from, segment: Segment::Tcp(reset_of(segment)) });
-    }
-}
-
-/// Returns the reset that answers a segment (RFC 9293 §3.10.7.1).
-fn reset_of<P: Payload>(segment: &tcp::Segment<P>) -> tcp::Segment<P> {
-    let acks = segment.flags.contains(Flags::ACK);
-    tcp::Segment {
-        src_port: segment.dst_port,
-        dst_port: segment.src_port,
-        seq: if acks { segment.ack } else { Seq32(0) },
-        ack: if acks { Seq32(0) } else { segment.seq_end() },
-        flags: if acks { Flags::RST } else { Flags::RST | Flags::ACK },
-        ..tcp::Segment::default()
-    }
-}
-
-/// Returns whether a segment may begin a connection. For TPA its header says so.
-fn opens<P: Payload>(segment: &Segment<P>) -> bool {
-    match segment {
-        Segment::Tcp(segment) => segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK),
-        Segment::Tpa { segment, .. } => segment.control == hopline_wire::tpa::Control::Syn,
-        Segment::Wide { packet, .. } => packet.opening.is_some() && packet.ack.is_none(),
     }
 }

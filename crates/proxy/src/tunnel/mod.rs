@@ -8,15 +8,16 @@
 //! a valid tag gets no reply.
 
 mod link;
+mod repair;
 
-use crate::arq;
-use crate::dproxy::{Key, RecoveryStats, opaque};
+use crate::dproxy::{Key, RecoveryStats};
 use crate::filter::Turn;
 use crate::session::{self, Heard, Opened, Peer, Session, datagram};
 use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_wire::dproxy::tunnel::{Datagram, HEADER_LEN, Speaks, other_version};
 use link::{Link, Wish};
+pub use repair::Repair;
 use std::collections::VecDeque;
 
 /// Maximum overhead of a datagram, bytes: its own header, that of frames, and that of parity.
@@ -29,15 +30,6 @@ pub struct Config {
     pub key: Key,
     /// Loss recovery.
     pub repair: Repair,
-}
-
-/// Loss recovery of a tunnel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
-    /// Missing packets are requested ([`opaque`]).
-    Asking(opaque::Config),
-    /// Each frame is acknowledged ([`arq`]). Parity is never sent, whatever the configuration says.
-    Acknowledging(arq::Config),
 }
 
 /// Action of an end.

@@ -1,5 +1,7 @@
 use super::*;
+use crate::arq;
 use crate::arq::Order;
+use crate::dproxy::opaque;
 use core::num::NonZeroU8;
 use hopline_core::{Duration, Purpose, Stream};
 use hopline_wire::dproxy::tunnel::GREETING_LEN;

@@ -2,6 +2,10 @@
 //! first.
 
 use super::*;
+use crate::dproxy::Recovery;
+use crate::filter::Turn;
+use core::num::NonZeroU8;
+use hopline_core::Duration;
 use hopline_core::{Purpose, Stream};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

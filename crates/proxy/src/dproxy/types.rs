@@ -1,0 +1,82 @@
+//! Verdicts, actions and counters of an end of a link.
+
+use crate::filter::Turn;
+use hopline_wire::dproxy::Sealed;
+use std::net::IpAddr;
+
+/// Verdict on a packet that has come over the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict {
+    /// The packet is forwarded, before all that [`DProxy::poll`](super::DProxy::poll) returns.
+    Forward,
+    /// The middlebox keeps the packet; [`Does::Releases`] returns it.
+    Held,
+}
+
+/// Action of an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Does<K> {
+    /// Send a packet over the link again. [`Turn::First`]: ahead of all packets that wait for the link, but
+    /// behind those that already go first.
+    Replays(Turn, K),
+    /// Forward a packet that waited.
+    Releases(K),
+    /// Send a message to the other end, as a UDP datagram between ports [`hopline_wire::dproxy::PORT`].
+    Sends {
+        /// Address of the other end.
+        to: IpAddr,
+        /// Turn at the link: [`Config::turn`](super::Config::turn) for requests and answers, last for tail probes.
+        turn: Turn,
+        /// The message.
+        sealed: Sealed,
+    },
+}
+
+/// Counters of an end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Data packets cached on transmission.
+    pub cached: u64,
+    /// Packets evicted for other packets, or expired.
+    pub evicted: u64,
+    /// Packets not cached because the link's queue refused them.
+    pub refused: u64,
+    /// Packets replayed.
+    pub replayed: u64,
+    /// Requested packets that were replayed a moment ago.
+    pub under_way: u64,
+    /// Requested packets that were replayed too often.
+    pub exhausted: u64,
+    /// Requests for packets that are not cached.
+    pub not_kept: u64,
+    /// Tail probes.
+    pub tail_probes: u64,
+    /// Packets that waited for missing ones.
+    pub held: u64,
+    /// Number of holes given up because too many packets waited.
+    pub overflowed: u64,
+    /// Number of times that more was missing than is requested.
+    pub too_many: u64,
+    /// ACK numbers of data that were never sent.
+    pub senseless_acks: u64,
+    /// Malformed messages: cut short, too long, of another version or type.
+    pub malformed: u64,
+    /// Messages from other addresses than the peer's.
+    pub foreign: u64,
+    /// Messages that arrived while the other end was absent: of a former session, or of one that has just
+    /// begun.
+    pub early: u64,
+    /// Messages without a valid tag.
+    pub forged: u64,
+    /// Messages with a repeated number, or one below the replay window.
+    pub replays_refused: u64,
+    /// Messages for unknown flows.
+    pub unknown_flows: u64,
+    /// Answers without a request.
+    pub unasked: u64,
+    /// Connections evicted to make room for other connections.
+    pub flows_evicted: u64,
+    /// Connections that expired after silence.
+    pub flows_expired: u64,
+}
