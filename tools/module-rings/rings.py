@@ -34,7 +34,7 @@ TEST = re.compile(r"#!?\[cfg\((?:test|all\(test\b[^\]]*)\)\]")
 VISIBILITY = r"(?:pub(?:\s*\([^)]*\))?\s+)?"
 MODULE = re.compile(r"(?:#\[path\s*=\s*(?P<path>\x00\d+\x00)\]\s*)?" + VISIBILITY + r"\bmod\s+(?P<name>\w+)\s*(?P<end>[;{])")
 USE = re.compile(r"(?P<visibility>" + VISIBILITY + r")\buse\s+(?P<tree>[^;]+);")
-DEFINITION = re.compile(r"\b(?:struct|enum|union|trait|type|fn|macro_rules!|(?:const|static)(?:\s+mut)?)\s+(\w+)")
+DEFINITION = re.compile(r"\b(?:struct|enum|union|trait|type|fn|macro_rules!|(?:const|(?<!')static)(?:\s+mut)?)\s+(\w+)")
 PATH = re.compile(r"(?<![\w:.$])(?:r#)?([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)+)")
 
 
