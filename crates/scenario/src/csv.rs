@@ -4,7 +4,7 @@
 use super::document::{Entry, Node, Table, Value};
 use super::schema::{Key, Takes, check};
 use super::separated::{Separator, decimal_comma, rows};
-use super::source::{Origin, Problem, Problems, Source, nearest};
+use hopline_config::source::{Origin, Problem, Problems, Source, nearest};
 use std::sync::Arc;
 
 /// Returns the entries of a file, each a table of checked values that know their place.

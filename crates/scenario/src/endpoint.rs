@@ -1,8 +1,8 @@
 //! TCP of a real connection, by the keys of scenarios.
 
 use crate::document::Setting;
-use crate::source::{Problem, Problems, Source};
 use crate::{Scenario, keys};
+use hopline_config::source::{Problem, Problems, Source};
 use hopline_sim::spec::{Traffic, Transport};
 use hopline_transport::pacing::Pacing;
 use hopline_transport::tcp::{Config, Feedback};

@@ -1,6 +1,6 @@
 //! Folder of the files that a scenario names.
 
-use super::source::{Problem, Source};
+use hopline_config::source::{Problem, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Every key of a scenario file: name with unit, what it takes, default, meaning. Unknown keys, types, ranges, `--set` and
 //! the reference in scenarios/README.md all follow from these tables.
 
+mod limits;
 mod links;
 mod neighborhood;
 mod of_cells;
@@ -20,6 +21,8 @@ use crate::field::{self, Field};
 use crate::schema::Literal;
 use hopline_config::keys::LONGEST_S;
 pub use hopline_config::keys::{ARQ, ArqKind, NEIGHBORHOOD_RED, SnoopPreset, arq, neighborhood_red};
+use limits::MANY;
+pub use limits::NODES;
 pub use links::*;
 pub use neighborhood::{NOTICE_FLOOD, notice_flood};
 pub use of_cells::{CELLS, MOBILE, cells, mobile};
@@ -32,15 +35,6 @@ pub use routing::{AODV, DSR, OLSR, Protocol, ROUTING, aodv, dsr, of_routing, ols
 pub use transports::{
     DOOR, DOOR_TIME, FEEDBACK, PACING, PROBE_INTERVAL, Preset, TCP, TRANSPORTS, door, feedback, pacing, tcp,
 };
-
-/// Farthest coordinate: a thousand kilometres from the origin.
-const FAR_M: f64 = 1e6;
-/// Whole numbers that TOML can write.
-const MANY: u64 = i64::MAX as u64;
-/// Most nodes of a network, however they are placed; bounds memory. A node takes 3 to 4 KB before it sends
-/// anything (measured: 200,000 nodes of a grid in 630 to 700 MB), so that these take some 3.5 GB. As many as
-/// a movement file may have.
-pub const NODES: u64 = 1 << 20;
 
 /// Keys of [`SCENARIO`] that always have a value.
 pub mod scenario {

@@ -1,7 +1,7 @@
 //! User-defined algorithms that a key names: [`Machines`] that the program supplies.
 
 use super::schema::{Section, own_name};
-use super::source::{Problem, nearest};
+use hopline_config::source::{Problem, nearest};
 use hopline_sim::own::{Kind, Machines};
 
 /// The scenario, and the machines that it may name.

@@ -10,9 +10,9 @@
 //! that of the file. Semicolons stand for the commas if the header has any. Quotes are not part of the format.
 
 use super::separated::{Separator, decimal_comma, rows};
-use super::source::{Origin, Problem, Source};
 use core::ops::Range;
 use hopline_config::keys::LONGEST_S;
+use hopline_config::source::{Origin, Problem, Source};
 use hopline_core::Duration;
 use hopline_sim::spec::Recorded;
 use std::sync::Arc;

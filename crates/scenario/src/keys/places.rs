@@ -1,6 +1,7 @@
 //! `[nodes]`, `[[node]]` and `[mobility]`: nodes, their positions and their movement.
 
-use super::{FAR_M, LONGEST_S, NODES};
+use super::LONGEST_S;
+use super::limits::{FAR_M, NODES};
 use crate::field::{self, Field};
 use crate::schema::Default::{Number, Word};
 use crate::schema::{Key, Literal};

@@ -1,6 +1,7 @@
 //! `[radio]`, `[mac]`, `[queue]`, and the errors of radios and links.
 
-use super::{FAR_M, LONGEST_S};
+use super::LONGEST_S;
+use super::limits::FAR_M;
 use crate::choice;
 use crate::choice::{Choice, Chosen};
 use crate::field::{self, Field};

@@ -1,7 +1,7 @@
 //! Errors in a movement file, with their place.
 
-use crate::source::line_column;
 use core::ops::Range;
+use hopline_config::source::line_column;
 
 /// An error in a movement file: its place, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

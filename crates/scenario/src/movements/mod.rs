@@ -3,6 +3,7 @@
 pub mod bonnmotion;
 pub mod csv;
 mod flaw;
+mod format;
 pub mod gpx;
 pub mod ns_movements;
 mod quantity;
@@ -13,5 +14,6 @@ mod testing;
 mod xml;
 
 pub use flaw::MovementError;
+pub use format::MovementFormat;
 pub use ns_movements::{Movements, to_ns_movements};
-pub use recording::{MOST_RECORDED_NODES, MOST_SAMPLES, MovementFormat, RecordedNode, Recording};
+pub use recording::{MOST_RECORDED_NODES, MOST_SAMPLES, RecordedNode, Recording};

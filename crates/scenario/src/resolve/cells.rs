@@ -2,8 +2,8 @@
 
 use super::super::keys;
 use super::super::schema::Section;
-use super::super::source::{Origin, Problem};
 use super::{Names, node_named, seconds, seconds_of, unknown_node};
+use hopline_config::source::{Origin, Problem};
 use hopline_core::{Duration, NodeId};
 use hopline_sim::spec::{CellsSpec, Decide, Interface, MobileSpec, NodeSpec, RoutingSpec, fast_retransmit};
 use std::collections::BTreeSet;

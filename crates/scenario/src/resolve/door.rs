@@ -3,7 +3,7 @@
 use super::super::choice::Choice;
 use super::super::keys;
 use super::super::schema::Section;
-use super::super::source::Problem;
+use hopline_config::source::Problem;
 use hopline_transport::tcp::{AckOrder, DataOrder, Detection, DoorConfig, Offer};
 
 /// Keys that are of no use in a configuration, and why.

@@ -2,8 +2,8 @@
 
 use super::super::keys::{self, Distribution};
 use super::super::schema::Section;
-use super::super::source::Problem;
 use super::refuse_foreign;
+use hopline_config::source::Problem;
 use hopline_sim::spec::Draw;
 
 /// Returns the distribution that `section.key` gives; `None` if it is not given.

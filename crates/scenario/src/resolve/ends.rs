@@ -2,8 +2,8 @@
 
 use super::super::keys;
 use super::super::schema::Section;
-use super::super::source::Problem;
 use super::{Names, unknown_node};
+use hopline_config::source::Problem;
 use hopline_core::{Instant, NodeId, Purpose, Stream};
 use hopline_radio::mobility::Position;
 use hopline_sim::spec::NodeSpec;
@@ -40,7 +40,7 @@ impl Network<'_> {
             end.ok_or_else(|| {
                 let start = section.origin.span.start;
                 Problem::new(format!("a flow without `{key}`"))
-                    .at(&super::Origin { span: start..start, ..section.origin.clone() })
+                    .at(&hopline_config::source::Origin { span: start..start, ..section.origin.clone() })
                     .help(format!(
                         "add {key}, the name of a node, or pairs, a number of flows between random nodes"
                     ))

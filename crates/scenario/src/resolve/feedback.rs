@@ -2,8 +2,8 @@
 
 use super::super::keys;
 use super::super::schema::Section;
-use super::super::source::Problem;
 use super::seconds;
+use hopline_config::source::Problem;
 use hopline_transport::tcp::{
     AtcpConfig, BusConfig, ElfnConfig, Feedback, FixedRtoConfig, Probing, TcpFConfig,
 };

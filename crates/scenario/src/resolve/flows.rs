@@ -3,9 +3,9 @@
 use super::super::keys::{self, FlowKind};
 use super::super::own::Whole;
 use super::super::schema::Section;
-use super::super::source::Problem;
 use super::ends::{self, Ends, Network};
 use super::{Files, Owned, draw, instant, instant_of, refuse_foreign, seconds_of, transport};
+use hopline_config::source::Problem;
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
 use hopline_sim::spec::{Draw, Exchange, FlowSpec, Labels, Traffic};
 use std::collections::BTreeSet;

@@ -2,22 +2,15 @@
 
 use super::super::keys;
 use super::super::schema::Section;
-use super::super::source::{Origin, Problem, Source};
-use super::nodes::{Placed, through};
-use super::{
-    Files, Names, Owned, named_file, of_named_file, refuse_foreign, seconds_of, some_names, unknown_node,
-};
-use crate::folder::Folder;
-use crate::movements::{MovementFormat, RecordedNode, Recording};
+use super::files::Files;
+use super::movement_file::MovementFile;
+use super::names::{Names, some_names, unknown_node};
+use super::placed::{Placed, through};
+use super::{Owned, refuse_foreign, seconds_of};
+use hopline_config::source::{Origin, Problem};
 use hopline_core::{Duration, NodeId, Purpose, Stream};
 use hopline_radio::mobility::{Area, RandomWaypoint, SetdestWaypoint, StationaryWaypoint, Trajectory};
 use hopline_sim::spec::Interface;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
-
-/// Largest movement file.
-const LARGEST_FILE: u64 = 1 << 30;
 
 /// The keys of each model.
 const KEYS: [Owned; 3] = [
@@ -107,45 +100,6 @@ fn random(scenario: Section<'_>, section: Section<'_>, model: &str) -> Result<Ra
     Ok(RandomWaypoint::Stationary(StationaryWaypoint { area, min_speed_mps, max_speed_mps, pause }))
 }
 
-/// A movement file that has been read.
-#[derive(Debug)]
-pub(super) struct MovementFile {
-    path: PathBuf,
-    format: MovementFormat,
-    /// Its text.
-    pub(super) source: Arc<Source>,
-    /// Recording in the file.
-    pub(super) recording: Recording,
-}
-
-/// Reads the movement file that `[mobility]` names, unless it is the one that has been read before.
-pub(super) fn load(
-    section: Section<'_>,
-    folder: &Folder,
-    before: Option<&Arc<MovementFile>>,
-) -> Result<Option<Arc<MovementFile>>, Problem> {
-    let format = match section.get(keys::mobility::MODEL) {
-        "ns2" => MovementFormat::Ns2,
-        "bonnmotion" => MovementFormat::BonnMotion,
-        "sumo" => MovementFormat::Sumo,
-        "csv" => MovementFormat::Csv,
-        "gpx" => MovementFormat::Gpx,
-        // A file that is given all the same is refused later, as keys of another model are.
-        _without_file => return Ok(None),
-    };
-    let Some(path) = named_file(section, folder) else { return Ok(None) };
-    if let Some(known) = before.filter(|known| known.path == path && known.format == format) {
-        return Ok(Some(known.clone()));
-    }
-    let source =
-        folder.read(&path, LARGEST_FILE).map_err(|problem| of_named_file(problem, section, &path))?;
-    let recording = Recording::parse(format, &source.text).map_err(|error| {
-        let place = Origin { source: source.clone(), span: error.span };
-        Problem::new(error.message).at(&place).help(error.help)
-    })?;
-    Ok(Some(Arc::new(MovementFile { path, format, source, recording })))
-}
-
 /// Returns the paths of the movement file. A node that is not in it stands still.
 fn from_file(
     section: Section<'_>,
@@ -161,7 +115,7 @@ fn from_file(
     };
     let recorded = if placed.iter().any(|node| node.recorded.is_some()) {
         placed.iter().map(|node| node.recorded).collect()
-    } else if file.names_any(placed) {
+    } else if names_any(file, placed) {
         by_name(file, placed, names)?
     } else {
         by_order(file, placed, names)?
@@ -173,28 +127,10 @@ fn from_file(
     Ok(placed.iter().zip(recorded).map(path).collect())
 }
 
-impl MovementFile {
-    /// Returns whether a node of the scenario has the name of one in the file.
-    fn names_any(&self, placed: &[Placed<'_>]) -> bool {
-        let known = self.by_name();
-        placed.iter().any(|node| known.contains_key(node.name.as_str()))
-    }
-
-    /// Returns the nodes of the file that have names.
-    fn by_name<'a>(&'a self) -> BTreeMap<&'a str, usize> {
-        let named = |(index, node): (usize, &'a RecordedNode)| Some((node.name.as_deref()?, index));
-        self.recording.nodes.iter().enumerate().filter_map(named).collect()
-    }
-
-    /// Returns the place of node `index` in the file.
-    fn place(&self, index: usize) -> Origin {
-        Origin { source: self.source.clone(), span: self.recording.nodes[index].first.clone() }
-    }
-
-    fn end(&self) -> Origin {
-        let end = self.source.text.trim_end().len();
-        Origin { source: self.source.clone(), span: end..end }
-    }
+/// Returns whether a node of the scenario has the name of one in the file.
+fn names_any(file: &MovementFile, placed: &[Placed<'_>]) -> bool {
+    let known = file.by_name();
+    placed.iter().any(|node| known.contains_key(node.name.as_str()))
 }
 
 /// Node by node by its name: every node of the file is one of the scenario.

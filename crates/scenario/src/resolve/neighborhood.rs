@@ -3,8 +3,8 @@
 use super::super::keys;
 use super::super::middlebox;
 use super::super::schema::Section;
-use super::super::source::Problem;
 use super::{Names, unknown_node};
+use hopline_config::source::Problem;
 use hopline_core::{NodeId, Purpose, Stream};
 use hopline_sim::spec::{Interface, Members, NeighborhoodSpec, NodeSpec, RadioSpec};
 use std::collections::BTreeSet;

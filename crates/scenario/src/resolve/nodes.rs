@@ -2,46 +2,15 @@
 
 use super::super::keys;
 use super::super::schema::Section;
-use super::super::source::{Origin, Problem};
+use super::files::Files;
+use super::mobility;
+use super::names::Names;
+use super::placed::{Motion, Placed};
 use super::ways::Gateways;
-use super::{Files, Names, instant_of, mobility};
+use hopline_config::source::Problem;
 use hopline_core::{Instant, NodeId, Purpose, Stream};
-use hopline_radio::mobility::{Position, SetDest, Trajectory};
+use hopline_radio::mobility::Position;
 use hopline_sim::spec::{Channel, Interface, NodeSpec};
-
-/// A node before its movement is known.
-pub(super) struct Placed<'a> {
-    pub(super) name: String,
-    pub(super) interface: Interface,
-    /// Channels of its radios, if given.
-    channels: Option<Vec<Channel>>,
-    /// The name of its gateway, if it says.
-    gateway: Option<(&'a str, &'a Origin)>,
-    pub(super) position: Position,
-    motion: Motion,
-    /// Movement of a `[[node]]`.
-    pub(super) waypoints: Vec<Section<'a>>,
-    /// Index of the node in the movement file, if it comes from there.
-    pub(super) recorded: Option<usize>,
-    /// Place in the source where it was named, or placed.
-    origin: &'a Origin,
-}
-
-/// Applicability of the mobility model to a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Motion {
-    /// It is, if the node has a radio.
-    AsModelled,
-    /// The node stands.
-    Fixed,
-}
-
-impl Placed<'_> {
-    /// Returns whether it never moves, however other nodes move.
-    pub(super) fn stands(&self) -> bool {
-        self.interface == Interface::Wired || self.motion == Motion::Fixed
-    }
-}
 
 /// All nodes, those of `[nodes]` first.
 pub(super) struct Resolved<'a> {
@@ -294,22 +263,4 @@ fn require(section: &Section<'_>, layout: &str, used: &[&str]) -> Result<(), Pro
             .at(section.origin_of(key.name))
             .help(format!("it takes {}", used.join(", ")))),
     }
-}
-
-/// Returns the path of a node through the waypoints of `[[node]]`.
-pub(super) fn through(start: Position, waypoints: &[Section<'_>]) -> Result<Trajectory, Problem> {
-    let mut orders: Vec<SetDest> = Vec::new();
-    for section in waypoints {
-        let at = instant_of(section, keys::waypoint::AT_S);
-        let last = orders.last().map_or(Instant::ZERO, |o| o.at);
-        if at < last {
-            return Err(Problem::new("a waypoint that is earlier than the one before it")
-                .at(section.origin_of("at_s"))
-                .help(format!("it follows one at {} s", last.as_secs_f64())));
-        }
-        let [x_m, y_m, speed_mps] =
-            [keys::waypoint::X_M, keys::waypoint::Y_M, keys::waypoint::SPEED_MPS].map(|key| section.get(key));
-        orders.push(SetDest { at, to: Position::new(x_m, y_m), speed_mps });
-    }
-    Ok(Trajectory::from_orders(start, &orders))
 }

@@ -2,7 +2,7 @@
 
 use super::super::keys;
 use super::super::schema::Section;
-use super::super::source::Problem;
+use hopline_config::source::Problem;
 use hopline_radio::mobility::Position;
 use hopline_radio::phy::obstacles::Obstacle;
 

@@ -2,8 +2,8 @@
 
 use super::super::keys;
 use super::super::schema::Section;
-use super::super::source::Problem;
 use super::{Names, instant, instant_of, node_named, seconds};
+use hopline_config::source::Problem;
 use hopline_core::Instant;
 use hopline_sim::spec::{Blocks, Interface, LinkSpec, NodeSpec, OutageSpec};
 

@@ -2,8 +2,8 @@
 
 use super::super::keys;
 use super::super::schema::Section;
-use super::super::source::Problem;
 use super::{radio, seconds};
+use hopline_config::source::Problem;
 use hopline_transport::pacing::Config;
 
 /// Returns whether a flow is paced: because its `transport` is, or because the transport's tables say so.

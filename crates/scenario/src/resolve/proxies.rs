@@ -2,9 +2,9 @@
 
 use super::super::own::Whole;
 use super::super::schema::Section;
-use super::super::source::Problem;
 use super::super::{keys, middlebox};
 use super::{Names, node_named, seconds, transport, unknown_node};
+use hopline_config::source::Problem;
 use hopline_core::{Duration, NodeId};
 use hopline_sim::spec::{
     FlowSpec, Interface, LinkSpec, MobileSide, NodeSpec, PairKind, PairSpec, ProxyKind, ProxySpec, Transport,

@@ -3,8 +3,8 @@
 use super::super::keys;
 use super::super::own::named;
 use super::super::schema::Section;
-use super::super::source::Problem;
 use super::refuse_foreign;
+use hopline_config::source::Problem;
 use hopline_core::Duration;
 use hopline_queue::red::{Gentle, Idle, Measure};
 use hopline_queue::{Action, CoDelConfig, DropTail, FqCoDelConfig, RedConfig, Service};

@@ -3,8 +3,8 @@
 use super::super::keys::{self, Protocol, RadioPreset};
 use super::super::own::Whole;
 use super::super::schema::Section;
-use super::super::source::{Origin, Problem};
 use super::{Names, Owned, jitter, links, node_named, obstacles, queue, refuse_foreign};
+use hopline_config::source::{Origin, Problem};
 use hopline_core::Duration;
 use hopline_radio::mac::config::{self as mac, AckPolicy};
 use hopline_radio::phy::propagation::{

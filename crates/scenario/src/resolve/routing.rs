@@ -6,7 +6,7 @@ mod olsr;
 
 use super::super::keys::{self, Protocol};
 use super::super::schema::Section;
-use super::super::source::Problem;
+use hopline_config::source::Problem;
 use hopline_sim::spec::{FailureNotification, Interface, NodeSpec, RadioSpec, RoutingSpec};
 
 /// Protocols that have a table of parameters.

@@ -3,8 +3,8 @@
 use super::super::keys;
 use super::super::own::{Whole, named};
 use super::super::schema::Section;
-use super::super::source::Problem;
 use super::{door, feedback, pacing, refuse_foreign, seconds};
+use hopline_config::source::Problem;
 use hopline_core::Duration;
 use hopline_sim::own::{Kind, Machines};
 use hopline_transport::tcp::{

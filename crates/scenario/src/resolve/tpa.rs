@@ -2,8 +2,8 @@
 
 use super::super::keys::{self, Protocol};
 use super::super::schema::Section;
-use super::super::source::Problem;
 use super::{pacing, seconds};
+use hopline_config::source::Problem;
 use hopline_core::Duration;
 use hopline_sim::spec::FailureNotification;
 use hopline_transport::pacing::Pacing;

@@ -3,8 +3,8 @@
 use super::super::keys;
 use super::super::own::Whole;
 use super::super::schema::Section;
-use super::super::source::Problem;
 use super::{tcp, tpa, wide};
+use hopline_config::source::Problem;
 use hopline_sim::spec::Transport;
 
 /// Returns the transport of the flow that `section` describes, or, if that is the scenario itself, of flows

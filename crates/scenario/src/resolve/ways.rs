@@ -2,8 +2,8 @@
 
 use super::super::keys;
 use super::super::schema::Section;
-use super::super::source::{Origin, Problem};
 use super::{Names, node_named, unknown_node};
+use hopline_config::source::{Origin, Problem};
 use hopline_core::NodeId;
 use hopline_sim::spec::{HostRoute, Interface, LinkSpec, NodeSpec};
 

@@ -1,7 +1,7 @@
 //! `[wide]` and `flow.wide`.
 
 use super::super::schema::Section;
-use super::super::source::Problem;
+use hopline_config::source::Problem;
 use hopline_core::Duration;
 use hopline_transport::wide::{CompetingConfig, Config, ControlConfig, VerificationConfig};
 

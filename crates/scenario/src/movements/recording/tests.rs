@@ -1,4 +1,5 @@
 use super::*;
+use crate::movements::MovementFormat;
 
 #[test]
 fn a_movement_file_of_ns_2_is_a_recording_without_names() {

@@ -2,8 +2,8 @@
 
 use super::super::super::keys;
 use super::super::super::schema::Section;
-use super::super::super::source::Problem;
 use super::super::{jitter, seconds};
+use hopline_config::source::Problem;
 use hopline_radio::mac::config::FirstAccess;
 use hopline_routing::aodv::Config;
 use hopline_routing::aodv::config::{Hello, HelloSchedule, LinkSensing};

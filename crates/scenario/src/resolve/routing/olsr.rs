@@ -2,8 +2,8 @@
 
 use super::super::super::keys;
 use super::super::super::schema::Section;
-use super::super::super::source::Problem;
 use super::super::seconds;
+use hopline_config::source::Problem;
 use hopline_routing::olsr::Config;
 use hopline_routing::olsr::config::{EarlyTc, Hysteresis, Willingness};
 use std::num::NonZeroU8;
