@@ -16,6 +16,7 @@ pub mod execute;
 pub mod experiment;
 pub mod export;
 pub mod file_kinds;
+mod flow_ends;
 pub mod map;
 pub mod metrics;
 pub mod output;

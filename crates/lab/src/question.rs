@@ -5,8 +5,8 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
+use crate::flow_ends::FlowEnds;
 use crate::metrics::{self, Key, Level, MetricInfo};
-use crate::record::FlowEnds;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;

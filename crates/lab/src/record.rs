@@ -2,6 +2,7 @@
 
 pub mod distribution;
 
+pub use crate::flow_ends::FlowEnds;
 use crate::metrics::{self, Level, MetricInfo};
 use crate::plan::{Keep, KeepNodes, KeepPairs, KeepSeries};
 use crate::question::Asked;
@@ -81,25 +82,6 @@ mod hexadecimal {
         let text = String::deserialize(from)?;
         u64::from_str_radix(&text, 16).map_err(D::Error::custom)
     }
-}
-
-/// A flow and its ends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FlowEnds {
-    /// Name of the flow.
-    pub id: String,
-    /// Name of the sending node.
-    pub src: String,
-    /// Name of the receiving node.
-    pub dst: String,
-    /// Transport protocol, as in scenario files.
-    pub transport: String,
-    /// Kind of traffic, as in scenario files.
-    #[serde(default)]
-    pub kind: String,
-    /// Class of the flow; empty: none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub class: String,
 }
 
 /// One value of a run: an owned [`Metric`](crate::metrics::Metric), with the name of its subject.
@@ -296,23 +278,6 @@ impl Done {
 pub(crate) fn number(x: f64) -> Json {
     const EXACT: f64 = (1u64 << 53) as f64;
     if libm::floor(x) == x && x.abs() < EXACT { json!(x as i64) } else { json!(x) }
-}
-
-impl FlowEnds {
-    /// Returns the flows of `spec`.
-    #[must_use]
-    pub fn of(spec: &Spec) -> Vec<Self> {
-        let name = |id: hopline_core::NodeId| spec.nodes[id.index()].name.clone();
-        let ends = spec.flows.iter().map(|flow| Self {
-            id: flow.name.clone(),
-            src: name(flow.src),
-            dst: name(flow.dst),
-            transport: flow.labels.carrier.clone(),
-            kind: flow.labels.kind.clone(),
-            class: flow.labels.class.clone(),
-        });
-        ends.collect()
-    }
 }
 
 impl Neighborhood {

@@ -3,6 +3,7 @@
 pub mod columns;
 mod families;
 mod flows;
+mod measured;
 mod names;
 mod readings;
 
@@ -20,7 +21,8 @@ use crate::report::{
     Claim, ClaimCount, Claims, Experiment, FlowSeries, Limit, Measured, Metric, Played, QueueSeries,
     ReadOtherwise, Report, Reproduce, RunSeries, Value, Variant, Versus,
 };
-use crate::stats::{Confidence, Estimate, GainStatistic};
+use crate::stats::GainStatistic;
+use measured::measured_of;
 
 /// Maximum number of groups of points with a section each.
 const MOST_SECTIONS: usize = 12;
@@ -344,15 +346,6 @@ fn value(comparison: &Comparison, point: usize, asked: &Asked, gain: Option<&Gai
     let runs = result.all(asked.key()).unwrap_or_default().iter().map(|x| x * factor).collect();
     let confidence = comparison.description.confidence();
     Some(Value { measured: measured_of(confidence, &estimate, factor, runs), versus })
-}
-
-fn measured_of(confidence: Confidence, estimate: &Estimate, factor: f64, runs: Vec<f64>) -> Measured {
-    let interval = estimate.interval(confidence);
-    Measured {
-        mean: estimate.mean * factor,
-        interval: interval.map(|i| [i.low * factor, i.high * factor]),
-        runs,
-    }
 }
 
 fn series(variant: usize, point: &PointResult) -> Option<RunSeries> {

@@ -5,56 +5,32 @@
 //! compact and bounded: [`fit`] cuts several animations at about the same moment so that together they take
 //! no more than [`BUDGET_BYTES`] of a page.
 
+mod chunk;
 mod kind;
 mod layout;
 mod recorder;
+mod recording;
 mod scene;
 #[cfg(test)]
 mod tests;
 mod window;
 
+pub use chunk::BUDGET_BYTES;
+use chunk::html_bytes;
+pub use recording::Animation;
 pub(crate) use scene::distinct;
 pub use window::{Window, WindowError};
 
 use crate::map::Map;
 use crate::run::{Interrupted, Watch};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use hopline_core::{Duration, Instant};
 use hopline_sim::{Spec, World};
 use recorder::{Recorded, Recorder};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Maximum size of all animations of an experiment in a page, bytes.
-pub const BUDGET_BYTES: usize = 3_000_000;
 /// Virtual time between two checks for an interruption.
 const STEP: Duration = Duration::from_millis(200);
-
-/// Recording of a part of a run, for playback.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Animation {
-    /// The number of the run.
-    pub run: u64,
-    /// The network of that run.
-    pub map: Map,
-    /// Begin of the recording, seconds of the run.
-    pub from_s: f64,
-    /// Requested end of the recording, seconds of the run.
-    pub asked_to_s: f64,
-    /// Reasons of drops, by their numbers in rows.
-    pub(crate) reasons: Vec<&'static str>,
-    pub(crate) chunks: Vec<Chunk>,
-}
-
-/// Events of a stretch of time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Chunk {
-    /// Its end, in µs since the window began.
-    pub(crate) until_us: i64,
-    /// Rows in the format of `layout.rs`, deflated.
-    pub(crate) bytes: Vec<u8>,
-}
 
 /// Runs `spec` as run number `run` up to the end of `window`, and keeps the events in it, as far as there is
 /// room.
@@ -96,27 +72,6 @@ pub fn single(spec: &Spec, run: u64, window: Window, watch: &dyn Watch) -> Resul
     Ok(animation)
 }
 
-impl Animation {
-    /// Returns the end of the recording, seconds of the run.
-    #[must_use]
-    pub fn to_s(&self) -> f64 {
-        self.from_s + self.chunks.last().map_or(0.0, |chunk| chunk.until_us as f64 / 1e6)
-    }
-
-    /// Returns whether the recording ends before the requested end.
-    #[must_use]
-    pub fn is_cut(&self) -> bool {
-        self.asked_to_s - self.to_s() > 1e-6
-    }
-
-    /// Returns the chunks as text, one line of base64 each.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let lines: Vec<String> = self.chunks.iter().map(|chunk| STANDARD.encode(&chunk.bytes)).collect();
-        lines.join("\n")
-    }
-}
-
 /// Cuts `animations` at about the same moment, so that they take no more than `budget` bytes of a page.
 pub fn fit(animations: &mut [Animation], budget: usize) {
     let mut kept = vec![0; animations.len()];
@@ -137,9 +92,4 @@ pub fn fit(animations: &mut [Animation], budget: usize) {
     for (animation, kept) in animations.iter_mut().zip(kept) {
         animation.chunks.truncate(kept);
     }
-}
-
-/// Returns the size of a chunk in a page, bytes: base64, and the end of its line.
-fn html_bytes(bytes: &[u8]) -> usize {
-    bytes.len().div_ceil(3) * 4 + 1
 }

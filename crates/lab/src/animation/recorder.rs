@@ -1,8 +1,8 @@
 //! Watches a run, and records the events for its map.
 
+use super::chunk::{BUDGET_BYTES, Chunk, html_bytes};
 use super::kind::{Kind, WIRED, inner};
 use super::layout::{Rows, Stream};
-use super::{BUDGET_BYTES, Chunk, html_bytes};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_routing::DropReason as RoutingDrop;
 use hopline_sim::spec::radios;

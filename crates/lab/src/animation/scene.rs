@@ -1,6 +1,6 @@
 //! Network of an animation for the page's script: positions in metres, during the recording only.
 
-use super::Animation;
+use super::recording::Animation;
 use crate::map::{MapNode, Waypoint};
 use crate::report::legible;
 use hopline_sim::spec::Interface;

@@ -5,6 +5,8 @@ use super::layout::{STREAMS, Stream};
 use super::*;
 use crate::run::Unwatched;
 use crate::testing::{Impatient, TWO_HOPS, scenario};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use hopline_sim::trace::FrameLoss;
 
 /// Two senders that do not hear each other (hidden terminals), and a receiver between them.

@@ -1,57 +1,16 @@
 //! Evaluation of a paper's claims by runs.
 
-use super::finding::{Found, Missing, named_points};
+use super::claim::{Claim, Test};
+use super::evidence::Evidence;
+use super::finding::{Found, Missing};
+use super::measure::{Measure, Quantity};
+use super::measurement::Measurement;
+use super::register::Register;
+use super::selector::{OfSeveral, Selector, named_points};
 use super::sham::{self, Mechanism, Sham, Switch};
-use super::verdict::ratio_range;
-use super::{
-    Claim, Claimed, Direction, Heading, Measure, OfSeveral, Quantity, ReadOtherwise, Register, Selector,
-    Test, Verdict, judge,
-};
+use super::verdict::{Verdict, judge};
 use crate::comparison::Comparison;
-use crate::metrics;
-use crate::stats::{Interval, SignTest};
 use hopline_config::source::Problem;
-use serde_json::{Value as Json, json};
-
-/// A claim and its measurement.
-#[derive(Clone, Debug)]
-pub struct Evidence<'a> {
-    /// The claim.
-    pub claim: &'a Claim,
-    /// Measurement; `None` if there is none.
-    pub measurement: Option<Measurement>,
-    /// Verdict on the claim.
-    pub verdict: Verdict,
-    /// Reason of the verdict; empty if there is nothing to say.
-    pub why: String,
-    /// Outcome with the mechanism under test switched off.
-    pub mechanism: Mechanism,
-    /// Outcomes in other readings of the paper, as far as they were run.
-    pub readings: Vec<ReadOtherwise>,
-}
-
-/// Measurement for a claim.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Measurement {
-    /// Number of the figure in the register.
-    pub figure: usize,
-    /// Label of the point.
-    pub point: String,
-    /// Label of the point or flow that it is compared with.
-    pub against: Option<String>,
-    /// Measured value: a mean, a gain, or a statistic of gains.
-    pub value: f64,
-    /// Number of runs.
-    pub n: usize,
-    /// Confidence interval; `None` for a single run.
-    pub interval: Option<Interval>,
-    /// Unit of both.
-    pub unit: &'static str,
-    /// Runs left out because their baseline is zero, so that there is no gain.
-    pub excluded: usize,
-    /// Sign test of a share of positive gains.
-    pub sign_test: Option<SignTest>,
-}
 
 /// Judges the claims of `register` by the given comparisons: (number of the figure, its runs). Claims about
 /// other figures are left out. Claims that cannot be judged at all are included if `all` figures were run.
@@ -261,127 +220,4 @@ fn point_label(found: &Found<'_>) -> String {
         Some((OfSeveral::Mean, _)) | None => label,
         Some((of_several, count)) => format!("{label} ({} of {count})", of_several.word()),
     }
-}
-
-impl Measurement {
-    /// Returns the JSON object of `--json`.
-    #[must_use]
-    pub fn json(&self) -> Json {
-        json!({
-            "point": self.point,
-            "against": self.against,
-            "n": self.n,
-            "mean": self.value,
-            "interval": self.interval.map(|i| [i.low, i.high]),
-            "unit": self.unit,
-            "excluded": self.excluded,
-            "sign_p": self.sign_test.map(|test| test.p),
-        })
-    }
-}
-
-impl Evidence<'_> {
-    /// Returns the JSON object of `--json`.
-    #[must_use]
-    pub fn json(&self) -> Json {
-        json!({
-            "claim": self.claim.id,
-            "kind": self.claim.kind.word(),
-            "sentence": self.claim.sentence,
-            "counted": Heading::of(self).map(Heading::key),
-            "statement": self.claim.statement,
-            "where": self.claim.place,
-            "claimed": self.claimed(),
-            "measured": self.measurement.as_ref().map(Measurement::json),
-            "mechanism_off": self.mechanism.json(),
-            "verdict": self.verdict,
-            "why": self.why,
-            "note": self.claim.note,
-            "readings": self.readings.iter().map(ReadOtherwise::json).collect::<Vec<_>>(),
-        })
-    }
-
-    /// Returns the claim in words, with its unit.
-    #[must_use]
-    pub fn claimed(&self) -> String {
-        match &self.claim.test {
-            Test::Needs(_) => self.claim.statement.clone(),
-            Test::Measure(measure) => {
-                let (factor, unit) = metrics::for_people(measure.unit());
-                measure.claimed.scaled(factor).describe(unit, measure.direction() == Direction::Signed)
-            }
-        }
-    }
-
-    /// Returns remarks on the runs of the measurement; empty if there are none.
-    #[must_use]
-    pub fn runs(&self) -> String {
-        let Some(m) = &self.measurement else { return String::new() };
-        let left_out = (m.excluded > 0).then(|| {
-            let runs = if m.excluded == 1 { "run" } else { "runs" };
-            format!("{} {runs} left out, in which what it is compared with is zero", m.excluded)
-        });
-        let signs = m.sign_test.map(|test| {
-            let SignTest { positive, negative, ties, p } = test;
-            format!("{positive} gains, {negative} losses, {ties} ties, sign test p = {p:.2e}")
-        });
-        signs.into_iter().chain(left_out).collect::<Vec<_>>().join("; ")
-    }
-
-    /// Returns the scenario of the measurement.
-    #[must_use]
-    pub fn scenario(&self) -> String {
-        match (&self.measurement, self.claim.scenario.as_str()) {
-            (_, scenario) if !scenario.is_empty() => scenario.to_owned(),
-            (Some(m), _) => match &m.against {
-                Some(against) => format!("{} against {against}", m.point),
-                None => m.point.clone(),
-            },
-            (None, _) => String::new(),
-        }
-    }
-}
-
-impl Claimed {
-    pub(super) fn scaled(self, factor: f64) -> Self {
-        match self {
-            Self::Value { value, tolerance } => {
-                Self::Value { value: value * factor, tolerance: tolerance * factor }
-            }
-            Self::Ratio { .. } => self,
-            Self::Range(range) => {
-                Self::Range(Interval { low: range.low * factor, high: range.high * factor })
-            }
-            Self::Above(limit) => Self::Above(limit * factor),
-            Self::Below(limit) => Self::Below(limit * factor),
-            Self::Within(margin) => Self::Within(margin * factor),
-        }
-    }
-
-    /// Describes it in words, with a readable unit: "−70 ± 10 %", "45 to 57 %", "above 700".
-    #[must_use]
-    pub fn describe(&self, unit: &str, signed: bool) -> String {
-        let number = |x: f64| if signed { format!("{x:+}") } else { x.to_string() };
-        let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-        match self {
-            Self::Value { value, tolerance } => format!("{} ± {}{unit}", number(*value), round(*tolerance)),
-            Self::Ratio { value, factor } => {
-                let Interval { low, high } = ratio_range(*value, *factor);
-                format!("{} ({} to {}){unit}", number(*value), number(tenths(low)), number(tenths(high)))
-            }
-            Self::Range(range) => format!("{} to {}{unit}", number(range.low), number(range.high)),
-            Self::Above(limit) => format!("above {}{unit}", number(*limit)),
-            Self::Below(limit) => format!("below {}{unit}", number(*limit)),
-            Self::Within(margin) => format!("no difference: within ± {margin}{unit}"),
-        }
-    }
-}
-
-fn tenths(x: f64) -> f64 {
-    (x * 10.0).round() / 10.0
-}
-
-/// Rounds to three digits after the point.
-fn round(x: f64) -> f64 {
-    (x * 1e3).round() / 1e3
 }

@@ -1,14 +1,13 @@
 //! Computation of a number with its interval from the runs of a claim's points.
 
 use super::measure::{Measure, Quantity, SecondRatio};
-use super::selector::{Named, OfSeveral, Selector};
+use super::selector::{OfSeveral, Selector, named_points};
 use super::sham::{FigureRuns, Switch};
 use super::verdict::Scale;
 use crate::comparison::{Comparison, Versus};
 use crate::metrics::{Better, Level};
 use crate::stats::{Confidence, Estimate, GainStatistic, Gains, Interval, RelativeDifference, SignTest};
 use hopline_config::source::Problem;
-use serde_json::Value as Json;
 
 /// Reason why there is no number.
 pub(super) type Missing = &'static str;
@@ -337,11 +336,6 @@ impl Finding {
 /// Converts the logarithm of a ratio into a gain in percent.
 fn percent(log_ratio: f64) -> f64 {
     libm::expm1(log_ratio) * 100.0
-}
-
-pub(super) fn named_points(comparison: &Comparison) -> impl Iterator<Item = Named<'_>> {
-    let points = comparison.description.points.iter();
-    points.map(|p| (p.variant.as_deref(), Json::Object(p.settings.clone()), p.label.as_str()))
 }
 
 /// Returns the best of `points` by the mean of a metric; the first of equals, and of points that all lack it.

@@ -11,7 +11,7 @@ pub const OF_SEVERAL: &[&str] = &["best", "mean", "least", "middle", "most"];
 pub const STATISTIC: &[&str] = &["gain", "mean-ratio", "ratio-sd", "ratio-sd-per-mean", "positive-share"];
 
 /// The words of `kind`.
-pub const KIND: &[&str] = &super::tally::Kind::WORDS;
+pub const KIND: &[&str] = &super::kind::Kind::WORDS;
 
 /// Keys of [`CLAIMS`] that always have a value.
 pub mod claims {

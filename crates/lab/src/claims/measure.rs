@@ -1,14 +1,14 @@
 //! Definition of the measurement for a claim.
 
-use super::finding::named_points;
-use super::selector::{OfSeveral, Selector};
+use super::figure::{Figure, known};
+use super::rule::Rule;
+use super::selector::{OfSeveral, Selector, named_points};
 use super::verdict::{Claimed, Direction, Scale};
-use super::{Figure, Rule};
 use crate::comparison::Comparison;
 use crate::metrics::{self, Level, MetricInfo};
 use crate::stats::{GainStatistic, Interval};
 use hopline_config::schema::Section;
-use hopline_config::source::{Origin, Problem, nearest};
+use hopline_config::source::Problem;
 
 /// Definition of the measurement for a claim.
 #[derive(Clone, Debug)]
@@ -272,19 +272,6 @@ fn figure<'a>(section: &Section<'a>, key: &str, figures: &[Figure]) -> Result<&'
     let figure = required(section, key)?;
     known(figure, section.origin_of(key), figures)?;
     Ok(figure)
-}
-
-/// Refuses the id of a figure that does not exist.
-pub(super) fn known(id: &str, origin: &Origin, figures: &[Figure]) -> Result<(), Problem> {
-    let known: Vec<&str> = figures.iter().map(|f| f.id.as_str()).collect();
-    if known.contains(&id) {
-        return Ok(());
-    }
-    let help = match nearest(id, known.iter().copied()) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None => format!("the figures are {}", known.join(", ")),
-    };
-    Err(Problem::new(format!("there is no figure \"{id}\"")).at(origin).help(help))
 }
 
 /// Returns the subject of the metric: the run, a flow, or two.

@@ -3,11 +3,22 @@
 //! Each paper has a folder. Its `claims.toml` lists its figures, each with a plan, and its claims, each with
 //! a point of a plan. The rule by which a measurement agrees is part of the file.
 
+mod axis;
+mod claim;
+mod claimed;
 mod evaluate;
+mod evidence;
+mod explanation;
+mod figure;
 mod finding;
+mod heading;
 pub mod keys;
+mod kind;
 mod measure;
+mod measurement;
+mod reading;
 mod readings;
+mod register;
 mod rule;
 mod selector;
 mod sham;
@@ -17,240 +28,28 @@ mod tally;
 mod tests;
 mod verdict;
 
-pub use evaluate::{Evidence, Measurement, evaluate, evaluate_one};
+pub use axis::{Answer, Axis};
+pub use claim::{Claim, Test};
+pub use evaluate::{evaluate, evaluate_one};
+pub use evidence::Evidence;
+pub use figure::Figure;
+pub use heading::Heading;
+pub use kind::Kind;
 pub use measure::{Against, Measure, Quantity, SecondRatio};
+pub use measurement::Measurement;
+pub use reading::{ReadOtherwise, Reading};
 pub(crate) use readings::reading_runs;
-pub use readings::{Answer, Axis, ReadOtherwise, Reading};
+pub use register::{FILE, Register};
 pub use rule::Rule;
 pub use selector::{OfSeveral, Selector};
 pub use sham::{Mechanism, Sham, Shams};
 pub use standing::Standing;
-pub use tally::{Count, Heading, Kind, Tally};
+pub use tally::{Count, Tally};
 pub use verdict::{Claimed, Direction, Scale, Verdict, judge};
 
 use crate::comparison::Comparison;
-use crate::plan::{Effort, Over, Plan};
-use hopline_config::document::{self, Setting};
-use hopline_config::schema::{Section, check_document};
-use hopline_config::source::{Problem, Problems, Source, nearest};
-use hopline_scenario::Machines;
+use crate::plan::Effort;
 use serde_json::{Value as Json, json};
-use std::path::{Path, PathBuf};
-
-/// Name of the file of claims in a paper's folder.
-pub const FILE: &str = "claims.toml";
-
-/// Register of a paper's claims.
-#[derive(Clone, Debug)]
-pub struct Register {
-    /// Name of the paper's folder.
-    pub id: String,
-    /// Authors, title, venue, year.
-    pub paper: String,
-    /// Rule by which a measurement agrees.
-    pub rule: Rule,
-    /// Questions that the paper leaves open.
-    pub axes: Vec<Axis>,
-    /// Figures that can be reproduced.
-    pub figures: Vec<Figure>,
-    /// Claims.
-    pub claims: Vec<Claim>,
-}
-
-/// A figure or table that can be reproduced.
-#[derive(Clone, Debug)]
-pub struct Figure {
-    /// Name on the command line.
-    pub id: String,
-    /// Title.
-    pub title: String,
-    /// Its plan file.
-    pub plan: PathBuf,
-    /// Stand-ins of variants with the mechanism under test, if the figure names any.
-    pub shams: Option<Shams>,
-}
-
-/// One claim.
-#[derive(Clone, Debug)]
-pub struct Claim {
-    /// Its number in the digest of the paper.
-    pub id: String,
-    /// Origin of the claim.
-    pub kind: Kind,
-    /// Name shared with other claims of the same sentence; empty if it has one of its own.
-    pub sentence: String,
-    /// Statement of the paper.
-    pub statement: String,
-    /// Section, figure or table of the paper; empty if not given.
-    pub place: String,
-    /// The set-up in words; empty: the label of the point.
-    pub scenario: String,
-    /// Remark on the verdict; empty if there is none.
-    pub note: String,
-    /// Stand-ins of the claim, in place of those of its figure.
-    pub shams: Option<Shams>,
-    /// Test of the claim.
-    pub test: Test,
-}
-
-/// Test of a claim.
-#[derive(Clone, Debug)]
-pub enum Test {
-    /// None yet: this is missing.
-    Needs(String),
-    /// A measurement.
-    Measure(Box<Measure>),
-}
-
-impl Register {
-    /// Reads the claims of the paper in `folder`.
-    ///
-    /// # Errors
-    ///
-    /// All errors of the file. Plans are read by [`Register::plan`].
-    pub fn load(folder: &Path) -> Result<Self, Problems> {
-        let source = Source::read(&folder.join(FILE))?;
-        let document = document::parse(&source)?;
-        check_document(&document, "the claims", keys::CLAIMS)?;
-        let file = Section::new(&document, keys::CLAIMS);
-        let figures: Vec<Figure> = file
-            .sections("figure")
-            .iter()
-            .map(|section| Figure::of(section, folder))
-            .collect::<Result<_, _>>()?;
-        let rule = Rule::of(&file.section("rule"))?;
-        let axes = file
-            .sections("axis")
-            .iter()
-            .map(|section| Axis::of(section, &figures))
-            .collect::<Result<_, _>>()?;
-        let sections = file.sections("claim");
-        let claims = sections.iter().map(|section| Claim::of(section, &figures, &rule));
-        let claims = claims.collect::<Result<Vec<_>, _>>()?;
-        unique(&sections)?;
-        let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let paper = file.get(keys::claims::PAPER).to_owned();
-        Ok(Self { id, paper, rule, axes, figures, claims })
-    }
-
-    /// Returns the numbers of the chosen figures: of the one called `figure`, or of all.
-    ///
-    /// # Errors
-    ///
-    /// If there is no such figure.
-    pub fn chosen(&self, figure: Option<&str>) -> Result<Vec<usize>, Problem> {
-        let Some(asked) = figure else { return Ok((0..self.figures.len()).collect()) };
-        let found = self.figures.iter().position(|f| f.id == asked);
-        found.map(|number| vec![number]).ok_or_else(|| {
-            let known: Vec<&str> = self.figures.iter().map(|f| f.id.as_str()).collect();
-            let guess = nearest(asked, known.iter().copied());
-            let guess = guess.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-            Problem::new(format!("{} has no figure `{asked}`", self.id))
-                .help(format!("{guess}its figures are {}", known.join(", ")))
-        })
-    }
-
-    /// Returns the plan of a figure.
-    ///
-    /// # Errors
-    ///
-    /// All errors of the plan, including a claim that picks none or several of its points.
-    pub fn plan(&self, figure: &Figure, over: &[Setting], effort: Effort) -> Result<Plan, Problems> {
-        self.plan_over(figure, Over { user: over, ..Over::default() }, effort)
-    }
-
-    fn plan_over(&self, figure: &Figure, over: Over<'_>, effort: Effort) -> Result<Plan, Problems> {
-        let plan = Plan::load_over(&figure.plan, over, effort, Machines::default())?;
-        let measures = self.claims.iter().filter_map(|claim| match &claim.test {
-            Test::Needs(_) => None,
-            Test::Measure(measure) => Some(measure),
-        });
-        for selector in measures.flat_map(|measure| measure.selectors_in(&figure.id)) {
-            let labels =
-                plan.points.iter().map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str()));
-            selector.find_all(labels)?;
-        }
-        let of_claims = self.claims_of(&figure.id).filter_map(|claim| claim.shams.as_ref());
-        figure.shams.iter().chain(of_claims).try_for_each(|shams| shams.check(&plan.points))?;
-        Ok(plan)
-    }
-
-    /// Returns the claim of this id.
-    ///
-    /// # Errors
-    /// If there is no such claim.
-    pub fn claim(&self, id: &str) -> Result<&Claim, Problem> {
-        self.claims.iter().find(|claim| claim.id == id).ok_or_else(|| {
-            let ids = || self.claims.iter().map(|claim| claim.id.as_str());
-            let parts: Vec<&str> = ids().filter(|known| known.starts_with(id)).collect();
-            let help = match nearest(id, ids()) {
-                _ if !parts.is_empty() && !id.is_empty() => format!("its parts are {}", parts.join(", ")),
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("`hopline reproduce {} --list` lists its claims", self.id),
-            };
-            Problem::new(format!("{} has no claim `{id}`", self.id)).help(help)
-        })
-    }
-
-    /// Returns the runs that are needed to judge a claim: numbers of figures, each with a plan of the points
-    /// that are measured, compared, or stand in for those with the mechanism off. Empty if the claim cannot
-    /// be judged yet.
-    ///
-    /// # Errors
-    /// As [`plan`](Self::plan).
-    pub fn plans_of(
-        &self,
-        claim: &Claim,
-        over: &[Setting],
-        effort: Effort,
-    ) -> Result<Vec<(usize, Plan)>, Problems> {
-        let mut plans = Vec::new();
-        for (number, figure) in self.figures.iter().enumerate() {
-            let is_judged_by = match &claim.test {
-                Test::Measure(measure) => !measure.selectors_in(&figure.id).is_empty(),
-                Test::Needs(_) => false,
-            };
-            if is_judged_by {
-                let plan = self.plan(figure, over, effort)?;
-                let points = self.points_of(claim, figure, &plan)?;
-                plans.push((number, plan.only(&points)?));
-            }
-        }
-        Ok(plans)
-    }
-
-    /// Returns the numbers of the points of a figure's plan by which a claim is judged, including those with
-    /// the mechanism off; in order.
-    fn points_of(&self, claim: &Claim, figure: &Figure, plan: &Plan) -> Result<Vec<usize>, Problem> {
-        let Test::Measure(measure) = &claim.test else { return Ok(Vec::new()) };
-        let mut points = Vec::new();
-        for selector in measure.selectors_in(&figure.id) {
-            let named = plan.points.iter();
-            let found = selector
-                .find_all(named.map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str())))?;
-            if let Some(shams) = self.shams_of(claim, figure) {
-                points.extend(shams.stand_ins(&plan.points, &found)?);
-            }
-            points.extend(found);
-        }
-        points.sort_unstable();
-        points.dedup();
-        Ok(points)
-    }
-
-    /// Returns the claims that are judged by the runs of a figure.
-    pub fn claims_of<'a>(&'a self, figure: &'a str) -> impl Iterator<Item = &'a Claim> {
-        self.claims.iter().filter(move |claim| match &claim.test {
-            Test::Needs(_) => false,
-            Test::Measure(measure) => measure.figure == figure,
-        })
-    }
-
-    /// Returns the stand-ins of the variants of `figure` in a claim, if known.
-    fn shams_of<'a>(&self, claim: &'a Claim, figure: &'a Figure) -> Option<&'a Shams> {
-        claim.shams.as_ref().or(figure.shams.as_ref())
-    }
-}
 
 /// Returns the JSON object of `reproduce --json`: the figures that were made, and the evidence.
 #[must_use]
@@ -270,46 +69,4 @@ pub fn json(
         "headline": Standing::of(evidence).headline(),
         "figures": figures,
     })
-}
-
-impl Figure {
-    fn of(section: &Section<'_>, folder: &Path) -> Result<Self, Problem> {
-        let [id, title, plan] =
-            [keys::figure::ID, keys::figure::TITLE, keys::figure::PLAN].map(|key| section.get(key));
-        let shams = Shams::of(section)?;
-        Ok(Self { id: id.to_owned(), title: title.to_owned(), plan: folder.join(plan), shams })
-    }
-}
-
-impl Claim {
-    fn of(section: &Section<'_>, figures: &[Figure], rule: &Rule) -> Result<Self, Problem> {
-        let text = |key| section.word(key).unwrap_or_default().to_owned();
-        let test = match section.word("needs") {
-            Some(needs) => Test::Needs(needs.to_owned()),
-            None => Test::Measure(Box::new(Measure::of(section, figures, rule)?)),
-        };
-        Ok(Self {
-            id: text("id"),
-            kind: Kind::of(section.word("kind")),
-            sentence: text("sentence"),
-            statement: text("statement"),
-            place: text("where"),
-            scenario: text("scenario"),
-            note: text("note"),
-            shams: Shams::of(section)?,
-            test,
-        })
-    }
-}
-
-fn unique(sections: &[Section<'_>]) -> Result<(), Problem> {
-    for (i, section) in sections.iter().enumerate() {
-        let id = section.word("id");
-        if sections[..i].iter().any(|other| other.word("id") == id) {
-            return Err(Problem::new(format!("a second claim \"{}\"", id.unwrap_or_default()))
-                .at(section.origin_of("id"))
-                .help("parts of a claim add a letter: \"E-4a\", \"E-4b\""));
-        }
-    }
-    Ok(())
 }

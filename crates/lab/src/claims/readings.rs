@@ -7,173 +7,23 @@
 //! Axes are crossed: every combination of their answers is a reading. An axis that is `alone` is not crossed: each of its
 //! other answers is one additional reading, with the first answer of all other axes.
 
-use super::evaluate::{Evidence, Measurement};
-use super::finding::named_points;
-use super::keys::{axis, reading};
-use super::measure::known;
+use super::axis::{Answer, Axis};
+use super::claim::{Claim, Test};
+use super::evaluate::evaluate_one;
+use super::evidence::Evidence;
+use super::figure::Figure;
+use super::kind::Kind;
+use super::measure::{Measure, Quantity};
+use super::reading::{ReadOtherwise, Reading};
+use super::register::Register;
+use super::selector::named_points;
 use super::sham::{FigureRuns, Switch};
-use super::{Claim, Figure, Measure, Quantity, Register, Test, Verdict, evaluate_one};
+use super::verdict::Verdict;
 use crate::comparison::Comparison;
 use crate::counted::counted;
 use crate::plan::{Effort, Over, Plan, Setter, refuse_overridden};
 use hopline_config::document::Setting;
-use hopline_config::schema::Section;
-use hopline_config::source::{Origin, Problem, Problems};
-use hopline_scenario::settings;
-use serde_json::{Value as Json, json};
-
-/// A question that a paper leaves open, and that could decide its claims.
-#[derive(Clone, Debug)]
-pub struct Axis {
-    /// Name.
-    pub id: String,
-    /// The paper's words that leave it open, and their place.
-    pub words: String,
-    /// Ids of the figures that it concerns; empty: all.
-    pub figures: Vec<String>,
-    /// `true` if it is varied from the first reading alone, and not crossed with other axes.
-    pub alone: bool,
-    /// The answers, at least two, the one closest to the words first.
-    pub answers: Vec<Answer>,
-    origin: Origin,
-}
-
-/// An answer to an open question.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    /// Name.
-    pub name: String,
-    /// Settings over every point of a figure's plan; those that would switch a mechanism on over the points alone that have it.
-    pub set: Vec<Setting>,
-}
-
-/// One answer to each of some axes, by their numbers in the register; in the order of the axes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
-    answers: Vec<(usize, usize)>,
-    /// `true` if an axis that is varied alone has another answer than the first: no second axis may have one then.
-    varies_alone: bool,
-}
-
-/// A claim in a reading other than the first.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ReadOtherwise {
-    /// Answers to the axes of the claim's figures.
-    pub reading: Reading,
-    /// The answers that differ from the first, by name.
-    pub name: String,
-    /// Measurement; `None` if there is none.
-    pub measurement: Option<Measurement>,
-    /// Verdict on the claim.
-    pub verdict: Verdict,
-}
-
-impl Axis {
-    pub(super) fn of(section: &Section<'_>, figures: &[Figure]) -> Result<Self, Problem> {
-        let id = section.get(axis::ID).to_owned();
-        let origin = section.origin.clone();
-        let readings = section.sections("reading");
-        if let Some(first) = readings.first().filter(|first| first.node("set").is_some()) {
-            return Err(Problem::new(format!("the first reading of the axis \"{id}\" sets keys"))
-                .at(first.origin_of("set"))
-                .help(
-                    "claims are judged by the first reading: its keys belong into the plans of the figures",
-                ));
-        }
-        let answers: Vec<Answer> = readings.iter().map(Answer::of).collect();
-        if answers.len() < 2 {
-            return Err(Problem::new(format!("the axis \"{id}\" has a single reading"))
-                .at(&origin)
-                .help("an axis is a question with two answers or more"));
-        }
-        let of_figures = section.texts("figures");
-        let place = section.origin_of("figures");
-        of_figures.iter().try_for_each(|name| known(name, place, figures))?;
-        let figures = of_figures.into_iter().map(str::to_owned).collect();
-        let alone = section.flag("alone").unwrap_or(false);
-        Ok(Self { id, words: section.get(axis::WORDS).to_owned(), figures, alone, answers, origin })
-    }
-
-    fn concerns(&self, figure: &str) -> bool {
-        self.figures.is_empty() || self.figures.iter().any(|id| id == figure)
-    }
-}
-
-impl Answer {
-    fn of(section: &Section<'_>) -> Self {
-        let set = section.node("set").map(settings).unwrap_or_default();
-        Self { name: section.get(reading::NAME).to_owned(), set }
-    }
-}
-
-impl Reading {
-    /// Returns whether it has the first answer everywhere.
-    #[must_use]
-    pub fn is_first(&self) -> bool {
-        self.answers.iter().all(|(_, answer)| *answer == 0)
-    }
-
-    /// Returns the answers that differ from the first, by name: "as written" if none does.
-    #[must_use]
-    pub fn name(&self, register: &Register) -> String {
-        let others = self.answers.iter().filter(|(_, answer)| *answer > 0);
-        let names: Vec<&str> =
-            others.map(|&(axis, answer)| register.axes[axis].answers[answer].name.as_str()).collect();
-        if names.is_empty() { "as written".to_owned() } else { names.join(", ") }
-    }
-
-    /// Returns the answer to an axis, by their numbers in the register; `None` if the reading has none.
-    pub(crate) fn answer(&self, axis: usize) -> Option<usize> {
-        self.answers.iter().find(|&&(number, _)| number == axis).map(|&(_, answer)| answer)
-    }
-
-    fn settings(&self, register: &Register) -> Vec<Setting> {
-        let sets = self.answers.iter().map(|&(axis, answer)| register.axes[axis].answers[answer].set.clone());
-        sets.collect::<Vec<_>>().concat()
-    }
-
-    /// Returns the reading with these answers, pairs of the numbers of an axis and an answer; all axes are crossed.
-    #[cfg(test)]
-    pub(super) fn of(answers: &[(usize, usize)]) -> Self {
-        Self { answers: answers.to_vec(), varies_alone: false }
-    }
-
-    /// Returns the same reading of an axis that is varied alone.
-    #[cfg(test)]
-    pub(super) fn alone(self) -> Self {
-        Self { varies_alone: true, ..self }
-    }
-
-    /// Returns the reading with the first answer to each of its axes.
-    pub(super) fn first(&self) -> Self {
-        Self { answers: self.answers.iter().map(|&(axis, _)| (axis, 0)).collect(), varies_alone: false }
-    }
-
-    /// Returns a reading with the answers of both; `None` if they contradict each other, or if an axis that is varied alone would not be.
-    pub(super) fn with(&self, other: &Self) -> Option<Self> {
-        let contradicts = |&(axis, a): &(usize, usize)| self.answer(axis).is_some_and(|b| a != b);
-        if other.answers.iter().any(contradicts) {
-            return None;
-        }
-        let mut answers = [self.answers.as_slice(), &other.answers].concat();
-        answers.sort_unstable();
-        answers.dedup();
-        let varies_alone = self.varies_alone || other.varies_alone;
-        let varied = answers.iter().filter(|(_, answer)| *answer > 0).count();
-        (!varies_alone || varied == 1).then_some(Self { answers, varies_alone })
-    }
-
-    /// Returns the answers to the axes of one figure.
-    fn of_figure(&self, register: &Register, figure: &str) -> Self {
-        let answers = self.answers.iter().copied().filter(|&(axis, _)| register.axes[axis].concerns(figure));
-        Self::with_answers(register, answers.collect())
-    }
-
-    fn with_answers(register: &Register, answers: Vec<(usize, usize)>) -> Self {
-        let varies_alone = answers.iter().any(|&(axis, answer)| answer > 0 && register.axes[axis].alone);
-        Self { answers, varies_alone }
-    }
-}
+use hopline_config::source::{Problem, Problems};
 
 impl Register {
     /// Returns the runs of figures with the reading closest to the paper's words, as
@@ -300,7 +150,7 @@ impl Register {
     /// Reduces a plan to the points by which claims of the paper, not of this project, are judged.
     fn judging(&self, figure: &Figure, plan: Plan) -> Result<Plan, Problems> {
         let mut points = Vec::new();
-        for claim in self.claims.iter().filter(|claim| claim.kind != super::Kind::Ours) {
+        for claim in self.claims.iter().filter(|claim| claim.kind != Kind::Ours) {
             points.extend(self.points_of(claim, figure, &plan)?);
         }
         points.sort_unstable();
@@ -322,7 +172,7 @@ impl Register {
         for one in evidence {
             let claim = one.claim;
             let Test::Measure(measure) = &claim.test else { continue };
-            if claim.kind == super::Kind::Ours {
+            if claim.kind == Kind::Ours {
                 continue;
             }
             let figures = figures_of(measure);
@@ -408,18 +258,6 @@ fn figures_of(measure: &Measure) -> Vec<&str> {
         }
     }
     figures
-}
-
-impl ReadOtherwise {
-    /// Returns the JSON object of `--json`.
-    #[must_use]
-    pub fn json(&self) -> Json {
-        json!({
-            "reading": self.name,
-            "measured": self.measurement.as_ref().map(Measurement::json),
-            "verdict": self.verdict,
-        })
-    }
 }
 
 impl Evidence<'_> {

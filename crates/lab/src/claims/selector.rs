@@ -1,6 +1,7 @@
 //! Selectors of points of a plan.
 
 use super::keys::OF_SEVERAL;
+use crate::comparison::Comparison;
 use crate::metrics::{Better, MetricInfo};
 use hopline_config::document::{Setting, Value};
 use hopline_config::schema::Section;
@@ -149,4 +150,10 @@ impl Selector {
             _ => Ok(found),
         }
     }
+}
+
+/// Returns the points of `comparison` by variant, settings and label.
+pub(super) fn named_points(comparison: &Comparison) -> impl Iterator<Item = Named<'_>> {
+    let points = comparison.description.points.iter();
+    points.map(|p| (p.variant.as_deref(), Json::Object(p.settings.clone()), p.label.as_str()))
 }

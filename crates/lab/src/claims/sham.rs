@@ -4,8 +4,8 @@
 //! rate of ACKs by NewReno, drop tail for Neighborhood RED, no proxy for D-Proxy. A claim that holds for the
 //! stand-ins too says nothing about the mechanism.
 
-use super::Verdict;
-use super::evaluate::Measurement;
+use super::measurement::Measurement;
+use super::verdict::Verdict;
 use crate::comparison::Comparison;
 use crate::plan::Point;
 use hopline_config::document::{Setting, Value};

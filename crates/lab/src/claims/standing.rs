@@ -1,7 +1,11 @@
 //! Summary of a paper: the numbers of its claims that are tested, and that hold in all readings, in some, in
 //! none.
 
-use super::{Evidence, Kind, Mechanism, Reading, Verdict};
+use super::evidence::Evidence;
+use super::kind::Kind;
+use super::reading::Reading;
+use super::sham::Mechanism;
+use super::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
 /// Numbers of a paper's claims. Claims of one sentence count as one.

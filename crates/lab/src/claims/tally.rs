@@ -1,109 +1,9 @@
 //! Numbers of claims by verdict, with separate headings for claims that are harder and easier to meet.
 
-use super::{Claimed, Evidence, Mechanism, Test, Verdict};
+use super::evidence::Evidence;
+use super::heading::Heading;
+use super::verdict::Verdict;
 use serde_json::{Map, Value as Json, json};
-
-/// Origin of a claim.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
-    /// The paper makes it, and its scenario is read as everywhere.
-    #[default]
-    Paper,
-    /// The paper makes it, and a parameter here was fitted to it.
-    Fitted,
-    /// The paper makes it; another claim counts the same measurement.
-    Repeated,
-    /// The paper makes it; an open question is answered differently than elsewhere.
-    Reading,
-    /// The paper does not make it.
-    Ours,
-}
-
-impl Kind {
-    /// The words of the key `kind`.
-    pub(super) const WORDS: [&str; 5] = ["paper", "fitted", "repeated", "reading", "ours"];
-
-    /// Returns the kind of this key's value.
-    pub(super) fn of(word: Option<&str>) -> Self {
-        match word {
-            Some("fitted") => Self::Fitted,
-            Some("repeated") => Self::Repeated,
-            Some("reading") => Self::Reading,
-            Some("ours") => Self::Ours,
-            _ => Self::Paper,
-        }
-    }
-
-    /// Returns the value as the key is written.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        Self::WORDS[self as usize]
-    }
-}
-
-/// A heading under which claims are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heading {
-    /// Claims of the paper with a value of their own.
-    Values,
-    /// Claims of the paper about a sign, a bound or a range.
-    Bounds,
-    /// Claims of the paper about points without the mechanism under test.
-    Baselines,
-    /// Claims of the paper to which a parameter was fitted.
-    Fitted,
-    /// Claims in other readings.
-    Readings,
-    /// Claims of this project.
-    Ours,
-}
-
-impl Heading {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Values, Self::Bounds, Self::Baselines, Self::Fitted, Self::Readings, Self::Ours];
-
-    /// Returns the heading in words.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Values => "exact values of the paper",
-            Self::Bounds => "signs and ranges of the paper",
-            Self::Baselines => "the paper's on what its system is compared with",
-            Self::Fitted => "values that parameters were fitted to",
-            Self::Readings => "the same, read otherwise",
-            Self::Ours => "not the paper's",
-        }
-    }
-
-    /// Returns its key in JSON.
-    #[must_use]
-    pub const fn key(self) -> &'static str {
-        match self {
-            Self::Values => "values",
-            Self::Bounds => "bounds",
-            Self::Baselines => "baselines",
-            Self::Fitted => "fitted",
-            Self::Readings => "readings",
-            Self::Ours => "ours",
-        }
-    }
-
-    /// Returns the heading under which a claim is counted; `None` if it is not judged yet, or repeats a
-    /// measurement that another claim counts.
-    pub(super) fn of(evidence: &Evidence<'_>) -> Option<Self> {
-        let Test::Measure(measure) = &evidence.claim.test else { return None };
-        Some(match (evidence.claim.kind, measure.claimed) {
-            (Kind::Repeated, _) => return None,
-            (Kind::Ours, _) => Self::Ours,
-            (Kind::Reading, _) => Self::Readings,
-            (Kind::Fitted, _) => Self::Fitted,
-            (Kind::Paper, _) if evidence.mechanism == Mechanism::Absent => Self::Baselines,
-            (Kind::Paper, Claimed::Value { .. } | Claimed::Ratio { .. }) => Self::Values,
-            (Kind::Paper, _) => Self::Bounds,
-        })
-    }
-}
 
 /// Numbers of claims under a heading, by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -147,7 +47,7 @@ impl Tally {
     pub fn of(evidence: &[Evidence<'_>]) -> Self {
         let mut sentences: Vec<(Heading, &str, Verdict)> = Vec::new();
         for e in evidence {
-            let Some(heading) = Heading::of(e) else { continue };
+            let Some(heading) = Heading::of(e.claim, &e.mechanism) else { continue };
             let sentence = if e.claim.sentence.is_empty() { &e.claim.id } else { &e.claim.sentence };
             match sentences.iter_mut().find(|(h, s, _)| (*h, *s) == (heading, sentence)) {
                 Some((.., verdict)) => *verdict = worse(*verdict, e.verdict),

@@ -16,6 +16,7 @@ use crate::metrics::Level;
 use crate::run::Unwatched;
 use crate::stats::{Estimate, RelativeDifference};
 use crate::testing::TWO_HOPS;
+use hopline_config::source::Problems;
 use std::fs;
 
 const PLAN: &str = "\

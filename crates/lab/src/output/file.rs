@@ -1,6 +1,6 @@
 //! Atomic output of a file: it appears complete or not at all.
 
-use super::{Existing, OutputError};
+use super::error::{Existing, OutputError};
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;

@@ -4,16 +4,20 @@
 //! full disk leaves nothing behind.
 
 mod directory;
+mod error;
 mod file;
 mod movements;
+mod names;
 mod page;
 mod tables;
 
-pub use directory::{Directory, Existing, OutputError, check_directory};
+pub use directory::{Directory, check_directory};
+pub use error::{Existing, OutputError};
 pub(crate) use file::replace_file;
 pub use file::write_file;
 pub use hopline_sim::trace::Captured;
 pub use movements::movements;
+pub use names::{CAPTURE, FLOWMON, FLOWS, FORMAT, MANIFEST, NEIGHBORHOODS, NS2_TRACE, SERIES};
 pub use page::ReportFile;
 
 use crate::digest::hex;
@@ -27,23 +31,6 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 use std::io::Write;
-
-/// Name of the file that identifies a result directory.
-pub const MANIFEST: &str = "manifest.json";
-/// Name of the table of flows.
-pub const FLOWS: &str = "flows.csv";
-/// Name of the table of series.
-pub const SERIES: &str = "series.csv";
-/// Name of the table of neighbourhoods, which exists if any was observed.
-pub const NEIGHBORHOODS: &str = "neighborhoods.csv";
-/// Name of the capture of every frame.
-pub const CAPTURE: &str = "run.pcapng";
-/// Name of the trace in ns-2's format.
-pub const NS2_TRACE: &str = "run.tr";
-/// Name of the FlowMonitor file.
-pub const FLOWMON: &str = "flowmon.xml";
-/// Value of `format` in a manifest: the writer, and the version of the layout.
-pub const FORMAT: &str = "hopline-run-1";
 
 /// Writes the tables and the manifest of `done`, which was run number `number` of `scenario`. The `extras`
 /// exist already: [`traced`] wrote them.

@@ -4,12 +4,14 @@
 //! differences between points are differences within pairs.
 
 mod file;
+mod keep;
 pub mod keys;
 mod over;
 #[cfg(test)]
 mod tests;
 
 pub use file::Effort;
+pub use keep::{Keep, KeepNodes, KeepPairs, KeepSeries};
 pub use over::refuse_varied;
 pub(crate) use over::{Over, Setter, refuse_overridden};
 
@@ -19,7 +21,6 @@ use crate::stats::{CONFIDENCE, Confidence, Precision};
 use hopline_config::document::Setting;
 use hopline_config::source::{Problem, Problems};
 use hopline_scenario::{Axis, Scenario};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -80,46 +81,6 @@ pub enum Runs {
         /// Maximum number of runs.
         most: u64,
     },
-}
-
-/// Stored data of a run, besides the metrics of the run and of its flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Keep {
-    /// Per-second series.
-    pub series: KeepSeries,
-    /// Metrics of nodes.
-    pub nodes: KeepNodes,
-    /// Metrics of pairs of flows.
-    pub pairs: KeepPairs,
-}
-
-/// Runs with stored per-second series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum KeepSeries {
-    /// Run 1 of each point.
-    FirstRun,
-    /// All runs.
-    All,
-    /// No runs.
-    None,
-}
-
-/// Storage of the metrics of each node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum KeepNodes {
-    /// They are stored.
-    Keep,
-    /// They are not stored.
-    Drop,
-}
-
-/// Storage of the metrics of every pair of flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum KeepPairs {
-    /// They are stored.
-    Keep,
-    /// They are not stored.
-    Drop,
 }
 
 /// Difference between points: a name, if there is one, and settings.

@@ -1,6 +1,6 @@
 //! Claims of a paper as rows of two tables: statements with measurements, and outcomes in other readings.
 
-use super::page::section_id;
+use super::anchors::section_id;
 use super::{Claim, ClaimCount, Claims, ReadAxis, ReadOtherwise, Verdict};
 
 /// The section of claims.

@@ -1,5 +1,6 @@
 //! Shapes that distinguish variants without colour.
 
+use super::ink::VARIANT_COLOURS;
 use std::f64::consts::TAU;
 
 /// Number of shapes. There are seven colours: together they repeat after forty-two variants.
@@ -41,6 +42,12 @@ fn regular(corners: usize, radius: f64, turn: f64) -> Vec<(f64, f64)> {
         .map(|corner| TAU * (corner as f64 / corners as f64 + turn))
         .map(|angle| (radius * libm::cos(angle), radius * libm::sin(angle)))
         .collect()
+}
+
+/// Returns the mark of variant `i` beside its name.
+pub(super) fn mark(i: usize) -> String {
+    let (colour, path) = (i % VARIANT_COLOURS.len(), path(i));
+    format!(r#"<svg class="mark v{colour}" viewBox="0 0 16 16" aria-hidden="true"><path d="{path}"/></svg>"#)
 }
 
 #[cfg(test)]

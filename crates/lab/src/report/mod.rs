@@ -7,6 +7,7 @@
 //! security policy forbids it to load anything. It is readable without the script; with it values can be
 //! pointed at, flows selected and nodes moved through time.
 
+mod anchors;
 mod answer;
 mod cdf;
 mod claims_view;

@@ -1,11 +1,13 @@
 //! Rendering of the page: text and pictures in the template.
 
+use super::anchors::section_id;
 use super::answer::{Answer, Part, Standing};
 use super::claims_view::ClaimsView;
 use super::dots::{MOST_ROWS, MOST_RUNS, Origin, Row, dots};
 use super::flows::FlowTables;
 use super::ink::VARIANT_COLOURS;
 use super::map_view::MapView;
+use super::marker::mark;
 use super::measured::{plain, shortest};
 use super::network_view::{self, NetworkView};
 use super::numbers::{self, KeyNumber};
@@ -18,7 +20,7 @@ use super::tables::{
 };
 use super::timeline::Timeline;
 use super::{
-    Better, Experiment, Map, Measured, Metric, Report, Value, Variant, cdf, families, marker, neighborhoods,
+    Better, Experiment, Map, Measured, Metric, Report, Value, Variant, cdf, families, neighborhoods,
 };
 use askama::Template;
 
@@ -250,16 +252,6 @@ impl PartView {
             }
         }
     }
-}
-
-pub(super) fn section_id(index: usize) -> String {
-    format!("experiment-{}", index + 1)
-}
-
-/// Returns the mark of variant `i` beside its name.
-pub(super) fn mark(i: usize) -> String {
-    let (colour, path) = (i % VARIANT_COLOURS.len(), marker::path(i));
-    format!(r#"<svg class="mark v{colour}" viewBox="0 0 16 16" aria-hidden="true"><path d="{path}"/></svg>"#)
 }
 
 fn facts(experiment: &Experiment) -> String {

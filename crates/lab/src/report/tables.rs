@@ -1,8 +1,8 @@
 //! Tables of a section: variants, their settings, families.
 
 use super::answer::measurable;
+use super::marker::mark;
 use super::measured::plain;
-use super::page::mark;
 use super::picture::legible;
 use super::{
     Better, Experiment, Family, FamilyMember, Measured, Metric, Value, Variant, families, parameters,

@@ -77,6 +77,20 @@ impl Journal {
         Ok(())
     }
 
+    /// Passes the records of runs 1 to `runs` to `each`, by point and run.
+    pub(super) fn each<E: From<StoreError>>(
+        &mut self,
+        runs: u64,
+        mut each: impl FnMut(Record) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for (point, run) in self.keys().into_iter().filter(|(_, run)| *run <= runs) {
+            if let Some(record) = self.read(point, run)? {
+                each(record)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the record of `run` of `point`.
     pub(super) fn read(&mut self, point: usize, run: u64) -> Result<Option<Record>, StoreError> {
         let Some(&(start, len)) = self.places.get(&(point, run)) else { return Ok(None) };

@@ -224,14 +224,9 @@ impl Store {
     pub fn each<E: From<StoreError>>(
         &mut self,
         runs: u64,
-        mut each: impl FnMut(Record) -> Result<(), E>,
+        each: impl FnMut(Record) -> Result<(), E>,
     ) -> Result<(), E> {
-        for (point, run) in self.journal.keys().into_iter().filter(|(_, run)| *run <= runs) {
-            if let Some(record) = self.journal.read(point, run)? {
-                each(record)?;
-            }
-        }
-        Ok(())
+        self.journal.each(runs, each)
     }
 
     /// Completes the experiment with `runs` runs of each point: writes the tables and the state. Passes every
@@ -241,7 +236,7 @@ impl Store {
     ///
     /// If files cannot be written; the records remain.
     pub fn complete(&mut self, runs: u64, each: &mut dyn FnMut(Record)) -> Result<(), StoreError> {
-        let totals = tables::write(self, runs, each)?;
+        let totals = tables::write(&self.path, &self.manifest.description, &mut self.journal, runs, each)?;
         self.manifest.status = Status::Complete;
         self.manifest.runs = runs;
         self.manifest.fingerprints = totals.fingerprints.iter().map(ToString::to_string).collect();

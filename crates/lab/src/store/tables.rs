@@ -1,7 +1,8 @@
 //! Tables of an experiment, made of its records in the order of points and runs.
 
+use super::StoreError;
+use super::journal::Journal;
 use super::table::Files;
-use super::{Store, StoreError};
 use crate::comparison::Fingerprint;
 use crate::description::Description;
 use crate::record::Record;
@@ -35,22 +36,23 @@ pub(super) struct Totals {
 
 /// Writes all tables of runs 1 to `runs`, and passes every record to `each`.
 pub(super) fn write(
-    store: &mut Store,
+    path: &Path,
+    description: &Description,
+    journal: &mut Journal,
     runs: u64,
     each: &mut dyn FnMut(Record),
 ) -> Result<Totals, StoreError> {
-    let path = store.path.clone();
-    let drafts = tempfile::Builder::new().prefix(".tables-").tempdir_in(&path);
-    let drafts = drafts.map_err(|e| StoreError::io(&path, e))?;
-    let failed = |e: io::Error| StoreError::io(&path, e);
-    let mut tables = Tables::new(drafts.path(), &store.manifest.description).map_err(failed)?;
-    store.each(runs, |record| {
+    let drafts = tempfile::Builder::new().prefix(".tables-").tempdir_in(path);
+    let drafts = drafts.map_err(|e| StoreError::io(path, e))?;
+    let failed = |e: io::Error| StoreError::io(path, e);
+    let mut tables = Tables::new(drafts.path(), description).map_err(failed)?;
+    journal.each(runs, |record| {
         tables.add(&record).map_err(failed)?;
         each(record);
         Ok::<(), StoreError>(())
     })?;
     let totals = tables.finish().map_err(failed)?;
-    FILES.iter().try_for_each(|name| place(drafts.path(), &path, name)).map_err(failed)?;
+    FILES.iter().try_for_each(|name| place(drafts.path(), path, name)).map_err(failed)?;
     Ok(totals)
 }
 

@@ -1,6 +1,6 @@
 //! Metrics, rows and distributions of flows.
 
-use super::measured_of;
+use super::measured::measured_of;
 use crate::comparison::Comparison;
 use crate::metrics::{self, Level};
 use crate::question::Asked;

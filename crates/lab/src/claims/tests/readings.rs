@@ -1,6 +1,7 @@
 //! Claims in other readings.
 
 use super::*;
+use hopline_config::document::Setting;
 
 const AXES: &str = "\
 [[axis]]

@@ -1,15 +1,14 @@
 //! The catalogue of metrics, one line each.
 
+mod entry;
 mod flows;
 mod groups;
 mod handoffs;
 mod nodes;
 mod runs;
 
-use super::{Better, Measure, MetricInfo};
-use hopline_sim::Outcome;
-use hopline_sim::outcome::{FlowOutcome, NodeOutcome};
-use hopline_sim::spec::FlowSpec;
+use super::MetricInfo;
+use entry::{flow, node, pair, run};
 
 /// All metrics: of the run, of groups of flows, of flows, of pairs of flows, and of nodes. Names are unique
 /// within a level, and mean the same on every level on which they occur.
@@ -48,49 +47,4 @@ const fn count() -> usize {
         list += 1;
     }
     count
-}
-
-type OfRun = fn(&Outcome) -> Option<f64>;
-type OfFlow = fn(&FlowSpec, &FlowOutcome) -> Option<f64>;
-type OfPair = fn(&FlowOutcome, &FlowOutcome) -> Option<f64>;
-type OfNode = fn(&NodeOutcome) -> Option<f64>;
-
-const fn run(
-    n: &'static str,
-    unit: &'static str,
-    better: Better,
-    doc: &'static str,
-    of: OfRun,
-) -> MetricInfo {
-    MetricInfo { name: n, unit, doc, better, measure: Measure::Run(of) }
-}
-
-const fn flow(
-    n: &'static str,
-    unit: &'static str,
-    better: Better,
-    doc: &'static str,
-    of: OfFlow,
-) -> MetricInfo {
-    MetricInfo { name: n, unit, doc, better, measure: Measure::Flow(of) }
-}
-
-const fn pair(
-    n: &'static str,
-    unit: &'static str,
-    better: Better,
-    doc: &'static str,
-    of: OfPair,
-) -> MetricInfo {
-    MetricInfo { name: n, unit, doc, better, measure: Measure::Pair(of) }
-}
-
-const fn node(
-    n: &'static str,
-    unit: &'static str,
-    better: Better,
-    doc: &'static str,
-    of: OfNode,
-) -> MetricInfo {
-    MetricInfo { name: n, unit, doc, better, measure: Measure::Node(of) }
 }

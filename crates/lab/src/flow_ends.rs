@@ -1,0 +1,40 @@
+//! A flow and its ends.
+
+use hopline_sim::Spec;
+use serde::{Deserialize, Serialize};
+
+/// A flow and its ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowEnds {
+    /// Name of the flow.
+    pub id: String,
+    /// Name of the sending node.
+    pub src: String,
+    /// Name of the receiving node.
+    pub dst: String,
+    /// Transport protocol, as in scenario files.
+    pub transport: String,
+    /// Kind of traffic, as in scenario files.
+    #[serde(default)]
+    pub kind: String,
+    /// Class of the flow; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub class: String,
+}
+
+impl FlowEnds {
+    /// Returns the flows of `spec`.
+    #[must_use]
+    pub fn of(spec: &Spec) -> Vec<Self> {
+        let name = |id: hopline_core::NodeId| spec.nodes[id.index()].name.clone();
+        let ends = spec.flows.iter().map(|flow| Self {
+            id: flow.name.clone(),
+            src: name(flow.src),
+            dst: name(flow.dst),
+            transport: flow.labels.carrier.clone(),
+            kind: flow.labels.kind.clone(),
+            class: flow.labels.class.clone(),
+        });
+        ends.collect()
+    }
+}
