@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`config`] | configuration file |
 //! | [`router`] | inspection of packet processing that hides packets from proxies |
-//! | [`rules`] | rules of the machine, and their removal |
+//! | [`rules`] | rules of the machine, and their removal; `subnet`: subnets that they match |
 //! | `daemon` | life cycle of a daemon; `seat`: that of a proxy; `open`: services of proxies |
 //! | `keeper` | process that cleans up after a killed daemon |
 //! | `state` | lock; `folder`: folder of its files |
@@ -31,6 +31,7 @@ mod server;
 mod starter;
 mod state;
 pub mod status;
+mod subnet;
 
 pub use config::{Config, Place};
 pub use control::{AskError, ask, names};

@@ -2,26 +2,30 @@
 
 pub mod keys;
 mod needs;
+mod proxy;
+mod station;
 mod taken;
 mod task;
 mod unknown;
 mod values;
 
+pub use crate::rules::Capture;
+pub use crate::subnet::Subnet;
 pub use keys::LogFormat;
 pub use needs::Need;
+pub use proxy::Proxy;
 pub(crate) use task::Timing;
 pub(crate) use task::host_key;
 pub use task::{
     DProxyTask, EntranceTask, ExitTask, InPath, Moving, SplitTask, StationTask, Task, TunnelTask,
 };
-pub use values::Subnet;
 
 use crate::rules::Owner;
 use hopline_config::document::{self, Node};
 use hopline_config::schema::Section;
 use hopline_config::source::{Problem, Problems, Source};
 use hopline_linux::accounts::{self, Account};
-use keys::{file, proxy};
+use keys::file;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -93,24 +97,6 @@ impl Place {
         let state_dir = PathBuf::from(section.get(file::STATE_DIR));
         Ok(Self { name: daemon_name(section)?, state_dir })
     }
-}
-
-/// Mark and routing table that divert forwarded packets to sockets of this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Capture {
-    /// Mark, in the upper half of 32 bits.
-    pub mark: u16,
-    /// Routing table that delivers marked packets to this machine.
-    pub table: u32,
-}
-
-/// Proxy of a daemon.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Proxy {
-    /// Name of the daemon.
-    pub name: String,
-    /// Task of the proxy.
-    pub task: Task,
 }
 
 /// Longest name of a daemon: it has to fit into names of iptables chains, after a prefix.
@@ -232,16 +218,16 @@ fn proxies(section: &Section<'_>) -> Result<(Vec<Proxy>, Vec<Need>), Problem> {
     }
     let (mut found, mut needs, mut taken) = (Vec::new(), Vec::new(), Taken::default());
     for (number, section) in (0..).zip(&sections) {
-        let kind = section.get(proxy::KIND);
+        let kind = section.get(keys::proxy::KIND);
         only_what_it_takes(section, kind)?;
-        let name = section.word(proxy::NAME.name).unwrap_or(kind.word()).to_owned();
+        let name = section.word(keys::proxy::NAME.name).unwrap_or(kind.word()).to_owned();
         let task = Task::resolve(kind, section, number)?;
         let proxy = Proxy { name, task };
         taken.take(&proxy, section)?;
         needs.extend(Need::of(section, &proxy.name));
         found.push(proxy);
     }
-    task::moving::join(&mut found, &sections)?;
+    station::join(&mut found, &sections)?;
     Ok((found, needs))
 }
 

@@ -1,8 +1,9 @@
 //! Resources that each proxy of a file needs for itself, and settings on which proxies must agree.
 
 use super::keys::{gateway, in_path, pair, proxy, split};
-use super::{Proxy, Subnet};
+use super::proxy::Proxy;
 use crate::rules::{Calls, Captured, Queued, Shaped, Versions};
+use crate::subnet::Subnet;
 use hopline_config::schema::Section;
 use hopline_config::source::{Origin, Problem};
 use std::collections::BTreeMap;

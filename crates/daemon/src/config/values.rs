@@ -4,7 +4,7 @@ use crate::rules::Ipv6;
 use hopline_config::schema::Section;
 use hopline_config::source::{Origin, Problem, nearest};
 use ipnet::IpNet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -34,28 +34,6 @@ pub(super) fn missing(section: &Section<'_>, key: &str, kind: &str, example: &st
     Problem::new(format!("a proxy of kind \"{kind}\" without `{key}`"))
         .at(section.origin_of("kind"))
         .help(format!("add {key} = {example}"))
-}
-
-/// Subnet, without bits beyond the prefix. A bare address is a subnet of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Subnet(pub IpNet);
-
-impl FromStr for Subnet {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let net =
-            text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).map_err(|_| ())?;
-        if net.trunc() == net { Ok(Self(net)) } else { Err(()) }
-    }
-}
-
-impl Subnet {
-    /// Returns whether it is an IPv4 subnet.
-    #[must_use]
-    pub const fn is_ipv4(&self) -> bool {
-        matches!(self.0, IpNet::V4(_))
-    }
 }
 
 /// Checks the name of an interface: it is used in rules, so that nothing else may pass.

@@ -1,9 +1,9 @@
 //! Creation and removal of rules.
 
+use super::claim::{self, Leave};
 use super::journal::Journal;
 use super::program::{Program, RuleError};
-use super::steps::{Made, Step};
-use super::tun::{self, Leave};
+use super::steps::{Made, Step, unmake};
 use super::{Rules, Watch};
 use crate::config::Config;
 use crate::folder::Folder;
@@ -25,7 +25,7 @@ pub(crate) fn set_up(config: &Config, folder: &Folder) -> Result<Watch, RuleErro
     undo(&config.name, folder, Leave::Tuns)?;
     let watch = Watch::begin();
     let rules = Rules::of(config, watch.tracking());
-    tun::remove_others(&rules.tuns, &rules.owner, folder)?;
+    claim::remove_others(&rules.tuns, &rules.owner, folder)?;
     let journal = Journal::of(&rules.owner, folder);
     let steps = rules.steps_now();
     steps.iter().try_for_each(must_be_absent)?;
@@ -78,7 +78,7 @@ pub(crate) fn undo(owner: &str, folder: &Folder, leave: Leave) -> Result<Undone,
     let listed = journal.read()?;
     let left: Vec<&Made> = match leave {
         Leave::Nothing => Vec::new(),
-        Leave::Tuns => listed.iter().filter_map(tun::left).collect(),
+        Leave::Tuns => listed.iter().filter_map(claim::left).collect(),
     };
     let (mut removed, mut first_error) = (0, None);
     for made in listed.iter().rev().filter(|made| !left.contains(made)) {
@@ -104,12 +104,4 @@ fn must_be_absent(step: &Step) -> Result<(), RuleError> {
         (false, None) => Ok(()),
         (_, other) => Err(step.what.conflict(other)),
     }
-}
-
-pub(super) fn unmake(made: &Made) -> Result<bool, RuleError> {
-    let is_there = made.is_there()?;
-    if is_there {
-        made.unmake()?;
-    }
-    Ok(is_there)
 }

@@ -1,10 +1,10 @@
 //! Chains of iptables that lead packets to queues.
 
+use super::diverted::{Announced, Hooks, Offered, Queued};
 use super::family::Family;
+use super::names::is_of_owner;
 use super::program::{Program, RuleError};
-use super::steps::is_of_owner;
-use super::{Announced, Hooks, Offered, Queued};
-use crate::config::Subnet;
+use crate::subnet::Subnet;
 use hopline_middlebox::announce::Role;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;

@@ -1,6 +1,6 @@
 //! Versions of IP, as the programs that set up rules call them, and which of them this machine has.
 
-use crate::config::Subnet;
+use crate::subnet::Subnet;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -6,9 +6,9 @@
 //! the priority on the way to a socket, while rules of the administrator may change marks.
 
 use super::chain::to_queue;
+use super::diverted::{Captured, Guarded};
 use super::family::Family;
-use super::table::{between_mobile_hosts, calls, strays};
-use super::{Captured, Guarded};
+use super::matches::{between_mobile_hosts, calls, strays};
 use hopline_middlebox::diversion::MAJOR;
 use hopline_middlebox::split::Refusal;
 use std::collections::BTreeMap;

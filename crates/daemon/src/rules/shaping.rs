@@ -4,7 +4,7 @@
 //! A token bucket (tbf) sets the rate, with the kernel's three bands (pfifo_fast) below it: retransmitted packets use the
 //! first band. The capacity of a band is the queue length of the interface.
 
-use super::Shaped;
+use super::diverted::Shaped;
 use super::program::Program;
 use serde::{Deserialize, Serialize};
 

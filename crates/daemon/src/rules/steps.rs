@@ -1,12 +1,13 @@
 //! Steps of making rules, and the removal of each.
 
 use super::chain::{Chain, Jump};
+use super::diverted::{Capture, Captured, Guarded, Offered, Queued, Shaped};
 use super::family::Family;
+use super::names::{is_of_owner, is_plain};
 use super::program::{Program, RuleError};
 use super::shaping::{self, Shaper};
 use super::tun::Tun;
-use super::{Captured, Guarded, Offered, Queued, Shaped, chain, destinations, table, translated, zones};
-use crate::config::Capture;
+use super::{chain, destinations, table, translated, zones};
 use hopline_linux::routes::Routes;
 use serde::{Deserialize, Serialize};
 
@@ -218,17 +219,6 @@ fn is_interface(name: &str) -> bool {
     (1..=15).contains(&name.len()) && !name.starts_with('-') && name.chars().all(is_of_names)
 }
 
-/// Returns whether a name has letters, digits, - and _ alone, as those of daemons.
-pub(super) fn is_plain(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
-}
-
-/// Returns whether a name is that of a daemon, or that and a suffix behind a dot, which no name of a daemon has.
-pub(super) fn is_of_owner(name: &str) -> bool {
-    let (owner, suffix) = name.split_once('.').unwrap_or((name, "nat"));
-    is_plain(owner) && ["in", "out", "calls", "nat"].contains(&suffix)
-}
-
 /// Returns whether the words are those of [`Step::captured`].
 fn is_routing_rule(words: &str) -> bool {
     let is_ours =
@@ -263,4 +253,13 @@ fn is_routed(family: Family, table: u32) -> Result<bool, RuleError> {
 
 fn ip(family: Family, what: &str, words: &str) -> Program {
     Program::new("ip", &format!("{} {what} {words}", family.option()))
+}
+
+/// Removes the object if it is there, and returns whether it was.
+pub(super) fn unmake(made: &Made) -> Result<bool, RuleError> {
+    let is_there = made.is_there()?;
+    if is_there {
+        made.unmake()?;
+    }
+    Ok(is_there)
 }

@@ -1,5 +1,7 @@
 use super::chain::{Chain, Place};
 use super::*;
+use crate::subnet::Subnet;
+use hopline_middlebox::announce::Role;
 use std::str::FromStr;
 
 fn queued(subnets: &[&str], ports: &[u16]) -> Queued {

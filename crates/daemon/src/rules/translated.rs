@@ -11,7 +11,7 @@
 //! must be translated. A packet with a translated source and destination (hairpin NAT) has no right form here; it stays
 //! tracked.
 
-use super::Queued;
+use super::diverted::Queued;
 use super::family::Family;
 use std::fmt::Write;
 

@@ -1,10 +1,6 @@
-//! TUN interfaces that stay when the daemon ends, and are taken over by the next one of its name.
+//! TUN interface of a daemon.
 
-use super::apply::unmake;
-use super::journal::Journal;
-use super::program::{Program, RuleError};
-use super::steps::Made;
-use crate::folder::Folder;
+use super::program::Program;
 use hopline_linux::routes::Routes;
 use ipnet::{AddrParseError, IpNet};
 use serde::{Deserialize, Serialize};
@@ -23,7 +19,7 @@ pub struct Owner {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tun {
     pub(super) name: String,
-    addresses: Vec<Net>,
+    pub(super) addresses: Vec<Net>,
     /// Networks that are routed into it while the other end of the tunnel is present.
     routes: Vec<Net>,
 }
@@ -31,7 +27,7 @@ pub(crate) struct Tun {
 /// Network, or an address with its prefix, as it is written. Nothing else can be parsed from a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-struct Net(IpNet);
+pub(super) struct Net(pub(super) IpNet);
 
 impl TryFrom<String> for Net {
     type Error = AddrParseError;
@@ -47,23 +43,6 @@ impl From<Net> for String {
     }
 }
 
-/// Claim to an interface, recorded in the journal.
-#[derive(Debug)]
-pub(crate) struct Claim {
-    tun: Tun,
-    /// Addresses of an earlier daemon that this one does not give the interface.
-    stale: Vec<Net>,
-}
-
-/// Objects that removal leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leave {
-    /// No objects.
-    Nothing,
-    /// TUN interfaces, with their addresses and everything that users attached to them.
-    Tuns,
-}
-
 impl Tun {
     pub(crate) fn new(
         name: &str,
@@ -74,33 +53,12 @@ impl Tun {
         Self { name: name.to_owned(), addresses, routes: routes.into_iter().map(Net).collect() }
     }
 
-    /// Records in the journal that the interface belongs to the daemon, before it is made or taken over.
-    ///
-    /// # Errors
-    /// [`RuleError::Conflict`] if it exists and this daemon did not make it.
-    pub(crate) fn claim(self, owner: &Owner) -> Result<Claim, RuleError> {
-        let folder = Folder::open(&owner.folder)
-            .map_err(|why| RuleError::Journal(owner.folder.display().to_string(), why.into()))?;
-        let journal = Journal::of(&owner.name, &folder);
-        let earlier: Vec<Self> = of(&journal)?.filter(|tun| tun.name == self.name).collect();
-        let made = Made::Tun(self.clone());
-        if earlier.is_empty() && self.is_there() {
-            return Err(made.conflict(None));
-        }
-        let stale = earlier.iter().flat_map(|tun| &tun.addresses);
-        let stale = stale.filter(|address| !self.addresses.contains(address)).copied().collect();
-        if earlier.last() != Some(&self) {
-            journal.add(&made)?;
-        }
-        Ok(Claim { tun: self, stale })
-    }
-
     pub(super) fn is_there(&self) -> bool {
         Routes::open().is_ok_and(|routes| routes.interface(&self.name).is_some())
     }
 
     /// Removes the routes of a killed daemon: the tunnel leads nowhere without it.
-    fn take_routes_back(&self) {
+    pub(super) fn take_routes_back(&self) {
         for Net(route) in &self.routes {
             // Made like this by crates/middlebox/src/opaque/leads.rs. A missing route is no error.
             let (version, which) = match route {
@@ -116,51 +74,4 @@ impl Tun {
     pub(super) fn unmaking(&self) -> Program {
         Program::new("ip", &format!("tuntap del dev {} mode tun", self.name))
     }
-}
-
-impl Claim {
-    /// Gives the existing interface its addresses, and removes those of an earlier daemon.
-    pub(crate) fn give_addresses(&self) -> Result<(), RuleError> {
-        let Self { tun: Tun { name, addresses, .. }, stale } = self;
-        for Net(address) in stale {
-            // A user may have removed it.
-            let _ = Program::new("ip", &format!("address del {address} dev {name}")).run();
-        }
-        for Net(address) in addresses {
-            Program::new("ip", &format!("address replace {address} dev {name}")).run()?;
-        }
-        Ok(())
-    }
-}
-
-/// Returns the part of an entry of the journal that stays when the daemon has ended.
-pub(super) fn left(made: &Made) -> Option<&Made> {
-    match made {
-        Made::Tun(tun) if tun.is_there() => {
-            tun.take_routes_back();
-            Some(made)
-        }
-        _ => None,
-    }
-}
-
-/// Removes the interfaces that the daemon made, except for `names`.
-pub(super) fn remove_others(names: &[String], owner: &str, folder: &Folder) -> Result<(), RuleError> {
-    let journal = Journal::of(owner, folder);
-    let (keep, go): (Vec<Made>, Vec<Made>) = journal
-        .read()?
-        .into_iter()
-        .partition(|made| !matches!(made, Made::Tun(tun) if !names.contains(&tun.name)));
-    if go.is_empty() {
-        return Ok(());
-    }
-    go.iter().try_for_each(|made| unmake(made).map(drop))?;
-    journal.rewrite(keep.into_iter())
-}
-
-fn of(journal: &Journal<'_>) -> Result<impl Iterator<Item = Tun>, RuleError> {
-    Ok(journal.read()?.into_iter().filter_map(|made| match made {
-        Made::Tun(tun) => Some(tun),
-        _ => None,
-    }))
 }

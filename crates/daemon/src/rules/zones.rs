@@ -1,6 +1,6 @@
 //! Zones of conntrack for onward connections.
 
-use crate::config::Capture;
+use super::diverted::Capture;
 use hopline_linux::transparent::ONWARD_MARK;
 
 /// Source ports of onward connections: clients choose theirs from 10,000 on or above.

@@ -1,6 +1,7 @@
 //! Keys of home agents, base stations and mobile hosts.
 
-use super::{Group, in_path, joined, length};
+use super::group::{Group, joined, length};
+use super::in_path;
 use hopline_config::keys::{cells, mobile};
 use hopline_config::schema::{Key, Literal};
 

@@ -3,6 +3,7 @@
 //! A proxy takes the keys of some groups, by its kind. Keys of several kinds are declared once.
 
 pub mod gateway;
+mod group;
 pub mod handoff;
 pub mod in_path;
 pub mod neighborhood;
@@ -13,6 +14,8 @@ pub mod split;
 pub use reference::reference;
 #[cfg(test)]
 pub(super) use reference::{least, stated};
+
+use group::{Group, joined, length};
 
 use hopline_config::choice;
 use hopline_config::choice::Chosen;
@@ -172,9 +175,6 @@ pub mod proxy {
         "file with the secret that both ends share: 64 hexadecimal digits, of home-agent and base-station: file with the secret that all of them share: 32 hexadecimal digits, of mobile-host: file with the line that hopline proxy host-key prints",
     ).example("\"link.key\"");
 }
-
-/// Group of keys.
-type Group = &'static [Key];
 
 const COMMON: Group = &[proxy::KIND.key, proxy::NAME];
 const SECRET: Group = &[proxy::KEY_FILE];
@@ -382,27 +382,3 @@ impl KindKey {
 
 /// `[[proxy]]`.
 pub const PROXY: &[Key] = &joined::<{ length(GROUPS) }>(GROUPS);
-
-const fn length(groups: &[Group]) -> usize {
-    let (mut length, mut group) = (0, 0);
-    while group < groups.len() {
-        length += groups[group].len();
-        group += 1;
-    }
-    length
-}
-
-/// Returns the keys of all groups in order. It uses loops, because constants cannot use iterators.
-const fn joined<const N: usize>(groups: &[Group]) -> [Key; N] {
-    let mut all = [proxy::NAME; N];
-    let (mut place, mut group) = (0, 0);
-    while group < groups.len() {
-        let mut key = 0;
-        while key < groups[group].len() {
-            all[place] = groups[group][key];
-            (place, key) = (place + 1, key + 1);
-        }
-        group += 1;
-    }
-    all
-}

@@ -1,9 +1,10 @@
 //! Gateways between TCP and TPA.
 
 use super::super::keys::{KindKey, gateway as keys, proxy, split};
-use super::super::values::{self, Subnet};
+use super::super::values;
 use super::{in_path, secret};
 use crate::rules::{Announced, Calls, Captured};
+use crate::subnet::Subnet;
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
 use hopline_linux::transparent::LegOptions;

@@ -1,9 +1,10 @@
 //! Home agents, base stations, mobile hosts.
 
 use super::super::keys::{KindKey, handoff as keys, pair};
-use super::super::values::{self, Subnet};
+use super::super::values;
 use super::{in_path, secret};
 use crate::rules::{Hooks, Queued, Versions};
+use crate::subnet::Subnet;
 use hopline_config::keys::{cells, mobile};
 use hopline_config::middlebox;
 use hopline_config::schema::Section;

@@ -1,8 +1,9 @@
 //! Packets that a middlebox receives.
 
 use super::super::keys::{KindKey, in_path, pair};
-use super::super::values::{self, Subnet};
+use super::super::values;
 use crate::rules::{Hooks, Queued, Shaped, Versions};
+use crate::subnet::Subnet;
 use hopline_config::keys::proxy as machine;
 use hopline_config::middlebox;
 use hopline_config::schema::Section;

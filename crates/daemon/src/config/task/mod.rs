@@ -3,7 +3,7 @@
 mod gateway;
 mod handoff;
 mod in_path;
-pub(super) mod moving;
+mod moving;
 mod neighborhood;
 mod pair;
 mod secret;
@@ -13,6 +13,7 @@ pub use gateway::{EntranceTask, ExitTask};
 pub use handoff::StationTask;
 pub(crate) use handoff::host_key;
 pub use in_path::InPath;
+pub(super) use moving::Beside;
 pub use moving::Moving;
 pub use pair::{DProxyTask, TunnelTask};
 pub use split::SplitTask;
@@ -213,7 +214,7 @@ impl Task {
     /// Returns the packets of mobile hosts' connections that are not forwarded if no socket takes them.
     pub(crate) fn guarded(&self) -> Option<Guarded> {
         let Self::Split(task) = self else { return None };
-        task.moving.as_ref()?.guarded(task)
+        task.moving.as_ref()?.guarded(&task.interface, &task.subnets, &task.ports)
     }
 
     /// Sets the mark that diverts connections to this machine.

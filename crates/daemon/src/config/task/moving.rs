@@ -1,15 +1,13 @@
 //! Split connections that follow their mobile hosts: what the split proxy of a station learns from the base station beside it.
 
-use super::super::Proxy;
 use super::super::keys::split::{MOVES, moves as keys};
-use super::super::values::{self, Subnet};
-use super::{SplitTask, StationTask, Task};
+use super::super::values;
 use crate::rules::Guarded;
+use crate::subnet::Subnet;
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
-use hopline_middlebox::handoff::{StationConfig, VisitorList};
-use hopline_middlebox::split::{BaseStation, MobileHosts, MoveKey, Moves, Network};
-use ipnet::{IpNet, Ipv4Net};
+use hopline_middlebox::handoff::VisitorList;
+use hopline_middlebox::split::{BaseStation, MoveKey, Moves};
 use std::net::Ipv4Addr;
 
 /// TCP port at which stations ask each other.
@@ -31,11 +29,11 @@ pub struct Moving {
 /// The base station with the same radio.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Beside {
-    address: Ipv4Addr,
+    pub(in crate::config) address: Ipv4Addr,
     /// Network of the mobile hosts.
-    network: Subnet,
-    key: MoveKey,
-    mark: u32,
+    pub(in crate::config) network: Subnet,
+    pub(in crate::config) key: MoveKey,
+    pub(in crate::config) mark: u32,
 }
 
 impl Moving {
@@ -79,85 +77,17 @@ impl Moving {
         })
     }
 
-    /// Packets that belong to a connection of a mobile host, and that no socket here takes.
-    pub(super) fn guarded(&self, task: &SplitTask) -> Option<Guarded> {
+    /// Returns packets that belong to a connection of a mobile host, and that no socket here takes. `interface`, `subnets` and
+    /// `ports` are those of the split proxy.
+    pub(super) fn guarded(&self, interface: &str, subnets: &[Subnet], ports: &[u16]) -> Option<Guarded> {
         let network = self.beside.as_ref()?.network;
-        let ours: Vec<Subnet> = task.subnets.iter().filter(|subnet| subnet.is_ipv4()).copied().collect();
-        let hosts = match (task.subnets.is_empty(), ours.is_empty()) {
+        let ours: Vec<Subnet> = subnets.iter().filter(|subnet| subnet.is_ipv4()).copied().collect();
+        let hosts = match (subnets.is_empty(), ours.is_empty()) {
             (true, _) => vec![network],
             // It serves hosts of IPv6 alone.
             (false, true) => return None,
             (false, false) => ours,
         };
-        Some(Guarded { interface: task.interface.clone(), network, hosts, ports: task.ports.clone() })
-    }
-}
-
-/// Tells each split proxy with `moves` of the base station beside it.
-pub(in crate::config) fn join(proxies: &mut [Proxy], sections: &[Section<'_>]) -> Result<(), Problem> {
-    let mut taken: Vec<String> = Vec::new();
-    for at in 0..proxies.len() {
-        let Task::Split(task) = &proxies[at].task else { continue };
-        let Some(moving) = &task.moving else { continue };
-        let (name, interface, moving) = (&proxies[at].name, &task.interface, moving.clone());
-        let refused = |what: String, help: String| {
-            Err(Problem::new(what).at(sections[at].origin_of(MOVES.name)).help(help))
-        };
-        let of_radio = proxies.iter().find_map(|proxy| match &proxy.task {
-            Task::BaseStation(station) if station.config.wireless == *interface => Some(station.as_ref()),
-            _ => None,
-        });
-        let Some(station) = of_radio else {
-            return refused(
-                format!(
-                    "connections of the proxy \"{name}\" cannot move: no base-station of this file has the interface {interface}"
-                ),
-                help_without_station(proxies),
-            );
-        };
-        if taken.contains(interface) {
-            return refused(
-                format!("two proxies move connections of hosts beyond {interface}"),
-                "stations ask one of them: leave out `moves` of the other one".into(),
-            );
-        }
-        let StationTask { config: StationConfig { address, network, key, mark, .. }, .. } = station;
-        let here = proxies.iter().filter_map(|proxy| match &proxy.task {
-            Task::BaseStation(station) => Some(station.config.address),
-            _ => None,
-        });
-        if let Some(address) = here.into_iter().find(|here| moving.stations.contains(here)) {
-            return refused(
-                format!("{address} is this station: its base-station has that address"),
-                "`stations` are the other ones".into(),
-            );
-        }
-        let net = Ipv4Net::new(network.0, network.1).expect("it was read as a network");
-        let beside = Beside {
-            address: *address,
-            network: Subnet(IpNet::V4(net)),
-            key: MoveKey::of(key).expect("stations have the network's key"),
-            mark: *mark,
-        };
-        taken.push(interface.clone());
-        // The routes of this machine lead to the home agent, not to the radio.
-        let among: Network = net.to_string().parse().expect("both read networks");
-        if let Task::Split(task) = &mut proxies[at].task {
-            task.config.legs.mobile_hosts = MobileHosts::Among(vec![among]);
-            task.config.legs.mobile.mark = beside.mark;
-            task.moving = Some(Moving { beside: Some(beside), ..moving });
-        }
-    }
-    Ok(())
-}
-
-fn help_without_station(proxies: &[Proxy]) -> String {
-    let others = proxies.iter().filter_map(|proxy| match &proxy.task {
-        Task::BaseStation(station) => Some(format!("\"{}\" has {}", proxy.name, station.config.wireless)),
-        _ => None,
-    });
-    match others.collect::<Vec<_>>().as_slice() {
-        [] => "add a proxy of kind \"base-station\" to this file: it says which hosts have come, and has the key".into(),
-        others => format!("both have the interface of the radio: {}", others.join(", ")),
+        Some(Guarded { interface: interface.to_owned(), network, hosts, ports: ports.to_vec() })
     }
 }

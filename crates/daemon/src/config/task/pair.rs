@@ -1,9 +1,10 @@
 //! One end of a link that repairs its losses.
 
 use super::super::keys::{KindKey, pair as keys};
-use super::super::values::{self, Subnet};
+use super::super::values;
 use super::{in_path, secret};
 use crate::rules::{Hooks, Owner, Queued, Shaped, Tun, Versions};
+use crate::subnet::Subnet;
 use hopline_config::keys::proxy as machine;
 use hopline_config::middlebox;
 use hopline_config::schema::Section;

@@ -2,9 +2,10 @@
 
 use super::super::keys::split::OnwardKey;
 use super::super::keys::{KindKey, split as keys};
-use super::super::values::{self, Subnet};
+use super::super::values;
 use super::{Moving, in_path};
 use crate::rules::{Calls, Captured};
+use crate::subnet::Subnet;
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
 use hopline_linux::transparent::LegOptions;
