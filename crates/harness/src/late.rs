@@ -9,12 +9,18 @@
 //! | ends, on time | passed |
 //! | ends, late | repeated with no other test beside it, up to [`RUNS`] runs in all; then ignored, with the last reason |
 
-use crate::Company;
 use std::cell::RefCell;
 use std::sync::{PoisonError, RwLock};
 
 /// Runs of a test that is late each time.
 pub const RUNS: usize = 3;
+
+/// Tests that run at the same time.
+#[derive(Clone, Copy)]
+pub(crate) enum Company {
+    Allowed,
+    Refused,
+}
 
 /// Lateness of one run: the first reason.
 type Lateness = Option<String>;

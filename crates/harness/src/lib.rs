@@ -13,6 +13,7 @@ pub mod tshark;
 
 pub use late::{RUNS, if_on_time};
 
+use late::Company;
 use libtest_mimic::{Arguments, Completion, Conclusion, Trial};
 use std::process::{Command, ExitCode};
 use std::sync::{Arc, RwLock};
@@ -68,13 +69,6 @@ pub struct Test {
     is_long: bool,
     company: Company,
     process: Process,
-}
-
-/// Tests that run at the same time.
-#[derive(Clone, Copy)]
-enum Company {
-    Allowed,
-    Refused,
 }
 
 /// Process that runs the body.

@@ -4,7 +4,6 @@
 //! that has many. So handshakes are limited in rate, and the limit is fair among network prefixes: a prefix
 //! that has begun many within a second leaves room for the others.
 
-use crate::half_open::Proven;
 use core::net::IpAddr;
 use hopline_core::flood::Allowance;
 use hopline_core::{ByPrefix, Duration, Instant};
@@ -141,6 +140,17 @@ impl Default for Failures {
             [RETRIES, FROM_ELSEWHERE, REMAKES].map(|a_second| Allowance::new(a_second, Instant::ZERO));
         Self { retries, from_elsewhere, remakes }
     }
+}
+
+/// Proof that an initiator receives at its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proven {
+    /// It came with a cookie from a host at which a trusted peer was lately.
+    Familiar,
+    /// It came with a cookie.
+    ByCookie,
+    /// No proof yet.
+    No,
 }
 
 /// The address that a message came from, compared with that of its handshake.

@@ -1,12 +1,12 @@
 //! Responder of the handshake: answers every message at once, sends nothing by itself, and keeps little state
 //! for initiators that have not proved anything.
 
-use crate::admission::{Attempts, Failures, Rate};
+use crate::admission::{Attempts, Failures, Proven, Rate};
 use crate::config::{AnswererConfig, ConfigError, PARAMETERS_MAX};
 use crate::cookie::{Baker, Digest};
 use crate::credentials::Credentials;
 use crate::entropy::{Entropy, Seed};
-use crate::half_open::{Awaits, HalfOpen, Proven, Table};
+use crate::half_open::{Awaits, HalfOpen, Table};
 use crate::keys::PublicKey;
 use crate::noise::{BESIDE_THIRD, Handshake, Role, Setup, Unread};
 use crate::opener::{Answer, draw_id, prologue};

@@ -1,6 +1,6 @@
 //! Handshakes that a responder has in progress: a bounded number of them, each for a bounded time.
 
-use crate::admission::{Attempts, Source};
+use crate::admission::{Attempts, Proven, Source};
 use crate::cookie::Digest;
 use crate::noise::Handshake;
 use crate::session::Established;
@@ -30,17 +30,6 @@ impl HalfOpen {
     pub(crate) fn source(&self, from: SocketAddr) -> Source {
         if self.address == from { Source::Expected } else { Source::Elsewhere }
     }
-}
-
-/// Proof that an initiator receives at its address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Proven {
-    /// It came with a cookie from a host at which a trusted peer was lately.
-    Familiar,
-    /// It came with a cookie.
-    ByCookie,
-    /// No proof yet.
-    No,
 }
 
 /// Message that completes a handshake.

@@ -1,9 +1,10 @@
 //! Files of one key: a private key, or a secret that both ends have.
 
+use super::key::{PRIVATE, PUBLIC, PreSharedKey, PrivateKey, PublicKey};
 use super::mistake::Mistake;
-use super::{PRIVATE, PUBLIC, PreSharedKey, PrivateKey, PublicKey};
 use core::fmt::Write;
 use core::ops::Range;
+use core::str::FromStr;
 use zeroize::Zeroizing;
 
 /// Kind of key in a file of one key.
@@ -86,6 +87,15 @@ pub fn secret<const N: usize>(text: &str) -> Result<Zeroizing<[u8; N]>, Mistake>
         return Err(Mistake::new(span, "zeros are no secret", right).hidden());
     }
     Ok(bytes)
+}
+
+impl FromStr for PublicKey {
+    type Err = Mistake;
+
+    /// Parses `public:` and 64 hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        public_key(text, 0)
+    }
 }
 
 /// Reads a public key that stands at `at` of a text.

@@ -1,4 +1,6 @@
 use super::*;
+use crate::entropy::Seed;
+use core::fmt;
 
 fn hex(digit: &str) -> String {
     digit.repeat(64)
