@@ -1,8 +1,8 @@
 //! Keys that take one of some words, each declared with what it means: no reader asks for a word again.
 
 use super::document::Value;
-use super::field::Declared;
-use super::schema::{Default, Exception, Key, Literal, Section, Takes, is_among};
+use super::schema::{Default, Exception, Key, Literal, Takes, is_among};
+use super::section::{Declared, Section};
 
 /// A key with words that stand for values of type `T`. Made by [`choice!`](crate::choice!).
 #[derive(Clone, Copy, Debug)]

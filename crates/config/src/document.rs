@@ -269,3 +269,20 @@ pub fn set(root: &mut Node, setting: &Setting) -> Result<(), Problem> {
     *here = setting.node.clone();
     Ok(())
 }
+
+/// Returns a whole number, if it is one.
+pub(crate) fn as_whole(node: &Node) -> Option<u64> {
+    match node.value {
+        Value::Integer(i) => u64::try_from(i).ok(),
+        _ => None,
+    }
+}
+
+/// Returns a number, if it is one.
+pub(crate) fn as_number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Float(x) => Some(*x),
+        Value::Integer(i) => Some(*i as f64),
+        _ => None,
+    }
+}

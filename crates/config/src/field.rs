@@ -3,8 +3,11 @@
 //! nothing to doubt.
 
 use super::document::Value;
-use super::schema::{Default, Key, Section, Takes};
+use super::schema::{Default, Key, Takes};
+use super::section::Section;
 use core::marker::PhantomData;
+
+pub use super::section::Declared;
 
 /// A key of type `T` that always has a value.
 #[derive(Debug)]
@@ -25,18 +28,6 @@ impl<T> Copy for Field<T> {}
 /// The type of words and other texts.
 #[derive(Debug)]
 pub enum Word {}
-
-/// Key that can be read by its declaration.
-pub trait Declared {
-    /// Type of the value.
-    type Value<'a>;
-
-    /// Returns the value in a checked `section`.
-    ///
-    /// # Panics
-    /// If the section was not checked against the table of this key.
-    fn read<'a>(self, section: &Section<'a>) -> Self::Value<'a>;
-}
 
 impl<T: Type> Declared for Field<T> {
     type Value<'a> = T::Value<'a>;

@@ -6,6 +6,7 @@
 //! | [`source`] | texts, places in them, problems, the nearest known word |
 //! | [`document`] | TOML values with the place of each; settings that override them |
 //! | [`schema`] | declarations of keys, and the check of a document against them |
+//! | `section` | a table of a checked document, read by its keys |
 //! | [`field`], [`mod@choice`] | keys that are read by their declaration, as numbers and as values of an enum |
 //! | [`json_schema`] | JSON Schema and reference of a kind of file |
 //! | [`keys`], [`middlebox`] | keys of middleboxes, and their configurations: the same in a scenario and behind real packets |
@@ -22,6 +23,7 @@ pub mod middlebox;
 pub mod owned;
 mod reference;
 pub mod schema;
+mod section;
 pub mod separated;
 pub mod source;
 pub mod written;

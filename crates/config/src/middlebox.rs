@@ -2,6 +2,7 @@
 //! packets.
 
 mod neighborhood;
+mod times;
 
 use crate::keys;
 use crate::schema::Section;
@@ -13,6 +14,7 @@ use hopline_proxy::{ack_pacing, arq, dproxy, mtcp, nack};
 use hopline_queue::neighborhood_red;
 use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU16};
+use times::seconds;
 
 /// Keys of the rules of the paper and of ns-2 alone.
 const CLASSIC_KEYS: &[&str] = &[
@@ -199,8 +201,4 @@ fn recovery(section: &Section<'_>, recovery: &mut dproxy::Recovery) {
 
 fn milliseconds(section: &Section<'_>, key: &str) -> Option<Duration> {
     section.number(key).map(|ms| Duration::from_secs_f64(ms * 1e-3))
-}
-
-fn seconds(section: &Section<'_>, key: &str) -> Option<Duration> {
-    section.number(key).map(Duration::from_secs_f64)
 }

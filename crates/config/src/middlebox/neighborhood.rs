@@ -1,6 +1,6 @@
 //! Configuration of Neighborhood RED.
 
-use super::seconds;
+use super::times::seconds;
 use crate::owned::refuse_foreign;
 use crate::schema::Section;
 use crate::source::Problem;
