@@ -3,7 +3,7 @@
 pub(crate) mod number;
 
 use self::number::{MANY, count, whole};
-use crate::{commands, net};
+use crate::{file_kinds, net};
 use clap::builder::PossibleValuesParser;
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -363,7 +363,7 @@ pub(crate) enum Readings {
 pub(crate) struct Schema {
     /// The kind of file
     #[arg(value_name = "KIND", default_value = FILE_KINDS[0].name)]
-    #[arg(value_parser = PossibleValuesParser::new(commands::schema::names()))]
+    #[arg(value_parser = PossibleValuesParser::new(file_kinds::names()))]
     pub(crate) kind: String,
 }
 

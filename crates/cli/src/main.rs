@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod console;
 mod doctor;
+mod file_kinds;
 mod forecast;
 #[cfg(feature = "net")]
 mod net;

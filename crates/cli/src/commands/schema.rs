@@ -11,8 +11,3 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let kind = of_lab.map_or_else(|| net::file_kind(&args.kind), |kind| Ok(*kind))?;
     console::print(&format!("{:#}\n", kind.schema()))
 }
-
-/// Names of the kinds of file that have a schema.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    FILE_KINDS.iter().map(|kind| kind.name).chain(net::FILE_KINDS)
-}

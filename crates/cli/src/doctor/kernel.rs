@@ -1,7 +1,7 @@
 //! Kernel features for emulation and middleboxes.
 
+use super::finding::{Finding, Look, State, read};
 use super::program::{Answer, ask};
-use super::{Finding, Look, State, read};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Cores, memory, disk.
 
-use super::{Finding, Look, State, read};
+use super::finding::{Finding, Look, State, read};
 use std::num::NonZero;
 
 /// Free disk space that result directories with captures soon fill, bytes.

@@ -1,6 +1,6 @@
 //! Programs that hopline and its tests use.
 
-use super::{Finding, Look, State};
+use super::finding::{Finding, Look, State};
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::process::{Command, ExitStatus, Stdio};
