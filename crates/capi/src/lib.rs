@@ -11,9 +11,10 @@
 //! | file | content |
 //! |---|---|
 //! | `abi` | constants and structures of the C interface |
-//! | `ffi` | functions, and every `unsafe`; `ffi/memory`: memory of the caller |
+//! | `ffi` | functions, and every `unsafe`; `ffi/memory`: memory of the caller; `ffi/signals`: signal mask |
 //! | `table` | handles |
 //! | `socket` | socket: its state and calls |
+//! | `protocol` | protocol of a socket, and its parameters |
 //! | `transport` | protocols below a socket; `tcp`: TCP connection |
 //! | `report` | contents of `tpa_info` |
 //! | `options` | socket options |
@@ -32,6 +33,7 @@ pub mod ffi;
 mod identity;
 mod key_files;
 mod options;
+mod protocol;
 mod readiness;
 mod report;
 mod socket;

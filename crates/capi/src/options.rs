@@ -5,7 +5,7 @@ use crate::abi::tpa_protocol;
 use crate::error::{Error, Result};
 use crate::identity::{Check, Identity, Ours, Strangers};
 use crate::key_files;
-use crate::transport::{Parameters, Protocol, Stream};
+use crate::protocol::{Parameters, Protocol};
 use hopline_secure::keys::NoFingerprint;
 use hopline_streams::wide::{Fingerprint, PreSharedKey, TransportConfig};
 use hopline_streams::{fallback, tpa};
@@ -222,11 +222,6 @@ impl Settings {
 
     pub(crate) fn does_not_wait(&self) -> bool {
         self.waiting == Waiting::No
-    }
-
-    /// Applies the waiting settings to a stream.
-    pub(crate) fn apply(&self, stream: &Stream) {
-        stream.apply(self);
     }
 }
 

@@ -5,7 +5,8 @@ use crate::clock::{now, timespec};
 use crate::error::{Error, Result};
 use crate::identity::Check;
 use crate::options::{Settings, Value, Waiting};
-use crate::transport::{Begun, Bound, Info, Listener, Protocol, Stream, begin};
+use crate::protocol::Protocol;
+use crate::transport::{Begun, Bound, Info, Listener, Stream, begin};
 use hopline_streams::fallback;
 use libc::c_int;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -86,7 +87,7 @@ impl Socket {
             settings.clone()
         };
         match &*self.state() {
-            State::Open(stream) | State::Calling(Begun::Stream(stream), ..) => settings.apply(stream),
+            State::Open(stream) | State::Calling(Begun::Stream(stream), ..) => stream.apply(&settings),
             _ => {}
         }
         Ok(())
@@ -184,7 +185,7 @@ impl Socket {
         let (parameters, check) = settings.to_connect(peer)?;
         let begun = begin(bound.as_ref(), peer, &parameters).map_err(|error| Error::from(error).of(peer))?;
         if let Begun::Stream(stream) = &begun {
-            settings.apply(stream);
+            stream.apply(settings);
         }
         self.watch(begun.as_fd())?;
         *state = State::Calling(begun.clone(), check, bound);
@@ -414,7 +415,7 @@ impl Socket {
     fn chosen(&self, opening: &Begun, chosen: io::Result<fallback::Stream>) -> Result<Arc<Stream>> {
         let stream = Stream::of(chosen?)?;
         self.unwatch(opening);
-        self.settings().apply(&stream);
+        stream.apply(&self.settings());
         self.watch(stream.as_fd())?;
         Ok(Arc::new(stream))
     }

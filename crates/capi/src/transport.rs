@@ -2,9 +2,10 @@
 
 use crate::abi::tpa_protocol;
 use crate::error::{Error, Result};
-use crate::ffi;
+use crate::ffi::signals::without_signals;
 use crate::identity::Check;
 use crate::options::Settings;
+use crate::protocol::{Parameters, Protocol};
 use crate::tcp::Tcp;
 use hopline_streams::fallback::{self, Connector, Opening, Port};
 use hopline_streams::tpa::{self, TpaListener, TpaStream};
@@ -17,26 +18,6 @@ use std::time::Duration;
 
 /// Cache of peers that do not answer TPA, for the whole program.
 static CONNECTOR: LazyLock<Connector> = LazyLock::new(Connector::default);
-
-/// Protocol that a socket is set to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Protocol {
-    /// TPA-wide, encrypted.
-    #[default]
-    Wide,
-    /// TPA as published.
-    Tpa,
-    /// TPA as published where the peer knows it, else TCP.
-    TpaOrTcp,
-}
-
-/// Parameters of a connection or a listener.
-#[derive(Clone, Debug)]
-pub(crate) enum Parameters {
-    Wide(Box<wide::Config>),
-    Tpa(tpa::Config),
-    TpaOrTcp(fallback::Config),
-}
 
 /// Bound sockets of the protocol.
 #[derive(Clone, Debug)]
@@ -82,7 +63,7 @@ pub(crate) enum Begun {
 impl Bound {
     pub(crate) fn new(address: SocketAddr, protocol: Protocol) -> Result<Self> {
         // The host starts a thread of the library. Signals are for threads of the program.
-        let bound = ffi::without_signals(|| match protocol {
+        let bound = without_signals(|| match protocol {
             Protocol::Wide => wide::Host::bind(address).map(Self::Wide),
             Protocol::Tpa => tpa::Host::bind(address).map(Self::Tpa),
             Protocol::TpaOrTcp => Port::bind(address).map(|port| Self::TpaOrTcp(Arc::new(port))),
@@ -135,7 +116,7 @@ pub(crate) fn begin(bound: Option<&Bound>, peer: SocketAddr, parameters: &Parame
 }
 
 fn both(port: Option<&Port>, peer: SocketAddr, config: &fallback::Config) -> io::Result<Begun> {
-    let opening = ffi::without_signals(|| CONNECTOR.begin(port, peer, config))?;
+    let opening = without_signals(|| CONNECTOR.begin(port, peer, config))?;
     Ok(Begun::TpaOrTcp(Arc::new(opening)))
 }
 

@@ -16,7 +16,7 @@ const LEAST_MTU_V6: u16 = 1280;
 /// Range of the memory of all connections, bytes. With the least there is room for one.
 const LEAST_MEMORY: u64 = 64 << 10;
 const MOST_MEMORY: u64 = 1 << 60;
-const _: () = assert!(crate::memory::LEAST <= LEAST_MEMORY);
+const _: () = assert!(crate::guarantee::LEAST <= LEAST_MEMORY);
 
 /// Parameters of a [`Stack`](crate::Stack).
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! One connection of a stack, and how it ended.
 
 use crate::icmp::Obstacle;
-use crate::memory::Window;
+use crate::window::Window;
 use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_transport::connection::CloseReason;

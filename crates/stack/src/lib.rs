@@ -16,13 +16,14 @@
 //! | `input` | a packet arrives |
 //! | `output` | a packet leaves; timers |
 //! | `icmp` | reports of routers, and echo requests |
-//! | `memory` | the memory of all connections, and the share of each |
+//! | `memory` | the memory of all connections, and the share of each; `guarantee`: the least share; `window`: growth of a receive window |
 //! | `connection` | one connection, and how it ended |
 //! | `secret` | keyed hashes: sequence numbers, ports |
 //! | `stats` | counters |
 
 mod config;
 mod connection;
+mod guarantee;
 mod icmp;
 mod input;
 mod memory;
@@ -30,6 +31,7 @@ mod output;
 mod secret;
 mod stack;
 mod stats;
+mod window;
 
 pub use config::{InitialSequence, StackConfig, StackConfigError};
 pub use connection::{ConnectionId, End, Status};

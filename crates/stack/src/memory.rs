@@ -6,47 +6,12 @@
 //! cannot be taken back (RFC 9293 §3.8.6.2.1). Therefore a window begins small and grows with what the application reads.
 
 use crate::connection::{Connection, ConnectionId};
+use crate::guarantee::{LEAST, LEAST_PIECES, LEAST_RECEIVE, LEAST_SEND, PIECE};
 use crate::stack::Stack;
-use hopline_transport::tcp::{Config, ReceiveLimits};
+use hopline_transport::tcp::ReceiveLimits;
 
-/// Bytes of the receive window that a connection has for certain, as far as its receive buffer is no smaller.
-const LEAST_RECEIVE: u64 = 16 << 10;
-/// Bytes to send that a connection may hold for certain, as far as its send buffer is no smaller.
-const LEAST_SEND: u64 = 16 << 10;
-/// Unread pieces that a connection may hold for certain.
-const LEAST_PIECES: usize = 200;
 /// Most unread pieces, whatever memory is free.
 const MOST_PIECES: usize = 8192;
-/// Memory that a piece of received data takes beside its data: its header, the handle, and what the allocator adds, bytes.
-const PIECE: u64 = 160;
-/// Receive window with which a connection begins, bytes: as much as a SYN can announce (RFC 7323 §2.2).
-const FIRST_WINDOW: u64 = 0xffff;
-
-/// Memory that a connection has for certain, bytes.
-pub(crate) const LEAST: u64 = LEAST_RECEIVE + LEAST_SEND + LEAST_PIECES as u64 * PIECE;
-
-/// Growth of a receive window, by what the application reads.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
-    /// Bytes that may be unread or announced.
-    size: u64,
-    /// Bytes that the application had read when the window grew last.
-    read: u64,
-}
-
-impl Window {
-    pub(crate) fn new(config: &Config) -> Self {
-        Self { size: FIRST_WINDOW.min(config.receive_buffer.into()), read: 0 }
-    }
-
-    /// Doubles the window each time half of it was read. So it is always larger than what a sender in slow start has sent by then.
-    fn grow(&mut self, read: u64, most: u64) {
-        while self.size < most && read - self.read >= self.size / 2 {
-            self.read += self.size / 2;
-            self.size = (2 * self.size).min(most);
-        }
-    }
-}
 
 /// Memory that a connection holds, or has promised to hold.
 #[derive(Clone, Copy, Debug)]
