@@ -1,5 +1,6 @@
 //! Measures proxies in front of a lossy last hop, in real time between network namespaces. Needs root.
 
+mod condition;
 mod memory;
 mod middle;
 mod nat;
@@ -12,9 +13,10 @@ mod targets;
 mod world;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use condition::{AIR_MS, QUEUE, WIRED_MS, WIRED_RATE};
 use hopline_linux::sched::be_on_time;
 use middle::Middle;
-use plan::{AIR_MS, BURST, Plan, QUEUE, SENDERS, WIRED_MS, WIRED_RATE};
+use plan::{BURST, Plan, SENDERS};
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};

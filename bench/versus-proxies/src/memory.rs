@@ -1,8 +1,8 @@
 //! The second part: memory of proxies for each connection, measured with many at once.
 
+use crate::condition::{Addresses, Bottleneck, Condition};
 use crate::middle::Middle;
 use crate::ping::Ping;
-use crate::plan::{Addresses, Bottleneck, Condition};
 use crate::standing::Standing;
 use crate::world::{Place, World};
 use hopline_linux::tcp;

@@ -1,7 +1,7 @@
 //! The compared proxies: their daemons on the router and on the mobile host. The files are those of
 //! docs/proxy.md.
 
-use crate::plan::{Addresses, Bottleneck, Condition};
+use crate::condition::{Addresses, Bottleneck, Condition};
 use crate::world::{CABLE, LINK, MOBILE, MOBILE_BY_TUNNEL, Place, ROUTER, ROUTER_BY_TUNNEL, SENDERS};
 use std::net::Ipv4Addr;
 use std::path::Path;

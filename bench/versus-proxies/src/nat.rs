@@ -1,6 +1,6 @@
 //! Goodput of proxies on a router with address translation, compared with the same router without.
 
-use crate::plan::{Addresses, Bottleneck};
+use crate::condition::{Addresses, Bottleneck};
 use crate::run::Measured;
 use versus::table::{aligned, distinct, median};
 

@@ -1,6 +1,6 @@
 //! Round-trip times of small datagrams during the transfer.
 
-use crate::plan::Addresses;
+use crate::condition::Addresses;
 use crate::world::{Place, SENDER, World};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};

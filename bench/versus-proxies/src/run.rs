@@ -1,8 +1,9 @@
 //! One run, and concurrent runs.
 
+use crate::condition::{Addresses, Bottleneck, Condition};
 use crate::middle::Middle;
 use crate::ping::{Ping, RoundTrips};
-use crate::plan::{Addresses, Bottleneck, Cell, Condition};
+use crate::plan::Cell;
 use crate::standing::{Standing, Used};
 use crate::world::{Place, SENDER, World};
 use hopline_testkit::namespace::LinkStats;

@@ -1,7 +1,7 @@
 //! Running proxies: each is a process of its own, so that its cost can be separated from all other load.
 
+use crate::condition::Condition;
 use crate::middle::{Daemon, Middle};
-use crate::plan::Condition;
 use crate::world::{Place, World, ip, succeed};
 use hopline_daemon::Config;
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,7 +1,7 @@
 //! Targets for Snoop with today's senders at 20 Mb/s, with random losses, for both places of the queue.
 
+use crate::condition::Bottleneck;
 use crate::middle::Middle;
-use crate::plan::Bottleneck;
 use crate::run::Measured;
 use versus::table::{aligned, median};
 

@@ -1,6 +1,6 @@
 //! A sender, 100 Mb/s and 25 ms to a router, and from there the last hop to a mobile host.
 
-use crate::plan::{Addresses, Bottleneck, Condition, QUEUE, wire};
+use crate::condition::{Addresses, Bottleneck, Condition, QUEUE, wire};
 use hopline_core::Duration;
 use hopline_linux::qdisc::Qdisc;
 use hopline_linux::veth::{self, Trains};
@@ -143,7 +143,7 @@ impl World {
 
     /// Returns the round-trip time without queueing.
     pub(crate) const fn round_trip() -> Duration {
-        Duration::from_millis(2 * (crate::plan::WIRED_MS + crate::plan::AIR_MS))
+        Duration::from_millis(2 * (crate::condition::WIRED_MS + crate::condition::AIR_MS))
     }
 }
 

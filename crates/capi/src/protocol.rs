@@ -1,6 +1,6 @@
 //! Protocol of a socket, and its parameters.
 
-use hopline_net::{fallback, tpa, wide};
+use hopline_streams::{fallback, tpa, wide};
 
 /// Protocol that a socket is set to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! KCP as its authors recommend it for speed: no delay, ticks of 10 ms, retransmission after two later ACKs,
 //! no congestion control, and a window set by hand.
 
-use super::block_on;
+use super::block_on::block_on;
 use crate::peer::{Failure, LOOK, Peer, Session};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,11 +1,11 @@
 //! The compared transports. To add one, add a file here and a line below.
 
+mod block_on;
 mod kcp;
 mod quic;
 mod streams;
 
-use crate::peer::{Failure, Peer};
-use std::future::Future;
+use crate::peer::Peer;
 use versus::Kernel;
 
 /// Returns all transports, in the order of the tables.
@@ -25,8 +25,3 @@ pub(crate) fn all() -> Vec<Box<dyn Peer>> {
 }
 
 pub(crate) use versus::kernel::default_congestion_control;
-
-/// Runs a future on this thread: sockets belong to the namespace of the thread that opens them.
-fn block_on<T>(what: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(what)
-}

@@ -1,6 +1,6 @@
 //! QUIC by quinn: one connection, one stream, windows of 8 MB.
 
-use super::block_on;
+use super::block_on::block_on;
 use crate::peer::{Failure, LOOK, Peer, Session, Steadiness};
 use quinn::congestion::{BbrConfig, CubicConfig};
 use quinn::rustls::RootCertStore;
