@@ -5,7 +5,6 @@
     reason = "ioctl, unshare, pthread_setschedparam, sched_setattr, bind, getsockopt, recvmmsg and getrusage are C"
 )]
 
-use crate::tun::TunLifetime;
 use libc::{c_char, c_int, c_ulong, ifreq, rtentry, sockaddr};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
@@ -55,9 +54,9 @@ pub(crate) fn attach_tun(tun: BorrowedFd<'_>, name: &str) -> io::Result<String> 
 }
 
 /// Sets whether the interface of `tun` persists after its last descriptor is closed (`TUNSETPERSIST`).
-pub(crate) fn set_tun_lifetime(tun: BorrowedFd<'_>, lifetime: TunLifetime) -> io::Result<()> {
+pub(crate) fn set_tun_lifetime(tun: BorrowedFd<'_>, persists: bool) -> io::Result<()> {
     let request = libc::TUNSETPERSIST as libc::Ioctl;
-    let persists = c_ulong::from(lifetime == TunLifetime::Persistent);
+    let persists = c_ulong::from(persists);
     // SAFETY: the descriptor is open; the request takes a number.
     answer(unsafe { libc::ioctl(tun.as_raw_fd(), request, persists) })
 }

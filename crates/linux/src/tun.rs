@@ -33,7 +33,7 @@ impl Tun {
     /// # Errors
     /// Error of the system.
     pub fn set_lifetime(&self, lifetime: TunLifetime) -> io::Result<()> {
-        sys::set_tun_lifetime(self.file.as_fd(), lifetime)
+        sys::set_tun_lifetime(self.file.as_fd(), lifetime == TunLifetime::Persistent)
     }
 
     /// Creates an interface in the calling thread's namespace, or attaches to a persistent one that no process has open.

@@ -1,11 +1,25 @@
 //! The calls of repair mode.
 
-use super::Windows;
 use crate::sys;
 use socket2::SockRef;
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
+
+/// Windows of a socket (`struct tcp_repair_window`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Windows {
+    /// Sequence number of the segment that last changed the send window.
+    pub update: u32,
+    /// Send window, in bytes.
+    pub send: u32,
+    /// Largest send window so far.
+    pub largest: u32,
+    /// Receive window as it was announced last.
+    pub receive: u32,
+    /// Next byte to receive when that was.
+    pub announced: u32,
+}
 
 /// Options of linux/tcp.h and asm/socket.h, which libc lacks.
 pub(super) const TCP_REPAIR: i32 = 19;

@@ -20,27 +20,13 @@ mod calls;
 mod frozen;
 mod restored;
 
+pub use calls::Windows;
 pub use frozen::{Frozen, Retired};
 pub use restored::Restored;
 
 use calls::{Leave, in_repair};
 use std::io;
 use std::net::TcpStream;
-
-/// Windows of a socket (`struct tcp_repair_window`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Windows {
-    /// Sequence number of the segment that last changed the send window.
-    pub update: u32,
-    /// Send window, in bytes.
-    pub send: u32,
-    /// Largest send window so far.
-    pub largest: u32,
-    /// Receive window as it was announced last.
-    pub receive: u32,
-    /// Next byte to receive when that was.
-    pub announced: u32,
-}
 
 /// State of a connection at one socket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

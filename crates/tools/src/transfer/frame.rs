@@ -2,7 +2,7 @@
 
 use super::identity::SenderId;
 use super::path::MAX_PATH;
-use super::reason::{Refusal, cut};
+use super::reason::{MAX_TEXT, Refusal, cut};
 use crate::printable::printable;
 use blake3::Hash;
 
@@ -14,8 +14,6 @@ pub const HEADER: usize = 12;
 pub const MAX_DATA: usize = 1 << 16;
 /// Maximum number of offers without a final answer, so that small files do not take a round trip each.
 pub const WINDOW: usize = 64;
-/// Maximum bytes of text in one frame; longer text is cut.
-pub const MAX_TEXT: usize = 512;
 
 const MAGIC: &[u8; 7] = b"hopline";
 const HASH: usize = 32;

@@ -35,9 +35,7 @@ mod trouble;
 
 pub use conversations::{Conversations, Limits, Party, Seat};
 pub use error::Error;
-pub use frame::{
-    Content, Frame, FrameError, HEADER, MAX_DATA, MAX_TEXT, Modified, Number, Offer, VERSION, WINDOW,
-};
+pub use frame::{Content, Frame, FrameError, HEADER, MAX_DATA, Modified, Number, Offer, VERSION, WINDOW};
 pub use frames::Caller;
 pub use identity::SenderId;
 pub use oddity::Oddity;
@@ -45,7 +43,7 @@ pub use outgoing::CHUNK;
 pub use parts::FoundPart;
 pub use path::{MAX_DEPTH, MAX_NAME, MAX_PATH, PathProblem, RelativePath};
 pub use permitted::{Existing, Origin, Permitted};
-pub use reason::{Reason, Refusal};
+pub use reason::{MAX_TEXT, Reason, Refusal};
 pub use receiver::Receiver;
 pub use sender::Sender;
 pub use source::{Skipped, Source, Unsendable};

@@ -1,7 +1,9 @@
 //! Reason of a refusal or failure.
 
-use super::frame::MAX_TEXT;
 use crate::printable::printable;
+
+/// Maximum bytes of text in one frame; longer text is cut.
+pub const MAX_TEXT: usize = 512;
 
 /// A refusal with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
