@@ -18,8 +18,8 @@ pub fn ns_movements(data: &[u8]) {
     let paths = movements.trajectories();
     let back = written_and_read(&paths);
     for ((movement, before), after) in movements.nodes.iter().zip(&paths).zip(&back) {
-        let fastest = movement.orders.iter().map(|order| order.speed_mps).fold(0.0, f64::max);
-        same_path(before, after, fastest * (movement.orders.len() + 1) as f64);
+        let fastest = movement.set_destinations.iter().map(|order| order.speed_mps).fold(0.0, f64::max);
+        same_path(before, after, fastest * (movement.set_destinations.len() + 1) as f64);
     }
 }
 
@@ -54,7 +54,7 @@ fn recording(format: MovementFormat, data: &[u8]) {
     let names: BTreeSet<_> = file.nodes.iter().filter_map(|node| node.name.as_deref()).collect();
     assert!(names.is_empty() || names.len() == file.nodes.len(), "all have names, or none");
     assert!(file.nodes.iter().all(|node| text.get(node.first.clone()).is_some_and(|word| !word.is_empty())));
-    let paths: Vec<Trajectory> = file.nodes.into_iter().map(|node| node.path).collect();
+    let paths: Vec<Trajectory> = file.nodes.into_iter().map(|node| node.trajectory).collect();
     for (before, after) in paths.iter().zip(written_and_read(&paths)) {
         same_path(before, &after, before.max_speed() * before.corners().len() as f64);
     }

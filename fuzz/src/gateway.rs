@@ -1,8 +1,8 @@
 //! Gateways between TCP and TPA: input from unauthenticated senders.
 
 use hopline_middlebox::gateway::Key;
-use hopline_middlebox::gateway::greeting::{
-    Challenge, Claim, Hello, Kind, Malformed, Nonce, Request, Session, Verdict, header,
+use hopline_middlebox::gateway::handshake::{
+    Challenge, Hello, Kind, Malformed, Nonce, Request, Session, Unverified, Verdict, decode_header,
 };
 use hopline_middlebox::gateway::socks::{Login, Negotiation, Step};
 
@@ -20,23 +20,23 @@ pub fn gateway_messages(data: &[u8]) {
         assert!(Verdict::decode(bytes, &session, 0).is_err());
     }
     let Some((start, body)) = data.split_first_chunk() else { return };
-    let Ok((kind, len)) = header(start) else { return };
+    let Ok((kind, len)) = decode_header(start) else { return };
     let Some(body) = body.get(..len) else { return };
     match kind {
         Kind::Hello => {
-            let Ok(claim) = Claim::<Hello>::decode(body) else { return };
-            let again = claim.unproven().encode(&key, &challenge);
-            let proven = Claim::<Hello>::decode(body_of(&again, kind))
+            let Ok(claim) = Unverified::<Hello>::decode(body) else { return };
+            let again = claim.message().encode(&key, &challenge);
+            let proven = Unverified::<Hello>::decode(body_of(&again, kind))
                 .and_then(|claim| claim.verify(&key, &challenge));
-            assert_eq!(proven.as_ref(), Ok(claim.unproven()));
+            assert_eq!(proven.as_ref(), Ok(claim.message()));
             assert_eq!(claim.verify(&key, &challenge), Err(Malformed::Proof));
         }
         Kind::Request => {
-            let Ok(claim) = Claim::<Request>::decode(body) else { return };
-            let again = claim.unproven().encode(&session);
+            let Ok(claim) = Unverified::<Request>::decode(body) else { return };
+            let again = claim.message().encode(&session);
             let proven =
-                Claim::<Request>::decode(body_of(&again, kind)).and_then(|claim| claim.verify(&session));
-            assert_eq!(proven.as_ref(), Ok(claim.unproven()));
+                Unverified::<Request>::decode(body_of(&again, kind)).and_then(|claim| claim.verify(&session));
+            assert_eq!(proven.as_ref(), Ok(claim.message()));
             assert_eq!(claim.verify(&session), Err(Malformed::Proof));
         }
     }
@@ -44,7 +44,7 @@ pub fn gateway_messages(data: &[u8]) {
 
 fn body_of(message: &[u8], kind: Kind) -> &[u8] {
     let (start, body) = message.split_first_chunk().expect("a message has a header");
-    assert_eq!(header(start), Ok((kind, body.len())));
+    assert_eq!(decode_header(start), Ok((kind, body.len())));
     body
 }
 
@@ -55,17 +55,17 @@ pub fn socks(data: &[u8]) {
     let login = if login.is_multiple_of(2) { None } else { Login::new("user", "secret") };
     let mut negotiation = Negotiation::new(login);
     let mut taken = 0;
-    while negotiation.wants() > 0 && !rest.is_empty() {
+    while negotiation.missing_bytes() > 0 && !rest.is_empty() {
         // Alternates between one byte and all bytes that are wanted.
-        let piece = if taken % 2 == 0 { negotiation.wants().min(rest.len()) } else { 1 };
+        let piece = if taken % 2 == 0 { negotiation.missing_bytes().min(rest.len()) } else { 1 };
         let (bytes, behind) = rest.split_at(piece);
         rest = behind;
         taken += piece;
-        match negotiation.take(bytes) {
-            Ok(Step::More) => assert!(negotiation.wants() > 0),
-            Ok(Step::Answer(_)) => assert!(negotiation.wants() > 0),
+        match negotiation.handle_bytes(bytes) {
+            Ok(Step::More) => assert!(negotiation.missing_bytes() > 0),
+            Ok(Step::Answer(_)) => assert!(negotiation.missing_bytes() > 0),
             Ok(Step::Connect(destination)) => {
-                assert_eq!(negotiation.wants(), 0);
+                assert_eq!(negotiation.missing_bytes(), 0);
                 assert_eq!(destination.to_string().parse().as_ref(), Ok(&destination));
             }
             Err(refusal) => return assert!(refusal.answer.len() <= 10),

@@ -1,7 +1,7 @@
 //! Input of a node with Neighborhood RED: messages of its driver, and frames of any sender.
 
 use hopline_middlebox::neighborhood::survey::Survey;
-use hopline_middlebox::neighborhood::{Frame, NoReading, Says};
+use hopline_middlebox::neighborhood::{Frame, FrameContent, NoReading};
 use hopline_wire::ncn::{Notice, PORT};
 
 /// Message of nl80211, from its command on. A survey has the counters of the driver, and is rejected if one is missing.
@@ -21,9 +21,9 @@ pub fn survey(data: &[u8]) {
 
 /// Beginning of an Ethernet frame. The source is never a group address, and a notice in it can be encoded again.
 pub fn notice_frame(data: &[u8]) {
-    let Some(Frame { from, says }) = Frame::of(data, PORT) else { return };
+    let Some(Frame { from, content: says }) = Frame::of(data, PORT) else { return };
     assert_eq!((&from.0[..], from.0[0] & 1), (&data[6..12], 0));
-    if let Says::Notice { notice, .. } = says {
+    if let FrameContent::Notice { notice, .. } = says {
         let mut bytes = Vec::new();
         notice.emit(&mut bytes);
         assert_eq!(Notice::parse(&bytes), Ok(notice));

@@ -27,12 +27,12 @@ pub fn nfqueue(data: &[u8]) {
 
 /// Datagram about disciplines. Counters are read from it, and an answer to another request has none.
 pub fn qdisc(data: &[u8]) {
-    let Part { counted, .. } = qdisc::parse(data, SEQUENCE, INTERFACE);
+    let Part { stats: counted, .. } = qdisc::parse(data, SEQUENCE, INTERFACE);
     if let Some(counted) = counted {
         let said = [counted.packets, counted.bytes, counted.drops].map(u32::to_ne_bytes).concat();
         assert!(data.windows(said.len()).any(|part| part == said));
     }
     if !data.windows(4).any(|part| part == (SEQUENCE + 1).to_ne_bytes()) {
-        assert_eq!(qdisc::parse(data, SEQUENCE + 1, INTERFACE).counted, None);
+        assert_eq!(qdisc::parse(data, SEQUENCE + 1, INTERFACE).stats, None);
     }
 }

@@ -109,7 +109,7 @@ fn is_small(document: &Node) -> bool {
     let longer_m = side("width_m").unwrap_or(1.0).max(side("height_m").unwrap_or(1.0));
     let way_m = number("duration_s").unwrap_or(0.0) * number("mobility.max_speed_mps").unwrap_or(0.0);
     let is_refused = |n: f64, most: u64| n > most as f64;
-    (nodes <= MOST as f64 || is_refused(count, keys::NODES) || is_refused(grid, keys::NODES))
+    (nodes <= MOST as f64 || is_refused(count, keys::MAX_NODES) || is_refused(grid, keys::MAX_NODES))
         && number("flows.random").is_none_or(|n| n <= MOST as f64 || is_refused(n, 1_000_000))
         && nodes * way_m / longer_m <= MOST_TRIPS
         && ["nodes", "flows", "mobility"]

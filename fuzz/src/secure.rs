@@ -3,13 +3,13 @@
 use crate::machines::Choices;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
-use hopline_secure::keys::{KnownPeers, Mistake, private_key, private_key_file, shared_key};
+use hopline_secure::keys::{KeyFileError, KnownPeers, private_key, private_key_file, shared_key};
 use hopline_secure::{
-    Accepted, Answerer, AnswererConfig, AnswererEvent, Cipher, ConnectionId, Credentials, Established,
-    Method, Opened, Opener, OpenerConfig, OpenerEvent, Order, PathConfig, PathEvent, Paths, PreSharedKey,
-    PrivateKey, PublicKey, Sealer, Seed, Session, Trust,
+    Accepted, Cipher, ConnectionId, Credentials, Established, Initiator, InitiatorConfig, InitiatorEvent,
+    Method, Opened, Order, PathConfig, PathEvent, Paths, PreSharedKey, PrivateKey, PublicKey, Responder,
+    ResponderConfig, ResponderEvent, Sealer, Seed, Session, Trust,
 };
-use hopline_wire::secure::{Control, FIRST_LEN, HEADER_LEN, Header, Message};
+use hopline_wire::secure::{Control, HANDSHAKE_1_LEN, HEADER_LEN, HandshakeMessage, SealedHeader};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
@@ -24,12 +24,12 @@ const FIRST: u64 = 1;
 /// Bytes of a datagram. A parsed message, header or control frame survives emitting and parsing again.
 pub fn secure_message(data: &[u8]) {
     let bytes = Bytes::copy_from_slice(data);
-    if let Ok(message) = Message::parse(&bytes) {
+    if let Ok(message) = HandshakeMessage::parse(&bytes) {
         let again = message.to_bytes();
-        assert_eq!(Message::parse(&again).as_ref(), Ok(&message));
+        assert_eq!(HandshakeMessage::parse(&again).as_ref(), Ok(&message));
         assert!(again.len() <= bytes.len());
     }
-    if let Ok(header) = Header::parse(data) {
+    if let Ok(header) = SealedHeader::parse(data) {
         assert_eq!(header.bytes()[..], data[..HEADER_LEN]);
     }
     if let Ok(control) = Control::parse(data) {
@@ -43,7 +43,7 @@ pub fn secure_opener(data: &[u8]) {
     let mut choices = Choices(data);
     let method = choices.pick(&[Method::SharedKey, Method::PublicKeys]);
     let (mut opener, first) = open(method, 1);
-    let mut answerer = answerer(method, AnswererConfig::default());
+    let mut answerer = answerer(method, ResponderConfig::default());
     let second = answer(&mut answerer, Instant::ZERO, address(0), &first).expect("it is answered");
     let (mut now, mut sent, mut completed) = (Instant::ZERO, 1, None);
     let local = opener.local_id();
@@ -54,15 +54,15 @@ pub fn secure_opener(data: &[u8]) {
             2 => opener.handle(now, &damaged(&second, &mut choices)),
             3 => {
                 let cookie = [choices.byte(); 16];
-                opener.handle(now, &Message::Retry { opener: local, cookie }.to_bytes());
+                opener.handle(now, &HandshakeMessage::Retry { opener: local, cookie }.to_bytes());
             }
-            4 => opener.prove(),
+            4 => opener.confirm(),
             _ => opener.handle(now, &anything(&mut choices, local)),
         }
         opener.handle_timeout(now);
         sent += std::iter::from_fn(|| opener.poll_transmit()).count();
         while let Some(event) = opener.poll_event() {
-            if let OpenerEvent::Completed(established) = event {
+            if let InitiatorEvent::Completed(established) = event {
                 assert!(completed.replace(established).is_none(), "completed twice");
             }
         }
@@ -91,8 +91,12 @@ const MOST_DEFERRED: Duration = Duration::from_millis(400);
 pub fn secure_answerer(data: &[u8]) {
     let mut choices = Choices(data);
     let method = choices.pick(&[Method::SharedKey, Method::PublicKeys]);
-    let config =
-        AnswererConfig { half_open: HALF_OPEN, cookies_from: 2, a_second: 3, ..AnswererConfig::default() };
+    let config = ResponderConfig {
+        max_half_open: HALF_OPEN,
+        cookie_threshold: 2,
+        handshakes_per_second: 3,
+        ..ResponderConfig::default()
+    };
     let mut answerer = answerer(method, config);
     let mut callers = Vec::new();
     let (mut now, mut accepted) = (Instant::ZERO, BTreeSet::new());
@@ -124,7 +128,7 @@ pub fn secure_answerer(data: &[u8]) {
             hear(&mut callers, now, &answer);
         }
         while let Some(event) = answerer.poll_event() {
-            if let AnswererEvent::Accepted(Accepted { established, .. }) = event {
+            if let ResponderEvent::Accepted(Accepted { established, .. }) = event {
                 assert_eq!(established.parameters, b"of the opener"[..]);
                 assert_eq!(established.peer, (method == Method::PublicKeys).then(|| public(1)));
                 assert!(accepted.insert(established.binding), "accepted twice");
@@ -136,7 +140,7 @@ pub fn secure_answerer(data: &[u8]) {
         }
     }
     while let Some(due) = answerer.poll_timeout() {
-        assert!(due <= now + MOST_DEFERRED + config.patience);
+        assert!(due <= now + MOST_DEFERRED + config.handshake_timeout);
         answerer.handle_timeout(due);
     }
     assert_eq!(answerer.half_open(), 0);
@@ -187,7 +191,7 @@ pub fn secure_datagram(data: &[u8]) {
             assert_eq!(order == Order::Newest, opened.last().is_none_or(|last| number > *last));
             assert!(opened.insert(number), "opened twice");
             flows[usize::from(way)].0 += len as u64;
-            paths.heard(now, from, len, order);
+            paths.record_received(now, from, len, order);
             drain(&mut paths, now, &mut flows);
         }
     }
@@ -199,7 +203,7 @@ pub fn secure_datagram(data: &[u8]) {
 /// again.
 pub fn secure_files(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let placed = |mistake: &Mistake| {
+    let placed = |mistake: &KeyFileError| {
         assert!(mistake.span.start <= mistake.span.end && mistake.span.end <= text.len());
         assert!(text.is_char_boundary(mistake.span.start) && text.is_char_boundary(mistake.span.end));
         let (line, column) = mistake.line_column(text);
@@ -253,24 +257,29 @@ fn credentials(method: Method, own: u8, other: u8) -> Credentials {
     }
 }
 
-fn open(method: Method, seed: u8) -> (Opener, Bytes) {
+fn open(method: Method, seed: u8) -> (Initiator, Bytes) {
     let parameters = Bytes::from_static(b"of the opener");
     let seed = Seed::new([seed; 32]);
-    let opened =
-        Opener::open(Instant::ZERO, OpenerConfig::default(), credentials(method, 1, 2), parameters, &seed);
+    let opened = Initiator::open(
+        Instant::ZERO,
+        InitiatorConfig::default(),
+        credentials(method, 1, 2),
+        parameters,
+        &seed,
+    );
     let mut opener = opened.expect("defaults are right");
     let first = opener.poll_transmit().expect("it begins");
     (opener, first)
 }
 
-fn answerer(method: Method, config: AnswererConfig) -> Answerer {
+fn answerer(method: Method, config: ResponderConfig) -> Responder {
     let parameters = Bytes::from_static(b"of the answerer");
-    let made = Answerer::new(config, credentials(method, 2, 1), parameters, &Seed::new([99; 32]));
+    let made = Responder::new(config, credentials(method, 2, 1), parameters, &Seed::new([99; 32]));
     made.expect("the settings are right")
 }
 
 /// Returns the answer, and checks its limits.
-fn answer(answerer: &mut Answerer, now: Instant, from: SocketAddr, datagram: &Bytes) -> Option<Bytes> {
+fn answer(answerer: &mut Responder, now: Instant, from: SocketAddr, datagram: &Bytes) -> Option<Bytes> {
     assert_eq!(answer_deferred(answerer, now).len(), 0, "what waited was answered at its time");
     answerer.handle(now, from, &mut datagram.to_vec());
     let (to, answer) = answerer.poll_transmit()?;
@@ -280,16 +289,16 @@ fn answer(answerer: &mut Answerer, now: Instant, from: SocketAddr, datagram: &By
 }
 
 /// Returns the answers to deferred first messages, and checks that each goes to the address it came from.
-fn answer_deferred(answerer: &mut Answerer, now: Instant) -> Vec<Bytes> {
+fn answer_deferred(answerer: &mut Responder, now: Instant) -> Vec<Bytes> {
     let waiting: Vec<_> = (0..=u8::MAX).map(address).filter(|&at| answerer.defers(at)).collect();
     answerer.handle_timeout(now);
     let answers: Vec<_> = std::iter::from_fn(|| answerer.poll_transmit()).collect();
-    assert!(answers.iter().all(|(to, answer)| waiting.contains(to) && answer.len() <= 3 * FIRST_LEN));
+    assert!(answers.iter().all(|(to, answer)| waiting.contains(to) && answer.len() <= 3 * HANDSHAKE_1_LEN));
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
 /// Passes an answer to all initiators. Their next message replaces their last.
-fn hear(callers: &mut [(Opener, Bytes)], now: Instant, answer: &Bytes) {
+fn hear(callers: &mut [(Initiator, Bytes)], now: Instant, answer: &Bytes) {
     for (opener, last) in callers {
         opener.handle(now, answer);
         if let Some(next) = follow(opener) {
@@ -300,10 +309,10 @@ fn hear(callers: &mut [(Opener, Bytes)], now: Instant, answer: &Bytes) {
 
 /// Returns the next message of an initiator: a first message with a cookie, a third one, or its first sealed datagram under
 /// a shared key.
-fn follow(opener: &mut Opener) -> Option<Bytes> {
+fn follow(opener: &mut Initiator) -> Option<Bytes> {
     let next = opener.poll_transmit();
     match opener.poll_event() {
-        Some(OpenerEvent::Completed(mut established)) if next.is_none() => {
+        Some(InitiatorEvent::Completed(mut established)) if next.is_none() => {
             let mut empty = vec![0; Sealer::OVERHEAD];
             established.session.sealer.seal(&mut empty).expect("there is room");
             Some(empty.into())
@@ -313,22 +322,22 @@ fn follow(opener: &mut Opener) -> Option<Bytes> {
 }
 
 fn sessions(cipher: Cipher) -> [Session; 2] {
-    let config = OpenerConfig { cipher, ..OpenerConfig::default() };
+    let config = InitiatorConfig { cipher, ..InitiatorConfig::default() };
     let method = Method::SharedKey;
     let opened =
-        Opener::open(Instant::ZERO, config, credentials(method, 1, 2), Bytes::new(), &Seed::new([1; 32]));
+        Initiator::open(Instant::ZERO, config, credentials(method, 1, 2), Bytes::new(), &Seed::new([1; 32]));
     let mut opener = opened.expect("defaults are right");
-    let mut answerer = answerer(method, AnswererConfig::default());
+    let mut answerer = answerer(method, ResponderConfig::default());
     let first = opener.poll_transmit().expect("it begins");
     let second = answer(&mut answerer, Instant::ZERO, address(0), &first).expect("it is answered");
     opener.handle(Instant::ZERO, &second);
-    let Some(OpenerEvent::Completed(Established { session: mut ours, .. })) = opener.poll_event() else {
+    let Some(InitiatorEvent::Completed(Established { session: mut ours, .. })) = opener.poll_event() else {
         panic!("no keys")
     };
     let mut empty = vec![0; Sealer::OVERHEAD];
     ours.sealer.seal(&mut empty).expect("there is room");
     answerer.handle(Instant::ZERO, address(0), &mut empty);
-    let Some(AnswererEvent::Accepted(Accepted { established: Established { session: theirs, .. }, .. })) =
+    let Some(ResponderEvent::Accepted(Accepted { established: Established { session: theirs, .. }, .. })) =
         answerer.poll_event()
     else {
         panic!("not accepted")
@@ -341,7 +350,7 @@ fn drain(paths: &mut Paths, now: Instant, flows: &mut [(u64, u64); 6]) {
     while let Some((to, control)) = paths.poll_control(now) {
         let len = Sealer::OVERHEAD + control.bytes().len();
         assert!(paths.allowance(to) >= len as u64);
-        paths.sent(to, len);
+        paths.record_sent(to, len);
         let flow = (0..6).find(|way| address(*way) == to).expect("one of ours");
         let (received, sent) = &mut flows[usize::from(flow)];
         *sent += len as u64;
@@ -373,8 +382,8 @@ fn anything(choices: &mut Choices<'_>, id: ConnectionId) -> Bytes {
     let len = usize::from(choices.byte());
     let content = Bytes::from_iter((0..len).map(|_| choices.byte()));
     match choices.byte() % 5 {
-        0 => Message::Second { opener: id, noise: content }.to_bytes(),
-        1 => Message::Third { answerer: id, noise: content }.to_bytes(),
+        0 => HandshakeMessage::Handshake2 { initiator_id: id, noise: content }.to_bytes(),
+        1 => HandshakeMessage::Handshake3 { responder_id: id, noise: content }.to_bytes(),
         2 => Bytes::from([&id.bytes()[..], &content].concat()),
         3 => Bytes::from([&b"TPAW"[..], &content].concat()),
         _ => content,

@@ -1,6 +1,6 @@
 //! Receiver of files, and its frames.
 
-use hopline_tools::transfer::{Directory, Existing, Frame, HEADER, Permitted, Receiver};
+use hopline_tools::transfer::{Directory, Existing, Frame, HEADER, Permissions, Receiver};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -32,7 +32,7 @@ pub fn transfer_receiver(data: &[u8]) {
         std::os::unix::fs::symlink(to, inside.join(link)).expect("a fresh directory takes links");
     }
     let existing = if data.len().is_multiple_of(2) { Existing::Replace } else { Existing::Refuse };
-    let permitted = Permitted { existing, bytes: MAY_WRITE, entries: MAY_MAKE, ..Permitted::default() };
+    let permitted = Permissions { existing, bytes: MAY_WRITE, entries: MAY_MAKE, ..Permissions::default() };
     let directory = Directory::open(&inside).expect("it is there");
     let mut receiver = Receiver::new(&directory, permitted);
     for frame in frames(data) {

@@ -4,12 +4,12 @@
 //! checksum.
 
 use bytes::Bytes;
-use hopline_wire::checksum::{self, Sum};
+use hopline_wire::checksum::{self, ChecksumSum};
 use hopline_wire::dot11;
 use hopline_wire::dproxy::Sealed;
 use hopline_wire::dproxy::frame::{Body, Frame, Parity};
 use hopline_wire::dproxy::tunnel;
-use hopline_wire::handoff::Tagged;
+use hopline_wire::handoff::TaggedMessage;
 use hopline_wire::icmp::Unreachable;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::ncn::{NormalizedPb, Notice};
@@ -84,7 +84,7 @@ pub fn icmp(data: &[u8]) {
     let emit = |report: &Unreachable, out: &mut Vec<u8>| {
         report.emit(out);
         assert_eq!(out.len(), Unreachable::LEN);
-        assert_eq!(Unreachable::about(report.reason, &out[8..]), Ok(*report));
+        assert_eq!(Unreachable::for_packet(report.reason, &out[8..]), Ok(*report));
     };
     round_trip(data.to_vec(), Unreachable::parse, emit);
     if data.len() >= 4 {
@@ -198,11 +198,11 @@ pub fn ncn(data: &[u8]) {
 
 /// Messages of base stations, home agents and mobile hosts. Bytes after a message, and reserved bytes, are not kept.
 pub fn handoff(data: &[u8]) {
-    let emit = |tagged: &Tagged, out: &mut Vec<u8>| {
+    let emit = |tagged: &TaggedMessage, out: &mut Vec<u8>| {
         tagged.emit(out);
         assert_eq!(out.len(), tagged.wire_len());
     };
-    round_trip(data.to_vec(), |bytes| Tagged::parse(bytes), emit);
+    round_trip(data.to_vec(), |bytes| TaggedMessage::parse(bytes), emit);
 }
 
 /// Messages of D-Proxy. A parsed message is emitted as the same bytes.
@@ -222,7 +222,7 @@ pub fn dproxy_frame(data: &[u8]) {
     frame.emit(&mut out);
     assert_eq!((out.as_slice(), out.len()), (data, frame.wire_len()));
     if let Body::Parity(parity) = &frame.body
-        && let Some(made) = parity.missing(core::iter::empty())
+        && let Some(made) = parity.recover(core::iter::empty())
     {
         assert_eq!(Parity::over(parity.first, [&made[..]].into_iter()).map(|made| made.count), Some(1));
         assert!(made.len() <= parity.bytes.len());
@@ -275,7 +275,7 @@ fn with_checksum(data: &[u8], at: usize, checksum: impl Fn(&[u8]) -> u16) -> Vec
 }
 
 fn transport_checksum(ip: &Header, bytes: &[u8]) -> u16 {
-    let mut sum = Sum::pseudo_header(ip, bytes.len());
+    let mut sum = ChecksumSum::pseudo_header(ip, bytes.len());
     sum.add(bytes);
     sum.finish()
 }

@@ -2,7 +2,7 @@
 //! inputs, unless `PROPTEST_RNG_SEED` says otherwise (`make explore`).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use hopline_core::{Purpose, Stream};
+use hopline_core::{Purpose, RandomStream};
 use hopline_fuzz::{TARGETS, Target};
 use hopline_harness::{Test, run as run_tests};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,14 +49,14 @@ fn takes_its_seeds(target: &Target) {
 fn takes_damaged_seeds(target: &Target) {
     let seeds = seeds(target);
     for case in 0..DAMAGED_INPUTS {
-        let mut stream = Stream::keyed(seed(), case, 0, Purpose::Emulation);
+        let mut stream = RandomStream::keyed(seed(), case, 0, Purpose::Emulation);
         run(target, &damaged(&seeds, &mut stream));
     }
 }
 
 fn takes_random_bytes(target: &Target) {
     for case in 0..RANDOM_INPUTS {
-        let mut stream = Stream::keyed(seed(), case, 1, Purpose::Emulation);
+        let mut stream = RandomStream::keyed(seed(), case, 1, Purpose::Emulation);
         let longest = LONGEST_RANDOM_INPUTS[case as usize % LONGEST_RANDOM_INPUTS.len()];
         let len = stream.below(longest);
         let bytes: Vec<u8> = (0..len).map(|_| stream.bits() as u8).collect();
@@ -78,8 +78,8 @@ fn run(target: &Target, input: &[u8]) {
 }
 
 /// Returns a seed with one to eight random changes.
-fn damaged(seeds: &[Vec<u8>], stream: &mut Stream) -> Vec<u8> {
-    let pick = |stream: &mut Stream| seeds[stream.below(seeds.len() as u32) as usize].clone();
+fn damaged(seeds: &[Vec<u8>], stream: &mut RandomStream) -> Vec<u8> {
+    let pick = |stream: &mut RandomStream| seeds[stream.below(seeds.len() as u32) as usize].clone();
     let mut bytes = pick(stream);
     for _ in 0..=stream.below(8) {
         let at = stream.below(bytes.len() as u32) as usize;

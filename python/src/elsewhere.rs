@@ -6,11 +6,11 @@ use crate::plan::Plan;
 use crate::result::{Comparison, Records};
 use crate::watched::watched;
 use hopline_lab::description::Description;
-use hopline_lab::execute::{Memory, PointRun, Sink};
-use hopline_lab::experiment::{self, ExperimentError, How};
-use hopline_lab::question::Asked;
+use hopline_lab::execute::{MemorySink, PointRun, Sink};
+use hopline_lab::experiment::{self, ExperimentError, RunOptions};
+use hopline_lab::objective::MetricSelection;
 use hopline_lab::record::Record;
-use hopline_lab::remote::{self, Batch, CourseError, Next};
+use hopline_lab::remote::{self, Batch, Next, SchedulerError};
 use hopline_lab::store::{Store, StoreError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -33,7 +33,7 @@ impl Bundle {
     /// Performs the runs of a batch, and returns their records as a Parquet file.
     fn perform<'py>(&self, py: Python<'py>, id: u64, runs: Vec<PointRun>) -> PyResult<Bound<'py, PyBytes>> {
         let batch = Batch { id, runs };
-        let made = watched(py, None, |watch| self.0.perform(&batch, watch))?;
+        let made = watched(py, None, |watch| self.0.execute(&batch, watch))?;
         Ok(PyBytes::new(py, &made.map_err(|e| errors::remote(&e))?))
     }
 }
@@ -41,7 +41,7 @@ impl Bundle {
 /// Storage of the records of a course.
 #[derive(Debug)]
 enum Kept {
-    Here(Memory),
+    Here(MemorySink),
     There(Box<Store>, PathBuf),
 }
 
@@ -55,7 +55,7 @@ impl Sink for Kept {
         }
     }
 
-    fn values(&mut self, point: usize, target: &Asked, runs: u64) -> Result<Vec<f64>, StoreError> {
+    fn values(&mut self, point: usize, target: &MetricSelection, runs: u64) -> Result<Vec<f64>, StoreError> {
         match self {
             Self::Here(memory) => Ok(match memory.values(point, target, runs) {
                 Ok(values) => values,
@@ -64,12 +64,12 @@ impl Sink for Kept {
         }
     }
 
-    fn take(&mut self, record: Record) -> Result<(), StoreError> {
+    fn store(&mut self, record: Record) -> Result<(), StoreError> {
         match self {
-            Self::Here(memory) => match memory.take(record) {
+            Self::Here(memory) => match memory.store(record) {
                 Ok(()) => Ok(()),
             },
-            Self::There(store, _) => store.take(record),
+            Self::There(store, _) => store.store(record),
         }
     }
 }
@@ -79,7 +79,7 @@ impl Sink for Kept {
 #[derive(Debug)]
 pub(crate) struct Course {
     /// `None` once it was completed.
-    course: Mutex<Option<remote::Course<Kept>>>,
+    course: Mutex<Option<remote::Scheduler<Kept>>>,
     command: Vec<String>,
 }
 
@@ -96,13 +96,13 @@ impl Course {
     ) -> PyResult<Self> {
         let start = start_of(start);
         let opened = watched(py, None, |watch| match output {
-            None => Ok(Kept::Here(Memory::default())),
+            None => Ok(Kept::Here(MemorySink::default())),
             Some(path) => {
-                let how = How { jobs: None, command: &command, watch };
+                let how = RunOptions { jobs: None, command: &command, watch };
                 experiment::open(&plan.0, how, &path, start).map(|store| Kept::There(Box::new(store), path))
             }
         })?;
-        let course = remote::Course::new(plan.0.clone(), opened.map_err(errors::experiment)?);
+        let course = remote::Scheduler::new(plan.0.clone(), opened.map_err(errors::experiment)?);
         Ok(Self { course: Mutex::new(Some(course)), command })
     }
 
@@ -124,10 +124,10 @@ impl Course {
     /// Stores the result of batch `id`. Returns the number of new runs in it.
     fn take(&self, py: Python<'_>, id: u64, result: &[u8]) -> PyResult<usize> {
         py.detach(|| {
-            self.with(|course| match course.take(id, result) {
+            self.with(|course| match course.handle_result(id, result) {
                 Ok(records) => Ok(records.len()),
-                Err(CourseError::Remote(error)) => Err(errors::remote(&error)),
-                Err(CourseError::Sink(error)) => Err(errors::store(&error)),
+                Err(SchedulerError::Remote(error)) => Err(errors::remote(&error)),
+                Err(SchedulerError::Sink(error)) => Err(errors::store(&error)),
             })
         })
     }
@@ -135,7 +135,7 @@ impl Course {
     /// Reports that batch `id` was lost.
     fn lost(&self, id: u64) -> PyResult<()> {
         self.with(|course| {
-            course.lost(id);
+            course.requeue(id);
             Ok(())
         })
     }
@@ -143,7 +143,7 @@ impl Course {
     /// Returns the number of finished runs, and of all runs known so far.
     #[getter]
     fn progress(&self) -> PyResult<(u64, u64)> {
-        self.with(|course| Ok((course.there(), course.runs() * course.plan().points.len() as u64)))
+        self.with(|course| Ok((course.stored_runs(), course.runs() * course.plan().points.len() as u64)))
     }
 
     /// Returns the comparison, once all runs are done.
@@ -156,13 +156,13 @@ impl Course {
 }
 
 impl Course {
-    fn with<T>(&self, act: impl FnOnce(&mut remote::Course<Kept>) -> PyResult<T>) -> PyResult<T> {
+    fn with<T>(&self, act: impl FnOnce(&mut remote::Scheduler<Kept>) -> PyResult<T>) -> PyResult<T> {
         let mut course = self.course.lock().expect("nobody panics with it");
         act(course.as_mut().ok_or_else(|| errors::internal("it was completed before"))?)
     }
 }
 
-fn complete(course: remote::Course<Kept>, command: Vec<String>) -> Result<Comparison, ExperimentError> {
+fn complete(course: remote::Scheduler<Kept>, command: Vec<String>) -> Result<Comparison, ExperimentError> {
     let (runs, plan) = (course.runs(), course.plan().clone());
     match course.into_sink() {
         Kept::Here(memory) => {

@@ -4,7 +4,7 @@ use crate::errors;
 use crate::plan::{Plan, question};
 use crate::result::{Comparison, Records};
 use crate::watched::watched;
-use hopline_lab::experiment::{ExperimentError, How, in_directory, in_memory};
+use hopline_lab::experiment::{ExperimentError, RunOptions, in_directory, in_memory};
 use hopline_lab::store::{REPORT, Start, Store};
 use hopline_lab::{report, view};
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ pub(crate) fn compare(
 ) -> PyResult<Comparison> {
     let start = start_of(start);
     let made = watched(py, progress, |watch| {
-        let how = How { jobs, command: &command, watch };
+        let how = RunOptions { jobs, command: &command, watch };
         match output {
             None => {
                 let (comparison, records) = in_memory(&plan.0, how)?;
@@ -51,7 +51,7 @@ pub(crate) fn stored(
     let asked = question(metric, bound);
     let made = watched(py, None, |_| {
         let (comparison, store) = hopline_lab::experiment::stored(&path)?;
-        let comparison = comparison.asking(&asked).map_err(hopline_lab::Problems::from)?;
+        let comparison = comparison.with_objective(&asked).map_err(hopline_lab::Problems::from)?;
         kept(comparison, &store, &path)
     })?;
     made.map_err(errors::experiment)
@@ -69,5 +69,5 @@ pub(crate) fn kept(
 
 /// Returns the treatment of existing results.
 pub(crate) fn start_of(word: &str) -> Start {
-    if word == "anew" { Start::Anew } else { Start::Resume }
+    if word == "anew" { Start::Restart } else { Start::Resume }
 }

@@ -6,7 +6,7 @@ use crate::result::{Comparison, Records};
 use crate::scenario::settings;
 use crate::watched::watched;
 use hopline_lab::claims::{self, Register, evaluate};
-use hopline_lab::experiment::{ExperimentError, How, in_directory, in_memory};
+use hopline_lab::experiment::{ExperimentError, RunOptions, in_directory, in_memory};
 use hopline_lab::output::ReportFile;
 use hopline_lab::papers::Papers;
 use hopline_lab::plan::{Effort, Plan};
@@ -64,7 +64,7 @@ pub(crate) fn reproduce(
         // Every plan is read before the first is run, so that an error in the last one is reported at once.
         let plan = |number: &usize| register.plan(&register.figures[*number], &over, effort);
         let plans: Vec<Plan> = chosen.iter().map(plan).collect::<Result<_, _>>()?;
-        let how = How { jobs, command: &command, watch };
+        let how = RunOptions { jobs, command: &command, watch };
         let mut made = Vec::new();
         for (number, plan) in chosen.into_iter().zip(&plans) {
             let folder = output.as_ref().map(|output| output.join(&register.figures[number].id));
@@ -75,7 +75,11 @@ pub(crate) fn reproduce(
     made.map_err(errors::experiment)
 }
 
-fn one(plan: &Plan, how: How<'_>, folder: Option<&Path>) -> Result<hopline_lab::Comparison, ExperimentError> {
+fn one(
+    plan: &Plan,
+    how: RunOptions<'_>,
+    folder: Option<&Path>,
+) -> Result<hopline_lab::Comparison, ExperimentError> {
     match folder {
         None => Ok(in_memory(plan, how)?.0),
         Some(folder) => Ok(in_directory(plan, how, folder, Start::Resume)?.0),

@@ -5,7 +5,7 @@ use crate::scenario::{Scenario, settings};
 use hopline_config::document::Setting;
 use hopline_config::source::{Origin, Source};
 use hopline_lab::plan::Effort;
-use hopline_scenario::{Axis, Question};
+use hopline_scenario::{Axis, Objective};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,7 +32,8 @@ impl Plan {
             Some(vary) => vary.iter().map(axis).collect::<PyResult<_>>()?,
         };
         let question = question(metric, bound);
-        let plan = py.detach(|| hopline_lab::Plan::new(&scenario.0, &axes).and_then(|p| p.asking(question)));
+        let plan =
+            py.detach(|| hopline_lab::Plan::new(&scenario.0, &axes).and_then(|p| p.with_objective(question)));
         plan.map(Self).map_err(|e| errors::problems(&e))
     }
 
@@ -48,7 +49,7 @@ impl Plan {
     ) -> PyResult<Self> {
         let over = settings("set", &given)?;
         let (effort, question) = (effort_of(effort), question(metric, bound));
-        let plan = py.detach(|| hopline_lab::Plan::load(&path, &over, effort)?.asking(question));
+        let plan = py.detach(|| hopline_lab::Plan::load(&path, &over, effort)?.with_objective(question));
         plan.map(Self).map_err(|e| errors::problems(&e))
     }
 
@@ -65,11 +66,12 @@ impl Plan {
         bound: Option<&str>,
     ) -> PyResult<Self> {
         let value = crate::scenario::value(json)?;
-        let source = hopline_config::written::document(name, &value).map_err(errors::problem)?;
+        let source = hopline_config::from_json::document(name, &value).map_err(errors::problem)?;
         let over = settings("set", &given)?;
         let (effort, question) = (effort_of(effort), question(metric, bound));
-        let plan =
-            py.detach(|| hopline_lab::Plan::parse(&source, &folder, "plan", &over, effort)?.asking(question));
+        let plan = py.detach(|| {
+            hopline_lab::Plan::parse(&source, &folder, "plan", &over, effort)?.with_objective(question)
+        });
         plan.map(Self).map_err(|e| errors::problems(&e))
     }
 
@@ -100,11 +102,11 @@ pub(crate) fn effort_of(word: &str) -> Effort {
 }
 
 /// Returns the selection of a metric and a constraint.
-pub(crate) fn question(metric: Option<&str>, bound: Option<&str>) -> Question {
+pub(crate) fn question(metric: Option<&str>, bound: Option<&str>) -> Objective {
     let part = |name: &str, text: Option<&str>| {
         let text = text?;
         let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
         Some((text.to_owned(), Origin { source, span: 0..text.len() }))
     };
-    Question { metric: part("metric", metric), bound: part("bound", bound) }
+    Objective { metric: part("metric", metric), bound: part("bound", bound) }
 }

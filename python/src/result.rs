@@ -5,10 +5,10 @@ use crate::plan::question;
 use crate::single::{table_named, write_report};
 use crate::table::Table;
 use hopline_lab::comparison::{self, json_with_runs};
-use hopline_lab::question::Asked;
+use hopline_lab::objective::MetricSelection;
 use hopline_lab::record::Record;
 use hopline_lab::store::{Store, StoreError};
-use hopline_lab::tables::{self, Batch, Heads};
+use hopline_lab::tables::{self, Batch, LeadingCells};
 use hopline_lab::{report, text, view};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ impl Records {
                 records.iter().cloned().for_each(each);
                 Ok(())
             }
-            Self::Kept(path) => Store::read(path)?.each(runs, |record| {
+            Self::Kept(path) => Store::read(path)?.for_each(runs, |record| {
                 each(record);
                 Ok(())
             }),
@@ -68,7 +68,7 @@ impl Comparison {
     #[getter]
     fn text(&self, py: Python<'_>) -> String {
         py.detach(|| {
-            text::comparison::describe(&self.comparison) + &text::comparison::answer(&self.comparison)
+            text::comparison::describe(&self.comparison) + &text::comparison::conclusion(&self.comparison)
         })
     }
 
@@ -76,8 +76,8 @@ impl Comparison {
     #[getter]
     fn answer(&self, py: Python<'_>) -> String {
         py.detach(|| {
-            let experiments = view::experiments(&self.comparison, view::Names::Full);
-            let answers = experiments.iter().map(|e| report::Answer::of(e).text());
+            let experiments = view::experiments(&self.comparison, view::NameForm::Full);
+            let answers = experiments.iter().map(|e| report::Conclusion::of(e).text());
             answers.collect::<Vec<_>>().join("\n")
         })
     }
@@ -85,7 +85,7 @@ impl Comparison {
     /// Returns a table by name: `runs`, `metrics`, `flows`, `series`, `neighborhoods`.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         let table = table_named(name)?;
-        let heads = Heads::of(&self.comparison.description);
+        let heads = LeadingCells::of(&self.comparison.description);
         let mut batch = Batch::new(&table.columns(&heads));
         let read = py.detach(|| {
             self.records.each(self.comparison.runs, |record| table.add(&heads, &record, &mut batch))
@@ -111,7 +111,8 @@ impl Comparison {
 
     /// Returns the comparison of the same runs by another metric or constraint.
     fn asking(&self, metric: Option<&str>, bound: Option<&str>) -> PyResult<Self> {
-        let asked = self.comparison.clone().asking(&question(metric, bound)).map_err(errors::problem)?;
+        let asked =
+            self.comparison.clone().with_objective(&question(metric, bound)).map_err(errors::problem)?;
         let records = match &self.records {
             Records::Here(records) => Records::Here(records.clone()),
             Records::Kept(path) => Records::Kept(path.clone()),
@@ -124,8 +125,8 @@ impl Comparison {
     /// draws them.
     #[getter]
     fn asked(&self) -> PyResult<Vec<(String, Vec<f64>)>> {
-        let Asked { .. } = &self.comparison.question.asked;
-        let key = self.comparison.question.asked.key();
+        let MetricSelection { .. } = &self.comparison.objective.asked;
+        let key = self.comparison.objective.asked.key();
         let points = self.comparison.points.iter().zip(&self.comparison.description.points);
         Ok(points.map(|(point, d)| (d.label.clone(), point.all(key).unwrap_or_default().to_vec())).collect())
     }

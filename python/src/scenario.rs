@@ -2,8 +2,8 @@
 
 use crate::errors;
 use hopline_config::document::Setting;
+use hopline_config::from_json;
 use hopline_config::source::{Problem, Source};
-use hopline_config::written;
 use hopline_lab::file_kinds;
 use pyo3::prelude::*;
 use serde_json::Value as Json;
@@ -32,7 +32,7 @@ impl Scenario {
     /// Parses a scenario from a document in JSON.
     #[staticmethod]
     fn document(py: Python<'_>, json: &str, name: &str, folder: PathBuf) -> PyResult<Self> {
-        let source = written::document(name, &value(json)?).map_err(errors::problem)?;
+        let source = from_json::document(name, &value(json)?).map_err(errors::problem)?;
         py.detach(|| read(source, &folder))
     }
 
@@ -45,7 +45,7 @@ impl Scenario {
 
     /// Returns the scenario with more user-defined algorithms, classes by name: `tcp.congestion_control = "own:NAME"`.
     fn with_machines(&self, py: Python<'_>, classes: Vec<(String, Py<PyAny>)>) -> PyResult<Self> {
-        let machines = self.0.machines().clone().and(crate::own::machines(py, classes)?);
+        let machines = self.0.machines().clone().merge(crate::own::machines(py, classes)?);
         py.detach(|| self.0.with_machines(machines)).map(Self).map_err(|e| errors::problems(&e))
     }
 
@@ -64,7 +64,7 @@ impl Scenario {
     /// Returns the scenario as written, settings included, in JSON.
     #[getter]
     fn written(&self) -> String {
-        self.0.written().to_string()
+        self.0.as_written().to_string()
     }
 
     /// Returns every parameter in effect, defaults included, in JSON.
@@ -102,7 +102,7 @@ impl Scenario {
 /// Returns the JSON Schema of a kind of file: `scenario`, `plan` or `claims`.
 #[pyfunction]
 pub(crate) fn schema(kind: &str) -> PyResult<String> {
-    let kind = file_kinds::named(kind).ok_or_else(|| {
+    let kind = file_kinds::by_name(kind).ok_or_else(|| {
         let known: Vec<&str> = file_kinds::FILE_KINDS.iter().map(|kind| kind.name).collect();
         errors::problem(
             Problem::new(format!("there is no kind of file `{kind}`"))

@@ -7,8 +7,8 @@ use crate::watched::watched;
 use hopline_lab::description::Description;
 use hopline_lab::output::ReportFile;
 use hopline_lab::plan::{Keep, KeepNodes, KeepPairs, KeepSeries, Plan};
-use hopline_lab::record::{Done, Record};
-use hopline_lab::tables::{self, Heads};
+use hopline_lab::record::{CompletedRun, Record};
+use hopline_lab::tables::{self, LeadingCells};
 use hopline_lab::{Comparison, Problems, Work, report, run::untraced, text, view};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub(crate) fn run(
             Err(error) => return Ok(Err(error)),
         };
         watch.ended(0, total_s, run.cpu_s);
-        let done = Done::of(&spec, &run, number, KEEP);
+        let done = CompletedRun::of(&spec, &run, number, KEEP);
         let text = text::run::describe(scenario, &spec, number, &run, &done);
         let description = Description::of_run(&plan, command, number)?;
         let comparison = Comparison::of_run(description, number, done.clone());
@@ -69,7 +69,7 @@ impl Single {
 
     /// Returns a table by name.
     fn table(&self, name: &str) -> PyResult<Table> {
-        Table::of(table_named(name)?.batch(&Heads::none(), [&self.record]))
+        Table::of(table_named(name)?.batch(&LeadingCells::none(), [&self.record]))
     }
 
     /// Returns the page of `hopline run --report`, for a notebook.

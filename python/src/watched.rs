@@ -1,7 +1,7 @@
 //! Long work with the interpreter free meanwhile. Ctrl-C interrupts it, and progress is reported.
 
 use crate::errors;
-use hopline_lab::run::Watch;
+use hopline_lab::run::Observer;
 use hopline_lab::{VirtualTime, Work};
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -24,7 +24,7 @@ pub(crate) struct Known {
     work: Mutex<Work>,
 }
 
-impl Watch for Known {
+impl Observer for Known {
     fn planned(&self, work: Work) {
         *self.work.lock().expect("nobody panics with it") = work;
     }
@@ -62,7 +62,7 @@ impl Known {
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
-    work: impl FnOnce(&dyn Watch) -> T + Send,
+    work: impl FnOnce(&dyn Observer) -> T + Send,
 ) -> PyResult<T> {
     let known = Known::default();
     let (result, raised) = py.detach(|| {

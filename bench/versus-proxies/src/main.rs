@@ -14,7 +14,7 @@ mod world;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use condition::{AIR_MS, QUEUE, WIRED_MS, WIRED_RATE};
-use hopline_linux::sched::be_on_time;
+use hopline_linux::sched::request_real_time;
 use middle::Middle;
 use plan::{BURST, Plan, SENDERS};
 use serde::Serialize;
@@ -105,7 +105,7 @@ fn main() -> ExitCode {
 /// Runs the daemon, with priority over the emulated links: a router has its processors for itself.
 fn proxy(file: &Path) -> Result<(), Failure> {
     // Without the permission it is delayed by other load.
-    let _ = be_on_time();
+    let _ = request_real_time();
     Ok(hopline_daemon::run(file, standing::keeper)?)
 }
 

@@ -109,7 +109,7 @@ fn log(daemon: &Daemon, folder: &Path) -> std::path::PathBuf {
 /// Waits until a daemon answers a status request: its rules are installed then.
 fn wait(daemon: &Daemon, folder: &Path, processes: &mut [(Place, Child)]) -> Result<(), Failure> {
     for _ in 0..LOOKS {
-        if hopline_daemon::ask(folder, daemon.name).is_ok() {
+        if hopline_daemon::query(folder, daemon.name).is_ok() {
             return Ok(());
         }
         for (_, child) in processes.iter_mut() {

@@ -3,7 +3,7 @@
 use crate::condition::{Addresses, Bottleneck, Condition, QUEUE, wire};
 use hopline_core::Duration;
 use hopline_linux::qdisc::Qdisc;
-use hopline_linux::veth::{self, Trains};
+use hopline_linux::veth::{self, Offload};
 use hopline_linux::{Interface, Namespace};
 use hopline_testkit::Side;
 use hopline_tools::link::{NamespaceLink, Setup};
@@ -79,7 +79,7 @@ impl World {
         // Initially both links have the same addresses.
         self.sender().run(|| address(LINK, SENDER))??;
         far.run(|| address(LINK, Ipv4Addr::new(10, 81, 0, 2)))??;
-        veth::join([far, near], CABLE, Trains::Never)?;
+        veth::join([far, near], CABLE, Offload::SinglePackets)?;
         far.run(|| address(CABLE, FAR))??;
         near.run(|| address(CABLE, NEAR))??;
         for network in BEYOND {
@@ -124,7 +124,7 @@ impl World {
     /// Returns the number of packets dropped by the full queue before the last hop, until now.
     pub(crate) fn queue_drops(&self) -> Result<u64, Failure> {
         match self.bottleneck {
-            Bottleneck::Link => Ok(self.air.stats().forth.queue_drops),
+            Bottleneck::Link => Ok(self.air.stats().forward.queue_drops),
             Bottleneck::Router => {
                 let read = || -> Result<_, Failure> { Ok(Qdisc::of(LINK)?.read()?) };
                 let counted =

@@ -3,7 +3,7 @@
 use crate::cpu;
 use crate::peer::{Failure, Peer};
 use crate::talk::{Hosts, Nature, Talk, talk};
-use hopline_linux::veth::{self, Trains};
+use hopline_linux::veth::{self, Offload};
 use hopline_linux::{Interface, Namespace};
 use serde::Serialize;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -44,7 +44,7 @@ pub(crate) fn all(peers: &[Box<dyn Peer>], seconds: f64, rounds: u32) -> Result<
     let peers: Vec<_> = peers.iter().filter(|peer| PEERS.contains(&peer.name())).collect();
     let mut runs = Vec::new();
     for round in 1..=rounds {
-        for trains in [Trains::Allowed, Trains::Never] {
+        for trains in [Offload::Gso, Offload::SinglePackets] {
             for peer in &peers {
                 eprint!("\rcable: round {round} of {rounds} ");
                 let talk = Cable::new(trains)
@@ -59,16 +59,16 @@ pub(crate) fn all(peers: &[Box<dyn Peer>], seconds: f64, rounds: u32) -> Result<
 }
 
 /// Returns its name in tables.
-const fn name(trains: Trains) -> &'static str {
+const fn name(trains: Offload) -> &'static str {
     match trains {
-        Trains::Allowed => "trains of packets",
-        Trains::Never => "single packets",
+        Offload::Gso => "trains of packets",
+        Offload::SinglePackets => "single packets",
     }
 }
 
 fn fast(
     peer: &str,
-    trains: Trains,
+    trains: Offload,
     round: u32,
     seconds: f64,
     talk: Talk<Result<Used, Failure>>,
@@ -105,7 +105,7 @@ struct Cable {
 }
 
 impl Cable {
-    fn new(trains: Trains) -> Result<Self, Failure> {
+    fn new(trains: Offload) -> Result<Self, Failure> {
         let hosts = [Namespace::new()?, Namespace::new()?];
         veth::join([&hosts[0], &hosts[1]], INTERFACE, trains)?;
         for (host, address) in hosts.iter().zip(ADDRESSES) {

@@ -138,7 +138,7 @@ fn about_cable(seconds: f64, rounds: u32, runs: &[Fast]) -> String {
     let [low, high] = [loads().reduce(f64::min), loads().reduce(f64::max)].map(Option::unwrap_or_default);
     format!(
         "Cable: two hosts joined by a pair of veth interfaces, MTU 1500, no loss, no limit. {rounds} runs of {seconds} s \
-         from connect, one at a time; medians, and the range where it exceeds a tenth. Trains of packets: as the kernel sets \
+         from connect, one at a time; medians, and the range where it exceeds a tenth. Offload of packets: as the kernel sets \
          up a veth, segmentation offload on, so that up to 64 KiB of TCP or of a UDP sender that asks for it (UDP_SEGMENT) \
          cross as one. Single packets: each crosses alone. Processor time: of all threads of a host, user and system, \
          from begin to end; what the kernel does for a packet on its way is charged to whoever sends it, or to ksoftirqd. \

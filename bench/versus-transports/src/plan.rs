@@ -3,7 +3,7 @@
 use crate::peer::{Peer, Steadiness};
 use hopline_core::Duration;
 use hopline_testkit::Emulation;
-use hopline_testkit::Extra;
+use hopline_testkit::DelayDistribution;
 
 /// Loss ratio from which on erratic transports are run with more seeds.
 const HEAVY_LOSS: f64 = 0.1;
@@ -86,7 +86,7 @@ impl Condition {
             burst: self.burst,
             reorder: self.reorder,
             extra_delay: Duration::from_millis(30),
-            extra: Extra::Exactly,
+            extra_distribution: DelayDistribution::Fixed,
             ..clean.clone()
         };
         [forth, Emulation { loss: self.ack_loss, ..clean }]

@@ -80,8 +80,8 @@ fn jobs<'a>(peers: &'a [Box<dyn Peer>], plan: &Plan, conditions: &[Condition]) -
 }
 
 fn one(job: &Job, seconds: f64) -> Result<Measured, Failure> {
-    let [forth, back] = job.condition.link();
-    let link = Link(NamespaceLink::new(forth, back, job.seed)?);
+    let [forward, back] = job.condition.link();
+    let link = Link(NamespaceLink::new(forward, back, job.seed)?);
     let nature = Nature {
         rate: job.condition.bottleneck.rate,
         round_trip: Duration::from_millis(2 * job.condition.delay_ms),
@@ -117,7 +117,7 @@ impl Hosts for Link {
 }
 
 fn measured(job: &Job, seconds: f64, bytes: u64, srtt: Option<Duration>, stats: &LinkStats) -> Measured {
-    let (forth, late) = (stats.forth, stats.lateness);
+    let (forward, late) = (stats.forward, stats.lateness);
     let useful = (bytes as f64).max(1.0);
     let share = |n: u64, of: u64| n as f64 / of.max(1) as f64 * 100.0;
     let ms = |d: hopline_core::Duration| d.as_secs_f64() * 1e3;
@@ -128,12 +128,12 @@ fn measured(job: &Job, seconds: f64, bytes: u64, srtt: Option<Duration>, stats: 
         condition: job.condition.name(),
         seed: job.seed,
         goodput_mbps: bytes as f64 * 8.0 / seconds / 1e6,
-        packets_per_delivered: forth.sent as f64 * job.peer.payload() / useful,
-        bytes_per_byte: forth.sent_bytes as f64 / useful,
-        queue_drop_pct: share(forth.queue_drops, forth.sent),
-        lost_pct: share(forth.lost, forth.sent - forth.queue_drops),
+        packets_per_delivered: forward.sent as f64 * job.peer.payload() / useful,
+        bytes_per_byte: forward.sent_bytes as f64 / useful,
+        queue_drop_pct: share(forward.queue_drops, forward.sent),
+        lost_pct: share(forward.losses, forward.sent - forward.queue_drops),
         srtt_ms: srtt.map(|d| d.as_secs_f64() * 1e3),
-        queue_wait_ms: ms(forth.mean_wait()),
+        queue_wait_ms: ms(forward.mean_queueing_delay()),
         link_late_mean_ms: ms(late.mean),
         link_late_p99_ms: ms(late.p99),
         link_late_max_ms: ms(late.max),

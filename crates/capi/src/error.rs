@@ -16,7 +16,7 @@ pub(crate) struct Error {
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 thread_local! {
-    static LAST: RefCell<CString> = RefCell::default();
+    static LAST_ERROR: RefCell<CString> = RefCell::default();
 }
 
 impl Error {
@@ -25,7 +25,7 @@ impl Error {
     }
 
     /// Returns the error with `what` before its message.
-    pub(crate) fn of(self, what: impl Display) -> Self {
+    pub(crate) fn with_context(self, what: impl Display) -> Self {
         Self { message: format!("{what}: {}", self.message), ..self }
     }
 
@@ -35,13 +35,13 @@ impl Error {
         // which would end the text, are replaced.
         let text = format!("{function}: {}", self.message).replace(char::is_control, "\u{fffd}");
         // Fails only while the thread ends, when its storage no longer exists.
-        let _ = LAST.try_with(|last| last.replace(CString::new(text).unwrap_or_default()));
+        let _ = LAST_ERROR.try_with(|last| last.replace(CString::new(text).unwrap_or_default()));
     }
 }
 
 /// Returns the result of `look` for the last error of the thread, if there was one.
-pub(crate) fn last<T>(look: impl FnOnce(&CStr) -> T) -> Option<T> {
-    LAST.try_with(|last| look(&last.borrow())).ok()
+pub(crate) fn with_last_error<T>(look: impl FnOnce(&CStr) -> T) -> Option<T> {
+    LAST_ERROR.try_with(|last| look(&last.borrow())).ok()
 }
 
 impl From<io::Error> for Error {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_systems_number_is_kept_and_others_have_one() {
+    fn the_errno_of_the_system_is_kept_and_other_errors_have_one() {
         let of = |error: io::Error| Error::from(error).errno;
         assert_eq!(of(io::Error::from_raw_os_error(libc::ENETDOWN)), libc::ENETDOWN);
         assert_eq!(of(io::Error::new(ErrorKind::TimedOut, "too late")), libc::ETIMEDOUT);
@@ -96,10 +96,11 @@ mod tests {
     }
 
     #[test]
-    fn the_last_error_is_the_threads_own_and_can_be_shown_whatever_is_in_it() {
+    fn the_last_error_is_that_of_the_thread_and_printable() {
         Error::new(libc::EIO, "a\0b").remember("tpa_recv");
-        assert_eq!(last(CStr::to_owned).unwrap().to_str().unwrap(), "tpa_recv: a\u{fffd}b");
-        let elsewhere = std::thread::scope(|scope| scope.spawn(|| last(CStr::to_owned)).join().unwrap());
+        assert_eq!(with_last_error(CStr::to_owned).unwrap().to_str().unwrap(), "tpa_recv: a\u{fffd}b");
+        let elsewhere =
+            std::thread::scope(|scope| scope.spawn(|| with_last_error(CStr::to_owned)).join().unwrap());
         assert_eq!(elsewhere.unwrap().to_bytes(), b"");
     }
 }

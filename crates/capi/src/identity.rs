@@ -13,17 +13,17 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Identity {
     /// Own key; without it, the user's private key.
-    pub(crate) ours: Option<Ours>,
+    pub(crate) own_key: Option<OwnKey>,
     pub(crate) known_peers: Option<PathBuf>,
     pub(crate) peer_name: Option<Name>,
     /// Expected fingerprint of the peer's key.
     pub(crate) trust: Option<Fingerprint>,
-    pub(crate) strangers: Strangers,
+    pub(crate) unknown_peers: UnknownPeers,
 }
 
 /// Own key.
 #[derive(Clone, Debug)]
-pub(crate) enum Ours {
+pub(crate) enum OwnKey {
     /// Pre-shared key.
     Shared(PreSharedKey),
     /// Own private key.
@@ -32,69 +32,69 @@ pub(crate) enum Ours {
 
 /// Policy for peers that are not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Strangers {
+pub(crate) enum UnknownPeers {
     /// The connection is refused.
     #[default]
-    Refused,
+    Reject,
     /// The peer is accepted and added to the known peers (trust on first use).
-    Believed,
+    TrustOnFirstUse,
 }
 
 /// Check of the peer's identity once the connection is open, before data are sent or received.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Check {
+pub(crate) enum PeerCheck {
     /// No check is left: the handshake has authenticated the peer.
-    Proved,
+    None,
     /// The key must have this fingerprint.
     Fingerprint(Fingerprint),
     /// The peer is not known: the policy for unknown peers applies.
-    Stranger { name: Name, file: PathBuf, strangers: Strangers },
+    UnknownPeer { name: Name, file: PathBuf, strangers: UnknownPeers },
 }
 
 impl Identity {
     /// Returns whether any key is set, an own key or one of a peer.
-    pub(crate) fn names_a_key(&self) -> bool {
-        let Self { ours, known_peers, peer_name, trust, strangers } = self;
+    pub(crate) fn has_key(&self) -> bool {
+        let Self { own_key: ours, known_peers, peer_name, trust, unknown_peers: strangers } = self;
         ours.is_some()
             || known_peers.is_some()
             || peer_name.is_some()
             || trust.is_some()
-            || *strangers == Strangers::Believed
+            || *strangers == UnknownPeers::TrustOnFirstUse
     }
 
     /// Returns the configuration of a connection to `peer`, and the check of its key.
-    pub(crate) fn to_connect(&self, peer: SocketAddr) -> Result<(Config, Check)> {
-        let private = match self.ours()? {
-            Ours::Shared(key) => return Ok((config(Credentials::Shared(key)), Check::Proved)),
-            Ours::Private(private) => private,
+    pub(crate) fn to_connect(&self, peer: SocketAddr) -> Result<(Config, PeerCheck)> {
+        let private = match self.own_key()? {
+            OwnKey::Shared(key) => return Ok((config(Credentials::Shared(key)), PeerCheck::None)),
+            OwnKey::Private(private) => private,
         };
-        let (trust, check) = self.whom(peer)?;
+        let (trust, check) = self.trusted_peer(peer)?;
         Ok((config(Credentials::Keys { private, trust }), check))
     }
 
     /// Returns the configuration of a listener.
     pub(crate) fn to_listen(&self) -> Result<Config> {
-        if self.trust.is_some() || self.strangers == Strangers::Believed {
+        if self.trust.is_some() || self.unknown_peers == UnknownPeers::TrustOnFirstUse {
             let what = "TPA_TRUST and TPA_TRUST_ON_FIRST_USE are for tpa_connect; who listens takes TPA_KNOWN_PEERS or a shared key";
             return Err(Error::new(libc::EINVAL, what));
         }
-        Ok(config(match self.ours()? {
-            Ours::Shared(key) => Credentials::Shared(key),
-            Ours::Private(private) => Credentials::Keys { private, trust: self.admitted()? },
+        Ok(config(match self.own_key()? {
+            OwnKey::Shared(key) => Credentials::Shared(key),
+            OwnKey::Private(private) => Credentials::Keys { private, trust: self.trusted_senders()? },
         }))
     }
 
     /// Returns the fingerprint of the own key.
     pub(crate) fn fingerprint(&self) -> Result<String> {
-        Ok(match self.ours()? {
-            Ours::Shared(key) => key.fingerprint(),
-            Ours::Private(key) => key.public().fingerprint(),
+        Ok(match self.own_key()? {
+            OwnKey::Shared(key) => key.fingerprint(),
+            OwnKey::Private(key) => key.public().fingerprint(),
         }
         .to_string())
     }
 
-    fn ours(&self) -> Result<Ours> {
-        if let Some(ours) = &self.ours {
+    fn own_key(&self) -> Result<OwnKey> {
+        if let Some(ours) = &self.own_key {
             return Ok(ours.clone());
         }
         let path = key_files::of_user("key")?;
@@ -105,16 +105,16 @@ impl Identity {
             );
             return Err(Error::new(libc::ENOENT, what));
         }
-        key_files::load_private(&path).map(Ours::Private)
+        key_files::load_private(&path).map(OwnKey::Private)
     }
 
-    fn admitted(&self) -> Result<Trust> {
+    fn trusted_senders(&self) -> Result<Trust> {
         let Some(path) = &self.known_peers else { return Ok(Trust::Anyone) };
         let known = key_files::load_peers(path)?;
         Ok(Trust::Only(known.peers().iter().map(|peer| peer.key).collect()))
     }
 
-    fn whom(&self, peer: SocketAddr) -> Result<(Trust, Check)> {
+    fn trusted_peer(&self, peer: SocketAddr) -> Result<(Trust, PeerCheck)> {
         let file = self.known_peers.clone().map_or_else(|| key_files::of_user("known_peers"), Ok)?;
         let known = if self.known_peers.is_some() || file.exists() {
             key_files::load_peers(&file)?
@@ -133,29 +133,29 @@ impl Identity {
                 );
                 return Err(Error::new(libc::EACCES, what));
             }
-            (Some(known), _) => (Trust::Only(vec![known.key]), Check::Proved),
-            (None, Some(wanted)) => (Trust::Fingerprint(*wanted), Check::Fingerprint(*wanted)),
+            (Some(known), _) => (Trust::Only(vec![known.key]), PeerCheck::None),
+            (None, Some(wanted)) => (Trust::Fingerprint(*wanted), PeerCheck::Fingerprint(*wanted)),
             (None, None) => {
                 // The own public key is not revealed to an unknown responder unless unknown peers are accepted.
-                let trust = match self.strangers {
-                    Strangers::Refused => Trust::Only(Vec::new()),
-                    Strangers::Believed => Trust::Anyone,
+                let trust = match self.unknown_peers {
+                    UnknownPeers::Reject => Trust::Only(Vec::new()),
+                    UnknownPeers::TrustOnFirstUse => Trust::Anyone,
                 };
-                (trust, Check::Stranger { name, file, strangers: self.strangers })
+                (trust, PeerCheck::UnknownPeer { name, file, strangers: self.unknown_peers })
             }
         })
     }
 }
 
-impl Check {
+impl PeerCheck {
     /// Applies the check to an open connection. Adds an unknown peer to the known peers if the policy accepts it.
-    pub(crate) fn make(&self, info: &Info) -> Result<()> {
+    pub(crate) fn apply(&self, info: &Info) -> Result<()> {
         match self {
-            Self::Stranger { name, file, strangers: Strangers::Believed } => {
+            Self::UnknownPeer { name, file, strangers: UnknownPeers::TrustOnFirstUse } => {
                 let gone = || Error::new(libc::ECONNABORTED, "it was gone before it said who it is");
                 key_files::add_peer(file, name, &info.peer.key.ok_or_else(gone)?)
             }
-            Self::Proved | Self::Fingerprint(_) | Self::Stranger { .. } => Ok(()),
+            Self::None | Self::Fingerprint(_) | Self::UnknownPeer { .. } => Ok(()),
         }
     }
 
@@ -165,7 +165,9 @@ impl Check {
             Self::Fingerprint(wanted) if error.errno == libc::EACCES => {
                 Error { message: format!("{}, and not {wanted}", error.message), ..error }
             }
-            Self::Stranger { name, file, strangers: Strangers::Refused } if error.errno == libc::EACCES => {
+            Self::UnknownPeer { name, file, strangers: UnknownPeers::Reject }
+                if error.errno == libc::EACCES =>
+            {
                 let message = format!(
                     "{name} is not known: {}; compare it, then TPA_TRUST, or a line in {}: {name} and its public key",
                     error.message,
@@ -173,7 +175,7 @@ impl Check {
                 );
                 Error { message, ..error }
             }
-            Self::Proved | Self::Fingerprint(_) | Self::Stranger { .. } => error,
+            Self::None | Self::Fingerprint(_) | Self::UnknownPeer { .. } => error,
         }
     }
 }
@@ -187,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_address_is_a_name() {
+    fn the_longest_address_is_a_valid_name() {
         let longest = "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff%4294967295]:65535";
         assert_eq!(address_name(longest.parse().unwrap()).as_str(), longest);
     }

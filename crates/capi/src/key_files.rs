@@ -19,7 +19,8 @@ pub(crate) fn load_private(path: &Path) -> Result<PrivateKey> {
     match key_files::load_key(path)? {
         KeyInFile::Private(key) => Ok(key),
         KeyInFile::Shared(_) => {
-            Err(Error::new(libc::EINVAL, "no private key, as `hopline key new` makes it").of(path.display()))
+            Err(Error::new(libc::EINVAL, "no private key, as `hopline key new` makes it")
+                .with_context(path.display()))
         }
     }
 }
@@ -30,7 +31,7 @@ pub(crate) fn load_shared(path: &Path) -> Result<PreSharedKey> {
         KeyInFile::Shared(key) => Ok(key),
         KeyInFile::Private(_) => {
             let what = "a private key, and no shared one of 64 hexadecimal digits";
-            Err(Error::new(libc::EINVAL, what).of(path.display()))
+            Err(Error::new(libc::EINVAL, what).with_context(path.display()))
         }
     }
 }
@@ -49,7 +50,7 @@ impl From<key_files::Error> for Error {
     fn from(error: key_files::Error) -> Self {
         let number = match &error.problem {
             key_files::Problem::Reading(error) | key_files::Problem::Writing(error) => error.raw_os_error(),
-            key_files::Problem::Unfit { .. } | key_files::Problem::Mistakes { .. } => None,
+            key_files::Problem::Unsuitable { .. } | key_files::Problem::Mistakes { .. } => None,
         };
         let of_kind = || Self::from(io::Error::from(error.problem.kind())).errno;
         Self::new(number.unwrap_or_else(of_kind), error.to_string())

@@ -3,7 +3,7 @@
 use crate::abi::tpa_option::{self, *};
 use crate::abi::tpa_protocol;
 use crate::error::{Error, Result};
-use crate::identity::{Check, Identity, Ours, Strangers};
+use crate::identity::{Identity, OwnKey, PeerCheck, UnknownPeers};
 use crate::key_files;
 use crate::protocol::{Parameters, Protocol};
 use hopline_secure::keys::NoFingerprint;
@@ -21,12 +21,12 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) identity: Identity,
-    pub(crate) waiting: Waiting,
+    pub(crate) blocking: BlockingMode,
     pub(crate) connect: Option<Duration>,
     pub(crate) receive: Option<Duration>,
     pub(crate) send: Option<Duration>,
     pub(crate) close: Option<Duration>,
-    pub(crate) silence: Option<Duration>,
+    pub(crate) idle_timeout: Option<Duration>,
     pub(crate) protocol: Protocol,
     /// Largest window of TPA as published, segments.
     pub(crate) cwnd_max: Option<u8>,
@@ -41,12 +41,12 @@ impl Default for Settings {
         let silence = TransportConfig::DEFAULT.silence().limit();
         Self {
             identity: Identity::default(),
-            waiting: Waiting::Yes,
+            blocking: BlockingMode::Blocking,
             connect: None,
             receive: None,
             send: None,
             close: None,
-            silence: silence.map(|limit| Duration::from_nanos(limit.as_nanos())),
+            idle_timeout: silence.map(|limit| Duration::from_nanos(limit.as_nanos())),
             protocol: Protocol::default(),
             cwnd_max: None,
             no_delay: false,
@@ -56,9 +56,9 @@ impl Default for Settings {
 
 /// Blocking mode of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waiting {
-    Yes,
-    No,
+pub(crate) enum BlockingMode {
+    Blocking,
+    NonBlocking,
 }
 
 /// Value of an option.
@@ -99,9 +99,9 @@ impl Settings {
     pub(crate) fn set(&mut self, option: tpa_option, bytes: &[u8]) -> Result<()> {
         let identity = &mut self.identity;
         match option {
-            TPA_PSK => identity.ours = Some(Ours::Shared(shared(bytes)?)),
-            TPA_PSK_FILE => identity.ours = Some(Ours::Shared(key_files::load_shared(&path(bytes)?)?)),
-            TPA_KEY_FILE => identity.ours = Some(Ours::Private(key_files::load_private(&path(bytes)?)?)),
+            TPA_PSK => identity.own_key = Some(OwnKey::Shared(shared(bytes)?)),
+            TPA_PSK_FILE => identity.own_key = Some(OwnKey::Shared(key_files::load_shared(&path(bytes)?)?)),
+            TPA_KEY_FILE => identity.own_key = Some(OwnKey::Private(key_files::load_private(&path(bytes)?)?)),
             TPA_KNOWN_PEERS => {
                 let path = path(bytes)?;
                 key_files::load_peers(&path)?;
@@ -115,16 +115,18 @@ impl Settings {
             TPA_TRUST => identity.trust = Some(fingerprint(bytes)?),
             TPA_TRUST_ON_FIRST_USE => {
                 let believe = number(bytes)? != 0;
-                identity.strangers = if believe { Strangers::Believed } else { Strangers::Refused };
+                identity.unknown_peers =
+                    if believe { UnknownPeers::TrustOnFirstUse } else { UnknownPeers::Reject };
             }
             TPA_NONBLOCK => {
-                self.waiting = if number(bytes)? != 0 { Waiting::No } else { Waiting::Yes };
+                self.blocking =
+                    if number(bytes)? != 0 { BlockingMode::NonBlocking } else { BlockingMode::Blocking };
             }
             TPA_CONNECT_TIMEOUT => self.connect = duration(bytes)?,
             TPA_RECV_TIMEOUT => self.receive = duration(bytes)?,
             TPA_SEND_TIMEOUT => self.send = duration(bytes)?,
             TPA_CLOSE_TIMEOUT => self.close = duration(bytes)?,
-            TPA_SILENCE => self.silence = duration(bytes)?,
+            TPA_SILENCE => self.idle_timeout = duration(bytes)?,
             TPA_PROTOCOL => self.protocol = protocol(number(bytes)?)?,
             TPA_CWND_MAX => self.cwnd_max = Some(window(number(bytes)?)?),
             TPA_NODELAY => self.no_delay = number(bytes)? != 0,
@@ -151,13 +153,15 @@ impl Settings {
             TPA_PEER_NAME => text(identity.peer_name.as_ref().map(|name| name.as_str().as_bytes())),
             TPA_TRUST => text(identity.trust.map(|trust| trust.to_string()).as_ref().map(String::as_bytes)),
             TPA_FINGERPRINT => identity.fingerprint().map(|text| Value::Text(text.into_bytes())),
-            TPA_TRUST_ON_FIRST_USE => Ok(Value::Number((identity.strangers == Strangers::Believed).into())),
-            TPA_NONBLOCK => Ok(Value::Number((self.waiting == Waiting::No).into())),
+            TPA_TRUST_ON_FIRST_USE => {
+                Ok(Value::Number((identity.unknown_peers == UnknownPeers::TrustOnFirstUse).into()))
+            }
+            TPA_NONBLOCK => Ok(Value::Number((self.blocking == BlockingMode::NonBlocking).into())),
             TPA_CONNECT_TIMEOUT => Ok(milliseconds(self.connect)),
             TPA_RECV_TIMEOUT => Ok(milliseconds(self.receive)),
             TPA_SEND_TIMEOUT => Ok(milliseconds(self.send)),
             TPA_CLOSE_TIMEOUT => Ok(milliseconds(self.close)),
-            TPA_SILENCE => Ok(milliseconds(self.silence)),
+            TPA_SILENCE => Ok(milliseconds(self.idle_timeout)),
             TPA_PROTOCOL => Ok(Value::Number(match self.protocol {
                 Protocol::Wide => tpa_protocol::TPA_PROTOCOL_WIDE,
                 Protocol::Tpa => tpa_protocol::TPA_PROTOCOL_TPA,
@@ -169,12 +173,12 @@ impl Settings {
     }
 
     /// Returns the parameters of a connection to `peer`, and the check of its key.
-    pub(crate) fn to_connect(&self, peer: SocketAddr) -> Result<(Parameters, Check)> {
+    pub(crate) fn to_connect(&self, peer: SocketAddr) -> Result<(Parameters, PeerCheck)> {
         if self.protocol != Protocol::Wide {
-            return Ok((self.unencrypted()?, Check::Proved));
+            return Ok((self.unencrypted()?, PeerCheck::None));
         }
         let (mut config, check) = self.identity.to_connect(peer)?;
-        config.transport = config.transport.with_silence_limit(self.silence_limit());
+        config.transport = config.transport.with_silence_limit(self.idle_timeout());
         Ok((Parameters::Wide(Box::new(config)), check))
     }
 
@@ -184,17 +188,17 @@ impl Settings {
             return self.unencrypted();
         }
         let mut config = self.identity.to_listen()?;
-        config.transport = config.transport.with_silence_limit(self.silence_limit());
+        config.transport = config.transport.with_silence_limit(self.idle_timeout());
         Ok(Parameters::Wide(Box::new(config)))
     }
 
     /// Returns the parameters of TPA as published, which has no keys.
     fn unencrypted(&self) -> Result<Parameters> {
-        if self.identity.names_a_key() {
+        if self.identity.has_key() {
             let what = "TPA as published and TCP have no keys, and are not encrypted: keys are for TPA_PROTOCOL_WIDE";
             return Err(invalid(what));
         }
-        let config = tpa::config(self.cwnd_max.unwrap_or(CWND_MAX)).with_silence_limit(self.silence_limit());
+        let config = tpa::config(self.cwnd_max.unwrap_or(CWND_MAX)).with_silence_limit(self.idle_timeout());
         Ok(match self.protocol {
             Protocol::TpaOrTcp => {
                 Parameters::TpaOrTcp(fallback::Config { tpa: config, ..fallback::Config::default() })
@@ -203,15 +207,15 @@ impl Settings {
         })
     }
 
-    fn silence_limit(&self) -> Option<hopline_core::Duration> {
+    fn idle_timeout(&self) -> Option<hopline_core::Duration> {
         let nanos = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        self.silence.map(|limit| hopline_core::Duration::from_nanos(nanos(limit)))
+        self.idle_timeout.map(|limit| hopline_core::Duration::from_nanos(nanos(limit)))
     }
 
     /// Returns the likely reasons for a connection that was not opened in time.
-    pub(crate) fn without_answer(&self) -> &'static str {
-        match (self.protocol, &self.identity.ours) {
-            (Protocol::Wide, Some(Ours::Shared(_))) => {
+    pub(crate) fn timeout_reasons(&self) -> &'static str {
+        match (self.protocol, &self.identity.own_key) {
+            (Protocol::Wide, Some(OwnKey::Shared(_))) => {
                 "no answer in time: no program answers TPA-wide there, or it has another shared key"
             }
             (Protocol::Wide, _) => "no answer in time: no program answers TPA-wide there",
@@ -220,8 +224,8 @@ impl Settings {
         }
     }
 
-    pub(crate) fn does_not_wait(&self) -> bool {
-        self.waiting == Waiting::No
+    pub(crate) fn is_nonblocking(&self) -> bool {
+        self.blocking == BlockingMode::NonBlocking
     }
 }
 
@@ -300,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_set_is_read() {
+    fn options_round_trip() {
         let mut settings = Settings::default();
         for (option, bytes, value) in [
             (TPA_NONBLOCK, &1i32.to_ne_bytes()[..], Value::Number(1)),
@@ -319,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_values_are_rejected() {
         let mut settings = Settings::default();
         for (option, bytes) in [
             (TPA_PSK, &[7; 31][..]),
@@ -345,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_is_taken_in_any_case() {
+    fn a_fingerprint_is_parsed_in_any_case() {
         let mut settings = Settings::default();
         settings.set(TPA_TRUST, b"00AA-1111-2222-3333-4444-5555-6666-7777").unwrap();
         let lower = b"00aa-1111-2222-3333-4444-5555-6666-7777".to_vec();

@@ -8,7 +8,7 @@ use hopline_streams::{tpa, wide};
 use libc::{c_char, c_uint};
 
 /// Returns the state and counters of a connection, for a caller with room for `size` bytes.
-pub(crate) fn told(info: &Info, size: usize) -> tpa_info {
+pub(crate) fn connection_info(info: &Info, size: usize) -> tpa_info {
     let told = match info {
         Info::Wide(info) => of_wide(info),
         Info::Tpa(info) => of_tpa(info),
@@ -34,13 +34,13 @@ fn of_wide(info: &wide::Info) -> tpa_info {
         retransmissions: info.stats.retransmissions,
         packets_received: info.stats.packets_received,
         lost: info.stats.lost,
-        late: info.stats.late,
+        late: info.stats.spurious_losses,
         timeouts: info.stats.timeouts,
         reductions: info.stats.reductions,
         frozen_us: micros(info.stats.frozen),
         rejected: info.rejections.total(),
         peer_fingerprint: fingerprint(info),
-        ..nothing(tpa_protocol::TPA_PROTOCOL_WIDE)
+        ..empty(tpa_protocol::TPA_PROTOCOL_WIDE)
     }
 }
 
@@ -61,9 +61,9 @@ fn of_tpa(info: &tpa::Info) -> tpa_info {
         packets_received: stats.segments_received,
         lost: stats.timeouts,
         timeouts: stats.timeouts,
-        reductions: stats.congestions,
+        reductions: stats.congested_periods,
         rejected: stats.drops.total(),
-        ..nothing(tpa_protocol::TPA_PROTOCOL_TPA)
+        ..empty(tpa_protocol::TPA_PROTOCOL_TPA)
     }
 }
 
@@ -74,11 +74,11 @@ fn of_tcp(info: &tcp::Info) -> tpa_info {
         srtt_us: u64::try_from(info.srtt.as_micros()).unwrap_or(u64::MAX),
         window: u64::from(info.cwnd) * u64::from(info.mss),
         retransmissions: info.retransmitted.into(),
-        ..nothing(tpa_protocol::TPA_PROTOCOL_TCP)
+        ..empty(tpa_protocol::TPA_PROTOCOL_TCP)
     }
 }
 
-fn nothing(protocol: tpa_protocol) -> tpa_info {
+fn empty(protocol: tpa_protocol) -> tpa_info {
     tpa_info {
         size: 0,
         state: 0,

@@ -3,10 +3,10 @@
 use crate::abi::tpa_option::{self, TPA_ERROR, TPA_PROTOCOL};
 use crate::clock::{now, timespec};
 use crate::error::{Error, Result};
-use crate::identity::Check;
-use crate::options::{Settings, Value, Waiting};
+use crate::identity::PeerCheck;
+use crate::options::{BlockingMode, Settings, Value};
 use crate::protocol::Protocol;
-use crate::transport::{Begun, Bound, Info, Listener, Stream, begin};
+use crate::transport::{Bound, ConnectingStream, Info, Listener, Stream, start_connect};
 use hopline_streams::fallback;
 use libc::c_int;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Time limit of calls without one: longer than any connection lasts.
 const NO_LIMIT: Duration = Duration::from_secs(u32::MAX as u64);
 /// Longest sleep of a call that waits for the selection of a protocol: another call may have consumed its result.
-pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(20);
+pub(crate) const MAX_SLEEP: Duration = Duration::from_millis(20);
 
 /// Socket. Its locks are held briefly: no call waits while it holds one.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Socket {
     /// Epoll instance with the descriptor of the stream or listener, once there is one. Its number stays the same.
     descriptor: OwnedFd,
     /// Descriptor that is always readable, in `descriptor`. Set once the listener is closed.
-    bell: OnceLock<OwnedFd>,
+    closed_event: OnceLock<OwnedFd>,
     /// `true` if the descriptor also reports room in the send buffer of TCP. Streams of TPA report theirs themselves.
     waits_for_room: AtomicBool,
     settings: Mutex<Settings>,
@@ -42,7 +42,7 @@ pub(crate) enum State {
     /// New, or bound.
     Idle(Option<Bound>),
     /// A connection is being opened. Nothing is sent or received before the check.
-    Calling(Begun, Check, Option<Bound>),
+    Connecting(ConnectingStream, PeerCheck, Option<Bound>),
     /// A connection failed to open, and no call has reported it yet. The binding remains.
     Failed(Option<Bound>, Error),
     Open(Arc<Stream>),
@@ -52,9 +52,9 @@ pub(crate) enum State {
 
 /// Way to close a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum CloseMode {
     /// All data sent before still arrive.
-    Orderly,
+    Graceful,
     /// The peer receives a reset.
     Abort,
 }
@@ -63,7 +63,7 @@ impl Socket {
     pub(crate) fn new() -> Result<Self> {
         Ok(Self {
             descriptor: epoll::create(CreateFlags::CLOEXEC)?,
-            bell: OnceLock::new(),
+            closed_event: OnceLock::new(),
             waits_for_room: AtomicBool::new(false),
             settings: Mutex::default(),
             state: Mutex::new(State::Idle(None)),
@@ -87,7 +87,9 @@ impl Socket {
             settings.clone()
         };
         match &*self.state() {
-            State::Open(stream) | State::Calling(Begun::Stream(stream), ..) => stream.apply(&settings),
+            State::Open(stream) | State::Connecting(ConnectingStream::Stream(stream), ..) => {
+                stream.apply(&settings)
+            }
             _ => {}
         }
         Ok(())
@@ -98,7 +100,7 @@ impl Socket {
             return Ok(Value::Number(self.take_error()));
         }
         if option == TPA_PROTOCOL
-            && let State::Open(stream) = &*self.progressed()
+            && let State::Open(stream) = &*self.updated_state()
         {
             return Ok(Value::Number(stream.protocol() as c_int));
         }
@@ -107,7 +109,7 @@ impl Socket {
 
     /// Returns the result of a connection that was begun, as an `errno`. Clears an error.
     fn take_error(&self) -> c_int {
-        let mut state = self.progressed();
+        let mut state = self.updated_state();
         match std::mem::replace(&mut *state, State::Closed) {
             State::Failed(bound, error) => {
                 *state = State::Idle(bound);
@@ -115,7 +117,7 @@ impl Socket {
                 error.errno
             }
             other => {
-                let calling = matches!(other, State::Calling(..));
+                let calling = matches!(other, State::Connecting(..));
                 *state = other;
                 if calling { libc::EINPROGRESS } else { 0 }
             }
@@ -152,16 +154,16 @@ impl Socket {
 
     pub(crate) fn connect(&self, peer: SocketAddr) -> Result<()> {
         let settings = self.settings().clone();
-        let begun = self.begin(peer, &settings)?;
-        if settings.waiting == Waiting::No {
+        let begun = self.start_connect(peer, &settings)?;
+        if settings.blocking == BlockingMode::NonBlocking {
             let text = format!("{peer} is being called");
             return Err(Error::new(libc::EINPROGRESS, text));
         }
-        self.await_open(&begun, settings.connect).map(drop).map_err(|error| error.of(peer))
+        self.await_open(&begun, settings.connect).map(drop).map_err(|error| error.with_context(peer))
     }
 
-    fn begin(&self, peer: SocketAddr, settings: &Settings) -> Result<Begun> {
-        let mut state = self.progressed();
+    fn start_connect(&self, peer: SocketAddr, settings: &Settings) -> Result<ConnectingStream> {
+        let mut state = self.updated_state();
         let bound = match &*state {
             State::Idle(Some(bound)) | State::Failed(Some(bound), _) => Some(bound.clone()),
             // Its attempts have sockets of their own.
@@ -169,12 +171,12 @@ impl Socket {
             State::Idle(None) | State::Failed(None, _) => {
                 Some(Bound::new(any_of_family(peer), settings.protocol)?)
             }
-            State::Calling(..) => {
+            State::Connecting(..) => {
                 return Err(Error::new(libc::EALREADY, "it is being connected already"));
             }
             State::Open(_) => return Err(Error::new(libc::EISCONN, "it is connected already")),
             State::Listening(_) => return Err(Error::new(libc::EINVAL, "it listens")),
-            State::Closed => return Err(gone()),
+            State::Closed => return Err(closed_error()),
         };
         if let Some(bound) = &bound
             && bound.local_addr()?.is_ipv4() != peer.is_ipv4()
@@ -183,64 +185,65 @@ impl Socket {
             return Err(Error::new(libc::EAFNOSUPPORT, what));
         }
         let (parameters, check) = settings.to_connect(peer)?;
-        let begun = begin(bound.as_ref(), peer, &parameters).map_err(|error| Error::from(error).of(peer))?;
-        if let Begun::Stream(stream) = &begun {
+        let begun = start_connect(bound.as_ref(), peer, &parameters)
+            .map_err(|error| Error::from(error).with_context(peer))?;
+        if let ConnectingStream::Stream(stream) = &begun {
             stream.apply(settings);
         }
         self.watch(begun.as_fd())?;
-        *state = State::Calling(begun.clone(), check, bound);
+        *state = State::Connecting(begun.clone(), check, bound);
         Ok(begun)
     }
 
     /// Waits until the connection that is being opened is open.
-    fn await_open(&self, begun: &Begun, limit: Option<Duration>) -> Result<Arc<Stream>> {
+    fn await_open(&self, begun: &ConnectingStream, limit: Option<Duration>) -> Result<Arc<Stream>> {
         match begun {
             // The reason of a failure is reported below.
-            Begun::Stream(stream) => _ = stream.await_open(limit),
-            Begun::TpaOrTcp(_) => self.await_choice(limit)?,
+            ConnectingStream::Stream(stream) => _ = stream.await_open(limit),
+            ConnectingStream::TpaOrTcp(_) => self.await_selection(limit)?,
         }
-        let mut state = self.progressed();
+        let mut state = self.updated_state();
         match &*state {
             State::Open(stream) => Ok(Arc::clone(stream)),
-            State::Calling(begun, _, bound) => {
+            State::Connecting(begun, _, bound) => {
                 // The time limit is reached. Without this the attempt would continue until the limit of the protocol.
                 let (begun, bound) = (begun.clone(), bound.clone());
                 *state = State::Idle(bound);
                 self.unwatch(&begun);
-                if let Begun::Stream(stream) = &begun {
+                if let ConnectingStream::Stream(stream) = &begun {
                     stream.abort();
                 }
-                Err(Error::new(libc::ETIMEDOUT, self.settings().without_answer()))
+                Err(Error::new(libc::ETIMEDOUT, self.settings().timeout_reasons()))
             }
             State::Failed(bound, error) => {
                 let (bound, error) = (bound.clone(), error.clone());
                 *state = State::Idle(bound);
                 Err(error)
             }
-            State::Idle(_) | State::Listening(_) | State::Closed => Err(gone()),
+            State::Idle(_) | State::Listening(_) | State::Closed => Err(closed_error()),
         }
     }
 
     /// Waits until the protocol of a connection is selected, or all attempts have failed.
-    fn await_choice(&self, limit: Option<Duration>) -> Result<()> {
+    fn await_selection(&self, limit: Option<Duration>) -> Result<()> {
         let began = now();
-        while matches!(&*self.progressed(), State::Calling(..)) {
-            let left = limit.map_or(LONGEST_SLEEP, |limit| limit.saturating_sub(began.elapsed()));
+        while matches!(&*self.updated_state(), State::Connecting(..)) {
+            let left = limit.map_or(MAX_SLEEP, |limit| limit.saturating_sub(began.elapsed()));
             if left.is_zero() {
                 break;
             }
-            self.sleep(Some(left.min(LONGEST_SLEEP)))?;
+            self.sleep(Some(left.min(MAX_SLEEP)))?;
         }
         Ok(())
     }
 
     pub(crate) fn accept(&self) -> Result<(Self, SocketAddr)> {
-        let Settings { waiting, receive, silence, .. } = *self.settings();
+        let Settings { blocking: waiting, receive, idle_timeout: silence, .. } = *self.settings();
         let began = now();
         loop {
             let listener = match &*self.state() {
                 State::Listening(listener) => Arc::clone(listener),
-                State::Closed => return Err(gone()),
+                State::Closed => return Err(closed_error()),
                 _ => return Err(Error::new(libc::EINVAL, "it does not listen")),
             };
             match listener.accept() {
@@ -249,7 +252,7 @@ impl Socket {
                 Err(_) => {}
             }
             let left = receive.map(|limit| limit.saturating_sub(began.elapsed()));
-            if waiting == Waiting::No || left.is_some_and(|left| left.is_zero()) {
+            if waiting == BlockingMode::NonBlocking || left.is_some_and(|left| left.is_zero()) {
                 return Err(Error::new(libc::EAGAIN, "nobody is there to be accepted"));
             }
             self.sleep(left)?;
@@ -259,7 +262,7 @@ impl Socket {
     /// Returns the socket of an accepted connection, with the silence limit of the listener.
     fn of(stream: Stream, silence: Option<Duration>) -> Result<Self> {
         let socket = Self::new()?;
-        let settings = Settings { silence, ..Settings::default() };
+        let settings = Settings { idle_timeout: silence, ..Settings::default() };
         stream.apply(&settings);
         *socket.settings() = settings;
         socket.watch(stream.as_fd())?;
@@ -284,59 +287,63 @@ impl Socket {
                     self.watch_also(&stream, EventFlags::OUT);
                 }
                 // The call returns the number of accepted bytes, and the next call the error.
-                if sent > 0 { Ok(sent) } else { Err(why(error, "no room")) }
+                if sent > 0 { Ok(sent) } else { Err(error_of(error, "no room")) }
             }
         }
     }
 
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> Result<usize> {
         let stream = self.stream(|settings| settings.receive)?;
-        stream.read(buffer).map_err(|error| why(error, "nothing came"))
+        stream.read(buffer).map_err(|error| error_of(error, "nothing came"))
     }
 
     pub(crate) fn shutdown(&self, how: Shutdown) -> Result<()> {
-        match &*self.progressed() {
+        match &*self.updated_state() {
             State::Open(stream) => Ok(stream.shutdown(how)?),
-            _ => Err(unconnected()),
+            _ => Err(not_connected()),
         }
     }
 
     pub(crate) fn info(&self) -> Result<Info> {
-        match &*self.progressed() {
-            State::Open(stream) | State::Calling(Begun::Stream(stream), ..) => Ok(stream.info()?),
-            _ => Err(unconnected()),
+        match &*self.updated_state() {
+            State::Open(stream) | State::Connecting(ConnectingStream::Stream(stream), ..) => {
+                Ok(stream.info()?)
+            }
+            _ => Err(not_connected()),
         }
     }
 
     pub(crate) fn local(&self) -> Result<SocketAddr> {
         match &*self.state() {
-            State::Idle(Some(bound)) | State::Failed(Some(bound), _) | State::Calling(_, _, Some(bound)) => {
-                Ok(bound.local_addr()?)
-            }
+            State::Idle(Some(bound))
+            | State::Failed(Some(bound), _)
+            | State::Connecting(_, _, Some(bound)) => Ok(bound.local_addr()?),
             State::Open(stream) => Ok(stream.local_addr()?),
             State::Listening(listener) => Ok(listener.local_addr()?),
-            State::Idle(None) | State::Failed(None, _) | State::Calling(_, _, None) => {
+            State::Idle(None) | State::Failed(None, _) | State::Connecting(_, _, None) => {
                 Err(Error::new(libc::EINVAL, "it is not bound"))
             }
-            State::Closed => Err(gone()),
+            State::Closed => Err(closed_error()),
         }
     }
 
     pub(crate) fn peer(&self) -> Result<SocketAddr> {
-        match &*self.progressed() {
+        match &*self.updated_state() {
             State::Open(stream) => Ok(stream.peer_addr()?),
-            _ => Err(unconnected()),
+            _ => Err(not_connected()),
         }
     }
 
     /// Closes a socket that no longer has a handle.
-    pub(crate) fn end(&self, end: End) -> Result<()> {
-        let Settings { waiting, close, .. } = *self.settings();
+    pub(crate) fn end(&self, end: CloseMode) -> Result<()> {
+        let Settings { blocking: waiting, close, .. } = *self.settings();
         let state = std::mem::replace(&mut *self.state(), State::Closed);
         match state {
-            State::Open(stream) if end == End::Orderly => {
+            State::Open(stream) if end == CloseMode::Graceful => {
                 let closed = match waiting {
-                    Waiting::Yes if !stream.is_done() => stream.close_within(close.unwrap_or(NO_LIMIT)),
+                    BlockingMode::Blocking if !stream.is_done() => {
+                        stream.close_within(close.unwrap_or(NO_LIMIT))
+                    }
                     _ => Ok(()),
                 };
                 if Arc::strong_count(&stream) > 1 {
@@ -347,37 +354,38 @@ impl Socket {
                     ErrorKind::WouldBlock => {
                         Error::new(libc::ETIMEDOUT, "the peer does not have everything yet")
                     }
-                    _ => Error::from(error).of("the peer may not have everything"),
+                    _ => Error::from(error).with_context("the peer may not have everything"),
                 })
             }
-            State::Open(stream) | State::Calling(Begun::Stream(stream), ..) => {
+            State::Open(stream) | State::Connecting(ConnectingStream::Stream(stream), ..) => {
                 stream.abort();
                 Ok(())
             }
             State::Listening(_) => {
-                self.wake_for_ever();
+                self.wake_forever();
                 Ok(())
             }
             // Attempts are abandoned when they are dropped.
-            State::Calling(Begun::TpaOrTcp(_), ..) | State::Idle(_) | State::Failed(..) | State::Closed => {
-                Ok(())
-            }
+            State::Connecting(ConnectingStream::TpaOrTcp(_), ..)
+            | State::Idle(_)
+            | State::Failed(..)
+            | State::Closed => Ok(()),
         }
     }
 
     /// Returns the stream once it is open. Waits for it if the socket may wait, up to its limit.
     fn stream(&self, limit: impl FnOnce(&Settings) -> Option<Duration>) -> Result<Arc<Stream>> {
-        let calling = match &*self.progressed() {
+        let calling = match &*self.updated_state() {
             State::Open(stream) => return Ok(Arc::clone(stream)),
-            State::Calling(begun, ..) => begun.clone(),
+            State::Connecting(begun, ..) => begun.clone(),
             State::Failed(_, error) => return Err(error.clone()),
-            _ => return Err(unconnected()),
+            _ => return Err(not_connected()),
         };
         let (waiting, limit) = {
             let settings = self.settings();
-            (settings.waiting, limit(&settings))
+            (settings.blocking, limit(&settings))
         };
-        if waiting == Waiting::No {
+        if waiting == BlockingMode::NonBlocking {
             return Err(Error::new(libc::EAGAIN, "it is being connected"));
         }
         self.await_open(&calling, limit)
@@ -386,14 +394,14 @@ impl Socket {
     // ---- state ----
 
     /// Returns the state, updated by the progress of a connection that is being opened.
-    pub(crate) fn progressed(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn updated_state(&self) -> MutexGuard<'_, State> {
         let mut state = self.state();
-        if let State::Calling(begun, check, bound) = &*state {
+        if let State::Connecting(begun, check, bound) = &*state {
             let opened = match begun {
-                Begun::Stream(stream) => stream.checked(check),
-                Begun::TpaOrTcp(opening) => match opening.poll() {
+                ConnectingStream::Stream(stream) => stream.checked(check),
+                ConnectingStream::TpaOrTcp(opening) => match opening.poll() {
                     Poll::Pending => return state,
-                    Poll::Ready(chosen) => self.chosen(begun, chosen).map(Some),
+                    Poll::Ready(chosen) => self.selected(begun, chosen).map(Some),
                 },
             };
             let (begun, bound) = (begun.clone(), bound.clone());
@@ -412,7 +420,11 @@ impl Socket {
     }
 
     /// Returns the connection that an opening has resulted in.
-    fn chosen(&self, opening: &Begun, chosen: io::Result<fallback::Stream>) -> Result<Arc<Stream>> {
+    fn selected(
+        &self,
+        opening: &ConnectingStream,
+        chosen: io::Result<fallback::Stream>,
+    ) -> Result<Arc<Stream>> {
         let stream = Stream::of(chosen?)?;
         self.unwatch(opening);
         stream.apply(&self.settings());
@@ -434,7 +446,7 @@ impl Socket {
         Ok(epoll::add(&self.descriptor, descriptor, EventData::new_u64(0), EventFlags::IN)?)
     }
 
-    fn unwatch(&self, begun: &Begun) {
+    fn unwatch(&self, begun: &ConnectingStream) {
         // If it fails, closing the connection removes the descriptor anyway.
         let _ = epoll::delete(&self.descriptor, begun.as_fd());
     }
@@ -447,9 +459,9 @@ impl Socket {
     }
 
     /// Makes the descriptor readable for ever, so that each call that waits for it wakes up.
-    fn wake_for_ever(&self) {
+    fn wake_forever(&self) {
         if let Ok(bell) = eventfd(1, EventfdFlags::CLOEXEC) {
-            let _ = self.watch(self.bell.get_or_init(|| bell).as_fd());
+            let _ = self.watch(self.closed_event.get_or_init(|| bell).as_fd());
         }
     }
 
@@ -495,18 +507,18 @@ fn any_of_family(peer: SocketAddr) -> SocketAddr {
     }
 }
 
-fn why(error: std::io::Error, blocked: &str) -> Error {
+fn error_of(error: std::io::Error, blocked: &str) -> Error {
     match error.kind() {
         ErrorKind::WouldBlock => Error::new(libc::EAGAIN, blocked),
         _ => error.into(),
     }
 }
 
-fn unconnected() -> Error {
+fn not_connected() -> Error {
     Error::new(libc::ENOTCONN, "it is not connected")
 }
 
-fn gone() -> Error {
+fn closed_error() -> Error {
     Error::new(libc::EBADF, "it was closed meanwhile")
 }
 
@@ -524,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_leaves_whether_it_is_all_or_not() {
+    fn accepted_data_are_flushed_even_if_incomplete() {
         for (room_for, flushes) in [(0, 0), (1, 1), (9, 1), (10, 1), (11, 1)] {
             let mut flushed = 0;
             let (sent, result) = write_all(&[7; 10], room(room_for), || {
@@ -537,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_leaving_is_told() {
+    fn an_error_of_flushing_is_reported() {
         let (sent, result) = write_all(&[7; 10], room(10), || Err(ErrorKind::ConnectionReset.into()));
         assert_eq!((sent, result.unwrap_err().kind()), (10, ErrorKind::ConnectionReset));
     }

@@ -1,7 +1,7 @@
 //! Table of handles: file descriptors of the system, as numbers for C.
 
 use crate::error::{Error, Result};
-use crate::socket::{End, Socket};
+use crate::socket::{CloseMode, Socket};
 use libc::c_int;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,7 +14,7 @@ pub(crate) fn insert(socket: Socket) -> c_int {
     let mut sockets = SOCKETS.write().unwrap_or_else(PoisonError::into_inner);
     if let Some(lost) = sockets.insert(handle, Arc::new(socket)) {
         drop(sockets);
-        let _ = lost.end(End::Abort);
+        let _ = lost.end(CloseMode::Abort);
         // The program has closed the descriptor of an older socket directly. Dropping that socket would close the descriptor
         // that has the number now.
         std::mem::forget(lost);

@@ -1,7 +1,7 @@
 //! TCP connection of a socket, for a peer that does not know TPA.
 
 use crate::clock::{now, timespec};
-use crate::options::{Settings, Waiting};
+use crate::options::{BlockingMode, Settings};
 use hopline_linux::tcp;
 use hopline_streams::fallback;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -13,28 +13,28 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Parts of the silence limit: the kernel sends the first probe after one part, and three unanswered ones take the rest.
-const PARTS: u32 = 4;
+const PROBE_INTERVALS: u32 = 4;
 
 /// TCP connection that waits as TPA streams do. Its descriptor never blocks.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     stream: TcpStream,
     limits: Mutex<Limits>,
-    watch: Mutex<Watch>,
+    silence_monitor: Mutex<SilenceMonitor>,
 }
 
 /// Detection of a silent peer.
 #[derive(Clone, Copy, Debug)]
-struct Watch {
+struct SilenceMonitor {
     silence: Silence,
     /// Earliest time of the next look. `None`: the first look is due.
-    next_look: Option<Instant>,
+    next_check: Option<Instant>,
 }
 
 /// Time limits of calls.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    waiting: Waiting,
+    waiting: BlockingMode,
     receive: Option<Duration>,
     send: Option<Duration>,
     silence: Option<Duration>,
@@ -74,13 +74,13 @@ impl Silence {
 impl Tcp {
     pub(crate) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        let limits = Limits { waiting: Waiting::Yes, receive: None, send: None, silence: None };
-        let watch = Watch { silence: Silence::None, next_look: None };
-        Ok(Self { stream, limits: Mutex::new(limits), watch: Mutex::new(watch) })
+        let limits = Limits { waiting: BlockingMode::Blocking, receive: None, send: None, silence: None };
+        let watch = SilenceMonitor { silence: Silence::None, next_check: None };
+        Ok(Self { stream, limits: Mutex::new(limits), silence_monitor: Mutex::new(watch) })
     }
 
     pub(crate) fn apply(&self, settings: &Settings) {
-        let Settings { waiting, receive, send, silence, no_delay, .. } = *settings;
+        let Settings { blocking: waiting, receive, send, idle_timeout: silence, no_delay, .. } = *settings;
         *self.limits.lock().unwrap_or_else(PoisonError::into_inner) =
             Limits { waiting, receive, send, silence };
         let socket = SockRef::from(&self.stream);
@@ -90,31 +90,33 @@ impl Tcp {
         let _ = match silence {
             None => socket.set_keepalive(false),
             Some(silence) => {
-                let part = Duration::from_secs((silence / PARTS).as_millis().div_ceil(1000).max(1) as u64);
-                let asked = TcpKeepalive::new().with_time(part).with_interval(part).with_retries(PARTS - 1);
+                let part =
+                    Duration::from_secs((silence / PROBE_INTERVALS).as_millis().div_ceil(1000).max(1) as u64);
+                let asked =
+                    TcpKeepalive::new().with_time(part).with_interval(part).with_retries(PROBE_INTERVALS - 1);
                 socket.set_tcp_keepalive(&asked)
             }
         };
     }
 
     /// Returns the interval between checks for a silent peer; `None` if there is no limit.
-    pub(crate) fn next_look(&self) -> Option<Duration> {
-        self.limits().silence.map(|silence| silence / PARTS)
+    pub(crate) fn check_interval(&self) -> Option<Duration> {
+        self.limits().silence.map(|silence| silence / PROBE_INTERVALS)
     }
 
     /// Aborts the connection if the peer was silent for too long. Returns whether it was aborted. The kernel probes idle
     /// connections, but keeps those with data in flight for a quarter of an hour.
-    pub(crate) fn is_given_up(&self) -> bool {
+    pub(crate) fn abort_if_silent(&self) -> bool {
         let Some(limit) = self.limits().silence else { return false };
         let now = now();
-        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watch = self.silence_monitor.lock().unwrap_or_else(PoisonError::into_inner);
         // A check takes the lock of the socket in the kernel, and this is called for each piece of data.
-        if watch.next_look.is_some_and(|at| now < at) {
+        if watch.next_check.is_some_and(|at| now < at) {
             return watch.silence == Silence::TooLong;
         }
-        watch.next_look = Some(now + limit / PARTS);
+        watch.next_check = Some(now + limit / PROBE_INTERVALS);
         let before = watch.silence;
-        watch.silence = before.after(now, tcp::unanswered(&self.stream).ok().flatten(), limit);
+        watch.silence = before.after(now, tcp::unanswered_time(&self.stream).ok().flatten(), limit);
         if before != Silence::TooLong && watch.silence == Silence::TooLong {
             self.abort();
         }
@@ -139,12 +141,12 @@ impl Tcp {
         let began = now();
         loop {
             let left = limit.saturating_sub(began.elapsed());
-            let part = self.next_look().map_or(left, |look| look.min(left));
+            let part = self.check_interval().map_or(left, |look| look.min(left));
             match fallback::close_tcp_within(&self.stream, part) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock && part < left => {}
                 result => return result,
             }
-            if self.is_given_up() {
+            if self.abort_if_silent() {
                 return Err(ErrorKind::TimedOut.into());
             }
         }
@@ -175,25 +177,25 @@ impl Tcp {
     fn wait<T>(
         &self,
         event: PollFlags,
-        waiting: Waiting,
+        waiting: BlockingMode,
         limit: Option<Duration>,
         mut attempt: impl FnMut() -> io::Result<T>,
     ) -> io::Result<T> {
         let began = now();
         loop {
-            if self.is_given_up() {
+            if self.abort_if_silent() {
                 return Err(ErrorKind::TimedOut.into());
             }
             match attempt() {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == ErrorKind::WouldBlock && waiting == Waiting::Yes => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock && waiting == BlockingMode::Blocking => {}
                 result => return result,
             }
             let left = limit.map(|limit| limit.saturating_sub(began.elapsed()));
             if left.is_some_and(|left| left.is_zero()) {
                 return Err(ErrorKind::WouldBlock.into());
             }
-            let sleep = [left, self.next_look()].into_iter().flatten().min();
+            let sleep = [left, self.check_interval()].into_iter().flatten().min();
             match poll(&mut [PollFd::new(&self.stream, event)], sleep.map(timespec).as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -213,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silence_counts_from_the_first_unanswered_question_that_is_seen() {
+    fn silence_counts_from_the_first_unanswered_probe() {
         let start = now();
         let at = |s| start + Duration::from_secs(s);
         let limit = Duration::from_secs(10);

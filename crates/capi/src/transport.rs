@@ -3,11 +3,11 @@
 use crate::abi::tpa_protocol;
 use crate::error::{Error, Result};
 use crate::ffi::signals::without_signals;
-use crate::identity::Check;
+use crate::identity::PeerCheck;
 use crate::options::Settings;
 use crate::protocol::{Parameters, Protocol};
 use crate::tcp::Tcp;
-use hopline_streams::fallback::{self, Connector, Opening, Port};
+use hopline_streams::fallback::{self, Connector, PendingConnection, Port};
 use hopline_streams::tpa::{self, TpaListener, TpaStream};
 use hopline_streams::wide::{self, State, WideListener, WideStream};
 use std::io::{self, ErrorKind, Read, Write};
@@ -53,11 +53,11 @@ pub(crate) enum Info {
 
 /// Connection that is being opened.
 #[derive(Clone, Debug)]
-pub(crate) enum Begun {
+pub(crate) enum ConnectingStream {
     /// The protocol is selected.
     Stream(Arc<Stream>),
     /// The protocol is not selected yet.
-    TpaOrTcp(Arc<Opening>),
+    TpaOrTcp(Arc<PendingConnection>),
 }
 
 impl Bound {
@@ -68,7 +68,7 @@ impl Bound {
             Protocol::Tpa => tpa::Host::bind(address).map(Self::Tpa),
             Protocol::TpaOrTcp => Port::bind(address).map(|port| Self::TpaOrTcp(Arc::new(port))),
         });
-        bound.map_err(|error| Error::from(error).of(address))
+        bound.map_err(|error| Error::from(error).with_context(address))
     }
 
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -102,22 +102,32 @@ impl Bound {
 }
 
 /// Begins a connection to `peer` from a bound socket. Only TPA with TCP needs none.
-pub(crate) fn begin(bound: Option<&Bound>, peer: SocketAddr, parameters: &Parameters) -> io::Result<Begun> {
+pub(crate) fn start_connect(
+    bound: Option<&Bound>,
+    peer: SocketAddr,
+    parameters: &Parameters,
+) -> io::Result<ConnectingStream> {
     let stream = match (bound, parameters) {
         (Some(Bound::Wide(host)), Parameters::Wide(config)) => {
             Stream::Wide(host.begin_connect(peer, config)?)
         }
         (Some(Bound::Tpa(host)), Parameters::Tpa(config)) => Stream::Tpa(host.begin_connect(peer, config)?),
-        (None, Parameters::TpaOrTcp(config)) => return both(None, peer, config),
-        (Some(Bound::TpaOrTcp(port)), Parameters::TpaOrTcp(config)) => return both(Some(port), peer, config),
+        (None, Parameters::TpaOrTcp(config)) => return start_both(None, peer, config),
+        (Some(Bound::TpaOrTcp(port)), Parameters::TpaOrTcp(config)) => {
+            return start_both(Some(port), peer, config);
+        }
         _ => return Err(another_protocol()),
     };
-    Ok(Begun::Stream(Arc::new(stream)))
+    Ok(ConnectingStream::Stream(Arc::new(stream)))
 }
 
-fn both(port: Option<&Port>, peer: SocketAddr, config: &fallback::Config) -> io::Result<Begun> {
+fn start_both(
+    port: Option<&Port>,
+    peer: SocketAddr,
+    config: &fallback::Config,
+) -> io::Result<ConnectingStream> {
     let opening = without_signals(|| CONNECTOR.begin(port, peer, config))?;
-    Ok(Begun::TpaOrTcp(Arc::new(opening)))
+    Ok(ConnectingStream::TpaOrTcp(Arc::new(opening)))
 }
 
 /// Error of a socket that is bound to another protocol.
@@ -125,7 +135,7 @@ fn another_protocol() -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, "it is bound to another protocol")
 }
 
-impl Begun {
+impl ConnectingStream {
     pub(crate) fn stream(&self) -> Option<&Arc<Stream>> {
         match self {
             Self::Stream(stream) => Some(stream),
@@ -134,7 +144,7 @@ impl Begun {
     }
 }
 
-impl AsFd for Begun {
+impl AsFd for ConnectingStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Stream(stream) => stream.as_fd(),
@@ -193,12 +203,12 @@ impl Stream {
     }
 
     /// Returns the connection, if it is open and the check of its peer succeeds.
-    pub(crate) fn checked(self: &Arc<Self>, check: &Check) -> Result<Option<Arc<Self>>> {
+    pub(crate) fn checked(self: &Arc<Self>, check: &PeerCheck) -> Result<Option<Arc<Self>>> {
         match self.is_open() {
             Ok(false) => Ok(None),
             Ok(true) => {
                 if let Self::Wide(stream) = &**self {
-                    check.make(&stream.info())?;
+                    check.apply(&stream.info())?;
                 }
                 Ok(Some(Arc::clone(self)))
             }
@@ -216,7 +226,7 @@ impl Stream {
 
     /// Applies the settings for waiting.
     pub(crate) fn apply(&self, settings: &Settings) {
-        let does_not_wait = settings.does_not_wait();
+        let does_not_wait = settings.is_nonblocking();
         match self {
             Self::Wide(stream) => {
                 stream.set_nonblocking(does_not_wait);

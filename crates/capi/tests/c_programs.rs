@@ -19,28 +19,28 @@ const STRICT: [&str; 5] = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic
 
 fn main() -> ExitCode {
     let tests = tests!([Need::Of(no_compiler)];
-        a_file_arrives_whole,
-        a_file_arrives_whole_through_a_program_without_the_shared_library,
-        a_file_of_which_half_came_is_no_file,
-        an_event_loop_of_its_own_serves_sockets_that_never_wait,
-        what_is_wrong_is_an_error_and_never_a_crash,
-        failures_are_told_as_what_they_are,
-        peers_are_whom_they_say_they_are,
-        threads_do_not_hold_each_other_up,
-        connections_that_are_over_leave_nothing,
-        tpa_as_published_and_tcp_are_used_as_the_peer_knows_them,
+        a_file_arrives_unchanged,
+        a_file_arrives_unchanged_through_a_statically_linked_program,
+        a_truncated_file_is_not_stored,
+        an_event_loop_serves_nonblocking_sockets,
+        invalid_calls_are_errors_and_never_crash,
+        failures_have_their_errno,
+        peers_are_authenticated,
+        threads_do_not_block_each_other,
+        closed_connections_leave_no_state,
+        tpa_or_tcp_is_used_as_the_peer_supports,
     );
-    let cpp = tests!([Need::Of(no_compiler), Need::Program("c++")]; the_header_is_for_cpp_too);
-    let nm = tests!([Need::Of(no_compiler), Need::Program("nm")]; the_library_has_the_functions_of_the_header_and_no_others);
+    let cpp = tests!([Need::Of(no_compiler), Need::Program("c++")]; the_header_works_in_cpp);
+    let nm = tests!([Need::Of(no_compiler), Need::Program("nm")]; the_library_exports_exactly_the_functions_of_the_header);
     run(tests.into_iter().chain(cpp).chain(nm), None)
 }
 
-fn a_file_arrives_whole() {
+fn a_file_arrives_unchanged() {
     transfer("send", "recv", 10_000_000);
     transfer("send", "recv", 0);
 }
 
-fn a_file_arrives_whole_through_a_program_without_the_shared_library() {
+fn a_file_arrives_unchanged_through_a_statically_linked_program() {
     let folder = folder();
     let to = folder.path().join("send");
     let mut cc = cc();
@@ -72,7 +72,7 @@ fn transfer(sender: &str, receiver: &str, len: usize) {
 }
 
 /// The sender cannot read on: the receiver must not take the part that arrived for the whole file.
-fn a_file_of_which_half_came_is_no_file() {
+fn a_truncated_file_is_not_stored() {
     let folder = folder();
     let [key, target] = ["key", "target"].map(|name| folder.path().join(name));
     shared_key(&key);
@@ -87,7 +87,7 @@ fn a_file_of_which_half_came_is_no_file() {
     assert!(!target.exists());
 }
 
-fn an_event_loop_of_its_own_serves_sockets_that_never_wait() {
+fn an_event_loop_serves_nonblocking_sockets() {
     let folder = folder();
     let key = folder.path().join("key");
     shared_key(&key);
@@ -96,27 +96,27 @@ fn an_event_loop_of_its_own_serves_sockets_that_never_wait() {
     done(server.end());
 }
 
-fn what_is_wrong_is_an_error_and_never_a_crash() {
+fn invalid_calls_are_errors_and_never_crash() {
     done(program("wrong").output().unwrap());
 }
 
-fn failures_are_told_as_what_they_are() {
+fn failures_have_their_errno() {
     done(program("failures").output().unwrap());
 }
 
-fn peers_are_whom_they_say_they_are() {
+fn peers_are_authenticated() {
     done(program("identity").arg(folder().path()).output().unwrap());
 }
 
-fn threads_do_not_hold_each_other_up() {
+fn threads_do_not_block_each_other() {
     done(program("threads").output().unwrap());
 }
 
-fn tpa_as_published_and_tcp_are_used_as_the_peer_knows_them() {
+fn tpa_or_tcp_is_used_as_the_peer_supports() {
     done(program("published").output().unwrap());
 }
 
-fn the_header_is_for_cpp_too() {
+fn the_header_works_in_cpp() {
     let header = installed().join("include/hopline.h");
     done(
         Command::new("c++")
@@ -127,12 +127,12 @@ fn the_header_is_for_cpp_too() {
     );
 }
 
-fn connections_that_are_over_leave_nothing() {
+fn closed_connections_leave_no_state() {
     done(program("leaves_nothing").output().unwrap());
 }
 
 /// The library must not export other functions than those of the header.
-fn the_library_has_the_functions_of_the_header_and_no_others() {
+fn the_library_exports_exactly_the_functions_of_the_header() {
     let library = installed().join("lib/libhopline.so");
     let names =
         done(Command::new("nm").args(["--dynamic", "--defined-only"]).arg(&library).output().unwrap());

@@ -2,7 +2,7 @@
 
 pub(crate) mod number;
 
-use self::number::{MANY, count, whole};
+use self::number::{MAX_INTEGER, count, whole};
 use crate::{file_kinds, net};
 use clap::builder::PossibleValuesParser;
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
@@ -138,7 +138,7 @@ pub(crate) enum Command {
 
 /// Scenario file, and settings that override it.
 #[derive(Debug, Arguments)]
-pub(crate) struct Given {
+pub(crate) struct ScenarioArgs {
     /// The scenario file (TOML)
     #[arg(value_name = "SCENARIO")]
     pub(crate) scenario: PathBuf,
@@ -146,15 +146,15 @@ pub(crate) struct Given {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Seed of the experiment, instead of that in the file
-    #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=MANY), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=MAX_INTEGER), allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
 }
 
 /// Common arguments of `run` and `compare`.
 #[derive(Debug, Arguments)]
-pub(crate) struct Common {
+pub(crate) struct CommonArgs {
     #[command(flatten)]
-    pub(crate) given: Given,
+    pub(crate) given: ScenarioArgs,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub(crate) json: bool,
@@ -168,7 +168,7 @@ pub(crate) struct Common {
 
 /// Selection of a metric and a constraint.
 #[derive(Debug, Arguments)]
-pub(crate) struct Asked {
+pub(crate) struct ObjectiveArgs {
     /// Compare by this metric, instead of that in the file: goodput, "response_p95 of http", "delay_p95 of CLASS" …
     #[arg(long, value_name = "METRIC [of WHO]")]
     pub(crate) metric: Option<String>,
@@ -177,17 +177,17 @@ pub(crate) struct Asked {
     pub(crate) bound: Option<String>,
 }
 
-impl Asked {
+impl ObjectiveArgs {
     /// Returns the selection as a question of the scenario.
-    pub(crate) fn question(&self) -> hopline_scenario::Question {
-        hopline_scenario::Question::of_options(self.metric.as_deref(), self.bound.as_deref())
+    pub(crate) fn objective(&self) -> hopline_scenario::Objective {
+        hopline_scenario::Objective::of_options(self.metric.as_deref(), self.bound.as_deref())
     }
 }
 
 #[derive(Debug, Arguments)]
 pub(crate) struct Run {
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: CommonArgs,
     /// Number of the run: equal seed and run give equal results
     #[arg(long, value_name = "N", default_value = "1")]
     #[arg(value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
@@ -221,7 +221,7 @@ pub(crate) struct Run {
 #[derive(Debug, Arguments)]
 pub(crate) struct Movements {
     #[command(flatten)]
-    pub(crate) given: Given,
+    pub(crate) given: ScenarioArgs,
     /// Number of the run; random movement differs between runs
     #[arg(long, value_name = "N", default_value = "1")]
     #[arg(value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
@@ -237,9 +237,9 @@ pub(crate) struct Movements {
 #[derive(Debug, Arguments)]
 pub(crate) struct Compare {
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: CommonArgs,
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: ObjectiveArgs,
     /// Vary a key over these values; may be repeated
     #[arg(long, value_name = "KEY=V1,V2,…")]
     pub(crate) vary: Vec<String>,
@@ -275,9 +275,9 @@ pub(crate) struct Sweep {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: ObjectiveArgs,
     #[command(flatten)]
-    pub(crate) effort: Effort,
+    pub(crate) effort: PlanArgs,
     /// Replace results of another plan or version in the directory
     #[arg(long)]
     pub(crate) force: bool,
@@ -285,7 +285,7 @@ pub(crate) struct Sweep {
 
 /// Common arguments of commands that run plans.
 #[derive(Debug, Arguments)]
-pub(crate) struct Effort {
+pub(crate) struct PlanArgs {
     /// Override a key of the scenario at every point, also one in `[set]` of the plan, unless variants or axes set it;
     /// may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
@@ -310,7 +310,7 @@ pub(crate) struct Report {
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: ObjectiveArgs,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub(crate) json: bool,
@@ -347,7 +347,7 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "DIR")]
     pub(crate) papers: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) effort: Effort,
+    pub(crate) effort: PlanArgs,
 }
 
 /// Number of runs of readings other than the first.

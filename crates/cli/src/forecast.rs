@@ -8,7 +8,7 @@
 pub(crate) struct Forecast {
     points: Vec<Point>,
     /// Virtual time of unfinished runs so far, s.
-    under_way_s: f64,
+    running_s: f64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -16,13 +16,13 @@ struct Point {
     /// Virtual time of the unfinished runs, s.
     left_s: f64,
     /// Virtual time and CPU time of the finished runs, s.
-    gone_s: f64,
+    finished_s: f64,
     cpu_s: f64,
 }
 
 impl Point {
     fn rate(&self) -> Option<f64> {
-        (self.gone_s > 0.0).then(|| self.cpu_s / self.gone_s)
+        (self.finished_s > 0.0).then(|| self.cpu_s / self.finished_s)
     }
 }
 
@@ -37,39 +37,39 @@ impl Forecast {
 
     /// Counts the progress of a run.
     pub(crate) fn advanced(&mut self, by_s: f64) {
-        self.under_way_s += by_s;
+        self.running_s += by_s;
     }
 
     /// Counts a finished run of `point`.
     pub(crate) fn ended(&mut self, point: usize, virtual_s: f64, cpu_s: f64) {
-        self.under_way_s = (self.under_way_s - virtual_s).max(0.0);
+        self.running_s = (self.running_s - virtual_s).max(0.0);
         let Some(point) = self.points.get_mut(point) else { return };
         point.left_s = (point.left_s - virtual_s).max(0.0);
-        point.gone_s += virtual_s;
+        point.finished_s += virtual_s;
         point.cpu_s += cpu_s;
     }
 
     /// Returns whether each point with remaining runs has a finished run.
-    pub(crate) fn knows_all(&self) -> bool {
-        self.points.iter().all(|point| point.left_s == 0.0 || point.gone_s > 0.0)
+    pub(crate) fn has_rate_of_all_points(&self) -> bool {
+        self.points.iter().all(|point| point.left_s == 0.0 || point.finished_s > 0.0)
     }
 
     /// Returns the remaining CPU time; before any run has finished, the remaining virtual time.
     pub(crate) fn left_s(&self) -> f64 {
         let left: f64 = self.points.iter().map(|p| p.left_s * p.rate().unwrap_or(self.mean_rate())).sum();
-        (left - self.under_way_s * self.mean_rate()).max(0.0)
+        (left - self.running_s * self.mean_rate()).max(0.0)
     }
 
     /// Returns the remaining time after `elapsed_s` of work; `None` before any progress.
     pub(crate) fn eta_s(&self, elapsed_s: f64) -> Option<f64> {
         let ended_s: f64 = self.points.iter().map(|point| point.cpu_s).sum();
-        let done_s = ended_s + self.under_way_s * self.mean_rate();
+        let done_s = ended_s + self.running_s * self.mean_rate();
         (done_s > 0.0).then(|| elapsed_s * self.left_s() / done_s)
     }
 
     fn mean_rate(&self) -> f64 {
         let [gone_s, cpu_s] =
-            self.points.iter().fold([0.0; 2], |[gone, cpu], p| [gone + p.gone_s, cpu + p.cpu_s]);
+            self.points.iter().fold([0.0; 2], |[gone, cpu], p| [gone + p.finished_s, cpu + p.cpu_s]);
         if gone_s > 0.0 { cpu_s / gone_s } else { 1.0 }
     }
 }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn each_point_is_counted_at_its_own_rate() {
+    fn each_point_has_its_own_rate() {
         let costs = [1.0, 1.0, 1.0, 17.0];
         let mut forecast = forecast(&costs);
         // One thread: 20 s of work for one run of each point, 200 s in all.
@@ -110,23 +110,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_under_way_counts_for_what_it_is_worth() {
+    fn unfinished_runs_count_in_proportion() {
         let mut forecast = forecast(&[2.0, 2.0]);
         assert_eq!(forecast.eta_s(0.0), None, "nothing has happened");
         forecast.advanced(500.0);
         assert_eq!(forecast.eta_s(10.0), Some(30.0), "a quarter of the virtual time");
-        assert!(!forecast.knows_all());
+        assert!(!forecast.has_rate_of_all_points());
         for _ in 0..4 {
             forecast.ended(0, 100.0, 2.0);
         }
         assert_eq!(forecast.eta_s(10.0), Some(30.0), "as before: the rates are alike");
         forecast.ended(1, 100.0, 2.0);
-        assert!(forecast.knows_all());
+        assert!(forecast.has_rate_of_all_points());
         assert_eq!(forecast.left_s(), 30.0);
     }
 
     #[test]
-    fn runs_that_are_added_later_are_counted_at_the_rates_that_are_known() {
+    fn runs_added_later_are_estimated_at_the_known_rates() {
         let mut forecast = forecast(&[1.0, 3.0]);
         for _ in 0..10 {
             run(&mut forecast, 0, 1.0);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_numbers_give_no_nonsense() {
+    fn hostile_numbers_give_finite_estimates() {
         let mut forecast = Forecast::default();
         forecast.ended(7, 100.0, 1.0);
         forecast.planned(&[0.0]);

@@ -1,6 +1,6 @@
 //! Errors for people: file, line, column, snippet, and what would be right.
 
-use hopline_config::separated::mark_len;
+use hopline_config::separated::byte_order_mark_len;
 use hopline_config::source::Origin;
 use hopline_lab::experiment::ExperimentError;
 use hopline_lab::output::{OutputError, TracedError};
@@ -114,12 +114,12 @@ impl Failure {
         match self {
             Self::Input(Problems(problems)) => {
                 for problem in problems {
-                    say(&format!("{:?}", Rendered(problem)));
+                    print_error_line(&format!("{:?}", Rendered(problem)));
                 }
                 ExitCode::from(WRONG_INPUT)
             }
             Self::Output(error) => {
-                say(&format!("{:?}", Rendered(&Problem::new(error.to_string()))));
+                print_error_line(&format!("{:?}", Rendered(&Problem::new(error.to_string()))));
                 match error {
                     OutputError::Exists { .. }
                     | OutputError::Foreign { .. }
@@ -128,7 +128,7 @@ impl Failure {
                 }
             }
             Self::Store(error) => {
-                say(&format!("{:?}", Rendered(&Problem::new(error.to_string()))));
+                print_error_line(&format!("{:?}", Rendered(&Problem::new(error.to_string()))));
                 match error {
                     StoreError::Io { .. } | StoreError::Busy { .. } => ExitCode::from(FAILED),
                     _ => ExitCode::from(WRONG_INPUT),
@@ -137,20 +137,25 @@ impl Failure {
             // A reader that closes the pipe is satisfied: `hopline … | head` is no failure.
             Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Self::Stdout(error) => {
-                say(&format!("{:?}", Rendered(&Problem::new(format!("cannot write to stdout: {error}")))));
+                print_error_line(&format!(
+                    "{:?}",
+                    Rendered(&Problem::new(format!("cannot write to stdout: {error}")))
+                ));
                 ExitCode::from(FAILED)
             }
             Self::Other(message) => {
-                say(&format!("{:?}", Rendered(&Problem::new(message))));
+                print_error_line(&format!("{:?}", Rendered(&Problem::new(message))));
                 ExitCode::from(FAILED)
             }
             Self::Interrupted(line) => {
-                say(line);
+                print_error_line(line);
                 ExitCode::from(INTERRUPTED)
             }
             Self::Suspended(directory) => {
                 let place = directory.display();
-                say(&format!("interrupted; what was run is kept in {place}, and the same command goes on"));
+                print_error_line(&format!(
+                    "interrupted; what was run is kept in {place}, and the same command goes on"
+                ));
                 ExitCode::from(INTERRUPTED)
             }
         }
@@ -158,7 +163,7 @@ impl Failure {
 }
 
 /// Prints a line on stderr. A failure is ignored, since it could not be reported.
-pub(crate) fn say(line: &str) {
+pub(crate) fn print_error_line(line: &str) {
     let _ = writeln!(io::stderr(), "{}", line.trim_end());
 }
 
@@ -167,41 +172,41 @@ struct Rendered<'a>(&'a Problem);
 
 impl fmt::Debug for Rendered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = Shown { problem: self.0, place: self.0.at.as_ref().map(Place::of) };
+        let shown = ShownProblem { problem: self.0, place: self.0.at.as_ref().map(ShownSource::of) };
         MietteHandlerOpts::new().wrap_lines(false).build().debug(&shown, f)
     }
 }
 
 #[derive(Debug)]
-struct Shown<'a> {
+struct ShownProblem<'a> {
     problem: &'a Problem,
-    place: Option<Place>,
+    place: Option<ShownSource>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct ShownSource {
     source: NamedSource<String>,
     span: Range<usize>,
 }
 
-impl Place {
+impl ShownSource {
     /// The source without a byte order mark, which miette would count as a column.
     fn of(at: &Origin) -> Self {
-        let mark = mark_len(&at.source.text);
+        let mark = byte_order_mark_len(&at.source.text);
         let source = NamedSource::new(&at.source.name, at.source.text[mark..].to_owned());
         Self { source, span: at.span.start.saturating_sub(mark)..at.span.end.saturating_sub(mark) }
     }
 }
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for ShownProblem<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.problem.message)
     }
 }
 
-impl std::error::Error for Shown<'_> {}
+impl std::error::Error for ShownProblem<'_> {}
 
-impl Diagnostic for Shown<'_> {
+impl Diagnostic for ShownProblem<'_> {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         self.problem.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }

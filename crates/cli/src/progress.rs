@@ -2,9 +2,9 @@
 
 use crate::console;
 use crate::forecast::Forecast;
-use crate::problems::say;
-use hopline_lab::counted::{as_written, counted};
-use hopline_lab::{Watch, Work};
+use crate::problems::print_error_line;
+use hopline_lab::counted::{count_text, count_text_as};
+use hopline_lab::{Observer, Work};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
@@ -13,12 +13,12 @@ use std::time::Duration;
 /// Progress bar over virtual time.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    known: Arc<Mutex<Known>>,
+    state: Arc<Mutex<WorkState>>,
 }
 
 /// State of the work.
 #[derive(Debug, Default)]
-struct Known {
+struct WorkState {
     forecast: Forecast,
     events: u64,
     /// Estimate of the costs, for a plan.
@@ -32,22 +32,22 @@ struct Estimate {
     work: Work,
     ended: u64,
     cpu_s: f64,
-    said: bool,
+    is_printed: bool,
 }
 
 impl Progress {
     /// Creates a bar; hidden if `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
-        Self::over(Known::default(), quiet)
+        Self::over(WorkState::default(), quiet)
     }
 
     /// Creates a bar for a plan called `name`, with lines on stderr about its amount of work and its cost.
     pub(crate) fn of_plan(name: &str, quiet: bool) -> Self {
         let estimate = Estimate { name: name.to_owned(), ..Estimate::default() };
-        Self::over(Known { estimate: (!quiet).then_some(estimate), ..Known::default() }, quiet)
+        Self::over(WorkState { estimate: (!quiet).then_some(estimate), ..WorkState::default() }, quiet)
     }
 
-    fn over(known: Known, quiet: bool) -> Self {
+    fn over(known: WorkState, quiet: bool) -> Self {
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(0), target);
         let known = Arc::new(Mutex::new(known));
@@ -60,19 +60,19 @@ impl Progress {
         let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {words}");
         bar.set_style(style.expect("the template is well formed").with_key("words", words));
         bar.enable_steady_tick(Duration::from_millis(200));
-        Self { bar, known }
+        Self { bar, state: known }
     }
 
     /// Changes the state, and prints a resulting line.
-    fn know(&self, change: impl FnOnce(&mut Known) -> Option<String>) {
-        let said = change(&mut self.known.lock().expect("nobody panics with it"));
+    fn update(&self, change: impl FnOnce(&mut WorkState) -> Option<String>) {
+        let said = change(&mut self.state.lock().expect("nobody panics with it"));
         if let Some(line) = said {
-            self.bar.suspend(|| say(&line));
+            self.bar.suspend(|| print_error_line(&line));
         }
     }
 }
 
-impl Known {
+impl WorkState {
     /// Returns the text after the bar; with the bar, within 80 columns.
     fn words(&self, elapsed_s: f64) -> String {
         let short = |seconds: f64| format!("{:#}", HumanDuration(duration(seconds)));
@@ -99,8 +99,8 @@ impl Estimate {
             format!(
                 "{}: {}, {}, {:.1} h of virtual time{there}",
                 self.name,
-                counted(work.left_s.len(), "point"),
-                as_written(work.runs as usize, HumanCount(work.runs), "run"),
+                count_text(work.left_s.len(), "point"),
+                count_text_as(work.runs as usize, HumanCount(work.runs), "run"),
                 work.total_s / 3600.0
             )
         })
@@ -111,10 +111,10 @@ impl Estimate {
         self.ended += 1;
         self.cpu_s += cpu_s;
         let left = self.work.missing.saturating_sub(self.ended);
-        if self.said || left == 0 || !forecast.knows_all() {
+        if self.is_printed || left == 0 || !forecast.has_rate_of_all_points() {
             return None;
         }
-        self.said = true;
+        self.is_printed = true;
         let cpu_left_s = forecast.left_s();
         let threads = self.work.jobs.max(1);
         Some(format!(
@@ -136,25 +136,25 @@ impl Drop for Progress {
     }
 }
 
-impl Watch for Progress {
+impl Observer for Progress {
     fn planned(&self, work: Work) {
         self.bar.set_length((work.total_s * 1e3) as u64);
         self.bar.set_position((work.there_s * 1e3) as u64);
-        self.know(|known| {
+        self.update(|known| {
             known.forecast.planned(&work.left_s);
             known.estimate.as_mut()?.planned(work)
         });
     }
 
     fn ended(&self, point: usize, virtual_s: f64, cpu_s: f64) {
-        self.know(|known| {
+        self.update(|known| {
             known.forecast.ended(point, virtual_s, cpu_s);
             known.estimate.as_mut()?.ended(&known.forecast, cpu_s)
         });
     }
 
     fn advanced(&self, by: hopline_lab::VirtualTime, events: u64) {
-        self.know(|known| {
+        self.update(|known| {
             known.forecast.advanced(by.as_secs_f64());
             known.events += events;
             None
@@ -178,16 +178,16 @@ mod tests {
         Work { runs, missing, total_s: runs as f64 * virtual_s, there_s, left_s, jobs: 2 }
     }
 
-    fn known(missing: u64) -> (Known, Option<String>) {
+    fn known(missing: u64) -> (WorkState, Option<String>) {
         let mut estimate = Estimate { name: "door".to_owned(), ..Estimate::default() };
         let mut forecast = Forecast::default();
         forecast.planned(&work(missing).left_s);
         let said = estimate.planned(work(missing));
-        (Known { forecast, estimate: Some(estimate), events: 0 }, said)
+        (WorkState { forecast, estimate: Some(estimate), events: 0 }, said)
     }
 
     /// Returns the output while the first runs of all points end one after the other, and some more.
-    fn said(known: &mut Known, runs: usize) -> Vec<Option<String>> {
+    fn said(known: &mut WorkState, runs: usize) -> Vec<Option<String>> {
         let mut run = |number: usize| {
             known.forecast.ended(number % 57, 200.0, 0.5);
             known.estimate.as_mut().unwrap().ended(&known.forecast, 0.5)
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn how_much_there_is_to_do_is_said_before_anything_runs() {
+    fn the_amount_of_work_is_printed_before_any_run() {
         assert_eq!(known(5700).1.as_deref(), Some("door: 57 points, 5,700 runs, 316.7 h of virtual time"));
         let resumed = known(57).1.unwrap();
         assert!(resumed.ends_with(", 5,643 of them there already"), "{resumed}");
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_costs_is_said_once_every_point_was_run() {
+    fn the_cost_is_printed_once_every_point_was_run() {
         let (mut known, _) = known(5700);
         let said = said(&mut known, 60);
         assert_eq!(said.iter().flatten().count(), 1);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_ends_with_its_first_runs_needs_no_estimate() {
+    fn a_plan_that_ends_with_its_first_runs_has_no_estimate() {
         let (mut known, _) = known(57);
         assert!(said(&mut known, 57).iter().all(Option::is_none));
         assert_eq!(Estimate::default().ended(&Forecast::default(), 0.0), None);
@@ -228,7 +228,8 @@ mod tests {
         let before_words = 24 + " 100 %  ".len();
         for elapsed_s in [0.0, 1e-9, 59.4, 89.0 * 60.0, 47.0 * 3600.0, 99.0 * 86_400.0] {
             // Two thousand million events per second are more than any machine reaches.
-            let mut known = Known { events: (elapsed_s * 1_999_999_999.0) as u64, ..Known::default() };
+            let mut known =
+                WorkState { events: (elapsed_s * 1_999_999_999.0) as u64, ..WorkState::default() };
             known.forecast.planned(&[1000.0]);
             known.forecast.advanced(500.0);
             let words = known.words(elapsed_s);
@@ -238,8 +239,8 @@ mod tests {
     }
 
     #[test]
-    fn the_time_to_go_is_open_before_anything_has_happened_and_cut_off_where_no_clock_reaches() {
-        let mut known = Known::default();
+    fn the_remaining_time_is_unknown_before_progress_and_bounded() {
+        let mut known = WorkState::default();
         assert_eq!(known.words(0.2), "0s gone, ? to go, 0 events/s");
         known.forecast.planned(&[1e300]);
         known.forecast.advanced(1e-300);

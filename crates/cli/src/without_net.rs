@@ -14,25 +14,25 @@ pub(crate) const FILE_KINDS: [&str; 1] = ["proxy"];
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Send files over lossy links (not in this build: `make build`)
-    Send(Ignored),
+    Send(IgnoredArguments),
     /// Receive files (not in this build: `make build`)
-    Recv(Ignored),
+    Recv(IgnoredArguments),
     /// Measure a path with TPA, TCP or UDP (not in this build: `make build`)
-    Bench(Ignored),
+    Bench(IgnoredArguments),
     /// Run a command over an emulated link (not in this build: `make build`)
-    Link(Ignored),
+    Link(IgnoredArguments),
     /// Run proxies and gateways on a router (not in this build: `make build`)
-    Proxy(Ignored),
+    Proxy(IgnoredArguments),
     /// Run a TCP host stack (not in this build: `make build`)
-    Tcp(Ignored),
+    Tcp(IgnoredArguments),
     /// Create and show keys (not in this build: `make build`)
-    Key(Ignored),
+    Key(IgnoredArguments),
 }
 
 /// Arguments of an absent command, options and `--help` among them.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
-pub(crate) struct Ignored {
+pub(crate) struct IgnoredArguments {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     _arguments: Vec<OsString>,
 }

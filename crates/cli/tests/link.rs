@@ -22,7 +22,7 @@ const PEER: &str = "LINK_TEST_PEER";
 const FLOOD: u64 = 2000;
 
 /// Plays the role and ends the process, if this is the copy of the program that a test starts on one of the hosts.
-pub(crate) fn play() {
+pub(crate) fn play_role() {
     match std::env::var(ROLE).as_deref() {
         Ok("answer") => answer(),
         Ok("ask") => ask(),
@@ -33,30 +33,30 @@ pub(crate) fn play() {
 
 pub(crate) fn tests() -> Vec<Test> {
     let tests = tests!([LINK];
-        the_commands_end_is_passed_on,
-        what_is_read_and_printed_is_the_near_commands,
-        a_command_beside_that_fails_fails_the_run,
+        the_exit_code_of_the_command_is_returned,
+        input_and_output_are_those_of_the_near_command,
+        a_failing_auxiliary_command_fails_the_run,
         the_far_command_ends_with_the_near_one,
-        who_is_told_to_end_is_told_once_and_then_killed,
-        nothing_outlives_a_link_that_is_told_to_end,
-        nothing_outlives_a_link_that_is_killed,
-        no_namespace_and_no_interface_is_left,
-        an_idle_link_carries_nothing,
-        what_the_hosts_interface_drops_is_lost_by_a_cause_of_its_own,
-        packets_of_both_versions_pass_between_hosts_behind_routers,
+        a_command_that_ignores_sigterm_is_killed,
+        no_process_outlives_a_terminated_link,
+        no_process_outlives_a_killed_link,
+        no_namespace_and_no_interface_remains,
+        an_idle_link_carries_no_packet,
+        drops_of_the_interface_are_counted_separately,
+        packets_of_both_ip_versions_pass_between_hosts_behind_routers,
         recorded_rates_delays_and_losses_are_replayed,
-        a_recording_with_a_mistake_is_refused_with_its_place,
-        each_way_delays_as_asked,
-        an_outage_lets_nothing_through_and_ends,
-        packets_are_lost_as_asked,
+        an_invalid_recording_is_rejected_with_its_position,
+        each_direction_has_the_configured_delay,
+        an_outage_drops_all_packets_and_ends,
+        packets_are_lost_at_the_configured_rate,
         a_file_arrives_over_a_bad_link,
     );
     let without = tests!([LINK, Need::Program("setpriv"), Need::Program("unshare"), USER_NAMESPACES];
-        without_root_it_works_in_a_user_namespace,
-        without_root_and_user_namespaces_it_is_said_what_helps,
+        without_root_a_user_namespace_is_used,
+        without_root_and_user_namespaces_the_remedy_is_printed,
     );
     let beside = tests!([LINK, Need::Program("nsenter")];
-        both_hosts_are_known_by_their_addresses,
+        both_hosts_have_their_documented_addresses,
     );
     let behind = tests!([LINK, Need::Program("nsenter"), Need::Program("unshare"), Need::Program("ip")];
         addresses_behind_both_ends_are_reached,
@@ -171,7 +171,7 @@ fn until(what: &str, holds: impl Fn() -> bool) {
     panic!("never: {what}");
 }
 
-fn the_commands_end_is_passed_on() {
+fn the_exit_code_of_the_command_is_returned() {
     assert_eq!(done(&["--", "sh", "-c", "exit 7"]).status.code(), Some(7));
     assert_eq!(done(&["--", "true"]).status.code(), Some(0));
     assert_eq!(done(&["--", "sh", "-c", "kill -9 $$"]).status.code(), Some(128 + 9));
@@ -184,7 +184,7 @@ fn the_commands_end_is_passed_on() {
 /// Command prefix that drops the capabilities that a link needs.
 const UNPRIVILEGED: &str = "setpriv --inh-caps=-sys_admin,-net_admin --bounding-set=-sys_admin,-net_admin";
 
-fn without_root_it_works_in_a_user_namespace() {
+fn without_root_a_user_namespace_is_used() {
     let script =
         format!("exec {UNPRIVILEGED} $HOPLINE link --far 'exec true' -- sh -c 'cat /proc/self/uid_map'");
     let mut shell = Command::new("sh");
@@ -196,7 +196,7 @@ fn without_root_it_works_in_a_user_namespace() {
     assert_eq!((columns[0], columns[2]), ("0", "1"), "root of a namespace with one user: {map}");
 }
 
-fn without_root_and_user_namespaces_it_is_said_what_helps() {
+fn without_root_and_user_namespaces_the_remedy_is_printed() {
     let script = format!(
         "echo 0 > /proc/sys/user/max_user_namespaces && exec {UNPRIVILEGED} $HOPLINE link -- echo run"
     );
@@ -210,7 +210,7 @@ fn without_root_and_user_namespaces_it_is_said_what_helps() {
     }
 }
 
-fn both_hosts_are_known_by_their_addresses() {
+fn both_hosts_have_their_documented_addresses() {
     let said = done(&["--seed", "5", "--", "sh", "-c", "echo $HOPLINE_NEAR $HOPLINE_FAR $HOPLINE_LINK_SEED"]);
     assert_eq!(stdout(&said), "10.80.0.1 10.80.0.2 5\n");
     let far = "nsenter --net=$HOPLINE_FAR_NETNS cat /proc/self/net/fib_trie | grep -c 10.80.0.2";
@@ -219,7 +219,7 @@ fn both_hosts_are_known_by_their_addresses() {
     assert!(stderr(&done(&["--far", same, "--", "true"])).contains("far: it is\n"));
 }
 
-fn what_is_read_and_printed_is_the_near_commands() {
+fn input_and_output_are_those_of_the_near_command() {
     let mut child = link(&["--far", "cat; echo said; echo wrong >&2", "--", "cat"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -232,7 +232,7 @@ fn what_is_read_and_printed_is_the_near_commands() {
     assert!(stderr(&output).starts_with("far: said\nfar: wrong\nthere: "), "{}", stderr(&output));
 }
 
-fn a_command_beside_that_fails_fails_the_run() {
+fn a_failing_auxiliary_command_fails_the_run() {
     for option in ["--near-router", "--far-router", "--far"] {
         let at_once = done(&[option, "nosuchprogram", "--", "echo", "begun"]);
         let said = stderr(&at_once);
@@ -262,14 +262,14 @@ fn the_far_command_ends_with_the_near_one() {
     assert!(!runs("sleep 71001") && !runs("sleep 71002"), "what they left behind is ended too");
 }
 
-fn who_is_told_to_end_is_told_once_and_then_killed() {
+fn a_command_that_ignores_sigterm_is_killed() {
     let far = "trap 'echo told' TERM; while :; do sleep 0.1; done";
     let output = done(&["--far", far, "--", "true"]);
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(stderr(&output).matches("far: told\n").count(), 1, "{}", stderr(&output));
 }
 
-fn nothing_outlives_a_link_that_is_told_to_end() {
+fn no_process_outlives_a_terminated_link() {
     let mut child =
         link(&["--far", "sleep 72001", "--", "sleep", "72002"]).stderr(Stdio::null()).spawn().unwrap();
     until("both run", || runs("sleep 72001") && runs("sleep 72002"));
@@ -279,7 +279,7 @@ fn nothing_outlives_a_link_that_is_told_to_end() {
     assert!(!runs("sleep 72001") && !runs("sleep 72002"));
 }
 
-fn nothing_outlives_a_link_that_is_killed() {
+fn no_process_outlives_a_killed_link() {
     let mut child =
         link(&["--far", "exec sleep 73001", "--", "sleep", "73002"]).stderr(Stdio::null()).spawn().unwrap();
     until("both run", || runs("sleep 73001") && runs("sleep 73002"));
@@ -288,7 +288,7 @@ fn nothing_outlives_a_link_that_is_killed() {
     until("they end", || !runs("sleep 73001") && !runs("sleep 73002"));
 }
 
-fn no_namespace_and_no_interface_is_left() {
+fn no_namespace_and_no_interface_remains() {
     let hosts = "readlink /proc/self/ns/net $HOPLINE_FAR_NETNS; sleep 74001 & setsid sleep 74002 &";
     let said = stdout(&done(&["--", "sh", "-c", hosts]));
     let namespaces: Vec<&str> = said.lines().collect();
@@ -309,14 +309,14 @@ fn did(arguments: &[&str]) -> (Value, Output) {
     (serde_json::from_slice(&fs::read(place).unwrap()).unwrap(), output)
 }
 
-fn an_idle_link_carries_nothing() {
+fn an_idle_link_carries_no_packet() {
     let (did, _) = did(&["--near-router", "true", "--", "sleep", "0.3"]);
     for way in ["there", "back"] {
         assert_eq!((&did[way]["sent"], &did[way]["delivered"]), (&0.into(), &0.into()), "{did:#}");
     }
 }
 
-fn what_the_hosts_interface_drops_is_lost_by_a_cause_of_its_own() {
+fn drops_of_the_interface_are_counted_separately() {
     // The link's thread stands still, so that the interface's queue of 500 packets fills up.
     let near = format!("kill -STOP $PPID; {ROLE}=flood $SELF; kill -CONT $PPID; sleep 0.2");
     let (did, output) = did(&["--", "sh", "-c", &near]);
@@ -326,7 +326,7 @@ fn what_the_hosts_interface_drops_is_lost_by_a_cause_of_its_own() {
     assert!(stderr(&output).contains("by the sender's interface"), "{}", stderr(&output));
 }
 
-fn packets_of_both_versions_pass_between_hosts_behind_routers() {
+fn packets_of_both_ip_versions_pass_between_hosts_behind_routers() {
     let far = format!("{ROLE}=answer exec $SELF");
     let near = format!("{ROLE}=ask {PEER}=$HOPLINE_FAR $SELF; {ROLE}=ask {PEER}=$HOPLINE_FAR6 $SELF");
     let routers = ["--near-router", "true", "--far-router", "true", "--delay", "1ms"];
@@ -359,7 +359,7 @@ fn addresses_behind_both_ends_are_reached() {
     assert!(delivered >= 20, "{did:#} {}", stderr(&output));
 }
 
-fn each_way_delays_as_asked() {
+fn each_direction_has_the_configured_delay() {
     let (did, said) = asked(&["--delay", "70ms", "--delay-back", "20ms"]);
     let shortest: u64 = said.trim().parse().unwrap();
     assert!(shortest >= 90, "{shortest} ms");
@@ -388,7 +388,7 @@ fn recorded_rates_delays_and_losses_are_replayed() {
     assert!(did["back"]["mean_wait_s"].as_f64() < Some(0.01), "{did:#}");
 }
 
-fn a_recording_with_a_mistake_is_refused_with_its_place() {
+fn an_invalid_recording_is_rejected_with_its_position() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace");
     fs::write(&path, "5\n7ms\n").unwrap();
@@ -403,14 +403,14 @@ fn a_recording_with_a_mistake_is_refused_with_its_place() {
     assert!(stderr(&refused).contains("trace:1:"), "{}", stderr(&refused));
 }
 
-fn an_outage_lets_nothing_through_and_ends() {
+fn an_outage_drops_all_packets_and_ends() {
     let (did, _) = asked(&["--outage", "0s..3s"]);
     assert!(did["there"]["blacked_out"].as_u64() >= Some(1), "{did:#}");
     assert_eq!((&did["back"]["blacked_out"], &did["there"]["lost"]), (&0.into(), &0.into()), "{did:#}");
     assert!(did["back"]["delivered"].as_u64() >= Some(10), "{did:#}");
 }
 
-fn packets_are_lost_as_asked() {
+fn packets_are_lost_at_the_configured_rate() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("link.json");
     // The kernel's TCP, with some losses.

@@ -13,11 +13,11 @@ use std::process::{Command, Output, Stdio};
 use support::*;
 
 pub(crate) fn tests() -> Vec<Test> {
-    let of_bash = tests!([Need::Program("bash")]; bash_takes_its_completions_and_completes_with_them);
-    let of_groff = tests!([Need::Program("groff")]; groff_sets_every_page_without_complaint);
+    let of_bash = tests!([Need::Program("bash")]; bash_accepts_the_completions);
+    let of_groff = tests!([Need::Program("groff")]; groff_formats_every_page_without_warnings);
     let of_disks = tests!([Need::Mounts];
-        a_full_disk_gives_one_error_and_leaves_what_was_stored,
-        a_read_only_place_gives_one_error_before_anything_is_run,
+        a_full_disk_is_a_single_error_and_keeps_stored_results,
+        a_read_only_directory_is_an_error_before_any_run,
     );
     of_bash.into_iter().chain(of_groff).chain(of_disks).collect()
 }
@@ -31,7 +31,7 @@ fn pipe(program: &str, args: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-fn bash_takes_its_completions_and_completes_with_them() {
+fn bash_accepts_the_completions() {
     let script = stdout(&hopline(["completions", "bash"]));
     let checked = pipe("bash", &["-n"], &script);
     assert!(checked.status.success() && checked.stderr.is_empty(), "{}", stderr(&checked));
@@ -40,12 +40,12 @@ fn bash_takes_its_completions_and_completes_with_them() {
     assert_eq!(stdout(&asked).trim(), "compare completions", "{}", stderr(&asked));
 }
 
-fn groff_sets_every_page_without_complaint() {
+fn groff_formats_every_page_without_warnings() {
     let folder = tempfile::tempdir().unwrap();
     let output = hopline(["man", "-o", folder.path().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let pages = names(folder.path());
-    assert_eq!(pages.len(), COMMANDS.len() + OF_PROXY.len() + OF_KEY.len() + 1);
+    assert_eq!(pages.len(), COMMANDS.len() + PROXY_COMMANDS.len() + KEY_COMMANDS.len() + 1);
     for name in pages {
         let text = fs::read_to_string(folder.path().join(&name)).unwrap();
         let set = pipe("groff", &["-Kutf8", "-man", "-Tutf8", "-ww", "-z"], &text);
@@ -61,7 +61,7 @@ fn in_namespace(folder: &Path, script: &str) -> Output {
     shell.env("HOPLINE", env!("CARGO_BIN_EXE_hopline")).env("NO_COLOR", "1").output().unwrap()
 }
 
-fn a_full_disk_gives_one_error_and_leaves_what_was_stored() {
+fn a_full_disk_is_a_single_error_and_keeps_stored_results() {
     let folder = folder();
     let script = "mount -t tmpfs -o size=64k none small && \
                   $HOPLINE sweep plan.toml -o small/out -q; code=$?; \
@@ -83,7 +83,7 @@ fn a_full_disk_gives_one_error_and_leaves_what_was_stored() {
     assert!(went_on.starts_with(&stored));
 }
 
-fn a_read_only_place_gives_one_error_before_anything_is_run() {
+fn a_read_only_directory_is_an_error_before_any_run() {
     let folder = folder();
     let script = "mount -t tmpfs -o ro none small && $HOPLINE sweep plan.toml -o small/out -q";
     let output = in_namespace(folder.path(), script);

@@ -11,11 +11,11 @@ mod tcp;
 mod unattended;
 
 use hopline_harness::{module, run};
-use hopline_testkit::namespace::at_once;
+use hopline_testkit::namespace::concurrent_link_tests;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    link::play();
+    link::play_role();
     let tests = [
         ("docs", docs::tests()),
         ("drills", drills::tests()),
@@ -26,6 +26,6 @@ fn main() -> ExitCode {
         ("tcp", tcp::tests()),
         ("unattended", unattended::tests()),
     ];
-    let at_once = if docs::is_update() { 1 } else { at_once() };
+    let at_once = if docs::is_update() { 1 } else { concurrent_link_tests() };
     run(tests.into_iter().flat_map(|(name, tests)| module(name, tests)), Some(at_once))
 }

@@ -6,7 +6,7 @@ use hopline_core::Duration as Span;
 use hopline_harness::{Test, tests};
 use hopline_link::{Emulation, Side};
 use hopline_testkit::namespace::LINK;
-use hopline_tools::link::{Ends, NamespaceLink, Setup, Stands};
+use hopline_tools::link::{EndConfig, EndRole, NamespaceLink, Setup};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -20,16 +20,17 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn tests() -> Vec<Test> {
     tests!([LINK];
-        a_file_crosses_and_the_end_is_counted,
-        a_stack_that_is_killed_and_begins_anew_resets_everybody,
+        a_file_is_transferred_and_counted,
+        a_killed_and_restarted_stack_resets_its_connections,
     )
     .into()
 }
 
 fn link() -> NamespaceLink {
     let way = Emulation { rate: Some(50_000_000), loss: 0.01, ..Emulation::delay(Span::from_millis(5)) };
-    let near = Ends { stands: Stands::Host, networks: vec!["10.88.0.0/24".parse().unwrap()] };
-    NamespaceLink::with(Setup { ends: [near, Ends::default()], ..Setup::new(way.clone(), way, 7) }).unwrap()
+    let near = EndConfig { role: EndRole::Host, networks: vec!["10.88.0.0/24".parse().unwrap()] };
+    NamespaceLink::with(Setup { ends: [near, EndConfig::default()], ..Setup::new(way.clone(), way, 7) })
+        .unwrap()
 }
 
 /// Starts the program at host A, and waits until it is ready.
@@ -75,7 +76,7 @@ fn tell_to_end(child: &Child) {
     assert!(ended.success());
 }
 
-fn a_file_crosses_and_the_end_is_counted() {
+fn a_file_is_transferred_and_counted() {
     let link = link();
     let (listener, address) = server(&link);
     let child = start(&link, address);
@@ -112,7 +113,7 @@ fn a_file_crosses_and_the_end_is_counted() {
 }
 
 /// The kernel resets the program at once. The peer receives nothing until the address answers again, by a reset.
-fn a_stack_that_is_killed_and_begins_anew_resets_everybody() {
+fn a_killed_and_restarted_stack_resets_its_connections() {
     let link = link();
     let (listener, address) = server(&link);
     let mut child = start(&link, address);

@@ -16,18 +16,18 @@ pub(crate) fn tests() -> Vec<Test> {
         Test::new(
             "a_name_is_resolved_anew_at_every_try",
             [Need::Mounts],
-            a_name_is_resolved_anew_at_every_try,
+            a_name_is_resolved_at_every_attempt,
         ),
         Test::new(
             "what_cannot_be_read_keeps_nothing_else_from_being_sent",
             [Need::Mounts],
-            what_cannot_be_read_keeps_nothing_else_from_being_sent,
+            an_unreadable_file_does_not_block_the_rest,
         ),
-        Test::new("a_full_disk_is_waited_for", [Need::Mounts], a_full_disk_is_waited_for),
+        Test::new("a_full_disk_is_waited_for", [Need::Mounts], a_sender_waits_while_the_disk_is_full),
         Test::new(
             "patience_ends_though_bytes_are_sent_again_and_again",
             [Need::Mounts],
-            patience_ends_though_bytes_are_sent_again_and_again,
+            patience_ends_although_bytes_are_sent_repeatedly,
         ),
     ]
 }
@@ -64,20 +64,20 @@ fn receiver(script: &str, folder: &Path, output: &str) -> (Running, u16) {
 }
 
 /// Starts a sender. Returns it with its output.
-fn sender(script: &str, folder: &Path, peer: &str) -> (Running, Said) {
+fn sender(script: &str, folder: &Path, peer: &str) -> (Running, SenderOutput) {
     patient(script, folder, peer, "60")
 }
 
-fn patient(script: &str, folder: &Path, peer: &str, patience_s: &str) -> (Running, Said) {
+fn patient(script: &str, folder: &Path, peer: &str, patience_s: &str) -> (Running, SenderOutput) {
     let args = ["send", "--transport", "tpa", "f", peer, "--patience", patience_s, "--json"];
     let mut sender = Running(after(script, folder, &args).spawn().unwrap());
     let lines = BufReader::new(sender.0.stdout.take().unwrap()).lines();
-    (sender, Said(lines))
+    (sender, SenderOutput(lines))
 }
 
-struct Said(Lines<BufReader<ChildStdout>>);
+struct SenderOutput(Lines<BufReader<ChildStdout>>);
 
-impl Said {
+impl SenderOutput {
     /// Returns the next line for which `holds` is true.
     fn until(&mut self, holds: impl Fn(&Json) -> bool) -> Json {
         let lines = self.0.by_ref().map(|line| serde_json::from_str::<Json>(&line.unwrap()).unwrap());
@@ -89,7 +89,7 @@ impl Said {
     }
 }
 
-fn a_name_is_resolved_anew_at_every_try() {
+fn a_name_is_resolved_at_every_attempt() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("f"), b"content").unwrap();
     let hosts = folder.path().join("hosts");
@@ -108,7 +108,7 @@ fn a_name_is_resolved_anew_at_every_try() {
     assert_eq!(fs::read(folder.path().join("in/f")).unwrap(), b"content");
 }
 
-fn what_cannot_be_read_keeps_nothing_else_from_being_sent() {
+fn an_unreadable_file_does_not_block_the_rest() {
     let folder = TempDir::new().unwrap();
     let allow = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     allow(folder.path(), 0o755);
@@ -140,7 +140,7 @@ fn what_cannot_be_read_keeps_nothing_else_from_being_sent() {
     }
 }
 
-fn a_full_disk_is_waited_for() {
+fn a_sender_waits_while_the_disk_is_full() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("f"), vec![7; 100_000]).unwrap();
     let script =
@@ -166,7 +166,7 @@ fn a_full_disk_is_waited_for() {
 }
 
 /// The file system has room for bytes, but for no file.
-fn patience_ends_though_bytes_are_sent_again_and_again() {
+fn patience_ends_although_bytes_are_sent_repeatedly() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("f"), vec![7; 100_000]).unwrap();
     let script = "mkdir small && mount -t tmpfs -o size=1m,nr_inodes=2 none small && touch small/last";

@@ -9,7 +9,7 @@ use super::section::{Declared, Section};
 pub struct Choice<T: 'static> {
     /// Declaration of the key.
     pub key: Key,
-    meanings: &'static [T],
+    values: &'static [T],
 }
 
 /// A [`Choice`] that always has a value: it must be given, or has a default.
@@ -37,7 +37,7 @@ impl<T: Copy> Choice<T> {
     pub const fn new(key: Key, meanings: &'static [T]) -> Self {
         let Takes::Word(words) = key.takes else { panic!("a choice takes words") };
         assert!(words.len() == meanings.len(), "each word has its meaning");
-        Self { key, meanings }
+        Self { key, values: meanings }
     }
 
     /// Returns the same key, which reads as `word` where it is not given.
@@ -45,10 +45,10 @@ impl<T: Copy> Choice<T> {
     /// # Panics
     /// When it is compiled, if the key does not have this word.
     #[must_use]
-    pub const fn or(self, word: &'static str) -> Chosen<T> {
+    pub const fn with_default(self, word: &'static str) -> Chosen<T> {
         let Takes::Word(words) = self.key.takes else { panic!("a choice takes words") };
         assert!(is_among(words, word), "the default is one of the words");
-        let key = self.key.or(Default::Word(word));
+        let key = self.key.with_default(Default::Word(word));
         Chosen { key, choice: Self { key, ..self } }
     }
 
@@ -89,9 +89,9 @@ impl<T: Copy> Choice<T> {
         Chosen { key, choice: Self { key, ..self } }
     }
 
-    fn meaning(&self, word: &str) -> Option<T> {
+    fn value_of(&self, word: &str) -> Option<T> {
         let Takes::Word(words) = self.key.takes else { return None };
-        words.iter().zip(self.meanings).find(|(known, _)| **known == word).map(|(_, meaning)| *meaning)
+        words.iter().zip(self.values).find(|(known, _)| **known == word).map(|(_, meaning)| *meaning)
     }
 }
 
@@ -118,8 +118,8 @@ impl<T: Copy> Declared for Choice<T> {
 
     fn read<'a>(self, section: &Section<'a>) -> Option<T> {
         match (section.node(self.key.name).map(|node| &node.value), self.key.default) {
-            (Some(Value::Text(word)), _) => self.meaning(word),
-            (None, Default::Word(word)) => self.meaning(word),
+            (Some(Value::Text(word)), _) => self.value_of(word),
+            (None, Default::Word(word)) => self.value_of(word),
             _ => None,
         }
     }

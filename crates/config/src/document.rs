@@ -186,21 +186,21 @@ impl Setting {
     /// Returns the value in a result file.
     #[must_use]
     pub fn json(&self) -> Json {
-        self.node.plain()
+        self.node.json_value()
     }
 }
 
 impl Node {
     /// Returns the value without its places.
     #[must_use]
-    pub fn plain(&self) -> Json {
+    pub fn json_value(&self) -> Json {
         match &self.value {
             Value::Text(s) => json!(s),
             Value::Integer(i) => json!(i),
             Value::Float(x) => json!(x),
             Value::Boolean(b) => json!(b),
-            Value::Array(items) => items.iter().map(Self::plain).collect(),
-            Value::Table(table) => table.iter().map(|(k, e)| (k.clone(), e.node.plain())).collect(),
+            Value::Array(items) => items.iter().map(Self::json_value).collect(),
+            Value::Table(table) => table.iter().map(|(k, e)| (k.clone(), e.node.json_value())).collect(),
             Value::Datetime => Json::Null,
         }
     }
@@ -224,7 +224,7 @@ impl std::fmt::Display for Value {
 }
 
 /// Most keys of a path: more than any scenario has, and few enough to go through by recursion.
-const DEEPEST_PATH: usize = 32;
+const MAX_PATH_KEYS: usize = 32;
 
 /// Sets a path of the document, making the tables on the way where they are missing.
 ///
@@ -234,10 +234,10 @@ const DEEPEST_PATH: usize = 32;
 pub fn set(root: &mut Node, setting: &Setting) -> Result<(), Problem> {
     let mut here = root;
     let parts: Vec<&str> = setting.path.split('.').map(str::trim).collect();
-    if parts.len() > DEEPEST_PATH {
+    if parts.len() > MAX_PATH_KEYS {
         return Err(Problem::new(format!("a path of {} keys", parts.len()))
             .at(&setting.key)
-            .help(format!("no key is deeper than {DEEPEST_PATH}")));
+            .help(format!("no key is deeper than {MAX_PATH_KEYS}")));
     }
     for (depth, part) in parts.iter().enumerate() {
         let so_far = parts[..depth].join(".");

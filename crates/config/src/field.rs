@@ -86,7 +86,10 @@ impl Field<Word> {
         assert!(
             matches!(
                 (key.takes, key.default),
-                (Takes::Word(_) | Takes::WordOrOwn(_) | Takes::Text, Default::Required | Default::Word(_))
+                (
+                    Takes::Word(_) | Takes::WordOrUserDefined(_) | Takes::Text,
+                    Default::Required | Default::Word(_)
+                )
             ),
             "a word or text that must be given or has a default"
         );

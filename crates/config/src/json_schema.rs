@@ -1,7 +1,7 @@
 //! JSON Schema (draft 2020-12) of the files that people write, for editors and other programs. It follows from the key
 //! tables and from nothing else.
 
-use super::schema::{Default, Key, Literal, OWN, Takes};
+use super::schema::{Default, Key, Literal, Takes, USER_DEFINED_PREFIX};
 use serde_json::{Map, Value as Json, json};
 
 /// A kind of file that has a schema.
@@ -93,7 +93,7 @@ impl Definitions {
             Takes::Integer(min, max) => integer(min, max),
             Takes::IntegerOr(min, max, words) => json!({ "anyOf": [integer(min, max), word(words)] }),
             Takes::Word(words) => word(words),
-            Takes::WordOrOwn(words) => json!({ "anyOf": [word(words), own()] }),
+            Takes::WordOrUserDefined(words) => json!({ "anyOf": [word(words), user_defined_name()] }),
             Takes::Flag => json!({ "type": "boolean" }),
             Takes::Text => json!({ "type": "string" }),
             Takes::TextOrTable(keys) => json!({ "anyOf": [{ "type": "string" }, self.shared(path, keys)] }),
@@ -145,8 +145,8 @@ fn word(words: &[&str]) -> Json {
     json!({ "type": "string", "enum": words })
 }
 
-fn own() -> Json {
-    json!({ "type": "string", "pattern": format!("^{OWN}.+") })
+fn user_defined_name() -> Json {
+    json!({ "type": "string", "pattern": format!("^{USER_DEFINED_PREFIX}.+") })
 }
 
 fn reference(name: &str) -> Json {

@@ -17,13 +17,13 @@
 pub mod choice;
 pub mod document;
 pub mod field;
+pub mod from_json;
 pub mod json_schema;
+pub mod key_owners;
 pub mod keys;
 pub mod middlebox;
-pub mod owned;
 mod reference;
 pub mod schema;
 mod section;
 pub mod separated;
 pub mod source;
-pub mod written;

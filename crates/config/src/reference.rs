@@ -1,7 +1,7 @@
 //! The reference of all keys, for people.
 
 use super::json_schema::FileKind;
-use super::schema::{Default, Key, OWN, Takes};
+use super::schema::{Default, Key, Takes, USER_DEFINED_PREFIX};
 use std::fmt::Write;
 
 impl FileKind {
@@ -12,12 +12,12 @@ impl FileKind {
         // Tables that occur in several places, such as error models, are written once.
         let mut written: Vec<&'static [Key]> = Vec::new();
         section(&mut text, "Top level", self.keys);
-        below(&mut text, "", self.keys, &mut written);
+        write_subsections(&mut text, "", self.keys, &mut written);
         text
     }
 }
 
-fn below(text: &mut String, path: &str, keys: &'static [Key], written: &mut Vec<&'static [Key]>) {
+fn write_subsections(text: &mut String, path: &str, keys: &'static [Key], written: &mut Vec<&'static [Key]>) {
     for key in keys {
         let path = super::schema::join(path, key.name);
         let (table, title) = match key.takes {
@@ -35,7 +35,7 @@ fn below(text: &mut String, path: &str, keys: &'static [Key], written: &mut Vec<
         }
         written.push(table);
         section(text, &format!("{title}: {}", key.doc), table);
-        below(text, &path, table, written);
+        write_subsections(text, &path, table, written);
     }
 }
 
@@ -64,7 +64,7 @@ impl Takes {
             Self::IntegerOr(min, max, other) => format!("whole, {min} to {max}, or {}", words(other)),
             Self::NumberOrTable(min, max, _) => format!("{min} to {max}, or table, below"),
             Self::Word(known) => words(known),
-            Self::WordOrOwn(known) => format!("{}, `{OWN}NAME`", words(known)),
+            Self::WordOrUserDefined(known) => format!("{}, `{USER_DEFINED_PREFIX}NAME`", words(known)),
             Self::Flag => "`true`, `false`".into(),
             Self::Text => "text".into(),
             Self::TextOrTable(_) => "text, or table, below".into(),

@@ -27,7 +27,7 @@ pub struct Key {
 }
 
 /// Prefix of the name of a user-defined algorithm.
-pub const OWN: &str = "own:";
+pub const USER_DEFINED_PREFIX: &str = "own:";
 
 /// Type and range of the value of a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,8 +40,8 @@ pub enum Takes {
     IntegerOr(u64, u64, &'static [&'static str]),
     /// One of some words.
     Word(&'static [&'static str]),
-    /// One of some words, or [`OWN`] and the name of a machine that the program which runs the scenario brings along.
-    WordOrOwn(&'static [&'static str]),
+    /// One of some words, or [`USER_DEFINED_PREFIX`] and the name of a machine that the program which runs the scenario brings along.
+    WordOrUserDefined(&'static [&'static str]),
     /// `true` or `false`.
     Flag,
     /// Any string.
@@ -224,7 +224,7 @@ impl Takes {
                 min <= i && i <= max
             }
             (
-                Self::Word(words) | Self::WordOrOwn(words) | Self::IntegerOr(_, _, words),
+                Self::Word(words) | Self::WordOrUserDefined(words) | Self::IntegerOr(_, _, words),
                 Literal::Word(word),
             ) => is_among(words, word),
             (Self::Flag, Literal::Flag(_)) | (Self::Text | Self::TextOrTable(_), Literal::Word(_)) => true,
@@ -303,8 +303,12 @@ impl Key {
 
     /// Declares a key that takes one of `words`, or the name of a user-defined algorithm.
     #[must_use]
-    pub const fn word_or_own(name: &'static str, words: &'static [&'static str], doc: &'static str) -> Self {
-        Self::new(name, Takes::WordOrOwn(words), doc)
+    pub const fn word_or_user_defined(
+        name: &'static str,
+        words: &'static [&'static str],
+        doc: &'static str,
+    ) -> Self {
+        Self::new(name, Takes::WordOrUserDefined(words), doc)
     }
 
     /// Declares a flag: `true` or `false`.
@@ -363,14 +367,14 @@ impl Key {
 
     /// Returns the same key with a default.
     #[must_use]
-    pub const fn or(self, default: Default) -> Self {
+    pub const fn with_default(self, default: Default) -> Self {
         Self { default, ..self }
     }
 
     /// Returns the same key, which must be given.
     #[must_use]
     pub const fn required(self) -> Self {
-        self.or(Default::Required)
+        self.with_default(Default::Required)
     }
 
     /// Returns the same key with the default of the algorithm's configuration.
@@ -389,13 +393,13 @@ impl Key {
     #[must_use]
     pub const fn default_except(self, value: Literal, exceptions: &'static [Exception]) -> Self {
         assert!(self.takes.takes_default(value), "a default is within the range of its key");
-        self.or(Default::Of(value, exceptions))
+        self.with_default(Default::Of(value, exceptions))
     }
 
     /// Returns the same key with a default that follows from other keys, or the absence of a value: `text` says which.
     #[must_use]
     pub const fn derived(self, text: &'static str) -> Self {
-        self.or(Default::Derived(text))
+        self.with_default(Default::Derived(text))
     }
 
     /// Adds the names that the key had before.
@@ -422,7 +426,9 @@ impl Key {
             }
             Takes::NumberOrTable(min, max, _) => format!("a number from {min} to {max}, or a table"),
             Takes::Word(known) => format!("one of {}", words(known)),
-            Takes::WordOrOwn(known) => format!("one of {}, or \"{OWN}NAME\"", words(known)),
+            Takes::WordOrUserDefined(known) => {
+                format!("one of {}, or \"{USER_DEFINED_PREFIX}NAME\"", words(known))
+            }
             Takes::Flag => "true or false".into(),
             Takes::Text => "a string".into(),
             Takes::TextOrTable(_) => "a string, or a table".into(),
@@ -476,7 +482,8 @@ pub fn check(table: &Table, origin: &Origin, path: &str, keys: &'static [Key], p
             Some(key) => {
                 let before = problems.len();
                 check_value(&entry.node, key, &join(path, name), problems);
-                if let (Some(list), [problem]) = (list_of(key, keys, &entry.node), &mut problems[before..]) {
+                if let (Some(list), [problem]) = (plural_of(key, keys, &entry.node), &mut problems[before..])
+                {
                     problem.help = Some(format!("did you mean `{}`? {}", list.name, list.doc));
                 }
             }
@@ -491,7 +498,7 @@ pub fn check(table: &Table, origin: &Origin, path: &str, keys: &'static [Key], p
 
 /// Returns the key that takes several of what `key` takes one of, such as `ports` beside `port`, if a list
 /// was given.
-fn list_of<'a>(key: &Key, keys: &'a [Key], given: &Node) -> Option<&'a Key> {
+fn plural_of<'a>(key: &Key, keys: &'a [Key], given: &Node) -> Option<&'a Key> {
     let Value::Array(_) = given.value else { return None };
     let is_plural = |other: &&Key| other.name.strip_suffix('s') == Some(key.name);
     let takes_list = |other: &&Key| matches!(other.takes, Takes::Texts | Takes::Integers(..));
@@ -558,8 +565,12 @@ fn check_value(node: &Node, key: &'static Key, path: &str, problems: &mut Vec<Pr
                 wrong(outside(i), format!("it takes {}", key.expects()));
             }
         }
-        (Takes::WordOrOwn(_), Value::Text(word)) if own_name(word).is_some_and(|name| !name.is_empty()) => {}
-        (Takes::Word(words) | Takes::WordOrOwn(words) | Takes::IntegerOr(_, _, words), Value::Text(word)) => {
+        (Takes::WordOrUserDefined(_), Value::Text(word))
+            if user_defined_name(word).is_some_and(|name| !name.is_empty()) => {}
+        (
+            Takes::Word(words) | Takes::WordOrUserDefined(words) | Takes::IntegerOr(_, _, words),
+            Value::Text(word),
+        ) => {
             if !words.contains(&word.as_str()) {
                 let guess = nearest(word, words.iter().copied()).map(|w| format!("did you mean \"{w}\"? "));
                 wrong(
@@ -598,6 +609,6 @@ fn check_value(node: &Node, key: &'static Key, path: &str, problems: &mut Vec<Pr
 
 /// Returns the name of a user-defined algorithm, if `word` names one.
 #[must_use]
-pub fn own_name(word: &str) -> Option<&str> {
-    word.strip_prefix(OWN)
+pub fn user_defined_name(word: &str) -> Option<&str> {
+    word.strip_prefix(USER_DEFINED_PREFIX)
 }

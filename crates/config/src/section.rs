@@ -52,13 +52,13 @@ impl<'a> Section<'a> {
     }
 
     /// Puts what was chosen into `field`, if anything was.
-    pub fn set<T: Copy>(&self, key: impl Declared<Value<'a> = Option<T>>, field: &mut T) {
+    pub fn set_if_given<T: Copy>(&self, key: impl Declared<Value<'a> = Option<T>>, field: &mut T) {
         *field = self.get(key).unwrap_or(*field);
     }
 
     /// Returns a whole number, given or by default. Its range lies within that of its type.
     #[must_use]
-    pub fn narrow<T: TryFrom<u64>>(&self, name: &str) -> Option<T> {
+    pub fn integer_as<T: TryFrom<u64>>(&self, name: &str) -> Option<T> {
         self.integer(name).map(|i| T::try_from(i).ok().expect("the key's range is that of the type"))
     }
 
@@ -96,8 +96,8 @@ impl<'a> Section<'a> {
 
     /// Returns a whole number that fits 32 bits: the key's range says that it does.
     #[must_use]
-    pub fn small(&self, name: &str) -> Option<u32> {
-        self.narrow(name)
+    pub fn integer_u32(&self, name: &str) -> Option<u32> {
+        self.integer_as(name)
     }
 
     /// Returns a string or word, given or by default; `None` also where a number or a table is given instead.

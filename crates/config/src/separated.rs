@@ -4,18 +4,18 @@
 use core::ops::Range;
 
 /// Byte order mark that some programs put before UTF-8; no part of the text.
-const MARK: char = '\u{feff}';
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Returns the number of bytes of `text` that are a byte order mark.
 #[must_use]
-pub fn mark_len(text: &str) -> usize {
-    if text.starts_with(MARK) { MARK.len_utf8() } else { 0 }
+pub fn byte_order_mark_len(text: &str) -> usize {
+    if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 }
 }
 
 /// Returns the lines that are neither empty nor comments (`#`), without line ends and without the byte order
 /// mark.
 pub fn rows(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let mut start = mark_len(text);
+    let mut start = byte_order_mark_len(text);
     let lines = text[start..].split_inclusive('\n').map(move |line| {
         let row = start..start + line.trim_end().len();
         start += line.len();
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_have_no_mark_no_line_ends_and_no_comments() {
+    fn rows_have_no_byte_order_mark_line_ends_or_comments() {
         let text = "\u{feff}# made by hand\r\n a,b \r\n\r\n1,2";
         let rows: Vec<&str> = rows(text).map(|row| &text[row]).collect();
         assert_eq!(rows, [" a,b", "1,2"]);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn semicolons_separate_where_the_header_has_any() {
+    fn semicolons_separate_if_the_header_has_any() {
         let cells = |text: &str| {
             let cells = Separator::of(text).cells(text, 0..text.len());
             cells.map(|cell| text[cell].to_owned()).collect::<Vec<_>>()
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decimal_comma_is_told_from_other_words() {
+    fn a_decimal_comma_is_distinguished_from_other_words() {
         assert_eq!(decimal_comma("-12,5").as_deref(), Some("decimals stand behind a point: -12.5"));
         for other in ["12.5", "a,b", ",5", "1,", "1,2,3", "", "1,-2"] {
             assert_eq!(decimal_comma(other), None, "{other}");

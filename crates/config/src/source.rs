@@ -1,6 +1,6 @@
 //! Origins of values, and errors in them: every problem names its file, line and column.
 
-use super::separated::mark_len;
+use super::separated::byte_order_mark_len;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -18,22 +18,22 @@ pub struct Source {
 }
 
 /// Largest scenario, plan or CSV file: far more than people write, and little enough to be taken apart in memory.
-pub const LARGEST_TEXT: u64 = 64 << 20;
+pub const MAX_TEXT: u64 = 64 << 20;
 
 impl Source {
-    /// Reads a file of at most [`LARGEST_TEXT`] bytes.
+    /// Reads a file of at most [`MAX_TEXT`] bytes.
     ///
     /// # Errors
     ///
     /// A [`Problem`] that names the file if it cannot be read, is not a regular file, is larger, or is not UTF-8.
     pub fn read(path: &Path) -> Result<Arc<Self>, Problem> {
-        Self::read_up_to(path, LARGEST_TEXT)
+        Self::read_up_to(path, MAX_TEXT)
     }
 
     /// Reads a file in the same way, with at most `most` bytes.
     pub fn read_up_to(path: &Path, most: u64) -> Result<Arc<Self>, Problem> {
         let name = path.display().to_string();
-        let bytes = bounded(path, &name, most)?;
+        let bytes = read_bounded(path, &name, most)?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Arc::new(Self { name, text })),
             Err(e) if e.as_bytes().starts_with(&[0x1f, 0x8b]) => {
@@ -59,13 +59,13 @@ impl Source {
 pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
     let end = (0..=offset.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
     let before = &text[..end];
-    let line_start = before.rfind('\n').map_or_else(|| mark_len(before), |i| i + 1);
+    let line_start = before.rfind('\n').map_or_else(|| byte_order_mark_len(before), |i| i + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
 /// Reads the bytes of a file, without waiting for a file that never ends, such as /dev/zero or a pipe without
 /// a writer.
-fn bounded(path: &Path, name: &str, most: u64) -> Result<Vec<u8>, Problem> {
+fn read_bounded(path: &Path, name: &str, most: u64) -> Result<Vec<u8>, Problem> {
     let refused = |e: io::Error| unreadable(name, &e);
     let too_large = || {
         Problem::new(format!("{name}: larger than {} MiB", most >> 20))
@@ -201,15 +201,15 @@ impl fmt::Display for Problems {
 impl std::error::Error for Problems {}
 
 /// Longer words are near nothing: comparing two takes memory for the product of their lengths.
-const LONGEST_COMPARED: usize = 200;
+const MAX_COMPARED: usize = 200;
 
 /// Returns ` — did you mean …?`, if one of the known words is near.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if word.len() > LONGEST_COMPARED {
+    if word.len() > MAX_COMPARED {
         return None;
     }
-    let known = known.into_iter().filter(|name| name.len() <= LONGEST_COMPARED);
+    let known = known.into_iter().filter(|name| name.len() <= MAX_COMPARED);
     let distance =
         |candidate: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &candidate.to_lowercase());
     let limit = 1 + word.chars().count() / 3;
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_word_is_offered_only_if_near() {
+    fn the_nearest_word_is_suggested_only_if_near() {
         assert_eq!(nearest("widnow", ["window", "width_m"]), Some("window"));
         assert_eq!(nearest("durration", ["duration_s", "seed"]), Some("duration_s"));
         assert_eq!(nearest("zzzz", ["window", "preset"]), None);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn words_without_end_are_not_compared() {
+    fn overlong_words_are_not_compared() {
         let (long, other) = ("x".repeat(1_000_000), "y".repeat(1_000_000));
         assert_eq!(nearest(&long, [other.as_str(), "window"]), None);
         assert_eq!(nearest("widnow", [long.as_str(), "window"]), Some("window"));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_regular_file_is_not_read() {
+    fn a_special_file_is_not_read() {
         assert_eq!(
             Source::read(Path::new("/dev/zero")).unwrap_err().message,
             "/dev/zero: not a regular file"
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compressed_file_is_told_from_other_bytes() {
+    fn a_compressed_file_is_recognised() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f.gz");
         fs::write(&path, [0x1f, 0x8b, 8, 0, 0xff]).unwrap();

@@ -1,7 +1,7 @@
-//! A state machine of one's own behind the trait `Machine`: each of two nodes sends heartbeats and reports when the
+//! A state machine of one's own behind the trait `StateMachine`: each of two nodes sends heartbeats and reports when the
 //! other one falls silent. The driver runs both in virtual time. `cargo run --example heartbeat`.
 
-use hopline_core::{Duration, Instant, LinkId, Machine, TimerKind, TimerTable};
+use hopline_core::{Duration, Instant, LinkId, StateMachine, TimerKind, TimerTable};
 use std::collections::VecDeque;
 
 /// Interval between two heartbeats.
@@ -50,7 +50,7 @@ impl Heart {
     }
 }
 
-impl Machine for Heart {
+impl StateMachine for Heart {
     type Packet = Beat;
     type Transmit = Beat;
     /// No neighbouring layer reports anything.
@@ -121,7 +121,7 @@ fn main() {
                 log.push((at, event));
             }
         }
-        let timers = nodes.iter().filter_map(Machine::poll_timeout).map(|(at, _)| at);
+        let timers = nodes.iter().filter_map(StateMachine::poll_timeout).map(|(at, _)| at);
         now = timers.min().expect("a heartbeat is always due");
     }
     use Event::{PeerFound, PeerLost};

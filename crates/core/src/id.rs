@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_and_special_addresses_are_no_node() {
+    fn foreign_and_special_addresses_map_to_no_node() {
         for a in [[10, 0, 0, 0], [10, 255, 255, 255], [11, 0, 0, 1], [255, 255, 255, 255], [0, 0, 0, 0]] {
             assert_eq!(NodeId::from_ipv4(Ipv4Addr::from(a)), None);
         }

@@ -90,7 +90,7 @@ impl Payload for Bytes {
 mod tests {
     use super::*;
 
-    fn cut_and_join<P: Payload + PartialEq>(whole: P) {
+    fn assert_slices_append_to_the_whole<P: Payload + PartialEq>(whole: P) {
         let n = whole.len();
         for cut in 0..=n {
             let mut front = whole.slice(0..cut);
@@ -100,14 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_can_be_joined() {
-        cut_and_join(Length(9));
-        cut_and_join(Bytes::from_static(b"multi-hop"));
+    fn slices_append_to_the_whole() {
+        assert_slices_append_to_the_whole(Length(9));
+        assert_slices_append_to_the_whole(Bytes::from_static(b"multi-hop"));
     }
 
     #[test]
     #[should_panic(expected = "past the end")]
-    fn a_length_cannot_be_cut_past_its_end() {
+    fn a_length_cannot_be_sliced_past_its_end() {
         let _ = Length(3).slice(1..4);
     }
 }

@@ -1,25 +1,25 @@
 //! Limit on connections that have not authenticated or sent a request yet.
 //!
 //! An attacker that opens idle connections must not keep other callers out. When the limit is reached, the oldest connection
-//! of the [heaviest](ByPrefix::heaviest) prefix is closed in favour of the next one. A newcomer therefore always gets in,
+//! of the [heaviest](PrefixCounter::heaviest) prefix is closed in favour of the next one. A newcomer therefore always gets in,
 //! and an attacker with one prefix, however wide, displaces its own connections. A quarter of the limit is reserved for
 //! hosts from which a trusted peer authenticated recently.
 
-use crate::prefix::{ByPrefix, Prefix};
+use crate::prefix::{Prefix, PrefixCounter};
 use core::net::IpAddr;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Size of the list of hosts of trusted peers.
-const FAMILIAR_HOSTS: usize = 256;
+const TRUSTED_HOSTS: usize = 256;
 
 /// Relation of a connection's address to peers that have authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum AddressClass {
     /// A trusted peer authenticated from this host recently, and less than a quarter of the limit is taken by such
     /// connections.
-    Familiar,
+    Trusted,
     /// Any other.
-    Stranger,
+    Unknown,
 }
 
 /// Connections that have not authenticated or sent a request yet, by number: the lower, the older.
@@ -39,14 +39,14 @@ pub enum Standing {
 /// ```
 #[derive(Clone, Debug)]
 pub struct PreAuthLimit {
-    most: usize,
-    next: u64,
-    all: BTreeMap<u64, (IpAddr, Standing)>,
+    limit: usize,
+    next_number: u64,
+    connections: BTreeMap<u64, (IpAddr, AddressClass)>,
     /// Connections from hosts without a trusted peer.
-    may_go: ByPrefix,
-    familiar: usize,
+    unknown: PrefixCounter,
+    trusted: usize,
     /// Hosts at which a trusted peer has authenticated, the last one last.
-    hosts: VecDeque<Prefix>,
+    trusted_hosts: VecDeque<Prefix>,
 }
 
 impl PreAuthLimit {
@@ -54,87 +54,87 @@ impl PreAuthLimit {
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self {
-            most: most.max(1),
-            next: 0,
-            all: BTreeMap::new(),
-            may_go: ByPrefix::default(),
-            familiar: 0,
-            hosts: VecDeque::new(),
+            limit: most.max(1),
+            next_number: 0,
+            connections: BTreeMap::new(),
+            unknown: PrefixCounter::default(),
+            trusted: 0,
+            trusted_hosts: VecDeque::new(),
         }
     }
 
     /// Returns the number of connections.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.all.len()
+        self.connections.len()
     }
 
     /// Returns whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
+        self.connections.is_empty()
     }
 
     /// Returns whether a connection has to be closed before the next one is added.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.all.len() >= self.most
+        self.connections.len() >= self.limit
     }
 
     /// Returns the standing of a new connection from `address`.
     #[must_use]
-    pub fn standing(&self, address: IpAddr) -> Standing {
-        let room = self.familiar < self.most.div_ceil(4);
-        if room && self.hosts.contains(&Prefix::of_host(address)) {
-            Standing::Familiar
+    pub fn classify(&self, address: IpAddr) -> AddressClass {
+        let room = self.trusted < self.limit.div_ceil(4);
+        if room && self.trusted_hosts.contains(&Prefix::of_host(address)) {
+            AddressClass::Trusted
         } else {
-            Standing::Stranger
+            AddressClass::Unknown
         }
     }
 
     /// Returns the connection to close when the limit is reached: the oldest of the heaviest prefix.
     #[must_use]
-    pub fn first_to_go(&self) -> Option<u64> {
-        self.may_go.heaviest().next().or_else(|| self.all.keys().next().copied())
+    pub fn eviction_candidate(&self) -> Option<u64> {
+        self.unknown.heaviest().next().or_else(|| self.connections.keys().next().copied())
     }
 
     /// Adds a connection, and returns its number.
-    pub fn insert(&mut self, address: IpAddr, standing: Standing) -> u64 {
-        let number = self.next;
-        self.next += 1;
+    pub fn insert(&mut self, address: IpAddr, standing: AddressClass) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
         match standing {
-            Standing::Familiar => self.familiar += 1,
-            Standing::Stranger => self.may_go.insert(address, number),
+            AddressClass::Trusted => self.trusted += 1,
+            AddressClass::Unknown => self.unknown.insert(address, number),
         }
-        self.all.insert(number, (address, standing));
+        self.connections.insert(number, (address, standing));
         number
     }
 
     /// Adds a connection from `address`. Returns its number, and that of the connection to close for it.
     pub fn admit(&mut self, address: IpAddr) -> (u64, Option<u64>) {
-        let gone = self.is_full().then(|| self.first_to_go()).flatten();
+        let gone = self.is_full().then(|| self.eviction_candidate()).flatten();
         if let Some(gone) = gone {
             self.remove(gone);
         }
-        (self.insert(address, self.standing(address)), gone)
+        (self.insert(address, self.classify(address)), gone)
     }
 
     /// Removes a connection, if it is there.
     pub fn remove(&mut self, number: u64) {
-        let Some((address, standing)) = self.all.remove(&number) else { return };
+        let Some((address, standing)) = self.connections.remove(&number) else { return };
         match standing {
-            Standing::Familiar => self.familiar -= 1,
-            Standing::Stranger => self.may_go.remove(address, number),
+            AddressClass::Trusted => self.trusted -= 1,
+            AddressClass::Unknown => self.unknown.remove(address, number),
         }
     }
 
     /// Records that a trusted peer is at `address`.
-    pub fn remember(&mut self, address: IpAddr) {
+    pub fn trust_host(&mut self, address: IpAddr) {
         let host = Prefix::of_host(address);
-        self.hosts.retain(|known| *known != host);
-        self.hosts.push_back(host);
-        if self.hosts.len() > FAMILIAR_HOSTS {
-            self.hosts.pop_front();
+        self.trusted_hosts.retain(|known| *known != host);
+        self.trusted_hosts.push_back(host);
+        if self.trusted_hosts.len() > TRUSTED_HOSTS {
+            self.trusted_hosts.pop_front();
         }
     }
 }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn two_addresses_that_fill_it_give_way_to_a_third() {
+    fn connections_of_two_addresses_that_fill_the_limit_are_evicted_for_a_third() {
         let mut limit = PreAuthLimit::new(8);
         assert_eq!(admit(&mut limit, &["127.0.0.2"; 4]), [0; 0]);
         assert_eq!(admit(&mut limit, &["127.0.1.3"; 4]), [0; 0]);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_replaces_its_own_and_a_light_newcomer_stays() {
+    fn a_flood_evicts_its_own_connections_only() {
         let mut limit = PreAuthLimit::new(4);
         admit(&mut limit, &["2001:db8:1::1", "2001:db8:1:1::1", "2001:db8:1:2::1", "10.0.0.1"]);
         let flood: Vec<String> = (0..1000).map(|at| format!("2001:db8:1:{at:x}::1")).collect();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_left_gives_room() {
+    fn removed_connections_free_their_slots() {
         let mut limit = PreAuthLimit::new(2);
         let (first, _) = limit.admit(ip("10.0.0.1"));
         admit(&mut limit, &["10.0.0.1"]);
@@ -186,25 +186,25 @@ mod tests {
     }
 
     #[test]
-    fn a_quarter_is_kept_for_hosts_of_trusted_peers() {
+    fn a_quarter_is_reserved_for_hosts_of_trusted_peers() {
         let mut limit = PreAuthLimit::new(8);
-        limit.remember(ip("10.0.0.1"));
+        limit.trust_host(ip("10.0.0.1"));
         assert_eq!(admit(&mut limit, &["10.0.0.1"; 3]), [0; 0]);
-        assert_eq!(limit.standing(ip("10.0.0.1")), Standing::Stranger, "a quarter is two");
+        assert_eq!(limit.classify(ip("10.0.0.1")), AddressClass::Unknown, "a quarter is two");
         let flood: Vec<String> = (1..=100).map(|at| format!("10.{at}.0.1")).collect();
         let gone: Vec<u64> = flood.iter().filter_map(|address| limit.admit(ip(address)).1).collect();
         assert!(!gone.contains(&0) && !gone.contains(&1) && gone.contains(&2));
         limit.remove(0);
-        assert_eq!(limit.standing(ip("10.0.0.1")), Standing::Familiar);
+        assert_eq!(limit.classify(ip("10.0.0.1")), AddressClass::Trusted);
     }
 
     #[test]
     fn the_last_256_hosts_are_remembered() {
         let mut limit = PreAuthLimit::new(8);
-        for at in 0..=FAMILIAR_HOSTS {
-            limit.remember(ip(&format!("10.0.{}.{}", at / 256, at % 256)));
+        for at in 0..=TRUSTED_HOSTS {
+            limit.trust_host(ip(&format!("10.0.{}.{}", at / 256, at % 256)));
         }
-        assert_eq!(limit.standing(ip("10.0.0.0")), Standing::Stranger);
-        assert_eq!(limit.standing(ip("10.0.0.1")), Standing::Familiar);
+        assert_eq!(limit.classify(ip("10.0.0.0")), AddressClass::Unknown);
+        assert_eq!(limit.classify(ip("10.0.0.1")), AddressClass::Trusted);
     }
 }

@@ -1,21 +1,21 @@
 //! Network prefixes, and members of a table counted by the prefixes of their addresses.
 //!
 //! A host has one IPv4 address, but any number of IPv6 addresses, and a site has a /56 or a /48 (RFC 6177). A limit per
-//! address is therefore ineffective. A full table can instead remove a member of the [heaviest](ByPrefix::heaviest) prefix.
+//! address is therefore ineffective. A full table can instead remove a member of the [heaviest](PrefixCounter::heaviest) prefix.
 //! An attacker with one prefix, however wide, then displaces its own members.
 
 use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of prefixes, of different lengths, by which an address is counted.
-pub const LEVELS: usize = 3;
+pub const PREFIX_LEVELS: usize = 3;
 
 /// Lengths of prefixes of IPv6: a site, a small site, a link.
-const V6: [u32; LEVELS] = [48, 56, 64];
+const V6_LENGTHS: [u32; PREFIX_LEVELS] = [48, 56, 64];
 /// Lengths of IPv4 prefixes: the longest that is routed between networks, and twice the full address.
-const V4: [u32; LEVELS] = [24, 32, 32];
+const V4_LENGTHS: [u32; PREFIX_LEVELS] = [24, 32, 32];
 
-/// A network prefix of one of the [`LEVELS`].
+/// A network prefix of one of the [`PREFIX_LEVELS`].
 ///
 /// # Example
 ///
@@ -41,10 +41,10 @@ enum Family {
 }
 
 impl Family {
-    const fn lengths(self) -> [u32; LEVELS] {
+    const fn lengths(self) -> [u32; PREFIX_LEVELS] {
         match self {
-            Self::V4 => V4,
-            Self::V6 => V6,
+            Self::V4 => V4_LENGTHS,
+            Self::V6 => V6_LENGTHS,
         }
     }
 }
@@ -52,12 +52,12 @@ impl Family {
 impl Prefix {
     /// Returns the prefixes that `address` is in, the widest first. An IPv4 address that is mapped into IPv6 counts as the IPv4 address.
     #[must_use]
-    pub fn all_of(address: IpAddr) -> [Self; LEVELS] {
+    pub fn all_of(address: IpAddr) -> [Self; PREFIX_LEVELS] {
         let (family, bits) = match address.to_canonical() {
             IpAddr::V4(ip) => (Family::V4, u128::from(ip.to_bits()) << 96),
             IpAddr::V6(ip) => (Family::V6, ip.to_bits()),
         };
-        family.lengths().map(|length| Self { family, bits: bits & !below(length) })
+        family.lengths().map(|length| Self { family, bits: bits & !host_mask(length) })
     }
 
     /// Returns the prefix from which one host can choose its addresses: a /64 of IPv6, an address of IPv4.
@@ -68,13 +68,13 @@ impl Prefix {
     }
 
     /// Returns the last prefix, of any level, within this one of `level`.
-    const fn last_within(self, level: usize) -> Self {
-        Self { family: self.family, bits: self.bits | below(self.family.lengths()[level]) }
+    const fn last_subprefix(self, level: usize) -> Self {
+        Self { family: self.family, bits: self.bits | host_mask(self.family.lengths()[level]) }
     }
 }
 
 /// The bits behind a prefix of `length`, which is above zero.
-const fn below(length: u32) -> u128 {
+const fn host_mask(length: u32) -> u128 {
     u128::MAX >> (length - 1) >> 1
 }
 
@@ -95,11 +95,11 @@ const fn below(length: u32) -> u128 {
 /// assert_eq!(table.heaviest().next(), Some(0));
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct ByPrefix {
-    levels: [BTreeMap<Prefix, BTreeSet<u64>>; LEVELS],
+pub struct PrefixCounter {
+    levels: [BTreeMap<Prefix, BTreeSet<u64>>; PREFIX_LEVELS],
 }
 
-impl ByPrefix {
+impl PrefixCounter {
     /// Adds a member.
     pub fn insert(&mut self, address: IpAddr, member: u64) {
         for (level, prefix) in self.levels.iter_mut().zip(Prefix::all_of(address)) {
@@ -120,7 +120,7 @@ impl ByPrefix {
 
     /// Returns the number of members in each prefix of `address`, the widest first.
     #[must_use]
-    pub fn counts(&self, address: IpAddr) -> [usize; LEVELS] {
+    pub fn counts(&self, address: IpAddr) -> [usize; PREFIX_LEVELS] {
         let prefixes = Prefix::all_of(address);
         core::array::from_fn(|at| self.levels[at].get(&prefixes[at]).map_or(0, BTreeSet::len))
     }
@@ -148,7 +148,7 @@ impl ByPrefix {
             let heaviest =
                 all.max_by_key(|(_, members)| (members.len(), core::cmp::Reverse(members.first().copied())));
             let Some((prefix, of_it)) = heaviest else { break };
-            within = Some((*prefix, prefix.last_within(at)));
+            within = Some((*prefix, prefix.last_subprefix(at)));
             members = Some(of_it);
         }
         members.into_iter().flatten().copied()
@@ -163,8 +163,8 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    fn of(addresses: &[&str]) -> ByPrefix {
-        let mut table = ByPrefix::default();
+    fn counter_of(addresses: &[&str]) -> PrefixCounter {
+        let mut table = PrefixCounter::default();
         for (member, address) in (0..).zip(addresses) {
             table.insert(ip(address), member);
         }
@@ -172,15 +172,16 @@ mod tests {
     }
 
     fn heaviest(addresses: &[&str]) -> Vec<u64> {
-        of(addresses).heaviest().collect()
+        counter_of(addresses).heaviest().collect()
     }
 
     #[test]
     fn an_address_is_counted_by_its_prefixes() {
-        let table = of(&["2001:db8:1:100::1", "2001:db8:1:101::1", "2001:db8:1:200::1", "2001:db8:2::1"]);
+        let table =
+            counter_of(&["2001:db8:1:100::1", "2001:db8:1:101::1", "2001:db8:1:200::1", "2001:db8:2::1"]);
         assert_eq!(table.counts(ip("2001:db8:1:100::9")), [3, 2, 1]);
         assert_eq!(table.counts(ip("2001:db8:3::1")), [0, 0, 0]);
-        let table = of(&["10.0.0.1", "::ffff:10.0.0.1", "10.0.0.2", "::1"]);
+        let table = counter_of(&["10.0.0.1", "::ffff:10.0.0.1", "10.0.0.2", "::1"]);
         assert_eq!(table.counts(ip("10.0.0.1")), [3, 2, 2]);
         assert_eq!(table.counts(ip("::2")), [1, 1, 1], "IPv4 is not within ::/48");
     }
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_prefix_outweighs_single_hosts_and_within_it_the_heaviest_host_does() {
+    fn a_wide_prefix_outweighs_single_hosts() {
         let site =
             ["2001:db8:1::1", "10.0.0.1", "2001:db8:1:1::1", "2001:db8:1:1::2", "2001:db8:1:aa00::1", "::1"];
         assert_eq!(heaviest(&site), [2, 3], "the /64 with two, of the /48 with four");
@@ -201,8 +202,8 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_are_weighed_where_they_differ() {
-        let table = of(&["10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.1.1"]);
+    fn prefixes_are_compared_at_the_first_level_that_differs() {
+        let table = counter_of(&["10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.1.1"]);
         assert!(table.outweighs(ip("10.0.0.2"), ip("10.0.1.1")), "three against one");
         assert!(!table.outweighs(ip("10.0.0.1"), ip("10.0.0.2")), "two against one of the same network");
         assert!(table.outweighs(ip("10.0.0.1"), ip("10.0.0.9")));
@@ -216,8 +217,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_leaves_no_trace() {
-        let mut table = of(&["10.0.0.1", "::1"]);
+    fn removed_members_leave_no_state() {
+        let mut table = counter_of(&["10.0.0.1", "::1"]);
         table.remove(ip("10.0.0.1"), 7);
         assert_eq!(table.counts(ip("10.0.0.1")), [1, 1, 1]);
         table.remove(ip("10.0.0.1"), 0);

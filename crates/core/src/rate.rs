@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_second_has_at_most_so_many() {
+    fn no_second_exceeds_the_limit() {
         let mut rate = RateLimit::new(NonZeroU16::new(2));
         assert_eq!(rate.take(Instant::from_millis(0)), Ok(()));
         assert_eq!(rate.take(Instant::from_millis(600)), Ok(()));

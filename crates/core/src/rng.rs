@@ -46,11 +46,11 @@ pub enum Purpose {
     /// End nodes of a flow, if they are drawn at random.
     Pairs = 16,
     /// Draws of a user-defined congestion control algorithm.
-    OwnLaw = 17,
+    CustomCongestionControl = 17,
     /// Times at which a rate-based transport probes for bandwidth.
     Probing = 18,
     /// Choice of the packets of a link that arrive late.
-    Lateness = 19,
+    Reordering = 19,
     /// Delay jitter of each packet of a link.
     Jitter = 20,
     /// Delays before requests for link-layer addresses.
@@ -74,9 +74,9 @@ pub enum Purpose {
 /// assert_eq!(again(()), again(()));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Stream(Pcg64);
+pub struct RandomStream(Pcg64);
 
-impl Stream {
+impl RandomStream {
     /// The stream of `node` for `purpose`, in run `run` of an experiment with seed `seed`.
     #[must_use]
     pub fn new(seed: u64, run: u64, node: NodeId, purpose: Purpose) -> Self {
@@ -174,12 +174,12 @@ const fn mix(x: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn stream() -> Stream {
-        Stream::new(1, 1, NodeId(0), Purpose::Backoff)
+    fn stream() -> RandomStream {
+        RandomStream::new(1, 1, NodeId(0), Purpose::Backoff)
     }
 
     #[test]
-    fn a_key_names_its_numbers_for_ever() {
+    fn a_key_always_gives_the_same_numbers() {
         let mut s = stream();
         let first: Vec<u64> = (0..3).map(|_| s.bits()).collect();
         assert_eq!(first, GOLDEN);
@@ -191,11 +191,11 @@ mod tests {
     #[test]
     fn any_part_of_the_key_changes_the_stream() {
         let a = stream().bits();
-        assert_ne!(a, Stream::new(2, 1, NodeId(0), Purpose::Backoff).bits());
-        assert_ne!(a, Stream::new(1, 2, NodeId(0), Purpose::Backoff).bits());
-        assert_ne!(a, Stream::new(1, 1, NodeId(1), Purpose::Backoff).bits());
-        assert_ne!(a, Stream::new(1, 1, NodeId(0), Purpose::Routing).bits());
-        assert_ne!(a, Stream::global(1, 1, Purpose::Backoff).bits());
+        assert_ne!(a, RandomStream::new(2, 1, NodeId(0), Purpose::Backoff).bits());
+        assert_ne!(a, RandomStream::new(1, 2, NodeId(0), Purpose::Backoff).bits());
+        assert_ne!(a, RandomStream::new(1, 1, NodeId(1), Purpose::Backoff).bits());
+        assert_ne!(a, RandomStream::new(1, 1, NodeId(0), Purpose::Routing).bits());
+        assert_ne!(a, RandomStream::global(1, 1, Purpose::Backoff).bits());
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub trait TimerKind: Copy + Eq + core::fmt::Debug + 'static {
 /// ```
 #[derive(Clone, Debug)]
 pub struct TimerTable<K: TimerKind, const N: usize> {
-    at: [Instant; N],
+    deadlines: [Instant; N],
     kind: core::marker::PhantomData<K>,
 }
 
@@ -55,35 +55,35 @@ impl<K: TimerKind, const N: usize> TimerTable<K, N> {
     #[must_use]
     pub fn new() -> Self {
         const { assert!(K::ALL.len() == N, "one slot for each timer kind") };
-        Self { at: [Instant::FAR_FUTURE; N], kind: core::marker::PhantomData }
+        Self { deadlines: [Instant::FAR_FUTURE; N], kind: core::marker::PhantomData }
     }
 
     /// Sets `kind` to fire at `at`, whatever it was set to before.
     pub fn set(&mut self, kind: K, at: Instant) {
-        self.at[kind.index()] = at;
+        self.deadlines[kind.index()] = at;
     }
 
     /// Stops `kind`. Stopping a timer that is not set does nothing.
     pub fn stop(&mut self, kind: K) {
-        self.at[kind.index()] = Instant::FAR_FUTURE;
+        self.deadlines[kind.index()] = Instant::FAR_FUTURE;
     }
 
     /// Stops every timer.
     pub fn stop_all(&mut self) {
-        self.at = [Instant::FAR_FUTURE; N];
+        self.deadlines = [Instant::FAR_FUTURE; N];
     }
 
     /// Returns the expiry time of `kind`, if it is set.
     #[must_use]
     pub fn get(&self, kind: K) -> Option<Instant> {
-        let at = self.at[kind.index()];
+        let at = self.deadlines[kind.index()];
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 
     /// Returns whether `kind` is set.
     #[must_use]
     pub fn is_set(&self, kind: K) -> bool {
-        self.at[kind.index()] != Instant::FAR_FUTURE
+        self.deadlines[kind.index()] != Instant::FAR_FUTURE
     }
 
     /// The next timer to fire.
@@ -91,7 +91,7 @@ impl<K: TimerKind, const N: usize> TimerTable<K, N> {
     pub fn next(&self) -> Option<(Instant, K)> {
         let mut best: Option<(Instant, K)> = None;
         for &kind in K::ALL {
-            let at = self.at[kind.index()];
+            let at = self.deadlines[kind.index()];
             if at != Instant::FAR_FUTURE && best.is_none_or(|(t, _)| at < t) {
                 best = Some((at, kind));
             }

@@ -8,19 +8,19 @@ use std::time::Instant;
 const RATE: f64 = 50.0;
 const BURST: f64 = 64.0;
 /// Most users in the table. Beyond, users with a full burst are forgotten.
-const MOST: usize = 1024;
+const MAX_USERS: usize = 1024;
 
 /// Remaining answers by user.
 #[derive(Debug, Default)]
-pub(crate) struct Allowance(BTreeMap<u32, Left>);
+pub(crate) struct Allowance(BTreeMap<u32, Bucket>);
 
 #[derive(Debug)]
-struct Left {
+struct Bucket {
     answers: f64,
     at: Instant,
 }
 
-impl Left {
+impl Bucket {
     fn at(&self, now: Instant) -> f64 {
         (self.answers + RATE * now.saturating_duration_since(self.at).as_secs_f64()).min(BURST)
     }
@@ -29,13 +29,13 @@ impl Left {
 impl Allowance {
     /// Takes one answer for a user. Returns whether there was one.
     pub(crate) fn take(&mut self, user: u32, now: Instant) -> bool {
-        if self.0.len() >= MOST {
+        if self.0.len() >= MAX_USERS {
             self.0.retain(|_, left| left.at(now) < BURST);
         }
-        let left = self.0.entry(user).or_insert(Left { answers: BURST, at: now });
+        let left = self.0.entry(user).or_insert(Bucket { answers: BURST, at: now });
         let answers = left.at(now);
         let is_allowed = answers >= 1.0;
-        *left = Left { answers: if is_allowed { answers - 1.0 } else { answers }, at: now };
+        *left = Bucket { answers: if is_allowed { answers - 1.0 } else { answers }, at: now };
         is_allowed
     }
 }
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a beginning, from which all times are counted")]
-    fn a_user_that_asks_without_end_has_fifty_answers_a_second_and_others_are_not_touched() {
+    fn a_user_gets_fifty_answers_a_second_and_others_are_unaffected() {
         let (mut allowance, begin) = (Allowance::default(), Instant::now());
         let asked = |allowance: &mut Allowance, from_s: u64| {
             let times = (0..70_000)
@@ -62,9 +62,9 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a beginning, from which all times are counted")]
-    fn users_that_have_not_asked_for_long_are_forgotten() {
+    fn idle_users_are_forgotten() {
         let (mut allowance, begin) = (Allowance::default(), Instant::now());
-        (0..MOST as u32).for_each(|user| assert!(allowance.take(user, begin)));
+        (0..MAX_USERS as u32).for_each(|user| assert!(allowance.take(user, begin)));
         assert!(allowance.take(5_000, begin + Duration::from_secs(1)));
         assert_eq!(allowance.0.len(), 1);
     }

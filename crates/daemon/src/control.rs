@@ -4,7 +4,7 @@
 use crate::RunError;
 use crate::config::StatusGroup;
 use crate::folder::Folder;
-use crate::server::{self, Opening};
+use crate::server::{self, RequestKind};
 use crate::state;
 use crate::status::Status;
 use hopline_linux::accounts;
@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Time limit of an answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest answer that is read, bytes: far more than the status of the most proxies.
-const LONGEST: u64 = 16 << 20;
+const MAX_ANSWER: u64 = 16 << 20;
 
 /// Joins the group that may query. The owner of a file may give it to an own group without further privilege.
 pub(crate) fn join(group: &StatusGroup) -> Result<(), RunError> {
@@ -39,20 +39,20 @@ pub(crate) fn join(group: &StatusGroup) -> Result<(), RunError> {
 pub(crate) fn listen(folder: &Folder, name: &str, group: Option<&StatusGroup>) -> io::Result<UnixListener> {
     // Connecting requires write permission (unix(7)).
     let mode = if group.is_some() { 0o660 } else { 0o666 };
-    folder.listen(&state::of_socket(name), mode, group.map(|group| group.id))
+    folder.listen(&state::socket_name(name), mode, group.map(|group| group.id))
 }
 
 /// Answers each client that connects.
 pub(crate) fn serve(listener: &UnixListener, status: impl Fn() -> Status) -> io::Result<()> {
     let answer = |_: &[u8]| serde_json::to_string(&status()).expect("words and numbers").into_bytes();
-    server::serve(listener, Opening::Nothing, answer)
+    server::serve(listener, RequestKind::Nothing, answer)
 }
 
 /// Error of a status query.
 #[derive(Debug, thiserror::Error)]
-pub enum AskError {
+pub enum QueryError {
     /// There is no daemon of this name.
-    #[error("no daemon called \"{name}\" answers in {}: {error}{}", folder.display(), there(names))]
+    #[error("no daemon called \"{name}\" answers in {}: {error}{}", folder.display(), available_names(names))]
     Absent {
         /// Name in the query.
         name: String,
@@ -75,7 +75,7 @@ pub enum AskError {
     },
 }
 
-fn there(names: &[String]) -> String {
+fn available_names(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!("; there: {}", names.join(", ")) }
 }
 
@@ -83,20 +83,20 @@ fn there(names: &[String]) -> String {
 ///
 /// # Errors
 /// If there is no such daemon, it does not answer, or this user may not query it.
-pub fn ask(folder: &Path, name: &str) -> Result<Status, AskError> {
-    let path = state::socket(folder, name);
+pub fn query(folder: &Path, name: &str) -> Result<Status, QueryError> {
+    let path = state::socket_path(folder, name);
     let asked = || {
         let stream = UnixStream::connect(&path)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         let mut text = String::new();
-        stream.take(LONGEST).read_to_string(&mut text)?;
+        stream.take(MAX_ANSWER).read_to_string(&mut text)?;
         serde_json::from_str(&text).map_err(io::Error::from)
     };
     asked().map_err(|error| match error.kind() {
         ErrorKind::PermissionDenied => refused(folder, &path, name),
         _ => {
             let (name, folder) = (name.to_owned(), folder.to_owned());
-            AskError::Absent { name, names: names(&folder), folder, error }
+            QueryError::Absent { name, names: names(&folder), folder, error }
         }
     })
 }
@@ -114,7 +114,7 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-fn refused(folder: &Path, path: &Path, name: &str) -> AskError {
+fn refused(folder: &Path, path: &Path, name: &str) -> QueryError {
     let help = match fs::metadata(path) {
         Ok(found) => {
             let group = accounts::group_name(found.gid()).unwrap_or_else(|| found.gid().to_string());
@@ -122,7 +122,7 @@ fn refused(folder: &Path, path: &Path, name: &str) -> AskError {
         }
         Err(_) => format!("a folder on the way to its socket is closed: chmod o+x {}", folder.display()),
     };
-    AskError::Refused { name: name.to_owned(), user: geteuid().as_raw(), help }
+    QueryError::Refused { name: name.to_owned(), user: geteuid().as_raw(), help }
 }
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn every_user_may_ask_unless_a_group_is_named() {
+    fn every_user_may_query_unless_a_group_is_configured() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hopline.sock");
         let opened = Folder::open(folder.path()).unwrap();
@@ -147,10 +147,10 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_that_is_not_there_is_told_with_those_that_are() {
+    fn an_absent_daemon_is_reported_with_the_present_ones() {
         let folder = tempfile::tempdir().unwrap();
         drop(listen(&Folder::open(folder.path()).unwrap(), "hut", None).unwrap());
-        let said = ask(folder.path(), "hopline").unwrap_err().to_string();
+        let said = query(folder.path(), "hopline").unwrap_err().to_string();
         assert!(
             said.contains("no daemon called \"hopline\" answers") && said.contains("; there: hut"),
             "{said}"

@@ -1,13 +1,13 @@
 //! Daemon: opens everything, sets up rules, runs until a signal, and leaves nothing behind.
 
-use crate::config::{Config, Need, Proxy};
+use crate::config::{Config, Proxy, Requirement};
 use crate::keeper::Keeper;
 use crate::open::{self, Opened};
-use crate::rules::{self, Leave, Rules, Tracking, Watch};
-use crate::seat::{Change, Event, Seat};
+use crate::proxy_runner::{ChangeEffect, Event, ProxyRunner};
+use crate::rules::{self, Keep, Rules, Tracking, TrackingMonitor};
 use crate::state::{self, State};
 use crate::status::{Sandbox, Status, Tracked};
-use crate::{RunError, control, log, metrics, router, sandbox, starter};
+use crate::{RunError, control, log, metrics, router, sandbox, thread_starter};
 use hopline_config::source::Problems;
 use hopline_linux::transparent::{OnwardMarking, set_onward_marking};
 use rustix::process::geteuid;
@@ -27,8 +27,8 @@ use tracing::{error, info, warn};
 
 /// Interval at which connection tracking is polled while it is not in use, and interval after which rejected rules for it
 /// are tried again.
-const LOOKS_FOR_TRACKING: Duration = Duration::from_secs(1);
-const TRIES_AGAIN: Duration = Duration::from_secs(60);
+const TRACKING_POLL: Duration = Duration::from_secs(1);
+const RULES_RETRY: Duration = Duration::from_secs(60);
 
 /// Runs the daemon that the file at `path` describes until SIGTERM or SIGINT; SIGHUP reloads the file. `keeper`: arguments
 /// with which this program calls [`keep`](crate::keep) for the daemon of that name and folder.
@@ -40,25 +40,26 @@ pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result
     log::start(config.log);
     // A user other than root cannot change to this one, and gets errors for files that it may not write.
     let user = config.user.as_ref().filter(|_| geteuid().is_root());
-    let state = State::take_for(&config.state_dir, &config.name, user)?;
-    look_at_router(&config)?;
+    let state = State::acquire_for(&config.state_dir, &config.name, user)?;
+    check_router(&config)?;
     config.status_group.as_ref().map(control::join).transpose()?;
-    let written = config.folders_written();
-    let sandbox =
-        starter::begin(|| sandbox::enter(state.folder(), &written, user, config.status_group.as_ref()))
-            .map_err(RunError::Thread)?;
+    let written = config.writable_folders();
+    let sandbox = thread_starter::begin(|| {
+        sandbox::enter(state.folder(), &written, user, config.status_group.as_ref())
+    })
+    .map_err(RunError::Thread)?;
     if let (Some(user), Err(problems)) = (user, Config::load(path)) {
         warn!(%problems, "the user \"{}\" cannot read the file again, so that a reload will be refused", user.name);
     }
     // Before there is anything to clean up.
     let signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(RunError::Signals)?;
     let keeper = Keeper::start(&keeper(&config)).map_err(RunError::Keeper)?;
-    state.share().map_err(RunError::Keeper)?;
+    state.share_lock().map_err(RunError::Keeper)?;
     let (events, incoming) = mpsc::channel();
     let mut daemon = Daemon::start(path, config, sandbox, keeper, state, &events)?;
-    forward(signals, events).map_err(RunError::Signals)?;
+    forward_signals(signals, events).map_err(RunError::Signals)?;
     let _ = sd_notify::notify(&[NotifyState::Ready]);
-    daemon.live(&incoming);
+    daemon.handle_events(&incoming);
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     daemon.end()
 }
@@ -69,8 +70,8 @@ struct Daemon {
     state: State,
     shared: Arc<Shared>,
     config: Config,
-    watch: Watch,
-    next_look: Instant,
+    watch: TrackingMonitor,
+    next_check: Instant,
     events: Sender<Event>,
     // Dropped last: it waits for the end of this daemon.
     _keeper: Keeper,
@@ -87,7 +88,7 @@ struct Shared {
 struct Inner {
     reloads: u64,
     connection_tracking: Option<Tracked>,
-    seats: Vec<Seat>,
+    proxies: Vec<ProxyRunner>,
 }
 
 impl Daemon {
@@ -105,79 +106,81 @@ impl Daemon {
         let metrics = metrics.transpose()?;
         let opened = open_all(&config)?;
         let control = control::listen(state.folder(), &config.name, config.status_group.as_ref())
-            .map_err(|e| RunError::Socket(state::socket(&config.state_dir, &config.name), e))?;
+            .map_err(|e| RunError::Socket(state::socket_path(&config.state_dir, &config.name), e))?;
         let rules = rules::set_up(&config, state.folder());
-        let start = |(proxy, found): (&Proxy, Found)| match found {
-            Found::Opened(opened) => Seat::start(proxy.clone(), opened, events),
-            Found::Absent(why) => Ok(Seat::waiting(proxy.clone(), why)),
+        let start = |(proxy, found): (&Proxy, OpenResult)| match found {
+            OpenResult::Opened(opened) => ProxyRunner::start(proxy.clone(), opened, events),
+            OpenResult::Absent(why) => Ok(ProxyRunner::waiting(proxy.clone(), why)),
         };
         let started = rules.map_err(RunError::from).and_then(|watch| {
             // Behind the rules: those of an earlier daemon are gone.
-            if let Some(why) = router::of_tracked_moves(&config, watch.tracking()) {
+            if let Some(why) = router::tracked_moves_warning(&config, watch.tracking()) {
                 return Err(RunError::Hidden(why));
             }
-            mark_onward(watch.tracking());
-            let seats = config.proxies.iter().zip(opened).map(start).collect::<io::Result<Vec<Seat>>>();
+            set_onward_mark(watch.tracking());
+            let seats =
+                config.proxies.iter().zip(opened).map(start).collect::<io::Result<Vec<ProxyRunner>>>();
             Ok((watch, seats.map_err(RunError::Thread)?))
         });
         let (watch, seats) = started.inspect_err(|_| {
-            let _ = rules::undo(&config.name, state.folder(), Leave::Tuns);
+            let _ = rules::undo(&config.name, state.folder(), Keep::TunInterfaces);
         })?;
-        let connection_tracking = tracked(&config, watch.tracking());
+        let connection_tracking = tracking_status(&config, watch.tracking());
         if connection_tracking == Some(Tracked::NotInUse) {
             info!("connection tracking is not in use: rules for it come when it begins");
         }
-        let inner = Mutex::new(Inner { reloads: 0, connection_tracking, seats });
+        let inner = Mutex::new(Inner { reloads: 0, connection_tracking, proxies: seats });
         let shared = Arc::new(Shared { name: config.name.clone(), sandbox, since: now(), inner });
-        shared.clone().tell(control, metrics).map_err(RunError::Thread)?;
+        shared.clone().serve_status(control, metrics).map_err(RunError::Thread)?;
         let (path, events) = (path.to_owned(), events.clone());
-        let next_look = now() + LOOKS_FOR_TRACKING;
-        Ok(Self { path, state, shared, config, watch, next_look, events, _keeper: keeper })
+        let next_look = now() + TRACKING_POLL;
+        Ok(Self { path, state, shared, config, watch, next_check: next_look, events, _keeper: keeper })
     }
 
     /// Handles events until a signal to end.
-    fn live(&mut self, incoming: &Receiver<Event>) {
+    fn handle_events(&mut self, incoming: &Receiver<Event>) {
         loop {
             match self.await_event(incoming) {
                 Some(Event::Signal(SIGHUP)) => self.reload(),
                 Some(Event::Signal(_)) => return,
                 Some(Event::Ended(ended)) => {
                     let mut inner = self.shared.lock();
-                    if let Some(seat) = inner.seats.iter_mut().find(|seat| seat.proxy().name == ended.proxy) {
-                        seat.has_ended(&ended);
+                    if let Some(seat) = inner.proxies.iter_mut().find(|seat| seat.proxy().name == ended.proxy)
+                    {
+                        seat.handle_end(&ended);
                     }
                 }
                 None => {}
             }
             let mut back = false;
-            for seat in &mut self.shared.lock().seats {
-                back |= seat.try_again(&self.events);
+            for seat in &mut self.shared.lock().proxies {
+                back |= seat.retry(&self.events);
             }
-            if self.is_tracked_now() || back {
-                self.renew_rules();
+            if self.check_tracking() || back {
+                self.remake_rules();
             }
         }
     }
 
     /// Checks whether connections are tracked, if that is due. Returns whether they are, without rules for that yet.
-    fn is_tracked_now(&mut self) -> bool {
-        if !self.looks_for_tracking() || now() < self.next_look {
+    fn check_tracking(&mut self) -> bool {
+        if !self.depends_on_tracking() || now() < self.next_check {
             return false;
         }
-        let is_tracked = self.watch.look() == Tracking::InUse;
-        self.next_look = now() + if is_tracked { TRIES_AGAIN } else { LOOKS_FOR_TRACKING };
+        let is_tracked = self.watch.check() == Tracking::InUse;
+        self.next_check = now() + if is_tracked { RULES_RETRY } else { TRACKING_POLL };
         is_tracked
     }
 
     /// Returns whether the beginning of connection tracking matters.
-    fn looks_for_tracking(&self) -> bool {
+    fn depends_on_tracking(&self) -> bool {
         self.shared.lock().connection_tracking == Some(Tracked::NotInUse)
     }
 
     /// Returns the next event; `None` if a seat is due for another attempt before, or connection tracking for a check.
     fn await_event(&self, incoming: &Receiver<Event>) -> Option<Event> {
-        let look = self.looks_for_tracking().then_some(self.next_look);
-        let due = self.shared.lock().seats.iter().filter_map(Seat::due).chain(look).min();
+        let look = self.depends_on_tracking().then_some(self.next_check);
+        let due = self.shared.lock().proxies.iter().filter_map(ProxyRunner::retry_at).chain(look).min();
         // `self` owns a sender, so the channel is never closed.
         match due {
             None => incoming.recv().ok(),
@@ -203,7 +206,7 @@ impl Daemon {
     }
 
     /// Makes the rules again: a missing interface has returned without them, or connection tracking has begun.
-    fn renew_rules(&self) {
+    fn remake_rules(&self) {
         if let Err(error) = self.change_rules(&self.config) {
             error!(%error, "the rules are not those of the file");
         }
@@ -214,16 +217,16 @@ impl Daemon {
         let tracking = self.watch.tracking();
         if tracking == Tracking::InUse {
             // Before the rules, which may be rejected: connections with NAT must not move.
-            open::set_moving(tracking);
+            open::set_move_policy(tracking);
         }
         rules::change(&Rules::of(config, tracking), self.state.folder())?;
         // After the rules: without them conntrack would assign the first packet to another zone than the second.
-        mark_onward(tracking);
-        open::set_moving(tracking);
-        if let Some(why) = router::of_tracked_moves(config, tracking) {
+        set_onward_mark(tracking);
+        open::set_move_policy(tracking);
+        if let Some(why) = router::tracked_moves_warning(config, tracking) {
             warn!("connections stay at this station: {why}");
         }
-        let tracked = tracked(config, tracking);
+        let tracked = tracking_status(config, tracking);
         let before = std::mem::replace(&mut self.shared.lock().connection_tracking, tracked);
         if (before, tracked) == (Some(Tracked::NotInUse), Some(Tracked::InUse)) {
             info!("connection tracking has begun: there are rules for it from now on");
@@ -232,22 +235,22 @@ impl Daemon {
     }
 
     fn change_to(&mut self, config: Config) {
-        if config.of_a_life() != self.config.of_a_life() {
+        if config.fixed_settings() != self.config.fixed_settings() {
             warn!(
                 "name, state_dir, user, status_group, log, metrics, mark and route_table are those of the start until the next one"
             );
         }
         // The names of rules stay those of the start.
-        let Config { proxies, needs, .. } = config;
-        let mut config = Config { proxies, needs, ..self.config.clone() };
-        config.own();
-        if let Err(error) = look_at_router(&config) {
+        let Config { proxies, requirements: needs, .. } = config;
+        let mut config = Config { proxies, requirements: needs, ..self.config.clone() };
+        config.set_owner();
+        if let Err(error) = check_router(&config) {
             error!(%error, "not read again: everything goes on as before");
             return;
         }
-        warn_of_needs(&config);
-        self.shared.change(&config.proxies, |proxy| Seat::begin(proxy, &self.events));
-        self.watch.look();
+        warn_of_missing(&config);
+        self.shared.change(&config.proxies, |proxy| ProxyRunner::begin(proxy, &self.events));
+        self.watch.check();
         match self.change_rules(&config) {
             Ok(()) => info!("read again"),
             Err(error) => error!(%error, "the rules are not those of the file"),
@@ -261,30 +264,30 @@ impl Daemon {
     /// the resets would leave with the client's address and port, even if the router translates these. New packets pass
     /// meanwhile, since there is no queue or listener.
     fn end(self) -> Result<(), RunError> {
-        self.shared.change(&[], |proxy| Seat::begin(proxy, &self.events));
-        let undone = rules::undo(&self.config.name, self.state.folder(), Leave::Tuns);
+        self.shared.change(&[], |proxy| ProxyRunner::begin(proxy, &self.events));
+        let undone = rules::undo(&self.config.name, self.state.folder(), Keep::TunInterfaces);
         info!("ended");
         undone.map(drop).map_err(RunError::Undo)
     }
 }
 
 /// Sets whether onward connections are marked: if rules read the mark.
-fn mark_onward(tracking: Tracking) {
+fn set_onward_mark(tracking: Tracking) {
     set_onward_marking(match tracking {
         Tracking::Absent => OnwardMarking::Unmarked,
         Tracking::InUse => OnwardMarking::Marked,
     });
 }
 
-fn tracked(config: &Config, tracking: Tracking) -> Option<Tracked> {
+fn tracking_status(config: &Config, tracking: Tracking) -> Option<Tracked> {
     let tracked = match tracking {
         Tracking::Absent => Tracked::NotInUse,
         Tracking::InUse => Tracked::InUse,
     };
-    Rules::of(config, tracking).mind_tracking().then_some(tracked)
+    Rules::of(config, tracking).uses_tracking().then_some(tracked)
 }
 
-fn look_at_router(config: &Config) -> Result<(), RunError> {
+fn check_router(config: &Config) -> Result<(), RunError> {
     let report = router::inspect(config);
     report.warnings.iter().for_each(|warning| warn!("{warning}"));
     match report.obstacles.first() {
@@ -294,23 +297,23 @@ fn look_at_router(config: &Config) -> Result<(), RunError> {
 }
 
 /// Result of opening a proxy.
-enum Found {
+enum OpenResult {
     Opened(Opened),
     /// A requirement that may appear later is missing.
     Absent(String),
 }
 
 /// Opens all proxies. A proxy with a missing interface or address waits for it, as it does if that disappears later.
-fn open_all(config: &Config) -> Result<Vec<Found>, RunError> {
-    let unmet = warn_of_needs(config);
+fn open_all(config: &Config) -> Result<Vec<OpenResult>, RunError> {
+    let unmet = warn_of_missing(config);
     let open = |proxy: &Proxy| match open::open(&proxy.task) {
-        Ok(opened) => Ok(Found::Opened(opened)),
-        Err(error) if error.is_of_absence() => {
+        Ok(opened) => Ok(OpenResult::Opened(opened)),
+        Err(error) if error.is_absence() => {
             let why = error.to_string();
             if unmet.iter().all(|need| need.proxy != proxy.name) {
                 warn!(proxy = proxy.name, why, "waits");
             }
-            Ok(Found::Absent(why))
+            Ok(OpenResult::Absent(why))
         }
         Err(error) => Err(RunError::Open(proxy.name.clone(), error)),
     };
@@ -318,8 +321,8 @@ fn open_all(config: &Config) -> Result<Vec<Found>, RunError> {
 }
 
 /// Warns of requirements of proxies that this machine does not meet now. Returns them.
-fn warn_of_needs(config: &Config) -> Vec<&Need> {
-    let unmet: Vec<&Need> = config.needs.iter().filter(|need| !need.is_met()).collect();
+fn warn_of_missing(config: &Config) -> Vec<&Requirement> {
+    let unmet: Vec<&Requirement> = config.requirements.iter().filter(|need| !need.is_met()).collect();
     unmet.iter().for_each(|need| warn!("{need}"));
     unmet
 }
@@ -331,28 +334,28 @@ impl Shared {
 
     /// Runs these proxies and no others. Unchanged ones continue; changed ones have ended before any begins. Status queries
     /// are answered meanwhile.
-    fn change(&self, proxies: &[Proxy], begin: impl Fn(Proxy) -> Seat) {
+    fn change(&self, proxies: &[Proxy], begin: impl Fn(Proxy) -> ProxyRunner) {
         let (mut kept, mut endings) = (Vec::new(), Vec::new());
-        for seat in &mut self.lock().seats {
+        for seat in &mut self.lock().proxies {
             let name = seat.proxy().name.clone();
             let proxy = proxies.iter().find(|proxy| proxy.name == name);
-            match proxy.map_or(Change::Another, |proxy| seat.change_to(&proxy.task)) {
-                Change::None => kept.push(name),
-                Change::Tuned => {
+            match proxy.map_or(ChangeEffect::RestartNeeded, |proxy| seat.apply(&proxy.task)) {
+                ChangeEffect::None => kept.push(name),
+                ChangeEffect::Applied => {
                     info!(proxy = name, "has other parameters");
                     kept.push(name);
                 }
-                Change::Another => endings.extend(seat.tell_to_end()),
+                ChangeEffect::RestartNeeded => endings.extend(seat.stop()),
             }
         }
         // Waits for all of them: a new proxy may need what one of them has.
         drop(endings);
         let others = proxies.iter().filter(|proxy| !kept.contains(&proxy.name));
-        let begun: Vec<Seat> = others.cloned().map(begin).collect();
+        let begun: Vec<ProxyRunner> = others.cloned().map(begin).collect();
         let mut inner = self.lock();
-        inner.seats.retain(|seat| kept.contains(&seat.proxy().name));
-        inner.seats.extend(begun);
-        inner.seats.sort_by_key(|seat| proxies.iter().position(|proxy| proxy.name == seat.proxy().name));
+        inner.proxies.retain(|seat| kept.contains(&seat.proxy().name));
+        inner.proxies.extend(begun);
+        inner.proxies.sort_by_key(|seat| proxies.iter().position(|proxy| proxy.name == seat.proxy().name));
     }
 
     fn status(&self) -> Status {
@@ -365,12 +368,12 @@ impl Shared {
             reloads: inner.reloads,
             connection_tracking: inner.connection_tracking,
             sandbox: Some(self.sandbox.clone()),
-            proxies: inner.seats.iter().map(Seat::status).collect(),
+            proxies: inner.proxies.iter().map(ProxyRunner::status).collect(),
         }
     }
 
     /// Starts the threads that answer status queries and serve metrics.
-    fn tell(self: Arc<Self>, control: UnixListener, metrics: Option<TcpListener>) -> io::Result<()> {
+    fn serve_status(self: Arc<Self>, control: UnixListener, metrics: Option<TcpListener>) -> io::Result<()> {
         if let Some(metrics) = metrics {
             let shared = self.clone();
             let serve = move || drop(metrics::serve(&metrics, || shared.status()));
@@ -382,7 +385,7 @@ impl Shared {
     }
 }
 
-fn forward(mut signals: Signals, events: Sender<Event>) -> io::Result<()> {
+fn forward_signals(mut signals: Signals, events: Sender<Event>) -> io::Result<()> {
     let body = move || {
         for signal in signals.forever() {
             if events.send(Event::Signal(signal)).is_err() {

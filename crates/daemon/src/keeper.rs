@@ -1,7 +1,7 @@
 //! Keeper: a process that waits, and removes the rules of a daemon that was killed.
 
 use crate::RunError;
-use crate::rules::{self, Leave};
+use crate::rules::{self, Keep};
 use crate::state::{State, StateError};
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -13,14 +13,14 @@ use std::time::Duration;
 
 /// Interval between checks of whether the lock is free, and their number: the kernel closes the files of an ended process in
 /// any order.
-const INTERVAL: Duration = Duration::from_millis(20);
-const LOOKS: u32 = 100;
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+const MAX_CHECKS: u32 = 100;
 
 /// Process that waits for the end of this one. Its standard input closes with this process.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     child: Child,
-    until: Option<ChildStdin>,
+    stdin: Option<ChildStdin>,
 }
 
 impl Keeper {
@@ -34,13 +34,13 @@ impl Keeper {
             .process_group(0)
             .spawn()?;
         let until = child.stdin.take();
-        Ok(Self { child, until })
+        Ok(Self { child, stdin: until })
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.until = None;
+        self.stdin = None;
         let _ = self.child.wait();
     }
 }
@@ -52,10 +52,10 @@ impl Drop for Keeper {
 /// Rules that could not be removed.
 pub fn keep(name: &str, folder: &Path) -> Result<(), RunError> {
     let _ = io::stdin().read(&mut [0]);
-    for _ in 0..LOOKS {
-        match State::hold(folder, name) {
-            Ok(held) => return Ok(rules::undo(name, held.folder(), Leave::Tuns).map(drop)?),
-            Err(StateError::Taken { .. }) => thread::sleep(INTERVAL),
+    for _ in 0..MAX_CHECKS {
+        match State::acquire_for_cleanup(folder, name) {
+            Ok(held) => return Ok(rules::undo(name, held.folder(), Keep::TunInterfaces).map(drop)?),
+            Err(StateError::AlreadyRunning { .. }) => thread::sleep(CHECK_INTERVAL),
             Err(error) => return Err(error.into()),
         }
     }

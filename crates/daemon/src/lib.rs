@@ -23,18 +23,18 @@ mod log;
 #[doc(hidden)]
 pub mod metrics;
 mod open;
+mod proxy_runner;
 pub mod router;
 pub mod rules;
 mod sandbox;
-mod seat;
 mod server;
-mod starter;
 mod state;
 pub mod status;
 mod subnet;
+mod thread_starter;
 
-pub use config::{Config, Place};
-pub use control::{AskError, ask, names};
+pub use config::{Config, DaemonId};
+pub use control::{QueryError, names, query};
 pub use daemon::run;
 pub use keeper::keep;
 pub use open::OpenError;
@@ -93,8 +93,8 @@ pub enum RunError {
 ///
 /// # Errors
 /// The reason why they cannot be made, or that a daemon of this name is running, which has its own.
-pub fn set_up(config: &Config) -> Result<(), RunError> {
-    let state = state::State::take(&config.state_dir, &config.name)?;
+pub fn make_rules(config: &Config) -> Result<(), RunError> {
+    let state = state::State::acquire(&config.state_dir, &config.name)?;
     Ok(rules::set_up(config, state.folder()).map(drop)?)
 }
 
@@ -110,7 +110,7 @@ pub fn host_key(network: &str, home: Ipv4Addr) -> Result<String, Problem> {
 ///
 /// # Errors
 /// Rules that could not be removed, or that the daemon is running: it removes its rules when it ends.
-pub fn undo(name: &str, folder: &Path, leave: rules::Leave) -> Result<rules::Undone, RunError> {
-    let state = state::State::take(folder, name)?;
+pub fn remove_rules(name: &str, folder: &Path, leave: rules::Keep) -> Result<rules::Removed, RunError> {
+    let state = state::State::acquire(folder, name)?;
     Ok(rules::undo(name, state.folder(), leave)?)
 }

@@ -1,6 +1,6 @@
 //! Metrics in the text format of Prometheus (0.0.4).
 
-use crate::server::{self, Opening};
+use crate::server::{self, RequestKind};
 use crate::status::{Condition, ReadingKind, Status};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 
 /// Answers clients, until the listener fails.
 pub(crate) fn serve(listener: &TcpListener, status: impl Fn() -> Status) -> io::Result<()> {
-    server::serve(listener, Opening::Request, |request| answer(request, &status))
+    server::serve(listener, RequestKind::Request, |request| answer(request, &status))
 }
 
 /// Returns the answer to a client's input until it closes, as the server reads it; for a fuzz target.
@@ -20,7 +20,7 @@ pub(crate) fn serve(listener: &TcpListener, status: impl Fn() -> Status) -> io::
 #[doc(hidden)]
 pub fn answer_to(client: &mut impl Read, status: &Status) -> io::Result<Vec<u8>> {
     let mut request = Vec::new();
-    while server::read(client, &mut request)? == server::Step::Waits {}
+    while server::read(client, &mut request)? == server::Progress::Blocked {}
     Ok(answer(&request, || status.clone()))
 }
 
@@ -73,7 +73,7 @@ impl Page {
 }
 
 fn answer(request: &[u8], status: impl Fn() -> Status) -> Vec<u8> {
-    let (code, body) = if !is_for_us(request) {
+    let (code, body) = if !is_for_this_host(request) {
         (
             "421 Misdirected Request",
             "ask by address, as localhost or by the name of this machine\n".to_owned(),
@@ -92,7 +92,7 @@ fn answer(request: &[u8], status: impl Fn() -> Status) -> Vec<u8> {
 
 /// Returns whether a request names this machine. A page in a browser may use its own name, which its DNS server resolves to
 /// this machine (DNS rebinding).
-fn is_for_us(request: &[u8]) -> bool {
+fn is_for_this_host(request: &[u8]) -> bool {
     let hostname = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     names(&String::from_utf8_lossy(request), hostname.trim())
 }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_by_another_name_than_that_of_the_machine_is_not_for_it() {
+    fn a_request_with_another_host_name_is_rejected() {
         let is =
             |host: &str| names(&format!("GET /metrics HTTP/1.1\r\nAccept: */*\r\n{host}\r\n\r\n"), "router");
         for host in [

@@ -1,23 +1,23 @@
 //! Creation of services from the tasks of proxies.
 
-use crate::config::{EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task, TunnelTask};
+use crate::config::{EntranceTask, ExitTask, PacketSelection, SplitTask, StationTask, Task, TunnelTask};
 use crate::rules::{Claim, RuleError, Tracking};
 use bytes::Bytes;
 use hopline_linux::Error;
 use hopline_middlebox::announce::Announcements;
-use hopline_middlebox::diversion::{Beyond, Diverter};
+use hopline_middlebox::diversion::{Diverter, OverflowPolicy};
 use hopline_middlebox::dproxy::DProxy;
 use hopline_middlebox::gateway;
 use hopline_middlebox::gateway::{Entrance, Exit, Fallback};
-use hopline_middlebox::handoff::{BaseStation, HomeAgent, MobileHost, Moving, VisitorList};
+use hopline_middlebox::handoff::{BaseStation, HomeAgent, MobileHost, MovePolicy, VisitorList};
 use hopline_middlebox::neighborhood::Neighborhood;
-use hopline_middlebox::nfqueue::{self, Figures, Seat};
+use hopline_middlebox::nfqueue::{self, MiddleboxMetrics, MiddleboxService};
 use hopline_middlebox::opaque::Opaque;
-use hopline_middlebox::service::{Service, Together};
+use hopline_middlebox::service::{JoinedServices, Service};
 use hopline_middlebox::split::{Config as SplitConfig, Split};
-use hopline_proxy::Filter;
+use hopline_proxy::Pep;
 use hopline_proxy::mtcp::{self, Mtcp};
-use hopline_proxy::nack::{self, Nacks};
+use hopline_proxy::nack::{self, NackStation};
 use hopline_proxy::snoop::{self, Snoop};
 use std::collections::BTreeMap;
 use std::mem;
@@ -34,7 +34,7 @@ pub(crate) struct Tuner(Box<dyn Fn(&Task) -> bool + Send + Sync>);
 
 impl Tuner {
     /// Returns the tuner of a service with constant parameters.
-    pub(crate) fn never() -> Self {
+    pub(crate) fn unchangeable() -> Self {
         Self(Box::new(|_| false))
     }
 
@@ -60,9 +60,9 @@ pub enum OpenError {
 
 impl OpenError {
     /// Returns whether an interface or address of this machine is missing, and may appear later.
-    pub(crate) const fn is_of_absence(&self) -> bool {
+    pub(crate) const fn is_absence(&self) -> bool {
         match self {
-            Self::System(error) | Self::Gateway(gateway::Error::System(error)) => error.is_of_absence(),
+            Self::System(error) | Self::Gateway(gateway::Error::System(error)) => error.is_absence(),
             Self::Gateway(gateway::Error::Config { .. }) | Self::Interface(_) => false,
         }
     }
@@ -83,30 +83,30 @@ pub(crate) fn open(task: &Task) -> Result<Opened, OpenError> {
             Task::Nack(path, config) => Some((path, *config)),
             _ => None,
         })?,
-        Task::NackHost(path, config) => queued(path, Keeping(*config), |task| match task {
-            Task::NackHost(path, config) => Some((path, Keeping(*config))),
+        Task::NackHost(path, config) => queued(path, BufferingHost(*config), |task| match task {
+            Task::NackHost(path, config) => Some((path, BufferingHost(*config))),
             _ => None,
         })?,
         Task::Split(task) => split(task)?,
-        Task::NeighborhoodRed(config) => fixed(Neighborhood::open(config)?),
-        Task::DProxy(task) => fixed(DProxy::open(&task.config)?),
+        Task::NeighborhoodRed(config) => without_parameters(Neighborhood::open(config)?),
+        Task::DProxy(task) => without_parameters(DProxy::open(&task.config)?),
         Task::Tunnel(task) => tunnel(task)?,
         Task::Gateway(task) => gateway(task)?,
         Task::GatewayExit(task) => exit(task)?,
-        Task::HomeAgent(config) => fixed(HomeAgent::open(config)?),
+        Task::HomeAgent(config) => without_parameters(HomeAgent::open(config)?),
         Task::BaseStation(task) => station(task)?,
-        Task::MobileHost(config) => fixed(MobileHost::open(config)?),
+        Task::MobileHost(config) => without_parameters(MobileHost::open(config)?),
     })
 }
 
 /// Returns a service with constant parameters.
-fn fixed(service: impl Service + 'static) -> Opened {
-    Opened { service: Box::new(service), tuner: Tuner::never() }
+fn without_parameters(service: impl Service + 'static) -> Opened {
+    Opened { service: Box::new(service), tuner: Tuner::unchangeable() }
 }
 
 /// Parameters of a middlebox.
 trait Parameters: Copy + Send + 'static {
-    type Middlebox: Filter<Bytes, Stats: Figures> + Send + 'static;
+    type Middlebox: Pep<Bytes, Stats: MiddleboxMetrics> + Send + 'static;
 
     /// Creates a middlebox with these parameters.
     fn middlebox(self) -> Self::Middlebox;
@@ -116,7 +116,7 @@ trait Parameters: Copy + Send + 'static {
 }
 
 impl Parameters for snoop::Config {
-    type Middlebox = snoop::Windowed<Bytes>;
+    type Middlebox = snoop::WindowedSnoop<Bytes>;
 
     fn middlebox(self) -> Self::Middlebox {
         snoop::windowed(self)
@@ -141,10 +141,10 @@ impl Parameters for mtcp::Config {
 }
 
 impl Parameters for nack::Config {
-    type Middlebox = Nacks<Bytes>;
+    type Middlebox = NackStation<Bytes>;
 
     fn middlebox(self) -> Self::Middlebox {
-        Nacks::new(self)
+        NackStation::new(self)
     }
 
     fn tune(self, middlebox: &mut Self::Middlebox) -> bool {
@@ -155,9 +155,9 @@ impl Parameters for nack::Config {
 
 /// Parameters of a host that caches its own segments: Snoop without a window on the last hop.
 #[derive(Clone, Copy, Debug)]
-struct Keeping(snoop::Config);
+struct BufferingHost(snoop::Config);
 
-impl Parameters for Keeping {
+impl Parameters for BufferingHost {
     type Middlebox = Snoop<Bytes>;
 
     fn middlebox(self) -> Self::Middlebox {
@@ -171,11 +171,12 @@ impl Parameters for Keeping {
 
 /// Opens a middlebox on a queue. `of`: parameters of a task of the same kind, and its packets.
 fn queued<P: Parameters>(
-    path: &InPath,
+    path: &PacketSelection,
     parameters: P,
-    of: impl Fn(&Task) -> Option<(&InPath, P)> + Send + Sync + 'static,
+    of: impl Fn(&Task) -> Option<(&PacketSelection, P)> + Send + Sync + 'static,
 ) -> Result<Opened, Error> {
-    let seat = Seat::open(&nfqueue::Config::new(path.queue, &path.interface), parameters.middlebox())?;
+    let seat =
+        MiddleboxService::open(&nfqueue::Config::new(path.queue, &path.interface), parameters.middlebox())?;
     let (replacer, opened) = (seat.replacer(), path.clone());
     let change = |parameters: P| {
         move |middlebox: &mut P::Middlebox| match parameters.tune(middlebox) {
@@ -195,11 +196,12 @@ fn queued<P: Parameters>(
 
 fn split(task: &SplitTask) -> Result<Opened, Error> {
     let visitors = || visitors_at(&task.interface);
-    let moves = task.moving.as_ref().and_then(|moving| moving.moves(&task.interface, visitors()));
+    let moves =
+        task.connection_moves.as_ref().and_then(|moving| moving.move_config(&task.interface, visitors()));
     let service = Split::open(&SplitConfig { moves, ..task.config.clone() })?;
-    let (handle, opened) = (service.handle(), task.clone());
+    let (handle, opened) = (service.control(), task.clone());
     let tune = move |task: &Task| match task {
-        Task::Split(task) if task.is_like(&opened) => handle.set_legs(task.config.legs.clone()).is_ok(),
+        Task::Split(task) if task.is_compatible(&opened) => handle.set_legs(task.config.legs.clone()).is_ok(),
         _ => false,
     };
     Ok(Opened { service: Box::new(service), tuner: Tuner(Box::new(tune)) })
@@ -212,8 +214,8 @@ fn gateway(task: &EntranceTask) -> Result<Opened, OpenError> {
         None => Box::new(entrance),
         Some(config) => {
             let announcements = Announcements::open(config)?;
-            let entrance = entrance.asking(announcements.known());
-            Box::new(Together(Box::new(entrance), Box::new(announcements)))
+            let entrance = entrance.restrict_to_tpa_hosts(announcements.host_protocols());
+            Box::new(JoinedServices(Box::new(entrance), Box::new(announcements)))
         }
     };
     let service: Box<dyn Service> = match task.diverted() {
@@ -221,10 +223,10 @@ fn gateway(task: &EntranceTask) -> Result<Opened, OpenError> {
         Some(diversion) => {
             // Connections that may not use TCP at all do not pass the entrance by TCP either.
             let beyond = match task.config.fallback() {
-                Fallback::Tcp => Beyond::Forward,
-                Fallback::Refuse => Beyond::Reset,
+                Fallback::Tcp => OverflowPolicy::Forward,
+                Fallback::Refuse => OverflowPolicy::Reset,
             };
-            Box::new(Together(entrance, Box::new(Diverter::open(diversion, unaccepted, beyond)?)))
+            Box::new(JoinedServices(entrance, Box::new(Diverter::open(diversion, unaccepted, beyond)?)))
         }
     };
     let opened = (task.config.clone(), task.announce.clone(), task.diverted());
@@ -241,8 +243,10 @@ fn gateway(task: &EntranceTask) -> Result<Opened, OpenError> {
 fn exit(task: &ExitTask) -> Result<Opened, OpenError> {
     let exit = Exit::open(&task.config)?;
     Ok(match &task.announce {
-        None => fixed(exit),
-        Some(config) => fixed(Together(Box::new(exit), Box::new(Announcements::open(config)?))),
+        None => without_parameters(exit),
+        Some(config) => {
+            without_parameters(JoinedServices(Box::new(exit), Box::new(Announcements::open(config)?)))
+        }
     })
 }
 
@@ -258,26 +262,26 @@ fn visitors_at(interface: &str) -> VisitorList {
 }
 
 /// Has connections move between stations, or stay: what connection tracking has changed of a connection is at this station alone.
-pub(crate) fn set_moving(tracking: Tracking) {
+pub(crate) fn set_move_policy(tracking: Tracking) {
     let moving = match tracking {
-        Tracking::Absent => Moving::Allowed,
-        Tracking::InUse => Moving::Suspended,
+        Tracking::Absent => MovePolicy::Allowed,
+        Tracking::InUse => MovePolicy::Suspended,
     };
-    visitors().values().for_each(|list| list.set_moving(moving));
+    visitors().values().for_each(|list| list.set_move_policy(moving));
 }
 
 fn station(task: &StationTask) -> Result<Opened, Error> {
     let mut station = BaseStation::open(&task.config)?;
     station.write_visitors(&visitors_at(&task.config.wireless));
-    let Some((queue, config)) = task.snoop else { return Ok(fixed(station)) };
-    let machine = station.inform(snoop::windowed(config));
-    let seat = Seat::open(&nfqueue::Config::new(queue, &task.config.wireless), machine)?;
-    Ok(fixed(Together(Box::new(station), Box::new(seat))))
+    let Some((queue, config)) = task.snoop else { return Ok(without_parameters(station)) };
+    let machine = station.notify_middlebox(snoop::windowed(config));
+    let seat = MiddleboxService::open(&nfqueue::Config::new(queue, &task.config.wireless), machine)?;
+    Ok(without_parameters(JoinedServices(Box::new(station), Box::new(seat))))
 }
 
 fn tunnel(task: &TunnelTask) -> Result<Opened, OpenError> {
     let claim: Claim = task.interface().claim(&task.owner)?;
     let service = Opaque::open(&task.config)?;
-    claim.give_addresses()?;
-    Ok(fixed(service))
+    claim.apply_addresses()?;
+    Ok(without_parameters(service))
 }

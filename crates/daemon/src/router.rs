@@ -1,9 +1,9 @@
 //! Inspection of the router for settings that hide packets from proxies.
 
 use crate::config::{Config, Proxy, Subnet, Task};
-use crate::rules::{Family, Ipv6, Program, Tracking};
+use crate::rules::{Family, Ipv6Support, Program, Tracking};
 use hopline_linux::policy::{self, Rule};
-use hopline_linux::routes::{Route, Routes};
+use hopline_linux::route_lookup::{Route, Routes};
 use hopline_middlebox::announce::Role;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ pub struct Flowtable {
 
 /// Packets that a proxy receives by chains of iptables.
 #[derive(Clone, Debug)]
-struct Shown {
+struct ProxyPackets {
     proxy: String,
     interface: String,
     /// Served hosts; empty: all.
@@ -42,7 +42,7 @@ struct Shown {
     is_forwarded: bool,
 }
 
-impl Shown {
+impl ProxyPackets {
     /// Returns whether there can be traffic of an IP version: a configured subnet of that version is sufficient.
     fn has(&self, family: Family, addressed: &BTreeSet<String>) -> bool {
         let has_traffic = match family {
@@ -57,17 +57,18 @@ impl Shown {
 /// reported.
 #[must_use]
 pub fn inspect(config: &Config) -> Report {
-    let (shown, ipv6) = (shown(config), Ipv6::here());
+    let (shown, ipv6) = (packets_of_proxies(config), Ipv6Support::detect());
     let addressed = addressed(&fs::read_to_string("/proc/net/if_inet6").unwrap_or_default());
-    let mut report = Report { warnings: of_ipv6(config, &shown, ipv6, &addressed), ..Report::default() };
-    report.warnings.extend(of_strict_filters(config));
-    report.warnings.extend(of_policy(config, &policy::rules().unwrap_or_default()));
-    let forwarded: Vec<&Shown> = shown.iter().filter(|shown| shown.is_forwarded).collect();
+    let mut report =
+        Report { warnings: ipv6_warnings(config, &shown, ipv6, &addressed), ..Report::default() };
+    report.warnings.extend(reverse_path_filter_warnings(config));
+    report.warnings.extend(policy_routing_warnings(config, &policy::rules().unwrap_or_default()));
+    let forwarded: Vec<&ProxyPackets> = shown.iter().filter(|shown| shown.is_forwarded).collect();
     if forwarded.is_empty() {
         return report;
     }
     let interfaces = forwarded.iter().map(|shown| shown.interface.clone()).collect();
-    let of_flowtables = of_flowtables(&interfaces, &flowtables().unwrap_or_default());
+    let of_flowtables = flowtable_report(&interfaces, &flowtables().unwrap_or_default());
     report.obstacles.extend(of_flowtables.obstacles);
     report.warnings.extend(of_flowtables.warnings);
     for program in ipv6.families_of_chains().iter().map(|family| family.iptables()) {
@@ -80,16 +81,16 @@ pub fn inspect(config: &Config) -> Report {
     for &family in ipv6.families_of_chains() {
         let seen = forwarded.iter().filter(|shown| shown.has(family, &addressed));
         let interfaces: BTreeSet<&String> = seen.map(|shown| &shown.interface).collect();
-        let silent = interfaces.into_iter().filter(|interface| !forwards(family, interface));
-        report.warnings.extend(silent.map(|interface| of_forwarding(family, interface)));
+        let silent = interfaces.into_iter().filter(|interface| !is_forwarding(family, interface));
+        report.warnings.extend(silent.map(|interface| forwarding_warning(family, interface)));
     }
     report
 }
 
 /// Returns why split connections cannot move where connections are tracked. `None` if they can, or are not to.
 #[must_use]
-pub fn of_tracked_moves(config: &Config, tracking: Tracking) -> Option<String> {
-    let moves = |proxy: &&Proxy| matches!(&proxy.task, Task::Split(task) if task.moving.is_some());
+pub fn tracked_moves_warning(config: &Config, tracking: Tracking) -> Option<String> {
+    let moves = |proxy: &&Proxy| matches!(&proxy.task, Task::Split(task) if task.connection_moves.is_some());
     let proxy = config.proxies.iter().find(moves).filter(|_| tracking == Tracking::InUse)?;
     Some(format!(
         "connection tracking is in use on this machine, and what it does to the packets of a connection stays here when the connection \
@@ -101,7 +102,7 @@ pub fn of_tracked_moves(config: &Config, tracking: Tracking) -> Option<String> {
 
 /// Warns of tunnels with routes that contain the other end, if strict reverse-path filters drop packets from there because
 /// their way back is the tunnel.
-fn of_strict_filters(config: &Config) -> Vec<String> {
+fn reverse_path_filter_warnings(config: &Config) -> Vec<String> {
     let swallowing = config.proxies.iter().filter_map(|proxy| match &proxy.task {
         Task::Tunnel(task) => Some((proxy, task.config.peer)).filter(|_| task.has_route_to_peer()),
         _ => None,
@@ -126,9 +127,9 @@ fn of_strict_filters(config: &Config) -> Vec<String> {
 }
 
 /// Warns of policy routing rules that depend on more than the destination: packets of the daemon have no incoming interface.
-fn of_policy(config: &Config, rules: &[Rule]) -> Vec<String> {
-    let is_own = |rule: &&Rule| rule.is_of_a_daemon(config.capture.mark);
-    let looking = rules.iter().filter(|rule| rule.looks_beyond_destination() && !is_own(rule));
+fn policy_routing_warnings(config: &Config, rules: &[Rule]) -> Vec<String> {
+    let is_own = |rule: &&Rule| rule.is_from_daemon(config.diversion.mark);
+    let looking = rules.iter().filter(|rule| rule.has_other_criteria() && !is_own(rule));
     let listed: BTreeSet<String> = looking.map(|rule| format!("`{rule}`")).collect();
     let Some(first) = listed.first() else { return Vec::new() };
     let listed = match listed.len() {
@@ -159,12 +160,12 @@ fn of_policy(config: &Config, rules: &[Rule]) -> Vec<String> {
 /// Returns the present outgoing interface for an address.
 fn interface_towards(address: IpAddr) -> Option<String> {
     let mut routes = Routes::open().ok()?;
-    let Route::Beyond(index) = routes.towards(address).ok()?? else { return None };
+    let Route::Remote(index) = routes.lookup(address).ok()?? else { return None };
     routes.name_of(index)
 }
 
 /// Returns a warning that an interface does not forward.
-fn of_forwarding(family: Family, interface: &str) -> String {
+fn forwarding_warning(family: Family, interface: &str) -> String {
     match family {
         Family::V4 => format!(
             "{interface} does not forward IPv4: nothing crosses this router; sysctl -w net.ipv4.ip_forward=1"
@@ -176,10 +177,15 @@ fn of_forwarding(family: Family, interface: &str) -> String {
 }
 
 /// Warns if proxies are to handle IPv6, and this machine has none, or no chains for it.
-fn of_ipv6(config: &Config, shown: &[Shown], ipv6: Ipv6, addressed: &BTreeSet<String>) -> Vec<String> {
+fn ipv6_warnings(
+    config: &Config,
+    shown: &[ProxyPackets],
+    ipv6: Ipv6Support,
+    addressed: &BTreeSet<String>,
+) -> Vec<String> {
     match ipv6 {
-        Ipv6::Present => Vec::new(),
-        Ipv6::Absent => {
+        Ipv6Support::Present => Vec::new(),
+        Ipv6Support::Absent => {
             let named = config.proxies.iter().filter_map(|proxy| Some((proxy, subnet_of_ipv6(proxy)?)));
             let text = |(proxy, subnet): (&Proxy, Subnet)| {
                 format!(
@@ -189,9 +195,9 @@ fn of_ipv6(config: &Config, shown: &[Shown], ipv6: Ipv6, addressed: &BTreeSet<St
             };
             named.map(text).collect()
         }
-        Ipv6::WithoutChains => {
+        Ipv6Support::WithoutChains => {
             let blind = shown.iter().filter(|shown| shown.has(Family::V6, addressed));
-            let text = |shown: &Shown| {
+            let text = |shown: &ProxyPackets| {
                 format!(
                     "packets of IPv6 pass the proxy \"{}\" unseen, for there is no program `ip6tables`: on Debian, apt-get install iptables; \
                      on OpenWrt, ip6tables-nft",
@@ -207,7 +213,7 @@ fn of_ipv6(config: &Config, shown: &[Shown], ipv6: Ipv6, addressed: &BTreeSet<St
 fn subnet_of_ipv6(proxy: &Proxy) -> Option<Subnet> {
     let queued = proxy.task.queued().map(|queued| queued.subnets).unwrap_or_default();
     let captured = proxy.task.captured();
-    let captured = captured.iter().flat_map(|captured| captured.calls.subnets());
+    let captured = captured.iter().flat_map(|captured| captured.connections.subnets());
     queued.iter().chain(captured).find(|subnet| Family::V6.has(subnet)).copied()
 }
 
@@ -230,29 +236,29 @@ pub fn flowtables() -> Option<Vec<Flowtable>> {
 }
 
 /// Returns the packets that the proxies of `config` receive.
-fn shown(config: &Config) -> Vec<Shown> {
+fn packets_of_proxies(config: &Config) -> Vec<ProxyPackets> {
     const BOTH: [Family; 2] = [Family::V4, Family::V6];
     let shown = |Proxy { name, task }: &Proxy| {
-        let of = |interface, is_forwarded| Shown {
+        let of = |interface, is_forwarded| ProxyPackets {
             proxy: name.clone(),
             interface,
             subnets: Vec::new(),
             families: BOTH.into(),
             is_forwarded,
         };
-        let queued = task.queued().map(|queued| Shown {
-            families: BOTH.into_iter().filter(|family| queued.sees(*family)).collect(),
+        let queued = task.queued().map(|queued| ProxyPackets {
+            families: BOTH.into_iter().filter(|family| queued.applies_to(*family)).collect(),
             subnets: queued.subnets.clone(),
             ..of(queued.interface.clone(), queued.is_forwarded())
         });
         let offered = task.offered().map(|offered| of(offered.interface, false));
-        let announced = task.announced().map(|one| of(one.interface, one.role == Role::Called));
+        let announced = task.announced().map(|one| of(one.interface, one.role == Role::Server));
         [queued, offered, announced].into_iter().flatten().collect::<Vec<_>>()
     };
     config.proxies.iter().flat_map(shown).collect()
 }
 
-fn of_flowtables(interfaces: &BTreeSet<String>, flowtables: &[Flowtable]) -> Report {
+fn flowtable_report(interfaces: &BTreeSet<String>, flowtables: &[Flowtable]) -> Report {
     let mut report = Report::default();
     for Flowtable { table, name, devices } in flowtables {
         for interface in interfaces {
@@ -297,7 +303,7 @@ fn offloads_by(iptables: &str) -> bool {
 }
 
 /// Returns whether packets from an interface are forwarded. A missing interface counts as forwarding.
-fn forwards(family: Family, interface: &str) -> bool {
+fn is_forwarding(family: Family, interface: &str) -> bool {
     let is_on = |path: &str| Some(fs::read_to_string(path).ok()?.trim() != "0");
     match family {
         Family::V4 => is_on(&format!("/proc/sys/net/ipv4/conf/{interface}/forwarding")).unwrap_or(true),
@@ -322,11 +328,11 @@ mod tests {
         {"flowtable": {"family": "ip", "name": "one", "table": "x", "handle": 4, "hook": "ingress", "prio": 0, "dev": "eth1"}}]}"#;
 
     fn report(interface: &str) -> Report {
-        of_flowtables(&BTreeSet::from([interface.to_owned()]), &parse(LISTED).unwrap())
+        flowtable_report(&BTreeSet::from([interface.to_owned()]), &parse(LISTED).unwrap())
     }
 
     #[test]
-    fn a_flowtable_with_the_interface_is_an_obstacle_and_another_a_warning() {
+    fn a_flowtable_with_the_interface_is_an_obstacle_and_another_one_a_warning() {
         let of_wlan0 = report("wlan0");
         assert_eq!((of_wlan0.obstacles.len(), of_wlan0.warnings.len()), (1, 1));
         assert!(of_wlan0.obstacles[0].contains("flowtable ft of table inet fw4"), "{of_wlan0:?}");
@@ -345,12 +351,12 @@ fe800000000000000000000000000001 03 40 20 80     eth0
     }
 
     #[test]
-    fn an_interface_has_ipv6_with_an_address_beyond_its_link() {
+    fn an_interface_has_ipv6_if_it_has_a_non_link_local_address() {
         assert_eq!(addressed(IF_INET6), BTreeSet::from(["wlan0".to_owned()]));
     }
 
     #[test]
-    fn a_machine_without_ipv6_is_worth_a_warning_where_a_proxy_is_to_see_some() {
+    fn a_machine_without_ipv6_is_warned_about_if_a_proxy_handles_ipv6() {
         let config = read(
             "[[proxy]]\nkind = \"snoop\"\ninterface = \"eth0\"\n\
              [[proxy]]\nkind = \"nack\"\ninterface = \"wlan0\"\nsubnets = [\"10.1.0.0/16\"]\n\
@@ -359,22 +365,22 @@ fe800000000000000000000000000001 03 40 20 80     eth0
              [[proxy]]\nkind = \"split\"\ninterface = \"eth0\"\nsubnets = [\"fd02::/48\"]\n",
         );
         let warned_of = |ipv6| {
-            let warnings = of_ipv6(&config, &shown(&config), ipv6, &addressed(IF_INET6));
+            let warnings = ipv6_warnings(&config, &packets_of_proxies(&config), ipv6, &addressed(IF_INET6));
             let name = |warning: &String| warning.split('"').nth(1).unwrap().to_owned();
             warnings.iter().map(name).collect::<Vec<_>>()
         };
-        assert_eq!(warned_of(Ipv6::Present), Vec::<String>::new());
-        assert_eq!(warned_of(Ipv6::WithoutChains), ["mtcp", "six"], "split needs no chain");
-        assert_eq!(warned_of(Ipv6::Absent), ["six", "split"]);
+        assert_eq!(warned_of(Ipv6Support::Present), Vec::<String>::new());
+        assert_eq!(warned_of(Ipv6Support::WithoutChains), ["mtcp", "six"], "split needs no chain");
+        assert_eq!(warned_of(Ipv6Support::Absent), ["six", "split"]);
     }
 
     #[test]
-    fn a_rule_that_looks_beyond_the_destination_is_told_with_what_it_does_to_each_kind() {
+    fn a_routing_rule_with_further_criteria_is_reported_with_its_effect_on_each_kind() {
         let rule = |condition: &str, mark| Rule {
             priority: 50,
             table: 100,
             mark,
-            looks_at_source: false,
+            matches_source: false,
             conditions: [condition].iter().filter(|text| !text.is_empty()).map(ToString::to_string).collect(),
         };
         use std::os::unix::fs::PermissionsExt;
@@ -388,9 +394,10 @@ fe800000000000000000000000000001 03 40 20 80     eth0
              [[proxy]]\nkind = \"gateway\"\ndivert = \"eth1\"\nexit = \"10.8.0.1:7172\"\nidentity = \"router\"\n{key}\
              [[proxy]]\nkind = \"opaque\"\nlocal = \"192.0.2.1\"\npeer = \"192.0.2.2\"\n{key}",
         ));
-        let own = rule("fwmark 0x686f0000/0xffff0000", Some(u32::from(config.capture.mark) << 16));
-        assert_eq!(of_policy(&config, &[rule("", None), own]), Vec::<String>::new());
-        let warnings = of_policy(&config, &[rule("iif eth0", None), rule("fwmark 0x1", Some(1))]);
+        let own = rule("fwmark 0x686f0000/0xffff0000", Some(u32::from(config.diversion.mark) << 16));
+        assert_eq!(policy_routing_warnings(&config, &[rule("", None), own]), Vec::<String>::new());
+        let warnings =
+            policy_routing_warnings(&config, &[rule("iif eth0", None), rule("fwmark 0x1", Some(1))]);
         let expected = [
             ("\"snoop\"", "unfollowed_packets"),
             ("\"split\"", "unfollowed_connects"),
@@ -406,9 +413,9 @@ fe800000000000000000000000000001 03 40 20 80     eth0
     }
 
     #[test]
-    fn no_flowtable_is_nothing_to_report() {
+    fn without_flowtables_there_is_nothing_to_report() {
         let none = parse(r#"{"nftables": [{"metainfo": {"json_schema_version": 1}}]}"#).unwrap();
-        assert_eq!(of_flowtables(&BTreeSet::from(["wlan0".to_owned()]), &none), Report::default());
+        assert_eq!(flowtable_report(&BTreeSet::from(["wlan0".to_owned()]), &none), Report::default());
         assert_eq!(parse("Error: no"), None);
     }
 }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use tracing::{info, warn};
 
 /// Capabilities that it needs for ever: queues, raw sockets, addresses of other hosts; ports below 1024.
-const KEPT: [Capability; 3] =
+const KEPT_CAPABILITIES: [Capability; 3] =
     [Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW, Capability::CAP_NET_BIND_SERVICE];
 
 /// Newest requested version of Landlock. An older kernel enforces the restrictions that it knows.
@@ -27,13 +27,13 @@ const NEWEST: ABI = ABI::V6;
 
 /// Files that are written in addition to those of its folders. A daemon of root must not write to other devices, such as
 /// disks, nor to folders of other services in /run.
-const WRITTEN: [&str; 3] = ["/dev/net/tun", "/dev/null", LOCK];
+const WRITABLE: [&str; 3] = ["/dev/net/tun", "/dev/null", LOCK];
 
 /// Lock of legacy iptables, which keeps its rules in the kernel's older tables.
 const LOCK: &str = "/run/xtables.lock";
 
 /// Drops every capability that is not needed, and the right to gain others. If the kernel has Landlock, it also denies
-/// writing to other places than `state`, `folders` and [`WRITTEN`], and signals and abstract sockets of other processes.
+/// writing to other places than `state`, `folders` and [`WRITABLE`], and signals and abstract sockets of other processes.
 /// Threads and programs that are started later inherit the restrictions. Returns and logs the restrictions, and those that
 /// were not possible.
 pub(crate) fn enter(
@@ -48,7 +48,7 @@ pub(crate) fn enter(
         unrestricted.push(format!("{what}: {error}"));
     };
     make_lock();
-    if let Err(error) = drop_bounds() {
+    if let Err(error) = drop_bounding_set() {
         fails("capabilities that programs could gain", &error);
     }
     if let Some(Err(error)) = user.map(|user| become_account(user.account, group)) {
@@ -60,12 +60,11 @@ pub(crate) fn enter(
     if let Err(error) = set_no_new_privs(true) {
         fails("gaining privileges", &error);
     }
-    let landlock =
-        confine(Some(state), folders, NEWEST, tells_by_abstract_socket()).unwrap_or_else(|error| {
-            fails("writing to other folders", &error);
-            None
-        });
-    unrestricted.extend(beyond(landlock).map(str::to_owned));
+    let landlock = restrict(Some(state), folders, NEWEST, notification_scope()).unwrap_or_else(|error| {
+        fails("writing to other folders", &error);
+        None
+    });
+    unrestricted.extend(unsupported(landlock).map(str::to_owned));
     let user = geteuid().as_raw();
     if user == 0 {
         unrestricted.push(
@@ -92,8 +91,8 @@ fn become_account(account: Account, other: Option<&StatusGroup>) -> io::Result<(
     Ok(set_keep_capabilities(false)?)
 }
 
-fn drop_bounds() -> Result<(), caps::errors::CapsError> {
-    let kept: CapsHashSet = KEPT.into_iter().collect();
+fn drop_bounding_set() -> Result<(), caps::errors::CapsError> {
+    let kept: CapsHashSet = KEPT_CAPABILITIES.into_iter().collect();
     for capability in caps::all() {
         let may_go = !kept.contains(&capability) && caps::has_cap(None, CapSet::Bounding, capability)?;
         // Dropping it from the bounding set needs CAP_SETPCAP, which is dropped last.
@@ -105,7 +104,7 @@ fn drop_bounds() -> Result<(), caps::errors::CapsError> {
 }
 
 fn drop_capabilities() -> Result<(), caps::errors::CapsError> {
-    let kept: CapsHashSet = KEPT.into_iter().collect();
+    let kept: CapsHashSet = KEPT_CAPABILITIES.into_iter().collect();
     let permitted = caps::read(None, CapSet::Permitted)?;
     let left: CapsHashSet = permitted.intersection(&kept).copied().collect();
     caps::set(None, CapSet::Effective, &left)?;
@@ -125,38 +124,38 @@ fn make_lock() {
 }
 
 /// Returns the scope in which the notification socket of the service manager stays reachable: it may be an abstract one.
-fn tells_by_abstract_socket() -> Scoped {
+fn notification_scope() -> ScopeRestriction {
     match std::env::var_os("NOTIFY_SOCKET") {
-        Some(socket) if socket.to_string_lossy().starts_with('@') => Scoped::Signals,
-        _ => Scoped::SignalsAndSockets,
+        Some(socket) if socket.to_string_lossy().starts_with('@') => ScopeRestriction::Signals,
+        _ => ScopeRestriction::SignalsAndSockets,
     }
 }
 
 /// Scope of Landlock: denied access to other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scoped {
+enum ScopeRestriction {
     Signals,
     SignalsAndSockets,
 }
 
 /// Restricts this thread, and those that it starts, by the part of `asked` that this kernel supports. Returns the enforced
 /// version of Landlock.
-fn confine(
+fn restrict(
     state: Option<&Folder>,
     folders: &[PathBuf],
     asked: ABI,
-    scoped: Scoped,
+    scoped: ScopeRestriction,
 ) -> Result<Option<ABI>, Box<dyn std::error::Error>> {
     let scopes: BitFlags<Scope> = match scoped {
-        Scoped::Signals => Scope::Signal.into(),
-        Scoped::SignalsAndSockets => Scope::Signal | Scope::AbstractUnixSocket,
+        ScopeRestriction::Signals => Scope::Signal.into(),
+        ScopeRestriction::SignalsAndSockets => Scope::Signal | Scope::AbstractUnixSocket,
     };
     let mut rules = Ruleset::default().handle_access(AccessFs::from_all(asked))?;
     if asked >= ABI::V6 {
         rules = rules.scope(scopes)?;
     }
     let mut rules = allow(rules.create()?, Path::new("/"), AccessFs::from_read(asked))?;
-    for file in WRITTEN {
+    for file in WRITABLE {
         rules = allow(rules, Path::new(file), AccessFs::from_file(asked))?;
     }
     for folder in folders {
@@ -183,7 +182,7 @@ pub fn landlock() -> (Option<u32>, Vec<&'static str>) {
     };
     // Version 4 adds nothing that is requested.
     let abi = [ABI::V6, ABI::V5, ABI::V3, ABI::V2, ABI::V1].into_iter().find(knows);
-    (abi.map(|abi| abi as i32 as u32), beyond(abi).collect())
+    (abi.map(|abi| abi as i32 as u32), unsupported(abi).collect())
 }
 
 fn allow(
@@ -199,7 +198,7 @@ fn allow(
 }
 
 /// Returns the gaps of this version of Landlock that a later one closes.
-fn beyond(landlock: Option<ABI>) -> impl Iterator<Item = &'static str> {
+fn unsupported(landlock: Option<ABI>) -> impl Iterator<Item = &'static str> {
     let of = [
         (ABI::V1, "files are written anywhere that the user may: the kernel has no Landlock"),
         (ABI::V3, "files elsewhere may be truncated: Landlock 3 (Linux 6.2) restricts that"),
@@ -227,7 +226,7 @@ mod tests {
         body: impl FnOnce(Option<ABI>) -> T + Send + 'static,
     ) -> T {
         let folders = [folder.to_owned()];
-        let run = move || body(confine(None, &folders, asked, Scoped::SignalsAndSockets).unwrap());
+        let run = move || body(restrict(None, &folders, asked, ScopeRestriction::SignalsAndSockets).unwrap());
         std::thread::Builder::new().spawn(run).unwrap().join().unwrap()
     }
 
@@ -236,14 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn only_its_folders_and_what_programs_need_are_written() {
+    fn only_the_folders_of_the_daemon_and_required_files_are_writable() {
         let [ours, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let [inside, outside] = [&ours, &other].map(|folder| folder.path().join("file"));
         fs::write(&outside, "text").unwrap();
         let elsewhere = other.path().join("new");
         restricted(NEWEST, ours.path(), move |landlock| {
             if landlock.is_none() {
-                assert_eq!(beyond(landlock).count(), 1, "what is not restricted is said");
+                assert_eq!(unsupported(landlock).count(), 1, "what is not restricted is said");
                 return;
             }
             fs::write(&inside, "text").unwrap();
@@ -264,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_beside_it_are_not_signalled() {
+    fn other_processes_cannot_be_signalled() {
         let folder = tempfile::tempdir().unwrap();
         let mut beside = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
         let id = Pid::from_child(&beside);
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_landlock_restricts_what_it_knows_and_the_rest_is_said() {
+    fn an_older_landlock_restricts_what_it_supports_and_the_rest_is_reported() {
         let [ours, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let outside = other.path().join("file");
         let landlock = restricted(ABI::V1, ours.path(), move |landlock| {
@@ -285,7 +284,7 @@ mod tests {
             landlock
         });
         assert!(landlock <= Some(ABI::V1), "{landlock:?}");
-        let beyond = |landlock| beyond(landlock).collect::<Vec<_>>();
+        let beyond = |landlock| unsupported(landlock).collect::<Vec<_>>();
         assert_eq!(beyond(Some(NEWEST)), Vec::<&str>::new());
         assert!(beyond(None)[0].contains("no Landlock") && beyond(None).len() == 1);
         let of_v1 = beyond(Some(ABI::V1));
@@ -295,13 +294,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_foretold_of_landlock_is_what_is_enforced() {
+    fn the_predicted_landlock_restrictions_are_enforced() {
         let folder = tempfile::tempdir().unwrap();
         let enforced = restricted(NEWEST, folder.path(), |landlock| landlock);
         let (foretold, beyond_it) = landlock();
         // Version 4 is the same as version 3 here.
         let number = |abi: ABI| if abi == ABI::V4 { 3 } else { abi as i32 as u32 };
         assert_eq!(foretold, enforced.map(number));
-        assert_eq!(beyond_it, beyond(enforced).collect::<Vec<_>>());
+        assert_eq!(beyond_it, unsupported(enforced).collect::<Vec<_>>());
     }
 }

@@ -1,7 +1,7 @@
 //! Status of a daemon.
 
-use hopline_middlebox::service::Figure;
-use hopline_middlebox::service::FigureKind;
+use hopline_middlebox::service::Metric;
+use hopline_middlebox::service::MetricKind;
 use serde::{Deserialize, Serialize};
 
 /// Status of a daemon and its proxies.
@@ -106,11 +106,11 @@ pub enum ReadingKind {
     Gauge,
 }
 
-impl From<Figure> for Reading {
-    fn from(figure: Figure) -> Self {
+impl From<Metric> for Reading {
+    fn from(figure: Metric) -> Self {
         let kind = match figure.kind {
-            FigureKind::Counter => ReadingKind::Counter,
-            FigureKind::Gauge => ReadingKind::Gauge,
+            MetricKind::Counter => ReadingKind::Counter,
+            MetricKind::Gauge => ReadingKind::Gauge,
         };
         Self { name: figure.name.into(), doc: figure.doc.into(), kind, value: figure.value }
     }

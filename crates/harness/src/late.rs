@@ -17,9 +17,9 @@ pub const RUNS: usize = 3;
 
 /// Tests that run at the same time.
 #[derive(Clone, Copy)]
-pub(crate) enum Company {
-    Allowed,
-    Refused,
+pub(crate) enum Concurrency {
+    Shared,
+    Exclusive,
 }
 
 /// Lateness of one run: the first reason.
@@ -49,24 +49,24 @@ pub fn if_on_time(late: Option<String>, check: impl FnOnce()) {
 }
 
 /// Calls `body` until it is on time, and returns why it never was if it was not.
-pub(crate) fn repeat(body: impl Fn(), company: Company, floor: &RwLock<()>) -> Result<(), String> {
+pub(crate) fn repeat(body: impl Fn(), company: Concurrency, floor: &RwLock<()>) -> Result<(), String> {
     let mut outcome = call(&body, company, floor);
     for _ in 1..RUNS {
         if outcome.is_none() {
             break;
         }
-        outcome = call(&body, Company::Refused, floor);
+        outcome = call(&body, Concurrency::Exclusive, floor);
     }
     outcome.map_or(Ok(()), Err)
 }
 
 /// Calls `body` once, and returns its lateness.
-fn call(body: impl Fn(), company: Company, floor: &RwLock<()>) -> Lateness {
+fn call(body: impl Fn(), company: Concurrency, floor: &RwLock<()>) -> Lateness {
     let (_shared, _own);
     match company {
-        Company::Allowed => _shared = floor.read().unwrap_or_else(PoisonError::into_inner),
+        Concurrency::Shared => _shared = floor.read().unwrap_or_else(PoisonError::into_inner),
         // Another test that failed while it had the floor has left it.
-        Company::Refused => _own = floor.write().unwrap_or_else(PoisonError::into_inner),
+        Concurrency::Exclusive => _own = floor.write().unwrap_or_else(PoisonError::into_inner),
     }
     let _ended = Ended;
     RUN.set(Some(None));
@@ -124,7 +124,7 @@ mod tests {
             if_on_time(busy(), || {});
             if_on_time(Some("another link was late".into()), || {});
         };
-        let ended = repeat(body, Company::Allowed, &RwLock::new(()));
+        let ended = repeat(body, Concurrency::Shared, &RwLock::new(()));
         assert_eq!(ended, Err("the link was late".into()), "the first reason is the reason");
     }
 
@@ -150,8 +150,8 @@ mod tests {
             if_on_time(busy(), || {});
             panic!("meant to");
         };
-        std::panic::catch_unwind(|| repeat(body, Company::Refused, &RwLock::new(()))).unwrap_err();
-        assert_eq!(repeat(|| if_on_time(None, || {}), Company::Allowed, &RwLock::new(())), Ok(()));
+        std::panic::catch_unwind(|| repeat(body, Concurrency::Exclusive, &RwLock::new(()))).unwrap_err();
+        assert_eq!(repeat(|| if_on_time(None, || {}), Concurrency::Shared, &RwLock::new(())), Ok(()));
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub mod tshark;
 
 pub use late::{RUNS, if_on_time};
 
-use late::Company;
+use late::Concurrency;
 use libtest_mimic::{Arguments, Completion, Conclusion, Trial};
 use std::process::{Command, ExitCode};
 use std::sync::{Arc, RwLock};
@@ -67,7 +67,7 @@ pub struct Test {
     needs: Vec<Need>,
     body: Box<dyn Fn() + Send>,
     is_long: bool,
-    company: Company,
+    concurrency: Concurrency,
     process: Process,
 }
 
@@ -92,7 +92,7 @@ impl Test {
             needs: needs.into(),
             body: Box::new(body),
             is_long: false,
-            company: Company::Allowed,
+            concurrency: Concurrency::Shared,
             process: Process::Shared,
         }
     }
@@ -106,7 +106,7 @@ impl Test {
     /// Marks a test that runs while no other test of this program does.
     #[must_use]
     pub fn alone(self) -> Self {
-        Self { company: Company::Refused, ..self }
+        Self { concurrency: Concurrency::Exclusive, ..self }
     }
 
     /// Marks a test that runs in a process of its own: a copy of this program. The command line of the copy is appended to
@@ -133,7 +133,7 @@ impl Test {
                     hang::watch(hang::LIMIT, || hang::end_program(&self.name), body);
                 }
             };
-            Ok(match late::repeat(body, self.company, &floor) {
+            Ok(match late::repeat(body, self.concurrency, &floor) {
                 Ok(()) => Completion::Completed,
                 Err(why) => Completion::ignored_with(why),
             })
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn a_missing_requirement_is_named() {
         assert_eq!(Need::Program("sh").missing(), None);
         let module = Need::PythonModule("a_module_that_is_not_there");
         assert_eq!(module.missing().as_deref(), Some("Python has no a_module_that_is_not_there"));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_cannot_run_is_ignored_and_not_passed_even_if_it_is_asked_for() {
+    fn a_test_with_a_missing_requirement_is_ignored_even_if_requested() {
         for include_ignored in [false, true] {
             let arguments = Arguments { include_ignored, ..Arguments::default() };
             let able = crate::tests!([Need::Program("sh")]; looks);

@@ -25,7 +25,7 @@ const PREFERENCES: [&str; 7] = [
     "tcp.desegment_tcp_streams:FALSE",
 ];
 /// Status that tshark prints for a correct checksum.
-const GOOD: &str = "1";
+const VALID: &str = "1";
 
 /// Packet that tshark decoded without complaint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Decoded {
 }
 
 /// Requirement of tests that use tshark.
-pub const NEEDED: crate::Need = crate::Need::Program("tshark");
+pub const TSHARK: crate::Need = crate::Need::Program("tshark");
 
 /// Decodes every packet of `capture` with tshark and returns the results, in order.
 ///
@@ -43,26 +43,26 @@ pub const NEEDED: crate::Need = crate::Need::Program("tshark");
 /// If tshark cannot be run, fails, finds a packet malformed, or finds a wrong checksum or frame check sequence.
 pub fn assert_well_formed(capture: &Path) -> Vec<Decoded> {
     let lines = fields(capture, &FIELDS);
-    lines.iter().enumerate().map(|(index, line)| judged(index + 1, line)).collect()
+    lines.iter().enumerate().map(|(index, line)| check_packet(index + 1, line)).collect()
 }
 
-/// Returns the values of the fields `names`, as [`Reading::fields`].
+/// Returns the values of the fields `names`, as [`Capture::fields`].
 ///
 /// # Panics
 /// If tshark cannot be run, or fails.
 #[must_use]
 pub fn fields(capture: &Path, names: &[&str]) -> Vec<Vec<String>> {
-    Reading::of(capture).fields(names)
+    Capture::of(capture).fields(names)
 }
 
 /// Capture, with the options of tshark to read it.
 #[derive(Clone, Debug)]
-pub struct Reading<'a> {
+pub struct Capture<'a> {
     capture: &'a Path,
     arguments: Vec<OsString>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> Capture<'a> {
     /// Reads `capture` as stock tshark does, with the checks done that are off by default.
     #[must_use]
     pub fn of(capture: &'a Path) -> Self {
@@ -118,12 +118,12 @@ impl<'a> Reading<'a> {
 }
 
 /// Returns the packet with this 1-based number, if nothing is wrong with it.
-fn judged(number: usize, values: &[String]) -> Decoded {
+fn check_packet(number: usize, values: &[String]) -> Decoded {
     assert_eq!(values.len(), FIELDS.len(), "packet {number}: {values:?}");
     let protocols = &values[0];
     for (name, value) in FIELDS.iter().zip(values).skip(2) {
         // A packet that quotes another has a value for each.
-        let good = value.split(',').all(|value| value.is_empty() || value == GOOD);
+        let good = value.split(',').all(|value| value.is_empty() || value == VALID);
         assert!(good, "packet {number} ({protocols}): {name} is {value}");
     }
     assert!(values[1].is_empty(), "packet {number} ({protocols}) is malformed");

@@ -1,9 +1,11 @@
 //! A user-defined congestion control algorithm compared with two built-in ones: `cargo run --release -p
 //! hopline-lab --example own_law`.
 
-use hopline_lab::experiment::{How, in_memory};
-use hopline_lab::own::{LawAck, LawLoss, LawTimeout, Machines, OwnLaw};
-use hopline_lab::run::Unwatched;
+use hopline_lab::experiment::{RunOptions, in_memory};
+use hopline_lab::run::NoObserver;
+use hopline_lab::user_defined::{
+    CustomAlgorithms, CustomCcAck, CustomCcLoss, CustomCcTimeout, CustomCongestionControl,
+};
 use hopline_lab::{Plan, Scenario, text};
 use hopline_scenario::parse_vary;
 use std::path::Path;
@@ -15,8 +17,8 @@ struct Aimd {
     left: f64,
 }
 
-impl OwnLaw for Aimd {
-    fn on_ack(&mut self, ack: &LawAck) -> Result<f64, String> {
+impl CustomCongestionControl for Aimd {
+    fn on_ack(&mut self, ack: &CustomCcAck) -> Result<f64, String> {
         let window = ack.state.cwnd_bytes;
         if window < f64::from(ack.state.ssthresh_bytes) {
             return Ok(ack.slow_start_bytes);
@@ -25,23 +27,24 @@ impl OwnLaw for Aimd {
         Ok(window + self.segments * f64::from(ack.state.mss_bytes) * share)
     }
 
-    fn on_loss(&mut self, loss: &LawLoss) -> Result<f64, String> {
-        Ok(self.left * f64::from(loss.reduced_bytes))
+    fn on_loss(&mut self, loss: &CustomCcLoss) -> Result<f64, String> {
+        Ok(self.left * f64::from(loss.reduction_base_bytes))
     }
 
-    fn on_timeout(&mut self, timeout: &LawTimeout) -> Result<f64, String> {
-        Ok(f64::from(timeout.reduced_bytes) / 2.0)
+    fn on_timeout(&mut self, timeout: &CustomCcTimeout) -> Result<f64, String> {
+        Ok(f64::from(timeout.reduction_base_bytes) / 2.0)
     }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let machines = Machines::default()
-        .with_law("gentle", "gentle 1", |_seed| Ok(Box::new(Aimd { segments: 0.2, left: 0.8 })));
+    let machines = CustomAlgorithms::default().with_congestion_control("gentle", "gentle 1", |_seed| {
+        Ok(Box::new(Aimd { segments: 0.2, left: 0.8 }))
+    });
     let chain = Path::new("scenarios/chain/scenario.toml");
     let scenario = Scenario::load_with(chain, &[], machines).map_err(|e| e.to_string())?;
     let laws = parse_vary("tcp.congestion_control=aimd,cubic,own:gentle").map_err(|e| e.to_string())?;
     let plan = Plan::new(&scenario, &[laws]).map_err(|e| e.to_string())?;
-    let how = How { jobs: None, command: &[], watch: &Unwatched };
+    let how = RunOptions { jobs: None, command: &[], watch: &NoObserver };
     let (comparison, _records) = in_memory(&plan, how).map_err(|e| format!("{e:?}"))?;
     let said = text::comparison::describe(&comparison);
     std::io::Write::write_all(&mut std::io::stdout(), said.as_bytes())?;

@@ -3,8 +3,8 @@
 use crate::animation::Animation;
 use crate::description::Description;
 use crate::metrics::{self, Better, Key, Level, MetricInfo};
-use crate::question::{Asked, Bound, Question};
-use crate::record::{Distribution, Done, FlowEnds, Neighborhood, Record, Series};
+use crate::objective::{Constraint, MetricSelection, Objective};
+use crate::record::{CompletedRun, Distribution, FlowEnds, Neighborhood, Record, Series};
 use crate::stats::{Bootstrap, Confidence, Estimate, Pairs, RelativeDifference, holm};
 use hopline_config::source::Problem;
 use serde_json::{Map, Value as Json, json};
@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 #[cfg(test)]
 mod tests;
 
-pub use crate::question::GOODPUT;
+pub use crate::objective::GOODPUT;
 
 /// Metrics that make sense within one transport only.
-const OF_TRANSPORT: [&str; 3] = ["timeouts", "spurious_timeouts", "spurious_recoveries"];
+const TRANSPORT_METRICS: [&str; 3] = ["timeouts", "spurious_timeouts", "spurious_recoveries"];
 
 /// The result of an experiment.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct Comparison {
     /// Description of the runs.
     pub description: Description,
     /// Question that the experiment answers.
-    pub question: Question,
+    pub objective: Objective,
     /// Runs of each point, including failed ones.
     pub runs: u64,
     /// Results of the points, in order.
@@ -86,8 +86,9 @@ impl Comparison {
     pub fn new(description: Description, runs: u64) -> Self {
         let points = vec![PointResult::default(); description.points.len()];
         let question = description.question.clone();
-        let question = question.unwrap_or_else(|| Question { asked: Asked::goodput(), bound: None });
-        Self { description, question, runs, points }
+        let question =
+            question.unwrap_or_else(|| Objective { asked: MetricSelection::goodput(), bound: None });
+        Self { description, objective: question, runs, points }
     }
 
     /// Adds a record. Records must be in the order of points and runs.
@@ -111,7 +112,7 @@ impl Comparison {
 
     /// Returns a comparison of a single run, number `number`, of a plan with one point: for display only.
     #[must_use]
-    pub fn of_run(description: Description, number: u64, done: Done) -> Self {
+    pub fn of_run(description: Description, number: u64, done: CompletedRun) -> Self {
         let mut comparison = Self::new(description, 1);
         comparison.add(Record { point: 0, run: 1, result: Ok(done) }, Detail::Flows);
         comparison.points[0].series_run = number;
@@ -122,21 +123,21 @@ impl Comparison {
     ///
     /// # Errors
     /// If the question is invalid, or about flows that do not exist.
-    pub fn asking(mut self, written: &hopline_scenario::Question) -> Result<Self, Problem> {
-        let new = Question::parse(written, &self.description.flows)?;
+    pub fn with_objective(mut self, written: &hopline_scenario::Objective) -> Result<Self, Problem> {
+        let new = Objective::parse(written, &self.description.flows)?;
         if written.metric.is_some() {
-            self.question.asked = new.asked;
+            self.objective.asked = new.asked;
         }
-        self.question.bound = new.bound.or(self.question.bound);
+        self.objective.bound = new.bound.or(self.objective.bound);
         Ok(self)
     }
 
     /// Returns whether `other` has a point of the same label with the same metrics in its runs, as far as both have runs.
     #[must_use]
-    pub fn repeats(&self, point: usize, other: &Self) -> bool {
+    pub fn has_equal_point(&self, point: usize, other: &Self) -> bool {
         let label = &self.description.points[point].label;
         let same = other.description.points.iter().position(|p| p.label == *label);
-        same.is_some_and(|same| self.points[point].has_runs_of(&other.points[same]))
+        same.is_some_and(|same| self.points[point].has_equal_runs(&other.points[same]))
     }
 
     /// Compares `point` with its baseline. `None` for a baseline, if no pair of runs has the metric in both,
@@ -145,7 +146,7 @@ impl Comparison {
     pub fn versus_baseline(&self, point: usize, metric: Key<'_>) -> Option<Versus> {
         let baseline = self.description.points[point].baseline;
         let alike = self.points[point].transports == self.points[baseline].transports;
-        let comparable = alike || !OF_TRANSPORT.contains(&metric.2);
+        let comparable = alike || !TRANSPORT_METRICS.contains(&metric.2);
         (baseline != point && comparable).then(|| self.versus(point, baseline, metric)).flatten()
     }
 
@@ -202,7 +203,8 @@ impl Comparison {
         let compared = versus.iter().flatten().count();
         let gain = |((versus, p), sign_p): ((Option<Versus>, Option<f64>), Option<f64>)| {
             let versus = versus?;
-            let confidence = self.description.confidence().for_one_of(times(versus.p, p, compared));
+            let confidence =
+                self.description.confidence().for_each_of(correction_factor(versus.p, p, compared));
             Some(Gain { versus, p, sign_p, confidence })
         };
         versus.into_iter().zip(p).zip(corrected(&sign_p)).map(gain).collect()
@@ -211,7 +213,7 @@ impl Comparison {
     /// Returns the JSON object of `--json`.
     #[must_use]
     pub fn json(&self) -> Json {
-        let (gains, asked) = (self.gains(GOODPUT), self.gains(self.question.asked.key()));
+        let (gains, asked) = (self.gains(GOODPUT), self.gains(self.objective.asked.key()));
         let metrics: Vec<_> = self.metrics().collect();
         let variants = (0..self.points.len())
             .map(|point| self.point_json(point, [gains[point].as_ref(), asked[point].as_ref()], &metrics));
@@ -221,19 +223,19 @@ impl Comparison {
             "seed": self.description.seed,
             "runs": self.runs,
             "confidence": self.description.confidence,
-            "question": self.question_json(),
+            "question": self.objective_json(),
             "variants": variants.collect::<Vec<_>>(),
         })
     }
 
-    fn question_json(&self) -> Json {
-        let mut json = json!(self.question);
-        let better = match self.question.asked.metric.better {
+    fn objective_json(&self) -> Json {
+        let mut json = json!(self.objective);
+        let better = match self.objective.asked.metric.better {
             Better::Higher => "more",
             Better::Lower => "less",
             Better::Neither => "neither",
         };
-        (json["unit"], json["better"]) = (self.question.asked.metric.unit.into(), better.into());
+        (json["unit"], json["better"]) = (self.objective.asked.metric.unit.into(), better.into());
         json
     }
 
@@ -256,19 +258,19 @@ impl Comparison {
         let estimates = metrics.iter().filter_map(|info| {
             Some((info.name.to_owned(), interval(point.estimate((Level::Run, "", info.name))?)))
         });
-        let bound = self.question.bound.as_ref();
+        let bound = self.objective.bound.as_ref();
         json!({
             "variant": description.label,
             "settings": description.settings,
             "baseline": self.description.points[description.baseline].label,
             "asked": {
-                "value": point.estimate(self.question.asked.key()).map(interval),
+                "value": point.estimate(self.objective.asked.key()).map(interval),
                 "difference": asked.map(|gain| gained(gain, gain.versus.difference)),
                 "difference_pct": asked.and_then(percent_json),
                 "p": asked.and_then(|gain| gain.p),
                 "sign_p": asked.and_then(|gain| gain.sign_p),
                 "bound": bound.and_then(|bound| point.estimate(bound.asked.key())).map(interval),
-                "keeps_bound": bound.and_then(|bound| self.keeps(point, bound)),
+                "keeps_bound": bound.and_then(|bound| self.meets_constraint(point, bound)),
             },
             "goodput_bps": self.goodput_json(point),
             "gain_bps": gain.map(|gain| gained(gain, gain.versus.difference)),
@@ -285,7 +287,7 @@ impl Comparison {
 
     /// Returns whether a point keeps a bound: its interval lies on the right side. `None` if this is
     /// undecided.
-    fn keeps(&self, point: &PointResult, bound: &Bound) -> Option<bool> {
+    fn meets_constraint(&self, point: &PointResult, bound: &Constraint) -> Option<bool> {
         let estimate = point.estimate(bound.asked.key())?;
         let interval = estimate.interval(self.description.confidence()).map(|i| [i.low, i.high]);
         // A metric that some runs lack, such as the end of a transfer, decides nothing about those.
@@ -344,7 +346,7 @@ pub struct Gain {
 }
 
 /// Returns the factor by which Holm's correction multiplied a p value; that of Bonferroni if it is undefined.
-fn times(raw: Option<f64>, corrected: Option<f64>, compared: usize) -> f64 {
+fn correction_factor(raw: Option<f64>, corrected: Option<f64>, compared: usize) -> f64 {
     let most = compared.max(1) as f64;
     match (raw, corrected) {
         (Some(raw), Some(corrected)) if raw > 0.0 && corrected < 1.0 => (corrected / raw).clamp(1.0, most),
@@ -390,7 +392,7 @@ pub fn json_with_runs(comparison: &Comparison, records: &[Record]) -> Json {
 
 impl PointResult {
     /// Returns whether every metric has the same values as in `other`, as far as both have runs.
-    fn has_runs_of(&self, other: &Self) -> bool {
+    fn has_equal_runs(&self, other: &Self) -> bool {
         let nothing = Vec::new();
         let runs = |of: &Self| of.values.values().map(Vec::len).max().unwrap_or(0);
         let runs = runs(self).min(runs(other));
@@ -403,7 +405,7 @@ impl PointResult {
         })
     }
 
-    fn add(&mut self, run: u64, done: Done, runs: usize, detail: Detail) {
+    fn add(&mut self, run: u64, done: CompletedRun, runs: usize, detail: Detail) {
         for value in done.metrics {
             let level = value.metric.level();
             let is_of_flows = matches!(level, Level::Flow | Level::Pair);

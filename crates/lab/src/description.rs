@@ -2,8 +2,8 @@
 
 use crate::digest::hex;
 use crate::map::Map;
+use crate::objective::Objective;
 use crate::plan::Plan;
-use crate::question::Question;
 use crate::record::FlowEnds;
 use crate::stats::Confidence;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub struct Description {
     pub keys: Vec<String>,
     /// Question of the experiment; `None` in results that were made before there were questions.
     #[serde(default)]
-    pub question: Option<Question>,
+    pub question: Option<Objective>,
     /// Flows of all points, those of the first point before any other.
     #[serde(default)]
     pub flows: Vec<FlowEnds>,
@@ -82,7 +82,7 @@ impl Description {
             seed: first.seed(),
             duration_s: first.duration().as_secs_f64(),
             confidence: plan.confidence.fraction(),
-            question: Some(plan.question.clone()),
+            question: Some(plan.objective.clone()),
             flows: plan.flows.clone(),
             keys: plan.keys().into_iter().map(str::to_owned).collect(),
             points: plan.points.iter().map(PointDescription::of).collect(),

@@ -3,10 +3,10 @@
 //! Runs are spread over threads and passed to a sink as they end. The set of runs depends on the plan and on
 //! the results alone, never on the number of threads or on the order in which they end.
 
+use crate::objective::MetricSelection;
 use crate::plan::{Keep, Plan, Runs};
-use crate::question::Asked;
-use crate::record::{Done, Record};
-use crate::run::{Interrupted, RunError, Watch, Work, untraced};
+use crate::record::{CompletedRun, Record};
+use crate::run::{Interrupted, Observer, RunError, Work, untraced};
 use crate::stats::NextStep;
 use hopline_scenario::Scenario;
 use std::collections::BTreeMap;
@@ -28,14 +28,14 @@ pub trait Sink {
     /// # Errors
     ///
     /// If records can no longer be read.
-    fn values(&mut self, point: usize, target: &Asked, runs: u64) -> Result<Vec<f64>, Self::Error>;
+    fn values(&mut self, point: usize, target: &MetricSelection, runs: u64) -> Result<Vec<f64>, Self::Error>;
 
     /// Stores a record.
     ///
     /// # Errors
     ///
     /// If the record cannot be stored; no further runs are made.
-    fn take(&mut self, record: Record) -> Result<(), Self::Error>;
+    fn store(&mut self, record: Record) -> Result<(), Self::Error>;
 }
 
 /// Reason for which a plan was not completed.
@@ -85,7 +85,7 @@ impl Rounds {
     ///
     /// If records can no longer be read.
     pub fn next<S: Sink>(&mut self, plan: &Plan, sink: &mut S) -> Result<bool, S::Error> {
-        let Runs::Until { precision, target, most, .. } = &plan.runs else { return Ok(false) };
+        let Runs::Until { precision, target, max: most, .. } = &plan.runs else { return Ok(false) };
         let mut wanted = self.runs;
         for point in 0..plan.points.len() {
             let values = sink.values(point, target, self.runs)?;
@@ -111,14 +111,14 @@ pub fn execute<S: Sink>(
     plan: &Plan,
     jobs: Option<NonZeroUsize>,
     sink: &mut S,
-    watch: &dyn Watch,
+    watch: &dyn Observer,
 ) -> Result<u64, ExecuteError<S::Error>> {
     let jobs = jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let mut rounds = Rounds::of(plan);
     loop {
         let missing = rounds.missing(plan, sink);
-        watch.planned(work(plan, rounds.runs(), &missing, jobs));
-        on_threads(plan, &missing, jobs, sink, watch)?;
+        watch.planned(work_of(plan, rounds.runs(), &missing, jobs));
+        run_on_threads(plan, &missing, jobs, sink, watch)?;
         if !rounds.next(plan, sink).map_err(ExecuteError::Sink)? {
             return Ok(rounds.runs());
         }
@@ -126,12 +126,12 @@ pub fn execute<S: Sink>(
 }
 
 /// Makes `runs`, and passes them to `sink` as they end.
-fn on_threads<S: Sink>(
+fn run_on_threads<S: Sink>(
     plan: &Plan,
     runs: &[PointRun],
     jobs: usize,
     sink: &mut S,
-    watch: &dyn Watch,
+    watch: &dyn Observer,
 ) -> Result<(), ExecuteError<S::Error>> {
     let next = AtomicUsize::new(0);
     // Few records wait for the sink: memory does not grow with the number of runs.
@@ -140,9 +140,9 @@ fn on_threads<S: Sink>(
         for _ in 0..jobs.min(runs.len()) {
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
-                plan.points[0].scenario.machines().work(&mut || {
+                plan.points[0].scenario.machines().run_in_context(&mut || {
                     while let Some(&(point, run)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let record = one(&plan.points[point].scenario, (point, run), plan.keep, watch);
+                        let record = run_one(&plan.points[point].scenario, (point, run), plan.keep, watch);
                         let last = record.is_err();
                         // The receiver is dropped when a record cannot be stored; no further runs are needed
                         // then.
@@ -159,7 +159,7 @@ fn on_threads<S: Sink>(
             if let Ok(done) = &record.result {
                 watch.ended(record.point, done.sim_s, done.cpu_s);
             }
-            sink.take(record).map_err(ExecuteError::Sink)?;
+            sink.store(record).map_err(ExecuteError::Sink)?;
         }
         Ok(())
     })
@@ -167,7 +167,7 @@ fn on_threads<S: Sink>(
 
 /// Returns the amount of work, of which `missing` is not done.
 #[must_use]
-pub fn work(plan: &Plan, runs: u64, missing: &[PointRun], jobs: usize) -> Work {
+pub fn work_of(plan: &Plan, runs: u64, missing: &[PointRun], jobs: usize) -> Work {
     let mut left_s = vec![0.0; plan.points.len()];
     for &(point, _) in missing {
         left_s[point] += plan.points[point].scenario.duration().as_secs_f64();
@@ -188,11 +188,11 @@ pub fn work(plan: &Plan, runs: u64, missing: &[PointRun], jobs: usize) -> Work {
 /// # Errors
 ///
 /// [`Interrupted`].
-pub fn one(
+pub fn run_one(
     scenario: &Scenario,
     (point, run): PointRun,
     keep: Keep,
-    watch: &dyn Watch,
+    watch: &dyn Observer,
 ) -> Result<Record, Interrupted> {
     let simulated = catch_unwind(AssertUnwindSafe(|| simulate(scenario, run, keep, watch)));
     let result = match simulated {
@@ -209,13 +209,13 @@ enum Failed {
     Problems(String),
 }
 
-fn simulate(scenario: &Scenario, run: u64, keep: Keep, watch: &dyn Watch) -> Result<Done, Failed> {
+fn simulate(scenario: &Scenario, run: u64, keep: Keep, watch: &dyn Observer) -> Result<CompletedRun, Failed> {
     let spec = scenario.spec(run).map_err(|problems| Failed::Problems(problems.to_string()))?;
     let done = untraced(&spec, run, watch).map_err(|error| match error {
         RunError::Interrupted => Failed::Interrupted,
         RunError::Failed(_) | RunError::NotRepeatable { .. } => Failed::Problems(error.to_string()),
     })?;
-    Ok(Done::of(&spec, &done, run, keep))
+    Ok(CompletedRun::of(&spec, &done, run, keep))
 }
 
 fn message(panic: &(dyn std::any::Any + Send)) -> &str {
@@ -225,11 +225,11 @@ fn message(panic: &(dyn std::any::Any + Send)) -> &str {
 
 /// Stores records in memory.
 #[derive(Clone, Debug, Default)]
-pub struct Memory {
+pub struct MemorySink {
     records: BTreeMap<PointRun, Record>,
 }
 
-impl Memory {
+impl MemorySink {
     /// Returns the records, by point and run.
     #[must_use]
     pub fn into_records(self) -> Vec<Record> {
@@ -237,19 +237,19 @@ impl Memory {
     }
 }
 
-impl Sink for Memory {
+impl Sink for MemorySink {
     type Error = std::convert::Infallible;
 
     fn has(&self, point: usize, run: u64) -> bool {
         self.records.contains_key(&(point, run))
     }
 
-    fn values(&mut self, point: usize, target: &Asked, runs: u64) -> Result<Vec<f64>, Self::Error> {
+    fn values(&mut self, point: usize, target: &MetricSelection, runs: u64) -> Result<Vec<f64>, Self::Error> {
         let records = self.records.range((point, 1)..=(point, runs));
         Ok(records.filter_map(|(_, r)| r.result.as_ref().ok()?.value(target)).collect())
     }
 
-    fn take(&mut self, record: Record) -> Result<(), Self::Error> {
+    fn store(&mut self, record: Record) -> Result<(), Self::Error> {
         self.records.insert((record.point, record.run), record);
         Ok(())
     }

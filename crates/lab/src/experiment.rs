@@ -4,23 +4,23 @@ use crate::Problems;
 use crate::animation::{self, Animation, Window};
 use crate::comparison::{Comparison, Detail};
 use crate::description::Description;
-use crate::execute::{ExecuteError, Memory, execute};
+use crate::execute::{ExecuteError, MemorySink, execute};
 use crate::plan::{Plan, Runs};
 use crate::record::Record;
-use crate::run::{Interrupted, Quietly, RunError, Watch, untraced};
+use crate::run::{Interrupted, InterruptionsOnly, Observer, RunError, untraced};
 use crate::store::{Start, Status, Store, StoreError};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// Options of a run of a plan.
 #[derive(Clone, Copy)]
-pub struct How<'a> {
+pub struct RunOptions<'a> {
     /// Number of threads; `None`: one for each core.
     pub jobs: Option<NonZeroUsize>,
     /// Command that was given, so that it can be repeated.
     pub command: &'a [String],
     /// Observer of progress.
-    pub watch: &'a dyn Watch,
+    pub watch: &'a dyn Observer,
 }
 
 /// Reason for which there is no result.
@@ -62,9 +62,9 @@ impl From<ExecuteError<StoreError>> for ExperimentError {
 /// # Errors
 ///
 /// [`ExperimentError::Interrupted`], or errors of the plan; nothing is stored then.
-pub fn in_memory(plan: &Plan, how: How<'_>) -> Result<(Comparison, Vec<Record>), ExperimentError> {
+pub fn in_memory(plan: &Plan, how: RunOptions<'_>) -> Result<(Comparison, Vec<Record>), ExperimentError> {
     let description = Description::of(plan, how.command.to_vec())?;
-    let mut memory = Memory::default();
+    let mut memory = MemorySink::default();
     let runs = match execute(plan, how.jobs, &mut memory, how.watch) {
         Ok(runs) => runs,
         Err(ExecuteError::Interrupted) => return Err(ExperimentError::Interrupted),
@@ -81,7 +81,7 @@ pub fn in_memory(plan: &Plan, how: How<'_>) -> Result<(Comparison, Vec<Record>),
 /// [`ExperimentError`]. Runs that ended until then remain stored, and the same call continues from there.
 pub fn in_directory(
     plan: &Plan,
-    how: How<'_>,
+    how: RunOptions<'_>,
     path: &Path,
     start: Start,
 ) -> Result<(Comparison, Store), ExperimentError> {
@@ -95,11 +95,11 @@ pub fn in_directory(
 /// # Errors
 ///
 /// [`ExperimentError`] if it holds other data, or results that this build would not have made.
-pub fn open(plan: &Plan, how: How<'_>, path: &Path, start: Start) -> Result<Store, ExperimentError> {
+pub fn open(plan: &Plan, how: RunOptions<'_>, path: &Path, start: Start) -> Result<Store, ExperimentError> {
     let description = Description::of(plan, how.command.to_vec())?;
     let mut store = Store::open(path, &description, start)?;
-    repeats(plan, &mut store, path, how.watch)?;
-    refuse_fewer(plan, &store, path)?;
+    check_reproducible(plan, &mut store, path, how.watch)?;
+    check_not_fewer(plan, &store, path)?;
     Ok(store)
 }
 
@@ -119,7 +119,7 @@ pub fn stored(path: &Path) -> Result<(Comparison, Store), StoreError> {
 }
 
 /// Maximum number of variants with an animation in a page.
-pub const MOST_ANIMATED: usize = 12;
+pub const MAX_ANIMATED: usize = 12;
 
 /// Adds the animations of the page to `comparison`: run 1 of the first point of `plan` and of those compared
 /// with it, each repeated up to the end of `window`. Together they fit a page.
@@ -131,14 +131,14 @@ pub fn animate(
     plan: &Plan,
     comparison: &mut Comparison,
     window: Window,
-    how: How<'_>,
+    how: RunOptions<'_>,
 ) -> Result<(), ExperimentError> {
     let first = |point: &usize| plan.points[*point].baseline == plan.points[0].baseline;
-    let points: Vec<usize> = (0..plan.points.len()).filter(first).take(MOST_ANIMATED).collect();
+    let points: Vec<usize> = (0..plan.points.len()).filter(first).take(MAX_ANIMATED).collect();
     let jobs = how.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let mut animated = Vec::new();
     for some in points.chunks(jobs) {
-        let watch = &Quietly(how.watch);
+        let watch = &InterruptionsOnly(how.watch);
         // A failed run is a result already, and gets no animation.
         let one = |point: usize| {
             let spec = plan.points[point].scenario.spec(1).ok()?;
@@ -173,7 +173,7 @@ pub fn complete(store: &mut Store, runs: u64) -> Result<Comparison, StoreError> 
 
 fn compared(store: &mut Store, runs: u64) -> Result<Comparison, StoreError> {
     let mut comparison = Comparison::new(store.description().clone(), runs);
-    store.each(runs, |record| {
+    store.for_each(runs, |record| {
         comparison.add(record, Detail::Flows);
         Ok::<(), StoreError>(())
     })?;
@@ -182,11 +182,16 @@ fn compared(store: &mut Store, runs: u64) -> Result<Comparison, StoreError> {
 
 /// Returns whether this build reproduces the fingerprint of a stored run: results of two builds must not be
 /// mixed.
-fn repeats(plan: &Plan, store: &mut Store, path: &Path, watch: &dyn Watch) -> Result<(), ExperimentError> {
+fn check_reproducible(
+    plan: &Plan,
+    store: &mut Store,
+    path: &Path,
+    watch: &dyn Observer,
+) -> Result<(), ExperimentError> {
     let Some(stored) = store.cheapest()? else { return Ok(()) };
     let point = &plan.points[stored.point];
     let spec = point.scenario.spec(stored.run)?;
-    let again = untraced(&spec, stored.run, &Quietly(watch));
+    let again = untraced(&spec, stored.run, &InterruptionsOnly(watch));
     let run = format!("run {} of {}", stored.run, point.label);
     let again = again.map_err(|error| match error {
         RunError::Interrupted => ExperimentError::Interrupted,
@@ -198,10 +203,10 @@ fn repeats(plan: &Plan, store: &mut Store, path: &Path, watch: &dyn Watch) -> Re
     Err(StoreError::OtherBuild { path: path.to_owned(), run }.into())
 }
 
-fn refuse_fewer(plan: &Plan, store: &Store, path: &Path) -> Result<(), StoreError> {
+fn check_not_fewer(plan: &Plan, store: &Store, path: &Path) -> Result<(), StoreError> {
     let most = match plan.runs {
         Runs::Fixed(runs) => runs,
-        Runs::Until { most, .. } => most,
+        Runs::Until { max: most, .. } => most,
     };
     let there = store.runs();
     if there <= most {

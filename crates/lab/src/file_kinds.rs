@@ -12,6 +12,6 @@ pub const FILE_KINDS: &[FileKind] = &[
 
 /// Returns the kind called `name`.
 #[must_use]
-pub fn named(name: &str) -> Option<&'static FileKind> {
+pub fn by_name(name: &str) -> Option<&'static FileKind> {
     FILE_KINDS.iter().find(|kind| kind.name == name)
 }

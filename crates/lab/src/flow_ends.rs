@@ -31,7 +31,7 @@ impl FlowEnds {
             id: flow.name.clone(),
             src: name(flow.src),
             dst: name(flow.dst),
-            transport: flow.labels.carrier.clone(),
+            transport: flow.labels.transport.clone(),
             kind: flow.labels.kind.clone(),
             class: flow.labels.class.clone(),
         });

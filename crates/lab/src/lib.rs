@@ -19,11 +19,10 @@ pub mod file_kinds;
 mod flow_ends;
 pub mod map;
 pub mod metrics;
+pub mod objective;
 pub mod output;
-pub mod own;
 pub mod papers;
 pub mod plan;
-pub mod question;
 pub mod record;
 #[cfg(feature = "parquet")]
 pub mod remote;
@@ -35,6 +34,7 @@ pub mod tables;
 #[cfg(test)]
 mod testing;
 pub mod text;
+pub mod user_defined;
 pub mod view;
 
 pub use comparison::Comparison;
@@ -43,5 +43,5 @@ pub use hopline_core::Duration as VirtualTime;
 pub use hopline_scenario::Scenario;
 pub use hopline_sim::Spec;
 pub use plan::Plan;
-pub use run::{Interrupted, Run, RunError, Watch, Work};
+pub use run::{Interrupted, Observer, Run, RunError, Work};
 pub use stats::Estimate;

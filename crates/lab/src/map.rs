@@ -3,7 +3,7 @@
 use hopline_core::{Instant, NodeId};
 use hopline_radio::mobility::Trajectory;
 use hopline_sim::Spec;
-use hopline_sim::spec::{Interface, RoutingSpec};
+use hopline_sim::spec::{Attachment, RoutingSpec};
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
@@ -36,14 +36,14 @@ pub struct MapNode {
     pub name: String,
     /// Kind of its interface.
     #[serde(with = "Attached")]
-    pub interface: Interface,
+    pub interface: Attachment,
     /// Positions at which its velocity changes, in the order of time, joined by straight lines. At least one.
     pub path: Vec<Waypoint>,
 }
 
 /// Format of an interface in a file.
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Interface", rename_all = "lowercase")]
+#[serde(remote = "Attachment", rename_all = "lowercase")]
 enum Attached {
     Wireless,
     Wired,
@@ -83,7 +83,7 @@ pub struct MapFlow {
 }
 
 /// Maximum number of corners of all paths together: about twelve bytes each in a page.
-const MOST_CORNERS: usize = 16_000;
+const MAX_CORNERS: usize = 16_000;
 
 impl Map {
     /// Returns the map of `spec`. Ranges follow from the radio's power and thresholds; routes are given if
@@ -106,8 +106,8 @@ impl Map {
             notes: Vec::new(),
         };
         let corners: usize = spec.nodes.iter().map(|node| node.trajectory.corners().len()).sum();
-        let samples = if corners > MOST_CORNERS {
-            let each = (MOST_CORNERS / spec.nodes.len().max(1)).max(2);
+        let samples = if corners > MAX_CORNERS {
+            let each = (MAX_CORNERS / spec.nodes.len().max(1)).max(2);
             map.notes.push(format!(
                 "Of the movement {each} positions of each node are kept, with straight lines between."
             ));
@@ -120,11 +120,11 @@ impl Map {
             .iter()
             .map(|node| MapNode {
                 name: node.name.clone(),
-                interface: node.interface(),
+                interface: node.attachment(),
                 path: path(&node.trajectory, Instant::ZERO + spec.duration, samples),
             })
             .collect();
-        map.part_wired_nodes();
+        map.spread_wired_nodes();
         map
     }
 
@@ -135,9 +135,9 @@ impl Map {
     }
 
     /// Places wired nodes without a position, which all lie on the origin, in a row.
-    fn part_wired_nodes(&mut self) {
+    fn spread_wired_nodes(&mut self) {
         let at = |node: &MapNode| (node.path[0].x_m, node.path[0].y_m);
-        let fixed_wired = |node: &MapNode| node.interface == Interface::Wired && node.path.len() == 1;
+        let fixed_wired = |node: &MapNode| node.interface == Attachment::Wired && node.path.len() == 1;
         let hidden = |i: usize| {
             let node = &self.nodes[i];
             fixed_wired(node)

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_paper_that_is_not_there_is_answered_by_the_nearest_and_by_all() {
+    fn an_unknown_paper_is_answered_with_the_nearest_name_and_the_list() {
         let papers = Papers::open(None).unwrap();
         let refused = |name: &str| papers.folder(name).unwrap_err().to_string();
         assert!(refused("snopo").contains("did you mean `snoop`?"), "{}", refused("snopo"));

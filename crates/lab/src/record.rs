@@ -4,8 +4,8 @@ pub mod distribution;
 
 pub use crate::flow_ends::FlowEnds;
 use crate::metrics::{self, Level, MetricInfo};
+use crate::objective::MetricSelection;
 use crate::plan::{Keep, KeepNodes, KeepPairs, KeepSeries};
-use crate::question::Asked;
 use crate::run::Run;
 pub use distribution::Distribution;
 use hopline_core::Duration as VirtualTime;
@@ -26,7 +26,7 @@ pub struct Record {
     /// Number of the run, from 1.
     pub run: u64,
     /// Result, or the reason of its failure.
-    pub result: Result<Done, String>,
+    pub result: Result<CompletedRun, String>,
 }
 
 impl Record {
@@ -43,7 +43,7 @@ impl Record {
 
 /// A run that was simulated to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Done {
+pub struct CompletedRun {
     /// Hash of the event trajectory.
     #[serde(with = "hexadecimal")]
     pub fingerprint: u64,
@@ -97,7 +97,7 @@ pub struct Value {
 
 /// File format of a value: level, subject, metric, value.
 #[derive(Serialize, Deserialize)]
-struct Written<'a>(
+struct ValueFormat<'a>(
     #[serde(borrow)] Cow<'a, str>,
     #[serde(borrow)] Cow<'a, str>,
     #[serde(borrow)] Cow<'a, str>,
@@ -107,14 +107,14 @@ struct Written<'a>(
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Self { metric, subject, value } = self;
-        Written(metric.level().word().into(), subject.as_str().into(), metric.name.into(), *value)
+        ValueFormat(metric.level().word().into(), subject.as_str().into(), metric.name.into(), *value)
             .serialize(to)
     }
 }
 
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let Written(level, subject, name, value) = Written::deserialize(from)?;
+        let ValueFormat(level, subject, name, value) = ValueFormat::deserialize(from)?;
         let known = Level::ALL.into_iter().find(|l| l.word() == level);
         let metric = known.and_then(|level| metrics::find(level, &name));
         let unknown = || D::Error::custom(format!("there is no metric \"{name}\" of a {level}"));
@@ -182,7 +182,7 @@ pub struct Second {
     pub delay_s: Option<f64>,
 }
 
-impl Done {
+impl CompletedRun {
     /// Returns the record of `run` of `spec`, with run number `number`.
     #[must_use]
     pub fn of(spec: &Spec, run: &Run, number: u64, keep: Keep) -> Self {
@@ -210,7 +210,7 @@ impl Done {
             cpu_s: run.cpu_s,
             wall_s: run.wall_s,
             flows: FlowEnds::of(spec),
-            metrics: metrics::of(spec, run).into_iter().filter(kept).chain(pairs).map(value).collect(),
+            metrics: metrics::of_run(spec, run).into_iter().filter(kept).chain(pairs).map(value).collect(),
             series,
             neighborhoods,
             distributions,
@@ -261,8 +261,8 @@ impl Done {
 
     /// Returns the metric that `target` names, if the run has it.
     #[must_use]
-    pub fn value(&self, target: &Asked) -> Option<f64> {
-        let found = |v: &&Value| v.metric == target.metric && v.subject == target.of;
+    pub fn value(&self, target: &MetricSelection) -> Option<f64> {
+        let found = |v: &&Value| v.metric == target.metric && v.subject == target.subject;
         self.metrics.iter().find(found).map(|v| v.value)
     }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use std::time;
 
 /// Observer of runs. Shared by all threads.
-pub trait Watch: Sync {
+pub trait Observer: Sync {
     /// Reports the planned work, as far as known; called again if it grows.
     fn planned(&self, work: Work) {
         let _ = work;
@@ -47,9 +47,9 @@ pub struct Work {
 
 /// Observer that does nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unwatched;
+pub struct NoObserver;
 
-impl Watch for Unwatched {
+impl Observer for NoObserver {
     fn advanced(&self, _by: Duration, _events: u64) {}
 
     fn interrupted(&self) -> bool {
@@ -111,9 +111,9 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 /// Passes on interruptions, and no progress.
-pub(crate) struct Quietly<'a>(pub(crate) &'a dyn Watch);
+pub(crate) struct InterruptionsOnly<'a>(pub(crate) &'a dyn Observer);
 
-impl Watch for Quietly<'_> {
+impl Observer for InterruptionsOnly<'_> {
     fn advanced(&self, _by: Duration, _events: u64) {}
 
     fn interrupted(&self) -> bool {
@@ -149,19 +149,19 @@ impl Run {
 }
 
 /// Virtual time until the watcher is asked again: a second, or less with many events.
-struct Stride(Duration);
+struct CheckInterval(Duration);
 
-impl Stride {
-    const LONGEST: Duration = Duration::from_secs(1);
-    const SHORTEST: Duration = Duration::from_millis(1);
+impl CheckInterval {
+    const MAX: Duration = Duration::from_secs(1);
+    const MIN: Duration = Duration::from_millis(1);
     /// Target number of events: they take a few milliseconds, so that an interruption is prompt.
     const EVENTS: u64 = 16_384;
 
     /// Returns the next stride, after this one had so many events. It depends on the run alone.
     fn after(self, events: u64) -> Self {
         let aimed = self.0.as_nanos().saturating_mul(Self::EVENTS) / events.max(1);
-        let longest = (self.0 * 2).min(Self::LONGEST);
-        Self(Duration::from_nanos(aimed).clamp(Self::SHORTEST, longest))
+        let longest = (self.0 * 2).min(Self::MAX);
+        Self(Duration::from_nanos(aimed).clamp(Self::MIN, longest))
     }
 }
 
@@ -175,12 +175,12 @@ pub fn traced<T: Tracer>(
     spec: &Spec,
     number: u64,
     tracer: T,
-    watch: &dyn Watch,
+    watch: &dyn Observer,
 ) -> Result<(Run, T), RunError> {
-    let (run, tracer) = once(spec, number, tracer, watch)?;
-    let machines = spec.own_machines();
+    let (run, tracer) = run_once(spec, number, tracer, watch)?;
+    let machines = spec.custom_algorithms();
     if !machines.is_empty() {
-        let (again, NoTrace) = once(spec, number, NoTrace, &Quietly(watch))?;
+        let (again, NoTrace) = run_once(spec, number, NoTrace, &InterruptionsOnly(watch))?;
         let fingerprints = [&run, &again].map(|run| run.outcome.fingerprint);
         if fingerprints[0] != fingerprints[1] {
             let machines = machines.into_iter().map(|machine| machine.name).collect();
@@ -190,11 +190,16 @@ pub fn traced<T: Tracer>(
     Ok((run, tracer))
 }
 
-fn once<T: Tracer>(spec: &Spec, number: u64, tracer: T, watch: &dyn Watch) -> Result<(Run, T), RunError> {
+fn run_once<T: Tracer>(
+    spec: &Spec,
+    number: u64,
+    tracer: T,
+    watch: &dyn Observer,
+) -> Result<(Run, T), RunError> {
     let (cpu, wall) = (ThreadTime::now(), wall_clock());
     let mut world = World::new(spec, number, tracer);
     let end = Instant::ZERO + spec.duration;
-    let (mut now, mut stride) = (Instant::ZERO, Stride(Stride::SHORTEST));
+    let (mut now, mut stride) = (Instant::ZERO, CheckInterval(CheckInterval::MIN));
     while now < end {
         if watch.interrupted() {
             return Err(RunError::Interrupted);
@@ -203,7 +208,7 @@ fn once<T: Tracer>(spec: &Spec, number: u64, tracer: T, watch: &dyn Watch) -> Re
         let before = world.events();
         world.run_until(next);
         if let Some(failure) = world.failure() {
-            return Err(RunError::Failed(failure.text(spec)));
+            return Err(RunError::Failed(failure.describe(spec)));
         }
         let events = world.events() - before;
         watch.advanced(next - now, events);
@@ -219,7 +224,7 @@ fn once<T: Tracer>(spec: &Spec, number: u64, tracer: T, watch: &dyn Watch) -> Re
 /// # Errors
 ///
 /// As [`traced`].
-pub fn untraced(spec: &Spec, number: u64, watch: &dyn Watch) -> Result<Run, RunError> {
+pub fn untraced(spec: &Spec, number: u64, watch: &dyn Observer) -> Result<Run, RunError> {
     let (run, NoTrace) = traced(spec, number, NoTrace, watch)?;
     Ok(run)
 }

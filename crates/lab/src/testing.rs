@@ -1,6 +1,6 @@
 //! Helpers shared by the tests of this crate.
 
-use crate::run::Watch;
+use crate::run::Observer;
 use hopline_config::source::Source;
 use hopline_core::Duration;
 use hopline_scenario::Scenario;
@@ -32,18 +32,18 @@ pub(crate) fn scenario(text: &str) -> Scenario {
 }
 
 /// Observer that counts simulated virtual time, and interrupts beyond a limit.
-pub(crate) struct Impatient {
+pub(crate) struct InterruptAfter {
     pub(crate) nanos: AtomicU64,
     pub(crate) limit: u64,
 }
 
-impl Impatient {
+impl InterruptAfter {
     pub(crate) fn after_s(limit: u64) -> Self {
         Self { nanos: AtomicU64::new(0), limit: limit.saturating_mul(1_000_000_000) }
     }
 }
 
-impl Watch for Impatient {
+impl Observer for InterruptAfter {
     fn advanced(&self, by: Duration, _events: u64) {
         self.nanos.fetch_add(by.as_nanos(), Ordering::Relaxed);
     }

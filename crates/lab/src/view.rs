@@ -8,14 +8,14 @@ mod names;
 mod readings;
 
 use crate::claims::{
-    self, Count, Direction, Evidence, Heading, Measure, Measurement, Mechanism, Quantity, Register, Standing,
-    Tally, Test, Verdict,
+    self, ClaimSummary, ClaimTally, Count, Evidence, Heading, Measure, Measurement, Mechanism, Quantity,
+    Register, SignMeaning, Test, Verdict,
 };
 use crate::comparison::{Comparison, Gain, PointResult};
-use crate::counted::counted;
+use crate::counted::count_text;
 use crate::metrics::{self, Level};
+use crate::objective::{Constraint, MetricSelection};
 use crate::plan::Effort;
-use crate::question::{Asked, Bound};
 use crate::record::{Neighborhood, Series};
 use crate::report::{
     Claim, ClaimCount, Claims, Experiment, FlowSeries, Limit, Measured, Metric, Played, QueueSeries,
@@ -25,11 +25,11 @@ use crate::stats::GainStatistic;
 use measured::measured_of;
 
 /// Maximum number of groups of points with a section each.
-const MOST_SECTIONS: usize = 12;
+const MAX_SECTIONS: usize = 12;
 
 /// Form of variants' names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Names {
+pub enum NameForm {
     /// As short as possible while distinct.
     Short,
     /// As in tables.
@@ -38,7 +38,7 @@ pub enum Names {
 
 /// Returns the experiments of a comparison: variants that belong together.
 #[must_use]
-pub fn experiments(comparison: &Comparison, names: Names) -> Vec<Experiment> {
+pub fn experiments(comparison: &Comparison, names: NameForm) -> Vec<Experiment> {
     sections(comparison, names)
 }
 
@@ -51,7 +51,7 @@ pub fn report(comparison: &Comparison) -> Report {
         intro: failures(comparison).into_iter().collect(),
         version: description.version.clone(),
         claims: None,
-        experiments: sections(comparison, Names::Short),
+        experiments: sections(comparison, NameForm::Short),
     }
 }
 
@@ -68,7 +68,7 @@ pub fn reproduction(
     for (number, comparison) in figures {
         first_of.push((*number, experiments.len()));
         let title = &register.figures[*number].title;
-        experiments.extend(sections(comparison, Names::Short).into_iter().map(|section| Experiment {
+        experiments.extend(sections(comparison, NameForm::Short).into_iter().map(|section| Experiment {
             name: if section.name.is_empty() { title.clone() } else { format!("{title}: {}", section.name) },
             ..section
         }));
@@ -95,8 +95,8 @@ pub fn reproduction(
 /// Returns claims with their verdicts, without links to experiments.
 #[must_use]
 pub fn claims(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> Claims {
-    let standing = Standing::of(evidence);
-    let tally = Tally::of(evidence);
+    let standing = ClaimSummary::of(evidence);
+    let tally = ClaimTally::of(evidence);
     let counts = Heading::ALL.into_iter().map(|heading| (heading, tally.under(heading)));
     let counts = counts.filter(|(_, count)| *count != Count::default());
     let axes = readings::axes(register, evidence);
@@ -127,20 +127,20 @@ fn quick(effort: Effort) -> &'static str {
 pub fn claim(evidence: &Evidence<'_>) -> Claim {
     let claim = evidence.claim;
     let metric = match &claim.test {
-        Test::Needs(_) => String::new(),
+        Test::Missing(_) => String::new(),
         Test::Measure(m) => metric_of(m),
     };
     let runs = evidence.runs();
     let parts =
         [claim.statement.as_str(), claim.place.as_str(), evidence.why.as_str(), &runs, claim.note.as_str()];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    let (factor, unit) = evidence.measurement.as_ref().map_or((1.0, ""), |m| metrics::for_people(m.unit));
+    let (factor, unit) = evidence.measurement.as_ref().map_or((1.0, ""), |m| metrics::display_unit(m.unit));
     Claim {
         id: claim.id.clone(),
         scenario: evidence.scenario(),
         metric,
         claimed: match &claim.test {
-            Test::Needs(_) => "–".to_owned(), // the statement says it
+            Test::Missing(_) => "–".to_owned(), // the statement says it
             Test::Measure(_) => evidence.claimed(),
         },
         measured: evidence.measurement.as_ref().map(|m| scaled(m, factor)),
@@ -150,7 +150,7 @@ pub fn claim(evidence: &Evidence<'_>) -> Claim {
         statement: parts.join("; "),
         experiment: None,
         readings: evidence
-            .readings
+            .other_readings
             .iter()
             .map(|read| ReadOtherwise {
                 name: read.name.clone(),
@@ -178,8 +178,8 @@ pub(crate) fn metric_of(measure: &Measure) -> String {
     };
     match &measure.quantity {
         Quantity::Mean => metric,
-        Quantity::OfGains(statistic) => format!("{metric}, {}", words(*statistic)),
-        Quantity::OverFigure(statistic, figure) => {
+        Quantity::StatisticOfGains(statistic) => format!("{metric}, {}", words(*statistic)),
+        Quantity::RatioToFigure(statistic, figure) => {
             format!("{metric}, {} over that in {figure}", words(*statistic))
         }
     }
@@ -197,7 +197,7 @@ fn words(statistic: GainStatistic) -> &'static str {
 /// Returns the measurement for a claim as short text.
 #[must_use]
 pub fn measured(evidence: &Evidence<'_>) -> String {
-    in_words(evidence.claim, evidence.measurement.as_ref())
+    measurement_text(evidence.claim, evidence.measurement.as_ref())
 }
 
 /// Returns the measurement for a claim with the mechanism switched off, and the symbol of its verdict; empty
@@ -207,19 +207,23 @@ pub fn mechanism_off(evidence: &Evidence<'_>) -> String {
     match &evidence.mechanism {
         Mechanism::Unknown => String::new(),
         Mechanism::Absent => "no mechanism".to_owned(),
-        Mechanism::Off(sham) => {
-            format!("{} {}", in_words(evidence.claim, sham.measurement.as_ref()), sham.verdict.symbol())
+        Mechanism::Removed(sham) => {
+            format!(
+                "{} {}",
+                measurement_text(evidence.claim, sham.measurement.as_ref()),
+                sham.verdict.symbol()
+            )
         }
     }
 }
 
 /// Returns a measurement for a claim as short text.
 #[must_use]
-pub fn in_words(claim: &claims::Claim, measurement: Option<&Measurement>) -> String {
+pub fn measurement_text(claim: &claims::Claim, measurement: Option<&Measurement>) -> String {
     let Some(measurement) = measurement else { return "-".to_owned() };
-    let (factor, unit) = metrics::for_people(measurement.unit);
+    let (factor, unit) = metrics::display_unit(measurement.unit);
     let measured = scaled(measurement, factor);
-    let signed = matches!(&claim.test, Test::Measure(m) if m.direction() == Direction::Signed);
+    let signed = matches!(&claim.test, Test::Measure(m) if m.sign_meaning() == SignMeaning::Signed);
     let text = if signed { measured.signed() } else { measured.text() };
     format!("{text} {unit}").trim_end().to_owned()
 }
@@ -227,15 +231,15 @@ pub fn in_words(claim: &claims::Claim, measurement: Option<&Measurement>) -> Str
 fn failures(comparison: &Comparison) -> Option<String> {
     let failed = comparison.failed();
     let first = comparison.points.iter().find_map(|p| p.failed.first());
-    first.map(|(_, why)| format!("{} failed, not counted in; the first: {why}", counted(failed, "run")))
+    first.map(|(_, why)| format!("{} failed, not counted in; the first: {why}", count_text(failed, "run")))
 }
 
 /// Returns a section for each baseline and the points compared with it; a single one if there are many.
-fn sections(comparison: &Comparison, names: Names) -> Vec<Experiment> {
+fn sections(comparison: &Comparison, names: NameForm) -> Vec<Experiment> {
     let description = &comparison.description;
     let baselines: Vec<usize> =
         (0..description.points.len()).filter(|&point| description.is_baseline(point)).collect();
-    if baselines.len() == 1 || baselines.len() > MOST_SECTIONS {
+    if baselines.len() == 1 || baselines.len() > MAX_SECTIONS {
         return vec![section(comparison, &(0..description.points.len()).collect::<Vec<_>>(), "", names)];
     }
     let members = |baseline: usize| -> Vec<usize> {
@@ -255,14 +259,14 @@ fn common(comparison: &Comparison, baseline: usize) -> String {
     label.unwrap_or(&point.label).trim().to_owned()
 }
 
-fn section(comparison: &Comparison, points: &[usize], name: &str, names: Names) -> Experiment {
+fn section(comparison: &Comparison, points: &[usize], name: &str, names: NameForm) -> Experiment {
     let description = &comparison.description;
     let columns = columns::of(comparison, points);
-    let question = &comparison.question.asked;
+    let question = &comparison.objective.asked;
     let gains: Vec<Vec<Option<Gain>>> = columns.iter().map(|asked| comparison.gains(asked.key())).collect();
     let names = match names {
-        Names::Short => names::short(description, points),
-        Names::Full => points.iter().map(|&point| description.points[point].label.clone()).collect(),
+        NameForm::Short => names::short(description, points),
+        NameForm::Full => points.iter().map(|&point| description.points[point].label.clone()).collect(),
     };
     let variant = |(&point, name): (&usize, String)| {
         let values = columns.iter().zip(&gains);
@@ -280,12 +284,12 @@ fn section(comparison: &Comparison, points: &[usize], name: &str, names: Names) 
         confidence: description.confidence(),
         duration_s: description.duration_s,
         metrics: columns.iter().map(metric).collect(),
-        limit: comparison.question.bound.as_ref().and_then(|bound| limit(bound, &columns)),
+        limit: comparison.objective.bound.as_ref().and_then(|bound| limit(bound, &columns)),
         variants: points.iter().zip(names).map(variant).collect(),
         families: families::of(comparison, points),
         flow: match question.metric.level() {
-            Level::Flow => question.of.clone(),
-            Level::Group => flows::first_of(comparison, &question.of),
+            Level::Flow => question.subject.clone(),
+            Level::Group => flows::first_of(comparison, &question.subject),
             _ => String::new(),
         },
         flow_metrics: flows::metrics(comparison, points).iter().map(metric).collect(),
@@ -303,14 +307,14 @@ fn section(comparison: &Comparison, points: &[usize], name: &str, names: Names) 
     }
 }
 
-fn metric(asked: &Asked) -> Metric {
-    let (_, unit) = asked.metric.for_people();
+fn metric(asked: &MetricSelection) -> Metric {
+    let (_, unit) = asked.metric.display_unit();
     Metric::new(&asked.words(), unit, asked.metric.better)
 }
 
 /// Returns the bound in display units; `None` if no point has its metric.
-fn limit(bound: &Bound, columns: &[Asked]) -> Option<Limit> {
-    let (factor, _) = bound.asked.metric.for_people();
+fn limit(bound: &Constraint, columns: &[MetricSelection]) -> Option<Limit> {
+    let (factor, _) = bound.asked.metric.display_unit();
     let metric = columns.iter().position(|asked| *asked == bound.asked)?;
     Some(Limit { metric, side: bound.side, limit: bound.limit * factor })
 }
@@ -327,9 +331,14 @@ fn variant(comparison: &Comparison, point: usize, values: Vec<Option<Value>>) ->
     }
 }
 
-fn value(comparison: &Comparison, point: usize, asked: &Asked, gain: Option<&Gain>) -> Option<Value> {
+fn value(
+    comparison: &Comparison,
+    point: usize,
+    asked: &MetricSelection,
+    gain: Option<&Gain>,
+) -> Option<Value> {
     let result = &comparison.points[point];
-    let (factor, _) = asked.metric.for_people();
+    let (factor, _) = asked.metric.display_unit();
     let estimate = result.estimate(asked.key())?;
     let versus = gain.map(|gain| {
         let versus = &gain.versus;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn schema() -> Json {
-    file_kinds::named("scenario").unwrap().schema()
+    file_kinds::by_name("scenario").unwrap().schema()
 }
 
 fn validator() -> Validator {
@@ -32,7 +32,7 @@ fn parses(text: &str) -> bool {
 }
 
 #[test]
-fn every_schema_is_right_by_the_metaschema() {
+fn every_schema_is_valid_by_the_metaschema() {
     for kind in FILE_KINDS {
         let schema = kind.schema();
         jsonschema::draft202012::meta::validate(&schema).unwrap_or_else(|e| panic!("{}: {e}", kind.name));
@@ -43,7 +43,7 @@ fn every_schema_is_right_by_the_metaschema() {
             kind.name
         );
     }
-    assert!(file_kinds::named("picture").is_none());
+    assert!(file_kinds::by_name("picture").is_none());
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn every_shipped_scenario_validates() {
 }
 
 #[test]
-fn every_shipped_plan_and_register_of_claims_validates_and_so_do_their_scenarios() {
+fn every_shipped_plan_and_register_validates_with_its_scenarios() {
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
     let mut seen = [0; 3];
     for folder in std::fs::read_dir(papers).unwrap().map(|e| e.unwrap().path()).filter(|path| path.is_dir()) {
@@ -77,7 +77,7 @@ fn every_shipped_plan_and_register_of_claims_validates_and_so_do_their_scenarios
 }
 
 fn assert_valid(file: &Path, kind: &str) {
-    let validator = jsonschema::draft202012::new(&file_kinds::named(kind).unwrap().schema()).unwrap();
+    let validator = jsonschema::draft202012::new(&file_kinds::by_name(kind).unwrap().schema()).unwrap();
     let text: Json = toml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let errors: Vec<String> =
         validator.iter_errors(&text).map(|e| format!("{}: {e}", e.instance_path())).collect();
@@ -85,7 +85,7 @@ fn assert_valid(file: &Path, kind: &str) {
 }
 
 #[test]
-fn what_the_parser_refuses_for_its_keys_the_schema_refuses() {
+fn the_schema_rejects_keys_that_the_parser_rejects() {
     let validator = validator();
     let replaced = |from: &str, to: &str| {
         let text = chain();
@@ -130,7 +130,7 @@ fn what_the_parser_refuses_for_its_keys_the_schema_refuses() {
 }
 
 #[test]
-fn what_the_parser_takes_the_schema_takes() {
+fn the_schema_accepts_what_the_parser_accepts() {
     let validator = validator();
     for more in [
         "[tcp]\nwindow = \"unclamped\"\ndelayed_ack_ms = \"off\"\n",
@@ -151,7 +151,7 @@ fn what_the_parser_takes_the_schema_takes() {
 }
 
 #[test]
-fn a_key_carries_its_meaning_range_words_and_default() {
+fn a_key_has_its_description_range_words_and_default() {
     let schema = schema();
     assert_eq!(
         schema["properties"]["runs"],
@@ -173,7 +173,7 @@ fn a_key_carries_its_meaning_range_words_and_default() {
 }
 
 #[test]
-fn tables_in_several_places_are_defined_once() {
+fn shared_tables_are_defined_once() {
     let schema = schema();
     let defs = &schema["$defs"];
     assert_eq!(defs["flow"]["properties"]["tcp"]["$ref"], "#/$defs/tcp");
@@ -184,7 +184,7 @@ fn tables_in_several_places_are_defined_once() {
 }
 
 #[test]
-fn errors_of_links_have_a_direction_and_those_of_radios_have_none() {
+fn errors_of_links_have_a_direction_and_those_of_radios_do_not() {
     let schema = schema();
     let [link, radio] = ["link.errors", "radio.errors"].map(|name| &schema["$defs"][name]["properties"]);
     assert_eq!(link["direction"]["enum"], json!(["both", "a-to-b", "b-to-a"]));
@@ -193,7 +193,7 @@ fn errors_of_links_have_a_direction_and_those_of_radios_have_none() {
 }
 
 #[test]
-fn the_same_schema_comes_out_twice() {
+fn the_schema_is_deterministic() {
     assert_eq!(schema().to_string(), schema().to_string());
 }
 

@@ -2,6 +2,6 @@
 
 mod json_schema;
 mod metrics;
-mod own;
 mod papers;
 mod scenarios;
+mod user_defined;

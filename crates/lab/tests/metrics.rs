@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// To bring the page up to date: `UPDATE_REFERENCE=1 cargo test -p hopline-lab --test it metrics::`.
 #[test]
-fn the_tables_on_the_page_are_those_of_the_catalogue() {
+fn the_tables_on_the_page_match_the_catalogue() {
     const FIRST: &str = "\n## Of the run\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
     let text = std::fs::read_to_string(&path).expect("the page exists");

@@ -4,9 +4,9 @@
 
 use hopline_config::document::Setting;
 use hopline_lab::claims::{Kind, Register, Test, evaluate};
-use hopline_lab::experiment::{How, in_memory};
+use hopline_lab::experiment::{RunOptions, in_memory};
 use hopline_lab::plan::{Effort, Runs};
-use hopline_lab::run::Unwatched;
+use hopline_lab::run::NoObserver;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ fn numbers(register: &Register, of_the_digest: &[&str]) -> BTreeSet<String> {
         let numbers = of_the_digest.iter().filter(|number| is_part_of(id, number));
         numbers.max_by_key(|number| number.len()).map_or(id, |number| number).to_owned()
     };
-    register.claims.iter().filter(|c| c.kind != Kind::Ours).map(|c| number_of(&c.id)).collect()
+    register.claims.iter().filter(|c| c.kind != Kind::Own).map(|c| number_of(&c.id)).collect()
 }
 
 fn all_of(of_the_digest: &[&str]) -> BTreeSet<String> {
@@ -43,7 +43,7 @@ fn all_of(of_the_digest: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_claim_of_every_paper_is_registered_and_no_other() {
+fn every_claim_of_every_paper_is_registered() {
     const DOOR: &[&str] = &["D-1", "D-2", "D-3", "D-4", "D-5", "D-6", "D-7", "D-8", "D-9", "D-10", "D-11"];
     const NRED: &[&str] = &[
         "N-1", "N-2", "N-3", "N-4", "N-5", "N-6", "N-7", "N-8", "N-9", "N-10", "N-11", "N-12", "N-13",
@@ -82,7 +82,7 @@ fn every_claim_of_every_paper_is_registered_and_no_other() {
 }
 
 #[test]
-fn every_plan_loads_and_every_claim_picks_its_points() {
+fn every_plan_loads_and_every_claim_selects_its_points() {
     for register in registers() {
         assert!(!register.figures.is_empty(), "{}", register.id);
         for figure in &register.figures {
@@ -98,11 +98,11 @@ fn every_plan_loads_and_every_claim_picks_its_points() {
 }
 
 #[test]
-fn every_reading_of_every_figure_changes_a_point_by_which_a_claim_is_judged() {
+fn every_reading_changes_a_point_of_a_judged_claim() {
     for register in registers() {
         for figure in &register.figures {
             for reading in register.readings(figure).iter().skip(1) {
-                let plan = register.plan_read(figure, reading, &[], Effort::Quick);
+                let plan = register.plan_in_reading(figure, reading, &[], Effort::Quick);
                 assert!(!plan.unwrap_or_else(|e| panic!("{e}")).points.is_empty());
             }
         }
@@ -133,11 +133,11 @@ fn toml_files(folder: &Path) -> BTreeSet<PathBuf> {
 }
 
 #[test]
-fn a_claim_that_cannot_be_judged_says_what_is_missing_and_the_others_say_where_they_stand() {
+fn an_untestable_claim_states_what_is_missing_and_others_their_source() {
     for register in registers() {
         for claim in &register.claims {
             assert!(!claim.statement.is_empty() && !claim.place.is_empty(), "{}", claim.id);
-            if let Test::Needs(needs) = &claim.test {
+            if let Test::Missing(needs) = &claim.test {
                 assert!(!needs.is_empty(), "{}", claim.id);
             }
         }
@@ -155,7 +155,7 @@ fn every_figure_runs() {
             // A figure that varies the duration itself keeps it.
             let mut plan = plan(&short).or_else(|_| plan(&[])).unwrap_or_else(|e| panic!("{e}"));
             plan.runs = Runs::Fixed(2);
-            let how = How { jobs: None, command: &[], watch: &Unwatched };
+            let how = RunOptions { jobs: None, command: &[], watch: &NoObserver };
             let (comparison, _) = in_memory(&plan, how).unwrap();
             assert_eq!(comparison.failed(), 0, "{} {}", register.id, figure.id);
             comparisons.push((number, comparison));

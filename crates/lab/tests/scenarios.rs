@@ -20,7 +20,7 @@ fn shipped() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_shipped_scenario_is_right_named_after_its_folder_and_explained() {
+fn every_shipped_scenario_is_valid_named_after_its_folder_and_explained() {
     let files = shipped();
     assert!(files.len() >= 10, "{files:?}");
     for file in files {
@@ -57,12 +57,12 @@ proptest! {
     }
 
     #[test]
-    fn any_line_in_a_scenario_is_right_or_an_error(at in 0usize..100, line in "[ -~\n]{0,40}") {
+    fn any_line_in_a_scenario_is_valid_or_an_error(at in 0usize..100, line in "[ -~\n]{0,40}") {
         let _ = parse(&with_line(at, &line));
     }
 
     #[test]
-    fn any_value_of_any_key_is_right_or_an_error(
+    fn any_value_of_any_key_is_valid_or_an_error(
         key in "(duration_s|seed|runs|transport|tcp|tcp\\.window|flow|flow\\.0\\.(src|bytes|start_s)|nodes\\.(count|layout)|\
                 radio\\.(range_m|errors|preset)|mac\\.cw_min|sweep|link|zz)",
         value in prop_oneof![
@@ -98,7 +98,7 @@ proptest! {
 
 /// To bring the pages up to date: `UPDATE_REFERENCE=1 cargo test -p hopline-lab --test it scenarios::the_references`.
 #[test]
-fn the_references_in_the_pages_are_those_of_the_key_tables() {
+fn the_references_in_the_pages_match_the_key_tables() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for (page, heading, kind) in [
         ("scenarios/README.md", "## Every key\n", "scenario"),
@@ -108,7 +108,7 @@ fn the_references_in_the_pages_are_those_of_the_key_tables() {
         let path = root.join(page);
         let text = std::fs::read_to_string(&path).unwrap();
         let (before, after) = text.split_once(heading).expect("the page has a reference");
-        let expected = file_kinds::named(kind).unwrap().reference();
+        let expected = file_kinds::by_name(kind).unwrap().reference();
         if std::env::var_os("UPDATE_REFERENCE").is_some() {
             std::fs::write(&path, format!("{before}{heading}{expected}")).unwrap();
         } else {

@@ -2,7 +2,7 @@
 //! acknowledged. `cargo run --example stop_and_wait` prints a table; `cargo test --example stop_and_wait` runs the tests.
 
 use hopline_core::{Duration, Instant};
-use hopline_link::{Direction, Emulation, Fate};
+use hopline_link::{CopyState, Direction, Emulation};
 
 /// Bytes of a packet and of an acknowledgment, headers included.
 const PACKET: usize = 1500;
@@ -17,8 +17,8 @@ struct Outcome {
 
 /// Returns the first arrival of an undamaged copy.
 fn arrival(link: &mut Direction, now: Instant, bytes: usize) -> Option<Instant> {
-    let copies = link.carry(now, bytes).into_iter().flatten();
-    copies.filter(|(_, fate)| *fate == Fate::Whole).map(|(at, _)| at).min()
+    let copies = link.transmit(now, bytes).into_iter().flatten();
+    copies.filter(|(_, fate)| *fate == CopyState::Intact).map(|(at, _)| at).min()
 }
 
 /// Transfers `packets` packets over a link with these impairments in both directions.

@@ -1,9 +1,9 @@
 //! A seeded emulated link: rate, queue, latency, loss at random or in bursts, reordering, duplication, corruption,
 //! blackouts. One model for virtual time and for real sockets.
 
-use crate::course::{Condition, Opportunities, Position, index_at};
-use crate::loss::Losses;
-use hopline_core::{Duration, Instant, Purpose, Stream};
+use crate::conditions::{Condition, Opportunities, TraceCursor, index_at};
+use crate::loss::GilbertElliott;
+use hopline_core::{Duration, Instant, Purpose, RandomStream};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -33,13 +33,13 @@ pub struct Emulation {
     pub jitter: Duration,
     /// Permission to reorder: packets with less jitter or under a new condition overtake earlier packets, as after a route
     /// change.
-    pub overtakes: bool,
+    pub allow_reordering: bool,
     /// Probability that a packet gets the additional delay, and may be reordered.
     pub reorder: f64,
     /// Additional delay of a reordered packet.
     pub extra_delay: Duration,
     /// Distribution of the additional delay.
-    pub extra: Extra,
+    pub extra_distribution: DelayDistribution,
     /// Probability that a packet is duplicated; the copy is delayed like a reordered packet.
     pub duplicate: f64,
     /// Probability that a bit of the packet is flipped.
@@ -53,12 +53,12 @@ pub struct Emulation {
 /// Distribution of the additional delay of a reordered packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Extra {
+pub enum DelayDistribution {
     /// Uniform from zero to `extra_delay`.
     #[default]
-    UpTo,
+    Uniform,
     /// Always `extra_delay`.
-    Exactly,
+    Fixed,
 }
 
 impl Emulation {
@@ -72,7 +72,7 @@ impl Emulation {
 /// Counters of one direction of a link. Every packet that was sent was dropped by the queue, blacked out, lost or delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Counts {
+pub struct DirectionStats {
     /// Packets handed to the link.
     pub sent: u64,
     /// Bytes handed to the link, from the network layer's header on.
@@ -82,11 +82,11 @@ pub struct Counts {
     /// Packets dropped because the queue was full.
     pub queue_drops: u64,
     /// Packets lost in a blackout.
-    pub blacked_out: u64,
+    pub blackout_drops: u64,
     /// Packets that were lost at random or in a burst.
-    pub lost: u64,
+    pub losses: u64,
     /// Loss bursts: lost packets that follow one that was not lost.
-    pub bursts: u64,
+    pub loss_bursts: u64,
     /// Packets with the additional delay.
     pub reordered: u64,
     /// Packets that arrive twice.
@@ -94,31 +94,31 @@ pub struct Counts {
     /// Packets with a flipped bit.
     pub corrupted: u64,
     /// Largest number of packets that waited at once.
-    pub longest_queue: u64,
+    pub max_queue: u64,
     /// Sum of the times that packets waited for the rate before their own serialisation.
-    pub waited: Duration,
+    pub queueing_time: Duration,
 }
 
-impl Counts {
+impl DirectionStats {
     /// Returns the mean time of a packet in the queue; zero without packets.
     #[must_use]
-    pub fn mean_wait(&self) -> Duration {
-        Duration::from_nanos(self.waited.as_nanos() / (self.sent - self.queue_drops).max(1))
+    pub fn mean_queueing_delay(&self) -> Duration {
+        Duration::from_nanos(self.queueing_time.as_nanos() / (self.sent - self.queue_drops).max(1))
     }
 }
 
 /// Copies of one packet, each with its arrival time and fate.
-pub type Copies = [Option<(Instant, Fate)>; 2];
+pub type Copies = [Option<(Instant, CopyState)>; 2];
 
-const GONE: Copies = [None, None];
+const LOST: Copies = [None, None];
 
 /// State in which a copy arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum CopyState {
     /// Unchanged.
-    Whole,
+    Intact,
     /// With a flipped bit.
-    Corrupt,
+    Corrupted,
 }
 
 /// One direction of a link.
@@ -138,19 +138,19 @@ pub enum Fate {
 pub struct Direction {
     emulation: Emulation,
     /// Source of the other random choices: which bit is flipped.
-    pub random: Stream,
-    losses: Losses,
+    pub random: RandomStream,
+    loss_model: GilbertElliott,
     /// Loss rate to which `losses` is set.
-    loss: f64,
+    current_loss: f64,
     /// Time at which the sender has serialised all enqueued bytes.
-    free_at: Instant,
+    busy_until: Instant,
     /// Position among the opportunities.
-    position: Position,
+    cursor: TraceCursor,
     /// Times at which transmission of the waiting packets begins.
-    waiting: VecDeque<Instant>,
+    queued: VecDeque<Instant>,
     /// Arrival time of the latest packet that was not reordered.
-    latest: Instant,
-    counts: Counts,
+    latest_arrival: Instant,
+    stats: DirectionStats,
 }
 
 impl Direction {
@@ -158,58 +158,58 @@ impl Direction {
     /// fates.
     #[must_use]
     pub fn new(emulation: Emulation, seed: u64, owner: u64) -> Self {
-        let mut random = Stream::keyed(seed, 0, owner, Purpose::Emulation);
+        let mut random = RandomStream::keyed(seed, 0, owner, Purpose::Emulation);
         Self {
-            losses: Losses::new(emulation.loss, emulation.burst, &mut random),
-            loss: emulation.loss,
+            loss_model: GilbertElliott::new(emulation.loss, emulation.burst, &mut random),
+            current_loss: emulation.loss,
             emulation,
             random,
-            free_at: Instant::ZERO,
-            position: Position::default(),
-            waiting: VecDeque::new(),
-            latest: Instant::ZERO,
-            counts: Counts::default(),
+            busy_until: Instant::ZERO,
+            cursor: TraceCursor::default(),
+            queued: VecDeque::new(),
+            latest_arrival: Instant::ZERO,
+            stats: DirectionStats::default(),
         }
     }
 
     /// Replaces the impairments from now on.
-    pub fn change(&mut self, emulation: Emulation) {
-        self.losses = Losses::new(emulation.loss, emulation.burst, &mut self.random);
-        self.loss = emulation.loss;
-        self.position = Position::default();
+    pub fn set_emulation(&mut self, emulation: Emulation) {
+        self.loss_model = GilbertElliott::new(emulation.loss, emulation.burst, &mut self.random);
+        self.current_loss = emulation.loss;
+        self.cursor = TraceCursor::default();
         self.emulation = emulation;
     }
 
     /// Returns the counters so far.
     #[must_use]
-    pub fn counts(&self) -> Counts {
-        self.counts
+    pub fn stats(&self) -> DirectionStats {
+        self.stats
     }
 
     /// Returns whether the next packet is to be marked.
-    pub fn marks(&mut self) -> bool {
+    pub fn draw_mark(&mut self) -> bool {
         self.emulation.mark > 0.0 && self.random.bernoulli(self.emulation.mark)
     }
 
     /// Sends `len` bytes at `now`.
-    pub fn carry(&mut self, now: Instant, len: usize) -> Copies {
-        self.counts.sent += 1;
-        self.counts.sent_bytes += len as u64;
+    pub fn transmit(&mut self, now: Instant, len: usize) -> Copies {
+        self.stats.sent += 1;
+        self.stats.sent_bytes += len as u64;
         let Some(sent_at) = self.serialise(now, len) else {
-            self.counts.queue_drops += 1;
-            return GONE;
+            self.stats.queue_drops += 1;
+            return LOST;
         };
         if self.emulation.blackouts.iter().any(|&(from, until)| (from..until).contains(&sent_at)) {
-            self.counts.blacked_out += 1;
-            return GONE;
+            self.stats.blackout_drops += 1;
+            return LOST;
         }
         let condition = self.condition_at(sent_at);
-        if let Some(position) = self.losses.next(&mut self.random) {
-            self.counts.lost += 1;
-            self.counts.bursts += u64::from(position == 0);
-            return GONE;
+        if let Some(position) = self.loss_model.next(&mut self.random) {
+            self.stats.losses += 1;
+            self.stats.loss_bursts += u64::from(position == 0);
+            return LOST;
         }
-        self.counts.delivered += 1;
+        self.stats.delivered += 1;
         self.propagate(sent_at, condition)
     }
 
@@ -220,9 +220,9 @@ impl Direction {
         let condition =
             index_at(conditions, sent_at).map_or_else(Condition::default, |index| conditions[index]);
         let loss = condition.loss.unwrap_or(self.emulation.loss);
-        if loss != self.loss {
-            self.loss = loss;
-            self.losses = Losses::new(loss, self.emulation.burst, &mut self.random);
+        if loss != self.current_loss {
+            self.current_loss = loss;
+            self.loss_model = GilbertElliott::new(loss, self.emulation.burst, &mut self.random);
         }
         condition
     }
@@ -238,56 +238,56 @@ impl Direction {
     fn serialise(&mut self, now: Instant, len: usize) -> Option<Instant> {
         let opportunities = self.emulation.opportunities.clone();
         let start = match &opportunities {
-            Some(all) => self.position.start(all, now),
-            None => self.free_at.max(now),
+            Some(all) => self.cursor.start_of_transmission(all, now),
+            None => self.busy_until.max(now),
         };
         let rate = self.rate_at(start);
         if opportunities.is_none() && rate.is_none() {
-            self.free_at = start;
+            self.busy_until = start;
             return Some(start);
         }
-        while self.waiting.front().is_some_and(|&start| start <= now) {
-            self.waiting.pop_front();
+        while self.queued.front().is_some_and(|&start| start <= now) {
+            self.queued.pop_front();
         }
         if start > now {
-            if self.emulation.queue.is_some_and(|most| self.waiting.len() >= most) {
+            if self.emulation.queue.is_some_and(|most| self.queued.len() >= most) {
                 return None;
             }
-            self.waiting.push_back(start);
-            self.counts.longest_queue = self.counts.longest_queue.max(self.waiting.len() as u64);
-            self.counts.waited += start - now;
+            self.queued.push_back(start);
+            self.stats.max_queue = self.stats.max_queue.max(self.queued.len() as u64);
+            self.stats.queueing_time += start - now;
         }
-        self.free_at = match (&opportunities, rate) {
-            (Some(all), _) => self.position.send(all, now, len).1,
+        self.busy_until = match (&opportunities, rate) {
+            (Some(all), _) => self.cursor.transmit(all, now, len).1,
             (None, Some(rate)) => start + Duration::of_bits(len as u64 * 8, rate),
             (None, None) => start,
         };
-        Some(self.free_at)
+        Some(self.busy_until)
     }
 
     /// Returns the copies of a packet that is not lost.
     fn propagate(&mut self, sent_at: Instant, condition: Condition) -> Copies {
         let e = &self.emulation;
-        let fate = if self.random.bernoulli(e.corrupt) { Fate::Corrupt } else { Fate::Whole };
+        let fate = if self.random.bernoulli(e.corrupt) { CopyState::Corrupted } else { CopyState::Intact };
         let late = self.random.bernoulli(e.reorder);
         let twice = self.random.bernoulli(e.duplicate);
-        self.counts.corrupted += u64::from(fate == Fate::Corrupt);
-        self.counts.reordered += u64::from(late);
-        self.counts.duplicated += u64::from(twice);
+        self.stats.corrupted += u64::from(fate == CopyState::Corrupted);
+        self.stats.reordered += u64::from(late);
+        self.stats.duplicated += u64::from(twice);
         let mut arrival = sent_at + condition.latency.unwrap_or(e.latency);
         if !e.jitter.is_zero() {
             arrival += self.random.duration_below(e.jitter);
         }
-        if (!e.jitter.is_zero() || e.conditions.is_some()) && !e.overtakes {
-            self.latest = self.latest.max(arrival);
-            arrival = self.latest;
+        if (!e.jitter.is_zero() || e.conditions.is_some()) && !e.allow_reordering {
+            self.latest_arrival = self.latest_arrival.max(arrival);
+            arrival = self.latest_arrival;
         }
-        let mut extra = || match e.extra {
-            Extra::UpTo => self.random.duration_below(e.extra_delay),
-            Extra::Exactly => e.extra_delay,
+        let mut extra = || match e.extra_distribution {
+            DelayDistribution::Uniform => self.random.duration_below(e.extra_delay),
+            DelayDistribution::Fixed => e.extra_delay,
         };
         let first = if late { arrival + extra() } else { arrival };
-        [Some((first, fate)), twice.then(|| (arrival + extra(), Fate::Whole))]
+        [Some((first, fate)), twice.then(|| (arrival + extra(), CopyState::Intact))]
     }
 }
 
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_wait_for_each_other_and_the_full_queue_drops() {
+    fn packets_are_serialised_and_a_full_queue_drops() {
         let e = Emulation {
             rate: Some(8_000_000),
             queue: Some(1),
@@ -312,15 +312,15 @@ mod tests {
         };
         let mut d = Direction::new(e, 1, 0);
         // 1000 bytes take 1 ms.
-        assert_eq!(first(d.carry(ms(0), 1000)), Some(ms(11)));
-        assert_eq!(first(d.carry(ms(0), 1000)), Some(ms(12)));
-        assert_eq!(first(d.carry(ms(0), 1000)), None);
-        assert_eq!(first(d.carry(ms(5), 1000)), Some(ms(16)));
-        let counts = d.counts();
+        assert_eq!(first(d.transmit(ms(0), 1000)), Some(ms(11)));
+        assert_eq!(first(d.transmit(ms(0), 1000)), Some(ms(12)));
+        assert_eq!(first(d.transmit(ms(0), 1000)), None);
+        assert_eq!(first(d.transmit(ms(5), 1000)), Some(ms(16)));
+        let counts = d.stats();
         assert_eq!((counts.sent, counts.delivered, counts.queue_drops), (4, 3, 1));
-        assert_eq!((counts.sent_bytes, counts.longest_queue), (4000, 1));
-        assert_eq!(counts.waited, Duration::from_millis(1));
-        assert_eq!(counts.mean_wait(), Duration::from_micros(333) + Duration::from_nanos(333));
+        assert_eq!((counts.sent_bytes, counts.max_queue), (4000, 1));
+        assert_eq!(counts.queueing_time, Duration::from_millis(1));
+        assert_eq!(counts.mean_queueing_delay(), Duration::from_micros(333) + Duration::from_nanos(333));
     }
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
         let e = Emulation { jitter, ..Emulation::delay(Duration::from_millis(10)) };
         let mut d = Direction::new(e, 1, 0);
         let sent = |n: u64| Instant::from_nanos(n * 500_000);
-        let arrivals: Vec<_> = (0..1000).map(|n| first(d.carry(sent(n), 1000)).unwrap()).collect();
+        let arrivals: Vec<_> = (0..1000).map(|n| first(d.transmit(sent(n), 1000)).unwrap()).collect();
         assert!(arrivals.is_sorted());
         let later: Vec<_> =
             (0..).zip(&arrivals).map(|(n, &at)| at - (sent(n) + Duration::from_millis(10))).collect();
@@ -342,42 +342,42 @@ mod tests {
     fn the_queue_counts_packets_whatever_their_length() {
         let e = Emulation { rate: Some(8_000_000), queue: Some(2), ..Emulation::default() };
         let mut d = Direction::new(e, 1, 0);
-        assert_eq!(first(d.carry(ms(0), 10_000)), Some(ms(10)));
-        assert!(first(d.carry(ms(0), 1)).is_some());
-        assert!(first(d.carry(ms(0), 10_000)).is_some());
-        assert_eq!(first(d.carry(ms(9), 1)), None);
-        assert!(first(d.carry(ms(10), 1)).is_some(), "the first two are out of the queue by now");
+        assert_eq!(first(d.transmit(ms(0), 10_000)), Some(ms(10)));
+        assert!(first(d.transmit(ms(0), 1)).is_some());
+        assert!(first(d.transmit(ms(0), 10_000)).is_some());
+        assert_eq!(first(d.transmit(ms(9), 1)), None);
+        assert!(first(d.transmit(ms(10), 1)).is_some(), "the first two are out of the queue by now");
     }
 
     #[test]
-    fn a_queue_of_none_sends_only_when_idle() {
+    fn a_queue_of_zero_packets_accepts_only_when_idle() {
         let e = Emulation { rate: Some(8_000_000), queue: Some(0), ..Emulation::default() };
         let mut d = Direction::new(e, 1, 0);
-        assert_eq!(first(d.carry(ms(0), 1000)), Some(ms(1)));
-        assert_eq!(first(d.carry(ms(0), 1000)), None);
-        assert_eq!(first(d.carry(ms(1), 1000)), Some(ms(2)));
+        assert_eq!(first(d.transmit(ms(0), 1000)), Some(ms(1)));
+        assert_eq!(first(d.transmit(ms(0), 1000)), None);
+        assert_eq!(first(d.transmit(ms(1), 1000)), Some(ms(2)));
     }
 
     #[test]
     fn nothing_gets_through_a_blackout_or_certain_loss() {
         let e = Emulation { blackouts: vec![(ms(1), ms(2))], ..Emulation::default() };
         let mut d = Direction::new(e, 1, 0);
-        assert_eq!(first(d.carry(ms(0), 1)), Some(ms(0)));
-        assert_eq!(first(d.carry(ms(1), 1)), None);
-        assert_eq!(first(d.carry(ms(2), 1)), Some(ms(2)));
-        assert_eq!(d.counts().blacked_out, 1);
+        assert_eq!(first(d.transmit(ms(0), 1)), Some(ms(0)));
+        assert_eq!(first(d.transmit(ms(1), 1)), None);
+        assert_eq!(first(d.transmit(ms(2), 1)), Some(ms(2)));
+        assert_eq!(d.stats().blackout_drops, 1);
         for burst in [None, Some(4.0)] {
             let mut d = Direction::new(Emulation { loss: 1.0, burst, ..Emulation::default() }, 1, 0);
-            assert!((0..100).all(|n| first(d.carry(ms(n), 1)).is_none()));
-            assert_eq!((d.counts().lost, d.counts().bursts), (100, 1));
+            assert!((0..100).all(|n| first(d.transmit(ms(n), 1)).is_none()));
+            assert_eq!((d.stats().losses, d.stats().loss_bursts), (100, 1));
         }
     }
 
     #[test]
-    fn what_is_lost_has_used_the_rate() {
+    fn lost_packets_have_used_link_capacity() {
         let e = Emulation { rate: Some(8_000_000), loss: 0.5, ..Emulation::default() };
         let mut d = Direction::new(e, 1, 0);
-        let arrivals: Vec<Instant> = (0..100).filter_map(|_| first(d.carry(ms(0), 1000))).collect();
+        let arrivals: Vec<Instant> = (0..100).filter_map(|_| first(d.transmit(ms(0), 1000))).collect();
         assert!(arrivals.len() < 70 && arrivals.last() > Some(&ms(90)), "{arrivals:?}");
     }
 
@@ -391,33 +391,36 @@ mod tests {
             ..Emulation::delay(Duration::from_millis(10))
         };
         let mut d = Direction::new(e.clone(), 1, 0);
-        let [a, b] = d.carry(ms(0), 1);
+        let [a, b] = d.transmit(ms(0), 1);
         let (a, b) = (a.expect("arrives"), b.expect("arrives twice"));
-        assert_eq!((a.1, b.1), (Fate::Corrupt, Fate::Whole));
+        assert_eq!((a.1, b.1), (CopyState::Corrupted, CopyState::Intact));
         assert!(a.0 > ms(10) && a.0 < ms(60) && b.0 < ms(60) && a.0 != b.0);
-        let counts = d.counts();
+        let counts = d.stats();
         assert_eq!((counts.delivered, counts.duplicated, counts.corrupted, counts.reordered), (1, 1, 1, 1));
-        let mut d = Direction::new(Emulation { extra: Extra::Exactly, ..e }, 1, 0);
-        assert_eq!(d.carry(ms(0), 1), [Some((ms(60), Fate::Corrupt)), Some((ms(60), Fate::Whole))]);
+        let mut d = Direction::new(Emulation { extra_distribution: DelayDistribution::Fixed, ..e }, 1, 0);
+        assert_eq!(
+            d.transmit(ms(0), 1),
+            [Some((ms(60), CopyState::Corrupted)), Some((ms(60), CopyState::Intact))]
+        );
     }
 
     #[test]
-    fn packets_leave_when_the_trace_lets_them() {
+    fn packets_leave_at_delivery_opportunities() {
         let times = [5, 20].map(Duration::from_millis).to_vec();
         let opportunities = Opportunities::new(times).map(Arc::new).ok();
         let e = Emulation { opportunities, queue: Some(2), ..Emulation::delay(Duration::from_millis(1)) };
         let mut d = Direction::new(e, 1, 0);
-        assert_eq!(first(d.carry(ms(0), 1500)), Some(ms(6)));
-        assert_eq!(first(d.carry(ms(0), 1500)), Some(ms(21)));
-        assert_eq!(first(d.carry(ms(0), 1500)), None, "two wait");
-        assert_eq!(first(d.carry(ms(6), 1500)), Some(ms(26)), "the first has left");
-        let counts = d.counts();
-        assert_eq!((counts.queue_drops, counts.longest_queue), (1, 2));
-        assert_eq!(counts.waited, Duration::from_millis(5 + 20 + 19));
+        assert_eq!(first(d.transmit(ms(0), 1500)), Some(ms(6)));
+        assert_eq!(first(d.transmit(ms(0), 1500)), Some(ms(21)));
+        assert_eq!(first(d.transmit(ms(0), 1500)), None, "two wait");
+        assert_eq!(first(d.transmit(ms(6), 1500)), Some(ms(26)), "the first has left");
+        let counts = d.stats();
+        assert_eq!((counts.queue_drops, counts.max_queue), (1, 2));
+        assert_eq!(counts.queueing_time, Duration::from_millis(5 + 20 + 19));
     }
 
     #[test]
-    fn conditions_hold_from_their_time_on() {
+    fn conditions_apply_from_their_start_time() {
         let condition = |from, rate, latency: Option<u64>, loss| Condition {
             from: ms(from),
             rate,
@@ -434,33 +437,33 @@ mod tests {
             ..Emulation::delay(Duration::from_millis(1))
         };
         let mut d = Direction::new(e, 1, 0);
-        assert_eq!(first(d.carry(ms(0), 100)), Some(ms(1)));
-        assert_eq!(first(d.carry(ms(10), 100)), Some(ms(60)));
-        assert_eq!(first(d.carry(ms(20), 1000)), None);
-        assert_eq!(d.free_at, ms(30), "at the rate of that time");
-        assert_eq!(first(d.carry(ms(40), 100)), Some(ms(60)), "none overtakes another");
-        assert_eq!(first(d.carry(ms(70), 100)), Some(ms(75)));
-        assert_eq!((d.counts().lost, d.counts().delivered), (1, 4));
+        assert_eq!(first(d.transmit(ms(0), 100)), Some(ms(1)));
+        assert_eq!(first(d.transmit(ms(10), 100)), Some(ms(60)));
+        assert_eq!(first(d.transmit(ms(20), 1000)), None);
+        assert_eq!(d.busy_until, ms(30), "at the rate of that time");
+        assert_eq!(first(d.transmit(ms(40), 100)), Some(ms(60)), "none overtakes another");
+        assert_eq!(first(d.transmit(ms(70), 100)), Some(ms(75)));
+        assert_eq!((d.stats().losses, d.stats().delivered), (1, 4));
     }
 
     #[test]
-    fn a_shorter_route_overtakes_where_packets_may() {
+    fn a_shorter_delay_reorders_packets_if_allowed() {
         let shorter =
             Condition { from: ms(10), latency: Some(Duration::from_millis(5)), ..Condition::default() };
         let route = |overtakes| Emulation {
             conditions: Some(Arc::from([shorter])),
-            overtakes,
+            allow_reordering: overtakes,
             ..Emulation::delay(Duration::from_millis(50))
         };
         for (overtakes, second) in [(true, ms(15)), (false, ms(59))] {
             let mut d = Direction::new(route(overtakes), 1, 0);
-            assert_eq!(first(d.carry(ms(9), 100)), Some(ms(59)));
-            assert_eq!(first(d.carry(ms(10), 100)), Some(second));
+            assert_eq!(first(d.transmit(ms(9), 100)), Some(ms(59)));
+            assert_eq!(first(d.transmit(ms(10), 100)), Some(second));
         }
     }
 
     #[test]
-    fn bursts_of_losses_go_on_while_other_conditions_change() {
+    fn loss_bursts_continue_across_other_changes() {
         let delays = (0..20_000).map(|n| Condition {
             from: ms(n),
             latency: Some(Duration::from_millis(n % 2)),
@@ -471,20 +474,20 @@ mod tests {
             let e = Emulation { loss: 0.1, burst: Some(20.0), ..e };
             let mut d = Direction::new(e, 1, 0);
             for n in 0..20_000 {
-                d.carry(ms(n), 1);
+                d.transmit(ms(n), 1);
             }
-            let counts = d.counts();
-            let mean = counts.lost as f64 / counts.bursts as f64;
+            let counts = d.stats();
+            let mean = counts.losses as f64 / counts.loss_bursts as f64;
             assert!((15.0..25.0).contains(&mean), "bursts of {mean} packets: {counts:?}");
         }
     }
 
     #[test]
-    fn same_seed_same_fates_and_each_direction_its_own() {
+    fn the_same_seed_gives_the_same_impairments_per_direction() {
         let e = Emulation { loss: 0.2, burst: Some(3.0), reorder: 0.1, ..Emulation::default() };
         let fates = |seed, owner| {
             let mut d = Direction::new(e.clone(), seed, owner);
-            (0..200).map(|n| d.carry(ms(n), 1)).collect::<Vec<_>>()
+            (0..200).map(|n| d.transmit(ms(n), 1)).collect::<Vec<_>>()
         };
         assert_eq!(fates(1, 0), fates(1, 0));
         assert_ne!(fates(1, 0), fates(2, 0));

@@ -1,12 +1,12 @@
 //! Link emulation without packets: a state machine that decides the fate and the timing of each packet of an emulated link.
 //! It serves two endpoints in virtual time and real sockets.
 
-mod course;
+mod conditions;
 mod emulation;
 mod loss;
 
-pub use course::{Condition, NoOpportunities, Opportunities};
-pub use emulation::{Copies, Counts, Direction, Emulation, Extra, Fate};
+pub use conditions::{Condition, Opportunities, TraceError};
+pub use emulation::{Copies, CopyState, DelayDistribution, Direction, DirectionStats, Emulation};
 
 /// End of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,7 +30,7 @@ impl Side {
 
 /// Handling of a host's old ports after its address translator (NAT) was restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OldPorts {
+pub enum NatPortPolicy {
     /// Forgotten by the translator: packets to them are dropped. A restarted home router does this.
     Forgotten,
     /// Still valid: they lead to the host, though its packets come from the new ones.

@@ -109,7 +109,7 @@ impl Error {
 
     /// Returns whether the error is a missing interface or address, which may appear later.
     #[must_use]
-    pub const fn is_of_absence(&self) -> bool {
+    pub const fn is_absence(&self) -> bool {
         matches!(self, Self::NoSuchInterface { .. } | Self::NoSuchAddress { .. })
     }
 
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_lacks_a_privilege_is_told_which() {
+    fn a_missing_privilege_is_named() {
         let error = Error::new("opening /dev/net/tun", io::Error::from_raw_os_error(libc::EACCES));
         assert!(error.is_unavailable());
         assert_eq!(
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_no_lack_of_privilege() {
+    fn an_invalid_argument_is_not_a_missing_privilege() {
         let error = Error::new("setting the MTU of tun0", io::Error::from_raw_os_error(libc::EINVAL));
         assert!(!error.is_unavailable());
         assert_eq!(error.to_string(), "setting the MTU of tun0: Invalid argument (os error 22)");

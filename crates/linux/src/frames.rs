@@ -14,12 +14,12 @@ pub const HEADER_LEN: usize = 14;
 /// `EtherType` of IPv4.
 pub const IPV4: u16 = 0x0800;
 /// Broadcast address.
-pub const EVERYONE: MacAddr = MacAddr([0xff; 6]);
+pub const BROADCAST: MacAddr = MacAddr([0xff; 6]);
 
 /// Captured bytes of a frame: headers with all options, and a short message.
-const LOOKED_AT: usize = 192;
+const SNAP_LEN: usize = 192;
 /// Maximum frames received by one system call.
-const AT_ONCE: usize = 64;
+const BATCH: usize = 64;
 /// Receive buffer in bytes: some thousands of frames with the kernel's overhead.
 const RECEIVE_BUFFER: usize = 4 << 20;
 /// `PACKET_IGNORE_OUTGOING` of linux/if_packet.h.
@@ -63,7 +63,7 @@ impl FrameSocket {
         sys::set_option(&fd, libc::SOL_PACKET, IGNORE_OUTGOING, 1)
             .and_then(|()| sys::bind_to_frames(&fd, interface))
             .map_err(|e| asking("frames of", e))?;
-        let buffers = (0..AT_ONCE).map(|_| vec![0; LOOKED_AT].into_boxed_slice()).collect();
+        let buffers = (0..BATCH).map(|_| vec![0; SNAP_LEN].into_boxed_slice()).collect();
         Ok(Self { fd, interface, address: MacAddr(address), ip, buffers })
     }
 

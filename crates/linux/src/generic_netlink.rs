@@ -1,7 +1,7 @@
 //! Requests to generic netlink families (linux/genetlink.h).
 
 use crate::error::Error;
-use crate::netlink::{HEADER, Message, attribute, attributes, messages, ne16, ne32};
+use crate::netlink::{HEADER_LEN, Message, attribute, attributes, messages, ne16, ne32};
 use rustix::net::netlink::{self, SocketAddrNetlink};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with,
@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 /// Bytes of the header of all generic messages: command, version, two reserved bytes.
-pub const GENERAL: usize = 4;
+pub const GENL_HEADER_LEN: usize = 4;
 
 /// `CTRL_ATTR_FAMILY_ID` and `CTRL_ATTR_FAMILY_NAME`.
 const FAMILY_ID: u16 = 1;
@@ -19,7 +19,7 @@ const FAMILY_NAME: u16 = 2;
 const CONTROL: u16 = libc::GENL_ID_CTRL as u16;
 const VERSION: u8 = 1;
 /// Maximum bytes of a datagram: the kernel makes parts of a dump no longer than 32 KiB.
-const LONGEST: usize = 32 << 10;
+const MAX_DATAGRAM: usize = 32 << 10;
 
 /// A netlink socket that receives messages of the kernel only.
 #[derive(Debug)]
@@ -37,14 +37,14 @@ impl GenericSocket {
             .map_err(|e| Error::new("opening a socket of generic netlink", e))?;
         connect(&fd, &SocketAddrNetlink::new(0, 0))
             .map_err(|e| Error::new("connecting to generic netlink", e))?;
-        Ok(Self { fd, buffer: vec![0; LONGEST].into_boxed_slice(), sequence: 0 })
+        Ok(Self { fd, buffer: vec![0; MAX_DATAGRAM].into_boxed_slice(), sequence: 0 })
     }
 
     /// Returns the identifier of the family called `name`.
     pub fn family(&mut self, name: &str) -> Result<u16, Error> {
         let name_of = attribute(FAMILY_NAME, &[name.as_bytes(), &[0]].concat());
         let mut found = None;
-        self.ask(CONTROL, libc::CTRL_CMD_GETFAMILY as u8, libc::NLM_F_ACK, &name_of, |body| {
+        self.request(CONTROL, libc::CTRL_CMD_GETFAMILY as u8, libc::NLM_F_ACK, &name_of, |body| {
             found = found.or_else(|| family_id(body));
         })
         .and_then(|()| found.ok_or_else(|| io::ErrorKind::NotFound.into()))
@@ -53,10 +53,10 @@ impl GenericSocket {
 
     /// Dumps all objects of `family`, and passes each message of the answer, from its command on, to `take`.
     pub fn dump(&mut self, family: u16, command: u8, what: &[u8], take: impl FnMut(&[u8])) -> io::Result<()> {
-        self.ask(family, command, libc::NLM_F_DUMP, what, take)
+        self.request(family, command, libc::NLM_F_DUMP, what, take)
     }
 
-    fn ask(
+    fn request(
         &mut self,
         family: u16,
         command: u8,
@@ -66,7 +66,7 @@ impl GenericSocket {
     ) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         let asked = self.sequence;
-        send(&self.fd, &request(family, command, flags, asked, what), SendFlags::empty())?;
+        send(&self.fd, &encode_request(family, command, flags, asked, what), SendFlags::empty())?;
         // The kernel has answered, or written the first part of a dump, before `send` returns; it writes the following
         // parts in `recv`.
         loop {
@@ -75,7 +75,7 @@ impl GenericSocket {
                 if message.sequence != asked {
                     continue;
                 }
-                match conclusion(message) {
+                match final_status(message) {
                     None => take(message.body),
                     Some(0) => return Ok(()),
                     Some(error) => return Err(io::Error::from_raw_os_error(error)),
@@ -86,7 +86,7 @@ impl GenericSocket {
 }
 
 /// Returns the final status, if the message ends a request: 0, or an error number as in errno(3).
-fn conclusion(message: Message<'_>) -> Option<i32> {
+fn final_status(message: Message<'_>) -> Option<i32> {
     match i32::from(message.kind) {
         // Older kernels end a dump without a number.
         libc::NLMSG_ERROR | libc::NLMSG_DONE => {
@@ -96,8 +96,8 @@ fn conclusion(message: Message<'_>) -> Option<i32> {
     }
 }
 
-fn request(family: u16, command: u8, flags: libc::c_int, sequence: u32, what: &[u8]) -> Vec<u8> {
-    let mut message = Vec::from(((HEADER + GENERAL + what.len()) as u32).to_ne_bytes());
+fn encode_request(family: u16, command: u8, flags: libc::c_int, sequence: u32, what: &[u8]) -> Vec<u8> {
+    let mut message = Vec::from(((HEADER_LEN + GENL_HEADER_LEN + what.len()) as u32).to_ne_bytes());
     message.extend(family.to_ne_bytes());
     message.extend(((libc::NLM_F_REQUEST | flags) as u16).to_ne_bytes());
     message.extend(sequence.to_ne_bytes());
@@ -108,7 +108,7 @@ fn request(family: u16, command: u8, flags: libc::c_int, sequence: u32, what: &[
 }
 
 fn family_id(body: &[u8]) -> Option<u16> {
-    let known = attributes(body.get(GENERAL..)?).map_while(Result::ok);
+    let known = attributes(body.get(GENL_HEADER_LEN..)?).map_while(Result::ok);
     known.into_iter().find(|(kind, _)| *kind == FAMILY_ID).and_then(|(_, id)| ne16(id, 0))
 }
 
@@ -117,13 +117,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_has_all_its_parts() {
+    fn a_request_is_encoded_completely() {
         let what = attribute(FAMILY_NAME, b"nl80211\0");
-        let request = request(CONTROL, 3, libc::NLM_F_ACK, 7, &what);
+        let request = encode_request(CONTROL, 3, libc::NLM_F_ACK, 7, &what);
         let message = messages(&request).next().unwrap().unwrap();
         assert_eq!((message.kind, message.sequence), (16, 7));
-        assert_eq!(message.body[..GENERAL], [3, 1, 0, 0]);
-        assert_eq!(attributes(&message.body[GENERAL..]).next(), Some(Ok((2, &b"nl80211\0"[..]))));
+        assert_eq!(message.body[..GENL_HEADER_LEN], [3, 1, 0, 0]);
+        assert_eq!(attributes(&message.body[GENL_HEADER_LEN..]).next(), Some(Ok((2, &b"nl80211\0"[..]))));
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_cut_short_is_no_family() {
+    fn a_truncated_number_is_no_family() {
         let said = |value: &[u8]| family_id(&[&[1, 2, 0, 0][..], &attribute(FAMILY_ID, value)].concat());
         assert_eq!(said(&28u16.to_ne_bytes()), Some(28));
         assert_eq!((said(&[28]), said(&[]), family_id(&[1])), (None, None, None));

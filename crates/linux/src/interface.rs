@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::netlink::{RouteSocket, attribute, message};
 use crate::network::Network;
-use crate::routing::MAIN;
+use crate::route_config::MAIN;
 use crate::sys;
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType, socket};
@@ -37,8 +37,8 @@ impl Interface {
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN`.
     pub fn set_address(&self, address: Ipv4Addr, prefix: u8) -> Result<(), Error> {
-        self.ask("setting the address of", |s| sys::set_address(s, &self.name, address))?;
-        self.ask("setting the netmask of", |s| sys::set_netmask(s, &self.name, mask(prefix)))
+        self.ioctl_request("setting the address of", |s| sys::set_address(s, &self.name, address))?;
+        self.ioctl_request("setting the netmask of", |s| sys::set_netmask(s, &self.name, mask(prefix)))
     }
 
     /// Sets the MTU, in bytes.
@@ -46,7 +46,7 @@ impl Interface {
     /// # Errors
     /// If the kernel finds it too small or too large; [`Error::Unavailable`] without `CAP_NET_ADMIN`.
     pub fn set_mtu(&self, bytes: u16) -> Result<(), Error> {
-        self.ask("setting the MTU of", |s| sys::set_mtu(s, &self.name, bytes))
+        self.ioctl_request("setting the MTU of", |s| sys::set_mtu(s, &self.name, bytes))
     }
 
     /// Brings the interface up.
@@ -54,7 +54,7 @@ impl Interface {
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN`.
     pub fn up(&self) -> Result<(), Error> {
-        self.ask("bringing up", |s| sys::bring_up(s, &self.name))
+        self.ioctl_request("bringing up", |s| sys::bring_up(s, &self.name))
     }
 
     /// Adds a route for `destination/prefix` through this interface, which must be up. `0.0.0.0/0` is the default route.
@@ -62,7 +62,9 @@ impl Interface {
     /// # Errors
     /// If bits of `destination` are set outside the prefix; [`Error::Unavailable`] without `CAP_NET_ADMIN`.
     pub fn add_route(&self, destination: Ipv4Addr, prefix: u8) -> Result<(), Error> {
-        self.ask("adding a route through", |s| sys::add_route(s, &self.name, destination, mask(prefix)))
+        self.ioctl_request("adding a route through", |s| {
+            sys::add_route(s, &self.name, destination, mask(prefix))
+        })
     }
 
     /// Adds an address in a network with a prefix of `prefix` bits. Duplicate address detection (RFC 4862 §5.4) is
@@ -76,7 +78,7 @@ impl Interface {
         // `ifaddrmsg`.
         let mut body = vec![family(address), prefix, flags, libc::RT_SCOPE_UNIVERSE];
         let create = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-        self.ask_by_netlink("adding an address to", |index| {
+        self.netlink_request("adding an address to", |index| {
             body.extend(index.to_ne_bytes());
             body.extend(attribute(libc::IFA_LOCAL, &octets));
             body.extend(attribute(libc::IFA_ADDRESS, &octets));
@@ -89,11 +91,11 @@ impl Interface {
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN`; [`Error::System`] if it has no IPv6.
-    pub fn without_generated_address(&self) -> Result<(), Error> {
+    pub fn disable_ipv6_autoconfiguration(&self) -> Result<(), Error> {
         /// From linux/if_link.h; libc lacks it.
         const ADDR_GEN_MODE: u16 = 8;
         const NONE: u8 = 1;
-        self.ask_by_netlink("setting how addresses are generated of", |index| {
+        self.netlink_request("setting how addresses are generated of", |index| {
             let of_v6 = attribute(libc::AF_INET6 as u16, &attribute(ADDR_GEN_MODE, &[NONE]));
             // `ifinfomsg`.
             let mut body = vec![0; 4];
@@ -115,7 +117,7 @@ impl Interface {
         let mut body = vec![family(network.address), network.prefix, 0, 0, MAIN as u8];
         body.extend([libc::RTPROT_STATIC, scope, libc::RTN_UNICAST, 0, 0, 0, 0]);
         let replace = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
-        self.ask_by_netlink("adding a route through", |index| {
+        self.netlink_request("adding a route through", |index| {
             body.extend(attribute(libc::RTA_DST, &octets(network.address)));
             body.extend(attribute(libc::RTA_OIF, &index.to_ne_bytes()));
             if let Some(router) = via {
@@ -125,14 +127,18 @@ impl Interface {
         })
     }
 
-    fn ask_by_netlink(&self, doing: &str, request: impl FnOnce(u32) -> Vec<u8>) -> Result<(), Error> {
-        self.ask(doing, |socket| {
+    fn netlink_request(&self, doing: &str, request: impl FnOnce(u32) -> Vec<u8>) -> Result<(), Error> {
+        self.ioctl_request(doing, |socket| {
             let index = name_to_index(socket, &self.name)?;
-            RouteSocket::open()?.ask(&request(index))
+            RouteSocket::open()?.request(&request(index))
         })
     }
 
-    fn ask(&self, doing: &str, request: impl FnOnce(&OwnedFd) -> io::Result<()>) -> Result<(), Error> {
+    fn ioctl_request(
+        &self,
+        doing: &str,
+        request: impl FnOnce(&OwnedFd) -> io::Result<()>,
+    ) -> Result<(), Error> {
         request(&self.socket).map_err(|e| Error::new(format!("{doing} {}", self.name), e))
     }
 }

@@ -1,7 +1,7 @@
 //! Linux system interfaces that hopline needs, behind safe functions:
 //!
 //! - Emulation: [network namespaces](netns), [TUN](tun) and [veth] interfaces, [scheduling](sched) of threads.
-//! - Routing and queues by [netlink]: [routes], [rules](policy), [queue statistics](qdisc), [nftables](ruleset).
+//! - Routing and queues by [netlink]: [routes](route_lookup), [rules](policy), [queue statistics](qdisc), [nftables](ruleset).
 //! - TCP of the kernel: [parameters and statistics](tcp), [transparent sockets](transparent), [`repair`].
 //! - [System calls](sys) that no crate wraps safely.
 //!
@@ -13,19 +13,19 @@
 pub mod accounts;
 pub mod descriptors;
 mod error;
+pub mod event_loop;
 pub mod frames;
 pub mod generic_netlink;
+pub mod host_id;
 pub mod interface;
-pub mod machine;
 pub mod netlink;
 pub mod netns;
 mod network;
-pub mod pace;
 pub mod policy;
 pub mod qdisc;
 pub mod repair;
-pub mod routes;
-pub mod routing;
+pub mod route_config;
+pub mod route_lookup;
 pub mod ruleset;
 pub mod sched;
 pub mod sys;

@@ -5,24 +5,24 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read};
 
 /// Bytes of a message header.
-pub const HEADER: usize = 16;
+pub const HEADER_LEN: usize = 16;
 /// Bytes of an attribute header.
-pub const ATTRIBUTE_HEADER: usize = 4;
+pub const ATTRIBUTE_HEADER_LEN: usize = 4;
 /// Maximum bytes of an attribute's value: its length field has 16 bits.
-pub const LONGEST_VALUE: usize = u16::MAX as usize - ATTRIBUTE_HEADER;
+pub const MAX_VALUE: usize = u16::MAX as usize - ATTRIBUTE_HEADER_LEN;
 
 /// Returns an attribute: length, type and value, padded to a multiple of four.
 pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity((ATTRIBUTE_HEADER + value.len()).next_multiple_of(4));
+    let mut bytes = Vec::with_capacity((ATTRIBUTE_HEADER_LEN + value.len()).next_multiple_of(4));
     put_attribute(&mut bytes, kind, value);
     bytes
 }
 
-/// Appends an attribute to a buffer with a length that is a multiple of four. `value` has at most [`LONGEST_VALUE`]
+/// Appends an attribute to a buffer with a length that is a multiple of four. `value` has at most [`MAX_VALUE`]
 /// bytes.
 pub fn put_attribute(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
-    debug_assert!(value.len() <= LONGEST_VALUE);
-    out.extend(((ATTRIBUTE_HEADER + value.len()) as u16).to_ne_bytes());
+    debug_assert!(value.len() <= MAX_VALUE);
+    out.extend(((ATTRIBUTE_HEADER_LEN + value.len()) as u16).to_ne_bytes());
     out.extend(kind.to_ne_bytes());
     out.extend(value);
     out.resize(out.len().next_multiple_of(4), 0);
@@ -68,7 +68,7 @@ impl<'a> Iterator for Messages<'a> {
         }
         let whole = ne32(self.rest, 0).and_then(|len| self.rest.get(..len as usize));
         let parts =
-            whole.and_then(|whole| Some((whole, ne16(whole, 4)?, ne32(whole, 8)?, whole.get(HEADER..)?)));
+            whole.and_then(|whole| Some((whole, ne16(whole, 4)?, ne32(whole, 8)?, whole.get(HEADER_LEN..)?)));
         let Some((whole, kind, sequence, body)) = parts else {
             self.rest = &[];
             return Some(Err(BadLength));
@@ -94,7 +94,8 @@ impl<'a> Iterator for Attributes<'a> {
             return None;
         }
         let whole = ne16(self.rest, 0).and_then(|len| self.rest.get(..usize::from(len)));
-        let parts = whole.and_then(|whole| Some((whole, ne16(whole, 2)?, whole.get(ATTRIBUTE_HEADER..)?)));
+        let parts =
+            whole.and_then(|whole| Some((whole, ne16(whole, 2)?, whole.get(ATTRIBUTE_HEADER_LEN..)?)));
         let Some((whole, kind, value)) = parts else {
             self.rest = &[];
             return Some(Err(BadLength));
@@ -118,7 +119,7 @@ pub fn ne32(bytes: &[u8], at: usize) -> Option<u32> {
 /// bytes.
 pub fn message(kind: u16, flags: i32, body: &[u8]) -> Vec<u8> {
     let flags = flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK;
-    let mut message = Vec::from(((HEADER + body.len()) as u32).to_ne_bytes());
+    let mut message = Vec::from(((HEADER_LEN + body.len()) as u32).to_ne_bytes());
     message.extend(kind.to_ne_bytes());
     message.extend((flags as u16).to_ne_bytes());
     message.extend([0; 8]); // sequence number, port: nobody else asks on this socket
@@ -142,12 +143,12 @@ impl RouteSocket {
     }
 
     /// Sends a [`message`] and waits for the acknowledgement.
-    pub fn ask(&mut self, message: &[u8]) -> io::Result<()> {
+    pub fn request(&mut self, message: &[u8]) -> io::Result<()> {
         self.0.send(message)?;
         let mut answer = [0; 1024];
         let len = self.0.read(&mut answer)?;
         // An error of zero is the acknowledgement.
-        match answer[..len].get(HEADER..HEADER + 4) {
+        match answer[..len].get(HEADER_LEN..HEADER_LEN + 4) {
             Some(&[a, b, c, d]) => match i32::from_ne_bytes([a, b, c, d]) {
                 0 => Ok(()),
                 error => Err(io::Error::from_raw_os_error(-error)),
@@ -162,9 +163,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attributes_are_filled_up_but_say_how_long_they_are() {
+    fn attributes_are_padded_and_have_their_unpadded_length() {
         assert_eq!(attribute(3, b"ab\0"), [&7u16.to_ne_bytes()[..], &3u16.to_ne_bytes(), b"ab\0\0"].concat());
         assert_eq!(attribute(40, &1u32.to_ne_bytes()).len(), 8);
-        assert_eq!(attribute(1, &[7; LONGEST_VALUE])[..2], u16::MAX.to_ne_bytes());
+        assert_eq!(attribute(1, &[7; MAX_VALUE])[..2], u16::MAX.to_ne_bytes());
     }
 }

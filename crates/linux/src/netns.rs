@@ -24,7 +24,7 @@ impl Namespace {
     /// [`Error::Unavailable`] without `CAP_SYS_ADMIN` or on a kernel without namespaces.
     pub fn new() -> Result<Self, Error> {
         // unshare(2) affects the calling thread only; a temporary thread calls it.
-        in_a_thread(|| {
+        run_in_thread(|| {
             sys::leave_network_namespace()
                 .map_err(|e| Error::new("making a network namespace (unshare CLONE_NEWNET)", e))?;
             let path = "/proc/thread-self/ns/net";
@@ -43,7 +43,7 @@ impl Namespace {
     /// # Panics
     /// If `what` panics.
     pub fn run<T: Send>(&self, what: impl FnOnce() -> T + Send) -> Result<T, Error> {
-        in_a_thread(|| self.enter().map(|()| what()))?
+        run_in_thread(|| self.enter().map(|()| what()))?
     }
 
     /// Starts `command` inside the namespace. It is terminated when the calling thread ends.
@@ -77,7 +77,7 @@ impl AsFd for Namespace {
 ///
 /// # Errors
 /// [`Error::NoEmulation`], with remedies, if neither is permitted.
-pub fn be_allowed_namespaces() -> Result<(), Error> {
+pub fn enter_user_namespace() -> Result<(), Error> {
     let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
     if capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) {
         return Ok(());
@@ -100,7 +100,7 @@ pub fn be_allowed_namespaces() -> Result<(), Error> {
     Ok(())
 }
 
-fn in_a_thread<T: Send>(what: impl FnOnce() -> T + Send) -> Result<T, Error> {
+fn run_in_thread<T: Send>(what: impl FnOnce() -> T + Send) -> Result<T, Error> {
     thread::scope(|scope| {
         let thread = thread::Builder::new()
             .name("namespace".into())

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_are_read_as_they_are_written() {
+    fn networks_round_trip() {
         for text in ["10.9.0.0/24", "0.0.0.0/0", "192.0.2.7/32", "fd09::/64", "::/0", "fd09::1/128"] {
             assert_eq!(text.parse::<Network>().unwrap().to_string(), text);
         }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_told_what_one_is() {
+    fn a_malformed_network_is_rejected_with_the_expected_form() {
         for wrong in ["", "10.9.0.0", "10.9.0.0/33", "10.9.0/24", "fd09::/129", "x/8", "10.9.0.0/-1"] {
             assert!(wrong.parse::<Network>().unwrap_err().starts_with("a network is"), "{wrong}");
         }

@@ -22,7 +22,7 @@ pub struct Rule {
     /// Required firewall mark, if any.
     pub mark: Option<u32>,
     /// `true` if it matches the source address.
-    pub looks_at_source: bool,
+    pub matches_source: bool,
     /// Conditions other than the destination, as ip-rule(8) writes them, such as `iif eth0`.
     pub conditions: Vec<String>,
 }
@@ -54,20 +54,20 @@ const LONGEST: usize = 32 << 10;
 impl Rule {
     /// Returns whether it matches more than the destination.
     #[must_use]
-    pub const fn looks_beyond_destination(&self) -> bool {
+    pub const fn has_other_criteria(&self) -> bool {
         !self.conditions.is_empty()
     }
 
     /// Returns whether a hopline daemon has created it: for diverted connections with this mark, or for the tunnel of a
     /// base station.
     #[must_use]
-    pub fn is_of_a_daemon(&self, capture_mark: u16) -> bool {
+    pub fn is_from_daemon(&self, capture_mark: u16) -> bool {
         let is_of_capture = self.mark == Some(u32::from(capture_mark) << 16);
-        is_of_capture || self.is_of_a_station()
+        is_of_capture || self.is_from_station()
     }
 
     /// Returns whether a base station has made it.
-    const fn is_of_a_station(&self) -> bool {
+    const fn is_from_station(&self) -> bool {
         const STATION: u32 = 1021;
         self.table == STATION && self.priority == STATION
     }
@@ -79,10 +79,10 @@ impl Rule {
             priority: 0,
             table: table.into(),
             mark: None,
-            looks_at_source: false,
+            matches_source: false,
             conditions: Vec::new(),
         };
-        let looks_at_source = &mut rule.looks_at_source;
+        let looks_at_source = &mut rule.matches_source;
         let mut says = |condition: String| rule.conditions.push(condition);
         if tos != 0 {
             says(format!("tos {tos:#x}"));
@@ -158,12 +158,12 @@ impl Rules {
             let mut body = [0; RULE];
             body[0] = family as u8;
             self.0.send(&message(libc::RTM_GETRULE, libc::NLM_F_DUMP, &body))?;
-            while self.read_some(&mut rules)? == Dump::GoesOn {}
+            while self.read_some(&mut rules)? == DumpState::Incomplete {}
         }
         Ok(rules)
     }
 
-    fn read_some(&mut self, rules: &mut Vec<Rule>) -> io::Result<Dump> {
+    fn read_some(&mut self, rules: &mut Vec<Rule>) -> io::Result<DumpState> {
         const DONE: u16 = libc::NLMSG_DONE as u16;
         const ERROR: u16 = libc::NLMSG_ERROR as u16;
         let mut datagram = vec![0; LONGEST];
@@ -172,35 +172,35 @@ impl Rules {
             let message = message.map_err(|_| ErrorKind::InvalidData)?;
             match message.kind {
                 libc::RTM_NEWRULE => rules.extend(Rule::read(message.body)),
-                DONE => return Ok(Dump::IsOver),
+                DONE => return Ok(DumpState::Complete),
                 // A kernel without this IP version has no rules for it.
-                ERROR => return Ok(Dump::IsOver),
+                ERROR => return Ok(DumpState::Complete),
                 _ => {}
             }
         }
-        Ok(Dump::GoesOn)
+        Ok(DumpState::Incomplete)
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dump {
-    GoesOn,
-    IsOver,
+enum DumpState {
+    Incomplete,
+    Complete,
 }
 
 /// Cached rules of this host, read regularly.
 #[derive(Debug)]
 pub struct Policy {
     rules: Rules,
-    own: Own,
+    own: OwnRules,
     read: Option<Instant>,
-    state: State,
-    looks_at_sources: bool,
+    state: Selection,
+    matches_sources: bool,
 }
 
 /// Rules of hopline's own, which are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Own {
+pub enum OwnRules {
     /// No rule.
     None,
     /// Rule for packets with this mark.
@@ -209,19 +209,19 @@ pub enum Own {
     MarkedAndOfStation(u32),
 }
 
-impl Own {
-    fn has(self, rule: &Rule) -> bool {
+impl OwnRules {
+    fn contains(self, rule: &Rule) -> bool {
         match self {
             Self::None => false,
             Self::Marked(mark) => rule.mark == Some(mark),
-            Self::MarkedAndOfStation(mark) => rule.mark == Some(mark) || rule.is_of_a_station(),
+            Self::MarkedAndOfStation(mark) => rule.mark == Some(mark) || rule.is_from_station(),
         }
     }
 }
 
 /// Kind of route selection on this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum Selection {
     /// By the destination only.
     ByDestination,
     /// By further criteria.
@@ -229,32 +229,33 @@ pub enum State {
 }
 
 /// Time for which rules, and routes derived from them, are cached.
-pub const FRESH: Duration = Duration::from_secs(1);
+pub const CACHE_TIME: Duration = Duration::from_secs(1);
 
 impl Policy {
     /// Opens the cache in the calling thread's namespace.
-    pub fn open(own: Own) -> Result<Self, Error> {
+    pub fn open(own: OwnRules) -> Result<Self, Error> {
         let rules = Rules::open().map_err(|e| Error::new("opening a netlink socket of rules", e))?;
-        Ok(Self { rules, own, read: None, state: State::ByDestination, looks_at_sources: false })
+        Ok(Self { rules, own, read: None, state: Selection::ByDestination, matches_sources: false })
     }
 
     /// Returns the current kind of route selection. If the rules cannot be read, returns the previous one.
-    pub fn state(&mut self, now: Instant) -> State {
-        if self.read.is_none_or(|read| now.saturating_duration_since(read) >= FRESH) {
+    pub fn state(&mut self, now: Instant) -> Selection {
+        if self.read.is_none_or(|read| now.saturating_duration_since(read) >= CACHE_TIME) {
             self.read = Some(now);
             let own = self.own;
-            let counts = |rule: &Rule| rule.looks_beyond_destination() && !own.has(rule);
+            let counts = |rule: &Rule| rule.has_other_criteria() && !own.contains(rule);
             if let Ok(rules) = self.rules.read() {
-                self.state = if rules.iter().any(counts) { State::ByMore } else { State::ByDestination };
-                self.looks_at_sources = rules.iter().any(|rule| rule.looks_at_source);
+                self.state =
+                    if rules.iter().any(counts) { Selection::ByMore } else { Selection::ByDestination };
+                self.matches_sources = rules.iter().any(|rule| rule.matches_source);
             }
         }
         self.state
     }
 
     /// Returns whether a rule matched source addresses at the last read.
-    pub const fn looks_at_sources(&self) -> bool {
-        self.looks_at_sources
+    pub const fn matches_sources(&self) -> bool {
+        self.matches_sources
     }
 }
 
@@ -296,16 +297,16 @@ mod tests {
     const ALL: [u8; 4] = u32::MAX.to_ne_bytes();
 
     #[test]
-    fn the_rules_that_are_there_from_the_start_look_at_the_destination_alone() {
+    fn the_default_rules_match_the_destination_only() {
         let main =
             rule(V4, 0, &[(fra::TABLE, &254u32.to_ne_bytes()), (fra::PRIORITY, &32_766u32.to_ne_bytes())]);
-        assert!(!main.looks_beyond_destination(), "{main}");
+        assert!(!main.has_other_criteria(), "{main}");
         let to = rule([2, 24, 0, 0, 100, 0, 0, 1], 0, &[(1, &[10, 9, 0, 0]), (fra::FWMASK, &ALL)]);
-        assert!(!to.looks_beyond_destination(), "{to}");
+        assert!(!to.has_other_criteria(), "{to}");
     }
 
     #[test]
-    fn every_other_condition_is_told_as_it_was_given() {
+    fn every_other_condition_is_reported_as_configured() {
         let (five, mask) = (5u32.to_ne_bytes(), 0xffu32.to_ne_bytes());
         let ports = [80u16.to_ne_bytes(), 81u16.to_ne_bytes()].concat();
         let users = [0u32.to_ne_bytes(), 9u32.to_ne_bytes()].concat();
@@ -319,22 +320,22 @@ mod tests {
             (vec![(fra::UID_RANGE, &users[..])], "uidrange 0-9"),
         ] {
             let read = rule(V4, 0, &said);
-            assert!(read.looks_beyond_destination());
+            assert!(read.has_other_criteria());
             assert_eq!(read.to_string(), format!("0: {expected} lookup 254"));
         }
         let own = rule(V4, 0, &[(fra::FWMARK, &0x686f_0000u32.to_ne_bytes()), (fra::FWMASK, &ALL)]);
-        assert!(own.is_of_a_daemon(0x686f) && !own.is_of_a_daemon(1), "{own}");
+        assert!(own.is_from_daemon(0x686f) && !own.is_from_daemon(1), "{own}");
         let station = 1021u32.to_ne_bytes();
         let station =
             rule(V4, 0, &[(fra::IIFNAME, b"tun0\0"), (fra::PRIORITY, &station), (fra::TABLE, &station)]);
-        assert!(station.is_of_a_daemon(0x686f), "{station}");
+        assert!(station.is_from_daemon(0x686f), "{station}");
         let from =
             rule([2, 0, 24, 0, 100, 0, 0, 1], INVERT, &[(fra::SRC, &[10, 9, 0, 0]), (fra::PRIORITY, &five)]);
         assert_eq!(from.to_string(), "5: not from 10.9.0.0/24 lookup 100");
     }
 
     #[test]
-    fn the_kernel_lists_its_own() {
+    fn the_rules_of_the_kernel_are_listed() {
         let rules = rules().unwrap();
         assert!(rules.iter().any(|rule| rule.table == 254), "{rules:?}");
     }

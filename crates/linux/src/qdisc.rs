@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 
 /// Statistics of an interface's root queueing discipline, including those below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct QdiscStats {
     /// Queued packets.
     pub packets: u32,
     /// Queued bytes.
@@ -32,7 +32,7 @@ pub struct Qdisc {
 }
 
 /// Maximum bytes of a datagram: the kernel fills the buffer up to this size.
-const LONGEST: usize = 32 << 10;
+const MAX_DATAGRAM: usize = 32 << 10;
 /// `struct tcmsg` of linux/rtnetlink.h, in bytes.
 const TC_HEADER: usize = 20;
 /// Parent of the root discipline.
@@ -53,14 +53,14 @@ impl Qdisc {
             .map_err(|e| Error::new("opening a netlink socket of routing", e))?;
         connect(&fd, &SocketAddrNetlink::new(0, 0)).map_err(|e| Error::new("connecting to routing", e))?;
         let index = name_to_index(&fd, interface).map_err(|e| Error::of_interface(interface, e))?;
-        Ok(Self { fd, interface: index, sequence: 0, buffer: vec![0; LONGEST] })
+        Ok(Self { fd, interface: index, sequence: 0, buffer: vec![0; MAX_DATAGRAM] })
     }
 
     /// Returns the current statistics; `None` if no queue reports any, or the interface no longer exists.
     ///
     /// # Errors
     /// If the socket fails.
-    pub fn read(&mut self) -> io::Result<Option<Counted>> {
+    pub fn read(&mut self) -> io::Result<Option<QdiscStats>> {
         self.sequence = self.sequence.wrapping_add(1);
         send(&self.fd, &request(self.sequence), SendFlags::empty())?;
         let mut found = None;
@@ -73,7 +73,7 @@ impl Qdisc {
                 Err(error) => return Err(error.into()),
             };
             let part = parse(&self.buffer[..len], self.sequence, self.interface);
-            found = found.or(part.counted);
+            found = found.or(part.stats);
             if part.is_last {
                 return Ok(found);
             }
@@ -84,8 +84,8 @@ impl Qdisc {
 /// Returns a request for all disciplines of the namespace. For a request about one, the kernel would notify all listeners
 /// for changes.
 fn request(sequence: u32) -> Vec<u8> {
-    let mut out = Vec::with_capacity(netlink::HEADER + TC_HEADER);
-    out.extend(((netlink::HEADER + TC_HEADER) as u32).to_ne_bytes());
+    let mut out = Vec::with_capacity(netlink::HEADER_LEN + TC_HEADER);
+    out.extend(((netlink::HEADER_LEN + TC_HEADER) as u32).to_ne_bytes());
     out.extend(libc::RTM_GETQDISC.to_ne_bytes());
     out.extend(((libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16).to_ne_bytes());
     out.extend(sequence.to_ne_bytes());
@@ -98,7 +98,7 @@ fn request(sequence: u32) -> Vec<u8> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     /// Statistics of the interface, if the datagram has them.
-    pub counted: Option<Counted>,
+    pub stats: Option<QdiscStats>,
     /// `true` if no further datagram follows.
     pub is_last: bool,
 }
@@ -117,7 +117,7 @@ pub fn parse(datagram: &[u8], sequence: u32, interface: u32) -> Part {
         match i32::from(message.kind) {
             libc::NLMSG_DONE | libc::NLMSG_ERROR => part.is_last = true,
             kind if kind == i32::from(libc::RTM_NEWQDISC) && is_root_of(message.body, interface) => {
-                part.counted = part.counted.or_else(|| counted(message.body));
+                part.stats = part.stats.or_else(|| stats(message.body));
             }
             _ => {}
         }
@@ -131,12 +131,12 @@ fn is_root_of(body: &[u8], interface: u32) -> bool {
 }
 
 /// Returns the statistics of a discipline, if it has any.
-fn counted(body: &[u8]) -> Option<Counted> {
+fn stats(body: &[u8]) -> Option<QdiscStats> {
     let figures = find(body.get(TC_HEADER..)?, TCA_STATS2)?;
     let queue = find(figures, TCA_STATS_QUEUE)?;
     // `struct gnet_stats_queue`; later kernels may append fields.
     let number = |index: usize| ne32(queue, 4 * index);
-    Some(Counted { packets: number(0)?, bytes: number(1)?, drops: number(2)? })
+    Some(QdiscStats { packets: number(0)?, bytes: number(1)?, drops: number(2)? })
 }
 
 /// Returns the value of an attribute, unless an earlier one has an invalid length.
@@ -152,7 +152,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn message(kind: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
-        let len = (netlink::HEADER + body.len()) as u32;
+        let len = (netlink::HEADER_LEN + body.len()) as u32;
         [&len.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 2], &sequence.to_ne_bytes(), &[0; 4], body]
             .concat()
     }
@@ -176,35 +176,35 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_and_was_dropped_at_the_root_of_the_interface_is_read() {
+    fn queue_length_and_drops_are_read_at_the_root_of_the_interface() {
         let others =
             [discipline(INTERFACE - 1, ROOT, &figures(1)), discipline(INTERFACE, 0x1_0001, &figures(2))];
         let datagram =
             [&others.concat()[..], &saying(&figures(3)), &message(libc::NLMSG_DONE as u16, 7, &[0; 4])]
                 .concat();
-        let counted = Some(Counted { packets: 3, bytes: 4500, drops: 9 });
-        assert_eq!(parse(&datagram, 7, INTERFACE), Part { counted, is_last: true });
+        let counted = Some(QdiscStats { packets: 3, bytes: 4500, drops: 9 });
+        assert_eq!(parse(&datagram, 7, INTERFACE), Part { stats: counted, is_last: true });
         assert_eq!(parse(&others.concat(), 7, INTERFACE), Part::default());
     }
 
     #[test]
-    fn an_answer_to_something_else_is_none() {
+    fn unrelated_answers_are_ignored() {
         assert_eq!(parse(&saying(&figures(3)), 8, INTERFACE), Part::default());
     }
 
     #[test]
-    fn a_queue_without_figures_says_nothing() {
+    fn a_queue_without_statistics_has_none() {
         let short = attribute(TCA_STATS_QUEUE, &[0; 8]);
         for nothing in [saying(&[]), saying(&short), message(libc::RTM_NEWQDISC, 7, &[0; 3])] {
             assert_eq!(parse(&nothing, 7, INTERFACE), Part::default());
         }
         let refused = message(libc::NLMSG_ERROR as u16, 7, &(-libc::EPERM).to_ne_bytes());
-        assert_eq!(parse(&refused, 7, INTERFACE), Part { counted: None, is_last: true });
+        assert_eq!(parse(&refused, 7, INTERFACE), Part { stats: None, is_last: true });
     }
 
     proptest! {
         #[test]
-        fn anything_may_come(bytes in prop::collection::vec(any::<u8>(), 0..200), at in any::<prop::sample::Index>(), with in any::<u8>()) {
+        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), at in any::<prop::sample::Index>(), with in any::<u8>()) {
             let _ = parse(&bytes, 7, INTERFACE);
             let mut damaged = saying(&figures(3));
             let at = at.index(damaged.len());

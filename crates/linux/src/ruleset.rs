@@ -39,7 +39,7 @@ impl Ruleset {
             for message in messages(&answer[..len]) {
                 let message = message.map_err(|_| ErrorKind::InvalidData)?;
                 match i32::from(message.kind) {
-                    libc::NLMSG_ERROR => return confirmed(message.body, generation),
+                    libc::NLMSG_ERROR => return check_answer(message.body, generation),
                     _ if message.kind == NEW => generation = read(message.body),
                     _ => {}
                 }
@@ -49,7 +49,7 @@ impl Ruleset {
 }
 
 /// An error of zero is the acknowledgement (netlink(7)).
-fn confirmed(body: &[u8], generation: Option<u32>) -> io::Result<u32> {
+fn check_answer(body: &[u8], generation: Option<u32>) -> io::Result<u32> {
     match body.first_chunk().copied().map(i32::from_ne_bytes) {
         Some(0) => generation.ok_or_else(|| ErrorKind::InvalidData.into()),
         Some(error) => Err(io::Error::from_raw_os_error(error.saturating_neg())),
@@ -69,14 +69,14 @@ mod tests {
     use crate::netlink::attribute;
 
     #[test]
-    fn a_generation_is_read_and_what_is_cut_short_has_none() {
+    fn a_generation_is_parsed_and_truncated_answers_have_none() {
         let body = [&[0; GENERAL][..], &attribute(2, b"nft\0"), &attribute(ID, &7u32.to_be_bytes())].concat();
         assert_eq!(read(&body), Some(7));
         for len in 0..body.len() {
             assert_eq!(read(&body[..len]), None);
         }
-        assert_eq!(confirmed(&0i32.to_ne_bytes(), Some(7)).unwrap(), 7);
-        assert_eq!(confirmed(&(-1i32).to_ne_bytes(), None).unwrap_err().raw_os_error(), Some(1));
-        assert!(confirmed(&[], Some(7)).is_err() && confirmed(&[0; 4], None).is_err());
+        assert_eq!(check_answer(&0i32.to_ne_bytes(), Some(7)).unwrap(), 7);
+        assert_eq!(check_answer(&(-1i32).to_ne_bytes(), None).unwrap_err().raw_os_error(), Some(1));
+        assert!(check_answer(&[], Some(7)).is_err() && check_answer(&[0; 4], None).is_err());
     }
 }

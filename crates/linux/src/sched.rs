@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 /// Minimum time slice of Linux (`sched_setattr(2)`); the default is some milliseconds.
-const TURN: Duration = Duration::from_micros(100);
+const MIN_TIME_SLICE: Duration = Duration::from_micros(100);
 
 /// Scheduling priority that a thread was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Priority {
 /// Requests exact wake-ups of the calling thread: a timer slack of 1 ns instead of 50 µs, and real-time priority, if the
 /// system permits it.
 #[must_use]
-pub fn be_on_time() -> Priority {
+pub fn request_real_time() -> Priority {
     // If this fails, the thread is later, and the link's statistics show it.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     match sys::become_real_time() {
@@ -34,14 +34,14 @@ pub fn be_on_time() -> Priority {
 /// the processor stays the same.
 ///
 /// Linux 6.12 and later support it; earlier versions ignore it. A real-time thread is not changed.
-pub fn be_prompt() {
+pub fn request_prompt_wakeups() {
     let _ = set_current_timer_slack(NonZeroU64::new(1));
-    let _ = sys::shorten_turns(TURN);
+    let _ = sys::set_time_slice(MIN_TIME_SLICE);
 }
 
 /// Returns the calling thread to ordinary scheduling. Threads that it started before keep the scheduling that they
 /// inherited.
-pub fn be_as_others() {
+pub fn reset_scheduling() {
     let _ = set_current_timer_slack(None);
     // Every thread may give up its priority.
     let _ = sys::become_ordinary();

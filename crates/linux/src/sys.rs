@@ -164,7 +164,7 @@ fn schedule(policy: c_int, priority: c_int) -> io::Result<()> {
 }
 
 /// Sets the time slice of the calling thread, unless it runs in real time.
-pub(crate) fn shorten_turns(turn: Duration) -> io::Result<()> {
+pub(crate) fn set_time_slice(turn: Duration) -> io::Result<()> {
     // SAFETY: a C structure of numbers, for which all zeros are a value.
     let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
     let len = size_of::<libc::sched_attr>();
@@ -239,7 +239,7 @@ pub struct Datagram {
     /// Bytes in the buffer.
     pub len: usize,
     /// `true` if the datagram was truncated.
-    pub cut: bool,
+    pub truncated: bool,
 }
 
 /// Receives waiting datagrams, at most one for each buffer. Does not block: an empty queue is an error.
@@ -265,7 +265,7 @@ pub fn receive_many(socket: impl AsFd, buffers: &mut [Box<[u8]>]) -> io::Result<
     answer(received)?;
     let datagram = |message: &libc::mmsghdr| Datagram {
         len: message.msg_len as usize,
-        cut: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+        truncated: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
     };
     Ok(messages[..received as usize].iter().map(datagram).collect())
 }
@@ -301,7 +301,7 @@ pub fn attach_filter(socket: impl AsFd, program: &mut [libc::sock_filter]) -> io
 }
 
 /// Returns the bytes written to a TCP socket that the peer has not acknowledged (`SIOCOUTQ`).
-pub fn unsent(socket: impl AsFd) -> io::Result<u64> {
+pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
     let mut bytes: c_int = 0;
     ioctl(socket.as_fd(), libc::TIOCOUTQ as c_ulong, &mut bytes)?;
     Ok(u64::try_from(bytes).unwrap_or(0))

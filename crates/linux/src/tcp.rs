@@ -49,7 +49,7 @@ pub fn info(connection: &TcpStream) -> Result<Info, Error> {
 ///
 /// # Errors
 /// If the system fails.
-pub fn unanswered(connection: &TcpStream) -> Result<Option<Duration>, Error> {
+pub fn unanswered_time(connection: &TcpStream) -> Result<Option<Duration>, Error> {
     let info = sys::tcp_info(connection).map_err(|e| Error::system("reading TCP_INFO", e))?;
     // The kernel resets both at each acknowledgement.
     let asks = info.tcpi_retransmits > 0 || info.tcpi_probes > 1;

@@ -1,13 +1,13 @@
 //! TCP connections of other hosts that are terminated here under both original addresses (`IP_TRANSPARENT`, for IPv4 and
 //! IPv6; ip(7)).
 //!
-//! A firewall rule with the target `TPROXY` passes forwarded connections to a [`TransparentListener`]; a [`Call`] has the
+//! A firewall rule with the target `TPROXY` passes forwarded connections to a [`TransparentListener`]; a [`AcceptedConnection`] has the
 //! addresses of both hosts. [`connect_from`] connects onward under the client's address. The caller is responsible for
 //! the rules.
 //!
 //! **A process that dies resets its connections.** The kernel closes the sockets of a killed process, and would signal to
 //! both hosts that a truncated stream was complete. Every socket of this module therefore has a linger time of zero
-//! (`SO_LINGER`, socket(7)) from the start: however it is dropped, it resets. Only [`end`] closes it cleanly.
+//! (`SO_LINGER`, socket(7)) from the start: however it is dropped, it resets. Only [`close_cleanly`] closes it cleanly.
 
 use crate::error::Error;
 use crate::{sys, tcp};
@@ -22,7 +22,7 @@ use std::time::Duration;
 const BACKLOG: i32 = 4096;
 /// Retransmissions of a SYN-ACK (`TCP_SYNCNT`), after 1 and 3 s: the connection is given up after 7 s. The system's
 /// default of 5 takes a minute, during which forged connections keep their places.
-const ANSWERS_AGAIN: i32 = 2;
+const SYN_ACK_RETRIES: i32 = 2;
 
 /// Default mark of the packets of onward connections ([`connect_from`]), unless [`LegOptions::mark`] sets one: 0x6870.
 ///
@@ -59,8 +59,8 @@ pub struct TransparentListener(Socket);
 
 /// An accepted connection. The kernel has already answered the client.
 #[derive(Debug)]
-pub struct Call {
-    /// The connection. Non-blocking; reset when dropped, see [`end`].
+pub struct AcceptedConnection {
+    /// The connection. Non-blocking; reset when dropped, see [`close_cleanly`].
     pub stream: TcpStream,
     /// Address of the client.
     pub client: SocketAddr,
@@ -136,7 +136,7 @@ impl TransparentListener {
             transparent_socket(address).map_err(|e| Error::new("opening a transparent socket", e))?;
         let listen = || {
             socket.bind(&address.into())?;
-            sys::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_SYNCNT, ANSWERS_AGAIN)?;
+            sys::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_SYNCNT, SYN_ACK_RETRIES)?;
             socket.listen(BACKLOG)
         };
         listen().map_err(|e| Error::new(format!("listening at {address}"), e))?;
@@ -148,13 +148,13 @@ impl TransparentListener {
     /// # Errors
     /// Errors of the system. Without descriptors (`EMFILE`, `ENFILE`) or memory, the connection stays in the queue, and
     /// the listener readable.
-    pub fn accept(&self) -> io::Result<Option<Call>> {
+    pub fn accept(&self) -> io::Result<Option<AcceptedConnection>> {
         loop {
             match self.0.accept() {
-                Ok((socket, client)) => return Call::of(socket, &client).map(Some),
+                Ok((socket, client)) => return AcceptedConnection::of(socket, &client).map(Some),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 // The connection was reset before it was accepted, or a signal interrupted the call.
-                Err(error) if is_of_one_call(&error) => {}
+                Err(error) if is_of_one_connection(&error) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -187,7 +187,7 @@ impl AsFd for TransparentListener {
     }
 }
 
-impl Call {
+impl AcceptedConnection {
     /// Creates a call. The socket inherits the listener's options: it resets, and is closed on exec (`accept4`).
     fn of(socket: Socket, client: &SockAddr) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
@@ -197,7 +197,7 @@ impl Call {
 }
 
 /// Starts a connection to `server` under the address and port of `client`. Once it becomes writable, it is connected or
-/// has failed ([`TcpStream::take_error`]). Does not block; resets when dropped, see [`end`].
+/// has failed ([`TcpStream::take_error`]). Does not block; resets when dropped, see [`close_cleanly`].
 ///
 /// Packets from the server must be routed to this host, by a rule that matches packets of sockets (`-m socket
 /// --transparent`).
@@ -272,7 +272,7 @@ impl LegOptions {
 ///
 /// # Errors
 /// Errors of the system; the socket is reset then.
-pub fn end(stream: TcpStream) -> io::Result<()> {
+pub fn close_cleanly(stream: TcpStream) -> io::Result<()> {
     socket2::SockRef::from(&stream).set_linger(None)
 }
 
@@ -293,7 +293,7 @@ pub fn transparent_socket(address: SocketAddr) -> io::Result<Socket> {
 }
 
 /// Returns whether the error belongs to the next connection instead of the listener (accept(2)).
-fn is_of_one_call(error: &io::Error) -> bool {
+fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted)
         || matches!(
             error.raw_os_error(),

@@ -7,12 +7,12 @@ use std::os::fd::{AsFd, AsRawFd};
 
 /// Segment groups on the cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trains {
+pub enum Offload {
     /// GSO groups, the kernel's default for veth: up to 64 KiB of equal packets of one connection, segmented where
     /// necessary.
-    Allowed,
+    Gso,
     /// Single packets up to the MTU, as on a wire behind a network card without offload.
-    Never,
+    SinglePackets,
 }
 
 /// Connects two hosts by a cable; both interfaces are called `name`, have no address and are down. The cable is removed
@@ -20,10 +20,10 @@ pub enum Trains {
 ///
 /// # Errors
 /// [`Error::Unavailable`] without `CAP_NET_ADMIN`; errors of the kernel, for instance if the name is in use.
-pub fn join(hosts: [&Namespace; 2], name: &str, trains: Trains) -> Result<(), Error> {
+pub fn join(hosts: [&Namespace; 2], name: &str, trains: Offload) -> Result<(), Error> {
     let [here, there] = hosts;
     let wanted = request(name, trains, there.as_fd().as_raw_fd());
-    here.run(|| RouteSocket::open()?.ask(&wanted))?
+    here.run(|| RouteSocket::open()?.request(&wanted))?
         .map_err(|e| Error::new(format!("making the veth pair {name}"), e))
 }
 
@@ -33,9 +33,9 @@ const PEER: u16 = 1;
 const HEADER: usize = 16;
 
 /// Returns an `RTM_NEWLINK` request for an interface here and its peer in the namespace `there`.
-fn request(name: &str, trains: Trains, there: i32) -> Vec<u8> {
+fn request(name: &str, trains: Offload, there: i32) -> Vec<u8> {
     let mut end = attribute(libc::IFLA_IFNAME, &[name.as_bytes(), &[0]].concat());
-    if trains == Trains::Never {
+    if trains == Offload::SinglePackets {
         end.extend(attribute(libc::IFLA_GSO_MAX_SEGS, &1u32.to_ne_bytes()));
     }
     let peer = [&[0; HEADER][..], &end, &attribute(libc::IFLA_NET_NS_FD, &there.to_ne_bytes())].concat();
@@ -50,9 +50,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_says_how_long_it_is() {
+    fn a_request_has_its_length() {
         for name in ["v", "link0", "a-longer-one"] {
-            let request = request(name, Trains::Never, 7);
+            let request = request(name, Offload::SinglePackets, 7);
             assert_eq!(request[..4], (request.len() as u32).to_ne_bytes());
             assert_eq!(request.len() % 4, 0);
         }

@@ -9,13 +9,13 @@ use std::os::fd::OwnedFd;
 
 /// Interfaces by name, with their indices at the creation of the value.
 #[derive(Debug)]
-pub struct Watched {
+pub struct WatchedInterfaces {
     /// Socket of any kind: it determines the namespace.
-    any: OwnedFd,
+    namespace_socket: OwnedFd,
     interfaces: Vec<(String, u32)>,
 }
 
-impl Watched {
+impl WatchedInterfaces {
     /// Looks up the interfaces, all of which must exist.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, Error> {
         let any = socket(AddressFamily::INET, SocketType::DGRAM, None);
@@ -25,7 +25,7 @@ impl Watched {
             Ok((name.to_owned(), index))
         };
         let interfaces = names.into_iter().map(of).collect::<Result<_, Error>>()?;
-        Ok(Self { any, interfaces })
+        Ok(Self { namespace_socket: any, interfaces })
     }
 
     /// Checks that all interfaces still exist.
@@ -33,7 +33,7 @@ impl Watched {
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if one has disappeared, or its name belongs to a new one.
     pub fn check(&self) -> io::Result<()> {
-        match self.interfaces.iter().find(|(name, index)| self.number(name) != Some(*index)) {
+        match self.interfaces.iter().find(|(name, index)| self.index_of(name) != Some(*index)) {
             None => Ok(()),
             Some((name, _)) => {
                 let text = format!("the interface {name} has gone");
@@ -43,11 +43,11 @@ impl Watched {
     }
 
     /// Returns the current index of the first interface; `None` if it does not exist.
-    pub fn first_number(&self) -> Option<u32> {
-        self.number(&self.interfaces.first()?.0)
+    pub fn first_index(&self) -> Option<u32> {
+        self.index_of(&self.interfaces.first()?.0)
     }
 
-    fn number(&self, name: &str) -> Option<u32> {
-        name_to_index(&self.any, name).ok()
+    fn index_of(&self, name: &str) -> Option<u32> {
+        name_to_index(&self.namespace_socket, name).ok()
     }
 }

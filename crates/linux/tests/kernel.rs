@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 use hopline_harness::Test;
-use hopline_linux::sched::{Priority, be_on_time};
-use hopline_linux::veth::{self, Trains};
+use hopline_linux::sched::{Priority, request_real_time};
+use hopline_linux::veth::{self, Offload};
 use hopline_linux::{Error, Interface, Namespace, Tun, tcp};
 use hopline_streams::tpa::{self, TpaListener, TpaStream};
 use hopline_testkit::namespace::LINK;
@@ -20,19 +20,19 @@ use std::time::Duration;
 
 pub(crate) fn tests() -> Vec<Test> {
     hopline_harness::tests!([LINK];
-        a_namespace_is_empty_but_for_loopback,
-        namespaces_do_not_see_each_other,
-        a_panic_inside_comes_out,
+        a_namespace_has_only_a_loopback_interface,
+        namespaces_are_isolated,
+        a_panic_inside_is_propagated,
         the_default_route_leads_to_the_tun,
-        what_is_written_to_the_tun_arrives,
-        mistakes_are_named,
+        a_packet_written_to_the_tun_arrives,
+        errors_are_named,
         congestion_control_is_set_for_a_socket,
-        who_may_not_use_a_congestion_control_is_told_which_are_allowed,
-        tcp_tells_its_round_trip,
-        root_is_on_time,
-        a_cable_carries_trains_unless_told_not_to,
-        a_name_can_be_taken_once,
-        tpa_gets_through_where_its_datagrams_are_too_long,
+        a_forbidden_congestion_control_is_answered_with_the_permitted_ones,
+        tcp_info_has_the_round_trip_time,
+        root_gets_real_time_scheduling,
+        a_cable_uses_gso_unless_disabled,
+        an_interface_name_is_unique,
+        tpa_adapts_to_a_small_path_mtu,
     )
     .into()
 }
@@ -68,7 +68,7 @@ fn next_packet(tun: &Tun) -> Vec<u8> {
     }
 }
 
-fn a_namespace_is_empty_but_for_loopback() {
+fn a_namespace_has_only_a_loopback_interface() {
     let host = Namespace::new().unwrap();
     host.run(|| {
         assert_eq!(interfaces(), ["lo"]);
@@ -80,7 +80,7 @@ fn a_namespace_is_empty_but_for_loopback() {
     .unwrap();
 }
 
-fn namespaces_do_not_see_each_other() {
+fn namespaces_are_isolated() {
     let hosts = [Namespace::new().unwrap(), Namespace::new().unwrap()];
     let tuns = hosts.each_ref().map(|host| host.run(tun).unwrap());
     for (host, tun) in hosts.iter().zip(&tuns) {
@@ -94,7 +94,7 @@ fn namespaces_do_not_see_each_other() {
     }
 }
 
-fn a_panic_inside_comes_out() {
+fn a_panic_inside_is_propagated() {
     let host = Namespace::new().unwrap();
     let panicked = catch_unwind(|| host.run(|| panic!("meant to"))).unwrap_err();
     assert_eq!(panicked.downcast_ref::<&str>(), Some(&"meant to"));
@@ -117,7 +117,7 @@ fn the_default_route_leads_to_the_tun() {
     .unwrap();
 }
 
-fn what_is_written_to_the_tun_arrives() {
+fn a_packet_written_to_the_tun_arrives() {
     let host = Namespace::new().unwrap();
     host.run(|| {
         let tun = tun();
@@ -136,7 +136,7 @@ fn what_is_written_to_the_tun_arrives() {
     .unwrap();
 }
 
-fn mistakes_are_named() {
+fn errors_are_named() {
     let host = Namespace::new().unwrap();
     host.run(|| {
         let said = |result: Result<(), Error>| {
@@ -168,7 +168,7 @@ fn congestion_control_is_set_for_a_socket() {
     assert_eq!(tcp::congestion_control(&socket).unwrap(), "reno");
 }
 
-fn who_may_not_use_a_congestion_control_is_told_which_are_allowed() {
+fn a_forbidden_congestion_control_is_answered_with_the_permitted_ones() {
     let listed =
         |what: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{what}_congestion_control")).unwrap();
     let (available, allowed) = (listed("available"), listed("allowed"));
@@ -195,7 +195,7 @@ fn who_may_not_use_a_congestion_control_is_told_which_are_allowed() {
     thread::scope(|scope| scope.spawn(without_privilege).join().unwrap());
 }
 
-fn tcp_tells_its_round_trip() {
+fn tcp_info_has_the_round_trip_time() {
     let host = Namespace::new().unwrap();
     host.run(|| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -212,10 +212,10 @@ fn tcp_tells_its_round_trip() {
     .unwrap();
 }
 
-fn root_is_on_time() {
+fn root_gets_real_time_scheduling() {
     thread::scope(|scope| {
         let policy = || {
-            let priority = be_on_time();
+            let priority = request_real_time();
             // proc_pid_stat(5): the 41st field is the policy; SCHED_FIFO is 1.
             let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
             (priority, stat.rsplit(')').next().unwrap().split_whitespace().nth(38).unwrap().to_owned())
@@ -228,7 +228,7 @@ fn root_is_on_time() {
 }
 
 /// Returns two hosts with a cable between them, and the address of the second.
-fn cabled(trains: Trains) -> ([Namespace; 2], Ipv4Addr) {
+fn cable(trains: Offload) -> ([Namespace; 2], Ipv4Addr) {
     let hosts = [Namespace::new().unwrap(), Namespace::new().unwrap()];
     veth::join([&hosts[0], &hosts[1]], "cable", trains).unwrap();
     let address = |n| Ipv4Addr::new(10, 2, 0, n);
@@ -250,10 +250,10 @@ fn received() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-fn a_cable_carries_trains_unless_told_not_to() {
+fn a_cable_uses_gso_unless_disabled() {
     const BYTES: usize = 4_000_000;
     let packets = |trains| {
-        let ([a, b], address) = cabled(trains);
+        let ([a, b], address) = cable(trains);
         let listener = b.run(|| TcpListener::bind((address, 5000)).unwrap()).unwrap();
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -266,20 +266,20 @@ fn a_cable_carries_trains_unless_told_not_to() {
         b.run(received).unwrap()
     };
     let alone = BYTES as u64 / 1448;
-    assert!(packets(Trains::Never) >= alone);
-    assert!(packets(Trains::Allowed) < alone);
+    assert!(packets(Offload::SinglePackets) >= alone);
+    assert!(packets(Offload::Gso) < alone);
 }
 
-fn a_name_can_be_taken_once() {
-    let ([a, b], _) = cabled(Trains::Allowed);
-    let error = veth::join([&a, &b], "cable", Trains::Allowed).unwrap_err().to_string();
+fn an_interface_name_is_unique() {
+    let ([a, b], _) = cable(Offload::Gso);
+    let error = veth::join([&a, &b], "cable", Offload::Gso).unwrap_err().to_string();
     assert_eq!(error, "making the veth pair cable: File exists (os error 17)");
 }
 
-fn tpa_gets_through_where_its_datagrams_are_too_long() {
+fn tpa_adapts_to_a_small_path_mtu() {
     // The kernel fragments single datagrams, but rejects GSO groups of them.
-    for trains in [Trains::Allowed, Trains::Never] {
-        let (hosts, address) = cabled(trains);
+    for trains in [Offload::Gso, Offload::SinglePackets] {
+        let (hosts, address) = cable(trains);
         for host in &hosts {
             host.run(|| Interface::named("cable").unwrap().set_mtu(1300).unwrap()).unwrap();
         }

@@ -3,9 +3,9 @@
 mod kernel;
 
 use hopline_harness::{module, run};
-use hopline_testkit::namespace::at_once;
+use hopline_testkit::namespace::concurrent_link_tests;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    run(module("kernel", kernel::tests()), Some(at_once()))
+    run(module("kernel", kernel::tests()), Some(concurrent_link_tests()))
 }

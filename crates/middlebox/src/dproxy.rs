@@ -14,15 +14,15 @@
 //! drops is repaired like a loss of the link.
 
 use crate::nfqueue::{self, Queue};
-use crate::peer_socket::{PeerSocket, random_life};
-use crate::service::{Figure, Ledger, Notice, Service};
+use crate::peer_socket::{PeerSocket, random_incarnation};
+use crate::service::{Metric, Notice, Service, ServiceStatus};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
 use hopline_linux::Error;
-use hopline_linux::pace::{Clock, Woken, Written};
-use hopline_proxy::dproxy::{self as machine, Key, Recovery, Samples, Translation};
-use hopline_proxy::driver::{PairDriver, Pumped};
-use hopline_proxy::{Peer, Turn};
+use hopline_linux::event_loop::{Clock, MetricsTimer, WaitResult};
+use hopline_proxy::dproxy::{self as machine, Key, RecoveryConfig, SampleRule, Translation};
+use hopline_proxy::driver::{PairDriver, PumpResult};
+use hopline_proxy::{PeerStatus, QueuePosition};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -47,12 +47,16 @@ impl Config {
     pub fn new(number: u16, interface: impl Into<String>, ends: [impl Into<IpAddr>; 2], key: Key) -> Self {
         let [local, peer] = ends;
         let floor = Duration::from_millis(2);
-        let recovery = Recovery { samples: Samples::OneRequest, floor, ..Recovery::default() };
+        let recovery = RecoveryConfig {
+            sample_rule: SampleRule::SingleRequest,
+            min_average: floor,
+            ..RecoveryConfig::default()
+        };
         Self {
             queue: nfqueue::Config { length: 8192, ..nfqueue::Config::new(number, interface) },
             port: hopline_wire::dproxy::PORT,
             machine: machine::Config {
-                turn: Turn::First,
+                queue_position: QueuePosition::Front,
                 recovery,
                 translation: Translation::Possible,
                 ..machine::Config::new(local, peer, key)
@@ -69,9 +73,9 @@ pub struct DProxy {
     driver: PairDriver,
     peer: IpAddr,
     /// Last reported state of the peer.
-    said: Peer,
+    peer_state: PeerStatus,
     /// Messages that could not be sent, for lack of room or of a route.
-    unsaid: u64,
+    send_failures: u64,
 }
 
 impl DProxy {
@@ -85,111 +89,123 @@ impl DProxy {
         let machine::Config { local, peer, .. } = config.machine;
         let socket = PeerSocket::open(local, peer, config.port, Some(&config.queue.mobile))?;
         let queue = Queue::open(&config.queue)?;
-        let driver = PairDriver::new(config.machine, random_life()?);
-        Ok(Self { queue, socket, driver, peer, said: Peer::default(), unsaid: 0 })
+        let driver = PairDriver::new(config.machine, random_incarnation()?);
+        Ok(Self { queue, socket, driver, peer, peer_state: PeerStatus::default(), send_failures: 0 })
     }
 
     /// Processes received packets and expired timers. Returns whether more packets may be waiting.
-    fn turn(&mut self, now: Instant) -> io::Result<bool> {
+    fn poll(&mut self, now: Instant) -> io::Result<bool> {
         let (driver, peer) = (&mut self.driver, self.peer);
         let more = self.socket.receive(|datagram: Bytes| driver.handle_datagram(now, peer, &datagram))?;
-        let (socket, unsaid) = (&mut self.socket, &mut self.unsaid);
+        let (socket, unsaid) = (&mut self.socket, &mut self.send_failures);
         let pumped = self.driver.pump(now, &mut self.queue, |turn, datagram| {
             *unsaid += u64::from(!socket.send(turn, datagram).is_sent());
         })?;
-        Ok(more || pumped == Pumped::Batch)
+        Ok(more || pumped == PumpResult::BatchFull)
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        [&self.of_packets()[..], &self.of_peer(), &self.of_holes(), &self.of_messages()].concat()
+    fn metrics(&self) -> Vec<Metric> {
+        [&self.packet_metrics()[..], &self.peer_metrics(), &self.hole_metrics(), &self.message_metrics()]
+            .concat()
     }
 
-    fn of_packets(&self) -> [Figure; 10] {
+    fn packet_metrics(&self) -> [Metric; 10] {
         let (driver, counts, queue) = (&self.driver, self.driver.counts(), self.queue.counts());
-        let passed =
-            queue.on_one_side + queue.unfollowed + queue.cut + queue.unfinished + counts.untouched.total();
+        let passed = queue.not_crossing
+            + queue.asymmetric
+            + queue.truncated
+            + queue.incomplete
+            + counts.bypassed.total();
         [
-            Figure::gauge("connections", "Connections that are known", driver.connections() as u64),
-            Figure::counter(
+            Metric::gauge("connections", "Connections that are known", driver.connections() as u64),
+            Metric::counter(
                 "flows_evicted",
                 "Connections forgotten for others",
                 driver.stats().flows_evicted,
             ),
-            Figure::gauge("packets_held", "Packets that wait for earlier ones", driver.held().into()),
-            Figure::gauge("packets_kept", "Packets that could be sent again", driver.cached() as u64),
-            Figure::counter("segments_out", "Segments that went out over the link", counts.out),
-            Figure::counter("segments_in", "Segments that came over the link", counts.come),
-            Figure::counter("packets_untouched", "Packets that passed without the machine", passed),
-            Figure::counter("packets_postponed", "Packets that waited for earlier ones", counts.postponed),
-            Figure::counter("packets_sent_again", "Packets sent over the link again", counts.sent_again),
-            Figure::counter("packets_refused", "Packets that could not be sent again", counts.refused),
+            Metric::gauge(
+                "packets_held",
+                "Packets that wait for earlier ones",
+                driver.waiting_packets().into(),
+            ),
+            Metric::gauge("packets_kept", "Packets that could be sent again", driver.cached() as u64),
+            Metric::counter("segments_out", "Segments that went out over the link", counts.sent),
+            Metric::counter("segments_in", "Segments that came over the link", counts.received),
+            Metric::counter("packets_untouched", "Packets that passed without the machine", passed),
+            Metric::counter("packets_postponed", "Packets that waited for earlier ones", counts.postponed),
+            Metric::counter("packets_sent_again", "Packets sent over the link again", counts.replayed),
+            Metric::counter("packets_refused", "Packets that could not be sent again", counts.refused),
         ]
     }
 
-    fn of_holes(&self) -> [Figure; 5] {
+    fn hole_metrics(&self) -> [Metric; 5] {
         let (recovery, too_much) = (self.driver.recovery(), self.driver.stats().overflowed);
         [
-            Figure::counter("requests", "Requests made of the other end", recovery.requests),
-            Figure::counter("holes_recovered", "Holes filled after they were asked for", recovery.recovered),
-            Figure::counter("holes_given_up", "Holes that nobody filled in time", recovery.given_up),
-            Figure::counter("holes_overflowed", "Holes given up because too much waited", too_much),
-            Figure::counter("holes_left_to_sender", "Holes of what is not kept", recovery.not_cached),
+            Metric::counter("requests", "Requests made of the other end", recovery.requests),
+            Metric::counter("holes_recovered", "Holes filled after they were asked for", recovery.recovered),
+            Metric::counter("holes_given_up", "Holes that nobody filled in time", recovery.given_up),
+            Metric::counter("holes_overflowed", "Holes given up because too much waited", too_much),
+            Metric::counter("holes_left_to_sender", "Holes of what is not kept", recovery.not_cached),
         ]
     }
 
-    fn of_peer(&self) -> [Figure; 4] {
+    fn peer_metrics(&self) -> [Metric; 4] {
         let (counts, peer) = (self.driver.counts(), self.driver.peer());
         [
-            Figure::gauge(
+            Metric::gauge(
                 "peer_ready",
                 "Whether the other end is there: 1 or 0",
-                (peer == Peer::Present).into(),
+                (peer == PeerStatus::Present).into(),
             ),
-            Figure::counter(
+            Metric::counter(
                 "sessions",
                 "Sessions begun: one for each life of the other end",
                 counts.sessions,
             ),
-            Figure::counter("greetings_sent", "Greetings sent", counts.greetings),
-            Figure::counter("greetings_forged", "Greetings without the right proof", counts.greetings_forged),
+            Metric::counter("greetings_sent", "Greetings sent", counts.handshakes),
+            Metric::counter(
+                "greetings_forged",
+                "Greetings without the right proof",
+                counts.handshakes_forged,
+            ),
         ]
     }
 
-    fn of_messages(&self) -> [Figure; 7] {
+    fn message_metrics(&self) -> [Metric; 7] {
         let (stats, counts) = (self.driver.stats(), self.driver.counts());
-        let sent = (counts.messages + counts.greetings).saturating_sub(self.unsaid);
-        let malformed = stats.malformed + counts.malformed + self.socket.cut;
+        let sent = (counts.messages + counts.handshakes).saturating_sub(self.send_failures);
+        let malformed = stats.malformed + counts.malformed + self.socket.truncated;
         let gone = self.socket.unreachable;
         [
-            Figure::counter("messages_sent", "Messages and greetings to the other end", sent),
-            Figure::counter("messages_unsaid", "Messages that found no room, or no way", self.unsaid),
-            Figure::counter("messages_malformed", "Messages that are none", malformed),
-            Figure::counter("messages_forged", "Messages without the right proof", stats.forged),
-            Figure::counter("messages_early", "Messages of no session that stands", stats.early),
-            Figure::counter("messages_replayed", "Messages that had come before", stats.replays_refused),
-            Figure::counter("peer_unreachable", "Times that the network said that nobody is there", gone),
+            Metric::counter("messages_sent", "Messages and greetings to the other end", sent),
+            Metric::counter("messages_unsaid", "Messages that found no room, or no way", self.send_failures),
+            Metric::counter("messages_malformed", "Messages that are none", malformed),
+            Metric::counter("messages_forged", "Messages without the right proof", stats.forged),
+            Metric::counter("messages_early", "Messages of no session that stands", stats.without_session),
+            Metric::counter("messages_replayed", "Messages that had come before", stats.replays_refused),
+            Metric::counter("peer_unreachable", "Times that the network said that nobody is there", gone),
         ]
     }
 }
 
 impl Service for DProxy {
-    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
-        let (clock, mut written) = (Clock::start(), Written::default());
+    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &ServiceStatus) -> io::Result<()> {
+        let (clock, mut written) = (Clock::start(), MetricsTimer::default());
         loop {
             let now = clock.now();
-            let due = if self.turn(now)? { Some(now) } else { self.driver.poll_timeout() };
-            if self.said != self.driver.peer() {
-                self.said = self.driver.peer();
+            let due = if self.poll(now)? { Some(now) } else { self.driver.poll_timeout() };
+            if self.peer_state != self.driver.peer() {
+                self.peer_state = self.driver.peer();
                 let without = "packets pass without repair";
-                let notice = Notice::of_peer(self.said, &self.peer.to_string(), without);
-                notice.into_iter().for_each(|notice| ledger.say(notice));
+                let notice = Notice::of_peer(self.peer_state, &self.peer.to_string(), without);
+                notice.into_iter().for_each(|notice| ledger.report(notice));
             }
             if written.is_due(now) {
-                ledger.write(self.figures());
+                ledger.set_metrics(self.metrics());
                 self.queue.check_interface()?;
             }
-            if clock.wait([self.queue.as_fd(), self.socket.as_fd()], stop, due)? == Woken::ToStop {
-                ledger.write(self.figures());
+            if clock.wait([self.queue.as_fd(), self.socket.as_fd()], stop, due)? == WaitResult::Stopped {
+                ledger.set_metrics(self.metrics());
                 return Ok(());
             }
         }

@@ -13,12 +13,12 @@
 pub mod announce;
 pub mod diversion;
 pub mod dproxy;
-mod ends;
+mod endpoints;
 pub mod gateway;
 pub mod handoff;
 #[cfg(feature = "gateway")]
 pub mod host_stack;
-pub mod in_path;
+pub mod middlebox_loop;
 pub mod neighborhood;
 pub mod nfqueue;
 pub mod opaque;

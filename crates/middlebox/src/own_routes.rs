@@ -10,12 +10,12 @@
 //! which the station's rule leads to the radio. There, of IPv4 connections, only the next hop towards the fixed host is compared.
 
 use crate::diversion::Diversion;
-use crate::ends::ends;
-use crate::nfqueue::Passing;
+use crate::endpoints::endpoints;
+use crate::nfqueue::QueuedPacket;
 use crate::split::BaseStation;
 use hopline_linux::Error;
-use hopline_linux::policy::{Own, Policy, State};
-use hopline_linux::routes::{Asked, Hop, Routes};
+use hopline_linux::policy::{OwnRules, Policy, Selection};
+use hopline_linux::route_lookup::{Hop, RouteQuery, Routes};
 use hopline_linux::transparent;
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -26,12 +26,12 @@ pub(crate) struct OwnRoutes {
     policy: Policy,
     routes: Routes,
     halves: Halves,
-    beside: Option<Beside>,
+    base_station: Option<StationRoute>,
 }
 
 /// The base station of this machine: the interface of its radio, and the mark of what is sent to mobile hosts.
 #[derive(Debug)]
-struct Beside {
+struct StationRoute {
     wireless: String,
     mark: u32,
 }
@@ -48,7 +48,7 @@ pub(crate) enum Halves {
 /// Index of the loopback interface: for routing rules, a packet that comes by it is a local one (ip-rule(8)).
 const LOOPBACK: u32 = 1;
 /// Bits of a mark that belong to the firewall, in a queue of connections; the rest select the listener.
-const OF_FIREWALL: u32 = 0xffff;
+const FIREWALL_MARK_BITS: u32 = 0xffff;
 
 impl OwnRoutes {
     /// Opens a checker in the calling thread's namespace, for connections of a diversion. `beside`: base station of this
@@ -59,64 +59,65 @@ impl OwnRoutes {
         beside: Option<&BaseStation>,
     ) -> Result<Self, Error> {
         let mark = u32::from(diversion.mark) << 16;
-        let own = if beside.is_some() { Own::MarkedAndOfStation(mark) } else { Own::Marked(mark) };
-        let beside = beside.map(|station| Beside { wireless: station.wireless.clone(), mark: station.mark });
-        Ok(Self { policy: Policy::open(own)?, routes: Routes::open()?, halves, beside })
+        let own = if beside.is_some() { OwnRules::MarkedAndOfStation(mark) } else { OwnRules::Marked(mark) };
+        let beside =
+            beside.map(|station| StationRoute { wireless: station.wireless.clone(), mark: station.mark });
+        Ok(Self { policy: Policy::open(own)?, routes: Routes::open()?, halves, base_station: beside })
     }
 
     /// Returns whether local packets for the connection of a SYN take the route of its forwarded packets.
-    pub(crate) fn are_as_forwarded(&mut self, syn: &Passing) -> bool {
+    pub(crate) fn match_forwarded(&mut self, syn: &QueuedPacket) -> bool {
         #[expect(clippy::disallowed_methods, reason = "routes are in real time")]
-        if self.policy.state(Instant::now()) == State::ByDestination {
+        if self.policy.state(Instant::now()) == Selection::ByDestination {
             return true;
         }
-        let (Some(came_by), Some(leaves_by)) = (syn.came_by, syn.leaves_by) else { return false };
-        let Some([client, server]) = syn.packet.as_deref().and_then(ends) else { return false };
-        let mark = syn.mark & OF_FIREWALL;
-        if let Some(Beside { wireless, mark: own_mark }) = &self.beside
+        let (Some(came_by), Some(leaves_by)) = (syn.in_interface, syn.out_interface) else { return false };
+        let Some([client, server]) = syn.packet.as_deref().and_then(endpoints) else { return false };
+        let mark = syn.mark & FIREWALL_MARK_BITS;
+        if let Some(StationRoute { wireless, mark: own_mark }) = &self.base_station
             && client.is_ipv4()
         {
             let (radio, own_mark) = (self.routes.interface(wireless), *own_mark);
             let by_mobile_host = radio == Some(came_by);
             let (own_mark, towards_fixed) = match by_mobile_host {
-                true => (transparent::onward_mark(), asked(client, server)),
+                true => (transparent::onward_mark(), query(client, server)),
                 // A connection that was accepted has the mark of the listener.
-                false => (own_mark, asked(server, client)),
+                false => (own_mark, query(server, client)),
             };
-            let forwarded = self.hop(&Asked { came_by: radio, mark, ..towards_fixed });
-            let own = Asked { came_by: None, mark: own_mark, ..towards_fixed };
+            let forwarded = self.hop(&RouteQuery { in_interface: radio, mark, ..towards_fixed });
+            let own = RouteQuery { in_interface: None, mark: own_mark, ..towards_fixed };
             return forwarded.is_some() && forwarded == self.own_hop(&own);
         }
-        let forth = Asked { came_by: Some(came_by), mark, ..asked(client, server) };
-        let back = Asked { came_by: Some(leaves_by), ..asked(server, client) };
-        let own = |asked: Asked, mark| Asked { came_by: None, mark, ..asked };
-        let to_client = self.is_alike(&back, &own(back, 0), came_by);
+        let forth = RouteQuery { in_interface: Some(came_by), mark, ..query(client, server) };
+        let back = RouteQuery { in_interface: Some(leaves_by), ..query(server, client) };
+        let own = |asked: RouteQuery, mark| RouteQuery { in_interface: None, mark, ..asked };
+        let to_client = self.same_next_hop(&back, &own(back, 0), came_by);
         let to_server = self.halves == Halves::Client
-            || self.is_alike(&forth, &own(forth, transparent::onward_mark()), leaves_by);
+            || self.same_next_hop(&forth, &own(forth, transparent::onward_mark()), leaves_by);
         to_client && to_server
     }
 
     /// Returns whether both have the same next hop, through this interface.
-    fn is_alike(&mut self, forwarded: &Asked, own: &Asked, interface: u32) -> bool {
+    fn same_next_hop(&mut self, forwarded: &RouteQuery, own: &RouteQuery, interface: u32) -> bool {
         let forwarded = self.hop(forwarded).filter(|hop| hop.interface == interface);
         forwarded.is_some() && forwarded == self.own_hop(own)
     }
 
-    fn own_hop(&mut self, asked: &Asked) -> Option<Hop> {
-        if self.policy.looks_at_sources() {
+    fn own_hop(&mut self, asked: &RouteQuery) -> Option<Hop> {
+        if self.policy.matches_sources() {
             // The kernel answers no query about a local packet with a foreign source, but one about a packet that comes
             // by the loopback interface.
-            return self.hop(&Asked { came_by: Some(LOOPBACK), ..*asked });
+            return self.hop(&RouteQuery { in_interface: Some(LOOPBACK), ..*asked });
         }
-        self.hop(&Asked { source: None, ..*asked })
+        self.hop(&RouteQuery { source: None, ..*asked })
     }
 
-    fn hop(&mut self, asked: &Asked) -> Option<Hop> {
-        self.routes.hop(asked).ok().flatten()
+    fn hop(&mut self, asked: &RouteQuery) -> Option<Hop> {
+        self.routes.next_hop(asked).ok().flatten()
     }
 }
 
-fn asked(source: SocketAddr, destination: SocketAddr) -> Asked {
+fn query(source: SocketAddr, destination: SocketAddr) -> RouteQuery {
     let ports = Some([source.port(), destination.port()]);
-    Asked { source: Some(source.ip()), ports, ..Asked::to(destination.ip()) }
+    RouteQuery { source: Some(source.ip()), ports, ..RouteQuery::to_destination(destination.ip()) }
 }

@@ -8,22 +8,22 @@
 use bytes::Bytes;
 use hopline_linux::Error;
 use hopline_linux::tun::Tun;
-use hopline_proxy::{Arrival, Fate, Injected, PacketIo, Postpones, Side, Turn};
+use hopline_proxy::{Arrival, InjectResult, PacketIo, PacketVerdict, Postpone, QueuePosition, Side};
 use rustix::event::epoll;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Maximum bytes of an IP packet.
-const LONGEST: usize = 65_535;
+const MAX_PACKET: usize = 65_535;
 
 /// Two TUN interfaces and the path between them. Their MTUs should be equal.
 #[derive(Debug)]
 pub struct TunPair {
-    ends: Ends,
+    interfaces: Interfaces,
     /// Readable when either interface is.
-    either: OwnedFd,
+    readable: OwnedFd,
     /// Side to be read next.
-    next: Side,
+    next_side: Side,
     buffer: Box<[u8]>,
     counts: Counts,
 }
@@ -44,11 +44,11 @@ impl TunPair {
     /// If the system has no descriptor for waiting.
     pub fn new(fixed: Tun, mobile: Tun) -> Result<Self, Error> {
         let either = either(&fixed, &mobile).map_err(|e| Error::system("waiting for two interfaces", e))?;
-        let buffer = vec![0; LONGEST].into_boxed_slice();
+        let buffer = vec![0; MAX_PACKET].into_boxed_slice();
         Ok(Self {
-            ends: Ends { fixed, mobile },
-            either,
-            next: Side::Fixed,
+            interfaces: Interfaces { fixed, mobile },
+            readable: either,
+            next_side: Side::Fixed,
             buffer,
             counts: Counts::default(),
         })
@@ -62,32 +62,32 @@ impl TunPair {
 
     /// Returns the next packet from a side.
     fn receive_from(&mut self, from: Side) -> io::Result<Option<Arrival>> {
-        let Some(len) = self.ends.at(from).receive(&mut self.buffer)? else { return Ok(None) };
+        let Some(len) = self.interfaces.at(from).receive(&mut self.buffer)? else { return Ok(None) };
         let id = self.counts.packets;
         self.counts.packets += 1;
         Ok(Some(Arrival { id, from, packet: Bytes::copy_from_slice(&self.buffer[..len]) }))
     }
 
-    fn send(&mut self, to: Side, packet: &[u8]) -> io::Result<Injected> {
-        match self.ends.at(to).send(packet) {
-            Ok(()) => Ok(Injected::Sent),
+    fn send(&mut self, to: Side, packet: &[u8]) -> io::Result<InjectResult> {
+        match self.interfaces.at(to).send(packet) {
+            Ok(()) => Ok(InjectResult::Sent),
             // The interface was removed with its namespace.
             Err(error) if error.raw_os_error() == Some(libc::EBADFD) => Err(error),
             Err(_) => {
                 self.counts.refused += 1;
-                Ok(Injected::Refused)
+                Ok(InjectResult::NoRoute)
             }
         }
     }
 }
 
 #[derive(Debug)]
-struct Ends {
+struct Interfaces {
     fixed: Tun,
     mobile: Tun,
 }
 
-impl Ends {
+impl Interfaces {
     const fn at(&self, side: Side) -> &Tun {
         match side {
             Side::Fixed => &self.fixed,
@@ -110,8 +110,8 @@ impl PacketIo for TunPair {
     /// Alternates between the sides while both have packets.
     fn receive(&mut self) -> io::Result<Option<Arrival>> {
         for _ in 0..2 {
-            let from = self.next;
-            self.next = from.other();
+            let from = self.next_side;
+            self.next_side = from.other();
             if let Some(arrival) = self.receive_from(from)? {
                 return Ok(Some(arrival));
             }
@@ -119,19 +119,19 @@ impl PacketIo for TunPair {
         Ok(None)
     }
 
-    fn conclude(&mut self, arrival: Arrival, fate: Fate) -> io::Result<()> {
+    fn set_verdict(&mut self, arrival: Arrival, fate: PacketVerdict) -> io::Result<()> {
         let to = arrival.from.other();
         let packet = match fate {
-            Fate::Pass => arrival.packet,
-            Fate::Replace(packet) => packet.into(),
-            Fate::Drop => return Ok(()),
+            PacketVerdict::Forward => arrival.packet,
+            PacketVerdict::Replace(packet) => packet.into(),
+            PacketVerdict::Drop => return Ok(()),
         };
         match self.send(to, &packet)? {
-            Injected::Sent | Injected::NoRoom | Injected::Refused => Ok(()),
+            InjectResult::Sent | InjectResult::QueueFull | InjectResult::NoRoute => Ok(()),
         }
     }
 
-    fn inject(&mut self, to: Side, _turn: Turn, packet: &[u8]) -> io::Result<Injected> {
+    fn inject(&mut self, to: Side, _turn: QueuePosition, packet: &[u8]) -> io::Result<InjectResult> {
         self.send(to, packet)
     }
 
@@ -141,7 +141,7 @@ impl PacketIo for TunPair {
     }
 }
 
-impl Postpones for TunPair {
+impl Postpone for TunPair {
     /// Does nothing: the arrival already contains the packet.
     fn postpone(&mut self, _arrival: &Arrival) -> io::Result<()> {
         Ok(())
@@ -150,6 +150,6 @@ impl Postpones for TunPair {
 
 impl AsFd for TunPair {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.either.as_fd()
+        self.readable.as_fd()
     }
 }

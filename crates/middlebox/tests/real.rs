@@ -11,15 +11,15 @@ mod split;
 mod tun_pair;
 
 use hopline_harness::{module, run};
-use hopline_testkit::namespace::at_once;
+use hopline_testkit::namespace::concurrent_link_tests;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Some(code) = split::instead() {
+    if let Some(code) = split::run_as_proxy() {
         return code;
     }
     if let Some(role) = gateway::role() {
-        return gateway::play(&role);
+        return gateway::run_role(&role);
     }
     let tests = [
         ("announce", announce::tests()),
@@ -32,5 +32,5 @@ fn main() -> ExitCode {
         ("split", split::tests()),
         ("tun_pair", tun_pair::tests()),
     ];
-    run(tests.into_iter().flat_map(|(name, tests)| module(name, tests)), Some(at_once()))
+    run(tests.into_iter().flat_map(|(name, tests)| module(name, tests)), Some(concurrent_link_tests()))
 }

@@ -6,14 +6,14 @@ use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_harness::{Need, Test};
 use hopline_linux::{Namespace, Tun};
-use hopline_middlebox::{TunPair, in_path, tun_pair};
-use hopline_proxy::driver::{Counts, Driver, Pumped, Untouched};
+use hopline_middlebox::{TunPair, middlebox_loop, tun_pair};
+use hopline_proxy::driver::{BypassedCounts, Counts, Driver, PumpResult};
 use hopline_proxy::snoop::{Config, Snoop, Stats};
-use hopline_proxy::{Filter, Injected, PacketIo, Side, Turn};
-use hopline_testkit::in_path::{Arrived, CASES, IPV4, Place, data};
+use hopline_proxy::{InjectResult, PacketIo, Pep, QueuePosition, Side};
+use hopline_testkit::middlebox::{Arrived, CASES, IPV4, MiddleboxPath, data};
 use hopline_testkit::namespace::LINK;
 use hopline_testkit::namespace::host::{address, forward, ip};
-use hopline_testkit::namespace::last_hop::carry;
+use hopline_testkit::namespace::last_hop::transfer_data;
 use rustix::event::{EventfdFlags, eventfd};
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -25,12 +25,12 @@ use std::time::Duration;
 const NEEDS: [Need; 2] = [LINK, Need::Program("ip")];
 
 pub(crate) fn tests() -> Vec<Test> {
-    let cases = CASES.map(|(name, body)| Test::new(name, NEEDS, move || body(&mut PairPlace::new())));
+    let cases = CASES.map(|(name, body)| Test::new(name, NEEDS, move || body(&mut TunPairPath::new())));
     let own = hopline_harness::tests!(NEEDS;
-        tcp_passes_with_a_machine_between,
-        ipv6_passes_and_the_machine_sees_it,
-        what_an_interface_that_is_down_does_not_take_is_lost_and_counted,
-        who_has_lost_an_interface_is_told,
+        tcp_passes_through_the_middlebox,
+        ipv6_passes_through_the_middlebox,
+        packets_for_a_down_interface_are_lost_and_counted,
+        a_lost_interface_is_reported,
     );
     cases.into_iter().chain(own).collect()
 }
@@ -56,7 +56,7 @@ fn end(host: &Namespace, own: Ipv4Addr, other: Ipv4Addr) -> Tun {
 }
 
 /// Snoop between two routers, each with a TUN interface to a host: a packet that leaves there has arrived at the host.
-struct PairPlace {
+struct TunPairPath {
     fixed: Tun,
     mobile: Tun,
     io: TunPair,
@@ -66,7 +66,7 @@ struct PairPlace {
 /// Maximum number of checks for an expected packet, a millisecond apart.
 const PATIENCE: u32 = 5000;
 
-impl PairPlace {
+impl TunPairPath {
     fn new() -> Self {
         let (fixed, mobile) = (IPV4[0], IPV4[1]);
         let [(fixed, at_fixed), (mobile, at_mobile)] =
@@ -99,8 +99,8 @@ fn drain(tun: &Tun, into: &mut Vec<Vec<u8>>) {
     }
 }
 
-impl Place for PairPlace {
-    fn take(&mut self, now: Instant, from: Side, packets: &[Vec<u8>], arrivals: usize) -> Arrived {
+impl MiddleboxPath for TunPairPath {
+    fn handle_packets(&mut self, now: Instant, from: Side, packets: &[Vec<u8>], arrivals: usize) -> Arrived {
         let host = match from {
             Side::Fixed => &self.fixed,
             Side::Mobile => &self.mobile,
@@ -108,7 +108,7 @@ impl Place for PairPlace {
         packets.iter().for_each(|packet| host.send(packet).unwrap());
         let mut arrived = Arrived::default();
         for _ in 0..PATIENCE {
-            while self.driver.pump(now, &mut self.io).unwrap() == Pumped::Batch {}
+            while self.driver.pump(now, &mut self.io).unwrap() == PumpResult::BatchFull {}
             self.collect(&mut arrived);
             if arrived.fixed.len() + arrived.mobile.len() >= arrivals {
                 break;
@@ -125,7 +125,7 @@ impl Place for PairPlace {
     }
 
     fn stats(&self) -> Stats {
-        self.driver.machine().stats()
+        self.driver.middlebox().stats()
     }
 }
 
@@ -142,7 +142,7 @@ fn with_snoop(pair: &mut TunPair, meanwhile: impl FnOnce()) -> Counts {
     thread::scope(|scope| {
         let standing = scope.spawn(|| {
             let mut driver = Driver::new(Snoop::new(Config::modern()));
-            in_path::run(&mut driver, pair, stop.as_fd()).unwrap();
+            middlebox_loop::run(&mut driver, pair, stop.as_fd()).unwrap();
             *driver.counts()
         });
         meanwhile();
@@ -157,20 +157,20 @@ fn transfer([fixed, mobile]: &[Namespace; 2], to: impl Into<SocketAddr>, bytes: 
     let listener = mobile.run(|| TcpListener::bind(to)).unwrap().unwrap();
     let sender = fixed.run(|| TcpStream::connect(to)).unwrap().unwrap();
     let (receiver, _) = listener.accept().unwrap();
-    carry([sender, receiver], bytes, |_| {});
+    transfer_data([sender, receiver], bytes, |_| {});
 }
 
-fn tcp_passes_with_a_machine_between() {
+fn tcp_passes_through_the_middlebox() {
     let hosts = [quiet(), quiet()];
     let mut pair = joined(&hosts);
     let counts = with_snoop(&mut pair, || transfer(&hosts, (IPV4[1], 9), 1_000_000));
     // Segments of 1448 bytes: the kernel has segmented its GSO groups.
     assert!(counts.to_mobile > 690, "{counts:?}");
     assert!(counts.from_mobile > 0, "{counts:?}");
-    assert_eq!((counts.untouched, pair.counts().refused), (Untouched::default(), 0));
+    assert_eq!((counts.bypassed, pair.counts().refused), (BypassedCounts::default(), 0));
 }
 
-fn ipv6_passes_and_the_machine_sees_it() {
+fn ipv6_passes_through_the_middlebox() {
     let hosts = [Namespace::new().unwrap(), Namespace::new().unwrap()];
     let mut pair = joined(&hosts);
     let [a, b] = [1, 2].map(|n| Ipv6Addr::new(0xfd81, 0, 0, 0, 0, 0, 0, n));
@@ -181,30 +181,30 @@ fn ipv6_passes_and_the_machine_sees_it() {
     let counts = with_snoop(&mut pair, || transfer(&hosts, (b, 9), 100_000));
     assert!(counts.to_mobile > 70 && counts.from_mobile > 0, "{counts:?}");
     // The kernel also sends packets by itself.
-    let other_protocols = counts.untouched.other_protocols;
-    assert_eq!(counts.untouched, Untouched { other_protocols, ..Untouched::default() });
+    let other_protocols = counts.bypassed.other_protocols;
+    assert_eq!(counts.bypassed, BypassedCounts { other_protocols, ..BypassedCounts::default() });
 }
 
-fn what_an_interface_that_is_down_does_not_take_is_lost_and_counted() {
+fn packets_for_a_down_interface_are_lost_and_counted() {
     let hosts = [quiet(), quiet()];
     let mut pair = joined(&hosts);
-    assert_eq!(pair.inject(Side::Mobile, Turn::First, &data(0)).unwrap(), Injected::Sent);
+    assert_eq!(pair.inject(Side::Mobile, QueuePosition::Front, &data(0)).unwrap(), InjectResult::Sent);
     ip(&hosts[1], &format!("link set {PATH} down"));
-    assert_eq!(pair.inject(Side::Mobile, Turn::First, &data(0)).unwrap(), Injected::Refused);
+    assert_eq!(pair.inject(Side::Mobile, QueuePosition::Front, &data(0)).unwrap(), InjectResult::NoRoute);
     assert_eq!(pair.counts(), tun_pair::Counts { packets: 0, refused: 1 });
     ip(&hosts[1], &format!("link set {PATH} up"));
-    assert_eq!(pair.inject(Side::Mobile, Turn::First, &data(0)).unwrap(), Injected::Sent);
+    assert_eq!(pair.inject(Side::Mobile, QueuePosition::Front, &data(0)).unwrap(), InjectResult::Sent);
 }
 
-fn who_has_lost_an_interface_is_told() {
+fn a_lost_interface_is_reported() {
     let hosts = [quiet(), quiet()];
     let mut pair = joined(&hosts);
     assert_eq!(pair.receive().unwrap(), None);
     ip(&hosts[1], &format!("link delete {PATH}"));
     assert_eq!(pair.receive().unwrap_err().raw_os_error(), Some(libc::EBADFD));
-    assert!(pair.inject(Side::Mobile, Turn::First, &data(0)).is_err());
+    assert!(pair.inject(Side::Mobile, QueuePosition::Front, &data(0)).is_err());
     // Runs as in a service, which ends then.
     let stop = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
     let mut driver = Driver::new(Snoop::new(Config::modern()));
-    in_path::run(&mut driver, &mut pair, stop.as_fd()).unwrap_err();
+    middlebox_loop::run(&mut driver, &mut pair, stop.as_fd()).unwrap_err();
 }

@@ -3,9 +3,9 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hopline_core::{Duration, Instant, Length, Seq32};
-use hopline_proxy::Filter;
+use hopline_proxy::Pep;
 use hopline_proxy::snoop::{Config, Snoop};
-use hopline_proxy::{Bounds, Packet, Verdict};
+use hopline_proxy::{Packet, TableLimits, Verdict};
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::tcp::{Flags, SackBlock, Segment};
 use std::hint::black_box;
@@ -21,10 +21,10 @@ struct Station {
     snoop: Snoop<u32>,
     now: Instant,
     connections: u32,
-    turn: u32,
+    next_connection: u32,
     round: u32,
     /// One packet in this number is lost; 0: none.
-    lossy: u32,
+    loss_interval: u32,
 }
 
 fn header(src: Ipv4Addr, dst: Ipv4Addr) -> Header {
@@ -33,9 +33,20 @@ fn header(src: Ipv4Addr, dst: Ipv4Addr) -> Header {
 
 impl Station {
     fn new(config: Config, connections: u32, lossy: u32) -> Self {
-        let bounds = Bounds { connections, idle: Duration::from_secs(100_000), ..Bounds::default() };
-        let snoop = Snoop::new(Config { bounds, ..config });
-        let mut station = Self { snoop, now: Instant::ZERO, connections, turn: 0, round: 0, lossy };
+        let bounds = TableLimits {
+            max_connections: connections,
+            idle_timeout: Duration::from_secs(100_000),
+            ..TableLimits::default()
+        };
+        let snoop = Snoop::new(Config { limits: bounds, ..config });
+        let mut station = Self {
+            snoop,
+            now: Instant::ZERO,
+            connections,
+            next_connection: 0,
+            round: 0,
+            loss_interval: lossy,
+        };
         // Windows fill.
         for _ in 0..2 * WINDOW * connections {
             let _ = black_box(station.exchange());
@@ -45,7 +56,7 @@ impl Station {
 
     /// Passes a packet, and the ACK of an earlier one.
     fn exchange(&mut self) -> [Verdict; 2] {
-        let mobile = Ipv4Addr::from_bits(0x0a80_0000 + self.turn);
+        let mobile = Ipv4Addr::from_bits(0x0a80_0000 + self.next_connection);
         self.now += Duration::from_micros(1);
         let sent = Seq32(self.round * LEN);
         let data = Segment {
@@ -57,7 +68,7 @@ impl Station {
             ..Segment::default()
         };
         let ip = header(FIXED, mobile);
-        let passed = self.snoop.pass_to_mobile(self.now, Packet::new(&ip, &data), || self.round);
+        let passed = self.snoop.handle_packet_to_mobile(self.now, Packet::new(&ip, &data), || self.round);
         let arrived = self.round.saturating_sub(WINDOW);
         let mut ack = Segment {
             src_port: 9,
@@ -68,9 +79,9 @@ impl Station {
             window: 60_000,
             ..Segment::default()
         };
-        if self.lossy > 0 && arrived % self.lossy < self.lossy / 2 {
+        if self.loss_interval > 0 && arrived % self.loss_interval < self.loss_interval / 2 {
             // The first packet of each period is missing until the middle of it.
-            let missing = arrived / self.lossy * self.lossy;
+            let missing = arrived / self.loss_interval * self.loss_interval;
             ack.ack = Seq32(missing * LEN);
             let block = SackBlock { left: ack.ack + LEN, right: Seq32(arrived * LEN) };
             if block.right.after(block.left) {
@@ -78,13 +89,13 @@ impl Station {
             }
         }
         let ip = header(mobile, FIXED);
-        let back: Verdict = self.snoop.pass_from_mobile::<Length>(self.now, Packet::new(&ip, &ack));
+        let back: Verdict = self.snoop.handle_packet_from_mobile::<Length>(self.now, Packet::new(&ip, &ack));
         while let Some(transmit) = self.snoop.poll_transmit() {
             black_box(transmit);
         }
-        self.turn += 1;
-        if self.turn == self.connections {
-            (self.turn, self.round) = (0, self.round + 1);
+        self.next_connection += 1;
+        if self.next_connection == self.connections {
+            (self.next_connection, self.round) = (0, self.round + 1);
         }
         [passed, back]
     }

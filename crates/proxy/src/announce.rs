@@ -20,8 +20,8 @@ use hopline_core::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-const ANNOUNCE: u8 = 0x08;
-const ANSWER: u8 = 0x04;
+const ANNOUNCEMENT_BIT: u8 = 0x08;
+const ANSWER_BIT: u8 = 0x04;
 
 const TCP: u8 = 6;
 const IPV6_HEADER: usize = 40;
@@ -39,33 +39,33 @@ pub struct Config {
     /// End of the path at which the announcer sits.
     pub role: Role,
     /// Lifetime of what was learned about a host. Above zero, default 10 minutes.
-    pub remember: Duration,
+    pub host_lifetime: Duration,
     /// Maximum number of remembered hosts, and of pending handshakes. At least 1, default 4096. The oldest is
     /// evicted.
-    pub most: usize,
+    pub max_entries: usize,
 }
 
 /// End of the path at which an [`Announcer`] sits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The end of the clients.
-    Caller,
+    Client,
     /// The end of the servers.
-    Called,
+    Server,
 }
 
 /// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Towards {
+pub enum Direction {
     /// To the other end of the path.
-    Path,
+    ToPeer,
     /// To the hosts at this end.
-    Hosts,
+    ToHosts,
 }
 
 /// Transport support of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speaks {
+pub enum TransportSupport {
     /// TPA, besides TCP.
     Tpa,
     /// TCP; no TPA as far as is known.
@@ -74,17 +74,17 @@ pub enum Speaks {
 
 /// Action taken on a packet, which is always forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum AnnounceAction {
     /// None.
-    Untouched,
+    Unchanged,
     /// A SYN was marked.
-    Announced,
+    SynMarked,
     /// A mark was read and removed; it will be answered.
-    Heard,
+    MarkRead,
     /// The answer was put into a SYN-ACK.
-    Answered,
+    SynAckMarked,
     /// A SYN-ACK told this about its sender; its mark was removed.
-    Learned(IpAddr, Speaks),
+    Learned(IpAddr, TransportSupport),
 }
 
 /// Marks and reads the handshakes that pass.
@@ -92,21 +92,21 @@ pub enum Done {
 pub struct Announcer {
     config: Config,
     /// Marked SYNs without an answer, by client and server.
-    waiting: Memory<Flow, ()>,
-    hosts: Memory<IpAddr, Speaks>,
+    pending: ExpiringMap<HandshakeKey, ()>,
+    hosts: ExpiringMap<IpAddr, TransportSupport>,
 }
 
 /// Address of the client, then of the server.
-type Flow = (SocketAddr, SocketAddr);
+type HandshakeKey = (SocketAddr, SocketAddr);
 
 /// Longest time of a handshake: longer than a kernel tries (tcp(7), `tcp_syn_retries`).
-const HANDSHAKE: Duration = Duration::from_secs(180);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(180);
 
 impl Config {
     /// Returns the default parameters for this end.
     #[must_use]
     pub const fn new(role: Role) -> Self {
-        Self { role, remember: Duration::from_secs(600), most: 4096 }
+        Self { role, host_lifetime: Duration::from_secs(600), max_entries: 4096 }
     }
 }
 
@@ -114,102 +114,107 @@ impl Announcer {
     /// Creates an announcer that has learned nothing.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let memory = (config.most.max(1), HANDSHAKE, config.remember);
-        Self { config, waiting: Memory::new(memory.0, memory.1), hosts: Memory::new(memory.0, memory.2) }
+        let memory = (config.max_entries.max(1), HANDSHAKE_TIMEOUT, config.host_lifetime);
+        Self {
+            config,
+            pending: ExpiringMap::new(memory.0, memory.1),
+            hosts: ExpiringMap::new(memory.0, memory.2),
+        }
     }
 
     /// Handles an IPv4 or IPv6 packet that goes `towards` there: adds or removes a mark where needed.
     /// Checksums stay right. Malformed packets and fragments stay unchanged.
-    pub fn pass(&mut self, now: Instant, towards: Towards, packet: &mut [u8]) -> Done {
-        let Some(mut segment) = Segment::of(packet) else { return Done::Untouched };
+    pub fn pass(&mut self, now: Instant, towards: Direction, packet: &mut [u8]) -> AnnounceAction {
+        let Some(mut segment) = Segment::parse(packet) else { return AnnounceAction::Unchanged };
         match (self.config.role, towards, segment.kind()) {
-            (Role::Caller, Towards::Path, Kind::Syn) => self.announce(now, &mut segment),
-            (Role::Caller, Towards::Hosts, Kind::SynAck) => self.learn(now, &mut segment),
-            (Role::Called, Towards::Hosts, Kind::Syn) => self.hear(now, &mut segment),
-            (Role::Called, Towards::Path, Kind::SynAck) => self.answer(now, &mut segment),
-            _ => Done::Untouched,
+            (Role::Client, Direction::ToPeer, Kind::Syn) => self.mark_syn(now, &mut segment),
+            (Role::Client, Direction::ToHosts, Kind::SynAck) => self.read_syn_ack(now, &mut segment),
+            (Role::Server, Direction::ToHosts, Kind::Syn) => self.read_syn(now, &mut segment),
+            (Role::Server, Direction::ToPeer, Kind::SynAck) => self.mark_syn_ack(now, &mut segment),
+            _ => AnnounceAction::Unchanged,
         }
     }
 
     /// Returns what is known about `host`.
     #[must_use]
-    pub fn speaks(&self, now: Instant, host: IpAddr) -> Option<Speaks> {
+    pub fn transport_support(&self, now: Instant, host: IpAddr) -> Option<TransportSupport> {
         self.hosts.get(now, &host).copied()
     }
 
-    fn announce(&mut self, now: Instant, segment: &mut Segment<'_>) -> Done {
-        let comes_again = self.waiting.get(now, &segment.flow).is_some();
-        if comes_again || self.speaks(now, segment.flow.1.ip()) == Some(Speaks::TcpOnly) {
-            return Done::Untouched;
+    fn mark_syn(&mut self, now: Instant, segment: &mut Segment<'_>) -> AnnounceAction {
+        let comes_again = self.pending.get(now, &segment.flow).is_some();
+        if comes_again || self.transport_support(now, segment.flow.1.ip()) == Some(TransportSupport::TcpOnly)
+        {
+            return AnnounceAction::Unchanged;
         }
-        self.waiting.put(now, segment.flow, ());
-        segment.set(ANNOUNCE);
-        Done::Announced
+        self.pending.insert(now, segment.flow, ());
+        segment.set(ANNOUNCEMENT_BIT);
+        AnnounceAction::SynMarked
     }
 
-    fn learn(&mut self, now: Instant, segment: &mut Segment<'_>) -> Done {
+    fn read_syn_ack(&mut self, now: Instant, segment: &mut Segment<'_>) -> AnnounceAction {
         let (from, to) = segment.flow;
-        if self.waiting.take(now, &(to, from)).is_none() {
-            return Done::Untouched;
+        if self.pending.remove(now, &(to, from)).is_none() {
+            return AnnounceAction::Unchanged;
         }
-        let speaks = if segment.has(ANSWER) { Speaks::Tpa } else { Speaks::TcpOnly };
-        segment.clear(ANSWER);
-        self.hosts.put(now, from.ip(), speaks);
-        Done::Learned(from.ip(), speaks)
+        let speaks = if segment.has(ANSWER_BIT) { TransportSupport::Tpa } else { TransportSupport::TcpOnly };
+        segment.clear(ANSWER_BIT);
+        self.hosts.insert(now, from.ip(), speaks);
+        AnnounceAction::Learned(from.ip(), speaks)
     }
 
-    fn hear(&mut self, now: Instant, segment: &mut Segment<'_>) -> Done {
-        if !segment.has(ANNOUNCE) {
-            return Done::Untouched;
+    fn read_syn(&mut self, now: Instant, segment: &mut Segment<'_>) -> AnnounceAction {
+        if !segment.has(ANNOUNCEMENT_BIT) {
+            return AnnounceAction::Unchanged;
         }
-        segment.clear(ANNOUNCE);
-        self.waiting.put(now, segment.flow, ());
-        Done::Heard
+        segment.clear(ANNOUNCEMENT_BIT);
+        self.pending.insert(now, segment.flow, ());
+        AnnounceAction::MarkRead
     }
 
-    fn answer(&mut self, now: Instant, segment: &mut Segment<'_>) -> Done {
+    fn mark_syn_ack(&mut self, now: Instant, segment: &mut Segment<'_>) -> AnnounceAction {
         let (from, to) = segment.flow;
         // The SYN-ACK may be retransmitted, and is then answered again.
-        if self.waiting.get(now, &(to, from)).is_none() {
-            return Done::Untouched;
+        if self.pending.get(now, &(to, from)).is_none() {
+            return AnnounceAction::Unchanged;
         }
-        segment.set(ANSWER);
-        Done::Answered
+        segment.set(ANSWER_BIT);
+        AnnounceAction::SynAckMarked
     }
 }
 
 /// Map with limited size and lifetime of entries; the oldest entry is evicted.
 #[derive(Clone, Debug)]
-struct Memory<K, V> {
-    most: usize,
-    lasts: Duration,
-    known: BTreeMap<K, (Instant, V)>,
+struct ExpiringMap<K, V> {
+    capacity: usize,
+    lifetime: Duration,
+    entries: BTreeMap<K, (Instant, V)>,
     /// Entries by age; those renewed or removed since do not count.
-    order: VecDeque<(Instant, K)>,
+    expiry_queue: VecDeque<(Instant, K)>,
 }
 
-impl<K: Ord + Copy, V> Memory<K, V> {
+impl<K: Ord + Copy, V> ExpiringMap<K, V> {
     const fn new(most: usize, lasts: Duration) -> Self {
-        Self { most, lasts, known: BTreeMap::new(), order: VecDeque::new() }
+        Self { capacity: most, lifetime: lasts, entries: BTreeMap::new(), expiry_queue: VecDeque::new() }
     }
 
     fn get(&self, now: Instant, key: &K) -> Option<&V> {
-        self.known.get(key).filter(|(since, _)| now < *since + self.lasts).map(|(_, value)| value)
+        self.entries.get(key).filter(|(since, _)| now < *since + self.lifetime).map(|(_, value)| value)
     }
 
-    fn take(&mut self, now: Instant, key: &K) -> Option<V> {
-        self.known.remove(key).filter(|(since, _)| now < *since + self.lasts).map(|(_, value)| value)
+    fn remove(&mut self, now: Instant, key: &K) -> Option<V> {
+        self.entries.remove(key).filter(|(since, _)| now < *since + self.lifetime).map(|(_, value)| value)
     }
 
-    fn put(&mut self, now: Instant, key: K, value: V) {
-        self.known.insert(key, (now, value));
-        self.order.push_back((now, key));
+    fn insert(&mut self, now: Instant, key: K, value: V) {
+        self.entries.insert(key, (now, value));
+        self.expiry_queue.push_back((now, key));
         // The order holds each key at most twice on average: removing or renewing a key leaves an entry
         // behind.
-        while self.known.len() > self.most || self.order.len() > 2 * self.most {
-            let Some((since, oldest)) = self.order.pop_front() else { break };
-            if self.known.get(&oldest).is_some_and(|(known, _)| *known == since) {
-                self.known.remove(&oldest);
+        while self.entries.len() > self.capacity || self.expiry_queue.len() > 2 * self.capacity {
+            let Some((since, oldest)) = self.expiry_queue.pop_front() else { break };
+            if self.entries.get(&oldest).is_some_and(|(known, _)| *known == since) {
+                self.entries.remove(&oldest);
             }
         }
     }
@@ -219,7 +224,7 @@ impl<K: Ord + Copy, V> Memory<K, V> {
 struct Segment<'a> {
     tcp: &'a mut [u8],
     /// Source and destination.
-    flow: Flow,
+    flow: HandshakeKey,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,10 +235,10 @@ enum Kind {
 }
 
 impl<'a> Segment<'a> {
-    fn of(packet: &'a mut [u8]) -> Option<Self> {
+    fn parse(packet: &'a mut [u8]) -> Option<Self> {
         let (start, from, to) = match packet.first()? >> 4 {
-            4 => of_ipv4(packet)?,
-            6 => of_ipv6(packet)?,
+            4 => parse_ipv4(packet)?,
+            6 => parse_ipv6(packet)?,
             _ => return None,
         };
         let tcp = packet.get_mut(start..).filter(|tcp| tcp.len() >= TCP_HEADER)?;
@@ -255,15 +260,15 @@ impl<'a> Segment<'a> {
     }
 
     fn set(&mut self, bit: u8) {
-        self.change(self.tcp[12] | bit);
+        self.set_flags_byte(self.tcp[12] | bit);
     }
 
     fn clear(&mut self, bit: u8) {
-        self.change(self.tcp[12] & !bit);
+        self.set_flags_byte(self.tcp[12] & !bit);
     }
 
     /// Replaces the 13th byte, and updates the checksum.
-    fn change(&mut self, to: u8) {
+    fn set_flags_byte(&mut self, to: u8) {
         let word = |high, low| u32::from(u16::from_be_bytes([high, low]));
         let (old, new) = (word(self.tcp[12], self.tcp[13]), word(to, self.tcp[13]));
         let checksum = word(self.tcp[16], self.tcp[17]);
@@ -277,7 +282,7 @@ impl<'a> Segment<'a> {
 }
 
 /// Returns the offset of the segment, its source and its destination.
-fn of_ipv4(packet: &[u8]) -> Option<(usize, IpAddr, IpAddr)> {
+fn parse_ipv4(packet: &[u8]) -> Option<(usize, IpAddr, IpAddr)> {
     let header = packet.first_chunk::<20>()?;
     let is_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
     let address =
@@ -286,8 +291,8 @@ fn of_ipv4(packet: &[u8]) -> Option<(usize, IpAddr, IpAddr)> {
     (header[9] == TCP && !is_fragment && len >= 20).then(|| (len, address(12), address(16)))
 }
 
-/// As [`of_ipv4`], for IPv6 without extension headers.
-fn of_ipv6(packet: &[u8]) -> Option<(usize, IpAddr, IpAddr)> {
+/// As [`parse_ipv4`], for IPv6 without extension headers.
+fn parse_ipv6(packet: &[u8]) -> Option<(usize, IpAddr, IpAddr)> {
     let header = packet.first_chunk::<IPV6_HEADER>()?;
     let address = |at: usize| {
         let octets: [u8; 16] = header[at..at + 16].try_into().expect("16 bytes of 40");
@@ -300,15 +305,15 @@ fn of_ipv6(packet: &[u8]) -> Option<(usize, IpAddr, IpAddr)> {
 mod tests {
     use super::*;
 
-    const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1234);
-    const THERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 80);
+    const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1234);
+    const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 80);
 
     fn at(seconds: u64) -> Instant {
         Instant::from_secs(seconds)
     }
 
     fn announcer(role: Role) -> Announcer {
-        Announcer::new(Config { most: 4, ..Config::new(role) })
+        Announcer::new(Config { max_entries: 4, ..Config::new(role) })
     }
 
     /// Returns a packet with a correct checksum.
@@ -350,106 +355,123 @@ mod tests {
     }
 
     #[test]
-    fn two_ends_find_each_other_and_hosts_see_no_mark() {
+    fn marks_are_exchanged_and_removed_before_hosts() {
         let v6 = |n| SocketAddr::new(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, n).into(), 80 + n);
-        for (here, there) in [(HERE, THERE), (v6(1), v6(2))] {
-            let (mut caller, mut called) = (announcer(Role::Caller), announcer(Role::Called));
+        for (here, there) in [(CLIENT, SERVER), (v6(1), v6(2))] {
+            let (mut caller, mut called) = (announcer(Role::Client), announcer(Role::Server));
             let mut syn = packet(here, there, SYN);
-            assert_eq!(caller.pass(at(0), Towards::Path, &mut syn), Done::Announced);
-            assert_eq!(reserved(&syn), ANNOUNCE);
-            assert_eq!(called.pass(at(0), Towards::Hosts, &mut syn), Done::Heard);
+            assert_eq!(caller.pass(at(0), Direction::ToPeer, &mut syn), AnnounceAction::SynMarked);
+            assert_eq!(reserved(&syn), ANNOUNCEMENT_BIT);
+            assert_eq!(called.pass(at(0), Direction::ToHosts, &mut syn), AnnounceAction::MarkRead);
             assert_eq!(syn, packet(here, there, SYN));
             let mut answer = packet(there, here, SYN | ACK);
-            assert_eq!(called.pass(at(0), Towards::Path, &mut answer), Done::Answered);
-            assert_eq!(reserved(&answer), ANSWER);
-            let learned = caller.pass(at(0), Towards::Hosts, &mut answer);
-            assert_eq!(learned, Done::Learned(there.ip(), Speaks::Tpa));
+            assert_eq!(called.pass(at(0), Direction::ToPeer, &mut answer), AnnounceAction::SynAckMarked);
+            assert_eq!(reserved(&answer), ANSWER_BIT);
+            let learned = caller.pass(at(0), Direction::ToHosts, &mut answer);
+            assert_eq!(learned, AnnounceAction::Learned(there.ip(), TransportSupport::Tpa));
             assert_eq!(answer, packet(there, here, SYN | ACK));
-            assert_eq!(caller.speaks(at(599), there.ip()), Some(Speaks::Tpa));
-            assert_eq!(caller.speaks(at(600), there.ip()), None);
+            assert_eq!(caller.transport_support(at(599), there.ip()), Some(TransportSupport::Tpa));
+            assert_eq!(caller.transport_support(at(600), there.ip()), None);
         }
     }
 
     #[test]
-    fn a_host_without_tpa_is_called_without_a_mark_for_a_while() {
-        let mut caller = announcer(Role::Caller);
-        let mut syn = packet(HERE, THERE, SYN);
-        caller.pass(at(0), Towards::Path, &mut syn);
-        let mut answer = packet(THERE, HERE, SYN | ACK);
-        let learned = caller.pass(at(1), Towards::Hosts, &mut answer);
-        assert_eq!(learned, Done::Learned(THERE.ip(), Speaks::TcpOnly));
+    fn syn_to_a_tcp_only_host_is_unmarked_until_expiry() {
+        let mut caller = announcer(Role::Client);
+        let mut syn = packet(CLIENT, SERVER, SYN);
+        caller.pass(at(0), Direction::ToPeer, &mut syn);
+        let mut answer = packet(SERVER, CLIENT, SYN | ACK);
+        let learned = caller.pass(at(1), Direction::ToHosts, &mut answer);
+        assert_eq!(learned, AnnounceAction::Learned(SERVER.ip(), TransportSupport::TcpOnly));
         let mut next = |now, port| {
-            let here = SocketAddr::new(HERE.ip(), port);
-            caller.pass(at(now), Towards::Path, &mut packet(here, THERE, SYN))
+            let here = SocketAddr::new(CLIENT.ip(), port);
+            caller.pass(at(now), Direction::ToPeer, &mut packet(here, SERVER, SYN))
         };
-        assert_eq!(next(600, 2), Done::Untouched);
-        assert_eq!(next(601, 2), Done::Announced);
+        assert_eq!(next(600, 2), AnnounceAction::Unchanged);
+        assert_eq!(next(601, 2), AnnounceAction::SynMarked);
     }
 
     #[test]
-    fn a_host_that_sends_reserved_bits_back_does_not_speak_tpa() {
-        let mut caller = announcer(Role::Caller);
-        caller.pass(at(0), Towards::Path, &mut packet(HERE, THERE, SYN));
-        let mut mirrored = packet(THERE, HERE, SYN | ACK);
-        Segment::of(&mut mirrored).unwrap().set(ANNOUNCE);
-        let learned = caller.pass(at(0), Towards::Hosts, &mut mirrored);
-        assert_eq!(learned, Done::Learned(THERE.ip(), Speaks::TcpOnly));
+    fn host_that_echoes_reserved_bits_is_tcp_only() {
+        let mut caller = announcer(Role::Client);
+        caller.pass(at(0), Direction::ToPeer, &mut packet(CLIENT, SERVER, SYN));
+        let mut mirrored = packet(SERVER, CLIENT, SYN | ACK);
+        Segment::parse(&mut mirrored).unwrap().set(ANNOUNCEMENT_BIT);
+        let learned = caller.pass(at(0), Direction::ToHosts, &mut mirrored);
+        assert_eq!(learned, AnnounceAction::Learned(SERVER.ip(), TransportSupport::TcpOnly));
     }
 
     #[test]
-    fn a_call_that_is_repeated_goes_unmarked() {
-        let mut caller = announcer(Role::Caller);
-        assert_eq!(caller.pass(at(0), Towards::Path, &mut packet(HERE, THERE, SYN)), Done::Announced);
-        let mut again = packet(HERE, THERE, SYN);
-        assert_eq!(caller.pass(at(1), Towards::Path, &mut again), Done::Untouched);
-        assert_eq!(again, packet(HERE, THERE, SYN));
+    fn retransmitted_syn_is_unmarked() {
+        let mut caller = announcer(Role::Client);
+        assert_eq!(
+            caller.pass(at(0), Direction::ToPeer, &mut packet(CLIENT, SERVER, SYN)),
+            AnnounceAction::SynMarked
+        );
+        let mut again = packet(CLIENT, SERVER, SYN);
+        assert_eq!(caller.pass(at(1), Direction::ToPeer, &mut again), AnnounceAction::Unchanged);
+        assert_eq!(again, packet(CLIENT, SERVER, SYN));
     }
 
     #[test]
-    fn answers_to_no_call_teach_nothing_and_get_no_mark() {
-        let mut forged = packet(THERE, HERE, SYN | ACK);
-        Segment::of(&mut forged).unwrap().set(ANSWER);
-        let mut caller = announcer(Role::Caller);
-        assert_eq!(caller.pass(at(0), Towards::Hosts, &mut forged), Done::Untouched);
-        assert_eq!(caller.speaks(at(0), THERE.ip()), None);
-        let mut called = announcer(Role::Called);
-        assert_eq!(called.pass(at(0), Towards::Path, &mut packet(THERE, HERE, SYN | ACK)), Done::Untouched);
-        assert_eq!(called.pass(at(0), Towards::Hosts, &mut packet(HERE, THERE, SYN)), Done::Untouched);
+    fn syn_ack_without_syn_is_ignored() {
+        let mut forged = packet(SERVER, CLIENT, SYN | ACK);
+        Segment::parse(&mut forged).unwrap().set(ANSWER_BIT);
+        let mut caller = announcer(Role::Client);
+        assert_eq!(caller.pass(at(0), Direction::ToHosts, &mut forged), AnnounceAction::Unchanged);
+        assert_eq!(caller.transport_support(at(0), SERVER.ip()), None);
+        let mut called = announcer(Role::Server);
+        assert_eq!(
+            called.pass(at(0), Direction::ToPeer, &mut packet(SERVER, CLIENT, SYN | ACK)),
+            AnnounceAction::Unchanged
+        );
+        assert_eq!(
+            called.pass(at(0), Direction::ToHosts, &mut packet(CLIENT, SERVER, SYN)),
+            AnnounceAction::Unchanged
+        );
     }
 
     #[test]
-    fn other_segments_fragments_and_garbage_stay_as_they_are() {
-        let mut caller = announcer(Role::Caller);
-        let mut fragment = packet(HERE, THERE, SYN);
+    fn other_segments_fragments_and_garbage_are_unchanged() {
+        let mut caller = announcer(Role::Client);
+        let mut fragment = packet(CLIENT, SERVER, SYN);
         fragment[6] = 0x20;
-        let mut udp = packet(HERE, THERE, SYN);
+        let mut udp = packet(CLIENT, SERVER, SYN);
         udp[9] = 17;
-        let segments = [ACK, SYN | ACK, SYN | RST, SYN | FIN, 0].map(|flags| packet(HERE, THERE, flags));
+        let segments = [ACK, SYN | ACK, SYN | RST, SYN | FIN, 0].map(|flags| packet(CLIENT, SERVER, flags));
         for original in
             segments.into_iter().chain([fragment, udp, vec![], vec![0x45], vec![0x4f; 40], vec![0x60; 50]])
         {
             let mut passed = original.clone();
-            assert_eq!(caller.pass(at(0), Towards::Path, &mut passed), Done::Untouched, "{original:?}");
+            assert_eq!(
+                caller.pass(at(0), Direction::ToPeer, &mut passed),
+                AnnounceAction::Unchanged,
+                "{original:?}"
+            );
             assert_eq!(passed, original);
         }
-        for len in 0..packet(HERE, THERE, SYN).len() - 4 {
-            let mut cut = packet(HERE, THERE, SYN)[..len].to_vec();
-            assert_eq!(caller.pass(at(0), Towards::Path, &mut cut), Done::Untouched);
+        for len in 0..packet(CLIENT, SERVER, SYN).len() - 4 {
+            let mut cut = packet(CLIENT, SERVER, SYN)[..len].to_vec();
+            assert_eq!(caller.pass(at(0), Direction::ToPeer, &mut cut), AnnounceAction::Unchanged);
         }
     }
 
     #[test]
-    fn a_flood_of_calls_is_bounded_and_forgets_the_oldest() {
-        let mut caller = announcer(Role::Caller);
+    fn syn_flood_is_bounded_and_evicts_the_oldest() {
+        let mut caller = announcer(Role::Client);
         for port in 1..=1000 {
-            caller.pass(at(0), Towards::Path, &mut packet(SocketAddr::new(HERE.ip(), port), THERE, SYN));
-            assert!(caller.waiting.known.len() <= 4 && caller.waiting.order.len() <= 8);
+            caller.pass(
+                at(0),
+                Direction::ToPeer,
+                &mut packet(SocketAddr::new(CLIENT.ip(), port), SERVER, SYN),
+            );
+            assert!(caller.pending.entries.len() <= 4 && caller.pending.expiry_queue.len() <= 8);
         }
         let mut answer = |port| {
-            let here = SocketAddr::new(HERE.ip(), port);
-            caller.pass(at(0), Towards::Hosts, &mut packet(THERE, here, SYN | ACK))
+            let here = SocketAddr::new(CLIENT.ip(), port);
+            caller.pass(at(0), Direction::ToHosts, &mut packet(SERVER, here, SYN | ACK))
         };
-        assert_eq!(answer(996), Done::Untouched);
-        assert_eq!(answer(997), Done::Learned(THERE.ip(), Speaks::TcpOnly));
+        assert_eq!(answer(996), AnnounceAction::Unchanged);
+        assert_eq!(answer(997), AnnounceAction::Learned(SERVER.ip(), TransportSupport::TcpOnly));
     }
 }

@@ -8,7 +8,7 @@
 //! duplicates with new SACK information (RFC 6675 §2), and ignores them.
 
 use crate::packet::{BareAck, Connection, Packet};
-use crate::table::{Bounds, Table};
+use crate::table::{Table, TableLimits};
 use core::num::NonZeroU8;
 use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::tcp::Flags;
@@ -20,13 +20,13 @@ pub struct Config {
     /// Number of duplicates of an ACK, at least 1. Default 3, the threshold of RFC 5681.
     pub duplicates: NonZeroU8,
     /// Limits of the connection table. Default idle time 64 s: no sender waits longer between two attempts.
-    pub bounds: Bounds,
+    pub limits: TableLimits,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        let bounds = Bounds { idle: Duration::from_secs(64), ..Bounds::default() };
-        Self { duplicates: const { NonZeroU8::new(3).expect("not zero") }, bounds }
+        let bounds = TableLimits { idle_timeout: Duration::from_secs(64), ..TableLimits::default() };
+        Self { duplicates: const { NonZeroU8::new(3).expect("not zero") }, limits: bounds }
     }
 }
 
@@ -36,7 +36,7 @@ pub struct FastRetransmit {
     config: Config,
     /// Last ACK of each connection with incoming data.
     table: Table<BareAck>,
-    out: VecDeque<BareAck>,
+    pending_acks: VecDeque<BareAck>,
     stats: Stats,
 }
 
@@ -44,7 +44,7 @@ pub struct FastRetransmit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Handoffs.
-    pub moves: u64,
+    pub handoffs: u64,
     /// ACKs made: duplicates sent.
     pub acks_made: u64,
 }
@@ -53,7 +53,12 @@ impl FastRetransmit {
     /// Creates an instance without connections.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self { config, table: Table::new(config.bounds), out: VecDeque::new(), stats: Stats::default() }
+        Self {
+            config,
+            table: Table::new(config.limits),
+            pending_acks: VecDeque::new(),
+            stats: Stats::default(),
+        }
     }
 
     /// Handles a packet that leaves this host.
@@ -67,7 +72,7 @@ impl FastRetransmit {
         if !segment.flags.contains(Flags::ACK) {
             return;
         }
-        let known = self.table.hear(now, &connection);
+        let known = self.table.touch(now, &connection);
         // A connection that only sends data is not tracked: no data are missing here.
         if known.is_none() && segment.seq_len() > 0 {
             return;
@@ -80,7 +85,7 @@ impl FastRetransmit {
             timestamps: segment.options.timestamps,
         };
         match known {
-            Some(place) => *self.table.at(place) = ack,
+            Some(place) => *self.table.state_mut(place) = ack,
             None => {
                 self.table.insert(now, connection, ack);
             }
@@ -88,11 +93,11 @@ impl FastRetransmit {
     }
 
     /// Handles a handoff to another base station.
-    pub fn moved(&mut self) {
-        self.stats.moves += 1;
+    pub fn handle_handoff(&mut self) {
+        self.stats.handoffs += 1;
         for ack in self.table.iter() {
             self.stats.acks_made += u64::from(self.config.duplicates.get());
-            self.out.extend(core::iter::repeat_n(*ack, self.config.duplicates.get().into()));
+            self.pending_acks.extend(core::iter::repeat_n(*ack, self.config.duplicates.get().into()));
         }
     }
 
@@ -104,12 +109,12 @@ impl FastRetransmit {
     /// Returns the time of the next call of [`FastRetransmit::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.table.next_look()
+        self.table.poll_timeout()
     }
 
     /// Returns the next ACK to send.
     pub fn poll_transmit(&mut self) -> Option<BareAck> {
-        self.out.pop_front()
+        self.pending_acks.pop_front()
     }
 
     /// Returns the counters.
@@ -127,11 +132,11 @@ mod tests {
     use hopline_wire::tcp::Segment;
     use std::net::{IpAddr, Ipv4Addr};
 
-    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
-    const THERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+    const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+    const REMOTE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 
     fn pass_out(host: &mut FastRetransmit, at_s: u64, port: u16, flags: Flags, ack: u32, len: u64) {
-        let ip = Header::between(HERE, THERE, Protocol::Tcp);
+        let ip = Header::new(LOCAL, REMOTE, Protocol::Tcp);
         let segment = Segment {
             src_port: port,
             dst_port: 80,
@@ -143,59 +148,63 @@ mod tests {
         host.pass_out(Instant::from_secs(at_s), Packet::new(&ip, &segment));
     }
 
-    fn repeated(host: &mut FastRetransmit) -> Vec<(u16, u32)> {
-        host.moved();
+    fn duplicate_acks(host: &mut FastRetransmit) -> Vec<(u16, u32)> {
+        host.handle_handoff();
         let acks = core::iter::from_fn(|| host.poll_transmit());
         acks.map(|ack| (ack.connection.mobile.1, ack.ack.0)).collect()
     }
 
     #[test]
-    fn the_last_ack_of_each_download_is_repeated_three_times() {
+    fn last_ack_of_each_download_is_repeated_three_times() {
         let mut host = FastRetransmit::new(Config::default());
         for ack in [500, 1000] {
             pass_out(&mut host, 0, 9, Flags::ACK, ack, 0);
         }
         pass_out(&mut host, 0, 7, Flags::ACK, 70, 0);
-        assert_eq!(repeated(&mut host), [(9, 1000), (9, 1000), (9, 1000), (7, 70), (7, 70), (7, 70)]);
-        assert_eq!(*host.stats(), Stats { moves: 1, acks_made: 6 });
+        assert_eq!(duplicate_acks(&mut host), [(9, 1000), (9, 1000), (9, 1000), (7, 70), (7, 70), (7, 70)]);
+        assert_eq!(*host.stats(), Stats { handoffs: 1, acks_made: 6 });
     }
 
     #[test]
-    fn who_only_sends_and_who_is_done_asks_for_nothing() {
+    fn uploads_and_closed_connections_send_no_duplicates() {
         let mut host = FastRetransmit::new(Config::default());
         pass_out(&mut host, 0, 5, Flags::ACK, 1, 1000);
         for (port, end) in [(6, Flags::FIN | Flags::ACK), (7, Flags::RST), (8, Flags::SYN)] {
             pass_out(&mut host, 0, port, Flags::ACK, 500, 0);
             pass_out(&mut host, 0, port, end, 500, 0);
         }
-        assert_eq!(repeated(&mut host), []);
+        assert_eq!(duplicate_acks(&mut host), []);
     }
 
     #[test]
-    fn an_old_connection_is_forgotten_and_many_are_bounded() {
-        let bounds = Bounds { connections: 2, idle: Duration::from_secs(60), ..Bounds::default() };
+    fn idle_connections_expire_and_table_is_bounded() {
+        let bounds = TableLimits {
+            max_connections: 2,
+            idle_timeout: Duration::from_secs(60),
+            ..TableLimits::default()
+        };
         let duplicates = NonZeroU8::MIN;
-        let mut host = FastRetransmit::new(Config { duplicates, bounds });
+        let mut host = FastRetransmit::new(Config { duplicates, limits: bounds });
         for (port, at_s) in [(1, 0), (2, 10), (3, 20)] {
             pass_out(&mut host, at_s, port, Flags::ACK, 500, 0);
         }
-        assert_eq!(repeated(&mut host).len(), 2);
+        assert_eq!(duplicate_acks(&mut host).len(), 2);
         host.handle_timeout(Instant::from_secs(75));
-        assert_eq!(repeated(&mut host), [(3, 500)]);
+        assert_eq!(duplicate_acks(&mut host), [(3, 500)]);
         host.handle_timeout(Instant::from_secs(200));
-        assert_eq!((repeated(&mut host), host.poll_timeout()), (vec![], None));
+        assert_eq!((duplicate_acks(&mut host), host.poll_timeout()), (vec![], None));
     }
 
     /// Simulates a download that loses a window in a handoff, from a sender without SACK. Its timer does not
     /// expire meanwhile. `repeats`: number of duplicates of the last ACK. Returns the number of segments that
     /// the sender then retransmits, of its recoveries, and of its timeouts.
     fn after_a_handoff(repeats: Option<u8>) -> (usize, u64, u64) {
-        use hopline_core::{LinkId, Machine};
+        use hopline_core::{LinkId, StateMachine};
         use hopline_transport::tcp::{self, Endpoint, Ports};
         let ports = Ports { local: 80, remote: 9 };
         let mut sender =
             Endpoint::<Length>::new(tcp::Config::modern().with_newreno(), ports, Seq32(0)).unwrap();
-        let ip = Header::between(HERE, THERE, Protocol::Tcp);
+        let ip = Header::new(LOCAL, REMOTE, Protocol::Tcp);
         let from_host = |flags, seq, ack| Segment::<Length> {
             src_port: 9,
             dst_port: 80,
@@ -220,7 +229,7 @@ mod tests {
         while sender.poll_transmit(now).is_some() {}
         now += Duration::from_millis(100);
         if repeats.is_some() {
-            host.moved();
+            host.handle_handoff();
             while let Some(ack) = host.poll_transmit() {
                 sender.handle_packet(now, LinkId::ONLY, ack.segment());
             }
@@ -230,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_sends_again_at_the_end_of_a_handoff_and_waits_for_its_timer_otherwise() {
+    fn sender_retransmits_after_handoff_before_its_timeout() {
         assert_eq!(after_a_handoff(Some(3)), (1, 1, 0));
         assert_eq!(after_a_handoff(Some(4)), (1, 1, 0));
         assert_eq!(after_a_handoff(Some(2)), (0, 0, 0));

@@ -94,30 +94,30 @@ pub enum Verdict {
     /// The packet is forwarded unchanged.
     Forward,
     /// The packet is forwarded with this acknowledgment.
-    ForwardWith(Says),
+    ForwardWith(AckContent),
     /// The packet is dropped; no host needs it.
     Absorb,
 }
 
 /// Acknowledgment number and SACK blocks of an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Says {
+pub struct AckContent {
     /// Next byte that is expected.
     pub ack: Seq32,
     /// SACK blocks; no more than the packet had.
     pub sack: SackBlocks,
 }
 
-impl Says {
+impl AckContent {
     /// Returns the acknowledgment of a segment.
     #[must_use]
-    pub const fn of<P>(segment: &Segment<P>) -> Self {
+    pub const fn from_segment<P>(segment: &Segment<P>) -> Self {
         Self { ack: segment.ack, sack: segment.options.sack }
     }
 
     /// Returns the segment with this acknowledgment.
     #[must_use]
-    pub fn put_into<P: Payload>(self, segment: &Segment<P>) -> Segment<P> {
+    pub fn apply_to<P: Payload>(self, segment: &Segment<P>) -> Segment<P> {
         let mut said = segment.clone();
         (said.ack, said.options.sack) = (self.ack, self.sack);
         said

@@ -1,7 +1,7 @@
 //! Packet I/O of a middlebox: receives whole packets, and carries out the verdicts on them.
 
-use crate::filter::Turn;
 use crate::packet::Side;
+use crate::pep::QueuePosition;
 use bytes::Bytes;
 
 /// A place in the path of IP packets: a queue of the kernel, a pair of interfaces, a node of the simulator.
@@ -22,13 +22,13 @@ pub trait PacketIo {
     ///
     /// # Errors
     /// If no fate can be set any more.
-    fn conclude(&mut self, arrival: Arrival, fate: Fate) -> Result<(), Self::Error>;
+    fn set_verdict(&mut self, arrival: Arrival, fate: PacketVerdict) -> Result<(), Self::Error>;
 
     /// Sends a packet of the middlebox towards a side. It must not be received here again.
     ///
     /// # Errors
     /// If no packet can be sent any more.
-    fn inject(&mut self, to: Side, turn: Turn, packet: &[u8]) -> Result<Injected, Self::Error>;
+    fn inject(&mut self, to: Side, turn: QueuePosition, packet: &[u8]) -> Result<InjectResult, Self::Error>;
 
     /// Makes all calls so far take effect.
     ///
@@ -44,7 +44,7 @@ pub trait PacketIo {
 }
 
 /// A [`PacketIo`] in which a packet can wait while later ones are concluded.
-pub trait Postpones: PacketIo {
+pub trait Postpone: PacketIo {
     /// Postpones the fate of this packet, which was received last, until after later packets.
     ///
     /// # Errors
@@ -65,9 +65,9 @@ pub struct Arrival {
 
 /// Fate of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum PacketVerdict {
     /// The packet is forwarded unchanged.
-    Pass,
+    Forward,
     /// This packet is forwarded in its place.
     Replace(Vec<u8>),
     /// The packet is dropped.
@@ -77,11 +77,11 @@ pub enum Fate {
 /// Result of [`PacketIo::inject`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Injected {
+pub enum InjectResult {
     /// The packet was sent.
     Sent,
     /// The queue of the last hop was full; the packet is lost to congestion.
-    NoRoom,
+    QueueFull,
     /// There was no route; the packet is lost.
-    Refused,
+    NoRoute,
 }

@@ -4,53 +4,53 @@ use hopline_core::{Duration, Instant};
 
 /// Smoothed round-trip time and its deviation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rtt {
+pub(crate) struct RttEstimator {
     srtt: Duration,
     rttvar: Duration,
     /// Weights of a sample, in the mean and in the deviation.
     gains: [f64; 2],
-    first: First,
+    first_sample: FirstSample,
 }
 
 /// Effect of the first sample, and mean from which deviations are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum First {
+enum FirstSample {
     /// The first sample initialises both (RFC 6298 §2.2).
-    Starts,
+    Initialise,
     /// The first sample is averaged in like any other; deviations are from the mean before the sample (RFC
     /// 6298 §2.3).
-    Joins,
-    /// As `Joins`, with deviations from the mean after the sample (ns-2's agent).
-    JoinsAsNs2,
+    Average,
+    /// As `Average`, with deviations from the mean after the sample (ns-2's agent).
+    AverageAsNs2,
 }
 
-impl Rtt {
+impl RttEstimator {
     /// Creates an estimator with this mean, into which the first sample is averaged.
-    pub(crate) const fn starting(srtt: Duration, gain: f64) -> Self {
-        Self { srtt, rttvar: Duration::ZERO, gains: [gain; 2], first: First::Joins }
+    pub(crate) const fn with_initial_mean(srtt: Duration, gain: f64) -> Self {
+        Self { srtt, rttvar: Duration::ZERO, gains: [gain; 2], first_sample: FirstSample::Average }
     }
 
     /// Creates an estimator with mean and deviation as in ns-2's agent.
     pub(crate) const fn ns2(srtt: Duration, rttvar: Duration, gains: [f64; 2]) -> Self {
-        Self { srtt, rttvar, gains, first: First::JoinsAsNs2 }
+        Self { srtt, rttvar, gains, first_sample: FirstSample::AverageAsNs2 }
     }
 
     /// Creates an estimator with this mean until the first sample, and the weights of RFC 6298 §2.3.
-    pub(crate) const fn until_sampled(srtt: Duration) -> Self {
-        Self { srtt, rttvar: Duration::ZERO, gains: [0.125, 0.25], first: First::Starts }
+    pub(crate) const fn with_initial_until_sampled(srtt: Duration) -> Self {
+        Self { srtt, rttvar: Duration::ZERO, gains: [0.125, 0.25], first_sample: FirstSample::Initialise }
     }
 
     pub(crate) fn sample(&mut self, sample: Duration) {
-        if self.first == First::Starts {
-            self.first = First::Joins;
+        if self.first_sample == FirstSample::Initialise {
+            self.first_sample = FirstSample::Average;
             (self.srtt, self.rttvar) = (sample, Duration::from_nanos(sample.as_nanos() / 2));
             return;
         }
         let [alpha, beta] = self.gains;
         let before = self.srtt;
-        self.srtt = mixed(self.srtt, sample, alpha);
-        let mean = if self.first == First::JoinsAsNs2 { self.srtt } else { before };
-        self.rttvar = mixed(self.rttvar, mean.abs_diff(sample), beta);
+        self.srtt = ewma(self.srtt, sample, alpha);
+        let mean = if self.first_sample == FirstSample::AverageAsNs2 { self.srtt } else { before };
+        self.rttvar = ewma(self.rttvar, mean.abs_diff(sample), beta);
     }
 
     pub(crate) const fn srtt(&self) -> Duration {
@@ -64,35 +64,35 @@ impl Rtt {
 
 /// Windowed maximum of durations: over the current period and the one before it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Longest {
+pub(crate) struct WindowedMaxDuration {
     period: Duration,
-    since: Instant,
-    now: Duration,
-    before: Duration,
+    period_start: Instant,
+    current: Duration,
+    previous: Duration,
 }
 
-impl Longest {
+impl WindowedMaxDuration {
     /// Creates an empty maximum. Each sample counts for one to two periods.
-    pub(crate) const fn of(period: Duration) -> Self {
-        Self { period, since: Instant::ZERO, now: Duration::ZERO, before: Duration::ZERO }
+    pub(crate) const fn new(period: Duration) -> Self {
+        Self { period, period_start: Instant::ZERO, current: Duration::ZERO, previous: Duration::ZERO }
     }
 
     /// Adds a sample; zero if there is none. The window advances with samples only.
     pub(crate) fn sample(&mut self, now: Instant, sample: Duration) {
-        let age = now.since(self.since);
+        let age = now.since(self.period_start);
         if age >= self.period {
-            self.before = if age >= self.period * 2 { Duration::ZERO } else { self.now };
-            (self.now, self.since) = (Duration::ZERO, now);
+            self.previous = if age >= self.period * 2 { Duration::ZERO } else { self.current };
+            (self.current, self.period_start) = (Duration::ZERO, now);
         }
-        self.now = self.now.max(sample);
+        self.current = self.current.max(sample);
     }
 
     /// Returns the maximum; zero without samples.
     pub(crate) fn get(&self) -> Duration {
-        self.now.max(self.before)
+        self.current.max(self.previous)
     }
 }
 
-fn mixed(old: Duration, new: Duration, weight: f64) -> Duration {
+fn ewma(old: Duration, new: Duration, weight: f64) -> Duration {
     Duration::from_nanos(((1.0 - weight) * old.as_nanos() as f64 + weight * new.as_nanos() as f64) as u64)
 }

@@ -13,23 +13,24 @@ use std::net::IpAddr;
 
 /// Limits of the connection table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct TableLimits {
     /// Maximum number of connections, at least 1. Beyond it the one silent for longest is evicted. Default
     /// 65,536.
-    pub connections: u32,
+    pub max_connections: u32,
     /// Silence after which a connection expires. Default 15 minutes.
-    pub idle: Duration,
+    pub idle_timeout: Duration,
     /// Key of the hash table. Choose it at random if hosts are untrusted, so that an attacker cannot choose
     /// ports that collide.
     pub hash_key: (u64, u64),
 }
 
-impl Bounds {
+impl TableLimits {
     /// The defaults.
-    pub const DEFAULT: Self = Self { connections: 65_536, idle: Duration::from_secs(900), hash_key: (0, 0) };
+    pub const DEFAULT: Self =
+        Self { max_connections: 65_536, idle_timeout: Duration::from_secs(900), hash_key: (0, 0) };
 }
 
-impl Default for Bounds {
+impl Default for TableLimits {
     fn default() -> Self {
         Self::DEFAULT
     }
@@ -38,51 +39,51 @@ impl Default for Bounds {
 /// Connection table. `T`: state of a connection.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
-    bounds: Bounds,
+    limits: TableLimits,
     index: HashTable<u32>,
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
     /// Slots in use, from the most to the least recently used one.
-    newest: u32,
-    oldest: u32,
+    most_recent: u32,
+    least_recent: u32,
     /// Timers of slots. Each slot has one valid entry; those of earlier connections and superseded ones are
     /// invalid.
-    due: BinaryHeap<Reverse<(Instant, u32)>>,
+    timers: BinaryHeap<Reverse<(Instant, u32)>>,
 }
 
 /// Place of a connection in the table, valid until the next insertion or removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place(u32);
+pub(crate) struct TableIndex(u32);
 
 /// No slot.
 const NONE: u32 = u32::MAX;
 /// Minimum time between two moves of a connection to the front of the list, so that most packets touch no
 /// other connection.
-const SOON: Duration = Duration::from_secs(1);
+const MIN_RELINK_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 struct Slot<T> {
-    heard: Instant,
+    last_packet: Instant,
     /// Time of its timer: the valid entry in `due`.
-    look: Instant,
+    timer: Instant,
     /// Time of its last move to the front.
-    linked: Instant,
+    last_relink: Instant,
     newer: u32,
     older: u32,
     connection: Connection,
-    tenant: Option<T>,
+    state: Option<T>,
 }
 
 impl<T> Table<T> {
-    pub(crate) fn new(bounds: Bounds) -> Self {
+    pub(crate) fn new(bounds: TableLimits) -> Self {
         Self {
-            bounds,
+            limits: bounds,
             index: HashTable::new(),
             slots: Vec::new(),
             free: Vec::new(),
-            newest: NONE,
-            oldest: NONE,
-            due: BinaryHeap::new(),
+            most_recent: NONE,
+            least_recent: NONE,
+            timers: BinaryHeap::new(),
         }
     }
 
@@ -91,69 +92,69 @@ impl<T> Table<T> {
     }
 
     /// Returns the place of a connection of which a packet passes now.
-    pub(crate) fn hear(&mut self, now: Instant, connection: &Connection) -> Option<Place> {
+    pub(crate) fn touch(&mut self, now: Instant, connection: &Connection) -> Option<TableIndex> {
         let place = self.find(connection)?;
-        self.hear_at(now, place);
+        self.touch_at(now, place);
         Some(place)
     }
 
     /// Records that a packet of the connection at a place passes now.
-    pub(crate) fn hear_at(&mut self, now: Instant, place: Place) {
+    pub(crate) fn touch_at(&mut self, now: Instant, place: TableIndex) {
         let slot = &mut self.slots[place.0 as usize];
-        slot.heard = now;
-        if now.since(slot.linked) >= SOON {
+        slot.last_packet = now;
+        if now.since(slot.last_relink) >= MIN_RELINK_INTERVAL {
             self.unlink(place.0);
             self.link(now, place.0);
         }
     }
 
     /// Returns the place of a connection.
-    pub(crate) fn find(&self, connection: &Connection) -> Option<Place> {
+    pub(crate) fn find(&self, connection: &Connection) -> Option<TableIndex> {
         let hash = self.hash(connection);
         let is_it = |slot: &u32| self.slots[*slot as usize].connection == *connection;
-        self.index.find(hash, is_it).map(|slot| Place(*slot))
+        self.index.find(hash, is_it).map(|slot| TableIndex(*slot))
     }
 
     /// Returns a connection for which `is_it` holds, among the `most` most recently used, to a second.
-    pub(crate) fn find_among_newest(
+    pub(crate) fn find_among_recent(
         &self,
         most: usize,
         is_it: impl Fn(&Connection, &T) -> bool,
-    ) -> Option<Place> {
+    ) -> Option<TableIndex> {
         let slot = |number: u32| self.slots.get(number as usize);
         let is_it = |number: &u32| {
-            slot(*number).is_some_and(|slot| {
-                slot.tenant.as_ref().is_some_and(|tenant| is_it(&slot.connection, tenant))
-            })
+            slot(*number)
+                .is_some_and(|slot| slot.state.as_ref().is_some_and(|tenant| is_it(&slot.connection, tenant)))
         };
         // A slot number past the end, as `NONE` is, ends the list.
-        let newest_first = iter::successors(Some(self.newest), |&number| slot(number).map(|slot| slot.older));
-        newest_first.take(most).find(is_it).map(Place)
+        let newest_first =
+            iter::successors(Some(self.most_recent), |&number| slot(number).map(|slot| slot.older));
+        newest_first.take(most).find(is_it).map(TableIndex)
     }
 
     /// Returns the state of the connection at a place.
-    pub(crate) fn at(&mut self, place: Place) -> &mut T {
-        self.slots[place.0 as usize].tenant.as_mut().expect("a place is that of a tenant")
+    pub(crate) fn state_mut(&mut self, place: TableIndex) -> &mut T {
+        self.slots[place.0 as usize].state.as_mut().expect("a place is that of a tenant")
     }
 
     /// Returns whether this holds for the state of the connection at a place.
-    pub(crate) fn is(&self, place: Place, holds: impl FnOnce(&T) -> bool) -> bool {
-        self.slots[place.0 as usize].tenant.as_ref().is_some_and(holds)
+    pub(crate) fn is_state(&self, place: TableIndex, holds: impl FnOnce(&T) -> bool) -> bool {
+        self.slots[place.0 as usize].state.as_ref().is_some_and(holds)
     }
 
     /// Returns the state of the connection at a place, if there is one; the place may have been reused.
-    pub(crate) fn tenant(&mut self, place: Place) -> Option<&mut T> {
-        self.slots.get_mut(place.0 as usize)?.tenant.as_mut()
+    pub(crate) fn get_mut(&mut self, place: TableIndex) -> Option<&mut T> {
+        self.slots.get_mut(place.0 as usize)?.state.as_mut()
     }
 
     /// Returns the connection at a place.
-    pub(crate) fn connection(&self, place: Place) -> Connection {
+    pub(crate) fn connection(&self, place: TableIndex) -> Connection {
         self.slots[place.0 as usize].connection
     }
 
     /// Returns the time of its last packet.
-    pub(crate) fn heard(&self, place: Place) -> Instant {
-        self.slots[place.0 as usize].heard
+    pub(crate) fn last_packet(&self, place: TableIndex) -> Instant {
+        self.slots[place.0 as usize].last_packet
     }
 
     /// Adds or replaces a connection. Returns its place, and the state that was replaced or evicted.
@@ -162,21 +163,21 @@ impl<T> Table<T> {
         now: Instant,
         connection: Connection,
         tenant: T,
-    ) -> (Place, Option<(Connection, T)>) {
+    ) -> (TableIndex, Option<(Connection, T)>) {
         let known = self.remove(&connection).map(|tenant| (connection, tenant));
-        let evicted = if known.is_none() && self.index.len() >= self.bounds.connections.max(1) as usize {
-            self.take(self.oldest)
+        let evicted = if known.is_none() && self.index.len() >= self.limits.max_connections.max(1) as usize {
+            self.remove_slot(self.least_recent)
         } else {
             None
         };
         let state = Slot {
-            heard: now,
-            look: Instant::FAR_FUTURE,
-            linked: now,
+            last_packet: now,
+            timer: Instant::FAR_FUTURE,
+            last_relink: now,
             newer: NONE,
             older: NONE,
             connection,
-            tenant: Some(tenant),
+            state: Some(tenant),
         };
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -188,107 +189,110 @@ impl<T> Table<T> {
                 (self.slots.len() - 1) as u32
             }
         };
-        let (slots, key) = (&self.slots, self.bounds.hash_key);
+        let (slots, key) = (&self.slots, self.limits.hash_key);
         let hash_of = |slot: &u32| hash(key, &slots[*slot as usize].connection);
         self.index.insert_unique(hash(key, &connection), slot, hash_of);
         self.link(now, slot);
-        self.look_at(slot, now + self.bounds.idle);
-        (Place(slot), known.or(evicted))
+        self.set_slot_timer(slot, now + self.limits.idle_timeout);
+        (TableIndex(slot), known.or(evicted))
     }
 
     /// Removes a connection.
     pub(crate) fn remove(&mut self, connection: &Connection) -> Option<T> {
         let place = self.find(connection)?;
-        self.take(place.0).map(|(_, tenant)| tenant)
+        self.remove_slot(place.0).map(|(_, tenant)| tenant)
     }
 
     /// Removes the least recently used connection, if there is one.
-    pub(crate) fn take_oldest(&mut self) -> Option<(Connection, T)> {
-        self.take(self.oldest)
+    pub(crate) fn remove_oldest(&mut self) -> Option<(Connection, T)> {
+        self.remove_slot(self.least_recent)
     }
 
     /// Returns the states of all connections.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.slots.iter().filter_map(|slot| slot.tenant.as_ref())
+        self.slots.iter().filter_map(|slot| slot.state.as_ref())
     }
 
     /// Removes and returns all connections for which `is_it` holds, in linear time.
-    pub(crate) fn take_all(&mut self, is_it: impl Fn(&Connection) -> bool) -> Vec<(Connection, T)> {
-        let is_it = |slot: &Slot<T>| slot.tenant.is_some() && is_it(&slot.connection);
+    pub(crate) fn remove_where(&mut self, is_it: impl Fn(&Connection) -> bool) -> Vec<(Connection, T)> {
+        let is_it = |slot: &Slot<T>| slot.state.is_some() && is_it(&slot.connection);
         let found: Vec<u32> =
             (0..).zip(&self.slots).filter(|(_, slot)| is_it(slot)).map(|(n, _)| n).collect();
-        found.into_iter().filter_map(|slot| self.take(slot)).collect()
+        found.into_iter().filter_map(|slot| self.remove_slot(slot)).collect()
     }
 
     /// Removes all connections for which `is_over` holds, in linear time.
-    pub(crate) fn forget(&mut self, is_over: impl Fn(&Connection) -> bool) {
-        self.take_all(is_over);
+    pub(crate) fn discard_where(&mut self, is_over: impl Fn(&Connection) -> bool) {
+        self.remove_where(is_over);
     }
 
     /// Sets the timer of a connection to `at`, unless it is earlier.
-    pub(crate) fn look(&mut self, place: Place, at: Option<Instant>) {
+    pub(crate) fn set_timer(&mut self, place: TableIndex, at: Option<Instant>) {
         if let Some(at) = at {
-            self.look_at(place.0, at);
+            self.set_slot_timer(place.0, at);
         }
     }
 
     /// Returns the time of the next call of [`Table::next_due`].
-    pub(crate) fn next_look(&self) -> Option<Instant> {
-        self.due.peek().map(|Reverse((at, _))| *at)
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.peek().map(|Reverse((at, _))| *at)
     }
 
     /// Returns a connection with a timer that is due: `Err` if it has expired and is removed.
-    pub(crate) fn next_due(&mut self, now: Instant) -> Option<Result<(Place, Connection), (Connection, T)>> {
+    pub(crate) fn next_due(
+        &mut self,
+        now: Instant,
+    ) -> Option<Result<(TableIndex, Connection), (Connection, T)>> {
         loop {
-            let &Reverse((at, slot)) = self.due.peek()?;
+            let &Reverse((at, slot)) = self.timers.peek()?;
             if at > now {
                 return None;
             }
-            self.due.pop();
+            self.timers.pop();
             let state = &mut self.slots[slot as usize];
-            if state.look != at {
+            if state.timer != at {
                 continue;
             }
-            state.look = Instant::FAR_FUTURE;
-            if state.tenant.is_none() {
+            state.timer = Instant::FAR_FUTURE;
+            if state.state.is_none() {
                 continue;
             }
-            let (end, connection) = (state.heard + self.bounds.idle, state.connection);
+            let (end, connection) = (state.last_packet + self.limits.idle_timeout, state.connection);
             if end <= now {
-                return self.take(slot).map(Err);
+                return self.remove_slot(slot).map(Err);
             }
-            self.look_at(slot, end);
-            return Some(Ok((Place(slot), connection)));
+            self.set_slot_timer(slot, end);
+            return Some(Ok((TableIndex(slot), connection)));
         }
     }
 
     fn hash(&self, connection: &Connection) -> u64 {
-        hash(self.bounds.hash_key, connection)
+        hash(self.limits.hash_key, connection)
     }
 
-    fn look_at(&mut self, slot: u32, at: Instant) {
+    fn set_slot_timer(&mut self, slot: u32, at: Instant) {
         let state = &mut self.slots[slot as usize];
-        if at < state.look {
-            state.look = at;
-            self.due.push(Reverse((at, slot)));
-            self.bound_due();
+        if at < state.timer {
+            state.timer = at;
+            self.timers.push(Reverse((at, slot)));
+            self.compact_timers();
         }
     }
 
     /// Removes invalid timer entries when they outnumber the valid ones, so that short connections leave no
     /// trace.
-    fn bound_due(&mut self) {
+    fn compact_timers(&mut self) {
         const SPARE: usize = 64;
-        if self.due.len() > 4 * self.slots.len() + SPARE {
+        if self.timers.len() > 4 * self.slots.len() + SPARE {
             let slots = &self.slots;
-            self.due.retain(|Reverse((at, slot))| slots[*slot as usize].look == *at);
+            self.timers.retain(|Reverse((at, slot))| slots[*slot as usize].timer == *at);
         }
     }
 
-    fn take(&mut self, slot: u32) -> Option<(Connection, T)> {
+    fn remove_slot(&mut self, slot: u32) -> Option<(Connection, T)> {
         let state = self.slots.get_mut(slot as usize)?;
-        let (tenant, connection) = (state.tenant.take()?, state.connection);
-        state.look = Instant::FAR_FUTURE;
+        let (tenant, connection) = (state.state.take()?, state.connection);
+        state.timer = Instant::FAR_FUTURE;
         self.unlink(slot);
         if let Ok(entry) = self.index.find_entry(self.hash(&connection), |other| *other == slot) {
             entry.remove();
@@ -299,12 +303,12 @@ impl<T> Table<T> {
 
     /// Moves a slot to the front of the list.
     fn link(&mut self, now: Instant, slot: u32) {
-        let before = core::mem::replace(&mut self.newest, slot);
+        let before = core::mem::replace(&mut self.most_recent, slot);
         let state = &mut self.slots[slot as usize];
-        (state.older, state.newer, state.linked) = (before, NONE, now);
+        (state.older, state.newer, state.last_relink) = (before, NONE, now);
         match self.slots.get_mut(before as usize) {
             Some(older) => older.newer = slot,
-            None => self.oldest = slot,
+            None => self.least_recent = slot,
         }
     }
 
@@ -312,11 +316,11 @@ impl<T> Table<T> {
         let Slot { newer, older, .. } = self.slots[slot as usize];
         match self.slots.get_mut(newer as usize) {
             Some(state) => state.older = older,
-            None => self.newest = older,
+            None => self.most_recent = older,
         }
         match self.slots.get_mut(older as usize) {
             Some(state) => state.newer = newer,
-            None => self.oldest = newer,
+            None => self.least_recent = newer,
         }
     }
 }
@@ -353,7 +357,7 @@ mod tests {
     }
 
     fn table(connections: u32) -> Table<u16> {
-        Table::new(Bounds { connections, idle: IDLE, hash_key: (1, 2) })
+        Table::new(TableLimits { max_connections: connections, idle_timeout: IDLE, hash_key: (1, 2) })
     }
 
     fn at(secs: u64) -> Instant {
@@ -361,21 +365,21 @@ mod tests {
     }
 
     #[test]
-    fn the_one_silent_for_longest_makes_room() {
+    fn least_recent_connection_is_evicted() {
         let mut table = table(3);
         for n in 0..3 {
             assert_eq!(table.insert(at(n.into()), connection(n), n).1, None);
         }
-        assert!(table.hear(at(3), &connection(0)).is_some());
+        assert!(table.touch(at(3), &connection(0)).is_some());
         assert_eq!(table.insert(at(4), connection(3), 3).1, Some((connection(1), 1)));
         assert_eq!(table.len(), 3);
         let (place, before) = table.insert(at(5), connection(0), 9);
         assert_eq!(before, Some((connection(0), 0)), "known: none makes room");
-        assert_eq!((*table.at(place), table.find(&connection(0))), (9, Some(place)));
+        assert_eq!((*table.state_mut(place), table.find(&connection(0))), (9, Some(place)));
     }
 
     #[test]
-    fn connections_over_ipv6_are_told_apart_by_every_part_of_their_addresses() {
+    fn ipv6_connections_differ_by_every_address_part() {
         let mut table = table(600);
         let address = |bit: u32| IpAddr::from(Ipv6Addr::from_bits(1 << bit));
         let all = |bit| {
@@ -389,7 +393,7 @@ mod tests {
         }
         for (n, connection) in (0..).zip(&connections) {
             let place = table.find(connection).expect("it was inserted");
-            assert_eq!(*table.at(place), n);
+            assert_eq!(*table.state_mut(place), n);
         }
         let key = (1, 2);
         let hashes: BTreeSet<_> = connections.iter().map(|connection| hash(key, connection)).collect();
@@ -397,24 +401,24 @@ mod tests {
     }
 
     #[test]
-    fn those_of_one_host_are_forgotten_at_once() {
+    fn connections_of_one_host_are_removed_together() {
         let mut table = table(8);
         for n in 0..4 {
             table.insert(at(0), connection(n), n);
         }
-        table.forget(|connection| connection.fixed.1 % 2 == 0);
+        table.discard_where(|connection| connection.fixed.1 % 2 == 0);
         assert_eq!(table.len(), 2);
         assert_eq!((table.find(&connection(2)), table.find(&connection(3)).is_some()), (None, true));
         assert_eq!(table.next_due(at(9)), None);
     }
 
     #[test]
-    fn the_silent_are_forgotten_and_those_heard_are_not() {
+    fn idle_connections_expire_and_active_ones_do_not() {
         let mut table = table(8);
         table.insert(at(0), connection(1), 1);
         table.insert(at(0), connection(2), 2);
-        table.hear(at(6), &connection(2));
-        assert_eq!(table.next_look(), Some(at(10)));
+        table.touch(at(6), &connection(2));
+        assert_eq!(table.poll_timeout(), Some(at(10)));
         assert_eq!(table.next_due(at(9)), None);
         let mut forgotten = Vec::new();
         for secs in [10, 15, 16] {
@@ -423,30 +427,30 @@ mod tests {
             }
         }
         assert_eq!(forgotten, [(10, 1), (16, 2)]);
-        assert_eq!((table.len(), table.next_look()), (0, None));
+        assert_eq!((table.len(), table.poll_timeout()), (0, None));
     }
 
     #[test]
-    fn a_slot_wakes_its_tenant_of_now_alone() {
+    fn reused_slot_ignores_old_timers() {
         let mut table = table(1);
         table.insert(at(0), connection(1), 1);
         let place = table.find(&connection(1)).expect("inserted");
-        table.look(place, Some(at(5)));
+        table.set_timer(place, Some(at(5)));
         let (place, _) = table.insert(at(1), connection(2), 2);
-        table.look(place, Some(at(7)));
+        table.set_timer(place, Some(at(7)));
         assert_eq!(table.next_due(at(5)), None);
         assert_eq!(table.next_due(at(7)), Some(Ok((place, connection(2)))));
         assert_eq!(table.next_due(at(7)), None, "each look is wished for anew");
     }
 
     #[test]
-    fn a_flood_of_connections_leaves_nothing_behind() {
+    fn connection_flood_leaves_no_state() {
         let mut table = table(4);
         for n in 0..10_000 {
             let (place, _) = table.insert(at(0), connection(n), n);
-            table.look(place, Some(at(1)));
+            table.set_timer(place, Some(at(1)));
         }
         assert_eq!((table.len(), table.slots.len()), (4, 4));
-        assert!(table.due.len() <= 4 * 4 + 64, "{}", table.due.len());
+        assert!(table.timers.len() <= 4 * 4 + 64, "{}", table.timers.len());
     }
 }

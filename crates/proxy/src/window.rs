@@ -1,12 +1,12 @@
 //! Receive window: packets that arrive in any order, by their place after the first that has not arrived.
 
-use crate::arq::Order;
+use crate::arq::DeliveryMode;
 use std::collections::VecDeque;
 
 /// Received packets, and those of them that wait.
 #[derive(Debug)]
-pub(crate) struct Window<K> {
-    order: Order,
+pub(crate) struct ReceiveWindow<K> {
+    order: DeliveryMode,
     slots: VecDeque<Slot<K>>,
 }
 
@@ -17,13 +17,13 @@ enum Slot<K> {
     Arrived(Option<K>),
 }
 
-impl<K> Window<K> {
-    pub(crate) const fn new(order: Order) -> Self {
+impl<K> ReceiveWindow<K> {
+    pub(crate) const fn new(order: DeliveryMode) -> Self {
         Self { order, slots: VecDeque::new() }
     }
 
     /// Returns whether the packet at a place has arrived.
-    pub(crate) fn has(&self, at: usize) -> bool {
+    pub(crate) fn has_arrived(&self, at: usize) -> bool {
         matches!(self.slots.get(at), Some(Slot::Arrived(_)))
     }
 
@@ -34,18 +34,18 @@ impl<K> Window<K> {
 
     /// Returns the places of all received packets.
     pub(crate) fn arrived(&self) -> impl Iterator<Item = usize> {
-        (0..self.slots.len()).filter(|at| self.has(*at))
+        (0..self.slots.len()).filter(|at| self.has_arrived(*at))
     }
 
     /// Fills a place with a packet, or with `None` if it will not arrive. The packet goes to `deliver` at
     /// once unless order is kept.
-    pub(crate) fn put(&mut self, at: usize, content: Option<K>, mut deliver: impl FnMut(K)) {
+    pub(crate) fn insert(&mut self, at: usize, content: Option<K>, mut deliver: impl FnMut(K)) {
         while self.slots.len() <= at {
             self.slots.push_back(Slot::Missing);
         }
         let waits = match self.order {
-            Order::Kept => content,
-            Order::Any => {
+            DeliveryMode::InOrder => content,
+            DeliveryMode::Any => {
                 content.into_iter().for_each(&mut deliver);
                 None
             }
@@ -54,7 +54,7 @@ impl<K> Window<K> {
     }
 
     /// Delivers packets that wait for nothing more. Returns the number of places.
-    pub(crate) fn advance(&mut self, deliver: impl FnMut(K)) -> usize {
+    pub(crate) fn deliver_in_order(&mut self, deliver: impl FnMut(K)) -> usize {
         let whole = self.slots.iter().take_while(|slot| matches!(slot, Slot::Arrived(_))).count();
         self.skip(whole, deliver);
         whole

@@ -1,5 +1,5 @@
 //! Middleboxes from outside: one program, as linking one for each file takes longer than most tests.
 
 mod end_to_end;
-mod in_path;
+mod middlebox;
 mod pair;

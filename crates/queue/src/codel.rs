@@ -2,8 +2,8 @@
 //!
 //! [`CoDel`] decides and holds no packets; queues call it for each packet that they serve.
 
-use crate::contents::{Action, Contents};
 use crate::drop_tail::Class;
+use crate::packet_access::{PacketAccess, SignalAction};
 use hopline_core::{Duration, Instant};
 
 /// Parameters of CoDel.
@@ -18,7 +18,7 @@ pub struct CoDelConfig {
     /// Backlog in bytes up to which there is no congestion (§5.6): a full packet. Default 1514.
     pub packet_bytes: u32,
     /// Action on a packet that is chosen. Default drop.
-    pub action: Action,
+    pub action: SignalAction,
 }
 
 impl CoDelConfig {
@@ -27,7 +27,7 @@ impl CoDelConfig {
         target: Duration::from_millis(5),
         interval: Duration::from_millis(100),
         packet_bytes: 1514,
-        action: Action::Drop,
+        action: SignalAction::Drop,
     };
 
     /// Checks every field against its range.
@@ -46,17 +46,17 @@ impl CoDelConfig {
 
 /// Packet in a queue, with its enqueue time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held<T> {
+pub struct Queued<T> {
     /// The packet.
     pub packet: T,
     /// Enqueue time.
-    pub since: Instant,
+    pub enqueued_at: Instant,
 }
 
 /// Packets in the order in which they are served.
 pub(crate) trait Backlog<T> {
     /// Removes and returns the head; `len_bytes` returns the length of a packet.
-    fn pop(&mut self, len_bytes: impl Fn(&T) -> u32) -> Option<Held<T>>;
+    fn pop(&mut self, len_bytes: impl Fn(&T) -> u32) -> Option<Queued<T>>;
 
     /// Bytes that are left.
     fn bytes(&self) -> u64;
@@ -67,27 +67,27 @@ pub(crate) trait Backlog<T> {
 pub struct CoDel {
     config: CoDelConfig,
     /// Time at which the delay will have been above the target for an interval; `None`: it is not above.
-    first_above: Option<Instant>,
-    phase: Phase,
+    first_above_time: Option<Instant>,
+    state: State,
     /// Drops since the dropping state was entered, and that count at the latest entry (`count_` and `lastcount_` of RFC
     /// 8289).
     count: u32,
     last_count: u32,
     /// Time of the next drop, or of the one that would have followed.
-    drop_next: Instant,
+    next_drop: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum State {
     Idle,
     Dropping,
 }
 
 /// Judgement of the packet at the head: whether it may be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Judgement {
-    Fine,
-    TooLate,
+enum SojournTest {
+    BelowTarget,
+    AboveTarget,
 }
 
 impl CoDel {
@@ -96,11 +96,11 @@ impl CoDel {
     pub fn new(config: CoDelConfig) -> Self {
         Self {
             config,
-            first_above: None,
-            phase: Phase::Idle,
+            first_above_time: None,
+            state: State::Idle,
             count: 0,
             last_count: 0,
-            drop_next: Instant::ZERO,
+            next_drop: Instant::ZERO,
         }
     }
 
@@ -111,116 +111,118 @@ impl CoDel {
     }
 
     /// Serves the next packet of `backlog` (§5.5). Reports drops to `contents`.
-    pub(crate) fn serve<T: Copy>(
+    pub(crate) fn dequeue<T: Copy>(
         &mut self,
         now: Instant,
         backlog: &mut impl Backlog<T>,
-        contents: &mut impl Contents<T>,
+        contents: &mut impl PacketAccess<T>,
     ) -> Option<T> {
-        let (packet, judgement) = self.look(now, backlog, contents)?;
-        match (self.phase, judgement) {
-            (Phase::Idle, Judgement::Fine) => Some(packet),
-            (Phase::Dropping, Judgement::Fine) => {
-                self.phase = Phase::Idle;
+        let (packet, judgement) = self.pop_and_test(now, backlog, contents)?;
+        match (self.state, judgement) {
+            (State::Idle, SojournTest::BelowTarget) => Some(packet),
+            (State::Dropping, SojournTest::BelowTarget) => {
+                self.state = State::Idle;
                 Some(packet)
             }
-            (Phase::Idle, Judgement::TooLate) => self.begin(now, packet, backlog, contents),
-            (Phase::Dropping, Judgement::TooLate) => self.go_on(now, packet, backlog, contents),
+            (State::Idle, SojournTest::AboveTarget) => self.enter_dropping(now, packet, backlog, contents),
+            (State::Dropping, SojournTest::AboveTarget) => {
+                self.continue_dropping(now, packet, backlog, contents)
+            }
         }
     }
 
     /// Enters the dropping state with `packet`. The drop rate starts near the last one that controlled the queue, if that is
     /// recent (§5.4).
-    fn begin<T: Copy>(
+    fn enter_dropping<T: Copy>(
         &mut self,
         now: Instant,
         mut packet: T,
         backlog: &mut impl Backlog<T>,
-        contents: &mut impl Contents<T>,
+        contents: &mut impl PacketAccess<T>,
     ) -> Option<T> {
-        self.phase = Phase::Dropping;
+        self.state = State::Dropping;
         let since_last = self.count.saturating_sub(self.last_count);
-        let recent = now.since(self.drop_next) < self.config.interval.saturating_mul(16);
+        let recent = now.since(self.next_drop) < self.config.interval.saturating_mul(16);
         self.count = if since_last > 1 && recent { since_last } else { 1 };
         self.last_count = self.count;
-        self.drop_next = self.control_law(now);
-        if self.is_marked(&mut packet, contents) {
+        self.next_drop = self.control_law(now);
+        if self.try_mark(&mut packet, contents) {
             return Some(packet);
         }
         contents.dropped(packet);
-        Some(self.look_again(now, backlog, contents)?.0)
+        Some(self.pop_and_test_after_drop(now, backlog, contents)?.0)
     }
 
     /// Drops all packets that are due.
-    fn go_on<T: Copy>(
+    fn continue_dropping<T: Copy>(
         &mut self,
         now: Instant,
         mut packet: T,
         backlog: &mut impl Backlog<T>,
-        contents: &mut impl Contents<T>,
+        contents: &mut impl PacketAccess<T>,
     ) -> Option<T> {
-        while now >= self.drop_next {
+        while now >= self.next_drop {
             self.count = self.count.saturating_add(1);
-            if self.is_marked(&mut packet, contents) {
-                self.drop_next = self.control_law(self.drop_next);
+            if self.try_mark(&mut packet, contents) {
+                self.next_drop = self.control_law(self.next_drop);
                 break;
             }
             contents.dropped(packet);
-            let (next, judgement) = self.look_again(now, backlog, contents)?;
+            let (next, judgement) = self.pop_and_test_after_drop(now, backlog, contents)?;
             packet = next;
-            if judgement == Judgement::Fine {
-                self.phase = Phase::Idle;
+            if judgement == SojournTest::BelowTarget {
+                self.state = State::Idle;
                 break;
             }
-            self.drop_next = self.control_law(self.drop_next);
+            self.next_drop = self.control_law(self.next_drop);
         }
         Some(packet)
     }
 
     /// Takes the head of the queue after a drop. An empty queue ends the dropping state.
-    fn look_again<T>(
+    fn pop_and_test_after_drop<T>(
         &mut self,
         now: Instant,
         backlog: &mut impl Backlog<T>,
-        contents: &impl Contents<T>,
-    ) -> Option<(T, Judgement)> {
-        let head = self.look(now, backlog, contents);
+        contents: &impl PacketAccess<T>,
+    ) -> Option<(T, SojournTest)> {
+        let head = self.pop_and_test(now, backlog, contents);
         if head.is_none() {
-            self.phase = Phase::Idle;
+            self.state = State::Idle;
         }
         head
     }
 
     /// Removes the head and judges it (§5.6).
-    fn look<T>(
+    fn pop_and_test<T>(
         &mut self,
         now: Instant,
         backlog: &mut impl Backlog<T>,
-        contents: &impl Contents<T>,
-    ) -> Option<(T, Judgement)> {
+        contents: &impl PacketAccess<T>,
+    ) -> Option<(T, SojournTest)> {
         let Some(head) = backlog.pop(|packet| contents.len_bytes(packet)) else {
-            self.first_above = None;
+            self.first_above_time = None;
             return None;
         };
         let judgement = match contents.class(&head.packet) {
-            Class::Routing | Class::Urgent => Judgement::Fine,
-            Class::Data => self.judge(now, now.since(head.since), backlog.bytes()),
+            Class::Routing | Class::Urgent => SojournTest::BelowTarget,
+            Class::Data => self.test_sojourn(now, now.since(head.enqueued_at), backlog.bytes()),
         };
         Some((head.packet, judgement))
     }
 
-    fn judge(&mut self, now: Instant, sojourn: Duration, left_bytes: u64) -> Judgement {
+    fn test_sojourn(&mut self, now: Instant, sojourn: Duration, left_bytes: u64) -> SojournTest {
         if sojourn < self.config.target || left_bytes <= u64::from(self.config.packet_bytes) {
-            self.first_above = None;
-            return Judgement::Fine;
+            self.first_above_time = None;
+            return SojournTest::BelowTarget;
         }
-        match self.first_above {
+        match self.first_above_time {
             None => {
-                self.first_above = Some(now + self.config.interval);
-                Judgement::Fine
+                self.first_above_time = Some(now + self.config.interval);
+                SojournTest::BelowTarget
             }
-            Some(at) if now >= at => Judgement::TooLate,
-            Some(_) => Judgement::Fine,
+            Some(at) if now >= at => SojournTest::AboveTarget,
+            Some(_) => SojournTest::BelowTarget,
         }
     }
 
@@ -230,7 +232,7 @@ impl CoDel {
         from + Duration::from_secs_f64(wait)
     }
 
-    fn is_marked<T>(&self, packet: &mut T, contents: &mut impl Contents<T>) -> bool {
+    fn try_mark<T>(&self, packet: &mut T, contents: &mut impl PacketAccess<T>) -> bool {
         let marks = self.config.action.marks(contents.capability(packet));
         if marks {
             contents.mark(packet);

@@ -25,13 +25,13 @@ pub enum Service {
     Fifo,
     /// A routing packet goes to the very head, ahead of earlier routing packets; in a full queue the last packet
     /// gives way to it. Data are as in [`Service::Fifo`]. Source: ns-2.35 `Queue/DropTail/PriQueue`.
-    RoutingFirst,
+    RoutingPriority,
 }
 
 /// Result of offering a packet, with the packet that was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a refused or displaced packet is lost unless the caller accounts for it"]
-pub enum Enqueued<T> {
+pub enum EnqueueResult<T> {
     /// The packet is in the queue; no packet was lost.
     Accepted,
     /// The packet is in the queue; this one, the last, was displaced by it.
@@ -39,24 +39,24 @@ pub enum Enqueued<T> {
     /// The queue was full; the packet itself comes back.
     Refused(T),
     /// The packet itself comes back before the queue was full, as a congestion signal ([`red`](crate::red)).
-    Early(T),
+    EarlyDrop(T),
 }
 
-impl<T> Enqueued<T> {
+impl<T> EnqueueResult<T> {
     /// Applies `of` to the packet, if any.
-    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Enqueued<U> {
+    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> EnqueueResult<U> {
         match self {
-            Self::Accepted => Enqueued::Accepted,
-            Self::Displaced(packet) => Enqueued::Displaced(of(packet)),
-            Self::Refused(packet) => Enqueued::Refused(of(packet)),
-            Self::Early(packet) => Enqueued::Early(of(packet)),
+            Self::Accepted => EnqueueResult::Accepted,
+            Self::Displaced(packet) => EnqueueResult::Displaced(of(packet)),
+            Self::Refused(packet) => EnqueueResult::Refused(of(packet)),
+            Self::EarlyDrop(packet) => EnqueueResult::EarlyDrop(of(packet)),
         }
     }
 }
 
 /// Counters of a queue, in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Counters {
+pub struct DropTailStats {
     /// Packets that entered the queue.
     pub accepted: u64,
     /// Packets refused by a full queue.
@@ -78,7 +78,7 @@ pub struct DropTail<T> {
     packets: VecDeque<T>,
     capacity: NonZeroU16,
     service: Service,
-    counters: Counters,
+    stats: DropTailStats,
 }
 
 impl<T: Copy> Default for DropTail<T> {
@@ -98,17 +98,17 @@ impl<T: Copy> DropTail<T> {
     #[must_use]
     pub fn new(capacity: NonZeroU16, service: Service) -> Self {
         let packets = VecDeque::with_capacity(usize::from(capacity.get()));
-        Self { urgent: VecDeque::new(), packets, capacity, service, counters: Counters::default() }
+        Self { urgent: VecDeque::new(), packets, capacity, service, stats: DropTailStats::default() }
     }
 
     /// Offers a packet. The result contains the packet that was lost, if any.
-    pub fn enqueue(&mut self, packet: T, class: Class) -> Enqueued<T> {
-        let first = self.service == Service::RoutingFirst && class == Class::Routing;
+    pub fn enqueue(&mut self, packet: T, class: Class) -> EnqueueResult<T> {
+        let first = self.service == Service::RoutingPriority && class == Class::Routing;
         let full = self.len() >= usize::from(self.capacity.get());
         let gives_way = (first || class == Class::Urgent) && !self.packets.is_empty();
         if full && !gives_way {
-            self.counters.refused += 1;
-            return Enqueued::Refused(packet);
+            self.stats.refused += 1;
+            return EnqueueResult::Refused(packet);
         }
         let displaced = if full { self.packets.pop_back() } else { None };
         if class == Class::Urgent {
@@ -118,21 +118,21 @@ impl<T: Copy> DropTail<T> {
         } else {
             self.packets.push_back(packet);
         }
-        self.counters.accepted += 1;
-        self.counters.peak = self.counters.peak.max(self.len() as u16);
+        self.stats.accepted += 1;
+        self.stats.peak = self.stats.peak.max(self.len() as u16);
         match displaced {
             Some(last) => {
-                self.counters.displaced += 1;
-                Enqueued::Displaced(last)
+                self.stats.displaced += 1;
+                EnqueueResult::Displaced(last)
             }
-            None => Enqueued::Accepted,
+            None => EnqueueResult::Accepted,
         }
     }
 
     /// Removes and returns the next packet to serve.
     pub fn dequeue(&mut self) -> Option<T> {
         let packet = self.urgent.pop_front().or_else(|| self.packets.pop_front());
-        self.counters.served += u64::from(packet.is_some());
+        self.stats.served += u64::from(packet.is_some());
         packet
     }
 
@@ -149,7 +149,7 @@ impl<T: Copy> DropTail<T> {
         };
         self.urgent.retain(&mut stays);
         self.packets.retain(stays);
-        self.counters.removed += (before - self.len()) as u64;
+        self.stats.removed += (before - self.len()) as u64;
     }
 
     /// Packets in the queue, head first.
@@ -177,7 +177,7 @@ impl<T: Copy> DropTail<T> {
 
     /// Returns the counters.
     #[must_use]
-    pub fn counters(&self) -> Counters {
-        self.counters
+    pub fn stats(&self) -> DropTailStats {
+        self.stats
     }
 }

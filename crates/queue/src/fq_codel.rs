@@ -1,8 +1,8 @@
 //! FQ-CoDel (RFC 8290): a CoDel queue for each flow, served round-robin with priority for sparse flows.
 
-use crate::codel::{Backlog, CoDel, CoDelConfig, Held};
-use crate::contents::Contents;
-use crate::drop_tail::{Class, Enqueued};
+use crate::codel::{Backlog, CoDel, CoDelConfig, Queued};
+use crate::drop_tail::{Class, EnqueueResult};
+use crate::packet_access::PacketAccess;
 use core::num::NonZeroU16;
 use hopline_core::Instant;
 use std::collections::{BTreeMap, VecDeque};
@@ -46,23 +46,23 @@ pub struct FqCoDel<T> {
     /// Flows by hash value. An entry is created on first use, and kept for the state of its CoDel.
     flows: BTreeMap<u16, Flow<T>>,
     /// New flows, and old flows with packets: hash values in service order.
-    new: VecDeque<u16>,
-    old: VecDeque<u16>,
+    new_flows: VecDeque<u16>,
+    old_flows: VecDeque<u16>,
     packets: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Flow<T> {
-    queue: Line<T>,
+    queue: FlowQueue<T>,
     codel: CoDel,
     /// Deficit in bytes: amount that the flow may still send in this turn.
-    credit: i64,
-    turn: Turn,
+    deficit: i64,
+    membership: Membership,
 }
 
 /// Membership of a flow in one of the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Turn {
+enum Membership {
     None,
     Listed,
 }
@@ -75,14 +75,14 @@ enum List {
 }
 
 #[derive(Clone, Debug)]
-struct Line<T> {
-    held: VecDeque<Held<T>>,
+struct FlowQueue<T> {
+    packets: VecDeque<Queued<T>>,
     bytes: u64,
 }
 
-impl<T> Backlog<T> for Line<T> {
-    fn pop(&mut self, len_bytes: impl Fn(&T) -> u32) -> Option<Held<T>> {
-        let head = self.held.pop_front()?;
+impl<T> Backlog<T> for FlowQueue<T> {
+    fn pop(&mut self, len_bytes: impl Fn(&T) -> u32) -> Option<Queued<T>> {
+        let head = self.packets.pop_front()?;
         self.bytes -= u64::from(len_bytes(&head.packet));
         Some(head)
     }
@@ -101,65 +101,67 @@ impl<T: Copy> FqCoDel<T> {
             capacity,
             routing: VecDeque::new(),
             flows: BTreeMap::new(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
+            new_flows: VecDeque::new(),
+            old_flows: VecDeque::new(),
             packets: 0,
         }
     }
 
     /// Offers a packet (RFC 8290 §4.1). In a full queue the head of the flow with most bytes is dropped, which may be the
     /// packet itself.
-    pub fn enqueue(&mut self, now: Instant, packet: T, contents: &impl Contents<T>) -> Enqueued<T> {
+    pub fn enqueue(&mut self, now: Instant, packet: T, contents: &impl PacketAccess<T>) -> EnqueueResult<T> {
         match contents.class(&packet) {
             Class::Urgent | Class::Routing => self.routing.push_back(packet),
-            Class::Data => self.join(now, packet, contents),
+            Class::Data => self.push(now, packet, contents),
         }
         self.packets += 1;
         if self.packets <= usize::from(self.capacity.get()) {
-            return Enqueued::Accepted;
+            return EnqueueResult::Accepted;
         }
         self.packets -= 1;
-        match self.fattest() {
+        match self.longest_flow() {
             Some(flow) => {
                 let head = flow.queue.pop(|packet| contents.len_bytes(packet));
-                Enqueued::Displaced(head.expect("a flow that holds bytes holds a packet").packet)
+                EnqueueResult::Displaced(head.expect("a flow that holds bytes holds a packet").packet)
             }
-            None => Enqueued::Refused(self.routing.pop_back().expect("all packets are routing messages")),
+            None => {
+                EnqueueResult::Refused(self.routing.pop_back().expect("all packets are routing messages"))
+            }
         }
     }
 
     /// Removes and returns the next packet to serve (§4.2).
-    pub fn dequeue(&mut self, now: Instant, contents: &mut impl Contents<T>) -> Option<T> {
+    pub fn dequeue(&mut self, now: Instant, contents: &mut impl PacketAccess<T>) -> Option<T> {
         if let Some(packet) = self.routing.pop_front() {
             self.packets -= 1;
             return Some(packet);
         }
         loop {
-            let (number, list) = match self.new.front() {
+            let (number, list) = match self.new_flows.front() {
                 Some(&number) => (number, List::New),
-                None => (*self.old.front()?, List::Old),
+                None => (*self.old_flows.front()?, List::Old),
             };
             let flow = self.flows.get_mut(&number).expect("a listed flow exists");
-            if flow.credit <= 0 {
-                flow.credit += i64::from(self.config.quantum_bytes);
-                self.leave(list);
-                self.old.push_back(number);
+            if flow.deficit <= 0 {
+                flow.deficit += i64::from(self.config.quantum_bytes);
+                self.pop_flow(list);
+                self.old_flows.push_back(number);
                 continue;
             }
-            let before = flow.queue.held.len();
-            let served = flow.codel.serve(now, &mut flow.queue, contents);
-            self.packets -= before - flow.queue.held.len();
+            let before = flow.queue.packets.len();
+            let served = flow.codel.dequeue(now, &mut flow.queue, contents);
+            self.packets -= before - flow.queue.packets.len();
             if let Some(packet) = served {
-                flow.credit -= i64::from(contents.len_bytes(&packet));
+                flow.deficit -= i64::from(contents.len_bytes(&packet));
                 return Some(packet);
             }
             // A new flow that is empty moves to the old flows, so that it does not return as new at once.
-            if list == List::New && !self.old.is_empty() {
-                self.old.push_back(number);
+            if list == List::New && !self.old_flows.is_empty() {
+                self.old_flows.push_back(number);
             } else {
-                flow.turn = Turn::None;
+                flow.membership = Membership::None;
             }
-            self.leave(list);
+            self.pop_flow(list);
         }
     }
 
@@ -181,7 +183,7 @@ impl<T: Copy> FqCoDel<T> {
         };
         self.routing.retain(|packet| !takes(packet));
         for flow in self.flows.values_mut() {
-            let Line { held, bytes } = &mut flow.queue;
+            let FlowQueue { packets: held, bytes } = &mut flow.queue;
             held.retain(|held| {
                 let take = takes(&held.packet);
                 if take {
@@ -195,7 +197,8 @@ impl<T: Copy> FqCoDel<T> {
 
     /// Returns the packets in the queue: routing messages, then flow by flow.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        let of_flows = self.flows.values().flat_map(|flow| flow.queue.held.iter().map(|held| &held.packet));
+        let of_flows =
+            self.flows.values().flat_map(|flow| flow.queue.packets.iter().map(|held| &held.packet));
         self.routing.iter().chain(of_flows)
     }
 
@@ -211,28 +214,28 @@ impl<T: Copy> FqCoDel<T> {
         self.packets == 0
     }
 
-    fn join(&mut self, now: Instant, packet: T, contents: &impl Contents<T>) {
-        let number = bucket(contents.flow(&packet), self.config.flows);
+    fn push(&mut self, now: Instant, packet: T, contents: &impl PacketAccess<T>) {
+        let number = flow_index(contents.flow(&packet), self.config.flows);
         let flow = self.flows.entry(number).or_insert_with(|| Flow::new(self.config.codel));
-        flow.queue.held.push_back(Held { packet, since: now });
+        flow.queue.packets.push_back(Queued { packet, enqueued_at: now });
         flow.queue.bytes += u64::from(contents.len_bytes(&packet));
-        if flow.turn == Turn::None {
-            flow.turn = Turn::Listed;
-            flow.credit = i64::from(self.config.quantum_bytes);
-            self.new.push_back(number);
+        if flow.membership == Membership::None {
+            flow.membership = Membership::Listed;
+            flow.deficit = i64::from(self.config.quantum_bytes);
+            self.new_flows.push_back(number);
         }
     }
 
     /// Takes the head flow off its list.
-    fn leave(&mut self, list: List) {
+    fn pop_flow(&mut self, list: List) {
         match list {
-            List::New => self.new.pop_front(),
-            List::Old => self.old.pop_front(),
+            List::New => self.new_flows.pop_front(),
+            List::Old => self.old_flows.pop_front(),
         };
     }
 
     /// Returns the flow with most bytes, if any has some.
-    fn fattest(&mut self) -> Option<&mut Flow<T>> {
+    fn longest_flow(&mut self) -> Option<&mut Flow<T>> {
         self.flows.values_mut().filter(|flow| flow.queue.bytes > 0).max_by_key(|flow| flow.queue.bytes)
     }
 }
@@ -240,16 +243,16 @@ impl<T: Copy> FqCoDel<T> {
 impl<T> Flow<T> {
     fn new(codel: CoDelConfig) -> Self {
         Self {
-            queue: Line { held: VecDeque::new(), bytes: 0 },
+            queue: FlowQueue { packets: VecDeque::new(), bytes: 0 },
             codel: CoDel::new(codel),
-            credit: 0,
-            turn: Turn::None,
+            deficit: 0,
+            membership: Membership::None,
         }
     }
 }
 
 /// Returns the queue of a flow: a multiplicative hash of its number (Knuth).
-fn bucket(flow: u64, buckets: NonZeroU16) -> u16 {
+fn flow_index(flow: u64, buckets: NonZeroU16) -> u16 {
     let mixed = flow.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((u128::from(mixed) * u128::from(buckets.get())) >> 64) as u16
 }

@@ -1,14 +1,14 @@
 //! Queue in front of an interface, with a choice of disciplines.
 
-use crate::codel::{Backlog, CoDel, Held};
-use crate::contents::Contents;
-use crate::drop_tail::{Class, DropTail, Enqueued};
+use crate::codel::{Backlog, CoDel, Queued};
+use crate::custom::{CustomDiscipline, CustomDisciplineId, CustomQueue};
+use crate::drop_tail::{Class, DropTail, EnqueueResult};
 use crate::fq_codel::FqCoDel;
-use crate::own::{OwnDiscipline, OwnDisciplineId, OwnQueue};
-use crate::red::{Red, Verdict};
+use crate::packet_access::PacketAccess;
+use crate::red::{Red, RedDecision};
 use core::num::NonZeroU16;
 use hopline_core::Instant;
-use hopline_core::own::OwnFailure;
+use hopline_core::custom_algorithm::CustomAlgorithmError;
 
 /// A bounded queue of packet handles.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub enum InterfaceQueue<T> {
     /// FQ-CoDel (CoDel for each flow).
     FqCoDel(Box<FqCoDel<T>>),
     /// User-defined discipline.
-    Own(Box<OwnQueue<T>>),
+    Custom(Box<CustomQueue<T>>),
 }
 
 /// Drop-tail queue with RED.
@@ -38,18 +38,18 @@ pub struct RedQueue<T> {
 #[derive(Clone, Debug)]
 pub struct CoDelQueue<T> {
     codel: CoDel,
-    waiting: Waiting<T>,
+    backlog: Backlogged<T>,
 }
 
 #[derive(Clone, Debug)]
-struct Waiting<T> {
-    packets: DropTail<Held<T>>,
+struct Backlogged<T> {
+    packets: DropTail<Queued<T>>,
     /// Bytes in the queue.
     bytes: u64,
 }
 
-impl<T: Copy> Backlog<T> for Waiting<T> {
-    fn pop(&mut self, len_bytes: impl Fn(&T) -> u32) -> Option<Held<T>> {
+impl<T: Copy> Backlog<T> for Backlogged<T> {
+    fn pop(&mut self, len_bytes: impl Fn(&T) -> u32) -> Option<Queued<T>> {
         let head = self.packets.dequeue()?;
         self.bytes -= u64::from(len_bytes(&head.packet));
         Some(head)
@@ -69,44 +69,53 @@ impl<T: Copy> InterfaceQueue<T> {
 
     /// Returns a queue with CoDel.
     #[must_use]
-    pub fn codel(packets: DropTail<Held<T>>, codel: CoDel) -> Self {
-        Self::CoDel(Box::new(CoDelQueue { codel, waiting: Waiting { packets, bytes: 0 } }))
+    pub fn codel(packets: DropTail<Queued<T>>, codel: CoDel) -> Self {
+        Self::CoDel(Box::new(CoDelQueue { codel, backlog: Backlogged { packets, bytes: 0 } }))
     }
 
     /// Returns a queue for at most `capacity` packets with a user-defined discipline.
     #[must_use]
-    pub fn own(id: OwnDisciplineId, discipline: Box<dyn OwnDiscipline>, capacity: NonZeroU16) -> Self {
-        Self::Own(Box::new(OwnQueue::new(id, discipline, capacity)))
+    pub fn custom(
+        id: CustomDisciplineId,
+        discipline: Box<dyn CustomDiscipline>,
+        capacity: NonZeroU16,
+    ) -> Self {
+        Self::Custom(Box::new(CustomQueue::new(id, discipline, capacity)))
     }
 
-    /// Returns the failure of a user-defined discipline as [`OwnQueue::take_failure`] does, with its id.
+    /// Returns the failure of a user-defined discipline as [`CustomQueue::take_failure`] does, with its id.
     #[inline]
-    pub fn take_own_failure(&mut self) -> Option<(OwnDisciplineId, OwnFailure)> {
+    pub fn take_custom_failure(&mut self) -> Option<(CustomDisciplineId, CustomAlgorithmError)> {
         match self {
-            Self::Own(queue) => queue.take_failure().map(|failure| (queue.id(), failure)),
+            Self::Custom(queue) => queue.take_failure().map(|failure| (queue.id(), failure)),
             Self::DropTail(_) | Self::Red(_) | Self::CoDel(_) | Self::FqCoDel(_) => None,
         }
     }
 
     /// Offers a packet. The result contains the packet that was lost, if any.
-    pub fn enqueue(&mut self, now: Instant, packet: T, contents: &mut impl Contents<T>) -> Enqueued<T> {
+    pub fn enqueue(
+        &mut self,
+        now: Instant,
+        packet: T,
+        contents: &mut impl PacketAccess<T>,
+    ) -> EnqueueResult<T> {
         match self {
             Self::DropTail(queue) => queue.enqueue(packet, contents.class(&packet)),
             Self::Red(queue) => queue.enqueue(now, packet, contents),
             Self::CoDel(queue) => queue.enqueue(now, packet, contents),
             Self::FqCoDel(queue) => queue.enqueue(now, packet, contents),
-            Self::Own(queue) => queue.enqueue(now, packet, contents),
+            Self::Custom(queue) => queue.enqueue(now, packet, contents),
         }
     }
 
     /// Removes and returns the next packet to serve. Reports early drops to `contents`.
-    pub fn dequeue(&mut self, now: Instant, contents: &mut impl Contents<T>) -> Option<T> {
+    pub fn dequeue(&mut self, now: Instant, contents: &mut impl PacketAccess<T>) -> Option<T> {
         match self {
             Self::DropTail(queue) => queue.dequeue(),
             Self::Red(queue) => queue.dequeue(now, contents),
             Self::CoDel(queue) => queue.dequeue(now, contents),
             Self::FqCoDel(queue) => queue.dequeue(now, contents),
-            Self::Own(queue) => queue.dequeue(now, contents),
+            Self::Custom(queue) => queue.dequeue(now, contents),
         }
     }
 
@@ -127,11 +136,11 @@ impl<T: Copy> InterfaceQueue<T> {
                     sink(packet);
                 });
                 if gone > 0 {
-                    queue.leave(now, gone);
+                    queue.on_departure(now, gone);
                 }
             }
             Self::CoDel(queue) => {
-                let Waiting { packets, bytes } = &mut queue.waiting;
+                let Backlogged { packets, bytes } = &mut queue.backlog;
                 packets.remove_matching(
                     |held| matches(&held.packet),
                     |held| {
@@ -141,7 +150,7 @@ impl<T: Copy> InterfaceQueue<T> {
                 );
             }
             Self::FqCoDel(queue) => queue.remove_matching(matches, sink, len_bytes),
-            Self::Own(queue) => queue.remove_matching(now, matches, sink),
+            Self::Custom(queue) => queue.remove_matching(now, matches, sink),
         }
     }
 
@@ -151,9 +160,9 @@ impl<T: Copy> InterfaceQueue<T> {
         match self {
             Self::DropTail(queue) => plain = Some(queue.iter()),
             Self::Red(queue) => plain = Some(queue.packets.iter()),
-            Self::CoDel(queue) => held = Some(queue.waiting.packets.iter().map(|held| &held.packet)),
+            Self::CoDel(queue) => held = Some(queue.backlog.packets.iter().map(|held| &held.packet)),
             Self::FqCoDel(queue) => fair = Some(queue.iter()),
-            Self::Own(queue) => own = Some(queue.iter()),
+            Self::Custom(queue) => own = Some(queue.iter()),
         }
         let plain = plain.into_iter().flatten().chain(held.into_iter().flatten());
         plain.chain(fair.into_iter().flatten()).chain(own.into_iter().flatten())
@@ -165,9 +174,9 @@ impl<T: Copy> InterfaceQueue<T> {
         match self {
             Self::DropTail(queue) => queue.len(),
             Self::Red(queue) => queue.packets.len(),
-            Self::CoDel(queue) => queue.waiting.packets.len(),
+            Self::CoDel(queue) => queue.backlog.packets.len(),
             Self::FqCoDel(queue) => queue.len(),
-            Self::Own(queue) => queue.len(),
+            Self::Custom(queue) => queue.len(),
         }
     }
 
@@ -179,14 +188,19 @@ impl<T: Copy> InterfaceQueue<T> {
 }
 
 impl<T: Copy> RedQueue<T> {
-    fn enqueue(&mut self, now: Instant, mut packet: T, contents: &mut impl Contents<T>) -> Enqueued<T> {
+    fn enqueue(
+        &mut self,
+        now: Instant,
+        mut packet: T,
+        contents: &mut impl PacketAccess<T>,
+    ) -> EnqueueResult<T> {
         let (class, len_bytes) = (contents.class(&packet), contents.len_bytes(&packet));
         if class == Class::Data {
             let marks = self.red.config().action.marks(contents.capability(&packet));
-            match self.red.arrive(now, len_bytes, self.packets.len(), self.bytes) {
-                Verdict::Enter => {}
-                Verdict::Notify if marks => contents.mark(&mut packet),
-                Verdict::Notify | Verdict::Drop => return Enqueued::Early(packet),
+            match self.red.on_arrival(now, len_bytes, self.packets.len(), self.bytes) {
+                RedDecision::Enqueue => {}
+                RedDecision::Signal if marks => contents.mark(&mut packet),
+                RedDecision::Signal | RedDecision::Drop => return EnqueueResult::EarlyDrop(packet),
             }
         }
         let enqueued = self.packets.enqueue(packet, class);
@@ -194,46 +208,46 @@ impl<T: Copy> RedQueue<T> {
         enqueued
     }
 
-    fn dequeue(&mut self, now: Instant, contents: &impl Contents<T>) -> Option<T> {
+    fn dequeue(&mut self, now: Instant, contents: &impl PacketAccess<T>) -> Option<T> {
         let packet = self.packets.dequeue()?;
-        self.leave(now, contents.len_bytes(&packet));
+        self.on_departure(now, contents.len_bytes(&packet));
         Some(packet)
     }
 
     /// Records that `len_bytes` bytes have left.
-    fn leave(&mut self, now: Instant, len_bytes: u32) {
+    fn on_departure(&mut self, now: Instant, len_bytes: u32) {
         self.bytes -= u64::from(len_bytes);
         if self.packets.is_empty() {
-            self.red.emptied(now);
+            self.red.on_empty(now);
         }
     }
 }
 
 impl<T: Copy> CoDelQueue<T> {
-    fn enqueue(&mut self, now: Instant, packet: T, contents: &impl Contents<T>) -> Enqueued<T> {
+    fn enqueue(&mut self, now: Instant, packet: T, contents: &impl PacketAccess<T>) -> EnqueueResult<T> {
         let (class, len_bytes) = (contents.class(&packet), contents.len_bytes(&packet));
-        let Waiting { packets, bytes } = &mut self.waiting;
-        let enqueued = packets.enqueue(Held { packet, since: now }, class).map(|held| held.packet);
+        let Backlogged { packets, bytes } = &mut self.backlog;
+        let enqueued = packets.enqueue(Queued { packet, enqueued_at: now }, class).map(|held| held.packet);
         *bytes = bytes_after(*bytes, &enqueued, len_bytes, |packet| contents.len_bytes(packet));
         enqueued
     }
 
     /// Routing messages and urgent packets are served unchanged.
-    fn dequeue(&mut self, now: Instant, contents: &mut impl Contents<T>) -> Option<T> {
-        let head = self.waiting.packets.iter().next()?;
+    fn dequeue(&mut self, now: Instant, contents: &mut impl PacketAccess<T>) -> Option<T> {
+        let head = self.backlog.packets.iter().next()?;
         if contents.class(&head.packet) != Class::Data {
-            return self.waiting.pop(|packet| contents.len_bytes(packet)).map(|held| held.packet);
+            return self.backlog.pop(|packet| contents.len_bytes(packet)).map(|held| held.packet);
         }
-        self.codel.serve(now, &mut self.waiting, contents)
+        self.codel.dequeue(now, &mut self.backlog, contents)
     }
 }
 
 /// Returns the bytes in a queue of `bytes` after a packet of `len_bytes` was offered.
-fn bytes_after<T>(bytes: u64, enqueued: &Enqueued<T>, len_bytes: u32, len: impl Fn(&T) -> u32) -> u64 {
+fn bytes_after<T>(bytes: u64, enqueued: &EnqueueResult<T>, len_bytes: u32, len: impl Fn(&T) -> u32) -> u64 {
     match enqueued {
-        Enqueued::Accepted => bytes + u64::from(len_bytes),
-        Enqueued::Displaced(last) => bytes + u64::from(len_bytes) - u64::from(len(last)),
-        Enqueued::Refused(_) | Enqueued::Early(_) => bytes,
+        EnqueueResult::Accepted => bytes + u64::from(len_bytes),
+        EnqueueResult::Displaced(last) => bytes + u64::from(len_bytes) - u64::from(len(last)),
+        EnqueueResult::Refused(_) | EnqueueResult::EarlyDrop(_) => bytes,
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! [`Red`] decides and holds no packets; [`InterfaceQueue`](crate::InterfaceQueue) calls it for each arriving packet.
 
-use crate::contents::Action;
-use hopline_core::{Duration, Instant, Stream};
+use crate::packet_access::SignalAction;
+use hopline_core::{Duration, Instant, RandomStream};
 
 /// Parameters of RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,10 +23,10 @@ pub struct RedConfig {
     /// Drops from `max_threshold` on. Default all packets are dropped.
     pub gentle: Gentle,
     /// Behaviour of the average while the queue is empty. Default it decays.
-    pub idle: Idle,
+    pub idle: IdlePolicy,
     /// Action on a packet that is chosen. Default drop. Above `max_threshold`, packets are dropped even if they could be
     /// marked (RFC 3168 §7).
-    pub action: Action,
+    pub action: SignalAction,
 }
 
 /// Unit of the queue length.
@@ -52,12 +52,12 @@ pub enum Gentle {
 
 /// Behaviour of the average while the queue is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Idle {
+pub enum IdlePolicy {
     /// Kept: the next arrival continues from the last value.
-    Kept,
+    Keep,
     /// Decayed as if an empty queue had been seen once in this time, the transmission time of a small packet (the paper's
     /// §4).
-    Decays {
+    Decay {
         /// Transmission time of a small packet on the link. Above zero.
         packet_time: Duration,
     },
@@ -72,8 +72,8 @@ impl RedConfig {
         max_probability: 0.02,
         measure: Measure::Packets,
         gentle: Gentle::Off,
-        idle: Idle::Decays { packet_time: Duration::from_millis(1) },
-        action: Action::Drop,
+        idle: IdlePolicy::Decay { packet_time: Duration::from_millis(1) },
+        action: SignalAction::Drop,
     };
 
     /// Checks every field against its range.
@@ -91,7 +91,7 @@ impl RedConfig {
             (share(self.weight), "weight above 0 and at most 1"),
             (share(self.max_probability), "max_probability above 0 and at most 1"),
             (self.measure != Measure::Bytes { packet_bytes: 0 }, "packet_bytes at least 1"),
-            (self.idle != Idle::Decays { packet_time: Duration::ZERO }, "packet_time above 0"),
+            (self.idle != IdlePolicy::Decay { packet_time: Duration::ZERO }, "packet_time above 0"),
         ];
         rules.iter().find(|(ok, _)| !ok).map_or(Ok(()), |(_, must)| Err(must))
     }
@@ -99,11 +99,11 @@ impl RedConfig {
 
 /// Verdict on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RedDecision {
     /// Enter.
-    Enter,
+    Enqueue,
     /// Chosen: to be marked, or dropped.
-    Notify,
+    Signal,
     /// Dropped, whatever the action.
     Drop,
 }
@@ -112,10 +112,10 @@ pub enum Verdict {
 #[derive(Clone, Debug)]
 pub struct Red {
     config: RedConfig,
-    random: Stream,
+    random: RandomStream,
     /// `avg`, packets.
     average: f64,
-    spacing: Spacing,
+    spacing: DropSpacing,
     /// Time at which the queue became empty, or at which a packet last found it empty.
     empty_since: Instant,
 }
@@ -123,8 +123,8 @@ pub struct Red {
 impl Red {
     /// A controller of an empty queue.
     #[must_use]
-    pub fn new(config: RedConfig, random: Stream) -> Self {
-        Self { config, random, average: 0.0, spacing: Spacing::default(), empty_since: Instant::ZERO }
+    pub fn new(config: RedConfig, random: RandomStream) -> Self {
+        Self { config, random, average: 0.0, spacing: DropSpacing::default(), empty_since: Instant::ZERO }
     }
 
     /// Parameters.
@@ -140,20 +140,20 @@ impl Red {
     }
 
     /// Decides on a packet of `len_bytes` that arrives at a queue of `packets` packets and `bytes` bytes.
-    pub fn arrive(&mut self, now: Instant, len_bytes: u32, packets: usize, bytes: u64) -> Verdict {
+    pub fn on_arrival(&mut self, now: Instant, len_bytes: u32, packets: usize, bytes: u64) -> RedDecision {
         self.update_average(now, packets, bytes);
         let RedConfig { min_threshold, max_threshold, max_probability, gentle, .. } = self.config;
         let above = self.average - max_threshold;
         let probability = if self.average < min_threshold {
             self.spacing.reset();
-            return Verdict::Enter;
+            return RedDecision::Enqueue;
         } else if above < 0.0 {
             max_probability * (self.average - min_threshold) / (max_threshold - min_threshold)
         } else if gentle == Gentle::On && above < max_threshold {
             max_probability + (1.0 - max_probability) * above / max_threshold
         } else {
-            self.spacing.note_chosen();
-            return Verdict::Drop;
+            self.spacing.record_chosen();
+            return RedDecision::Drop;
         };
         let probability = match self.config.measure {
             Measure::Packets => probability,
@@ -163,13 +163,13 @@ impl Red {
     }
 
     /// Records that the queue has become empty.
-    pub fn emptied(&mut self, now: Instant) {
+    pub fn on_empty(&mut self, now: Instant) {
         self.empty_since = now;
     }
 
     fn update_average(&mut self, now: Instant, packets: usize, bytes: u64) {
         let weight = self.config.weight;
-        if let (0, Idle::Decays { packet_time }) = (packets, self.config.idle) {
+        if let (0, IdlePolicy::Decay { packet_time }) = (packets, self.config.idle) {
             let missed = now.since(self.empty_since).as_secs_f64() / packet_time.as_secs_f64();
             self.average *= libm::pow(1.0 - weight, missed);
             self.empty_since = now;
@@ -185,33 +185,33 @@ impl Red {
 
 /// Spaces the chosen packets evenly.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Spacing {
+pub(crate) struct DropSpacing {
     /// Packets since the last chosen one; `None`: no packet was subject to the choice since.
     count: Option<u32>,
 }
 
-impl Spacing {
+impl DropSpacing {
     /// Resets the count: no packet is subject to the choice.
     pub(crate) fn reset(&mut self) {
         self.count = None;
     }
 
     /// Records that a packet was chosen in another way.
-    pub(crate) fn note_chosen(&mut self) {
+    pub(crate) fn record_chosen(&mut self) {
         self.count = Some(0);
     }
 
     /// Decides with `pa = pb / (1 - count · pb)`; chooses for certain if the denominator is not positive.
-    pub(crate) fn choose(&mut self, pb: f64, random: &mut Stream) -> Verdict {
+    pub(crate) fn choose(&mut self, pb: f64, random: &mut RandomStream) -> RedDecision {
         let count = self.count.map_or(0, |count| count.saturating_add(1));
         let left = 1.0 - f64::from(count) * pb;
         let pa = if left > pb { pb / left } else { 1.0 };
         if pb > 0.0 && random.bernoulli(pa) {
             self.count = Some(0);
-            Verdict::Notify
+            RedDecision::Signal
         } else {
             self.count = Some(count);
-            Verdict::Enter
+            RedDecision::Enqueue
         }
     }
 }

@@ -1,14 +1,14 @@
 //! One RTS, CTS, data, ACK exchange between two MACs, driven as the simulator drives them.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use hopline_core::{Instant, LinkId, Machine, NodeId, Purpose, Stream};
-use hopline_radio::mac::{Activity, Config, Event, Mac, Msdu, Reception, Signal, Transmission};
+use hopline_core::{Instant, LinkId, NodeId, Purpose, RandomStream, StateMachine};
+use hopline_radio::mac::{Config, Event, Mac, Msdu, RadioState, Reception, Signal, Transmission};
 use hopline_wire::dot11::MacAddr;
 use std::hint::black_box;
 
 fn station(config: &Config, id: u32) -> Mac<u32> {
     let id = NodeId(id);
-    Mac::new(config.clone(), MacAddr::of_node(id), Stream::new(1, 1, id, Purpose::Backoff))
+    Mac::new(config.clone(), MacAddr::of_node(id), RandomStream::new(1, 1, id, Purpose::Backoff))
 }
 
 /// Wakes the station until it sends.
@@ -26,10 +26,10 @@ fn wake(mac: &mut Mac<u32>) -> (Instant, Transmission<u32>) {
 fn pass(from: &mut Mac<u32>, to: &mut Mac<u32>) -> Instant {
     let (start, transmission) = wake(from);
     let end = start + transmission.airtime;
-    to.handle_signal(start, Signal::Carrier(Activity::Receiving));
+    to.handle_signal(start, Signal::Carrier(RadioState::Receiving));
     from.handle_signal(end, Signal::TransmitEnd);
     to.handle_packet(end, LinkId::ONLY, Reception::Frame(transmission.frame));
-    to.handle_signal(end, Signal::Carrier(Activity::Quiet));
+    to.handle_signal(end, Signal::Carrier(RadioState::Idle));
     end
 }
 

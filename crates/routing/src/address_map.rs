@@ -84,7 +84,7 @@ impl<V> AddressMap<V> {
         if self.index.is_empty() {
             return None;
         }
-        let mut slot = self.home(address);
+        let mut slot = self.preferred_slot(address);
         loop {
             match self.index[slot] {
                 EMPTY => return None,
@@ -95,7 +95,7 @@ impl<V> AddressMap<V> {
     }
 
     fn free_slot(&self, address: Ipv4Addr) -> usize {
-        let mut slot = self.home(address);
+        let mut slot = self.preferred_slot(address);
         while self.index[slot] != EMPTY {
             slot = (slot + 1) & (self.index.len() - 1);
         }
@@ -103,7 +103,7 @@ impl<V> AddressMap<V> {
     }
 
     /// Multiplicative hashing (2³² over the golden ratio): consecutive addresses spread evenly.
-    fn home(&self, address: Ipv4Addr) -> usize {
+    fn preferred_slot(&self, address: Ipv4Addr) -> usize {
         let hash = address.to_bits().wrapping_mul(0x9e37_79b1);
         (hash >> (32 - self.index.len().trailing_zeros())) as usize
     }
@@ -125,7 +125,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn a_full_map_takes_nothing_more() {
+    fn a_full_map_rejects_insertions() {
         let mut map = AddressMap::new(2);
         assert!(map.insert_new(Ipv4Addr::new(10, 0, 0, 1), 1));
         assert!(map.insert_new(Ipv4Addr::new(10, 0, 0, 2), 2));
@@ -137,7 +137,7 @@ mod tests {
     proptest! {
         /// Few bits in the addresses, so that there are many hits and collisions.
         #[test]
-        fn it_answers_as_a_tree_does(ops in prop::collection::vec((0u32..3, any::<u8>(), 0u32..4), 0..300)) {
+        fn it_agrees_with_a_tree_map(ops in prop::collection::vec((0u32..3, any::<u8>(), 0u32..4), 0..300)) {
             let mut map = AddressMap::new(1_000);
             let mut tree = BTreeMap::new();
             for (step, (op, low, high)) in ops.into_iter().enumerate() {

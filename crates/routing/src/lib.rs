@@ -2,20 +2,20 @@
 
 mod address_map;
 pub mod aodv;
-mod buffer;
 mod drop_reason;
 pub mod dsr;
 pub mod olsr;
 mod outbox;
 mod receiver;
 pub mod router;
+mod send_buffer;
 pub mod static_routes;
 #[cfg(test)]
 mod tests;
 
 pub use drop_reason::DropReason;
 pub use router::{Agent, Router};
-pub use static_routes::{Edge, StaticRoutes};
+pub use static_routes::{LinkEdge, StaticRoutes};
 
 use std::net::Ipv4Addr;
 
@@ -26,18 +26,18 @@ const fn is_host(address: Ipv4Addr) -> bool {
 
 /// Novelty of a flooded message at this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sighting {
-    First,
-    Again,
+enum DuplicateCheck {
+    New,
+    Duplicate,
     /// There is no room to record it.
-    Full,
+    TableFull,
 }
 
 /// Effect of an input on the state that timers depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effect {
+enum TimerEffect {
     /// None: the timers stand.
     None,
     /// Perhaps some.
-    Some,
+    Possible,
 }

@@ -9,10 +9,10 @@ pub(crate) struct Outbox<T, E> {
     pub(crate) transmits: VecDeque<T>,
     pub(crate) events: VecDeque<E>,
     /// Sorted by departure time; messages due at the same instant are in order of arrival. A handful at most.
-    later: VecDeque<(Instant, Departure<T, E>)>,
+    delayed: VecDeque<(Instant, Departure<T, E>)>,
     /// Most messages in `later`.
     limit: usize,
-    messages_later: usize,
+    delayed_messages: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -26,18 +26,18 @@ impl<T, E> Outbox<T, E> {
         Self {
             transmits: VecDeque::new(),
             events: VecDeque::new(),
-            later: VecDeque::new(),
+            delayed: VecDeque::new(),
             limit: limit as usize,
-            messages_later: 0,
+            delayed_messages: 0,
         }
     }
 
     /// Sends `transmit` at `due`. Returns `false` if too many messages wait already.
     pub(crate) fn transmit_at(&mut self, due: Instant, transmit: T) -> bool {
-        if self.messages_later >= self.limit {
+        if self.delayed_messages >= self.limit {
             return false;
         }
-        self.messages_later += 1;
+        self.delayed_messages += 1;
         self.insert(due, Departure::Transmit(transmit));
         true
     }
@@ -48,11 +48,11 @@ impl<T, E> Outbox<T, E> {
     }
 
     /// Moves due messages and events into the queues.
-    pub(crate) fn depart(&mut self, now: Instant) {
-        while self.later.front().is_some_and(|(due, _)| *due <= now) {
-            match self.later.pop_front() {
+    pub(crate) fn release_due(&mut self, now: Instant) {
+        while self.delayed.front().is_some_and(|(due, _)| *due <= now) {
+            match self.delayed.pop_front() {
                 Some((_, Departure::Transmit(transmit))) => {
-                    self.messages_later -= 1;
+                    self.delayed_messages -= 1;
                     self.transmits.push_back(transmit);
                 }
                 Some((_, Departure::Event(event))) => self.events.push_back(event),
@@ -63,7 +63,7 @@ impl<T, E> Outbox<T, E> {
 
     /// Returns the number of data packets in the messages that have not left.
     pub(crate) fn packets(&self, in_transmit: impl Fn(&T) -> bool, in_event: impl Fn(&E) -> bool) -> usize {
-        let later = self.later.iter().filter(|(_, departure)| match departure {
+        let later = self.delayed.iter().filter(|(_, departure)| match departure {
             Departure::Transmit(transmit) => in_transmit(transmit),
             Departure::Event(event) => in_event(event),
         });
@@ -73,11 +73,11 @@ impl<T, E> Outbox<T, E> {
     }
 
     pub(crate) fn next_departure(&self) -> Option<Instant> {
-        self.later.front().map(|(due, _)| *due)
+        self.delayed.front().map(|(due, _)| *due)
     }
 
     fn insert(&mut self, due: Instant, departure: Departure<T, E>) {
-        let at = self.later.partition_point(|(other, _)| *other <= due);
-        self.later.insert(at, (due, departure));
+        let at = self.delayed.partition_point(|(other, _)| *other <= due);
+        self.delayed.insert(at, (due, departure));
     }
 }

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receiver {
     /// This node, or all.
-    Us,
+    ThisNode,
     /// Another node: this one overhears the packet.
     Other(Ipv4Addr),
 }

@@ -12,40 +12,45 @@ use std::sync::Arc;
 /// Routing agent. `M` is the node's handle for a data packet.
 ///
 /// A node calls [`route`](Self::route) for each data packet that is not for itself, passes on the messages of other agents,
-/// and reports transmissions that its link layer gave up. After each call it drains [`transmission`](Self::transmission) and
-/// [`report`](Self::report), and arranges to call [`wake`](Self::wake) at [`next_wake`](Self::next_wake).
+/// and reports transmissions that its link layer gave up. After each call it drains [`poll_transmit`](Self::poll_transmit) and
+/// [`poll_event`](Self::poll_event), and arranges to call [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout).
 pub trait Router<M: Copy> {
     /// Decides how to handle a data packet.
-    fn route(&mut self, now: Instant, question: Question<M>) -> Decision;
+    fn route(&mut self, now: Instant, question: RouteQuery<M>) -> Decision;
 
     /// Returns whether packets for `peer` would leave at `now`, and neither wait nor be dropped.
     fn has_route(&self, now: Instant, peer: Ipv4Addr) -> bool;
 
     /// Handles a message that arrived or was overheard, and its payload. A message of another protocol is ignored.
-    fn receive(&mut self, now: Instant, received: Received<M>) -> Custody;
+    fn handle_message(&mut self, now: Instant, received: Received<M>) -> Custody;
 
     /// Records that a packet of any kind arrived from `neighbour`, for this node or for all. Most agents have no use for it.
-    fn heard(&mut self, _now: Instant, _neighbour: Ipv4Addr) {}
+    fn handle_reception(&mut self, _now: Instant, _neighbour: Ipv4Addr) {}
 
     /// Handles a packet for `neighbour` that the link layer gave up.
-    fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, lost: Lost<M>) -> Custody;
+    fn handle_link_failure(
+        &mut self,
+        now: Instant,
+        neighbour: Ipv4Addr,
+        lost: FailedTransmission<M>,
+    ) -> Custody;
 
     /// Handles the timers that are due.
-    fn wake(&mut self, now: Instant);
+    fn handle_timeout(&mut self, now: Instant);
 
     /// Returns the time of the next wake-up; `None`: nothing happens without another input.
-    fn next_wake(&self) -> Option<Instant>;
+    fn poll_timeout(&self) -> Option<Instant>;
 
     /// Returns the next message to send.
-    fn transmission(&mut self, now: Instant) -> Option<Transmission<M>>;
+    fn poll_transmit(&mut self, now: Instant) -> Option<Transmission<M>>;
 
     /// Returns the next report to the node.
-    fn report(&mut self) -> Option<Report<M>>;
+    fn poll_event(&mut self) -> Option<Report<M>>;
 }
 
 /// Route query for a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Question<M> {
+pub struct RouteQuery<M> {
     /// The packet.
     pub packet: M,
     /// Destination within the network of the agent.
@@ -83,7 +88,7 @@ pub enum Decision {
     },
     /// The agent holds it until it knows a route, or puts it behind a header of its own. It comes back in a [`Report`] or in
     /// a [`Transmission`].
-    Taken,
+    Accepted,
     /// No transmission. The caller still owns the packet.
     Dropped {
         /// Reason.
@@ -174,7 +179,7 @@ pub struct Packet<M> {
     /// The message.
     pub message: Message,
     /// Data packet behind the message. The holder of the packet holds the data packet too.
-    pub carried: Option<M>,
+    pub payload: Option<M>,
 }
 
 /// A packet that arrived.
@@ -201,7 +206,7 @@ pub struct Transmission<M> {
 
 /// Transmission that the link layer gave up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lost<M> {
+pub enum FailedTransmission<M> {
     /// A data packet alone.
     Data {
         /// The packet.
@@ -222,7 +227,7 @@ pub enum Lost<M> {
 #[must_use]
 pub enum Custody {
     /// The agent has the data packet, and will send or drop it.
-    Taken,
+    Accepted,
     /// The caller still holds the data packet, if there is one.
     Refused,
 }
@@ -256,7 +261,7 @@ pub enum Report<M> {
         /// The lost neighbour.
         next_hop: Ipv4Addr,
         /// Treatment of those packets.
-        fate: Purged,
+        fate: PurgedPackets,
     },
     /// A route to a destination that had none.
     RouteFound {
@@ -272,7 +277,7 @@ pub enum Report<M> {
 
 /// Treatment of packets that are taken out of a queue because their next hop is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purged {
+pub enum PurgedPackets {
     /// Dropped.
     Dropped,
     /// The agent is informed of each packet as one that the link layer gave up.
@@ -303,19 +308,19 @@ macro_rules! each {
 }
 
 impl<M: Copy> Agent<M> {
-    /// Returns the number of data packets that it has [taken](Decision::Taken) and not given back.
+    /// Returns the number of data packets that it has [taken](Decision::Accepted) and not given back.
     #[must_use]
-    pub fn held(&self) -> usize {
+    pub fn held_packets(&self) -> usize {
         match self {
-            Self::Aodv(agent) => agent.held(),
+            Self::Aodv(agent) => agent.held_packets(),
             Self::Olsr(_) => 0,
-            Self::Dsr(agent) => agent.held(),
+            Self::Dsr(agent) => agent.held_packets(),
         }
     }
 }
 
 impl<M: Copy> Router<M> for Agent<M> {
-    fn route(&mut self, now: Instant, question: Question<M>) -> Decision {
+    fn route(&mut self, now: Instant, question: RouteQuery<M>) -> Decision {
         each!(self, agent => Router::route(agent, now, question))
     }
 
@@ -323,31 +328,36 @@ impl<M: Copy> Router<M> for Agent<M> {
         each!(self, agent => Router::<M>::has_route(agent, now, peer))
     }
 
-    fn receive(&mut self, now: Instant, received: Received<M>) -> Custody {
-        each!(self, agent => agent.receive(now, received))
+    fn handle_message(&mut self, now: Instant, received: Received<M>) -> Custody {
+        each!(self, agent => agent.handle_message(now, received))
     }
 
-    fn heard(&mut self, now: Instant, neighbour: Ipv4Addr) {
-        each!(self, agent => Router::<M>::heard(agent, now, neighbour));
+    fn handle_reception(&mut self, now: Instant, neighbour: Ipv4Addr) {
+        each!(self, agent => Router::<M>::handle_reception(agent, now, neighbour));
     }
 
-    fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, lost: Lost<M>) -> Custody {
-        each!(self, agent => agent.link_failed(now, neighbour, lost))
+    fn handle_link_failure(
+        &mut self,
+        now: Instant,
+        neighbour: Ipv4Addr,
+        lost: FailedTransmission<M>,
+    ) -> Custody {
+        each!(self, agent => agent.handle_link_failure(now, neighbour, lost))
     }
 
-    fn wake(&mut self, now: Instant) {
-        each!(self, agent => Router::<M>::wake(agent, now));
+    fn handle_timeout(&mut self, now: Instant) {
+        each!(self, agent => Router::<M>::handle_timeout(agent, now));
     }
 
-    fn next_wake(&self) -> Option<Instant> {
-        each!(self, agent => Router::<M>::next_wake(agent))
+    fn poll_timeout(&self) -> Option<Instant> {
+        each!(self, agent => Router::<M>::poll_timeout(agent))
     }
 
-    fn transmission(&mut self, now: Instant) -> Option<Transmission<M>> {
-        each!(self, agent => agent.transmission(now))
+    fn poll_transmit(&mut self, now: Instant) -> Option<Transmission<M>> {
+        each!(self, agent => agent.poll_transmit(now))
     }
 
-    fn report(&mut self) -> Option<Report<M>> {
-        each!(self, agent => agent.report())
+    fn poll_event(&mut self) -> Option<Report<M>> {
+        each!(self, agent => agent.poll_event())
     }
 }

@@ -11,7 +11,7 @@ const NONE: u32 = u32::MAX;
 
 /// A link out of a node: a radio neighbour or the far end of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edge {
+pub struct LinkEdge {
     /// The node at the far end.
     pub to: NodeId,
     /// Tie-breaker between paths of equally many hops; smaller is better. Any unit: the distance in millimetres prefers
@@ -38,9 +38,13 @@ impl StaticRoutes {
     /// # Panics
     /// If a link or a destination names a node that does not exist.
     #[must_use]
-    pub fn shortest<'g>(nodes: usize, destinations: &[NodeId], links: impl Fn(NodeId) -> &'g [Edge]) -> Self {
-        let reversed = Reversed::of(nodes, &links);
-        let mut search = Search::new(nodes);
+    pub fn shortest<'g>(
+        nodes: usize,
+        destinations: &[NodeId],
+        links: impl Fn(NodeId) -> &'g [LinkEdge],
+    ) -> Self {
+        let reversed = ReversedGraph::new(nodes, &links);
+        let mut search = BreadthFirstSearch::new(nodes);
         let mut routes = Self { column: vec![NONE; nodes], next: Vec::new() };
         let mut columns = 0;
         for &destination in destinations {
@@ -81,13 +85,13 @@ impl StaticRoutes {
 }
 
 /// The links into each node: the sources of the links that end in node `n` are `sources[start[n]..start[n + 1]]`.
-struct Reversed {
+struct ReversedGraph {
     start: Vec<usize>,
     sources: Vec<u32>,
 }
 
-impl Reversed {
-    fn of<'g>(nodes: usize, links: &impl Fn(NodeId) -> &'g [Edge]) -> Self {
+impl ReversedGraph {
+    fn new<'g>(nodes: usize, links: &impl Fn(NodeId) -> &'g [LinkEdge]) -> Self {
         let mut start = vec![0; nodes + 1];
         let all = || (0..nodes as u32).flat_map(|n| links(NodeId(n)).iter().map(move |edge| (n, edge.to)));
         for (_, to) in all() {
@@ -111,14 +115,14 @@ impl Reversed {
 }
 
 /// Working memory of one breadth-first search, reused for the next destination.
-struct Search {
+struct BreadthFirstSearch {
     hops: Vec<u32>,
     weight: Vec<u64>,
     next: Vec<u32>,
     queue: VecDeque<u32>,
 }
 
-impl Search {
+impl BreadthFirstSearch {
     fn new(nodes: usize) -> Self {
         Self { hops: vec![0; nodes], weight: vec![0; nodes], next: vec![0; nodes], queue: VecDeque::new() }
     }
@@ -127,8 +131,8 @@ impl Search {
     fn towards<'g>(
         &mut self,
         destination: NodeId,
-        reversed: &Reversed,
-        links: &impl Fn(NodeId) -> &'g [Edge],
+        reversed: &ReversedGraph,
+        links: &impl Fn(NodeId) -> &'g [LinkEdge],
     ) -> &[u32] {
         self.hops.fill(NONE);
         self.next.fill(NONE);
@@ -137,7 +141,7 @@ impl Search {
         self.queue.push_back(destination.0);
         while let Some(n) = self.queue.pop_front() {
             // All nodes one hop nearer are settled when a node leaves the queue, so its best next hop is known.
-            self.settle(NodeId(n), links(NodeId(n)));
+            self.expand(NodeId(n), links(NodeId(n)));
             for &source in reversed.sources_of(n as usize) {
                 if self.hops[source as usize] == NONE {
                     self.hops[source as usize] = self.hops[n as usize] + 1;
@@ -148,7 +152,7 @@ impl Search {
         &self.next
     }
 
-    fn settle(&mut self, n: NodeId, links: &[Edge]) {
+    fn expand(&mut self, n: NodeId, links: &[LinkEdge]) {
         let nearer = self.hops[n.index()].wrapping_sub(1);
         let best = links
             .iter()

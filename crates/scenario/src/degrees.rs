@@ -28,14 +28,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_of_a_town_are_degrees_anywhere_on_earth() {
+    fn positions_of_a_town_look_like_degrees_anywhere() {
         for (x, y) in [(-78.695146, 35.794948), (-0.1276, 51.5072), (151.2, -33.87), (6.6, 0.34)] {
             assert!(look_like_degrees([(x, y), (x + 0.01, y), (x, y - 0.02)]), "{x} {y}");
         }
     }
 
     #[test]
-    fn metres_are_metres() {
+    fn positions_in_metres_do_not_look_like_degrees() {
         for positions in [
             &[(50.0, 50.0), (50.0, 51.5)][..],
             &[(0.0, 0.0), (0.5, 0.5)],

@@ -5,7 +5,7 @@ use crate::{Scenario, keys};
 use hopline_config::source::{Problem, Problems, Source};
 use hopline_sim::spec::{Traffic, Transport};
 use hopline_transport::pacing::Pacing;
-use hopline_transport::tcp::{Config, Feedback};
+use hopline_transport::tcp::{Config, RouteFeedback};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -41,19 +41,20 @@ pub fn tcp_config(transport: &str, settings: &[Setting]) -> Result<Config, Probl
     let source = Arc::new(Source { name: "--transport".into(), text });
     let spec = Scenario::parse(source, Path::new(""), settings)?.spec(1)?;
     match spec.flows.first().map(|flow| &flow.traffic) {
-        Some(Traffic::Bulk { over: Transport::Tcp(config), .. }) => {
-            settings.iter().try_for_each(|setting| has_a_use(setting, transport, config)).map(|()| *config)
-        }
+        Some(Traffic::Bulk { over: Transport::Tcp(config), .. }) => settings
+            .iter()
+            .try_for_each(|setting| check_applies(setting, transport, config))
+            .map(|()| *config),
         _ => Err(Problem::new(format!("`{transport}` is not TCP")).into()),
     }
 }
 
 /// Refuses a key of a mechanism that the transport does not have.
-fn has_a_use(setting: &Setting, transport: &str, config: &Config) -> Result<(), Problems> {
+fn check_applies(setting: &Setting, transport: &str, config: &Config) -> Result<(), Problems> {
     let (is_used, users) = match setting.path.split('.').next().unwrap_or_default() {
         "door" => (config.door.is_some(), "tcp-door"),
         "pacing" => (config.pacing != Pacing::None, "tcp-ap"),
-        "feedback" => (config.feedback != Feedback::None, "tcp-f, tcp-elfn, atcp and tcp-bus"),
+        "feedback" => (config.feedback != RouteFeedback::None, "tcp-f, tcp-elfn, atcp and tcp-bus"),
         _ => (true, ""),
     };
     if is_used {
@@ -66,7 +67,7 @@ fn has_a_use(setting: &Setting, transport: &str, config: &Config) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopline_transport::tcp::{BbrVersion, WindowLaw};
+    use hopline_transport::tcp::{BbrVersion, CongestionControl};
 
     fn config(transport: &str, settings: &[&str]) -> Result<Config, String> {
         let settings: Vec<_> = settings.iter().map(|text| Setting::parse("--set", text).unwrap()).collect();
@@ -74,26 +75,26 @@ mod tests {
     }
 
     #[test]
-    fn every_transport_of_scenarios_is_one_of_real_connections() {
+    fn every_transport_of_scenarios_exists_for_real_connections() {
         for transport in tcp_transports() {
             config(transport, &[]).unwrap().validate().unwrap();
         }
         assert!(config("tcp-door", &["door.t1=3"]).unwrap().door.is_some());
-        let bbr = config("tcp-bbr3", &[]).unwrap().law;
-        assert!(matches!(bbr, WindowLaw::Bbr(bbr) if matches!(bbr.version, BbrVersion::V3 { .. })));
+        let bbr = config("tcp-bbr3", &[]).unwrap().congestion_control;
+        assert!(matches!(bbr, CongestionControl::Bbr(bbr) if matches!(bbr.version, BbrVersion::V3 { .. })));
         assert!(config("tcp-ap", &[]).unwrap().pacing != hopline_transport::pacing::Pacing::None);
     }
 
     #[test]
-    fn keys_mean_what_they_mean_in_scenarios() {
+    fn keys_have_the_same_meaning_as_in_scenarios() {
         let config =
             config("tcp-sack", &["tcp.mss_bytes=1200", "tcp.eifel=true", "tcp.ecn=\"ask\""]).unwrap();
         assert_eq!(config.mss, 1200);
-        assert_eq!(config.spurious.eifel, hopline_transport::tcp::Detector::On);
+        assert_eq!(config.spurious.eifel, hopline_transport::tcp::SpuriousDetector::On);
     }
 
     #[test]
-    fn keys_of_other_tables_and_wrong_values_are_refused() {
+    fn keys_of_other_tables_and_invalid_values_are_rejected() {
         for (setting, said) in [
             ("radio.preset=\"dot11b\"", "says nothing of a TCP endpoint"),
             ("duration_s=3", "says nothing of a TCP endpoint"),

@@ -9,22 +9,22 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Folder {
     path: PathBuf,
-    carried: Arc<BTreeMap<PathBuf, Arc<Source>>>,
+    transferred: Arc<BTreeMap<PathBuf, Arc<Source>>>,
 }
 
 impl Folder {
     /// Creates the folder `path`, with files as they lie there.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), carried: Arc::default() }
+        Self { path: path.into(), transferred: Arc::default() }
     }
 
     /// Creates the folder `path` of another machine, with the files that were carried over from there: no
     /// other is read.
     #[must_use]
-    pub fn carried(path: impl Into<PathBuf>, files: impl IntoIterator<Item = Source>) -> Self {
+    pub fn transferred(path: impl Into<PathBuf>, files: impl IntoIterator<Item = Source>) -> Self {
         let files = files.into_iter().map(|file| (PathBuf::from(&file.name), Arc::new(file)));
-        Self { path: path.into(), carried: Arc::new(files.collect()) }
+        Self { path: path.into(), transferred: Arc::new(files.collect()) }
     }
 
     /// Its path.
@@ -40,7 +40,7 @@ impl Folder {
 
     /// Reads a file of at most `most` bytes, at a path that [`join`](Self::join) gave.
     pub(crate) fn read(&self, path: &Path, most: u64) -> Result<Arc<Source>, Problem> {
-        match self.carried.get(path) {
+        match self.transferred.get(path) {
             Some(source) => Ok(source.clone()),
             None => Source::read_up_to(path, most),
         }

@@ -1,17 +1,17 @@
 //! Every key of a scenario file: name with unit, what it takes, default, meaning. Unknown keys, types, ranges, `--set` and
 //! the reference in scenarios/README.md all follow from these tables.
 
+mod cell_keys;
 mod limits;
 mod links;
 mod neighborhood;
-mod of_cells;
-mod of_tpa;
-mod of_wide;
-mod places;
+mod node_keys;
 mod proxies;
 mod radios;
 mod routing;
+mod tpa_keys;
 mod transports;
+mod wide_keys;
 
 use super::schema::Default::{Integer, Number, Word};
 use super::schema::Key;
@@ -19,22 +19,22 @@ use crate::choice;
 use crate::choice::Chosen;
 use crate::field::{self, Field};
 use crate::schema::Literal;
-use hopline_config::keys::LONGEST_S;
+pub use cell_keys::{CELLS, MOBILE, cells, mobile};
+use hopline_config::keys::MAX_S;
 pub use hopline_config::keys::{ARQ, ArqKind, NEIGHBORHOOD_RED, SnoopPreset, arq, neighborhood_red};
-use limits::MANY;
-pub use limits::NODES;
+use limits::MAX_INTEGER;
+pub use limits::MAX_NODES;
 pub use links::*;
 pub use neighborhood::{NOTICE_FLOOD, notice_flood};
-pub use of_cells::{CELLS, MOBILE, cells, mobile};
-pub use of_tpa::{TPA, tpa};
-pub use of_wide::WIDE;
-pub use places::*;
+pub use node_keys::*;
 pub use proxies::{Kind as ProxyKind, PROXY, proxy};
 pub use radios::*;
 pub use routing::{AODV, DSR, OLSR, Protocol, ROUTING, aodv, dsr, of_routing, olsr};
+pub use tpa_keys::{TPA, tpa};
 pub use transports::{
     DOOR, DOOR_TIME, FEEDBACK, PACING, PROBE_INTERVAL, Preset, TCP, TRANSPORTS, door, feedback, pacing, tcp,
 };
+pub use wide_keys::WIDE;
 
 /// Keys of [`SCENARIO`] that always have a value.
 pub mod scenario {
@@ -42,30 +42,31 @@ pub mod scenario {
 
     /// `duration_s`.
     pub const DURATION_S: Field<f64> =
-        Field::number(Key::number("duration_s", 1e-6, LONGEST_S, "virtual time to simulate").required());
+        Field::number(Key::number("duration_s", 1e-6, MAX_S, "virtual time to simulate").required());
     /// `warmup_s`.
     pub const WARMUP_S: Field<f64> = Field::number(
         Key::number(
             "warmup_s",
             0.0,
-            LONGEST_S,
+            MAX_S,
             "what happens before this moment does not count; below duration_s",
         )
-        .or(Number(0.0)),
+        .with_default(Number(0.0)),
     );
     /// `seed`.
     pub const SEED: Field<u64> = Field::integer(
-        Key::integer("seed", 0, MANY, "seed of the experiment; its runs are numbered").or(Integer(1)),
+        Key::integer("seed", 0, MAX_INTEGER, "seed of the experiment; its runs are numbered")
+            .with_default(Integer(1)),
     );
     /// `runs`.
     pub const RUNS: Field<u64> = Field::integer(
         Key::integer("runs", 1, 1_000_000, "how many paired runs `hopline compare` makes of each variant")
-            .or(Integer(1)),
+            .with_default(Integer(1)),
     );
     /// `transport`.
     pub const TRANSPORT: Field<field::Word> = Field::word(
         Key::word("transport", TRANSPORTS, "transport of every bulk flow that names none")
-            .or(Word("tcp-newreno")),
+            .with_default(Word("tcp-newreno")),
     );
 }
 
@@ -114,7 +115,7 @@ pub const SCENARIO: &[Key] = &[
         NOTICE_FLOOD,
         "hostile or careless nodes, which send notices of Neighborhood RED that no congestion asked for; see above",
     ),
-    Key::table("question", QUESTION, "what is asked of the runs, and leads tables and report; see above"),
+    Key::table("question", OBJECTIVE, "what is asked of the runs, and leads tables and report; see above"),
     Key::table(
         "animation",
         ANIMATION,
@@ -127,7 +128,7 @@ pub const SCENARIO: &[Key] = &[
 ];
 
 /// `[question]`, of a scenario or of a plan.
-pub const QUESTION: &[Key] = &[
+pub const OBJECTIVE: &[Key] = &[
     Key::text("metric", "what variants are compared by: \"goodput\", \"response_p95 of http\"")
         .derived("by what is sent"),
     Key::text("bound", "what a variant must keep besides: \"delay_p95 of voice < 50 ms\""),
@@ -138,14 +139,15 @@ pub mod animation {
     use super::*;
 
     /// `from_s`.
-    pub const FROM_S: Field<f64> =
-        Field::number(Key::number("from_s", 0.0, LONGEST_S, "where it begins; below to_s").or(Number(0.0)));
+    pub const FROM_S: Field<f64> = Field::number(
+        Key::number("from_s", 0.0, MAX_S, "where it begins; below to_s").with_default(Number(0.0)),
+    );
 }
 
 /// `[animation]`.
 pub const ANIMATION: &[Key] = &[
     animation::FROM_S.key,
-    Key::number("to_s", 0.0, LONGEST_S, "where it ends").derived("with the run, or where the report is full"),
+    Key::number("to_s", 0.0, MAX_S, "where it ends").derived("with the run, or where the report is full"),
 ];
 
 /// Keys of [`FLOW`] that always have a value.
@@ -165,19 +167,15 @@ pub mod flow {
         },
         "what is sent; see above",
     )
-    .or("bulk");
+    .with_default("bulk");
     /// `start_s`.
-    pub const START_S: Field<f64> =
-        Field::number(Key::number("start_s", 0.0, LONGEST_S, "when the application starts").or(Number(0.0)));
+    pub const START_S: Field<f64> = Field::number(
+        Key::number("start_s", 0.0, MAX_S, "when the application starts").with_default(Number(0.0)),
+    );
     /// `start_jitter_s`.
     pub const START_JITTER_S: Field<f64> = Field::number(
-        Key::number(
-            "start_jitter_s",
-            0.0,
-            LONGEST_S,
-            "drawn for each run, from 0 to this, and added to start_s",
-        )
-        .or(Number(0.0)),
+        Key::number("start_jitter_s", 0.0, MAX_S, "drawn for each run, from 0 to this, and added to start_s")
+            .with_default(Number(0.0)),
     );
 }
 
@@ -200,17 +198,17 @@ pub const FLOW: &[Key] = &[
     ),
     flow::START_S.key,
     flow::START_JITTER_S.key,
-    Key::number("stop_s", 0.0, LONGEST_S, "when it stops").derived("never"),
+    Key::number("stop_s", 0.0, MAX_S, "when it stops").derived("never"),
     Key::word("transport", TRANSPORTS, "transport, except of cbr and on-off")
         .derived("the top level's, of recorded: none, datagrams"),
     Key::text("file", "of recorded: CSV with the header time_s,bytes, beside the scenario"),
-    Key::integer("bytes", 1, MANY, "of bulk: bytes to transfer").derived("as many as the time allows"),
+    Key::integer("bytes", 1, MAX_INTEGER, "of bulk: bytes to transfer").derived("as many as the time allows"),
     Key::number("rate_kbps", 0.001, 1e9, "of cbr and on-off: rate of the payload, while on"),
     Key::integer("packet_bytes", 1, 65_507, "of cbr and on-off: UDP payload of a packet")
         .default(Literal::Integer(512)),
-    Key::number_or_table("on_s", 0.0, LONGEST_S, DRAW, "of on-off: length of an on time")
+    Key::number_or_table("on_s", 0.0, MAX_S, DRAW, "of on-off: length of an on time")
         .derived("exponential, mean 0.5"),
-    Key::number_or_table("off_s", 0.0, LONGEST_S, DRAW, "of on-off: length of an off time")
+    Key::number_or_table("off_s", 0.0, MAX_S, DRAW, "of on-off: length of an off time")
         .derived("exponential, mean 0.5"),
     Key::number_or_table(
         "request_bytes",
@@ -231,7 +229,7 @@ pub const FLOW: &[Key] = &[
     Key::number_or_table(
         "think_s",
         0.0,
-        LONGEST_S,
+        MAX_S,
         DRAW,
         "of request-response and http: from a response to the next request",
     )
@@ -239,7 +237,7 @@ pub const FLOW: &[Key] = &[
     Key::integer(
         "transactions",
         1,
-        MANY,
+        MAX_INTEGER,
         "of request-response and http: how many, then the connection is closed",
     )
     .derived("as many as the time allows"),
@@ -268,7 +266,7 @@ pub enum FlowKind {
 
 /// Distribution of a size or a time, chosen by [`draw::DRAW`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distribution {
+pub enum DistributionKind {
     /// Between two values, all alike.
     Uniform,
     /// Without memory.
@@ -284,13 +282,13 @@ pub mod draw {
     use super::*;
 
     /// `draw`.
-    pub const DRAW: Chosen<Distribution> = choice!(
+    pub const DRAW: Chosen<DistributionKind> = choice!(
         "draw",
         {
-            "uniform" => Distribution::Uniform,
-            "exponential" => Distribution::Exponential,
-            "bounded-pareto" => Distribution::BoundedPareto,
-            "log-normal" => Distribution::LogNormal,
+            "uniform" => DistributionKind::Uniform,
+            "exponential" => DistributionKind::Exponential,
+            "bounded-pareto" => DistributionKind::BoundedPareto,
+            "log-normal" => DistributionKind::LogNormal,
         },
         "distribution; its parameters have the unit of what is drawn",
     )
@@ -313,14 +311,14 @@ pub mod flows {
 
     /// `kind`.
     pub const KIND: Field<field::Word> =
-        Field::word(Key::word("kind", &["bulk", "cbr"], "what random flows send").or(Word("bulk")));
+        Field::word(Key::word("kind", &["bulk", "cbr"], "what random flows send").with_default(Word("bulk")));
     /// `start_min_s`.
     pub const START_MIN_S: Field<f64> = Field::number(
-        Key::number("start_min_s", 0.0, LONGEST_S, "earliest start of a random flow").or(Number(0.0)),
+        Key::number("start_min_s", 0.0, MAX_S, "earliest start of a random flow").with_default(Number(0.0)),
     );
     /// `start_max_s`.
     pub const START_MAX_S: Field<f64> = Field::number(
-        Key::number("start_max_s", 0.0, LONGEST_S, "latest start of a random flow").or(Number(0.0)),
+        Key::number("start_max_s", 0.0, MAX_S, "latest start of a random flow").with_default(Number(0.0)),
     );
 }
 

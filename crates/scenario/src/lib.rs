@@ -10,19 +10,19 @@ pub mod endpoint;
 pub mod folder;
 pub mod keys;
 pub mod movements;
-mod own;
 pub mod parameters;
 pub mod recorded;
 mod resolve;
 #[cfg(test)]
 mod tests;
+mod user_defined;
 
 use document::{Node, Setting, Value};
 use folder::Folder;
 use hopline_config::json_schema::FileKind;
-use hopline_config::{choice, document, field, middlebox, owned, schema, separated, source};
+use hopline_config::{choice, document, field, key_owners, middlebox, schema, separated, source};
 use hopline_core::Duration;
-pub use hopline_sim::own::Machines;
+pub use hopline_sim::custom::CustomAlgorithms;
 use hopline_sim::spec::Spec;
 use schema::{Section, join};
 use source::{Origin, Problem, Problems, Source};
@@ -45,7 +45,7 @@ pub struct Scenario {
     settings: Vec<Setting>,
     files: resolve::Files,
     /// User-defined algorithms that it may name.
-    machines: Machines,
+    machines: CustomAlgorithms,
 }
 
 /// One swept key and its values.
@@ -58,7 +58,7 @@ impl Scenario {
     ///
     /// Everything that is wrong with the file, with the settings, or with the files that it names.
     pub fn load(path: &Path, settings: &[Setting]) -> Result<Self, Problems> {
-        Self::load_with(path, settings, Machines::default())
+        Self::load_with(path, settings, CustomAlgorithms::default())
     }
 
     /// Does the same for a scenario that may name the user-defined algorithms `machines`, as may all that is
@@ -67,7 +67,11 @@ impl Scenario {
     /// # Errors
     ///
     /// As [`load`](Self::load).
-    pub fn load_with(path: &Path, settings: &[Setting], machines: Machines) -> Result<Self, Problems> {
+    pub fn load_with(
+        path: &Path,
+        settings: &[Setting],
+        machines: CustomAlgorithms,
+    ) -> Result<Self, Problems> {
         let source = Source::read(path)?;
         Self::parse_with(source, path.parent().unwrap_or(Path::new("")), settings, machines)
     }
@@ -82,7 +86,7 @@ impl Scenario {
         folder: impl Into<Folder>,
         settings: &[Setting],
     ) -> Result<Self, Problems> {
-        Self::parse_with(source, folder, settings, Machines::default())
+        Self::parse_with(source, folder, settings, CustomAlgorithms::default())
     }
 
     /// Does the same for a scenario that may name the user-defined algorithms `machines`, as may all that is
@@ -95,7 +99,7 @@ impl Scenario {
         source: Arc<Source>,
         folder: impl Into<Folder>,
         settings: &[Setting],
-        machines: Machines,
+        machines: CustomAlgorithms,
     ) -> Result<Self, Problems> {
         let (document, folder) = (document::parse(&source)?, folder.into());
         let (none, files) = (Vec::new(), resolve::Files::default());
@@ -177,8 +181,8 @@ impl Scenario {
 
     /// Returns the metric and the bound of `[question]`, as written.
     #[must_use]
-    pub fn question(&self) -> Question {
-        Question::of(self.section())
+    pub fn objective(&self) -> Objective {
+        Objective::of(self.section())
     }
 
     /// Returns the part of a run that reports play, if the scenario asks for one: from where, and up to where
@@ -192,12 +196,12 @@ impl Scenario {
 
     /// Returns the document as written, with all settings that override it.
     #[must_use]
-    pub fn written(&self) -> serde_json::Value {
-        self.document.plain()
+    pub fn as_written(&self) -> serde_json::Value {
+        self.document.json_value()
     }
 
     /// Returns every parameter in effect, defaults included, by section. User-defined algorithms stand under
-    /// `own_machines`, each with its digest.
+    /// `custom_algorithms`, each with its digest.
     #[must_use]
     pub fn parameters(&self) -> serde_json::Value {
         let mut parameters = parameters::of(self.section());
@@ -205,7 +209,7 @@ impl Scenario {
             return parameters;
         }
         // A checked scenario has a first run.
-        let used = self.spec(1).map(|spec| spec.own_machines()).unwrap_or_default();
+        let used = self.spec(1).map(|spec| spec.custom_algorithms()).unwrap_or_default();
         if let (false, Some(all)) = (used.is_empty(), parameters.as_object_mut()) {
             all.insert("own_machines".into(), parameters::of_machines(&used));
         }
@@ -218,7 +222,7 @@ impl Scenario {
     /// # Errors
     ///
     /// It names one that is not among them.
-    pub fn with_machines(&self, machines: Machines) -> Result<Self, Problems> {
+    pub fn with_machines(&self, machines: CustomAlgorithms) -> Result<Self, Problems> {
         let changed = Self { machines, ..self.clone() };
         changed.spec(1)?;
         Ok(changed)
@@ -226,7 +230,7 @@ impl Scenario {
 
     /// Returns the user-defined algorithms that it may name.
     #[must_use]
-    pub fn machines(&self) -> &Machines {
+    pub fn machines(&self) -> &CustomAlgorithms {
         &self.machines
     }
 
@@ -236,7 +240,7 @@ impl Scenario {
     ///
     /// What is wrong with the scenario that its keys alone do not show: unknown nodes, overlaps, broken files.
     pub fn spec(&self, run: u64) -> Result<Spec, Problems> {
-        let whole = own::Whole { scenario: self.section(), machines: &self.machines };
+        let whole = user_defined::ScenarioWithMachines { scenario: self.section(), machines: &self.machines };
         resolve::spec(whole, &self.files, run).map_err(Problems::from)
     }
 
@@ -262,14 +266,14 @@ impl Scenario {
 
 /// A question as it is written, each part with the place where it stands.
 #[derive(Clone, Debug, Default)]
-pub struct Question {
+pub struct Objective {
     /// Metric by which variants are compared.
     pub metric: Option<(String, Origin)>,
     /// Bound that a variant must also meet.
     pub bound: Option<(String, Origin)>,
 }
 
-impl Question {
+impl Objective {
     /// Returns the question that `[question]` of a file asks, below `section`.
     #[must_use]
     pub fn of(section: Section<'_>) -> Self {

@@ -1,7 +1,7 @@
 //! The parameters in effect, as a result file records them.
 
-use super::schema::{Literal, OWN, Section, Takes};
-use hopline_sim::own::{Kind, Used};
+use super::schema::{Literal, Section, Takes, USER_DEFINED_PREFIX};
+use hopline_sim::custom::{AlgorithmKind, UsedAlgorithm};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(super) fn of(section: Section<'_>) -> Json {
                 if below.is_given() { Some(of(below)) } else { None }
             }
             (Takes::Tables(_), Some(_)) => Some(section.sections(key.name).into_iter().map(of).collect()),
-            (_, Some(node)) => Some(node.plain()),
+            (_, Some(node)) => Some(node.json_value()),
             (_, None) => key.default.read().and_then(Literal::json),
         };
         if let Some(value) = value {
@@ -27,14 +27,14 @@ pub(super) fn of(section: Section<'_>) -> Json {
 }
 
 /// Returns the digests of user-defined algorithms, by the key that names them and their name.
-pub(super) fn of_machines(used: &BTreeSet<Used>) -> Json {
+pub(super) fn of_machines(used: &BTreeSet<UsedAlgorithm>) -> Json {
     let mut map = Map::new();
     for machine in used {
         let key = match machine.kind {
-            Kind::Law => "tcp.congestion_control",
-            Kind::Discipline => "queue.discipline",
+            AlgorithmKind::CongestionControl => "tcp.congestion_control",
+            AlgorithmKind::Discipline => "queue.discipline",
         };
-        map.insert(format!("{key} = {OWN}{}", machine.name), json!(machine.digest));
+        map.insert(format!("{key} = {USER_DEFINED_PREFIX}{}", machine.name), json!(machine.digest));
     }
     Json::Object(map)
 }

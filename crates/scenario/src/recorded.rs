@@ -11,16 +11,16 @@
 
 use super::separated::{Separator, decimal_comma, rows};
 use core::ops::Range;
-use hopline_config::keys::LONGEST_S;
+use hopline_config::keys::MAX_S;
 use hopline_config::source::{Origin, Problem, Source};
 use hopline_core::Duration;
-use hopline_sim::spec::Recorded;
+use hopline_sim::spec::RecordedPacket;
 use std::sync::Arc;
 
 const COLUMNS: [&str; 2] = ["time_s", "bytes"];
 const EXAMPLE: &str = "its first line is `time_s,bytes`, and each other a packet: `0.25,1200`";
 /// More than any run carries.
-const MOST_BYTES: u64 = 1 << 40;
+const MAX_BYTES: u64 = 1 << 40;
 
 /// Recorded packets of a file.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct Recording {
     /// Its text.
     pub source: Arc<Source>,
     /// The packets, in the order of time. At least one.
-    pub packets: Arc<[Recorded]>,
+    pub packets: Arc<[RecordedPacket]>,
     /// Place of the largest one.
     pub largest: Origin,
 }
@@ -48,7 +48,7 @@ impl Recording {
         let separator = Separator::of(&text[header.clone()]);
         let cells = |row| separator.cells(text, row).collect::<Vec<_>>();
         let [time, bytes] = columns(text, header.clone(), cells(header), &place)?;
-        let mut packets: Vec<(Recorded, Range<usize>)> = Vec::new();
+        let mut packets: Vec<(RecordedPacket, Range<usize>)> = Vec::new();
         for row in rows {
             let cells = cells(row.clone());
             if cells.len() != COLUMNS.len() {
@@ -60,7 +60,7 @@ impl Recording {
                 text: &text[cells[column].clone()],
                 place: place(cells[column].clone()),
             };
-            let packet = Recorded { at: number(time).time()?, bytes: number(bytes).bytes()? };
+            let packet = RecordedPacket { at: number(time).time()?, bytes: number(bytes).bytes()? };
             packets.push((packet, cells[bytes].clone()));
         }
         packets.sort_by_key(|(packet, _)| packet.at);
@@ -105,14 +105,14 @@ struct Number<'a> {
 
 impl Number<'_> {
     fn time(self) -> Result<Duration, Problem> {
-        let seconds = self.text.parse::<f64>().ok().filter(|seconds| (0.0..=LONGEST_S).contains(seconds));
-        let help = format!("a number of seconds since the flow starts, from 0 to {LONGEST_S}");
+        let seconds = self.text.parse::<f64>().ok().filter(|seconds| (0.0..=MAX_S).contains(seconds));
+        let help = format!("a number of seconds since the flow starts, from 0 to {MAX_S}");
         seconds.map(Duration::from_secs_f64).ok_or_else(|| self.wrong("a time", help))
     }
 
     fn bytes(self) -> Result<u64, Problem> {
-        let bytes = self.text.parse().ok().filter(|bytes| (1..=MOST_BYTES).contains(bytes));
-        bytes.ok_or_else(|| self.wrong("a number of bytes", format!("a whole number from 1 to {MOST_BYTES}")))
+        let bytes = self.text.parse().ok().filter(|bytes| (1..=MAX_BYTES).contains(bytes));
+        bytes.ok_or_else(|| self.wrong("a number of bytes", format!("a whole number from 1 to {MAX_BYTES}")))
     }
 
     fn wrong(&self, what: &str, help: String) -> Problem {
@@ -135,12 +135,12 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(text: &str, expected: &str) {
+    fn assert_rejected(text: &str, expected: &str) {
         assert_eq!(parse(text).unwrap_err().to_string().split(" (").next().unwrap(), expected);
     }
 
     #[test]
-    fn lines_are_played_in_the_order_of_time() {
+    fn packets_are_replayed_in_order_of_time() {
         assert_eq!(
             packets("time_s,bytes\n1,10\n0.5,20\n1,5\n0,7\n"),
             [(0, 7), (500, 20), (1000, 10), (1000, 5)]
@@ -149,27 +149,30 @@ mod tests {
     }
 
     #[test]
-    fn a_spreadsheet_may_have_written_it() {
+    fn spreadsheet_formats_are_accepted() {
         assert_eq!(packets("\u{feff}time_s;bytes\r\n0;160\r\n\r\n0.02;160\r\n"), [(0, 160), (20, 160)]);
         let comma = parse("\u{feff}time_s;bytes\r\n0,02;160\r\n").unwrap_err().to_string();
         assert_eq!(comma, "t.csv:2:1: `0,02` is not a time (decimals stand behind a point: 0.02)");
     }
 
     #[test]
-    fn what_is_wrong_is_found_where_it_is() {
-        refused("", "t.csv:1:1: an empty file");
-        refused("time_s,bytes\n", "t.csv:1:1: a recording without packets");
-        refused("\u{feff}time_s,size\n", "t.csv:1:8: unknown column `size`");
-        refused("bytes,bytes\n", "t.csv:1:7: a second column `bytes`");
-        refused("time_s\n", "t.csv:1:1: no column `bytes`");
-        refused("bytes\n", "t.csv:1:1: no column `time_s`");
-        refused("time_s,bytes\n1\n", "t.csv:2:1: 2 columns in the header, 1 here");
-        refused("time_s,bytes\n1,2,3\n", "t.csv:2:1: 2 columns in the header, 3 here");
+    fn errors_have_their_position() {
+        assert_rejected("", "t.csv:1:1: an empty file");
+        assert_rejected("time_s,bytes\n", "t.csv:1:1: a recording without packets");
+        assert_rejected("\u{feff}time_s,size\n", "t.csv:1:8: unknown column `size`");
+        assert_rejected("bytes,bytes\n", "t.csv:1:7: a second column `bytes`");
+        assert_rejected("time_s\n", "t.csv:1:1: no column `bytes`");
+        assert_rejected("bytes\n", "t.csv:1:1: no column `time_s`");
+        assert_rejected("time_s,bytes\n1\n", "t.csv:2:1: 2 columns in the header, 1 here");
+        assert_rejected("time_s,bytes\n1,2,3\n", "t.csv:2:1: 2 columns in the header, 3 here");
         for time in ["-1", "nan", "inf", "1e8", "now", ""] {
-            refused(&format!("time_s,bytes\n{time},1\n"), &format!("t.csv:2:1: `{time}` is not a time"));
+            assert_rejected(
+                &format!("time_s,bytes\n{time},1\n"),
+                &format!("t.csv:2:1: `{time}` is not a time"),
+            );
         }
         for bytes in ["0", "-1", "1.5", "1e3", "1099511627777", "99999999999999999999", ""] {
-            refused(
+            assert_rejected(
                 &format!("time_s,bytes\n1,{bytes}\n"),
                 &format!("t.csv:2:3: `{bytes}` is not a number of bytes"),
             );

@@ -8,7 +8,7 @@ use hopline_radio::phy::propagation::{Propagation, RangeDisk};
 use hopline_radio::phy::reception::ReceptionModel;
 use hopline_radio::rate::Rate;
 use hopline_routing::aodv::config::LinkSensing;
-use hopline_sim::spec::{Interface, RoutingSpec, Traffic, Transport};
+use hopline_sim::spec::{Attachment, RoutingSpec, Traffic, Transport};
 use hopline_transport::tcp::{AckPolicy, Config, Variant};
 
 mod cells;
@@ -75,7 +75,7 @@ fn start(spec: &Spec, node: usize) -> (f64, f64) {
 }
 
 #[test]
-fn defaults_fill_what_a_small_scenario_leaves_out() {
+fn defaults_apply_to_a_small_scenario() {
     let scenario = parse(CHAIN, &[]).unwrap();
     assert_eq!((scenario.seed(), scenario.runs()), (1, 1));
     let spec = scenario.spec(1).unwrap();
@@ -99,7 +99,7 @@ fn the_default_radio_is_that_of_ns2() {
 }
 
 #[test]
-fn the_other_presets_follow_the_standard() {
+fn other_presets_follow_the_standard() {
     let radio = spec(CHAIN, &["radio.preset=dot11a"]).radio.unwrap();
     assert_eq!(radio.mac, hopline_radio::mac::Config::dot11a());
     assert_eq!((radio.queue.capacity.get(), radio.link_layer_delay), (50, Duration::ZERO));
@@ -134,7 +134,7 @@ fn qualnet_367_covers_radio_mac_and_queue() {
 
 /// The scenarios of papers/nred had this form before there were presets.
 #[test]
-fn qualnet_is_one_word_for_the_tcp_of_a_paper() {
+fn qualnet_is_a_preset_of_tcp() {
     let written_out = [
         "tcp.preset=modern",
         "tcp.mss_bytes=512",
@@ -155,7 +155,7 @@ fn qualnet_is_one_word_for_the_tcp_of_a_paper() {
 }
 
 #[test]
-fn mac_keys_go_over_the_preset() {
+fn mac_keys_override_the_preset() {
     let settings = [
         "mac.data_rate_mbps=5.5",
         "mac.basic_rate_mbps=2",
@@ -193,7 +193,7 @@ fn ranges_move_the_thresholds_to_the_power_at_that_distance() {
 }
 
 #[test]
-fn tcp_keys_of_a_flow_go_over_the_general_ones() {
+fn tcp_keys_of_a_flow_override_the_general_ones() {
     let text = CHAIN
         .replace("[radio]", "[radio]\n[tcp]\npreset = \"ns2-2.35\"\nwindow = 8\ndelayed_ack_ms = 100")
         + "tcp = { window = \"unclamped\", min_rto_s = 0.5 }\ntransport = \"tcp-sack\"\n";
@@ -225,7 +225,7 @@ fn a_grid_is_named_row_by_row() {
 }
 
 #[test]
-fn random_places_depend_on_seed_and_run_and_on_nothing_else() {
+fn random_positions_depend_on_seed_and_run_only() {
     let text = CHAIN
         .replace("\"chain\"", "\"random\"\nwidth_m = 1000\nheight_m = 500")
         .replace("spacing_m = 200\n", "");
@@ -242,7 +242,7 @@ fn random_places_depend_on_seed_and_run_and_on_nothing_else() {
 }
 
 #[test]
-fn random_flows_join_different_nodes_within_their_times() {
+fn random_flows_join_distinct_nodes_within_their_times() {
     let text = CHAIN.to_owned() + "[flows]\nrandom = 50\nstart_min_s = 1\nstart_max_s = 3\n";
     let spec = spec(&text, &[]);
     assert_eq!(spec.flows.len(), 51);
@@ -301,7 +301,7 @@ dst = \"client\"
 #[test]
 fn without_a_radio_nodes_are_wired() {
     let spec = spec(WIRED, &["link.0.errors.model=bit", "link.0.errors.bit_error_rate=1e-6"]);
-    assert!(spec.radio.is_none() && spec.nodes.iter().all(|n| n.interface() == Interface::Wired));
+    assert!(spec.radio.is_none() && spec.nodes.iter().all(|n| n.attachment() == Attachment::Wired));
     let link = &spec.links[0];
     assert_eq!((link.a, link.b, link.rate_bps), (NodeId(0), NodeId(1), 2_500_000));
     assert_eq!((link.delay, link.queue.capacity.get()), (Duration::from_micros(1500), 50));
@@ -309,7 +309,7 @@ fn without_a_radio_nodes_are_wired() {
 }
 
 #[test]
-fn errors_of_a_link_are_of_the_direction_that_is_named() {
+fn errors_of_a_link_apply_to_the_named_direction() {
     let lossy = |direction: &[&str]| {
         let loss = ["link.0.errors.model=packet", "link.0.errors.packet_loss=0.2"];
         let errors = spec(WIRED, &[&loss, direction].concat()).links[0].errors;
@@ -322,12 +322,12 @@ fn errors_of_a_link_are_of_the_direction_that_is_named() {
 }
 
 #[test]
-fn jitter_of_a_link_is_of_the_direction_that_is_named() {
+fn jitter_of_a_link_applies_to_the_named_direction() {
     let jitter = |direction: &[&str]| {
-        spec(WIRED, &[&["link.0.jitter.max_ms=2.5"], direction].concat()).links[0].quirks.jitter
+        spec(WIRED, &[&["link.0.jitter.max_ms=2.5"], direction].concat()).links[0].impairments.jitter
     };
     let most = Duration::from_micros(2500);
-    assert_eq!(spec(WIRED, &[]).links[0].quirks.jitter, [Duration::ZERO; 2]);
+    assert_eq!(spec(WIRED, &[]).links[0].impairments.jitter, [Duration::ZERO; 2]);
     assert_eq!(jitter(&[]), [most; 2]);
     assert_eq!(jitter(&["link.0.jitter.direction=a-to-b"]), [most, Duration::ZERO]);
     assert_eq!(jitter(&["link.0.jitter.direction=b-to-a"]), [Duration::ZERO, most]);
@@ -335,7 +335,7 @@ fn jitter_of_a_link_is_of_the_direction_that_is_named() {
 
 /// Server to client are data, client to server ACKs.
 #[test]
-fn a_link_may_lose_data_and_no_acks() {
+fn a_link_may_lose_data_only() {
     let lost = |direction: &str| {
         let direction = format!("link.0.errors.direction={direction}");
         let loss = ["link.0.errors.model=packet", "link.0.errors.packet_loss=0.05", &direction];
@@ -349,13 +349,13 @@ fn a_link_may_lose_data_and_no_acks() {
 }
 
 #[test]
-fn a_network_may_have_both() {
+fn a_network_may_have_wired_and_wireless_nodes() {
     let text = CHAIN.to_owned()
         + "[[node]]\nname = \"server\"\ninterface = \"wired\"\n\
            [[link]]\na = \"server\"\nb = \"n0\"\nrate_mbps = 10\ndelay_ms = 5\n";
     let spec = spec(&text, &[]);
-    let interfaces: Vec<_> = spec.nodes.iter().map(|n| n.interface()).collect();
-    assert_eq!(interfaces[2..], [Interface::Wireless, Interface::Wired]);
+    let interfaces: Vec<_> = spec.nodes.iter().map(|n| n.attachment()).collect();
+    assert_eq!(interfaces[2..], [Attachment::Wireless, Attachment::Wired]);
     assert_eq!(spec.links[0].a, NodeId(3));
 }
 
@@ -376,7 +376,7 @@ fn gilbert_models_take_their_parameters() {
 }
 
 #[test]
-fn aodv_takes_a_preset_and_keys_over_it() {
+fn aodv_takes_a_preset_and_overrides() {
     let settings = ["routing.protocol=aodv", "routing.aodv.preset=ns2-2.35", "routing.aodv.net_diameter=12"];
     match spec(CHAIN, &settings).routing {
         RoutingSpec::Aodv(config) => {
@@ -403,11 +403,11 @@ fn dsr(settings: &[&str]) -> hopline_routing::dsr::Config {
 }
 
 #[test]
-fn dsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
+fn dsr_has_the_defaults_of_its_rfc_and_overrides() {
     use hopline_routing::dsr::Config;
     use hopline_routing::dsr::config::{
-        CachedReplies, GratuitousReplies, NeighboursAsked, QueuedPackets, RouteCache, SourceRoutes, Tap,
-        TargetReplies, Uncached, UncachedJitter, UncachedRelays, UncachedSalvage, UncachedSearches,
+        CachedReplies, GratuitousReplies, NeighbourQueries, NoCache, NoCacheJitter, NoCacheRelays,
+        NoCacheSalvage, NoCacheSearches, QueuedPackets, RouteCache, SourceRoutes, Tap, TargetReplies,
     };
     assert_eq!(dsr(&[]), Config::rfc4728());
     assert_eq!(dsr(&["routing.dsr.preset=ns2-2.35"]), Config::ns2());
@@ -447,20 +447,20 @@ fn dsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
         "routing.dsr.target_replies=first",
         "routing.dsr.queued_packets=kept",
     ]);
-    let uncached = Uncached {
-        relays: UncachedRelays::Search,
-        searches: UncachedSearches::PerPacket,
-        salvage: UncachedSalvage::Everywhere,
-        jitter: UncachedJitter::ByMoment,
+    let uncached = NoCache {
+        relays: NoCacheRelays::Search,
+        searches: NoCacheSearches::PerPacket,
+        salvage: NoCacheSalvage::Everywhere,
+        jitter: NoCacheJitter::ByTimeSlot,
     };
     assert_eq!(config.cache, RouteCache::Off(uncached));
-    assert_eq!((config.neighbours_first, config.request_period), (None, Duration::from_secs(1)));
+    assert_eq!((config.neighbour_query_timeout, config.request_period), (None, Duration::from_secs(1)));
     assert_eq!((config.request_backoff.get(), config.max_path.get(), config.max_salvage), (3, 9, 2));
     assert_eq!((config.buffer_packets.get(), config.reply_jitter), (5, Duration::from_millis(20)));
     assert_eq!((config.target_replies, config.queued_packets), (TargetReplies::First, QueuedPackets::Kept));
     assert_eq!(
-        (config.neighbours_asked, config.source_routes),
-        (NeighboursAsked::EachTime, Config::ns2().source_routes)
+        (config.neighbour_queries, config.source_routes),
+        (NeighbourQueries::EachTime, Config::ns2().source_routes)
     );
     assert_eq!(config.release_spacing, Duration::from_millis(10));
     assert_eq!(config.gratuitous_jitter, Duration::from_millis(30));
@@ -468,7 +468,7 @@ fn dsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
     let ns2 = dsr(&["routing.dsr.preset=ns2-2.35", "routing.dsr.source_routes=in-each"]);
     assert_eq!(ns2.source_routes, SourceRoutes::InEach);
     let patience = Some(Duration::from_millis(50));
-    assert_eq!(dsr(&["routing.dsr.nonpropagating_timeout_s=0.05"]).neighbours_first, patience);
+    assert_eq!(dsr(&["routing.dsr.nonpropagating_timeout_s=0.05"]).neighbour_query_timeout, patience);
 }
 
 fn olsr(settings: &[&str]) -> hopline_routing::olsr::Config {
@@ -479,7 +479,7 @@ fn olsr(settings: &[&str]) -> hopline_routing::olsr::Config {
 }
 
 #[test]
-fn olsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
+fn olsr_has_the_defaults_of_its_rfc_and_overrides() {
     use hopline_routing::olsr::Config;
     use hopline_routing::olsr::config::{EarlyTc, Hysteresis, LinkSensing, Willingness};
     assert_eq!(olsr(&[]), Config::rfc3626());
@@ -511,7 +511,7 @@ fn olsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
 }
 
 #[test]
-fn every_key_documents_itself_and_is_unique_in_its_table() {
+fn every_key_is_documented_and_unique_in_its_table() {
     fn walk(table: &'static [schema::Key]) {
         for (i, key) in table.iter().enumerate() {
             assert!(!key.doc.is_empty(), "{}", key.name);
@@ -529,7 +529,7 @@ fn every_key_documents_itself_and_is_unique_in_its_table() {
 }
 
 #[test]
-fn parameters_in_effect_name_defaults_and_settings() {
+fn effective_parameters_include_defaults_and_settings() {
     let parameters = parse(CHAIN, &["tcp.window=8"]).unwrap().parameters();
     assert_eq!(parameters["tcp"]["window"], 8);
     assert_eq!(parameters["seed"], 1);

@@ -1,7 +1,7 @@
 //! Settings of a [`Host`](crate::Host), and what is wrong with them.
 
 use hopline_core::Duration;
-use hopline_secure::{AnswererConfig, OpenerConfig, PathConfig, ResetKey, SessionConfig};
+use hopline_secure::{InitiatorConfig, PathConfig, ResetKey, ResponderConfig, SessionConfig};
 use thiserror::Error;
 
 /// Configuration of a host.
@@ -10,18 +10,18 @@ pub struct HostConfig {
     /// Most connections, those that are being opened and those that are closing included. 1 to 1,048,576;
     /// default 4096. What one may take is said by its transport's buffers.
     pub connections: usize,
-    /// Configuration of every session, whatever [`opener`](Self::opener) and [`answerer`](Self::answerer) say
+    /// Configuration of every session, whatever [`initiator`](Self::initiator) and [`responder`](Self::responder) say
     /// of it. Peers must have the same `rekey_after`.
     pub session: SessionConfig,
     /// Configuration of the handshakes that this host initiates.
-    pub opener: OpenerConfig,
+    pub initiator: InitiatorConfig,
     /// Configuration of the handshakes that peers initiate, with the limit of those in progress.
-    pub answerer: AnswererConfig,
+    pub responder: ResponderConfig,
     /// Validation of a new address of a peer.
     pub paths: PathConfig,
     /// Time that the initiator of a connection waits for the first sealed datagram: only that shows that the
     /// responder has accepted it. 1 s to 300 s; default 25 s.
-    pub proof: Duration,
+    pub confirmation_timeout: Duration,
     /// Time that a connection may take to close after its user has released it. 1 s to an hour; default 60 s.
     /// Then the peer is notified that it is over.
     pub linger: Duration,
@@ -34,7 +34,7 @@ pub struct HostConfig {
     pub receive_memory: u64,
     /// Key of the stateless reset, which notifies peers after a restart that their connections are lost: see
     /// [`ResetKey`]. Default none: peers then find out by silence.
-    pub resets: Option<ResetKey>,
+    pub reset_key: Option<ResetKey>,
 }
 
 impl Default for HostConfig {
@@ -42,14 +42,14 @@ impl Default for HostConfig {
         Self {
             connections: 4096,
             session: SessionConfig::default(),
-            opener: OpenerConfig::default(),
-            answerer: AnswererConfig::default(),
+            initiator: InitiatorConfig::default(),
+            responder: ResponderConfig::default(),
             paths: PathConfig::default(),
-            proof: Duration::from_secs(25),
+            confirmation_timeout: Duration::from_secs(25),
             linger: Duration::from_secs(60),
             burst: 16,
             receive_memory: 64 << 20,
-            resets: None,
+            reset_key: None,
         }
     }
 }
@@ -64,8 +64,8 @@ impl HostConfig {
         if !(1..=1 << 20).contains(&self.connections) {
             return Err(ConfigError::Connections(self.connections));
         }
-        if !(second..=second.saturating_mul(300)).contains(&self.proof) {
-            return Err(ConfigError::Proof(self.proof));
+        if !(second..=second.saturating_mul(300)).contains(&self.confirmation_timeout) {
+            return Err(ConfigError::ConfirmationTimeout(self.confirmation_timeout));
         }
         if !(second..=second.saturating_mul(3600)).contains(&self.linger) {
             return Err(ConfigError::Linger(self.linger));
@@ -76,18 +76,18 @@ impl HostConfig {
         if !(1 << 16..=1 << 40).contains(&self.receive_memory) {
             return Err(ConfigError::ReceiveMemory(self.receive_memory));
         }
-        self.of_openers().validate()?;
-        self.of_answerers().validate()?;
+        self.initiator_config().validate()?;
+        self.responder_config().validate()?;
         self.paths.validate()?;
         Ok(())
     }
 
-    pub(crate) const fn of_openers(&self) -> OpenerConfig {
-        OpenerConfig { session: self.session, ..self.opener }
+    pub(crate) const fn initiator_config(&self) -> InitiatorConfig {
+        InitiatorConfig { session: self.session, ..self.initiator }
     }
 
-    pub(crate) const fn of_answerers(&self) -> AnswererConfig {
-        AnswererConfig { session: self.session, ..self.answerer }
+    pub(crate) const fn responder_config(&self) -> ResponderConfig {
+        ResponderConfig { session: self.session, ..self.responder }
     }
 }
 
@@ -97,9 +97,9 @@ pub enum ConfigError {
     /// [`HostConfig::connections`].
     #[error("a host has 1 to 1048576 connections at most, not {0}")]
     Connections(usize),
-    /// [`HostConfig::proof`].
+    /// [`HostConfig::confirmation_timeout`].
     #[error("an answerer may take 1 s to 300 s to show that it has accepted, not {0}")]
-    Proof(Duration),
+    ConfirmationTimeout(Duration),
     /// [`HostConfig::linger`].
     #[error("a connection may take 1 s to 3600 s to close, not {0}")]
     Linger(Duration),

@@ -1,56 +1,58 @@
 //! One connection: the transport's endpoint, and the encryption around it.
 
+use crate::encryption::{Confirmation, Encryption};
 use crate::event::{ConnectionKey, HostEvent, OpenFailure, Path};
-use crate::link::{Link, Proof};
-use crate::schedule::Standing;
+use crate::schedule::Membership;
 use crate::stats::Dropped;
 use bytes::Bytes;
 use core::net::SocketAddr;
-use hopline_core::{Duration, Instant, LinkId, Machine};
-use hopline_secure::{Failure, Fingerprint, Opener, OpenerEvent, Order, PathEvent, PublicKey, Rejections};
+use hopline_core::{Duration, Instant, LinkId, StateMachine};
+use hopline_secure::{
+    Failure, Fingerprint, Initiator, InitiatorEvent, Order, PathEvent, PublicKey, Rejections,
+};
 use hopline_transport::Signal;
 use hopline_transport::wide::{CloseError, CloseReason, Endpoint, Event, SendError, State, Stats};
 use hopline_wire::ipv4::Ecn;
-use hopline_wire::secure::{ConnectionId, Token};
-use hopline_wire::wide::{self, Content, Packet};
+use hopline_wire::secure::{ConnectionId, StatelessResetToken};
+use hopline_wire::wide::{self, DatagramContent, Packet};
 
 /// Time for which a peer is notified, in answer to whatever it sends, that this host has ended its
 /// connection.
-pub(crate) const TELLS_END: Duration = Duration::from_secs(10);
+pub(crate) const CLOSE_NOTICE_TIME: Duration = Duration::from_secs(10);
 
 /// A connection of a [`Host`](crate::Host).
 #[derive(Debug)]
 pub struct Conn {
     pub(crate) endpoint: Endpoint<Bytes>,
-    pub(crate) link: Link,
+    pub(crate) encryption: Encryption,
     /// Our name for it.
     pub(crate) id: ConnectionId,
     /// Address of the peer, and the local address that it knows.
     pub(crate) path: Path,
     pub(crate) owner: Owner,
-    pub(crate) owed: Owed,
-    news: News,
+    pub(crate) pending_datagram: PendingDatagram,
+    pending_events: PendingEvents,
     /// State and unacknowledged bytes, as the user knows them. `None`: the user is changing them.
-    known: Option<(State, u64)>,
+    reported: Option<(State, u64)>,
     closed: Option<CloseReason>,
     /// Local address from which datagrams leave.
-    leaves_from: LeavesFrom,
-    pub(crate) places: Places,
+    source_policy: SourcePolicy,
+    pub(crate) queue_positions: QueuePositions,
     /// Memory of received data, as the host has noted it.
-    pub(crate) held: u64,
+    pub(crate) receive_memory: u64,
     /// Number of moves of the peer that the host has not counted yet.
-    pub(crate) moves: u64,
+    pub(crate) uncounted_moves: u64,
     pub(crate) failures: u64,
 }
 
 /// Places in the host's queues where the connection is listed.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
-    pub(crate) ready: Standing,
-    pub(crate) noisy: Standing,
-    pub(crate) alarm: Option<Instant>,
+pub(crate) struct QueuePositions {
+    pub(crate) ready: Membership,
+    pub(crate) noisy: Membership,
+    pub(crate) timer: Option<Instant>,
     /// Datagrams that have left in this turn.
-    pub(crate) turn: u32,
+    pub(crate) turn_datagrams: u32,
 }
 
 /// Owner of a connection.
@@ -61,40 +63,40 @@ pub(crate) enum Owner {
     /// It has a user.
     User,
     /// Its user has released it; it may end until this time.
-    Nobody { until: Instant },
+    Released { until: Instant },
 }
 
 /// Choice of the local address from which datagrams leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LeavesFrom {
+enum SourcePolicy {
     /// Whichever the system chooses: we opened it without saying which, and may have others tomorrow.
     Any,
     /// The one to which the peer sends.
-    AsKnown,
+    Fixed,
 }
 
-impl LeavesFrom {
-    fn leaving(self, path: Path) -> Path {
+impl SourcePolicy {
+    fn outgoing(self, path: Path) -> Path {
         match self {
             Self::Any => Path::to(path.peer),
-            Self::AsKnown => path,
+            Self::Fixed => path,
         }
     }
 }
 
 /// Datagram to be sealed beside the transport's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owed {
+pub(crate) enum PendingDatagram {
     Nothing,
     /// A datagram of any content: the initiator waits for one.
-    Proof,
+    Confirmation,
     /// Notice that the connection is over: the peer does not know.
-    End,
+    CloseNotice,
 }
 
 /// Events that have not been reported to the user yet. Each is reported once.
 #[derive(Debug, Default)]
-struct News {
+struct PendingEvents {
     accepted: bool,
     changed: bool,
     moved: Option<Path>,
@@ -116,30 +118,30 @@ pub struct Peer {
 impl Conn {
     pub(crate) fn new(
         endpoint: Endpoint<Bytes>,
-        link: Link,
+        link: Encryption,
         id: ConnectionId,
         path: Path,
         owner: Owner,
     ) -> Self {
-        let news = News { accepted: owner == Owner::Backlog, ..News::default() };
+        let news = PendingEvents { accepted: owner == Owner::Backlog, ..PendingEvents::default() };
         let leaves_from = match (owner, path.local) {
-            (Owner::User, None) => LeavesFrom::Any,
-            _ => LeavesFrom::AsKnown,
+            (Owner::User, None) => SourcePolicy::Any,
+            _ => SourcePolicy::Fixed,
         };
         Self {
-            known: None,
-            leaves_from,
+            reported: None,
+            source_policy: leaves_from,
             endpoint,
-            link,
+            encryption: link,
             id,
             path,
             owner,
-            owed: Owed::Nothing,
-            news,
+            pending_datagram: PendingDatagram::Nothing,
+            pending_events: news,
             closed: None,
-            places: Places::default(),
-            held: 0,
-            moves: 0,
+            queue_positions: QueuePositions::default(),
+            receive_memory: 0,
+            uncounted_moves: 0,
             failures: 0,
         }
     }
@@ -215,9 +217,9 @@ impl Conn {
     /// Returns the peer.
     #[must_use]
     pub fn peer(&self) -> Peer {
-        let key = match &self.link {
-            Link::Open(open) => open.peer,
-            Link::Opening(_) | Link::Over => None,
+        let key = match &self.encryption {
+            Encryption::Open(open) => open.peer,
+            Encryption::Handshaking(_) | Encryption::Closed => None,
         };
         Peer { address: self.path.peer, key, fingerprint: key.map(|key| key.fingerprint()) }
     }
@@ -225,16 +227,16 @@ impl Conn {
     /// Returns the numbers of sealed datagrams that were not opened, by reason.
     #[must_use]
     pub fn rejections(&self) -> Rejections {
-        match &self.link {
-            Link::Open(open) => *open.session.unsealer.rejections(),
-            Link::Opening(_) | Link::Over => Rejections::default(),
+        match &self.encryption {
+            Encryption::Open(open) => *open.session.unsealer.rejections(),
+            Encryption::Handshaking(_) | Encryption::Closed => Rejections::default(),
         }
     }
 
     // ---- for the host ----
 
     /// Takes a sealed datagram.
-    pub(crate) fn on_sealed(
+    pub(crate) fn handle_sealed(
         &mut self,
         now: Instant,
         path: Path,
@@ -242,15 +244,15 @@ impl Conn {
         datagram: &mut [u8],
     ) -> Result<(), Dropped> {
         let len = datagram.len();
-        let open = self.link.open().ok_or(Dropped::Early)?;
+        let open = self.encryption.open().ok_or(Dropped::Early)?;
         let opened = open.session.unsealer.open(datagram).map_err(|_| Dropped::Unopened)?;
         let (number, order) = (opened.number, opened.order);
         let payload = Bytes::copy_from_slice(opened.payload);
-        self.on_opened(now, path, (number, order, payload), ecn, len)
+        self.handle_opened(now, path, (number, order, payload), ecn, len)
     }
 
     /// Takes what was sealed.
-    pub(crate) fn on_opened(
+    pub(crate) fn handle_opened(
         &mut self,
         now: Instant,
         path: Path,
@@ -258,41 +260,41 @@ impl Conn {
         ecn: Ecn,
         len: usize,
     ) -> Result<(), Dropped> {
-        let open = self.link.open().ok_or(Dropped::Early)?;
-        open.heard(now, path, len, order);
+        let open = self.encryption.open().ok_or(Dropped::Early)?;
+        open.record_received(now, path, len, order);
         if order == Order::Newest && path.peer == self.path.peer {
-            self.path = self.leaves_from.leaving(path);
+            self.path = self.source_policy.outgoing(path);
         }
-        let content = Content::parse(number, &payload).map_err(|_| Dropped::Senseless)?;
+        let content = DatagramContent::parse(number, &payload).map_err(|_| Dropped::Senseless)?;
         let packet = match content {
-            Content::Packet(packet) => Packet { ecn, ..packet },
-            Content::Path(frame) => {
+            DatagramContent::Packet(packet) => Packet { ecn, ..packet },
+            DatagramContent::Path(frame) => {
                 open.paths.handle(now, path.peer, frame);
                 Packet { number, ecn, ..Packet::default() }
             }
-            Content::Nothing => Packet { number, ecn, ..Packet::default() },
+            DatagramContent::Empty => Packet { number, ecn, ..Packet::default() },
         };
-        self.follow_peer(now);
+        self.update_path(now);
         let ends = packet.control == wide::Control::Reset;
         if self.is_dead() && !ends {
-            self.owed = Owed::End;
+            self.pending_datagram = PendingDatagram::CloseNotice;
         }
         self.endpoint.handle_packet(now, LinkId::ONLY, packet);
         Ok(())
     }
 
     /// Takes a message of the handshake; then the initiator may have something to say.
-    pub(crate) fn on_message(&mut self, now: Instant, datagram: &Bytes) -> Result<(), Dropped> {
-        let opener = self.link.opener().ok_or(Dropped::Late)?;
+    pub(crate) fn handle_handshake(&mut self, now: Instant, datagram: &Bytes) -> Result<(), Dropped> {
+        let opener = self.encryption.initiator().ok_or(Dropped::Late)?;
         let before = opener.refusals().total();
         opener.handle(now, datagram);
         if opener.refusals().total() > before { Err(Dropped::Late) } else { Ok(()) }
     }
 
     /// Records that the peer has shown that it does not know the connection any more.
-    pub(crate) fn on_gone(&mut self, now: Instant) {
-        if let Link::Open(open) = &self.link
-            && matches!(open.proof, Proof::Awaited { .. })
+    pub(crate) fn handle_reset(&mut self, now: Instant) {
+        if let Encryption::Open(open) = &self.encryption
+            && matches!(open.confirmation, Confirmation::Awaited { .. })
         {
             return self.fail(now, OpenFailure::NotAccepted);
         }
@@ -304,96 +306,97 @@ impl Conn {
     }
 
     /// Returns whether `token` is the peer's reset token.
-    pub(crate) fn is_reset_by(&self, token: &Token) -> bool {
-        let Link::Open(open) = &self.link else { return false };
-        open.reset.as_ref().is_some_and(|reset| hopline_secure::ResetKey::same(reset, token))
+    pub(crate) fn is_reset_by(&self, token: &StatelessResetToken) -> bool {
+        let Encryption::Open(open) = &self.encryption else { return false };
+        open.reset.as_ref().is_some_and(|reset| hopline_secure::ResetKey::constant_time_eq(reset, token))
     }
 
     /// Takes the passing of time.
-    pub(crate) fn on_time(&mut self, now: Instant) {
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
-        if let Some(opener) = self.link.opener() {
+        if let Some(opener) = self.encryption.initiator() {
             opener.handle_timeout(now);
         }
-        let Some(open) = self.link.open() else { return };
+        let Some(open) = self.encryption.open() else { return };
         open.paths.handle_timeout(now);
-        if matches!(open.proof, Proof::Awaited { until, .. } if until <= now) {
-            open.proof = Proof::Given;
-            self.fail(now, Failure::Unproven.into());
+        if matches!(open.confirmation, Confirmation::Awaited { until, .. } if until <= now) {
+            open.confirmation = Confirmation::Confirmed;
+            self.fail(now, Failure::Unconfirmed.into());
         }
-        self.follow_peer(now);
+        self.update_path(now);
     }
 
     /// Returns the next event of the initiator of the handshake.
-    pub(crate) fn poll_opener(&mut self) -> Option<OpenerEvent> {
-        self.link.opener().and_then(Opener::poll_event)
+    pub(crate) fn poll_initiator(&mut self) -> Option<InitiatorEvent> {
+        self.encryption.initiator().and_then(Initiator::poll_event)
     }
 
     /// Gives up the connection. The peer is notified, if that is possible.
     pub(crate) fn fail(&mut self, now: Instant, failure: OpenFailure) {
-        if self.news.failed.is_some() || self.closed.is_some() {
+        if self.pending_events.failed.is_some() || self.closed.is_some() {
             return;
         }
         self.failures += 1;
         self.endpoint.abort(now);
-        self.gather();
-        self.news = News { failed: Some(failure), ..News::default() };
-        match &mut self.link {
-            Link::Open(open) => open.proof = Proof::Given,
-            Link::Opening(_) | Link::Over => self.link = Link::Over,
+        self.collect_events();
+        self.pending_events = PendingEvents { failed: Some(failure), ..PendingEvents::default() };
+        match &mut self.encryption {
+            Encryption::Open(open) => open.confirmation = Confirmation::Confirmed,
+            Encryption::Handshaking(_) | Encryption::Closed => self.encryption = Encryption::Closed,
         }
     }
 
     /// Returns whether it has a user, or may get one.
     pub(crate) const fn has_user(&self) -> bool {
-        !matches!(self.owner, Owner::Nobody { .. })
+        !matches!(self.owner, Owner::Released { .. })
     }
 
-    fn standing(&self) -> (State, u64) {
+    fn reportable_state(&self) -> (State, u64) {
         (self.endpoint.state(), self.endpoint.unacknowledged())
     }
 
     /// Records that the user is changing it, so that its state counts as known to the user.
-    pub(crate) fn note_use(&mut self) {
-        self.known = None;
+    pub(crate) fn record_use(&mut self) {
+        self.reported = None;
     }
 
     /// Notes what the endpoint has to tell.
-    pub(crate) fn gather(&mut self) {
+    pub(crate) fn collect_events(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
             if let Event::Closed(reason) = event {
                 self.closed = Some(reason);
             }
-            if !self.news.events.contains(&event) {
-                self.news.events.push(event);
+            if !self.pending_events.events.contains(&event) {
+                self.pending_events.events.push(event);
             }
         }
-        if self.closed.is_some() && matches!(self.link, Link::Opening(_)) {
-            self.link = Link::Over;
+        if self.closed.is_some() && matches!(self.encryption, Encryption::Handshaking(_)) {
+            self.encryption = Encryption::Closed;
         }
-        let standing = self.standing();
-        let changed = self.known.replace(standing).is_some_and(|known| known != standing);
+        let standing = self.reportable_state();
+        let changed = self.reported.replace(standing).is_some_and(|known| known != standing);
         // A user that is notified of anything reads everything.
-        let told = self.closed.is_some() || !self.news.events.is_empty() || self.news.accepted;
-        self.news.changed |= changed && !told;
+        let told =
+            self.closed.is_some() || !self.pending_events.events.is_empty() || self.pending_events.accepted;
+        self.pending_events.changed |= changed && !told;
     }
 
     /// Returns whether there is something to report to the user.
-    pub(crate) fn has_news(&self) -> bool {
-        let news = &self.news;
+    pub(crate) fn has_events(&self) -> bool {
+        let news = &self.pending_events;
         let any = news.accepted
             || news.changed
             || news.moved.is_some()
             || !news.events.is_empty()
             || news.failed.is_some();
-        any && !matches!(self.owner, Owner::Nobody { .. })
+        any && !matches!(self.owner, Owner::Released { .. })
     }
 
     /// Returns the next thing that the user has to know.
     pub(crate) fn poll_event(&mut self, key: ConnectionKey) -> Option<HostEvent> {
-        let news = &mut self.news;
-        if matches!(self.owner, Owner::Nobody { .. }) {
-            *news = News::default();
+        let news = &mut self.pending_events;
+        if matches!(self.owner, Owner::Released { .. }) {
+            *news = PendingEvents::default();
         }
         if core::mem::take(&mut news.accepted) {
             return Some(HostEvent::Accepted(key));
@@ -412,27 +415,27 @@ impl Conn {
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let until = match self.owner {
-            Owner::Nobody { until } => Some(until),
+            Owner::Released { until } => Some(until),
             Owner::Backlog | Owner::User => None,
         };
         let endpoint = self.endpoint.poll_timeout().map(|(at, _)| at);
-        [until, endpoint, self.link.deadline()].into_iter().flatten().min()
+        [until, endpoint, self.encryption.deadline()].into_iter().flatten().min()
     }
 
     /// Returns whether nothing more can come of it, for the user or the peer.
-    pub(crate) fn is_spent(&self) -> bool {
-        matches!(self.owner, Owner::Nobody { .. })
-            && (matches!(self.link, Link::Over) || self.has_ended_well())
+    pub(crate) fn is_finished(&self) -> bool {
+        matches!(self.owner, Owner::Released { .. })
+            && (matches!(self.encryption, Encryption::Closed) || self.has_ended_cleanly())
     }
 
     /// Returns whether the peer knows that it is over.
-    fn has_ended_well(&self) -> bool {
+    fn has_ended_cleanly(&self) -> bool {
         matches!(self.closed, Some(CloseReason::Finished | CloseReason::Reset | CloseReason::Refused))
     }
 
     /// Returns whether this end has ended it, and the peer may not know.
     fn is_dead(&self) -> bool {
-        self.state() == State::Closed && !self.has_ended_well()
+        self.state() == State::Closed && !self.has_ended_cleanly()
     }
 
     /// Returns whether it is over, one way or another.
@@ -441,22 +444,22 @@ impl Conn {
     }
 
     /// Returns the path back, for what leaves.
-    pub(crate) fn leaving(&self, path: Path) -> Path {
-        self.leaves_from.leaving(path)
+    pub(crate) fn outgoing_path(&self, path: Path) -> Path {
+        self.source_policy.outgoing(path)
     }
 
-    fn follow_peer(&mut self, now: Instant) {
-        let Link::Open(open) = &mut self.link else { return };
+    fn update_path(&mut self, now: Instant) {
+        let Encryption::Open(open) = &mut self.encryption else { return };
         while let Some(event) = open.paths.poll_event() {
             if let PathEvent::Moved { from, to, .. } = event {
-                self.path = self.leaves_from.leaving(open.path_to(to));
-                self.moves += 1;
-                self.news.moved = Some(self.path);
+                self.path = self.source_policy.outgoing(open.path_to(to));
+                self.uncounted_moves += 1;
+                self.pending_events.moved = Some(self.path);
                 // Another port is another mood of an address translator, on the same path (RFC 9000 §9.4).
                 if from.ip() == to.ip() {
                     self.endpoint.handle_signal(now, Signal::RouteFound);
                 } else {
-                    self.endpoint.path_changed(now);
+                    self.endpoint.on_path_change(now);
                 }
             }
         }

@@ -43,7 +43,7 @@ pub struct Transmit {
 /// Event of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostEvent {
-    /// A peer has opened a connection. It waits in the backlog until it is [picked](crate::Host::picked).
+    /// A peer has opened a connection. It waits in the backlog until it is [picked](crate::Host::mark_accepted).
     Accepted(ConnectionKey),
     /// The transport says so of a connection. Behind `Closed` nothing more comes; what was received can still be read.
     Connection(ConnectionKey, Event),
@@ -56,7 +56,7 @@ pub enum HostEvent {
     /// The peer is somewhere else, and has shown that it receives there.
     Moved(ConnectionKey, Path),
     /// An initiator has a key that is not trusted. Only the last few are reported.
-    Stranger(SocketAddr, PublicKey),
+    UntrustedKey(SocketAddr, PublicKey),
 }
 
 impl HostEvent {

@@ -1,29 +1,29 @@
 //! The state machine of a host: calls of the application, outputs, and the connections with something to do.
 
 use crate::config::{ConfigError, ConnectError, HostConfig, ListenError};
-use crate::conn::{Conn, Owner, TELLS_END};
+use crate::conn::{CLOSE_NOTICE_TIME, Conn, Owner};
+use crate::encryption::Encryption;
 use crate::event::{ConnectionKey, HostEvent, Path, Transmit};
-use crate::link::Link;
-use crate::memory::Memory;
-use crate::schedule::{Alarms, Line};
+use crate::memory::ReceiveMemory;
+use crate::schedule::{RoundRobin, Timers};
 use crate::stats::{Dropped, HostStats};
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
 use hopline_core::Instant;
-use hopline_secure::{Announcement, Answerer, Credentials, Opener, ResetKey, Seed};
+use hopline_secure::{Announcement, Credentials, Initiator, ResetKey, Responder, Seed};
 use hopline_transport::wide::{self, Endpoint};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::secure::ConnectionId;
-use hopline_wire::wide::Parameters;
+use hopline_wire::wide::HandshakeParameters;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Most answers of no connection that wait to be fetched.
-const LOOSE_MAX: usize = 1024;
+const MAX_UNATTRIBUTED: usize = 1024;
 
 /// All connections of one UDP port.
 ///
 /// After each call, drain [`poll_transmit`](Self::poll_transmit) and [`poll_event`](Self::poll_event), then ask
-/// [`poll_timeout`](Self::poll_timeout): [the contract](hopline_core::machine) of all machines here.
+/// [`poll_timeout`](Self::poll_timeout): [the contract](hopline_core::state_machine) of all machines here.
 #[derive(Debug)]
 pub struct Host {
     pub(crate) config: HostConfig,
@@ -36,27 +36,27 @@ pub struct Host {
     /// Connections by the connection id of the peer: peers may choose the same ones.
     pub(crate) remotes: BTreeSet<(ConnectionId, ConnectionKey)>,
     next_key: u64,
-    ready: Line,
-    noisy: Line,
-    alarms: Alarms,
+    ready: RoundRobin,
+    noisy: RoundRobin,
+    timers: Timers,
     /// Closed connections that their users have released: they make room for others.
     closed: BTreeSet<ConnectionKey>,
     /// Datagrams that leave and belong to no connection.
-    loose: VecDeque<(Path, Bytes)>,
+    unattributed: VecDeque<(Path, Bytes)>,
     /// Calls of strangers.
-    pub(crate) strangers: VecDeque<HostEvent>,
-    pub(crate) memory: Memory,
+    pub(crate) untrusted_keys: VecDeque<HostEvent>,
+    pub(crate) memory: ReceiveMemory,
     /// Latest time that was given.
     pub(crate) now: Instant,
     pub(crate) stats: HostStats,
     /// Second, and number of peers notified in it that their connection is not known.
-    pub(crate) told_gone: (u64, u32),
+    pub(crate) resets_sent: (u64, u32),
 }
 
 /// Responder to the initiators of connections.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    pub(crate) answerer: Answerer,
+    pub(crate) responder: Responder,
     pub(crate) transport: wide::Config,
     pub(crate) backlog: usize,
     /// Our addresses at which the messages came that the responder defers, by their senders.
@@ -71,7 +71,7 @@ impl Host {
     pub fn new(config: HostConfig, seed: Seed) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
-            memory: Memory::new(config.receive_memory),
+            memory: ReceiveMemory::new(config.receive_memory),
             config,
             seed,
             seeds: 0,
@@ -80,19 +80,19 @@ impl Host {
             ids: BTreeMap::new(),
             remotes: BTreeSet::new(),
             next_key: 0,
-            ready: Line::default(),
-            noisy: Line::default(),
-            alarms: Alarms::default(),
+            ready: RoundRobin::default(),
+            noisy: RoundRobin::default(),
+            timers: Timers::default(),
             closed: BTreeSet::new(),
-            loose: VecDeque::new(),
-            strangers: VecDeque::new(),
+            unattributed: VecDeque::new(),
+            untrusted_keys: VecDeque::new(),
             now: Instant::ZERO,
             stats: HostStats::default(),
-            told_gone: (0, 0),
+            resets_sent: (0, 0),
         })
     }
 
-    /// Accepts connections that peers open. At most `backlog` wait until they are [picked](Self::picked); an
+    /// Accepts connections that peers open. At most `backlog` wait until they are [picked](Self::mark_accepted); an
     /// initiator that calls while so many wait is not answered, and tries again by itself.
     ///
     /// # Errors
@@ -111,23 +111,23 @@ impl Host {
         }
         let announcement = self.announcement(&Endpoint::new(transport)?);
         let seed = self.next_seed();
-        let answerer = Answerer::new(self.config.of_answerers(), credentials, announcement, &seed)?;
-        self.listener = Some(Listener { answerer, transport, backlog, deferred: BTreeMap::new() });
+        let answerer = Responder::new(self.config.responder_config(), credentials, announcement, &seed)?;
+        self.listener = Some(Listener { responder: answerer, transport, backlog, deferred: BTreeMap::new() });
         Ok(())
     }
 
     /// Stops listening, and forgets the handshakes in progress. Connections stay, also those that were not
-    /// [picked](Self::picked) yet. Returns whether it listened.
+    /// [picked](Self::mark_accepted) yet. Returns whether it listened.
     pub fn unlisten(&mut self) -> bool {
         let Some(listener) = self.listener.take() else { return false };
-        self.stats.refusals.merge(listener.answerer.refusals());
+        self.stats.refusals.merge(listener.responder.refusals());
         true
     }
 
     /// Sets the key of stateless resets for peers of new connections: after a restart, or if the key follows
     /// from what is known only once the host [listens](Self::listen).
     pub fn set_resets(&mut self, resets: Option<ResetKey>) {
-        self.config.resets = resets;
+        self.config.reset_key = resets;
     }
 
     /// Opens a connection. Data may be handed over at once; they leave with the first sealed datagram, after one round trip.
@@ -146,12 +146,12 @@ impl Host {
             return Err(ConnectError::Full(self.conns.len()));
         }
         let mut endpoint = Endpoint::new(transport)?;
-        endpoint.await_handshake().expect("it is new");
+        endpoint.start_lower_handshake().expect("it is new");
         let announcement = self.announcement(&endpoint);
         let seed = self.next_seed();
-        let opener = Opener::open(now, self.config.of_openers(), credentials, announcement, &seed)?;
+        let opener = Initiator::open(now, self.config.initiator_config(), credentials, announcement, &seed)?;
         let id = opener.local_id();
-        let link = Link::Opening(Box::new(opener));
+        let link = Encryption::Handshaking(Box::new(opener));
         Ok(self.add(Conn::new(endpoint, link, id, path, Owner::User)))
     }
 
@@ -159,18 +159,18 @@ impl Host {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         if let Some(listener) = &mut self.listener {
-            listener.answerer.handle_timeout(now);
+            listener.responder.handle_timeout(now);
             self.send_answers(None);
         }
-        for key in self.alarms.due(now) {
+        for key in self.timers.expired(now) {
             let conn = self.conns.get_mut(&key).expect("an alarm is of a connection that is there");
-            conn.on_time(now);
+            conn.handle_timeout(now);
             let (owner, is_closed) = (conn.owner, conn.is_closed());
-            self.hear_opener(now, key);
+            self.handle_initiator_events(now, key);
             match owner {
-                Owner::Nobody { until } if until <= now && is_closed => self.forget(key),
-                Owner::Nobody { until } if until <= now => self.let_go(key),
-                _ => self.settle(key),
+                Owner::Released { until } if until <= now && is_closed => self.discard(key),
+                Owner::Released { until } if until <= now => self.release(key),
+                _ => self.update_queues(key),
             }
         }
     }
@@ -178,8 +178,8 @@ impl Host {
     /// Returns the time at which to call [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let answerer = self.listener.as_ref().and_then(|listener| listener.answerer.poll_timeout());
-        [answerer, self.alarms.next()].into_iter().flatten().min()
+        let answerer = self.listener.as_ref().and_then(|listener| listener.responder.poll_timeout());
+        [answerer, self.timers.next()].into_iter().flatten().min()
     }
 
     /// Appends the next datagram to `buffer`, sealed where it stands. Connections take turns, each for
@@ -187,33 +187,38 @@ impl Host {
     #[must_use]
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;
-        if let Some((path, message)) = self.loose.pop_front() {
+        if let Some((path, message)) = self.unattributed.pop_front() {
             buffer.extend_from_slice(&message);
-            return Some(self.sent(Transmit { path, len: message.len(), ecn: Ecn::NotCapable, key: None }));
+            return Some(self.count_sent(Transmit {
+                path,
+                len: message.len(),
+                ecn: Ecn::NotCapable,
+                key: None,
+            }));
         }
         while let Some(key) = self.ready.first() {
             let Some(conn) = self.conns.get_mut(&key) else {
-                self.ready.leave();
+                self.ready.pop();
                 continue;
             };
             if let Some(appended) = conn.next_datagram(now, buffer) {
-                conn.places.turn += 1;
-                if conn.places.turn >= self.config.burst {
-                    conn.places.turn = 0;
+                conn.queue_positions.turn_datagrams += 1;
+                if conn.queue_positions.turn_datagrams >= self.config.burst {
+                    conn.queue_positions.turn_datagrams = 0;
                     self.ready.rotate();
                 }
                 let key = Some(key);
-                return Some(self.sent(Transmit {
+                return Some(self.count_sent(Transmit {
                     path: appended.path,
                     len: appended.len,
                     ecn: appended.ecn,
                     key,
                 }));
             }
-            conn.places.turn = 0;
-            conn.places.ready = Default::default();
-            self.ready.leave();
-            self.review(key);
+            conn.queue_positions.turn_datagrams = 0;
+            conn.queue_positions.ready = Default::default();
+            self.ready.pop();
+            self.handle_idle(key);
         }
         None
     }
@@ -223,18 +228,18 @@ impl Host {
     pub fn poll_event(&mut self) -> Option<HostEvent> {
         while let Some(key) = self.noisy.first() {
             if let Some(conn) = self.conns.get_mut(&key) {
-                conn.gather();
+                conn.collect_events();
                 if let Some(event) = conn.poll_event(key) {
                     return Some(event);
                 }
-                conn.places.noisy = Default::default();
-                self.noisy.leave();
-                self.review(key);
+                conn.queue_positions.noisy = Default::default();
+                self.noisy.pop();
+                self.handle_idle(key);
             } else {
-                self.noisy.leave();
+                self.noisy.pop();
             }
         }
-        self.strangers.pop_front()
+        self.untrusted_keys.pop_front()
     }
 
     /// Returns a connection.
@@ -245,43 +250,43 @@ impl Host {
 
     /// Returns all connections that have a user, or wait for one, in the order in which they came into being.
     pub fn connections(&self) -> impl Iterator<Item = (ConnectionKey, &Conn)> {
-        let has_user = |conn: &Conn| !matches!(conn.owner, Owner::Nobody { .. });
+        let has_user = |conn: &Conn| !matches!(conn.owner, Owner::Released { .. });
         self.conns.iter().filter(move |(_, conn)| has_user(conn)).map(|(key, conn)| (*key, conn))
     }
 
-    /// Returns a connection, to be used by the caller that has [picked](Self::picked) it: does all that
-    /// [`endpoint`](Self::endpoint), [`picked`](Self::picked) and [`touch`](Self::touch) do. Drain the
+    /// Returns a connection, to be used by the caller that has [picked](Self::mark_accepted) it: does all that
+    /// [`endpoint`](Self::endpoint), [`mark_accepted`](Self::mark_accepted) and [`handle_user_call`](Self::handle_user_call) do. Drain the
     /// outputs afterwards.
     pub fn connection_mut(&mut self, key: ConnectionKey) -> Option<&mut Conn> {
-        self.picked(key);
+        self.mark_accepted(key);
         let conn = self.conns.get_mut(&key).filter(|conn| conn.has_user())?;
-        conn.note_use();
-        self.ready.join(key, &mut conn.places.ready);
-        self.noisy.join(key, &mut conn.places.noisy);
+        conn.record_use();
+        self.ready.push(key, &mut conn.queue_positions.ready);
+        self.noisy.push(key, &mut conn.queue_positions.noisy);
         Some(conn)
     }
 
     /// Returns a connection, without consequences: it stays in its backlog, and changes to it are not acted
-    /// on before [`touch`](Self::touch).
+    /// on before [`handle_user_call`](Self::handle_user_call).
     pub fn endpoint(&mut self, key: ConnectionKey) -> Option<&mut Conn> {
         self.conns.get_mut(&key).filter(|conn| conn.has_user())
     }
 
     /// Its endpoint was called: it may have something to send or to tell. Drain the outputs afterwards.
-    pub fn touch(&mut self, key: ConnectionKey) {
+    pub fn handle_user_call(&mut self, key: ConnectionKey) {
         if let Some(conn) = self.conns.get_mut(&key).filter(|conn| conn.has_user()) {
-            self.memory.note(&mut conn.held, conn.endpoint.held());
-            conn.note_use();
-            self.ready.join(key, &mut conn.places.ready);
-            self.noisy.join(key, &mut conn.places.noisy);
+            self.memory.update(&mut conn.receive_memory, conn.endpoint.receive_memory());
+            conn.record_use();
+            self.ready.push(key, &mut conn.queue_positions.ready);
+            self.noisy.push(key, &mut conn.queue_positions.noisy);
         }
     }
 
     /// Records that an accepted connection has a user now: it makes room in the backlog for another one.
-    pub fn picked(&mut self, key: ConnectionKey) {
+    pub fn mark_accepted(&mut self, key: ConnectionKey) {
         if let Some(conn) = self.conns.get_mut(&key).filter(|conn| conn.owner == Owner::Backlog) {
             conn.owner = Owner::User;
-            self.stats.waiting -= 1;
+            self.stats.backlog -= 1;
         }
     }
 
@@ -302,10 +307,10 @@ impl Host {
         let until = self.now + self.config.linger;
         let conn = self.conns.get_mut(&key).expect("just seen");
         if closing.contains(&conn.state()) {
-            conn.owner = Owner::Nobody { until };
-            self.settle(key);
+            conn.owner = Owner::Released { until };
+            self.update_queues(key);
         } else {
-            self.let_go(key);
+            self.release(key);
         }
         true
     }
@@ -313,9 +318,9 @@ impl Host {
     /// Counters.
     #[must_use]
     pub fn stats(&self) -> HostStats {
-        let (connections, held) = (self.conns.len(), self.memory.held());
-        let mut stats = HostStats { connections, held, ..self.stats };
-        if let Some(Listener { answerer, .. }) = &self.listener {
+        let (connections, held) = (self.conns.len(), self.memory.used());
+        let mut stats = HostStats { connections, receive_memory: held, ..self.stats };
+        if let Some(Listener { responder: answerer, .. }) = &self.listener {
             stats.half_open = answerer.half_open();
             stats.refusals.merge(answerer.refusals());
         }
@@ -329,7 +334,7 @@ impl Host {
     pub(crate) fn has_room(&mut self) -> bool {
         while self.conns.len() >= self.config.connections {
             let Some(key) = self.closed.pop_first() else { return false };
-            self.forget(key);
+            self.discard(key);
         }
         true
     }
@@ -338,63 +343,63 @@ impl Host {
         let key = ConnectionKey(self.next_key);
         self.next_key += 1;
         self.ids.insert(conn.id, key);
-        self.remotes.extend(conn.link.remote_id().map(|remote| (remote, key)));
-        self.stats.waiting += usize::from(conn.owner == Owner::Backlog);
+        self.remotes.extend(conn.encryption.remote_id().map(|remote| (remote, key)));
+        self.stats.backlog += usize::from(conn.owner == Owner::Backlog);
         self.conns.insert(key, conn);
-        self.settle(key);
+        self.update_queues(key);
         key
     }
 
     /// Updates the queues after a change of the connection: it may have output and events, and other times.
-    pub(crate) fn settle(&mut self, key: ConnectionKey) {
+    pub(crate) fn update_queues(&mut self, key: ConnectionKey) {
         let Some(conn) = self.conns.get_mut(&key) else { return };
-        conn.gather();
-        self.memory.note(&mut conn.held, conn.endpoint.held());
-        self.stats.moved += core::mem::take(&mut conn.moves);
+        conn.collect_events();
+        self.memory.update(&mut conn.receive_memory, conn.endpoint.receive_memory());
+        self.stats.moved += core::mem::take(&mut conn.uncounted_moves);
         self.stats.failed += core::mem::take(&mut conn.failures);
-        self.ready.join(key, &mut conn.places.ready);
-        self.noisy.join(key, &mut conn.places.noisy);
+        self.ready.push(key, &mut conn.queue_positions.ready);
+        self.noisy.push(key, &mut conn.queue_positions.noisy);
         let deadline = conn.deadline();
-        self.alarms.set(key, &mut conn.places.alarm, deadline);
+        self.timers.set(key, &mut conn.queue_positions.timer, deadline);
     }
 
     /// Reviews a connection that has nothing more to send or report just now.
-    fn review(&mut self, key: ConnectionKey) {
+    fn handle_idle(&mut self, key: ConnectionKey) {
         let Some(conn) = self.conns.get_mut(&key) else { return };
-        conn.gather();
-        self.memory.note(&mut conn.held, conn.endpoint.held());
-        if conn.has_news() {
-            self.noisy.join(key, &mut conn.places.noisy);
+        conn.collect_events();
+        self.memory.update(&mut conn.receive_memory, conn.endpoint.receive_memory());
+        if conn.has_events() {
+            self.noisy.push(key, &mut conn.queue_positions.noisy);
         }
-        if conn.is_spent() {
-            return self.forget(key);
+        if conn.is_finished() {
+            return self.discard(key);
         }
-        if let Owner::Nobody { until } = conn.owner
+        if let Owner::Released { until } = conn.owner
             && conn.is_closed()
-            && until > self.now + TELLS_END
+            && until > self.now + CLOSE_NOTICE_TIME
         {
-            conn.owner = Owner::Nobody { until: self.now + TELLS_END };
+            conn.owner = Owner::Released { until: self.now + CLOSE_NOTICE_TIME };
             self.closed.insert(key);
         }
         let deadline = conn.deadline();
-        self.alarms.set(key, &mut conn.places.alarm, deadline);
+        self.timers.set(key, &mut conn.queue_positions.timer, deadline);
     }
 
     /// Ends it, and keeps it for as long as its peer may have to be notified.
-    fn let_go(&mut self, key: ConnectionKey) {
+    fn release(&mut self, key: ConnectionKey) {
         let conn = self.conns.get_mut(&key).expect("whoever asks has it");
         conn.endpoint.abort(self.now);
-        conn.owner = Owner::Nobody { until: self.now + TELLS_END };
+        conn.owner = Owner::Released { until: self.now + CLOSE_NOTICE_TIME };
         self.closed.insert(key);
-        self.settle(key);
+        self.update_queues(key);
     }
 
-    fn forget(&mut self, key: ConnectionKey) {
+    fn discard(&mut self, key: ConnectionKey) {
         let Some(mut conn) = self.conns.remove(&key) else { return };
-        self.alarms.set(key, &mut conn.places.alarm, None);
-        self.memory.note(&mut conn.held, 0);
+        self.timers.set(key, &mut conn.queue_positions.timer, None);
+        self.memory.update(&mut conn.receive_memory, 0);
         self.ids.remove(&conn.id);
-        if let Some(remote) = conn.link.remote_id() {
+        if let Some(remote) = conn.encryption.remote_id() {
             self.remotes.remove(&(remote, key));
         }
         self.closed.remove(&key);
@@ -412,20 +417,21 @@ impl Host {
     }
 
     /// Notes an answer that belongs to no connection.
-    pub(crate) fn push_loose(&mut self, path: Path, message: Bytes) {
-        if self.loose.len() < LOOSE_MAX {
-            self.loose.push_back((path, message));
+    pub(crate) fn push_unattributed(&mut self, path: Path, message: Bytes) {
+        if self.unattributed.len() < MAX_UNATTRIBUTED {
+            self.unattributed.push_back((path, message));
         } else {
             self.stats.drops.add(Dropped::Unfetched);
         }
     }
 
     fn announcement(&self, endpoint: &Endpoint<Bytes>) -> Announcement {
-        let parameters = Parameters { opening: endpoint.opening(), reset: None }.to_bytes();
-        Announcement { parameters, resets: self.config.resets.clone() }
+        let parameters =
+            HandshakeParameters { opening: endpoint.opening_parameters(), reset: None }.to_bytes();
+        Announcement { parameters, reset_key: self.config.reset_key.clone() }
     }
 
-    fn sent(&mut self, transmit: Transmit) -> Transmit {
+    fn count_sent(&mut self, transmit: Transmit) -> Transmit {
         self.stats.datagrams_sent += 1;
         self.stats.bytes_sent += transmit.len as u64;
         transmit

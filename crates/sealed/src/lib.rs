@@ -40,10 +40,10 @@
 
 mod config;
 mod conn;
+mod encryption;
 mod event;
 mod host;
 mod input;
-mod link;
 mod memory;
 mod output;
 mod schedule;
@@ -56,8 +56,8 @@ pub use config::{ConfigError, ConnectError, HostConfig, ListenError};
 pub use conn::{Conn, Peer};
 pub use event::{ConnectionKey, HostEvent, OpenFailure, Path, Transmit};
 pub use hopline_secure::{
-    AnswererConfig, Cipher, Credentials, Failure, Fingerprint, OpenerConfig, PathConfig, PreSharedKey,
-    PrivateKey, PublicKey, Refusals, Rejections, ResetKey, Seed, SessionConfig, Trust,
+    Cipher, Credentials, Failure, Fingerprint, InitiatorConfig, PathConfig, PreSharedKey, PrivateKey,
+    PublicKey, Refusals, Rejections, ResetKey, ResponderConfig, Seed, SessionConfig, Trust,
 };
 pub use hopline_transport::wide::{
     CloseError, CloseReason, Config as TransportConfig, Event, SendError, State, Stats as TransportStats,

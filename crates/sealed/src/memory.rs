@@ -7,37 +7,37 @@
 //! and 16 KiB in any case, which is more than that where connections are many.
 
 /// Least share of a connection, bytes: ten full packets.
-const LEAST: u64 = 16 << 10;
+const MIN_SHARE: u64 = 16 << 10;
 
 /// Memory of received data, in all.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct ReceiveMemory {
     budget: u64,
-    held: u64,
+    used: u64,
 }
 
-impl Memory {
+impl ReceiveMemory {
     pub(crate) const fn new(budget: u64) -> Self {
-        Self { budget, held: 0 }
+        Self { budget, used: 0 }
     }
 
     /// Returns the number of bytes held.
-    pub(crate) const fn held(&self) -> u64 {
-        self.held
+    pub(crate) const fn used(&self) -> u64 {
+        self.used
     }
 
     /// Records that a connection that held `noted` bytes holds `now` bytes.
-    pub(crate) const fn note(&mut self, noted: &mut u64, now: u64) {
-        self.held = self.held - *noted + now;
+    pub(crate) const fn update(&mut self, noted: &mut u64, now: u64) {
+        self.used = self.used - *noted + now;
         *noted = now;
     }
 
     /// Returns the bytes that each of `connections` may hold now.
-    pub(crate) fn allowance(&self, connections: usize) -> u64 {
-        if self.held < self.budget {
+    pub(crate) fn share(&self, connections: usize) -> u64 {
+        if self.used < self.budget {
             u64::MAX
         } else {
-            (self.budget / 2 / connections.max(1) as u64).max(LEAST)
+            (self.budget / 2 / connections.max(1) as u64).max(MIN_SHARE)
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Next output of a connection.
 
-use crate::conn::{Conn, Owed};
+use crate::conn::{Conn, PendingDatagram};
+use crate::encryption::{Encryption, Open};
 use crate::event::Path;
-use crate::link::{Link, Open};
 use bytes::Bytes;
-use hopline_core::{Instant, Machine};
-use hopline_secure::Opener;
+use hopline_core::{Instant, StateMachine};
+use hopline_secure::Initiator;
 use hopline_transport::wide::Endpoint;
 use hopline_wire::ipv4::Ecn;
-use hopline_wire::wide::{Content, Control, Packet};
+use hopline_wire::wide::{Control, DatagramContent, Packet};
 
 /// A datagram that was appended.
 #[derive(Clone, Copy, Debug)]
@@ -21,66 +21,67 @@ pub(crate) struct Appended {
 impl Conn {
     /// Appends the next datagram. Messages of the handshake come first, then frames about paths, then packets.
     pub(crate) fn next_datagram(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Appended> {
-        if let Some(message) = self.link.opener().and_then(Opener::poll_transmit) {
+        if let Some(message) = self.encryption.initiator().and_then(Initiator::poll_transmit) {
             buffer.extend_from_slice(&message);
             return Some(Appended { path: self.path, len: message.len(), ecn: Ecn::NotCapable });
         }
-        let Link::Open(open) = &mut self.link else { return None };
-        let appended = next_sealed(now, open, &mut self.endpoint, (self.path, &mut self.owed), buffer);
-        if let Some(Err(NumbersUsedUp)) = appended {
+        let Encryption::Open(open) = &mut self.encryption else { return None };
+        let appended =
+            next_sealed(now, open, &mut self.endpoint, (self.path, &mut self.pending_datagram), buffer);
+        if let Some(Err(NumbersExhausted)) = appended {
             self.endpoint.abort(now);
         }
         let appended = appended?.ok()?;
-        Some(Appended { path: self.leaving(appended.path), ..appended })
+        Some(Appended { path: self.outgoing_path(appended.path), ..appended })
     }
 }
 
 /// The connection has sent 2⁶² datagrams.
-struct NumbersUsedUp;
+struct NumbersExhausted;
 
 fn next_sealed(
     now: Instant,
     open: &mut Open,
     endpoint: &mut Endpoint<Bytes>,
-    (path, owed): (Path, &mut Owed),
+    (path, owed): (Path, &mut PendingDatagram),
     buffer: &mut Vec<u8>,
-) -> Option<Result<Appended, NumbersUsedUp>> {
-    open.rekey_in_time(now, endpoint);
+) -> Option<Result<Appended, NumbersExhausted>> {
+    open.update_key_if_due(now, endpoint);
     if let Some((to, frame)) = open.paths.poll_control(now) {
         let number = endpoint.skip_number();
         let path = open.path_to(to);
-        let appended = seal(open, number, &Content::Path(frame), (path, Ecn::NotCapable), buffer);
+        let appended = seal(open, number, &DatagramContent::Path(frame), (path, Ecn::NotCapable), buffer);
         if let Ok(Appended { len, .. }) = appended {
-            open.paths.sent(to, len);
+            open.paths.record_sent(to, len);
         }
         return Some(appended);
     }
     let packet = match endpoint.poll_transmit(now) {
         Some(packet) => packet,
-        None => match core::mem::replace(owed, Owed::Nothing) {
-            Owed::Nothing => return None,
-            Owed::Proof => {
+        None => match core::mem::replace(owed, PendingDatagram::Nothing) {
+            PendingDatagram::Nothing => return None,
+            PendingDatagram::Confirmation => {
                 let number = endpoint.skip_number();
-                return Some(seal(open, number, &Content::Nothing, (path, Ecn::NotCapable), buffer));
+                return Some(seal(open, number, &DatagramContent::Empty, (path, Ecn::NotCapable), buffer));
             }
-            Owed::End => {
+            PendingDatagram::CloseNotice => {
                 Packet { number: endpoint.skip_number(), control: Control::Reset, ..Packet::default() }
             }
         },
     };
-    *owed = Owed::Nothing;
+    *owed = PendingDatagram::Nothing;
     let (number, ecn) = (packet.number, packet.ecn);
-    Some(seal(open, number, &Content::Packet(packet), (path, ecn), buffer))
+    Some(seal(open, number, &DatagramContent::Packet(packet), (path, ecn), buffer))
 }
 
 fn seal(
     open: &mut Open,
     number: u64,
-    content: &Content<Bytes>,
+    content: &DatagramContent<Bytes>,
     (path, ecn): (Path, Ecn),
     buffer: &mut Vec<u8>,
-) -> Result<Appended, NumbersUsedUp> {
-    let (sealed, len) = open.seal(content, buffer).ok_or(NumbersUsedUp)?;
+) -> Result<Appended, NumbersExhausted> {
+    let (sealed, len) = open.seal(content, buffer).ok_or(NumbersExhausted)?;
     debug_assert_eq!(sealed, number, "the transport's numbers are the encryption's");
     Ok(Appended { path, len, ecn })
 }

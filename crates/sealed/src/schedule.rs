@@ -7,22 +7,22 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Connections in a row, each there once. A connection knows by a flag whether it is; one that is gone may still be named.
 #[derive(Debug, Default)]
-pub(crate) struct Line(VecDeque<ConnectionKey>);
+pub(crate) struct RoundRobin(VecDeque<ConnectionKey>);
 
-/// Membership of a connection in a [`Line`].
+/// Membership of a connection in a [`RoundRobin`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) enum Standing {
+pub(crate) enum Membership {
     /// It does not.
     #[default]
-    Out,
+    Absent,
     /// It does.
-    In,
+    Queued,
 }
 
-impl Line {
-    pub(crate) fn join(&mut self, key: ConnectionKey, standing: &mut Standing) {
-        if *standing == Standing::Out {
-            *standing = Standing::In;
+impl RoundRobin {
+    pub(crate) fn push(&mut self, key: ConnectionKey, standing: &mut Membership) {
+        if *standing == Membership::Absent {
+            *standing = Membership::Queued;
             self.0.push_back(key);
         }
     }
@@ -31,7 +31,7 @@ impl Line {
         self.0.front().copied()
     }
 
-    pub(crate) fn leave(&mut self) {
+    pub(crate) fn pop(&mut self) {
         self.0.pop_front();
     }
 
@@ -45,9 +45,9 @@ impl Line {
 
 /// Time at which each connection wants to be woken.
 #[derive(Debug, Default)]
-pub(crate) struct Alarms(BTreeSet<(Instant, ConnectionKey)>);
+pub(crate) struct Timers(BTreeSet<(Instant, ConnectionKey)>);
 
-impl Alarms {
+impl Timers {
     /// Sets an alarm. `set`: its value before, and afterwards.
     pub(crate) fn set(&mut self, key: ConnectionKey, set: &mut Option<Instant>, at: Option<Instant>) {
         if *set == at {
@@ -66,7 +66,7 @@ impl Alarms {
     }
 
     /// Returns all connections that are due. Their alarms stay set until they are set anew.
-    pub(crate) fn due(&self, now: Instant) -> Vec<ConnectionKey> {
+    pub(crate) fn expired(&self, now: Instant) -> Vec<ConnectionKey> {
         self.0.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| *key).collect()
     }
 }
@@ -76,30 +76,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_stands_in_line_stands_there_once() {
-        let mut line = Line::default();
+    fn a_connection_is_queued_once() {
+        let mut line = RoundRobin::default();
         let [one, other] = [1, 2].map(ConnectionKey);
-        let mut standing = [Standing::Out; 2];
+        let mut standing = [Membership::Absent; 2];
         for _ in 0..3 {
-            line.join(one, &mut standing[0]);
-            line.join(other, &mut standing[1]);
+            line.push(one, &mut standing[0]);
+            line.push(other, &mut standing[1]);
         }
         line.rotate();
         assert_eq!(line.first(), Some(other));
-        line.leave();
-        line.leave();
+        line.pop();
+        line.pop();
         assert_eq!(line.first(), None);
     }
 
     #[test]
-    fn an_alarm_that_is_set_anew_rings_once() {
-        let (mut alarms, mut set) = (Alarms::default(), None);
+    fn a_timer_that_is_set_again_expires_once() {
+        let (mut alarms, mut set) = (Timers::default(), None);
         let key = ConnectionKey(7);
         for at in [3, 5, 5, 4].map(Instant::from_secs) {
             alarms.set(key, &mut set, Some(at));
         }
-        assert_eq!((alarms.next(), alarms.due(Instant::from_secs(3))), (Some(Instant::from_secs(4)), vec![]));
-        assert_eq!(alarms.due(Instant::from_secs(9)), [key]);
+        assert_eq!(
+            (alarms.next(), alarms.expired(Instant::from_secs(3))),
+            (Some(Instant::from_secs(4)), vec![])
+        );
+        assert_eq!(alarms.expired(Instant::from_secs(9)), [key]);
         alarms.set(key, &mut set, None);
         assert_eq!((alarms.next(), set), (None, None));
     }

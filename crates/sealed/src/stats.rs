@@ -1,6 +1,6 @@
 //! Counters of a host.
 
-use hopline_secure::{Cause, Counts, Refusals};
+use hopline_secure::{Counts, DropReason, Refusals};
 
 /// Reason that a host dropped a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,7 +33,7 @@ pub enum Dropped {
     Unfetched,
 }
 
-impl Cause for Dropped {
+impl DropReason for Dropped {
     const ALL: &'static [Self] = &[
         Self::Malformed,
         Self::Unknown,
@@ -65,9 +65,9 @@ pub struct HostStats {
     /// Handshakes in progress that peers have begun.
     pub half_open: usize,
     /// Accepted connections that have not been picked yet.
-    pub waiting: usize,
+    pub backlog: usize,
     /// Bytes of memory that received data take, the overhead of their pieces included.
-    pub held: u64,
+    pub receive_memory: u64,
     /// Connections that peers have opened.
     pub accepted: u64,
     /// Connections that we have opened.
@@ -77,7 +77,7 @@ pub struct HostStats {
     /// Moves of peers to other addresses.
     pub moved: u64,
     /// Number of peers that were notified that a connection is not known any more.
-    pub gone: u64,
+    pub resets_sent: u64,
     /// Datagrams that came.
     pub datagrams_received: u64,
     /// Bytes in them.

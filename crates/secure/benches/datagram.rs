@@ -7,7 +7,7 @@ mod ratio;
 use core::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ends::{answerer, credentials, handshake};
-use hopline_secure::{AnswererConfig, Cipher, Method, Sealer, Session};
+use hopline_secure::{Cipher, Method, ResponderConfig, Sealer, Session};
 use ratio::timed;
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
@@ -21,7 +21,7 @@ const BATCH: usize = 64;
 fn sessions(cipher: Cipher) -> [Session; 2] {
     let [ours, theirs] = credentials(Method::SharedKey);
     let (opener, first) = ends::open(cipher, &ours, [1; 32]);
-    let mut answerer = answerer(AnswererConfig::default(), &theirs);
+    let mut answerer = answerer(ResponderConfig::default(), &theirs);
     let (established, accepted) = handshake(opener, &first, &mut answerer);
     [established.session, accepted.established.session]
 }
@@ -49,7 +49,7 @@ fn seal_by_ring(key: &LessSafeKey, number: u64, datagram: &mut [u8]) {
 }
 
 /// One way to seal and to open.
-trait Way {
+trait Implementation {
     fn seal(&mut self, datagram: &mut [u8]);
     /// Seals what is opened next.
     fn prepare(&mut self, datagram: &mut [u8]);
@@ -62,12 +62,12 @@ struct Ring {
     opened: u64,
 }
 
-struct Ours {
+struct Own {
     near: Session,
     far: Session,
 }
 
-impl Way for Ring {
+impl Implementation for Ring {
     fn seal(&mut self, datagram: &mut [u8]) {
         self.sealed += 1;
         seal_by_ring(&self.key, self.sealed, datagram);
@@ -86,7 +86,7 @@ impl Way for Ring {
     }
 }
 
-impl Way for Ours {
+impl Implementation for Own {
     fn seal(&mut self, datagram: &mut [u8]) {
         self.near.sealer.seal(datagram).expect("there is room");
     }
@@ -100,12 +100,12 @@ impl Way for Ours {
     }
 }
 
-fn seal(way: &mut impl Way, count: u64) -> Duration {
+fn seal(way: &mut impl Implementation, count: u64) -> Duration {
     let mut datagram = [0; DATAGRAM];
     timed(|| (0..count).for_each(|_| way.seal(&mut datagram)))
 }
 
-fn open(way: &mut impl Way, count: u64) -> Duration {
+fn open(way: &mut impl Implementation, count: u64) -> Duration {
     let mut batch = vec![[0; DATAGRAM]; BATCH];
     let mut time = Duration::ZERO;
     let mut left = count as usize;
@@ -122,7 +122,7 @@ fn datagrams(c: &mut Criterion) {
     for cipher in [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305] {
         let mut ring = Ring { key: key(cipher), sealed: 0, opened: 0 };
         let [near, far] = sessions(cipher);
-        let mut ours = Ours { near, far };
+        let mut ours = Own { near, far };
         let mut group = c.benchmark_group(format!("datagram of 1444 bytes, {cipher:?}"));
         group.throughput(Throughput::Bytes(PAYLOAD as u64));
         group.bench_function("sealed by ring", |bencher| bencher.iter_custom(|count| seal(&mut ring, count)));

@@ -1,20 +1,20 @@
 //! Handshakes a second, both ends together, and what first messages cost that come to nothing.
 
 mod ends;
-mod least;
+mod minimum;
 
 use core::net::SocketAddr;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ends::{ADDRESS, answerer, credentials, handshake, open};
 use hopline_core::Instant;
-use hopline_secure::{AnswererConfig, Cipher, Credentials, Method, PreSharedKey};
+use hopline_secure::{Cipher, Credentials, Method, PreSharedKey, ResponderConfig};
 
 fn handshakes(c: &mut Criterion) {
     let mut group = c.benchmark_group("handshake");
     group.throughput(Throughput::Elements(1));
     for method in [Method::SharedKey, Method::PublicKeys] {
         let [ours, theirs] = credentials(method);
-        let mut answerer = answerer(AnswererConfig::default(), &theirs);
+        let mut answerer = answerer(ResponderConfig::default(), &theirs);
         let mut number = 0_u64;
         let mut once = || {
             number += 1;
@@ -25,7 +25,7 @@ fn handshakes(c: &mut Criterion) {
         };
         let name = format!("{method:?}, both ends");
         group.bench_function(&name, |bencher| bencher.iter(&mut once));
-        least::print(&name, once);
+        minimum::print(&name, once);
     }
     group.finish();
 }
@@ -33,7 +33,7 @@ fn handshakes(c: &mut Criterion) {
 fn floods(c: &mut Criterion) {
     let mut group = c.benchmark_group("flood");
     group.throughput(Throughput::Elements(1));
-    let mut flood = |name: &str, config: AnswererConfig, [caller, called]: [Credentials; 2]| {
+    let mut flood = |name: &str, config: ResponderConfig, [caller, called]: [Credentials; 2]| {
         let mut answerer = answerer(config, &called);
         let (_, first) = open(Cipher::Aes256Gcm, &caller, [1; 32]);
         let mut once = || {
@@ -41,13 +41,13 @@ fn floods(c: &mut Criterion) {
             answerer.poll_transmit()
         };
         group.bench_function(name, |bencher| bencher.iter(&mut once));
-        least::print(name, once);
+        minimum::print(name, once);
     };
-    let always = AnswererConfig { cookies_from: 0, ..AnswererConfig::default() };
+    let always = ResponderConfig { cookie_threshold: 0, ..ResponderConfig::default() };
     flood("first message answered by a cookie", always, credentials(Method::PublicKeys));
     let [_, called] = credentials(Method::SharedKey);
     let caller = Credentials::Shared(PreSharedKey::new([8; 32]));
-    flood("first message under another shared key", AnswererConfig::default(), [caller, called]);
+    flood("first message under another shared key", ResponderConfig::default(), [caller, called]);
     group.finish();
 }
 

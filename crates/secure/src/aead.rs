@@ -92,7 +92,7 @@ mod tests {
         [(Cipher::ChaCha20Poly1305, CipherChoice::ChaChaPoly), (Cipher::Aes256Gcm, CipherChoice::AESGCM)];
 
     #[test]
-    fn nonces_and_next_keys_are_those_of_noise() {
+    fn nonces_and_next_keys_follow_noise() {
         for (cipher, choice) in BOTH {
             let mut theirs = RingResolver.resolve_cipher(&choice).unwrap();
             theirs.set(&[7; KEY_LEN]);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_does_not_open() {
+    fn changed_datagrams_do_not_open() {
         for (cipher, _) in BOTH {
             let key = Key::new(cipher, &[7; KEY_LEN]);
             let mut sealed = *b"content";

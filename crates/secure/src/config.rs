@@ -49,7 +49,7 @@ impl SessionConfig {
 
 /// Configuration of an initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenerConfig {
+pub struct InitiatorConfig {
     /// Versions of TPA-wide that the transport speaks; default 1.
     pub versions: Versions,
     /// Cipher of the datagrams; default AES-256-GCM. Where the processor has no instructions for AES,
@@ -58,27 +58,27 @@ pub struct OpenerConfig {
     /// Configuration of the session.
     pub session: SessionConfig,
     /// Time to wait for the first answer. It doubles with each further one. 10 ms to 60 s; default 400 ms.
-    pub first_wait: Duration,
-    /// The longest wait for an answer. At least [`first_wait`](Self::first_wait), up to 60 s; default 3 s.
-    pub longest_wait: Duration,
+    pub initial_wait: Duration,
+    /// The longest wait for an answer. At least [`initial_wait`](Self::initial_wait), up to 60 s; default 3 s.
+    pub max_wait: Duration,
     /// Number of times that a message is sent before its sender gives up. 1 to 100; default 10: 25 s.
-    pub tries: u8,
+    pub max_tries: u8,
 }
 
-impl Default for OpenerConfig {
+impl Default for InitiatorConfig {
     fn default() -> Self {
         Self {
             versions: Versions { newest: 1, oldest: 1 },
             cipher: Cipher::Aes256Gcm,
             session: SessionConfig::default(),
-            first_wait: Duration::from_millis(400),
-            longest_wait: Duration::from_secs(3),
-            tries: 10,
+            initial_wait: Duration::from_millis(400),
+            max_wait: Duration::from_secs(3),
+            max_tries: 10,
         }
     }
 }
 
-impl OpenerConfig {
+impl InitiatorConfig {
     /// Checks that all values are within their ranges.
     ///
     /// # Errors
@@ -86,14 +86,14 @@ impl OpenerConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.session.validate()?;
         versions(self.versions)?;
-        if self.first_wait < Duration::from_millis(10)
-            || self.longest_wait < self.first_wait
-            || self.longest_wait > Duration::from_secs(60)
+        if self.initial_wait < Duration::from_millis(10)
+            || self.max_wait < self.initial_wait
+            || self.max_wait > Duration::from_secs(60)
         {
-            return Err(ConfigError::Wait { first: self.first_wait, longest: self.longest_wait });
+            return Err(ConfigError::Wait { first: self.initial_wait, longest: self.max_wait });
         }
-        if !(1..=100).contains(&self.tries) {
-            return Err(ConfigError::Tries(self.tries));
+        if !(1..=100).contains(&self.max_tries) {
+            return Err(ConfigError::Tries(self.max_tries));
         }
         Ok(())
     }
@@ -101,42 +101,42 @@ impl OpenerConfig {
 
 /// Configuration of a responder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AnswererConfig {
+pub struct ResponderConfig {
     /// Versions of TPA-wide that the transport speaks; default 1.
     pub versions: Versions,
     /// Configuration of the sessions.
     pub session: SessionConfig,
     /// Largest number of handshakes in progress. 1 to 4096; default 256. One takes 8 KB with public keys, 5
     /// KB with a shared one.
-    pub half_open: u16,
+    pub max_half_open: u16,
     /// Number of handshakes in progress from which an initiator must show that it receives at its address
     /// before anything is remembered or computed for it; it costs the initiator a round trip. 0 (always) to
-    /// [`half_open`](Self::half_open); default 32. The same holds once half as many as
-    /// [`a_second`](Self::a_second) lets begin have begun within an eighth of a second.
-    pub cookies_from: u16,
+    /// [`max_half_open`](Self::max_half_open); default 32. The same holds once half as many as
+    /// [`handshakes_per_second`](Self::handshakes_per_second) lets begin have begun within an eighth of a second.
+    pub cookie_threshold: u16,
     /// Most handshakes that begin in a second, once cookies are asked for: half of them in one prefix, if
     /// others call too. 1 to 10,000; default 500: an eighth of a processor.
-    pub a_second: u16,
+    pub handshakes_per_second: u16,
     /// Longest time of a handshake. 1 s to 300 s; default 10 s. It should be more than the longest wait of
     /// initiators. It is cut to a quarter, but a second at least, while more than half of
-    /// [`half_open`](Self::half_open) are in progress.
-    pub patience: Duration,
+    /// [`max_half_open`](Self::max_half_open) are in progress.
+    pub handshake_timeout: Duration,
 }
 
-impl Default for AnswererConfig {
+impl Default for ResponderConfig {
     fn default() -> Self {
         Self {
             versions: Versions { newest: 1, oldest: 1 },
             session: SessionConfig::default(),
-            half_open: 256,
-            cookies_from: 32,
-            a_second: 500,
-            patience: Duration::from_secs(10),
+            max_half_open: 256,
+            cookie_threshold: 32,
+            handshakes_per_second: 500,
+            handshake_timeout: Duration::from_secs(10),
         }
     }
 }
 
-impl AnswererConfig {
+impl ResponderConfig {
     /// Checks that all values are within their ranges.
     ///
     /// # Errors
@@ -144,14 +144,14 @@ impl AnswererConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.session.validate()?;
         versions(self.versions)?;
-        if !(1..=4096).contains(&self.half_open)
-            || self.cookies_from > self.half_open
-            || !(1..=10_000).contains(&self.a_second)
+        if !(1..=4096).contains(&self.max_half_open)
+            || self.cookie_threshold > self.max_half_open
+            || !(1..=10_000).contains(&self.handshakes_per_second)
         {
             return Err(ConfigError::HalfOpen);
         }
-        if !(Duration::from_secs(1)..=Duration::from_secs(300)).contains(&self.patience) {
-            return Err(ConfigError::Patience(self.patience));
+        if !(Duration::from_secs(1)..=Duration::from_secs(300)).contains(&self.handshake_timeout) {
+            return Err(ConfigError::HandshakeTimeout(self.handshake_timeout));
         }
         Ok(())
     }
@@ -162,14 +162,14 @@ impl AnswererConfig {
 pub struct PathConfig {
     /// Time to wait for the first response. It doubles with each further one. 10 ms to 60 s; default 300 ms.
     /// Three round trips are right.
-    pub first_wait: Duration,
+    pub initial_wait: Duration,
     /// Number of challenges to an address. 1 to 20; default 5: 9 s.
-    pub tries: u8,
+    pub max_challenges: u8,
 }
 
 impl Default for PathConfig {
     fn default() -> Self {
-        Self { first_wait: Duration::from_millis(300), tries: 5 }
+        Self { initial_wait: Duration::from_millis(300), max_challenges: 5 }
     }
 }
 
@@ -179,11 +179,11 @@ impl PathConfig {
     /// # Errors
     /// What is not.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        if !(Duration::from_millis(10)..=Duration::from_secs(60)).contains(&self.first_wait) {
-            return Err(ConfigError::Wait { first: self.first_wait, longest: self.first_wait });
+        if !(Duration::from_millis(10)..=Duration::from_secs(60)).contains(&self.initial_wait) {
+            return Err(ConfigError::Wait { first: self.initial_wait, longest: self.initial_wait });
         }
-        if !(1..=20).contains(&self.tries) {
-            return Err(ConfigError::Tries(self.tries));
+        if !(1..=20).contains(&self.max_challenges) {
+            return Err(ConfigError::Tries(self.max_challenges));
         }
         Ok(())
     }
@@ -218,7 +218,7 @@ pub enum ConfigError {
     /// `versions`.
     #[error("versions go from the oldest, at least 1, to the newest, not as {0:?}")]
     Versions(Versions),
-    /// `first_wait`, `longest_wait`.
+    /// `initial_wait`, `max_wait`.
     #[error("waits are from 10 ms to 60 s, the first no longer than the longest; not {first} and {longest}")]
     Wait {
         /// The configured value.
@@ -229,15 +229,15 @@ pub enum ConfigError {
     /// `tries`.
     #[error("{0} tries are none, or too many")]
     Tries(u8),
-    /// [`AnswererConfig::half_open`], [`cookies_from`](AnswererConfig::cookies_from),
-    /// [`a_second`](AnswererConfig::a_second).
+    /// [`ResponderConfig::max_half_open`], [`cookie_threshold`](ResponderConfig::cookie_threshold),
+    /// [`handshakes_per_second`](ResponderConfig::handshakes_per_second).
     #[error(
         "handshakes under way are 1 to 4096, and 1 to 10000 begin in a second; cookies are asked for from no more than are under way on"
     )]
     HalfOpen,
-    /// [`AnswererConfig::patience`].
+    /// [`ResponderConfig::handshake_timeout`].
     #[error("a handshake may take 1 s to 300 s, not {0}")]
-    Patience(Duration),
+    HandshakeTimeout(Duration),
     /// Parameters of the transport.
     #[error("{0} bytes of parameters are more than 256")]
     Parameters(usize),

@@ -14,20 +14,20 @@ const LIFETIME: Duration = Duration::from_secs(30);
 
 /// The key of cookies, and of what names a first message.
 #[derive(Clone)]
-pub(crate) struct Baker {
+pub(crate) struct CookieKey {
     key: [u8; 16],
 }
 
 /// Digest that identifies a first message from an address.
 pub(crate) type Digest = u128;
 
-impl Baker {
+impl CookieKey {
     pub(crate) const fn new(key: [u8; 16]) -> Self {
         Self { key }
     }
 
     /// Returns the name of what came from `address`: everything of a first message that is not its cookie.
-    pub(crate) fn digest(&self, address: SocketAddr, bound: &[u8], noise: &[u8]) -> Digest {
+    pub(crate) fn message_digest(&self, address: SocketAddr, bound: &[u8], noise: &[u8]) -> Digest {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         hasher.write_u8(0);
         write_address(&mut hasher, address);
@@ -38,7 +38,7 @@ impl Baker {
     }
 
     /// Returns a number for the same, wherever it came from.
-    pub(crate) fn said(&self, bound: &[u8], noise: &[u8]) -> u64 {
+    pub(crate) fn content_digest(&self, bound: &[u8], noise: &[u8]) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         hasher.write_u8(2);
         hasher.write_usize(bound.len());
@@ -53,7 +53,7 @@ impl Baker {
     }
 
     /// Returns whether `cookie` was given for this first message recently.
-    pub(crate) fn gave(&self, now: Instant, digest: Digest, cookie: &Cookie) -> bool {
+    pub(crate) fn is_valid(&self, now: Instant, digest: Digest, cookie: &Cookie) -> bool {
         let this = epoch(now);
         [Some(this), this.checked_sub(1)].into_iter().flatten().any(|epoch| {
             let right = self.of_epoch(epoch, digest);
@@ -85,7 +85,7 @@ fn epoch(now: Instant) -> u64 {
     now.as_nanos() / LIFETIME.as_nanos()
 }
 
-impl core::fmt::Debug for Baker {
+impl core::fmt::Debug for CookieKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("Baker(…)")
     }
@@ -96,22 +96,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cookie_is_for_one_message_from_one_address_for_a_while() {
-        let baker = Baker::new([7; 16]);
+    fn a_cookie_is_valid_for_one_message_from_one_address_for_a_limited_time() {
+        let baker = CookieKey::new([7; 16]);
         let [here, there] = [1, 2].map(|port| SocketAddr::from(([10, 0, 0, 1], port)));
         let at = Instant::from_secs(100);
-        let digest = baker.digest(here, b"bound", b"noise");
+        let digest = baker.message_digest(here, b"bound", b"noise");
         let cookie = baker.cookie(at, digest);
-        assert!(baker.gave(at, digest, &cookie));
-        assert!(baker.gave(at + LIFETIME, digest, &cookie));
-        assert!(!baker.gave(at + LIFETIME + LIFETIME, digest, &cookie));
+        assert!(baker.is_valid(at, digest, &cookie));
+        assert!(baker.is_valid(at + LIFETIME, digest, &cookie));
+        assert!(!baker.is_valid(at + LIFETIME + LIFETIME, digest, &cookie));
         for other in [
-            baker.digest(there, b"bound", b"noise"),
-            baker.digest(here, b"boun", b"dnoise"),
-            baker.digest(here, b"bound", b"Noise"),
+            baker.message_digest(there, b"bound", b"noise"),
+            baker.message_digest(here, b"boun", b"dnoise"),
+            baker.message_digest(here, b"bound", b"Noise"),
         ] {
-            assert!(!baker.gave(at, other, &cookie));
+            assert!(!baker.is_valid(at, other, &cookie));
         }
-        assert!(!Baker::new([8; 16]).gave(at, digest, &cookie));
+        assert!(!CookieKey::new([8; 16]).is_valid(at, digest, &cookie));
     }
 }

@@ -40,12 +40,12 @@ impl Credentials {
     }
 
     /// Returns whether only selected peers are trusted.
-    pub(crate) const fn choose(&self) -> bool {
+    pub(crate) const fn selects_peers(&self) -> bool {
         !matches!(self, Self::Keys { trust: Trust::Anyone, .. })
     }
 
     /// Returns whether a peer with the key `peer` is trusted.
-    pub(crate) fn believes(&self, peer: Option<PublicKey>) -> bool {
+    pub(crate) fn trusts(&self, peer: Option<PublicKey>) -> bool {
         match (self, peer) {
             (Self::Shared(_), _) | (Self::Keys { trust: Trust::Anyone, .. }, Some(_)) => true,
             (Self::Keys { trust: Trust::Only(keys), .. }, Some(peer)) => keys.contains(&peer),

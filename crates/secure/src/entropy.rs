@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn children_of_a_seed_differ_from_it_and_from_each_other() {
+    fn child_seeds_differ_from_their_parent_and_each_other() {
         let seed = Seed::new([1; 32]);
         assert_eq!(seed.child(3).0, seed.child(3).0);
         assert!(seed.child(3).0 != seed.child(4).0 && seed.child(3).0 != seed.0);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_is_not_shown() {
+    fn a_seed_is_not_printed() {
         let seed = Seed::new([0xab; 32]);
         assert_eq!(format!("{seed:?} {:?}", Entropy::new(&seed)), "Seed(…) Entropy(…)");
     }

@@ -2,8 +2,8 @@
 //! validation of paths, and keys that people can handle.
 //!
 //! Nothing here opens a socket, reads a clock or a file, or asks the operating system for randomness: time,
-//! bytes and [seeds](Seed) are handed in. The caller looks at [`Kind::of`](hopline_wire::secure::Kind) each
-//! datagram and gives it to the [`Opener`], the [`Answerer`], or the [`Session`] with the connection id that
+//! bytes and [seeds](Seed) are handed in. The caller looks at [`secure::DatagramKind`](hopline_wire::secure::DatagramKind) each
+//! datagram and gives it to the [`Initiator`], the [`Responder`], or the [`Session`] with the connection id that
 //! it bears. `docs/protocols/secure.md` has the whole protocol.
 //!
 //! ```
@@ -41,34 +41,36 @@
 
 mod admission;
 mod aead;
-mod answerer;
 mod config;
 mod cookie;
 mod credentials;
+mod deferred;
 mod entropy;
 mod half_open;
+mod initiator;
 pub mod keys;
 mod noise;
 mod number;
-mod opener;
 mod path;
 mod replay;
 mod reset;
+mod responder;
 mod session;
 mod stats;
-mod waiting;
 
 #[cfg(test)]
 mod tests;
 
-pub use answerer::{Accepted, Answerer, AnswererEvent, Initial};
-pub use config::{AnswererConfig, ConfigError, OpenerConfig, PARAMETERS_MAX, PathConfig, SessionConfig};
+pub use config::{ConfigError, InitiatorConfig, PARAMETERS_MAX, PathConfig, ResponderConfig, SessionConfig};
 pub use credentials::{Credentials, Trust};
 pub use entropy::Seed;
-pub use hopline_wire::secure::{Cipher, ConnectionId, Control, Kind, Method, Reason, Versions};
+pub use hopline_wire::secure::{
+    Cipher, ConnectionId, Control, DatagramKind, Method, RefusalReason, Versions,
+};
+pub use initiator::{Failure, Initiator, InitiatorEvent};
 pub use keys::{Fingerprint, PreSharedKey, PrivateKey, PublicKey};
-pub use opener::{Failure, Opener, OpenerEvent};
 pub use path::{Abandoned, PathEvent, Paths};
 pub use reset::{Announcement, ResetKey};
+pub use responder::{Accepted, Initial, Responder, ResponderEvent};
 pub use session::{Established, Opened, Order, SealError, Sealer, Session, Unsealer};
-pub use stats::{Cause, Counts, Refusals, Refused, Rejection, Rejections};
+pub use stats::{Counts, DropReason, Refusals, Refused, Rejection, Rejections};

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use core::fmt;
 use curve25519_dalek::MontgomeryPoint;
 use hopline_core::Instant;
-use hopline_core::flood::Allowance;
+use hopline_core::request_admission::TokenBucket;
 use hopline_wire::secure::{Cipher, Method, Suite};
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{CryptoResolver, RingResolver};
@@ -24,19 +24,19 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// Bytes that a message has at most beside its payload: an ephemeral key, a static key with its tag, a tag.
-const BESIDE: usize = 32 + 48 + 16;
+const MESSAGE_OVERHEAD: usize = 32 + 48 + 16;
 
 /// Bytes that a third message has beside its payload: a static key with its tag, a tag.
-pub(crate) const BESIDE_THIRD: usize = 48 + 16;
+pub(crate) const THIRD_MESSAGE_OVERHEAD: usize = 48 + 16;
 
 /// Most times in a second that a handshake is made once more.
-const REMAKES: u32 = 8;
+const MAX_REMAKES: u32 = 8;
 
 /// Role of an end in a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    Opener,
-    Answerer,
+    Initiator,
+    Responder,
 }
 
 /// Inputs of a handshake.
@@ -53,15 +53,15 @@ pub(crate) struct Setup {
 pub(crate) struct Handshake {
     setup: Setup,
     state: State,
-    done: Vec<Step>,
-    remakes: Allowance,
+    completed: Vec<Step>,
+    remakes: TokenBucket,
 }
 
 enum State {
     /// State after the completed steps.
-    Clean(Box<HandshakeState>),
+    Valid(Box<HandshakeState>),
     /// Something failed; to be made once more.
-    Spoilt,
+    Corrupted,
 }
 
 /// Completed step of a handshake.
@@ -78,7 +78,7 @@ pub(crate) struct Unauthentic;
 
 /// Reason for which a message was not read; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub(crate) enum ReadFailure {
     /// It is not what it should be.
     Unauthentic,
     /// The handshake would have to be made once more, and was too often.
@@ -87,28 +87,28 @@ pub(crate) enum Unread {
 
 /// The keys of both directions, and what names the handshake.
 pub(crate) struct Split {
-    pub(crate) of_opener: Zeroizing<[u8; KEY_LEN]>,
-    pub(crate) of_answerer: Zeroizing<[u8; KEY_LEN]>,
+    pub(crate) initiator: Zeroizing<[u8; KEY_LEN]>,
+    pub(crate) responder: Zeroizing<[u8; KEY_LEN]>,
     pub(crate) binding: [u8; 32],
 }
 
 impl Handshake {
     pub(crate) fn new(setup: Setup) -> Self {
-        let state = State::Clean(Box::new(setup.begin()));
-        Self { setup, state, done: Vec::new(), remakes: Allowance::new(REMAKES, Instant::ZERO) }
+        let state = State::Valid(Box::new(setup.begin()));
+        Self { setup, state, completed: Vec::new(), remakes: TokenBucket::new(MAX_REMAKES, Instant::ZERO) }
     }
 
     /// Returns the next message, with `payload`.
     pub(crate) fn write(&mut self, payload: Bytes) -> Result<Bytes, Unauthentic> {
-        let mut message = vec![0; BESIDE + payload.len()];
-        let written = self.clean().write_message(&payload, &mut message);
+        let mut message = vec![0; MESSAGE_OVERHEAD + payload.len()];
+        let written = self.valid_state().write_message(&payload, &mut message);
         let Ok(len) = written else {
             // An exchange with a key of small order, which no honest peer has.
-            self.state = State::Spoilt;
+            self.state = State::Corrupted;
             return Err(Unauthentic);
         };
         message.truncate(len);
-        self.done.push(Step::Wrote(payload));
+        self.completed.push(Step::Wrote(payload));
         Ok(message.into())
     }
 
@@ -118,55 +118,55 @@ impl Handshake {
         &mut self,
         now: Instant,
         message: &Bytes,
-        in_all: Option<&mut Allowance>,
-    ) -> Result<Bytes, Unread> {
-        let within_budget = |own: &mut Allowance| own.take(now) && in_all.is_none_or(|all| all.take(now));
-        if matches!(self.state, State::Spoilt) && !within_budget(&mut self.remakes) {
-            return Err(Unread::OverBudget);
+        in_all: Option<&mut TokenBucket>,
+    ) -> Result<Bytes, ReadFailure> {
+        let within_budget = |own: &mut TokenBucket| own.take(now) && in_all.is_none_or(|all| all.take(now));
+        if matches!(self.state, State::Corrupted) && !within_budget(&mut self.remakes) {
+            return Err(ReadFailure::OverBudget);
         }
-        let is_third = self.setup.role == Role::Answerer && !self.done.is_empty();
-        let state = self.clean();
+        let is_third = self.setup.role == Role::Responder && !self.completed.is_empty();
+        let state = self.valid_state();
         let mut payload = vec![0; message.len()];
         let Ok(len) = state.read_message(message, &mut payload) else {
             if is_third && state.get_remote_static().is_some() {
-                self.state = State::Spoilt;
+                self.state = State::Corrupted;
             }
-            return Err(Unread::Unauthentic);
+            return Err(ReadFailure::Unauthentic);
         };
         payload.truncate(len);
-        self.done.push(Step::Read(message.clone()));
+        self.completed.push(Step::Read(message.clone()));
         Ok(payload.into())
     }
 
     /// Undoes the last step.
-    pub(crate) fn take_back(&mut self) {
-        self.done.pop();
-        self.state = State::Spoilt;
+    pub(crate) fn undo(&mut self) {
+        self.completed.pop();
+        self.state = State::Corrupted;
     }
 
     /// Returns the peer's key, if its message had it.
     pub(crate) fn peer(&mut self) -> Option<PublicKey> {
-        let key = self.clean().get_remote_static()?;
+        let key = self.valid_state().get_remote_static()?;
         Some(PublicKey::new(key.try_into().expect("keys of X25519 have 32 bytes")))
     }
 
     /// Returns the keys, once all messages are there.
     pub(crate) fn split(&mut self) -> Split {
-        let state = self.clean();
+        let state = self.valid_state();
         debug_assert!(state.is_handshake_finished(), "keys of a handshake that is not over");
         let (of_opener, of_answerer) = state.dangerously_get_raw_split();
         let binding = state.get_handshake_hash().try_into().expect("SHA-256 has 32 bytes");
-        Split { of_opener: Zeroizing::new(of_opener), of_answerer: Zeroizing::new(of_answerer), binding }
+        Split { initiator: Zeroizing::new(of_opener), responder: Zeroizing::new(of_answerer), binding }
     }
 
-    fn clean(&mut self) -> &mut HandshakeState {
-        if matches!(self.state, State::Spoilt) {
+    fn valid_state(&mut self) -> &mut HandshakeState {
+        if matches!(self.state, State::Corrupted) {
             let mut state = self.setup.begin();
-            for step in &self.done {
+            for step in &self.completed {
                 const SAME: &str = "what went well goes well again: it follows from the same seed";
                 match step {
                     Step::Wrote(payload) => {
-                        let mut message = vec![0; BESIDE + payload.len()];
+                        let mut message = vec![0; MESSAGE_OVERHEAD + payload.len()];
                         state.write_message(payload, &mut message).expect(SAME);
                     }
                     Step::Read(message) => {
@@ -175,18 +175,24 @@ impl Handshake {
                     }
                 }
             }
-            self.state = State::Clean(Box::new(state));
+            self.state = State::Valid(Box::new(state));
         }
         match &mut self.state {
-            State::Clean(state) => state,
-            State::Spoilt => unreachable!("made anew above"),
+            State::Valid(state) => state,
+            State::Corrupted => unreachable!("made anew above"),
         }
     }
 }
 
 impl fmt::Debug for Handshake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Handshake({:?}, {:?}, {} messages)", self.setup.role, self.setup.suite, self.done.len())
+        write!(
+            f,
+            "Handshake({:?}, {:?}, {} messages)",
+            self.setup.role,
+            self.setup.suite,
+            self.completed.len()
+        )
     }
 }
 
@@ -201,8 +207,8 @@ impl Setup {
             Credentials::Keys { private, .. } => builder.local_private_key(private.bytes()).expect(RIGHT),
         };
         match self.role {
-            Role::Opener => builder.build_initiator(),
-            Role::Answerer => builder.build_responder(),
+            Role::Initiator => builder.build_initiator(),
+            Role::Responder => builder.build_responder(),
         }
         .expect(RIGHT)
     }

@@ -1,7 +1,7 @@
 //! Numbers of datagrams: 64 bits, of which 32 are sent.
 
 /// Half of what 32 bits can tell apart.
-const HALF: u64 = 1 << 31;
+const HALF_SPAN: u64 = 1 << 31;
 const SPAN: u64 = 1 << 32;
 
 /// Returns the number with the low half `low` that is nearest to the one expected after `highest` (RFC 9000,
@@ -9,9 +9,9 @@ const SPAN: u64 = 1 << 32;
 pub(crate) fn rebuild(low: u32, highest: Option<u64>) -> u64 {
     let expected = highest.map_or(0, |highest| highest.saturating_add(1));
     let candidate = (expected & !(SPAN - 1)) | u64::from(low);
-    if candidate.saturating_add(HALF) <= expected && candidate < u64::MAX - SPAN {
+    if candidate.saturating_add(HALF_SPAN) <= expected && candidate < u64::MAX - SPAN {
         candidate + SPAN
-    } else if candidate > expected.saturating_add(HALF) && candidate >= SPAN {
+    } else if candidate > expected.saturating_add(HALF_SPAN) && candidate >= SPAN {
         candidate - SPAN
     } else {
         candidate
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_all_numbers_is_no_trap() {
+    fn the_highest_numbers_are_rebuilt_correctly() {
         assert_eq!(rebuild(u32::MAX, Some(u64::MAX)), u64::MAX);
         assert_eq!(rebuild(0, Some(u64::MAX)), u64::MAX - (SPAN - 1));
         assert_eq!(rebuild(u32::MAX, Some(u64::MAX - 1)), u64::MAX);
@@ -45,7 +45,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_number_within_half_of_the_span_is_found(highest in 0..1u64 << 62, ahead in 0..=HALF, behind in 0..HALF - 1) {
+        fn any_number_within_half_the_span_is_rebuilt(highest in 0..1u64 << 62, ahead in 0..=HALF_SPAN, behind in 0..HALF_SPAN - 1) {
             let later = highest + 1 + ahead;
             prop_assert_eq!(rebuild(later as u32, Some(highest)), later);
             let earlier = highest.saturating_sub(behind);

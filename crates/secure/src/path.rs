@@ -10,17 +10,17 @@ use hopline_wire::secure::{CONTROL_LEN, Control};
 use std::collections::VecDeque;
 
 /// Number of addresses that are validated at a time.
-const CANDIDATES: usize = 4;
+const MAX_CANDIDATES: usize = 4;
 
 /// Most responses that wait to be sent.
-const RESPONSES: usize = 4;
+const MAX_RESPONSES: usize = 4;
 
 /// Anti-amplification limit: multiple of the bytes received from an address that may be sent there before it
 /// is validated (RFC 9000 §8.1).
 const AMPLIFICATION: u64 = 3;
 
 /// The least that a datagram with a control frame takes.
-const LEAST: u64 = (Sealer::OVERHEAD + CONTROL_LEN) as u64;
+const MIN_DATAGRAM: u64 = (Sealer::OVERHEAD + CONTROL_LEN) as u64;
 
 /// Addresses of a peer. Record only datagrams that [`Unsealer::open`](crate::Unsealer::open) has opened, so
 /// that no attacker can move a connection.
@@ -76,7 +76,7 @@ pub enum PathEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Abandoned {
     /// All challenges were in vain.
-    Silent,
+    NoResponse,
     /// The peer has sent from the old address again.
     Returned,
     /// Newer addresses have taken its place.
@@ -112,7 +112,7 @@ impl Paths {
     }
 
     /// Records that a datagram of `len` bytes from this address was opened.
-    pub fn heard(&mut self, now: Instant, from: SocketAddr, len: usize, order: Order) {
+    pub fn record_received(&mut self, now: Instant, from: SocketAddr, len: usize, order: Order) {
         if from == self.active {
             if order == Order::Newest {
                 // RFC 9000 §9.3.3: an attacker that has copied datagrams to move us cannot keep the peer from
@@ -123,26 +123,26 @@ impl Paths {
         {
             candidate.received += len as u64;
             if order == Order::Newest {
-                candidate.hurry(self.config.first_wait);
+                candidate.speed_up(self.config.initial_wait);
             }
         } else if order == Order::Newest {
-            self.consider(now, from, len);
+            self.add_candidate(now, from, len);
         }
     }
 
-    /// Records that a datagram from this address, already [`heard`](Self::heard), had this control frame in
+    /// Records that a datagram from this address, already [`record_received`](Self::record_received), had this control frame in
     /// it.
     pub fn handle(&mut self, now: Instant, from: SocketAddr, control: Control) {
         match control {
             Control::Challenge(challenge) => {
                 let known = from == self.active || self.candidates().any(|candidate| candidate == from);
-                if known && self.responses.len() < RESPONSES {
+                if known && self.responses.len() < MAX_RESPONSES {
                     self.responses.push_back((from, challenge));
                 }
             }
             Control::Response(response) => {
                 let answered = self.candidates.iter().position(|candidate| {
-                    candidate.challenge == response && candidate.tries_left < self.config.tries
+                    candidate.challenge == response && candidate.tries_left < self.config.max_challenges
                 });
                 if let Some(at) = answered {
                     self.move_to(now, at);
@@ -152,7 +152,7 @@ impl Paths {
     }
 
     /// Records that a datagram of `len` bytes was sent there.
-    pub fn sent(&mut self, to: SocketAddr, len: usize) {
+    pub fn record_sent(&mut self, to: SocketAddr, len: usize) {
         if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.address == to) {
             candidate.sent += len as u64;
         }
@@ -170,18 +170,18 @@ impl Paths {
     }
 
     /// Returns the next control frame to send, and its destination: in a datagram of no more than
-    /// [`allowance`](Self::allowance) bytes, which is then reported to [`sent`](Self::sent) before anything
+    /// [`allowance`](Self::allowance) bytes, which is then reported to [`record_sent`](Self::record_sent) before anything
     /// else.
     #[must_use]
     pub fn poll_control(&mut self, now: Instant) -> Option<(SocketAddr, Control)> {
         while let Some((to, response)) = self.responses.pop_front() {
-            if self.allowance(to) >= LEAST {
+            if self.allowance(to) >= MIN_DATAGRAM {
                 return Some((to, Control::Response(response)));
             }
         }
-        let tries = self.config.tries;
+        let tries = self.config.max_challenges;
         let ready = |candidate: &&mut Candidate| {
-            candidate.due <= now && candidate.tries_left > 0 && candidate.allowance() >= LEAST
+            candidate.due <= now && candidate.tries_left > 0 && candidate.allowance() >= MIN_DATAGRAM
         };
         let candidate = self.candidates.iter_mut().find(ready)?;
         candidate.challenged_at = Some(now);
@@ -196,10 +196,11 @@ impl Paths {
     /// Takes the passing of time; then [`poll_control`](Self::poll_control) may have something.
     pub fn handle_timeout(&mut self, now: Instant) {
         let silent = |candidate: &mut Candidate| {
-            candidate.due <= now && (candidate.tries_left == 0 || candidate.allowance() < LEAST)
+            candidate.due <= now && (candidate.tries_left == 0 || candidate.allowance() < MIN_DATAGRAM)
         };
         let gone = self.candidates.extract_if(.., silent);
-        let told = gone.map(|gone| PathEvent::Abandoned { address: gone.address, reason: Abandoned::Silent });
+        let told =
+            gone.map(|gone| PathEvent::Abandoned { address: gone.address, reason: Abandoned::NoResponse });
         self.events.extend(told);
     }
 
@@ -215,8 +216,8 @@ impl Paths {
         self.events.pop_front()
     }
 
-    fn consider(&mut self, now: Instant, address: SocketAddr, len: usize) {
-        if self.candidates.len() == CANDIDATES {
+    fn add_candidate(&mut self, now: Instant, address: SocketAddr, len: usize) {
+        if self.candidates.len() == MAX_CANDIDATES {
             let address = self.candidates.remove(0).address;
             self.events.push_back(PathEvent::Abandoned { address, reason: Abandoned::Displaced });
         }
@@ -225,8 +226,8 @@ impl Paths {
             challenge: self.entropy.bytes(),
             received: len as u64,
             sent: 0,
-            tries_left: self.config.tries,
-            wait: self.config.first_wait,
+            tries_left: self.config.max_challenges,
+            wait: self.config.initial_wait,
             due: now,
             challenged_at: None,
             challenged_once_at: None,
@@ -250,7 +251,7 @@ impl Paths {
 impl Candidate {
     /// Speeds up the validation of a path from which the peer goes on sending, so that the path from the peer
     /// works: only the challenge or the response is lost, not the path.
-    fn hurry(&mut self, first_wait: Duration) {
+    fn speed_up(&mut self, first_wait: Duration) {
         self.wait = first_wait;
         if let Some(challenged) = self.challenged_at {
             self.due = self.due.min(challenged + first_wait);

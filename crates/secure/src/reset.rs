@@ -6,7 +6,7 @@ use crate::keys::PrivateKey;
 use bytes::Bytes;
 use core::fmt;
 use core::net::{IpAddr, SocketAddr};
-use hopline_wire::secure::{ConnectionId, TOKEN_LEN, Token};
+use hopline_wire::secure::{ConnectionId, RESET_TOKEN_LEN, StatelessResetToken};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// Context that separates keys of tokens from all other hashes (`blake3::derive_key`).
@@ -29,7 +29,7 @@ impl ResetKey {
     /// of the other (RFC 9000 §21.11); after a restart, an end must have the same one again. Do not use it
     /// for addresses that change after a restart. No key is derived from a shared key: the peer has that too.
     #[must_use]
-    pub fn of(private: &PrivateKey, local: SocketAddr, machine: &[u8]) -> Self {
+    pub fn derive(private: &PrivateKey, local: SocketAddr, machine: &[u8]) -> Self {
         let (ip, port) = (local.ip().to_canonical(), local.port());
         let ip = match ip {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -46,15 +46,15 @@ impl ResetKey {
     /// Returns the token that shows that the connection with this id, chosen by this end, is not known any
     /// more.
     #[must_use]
-    pub fn token(&self, id: ConnectionId) -> Token {
+    pub fn token(&self, id: ConnectionId) -> StatelessResetToken {
         let hash = blake3::keyed_hash(&self.0, &id.bytes());
         *hash.as_bytes().first_chunk().expect("a hash has 32 bytes")
     }
 
     /// Returns whether two tokens are equal. The comparison takes constant time.
     #[must_use]
-    pub fn same(one: &Token, other: &Token) -> bool {
-        (0..TOKEN_LEN).fold(0, |differs, at| differs | (one[at] ^ other[at])) == 0
+    pub fn constant_time_eq(one: &StatelessResetToken, other: &StatelessResetToken) -> bool {
+        (0..RESET_TOKEN_LEN).fold(0, |differs, at| differs | (one[at] ^ other[at])) == 0
     }
 }
 
@@ -71,18 +71,18 @@ pub struct Announcement {
     /// Parameters of the transport.
     pub parameters: Bytes,
     /// Key from which tokens are derived.
-    pub resets: Option<ResetKey>,
+    pub reset_key: Option<ResetKey>,
 }
 
 impl Announcement {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        let len = self.parameters.len() + if self.resets.is_some() { TOKEN_LEN } else { 0 };
+        let len = self.parameters.len() + if self.reset_key.is_some() { RESET_TOKEN_LEN } else { 0 };
         if len > PARAMETERS_MAX { Err(ConfigError::Parameters(len)) } else { Ok(()) }
     }
 
     /// The same for the connection that is known to us by `id`.
-    pub(crate) fn of(&self, id: ConnectionId) -> Bytes {
-        match &self.resets {
+    pub(crate) fn encode_for(&self, id: ConnectionId) -> Bytes {
+        match &self.reset_key {
             None => self.parameters.clone(),
             Some(key) => [&self.parameters[..], &key.token(id)].concat().into(),
         }
@@ -91,7 +91,7 @@ impl Announcement {
 
 impl From<Bytes> for Announcement {
     fn from(parameters: Bytes) -> Self {
-        Self { parameters, resets: None }
+        Self { parameters, reset_key: None }
     }
 }
 
@@ -100,15 +100,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_belongs_to_a_key_an_address_a_machine_and_a_connection() {
+    fn a_token_depends_on_key_address_machine_and_connection() {
         let private = PrivateKey::new([1; 32]);
         let [one, other] = [[5; 8], [6; 8]].map(|id| ConnectionId::new(id).expect("an id"));
         let at = |address: &str, machine: &[u8]| {
-            ResetKey::of(&private, address.parse().expect("an address"), machine)
+            ResetKey::derive(&private, address.parse().expect("an address"), machine)
         };
         let token = at("10.0.0.1:7174", b"m").token(one);
-        assert!(ResetKey::same(&at("10.0.0.1:7174", b"m").token(one), &token));
-        assert!(ResetKey::same(&at("[::ffff:10.0.0.1]:7174", b"m").token(one), &token));
+        assert!(ResetKey::constant_time_eq(&at("10.0.0.1:7174", b"m").token(one), &token));
+        assert!(ResetKey::constant_time_eq(&at("[::ffff:10.0.0.1]:7174", b"m").token(one), &token));
         for strange in [
             at("10.0.0.1:7174", b"m").token(other),
             at("10.0.0.1:7175", b"m").token(one),
@@ -116,18 +116,18 @@ mod tests {
             at("0.0.0.0:7174", b"m").token(one),
             at("[::]:7174", b"m").token(one),
             at("10.0.0.1:7174", b"n").token(one),
-            ResetKey::of(&PrivateKey::new([2; 32]), ([10, 0, 0, 1], 7174).into(), b"m").token(one),
+            ResetKey::derive(&PrivateKey::new([2; 32]), ([10, 0, 0, 1], 7174).into(), b"m").token(one),
             ResetKey::new([1; 32]).token(one),
         ] {
-            assert!(!ResetKey::same(&strange, &token));
+            assert!(!ResetKey::constant_time_eq(&strange, &token));
         }
         assert_eq!(format!("{:?}", at("10.0.0.1:7174", b"")), "ResetKey(…)");
     }
 
     #[test]
-    fn parameters_and_token_have_256_bytes_together() {
+    fn parameters_and_token_together_have_256_bytes() {
         let resets = Some(ResetKey::new([1; 32]));
-        let of_len = |len| Announcement { parameters: vec![0; len].into(), resets: resets.clone() };
+        let of_len = |len| Announcement { parameters: vec![0; len].into(), reset_key: resets.clone() };
         assert_eq!(of_len(240).validate(), Ok(()));
         assert_eq!(of_len(241).validate(), Err(ConfigError::Parameters(257)));
         assert!(Announcement::from(Bytes::from(vec![0; 256])).validate().is_ok());

@@ -4,11 +4,11 @@ use crate::aead::{KEY_LEN, Key};
 use crate::config::SessionConfig;
 use crate::keys::PublicKey;
 use crate::number::rebuild;
-use crate::replay::{Place, Window};
+use crate::replay::{Position, ReplayWindow};
 use crate::stats::{Rejection, Rejections};
 use bytes::Bytes;
 use hopline_core::Duration;
-use hopline_wire::secure::{Cipher, ConnectionId, HEADER_LEN, Header, Kind, TAG_LEN};
+use hopline_wire::secure::{Cipher, ConnectionId, DatagramKind, HEADER_LEN, SealedHeader, TAG_LEN};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
@@ -47,7 +47,7 @@ pub struct Session {
 }
 
 /// Keys and ids that a handshake has agreed on.
-pub(crate) struct Agreed {
+pub(crate) struct NegotiatedKeys {
     pub(crate) cipher: Cipher,
     pub(crate) config: SessionConfig,
     pub(crate) local: ConnectionId,
@@ -57,7 +57,7 @@ pub(crate) struct Agreed {
 }
 
 impl Session {
-    pub(crate) fn new(agreed: &Agreed) -> Self {
+    pub(crate) fn new(agreed: &NegotiatedKeys) -> Self {
         Self { sealer: Sealer::new(agreed), unsealer: Unsealer::new(agreed) }
     }
 }
@@ -88,7 +88,7 @@ impl Sealer {
     /// Bytes that a datagram has beside its payload.
     pub const OVERHEAD: usize = HEADER_LEN + TAG_LEN;
 
-    fn new(agreed: &Agreed) -> Self {
+    fn new(agreed: &NegotiatedKeys) -> Self {
         let key = Key::new(agreed.cipher, &agreed.sending);
         let rekey_after = agreed.config.rekey_after;
         Self { remote: agreed.remote, key, rekey_after, next: 0, rekey_at: rekey_after }
@@ -145,7 +145,7 @@ impl Sealer {
         self.next += 1;
         let (header, rest) = datagram.split_at_mut(HEADER_LEN);
         let (content, tag) = rest.split_at_mut(rest.len() - TAG_LEN);
-        header.copy_from_slice(&Header { id: self.remote, number: number as u32 }.bytes());
+        header.copy_from_slice(&SealedHeader { id: self.remote, number: number as u32 }.bytes());
         tag.copy_from_slice(&self.key.seal(number, header, content));
         Ok(number)
     }
@@ -156,7 +156,7 @@ impl Sealer {
 pub struct Unsealer {
     local: ConnectionId,
     keys: Keys,
-    window: Window,
+    window: ReplayWindow,
     rejections: Rejections,
 }
 
@@ -181,11 +181,11 @@ pub enum Order {
 }
 
 impl Unsealer {
-    fn new(agreed: &Agreed) -> Self {
+    fn new(agreed: &NegotiatedKeys) -> Self {
         Self {
             local: agreed.local,
             keys: Keys::new(Key::new(agreed.cipher, &agreed.receiving), agreed.config.rekey_after),
-            window: Window::new(agreed.config.window),
+            window: ReplayWindow::new(agreed.config.window),
             rejections: Rejections::default(),
         }
     }
@@ -211,26 +211,26 @@ impl Unsealer {
     }
 
     fn try_open<'d>(&mut self, datagram: &'d mut [u8]) -> Result<Opened<'d>, Rejection> {
-        if Kind::of(datagram).is_some_and(|kind| kind != Kind::Sealed(self.local)) {
+        if DatagramKind::of(datagram).is_some_and(|kind| kind != DatagramKind::Sealed(self.local)) {
             return Err(Rejection::Foreign);
         }
-        let header = Header::parse(datagram).map_err(|_| Rejection::Truncated)?;
+        let header = SealedHeader::parse(datagram).map_err(|_| Rejection::Truncated)?;
         if self.rejections.of(Rejection::Forged) >= FORGED_MAX {
             return Err(Rejection::Worn);
         }
         let number = rebuild(header.number, self.window.highest());
-        let order = match self.window.place(number) {
-            Place::Newest => Order::Newest,
-            Place::Late => Order::Older,
-            Place::Repeated => return Err(Rejection::Repeated),
-            Place::TooOld => return Err(Rejection::TooOld),
+        let order = match self.window.position(number) {
+            Position::Newest => Order::Newest,
+            Position::Older => Order::Older,
+            Position::Repeated => return Err(Rejection::Repeated),
+            Position::TooOld => return Err(Rejection::TooOld),
         };
         let key = self.keys.of(number)?;
         let (header, rest) = datagram.split_at_mut(HEADER_LEN);
         let (content, tag) = rest.split_at_mut(rest.len() - TAG_LEN);
         let tag = (*tag).try_into().expect("cut to this length");
         key.open(number, header, content, tag).map_err(|crate::aead::Forged| Rejection::Forged)?;
-        self.window.take(number);
+        self.window.record(number);
         self.keys.advance(number);
         Ok(Opened { number, order, payload: content })
     }

@@ -3,7 +3,7 @@
 use core::fmt;
 
 /// A reason for which datagrams are dropped.
-pub trait Cause: Copy + fmt::Debug + 'static {
+pub trait DropReason: Copy + fmt::Debug + 'static {
     /// Every reason.
     const ALL: &'static [Self];
 
@@ -13,12 +13,12 @@ pub trait Cause: Copy + fmt::Debug + 'static {
 
 /// Number of times that each of `N` reasons occurred.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Counts<D: Cause, const N: usize> {
+pub struct Counts<D: DropReason, const N: usize> {
     counts: [u64; N],
     reasons: core::marker::PhantomData<D>,
 }
 
-impl<D: Cause, const N: usize> Counts<D, N> {
+impl<D: DropReason, const N: usize> Counts<D, N> {
     /// Returns the number of times that `reason` occurred.
     #[must_use]
     pub fn of(&self, reason: D) -> u64 {
@@ -42,14 +42,14 @@ impl<D: Cause, const N: usize> Counts<D, N> {
     }
 }
 
-impl<D: Cause, const N: usize> Default for Counts<D, N> {
+impl<D: DropReason, const N: usize> Default for Counts<D, N> {
     fn default() -> Self {
         const { assert!(D::ALL.len() == N, "one count for each reason") };
         Self { counts: [0; N], reasons: core::marker::PhantomData }
     }
 }
 
-impl<D: Cause, const N: usize> fmt::Debug for Counts<D, N> {
+impl<D: DropReason, const N: usize> fmt::Debug for Counts<D, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let occurred = D::ALL.iter().map(|reason| (reason, self.of(*reason))).filter(|(_, count)| *count > 0);
         f.debug_map().entries(occurred).finish()
@@ -65,7 +65,7 @@ macro_rules! reasons {
             $($(#[$doc])* $reason,)+
         }
 
-        impl Cause for $name {
+        impl DropReason for $name {
             const ALL: &'static [Self] = &[$(Self::$reason),+];
 
             fn index(self) -> usize {

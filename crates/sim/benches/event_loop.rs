@@ -1,21 +1,21 @@
 //! The event loop: whole runs, in events per second.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use hopline_core::{Purpose, Stream};
+use hopline_core::{Purpose, RandomStream};
 use hopline_queue::neighborhood_red::Config;
 use hopline_radio::phy::reception::ReceptionModel;
 use hopline_routing::aodv;
-use hopline_sim::spec::{Members, NeighborhoodSpec};
+use hopline_sim::spec::{NeighborhoodSpec, NodeSet};
 use hopline_sim::{Spec, simulate};
 
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use support::{Build, chain, grid, ns2_tcp, standing};
+use support::{SpecBuilder, chain, grid, ns2_tcp, standing};
 
 /// 200 nodes on a square with some ten neighbours each, and a TCP flow for every ten nodes.
 fn random() -> Spec {
-    let mut stream = Stream::global(1, 0, Purpose::Placement);
+    let mut stream = RandomStream::global(1, 0, Purpose::Placement);
     // π·250² m² · 10 neighbours: a node for every 19 635 m².
     let side = (200.0_f64 * 19_635.0).sqrt();
     let positions: Vec<_> =
@@ -32,7 +32,7 @@ fn with_inert_neighborhood_red(spec: Spec) -> Spec {
     spec.radio(|radio| {
         radio.neighborhood = Some(NeighborhoodSpec {
             config,
-            members: Members::All,
+            members: NodeSet::All,
             observed: [].into(),
             observed_weight: config.weight,
         })

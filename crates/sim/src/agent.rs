@@ -2,30 +2,37 @@
 
 use crate::engine::Engine;
 use crate::event::Event;
-use crate::packet::{Account, Body, Carried, Handle, Mark, Packet, header};
-use crate::trace::{DropReason, Place, TraceEvent, Tracer};
+use crate::packet::{Body, Handle, InnerPacket, Mark, Packet, PacketAccount, header};
+use crate::trace::{DropLocation, DropReason, TraceEvent, Tracer};
 use hopline_core::NodeId;
 use hopline_queue::drop_tail::Class;
 use hopline_routing::DropReason as RoutingDrop;
 use hopline_routing::router::{
-    self, Custody, Decision, Lost, Origin, Purged, Question, Received, Receiver, Report, Router, Transmission,
+    self, Custody, Decision, FailedTransmission, Origin, PurgedPackets, Received, Receiver, Report,
+    RouteQuery, Router, Transmission,
 };
 use hopline_wire::ipv4::Header;
 use std::net::Ipv4Addr;
 
 impl<T: Tracer> Engine<T> {
     /// Asks the agent of `node` where a packet goes that it is to bring to `destination`. It may keep it.
-    pub(crate) fn ask_agent(&mut self, node: NodeId, handle: Handle, destination: Ipv4Addr, origin: Origin) {
+    pub(crate) fn query_agent(
+        &mut self,
+        node: NodeId,
+        handle: Handle,
+        destination: Ipv4Addr,
+        origin: Origin,
+    ) {
         let now = self.kernel.now;
         let protocol = self.kernel.packets.get(handle).ip.protocol;
         let Some(agent) = self.nodes[node.index()].agent.as_deref_mut() else { return };
-        let question = Question { packet: handle, destination, ttl: handle.ttl, protocol, origin };
-        match agent.machine.route(now, question) {
+        let question = RouteQuery { packet: handle, destination, ttl: handle.ttl, protocol, origin };
+        match agent.agent.route(now, question) {
             Decision::Forward { next_hop } => self.send_to(node, handle, next_hop, Class::Data),
-            Decision::Taken => {}
+            Decision::Accepted => {}
             Decision::Dropped { reason } => self.drop_packet(node, handle, DropReason::Routing(reason)),
         }
-        self.drive_agent(node);
+        self.process_agent_outputs(node);
     }
 
     /// Handles a routing message from a neighbour. The caller's hold on it ends.
@@ -33,23 +40,23 @@ impl<T: Tracer> Engine<T> {
         let now = self.kernel.now;
         let Some(packet) = self.unpack(handle) else { return };
         self.kernel.packets.release(handle);
-        let inner = packet.carried;
-        let received = Received { packet, from: from.ipv4(), to: Receiver::Us };
+        let inner = packet.payload;
+        let received = Received { packet, from: from.ipv4(), to: Receiver::ThisNode };
         let custody = match self.nodes[node.index()].agent.as_deref_mut() {
-            Some(agent) => agent.machine.receive(now, received),
+            Some(agent) => agent.agent.handle_message(now, received),
             None => Custody::Refused,
         };
         // A node that does not speak the protocol cannot read the content of a message.
         if let (Some(inner), Custody::Refused) = (inner, custody) {
             self.drop_packet(node, inner, DropReason::NoRoute);
         }
-        self.drive_agent(node);
+        self.process_agent_outputs(node);
     }
 
     /// Records that a radio of `node` received a packet from a neighbour.
-    pub(crate) fn tell_agent_of_neighbour(&mut self, node: NodeId, neighbour: NodeId) {
+    pub(crate) fn notify_agent_of_neighbour(&mut self, node: NodeId, neighbour: NodeId) {
         if let Some(agent) = self.nodes[node.index()].agent.as_deref_mut() {
-            agent.machine.heard(self.kernel.now, neighbour.ipv4());
+            agent.agent.handle_reception(self.kernel.now, neighbour.ipv4());
         }
     }
 
@@ -62,40 +69,40 @@ impl<T: Tracer> Engine<T> {
         };
         let (source, destination) = (ip.src, ip.dst);
         let packet =
-            router::Packet { source, destination, ttl: handle.ttl, message: message.clone(), carried: None };
+            router::Packet { source, destination, ttl: handle.ttl, message: message.clone(), payload: None };
         let received = Received { packet, from: from.ipv4(), to: Receiver::Other(to.ipv4()) };
         if let Some(agent) = self.nodes[node.index()].agent.as_deref_mut() {
-            let _carries_nothing = agent.machine.receive(now, received);
-            self.drive_agent(node);
+            let _carries_nothing = agent.agent.handle_message(now, received);
+            self.process_agent_outputs(node);
         }
     }
 
     /// Records that the MAC gave up on a packet for `neighbour`; the agent is to be drained. The caller's
     /// hold on it ends.
-    pub(crate) fn agent_link_failed(&mut self, node: NodeId, handle: Handle, neighbour: Ipv4Addr) {
+    pub(crate) fn notify_agent_of_link_failure(&mut self, node: NodeId, handle: Handle, neighbour: Ipv4Addr) {
         let now = self.kernel.now;
         let message = self.unpack(handle);
-        let inner = message.as_ref().and_then(|message| message.carried);
+        let inner = message.as_ref().and_then(|message| message.payload);
         let is_message = message.is_some();
         let Packet { ip, .. } = *self.kernel.packets.get(handle);
         let lost = message.map_or_else(
-            || Lost::Data {
+            || FailedTransmission::Data {
                 packet: handle,
                 destination: self.forwarding.destination(node, ip.dst).unwrap_or(ip.dst),
                 source: ip.src,
                 travelled: ip.ttl - handle.ttl,
             },
-            Lost::Message,
+            FailedTransmission::Message,
         );
         let Some(agent) = self.nodes[node.index()].agent.as_deref_mut() else { return };
-        match agent.machine.link_failed(now, neighbour, lost) {
-            Custody::Taken if is_message => self.kernel.packets.release(handle),
-            Custody::Taken => {}
+        match agent.agent.handle_link_failure(now, neighbour, lost) {
+            Custody::Accepted if is_message => self.kernel.packets.release(handle),
+            Custody::Accepted => {}
             Custody::Refused => {
                 if let Some(inner) = inner {
                     self.kernel.packets.release(inner);
                 }
-                self.kernel.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
+                self.kernel.drop_at(DropLocation::Radio, node, handle, DropReason::RetryLimit);
             }
         }
     }
@@ -104,43 +111,43 @@ impl<T: Tracer> Engine<T> {
     pub(crate) fn wake_agent(&mut self, node: NodeId) {
         let now = self.kernel.now;
         let Some(agent) = &mut self.nodes[node.index()].agent else { return };
-        if agent.alarm.rings(now) {
-            agent.machine.wake(now);
-            self.drive_agent(node);
+        if agent.wake_up.is_due(now) {
+            agent.agent.handle_timeout(now);
+            self.process_agent_outputs(node);
         }
     }
 
     /// Drains a routing agent: messages, packets released and dropped.
-    pub(crate) fn drive_agent(&mut self, node: NodeId) {
+    pub(crate) fn process_agent_outputs(&mut self, node: NodeId) {
         let now = self.kernel.now;
         loop {
             let Some(agent) = &mut self.nodes[node.index()].agent else { return };
-            if let Some(transmission) = agent.machine.transmission(now) {
+            if let Some(transmission) = agent.agent.poll_transmit(now) {
                 self.send_message(node, transmission);
-            } else if let Some(report) = agent.machine.report() {
-                self.take_agents_report(node, report);
+            } else if let Some(report) = agent.agent.poll_event() {
+                self.handle_agent_report(node, report);
             } else {
                 break;
             }
         }
         if let Some(agent) = &mut self.nodes[node.index()].agent {
-            let wanted = agent.machine.next_wake();
+            let wanted = agent.agent.poll_timeout();
             let event = Event::Routing { node: node.0 };
-            agent.alarm.set(now, wanted, &mut self.kernel.scheduler, event);
+            agent.wake_up.set(now, wanted, &mut self.kernel.scheduler, event);
         }
-        self.tell_of_routes(node);
+        self.notify_of_route_changes(node);
     }
 
-    fn take_agents_report(&mut self, node: NodeId, report: Report<Handle>) {
+    fn handle_agent_report(&mut self, node: NodeId, report: Report<Handle>) {
         match report {
             Report::Release { packet, next_hop } => self.send_to(node, packet, next_hop, Class::Data),
             Report::Deliver { packet, ttl } => {
                 let handle = Handle { ttl, ..packet };
                 let ip = self.kernel.packets.get(handle).ip;
                 if self.forwarding.owner(ip.dst) == Some(node) {
-                    self.kernel.note(node, |packets| TraceEvent::Delivered(packets.view(handle)));
+                    self.kernel.trace(node, |packets| TraceEvent::Delivered(packets.view(handle)));
                 }
-                self.take(node, handle, Origin::Local);
+                self.handle_packet(node, handle, Origin::Local);
             }
             Report::Drop { packet, reason } => {
                 let ip = self.kernel.packets.get(packet).ip;
@@ -149,28 +156,28 @@ impl<T: Tracer> Engine<T> {
                     && ip.src == node.ipv4()
                     && let Some(destination) = self.forwarding.destination(node, ip.dst)
                 {
-                    self.note_broken_route(node, destination);
+                    self.record_broken_route(node, destination);
                 }
                 self.drop_packet(node, packet, DropReason::Routing(reason));
             }
-            Report::PurgeQueue { next_hop, fate } => self.purge(node, next_hop, fate),
-            Report::RouteLost { destination } => self.note_broken_route(node, destination),
+            Report::PurgeQueue { next_hop, fate } => self.purge_queue(node, next_hop, fate),
+            Report::RouteLost { destination } => self.record_broken_route(node, destination),
             // Routes return in other ways too; a node that waits for one asks its agent.
             Report::RouteFound { .. } => {}
         }
     }
 
-    fn purge(&mut self, node: NodeId, next_hop: Ipv4Addr, fate: Purged) {
+    fn purge_queue(&mut self, node: NodeId, next_hop: Ipv4Addr, fate: PurgedPackets) {
         let Some(neighbour) = self.forwarding.owner(next_hop) else { return };
         let (air, kernel) = self.air();
-        let Some((station, to)) = air.towards(node, neighbour) else { return };
+        let Some((station, to)) = air.station_towards(node, neighbour) else { return };
         for handle in air.purge_queue(kernel, station, to) {
             match fate {
-                Purged::Dropped => {
+                PurgedPackets::Dropped => {
                     let reason = DropReason::Routing(RoutingDrop::LinkFailure);
-                    self.kernel.drop_at(Place::Radio, node, handle, reason);
+                    self.kernel.drop_at(DropLocation::Radio, node, handle, reason);
                 }
-                Purged::Failed => self.agent_link_failed(node, handle, next_hop),
+                PurgedPackets::Failed => self.notify_agent_of_link_failure(node, handle, next_hop),
             }
         }
     }
@@ -179,13 +186,13 @@ impl<T: Tracer> Engine<T> {
     /// does: each hop makes a new one around it.
     fn send_message(&mut self, node: NodeId, transmission: Transmission<Handle>) {
         let Transmission { packet, next_hop, len } = transmission;
-        let router::Packet { source, destination, ttl, message, carried } = packet;
+        let router::Packet { source, destination, ttl, message, payload: carried } = packet;
         let ip = Header { ttl, ..header(source, destination, message.protocol()) };
         let len_bytes = len as u32;
         let Some(inner) = carried else {
-            let body = Body::Routing { message, carried: None };
-            let packet = self.kernel.made(ip, body, len_bytes, Account::Control);
-            let ledger = &mut self.kernel.ledger[node.index()];
+            let body = Body::Routing { message, payload: None };
+            let packet = self.kernel.new_packet(ip, body, len_bytes, PacketAccount::Control);
+            let ledger = &mut self.kernel.counters[node.index()];
             ledger.routing_packets += 1;
             ledger.routing_bytes += u64::from(packet.len_bytes);
             let handle = self.kernel.packets.insert(packet);
@@ -196,8 +203,8 @@ impl<T: Tracer> Engine<T> {
             // Of what the packet carries: so its hops can be counted from any copy.
             ip: Header { ttl: within.ip.ttl, ecn: self.kernel.packets.ecn(inner), ..ip },
             len_bytes: within.len_bytes + len_bytes,
-            body: Body::Routing { message, carried: Some(Carried(inner)) },
-            account: Account::Control,
+            body: Body::Routing { message, payload: Some(InnerPacket(inner)) },
+            account: PacketAccount::Control,
             made: within.made,
             original: within.original,
             role: within.role,
@@ -210,7 +217,8 @@ impl<T: Tracer> Engine<T> {
     /// Returns the routing packet behind `handle`, with a hold on what it carries; `None` if it is of another
     /// kind.
     fn unpack(&mut self, handle: Handle) -> Option<router::Packet<Handle>> {
-        let Packet { ip, body: Body::Routing { message, carried }, .. } = self.kernel.packets.get(handle)
+        let Packet { ip, body: Body::Routing { message, payload: carried }, .. } =
+            self.kernel.packets.get(handle)
         else {
             return None;
         };
@@ -220,12 +228,12 @@ impl<T: Tracer> Engine<T> {
             ttl: handle.ttl,
             message: message.clone(),
             // What was marked goes on in another packet.
-            carried: carried.map(|Carried(inner)| match handle.mark {
+            payload: carried.map(|InnerPacket(inner)| match handle.mark {
                 Mark::None => inner,
                 Mark::Congestion => Handle { mark: Mark::Congestion, ..inner },
             }),
         };
-        if let Some(inner) = packet.carried {
+        if let Some(inner) = packet.payload {
             self.kernel.packets.retain(inner);
         }
         Some(packet)

@@ -3,22 +3,22 @@
 //! The parts (air, wires, nodes, flows) know the [kernel](crate::kernel) and not each other. What one of them
 //! has for another goes through the engine: `stack.rs` is the path of a packet through a node.
 
-use crate::air::{Air, Landing};
+use crate::air::{Air, LandingProgress};
+use crate::custom::Failure;
 use crate::event::{AirEvent, Event};
-use crate::flood::NoticeFlood;
-use crate::flow::{Flows, Held};
+use crate::external::Egress;
+use crate::flow::{Flows, InFlight};
 use crate::forwarding::Forwarding;
 use crate::ids::Interface;
 use crate::kernel::Kernel;
-use crate::neighborhood::{Delivery, OBSERVATION_INTERVAL};
+use crate::middlebox_slot::MiddleboxSlot;
+use crate::neighborhood::{NoticeDelivery, OBSERVATION_INTERVAL};
 use crate::node::{self, Node};
-use crate::notify::Notifier;
-use crate::outcome::{Handoffs, NodeOutcome, Notices, Outcome, ProxyCounts};
-use crate::outside::Egress;
-use crate::own::Failure;
-use crate::packet::Account;
-use crate::proxy::seats;
-use crate::seat::Seat;
+use crate::notice_flood::NoticeFlood;
+use crate::outcome::{Handoffs, MiddleboxCounts, NodeOutcome, NoticeCounts, Outcome};
+use crate::packet::PacketAccount;
+use crate::proxy::middleboxes;
+use crate::route_notification::RouteNotifier;
 use crate::spec::{PowerDraw, RoutingSpec, Spec};
 use crate::trace::Tracer;
 use crate::wired::Wires;
@@ -41,15 +41,15 @@ pub(crate) struct Engine<T> {
     pub(crate) forwarding: Forwarding,
     pub(crate) flows: Flows,
     /// Notifier of route failures, if endpoints are notified at all.
-    pub(crate) notifier: Option<Box<Notifier>>,
+    pub(crate) notifier: Option<Box<RouteNotifier>>,
     pub(crate) floods: Vec<NoticeFlood>,
     /// Deliveries of the notices of each node, by node.
-    pub(crate) deliveries: Vec<Delivery>,
+    pub(crate) deliveries: Vec<NoticeDelivery>,
     /// Packets from outside that have come to where they were to go.
     pub(crate) egress: VecDeque<Egress>,
     warmup: Duration,
     /// Power that radios draw.
-    draw: PowerDraw,
+    power_draw: PowerDraw,
 }
 
 impl<T: Tracer> Engine<T> {
@@ -59,24 +59,24 @@ impl<T: Tracer> Engine<T> {
         let forwarding = Forwarding::new(spec);
         let mut world = Self {
             kernel: Kernel::new(spec.nodes.len(), spec.extra_header_bytes, tracer),
-            air: Air::new(spec, |node| tap(spec, node), key),
+            air: Air::new(spec, |node| mac_tap(spec, node), key),
             wires: Wires::new(spec, key),
-            nodes: node::nodes(spec, run, |node| seats(spec, node, key)),
+            nodes: node::nodes(spec, run, |node| middleboxes(spec, node, key)),
             flows: Flows::new(spec, key),
-            notifier: Notifier::new(spec, &forwarding),
+            notifier: RouteNotifier::new(spec, &forwarding),
             forwarding,
-            floods: spec.notice_floods.iter().copied().map(NoticeFlood::new).collect(),
-            deliveries: spec.nodes.iter().map(|_| Delivery::default()).collect(),
+            floods: spec.notice_flood_attackers.iter().copied().map(NoticeFlood::new).collect(),
+            deliveries: spec.nodes.iter().map(|_| NoticeDelivery::default()).collect(),
             egress: VecDeque::new(),
             warmup: spec.warmup,
-            draw: spec.radio.as_ref().map_or_else(PowerDraw::default, |radio| radio.draw),
+            power_draw: spec.radio.as_ref().map_or_else(PowerDraw::default, |radio| radio.power_draw),
         };
-        world.kernel.watched = watched(spec, &world.nodes);
-        world.schedule_beginnings(spec);
+        world.kernel.drop_watchers = drop_watchers(spec, &world.nodes);
+        world.schedule_initial_events(spec);
         for node in (0..spec.nodes.len() as u32).map(NodeId) {
-            world.drive_agent(node);
-            world.drive_path(node);
-            world.drive_cells(node);
+            world.process_agent_outputs(node);
+            world.process_middleboxes(node);
+            world.process_role_outputs(node);
         }
         world
     }
@@ -108,14 +108,16 @@ impl<T: Tracer> Engine<T> {
         if self.kernel.failure.is_some() {
             return;
         }
-        self.kernel.horizon = until;
+        self.kernel.processed_until = until;
         // A failure takes the horizon back.
-        while self.kernel.scheduler.next_at() <= self.kernel.horizon {
+        while self.kernel.scheduler.next_at() <= self.kernel.processed_until {
             if let Some((at, event)) = self.kernel.scheduler.pop() {
                 self.kernel.now = at;
                 // A transmission counts at each receiver, in however many steps it gets to them.
-                if !matches!(event, Event::Air(AirEvent::FlightBegins { .. } | AirEvent::FlightLands { .. }))
-                {
+                if !matches!(
+                    event,
+                    Event::Air(AirEvent::TransmissionBegins { .. } | AirEvent::TransmissionLands { .. })
+                ) {
                     self.kernel.events += 1;
                 }
                 self.process(event);
@@ -128,9 +130,9 @@ impl<T: Tracer> Engine<T> {
 
     /// Ends the run, and returns the outcome and the tracer.
     pub(crate) fn finish(mut self) -> (Outcome, T) {
-        self.check_accounts();
+        self.check_packet_conservation();
         let now = self.kernel.now;
-        let held = self.held();
+        let held = self.packets_in_flight();
         let nodes = (0..self.nodes.len() as u32).map(|node| self.node_outcome(NodeId(node))).collect();
         let outcome = Outcome {
             fingerprint: self.kernel.fingerprint.value(),
@@ -143,11 +145,11 @@ impl<T: Tracer> Engine<T> {
         (outcome, self.kernel.tracer)
     }
 
-    fn schedule_beginnings(&mut self, spec: &Spec) {
+    fn schedule_initial_events(&mut self, spec: &Spec) {
         let kernel = &mut self.kernel;
         // First of all that happens at its moment: a flow that starts then counts whole.
         if !spec.warmup.is_zero() {
-            kernel.schedule(Instant::ZERO + spec.warmup, Event::WarmedUp);
+            kernel.schedule(Instant::ZERO + spec.warmup, Event::WarmupEnd);
         }
         for (flow, spec) in (0..).zip(&spec.flows) {
             kernel.schedule(spec.start, Event::FlowStart { flow });
@@ -155,7 +157,7 @@ impl<T: Tracer> Engine<T> {
                 kernel.schedule(spec.stop, Event::FlowStop { flow });
             }
         }
-        for (flood, spec) in (0..).zip(&spec.notice_floods) {
+        for (flood, spec) in (0..).zip(&spec.notice_flood_attackers) {
             kernel.schedule(spec.start, Event::NoticeFlood { flood });
         }
         kernel.schedule(Instant::ZERO + SAMPLE_INTERVAL, Event::Sample);
@@ -170,14 +172,18 @@ impl<T: Tracer> Engine<T> {
         if let Some(air) = &self.air {
             airtime = air.stations(node).fold(airtime, |sum, station| sum + air.airtime(now, station));
         }
-        let ledger = self.kernel.ledger[node.index()];
+        let ledger = self.kernel.counters[node.index()];
         let pairs = self.deliveries[node.index()].pairs();
         let state = &mut self.nodes[node.index()];
         NodeOutcome {
-            energy_j: self.draw.energy_j(&airtime),
+            energy_j: self.power_draw.energy_j(&airtime),
             airtime,
             drops: ledger.drops,
-            proxies: state.path.iter_mut().map(Seat::counts).fold(ProxyCounts::default(), |sum, of| sum + of),
+            proxies: state
+                .middleboxes
+                .iter_mut()
+                .map(MiddleboxSlot::counts)
+                .fold(MiddleboxCounts::default(), |sum, of| sum + of),
             handoffs: state.handoff_log().map_or(Handoffs::default(), |log| log.handoffs()),
             queues: ledger.queues.lengths(now),
             marks: ledger.marks,
@@ -186,27 +192,27 @@ impl<T: Tracer> Engine<T> {
             ack_frames: ledger.ack_frames,
             routing_packets: ledger.routing_packets,
             routing_bytes: ledger.routing_bytes,
-            notices: state.neighborhood().map_or(Notices::default(), |machine| machine.notices(pairs)),
+            notices: state.neighborhood().map_or(NoticeCounts::default(), |machine| machine.notices(pairs)),
             neighborhood: state.neighborhood_mut().and_then(|machine| machine.series.take()),
         }
     }
 
     /// Returns, per flow, the packets of the source and of the sink that are in flight.
-    fn held(&self) -> Vec<[Held; 2]> {
+    fn packets_in_flight(&self) -> Vec<[InFlight; 2]> {
         let mut held = vec![Default::default(); self.flows.len()];
-        for packet in self.kernel.packets.under_way() {
-            if let Account::Flow(flow) = packet.account {
-                self.flows.hold(&mut held, flow, packet);
+        for packet in self.kernel.packets.in_flight() {
+            if let PacketAccount::Flow(flow) = packet.account {
+                self.flows.add_in_flight(&mut held, flow, packet);
             }
         }
         held
     }
 
     /// Ends the warm-up: all counters restart.
-    fn warmed_up(&mut self) {
+    fn end_warmup(&mut self) {
         let now = self.kernel.now;
-        self.flows.restart(now, &self.held());
-        self.kernel.ledger.iter_mut().for_each(|ledger| ledger.restart(now));
+        self.flows.restart(now, &self.packets_in_flight());
+        self.kernel.counters.iter_mut().for_each(|ledger| ledger.restart(now));
         if let Some(air) = &mut self.air {
             air.restart_airtime(now);
         }
@@ -214,7 +220,7 @@ impl<T: Tracer> Engine<T> {
             if let Some(series) = node.neighborhood_mut().and_then(|machine| machine.series.as_mut()) {
                 series.counted_from = series.samples.len();
             }
-            node.path.iter_mut().for_each(Seat::restart);
+            node.middleboxes.iter_mut().for_each(MiddleboxSlot::restart);
             if let Some(log) = node.handoff_log() {
                 log.restart();
             }
@@ -223,29 +229,29 @@ impl<T: Tracer> Engine<T> {
 
     fn process(&mut self, event: Event) {
         match event {
-            Event::Air(event) => self.process_of_air(event),
-            other => self.process_of_nodes(other),
+            Event::Air(event) => self.process_air_event(event),
+            other => self.process_node_event(other),
         }
-        while !self.kernel.refused.is_empty() {
-            self.tell_of_refusals();
+        while !self.kernel.unreported_drops.is_empty() {
+            self.report_queue_drops();
         }
     }
 
-    fn process_of_air(&mut self, event: AirEvent) {
+    fn process_air_event(&mut self, event: AirEvent) {
         let (air, kernel) = self.air();
         match event {
-            AirEvent::FlightBegins { flight, next } => air.flight_begins(kernel, flight, next),
-            AirEvent::FlightEnds { flight, sender } => {
-                air.flight_ends(kernel.now, sender);
-                self.drive_station(sender);
+            AirEvent::TransmissionBegins { flight, next } => air.begin_transmission(kernel, flight, next),
+            AirEvent::TransmissionEnds { flight, sender } => {
+                air.end_at_sender(kernel.now, sender);
+                self.process_station(sender);
                 let (air, kernel) = self.air();
-                air.flight_leaves(kernel, flight);
-                self.flight_lands(flight, 0);
+                air.begin_landing(kernel, flight);
+                self.continue_landing(flight, 0);
             }
-            AirEvent::FlightLands { flight, next } => self.flight_lands(flight, next),
+            AirEvent::TransmissionLands { flight, next } => self.continue_landing(flight, next),
             AirEvent::Mac { station } => {
                 if air.wake(kernel.now, station) {
-                    self.drive_station(station);
+                    self.process_station(station);
                 }
             }
         }
@@ -253,60 +259,60 @@ impl<T: Tracer> Engine<T> {
 
     /// Processes an event above the air.
     #[inline(never)] // Nine of ten events are of the air: their code stays together.
-    fn process_of_nodes(&mut self, event: Event) {
+    fn process_node_event(&mut self, event: Event) {
         match event {
             Event::Routing { node } => self.wake_agent(NodeId(node)),
-            Event::InPath { node, seat } => self.wake_seat(NodeId(node), seat),
+            Event::Middlebox { node, seat } => self.wake_middlebox(NodeId(node), seat),
             Event::Cells { node } => self.wake_cells(NodeId(node)),
             Event::Endpoint { flow, side } => {
                 if self.flows.wake(self.kernel.now, flow, side) {
-                    self.drive_endpoint(flow, side);
+                    self.process_endpoint(flow, side);
                 }
             }
             Event::LinkLayerDown { station } => {
                 let (air, kernel) = self.air();
                 let sent = air.link_layer_down(kernel, station);
-                self.sent(station, sent);
+                self.handle_send_result(station, sent);
             }
             Event::LinkLayerUp { station } => {
                 let (air, kernel) = self.air();
                 if let Some(upcall) = air.link_layer_up(kernel, station) {
-                    self.take_upcall(station, upcall);
+                    self.handle_station_event(station, upcall);
                 }
             }
             Event::ArpRequest { station, of } => {
                 let (air, kernel) = self.air();
-                let sent = air.arp_request_due(kernel, station, of);
-                self.sent(station, sent);
+                let sent = air.on_arp_request_timer(kernel, station, of);
+                self.handle_send_result(station, sent);
             }
-            Event::WireSent { end } => self.wires.sent(&mut self.kernel, end),
+            Event::WireSent { end } => self.wires.on_sent(&mut self.kernel, end),
             Event::WireArrived { end } => {
-                if let Some(arrival) = self.wires.arrived(&mut self.kernel, end) {
+                if let Some(arrival) = self.wires.on_arrived(&mut self.kernel, end) {
                     self.receive_from_wire(arrival);
                 }
             }
             Event::FlowStart { flow } => self.start_flow(flow),
             Event::FlowStop { flow } => {
                 if let Some(side) = self.flows.abort(self.kernel.now, flow) {
-                    self.drive_endpoint(flow, side);
+                    self.process_endpoint(flow, side);
                 }
             }
             Event::Application { flow } => self.wake_application(flow),
-            Event::NoticeFlood { flood } => self.flood_notice(flood),
+            Event::NoticeFlood { flood } => self.send_flood_notice(flood),
             Event::Sample => self.sample(),
-            Event::Observe => self.observe_neighborhoods(),
-            Event::WarmedUp => self.warmed_up(),
-            Event::Air(event) => self.process_of_air(event),
+            Event::Observe => self.sample_neighborhoods(),
+            Event::WarmupEnd => self.end_warmup(),
+            Event::Air(event) => self.process_air_event(event),
         }
     }
 
     /// Ends a transmission at its receivers from number `next` on, one after the other as long as nothing
     /// else happens in between.
-    fn flight_lands(&mut self, flight: u32, mut next: u32) {
+    fn continue_landing(&mut self, flight: u32, mut next: u32) {
         loop {
             let (air, kernel) = self.air();
-            let Landing::At(station) = air.land(kernel, flight, next) else { return };
-            self.drive_station(station);
+            let LandingProgress::At(station) = air.end_at_receivers(kernel, flight, next) else { return };
+            self.process_station(station);
             next += 1;
         }
     }
@@ -334,20 +340,20 @@ impl<T: Tracer> Engine<T> {
 }
 
 /// Returns whether the MAC of `node` reports frames for other nodes to its listener.
-fn tap(spec: &Spec, node: NodeId) -> Tap {
+fn mac_tap(spec: &Spec, node: NodeId) -> Tap {
     let neighborhood = spec.radio.as_ref().and_then(|radio| radio.neighborhood.as_ref());
     match &spec.routing {
         RoutingSpec::Dsr(config) if config.is_tapped() => Tap::Promiscuous,
-        _ if neighborhood.is_some_and(|all| all.members.include(node)) => Tap::Promiscuous,
+        _ if neighborhood.is_some_and(|all| all.members.contains(node)) => Tap::Promiscuous,
         _ => Tap::Off,
     }
 }
 
 /// Returns, by node, whether something there wants to know the drops of its queues. Empty: nowhere.
-fn watched(spec: &Spec, nodes: &[Node]) -> Vec<bool> {
+fn drop_watchers(spec: &Spec, nodes: &[Node]) -> Vec<bool> {
     let of_links = spec.links.iter().any(|link| link.arq.is_some());
     if spec.proxies.is_empty() && spec.pairs.is_empty() && !of_links {
         return Vec::new();
     }
-    nodes.iter().map(|node| !node.path.is_empty()).collect()
+    nodes.iter().map(|node| !node.middleboxes.is_empty()).collect()
 }

@@ -11,7 +11,7 @@ pub(crate) enum Event {
     /// A routing agent wants to be woken.
     Routing { node: u32 },
     /// A middlebox in the path of packets wants to be woken: that of this number at a node.
-    InPath { node: u32, seat: u32 },
+    Middlebox { node: u32, seat: u32 },
     /// A home agent, a base station or a mobile host wants to be woken.
     Cells { node: u32 },
     /// A transport endpoint of a flow wants to be woken.
@@ -39,18 +39,18 @@ pub(crate) enum Event {
     /// Neighbourhoods are looked at.
     Observe,
     /// The warm-up is over.
-    WarmedUp,
+    WarmupEnd,
 }
 
 /// A scheduled event of the radio medium.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AirEvent {
     /// A transmission begins at its receivers, from number `next` of its list on.
-    FlightBegins { flight: u32, next: u32 },
+    TransmissionBegins { flight: u32, next: u32 },
     /// A transmission ends: at its sender, and then at its receivers.
-    FlightEnds { flight: u32, sender: StationId },
+    TransmissionEnds { flight: u32, sender: StationId },
     /// A transmission goes on ending at its receivers, from number `next` of its list on.
-    FlightLands { flight: u32, next: u32 },
+    TransmissionLands { flight: u32, next: u32 },
     /// A MAC wants to be woken.
     Mac { station: StationId },
 }

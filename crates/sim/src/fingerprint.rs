@@ -12,7 +12,7 @@ pub(crate) struct Fingerprint(u64);
 /// Kind of an observed event. The number is part of the hash: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Observed {
+pub(crate) enum ObservedEvent {
     TransmitRts = 1,
     TransmitCts = 2,
     TransmitAck = 3,
@@ -35,7 +35,7 @@ impl Fingerprint {
     }
 
     /// Mixes in that `what` happened at `now` at `node`; `detail` is a length, a count or a flow.
-    pub(crate) fn observe(&mut self, now: Instant, what: Observed, node: u32, detail: u32) {
+    pub(crate) fn observe(&mut self, now: Instant, what: ObservedEvent, node: u32, detail: u32) {
         self.mix(now.as_nanos());
         self.mix(u64::from(detail) << 40 ^ u64::from(node) << 8 ^ what as u64);
     }
@@ -55,7 +55,7 @@ impl Fingerprint {
 mod tests {
     use super::*;
 
-    fn of(events: &[(u64, Observed, u32, u32)]) -> u64 {
+    fn fingerprint_of(events: &[(u64, ObservedEvent, u32, u32)]) -> u64 {
         let mut f = Fingerprint::new();
         for &(at, what, node, detail) in events {
             f.observe(Instant::from_nanos(at), what, node, detail);
@@ -65,14 +65,14 @@ mod tests {
 
     #[test]
     fn order_time_place_and_detail_matter() {
-        let a = (5, Observed::Decoded, 1, 100);
-        let b = (5, Observed::Decoded, 2, 100);
-        let base = of(&[a, b]);
-        assert_ne!(base, of(&[b, a]));
-        assert_ne!(base, of(&[a, (6, Observed::Decoded, 2, 100)]));
-        assert_ne!(base, of(&[a, (5, Observed::Decoded, 2, 101)]));
-        assert_ne!(base, of(&[a, (5, Observed::Damaged, 2, 100)]));
-        assert_ne!(base, of(&[a]));
-        assert_eq!(base, of(&[a, b]));
+        let a = (5, ObservedEvent::Decoded, 1, 100);
+        let b = (5, ObservedEvent::Decoded, 2, 100);
+        let base = fingerprint_of(&[a, b]);
+        assert_ne!(base, fingerprint_of(&[b, a]));
+        assert_ne!(base, fingerprint_of(&[a, (6, ObservedEvent::Decoded, 2, 100)]));
+        assert_ne!(base, fingerprint_of(&[a, (5, ObservedEvent::Decoded, 2, 101)]));
+        assert_ne!(base, fingerprint_of(&[a, (5, ObservedEvent::Damaged, 2, 100)]));
+        assert_ne!(base, fingerprint_of(&[a]));
+        assert_eq!(base, fingerprint_of(&[a, b]));
     }
 }

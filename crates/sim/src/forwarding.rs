@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 pub(crate) struct Forwarding {
     directory: Directory,
     /// Tables, by node.
-    tables: Vec<Table>,
+    tables: Vec<ForwardingTable>,
     /// The shortest routes: over all links if no node has an agent and none moves between cells, else over
     /// wires.
     routes: StaticRoutes,
@@ -23,14 +23,14 @@ pub(crate) struct Forwarding {
 
 /// Forwarding table of one node.
 #[derive(Clone, Debug)]
-struct Table {
-    way: Way,
+struct ForwardingTable {
+    route_source: RouteSource,
     hosts: Vec<HostRoute>,
 }
 
 /// Source of the routes from a node, and to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum RouteSource {
     /// The shortest routes.
     Static,
     /// Its routing agent; beyond the nodes that have one, this gateway.
@@ -41,13 +41,13 @@ enum Way {
 
 /// Next hop of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hop {
+pub(crate) enum NextHop {
     /// To this neighbour.
     Neighbour(NodeId),
     /// The agent forwards it to this node.
     Agent { destination: Ipv4Addr },
     /// To the mobile host, by its home agent, which is here.
-    Home,
+    HomeAgent,
     /// To all members of a group.
     Group,
     /// There is no route.
@@ -64,12 +64,12 @@ impl Forwarding {
             let gateway = gateways[node.index()];
             let way = match &spec.cells {
                 Some(cells) if cells.mobiles.iter().any(|mobile| mobile.node == node) => {
-                    Way::Mobile { home: cells.home_agent, station: None }
+                    RouteSource::Mobile { home: cells.home_agent, station: None }
                 }
-                _ if has_agent(node) => Way::Agent { gateway },
-                _ => Way::Static,
+                _ if has_agent(node) => RouteSource::Agent { gateway },
+                _ => RouteSource::Static,
             };
-            Table { way, hosts: of.routes.clone() }
+            ForwardingTable { route_source: way, hosts: of.routes.clone() }
         };
         Self {
             directory: Directory::new(spec),
@@ -78,21 +78,21 @@ impl Forwarding {
                 RoutingSpec::Static => match &spec.cells {
                     None => routes::shortest(spec),
                     Some(cells) => {
-                        let mut ends = routes::ends(spec);
+                        let mut ends = routes::endpoints(spec);
                         ends.extend(cells.stations.iter().chain([&cells.home_agent]));
                         ends.sort_unstable();
                         ends.dedup();
-                        routes::over_wires(spec, &ends)
+                        routes::wired_routes(spec, &ends)
                     }
                 },
-                _ if spec.links.is_empty() => routes::over_wires(spec, &[]),
+                _ if spec.links.is_empty() => routes::wired_routes(spec, &[]),
                 _ => {
-                    let mut ends = routes::ends(spec);
+                    let mut ends = routes::endpoints(spec);
                     ends.retain(|&end| !has_agent(end));
                     ends.extend(gateways.iter().flatten());
                     ends.sort_unstable();
                     ends.dedup();
-                    routes::over_wires(spec, &ends)
+                    routes::wired_routes(spec, &ends)
                 }
             },
             groups: BTreeMap::new(),
@@ -101,14 +101,14 @@ impl Forwarding {
 
     /// Records that a mobile host turns to a station, or has none.
     pub(crate) fn attach(&mut self, mobile: NodeId, to: Option<NodeId>) {
-        if let Way::Mobile { station, .. } = &mut self.tables[mobile.index()].way {
+        if let RouteSource::Mobile { station, .. } = &mut self.tables[mobile.index()].route_source {
             *station = to;
         }
     }
 
     /// Returns whether `node` is the home agent of a mobile host.
     pub(crate) fn is_home_of(&self, node: NodeId, host: NodeId) -> bool {
-        matches!(self.tables[host.index()].way, Way::Mobile { home, .. } if home == node)
+        matches!(self.tables[host.index()].route_source, RouteSource::Mobile { home, .. } if home == node)
     }
 
     /// Records that a node joins a multicast group.
@@ -148,21 +148,21 @@ impl Forwarding {
     }
 
     /// Returns the next hop from `node` of a packet for another node.
-    pub(crate) fn next(&self, node: NodeId, address: Ipv4Addr) -> Hop {
+    pub(crate) fn next_hop(&self, node: NodeId, address: Ipv4Addr) -> NextHop {
         let owner = self.owner(address);
-        let Table { way, hosts } = &self.tables[node.index()];
+        let ForwardingTable { route_source: way, hosts } = &self.tables[node.index()];
         if !hosts.is_empty()
             && let Some(route) = hosts.iter().find(|route| Some(route.destination) == owner)
         {
-            return Hop::Neighbour(route.next_hop);
+            return NextHop::Neighbour(route.next_hop);
         }
         match *way {
-            Way::Static if address.is_multicast() => Hop::Group,
-            Way::Static => self.by_table(node, owner),
-            Way::Mobile { station, .. } => station.map_or(Hop::None, Hop::Neighbour),
-            Way::Agent { gateway } => {
+            RouteSource::Static if address.is_multicast() => NextHop::Group,
+            RouteSource::Static => self.by_table(node, owner),
+            RouteSource::Mobile { station, .. } => station.map_or(NextHop::None, NextHop::Neighbour),
+            RouteSource::Agent { gateway } => {
                 let destination = self.by_agent(node, owner, gateway);
-                destination.unwrap_or(Hop::Agent { destination: address })
+                destination.unwrap_or(NextHop::Agent { destination: address })
             }
         }
     }
@@ -170,35 +170,35 @@ impl Forwarding {
     /// Returns the node to which the agent at `node` is to bring packets for `address`; `None` if no agent
     /// routes them.
     pub(crate) fn destination(&self, node: NodeId, address: Ipv4Addr) -> Option<Ipv4Addr> {
-        match self.next(node, address) {
-            Hop::Agent { destination } => Some(destination),
-            Hop::Neighbour(_) | Hop::Home | Hop::Group | Hop::None => None,
+        match self.next_hop(node, address) {
+            NextHop::Agent { destination } => Some(destination),
+            NextHop::Neighbour(_) | NextHop::HomeAgent | NextHop::Group | NextHop::None => None,
         }
     }
 
-    fn by_table(&self, node: NodeId, owner: Option<NodeId>) -> Hop {
-        let towards = owner.and_then(|owner| match self.tables[owner.index()].way {
-            Way::Static => Some(owner),
-            Way::Agent { gateway } => gateway,
-            Way::Mobile { home, .. } => Some(home),
+    fn by_table(&self, node: NodeId, owner: Option<NodeId>) -> NextHop {
+        let towards = owner.and_then(|owner| match self.tables[owner.index()].route_source {
+            RouteSource::Static => Some(owner),
+            RouteSource::Agent { gateway } => gateway,
+            RouteSource::Mobile { home, .. } => Some(home),
         });
         if towards == Some(node) {
-            return Hop::Home;
+            return NextHop::HomeAgent;
         }
         let next = towards.and_then(|towards| self.routes.next_hop(node, towards));
-        next.map_or(Hop::None, Hop::Neighbour)
+        next.map_or(NextHop::None, NextHop::Neighbour)
     }
 
     /// Returns `None` if no node knows this destination, or how to leave the network of agents; the agent may
     /// search.
-    fn by_agent(&self, node: NodeId, owner: Option<NodeId>, gateway: Option<NodeId>) -> Option<Hop> {
+    fn by_agent(&self, node: NodeId, owner: Option<NodeId>, gateway: Option<NodeId>) -> Option<NextHop> {
         let owner = owner?;
-        if matches!(self.tables[owner.index()].way, Way::Agent { .. }) {
-            return Some(Hop::Agent { destination: owner.ipv4() });
+        if matches!(self.tables[owner.index()].route_source, RouteSource::Agent { .. }) {
+            return Some(NextHop::Agent { destination: owner.ipv4() });
         }
-        let next = self.routes.next_hop(node, owner).map(Hop::Neighbour);
+        let next = self.routes.next_hop(node, owner).map(NextHop::Neighbour);
         let leave = || gateway.filter(|&gateway| gateway != node);
-        next.or_else(|| leave().map(|gateway| Hop::Agent { destination: gateway.ipv4() }))
+        next.or_else(|| leave().map(|gateway| NextHop::Agent { destination: gateway.ipv4() }))
     }
 }
 
@@ -208,7 +208,7 @@ fn gateways(spec: &Spec, has_agent: impl Fn(NodeId) -> bool) -> Vec<Option<NodeI
     let mut doors: Vec<NodeId> = wired.filter(|&node| has_agent(node)).collect();
     doors.sort_unstable();
     doors.dedup();
-    let ways = (!doors.is_empty()).then(|| routes::over_the_air(spec, &doors));
+    let ways = (!doors.is_empty()).then(|| routes::radio_routes(spec, &doors));
     let nearest = |node: NodeId| {
         let ways = ways.as_ref()?;
         let reached = doors.iter().filter_map(|&door| Some((ways.hops(node, door)?, door)));

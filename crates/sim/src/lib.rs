@@ -4,35 +4,35 @@
 //! [`Outcome`]. [`simulate`] does all three. A world is single-threaded and deterministic: equal specification, seed
 //! and run number give an equal trajectory, as the outcome's fingerprint shows.
 
-mod accounts;
 mod agent;
 mod air;
 mod alarm;
 mod cells;
-mod draw;
+pub mod custom;
+mod distribution;
 mod engine;
 mod event;
+mod external;
 mod fingerprint;
-mod flood;
 mod flow;
 mod forwarding;
 mod ids;
-mod in_path;
 mod kernel;
+mod middlebox;
+mod middlebox_actions;
+mod middlebox_slot;
 mod neighborhood;
 mod node;
-mod notify;
+mod notice_flood;
 mod outage;
 pub mod outcome;
-mod outside;
-pub mod own;
 mod packet;
-mod path;
+mod packet_accounting;
 mod proxy;
-mod queueing;
+mod queue_access;
+mod route_notification;
 pub mod routes;
 mod scheduler;
-mod seat;
 pub mod spec;
 mod stack;
 pub mod trace;
@@ -40,8 +40,8 @@ mod traffic;
 mod wired;
 mod world;
 
+pub use external::{Egress, InjectError};
 pub use outcome::Outcome;
-pub use outside::{Egress, InjectError};
 pub use spec::Spec;
 pub use trace::{NoTrace, Tracer};
 pub use world::World;
@@ -56,7 +56,7 @@ pub fn simulate(spec: &Spec, run: u64) -> Outcome {
     let mut world = World::new(spec, run, NoTrace);
     world.run_until(hopline_core::Instant::ZERO + spec.duration);
     if let Some(failure) = world.failure() {
-        panic!("{}", failure.text(spec));
+        panic!("{}", failure.describe(spec));
     }
     world.finish().0
 }

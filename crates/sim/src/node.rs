@@ -1,13 +1,13 @@
 //! Parts of a node. Transport endpoints belong to the flows.
 
-use crate::alarm::Alarm;
-use crate::cells::{self, Role};
+use crate::alarm::WakeUp;
+use crate::cells::{self, MobilityRole};
 use crate::ids::{Interface, Port, StationId, WireEnd};
+use crate::middlebox_slot::MiddleboxSlot;
 use crate::outcome::HandoffLog;
 use crate::packet::Handle;
-use crate::seat::Seat;
 use crate::spec::{NodeSpec, RoutingSpec, Spec};
-use hopline_core::{LinkId, NodeId, Purpose, Stream};
+use hopline_core::{LinkId, NodeId, Purpose, RandomStream};
 use hopline_routing::aodv::Aodv;
 use hopline_routing::dsr::Dsr;
 use hopline_routing::olsr::Olsr;
@@ -19,34 +19,34 @@ pub(crate) struct Node {
     /// Interfaces, by [`LinkId`]: radios, wires in the order in which the network names them, a tap.
     pub(crate) interfaces: Vec<Interface>,
     /// Boxed: most events of a node do not touch it.
-    pub(crate) agent: Option<Box<Agent>>,
+    pub(crate) agent: Option<Box<RoutingAgent>>,
     /// Middleboxes that packets pass, from the interfaces inward.
-    pub(crate) path: Vec<Seat>,
+    pub(crate) middleboxes: Vec<MiddleboxSlot>,
     /// Its role for mobile hosts.
-    role: Option<Box<Role>>,
+    mobility_role: Option<Box<MobilityRole>>,
     /// The IP identification of the last packet that it made.
     last_id: u16,
 }
 
 /// A routing agent and when it will be woken.
 #[derive(Debug)]
-pub(crate) struct Agent {
-    pub(crate) machine: router::Agent<Handle>,
-    pub(crate) alarm: Alarm,
+pub(crate) struct RoutingAgent {
+    pub(crate) agent: router::Agent<Handle>,
+    pub(crate) wake_up: WakeUp,
 }
 
 impl Node {
-    pub(crate) fn role(&self) -> Option<&Role> {
-        self.role.as_deref()
+    pub(crate) fn mobility_role(&self) -> Option<&MobilityRole> {
+        self.mobility_role.as_deref()
     }
 
-    pub(crate) fn role_mut(&mut self) -> Option<&mut Role> {
-        self.role.as_deref_mut()
+    pub(crate) fn mobility_role_mut(&mut self) -> Option<&mut MobilityRole> {
+        self.mobility_role.as_deref_mut()
     }
 
     /// Returns the log of a mobile host.
     pub(crate) fn handoff_log(&mut self) -> Option<&mut HandoffLog> {
-        self.role_mut()?.mobile.as_mut().map(|host| &mut host.log)
+        self.mobility_role_mut()?.mobile.as_mut().map(|host| &mut host.log)
     }
 
     /// Returns the identification of the next packet that it makes: never zero, which stands for none.
@@ -62,29 +62,29 @@ impl Node {
     }
 }
 
-impl Agent {
+impl RoutingAgent {
     /// Returns the agent of `node`, if those of `spec` with a radio have one.
-    fn of(spec: &Spec, node: NodeId, run: u64) -> Option<Box<Self>> {
-        let (address, stream) = (node.ipv4(), || Stream::new(spec.seed, run, node, Purpose::Routing));
+    fn from_spec(spec: &Spec, node: NodeId, run: u64) -> Option<Box<Self>> {
+        let (address, stream) = (node.ipv4(), || RandomStream::new(spec.seed, run, node, Purpose::Routing));
         let machine = match &spec.routing {
             RoutingSpec::Static => return None,
             RoutingSpec::Aodv(config) => router::Agent::Aodv(Aodv::new(*config, address, stream())),
             RoutingSpec::Olsr(config) => router::Agent::Olsr(Olsr::new(*config, address, stream())),
             RoutingSpec::Dsr(config) => router::Agent::Dsr(Dsr::new(*config, address, stream())),
         };
-        Some(Box::new(Self { machine, alarm: Alarm::OFF }))
+        Some(Box::new(Self { agent: machine, wake_up: WakeUp::OFF }))
     }
 }
 
 /// Returns all nodes of `spec`. `seats`: the middleboxes of a node.
-pub(crate) fn nodes(spec: &Spec, run: u64, seats: impl Fn(NodeId) -> Vec<Seat>) -> Vec<Node> {
+pub(crate) fn nodes(spec: &Spec, run: u64, seats: impl Fn(NodeId) -> Vec<MiddleboxSlot>) -> Vec<Node> {
     let mut stations = (0..).map(StationId);
     let node = |(id, of): (NodeId, &NodeSpec)| Node {
-        interfaces: stations.by_ref().take(of.radios.len()).map(Interface::Radio).collect(),
-        agent: of.is_wireless().then(|| Agent::of(spec, id, run)).flatten(),
-        path: seats(id),
-        role: spec.cells.as_ref().and_then(|cells| cells::role(cells, id, (spec.seed, run))),
-        last_id: Stream::new(spec.seed, run, id, Purpose::Identification).bits() as u16,
+        interfaces: stations.by_ref().take(of.radio_channels.len()).map(Interface::Radio).collect(),
+        agent: of.is_wireless().then(|| RoutingAgent::from_spec(spec, id, run)).flatten(),
+        middleboxes: seats(id),
+        mobility_role: spec.cells.as_ref().and_then(|cells| cells::role(cells, id, (spec.seed, run))),
+        last_id: RandomStream::new(spec.seed, run, id, Purpose::Identification).bits() as u16,
     };
     let mut nodes: Vec<Node> = (0..).map(NodeId).zip(&spec.nodes).map(node).collect();
     for (link, ends) in (0..).zip(&spec.links) {

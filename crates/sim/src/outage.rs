@@ -1,15 +1,15 @@
 //! Outages: pairs of nodes, and the times in which one does not hear the other.
 
-use crate::spec::{Blocks, OutageSpec, Spec};
+use crate::spec::{OutageEffect, OutageSpec, Spec};
 use hopline_core::{Instant, NodeId};
 
 /// Outages by sender, receiver and start; those of one pair do not touch.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Schedule(Vec<OutageSpec>);
+pub(crate) struct OutageSchedule(Vec<OutageSpec>);
 
-impl Schedule {
+impl OutageSchedule {
     /// Creates the schedule of those of `outages` that block what `is_ours` selects.
-    pub(crate) fn new(outages: &[OutageSpec], is_ours: impl Fn(Blocks) -> bool) -> Self {
+    pub(crate) fn new(outages: &[OutageSpec], is_ours: impl Fn(OutageEffect) -> bool) -> Self {
         let mut ours: Vec<_> = outages.iter().filter(|o| is_ours(o.blocks)).copied().collect();
         ours.sort_unstable_by_key(|o| (o.from, o.to, o.start));
         ours.dedup_by(|next, before| {
@@ -47,35 +47,35 @@ pub(crate) fn permanent(spec: &Spec) -> impl Iterator<Item = &OutageSpec> {
 mod tests {
     use super::*;
 
-    fn outage(from: u32, to: u32, start_ms: u64, end_ms: u64, blocks: Blocks) -> OutageSpec {
+    fn outage(from: u32, to: u32, start_ms: u64, end_ms: u64, blocks: OutageEffect) -> OutageSpec {
         let [start, end] = [start_ms, end_ms].map(Instant::from_millis);
         OutageSpec { from: NodeId(from), to: NodeId(to), start, end, blocks }
     }
 
     /// Milliseconds from 0 to 9 at which frames of n1 do not reach n2.
     fn blocked(outages: &[OutageSpec]) -> Vec<u64> {
-        let schedule = Schedule::new(outages, |blocks| blocks == Blocks::Frames);
+        let schedule = OutageSchedule::new(outages, |blocks| blocks == OutageEffect::Frames);
         (0..10).filter(|&ms| schedule.covers(Instant::from_millis(ms), NodeId(1), NodeId(2))).collect()
     }
 
     #[test]
     fn an_outage_begins_at_its_start_and_is_over_at_its_end() {
-        assert_eq!(blocked(&[outage(1, 2, 3, 5, Blocks::Frames)]), [3, 4]);
+        assert_eq!(blocked(&[outage(1, 2, 3, 5, OutageEffect::Frames)]), [3, 4]);
         assert_eq!(blocked(&[]), [0_u64; 0]);
     }
 
     #[test]
     fn it_is_of_one_pair_and_one_direction() {
-        let others = [(2, 1), (1, 3), (1, 1), (0, 2)].map(|(a, b)| outage(a, b, 0, 9, Blocks::Frames));
+        let others = [(2, 1), (1, 3), (1, 1), (0, 2)].map(|(a, b)| outage(a, b, 0, 9, OutageEffect::Frames));
         assert_eq!(blocked(&others), [0_u64; 0]);
-        let with = [&others[..], &[outage(1, 2, 8, 9, Blocks::Frames)]].concat();
+        let with = [&others[..], &[outage(1, 2, 8, 9, OutageEffect::Frames)]].concat();
         assert_eq!(blocked(&with), [8]);
     }
 
     #[test]
-    fn outages_that_overlap_touch_or_contain_each_other_are_one() {
+    fn overlapping_outages_are_merged() {
         let of = |times: &[(u64, u64)]| -> Vec<u64> {
-            blocked(&times.iter().map(|&(a, b)| outage(1, 2, a, b, Blocks::Frames)).collect::<Vec<_>>())
+            blocked(&times.iter().map(|&(a, b)| outage(1, 2, a, b, OutageEffect::Frames)).collect::<Vec<_>>())
         };
         assert_eq!(of(&[(4, 6), (2, 5)]), [2, 3, 4, 5]);
         assert_eq!(of(&[(2, 4), (4, 6)]), [2, 3, 4, 5]);
@@ -84,11 +84,11 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_has_the_kinds_it_was_made_for() {
-        let both = [Blocks::Frames, Blocks::Packets].map(|blocks| outage(1, 2, 0, 2, blocks));
+    fn a_schedule_contains_only_the_selected_kinds() {
+        let both = [OutageEffect::Frames, OutageEffect::Packets].map(|blocks| outage(1, 2, 0, 2, blocks));
         assert_eq!(blocked(&both[1..]), [0_u64; 0]);
         assert_eq!(blocked(&both), [0, 1]);
-        assert!(Schedule::new(&both[1..], |blocks| blocks == Blocks::Frames).is_empty());
-        assert!(!Schedule::new(&both[1..], |_| true).is_empty());
+        assert!(OutageSchedule::new(&both[1..], |blocks| blocks == OutageEffect::Frames).is_empty());
+        assert!(!OutageSchedule::new(&both[1..], |_| true).is_empty());
     }
 }

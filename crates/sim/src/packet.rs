@@ -5,13 +5,13 @@
 
 mod handover;
 
-pub(crate) use self::handover::{Handover, State};
+pub(crate) use self::handover::{StateTransfer, TransferredState};
 use hopline_core::{FlowId, Instant, Length};
 use hopline_proxy::arq;
 use hopline_proxy::dproxy::opaque;
 use hopline_routing::router::Message;
 use hopline_transport::any::Segment;
-use hopline_wire::ipv4::{Ecn, Header, Opaque, Protocol};
+use hopline_wire::ipv4::{Ecn, Header, Protocol, RawPacket};
 use hopline_wire::{arp, dproxy, handoff, icmp, ncn, udp};
 use std::net::Ipv4Addr;
 
@@ -43,20 +43,20 @@ pub struct Packet {
     /// Length in bytes, IP header included.
     pub len_bytes: u32,
     /// Whom it is counted for.
-    pub account: Account,
+    pub account: PacketAccount,
     /// Time at which its source created it.
     pub made: Instant,
     /// The packet of its direction of a flow that it is, or of which it is a copy.
-    pub(crate) original: Original,
+    pub(crate) original: FlowPacketId,
     /// Its role among those.
-    pub(crate) role: Role,
+    pub(crate) role: PacketRole,
     /// Serial number of the packet in the run, from 0, in order of creation.
     pub serial: u64,
 }
 
 /// A packet of one direction of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Original {
+pub(crate) struct FlowPacketId {
     /// Its number in that direction, from 0.
     pub(crate) number: u64,
     /// Time at which it was handed to the IP layer.
@@ -65,33 +65,33 @@ pub(crate) struct Original {
 
 /// Role of a packet among those of one direction of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum PacketRole {
     /// The end of the flow has sent it.
-    Sent,
+    Original,
     /// Packet made by a middlebox, in the name of the end.
-    Made,
+    MiddleboxMade,
     /// Copy of an earlier packet, sent again by a middlebox.
     Copy,
 }
 
 /// Whom a packet is counted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Account {
+pub enum PacketAccount {
     /// A flow of the scenario.
     Flow(FlowId),
     /// The network itself: routing, address resolution, reports, notices; and what carries another packet.
     Control,
     /// No known owner: it came from outside ([`World::inject`](crate::World::inject)).
-    Foreign,
+    External,
 }
 
-impl Account {
+impl PacketAccount {
     /// Returns the flow, if it is one's.
     #[must_use]
     pub const fn flow(self) -> Option<FlowId> {
         match self {
             Self::Flow(flow) => Some(flow),
-            Self::Control | Self::Foreign => None,
+            Self::Control | Self::External => None,
         }
     }
 }
@@ -113,7 +113,7 @@ pub enum Body {
         /// The message.
         message: Message,
         /// The other packet.
-        carried: Option<Carried>,
+        payload: Option<InnerPacket>,
     },
     /// A report that another packet could not be passed on.
     Icmp(icmp::Unreachable),
@@ -122,31 +122,31 @@ pub enum Body {
     /// A question about a link-layer address, or the answer. There is no IP header.
     Arp(arp::Message),
     /// A message between base stations, home agents and mobile hosts.
-    Handoff(handoff::Tagged),
+    Handoff(handoff::TaggedMessage),
     /// Connections that follow a mobile host to another station.
-    Handover(Handover),
+    Handover(StateTransfer),
     /// A frame of a link that repairs its own losses, with the packets in it.
     Link(Box<LinkFrame>),
     /// A message between both ends of a link about its losses.
     DProxy(dproxy::Sealed),
     /// Another packet, on its way through a tunnel (RFC 2003).
-    Tunnel(Carried),
+    Tunnel(InnerPacket),
     /// A packet from outside: it is its bytes.
-    Foreign(Opaque),
+    External(RawPacket),
 }
 
 /// A frame of a link that repairs its own losses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkFrame {
     /// Frame of a link that acknowledges each frame.
-    Arq(arq::Frame<Carried>),
+    Arq(arq::Frame<InnerPacket>),
     /// Frame of a link that requests missing frames.
-    Opaque(opaque::Frame<Carried>),
+    Opaque(opaque::Frame<InnerPacket>),
 }
 
 impl LinkFrame {
     /// Returns the packets in it.
-    pub fn packets(&self) -> impl Iterator<Item = &Carried> {
+    pub fn packets(&self) -> impl Iterator<Item = &InnerPacket> {
         let (arq, opaque) = match self {
             Self::Arq(frame) => (Some(frame.packets()), None),
             Self::Opaque(frame) => (None, Some(frame.packets())),
@@ -155,9 +155,9 @@ impl LinkFrame {
     }
 }
 
-/// A packet within another, which holds it. [`PacketView::carried`] shows what it is.
+/// A packet within another, which holds it. [`PacketView::inner`] shows what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Carried(pub(crate) Handle);
+pub struct InnerPacket(pub(crate) Handle);
 
 /// A packet as it passes: its contents, which never change, and what the way has made of its IP header.
 #[derive(Clone, Copy, Debug)]
@@ -167,7 +167,7 @@ pub struct PacketView<'a> {
     /// Time to live as the IP header would have it here.
     pub ttl: u8,
     /// Packet that it carries, if it carries one.
-    pub carried: Option<&'a Packet>,
+    pub inner: Option<&'a Packet>,
     /// ECN field as the IP header would have it here: queues on the way may have marked the packet.
     pub ecn: Ecn,
 }
@@ -175,23 +175,25 @@ pub struct PacketView<'a> {
 impl Packet {
     /// Returns whether it is traffic or carries a packet that is: neither routing nor a notice.
     pub(crate) fn is_traffic(&self) -> bool {
-        !matches!(self.account, Account::Control) || self.carried().is_some()
+        !matches!(self.account, PacketAccount::Control) || self.inner().is_some()
     }
 
     /// Returns the packet within.
-    pub(crate) fn carried(&self) -> Option<Handle> {
+    pub(crate) fn inner(&self) -> Option<Handle> {
         match self.body {
-            Body::Routing { carried: Some(Carried(inner)), .. } | Body::Tunnel(Carried(inner)) => Some(inner),
-            Body::Link(ref frame) => frame.packets().next().map(|&Carried(inner)| inner),
+            Body::Routing { payload: Some(InnerPacket(inner)), .. } | Body::Tunnel(InnerPacket(inner)) => {
+                Some(inner)
+            }
+            Body::Link(ref frame) => frame.packets().next().map(|&InnerPacket(inner)| inner),
             _ => None,
         }
     }
 
     /// Returns all packets that it holds: [`Packet::carried`], or those of a frame.
-    pub(crate) fn within(&self) -> Vec<Handle> {
+    pub(crate) fn inner_packets(&self) -> Vec<Handle> {
         match &self.body {
-            Body::Link(frame) => frame.packets().map(|&Carried(inner)| inner).collect(),
-            _ => self.carried().into_iter().collect(),
+            Body::Link(frame) => frame.packets().map(|&InnerPacket(inner)| inner).collect(),
+            _ => self.inner().into_iter().collect(),
         }
     }
 }
@@ -206,48 +208,50 @@ pub(crate) fn header(src: Ipv4Addr, dst: Ipv4Addr, protocol: Protocol) -> Header
 
 /// All packets in existence.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Slab {
-    slots: Vec<Slot>,
+pub(crate) struct PacketSlab {
+    slots: Vec<PacketSlot>,
     free: Vec<u32>,
     /// Packets ever stored.
     stored: u64,
-    /// Packets of flows that were freed without a [`Fate`].
-    untold: u64,
+    /// Packets of flows that were freed without a [`DropState`].
+    unaccounted: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Slot {
+struct PacketSlot {
     packet: Packet,
     /// Holders: queues, MACs, buffers, frames in the air.
     holders: u32,
-    arrival: Arrival,
-    fate: Fate,
+    arrival: ArrivalState,
+    fate: DropState,
 }
 
 /// Fate of a packet: a reason was counted for which it, or a copy of it, was dropped, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Open,
+enum DropState {
+    NotDropped,
     Dropped,
 }
 
 /// Arrival state of a packet at its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arrival {
+pub(crate) enum ArrivalState {
     /// The packet has not arrived, or this is the first copy to arrive.
     First,
     /// It has; this is another copy.
-    Again,
+    Duplicate,
 }
 
-impl Slot {
+impl PacketSlot {
     /// Returns whether the packet is a flow's, has not arrived, and was not dropped for a reason that is counted.
-    fn is_untold(&self) -> bool {
-        self.packet.account.flow().is_some() && self.arrival == Arrival::First && self.fate == Fate::Open
+    fn is_unaccounted(&self) -> bool {
+        self.packet.account.flow().is_some()
+            && self.arrival == ArrivalState::First
+            && self.fate == DropState::NotDropped
     }
 }
 
-impl Slab {
+impl PacketSlab {
     /// Stores `packet` with one holder, the caller, and numbers it.
     pub(crate) fn insert(&mut self, packet: Packet) -> Handle {
         let packet = Packet { serial: self.stored, ..packet };
@@ -257,7 +261,8 @@ impl Slab {
 
     fn store(&mut self, packet: Packet) -> Handle {
         let ttl = packet.ip.ttl;
-        let slot = Slot { packet, holders: 1, arrival: Arrival::First, fate: Fate::Open };
+        let slot =
+            PacketSlot { packet, holders: 1, arrival: ArrivalState::First, fate: DropState::NotDropped };
         let id = match self.free.pop() {
             Some(id) => {
                 self.slots[id as usize] = slot;
@@ -276,7 +281,7 @@ impl Slab {
     /// change.
     pub(crate) fn rewrite(&mut self, handle: Handle, body: Body) -> Handle {
         let packet = Packet { body, ..self.get(handle).clone() };
-        let arrival = self.arrive(handle);
+        let arrival = self.record_arrival(handle);
         let rewritten = self.store(packet);
         self.slots[rewritten.id as usize].arrival = arrival;
         self.release(handle);
@@ -294,8 +299,8 @@ impl Slab {
 
     pub(crate) fn view(&self, handle: Handle) -> PacketView<'_> {
         let packet = self.get(handle);
-        let carried = packet.carried().map(|inner| self.get(inner));
-        PacketView { packet, ttl: handle.ttl, ecn: self.ecn(handle), carried }
+        let carried = packet.inner().map(|inner| self.get(inner));
+        PacketView { packet, ttl: handle.ttl, ecn: self.ecn(handle), inner: carried }
     }
 
     /// Returns the ECN field as the IP header would have it here.
@@ -317,12 +322,14 @@ impl Slab {
         debug_assert!(slot.holders > 0, "packet {} released too often", handle.id);
         slot.holders -= 1;
         if slot.holders == 0 {
-            self.untold += u64::from(slot.is_untold());
+            self.unaccounted += u64::from(slot.is_unaccounted());
             self.free.push(handle.id);
             match &slot.packet.body {
-                Body::Link(_) => slot.packet.within().into_iter().for_each(|inner| self.release(inner)),
+                Body::Link(_) => {
+                    slot.packet.inner_packets().into_iter().for_each(|inner| self.release(inner))
+                }
                 _ => {
-                    if let Some(carried) = slot.packet.carried() {
+                    if let Some(carried) = slot.packet.inner() {
                         self.release(carried);
                     }
                 }
@@ -334,27 +341,27 @@ impl Slab {
     /// what carries it, ends.
     pub(crate) fn is_lost_without(&self, handle: Handle) -> bool {
         let slot = &self.slots[handle.id as usize];
-        let mut within = slot.packet.within().into_iter();
-        slot.holders == 1 && (slot.is_untold() || within.any(|inner| self.is_lost_without(inner)))
+        let mut within = slot.packet.inner_packets().into_iter();
+        slot.holders == 1 && (slot.is_unaccounted() || within.any(|inner| self.is_lost_without(inner)))
     }
 
     /// Records that a copy is dropped, for a reason that is counted, with the packets within.
-    pub(crate) fn note_dropped(&mut self, handle: Handle) {
+    pub(crate) fn record_dropped(&mut self, handle: Handle) {
         let slot = &mut self.slots[handle.id as usize];
-        slot.fate = Fate::Dropped;
-        for inner in slot.packet.within() {
-            self.note_dropped(inner);
+        slot.fate = DropState::Dropped;
+        for inner in slot.packet.inner_packets() {
+            self.record_dropped(inner);
         }
     }
 
     /// Records that a copy has reached the node it is for.
-    pub(crate) fn arrive(&mut self, handle: Handle) -> Arrival {
-        core::mem::replace(&mut self.slots[handle.id as usize].arrival, Arrival::Again)
+    pub(crate) fn record_arrival(&mut self, handle: Handle) -> ArrivalState {
+        core::mem::replace(&mut self.slots[handle.id as usize].arrival, ArrivalState::Duplicate)
     }
 
     /// Returns the packets that have a holder and have not arrived.
-    pub(crate) fn under_way(&self) -> impl Iterator<Item = &Packet> {
-        let held = |slot: &&Slot| slot.holders > 0 && slot.arrival == Arrival::First;
+    pub(crate) fn in_flight(&self) -> impl Iterator<Item = &Packet> {
+        let held = |slot: &&PacketSlot| slot.holders > 0 && slot.arrival == ArrivalState::First;
         self.slots.iter().filter(held).map(|slot| &slot.packet)
     }
 
@@ -364,14 +371,14 @@ impl Slab {
     }
 
     /// Returns the number of holds that packets have on packets within them.
-    pub(crate) fn within_packets(&self) -> usize {
-        self.slots.iter().filter(|slot| slot.holders > 0).map(|slot| slot.packet.within().len()).sum()
+    pub(crate) fn inner_holders(&self) -> usize {
+        self.slots.iter().filter(|slot| slot.holders > 0).map(|slot| slot.packet.inner_packets().len()).sum()
     }
 
     /// Returns the number of packets of flows that are gone and have neither arrived nor been dropped for a
     /// reason that is counted.
-    pub(crate) fn untold(&self) -> u64 {
-        self.untold
+    pub(crate) fn unaccounted(&self) -> u64 {
+        self.unaccounted
     }
 
     /// Returns the number of packets that have a holder.
@@ -401,17 +408,17 @@ mod tests {
             ip,
             body: Body::Udp { datagram, number: 0 },
             len_bytes,
-            account: Account::Control,
+            account: PacketAccount::Control,
             made: Instant::ZERO,
-            original: Original { number: 0, made: Instant::ZERO },
-            role: Role::Sent,
+            original: FlowPacketId { number: 0, made: Instant::ZERO },
+            role: PacketRole::Original,
             serial: 0,
         }
     }
 
     #[test]
-    fn a_slot_is_free_when_its_last_holder_lets_go() {
-        let mut slab = Slab::default();
+    fn a_slot_is_freed_with_its_last_holder() {
+        let mut slab = PacketSlab::default();
         let a = slab.insert(packet(1));
         slab.retain(a);
         slab.release(a);
@@ -424,14 +431,14 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_holds_what_it_carries() {
-        let mut slab = Slab::default();
+    fn a_packet_holds_its_inner_packets() {
+        let mut slab = PacketSlab::default();
         let inner = slab.insert(packet(1));
         let header = Arc::new(dsr::Header { next: Some(Protocol::Udp), options: [].into_iter().collect() });
         let message = Message::Dsr { header, flow: hopline_routing::dsr::Flow::Announced };
-        let body = Body::Routing { message, carried: Some(Carried(inner)) };
+        let body = Body::Routing { message, payload: Some(InnerPacket(inner)) };
         let outer = slab.insert(Packet { body, ..packet(2) });
-        assert_eq!(slab.view(outer).carried.map(|packet| packet.len_bytes), Some(1));
+        assert_eq!(slab.view(outer).inner.map(|packet| packet.len_bytes), Some(1));
         slab.retain(inner);
         slab.release(outer);
         assert_eq!(slab.live(), 1, "somebody else holds what it carried");
@@ -440,8 +447,8 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_on_the_copy_that_was_marked_and_goes_with_it() {
-        let mut slab = Slab::default();
+    fn a_mark_belongs_to_the_marked_copy() {
+        let mut slab = PacketSlab::default();
         let a = slab.insert(packet(1));
         let marked = Handle { mark: Mark::Congestion, ..a };
         assert_eq!((slab.ecn(a), slab.ecn(marked)), (Ecn::NotCapable, Ecn::CongestionExperienced));
@@ -450,13 +457,16 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_arrives_once_and_is_under_way_until_then() {
-        let mut slab = Slab::default();
+    fn a_packet_arrives_once_and_is_in_flight_until_then() {
+        let mut slab = PacketSlab::default();
         let (a, b) = (slab.insert(packet(1)), slab.insert(packet(2)));
         slab.retain(a);
-        assert_eq!((slab.arrive(a), slab.arrive(a)), (Arrival::First, Arrival::Again));
-        assert_eq!(slab.under_way().map(|p| p.len_bytes).collect::<Vec<_>>(), [2]);
+        assert_eq!(
+            (slab.record_arrival(a), slab.record_arrival(a)),
+            (ArrivalState::First, ArrivalState::Duplicate)
+        );
+        assert_eq!(slab.in_flight().map(|p| p.len_bytes).collect::<Vec<_>>(), [2]);
         slab.release(b);
-        assert_eq!(slab.under_way().count(), 0);
+        assert_eq!(slab.in_flight().count(), 0);
     }
 }

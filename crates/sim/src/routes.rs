@@ -1,11 +1,11 @@
 //! Static routes over a network's geometry.
 
 use crate::outage;
-use crate::spec::{Blocks, RadioInterface, Spec, radios};
+use crate::spec::{OutageEffect, RadioInterface, Spec, radios};
 use hopline_core::{Instant, NodeId};
 use hopline_radio::phy::grid::CellGrid;
 use hopline_radio::phy::obstacles::Obstacles;
-use hopline_routing::static_routes::{Edge, StaticRoutes};
+use hopline_routing::static_routes::{LinkEdge, StaticRoutes};
 
 /// Returns the shortest paths to every end of a flow and every tap: over the radio where the receive
 /// threshold is reached at the start of the run, and over wired links. Ties go to the shorter total distance;
@@ -14,38 +14,38 @@ use hopline_routing::static_routes::{Edge, StaticRoutes};
 #[must_use]
 pub fn shortest(spec: &Spec) -> StaticRoutes {
     let edges = neighbours(spec);
-    StaticRoutes::shortest(spec.nodes.len(), &ends(spec), |node| &edges[node.index()])
+    StaticRoutes::shortest(spec.nodes.len(), &endpoints(spec), |node| &edges[node.index()])
 }
 
-fn neighbours(spec: &Spec) -> Vec<Vec<Edge>> {
+fn neighbours(spec: &Spec) -> Vec<Vec<LinkEdge>> {
     let mut edges = open_radio_neighbours(spec);
     add_wires(spec, &mut edges);
     edges
 }
 
-fn open_radio_neighbours(spec: &Spec) -> Vec<Vec<Edge>> {
+fn open_radio_neighbours(spec: &Spec) -> Vec<Vec<LinkEdge>> {
     let mut edges = radio_neighbours(spec);
     for outage in outage::permanent(spec) {
         edges[outage.from.index()].retain(|edge| edge.to != outage.to);
-        if outage.blocks == Blocks::Frames {
+        if outage.blocks == OutageEffect::Frames {
             edges[outage.to.index()].retain(|edge| edge.to != outage.from);
         }
     }
     edges
 }
 
-fn add_wires(spec: &Spec, edges: &mut [Vec<Edge>]) {
+fn add_wires(spec: &Spec, edges: &mut [Vec<LinkEdge>]) {
     let blocked = |from, to| outage::permanent(spec).any(|o| (o.from, o.to) == (from, to));
     for link in &spec.links {
         for (from, to) in [(link.a, link.b), (link.b, link.a)] {
             if !blocked(from, to) {
-                edges[from.index()].push(Edge { to, weight: 0 });
+                edges[from.index()].push(LinkEdge { to, weight: 0 });
             }
         }
     }
 }
 
-fn radio_neighbours(spec: &Spec) -> Vec<Vec<Edge>> {
+fn radio_neighbours(spec: &Spec) -> Vec<Vec<LinkEdge>> {
     let mut edges = vec![Vec::new(); spec.nodes.len()];
     let Some(radio_spec) = &spec.radio else { return edges };
     let phy = &radio_spec.phy;
@@ -76,7 +76,7 @@ fn radio_neighbours(spec: &Spec) -> Vec<Vec<Edge>> {
                         continue;
                     }
                 }
-                edges.push(Edge { to, weight: (distance_m * 1000.0) as u64 });
+                edges.push(LinkEdge { to, weight: (distance_m * 1000.0) as u64 });
             }
         }
     }
@@ -84,20 +84,20 @@ fn radio_neighbours(spec: &Spec) -> Vec<Vec<Edge>> {
 }
 
 /// Ways over wires alone, to `destinations`.
-pub(crate) fn over_wires(spec: &Spec, destinations: &[NodeId]) -> StaticRoutes {
+pub(crate) fn wired_routes(spec: &Spec, destinations: &[NodeId]) -> StaticRoutes {
     let mut edges = vec![Vec::new(); spec.nodes.len()];
     add_wires(spec, &mut edges);
     StaticRoutes::shortest(spec.nodes.len(), destinations, |node| &edges[node.index()])
 }
 
 /// Ways over the air alone, at the start of the run, to `destinations`.
-pub(crate) fn over_the_air(spec: &Spec, destinations: &[NodeId]) -> StaticRoutes {
+pub(crate) fn radio_routes(spec: &Spec, destinations: &[NodeId]) -> StaticRoutes {
     let edges = open_radio_neighbours(spec);
     StaticRoutes::shortest(spec.nodes.len(), destinations, |node| &edges[node.index()])
 }
 
 /// Returns the nodes that send or receive, other than as a router.
-pub(crate) fn ends(spec: &Spec) -> Vec<NodeId> {
+pub(crate) fn endpoints(spec: &Spec) -> Vec<NodeId> {
     let mut ends: Vec<NodeId> = spec.flows.iter().flat_map(|flow| [flow.src, flow.dst]).collect();
     ends.extend(&spec.taps);
     ends.sort_unstable();

@@ -10,7 +10,7 @@ mod ring;
 
 use entry::Entry;
 use hopline_core::Instant;
-use ring::{Place, Ring};
+use ring::{BucketPosition, BucketRing};
 use std::collections::BinaryHeap;
 
 /// Slots of the first ring are two to this power long, in ns: 256 ns.
@@ -22,45 +22,45 @@ const SLOTS: u64 = 2 << (BLOCK_LOG2 - SLOT_LOG2);
 /// Slots of the second ring, which spans 17 ms: longer than any frame, backoff and jitter together.
 const BLOCKS: u64 = 512;
 /// Most events of a slot. The first of them is sought by looking at each, so that many at one instant are the heap's.
-const NEAR_CROWD: usize = 64;
+const MAX_SLOT_EVENTS: usize = 64;
 /// Most events of a block, of which the first is sought only if the next two blocks are empty.
-const SOON_CROWD: usize = 1024;
+const MAX_BLOCK_EVENTS: usize = 1024;
 
 /// Pending events.
 #[derive(Clone, Debug)]
 pub(crate) struct Scheduler<E> {
     /// Events due in this block or the next, except those that found their slot crowded.
-    near: Ring<E, SLOT_LOG2>,
+    slot_ring: BucketRing<E, SLOT_LOG2>,
     /// Events that were due later, but within [`BLOCKS`], when they were added.
-    soon: Ring<E, BLOCK_LOG2>,
+    block_ring: BucketRing<E, BLOCK_LOG2>,
     heap: BinaryHeap<Entry<E>>,
     inserted: u64,
     /// Time of the last event that was taken out.
     start: Instant,
-    next: Next,
+    next: NextEvent,
 }
 
 /// The next event: when it is due, and where it is.
 #[derive(Clone, Copy, Debug)]
-struct Next {
+struct NextEvent {
     at: Instant,
     number: u64,
-    part: Part,
+    part: EventLocation,
 }
 
 /// Part of the scheduler in which an event waits.
 #[derive(Clone, Copy, Debug)]
-enum Part {
-    Near(Place),
-    Soon(Place),
+enum EventLocation {
+    Slot(BucketPosition),
+    Block(BucketPosition),
     /// On top of the heap, or nowhere.
     Heap,
 }
 
-impl Next {
-    const NONE: Self = Self { at: Instant::FAR_FUTURE, number: u64::MAX, part: Part::Heap };
+impl NextEvent {
+    const NONE: Self = Self { at: Instant::FAR_FUTURE, number: u64::MAX, part: EventLocation::Heap };
 
-    const fn of<E>(entry: &Entry<E>, part: Part) -> Self {
+    const fn of<E>(entry: &Entry<E>, part: EventLocation) -> Self {
         Self { at: entry.at, number: entry.number, part }
     }
 }
@@ -68,12 +68,12 @@ impl Next {
 impl<E: Copy> Scheduler<E> {
     pub(crate) fn new() -> Self {
         Self {
-            near: Ring::new(SLOTS, NEAR_CROWD),
-            soon: Ring::new(BLOCKS, SOON_CROWD),
+            slot_ring: BucketRing::new(SLOTS, MAX_SLOT_EVENTS),
+            block_ring: BucketRing::new(BLOCKS, MAX_BLOCK_EVENTS),
             heap: BinaryHeap::with_capacity(1024),
             inserted: 0,
             start: Instant::ZERO,
-            next: Next::NONE,
+            next: NextEvent::NONE,
         }
     }
 
@@ -101,12 +101,14 @@ impl<E: Copy> Scheduler<E> {
         debug_assert!(at >= self.start, "an event in the past");
         let entry = Entry { at, number, event };
         let part = match block(at) - block(self.start) {
-            0 | 1 => self.add_near(entry),
-            2..BLOCKS => self.soon.push(entry).map_or_else(|entry| self.add_to_heap(entry), Part::Soon),
+            0 | 1 => self.add_to_slot_ring(entry),
+            2..BLOCKS => {
+                self.block_ring.push(entry).map_or_else(|entry| self.add_to_heap(entry), EventLocation::Block)
+            }
             _ => self.add_to_heap(entry),
         };
         if (at, number) < (self.next.at, self.next.number) {
-            self.next = Next { at, number, part };
+            self.next = NextEvent { at, number, part };
         }
     }
 
@@ -121,13 +123,13 @@ impl<E: Copy> Scheduler<E> {
     #[inline(never)]
     pub(crate) fn pop(&mut self) -> Option<(Instant, E)> {
         let entry = match self.next.part {
-            Part::Near(place) => self.near.take(place),
-            Part::Soon(place) => self.soon.take(place),
-            Part::Heap => self.heap.pop()?,
+            EventLocation::Slot(place) => self.slot_ring.take(place),
+            EventLocation::Block(place) => self.block_ring.take(place),
+            EventLocation::Heap => self.heap.pop()?,
         };
         let before = core::mem::replace(&mut self.start, entry.at);
         if block(before) != block(entry.at) {
-            self.draw_near();
+            self.refill_slot_ring();
         }
         self.next = self.find_next();
         Some((entry.at, entry.event))
@@ -135,38 +137,41 @@ impl<E: Copy> Scheduler<E> {
 
     /// Moves the block of the present time and the next one to the first ring. Whatever came before has been
     /// taken out.
-    fn draw_near(&mut self) {
+    fn refill_slot_ring(&mut self) {
         let next = Instant::from_nanos(self.start.as_nanos().saturating_add(1 << BLOCK_LOG2));
         for block in [self.start, next] {
-            while let Some(entry) = self.soon.take_any(block) {
-                self.add_near(entry);
+            while let Some(entry) = self.block_ring.take_any(block) {
+                self.add_to_slot_ring(entry);
             }
         }
     }
 
     /// A crowded slot, where the first would be sought among many, sends what comes to the heap.
-    fn add_near(&mut self, entry: Entry<E>) -> Part {
-        self.near.push(entry).map_or_else(|entry| self.add_to_heap(entry), Part::Near)
+    fn add_to_slot_ring(&mut self, entry: Entry<E>) -> EventLocation {
+        self.slot_ring.push(entry).map_or_else(|entry| self.add_to_heap(entry), EventLocation::Slot)
     }
 
-    fn add_to_heap(&mut self, entry: Entry<E>) -> Part {
+    fn add_to_heap(&mut self, entry: Entry<E>) -> EventLocation {
         self.heap.push(entry);
-        Part::Heap
+        EventLocation::Heap
     }
 
     /// The rings follow each other in time; the heap may hold anything.
-    fn find_next(&self) -> Next {
-        let in_rings = match self.near.first(self.start) {
-            Some(place) => Some(Next::of(self.near.at(place), Part::Near(place))),
-            None => self.soon.first(self.start).map(|place| Next::of(self.soon.at(place), Part::Soon(place))),
+    fn find_next(&self) -> NextEvent {
+        let in_rings = match self.slot_ring.first(self.start) {
+            Some(place) => Some(NextEvent::of(self.slot_ring.at(place), EventLocation::Slot(place))),
+            None => self
+                .block_ring
+                .first(self.start)
+                .map(|place| NextEvent::of(self.block_ring.at(place), EventLocation::Block(place))),
         };
         match (in_rings, self.heap.peek()) {
             (Some(next), Some(top)) if (next.at, next.number) > (top.at, top.number) => {
-                Next::of(top, Part::Heap)
+                NextEvent::of(top, EventLocation::Heap)
             }
             (Some(next), _) => next,
-            (None, Some(top)) => Next::of(top, Part::Heap),
-            (None, None) => Next::NONE,
+            (None, Some(top)) => NextEvent::of(top, EventLocation::Heap),
+            (None, None) => NextEvent::NONE,
         }
     }
 }
@@ -178,7 +183,7 @@ const fn block(at: Instant) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopline_core::{Duration, Purpose, Stream};
+    use hopline_core::{Duration, Purpose, RandomStream};
     use std::collections::BTreeMap;
 
     #[test]
@@ -193,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reserved_place_is_kept_however_late_it_is_taken() {
+    fn a_reserved_position_is_kept() {
         for far in [3, 3_000_000] {
             let (mut s, at) = (Scheduler::new(), Instant::from_nanos(far));
             s.schedule(at, 'a');
@@ -207,10 +212,10 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_at_one_instant_keeps_its_order() {
+    fn many_events_at_one_instant_keep_their_order() {
         for far in [3, 300_000, 30_000_000] {
             let (mut s, at) = (Scheduler::new(), Instant::from_nanos(far));
-            let all = 2 * SOON_CROWD as u32;
+            let all = 2 * MAX_BLOCK_EVENTS as u32;
             (0..all).for_each(|number| s.schedule(at, number));
             for number in 0..all {
                 assert_eq!(s.pop(), Some((at, number)));
@@ -221,7 +226,7 @@ mod tests {
 
     #[test]
     fn near_and_far_events_interleave_as_in_one_ordered_map() {
-        let mut stream = Stream::global(1, 1, Purpose::Traffic);
+        let mut stream = RandomStream::global(1, 1, Purpose::Traffic);
         let (mut s, mut model) = (Scheduler::new(), BTreeMap::new());
         let mut now = Instant::ZERO;
         for number in 0..50_000u32 {

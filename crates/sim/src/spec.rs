@@ -4,9 +4,11 @@ mod cells;
 pub mod links;
 mod proxies;
 
-pub use crate::draw::Draw;
-pub use crate::own::Machines;
-pub use cells::{CellsSpec, Cold, Decide, Key, Listens, MobileSpec, Scheme, fast_retransmit};
+pub use crate::custom::CustomAlgorithms;
+pub use crate::distribution::RandomVariable;
+pub use cells::{
+    AcceptedStations, CellsSpec, HandoffRule, Key, MobileSpec, Scheme, StartState, fast_retransmit,
+};
 pub use hopline_transport::any::Transport;
 pub use hopline_wire::ncn::NormalizedPb;
 pub use proxies::{
@@ -18,7 +20,7 @@ use core::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_queue::drop_tail::Service;
 use hopline_queue::neighborhood_red;
-use hopline_queue::{CoDelConfig, FqCoDelConfig, OwnDisciplineId, RedConfig};
+use hopline_queue::{CoDelConfig, CustomDisciplineId, FqCoDelConfig, RedConfig};
 use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::phy::obstacles::Obstacle;
@@ -48,7 +50,7 @@ pub struct Spec {
     /// Outages: pairs of nodes, and the times in which one does not hear the other. In any order.
     pub outages: Vec<OutageSpec>,
     /// Hostile nodes.
-    pub notice_floods: Vec<NoticeFloodSpec>,
+    pub notice_flood_attackers: Vec<NoticeFloodSpec>,
     /// Machines in the path of TCP, in the order in which a packet from a neighbour meets those of one node. Default none.
     pub proxies: Vec<ProxySpec>,
     /// Machines at both ends of links, nearer to the link than all others of a node. Default none.
@@ -62,7 +64,7 @@ pub struct Spec {
     /// Notifications to transport endpoints of routes that fail and return.
     pub failure_notification: FailureNotification,
     /// Series of the state of flows to keep, with a sample a second. Default all.
-    pub series: Series,
+    pub series: SeriesRetention,
     /// Bytes that every network-layer packet carries beyond its own headers. Default 0; ns-2's routing agents count
     /// the IP header a second time, 20.
     pub extra_header_bytes: u32,
@@ -70,12 +72,12 @@ pub struct Spec {
     pub flows: Vec<FlowSpec>,
     /// User-defined algorithms, which transports of flows and queues refer to by number. Middleboxes that
     /// split connections know none.
-    pub machines: Machines,
+    pub custom_algorithms: CustomAlgorithms,
 }
 
 /// Part of a series that is kept, with a sample a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Series {
+pub enum SeriesRetention {
     /// All of it, from the start of the run on.
     #[default]
     Whole,
@@ -91,7 +93,7 @@ pub struct NodeSpec {
     /// Position of the node at each moment of the run.
     pub trajectory: Trajectory,
     /// Its radios, at most 255, each by the channel that it listens to; none: the node has wired links only.
-    pub radios: Vec<Channel>,
+    pub radio_channels: Vec<Channel>,
     /// Addresses that the node answers to besides its [default one](NodeId::ipv4). No two nodes have one in common.
     pub addresses: Vec<Ipv4Addr>,
     /// Host routes: next hops that override the other routes of the node.
@@ -108,23 +110,23 @@ impl NodeSpec {
     #[must_use]
     pub fn new(name: impl Into<String>, trajectory: Trajectory, radios: impl Into<Vec<Channel>>) -> Self {
         let (addresses, routes, gateway) = (Vec::new(), Vec::new(), None);
-        Self { name: name.into(), trajectory, radios: radios.into(), addresses, routes, gateway }
+        Self { name: name.into(), trajectory, radio_channels: radios.into(), addresses, routes, gateway }
     }
 
     /// Returns its interface.
     #[must_use]
-    pub const fn interface(&self) -> Interface {
-        if self.radios.is_empty() { Interface::Wired } else { Interface::Wireless }
+    pub const fn attachment(&self) -> Attachment {
+        if self.radio_channels.is_empty() { Attachment::Wired } else { Attachment::Wireless }
     }
 
     pub(crate) const fn is_wireless(&self) -> bool {
-        !self.radios.is_empty()
+        !self.radio_channels.is_empty()
     }
 }
 
 /// Attachment of a node: with a radio or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interface {
+pub enum Attachment {
     /// One or several, and wired links if any name the node.
     Wireless,
     /// Wired links only.
@@ -179,7 +181,7 @@ pub fn radios(nodes: &[NodeSpec]) -> Vec<RadioInterface> {
     };
     let mut radios = Vec::new();
     for (node, spec) in (0..).map(NodeId).zip(nodes) {
-        for (number, &channel) in (0..=u8::MAX).zip(&spec.radios) {
+        for (number, &channel) in (0..=u8::MAX).zip(&spec.radio_channels) {
             radios.push(RadioInterface { node, number, channel, address: address(node, number) });
         }
     }
@@ -212,7 +214,7 @@ pub struct RadioSpec {
     /// Neighborhood RED, if nodes have it.
     pub neighborhood: Option<NeighborhoodSpec>,
     /// Power that a radio draws from its battery. It affects results only.
-    pub draw: PowerDraw,
+    pub power_draw: PowerDraw,
 }
 
 /// Power that a radio takes, in watts. Default: a WaveLAN card at 2 Mb/s as Feeney and Nilsson measured it (INFOCOM 2001).
@@ -272,7 +274,7 @@ pub struct NeighborhoodSpec {
     /// Parameters of its nodes.
     pub config: neighborhood_red::Config,
     /// Nodes with Neighborhood RED.
-    pub members: Members,
+    pub members: NodeSet,
     /// Members with a record of the real neighbourhood queue beside its estimate, ten times a second. Default
     /// none. It costs time and changes nothing.
     pub observed: BTreeSet<NodeId>,
@@ -284,17 +286,17 @@ pub struct NeighborhoodSpec {
 
 /// Set of nodes that take part in something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Members {
+pub enum NodeSet {
     /// All.
     All,
     /// These.
     Some(BTreeSet<NodeId>),
 }
 
-impl Members {
+impl NodeSet {
     /// Returns whether `node` takes part.
     #[must_use]
-    pub fn include(&self, node: NodeId) -> bool {
+    pub fn contains(&self, node: NodeId) -> bool {
         match self {
             Self::All => true,
             Self::Some(nodes) => nodes.contains(&node),
@@ -308,7 +310,7 @@ pub struct QueueSpec {
     /// Most packets it holds.
     pub capacity: NonZeroU16,
     /// Service order of the packets.
-    pub service: Service,
+    pub service_order: Service,
     /// Queue discipline: the choice of accepted packets.
     pub discipline: Discipline,
 }
@@ -324,9 +326,9 @@ pub enum Discipline {
     CoDel(CoDelConfig),
     /// The same for each flow, and the flows by turns. Its `service` is its own: routing messages first.
     FqCoDel(FqCoDelConfig),
-    /// Packets that a user-defined discipline accepts: that of this number in [`Spec::machines`]. Its
+    /// Packets that a user-defined discipline accepts: that of this number in [`Spec::custom_algorithms`]. Its
     /// `service` is its own.
-    Own(OwnDisciplineId),
+    Custom(CustomDisciplineId),
 }
 
 /// A full-duplex point-to-point link.
@@ -347,7 +349,7 @@ pub struct LinkSpec {
     /// Link-layer retransmission (ARQ). `None`: the link does not repair its losses.
     pub arq: Option<arq::Config>,
     /// Further properties of the link.
-    pub quirks: links::LinkQuirks,
+    pub impairments: links::LinkImpairments,
 }
 
 /// A time during which nothing gets through from one node to another, over the air or over a wire. The way back is not
@@ -363,12 +365,12 @@ pub struct OutageSpec {
     /// The moment at which it is over; after `start`. [`Instant::FAR_FUTURE`]: never.
     pub end: Instant,
     /// Blocked frames or packets.
-    pub blocks: Blocks,
+    pub blocks: OutageEffect,
 }
 
 /// Traffic that an outage blocks. Over a wire there is no difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blocks {
+pub enum OutageEffect {
     /// Frames, as on a link that is too weak in one direction: they occupy the medium, are sensed and interfere, and
     /// cannot be decoded. So the MAC answers none, and its own answers do not get through in an outage of the way back.
     Frames,
@@ -394,18 +396,18 @@ pub struct NoticeFloodSpec {
     /// Lifetime; the notice has room for whole milliseconds up to 65.535 s.
     pub lifetime: Duration,
     /// Forged content beyond that.
-    pub forge: Forge,
+    pub forge: ForgedField,
 }
 
 /// Forged content of a hostile node's notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Forge {
+pub enum ForgedField {
     /// Nothing: it says that it suffers itself.
     Nothing,
     /// The sender: each notice has another source address, which no node has.
     Senders,
     /// The sufferer: each notice is passed on for another node, which does not exist.
-    Sufferers,
+    StarvedNodes,
 }
 
 /// Routing of packets. Where agents route, nodes without a radio know the shortest routes over wires, and a
@@ -453,16 +455,16 @@ pub struct FlowSpec {
     pub traffic: Traffic,
     /// Transports of the end at the source and the end at the sink in place of that: beyond a middlebox that
     /// splits the connection.
-    pub ends: [Option<Transport>; 2],
+    pub end_transports: [Option<Transport>; 2],
     /// Labels given by the caller. Of no effect.
-    pub labels: Labels,
+    pub labels: FlowLabels,
 }
 
 /// Labels of a flow in results, beside its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labels {
+pub struct FlowLabels {
     /// Transport: `tcp-newreno`.
-    pub carrier: String,
+    pub transport: String,
     /// Kind of traffic: `bulk`.
     pub kind: String,
     /// The class that it belongs to; empty: none.
@@ -493,9 +495,9 @@ pub enum Traffic {
         /// Time from one packet to the next while on, not zero.
         interval: Duration,
         /// Lengths of on times in seconds. One too short for a second packet is one packet.
-        on: Draw,
+        on: RandomVariable,
         /// Lengths of off times in seconds.
-        off: Draw,
+        off: RandomVariable,
     },
     /// Requests and responses over one connection. The flow's `dst` is the client: it opens the connection and
     /// asks; its `src` is the server, where the data come from.
@@ -503,20 +505,20 @@ pub enum Traffic {
         /// Transport and configuration of both endpoints.
         over: Transport,
         /// Messages of the client and the server, and their times.
-        exchange: Exchange,
+        exchange: ExchangeSpec,
     },
     /// A recorded sequence of packets, from `src` to `dst`.
     Recorded {
         /// Transport and configuration of both endpoints; `None`: each packet is a datagram of UDP.
         over: Option<Transport>,
         /// The packets in the order of time; at least one. Datagrams have at most 65,507 bytes.
-        packets: Arc<[Recorded]>,
+        packets: Arc<[RecordedPacket]>,
     },
 }
 
 /// A packet that was recorded, or whatever was handed over at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedPacket {
     /// Time since the start of the flow.
     pub at: Duration,
     /// Number of bytes, above zero.
@@ -525,13 +527,13 @@ pub struct Recorded {
 
 /// Requests and responses, one transaction after the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Exchange {
+pub struct ExchangeSpec {
     /// Bytes of a request; at least 1 is sent.
-    pub request_bytes: Draw,
+    pub request_bytes: RandomVariable,
     /// Bytes of a response; at least 1 is sent.
-    pub response_bytes: Draw,
+    pub response_bytes: RandomVariable,
     /// Time from the end of a response to the next request, in seconds.
-    pub think_s: Draw,
+    pub think_s: RandomVariable,
     /// Number of transactions, after which the client closes the connection. `None`: as many as the time
     /// allows.
     pub transactions: Option<NonZeroU64>,

@@ -1,23 +1,23 @@
 //! The path of a packet through a node: from an interface or an endpoint past what stands in the path, to an
 //! endpoint or to the next hop.
 
-use crate::air::{Air, Sent, Upcall};
+use crate::air::{Air, HandDownResult, StationEvent};
 use crate::engine::Engine;
-use crate::fingerprint::Observed;
-use crate::flow::Route;
-use crate::forwarding::Hop;
+use crate::fingerprint::ObservedEvent;
+use crate::flow::RouteKnowledge;
+use crate::forwarding::NextHop;
 use crate::ids::{Interface, Port, StationId};
-use crate::in_path::{Onward, Passage, Passing};
-use crate::packet::{Account, Body, Handle, Mark, Packet};
-use crate::queueing::{Queued, Told};
-use crate::trace::{DropReason, Place, TraceEvent, Tracer};
+use crate::middlebox::{PacketDirection, PassingPacket, PathVerdict};
+use crate::packet::{Body, Handle, Mark, Packet, PacketAccount};
+use crate::queue_access::{QueueReport, QueuedPacket};
+use crate::trace::{DropLocation, DropReason, TraceEvent, Tracer};
 use crate::wired::WireArrival;
 use hopline_core::NodeId;
 use hopline_queue::drop_tail::Class;
 use hopline_routing::router::{Origin, Router};
 use hopline_wire::dot11::MacAddr;
 use hopline_wire::handoff::PacketId;
-use hopline_wire::icmp::Reason;
+use hopline_wire::icmp::UnreachableCode;
 use std::net::Ipv4Addr;
 
 impl<T: Tracer> Engine<T> {
@@ -29,59 +29,59 @@ impl<T: Tracer> Engine<T> {
             && let Some(agent) = self.nodes[node.index()].agent.as_deref()
             && let Some(peer) = self.forwarding.destination(node, destination)
         {
-            let known = agent.machine.has_route(self.kernel.now, peer);
-            let route = if known { Route::Known } else { Route::None };
-            self.flows.note_route(self.kernel.now, flow, route);
+            let known = agent.agent.has_route(self.kernel.now, peer);
+            let route = if known { RouteKnowledge::Known } else { RouteKnowledge::None };
+            self.flows.record_route_state(self.kernel.now, flow, route);
         }
         let handle = self.kernel.packets.insert(packet);
-        self.kernel.note(node, |packets| TraceEvent::Originated(packets.view(handle)));
+        self.kernel.trace(node, |packets| TraceEvent::Originated(packets.view(handle)));
         self.route(node, handle, Origin::Local);
     }
 
     /// Handles a packet that comes in through a tap, as one that the node itself made.
-    pub(crate) fn come_in_from_outside(&mut self, node: NodeId, port: Port, packet: Packet) {
+    pub(crate) fn receive_external(&mut self, node: NodeId, port: Port, packet: Packet) {
         let handle = self.kernel.packets.insert(packet);
-        self.kernel.note(node, |packets| TraceEvent::Originated(packets.view(handle)));
-        self.come_in(node, port, handle, node);
+        self.kernel.trace(node, |packets| TraceEvent::Originated(packets.view(handle)));
+        self.ingress(node, port, handle, node);
     }
 
     /// Drains a station: what comes up is taken at once.
-    pub(crate) fn drive_station(&mut self, station: StationId) {
+    pub(crate) fn process_station(&mut self, station: StationId) {
         loop {
             let (air, kernel) = self.air();
             let Some(upcall) = air.drain(kernel, station) else { return };
-            self.take_upcall(station, upcall);
+            self.handle_station_event(station, upcall);
         }
     }
 
     /// Handles an event of a station for its node.
     #[inline(never)] // Most receptions come to nothing here: the code of all layers stays out of their way.
-    pub(crate) fn take_upcall(&mut self, station: StationId, upcall: Upcall) {
+    pub(crate) fn handle_station_event(&mut self, station: StationId, upcall: StationEvent) {
         let (air, _) = self.air();
         let (node, port) = (air.node(station), radio_port(air, station));
         match upcall {
-            Upcall::Arrived { handle, from } => {
-                self.hear(node, port, handle, from);
-                self.tell_agent_of_neighbour(node, from);
-                self.come_in(node, port, handle, from);
+            StationEvent::Arrived { handle, from } => {
+                self.overhear_packet(node, port, handle, from);
+                self.notify_agent_of_neighbour(node, from);
+                self.ingress(node, port, handle, from);
             }
-            Upcall::Overheard { handle, from, to } => {
-                self.hear(node, port, handle, from);
+            StationEvent::Overheard { handle, from, to } => {
+                self.overhear_packet(node, port, handle, from);
                 self.overhear(node, handle, from, to);
             }
-            Upcall::Failed { handle, to } => self.link_failed(node, handle, to),
+            StationEvent::Failed { handle, to } => self.link_failed(node, handle, to),
         }
     }
 
     /// Handles the result of handing a packet to a station.
-    pub(crate) fn sent(&mut self, station: StationId, sent: Sent) {
+    pub(crate) fn handle_send_result(&mut self, station: StationId, sent: HandDownResult) {
         match sent {
-            Sent::Waits => {}
-            Sent::Queued => self.drive_station(station),
-            Sent::Failed { packet, held } => {
+            HandDownResult::Waiting => {}
+            HandDownResult::Queued => self.process_station(station),
+            HandDownResult::Failed { packet, held } => {
                 let (air, _) = self.air();
                 let node = air.node(station);
-                for Queued { handle, to, .. } in held.into_iter().chain([packet]) {
+                for QueuedPacket { handle, to, .. } in held.into_iter().chain([packet]) {
                     let (air, _) = self.air();
                     let to = air.node_of(to);
                     self.link_failed(node, handle, to);
@@ -95,17 +95,17 @@ impl<T: Tracer> Engine<T> {
         let WireArrival { handle, from, to, at } = arrival;
         let is_end = |interface: &Interface| matches!(interface, Interface::Wire { end, .. } if *end == at);
         let port = self.nodes[to.index()].port(is_end).expect("each end of a link is an interface");
-        self.come_in(to, port, handle, from);
+        self.ingress(to, port, handle, from);
     }
 
     /// Hands a packet of a class to a neighbour, or to all that the radios of `node` reach. The caller's hold
     /// on it passes on.
     pub(crate) fn send_to(&mut self, node: NodeId, handle: Handle, next_hop: Ipv4Addr, class: Class) {
-        self.send_past(node, self.nodes[node.index()].path.len(), handle, next_hop, class);
+        self.send_past_middleboxes(node, self.nodes[node.index()].middleboxes.len(), handle, next_hop, class);
     }
 
     /// Does the same, past the middleboxes below number `seats` alone.
-    pub(crate) fn send_past(
+    pub(crate) fn send_past_middleboxes(
         &mut self,
         node: NodeId,
         seats: usize,
@@ -115,30 +115,30 @@ impl<T: Tracer> Engine<T> {
     ) {
         let neighbour = if next_hop.is_broadcast() { None } else { self.forwarding.owner(next_hop) };
         self.kernel
-            .note(node, |packets| TraceEvent::Routed { packet: packets.view(handle), next_hop: neighbour });
+            .trace(node, |packets| TraceEvent::Routed { packet: packets.view(handle), next_hop: neighbour });
         if next_hop.is_broadcast() {
             return self.broadcast(node, seats, handle, class);
         }
-        match neighbour.and_then(|neighbour| self.way_to(node, neighbour)) {
-            Some((port, to)) => self.pass_out(node, seats, port, Queued { handle, to, class }, next_hop),
+        match neighbour.and_then(|neighbour| self.interface_towards(node, neighbour)) {
+            Some((port, to)) => self.egress(node, seats, port, QueuedPacket { handle, to, class }, next_hop),
             None => self.drop_packet(node, handle, DropReason::NoNeighbour),
         }
     }
 
     /// Drops a packet at the network layer. The caller's hold on it ends.
     pub(crate) fn drop_packet(&mut self, node: NodeId, handle: Handle, reason: DropReason) {
-        self.kernel.drop_at(Place::Network, node, handle, reason);
+        self.kernel.drop_at(DropLocation::Network, node, handle, reason);
     }
 
     /// Releases the network layer's hold on a packet. If that was the last copy, and it has not arrived, it
     /// is dropped.
-    pub(crate) fn let_go(&mut self, node: NodeId, handle: Handle, reason: DropReason) {
-        self.kernel.let_go(Place::Network, node, handle, reason);
+    pub(crate) fn release(&mut self, node: NodeId, handle: Handle, reason: DropReason) {
+        self.kernel.release(DropLocation::Network, node, handle, reason);
     }
 
     /// Handles a packet that has come to the node that it is for, or to one that passes it on. The caller's
     /// hold on it passes on.
-    pub(crate) fn take(&mut self, node: NodeId, handle: Handle, origin: Origin) {
+    pub(crate) fn handle_packet(&mut self, node: NodeId, handle: Handle, origin: Origin) {
         if self.forwarding.owner(self.kernel.packets.get(handle).ip.dst) == Some(node) {
             self.deliver(node, handle);
             self.kernel.packets.release(handle);
@@ -150,44 +150,56 @@ impl<T: Tracer> Engine<T> {
     /// Hands a packet to the agent, the table or the gateway that knows the route.
     pub(crate) fn route(&mut self, node: NodeId, handle: Handle, origin: Origin) {
         let address = self.kernel.packets.get(handle).ip.dst;
-        match self.forwarding.next(node, address) {
-            Hop::Neighbour(next_hop) => self.send_to(node, handle, next_hop.ipv4(), Class::Data),
-            Hop::Agent { destination } => self.ask_agent(node, handle, destination, origin),
-            Hop::Home => {
-                let (seats, to) = (self.nodes[node.index()].path.len(), MacAddr::default());
-                self.pass_out(node, seats, Port::TUNNEL, Queued { handle, to, class: Class::Data }, address);
+        match self.forwarding.next_hop(node, address) {
+            NextHop::Neighbour(next_hop) => self.send_to(node, handle, next_hop.ipv4(), Class::Data),
+            NextHop::Agent { destination } => self.query_agent(node, handle, destination, origin),
+            NextHop::HomeAgent => {
+                let (seats, to) = (self.nodes[node.index()].middleboxes.len(), MacAddr::default());
+                self.egress(
+                    node,
+                    seats,
+                    Port::TUNNEL,
+                    QueuedPacket { handle, to, class: Class::Data },
+                    address,
+                );
             }
-            Hop::Group => self.multicast(node, handle),
-            Hop::None => {
-                self.report_unreachable(node, handle, Reason::Network);
+            NextHop::Group => self.multicast(node, handle),
+            NextHop::None => {
+                self.report_unreachable(node, handle, UnreachableCode::Network);
                 self.drop_packet(node, handle, DropReason::NoRoute);
             }
         }
     }
 
     /// Resumes a packet that middlebox number `seat` had taken.
-    pub(crate) fn go_on(&mut self, node: NodeId, seat: usize, handle: Handle, onward: Onward) {
+    pub(crate) fn resume_packet(
+        &mut self,
+        node: NodeId,
+        seat: usize,
+        handle: Handle,
+        onward: PacketDirection,
+    ) {
         match onward {
-            Onward::In { at, from } => self.pass_in(node, seat + 1, at, handle, from),
-            Onward::Out { at, to, class, next_hop } => {
-                self.pass_out(node, seat, at, Queued { handle, to, class }, next_hop);
+            PacketDirection::In { at, from } => self.ingress_from(node, seat + 1, at, handle, from),
+            PacketDirection::Out { at, to, class, next_hop } => {
+                self.egress(node, seat, at, QueuedPacket { handle, to, class }, next_hop);
             }
         }
     }
 
     /// Passes a packet inward through the middleboxes.
-    fn come_in(&mut self, node: NodeId, at: Port, handle: Handle, from: NodeId) {
-        self.pass_in(node, 0, at, handle, from);
+    fn ingress(&mut self, node: NodeId, at: Port, handle: Handle, from: NodeId) {
+        self.ingress_from(node, 0, at, handle, from);
     }
 
     /// Does the same from middlebox number `first` on.
-    fn pass_in(&mut self, node: NodeId, first: usize, at: Port, mut handle: Handle, from: NodeId) {
-        for seat in first..self.nodes[node.index()].path.len() {
-            let onward = Onward::In { at, from };
-            let passing = Passing { handle, onward, view: self.kernel.packets.view(handle) };
-            let machine = &mut self.nodes[node.index()].path[seat].machine;
-            let passage = machine.in_path().ingress(self.kernel.now, passing);
-            let Some(passed) = self.pass(node, seat, handle, passage) else { return };
+    fn ingress_from(&mut self, node: NodeId, first: usize, at: Port, mut handle: Handle, from: NodeId) {
+        for seat in first..self.nodes[node.index()].middleboxes.len() {
+            let onward = PacketDirection::In { at, from };
+            let passing = PassingPacket { handle, onward, view: self.kernel.packets.view(handle) };
+            let machine = &mut self.nodes[node.index()].middleboxes[seat].middlebox;
+            let passage = machine.as_middlebox().handle_ingress(self.kernel.now, passing);
+            let Some(passed) = self.apply_verdict(node, seat, handle, passage) else { return };
             handle = passed;
         }
         match at.interface {
@@ -200,12 +212,14 @@ impl<T: Tracer> Engine<T> {
     /// Handles a packet that has come in from a neighbour.
     fn receive(&mut self, node: NodeId, port: Port, handle: Handle, from: NodeId) {
         let packet = self.kernel.packets.get(handle);
-        if self.nodes[node.index()].role().is_some() && self.is_of_another_cell(node, from, &packet.body) {
+        if self.nodes[node.index()].mobility_role().is_some()
+            && self.is_from_other_cell(node, from, &packet.body)
+        {
             return self.drop_packet(node, handle, DropReason::OtherCell);
         }
         let is_for_us =
-            packet.account != Account::Control && self.forwarding.owner(packet.ip.dst) == Some(node);
-        self.kernel.note(node, |packets| match (packets.view(handle), is_for_us) {
+            packet.account != PacketAccount::Control && self.forwarding.owner(packet.ip.dst) == Some(node);
+        self.kernel.trace(node, |packets| match (packets.view(handle), is_for_us) {
             (view, true) => TraceEvent::Delivered(view),
             (view, false) => TraceEvent::Arrived(view),
         });
@@ -225,8 +239,8 @@ impl<T: Tracer> Engine<T> {
                     let (air, kernel) = self.air();
                     for queued in air.receive_arp(kernel, station, message).into_iter().flatten() {
                         let (air, kernel) = self.air();
-                        let sent = air.descend(kernel, station, queued);
-                        self.sent(station, sent);
+                        let sent = air.send_through_link_layer(kernel, station, queued);
+                        self.handle_send_result(station, sent);
                     }
                 }
             }
@@ -238,11 +252,11 @@ impl<T: Tracer> Engine<T> {
                     // From beyond what an agent knows.
                     Interface::Wire { .. } | Interface::Tap | Interface::Tunnel => Origin::Local,
                 };
-                if is_for_us && self.nodes[node.index()].role().is_some() {
+                if is_for_us && self.nodes[node.index()].mobility_role().is_some() {
                     let received = PacketId { source: packet.ip.src, id: packet.ip.id };
-                    self.note_received(node, from, received);
+                    self.record_received(node, from, received);
                 }
-                self.take(node, handle, origin);
+                self.handle_packet(node, handle, origin);
             }
         }
     }
@@ -257,14 +271,14 @@ impl<T: Tracer> Engine<T> {
 
     /// Returns the interface of `node` that leads to a neighbour, and the neighbour's address there: a wire
     /// if there is one, else a radio; to a mobile host that is at home here, the tunnel.
-    pub(crate) fn way_to(&self, node: NodeId, neighbour: NodeId) -> Option<(Port, MacAddr)> {
+    pub(crate) fn interface_towards(&self, node: NodeId, neighbour: NodeId) -> Option<(Port, MacAddr)> {
         let state = &self.nodes[node.index()];
         let leads = |interface: &Interface| matches!(interface, Interface::Wire { neighbour: n, .. } if *n == neighbour);
         if let Some(port) = state.port(leads) {
             return Some((port, MacAddr::of_node(neighbour)));
         }
         let by_radio = self.air.as_ref().and_then(|air| {
-            let (station, to) = air.towards(node, neighbour)?;
+            let (station, to) = air.station_towards(node, neighbour)?;
             Some((radio_port(air, station), to))
         });
         let is_home = || self.forwarding.is_home_of(node, neighbour);
@@ -286,27 +300,27 @@ impl<T: Tracer> Engine<T> {
             }
             let (air, _) = self.air();
             let port = radio_port(air, station);
-            let queued = Queued { handle, to: MacAddr::BROADCAST, class };
-            self.pass_out(node, seats, port, queued, Ipv4Addr::BROADCAST);
+            let queued = QueuedPacket { handle, to: MacAddr::BROADCAST, class };
+            self.egress(node, seats, port, queued, Ipv4Addr::BROADCAST);
         }
     }
 
     /// Passes a packet outward through the middleboxes below number `seats`, and to the interface.
-    fn pass_out(&mut self, node: NodeId, seats: usize, at: Port, mut queued: Queued, next_hop: Ipv4Addr) {
+    fn egress(&mut self, node: NodeId, seats: usize, at: Port, mut queued: QueuedPacket, next_hop: Ipv4Addr) {
         for seat in (0..seats).rev() {
-            let Queued { handle, to, class } = queued;
-            let onward = Onward::Out { at, to, class, next_hop };
-            let passing = Passing { handle, onward, view: self.kernel.packets.view(handle) };
-            let machine = &mut self.nodes[node.index()].path[seat].machine;
-            let passage = machine.in_path().egress(self.kernel.now, passing, next_hop);
-            let Some(passed) = self.pass(node, seat, handle, passage) else { return };
+            let QueuedPacket { handle, to, class } = queued;
+            let onward = PacketDirection::Out { at, to, class, next_hop };
+            let passing = PassingPacket { handle, onward, view: self.kernel.packets.view(handle) };
+            let machine = &mut self.nodes[node.index()].middleboxes[seat].middlebox;
+            let passage = machine.as_middlebox().handle_egress(self.kernel.now, passing, next_hop);
+            let Some(passed) = self.apply_verdict(node, seat, handle, passage) else { return };
             queued.handle = passed;
         }
         match at.interface {
             Interface::Radio(station) => {
                 let (air, kernel) = self.air();
                 let sent = air.send(kernel, station, queued);
-                self.sent(station, sent);
+                self.handle_send_result(station, sent);
             }
             Interface::Wire { end, .. } => {
                 self.wires.send(&mut self.kernel, end, queued.handle, queued.class)
@@ -317,16 +331,22 @@ impl<T: Tracer> Engine<T> {
     }
 
     /// Machines in the path below number `seats` see a packet that is not sent. The caller's hold on it ends.
-    pub(crate) fn show_out(&mut self, node: NodeId, seats: usize, mut handle: Handle, onward: Onward) {
+    pub(crate) fn show_outgoing(
+        &mut self,
+        node: NodeId,
+        seats: usize,
+        mut handle: Handle,
+        onward: PacketDirection,
+    ) {
         for seat in (0..seats).rev() {
-            let Onward::Out { next_hop, .. } = onward else { break };
-            let passing = Passing { handle, onward, view: self.kernel.packets.view(handle) };
-            let machine = &mut self.nodes[node.index()].path[seat].machine;
-            let passage = machine.in_path().egress(self.kernel.now, passing, next_hop);
-            let Some(passed) = self.pass(node, seat, handle, passage) else { return };
+            let PacketDirection::Out { next_hop, .. } = onward else { break };
+            let passing = PassingPacket { handle, onward, view: self.kernel.packets.view(handle) };
+            let machine = &mut self.nodes[node.index()].middleboxes[seat].middlebox;
+            let passage = machine.as_middlebox().handle_egress(self.kernel.now, passing, next_hop);
+            let Some(passed) = self.apply_verdict(node, seat, handle, passage) else { return };
             handle = passed;
         }
-        self.let_go(node, handle, DropReason::NoRoute);
+        self.release(node, handle, DropReason::NoRoute);
     }
 
     /// Records that the MAC of `node` gave up on a packet for a neighbour, or for a group.
@@ -335,27 +355,27 @@ impl<T: Tracer> Engine<T> {
         // Nothing is known of a group's routes by this, and a notice that is lost says nothing of them; nor does an address.
         if let Some(neighbour) = to.filter(|_| !says_nothing) {
             if self.nodes[node.index()].agent.is_some() {
-                self.agent_link_failed(node, handle, neighbour.ipv4());
-                return self.drive_agent(node);
+                self.notify_agent_of_link_failure(node, handle, neighbour.ipv4());
+                return self.process_agent_outputs(node);
             }
-            self.report_unreachable(node, handle, Reason::Host);
+            self.report_unreachable(node, handle, UnreachableCode::Host);
         }
-        self.kernel.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
+        self.kernel.drop_at(DropLocation::Radio, node, handle, DropReason::RetryLimit);
     }
 
     /// Delivers a packet that has reached the node it is for. The caller's hold on it stays.
     pub(crate) fn deliver(&mut self, node: NodeId, handle: Handle) {
-        let arrival = self.kernel.packets.arrive(handle);
-        self.kernel.observe(Observed::Delivered, node, self.kernel.packets.len(handle));
+        let arrival = self.kernel.packets.record_arrival(handle);
+        self.kernel.observe(ObservedEvent::Delivered, node, self.kernel.packets.len(handle));
         let packet = self.kernel.packets.get(handle);
         match (packet.account, &packet.body) {
-            (Account::Flow(flow), _) => {
+            (PacketAccount::Flow(flow), _) => {
                 if let Some(side) = self.flows.deliver(&self.kernel, flow, handle, arrival) {
-                    self.drive_endpoint(flow.0, side);
+                    self.process_endpoint(flow.0, side);
                 }
             }
-            (_, &Body::Icmp(report)) => self.receive_report(node, &report),
-            (_, Body::Foreign(_)) => self.leave(node, handle),
+            (_, &Body::Icmp(report)) => self.receive_icmp(node, &report),
+            (_, Body::External(_)) => self.egress_packet(node, handle),
             (_, Body::Tunnel(_)) => self.decapsulate(node, handle),
             (_, &Body::Handoff(tagged)) => {
                 let source = packet.ip.src;
@@ -366,38 +386,44 @@ impl<T: Tracer> Engine<T> {
     }
 
     /// Hands a packet of a neighbour to the middleboxes of `node`, as overheard.
-    fn hear(&mut self, node: NodeId, at: Port, handle: Handle, from: NodeId) {
-        if self.nodes[node.index()].path.is_empty() {
+    fn overhear_packet(&mut self, node: NodeId, at: Port, handle: Handle, from: NodeId) {
+        if self.nodes[node.index()].middleboxes.is_empty() {
             return;
         }
         if let Body::Ncn(_) = self.kernel.packets.get(handle).body {
-            self.notice_heard(node, handle, from);
+            self.on_notice_received(node, handle, from);
         }
-        for seat in 0..self.nodes[node.index()].path.len() {
-            let onward = Onward::In { at, from };
-            let passing = Passing { handle, onward, view: self.kernel.packets.view(handle) };
-            let machine = &mut self.nodes[node.index()].path[seat].machine;
-            machine.in_path().hear(self.kernel.now, passing, from);
-            self.drive_seat(node, seat);
+        for seat in 0..self.nodes[node.index()].middleboxes.len() {
+            let onward = PacketDirection::In { at, from };
+            let passing = PassingPacket { handle, onward, view: self.kernel.packets.view(handle) };
+            let machine = &mut self.nodes[node.index()].middleboxes[seat].middlebox;
+            machine.as_middlebox().handle_overheard(self.kernel.now, passing, from);
+            self.process_middlebox(node, seat);
         }
     }
 
     /// Applies a verdict. `None`: the packet goes no further now.
-    fn pass(&mut self, node: NodeId, seat: usize, mut handle: Handle, passage: Passage) -> Option<Handle> {
-        let goes_on = !matches!(passage, Passage::Taken | Passage::Dropped(_));
+    fn apply_verdict(
+        &mut self,
+        node: NodeId,
+        seat: usize,
+        mut handle: Handle,
+        passage: PathVerdict,
+    ) -> Option<Handle> {
+        let goes_on = !matches!(passage, PathVerdict::Held | PathVerdict::Dropped(_));
         match passage {
-            Passage::Pass => {}
-            Passage::Marked => {
+            PathVerdict::Pass => {}
+            PathVerdict::Marked => {
                 handle.mark = Mark::Congestion;
-                self.kernel.note_told((Place::Network, node), Told::of_mark(handle));
+                self.kernel.apply_queue_report((DropLocation::Network, node), QueueReport::for_mark(handle));
             }
-            Passage::Rewritten(segment) => {
+            PathVerdict::Rewritten(segment) => {
                 handle = self.kernel.packets.rewrite(handle, Body::Segment(segment))
             }
-            Passage::Dropped(reason) => self.drop_packet(node, handle, reason),
-            Passage::Taken => {}
+            PathVerdict::Dropped(reason) => self.drop_packet(node, handle, reason),
+            PathVerdict::Held => {}
         }
-        self.drive_seat(node, seat);
+        self.process_middlebox(node, seat);
         goes_on.then_some(handle)
     }
 }

@@ -11,10 +11,10 @@ use std::fmt;
 mod ns2;
 mod pcap;
 
-pub use crate::packet::{Body, Carried, Packet, PacketView};
-pub use ns2::Ns2;
+pub use crate::packet::{Body, InnerPacket, Packet, PacketView};
+pub use ns2::Ns2Tracer;
 pub(crate) use pcap::emit;
-pub use pcap::{Captured, Pcap};
+pub use pcap::{CaptureFilter, PcapTracer};
 
 /// Reason for which a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,30 +71,31 @@ impl DropReason {
 
 /// Reason for which a frame was not received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameLoss {
+pub enum FrameLossReason {
     /// Other signals covered it.
     Collision,
     /// The station itself was sending.
-    Sending,
+    Transmitting,
     /// It was too weak to be understood, whatever else was on the air.
-    Weak,
+    BelowSensitivity,
     /// Bits of it were damaged.
     Errors,
     /// An outage between the two nodes.
     Outage,
 }
 
-impl FrameLoss {
+impl FrameLossReason {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Collision, Self::Sending, Self::Weak, Self::Errors, Self::Outage];
+    pub const ALL: [Self; 5] =
+        [Self::Collision, Self::Transmitting, Self::BelowSensitivity, Self::Errors, Self::Outage];
 
     /// Returns the reason in words.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Collision => "collision",
-            Self::Sending => "its receiver was sending",
-            Self::Weak => "too weak to be understood",
+            Self::Transmitting => "its receiver was sending",
+            Self::BelowSensitivity => "too weak to be understood",
             Self::Errors => "damaged by bit errors",
             Self::Outage => "link outage",
         }
@@ -112,7 +113,7 @@ pub struct Signal {
 
 /// Place in a node at which a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DropLocation {
     /// At its radio: MAC or interface queue.
     Radio,
     /// At a wired link or the queue before it.
@@ -149,7 +150,7 @@ pub enum TraceEvent<'a> {
         /// Signal of the frame, with its sender and its time.
         signal: Signal,
         /// Reason for the loss.
-        why: FrameLoss,
+        reason: FrameLossReason,
         /// Other signals in the air here meanwhile, including its own frames.
         others: &'a [Signal],
     },
@@ -198,7 +199,7 @@ pub enum TraceEvent<'a> {
         /// Reason for the drop.
         reason: DropReason,
         /// Place of the drop.
-        place: Place,
+        location: DropLocation,
     },
 }
 
@@ -209,7 +210,7 @@ pub trait Tracer: 'static {
     const ENABLED: bool = true;
 
     /// Records that `event` happens at `node`.
-    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>);
+    fn trace(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>);
 }
 
 /// Tracer that records nothing.
@@ -219,13 +220,13 @@ pub struct NoTrace;
 impl Tracer for NoTrace {
     const ENABLED: bool = false;
 
-    fn note(&mut self, _now: Instant, _node: NodeId, _event: TraceEvent<'_>) {}
+    fn trace(&mut self, _now: Instant, _node: NodeId, _event: TraceEvent<'_>) {}
 }
 
 /// A tracer behind a pointer.
-pub(crate) struct Erased(Box<dyn AnyTracer>);
+pub(crate) struct ErasedTracer(Box<dyn AnyTracer>);
 
-impl Erased {
+impl ErasedTracer {
     pub(crate) fn new(tracer: impl Tracer) -> Self {
         Self(Box::new(tracer))
     }
@@ -239,28 +240,28 @@ impl Erased {
     }
 }
 
-impl fmt::Debug for Erased {
+impl fmt::Debug for ErasedTracer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Erased")
     }
 }
 
-impl Tracer for Erased {
-    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
-        self.0.note(now, node, event);
+impl Tracer for ErasedTracer {
+    fn trace(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        self.0.trace(now, node, event);
     }
 }
 
 /// Object-safe form of [`Tracer`].
 trait AnyTracer {
-    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>);
+    fn trace(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>);
 
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
 impl<T: Tracer> AnyTracer for T {
-    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
-        Tracer::note(self, now, node, event);
+    fn trace(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        Tracer::trace(self, now, node, event);
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
@@ -270,9 +271,9 @@ impl<T: Tracer> AnyTracer for T {
 
 /// A tracer that may be missing.
 impl<T: Tracer> Tracer for Option<T> {
-    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+    fn trace(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
         if let Some(tracer) = self {
-            tracer.note(now, node, event);
+            tracer.trace(now, node, event);
         }
     }
 }
@@ -281,8 +282,8 @@ impl<T: Tracer> Tracer for Option<T> {
 impl<A: Tracer, B: Tracer> Tracer for (A, B) {
     const ENABLED: bool = A::ENABLED || B::ENABLED;
 
-    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
-        self.0.note(now, node, event);
-        self.1.note(now, node, event);
+    fn trace(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        self.0.trace(now, node, event);
+        self.1.trace(now, node, event);
     }
 }

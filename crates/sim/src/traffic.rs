@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::event::Event;
-use crate::flow::Does;
+use crate::flow::AppAction;
 use crate::ids::Side;
 use crate::trace::Tracer;
 use hopline_core::Instant;
@@ -12,45 +12,45 @@ impl<T: Tracer> Engine<T> {
     /// Starts the application of a flow.
     pub(crate) fn start_flow(&mut self, flow: u32) {
         let does = self.flows.start(&self.kernel, flow);
-        self.let_do(flow, does);
+        self.perform_app_action(flow, does);
     }
 
     /// Handles the wake-up of an application.
     pub(crate) fn wake_application(&mut self, flow: u32) {
         let does = self.flows.wake_application(&self.kernel, flow);
-        self.let_do(flow, does);
+        self.perform_app_action(flow, does);
     }
 
     /// Notifies an end of a flow about its route.
     pub(crate) fn signal(&mut self, flow: u32, side: Side, signal: Signal) {
         if self.flows.signal(&mut self.kernel, flow, side, signal) {
-            self.drive_endpoint(flow, side);
+            self.process_endpoint(flow, side);
         }
     }
 
     /// Drains an endpoint: each packet is sent on before the next is made.
-    pub(crate) fn drive_endpoint(&mut self, flow: u32, side: Side) {
+    pub(crate) fn process_endpoint(&mut self, flow: u32, side: Side) {
         while let Some(outgoing) = self.flows.poll(&mut self.kernel, flow, side) {
             self.originate(outgoing.from, outgoing.packet);
         }
     }
 
-    fn let_do(&mut self, flow: u32, does: Does) {
+    fn perform_app_action(&mut self, flow: u32, does: AppAction) {
         match does {
-            Does::Nothing => {}
-            Does::Waits(due) => self.kernel.schedule(due, Event::Application { flow }),
-            Does::Moves(side, due) => {
-                self.drive_endpoint(flow, side);
-                self.wake_at(flow, due);
+            AppAction::None => {}
+            AppAction::WaitUntil(due) => self.kernel.schedule(due, Event::Application { flow }),
+            AppAction::DriveEndpoint(side, due) => {
+                self.process_endpoint(flow, side);
+                self.schedule_app_wake_up(flow, due);
             }
-            Does::Sends(outgoing, due) => {
+            AppAction::SendDatagram(outgoing, due) => {
                 self.originate(outgoing.from, outgoing.packet);
-                self.wake_at(flow, due);
+                self.schedule_app_wake_up(flow, due);
             }
         }
     }
 
-    fn wake_at(&mut self, flow: u32, due: Option<Instant>) {
+    fn schedule_app_wake_up(&mut self, flow: u32, due: Option<Instant>) {
         if let Some(due) = due {
             self.kernel.schedule(due, Event::Application { flow });
         }

@@ -1,19 +1,19 @@
 //! Wired point-to-point links.
 
-mod bucket;
+mod token_bucket;
 
-use self::bucket::Bucket;
+use self::token_bucket::TokenBucket;
 use crate::event::Event;
-use crate::fingerprint::Observed;
+use crate::fingerprint::ObservedEvent;
 use crate::ids::WireEnd;
 use crate::kernel::Kernel;
-use crate::outage::Schedule;
+use crate::outage::OutageSchedule;
 use crate::packet::Handle;
-use crate::queueing::{Owner, queue};
-use crate::spec::links::Late;
-use crate::spec::{LinkSpec, Machines, Spec};
-use crate::trace::{DropReason, Place, TraceEvent, Tracer};
-use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
+use crate::queue_access::{QueuedPackets, new_queue};
+use crate::spec::links::Reordering;
+use crate::spec::{CustomAlgorithms, LinkSpec, Spec};
+use crate::trace::{DropLocation, DropReason, TraceEvent, Tracer};
+use hopline_core::{Duration, Instant, NodeId, Purpose, RandomStream};
 use hopline_queue::InterfaceQueue;
 use hopline_queue::drop_tail::Class;
 use hopline_radio::phy::errors::ErrorProcess;
@@ -22,69 +22,73 @@ use std::collections::{BTreeMap, VecDeque};
 /// All wired links.
 #[derive(Debug)]
 pub(crate) struct Wires {
-    links: Vec<Wire>,
+    links: Vec<WiredLink>,
     /// Schedule of the pairs of nodes between which nothing is received.
-    cuts: Schedule,
+    outages: OutageSchedule,
 }
 
 /// A full-duplex link.
 #[derive(Debug)]
-struct Wire {
+struct WiredLink {
     rate_bps: u64,
     /// Other rates, the latest first.
     rates: Vec<(Instant, u64)>,
     delay: Duration,
-    directions: [Direction; 2],
+    directions: [LinkDirection; 2],
 }
 
 /// One direction of a link, named after the side that sends.
 #[derive(Debug)]
-struct Direction {
+struct LinkDirection {
     from: NodeId,
     queue: InterfaceQueue<(Handle, Class)>,
-    sending: Option<Sending>,
+    in_transmission: Option<TransmittingPacket>,
     /// Packets in flight, oldest first; the delay is constant.
-    travelling: VecDeque<Handle>,
+    in_flight: VecDeque<Handle>,
     /// The same of those that take longer, by when they arrive, and in the order in which they left.
     delayed: BTreeMap<(Instant, u64), Handle>,
     /// Packets that took longer so far.
-    delayed_so_far: u64,
+    delayed_count: u64,
     slot: Duration,
-    jitter: Option<Jitter>,
-    late: Option<(Late, Stream)>,
-    policer: Option<Bucket>,
+    jitter: Option<JitterProcess>,
+    reordering: Option<(Reordering, RandomStream)>,
+    policer: Option<TokenBucket>,
     errors: ErrorProcess,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 /// A packet that leaves.
 #[derive(Clone, Copy, Debug)]
-struct Sending {
+struct TransmittingPacket {
     handle: Handle,
     /// Additional delay that it will have.
     extra: Duration,
 }
 
-impl Wire {
-    fn new(spec: &LinkSpec, number: u64, machines: &Machines, (seed, run): (u64, u64)) -> Self {
-        let stream = |side: u64, purpose| Stream::keyed(seed, run, 1 << 32 | number << 1 | side, purpose);
-        let direction = |from: NodeId, side: u64| Direction {
+impl WiredLink {
+    fn new(spec: &LinkSpec, number: u64, machines: &CustomAlgorithms, (seed, run): (u64, u64)) -> Self {
+        let stream =
+            |side: u64, purpose| RandomStream::keyed(seed, run, 1 << 32 | number << 1 | side, purpose);
+        let direction = |from: NodeId, side: u64| LinkDirection {
             from,
-            queue: queue(&spec.queue, machines, || stream(side, Purpose::Queue)),
-            sending: None,
-            travelling: VecDeque::new(),
+            queue: new_queue(&spec.queue, machines, || stream(side, Purpose::Queue)),
+            in_transmission: None,
+            in_flight: VecDeque::new(),
             delayed: BTreeMap::new(),
-            delayed_so_far: 0,
-            slot: spec.quirks.slots[side as usize],
-            jitter: Jitter::new(spec.quirks.jitter[side as usize], || stream(side, Purpose::Jitter)),
-            late: spec.quirks.late[side as usize].map(|late| (late, stream(side, Purpose::Lateness))),
-            policer: spec.quirks.policer[side as usize].map(Bucket::new),
+            delayed_count: 0,
+            slot: spec.impairments.slots[side as usize],
+            jitter: JitterProcess::new(spec.impairments.jitter[side as usize], || {
+                stream(side, Purpose::Jitter)
+            }),
+            reordering: spec.impairments.reordering[side as usize]
+                .map(|late| (late, stream(side, Purpose::Reordering))),
+            policer: spec.impairments.policer[side as usize].map(TokenBucket::new),
             errors: ErrorProcess::new(spec.errors[side as usize]),
             stream: stream(side, Purpose::Errors),
         };
         Self {
             rate_bps: spec.rate_bps,
-            rates: spec.quirks.rates.iter().rev().copied().collect(),
+            rates: spec.impairments.rates.iter().rev().copied().collect(),
             delay: spec.delay,
             directions: [direction(spec.a, 0), direction(spec.b, 1)],
         }
@@ -101,9 +105,9 @@ impl Wire {
 
 impl Wires {
     pub(crate) fn new(spec: &Spec, key: (u64, u64)) -> Self {
-        let wire = |(link, n)| Wire::new(link, n, &spec.machines, key);
+        let wire = |(link, n)| WiredLink::new(link, n, &spec.custom_algorithms, key);
         let links = spec.links.iter().zip(0..).map(wire).collect();
-        Self { links, cuts: Schedule::new(&spec.outages, |_any| true) }
+        Self { links, outages: OutageSchedule::new(&spec.outages, |_any| true) }
     }
 
     /// Returns the number of packets waiting to be sent from an end.
@@ -112,8 +116,8 @@ impl Wires {
     }
 
     /// Returns the number of packets that links have.
-    pub(crate) fn held(&self) -> usize {
-        self.links.iter().flat_map(|link| &link.directions).map(Direction::held).sum()
+    pub(crate) fn held_packets(&self) -> usize {
+        self.links.iter().flat_map(|link| &link.directions).map(LinkDirection::held_packets).sum()
     }
 
     /// Hands a packet to one end of a link.
@@ -127,30 +131,30 @@ impl Wires {
         let (now, len_bytes) = (kernel.now, kernel.packets.len(handle));
         let direction = self.direction(end);
         if direction.policer.as_mut().is_some_and(|policer| !policer.admits(now, len_bytes)) {
-            kernel.drop_at(Place::Wire, direction.from, handle, DropReason::Policed);
+            kernel.drop_at(DropLocation::Wire, direction.from, handle, DropReason::Policed);
             return;
         }
         let before = direction.queue.len();
-        let mut owner = Owner::new(&kernel.packets);
+        let mut owner = QueuedPackets::new(&kernel.packets);
         let enqueued = direction.queue.enqueue(kernel.now, (handle, class), &mut owner);
-        let told = owner.told();
-        kernel.note_waiting(direction.from, before, direction.queue.len());
-        kernel.note_own(direction.from, &mut direction.queue);
-        kernel.note_enqueued((Place::Wire, direction.from), enqueued, told);
+        let told = owner.into_report();
+        kernel.record_queue_length(direction.from, before, direction.queue.len());
+        kernel.check_custom_discipline(direction.from, &mut direction.queue);
+        kernel.record_enqueue((DropLocation::Wire, direction.from), enqueued, told);
         self.start(kernel, end);
     }
 
     /// Handles the departure of the packet being sent.
-    pub(crate) fn sent<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) {
+    pub(crate) fn on_sent<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) {
         let arrival = kernel.now + self.links[end.link as usize].delay;
         let direction = self.direction(end);
-        if let Some(Sending { handle, extra }) = direction.sending.take() {
+        if let Some(TransmittingPacket { handle, extra }) = direction.in_transmission.take() {
             let arrival = arrival + extra;
             if extra.is_zero() {
-                direction.travelling.push_back(handle);
+                direction.in_flight.push_back(handle);
             } else {
-                direction.delayed.insert((arrival, direction.delayed_so_far), handle);
-                direction.delayed_so_far += 1;
+                direction.delayed.insert((arrival, direction.delayed_count), handle);
+                direction.delayed_count += 1;
             }
             kernel.schedule(arrival, Event::WireArrived { end });
         }
@@ -158,9 +162,13 @@ impl Wires {
     }
 
     /// Handles the arrival of a packet at the other end. Returns its sender and its place, unless it is lost.
-    pub(crate) fn arrived<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) -> Option<WireArrival> {
+    pub(crate) fn on_arrived<T: Tracer>(
+        &mut self,
+        kernel: &mut Kernel<T>,
+        end: WireEnd,
+    ) -> Option<WireArrival> {
         let now = kernel.now;
-        let Wire { rate_bps, ref mut directions, .. } = self.links[end.link as usize];
+        let WiredLink { rate_bps, ref mut directions, .. } = self.links[end.link as usize];
         let to = directions[usize::from(1 - end.side)].from;
         let direction = &mut directions[usize::from(end.side)];
         let (handle, from) = (direction.next_arrival(now)?, direction.from);
@@ -170,17 +178,17 @@ impl Wires {
             if direction.errors.corrupts(now, bits, Duration::of_bits(bits, rate_bps), &mut direction.stream)
             {
                 Some(DropReason::LinkError)
-            } else if !self.cuts.is_empty() && self.cuts.covers(now, from, to) {
+            } else if !self.outages.is_empty() && self.outages.covers(now, from, to) {
                 Some(DropReason::Outage)
             } else {
                 None
             };
         if let Some(reason) = lost {
-            kernel.drop_at(Place::Wire, to, handle, reason);
+            kernel.drop_at(DropLocation::Wire, to, handle, reason);
             return None;
         }
-        kernel.observe(Observed::WiredArrived, to, len_bytes);
-        kernel.note(to, |packets| TraceEvent::PacketReceived(packets.view(handle)));
+        kernel.observe(ObservedEvent::WiredArrived, to, len_bytes);
+        kernel.trace(to, |packets| TraceEvent::PacketReceived(packets.view(handle)));
         Some(WireArrival { handle, from, to, at: WireEnd { side: 1 - end.side, ..end } })
     }
 
@@ -188,51 +196,51 @@ impl Wires {
     fn start<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) {
         let link = &mut self.links[end.link as usize];
         let rate_bps = link.rate_at(kernel.now);
-        let Wire { delay, ref directions, .. } = *link;
+        let WiredLink { delay, ref directions, .. } = *link;
         let to = directions[usize::from(1 - end.side)].from;
         let direction = self.direction(end);
-        if direction.sending.is_some() {
+        if direction.in_transmission.is_some() {
             return;
         }
         let from = direction.from;
         let before = direction.queue.len();
-        let mut owner = Owner::new(&kernel.packets);
+        let mut owner = QueuedPackets::new(&kernel.packets);
         let next = direction.queue.dequeue(kernel.now, &mut owner);
-        let told = owner.told();
-        kernel.note_waiting(from, before, direction.queue.len());
-        kernel.note_own(from, &mut direction.queue);
-        kernel.note_told((Place::Wire, from), told);
+        let told = owner.into_report();
+        kernel.record_queue_length(from, before, direction.queue.len());
+        kernel.check_custom_discipline(from, &mut direction.queue);
+        kernel.apply_queue_report((DropLocation::Wire, from), told);
         let Some((handle, _)) = next else { return };
         let len_bytes = kernel.packets.len(handle);
         let sent = kernel.now + Duration::of_bits(8 * u64::from(len_bytes), rate_bps);
         let slot = direction.until_slot(sent);
-        let extra = slot + direction.draw_jitter(sent + slot) + direction.draw_lateness();
-        direction.sending = Some(Sending { handle, extra });
-        kernel.observe(Observed::WiredSent, from, len_bytes);
-        kernel.note(from, |packets| {
+        let extra = slot + direction.draw_jitter(sent + slot) + direction.draw_reordering_delay();
+        direction.in_transmission = Some(TransmittingPacket { handle, extra });
+        kernel.observe(ObservedEvent::WiredSent, from, len_bytes);
+        kernel.trace(from, |packets| {
             let packet = packets.view(handle);
             TraceEvent::PacketSent { packet, to, arrives: sent + delay + extra }
         });
         kernel.schedule(sent, Event::WireSent { end });
     }
 
-    fn direction(&mut self, end: WireEnd) -> &mut Direction {
+    fn direction(&mut self, end: WireEnd) -> &mut LinkDirection {
         &mut self.links[end.link as usize].directions[usize::from(end.side)]
     }
 }
 
-impl Direction {
+impl LinkDirection {
     /// Returns the number of packets that wait or are in flight.
-    fn held(&self) -> usize {
-        let sending = usize::from(self.sending.is_some());
-        self.queue.len() + sending + self.travelling.len() + self.delayed.len()
+    fn held_packets(&self) -> usize {
+        let sending = usize::from(self.in_transmission.is_some());
+        self.queue.len() + sending + self.in_flight.len() + self.delayed.len()
     }
 
     /// Returns the packet that has arrived.
     fn next_arrival(&mut self, now: Instant) -> Option<Handle> {
         match self.delayed.first_entry() {
             Some(first) if first.key().0 <= now => Some(first.remove()),
-            _ => self.travelling.pop_front(),
+            _ => self.in_flight.pop_front(),
         }
     }
 
@@ -248,23 +256,23 @@ impl Direction {
         self.jitter.as_mut().map_or(Duration::ZERO, |jitter| jitter.draw(sent))
     }
 
-    fn draw_lateness(&mut self) -> Duration {
-        let Some((late, stream)) = &mut self.late else { return Duration::ZERO };
-        if stream.bernoulli(late.share) { late.by } else { Duration::ZERO }
+    fn draw_reordering_delay(&mut self) -> Duration {
+        let Some((late, stream)) = &mut self.reordering else { return Duration::ZERO };
+        if stream.bernoulli(late.share) { late.extra_delay } else { Duration::ZERO }
     }
 }
 
 /// Packets take longer, each by itself, and keep their order.
 #[derive(Debug)]
-struct Jitter {
+struct JitterProcess {
     up_to: Duration,
-    stream: Stream,
+    stream: RandomStream,
     /// Time at which the last packet would have left had it taken no longer.
     latest: Instant,
 }
 
-impl Jitter {
-    fn new(up_to: Duration, stream: impl FnOnce() -> Stream) -> Option<Self> {
+impl JitterProcess {
+    fn new(up_to: Duration, stream: impl FnOnce() -> RandomStream) -> Option<Self> {
         (!up_to.is_zero()).then(|| Self { up_to, stream: stream(), latest: Instant::ZERO })
     }
 

@@ -1,11 +1,11 @@
 //! A network in the middle of a run.
 
+use crate::custom::Failure;
 use crate::engine::Engine;
+use crate::external::{Egress, InjectError};
 use crate::outcome::Outcome;
-use crate::outside::{Egress, InjectError};
-use crate::own::Failure;
 use crate::spec::Spec;
-use crate::trace::{Erased, NoTrace, Tracer};
+use crate::trace::{ErasedTracer, NoTrace, Tracer};
 use bytes::Bytes;
 use hopline_core::{Instant, NodeId};
 
@@ -15,15 +15,15 @@ use hopline_core::{Instant, NodeId};
 /// simulator compile none of it, whatever tracers they bring.
 #[derive(Debug)]
 pub struct World<T> {
-    running: Running,
+    running: EngineKind,
     /// A tracer that is not enabled; the engine has the other kind.
     idle: Option<T>,
 }
 
 #[derive(Debug)]
-enum Running {
+enum EngineKind {
     Untraced(Box<Engine<NoTrace>>),
-    Traced(Box<Engine<Erased>>),
+    Traced(Box<Engine<ErasedTracer>>),
 }
 
 impl<T: Tracer> World<T> {
@@ -31,9 +31,9 @@ impl<T: Tracer> World<T> {
     #[must_use]
     pub fn new(spec: &Spec, run: u64, tracer: T) -> Self {
         if T::ENABLED {
-            Self { running: Running::new(spec, run, Some(Erased::new(tracer))), idle: None }
+            Self { running: EngineKind::new(spec, run, Some(ErasedTracer::new(tracer))), idle: None }
         } else {
-            Self { running: Running::new(spec, run, None), idle: Some(tracer) }
+            Self { running: EngineKind::new(spec, run, None), idle: Some(tracer) }
         }
     }
 
@@ -71,7 +71,7 @@ impl<T: Tracer> World<T> {
     #[must_use]
     pub fn finish(self) -> (Outcome, T) {
         let (outcome, tracer) = self.running.finish();
-        let tracer = tracer.map(Erased::into_inner).or(self.idle);
+        let tracer = tracer.map(ErasedTracer::into_inner).or(self.idle);
         (outcome, tracer.expect("a world has one tracer, with the engine or idle"))
     }
 
@@ -101,15 +101,15 @@ impl<T: Tracer> World<T> {
 macro_rules! engine {
     ($running:expr, $engine:ident => $call:expr) => {
         match $running {
-            Running::Untraced($engine) => $call,
-            Running::Traced($engine) => $call,
+            EngineKind::Untraced($engine) => $call,
+            EngineKind::Traced($engine) => $call,
         }
     };
 }
 
 // Not generic, so that the engines are compiled with this crate and nowhere else.
-impl Running {
-    fn new(spec: &Spec, run: u64, tracer: Option<Erased>) -> Self {
+impl EngineKind {
+    fn new(spec: &Spec, run: u64, tracer: Option<ErasedTracer>) -> Self {
         match tracer {
             None => Self::Untraced(Box::new(Engine::new(spec, run, NoTrace))),
             Some(tracer) => Self::Traced(Box::new(Engine::new(spec, run, tracer))),
@@ -136,7 +136,7 @@ impl Running {
         engine!(self, engine => engine.run_until(until));
     }
 
-    fn finish(self) -> (Outcome, Option<Erased>) {
+    fn finish(self) -> (Outcome, Option<ErasedTracer>) {
         match self {
             Self::Untraced(engine) => (engine.finish().0, None),
             Self::Traced(engine) => {

@@ -1,16 +1,16 @@
 //! Nothing is lost sight of: packets, and every node's time.
 
-use crate::support::{self, Build, chain, grid, link, ns2_tcp, standing, walk, wired};
+use crate::support::{self, SpecBuilder, chain, grid, link, ns2_tcp, standing, walk, wired};
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_routing::aodv;
-use hopline_sim::spec::links::Late;
+use hopline_sim::spec::links::Reordering;
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
 
 const FAST: Duration = Duration::from_millis(5);
 
 /// Runs until `secs`, and says how many packets there are then.
-fn packets_at(spec: &Spec, secs: f64) -> (usize, Outcome) {
+fn run_to(spec: &Spec, secs: f64) -> (usize, Outcome) {
     let mut world = World::new(spec, 1, NoTrace);
     world.run_until(support::at(secs));
     (world.packets(), world.finish().0)
@@ -29,7 +29,7 @@ fn lossy() -> ErrorModel {
 }
 
 /// All that can happen to a packet: queues overflow, links break, hosts are unreachable, frames are damaged.
-fn troubled() -> Vec<Spec> {
+fn lossy_networks() -> Vec<Spec> {
     let base_station = chain(2).wired_node().link(link(2, 3, 1_000_000, FAST, 5));
     let leaving = standing(&[(0.0, 0.0), (200.0, 0.0)]).wireless_node(walk(&[
         (0.0, 400.0, 0.0),
@@ -63,23 +63,23 @@ fn troubled() -> Vec<Spec> {
 }
 
 #[test]
-fn when_traffic_has_ended_no_packet_is_left() {
-    for (n, spec) in troubled().into_iter().enumerate() {
-        let (while_running, _) = packets_at(&spec, 1.0);
+fn no_packet_remains_after_traffic_ends() {
+    for (n, spec) in lossy_networks().into_iter().enumerate() {
+        let (while_running, _) = run_to(&spec, 1.0);
         assert!(while_running > 0, "network {n}");
-        let (left, _) = packets_at(&spec, 120.0);
+        let (left, _) = run_to(&spec, 120.0);
         assert_eq!(left, 0, "network {n}");
     }
 }
 
 #[test]
 fn a_finished_transfer_leaves_no_packet() {
-    let (left, outcome) = packets_at(&chain(3).transfer(0, 3, ns2_tcp(8), 50_000), 60.0);
+    let (left, outcome) = run_to(&chain(3).transfer(0, 3, ns2_tcp(8), 50_000), 60.0);
     assert_eq!((left, outcome.flows[0].bytes_received), (0, 50_000));
 }
 
 #[test]
-fn over_wires_what_is_sent_is_received_or_dropped() {
+fn on_wires_every_packet_is_received_or_dropped() {
     let spec = wired(3)
         .link(link(0, 1, 10_000_000, FAST, 50))
         .link(link(1, 2, 1_000_000, FAST, 5))
@@ -97,7 +97,7 @@ fn over_wires_what_is_sent_is_received_or_dropped() {
 }
 
 #[test]
-fn over_the_air_what_is_sent_is_received_or_dropped() {
+fn on_radio_every_packet_is_received_or_dropped() {
     // Frames are never lost, but their ACKs may be: then a packet is both received and given up.
     let spec = chain(4).cbr(0, 4, 1000, Duration::from_millis(20)).seconds(20);
     let mut world = World::new(&spec, 1, NoTrace);
@@ -115,16 +115,16 @@ fn over_the_air_what_is_sent_is_received_or_dropped() {
 }
 
 #[test]
-fn the_five_clocks_of_every_radio_add_up_to_the_run() {
-    for (n, spec) in troubled().into_iter().enumerate() {
+fn the_airtimes_of_every_radio_add_up_to_the_run() {
+    for (n, spec) in lossy_networks().into_iter().enumerate() {
         let spec = spec.seconds(7);
         let outcome = simulate(&spec, 1);
         for (node, spec) in outcome.nodes.iter().zip(&spec.nodes) {
             let a = node.airtime;
             let total = a.transmitting + a.receiving + a.sensing + a.nav + a.idle;
-            let expected = match spec.interface() {
-                hopline_sim::spec::Interface::Wireless => Duration::from_secs(7),
-                hopline_sim::spec::Interface::Wired => Duration::ZERO,
+            let expected = match spec.attachment() {
+                hopline_sim::spec::Attachment::Wireless => Duration::from_secs(7),
+                hopline_sim::spec::Attachment::Wired => Duration::ZERO,
             };
             assert_eq!(total, expected, "network {n}, node {}", spec.name);
         }
@@ -132,7 +132,7 @@ fn the_five_clocks_of_every_radio_add_up_to_the_run() {
 }
 
 #[test]
-fn the_clocks_of_a_single_exchange_are_exact() {
+fn the_airtimes_of_a_single_exchange_are_exact() {
     // One datagram of 1028 bytes over 802.11b: data 966 µs, SIFS 10 µs, ACK 304 µs; 200 m are 667 ns.
     let spec = chain(2).change(|spec| spec.radio = Some(support::disk(250.0)));
     let spec = spec.cbr(0, 1, 1000, Duration::from_secs(100)).seconds(1);
@@ -147,13 +147,14 @@ fn the_clocks_of_a_single_exchange_are_exact() {
 }
 
 #[test]
-fn of_a_link_with_jitter_and_late_packets_none_vanish() {
+fn a_link_with_jitter_and_reordering_loses_no_packet() {
     // Packets that jitter holds up arrive at the moment of the one before them, and around late ones.
     let spec = wired(2)
         .link(link(0, 1, 20_000_000, Duration::from_millis(25), 100))
         .change(|spec| {
-            spec.links[0].quirks.jitter = [Duration::from_millis(5), Duration::ZERO];
-            spec.links[0].quirks.late = [Some(Late { share: 0.05, by: Duration::from_millis(5) }), None];
+            spec.links[0].impairments.jitter = [Duration::from_millis(5), Duration::ZERO];
+            spec.links[0].impairments.reordering =
+                [Some(Reordering { share: 0.05, extra_delay: Duration::from_millis(5) }), None];
         })
         .cbr(0, 1, 1472, Duration::from_micros(840))
         .until(5.0)

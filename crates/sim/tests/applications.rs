@@ -1,11 +1,11 @@
 //! On-off sources, requests and responses: when they speak, what they count, how they end.
 
-use crate::support::{Build, chain, link, ns2_tcp, standing, wired};
+use crate::support::{SpecBuilder, chain, link, ns2_tcp, standing, wired};
 use core::num::NonZeroU64;
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::outcome::Connected;
-use hopline_sim::spec::{Draw, Exchange, Recorded, Traffic, Transport};
+use hopline_sim::spec::{ExchangeSpec, RandomVariable, RecordedPacket, Traffic, Transport};
 use hopline_sim::{NoTrace, Spec, World, simulate};
 use hopline_transport::tcp;
 
@@ -18,21 +18,21 @@ fn long_wire() -> Spec {
     wired(2).link(link(0, 1, 10_000_000, ms(50), 50))
 }
 
-fn exchange(request: f64, response: f64, think_s: f64, transactions: u64) -> Exchange {
-    Exchange {
-        request_bytes: Draw::Constant(request),
-        response_bytes: Draw::Constant(response),
-        think_s: Draw::Constant(think_s),
+fn exchange(request: f64, response: f64, think_s: f64, transactions: u64) -> ExchangeSpec {
+    ExchangeSpec {
+        request_bytes: RandomVariable::Constant(request),
+        response_bytes: RandomVariable::Constant(response),
+        think_s: RandomVariable::Constant(think_s),
         transactions: NonZeroU64::new(transactions),
     }
 }
 
 /// Pages and pauses of every size.
-fn browsing(think_s: f64) -> Exchange {
-    Exchange {
-        request_bytes: Draw::Uniform { min: 200.0, max: 2000.0 },
-        response_bytes: Draw::BoundedPareto { min: 500.0, max: 100_000.0, shape: 1.1 },
-        think_s: Draw::Exponential { mean: think_s },
+fn web_browsing(think_s: f64) -> ExchangeSpec {
+    ExchangeSpec {
+        request_bytes: RandomVariable::Uniform { min: 200.0, max: 2000.0 },
+        response_bytes: RandomVariable::BoundedPareto { min: 500.0, max: 100_000.0, shape: 1.1 },
+        think_s: RandomVariable::Exponential { mean: think_s },
         transactions: None,
     }
 }
@@ -53,7 +53,7 @@ fn bursts_have_their_rate_and_their_share_of_the_time() {
 fn bursts_stop_and_a_stopped_source_is_silent() {
     let spec = long_wire().on_off(0, 1, 200, ms(10), 0.5, 0.5).from(1.0).until(3.0).seconds(10);
     let flow = simulate(&spec, 1).flows.remove(0);
-    assert_eq!(flow.active, Duration::from_secs(2));
+    assert_eq!(flow.active_time, Duration::from_secs(2));
     assert!(flow.data.first_sent >= Some(Instant::from_secs(1)));
     assert!(flow.data.last_sent < Some(Instant::from_secs(3)));
     assert!((20..=200).contains(&flow.segments_sent), "{}", flow.segments_sent);
@@ -70,7 +70,7 @@ fn a_response_takes_a_handshake_a_request_and_itself() {
     assert!((0.100..0.103).contains(&seconds(flow.responses.min())), "{:?}", flow.responses.min());
     // Two pauses of 1 s between three transactions.
     assert!((2.400..2.408).contains(&seconds(flow.completion)), "{:?}", flow.completion);
-    assert_eq!(flow.completion, Some(flow.active));
+    assert_eq!(flow.completion, Some(flow.active_time));
     assert_eq!(flow.bytes_received, 3000);
 }
 
@@ -81,8 +81,8 @@ fn segments_of_requests_and_responses_both_count_and_only_responses_are_goodput(
     let flow = simulate(&spec, 1).flows.remove(0);
     assert_eq!((flow.segments_sent, flow.segments_received, flow.retransmissions), (30, 30, 0));
     assert_eq!(flow.bytes_received, 25_000);
-    assert_eq!(flow.goodput_bps(), 200_000.0 / flow.active.as_secs_f64());
-    assert!(flow.data.received_bytes > 25_000 && (10_000..25_000).contains(&flow.back.received_bytes));
+    assert_eq!(flow.goodput_bps(), 200_000.0 / flow.active_time.as_secs_f64());
+    assert!(flow.data.received_bytes > 25_000 && (10_000..25_000).contains(&flow.reverse.received_bytes));
 }
 
 #[test]
@@ -94,23 +94,23 @@ fn a_connection_whose_last_response_came_is_closed_by_both_ends() {
     let flow = world.finish().0.flows.remove(0);
     assert_eq!((flow.responses.count(), flow.bytes_received), (4, 12_000));
     // SYN, 4 requests, acknowledgments of 12 segments at most, FIN, and the ACK of the other FIN.
-    assert!(flow.back.sent <= 20, "{}", flow.back.sent);
-    assert!(flow.back.last_sent < Some(Instant::from_secs(5)), "{:?}", flow.back.last_sent);
+    assert!(flow.reverse.sent <= 20, "{}", flow.reverse.sent);
+    assert!(flow.reverse.last_sent < Some(Instant::from_secs(5)), "{:?}", flow.reverse.last_sent);
 }
 
 #[test]
-fn an_exchange_that_is_stopped_falls_silent_and_its_last_response_does_not_count() {
+fn a_stopped_exchange_is_silent_and_its_unfinished_response_does_not_count() {
     // The second request leaves at 1.2 s, and its response is 100 ms away when the client stops.
     let spec =
         long_wire().exchange(0, 1, ns2_tcp(20), exchange(300.0, 1000.0, 1.0, 0)).until(1.25).seconds(10);
     let flow = simulate(&spec, 1).flows.remove(0);
     assert_eq!((flow.requests, flow.responses.count(), flow.bytes_received), (2, 1, 1000));
-    assert_eq!((flow.completion, flow.active), (None, ms(1250)));
-    assert!(flow.back.last_sent < Some(Instant::from_millis(1400)), "{:?}", flow.back.last_sent);
+    assert_eq!((flow.completion, flow.active_time), (None, ms(1250)));
+    assert!(flow.reverse.last_sent < Some(Instant::from_millis(1400)), "{:?}", flow.reverse.last_sent);
 }
 
 #[test]
-fn a_run_that_ends_in_the_middle_of_a_response_counts_what_came() {
+fn a_run_that_ends_during_a_response_counts_received_bytes() {
     let spec = long_wire().exchange(0, 1, ns2_tcp(20), exchange(100.0, 50_000_000.0, 0.0, 0)).seconds(5);
     let flow = simulate(&spec, 1).flows.remove(0);
     assert_eq!((flow.requests, flow.responses.count()), (1, 0));
@@ -119,7 +119,7 @@ fn a_run_that_ends_in_the_middle_of_a_response_counts_what_came() {
 }
 
 #[test]
-fn losses_lengthen_responses_and_lose_none() {
+fn losses_delay_responses_without_losing_any() {
     let errors = ErrorModel::PacketLoss(Probability::new(0.05).expect("a probability"));
     let clean =
         long_wire().exchange(0, 1, tcp::Config::modern(), exchange(500.0, 20_000.0, 0.1, 50)).seconds(300);
@@ -134,15 +134,16 @@ fn losses_lengthen_responses_and_lose_none() {
 
 #[test]
 fn a_server_out_of_reach_never_answers() {
-    let spec = standing(&[(0.0, 0.0), (1000.0, 0.0)]).exchange(0, 1, ns2_tcp(8), browsing(1.0)).seconds(30);
+    let spec =
+        standing(&[(0.0, 0.0), (1000.0, 0.0)]).exchange(0, 1, ns2_tcp(8), web_browsing(1.0)).seconds(30);
     let flow = simulate(&spec, 1).flows.remove(0);
     assert_eq!((flow.connected, flow.requests, flow.responses.count()), (Connected::Never, 1, 0));
     assert_eq!((flow.segments_sent, flow.segments_received), (0, 0));
 }
 
 #[test]
-fn what_is_drawn_belongs_to_the_flow_and_to_nobody_else() {
-    let alone = long_wire().exchange(0, 1, ns2_tcp(20), browsing(0.5)).seconds(60);
+fn random_draws_are_per_flow() {
+    let alone = long_wire().exchange(0, 1, ns2_tcp(20), web_browsing(0.5)).seconds(60);
     // A second pair of nodes, with traffic of every kind.
     let beside = alone
         .clone()
@@ -150,7 +151,7 @@ fn what_is_drawn_belongs_to_the_flow_and_to_nobody_else() {
         .wired_node()
         .link(link(2, 3, 1_000_000, ms(5), 20))
         .on_off(2, 3, 500, ms(7), 0.3, 0.2)
-        .exchange(3, 2, ns2_tcp(4), browsing(0.2));
+        .exchange(3, 2, ns2_tcp(4), web_browsing(0.2));
     let (alone, beside) = (simulate(&alone, 1), simulate(&beside, 1));
     assert_eq!(alone.flows[0], beside.flows[0]);
     assert!(beside.flows.iter().all(|flow| flow.bytes_received > 10_000));
@@ -158,12 +159,16 @@ fn what_is_drawn_belongs_to_the_flow_and_to_nobody_else() {
 }
 
 #[test]
-fn pages_do_not_depend_on_how_long_they_take() {
+fn page_sizes_do_not_depend_on_transfer_times() {
     // Half the rate: the same sizes in the same order, later.
     let sizes = |rate_bps: u64| {
         let spec = wired(2).link(link(0, 1, rate_bps, ms(1), 50));
-        let spec =
-            spec.exchange(0, 1, ns2_tcp(20), Exchange { transactions: NonZeroU64::new(20), ..browsing(0.1) });
+        let spec = spec.exchange(
+            0,
+            1,
+            ns2_tcp(20),
+            ExchangeSpec { transactions: NonZeroU64::new(20), ..web_browsing(0.1) },
+        );
         simulate(&spec.seconds(100), 1).flows.remove(0)
     };
     let (fast, slow) = (sizes(2_000_000), sizes(1_000_000));
@@ -173,12 +178,12 @@ fn pages_do_not_depend_on_how_long_they_take() {
 
 /// Packets at milliseconds since the start of the flow, with so many bytes.
 fn recorded(over: Option<Transport>, packets: &[(u64, u64)]) -> Traffic {
-    let packet = |&(at, bytes): &(u64, u64)| Recorded { at: ms(at), bytes };
+    let packet = |&(at, bytes): &(u64, u64)| RecordedPacket { at: ms(at), bytes };
     Traffic::Recorded { over, packets: packets.iter().map(packet).collect() }
 }
 
 #[test]
-fn recorded_datagrams_leave_when_they_did_with_the_sizes_that_they_had() {
+fn recorded_datagrams_keep_their_times_and_sizes() {
     let packets = [(250, 100), (250, 1400), (1000, 1), (4000, 500)];
     let spec = long_wire().flow(0, 1, recorded(None, &packets)).from(2.0).seconds(10);
     let flow = simulate(&spec, 1).flows.remove(0);
@@ -190,7 +195,7 @@ fn recorded_datagrams_leave_when_they_did_with_the_sizes_that_they_had() {
 }
 
 #[test]
-fn a_recording_over_a_transport_is_handed_over_as_it_was_and_closed_after_its_last() {
+fn a_recording_over_a_transport_is_replayed_and_closed() {
     let packets = [(0, 3000), (500, 10), (2000, 100_000)];
     let spec = long_wire().flow(0, 1, recorded(Some(ns2_tcp(20).into()), &packets)).seconds(20);
     let flow = simulate(&spec, 1).flows.remove(0);
@@ -203,13 +208,13 @@ fn a_recording_over_a_transport_is_handed_over_as_it_was_and_closed_after_its_la
 }
 
 #[test]
-fn a_recording_that_is_stopped_falls_silent() {
+fn a_stopped_recording_is_silent() {
     let packets = [(0, 100), (1000, 100), (2000, 100), (3000, 100)];
     for over in [None, Some(ns2_tcp(20).into())] {
         let spec = long_wire().flow(0, 1, recorded(over, &packets)).until(1.5).seconds(10);
         let flow = simulate(&spec, 1).flows.remove(0);
         assert_eq!((flow.bytes_received, flow.completion), (200, None));
-        assert_eq!(flow.active, ms(1500));
+        assert_eq!(flow.active_time, ms(1500));
         assert!(flow.data.last_sent < Some(Instant::from_millis(1600)), "{:?}", flow.data.last_sent);
     }
 }

@@ -1,17 +1,17 @@
 //! Address resolution: a question the first time, one packet kept meanwhile, and what silence does.
 
-use crate::support::{Build, at, chain, ns2_tcp};
+use crate::support::{SpecBuilder, at, chain, ns2_tcp};
 use hopline_core::{Duration, NodeId};
 use hopline_sim::Spec;
 use hopline_sim::simulate;
-use hopline_sim::spec::{AddressResolution, Blocks, OutageSpec};
+use hopline_sim::spec::{AddressResolution, OutageEffect, OutageSpec};
 
 fn with_arp(spec: Spec) -> Spec {
     spec.radio(|radio| radio.address_resolution = AddressResolution::Arp)
 }
 
 #[test]
-fn a_neighbour_is_asked_once_for_its_address_and_never_again() {
+fn the_address_of_a_neighbour_is_requested_once() {
     // One datagram a second: nothing overtakes the first.
     let spec = chain(1).cbr(0, 1, 100, Duration::from_secs(1)).seconds(10);
     let (known, asked) = (simulate(&spec, 1), simulate(&with_arp(spec), 1));
@@ -23,7 +23,7 @@ fn a_neighbour_is_asked_once_for_its_address_and_never_again() {
 }
 
 #[test]
-fn of_packets_that_come_while_an_address_is_asked_for_the_last_is_kept() {
+fn during_resolution_only_the_last_packet_is_kept() {
     // Four datagrams within a microsecond: the question takes longer.
     let spec = with_arp(chain(1).cbr(0, 1, 100, Duration::from_nanos(200)).until(0.000_000_7).seconds(1));
     let outcome = simulate(&spec, 1);
@@ -36,7 +36,7 @@ fn of_packets_that_come_while_an_address_is_asked_for_the_last_is_kept() {
 }
 
 #[test]
-fn packets_that_come_before_a_request_has_left_make_no_further_one() {
+fn packets_before_a_deferred_request_cause_no_further_one() {
     // A datagram each millisecond: several come while the request waits, none fails, and the last is kept.
     let spec = chain(1).cbr(0, 1, 100, Duration::from_millis(1)).until(0.02).seconds(1);
     let jittered = with_arp(spec).radio(|radio| radio.arp_jitter = Duration::from_millis(10));
@@ -47,7 +47,7 @@ fn packets_that_come_before_a_request_has_left_make_no_further_one() {
 }
 
 #[test]
-fn an_address_that_becomes_known_before_the_request_has_left_is_not_asked_for() {
+fn a_deferred_request_is_cancelled_by_a_learnt_address() {
     // Both ends have something to send at the same instant: the request of the one tells the other its address.
     let each = Duration::from_secs(1);
     let spec = with_arp(chain(1).cbr(0, 1, 100, each).until(4.5).cbr(1, 0, 100, each).until(4.5));
@@ -60,7 +60,7 @@ fn an_address_that_becomes_known_before_the_request_has_left_is_not_asked_for() 
 }
 
 #[test]
-fn whoever_hears_a_request_knows_its_sender() {
+fn every_receiver_of_a_request_learns_its_sender() {
     // n1 hears n0 ask, and answers the datagram's source later without a request of its own.
     let spec = with_arp(chain(1).bulk(0, 1, ns2_tcp(4)).seconds(5));
     let outcome = simulate(&spec, 1);
@@ -69,7 +69,7 @@ fn whoever_hears_a_request_knows_its_sender() {
 }
 
 #[test]
-fn a_neighbour_that_does_not_answer_is_a_broken_link() {
+fn an_unresponsive_neighbour_is_a_broken_link() {
     let cut = |spec: Spec| {
         spec.change(|spec| {
             spec.outages.push(OutageSpec {
@@ -77,7 +77,7 @@ fn a_neighbour_that_does_not_answer_is_a_broken_link() {
                 to: NodeId(0),
                 start: at(0.5),
                 end: at(60.0),
-                blocks: Blocks::Frames,
+                blocks: OutageEffect::Frames,
             });
         })
     };

@@ -1,14 +1,14 @@
 //! Block acknowledgment in a network: losses that no layer above the MAC notices, and the gain of blocks.
 
-use crate::support::recorder::{What, record};
-use crate::support::{Build, chain, disk, ns2_tcp, standing};
+use crate::support::recorder::{RecordedKind, record};
+use crate::support::{SpecBuilder, chain, disk, ns2_tcp, standing};
 use hopline_core::Duration;
 use hopline_radio::mac::{
     self,
     config::{AckPolicy, BlockAckSetup},
 };
 use hopline_radio::phy::errors::{ErrorModel, Probability};
-use hopline_sim::outcome::Drops;
+use hopline_sim::outcome::DropCounts;
 use hopline_sim::spec::RadioSpec;
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp;
@@ -16,12 +16,12 @@ use hopline_transport::tcp;
 /// Less than a packet of 1500 bytes takes at 54 Mb/s.
 const SATURATING: Duration = Duration::from_micros(200);
 
-fn in_blocks(mac: mac::Config) -> mac::Config {
+fn with_block_ack(mac: mac::Config) -> mac::Config {
     mac::Config { ack_policy: AckPolicy::block_ack(), ..mac }
 }
 
-fn set_up(mac: mac::Config) -> mac::Config {
-    mac::Config { block_ack_setup: BlockAckSetup::Addba, ..in_blocks(mac) }
+fn with_addba(mac: mac::Config) -> mac::Config {
+    mac::Config { block_ack_setup: BlockAckSetup::Addba, ..with_block_ack(mac) }
 }
 
 /// Nodes that hear their neighbours only.
@@ -44,8 +44,8 @@ fn patient_tcp() -> tcp::Config {
     tcp::Config { rto, ..config }
 }
 
-fn lost(outcome: &Outcome) -> Drops {
-    outcome.nodes.iter().fold(Drops::default(), |sum, node| Drops {
+fn lost(outcome: &Outcome) -> DropCounts {
+    outcome.nodes.iter().fold(DropCounts::default(), |sum, node| DropCounts {
         queue_full: sum.queue_full + node.drops.queue_full,
         retry_limit: sum.retry_limit + node.drops.retry_limit,
         ..sum
@@ -53,56 +53,61 @@ fn lost(outcome: &Outcome) -> Drops {
 }
 
 #[test]
-fn tcp_notices_nothing_of_a_link_that_loses_every_fifth_frame() {
+fn block_ack_hides_20_percent_loss_from_tcp() {
     for mac in [mac::Config::dot11b(), mac::Config::dot11a(), mac::Config::ns2_wavelan()] {
-        let spec = lossy(1, in_blocks(mac)).transfer(0, 1, patient_tcp(), 2_000_000).seconds(120);
+        let spec = lossy(1, with_block_ack(mac)).transfer(0, 1, patient_tcp(), 2_000_000).seconds(120);
         let outcome = simulate(&spec, 1);
         let flow = &outcome.flows[0];
         assert_eq!(flow.bytes_received, 2_000_000);
         // Out of order, segments would cause duplicate ACKs, and these retransmissions.
         assert_eq!((flow.retransmissions, flow.timeouts), (0, 0));
-        assert_eq!(lost(&outcome), Drops::default());
+        assert_eq!(lost(&outcome), DropCounts::default());
     }
 }
 
 #[test]
 fn datagrams_cross_three_lossy_hops_and_none_is_lost() {
     let every = Duration::from_millis(20);
-    let spec = lossy(3, in_blocks(mac::Config::dot11b())).cbr(0, 3, 1000, every).seconds(20);
+    let spec = lossy(3, with_block_ack(mac::Config::dot11b())).cbr(0, 3, 1000, every).seconds(20);
     let outcome = simulate(&spec, 1);
     let flow = &outcome.flows[0];
-    assert_eq!(lost(&outcome), Drops::default());
+    assert_eq!(lost(&outcome), DropCounts::default());
     // All but the last few, which are on their way when the run ends.
     assert!(flow.segments_received + 12 >= flow.segments_sent, "{flow:?}");
 }
 
 #[test]
-fn a_saturated_sender_asks_once_for_every_block() {
-    let spec = network(1, in_blocks(mac::Config::dot11a())).cbr(0, 1, 1000, SATURATING / 2).seconds(1);
+fn a_saturated_sender_sends_one_block_ack_req_per_block() {
+    let spec = network(1, with_block_ack(mac::Config::dot11a())).cbr(0, 1, 1000, SATURATING / 2).seconds(1);
     let (_, notes) = record(&spec, 1);
-    let data = notes.count(What::DataSent { retry: false });
-    let (asked, answered) = (notes.count(What::BlockAckReqSent), notes.count(What::BlockAckSent));
+    let data = notes.count(RecordedKind::DataSent { retry: false });
+    let (asked, answered) =
+        (notes.count(RecordedKind::BlockAckReqSent), notes.count(RecordedKind::BlockAckSent));
     // The first block goes with the one packet there is.
     assert!(asked.abs_diff(data / 12) <= 3 && asked.abs_diff(answered) <= 1, "{data} {asked} {answered}");
-    assert_eq!((notes.count(What::DataSent { retry: true }), notes.count(What::AckSent)), (0, 0));
+    assert_eq!(
+        (notes.count(RecordedKind::DataSent { retry: true }), notes.count(RecordedKind::AckSent)),
+        (0, 0)
+    );
 }
 
 #[test]
 fn an_agreement_costs_two_action_frames_once() {
-    let spec = network(1, set_up(mac::Config::dot11a())).cbr(0, 1, 1000, SATURATING / 2).seconds(1);
+    let spec = network(1, with_addba(mac::Config::dot11a())).cbr(0, 1, 1000, SATURATING / 2).seconds(1);
     let (outcome, notes) = record(&spec, 1);
-    assert_eq!(notes.count(What::ActionSent), 2);
+    assert_eq!(notes.count(RecordedKind::ActionSent), 2);
     let actions: Vec<_> = outcome.nodes.iter().map(|node| node.frames.action).collect();
     assert_eq!(actions, [1, 1]);
-    let data = notes.count(What::DataSent { retry: false });
-    let (singly, asked) = (notes.count(What::AckSent) - 2, notes.count(What::BlockAckReqSent));
+    let data = notes.count(RecordedKind::DataSent { retry: false });
+    let (singly, asked) =
+        (notes.count(RecordedKind::AckSent) - 2, notes.count(RecordedKind::BlockAckReqSent));
     assert!(singly <= 3 && asked.abs_diff(data / 12) <= 3, "{data} {singly} {asked}");
 }
 
 #[test]
-fn agreements_are_reached_on_lossy_links_and_tcp_notices_nothing() {
+fn agreements_are_established_on_lossy_links_without_effect_on_tcp() {
     for mac in [mac::Config::dot11b(), mac::Config::dot11a(), mac::Config::ns2_wavelan()] {
-        let forgetful = mac::Config { block_ack_timeout: Some(Duration::from_secs(1)), ..set_up(mac) };
+        let forgetful = mac::Config { block_ack_timeout: Some(Duration::from_secs(1)), ..with_addba(mac) };
         let spec = lossy(1, forgetful).transfer(0, 1, patient_tcp(), 2_000_000).seconds(120);
         let outcome = simulate(&spec, 1);
         let flow = &outcome.flows[0];
@@ -114,10 +119,10 @@ fn agreements_are_reached_on_lossy_links_and_tcp_notices_nothing() {
 
 /// A node out of reach: the block fails, and routing hears of it.
 #[test]
-fn a_neighbour_out_of_reach_costs_the_block_and_no_more() {
+fn an_unreachable_neighbour_fails_only_its_block() {
     let spec = standing(&[(0.0, 0.0), (200.0, 0.0)]);
     let loss = ErrorModel::PacketLoss(Probability::ONE);
-    let radio = RadioSpec { mac: in_blocks(mac::Config::dot11b()), errors: loss, ..disk(250.0) };
+    let radio = RadioSpec { mac: with_block_ack(mac::Config::dot11b()), errors: loss, ..disk(250.0) };
     let spec = spec.change(|spec| spec.radio = Some(radio)).cbr(0, 1, 1000, Duration::from_millis(10));
     let outcome = simulate(&spec.seconds(5), 1);
     assert_eq!(outcome.flows[0].segments_received, 0);
@@ -125,11 +130,11 @@ fn a_neighbour_out_of_reach_costs_the_block_and_no_more() {
 }
 
 #[test]
-fn blocks_gain_what_the_airtime_says() {
+fn the_gain_of_blocks_follows_from_airtime() {
     let goodput = |mac: mac::Config| {
         simulate(&network(1, mac).cbr(0, 1, 1472, SATURATING).seconds(5), 1).flows[0].goodput_bps()
     };
-    let gain = |mac: mac::Config| goodput(in_blocks(mac.clone())) / goodput(mac);
+    let gain = |mac: mac::Config| goodput(with_block_ack(mac.clone())) / goodput(mac);
     // 802.11a: DIFS 34, 7.5 slots of 9, 248 µs of data (SIGNAL and 57 symbols of 216 bits; QoS takes one more), SIFS 16
     // and an ACK of 44. In a block of 12, 16 between frames, and at the end a request of 56 and an answer of 68.
     let single = 34.0 + 67.5 + 248.0 + 16.0 + 44.0;

@@ -1,10 +1,10 @@
 //! Proxies on last hops that lose nothing and deliver in bursts, with jitter or out of order.
 
 use crate::support::last_hop::linux;
-use crate::support::{Build, link, wired};
+use crate::support::{SpecBuilder, link, wired};
 use hopline_core::{Duration, NodeId};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
-use hopline_sim::spec::links::{Late, LinkQuirks};
+use hopline_sim::spec::links::{LinkImpairments, Reordering};
 use hopline_sim::spec::{MobileSide, ProxyKind, ProxySpec, hop_window, snoop};
 use hopline_sim::{Spec, simulate};
 use hopline_transport::tcp;
@@ -12,10 +12,10 @@ use hopline_transport::tcp;
 const MS: Duration = Duration::from_millis(1);
 
 /// Returns a server, a station, a modem with a queue that reports nothing, and a mobile host behind it.
-fn behind_a_modem(mbps: u64, quirks: LinkQuirks, loss: f64) -> Spec {
+fn behind_a_modem(mbps: u64, quirks: LinkImpairments, loss: f64) -> Spec {
     let wide = |a, b, ms| link(a, b, 100_000_000, Duration::from_millis(ms), 2000);
     let mut hop = link(2, 3, mbps * 1_000_000, MS * 2, 100);
-    hop.quirks = quirks;
+    hop.impairments = quirks;
     if loss > 0.0 {
         hop.errors[0] = ErrorModel::PacketLoss(Probability::new(loss).expect("a probability"));
     }
@@ -35,16 +35,19 @@ fn goodput(spec: &Spec, proxy: Option<ProxyKind>, sender: tcp::Config, seconds: 
     simulate(&spec.bulk(0, 3, sender), 1).flows[0].goodput_bps() / 1e6
 }
 
-fn slots(down: u64, up: u64) -> LinkQuirks {
-    LinkQuirks { slots: [down, up].map(Duration::from_millis), ..LinkQuirks::default() }
+fn slots(down: u64, up: u64) -> LinkImpairments {
+    LinkImpairments { slots: [down, up].map(Duration::from_millis), ..LinkImpairments::default() }
 }
 
-fn jitter(down: u64, up: u64) -> LinkQuirks {
-    LinkQuirks { jitter: [down, up].map(Duration::from_millis), ..LinkQuirks::default() }
+fn jitter(down: u64, up: u64) -> LinkImpairments {
+    LinkImpairments { jitter: [down, up].map(Duration::from_millis), ..LinkImpairments::default() }
 }
 
-fn late(share: f64, by: u64) -> LinkQuirks {
-    LinkQuirks { late: [Some(Late { share, by: Duration::from_millis(by) }), None], ..LinkQuirks::default() }
+fn late(share: f64, by: u64) -> LinkImpairments {
+    LinkImpairments {
+        reordering: [Some(Reordering { share, extra_delay: Duration::from_millis(by) }), None],
+        ..LinkImpairments::default()
+    }
 }
 
 fn senders() -> [(&'static str, tcp::Config); 2] {
@@ -54,7 +57,7 @@ fn senders() -> [(&'static str, tcp::Config); 2] {
 
 /// A hop of 20 Mb/s: Snoop, with its window, has at least `share` of what there is without.
 #[track_caller]
-fn costs_little(quirks: &LinkQuirks, share: f64) {
+fn assert_low_cost(quirks: &LinkImpairments, share: f64) {
     for (sender, config) in senders() {
         let spec = behind_a_modem(20, quirks.clone(), 0.0);
         let [none, with] = [None, snoop(true)].map(|proxy| goodput(&spec, proxy, config, 12));
@@ -63,23 +66,23 @@ fn costs_little(quirks: &LinkQuirks, share: f64) {
 }
 
 #[test]
-fn snoop_costs_little_where_a_hop_delivers_in_bursts() {
+fn snoop_costs_little_on_a_bursty_hop() {
     for (down, up) in [(10, 0), (20, 20)] {
-        costs_little(&slots(down, up), 0.88);
+        assert_low_cost(&slots(down, up), 0.88);
     }
 }
 
 #[test]
-fn snoop_costs_little_where_a_hop_delivers_with_jitter() {
+fn snoop_costs_little_on_a_hop_with_jitter() {
     for (down, up) in [(20, 0), (0, 20)] {
-        costs_little(&jitter(down, up), 0.95);
+        assert_low_cost(&jitter(down, up), 0.95);
     }
 }
 
 #[test]
-fn snoop_costs_little_where_packets_overtake_each_other() {
+fn snoop_costs_little_under_reordering() {
     for (share, by) in [(0.1, 1), (0.5, 4)] {
-        costs_little(&late(share, by), 0.95);
+        assert_low_cost(&late(share, by), 0.95);
     }
 }
 

@@ -6,27 +6,27 @@ use hopline_core::{Duration, Instant, NodeId};
 use hopline_harness::run;
 use hopline_harness::tshark::{self, Decoded};
 use hopline_routing::{aodv, dsr, olsr};
-use hopline_sim::spec::{AddressResolution, Blocks, OutageSpec};
-use hopline_sim::trace::Pcap;
+use hopline_sim::spec::{AddressResolution, OutageEffect, OutageSpec};
+use hopline_sim::trace::PcapTracer;
 use hopline_sim::{Spec, World};
 use hopline_transport::tpa;
 use std::fs::File;
 use std::io::BufWriter;
 use std::process::ExitCode;
-use support::{Build, chain, link, ns2_tcp, standing, walk};
+use support::{SpecBuilder, chain, link, ns2_tcp, standing, walk};
 use tempfile::NamedTempFile;
 
 fn main() -> ExitCode {
-    let tests = hopline_harness::tests!([tshark::NEEDED];
+    let tests = hopline_harness::tests!([tshark::TSHARK];
         a_chain_over_aodv_is_tcp_aodv_and_all_frames_of_the_mac,
         tpa_is_decoded_by_its_dissector,
-        a_chain_over_olsr_says_hello_and_tells_of_links_before_it_carries_anything,
-        a_chain_over_dsr_asks_for_its_route_and_writes_it_into_every_packet,
-        whoever_asks_for_addresses_is_answered_before_it_sends,
-        times_never_run_backwards_and_hops_count_down,
-        a_walk_with_datagrams_and_broken_links_is_well_formed_and_says_what_was_dropped_and_why,
+        a_chain_over_olsr_sends_hellos_and_tcs_before_data,
+        a_chain_over_dsr_requests_its_route_and_includes_it_in_every_packet,
+        arp_replies_precede_data,
+        timestamps_are_monotonic_and_ttls_decrease,
+        a_capture_with_drops_is_well_formed_and_has_the_reasons,
         a_base_station_has_an_interface_of_each_kind,
-        a_report_of_a_cut_link_is_icmp_about_a_segment,
+        an_outage_causes_an_icmp_error_about_a_segment,
         segments_of_present_day_tcp_with_all_options_are_well_formed,
     );
     run(tests, None)
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 fn capture(spec: &Spec) -> NamedTempFile {
     let file = NamedTempFile::new().expect("a temporary file");
     let out = BufWriter::new(File::create(file.path()).expect("the temporary file"));
-    let mut world = World::new(spec, 1, Pcap::new(out, spec).expect("room for the header"));
+    let mut world = World::new(spec, 1, PcapTracer::new(out, spec).expect("room for the header"));
     world.run_until(Instant::ZERO + spec.duration);
     let (_, pcap) = world.finish();
     pcap.finish().expect("room for the capture").into_inner().expect("room for the capture");
@@ -71,7 +71,7 @@ fn tpa_is_decoded_by_its_dissector() {
     let decoded = tshark::assert_well_formed(file.path());
     assert!(has(&decoded, "wlan:llc:ip:udp:data"), "unknown to stock tshark");
     let names = ["tpa.block", "tpa.position", "_ws.malformed", "udp.dstport"];
-    let rows = tshark::Reading::of(file.path()).with_script(script.as_ref()).fields(&names);
+    let rows = tshark::Capture::of(file.path()).with_script(script.as_ref()).fields(&names);
     let of_tpa: Vec<_> = rows.into_iter().filter(|row| !row[0].is_empty()).collect();
     // 40,000 bytes are 28 segments: two blocks of 12 and one of 4.
     for (block, segments) in [("0", 12), ("1", 12), ("2", 4)] {
@@ -83,7 +83,7 @@ fn tpa_is_decoded_by_its_dissector() {
     assert!(of_tpa.iter().any(|row| row[3] == "7172"), "the server's port");
 }
 
-fn a_chain_over_olsr_says_hello_and_tells_of_links_before_it_carries_anything() {
+fn a_chain_over_olsr_sends_hellos_and_tcs_before_data() {
     let spec = chain(3).olsr(olsr::Config::rfc3626()).bulk(0, 3, ns2_tcp(8)).from(20.0).seconds(21);
     let file = capture(&spec);
     let decoded = tshark::assert_well_formed(file.path());
@@ -97,7 +97,7 @@ fn a_chain_over_olsr_says_hello_and_tells_of_links_before_it_carries_anything() 
     assert!(tc.iter().any(|row| row[1].contains("10.0.0.2") && row[2].contains('1') && row[3] == "n3"));
 }
 
-fn a_chain_over_dsr_asks_for_its_route_and_writes_it_into_every_packet() {
+fn a_chain_over_dsr_requests_its_route_and_includes_it_in_every_packet() {
     let away = walk(&[(0.0, 600.0, 0.0), (3.0, 600.0, 0.0), (3.5, 600.0, 3000.0)]);
     let spec = chain(2).wireless_node(away).dsr(dsr::Config::rfc4728()).bulk(0, 3, ns2_tcp(8)).seconds(8);
     let file = capture(&spec);
@@ -123,7 +123,7 @@ fn a_chain_over_dsr_asks_for_its_route_and_writes_it_into_every_packet() {
     assert!(errors.iter().any(|row| row[1] == "10.0.0.4" && row[2] == "10.0.0.3"));
 }
 
-fn whoever_asks_for_addresses_is_answered_before_it_sends() {
+fn arp_replies_precede_data() {
     let spec = chain(1).bulk(0, 1, ns2_tcp(4)).seconds(1);
     let file = capture(&spec.radio(|radio| radio.address_resolution = AddressResolution::Arp));
     let decoded = tshark::assert_well_formed(file.path());
@@ -139,7 +139,7 @@ fn whoever_asks_for_addresses_is_answered_before_it_sends() {
     assert_eq!(reply[4], rows[0][3], "to whoever asked");
 }
 
-fn times_never_run_backwards_and_hops_count_down() {
+fn timestamps_are_monotonic_and_ttls_decrease() {
     let spec = chain(3).aodv(aodv::Config::rfc3561()).bulk(0, 3, ns2_tcp(8)).seconds(2);
     let file = capture(&spec);
     tshark::assert_well_formed(file.path());
@@ -153,7 +153,7 @@ fn times_never_run_backwards_and_hops_count_down() {
     assert!(ttls.iter().filter(client).filter(|row| row[2] == "n3").all(|row| row[1] == "62"));
 }
 
-fn a_walk_with_datagrams_and_broken_links_is_well_formed_and_says_what_was_dropped_and_why() {
+fn a_capture_with_drops_is_well_formed_and_has_the_reasons() {
     let spec = standing(&[(0.0, 0.0), (200.0, 0.0), (0.0, 200.0)])
         .wireless_node(walk(&[(0.0, 400.0, 0.0), (2.0, 400.0, 0.0), (4.0, 3000.0, 0.0)]))
         .aodv(aodv::Config { net_diameter: 4, ..aodv::Config::rfc3561() })
@@ -195,13 +195,13 @@ fn a_base_station_has_an_interface_of_each_kind() {
     assert!(dropped.iter().all(|row| row[0] == "n1 (wired)" && row[2] == "interface queue full"));
 }
 
-fn a_report_of_a_cut_link_is_icmp_about_a_segment() {
+fn an_outage_causes_an_icmp_error_about_a_segment() {
     let cut = OutageSpec {
         from: NodeId(2),
         to: NodeId(1),
         start: Instant::from_millis(1500),
         end: Instant::from_millis(2500),
-        blocks: Blocks::Frames,
+        blocks: OutageEffect::Frames,
     };
     let spec = chain(2).elfn().bulk(0, 2, ns2_tcp(8)).seconds(3).change(|spec| spec.outages.push(cut));
     let file = capture(&spec);

@@ -1,15 +1,17 @@
 //! Hosts that move between base stations: what gets to them, and how.
 
-use crate::support::cells::{HOME, HOST, SERVER, STATIONS, between, cells, every, the, walking};
-use crate::support::{Build, link, walk};
+use crate::support::cells::{
+    HOME, HOST, SERVER, STATIONS, between_stations, cbr_every, cells, cells_of, walking,
+};
+use crate::support::{SpecBuilder, link, walk};
 use hopline_core::{Duration, NodeId};
 use hopline_radio::mobility::{Position, Trajectory};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::spec::{
-    Channel, Cold, Listens, MobileSide, NodeSpec, ProxyKind, ProxySpec, Scheme, fast_retransmit, mtcp, snoop,
-    split,
+    AcceptedStations, Channel, MobileSide, NodeSpec, ProxyKind, ProxySpec, Scheme, StartState,
+    fast_retransmit, mtcp, snoop, split,
 };
-use hopline_sim::trace::Pcap;
+use hopline_sim::trace::PcapTracer;
 use hopline_sim::{Outcome, Spec, World, simulate};
 use hopline_transport::tcp;
 use proptest::prelude::*;
@@ -21,8 +23,8 @@ const TOTAL: u64 = 2_000_000;
 /// Each packet is received, absorbed, in flight or lost, and the same seed gives the same again.
 fn run(spec: &Spec) -> Outcome {
     let outcome = simulate(spec, 1);
-    for packets in [&outcome.flows[0].data, &outcome.flows[0].back] {
-        let kept = packets.sent + packets.made - packets.received - packets.absorbed - packets.lost;
+    for packets in [&outcome.flows[0].data, &outcome.flows[0].reverse] {
+        let kept = packets.sent + packets.middlebox_made - packets.received - packets.absorbed - packets.lost;
         // What a station keeps may be lost elsewhere, and is not lost until then.
         assert!(kept <= 24, "{kept}");
     }
@@ -36,9 +38,9 @@ fn stream(spec: Spec) -> Outcome {
 }
 
 #[test]
-fn a_host_that_walks_past_three_stations_loses_nothing() {
-    for listens in [Listens::All, Listens::Current] {
-        let outcome = stream(walking().change(|spec| the(spec).mobiles[0].listens = listens));
+fn handoffs_between_three_stations_lose_no_packet() {
+    for listens in [AcceptedStations::All, AcceptedStations::Current] {
+        let outcome = stream(walking().change(|spec| cells_of(spec).mobiles[0].accepts = listens));
         let (data, handoffs) = (&outcome.flows[0].data, &outcome.nodes[HOST.index()].handoffs);
         assert_eq!((handoffs.completed.count(), handoffs.pauses.count()), (2, 2), "{listens:?}");
         assert_eq!(data.lost, 0, "{listens:?}");
@@ -48,10 +50,10 @@ fn a_host_that_walks_past_three_stations_loses_nothing() {
 }
 
 #[test]
-fn without_a_station_that_keeps_packets_those_under_way_are_lost() {
+fn without_buffering_packets_in_flight_are_lost() {
     let registration = |spec: &mut Spec| {
-        the(spec).scheme = Scheme::Registration;
-        the(spec).mobiles[0].listens = Listens::Current;
+        cells_of(spec).scheme = Scheme::Registration;
+        cells_of(spec).mobiles[0].accepts = AcceptedStations::Current;
     };
     let outcome = stream(walking().change(registration));
     assert_eq!(outcome.nodes[HOST.index()].handoffs.completed.count(), 2);
@@ -63,9 +65,9 @@ fn without_a_station_that_keeps_packets_those_under_way_are_lost() {
 fn cells_on_channels_of_their_own_lose_nothing_either() {
     let channels = |spec: &mut Spec| {
         for (station, channel) in STATIONS.into_iter().zip(1..) {
-            spec.nodes[station.index()].radios = vec![Channel(channel)];
+            spec.nodes[station.index()].radio_channels = vec![Channel(channel)];
         }
-        spec.nodes[HOST.index()].radios = (1..=3).map(Channel).collect();
+        spec.nodes[HOST.index()].radio_channels = (1..=3).map(Channel).collect();
     };
     let outcome = stream(walking().change(channels));
     assert_eq!(outcome.nodes[HOST.index()].handoffs.completed.count(), 2);
@@ -73,9 +75,9 @@ fn cells_on_channels_of_their_own_lose_nothing_either() {
 }
 
 #[test]
-fn packets_that_two_servers_number_alike_are_not_lost() {
-    let spec = every(between(), 300).change(|spec| {
-        the(spec).mobiles[0].listens = Listens::Current;
+fn equal_identifications_of_two_servers_cause_no_loss() {
+    let spec = cbr_every(between_stations(), 300).change(|spec| {
+        cells_of(spec).mobiles[0].accepts = AcceptedStations::Current;
         let other = NodeSpec::new("other", Trajectory::fixed(Position::new(300.0, 450.0)), []);
         spec.nodes.push(other);
         spec.links.push(link(OTHER.0, HOME.0, 10_000_000, Duration::from_millis(5), 100));
@@ -93,7 +95,7 @@ fn packets_that_two_servers_number_alike_are_not_lost() {
 #[test]
 fn the_home_agent_may_be_a_station() {
     let outcome = stream(walking().change(|spec| {
-        the(spec).home_agent = STATIONS[0];
+        cells_of(spec).home_agent = STATIONS[0];
         spec.links[0] = link(SERVER.0, STATIONS[0].0, 10_000_000, Duration::from_millis(5), 100);
     }));
     assert_eq!(outcome.flows[0].data.lost, 0);
@@ -102,10 +104,13 @@ fn the_home_agent_may_be_a_station() {
 
 #[test]
 fn a_transfer_gets_through_five_handoffs_a_second() {
-    for (scheme, cold) in
-        [(Scheme::Multicast, Cold::Yes), (Scheme::Multicast, Cold::No), (Scheme::Registration, Cold::Yes)]
-    {
-        let spec = every(between(), 200).change(|spec| (the(spec).scheme, the(spec).cold) = (scheme, cold));
+    for (scheme, cold) in [
+        (Scheme::Multicast, StartState::Cold),
+        (Scheme::Multicast, StartState::Warm),
+        (Scheme::Registration, StartState::Cold),
+    ] {
+        let spec = cbr_every(between_stations(), 200)
+            .change(|spec| (cells_of(spec).scheme, cells_of(spec).cold) = (scheme, cold));
         let outcome = run(&spec.seconds(60).transfer(SERVER.0, HOST.0, linux(), TOTAL));
         assert_eq!(outcome.flows[0].bytes_received, TOTAL, "{scheme:?}");
         let handoffs = &outcome.nodes[HOST.index()].handoffs;
@@ -115,7 +120,7 @@ fn a_transfer_gets_through_five_handoffs_a_second() {
 
 /// Returns a strategy for the middlebox at a node.
 fn machines() -> impl Strategy<Value = Option<ProxyKind>> {
-    let unknown = split::Unknown::WaitedFor(Duration::from_secs(600));
+    let unknown = split::UnknownConnections::Hold(Duration::from_secs(600));
     let split = split::Config { unknown, ..split::Config::new(linux().into(), linux().into(), 100_000) };
     prop_oneof![
         Just(None),
@@ -127,9 +132,9 @@ fn machines() -> impl Strategy<Value = Option<ProxyKind>> {
 }
 
 /// A machine that no host leaves.
-fn stays(mut kind: ProxyKind) -> ProxyKind {
+fn without_handoff(mut kind: ProxyKind) -> ProxyKind {
     if let ProxyKind::Split(config) = &mut kind {
-        config.unknown = split::Unknown::Reset;
+        config.unknown = split::UnknownConnections::Reset;
     }
     kind
 }
@@ -138,7 +143,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_byte_arrives_whatever_the_handoffs_lose(
+    fn every_byte_arrives_despite_handoff_losses(
         every_ms in 150u64..1500,
         loss in 0.0f64..0.15,
         (registers, tuned, warm, repeats) in any::<(bool, bool, bool, bool)>(),
@@ -151,19 +156,19 @@ proptest! {
         // Connections are at no station for a tenth of a second each time: with four handoffs a second they hardly get on.
         let splits = matches!(at_stations, Some(ProxyKind::Split(_)));
         let every_ms = if splits { every_ms.max(500) } else { every_ms };
-        let spec = every(between(), every_ms).change(|spec| {
+        let spec = cbr_every(between_stations(), every_ms).change(|spec| {
             let radio = spec.radio.as_mut().expect("there are radios");
             radio.errors = ErrorModel::PacketLoss(Probability::new(loss).expect("a probability"));
-            let cells = the(spec);
+            let cells = cells_of(spec);
             cells.scheme = if registers { Scheme::Registration } else { Scheme::Multicast };
-            cells.cold = if warm { Cold::No } else { Cold::Yes };
+            cells.cold = if warm { StartState::Warm } else { StartState::Cold };
             cells.buffer_packets = buffer_packets;
-            cells.mobiles[0].listens = if tuned { Listens::Current } else { Listens::All };
+            cells.mobiles[0].accepts = if tuned { AcceptedStations::Current } else { AcceptedStations::All };
             cells.mobiles[0].fast_retransmit = repeats.then(fast_retransmit::Config::default);
             let at = |node: NodeId, mobile: &MobileSide, kind: &Option<ProxyKind>| {
                 kind.clone().map(|kind| ProxySpec { node, mobile: mobile.clone(), kind })
             };
-            let at_home = at_home.map(stays);
+            let at_home = at_home.map(without_handoff);
             spec.proxies = at(HOME, &MobileSide::Nodes([HOST].into()), &at_home).into_iter().collect();
             spec.proxies.extend(STATIONS.iter().filter_map(|node| at(*node, &MobileSide::Radios, &at_stations)));
         });
@@ -173,12 +178,12 @@ proptest! {
 }
 
 #[test]
-fn a_host_that_asks_again_after_a_handoff_has_the_sender_wait_for_no_timer() {
+fn fast_retransmission_after_a_handoff_avoids_timeouts() {
     let with = |repeats: Option<fast_retransmit::Config>| {
-        let spec = every(between(), 2_000).change(|spec| {
-            the(spec).scheme = Scheme::Registration;
-            the(spec).mobiles[0].listens = Listens::Current;
-            the(spec).mobiles[0].fast_retransmit = repeats;
+        let spec = cbr_every(between_stations(), 2_000).change(|spec| {
+            cells_of(spec).scheme = Scheme::Registration;
+            cells_of(spec).mobiles[0].accepts = AcceptedStations::Current;
+            cells_of(spec).mobiles[0].fast_retransmit = repeats;
         });
         let outcome = run(&spec.seconds(600).transfer(SERVER.0, HOST.0, tcp::Config::bsd(), TOTAL));
         let repeated = outcome.nodes[HOST.index()].proxies.acks_made;
@@ -194,23 +199,23 @@ fn a_host_that_asks_again_after_a_handoff_has_the_sender_wait_for_no_timer() {
 fn proxies_at_the_stations_serve_a_host_that_comes_and_goes() {
     let snoop = |config| ProxyKind::Snoop(config);
     for (kind, cold) in [
-        (snoop(snoop::Config::published()), Cold::Yes),
-        (snoop(snoop::Config::modern()), Cold::Yes),
-        (snoop(snoop::Config::modern()), Cold::No),
+        (snoop(snoop::Config::published()), StartState::Cold),
+        (snoop(snoop::Config::modern()), StartState::Cold),
+        (snoop(snoop::Config::modern()), StartState::Warm),
     ] {
-        let outcome = run(&every(between(), 700)
+        let outcome = run(&cbr_every(between_stations(), 700)
             .change(|spec| {
                 let radio = spec.radio.as_mut().expect("there are radios");
                 radio.errors = ErrorModel::PacketLoss(Probability::new(0.1).expect("a probability"));
                 (radio.mac.short_retry_limit, radio.mac.long_retry_limit) = (1, 1);
-                the(spec).cold = cold;
+                cells_of(spec).cold = cold;
                 let at = |node| ProxySpec { node, mobile: MobileSide::Radios, kind: kind.clone() };
                 spec.proxies = STATIONS.map(at).into();
             })
             .seconds(120)
             .transfer(SERVER.0, HOST.0, linux(), TOTAL));
         assert_eq!(outcome.flows[0].bytes_received, TOTAL, "{kind:?}");
-        let again = |node: NodeId| outcome.nodes[node.index()].proxies.sent_again;
+        let again = |node: NodeId| outcome.nodes[node.index()].proxies.retransmitted;
         assert!(again(STATIONS[0]) > 5 && again(STATIONS[1]) > 5, "{kind:?}");
     }
 }
@@ -219,7 +224,7 @@ fn proxies_at_the_stations_serve_a_host_that_comes_and_goes() {
 fn connections_split_at_the_home_agent_follow_the_host() {
     let mobile = MobileSide::Nodes([HOST].into());
     let kind = ProxyKind::Split(Box::new(split::Config::new(linux().into(), linux().into(), 100_000)));
-    let outcome = run(&every(between(), 500)
+    let outcome = run(&cbr_every(between_stations(), 500)
         .change(|spec| {
             spec.proxies = vec![ProxySpec { node: HOME, mobile: mobile.clone(), kind: kind.clone() }]
         })
@@ -230,12 +235,12 @@ fn connections_split_at_the_home_agent_follow_the_host() {
 
 #[test]
 fn connections_split_at_stations_follow_the_host_with_all_that_they_hold() {
-    let unknown = split::Unknown::WaitedFor(Duration::from_secs(2));
+    let unknown = split::UnknownConnections::Hold(Duration::from_secs(2));
     let config = split::Config { unknown, ..split::Config::new(linux().into(), linux().into(), 100_000) };
     for scheme in [Scheme::Multicast, Scheme::Registration] {
-        let outcome = run(&every(between(), 700)
+        let outcome = run(&cbr_every(between_stations(), 700)
             .change(|spec| {
-                the(spec).scheme = scheme;
+                cells_of(spec).scheme = scheme;
                 let kind = ProxyKind::Split(Box::new(config));
                 let at = |node| ProxySpec { node, mobile: MobileSide::Radios, kind: kind.clone() };
                 spec.proxies = STATIONS.map(at).into();
@@ -249,7 +254,7 @@ fn connections_split_at_stations_follow_the_host_with_all_that_they_hold() {
 }
 
 #[test]
-fn a_host_that_was_out_of_reach_goes_on_where_it_was() {
+fn a_host_that_returns_resumes_its_connections() {
     let away = walk(&[
         (0.0, 10.0, 10.0),
         (10.0, 10.0, 10.0),
@@ -275,12 +280,12 @@ fn what_a_mobile_host_sends_goes_by_its_station() {
 
 #[test]
 fn a_capture_shows_tunnels_and_messages_as_they_are() {
-    let spec = every(between(), 300)
+    let spec = cbr_every(between_stations(), 300)
         .seconds(2)
         .cbr(SERVER.0, HOST.0, 100, Duration::from_millis(50))
         .from(1.0)
         .until(2.0);
-    let capture = Pcap::new(Vec::new(), &spec).expect("memory takes everything");
+    let capture = PcapTracer::new(Vec::new(), &spec).expect("memory takes everything");
     let mut world = World::new(&spec, 1, capture);
     world.run_until(hopline_core::Instant::from_secs(2));
     let bytes = world.finish().1.finish().expect("memory takes everything");

@@ -1,9 +1,9 @@
 //! CoDel and FQ-CoDel in front of links: the waiting times of packets, and the flows that wait for each
 //! other.
 
-use crate::support::{self, Build};
+use crate::support::{self, SpecBuilder};
 use hopline_core::Duration;
-use hopline_queue::{Action, CoDelConfig, FqCoDelConfig};
+use hopline_queue::{CoDelConfig, FqCoDelConfig, SignalAction};
 use hopline_sim::spec::Discipline;
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp::Config;
@@ -42,8 +42,8 @@ fn codel_keeps_the_queue_short_and_the_link_busy() {
 }
 
 #[test]
-fn codel_marks_where_it_may() {
-    let mark = CoDelConfig { action: Action::Mark, ..CODEL };
+fn codel_marks_ecn_capable_packets() {
+    let mark = CoDelConfig { action: SignalAction::Mark, ..CODEL };
     let outcome = simulate(&bottleneck(Config::linux().with_ecn(), Discipline::CoDel(mark)), 1);
     let node = &outcome.nodes[1];
     assert!(node.marks > 5, "{} marks", node.marks);
@@ -51,7 +51,7 @@ fn codel_marks_where_it_may() {
 }
 
 #[test]
-fn with_a_queue_for_each_flow_the_small_one_waits_for_nobody() {
+fn with_fq_codel_a_sparse_flow_has_no_queueing_delay() {
     let outcome = simulate(&bottleneck(Config::linux(), Discipline::FqCoDel(FQ)), 1);
     // 20 ms and 1 ms of wire, 0.75 ms of its own; 6 ms for the packet on the link, and 6 for the round in
     // which a queue that was emptied just now waits for its turn (RFC 8290 §4.2).
@@ -61,7 +61,7 @@ fn with_a_queue_for_each_flow_the_small_one_waits_for_nobody() {
 }
 
 #[test]
-fn queues_of_every_kind_repeat_themselves() {
+fn every_discipline_is_deterministic() {
     for discipline in [Discipline::CoDel(CODEL), Discipline::FqCoDel(FQ)] {
         let spec = bottleneck(Config::linux(), discipline);
         assert_eq!(simulate(&spec, 1).fingerprint, simulate(&spec, 1).fingerprint);

@@ -1,18 +1,18 @@
 //! Explicit link failure notification: the ends notified of a lost route, the delay, and the notification of
 //! its return.
 
-use crate::support::recorder::{Recorder, What, record};
-use crate::support::{Build, at, chain, ns2_tcp};
+use crate::support::recorder::{RecordedKind, Recorder, record};
+use crate::support::{SpecBuilder, at, chain, ns2_tcp};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_routing::aodv;
-use hopline_routing::aodv::config::{Hello, LinkSensing, SignOfLife};
-use hopline_sim::spec::{Blocks, Draw, Exchange, OutageSpec};
+use hopline_routing::aodv::config::{Hello, HelloLiveness, LinkSensing};
+use hopline_sim::spec::{ExchangeSpec, OutageEffect, OutageSpec, RandomVariable};
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::Signal;
-use hopline_transport::tcp::{ElfnConfig, Feedback};
+use hopline_transport::tcp::{ElfnConfig, RouteFeedback};
 
-const LOST: What = What::Signalled(Signal::RouteLost);
-const FOUND: What = What::Signalled(Signal::RouteFound);
+const LOST: RecordedKind = RecordedKind::Signalled(Signal::RouteLost);
+const FOUND: RecordedKind = RecordedKind::Signalled(Signal::RouteFound);
 /// IP header and report.
 const ICMP_BYTES: u32 = 56;
 
@@ -26,7 +26,7 @@ fn cut(spec: Spec, (a, b): (u32, u32), (start_s, end_s): (f64, f64)) -> Spec {
                 to,
                 start: at(start_s),
                 end: at(end_s),
-                blocks: Blocks::Frames,
+                blocks: OutageEffect::Frames,
             });
         }
     })
@@ -38,19 +38,19 @@ fn cut_chain() -> Spec {
 }
 
 fn told(outcome: &Outcome) -> (u64, u64) {
-    (outcome.flows[0].route_losses_told, outcome.flows[0].route_returns_told)
+    (outcome.flows[0].route_loss_notifications, outcome.flows[0].route_recovery_notifications)
 }
 
 /// Reports that `node` put on the air for the first time.
 fn reports(notes: &Recorder, node: u32) -> Vec<Instant> {
-    let first = What::DataSent { retry: false };
+    let first = RecordedKind::DataSent { retry: false };
     let ours =
-        notes.0.iter().filter(|n| n.node == NodeId(node) && n.what == first && n.len_bytes == ICMP_BYTES);
+        notes.0.iter().filter(|n| n.node == NodeId(node) && n.kind == first && n.len_bytes == ICMP_BYTES);
     ours.map(|note| note.at).collect()
 }
 
 #[test]
-fn over_aodv_the_source_hears_of_the_break_at_once_and_of_the_return() {
+fn over_aodv_the_source_is_notified_of_the_break_and_the_recovery() {
     let (outcome, notes) = record(&cut_chain().aodv(aodv::Config::rfc3561()), 1);
     let (lost, found) = (notes.times(0, LOST), notes.times(0, FOUND));
     // Seven attempts at n1, one route error.
@@ -74,16 +74,16 @@ fn with_hello_the_break_is_known_after_two_lost_ones_and_not_before() {
 }
 
 #[test]
-fn packets_of_a_flow_show_that_a_neighbour_is_there_unless_only_messages_count() {
+fn packets_of_a_flow_are_liveness_unless_only_messages_count() {
     // No HELLO may be late, and each waits for its jitter and for packets.
     let impatient = Hello { allowed_loss: 1, ..Hello::RFC3561 };
-    let losses = |sign_of_life: SignOfLife| {
-        let link_sensing = LinkSensing::Hello(Hello { sign_of_life, ..impatient });
+    let losses = |sign_of_life: HelloLiveness| {
+        let link_sensing = LinkSensing::Hello(Hello { liveness: sign_of_life, ..impatient });
         let config = aodv::Config { link_sensing, ..aodv::Config::rfc3561() };
         told(&record(&chain(1).bulk(0, 1, ns2_tcp(8)).seconds(20).elfn().aodv(config), 1).0).0
     };
-    assert_eq!(losses(SignOfLife::AnyPacket), 0);
-    assert!(losses(SignOfLife::AodvMessage) > 5);
+    assert_eq!(losses(HelloLiveness::AnyPacket), 0);
+    assert!(losses(HelloLiveness::AodvMessage) > 5);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn with_static_routes_the_node_before_the_break_reports_by_icmp() {
 }
 
 #[test]
-fn a_source_beside_the_break_knows_by_itself() {
+fn a_source_next_to_the_break_detects_it_itself() {
     let spec = cut(chain(1).bulk(0, 1, ns2_tcp(8)).seconds(8).elfn(), (0, 1), (5.0, 7.0));
     let (_, notes) = record(&spec, 1);
     let lost = notes.times(0, LOST);
@@ -107,7 +107,7 @@ fn a_source_beside_the_break_knows_by_itself() {
 }
 
 #[test]
-fn reports_are_limited_to_ten_in_a_second_and_nobody_reports_on_reports() {
+fn icmp_errors_are_rate_limited_and_cause_no_errors() {
     // Without RTS a packet is given up after some 20 ms.
     let spec = chain(2).radio(|radio| radio.mac.rts_threshold_bytes = 3000);
     let spec = spec.cbr(0, 2, 100, Duration::from_millis(20)).seconds(6).elfn();
@@ -118,7 +118,13 @@ fn reports_are_limited_to_ten_in_a_second_and_nobody_reports_on_reports() {
     // n0 goes deaf: what n1 reports gets lost, and that is the end of it.
     let deaf = cut(spec, (1, 2), (1.0, 5.0)).change(|spec| {
         let (start, end) = (at(1.0), at(5.0));
-        spec.outages.push(OutageSpec { from: NodeId(1), to: NodeId(0), start, end, blocks: Blocks::Packets });
+        spec.outages.push(OutageSpec {
+            from: NodeId(1),
+            to: NodeId(0),
+            start,
+            end,
+            blocks: OutageEffect::Packets,
+        });
     });
     let (outcome, notes) = record(&deaf, 1);
     assert!(outcome.nodes[0].drops.outage > 0);
@@ -126,7 +132,7 @@ fn reports_are_limited_to_ten_in_a_second_and_nobody_reports_on_reports() {
 }
 
 #[test]
-fn a_search_that_fails_tells_whoever_sent() {
+fn a_failed_discovery_notifies_the_senders() {
     // There never was a route: nothing broke, and no node answers (RFC 3561 §6.3).
     let spec = cut(chain(2).bulk(0, 2, ns2_tcp(8)).seconds(60).elfn(), (1, 2), (0.0, 30.0));
     let (outcome, notes) = record(&spec.aodv(aodv::Config::rfc3561()), 1);
@@ -139,28 +145,28 @@ fn a_search_that_fails_tells_whoever_sent() {
 }
 
 #[test]
-fn a_route_that_expired_unused_is_not_lost() {
+fn an_expired_unused_route_is_not_reported_as_lost() {
     // One page, a long silence in which the route expires, another page.
     let spec = chain(2).transfer(0, 2, ns2_tcp(8), 5_000).transfer(0, 2, ns2_tcp(8), 5_000).from(20.0);
     let outcome = simulate(&spec.aodv(aodv::Config::rfc3561()).seconds(30).elfn(), 1);
     assert!(outcome.flows.iter().all(|flow| flow.completion.is_some()));
-    assert!(outcome.flows.iter().all(|flow| flow.route_losses_told == 0));
+    assert!(outcome.flows.iter().all(|flow| flow.route_loss_notifications == 0));
 }
 
 #[test]
-fn flows_are_told_of_their_own_peer_only_and_while_they_run() {
+fn flows_are_notified_only_about_their_peer_while_active() {
     // Two hops: all sense each other, so that no link seems broken but the one that is.
     let spec = chain(2).aodv(aodv::Config::rfc3561()).bulk(0, 2, ns2_tcp(8)).bulk(0, 1, ns2_tcp(1));
     let spec = spec.transfer(0, 2, ns2_tcp(1), 5_000).until(4.0).transfer(0, 2, ns2_tcp(1), 5_000).from(25.0);
     let spec = cut(spec.seconds(30).elfn(), (1, 2), (5.0, 10.0));
     let outcome = simulate(&spec, 1);
-    let losses: Vec<_> = outcome.flows.iter().map(|flow| flow.route_losses_told).collect();
+    let losses: Vec<_> = outcome.flows.iter().map(|flow| flow.route_loss_notifications).collect();
     assert!(losses[0] > 0);
     assert_eq!(losses[1..], [0, 0, 0]);
 }
 
 #[test]
-fn nobody_is_told_unless_the_scenario_asks_for_it() {
+fn without_elfn_no_end_is_notified() {
     for aodv in [None, Some(aodv::Config::rfc3561())] {
         let silent = |spec: Spec| spec.change(|spec| spec.failure_notification = Default::default());
         let spec = aodv.map_or_else(cut_chain, |config| cut_chain().aodv(config));
@@ -171,30 +177,30 @@ fn nobody_is_told_unless_the_scenario_asks_for_it() {
 }
 
 #[test]
-fn tcp_that_is_told_does_as_tcp_that_is_not() {
+fn plain_tcp_ignores_notifications() {
     let told = cut_chain().aodv(aodv::Config::rfc3561());
     let untold = told.clone().change(|spec| spec.failure_notification = Default::default());
     let [told, untold] = [told, untold].map(|spec| simulate(&spec, 1));
     assert_eq!(told.fingerprint, untold.fingerprint);
-    assert!(told.flows[0].route_losses_told > 0 && untold.flows[0].route_losses_told == 0);
+    assert!(told.flows[0].route_loss_notifications > 0 && untold.flows[0].route_loss_notifications == 0);
 }
 
 #[test]
-fn whoever_was_idle_when_the_route_was_lost_is_told_once_it_sends() {
+fn an_idle_end_is_notified_when_it_sends() {
     // A request each second; the link breaks and returns between two of them, and again.
-    let exchange = Exchange {
-        request_bytes: Draw::Constant(100.0),
-        response_bytes: Draw::Constant(100.0),
-        think_s: Draw::Constant(8.0),
+    let exchange = ExchangeSpec {
+        request_bytes: RandomVariable::Constant(100.0),
+        response_bytes: RandomVariable::Constant(100.0),
+        think_s: RandomVariable::Constant(8.0),
         transactions: None,
     };
-    let elfn = ns2_tcp(8).with_feedback(Feedback::Elfn(ElfnConfig::PAPER));
+    let elfn = ns2_tcp(8).with_feedback(RouteFeedback::Elfn(ElfnConfig::PAPER));
     // The constant flow keeps the route in use, so that its loss is noticed while the exchange thinks.
     let spec = chain(2).exchange(0, 2, elfn, exchange).cbr(0, 2, 100, Duration::from_millis(100));
     let spec = cut(spec.aodv(aodv::Config::rfc3561()).seconds(60).elfn(), (1, 2), (3.0, 30.0));
     let outcome = simulate(&spec, 1);
     let flow = &outcome.flows[0];
-    assert!(flow.route_losses_told > 1, "told {} times", flow.route_losses_told);
+    assert!(flow.route_loss_notifications > 1, "told {} times", flow.route_loss_notifications);
     let frozen = flow.freezes;
     assert!(frozen > 0, "a request that left after the loss was taken for congestion");
 }

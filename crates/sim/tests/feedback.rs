@@ -1,32 +1,32 @@
 //! Feedback schemes of TCP in the simulated network: an end that is notified freezes, and learns of the
 //! return in one way or another. ATCP tells congestion from bit errors by the marks of queues.
 
-use crate::support::{Build, at, chain, link, moving, ns2_tcp, walk, wired};
+use crate::support::{SpecBuilder, at, chain, link, moving, ns2_tcp, walk, wired};
 use hopline_core::{Duration, NodeId};
-use hopline_queue::Action;
 use hopline_queue::RedConfig;
+use hopline_queue::SignalAction;
 use hopline_radio::mobility::{Position, Trajectory};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_routing::{aodv, dsr};
 use hopline_sim::outcome::FlowOutcome;
-use hopline_sim::spec::{Blocks, Discipline, OutageSpec};
+use hopline_sim::spec::{Discipline, OutageEffect, OutageSpec};
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp::{
-    AtcpConfig, BusConfig, Config, ElfnConfig, Feedback, FixedRtoConfig, InitialSsthresh, TcpFConfig,
+    AtcpConfig, BusConfig, Config, ElfnConfig, FixedRtoConfig, InitialSsthresh, RouteFeedback, TcpFConfig,
 };
 
-const ELFN: Feedback = Feedback::Elfn(ElfnConfig::PAPER);
-const TCP_F: Feedback = Feedback::TcpF(TcpFConfig::PAPER);
-const ATCP: Feedback = Feedback::Atcp(AtcpConfig::PAPER);
-const NOTIFIED: [Feedback; 4] = [TCP_F, ELFN, ATCP, Feedback::Bus(BusConfig::PAPER)];
+const ELFN: RouteFeedback = RouteFeedback::Elfn(ElfnConfig::PAPER);
+const TCP_F: RouteFeedback = RouteFeedback::TcpF(TcpFConfig::PAPER);
+const ATCP: RouteFeedback = RouteFeedback::Atcp(AtcpConfig::PAPER);
+const NOTIFIED: [RouteFeedback; 4] = [TCP_F, ELFN, ATCP, RouteFeedback::Bus(BusConfig::PAPER)];
 
 /// SACK of ns-2 with a scheme, eight segments at most.
-fn tcp(feedback: Feedback) -> Config {
+fn tcp(feedback: RouteFeedback) -> Config {
     ns2_tcp(8).with_sack().with_feedback(feedback)
 }
 
 /// A transfer over three hops, the middle one cut from 5 s until `end_s`.
-fn cut_chain(feedback: Feedback, end_s: f64) -> Spec {
+fn cut_chain(feedback: RouteFeedback, end_s: f64) -> Spec {
     chain(3).bulk(0, 3, tcp(feedback)).seconds(60).elfn().change(|spec| {
         for (from, to) in [(1, 2), (2, 1)] {
             let [from, to] = [from, to].map(NodeId);
@@ -35,7 +35,7 @@ fn cut_chain(feedback: Feedback, end_s: f64) -> Spec {
                 to,
                 start: at(5.0),
                 end: at(end_s),
-                blocks: Blocks::Frames,
+                blocks: OutageEffect::Frames,
             });
         }
     })
@@ -58,30 +58,30 @@ fn delivered_between(flow: &FlowOutcome, from_s: f64, to_s: f64) -> u64 {
 }
 
 #[test]
-fn over_aodv_every_scheme_freezes_and_goes_on_after_the_return() {
-    every_scheme_freezes_and_goes_on(over_aodv);
+fn over_aodv_every_scheme_freezes_and_resumes() {
+    assert_every_scheme_freezes_and_resumes(over_aodv);
 }
 
 #[test]
-fn over_dsr_too() {
-    every_scheme_freezes_and_goes_on(|spec| spec.dsr(dsr::Config::rfc4728()));
+fn over_dsr_every_scheme_freezes_and_resumes() {
+    assert_every_scheme_freezes_and_resumes(|spec| spec.dsr(dsr::Config::rfc4728()));
 }
 
-fn every_scheme_freezes_and_goes_on(over: fn(Spec) -> Spec) {
+fn assert_every_scheme_freezes_and_resumes(over: fn(Spec) -> Spec) {
     for feedback in NOTIFIED {
         let flow = run(&over(cut_chain(feedback, 12.0)));
-        assert!(flow.freezes >= 1 && flow.route_losses_told >= flow.freezes, "{feedback:?}");
+        assert!(flow.freezes >= 1 && flow.route_loss_notifications >= flow.freezes, "{feedback:?}");
         assert_eq!(delivered_between(&flow, 6.0, 12.0), 0, "{feedback:?}");
-        assert!(flow.frozen > Duration::from_secs(2), "{feedback:?}: {:?}", flow.frozen);
+        assert!(flow.frozen_time > Duration::from_secs(2), "{feedback:?}: {:?}", flow.frozen_time);
         assert!(delivered_between(&flow, 30.0, 60.0) > 300, "{feedback:?}");
     }
 }
 
 #[test]
-fn with_static_routes_nobody_tells_of_the_return_and_probes_or_timers_find_out() {
+fn with_static_routes_probes_or_timers_detect_the_recovery() {
     for feedback in NOTIFIED {
         let flow = run(&cut_chain(feedback, 12.0));
-        assert!(flow.freezes >= 1 && flow.route_returns_told == 0, "{feedback:?}");
+        assert!(flow.freezes >= 1 && flow.route_recovery_notifications == 0, "{feedback:?}");
         assert_eq!(flow.route_probes > 0, feedback != TCP_F, "{feedback:?}");
         assert!(delivered_between(&flow, 30.0, 60.0) > 300, "{feedback:?}");
     }
@@ -89,9 +89,9 @@ fn with_static_routes_nobody_tells_of_the_return_and_probes_or_timers_find_out()
 
 #[test]
 fn after_a_long_outage_probes_bring_data_while_plain_tcp_still_waits() {
-    let [elfn, plain] = [ELFN, Feedback::None].map(|feedback| run(&cut_chain(feedback, 33.0)));
+    let [elfn, plain] = [ELFN, RouteFeedback::None].map(|feedback| run(&cut_chain(feedback, 33.0)));
     assert_eq!((plain.freezes, plain.route_probes), (0, 0));
-    assert!(plain.route_losses_told > 0, "it was told, and did not care");
+    assert!(plain.route_loss_notifications > 0, "it was told, and did not care");
     // One every two seconds.
     assert!((10..=16).contains(&elfn.route_probes), "{}", elfn.route_probes);
     assert!(elfn.timeouts < plain.timeouts, "{} {}", elfn.timeouts, plain.timeouts);
@@ -100,7 +100,7 @@ fn after_a_long_outage_probes_bring_data_while_plain_tcp_still_waits() {
 }
 
 #[test]
-fn a_node_that_walks_away_and_returns_is_waited_for() {
+fn a_frozen_sender_waits_for_a_node_that_returns() {
     let walker = walk(&[
         (0.0, 400.0, 0.0),
         (5.0, 400.0, 0.0),
@@ -117,34 +117,39 @@ fn a_node_that_walks_away_and_returns_is_waited_for() {
     };
     for feedback in NOTIFIED {
         let flow = run(&spec(feedback));
-        assert!(flow.freezes >= 1 && flow.frozen > Duration::from_secs(5), "{feedback:?}: {:?}", flow.frozen);
+        assert!(
+            flow.freezes >= 1 && flow.frozen_time > Duration::from_secs(5),
+            "{feedback:?}: {:?}",
+            flow.frozen_time
+        );
         // TCP-F gives up waiting after 10 s; the search of what it sends then fails, and it waits once more.
         assert!(delivered_between(&flow, 50.0, 90.0) > 600, "{feedback:?}");
     }
 }
 
 #[test]
-fn fixed_rto_needs_nobody_and_tries_more_often() {
+fn fixed_rto_needs_no_notification_and_retransmits_more_often() {
     let silent =
         |feedback| cut_chain(feedback, 33.0).change(|spec| spec.failure_notification = Default::default());
-    let [fixed, plain] = [Feedback::FixedRto(FixedRtoConfig::PAPER), Feedback::None].map(|f| run(&silent(f)));
-    assert_eq!((fixed.freezes, fixed.frozen), (0, Duration::ZERO));
+    let [fixed, plain] =
+        [RouteFeedback::FixedRto(FixedRtoConfig::PAPER), RouteFeedback::None].map(|f| run(&silent(f)));
+    assert_eq!((fixed.freezes, fixed.frozen_time), (0, Duration::ZERO));
     assert!(fixed.timeouts > 2 * plain.timeouts, "{} {}", fixed.timeouts, plain.timeouts);
     assert!(delivered_between(&fixed, 33.0, 45.0) > 200);
 }
 
 #[test]
-fn a_warm_up_in_the_middle_of_a_freeze_cuts_what_counts() {
+fn a_warm_up_that_ends_during_a_freeze_counts_only_the_rest() {
     let whole = run(&cut_chain(ELFN, 25.0));
     let half = run(&cut_chain(ELFN, 25.0).warmup(15.0));
     assert_eq!(half.freezes, 0, "it began before");
-    let before = whole.frozen - half.frozen;
+    let before = whole.frozen_time - half.frozen_time;
     assert!(before > Duration::from_secs(9) && before < Duration::from_secs(10), "{before:?}");
-    assert!(half.frozen > Duration::from_secs(9), "{:?}", half.frozen);
+    assert!(half.frozen_time > Duration::from_secs(9), "{:?}", half.frozen_time);
 }
 
 #[test]
-fn the_same_run_twice_is_the_same() {
+fn runs_are_deterministic() {
     for feedback in NOTIFIED {
         let spec = over_aodv(cut_chain(feedback, 12.0));
         let [one, two, other] = [1, 1, 2].map(|run| simulate(&spec, run).fingerprint);
@@ -159,7 +164,7 @@ fn marking_route(over: Config, bit_error_rate: f64) -> Spec {
     let mut lossy = link(0, 1, 100_000_000, Duration::from_millis(1), 1000);
     lossy.errors = [ErrorModel::BitErrors(Probability::new(bit_error_rate).expect("a probability")); 2];
     let mut slow = link(1, 2, 2_000_000, Duration::from_millis(20), 100);
-    let red = RedConfig { max_probability: 0.1, action: Action::Mark, ..RedConfig::PAPER };
+    let red = RedConfig { max_probability: 0.1, action: SignalAction::Mark, ..RedConfig::PAPER };
     slow.queue.discipline = Discipline::Red(red);
     // Slow start ends below what the queue holds: its overshoot takes the average to where marks end.
     let over = Config { initial_ssthresh: InitialSsthresh::Segments(10), ..over };
@@ -194,7 +199,7 @@ fn where_queues_mark_atcp_reduces_as_tcp_does() {
 }
 
 #[test]
-fn without_ecn_atcp_takes_the_drops_of_the_same_queue_for_bit_errors() {
+fn without_ecn_atcp_attributes_queue_drops_to_bit_errors() {
     let [asked, never] = [atcp().with_ecn(), atcp()].map(|over| simulate(&marking_route(over, 0.0), 1));
     assert_eq!(never.nodes[1].marks, 0);
     assert!(never.flows[0].retransmissions > 100, "{}", never.flows[0].retransmissions);
@@ -203,7 +208,7 @@ fn without_ecn_atcp_takes_the_drops_of_the_same_queue_for_bit_errors() {
 }
 
 #[test]
-fn bit_errors_are_shielded_where_queues_could_mark_and_do_not() {
+fn atcp_hides_bit_errors_without_marks() {
     // One packet in fifty is damaged. Eight segments at most are in flight, which the route holds: no queue builds up.
     let route = |over: Config| {
         simulate(&marking_route(Config { window_clamp: Some(8), ..over.with_ecn() }, 1.7e-6), 1)

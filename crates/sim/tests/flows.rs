@@ -1,11 +1,11 @@
 //! Flows: transfers of given size, stop times, datagram counts, flows that get nowhere.
 
-use crate::support::recorder::{What, record};
-use crate::support::{self, Build, chain, link, ns2_tcp, standing, wired};
+use crate::support::recorder::{RecordedKind, record};
+use crate::support::{self, SpecBuilder, chain, link, ns2_tcp, standing, wired};
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_routing::aodv;
-use hopline_sim::outcome::{Connected, Drops};
+use hopline_sim::outcome::{Connected, DropCounts};
 use hopline_sim::spec::LinkSpec;
 use hopline_sim::trace::DropReason;
 use hopline_sim::{Spec, simulate};
@@ -26,9 +26,9 @@ fn a_transfer_of_given_size_is_active_until_its_last_byte_arrives() {
     let long = simulate(&spec.clone().seconds(20), 1);
     let flow = &short.flows[0];
     assert_eq!(flow.bytes_received, 100_000);
-    assert_eq!(flow.active, long.flows[0].active, "waiting longer changes nothing");
+    assert_eq!(flow.active_time, long.flows[0].active_time, "waiting longer changes nothing");
     // 800 kb at some 700 kb/s over two hops.
-    let active = flow.active.as_secs_f64();
+    let active = flow.active_time.as_secs_f64();
     assert!((0.8..2.5).contains(&active), "{active}");
     assert_eq!(flow.goodput_bps(), 800_000.0 / active);
     assert_eq!(flow.segments_received, 69);
@@ -37,12 +37,12 @@ fn a_transfer_of_given_size_is_active_until_its_last_byte_arrives() {
 #[test]
 fn a_transfer_that_the_run_cuts_off_is_active_to_the_end() {
     let outcome = simulate(&chain(2).transfer(0, 2, ns2_tcp(8), 10_000_000).from(1.0).seconds(5), 1);
-    assert_eq!(outcome.flows[0].active, Duration::from_secs(4));
+    assert_eq!(outcome.flows[0].active_time, Duration::from_secs(4));
     assert!(outcome.flows[0].bytes_received < 10_000_000);
 }
 
 #[test]
-fn distinct_segments_are_counted_by_what_a_segment_really_carries() {
+fn distinct_segments_are_counted_by_effective_segment_size() {
     // Timestamps take 12 bytes of each segment (RFC 6691): 300 full segments of 1448, none lost, none sent twice.
     let tcp = tcp::Config { window_clamp: Some(40), ..tcp::Config::modern() };
     let flow = simulate(&long_wire().transfer(0, 1, tcp, 300 * 1448), 1).flows.remove(0);
@@ -54,7 +54,7 @@ fn distinct_segments_are_counted_by_what_a_segment_really_carries() {
 fn a_bulk_flow_that_stops_is_active_until_then_and_delivers_nothing_after() {
     let outcome = simulate(&long_wire().bulk(0, 1, ns2_tcp(20)).from(1.0).until(5.0).seconds(10), 1);
     let flow = &outcome.flows[0];
-    assert_eq!(flow.active, Duration::from_secs(4));
+    assert_eq!(flow.active_time, Duration::from_secs(4));
     let delivered: Vec<u64> = flow.series.iter().map(|sample| sample.bytes_received).collect();
     assert!(delivered[3] > 0 && delivered[4] > delivered[3]);
     assert_eq!(delivered[5..], [flow.bytes_received; 5], "what is under way at the stop does not count");
@@ -67,7 +67,7 @@ fn a_transfer_whose_last_bytes_arrive_after_the_stop_is_not_complete() {
     let flow = &outcome.flows[0];
     assert_eq!(flow.segments_sent, 1);
     assert_eq!((flow.bytes_received, flow.connected), (0, Connected::Never));
-    assert_eq!(flow.active, Duration::from_millis(120));
+    assert_eq!(flow.active_time, Duration::from_millis(120));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn cbr_sends_from_its_start_on_and_stops_before_its_stop() {
     assert_eq!((flow.segments_sent, flow.segments_received), (10, 10));
     assert_eq!(flow.bytes_received, 2000);
     assert_eq!((flow.retransmissions, flow.timeouts), (0, 0));
-    assert_eq!(flow.active, Duration::from_secs(1));
+    assert_eq!(flow.active_time, Duration::from_secs(1));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn the_series_of_tcp_shows_window_and_round_trip_time() {
 }
 
 #[test]
-fn a_flow_without_a_path_ends_normally_and_says_so() {
+fn a_flow_without_a_path_is_reported_as_never_connected() {
     let spec = standing(&[(0.0, 0.0), (1000.0, 0.0)]);
     for routing in [None, Some(aodv::Config::rfc3561()), Some(aodv::Config::ns2_235())] {
         let spec = match routing {
@@ -126,28 +126,28 @@ fn a_flow_without_a_path_ends_normally_and_says_so() {
             let outcome = simulate(&spec.seconds(60), 1);
             let flow = &outcome.flows[0];
             assert_eq!((flow.connected, flow.bytes_received), (Connected::Never, 0));
-            assert_eq!((flow.goodput_bps(), flow.active), (0.0, Duration::from_secs(60)));
+            assert_eq!((flow.goodput_bps(), flow.active_time), (0.0, Duration::from_secs(60)));
             assert!(outcome.nodes[0].drops.no_route > 0);
         }
     }
 }
 
 #[test]
-fn a_wired_node_without_a_link_drops_what_it_has_for_others() {
+fn a_wired_node_without_a_link_drops_its_packets() {
     let outcome = simulate(&wired(2).cbr(0, 1, 100, HUNDRED_MS).until(0.45), 1);
     assert_eq!(outcome.flows[0].connected, Connected::Never);
-    assert_eq!(outcome.nodes[0].drops, Drops { no_route: 5, ..Drops::default() });
+    assert_eq!(outcome.nodes[0].drops, DropCounts { no_route: 5, ..DropCounts::default() });
 }
 
 #[test]
 fn a_flow_that_starts_after_the_end_has_no_result() {
     let outcome = simulate(&chain(1).bulk(0, 1, ns2_tcp(8)).from(20.0).seconds(10), 1);
     let flow = &outcome.flows[0];
-    assert_eq!((flow.active, flow.segments_sent, flow.goodput_bps()), (Duration::ZERO, 0, 0.0));
+    assert_eq!((flow.active_time, flow.segments_sent, flow.goodput_bps()), (Duration::ZERO, 0, 0.0));
 }
 
 #[test]
-fn flows_in_both_directions_between_the_same_nodes_are_told_apart() {
+fn flows_in_both_directions_between_equal_nodes_are_distinguished() {
     let spec = chain(1).transfer(0, 1, ns2_tcp(8), 30_000).transfer(1, 0, ns2_tcp(8), 50_000);
     let outcome = simulate(&spec.transfer(0, 1, ns2_tcp(8), 70_000), 1);
     let bytes: Vec<u64> = outcome.flows.iter().map(|flow| flow.bytes_received).collect();
@@ -164,13 +164,13 @@ fn a_routing_message_that_the_mac_gives_up_is_counted_as_a_drop() {
     let spec = support::moving([away, here]).aodv(config);
     let spec = spec.cbr(0, 1, 100, Duration::from_secs(100)).from(1.0).seconds(2);
     let (outcome, notes) = record(&spec, 1);
-    assert_eq!(notes.times(1, What::RtsSent).len(), 7);
-    assert_eq!(notes.times(1, What::Dropped(DropReason::RetryLimit)).len(), 1);
-    assert_eq!(outcome.nodes[1].drops, Drops { retry_limit: 1, ..Drops::default() });
+    assert_eq!(notes.times(1, RecordedKind::RtsSent).len(), 7);
+    assert_eq!(notes.times(1, RecordedKind::Dropped(DropReason::RetryLimit)).len(), 1);
+    assert_eq!(outcome.nodes[1].drops, DropCounts { retry_limit: 1, ..DropCounts::default() });
 }
 
 #[test]
-fn a_paced_sender_knows_over_how_many_hops_its_acknowledgments_come() {
+fn a_paced_sender_is_given_the_path_length() {
     // Without loss the round trip over `hops` wires of 10 ms and the spacing that it gives are known: s = (1448 + 112)·8/2 =
     // 6.24 ms and a = 0.448 ms at 2 Mb/s; tq = ½·(20.1 − 6.688) = 6.7 ms whatever the number of hops; a hop takes 12.95 ms.
     let sent = |hops: u32, short_paths| {

@@ -1,7 +1,7 @@
 //! Frames lost on their way from one radio to another: by name of the pair, and by noise at each rate of 802.11a.
 
-use crate::support::recorder::{What, record};
-use crate::support::{Build, disk, standing};
+use crate::support::recorder::{RecordedKind, record};
+use crate::support::{SpecBuilder, disk, standing};
 use hopline_core::{Duration, NodeId};
 use hopline_radio::mac::{self, config::AckPolicy};
 use hopline_radio::phy::awgn::frame_error_rate;
@@ -40,7 +40,7 @@ fn datagrams(outcome: &Outcome, flow: usize) -> (u64, u64) {
 }
 
 #[test]
-fn what_is_lost_is_of_one_pair_and_one_direction() {
+fn losses_affect_one_pair_in_one_direction() {
     let all = ErrorModel::PacketLoss(Probability::ONE);
     let spec = three(AckPolicy::NoAck, &[loss(0, 1, all)]);
     let spec = spec.cbr(0, 1, 500, EVERY).cbr(1, 0, 500, micros(3_100)).cbr(0, 2, 500, micros(5_300));
@@ -55,17 +55,21 @@ fn what_is_lost_is_of_one_pair_and_one_direction() {
 }
 
 #[test]
-fn a_lost_frame_is_not_acknowledged_and_comes_again() {
+fn a_lost_frame_is_retransmitted() {
     let third = ErrorModel::PacketLoss(probability(0.3));
     let spec = three(AckPolicy::Normal, &[loss(0, 1, third)]).cbr(0, 1, 500, EVERY).seconds(10);
     let (outcome, notes) = record(&spec, 1);
-    let (first, again) =
-        (notes.count(What::DataSent { retry: false }), notes.count(What::DataSent { retry: true }));
+    let (first, again) = (
+        notes.count(RecordedKind::DataSent { retry: false }),
+        notes.count(RecordedKind::DataSent { retry: true }),
+    );
     let share = again as f64 / (first + again) as f64;
     assert!((share - 0.3).abs() < 0.02, "{share}");
     // Node 2 overhears them all. The last may be in flight.
-    assert!(notes.count(What::AckSent).abs_diff(notes.times(1, What::DataReceived).len()) <= 1);
-    assert!(notes.times(2, What::DataReceived).len().abs_diff(first + again) <= 1);
+    assert!(
+        notes.count(RecordedKind::AckSent).abs_diff(notes.times(1, RecordedKind::DataReceived).len()) <= 1
+    );
+    assert!(notes.times(2, RecordedKind::DataReceived).len().abs_diff(first + again) <= 1);
     let (sent, arrived) = datagrams(&outcome, 0);
     assert!(arrived + 5 >= sent, "{arrived} of {sent}");
 }
@@ -75,15 +79,15 @@ fn lost_acks_cost_repetitions_and_no_datagram() {
     let half = ErrorModel::PacketLoss(probability(0.5));
     let spec = three(AckPolicy::Normal, &[loss(1, 0, half)]).cbr(0, 1, 500, EVERY).seconds(10);
     let (outcome, notes) = record(&spec, 1);
-    let again = notes.count(What::DataSent { retry: true }) as f64;
-    let all = notes.count(What::DataSent { retry: false }) as f64 + again;
+    let again = notes.count(RecordedKind::DataSent { retry: true }) as f64;
+    let all = notes.count(RecordedKind::DataSent { retry: false }) as f64 + again;
     assert!((again / all - 0.5).abs() < 0.02, "{}", again / all);
     let (sent, arrived) = datagrams(&outcome, 0);
     assert!(arrived + 5 >= sent, "{arrived} of {sent}");
 }
 
 #[test]
-fn bursts_take_their_share_and_come_in_a_row() {
+fn loss_bursts_have_their_rate_and_length() {
     let model = GilbertPackets {
         good_to_bad: probability(0.05),
         bad_to_good: probability(0.2),
@@ -93,8 +97,8 @@ fn bursts_take_their_share_and_come_in_a_row() {
     let losses = [loss(0, 1, ErrorModel::GilbertPackets(model))];
     let spec = three(AckPolicy::NoAck, &losses).cbr(0, 1, 500, EVERY).seconds(100);
     let (_, notes) = record(&spec, 1);
-    let sent = notes.times(0, What::DataSent { retry: false });
-    let arrived = notes.times(1, What::DataReceived);
+    let sent = notes.times(0, RecordedKind::DataSent { retry: false });
+    let arrived = notes.times(1, RecordedKind::DataReceived);
     let lost = 1.0 - arrived.len() as f64 / sent.len() as f64;
     assert!((lost / model.bad_share() - 1.0).abs() < 0.1, "{lost} {}", model.bad_share());
     // A frame each 2 ms: what is longer is a burst.
@@ -140,7 +144,7 @@ fn distance_m(rate: Rate, bits: u64, lost: f64) -> f64 {
 }
 
 #[test]
-fn each_rate_loses_to_noise_what_its_error_rate_says() {
+fn losses_by_noise_match_the_error_rate_of_each_rate() {
     // 1000 bytes, UDP 8, IP 20, LLC and SNAP 8, header 24, FCS 4.
     let bits = 8 * 1064;
     let mut farther = f64::INFINITY;

@@ -1,12 +1,14 @@
 //! Networks of agents with wires behind them, nodes with several radios, and what a forwarding table says.
 
-use crate::support::{self, Build, Told, at, chain, disk, link, moving, ns2_tcp, standing, walk};
+use crate::support::{
+    self, NotificationRecorder, SpecBuilder, at, chain, disk, link, moving, ns2_tcp, standing, walk,
+};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_radio::mobility::Trajectory;
 use hopline_routing::{aodv, dsr, olsr};
 use hopline_sim::spec::{Channel, HostRoute};
-use hopline_sim::trace::{DropReason, Place};
+use hopline_sim::trace::{DropLocation, DropReason};
 use hopline_sim::{NoTrace, Spec, World, simulate};
 use hopline_transport::Signal;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
@@ -19,7 +21,7 @@ fn with_server(hops: u32) -> Spec {
     chain(hops).wired_node().wired_node().link(cable(door, router)).link(cable(router, server)).seconds(20)
 }
 
-fn over_agents(spec: &Spec) -> [(&'static str, Spec); 3] {
+fn with_each_agent(spec: &Spec) -> [(&'static str, Spec); 3] {
     [
         ("AODV", spec.clone().aodv(aodv::Config::rfc3561())),
         ("OLSR", spec.clone().olsr(olsr::Config::rfc3626())),
@@ -30,7 +32,7 @@ fn over_agents(spec: &Spec) -> [(&'static str, Spec); 3] {
 #[test]
 fn mobile_nodes_reach_a_server_behind_a_gateway_and_it_reaches_them() {
     for (src, dst) in [(0, 5), (5, 0)] {
-        for (protocol, spec) in over_agents(&with_server(3).transfer(src, dst, ns2_tcp(8), 200_000)) {
+        for (protocol, spec) in with_each_agent(&with_server(3).transfer(src, dst, ns2_tcp(8), 200_000)) {
             let flow = &simulate(&spec, 1).flows[0];
             assert_eq!(flow.bytes_received, 200_000, "{protocol}, from {src} to {dst}");
             assert_eq!(flow.data.hops_mean(), Some(5.0), "{protocol}, from {src} to {dst}");
@@ -40,7 +42,7 @@ fn mobile_nodes_reach_a_server_behind_a_gateway_and_it_reaches_them() {
 
 #[test]
 fn a_gateway_that_sends_over_its_wire_is_never_without_a_route() {
-    for (protocol, spec) in over_agents(&with_server(1).transfer(1, 3, ns2_tcp(8), 50_000)) {
+    for (protocol, spec) in with_each_agent(&with_server(1).transfer(1, 3, ns2_tcp(8), 50_000)) {
         let flow = &simulate(&spec, 1).flows[0];
         assert_eq!((flow.bytes_received, flow.route_gaps), (50_000, 0), "{protocol}");
     }
@@ -48,7 +50,7 @@ fn a_gateway_that_sends_over_its_wire_is_never_without_a_route() {
 
 #[test]
 fn nodes_of_the_same_network_never_go_through_the_wire() {
-    for (protocol, spec) in over_agents(&with_server(3).transfer(0, 3, ns2_tcp(8), 50_000)) {
+    for (protocol, spec) in with_each_agent(&with_server(3).transfer(0, 3, ns2_tcp(8), 50_000)) {
         let outcome = simulate(&spec, 1);
         assert_eq!(outcome.flows[0].data.hops_mean(), Some(3.0), "{protocol}");
         let drops = &outcome.nodes[4].drops;
@@ -57,12 +59,12 @@ fn nodes_of_the_same_network_never_go_through_the_wire() {
 }
 
 #[test]
-fn of_two_gateways_a_node_takes_the_nearer_unless_it_is_told_otherwise() {
+fn a_node_uses_the_nearer_gateway_by_default() {
     // 0 – 1 – 2 – 3 – 4, of which 0 and 4 are wired to the server 5.
     let cable = |door| link(door, 5, 10_000_000, Duration::from_millis(1), 50);
     let spec =
         chain(4).wired_node().link(cable(0)).link(cable(4)).transfer(1, 5, ns2_tcp(8), 20_000).seconds(20);
-    for (protocol, spec) in over_agents(&spec) {
+    for (protocol, spec) in with_each_agent(&spec) {
         let hops = |spec: &Spec| simulate(spec, 1).flows[0].data.hops_mean();
         assert_eq!(hops(&spec), Some(2.0), "{protocol}");
         let told =
@@ -85,7 +87,7 @@ fn two_networks_of_agents_meet_over_the_wire_between_their_gateways() {
         }
     });
     let spec = spec.cbr(1, 3, 100, Duration::from_millis(100)).from(5.0).seconds(15);
-    for (protocol, spec) in over_agents(&spec) {
+    for (protocol, spec) in with_each_agent(&spec) {
         let flow = &simulate(&spec, 1).flows[0];
         assert_eq!(flow.data.hops_mean(), Some(2.0), "{protocol}");
         assert!(flow.segments_received >= 95, "{protocol}: {}", flow.segments_received);
@@ -93,7 +95,7 @@ fn two_networks_of_agents_meet_over_the_wire_between_their_gateways() {
 }
 
 #[test]
-fn an_end_is_told_when_its_way_to_the_gateway_is_lost_and_when_it_is_back() {
+fn an_end_is_notified_of_loss_and_recovery_of_the_route_to_its_gateway() {
     // The node goes out of reach of the gateway and comes back.
     let way = walk(&[
         (0.0, 100.0, 0.0),
@@ -105,8 +107,8 @@ fn an_end_is_told_when_its_way_to_the_gateway_is_lost_and_when_it_is_back() {
     let spec = moving([way, Trajectory::fixed(hopline_radio::mobility::Position::new(0.0, 0.0))]);
     let cable = link(1, 2, 10_000_000, Duration::from_millis(1), 50);
     let spec = spec.wired_node().link(cable).bulk(0, 2, ns2_tcp(8)).elfn().seconds(60);
-    for (protocol, spec) in over_agents(&spec) {
-        let mut world = World::new(&spec, 1, Told::default());
+    for (protocol, spec) in with_each_agent(&spec) {
+        let mut world = World::new(&spec, 1, NotificationRecorder::default());
         world.run_until(at(60.0));
         let (outcome, told) = world.finish();
         let of_node = |signal| told.0.iter().filter(|told| **told == (0, signal)).count();
@@ -117,13 +119,13 @@ fn an_end_is_told_when_its_way_to_the_gateway_is_lost_and_when_it_is_back() {
 }
 
 #[test]
-fn what_is_sent_on_one_channel_is_not_sensed_on_another() {
+fn channels_do_not_interfere() {
     // Two pairs within reach of each other.
     let pairs = |channels: [u16; 2]| {
         let spec = standing(&[(0.0, 0.0), (100.0, 0.0), (0.0, 100.0), (100.0, 100.0)]);
         let spec = spec.bulk(0, 1, ns2_tcp(8)).bulk(2, 3, ns2_tcp(8)).change(|spec| {
             for (node, at) in spec.nodes.iter_mut().enumerate() {
-                at.radios = vec![Channel(channels[node / 2])];
+                at.radio_channels = vec![Channel(channels[node / 2])];
             }
         });
         let outcome = simulate(&spec, 1);
@@ -143,14 +145,14 @@ fn a_relay_with_two_radios_sends_on_one_while_it_receives_on_the_other() {
     let relayed = |radios: [&[Channel]; 3]| {
         let spec = chain(2).bulk(0, 2, ns2_tcp(8)).seconds(10).change(|spec| {
             for (node, radios) in spec.nodes.iter_mut().zip(radios) {
-                node.radios = radios.to_vec();
+                node.radio_channels = radios.to_vec();
             }
         });
         [spec.clone(), spec.aodv(aodv::Config::rfc3561())].map(|spec| {
             let outcome = simulate(&spec, 1);
             let relay = outcome.nodes[1].airtime;
             let time = relay.transmitting + relay.receiving + relay.sensing + relay.nav + relay.idle;
-            assert_eq!(time, spec.duration * spec.nodes[1].radios.len() as u64);
+            assert_eq!(time, spec.duration * spec.nodes[1].radio_channels.len() as u64);
             outcome.flows[0].bytes_received as f64
         })
     };
@@ -165,7 +167,7 @@ fn a_relay_with_two_radios_sends_on_one_while_it_receives_on_the_other() {
 #[test]
 fn nodes_without_a_channel_in_common_are_no_neighbours() {
     let spec = chain(1).cbr(0, 1, 100, Duration::from_millis(100)).seconds(2);
-    let spec = spec.change(|spec| spec.nodes[1].radios = vec![Channel(7)]);
+    let spec = spec.change(|spec| spec.nodes[1].radio_channels = vec![Channel(7)]);
     let outcome = simulate(&spec, 1);
     assert_eq!((outcome.flows[0].segments_received, outcome.nodes[0].drops.no_route), (0, 21));
 }
@@ -177,11 +179,11 @@ fn a_next_hop_that_no_interface_leads_to_is_a_counted_drop() {
     let spec = spec.change(|spec| spec.nodes[0].routes.push(astray));
     let (outcome, drops) = support::drops(&spec, 1);
     assert_eq!((outcome.nodes[0].drops.unresolved, outcome.nodes[0].frames.total()), (21, 0));
-    assert!(drops.iter().all(|drop| *drop == (NodeId(0), DropReason::NoNeighbour, Place::Network)));
+    assert!(drops.iter().all(|drop| *drop == (NodeId(0), DropReason::NoNeighbour, DropLocation::Network)));
 }
 
 #[test]
-fn a_host_route_goes_before_everything_else_that_a_node_knows() {
+fn a_host_route_overrides_other_routes() {
     // A triangle of wires: the direct one is left out.
     let cable = |a, b| link(a, b, 10_000_000, Duration::from_millis(1), 50);
     let triangle = support::wired(3).link(cable(0, 1)).link(cable(1, 2)).link(cable(0, 2));
@@ -195,7 +197,7 @@ fn a_host_route_goes_before_everything_else_that_a_node_knows() {
 #[test]
 fn a_node_answers_to_every_address_that_it_has() {
     let server = Ipv4Addr::new(192, 0, 2, 7);
-    for (protocol, spec) in over_agents(&with_server(2).open()) {
+    for (protocol, spec) in with_each_agent(&with_server(2).with_taps()) {
         let spec = spec.change(|spec| spec.nodes[4].addresses.push(server));
         let header = Header {
             src: NodeId(0).ipv4(),
@@ -218,8 +220,8 @@ fn a_node_answers_to_every_address_that_it_has() {
 }
 
 #[test]
-fn what_is_for_nobody_dies_at_its_source() {
-    for (protocol, spec) in over_agents(&with_server(1).open()) {
+fn packets_to_unknown_addresses_are_dropped_at_the_source() {
+    for (protocol, spec) in with_each_agent(&with_server(1).with_taps()) {
         let header = Header {
             src: NodeId(0).ipv4(),
             dst: Ipv4Addr::new(203, 0, 113, 1),
@@ -243,9 +245,12 @@ fn what_is_for_nobody_dies_at_its_source() {
 #[test]
 fn a_capture_has_an_interface_for_each_radio() {
     let spec = chain(1).cbr(0, 1, 100, Duration::from_millis(500)).seconds(2);
-    let spec = spec.change(|spec| spec.nodes[1].radios = vec![Channel(3), Channel(0)]);
-    let mut world =
-        World::new(&spec, 1, hopline_sim::trace::Pcap::new(Vec::new(), &spec).expect("a vector takes all"));
+    let spec = spec.change(|spec| spec.nodes[1].radio_channels = vec![Channel(3), Channel(0)]);
+    let mut world = World::new(
+        &spec,
+        1,
+        hopline_sim::trace::PcapTracer::new(Vec::new(), &spec).expect("a vector takes all"),
+    );
     world.run_until(at(2.0));
     let (outcome, pcap) = world.finish();
     let bytes = pcap.finish().expect("a vector takes all");
@@ -260,10 +265,10 @@ fn equal_networks_with_gateways_and_radios_have_equal_fingerprints() {
     let spec = with_server(3).bulk(0, 5, ns2_tcp(8)).bulk(5, 1, ns2_tcp(8)).change(|spec| {
         spec.radio = Some(disk(250.0));
         for (node, radios) in spec.nodes.iter_mut().zip([vec![a], vec![a, b], vec![b, a], vec![b]]) {
-            node.radios = radios;
+            node.radio_channels = radios;
         }
     });
-    for (protocol, spec) in over_agents(&spec) {
+    for (protocol, spec) in with_each_agent(&spec) {
         let [one, other] = [1, 1].map(|run| simulate(&spec, run));
         assert_eq!(one, other, "{protocol}");
         assert!(one.flows.iter().all(|flow| flow.bytes_received > 0), "{protocol}");

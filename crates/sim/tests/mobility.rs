@@ -1,7 +1,7 @@
 //! Nodes that move: reception follows their positions, and routes follow.
 
-use crate::support::recorder::{What, record};
-use crate::support::{Build, chain, disk, grid, moving, ns2_tcp, standing, walk};
+use crate::support::recorder::{RecordedKind, record};
+use crate::support::{SpecBuilder, chain, disk, grid, moving, ns2_tcp, standing, walk};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_radio::mobility::{Area, RandomWaypoint, SetdestWaypoint, Trajectory};
 use hopline_radio::phy::propagation::{Propagation, Shadowing, ShadowingDraw};
@@ -69,7 +69,7 @@ fn a_node_that_moves_far_away_changes_nothing() {
 }
 
 #[test]
-fn a_flow_pauses_while_its_destination_is_out_of_range_and_aodv_finds_another_path_when_it_returns() {
+fn a_flow_pauses_out_of_range_and_aodv_finds_a_path_on_return() {
     // 0 stays, 1 is a relay at 200 m; 2 leaves from beside 0 and returns behind the relay.
     let spec = standing(&[(0.0, 0.0), (200.0, 0.0)]);
     let spec = spec.wireless_node(walk(&[
@@ -96,31 +96,33 @@ fn a_broken_link_clears_the_queue_of_packets_for_that_neighbour() {
     let spec = standing(&[(0.0, 0.0)]).wireless_node(away).aodv(aodv::Config::ns2_235());
     let spec = spec.cbr(0, 1, 500, Duration::from_millis(2)).until(1.2).seconds(2);
     let (outcome, notes) = record(&spec, 1);
-    let purged = notes.times(0, What::Dropped(DropReason::Routing(hopline_routing::DropReason::LinkFailure)));
+    let purged =
+        notes.times(0, RecordedKind::Dropped(DropReason::Routing(hopline_routing::DropReason::LinkFailure)));
     let at_once = purged.iter().filter(|&&at| at == purged[0]).count();
     assert!(at_once >= 5, "{purged:?}");
     assert_eq!(outcome.nodes[0].drops.retry_limit as usize, purged.len());
 }
 
 /// 20 nodes that walk about as `setdest` has them.
-fn crowd(draw: u64) -> Spec {
+fn mobile_network(draw: u64) -> Spec {
     let model = RandomWaypoint::Setdest(SetdestWaypoint {
         area: Area { width_m: 800.0, height_m: 500.0 },
         max_speed_mps: 20.0,
         pause: Duration::from_secs(1),
     });
     let trajectory = |node| {
-        let mut stream = hopline_core::Stream::new(draw, 0, NodeId(node), hopline_core::Purpose::Mobility);
+        let mut stream =
+            hopline_core::RandomStream::new(draw, 0, NodeId(node), hopline_core::Purpose::Mobility);
         model.trajectory(Duration::from_secs(20), &mut stream).expect("a valid model")
     };
     moving((0..20).map(trajectory))
 }
 
 #[test]
-fn whoever_receives_a_frame_was_in_range_and_whoever_was_in_range_of_a_broadcast_in_silence_received_it() {
+fn receptions_match_ranges() {
     // HELLO from all, nothing else: hardly any collisions, so that reception is geometry.
     let range_m = 250.0;
-    let spec = crowd(7).change(|spec| spec.radio = Some(disk(range_m)));
+    let spec = mobile_network(7).change(|spec| spec.radio = Some(disk(range_m)));
     let spec = spec.aodv(aodv::Config::rfc3561_hello()).cbr(0, 19, 64, Duration::from_secs(1)).seconds(20);
     let (_, notes) = record(&spec, 1);
     let position = |node: NodeId, at: Instant| spec.nodes[node.index()].trajectory.position_at(at);
@@ -128,15 +130,15 @@ fn whoever_receives_a_frame_was_in_range_and_whoever_was_in_range_of_a_broadcast
         let neighbours = (0..20).map(NodeId).filter(|&node| node != from);
         neighbours.filter(|&node| position(node, at).distance_m(position(from, at)) <= range_m).count()
     };
-    let sent = notes.0.iter().filter(|note| matches!(note.what, What::DataSent { .. }));
+    let sent = notes.0.iter().filter(|note| matches!(note.kind, RecordedKind::DataSent { .. }));
     let expected: usize = sent.map(|note| reached(note.node, note.at)).sum();
-    let received = notes.count(What::DataReceived);
+    let received = notes.count(RecordedKind::DataReceived);
     assert!(expected > 300, "{expected}");
     assert!(received <= expected && received * 10 >= expected * 9, "{received} of {expected}");
 }
 
 #[test]
-fn a_fast_node_is_found_wherever_it_goes() {
+fn a_fast_node_is_received_at_every_position() {
     // 100 m/s past a row of nodes 1 km apart: the grid must follow. Each hears some of its datagrams.
     let mut spec = standing(&(0..10).map(|n| (1000.0 * f64::from(n), 100.0)).collect::<Vec<_>>());
     let fixed = Trajectory::fixed(hopline_radio::mobility::Position::new(0.0, 0.0));

@@ -1,13 +1,13 @@
 //! Neighborhood RED: flows that starve without it and get their share with it, and its effect on other flows.
 
-use crate::support::{Build, disk, standing};
+use crate::support::{SpecBuilder, disk, standing};
 use hopline_core::{Duration, NodeId};
-use hopline_queue::Action;
+use hopline_queue::SignalAction;
 use hopline_queue::neighborhood_red::Config;
-use hopline_queue::neighborhood_red::config::{Delivery, Incoming};
+use hopline_queue::neighborhood_red::config::{Delivery, IncomingPolicy};
 use hopline_radio::phy::propagation::{Propagation, RangeDisk};
-use hopline_sim::outcome::{NodeOutcome, Notices};
-use hopline_sim::spec::{Members, NeighborhoodSpec};
+use hopline_sim::outcome::{NodeOutcome, NoticeCounts};
+use hopline_sim::spec::{NeighborhoodSpec, NodeSet};
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp;
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ fn lanes(over: tcp::Config) -> Spec {
     spec.bulk(0, 1, over).bulk(2, 3, over).bulk(4, 5, over)
 }
 
-fn with(spec: Spec, config: Config, members: Members) -> Spec {
+fn with_neighborhood_red(spec: Spec, config: Config, members: NodeSet) -> Spec {
     spec.radio(|radio| {
         radio.neighborhood = Some(NeighborhoodSpec {
             config,
@@ -47,17 +47,17 @@ fn goodput_kbps(outcome: &Outcome) -> Vec<u64> {
 }
 
 fn all(config: Config) -> Outcome {
-    simulate(&with(three_lanes(), config, Members::All), 1)
+    simulate(&with_neighborhood_red(three_lanes(), config, NodeSet::All), 1)
 }
 
 /// Notices of all nodes: sent, and received or overheard.
 fn notices(outcome: &Outcome) -> (u64, u64) {
-    let sum = |of: fn(&Notices) -> u64| outcome.nodes.iter().map(|n| of(&n.notices)).sum();
+    let sum = |of: fn(&NoticeCounts) -> u64| outcome.nodes.iter().map(|n| of(&n.notices)).sum();
     (sum(|notices| notices.sent), sum(|notices| notices.received))
 }
 
 #[test]
-fn the_middle_of_three_lanes_starves_without_it_and_not_with_it() {
+fn neighborhood_red_prevents_starvation_of_the_middle_lane() {
     let without = goodput_kbps(&simulate(&three_lanes(), 1));
     assert!(without[1] * 10 < without[0].min(without[2]), "{without:?}");
     let outcome = all(Config::PAPER);
@@ -93,23 +93,23 @@ fn a_notice_is_for_the_members_that_can_decode_its_sender() {
         assert_eq!(notices.intended, notices.sent * neighbours);
         assert!(notices.arrived <= notices.intended);
     }
-    let middle = Members::Some([NodeId(2), NodeId(3)].into());
-    let outcome = simulate(&with(three_lanes(), Config::PAPER, middle), 1);
-    let Notices { sent, intended, arrived, .. } = outcome.nodes[2].notices;
+    let middle = NodeSet::Some([NodeId(2), NodeId(3)].into());
+    let outcome = simulate(&with_neighborhood_red(three_lanes(), Config::PAPER, middle), 1);
+    let NoticeCounts { sent, intended, arrived, .. } = outcome.nodes[2].notices;
     assert!(sent > 0 && intended == sent, "only the other end is one: {sent} {intended}");
     assert!(arrived > 0 && arrived <= outcome.nodes[3].notices.received);
 }
 
 /// Pairs of a notice and a node that it was for, and those in which it arrived.
 fn delivered(outcome: &Outcome) -> (u64, u64) {
-    let sum = |of: fn(&Notices) -> u64| outcome.nodes.iter().map(|n| of(&n.notices)).sum();
+    let sum = |of: fn(&NoticeCounts) -> u64| outcome.nodes.iter().map(|n| of(&n.notices)).sum();
     (sum(|notices| notices.intended), sum(|notices| notices.arrived))
 }
 
 #[test]
-fn who_has_no_neighborhood_red_ignores_notices_and_drops_nothing() {
-    let middle = Members::Some([NodeId(2), NodeId(3)].into());
-    let outcome = simulate(&with(three_lanes(), Config::PAPER, middle), 1);
+fn nodes_without_neighborhood_red_ignore_notices() {
+    let middle = NodeSet::Some([NodeId(2), NodeId(3)].into());
+    let outcome = simulate(&with_neighborhood_red(three_lanes(), Config::PAPER, middle), 1);
     assert!(outcome.nodes[2].notices.sent > 0);
     for outer in [0, 1, 4, 5] {
         let node = &outcome.nodes[outer];
@@ -120,19 +120,19 @@ fn who_has_no_neighborhood_red_ignores_notices_and_drops_nothing() {
 }
 
 #[test]
-fn without_members_nothing_is_different_and_with_them_the_same_happens_again() {
-    let none = simulate(&with(three_lanes(), Config::PAPER, Members::Some([].into())), 1);
+fn without_members_nothing_changes_and_runs_are_deterministic() {
+    let none = simulate(&with_neighborhood_red(three_lanes(), Config::PAPER, NodeSet::Some([].into())), 1);
     assert_eq!(none.fingerprint, simulate(&three_lanes(), 1).fingerprint);
     assert_eq!(all(Config::PAPER), all(Config::PAPER));
 }
 
 #[test]
-fn what_can_be_marked_is_marked_and_the_middle_gets_its_share_all_the_same() {
-    let config = Config { action: Action::Mark, ..Config::PAPER };
-    let with_ecn = with(
+fn marking_gives_the_middle_lane_its_share_too() {
+    let config = Config { action: SignalAction::Mark, ..Config::PAPER };
+    let with_ecn = with_neighborhood_red(
         lanes(tcp::Config { mss: 512, window_clamp: Some(32), ..tcp::Config::linux().with_ecn() }),
         config,
-        Members::All,
+        NodeSet::All,
     );
     let outcome = simulate(&with_ecn, 1);
     let goodput = goodput_kbps(&outcome);
@@ -141,8 +141,8 @@ fn what_can_be_marked_is_marked_and_the_middle_gets_its_share_all_the_same() {
 }
 
 #[test]
-fn passed_on_notices_reach_those_who_send_to_neighbours() {
-    let outcome = all(Config { incoming: Incoming::Relayed, ..Config::PAPER });
+fn relayed_notices_reach_senders_to_neighbours() {
+    let outcome = all(Config { incoming: IncomingPolicy::Relayed, ..Config::PAPER });
     assert!(outcome.nodes.iter().map(|node| node.notices.relayed).sum::<u64>() > 20);
     let goodput = goodput_kbps(&outcome);
     assert!(3 * goodput[1] > goodput[0].max(goodput[2]), "{goodput:?}");
@@ -153,16 +153,16 @@ fn observed(spec: Spec, config: Config, nodes: &[u32]) -> Spec {
     let observed = nodes.iter().copied().map(NodeId).collect();
     spec.radio(|radio| {
         radio.neighborhood =
-            Some(NeighborhoodSpec { config, members: Members::All, observed, observed_weight: config.weight })
+            Some(NeighborhoodSpec { config, members: NodeSet::All, observed, observed_weight: config.weight })
     })
 }
 
-const WATCHES: Config = Config { delivery: Delivery::None, ..Config::PAPER };
+const MONITORING: Config = Config { delivery: Delivery::None, ..Config::PAPER };
 
 #[test]
-fn to_watch_changes_nothing() {
+fn monitoring_changes_nothing() {
     let plain = simulate(&three_lanes(), 1);
-    let watched = simulate(&observed(three_lanes(), WATCHES, &[2, 5]), 1);
+    let watched = simulate(&observed(three_lanes(), MONITORING, &[2, 5]), 1);
     assert_eq!((plain.fingerprint, &plain.flows), (watched.fingerprint, &watched.flows));
     let seen: Vec<usize> =
         watched.nodes.iter().map(|n| n.neighborhood.as_ref().map_or(0, |n| n.samples.len())).collect();
@@ -181,7 +181,7 @@ fn line_of_queues(nodes: u32, flows: &[(u32, u32)], at: u32) -> Spec {
     for &(src, dst) in flows {
         spec = spec.cbr(src, dst, 1000, Duration::from_micros(100));
     }
-    observed(spec, WATCHES, &[at])
+    observed(spec, MONITORING, &[at])
 }
 
 fn real_queue(spec: &Spec, at: u32) -> Vec<u32> {
@@ -212,7 +212,7 @@ fn the_real_queue_is_averaged_as_red_averages_a_queue() {
 }
 
 #[test]
-fn the_real_queue_is_what_waits_at_the_node_and_its_neighbours_and_what_others_have_for_those() {
+fn the_real_queue_matches_its_definition() {
     // A full queue of 50, and one with the MAC: 51 packets at the sender, after the first moments and but for the moment at
     // which the MAC takes the next.
     let full = |flows: &[(u32, u32)], at| {
@@ -230,7 +230,7 @@ fn the_real_queue_is_what_waits_at_the_node_and_its_neighbours_and_what_others_h
 }
 
 #[test]
-fn what_waits_before_the_warm_up_ends_does_not_count() {
+fn samples_before_the_end_of_the_warm_up_do_not_count() {
     let mut spec = line_of_queues(2, &[(0, 1)], 0);
     spec.warmup = Duration::from_millis(1500);
     let outcome = simulate(&spec, 1);

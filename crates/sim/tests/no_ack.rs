@@ -1,6 +1,6 @@
 //! Cost of the MAC's acknowledgments, against the airtime worked out by hand: one saturated sender of UDP.
 
-use crate::support::{Build, disk, standing};
+use crate::support::{SpecBuilder, disk, standing};
 use hopline_core::Duration;
 use hopline_radio::Rate;
 use hopline_radio::mac::{self, config::AckPolicy};
@@ -89,7 +89,7 @@ fn airtimes_of_frames_are_those_of_the_digest() {
 }
 
 #[test]
-fn datagrams_with_acks_and_without_take_the_airtime_that_they_should() {
+fn airtimes_with_and_without_acks_match_the_formula() {
     let within = |measured: f64, expected: f64| (measured / expected - 1.0).abs() < 0.02;
     for case in CASES {
         let rate = case.data.0.mbps();
@@ -104,7 +104,7 @@ fn datagrams_with_acks_and_without_take_the_airtime_that_they_should() {
 }
 
 #[test]
-fn bursts_take_the_airtime_that_they_should() {
+fn airtimes_of_bursts_match_the_formula() {
     for case in CASES {
         for policy in [AckPolicy::Normal, AckPolicy::NoAck] {
             for limit_us in [100, 1500, 3000, 10_000] {
@@ -123,7 +123,7 @@ fn bursts_take_the_airtime_that_they_should() {
 
 /// Both always have a datagram, and draw from 0 to 15: about one frame in sixteen goes out in the slot of the other's.
 #[test]
-fn what_two_stations_without_acks_lose_is_what_collides() {
+fn losses_without_acks_are_collisions() {
     let mac = mac::Config { ack_policy: AckPolicy::NoAck, ..mac::Config::dot11a() };
     let radio = RadioSpec { mac, ..disk(250.0) };
     let every = Duration::from_micros(200);

@@ -1,11 +1,11 @@
 //! Hostile nodes: how long their notices of Neighborhood RED silence others, with a guard and as published.
 
-use crate::support::{Build, at, disk, standing};
+use crate::support::{SpecBuilder, at, disk, standing};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_queue::neighborhood_red::Config;
-use hopline_queue::neighborhood_red::config::{Guard, Incoming, Limits};
+use hopline_queue::neighborhood_red::config::{IncomingPolicy, Limits, NoticeLimits};
 use hopline_sim::outcome::FlowOutcome;
-use hopline_sim::spec::{Forge, Members, NeighborhoodSpec, NormalizedPb, NoticeFloodSpec};
+use hopline_sim::spec::{ForgedField, NeighborhoodSpec, NodeSet, NormalizedPb, NoticeFloodSpec};
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp;
 
@@ -18,7 +18,7 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// Allowance for the delay of a packet beyond its usual time: queues, back-off, retransmissions.
 const SLACK: Duration = Duration::from_millis(200);
 
-const GUARDED: Config = Config { guard: Guard::On(Limits::DEFAULT), ..Config::PAPER };
+const GUARDED: Config = Config { notice_limits: NoticeLimits::On(Limits::DEFAULT), ..Config::PAPER };
 
 /// Four nodes that hear each other: node 0 sends datagrams to node 1, node 2 is hostile, node 3 does nothing.
 fn datagrams(config: Option<Config>, flood: NoticeFloodSpec) -> Outcome {
@@ -33,11 +33,12 @@ fn square() -> Spec {
 fn with(spec: Spec, config: Option<Config>, flood: NoticeFloodSpec) -> Spec {
     let neighborhood = config.map(|config| NeighborhoodSpec {
         config,
-        members: Members::All,
+        members: NodeSet::All,
         observed: [].into(),
         observed_weight: config.weight,
     });
-    spec.radio(|radio| radio.neighborhood = neighborhood).change(|spec| spec.notice_floods = vec![flood])
+    spec.radio(|radio| radio.neighborhood = neighborhood)
+        .change(|spec| spec.notice_flood_attackers = vec![flood])
 }
 
 /// Notices of total congestion that last as long as they can, ten a second, for 60 s.
@@ -49,7 +50,7 @@ fn flood() -> NoticeFloodSpec {
         interval: Duration::from_millis(100),
         normalized_pb: NormalizedPb::ONE,
         lifetime: Duration::from_millis(65_535),
-        forge: Forge::Nothing,
+        forge: ForgedField::Nothing,
     }
 }
 
@@ -68,7 +69,7 @@ fn arrived_pct(flow: &FlowOutcome, from: u64, to: u64) -> u64 {
 }
 
 #[test]
-fn one_notice_silences_for_its_lifetime_and_no_longer() {
+fn one_notice_stops_traffic_for_its_lifetime() {
     for lifetime in [1, 5, 30].map(Duration::from_secs) {
         let silence = datagrams(Some(Config::PAPER), once(lifetime)).flows[0].longest_silence;
         assert!(silence > lifetime - INTERVAL && silence < lifetime + SLACK, "{lifetime:?}: {silence:?}");
@@ -76,8 +77,8 @@ fn one_notice_silences_for_its_lifetime_and_no_longer() {
 }
 
 #[test]
-fn with_a_guard_one_notice_silences_for_what_is_believed() {
-    let believed = Limits::DEFAULT.lifetime;
+fn with_limits_one_notice_stops_traffic_for_the_accepted_lifetime() {
+    let believed = Limits::DEFAULT.max_lifetime;
     let silence = datagrams(Some(GUARDED), once(Duration::from_secs(30))).flows[0].longest_silence;
     assert!(silence > believed - INTERVAL && silence < believed + SLACK, "{silence:?}");
 }
@@ -91,7 +92,7 @@ fn tcp_is_silent_for_at_most_twice_the_lifetime_and_its_shortest_timeout() {
         let spec = with(square().bulk(0, 1, over), Some(config), once(lifetime));
         simulate(&spec, 1).flows[0].longest_silence
     };
-    let (long, believed) = (Duration::from_secs(10), Limits::DEFAULT.lifetime);
+    let (long, believed) = (Duration::from_secs(10), Limits::DEFAULT.max_lifetime);
     for (config, held) in [(Config::PAPER, long), (GUARDED, believed)] {
         let silence = silence(config, long);
         let bound = held * 2 + Duration::from_secs(1) + SLACK;
@@ -100,11 +101,11 @@ fn tcp_is_silent_for_at_most_twice_the_lifetime_and_its_shortest_timeout() {
 }
 
 #[test]
-fn a_flood_silences_until_the_last_lifetime_ends_or_with_a_guard_for_two_seconds_of_twelve() {
+fn a_flood_stops_traffic_until_the_last_lifetime_or_with_limits_for_a_sixth_of_the_time() {
     let published = &datagrams(Some(Config::PAPER), flood()).flows[0];
     assert_eq!(arrived_pct(published, 21, SECONDS), 0, "60 s, and then 65.5 s");
     let guarded = &datagrams(Some(GUARDED), flood()).flows[0];
-    assert!(guarded.longest_silence < Limits::DEFAULT.lifetime + SLACK, "{:?}", guarded.longest_silence);
+    assert!(guarded.longest_silence < Limits::DEFAULT.max_lifetime + SLACK, "{:?}", guarded.longest_silence);
     // Five times silence and rest.
     let during = arrived_pct(guarded, 20, 80);
     assert!((75..=83).contains(&during), "ten of twelve seconds are 83 %: {during}");
@@ -112,8 +113,8 @@ fn a_flood_silences_until_the_last_lifetime_ends_or_with_a_guard_for_two_seconds
 }
 
 #[test]
-fn forged_senders_are_not_heeded_by_who_is_careful() {
-    let forged = NoticeFloodSpec { forge: Forge::Senders, ..flood() };
+fn with_limits_forged_senders_are_ignored() {
+    let forged = NoticeFloodSpec { forge: ForgedField::Senders, ..flood() };
     let published = &datagrams(Some(Config::PAPER), forged).flows[0];
     assert_eq!(
         arrived_pct(published, 21, 85),
@@ -127,9 +128,9 @@ fn forged_senders_are_not_heeded_by_who_is_careful() {
 }
 
 #[test]
-fn made_up_sufferers_silence_who_sends_to_the_liar_and_only_where_notices_are_passed_on() {
-    let forged = NoticeFloodSpec { forge: Forge::Sufferers, ..flood() };
-    let relaying = |config| Some(Config { incoming: Incoming::Relayed, ..config });
+fn forged_relayed_notices_affect_only_senders_to_the_attacker() {
+    let forged = NoticeFloodSpec { forge: ForgedField::StarvedNodes, ..flood() };
+    let relaying = |config| Some(Config { incoming: IncomingPolicy::Relayed, ..config });
     let to_the_liar = |config| {
         let spec = with(square().cbr(0, 2, 500, INTERVAL).cbr(0, 1, 500, INTERVAL), config, forged);
         simulate(&spec, 1)
@@ -139,11 +140,11 @@ fn made_up_sufferers_silence_who_sends_to_the_liar_and_only_where_notices_are_pa
     assert_eq!(arrived(&published), [0, 100]);
     assert_eq!(arrived(&to_the_liar(Some(Config::PAPER))), [100, 100]);
     let guarded = to_the_liar(relaying(GUARDED));
-    assert!(guarded.flows[0].longest_silence < Limits::DEFAULT.lifetime + SLACK);
+    assert!(guarded.flows[0].longest_silence < Limits::DEFAULT.max_lifetime + SLACK);
 }
 
 #[test]
-fn who_has_no_neighborhood_red_neither_heeds_nor_answers_notices() {
+fn nodes_without_neighborhood_red_ignore_floods() {
     let outcome = datagrams(None, flood());
     assert_eq!(arrived_pct(&outcome.flows[0], 20, 80), 100);
     assert!(outcome.flows[0].longest_silence < SLACK);
@@ -153,7 +154,7 @@ fn who_has_no_neighborhood_red_neither_heeds_nor_answers_notices() {
 }
 
 #[test]
-fn a_flood_is_the_same_every_time() {
-    let run = || datagrams(Some(GUARDED), NoticeFloodSpec { forge: Forge::Senders, ..flood() });
+fn floods_are_deterministic() {
+    let run = || datagrams(Some(GUARDED), NoticeFloodSpec { forge: ForgedField::Senders, ..flood() });
     assert_eq!(run(), run());
 }

@@ -1,18 +1,18 @@
 //! The trace in ns-2's format: its lines, and what scripts make of them.
 
 use crate::support::last_hop::{last_hop, linux};
-use crate::support::{Build, chain, grid, link, ns2_tcp};
+use crate::support::{SpecBuilder, chain, grid, link, ns2_tcp};
 use core::num::NonZeroU64;
 use hopline_core::{Duration, Instant};
 use hopline_proxy::snoop;
 use hopline_routing::{aodv, dsr, olsr};
-use hopline_sim::spec::{AddressResolution, Draw, Exchange, ProxyKind};
-use hopline_sim::trace::{Ns2, Pcap};
+use hopline_sim::spec::{AddressResolution, ExchangeSpec, ProxyKind, RandomVariable};
+use hopline_sim::trace::{Ns2Tracer, PcapTracer};
 use hopline_sim::{Outcome, Spec, World, simulate};
 use std::collections::BTreeSet;
 
 fn trace(spec: &Spec) -> (Outcome, Vec<String>) {
-    let mut world = World::new(spec, 1, Ns2::new(Vec::new(), spec));
+    let mut world = World::new(spec, 1, Ns2Tracer::new(Vec::new(), spec));
     world.run_until(Instant::ZERO + spec.duration);
     let (outcome, trace) = world.finish();
     let text = String::from_utf8(trace.finish().expect("memory takes everything")).expect("ASCII");
@@ -72,7 +72,7 @@ fn routing_messages_are_written_with_their_numbers() {
 }
 
 #[test]
-fn olsr_is_written_with_what_its_headers_say() {
+fn olsr_is_written_with_its_header_fields() {
     let spec = chain(2).olsr(olsr::Config::rfc3626()).bulk(0, 2, ns2_tcp(4)).from(15.0).seconds(16);
     let (_, lines) = trace(&spec);
     let olsr: Vec<_> = lines.iter().filter(|line| line.contains(" RTR  --- 0 OLSR ")).collect();
@@ -130,7 +130,7 @@ fn throughput_bps(lines: &[String], kind: &str, headers: u64, start_s: f64) -> f
 }
 
 #[test]
-fn throughput_by_script_is_goodput() {
+fn throughput_by_awk_script_equals_goodput() {
     let spec =
         grid(3).aodv(aodv::Config::ns2_235()).transfer(0, 8, ns2_tcp(16), 300_000).from(1.0).seconds(60);
     let (outcome, lines) = trace(&spec);
@@ -146,19 +146,19 @@ fn throughput_by_script_is_goodput() {
 }
 
 #[test]
-fn lines_agree_with_what_was_counted() {
-    let web = Exchange {
-        request_bytes: Draw::Constant(300.0),
-        response_bytes: Draw::Constant(9000.0),
-        think_s: Draw::Constant(0.1),
+fn line_counts_match_the_outcome() {
+    let web = ExchangeSpec {
+        request_bytes: RandomVariable::Constant(300.0),
+        response_bytes: RandomVariable::Constant(9000.0),
+        think_s: RandomVariable::Constant(0.1),
         transactions: NonZeroU64::new(1000),
     };
     let spec = chain(4).cbr(0, 4, 1000, Duration::from_millis(8)).exchange(4, 1, ns2_tcp(32), web);
     let (outcome, lines) = trace(&spec.seconds(5));
     let sum =
         |of: &dyn Fn(&hopline_sim::outcome::NodeOutcome) -> u64| outcome.nodes.iter().map(of).sum::<u64>();
-    let sent: u64 = outcome.flows.iter().map(|flow| flow.data.sent + flow.back.sent).sum();
-    let received: u64 = outcome.flows.iter().map(|flow| flow.data.received + flow.back.received).sum();
+    let sent: u64 = outcome.flows.iter().map(|flow| flow.data.sent + flow.reverse.sent).sum();
+    let received: u64 = outcome.flows.iter().map(|flow| flow.data.received + flow.reverse.received).sum();
     assert_eq!(count(&lines, "s", "AGT", "---"), sent);
     assert!((received..received + 5).contains(&count(&lines, "r", "AGT", "---")), "copies are told again");
     assert_eq!(count(&lines, "s", "MAC", "---"), sum(&|node| node.frames.total()));
@@ -176,8 +176,8 @@ fn two_tracers_at_once_change_nothing_and_see_the_same() {
         .link(link(1, 2, 500_000, Duration::from_millis(20), 3))
         .bulk(0, 2, ns2_tcp(32))
         .seconds(3);
-    let pcap = Some(Pcap::new(Vec::new(), &spec).expect("memory takes everything"));
-    let mut world = World::new(&spec, 1, (pcap, Some(Ns2::new(Vec::new(), &spec))));
+    let pcap = Some(PcapTracer::new(Vec::new(), &spec).expect("memory takes everything"));
+    let mut world = World::new(&spec, 1, (pcap, Some(Ns2Tracer::new(Vec::new(), &spec))));
     world.run_until(Instant::ZERO + spec.duration);
     let (outcome, (pcap, ns2)) = world.finish();
     let text = ns2.map(|trace| trace.finish().expect("memory takes everything")).expect("it was there");

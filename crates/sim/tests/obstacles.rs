@@ -1,8 +1,8 @@
 //! Walls between nodes. Their effect follows from the powers that arrive.
 
-use crate::support::{self, Build, chain, standing};
+use crate::support::{self, SpecBuilder, chain, standing};
 use hopline_core::{Duration, Instant};
-use hopline_radio::mobility::{Position, SetDest, Trajectory};
+use hopline_radio::mobility::{Position, SetdestCommand, Trajectory};
 use hopline_radio::phy::obstacles::Obstacle;
 use hopline_sim::spec::NodeSpec;
 use hopline_sim::{Spec, simulate};
@@ -11,18 +11,18 @@ fn wall(loss_db: f64, corners: &[(f64, f64)]) -> Obstacle {
     Obstacle { corners: corners.iter().map(|&(x, y)| Position::new(x, y)).collect(), loss_db }
 }
 
-fn behind(spec: Spec, obstacles: Vec<Obstacle>) -> Spec {
+fn with_obstacles(spec: Spec, obstacles: Vec<Obstacle>) -> Spec {
     spec.radio(|radio| radio.obstacles = obstacles)
 }
 
 /// Bytes that a stream of 10 packets a second over one hop of 200 m delivers in 10 s through these walls.
 fn delivered(obstacles: Vec<Obstacle>) -> u64 {
-    let spec = behind(chain(1).cbr(0, 1, 100, Duration::from_millis(100)).seconds(10), obstacles);
+    let spec = with_obstacles(chain(1).cbr(0, 1, 100, Duration::from_millis(100)).seconds(10), obstacles);
     simulate(&spec, 1).flows[0].bytes_received
 }
 
 #[test]
-fn what_arrives_is_decoded_as_long_as_the_walls_leave_enough_of_it() {
+fn frames_are_decoded_if_walls_leave_enough_power() {
     // Two-ray ground: 0.28183815 W · (1.5 m / 200 m)⁴ = 8.9175e-10 W, which is 3.877 dB above 3.652e-10 W.
     let across = [(100.0, -10.0), (100.0, 10.0)];
     assert_eq!(delivered(vec![wall(3.87, &across)]), 10_000);
@@ -38,7 +38,7 @@ fn routes_lead_around_a_wall() {
     // A triangle with sides of 200 m; a wall stands between n0 and n1.
     let around = |obstacles| {
         let spec = standing(&[(0.0, 0.0), (200.0, 0.0), (100.0, 173.0)]);
-        let spec = behind(spec.cbr(0, 1, 100, Duration::from_millis(100)).seconds(10), obstacles);
+        let spec = with_obstacles(spec.cbr(0, 1, 100, Duration::from_millis(100)).seconds(10), obstacles);
         let outcome = simulate(&spec, 1);
         (outcome.flows[0].bytes_received, outcome.nodes[2].frames.data)
     };
@@ -49,16 +49,16 @@ fn routes_lead_around_a_wall() {
 }
 
 #[test]
-fn who_walks_behind_a_wall_is_not_heard_there() {
+fn a_node_behind_a_wall_is_not_received() {
     // n1 walks along y = 200 m from x = −100 m to 100 m at 10 m/s; the wall hides x from −50 m to 50 m from
     // n0: 10 s of 20 s.
-    let orders = [SetDest { at: Instant::ZERO, to: Position::new(100.0, 200.0), speed_mps: 10.0 }];
-    let walk = Trajectory::from_orders(Position::new(-100.0, 200.0), &orders);
+    let orders = [SetdestCommand { at: Instant::ZERO, to: Position::new(100.0, 200.0), speed_mps: 10.0 }];
+    let walk = Trajectory::from_setdest(Position::new(-100.0, 200.0), &orders);
     let walking = |obstacles| {
         let mut spec = standing(&[(0.0, 0.0), (-100.0, 200.0)]);
-        let NodeSpec { name, radios, .. } = spec.nodes[1].clone();
+        let NodeSpec { name, radio_channels: radios, .. } = spec.nodes[1].clone();
         spec.nodes[1] = NodeSpec::new(name, walk.clone(), radios);
-        let spec = behind(spec.cbr(0, 1, 100, Duration::from_millis(10)).seconds(20), obstacles);
+        let spec = with_obstacles(spec.cbr(0, 1, 100, Duration::from_millis(10)).seconds(20), obstacles);
         let flow = simulate(&spec, 1).flows.remove(0);
         flow.series.iter().map(|sample| sample.bytes_received).collect::<Vec<u64>>()
     };
@@ -71,9 +71,9 @@ fn who_walks_behind_a_wall_is_not_heard_there() {
 }
 
 #[test]
-fn walls_that_stand_aside_change_nothing() {
+fn walls_off_the_path_change_nothing() {
     let spec = chain(3).bulk(0, 3, support::ns2_tcp(4)).seconds(5);
     let fingerprint = |spec: &Spec| simulate(spec, 1).fingerprint;
-    let aside = behind(spec.clone(), vec![wall(40.0, &[(0.0, 50.0), (600.0, 50.0)])]);
+    let aside = with_obstacles(spec.clone(), vec![wall(40.0, &[(0.0, 50.0), (600.0, 50.0)])]);
     assert_eq!(fingerprint(&spec), fingerprint(&aside));
 }

@@ -1,6 +1,6 @@
 //! OLSR in the simulated network: when routes are there, what that costs, and what happens when links go.
 
-use crate::support::{Build, Told, at, chain, ns2_tcp, standing, walk};
+use crate::support::{NotificationRecorder, SpecBuilder, at, chain, ns2_tcp, standing, walk};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_routing::olsr::Config;
 use hopline_routing::olsr::config::LinkSensing;
@@ -13,7 +13,7 @@ use hopline_transport::Signal;
 struct Arrivals(Vec<Instant>);
 
 impl Tracer for Arrivals {
-    fn note(&mut self, now: Instant, _node: NodeId, event: TraceEvent<'_>) {
+    fn trace(&mut self, now: Instant, _node: NodeId, event: TraceEvent<'_>) {
         if let TraceEvent::Delivered(_) = event {
             self.0.push(now);
         }
@@ -27,13 +27,13 @@ fn arrivals(spec: &Spec, run: u64) -> Vec<Instant> {
 }
 
 /// A small packet every 20 ms.
-fn ticking(spec: Spec, to: u32) -> Spec {
+fn with_cbr(spec: Spec, to: u32) -> Spec {
     spec.cbr(0, to, 20, Duration::from_millis(20))
 }
 
 #[test]
 fn a_four_hop_chain_carries_packets_once_hellos_and_topology_have_gone_round() {
-    let spec = ticking(chain(4).olsr(Config::rfc3626()), 4).seconds(30);
+    let spec = with_cbr(chain(4).olsr(Config::rfc3626()), 4).seconds(30);
     let mut first: Vec<f64> = (1..=50)
         .map(|run| {
             let outcome = simulate(&spec, run);
@@ -49,7 +49,7 @@ fn a_four_hop_chain_carries_packets_once_hellos_and_topology_have_gone_round() {
 }
 
 #[test]
-fn routes_cost_the_same_whether_they_are_used_or_not() {
+fn routing_overhead_does_not_depend_on_traffic() {
     let idle = simulate(&chain(4).olsr(Config::rfc3626()).warmup(30.0).seconds(330), 1);
     let per_s = |of: fn(&hopline_sim::outcome::NodeOutcome) -> u64| {
         idle.nodes.iter().map(|node| of(node) as f64 / 300.0).collect::<Vec<_>>()
@@ -70,7 +70,7 @@ fn routes_cost_the_same_whether_they_are_used_or_not() {
 }
 
 #[test]
-fn a_node_that_walks_away_is_noticed_and_a_detour_is_found() {
+fn a_lost_node_is_detected_and_a_detour_found() {
     // n1 leaves at 20 s; n3 stands where n2 can still be reached over it.
     let leaving = |config| {
         let spec = standing(&[(0.0, 0.0)])
@@ -78,7 +78,7 @@ fn a_node_that_walks_away_is_noticed_and_a_detour_is_found() {
             .wireless_node(walk(&[(0.0, 400.0, 0.0)]))
             .wireless_node(walk(&[(0.0, 200.0, -140.0)]))
             .olsr(config);
-        ticking(spec, 2).from(15.0).seconds(45)
+        with_cbr(spec, 2).from(15.0).seconds(45)
     };
     let gap = |config| {
         let arrivals = arrivals(&leaving(config), 1);
@@ -95,7 +95,7 @@ fn a_node_that_walks_away_is_noticed_and_a_detour_is_found() {
 }
 
 #[test]
-fn both_ends_are_told_of_a_lost_route_and_of_its_return_if_that_is_wanted() {
+fn both_ends_are_notified_of_route_loss_and_recovery_if_configured() {
     let away = walk(&[
         (0.0, 400.0, 0.0),
         (20.0, 400.0, 0.0),
@@ -106,7 +106,7 @@ fn both_ends_are_told_of_a_lost_route_and_of_its_return_if_that_is_wanted() {
     let spec = chain(1).wireless_node(away).olsr(Config::rfc3626());
     let spec = spec.bulk(0, 2, ns2_tcp(4)).from(15.0).seconds(60);
     let told = |spec: &Spec| {
-        let mut world = World::new(spec, 1, Told::default());
+        let mut world = World::new(spec, 1, NotificationRecorder::default());
         world.run_until(Instant::ZERO + spec.duration);
         world.finish().1.0
     };

@@ -1,10 +1,10 @@
 //! Fates of each flow's packets: sent, arrived, lost, the delay, and the number of hops.
 
-use crate::support::{Build, chain, grid, link, ns2_tcp, standing, wired};
+use crate::support::{SpecBuilder, chain, grid, link, ns2_tcp, standing, wired};
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_routing::aodv;
-use hopline_sim::outcome::Packets;
+use hopline_sim::outcome::PacketCounts;
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
 use hopline_transport::tcp;
 
@@ -19,7 +19,7 @@ fn two_wires() -> Spec {
 }
 
 #[test]
-fn a_lone_datagram_is_as_late_as_its_links_make_it() {
+fn a_single_datagram_has_the_delay_of_its_links() {
     let spec = two_wires().cbr(0, 2, 972, Duration::from_millis(100)).from(1.0).until(1.95).seconds(3);
     let data = simulate(&spec, 1).flows.remove(0).data;
     assert_eq!((data.sent, data.received, data.lost), (10, 10, 0));
@@ -35,7 +35,7 @@ fn a_lone_datagram_is_as_late_as_its_links_make_it() {
 }
 
 #[test]
-fn datagrams_that_queue_are_later_by_what_is_before_them() {
+fn queued_datagrams_are_delayed_by_those_before_them() {
     // One every 6 ms where one takes 8: each waits 2 ms longer than the one before it.
     let spec = two_wires().cbr(0, 2, 972, micros(6000)).until(0.059).seconds(2);
     let data = simulate(&spec, 1).flows.remove(0).data;
@@ -47,10 +47,13 @@ fn datagrams_that_queue_are_later_by_what_is_before_them() {
 }
 
 #[test]
-fn of_datagrams_there_is_no_way_back() {
+fn datagrams_have_no_reverse_packets() {
     let flow = simulate(&two_wires().cbr(0, 2, 100, micros(20_000)).seconds(1), 1).flows.remove(0);
-    assert_eq!(flow.back, Packets::default());
-    assert_eq!((flow.back.loss_pct(), flow.back.hops_mean(), flow.back.jitter_mean_s()), (None, None, None));
+    assert_eq!(flow.reverse, PacketCounts::default());
+    assert_eq!(
+        (flow.reverse.loss_pct(), flow.reverse.hops_mean(), flow.reverse.jitter_mean_s()),
+        (None, None, None)
+    );
 }
 
 #[test]
@@ -59,10 +62,10 @@ fn a_transfer_counts_segments_one_way_and_acknowledgments_the_other() {
     let flow = simulate(&spec, 1).flows.remove(0);
     // SYN and ten segments of data, the first of them with the ACK of the handshake, the last with FIN;
     // SYN-ACK and ten ACKs.
-    assert_eq!((flow.data.sent, flow.back.sent), (11, 11));
-    assert_eq!((flow.data.lost, flow.back.lost), (0, 0));
-    assert!(flow.data.received_bytes > 14_600 && flow.back.received_bytes < 14_600);
-    assert_eq!(flow.completion, Some(flow.active));
+    assert_eq!((flow.data.sent, flow.reverse.sent), (11, 11));
+    assert_eq!((flow.data.lost, flow.reverse.lost), (0, 0));
+    assert!(flow.data.received_bytes > 14_600 && flow.reverse.received_bytes < 14_600);
+    assert_eq!(flow.completion, Some(flow.active_time));
 }
 
 #[test]
@@ -74,7 +77,7 @@ fn a_flow_without_an_end_does_not_complete() {
 }
 
 #[test]
-fn what_is_under_way_at_the_end_is_not_lost() {
+fn packets_in_flight_at_the_end_are_not_lost() {
     let spec = two_wires().cbr(0, 2, 972, micros(10_000)).change(|spec| spec.duration = micros(95_000));
     let data = simulate(&spec, 1).flows.remove(0).data;
     // Sent at 0, 10, …, 90 ms; those of 0 to 60 have arrived by 86 ms.
@@ -83,7 +86,7 @@ fn what_is_under_way_at_the_end_is_not_lost() {
 }
 
 #[test]
-fn what_a_link_damages_is_lost() {
+fn packets_damaged_by_a_link_are_lost() {
     let errors = ErrorModel::PacketLoss(Probability::new(0.2).expect("a probability"));
     let spec = two_wires().change(|spec| spec.links[1].errors = [errors; 2]);
     let outcome = simulate(&spec.cbr(0, 2, 500, micros(20_000)).until(19.0).seconds(20), 1);
@@ -94,7 +97,7 @@ fn what_a_link_damages_is_lost() {
 }
 
 /// Networks in which packets are dropped for every reason, salvaged, and delivered twice.
-fn troubled() -> Vec<Spec> {
+fn lossy_networks() -> Vec<Spec> {
     let fast = micros(5000);
     vec![
         chain(4).cbr(0, 4, 1000, fast).bulk(4, 0, ns2_tcp(32)),
@@ -105,20 +108,20 @@ fn troubled() -> Vec<Spec> {
 }
 
 #[test]
-fn every_packet_is_received_lost_or_under_way() {
-    for (n, spec) in troubled().into_iter().enumerate() {
+fn every_packet_is_received_lost_or_in_flight() {
+    for (n, spec) in lossy_networks().into_iter().enumerate() {
         let mut world = World::new(&spec, 1, NoTrace);
         world.run_until(Instant::from_secs(40));
         let held = world.packets() as u64;
         let outcome: Outcome = world.finish().0;
         for flow in &outcome.flows {
-            for packets in [&flow.data, &flow.back] {
+            for packets in [&flow.data, &flow.reverse] {
                 let under_way = packets.sent - packets.received - packets.lost;
                 assert!(under_way <= held, "network {n}: {packets:?}");
                 assert_eq!(packets.delays.count(), packets.received, "network {n}");
             }
         }
-        let lost: u64 = outcome.flows.iter().map(|flow| flow.data.lost + flow.back.lost).sum();
+        let lost: u64 = outcome.flows.iter().map(|flow| flow.data.lost + flow.reverse.lost).sum();
         let dropped: u64 = outcome.nodes.iter().map(|node| node.drops.total()).sum();
         assert!(lost > 0 && lost <= dropped, "network {n}: {lost} of {dropped}");
     }
@@ -126,17 +129,18 @@ fn every_packet_is_received_lost_or_under_way() {
 
 #[test]
 fn every_frame_is_counted_by_its_kind() {
-    use crate::support::recorder::{What, record};
-    for spec in [chain(3).bulk(0, 3, ns2_tcp(8)).seconds(5), troubled().remove(1).seconds(3)] {
+    use crate::support::recorder::{RecordedKind, record};
+    for spec in [chain(3).bulk(0, 3, ns2_tcp(8)).seconds(5), lossy_networks().remove(1).seconds(3)] {
         let (outcome, notes) = record(&spec, 1);
-        let total = |of: fn(&hopline_sim::outcome::Frames) -> u64| {
+        let total = |of: fn(&hopline_sim::outcome::FrameCounts) -> u64| {
             outcome.nodes.iter().map(|node| of(&node.frames)).sum::<u64>() as usize
         };
-        let data = notes.count(What::DataSent { retry: false }) + notes.count(What::DataSent { retry: true });
+        let data = notes.count(RecordedKind::DataSent { retry: false })
+            + notes.count(RecordedKind::DataSent { retry: true });
         assert_eq!(total(|f| f.data), data);
-        assert_eq!(total(|f| f.rts), notes.count(What::RtsSent));
-        assert_eq!(total(|f| f.cts), notes.count(What::CtsSent));
-        assert_eq!(total(|f| f.ack), notes.count(What::AckSent));
+        assert_eq!(total(|f| f.rts), notes.count(RecordedKind::RtsSent));
+        assert_eq!(total(|f| f.cts), notes.count(RecordedKind::CtsSent));
+        assert_eq!(total(|f| f.ack), notes.count(RecordedKind::AckSent));
         assert!(data > 100);
     }
     let silent = simulate(&chain(2).bulk(0, 2, ns2_tcp(8)).seconds(2), 1);

@@ -1,7 +1,7 @@
 //! TCP middleboxes in a world: their gain over a bad last hop, and the sums of the counters.
 
 use crate::support::last_hop::{last_hop, linux};
-use crate::support::{Build, at, chain, disk, link, queue};
+use crate::support::{SpecBuilder, at, chain, disk, link, queue};
 use core::num::NonZeroU8;
 use hopline_core::{Duration, NodeId};
 use hopline_queue::drop_tail::Service;
@@ -9,7 +9,7 @@ use hopline_radio::mac::{self, config::AckPolicy};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::spec::dproxy::opaque;
 use hopline_sim::spec::{
-    Blocks, MobileSide, OutageSpec, PairKind, PairSpec, ProxyKind, ProxySpec, RadioSpec, Transport,
+    MobileSide, OutageEffect, OutageSpec, PairKind, PairSpec, ProxyKind, ProxySpec, RadioSpec, Transport,
     ack_pacing, arq, dproxy, hop_window, mtcp, nack, snoop, split,
 };
 use hopline_sim::{Outcome, Spec, simulate};
@@ -45,10 +45,10 @@ fn transferred(spec: &Spec) -> (Outcome, u64) {
     let flow = &outcome.flows[0];
     assert_eq!(flow.bytes_received, TOTAL);
     let mut lost = 0;
-    for packets in [&flow.data, &flow.back] {
+    for packets in [&flow.data, &flow.reverse] {
         assert!(flow.duplicates <= flow.retransmissions, "{flow:?}");
         assert_eq!(
-            packets.sent + packets.made,
+            packets.sent + packets.middlebox_made,
             packets.received + packets.absorbed + packets.lost,
             "{packets:?}"
         );
@@ -59,29 +59,29 @@ fn transferred(spec: &Spec) -> (Outcome, u64) {
 }
 
 #[test]
-fn every_snoop_brings_the_transfer_through_and_none_loses_sight_of_a_packet() {
+fn transfers_complete_through_every_snoop_with_consistent_counts() {
     let plain = download(&last_hop(None).transfer(0, 2, linux(), TOTAL));
-    assert_eq!(plain.nodes[1].proxies.sent_again, 0);
+    assert_eq!(plain.nodes[1].proxies.retransmitted, 0);
     for config in [snoop::Config::published(), snoop::Config::ns2(), snoop::Config::modern()] {
         let outcome = download(&last_hop(snoop_of(config)).transfer(0, 2, linux(), TOTAL));
         let counts = outcome.nodes[1].proxies;
-        assert!(counts.sent_again > 10 && counts.acks_absorbed > 10, "{counts:?}");
+        assert!(counts.retransmitted > 10 && counts.acks_absorbed > 10, "{counts:?}");
         assert!(outcome.flows[0].completion < plain.flows[0].completion, "{config:?}");
     }
 }
 
 #[test]
-fn snoop_for_todays_senders_is_told_what_the_queue_refuses_and_cuts_sack_blocks() {
+fn modern_snoop_is_notified_of_queue_drops_and_cuts_sack_blocks() {
     let outcome = download(&last_hop(snoop_of(snoop::Config::modern())).transfer(0, 2, linux(), TOTAL));
     let counts = outcome.nodes[1].proxies;
     assert!(outcome.nodes[1].drops.queue_full > 0, "a queue of 30 overflows");
-    assert!(counts.left_to_sender > 0 && counts.acks_edited > 0, "{counts:?}");
+    assert!(counts.unrecovered > 0 && counts.acks_rewritten > 0, "{counts:?}");
     // What the sender sends again is what was left to him, and little else.
-    assert!(outcome.flows[0].retransmissions < 2 * counts.left_to_sender + 20, "{counts:?}");
+    assert!(outcome.flows[0].retransmissions < 2 * counts.unrecovered + 20, "{counts:?}");
 }
 
 #[test]
-fn a_machine_serves_only_those_whom_it_is_to_serve() {
+fn a_middlebox_serves_only_its_mobile_hosts() {
     let spec = last_hop(snoop_of(snoop::Config::modern())).transfer(0, 2, linux(), TOTAL);
     let elsewhere = spec.change(|spec| spec.proxies[0].mobile = MobileSide::Nodes([NodeId(0)].into()));
     let outcome = download(&elsewhere);
@@ -98,20 +98,20 @@ fn a_connection_is_split_over_two_tcps_and_over_tcp_and_tpa() {
     assert_eq!(data.absorbed + overflown, data.sent, "what the server sends ends at the base station");
     let tpa = Transport::Tpa(tpa::Config::tpa(3));
     let spec = last_hop(split_over(tpa)).transfer(0, 2, linux(), TOTAL);
-    let mixed = download(&spec.change(|spec| spec.flows[0].ends[1] = Some(tpa)));
-    assert!(mixed.nodes[1].proxies.sent_again > 10);
+    let mixed = download(&spec.change(|spec| spec.flows[0].end_transports[1] = Some(tpa)));
+    assert!(mixed.nodes[1].proxies.retransmitted > 10);
 }
 
 #[test]
-fn a_link_that_repairs_its_losses_hides_them_and_none_loses_sight_of_a_packet() {
+fn link_arq_hides_losses_with_consistent_counts() {
     let plain = download(&last_hop(None).transfer(0, 2, linux(), TOTAL));
-    for order in [arq::Order::Kept, arq::Order::Any] {
+    for order in [arq::DeliveryMode::InOrder, arq::DeliveryMode::Any] {
         for parity_every in [None, NonZeroU8::new(8)] {
-            let config = arq::Config { order, parity_every, ..arq::Config::default() };
+            let config = arq::Config { order, parity_interval: parity_every, ..arq::Config::default() };
             let spec = last_hop(None).change(|spec| spec.links[1].arq = Some(config));
             let (outcome, _) = transferred(&spec.transfer(0, 2, linux(), TOTAL));
             let counts = outcome.nodes[1].proxies;
-            assert!(counts.sent_again > 10, "{counts:?}");
+            assert!(counts.retransmitted > 10, "{counts:?}");
             assert!(outcome.flows[0].completion < plain.flows[0].completion, "{config:?}");
             assert!(outcome.nodes[2].drops.link_error > 10, "frames are lost as before");
         }
@@ -119,12 +119,13 @@ fn a_link_that_repairs_its_losses_hides_them_and_none_loses_sight_of_a_packet() 
 }
 
 #[test]
-fn an_upload_is_asked_for_what_its_first_hop_has_lost() {
+fn nacks_recover_losses_of_an_upload_on_its_first_hop() {
     let completion = |proxy: Option<ProxyKind>, sender: tcp::Config| {
         let outcome = simulate(&last_hop(proxy).transfer(2, 0, sender, TOTAL), 1);
         let flow = &outcome.flows[0];
-        for packets in [&flow.data, &flow.back] {
-            let kept = packets.sent + packets.made - packets.received - packets.absorbed - packets.lost;
+        for packets in [&flow.data, &flow.reverse] {
+            let kept =
+                packets.sent + packets.middlebox_made - packets.received - packets.absorbed - packets.lost;
             assert_eq!(kept, 0, "{packets:?}");
         }
         (
@@ -137,12 +138,12 @@ fn an_upload_is_asked_for_what_its_first_hop_has_lost() {
         let (late, ..) = completion(None, sender);
         let (soon, station, host) = completion(Some(ProxyKind::Nack(nack::Config::default())), sender);
         assert!(2.0 * soon < late, "{soon} s in place of {late} s, {sender:?}");
-        assert!(station.acks_made > 20 && host.sent_again > 20, "{station:?} {host:?}");
+        assert!(station.acks_made > 20 && host.retransmitted > 20, "{station:?} {host:?}");
     }
 }
 
 #[test]
-fn over_a_link_that_repairs_its_losses_every_machine_and_two_of_them_deliver_everything() {
+fn all_middleboxes_combine_with_link_arq() {
     let snoop = || ProxyKind::Snoop(snoop::Config::modern());
     let mtcp = || ProxyKind::Mtcp(mtcp::Config::default());
     let published = ProxyKind::Snoop(snoop::Config::published());
@@ -155,8 +156,9 @@ fn over_a_link_that_repairs_its_losses_every_machine_and_two_of_them_deliver_eve
         vec![mtcp(), snoop()],
         vec![snoop(), mtcp()],
     ];
-    for (kinds, order) in
-        stands.iter().flat_map(|kinds| [arq::Order::Kept, arq::Order::Any].map(|o| (kinds, o)))
+    for (kinds, order) in stands
+        .iter()
+        .flat_map(|kinds| [arq::DeliveryMode::InOrder, arq::DeliveryMode::Any].map(|o| (kinds, o)))
     {
         let spec = last_hop(None).change(|spec| {
             spec.links[1].arq = Some(arq::Config { order, ..arq::Config::default() });
@@ -170,9 +172,9 @@ fn over_a_link_that_repairs_its_losses_every_machine_and_two_of_them_deliver_eve
 }
 
 /// From 1 s on the mobile host is away for so long.
-fn away(start_s: f64, secs: f64) -> Vec<OutageSpec> {
+fn with_absence(start_s: f64, secs: f64) -> Vec<OutageSpec> {
     let away = |from, to| {
-        let (start, end, blocks) = (at(start_s), at(start_s + secs), Blocks::Packets);
+        let (start, end, blocks) = (at(start_s), at(start_s + secs), OutageEffect::Packets);
         OutageSpec { from: NodeId(from), to: NodeId(to), start, end, blocks }
     };
     vec![away(1, 2), away(2, 1)]
@@ -182,7 +184,7 @@ fn away(start_s: f64, secs: f64) -> Vec<OutageSpec> {
 const STARTS: [f64; 5] = [0.3, 0.7, 1.0, 1.3, 2.0];
 
 #[test]
-fn with_snoop_an_outage_costs_hardly_more_than_without() {
+fn snoop_adds_little_cost_to_an_outage() {
     let senders = [tcp::Config::bsd(), tcp::Config::modern().with_sack(), linux()];
     let windows = [None, Some(hop_window::Config::DEFAULT)];
     for (sender, secs) in senders.iter().flat_map(|sender| [0.2, 1.0, 5.0].map(|secs| (*sender, secs))) {
@@ -190,7 +192,7 @@ fn with_snoop_an_outage_costs_hardly_more_than_without() {
             let completion = |start| {
                 let spec = last_hop(proxy.clone()).change(|spec| {
                     spec.links[1] = link(1, 2, 10_000_000, Duration::from_millis(2), 100);
-                    spec.outages = away(start, secs);
+                    spec.outages = with_absence(start, secs);
                 });
                 simulate(&spec.transfer(0, 2, sender, TOTAL), 1).flows[0].completion.expect("all arrives")
             };
@@ -208,12 +210,12 @@ fn with_snoop_an_outage_costs_hardly_more_than_without() {
 }
 
 #[test]
-fn a_supervisor_host_closes_the_window_of_a_host_that_is_away() {
+fn mtcp_closes_the_window_of_an_absent_host() {
     let bsd = tcp::Config::bsd();
     let timeouts = |proxy: Option<ProxyKind>| {
         let spec = last_hop(proxy).change(|spec| {
             spec.links[1].errors = [ErrorModel::None; 2];
-            spec.outages = away(1.0, 5.0);
+            spec.outages = with_absence(1.0, 5.0);
         });
         let outcome = simulate(&spec.transfer(0, 2, bsd, TOTAL), 1);
         assert_eq!(outcome.flows[0].bytes_received, TOTAL);
@@ -234,14 +236,14 @@ fn d_proxy() -> dproxy::Config {
 }
 
 #[test]
-fn d_proxy_repairs_what_the_link_loses_either_way() {
+fn d_proxy_repairs_losses_in_both_directions() {
     let plain = download(&last_hop(None).transfer(0, 2, linux(), TOTAL));
-    for holding in [dproxy::Holding::InOrder, dproxy::Holding::AsTheyCome] {
-        let pair = paired(PairKind::DProxy(dproxy::Config { holding, ..d_proxy() }));
+    for holding in [dproxy::HoleDelivery::InOrder, dproxy::HoleDelivery::OutOfOrder] {
+        let pair = paired(PairKind::DProxy(dproxy::Config { hole_delivery: holding, ..d_proxy() }));
         let (outcome, _) = transferred(&pair.clone().transfer(0, 2, linux(), TOTAL));
         let [near, far] = [1, 2].map(|node| outcome.nodes[node].proxies);
-        assert!(far.requests > 50 && near.sent_again > 50, "{near:?} {far:?}");
-        assert_eq!(far.held > 50, holding == dproxy::Holding::InOrder, "{far:?}");
+        assert!(far.requests > 50 && near.retransmitted > 50, "{near:?} {far:?}");
+        assert_eq!(far.delayed > 50, holding == dproxy::HoleDelivery::InOrder, "{far:?}");
         assert!(outcome.flows[0].completion < plain.flows[0].completion);
         let (up, _) = transferred(&pair.transfer(2, 0, linux(), TOTAL));
         assert!(up.nodes[1].proxies.requests > 50, "what comes from there is asked for as well");
@@ -249,20 +251,20 @@ fn d_proxy_repairs_what_the_link_loses_either_way() {
 }
 
 #[test]
-fn an_opaque_pair_repairs_tcp_in_both_directions_and_the_books_come_out_even() {
-    for order in [opaque::Order::Kept, opaque::Order::Any] {
+fn an_opaque_pair_repairs_tcp_in_both_directions_with_consistent_counts() {
+    for order in [opaque::DeliveryMode::InOrder, opaque::DeliveryMode::Any] {
         let pair = paired(PairKind::Opaque(opaque::Config { order, ..opaque::Config::default() }));
         let (outcome, _) = transferred(&pair.transfer(0, 2, linux(), TOTAL));
         let [near, far] = [1, 2].map(|node| outcome.nodes[node].proxies);
-        assert!(far.requests > 50 && near.sent_again > 50, "{near:?} {far:?}");
+        assert!(far.requests > 50 && near.retransmitted > 50, "{near:?} {far:?}");
         assert!(near.requests > 10, "ACKs are asked for too: {near:?}");
-        assert!(near.left_to_sender > 0, "a queue of 30 overflows: {near:?}");
-        assert!(outcome.flows[0].retransmissions < 2 * near.left_to_sender + 20);
+        assert!(near.unrecovered > 0, "a queue of 30 overflows: {near:?}");
+        assert!(outcome.flows[0].retransmissions < 2 * near.unrecovered + 20);
     }
 }
 
 #[test]
-fn an_opaque_pair_brings_every_datagram_over_a_link_that_loses_a_fifth() {
+fn an_opaque_pair_delivers_every_datagram_over_20_percent_loss() {
     let kind = PairKind::Opaque(opaque::Config::default());
     let loses_a_fifth = |spec: &mut Spec| {
         spec.links[1].errors = [ErrorModel::PacketLoss(Probability::new(0.2).expect("a probability")); 2];
@@ -286,7 +288,7 @@ fn over_the_air(kind: PairKind) -> Spec {
 }
 
 #[test]
-fn pairs_stand_at_both_ends_of_the_air_too() {
+fn pairs_work_over_radio_links() {
     for kind in [PairKind::DProxy(d_proxy()), PairKind::Opaque(opaque::Config::default())] {
         let (outcome, _) = transferred(&over_the_air(kind).transfer(2, 3, linux(), TOTAL));
         let far = outcome.nodes[1].proxies;
@@ -296,7 +298,7 @@ fn pairs_stand_at_both_ends_of_the_air_too() {
 }
 
 #[test]
-fn what_a_pair_lets_go_on_goes_on_in_order_at_a_node_that_passes_it_on() {
+fn packets_resumed_by_a_pair_are_forwarded_in_order() {
     let spec = over_the_air(PairKind::DProxy(d_proxy())).change(|spec| {
         let radio = spec.radio.as_mut().expect("there are radios");
         radio.errors = ErrorModel::PacketLoss(Probability::new(0.02).expect("a probability"));
@@ -305,7 +307,7 @@ fn what_a_pair_lets_go_on_goes_on_in_order_at_a_node_that_passes_it_on() {
     let sender = tcp::Config { receive_buffer: 40_000, ..linux() };
     let outcome = simulate(&spec.transfer(2, 3, sender, TOTAL), 1);
     let flow = &outcome.flows[0];
-    assert!(outcome.nodes[1].proxies.held > 100, "{:?}", outcome.nodes[1].proxies);
+    assert!(outcome.nodes[1].proxies.delayed > 100, "{:?}", outcome.nodes[1].proxies);
     // Of each hole the receiver would tell with what waited, were it not in order.
     assert!(flow.retransmissions < 20, "{} retransmissions", flow.retransmissions);
 }
@@ -328,16 +330,16 @@ fn bridged_in_blocks(pacing: Option<ack_pacing::Config>) -> Spec {
 }
 
 #[test]
-fn bursts_of_acks_from_a_link_that_sends_blocks_are_spread_out_and_none_is_lost_sight_of() {
+fn ack_pacing_spreads_ack_bursts_of_block_ack_links() {
     let (plain, lost) = transferred(&bridged_in_blocks(None));
-    assert_eq!((lost, plain.nodes[0].proxies.held), (0, 0));
+    assert_eq!((lost, plain.nodes[0].proxies.delayed), (0, 0));
     let bursts = &plain.flows[0].ack_bursts;
     assert!(bursts.quantile(0.95) >= Some(8), "{bursts:?}");
     let (paced, lost) = transferred(&bridged_in_blocks(Some(ack_pacing::Config::default())));
     assert_eq!(lost, 0);
     let counts = paced.nodes[0].proxies;
-    assert!(counts.held > 100 && counts.acks_absorbed + counts.acks_made == 0, "{counts:?}");
+    assert!(counts.delayed > 100 && counts.acks_absorbed + counts.acks_made == 0, "{counts:?}");
     let spread = &paced.flows[0].ack_bursts;
     assert!(spread.mean() < bursts.mean().map(|mean| mean / 2.0), "{spread:?}");
-    assert_eq!(paced.flows[0].back.received, paced.flows[0].back.sent);
+    assert_eq!(paced.flows[0].reverse.received, paced.flows[0].reverse.sent);
 }

@@ -1,8 +1,8 @@
 //! Random early detection in front of links and radios: what is dropped, what is marked, what the mark does.
 
-use crate::support::{self, Build, chain, link, ns2_tcp, wired};
+use crate::support::{self, SpecBuilder, chain, link, ns2_tcp, wired};
 use hopline_core::{Duration, Instant, NodeId};
-use hopline_queue::{Action, RedConfig};
+use hopline_queue::{RedConfig, SignalAction};
 use hopline_routing::dsr;
 use hopline_sim::spec::Discipline;
 use hopline_sim::trace::{TraceEvent, Tracer};
@@ -13,7 +13,7 @@ use hopline_wire::ipv4::Ecn;
 const RED: RedConfig = RedConfig { max_probability: 0.1, ..RedConfig::PAPER };
 
 /// A slow link with RED before it, over which `over` transfers for 30 s.
-fn bottleneck(over: Config, action: Action) -> Spec {
+fn bottleneck(over: Config, action: SignalAction) -> Spec {
     support::bottleneck(100, Discipline::Red(RedConfig { action, ..RED })).bulk(0, 2, over).seconds(30)
 }
 
@@ -22,10 +22,10 @@ fn goodput_bps(outcome: &Outcome) -> f64 {
 }
 
 #[test]
-fn with_ecn_congestion_is_told_without_a_loss() {
+fn with_ecn_congestion_is_signalled_without_loss() {
     // From slow start on: its overshoot takes the average beyond the upper threshold, where marks end.
     let config = Config { initial_ssthresh: InitialSsthresh::Segments(10), ..Config::linux().with_ecn() };
-    let outcome = simulate(&bottleneck(config, Action::Mark), 1);
+    let outcome = simulate(&bottleneck(config, SignalAction::Mark), 1);
     let node = &outcome.nodes[1];
     assert!(node.marks > 5, "{} marks", node.marks);
     assert_eq!((node.drops.total(), outcome.flows[0].retransmissions), (0, 0));
@@ -33,11 +33,11 @@ fn with_ecn_congestion_is_told_without_a_loss() {
 }
 
 #[test]
-fn without_ecn_the_same_packets_are_dropped_and_the_queue_stays_as_short() {
+fn without_ecn_red_drops_and_the_queue_is_as_short() {
     for (over, action) in [
-        (Config::linux(), Action::Mark),
-        (Config::linux().with_ecn(), Action::Drop),
-        (Config::modern().with_newreno(), Action::Drop),
+        (Config::linux(), SignalAction::Mark),
+        (Config::linux().with_ecn(), SignalAction::Drop),
+        (Config::modern().with_newreno(), SignalAction::Drop),
     ] {
         let outcome = simulate(&bottleneck(over, action), 1);
         let node = &outcome.nodes[1];
@@ -50,7 +50,7 @@ fn without_ecn_the_same_packets_are_dropped_and_the_queue_stays_as_short() {
 
 #[test]
 fn datagrams_are_never_marked() {
-    let mut spec = bottleneck(Config::linux().with_ecn(), Action::Mark);
+    let mut spec = bottleneck(Config::linux().with_ecn(), SignalAction::Mark);
     spec.flows.clear();
     let outcome = simulate(&spec.cbr(0, 2, 972, Duration::from_millis(3)), 1);
     assert_eq!(outcome.nodes[1].marks, 0);
@@ -59,15 +59,15 @@ fn datagrams_are_never_marked() {
 
 /// Counts TCP packets by their ECN field where they arrive over a wire or are delivered.
 #[derive(Default)]
-struct Seen {
+struct EcnCounter {
     /// At the far end of the slow link, over the wire: capable, marked.
     wire: [u64; 2],
     /// Before the queue: marked.
     early: u64,
 }
 
-impl Tracer for Seen {
-    fn note(&mut self, _now: Instant, node: NodeId, event: TraceEvent<'_>) {
+impl Tracer for EcnCounter {
+    fn trace(&mut self, _now: Instant, node: NodeId, event: TraceEvent<'_>) {
         let TraceEvent::PacketReceived(view) = event else { return };
         match (node, view.ecn) {
             (NodeId(2), Ecn::Capable0) => self.wire[0] += 1,
@@ -80,8 +80,8 @@ impl Tracer for Seen {
 
 #[test]
 fn a_mark_is_in_the_header_from_the_queue_on() {
-    let spec = bottleneck(Config::linux().with_ecn(), Action::Mark);
-    let mut world = World::new(&spec, 1, Seen::default());
+    let spec = bottleneck(Config::linux().with_ecn(), SignalAction::Mark);
+    let mut world = World::new(&spec, 1, EcnCounter::default());
     world.run_until(Instant::ZERO + spec.duration);
     let (outcome, seen) = world.finish();
     assert_eq!(seen.early, 0);
@@ -96,7 +96,7 @@ fn over_the_air_marks_survive_the_mac_and_the_hops() {
         min_threshold: 1.0,
         max_threshold: 20.0,
         weight: 0.2,
-        action: Action::Mark,
+        action: SignalAction::Mark,
         ..RED
     });
     let spec = chain(3).radio(|radio| radio.queue.discipline = queue).seconds(30);
@@ -110,9 +110,14 @@ fn over_the_air_marks_survive_the_mac_and_the_hops() {
 }
 
 #[test]
-fn a_mark_goes_on_where_every_hop_makes_a_packet_anew() {
-    let red =
-        RedConfig { min_threshold: 0.1, weight: 1.0, max_probability: 1.0, action: Action::Mark, ..RED };
+fn a_mark_survives_hops_that_rebuild_the_packet() {
+    let red = RedConfig {
+        min_threshold: 0.1,
+        weight: 1.0,
+        max_probability: 1.0,
+        action: SignalAction::Mark,
+        ..RED
+    };
     let config = Config { window_clamp: Some(8), ..Config::linux().with_ecn() };
     let plain = chain(3).dsr(dsr::Config::rfc4728()).bulk(0, 3, config).seconds(30);
     let marking = plain.clone().radio(|radio| radio.queue.discipline = Discipline::Red(red));
@@ -125,8 +130,8 @@ fn a_mark_goes_on_where_every_hop_makes_a_packet_anew() {
 }
 
 #[test]
-fn same_seed_same_choices_and_another_run_others() {
-    let spec = bottleneck(Config::linux().with_ecn(), Action::Mark);
+fn choices_depend_on_seed_and_run() {
+    let spec = bottleneck(Config::linux().with_ecn(), SignalAction::Mark);
     let fingerprint = |run| simulate(&spec, run).fingerprint;
     assert_eq!(fingerprint(1), fingerprint(1));
     assert_ne!(fingerprint(1), fingerprint(2));

@@ -1,6 +1,6 @@
 //! A table of results: a change of behaviour reads as a diff.
 
-use crate::support::{Build, chain, grid, link, ns2_tcp, standing, wired};
+use crate::support::{SpecBuilder, chain, grid, link, ns2_tcp, standing, wired};
 use core::fmt::Write;
 use hopline_routing::aodv;
 use hopline_sim::{Outcome, Spec, simulate};

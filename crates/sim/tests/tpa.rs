@@ -1,10 +1,10 @@
 //! TPA in the simulated network.
 
-use crate::support::{Build, at, chain, ns2_tcp};
+use crate::support::{SpecBuilder, at, chain, ns2_tcp};
 use hopline_core::{Instant, NodeId};
 use hopline_routing::{aodv, olsr};
 use hopline_sim::outcome::Connected;
-use hopline_sim::spec::{Blocks, Draw, Exchange, OutageSpec, Transport};
+use hopline_sim::spec::{ExchangeSpec, OutageEffect, OutageSpec, RandomVariable, Transport};
 use hopline_sim::trace::TraceEvent;
 use hopline_sim::{Outcome, Spec, Tracer, World, simulate};
 use hopline_transport::pacing::{self, Pacing};
@@ -15,11 +15,11 @@ fn tpa(cwnd_max: u8) -> Config {
     Config::tpa(cwnd_max).with_syn_retries(None).with_silence_limit(None)
 }
 
-fn outage(from: u32, to: u32, (start_s, end_s): (f64, f64), blocks: Blocks) -> OutageSpec {
+fn outage(from: u32, to: u32, (start_s, end_s): (f64, f64), blocks: OutageEffect) -> OutageSpec {
     OutageSpec { from: NodeId(from), to: NodeId(to), start: at(start_s), end: at(end_s), blocks }
 }
 
-fn with(spec: Spec, outages: &[OutageSpec]) -> Spec {
+fn with_outages(spec: Spec, outages: &[OutageSpec]) -> Spec {
     spec.change(|spec| spec.outages.extend(outages))
 }
 
@@ -33,7 +33,7 @@ fn delivered_between(outcome: &Outcome, from_s: f64, to_s: f64) -> u64 {
 }
 
 #[test]
-fn a_file_arrives_over_four_hops_and_no_segment_is_sent_twice_without_need() {
+fn a_transfer_over_four_hops_has_no_spurious_retransmission() {
     for config in [tpa(2), tpa(3), Config::tpa_star(3).with_cwnd_max(3)] {
         let spec = chain(4).transfer(0, 4, config, 500_000).seconds(60);
         let flow = &simulate(&spec, 1).flows[0];
@@ -45,11 +45,11 @@ fn a_file_arrives_over_four_hops_and_no_segment_is_sent_twice_without_need() {
 }
 
 #[test]
-fn requests_and_responses_go_over_tpa_too() {
-    let exchange = Exchange {
-        request_bytes: Draw::Constant(100.0),
-        response_bytes: Draw::Constant(20_000.0),
-        think_s: Draw::Constant(0.1),
+fn requests_and_responses_work_over_tpa() {
+    let exchange = ExchangeSpec {
+        request_bytes: RandomVariable::Constant(100.0),
+        response_bytes: RandomVariable::Constant(20_000.0),
+        think_s: RandomVariable::Constant(0.1),
         transactions: std::num::NonZeroU64::new(10),
     };
     let spec = chain(2).exchange(0, 2, tpa(3), exchange).seconds(60);
@@ -60,11 +60,11 @@ fn requests_and_responses_go_over_tpa_too() {
 
 /// TPA appendix B: the reverse path is broken for 11.4 s, the forward path is not.
 #[test]
-fn while_acks_are_inhibited_tpa_delivers_new_segments_and_tcp_repeats_one() {
+fn without_acks_tpa_delivers_new_segments_and_tcp_retransmits_one() {
     let inhibited = (39.0, 50.0);
     let run = |over: Transport| {
         let spec = chain(3).bulk(0, 3, over).seconds(60);
-        simulate(&with(spec, &[outage(2, 1, inhibited, Blocks::Packets)]), 1)
+        simulate(&with_outages(spec, &[outage(2, 1, inhibited, OutageEffect::Packets)]), 1)
     };
     let (by_tpa, by_tcp) = (run(tpa(3).into()), run(ns2_tcp(3).into()));
     // What is in flight when the outage begins arrives too. Samples are taken on whole seconds.
@@ -80,23 +80,26 @@ fn elfn_freezes_tpa_and_the_route_returns() {
     let elfn = |config: Config| config.with_failures(config.failures().with_notification(Notification::Elfn));
     let cut = (10.0, 20.0);
     let spec = chain(3).aodv(aodv::Config::rfc3561()).elfn().bulk(0, 3, elfn(tpa(3))).seconds(40);
-    let both = [outage(1, 2, cut, Blocks::Frames), outage(2, 1, cut, Blocks::Frames)];
-    let outcome = simulate(&with(spec, &both), 1);
-    assert!(outcome.flows[0].route_losses_told > 0);
+    let both = [outage(1, 2, cut, OutageEffect::Frames), outage(2, 1, cut, OutageEffect::Frames)];
+    let outcome = simulate(&with_outages(spec, &both), 1);
+    assert!(outcome.flows[0].route_loss_notifications > 0);
     assert_eq!(delivered_between(&outcome, 11.0, 20.0), 0);
     assert!(delivered_between(&outcome, 25.0, 40.0) > 100);
 }
 
 #[test]
-fn over_olsr_a_sender_that_waits_in_silence_is_told_of_the_return_and_goes_on() {
+fn over_olsr_a_silent_sender_resumes_on_the_recovery_notification() {
     let mut config = tpa(3);
     config = config.with_failures(config.failures().with_notification(Notification::ElfnAndRecovery));
     let cut = (40.0, 70.0);
     let spec = chain(2).olsr(olsr::Config::rfc3626()).elfn().bulk(0, 2, config).seconds(110);
-    let both = [outage(1, 2, cut, Blocks::Frames), outage(2, 1, cut, Blocks::Frames)];
-    let outcome = simulate(&with(spec, &both), 1);
+    let both = [outage(1, 2, cut, OutageEffect::Frames), outage(2, 1, cut, OutageEffect::Frames)];
+    let outcome = simulate(&with_outages(spec, &both), 1);
     let flow = &outcome.flows[0];
-    assert!(flow.route_losses_told > 0 && flow.route_returns_told == flow.route_losses_told);
+    assert!(
+        flow.route_loss_notifications > 0
+            && flow.route_recovery_notifications == flow.route_loss_notifications
+    );
     assert!(delivered_between(&outcome, 25.0, 40.0) > 100);
     assert_eq!(delivered_between(&outcome, 41.0, 70.0), 0);
     assert!(delivered_between(&outcome, 85.0, 110.0) > 100, "and goes on afterwards");
@@ -107,7 +110,7 @@ fn over_olsr_a_sender_that_waits_in_silence_is_told_of_the_return_and_goes_on() 
 struct Departures(Vec<Instant>);
 
 impl Tracer for Departures {
-    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+    fn trace(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
         match event {
             TraceEvent::Originated(view) if node == NodeId(0) && view.packet.len_bytes > 1000 => {
                 self.0.push(now)
@@ -141,7 +144,7 @@ fn paced_tpa_spaces_its_segments() {
 }
 
 #[test]
-fn the_same_run_twice_is_the_same() {
+fn runs_are_deterministic() {
     let spec = chain(4).bulk(0, 4, tpa(2)).seconds(20);
     assert_eq!(simulate(&spec, 3).fingerprint, simulate(&spec, 3).fingerprint);
     assert_ne!(simulate(&spec, 3).fingerprint, simulate(&spec, 4).fingerprint);

@@ -1,12 +1,12 @@
 //! Warm-up: what happens before it changes nothing afterwards, and does not count.
 
-use crate::support::{self, Build, chain, grid, ns2_tcp};
+use crate::support::{self, SpecBuilder, chain, grid, ns2_tcp};
 use core::num::NonZeroU64;
 use hopline_core::{Duration, Instant};
 use hopline_radio::mac::Airtime;
 use hopline_routing::aodv;
-use hopline_sim::outcome::{Connected, Drops, FlowOutcome, Frames, Packets};
-use hopline_sim::spec::{Draw, Exchange};
+use hopline_sim::outcome::{Connected, DropCounts, FlowOutcome, FrameCounts, PacketCounts};
+use hopline_sim::spec::{ExchangeSpec, RandomVariable};
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
 
 /// A moment at which nothing else happens.
@@ -17,17 +17,17 @@ const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-fn pages(transactions: u64) -> Exchange {
-    Exchange {
-        request_bytes: Draw::Uniform { min: 200.0, max: 2000.0 },
-        response_bytes: Draw::Uniform { min: 500.0, max: 20_000.0 },
-        think_s: Draw::Exponential { mean: 0.3 },
+fn pages(transactions: u64) -> ExchangeSpec {
+    ExchangeSpec {
+        request_bytes: RandomVariable::Uniform { min: 200.0, max: 2000.0 },
+        response_bytes: RandomVariable::Uniform { min: 500.0, max: 20_000.0 },
+        think_s: RandomVariable::Exponential { mean: 0.3 },
         transactions: NonZeroU64::new(transactions),
     }
 }
 
 /// Bulk, CBR, bursts and requests that get in each other's way; queues overflow and routes break.
-fn busy() -> Spec {
+fn congested_network() -> Spec {
     grid(3)
         .aodv(aodv::Config::ns2_235())
         .bulk(0, 8, ns2_tcp(32))
@@ -43,7 +43,7 @@ fn until(spec: &Spec, secs: f64) -> Outcome {
     world.finish().0
 }
 
-fn counted(flow: &FlowOutcome) -> [u64; 7] {
+fn flow_counters(flow: &FlowOutcome) -> [u64; 7] {
     [
         flow.bytes_received,
         flow.segments_sent,
@@ -55,7 +55,7 @@ fn counted(flow: &FlowOutcome) -> [u64; 7] {
     ]
 }
 
-fn of_packets(p: &Packets) -> [u64; 8] {
+fn of_packets(p: &PacketCounts) -> [u64; 8] {
     let delays = &p.delays;
     [
         p.sent,
@@ -69,11 +69,11 @@ fn of_packets(p: &Packets) -> [u64; 8] {
     ]
 }
 
-fn of_frames(f: &Frames) -> [u64; 4] {
+fn of_frames(f: &FrameCounts) -> [u64; 4] {
     [f.data, f.rts, f.cts, f.ack]
 }
 
-fn of_drops(d: &Drops) -> [u64; 7] {
+fn of_drops(d: &DropCounts) -> [u64; 7] {
     [d.queue_full, d.early, d.retry_limit, d.no_route, d.ttl, d.link_error, d.outage]
 }
 
@@ -81,46 +81,47 @@ fn of_airtime(a: &Airtime) -> [u64; 5] {
     [a.transmitting, a.receiving, a.sensing, a.nav, a.idle].map(Duration::as_nanos)
 }
 
-fn minus<const N: usize>(whole: [u64; N], before: [u64; N]) -> [u64; N] {
+fn difference<const N: usize>(whole: [u64; N], before: [u64; N]) -> [u64; N] {
     core::array::from_fn(|i| whole[i] - before[i])
 }
 
 #[test]
-fn what_counts_is_the_whole_less_what_came_before() {
-    let whole = simulate(&busy(), 1);
-    let before = until(&busy(), WARMUP_S);
-    let after = simulate(&busy().warmup(WARMUP_S), 1);
+fn counters_exclude_the_warm_up() {
+    let whole = simulate(&congested_network(), 1);
+    let before = until(&congested_network(), WARMUP_S);
+    let after = simulate(&congested_network().warmup(WARMUP_S), 1);
     assert_eq!(after.fingerprint, whole.fingerprint, "the trajectory is the same");
     assert_eq!((after.sim_time, after.warmup), (whole.sim_time, Duration::from_secs_f64(WARMUP_S)));
     for ((after, whole), before) in after.flows.iter().zip(&whole.flows).zip(&before.flows) {
-        assert_eq!(counted(after), minus(counted(whole), counted(before)));
-        for of in [|f: &FlowOutcome| f.data.clone(), |f: &FlowOutcome| f.back.clone()] {
-            assert_eq!(of_packets(&of(after)), minus(of_packets(&of(whole)), of_packets(&of(before))));
+        assert_eq!(flow_counters(after), difference(flow_counters(whole), flow_counters(before)));
+        for of in [|f: &FlowOutcome| f.data.clone(), |f: &FlowOutcome| f.reverse.clone()] {
+            assert_eq!(of_packets(&of(after)), difference(of_packets(&of(whole)), of_packets(&of(before))));
         }
         assert_eq!(after.responses.sum(), whole.responses.sum() - before.responses.sum());
-        assert_eq!(after.active, whole.active - before.active);
+        assert_eq!(after.active_time, whole.active_time - before.active_time);
         assert_eq!(after.series, whole.series, "series show the warm-up");
         assert_eq!(after.data.first_sent.map(|at| at > support::at(WARMUP_S)), Some(true));
     }
     for ((after, whole), before) in after.nodes.iter().zip(&whole.nodes).zip(&before.nodes) {
-        assert_eq!(of_frames(&after.frames), minus(of_frames(&whole.frames), of_frames(&before.frames)));
-        assert_eq!(of_drops(&after.drops), minus(of_drops(&whole.drops), of_drops(&before.drops)));
+        assert_eq!(of_frames(&after.frames), difference(of_frames(&whole.frames), of_frames(&before.frames)));
+        assert_eq!(of_drops(&after.drops), difference(of_drops(&whole.drops), of_drops(&before.drops)));
         assert_eq!(after.routing_packets, whole.routing_packets - before.routing_packets);
         assert_eq!(after.routing_bytes, whole.routing_bytes - before.routing_bytes);
         assert_eq!(
             of_airtime(&after.airtime),
-            minus(of_airtime(&whole.airtime), of_airtime(&before.airtime))
+            difference(of_airtime(&whole.airtime), of_airtime(&before.airtime))
         );
     }
     let [bulk, cbr, _, pages] = &after.flows[..] else { panic!("four flows") };
     assert!(bulk.timeouts + bulk.retransmissions > 0 && cbr.data.lost > 0 && pages.responses.count() > 0);
-    let carried: u64 = after.flows.iter().map(|flow| flow.data.carried + flow.back.carried).sum();
+    let carried: u64 =
+        after.flows.iter().map(|flow| flow.data.initially_in_flight + flow.reverse.initially_in_flight).sum();
     assert!(carried > 0, "some packets were under way");
 }
 
 #[test]
-fn the_five_clocks_of_every_radio_add_up_to_what_counts() {
-    let outcome = simulate(&busy().warmup(WARMUP_S), 1);
+fn the_airtimes_of_every_radio_add_up_to_the_counted_time() {
+    let outcome = simulate(&congested_network().warmup(WARMUP_S), 1);
     for node in &outcome.nodes {
         let total: u64 = of_airtime(&node.airtime).iter().sum();
         assert_eq!(total, Duration::from_secs(SECONDS).as_nanos() - 7_123_456_789);
@@ -128,7 +129,7 @@ fn the_five_clocks_of_every_radio_add_up_to_what_counts() {
 }
 
 #[test]
-fn a_flow_that_starts_when_the_warm_up_ends_or_later_counts_whole() {
+fn a_flow_that_starts_after_the_warm_up_counts_completely() {
     for start in [3.0, 4.5] {
         let spec = chain(3).cbr(0, 3, 500, ms(20)).until(2.0).bulk(0, 3, ns2_tcp(8)).from(start).seconds(10);
         let (whole, after) = (simulate(&spec, 1), simulate(&spec.warmup(3.0), 1));
@@ -138,7 +139,7 @@ fn a_flow_that_starts_when_the_warm_up_ends_or_later_counts_whole() {
 }
 
 #[test]
-fn a_flow_that_ended_before_counts_nothing() {
+fn a_flow_that_ended_in_the_warm_up_counts_nothing() {
     let spec = chain(2)
         .transfer(0, 2, ns2_tcp(8), 50_000)
         .cbr(0, 2, 500, ms(20))
@@ -147,9 +148,9 @@ fn a_flow_that_ended_before_counts_nothing() {
         .seconds(30)
         .warmup(25.0);
     for flow in simulate(&spec, 1).flows {
-        assert_eq!(counted(&flow), [0; 7]);
-        assert_eq!((flow.active, flow.completion, flow.goodput_bps()), (Duration::ZERO, None, 0.0));
-        assert_eq!((of_packets(&flow.data), of_packets(&flow.back)), ([0; 8], [0; 8]));
+        assert_eq!(flow_counters(&flow), [0; 7]);
+        assert_eq!((flow.active_time, flow.completion, flow.goodput_bps()), (Duration::ZERO, None, 0.0));
+        assert_eq!((of_packets(&flow.data), of_packets(&flow.reverse)), ([0; 8], [0; 8]));
         assert_eq!((flow.connected, flow.counted_series()), (Connected::Yes, &[][..]));
     }
 }
@@ -161,7 +162,10 @@ fn a_transfer_that_ends_after_the_warm_up_takes_its_time_from_its_own_start() {
     let after = simulate(&spec.warmup(3.0), 1).flows.remove(0);
     assert!(whole.completion.is_some_and(|time| time > Duration::from_secs(3)));
     assert_eq!(after.completion, whole.completion);
-    assert_eq!((after.since, after.active), (Instant::from_secs(3), whole.active - Duration::from_secs(2)));
+    assert_eq!(
+        (after.counting_since, after.active_time),
+        (Instant::from_secs(3), whole.active_time - Duration::from_secs(2))
+    );
     assert!((1..500_000).contains(&after.bytes_received), "{}", after.bytes_received);
 }
 
@@ -178,5 +182,5 @@ fn fairness_over_time_begins_with_the_first_whole_second_that_counts() {
 
 #[test]
 fn a_warm_up_of_no_time_is_none() {
-    assert_eq!(simulate(&busy().warmup(0.0), 1), simulate(&busy(), 1));
+    assert_eq!(simulate(&congested_network().warmup(0.0), 1), simulate(&congested_network(), 1));
 }

@@ -1,6 +1,6 @@
 //! TPA-wide over links that it shares, and over a mesh.
 
-use crate::support::{Build, chain, link, wired};
+use crate::support::{SpecBuilder, chain, link, wired};
 use hopline_core::Duration;
 use hopline_queue::CoDelConfig;
 use hopline_radio::phy::errors::{ErrorModel, GilbertPackets, Probability};
@@ -15,11 +15,11 @@ const WIDE: Transport = Transport::Wide(Config::DEFAULT);
 
 /// 20 Mb/s, 25 ms one way, a round trip's packets in the queue.
 fn path() -> LinkSpec {
-    path_with_room(83)
+    path_with_queue(83)
 }
 
 /// The same with so many packets in the queue.
-fn path_with_room(packets: u16) -> LinkSpec {
+fn path_with_queue(packets: u16) -> LinkSpec {
     link(0, 1, 20_000_000, Duration::from_millis(25), packets)
 }
 
@@ -28,7 +28,7 @@ fn goodput_bps(outcome: &Outcome, flow: usize) -> f64 {
 }
 
 /// Packets sent for each that a transfer needed.
-fn sent_for_one(outcome: &Outcome) -> f64 {
+fn packets_sent_per_delivered(outcome: &Outcome) -> f64 {
     let sent: u64 = outcome.flows.iter().map(|flow| flow.segments_sent).sum();
     let bytes: u64 = outcome.flows.iter().map(|flow| flow.bytes_received).sum();
     sent as f64 / (bytes as f64 / f64::from(Config::DEFAULT.mss()))
@@ -36,12 +36,12 @@ fn sent_for_one(outcome: &Outcome) -> f64 {
 
 /// Sixteen that begin so many seconds after each other: packets sent for one delivered, Jain's index of the
 /// second half, and all that arrived of it.
-fn sixteen(queue: u16, apart: f64) -> [f64; 3] {
-    let link = wired(2).link(path_with_room(queue));
+fn sixteen_flows(queue: u16, apart: f64) -> [f64; 3] {
+    let link = wired(2).link(path_with_queue(queue));
     let spec = (0..16).fold(link, |spec, n| spec.bulk(0, 1, WIDE).from(apart * f64::from(n)));
     let outcome = simulate(&spec.warmup(30.0).seconds(60), 1);
     let all = (0..16).map(|flow| goodput_bps(&outcome, flow)).sum();
-    [sent_for_one(&outcome), jain(&outcome), all]
+    [packets_sent_per_delivered(&outcome), jain(&outcome), all]
 }
 
 /// Jain's index of all flows.
@@ -52,10 +52,10 @@ fn jain(outcome: &Outcome) -> f64 {
 }
 
 #[test]
-fn sixteen_of_a_kind_do_not_flood_the_link_and_share_it_whatever_room_there_is() {
+fn sixteen_flows_share_the_link_without_heavy_loss_at_every_queue_size() {
     for queue in [33, 83] {
         for apart in [0.1, 0.23, 0.3] {
-            let [sent, jain, all] = sixteen(queue, apart);
+            let [sent, jain, all] = sixteen_flows(queue, apart);
             assert!(all > 18e6, "{queue}, {apart} s: {all:.3e} bit/s of 19.2");
             assert!(sent < 1.2, "{queue}, {apart} s: {sent:.2} packets sent for one delivered");
             assert!(jain > 0.8, "{queue}, {apart} s: Jain {jain:.3}");
@@ -64,7 +64,7 @@ fn sixteen_of_a_kind_do_not_flood_the_link_and_share_it_whatever_room_there_is()
 }
 
 #[test]
-fn who_is_alone_takes_nobody_for_a_rival() {
+fn a_single_flow_detects_no_competing_traffic() {
     let slow = [(300, 25), (500, 5), (600, 5), (700, 5), (800, 25)];
     let fast = [(2, 1), (2, 5), (2, 50), (20, 1), (20, 5), (20, 100), (200, 1), (200, 20)];
     for (kbps, delay_ms) in slow.into_iter().chain(fast.map(|(mbps, ms)| (mbps * 1000, ms))) {
@@ -84,7 +84,7 @@ fn who_is_alone_takes_nobody_for_a_rival() {
 
 /// A flight is hardly longer than a burst there, so silence is often all that tells of one.
 #[test]
-fn bursts_of_losses_on_a_slow_link_do_not_silence_it() {
+fn loss_bursts_on_a_slow_link_do_not_stall_the_flow() {
     // 5 % are lost, four at a time in the mean.
     let [good_to_bad, bad_to_good, loss_good, loss_bad] =
         [0.01316, 0.25, 0.0, 1.0].map(|p| Probability::new(p).expect("a probability"));
@@ -98,10 +98,10 @@ fn bursts_of_losses_on_a_slow_link_do_not_silence_it() {
 }
 
 #[test]
-fn beside_cubic_that_has_filled_a_drop_tail_queue_both_have_their_share() {
+fn beside_cubic_in_a_drop_tail_queue_both_flows_get_their_share() {
     for queue in [33, 83] {
         let spec =
-            wired(2).link(path_with_room(queue)).bulk(0, 1, tcp::Config::linux()).bulk(0, 1, WIDE).from(1.5);
+            wired(2).link(path_with_queue(queue)).bulk(0, 1, tcp::Config::linux()).bulk(0, 1, WIDE).from(1.5);
         let outcome = simulate(&spec.seconds(120), 1);
         let [cubic, wide] = [0, 1].map(|flow| goodput_bps(&outcome, flow));
         assert!(cubic > 0.7 * 9.6e6 && wide > 0.5 * 9.6e6, "{queue}: {cubic:.3e} and {wide:.3e} bit/s");
@@ -109,7 +109,7 @@ fn beside_cubic_that_has_filled_a_drop_tail_queue_both_have_their_share() {
 }
 
 #[test]
-fn four_that_begin_one_after_the_other_become_equal() {
+fn four_staggered_flows_become_fair() {
     let spec = (0..4).fold(wired(2).link(path()), |spec, n| spec.bulk(0, 1, WIDE).from(f64::from(n)));
     let jain = jain(&simulate(&spec.warmup(20.0).seconds(60), 1));
     assert!(jain > 0.97, "Jain {jain:.3}");
@@ -126,23 +126,31 @@ fn cubic_beside_it_keeps_most_of_its_share_behind_codel() {
 }
 
 #[test]
-fn a_policer_drops_little_and_a_radio_s_losses_are_borne() {
+fn a_policer_drops_little_and_radio_losses_are_tolerated() {
     let policer = Policer { rate_bps: 10_000_000, burst_bytes: 30_000 };
     let mut policed = path();
-    policed.quirks.policer = [Some(policer), None];
+    policed.impairments.policer = [Some(policer), None];
     let outcome = simulate(&wired(2).link(policed).bulk(0, 1, WIDE).seconds(20), 1);
-    assert!(sent_for_one(&outcome) < 1.1, "{:.2} packets sent for one delivered", sent_for_one(&outcome));
+    assert!(
+        packets_sent_per_delivered(&outcome) < 1.1,
+        "{:.2} packets sent for one delivered",
+        packets_sent_per_delivered(&outcome)
+    );
     assert!(goodput_bps(&outcome, 0) > 8.8e6, "{:.3e} bit/s", goodput_bps(&outcome, 0));
 
     let mut lossy = path();
     lossy.errors[0] = ErrorModel::PacketLoss(Probability::new(0.1).expect("a probability"));
     let outcome = simulate(&wired(2).link(lossy).bulk(0, 1, WIDE).seconds(20), 1);
-    assert!(sent_for_one(&outcome) < 1.14, "{:.2} packets sent for one delivered", sent_for_one(&outcome));
+    assert!(
+        packets_sent_per_delivered(&outcome) < 1.14,
+        "{:.2} packets sent for one delivered",
+        packets_sent_per_delivered(&outcome)
+    );
     assert!(goodput_bps(&outcome, 0) > 15.5e6, "{:.3e} bit/s", goodput_bps(&outcome, 0));
 }
 
 #[test]
-fn a_radio_that_loses_three_of_ten_does_not_end_a_start() {
+fn thirty_percent_radio_loss_does_not_end_startup() {
     let mut lossy = path();
     lossy.errors[0] = ErrorModel::PacketLoss(Probability::new(0.3).expect("a probability"));
     let spec = wired(2).link(lossy).bulk(0, 1, WIDE).seconds(12);
@@ -155,7 +163,7 @@ fn a_radio_that_loses_three_of_ten_does_not_end_a_start() {
 fn jitter_is_not_taken_for_a_queue() {
     for (rate_bps, delay_ms, jitter_ms) in [(2_000_000, 5, 10), (20_000_000, 5, 10), (20_000_000, 25, 10)] {
         let mut shaky = link(0, 1, rate_bps, Duration::from_millis(delay_ms), 100);
-        shaky.quirks.jitter = [Duration::from_millis(jitter_ms), Duration::ZERO];
+        shaky.impairments.jitter = [Duration::from_millis(jitter_ms), Duration::ZERO];
         let spec = wired(2).link(shaky).bulk(0, 1, WIDE).seconds(12);
         let least = (1..=8).map(|run| goodput_bps(&simulate(&spec, run), 0)).fold(f64::MAX, f64::min);
         assert!(
@@ -166,7 +174,7 @@ fn jitter_is_not_taken_for_a_queue() {
 }
 
 #[test]
-fn who_cannot_send_less_than_a_packet_in_a_round_trip_bears_a_radio_s_losses_all_the_same() {
+fn a_flow_at_the_least_rate_tolerates_radio_losses() {
     let mut slow = link(0, 1, 2_000_000, Duration::from_millis(5), 50);
     slow.errors[0] = ErrorModel::PacketLoss(Probability::new(0.2).expect("a probability"));
     let spec = wired(2).link(slow).bulk(0, 1, WIDE).seconds(30);
@@ -183,7 +191,7 @@ fn mesh(config: Config) -> Spec {
 }
 
 #[test]
-fn acknowledgments_are_rare_on_a_mesh_that_loses_little_and_that_pays() {
+fn sparse_acks_pay_off_on_a_mesh_with_little_loss() {
     let mut soon = Config::DEFAULT;
     soon = soon.with_ack(soon.ack().with_late(soon.ack().delay()));
     let [late, soon] = [Config::DEFAULT, soon].map(|config| simulate(&mesh(config), 1));
@@ -193,7 +201,7 @@ fn acknowledgments_are_rare_on_a_mesh_that_loses_little_and_that_pays() {
 
 /// No two packets take the same time there, so how long they take without waiting is not looked for every five seconds.
 #[test]
-fn a_short_line_of_hops_carries_as_much_as_with_a_window_that_suits_it() {
+fn a_short_chain_carries_as_much_as_with_an_optimal_window() {
     for hops in [1, 2, 3] {
         let [wide, star] = [WIDE, tpa::Config::tpa_star(3).into()].map(|transport| {
             let line = chain(hops).bulk(0, hops, transport).seconds(60);
@@ -204,7 +212,7 @@ fn a_short_line_of_hops_carries_as_much_as_with_a_window_that_suits_it() {
 }
 
 #[test]
-fn a_run_can_be_repeated() {
+fn runs_are_deterministic() {
     let [once, again] = [1, 1].map(|run| simulate(&mesh(Config::DEFAULT), run).fingerprint);
     assert_eq!(once, again);
 }

@@ -1,11 +1,11 @@
 //! Wired links: rate, delay, queue, errors, hop limit.
 
-use crate::support::recorder::{What, record};
-use crate::support::{self, Build, link, wired};
+use crate::support::recorder::{RecordedKind, record};
+use crate::support::{self, SpecBuilder, link, wired};
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
-use hopline_sim::outcome::{Connected, Drops};
-use hopline_sim::spec::links::{Late, Policer};
+use hopline_sim::outcome::{Connected, DropCounts};
+use hopline_sim::spec::links::{Policer, Reordering};
 use hopline_sim::trace::DropReason;
 use hopline_sim::{Spec, simulate};
 
@@ -26,8 +26,8 @@ fn a_packet_arrives_after_its_transmission_and_the_delay_to_the_nanosecond() {
     // 20 + 8 + 1000 bytes at 10 Mb/s.
     let spec = row(1).cbr(0, 1, 1000, ONCE).from(1.0);
     let (outcome, notes) = record(&spec, 1);
-    assert_eq!(notes.times(0, What::WireSent), [Instant::from_secs(1)]);
-    assert_eq!(notes.times(1, What::WireReceived), [Instant::from_nanos(1_005_822_400)]);
+    assert_eq!(notes.times(0, RecordedKind::WireSent), [Instant::from_secs(1)]);
+    assert_eq!(notes.times(1, RecordedKind::WireReceived), [Instant::from_nanos(1_005_822_400)]);
     assert_eq!(outcome.flows[0].bytes_received, 1000);
 }
 
@@ -36,7 +36,7 @@ fn a_rate_that_does_not_divide_rounds_up_to_a_nanosecond() {
     let spec = wired(2).link(link(0, 1, 7_000_000, Duration::ZERO, 5)).cbr(0, 1, 1, ONCE);
     // 29 bytes: 232 bits / 7 Mb/s = 33 142.857 ns.
     let (_, notes) = record(&spec, 1);
-    assert_eq!(notes.times(1, What::WireReceived), [Instant::from_nanos(33_143)]);
+    assert_eq!(notes.times(1, RecordedKind::WireReceived), [Instant::from_nanos(33_143)]);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn each_hop_stores_a_packet_whole_before_it_forwards() {
     let (_, notes) = record(&row(3).cbr(0, 3, PAYLOAD, ONCE), 1);
     for hop in 1..=3 {
         let expected = Instant::from_millis(6 * u64::from(hop));
-        assert_eq!(notes.times(hop, What::WireReceived), [expected]);
+        assert_eq!(notes.times(hop, RecordedKind::WireReceived), [expected]);
     }
 }
 
@@ -52,21 +52,21 @@ fn each_hop_stores_a_packet_whole_before_it_forwards() {
 fn packets_in_a_queue_follow_each_other_without_a_gap() {
     let spec = (0..4).fold(row(1), |spec, _| spec.cbr(0, 1, PAYLOAD, ONCE));
     let (_, notes) = record(&spec, 1);
-    assert_eq!(notes.times(1, What::WireReceived), [6, 7, 8, 9].map(Instant::from_millis));
+    assert_eq!(notes.times(1, RecordedKind::WireReceived), [6, 7, 8, 9].map(Instant::from_millis));
 }
 
 #[test]
 fn the_directions_of_a_link_do_not_disturb_each_other() {
     let (_, notes) = record(&row(1).cbr(0, 1, PAYLOAD, ONCE).cbr(1, 0, PAYLOAD, ONCE), 1);
-    assert_eq!(notes.times(1, What::WireReceived), [Instant::from_millis(6)]);
-    assert_eq!(notes.times(0, What::WireReceived), [Instant::from_millis(6)]);
+    assert_eq!(notes.times(1, RecordedKind::WireReceived), [Instant::from_millis(6)]);
+    assert_eq!(notes.times(0, RecordedKind::WireReceived), [Instant::from_millis(6)]);
 }
 
 #[test]
 fn extra_header_bytes_take_their_time_on_every_hop() {
     let spec = row(2).change(|spec| spec.extra_header_bytes = 1250).cbr(0, 2, PAYLOAD, ONCE);
     let (outcome, notes) = record(&spec, 1);
-    assert_eq!(notes.times(2, What::WireReceived), [Instant::from_millis(14)]);
+    assert_eq!(notes.times(2, RecordedKind::WireReceived), [Instant::from_millis(14)]);
     assert_eq!(outcome.flows[0].bytes_received, u64::from(PAYLOAD));
 }
 
@@ -76,14 +76,14 @@ fn a_full_queue_drops_the_newcomer() {
     let spec = (0..6).fold(spec, |spec, _| spec.cbr(0, 1, PAYLOAD, ONCE));
     let (outcome, notes) = record(&spec, 1);
     // One is being sent, three wait.
-    assert_eq!(outcome.nodes[0].drops, Drops { queue_full: 2, ..Drops::default() });
-    assert_eq!(notes.times(0, What::Dropped(DropReason::QueueFull)), [Instant::ZERO; 2]);
+    assert_eq!(outcome.nodes[0].drops, DropCounts { queue_full: 2, ..DropCounts::default() });
+    assert_eq!(notes.times(0, RecordedKind::Dropped(DropReason::QueueFull)), [Instant::ZERO; 2]);
     let received: Vec<u64> = outcome.flows.iter().map(|flow| flow.segments_received).collect();
     assert_eq!(received, [1, 1, 1, 1, 0, 0]);
 }
 
 #[test]
-fn the_sampled_queue_is_what_waits_for_the_link() {
+fn the_sampled_queue_counts_packets_waiting_for_the_link() {
     // 100 packets a second into a link that carries 10.
     let spec = wired(2).link(link(0, 1, 100_000, Duration::ZERO, 50));
     let spec = spec.cbr(0, 1, PAYLOAD, Duration::from_millis(10)).seconds(3);
@@ -103,18 +103,18 @@ fn a_packet_travels_64_hops_and_no_further() {
 }
 
 #[test]
-fn what_a_link_damages_is_dropped_where_it_arrives() {
+fn damaged_packets_are_dropped_at_the_receiver() {
     let certain = ErrorModel::PacketLoss(Probability::ONE);
     let spec = row(2).change(|spec| spec.links[1].errors = [certain; 2]);
     let spec = spec.cbr(0, 2, PAYLOAD, Duration::from_millis(100)).until(1.0);
     let outcome = simulate(&spec, 1);
     assert_eq!(outcome.flows[0].connected, Connected::Never);
-    assert_eq!(outcome.nodes[2].drops, Drops { link_error: 10, ..Drops::default() });
-    assert_eq!(outcome.nodes[1].drops, Drops::default());
+    assert_eq!(outcome.nodes[2].drops, DropCounts { link_error: 10, ..DropCounts::default() });
+    assert_eq!(outcome.nodes[1].drops, DropCounts::default());
 }
 
 #[test]
-fn errors_may_be_on_what_one_end_sends_alone() {
+fn errors_can_affect_one_direction_only() {
     let certain = ErrorModel::PacketLoss(Probability::ONE);
     for (from_a, from_b, lost) in [(certain, ErrorModel::None, [0, 10]), (ErrorModel::None, certain, [10, 0])]
     {
@@ -149,12 +149,12 @@ fn a_tcp_transfer_fills_a_link() {
 }
 
 #[test]
-fn some_packets_are_overtaken_by_those_behind_them() {
-    let late = Late { share: 0.2, by: Duration::from_millis(30) };
-    let spec = row(1).change(|spec| spec.links[0].quirks.late = [Some(late), None]);
+fn reordered_packets_are_overtaken() {
+    let late = Reordering { share: 0.2, extra_delay: Duration::from_millis(30) };
+    let spec = row(1).change(|spec| spec.links[0].impairments.reordering = [Some(late), None]);
     let (outcome, notes) = record(&spec.cbr(0, 1, PAYLOAD, Duration::from_millis(2)).until(1.0), 1);
-    let times = notes.times(1, What::WireReceived);
-    assert_eq!((times.len(), outcome.nodes[1].drops), (500, Drops::default()), "none is lost");
+    let times = notes.times(1, RecordedKind::WireReceived);
+    assert_eq!((times.len(), outcome.nodes[1].drops), (500, DropCounts::default()), "none is lost");
     let after = |at: Instant| (at.as_nanos() / 1_000_000) % 2;
     assert!(times.iter().all(|&at| after(at) == 0), "6 ms, or 36 ms, after it was sent");
     let mean = outcome.flows[0].data.delays.mean_s().expect("some arrived") * 1e3;
@@ -162,9 +162,9 @@ fn some_packets_are_overtaken_by_those_behind_them() {
 }
 
 #[test]
-fn jitter_holds_packets_up_and_keeps_their_order() {
+fn jitter_delays_packets_and_keeps_their_order() {
     let jitter = Duration::from_millis(30);
-    let spec = row(1).change(|spec| spec.links[0].quirks.jitter = [jitter, Duration::ZERO]);
+    let spec = row(1).change(|spec| spec.links[0].impairments.jitter = [jitter, Duration::ZERO]);
     let even = simulate(&spec.clone().cbr(0, 1, PAYLOAD, Duration::from_millis(2)).until(1.0), 1);
     let mean = even.flows[0].data.delays.mean_s().expect("all arrived") * 1e3;
     // Each waits for the ones in front of it: longer than 15 ms in the mean, beside the 6 of the link.
@@ -175,14 +175,14 @@ fn jitter_holds_packets_up_and_keeps_their_order() {
 }
 
 #[test]
-fn a_policer_drops_what_is_beyond_its_rate_one_way() {
+fn a_policer_limits_one_direction() {
     let policer = Policer { rate_bps: 1_000_000, burst_bytes: 12_500 };
-    let spec = row(1).change(|spec| spec.links[0].quirks.policer = [Some(policer), None]);
+    let spec = row(1).change(|spec| spec.links[0].impairments.policer = [Some(policer), None]);
     // 5 Mb/s each way for a second: ten packets at once, then a fifth of them.
     let every = Duration::from_millis(2);
     let outcome =
         simulate(&spec.cbr(0, 1, PAYLOAD, every).until(1.0).cbr(1, 0, PAYLOAD, every).until(1.0), 1);
-    assert_eq!(outcome.nodes[0].drops, Drops { policed: 500 - 10 - 99, ..Drops::default() });
+    assert_eq!(outcome.nodes[0].drops, DropCounts { policed: 500 - 10 - 99, ..DropCounts::default() });
     assert_eq!(
         [0, 1].map(|flow: usize| outcome.flows[flow].segments_received),
         [109, 497],
@@ -191,11 +191,11 @@ fn a_policer_drops_what_is_beyond_its_rate_one_way() {
 }
 
 #[test]
-fn from_a_moment_on_a_link_has_another_rate() {
+fn a_link_can_change_its_rate() {
     let rates = vec![(Instant::from_millis(10), 1_000_000), (Instant::from_millis(50), 10_000_000)];
-    let spec = row(1).change(|spec| spec.links[0].quirks.rates = rates);
+    let spec = row(1).change(|spec| spec.links[0].impairments.rates = rates);
     let sent = [0.0, 0.010, 0.049, 0.060];
     let spec = sent.into_iter().fold(spec, |spec, at| spec.cbr(0, 1, PAYLOAD, ONCE).from(at));
     let (_, notes) = record(&spec, 1);
-    assert_eq!(notes.times(1, What::WireReceived), [6, 25, 64, 66].map(Instant::from_millis));
+    assert_eq!(notes.times(1, RecordedKind::WireReceived), [6, 25, 64, 66].map(Instant::from_millis));
 }

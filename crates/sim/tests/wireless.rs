@@ -1,11 +1,11 @@
 //! The radio network as a whole: exact timing, and the classic topologies.
 
-use crate::support::recorder::{What, record};
-use crate::support::{self, Build, chain, disk, ns2_tcp, standing};
+use crate::support::recorder::{RecordedKind, record};
+use crate::support::{self, SpecBuilder, chain, disk, ns2_tcp, standing};
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::reception::ReceptionModel;
 use hopline_radio::{Rate, mac};
-use hopline_sim::outcome::Drops;
+use hopline_sim::outcome::DropCounts;
 use hopline_sim::spec::RadioSpec;
 use hopline_sim::{Outcome, Spec, simulate};
 
@@ -28,13 +28,13 @@ fn a_frame_on_an_idle_medium_arrives_at_the_nanosecond() {
     // 8512 bits in 774 µs, whole ones; 200 m at the speed of light: 667 ns.
     let spec = chain(1).change(|spec| spec.radio = Some(disk(250.0))).cbr(0, 1, 1000, ONCE).from(1.0);
     let (_, notes) = record(&spec, 1);
-    assert_eq!(notes.times(0, What::DataSent { retry: false }), [Instant::from_secs(1)]);
+    assert_eq!(notes.times(0, RecordedKind::DataSent { retry: false }), [Instant::from_secs(1)]);
     let received = 1_000_000_000 + 192_000 + 774_000 + 667;
-    assert_eq!(notes.times(1, What::DataReceived), [Instant::from_nanos(received)]);
+    assert_eq!(notes.times(1, RecordedKind::DataReceived), [Instant::from_nanos(received)]);
     // SIFS; and the ACK is 192 µs + 112 bits at 1 Mb/s long.
-    assert_eq!(notes.times(1, What::AckSent), [Instant::from_nanos(received + 10_000)]);
+    assert_eq!(notes.times(1, RecordedKind::AckSent), [Instant::from_nanos(received + 10_000)]);
     assert_eq!(
-        notes.times(0, What::ControlReceived),
+        notes.times(0, RecordedKind::ControlReceived),
         [Instant::from_nanos(received + 10_000 + 304_000 + 667)]
     );
 }
@@ -45,9 +45,11 @@ fn the_link_layer_delays_a_packet_on_its_way_down_and_up() {
     let spec = chain(2).change(|spec| spec.radio = Some(disk(250.0)));
     let spec = spec.radio(|radio| radio.link_layer_delay = delay).cbr(0, 2, 1000, ONCE).from(1.0);
     let (_, notes) = record(&spec, 1);
-    assert_eq!(notes.times(0, What::DataSent { retry: false }), [Instant::from_secs(1) + delay]);
-    let [received] = notes.times(1, What::DataReceived)[..] else { panic!("{:?}", notes.0) };
-    let [forwarded] = notes.times(1, What::DataSent { retry: false })[..] else { panic!("{:?}", notes.0) };
+    assert_eq!(notes.times(0, RecordedKind::DataSent { retry: false }), [Instant::from_secs(1) + delay]);
+    let [received] = notes.times(1, RecordedKind::DataReceived)[..] else { panic!("{:?}", notes.0) };
+    let [forwarded] = notes.times(1, RecordedKind::DataSent { retry: false })[..] else {
+        panic!("{:?}", notes.0)
+    };
     // The packet waits for the ACK of the hop before, longer than for the link layer.
     assert!(forwarded > received + Duration::from_micros(10 + 304));
 }
@@ -133,7 +135,7 @@ fn of_three_parallel_lanes_the_middle_one_starves() {
 }
 
 /// A sends to B, `distance_m` away, while C, which A cannot hear, sends to D.
-fn beside_a_stranger(distance_m: f64, reception: ReceptionModel) -> Spec {
+fn with_hidden_interferer(distance_m: f64, reception: ReceptionModel) -> Spec {
     let c = 560.0 - distance_m;
     standing(&[(-distance_m, 0.0), (0.0, 0.0), (c, 0.0), (c + 100.0, 0.0)])
         .radio(|radio| {
@@ -152,7 +154,7 @@ fn a_strong_frame_captures_the_receiver_and_a_weak_one_does_not() {
         [ReceptionModel::LockOnSensed, ReceptionModel::LockOnDecodable, ReceptionModel::CumulativeSinr]
     {
         // From 100 m against 460 m the ratio is 4.6⁴, 26 dB; from 245 m against 315 m it is 4.4 dB.
-        let [strong, weak] = [100.0, 245.0].map(|m| simulate(&beside_a_stranger(m, reception), 1));
+        let [strong, weak] = [100.0, 245.0].map(|m| simulate(&with_hidden_interferer(m, reception), 1));
         let [near, far] = [&strong, &weak].map(|outcome| outcome.flows[0].goodput_bps());
         assert!(near > 1.5 * far, "{reception:?}: {near} against {far}");
         // A radio that has locked onto C's frame as onto noise loses A's; the others go over to it.
@@ -188,7 +190,7 @@ fn a_full_interface_queue_drops_the_newcomer() {
     let outcome = simulate(&chain(1).cbr(0, 1, 1000, Duration::from_millis(1)).seconds(5), 1);
     let flow = &outcome.flows[0];
     let drops = outcome.nodes[0].drops;
-    assert_eq!(drops, Drops { queue_full: drops.queue_full, ..Drops::default() });
+    assert_eq!(drops, DropCounts { queue_full: drops.queue_full, ..DropCounts::default() });
     let held = flow.segments_sent - flow.segments_received - drops.queue_full;
     // 49 in the queue, one in the MAC, one perhaps in the link layer or just received.
     assert!((50..=52).contains(&held), "{held}");

@@ -9,14 +9,14 @@ use std::net::IpAddr;
 /// Bytes of the headers of IPv4 and TCP without options.
 const HEADERS: u32 = 40;
 /// Smallest MTU of a stack with IPv4 alone: what every host must accept (RFC 791 §3.1).
-const LEAST_MTU: u16 = 576;
+const MIN_MTU: u16 = 576;
 /// Smallest MTU of a stack with IPv6 (RFC 8200 §5).
-const LEAST_MTU_V6: u16 = 1280;
+const MIN_MTU_V6: u16 = 1280;
 
 /// Range of the memory of all connections, bytes. With the least there is room for one.
-const LEAST_MEMORY: u64 = 64 << 10;
-const MOST_MEMORY: u64 = 1 << 60;
-const _: () = assert!(crate::guarantee::LEAST <= LEAST_MEMORY);
+const MIN_MEMORY: u64 = 64 << 10;
+const MAX_MEMORY_LIMIT: u64 = 1 << 60;
+const _: () = assert!(crate::guarantee::MIN_CONNECTION_MEMORY <= MIN_MEMORY);
 
 /// Parameters of a [`Stack`](crate::Stack).
 #[derive(Clone, Debug)]
@@ -102,15 +102,19 @@ impl StackConfig {
         let rules = [
             (!self.addresses.is_empty(), "addresses", "one at least"),
             (self.addresses.iter().all(usable), "addresses", "unicast, and not of the loopback network"),
-            (self.mtu >= LEAST_MTU, "mtu", "576 to 65535 bytes"),
-            (!v6 || self.mtu >= LEAST_MTU_V6, "mtu", "1280 bytes at least with an IPv6 address"),
+            (self.mtu >= MIN_MTU, "mtu", "576 to 65535 bytes"),
+            (!v6 || self.mtu >= MIN_MTU_V6, "mtu", "1280 bytes at least with an IPv6 address"),
             ((1..=1 << 20).contains(&self.max_connections), "max_connections", "1 to 1048576"),
             (
                 (1..=self.max_connections).contains(&self.max_half_open),
                 "max_half_open",
                 "1 to max_connections",
             ),
-            ((LEAST_MEMORY..=MOST_MEMORY).contains(&self.max_memory), "max_memory", "65536 bytes to 1 EiB"),
+            (
+                (MIN_MEMORY..=MAX_MEMORY_LIMIT).contains(&self.max_memory),
+                "max_memory",
+                "65536 bytes to 1 EiB",
+            ),
             (
                 self.keep_alive
                     .is_none_or(|keep| keep.idle > Duration::ZERO && keep.interval > Duration::ZERO),
@@ -126,13 +130,13 @@ impl StackConfig {
     }
 
     /// Returns the TCP configuration of a connection at the address `local`.
-    pub(crate) fn tcp_at(&self, local: IpAddr) -> tcp::Config {
-        let mss = self.tcp.mss.min(mss_of(self.mtu.into(), local));
+    pub(crate) fn tcp_for(&self, local: IpAddr) -> tcp::Config {
+        let mss = self.tcp.mss.min(mss_for_mtu(self.mtu.into(), local));
         tcp::Config { mss, ..self.tcp }
     }
 }
 
 /// Returns the MSS for packets of `mtu` bytes between addresses of the version of `ip`.
-pub(crate) const fn mss_of(mtu: u32, ip: IpAddr) -> u32 {
+pub(crate) const fn mss_for_mtu(mtu: u32, ip: IpAddr) -> u32 {
     mtu.saturating_sub(if ip.is_ipv4() { HEADERS } else { HEADERS + 20 })
 }

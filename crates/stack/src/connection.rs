@@ -1,7 +1,7 @@
 //! One connection of a stack, and how it ended.
 
-use crate::icmp::Obstacle;
-use crate::window::Window;
+use crate::icmp::UnreachableReason;
+use crate::window::ReceiveWindow;
 use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_transport::connection::CloseReason;
@@ -14,9 +14,9 @@ pub struct ConnectionId(pub(crate) u64);
 
 /// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum EndReason {
     /// Both directions were closed in order.
-    Finished,
+    Closed,
     /// The peer refused the connection.
     Refused,
     /// The peer reset the connection.
@@ -26,7 +26,7 @@ pub enum End {
     /// The application aborted.
     Aborted,
     /// A router or the peer's host reported that the peer is not reached.
-    Unreachable(Obstacle),
+    Unreachable(UnreachableReason),
 }
 
 /// State of a connection.
@@ -35,7 +35,7 @@ pub struct Status {
     /// State of TCP.
     pub state: State,
     /// `None` while the connection lasts.
-    pub end: Option<End>,
+    pub end: Option<EndReason>,
     /// Received data wait, or the peer's end of them.
     pub readable: bool,
     /// Bytes that `send` would take now.
@@ -46,7 +46,7 @@ pub struct Status {
 
 /// Addresses and ports of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ends {
+pub(crate) struct FourTuple {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
 }
@@ -59,19 +59,19 @@ pub(crate) enum Owner {
     /// The application knows it.
     Application,
     /// The application has let go of it.
-    Nobody,
+    Orphaned,
 }
 
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) endpoint: Endpoint<Bytes>,
-    pub(crate) ends: Ends,
+    pub(crate) tuple: FourTuple,
     pub(crate) owner: Owner,
-    pub(crate) end: Option<End>,
+    pub(crate) end: Option<EndReason>,
     /// The peer has closed, and all its data were received.
     pub(crate) peer_closed: bool,
     /// Rest of a piece of received data of which the application took the beginning.
-    pub(crate) rest: Option<Bytes>,
+    pub(crate) partial_read: Option<Bytes>,
     /// Entry among those that may have a packet to send.
     pub(crate) is_queued: bool,
     /// Entry among those of which the application is to be told.
@@ -79,29 +79,29 @@ pub(crate) struct Connection {
     /// Entry among the timers.
     pub(crate) timer: Option<Instant>,
     /// Growth of the receive window.
-    pub(crate) window: Window,
+    pub(crate) window: ReceiveWindow,
     /// Bytes of the stack's memory that are set aside for it.
-    pub(crate) reserved: u64,
+    pub(crate) reserved_memory: u64,
     /// Length of the path, as the peer's packets tell.
-    pub(crate) hops: Option<u8>,
+    pub(crate) path_hops: Option<u8>,
 }
 
 impl Connection {
-    pub(crate) fn new(endpoint: Endpoint<Bytes>, ends: Ends, owner: Owner) -> Self {
-        let window = Window::new(endpoint.config());
+    pub(crate) fn new(endpoint: Endpoint<Bytes>, ends: FourTuple, owner: Owner) -> Self {
+        let window = ReceiveWindow::new(endpoint.config());
         Self {
             endpoint,
-            ends,
+            tuple: ends,
             owner,
             end: None,
             peer_closed: false,
-            rest: None,
+            partial_read: None,
             is_queued: false,
             is_changed: false,
             timer: None,
             window,
-            reserved: 0,
-            hops: None,
+            reserved_memory: 0,
+            path_hops: None,
         }
     }
 
@@ -111,10 +111,10 @@ impl Connection {
     }
 }
 
-impl From<CloseReason> for End {
+impl From<CloseReason> for EndReason {
     fn from(reason: CloseReason) -> Self {
         match reason {
-            CloseReason::Finished => Self::Finished,
+            CloseReason::Finished => Self::Closed,
             CloseReason::Refused => Self::Refused,
             CloseReason::TimedOut => Self::TimedOut,
             CloseReason::Aborted => Self::Aborted,

@@ -1,24 +1,24 @@
 //! A packet arrives.
 
-use crate::config::mss_of;
-use crate::connection::{Connection, ConnectionId, End, Ends, Owner};
-use crate::icmp::{self, Message, Notice, Report};
+use crate::config::mss_for_mtu;
+use crate::connection::{Connection, ConnectionId, EndReason, FourTuple, Owner};
+use crate::icmp::{self, IcmpError, IcmpMessage, IcmpReport};
 use crate::stack::Stack;
 use bytes::Bytes;
-use hopline_core::{Instant, LinkId, Machine, Seq32};
+use hopline_core::{Instant, LinkId, Seq32, StateMachine};
 use hopline_transport::Signal;
 use hopline_transport::tcp::{DropReason, Endpoint, State};
 use hopline_wire::ip::{Ecn, Header, IpHeader, Protocol};
 use hopline_wire::tcp::{Flags, Options, Segment};
 
 /// Packets that may wait without a connection: resets and echo replies.
-const MOST_ANSWERS: usize = 64;
+const MAX_REPLIES: usize = 64;
 /// Least path MTU that a report is believed, bytes. A smaller one would make a connection crawl (RFC 5927 §7.2).
-const LEAST_PATH_MTU: u32 = 296;
+const MIN_PATH_MTU: u32 = 296;
 /// Least path MTU of IPv6, in which no link has a smaller one.
-const LEAST_PATH_MTU_V6: u32 = 1280;
+const MIN_PATH_MTU_V6: u32 = 1280;
 /// Path MTU that is assumed of a router that does not say (RFC 1191 §5).
-const SILENT_ROUTER_MTU: u32 = 576;
+const DEFAULT_REPORTED_MTU: u32 = 576;
 /// Link of all packets: a stack has one interface.
 const LINK: LinkId = LinkId(0);
 /// Hop limits with which hosts send.
@@ -32,58 +32,65 @@ impl Stack {
             self.stats.malformed += 1;
             return;
         };
-        if !self.config.addresses.contains(&ip.dst()) || !self.may_be_peer(ip.src()) {
+        if !self.config.addresses.contains(&ip.dst()) || !self.is_valid_peer(ip.src()) {
             self.stats.misaddressed += 1;
             return;
         }
         if ip.protocol() == Protocol::Tcp {
             // A copy, so that a short piece of data does not keep a whole buffer of packets.
             match Segment::parse(&ip, &Bytes::copy_from_slice(&packet[payload])) {
-                Ok(segment) => self.take_segment(now, &ip, segment),
+                Ok(segment) => self.handle_segment(now, &ip, segment),
                 Err(_) => self.stats.malformed += 1,
             }
         } else if icmp::is_icmp(&ip) {
-            self.take_icmp(now, &ip, &packet[payload]);
+            self.handle_icmp(now, &ip, &packet[payload]);
         } else {
             self.stats.unsupported += 1;
         }
     }
 
-    fn take_segment(&mut self, now: Instant, ip: &Header, segment: Segment<Bytes>) {
-        let ends =
-            Ends { local: (ip.dst(), segment.dst_port).into(), remote: (ip.src(), segment.src_port).into() };
-        let known = self.by_ends.get(&ends).copied();
-        let Some(id) = known.or_else(|| self.open_by_peer(now, ends, &segment)) else { return };
-        self.limit(id);
+    fn handle_segment(&mut self, now: Instant, ip: &Header, segment: Segment<Bytes>) {
+        let ends = FourTuple {
+            local: (ip.dst(), segment.dst_port).into(),
+            remote: (ip.src(), segment.src_port).into(),
+        };
+        let known = self.by_tuple.get(&ends).copied();
+        let Some(id) = known.or_else(|| self.accept_syn(now, ends, &segment)) else { return };
+        self.apply_memory_limits(id);
         let connection = self.connections.get_mut(&id).expect("the tables agree");
-        let (accepted, unread) = counts(&connection.endpoint);
+        let (accepted, unread) = accepted_and_unread_drops(&connection.endpoint);
         connection.endpoint.handle_packet(now, LINK, segment);
-        let (accepted_then, unread_then) = counts(&connection.endpoint);
-        self.stats.crowded += unread_then - unread;
+        let (accepted_then, unread_then) = accepted_and_unread_drops(&connection.endpoint);
+        self.stats.unread_limit_drops += unread_then - unread;
         // Any host can send a packet with the addresses and ports of a connection. TCP knows which are the peer's (RFC 5961).
         if accepted_then > accepted {
-            tell_path_length(now, connection, ip);
+            update_path_hops(now, connection, ip);
         }
-        self.settle(now, id);
+        self.process_outputs(now, id);
     }
 
     /// Begins a connection that a peer asks for. Anything but a SYN to a listening port is answered by a reset.
-    fn open_by_peer(&mut self, now: Instant, ends: Ends, segment: &Segment<Bytes>) -> Option<ConnectionId> {
+    fn accept_syn(
+        &mut self,
+        now: Instant,
+        ends: FourTuple,
+        segment: &Segment<Bytes>,
+    ) -> Option<ConnectionId> {
         let only_syn =
             segment.flags.0 & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN).0 == Flags::SYN.0;
         if !only_syn || !self.listening.contains(&ends.local.port()) || ends.remote.port() == 0 {
-            self.stats.unknown += 1;
-            self.refuse(ends, segment);
+            self.stats.unknown_connection += 1;
+            self.send_reset(ends, segment);
             return None;
         }
         if self.half_open.is_full() {
-            self.displace_half_open();
+            self.evict_half_open();
         }
-        if self.find_room().is_err() {
-            self.stats.refused += 1;
+        if self.make_room().is_err() {
+            self.stats.syns_dropped += 1;
             return None;
         }
-        let standing = self.half_open.standing(ends.remote.ip());
+        let standing = self.half_open.classify(ends.remote.ip());
         let place = self.half_open.insert(ends.remote.ip(), standing);
         let id = self.insert(now, ends, Owner::HalfOpen(place));
         let connection = self.connections.get_mut(&id).expect("it was just inserted");
@@ -92,7 +99,7 @@ impl Stack {
     }
 
     /// Answers a segment for no connection with a reset, unless it is one (RFC 9293 §3.10.7.1).
-    fn refuse(&mut self, ends: Ends, segment: &Segment<Bytes>) {
+    fn send_reset(&mut self, ends: FourTuple, segment: &Segment<Bytes>) {
         if segment.flags.contains(Flags::RST) {
             return;
         }
@@ -113,86 +120,86 @@ impl Stack {
             ecn: Ecn::NotCapable,
             payload: Bytes::new(),
         };
-        if let Some(place) = self.place_for_answer() {
+        if let Some(place) = self.reply_buffer() {
             crate::output::write(ends, &reset, place);
-            self.stats.resets += 1;
+            self.stats.resets_sent += 1;
         }
     }
 
     /// Returns a new packet among the answers, unless too many wait.
-    fn place_for_answer(&mut self) -> Option<&mut Vec<u8>> {
-        if self.answers.len() >= MOST_ANSWERS {
-            self.stats.unanswered += 1;
+    fn reply_buffer(&mut self) -> Option<&mut Vec<u8>> {
+        if self.replies.len() >= MAX_REPLIES {
+            self.stats.replies_dropped += 1;
             return None;
         }
-        self.answers.push_back(Vec::new());
-        self.answers.back_mut()
+        self.replies.push_back(Vec::new());
+        self.replies.back_mut()
     }
 
-    fn take_icmp(&mut self, now: Instant, ip: &Header, bytes: &[u8]) {
-        match icmp::read(ip, bytes) {
-            Message::Notice(notice) => self.take_notice(now, notice),
-            Message::EchoRequest => {
-                let answer = icmp::echo(ip, bytes);
-                let header = Header::between(ip.dst(), ip.src(), ip.protocol());
-                if let Some(place) = self.place_for_answer() {
+    fn handle_icmp(&mut self, now: Instant, ip: &Header, bytes: &[u8]) {
+        match icmp::parse(ip, bytes) {
+            IcmpMessage::Report(notice) => self.handle_icmp_report(now, notice),
+            IcmpMessage::EchoRequest => {
+                let answer = icmp::echo_reply(ip, bytes);
+                let header = Header::new(ip.dst(), ip.src(), ip.protocol());
+                if let Some(place) = self.reply_buffer() {
                     header.emit(answer.len(), place);
                     place.extend(answer);
                 }
             }
-            Message::Malformed => self.stats.malformed += 1,
-            Message::Other => self.stats.unsupported += 1,
+            IcmpMessage::Malformed => self.stats.malformed += 1,
+            IcmpMessage::Other => self.stats.unsupported += 1,
         }
     }
 
     /// Takes a report about a segment, if that is under way (RFC 5927 §4.1).
-    fn take_notice(&mut self, now: Instant, notice: Notice) {
-        let ends = Ends { local: notice.local, remote: notice.remote };
-        let id = self.by_ends.get(&ends).copied();
+    fn handle_icmp_report(&mut self, now: Instant, notice: IcmpReport) {
+        let ends = FourTuple { local: notice.local, remote: notice.remote };
+        let id = self.by_tuple.get(&ends).copied();
         let of_it = id.and_then(|id| Some((id, self.connections.get_mut(&id)?)));
         let Some((id, connection)) = of_it.filter(|(_, c)| c.endpoint.is_outstanding(notice.seq)) else {
-            self.stats.stale_reports += 1;
+            self.stats.stale_icmp_errors += 1;
             return;
         };
-        self.stats.reports += 1;
-        match notice.report {
-            Report::TooBig { mtu } => {
+        self.stats.icmp_errors += 1;
+        match notice.error {
+            IcmpError::TooBig { mtu } => {
                 let (least, said) = match ends.local.is_ipv4() {
-                    true if mtu == 0 => (LEAST_PATH_MTU, SILENT_ROUTER_MTU),
-                    true => (LEAST_PATH_MTU, mtu),
-                    false => (LEAST_PATH_MTU_V6, mtu),
+                    true if mtu == 0 => (MIN_PATH_MTU, DEFAULT_REPORTED_MTU),
+                    true => (MIN_PATH_MTU, mtu),
+                    false => (MIN_PATH_MTU_V6, mtu),
                 };
-                connection.endpoint.limit_mss(mss_of(said.max(least), ends.local.ip()));
+                connection.endpoint.lower_mss(mss_for_mtu(said.max(least), ends.local.ip()));
             }
             // RFC 5461 §4.1: an attempt to connect need not wait for its last time-out.
-            Report::Unreachable(obstacle) if connection.endpoint.state() == State::SynSent => {
-                connection.end = Some(End::Unreachable(obstacle));
+            IcmpError::Unreachable(obstacle) if connection.endpoint.state() == State::SynSent => {
+                connection.end = Some(EndReason::Unreachable(obstacle));
                 connection.endpoint.abort(now);
             }
             // RFC 1122 §4.2.3.9: a connection outlives a route. Whatever the report says of the port: it may be forged (RFC 5927 §5.2).
-            Report::Unreachable(_) => connection.endpoint.handle_signal(now, Signal::RouteLost),
+            IcmpError::Unreachable(_) => connection.endpoint.handle_signal(now, Signal::RouteLost),
         }
-        self.settle(now, id);
+        self.process_outputs(now, id);
     }
 }
 
 /// Returns the number of segments that TCP has accepted, and of those of which it dropped the data behind too many unread pieces.
-fn counts(endpoint: &Endpoint<Bytes>) -> (u64, u64) {
+fn accepted_and_unread_drops(endpoint: &Endpoint<Bytes>) -> (u64, u64) {
     let stats = endpoint.stats();
-    (stats.segments_accepted, stats.drops.count(DropReason::Unread))
+    (stats.segments_accepted, stats.drops.count(DropReason::UnreadLimit))
 }
 
 /// Tells the endpoint how many hops the peer's packets take, if that is new. Hosts send with a hop limit of 64, 128 or 255; what is missing
 /// of it was taken off by routers, of which the host of the TUN interface is one that stands for the first hop.
-fn tell_path_length(now: Instant, connection: &mut Connection, ip: &Header) {
+fn update_path_hops(now: Instant, connection: &mut Connection, ip: &Header) {
     let left = match ip {
         Header::V4(ip) => ip.ttl,
         Header::V6(ip) => ip.hop_limit,
     };
     let initial = INITIAL_HOP_LIMITS.into_iter().find(|&initial| initial >= left).unwrap_or(u8::MAX);
     let hops = (initial - left).max(1);
-    if connection.hops != Some(hops) {
-        connection.hops = Some(hops);
+    if connection.path_hops != Some(hops) {
+        connection.path_hops = Some(hops);
         connection.endpoint.handle_signal(now, Signal::PathLength { hops });
     }
 }

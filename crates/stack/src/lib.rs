@@ -34,9 +34,9 @@ mod stats;
 mod window;
 
 pub use config::{InitialSequence, StackConfig, StackConfigError};
-pub use connection::{ConnectionId, End, Status};
+pub use connection::{ConnectionId, EndReason, Status};
 pub use hopline_transport::tcp::KeepAlive;
-pub use icmp::Obstacle;
+pub use icmp::UnreachableReason;
 pub use secret::Secret;
 pub use stack::{ConnectError, Event, Stack};
 pub use stats::StackStats;

@@ -7,7 +7,7 @@ use siphasher::sip::SipHasher24;
 use std::net::{IpAddr, SocketAddr};
 
 /// Ports from which a connection may come: those that Linux takes by default.
-const PORTS: core::ops::RangeInclusive<u16> = 32_768..=60_999;
+const EPHEMERAL_PORTS: core::ops::RangeInclusive<u16> = 32_768..=60_999;
 /// Period of the clock of initial sequence numbers (RFC 6528 §3).
 const TICK_NS: u64 = 4000;
 
@@ -17,20 +17,20 @@ pub struct Secret(pub [u8; 16]);
 
 impl Secret {
     /// Returns the initial sequence number of a connection (RFC 6528 §3).
-    pub(crate) fn sequence(&self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Seq32 {
+    pub(crate) fn initial_sequence(&self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Seq32 {
         let mut hasher = self.hasher(b's');
-        put(&mut hasher, local);
-        put(&mut hasher, remote);
+        hash_address(&mut hasher, local);
+        hash_address(&mut hasher, remote);
         Seq32((hasher.finish() as u32).wrapping_add((now.as_nanos() / TICK_NS) as u32))
     }
 
     /// Returns ports for connection number `count` to `remote`, each once, from an unpredictable one on (RFC 6056 §3.3.3).
-    pub(crate) fn ports(&self, remote: SocketAddr, count: u64) -> impl Iterator<Item = u16> {
+    pub(crate) fn ephemeral_ports(&self, remote: SocketAddr, count: u64) -> impl Iterator<Item = u16> {
         let mut hasher = self.hasher(b'p');
-        put(&mut hasher, remote);
+        hash_address(&mut hasher, remote);
         hasher.write_u64(count);
-        let start = hasher.finish() % PORTS.len() as u64;
-        PORTS.cycle().skip(start as usize).take(PORTS.len())
+        let start = hasher.finish() % EPHEMERAL_PORTS.len() as u64;
+        EPHEMERAL_PORTS.cycle().skip(start as usize).take(EPHEMERAL_PORTS.len())
     }
 
     fn hasher(&self, purpose: u8) -> SipHasher24 {
@@ -40,7 +40,7 @@ impl Secret {
     }
 }
 
-fn put(hasher: &mut SipHasher24, address: SocketAddr) {
+fn hash_address(hasher: &mut SipHasher24, address: SocketAddr) {
     match address.ip() {
         IpAddr::V4(ip) => hasher.write(&ip.octets()),
         IpAddr::V6(ip) => hasher.write(&ip.octets()),

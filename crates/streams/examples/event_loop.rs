@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         while let Some(event) = host.poll_event() {
             match event {
                 HostEvent::Accepted(key) => {
-                    host.picked(key);
+                    host.mark_accepted(key);
                     clients.insert(key, Client::default());
                 }
                 HostEvent::Connection(key, Event::Closed(reason)) => {

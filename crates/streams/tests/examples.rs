@@ -18,10 +18,10 @@ const NAMES: [&str; 4] = ["server", "client", "event_loop", "asynchronous"];
 
 pub(crate) fn tests() -> Vec<Test> {
     tests!([Need::Of(why_not_built)];
-        bytes_come_back_with_a_shared_key_and_with_key_pairs,
-        bytes_come_back_from_a_loop_of_its_own,
-        a_server_with_another_key_gets_nothing,
-        a_client_whose_key_is_not_known_is_refused,
+        data_are_echoed_with_a_shared_key_and_with_key_pairs,
+        data_are_echoed_by_the_event_loop,
+        a_server_with_another_key_receives_nothing,
+        a_client_with_an_unknown_key_is_refused,
         tasks_of_a_runtime_echo,
     )
     .into()
@@ -121,7 +121,7 @@ impl Keys {
     }
 }
 
-fn bytes_come_back_with_a_shared_key_and_with_key_pairs() {
+fn data_are_echoed_with_a_shared_key_and_with_key_pairs() {
     let keys = Keys::new();
     let (_server, address) = serve("server", &[&keys.path("shared.key")]);
     assert_echoed(address, &[&keys.word("shared.key")]);
@@ -129,7 +129,7 @@ fn bytes_come_back_with_a_shared_key_and_with_key_pairs() {
     assert_echoed(address, &[&keys.word("client.key"), &keys.word("client.peers"), "server"]);
 }
 
-fn bytes_come_back_from_a_loop_of_its_own() {
+fn data_are_echoed_by_the_event_loop() {
     let keys = Keys::new();
     let (_server, address) = serve("event_loop", &[&keys.path("shared.key")]);
     thread::scope(|scope| {
@@ -139,7 +139,7 @@ fn bytes_come_back_from_a_loop_of_its_own() {
     });
 }
 
-fn a_server_with_another_key_gets_nothing() {
+fn a_server_with_another_key_receives_nothing() {
     let keys = Keys::new();
     let (_server, address) = serve("server", &[&keys.path("stranger.key"), &keys.path("stranger.peers")]);
     let ended = call(address, &[&keys.word("client.key"), &keys.word("client.peers"), "server"], b"secret");
@@ -147,7 +147,7 @@ fn a_server_with_another_key_gets_nothing() {
     assert!(!ended.status.success() && said.contains("another key than expected"), "{said}");
 }
 
-fn a_client_whose_key_is_not_known_is_refused() {
+fn a_client_with_an_unknown_key_is_refused() {
     let keys = Keys::new();
     let (_server, address) = serve("server", &[&keys.path("server.key"), &keys.path("server.peers")]);
     let ended = call(address, &[&keys.word("stranger.key"), &keys.word("stranger.peers"), "server"], b"x");

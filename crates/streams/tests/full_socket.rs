@@ -7,7 +7,7 @@
 mod toy;
 
 use hopline_harness::{Need, Test};
-use hopline_linux::veth::{self, Trains};
+use hopline_linux::veth::{self, Offload};
 use hopline_linux::{Interface, Namespace};
 use hopline_streams::streams::{Host, Listener, Stream};
 use socket2::SockRef;
@@ -28,14 +28,14 @@ const THERE: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 2);
 pub(crate) fn tests() -> Vec<Test> {
     let needs = [hopline_testkit::namespace::LINK, Need::Program("tc")];
     hopline_harness::tests!(needs;
-        nothing_is_lost_for_want_of_room,
-        what_found_no_room_leaves_when_there_is_some_though_nothing_else_happens,
+        no_data_are_lost_for_lack_of_room,
+        datagrams_without_room_leave_once_there_is_room,
     )
     .into()
 }
 
 /// Returns two hosts connected by a cable, on which the first sends at 50 Mb/s.
-fn slow_cable(trains: Trains) -> [Namespace; 2] {
+fn slow_cable(trains: Offload) -> [Namespace; 2] {
     let hosts = [Namespace::new().unwrap(), Namespace::new().unwrap()];
     veth::join([&hosts[0], &hosts[1]], "cable", trains).unwrap();
     for (host, address) in hosts.iter().zip([Ipv4Addr::new(10, 2, 0, 1), THERE]) {
@@ -52,8 +52,8 @@ fn slow_cable(trains: Trains) -> [Namespace; 2] {
     hosts
 }
 
-fn nothing_is_lost_for_want_of_room() {
-    for trains in [Trains::Allowed, Trains::Never] {
+fn no_data_are_lost_for_lack_of_room() {
+    for trains in [Offload::Gso, Offload::SinglePackets] {
         let [a, b] = slow_cable(trains);
         let listener = b.run(|| Listener::<Toy>::bind((THERE, 5000), &()).unwrap()).unwrap();
         let host = a.run(|| Host::<Toy>::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap()).unwrap();
@@ -80,8 +80,8 @@ fn nothing_is_lost_for_want_of_room() {
 }
 
 /// No peer answers, no timer is due, and the thread of the host sleeps when the socket fills.
-fn what_found_no_room_leaves_when_there_is_some_though_nothing_else_happens() {
-    let [a, b] = slow_cable(Trains::Allowed);
+fn datagrams_without_room_leave_once_there_is_room() {
+    let [a, b] = slow_cable(Offload::Gso);
     let peer = b.run(|| UdpSocket::bind((THERE, 5000)).unwrap()).unwrap();
     SockRef::from(&peer).set_recv_buffer_size(1 << 22).unwrap();
     peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();

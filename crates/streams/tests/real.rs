@@ -8,7 +8,7 @@ mod tpa_memory;
 mod wide_over_link;
 
 use hopline_harness::{module, run};
-use hopline_testkit::namespace::at_once;
+use hopline_testkit::namespace::concurrent_link_tests;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -20,5 +20,5 @@ fn main() -> ExitCode {
         ("tpa_memory", tpa_memory::tests()),
         ("wide_over_link", wide_over_link::tests()),
     ];
-    run(tests.into_iter().flat_map(|(name, tests)| module(name, tests)), Some(at_once()))
+    run(tests.into_iter().flat_map(|(name, tests)| module(name, tests)), Some(concurrent_link_tests()))
 }

@@ -1,12 +1,12 @@
 //! Acceptance tests of reliable transports. Each is written once and runs on several grounds: in virtual time on two
-//! machines ([`InVirtualTime`]), and in real time on real sockets (`namespace::OverSockets`).
+//! machines ([`VirtualTime`]), and in real time on real sockets (`namespace::OverSockets`).
 
-use crate::oracle::InOrder;
 use crate::packet::Packet;
 use crate::pair::Pair;
+use crate::reference_stream::InOrder;
 use bytes::Bytes;
-use hopline_core::{Duration, Instant, Machine};
-use hopline_link::{Counts, Emulation, Extra, OldPorts, Side};
+use hopline_core::{Duration, Instant, StateMachine};
+use hopline_link::{DelayDistribution, DirectionStats, Emulation, NatPortPolicy, Side};
 use hopline_transport::connection::{CloseError, Connection, SendError, State};
 
 /// Transfer from A to B over an impaired link.
@@ -15,9 +15,9 @@ pub struct Case {
     /// Name of the impairment.
     pub name: &'static str,
     /// Emulation from A to B, for the data.
-    pub forth: Emulation,
+    pub forward: Emulation,
     /// Emulation from B to A, for the acknowledgments.
-    pub back: Emulation,
+    pub reverse: Emulation,
     /// Change of ports. Only sockets have ports.
     pub rebind: Option<Rebind>,
     /// Bytes of the reference stream ([`InOrder`]) to carry.
@@ -36,13 +36,13 @@ pub struct Rebind {
     /// Host behind the NAT: A sends the data, B the acknowledgments.
     pub side: Side,
     /// Fate of the old ports.
-    pub old: OldPorts,
+    pub old: NatPortPolicy,
 }
 
 /// Returns the acceptance tests: 10 MB over 2 Mb/s, 25 ms each way, a queue of 50 packets, with one impairment at a time in
 /// the direction of the data, as in measurements of kernels. The deadline is 4 hours.
 #[must_use]
-pub fn must_hold() -> Vec<Case> {
+pub fn acceptance_cases() -> Vec<Case> {
     let lossy = |name, loss, burst| case(name, Emulation { loss, burst, ..base() });
     let outage = (Instant::from_secs(5), Instant::from_secs(15));
     let rebound = |name, side, old| {
@@ -55,8 +55,8 @@ pub fn must_hold() -> Vec<Case> {
         lossy("5 % lost", 0.05, None),
         lossy("10 % lost", 0.1, None),
         lossy("20 % lost", 0.2, None),
-        lossy("5 % lost", 0.05, None).both_ways("5 % lost, both ways"),
-        lossy("20 % lost", 0.2, None).both_ways("20 % lost, both ways"),
+        lossy("5 % lost", 0.05, None).in_both_directions("5 % lost, both ways"),
+        lossy("20 % lost", 0.2, None).in_both_directions("20 % lost, both ways"),
         lossy("1 % lost in bursts of 4", 0.01, Some(4.0)),
         lossy("5 % lost in bursts of 4", 0.05, Some(4.0)),
         lossy("10 % lost in bursts of 4", 0.1, Some(4.0)),
@@ -64,11 +64,12 @@ pub fn must_hold() -> Vec<Case> {
         case("5 % reordered by 30 ms", Emulation { reorder: 0.05, ..base() }),
         case("1 % duplicated", Emulation { duplicate: 0.01, ..base() }),
         case("0.1 % corrupted", Emulation { corrupt: 0.001, ..base() }),
-        case("", Emulation { blackouts: vec![outage], ..base() }).both_ways("an outage of 10 s, both ways"),
-        rebound("rebound, the old port kept", Side::B, OldPorts::Kept),
-        rebound("rebound, the old port forgotten", Side::B, OldPorts::Forgotten),
-        rebound("the sender rebound, the old port kept", Side::A, OldPorts::Kept),
-        rebound("the sender rebound, the old port forgotten", Side::A, OldPorts::Forgotten),
+        case("", Emulation { blackouts: vec![outage], ..base() })
+            .in_both_directions("an outage of 10 s, both ways"),
+        rebound("rebound, the old port kept", Side::B, NatPortPolicy::Kept),
+        rebound("rebound, the old port forgotten", Side::B, NatPortPolicy::Forgotten),
+        rebound("the sender rebound, the old port kept", Side::A, NatPortPolicy::Kept),
+        rebound("the sender rebound, the old port forgotten", Side::A, NatPortPolicy::Forgotten),
     ]
 }
 
@@ -81,8 +82,8 @@ impl Case {
 
     /// Applies the impairment of the data to the acknowledgments too, under another name.
     #[must_use]
-    pub fn both_ways(self, name: &'static str) -> Self {
-        Self { name, back: self.forth.clone(), ..self }
+    pub fn in_both_directions(self, name: &'static str) -> Self {
+        Self { name, reverse: self.forward.clone(), ..self }
     }
 
     /// Returns whether the case needs sockets.
@@ -97,14 +98,14 @@ fn base() -> Emulation {
         rate: Some(2_000_000),
         queue: Some(50),
         extra_delay: Duration::from_millis(30),
-        extra: Extra::Exactly,
+        extra_distribution: DelayDistribution::Fixed,
         ..Emulation::delay(Duration::from_millis(25))
     }
 }
 
 fn case(name: &'static str, forth: Emulation) -> Case {
     let deadline = Instant::from_secs(4 * 3600);
-    Case { name, forth, back: base(), rebind: None, bytes: 10_000_000, seed: 1, deadline }
+    Case { name, forward: forth, reverse: base(), rebind: None, bytes: 10_000_000, seed: 1, deadline }
 }
 
 /// Result of a transfer.
@@ -117,11 +118,11 @@ pub struct Outcome {
     /// Time at which B had received everything, or gave up.
     pub at: Instant,
     /// Counters of the link, from A to B and from B to A.
-    pub counts: [Counts; 2],
+    pub counts: [DirectionStats; 2],
 }
 
 /// Environment in which a case runs.
-pub trait Ground {
+pub trait Environment {
     /// Carries `case.bytes` of the reference stream from A to B, and ends the stream. Panics at the first wrong byte; gives
     /// up at the deadline.
     fn transfer(&self, case: &Case) -> Outcome;
@@ -131,7 +132,7 @@ pub trait Ground {
 ///
 /// # Panics
 /// If the check fails.
-pub fn arrives_byte_exact(ground: &dyn Ground, case: &Case) -> Outcome {
+pub fn arrives_byte_exact(ground: &dyn Environment, case: &Case) -> Outcome {
     let outcome = ground.transfer(case);
     let said = format!("{} (seed {}): {outcome:?}", case.name, case.seed);
     assert_eq!(outcome.received, case.bytes, "{said}");
@@ -141,7 +142,7 @@ pub fn arrives_byte_exact(ground: &dyn Ground, case: &Case) -> Outcome {
 }
 
 /// Endpoint of a connection that carries bytes in order, as an application uses it.
-pub trait StreamEndpoint: Machine {
+pub trait StreamEndpoint: StateMachine {
     /// Accepts all of `data`, or none.
     ///
     /// # Errors
@@ -181,27 +182,27 @@ impl<M: Connection<Bytes>> StreamEndpoint for M {
 
 /// Two machines in virtual time. The function creates them: A connects, B listens.
 #[derive(Clone, Copy, Debug)]
-pub struct InVirtualTime<F>(pub F);
+pub struct VirtualTime<F>(pub F);
 
 /// Bytes that the application passes at once.
 const CHUNK: u64 = 1 << 14;
 
-impl<M, F> Ground for InVirtualTime<F>
+impl<M, F> Environment for VirtualTime<F>
 where
     F: Fn(&Case) -> (M, M),
-    M: StreamEndpoint + Machine<Transmit = <M as Machine>::Packet>,
+    M: StreamEndpoint + StateMachine<Transmit = <M as StateMachine>::Packet>,
     M::Packet: Packet,
 {
     fn transfer(&self, case: &Case) -> Outcome {
         assert!(!case.needs_sockets(), "{}: machines have no ports that could change", case.name);
         let (a, b) = (self.0)(case);
-        let mut pair = Pair::asymmetric(a, b, [case.forth.clone(), case.back.clone()], case.seed);
+        let mut pair = Pair::asymmetric(a, b, [case.forward.clone(), case.reverse.clone()], case.seed);
         let (mut handed, mut oracle) = (0, InOrder::default());
         let ended = pair.run_while(case.deadline, |pair| {
             let now = pair.now();
-            hand_over(&mut pair.a, now, case.bytes, &mut handed);
+            send_remaining(&mut pair.a, now, case.bytes, &mut handed);
             while let Some(data) = pair.b.recv() {
-                oracle.take(&data);
+                oracle.check(&data);
             }
             !has_ended(pair.b.state())
         });
@@ -210,7 +211,7 @@ where
     }
 }
 
-fn hand_over<M: StreamEndpoint>(end: &mut M, now: Instant, total: u64, handed: &mut u64) {
+fn send_remaining<M: StreamEndpoint>(end: &mut M, now: Instant, total: u64, handed: &mut u64) {
     while *handed < total {
         let len = CHUNK.min(total - *handed);
         match end.send(now, InOrder::bytes(*handed, len as usize)) {

@@ -1,7 +1,7 @@
 //! Operations on packets to carry, damage and print them.
 
 use bytes::Bytes;
-use hopline_core::{Length, Payload, Stream};
+use hopline_core::{Length, Payload, RandomStream};
 use hopline_wire::ipv4::{self, Protocol};
 use hopline_wire::tcp::{DoorOption, Flags};
 use hopline_wire::tpa::{Bitmap, Control, TxStat};
@@ -20,7 +20,7 @@ pub trait Packet: Clone {
 
     /// Returns the packet with a bit flipped, if the far end would still accept it.
     #[must_use]
-    fn corrupted(&self, random: &mut Stream) -> Option<Self>;
+    fn corrupted(&self, random: &mut RandomStream) -> Option<Self>;
 
     /// Returns the packet with an ECN mark; unchanged if it cannot be marked.
     #[must_use]
@@ -45,7 +45,7 @@ macro_rules! length_only {
                 self
             }
 
-            fn corrupted(&self, _random: &mut Stream) -> Option<Self> {
+            fn corrupted(&self, _random: &mut RandomStream) -> Option<Self> {
                 None
             }
 
@@ -86,7 +86,7 @@ impl Packet for tcp::Segment<Bytes> {
         self
     }
 
-    fn corrupted(&self, random: &mut Stream) -> Option<Self> {
+    fn corrupted(&self, random: &mut RandomStream) -> Option<Self> {
         let ip = ipv4::Header { ecn: self.ecn, ..header(Protocol::Tcp) };
         let mut out = Vec::new();
         self.emit(&ip, &mut out);
@@ -112,7 +112,7 @@ impl Packet for tpa::Segment<Bytes> {
         parsed
     }
 
-    fn corrupted(&self, random: &mut Stream) -> Option<Self> {
+    fn corrupted(&self, random: &mut RandomStream) -> Option<Self> {
         let mut payload = Vec::new();
         self.emit_udp(&mut payload);
         let mut out = Vec::new();
@@ -152,7 +152,7 @@ impl Packet for wide::Packet<Bytes> {
         self
     }
 
-    fn corrupted(&self, _random: &mut Stream) -> Option<Self> {
+    fn corrupted(&self, _random: &mut RandomStream) -> Option<Self> {
         None
     }
 
@@ -161,7 +161,7 @@ impl Packet for wide::Packet<Bytes> {
     }
 }
 
-fn with_flipped_bit(mut bytes: Vec<u8>, random: &mut Stream) -> Bytes {
+fn with_flipped_bit(mut bytes: Vec<u8>, random: &mut RandomStream) -> Bytes {
     let bit = random.below(bytes.len() as u32 * 8);
     bytes[bit as usize / 8] ^= 1 << (bit % 8);
     Bytes::from(bytes)
@@ -284,10 +284,10 @@ pub fn describe_tpa<P: Payload>(segment: &tpa::Segment<P>) -> String {
         Control::Rst => "R ".into(),
         Control::Challenge(_) => "challenge ".into(),
         Control::Echo(_) => "echo ".into(),
-        Control::Stray => "stray ".into(),
+        Control::StatelessReset => "stray ".into(),
     };
-    if let Some(place) = segment.place {
-        let end = if place.last { "." } else { "" };
+    if let Some(place) = segment.position {
+        let end = if place.is_last { "." } else { "" };
         let (block, position, tx) = (segment.block, place.position, segment.tx);
         let _ = write!(text, "{block}:{position}{end} ({}) tx {tx} ", segment.payload.len());
     }
@@ -313,12 +313,12 @@ pub fn describe_wide<P: Payload>(packet: &wide::Packet<P>) -> String {
         wide::Control::Ping => " ping",
     });
     if let Some(data) = &packet.data {
-        let end = if data.end == wide::End::Yes { "." } else { "" };
+        let end = if data.end == wide::StreamEnd::Yes { "." } else { "" };
         let _ = write!(text, " {}({}){end}", data.offset, data.payload.len());
     }
     if let Some(ack) = &packet.ack {
         text.push_str(" ack");
-        for span in &ack.spans {
+        for span in &ack.ranges {
             let _ = if span.first == span.last {
                 write!(text, " {}", span.last)
             } else {

@@ -1,13 +1,13 @@
 //! Two machines in virtual time over an emulated link.
 
 use crate::packet::Packet;
-use hopline_core::{Instant, LinkId, Machine};
-use hopline_link::{Counts, Direction, Emulation, Fate, Side};
+use hopline_core::{Instant, LinkId, StateMachine};
+use hopline_link::{CopyState, Direction, DirectionStats, Emulation, Side};
 use std::collections::BTreeMap;
 
 /// Event in the life of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum PacketEvent {
     /// Sent.
     Sent,
     /// Lost, or damaged so that the far end dropped it.
@@ -24,7 +24,7 @@ pub struct Entry<T> {
     /// Sender of the packet.
     pub from: Side,
     /// Event.
-    pub happened: Happened,
+    pub event: PacketEvent,
     /// The packet.
     pub packet: T,
 }
@@ -40,7 +40,7 @@ pub enum Recording {
 
 /// Two machines of a kind, a link, and a clock. The same machines, emulation and seed give the same run.
 #[derive(Debug)]
-pub struct Pair<M: Machine> {
+pub struct Pair<M: StateMachine> {
     /// First machine. After a direct call, call [`settle`](Self::settle) or run on.
     pub a: M,
     /// Second machine.
@@ -48,7 +48,7 @@ pub struct Pair<M: Machine> {
     now: Instant,
     directions: [Direction; 2],
     /// Packets in flight, by time of arrival and order of sending.
-    under_way: BTreeMap<(Instant, u64), (Side, M::Packet)>,
+    in_flight: BTreeMap<(Instant, u64), (Side, M::Packet)>,
     sent: u64,
     events: Vec<(Instant, Side, M::Event)>,
     recording: Recording,
@@ -57,7 +57,7 @@ pub struct Pair<M: Machine> {
 
 impl<M> Pair<M>
 where
-    M: Machine<Transmit = <M as Machine>::Packet>,
+    M: StateMachine<Transmit = <M as StateMachine>::Packet>,
     M::Packet: Packet,
 {
     /// Creates two machines over a link with the same emulation in both directions.
@@ -75,7 +75,7 @@ where
             b,
             now: Instant::ZERO,
             directions: [Direction::new(forth, seed, 0), Direction::new(back, seed, 1)],
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             sent: 0,
             events: Vec::new(),
             recording: Recording::Off,
@@ -86,7 +86,7 @@ where
     /// Changes the emulation from A to B and from B to A. Packets in flight arrive as before.
     pub fn change_link(&mut self, emulation: [Emulation; 2]) {
         for (direction, emulation) in self.directions.iter_mut().zip(emulation) {
-            direction.change(emulation);
+            direction.set_emulation(emulation);
         }
     }
 
@@ -111,8 +111,8 @@ where
 
     /// Returns the counters of the link for packets from `from`.
     #[must_use]
-    pub fn counts(&self, from: Side) -> Counts {
-        self.directions[from as usize].counts()
+    pub fn counts(&self, from: Side) -> DirectionStats {
+        self.directions[from as usize].stats()
     }
 
     /// Returns the recorded events.
@@ -125,9 +125,9 @@ where
     #[must_use]
     pub fn dialogue(&self) -> String {
         let mut text = String::new();
-        for e in self.record.iter().filter(|e| e.happened != Happened::Arrived) {
+        for e in self.record.iter().filter(|e| e.event != PacketEvent::Arrived) {
             let arrow = if e.from == Side::A { "A ->" } else { "  <- B" };
-            let lost = if e.happened == Happened::Lost { "  lost" } else { "" };
+            let lost = if e.event == PacketEvent::Lost { "  lost" } else { "" };
             text.push_str(&format!(
                 "{:>12.6} {arrow:<6} {}{lost}\n",
                 e.at.as_secs_f64(),
@@ -147,7 +147,7 @@ where
         for side in [Side::A, Side::B] {
             let now = self.now;
             while let Some(packet) = self.side(side).poll_transmit(now) {
-                self.carry(side, packet);
+                self.transmit(side, packet);
             }
             while let Some(event) = self.side(side).poll_event() {
                 self.events.push((now, side, event));
@@ -155,32 +155,32 @@ where
         }
     }
 
-    fn carry(&mut self, from: Side, packet: M::Packet) {
+    fn transmit(&mut self, from: Side, packet: M::Packet) {
         let packet = packet.through_bytes();
-        self.note(from, Happened::Sent, &packet);
+        self.record_event(from, PacketEvent::Sent, &packet);
         let direction = &mut self.directions[from as usize];
-        let packet = if direction.marks() { packet.marked() } else { packet };
-        let copies = direction.carry(self.now, packet.link_len());
+        let packet = if direction.draw_mark() { packet.marked() } else { packet };
+        let copies = direction.transmit(self.now, packet.link_len());
         let mut arrivals = 0;
         for (at, fate) in copies.into_iter().flatten() {
             let copy = match fate {
-                Fate::Whole => Some(packet.clone()),
-                Fate::Corrupt => packet.corrupted(&mut self.directions[from as usize].random),
+                CopyState::Intact => Some(packet.clone()),
+                CopyState::Corrupted => packet.corrupted(&mut self.directions[from as usize].random),
             };
             if let Some(copy) = copy {
-                self.under_way.insert((at, self.sent), (from, copy));
+                self.in_flight.insert((at, self.sent), (from, copy));
                 self.sent += 1;
                 arrivals += 1;
             }
         }
         if arrivals == 0 {
-            self.note(from, Happened::Lost, &packet);
+            self.record_event(from, PacketEvent::Lost, &packet);
         }
     }
 
-    fn note(&mut self, from: Side, happened: Happened, packet: &M::Packet) {
+    fn record_event(&mut self, from: Side, happened: PacketEvent, packet: &M::Packet) {
         if self.recording == Recording::On {
-            self.record.push(Entry { at: self.now, from, happened, packet: packet.clone() });
+            self.record.push(Entry { at: self.now, from, event: happened, packet: packet.clone() });
         }
     }
 
@@ -188,7 +188,7 @@ where
     #[must_use]
     pub fn next_time(&self) -> Option<Instant> {
         let timer = |m: &M| m.poll_timeout().map(|(at, _)| at);
-        let arrival = self.under_way.keys().next().map(|&(at, _)| at);
+        let arrival = self.in_flight.keys().next().map(|&(at, _)| at);
         [arrival, timer(&self.a), timer(&self.b)].into_iter().flatten().min()
     }
 
@@ -202,10 +202,10 @@ where
         };
         self.now = self.now.max(at);
         let now = self.now;
-        match self.under_way.first_key_value() {
+        match self.in_flight.first_key_value() {
             Some((&(arrival, _), _)) if arrival <= now => {
-                let ((..), (from, packet)) = self.under_way.pop_first().expect("just seen");
-                self.note(from, Happened::Arrived, &packet);
+                let ((..), (from, packet)) = self.in_flight.pop_first().expect("just seen");
+                self.record_event(from, PacketEvent::Arrived, &packet);
                 self.side(from.other()).handle_packet(now, LinkId::ONLY, packet);
             }
             _ => {

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Number of times that [`until`] checks, 5 ms apart.
-const LOOKS: u32 = 6000;
+const MAX_CHECKS: u32 = 6000;
 
 /// Returns bytes that depend on their position and on the stream.
 #[must_use]
@@ -46,7 +46,7 @@ pub fn through_echo<P: Protocol>(stream: &Stream<P>, data: &[u8]) -> Vec<u8> {
 /// # Panics
 /// If it never does.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_CHECKS {
         if holds() {
             return;
         }

@@ -2,17 +2,17 @@
 
 use crate::{Emulation, Packet, Pair, Side};
 use bytes::Bytes;
-use hopline_core::{Instant, Machine};
+use hopline_core::{Instant, StateMachine};
 use hopline_transport::connection::{Connection, Event, SendError, State};
 use std::marker::PhantomData;
 
-use crate::oracle::InOrder;
+use crate::reference_stream::InOrder;
 
 /// Most bytes that a user writes at once. Neither a divisor nor a multiple of usual segment sizes.
 const PIECE: u64 = 1777;
 
 /// Two endpoints with a path between them, in virtual time.
-pub trait Course<C: Machine> {
+pub trait EndpointPair<C: StateMachine> {
     /// Returns the time.
     fn now(&self) -> Instant;
 
@@ -26,9 +26,9 @@ pub trait Course<C: Machine> {
     fn take_events(&mut self) -> Vec<(Instant, Side, C::Event)>;
 }
 
-impl<M> Course<M> for Pair<M>
+impl<M> EndpointPair<M> for Pair<M>
 where
-    M: Machine<Transmit = <M as Machine>::Packet>,
+    M: StateMachine<Transmit = <M as StateMachine>::Packet>,
     M::Packet: Packet,
 {
     fn now(&self) -> Instant {
@@ -66,7 +66,7 @@ struct Flow {
 
 impl<C> Transfer<C>
 where
-    C: Connection<Bytes> + Machine<Transmit = <C as Machine>::Packet>,
+    C: Connection<Bytes> + StateMachine<Transmit = <C as StateMachine>::Packet>,
     C::Packet: Packet,
 {
     /// Creates a transfer: `a` connects to `b`, which listens. `totals` bytes go from `a` to `b` and from `b` to `a`.
@@ -80,8 +80,8 @@ where
 
 impl<C, P> Transfer<C, P>
 where
-    C: Connection<Bytes> + Machine<Transmit = <C as Machine>::Packet>,
-    P: Course<C>,
+    C: Connection<Bytes> + StateMachine<Transmit = <C as StateMachine>::Packet>,
+    P: EndpointPair<C>,
 {
     /// Creates a transfer over endpoints that are open or opening.
     pub fn of(pair: P, totals: [u64; 2], invariant: fn(&C)) -> Self {
@@ -91,18 +91,18 @@ where
 
     /// Runs until no event is left, at most until `limit`.
     pub fn run(&mut self, limit: Instant) {
-        self.act();
+        self.run_users();
         while self.pair.step(limit) {
-            self.act();
+            self.run_users();
         }
     }
 
     /// Performs the actions of the two users after a step.
-    pub fn act(&mut self) {
+    pub fn run_users(&mut self) {
         for (i, side) in [Side::A, Side::B].into_iter().enumerate() {
             self.write(i, side);
             while let Some(data) = self.pair.side(side).recv() {
-                self.flows[1 - i].oracle.take(&data);
+                self.flows[1 - i].oracle.check(&data);
             }
             (self.invariant)(self.pair.side(side));
         }

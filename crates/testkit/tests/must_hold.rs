@@ -10,9 +10,9 @@ use hopline_streams::streams::{Host, Protocol, Stream};
 use hopline_streams::tpa::{self, Tpa};
 use hopline_streams::wide::{self, Credentials, PrivateKey, Trust, Wide};
 use hopline_testkit::Emulation;
-use hopline_testkit::cases::{Outcome, arrives_byte_exact, must_hold};
+use hopline_testkit::cases::{Outcome, acceptance_cases, arrives_byte_exact};
 use hopline_testkit::namespace::{LINK, NamespaceLink, OverSockets};
-use hopline_testkit::oracle::InOrder;
+use hopline_testkit::reference_stream::InOrder;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::sync::Mutex;
@@ -24,7 +24,7 @@ const CONNECTIONS: u64 = 200;
 const AT_ONCE: &str = "200 connections on one listener";
 
 /// Transport under test.
-trait Stands: Protocol<Config: Sync> {
+trait TransportUnderTest: Protocol<Config: Sync> {
     const COLUMN: Column;
     /// Data of a full packet, bytes.
     const FULL: u64;
@@ -36,21 +36,21 @@ trait Stands: Protocol<Config: Sync> {
     fn among_many() -> OverUdp<Self>;
 }
 
-impl Stands for Tpa {
+impl TransportUnderTest for Tpa {
     const COLUMN: Column = Column::Tpa;
     const FULL: u64 = 1448;
 
     /// A window of a whole block: the paper's 2 and 3 take three times as long.
     fn alone() -> OverUdp<Self> {
-        OverUdp { caller: tpa::config(12), answerer: tpa::config(12) }
+        OverUdp { initiator: tpa::config(12), responder: tpa::config(12) }
     }
 
     fn among_many() -> OverUdp<Self> {
-        OverUdp { caller: tpa::config(3), answerer: tpa::config(3) }
+        OverUdp { initiator: tpa::config(3), responder: tpa::config(3) }
     }
 }
 
-impl Stands for Wide {
+impl TransportUnderTest for Wide {
     const COLUMN: Column = Column::TpaWide;
     const FULL: u64 = 1437;
 
@@ -59,7 +59,7 @@ impl Stands for Wide {
         let (to_near, to_far) = (near.public(), far.public());
         let config =
             |private, peer| wide::config(Credentials::Keys { private, trust: Trust::Only(vec![peer]) });
-        OverUdp { caller: config(near, to_far), answerer: config(far, to_near) }
+        OverUdp { initiator: config(near, to_far), responder: config(far, to_near) }
     }
 
     fn among_many() -> OverUdp<Self> {
@@ -84,8 +84,8 @@ pub(crate) fn tests() -> Vec<Test> {
     tests_of::<Wide>().chain(tests_of::<Tpa>()).collect()
 }
 
-fn tests_of<P: Stands>() -> impl Iterator<Item = Test> {
-    let cases = must_hold().into_iter().enumerate().map(|(place, case)| {
+fn tests_of<P: TransportUnderTest>() -> impl Iterator<Item = Test> {
+    let cases = acceptance_cases().into_iter().enumerate().map(|(place, case)| {
         let name = case.name;
         let body = move || {
             let outcome = arrives_byte_exact(&OverSockets(P::alone()), &case);
@@ -93,16 +93,16 @@ fn tests_of<P: Stands>() -> impl Iterator<Item = Test> {
         };
         test::<P>(name, body)
     });
-    cases.chain([test::<P>(AT_ONCE, many_at_once::<P>)])
+    cases.chain([test::<P>(AT_ONCE, many_connections::<P>)])
 }
 
-fn test<P: Stands>(name: &str, body: impl Fn() + Send + 'static) -> Test {
+fn test<P: TransportUnderTest>(name: &str, body: impl Fn() + Send + 'static) -> Test {
     Test::new(format!("{}: {name}", P::NAME), [LINK], body).long()
 }
 
-fn many_at_once<P: Stands>() {
+fn many_connections<P: TransportUnderTest>() {
     let link = usual_link();
-    let OverUdp { caller, answerer } = P::among_many();
+    let OverUdp { initiator: caller, responder: answerer } = P::among_many();
     let (listener, server) = link.run_in_b(|| {
         let host = Host::<P>::bind((link.address_b(), 5201)).unwrap();
         (host.listen(&answerer, CONNECTIONS as usize).unwrap(), host)
@@ -126,7 +126,7 @@ fn many_at_once<P: Stands>() {
         }
     });
     let stats = link.stats();
-    let counts = [stats.forth, stats.back];
+    let counts = [stats.forward, stats.reverse];
     let outcome = Outcome { received: TOGETHER, ended: true, at: link.now(), counts };
     note::<P>(usize::MAX, AT_ONCE, TOGETHER, &outcome);
 }
@@ -143,7 +143,7 @@ fn receive<P: Protocol>(mut stream: &Stream<P>) -> u64 {
     loop {
         match stream.read(&mut buffer).unwrap() {
             0 => return oracle.received(),
-            n => oracle.take(&bytes::Bytes::copy_from_slice(&buffer[..n])),
+            n => oracle.check(&bytes::Bytes::copy_from_slice(&buffer[..n])),
         }
     }
 }
@@ -158,7 +158,7 @@ fn usual_link() -> NamespaceLink {
     NamespaceLink::new(way(), way(), 1).unwrap()
 }
 
-fn note<P: Stands>(place: usize, name: &'static str, bytes: u64, outcome: &Outcome) {
+fn note<P: TransportUnderTest>(place: usize, name: &'static str, bytes: u64, outcome: &Outcome) {
     let seconds = (outcome.at - Instant::ZERO).as_secs_f64();
     let [forth, back] = outcome.counts;
     let packets = bytes as f64 / P::FULL as f64;

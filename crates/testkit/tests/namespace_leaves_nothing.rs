@@ -13,10 +13,12 @@ use std::time::Duration;
 
 /// The process is its own, so that only the link is counted.
 pub(crate) fn tests() -> Vec<Test> {
-    hopline_harness::tests!([LINK]; a_link_goes_without_a_trace).map(|test| test.in_own_process(&[])).into()
+    hopline_harness::tests!([LINK]; a_link_leaves_no_descriptor_thread_or_namespace)
+        .map(|test| test.in_own_process(&[]))
+        .into()
 }
 
-fn a_link_goes_without_a_trace() {
+fn a_link_leaves_no_descriptor_thread_or_namespace() {
     let home = own_namespace();
     let before = traces();
     for seed in 0..10 {

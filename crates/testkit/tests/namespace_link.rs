@@ -4,31 +4,31 @@
 
 use hopline_core::{Duration, Instant};
 use hopline_harness::Test;
-use hopline_link::OldPorts;
+use hopline_link::NatPortPolicy;
 use hopline_link::Side;
-use hopline_testkit::namespace::{Damage, LINK, NamespaceLink, Setup, if_on_time};
-use hopline_testkit::oracle::InOrder;
-use hopline_testkit::{Counts, Emulation, Extra};
+use hopline_testkit::namespace::{Damage, LINK, NamespaceLink, Setup, unless_late};
+use hopline_testkit::reference_stream::InOrder;
+use hopline_testkit::{DelayDistribution, DirectionStats, Emulation};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 
 pub(crate) fn tests() -> Vec<Test> {
     hopline_harness::tests!([LINK];
-        packets_take_the_rate,
-        a_round_trip_takes_both_latencies,
-        independent_losses_have_their_share,
-        bursts_of_losses_have_their_length,
-        the_full_queue_drops,
+        packets_leave_at_the_configured_rate,
+        a_round_trip_takes_both_delays,
+        independent_losses_have_the_configured_share,
+        loss_bursts_have_the_configured_length,
+        a_full_queue_drops_packets,
         duplicates_arrive_twice,
-        what_is_delayed_is_overtaken,
-        the_kernel_drops_what_is_damaged,
-        hidden_damage_reaches_the_application,
-        nothing_passes_a_blackout,
-        a_rebound_port_is_known_once_it_has_spoken,
+        delayed_packets_are_overtaken,
+        damaged_packets_are_dropped_by_the_kernel,
+        undetected_damage_reaches_the_application,
+        no_packet_passes_during_a_blackout,
+        a_rebound_port_is_known_once_it_has_sent,
         tcp_is_byte_exact_over_a_bad_link,
         long_datagrams_are_fragmented_to_the_mtu,
-        links_do_not_meet,
+        links_are_independent,
     )
     .into()
 }
@@ -75,11 +75,11 @@ impl Datagrams {
         arrived
     }
 
-    fn counts(&self) -> Counts {
-        self.link.stats().forth
+    fn counts(&self) -> DirectionStats {
+        self.link.stats().forward
     }
 
-    fn wait(&self, until: impl Fn(Counts) -> bool) {
+    fn wait(&self, until: impl Fn(DirectionStats) -> bool) {
         while !until(self.counts()) {
             thread::sleep(std::time::Duration::from_micros(200));
         }
@@ -89,7 +89,7 @@ impl Datagrams {
     fn wait_until_idle(&self) {
         loop {
             let stats = self.link.stats();
-            if stats.lateness.packets == stats.forth.delivered + stats.forth.duplicated {
+            if stats.lateness.packets == stats.forward.delivered + stats.forward.duplicated {
                 return;
             }
             thread::sleep(std::time::Duration::from_micros(200));
@@ -133,7 +133,7 @@ fn assert_share(n: u64, of: u64, p: f64) {
     assert!((n as f64 - expected).abs() <= 4.0 * deviation, "{n} of {of}, expected {expected} ± {deviation}");
 }
 
-fn packets_take_the_rate() {
+fn packets_leave_at_the_configured_rate() {
     let rate = 8_000_000;
     let d = Datagrams::over(Emulation { rate: Some(rate), ..Emulation::default() });
     // As many datagrams as B's socket buffer holds.
@@ -152,10 +152,10 @@ fn packets_take_the_rate() {
     let best = (0..5).map(took).min().unwrap();
     let expected = Duration::of_bits(n * (len + HEADERS) as u64 * 8, rate);
     assert!(best >= expected, "{n} packets took {best}, the rate allows {expected}");
-    if_on_time(&d.link, "rate", || assert!(best < expected + ms(3), "{best} instead of {expected}"));
+    unless_late(&d.link, "rate", || assert!(best < expected + ms(3), "{best} instead of {expected}"));
 }
 
-fn a_round_trip_takes_both_latencies() {
+fn a_round_trip_takes_both_delays() {
     let link = NamespaceLink::new(Emulation::delay(ms(10)), Emulation::delay(ms(15)), 1).unwrap();
     let a = link.run_in_a(|| UdpSocket::bind((link.address_a(), 0)).unwrap());
     let b = link.run_in_b(|| UdpSocket::bind((link.address_b(), 0)).unwrap());
@@ -172,22 +172,22 @@ fn a_round_trip_takes_both_latencies() {
     // The link may be on time while this test's own threads are late: the best of them counts.
     let best = times.min().unwrap();
     assert!(best >= ms(25), "{best}");
-    if_on_time(&link, "delay", || assert!(best < ms(27), "{best}"));
+    unless_late(&link, "delay", || assert!(best < ms(27), "{best}"));
 }
 
-fn independent_losses_have_their_share() {
+fn independent_losses_have_the_configured_share() {
     for loss in [0.01, 0.05, 0.2] {
         let d = Datagrams::over(Emulation { loss, ..Emulation::default() });
         let n = 3000;
         let arrived = d.send(n, 100);
         let counts = d.counts();
         assert_eq!((counts.sent, counts.delivered), (n, arrived.len() as u64));
-        assert_eq!(counts.lost, n - counts.delivered);
-        assert_share(counts.lost, n, loss);
+        assert_eq!(counts.losses, n - counts.delivered);
+        assert_share(counts.losses, n, loss);
     }
 }
 
-fn bursts_of_losses_have_their_length() {
+fn loss_bursts_have_the_configured_length() {
     let d = Datagrams::over(Emulation { loss: 0.2, burst: Some(4.0), ..Emulation::default() });
     let n = 6000;
     let arrived: Vec<u64> = d.send(n, 100).iter().map(|d| number(d)).collect();
@@ -196,10 +196,13 @@ fn bursts_of_losses_have_their_length() {
     // Geometric lengths deviate by about their mean.
     let deviation = 4.0 / (gaps.len() as f64).sqrt();
     assert!((mean - 4.0).abs() < 4.0 * deviation, "{} bursts of {mean}", gaps.len());
-    assert!(d.counts().bursts.abs_diff(gaps.len() as u64) <= 2, "the first and last may be out of sight");
+    assert!(
+        d.counts().loss_bursts.abs_diff(gaps.len() as u64) <= 2,
+        "the first and last may be out of sight"
+    );
 }
 
-fn the_full_queue_drops() {
+fn a_full_queue_drops_packets() {
     // 1 s for each packet: only waiting packets, and the one being sent, are ever accepted.
     let d = Datagrams::over(Emulation { rate: Some(8_000), queue: Some(10), ..Emulation::default() });
     for number in 0..100 {
@@ -207,7 +210,7 @@ fn the_full_queue_drops() {
         d.wait(|counts| counts.sent == number + 1);
     }
     let counts = d.counts();
-    assert_eq!((counts.sent, counts.longest_queue), (100, 10));
+    assert_eq!((counts.sent, counts.max_queue), (100, 10));
     assert_eq!(counts.delivered + counts.queue_drops, 100);
     assert!((11..14).contains(&counts.delivered), "{counts:?}");
 }
@@ -225,8 +228,13 @@ fn duplicates_arrive_twice() {
     assert_eq!(numbers.len() as u64, n);
 }
 
-fn what_is_delayed_is_overtaken() {
-    let late = Emulation { reorder: 0.1, extra_delay: ms(5), extra: Extra::Exactly, ..Emulation::default() };
+fn delayed_packets_are_overtaken() {
+    let late = Emulation {
+        reorder: 0.1,
+        extra_delay: ms(5),
+        extra_distribution: DelayDistribution::Fixed,
+        ..Emulation::default()
+    };
     let d = Datagrams::over(late);
     let n = 1000;
     let arrived: Vec<u64> = d.send(n, 100).iter().map(|d| number(d)).collect();
@@ -235,7 +243,7 @@ fn what_is_delayed_is_overtaken() {
     assert!(arrived.windows(2).any(|w| w[0] > w[1]), "nobody was overtaken");
 }
 
-fn the_kernel_drops_what_is_damaged() {
+fn damaged_packets_are_dropped_by_the_kernel() {
     let d = Datagrams::over(Emulation { corrupt: 0.3, ..Emulation::default() });
     let n = 1000;
     let arrived = d.send(n, 100);
@@ -245,9 +253,10 @@ fn the_kernel_drops_what_is_damaged() {
     assert!(arrived.iter().all(|a| *a == datagram(number(a), 100)), "a damaged datagram got through");
 }
 
-fn hidden_damage_reaches_the_application() {
+fn undetected_damage_reaches_the_application() {
     let forth = Emulation { corrupt: 0.3, ..Emulation::default() };
-    let d = Datagrams::with(Setup { damage: Damage::Hidden, ..Setup::new(forth, Emulation::default(), 42) });
+    let d =
+        Datagrams::with(Setup { damage: Damage::Undetected, ..Setup::new(forth, Emulation::default(), 42) });
     let n = 1000;
     let arrived = d.send(n, 100);
     assert_eq!(arrived.len() as u64, n);
@@ -256,19 +265,19 @@ fn hidden_damage_reaches_the_application() {
     assert!(damaged > 200);
 }
 
-fn nothing_passes_a_blackout() {
+fn no_packet_passes_during_a_blackout() {
     let end = Instant::from_secs(2);
     let d = Datagrams::over(Emulation { blackouts: vec![(Instant::ZERO, end)], ..Emulation::default() });
     let arrived = d.send(10, 100);
     // A later packet would have passed, and rightly so.
-    if_on_time(&d.link, "blackout", || assert_eq!((arrived.len(), d.counts().blacked_out), (0, 10)));
+    unless_late(&d.link, "blackout", || assert_eq!((arrived.len(), d.counts().blackout_drops), (0, 10)));
     while d.link.now() < end {
         thread::sleep(std::time::Duration::from_millis(1));
     }
     assert_eq!(d.send(10, 100).len(), 10);
 }
 
-fn a_rebound_port_is_known_once_it_has_spoken() {
+fn a_rebound_port_is_known_once_it_has_sent() {
     let d = Datagrams::over(Emulation::default());
     let mut buffer = [0; 64];
     let own = d.b.local_addr().unwrap();
@@ -277,7 +286,7 @@ fn a_rebound_port_is_known_once_it_has_spoken() {
         d.a.recv_from(buffer).unwrap().1
     };
     assert_eq!(speak(&mut buffer), own);
-    d.link.rebind(Side::B, OldPorts::Forgotten);
+    d.link.rebind(Side::B, NatPortPolicy::Forgotten);
     d.a.send_to(b"lost", own).unwrap();
     d.wait(|counts| counts.sent == 1);
     let new = speak(&mut buffer);
@@ -288,7 +297,7 @@ fn a_rebound_port_is_known_once_it_has_spoken() {
     d.b.set_nonblocking(false).unwrap();
     assert_eq!(d.b.recv(&mut buffer).unwrap(), 5);
 
-    d.link.rebind(Side::B, OldPorts::Kept);
+    d.link.rebind(Side::B, NatPortPolicy::Kept);
     d.a.send_to(b"still", new).unwrap();
     assert_eq!(d.b.recv(&mut buffer).unwrap(), 5);
     assert_ne!(speak(&mut buffer), new);
@@ -320,18 +329,18 @@ fn tcp_is_byte_exact_over_a_bad_link() {
         let mut oracle = InOrder::default();
         let mut all = Vec::new();
         stream.read_to_end(&mut all).unwrap();
-        oracle.take(&all.into());
+        oracle.check(&all.into());
         oracle.received()
     };
     let ((), received) = link.run_both(send, receive);
     assert_eq!(received, total as u64);
     let stats = link.stats();
-    let forth = stats.forth;
+    let forth = stats.forward;
     assert!(
-        forth.lost > 0 && forth.corrupted > 0 && forth.duplicated > 0 && forth.reordered > 0,
+        forth.losses > 0 && forth.corrupted > 0 && forth.duplicated > 0 && forth.reordered > 0,
         "{forth:?}"
     );
-    assert!(stats.back.sent > 100 && stats.all_drops().refused == 0, "{stats:?}");
+    assert!(stats.reverse.sent > 100 && stats.all_drops().refused == 0, "{stats:?}");
 }
 
 fn long_datagrams_are_fragmented_to_the_mtu() {
@@ -346,7 +355,7 @@ fn long_datagrams_are_fragmented_to_the_mtu() {
     }
 }
 
-fn links_do_not_meet() {
+fn links_are_independent() {
     let all: Vec<Datagrams> = (0..4).map(|_| Datagrams::over(Emulation::default())).collect();
     for (n, d) in (1..).zip(&all) {
         assert_eq!(d.send(n, 100).len() as u64, n);

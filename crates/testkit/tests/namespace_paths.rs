@@ -34,7 +34,7 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 /// Sends from A to B, and returns the state of the sender's end.
-fn carry(link: &NamespaceLink, bytes: usize) -> hopline_streams::tpa::Info {
+fn transfer(link: &NamespaceLink, bytes: usize) -> hopline_streams::tpa::Info {
     let listener = link.run_in_b(|| TpaListener::bind((link.address_b(), 7172), &config(12)).unwrap());
     let mut near = link.run_in_a(|| TpaStream::connect((link.address_b(), 7172), &config(12)).unwrap());
     let (mut far, _) = listener.accept().unwrap();
@@ -80,14 +80,14 @@ fn cut_or_vanished() {
 fn small_mtu() {
     let link = narrow(0.0);
     // Ten seconds, in which path MTU discovery ends.
-    let info = carry(&link, 20_000_000);
+    let info = transfer(&link, 20_000_000);
     assert!((1300..=1348).contains(&info.mss), "{} bytes in a segment", info.mss);
     // Three lengths that do not pass, each three times.
     assert!((3..=12).contains(&link.stats().all_drops().too_long), "{:?}", link.stats());
 }
 
 fn small_mtu_and_losses() {
-    let info = carry(&narrow(0.02), 1_000_000);
+    let info = transfer(&narrow(0.02), 1_000_000);
     assert!(info.mss <= 1348, "{}", info.mss);
 }
 
@@ -99,7 +99,7 @@ fn translated() {
     let translated = link.run_in_a(|| Command::new("iptables").args(rule).output());
     assert!(translated.is_ok_and(|done| done.status.success()), "iptables cannot translate here");
     // At most three GSO bursts of eleven segments, if the kernel breaks them; if each burst were lost, it would be some 600.
-    let info = carry(&link, 1_000_000);
+    let info = transfer(&link, 1_000_000);
     assert!(info.stats.timeouts <= 40, "{info:?}");
 }
 

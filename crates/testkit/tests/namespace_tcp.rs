@@ -2,7 +2,7 @@
 
 use hopline_core::Instant;
 use hopline_harness::Test;
-use hopline_testkit::cases::{Case, arrives_byte_exact, must_hold};
+use hopline_testkit::cases::{Case, acceptance_cases, arrives_byte_exact};
 use hopline_testkit::namespace::{LINK, OverSockets, READ_TIMEOUT, Sockets};
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -18,11 +18,11 @@ pub(crate) fn tests() -> Vec<Test> {
         ("corruption", "0.1 % corrupted"),
         ("rebinding_is_not_for_tcp", "rebound, the old port forgotten"),
     ];
-    cases.map(|(name, case)| Test::new(name, [LINK], move || holds(case))).into()
+    cases.map(|(name, case)| Test::new(name, [LINK], move || run_case(case))).into()
 }
 
-fn holds(name: &str) {
-    let case = must_hold().into_iter().find(|case| case.name == name).expect("it is one of them");
+fn run_case(name: &str) {
+    let case = acceptance_cases().into_iter().find(|case| case.name == name).expect("it is one of them");
     // Few enough bytes to take only a few seconds; virtual time tests the full length.
     let case = Case { deadline: Instant::from_secs(120), ..case.with_bytes(200_000) };
     let outcome = arrives_byte_exact(&OverSockets(Kernel), &case);

@@ -4,7 +4,7 @@ use crate::over_udp::OverUdp;
 use hopline_core::Instant;
 use hopline_harness::Test;
 use hopline_streams::tpa::{self, Tpa};
-use hopline_testkit::cases::{Case, arrives_byte_exact, must_hold};
+use hopline_testkit::cases::{Case, acceptance_cases, arrives_byte_exact};
 use hopline_testkit::namespace::{LINK, OverSockets};
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -21,16 +21,16 @@ pub(crate) fn tests() -> Vec<Test> {
         ("rebound_and_the_old_port_forgotten", "rebound, the old port forgotten", 1_500_000),
         ("sender_rebound", "the sender rebound, the old port forgotten", 1_500_000),
     ];
-    cases.map(|(name, case, bytes)| Test::new(name, [LINK], move || holds(case, bytes))).into()
+    cases.map(|(name, case, bytes)| Test::new(name, [LINK], move || run_case(case, bytes))).into()
 }
 
-fn holds(name: &str, bytes: u64) {
-    let case = must_hold().into_iter().find(|case| case.name == name).expect("it is one of them");
+fn run_case(name: &str, bytes: u64) {
+    let case = acceptance_cases().into_iter().find(|case| case.name == name).expect("it is one of them");
     let case = Case { deadline: Instant::from_secs(120), ..case.with_bytes(bytes) };
     let outcome = arrives_byte_exact(&OverSockets(tpa()), &case);
     assert!(outcome.counts[0].sent >= bytes / 1448, "{name}: {outcome:?}");
 }
 
 fn tpa() -> OverUdp<Tpa> {
-    OverUdp { caller: tpa::config(3), answerer: tpa::config(3) }
+    OverUdp { initiator: tpa::config(3), responder: tpa::config(3) }
 }

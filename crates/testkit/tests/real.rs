@@ -9,7 +9,7 @@ mod namespace_tpa;
 mod over_udp;
 
 use hopline_harness::{module, run};
-use hopline_testkit::namespace::at_once;
+use hopline_testkit::namespace::concurrent_link_tests;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -21,7 +21,8 @@ fn main() -> ExitCode {
         ("namespace_tcp", namespace_tcp::tests()),
         ("namespace_tpa", namespace_tpa::tests()),
     ];
-    let ended = run(tests.into_iter().flat_map(|(name, tests)| module(name, tests)), Some(at_once()));
+    let ended =
+        run(tests.into_iter().flat_map(|(name, tests)| module(name, tests)), Some(concurrent_link_tests()));
     must_hold::print_table();
     ended
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hopline_core::{Instant, Seq32};
-use hopline_testkit::cases::{Case, InVirtualTime, arrives_byte_exact, must_hold};
+use hopline_testkit::cases::{Case, VirtualTime, acceptance_cases, arrives_byte_exact};
 use hopline_transport::tcp::{Config, Endpoint, Ports};
 
 fn ends(_: &Case) -> (Endpoint<Bytes>, Endpoint<Bytes>) {
@@ -20,10 +20,10 @@ fn ends(_: &Case) -> (Endpoint<Bytes>, Endpoint<Bytes>) {
 const TOO_MUCH_FOR_TCP: &str = "20 % lost in bursts of 4";
 
 #[test]
-fn ten_megabytes_arrive_byte_exact_whatever_the_link_does() {
-    for case in must_hold().into_iter().filter(|case| !case.needs_sockets()) {
+fn ten_megabytes_arrive_byte_exact_over_every_bad_link() {
+    for case in acceptance_cases().into_iter().filter(|case| !case.needs_sockets()) {
         let case = if case.name == TOO_MUCH_FOR_TCP { case.with_bytes(500_000) } else { case };
-        let outcome = arrives_byte_exact(&InVirtualTime(ends), &case);
+        let outcome = arrives_byte_exact(&VirtualTime(ends), &case);
         assert!(outcome.counts[0].sent >= case.bytes / 1448, "{}: {outcome:?}", case.name);
         // 2 Mb/s.
         assert!(outcome.at > Instant::from_millis(case.bytes / 250), "{}: {outcome:?}", case.name);
@@ -31,34 +31,34 @@ fn ten_megabytes_arrive_byte_exact_whatever_the_link_does() {
 }
 
 #[test]
-fn cases_do_what_their_names_say() {
+fn cases_have_the_impairments_in_their_names() {
     let forth = |name: &str| {
-        let case = must_hold().into_iter().find(|case| case.name == name).expect("it is one of them");
-        arrives_byte_exact(&InVirtualTime(ends), &case.with_bytes(3_000_000)).counts[0]
+        let case = acceptance_cases().into_iter().find(|case| case.name == name).expect("it is one of them");
+        arrives_byte_exact(&VirtualTime(ends), &case.with_bytes(3_000_000)).counts[0]
     };
     let counts = forth("nothing lost");
-    assert_eq!((counts.lost, counts.blacked_out, counts.reordered, counts.duplicated), (0, 0, 0, 0));
+    assert_eq!((counts.losses, counts.blackout_drops, counts.reordered, counts.duplicated), (0, 0, 0, 0));
     let counts = forth("10 % lost");
-    assert!(counts.lost > 150 && counts.bursts * 10 > counts.lost * 8, "{counts:?}");
+    assert!(counts.losses > 150 && counts.loss_bursts * 10 > counts.losses * 8, "{counts:?}");
     let bursts = forth("10 % lost in bursts of 4");
-    assert!(bursts.lost > 2 * bursts.bursts && bursts.bursts > 20, "{bursts:?}");
+    assert!(bursts.losses > 2 * bursts.loss_bursts && bursts.loss_bursts > 20, "{bursts:?}");
     assert!(forth("5 % reordered by 30 ms").reordered > 70);
     assert!(forth("1 % duplicated").duplicated > 8);
-    assert!(forth("an outage of 10 s, both ways").blacked_out > 5);
+    assert!(forth("an outage of 10 s, both ways").blackout_drops > 5);
 }
 
 #[test]
-fn same_case_same_outcome() {
-    let case = must_hold().remove(3).with_bytes(500_000);
-    let run = |case: &Case| arrives_byte_exact(&InVirtualTime(ends), case);
+fn equal_cases_have_equal_outcomes() {
+    let case = acceptance_cases().remove(3).with_bytes(500_000);
+    let run = |case: &Case| arrives_byte_exact(&VirtualTime(ends), case);
     assert_eq!(run(&case), run(&case));
     assert_ne!(run(&case), run(&Case { seed: 2, ..case.clone() }));
 }
 
 #[test]
 #[should_panic(expected = "too little time (seed 1)")]
-fn a_transfer_that_is_not_done_in_time_fails() {
-    let case = must_hold().remove(0);
+fn a_transfer_that_misses_its_deadline_fails() {
+    let case = acceptance_cases().remove(0);
     let hurried = Case { name: "too little time", deadline: Instant::from_secs(3), ..case };
-    arrives_byte_exact(&InVirtualTime(ends), &hurried);
+    arrives_byte_exact(&VirtualTime(ends), &hurried);
 }

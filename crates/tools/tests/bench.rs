@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests, though without `#[test]`")]
 
 use hopline_tools::bench::{
-    Call, Connected, Direction, Ending, Error, Interval, Limit, Phase, Plan, Rate, Report, Role, Server,
-    Settled, SideReport, Tests, Transport, Watch, measure,
+    ConnectOptions, Connected, Direction, Ending, Error, Interval, Limit, Observer, Phase, Plan, Rate,
+    Report, Role, Server, SideReport, TestCount, TestSettings, Transport, measure,
 };
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::thread;
@@ -18,20 +18,20 @@ const BOTH_WAYS: [Direction; 2] = [Direction::Forward, Direction::Reverse];
 
 /// Keeps what it is told, and interrupts after so many intervals.
 #[derive(Default)]
-struct Seen {
+struct RecordingObserver {
     plans: Vec<Plan>,
     streams: Vec<Connected>,
     intervals: Vec<Interval>,
-    patience: Option<usize>,
+    interrupt_after: Option<usize>,
     ended: Option<Result<Report, String>>,
 }
 
-impl Watch for Seen {
+impl Observer for RecordingObserver {
     fn accepted(&mut self, _: SocketAddr, plan: &Plan) {
         self.plans.push(plan.clone());
     }
 
-    fn connected(&mut self, settled: &Settled) {
+    fn connected(&mut self, settled: &TestSettings) {
         self.streams = settled.streams.clone();
     }
 
@@ -44,7 +44,7 @@ impl Watch for Seen {
     }
 
     fn interrupted(&self) -> bool {
-        self.patience.is_some_and(|most| self.intervals.len() >= most)
+        self.interrupt_after.is_some_and(|most| self.intervals.len() >= most)
     }
 }
 
@@ -52,8 +52,8 @@ fn plan(transport: Transport, direction: Direction, limit: Limit) -> Plan {
     Plan { direction, limit, streams: 3, length: Some(20_000), ..Plan::new(transport) }
 }
 
-fn to(peers: &[SocketAddr]) -> Call {
-    Call { peers: peers.to_vec(), ..Call::default() }
+fn to(peers: &[SocketAddr]) -> ConnectOptions {
+    ConnectOptions { peers: peers.to_vec(), ..ConnectOptions::default() }
 }
 
 /// Of all streams.
@@ -66,17 +66,21 @@ fn moved(interval: &Interval) -> u64 {
 }
 
 /// One test: what came of it, and what the client and the server saw.
-fn run(plan: &Plan, period_ms: u64, patience: Option<usize>) -> (Report, Seen, Seen) {
+fn run(
+    plan: &Plan,
+    period_ms: u64,
+    patience: Option<usize>,
+) -> (Report, RecordingObserver, RecordingObserver) {
     let server = Server::bind(IpAddr::V4(Ipv4Addr::LOCALHOST), 0).unwrap();
     let address = server.local_addr().unwrap();
     let period = Some(Duration::from_millis(period_ms));
     thread::scope(|scope| {
         let serving = scope.spawn(|| {
-            let mut seen = Seen::default();
-            server.serve(Tests::One, period, &mut seen).unwrap();
+            let mut seen = RecordingObserver::default();
+            server.serve(TestCount::One, period, &mut seen).unwrap();
             seen
         });
-        let mut seen = Seen { patience, ..Seen::default() };
+        let mut seen = RecordingObserver { interrupt_after: patience, ..RecordingObserver::default() };
         // The first of the two does not listen.
         let call = to(&[SocketAddr::from((Ipv4Addr::LOCALHOST, 1)), address]);
         let report = measure(plan, &call, period, &mut seen).unwrap();
@@ -84,12 +88,16 @@ fn run(plan: &Plan, period_ms: u64, patience: Option<usize>) -> (Report, Seen, S
     })
 }
 
-fn sender_and_receiver<'a>(plan: &Plan, a: &'a Seen, b: &'a Seen) -> (&'a Seen, &'a Seen) {
+fn sender_and_receiver<'a>(
+    plan: &Plan,
+    a: &'a RecordingObserver,
+    b: &'a RecordingObserver,
+) -> (&'a RecordingObserver, &'a RecordingObserver) {
     if plan.direction == Direction::Forward { (a, b) } else { (b, a) }
 }
 
 #[test]
-fn what_is_to_arrive_arrives_and_both_sides_count_it() {
+fn the_requested_bytes_arrive_and_both_sides_count_them() {
     for (transport, direction) in CONNECTED.into_iter().flat_map(|t| BOTH_WAYS.map(|d| (t.clone(), d))) {
         // No multiple of what is handed over at once.
         let plan = plan(transport, direction, Limit::Bytes(1_234_567));
@@ -116,7 +124,7 @@ fn what_is_to_arrive_arrives_and_both_sides_count_it() {
 }
 
 #[test]
-fn time_ends_a_test_and_what_is_omitted_is_in_no_sum() {
+fn a_test_ends_by_time_and_the_omission_is_in_no_total() {
     for (transport, direction) in CONNECTED.into_iter().flat_map(|t| BOTH_WAYS.map(|d| (t.clone(), d))) {
         let limit = Limit::Time(Duration::from_millis(300));
         let plan = Plan { omit: Duration::from_millis(100), ..plan(transport, direction, limit) };
@@ -137,7 +145,7 @@ fn time_ends_a_test_and_what_is_omitted_is_in_no_sum() {
 }
 
 #[test]
-fn a_test_that_is_stopped_has_a_result_on_both_sides() {
+fn a_stopped_test_has_a_result_on_both_sides() {
     for transport in CONNECTED {
         for direction in BOTH_WAYS {
             let plan = plan(transport.clone(), direction, Limit::Time(Duration::from_secs(3600)));
@@ -151,7 +159,7 @@ fn a_test_that_is_stopped_has_a_result_on_both_sides() {
 }
 
 #[test]
-fn in_both_directions_each_side_sends_over_streams_of_its_own() {
+fn in_both_directions_each_side_sends_over_its_own_streams() {
     for transport in CONNECTED {
         let plan =
             Plan { direction: Direction::Both, ..plan(transport, Direction::Both, Limit::Bytes(100_000)) };
@@ -165,7 +173,7 @@ fn in_both_directions_each_side_sends_over_streams_of_its_own() {
 }
 
 #[test]
-fn datagrams_are_numbered_counted_and_kept_to_the_rate() {
+fn datagrams_are_numbered_counted_and_paced() {
     for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
         let limit = Limit::Time(Duration::from_millis(400));
         let rate = Rate { bps: 800_000, burst: 0 };
@@ -183,7 +191,7 @@ fn datagrams_are_numbered_counted_and_kept_to_the_rate() {
 }
 
 #[test]
-fn latency_is_looked_at_before_during_and_after_the_load() {
+fn latency_is_measured_before_during_and_after_the_load() {
     for transport in [TPA, WIDE, TCP, Transport::Udp] {
         let limit = Limit::Time(Duration::from_millis(300));
         let probes = Some(Duration::from_millis(200));
@@ -198,7 +206,7 @@ fn latency_is_looked_at_before_during_and_after_the_load() {
 }
 
 #[test]
-fn nobody_there_is_an_error_that_says_so() {
+fn a_missing_server_is_an_error() {
     let nobody = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     for transport in CONNECTED {
         let plan = plan(transport, Direction::Forward, Limit::Bytes(1));

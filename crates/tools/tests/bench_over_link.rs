@@ -7,8 +7,8 @@ use hopline_harness::Test;
 use hopline_testkit::Emulation;
 use hopline_testkit::namespace::{LINK, NamespaceLink};
 use hopline_tools::bench::{
-    Call, CongestionControl, Direction, Error, Limit, Plan, Report, Role, Server, Settled, Tests, Transport,
-    Watch, measure,
+    CongestionControl, ConnectOptions, Direction, Error, Limit, Observer, Plan, Report, Role, Server,
+    TestCount, TestSettings, Transport, measure,
 };
 use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc::channel;
@@ -28,8 +28,8 @@ pub(crate) fn tests() -> Vec<Test> {
         Test::new(name, [LINK], move || arrives(&transport(), direction))
     });
     let others = hopline_harness::tests!([LINK];
-        a_queue_full_of_data_delays_no_result,
-        who_is_not_there_is_given_up,
+        a_full_queue_does_not_delay_the_results,
+        a_missing_peer_is_given_up,
     );
     through_losses.into_iter().chain(others).collect()
 }
@@ -50,8 +50,8 @@ fn slow(loss: f64) -> Emulation {
     Emulation { rate: Some(2_000_000), loss, ..Emulation::delay(Span::from_millis(25)) }
 }
 
-fn to(peer: SocketAddr) -> Call {
-    Call { peers: vec![peer], ..Call::default() }
+fn to(peer: SocketAddr) -> ConnectOptions {
+    ConnectOptions { peers: vec![peer], ..ConnectOptions::default() }
 }
 
 /// One test: the client on host A, the server on host B.
@@ -66,7 +66,7 @@ fn run(link: &NamespaceLink, plan: &Plan) -> (Result<Report, Error>, Result<(), 
         move || {
             let server = Server::bind(IpAddr::V4(link.address_b()), PORT).unwrap();
             ready.send(()).unwrap();
-            server.serve(Tests::One, None, &mut ())
+            server.serve(TestCount::One, None, &mut ())
         },
     )
 }
@@ -81,7 +81,7 @@ fn arrives(transport: &Transport, direction: Direction) {
         if direction == Direction::Forward { (&report.local, &remote) } else { (&remote, &report.local) };
     assert_eq!((sender.bytes(Role::Sends), receiver.bytes(Role::Receives)), (BYTES, BYTES));
     let stats = link.stats();
-    let lost = stats.forth.lost + stats.back.lost;
+    let lost = stats.forward.losses + stats.reverse.losses;
     assert!(lost > 0 && sender.retransmits().unwrap() > 0, "{lost} lost: {sender:?}");
     // The limit is for all streams: the first may have sent everything when the second is opened.
     for stream in sender.streams.iter().filter(|stream| stream.bytes > 0) {
@@ -91,7 +91,7 @@ fn arrives(transport: &Transport, direction: Direction) {
 }
 
 /// TCP fills the queue before the link; the receiver stops by its own clock all the same.
-fn a_queue_full_of_data_delays_no_result() {
+fn a_full_queue_does_not_delay_the_results() {
     let link = NamespaceLink::new(slow(0.0), slow(0.0), 8).unwrap();
     let limit = Limit::Time(Duration::from_secs(2));
     let (report, served) = run(&link, &plan(&reno(), Direction::Forward, limit));
@@ -110,13 +110,13 @@ fn a_queue_full_of_data_delays_no_result() {
 
 struct Quiet;
 
-impl Watch for Quiet {
-    fn connected(&mut self, _: &Settled) {
+impl Observer for Quiet {
+    fn connected(&mut self, _: &TestSettings) {
         panic!("nobody is there");
     }
 }
 
-fn who_is_not_there_is_given_up() {
+fn a_missing_peer_is_given_up() {
     let link = NamespaceLink::new(slow(1.0), slow(1.0), 9).unwrap();
     let nobody = SocketAddr::from((link.address_b(), PORT));
     for transport in [tpa(), reno()] {

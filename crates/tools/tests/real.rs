@@ -4,7 +4,7 @@ mod bench_over_link;
 mod small_disk;
 
 use hopline_harness::{module, run};
-use hopline_testkit::namespace::at_once;
+use hopline_testkit::namespace::concurrent_link_tests;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -12,5 +12,5 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let tests = [("bench_over_link", bench_over_link::tests()), ("small_disk", small_disk::tests())];
-    run(tests.into_iter().flat_map(|(name, tests)| module(name, tests)), Some(at_once()))
+    run(tests.into_iter().flat_map(|(name, tests)| module(name, tests)), Some(concurrent_link_tests()))
 }

@@ -22,18 +22,18 @@ type Body = fn(&Path);
 const TESTS: [(&str, Body); 4] = [
     (
         "a_full_disk_is_about_one_file_and_what_arrived_is_kept",
-        a_full_disk_is_about_one_file_and_what_arrived_is_kept,
+        a_full_disk_affects_one_file_and_received_data_are_kept,
     ),
-    ("what_fits_is_stored_beside_what_does_not", what_fits_is_stored_beside_what_does_not),
-    ("a_full_disk_is_told_to_the_sender_of_a_stream", a_full_disk_is_told_to_the_sender_of_a_stream),
-    ("a_read_only_disk_gives_one_error", a_read_only_disk_gives_one_error),
+    ("what_fits_is_stored_beside_what_does_not", files_that_fit_are_stored_beside_files_that_do_not),
+    ("a_full_disk_is_told_to_the_sender_of_a_stream", a_full_disk_is_reported_to_the_sender_of_a_stream),
+    ("a_read_only_disk_gives_one_error", a_read_only_disk_is_a_single_error),
 ];
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests: Vec<_> =
         TESTS.map(|(name, _)| Test::new(name, [Need::Mounts], move || on_a_small_disk(name))).into();
     let name = "a_partial_file_of_another_user_is_refused";
-    tests.push(Test::new(name, [Need::Of(why_no_owners)], a_partial_file_of_another_user_is_refused));
+    tests.push(Test::new(name, [Need::Of(why_no_owners)], a_partial_file_of_another_user_is_rejected));
     tests
 }
 
@@ -42,18 +42,18 @@ fn why_no_owners() -> Option<String> {
         .then(|| "files cannot be given to other users without root".into())
 }
 
-fn a_partial_file_of_another_user_is_refused() {
-    let place = Place::with(&bytes(4 * CHUNK));
+fn a_partial_file_of_another_user_is_rejected() {
+    let place = TestFolders::with(&bytes(4 * CHUNK));
     let directory = place.directory();
     let (mut sender, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
     drop(receiver);
     let part = place.to.path().join(&place.names()[0]);
     std::os::unix::fs::chown(&part, Some(12_345), None).unwrap();
     let mut outcomes = Refusals::default();
     let (mut sender, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     while !sender.is_over() {
         receiver.handle(sender.poll(&mut outcomes).unwrap().unwrap(), &mut ()).unwrap();
         receiver.settle(&mut ()).unwrap();
@@ -88,13 +88,13 @@ fn on_a_small_disk(name: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn a_full_disk_is_about_one_file_and_what_arrived_is_kept(small: &Path) {
+fn a_full_disk_affects_one_file_and_received_data_are_kept(small: &Path) {
     let content = bytes(8 * CHUNK);
-    let from = Place::with(&content);
-    let place = Place { to: TempDir::new_in(small).unwrap(), ..from };
+    let from = TestFolders::with(&content);
+    let place = TestFolders { to: TempDir::new_in(small).unwrap(), ..from };
     let directory = place.directory();
     let (mut sender, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
     let ballast = small.join("ballast");
     // Fill the file system.
@@ -102,7 +102,7 @@ fn a_full_disk_is_about_one_file_and_what_arrived_is_kept(small: &Path) {
     assert!(exchange(&mut sender, &mut receiver, 100, |frame| frame).unwrap());
     assert_eq!((sender.summary().refused, receiver.summary().refused), (1, 1));
     drop(receiver);
-    let refused = converse(place.source(), &directory, Permitted::default()).unwrap();
+    let refused = transfer_in_memory(place.source(), &directory, Permissions::default()).unwrap();
     assert_eq!(refused.0.refused, 1, "there is too little room to begin");
     fs::remove_file(ballast).unwrap();
     let (sent, _) = place.transfer();
@@ -114,7 +114,7 @@ fn a_full_disk_is_about_one_file_and_what_arrived_is_kept(small: &Path) {
 #[derive(Default)]
 struct Refusals(Vec<(String, Refusal)>);
 
-impl Watch for Refusals {
+impl Observer for Refusals {
     fn ended(&mut self, path: &RelativePath, outcome: &Outcome) {
         if let Outcome::Refused(refusal) = outcome {
             self.0.push((path.to_string(), refusal.clone()));
@@ -122,8 +122,8 @@ impl Watch for Refusals {
     }
 }
 
-fn what_fits_is_stored_beside_what_does_not(small: &Path) {
-    let place = Place { to: TempDir::new_in(small).unwrap(), ..Place::new() };
+fn files_that_fit_are_stored_beside_files_that_do_not(small: &Path) {
+    let place = TestFolders { to: TempDir::new_in(small).unwrap(), ..TestFolders::new() };
     let tree = place.from.path().join("f");
     fs::create_dir(&tree).unwrap();
     // The second is too large from the start. The third has room until the fourth, which is offered with it, has taken
@@ -134,7 +134,7 @@ fn what_fits_is_stored_beside_what_does_not(small: &Path) {
     let (mut here, mut there) = (Refusals::default(), Refusals::default());
     let directory = place.directory();
     let (mut sender, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     while !sender.is_over() {
         let frame = sender.poll(&mut here).unwrap().expect("the receiver has answered");
         receiver.handle(frame, &mut there).unwrap();
@@ -160,25 +160,25 @@ fn what_fits_is_stored_beside_what_does_not(small: &Path) {
     fs::remove_file(place.to.path().join("f/c")).unwrap();
     fs::remove_file(tree.join("b")).unwrap();
     fs::remove_file(tree.join("c")).unwrap();
-    let (sent, _) = converse(place.source(), &directory, Permitted::default()).unwrap();
+    let (sent, _) = transfer_in_memory(place.source(), &directory, Permissions::default()).unwrap();
     assert_eq!((sent.stored, sent.present), (1, 2));
     assert!(sent.bytes < 9 * CHUNK as u64, "{sent:?}");
 }
 
-fn a_full_disk_is_told_to_the_sender_of_a_stream(small: &Path) {
-    let place = Place { to: TempDir::new_in(small).unwrap(), ..Place::new() };
+fn a_full_disk_is_reported_to_the_sender_of_a_stream(small: &Path) {
+    let place = TestFolders { to: TempDir::new_in(small).unwrap(), ..TestFolders::new() };
     let source = Source::of_stream(std::io::Cursor::new(bytes(4 << 20)), "f").unwrap();
-    let (sent, received) = over_sockets(source, &place.directory(), Permitted::default());
+    let (sent, received) = transfer_over_sockets(source, &place.directory(), Permissions::default());
     assert_eq!((sent.unwrap().refused, received.unwrap().refused), (1, 1));
     assert!(place.names().is_empty());
 }
 
-fn a_read_only_disk_gives_one_error(small: &Path) {
-    let place = Place { to: TempDir::new_in(small).unwrap(), ..Place::with(b"x") };
+fn a_read_only_disk_is_a_single_error(small: &Path) {
+    let place = TestFolders { to: TempDir::new_in(small).unwrap(), ..TestFolders::with(b"x") };
     let directory = place.directory();
     let remount = |how| Command::new("mount").args(["-o", how]).arg(small).status().unwrap().success();
     assert!(remount("remount,ro"));
-    let error = converse(place.source(), &directory, Permitted::default()).unwrap_err();
+    let error = transfer_in_memory(place.source(), &directory, Permissions::default()).unwrap_err();
     assert_eq!(error.to_string(), "making a partial file for f: Read-only file system (os error 30)");
     assert!(remount("remount,rw"));
 }

@@ -5,7 +5,7 @@ mod pair;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hopline_core::{Duration, Length, Seq32};
 use hopline_transport::tcp::{AckPolicy, Config, Endpoint, Ports};
-use pair::{connect, pass};
+use pair::{connect, deliver_all};
 
 type End = Endpoint<Length>;
 
@@ -21,7 +21,7 @@ fn exchange(c: &mut Criterion) {
         group.bench_function(format!("segment and ACK, {name}"), |bencher| {
             bencher.iter(|| {
                 now += Duration::from_millis(1);
-                let sent = pass(&mut a, &mut b, now) + pass(&mut b, &mut a, now);
+                let sent = deliver_all(&mut a, &mut b, now) + deliver_all(&mut b, &mut a, now);
                 assert_eq!(sent, 2, "one segment and its ACK");
             });
         });

@@ -5,7 +5,7 @@ mod pair;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hopline_core::{Duration, Length};
 use hopline_transport::tpa::{Config, Endpoint};
-use pair::{connect, pass};
+use pair::{connect, deliver_all};
 
 type End = Endpoint<Length>;
 
@@ -23,10 +23,10 @@ fn exchange(c: &mut Criterion) {
                 let (mut data, mut back) = (0, 0);
                 while data < 12 {
                     now += Duration::from_millis(1);
-                    data += pass(&mut a, &mut b, now);
+                    data += deliver_all(&mut a, &mut b, now);
                     // A round trip takes time: of zeros the mean would become denormal, which is slow and no path's.
                     now += Duration::from_millis(1);
-                    back += pass(&mut b, &mut a, now);
+                    back += deliver_all(&mut b, &mut a, now);
                 }
                 assert!(data >= 12 && back >= 4, "{data} segments and {back} ACKs");
             });

@@ -1,7 +1,7 @@
 //! A TCP transfer in virtual time over a link with 2 % loss: `cargo run --example lossy_link`.
 
-use hopline_core::{Duration, Instant, Length, LinkId, Machine, Payload, Seq32};
-use hopline_link::{Direction, Emulation, Fate};
+use hopline_core::{Duration, Instant, Length, LinkId, Payload, Seq32, StateMachine};
+use hopline_link::{CopyState, Direction, Emulation};
 use hopline_transport::tcp::{Config, Endpoint, Ports};
 use hopline_wire::tcp::Segment;
 use std::collections::BTreeMap;
@@ -31,9 +31,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     while received < BYTES {
         for end in 0..2 {
             while let Some(segment) = ends[end].poll_transmit(now) {
-                for (arrival, fate) in link[end].carry(now, 20 + segment.wire_len()).into_iter().flatten() {
+                for (arrival, fate) in link[end].transmit(now, 20 + segment.wire_len()).into_iter().flatten()
+                {
                     // A receiver drops a segment with a wrong checksum.
-                    if fate == Fate::Whole {
+                    if fate == CopyState::Intact {
                         in_flight.insert((arrival, sent), (1 - end, segment));
                         sent += 1;
                     }

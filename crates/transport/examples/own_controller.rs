@@ -4,11 +4,11 @@
 //! The controller is TCP Vegas in its simplest form: the window grows by a packet per round trip while the flow keeps
 //! less than three packets in the queue, and shrinks by a packet otherwise. It does not react to losses.
 
-use hopline_core::{Duration, Instant, Length, LinkId, Machine};
-use hopline_link::{Direction, Emulation, Fate};
+use hopline_core::{Duration, Instant, Length, LinkId, StateMachine};
+use hopline_link::{CopyState, Direction, Emulation};
 use hopline_transport::tcp::CubicConfig;
 use hopline_transport::wide::{
-    AckSample, Config, Controller, CubicController, Endpoint, Limit, RateController, RoundOutcome,
+    AckSample, Config, Controller, CubicController, Endpoint, RateController, RoundOutcome, SendLimit,
 };
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -57,7 +57,7 @@ impl Controller for Vegas {
         true
     }
 
-    fn saw_no_queue(&self) -> bool {
+    fn saw_empty_queue(&self) -> bool {
         false
     }
 
@@ -76,8 +76,8 @@ impl Controller for Vegas {
         self.round_end = ack.next_number;
         let queued = self.cwnd * (1.0 - least.as_secs_f64() / ack.srtt.as_secs_f64());
         match (queued < QUEUED, ack.limit) {
-            (true, Limit::Path) if self.slow_start => self.cwnd *= 2.0,
-            (true, Limit::Path) => self.cwnd += 1.0,
+            (true, SendLimit::Path) if self.slow_start => self.cwnd *= 2.0,
+            (true, SendLimit::Path) => self.cwnd += 1.0,
             (true, _) => {}
             (false, _) => {
                 self.slow_start = false;
@@ -118,9 +118,10 @@ fn transfer(controller: impl Fn(u32) -> Box<dyn Controller>) -> Result<Duration,
     loop {
         for end in 0..2 {
             while let Some(packet) = ends[end].poll_transmit(now) {
-                for (arrival, fate) in link[end].carry(now, 28 + packet.sealed_len()).into_iter().flatten() {
+                for (arrival, fate) in link[end].transmit(now, 28 + packet.sealed_len()).into_iter().flatten()
+                {
                     // A receiver drops a packet that fails authentication.
-                    if fate == Fate::Whole {
+                    if fate == CopyState::Intact {
                         in_flight.insert((arrival, sent), (1 - end, packet.clone()));
                         sent += 1;
                     }

@@ -1,17 +1,19 @@
 //! A connection over any transport: its configuration, its endpoints, its segments. For code that drives connections of
 //! any transport, such as the simulator. A new transport is a variant of each type.
 
-mod detected;
+mod loss_detection_stats;
 
-pub use detected::Detected;
+pub use loss_detection_stats::LossDetectionStats;
 
 use crate::connection::{Event, SendError, State};
-use crate::tcp::{self, DoorStats, Estimator, OwnLaw, OwnLawId, Ports, WindowLaw};
+use crate::tcp::{
+    self, CongestionControl, CustomCongestionControl, CustomCongestionControlId, DoorStats, Estimator, Ports,
+};
 use crate::{Signal, tpa, wide};
 use bytes::Bytes;
 use core::ops::{Add, Sub};
-use hopline_core::own::OwnFailure;
-use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, Stream};
+use hopline_core::custom_algorithm::CustomAlgorithmError;
+use hopline_core::{Duration, Instant, LinkId, Payload, RandomStream, Seq32, StateMachine};
 use hopline_wire::Emit;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::udp;
@@ -62,9 +64,9 @@ impl Transport {
 
     /// Returns the user-defined congestion control algorithm, if there is one.
     #[must_use]
-    pub const fn own_law(&self) -> Option<OwnLawId> {
+    pub const fn custom_congestion_control(&self) -> Option<CustomCongestionControlId> {
         match self {
-            Self::Tcp(tcp::Config { law: WindowLaw::Own(id), .. }) => Some(*id),
+            Self::Tcp(tcp::Config { congestion_control: CongestionControl::Custom(id), .. }) => Some(*id),
             Self::Tcp(_) | Self::Tpa(_) | Self::Wide(_) => None,
         }
     }
@@ -81,7 +83,7 @@ impl Transport {
 
     /// As `self`, with a random phase of the ticking clock, if there is one.
     #[must_use]
-    pub fn with_clock_phase(mut self, stream: &mut Stream) -> Self {
+    pub fn with_clock_phase(mut self, stream: &mut RandomStream) -> Self {
         if let Self::Tcp(config) = &mut self
             && let Estimator::Ticks { phase } = &mut config.rto.estimator
         {
@@ -236,7 +238,7 @@ pub enum Endpoint<P: Payload> {
 /// Counters of an endpoint.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
-pub struct Counts {
+pub struct EndpointStats {
     /// Segments with data sent, retransmissions included.
     pub segments_sent: u64,
     /// Retransmitted segments with data.
@@ -248,7 +250,7 @@ pub struct Counts {
     /// Bytes passed to the application, or ready for it.
     pub bytes_received: u64,
     /// Counters of TCP's loss detection; zeros for other transports.
-    pub detected: Detected,
+    pub loss_detection: LossDetectionStats,
     /// Segments with data that were all received before.
     pub duplicates_received: u64,
 }
@@ -256,7 +258,7 @@ pub struct Counts {
 /// Counters of freezes for lost routes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Frozen {
+pub struct FreezeStats {
     /// Number of freezes.
     pub freezes: u64,
     /// Probes sent while frozen.
@@ -265,7 +267,7 @@ pub struct Frozen {
     pub time: Duration,
 }
 
-impl Add for Frozen {
+impl Add for FreezeStats {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -277,7 +279,7 @@ impl Add for Frozen {
     }
 }
 
-impl Sub for Frozen {
+impl Sub for FreezeStats {
     type Output = Self;
 
     fn sub(self, earlier: Self) -> Self {
@@ -306,8 +308,10 @@ impl<P: Payload> Endpoint<P> {
     /// # Panics
     /// If the configuration is not valid, or names a user-defined algorithm.
     #[must_use]
-    pub fn new(transport: &Transport, ports: Ports, stream: &mut Stream) -> Self {
-        Self::with_laws(transport, ports, stream, |id| unreachable!("nobody has a law {id:?} here"))
+    pub fn new(transport: &Transport, ports: Ports, stream: &mut RandomStream) -> Self {
+        Self::with_custom_algorithms(transport, ports, stream, |id| {
+            unreachable!("nobody has a law {id:?} here")
+        })
     }
 
     /// As [`Self::new`], for configurations that may name user-defined algorithms, which `law` creates.
@@ -315,19 +319,21 @@ impl<P: Payload> Endpoint<P> {
     /// # Panics
     /// If the configuration is not valid.
     #[must_use]
-    pub fn with_laws(
+    pub fn with_custom_algorithms(
         transport: &Transport,
         ports: Ports,
-        stream: &mut Stream,
-        law: impl FnOnce(OwnLawId) -> Box<dyn OwnLaw>,
+        stream: &mut RandomStream,
+        law: impl FnOnce(CustomCongestionControlId) -> Box<dyn CustomCongestionControl>,
     ) -> Self {
         let valid = "the configuration was checked";
         match transport {
             Transport::Tcp(config) => {
                 let iss = Seq32(stream.bits() as u32);
-                let endpoint = match config.law {
-                    WindowLaw::Own(id) => tcp::Endpoint::with_own_law(*config, ports, iss, law(id)),
-                    WindowLaw::Aimd | WindowLaw::Cubic(_) | WindowLaw::Bbr(_) => {
+                let endpoint = match config.congestion_control {
+                    CongestionControl::Custom(id) => {
+                        tcp::Endpoint::with_custom_congestion_control(*config, ports, iss, law(id))
+                    }
+                    CongestionControl::Reno | CongestionControl::Cubic(_) | CongestionControl::Bbr(_) => {
                         tcp::Endpoint::new(*config, ports, iss)
                     }
                 };
@@ -483,17 +489,17 @@ impl<P: Payload> Endpoint<P> {
         matches!(self, Self::Tcp(_) | Self::Wide { .. })
     }
 
-    /// Returns the same as [`tcp::Endpoint::take_own_failure`].
-    pub fn take_own_failure(&mut self) -> Option<OwnFailure> {
+    /// Returns the same as [`tcp::Endpoint::take_custom_failure`].
+    pub fn take_custom_failure(&mut self) -> Option<CustomAlgorithmError> {
         match self {
-            Self::Tcp(endpoint) => endpoint.take_own_failure(),
+            Self::Tcp(endpoint) => endpoint.take_custom_failure(),
             Self::Tpa { .. } | Self::Wide { .. } => None,
         }
     }
 
     /// Returns the counters of TCP-DOOR.
     #[must_use]
-    pub fn door(&self) -> DoorStats {
+    pub fn door_stats(&self) -> DoorStats {
         match self {
             Self::Tcp(endpoint) => endpoint.stats().door,
             Self::Tpa { .. } | Self::Wide { .. } => DoorStats::default(),
@@ -502,36 +508,38 @@ impl<P: Payload> Endpoint<P> {
 
     /// Returns the counters of freezes until `now`.
     #[must_use]
-    pub fn frozen(&self, now: Instant) -> Frozen {
+    pub fn freeze_stats(&self, now: Instant) -> FreezeStats {
         match self {
             Self::Tcp(endpoint) => {
                 let stats = &endpoint.stats().feedback;
-                Frozen { freezes: stats.freezes, probes: stats.probes, time: endpoint.time_frozen(now) }
+                FreezeStats { freezes: stats.freezes, probes: stats.probes, time: endpoint.time_frozen(now) }
             }
-            Self::Tpa { endpoint, .. } => Frozen { freezes: endpoint.stats().freezes, ..Frozen::default() },
+            Self::Tpa { endpoint, .. } => {
+                FreezeStats { freezes: endpoint.stats().freezes, ..FreezeStats::default() }
+            }
             Self::Wide { endpoint, .. } => {
                 let stats = endpoint.stats();
-                Frozen { freezes: stats.freezes, probes: stats.probes, time: stats.frozen }
+                FreezeStats { freezes: stats.freezes, probes: stats.probes, time: stats.frozen }
             }
         }
     }
 
     /// Returns the counters.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn stats(&self) -> EndpointStats {
         let detected = match self {
-            Self::Tcp(endpoint) => Detected::of(endpoint.stats()),
-            Self::Tpa { .. } | Self::Wide { .. } => Detected::default(),
+            Self::Tcp(endpoint) => LossDetectionStats::from_stats(endpoint.stats()),
+            Self::Tpa { .. } | Self::Wide { .. } => LossDetectionStats::default(),
         };
         either!(self, endpoint => {
             let stats = endpoint.stats();
-            Counts {
+            EndpointStats {
                 segments_sent: stats.segments_sent,
                 retransmissions: stats.retransmissions,
                 timeouts: stats.timeouts,
                 bytes_acked: stats.bytes_acked,
                 bytes_received: stats.bytes_received,
-                detected,
+                loss_detection: detected,
                 duplicates_received: stats.duplicates_received,
             }
         })

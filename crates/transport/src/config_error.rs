@@ -7,12 +7,12 @@ pub struct ConfigError {
     /// Name of the field, with dots: `rto.min`.
     pub field: &'static str,
     /// Condition that the field has to meet.
-    pub must: &'static str,
+    pub requirement: &'static str,
 }
 
 impl core::fmt::Display for ConfigError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{} must be {}", self.field, self.must)
+        write!(f, "{} must be {}", self.field, self.requirement)
     }
 }
 

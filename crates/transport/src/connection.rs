@@ -1,10 +1,10 @@
 //! Common parts of the connections of all transports: states, events and the errors of application calls.
 
 use crate::Signal;
-use hopline_core::{Instant, Machine, Payload};
+use hopline_core::{Instant, Payload, StateMachine};
 
-/// Calls of the application to the endpoints of all transports, in addition to those of [`Machine`].
-pub trait Connection<P: Payload>: Machine<Signal = Signal, Event = Event> {
+/// Calls of the application to the endpoints of all transports, in addition to those of [`StateMachine`].
+pub trait Connection<P: Payload>: StateMachine<Signal = Signal, Event = Event> {
     /// Opens the connection.
     ///
     /// # Errors
@@ -239,7 +239,7 @@ pub enum CloseReason {
 #[non_exhaustive]
 pub enum OpenError {
     /// The endpoint is or was already open: an endpoint lives for one connection.
-    AlreadyOpen,
+    AlreadyOpened,
     /// The remote port is unknown.
     NoRemotePort,
 }
@@ -277,7 +277,7 @@ macro_rules! error_text {
 }
 
 error_text!(OpenError {
-    Self::AlreadyOpen => "the endpoint is or was already open",
+    Self::AlreadyOpened => "the endpoint is or was already open",
     Self::NoRemotePort => "the remote port is unknown",
 });
 error_text!(SendError {

@@ -1,6 +1,6 @@
 //! Transport endpoints as sans-IO machines.
 //!
-//! Each endpoint keeps the contract of [`hopline_core::machine`]: the simulator, the tests and the Linux daemons drive
+//! Each endpoint keeps the contract of [`hopline_core::state_machine`]: the simulator, the tests and the Linux daemons drive
 //! the same value.
 
 pub mod any;
@@ -10,12 +10,12 @@ mod drops;
 mod lifecycle;
 pub mod pacing;
 mod reassembly;
-#[cfg(test)]
-mod script;
 mod send_queue;
 mod settings;
 mod signal;
 pub mod tcp;
+#[cfg(test)]
+mod test_script;
 pub mod tpa;
 pub mod wide;
 

@@ -49,7 +49,7 @@ impl Lifecycle {
     /// Opens the connection in `role`, in `state`. An endpoint is opened once.
     pub(crate) fn open(&mut self, role: Role, state: State) -> Result<(), OpenError> {
         if self.role != Role::Unopened {
-            return Err(OpenError::AlreadyOpen);
+            return Err(OpenError::AlreadyOpened);
         }
         self.role = role;
         self.enter(state);
@@ -117,7 +117,7 @@ mod tests {
     fn an_endpoint_is_opened_once() {
         let mut lifecycle = Lifecycle::new();
         assert_eq!(lifecycle.open(Role::Passive, State::Listen), Ok(()));
-        assert_eq!(lifecycle.open(Role::Active, State::SynSent), Err(OpenError::AlreadyOpen));
+        assert_eq!(lifecycle.open(Role::Active, State::SynSent), Err(OpenError::AlreadyOpened));
         assert_eq!((lifecycle.role(), lifecycle.state()), (Role::Passive, State::Listen));
     }
 

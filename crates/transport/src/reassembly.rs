@@ -5,30 +5,30 @@ use hopline_core::Payload;
 use std::collections::VecDeque;
 
 /// Number of blocks remembered in order of arrival; a SACK option holds at most four.
-const RECENT: usize = 4;
+const RECENT_BLOCKS: usize = 4;
 
 /// Runs of contiguous out-of-order data, disjoint, not touching, ascending. Positions are stream offsets.
 #[derive(Clone, Debug)]
-pub(crate) struct Reassembly<P> {
+pub(crate) struct ReassemblyBuffer<P> {
     runs: VecDeque<Run<P>>,
-    parts: usize,
+    piece_count: usize,
     bytes: u64,
-    most_parts: usize,
-    /// Limit of the host, below `most_parts`.
-    limit: usize,
+    max_pieces: usize,
+    /// Limit of the host, below `max_pieces`.
+    host_limit: usize,
     /// One position in each of the runs that changed last, the latest first.
-    recent: [Option<u64>; RECENT],
+    recent: [Option<u64>; RECENT_BLOCKS],
 }
 
 #[derive(Clone, Debug)]
 struct Run<P> {
     start: u64,
     end: u64,
-    parts: VecDeque<P>,
+    pieces: VecDeque<P>,
 }
 
 /// Returns a part of `data`. A part of less than half of the data does not keep the rest in memory.
-pub(crate) fn cut<P: Payload>(data: &P, range: Range<u64>) -> P {
+pub(crate) fn slice_detached<P: Payload>(data: &P, range: Range<u64>) -> P {
     let small = range.end - range.start < data.len() / 2;
     let part = data.slice(range);
     if small { part.detached() } else { part }
@@ -43,22 +43,22 @@ pub(crate) enum Stored {
     Full,
 }
 
-impl<P: Payload> Reassembly<P> {
-    /// Creates an empty store for at most `most_parts` pieces.
+impl<P: Payload> ReassemblyBuffer<P> {
+    /// Creates an empty store for at most `max_pieces` pieces.
     pub(crate) fn new(most_parts: usize) -> Self {
         Self {
             runs: VecDeque::new(),
-            parts: 0,
+            piece_count: 0,
             bytes: 0,
-            most_parts,
-            limit: most_parts,
-            recent: [None; RECENT],
+            max_pieces: most_parts,
+            host_limit: most_parts,
+            recent: [None; RECENT_BLOCKS],
         }
     }
 
     /// Keeps `most` pieces at most, or as many as it was made for if that is fewer. Pieces that are kept stay.
-    pub(crate) fn limit(&mut self, most: usize) {
-        self.limit = most.min(self.most_parts);
+    pub(crate) fn set_limit(&mut self, most: usize) {
+        self.host_limit = most.min(self.max_pieces);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -71,8 +71,8 @@ impl<P: Payload> Reassembly<P> {
     }
 
     /// Returns the number of pieces held.
-    pub(crate) fn parts(&self) -> usize {
-        self.parts
+    pub(crate) fn piece_count(&self) -> usize {
+        self.piece_count
     }
 
     /// Returns the position after the last byte held.
@@ -82,7 +82,7 @@ impl<P: Payload> Reassembly<P> {
 
     /// Removes all data.
     pub(crate) fn clear(&mut self) {
-        *self = Self { limit: self.limit, ..Self::new(self.most_parts) };
+        *self = Self { host_limit: self.host_limit, ..Self::new(self.max_pieces) };
     }
 
     /// Stores the new bytes of `data`, which start at `start`.
@@ -94,36 +94,36 @@ impl<P: Payload> Reassembly<P> {
             && run.start <= start
             && end <= run.end
         {
-            self.touch(start);
+            self.mark_recent(start);
             return Stored::New(0);
         }
-        if self.parts + (last - first) + 1 > self.limit {
+        if self.piece_count + (last - first) + 1 > self.host_limit {
             return Stored::Full;
         }
-        let mut joined = Run { start, end: start, parts: VecDeque::new() };
+        let mut joined = Run { start, end: start, pieces: VecDeque::new() };
         let mut new = 0;
         let mut keep = |joined: &mut Run<P>, upto: u64| {
             if upto > joined.end {
-                joined.parts.push_back(cut(&data, joined.end - start..upto - start));
+                joined.pieces.push_back(slice_detached(&data, joined.end - start..upto - start));
                 new += upto - joined.end;
                 joined.end = upto;
             }
         };
         for mut run in self.runs.drain(first..last) {
-            self.parts -= run.parts.len();
+            self.piece_count -= run.pieces.len();
             if run.start < joined.start {
                 joined = run;
             } else {
                 keep(&mut joined, run.start);
-                joined.parts.append(&mut run.parts);
+                joined.pieces.append(&mut run.pieces);
                 joined.end = run.end;
             }
         }
         keep(&mut joined, end);
-        self.parts += joined.parts.len();
+        self.piece_count += joined.pieces.len();
         self.bytes += new;
         self.runs.insert(first, joined);
-        self.touch(start);
+        self.mark_recent(start);
         Stored::New(new)
     }
 
@@ -136,13 +136,13 @@ impl<P: Payload> Reassembly<P> {
 
     /// Removes the run that starts at or below `next`, and passes its bytes from `next` on to `take`. Returns the
     /// position after it, or `next`.
-    pub(crate) fn take(&mut self, next: u64, mut take: impl FnMut(P)) -> u64 {
+    pub(crate) fn take_in_order(&mut self, next: u64, mut take: impl FnMut(P)) -> u64 {
         let mut upto = next;
         while let Some(run) = self.runs.pop_front_if(|r| r.start <= next) {
-            self.parts -= run.parts.len();
+            self.piece_count -= run.pieces.len();
             self.bytes -= run.end - run.start;
             let mut at = run.start;
-            for part in run.parts {
+            for part in run.pieces {
                 let (from, len) = (at, part.len());
                 at += len;
                 if at > upto {
@@ -168,13 +168,13 @@ impl<P: Payload> Reassembly<P> {
     }
 
     /// Moves the run of `position` to the front of the recently changed ones. Removes entries of removed or equal runs.
-    fn touch(&mut self, position: u64) {
+    fn mark_recent(&mut self, position: u64) {
         let run = self.run_of(position);
         let mut kept = [Some(position), None, None, None];
         let mut n = 1;
         for old in self.recent {
             let of_old = old.and_then(|p| self.run_of(p));
-            if n < RECENT && of_old.is_some() && of_old != run {
+            if n < RECENT_BLOCKS && of_old.is_some() && of_old != run {
                 kept[n] = old;
                 n += 1;
             }

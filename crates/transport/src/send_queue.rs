@@ -18,7 +18,7 @@ pub(crate) struct SendQueue<P> {
     /// Largest number of bytes held.
     limit: u64,
     /// `true` if data were refused for want of space.
-    refused: bool,
+    was_refused: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl<P: Payload> SendQueue<P> {
     /// Creates an empty queue with the first byte at position `first`. `limit`: largest number of bytes held, if limited.
     pub(crate) fn new(first: u64, limit: Option<u64>) -> Self {
         let limit = limit.unwrap_or(UNLIMITED);
-        Self { chunks: VecDeque::new(), start: first, end: first, limit, refused: false }
+        Self { chunks: VecDeque::new(), start: first, end: first, limit, was_refused: false }
     }
 
     /// Returns the position after the last accepted byte.
@@ -53,7 +53,7 @@ impl<P: Payload> SendQueue<P> {
     pub(crate) fn push(&mut self, data: P) -> Result<(), SendError> {
         let (len, free) = (data.len(), self.free());
         if len > free {
-            self.refused = true;
+            self.was_refused = true;
             return Err(SendError::Full { free });
         }
         if len > 0 {
@@ -64,8 +64,8 @@ impl<P: Payload> SendQueue<P> {
     }
 
     /// Returns whether data were refused since the last call.
-    pub(crate) fn take_refusal(&mut self) -> bool {
-        core::mem::take(&mut self.refused)
+    pub(crate) fn take_refused(&mut self) -> bool {
+        core::mem::take(&mut self.was_refused)
     }
 
     /// Removes the data below `position`, which are acknowledged. Returns the number of removed bytes.

@@ -8,7 +8,7 @@ use hopline_wire::tcp::{Flags, Options, Segment, Timestamps};
 
 #[expect(clippy::print_stdout, reason = "an example")]
 fn main() -> Result<(), ParseError> {
-    let ip = Header::between([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), Protocol::Tcp);
+    let ip = Header::new([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), Protocol::Tcp);
     let options = Options {
         mss: Some(1460),
         window_scale: Some(7),

@@ -11,7 +11,7 @@ pub const LEN: usize = 28;
 pub const ETHERTYPE: u16 = 0x0806;
 
 /// Hardware type Ethernet, protocol type IPv4, and the lengths of their addresses.
-const SPACES: [u8; 6] = [0, 1, 0x08, 0, 6, 4];
+const FIXED_FIELDS: [u8; 6] = [0, 1, 0x08, 0, 6, 4];
 
 /// ARP request or reply.
 ///
@@ -58,7 +58,7 @@ impl Message {
     /// `Truncated`; `Unsupported` for other kinds of addresses and other operations.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         require(bytes, LEN)?;
-        if array::<6>(bytes, 0) != SPACES {
+        if array::<6>(bytes, 0) != FIXED_FIELDS {
             return Err(ParseError::Unsupported { what: "hardware type", value: be16(bytes, 0).into() });
         }
         let operation = match be16(bytes, 6) {
@@ -79,7 +79,7 @@ impl Message {
             Operation::Request => 1,
             Operation::Reply => 2,
         };
-        out.extend(SPACES);
+        out.extend(FIXED_FIELDS);
         out.extend(operation.to_be_bytes());
         for (mac, ip) in [self.sender, self.target] {
             out.extend(mac.0);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_the_bytes_of_the_rfc() {
+    fn a_request_is_encoded_as_in_the_rfc() {
         let bytes = emitted(REQUEST);
         assert_eq!(bytes[..8], [0, 1, 8, 0, 6, 4, 0, 1]);
         assert_eq!(bytes[8..18], [2, 0, 0, 0, 0, 1, 10, 0, 0, 1]);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_and_nothing_else() {
+    fn emitted_messages_parse_back_and_others_are_refused() {
         let reply = Message {
             operation: Operation::Reply,
             target: (MacAddr::of_node(NodeId(7)), NodeId(7).ipv4()),

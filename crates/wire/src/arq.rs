@@ -30,11 +30,11 @@ pub const MAGIC: u8 = 0xd7;
 /// Length of the common header.
 pub const HEADER_LEN: usize = 8;
 /// Words of the bitmap in an acknowledgment.
-pub const WORDS: usize = 4;
+pub const BITMAP_WORDS: usize = 4;
 
 const VERSION: u8 = 1;
 const DATA: u8 = 0;
-const GIVEN_UP: u8 = 1;
+const ABANDONED: u8 = 1;
 const ACK: u8 = 2;
 
 /// A frame as it is on the link.
@@ -66,18 +66,18 @@ pub enum Body {
     /// A packet, or none if it was given up.
     Data {
         /// The first number that its sender still remembers.
-        first: Seq16,
+        oldest: Seq16,
         /// Sequence number.
         number: Seq16,
         /// The packet.
-        content: Option<Bytes>,
+        packet: Option<Bytes>,
     },
     /// Acknowledgment of received frames.
     Ack {
         /// Next expected number: everything before it has arrived.
         next: Seq16,
         /// Bitmap of received frames beyond `next`, from the lowest bit on.
-        beyond: [u64; WORDS],
+        bitmap: [u64; BITMAP_WORDS],
     },
 }
 
@@ -95,10 +95,10 @@ impl Frame {
         let (first, second) = (Seq16(be16(bytes, 4)), be16(bytes, 6));
         let rest = bytes.slice(HEADER_LEN..);
         let body = match bytes[1] & 0xf {
-            DATA => Body::Data { first, number: Seq16(second), content: Some(rest) },
-            GIVEN_UP if rest.is_empty() => Body::Data { first, number: Seq16(second), content: None },
-            ACK if second == 0 => Body::Ack { next: first, beyond: words(&rest)? },
-            GIVEN_UP | ACK => return Err(ParseError::BadLength { what: "ARQ frame", value: bytes.len() }),
+            DATA => Body::Data { oldest: first, number: Seq16(second), packet: Some(rest) },
+            ABANDONED if rest.is_empty() => Body::Data { oldest: first, number: Seq16(second), packet: None },
+            ACK if second == 0 => Body::Ack { next: first, bitmap: parse_words(&rest)? },
+            ABANDONED | ACK => return Err(ParseError::BadLength { what: "ARQ frame", value: bytes.len() }),
             other => return Err(ParseError::Unsupported { what: "ARQ kind", value: other.into() }),
         };
         Ok(Self { epoch: be16(bytes, 2), body })
@@ -107,8 +107,8 @@ impl Frame {
     /// Appends the frame.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let (kind, numbers) = match &self.body {
-            Body::Data { first, number, content } => {
-                (if content.is_some() { DATA } else { GIVEN_UP }, [first.0, number.0])
+            Body::Data { oldest: first, number, packet: content } => {
+                (if content.is_some() { DATA } else { ABANDONED }, [first.0, number.0])
             }
             Body::Ack { next, .. } => (ACK, [next.0, 0]),
         };
@@ -117,9 +117,13 @@ impl Frame {
             out.extend_from_slice(&field.to_be_bytes());
         }
         match &self.body {
-            Body::Data { content, .. } => out.extend_from_slice(content.as_deref().unwrap_or_default()),
-            Body::Ack { beyond, .. } => {
-                beyond[..used(beyond)].iter().for_each(|word| out.extend_from_slice(&word.to_be_bytes()));
+            Body::Data { packet: content, .. } => {
+                out.extend_from_slice(content.as_deref().unwrap_or_default())
+            }
+            Body::Ack { bitmap: beyond, .. } => {
+                beyond[..used_words(beyond)]
+                    .iter()
+                    .for_each(|word| out.extend_from_slice(&word.to_be_bytes()));
             }
         }
     }
@@ -129,28 +133,28 @@ impl Frame {
     pub fn wire_len(&self) -> usize {
         HEADER_LEN
             + match &self.body {
-                Body::Data { content, .. } => content.as_ref().map_or(0, Bytes::len),
-                Body::Ack { beyond, .. } => 8 * used(beyond),
+                Body::Data { packet: content, .. } => content.as_ref().map_or(0, Bytes::len),
+                Body::Ack { bitmap: beyond, .. } => 8 * used_words(beyond),
             }
     }
 }
 
 /// Words up to the last that is not 0.
-fn used(words: &[u64; WORDS]) -> usize {
+fn used_words(words: &[u64; BITMAP_WORDS]) -> usize {
     words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1)
 }
 
-fn words(bytes: &[u8]) -> Result<[u64; WORDS], ParseError> {
-    let mut words = [0; WORDS];
+fn parse_words(bytes: &[u8]) -> Result<[u64; BITMAP_WORDS], ParseError> {
+    let mut words = [0; BITMAP_WORDS];
     let bad = ParseError::BadLength { what: "ARQ acknowledgment", value: bytes.len() };
-    if !bytes.len().is_multiple_of(8) || bytes.len() > 8 * WORDS {
+    if !bytes.len().is_multiple_of(8) || bytes.len() > 8 * BITMAP_WORDS {
         return Err(bad);
     }
     let count = bytes.len() / 8;
     for (at, word) in words[..count].iter_mut().enumerate() {
         *word = u64::from_be_bytes(array(bytes, 8 * at));
     }
-    if used(&words) == count { Ok(words) } else { Err(bad) }
+    if used_words(&words) == count { Ok(words) } else { Err(bad) }
 }
 
 #[cfg(test)]
@@ -159,13 +163,13 @@ mod tests {
 
     fn frames() -> Vec<Frame> {
         let (first, number) = (Seq16(0xfffe), Seq16(3));
-        let ack = |beyond| Body::Ack { next: number, beyond };
+        let ack = |beyond| Body::Ack { next: number, bitmap: beyond };
         let content = |bytes: &'static [u8]| Some(Bytes::from_static(bytes));
         let bodies = [
-            Body::Data { first, number, content: content(b"a packet") },
-            Body::Data { first, number, content: content(b"") },
-            Body::Data { first, number, content: None },
-            ack([0; WORDS]),
+            Body::Data { oldest: first, number, packet: content(b"a packet") },
+            Body::Data { oldest: first, number, packet: content(b"") },
+            Body::Data { oldest: first, number, packet: None },
+            ack([0; BITMAP_WORDS]),
             ack([0, 5, 0, 0]),
             ack([1, 2, 3, 4]),
         ];
@@ -180,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn emitted_frames_parse_back() {
         for frame in frames() {
             assert_eq!(Frame::parse(&written(&frame)), Ok(frame));
         }
     }
 
     #[test]
-    fn what_makes_no_sense_is_none() {
+    fn invalid_frames_are_refused() {
         let with = |frame: usize, at: usize, value: u8| {
             let mut bytes = written(&frames()[frame]).to_vec();
             bytes.resize(bytes.len().max(at + 1), 0);

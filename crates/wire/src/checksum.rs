@@ -19,9 +19,9 @@ use std::net::IpAddr;
 /// assert_eq!(sum.finish(), 0);
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sum(u64);
+pub struct ChecksumSum(u64);
 
-impl Sum {
+impl ChecksumSum {
     /// The sum over the pseudo header of TCP and UDP (RFC 9293 §3.1, RFC 768, RFC 8200 §8.1): addresses, protocol and `len`,
     /// the length of transport header and data in bytes. `ip` has the address of the last destination.
     #[must_use]
@@ -62,7 +62,7 @@ impl Sum {
 /// The Internet checksum of `bytes`.
 #[must_use]
 pub fn internet(bytes: &[u8]) -> u16 {
-    let mut sum = Sum::default();
+    let mut sum = ChecksumSum::default();
     sum.add(bytes);
     sum.finish()
 }

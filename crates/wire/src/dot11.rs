@@ -5,7 +5,7 @@ mod action;
 mod fields;
 
 pub use action::{
-    ADDBA_LEN, BlockAckAction, BlockAckKind, BlockAckSide, DELBA_LEN, REASON_TIMEOUT, REASON_UNKNOWN_BA,
+    ADDBA_LEN, BlockAckAction, BlockAckPolicy, BlockAckSide, DELBA_LEN, REASON_TIMEOUT, REASON_UNKNOWN_BA,
     STATUS_REQUEST_DECLINED, STATUS_SUCCESS,
 };
 
@@ -14,7 +14,7 @@ use crate::emit::{array, le16};
 use crate::error::{ParseError, require};
 use bytes::Bytes;
 use core::fmt;
-use fields::{FCS_LEN, expect_len, sequence_control};
+use fields::{FCS_LEN, expect_len, parse_sequence_control};
 use hopline_core::{NodeId, Seq16};
 
 /// Length of an RTS frame with its FCS, in bytes.
@@ -42,7 +42,7 @@ impl MacAddr {
     /// All stations.
     pub const BROADCAST: Self = Self([0xff; 6]);
     /// The one ad-hoc cell of a simulated network: address 3 of every data frame. No station has this address.
-    pub const CELL: Self = Self([0x02, 0x68, 0x6f, 0x70, 0x00, 0x00]);
+    pub const BSSID: Self = Self([0x02, 0x68, 0x6f, 0x70, 0x00, 0x00]);
 
     /// The node's default address: locally administered, 02:00 followed by the node number.
     #[must_use]
@@ -83,7 +83,7 @@ impl fmt::Debug for MacAddr {
 /// Ack Policy of a QoS data frame (802.11-2020 Table 9-13), numbered as its two bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum QosAck {
+pub enum QosAckPolicy {
     /// An ACK after SIFS.
     Normal = 0,
     /// No acknowledgement.
@@ -181,7 +181,7 @@ pub enum Frame<M> {
         /// Traffic identifier, 0–15.
         tid: u8,
         /// Response due from the receiver.
-        ack: QosAck,
+        ack: QosAckPolicy,
         /// The MSDU.
         body: M,
     },
@@ -316,15 +316,15 @@ const ACTION: u8 = 0xd0;
 /// Flags of frame control, in its second byte.
 const RETRY: u8 = 0x08;
 /// To DS, From DS, More Fragments, Protected: each changes the format of the rest of the frame.
-const OTHER_FORMAT: u8 = 0x01 | 0x02 | 0x04 | 0x40;
+const UNSUPPORTED_FLAGS: u8 = 0x01 | 0x02 | 0x04 | 0x40;
 /// QoS control field (802.11-2020 §9.2.4.5): TID, ack policy, and A-MSDU, which changes the format of the payload.
 const QOS_TID: u16 = 0x000f;
 const QOS_ACK_SHIFT: u32 = 5;
 const QOS_AMSDU: u16 = 0x0080;
 /// BAR control and BA control fields (802.11-2020 §9.3.1.7, §9.3.1.8): the ack policy bit, the type in bits 1 to 4, of
 /// which 2 is compressed, reserved bits, and the TID in the highest four.
-const COMPRESSED: u16 = 2 << 1;
-const BLOCK_TYPE: u16 = 0x001e;
+const COMPRESSED_VARIANT: u16 = 2 << 1;
+const VARIANT_MASK: u16 = 0x001e;
 const BLOCK_TID_SHIFT: u32 = 12;
 
 /// LLC header with SNAP, organisation 0 (RFC 1042) and EtherType IPv4.
@@ -361,28 +361,28 @@ impl Frame<Bytes> {
             }
             BLOCK_ACK_REQ => {
                 expect_len("block ack request", frame, BLOCK_ACK_REQ_LEN)?;
-                let (ta, tid, start) = block_head(frame)?;
+                let (ta, tid, start) = parse_block_ack_header(frame)?;
                 Ok(Self::BlockAckReq { duration_us, ra, ta, tid, start })
             }
             BLOCK_ACK => {
                 expect_len("block ack", frame, BLOCK_ACK_LEN)?;
-                let (ta, tid, start) = block_head(frame)?;
+                let (ta, tid, start) = parse_block_ack_header(frame)?;
                 Ok(Self::BlockAck { duration_us, ra, ta, tid, start, bitmap: Bitmap(array(frame, 20)) })
             }
             DATA => {
-                let (head, body) = DataHead::parse(frame, DATA_HEADER_LEN)?;
-                let DataHead { ta, sequence, retry } = head;
+                let (head, body) = DataHeader::parse(frame, DATA_HEADER_LEN)?;
+                let DataHeader { ta, sequence, retry } = head;
                 Ok(Self::Data { duration_us, ra, ta, sequence, retry, body })
             }
             QOS_DATA => {
-                let (head, body) = DataHead::parse(frame, QOS_DATA_HEADER_LEN)?;
-                let DataHead { ta, sequence, retry } = head;
-                let (tid, ack) = qos_control(le16(frame, DATA_HEADER_LEN))?;
+                let (head, body) = DataHeader::parse(frame, QOS_DATA_HEADER_LEN)?;
+                let DataHeader { ta, sequence, retry } = head;
+                let (tid, ack) = parse_qos_control(le16(frame, DATA_HEADER_LEN))?;
                 Ok(Self::QosData { duration_us, ra, ta, sequence, retry, tid, ack, body })
             }
             ACTION => {
                 let action = BlockAckAction::parse(frame)?;
-                let (ta, sequence, retry) = addressed_head(frame)?;
+                let (ta, sequence, retry) = parse_addressed_header(frame)?;
                 Ok(Self::Action { duration_us, ra, ta, sequence, retry, action })
             }
             other => Err(ParseError::Unsupported { what: "802.11 frame type", value: u32::from(other) }),
@@ -418,27 +418,27 @@ impl<M> Frame<M> {
             Self::Cts { .. } | Self::Ack { .. } => {}
             Self::Data { ta, sequence, body: msdu, .. } => {
                 out.extend(ta.0);
-                out.extend(MacAddr::CELL.0);
+                out.extend(MacAddr::BSSID.0);
                 out.extend((sequence.0 << 4).to_le_bytes());
                 out.extend(SNAP_IPV4);
                 body(msdu, out);
             }
             Self::QosData { ta, sequence, tid, ack, body: msdu, .. } => {
                 out.extend(ta.0);
-                out.extend(MacAddr::CELL.0);
+                out.extend(MacAddr::BSSID.0);
                 out.extend((sequence.0 << 4).to_le_bytes());
                 out.extend((u16::from(*tid) & QOS_TID | (*ack as u16) << QOS_ACK_SHIFT).to_le_bytes());
                 out.extend(SNAP_IPV4);
                 body(msdu, out);
             }
-            Self::BlockAckReq { ta, tid, start, .. } => emit_block_head(out, *ta, *tid, *start),
+            Self::BlockAckReq { ta, tid, start, .. } => emit_block_ack_header(out, *ta, *tid, *start),
             Self::BlockAck { ta, tid, start, bitmap, .. } => {
-                emit_block_head(out, *ta, *tid, *start);
+                emit_block_ack_header(out, *ta, *tid, *start);
                 out.extend(bitmap.0);
             }
             Self::Action { ta, sequence, action, .. } => {
                 out.extend(ta.0);
-                out.extend(MacAddr::CELL.0);
+                out.extend(MacAddr::BSSID.0);
                 out.extend((sequence.0 << 4).to_le_bytes());
                 action.emit(out);
             }
@@ -449,17 +449,17 @@ impl<M> Frame<M> {
 }
 
 /// Common fields of data and QoS data behind the receiver address.
-struct DataHead {
+struct DataHeader {
     ta: MacAddr,
     sequence: Seq16,
     retry: bool,
 }
 
-impl DataHead {
+impl DataHeader {
     /// The common part, and the IPv4 packet behind a MAC header of `header_len` bytes and the LLC/SNAP header.
     fn parse(frame: &Bytes, header_len: usize) -> Result<(Self, Bytes), ParseError> {
         require(frame, header_len + LLC_SNAP_LEN + FCS_LEN)?;
-        let (ta, sequence, retry) = addressed_head(frame)?;
+        let (ta, sequence, retry) = parse_addressed_header(frame)?;
         let llc: [u8; LLC_SNAP_LEN] = array(frame, header_len);
         if llc != SNAP_IPV4 {
             let value = u32::from(u16::from_be_bytes([llc[6], llc[7]]));
@@ -471,41 +471,41 @@ impl DataHead {
 }
 
 /// Returns transmitter, sequence number and retry bit of a complete header with three addresses.
-fn addressed_head(frame: &[u8]) -> Result<(MacAddr, Seq16, bool), ParseError> {
+fn parse_addressed_header(frame: &[u8]) -> Result<(MacAddr, Seq16, bool), ParseError> {
     let flags = frame[1];
-    if flags & OTHER_FORMAT != 0 {
+    if flags & UNSUPPORTED_FLAGS != 0 {
         return Err(ParseError::Unsupported { what: "802.11 flags", value: u32::from(flags) });
     }
-    Ok((MacAddr(array(frame, 10)), sequence_control(le16(frame, 22))?, flags & RETRY != 0))
+    Ok((MacAddr(array(frame, 10)), parse_sequence_control(le16(frame, 22))?, flags & RETRY != 0))
 }
 
-fn qos_control(field: u16) -> Result<(u8, QosAck), ParseError> {
+fn parse_qos_control(field: u16) -> Result<(u8, QosAckPolicy), ParseError> {
     let unsupported = Err(ParseError::Unsupported { what: "802.11 qos control", value: u32::from(field) });
     if field & QOS_AMSDU != 0 {
         return unsupported;
     }
     let ack = match field >> QOS_ACK_SHIFT & 3 {
-        0 => QosAck::Normal,
-        1 => QosAck::NoAck,
-        3 => QosAck::BlockAck,
+        0 => QosAckPolicy::Normal,
+        1 => QosAckPolicy::NoAck,
+        3 => QosAckPolicy::BlockAck,
         _power_save_multi_poll => return unsupported,
     };
     Ok(((field & QOS_TID) as u8, ack))
 }
 
 /// Transmitter, TID and starting sequence number of BlockAckReq and BlockAck.
-fn block_head(frame: &Bytes) -> Result<(MacAddr, u8, Seq16), ParseError> {
+fn parse_block_ack_header(frame: &Bytes) -> Result<(MacAddr, u8, Seq16), ParseError> {
     let control = le16(frame, 16);
-    if control & BLOCK_TYPE != COMPRESSED {
+    if control & VARIANT_MASK != COMPRESSED_VARIANT {
         return Err(ParseError::Unsupported { what: "802.11 block ack type", value: u32::from(control) });
     }
-    let start = sequence_control(le16(frame, 18))?;
+    let start = parse_sequence_control(le16(frame, 18))?;
     Ok((MacAddr(array(frame, 10)), (control >> BLOCK_TID_SHIFT) as u8, start))
 }
 
-fn emit_block_head(out: &mut Vec<u8>, ta: MacAddr, tid: u8, start: Seq16) {
+fn emit_block_ack_header(out: &mut Vec<u8>, ta: MacAddr, tid: u8, start: Seq16) {
     out.extend(ta.0);
-    out.extend((COMPRESSED | u16::from(tid) << BLOCK_TID_SHIFT).to_le_bytes());
+    out.extend((COMPRESSED_VARIANT | u16::from(tid) << BLOCK_TID_SHIFT).to_le_bytes());
     out.extend((start.0 << 4).to_le_bytes());
 }
 

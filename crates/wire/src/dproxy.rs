@@ -67,12 +67,12 @@ pub struct Message {
     /// Sequence numbers of the bytes.
     pub range: Range,
     /// Statement about the range.
-    pub says: Says,
+    pub kind: MessageKind,
 }
 
 /// Statement of a [`Message`] about its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Says {
+pub enum MessageKind {
     /// The range is missing: retransmit it (§III-C.1).
     Request,
     /// The range was requested and is not cached: the peer must not wait for it.
@@ -187,7 +187,7 @@ impl Range {
     }
 }
 
-impl Says {
+impl MessageKind {
     const fn code(self) -> u8 {
         match self {
             Self::Request => REQUEST,
@@ -210,7 +210,7 @@ impl Message {
     /// Returns the bytes before the tag, over which the tag is computed.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let Self { number, flow, range, says } = self;
+        let Self { number, flow, range, kind: says } = self;
         let family = flow.family();
         let mut out = Vec::with_capacity(sealed_len(family));
         out.extend([VERSION, family.code() << 4 | says.code()]);
@@ -241,7 +241,7 @@ impl Sealed {
         if bytes[0] != VERSION {
             return Err(ParseError::Unsupported { what: "D-Proxy version", value: bytes[0].into() });
         }
-        let (family, says) = (Family::of(bytes[1] >> 4)?, Says::of(bytes[1] & 0xf)?);
+        let (family, says) = (Family::of(bytes[1] >> 4)?, MessageKind::of(bytes[1] & 0xf)?);
         require(bytes, sealed_len(family))?;
         if bytes.len() > sealed_len(family) {
             return Err(ParseError::BadLength { what: "D-Proxy message", value: bytes.len() });
@@ -254,7 +254,7 @@ impl Sealed {
         }
         let flow = Flow { src: (addresses[0], be16(behind, 0)), dst: (addresses[1], be16(behind, 2)) };
         let number = u64::from_be_bytes(array(behind, 8));
-        Ok(Self { message: Message { number, flow, range, says }, tag: array(behind, 16) })
+        Ok(Self { message: Message { number, flow, range, kind: says }, tag: array(behind, 16) })
     }
 
     /// Appends the message and its tag, to follow a UDP header.

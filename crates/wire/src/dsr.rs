@@ -5,8 +5,8 @@
 mod option;
 
 pub use option::{
-    Ack, AckRequest, Addresses, DsrOption, ErrorKind, First, Last, RouteError, RouteReply, RouteRequest,
-    SourceRoute,
+    Ack, AckRequest, Addresses, DsrOption, ErrorKind, FirstHop, LastHop, RouteError, RouteReply,
+    RouteRequest, SourceRoute,
 };
 
 use crate::emit::be16;

@@ -46,18 +46,18 @@ pub const HEADER_LEN: usize = 16;
 /// Length of the tag.
 pub const TAG_LEN: usize = 16;
 /// Packets that a mobile host reports: the last three (§4).
-pub const LATEST: usize = 3;
+pub const RECENT_PACKETS: usize = 3;
 /// Length of the source and the identification of each packet, and of the reserved bits.
-const LATEST_LEN: usize = LATEST * PACKET_LEN + 2;
-const PACKET_LEN: usize = 6;
+const RECENT_PACKETS_LEN: usize = RECENT_PACKETS * PACKET_ID_LEN + 2;
+const PACKET_ID_LEN: usize = 6;
 
 const BEACON: u8 = 1;
 const FORWARD: u8 = 2;
 const BUFFER: u8 = 3;
 const STOP: u8 = 4;
 const REGISTER: u8 = 5;
-const ANSWER: u8 = 6;
-const BEHIND: u8 = 7;
+const REPLY: u8 = 6;
+const STALE: u8 = 7;
 
 /// Message of a base station, a home agent or a mobile host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,12 +65,12 @@ pub struct Message {
     /// Message number, which rises from one message of a sender to the next. An answer has the number of its request.
     pub number: u64,
     /// Content.
-    pub says: Says,
+    pub body: MessageBody,
 }
 
 /// The content of a [`Message`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Says {
+pub enum MessageBody {
     /// Beacon of a base station.
     Beacon {
         /// Address of the base station.
@@ -83,33 +83,33 @@ pub enum Says {
         /// Requested lifetime, in whole milliseconds, up to 65.535 s.
         lifetime: Duration,
         /// Requested action.
-        asks: Asks,
+        action: RequestAction,
     },
     /// Confirmation of a request.
-    Answer {
+    Reply {
         /// Home address of the requesting host.
         mobile: Ipv4Addr,
         /// Granted lifetime.
         lifetime: Duration,
         /// Kind of the request.
-        to: Kind,
+        kind: RequestKind,
     },
     /// Refusal of a request with a number that is not above an earlier one. The number of this message is that earlier
     /// number. The request may be a replay. A mobile host that restarted with an earlier clock repeats its request with a
     /// higher number.
-    Behind {
+    Stale {
         /// Home address of the requesting host.
         mobile: Ipv4Addr,
         /// Number of its request.
-        asked: u64,
+        requested: u64,
     },
 }
 
 /// Action that a mobile host requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Asks {
+pub enum RequestAction {
     /// To a base station: forward packets for the host, and of the buffered packets those after the last of these.
-    Forward(Latest),
+    Forward(RecentPackets),
     /// To a base station: buffer the last packets for the host.
     Buffer,
     /// To a base station: stop forwarding and buffering.
@@ -119,29 +119,29 @@ pub enum Asks {
         /// Address of the base station.
         care_of: Ipv4Addr,
         /// Earlier reception by the host, after which other base stations may know its connections.
-        past: Past,
+        prior_reception: PriorReception,
     },
 }
 
 /// Earlier reception by a mobile host that registers with a base station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Past {
+pub enum PriorReception {
     /// None yet: no base station knows its connections.
     None,
     /// Packets were received, at this base station or at another.
-    Some,
+    Received,
 }
 
 /// Kind of a request, in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// [`Asks::Forward`].
+pub enum RequestKind {
+    /// [`RequestAction::Forward`].
     Forward,
-    /// [`Asks::Buffer`].
+    /// [`RequestAction::Buffer`].
     Buffer,
-    /// [`Asks::Stop`].
+    /// [`RequestAction::Stop`].
     Stop,
-    /// [`Asks::Register`].
+    /// [`RequestAction::Register`].
     Register,
 }
 
@@ -156,14 +156,14 @@ pub struct PacketId {
 
 /// The last packets that a mobile host has received: three at most, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Latest {
-    packets: [PacketId; LATEST],
+pub struct RecentPackets {
+    packets: [PacketId; RECENT_PACKETS],
     count: u8,
 }
 
-impl Default for Latest {
+impl Default for RecentPackets {
     fn default() -> Self {
-        Self { packets: [PacketId { source: Ipv4Addr::UNSPECIFIED, id: 0 }; LATEST], count: 0 }
+        Self { packets: [PacketId { source: Ipv4Addr::UNSPECIFIED, id: 0 }; RECENT_PACKETS], count: 0 }
     }
 }
 
@@ -186,19 +186,19 @@ impl Default for Latest {
 /// assert_eq!(Tagged::parse(&bytes), Ok(tagged));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Tagged {
+pub struct TaggedMessage {
     /// The message.
     pub message: Message,
     /// Authentication tag: proves that the sender has the key; zero without a key.
     pub tag: [u8; TAG_LEN],
 }
 
-impl Latest {
+impl RecentPackets {
     /// Records a received packet, in place of the oldest of three.
     pub fn push(&mut self, packet: PacketId) {
-        if usize::from(self.count) == LATEST {
+        if usize::from(self.count) == RECENT_PACKETS {
             self.packets.rotate_left(1);
-            self.packets[LATEST - 1] = packet;
+            self.packets[RECENT_PACKETS - 1] = packet;
         } else {
             self.packets[usize::from(self.count)] = packet;
             self.count += 1;
@@ -207,8 +207,8 @@ impl Latest {
 
     /// Returns whether the host has received any packet.
     #[must_use]
-    pub const fn past(&self) -> Past {
-        if self.count == 0 { Past::None } else { Past::Some }
+    pub const fn prior_reception(&self) -> PriorReception {
+        if self.count == 0 { PriorReception::None } else { PriorReception::Received }
     }
 
     /// Returns the packets, oldest first.
@@ -218,20 +218,20 @@ impl Latest {
     }
 }
 
-impl Asks {
+impl RequestAction {
     /// Returns the kind of the request.
     #[must_use]
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> RequestKind {
         match self {
-            Self::Forward(_) => Kind::Forward,
-            Self::Buffer => Kind::Buffer,
-            Self::Stop => Kind::Stop,
-            Self::Register { .. } => Kind::Register,
+            Self::Forward(_) => RequestKind::Forward,
+            Self::Buffer => RequestKind::Buffer,
+            Self::Stop => RequestKind::Stop,
+            Self::Register { .. } => RequestKind::Register,
         }
     }
 }
 
-impl Kind {
+impl RequestKind {
     const fn code(self) -> u8 {
         match self {
             Self::Forward => FORWARD,
@@ -255,36 +255,38 @@ impl Kind {
 impl Message {
     /// Appends all bytes before the tag, over which the tag is computed.
     pub fn emit(&self, out: &mut Vec<u8>) {
-        let (code, about, lifetime, address) = match self.says {
-            Says::Beacon { station } => (BEACON, 0, Duration::ZERO, station),
-            Says::Request { mobile, lifetime, asks } => {
+        let (code, about, lifetime, address) = match self.body {
+            MessageBody::Beacon { station } => (BEACON, 0, Duration::ZERO, station),
+            MessageBody::Request { mobile, lifetime, action: asks } => {
                 let about = match asks {
-                    Asks::Forward(latest) => latest.count,
-                    Asks::Register { past, .. } => u8::from(past == Past::Some),
-                    Asks::Buffer | Asks::Stop => 0,
+                    RequestAction::Forward(latest) => latest.count,
+                    RequestAction::Register { prior_reception: past, .. } => {
+                        u8::from(past == PriorReception::Received)
+                    }
+                    RequestAction::Buffer | RequestAction::Stop => 0,
                 };
                 (asks.kind().code(), about, lifetime, mobile)
             }
-            Says::Answer { mobile, lifetime, to } => (ANSWER, to.code(), lifetime, mobile),
-            Says::Behind { mobile, .. } => (BEHIND, 0, Duration::ZERO, mobile),
+            MessageBody::Reply { mobile, lifetime, kind: to } => (REPLY, to.code(), lifetime, mobile),
+            MessageBody::Stale { mobile, .. } => (STALE, 0, Duration::ZERO, mobile),
         };
         let lifetime_ms = u16::try_from(lifetime.as_millis()).unwrap_or(u16::MAX);
         out.extend_from_slice(&[code, about]);
         out.extend_from_slice(&lifetime_ms.to_be_bytes());
         out.extend_from_slice(&self.number.to_be_bytes());
         out.extend_from_slice(&address.octets());
-        match self.says {
-            Says::Request { asks: Asks::Forward(latest), .. } => {
+        match self.body {
+            MessageBody::Request { action: RequestAction::Forward(latest), .. } => {
                 for PacketId { source, id } in latest.packets {
                     out.extend_from_slice(&source.octets());
                     out.extend_from_slice(&id.to_be_bytes());
                 }
                 out.extend_from_slice(&[0, 0]);
             }
-            Says::Request { asks: Asks::Register { care_of, .. }, .. } => {
+            MessageBody::Request { action: RequestAction::Register { care_of, .. }, .. } => {
                 out.extend_from_slice(&care_of.octets());
             }
-            Says::Behind { asked, .. } => out.extend_from_slice(&asked.to_be_bytes()),
+            MessageBody::Stale { requested: asked, .. } => out.extend_from_slice(&asked.to_be_bytes()),
             _ => {}
         }
     }
@@ -293,10 +295,10 @@ impl Message {
     #[must_use]
     pub const fn wire_len(&self) -> usize {
         HEADER_LEN
-            + match self.says {
-                Says::Request { asks: Asks::Forward(_), .. } => LATEST_LEN,
-                Says::Behind { .. } => 8,
-                Says::Request { asks: Asks::Register { .. }, .. } => 4,
+            + match self.body {
+                MessageBody::Request { action: RequestAction::Forward(_), .. } => RECENT_PACKETS_LEN,
+                MessageBody::Stale { .. } => 8,
+                MessageBody::Request { action: RequestAction::Register { .. }, .. } => 4,
                 _ => 0,
             }
     }
@@ -306,46 +308,49 @@ impl Message {
         let (code, about) = (bytes[0], bytes[1]);
         let lifetime = Duration::from_millis(be16(bytes, 2).into());
         let (number, whose) = (u64::from_be_bytes(array(bytes, 4)), address(bytes, 12));
-        let request = |asks| Says::Request { mobile: whose, lifetime, asks };
+        let request = |asks| MessageBody::Request { mobile: whose, lifetime, action: asks };
         let says = match code {
-            BEACON => Says::Beacon { station: whose },
-            FORWARD => request(Asks::Forward(latest(bytes, about)?)),
-            BUFFER => request(Asks::Buffer),
-            STOP => request(Asks::Stop),
+            BEACON => MessageBody::Beacon { station: whose },
+            FORWARD => request(RequestAction::Forward(parse_recent_packets(bytes, about)?)),
+            BUFFER => request(RequestAction::Buffer),
+            STOP => request(RequestAction::Stop),
             REGISTER => {
                 require(bytes, HEADER_LEN + 4)?;
-                let past = if about == 0 { Past::None } else { Past::Some };
-                request(Asks::Register { care_of: address(bytes, HEADER_LEN), past })
+                let past = if about == 0 { PriorReception::None } else { PriorReception::Received };
+                request(RequestAction::Register {
+                    care_of: address(bytes, HEADER_LEN),
+                    prior_reception: past,
+                })
             }
-            ANSWER => {
+            REPLY => {
                 let unknown = ParseError::Unsupported { what: "handoff answer", value: about.into() };
-                Says::Answer { mobile: whose, lifetime, to: Kind::of(about).ok_or(unknown)? }
+                MessageBody::Reply { mobile: whose, lifetime, kind: RequestKind::of(about).ok_or(unknown)? }
             }
-            BEHIND => {
+            STALE => {
                 require(bytes, HEADER_LEN + 8)?;
-                Says::Behind { mobile: whose, asked: u64::from_be_bytes(array(bytes, HEADER_LEN)) }
+                MessageBody::Stale { mobile: whose, requested: u64::from_be_bytes(array(bytes, HEADER_LEN)) }
             }
             other => return Err(ParseError::Unsupported { what: "handoff type", value: other.into() }),
         };
-        Ok(Self { number, says })
+        Ok(Self { number, body: says })
     }
 }
 
 /// Returns the packets of a forward-request; the unused ones are zero.
-fn latest(bytes: &[u8], count: u8) -> Result<Latest, ParseError> {
-    require(bytes, HEADER_LEN + LATEST_LEN)?;
-    if usize::from(count) > LATEST {
+fn parse_recent_packets(bytes: &[u8], count: u8) -> Result<RecentPackets, ParseError> {
+    require(bytes, HEADER_LEN + RECENT_PACKETS_LEN)?;
+    if usize::from(count) > RECENT_PACKETS {
         return Err(ParseError::BadLength { what: "identifications", value: count.into() });
     }
-    let mut latest = Latest::default();
+    let mut latest = RecentPackets::default();
     for number in 0..usize::from(count) {
-        let at = HEADER_LEN + number * PACKET_LEN;
+        let at = HEADER_LEN + number * PACKET_ID_LEN;
         latest.push(PacketId { source: address(bytes, at), id: be16(bytes, at + 4) });
     }
     Ok(latest)
 }
 
-impl Tagged {
+impl TaggedMessage {
     /// Parses the payload of a datagram. Bytes after it and reserved bytes are ignored.
     ///
     /// # Errors

@@ -40,18 +40,18 @@ const DESTINATION_UNREACHABLE: u8 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Unreachable {
     /// Reason code.
-    pub reason: Reason,
+    pub reason: UnreachableCode,
     /// IP header of the packet, as it arrived at the node that reports.
     pub ip: ipv4::Header,
     /// Bytes the packet had after its IP header.
     pub payload_len: u16,
     /// The first of these bytes.
-    pub start: [u8; QUOTED_LEN],
+    pub quoted: [u8; QUOTED_LEN],
 }
 
 /// Reason for which a packet did not reach its destination (RFC 1812 §5.2.7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
+pub enum UnreachableCode {
     /// There is no route, code 0.
     Network,
     /// There is a route, and the next host on it does not answer, code 1.
@@ -66,11 +66,11 @@ impl Unreachable {
     ///
     /// # Errors
     /// Those of [`parse`](Self::parse) for quotations. Packets without ports cannot be reported.
-    pub fn about(reason: Reason, packet: &[u8]) -> Result<Self, ParseError> {
+    pub fn for_packet(reason: UnreachableCode, packet: &[u8]) -> Result<Self, ParseError> {
         let (ip, header_len, total) = ipv4::Header::read(packet)?;
         require(packet, header_len + QUOTED_LEN)?;
         let payload_len = u16::try_from(total - header_len).expect("a length of 16 bits less something");
-        Ok(Self { reason, ip, payload_len, start: array(packet, header_len) })
+        Ok(Self { reason, ip, payload_len, quoted: array(packet, header_len) })
     }
 
     /// Parses the payload of an IP packet. The checksum of the quoted header is ignored, as routers may leave it stale; the
@@ -88,23 +88,23 @@ impl Unreachable {
             return Err(ParseError::Unsupported { what: "icmp type", value: u32::from(bytes[0]) });
         }
         let reason = match bytes[1] {
-            0 => Reason::Network,
-            1 => Reason::Host,
+            0 => UnreachableCode::Network,
+            1 => UnreachableCode::Host,
             code => return Err(ParseError::Unsupported { what: "icmp code", value: u32::from(code) }),
         };
-        Self::about(reason, &bytes[HEADER_LEN..])
+        Self::for_packet(reason, &bytes[HEADER_LEN..])
     }
 
     /// Appends the message, to follow an IP header.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let start = out.len();
         let code = match self.reason {
-            Reason::Network => 0,
-            Reason::Host => 1,
+            UnreachableCode::Network => 0,
+            UnreachableCode::Host => 1,
         };
         out.extend([DESTINATION_UNREACHABLE, code, 0, 0, 0, 0, 0, 0]);
         self.ip.emit(self.payload_len.into(), out);
-        out.extend(self.start);
+        out.extend(self.quoted);
         let checksum = checksum::internet(&out[start..]);
         out[start + 2..start + 4].copy_from_slice(&checksum.to_be_bytes());
     }
@@ -113,7 +113,7 @@ impl Unreachable {
     #[must_use]
     pub fn ports(&self) -> Option<[u16; 2]> {
         let has_ports = matches!(self.ip.protocol, ipv4::Protocol::Tcp | ipv4::Protocol::Udp);
-        has_ports.then(|| [be16(&self.start, 0), be16(&self.start, 2)])
+        has_ports.then(|| [be16(&self.quoted, 0), be16(&self.quoted, 2)])
     }
 }
 

@@ -52,7 +52,7 @@ impl Header {
     /// and identification. If only one of them is IPv4, it becomes an IPv4-mapped address in an IPv6 header (RFC 4291
     /// §2.5.5.2).
     #[must_use]
-    pub const fn between(src: IpAddr, dst: IpAddr, protocol: Protocol) -> Self {
+    pub const fn new(src: IpAddr, dst: IpAddr, protocol: Protocol) -> Self {
         const HOPS: u8 = 64;
         let ecn = Ecn::NotCapable;
         if let (IpAddr::V4(src), IpAddr::V4(dst)) = (src, dst) {
@@ -127,7 +127,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn no_other_version_is_read() {
+    fn other_versions_are_refused() {
         let unsupported = |value| Err(ParseError::Unsupported { what: "ip version", value });
         assert_eq!(Header::parse(&hex("50").repeat(40)), unsupported(5));
         assert_eq!(Header::parse(&[]), Err(ParseError::Truncated { needed: 1, got: 0 }));
@@ -137,7 +137,7 @@ mod tests {
     fn a_header_between_two_addresses_is_of_their_version() {
         let [v4, v6]: [IpAddr; 2] = ["192.0.2.1", "2001:db8::1"].map(|address| address.parse().unwrap());
         for (src, dst, len) in [(v4, v4, 20), (v6, v6, 40), (v4, v6, 40), (v6, v4, 40)] {
-            let header = Header::between(src, dst, Protocol::Tcp);
+            let header = Header::new(src, dst, Protocol::Tcp);
             assert_eq!((header.min_len(), header.protocol()), (len, Protocol::Tcp));
             assert_eq!((header.src().to_canonical(), header.dst().to_canonical()), (src, dst));
         }
@@ -145,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn either_version_parses_back_and_is_as_long_as_it_says(
+        fn both_versions_parse_back(
             header in any_version(Protocol::Tcp),
             payload in any_payload(),
         ) {

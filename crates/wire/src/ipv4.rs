@@ -1,6 +1,6 @@
 //! IPv4 headers (RFC 791), with ECN (RFC 3168) and without options.
 
-mod opaque;
+mod raw;
 
 use crate::checksum;
 use crate::emit::{address, be16};
@@ -11,7 +11,7 @@ use core::ops::Range;
 use std::net::{IpAddr, Ipv4Addr};
 
 pub use crate::ip::{Ecn, Protocol};
-pub use opaque::Opaque;
+pub use raw::RawPacket;
 
 /// Length of a header without options, in bytes.
 pub const HEADER_LEN: usize = 20;

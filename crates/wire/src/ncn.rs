@@ -56,12 +56,12 @@ pub struct Notice {
     /// Lifetime of the notice, in whole milliseconds, up to 65.535 s.
     pub lifetime: Duration,
     /// Node that suffers.
-    pub about: About,
+    pub starved_node: StarvedNode,
 }
 
 /// Node that suffers from congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum About {
+pub enum StarvedNode {
     /// The sender of the notice.
     Sender,
     /// A neighbour of the sender, which relays the notice.
@@ -105,30 +105,30 @@ impl Notice {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         require(bytes, LEN)?;
         let about = match bytes[0] {
-            NOTICE => About::Sender,
+            NOTICE => StarvedNode::Sender,
             RELAYED => {
                 require(bytes, RELAYED_LEN)?;
-                About::Neighbour(address(bytes, 8))
+                StarvedNode::Neighbour(address(bytes, 8))
             }
             other => return Err(ParseError::Unsupported { what: "notice type", value: u32::from(other) }),
         };
         Ok(Self {
             normalized_pb: NormalizedPb(be32(bytes, 4)),
             lifetime: Duration::from_millis(be16(bytes, 2).into()),
-            about,
+            starved_node: about,
         })
     }
 
     /// Appends the notice, to follow a UDP header.
     pub fn emit(&self, out: &mut Vec<u8>) {
-        let kind = match self.about {
-            About::Sender => NOTICE,
-            About::Neighbour(_) => RELAYED,
+        let kind = match self.starved_node {
+            StarvedNode::Sender => NOTICE,
+            StarvedNode::Neighbour(_) => RELAYED,
         };
         out.extend_from_slice(&[kind, 0]);
         out.extend_from_slice(&self.lifetime_ms().to_be_bytes());
         out.extend_from_slice(&self.normalized_pb.0.to_be_bytes());
-        if let About::Neighbour(address) = self.about {
+        if let StarvedNode::Neighbour(address) = self.starved_node {
             out.extend_from_slice(&address.octets());
         }
     }
@@ -136,9 +136,9 @@ impl Notice {
     /// Length in bytes.
     #[must_use]
     pub const fn wire_len(&self) -> usize {
-        match self.about {
-            About::Sender => LEN,
-            About::Neighbour(_) => RELAYED_LEN,
+        match self.starved_node {
+            StarvedNode::Sender => LEN,
+            StarvedNode::Neighbour(_) => RELAYED_LEN,
         }
     }
 

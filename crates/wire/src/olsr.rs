@@ -4,7 +4,7 @@ mod fields;
 mod hello;
 mod time;
 
-use fields::{ADDRESS_LEN, addresses, emit_addresses, size};
+use fields::{ADDRESS_LEN, addresses, emit_addresses, length_field};
 pub use hello::{Hello, LinkCode, LinkMessage, LinkType, NeighbourType, Willingness};
 pub use time::CodedTime;
 
@@ -145,7 +145,7 @@ impl Packet {
     /// If it holds no message, or is longer than 65,535 bytes.
     pub fn emit(&self, out: &mut Vec<u8>) {
         assert!(!self.messages.is_empty(), "an OLSR packet holds a message");
-        out.extend(size(self.wire_len()));
+        out.extend(length_field(self.wire_len()));
         out.extend(self.seq.0.to_be_bytes());
         for message in &self.messages {
             message.emit(out);
@@ -180,7 +180,7 @@ impl Message {
 
     fn emit(&self, out: &mut Vec<u8>) {
         out.extend([self.body.kind(), self.validity.bits()]);
-        out.extend(size(self.wire_len()));
+        out.extend(length_field(self.wire_len()));
         out.extend(self.originator.octets());
         out.extend([self.ttl, self.hop_count]);
         out.extend(self.seq.0.to_be_bytes());

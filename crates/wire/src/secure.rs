@@ -33,26 +33,26 @@ pub const HEADER_LEN: usize = 12;
 pub const TAG_LEN: usize = 16;
 /// Length of a cookie.
 pub const COOKIE_LEN: usize = 16;
-/// Length of a [`Token`].
-pub const TOKEN_LEN: usize = 16;
-/// Length of a [`Message::Gone`]: at most that of the shortest datagram that causes it.
-pub const GONE_LEN: usize = MESSAGE_LEN + TOKEN_LEN;
+/// Length of a [`StatelessResetToken`].
+pub const RESET_TOKEN_LEN: usize = 16;
+/// Length of a [`HandshakeMessage::StatelessReset`]: at most that of the shortest datagram that causes it.
+pub const STATELESS_RESET_LEN: usize = MESSAGE_LEN + RESET_TOKEN_LEN;
 /// Handshake message 1 is padded to this length, so that its response is at most three times as long.
-pub const FIRST_LEN: usize = 192;
+pub const HANDSHAKE_1_LEN: usize = 192;
 /// Length of a control frame.
 pub const CONTROL_LEN: usize = 9;
 
 /// Length of the common header of handshake messages: magic, kind, connection id.
 const MESSAGE_LEN: usize = 13;
 /// Length of handshake message 1 before its Noise payload.
-const FIRST_HEADER_LEN: usize = 34;
+const HANDSHAKE_1_HEADER_LEN: usize = 34;
 
-const FIRST: u8 = 1;
+const HANDSHAKE_1: u8 = 1;
 const RETRY: u8 = 2;
-const SECOND: u8 = 3;
-const THIRD: u8 = 4;
+const HANDSHAKE_2: u8 = 3;
+const HANDSHAKE_3: u8 = 4;
 const REFUSAL: u8 = 5;
-const GONE: u8 = 6;
+const STATELESS_RESET: u8 = 6;
 
 const CHALLENGE: u8 = 1;
 const RESPONSE: u8 = 2;
@@ -175,11 +175,11 @@ impl Versions {
 pub type Cookie = [u8; COOKIE_LEN];
 
 /// Stateless reset token: proves that the sender has lost the state of the connection.
-pub type Token = [u8; TOKEN_LEN];
+pub type StatelessResetToken = [u8; RESET_TOKEN_LEN];
 
 /// Reason for which a responder refuses a connection. The refusal is not authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
+pub enum RefusalReason {
     /// It supports none of the initiator's versions.
     Version,
     /// It authenticates its peers by another method.
@@ -200,15 +200,15 @@ pub enum Reason {
 /// assert!(Message::parse(&Bytes::from_static(b"TPAW")).is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum HandshakeMessage {
     /// Handshake message 1, of the initiator.
-    First {
+    Handshake1 {
         /// Method and cipher.
         suite: Suite,
         /// Versions that the initiator supports.
         versions: Versions,
         /// Connection id to which the initiator wants replies.
-        opener: ConnectionId,
+        initiator_id: ConnectionId,
         /// Cookie from the responder's retry.
         cookie: Option<Cookie>,
         /// Noise payload.
@@ -222,16 +222,16 @@ pub enum Message {
         cookie: Cookie,
     },
     /// Handshake message 2, of the responder.
-    Second {
+    Handshake2 {
         /// Initiator's id, from message 1.
-        opener: ConnectionId,
+        initiator_id: ConnectionId,
         /// Noise payload.
         noise: Bytes,
     },
     /// Handshake message 3, of the initiator, if peers authenticate by public keys.
-    Third {
+    Handshake3 {
         /// Responder's id, from message 2.
-        answerer: ConnectionId,
+        responder_id: ConnectionId,
         /// Noise payload.
         noise: Bytes,
     },
@@ -240,39 +240,39 @@ pub enum Message {
         /// Initiator's id, from message 1.
         opener: ConnectionId,
         /// Reason.
-        reason: Reason,
+        reason: RefusalReason,
         /// Versions that the responder supports.
         versions: Versions,
     },
     /// Stateless reset (RFC 9000 §10.3): the connection is no longer known here.
-    Gone {
+    StatelessReset {
         /// Unknown id in the datagram that caused this; it was chosen by the sender of the reset.
         id: ConnectionId,
         /// Token that only the endpoint that had the connection, and its peer, can know.
-        token: Token,
+        token: StatelessResetToken,
     },
 }
 
 /// Addressee of a handshake message, derived from its kind alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Addressee {
+pub enum Recipient {
     /// A responder: handshake message 1 or 3.
-    Answerer,
+    Responder,
     /// The initiator with this id.
-    Opener(ConnectionId),
+    Initiator(ConnectionId),
     /// The endpoint that sends to this id.
-    Sender(ConnectionId),
+    Connection(ConnectionId),
 }
 
-impl Addressee {
-    /// Returns the addressee of a datagram that [belongs to a handshake](Kind::Handshake), if the kind is known.
+impl Recipient {
+    /// Returns the addressee of a datagram that [belongs to a handshake](DatagramKind::Handshake), if the kind is known.
     #[must_use]
     pub fn of(datagram: &[u8]) -> Option<Self> {
         let id = || ConnectionId::new(*datagram.get(5..)?.first_chunk()?);
         match datagram.get(4)? {
-            &FIRST | &THIRD => Some(Self::Answerer),
-            &RETRY | &SECOND | &REFUSAL => id().map(Self::Opener),
-            &GONE => id().map(Self::Sender),
+            &HANDSHAKE_1 | &HANDSHAKE_3 => Some(Self::Responder),
+            &RETRY | &HANDSHAKE_2 | &REFUSAL => id().map(Self::Initiator),
+            &STATELESS_RESET => id().map(Self::Connection),
             _ => None,
         }
     }
@@ -280,14 +280,14 @@ impl Addressee {
 
 /// Kind of a datagram, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A handshake message: see [`Message::parse`].
+pub enum DatagramKind {
+    /// A handshake message: see [`HandshakeMessage::parse`].
     Handshake,
     /// A sealed datagram of this connection.
     Sealed(ConnectionId),
 }
 
-impl Kind {
+impl DatagramKind {
     /// Returns the kind of `datagram`; `None` if it is too short.
     #[must_use]
     pub fn of(datagram: &[u8]) -> Option<Self> {
@@ -296,7 +296,7 @@ impl Kind {
     }
 }
 
-impl Message {
+impl HandshakeMessage {
     /// Parses a message. Bytes behind the Noise payload of message 1 are padding, whatever their values.
     ///
     /// # Errors
@@ -308,72 +308,75 @@ impl Message {
             return Err(ParseError::Unsupported { what: "magic number", value: be32(bytes, 0) });
         }
         match bytes[4] {
-            FIRST => Self::parse_first(bytes),
+            HANDSHAKE_1 => Self::parse_handshake_1(bytes),
             RETRY => {
                 exactly(bytes, MESSAGE_LEN + COOKIE_LEN)?;
                 let cookie = array(bytes, MESSAGE_LEN);
                 Ok(Self::Retry { opener: ConnectionId::parse(bytes, 5)?, cookie })
             }
-            SECOND => {
+            HANDSHAKE_2 => {
                 let noise = bytes.slice(MESSAGE_LEN..);
-                Ok(Self::Second { opener: ConnectionId::parse(bytes, 5)?, noise })
+                Ok(Self::Handshake2 { initiator_id: ConnectionId::parse(bytes, 5)?, noise })
             }
-            THIRD => {
+            HANDSHAKE_3 => {
                 let noise = bytes.slice(MESSAGE_LEN..);
-                Ok(Self::Third { answerer: ConnectionId::parse(bytes, 5)?, noise })
+                Ok(Self::Handshake3 { responder_id: ConnectionId::parse(bytes, 5)?, noise })
             }
             REFUSAL => {
                 exactly(bytes, MESSAGE_LEN + 3)?;
                 let reason = match bytes[MESSAGE_LEN] {
-                    1 => Reason::Version,
-                    2 => Reason::Method,
+                    1 => RefusalReason::Version,
+                    2 => RefusalReason::Method,
                     other => return Err(ParseError::Unsupported { what: "reason", value: other.into() }),
                 };
                 let versions = Versions::parse(bytes, MESSAGE_LEN + 1)?;
                 Ok(Self::Refusal { opener: ConnectionId::parse(bytes, 5)?, reason, versions })
             }
-            GONE => {
-                exactly(bytes, GONE_LEN)?;
-                Ok(Self::Gone { id: ConnectionId::parse(bytes, 5)?, token: array(bytes, MESSAGE_LEN) })
+            STATELESS_RESET => {
+                exactly(bytes, STATELESS_RESET_LEN)?;
+                Ok(Self::StatelessReset {
+                    id: ConnectionId::parse(bytes, 5)?,
+                    token: array(bytes, MESSAGE_LEN),
+                })
             }
             other => Err(ParseError::Unsupported { what: "kind of message", value: other.into() }),
         }
     }
 
-    fn parse_first(bytes: &Bytes) -> Result<Self, ParseError> {
-        require(bytes, FIRST_LEN)?;
+    fn parse_handshake_1(bytes: &Bytes) -> Result<Self, ParseError> {
+        require(bytes, HANDSHAKE_1_LEN)?;
         let unknown = ParseError::Unsupported { what: "suite", value: bytes[5].into() };
         let suite = Suite::of_byte(bytes[5]).ok_or(unknown)?;
         let versions = Versions::parse(bytes, 6)?;
         let opener = ConnectionId::parse(bytes, 8)?;
         let cookie = Some(array(bytes, 16)).filter(|cookie| *cookie != [0; COOKIE_LEN]);
-        let end = FIRST_HEADER_LEN + usize::from(be16(bytes, 32));
+        let end = HANDSHAKE_1_HEADER_LEN + usize::from(be16(bytes, 32));
         require(bytes, end)?;
-        let noise = bytes.slice(FIRST_HEADER_LEN..end);
-        Ok(Self::First { suite, versions, opener, cookie, noise })
+        let noise = bytes.slice(HANDSHAKE_1_HEADER_LEN..end);
+        Ok(Self::Handshake1 { suite, versions, initiator_id: opener, cookie, noise })
     }
 
     /// Appends the message. The Noise payload of message 1 must be shorter than 64 KiB.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&MAGIC);
         match self {
-            Self::First { suite, versions, opener, cookie, noise } => {
+            Self::Handshake1 { suite, versions, initiator_id: opener, cookie, noise } => {
                 let start = out.len() - MAGIC.len();
-                out.extend_from_slice(&[FIRST, suite.byte(), versions.newest, versions.oldest]);
+                out.extend_from_slice(&[HANDSHAKE_1, suite.byte(), versions.newest, versions.oldest]);
                 out.extend_from_slice(&opener.0);
                 out.extend_from_slice(&cookie.unwrap_or_default());
                 let len = u16::try_from(noise.len()).expect("a Noise message is shorter than 64 KiB");
                 out.extend_from_slice(&len.to_be_bytes());
                 out.extend_from_slice(noise);
-                out.resize(out.len().max(start + FIRST_LEN), 0);
+                out.resize(out.len().max(start + HANDSHAKE_1_LEN), 0);
             }
             Self::Retry { opener, cookie } => {
                 out.push(RETRY);
                 out.extend_from_slice(&opener.0);
                 out.extend_from_slice(cookie);
             }
-            Self::Second { opener: id, noise } | Self::Third { answerer: id, noise } => {
-                out.push(if matches!(self, Self::Second { .. }) { SECOND } else { THIRD });
+            Self::Handshake2 { initiator_id: id, noise } | Self::Handshake3 { responder_id: id, noise } => {
+                out.push(if matches!(self, Self::Handshake2 { .. }) { HANDSHAKE_2 } else { HANDSHAKE_3 });
                 out.extend_from_slice(&id.0);
                 out.extend_from_slice(noise);
             }
@@ -381,13 +384,13 @@ impl Message {
                 out.push(REFUSAL);
                 out.extend_from_slice(&opener.0);
                 let reason = match reason {
-                    Reason::Version => 1,
-                    Reason::Method => 2,
+                    RefusalReason::Version => 1,
+                    RefusalReason::Method => 2,
                 };
                 out.extend_from_slice(&[reason, versions.newest, versions.oldest]);
             }
-            Self::Gone { id, token } => {
-                out.push(GONE);
+            Self::StatelessReset { id, token } => {
+                out.push(STATELESS_RESET);
                 out.extend_from_slice(&id.0);
                 out.extend_from_slice(token);
             }
@@ -397,7 +400,7 @@ impl Message {
     /// The message as a datagram.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
-        let mut out = Vec::with_capacity(FIRST_LEN);
+        let mut out = Vec::with_capacity(HANDSHAKE_1_LEN);
         self.emit(&mut out);
         out.into()
     }
@@ -417,14 +420,14 @@ impl Message {
 /// assert_eq!(Header::parse(&datagram), Ok(header));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct SealedHeader {
     /// Connection id that the receiver has chosen.
     pub id: ConnectionId,
     /// The low half of the datagram's number.
     pub number: u32,
 }
 
-impl Header {
+impl SealedHeader {
     /// Parses the header of a sealed datagram that has room for a tag.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! TCP segments (RFC 9293 §3.1) with the options MSS, window scale and timestamps (RFC 7323), SACK-permitted and
 //! SACK (RFC 2018), and that of TCP-DOOR.
 
-use crate::checksum::Sum;
+use crate::checksum::ChecksumSum;
 use crate::emit::{Emit, be16, be32};
 use crate::error::{ParseError, require};
 use crate::ip::{Ecn, IpHeader, Protocol};
@@ -225,12 +225,12 @@ impl Segment<Bytes> {
     /// `Truncated` of header or an option; `BadLength` of the data offset or an option; `BadChecksum`.
     pub fn parse(ip: &impl IpHeader, bytes: &Bytes) -> Result<Self, ParseError> {
         let header_len = header_len(bytes)?;
-        let mut sum = Sum::pseudo_header(ip, bytes.len());
+        let mut sum = ChecksumSum::pseudo_header(ip, bytes.len());
         sum.add(bytes);
         if sum.finish() != 0 {
             return Err(ParseError::BadChecksum);
         }
-        Self::of(&bytes[..header_len], ip.ecn(), bytes.slice(header_len..))
+        Self::from_header(&bytes[..header_len], ip.ecn(), bytes.slice(header_len..))
     }
 }
 
@@ -249,7 +249,7 @@ impl Segment<Length> {
         let len = header_len(bytes)?;
         let data = total.checked_sub(start + len);
         let data = data.ok_or(ParseError::BadLength { what: "ip total", value: total })?;
-        Ok((ip, Self::of(&bytes[..len], ip.ecn, Length(data as u64))?))
+        Ok((ip, Self::from_header(&bytes[..len], ip.ecn, Length(data as u64))?))
     }
 }
 
@@ -265,7 +265,7 @@ fn header_len(bytes: &[u8]) -> Result<usize, ParseError> {
 }
 
 impl<P> Segment<P> {
-    fn of(header: &[u8], ecn: Ecn, payload: P) -> Result<Self, ParseError> {
+    fn from_header(header: &[u8], ecn: Ecn, payload: P) -> Result<Self, ParseError> {
         Ok(Self {
             src_port: be16(header, 0),
             dst_port: be16(header, 2),
@@ -296,7 +296,7 @@ impl<P: Emit> Segment<P> {
         out.extend(self.urgent.to_be_bytes());
         self.options.emit(out);
         self.payload.emit(out);
-        let mut sum = Sum::pseudo_header(ip, out.len() - start);
+        let mut sum = ChecksumSum::pseudo_header(ip, out.len() - start);
         sum.add(&out[start..]);
         out[start + 16..start + 18].copy_from_slice(&sum.finish().to_be_bytes());
     }

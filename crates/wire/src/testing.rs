@@ -60,7 +60,7 @@ pub(crate) fn hex(text: &str) -> Bytes {
 }
 
 /// Every proper prefix of `whole` must be refused.
-pub(crate) fn refuses_every_prefix<T: core::fmt::Debug>(
+pub(crate) fn assert_every_prefix_is_refused<T: core::fmt::Debug>(
     whole: &Bytes,
     parse: impl Fn(&Bytes) -> Result<T, ParseError>,
 ) {

@@ -36,7 +36,7 @@
 //! Behind the header: the tag and the receipt, 12 bytes, if `T`; then the token of a challenge or its echo, 8 bytes; then
 //! the opening parameters, 16 bytes, if `O`; then data.
 
-use crate::checksum::Sum;
+use crate::checksum::ChecksumSum;
 use crate::emit::{Emit, array, be16};
 use crate::error::{ParseError, require};
 use crate::ipv4;
@@ -84,17 +84,17 @@ pub enum Control {
     Rst,
     /// Path challenge: asks the host at this address to [echo](Self::Echo) the token. The payload is padding; an echo shows
     /// that the path carries segments of this length. Needs a tag.
-    Challenge(Token),
+    Challenge(ChallengeToken),
     /// Path response to a [challenge](Self::Challenge), sent to its source address. Needs a tag.
-    Echo(Token),
+    Echo(ChallengeToken),
     /// Reset for an unknown connection. Its tag is that of the segment to which it responds, known only to that segment's
     /// sender, its receiver and on-path attackers.
-    Stray,
+    StatelessReset,
 }
 
 /// Token of a path challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Token(pub u64);
+pub struct ChallengeToken(pub u64);
 
 impl Control {
     /// The bits RST, SYN and FIN, from the most significant.
@@ -106,11 +106,11 @@ impl Control {
             Self::Challenge(_) => 3,
             Self::Rst => 4,
             Self::Echo(_) => 5,
-            Self::Stray => 6,
+            Self::StatelessReset => 6,
         }
     }
 
-    const fn token(self) -> Option<Token> {
+    const fn token(self) -> Option<ChallengeToken> {
         match self {
             Self::Challenge(token) | Self::Echo(token) => Some(token),
             _ => None,
@@ -130,11 +130,11 @@ pub enum TxStat {
 
 /// Position of a data segment in its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct SegmentPosition {
     /// Position, 0 to 11.
     pub position: u8,
     /// `true` if it is the last segment of the block.
-    pub last: bool,
+    pub is_last: bool,
 }
 
 /// An acknowledgment (§3.1).
@@ -201,7 +201,7 @@ pub struct Segment<P> {
     /// BlockSeqNumber; only the lower eight bits in the native form.
     pub block: u16,
     /// BitmapData; `None` without data.
-    pub place: Option<Place>,
+    pub position: Option<SegmentPosition>,
     /// TxSeqNumber.
     pub tx: u8,
     /// The acknowledgment; `None` without the ACK flag.
@@ -248,7 +248,7 @@ impl<P> Segment<P> {
     /// Returns the ten bytes common to both forms.
     fn common(&self) -> [u8; 10] {
         let ack = self.ack.unwrap_or_default();
-        let data = self.place.map_or(0, |place| Bitmap::of(place.position).bits());
+        let data = self.position.map_or(0, |place| Bitmap::single(place.position).bits());
         let ack_bits = ack.bitmap.bits();
         let bitmaps = u32::from(data) << 12 | u32::from(ack_bits);
         let [_, b4, b5, b6] = bitmaps.to_be_bytes();
@@ -261,7 +261,7 @@ impl<P> Segment<P> {
         bit(self.ack.is_some(), 7)
             | self.control.bits() << 4
             | bit(self.tx_stat == TxStat::Congested, 3)
-            | bit(self.place.is_some_and(|place| place.last), 2)
+            | bit(self.position.is_some_and(|place| place.is_last), 2)
             | bit(self.opening.is_some(), 1)
             | bit(self.tag.is_some(), 0)
     }
@@ -272,7 +272,7 @@ impl<P> Segment<P> {
             out.extend(self.receipt.nonce.to_be_bytes());
             out.extend(self.receipt.proof.to_be_bytes());
         }
-        if let Some(Token(token)) = self.control.token() {
+        if let Some(ChallengeToken(token)) = self.control.token() {
             out.extend(token.to_be_bytes());
         }
         if let Some(opening) = self.opening {
@@ -301,7 +301,7 @@ impl<P: Emit> Segment<P> {
         out.extend([0, 0]);
         self.emit_extensions(out);
         self.payload.emit(out);
-        let mut sum = Sum::pseudo_header(ip, out.len() - start);
+        let mut sum = ChecksumSum::pseudo_header(ip, out.len() - start);
         sum.add(&out[start..]);
         out[start + 14..start + 16].copy_from_slice(&sum.finish().to_be_bytes());
     }
@@ -329,7 +329,7 @@ impl Segment<Bytes> {
     /// As [`parse_udp`](Self::parse_udp); and `BadChecksum`.
     pub fn parse_native(ip: &ipv4::Header, bytes: &Bytes) -> Result<(Ports, Self), ParseError> {
         require(bytes, NATIVE_HEADER_LEN)?;
-        let mut sum = Sum::pseudo_header(ip, bytes.len());
+        let mut sum = ChecksumSum::pseudo_header(ip, bytes.len());
         sum.add(bytes);
         if sum.finish() != 0 {
             return Err(ParseError::BadChecksum);
@@ -346,7 +346,7 @@ impl Segment<Bytes> {
         let last = flags & 4 != 0;
         let place = match (data.count(), last) {
             (0, false) => None,
-            (1, last) => data.positions().next().map(|position| Place { position, last }),
+            (1, last) => data.positions().next().map(|position| SegmentPosition { position, is_last: last }),
             _ => return Err(unsupported("tpa position", bitmaps >> 12)),
         };
         let control = match flags >> 4 & 7 {
@@ -354,10 +354,10 @@ impl Segment<Bytes> {
             1 => Control::Fin,
             2 => Control::Syn,
             // The token follows the tag.
-            3 => Control::Challenge(Token(0)),
+            3 => Control::Challenge(ChallengeToken(0)),
             4 => Control::Rst,
-            5 => Control::Echo(Token(0)),
-            6 => Control::Stray,
+            5 => Control::Echo(ChallengeToken(0)),
+            6 => Control::StatelessReset,
             several => return Err(unsupported("tpa flags", several.into())),
         };
         let ack = Ack {
@@ -367,7 +367,7 @@ impl Segment<Bytes> {
         };
         Ok(Self {
             block: common[0].into(),
-            place,
+            position: place,
             tx: common[2],
             ack: (flags & 0x80 != 0).then_some(ack),
             control,
@@ -390,7 +390,7 @@ impl Segment<Bytes> {
         }
         if let Control::Challenge(token) | Control::Echo(token) = &mut self.control {
             require(bytes, at + TOKEN_LEN)?;
-            *token = Token(u64::from_be_bytes(array(bytes, at)));
+            *token = ChallengeToken(u64::from_be_bytes(array(bytes, at)));
             at += TOKEN_LEN;
         }
         if flags & 2 != 0 {
@@ -401,8 +401,10 @@ impl Segment<Bytes> {
         self.payload = bytes.slice(at..);
         // Data belong to a position; only a FIN may have a position and no data. A path challenge or echo belongs to a
         // connection, and the segment has no other content.
-        match (self.place, self.control, self.payload.is_empty()) {
-            (_, Control::Challenge(_) | Control::Echo(_) | Control::Stray, _) if !self.may_be_of_path() => {
+        match (self.position, self.control, self.payload.is_empty()) {
+            (_, Control::Challenge(_) | Control::Echo(_) | Control::StatelessReset, _)
+                if !self.is_valid_path_message() =>
+            {
                 Err(unsupported("tpa question of the path with more than its tag", 0))
             }
             (None, Control::Challenge(_), _) => Ok(()),
@@ -413,8 +415,8 @@ impl Segment<Bytes> {
         }
     }
 
-    fn may_be_of_path(&self) -> bool {
-        self.tag.is_some() && self.place.is_none() && self.opening.is_none() && self.ack.is_none()
+    fn is_valid_path_message(&self) -> bool {
+        self.tag.is_some() && self.position.is_none() && self.opening.is_none() && self.ack.is_none()
     }
 }
 

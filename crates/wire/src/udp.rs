@@ -1,6 +1,6 @@
 //! UDP datagrams (RFC 768).
 
-use crate::checksum::Sum;
+use crate::checksum::ChecksumSum;
 use crate::emit::{Emit, be16};
 use crate::error::{ParseError, require};
 use crate::ip::IpHeader;
@@ -61,7 +61,7 @@ impl Datagram<Bytes> {
             return Err(ParseError::BadChecksum);
         }
         if has_checksum {
-            let mut sum = Sum::pseudo_header(ip, len);
+            let mut sum = ChecksumSum::pseudo_header(ip, len);
             sum.add(&bytes[..len]);
             if sum.finish() != 0 {
                 return Err(ParseError::BadChecksum);
@@ -84,7 +84,7 @@ impl<P: Emit> Datagram<P> {
         out.extend(len.to_be_bytes());
         out.extend([0, 0]);
         self.payload.emit(out);
-        let mut sum = Sum::pseudo_header(ip, usize::from(len));
+        let mut sum = ChecksumSum::pseudo_header(ip, usize::from(len));
         sum.add(&out[start..]);
         // RFC 768: a computed zero is sent as all ones, for zero means none.
         let checksum = if sum.finish() == 0 { 0xffff } else { sum.finish() };

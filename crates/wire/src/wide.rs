@@ -22,7 +22,7 @@
 //! - the acknowledgment (31 bytes and its spans);
 //! - the data, last: their offset in the stream (6 bytes) and the bytes.
 //!
-//! In place of a packet there may be a path challenge or response ([`Content::Path`]), or nothing. This module reads and
+//! In place of a packet there may be a path challenge or response ([`DatagramContent::Path`]), or nothing. This module reads and
 //! writes the plaintext.
 
 use crate::emit::{Emit, array, be16, be32};
@@ -43,7 +43,7 @@ pub const SEALED_LEN: usize = 8 + 4 + 16;
 /// Overhead of a packet with data only, cleartext header and tag included, in bytes.
 pub const DATA_OVERHEAD: usize = SEALED_LEN + FLAGS_LEN + OFFSET_LEN;
 /// Maximum number of spans in an acknowledgment.
-pub const MOST_SPANS: usize = 64;
+pub const MAX_ACK_RANGES: usize = 64;
 
 /// Version of the opening, and of the parts of the protocol on which peers must agree.
 const VERSION: u8 = 1;
@@ -59,16 +59,16 @@ const FIN: u8 = 4;
 const OPENING: u8 = 8;
 const RESET: u8 = 16;
 const PING: u8 = 32;
-const LATE: u8 = 128;
+const DEFERRED_ACK: u8 = 128;
 /// Flag of a frame of the encryption layer in place of a packet. The frame's kind is in the other bits.
 const PATH: u8 = 64;
 
-/// Length of [`Parameters`] without optional parts.
+/// Length of [`HandshakeParameters`] without optional parts.
 const PARAMETERS_LEN: usize = OPENING_LEN;
 
 /// Consecutive packet numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Span {
+pub struct AckRange {
     /// First number.
     pub first: u64,
     /// Last number.
@@ -87,19 +87,19 @@ pub struct Ack {
     /// Cumulative acknowledgment: all data before this offset have arrived.
     pub cumulative: u64,
     /// Flow control limit: the sender may send data up to this offset.
-    pub limit: u64,
+    pub max_data: u64,
     /// Ack-eliciting packets that have arrived since the connection began, duplicates included; wrapping around.
-    pub arrived: u16,
+    pub ack_eliciting: u16,
     /// Packet numbers that have arrived, from the largest downwards. At least one span; the oldest are left out if there are
     /// many.
-    pub spans: SmallVec<[Span; 2]>,
+    pub ranges: SmallVec<[AckRange; 2]>,
 }
 
 impl Ack {
     /// Returns the largest packet number that has arrived.
     #[must_use]
     pub fn largest(&self) -> u64 {
-        self.spans.first().map_or(0, |span| span.last)
+        self.ranges.first().map_or(0, |span| span.last)
     }
 }
 
@@ -110,12 +110,12 @@ pub struct Opening {
     /// Largest data payload that the sender of this accepts in a packet, in bytes.
     pub mss: u16,
     /// Initial flow control limit: bytes for which the sender of this has room.
-    pub limit: u32,
+    pub max_data: u32,
 }
 
 impl Opening {
     fn bytes(self) -> [u8; OPENING_LEN] {
-        let [mss, limit] = [&self.mss.to_be_bytes()[..], &self.limit.to_be_bytes()];
+        let [mss, limit] = [&self.mss.to_be_bytes()[..], &self.max_data.to_be_bytes()];
         let mut bytes = [0; OPENING_LEN];
         bytes[0] = VERSION;
         bytes[2..4].copy_from_slice(mss);
@@ -128,26 +128,26 @@ impl Opening {
         if bytes[at] != VERSION {
             return Err(unsupported("tpa-wide version", bytes[at].into()));
         }
-        Ok(Self { mss: be16(bytes, at + 2), limit: be32(bytes, at + 4) })
+        Ok(Self { mss: be16(bytes, at + 2), max_data: be32(bytes, at + 4) })
     }
 }
 
 /// Stateless reset token. It proves that an endpoint has lost a connection, as its peer was given the token in the
 /// handshake.
-pub type ResetToken = secure::Token;
+pub type ResetToken = secure::StatelessResetToken;
 
 /// Parameters that each end announces within the encryption handshake, so that no packet of the transport is spent on them.
 /// They are the opening and optionally the token by which a later incarnation of this endpoint can end the connection (16
 /// bytes). Further bytes are ignored, for future extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Parameters {
+pub struct HandshakeParameters {
     /// Opening parameters of the transport.
     pub opening: Opening,
-    /// Token of a later [`Message::Gone`](crate::secure::Message::Gone).
+    /// Token of a later [`HandshakeMessage::StatelessReset`](crate::secure::HandshakeMessage::StatelessReset).
     pub reset: Option<ResetToken>,
 }
 
-impl Parameters {
+impl HandshakeParameters {
     /// Returns the parameters as bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
@@ -185,14 +185,14 @@ pub struct Data<P> {
     /// Offset of the first byte in the stream, below 2⁴⁸.
     pub offset: u64,
     /// End of the stream.
-    pub end: End,
+    pub end: StreamEnd,
     /// The bytes; none if only the end of the stream is announced.
     pub payload: P,
 }
 
 /// End of the stream behind some data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum End {
+pub enum StreamEnd {
     /// The stream continues.
     #[default]
     No,
@@ -202,12 +202,12 @@ pub enum End {
 
 /// Urgency of a packet's acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Answer {
+pub enum AckUrgency {
     /// The receiver acknowledges as soon as it does by default.
     #[default]
-    Soon,
+    Urgent,
     /// The acknowledgment may be delayed: on a shared radio channel it takes airtime from data.
-    Late,
+    Deferred,
 }
 
 /// A packet.
@@ -238,7 +238,7 @@ pub struct Packet<P> {
     /// Control function: ends or keeps alive the connection.
     pub control: Control,
     /// Urgency of the acknowledgment.
-    pub answer: Answer,
+    pub ack_urgency: AckUrgency,
     /// Data.
     pub data: Option<Data<P>>,
 }
@@ -261,20 +261,20 @@ impl<P: Payload> Packet<P> {
 
     /// Returns whether its receiver has to acknowledge it.
     #[must_use]
-    pub fn asks_for_answer(&self) -> bool {
+    pub fn is_ack_eliciting(&self) -> bool {
         self.data.is_some() || self.opening.is_some() || self.control == Control::Ping
     }
 
     fn flags(&self) -> u8 {
         let bit = |set: bool, bit: u8| if set { bit } else { 0 };
-        let fin = self.data.as_ref().is_some_and(|data| data.end == End::Yes);
+        let fin = self.data.as_ref().is_some_and(|data| data.end == StreamEnd::Yes);
         bit(self.ack.is_some(), ACK)
             | bit(self.data.is_some(), DATA)
             | bit(fin, FIN)
             | bit(self.opening.is_some(), OPENING)
             | bit(self.control == Control::Reset, RESET)
             | bit(self.control == Control::Ping, PING)
-            | bit(self.answer == Answer::Late, LATE)
+            | bit(self.ack_urgency == AckUrgency::Deferred, DEFERRED_ACK)
     }
 }
 
@@ -303,8 +303,9 @@ impl Packet<Bytes> {
     pub fn parse_inner(number: u64, bytes: &Bytes) -> Result<Self, ParseError> {
         require(bytes, FLAGS_LEN)?;
         let flags = bytes[0];
-        let answer = if flags & LATE == 0 { Answer::Soon } else { Answer::Late };
-        let mut packet = Self { number, control: control_of(flags)?, answer, ..Self::default() };
+        let answer = if flags & DEFERRED_ACK == 0 { AckUrgency::Urgent } else { AckUrgency::Deferred };
+        let mut packet =
+            Self { number, control: parse_control(flags)?, ack_urgency: answer, ..Self::default() };
         let mut at = FLAGS_LEN;
         if flags & OPENING != 0 {
             packet.opening = Some(Opening::parse(bytes, at)?);
@@ -315,7 +316,7 @@ impl Packet<Bytes> {
         }
         if flags & DATA != 0 {
             require(bytes, at + OFFSET_LEN)?;
-            let end = if flags & FIN != 0 { End::Yes } else { End::No };
+            let end = if flags & FIN != 0 { StreamEnd::Yes } else { StreamEnd::No };
             let payload = bytes.slice(at + OFFSET_LEN..);
             packet.data = Some(Data { offset: read48(bytes, at), end, payload });
         } else if at != bytes.len() {
@@ -327,9 +328,9 @@ impl Packet<Bytes> {
 
 /// Content of a sealed datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content<P> {
+pub enum DatagramContent<P> {
     /// No bytes: it only shows that the sender has the keys.
-    Nothing,
+    Empty,
     /// Path challenge or response: one byte, 64 and the frame's kind, and the 8 bytes of the frame. It asks for no
     /// acknowledgment.
     Path(secure::Control),
@@ -337,25 +338,25 @@ pub enum Content<P> {
     Packet(Packet<P>),
 }
 
-impl Content<Bytes> {
+impl DatagramContent<Bytes> {
     /// Parses the plaintext of the datagram `number`.
     ///
     /// # Errors
     /// As [`Packet::parse_inner`]; `Unsupported` frames; `BadLength` of bytes behind a frame.
     pub fn parse(number: u64, bytes: &Bytes) -> Result<Self, ParseError> {
         match bytes.first() {
-            None => Ok(Self::Nothing),
+            None => Ok(Self::Empty),
             Some(first) if first & PATH != 0 => parse_path(bytes).map(Self::Path),
             Some(_) => Packet::parse_inner(number, bytes).map(Self::Packet),
         }
     }
 }
 
-impl<P: Emit> Content<P> {
+impl<P: Emit> DatagramContent<P> {
     /// Appends the plaintext.
     pub fn emit(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Nothing => {}
+            Self::Empty => {}
             Self::Path(frame) => {
                 let mut bytes = frame.bytes();
                 bytes[0] |= PATH;
@@ -376,28 +377,28 @@ fn parse_path(bytes: &[u8]) -> Result<secure::Control, ParseError> {
     secure::Control::parse(&frame)
 }
 
-fn control_of(flags: u8) -> Result<Control, ParseError> {
+fn parse_control(flags: u8) -> Result<Control, ParseError> {
     let control = match flags & (RESET | PING) {
         0 => Some(Control::None),
         RESET => Some(Control::Reset),
         PING => Some(Control::Ping),
         _ => None,
     };
-    let known = flags & !(ACK | DATA | FIN | OPENING | RESET | PING | LATE) == 0;
+    let known = flags & !(ACK | DATA | FIN | OPENING | RESET | PING | DEFERRED_ACK) == 0;
     let fin_has_data = flags & FIN == 0 || flags & DATA != 0;
     control.filter(|_| known && fin_has_data).ok_or(unsupported("tpa-wide flags", flags.into()))
 }
 
 fn ack_len(ack: &Ack) -> usize {
     let mut len = ACK_LEN;
-    each_step(ack, |step| len += varint_len(step));
+    for_each_ack_step(ack, |step| len += varint_len(step));
     len
 }
 
 /// Calls `take` with the length of each span minus one, and with the length of each gap between two spans minus one.
-fn each_step(ack: &Ack, mut take: impl FnMut(u64)) {
+fn for_each_ack_step(ack: &Ack, mut take: impl FnMut(u64)) {
     let mut below = None;
-    for span in &ack.spans {
+    for span in &ack.ranges {
         if let Some(below) = below {
             take(below - span.last - 2);
         }
@@ -407,16 +408,16 @@ fn each_step(ack: &Ack, mut take: impl FnMut(u64)) {
 }
 
 fn emit_ack(ack: &Ack, out: &mut Vec<u8>) {
-    debug_assert!((1..=MOST_SPANS).contains(&ack.spans.len()));
+    debug_assert!((1..=MAX_ACK_RANGES).contains(&ack.ranges.len()));
     out.extend(be48(ack.largest()));
     out.extend(ack.arrival_us.to_be_bytes());
     out.extend(ack.delay.to_be_bytes());
     out.extend(ack.marks.to_be_bytes());
     out.extend(be48(ack.cumulative));
-    out.extend(be48(ack.limit));
-    out.extend(ack.arrived.to_be_bytes());
-    out.push(ack.spans.len() as u8);
-    each_step(ack, |step| emit_varint(step, out));
+    out.extend(be48(ack.max_data));
+    out.extend(ack.ack_eliciting.to_be_bytes());
+    out.push(ack.ranges.len() as u8);
+    for_each_ack_step(ack, |step| emit_varint(step, out));
 }
 
 fn parse_ack(bytes: &[u8], at: &mut usize) -> Result<Ack, ParseError> {
@@ -428,11 +429,11 @@ fn parse_ack(bytes: &[u8], at: &mut usize) -> Result<Ack, ParseError> {
         delay: be16(bytes, start + 10),
         marks: be32(bytes, start + 12),
         cumulative: read48(bytes, start + 16),
-        limit: read48(bytes, start + 22),
-        arrived: be16(bytes, start + 28),
-        spans: SmallVec::new(),
+        max_data: read48(bytes, start + 22),
+        ack_eliciting: be16(bytes, start + 28),
+        ranges: SmallVec::new(),
     };
-    if !(1..=MOST_SPANS).contains(&usize::from(count)) {
+    if !(1..=MAX_ACK_RANGES).contains(&usize::from(count)) {
         return Err(unsupported("tpa-wide spans", count.into()));
     }
     *at += ACK_LEN;
@@ -440,12 +441,12 @@ fn parse_ack(bytes: &[u8], at: &mut usize) -> Result<Ack, ParseError> {
     let mut last = read48(bytes, start);
     for i in 0..count {
         if i > 0 {
-            let below = ack.spans.last().map_or(0, |span| span.first);
+            let below = ack.ranges.last().map_or(0, |span| span.first);
             let gap = parse_varint(bytes, at)?.saturating_add(2);
             last = below.checked_sub(gap).ok_or(impossible)?;
         }
         let first = last.checked_sub(parse_varint(bytes, at)?).ok_or(impossible)?;
-        ack.spans.push(Span { first, last });
+        ack.ranges.push(AckRange { first, last });
     }
     Ok(ack)
 }

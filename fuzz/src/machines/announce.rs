@@ -2,7 +2,7 @@
 
 use super::Choices;
 use hopline_core::{Duration, Instant};
-use hopline_proxy::announce::{Announcer, Config, Done, Role, Towards};
+use hopline_proxy::announce::{AnnounceAction, Announcer, Config, Direction, Role};
 
 /// Most hosts in the cache.
 const MOST: usize = 3;
@@ -13,34 +13,34 @@ const CHANGED: [(usize, u8); 3] = [(12, 0x0c), (16, 0xff), (17, 0xff)];
 /// checksum stays correct. Hosts are learned only from announcements, and forgotten after the lifetime.
 pub fn announce(data: &[u8]) {
     let mut choices = Choices(data);
-    let role = choices.pick(&[Role::Caller, Role::Called]);
-    let config = Config { most: MOST, ..Config::new(role) };
+    let role = choices.pick(&[Role::Client, Role::Server]);
+    let config = Config { max_entries: MOST, ..Config::new(role) };
     let mut announcer = Announcer::new(config);
     let (mut now, mut announced, mut learned) = (Instant::ZERO, 0, Vec::new());
     while !choices.is_over() {
         now += Duration::from_millis(u64::from(choices.byte()) * 997);
-        let towards = choices.pick(&[Towards::Path, Towards::Hosts]);
+        let towards = choices.pick(&[Direction::ToPeer, Direction::ToHosts]);
         let len = usize::from(choices.byte() % 80);
         let before: Vec<u8> = (0..len).map(|_| choices.byte()).collect();
         let mut packet = before.clone();
         match announcer.pass(now, towards, &mut packet) {
-            Done::Untouched => assert_eq!(packet, before),
-            Done::Announced => announced += 1,
-            Done::Heard | Done::Answered => assert_eq!(role, Role::Called),
-            Done::Learned(host, speaks) => {
-                assert!(announced > 0 && role == Role::Caller);
+            AnnounceAction::Unchanged => assert_eq!(packet, before),
+            AnnounceAction::SynMarked => announced += 1,
+            AnnounceAction::MarkRead | AnnounceAction::SynAckMarked => assert_eq!(role, Role::Server),
+            AnnounceAction::Learned(host, speaks) => {
+                assert!(announced > 0 && role == Role::Client);
                 announced -= 1;
-                assert_eq!(announcer.speaks(now, host), Some(speaks));
+                assert_eq!(announcer.transport_support(now, host), Some(speaks));
                 learned.push((host, now));
             }
         }
         check_change(&before, &packet);
     }
-    let known = learned.iter().filter(|(host, _)| announcer.speaks(now, *host).is_some());
+    let known = learned.iter().filter(|(host, _)| announcer.transport_support(now, *host).is_some());
     let known: std::collections::BTreeSet<_> = known.map(|(host, _)| host).collect();
     assert!(known.len() <= MOST);
-    let later = now + config.remember + Duration::from_nanos(1);
-    assert!(learned.iter().all(|(host, _)| announcer.speaks(later, *host).is_none()));
+    let later = now + config.host_lifetime + Duration::from_nanos(1);
+    assert!(learned.iter().all(|(host, _)| announcer.transport_support(later, *host).is_none()));
 }
 
 /// Checks that a packet differs only in the bits that may change, and that the sum over its 16-bit words is the same.

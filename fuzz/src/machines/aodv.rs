@@ -1,9 +1,9 @@
 //! AODV machine.
 
 use super::{Choices, Life};
-use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Seq32, Stream};
-use hopline_routing::aodv::config::{Answering, Hello, HelloWhen, LinkSensing, LocalRepair, ReplyAck};
-use hopline_routing::aodv::{Aodv, Carried, Config, Decision, Event, Origin, Received, Signal};
+use hopline_core::{Duration, Instant, LinkId, NodeId, Purpose, RandomStream, Seq32, StateMachine};
+use hopline_routing::aodv::config::{Hello, HelloSenders, LinkSensing, LocalRepair, ReplyAck, ReplyPolicy};
+use hopline_routing::aodv::{Aodv, Config, Decision, Event, FailedContent, Origin, Received, Signal};
 use hopline_wire::aodv::{Message, Rerr, Rrep, Rreq};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -33,7 +33,7 @@ struct Node {
 
 impl Node {
     fn new(config: Config) -> Self {
-        let stream = Stream::new(1, 1, NodeId(0), Purpose::Routing);
+        let stream = RandomStream::new(1, 1, NodeId(0), Purpose::Routing);
         let aodv = Aodv::new(config, NodeId(0).ipv4(), stream);
         Self { aodv, now: Instant::ZERO, next_packet: 0, inside: BTreeSet::new() }
     }
@@ -61,7 +61,7 @@ impl Node {
             _ => Origin::Forwarded { previous_hop: address(choices), source: address(choices) },
         };
         match self.aodv.route(self.now, destination, origin, packet) {
-            Decision::Taken => assert!(self.inside.insert(packet)),
+            Decision::Accepted => assert!(self.inside.insert(packet)),
             Decision::Forward { next_hop } => assert_ne!(next_hop, self.aodv.address()),
             Decision::Dropped { .. } => {}
         }
@@ -70,18 +70,18 @@ impl Node {
     fn fail(&mut self, choices: &mut Choices<'_>) {
         let neighbour = address(choices);
         let carried = match choices.byte() % 4 {
-            0 => Carried::Nothing,
-            1 => Carried::Reply,
-            2 => Carried::Control,
+            0 => FailedContent::Other,
+            1 => FailedContent::Reply,
+            2 => FailedContent::Control,
             _ => {
                 let packet = self.next_packet;
                 self.next_packet += 1;
                 self.inside.insert(packet);
                 let (destination, source) = (address(choices), address(choices));
-                Carried::Data { packet, destination, source, travelled: choices.byte() }
+                FailedContent::Data { packet, destination, source, travelled: choices.byte() }
             }
         };
-        self.aodv.handle_signal(self.now, Signal::LinkFailed { neighbour, carried });
+        self.aodv.handle_signal(self.now, Signal::LinkFailed { neighbour, content: carried });
     }
 
     fn hear(&mut self, choices: &mut Choices<'_>) {
@@ -142,7 +142,7 @@ impl Life for Node {
 fn config(choices: &mut Choices<'_>) -> Config {
     let choice = choices.byte();
     let mut config = if choice & 1 == 0 { Config::rfc3561() } else { Config::ns2_235() };
-    let hello = Hello { when: HelloWhen::Always, ..Hello::RFC3561 };
+    let hello = Hello { senders: HelloSenders::Always, ..Hello::RFC3561 };
     match choice >> 1 & 3 {
         1 => config.link_sensing = LinkSensing::Hello(Hello::RFC3561),
         2 => config.link_sensing = LinkSensing::Both(hello),
@@ -154,7 +154,7 @@ fn config(choices: &mut Choices<'_>) -> Config {
     }
     if choice & 16 != 0 {
         config.reply_ack = ReplyAck::Always;
-        config.answering = Answering::RelaysGratuitous;
+        config.reply_policy = ReplyPolicy::IntermediateGratuitous;
     }
     config.buffer_packets = NonZeroU16::new(4).expect("not zero");
     config.limits.routes = 10;

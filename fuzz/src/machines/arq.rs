@@ -2,7 +2,7 @@
 
 use super::Choices;
 use hopline_core::{Duration, Instant, Seq16};
-use hopline_proxy::arq::{Arq, Config, Does, Frame, Order, WINDOW};
+use hopline_proxy::arq::{Arq, ArqAction, Config, DeliveryMode, Frame, WINDOW_FRAMES};
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
 
@@ -12,9 +12,9 @@ pub fn arq(data: &[u8]) {
     let mut choices = Choices(data);
     let which = choices.byte();
     let config = Config {
-        attempts: NonZeroU8::new(1 + which % 4).expect("at least 1"),
-        order: if which & 64 == 0 { Order::Kept } else { Order::Any },
-        parity_every: NonZeroU8::new(choices.byte() % 5),
+        max_transmissions: NonZeroU8::new(1 + which % 4).expect("at least 1"),
+        order: if which & 64 == 0 { DeliveryMode::InOrder } else { DeliveryMode::Any },
+        parity_interval: NonZeroU8::new(choices.byte() % 5),
         ..Config::default()
     };
     let mut end = Arq::new(config, 1);
@@ -37,14 +37,14 @@ pub fn arq(data: &[u8]) {
                     take(&mut end, now, frame, &mut held);
                 }
             }
-            170..180 => end.refused(Seq16(choices.u16() % 512)),
+            170..180 => end.on_queue_drop(Seq16(choices.u16() % 512)),
             _ => {
                 let frame = any_frame(&mut choices, &mut next);
                 take(&mut end, now, frame, &mut held);
             }
         }
         drain(&mut end, &mut held, &mut sent);
-        assert!(held.len() <= 2 * WINDOW, "it keeps {} packets", held.len());
+        assert!(held.len() <= 2 * WINDOW_FRAMES, "it keeps {} packets", held.len());
     }
 }
 
@@ -60,11 +60,14 @@ fn drain(end: &mut Arq<u32>, held: &mut BTreeMap<u32, u32>, sent: &mut Vec<Frame
         steps += 1;
         assert!(steps < 10_000, "it does not stop");
         match does {
-            Does::Sends(_, frame) => {
+            ArqAction::Send(_, frame) => {
                 assert!(frame.packets().all(|packet| held.contains_key(packet)), "{frame:?} is gone");
                 sent.push(frame);
             }
-            Does::Delivers(packet) | Does::Refuses(packet) | Does::Loses(packet) | Does::Discards(packet) => {
+            ArqAction::Deliver(packet)
+            | ArqAction::Refuse(packet)
+            | ArqAction::ReportDrop(packet)
+            | ArqAction::Release(packet) => {
                 let times = held.get_mut(&packet).expect("it is held");
                 *times -= 1;
                 if *times == 0 {
@@ -98,7 +101,7 @@ fn any_frame(choices: &mut Choices<'_>, next: &mut u32) -> Frame<u32> {
             Frame::Parity { epoch, of: (0..count).map(|_| (number(choices), packet())).collect() }
         }
         _ => {
-            let mut beyond = [0; WINDOW / 64];
+            let mut beyond = [0; WINDOW_FRAMES / 64];
             beyond[0] = u64::from(choices.u32());
             Frame::Ack { epoch, next: number(choices), beyond }
         }

@@ -2,12 +2,15 @@
 
 use super::{Choices, Life};
 use hopline_core::{Duration, Instant, Length, Seq32};
-use hopline_proxy::dproxy::opaque::{self, Frame, Opaque, Order, Parity, Sending, WINDOW};
-use hopline_proxy::dproxy::{
-    Caching, Config, DProxy, Does, Expansion, Holding, Key, OrderRule, Overflow, Recovery, Timeouts, Verdict,
+use hopline_proxy::dproxy::opaque::{
+    self, DeliveryMode, Frame, Opaque, Parity, TransmissionKind, WINDOW_PACKETS,
 };
-use hopline_proxy::{Bounds, Packet};
-use hopline_wire::dproxy::{Flow, Message, Range, Says, Sealed};
+use hopline_proxy::dproxy::{
+    CacheConfig, Config, DProxy, Does, HoleDelivery, Key, OrderRule, QueueDropHandling, RecoveryConfig,
+    RequestExpansion, TimeoutRule, Verdict,
+};
+use hopline_proxy::{Packet, TableLimits};
+use hopline_wire::dproxy::{Flow, Message, MessageKind, Range, Sealed};
 use hopline_wire::ip::{Header, Protocol};
 use hopline_wire::tcp::{Flags, Segment};
 use std::collections::BTreeMap;
@@ -67,16 +70,16 @@ pub fn dproxy_machine(data: &[u8]) {
             110..180 => {
                 let (ip, segment) = any_packet(&mut choices, Way::In);
                 let packet = Packet::new(&ip, &segment);
-                if end.machine.pass_in(end.now, packet, || name) == Verdict::Held {
+                if end.machine.pass_in(end.now, packet, || name) == Verdict::Delayed {
                     end.held.insert(name, end.now);
                 }
             }
             180..190 => {
                 let (ip, segment) = any_packet(&mut choices, Way::Out);
-                end.machine.refused::<Length>(Packet::new(&ip, &segment));
+                end.machine.on_queue_drop::<Length>(Packet::new(&ip, &segment));
             }
-            190..193 => end.machine.peer_left(end.now),
-            193..196 => end.machine.peer_came(end.now, [KEY; 2]),
+            190..193 => end.machine.on_peer_absent(end.now),
+            193..196 => end.machine.on_peer_present(end.now, [KEY; 2]),
             196..200 => {
                 let bytes: Vec<u8> = (0..choices.byte() % 60).map(|_| choices.byte()).collect();
                 end.machine.handle_datagram(end.now, PEER, &bytes);
@@ -84,8 +87,11 @@ pub fn dproxy_machine(data: &[u8]) {
             how => end.hear(&mut choices, how),
         }
         end.drain();
-        assert!(end.machine.connections() <= CONNECTIONS as usize && end.machine.held() <= HELD);
-        assert!(end.machine.cached() <= CACHED as usize && end.held.len() == end.machine.held() as usize);
+        assert!(end.machine.connections() <= CONNECTIONS as usize && end.machine.waiting_packets() <= HELD);
+        assert!(
+            end.machine.cached() <= CACHED as usize
+                && end.held.len() == end.machine.waiting_packets() as usize
+        );
     }
     end.pass(PATIENCE);
     assert!(end.held.is_empty(), "packets wait for ever");
@@ -114,7 +120,12 @@ impl End {
             number: self.number,
             flow: Flow { src: (flow[0], port), dst: (flow[1], port) },
             range: Range { seq: number(choices), len: choices.u16().max(1) },
-            says: choices.pick(&[Says::Request, Says::Request, Says::NotCached, Says::Tail]),
+            kind: choices.pick(&[
+                MessageKind::Request,
+                MessageKind::Request,
+                MessageKind::NotCached,
+                MessageKind::Tail,
+            ]),
         };
         let sealed = match how {
             200..210 => Sealed { message, tag: [choices.byte(); 16] },
@@ -130,11 +141,11 @@ impl End {
             steps += 1;
             assert!(steps < 10_000, "it does not stop");
             match does {
-                Does::Releases(name) => {
+                Does::Forward(name) => {
                     let since = self.held.remove(&name).expect("it is held");
                     assert!(self.now.since(since) <= PATIENCE, "{name} waits too long");
                 }
-                Does::Replays(_, name) => {
+                Does::Retransmit(_, name) => {
                     let times = self.replays.get_mut(&name).expect("it has gone out");
                     *times += 1;
                     assert!(*times <= REPLAYS, "{name} goes again too often");
@@ -167,25 +178,30 @@ impl Life for End {
 fn any_config(choices: &mut Choices<'_>) -> Config {
     let which = choices.byte();
     let is = |bit: u8| which >> bit & 1 == 1;
-    let recovery = Recovery {
-        attempts: NonZeroU8::new(1 + choices.byte() % 5).expect("at least 1"),
-        timeouts: choices.pick(&[Timeouts::Successive, Timeouts::Cumulative, Timeouts::Off]),
+    let recovery = RecoveryConfig {
+        max_timer_requests: NonZeroU8::new(1 + choices.byte() % 5).expect("at least 1"),
+        timeout_rule: choices.pick(&[TimeoutRule::Successive, TimeoutRule::Cumulative, TimeoutRule::Off]),
         order_rule: if is(0) { OrderRule::Off } else { OrderRule::On },
-        patience: PATIENCE,
-        grace: choices.byte() % 3,
-        ..Recovery::default()
+        max_wait: PATIENCE,
+        reordering_threshold: choices.byte() % 3,
+        ..RecoveryConfig::default()
     };
-    let caching = Caching { packets_per_flow: 5, packets: CACHED, replays: REPLAYS, ..Caching::default() };
+    let caching =
+        CacheConfig { packets_per_flow: 5, packets: CACHED, max_replays: REPLAYS, ..CacheConfig::default() };
     Config {
-        caching,
+        cache: caching,
         recovery,
-        expansion: if is(1) { Expansion::Off } else { Expansion::On },
-        holding: if is(2) { Holding::AsTheyCome } else { Holding::InOrder },
-        held_packets: 4,
-        held_in_all: HELD,
-        tail_probe: is(3).then_some(Duration::from_millis(20)),
-        overflow: if is(4) { Overflow::Repaired } else { Overflow::LeftToSender },
-        bounds: Bounds { connections: CONNECTIONS, idle: Duration::from_secs(2), ..Bounds::default() },
+        request_expansion: if is(1) { RequestExpansion::Off } else { RequestExpansion::On },
+        hole_delivery: if is(2) { HoleDelivery::OutOfOrder } else { HoleDelivery::InOrder },
+        max_waiting_per_flow: 4,
+        max_waiting: HELD,
+        tail_probe_delay: is(3).then_some(Duration::from_millis(20)),
+        overflow: if is(4) { QueueDropHandling::Replayed } else { QueueDropHandling::LeftToSender },
+        limits: TableLimits {
+            max_connections: CONNECTIONS,
+            idle_timeout: Duration::from_secs(2),
+            ..TableLimits::default()
+        },
         ..Config::new(LOCAL, PEER, KEY)
     }
 }
@@ -220,7 +236,7 @@ fn any_packet(choices: &mut Choices<'_>, way: Way) -> (Header, Segment<Length>) 
     let (seq, ack) = (number(choices), number(choices));
     let payload = Length(choices.pick(&[500, 500, 500, 500, 0, 1, 1300, 70_000]));
     let segment = Segment { src_port: port, dst_port: port, seq, ack, flags, payload, ..Segment::default() };
-    (Header::between(src, dst, Protocol::Tcp), segment)
+    (Header::new(src, dst, Protocol::Tcp), segment)
 }
 
 /// Drives an end of a link that numbers packets with packets, its own frames, and any other frames. Checks that it never
@@ -230,17 +246,18 @@ pub fn dproxy_opaque(data: &[u8]) {
     let which = choices.byte();
     let parity = NonZeroU8::new(choices.byte() % 5);
     let config = opaque::Config {
-        recovery: Recovery {
-            attempts: NonZeroU8::new(1 + which % 5).expect("at least 1"),
-            patience: PATIENCE,
-            grace: which >> 3 & 1,
-            ..Recovery::default()
+        recovery: RecoveryConfig {
+            max_timer_requests: NonZeroU8::new(1 + which % 5).expect("at least 1"),
+            max_wait: PATIENCE,
+            reordering_threshold: which >> 3 & 1,
+            ..RecoveryConfig::default()
         },
-        order: if which & 64 == 0 { Order::Kept } else { Order::Any },
-        kept_packets: CACHED,
-        replays: REPLAYS,
-        tail_probe: (which & 32 == 0).then_some(Duration::from_millis(1)),
-        parity: parity.map_or(Parity::Off, |least| Parity::Adaptive { least, most: NonZeroU8::MAX }),
+        order: if which & 64 == 0 { DeliveryMode::InOrder } else { DeliveryMode::Any },
+        max_cached_packets: CACHED,
+        max_replays: REPLAYS,
+        tail_probe_delay: (which & 32 == 0).then_some(Duration::from_millis(1)),
+        parity: parity
+            .map_or(Parity::Off, |least| Parity::Adaptive { min_group: least, max_group: NonZeroU8::MAX }),
         ..opaque::Config::default()
     };
     let mut end = Numbered {
@@ -267,14 +284,14 @@ pub fn dproxy_opaque(data: &[u8]) {
                     end.take(frame);
                 }
             }
-            150..160 => end.machine.refused(u32::from(choices.byte())),
+            150..160 => end.machine.on_queue_drop(u32::from(choices.byte())),
             _ => {
                 let frame = any_frame(&mut choices, &mut next);
                 end.take(frame);
             }
         }
         end.drain();
-        assert!(end.held.len() <= WINDOW + CACHED as usize, "it keeps {} packets", end.held.len());
+        assert!(end.held.len() <= WINDOW_PACKETS + CACHED as usize, "it keeps {} packets", end.held.len());
     }
     end.pass(Duration::from_secs(5));
     assert!(end.held.is_empty(), "it keeps {:?} for ever", end.held);
@@ -302,16 +319,16 @@ impl Numbered {
             steps += 1;
             assert!(steps < 10_000, "it does not stop");
             match does {
-                opaque::Does::Sends(_, frame) => {
+                opaque::OpaqueAction::Send(_, frame) => {
                     assert!(
                         frame.packets().all(|packet| self.held.contains_key(packet)),
                         "{frame:?} is gone"
                     );
                     self.sent.push(frame);
                 }
-                opaque::Does::Delivers(packet)
-                | opaque::Does::Loses(packet)
-                | opaque::Does::Discards(packet) => {
+                opaque::OpaqueAction::Deliver(packet)
+                | opaque::OpaqueAction::ReportDrop(packet)
+                | opaque::OpaqueAction::Release(packet) => {
                     let times = self.held.get_mut(&packet).expect("it is held");
                     *times -= 1;
                     if *times == 0 {
@@ -352,7 +369,7 @@ fn any_frame(choices: &mut Choices<'_>, next: &mut u32) -> Frame<u32> {
     };
     match choices.byte() % 8 {
         0..3 => {
-            let sending = choices.pick(&[Sending::First, Sending::Again]);
+            let sending = choices.pick(&[TransmissionKind::Original, TransmissionKind::Retransmission]);
             Frame::Data { epoch, number: number(choices), sending, packet: packet() }
         }
         3 => {

@@ -2,14 +2,14 @@
 
 use super::{Choices, Life};
 use core::num::{NonZeroU8, NonZeroU16};
-use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Stream};
+use hopline_core::{Duration, Instant, LinkId, NodeId, Purpose, RandomStream, StateMachine};
 use hopline_routing::dsr::config::{
-    CachedReplies, GratuitousReplies, PathCache, RouteCache, Tap, TargetReplies, Uncached, UncachedJitter,
-    UncachedRelays, UncachedSalvage, UncachedSearches,
+    CachedReplies, GratuitousReplies, NoCache, NoCacheJitter, NoCacheRelays, NoCacheSalvage, NoCacheSearches,
+    PathCache, RouteCache, Tap, TargetReplies,
 };
 use hopline_routing::dsr::{Config, Dsr, Event, Flow, Packet, Received, Receiver, Signal, Transmit};
 use hopline_wire::dsr::{
-    Ack, AckRequest, Addresses, DsrOption, ErrorKind, First, Header, Last, RouteError, RouteReply,
+    Ack, AckRequest, Addresses, DsrOption, ErrorKind, FirstHop, Header, LastHop, RouteError, RouteReply,
     RouteRequest, SourceRoute,
 };
 use hopline_wire::ipv4::Protocol;
@@ -44,7 +44,7 @@ struct Node {
 
 impl Node {
     fn new(config: Config) -> Self {
-        let stream = Stream::new(1, 1, NodeId(0), Purpose::Routing);
+        let stream = RandomStream::new(1, 1, NodeId(0), Purpose::Routing);
         let dsr = Dsr::new(config, NodeId(0).ipv4(), stream);
         Self { dsr, now: Instant::ZERO, next_packet: 0, inside: BTreeSet::new(), sent: Vec::new() }
     }
@@ -78,7 +78,7 @@ impl Node {
                 None => Transmit { packet: packet(choices), next_hop: address(choices) },
             };
         let carried = packet.header.next.map(|_| self.packet_in());
-        let packet = Packet { carried, ..packet };
+        let packet = Packet { payload: carried, ..packet };
         self.dsr.handle_signal(self.now, Signal::LinkFailed { neighbour: next_hop, packet });
     }
 
@@ -86,9 +86,9 @@ impl Node {
         let packet = packet(choices);
         let to = match choices.byte() % 4 {
             0 => Receiver::Other(address(choices)),
-            _ => Receiver::Us,
+            _ => Receiver::ThisNode,
         };
-        let carries = to == Receiver::Us && packet.header.next.is_some();
+        let carries = to == Receiver::ThisNode && packet.header.next.is_some();
         let carried = carries.then(|| self.packet_in());
         // Mostly from the node that the packet names, if it is a request or has travelled one hop.
         let from = match packet.header.options.first() {
@@ -101,14 +101,14 @@ impl Node {
                 .map_or(packet.source, |at| route.path[at]),
             _ => address(choices),
         };
-        let received = Received { packet: Packet { carried, ..packet }, from, to };
+        let received = Received { packet: Packet { payload: carried, ..packet }, from, to };
         self.dsr.handle_packet(self.now, LinkId::ONLY, received);
     }
 
     fn drain(&mut self) {
         while let Some(sent) = self.dsr.poll_transmit(self.now) {
             self.check_sent(&sent);
-            if let Some(packet) = sent.packet.carried {
+            if let Some(packet) = sent.packet.payload {
                 assert!(self.inside.remove(&packet), "packet {packet} came out twice");
             }
             self.sent.push(sent);
@@ -133,7 +133,7 @@ impl Node {
         let Transmit { packet, next_hop } = sent;
         assert_ne!(*next_hop, self.dsr.address());
         assert_eq!(next_hop.is_broadcast(), packet.destination.is_broadcast());
-        assert!(packet.carried.is_none() || packet.header.next.is_some());
+        assert!(packet.payload.is_none() || packet.header.next.is_some());
         for option in &packet.header.options {
             if let DsrOption::SourceRoute(route) = option {
                 assert_eq!(route.next_hop(packet.destination), *next_hop);
@@ -152,7 +152,7 @@ impl Node {
         };
         assert!(self.dsr.routes(self.now).count() <= capacity);
         assert!(self.dsr.buffered() <= usize::from(config.buffer_packets.get()));
-        assert!(self.dsr.searched() <= config.limits.request_table as usize);
+        assert!(self.dsr.search_count() <= config.limits.request_table as usize);
         for path in self.dsr.routes(self.now) {
             let nodes: BTreeSet<_> = path.iter().collect();
             assert!(!path.is_empty() && nodes.len() == path.len() && !nodes.contains(&self.dsr.address()));
@@ -184,13 +184,13 @@ impl Life for Node {
     }
 }
 
-fn uncached(choice: u8) -> Uncached {
-    let relays = [UncachedRelays::Search, UncachedRelays::Follow];
-    let searches = [UncachedSearches::Shared, UncachedSearches::PerPacket];
-    let salvage = [UncachedSalvage::SourceOnly, UncachedSalvage::Everywhere];
+fn uncached(choice: u8) -> NoCache {
+    let relays = [NoCacheRelays::Search, NoCacheRelays::Follow];
+    let searches = [NoCacheSearches::Shared, NoCacheSearches::PerPacket];
+    let salvage = [NoCacheSalvage::SourceOnly, NoCacheSalvage::Everywhere];
     let bit = |n: u8| usize::from(choice >> n & 1);
-    let jitter = [UncachedJitter::Fresh, UncachedJitter::ByMoment];
-    Uncached {
+    let jitter = [NoCacheJitter::Fresh, NoCacheJitter::ByTimeSlot];
+    NoCache {
         relays: relays[bit(1)],
         searches: searches[bit(2)],
         salvage: salvage[bit(4)],
@@ -248,7 +248,7 @@ fn packet(choices: &mut Choices<'_>) -> Packet<u32> {
         destination: if broadcast { Ipv4Addr::BROADCAST } else { address(choices) },
         ttl: choices.byte(),
         header: Arc::new(Header { next, options }),
-        carried: None,
+        payload: None,
         flow: if kind & 4 == 0 { Flow::Announced } else { Flow::Established },
     }
 }
@@ -265,8 +265,8 @@ fn source_route(choices: &mut Choices<'_>) -> DsrOption {
     }
     let salvage = choices.byte() % 16;
     DsrOption::SourceRoute(SourceRoute {
-        first: First::Hop,
-        last: Last::Hop,
+        first: FirstHop::Ordinary,
+        last: LastHop::Ordinary,
         salvage: salvage / 8,
         segments_left,
         path,
@@ -278,7 +278,7 @@ fn option(choices: &mut Choices<'_>) -> DsrOption {
         0 => {
             let mut path = addresses(choices);
             path.push(address(choices));
-            DsrOption::Reply(RouteReply { last: Last::Hop, path })
+            DsrOption::Reply(RouteReply { last: LastHop::Ordinary, path })
         }
         1 | 2 => {
             let kind = match choices.byte() {

@@ -1,11 +1,14 @@
 //! Handoff: a base station, a home agent and a mobile host.
 
 use super::Choices;
-use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
+use hopline_core::{Duration, Instant, NodeId, Purpose, RandomStream};
 use hopline_proxy::handoff::{
-    Decide, Does, HomeAgent, Identity, Key, Mobile, MobileConfig, Scheme, Station, StationConfig,
+    HandoffRule, HomeAgent, Identity, Key, Mobile, MobileConfig, Scheme, Station, StationAction,
+    StationConfig,
 };
-use hopline_wire::handoff::{Asks, Kind, Latest, Message, PacketId, Past, Says, Tagged};
+use hopline_wire::handoff::{
+    Message, MessageBody, PacketId, PriorReception, RecentPackets, RequestAction, RequestKind, TaggedMessage,
+};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
@@ -23,8 +26,12 @@ pub fn handoff_machine(data: &[u8]) {
     let named = |node: u32| Identity { key, ..Identity::new(NodeId(node).ipv4()) };
     let mut station = new_station(named(1));
     let mut home = HomeAgent::new(named(0), scheme, [NodeId(4).ipv4(), NodeId(5).ipv4()]);
-    let decide = if which & 4 == 0 { Decide::default() } else { Decide::Every(Duration::from_millis(100)) };
-    let mut host = Mobile::new(MobileConfig { decide, ..MobileConfig::new(named(4), scheme) });
+    let decide = if which & 4 == 0 {
+        HandoffRule::default()
+    } else {
+        HandoffRule::Periodic(Duration::from_millis(100))
+    };
+    let mut host = Mobile::new(MobileConfig { handoff_rule: decide, ..MobileConfig::new(named(4), scheme) });
     let (mut now, mut inside, mut next) = (Instant::ZERO, BTreeSet::new(), 0u32);
     while !choices.is_over() {
         match choices.byte() {
@@ -37,7 +44,7 @@ pub fn handoff_machine(data: &[u8]) {
                 inside.insert(next);
                 let packet = any_packet(&mut choices);
                 station.handle_packet(choices.address(8), packet, next);
-                host.received(packet);
+                host.record_received(packet);
                 next += 1;
             }
             _ => {
@@ -59,14 +66,16 @@ pub fn handoff_machine(data: &[u8]) {
 
 fn new_station(identity: Identity) -> Station<u32> {
     let mut config = StationConfig::new(identity, NodeId(0).ipv4());
-    (config.mobiles, config.buffer_packets) = (MOBILES, BUFFER);
-    Station::new(config, Instant::ZERO, &mut Stream::keyed(1, 1, 1, Purpose::Handoff))
+    (config.max_mobiles, config.buffer_packets) = (MOBILES, BUFFER);
+    Station::new(config, Instant::ZERO, &mut RandomStream::keyed(1, 1, 1, Purpose::Handoff))
 }
 
 fn drain(station: &mut Station<u32>, inside: &mut BTreeSet<u32>) {
     while let Some(does) = station.poll() {
-        if let Does::Delivers(packet) | Does::Shows(packet) | Does::Discards(packet) | Does::Refuses(packet) =
-            does
+        if let StationAction::Deliver(packet)
+        | StationAction::ShowToMiddleboxes(packet)
+        | StationAction::Release(packet)
+        | StationAction::Refuse(packet) = does
         {
             assert!(inside.remove(&packet), "packet {packet} leaves twice");
         }
@@ -78,35 +87,40 @@ fn comes_to_rest(count: usize) {
 }
 
 /// Returns a message from any sender.
-fn any_message(choices: &mut Choices<'_>) -> (Ipv4Addr, Tagged) {
+fn any_message(choices: &mut Choices<'_>) -> (Ipv4Addr, TaggedMessage) {
     let (from, mobile) = (choices.address(8), choices.address(8));
     let lifetime = Duration::from_millis(u64::from(choices.byte()) * 20);
-    let kind = choices.pick(&[Kind::Forward, Kind::Buffer, Kind::Stop, Kind::Register]);
+    let kind =
+        choices.pick(&[RequestKind::Forward, RequestKind::Buffer, RequestKind::Stop, RequestKind::Register]);
     let says = match choices.byte() % 4 {
-        0 => Says::Beacon { station: mobile },
-        1 => Says::Answer { mobile, lifetime, to: kind },
-        _ => Says::Request { mobile, lifetime, asks: any_request(choices, kind) },
+        0 => MessageBody::Beacon { station: mobile },
+        1 => MessageBody::Reply { mobile, lifetime, kind },
+        _ => MessageBody::Request { mobile, lifetime, action: any_request(choices, kind) },
     };
     let number = u64::from(choices.u16());
-    (from, Tagged { message: Message { number, says }, tag: [0; 16] })
+    (from, TaggedMessage { message: Message { number, body: says }, tag: [0; 16] })
 }
 
 fn any_packet(choices: &mut Choices<'_>) -> PacketId {
     PacketId { source: choices.address(2), id: u16::from(choices.byte() % 8) }
 }
 
-fn any_request(choices: &mut Choices<'_>, kind: Kind) -> Asks {
+fn any_request(choices: &mut Choices<'_>, kind: RequestKind) -> RequestAction {
     match kind {
-        Kind::Forward => {
-            let mut latest = Latest::default();
+        RequestKind::Forward => {
+            let mut latest = RecentPackets::default();
             (0..choices.byte() % 5).for_each(|_| latest.push(any_packet(choices)));
-            Asks::Forward(latest)
+            RequestAction::Forward(latest)
         }
-        Kind::Buffer => Asks::Buffer,
-        Kind::Stop => Asks::Stop,
-        Kind::Register => Asks::Register {
+        RequestKind::Buffer => RequestAction::Buffer,
+        RequestKind::Stop => RequestAction::Stop,
+        RequestKind::Register => RequestAction::Register {
             care_of: choices.address(8),
-            past: if choices.byte().is_multiple_of(2) { Past::None } else { Past::Some },
+            prior_reception: if choices.byte().is_multiple_of(2) {
+                PriorReception::None
+            } else {
+                PriorReception::Received
+            },
         },
     }
 }

@@ -85,7 +85,7 @@ impl World {
             0 => drop(self.stack.send(self.now, id, &vec![7; usize::from(choices.u16()) % 5000])),
             1 => self.stack.close(self.now, id),
             2 => self.stack.abort(self.now, id),
-            _ => self.stack.let_go(self.now, id),
+            _ => self.stack.orphan(self.now, id),
         }
     }
 
@@ -117,7 +117,7 @@ impl World {
             ecn: Ecn::NotCapable,
             payload: Bytes::from(payload),
         };
-        let header = Header::between(from, OWN, Protocol::Tcp);
+        let header = Header::new(from, OWN, Protocol::Tcp);
         let mut packet = Vec::new();
         header.emit(segment.wire_len(), &mut packet);
         segment.emit(&header, &mut packet);
@@ -129,7 +129,7 @@ impl World {
         let mut icmp = vec![[3, 8, 11][usize::from(choices.byte()) % 3], choices.byte() % 16, 0, 0];
         icmp.extend(choices.u32().to_be_bytes());
         if let Some((peer, last)) = &self.last {
-            let header = Header::between(OWN, *peer, Protocol::Tcp);
+            let header = Header::new(OWN, *peer, Protocol::Tcp);
             header.emit(last.wire_len(), &mut icmp);
             last.emit(&header, &mut icmp);
         }
@@ -138,7 +138,7 @@ impl World {
         icmp[2..4].copy_from_slice(&checksum.to_be_bytes());
         let mut packet = Vec::new();
         let router = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9));
-        Header::between(router, OWN, Protocol::Icmp).emit(icmp.len(), &mut packet);
+        Header::new(router, OWN, Protocol::Icmp).emit(icmp.len(), &mut packet);
         packet.extend(icmp);
         self.stack.handle_packet(self.now, &packet);
     }

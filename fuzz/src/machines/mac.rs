@@ -10,13 +10,13 @@
 //! - Once the medium is silent, the station comes to rest.
 
 use super::{Choices, Life};
-use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Seq16, Stream};
+use hopline_core::{Duration, Instant, LinkId, NodeId, Purpose, RandomStream, Seq16, StateMachine};
 use hopline_radio::mac::config::{
     AckPolicy, BackoffRange, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout, Tap,
 };
-use hopline_radio::mac::{Activity, Config, Event, Mac, Msdu, Reception, Signal};
+use hopline_radio::mac::{Config, Event, Mac, Msdu, RadioState, Reception, Signal};
 use hopline_radio::rate::{Preamble, Rate};
-use hopline_wire::dot11::{BlockAckAction, BlockAckKind, BlockAckSide, Frame, MacAddr};
+use hopline_wire::dot11::{BlockAckAction, BlockAckPolicy, BlockAckSide, Frame, MacAddr};
 
 const ME: MacAddr = MacAddr::of_node(NodeId(0));
 const PEER: MacAddr = MacAddr::of_node(NodeId(1));
@@ -34,7 +34,7 @@ pub fn mac(data: &[u8]) {
         station.step(&mut choices);
         station.check();
     }
-    station.signal(Signal::Carrier(Activity::Quiet));
+    station.signal(Signal::Carrier(RadioState::Idle));
     station.pass(LONGEST_LIFE);
     station.check();
     assert!(station.mac.is_ready(), "stuck in {:?}", station.mac.state());
@@ -45,7 +45,7 @@ struct Station {
     mac: Mac<u32>,
     now: Instant,
     transmit_end: Option<Instant>,
-    carrier: Activity,
+    carrier: RadioState,
     /// MSDUs given to the MAC so far, and those of them that are finished.
     taken: u32,
     finished: u32,
@@ -55,12 +55,12 @@ struct Station {
 
 impl Station {
     fn new(config: Config, run: u64) -> Self {
-        let stream = Stream::new(1, run, NodeId(0), Purpose::Backoff);
+        let stream = RandomStream::new(1, run, NodeId(0), Purpose::Backoff);
         Self {
             mac: Mac::new(config, ME, stream),
             now: Instant::ZERO,
             transmit_end: None,
-            carrier: Activity::Quiet,
+            carrier: RadioState::Idle,
             taken: 0,
             finished: 0,
             heard: 0,
@@ -71,15 +71,15 @@ impl Station {
         match choices.byte() % 16 {
             0 | 1 => self.send(choices),
             2..=5 => self.hear(Reception::Frame(frame(choices))),
-            6 => self.hear(Reception::Undecodable),
+            6 => self.hear(Reception::Errored),
             7..=9 => {
-                let carriers = [Activity::Quiet, Activity::Sensing, Activity::Receiving];
+                let carriers = [RadioState::Idle, RadioState::Sensing, RadioState::Receiving];
                 self.signal(Signal::Carrier(choices.pick(&carriers)));
             }
             10 => self.end_transmission(),
             11 => {
                 let until = self.now + micros(choices.u16());
-                self.signal(Signal::Masked { until });
+                self.signal(Signal::Captured { until });
             }
             12 | 13 => self.pass(micros(u16::from(choices.byte()) * 3)),
             14 => self.pass(micros(choices.u16())),
@@ -145,7 +145,7 @@ impl Station {
                     assert!(to != ME && !to.is_group());
                     self.heard = self.heard.checked_sub(1).expect("overheard once what arrived once");
                 }
-                Event::Held { .. } | Event::DeliverHeld { .. } => {
+                Event::Buffered { .. } | Event::DeliverBuffered { .. } => {
                     unreachable!("no policy here acknowledges blocks, so nothing is held back")
                 }
             }
@@ -157,7 +157,7 @@ impl Station {
         self.heard = 0; // What the MAC keeps to itself now it never passes on.
         let in_service = u32::from(!self.mac.is_ready());
         assert_eq!(self.finished + in_service, self.taken, "an MSDU has no fate");
-        let waits = self.due().is_some() || self.carrier != Activity::Quiet;
+        let waits = self.due().is_some() || self.carrier != RadioState::Idle;
         assert!(in_service == 0 || waits, "stuck in {:?}", self.mac.state());
         let time = self.mac.airtime(self.now);
         let sum = time.transmitting + time.receiving + time.sensing + time.nav + time.idle;
@@ -254,12 +254,12 @@ fn frame(choices: &mut Choices<'_>) -> Frame<u32> {
 }
 
 fn action(choices: &mut Choices<'_>) -> BlockAckAction {
-    let (dialog_token, kind, tid) = (choices.byte(), BlockAckKind::Immediate, choices.byte() % 16);
+    let (dialog_token, kind, tid) = (choices.byte(), BlockAckPolicy::Immediate, choices.byte() % 16);
     let (buffer_size, timeout_tu, status) = (choices.u16() % 1024, choices.u16(), choices.u16());
     let start = Seq16(status % 4096);
     choices.pick(&[
-        BlockAckAction::AddbaRequest { dialog_token, kind, tid, buffer_size, timeout_tu, start },
-        BlockAckAction::AddbaResponse { dialog_token, status, kind, tid, buffer_size, timeout_tu },
+        BlockAckAction::AddbaRequest { dialog_token, policy: kind, tid, buffer_size, timeout_tu, start },
+        BlockAckAction::AddbaResponse { dialog_token, status, policy: kind, tid, buffer_size, timeout_tu },
         BlockAckAction::Delba { side: BlockAckSide::Originator, tid, reason: status },
     ])
 }

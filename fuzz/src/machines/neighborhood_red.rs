@@ -1,14 +1,16 @@
 //! Neighborhood RED machine.
 
 use super::{Choices, Life};
-use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Stream};
-use hopline_queue::Action;
-use hopline_queue::neighborhood_red::config::{Delivery, Guard, Incoming, Limits, Suffering};
-use hopline_queue::neighborhood_red::{
-    ChannelTime, Coming, Config, Event, NeighborhoodRed, Received, Signal,
+use hopline_core::{Duration, Instant, LinkId, NodeId, Purpose, RandomStream, StateMachine};
+use hopline_queue::SignalAction;
+use hopline_queue::neighborhood_red::config::{
+    Delivery, IncomingPolicy, Limits, NoticeLimits, StarvationTest,
 };
-use hopline_queue::red::Verdict;
-use hopline_wire::ncn::{About, NormalizedPb, Notice};
+use hopline_queue::neighborhood_red::{
+    Arrival, ChannelTime, Config, Event, NeighborhoodRed, ReceivedNotice, Signal,
+};
+use hopline_queue::red::RedDecision;
+use hopline_wire::ncn::{NormalizedPb, Notice, StarvedNode};
 use std::net::Ipv4Addr;
 
 /// Most neighbours in the table of the machine.
@@ -46,7 +48,7 @@ struct Node {
 
 impl Node {
     fn new(config: Config) -> Self {
-        let stream = Stream::new(1, 1, NodeId(0), Purpose::Neighborhood);
+        let stream = RandomStream::new(1, 1, NodeId(0), Purpose::Neighborhood);
         Self {
             red: NeighborhoodRed::new(config, NodeId(0).ipv4(), Instant::ZERO, stream),
             now: Instant::ZERO,
@@ -69,11 +71,11 @@ impl Node {
                 self.now += Duration::from_millis(u64::from(choices.byte()) * 40);
                 self.wake();
             }
-            2 => self.red.handle_signal(self.now, Signal::Heard(address(choices))),
+            2 => self.red.handle_signal(self.now, Signal::FrameReceived(address(choices))),
             3 => self.red.handle_signal(self.now, Signal::Channel(nonsense(choices))),
             4 | 5 => self.notice(choices),
-            6 => self.admit(Coming::Down { next_hop: address(choices) }),
-            _ => self.admit(Coming::Up),
+            6 => self.admit(Arrival::Outgoing { next_hop: address(choices) }),
+            _ => self.admit(Arrival::Incoming),
         }
         self.drain();
         self.check();
@@ -85,25 +87,29 @@ impl Node {
             // Often everything, or the largest value of partial congestion.
             normalized_pb: match choices.byte() {
                 0..=99 => NormalizedPb::ONE,
-                100..=199 => NormalizedPb::of(self.red.config().largest_partial()),
+                100..=199 => NormalizedPb::of(self.red.config().max_partial_pb()),
                 _ => NormalizedPb::of(f64::from(choices.u16()) / 65_535.0),
             },
             lifetime: Duration::from_millis(choices.u16().into()),
-            about: if choices.byte() < 128 { About::Sender } else { About::Neighbour(address(choices)) },
+            starved_node: if choices.byte() < 128 {
+                StarvedNode::Sender
+            } else {
+                StarvedNode::Neighbour(address(choices))
+            },
         };
         self.noticed_until = self.noticed_until.max(self.now + notice.lifetime);
-        self.red.handle_packet(self.now, LinkId::ONLY, Received { from, notice });
+        self.red.handle_packet(self.now, LinkId::ONLY, ReceivedNotice { from, notice });
     }
 
-    fn admit(&mut self, coming: Coming) {
+    fn admit(&mut self, coming: Arrival) {
         let verdict = self.red.admit(self.now, coming);
         if self.now >= self.noticed_until {
-            assert_eq!(verdict, Verdict::Enter, "no notice holds");
+            assert_eq!(verdict, RedDecision::Enqueue, "no notice holds");
         }
-        if let (Verdict::Drop, Guard::On(limits)) = (verdict, self.red.config().guard) {
-            let begun = self.silent.filter(|begun| self.now < *begun + limits.rest);
+        if let (RedDecision::Drop, NoticeLimits::On(limits)) = (verdict, self.red.config().notice_limits) {
+            let begun = self.silent.filter(|begun| self.now < *begun + limits.recovery_time);
             let begun = *self.silent.insert(begun.unwrap_or(self.now));
-            assert!(self.now < begun + limits.lifetime, "silent for too long");
+            assert!(self.now < begun + limits.max_lifetime, "silent for too long");
         }
     }
 
@@ -128,24 +134,24 @@ impl Node {
     }
 
     fn check(&self) {
-        assert!(self.red.entries().iter().all(|&entries| entries <= NEIGHBOURS.into()));
+        assert!(self.red.table_sizes().iter().all(|&entries| entries <= NEIGHBOURS.into()));
         let config = self.red.config();
         let most = config.bandwidth_bps as f64 / f64::from(config.packet_bits);
-        let [outgoing, incoming] = self.red.own_averages();
+        let [outgoing, incoming] = self.red.node_averages();
         for average in [self.red.average(), outgoing, incoming] {
             assert!((0.0..=most * (1.0 + 1e-9)).contains(&average), "{average}");
         }
         assert!(self.red.poll_timeout().is_some_and(|(at, _)| at > self.now));
         let stats = self.red.stats();
         assert!(stats.ignored() <= stats.notices_received);
-        assert!(stats.chosen_incoming + stats.chosen_outgoing <= stats.packets);
+        assert!(stats.selected_incoming + stats.selected_outgoing <= stats.packets);
     }
 
     /// Checks that nothing is dropped after a silence longer than any lifetime.
     fn end(&mut self) {
         self.pass(LONGEST_LIFETIME);
-        for coming in [Coming::Up, Coming::Down { next_hop: NodeId(1).ipv4() }] {
-            assert_eq!(self.red.admit(self.now, coming), Verdict::Enter);
+        for coming in [Arrival::Incoming, Arrival::Outgoing { next_hop: NodeId(1).ipv4() }] {
+            assert_eq!(self.red.admit(self.now, coming), RedDecision::Enqueue);
         }
         assert_eq!(self.red.normalized_pb(self.now), NormalizedPb::ZERO);
     }
@@ -170,11 +176,11 @@ fn config(choices: &mut Choices<'_>) -> Config {
     let choice = choices.byte();
     let when = |bit: u8| choice >> bit & 1 == 1;
     Config {
-        guard: if when(0) { Guard::On(Limits::DEFAULT) } else { Guard::Off },
-        incoming: if when(1) { Incoming::Relayed } else { Incoming::Dropped },
+        notice_limits: if when(0) { NoticeLimits::On(Limits::DEFAULT) } else { NoticeLimits::Off },
+        incoming: if when(1) { IncomingPolicy::Relayed } else { IncomingPolicy::Dropped },
         delivery: if when(2) { Delivery::Broadcast } else { Delivery::Unicast },
-        suffering: if when(3) { Suffering::BelowFairShare } else { Config::PAPER.suffering },
-        action: if when(4) { Action::Mark } else { Action::Drop },
+        starvation: if when(3) { StarvationTest::BelowFairShare } else { Config::PAPER.starvation },
+        action: if when(4) { SignalAction::Mark } else { SignalAction::Drop },
         neighbours: NEIGHBOURS.try_into().expect("not zero"),
         ..Config::PAPER
     }

@@ -1,7 +1,7 @@
 //! OLSR machine.
 
 use super::{Choices, Life};
-use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Seq16, Stream};
+use hopline_core::{Duration, Instant, LinkId, NodeId, Purpose, RandomStream, Seq16, StateMachine};
 use hopline_routing::olsr::config::{Hysteresis, LinkSensing};
 use hopline_routing::olsr::{Config, Event, LinkState, Olsr, Received, Signal};
 use hopline_wire::olsr::{Body, CodedTime, Hello, LinkCode, LinkMessage, Message, Packet, Tc, Willingness};
@@ -34,7 +34,7 @@ struct Node {
 
 impl Node {
     fn new(config: Config) -> Self {
-        let stream = Stream::new(1, 1, NodeId(0), Purpose::Routing);
+        let stream = RandomStream::new(1, 1, NodeId(0), Purpose::Routing);
         let olsr = Olsr::new(config, NodeId(0).ipv4(), stream);
         Self { olsr, now: Instant::ZERO, reported: BTreeSet::new() }
     }
@@ -76,7 +76,7 @@ impl Node {
 
     fn check(&self) {
         let limits = self.olsr.config().limits;
-        let [two_hops, topology, duplicates] = self.olsr.entries();
+        let [two_hops, topology, duplicates] = self.olsr.table_sizes();
         assert!(self.olsr.links(self.now).count() <= usize::from(limits.links));
         assert!(two_hops <= limits.two_hops as usize);
         assert!(topology <= limits.topology as usize);
@@ -95,8 +95,8 @@ impl Node {
         assert_eq!(self.olsr.links(self.now).count(), 0);
         assert_eq!(self.olsr.routes().count(), 0);
         assert!(self.reported.is_empty());
-        assert!(self.olsr.relays().chain(self.olsr.selectors()).next().is_none());
-        assert_eq!(self.olsr.entries()[..2], [0, 0]);
+        assert!(self.olsr.mprs().chain(self.olsr.selectors()).next().is_none());
+        assert_eq!(self.olsr.table_sizes()[..2], [0, 0]);
         assert!(self.olsr.links(self.now).all(|link| link.state != LinkState::Symmetric));
     }
 }

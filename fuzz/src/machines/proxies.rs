@@ -2,13 +2,13 @@
 
 use super::Choices;
 use bytes::Bytes;
-use hopline_core::{Duration, Instant, Length, Purpose, Seq32, Stream};
+use hopline_core::{Duration, Instant, Length, Purpose, RandomStream, Seq32};
 use hopline_proxy::hop_window;
 use hopline_proxy::mtcp::{self, Mtcp};
-use hopline_proxy::nack::{self, Nacks};
+use hopline_proxy::nack::{self, NackStation};
 use hopline_proxy::snoop;
 use hopline_proxy::split::{self, Split};
-use hopline_proxy::{Bounds, Connection, Filter, OnTheWay, Packet, Side, Transmit, Verdict};
+use hopline_proxy::{Connection, LastHopProgress, Packet, Pep, Side, TableLimits, Transmit, Verdict};
 use hopline_transport::any::{self, Transport};
 use hopline_transport::tcp;
 use hopline_wire::ip::{Ecn, Header, IpHeader, Protocol};
@@ -36,11 +36,11 @@ pub fn snoop(data: &[u8]) {
     let mut config = match which % 5 {
         0 => snoop::Config::published(),
         1 => snoop::Config::ns2(),
-        2 => snoop::Config::told(),
-        3 => snoop::Config::announcing(),
+        2 => snoop::Config::nack_host(),
+        3 => snoop::Config::announcing_host(),
         _ => snoop::Config::modern(),
     };
-    config.bounds = bounds();
+    config.limits = bounds();
     if which & 64 != 0 {
         config.high_water = 4.try_into().expect("not zero");
     }
@@ -59,7 +59,7 @@ pub fn snoop(data: &[u8]) {
 
 /// Drives M-TCP's supervisor host in the same way. The same invariants hold, and it absorbs no data at all.
 pub fn mtcp(data: &[u8]) {
-    let config = mtcp::Config { bounds: bounds(), ..mtcp::Config::default() };
+    let config = mtcp::Config { limits: bounds(), ..mtcp::Config::default() };
     pass(Choices(data), Mtcp::new(config), Holds::Nothing);
 }
 
@@ -67,9 +67,10 @@ pub fn mtcp(data: &[u8]) {
 pub fn nack(data: &[u8]) {
     let mut choices = Choices(data);
     let attempts = choices.byte();
-    let asks = if attempts & 1 == 0 { nack::Asks::All } else { nack::Asks::Announced };
-    let config = nack::Config { attempts, asks, bounds: bounds(), ..nack::Config::default() };
-    pass(choices, Nacks::new(config), Holds::Nothing);
+    let asks = if attempts & 1 == 0 { nack::NackPolicy::All } else { nack::NackPolicy::Announced };
+    let config =
+        nack::Config { max_requests: attempts, policy: asks, limits: bounds(), ..nack::Config::default() };
+    pass(choices, NackStation::new(config), Holds::Nothing);
 }
 
 /// Packets that a machine may hold, to forward them later.
@@ -81,7 +82,7 @@ enum Holds {
 }
 
 /// Passes packets of both directions through a machine. Returns the machine and the time.
-fn pass<M: Filter<Segment<Length>>>(mut choices: Choices<'_>, mut machine: M, holds: Holds) -> (M, Instant) {
+fn pass<M: Pep<Segment<Length>>>(mut choices: Choices<'_>, mut machine: M, holds: Holds) -> (M, Instant) {
     let mut told: BTreeMap<u16, Vec<Seq32>> = BTreeMap::new();
     let mut now = Instant::ZERO;
     while !choices.is_over() {
@@ -94,11 +95,11 @@ fn pass<M: Filter<Segment<Length>>>(mut choices: Choices<'_>, mut machine: M, ho
             let (ip, segment) = any_packet(&mut choices, from);
             let packet = Packet::new(&ip, &segment);
             if from == Side::Fixed && operation > 240 {
-                let ways = [OnTheWay::Waits, OnTheWay::Leaves, OnTheWay::Refused];
+                let ways = [LastHopProgress::Queued, LastHopProgress::Sent, LastHopProgress::Dropped];
                 let way = ways[usize::from(operation) % ways.len()];
-                machine.note(now, Connection::to_mobile(packet), segment.seq, way);
+                machine.handle_progress(now, Connection::to_mobile(packet), segment.seq, way);
             } else if from == Side::Fixed {
-                let verdict = machine.pass_to_mobile(now, packet, || segment);
+                let verdict = machine.handle_packet_to_mobile(now, packet, || segment);
                 if verdict == Verdict::Absorb && holds == Holds::Nothing {
                     let acked = told.get(&segment.src_port).into_iter().flatten();
                     let is_old = acked.copied().any(|acked| !segment.seq_end().after(acked));
@@ -107,7 +108,7 @@ fn pass<M: Filter<Segment<Length>>>(mut choices: Choices<'_>, mut machine: M, ho
             } else {
                 note(&mut told, &segment);
                 let is_question = segment.options.nack;
-                if machine.pass_from_mobile(now, packet) == Verdict::Absorb && !is_question {
+                if machine.handle_packet_from_mobile(now, packet) == Verdict::Absorb && !is_question {
                     assert!(segment.seq_len() == 0, "data of the mobile host are absorbed");
                 }
             }
@@ -129,7 +130,7 @@ fn note(told: &mut BTreeMap<u16, Vec<Seq32>>, segment: &Segment<Length>) {
     }
 }
 
-fn drain(machine: &mut impl Filter<Segment<Length>>, told: &BTreeMap<u16, Vec<Seq32>>) {
+fn drain(machine: &mut impl Pep<Segment<Length>>, told: &BTreeMap<u16, Vec<Seq32>>) {
     let mut sent = 0;
     while let Some(transmit) = machine.poll_transmit() {
         sent += 1;
@@ -152,8 +153,8 @@ pub fn split(data: &[u8]) {
     };
     let tcp = tcp::Config { receive_buffer: 20_000, ..tcp };
     let mut config = split::Config::new(Transport::Tcp(tcp), Transport::Tcp(tcp), 10_000);
-    config.bounds = bounds();
-    let mut split = Split::<Bytes>::new(config, Stream::keyed(1, 1, 1, Purpose::Proxy));
+    config.limits = bounds();
+    let mut split = Split::<Bytes>::new(config, RandomStream::keyed(1, 1, 1, Purpose::Proxy));
     let mut now = Instant::ZERO;
     while !choices.is_over() {
         let operation = choices.byte();
@@ -171,7 +172,7 @@ pub fn split(data: &[u8]) {
             let payload = Bytes::from(vec![0; segment.payload.0 as usize]);
             let segment = Segment { payload, ..with_bytes(&segment) };
             split.handle_packet(now, connection, from, any::Segment::Tcp(segment));
-            let held = split.held_bytes(&connection).unwrap_or(0);
+            let held = split.buffered_bytes(&connection).unwrap_or(0);
             assert!(held < 200_000, "{held} bytes held");
         }
         let mut sent = 0;
@@ -188,8 +189,8 @@ fn with_bytes(segment: &Segment<Length>) -> Segment<Bytes> {
     Segment { src_port, dst_port, seq, ack, flags, window, urgent, options, ecn, payload: Bytes::new() }
 }
 
-fn bounds() -> Bounds {
-    Bounds { connections: CONNECTIONS, idle: IDLE, ..Bounds::default() }
+fn bounds() -> TableLimits {
+    TableLimits { max_connections: CONNECTIONS, idle_timeout: IDLE, ..TableLimits::default() }
 }
 
 /// Returns a packet of one of four connections, mostly near the beginning of its numbers.
@@ -228,7 +229,7 @@ fn any_packet(choices: &mut Choices<'_>, from: Side) -> (Header, Segment<Length>
         ecn: Ecn::NotCapable,
         payload,
     };
-    (Header::between(src, dst, Protocol::Tcp), segment)
+    (Header::new(src, dst, Protocol::Tcp), segment)
 }
 
 fn any_options(choices: &mut Choices<'_>, ack: Seq32) -> Options {

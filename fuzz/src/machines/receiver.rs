@@ -11,9 +11,9 @@
 
 use super::{Choices, Life};
 use hopline_core::{Duration, Instant};
-use hopline_radio::mac::Activity;
+use hopline_radio::mac::RadioState;
 use hopline_radio::phy::propagation::RadioParams;
-use hopline_radio::phy::reception::{Arrival, Receiver, ReceptionModel, Thresholds, Verdict};
+use hopline_radio::phy::reception::{Arrival, Receiver, ReceptionModel, ReceptionResult, Thresholds};
 use hopline_radio::rate::Rate;
 
 /// Most simultaneous signals of an input.
@@ -33,7 +33,7 @@ pub fn receiver(data: &[u8]) {
     radio.listening = true;
     radio.pass(Duration::from_secs(1));
     radio.check();
-    assert_eq!(radio.receiver.activity(), Activity::Quiet);
+    assert_eq!(radio.receiver.activity(), RadioState::Idle);
 }
 
 /// Signal on the medium.
@@ -91,7 +91,10 @@ impl Radio {
             }
             _ => {
                 let never_begun = 1000 + u32::from(choices.byte());
-                assert_eq!(self.receiver.end(&self.thresholds, self.now, never_begun), Verdict::Missed);
+                assert_eq!(
+                    self.receiver.signal_end(&self.thresholds, self.now, never_begun),
+                    ReceptionResult::NotLocked
+                );
             }
         }
     }
@@ -114,7 +117,7 @@ impl Radio {
         let alone = self.air.is_empty();
         self.air.push(Signal { id, power_w, end, clean, alone });
         let arrival = Arrival { id, power_w, end, rate, bits };
-        let masked = self.receiver.begin(&self.thresholds, self.now, arrival);
+        let masked = self.receiver.signal_begin(&self.thresholds, self.now, arrival);
         if let Some(until) = masked {
             assert_eq!((self.model, until), (ReceptionModel::LockOnSensed, end));
         }
@@ -124,15 +127,15 @@ impl Radio {
         (0..self.air.len()).min_by_key(|&at| self.air[at].end)
     }
 
-    fn judge(&self, signal: Signal, verdict: Verdict) {
+    fn judge(&self, signal: Signal, verdict: ReceptionResult) {
         let pairwise = self.model != ReceptionModel::CumulativeSinr;
         match verdict {
-            Verdict::Decodable { probability } => {
+            ReceptionResult::Decodable { probability } => {
                 assert!(signal.clean && self.listening, "{signal:?} cannot be decoded");
                 assert!((0.0..=1.0).contains(&probability), "{probability}");
                 assert!(probability == 1.0 || !pairwise);
             }
-            Verdict::Missed | Verdict::Damaged => {
+            ReceptionResult::NotLocked | ReceptionResult::Damaged => {
                 let perfect = signal.clean && signal.alone && self.listening;
                 assert!(!perfect, "{signal:?} was alone and is {verdict:?}");
             }
@@ -142,13 +145,13 @@ impl Radio {
     fn check(&self) {
         let activity = self.receiver.activity();
         match activity {
-            Activity::Quiet => {
+            RadioState::Idle => {
                 // ns-2 forgets a masked frame: the MAC learns only its end.
                 assert!(self.air.is_empty() || self.model == ReceptionModel::LockOnSensed);
             }
-            Activity::Sensing => assert!(!self.air.is_empty()),
-            Activity::Receiving => assert!(!self.air.is_empty() && self.listening),
-            Activity::Transmitting => panic!("own transmissions are none of its business"),
+            RadioState::Sensing => assert!(!self.air.is_empty()),
+            RadioState::Receiving => assert!(!self.air.is_empty() && self.listening),
+            RadioState::Transmitting => panic!("own transmissions are none of its business"),
         }
     }
 }
@@ -166,7 +169,7 @@ impl Life for Radio {
     fn wake(&mut self) {
         let at = self.first_end().expect("woken when a signal ends");
         let signal = self.air.remove(at);
-        let verdict = self.receiver.end(&self.thresholds, self.now, signal.id);
+        let verdict = self.receiver.signal_end(&self.thresholds, self.now, signal.id);
         self.judge(signal, verdict);
     }
 }

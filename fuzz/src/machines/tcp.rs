@@ -2,12 +2,13 @@
 
 use super::Choices;
 use bytes::Bytes;
-use hopline_core::{Duration, Instant, LinkId, Machine, Seq32};
+use hopline_core::{Duration, Instant, LinkId, Seq32, StateMachine};
 use hopline_transport::Signal;
 use hopline_transport::pacing;
 use hopline_transport::tcp::{
-    AtcpConfig, BusConfig, Config, DoorConfig, Dsack, ElfnConfig, Endpoint, Feedback, FixedRtoConfig,
-    InFlight, Late, LossDetection, Ports, Return, Spurious, State, TcpFConfig,
+    AtcpConfig, BusConfig, Config, DoorConfig, DsackReports, ElfnConfig, Endpoint, FixedRtoConfig,
+    InFlightAfterFreeze, LateRule, LossDetection, Ports, RouteFeedback, RouteReturn, SpuriousDetection,
+    State, TcpFConfig,
 };
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::tcp::{
@@ -31,13 +32,17 @@ pub fn tcp_endpoint(data: &[u8]) {
         5 => Config::ns2_235().with_sack(),
         6 => Config::modern().with_adaptive_pacing(pacing::Config::AUTHORS),
         7 => Config::ns2_235().with_adaptive_pacing(pacing::Config::AUTHORS),
-        8 => Config { dsack: Dsack::Report, spurious: Spurious::ALL, ..Config::modern().with_rack() },
+        8 => Config {
+            dsack: DsackReports::On,
+            spurious: SpuriousDetection::ALL,
+            ..Config::modern().with_rack()
+        },
         9 => Config::linux(),
         10 => Config::linux().with_ecn(),
-        11 => Config { dsack: Dsack::Report, ..Config::linux().with_ecn().with_rack() },
+        11 => Config { dsack: DsackReports::On, ..Config::linux().with_ecn().with_rack() },
         12 => Config::linux().with_newreno().with_ecn(),
         13 => Config::modern().with_reno().with_cubic(),
-        14 => Config { spurious: Spurious::ALL, ..Config::modern() }.with_newreno(),
+        14 => Config { spurious: SpuriousDetection::ALL, ..Config::modern() }.with_newreno(),
         _ => Config::ns2_235().with_sack().with_cubic(),
     };
     if which & 8 != 0 && config.loss_detection == LossDetection::DupAcks {
@@ -61,23 +66,28 @@ pub fn tcp_endpoint(data: &[u8]) {
 /// Returns `None` for 0, as for inputs without TCP-DOOR; else each kind of detection and response.
 fn any_door(which: u8) -> Option<DoorConfig> {
     let choices = which.checked_sub(1)?;
-    let mut door = DoorConfig::studied().nth(usize::from(choices) * 7 % 56)?;
+    let mut door = DoorConfig::study_settings().nth(usize::from(choices) * 7 % 56)?;
     door.feedback_acks = 1 + choices % 3;
-    door.late = [Late::OncePerSwitch, Late::Each, Late::AfterPrevious][usize::from(choices) % 3];
+    door.late =
+        [LateRule::OncePerRouteChange, LateRule::Each, LateRule::AfterPrevious][usize::from(choices) % 3];
     Some(door)
 }
 
 /// Returns no feedback for 0; else feedback with signals of the network layer.
-fn any_feedback(which: u8) -> Feedback {
-    let told_elfn = ElfnConfig { returns: Return::Told, in_flight: InFlight::Resent, ..ElfnConfig::PAPER };
+fn any_feedback(which: u8) -> RouteFeedback {
+    let told_elfn = ElfnConfig {
+        route_return: RouteReturn::ByNotification,
+        in_flight: InFlightAfterFreeze::Retransmitted,
+        ..ElfnConfig::PAPER
+    };
     match which {
-        0 => Feedback::None,
-        1..3 => Feedback::FixedRto(FixedRtoConfig::PAPER),
-        3..6 => Feedback::TcpF(TcpFConfig::PAPER),
-        6..8 => Feedback::Elfn(ElfnConfig::PAPER),
-        8..10 => Feedback::Elfn(told_elfn),
-        10..13 => Feedback::Atcp(AtcpConfig::PAPER),
-        _ => Feedback::Bus(BusConfig::PAPER),
+        0 => RouteFeedback::None,
+        1..3 => RouteFeedback::FixedRto(FixedRtoConfig::PAPER),
+        3..6 => RouteFeedback::TcpF(TcpFConfig::PAPER),
+        6..8 => RouteFeedback::Elfn(ElfnConfig::PAPER),
+        8..10 => RouteFeedback::Elfn(told_elfn),
+        10..13 => RouteFeedback::Atcp(AtcpConfig::PAPER),
+        _ => RouteFeedback::Bus(BusConfig::PAPER),
     }
 }
 
@@ -112,7 +122,7 @@ fn operate(endpoint: &mut Endpoint<Bytes>, choices: &mut Choices<'_>, now: &mut 
             *now += Duration::from_millis(u64::from(choices.byte()) * u64::from(choices.byte()));
             endpoint.handle_timeout(*now);
         }
-        9 if endpoint.config().feedback != Feedback::None => {
+        9 if endpoint.config().feedback != RouteFeedback::None => {
             let lost = choices.byte() < 160;
             endpoint.handle_signal(*now, if lost { Signal::RouteLost } else { Signal::RouteFound });
         }

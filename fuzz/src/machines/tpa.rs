@@ -2,14 +2,14 @@
 
 use super::Choices;
 use bytes::Bytes;
-use hopline_core::{Duration, Instant, LinkId, Machine};
+use hopline_core::{Duration, Instant, LinkId, StateMachine};
 use hopline_transport::Signal;
 use hopline_transport::tpa::{
-    AckEvery, BlockNumbers, CompleteBlock, Config, CongestedBackoff, Echo, Endpoint, FreezeExit, Identity,
-    MergedExit, Notification, RoundStart, RowEnds, Secret, Simultaneous, State,
+    AckEvery, BlockNumbers, CompleteBlock, Config, CongestedBackoff, CountReset, EchoRule, Endpoint,
+    FreezeExit, Identity, MergedExit, Notification, RoundStart, Secret, SimultaneousTimeouts, State,
 };
 use hopline_wire::tpa::{
-    Ack, Bitmap, Control, Opening, POSITIONS, Place, Receipt, Segment, Tag, Token, TxStat,
+    Ack, Bitmap, ChallengeToken, Control, Opening, POSITIONS, Receipt, Segment, SegmentPosition, Tag, TxStat,
 };
 use std::num::NonZeroU64;
 
@@ -49,7 +49,7 @@ struct Peer {
 
 impl Peer {
     fn hear(&mut self, segment: Segment<Bytes>) {
-        if let Some(place) = segment.place {
+        if let Some(place) = segment.position {
             self.nonces[usize::from(place.position)] = segment.receipt.nonce;
         }
         self.heard = segment;
@@ -67,12 +67,12 @@ fn any_config(choices: &mut Choices<'_>) -> Config {
         .with_receive_buffer(u32::from(c.mss()) * u32::from(c.block_segments()) * choices.pick(&[1, 3]))
         .with_send_buffer(Some(50_000))
         .with_block_numbers(choices.pick(&[BlockNumbers::Bits16, BlockNumbers::Bits8]))
-        .with_rounds(choices.pick(&[RoundStart::AllSent, RoundStart::AllSettled]));
+        .with_rounds(choices.pick(&[RoundStart::AllSent, RoundStart::AllResolved]));
     c = c.with_ack(c.ack().with_every(choices.pick(&[AckEvery::Other, AckEvery::Window])));
     c = c.with_ack(
         c.ack().with_complete_block(choices.pick(&[CompleteBlock::AckAtOnce, CompleteBlock::AckAsUsual])),
     );
-    c = c.with_ack(c.ack().with_echo(choices.pick(&[Echo::Last, Echo::First])));
+    c = c.with_ack(c.ack().with_echo(choices.pick(&[EchoRule::Last, EchoRule::First])));
     let mut f = c.failures();
     f = f
         .with_notification(choices.pick(&[
@@ -84,14 +84,14 @@ fn any_config(choices: &mut Choices<'_>) -> Config {
     f = f
         .with_th_route(choices.pick(&[None, Some(3)]).filter(|_| f.notification() != Notification::None))
         .with_th_ack(choices.pick(&[1, 2]))
-        .with_row_ends(choices.pick(&[RowEnds::AnyNews, RowEnds::LatestTransmission]))
-        .with_simultaneous(choices.pick(&[Simultaneous::Each, Simultaneous::Once]))
+        .with_row_ends(choices.pick(&[CountReset::AnyNewAck, CountReset::LatestTransmission]))
+        .with_simultaneous(choices.pick(&[SimultaneousTimeouts::Each, SimultaneousTimeouts::Once]))
         .with_congested_backoff(choices.pick(&[
             CongestedBackoff::WhenMerged,
             CongestedBackoff::Always,
             CongestedBackoff::Never,
         ]))
-        .with_freeze_exit(choices.pick(&[FreezeExit::LatestTransmission, FreezeExit::AnyNews]))
+        .with_freeze_exit(choices.pick(&[FreezeExit::LatestTransmission, FreezeExit::AnyNewAck]))
         .with_merged_exit(choices.pick(&[MergedExit::RouteChange, MergedExit::Plain]));
     c = c.with_failures(f);
     c = c
@@ -154,12 +154,14 @@ fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
         Control::Syn,
         Control::Fin,
         Control::Rst,
-        Control::Stray,
-        Control::Echo(Token(0)),
+        Control::StatelessReset,
+        Control::Echo(ChallengeToken(0)),
     ]);
     // As the parser has it: only data and FIN have a position, and a FIN always has one.
     let place = match control {
-        Control::Syn | Control::Rst | Control::Challenge(_) | Control::Echo(_) | Control::Stray => None,
+        Control::Syn | Control::Rst | Control::Challenge(_) | Control::Echo(_) | Control::StatelessReset => {
+            None
+        }
         Control::Fin => Some(any_place(choices, received)),
         Control::None => choices.pick(&[true, false]).then(|| any_place(choices, received)),
     };
@@ -173,7 +175,7 @@ fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
     let proof = ack.filter(|_| choices.byte() < 240).map_or(7, |ack| peer.proof_of(ack.bitmap));
     Segment {
         block: near(choices, received.block),
-        place,
+        position: place,
         tx: choices.byte(),
         ack,
         control,
@@ -187,15 +189,15 @@ fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
 }
 
 /// Returns the next missing position, or any.
-fn any_place(choices: &mut Choices<'_>, received: Ack) -> Place {
+fn any_place(choices: &mut Choices<'_>, received: Ack) -> SegmentPosition {
     let missing = (!received.bitmap.bits()).trailing_zeros() as u8 % 12;
     let position = if choices.byte() < 160 { missing } else { choices.byte() % 12 };
-    Place { position, last: choices.byte() < 60 }
+    SegmentPosition { position, is_last: choices.byte() < 60 }
 }
 
 fn any_ack(choices: &mut Choices<'_>, peer: &Peer, near: impl Fn(&mut Choices<'_>, u16) -> u16) -> Ack {
     let block = near(choices, peer.heard.block);
-    let upto = peer.heard.place.map_or(0, |place| place.position + 1);
+    let upto = peer.heard.position.map_or(0, |place| place.position + 1);
     let bitmap = match choices.byte() {
         0..128 => Bitmap::first(upto),
         128..220 => Bitmap::first(upto).and(Bitmap::from_bits(choices.u32() as u16)),
@@ -218,7 +220,7 @@ fn drain(endpoint: &mut Endpoint<Bytes>, now: Instant, peer: &mut Peer) {
     let mut sent = 0;
     while let Some(segment) = endpoint.poll_transmit(now) {
         // The latest segment with data, and the latest acknowledgment.
-        let data = if segment.place.is_some() { segment.clone() } else { peer.heard.clone() };
+        let data = if segment.position.is_some() { segment.clone() } else { peer.heard.clone() };
         peer.hear(Segment { ack: segment.ack.or(peer.heard.ack), ..data });
         sent += 1;
         assert!(sent < 100, "the endpoint does not stop sending");

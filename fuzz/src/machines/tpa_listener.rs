@@ -3,9 +3,9 @@
 use super::Choices;
 use super::tpa::check;
 use bytes::Bytes;
-use hopline_core::{Duration, Instant, LinkId, Machine};
+use hopline_core::{Duration, Instant, LinkId, StateMachine};
 use hopline_transport::tpa::{Config, Endpoint, Listener, Secret, State, Verdict};
-use hopline_wire::tpa::{Ack, Control, Opening, Place, Segment, Tag};
+use hopline_wire::tpa::{Ack, Control, Opening, Segment, SegmentPosition, Tag};
 use std::num::NonZeroU64;
 
 /// Shortest lifetime of a tag, seconds; the longest is twice this.
@@ -71,10 +71,10 @@ fn complete(listener: &Listener, choices: &mut Choices<'_>, now: Instant, given:
         40..60 => tag = Tag(NonZeroU64::new(u64::from(choices.u32())).unwrap_or(NonZeroU64::MIN)),
         _ => {}
     }
-    let place = choices.pick(&[None, Some(Place { position: 0, last: true })]);
+    let place = choices.pick(&[None, Some(SegmentPosition { position: 0, is_last: true })]);
     let first = Segment {
         control: if place.is_some() { choices.pick(&[Control::None, Control::Fin]) } else { Control::None },
-        place,
+        position: place,
         ack: Some(Ack { block: u16::MAX, ..Ack::default() }),
         window: 10_000,
         tag: Some(tag),

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use hopline_core::{Duration, Instant};
 use hopline_proxy::arq;
 use hopline_proxy::dproxy::{Key, opaque};
-use hopline_proxy::tunnel::{Config, Does, Repair, Tunnel};
-use hopline_wire::dproxy::tunnel::GREETING_LEN;
+use hopline_proxy::tunnel::{Config, RecoveryScheme, Tunnel, TunnelAction};
+use hopline_wire::dproxy::tunnel::HANDSHAKE_LEN;
 use std::collections::{BTreeSet, VecDeque};
 
 const KEY: Key = Key::new([3; 32]);
@@ -15,7 +15,7 @@ const UNDER_WAY: usize = 300;
 
 /// Both ends, the datagrams in flight to each, and all datagrams so far.
 struct Pair {
-    repair: Repair,
+    repair: RecoveryScheme,
     ends: [Tunnel; 2],
     now: Instant,
     under_way: [VecDeque<Bytes>; 2],
@@ -31,11 +31,11 @@ struct Pair {
 pub fn tunnel(data: &[u8]) {
     let mut choices = Choices(data);
     let repair = if choices.byte() % 2 == 0 {
-        Repair::Asking(opaque::Config::default())
+        RecoveryScheme::Nack(opaque::Config::default())
     } else {
-        Repair::Acknowledging(arq::Config::default())
+        RecoveryScheme::Arq(arq::Config::default())
     };
-    let end = |life| Tunnel::new(Config { key: KEY, repair }, life);
+    let end = |life| Tunnel::new(Config { key: KEY, recovery: repair }, life);
     let mut pair = Pair {
         repair,
         ends: [end(1), end(2)],
@@ -113,7 +113,7 @@ impl Pair {
 
     fn begin_again(&mut self, who: usize) {
         self.lives += 1;
-        self.ends[who] = Tunnel::new(Config { key: KEY, repair: self.repair }, self.lives);
+        self.ends[who] = Tunnel::new(Config { key: KEY, recovery: self.repair }, self.lives);
     }
 
     fn drain(&mut self) {
@@ -123,12 +123,12 @@ impl Pair {
                 answers += 1;
                 assert!(answers < 5_000, "it does not stop");
                 match does {
-                    Does::Delivers(packet) => {
+                    TunnelAction::Deliver(packet) => {
                         let packet = u32::from_be_bytes(packet[..].try_into().expect("as it was sent"));
                         assert!(self.expected[from].remove(&packet), "{packet} was not sent, or came before");
                     }
-                    Does::Sends { datagram, packet, .. } => {
-                        assert!(packet.is_none() || datagram.len() != GREETING_LEN);
+                    TunnelAction::SendDatagram { datagram, packet, .. } => {
+                        assert!(packet.is_none() || datagram.len() != HANDSHAKE_LEN);
                         self.said.push(datagram.clone().into());
                         if self.under_way[1 - from].len() < UNDER_WAY {
                             self.under_way[1 - from].push_back(datagram.into());

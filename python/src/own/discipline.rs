@@ -1,8 +1,9 @@
 //! Queue disciplines.
 
 use super::instance::{Class, Method, attached};
-use hopline_lab::own::{
-    Admission, Capability, HeadInfo, Lost, OwnDiscipline, PacketClass, PacketInfo, QueueInfo, Service,
+use hopline_lab::user_defined::{
+    CustomDiscipline, DequeueDecision, EcnCapability, EnqueueDecision, HeadOfQueue, Lost, PacketClass,
+    PacketInfo, QueueInfo,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -80,15 +81,15 @@ impl Packet {
             len_bytes: info.len_bytes,
             flow: info.flow,
             is_routing: info.class == PacketClass::Routing,
-            markable: info.capability == Capability::Capable,
+            markable: info.capability == EcnCapability::Capable,
         }
     }
 }
 
 impl Head {
-    fn of(head: &HeadInfo) -> Self {
+    fn of(head: &HeadOfQueue) -> Self {
         let Packet { len_bytes, flow, is_routing, markable } = Packet::of(&head.packet);
-        let waited_s = head.waited.as_secs_f64();
+        let waited_s = head.queueing_delay.as_secs_f64();
         Self { len_bytes, flow, is_routing, markable, waited_s, rank: head.rank }
     }
 }
@@ -101,14 +102,14 @@ impl Queue {
 }
 
 /// Creates an instance of a discipline.
-pub(super) fn instance(class: &Class, seed: u64) -> Result<Box<dyn OwnDiscipline>, String> {
+pub(super) fn instance(class: &Class, seed: u64) -> Result<Box<dyn CustomDiscipline>, String> {
     attached(|py| {
         let instance = class.make(py, seed)?;
         Ok(Box::new(Discipline {
             enqueue: Method::of(&instance, "enqueue")?,
             dequeue: Method::of(&instance, "dequeue")?,
             on_lost: Method::optional(&instance, "on_lost")?,
-        }) as Box<dyn OwnDiscipline>)
+        }) as Box<dyn CustomDiscipline>)
     })
 }
 
@@ -119,22 +120,22 @@ struct Discipline {
     on_lost: Option<Method>,
 }
 
-impl OwnDiscipline for Discipline {
-    fn enqueue(&mut self, packet: &PacketInfo, queue: &QueueInfo) -> Result<Admission, String> {
+impl CustomDiscipline for Discipline {
+    fn enqueue(&mut self, packet: &PacketInfo, queue: &QueueInfo) -> Result<EnqueueDecision, String> {
         attached(|py| {
             let told = (Bound::new(py, Packet::of(packet))?, Bound::new(py, Queue::of(queue))?);
             admission(&self.enqueue.bind(py).call1(told)?)
         })
     }
 
-    fn dequeue(&mut self, head: &HeadInfo, queue: &QueueInfo) -> Result<Service, String> {
+    fn dequeue(&mut self, head: &HeadOfQueue, queue: &QueueInfo) -> Result<DequeueDecision, String> {
         attached(|py| {
             let told = (Bound::new(py, Head::of(head))?, Bound::new(py, Queue::of(queue))?);
             service(&self.dequeue.bind(py).call1(told)?)
         })
     }
 
-    fn on_lost(&mut self, packet: &PacketInfo, loss: Lost, queue: &QueueInfo) -> Result<(), String> {
+    fn on_drop(&mut self, packet: &PacketInfo, loss: Lost, queue: &QueueInfo) -> Result<(), String> {
         let Some(on_lost) = &self.on_lost else { return Ok(()) };
         let reason = match loss {
             Lost::Full => "full",
@@ -148,24 +149,24 @@ impl OwnDiscipline for Discipline {
     }
 }
 
-fn admission(answer: &Bound<'_, PyAny>) -> PyResult<Admission> {
+fn admission(answer: &Bound<'_, PyAny>) -> PyResult<EnqueueDecision> {
     let (word, rank): (String, f64) = match answer.extract::<String>() {
         Ok(word) => (word, 0.0),
         Err(_) => answer.extract().map_err(|_| not_known("enqueue", answer, ADMISSIONS))?,
     };
     match word.as_str() {
-        "accept" => Ok(Admission::Enter { rank }),
-        "mark" => Ok(Admission::Mark { rank }),
-        "drop" => Ok(Admission::Drop),
+        "accept" => Ok(EnqueueDecision::Enqueue { rank }),
+        "mark" => Ok(EnqueueDecision::Mark { rank }),
+        "drop" => Ok(EnqueueDecision::Drop),
         _ => Err(not_known("enqueue", answer, ADMISSIONS)),
     }
 }
 
-fn service(answer: &Bound<'_, PyAny>) -> PyResult<Service> {
+fn service(answer: &Bound<'_, PyAny>) -> PyResult<DequeueDecision> {
     match answer.extract::<String>().as_deref() {
-        Ok("serve") => Ok(Service::Serve),
-        Ok("mark") => Ok(Service::Mark),
-        Ok("drop") => Ok(Service::Drop),
+        Ok("serve") => Ok(DequeueDecision::Serve),
+        Ok("mark") => Ok(DequeueDecision::Mark),
+        Ok("drop") => Ok(DequeueDecision::Drop),
         _ => Err(not_known("dequeue", answer, "\"serve\", \"mark\" or \"drop\"")),
     }
 }

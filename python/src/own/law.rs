@@ -1,7 +1,10 @@
 //! Congestion control algorithms.
 
 use super::instance::{Class, Method, attached};
-use hopline_lab::own::{LawAck, LawLoss, LawState, LawTimeout, LossSign, OwnLaw, TimeoutAnswer};
+use hopline_lab::user_defined::{
+    CongestionSignal, CustomCcAck, CustomCcLoss, CustomCcState, CustomCcTimeout, CustomCongestionControl,
+    TimeoutResultUse,
+};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -107,7 +110,7 @@ pub(crate) struct Timeout {
 /// Creates an object of a class with the common fields and its own.
 macro_rules! with_state {
     ($class:ident, $state:expr, { $($field:ident: $value:expr),* $(,)? }) => {{
-        let LawState { now, cwnd_bytes, ssthresh_bytes, mss_bytes, max_cwnd_bytes, flight_bytes, srtt, .. } = $state;
+        let CustomCcState { now, cwnd_bytes, ssthresh_bytes, mss_bytes, max_cwnd_bytes, flight_bytes, srtt, .. } = $state;
         $class {
             now_s: now.as_secs_f64(),
             cwnd_bytes,
@@ -136,7 +139,7 @@ macro_rules! shown {
 shown!(WindowState, Ack, Loss, Timeout);
 
 /// Creates an instance of an algorithm.
-pub(super) fn instance(class: &Class, seed: u64) -> Result<Box<dyn OwnLaw>, String> {
+pub(super) fn instance(class: &Class, seed: u64) -> Result<Box<dyn CustomCongestionControl>, String> {
     attached(|py| {
         let instance = class.make(py, seed)?;
         Ok(Box::new(Law {
@@ -144,7 +147,7 @@ pub(super) fn instance(class: &Class, seed: u64) -> Result<Box<dyn OwnLaw>, Stri
             on_loss: Method::of(&instance, "on_loss")?,
             on_timeout: Method::of(&instance, "on_timeout")?,
             on_undo: Method::optional(&instance, "on_undo")?,
-        }) as Box<dyn OwnLaw>)
+        }) as Box<dyn CustomCongestionControl>)
     })
 }
 
@@ -156,8 +159,8 @@ struct Law {
     on_undo: Option<Method>,
 }
 
-impl OwnLaw for Law {
-    fn on_ack(&mut self, ack: &LawAck) -> Result<f64, String> {
+impl CustomCongestionControl for Law {
+    fn on_ack(&mut self, ack: &CustomCcAck) -> Result<f64, String> {
         let told = with_state!(Ack, ack.state, {
             acked_bytes: ack.acked_bytes,
             rtt_s: ack.rtt.map(|time| time.as_secs_f64()),
@@ -168,24 +171,24 @@ impl OwnLaw for Law {
         attached(|py| window(&self.on_ack.bind(py).call1((Bound::new(py, told)?,))?, "on_ack"))
     }
 
-    fn on_loss(&mut self, loss: &LawLoss) -> Result<f64, String> {
-        let sign = match loss.sign {
-            LossSign::Loss => "loss",
-            LossSign::Mark => "mark",
+    fn on_loss(&mut self, loss: &CustomCcLoss) -> Result<f64, String> {
+        let sign = match loss.signal {
+            CongestionSignal::Loss => "loss",
+            CongestionSignal::EcnMark => "mark",
         };
-        let told = with_state!(Loss, loss.state, { reduced_bytes: loss.reduced_bytes, sign: sign });
+        let told = with_state!(Loss, loss.state, { reduced_bytes: loss.reduction_base_bytes, sign: sign });
         attached(|py| window(&self.on_loss.bind(py).call1((Bound::new(py, told)?,))?, "on_loss"))
     }
 
-    fn on_timeout(&mut self, timeout: &LawTimeout) -> Result<f64, String> {
+    fn on_timeout(&mut self, timeout: &CustomCcTimeout) -> Result<f64, String> {
         let told = with_state!(Timeout, timeout.state, {
-            reduced_bytes: timeout.reduced_bytes,
-            answer_counts: timeout.answer == TimeoutAnswer::Counts,
+            reduced_bytes: timeout.reduction_base_bytes,
+            answer_counts: timeout.result_use == TimeoutResultUse::BecomesSsthresh,
         });
         attached(|py| window(&self.on_timeout.bind(py).call1((Bound::new(py, told)?,))?, "on_timeout"))
     }
 
-    fn on_undo(&mut self, state: &LawState) -> Result<(), String> {
+    fn on_undo(&mut self, state: &CustomCcState) -> Result<(), String> {
         let Some(on_undo) = &self.on_undo else { return Ok(()) };
         let told = with_state!(WindowState, *state, {});
         attached(|py| on_undo.bind(py).call1((Bound::new(py, told)?,)).map(drop))

@@ -177,7 +177,7 @@ fn too_short(len: usize) -> Error {
 mod tests {
     use super::*;
 
-    fn there_and_back(text: &str) -> SocketAddr {
+    fn round_trip(text: &str) -> SocketAddr {
         let mut place = [0u8; 64];
         let mut len = place.len() as socklen_t;
         let at = place.as_mut_ptr().cast::<sockaddr>();
@@ -188,14 +188,14 @@ mod tests {
     }
 
     #[test]
-    fn addresses_survive_c() {
+    fn addresses_round_trip() {
         for text in ["192.0.2.1:7172", "0.0.0.0:0", "[2001:db8::1]:65535", "[fe80::1%3]:9"] {
-            assert_eq!(there_and_back(text).to_string(), text);
+            assert_eq!(round_trip(text).to_string(), text);
         }
     }
 
     #[test]
-    fn an_address_that_is_too_long_is_cut_off_and_its_length_told() {
+    fn a_truncated_address_reports_its_length() {
         let mut place = [0xAAu8; 8];
         let mut len = 4;
         let at = place.as_mut_ptr().cast::<sockaddr>();

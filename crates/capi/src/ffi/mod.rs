@@ -17,8 +17,8 @@ use crate::abi::{TPA_SHUT_RD, TPA_SHUT_RDWR, TPA_SHUT_WR, tpa_info, tpa_pollfd};
 use crate::error::{self, Error, Result};
 use crate::options::{Value, option};
 use crate::readiness;
-use crate::report::told;
-use crate::socket::{End, Socket};
+use crate::report::connection_info;
+use crate::socket::{CloseMode, Socket};
 use crate::table;
 use libc::{c_char, c_int, c_void, sockaddr, socklen_t, ssize_t};
 use std::ffi::CStr;
@@ -28,7 +28,7 @@ use std::ptr;
 use std::time::Duration;
 
 /// Size of the oldest structure that tpa_info fills in: its first three fields, bytes.
-const LEAST_INFO: usize = 16;
+const MIN_INFO_SIZE: usize = 16;
 
 /// Creates a socket for one connection, or for listening. Its protocol is TPA-wide unless TPA_PROTOCOL is set. Returns its
 /// handle, or -1.
@@ -42,7 +42,7 @@ const LEAST_INFO: usize = 16;
 /// Handles are for all threads: one may receive while another sends. They are not valid in the child after a fork.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_socket() -> c_int {
-    guarded("tpa_socket", -1, || Socket::new().map(table::insert))
+    catch_panic("tpa_socket", -1, || Socket::new().map(table::insert))
 }
 
 /// Sets an option, an enum tpa_option, to the `len` bytes at `value`. Files are read at once. Returns 0, or -1: EINVAL for
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn tpa_setsockopt(
     value: *const c_void,
     len: socklen_t,
 ) -> c_int {
-    guarded("tpa_setsockopt", -1, || {
+    catch_panic("tpa_setsockopt", -1, || {
         let socket = table::get(handle)?;
         // SAFETY: the caller says that `value` points to `len` bytes.
         let value = unsafe { bytes(value, len as usize) }?;
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn tpa_getsockopt(
     value: *mut c_void,
     len: *mut socklen_t,
 ) -> c_int {
-    guarded("tpa_getsockopt", -1, || {
+    catch_panic("tpa_getsockopt", -1, || {
         let socket = table::get(handle)?;
         let option = option(option_number)?;
         // SAFETY: the caller says that `len` points to a number.
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn tpa_getsockopt(
 /// Binds to an IPv4 or IPv6 address; with port 0 the system selects a free port. Returns 0, or -1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_bind(handle: c_int, local: *const sockaddr, len: socklen_t) -> c_int {
-    guarded("tpa_bind", -1, || {
+    catch_panic("tpa_bind", -1, || {
         let socket = table::get(handle)?;
         // SAFETY: the caller says that `local` points to `len` bytes.
         let local = unsafe { address(local, len) }?;
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn tpa_bind(handle: c_int, local: *const sockaddr, len: so
 /// again. Returns 0, or -1: EACCES or ENOENT for keys that cannot be used.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_listen(handle: c_int, backlog: c_int) -> c_int {
-    guarded("tpa_listen", -1, || {
+    catch_panic("tpa_listen", -1, || {
         let backlog = usize::try_from(backlog).unwrap_or(0).max(1);
         table::get(handle)?.listen(backlog).map(|()| 0)
     })
@@ -118,7 +118,7 @@ pub extern "C" fn tpa_listen(handle: c_int, backlog: c_int) -> c_int {
 /// NULL. tpa_info has the fingerprint of the peer's key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_accept(handle: c_int, peer: *mut sockaddr, len: *mut socklen_t) -> c_int {
-    guarded("tpa_accept", -1, || {
+    catch_panic("tpa_accept", -1, || {
         let socket = table::get(handle)?;
         if !peer.is_null() {
             // Checked before a connection is accepted, because afterwards its address could not be reported.
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn tpa_accept(handle: c_int, peer: *mut sockaddr, len: *mu
 /// It can be tried again after an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_connect(handle: c_int, peer: *const sockaddr, len: socklen_t) -> c_int {
-    guarded("tpa_connect", -1, || {
+    catch_panic("tpa_connect", -1, || {
         let socket = table::get(handle)?;
         // SAFETY: the caller says that `peer` points to `len` bytes.
         let peer = unsafe { address(peer, len) }?;
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn tpa_connect(handle: c_int, peer: *const sockaddr, len: 
 /// it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_send(handle: c_int, data: *const c_void, len: usize, flags: c_int) -> ssize_t {
-    guarded("tpa_send", -1, || {
+    catch_panic("tpa_send", -1, || {
         let socket = table::get(handle)?;
         no_flags(flags)?;
         // SAFETY: the caller says that `data` points to `len` bytes.
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn tpa_send(handle: c_int, data: *const c_void, len: usize
 /// at the end of the stream; or -1. Signals do not interrupt it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_recv(handle: c_int, buffer: *mut c_void, len: usize, flags: c_int) -> ssize_t {
-    guarded("tpa_recv", -1, || {
+    catch_panic("tpa_recv", -1, || {
         let socket = table::get(handle)?;
         no_flags(flags)?;
         // SAFETY: the caller says that `buffer` has room for `len` bytes.
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn tpa_recv(handle: c_int, buffer: *mut c_void, len: usize
 /// that waits in tpa_recv receives the end of the stream. Returns 0, or -1.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_shutdown(handle: c_int, how: c_int) -> c_int {
-    guarded("tpa_shutdown", -1, || {
+    catch_panic("tpa_shutdown", -1, || {
         let socket = table::get(handle)?;
         let how = match how {
             TPA_SHUT_RD => Shutdown::Read,
@@ -210,20 +210,20 @@ pub extern "C" fn tpa_shutdown(handle: c_int, how: c_int) -> c_int {
 /// still arrive if the program keeps running; a program that ends at once should wait.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_close(handle: c_int) -> c_int {
-    guarded("tpa_close", -1, || table::remove(handle)?.end(End::Orderly).map(|()| 0))
+    catch_panic("tpa_close", -1, || table::remove(handle)?.end(CloseMode::Graceful).map(|()| 0))
 }
 
 /// Closes at once: sends a reset to the peer; data that it has not received are lost. Returns 0, or -1 with EBADF.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_abort(handle: c_int) -> c_int {
-    guarded("tpa_abort", -1, || table::remove(handle)?.end(End::Abort).map(|()| 0))
+    catch_panic("tpa_abort", -1, || table::remove(handle)?.end(CloseMode::Abort).map(|()| 0))
 }
 
 /// Writes the address that the socket is bound to to `local`, which has room for `*len` bytes, and its length to `*len`.
 /// Returns 0, or -1: EINVAL before it is bound.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_getsockname(handle: c_int, local: *mut sockaddr, len: *mut socklen_t) -> c_int {
-    guarded("tpa_getsockname", -1, || {
+    catch_panic("tpa_getsockname", -1, || {
         let found = table::get(handle)?.local()?;
         // SAFETY: the caller says that `local` has room for `*len` bytes.
         unsafe { store_address(&Address::of(found), local, len) }.map(|()| 0)
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn tpa_getsockname(handle: c_int, local: *mut sockaddr, le
 /// or -1: ENOTCONN.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_getpeername(handle: c_int, peer: *mut sockaddr, len: *mut socklen_t) -> c_int {
-    guarded("tpa_getpeername", -1, || {
+    catch_panic("tpa_getpeername", -1, || {
         let found = table::get(handle)?.peer()?;
         // SAFETY: the caller says that `peer` has room for `*len` bytes.
         unsafe { store_address(&Address::of(found), peer, len) }.map(|()| 0)
@@ -245,16 +245,16 @@ pub unsafe extern "C" fn tpa_getpeername(handle: c_int, peer: *mut sockaddr, len
 /// call. Returns 0, or -1: ENOTCONN, EINVAL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_info(handle: c_int, info: *mut tpa_info) -> c_int {
-    guarded("tpa_info", -1, || {
+    catch_panic("tpa_info", -1, || {
         let socket = table::get(handle)?;
         // SAFETY: the caller says that `info` begins with a size.
         let room = unsafe { memory::read(info.cast::<usize>()) }?;
-        if room < LEAST_INFO {
+        if room < MIN_INFO_SIZE {
             let what = format!("info->size is {room}, and not sizeof(struct tpa_info)");
             return Err(Error::new(libc::EINVAL, what));
         }
         let size = room.min(size_of::<tpa_info>());
-        let told = told(&socket.info()?, size);
+        let told = connection_info(&socket.info()?, size);
         // SAFETY: the caller says that there is room for `size` bytes, and `told` has as many; it has no pointers.
         unsafe { ptr::copy_nonoverlapping((&raw const told).cast::<u8>(), info.cast::<u8>(), size) };
         Ok(0)
@@ -266,7 +266,7 @@ pub unsafe extern "C" fn tpa_info(handle: c_int, info: *mut tpa_info) -> c_int {
 /// to receive has TPA_POLLHUP.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_poll(handles: *mut tpa_pollfd, count: usize, timeout_ms: c_int) -> c_int {
-    guarded("tpa_poll", -1, || {
+    catch_panic("tpa_poll", -1, || {
         // SAFETY: the caller says that `handles` points to `count` structures.
         let handles = unsafe { memory::array_mut(handles, count) }?;
         let limit = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
@@ -280,7 +280,7 @@ pub unsafe extern "C" fn tpa_poll(handles: *mut tpa_pollfd, count: usize, timeou
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_last_error() -> *const c_char {
     const NOTHING: &CStr = c"";
-    error::last(CStr::as_ptr).unwrap_or(NOTHING.as_ptr())
+    error::with_last_error(CStr::as_ptr).unwrap_or(NOTHING.as_ptr())
 }
 
 /// Returns the version of the library, such as "0.1.0".
@@ -295,7 +295,7 @@ pub extern "C" fn tpa_version() -> *const c_char {
 }
 
 /// Returns the result of `body`; on an error or panic sets `errno` and the last error, and returns `failed`.
-fn guarded<T>(function: &'static str, failed: T, body: impl FnOnce() -> Result<T>) -> T {
+fn catch_panic<T>(function: &'static str, failed: T, body: impl FnOnce() -> Result<T>) -> T {
     // State left half-changed by a panic is behind locks, and their poison is checked.
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
         Err(Error::new(
@@ -329,15 +329,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_ends_here() {
-        assert_eq!(guarded("tpa_recv", -1, || -> Result<c_int> { panic!("this is a test") }), -1);
+    fn a_panic_does_not_cross_the_interface() {
+        assert_eq!(catch_panic("tpa_recv", -1, || -> Result<c_int> { panic!("this is a test") }), -1);
         assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EIO));
-        let said = error::last(CStr::to_owned).unwrap().into_string().unwrap();
+        let said = error::with_last_error(CStr::to_owned).unwrap().into_string().unwrap();
         assert!(said.starts_with("tpa_recv: a mistake in hopline itself"), "{said}");
     }
 
     #[test]
-    fn the_oldest_structure_ends_where_a_field_does() {
-        assert_eq!(std::mem::offset_of!(tpa_info, srtt_us), LEAST_INFO);
+    fn the_oldest_structure_ends_at_a_field_boundary() {
+        assert_eq!(std::mem::offset_of!(tpa_info, srtt_us), MIN_INFO_SIZE);
     }
 }

@@ -6,8 +6,8 @@ use std::ptr;
 /// program.
 pub(crate) fn without_signals<T>(make: impl FnOnce() -> T) -> T {
     /// Restores the signal mask of the thread, also after a panic.
-    struct Restore(libc::sigset_t);
-    impl Drop for Restore {
+    struct RestoreSignals(libc::sigset_t);
+    impl Drop for RestoreSignals {
         fn drop(&mut self) {
             // SAFETY: the set is the one that the system gave.
             unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, ptr::null_mut()) };
@@ -19,6 +19,6 @@ pub(crate) fn without_signals<T>(make: impl FnOnce() -> T) -> T {
     unsafe { libc::sigfillset(&raw mut all) };
     // SAFETY: both pointers are to sets, of which one is read and one is written.
     let done = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, &raw mut before) };
-    let _restore = (done == 0).then(|| Restore(before));
+    let _restore = (done == 0).then(|| RestoreSignals(before));
     make()
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
 
 /// Largest whole number of a scenario.
-pub(crate) const MANY: u64 = i64::MAX as u64;
+pub(crate) const MAX_INTEGER: u64 = i64::MAX as u64;
 
 /// Parses a whole number of `range`, which lies in that of `T`.
 pub(crate) fn whole<T: TryFrom<u64>>(
@@ -12,7 +12,7 @@ pub(crate) fn whole<T: TryFrom<u64>>(
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
     move |text| {
         let number = text.parse().ok().filter(|number| range.contains(number));
-        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| words(&range))
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| range_text(&range))
     }
 }
 
@@ -20,12 +20,12 @@ pub(crate) fn whole<T: TryFrom<u64>>(
 pub(crate) fn count(text: &str) -> Result<NonZeroU16, String> {
     let range = 1..=u16::MAX.into();
     let number = whole::<u16>(range.clone())(text)?;
-    NonZeroU16::new(number).ok_or_else(|| words(&range))
+    NonZeroU16::new(number).ok_or_else(|| range_text(&range))
 }
 
-fn words(range: &RangeInclusive<u64>) -> String {
+fn range_text(range: &RangeInclusive<u64>) -> String {
     match (range.start(), range.end()) {
-        (least, &(MANY..)) => format!("a whole number from {least}"),
+        (least, &(MAX_INTEGER..)) => format!("a whole number from {least}"),
         (least, most) => format!("a whole number from {least} to {most}"),
     }
 }
@@ -35,13 +35,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_of_its_range_or_told_which() {
+    fn a_number_out_of_range_is_rejected_with_the_range() {
         assert_eq!(whole::<u8>(1..=12)("12"), Ok(12));
-        assert_eq!(whole::<u64>(0..=MANY)("9223372036854775807"), Ok(MANY));
+        assert_eq!(whole::<u64>(0..=MAX_INTEGER)("9223372036854775807"), Ok(MAX_INTEGER));
         for wrong in ["", "0", "13", "-1", "1.0", " 1", "ten", "99999999999999999999"] {
             assert_eq!(whole::<u8>(1..=12)(wrong), Err("a whole number from 1 to 12".into()), "{wrong}");
         }
-        assert_eq!(whole::<u64>(1..=MANY)("0"), Err("a whole number from 1".into()));
+        assert_eq!(whole::<u64>(1..=MAX_INTEGER)("0"), Err("a whole number from 1".into()));
         assert_eq!((count("65535").map(u16::from), count("0").is_err()), (Ok(65_535), true));
     }
 }

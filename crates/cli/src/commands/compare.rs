@@ -7,8 +7,8 @@ use crate::problems::Failure;
 use crate::progress::Progress;
 use hopline_config::document::Setting;
 use hopline_lab::comparison::Comparison;
-use hopline_lab::experiment::How;
-use hopline_lab::plan::refuse_varied;
+use hopline_lab::experiment::RunOptions;
+use hopline_lab::plan::reject_varied;
 use hopline_lab::record::Record;
 use hopline_lab::text::table::{Align, kbps, render};
 use hopline_lab::{Plan, Problem, comparison, text};
@@ -22,8 +22,8 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         true => scenario.sweep()?,
         false => args.vary.iter().map(|text| parse_vary(text)).collect::<Result<_, _>>()?,
     };
-    refuse_varied(scenario.settings(), &axes)?;
-    let plan = Plan::new(&scenario, &axes)?.asking(args.asked.question())?;
+    reject_varied(scenario.settings(), &axes)?;
+    let plan = Plan::new(&scenario, &axes)?.with_objective(args.asked.objective())?;
     let window = super::window(args.animate, &scenario)?;
     let reported = args.report.is_some() || !(args.no_report || args.common.json || args.output.is_some());
     if args.animate.is_some() && !reported && args.output.is_none() {
@@ -34,16 +34,16 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let report = reported.then(|| experiment::report_file(args.report.as_deref(), &plan.name));
     report.as_ref().map(experiment::ReportFile::check).transpose()?;
     console::catch_interrupts()?;
-    experiment::say_formats(args.output.as_deref(), args.common.quiet);
+    experiment::print_missing_formats(args.output.as_deref(), args.common.quiet);
     let command = experiment::command();
     let progress = Progress::new(args.common.quiet);
-    let how = How { jobs: args.jobs.map(Into::into), command: &command, watch: &progress };
+    let how = RunOptions { jobs: args.jobs.map(Into::into), command: &command, watch: &progress };
     let (mut comparison, records) = match &args.output {
         None => hopline_lab::experiment::in_memory(&plan, how)?,
         Some(path) => {
-            let (comparison, mut store) = experiment::kept(&plan, how, window, path, args.force)?;
+            let (comparison, mut store) = experiment::run_in_directory(&plan, how, window, path, args.force)?;
             let mut records = Vec::new();
-            store.each(comparison.runs, |record| {
+            store.for_each(comparison.runs, |record| {
                 records.push(record);
                 Ok::<_, Failure>(())
             })?;
@@ -59,11 +59,11 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     }
     if args.common.json {
         console::print(&format!("{}\n", comparison::json_with_runs(&comparison, &records)))?;
-        return experiment::all_ran(&comparison);
+        return experiment::check_all_ran(&comparison);
     }
-    let mut shown = text::comparison::describe(&comparison) + &text::comparison::answer(&comparison);
+    let mut shown = text::comparison::describe(&comparison) + &text::comparison::conclusion(&comparison);
     if args.common.verbose {
-        shown.push_str(&every_run(&comparison, &records));
+        shown.push_str(&run_lines(&comparison, &records));
     }
     let written = report.as_ref().map(|r| r.path().display().to_string());
     let kept = args.output.as_ref().map(|path| format!("{} (report.html, tables)", path.display()));
@@ -71,10 +71,10 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         shown.push_str(&format!("\nreport in {place}\n"));
     }
     console::print(&shown)?;
-    experiment::all_ran(&comparison)
+    experiment::check_all_ran(&comparison)
 }
 
-fn every_run(comparison: &Comparison, records: &[Record]) -> String {
+fn run_lines(comparison: &Comparison, records: &[Record]) -> String {
     let header = [
         ("variant", Align::Left),
         ("run", Align::Right),

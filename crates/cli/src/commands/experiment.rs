@@ -1,10 +1,10 @@
 //! Common parts of compare, sweep, report and reproduce: running a plan, and its report.
 
-use crate::problems::{Failure, say};
+use crate::problems::{Failure, print_error_line};
 use hopline_lab::Plan;
 use hopline_lab::animation::Window;
 use hopline_lab::comparison::Comparison;
-use hopline_lab::experiment::How;
+use hopline_lab::experiment::RunOptions;
 use hopline_lab::report;
 use hopline_lab::store::{REPORT, Start, Store};
 use hopline_lab::view;
@@ -13,14 +13,14 @@ use std::path::Path;
 pub(crate) use hopline_lab::output::ReportFile;
 
 /// Runs `plan` in a directory, and writes the report beside its tables. The report animates `window`, if there is one.
-pub(crate) fn kept(
+pub(crate) fn run_in_directory(
     plan: &Plan,
-    how: How<'_>,
+    how: RunOptions<'_>,
     window: Option<Window>,
     path: &Path,
     force: bool,
 ) -> Result<(Comparison, Store), Failure> {
-    let start = if force { Start::Anew } else { Start::Resume };
+    let start = if force { Start::Restart } else { Start::Resume };
     let (mut comparison, store) = hopline_lab::experiment::in_directory(plan, how, path, start)
         .map_err(|error| Failure::of_experiment(error, path))?;
     if let Some(window) = window {
@@ -31,9 +31,11 @@ pub(crate) fn kept(
 }
 
 /// Prints once that a directory of results will contain no Parquet, if this build writes none.
-pub(crate) fn say_formats(directory: Option<&Path>, quiet: bool) {
+pub(crate) fn print_missing_formats(directory: Option<&Path>, quiet: bool) {
     if directory.is_some() && !quiet && !cfg!(feature = "parquet") {
-        say("tables are CSV only: this build writes no Parquet; `make build` makes one that does");
+        print_error_line(
+            "tables are CSV only: this build writes no Parquet; `make build` makes one that does",
+        );
     }
 }
 
@@ -56,7 +58,7 @@ pub(crate) fn command() -> Vec<String> {
 }
 
 /// Returns an error, hence an exit code, if runs failed.
-pub(crate) fn all_ran(comparison: &Comparison) -> Result<(), Failure> {
+pub(crate) fn check_all_ran(comparison: &Comparison) -> Result<(), Failure> {
     match comparison.failed() {
         0 => Ok(()),
         n => Err(Failure::Other(format!("{n} run{} failed", if n == 1 { "" } else { "s" }))),

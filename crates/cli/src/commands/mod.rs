@@ -12,7 +12,7 @@ pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod sweep;
 
-use crate::args::{Effort, Given};
+use crate::args::{PlanArgs, ScenarioArgs};
 use crate::problems::Failure;
 use hopline_config::document::Setting;
 use hopline_lab::animation::{Window, WindowError};
@@ -20,7 +20,7 @@ use hopline_lab::plan;
 use hopline_lab::{Problem, Scenario};
 
 /// Returns the scenario with the settings of the options applied: `--set`, `--seed`, then `more`.
-fn load(given: &Given, more: &[Setting]) -> Result<Scenario, Failure> {
+fn load(given: &ScenarioArgs, more: &[Setting]) -> Result<Scenario, Failure> {
     let mut settings = settings(&given.set)?;
     settings.extend(given.seed.map(|seed| Setting::of_option("--seed", "seed", seed)));
     settings.extend_from_slice(more);
@@ -45,6 +45,6 @@ fn settings(set: &[String]) -> Result<Vec<Setting>, Failure> {
 }
 
 /// Returns the share of a plan that is run.
-const fn effort(args: &Effort) -> plan::Effort {
+const fn effort(args: &PlanArgs) -> plan::Effort {
     if args.quick { plan::Effort::Quick } else { plan::Effort::Full }
 }

@@ -3,13 +3,13 @@
 use super::experiment;
 use crate::args::{Readings, Reproduce as Args};
 use crate::console;
-use crate::problems::{Failure, say};
+use crate::problems::{Failure, print_error_line};
 use crate::progress::Progress;
 use hopline_config::document::Setting;
 use hopline_lab::claims::{self, Evidence, Figure, Kind, Reading, Register, evaluate, evaluate_one};
 use hopline_lab::comparison::Comparison;
-use hopline_lab::counted::as_written;
-use hopline_lab::experiment::{How, in_memory};
+use hopline_lab::counted::count_text_as;
+use hopline_lab::experiment::{RunOptions, in_memory};
 use hopline_lab::output::{Existing, OutputError, check_directory, write_file};
 use hopline_lab::papers::Papers;
 use hopline_lab::plan::{Effort, Runs};
@@ -37,11 +37,13 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     // Every plan is read before the first is run, so that an error in the last one is reported at once.
     let plans: Vec<Plan> = chosen.iter().map(plan).collect::<Result<_, _>>()?;
     if args.readings.is_some() && register.axes.is_empty() {
-        say(&format!("{paper}: its register leaves nothing open, so there are no other readings"));
+        print_error_line(&format!(
+            "{paper}: its register leaves nothing open, so there are no other readings"
+        ));
     }
     let read = match args.readings {
         None => Vec::new(),
-        Some(readings) => read_otherwise(&register, &chosen, &over, readings.effort(effort))?,
+        Some(readings) => alternative_readings(&register, &chosen, &over, readings.effort_of_others(effort))?,
     };
     if let Some(folder) = &args.output {
         check_directory(folder)?;
@@ -51,10 +53,10 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let report = report_file(args, paper);
     report.as_ref().map(experiment::ReportFile::check).transpose()?;
     if !args.effort.quiet && plans.len() > 1 {
-        say(&format!("{paper}: {} figures, {}", plans.len(), all_runs(&plans)));
+        print_error_line(&format!("{paper}: {} figures, {}", plans.len(), all_runs(&plans)));
     }
     console::catch_interrupts()?;
-    experiment::say_formats(args.output.as_deref(), args.effort.quiet);
+    experiment::print_missing_formats(args.output.as_deref(), args.effort.quiet);
     let mut comparisons = Vec::new();
     for (number, plan) in chosen.iter().zip(&plans) {
         comparisons.push((*number, run(args, &register.figures[*number], plan)?));
@@ -62,11 +64,11 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let made: Vec<(usize, &Comparison)> = comparisons.iter().map(|(number, c)| (*number, c)).collect();
     let mut evidence = evaluate(&register, &made)?;
     let mut made_otherwise = Vec::new();
-    for Read { figure, reading, folder, plan } in read {
+    for FigureReading { figure, reading, folder, plan } in read {
         let comparison = run_in(args, &folder, &plan)?;
         made_otherwise.push((figure, reading, comparison));
     }
-    judge_otherwise(&register, &mut evidence, &made, &made_otherwise)?;
+    judge_alternative_readings(&register, &mut evidence, &made, &made_otherwise)?;
     if let Some(report) = &report {
         report.write(&report::html(&view::reproduction(&register, &made, &evidence, effort)))?;
     }
@@ -101,14 +103,14 @@ fn explain(args: &Args, register: &Register, id: &str) -> Result<(), Failure> {
     let made: Vec<(usize, &Comparison)> = comparisons.iter().map(|(number, c)| (*number, c)).collect();
     let mut evidence = vec![evaluate_one(register, claim, &made)?];
     if let Some(readings) = args.readings {
-        let effort = readings.effort(super::effort(&args.effort));
+        let effort = readings.effort_of_others(super::effort(&args.effort));
         let mut made_otherwise = Vec::new();
         for (number, reading, plan) in
-            register.plans_of_read(claim, &super::settings(&args.effort.set)?, effort)?
+            register.alternative_plans_of(claim, &super::settings(&args.effort.set)?, effort)?
         {
             made_otherwise.push((number, reading, run(args, &register.figures[number], &plan)?));
         }
-        judge_otherwise(register, &mut evidence, &made, &made_otherwise)?;
+        judge_alternative_readings(register, &mut evidence, &made, &made_otherwise)?;
     }
     if args.effort.json {
         return console::print(&format!("{}\n", evidence[0].json()));
@@ -118,7 +120,7 @@ fn explain(args: &Args, register: &Register, id: &str) -> Result<(), Failure> {
 }
 
 /// Evaluates claims by other readings. `made` has the runs of the first reading, `otherwise` those of others.
-fn judge_otherwise(
+fn judge_alternative_readings(
     register: &Register,
     evidence: &mut [Evidence<'_>],
     made: &[(usize, &Comparison)],
@@ -126,12 +128,12 @@ fn judge_otherwise(
 ) -> Result<(), Failure> {
     let others = otherwise.iter().map(|(number, reading, runs)| (*number, reading.clone(), runs));
     let all: Vec<_> = register.as_written(made).into_iter().chain(others).collect();
-    Ok(register.read_otherwise(evidence, &all)?)
+    Ok(register.judge_alternative_readings(evidence, &all)?)
 }
 
 impl Readings {
     /// Returns the effort of other readings, if that of the first is `first`.
-    const fn effort(self, first: Effort) -> Effort {
+    const fn effort_of_others(self, first: Effort) -> Effort {
         match self {
             Self::Full => first,
             Self::Quick => Effort::Quick,
@@ -150,7 +152,7 @@ fn all_runs(plans: &[Plan]) -> String {
     };
     let more = plans.iter().any(|plan| matches!(plan.runs, Runs::Until { .. }));
     let runs = plans.iter().map(least).sum::<u64>();
-    let runs = as_written(runs as usize, HumanCount(runs), "run");
+    let runs = count_text_as(runs as usize, HumanCount(runs), "run");
     format!("{runs}{}", if more { " or more, until they are precise enough" } else { "" })
 }
 
@@ -161,7 +163,7 @@ fn report_file(args: &Args, paper: &str) -> Option<experiment::ReportFile> {
 }
 
 /// Figure to be run by another reading.
-struct Read {
+struct FigureReading {
     figure: usize,
     reading: Reading,
     /// Folder of its results.
@@ -170,21 +172,21 @@ struct Read {
 }
 
 /// Returns every reading but the first of the figures that the paper's claims are evaluated by.
-fn read_otherwise(
+fn alternative_readings(
     register: &Register,
     chosen: &[usize],
     over: &[Setting],
     effort: Effort,
-) -> Result<Vec<Read>, Failure> {
+) -> Result<Vec<FigureReading>, Failure> {
     let mut read = Vec::new();
     for &number in chosen {
         let figure = &register.figures[number];
-        let is_judged_by = register.claims_of(&figure.id).any(|claim| claim.kind != Kind::Ours);
+        let is_judged_by = register.claims_of(&figure.id).any(|claim| claim.kind != Kind::Own);
         let others = register.readings(figure).into_iter().enumerate().skip(1);
         for (place, reading) in others.filter(|_| is_judged_by) {
-            let plan = register.plan_read(figure, &reading, over, effort)?;
+            let plan = register.plan_in_reading(figure, &reading, over, effort)?;
             let folder = format!("{}-reading-{}", figure.id, place + 1);
-            read.push(Read { figure: number, reading, folder, plan });
+            read.push(FigureReading { figure: number, reading, folder, plan });
         }
     }
     Ok(read)
@@ -198,12 +200,12 @@ fn run(args: &Args, figure: &Figure, plan: &Plan) -> Result<Comparison, Failure>
 fn run_in(args: &Args, folder: &str, plan: &Plan) -> Result<Comparison, Failure> {
     let command = experiment::command();
     let progress = Progress::of_plan(folder, args.effort.quiet);
-    let how = How { jobs: args.effort.jobs.map(Into::into), command: &command, watch: &progress };
+    let how = RunOptions { jobs: args.effort.jobs.map(Into::into), command: &command, watch: &progress };
     match &args.output {
         None => Ok(in_memory(plan, how).map_err(|e| Failure::of_experiment(e, Path::new("")))?.0),
         Some(output) => {
             let folder = output.join(folder);
-            Ok(experiment::kept(plan, how, None, &folder, args.force)?.0)
+            Ok(experiment::run_in_directory(plan, how, None, &folder, args.force)?.0)
         }
     }
 }
@@ -224,7 +226,7 @@ fn list(papers: &Papers, only: Option<&str>) -> Result<(), Failure> {
             text.push_str(&format!("  {:<width$}  {}{claims}\n", figure.id, figure.title));
         }
         let waiting =
-            register.claims.iter().filter(|c| matches!(c.test, hopline_lab::claims::Test::Needs(_)));
+            register.claims.iter().filter(|c| matches!(c.test, hopline_lab::claims::Test::Missing(_)));
         let waiting: Vec<&str> = waiting.map(|c| c.id.as_str()).collect();
         if !waiting.is_empty() {
             text.push_str(&format!("  cannot be judged yet: {}\n", waiting.join(", ")));

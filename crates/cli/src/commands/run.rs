@@ -9,10 +9,10 @@ use hopline_config::source::nearest;
 use hopline_core::NodeId;
 use hopline_lab::animation::{self, Animation};
 use hopline_lab::description::Description;
-use hopline_lab::output::{self, Captured, Directory, Existing, Extra};
+use hopline_lab::output::{self, CaptureFilter, Directory, Existing, Extra};
 use hopline_lab::plan::{Keep, KeepNodes, KeepPairs, KeepSeries};
-use hopline_lab::record::{Done, Record};
-use hopline_lab::{Comparison, Plan, Problem, Spec, Watch, Work, run, text};
+use hopline_lab::record::{CompletedRun, Record};
+use hopline_lab::{Comparison, Observer, Plan, Problem, Spec, Work, run, text};
 use std::collections::BTreeSet;
 
 /// Runs a scenario once.
@@ -38,7 +38,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let played = window.filter(|_| report.is_some());
     let animation = played.map(|window| animation::single(&spec, args.run, window, &progress)).transpose()?;
     drop(progress);
-    let done = Done::of(
+    let done = CompletedRun::of(
         &spec,
         &run,
         args.run,
@@ -69,7 +69,12 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
 }
 
 /// Returns the report of a single run.
-fn page(plan: &Plan, number: u64, done: Done, animation: Option<Animation>) -> Result<String, Failure> {
+fn page(
+    plan: &Plan,
+    number: u64,
+    done: CompletedRun,
+    animation: Option<Animation>,
+) -> Result<String, Failure> {
     let description = Description::of_run(plan, experiment::command(), number)?;
     let mut comparison = Comparison::of_run(description, number, done);
     comparison.points[0].animation = animation;
@@ -78,23 +83,23 @@ fn page(plan: &Plan, number: u64, done: Done, animation: Option<Animation>) -> R
 
 /// Returns the contents of the directory in addition to tables and manifest.
 fn extras(args: &Args, spec: &Spec) -> Result<Vec<Extra>, Problem> {
-    let capture = captured(args, spec)?.map(Extra::Capture);
+    let capture = capture_nodes(args, spec)?.map(Extra::Capture);
     let others = [(args.ns2_trace, Extra::Ns2Trace), (args.flowmon, Extra::Flowmon)];
     let others = others.into_iter().filter(|(asked, _)| *asked).map(|(_, extra)| extra);
     Ok(capture.into_iter().chain(others).collect())
 }
 
 /// Returns the nodes with a capture, if one is requested.
-fn captured(args: &Args, spec: &Spec) -> Result<Option<Captured>, Problem> {
+fn capture_nodes(args: &Args, spec: &Spec) -> Result<Option<CaptureFilter>, Problem> {
     if args.pcap_node.is_empty() {
-        return Ok(args.pcap.then_some(Captured::All));
+        return Ok(args.pcap.then_some(CaptureFilter::All));
     }
     let nodes: BTreeSet<NodeId> =
-        args.pcap_node.iter().map(|name| node_named(name, spec)).collect::<Result<_, _>>()?;
-    Ok(Some(Captured::Only(nodes)))
+        args.pcap_node.iter().map(|name| find_node(name, spec)).collect::<Result<_, _>>()?;
+    Ok(Some(CaptureFilter::Only(nodes)))
 }
 
-fn node_named(name: &str, spec: &Spec) -> Result<NodeId, Problem> {
+fn find_node(name: &str, spec: &Spec) -> Result<NodeId, Problem> {
     const SHOWN: usize = 8;
     let known = || spec.nodes.iter().map(|node| node.name.as_str());
     if let Some((id, _)) = (0..).map(NodeId).zip(known()).find(|(_, known)| *known == name) {

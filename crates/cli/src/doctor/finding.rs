@@ -30,12 +30,12 @@ pub(crate) enum State {
 }
 
 /// Availability, and its detail.
-pub(super) type Look = (State, String);
+pub(super) type Availability = (State, String);
 
 impl Finding {
     pub(super) fn new(
         what: &'static str,
-        (state, detail): Look,
+        (state, detail): Availability,
         purpose: &'static str,
         remedy: &'static str,
     ) -> Self {

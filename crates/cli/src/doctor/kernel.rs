@@ -1,7 +1,7 @@
 //! Kernel features for emulation and middleboxes.
 
-use super::finding::{Finding, Look, State, read};
-use super::program::{Answer, ask};
+use super::finding::{Availability, Finding, State, read};
+use super::program::{ProgramResult, run_program};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -67,14 +67,14 @@ pub(super) fn findings() -> Vec<Finding> {
         #[cfg(feature = "net")]
         Finding::new(
             "rules see packets",
-            unoffloaded(),
+            sees_all_packets(),
             "Snoop, M-TCP, NACK and D-Proxy on a router: a flowtable forwards packets past all rules",
-            unoffloaded_help(),
+            offload_advice(),
         ),
         #[cfg(feature = "net")]
         Finding::new(
             "NAT",
-            translation(),
+            nat(),
             "a router that translates addresses: Snoop, M-TCP, NACK, split and D-Proxy work on it, with rules of nft; subnets in a proxy file are those before translation",
             "apt-get install nftables; run as root to see whether rules translate",
         ),
@@ -111,15 +111,15 @@ pub(super) fn findings() -> Vec<Finding> {
 /// Bit numbers of linux/capability.h.
 const CAPABILITIES: [(&str, u32); 2] = [("CAP_NET_ADMIN", 12), ("CAP_NET_RAW", 13)];
 
-fn privileges() -> Look {
-    match read("/proc/self/status").as_deref().and_then(of_status) {
+fn privileges() -> Availability {
+    match read("/proc/self/status").as_deref().and_then(parse_status) {
         Some(look) => look,
         None => (State::Unknown, "/proc/self/status does not say".into()),
     }
 }
 
 /// Returns the user, and which of the capabilities are in effect.
-fn of_status(text: &str) -> Option<Look> {
+fn parse_status(text: &str) -> Option<Availability> {
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let effective_uid: u32 = field("Uid")?.split_whitespace().nth(1)?.parse().ok()?;
     let effective = u64::from_str_radix(field("CapEff")?.trim(), 16).ok()?;
@@ -132,19 +132,19 @@ fn of_status(text: &str) -> Option<Look> {
     })
 }
 
-/// Returns whether unshare(1) succeeds with these arguments; `None` if it is not installed.
-fn works(arguments: &[&str]) -> Option<bool> {
-    match ask("unshare", arguments, "") {
-        Answer::Text(status, _) => Some(status.success()),
-        Answer::Silence | Answer::None => None,
+/// Returns whether unshare(1) succeeds with these arguments; `NotFound` if it is not installed.
+fn unshare_works(arguments: &[&str]) -> Option<bool> {
+    match run_program("unshare", arguments, "") {
+        ProgramResult::Text(status, _) => Some(status.success()),
+        ProgramResult::TimedOut | ProgramResult::NotFound => None,
     }
 }
 
 /// Creates namespaces in a process that ends at once, and they with it.
-fn namespaces() -> Look {
-    match works(&["--net", "true"]) {
+fn namespaces() -> Availability {
+    match unshare_works(&["--net", "true"]) {
         Some(true) => (State::Present, "a process can have its own".into()),
-        Some(false) if works(&["--user", "--map-root-user", "--net", "true"]) == Some(true) => {
+        Some(false) if unshare_works(&["--user", "--map-root-user", "--net", "true"]) == Some(true) => {
             (State::Present, "with a user namespace".into())
         }
         Some(false) => (State::Missing, "not permitted".into()),
@@ -154,21 +154,25 @@ fn namespaces() -> Look {
 }
 
 /// Creates a link without traffic, in a process that ends at once.
-fn link() -> Look {
+fn link() -> Availability {
     let Ok(program) = std::env::current_exe() else {
         return (State::Unknown, "this program cannot be found".into());
     };
-    let as_root = works(&["--net", "true"]) == Some(true);
-    match ask(&program.to_string_lossy(), &["link", "--", "true"], "") {
-        Answer::Text(status, _) if status.success() && as_root => (State::Present, "works".into()),
-        Answer::Text(status, _) if status.success() => (State::Present, "works, in a user namespace".into()),
-        Answer::Text(..) => (State::Missing, "cannot be made here".into()),
-        Answer::Silence | Answer::None => (State::Unknown, "it did not come to an end".into()),
+    let as_root = unshare_works(&["--net", "true"]) == Some(true);
+    match run_program(&program.to_string_lossy(), &["link", "--", "true"], "") {
+        ProgramResult::Text(status, _) if status.success() && as_root => (State::Present, "works".into()),
+        ProgramResult::Text(status, _) if status.success() => {
+            (State::Present, "works, in a user namespace".into())
+        }
+        ProgramResult::Text(..) => (State::Missing, "cannot be made here".into()),
+        ProgramResult::TimedOut | ProgramResult::NotFound => {
+            (State::Unknown, "it did not come to an end".into())
+        }
     }
 }
 
 /// Opens the device node, which creates no interface.
-fn tun() -> Look {
+fn tun() -> Availability {
     match File::options().read(true).write(true).open("/dev/net/tun") {
         Ok(_) => (State::Present, "/dev/net/tun opens".into()),
         Err(error) => {
@@ -181,7 +185,7 @@ fn tun() -> Look {
     }
 }
 
-fn queue(config: Option<&str>) -> Look {
+fn queue(config: Option<&str>) -> Availability {
     if !Path::new("/proc/net/netfilter/nfnetlink_queue").exists()
         && config.and_then(|config| option(config, "CONFIG_NETFILTER_NETLINK_QUEUE")) == Some(false)
     {
@@ -191,7 +195,7 @@ fn queue(config: Option<&str>) -> Look {
 }
 
 /// Returns whether rules of iptables or nft can use a target.
-fn target(config: Option<&str>, name: &str) -> Look {
+fn target(config: Option<&str>, name: &str) -> Availability {
     let Some(config) = config else {
         // The tables of iptables list the targets used so far; further ones can yet be loaded.
         let met =
@@ -213,7 +217,7 @@ fn target(config: Option<&str>, name: &str) -> Look {
 }
 
 /// Returns whether this host forwards packets of a version of IP, by the text of its setting.
-fn forwarding(setting: Option<&str>) -> Look {
+fn forwarding(setting: Option<&str>) -> Availability {
     match setting.map(str::trim) {
         None => (State::Unknown, "the kernel does not say".into()),
         Some("0") => (State::Missing, "switched off".into()),
@@ -222,21 +226,23 @@ fn forwarding(setting: Option<&str>) -> Look {
 }
 
 /// Returns whether chains of iptables can be made for IPv6.
-fn rules_for_ipv6() -> Look {
+fn rules_for_ipv6() -> Availability {
     // Missing without IPv6 in the kernel, empty where it is disabled.
     if read("/proc/net/if_inet6").unwrap_or_default().is_empty() {
         return (State::Missing, "this machine has no IPv6".into());
     }
-    match ask("ip6tables", &["--version"], "") {
-        Answer::Text(status, version) if status.success() => (State::Present, version.trim().to_owned()),
-        Answer::Text(..) | Answer::None => (State::Missing, "there is no ip6tables".into()),
-        Answer::Silence => (State::Unknown, "ip6tables does not answer".into()),
+    match run_program("ip6tables", &["--version"], "") {
+        ProgramResult::Text(status, version) if status.success() => {
+            (State::Present, version.trim().to_owned())
+        }
+        ProgramResult::Text(..) | ProgramResult::NotFound => (State::Missing, "there is no ip6tables".into()),
+        ProgramResult::TimedOut => (State::Unknown, "ip6tables does not answer".into()),
     }
 }
 
 /// Returns whether rules see all packets that this host forwards.
 #[cfg(feature = "net")]
-fn unoffloaded() -> Look {
+fn sees_all_packets() -> Availability {
     let Some(flowtables) = hopline_daemon::router::flowtables() else {
         return (State::Unknown, "nft does not say: it is missing, or this is not root".into());
     };
@@ -251,7 +257,7 @@ fn unoffloaded() -> Look {
 
 /// Returns advice if packets bypass rules, or if that is not known.
 #[cfg(feature = "net")]
-fn unoffloaded_help() -> &'static str {
+fn offload_advice() -> &'static str {
     match hopline_daemon::router::flowtables() {
         None => "run this as root, with nft installed: then it is known whether there is a flowtable",
         Some(_) => {
@@ -262,8 +268,9 @@ fn unoffloaded_help() -> &'static str {
 
 /// Returns whether rules of this machine translate addresses (NAT), and whether proxies can have their own beside them.
 #[cfg(feature = "net")]
-fn translation() -> Look {
-    let has_nft = matches!(ask("nft", &["--version"], ""), Answer::Text(status, _) if status.success());
+fn nat() -> Availability {
+    let has_nft =
+        matches!(run_program("nft", &["--version"], ""), ProgramResult::Text(status, _) if status.success());
     match hopline_daemon::rules::translates() {
         None => (
             State::Unknown,
@@ -277,13 +284,13 @@ fn translation() -> Look {
 
 /// Returns whether policy routing depends on the destination alone. Rules of hopline with its default mark are ignored.
 #[cfg(feature = "net")]
-fn routes_by_destination() -> Look {
+fn routes_by_destination() -> Availability {
     let is_own =
-        |rule: &&hopline_linux::policy::Rule| rule.is_of_a_daemon(hopline_middlebox::diversion::MAJOR);
+        |rule: &&hopline_linux::policy::Rule| rule.is_from_daemon(hopline_middlebox::diversion::MAJOR);
     let Ok(rules) = hopline_linux::policy::rules() else {
         return (State::Unknown, "the kernel does not list its rules".into());
     };
-    let looking = rules.iter().filter(|rule| rule.looks_beyond_destination() && !is_own(rule));
+    let looking = rules.iter().filter(|rule| rule.has_other_criteria() && !is_own(rule));
     let listed: Vec<String> = looking.map(ToString::to_string).collect();
     match listed.as_slice() {
         [] => (State::Present, "no rule of routing looks at more".into()),
@@ -294,9 +301,9 @@ fn routes_by_destination() -> Look {
 
 /// Returns whether the kernel supports connection tracking, and whether anything enables it.
 #[cfg(feature = "net")]
-fn tracking() -> Look {
+fn tracking() -> Availability {
     use hopline_daemon::rules::Tracking;
-    match Tracking::here() {
+    match Tracking::detect() {
         Tracking::InUse => (State::Present, "in use".into()),
         Tracking::Absent if Path::new("/sys/module/nf_conntrack").exists() => {
             (State::Present, "not in use".into())
@@ -307,7 +314,7 @@ fn tracking() -> Look {
 
 /// Returns the version of Landlock, and what it does not restrict.
 #[cfg(feature = "net")]
-fn landlock() -> Look {
+fn landlock() -> Availability {
     match hopline_daemon::landlock() {
         (None, beyond) => (State::Missing, beyond.join("; ")),
         (Some(version), beyond) if beyond.is_empty() => (State::Present, format!("version {version}")),
@@ -315,7 +322,7 @@ fn landlock() -> Look {
     }
 }
 
-fn congestion_control() -> Look {
+fn congestion_control() -> Availability {
     let setting = |name: &str| read(&format!("/proc/sys/net/ipv4/{name}")).map(|text| text.trim().to_owned());
     match (setting("tcp_congestion_control"), setting("tcp_available_congestion_control")) {
         (Some(now), Some(all)) => (State::Present, format!("{now}; available: {all}")),
@@ -328,12 +335,14 @@ fn congestion_control() -> Look {
 fn config() -> Option<String> {
     let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
     read(&format!("/boot/config-{}", release.trim())).or_else(|| {
-        let Answer::Text(status, text) = ask("gzip", &["-dc", "/proc/config.gz"], "") else { return None };
+        let ProgramResult::Text(status, text) = run_program("gzip", &["-dc", "/proc/config.gz"], "") else {
+            return None;
+        };
         status.success().then_some(text)
     })
 }
 
-/// Returns whether an option is set, built in or as a module; `None` if the configuration does not mention it.
+/// Returns whether an option is set, built in or as a module; `NotFound` if the configuration does not mention it.
 fn option(config: &str, key: &str) -> Option<bool> {
     config.lines().find_map(|line| {
         let unset = line.strip_prefix("# ").and_then(|rest| rest.strip_suffix(" is not set"));
@@ -362,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_may_be_there_for_one_kind_of_rule_only() {
+    fn a_target_may_exist_for_one_kind_of_rule_only() {
         assert_eq!(target(Some(CONFIG), "NFQUEUE"), (State::Present, "by iptables, not by nft".into()));
         assert_eq!(target(Some(CONFIG), "TPROXY"), (State::Present, "by iptables and nft".into()));
         assert_eq!(target(Some(""), "TPROXY").0, State::Missing);
@@ -370,9 +379,9 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_in_effect_are_what_counts() {
+    fn effective_capabilities_are_checked() {
         let status = |uid: u32, effective: &str| {
-            of_status(&format!("Name:\thopline\nUid:\t1000\t{uid}\t0\t0\nCapEff:\t{effective}\n"))
+            parse_status(&format!("Name:\thopline\nUid:\t1000\t{uid}\t0\t0\nCapEff:\t{effective}\n"))
         };
         assert_eq!(
             status(0, "000001fffeffffff"),
@@ -384,6 +393,6 @@ mod tests {
         );
         assert_eq!(status(0, "0000000000001000"), Some((State::Missing, "root, without CAP_NET_RAW".into())));
         assert_eq!(status(0, "zz"), None);
-        assert_eq!(of_status(""), None);
+        assert_eq!(parse_status(""), None);
     }
 }

@@ -1,10 +1,10 @@
 //! Cores, memory, disk.
 
-use super::finding::{Finding, Look, State, read};
+use super::finding::{Availability, Finding, State, read};
 use std::num::NonZero;
 
 /// Free disk space that result directories with captures soon fill, bytes.
-const LITTLE_DISK: u64 = 1 << 30;
+const LOW_DISK: u64 = 1 << 30;
 
 /// Returns the findings about resources of runs.
 pub(super) fn findings() -> Vec<Finding> {
@@ -32,7 +32,7 @@ pub(super) fn findings() -> Vec<Finding> {
     ]
 }
 
-fn cores() -> Look {
+fn cores() -> Availability {
     match std::thread::available_parallelism().map(NonZero::get) {
         Ok(1) => (State::Present, "1 core".into()),
         Ok(n) => (State::Present, format!("{n} cores")),
@@ -40,8 +40,8 @@ fn cores() -> Look {
     }
 }
 
-fn memory() -> Look {
-    match read("/proc/meminfo").as_deref().and_then(of_meminfo) {
+fn memory() -> Availability {
+    match read("/proc/meminfo").as_deref().and_then(parse_meminfo) {
         Some((total, available)) => {
             (State::Present, format!("{} of {} available", bytes(available), bytes(total)))
         }
@@ -50,7 +50,7 @@ fn memory() -> Look {
 }
 
 /// Returns total and available bytes.
-fn of_meminfo(text: &str) -> Option<(u64, u64)> {
+fn parse_meminfo(text: &str) -> Option<(u64, u64)> {
     let field = |name: &str| {
         let rest = text.lines().find_map(|line| line.strip_prefix(name))?.strip_prefix(':')?;
         rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
@@ -58,11 +58,11 @@ fn of_meminfo(text: &str) -> Option<(u64, u64)> {
     Some((field("MemTotal")?, field("MemAvailable")?))
 }
 
-fn disk() -> Look {
+fn disk() -> Availability {
     match rustix::fs::statvfs(".") {
         Ok(fs) => {
             let free = fs.f_bavail.saturating_mul(fs.f_frsize);
-            let state = if free < LITTLE_DISK { State::Missing } else { State::Present };
+            let state = if free < LOW_DISK { State::Missing } else { State::Present };
             (state, format!("{} free", bytes(free)))
         }
         Err(error) => (State::Unknown, error.to_string()),
@@ -82,11 +82,11 @@ mod tests {
     #[test]
     fn memory_is_read_in_kilobytes() {
         let text = "MemTotal:        8125092 kB\nMemFree: 12 kB\nMemAvailable:    6000000 kB\n";
-        assert_eq!(of_meminfo(text), Some((8_125_092 * 1024, 6_000_000 * 1024)));
+        assert_eq!(parse_meminfo(text), Some((8_125_092 * 1024, 6_000_000 * 1024)));
         for broken in ["", "MemTotal: 5 kB\n", "MemTotal: x kB\nMemAvailable: 5 kB\n", "MemTotal"] {
-            assert_eq!(of_meminfo(broken), None, "{broken}");
+            assert_eq!(parse_meminfo(broken), None, "{broken}");
         }
-        assert_eq!(of_meminfo(&format!("MemTotal: {} kB\nMemAvailable: 1 kB", u64::MAX)), None);
+        assert_eq!(parse_meminfo(&format!("MemTotal: {} kB\nMemAvailable: 1 kB", u64::MAX)), None);
     }
 
     #[test]

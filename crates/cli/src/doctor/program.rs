@@ -1,17 +1,17 @@
 //! Programs that hopline and its tests use.
 
-use super::finding::{Finding, Look, State};
+use super::finding::{Availability, Finding, State};
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// Time limit of a program that prints its version.
-const PATIENCE: Duration = Duration::from_secs(10);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval between checks of whether it has ended.
-const PACE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Most bytes that are read of its output.
-const ANSWER_BYTES: u64 = 1 << 20;
+const MAX_OUTPUT: u64 = 1 << 20;
 
 /// Program, and how to query its version.
 struct Program {
@@ -78,24 +78,26 @@ const PROGRAMS: &[Program] = &[
 
 /// Returns the findings about installed programs.
 pub(super) fn findings() -> Vec<Finding> {
-    let finding = |p: &Program| Finding::new(p.what, look(p), p.purpose, p.remedy);
+    let finding = |p: &Program| Finding::new(p.what, check(p), p.purpose, p.remedy);
     PROGRAMS.iter().map(finding).collect()
 }
 
-fn look(program: &Program) -> Look {
-    let answers = program.names.iter().map(|name| ask(name, program.arguments, program.input));
-    let mut last = Answer::None;
+fn check(program: &Program) -> Availability {
+    let answers = program.names.iter().map(|name| run_program(name, program.arguments, program.input));
+    let mut last = ProgramResult::NotFound;
     for answer in answers {
         match answer {
-            Answer::Text(status, text) if status.success() => return (State::Present, first_line(&text)),
-            Answer::None => {}
+            ProgramResult::Text(status, text) if status.success() => {
+                return (State::Present, first_line(&text));
+            }
+            ProgramResult::NotFound => {}
             other => last = other,
         }
     }
     match last {
-        Answer::Silence => (State::Unknown, format!("no answer in {} s", PATIENCE.as_secs())),
-        Answer::Text(status, _) => (State::Unknown, format!("it fails: {status}")),
-        Answer::None => (State::Missing, "not found".into()),
+        ProgramResult::TimedOut => (State::Unknown, format!("no answer in {} s", VERSION_TIMEOUT.as_secs())),
+        ProgramResult::Text(status, _) => (State::Unknown, format!("it fails: {status}")),
+        ProgramResult::NotFound => (State::Missing, "not found".into()),
     }
 }
 
@@ -107,21 +109,26 @@ fn first_line(text: &str) -> String {
 
 /// Result of running a program.
 #[derive(Debug, PartialEq)]
-pub(super) enum Answer {
+pub(super) enum ProgramResult {
     /// Exit status and output.
     Text(ExitStatus, String),
     /// It exceeded the time limit, and was killed.
-    Silence,
+    TimedOut,
     /// It cannot be run.
-    None,
+    NotFound,
 }
 
 /// Runs `name` without a terminal, and waits for a few seconds at most.
-pub(super) fn ask(name: &str, arguments: &[&str], input: &str) -> Answer {
-    ask_within(PATIENCE, name, arguments, input).unwrap_or(Answer::None)
+pub(super) fn run_program(name: &str, arguments: &[&str], input: &str) -> ProgramResult {
+    run_program_within(VERSION_TIMEOUT, name, arguments, input).unwrap_or(ProgramResult::NotFound)
 }
 
-fn ask_within(patience: Duration, name: &str, arguments: &[&str], input: &str) -> std::io::Result<Answer> {
+fn run_program_within(
+    patience: Duration,
+    name: &str,
+    arguments: &[&str],
+    input: &str,
+) -> std::io::Result<ProgramResult> {
     // Files instead of pipes: a child that the program leaves running could hold a pipe open for ever.
     let mut given = tempfile::tempfile()?;
     given.write_all(input.as_bytes())?;
@@ -133,22 +140,22 @@ fn ask_within(patience: Duration, name: &str, arguments: &[&str], input: &str) -
         .stdout(Stdio::from(printed.try_clone()?))
         .stderr(Stdio::null())
         .spawn()?;
-    let looks = patience.as_millis() / PACE.as_millis();
+    let looks = patience.as_millis() / POLL_INTERVAL.as_millis();
     for _ in 0..looks {
         if let Some(status) = child.try_wait()? {
-            return Ok(Answer::Text(status, answer(printed)?));
+            return Ok(ProgramResult::Text(status, read_output(printed)?));
         }
-        std::thread::sleep(PACE);
+        std::thread::sleep(POLL_INTERVAL);
     }
     child.kill()?;
     child.wait()?;
-    Ok(Answer::Silence)
+    Ok(ProgramResult::TimedOut)
 }
 
-fn answer(mut printed: File) -> std::io::Result<String> {
+fn read_output(mut printed: File) -> std::io::Result<String> {
     printed.rewind()?;
     let mut bytes = Vec::new();
-    printed.take(ANSWER_BYTES).read_to_end(&mut bytes)?;
+    printed.take(MAX_OUTPUT).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -157,8 +164,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_reads_its_input_and_says_its_line() {
-        let Answer::Text(status, text) = ask("sh", &["-c", "cat; echo; echo v 2"], "v 1") else {
+    fn a_program_reads_its_input_and_prints_its_version() {
+        let ProgramResult::Text(status, text) = run_program("sh", &["-c", "cat; echo; echo v 2"], "v 1")
+        else {
             panic!("sh is there")
         };
         assert!(status.success());
@@ -167,25 +175,27 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_does_not_end_is_ended() {
-        let answer = ask_within(PACE * 5, "sh", &["-c", "exec sleep 1000"], "").unwrap();
-        assert_eq!(answer, Answer::Silence);
+    fn a_program_that_does_not_end_is_killed() {
+        let answer = run_program_within(POLL_INTERVAL * 5, "sh", &["-c", "exec sleep 1000"], "").unwrap();
+        assert_eq!(answer, ProgramResult::TimedOut);
     }
 
     #[test]
-    fn a_program_that_is_not_there_has_no_answer() {
-        assert_eq!(ask("no-such-program-of-that-name", &[], ""), Answer::None);
+    fn a_missing_program_is_not_found() {
+        assert_eq!(run_program("no-such-program-of-that-name", &[], ""), ProgramResult::NotFound);
     }
 
     #[test]
-    fn an_answer_without_end_is_read_in_part() {
-        let command = format!("head -c {} /dev/zero | tr '\\0' 7", 4 * ANSWER_BYTES);
-        let Answer::Text(_, text) = ask("sh", &["-c", &command], "") else { panic!("sh is there") };
-        assert_eq!(text.len() as u64, ANSWER_BYTES);
+    fn endless_output_is_truncated() {
+        let command = format!("head -c {} /dev/zero | tr '\\0' 7", 4 * MAX_OUTPUT);
+        let ProgramResult::Text(_, text) = run_program("sh", &["-c", &command], "") else {
+            panic!("sh is there")
+        };
+        assert_eq!(text.len() as u64, MAX_OUTPUT);
     }
 
     #[test]
-    fn lines_without_a_number_name_no_version() {
+    fn lines_without_a_number_contain_no_version() {
         assert_eq!(first_line("Running as root.\n\nTShark 4.0.17\n"), "TShark 4.0.17");
         assert_eq!(first_line(""), "there, but it does not say its version");
     }

@@ -12,9 +12,9 @@ pub(super) use bench::{Bench, BitRate, Test, Unit};
 pub(super) use key::{Key, KeyCommand};
 pub(super) use link::{Link, Rate, Share, Time};
 pub(super) use peer::Peer;
-pub(super) use proxy::{Asked, Proxy, ProxyCommand, ProxySetup, ProxyStatus, ProxyTop, ProxyUndo};
+pub(super) use proxy::{DaemonArgs, Proxy, ProxyCommand, ProxySetup, ProxyStatus, ProxyTop, ProxyUndo};
 pub(super) use tcp::Tcp;
-pub(super) use transfer::{Identity, Recv, Send, Show, Transport};
+pub(super) use transfer::{IdentityArgs, OutputArgs, Recv, Send, Transport};
 
 use clap::Subcommand;
 

@@ -1,8 +1,8 @@
 //! Own key of a transfer, and authentication of the peer.
 
-use crate::net::args::{Identity, Transport};
-use crate::net::keys::{self, default_place, load_key, load_peers};
-use crate::problems::{Failure, say};
+use crate::net::args::{IdentityArgs, Transport};
+use crate::net::keys::{self, default_path, load_key, load_peers};
+use crate::problems::{Failure, print_error_line};
 use hopline_lab::Problem;
 use hopline_secure::keys::{KnownPeers, Name};
 use hopline_secure::{Fingerprint, PreSharedKey, PrivateKey, PublicKey, Seed};
@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 /// Own key.
-pub(super) enum Ours {
+pub(super) enum OwnKey {
     /// Pre-shared key.
     Shared(PreSharedKey),
     /// Own private key.
-    Own(PrivateKey),
+    Private(PrivateKey),
 }
 
 /// Rejects options of keys for TPA, which has none.
-pub(super) fn check(args: &Identity) -> Result<(), Failure> {
+pub(super) fn check(args: &IdentityArgs) -> Result<(), Failure> {
     let keys = [("--key", &args.key), ("--psk", &args.psk), ("--known-peers", &args.known_peers)];
     match keys.into_iter().find(|(_, file)| file.is_some()) {
         Some((option, _)) if args.transport == Transport::Tpa => {
@@ -34,10 +34,10 @@ pub(super) fn check(args: &Identity) -> Result<(), Failure> {
 }
 
 /// Returns the key that the options name, or that of the user, which is created if it does not exist.
-pub(super) fn ours(args: &Identity) -> Result<Ours, Failure> {
+pub(super) fn own_key(args: &IdentityArgs) -> Result<OwnKey, Failure> {
     if let Some(path) = &args.psk {
         return match load_key(path)? {
-            KeyInFile::Shared(key) => Ok(Ours::Shared(key)),
+            KeyInFile::Shared(key) => Ok(OwnKey::Shared(key)),
             KeyInFile::Private(_) => {
                 let what =
                     format!("{}: a private key, and --psk takes one that both ends share", path.display());
@@ -50,15 +50,15 @@ pub(super) fn ours(args: &Identity) -> Result<Ours, Failure> {
     let path = match &args.key {
         Some(path) => path.clone(),
         None => {
-            let path = default_place("key")?;
+            let path = default_path("key")?;
             if !path.exists() {
-                make(&path)?;
+                create(&path)?;
             }
             path
         }
     };
     match load_key(&path)? {
-        KeyInFile::Private(key) => Ok(Ours::Own(key)),
+        KeyInFile::Private(key) => Ok(OwnKey::Private(key)),
         KeyInFile::Shared(_) => {
             let what = format!("{}: a shared key, and --key takes a private one", path.display());
             Err(Problem::new(what).help("`hopline key new FILE` makes one; --psk takes a shared one").into())
@@ -67,11 +67,11 @@ pub(super) fn ours(args: &Identity) -> Result<Ours, Failure> {
 }
 
 /// Creates a private key in a file.
-pub(super) fn make(path: &Path) -> Result<(), Failure> {
+pub(super) fn create(path: &Path) -> Result<(), Failure> {
     let key =
         generate().map_err(|error| Failure::Other(format!("the system gives no random numbers: {error}")))?;
     keys::store_key(path, &key)?;
-    say(&format!("a new private key is in {}; give others its public half", path.display()));
+    print_error_line(&format!("a new private key is in {}; give others its public half", path.display()));
     Ok(())
 }
 
@@ -83,14 +83,14 @@ pub(super) fn generate() -> Result<PrivateKey, getrandom::Error> {
 }
 
 /// Place of a peer's key in a file.
-pub(super) struct Known {
+pub(super) struct KnownKey {
     file: PathBuf,
     line: usize,
     fingerprint: Fingerprint,
 }
 
 /// Writes advice for a peer that answers with another key.
-impl fmt::Display for Known {
+impl fmt::Display for KnownKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, fingerprint } = self;
         let file = file.display();
@@ -103,39 +103,43 @@ impl fmt::Display for Known {
 }
 
 /// Known peers, and the path of their file.
-pub(super) struct Acquaintances {
-    known: KnownPeers,
+pub(super) struct KnownPeersFile {
+    peers: KnownPeers,
     path: PathBuf,
 }
 
-impl Acquaintances {
+impl KnownPeersFile {
     /// Loads the file that the options name, or that of the user.
-    pub(super) fn load(args: &Identity) -> Result<Self, Failure> {
-        let path = args.known_peers.clone().map_or_else(|| default_place("known_peers"), Ok)?;
+    pub(super) fn load(args: &IdentityArgs) -> Result<Self, Failure> {
+        let path = args.known_peers.clone().map_or_else(|| default_path("known_peers"), Ok)?;
         let known = if args.known_peers.is_some() || path.exists() {
             load_peers(&path)?
         } else {
             KnownPeers::default()
         };
-        Ok(Self { known, path })
+        Ok(Self { peers: known, path })
     }
 
     /// Returns the key of `peer` in the file, and its place there.
-    pub(super) fn known(&self, peer: &Name) -> Option<(PublicKey, Known)> {
-        let peer = self.known.get(peer)?;
+    pub(super) fn lookup(&self, peer: &Name) -> Option<(PublicKey, KnownKey)> {
+        let peer = self.peers.get(peer)?;
         let (file, fingerprint) = (self.path.clone(), peer.key.fingerprint());
-        Some((peer.key, Known { file, line: peer.line, fingerprint }))
+        Some((peer.key, KnownKey { file, line: peer.line, fingerprint }))
     }
 
     /// Adds `peer` with `key`.
     pub(super) fn add(&self, peer: &Name, key: &PublicKey) -> Result<(), Failure> {
         keys::add_peer(&self.path, peer, key)?;
-        say(&format!("{peer} is known from now on by {}, in {}", key.fingerprint(), self.path.display()));
+        print_error_line(&format!(
+            "{peer} is known from now on by {}, in {}",
+            key.fingerprint(),
+            self.path.display()
+        ));
         Ok(())
     }
 
     /// Returns the error for a peer that is not known.
-    pub(super) fn stranger(&self, peer: &Name, key: &PublicKey) -> Failure {
+    pub(super) fn unknown_peer_error(&self, peer: &Name, key: &PublicKey) -> Failure {
         let fingerprint = key.fingerprint();
         let what = format!("{peer} is not known; who answers there has the fingerprint {fingerprint}");
         let help = format!(
@@ -147,7 +151,7 @@ impl Acquaintances {
 }
 
 /// Returns the error for a peer with another key than the expected one.
-pub(super) fn impostor(peer: &Name, found: Fingerprint, wanted: Fingerprint) -> Failure {
+pub(super) fn wrong_key_error(peer: &Name, found: Fingerprint, wanted: Fingerprint) -> Failure {
     let what = format!("who answers at {peer} has the fingerprint {found}, and not {wanted}");
     let help =
         "ask whoever runs `hopline recv` there for its fingerprint; if it is neither, somebody is in between";

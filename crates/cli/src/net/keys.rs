@@ -3,14 +3,14 @@
 use crate::problems::Failure;
 use hopline_config::source::{Origin, Problems, Source};
 use hopline_lab::Problem;
-use hopline_secure::keys::{KnownPeers, Mistake, Name};
+use hopline_secure::keys::{KeyFileError, KnownPeers, Name};
 use hopline_secure::{PrivateKey, PublicKey};
 use hopline_streams::key_files::{self, Error, KeyInFile, Problem as FileProblem};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Returns the default path of the file called `name`.
-pub(crate) fn default_place(name: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn default_path(name: &str) -> Result<PathBuf, Failure> {
     key_files::of_user(name).ok_or_else(|| {
         let help = match name {
             "key" => "set HOME, or name the file: `hopline key new FILE` makes it, `--key FILE` takes it",
@@ -45,7 +45,9 @@ fn failure(error: Error) -> Failure {
     let name = error.path.display().to_string();
     let shown = error.problem.shown().map(str::to_owned);
     match error.problem {
-        FileProblem::Unfit { what, help, .. } => Problem::new(format!("{name}: {what}")).help(help).into(),
+        FileProblem::Unsuitable { what, help, .. } => {
+            Problem::new(format!("{name}: {what}")).help(help).into()
+        }
         FileProblem::Reading(error) => Problem::new(format!("{name}: {error}")).into(),
         FileProblem::Writing(error) => Failure::Other(format!("cannot write {name}: {error}")),
         FileProblem::Mistakes { mistakes, text } => {
@@ -57,7 +59,7 @@ fn failure(error: Error) -> Failure {
 }
 
 /// Returns a problem of a file: with its `source` shown, or only its position.
-fn problem(name: &str, text: &str, source: Option<&Arc<Source>>, mistake: Mistake) -> Problem {
+fn problem(name: &str, text: &str, source: Option<&Arc<Source>>, mistake: KeyFileError) -> Problem {
     match source {
         Some(source) => {
             let at = Origin { source: source.clone(), span: mistake.span };

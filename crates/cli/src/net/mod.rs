@@ -3,7 +3,6 @@
 mod args;
 mod bench;
 mod clock;
-mod follow;
 mod identity;
 mod key;
 mod keys;
@@ -15,6 +14,7 @@ mod refusals;
 mod send;
 mod state;
 mod tcp;
+mod transfer_printer;
 
 pub(crate) use args::Command;
 
@@ -24,7 +24,7 @@ use hopline_daemon::config::keys::PROXIES;
 use std::process::ExitCode;
 
 /// Message after Ctrl-C in a transfer.
-const TRANSFER_KEPT: &str = "interrupted; what has arrived is kept, and the same command goes on";
+const RESUMABLE_MESSAGE: &str = "interrupted; what has arrived is kept, and the same command goes on";
 
 /// Names of the kinds of file that only these commands read.
 pub(crate) const FILE_KINDS: [&str; 1] = [PROXIES.name];

@@ -8,22 +8,22 @@ use std::time::Instant;
 /// Bytes of a transfer: over this connection, and the maximum of all connections.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bytes {
-    here: u64,
-    most: u64,
+    current: u64,
+    max: u64,
 }
 
 impl Bytes {
     /// Adds bytes to those of this connection, and returns whether the result is a new maximum.
     fn add(&mut self, bytes: u64) -> bool {
-        self.here += bytes;
-        let is_most = self.here > self.most;
-        self.most = self.most.max(self.here);
+        self.current += bytes;
+        let is_most = self.current > self.max;
+        self.max = self.max.max(self.current);
         is_most
     }
 
-    fn begin_anew(&mut self, bytes: u64) {
-        self.here = bytes;
-        self.most = self.most.max(bytes);
+    fn restart(&mut self, bytes: u64) {
+        self.current = bytes;
+        self.max = self.max.max(bytes);
     }
 }
 
@@ -35,14 +35,14 @@ pub(crate) struct Progress {
     /// Confirmed bytes, and those passed to the transport since.
     sent: Bytes,
     /// Time of the last new maximum of confirmed bytes.
-    proven: Instant,
+    last_confirmed: Instant,
     last: Instant,
 }
 
 impl Progress {
     /// Begins a transfer.
     pub(crate) fn new(now: Instant) -> Self {
-        Self { confirmed: Bytes::default(), sent: Bytes::default(), proven: now, last: now }
+        Self { confirmed: Bytes::default(), sent: Bytes::default(), last_confirmed: now, last: now }
     }
 
     /// Returns the time of the last progress; before any progress, the beginning.
@@ -51,13 +51,13 @@ impl Progress {
     }
 
     /// Begins another connection. The receiver has `bytes` that it is not offered again.
-    pub(crate) fn begin_anew(&mut self, bytes: u64) {
-        self.confirmed.begin_anew(bytes);
-        self.sent.begin_anew(bytes);
+    pub(crate) fn restart(&mut self, bytes: u64) {
+        self.confirmed.restart(bytes);
+        self.sent.restart(bytes);
     }
 
     /// Counts the part of a file that the receiver has before it is sent.
-    pub(crate) fn has(&mut self, now: Instant, offset: u64) {
+    pub(crate) fn already_received(&mut self, now: Instant, offset: u64) {
         self.sent.add(offset);
         if self.confirmed.add(offset) {
             self.stored(now);
@@ -73,12 +73,12 @@ impl Progress {
 
     /// Counts a stored file.
     pub(crate) fn stored(&mut self, now: Instant) {
-        (self.proven, self.last) = (now, now);
+        (self.last_confirmed, self.last) = (now, now);
     }
 
     /// Discards the progress since the last confirmation: a file was deferred.
     pub(crate) fn deferred(&mut self) {
-        self.last = self.proven;
+        self.last = self.last_confirmed;
     }
 }
 
@@ -98,20 +98,20 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_progress() {
+    fn new_bytes_are_progress() {
         let once = |progress: &mut Progress, at: &dyn Fn(u64) -> Instant| {
-            progress.has(at(1), 0);
+            progress.already_received(at(1), 0);
             progress.advanced(at(2), 100);
         };
         assert_eq!(last(once), 2);
     }
 
     #[test]
-    fn bytes_that_are_sent_again_are_none() {
+    fn retransmitted_bytes_are_no_progress() {
         let again = |progress: &mut Progress, at: &dyn Fn(u64) -> Instant| {
             for second in [1, 2, 3] {
-                progress.begin_anew(0);
-                progress.has(at(second), 0);
+                progress.restart(0);
+                progress.already_received(at(second), 0);
                 progress.advanced(at(second), 100);
             }
         };
@@ -119,11 +119,11 @@ mod tests {
     }
 
     #[test]
-    fn bytes_beyond_those_that_were_sent_before_are_progress() {
+    fn bytes_beyond_those_sent_before_are_progress() {
         let further = |progress: &mut Progress, at: &dyn Fn(u64) -> Instant| {
             progress.advanced(at(1), 100);
-            progress.begin_anew(0);
-            progress.has(at(2), 60);
+            progress.restart(0);
+            progress.already_received(at(2), 60);
             progress.advanced(at(3), 40);
             progress.advanced(at(4), 1);
         };
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_refused_are_none_and_those_that_were_kept_are() {
+    fn refused_bytes_are_no_progress_and_kept_ones_are() {
         let refused = |progress: &mut Progress, at: &dyn Fn(u64) -> Instant| {
             progress.advanced(at(1), 120);
             progress.deferred();
@@ -139,8 +139,8 @@ mod tests {
         assert_eq!(last(refused), 0);
         let kept = |progress: &mut Progress, at: &dyn Fn(u64) -> Instant| {
             refused(progress, at);
-            progress.begin_anew(0);
-            progress.has(at(3), 100);
+            progress.restart(0);
+            progress.already_received(at(3), 100);
             progress.advanced(at(4), 120);
             progress.deferred();
         };
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_its_place_is_progress_whatever_is_refused_later() {
+    fn a_stored_file_is_progress_despite_later_refusals() {
         let stored = |progress: &mut Progress, at: &dyn Fn(u64) -> Instant| {
             progress.advanced(at(1), 1);
             progress.stored(at(2));

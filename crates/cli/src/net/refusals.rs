@@ -8,11 +8,11 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Most refusals of a conversation that are named; further ones are counted.
-const MOST_NAMED: u64 = 100;
+const MAX_NAMED: u64 = 100;
 /// Most refusals of all conversations together that are named in a second.
-const MOST_A_SECOND: u64 = 50;
+const MAX_NAMED_PER_SECOND: u64 = 50;
 /// Most deferred files that are remembered as reported.
-const MOST_DEFERRED: usize = 1024;
+const MAX_DEFERRED: usize = 1024;
 const SECOND: Duration = Duration::from_secs(1);
 const UNPOISONED: &str = "no thread panics while it holds this";
 
@@ -24,16 +24,16 @@ pub(crate) type File = (String, String);
 
 /// Counters of the refusals of a conversation.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Refusals {
+pub(crate) struct RefusalCounts {
     named: u64,
     unnamed: u64,
 }
 
-impl Refusals {
+impl RefusalCounts {
     /// Counts a refusal, and returns whether it is named.
-    pub(crate) fn is_named(&mut self) -> bool {
+    pub(crate) fn count_named(&mut self) -> bool {
         let mut in_second = NAMED.lock().expect(UNPOISONED);
-        let named = self.named < MOST_NAMED && is_within(&mut in_second, clock::now());
+        let named = self.named < MAX_NAMED && is_within(&mut in_second, clock::now());
         if named {
             self.named += 1;
         } else {
@@ -51,7 +51,7 @@ impl Refusals {
 fn is_within(second: &mut Option<(Instant, u64)>, now: Instant) -> bool {
     let (begin, count) = second.filter(|(begin, _)| now.duration_since(*begin) < SECOND).unwrap_or((now, 0));
     *second = Some((begin, count + 1));
-    count < MOST_A_SECOND
+    count < MAX_NAMED_PER_SECOND
 }
 
 /// Records a deferred file, and returns whether it is new.
@@ -69,7 +69,7 @@ pub(crate) fn defer(file: File, reason: Reason) -> bool {
         }
         None => {}
     }
-    if deferred.len() >= MOST_DEFERRED {
+    if deferred.len() >= MAX_DEFERRED {
         deferred.pop_first();
     }
     deferred.insert(file, (reason, 1));
@@ -86,16 +86,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_beyond_those_of_a_second_are_not_named() {
+    fn refusals_above_the_limit_of_a_second_are_not_named() {
         let (begin, mut second) = (clock::now(), None);
         let named = |second: &mut _, at| (0..60).filter(|_| is_within(second, at)).count() as u64;
-        assert_eq!(named(&mut second, begin), MOST_A_SECOND);
+        assert_eq!(named(&mut second, begin), MAX_NAMED_PER_SECOND);
         assert_eq!(named(&mut second, begin + SECOND / 2), 0);
-        assert_eq!(named(&mut second, begin + SECOND), MOST_A_SECOND);
+        assert_eq!(named(&mut second, begin + SECOND), MAX_NAMED_PER_SECOND);
     }
 
     #[test]
-    fn a_file_that_has_to_wait_is_told_once_for_each_reason() {
+    fn a_deferred_file_is_reported_once_for_each_reason() {
         let file = || ("a sender of this test".to_owned(), "f".to_owned());
         let told = [Reason::NoSpace, Reason::NoSpace, Reason::Busy, Reason::Busy]
             .map(|reason| defer(file(), reason));

@@ -24,12 +24,12 @@ pub(crate) enum State {
     /// The connection is open, and data are received.
     Receiving,
     /// A pause before the next attempt.
-    Waiting(Cause),
+    Waiting(WaitCause),
 }
 
 /// Reason for which a transfer waits.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Cause {
+pub(crate) struct WaitCause {
     /// Identifier for programs.
     pub(crate) code: &'static str,
     /// Text for people.
@@ -40,7 +40,7 @@ pub(crate) struct Cause {
 
 /// Position in the present file, and in all files, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
+struct Position {
     /// Bytes of the file that the receiver has, or that were sent; `None` between files.
     offset: Option<u64>,
     /// Size of the file, if it is known.
@@ -54,11 +54,11 @@ struct Place {
 /// State of a transfer, and the thread that prints it.
 pub(crate) struct Status {
     shared: Arc<Shared>,
-    teller: Option<JoinHandle<()>>,
+    printer: Option<JoinHandle<()>>,
 }
 
 struct Shared {
-    now: Mutex<Now>,
+    current: Mutex<Current>,
     /// `true` while the standard input of a sender provides no data.
     input_is_silent: Arc<AtomicBool>,
     stopped: Condvar,
@@ -66,16 +66,16 @@ struct Shared {
     from: Option<Value>,
 }
 
-struct Now {
+struct Current {
     state: State,
-    place: Place,
+    position: Position,
     bytes: u64,
     progress: Progress,
     /// Time of the last event.
-    active: Instant,
-    is_over: bool,
+    last_event: Instant,
+    is_finished: bool,
     /// Bytes and time of the last output.
-    told: (u64, Instant),
+    last_output: (u64, Instant),
 }
 
 impl Status {
@@ -87,9 +87,9 @@ impl Status {
         total_size: Option<u64>,
         input_is_silent: Arc<AtomicBool>,
     ) -> Self {
-        let place = Place { total_size: total_size.filter(|bytes| *bytes > 0), ..Place::default() };
+        let place = Position { total_size: total_size.filter(|bytes| *bytes > 0), ..Position::default() };
         let shared = Arc::new(Shared {
-            now: Mutex::new(Now { place, ..Now::new(state, clock::now()) }),
+            current: Mutex::new(Current { position: place, ..Current::new(state, clock::now()) }),
             input_is_silent,
             stopped: Condvar::new(),
             from,
@@ -97,66 +97,67 @@ impl Status {
         let told = shared.clone();
         // If no thread can be started, the other lines are printed anyway.
         let teller =
-            || thread::Builder::new().name("state".into()).spawn(move || told.tell_every_second()).ok();
-        Self { teller: json.then(teller).flatten(), shared }
+            || thread::Builder::new().name("state".into()).spawn(move || told.print_every_second()).ok();
+        Self { printer: json.then(teller).flatten(), shared }
     }
 
     /// Begins another connection. The receiver has `bytes` that it is not offered again.
-    pub(crate) fn begin_anew(&self, bytes: u64) {
+    pub(crate) fn restart(&self, bytes: u64) {
         let mut now = self.shared.now();
-        now.progress.begin_anew(bytes);
-        now.place = Place { total_offset: bytes, total_size: now.place.total_size, ..Place::default() };
+        now.progress.restart(bytes);
+        now.position =
+            Position { total_offset: bytes, total_size: now.position.total_size, ..Position::default() };
     }
 
     /// Begins a file, of which the receiver has `offset` bytes.
-    pub(crate) fn begun(&self, offset: u64, size: Option<u64>) {
-        self.act(|now, at| {
-            now.progress.has(at, offset);
-            now.place.total_offset += offset;
-            (now.place.offset, now.place.size) = (Some(offset), size);
+    pub(crate) fn file_started(&self, offset: u64, size: Option<u64>) {
+        self.update(|now, at| {
+            now.progress.already_received(at, offset);
+            now.position.total_offset += offset;
+            (now.position.offset, now.position.size) = (Some(offset), size);
         });
     }
 
     /// Counts a file of `bytes` bytes that existed already.
-    pub(crate) fn recognised(&self, bytes: u64) {
-        self.act(|now, _| now.place.total_offset += bytes);
+    pub(crate) fn already_present(&self, bytes: u64) {
+        self.update(|now, _| now.position.total_offset += bytes);
     }
 
     /// Ends a file: it was stored, existed already, or was refused.
-    pub(crate) fn ended(&self) {
-        self.act(|now, _| {
-            let place = now.place;
+    pub(crate) fn file_ended(&self) {
+        self.update(|now, _| {
+            let place = now.position;
             if place.size.is_none() || place.offset == place.size {
-                (now.place.offset, now.place.size) = (None, None);
+                (now.position.offset, now.position.size) = (None, None);
             }
         });
     }
 
     /// Counts bytes passed to the transport, or received from it.
     pub(crate) fn advanced(&self, bytes: u64) {
-        self.act(|now, at| {
+        self.update(|now, at| {
             now.progress.advanced(at, bytes);
             now.bytes += bytes;
-            now.place.total_offset += bytes;
-            now.place.offset = now.place.offset.map(|offset| offset + bytes);
+            now.position.total_offset += bytes;
+            now.position.offset = now.position.offset.map(|offset| offset + bytes);
         });
     }
 
     /// Counts a stored file.
     pub(crate) fn stored(&self) {
-        self.act(|now, at| now.progress.stored(at));
+        self.update(|now, at| now.progress.stored(at));
     }
 
     /// Counts a deferred file.
     pub(crate) fn deferred(&self) {
-        self.act(|now, _| now.progress.deferred());
+        self.update(|now, _| now.progress.deferred());
     }
 
-    fn act(&self, what: impl FnOnce(&mut Now, Instant)) {
+    fn update(&self, what: impl FnOnce(&mut Current, Instant)) {
         let at = clock::now();
         let mut now = self.shared.now();
         what(&mut now, at);
-        now.active = at;
+        now.last_event = at;
     }
 
     /// Returns the time of the last progress.
@@ -165,21 +166,21 @@ impl Status {
     }
 
     /// Sets the state of the transfer and reports it at once.
-    pub(crate) fn turn(&self, state: State) {
+    pub(crate) fn set_state(&self, state: State) {
         let mut now = self.shared.now();
         if now.state != state {
             now.state = state;
-            if self.teller.is_some() {
-                self.shared.tell(&mut now);
+            if self.printer.is_some() {
+                self.shared.print_state(&mut now);
             }
         }
     }
 
     /// Stops the output.
     pub(crate) fn stop(&mut self) {
-        self.shared.now().is_over = true;
+        self.shared.now().is_finished = true;
         self.shared.stopped.notify_all();
-        if let Some(teller) = self.teller.take() {
+        if let Some(teller) = self.printer.take() {
             // The thread returns nothing.
             let _ = teller.join();
         }
@@ -193,65 +194,65 @@ impl Drop for Status {
 }
 
 impl Shared {
-    fn now(&self) -> MutexGuard<'_, Now> {
-        self.now.lock().expect(UNPOISONED)
+    fn now(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().expect(UNPOISONED)
     }
 
-    fn tell_every_second(&self) {
+    fn print_every_second(&self) {
         let mut now = self.now();
         loop {
-            let waited = self.stopped.wait_timeout_while(now, SECOND, |now| !now.is_over);
+            let waited = self.stopped.wait_timeout_while(now, SECOND, |now| !now.is_finished);
             now = waited.expect(UNPOISONED).0;
-            if now.is_over {
+            if now.is_finished {
                 return;
             }
-            self.tell(&mut now);
+            self.print_state(&mut now);
         }
     }
 
-    fn tell(&self, now: &mut Now) {
+    fn print_state(&self, now: &mut Current) {
         let at = clock::now();
         let mut line = now.line(at, self.input_is_silent.load(Relaxed));
         line["time_s"] = clock::time_of_day().as_secs_f64().into();
         if let Some(from) = &self.from {
             line["from"] = from.clone();
         }
-        now.told = (now.bytes, at);
+        now.last_output = (now.bytes, at);
         // A closed stdout is reported by the summary.
         let _ = console::print(&format!("{line}\n"));
     }
 }
 
-impl Now {
+impl Current {
     fn new(state: State, at: Instant) -> Self {
         Self {
             state,
-            place: Place::default(),
+            position: Position::default(),
             bytes: 0,
             progress: Progress::new(at),
-            active: at,
-            is_over: false,
-            told: (0, at),
+            last_event: at,
+            is_finished: false,
+            last_output: (0, at),
         }
     }
 
     fn line(&self, at: Instant, input_is_silent: bool) -> Value {
-        let (bytes, since) = self.told;
+        let (bytes, since) = self.last_output;
         let seconds = at.duration_since(since).as_secs_f64();
         let rate_bps = if seconds > 0.0 { (self.bytes - bytes) as f64 * 8.0 / seconds } else { 0.0 };
-        let idle_s = at.duration_since(self.active).as_secs_f64();
+        let idle_s = at.duration_since(self.last_event).as_secs_f64();
         let (word, waits_for, why, retry_in_s) = match &self.state {
             State::Connecting => ("connecting", Some("receiver"), None, None),
             State::Reconnecting => ("reconnecting", Some("receiver"), None, None),
             State::Sending if input_is_silent => ("sending", Some("input"), None, None),
             State::Sending => ("sending", (idle_s >= 1.0).then_some("receiver"), None, None),
             State::Receiving => ("receiving", (idle_s >= 1.0).then_some("sender"), None, None),
-            State::Waiting(Cause { code, why, until }) => {
+            State::Waiting(WaitCause { code, why, until }) => {
                 let left = until.saturating_duration_since(at).as_secs_f64();
                 ("waiting", Some(*code), Some(why), Some(left))
             }
         };
-        let Place { offset, size, total_offset, total_size } = self.place;
+        let Position { offset, size, total_offset, total_size } = self.position;
         json!({
             "event": "state", "state": word, "waits_for": waits_for, "why": why, "retry_in_s": retry_in_s,
             "offset": offset, "size": size, "total_offset": total_offset, "total_size": total_size,
@@ -265,33 +266,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_has_the_position_in_the_file_and_in_all_files() {
+    fn a_line_has_the_position_in_the_file_and_in_total() {
         let status = Status::new(false, None, State::Sending, Some(1000), Arc::default());
         let line = || status.shared.now().line(clock::now(), false);
         let place = || ["offset", "size", "total_offset", "total_size"].map(|name| line()[name].as_u64());
-        status.begin_anew(100);
-        status.recognised(50);
+        status.restart(100);
+        status.already_present(50);
         assert_eq!(place(), [None, None, Some(150), Some(1000)]);
-        status.begun(20, Some(300));
+        status.file_started(20, Some(300));
         status.advanced(30);
         assert_eq!(place(), [Some(50), Some(300), Some(200), Some(1000)]);
         status.advanced(250);
-        status.ended();
+        status.file_ended();
         assert_eq!(place(), [None, None, Some(450), Some(1000)]);
-        status.begin_anew(400);
+        status.restart(400);
         assert_eq!(place(), [None, None, Some(400), Some(1000)]);
     }
 
     #[test]
-    fn a_line_has_the_rate_since_the_last_and_what_is_waited_for() {
+    fn a_line_has_the_current_rate_and_the_reason_for_waiting() {
         let at = clock::now();
-        let mut now = Now { bytes: 1000, told: (500, at), ..Now::new(State::Sending, at) };
+        let mut now = Current { bytes: 1000, last_output: (500, at), ..Current::new(State::Sending, at) };
         let line = now.line(at + Duration::from_millis(500), false);
         assert_eq!((&line["rate_bps"], &line["waits_for"]), (&8000.0.into(), &Value::Null));
         let line = now.line(at + SECOND, false);
         assert_eq!((&line["state"], &line["waits_for"]), (&"sending".into(), &"receiver".into()));
         assert_eq!(now.line(at + SECOND, true)["waits_for"], "input");
-        let cause = Cause { code: "no-space", why: "the disk is full".into(), until: at + 5 * SECOND };
+        let cause = WaitCause { code: "no-space", why: "the disk is full".into(), until: at + 5 * SECOND };
         now.state = State::Waiting(cause);
         let line = now.line(at + 2 * SECOND, false);
         assert_eq!((&line["waits_for"], &line["retry_in_s"]), (&"no-space".into(), &3.0.into()));

@@ -2,12 +2,14 @@
 
 use crate::console;
 use crate::net::args::Tcp as Args;
-use crate::problems::{Failure, say};
+use crate::problems::{Failure, print_error_line};
 use hopline_config::document::Setting;
 use hopline_lab::Problem;
-use hopline_middlebox::gateway::{Destination, Way};
-use hopline_middlebox::host_stack::{Accept, HostStack, HostStackConfig, KeepAlive, StackConfig, forwards};
-use hopline_middlebox::service::{Figure, Ledger, Service};
+use hopline_middlebox::gateway::{Destination, ListenerConfig};
+use hopline_middlebox::host_stack::{
+    AcceptPort, HostStack, HostStackConfig, KeepAlive, StackConfig, is_forwarding,
+};
+use hopline_middlebox::service::{Metric, Service, ServiceStatus};
 use hopline_scenario::endpoint::tcp_config;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
@@ -19,14 +21,14 @@ use std::time::Duration;
 /// Runs a TCP host stack until a signal.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let config = config(args)?;
-    if config.ways.is_empty() && config.accept.is_empty() {
+    if config.listeners.is_empty() && config.accept.is_empty() {
         return Err(Problem::new("no program would reach the stack, and no peer a program")
             .help("-L 8080:HOST:80, --socks 1080 or --accept 2222:127.0.0.1:22")
             .into());
     }
     let host = HostStack::open(config).map_err(|error| Problem::new(error.to_string()))?;
     announce(args, &host);
-    warn_of_neighbours(&host);
+    warn_of_on_link_addresses(&host);
     let (mut stop, stopped) = UnixStream::pair().map_err(|e| Failure::Other(e.to_string()))?;
     for signal in [SIGTERM, SIGINT, SIGHUP] {
         let told = stop.try_clone().and_then(|stop| pipe::register(signal, stop));
@@ -41,30 +43,32 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
             })
             .map_err(|e| Failure::Other(format!("starting a thread: {e}")))?;
     }
-    let ledger = Ledger::default();
+    let ledger = ServiceStatus::default();
     let ended = Box::new(host).run(stopped.as_fd(), &ledger);
-    report(args, &ledger.read())?;
+    report(args, &ledger.metrics())?;
     ended.map_err(|e| Failure::Other(format!("the stack could not go on: {e}")))
 }
 
 fn config(args: &Args) -> Result<HostStackConfig, Failure> {
     let settings: Result<Vec<_>, _> = args.set.iter().map(|text| Setting::parse("--set", text)).collect();
     let tcp = tcp_config(&args.transport, &settings?)?;
-    let forwards =
-        args.forward.iter().map(|forward| Way::Forward { listen: forward.0, to: forward.1.clone() });
-    let socks = args.socks.iter().map(|listen| Way::Socks { listen: listen.0, login: None });
+    let forwards = args
+        .forward
+        .iter()
+        .map(|forward| ListenerConfig::Forward { listen: forward.0, to: forward.1.clone() });
+    let socks = args.socks.iter().map(|listen| ListenerConfig::Socks { listen: listen.0, login: None });
     if let Some(open) = args.socks.iter().find(|listen| !listen.0.ip().is_loopback()) {
         let what = format!("SOCKS at {} would let every host there use this stack", open.0);
         return Err(Problem::new(what).help("an address of the loopback interface").into());
     }
-    args.forward.iter().try_for_each(|forward| is_beyond(&forward.1, args))?;
+    args.forward.iter().try_for_each(|forward| check_external(&forward.1, args))?;
     let config = HostStackConfig::new(tcp, args.address.clone())
         .map_err(|e| Failure::Other(format!("random numbers: {e}")))?;
     let most = args.max_connections as usize;
     Ok(HostStackConfig {
         interface: args.tun.clone(),
-        ways: forwards.chain(socks).collect(),
-        accept: args.accept.iter().map(|a| Accept { port: a.0, to: a.1.clone() }).collect(),
+        listeners: forwards.chain(socks).collect(),
+        accept: args.accept.iter().map(|a| AcceptPort { port: a.0, to: a.1.clone() }).collect(),
         stack: StackConfig {
             mtu: args.mtu,
             max_connections: most,
@@ -78,7 +82,7 @@ fn config(args: &Args) -> Result<HostStackConfig, Failure> {
 }
 
 /// Rejects a destination that belongs to the stack or to this machine: none of its packets would leave.
-fn is_beyond(to: &Destination, args: &Args) -> Result<(), Failure> {
+fn check_external(to: &Destination, args: &Args) -> Result<(), Failure> {
     let Destination::Address(address) = to else { return Ok(()) };
     if !address.ip().is_loopback() && !args.address.contains(&address.ip()) {
         return Ok(());
@@ -97,19 +101,19 @@ fn keep_alive(args: &Args) -> Option<KeepAlive> {
 /// Prints a description of the stack, and causes that keep its packets on this machine.
 fn announce(args: &Args, host: &HostStack) {
     let addresses: Vec<_> = args.address.iter().map(ToString::to_string).collect();
-    say(&format!("{}: {} at {}", host.interface(), args.transport, addresses.join(", ")));
-    for &address in args.address.iter().filter(|&&address| !forwards(address)) {
+    print_error_line(&format!("{}: {} at {}", host.interface(), args.transport, addresses.join(", ")));
+    for &address in args.address.iter().filter(|&&address| !is_forwarding(address)) {
         let key = if address.is_ipv4() { "net.ipv4.ip_forward" } else { "net.ipv6.conf.all.forwarding" };
-        say(&format!(
+        print_error_line(&format!(
             "warning: this machine does not forward packets, so that the stack reaches nothing beyond it: `sysctl -w {key}=1`"
         ));
     }
 }
 
 /// Warns of addresses that a host of a local network may have.
-fn warn_of_neighbours(host: &HostStack) {
-    for (address, interface) in host.in_networks() {
-        say(&format!(
+fn warn_of_on_link_addresses(host: &HostStack) {
+    for (address, interface) in host.on_link_addresses() {
+        print_error_line(&format!(
             "warning: {address} lies in the network of {interface}: hosts there look for it on the link, where the stack does not \
              answer, and one of them may have it; an address of no network here, such as 10.88.0.2, has neither problem"
         ));
@@ -117,7 +121,7 @@ fn warn_of_neighbours(host: &HostStack) {
 }
 
 /// Prints the counters of the stack.
-fn report(args: &Args, figures: &[Figure]) -> Result<(), Failure> {
+fn report(args: &Args, figures: &[Metric]) -> Result<(), Failure> {
     if args.json {
         let all: serde_json::Map<_, _> =
             figures.iter().map(|figure| (figure.name.to_owned(), figure.value.into())).collect();
@@ -126,7 +130,7 @@ fn report(args: &Args, figures: &[Figure]) -> Result<(), Failure> {
     let counted = figures.iter().filter(|figure| figure.value > 0);
     let counted: Vec<_> = counted.map(|figure| format!("{}: {}", figure.doc, figure.value)).collect();
     if !counted.is_empty() {
-        say(&counted.join("\n"));
+        print_error_line(&counted.join("\n"));
     }
     Ok(())
 }

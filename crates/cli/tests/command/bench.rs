@@ -51,16 +51,17 @@ fn number(value: &Json) -> f64 {
 }
 
 /// Checks that each key in `numbers` of `object` is a number, and that the other keys are `others`.
-fn numbers(object: &Json, numbers: &[&str], others: &[&str]) {
+fn check_numbers(object: &Json, numbers: &[&str], others: &[&str]) {
     let mut all = [numbers, others].concat();
     all.sort_unstable();
     assert_eq!(keys(object), all, "{object}");
     numbers.iter().for_each(|key| assert!(object[key].is_number(), "{key}: {object}"));
 }
 
-const SPAN: [&str; 5] = ["bits_per_second", "bytes", "end", "seconds", "start"];
-const STANDING: [&str; 6] = ["retransmits", "rtt", "rttvar", "snd_cwnd", "snd_wnd", "socket"];
-const SEEN: [&str; 6] = ["max_rtt", "max_snd_cwnd", "max_snd_wnd", "mean_rtt", "min_rtt", "retransmits"];
+const SPAN_KEYS: [&str; 5] = ["bits_per_second", "bytes", "end", "seconds", "start"];
+const INTERVAL_KEYS: [&str; 6] = ["retransmits", "rtt", "rttvar", "snd_cwnd", "snd_wnd", "socket"];
+const TOTAL_KEYS: [&str; 6] =
+    ["max_rtt", "max_snd_cwnd", "max_snd_wnd", "mean_rtt", "min_rtt", "retransmits"];
 
 /// Checks that keys and types are iperf3's, in a test in which the client sent.
 fn check_shape(document: &Json, streams: usize, more: &[&str]) {
@@ -69,13 +70,13 @@ fn check_shape(document: &Json, streams: usize, more: &[&str]) {
     let start = &document["start"];
     assert_eq!(start["connected"].as_array().unwrap().len(), streams);
     for stream in start["connected"].as_array().unwrap() {
-        numbers(stream, &["local_port", "remote_port", "socket"], &["local_host", "remote_host"]);
+        check_numbers(stream, &["local_port", "remote_port", "socket"], &["local_host", "remote_host"]);
         assert_eq!(
             (&stream["local_host"], &stream["remote_host"]),
             (&"127.0.0.1".into(), &"127.0.0.1".into())
         );
     }
-    numbers(&start["timestamp"], &["timesecs"], &["time"]);
+    check_numbers(&start["timestamp"], &["timesecs"], &["time"]);
     assert_eq!(start["connecting_to"]["host"], "127.0.0.1");
     assert!(start["version"].as_str().unwrap().starts_with("hopline "));
     assert!(start["system_info"].as_str().unwrap().starts_with("Linux "));
@@ -83,22 +84,22 @@ fn check_shape(document: &Json, streams: usize, more: &[&str]) {
         assert_eq!(keys(interval), ["streams", "sum"]);
         assert_eq!(interval["streams"].as_array().unwrap().len(), streams);
         for stream in interval["streams"].as_array().unwrap() {
-            numbers(stream, &[&SPAN[..], &STANDING, more].concat(), &["omitted", "sender"]);
+            check_numbers(stream, &[&SPAN_KEYS[..], &INTERVAL_KEYS, more].concat(), &["omitted", "sender"]);
         }
-        numbers(&interval["sum"], &[&SPAN[..], &["retransmits"]].concat(), &["omitted", "sender"]);
+        check_numbers(&interval["sum"], &[&SPAN_KEYS[..], &["retransmits"]].concat(), &["omitted", "sender"]);
         let sum: f64 = interval["streams"].as_array().unwrap().iter().map(|s| number(&s["bytes"])).sum();
         assert_eq!(sum, number(&interval["sum"]["bytes"]));
     }
     let end = &document["end"];
     for stream in end["streams"].as_array().unwrap() {
         assert_eq!(keys(stream), ["receiver", "sender"]);
-        numbers(&stream["sender"], &[&SPAN[..], &SEEN, &["socket"]].concat(), &["sender"]);
-        numbers(&stream["receiver"], &[&SPAN[..], &["socket"]].concat(), &["sender"]);
+        check_numbers(&stream["sender"], &[&SPAN_KEYS[..], &TOTAL_KEYS, &["socket"]].concat(), &["sender"]);
+        check_numbers(&stream["receiver"], &[&SPAN_KEYS[..], &["socket"]].concat(), &["sender"]);
     }
-    numbers(&end["sum_sent"], &[&SPAN[..], &["retransmits"]].concat(), &["sender"]);
-    numbers(&end["sum_received"], &SPAN, &["sender"]);
+    check_numbers(&end["sum_sent"], &[&SPAN_KEYS[..], &["retransmits"]].concat(), &["sender"]);
+    check_numbers(&end["sum_received"], &SPAN_KEYS, &["sender"]);
     let cpu = ["host_system", "host_total", "host_user", "remote_system", "remote_total", "remote_user"];
-    numbers(&end["cpu_utilization_percent"], &cpu, &[]);
+    check_numbers(&end["cpu_utilization_percent"], &cpu, &[]);
     assert!(end["sender_tcp_congestion"].is_string() && end["receiver_tcp_congestion"].is_string());
 }
 
@@ -129,7 +130,7 @@ fn json_has_iperf3s_keys_over_both_transports() {
 }
 
 #[test]
-fn in_reverse_the_server_sends_and_its_retransmissions_are_told() {
+fn in_reverse_the_server_sends_and_reports_retransmissions() {
     let server = Server::start(&["-1"]);
     let document = json(&server.test(&["-n", "100K", "-R", "--window", "2", "-J"]));
     let (start, end) = (&document["start"]["test_start"], &document["end"]);
@@ -156,7 +157,7 @@ fn of_process(pid: u32, key: &str) -> u64 {
 }
 
 #[test]
-fn a_test_of_the_most_streams_takes_little_memory_and_one_of_more_is_refused() {
+fn a_test_of_the_maximum_streams_takes_little_memory_and_more_are_rejected() {
     let server = Server::start(&[]);
     let refused = server.test(&["-P", "65", "--bidir", "--transport", "tcp", "-t", "1"]);
     assert_eq!(refused.status.code(), Some(1));
@@ -186,7 +187,7 @@ fn a_test_of_the_most_streams_takes_little_memory_and_one_of_more_is_refused() {
 }
 
 #[test]
-fn what_the_server_prints_comes_whole() {
+fn the_output_of_the_server_is_complete() {
     let server = Server::start(&["-1"]);
     let output = server.test(&["-n", "100K", "--get-server-output"]);
     let text = stdout(&output);
@@ -196,7 +197,7 @@ fn what_the_server_prints_comes_whole() {
 }
 
 #[test]
-fn what_is_omitted_before_bytes_count_is_in_no_sum() {
+fn omitted_bytes_are_in_no_total() {
     let server = Server::start(&[]);
     for way in [&[][..], &["-R"], &["--bidir"]] {
         let more =
@@ -214,7 +215,7 @@ fn what_is_omitted_before_bytes_count_is_in_no_sum() {
 
 /// The order is that of iperf3's document.
 #[test]
-fn json_is_printed_for_a_server_whose_name_has_no_address_too() {
+fn json_is_printed_for_an_unresolvable_server() {
     let output = hopline(["bench", "-c", "no-such-host.invalid", "-J"]);
     assert_eq!(output.status.code(), Some(1));
     let document: Json = serde_json::from_slice(&output.stdout).unwrap();
@@ -224,7 +225,7 @@ fn json_is_printed_for_a_server_whose_name_has_no_address_too() {
 }
 
 #[test]
-fn json_keys_have_iperf3s_order_and_none_is_missing() {
+fn json_keys_have_iperf3s_order_and_are_complete() {
     let server = Server::start(&[]);
     let text = stdout(&server.test(&["-t", "1", "-i", "0", "-u", "-J", "--latency", "0.1"]));
     let mut at = 0;
@@ -278,7 +279,7 @@ fn json_keys_have_iperf3s_order_and_none_is_missing() {
 }
 
 #[test]
-fn a_json_stream_has_an_event_a_line_and_a_log_file_has_what_stdout_would() {
+fn a_json_stream_has_an_event_per_line_and_a_log_file_has_the_output() {
     let server = Server::start(&[]);
     let log = tempfile::NamedTempFile::new().unwrap();
     let path = log.path().to_str().unwrap();
@@ -313,7 +314,7 @@ fn text_has_a_line_for_every_stream_and_the_sum_of_both_sides() {
 }
 
 #[test]
-fn what_nobody_answers_is_an_error_in_json_too() {
+fn a_silent_server_is_an_error_in_json() {
     let port = {
         let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         unused.local_addr().unwrap().port().to_string()
@@ -334,7 +335,7 @@ fn what_nobody_answers_is_an_error_in_json_too() {
 }
 
 /// Returns a client of an endless test that has printed intervals: the process, its further output, and its output so far.
-fn in_the_midst(server: &Server) -> (Child, BufReader<ChildStdout>, String) {
+fn running_client(server: &Server) -> (Child, BufReader<ChildStdout>, String) {
     let mut client = command();
     client.args(["bench", "-c", "127.0.0.1", "-p", &server.port, "-t", "3600", "-i", "0.1"]);
     let mut client = client.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -347,9 +348,9 @@ fn in_the_midst(server: &Server) -> (Child, BufReader<ChildStdout>, String) {
 }
 
 #[test]
-fn interrupted_tests_tell_what_there_is() {
+fn interrupted_tests_print_partial_results() {
     let server = Server::start(&[]);
-    let (mut client, mut out, mut text) = in_the_midst(&server);
+    let (mut client, mut out, mut text) = running_client(&server);
     interrupt(&client);
     out.read_to_string(&mut text).unwrap();
     assert_eq!(client.wait().unwrap().code(), Some(130));
@@ -363,9 +364,9 @@ fn interrupted_tests_tell_what_there_is() {
 }
 
 #[test]
-fn a_server_that_is_stopped_in_the_midst_is_an_error_at_the_client() {
+fn a_server_that_stops_during_a_test_is_an_error_at_the_client() {
     let server = Server::start(&[]);
-    let (mut client, _out, _) = in_the_midst(&server);
+    let (mut client, _out, _) = running_client(&server);
     server.interrupt();
     let mut said = String::new();
     client.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -375,7 +376,7 @@ fn a_server_that_is_stopped_in_the_midst_is_an_error_at_the_client() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_before_anybody_is_called() {
+fn contradictory_options_are_rejected_before_connecting() {
     let client = ["bench", "-c", "127.0.0.1"];
     for (wrong, word) in [
         (&["-t", "1", "-n", "1M"][..], "cannot be used with"),

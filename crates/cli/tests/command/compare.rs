@@ -32,7 +32,7 @@ fn without_vary_the_sweep_of_the_scenario_is_compared() {
 }
 
 #[test]
-fn vary_takes_the_place_of_the_sweep_and_multiplies() {
+fn vary_replaces_the_sweep_and_combines() {
     let json = json(&compare_chain(&[
         "--vary",
         "transport=tcp-reno,tcp-sack",
@@ -78,7 +78,7 @@ fn fingerprints_do_not_depend_on_jobs() {
 }
 
 #[test]
-fn a_run_of_a_comparison_is_that_run_alone() {
+fn a_run_of_a_comparison_equals_a_single_run() {
     let compared = json(&compare_chain(&["--vary", "tcp.window=3,8", "--json"]));
     let file = scenario("chain");
     let args = [
@@ -98,7 +98,7 @@ fn a_run_of_a_comparison_is_that_run_alone() {
 }
 
 #[test]
-fn one_run_has_no_interval_and_says_so() {
+fn one_run_has_no_interval_and_that_is_noted() {
     let text = stdout(&compare_chain_over("1", &[]));
     assert!(text.starts_with("chain: 4 variants, 1 paired run, seed 1; one run has no interval\n"), "{text}");
     assert!(!text.contains('±'), "{text}");
@@ -145,7 +145,7 @@ fn a_file_that_is_no_report_is_not_replaced_and_nothing_is_run() {
 }
 
 #[test]
-fn a_comparison_can_be_kept_and_taken_up_again() {
+fn a_stored_comparison_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let first = json(&compare_in(folder.path(), &["-o", "kept", "--json"]));
     assert_eq!(names(folder.path()), ["kept"]);
@@ -159,7 +159,7 @@ fn a_comparison_can_be_kept_and_taken_up_again() {
 }
 
 #[test]
-fn what_is_asked_leads_the_table_and_the_answer() {
+fn the_objective_comes_first_in_the_table_and_the_conclusion() {
     let file = scenario("web");
     let output = hopline([
         "compare",
@@ -182,7 +182,7 @@ fn what_is_asked_leads_the_table_and_the_answer() {
 }
 
 #[test]
-fn a_part_of_the_run_is_played_on_the_map_and_changes_no_result() {
+fn an_animated_part_changes_no_result() {
     let folder = tempfile::tempdir().unwrap();
     let still = json(&compare_in(folder.path(), &["--json", "--report", "still.html"]));
     let alive = json(&compare_in(folder.path(), &["--json", "--report", "a.html", "--animate", "500ms..1s"]));
@@ -199,7 +199,7 @@ fn a_part_of_the_run_is_played_on_the_map_and_changes_no_result() {
 }
 
 #[test]
-fn a_scenario_may_ask_for_its_map_to_be_played() {
+fn a_scenario_may_request_an_animation() {
     let folder = tempfile::tempdir().unwrap();
     compare_in(folder.path(), &["--report", "a.html", "--set", "animation.to_s=1"]);
     let page = std::fs::read_to_string(folder.path().join("a.html")).unwrap();
@@ -210,7 +210,7 @@ fn a_scenario_may_ask_for_its_map_to_be_played() {
 }
 
 #[test]
-fn a_part_that_the_run_does_not_have_is_refused_before_anything_runs() {
+fn a_part_beyond_the_run_is_rejected_before_any_run() {
     for (window, said) in [
         ("2s..3s", "--animate: it begins at 2 s, and the run ends at 2 s"),
         ("1s..1s", "nothing is left to play"),
@@ -227,7 +227,7 @@ fn a_part_that_the_run_does_not_have_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn a_key_that_is_both_set_and_varied_is_refused() {
+fn a_key_that_is_both_set_and_varied_is_rejected() {
     for (more, part) in [
         (&["--set", "tcp.window=8"][..], "`[sweep]` of the scenario sets `tcp.window`"),
         (&["--set", "tcp.window=8", "--vary", "tcp.window=2,4"], "`--vary` sets `tcp.window`"),

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 /// Two users, each with own settings, and a file.
-struct World {
+struct Users {
     folder: tempfile::TempDir,
 }
 
-impl World {
+impl Users {
     fn new() -> Self {
         let world = Self { folder: tempfile::tempdir().unwrap() };
         fs::write(world.at("file"), pattern(500_000)).unwrap();
@@ -28,7 +28,7 @@ impl World {
 
     /// Starts a receiver with a key of its own, which it makes if it has none.
     fn receiver(&self, more: &[&str]) -> Receiver {
-        Receiver::speaking(
+        Receiver::with_transport(
             "tpa-wide",
             &self.at("there"),
             &self.at("in"),
@@ -62,8 +62,8 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn who_is_not_known_gets_nothing_until_its_fingerprint_is_trusted() {
-    let world = World::new();
+fn an_unknown_peer_gets_nothing_until_its_fingerprint_is_trusted() {
+    let world = Users::new();
     let receiver = world.receiver(&["--anyone"]);
     let refused = world.send(&receiver, &[]);
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
@@ -80,8 +80,8 @@ fn who_is_not_known_gets_nothing_until_its_fingerprint_is_trusted() {
 }
 
 #[test]
-fn who_was_believed_once_must_have_the_same_key_again() {
-    let world = World::new();
+fn a_peer_trusted_on_first_use_must_keep_its_key() {
+    let world = Users::new();
     let receiver = world.receiver(&["--anyone"]);
     let sent = world.send(&receiver, &["--trust-on-first-use"]);
     assert_eq!(sent.status.code(), Some(0), "{}", said(&sent));
@@ -91,8 +91,12 @@ fn who_was_believed_once_must_have_the_same_key_again() {
     receiver.end();
     fs::remove_file(world.at("there/hopline/key")).unwrap();
     fs::remove_dir_all(world.at("in")).unwrap();
-    let again =
-        Receiver::speaking("tpa-wide", &world.at("there"), &world.at("in"), &["--anyone", "--port", &port]);
+    let again = Receiver::with_transport(
+        "tpa-wide",
+        &world.at("there"),
+        &world.at("in"),
+        &["--anyone", "--port", &port],
+    );
     for more in [&[][..], &["--trust-on-first-use"]] {
         let refused = world.send(&again, more);
         assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
@@ -105,7 +109,7 @@ fn who_was_believed_once_must_have_the_same_key_again() {
 
 #[test]
 fn a_shared_key_is_enough_for_both() {
-    let world = World::new();
+    let world = Users::new();
     secret(&world.at("shared"), 7);
     let receiver = world.receiver(&["--psk", &world.text("shared")]);
     let sent = world.send(&receiver, &["--psk", &world.text("shared")]);
@@ -114,8 +118,8 @@ fn a_shared_key_is_enough_for_both() {
 }
 
 #[test]
-fn a_receiver_with_another_shared_key_does_not_answer_and_the_sender_says_why_that_may_be() {
-    let world = World::new();
+fn a_receiver_with_another_shared_key_does_not_answer_and_the_sender_explains() {
+    let world = Users::new();
     secret(&world.at("ours"), 7);
     secret(&world.at("theirs"), 8);
     let receiver = world.receiver(&["--psk", &world.text("theirs")]);
@@ -126,8 +130,8 @@ fn a_receiver_with_another_shared_key_does_not_answer_and_the_sender_says_why_th
 }
 
 #[test]
-fn a_receiver_that_is_not_trusted_yet_does_not_learn_which_key_asks() {
-    let world = World::new();
+fn an_untrusted_receiver_does_not_learn_the_key_of_the_sender() {
+    let world = Users::new();
     let mut receiver = world.receiver(&["--anyone"]);
     let refused = world.send(&receiver, &["--trust", "0000-0000-0000-0000-0000-0000-0000-0000"]);
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
@@ -148,8 +152,8 @@ fn a_receiver_that_is_not_trusted_yet_does_not_learn_which_key_asks() {
 }
 
 #[test]
-fn a_receiver_that_knows_its_senders_lets_nobody_else_in() {
-    let world = World::new();
+fn a_receiver_with_known_senders_admits_no_other() {
+    let world = Users::new();
     fs::write(world.at("nobody"), "").unwrap();
     let receiver = world.receiver(&["--known-peers", &world.text("nobody")]);
     let refused = world.send(&receiver, &["--trust-on-first-use", "--patience", "1"]);
@@ -159,8 +163,8 @@ fn a_receiver_that_knows_its_senders_lets_nobody_else_in() {
 }
 
 #[test]
-fn a_receiver_that_is_not_told_which_senders_may_send_says_what_to_write_and_makes_nothing() {
-    let world = World::new();
+fn a_receiver_without_a_choice_of_senders_explains_the_options_and_creates_nothing() {
+    let world = Users::new();
     let output = world.text("in");
     for (transport, ways) in [
         ("tpa-wide", &["--known-peers FILE", "--psk FILE", "--anyone"][..]),
@@ -180,8 +184,8 @@ fn a_receiver_that_is_not_told_which_senders_may_send_says_what_to_write_and_mak
 }
 
 #[test]
-fn a_receiver_without_a_home_says_which_files_to_name() {
-    let world = World::new();
+fn a_receiver_without_a_home_directory_names_the_required_files() {
+    let world = Users::new();
     let mut recv = command();
     recv.env_remove("HOME").env_remove("XDG_CONFIG_HOME");
     recv.args(["recv", "--anyone", "--port", "0", "--once", "-o"]).arg(world.at("in"));
@@ -193,21 +197,21 @@ fn a_receiver_without_a_home_says_which_files_to_name() {
 }
 
 #[test]
-fn a_receiver_that_is_given_no_folder_has_one_of_its_own() {
-    let world = World::new();
+fn a_receiver_without_settings_creates_its_own_folder() {
+    let world = Users::new();
     let mut recv = command();
     recv.current_dir(world.folder.path()).env("XDG_CONFIG_HOME", world.at("there"));
     recv.args(["recv", "--anyone", "--bind", "127.0.0.1", "--port", "0", "--once"]);
-    let receiver = Receiver::of(recv);
+    let receiver = Receiver::spawn(recv);
     let sent = world.send(&receiver, &["--trust-on-first-use"]);
     assert_eq!(sent.status.code(), Some(0), "{}", said(&sent));
     assert_eq!(fs::read(world.at("hopline-incoming/file")).unwrap(), pattern(500_000));
 }
 
 #[test]
-fn a_sender_is_told_by_its_name_and_sends_programs_if_its_key_is_known() {
+fn a_known_sender_is_named_and_may_send_programs() {
     use std::os::unix::fs::PermissionsExt;
-    let world = World::new();
+    let world = Users::new();
     fs::set_permissions(world.at("file"), fs::Permissions::from_mode(0o755)).unwrap();
     hopline(["key", "new", &world.text("mine")]);
     let shown = String::from_utf8(hopline(["key", "show", &world.text("mine")]).stdout).unwrap();
@@ -247,7 +251,7 @@ fn lines(out: &str) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn options_that_contradict_each_other_are_wrong_input() {
+fn contradictory_options_are_rejected() {
     let file = ["send", "/etc/hostname", "127.0.0.1"];
     for more in [
         &["--transport", "tpa", "--psk", "x"][..],

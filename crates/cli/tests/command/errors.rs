@@ -34,7 +34,7 @@ fn a_missing_file() {
 }
 
 #[test]
-fn a_misspelt_key_with_place_snippet_and_remedy() {
+fn a_misspelt_key_with_position_snippet_and_remedy() {
     let text = std::fs::read_to_string(scenario("chain")).unwrap().replace("spacing_m", "spaceing_m");
     let line = 1 + text.lines().position(|l| l.starts_with("spaceing_m")).unwrap();
     contains(
@@ -95,7 +95,7 @@ fn a_varied_value_is_checked_before_anything_runs() {
 }
 
 #[test]
-fn options_that_make_no_sense() {
+fn options_without_an_effect() {
     contains(&refused(&hopline(["run"])), &["<SCENARIO>"]);
     contains(&refused(&hopline(["walk"])), &["unrecognized subcommand"]);
     for extra in ["--pcap", "--ns2-trace", "--flowmon"] {
@@ -104,7 +104,7 @@ fn options_that_make_no_sense() {
 }
 
 #[test]
-fn numbers_that_are_none_in_words_that_say_what_would_be_one() {
+fn invalid_numbers_with_a_valid_example() {
     let wrong = |args: &[&str], value: &str, right: &str| {
         contains(
             &refused(&hopline(args)),
@@ -136,7 +136,7 @@ fn numbers_that_are_none_in_words_that_say_what_would_be_one() {
 }
 
 #[test]
-fn a_host_stack_that_could_serve_nobody_or_would_serve_anybody() {
+fn a_host_stack_without_listeners_or_open_to_all() {
     let of = |arguments: &str| {
         let words = format!("tcp --address 10.88.0.2 {arguments}");
         refused(&hopline(words.split_whitespace()))
@@ -157,7 +157,7 @@ fn a_host_stack_that_could_serve_nobody_or_would_serve_anybody() {
 }
 
 #[test]
-fn a_link_on_which_nothing_could_overtake() {
+fn a_link_on_which_no_packet_can_overtake() {
     let error = refused(&hopline(["link", "--overtake", "--", "true"]));
     contains(&error, &["--overtake where all packets take as long", "--jitter 5ms"]);
 }
@@ -170,7 +170,7 @@ fn a_value_that_is_varied_twice() {
 }
 
 #[test]
-fn an_output_that_is_closed_is_a_failure_and_one_that_goes_away_is_none() {
+fn a_closed_output_is_a_failure_and_a_broken_pipe_is_none() {
     let through_shell = |script: &str| {
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", script, env!("CARGO_BIN_EXE_hopline")]).arg(scenario("chain"));
@@ -186,12 +186,12 @@ fn an_output_that_is_closed_is_a_failure_and_one_that_goes_away_is_none() {
 }
 
 #[test]
-fn no_colours_where_they_are_not_wanted() {
+fn no_colours_if_disabled() {
     assert!(!refused(&run_chain(&["--set", "tcp.window=0"])).contains('\u{1b}'));
 }
 
 #[test]
-fn what_would_not_fit_into_memory_is_refused_before_anything_is_made() {
+fn scenarios_that_exceed_memory_are_rejected_before_allocation() {
     let text = std::fs::read_to_string(scenario("chain")).unwrap();
     let grid = text.replace("layout = \"chain\"", "layout = \"grid\"");
     let count = grid.lines().find(|line| line.starts_with("count")).unwrap().to_owned();
@@ -206,7 +206,7 @@ fn what_would_not_fit_into_memory_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
+fn a_fifo_without_a_writer_is_rejected_without_waiting() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
@@ -215,7 +215,7 @@ fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
 }
 
 #[test]
-fn a_file_in_the_place_of_a_directory_and_the_other_way_round_are_refused_before_anything_runs() {
+fn files_and_directories_in_each_others_place_are_rejected_before_any_run() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     std::fs::write(at("file"), "mine").unwrap();

@@ -27,7 +27,7 @@ fn refused(arguments: &[&str], folder: &Path, parts: &[&str]) {
 }
 
 #[test]
-fn a_new_key_is_for_its_owner_alone_and_shown_again() {
+fn a_new_key_is_readable_by_its_owner_only_and_can_be_shown() {
     let folder = tempfile::tempdir().unwrap();
     let made = key(&["new"], folder.path());
     assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
@@ -45,7 +45,7 @@ fn a_new_key_is_for_its_owner_alone_and_shown_again() {
 }
 
 #[test]
-fn a_file_that_is_there_is_not_replaced() {
+fn an_existing_key_file_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine");
     fs::write(&file, "something else").unwrap();
@@ -54,7 +54,7 @@ fn a_file_that_is_there_is_not_replaced() {
 }
 
 #[test]
-fn what_others_may_read_is_no_secret() {
+fn a_secret_readable_by_other_users_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     key(&["new", "k"], folder.path());
     let file = folder.path().join("k");
@@ -74,7 +74,7 @@ fn what_others_may_read_is_no_secret() {
 }
 
 #[test]
-fn a_wrong_key_is_told_by_its_place_and_never_shown() {
+fn a_malformed_key_is_reported_with_its_position_and_not_printed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("k");
     let secret = "5ec4e75ec4e7";
@@ -90,7 +90,7 @@ fn a_wrong_key_is_told_by_its_place_and_never_shown() {
 }
 
 #[test]
-fn a_shared_key_shows_its_fingerprint_alone() {
+fn only_the_fingerprint_of_a_shared_key_is_shown() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shared");
     fs::write(&file, "ab".repeat(32)).unwrap();
@@ -100,7 +100,7 @@ fn a_shared_key_shows_its_fingerprint_alone() {
 }
 
 #[test]
-fn known_peers_are_listed_and_everything_wrong_has_its_place() {
+fn known_peers_are_listed_and_every_error_has_its_position() {
     let folder = tempfile::tempdir().unwrap();
     let public = stdout(&key(&["new", "k"], folder.path()));
     let (public, fingerprint) = public.trim_end().split_once("\nfingerprint ").unwrap();

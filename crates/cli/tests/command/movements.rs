@@ -23,7 +23,7 @@ const READ_BACK: &str = "duration_s = 200\n[radio]\n[nodes]\nlayout = \"movement
     file = \"moves\"\n[[flow]]\nsrc = \"n0\"\ndst = \"n1\"\n";
 
 #[test]
-fn what_is_printed_moves_nodes_the_same_way_when_it_is_read() {
+fn printed_movements_round_trip() {
     for name in ["walk", "street", "chain"] {
         let file = scenario(name);
         let (before, after) = (spec(&file, 1), reading(READ_BACK, &stdout(&movements(&file, &[]))));
@@ -39,7 +39,7 @@ fn what_is_printed_moves_nodes_the_same_way_when_it_is_read() {
 }
 
 #[test]
-fn names_and_extent_are_told_in_comments() {
+fn names_and_extent_are_in_comments() {
     let text = stdout(&movements(&scenario("street"), &[]));
     let lines: Vec<&str> = text.lines().take(5).collect();
     assert_eq!(lines[0], "# street, seed 1, run 1: 12 nodes");
@@ -51,7 +51,7 @@ fn names_and_extent_are_told_in_comments() {
 }
 
 #[test]
-fn random_movement_is_another_in_each_run_and_the_same_each_time() {
+fn random_movement_differs_between_runs_and_is_repeatable() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.toml");
     let text = "duration_s = 60\n[radio]\n[nodes]\nlayout = \"random\"\ncount = 4\nwidth_m = 300\nheight_m = 200\n\
@@ -64,7 +64,7 @@ fn random_movement_is_another_in_each_run_and_the_same_each_time() {
 }
 
 #[test]
-fn a_file_is_written_whole_and_not_overwritten_unless_asked() {
+fn a_file_is_written_atomically_and_replaced_only_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out.ns_movements");
     let target_name = target.to_str().unwrap();

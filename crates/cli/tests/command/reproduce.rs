@@ -16,7 +16,7 @@ fn papers_figures_and_claims_are_listed() {
 }
 
 #[test]
-fn an_unknown_paper_or_figure_is_refused_with_those_that_there_are() {
+fn an_unknown_paper_or_figure_is_rejected_with_the_available_ones() {
     for (args, known) in [(["reproduce", "tap"], "the papers are"), (["reproduce", "tpa/"], "the papers are")]
     {
         let output = hopline(args);
@@ -93,7 +93,7 @@ fn reproduce(folder: &Path, more: &[&str]) -> Output {
 }
 
 #[test]
-fn claims_stand_beside_measurements_with_a_verdict_and_its_rule() {
+fn claims_are_listed_with_measurements_verdicts_and_the_rule() {
     let folder = papers();
     // One job: with more, the number of finished runs when each point has one would depend on chance.
     let output = reproduce(folder.path(), &["--jobs", "1"]);
@@ -123,7 +123,7 @@ fn claims_stand_beside_measurements_with_a_verdict_and_its_rule() {
 }
 
 #[test]
-fn a_claim_is_explained_by_its_own_points_on_one_screen() {
+fn a_claim_is_explained_by_its_own_points() {
     let folder = papers();
     let output = reproduce(folder.path(), &["--explain", "X-1", "-q"]);
     let text = stdout(&output);
@@ -167,13 +167,13 @@ fn a_claim_is_explained_in_all_readings() {
 }
 
 #[test]
-fn readings_of_a_register_that_leaves_nothing_open_are_said_to_be_none() {
+fn a_register_without_open_questions_has_no_other_readings() {
     let said = stderr(&reproduce(papers().path(), &["-q", "--readings"]));
     assert!(said.contains("mine: its register leaves nothing open"), "{said}");
 }
 
 #[test]
-fn claims_are_judged_by_all_readings_of_what_the_paper_leaves_open() {
+fn claims_are_judged_by_all_readings() {
     let folder = papers();
     let file = folder.path().join("papers/mine/claims.toml");
     std::fs::write(&file, CLAIMS.replacen("[[claim]]", &format!("{AXIS}[[claim]]"), 1)).unwrap();
@@ -199,7 +199,7 @@ fn claims_are_judged_by_all_readings_of_what_the_paper_leaves_open() {
 }
 
 #[test]
-fn other_readings_can_be_made_with_fewer_runs() {
+fn other_readings_may_have_fewer_runs() {
     let folder = papers();
     let file = folder.path().join("papers/mine/claims.toml");
     std::fs::write(&file, CLAIMS.replacen("[[claim]]", &format!("{AXIS}[[claim]]"), 1)).unwrap();
@@ -212,7 +212,7 @@ fn other_readings_can_be_made_with_fewer_runs() {
 }
 
 #[test]
-fn a_claim_that_is_not_there_is_refused_with_the_nearest() {
+fn an_unknown_claim_is_rejected_with_the_nearest() {
     let folder = papers();
     let parts = reproduce(folder.path(), &["--explain", "X"]);
     assert!(stderr(&parts).contains("its parts are X-1, X-2, X-3"), "{}", stderr(&parts));
@@ -224,7 +224,7 @@ fn a_claim_that_is_not_there_is_refused_with_the_nearest() {
 }
 
 #[test]
-fn a_figure_that_judges_no_claim_says_so_in_place_of_an_empty_table() {
+fn a_figure_without_claims_is_reported_without_a_table() {
     let folder = papers();
     let file = folder.path().join("papers/mine/claims.toml");
     let more = "[[figure]]\nid = \"again\"\ntitle = \"Windows, again\"\nplan = \"windows.toml\"\n\n[[claim]]";
@@ -237,7 +237,7 @@ fn a_figure_that_judges_no_claim_says_so_in_place_of_an_empty_table() {
 }
 
 #[test]
-fn quick_says_that_it_is_quick_and_a_directory_is_taken_up_again() {
+fn quick_is_noted_and_a_directory_is_resumed() {
     let folder = papers();
     let more = ["--quick", "-o", "out", "--json"];
     let first = json(&reproduce(folder.path(), &more));
@@ -258,7 +258,7 @@ fn quick_says_that_it_is_quick_and_a_directory_is_taken_up_again() {
 }
 
 #[test]
-fn a_setting_that_variants_would_override_or_that_would_change_their_stand_ins_is_refused() {
+fn a_setting_that_variants_override_or_that_changes_their_ablations_is_rejected() {
     for (setting, part) in [
         ("neighborhood_red.max_probability=0.3", "three.toml"),
         ("queue.discipline=codel", "the variant \"RED\" sets `queue.discipline`"),

@@ -23,15 +23,15 @@ const ENOUGH: u64 = 100_000;
 const SIGKILL: i32 = 9;
 
 /// Path from a sender to a receiver that closes after a number of bytes, until it is opened.
-struct Gate {
+struct LimitedPath {
     port: u16,
     /// Bytes that may still pass.
-    left: Arc<AtomicU64>,
-    gone: Arc<AtomicBool>,
+    remaining: Arc<AtomicU64>,
+    stopped: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Gate {
+impl LimitedPath {
     fn to(receiver: u16) -> Self {
         let socket = || Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
         let (front, back) = (socket(), socket());
@@ -61,17 +61,17 @@ impl Gate {
             let port = sender.load(Ordering::Relaxed) as u16;
             let _ = front.send_to(&buffer[..len], ("127.0.0.1", port));
         });
-        Self { port, left, gone, threads: vec![forth, home] }
+        Self { port, remaining: left, stopped: gone, threads: vec![forth, home] }
     }
 
     fn open(&self) {
-        self.left.store(u64::MAX, Ordering::Relaxed);
+        self.remaining.store(u64::MAX, Ordering::Relaxed);
     }
 }
 
-impl Drop for Gate {
+impl Drop for LimitedPath {
     fn drop(&mut self) {
-        self.gone.store(true, Ordering::Relaxed);
+        self.stopped.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -97,7 +97,7 @@ fn part(folder: &Path) -> Option<(String, u64)> {
 }
 
 /// Waits until the receiver has enough of the file; fails after a minute.
-fn await_enough(folder: &Path) {
+fn await_partial_file(folder: &Path) {
     for _ in 0..6000 {
         if part(folder).is_some_and(|(_, size)| size >= ENOUGH) {
             return;
@@ -122,7 +122,7 @@ fn killed(child: &mut Child) -> ExitStatus {
 struct Transfer {
     folders: [tempfile::TempDir; 2],
     receiver: Receiver,
-    gate: Gate,
+    gate: LimitedPath,
     sender: Child,
 }
 
@@ -135,17 +135,17 @@ impl Transfer {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         fs::write(folders[0].path().join("big"), pattern(SIZE)).unwrap();
         let receiver = receiver(folders[1].path(), &["--port", "0"]);
-        let gate = Gate::to(receiver.port);
+        let gate = LimitedPath::to(receiver.port);
         let mut send = command();
         send.args(send_arguments(folders[0].path(), &gate));
         let sender = send.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let transfer = Self { folders, receiver, gate, sender };
-        await_enough(transfer.folders[1].path());
+        await_partial_file(transfer.folders[1].path());
         transfer
     }
 
     /// Runs the same commands again after both ends are gone, and checks their output and the files.
-    fn goes_on(self, port: u16) {
+    fn resume_and_check(self, port: u16) {
         let [from, to] = &self.folders;
         let (name, here) = part(to.path()).expect("what has arrived is kept");
         assert_eq!(names(to.path()), [name], "and nothing else is there");
@@ -180,7 +180,7 @@ impl Drop for Transfer {
     }
 }
 
-fn send_arguments(from: &Path, gate: &Gate) -> [String; 6] {
+fn send_arguments(from: &Path, gate: &LimitedPath) -> [String; 6] {
     let file = from.join("big").to_str().unwrap().to_owned();
     [
         "send".into(),
@@ -211,11 +211,11 @@ fn ended(child: &mut Child, within: Duration) -> ExitStatus {
 
 impl Transfer {
     /// Runs the sender again, to its end.
-    fn again(&self) -> std::process::Output {
+    fn send_again(&self) -> std::process::Output {
         hopline(send_arguments(self.folders[0].path(), &self.gate))
     }
 
-    fn has_arrived(&self) {
+    fn assert_arrived(&self) {
         let to = self.folders[1].path();
         assert_eq!(names(to), ["big"], "no partial file is left");
         assert!(fs::read(to.join("big")).unwrap() == pattern(SIZE), "not the bytes that were sent");
@@ -223,78 +223,78 @@ impl Transfer {
 }
 
 #[test]
-fn a_sender_that_is_killed_and_given_again_goes_on_within_a_second_whatever_the_receiver_knows() {
-    let mut transfer = Transfer::halfway_to(Receiver::that_stays);
+fn a_killed_sender_resumes_within_a_second() {
+    let mut transfer = Transfer::halfway_to(Receiver::persistent);
     assert_eq!(killed(&mut transfer.sender).signal(), Some(SIGKILL));
     let (_, here) = part(transfer.folders[1].path()).unwrap();
     transfer.gate.open();
-    let sent = transfer.again();
+    let sent = transfer.send_again();
     assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
     assert_eq!(stderr(&sent), "", "nobody was in the way");
     let lines: Vec<Json> =
         sent.stdout.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
     let begun = lines.iter().find(|line| line["event"] == "begun").unwrap();
     assert!(begun["offset"].as_u64().unwrap() >= here, "{begun}");
-    transfer.has_arrived();
+    transfer.assert_arrived();
 }
 
 #[test]
-fn a_sender_that_is_interrupted_says_so_and_goes_on_when_given_again() {
-    let mut transfer = Transfer::halfway_to(Receiver::that_stays);
+fn an_interrupted_sender_reports_it_and_resumes() {
+    let mut transfer = Transfer::halfway_to(Receiver::persistent);
     transfer.gate.open();
     interrupt(&transfer.sender);
     let status = ended(&mut transfer.sender, Duration::from_secs(10));
     // 130, unless it was done before.
     assert!(matches!(status.code(), Some(130 | 0)), "{status}");
-    let sent = transfer.again();
+    let sent = transfer.send_again();
     assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
-    transfer.has_arrived();
+    transfer.assert_arrived();
 }
 
 #[test]
-fn of_two_senders_of_the_same_the_later_takes_over_and_the_earlier_does_not_come_back() {
-    let mut transfer = Transfer::halfway_to(Receiver::that_stays);
+fn the_later_of_two_equal_senders_takes_over_and_the_earlier_ends() {
+    let mut transfer = Transfer::halfway_to(Receiver::persistent);
     // The earlier one gets no more data through, but receives replies.
-    let another = Gate::to(transfer.receiver.port);
+    let another = LimitedPath::to(transfer.receiver.port);
     another.open();
     let again = hopline(send_arguments(transfer.folders[0].path(), &another));
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
-    transfer.has_arrived();
+    transfer.assert_arrived();
     let status = ended(&mut transfer.sender, Duration::from_secs(30));
     assert_eq!(status.code(), Some(1), "it does not try again");
 }
 
 #[test]
-fn a_receiver_that_is_killed_and_started_again_is_gone_on_with_by_the_sender_itself() {
+fn the_sender_resumes_by_itself_after_the_receiver_restarts() {
     let mut transfer = Transfer::halfway();
     let port = transfer.receiver.port;
     assert_eq!(killed(&mut transfer.receiver.child).signal(), Some(SIGKILL));
     transfer.gate.open();
     transfer.receiver = Receiver::start(transfer.folders[1].path(), &["--port", &port.to_string()]);
     assert_eq!(ended(&mut transfer.sender, Duration::from_secs(60)).code(), Some(0));
-    transfer.has_arrived();
+    transfer.assert_arrived();
 }
 
 #[test]
-fn a_receiver_that_is_restarted_as_a_service_makes_senders_wait() {
-    let mut transfer = Transfer::halfway_to(Receiver::that_stays);
+fn senders_wait_while_a_receiver_service_restarts() {
+    let mut transfer = Transfer::halfway_to(Receiver::persistent);
     let port = transfer.receiver.port;
     terminate(&transfer.receiver.child);
     let status = ended(&mut transfer.receiver.child, Duration::from_secs(10));
     assert_eq!(status.code(), Some(0), "a service was stopped");
     assert!(transfer.sender.try_wait().unwrap().is_none(), "the sender waits");
     transfer.gate.open();
-    transfer.receiver = Receiver::that_stays(transfer.folders[1].path(), &["--port", &port.to_string()]);
+    transfer.receiver = Receiver::persistent(transfer.folders[1].path(), &["--port", &port.to_string()]);
     assert_eq!(ended(&mut transfer.sender, Duration::from_secs(60)).code(), Some(0));
-    transfer.has_arrived();
+    transfer.assert_arrived();
 }
 
 #[test]
-fn silence_longer_than_the_limit_of_both_ends_is_survived() {
+fn a_silence_longer_than_both_timeouts_is_survived() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     fs::write(folders[0].path().join("big"), pattern(SIZE)).unwrap();
-    let mut receiver = Receiver::that_stays(folders[1].path(), &["--port", "0", "--silence", "2"]);
-    let gate = Gate::to(receiver.port);
+    let mut receiver = Receiver::persistent(folders[1].path(), &["--port", "0", "--silence", "2"]);
+    let gate = LimitedPath::to(receiver.port);
     let mut send = command();
     send.args(send_arguments(folders[0].path(), &gate)).args(["--silence", "2"]);
     let mut sender = send.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -308,12 +308,12 @@ fn silence_longer_than_the_limit_of_both_ends_is_survived() {
 }
 
 #[test]
-fn the_state_is_told_every_second_through_an_outage() {
+fn the_state_is_printed_every_second_during_an_outage() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     fs::write(folders[0].path().join("big"), pattern(SIZE)).unwrap();
-    let mut receiver = Receiver::that_stays(folders[1].path(), &["--port", "0"]);
+    let mut receiver = Receiver::persistent(folders[1].path(), &["--port", "0"]);
     // It closes in the middle.
-    let gate = Gate::to(receiver.port);
+    let gate = LimitedPath::to(receiver.port);
     let mut send = command();
     send.args(send_arguments(folders[0].path(), &gate));
     let mut sender = send.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -333,26 +333,26 @@ fn the_state_is_told_every_second_through_an_outage() {
 }
 
 #[test]
-fn both_killed_at_once_go_on_where_they_were() {
+fn a_transfer_resumes_after_both_ends_were_killed() {
     let mut transfer = Transfer::halfway();
     let port = transfer.receiver.port;
     assert_eq!(killed(&mut transfer.receiver.child).signal(), Some(SIGKILL));
     assert_eq!(killed(&mut transfer.sender).signal(), Some(SIGKILL));
-    transfer.goes_on(port);
+    transfer.resume_and_check(port);
 }
 
 #[test]
-fn an_idle_receiver_that_is_stopped_has_done_its_work() {
+fn an_idle_receiver_that_is_stopped_exits_successfully() {
     for stop in [interrupt, terminate] {
         let folder = tempfile::tempdir().unwrap();
-        let mut receiver = Receiver::that_stays(folder.path(), &["--port", "0"]);
+        let mut receiver = Receiver::persistent(folder.path(), &["--port", "0"]);
         stop(&receiver.child);
         assert_eq!(ended(&mut receiver.child, Duration::from_secs(10)).code(), Some(0));
     }
 }
 
 #[test]
-fn a_sender_whose_standard_input_says_nothing_can_be_interrupted() {
+fn a_sender_with_silent_standard_input_can_be_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let receiver = Receiver::start(folder.path(), &["--port", "0"]);
     let (mut sender, _pipe) = silent_sender(&receiver, folder.path());
@@ -370,7 +370,7 @@ fn a_sender_whose_standard_input_says_nothing_can_be_interrupted() {
 }
 
 #[test]
-fn a_receiver_of_one_conversation_that_is_terminated_in_it_has_done_its_work() {
+fn a_receiver_of_one_conversation_that_is_terminated_during_it_exits_successfully() {
     let folder = tempfile::tempdir().unwrap();
     let mut receiver = Receiver::start(folder.path(), &["--port", "0"]);
     let (mut sender, _pipe) = silent_sender(&receiver, folder.path());
@@ -396,7 +396,7 @@ fn silent_sender(receiver: &Receiver, to: &Path) -> (Child, ChildStdin) {
 }
 
 #[test]
-fn a_sender_that_nobody_answers_can_be_interrupted_at_once() {
+fn a_sender_without_an_answer_can_be_interrupted_at_once() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("big"), b"x").unwrap();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -412,12 +412,12 @@ fn a_sender_that_nobody_answers_can_be_interrupted_at_once() {
 }
 
 #[test]
-fn patience_bounds_the_silence_of_a_connection_that_was_made_too() {
+fn patience_limits_the_silence_of_an_established_connection() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     fs::write(folders[0].path().join("big"), pattern(SIZE)).unwrap();
-    let mut receiver = Receiver::that_stays(folders[1].path(), &["--port", "0"]);
+    let mut receiver = Receiver::persistent(folders[1].path(), &["--port", "0"]);
     // It closes, and is never opened.
-    let gate = Gate::to(receiver.port);
+    let gate = LimitedPath::to(receiver.port);
     let mut send = command();
     send.args(send_arguments(folders[0].path(), &gate)).args(["--patience", "3"]);
     let mut sender = send.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

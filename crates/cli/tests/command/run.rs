@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Stdio;
 
 #[test]
-fn json_has_the_keys_that_others_rely_on() {
+fn json_has_the_documented_keys() {
     let json = json(&run_chain(&["--json"]));
     for key in
         ["aggregate_goodput_bps", "cpu_s", "events", "fingerprint", "flows", "run", "sim_s", "timeouts"]
@@ -60,7 +60,7 @@ fn the_summary_is_a_table_and_stderr_is_silent_without_a_terminal() {
 }
 
 #[test]
-fn verbose_adds_where_the_airtime_of_each_node_went() {
+fn verbose_adds_the_airtime_of_each_node() {
     let text = stdout(&run_chain(&["-v"]));
     let row = text.lines().find(|l| l.starts_with("n2 ")).expect("a row for n2");
     let shares: Vec<f64> = row.split_whitespace().skip(1).take(5).map(|w| w.parse().unwrap()).collect();
@@ -68,7 +68,7 @@ fn verbose_adds_where_the_airtime_of_each_node_went() {
 }
 
 #[test]
-fn verbose_has_a_column_of_each_reason_for_drops_that_occurs() {
+fn verbose_has_a_column_for_each_occurring_drop_reason() {
     let header = |more: &[&str]| {
         let text = stdout(&run_chain(&[&["-v"], more].concat()));
         text.lines().find(|l| l.starts_with("node ")).expect("a table of nodes").to_owned()
@@ -84,7 +84,7 @@ fn verbose_has_a_column_of_each_reason_for_drops_that_occurs() {
 }
 
 #[test]
-fn a_flow_that_can_never_connect_is_said_so_and_is_no_failure() {
+fn a_flow_that_can_never_connect_is_reported_and_no_failure() {
     let output = run_chain(&["--set", "nodes.spacing_m=900"]);
     assert_eq!(output.status.code(), Some(0));
     let text = stdout(&output);
@@ -121,7 +121,7 @@ fn output_holds_manifest_flows_and_series() {
 }
 
 #[test]
-fn the_table_of_flows_has_every_metric_that_json_has_and_is_empty_where_there_is_none() {
+fn the_table_of_flows_has_every_metric_of_the_json() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out");
     let web = scenario("web");
@@ -164,7 +164,7 @@ fn the_table_of_flows_has_every_metric_that_json_has_and_is_empty_where_there_is
 }
 
 #[test]
-fn what_the_warm_up_hides_is_said_and_a_dash_stands_for_what_does_not_exist() {
+fn the_hidden_warm_up_is_noted_and_missing_values_are_dashes() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.toml");
     let text = "duration_s = 10\nwarmup_s = 4\n[radio]\n[nodes]\nlayout = \"chain\"\ncount = 2\nspacing_m = 200\n\
@@ -182,7 +182,7 @@ fn what_the_warm_up_hides_is_said_and_a_dash_stands_for_what_does_not_exist() {
 }
 
 #[test]
-fn a_capture_starts_as_pcapng_does_and_changes_nothing() {
+fn a_capture_is_valid_pcapng_and_changes_no_result() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out");
     let traced = json(&run_chain(&["-o", target.to_str().unwrap(), "--pcap", "--json"]));
@@ -196,7 +196,7 @@ fn a_capture_starts_as_pcapng_does_and_changes_nothing() {
 }
 
 #[test]
-fn a_capture_of_some_nodes_has_their_interfaces_and_no_others() {
+fn a_capture_of_some_nodes_has_only_their_interfaces() {
     let folder = tempfile::tempdir().unwrap();
     let captured = |name: &str, more: &[&str]| {
         let target = folder.path().join(name);
@@ -218,7 +218,7 @@ fn a_capture_of_some_nodes_has_their_interfaces_and_no_others() {
 }
 
 #[test]
-fn a_capture_of_a_node_that_is_not_there_is_refused_before_anything_runs() {
+fn a_capture_of_an_unknown_node_is_rejected_before_any_run() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out");
     let refused = run_chain(&["-o", target.to_str().unwrap(), "--pcap-node", "n0,n41"]);
@@ -230,7 +230,7 @@ fn a_capture_of_a_node_that_is_not_there_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn response_times_have_a_table_of_their_own() {
+fn response_times_have_their_own_table() {
     let web = scenario("web");
     let run = ["run", web.to_str().unwrap(), "--set", "duration_s=30", "-q"];
     let text = stdout(&hopline(run));
@@ -246,7 +246,7 @@ fn response_times_have_a_table_of_their_own() {
 }
 
 #[test]
-fn traces_of_other_simulators_are_written_together_listed_and_change_nothing() {
+fn traces_of_other_simulators_are_written_and_change_no_result() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out");
     let all = ["-o", target.to_str().unwrap(), "--pcap", "--ns2-trace", "--flowmon", "--json"];
@@ -288,7 +288,7 @@ fn an_existing_directory_needs_force() {
 }
 
 #[test]
-fn force_does_not_replace_what_is_not_a_result() {
+fn force_does_not_replace_a_directory_without_results() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("notes.txt"), "mine").unwrap();
     let output = run_chain(&["-o", folder.path().to_str().unwrap(), "--force"]);
@@ -298,7 +298,7 @@ fn force_does_not_replace_what_is_not_a_result() {
 }
 
 #[test]
-fn a_place_below_a_file_is_one_clear_error() {
+fn an_output_below_a_file_is_a_single_error() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
     let missing = folder.path().join("file/no/out");
@@ -310,7 +310,7 @@ fn a_place_below_a_file_is_one_clear_error() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_failure() {
+fn a_broken_pipe_is_no_failure() {
     let file = scenario("chain");
     let mut child = command()
         .args(["run", file.to_str().unwrap(), "--set", "duration_s=2"])
@@ -336,7 +336,7 @@ fn a_full_standard_output_is_a_failure() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_run_leaves_nothing_and_says_so() {
+fn an_interrupted_run_leaves_nothing_and_reports_it() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out");
     let file = scenario("chain");
@@ -357,7 +357,7 @@ fn an_interrupted_run_leaves_nothing_and_says_so() {
 }
 
 #[test]
-fn a_single_run_has_a_report_too() {
+fn a_single_run_has_a_report() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.html");
     let scenario = scenario("web");
@@ -389,7 +389,7 @@ fn a_single_run_has_a_report_too() {
 }
 
 #[test]
-fn a_part_of_the_run_is_played_on_the_map_of_its_report() {
+fn an_animated_part_is_in_the_report() {
     let folder = tempfile::tempdir().unwrap();
     let file = std::fs::canonicalize(scenario("chain")).unwrap();
     let start = ["run", file.to_str().unwrap(), "--set", "duration_s=2", "--run", "3"];

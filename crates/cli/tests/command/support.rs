@@ -28,10 +28,10 @@ pub(crate) const COMMANDS: [&str; 17] = [
 ];
 
 /// Subcommands of `key`.
-pub(crate) const OF_KEY: [&str; 3] = ["new", "show", "peers"];
+pub(crate) const KEY_COMMANDS: [&str; 3] = ["new", "show", "peers"];
 
 /// Subcommands of `proxy`.
-pub(crate) const OF_PROXY: [&str; 7] = ["check", "setup", "undo", "run", "status", "top", "host-key"];
+pub(crate) const PROXY_COMMANDS: [&str; 7] = ["check", "setup", "undo", "run", "status", "top", "host-key"];
 
 pub(crate) const PLAN: &str = "\
 scenario = \"chain.toml\"

@@ -14,7 +14,7 @@ fn tables(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_sweep_prints_its_points_and_keeps_tables_and_report() {
+fn a_sweep_prints_its_points_and_stores_tables_and_report() {
     let folder = folder();
     let output = sweep(folder.path(), &[]);
     let text = stdout(&output);
@@ -50,7 +50,7 @@ fn a_sweep_prints_its_points_and_keeps_tables_and_report() {
 }
 
 #[test]
-fn a_sweep_that_is_killed_goes_on_and_ends_in_the_same_tables() {
+fn a_killed_sweep_resumes_and_ends_with_the_same_tables() {
     let (whole, killed) = (folder(), folder());
     assert_eq!(sweep(whole.path(), &[]).status.code(), Some(0));
     let records = killed.path().join("out/records.jsonl");
@@ -80,7 +80,7 @@ fn a_sweep_that_is_killed_goes_on_and_ends_in_the_same_tables() {
 }
 
 #[test]
-fn a_report_is_rebuilt_from_what_is_stored() {
+fn a_report_is_rebuilt_from_stored_results() {
     let folder = folder();
     sweep(folder.path(), &[]);
     let out = folder.path().join("out");
@@ -98,7 +98,7 @@ fn a_report_is_rebuilt_from_what_is_stored() {
 }
 
 #[test]
-fn quick_runs_less_and_set_reaches_every_point() {
+fn quick_reduces_runs_and_set_applies_to_every_point() {
     let folder = folder();
     let json = json(&sweep(folder.path(), &["--quick", "--set", "duration_s=1", "--json"]));
     assert_eq!(json["runs"], 3);
@@ -107,7 +107,7 @@ fn quick_runs_less_and_set_reaches_every_point() {
 }
 
 #[test]
-fn mistakes_in_a_plan_are_shown_with_their_place_and_nothing_is_made() {
+fn errors_in_a_plan_have_a_position_and_nothing_is_created() {
     let folder = folder();
     fs::write(folder.path().join("plan.toml"), PLAN.replace("runs = 6", "rnus = 6")).unwrap();
     let output = sweep(folder.path(), &[]);
@@ -117,7 +117,7 @@ fn mistakes_in_a_plan_are_shown_with_their_place_and_nothing_is_made() {
 }
 
 #[test]
-fn results_of_another_plan_are_refused_and_begun_anew_by_force() {
+fn results_of_another_plan_are_rejected_and_replaced_by_force() {
     let folder = folder();
     sweep(folder.path(), &[]);
     let before = tables(&folder.path().join("out"));
@@ -131,7 +131,7 @@ fn results_of_another_plan_are_refused_and_begun_anew_by_force() {
 }
 
 #[test]
-fn a_report_of_what_is_no_result_is_refused() {
+fn a_report_of_a_directory_without_results_is_rejected() {
     let folder = folder();
     let output = hopline(["report", folder.path().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));

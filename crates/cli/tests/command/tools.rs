@@ -15,14 +15,14 @@ fn a_schema_is_printed_for_every_kind_of_file() {
 }
 
 #[test]
-fn an_unknown_kind_of_file_is_refused() {
+fn an_unknown_kind_of_file_is_rejected() {
     let output = hopline(["schema", "picture"]);
     assert_eq!((output.status.code(), stdout(&output)), (Some(2), String::new()));
     assert!(stderr(&output).contains("scenario"), "{}", stderr(&output));
 }
 
 #[test]
-fn the_doctor_says_of_everything_what_it_is_for_and_how_to_get_it() {
+fn the_doctor_states_purpose_and_remedy_of_each_feature() {
     let report = json(&hopline(["doctor", "--json"]));
     assert_eq!(keys(&report), ["findings"]);
     let findings = report["findings"].as_array().unwrap();
@@ -101,7 +101,7 @@ fn a_broken_program_is_no_failure() {
 }
 
 #[test]
-fn completions_know_every_command() {
+fn completions_contain_every_command() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = hopline(["completions", shell]);
         assert_eq!(output.status.code(), Some(0), "{shell}: {}", stderr(&output));
@@ -130,8 +130,8 @@ fn every_command_has_a_page() {
     let output = hopline(["man", "-o", pages.to_str().unwrap()]);
     assert_eq!((output.status.code(), stdout(&output)), (Some(0), String::new()), "{}", stderr(&output));
     let mut expected: Vec<String> = COMMANDS.iter().map(|c| format!("hopline-{c}.1")).collect();
-    expected.extend(OF_PROXY.iter().map(|c| format!("hopline-proxy-{c}.1")));
-    expected.extend(OF_KEY.iter().map(|c| format!("hopline-key-{c}.1")));
+    expected.extend(PROXY_COMMANDS.iter().map(|c| format!("hopline-proxy-{c}.1")));
+    expected.extend(KEY_COMMANDS.iter().map(|c| format!("hopline-key-{c}.1")));
     expected.push("hopline.1".into());
     expected.sort();
     assert_eq!(names(&pages), expected);
@@ -146,7 +146,7 @@ fn every_command_has_a_page() {
 }
 
 #[test]
-fn pages_that_cannot_be_written_are_one_clear_error() {
+fn unwritable_pages_are_a_single_error() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -156,7 +156,7 @@ fn pages_that_cannot_be_written_are_one_clear_error() {
 }
 
 #[test]
-fn help_is_wrapped_once_whatever_the_width() {
+fn help_is_wrapped_at_a_fixed_width() {
     // Lines wider than 110 columns are hard to read.
     for (columns, width) in [("80", 80), ("200", 110)] {
         let main = [vec!["--help"]].into_iter();

@@ -17,28 +17,28 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// Starts a receiver of one conversation.
     pub(crate) fn start(directory: &Path, more: &[&str]) -> Self {
-        Self::that_stays(directory, &[more, &["--once"]].concat())
+        Self::persistent(directory, &[more, &["--once"]].concat())
     }
 
-    pub(crate) fn that_stays(directory: &Path, more: &[&str]) -> Self {
+    pub(crate) fn persistent(directory: &Path, more: &[&str]) -> Self {
         let mut command = command();
         command.args(["recv", "--transport", "tpa", "--anyone", "--bind", "127.0.0.1", "-o"]);
         command.arg(directory).args(more);
-        Self::of(command)
+        Self::spawn(command)
     }
 
     /// Starts a receiver with another transport, of a user with these settings.
-    pub(crate) fn speaking(transport: &str, settings: &Path, directory: &Path, more: &[&str]) -> Self {
+    pub(crate) fn with_transport(transport: &str, settings: &Path, directory: &Path, more: &[&str]) -> Self {
         let mut command = command();
         command.env("XDG_CONFIG_HOME", settings);
         command
             .args(["recv", "--transport", transport, "--bind", "127.0.0.1", "-o"])
             .arg(directory)
             .args(more);
-        Self::of(command)
+        Self::spawn(command)
     }
 
-    pub(crate) fn of(mut command: Command) -> Self {
+    pub(crate) fn spawn(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
@@ -74,7 +74,7 @@ pub(crate) fn pattern(len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_directory_arrives_as_it_was_sent() {
+fn a_directory_arrives_unchanged() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let tree = from.path().join("logs");
     fs::create_dir_all(tree.join("deep/er")).unwrap();
@@ -94,7 +94,7 @@ fn a_directory_arrives_as_it_was_sent() {
 }
 
 #[test]
-fn what_is_there_is_not_replaced_without_force_and_both_ends_say_so() {
+fn existing_files_are_not_replaced_without_force_and_both_ends_report_it() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = from.path().join("a.txt");
     fs::write(&file, b"new").unwrap();
@@ -118,7 +118,7 @@ fn what_is_there_is_not_replaced_without_force_and_both_ends_say_so() {
 }
 
 #[test]
-fn what_is_refused_is_in_the_exit_code_though_nothing_reads_what_is_printed() {
+fn refusals_determine_the_exit_code_even_without_a_reader() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = from.path().join("f");
     fs::write(&file, b"new").unwrap();
@@ -133,7 +133,7 @@ fn what_is_refused_is_in_the_exit_code_though_nothing_reads_what_is_printed() {
 }
 
 #[test]
-fn standard_input_becomes_a_file_with_the_name_it_is_given() {
+fn standard_input_becomes_a_file_with_the_given_name() {
     let to = tempfile::tempdir().unwrap();
     let receiver = Receiver::start(to.path(), &["--port", "0"]);
     let mut send = command();
@@ -148,7 +148,7 @@ fn standard_input_becomes_a_file_with_the_name_it_is_given() {
 }
 
 #[test]
-fn a_sender_waits_for_a_receiver_that_is_not_there_yet() {
+fn a_sender_waits_for_a_receiver_that_starts_later() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = from.path().join("late");
     fs::write(&file, pattern(10_000)).unwrap();
@@ -169,7 +169,7 @@ fn a_sender_waits_for_a_receiver_that_is_not_there_yet() {
 }
 
 #[test]
-fn what_cannot_be_sent_of_a_directory_is_told_in_one_run_and_the_rest_arrives() {
+fn unsendable_parts_of_a_directory_are_reported_and_the_rest_arrives() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let tree = from.path().join("in");
     fs::create_dir(&tree).unwrap();
@@ -192,7 +192,7 @@ fn what_cannot_be_sent_of_a_directory_is_told_in_one_run_and_the_rest_arrives() 
 }
 
 #[test]
-fn a_name_without_an_address_is_waited_for_as_long_as_patience_lasts() {
+fn an_unresolvable_name_is_retried_until_patience_ends() {
     let from = tempfile::tempdir().unwrap();
     let file = from.path().join("f");
     fs::write(&file, b"x").unwrap();
@@ -210,7 +210,7 @@ fn a_name_without_an_address_is_waited_for_as_long_as_patience_lasts() {
 }
 
 #[test]
-fn a_receiver_obeys_its_umask() {
+fn a_receiver_applies_its_umask() {
     use std::os::unix::fs::PermissionsExt;
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = from.path().join("f");
@@ -220,7 +220,7 @@ fn a_receiver_obeys_its_umask() {
     let script =
         "umask 027; exec \"$0\" recv --transport tpa --anyone --bind 127.0.0.1 --port 0 --once -o \"$1\"";
     recv.args(["-c", script, env!("CARGO_BIN_EXE_hopline")]).arg(to.path());
-    let receiver = Receiver::of(recv);
+    let receiver = Receiver::spawn(recv);
     let sent = hopline(["send", "--transport", "tpa", file.to_str().unwrap(), &receiver.peer()]);
     assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
     assert_eq!(fs::metadata(to.path().join("f")).unwrap().permissions().mode() & 0o777, 0o640);
@@ -228,7 +228,7 @@ fn a_receiver_obeys_its_umask() {
 }
 
 #[test]
-fn wrong_input_is_told_before_anything_is_sent() {
+fn invalid_input_is_reported_before_sending() {
     let missing = hopline(["send", "/no/such/file", "127.0.0.1"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(stderr(&missing).contains("/no/such/file"), "{}", stderr(&missing));
@@ -254,7 +254,7 @@ fn wrong_input_is_told_before_anything_is_sent() {
 }
 
 /// Returns the processor time of the process so far, seconds, and the number of its threads.
-fn used_by(child: &Child) -> (f64, usize) {
+fn usage_of(child: &Child) -> (f64, usize) {
     let place = format!("/proc/{}", child.id());
     let stat = fs::read_to_string(format!("{place}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
@@ -263,12 +263,12 @@ fn used_by(child: &Child) -> (f64, usize) {
 }
 
 #[test]
-fn hundreds_who_connect_and_say_nothing_keep_nobody_from_sending() {
+fn hundreds_of_silent_connections_do_not_block_a_sender() {
     use hopline_streams::tpa::{Host, config};
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = from.path().join("honest");
     fs::write(&file, pattern(2_000_000)).unwrap();
-    let mut receiver = Receiver::that_stays(to.path(), &["--port", "0"]);
+    let mut receiver = Receiver::persistent(to.path(), &["--port", "0"]);
     let host = Host::bind("127.0.0.1:0").unwrap();
     let address = receiver.peer().parse().unwrap();
     let mut silent = Vec::new();
@@ -279,10 +279,10 @@ fn hundreds_who_connect_and_say_nothing_keep_nobody_from_sending() {
     let sent =
         hopline(["send", "--transport", "tpa", file.to_str().unwrap(), &receiver.peer(), "--patience", "20"]);
     assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
-    let (before, threads) = used_by(&receiver.child);
+    let (before, threads) = usage_of(&receiver.child);
     assert!(threads < 10, "{threads} threads");
     std::thread::sleep(std::time::Duration::from_secs(1));
-    let used = used_by(&receiver.child).0 - before;
+    let used = usage_of(&receiver.child).0 - before;
     assert!(used < 0.5, "{used} s of processor in one second, for nobody");
     // All but the 128 waiting connections have been closed.
     let gone =
@@ -293,9 +293,9 @@ fn hundreds_who_connect_and_say_nothing_keep_nobody_from_sending() {
 }
 
 #[test]
-fn more_senders_than_are_served_at_once_take_turns() {
+fn senders_above_the_limit_take_turns() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let mut receiver = Receiver::that_stays(to.path(), &["--port", "0", "--conversations", "2"]);
+    let mut receiver = Receiver::persistent(to.path(), &["--port", "0", "--conversations", "2"]);
     let senders: Vec<Child> = (0..4)
         .map(|number| {
             let file = from.path().join(format!("file-{number}"));
@@ -315,7 +315,7 @@ fn more_senders_than_are_served_at_once_take_turns() {
 }
 
 #[test]
-fn patience_is_over_when_it_is_over() {
+fn patience_ends_on_time() {
     let from = tempfile::tempdir().unwrap();
     let file = from.path().join("f");
     fs::write(&file, b"x").unwrap();
@@ -337,7 +337,7 @@ fn patience_is_over_when_it_is_over() {
 }
 
 #[test]
-fn partial_files_are_listed_and_removed_when_asked() {
+fn partial_files_are_listed_and_removed_on_request() {
     let to = tempfile::tempdir().unwrap();
     fs::create_dir(to.path().join("deep")).unwrap();
     let part = to.path().join("deep/.hopline-part-0123456789abcdef0123456789abcdef");
@@ -351,7 +351,7 @@ fn partial_files_are_listed_and_removed_when_asked() {
 }
 
 #[test]
-fn partial_files_are_found_in_more_directories_than_a_process_may_have_open() {
+fn partial_files_are_found_in_more_directories_than_descriptors() {
     let to = tempfile::tempdir().unwrap();
     for number in 0..100 {
         let inner = to.path().join(number.to_string());
@@ -366,7 +366,7 @@ fn partial_files_are_found_in_more_directories_than_a_process_may_have_open() {
 }
 
 #[test]
-fn names_that_would_deceive_the_eye_are_shown_escaped_by_the_sender_too() {
+fn deceptive_names_are_escaped_by_the_sender() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let tree = from.path().join("tree");
     fs::create_dir(&tree).unwrap();
@@ -378,7 +378,7 @@ fn names_that_would_deceive_the_eye_are_shown_escaped_by_the_sender_too() {
 }
 
 #[test]
-fn what_is_over_the_quota_is_refused_and_leaves_nothing() {
+fn files_above_the_quota_are_refused_and_leave_nothing() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = from.path().join("big");
     fs::write(&file, pattern(200_000)).unwrap();

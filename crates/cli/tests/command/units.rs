@@ -59,14 +59,14 @@ impl<'a> Unit<'a> {
 }
 
 #[test]
-fn units_of_systemd_transfer_files_with_keys_of_their_own_and_end_well_when_they_are_stopped() {
+fn systemd_units_transfer_files_with_their_keys_and_stop_cleanly() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     fs::create_dir(root.join("logs")).unwrap();
     fs::write(root.join("logs/a"), pattern(100_000)).unwrap();
     let options = "--anyone --port 0 --bind 127.0.0.1".to_owned();
     let recv = Unit::new("recv", root, &[("OPTIONS", options)]);
-    let mut receiver = Receiver::of(recv.command());
+    let mut receiver = Receiver::spawn(recv.command());
     let settings = [
         ("OPTIONS", "--trust-on-first-use --patience 20".to_owned()),
         ("SOURCE", root.join("logs").display().to_string()),
@@ -90,11 +90,11 @@ fn units_of_systemd_transfer_files_with_keys_of_their_own_and_end_well_when_they
 }
 
 #[test]
-fn a_receiver_that_is_given_no_address_hears_senders_of_ipv4_and_of_ipv6() {
+fn a_receiver_without_an_address_listens_on_ipv4_and_ipv6() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut recv = command();
     recv.args(["recv", "--transport", "tpa", "--anyone", "--port", "0", "--json", "-o"]).arg(to.path());
-    let receiver = Receiver::of(recv);
+    let receiver = Receiver::spawn(recv);
     let port = receiver.port;
     // Some machines have no IPv6.
     let has_ipv6 = std::net::UdpSocket::bind("[::1]:0").is_ok();

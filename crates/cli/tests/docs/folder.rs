@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// Result of a command.
-pub(crate) struct Said {
+pub(crate) struct CommandResult {
     pub(crate) succeeded: bool,
     /// Standard output; if it fails, followed by standard error.
     pub(crate) text: String,
@@ -28,13 +28,13 @@ impl Folder {
     }
 
     /// Runs `command` in the shell; `hopline` is the one under test.
-    pub(crate) fn sh(&self, command: &str) -> Said {
+    pub(crate) fn sh(&self, command: &str) -> CommandResult {
         let mut shell = Command::new("sh");
         shell.args(["-euc", command]);
         self.run(&mut shell)
     }
 
-    pub(crate) fn run(&self, command: &mut Command) -> Said {
+    pub(crate) fn run(&self, command: &mut Command) -> CommandResult {
         let hopline = Path::new(env!("CARGO_BIN_EXE_hopline")).parent().unwrap();
         let path = std::env::var_os("PATH").unwrap_or_default();
         let paths = std::iter::once(hopline.to_owned()).chain(std::env::split_paths(&path));
@@ -48,6 +48,6 @@ impl Folder {
         if !status.success() {
             text.push_str(&String::from_utf8_lossy(&stderr));
         }
-        Said { succeeded: status.success(), text }
+        CommandResult { succeeded: status.success(), text }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn tests() -> Vec<Test> {
 
 /// Returns whether tests write pages. Two tests of a page must not write it at the same time.
 pub(crate) fn is_update() -> bool {
-    Mode::asked() == Mode::Update
+    Mode::from_environment() == Mode::Update
 }
 
 /// Returns the tests of the page at `path`.
@@ -38,16 +38,17 @@ fn of_page(path: &Path) -> Vec<Test> {
     };
     let mut tests = vec![
         test("has links that lead somewhere", |path| {
-            links::check(&Page::load(path)).unwrap_or_else(complain)
+            links::check(&Page::load(path)).unwrap_or_else(fail_with)
         }),
         test("shows what happens", |path| {
-            walk::walk(&Page::load(path), Share::Quick, Mode::asked()).unwrap_or_else(complain)
+            walk::walk(&Page::load(path), Share::Quick, Mode::from_environment()).unwrap_or_else(fail_with)
         }),
     ];
     if page.examples.iter().any(|example| example.is_slow) {
         let what = "shows what happens in longer runs";
-        let body =
-            |path: &Path| walk::walk(&Page::load(path), Share::Slow, Mode::asked()).unwrap_or_else(complain);
+        let body = |path: &Path| {
+            walk::walk(&Page::load(path), Share::Slow, Mode::from_environment()).unwrap_or_else(fail_with)
+        };
         tests.push(test(what, body).long());
     }
     let snippets = page.examples.iter().enumerate().filter_map(|(number, example)| match &example.kind {
@@ -58,13 +59,14 @@ fn of_page(path: &Path) -> Vec<Test> {
         let name = format!("{} has a snippet in line {line} that runs", page.name);
         let path = path.to_owned();
         tests.push(Test::new(name, language.needs(text), move || {
-            walk::walk(&Page::load(&path), Share::Snippet(number), Mode::asked()).unwrap_or_else(complain);
+            walk::walk(&Page::load(&path), Share::Snippet(number), Mode::from_environment())
+                .unwrap_or_else(fail_with);
         }));
     }
     tests
 }
 
-fn complain(problems: Vec<String>) {
+fn fail_with(problems: Vec<String>) {
     panic!("{}", problems.join("\n"));
 }
 

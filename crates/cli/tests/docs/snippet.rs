@@ -1,6 +1,6 @@
 //! Programs in other languages on pages.
 
-use crate::docs::folder::{Folder, Said};
+use crate::docs::folder::{CommandResult, Folder};
 use hopline_harness::Need;
 use hopline_testkit::namespace::LINK;
 use std::process::Command;
@@ -42,7 +42,7 @@ impl Language {
     }
 
     /// Runs `program` in `folder`.
-    pub(crate) fn run(self, program: &str, folder: &Folder) -> Said {
+    pub(crate) fn run(self, program: &str, folder: &Folder) -> CommandResult {
         let file = folder.path().join("snippet");
         std::fs::write(&file, program).unwrap();
         let mut python = Command::new("python3");

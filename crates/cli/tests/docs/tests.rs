@@ -8,18 +8,18 @@ use hopline_harness::{Test, tests};
 
 pub(crate) fn all() -> Vec<Test> {
     tests!([];
-        links_to_files_and_headings_that_are_not_there_are_found,
-        paths_that_are_not_there_are_found,
-        headings_are_linked_to_as_they_are_on_the_web,
-        a_block_that_does_not_say_what_it_is_is_found,
-        another_number_is_a_difference_and_another_cpu_time_is_none,
-        three_dots_stand_for_any_lines_and_for_no_others,
-        a_command_that_fails_or_prints_something_else_is_found,
-        commands_without_output_are_tried_where_they_do_no_harm,
-        a_file_that_is_wrong_is_found,
-        an_excerpt_that_is_no_more_there_is_found,
-        what_is_slow_is_tried_only_if_asked_for,
-        an_update_writes_what_is_printed_and_nothing_else,
+        missing_link_targets_are_found,
+        missing_paths_are_found,
+        headings_have_the_anchors_of_the_web_view,
+        an_unmarked_block_is_found,
+        another_number_is_a_difference_and_another_cpu_time_is_not,
+        an_ellipsis_matches_any_lines_and_nothing_else_does,
+        a_failing_command_or_another_output_is_found,
+        commands_without_output_are_run_if_harmless,
+        an_invalid_file_is_found,
+        an_outdated_excerpt_is_found,
+        slow_examples_run_only_on_request,
+        an_update_writes_the_printed_output_only,
     )
     .into()
 }
@@ -32,7 +32,7 @@ fn said(text: &str) -> String {
     walk(&page(text), Share::Quick, Mode::Compare).err().unwrap_or_default().join("\n")
 }
 
-fn links_to_files_and_headings_that_are_not_there_are_found() {
+fn missing_link_targets_are_found() {
     let good =
         "# One\n[a](#one) [b](docs/link.md) [c](docs) [d](https://example.org/x) ![e](docs/agreement.svg)\n";
     assert_eq!(links::check(&page(good)), Ok(()));
@@ -49,7 +49,7 @@ fn links_to_files_and_headings_that_are_not_there_are_found() {
     }
 }
 
-fn paths_that_are_not_there_are_found() {
+fn missing_paths_are_found() {
     let good = "`crates/cli/src/{main,args}.rs`, `docs/`, `x/y.rs`, `scenarios/*/x`, `papers tpa`, `{`";
     assert_eq!(links::check(&page(good)), Ok(()));
     let lost = links::check(&page("a\n`crates/cli/src/{main,nothing}.rs` `docs/nowhere.md`")).unwrap_err();
@@ -57,14 +57,14 @@ fn paths_that_are_not_there_are_found() {
     assert_eq!(lost, expected.map(|path| format!("page.md:2: {path}: there is no such file")));
 }
 
-fn headings_are_linked_to_as_they_are_on_the_web() {
+fn headings_have_the_anchors_of_the_web_view() {
     let text = "# TPA over UDP, on `Linux`\n## `[[variant]]`: what is compared; the first\n## Same\n## Same\n## Über_uns – ja\n";
     let expected =
         ["tpa-over-udp-on-linux", "variant-what-is-compared-the-first", "same", "same-1", "über_uns--ja"];
     assert_eq!(page(text).anchors, expected);
 }
 
-fn a_block_that_does_not_say_what_it_is_is_found() {
+fn an_unmarked_block_is_found() {
     for block in
         ["```toml\na = 1\n```\n", "```text\npicture\n```\n", "```\nhopline run\n```\n", "```rust\nx\n```\n"]
     {
@@ -77,7 +77,7 @@ fn a_block_that_does_not_say_what_it_is_is_found() {
     }
 }
 
-fn another_number_is_a_difference_and_another_cpu_time_is_none() {
+fn another_number_is_a_difference_and_another_cpu_time_is_not() {
     let table = "a  kb/s  CPU s  fingerprint\nx   1.0   0.45  38f6\n\nb, 0.03 CPU s\nreport 7\n";
     let wider = "a   kb/s   CPU s  fingerprint\nx    1.0  210.45  38f6\n\nb, 11.0 CPU s\nreport 7\n";
     assert_eq!(compare(table, wider), Ok(()));
@@ -88,7 +88,7 @@ fn another_number_is_a_difference_and_another_cpu_time_is_none() {
     assert_eq!(compare("a\nb\n", "a\n"), Err("shown:   b\nprinted: nothing more".into()));
 }
 
-fn three_dots_stand_for_any_lines_and_for_no_others() {
+fn an_ellipsis_matches_any_lines_and_nothing_else_does() {
     assert_eq!(compare("a\n…\nd\n", "a\nb\nc\nd\n"), Ok(()));
     assert_eq!(compare("…\nd\n", "d\n"), Ok(()));
     assert_eq!(compare("a\n…\n", "a\n"), Ok(()));
@@ -96,7 +96,7 @@ fn three_dots_stand_for_any_lines_and_for_no_others() {
     assert!(compare("…\nb\n", "a\nb\nc\n").is_err());
 }
 
-fn a_command_that_fails_or_prints_something_else_is_found() {
+fn a_failing_command_or_another_output_is_found() {
     let version = format!("hopline {}", env!("CARGO_PKG_VERSION"));
     let block =
         |shown: &str| format!("```text\n$ hopline \\\n  --version\n{shown}\n$ hopline -V\n{version}\n```\n");
@@ -109,7 +109,7 @@ fn a_command_that_fails_or_prints_something_else_is_found() {
     assert_eq!(said("<!-- setup: echo one > file -->\n\n<!-- run -->\n\n    test -s file\n"), "");
 }
 
-fn commands_without_output_are_tried_where_they_do_no_harm() {
+fn commands_without_output_are_run_if_harmless() {
     assert_eq!(said("    hopline run scenarios/chain/scenario.toml --set duration_s=0.1  # short\n"), "");
     assert_eq!(
         said("```sh\nhopline compare scenarios/chain/scenario.toml \\\n  --vary tcp.window=2,3\n```\n"),
@@ -132,7 +132,7 @@ fn commands_without_output_are_tried_where_they_do_no_harm() {
     }
 }
 
-fn a_file_that_is_wrong_is_found() {
+fn an_invalid_file_is_found() {
     let file = |mark: &str, text: &str| said(&format!("<!-- {mark}: x.toml -->\n```toml\n{text}\n```\n"));
     assert!(file("scenario", "duration_s = 1\nnode = 3").contains("node"));
     assert!(
@@ -147,19 +147,19 @@ fn a_file_that_is_wrong_is_found() {
     assert_eq!(file("file", "whatever"), "");
 }
 
-fn an_excerpt_that_is_no_more_there_is_found() {
+fn an_outdated_excerpt_is_found() {
     let of = |text: &str| said(&format!("<!-- excerpt: clippy.toml -->\n```toml\n{text}\n```\n"));
     assert_eq!(of("disallowed-methods"), "");
     assert!(of("what nobody wrote").contains("is not in"));
 }
 
-fn what_is_slow_is_tried_only_if_asked_for() {
+fn slow_examples_run_only_on_request() {
     let text = "<!-- slow -->\n```text\n$ hopline -V\ntwo\n```\n";
     assert_eq!(said(text), "");
     assert!(walk(&page(text), Share::Slow, Mode::Compare).is_err());
 }
 
-fn an_update_writes_what_is_printed_and_nothing_else() {
+fn an_update_writes_the_printed_output_only() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.md");
     let update = |text: &str| {

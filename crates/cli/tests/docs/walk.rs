@@ -1,6 +1,6 @@
 //! Runs the examples of a page in order, as a reader would.
 
-use crate::docs::folder::{Folder, Said};
+use crate::docs::folder::{CommandResult, Folder};
 use crate::docs::page::{Example, FileKind, Kind, Page};
 use crate::docs::printed;
 use hopline_lab::plan::Effort;
@@ -30,7 +30,7 @@ pub(crate) enum Mode {
 
 impl Mode {
     /// Returns the mode that the environment selects.
-    pub(crate) fn asked() -> Self {
+    pub(crate) fn from_environment() -> Self {
         if std::env::var_os("UPDATE_DOCS").is_some() { Self::Update } else { Self::Compare }
     }
 }
@@ -86,14 +86,14 @@ fn attempt(
         }
         Kind::Output(command) => {
             let printed = folder.sh(command).text;
-            let new = shown_anew(command, &example.text, &printed, mode)?;
+            let new = updated_output(command, &example.text, &printed, mode)?;
             changes.extend(new.map(|new| change(example, page, new)));
             Ok(())
         }
         Kind::Commands => {
             example.text.replace("\\\n", " ").lines().try_for_each(|line| try_briefly(line, folder))
         }
-        Kind::Script => succeeds(&folder.sh(&example.text), "the script"),
+        Kind::Script => check_success(&folder.sh(&example.text), "the script"),
         Kind::File(kind, name) => {
             let path = folder.path().join(name);
             std::fs::write(&path, &example.text).unwrap();
@@ -104,14 +104,14 @@ fn attempt(
             let is_there = unspaced(&whole).contains(&unspaced(&example.text));
             if is_there { Ok(()) } else { Err(format!("is not in {}", path.display())) }
         }
-        Kind::Snippet(language) => succeeds(&language.run(&example.text, folder), "the program"),
-        Kind::Setup(command) => succeeds(&folder.sh(command), command),
+        Kind::Snippet(language) => check_success(&language.run(&example.text, folder), "the program"),
+        Kind::Setup(command) => check_success(&folder.sh(command), command),
         Kind::NotRun => Ok(()),
         Kind::Unmarked => Err("is not run, and does not say why: CONTRIBUTING.md has the marks".into()),
     }
 }
 
-fn succeeds(said: &Said, what: &str) -> Result<(), String> {
+fn check_success(said: &CommandResult, what: &str) -> Result<(), String> {
     if said.succeeded { Ok(()) } else { Err(format!("{what}: fails\n{}", said.text)) }
 }
 
@@ -124,7 +124,7 @@ fn consoles(block: &str, folder: &Folder, mode: Mode, anew: impl FnOnce(String))
     let (mut whole, mut is_changed) = (String::new(), false);
     for (command, shown) in entries(block) {
         let printed = folder.sh(&command).text;
-        let new = shown_anew(&command, &shown, &printed, mode)?;
+        let new = updated_output(&command, &shown, &printed, mode)?;
         is_changed |= new.is_some();
         whole.push_str(&format!("$ {command}\n{}", new.unwrap_or(shown)));
     }
@@ -135,7 +135,7 @@ fn consoles(block: &str, folder: &Folder, mode: Mode, anew: impl FnOnce(String))
 }
 
 /// Returns the new output for `command` in place of `shown`; `None` if that is right.
-fn shown_anew(command: &str, shown: &str, printed: &str, mode: Mode) -> Result<Option<String>, String> {
+fn updated_output(command: &str, shown: &str, printed: &str, mode: Mode) -> Result<Option<String>, String> {
     match printed::compare(shown, printed) {
         Ok(()) => Ok(None),
         Err(_) if mode == Mode::Update && !printed::is_abridged(shown) => {
@@ -190,7 +190,7 @@ fn try_briefly(line: &str, folder: &Folder) -> Result<(), String> {
         ["hopline", "reproduce", paper, ..] => format!("test -d papers/{paper}"),
         _ => return Err(format!("{command}: is not run here; CONTRIBUTING.md has the marks that say why")),
     };
-    succeeds(&folder.sh(&tried), command)
+    check_success(&folder.sh(&tried), command)
 }
 
 /// Returns the command with options after its first `word`, before its own ones.
@@ -208,7 +208,7 @@ fn check(kind: FileKind, path: &Path, folder: &Folder) -> Result<(), String> {
         FileKind::Plan => Plan::load(path, &[], Effort::Full).map(drop).map_err(|e| e.to_string()),
         FileKind::Proxy => {
             let command = format!("hopline proxy check {}", path.display());
-            succeeds(&folder.sh(&command), &command)
+            check_success(&folder.sh(&command), &command)
         }
     }
 }

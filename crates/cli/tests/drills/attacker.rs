@@ -3,11 +3,12 @@
 use crate::drills::world::KEY;
 use bytes::Bytes;
 use hopline_secure::{
-    Credentials, Opener, OpenerConfig, OpenerEvent, PreSharedKey, PrivateKey, Sealer, Seed, Session, Trust,
+    Credentials, Initiator, InitiatorConfig, InitiatorEvent, PreSharedKey, PrivateKey, Sealer, Seed, Session,
+    Trust,
 };
 use hopline_tools::transfer::{Content as Offered, Frame, Modified, Offer, VERSION};
 use hopline_wire::secure::{HEADER_LEN, TAG_LEN};
-use hopline_wire::wide::{Content, Data, End, Opening, Packet, Parameters};
+use hopline_wire::wide::{Data, DatagramContent, HandshakeParameters, Opening, Packet, StreamEnd};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::thread;
 use std::time::Duration;
@@ -19,7 +20,7 @@ const PIECE: u64 = 1400;
 /// Unknown peer: the receiver's list does not contain its key.
 pub(crate) struct Attacker {
     socket: UdpSocket,
-    opener: Opener,
+    initiator: Initiator,
 }
 
 fn seed(number: u64) -> Seed {
@@ -44,53 +45,53 @@ impl Attacker {
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         socket.connect(to).unwrap();
         let parameters =
-            Parameters { opening: Opening { mss: 1437, limit: 1 << 20 }, reset: None }.to_bytes();
+            HandshakeParameters { opening: Opening { mss: 1437, max_data: 1 << 20 }, reset: None }.to_bytes();
         let start = hopline_core::Instant::ZERO;
-        let config = OpenerConfig::default();
-        let opener = Opener::open(start, config, credentials, parameters, &seed(number)).unwrap();
-        Self { socket, opener }
+        let config = InitiatorConfig::default();
+        let opener = Initiator::open(start, config, credentials, parameters, &seed(number)).unwrap();
+        Self { socket, initiator: opener }
     }
 
-    pub(crate) fn say(&self, datagram: &[u8]) {
+    pub(crate) fn send(&self, datagram: &[u8]) {
         // Datagrams that the socket has no room for are lost.
         let _ = self.socket.send(datagram);
     }
 
-    fn hear(&self) -> Option<Bytes> {
+    fn receive(&self) -> Option<Bytes> {
         let mut buffer = [0; 2048];
         let len = self.socket.recv(&mut buffer).ok()?;
         Some(Bytes::copy_from_slice(&buffer[..len]))
     }
 
     /// Performs the handshake up to the session.
-    fn open(&mut self) -> Session {
+    fn handshake(&mut self) -> Session {
         for _ in 0..20 {
-            while let Some(message) = self.opener.poll_transmit() {
-                self.say(&message);
+            while let Some(message) = self.initiator.poll_transmit() {
+                self.send(&message);
             }
-            if let Some(OpenerEvent::Completed(established)) = self.opener.poll_event() {
+            if let Some(InitiatorEvent::Completed(established)) = self.initiator.poll_event() {
                 return established.session;
             }
-            if let Some(answer) = self.hear() {
-                self.opener.handle(hopline_core::Instant::ZERO, &answer);
+            if let Some(answer) = self.receive() {
+                self.initiator.handle(hopline_core::Instant::ZERO, &answer);
             }
         }
         panic!("no answer");
     }
 
     /// Returns the third message of a handshake, not sent.
-    pub(crate) fn third(&mut self) -> Vec<u8> {
-        let first = self.opener.poll_transmit().unwrap();
-        self.say(&first);
+    pub(crate) fn third_message(&mut self) -> Vec<u8> {
+        let first = self.initiator.poll_transmit().unwrap();
+        self.send(&first);
         loop {
-            let answer = self.hear().expect("an answer");
-            self.opener.handle(hopline_core::Instant::ZERO, &answer);
-            let next = self.opener.poll_transmit().unwrap();
+            let answer = self.receive().expect("an answer");
+            self.initiator.handle(hopline_core::Instant::ZERO, &answer);
+            let next = self.initiator.poll_transmit().unwrap();
             // With many handshakes in progress, a cookie comes first.
-            if self.opener.poll_event().is_some() {
+            if self.initiator.poll_event().is_some() {
                 return next.to_vec();
             }
-            self.say(&next);
+            self.send(&next);
         }
     }
 }
@@ -100,14 +101,14 @@ pub(crate) fn with_cookie(to: SocketAddr, from: IpAddr, number: u64) {
     let private = PrivateKey::new([0xa5; 32]);
     let mut attacker = Attacker::with(to, from, number, Credentials::Keys { private, trust: Trust::Anyone });
     attacker.socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
-    let first = attacker.opener.poll_transmit().unwrap();
-    attacker.say(&first);
-    let Some(answer) = attacker.hear() else { return };
-    attacker.opener.handle(hopline_core::Instant::ZERO, &answer);
-    if attacker.opener.poll_event().is_none()
-        && let Some(again) = attacker.opener.poll_transmit()
+    let first = attacker.initiator.poll_transmit().unwrap();
+    attacker.send(&first);
+    let Some(answer) = attacker.receive() else { return };
+    attacker.initiator.handle(hopline_core::Instant::ZERO, &answer);
+    if attacker.initiator.poll_event().is_none()
+        && let Some(again) = attacker.initiator.poll_transmit()
     {
-        attacker.say(&again);
+        attacker.send(&again);
     }
 }
 
@@ -121,14 +122,14 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     /// Bytes that the receiver reads of it.
-    pub(crate) const EARNED: u64 = 1 << 20;
+    pub(crate) const VALID_BYTES: u64 = 1 << 20;
     /// Bytes that it sends beyond a hole: more than the window.
-    const BEHIND: u64 = 5 << 20;
+    const BYTES_BEYOND_HOLE: u64 = 5 << 20;
 
     pub(crate) fn begin(to: SocketAddr, from: Ipv4Addr, number: usize) -> Self {
         let credentials = Credentials::Shared(PreSharedKey::new(KEY));
         let mut attacker = Attacker::with(to, from.into(), number as u64, credentials);
-        let session = attacker.open();
+        let session = attacker.handshake();
         attacker.socket.set_read_timeout(Some(Duration::from_millis(2))).unwrap();
         let offer = Offer {
             path: format!("hostile-{number}").into_bytes(),
@@ -142,24 +143,24 @@ impl Conversation {
             Frame::Start { number: 0, offset: 0 },
         ];
         let mut stream: Vec<u8> = frames.iter().flat_map(Frame::encode).collect();
-        while (stream.len() as u64) < Self::EARNED {
+        while (stream.len() as u64) < Self::VALID_BYTES {
             stream.extend(Frame::Data(vec![7; 1 << 14]).encode());
         }
-        stream.truncate(Self::EARNED as usize);
+        stream.truncate(Self::VALID_BYTES as usize);
         Self { attacker, session, stream }
     }
 
     /// Sends valid data, until all are acknowledged. Returns their number.
-    pub(crate) fn earn(&mut self) -> u64 {
+    pub(crate) fn send_valid(&mut self) -> u64 {
         let mut acknowledged = 0;
         for _ in 0..2000 {
             for piece in 0..64 {
                 self.send(acknowledged + piece * PIECE);
             }
-            while let Some(cumulative) = self.hear() {
+            while let Some(cumulative) = self.receive_ack() {
                 acknowledged = acknowledged.max(cumulative);
             }
-            if acknowledged >= Self::EARNED {
+            if acknowledged >= Self::VALID_BYTES {
                 break;
             }
         }
@@ -167,21 +168,21 @@ impl Conversation {
     }
 
     /// Sends all but one byte of the window, and more.
-    pub(crate) fn fill_behind_a_hole(&mut self) {
+    pub(crate) fn fill_beyond_hole(&mut self) {
         self.attacker.socket.set_nonblocking(true).unwrap();
-        for piece in 0..Self::BEHIND / PIECE {
+        for piece in 0..Self::BYTES_BEYOND_HOLE / PIECE {
             let payload = Bytes::from(vec![7; PIECE as usize]);
-            self.seal(Self::EARNED + 1 + piece * PIECE, payload);
+            self.seal(Self::VALID_BYTES + 1 + piece * PIECE, payload);
             if piece.is_multiple_of(32) {
                 // Gives the receiver's socket time to make room.
                 thread::sleep(Duration::from_micros(500));
-                while self.hear().is_some() {}
+                while self.receive_ack().is_some() {}
             }
         }
     }
 
     fn send(&mut self, offset: u64) {
-        let end = (offset + PIECE).min(Self::EARNED);
+        let end = (offset + PIECE).min(Self::VALID_BYTES);
         if offset < end {
             let payload = Bytes::copy_from_slice(&self.stream[offset as usize..end as usize]);
             self.seal(offset, payload);
@@ -190,22 +191,24 @@ impl Conversation {
 
     fn seal(&mut self, offset: u64, payload: Bytes) {
         let number = self.session.sealer.next_number();
-        let data = Some(Data { offset, end: End::No, payload });
+        let data = Some(Data { offset, end: StreamEnd::No, payload });
         let mut datagram = vec![0; HEADER_LEN];
-        Content::Packet(Packet { number, data, ..Packet::default() }).emit(&mut datagram);
+        DatagramContent::Packet(Packet { number, data, ..Packet::default() }).emit(&mut datagram);
         datagram.resize(datagram.len() + TAG_LEN, 0);
         assert!(datagram.len() >= Sealer::OVERHEAD);
         self.session.sealer.seal(&mut datagram).unwrap();
-        self.attacker.say(&datagram);
+        self.attacker.send(&datagram);
     }
 
     /// Returns the cumulative acknowledgment of the next packet.
-    fn hear(&mut self) -> Option<u64> {
+    fn receive_ack(&mut self) -> Option<u64> {
         loop {
-            let mut datagram = self.attacker.hear()?.to_vec();
+            let mut datagram = self.attacker.receive()?.to_vec();
             let Ok(opened) = self.session.unsealer.open(&mut datagram) else { continue };
             let (number, payload) = (opened.number, Bytes::copy_from_slice(opened.payload));
-            if let Ok(Content::Packet(Packet { ack: Some(ack), .. })) = Content::parse(number, &payload) {
+            if let Ok(DatagramContent::Packet(Packet { ack: Some(ack), .. })) =
+                DatagramContent::parse(number, &payload)
+            {
                 return Some(ack.cumulative);
             }
         }

@@ -44,14 +44,14 @@ pub(crate) fn drill() {
         for (name, seconds) in SETTINGS {
             pair.set(end, seconds);
             thread::sleep(ABSENT_AFTER);
-            let running = pair.goes_on(&format!("{end:?}, {name}"));
+            let running = pair.time_to_resume(&format!("{end:?}, {name}"));
             pair.restart(end);
-            let restarted = pair.goes_on(&format!("{end:?}, {name}, started again"));
+            let restarted = pair.time_to_resume(&format!("{end:?}, {name}, started again"));
             let [running, restarted] = [running, restarted].map(|took| took.as_secs_f64());
             println!("  {end:?}, {name}: {running:.2} s running, {restarted:.2} s after kill -9 and a start");
             pair.set(end, 0);
         }
-        assert!(pair.daemons[end as usize].said().contains("1970-01-01T00:00:"), "its clock was not set");
+        assert!(pair.daemons[end as usize].log_text().contains("1970-01-01T00:00:"), "its clock was not set");
     }
 }
 
@@ -85,7 +85,7 @@ impl Pair {
         }
         let daemons = [End::Near, End::Far].map(|end| start(&ground, end));
         let mut pair = Self { ground, daemons };
-        pair.meet();
+        pair.await_peers();
         pair
     }
 
@@ -100,16 +100,16 @@ impl Pair {
         *daemon = start(&self.ground, end);
     }
 
-    fn meet(&mut self) {
+    fn await_peers(&mut self) {
         for daemon in &mut self.daemons {
-            daemon.wait_until("the other end is there", are_together);
+            daemon.wait_until("the other end is there", have_peers);
         }
     }
 
     /// Returns the time until bytes have crossed all three proxies.
-    fn goes_on(&mut self, what: &str) -> Duration {
+    fn time_to_resume(&mut self, what: &str) -> Duration {
         let began = now();
-        self.meet();
+        self.await_peers();
         let Ground { mobile, router, server, .. } = &self.ground;
         let transfers = [
             Transfer::start([server, mobile], (MOBILE, 5005), BYTES, Pace::AtOnce),
@@ -126,7 +126,7 @@ impl Pair {
 }
 
 /// Returns whether each proxy of a daemon has its peer.
-fn are_together(status: &Json) -> bool {
+fn have_peers(status: &Json) -> bool {
     let is_there = |proxy: &Json| {
         let figures = proxy["figures"].as_array().unwrap();
         let known = ["peer_ready", "exit_present", "open_trunks"];

@@ -4,8 +4,8 @@ use crate::drills::world::now;
 use crate::proxy::world::shell;
 use hopline_linux::Namespace;
 use hopline_middlebox::nfqueue::{Config, Queue};
-use hopline_proxy::{Fate, PacketIo, Postpones};
-use hopline_testkit::namespace::host::opened;
+use hopline_proxy::{PacketIo, PacketVerdict, Postpone};
+use hopline_testkit::namespace::host::open_with_retries;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
@@ -33,7 +33,7 @@ impl Delay {
                 ),
             );
         }
-        let queue = opened(router, || Queue::open(&Config::new(QUEUE, interface)));
+        let queue = open_with_retries(router, || Queue::open(&Config::new(QUEUE, interface)));
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
         let stopped = Arc::clone(&stop);
         let run = move || carry(queue, &stopped, delay);
@@ -58,7 +58,7 @@ fn carry(mut queue: Queue, stop: &OwnedFd, delay: Duration) {
         }
         while waiting.front().is_some_and(|(due, _)| *due <= now()) {
             let (_, arrival) = waiting.pop_front().expect("there is a first one");
-            queue.conclude(arrival, Fate::Pass).unwrap();
+            queue.set_verdict(arrival, PacketVerdict::Forward).unwrap();
         }
         queue.flush().unwrap();
         let wait = waiting.front().map(|(due, _)| due.saturating_duration_since(now()));

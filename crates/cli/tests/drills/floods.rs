@@ -1,12 +1,12 @@
 //! Transfers through a receiver under a flood, and through one without.
 
-use crate::drills::world::{BOTH, KEY, Speaks, Stops, ended, now};
+use crate::drills::world::{BOTH, KEY, StopOnDrop, TransportProtocol, ended, now};
 use bytes::Bytes;
 use hopline_linux::Namespace;
 use hopline_streams::streams::{Host, Protocol as Transport};
 use hopline_streams::tpa::{self, Tpa};
 use hopline_streams::wide::{self, Credentials, PreSharedKey, Wide};
-use hopline_wire::tpa::{Ack, Control, Opening, Place, Segment, Tag};
+use hopline_wire::tpa::{Ack, Control, Opening, Segment, SegmentPosition, Tag};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -34,34 +34,34 @@ enum Flood {
     /// Segments of connections that do not exist.
     GuessedTags,
     /// Segments of connections that do not exist, with data; for TPA alone, which may send data with its first segment.
-    FirstData,
+    FirstSegments,
     Garbage,
     /// Real connections without data, from this address.
     Handshakes,
 }
 
 const FLOODS: [Flood; 5] =
-    [Flood::Calls, Flood::GuessedTags, Flood::FirstData, Flood::Garbage, Flood::Handshakes];
+    [Flood::Calls, Flood::GuessedTags, Flood::FirstSegments, Flood::Garbage, Flood::Handshakes];
 
-fn floods(speaks: Speaks) -> impl Iterator<Item = Flood> {
-    FLOODS.into_iter().filter(move |&flood| speaks == Speaks::Tpa || flood != Flood::FirstData)
+fn floods_of(speaks: TransportProtocol) -> impl Iterator<Item = Flood> {
+    FLOODS.into_iter().filter(move |&flood| speaks == TransportProtocol::Tpa || flood != Flood::FirstSegments)
 }
 
 pub(crate) fn drill() {
     let host = Namespace::new().unwrap();
     host.run(|| {
-        let worst = BOTH.map(under_floods);
+        let worst = BOTH.map(slowdown_under_floods);
         assert!(worst.iter().all(|&worst| worst <= BOUND), "{worst:.2?} times as long, {BOUND} are allowed");
     })
     .unwrap();
 }
 
 /// Returns the ratio of the durations with and without the worst flood.
-fn under_floods(speaks: Speaks) -> f64 {
+fn slowdown_under_floods(speaks: TransportProtocol) -> f64 {
     println!(
         "{speaks:?}: 20 MB through a receiver that is flooded, and by turns through one that is left alone:"
     );
-    let longer = floods(speaks).map(|flood| {
+    let longer = floods_of(speaks).map(|flood| {
         // In turn, so that other load of the machine affects both.
         let runs: Vec<_> = (0..RUNS).map(|_| (run(speaks, Flood::Nothing), run(speaks, flood))).collect();
         let (alone, _) = median(runs.iter().map(|(alone, _)| *alone));
@@ -82,7 +82,7 @@ fn median(runs: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
     runs[runs.len() / 2]
 }
 
-fn run(speaks: Speaks, flood: Flood) -> (f64, f64) {
+fn run(speaks: TransportProtocol, flood: Flood) -> (f64, f64) {
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join("to")).unwrap();
     let data: Vec<u8> = (0..BYTES).map(|i| (i % 251) as u8).collect();
@@ -93,11 +93,11 @@ fn run(speaks: Speaks, flood: Flood) -> (f64, f64) {
     let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
     let took = thread::scope(|scope| {
         if flood != Flood::Nothing {
-            let pour = || pour(speaks, flood, &stop, &sent);
+            let pour = || send_flood(speaks, flood, &stop, &sent);
             thread::Builder::new().spawn_scoped(scope, pour).unwrap();
             thread::sleep(Duration::from_millis(500));
         }
-        let _stops = Stops(&stop);
+        let _stops = StopOnDrop(&stop);
         let (began, before) = (now(), sent.load(Relaxed));
         let mut send = speaks.hopline(folder.path(), &["send", "-q"]);
         let mut sender = send.arg(folder.path().join("f")).arg("127.0.0.1").spawn().unwrap();
@@ -115,14 +115,14 @@ fn run(speaks: Speaks, flood: Flood) -> (f64, f64) {
     took
 }
 
-fn pour(speaks: Speaks, flood: Flood, stop: &AtomicBool, sent: &AtomicU64) {
+fn send_flood(speaks: TransportProtocol, flood: Flood, stop: &AtomicBool, sent: &AtomicU64) {
     if flood == Flood::Handshakes {
         return match speaks {
-            Speaks::Tpa => connect_on_and_on::<Tpa>(&tpa::config(3), stop, sent),
-            Speaks::TpaWide => connect_on_and_on::<Wide>(&with_the_key(), stop, sent),
+            TransportProtocol::Tpa => connect_repeatedly::<Tpa>(&tpa::config(3), stop, sent),
+            TransportProtocol::TpaWide => connect_repeatedly::<Wide>(&with_the_key(), stop, sent),
         };
     }
-    let opening = recorded_opening();
+    let opening = recorded_first_message();
     // A raw socket can send from any source address.
     let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(255))).unwrap();
     let to = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)).into();
@@ -140,7 +140,7 @@ fn pour(speaks: Speaks, flood: Flood, stop: &AtomicBool, sent: &AtomicU64) {
     }
 }
 
-fn connect_on_and_on<P: Transport>(config: &P::Config, stop: &AtomicBool, sent: &AtomicU64) {
+fn connect_repeatedly<P: Transport>(config: &P::Config, stop: &AtomicBool, sent: &AtomicU64) {
     let host = Host::<P>::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let to = (Ipv4Addr::LOCALHOST, PORT).into();
     let mut held = std::collections::VecDeque::new();
@@ -158,7 +158,7 @@ fn with_the_key() -> wide::Config {
 }
 
 /// Returns the first message of an initiator with the key.
-fn recorded_opening() -> Vec<u8> {
+fn recorded_first_message() -> Vec<u8> {
     let server = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let host = Host::<Wide>::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let to = server.local_addr().unwrap();
@@ -175,13 +175,15 @@ fn scattered(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-fn contents(speaks: Speaks, flood: Flood, number: u64, opening: &[u8]) -> Vec<u8> {
+fn contents(speaks: TransportProtocol, flood: Flood, number: u64, opening: &[u8]) -> Vec<u8> {
     match (speaks, flood) {
-        (Speaks::Tpa, _) => of_tpa(flood, number),
-        (Speaks::TpaWide, Flood::Calls) => opening.to_vec(),
+        (TransportProtocol::Tpa, _) => of_tpa(flood, number),
+        (TransportProtocol::TpaWide, Flood::Calls) => opening.to_vec(),
         // Connection ID and number; the content opens with no key.
-        (Speaks::TpaWide, Flood::GuessedTags) => [&scattered(number).to_be_bytes()[..], &[7; 1000]].concat(),
-        (Speaks::TpaWide, _) => vec![0xff; 200],
+        (TransportProtocol::TpaWide, Flood::GuessedTags) => {
+            [&scattered(number).to_be_bytes()[..], &[7; 1000]].concat()
+        }
+        (TransportProtocol::TpaWide, _) => vec![0xff; 200],
     }
 }
 
@@ -191,9 +193,9 @@ fn of_tpa(flood: Flood, number: u64) -> Vec<u8> {
     let data = Segment { ack: Some(Ack::default()), tag, ..Segment::<Bytes>::default() };
     let segment = match flood {
         Flood::Calls => Segment { control: Control::Syn, opening, ..Segment::default() },
-        Flood::FirstData => Segment {
+        Flood::FirstSegments => Segment {
             opening,
-            place: Some(Place { position: 0, last: false }),
+            position: Some(SegmentPosition { position: 0, is_last: false }),
             payload: Bytes::from_static(&[7; 1000]),
             ..data
         },

@@ -1,7 +1,7 @@
 //! A gateway and its exit as daemons, over a path of 40 ms: the duration of a new connection, the time to detect a dead
 //! exit, and the data in clear while an attacker drops datagrams or forges ICMP.
 
-use crate::drills::world::{Stops, now};
+use crate::drills::world::{StopOnDrop, now};
 use crate::proxy::world::{Daemon, secret, shell, until_or};
 use hopline_core::Duration as Span;
 use hopline_link::{Emulation, Side};
@@ -16,20 +16,20 @@ use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 
-const QUESTION: &[u8; 38] = b"the secret of an application, in clear";
+const QUERY: &[u8; 38] = b"the secret of an application, in clear";
 const ANSWER: [u8; 9] = *b"an answer";
 /// Number of queries for a median.
 const QUERIES: usize = 9;
 /// Time limit for detecting a dead exit.
-const MISSED_WITHIN: Duration = Duration::from_secs(5);
+const DETECTION_LIMIT: Duration = Duration::from_secs(5);
 /// Time limit for refusing a connection after the exit has become absent.
-const REFUSED_WITHIN: Duration = Duration::from_millis(3500);
+const REFUSAL_LIMIT: Duration = Duration::from_millis(3500);
 /// Duration of each attack.
 const ATTACK: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One-way delay from the gateway to its exit.
-const WAY: Duration = Duration::from_millis(40);
+const DELAY: Duration = Duration::from_millis(40);
 
 const ENTRY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
@@ -44,14 +44,14 @@ pub(crate) fn drill() {
             through * 1000.0
         );
         assert!(ratio <= most, "{transport}: {ratio:.2} times as long");
-        let missed = world.exit_dies();
+        let missed = world.time_to_reset();
         println!(
             "{transport}: connections of an exit that was killed are reset after {:.1} s at most",
             missed.as_secs_f64()
         );
-        assert!(missed <= MISSED_WITHIN, "{transport}: {missed:?}");
+        assert!(missed <= DETECTION_LIMIT, "{transport}: {missed:?}");
         if transport == "tpa-wide" {
-            world.attacked();
+            world.check_under_attack();
         }
     }
 }
@@ -70,7 +70,7 @@ impl World {
     fn new(transport: &'static str) -> Self {
         let way = Emulation {
             rate: Some(20_000_000),
-            ..Emulation::delay(Span::from_millis(WAY.as_millis() as u64))
+            ..Emulation::delay(Span::from_millis(DELAY.as_millis() as u64))
         };
         let link = NamespaceLink::new(way.clone(), way, 7).unwrap();
         let folder = TempDir::new().unwrap();
@@ -106,16 +106,16 @@ impl World {
             self.folder.path().join("key").display()
         );
         self.exit = Some(start(&self.link, Side::B, &self.folder, &text));
-        self.stands(1);
+        self.await_exit(1);
         // Waits until the streams are ready too.
         thread::sleep(Duration::from_secs(1));
     }
 
     /// Waits until the gateway has an exit, or has none.
-    fn stands(&self, present: u64) {
+    fn await_exit(&self, present: u64) {
         until_or(
-            || panic!("not {present}: {}", self.entrance.said()),
-            || self.entrance.figure("gateway", "exit_present") == present,
+            || panic!("not {present}: {}", self.entrance.log_text()),
+            || self.entrance.metric("gateway", "exit_present") == present,
         );
     }
 
@@ -126,7 +126,7 @@ impl World {
                 .map(|_| {
                     thread::sleep(Duration::from_millis(200));
                     let began = now();
-                    self.link.run_in_a(|| ask(&mut TcpStream::connect(to).unwrap()));
+                    self.link.run_in_a(|| query(&mut TcpStream::connect(to).unwrap()));
                     began.elapsed().as_secs_f64()
                 })
                 .collect();
@@ -137,12 +137,12 @@ impl World {
     }
 
     /// Kills the exit. Returns the time until connections through it are reset.
-    fn exit_dies(&mut self) -> Duration {
+    fn time_to_reset(&mut self) -> Duration {
         let mut open: Vec<TcpStream> = (0..3)
             .map(|_| {
                 self.link.run_in_a(|| {
                     let mut stream = TcpStream::connect(ENTRY).unwrap();
-                    ask(&mut stream);
+                    query(&mut stream);
                     stream
                 })
             })
@@ -160,36 +160,36 @@ impl World {
     }
 
     /// Checks the bytes of applications in clear, and the time until clients are refused, under attacks.
-    fn attacked(&mut self) {
-        self.a_sniffer_sees_what_is_in_clear();
+    fn check_under_attack(&mut self) {
+        self.check_sniffer();
         // The host of the closed port answers by ICMP.
         self.attack("no exit, and ICMP that says so", |_| {});
         self.start_exit();
         shell(self.link.host(Side::A), "iptables -w -A OUTPUT -p udp -j DROP");
         self.attack("datagrams dropped", |_| {});
         shell(self.link.host(Side::A), "iptables -w -D OUTPUT -p udp -j DROP");
-        self.stands(1);
+        self.await_exit(1);
         self.attack("forged ICMP", |stop| forge(&self.link, stop));
-        self.stands(1);
-        self.link.run_in_a(|| ask(&mut TcpStream::connect(ENTRY).unwrap()));
+        self.await_exit(1);
+        self.link.run_in_a(|| query(&mut TcpStream::connect(ENTRY).unwrap()));
     }
 
     /// Checks that the sniffer detects data in clear. Otherwise the counts below would show nothing.
-    fn a_sniffer_sees_what_is_in_clear(&self) {
+    fn check_sniffer(&self) {
         let (stop, in_clear) = (AtomicBool::new(false), AtomicU64::new(0));
         thread::scope(|scope| {
             let sniff = || self.link.run_in_b(|| sniff(self.link.address_a(), &stop, &in_clear));
             thread::Builder::new().spawn_scoped(scope, sniff).unwrap();
-            let _stops = Stops(&stop);
+            let _stops = StopOnDrop(&stop);
             let sender = self.link.run_in_a(|| UdpSocket::bind((self.link.address_a(), 0)).unwrap());
             let began = now();
             while in_clear.load(Relaxed) == 0 {
                 assert!(began.elapsed() < PATIENCE, "a question in clear is not seen");
-                sender.send_to(QUESTION, (self.link.address_b(), 9)).unwrap();
+                sender.send_to(QUERY, (self.link.address_b(), 9)).unwrap();
                 thread::sleep(Duration::from_millis(20));
             }
             // Queries that are still in flight do not belong to a gateway.
-            thread::sleep(10 * WAY);
+            thread::sleep(10 * DELAY);
         });
     }
 
@@ -199,7 +199,7 @@ impl World {
             let sniff = || self.link.run_in_b(|| sniff(self.link.address_a(), &stop, &in_clear));
             thread::Builder::new().spawn_scoped(scope, sniff).unwrap();
             thread::Builder::new().spawn_scoped(scope, || attack(&stop)).unwrap();
-            let _stops = Stops(&stop);
+            let _stops = StopOnDrop(&stop);
             let began = now();
             let (mut carried, mut refused, mut slowest) = (0, 0, Duration::ZERO);
             while began.elapsed() < ATTACK {
@@ -207,7 +207,7 @@ impl World {
                 let is_answered = self.link.run_in_a(|| {
                     let mut stream = TcpStream::connect(ENTRY).unwrap();
                     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-                    let asked = stream.write_all(QUESTION);
+                    let asked = stream.write_all(QUERY);
                     asked.and_then(|()| stream.read_exact(&mut [0; ANSWER.len()])).is_ok()
                 });
                 if is_answered {
@@ -228,7 +228,7 @@ impl World {
         );
         assert_eq!(in_clear, 0, "{name}");
         // Connections that had sent data when the exit vanished are reset with the rest.
-        assert!(slowest <= REFUSED_WITHIN.max(MISSED_WITHIN), "{name}: {slowest:?}");
+        assert!(slowest <= REFUSAL_LIMIT.max(DETECTION_LIMIT), "{name}: {slowest:?}");
     }
 }
 
@@ -242,9 +242,9 @@ fn start(link: &NamespaceLink, side: Side, folder: &TempDir, text: &str) -> Daem
     daemon
 }
 
-fn ask(stream: &mut TcpStream) {
+fn query(stream: &mut TcpStream) {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.write_all(QUESTION).unwrap();
+    stream.write_all(QUERY).unwrap();
     let mut answer = [0; ANSWER.len()];
     stream.read_exact(&mut answer).unwrap();
     assert_eq!(answer, ANSWER);
@@ -252,7 +252,7 @@ fn ask(stream: &mut TcpStream) {
 
 /// Answers queries until the client ends.
 fn answer(mut stream: TcpStream) {
-    let mut question = [0; QUESTION.len()];
+    let mut question = [0; QUERY.len()];
     while stream.read_exact(&mut question).is_ok() && stream.write_all(&ANSWER).is_ok() {}
 }
 
@@ -267,7 +267,7 @@ fn sniff(from: Ipv4Addr, stop: &AtomicBool, in_clear: &AtomicU64) {
     while !stop.load(Relaxed) {
         for mut socket in &sockets {
             while let Ok(len) = socket.read(&mut packet) {
-                let is_clear = packet[..len].windows(QUESTION.len()).any(|part| part == QUESTION);
+                let is_clear = packet[..len].windows(QUERY.len()).any(|part| part == QUERY);
                 if packet[12..16] == from.octets() && is_clear {
                     in_clear.fetch_add(1, Relaxed);
                 }

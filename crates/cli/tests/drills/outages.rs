@@ -1,6 +1,6 @@
 //! Outages in real time, with the default time limits.
 
-use crate::drills::world::{BOTH, LOOK, Speaks, World, now, processor};
+use crate::drills::world::{BOTH, POLL_INTERVAL, TransportProtocol, World, now, processor};
 use hopline_core::{Duration as Span, Instant as Moment};
 use hopline_link::Emulation;
 use hopline_tools::link::Setup;
@@ -17,12 +17,14 @@ const BOUND_S: u64 = 45;
 pub(crate) fn drill() {
     thread::scope(|scope| {
         for (speaks, seconds) in BOTH.into_iter().flat_map(|speaks| OUTAGES_S.map(|s| (speaks, s))) {
-            thread::Builder::new().spawn_scoped(scope, move || survive(speaks, seconds)).unwrap();
+            thread::Builder::new()
+                .spawn_scoped(scope, move || transfer_through_outage(speaks, seconds))
+                .unwrap();
         }
     });
 }
 
-fn survive(speaks: Speaks, seconds: u64) {
+fn transfer_through_outage(speaks: TransportProtocol, seconds: u64) {
     let outage = (Moment::from_secs(2), Moment::from_secs(2 + seconds));
     let way = Emulation {
         rate: Some(2_000_000),
@@ -53,7 +55,7 @@ fn survive(speaks: Speaks, seconds: u64) {
         if let Some(ended) = world.sender_ended() {
             break ended;
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     };
     assert_eq!(status.code(), Some(0), "{speaks:?}: an outage of {seconds} s: {said}");
     let after = began.elapsed().as_secs_f64() - (2 + seconds) as f64;

@@ -1,6 +1,6 @@
 //! Path with a smaller MTU than it seems, and with losses.
 
-use crate::drills::world::{BOTH, LOOK, Speaks, World, now};
+use crate::drills::world::{BOTH, POLL_INTERVAL, TransportProtocol, World, now};
 use hopline_core::Duration as Span;
 use hopline_link::Emulation;
 use hopline_tools::link::Setup;
@@ -11,10 +11,10 @@ use std::time::Duration;
 const BOUND: Duration = Duration::from_secs(60);
 
 pub(crate) fn drill() {
-    BOTH.into_iter().for_each(cross);
+    BOTH.into_iter().for_each(transfer);
 }
 
-fn cross(speaks: Speaks) {
+fn transfer(speaks: TransportProtocol) {
     let way = Emulation {
         rate: Some(10_000_000),
         queue: Some(50),
@@ -31,7 +31,7 @@ fn cross(speaks: Speaks) {
         if let Some(ended) = world.sender_ended() {
             break ended;
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     };
     assert_eq!(status.code(), Some(0), "{speaks:?}: {said}");
     let too_long = world.link.stats().all_drops().too_long;

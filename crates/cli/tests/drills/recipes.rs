@@ -92,7 +92,7 @@ impl Recipe {
 }
 
 /// Waits until both ends have found each other.
-fn meet(daemons: &mut [Daemon; 2]) {
+fn await_peers(daemons: &mut [Daemon; 2]) {
     for daemon in daemons {
         daemon.wait_until("the other end is there", |status| {
             let figures = status["proxies"][0]["figures"].as_array();
@@ -166,7 +166,7 @@ fn stream(
     let sender = link.run_in_a(|| UdpSocket::bind((from, 0)).unwrap());
     let began = now();
     let sent = in_a_thread(move || {
-        let _ = hopline_linux::sched::be_on_time();
+        let _ = hopline_linux::sched::request_real_time();
         for number in 0..count {
             thread::sleep((began + every * number as u32).saturating_duration_since(now()));
             let mut datagram = vec![0; len];
@@ -177,7 +177,7 @@ fn stream(
         }
     });
     let arrived = in_a_thread(move || {
-        let _ = hopline_linux::sched::be_on_time();
+        let _ = hopline_linux::sched::request_real_time();
         receive(&receiver, began, count)
     });
     sent.join().unwrap();
@@ -229,10 +229,10 @@ fn injected_wifi() {
     let recipe = Recipe::of("wfb-ng.md");
     let every = Duration::from_micros(1600);
     for (name, order) in [("no proxy", None), ("kept", Some("kept")), ("any", Some("any"))] {
-        ordered(&recipe, order.unwrap_or("kept"));
+        set_order(&recipe, order.unwrap_or("kept"));
         let (link, mut daemons) =
             recipe.between(&way(10, 3, 0.05), ["drone", "ground"], ["10.5.0.2/24", "10.5.0.1/24"]);
-        meet(&mut daemons);
+        await_peers(&mut daemons);
         let [from, to]: [Ipv4Addr; 2] = match order {
             None => ["10.5.0.2", "10.5.0.1"],
             Some(_) => ["10.82.0.2", "10.82.0.1"],
@@ -251,7 +251,7 @@ fn injected_wifi() {
     for (name, order, far) in
         [("no proxy", "kept", "10.5.0.1"), ("kept", "kept", "10.82.0.1"), ("any", "any", "10.82.0.1")]
     {
-        ordered(&recipe, order);
+        set_order(&recipe, order);
         let [cubic, bbr] = ["cubic", "bbr"].map(|congestion| {
             recipe.goodput(
                 "--rate 10mbit --delay 3ms --loss 5%",
@@ -266,7 +266,7 @@ fn injected_wifi() {
 }
 
 /// Writes this order into both files.
-fn ordered(recipe: &Recipe, order: &str) {
+fn set_order(recipe: &Recipe, order: &str) {
     for name in ["drone", "ground"] {
         let path = recipe.0.path().join(name).with_extension("toml");
         let text = fs::read_to_string(&path).unwrap();
@@ -283,20 +283,20 @@ fn tunnels() {
     let addresses = ["192.0.2.1/24", "192.0.2.2/24"];
     for (name, tunnel) in [("no proxy", false), ("tunnel", true)] {
         let (link, mut daemons) = recipe.between(&way(20, 20, 0.05), ends, addresses);
-        meet(&mut daemons);
+        await_peers(&mut daemons);
         let [from, to]: [Ipv4Addr; 2] =
             if tunnel { ["10.82.0.1", "10.82.0.2"] } else { ["192.0.2.1", "192.0.2.2"] }
                 .map(|address| address.parse().unwrap());
         let ms = Duration::from_millis;
         let wireguard = stream(&link, from, (to, 51820).into(), 1452, 4000, Duration::from_micros(1452));
         println!("  {name}: datagrams of 1452 bytes, 8 Mb/s: {:.2} % lost", wireguard.lost());
-        let handshakes = answered(&link, from, to, 300, ms(60));
+        let handshakes = answered_queries(&link, from, to, 300, ms(60));
         println!("  {name}: handshakes of 148 and 92 bytes: {handshakes} of 300 answered");
         let sample = stream(&link, from, (to, 7411).into(), 60_000, 60, ms(100));
         println!("  {name}: samples of 60,000 bytes: {} of 60 arrived", sample.arrived);
-        let found = announced(&link, from, to, 100);
+        let found = received_announcements(&link, from, to, 100);
         println!("  {name}: announcements to 239.255.0.1: {found} of 100 arrived");
-        let (median, late, longest) = messages(&link, from, to, 150, ms(100));
+        let (median, late, longest) = message_times(&link, from, to, 150, ms(100));
         println!(
             "  {name}: messages over TCP: {median:.0} ms median, {late:.0} ms at 95 %, {longest:.0} ms the longest"
         );
@@ -305,11 +305,11 @@ fn tunnels() {
         let outage = (Instant::ZERO + Span::from_secs(10), Instant::ZERO + Span::from_secs(25));
         let way = Emulation { blackouts: vec![outage], ..way(20, 20, 0.05) };
         let (link, mut daemons) = recipe.between(&way, ends, addresses);
-        meet(&mut daemons);
+        await_peers(&mut daemons);
         let [from, to]: [Ipv4Addr; 2] =
             if tunnel { ["10.82.0.1", "10.82.0.2"] } else { ["192.0.2.1", "192.0.2.2"] }
                 .map(|address| address.parse().unwrap());
-        let (_, _, longest) = messages(&link, from, to, 25, Duration::from_secs(1));
+        let (_, _, longest) = message_times(&link, from, to, 25, Duration::from_secs(1));
         println!(
             "  {name}: a connection that is silent for 15 s goes on: longest wait {:.1} s",
             longest / 1000.0
@@ -318,7 +318,13 @@ fn tunnels() {
 }
 
 /// Counts answers of 92 bytes to queries of 148 bytes.
-fn answered(link: &NamespaceLink, from: Ipv4Addr, to: Ipv4Addr, count: usize, every: Duration) -> usize {
+fn answered_queries(
+    link: &NamespaceLink,
+    from: Ipv4Addr,
+    to: Ipv4Addr,
+    count: usize,
+    every: Duration,
+) -> usize {
     let server = link.run_in_b(|| UdpSocket::bind((to, 51821)).unwrap());
     server.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
     let answers = in_a_thread(move || {
@@ -345,7 +351,7 @@ fn answered(link: &NamespaceLink, from: Ipv4Addr, to: Ipv4Addr, count: usize, ev
 }
 
 /// Counts announcements to the group of DDS that arrive. Both sockets name their interface by its address.
-fn announced(link: &NamespaceLink, from: Ipv4Addr, to: Ipv4Addr, count: usize) -> usize {
+fn received_announcements(link: &NamespaceLink, from: Ipv4Addr, to: Ipv4Addr, count: usize) -> usize {
     let group = Ipv4Addr::new(239, 255, 0, 1);
     let receiver = link.run_in_b(|| {
         let socket = listener((group, 7400).into());
@@ -374,7 +380,7 @@ fn announced(link: &NamespaceLink, from: Ipv4Addr, to: Ipv4Addr, count: usize) -
 
 /// Returns the median, 95th percentile and maximum of the times in ms from a message of 100 bytes to its answer, over one
 /// connection.
-fn messages(
+fn message_times(
     link: &NamespaceLink,
     from: Ipv4Addr,
     to: Ipv4Addr,

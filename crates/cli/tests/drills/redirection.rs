@@ -64,7 +64,7 @@ fn attack(knows_the_tag: bool) -> (usize, usize) {
     stream.set_write_timeout(Some(Duration::from_millis(50)));
     // As much as there is room for: 256 KiB in the send buffer.
     while { &stream }.write(&[7; 65_536]).is_ok() {}
-    let block = std::iter::from_fn(|| next(&peer)).find(|segment| segment.place.is_some()).unwrap().block;
+    let block = std::iter::from_fn(|| next(&peer)).find(|segment| segment.position.is_some()).unwrap().block;
 
     let victim = socket();
     let victims = victim.try_clone().unwrap();

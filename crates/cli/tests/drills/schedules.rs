@@ -1,7 +1,9 @@
 //! Seeded schedules of faults.
 
-use crate::drills::world::{BOTH, LOOK, Speaks, World, enlarge, mount, now, signal, unmount};
-use hopline_core::{Duration as Span, Instant as Moment, Purpose, Stream};
+use crate::drills::world::{
+    BOTH, POLL_INTERVAL, TransportProtocol, World, enlarge, mount, now, signal, unmount,
+};
+use hopline_core::{Duration as Span, Instant as Moment, Purpose, RandomStream};
 use hopline_link::Emulation;
 use hopline_tools::link::Setup;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,7 +51,7 @@ struct Schedule {
 
 impl Schedule {
     fn draw(number: u64) -> Self {
-        let mut random = Stream::keyed(1, number, 0, Purpose::Emulation);
+        let mut random = RandomStream::keyed(1, number, 0, Purpose::Emulation);
         let mut between = |least: u32, most: u32| least + random.below(most - least);
         let bytes = between(300_000, 1_500_000) as usize;
         let events = (0..between(1, 5))
@@ -149,11 +151,11 @@ pub(crate) fn drill() {
 }
 
 /// Runs a schedule. Returns the time from its last event to the end of the transfer.
-fn run(speaks: Speaks, schedule: &Schedule) -> Duration {
+fn run(speaks: TransportProtocol, schedule: &Schedule) -> Duration {
     let mut world = World::new(speaks, schedule.setup(), schedule.bytes, SILENCE);
     let place = world.place();
     let small = schedule.small_disk && mount(&place, schedule.bytes / 2);
-    let taken_back = carry_out(speaks, schedule, &mut world, small);
+    let taken_back = run_schedule(speaks, schedule, &mut world, small);
     if small {
         unmount_later(&place, &mut world);
     }
@@ -169,9 +171,14 @@ fn unmount_later(place: &std::path::Path, world: &mut World) {
     unmount(place);
 }
 
-fn carry_out(speaks: Speaks, schedule: &Schedule, world: &mut World, mut small: bool) -> Duration {
+fn run_schedule(
+    speaks: TransportProtocol,
+    schedule: &Schedule,
+    world: &mut World,
+    mut small: bool,
+) -> Duration {
     let what = format!("schedule {} over {speaks:?}", schedule.number);
-    let mut random = Stream::keyed(2, schedule.number, 0, Purpose::Emulation);
+    let mut random = RandomStream::keyed(2, schedule.number, 0, Purpose::Emulation);
     let mut reaction = |now: Moment| now + Span::from_millis(random.below(REACTION_MS).into());
     let mut events = schedule.events.iter().copied().peekable();
     let (mut start_receiver, mut start_sender) = (None, None);
@@ -216,7 +223,7 @@ fn carry_out(speaks: Speaks, schedule: &Schedule, world: &mut World, mut small: 
             world.start_sender();
             start_sender = None;
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     let after = world.link.now().as_nanos().saturating_sub(last.as_nanos());
     world.check(&what);

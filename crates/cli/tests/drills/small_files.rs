@@ -1,6 +1,6 @@
 //! A tree of many small files over a path with a round trip of 50 ms.
 
-use crate::drills::world::{BOTH, Speaks, ended, now};
+use crate::drills::world::{BOTH, TransportProtocol, ended, now};
 use hopline_core::Duration as Span;
 use hopline_link::{Emulation, Side};
 use hopline_tools::link::NamespaceLink;
@@ -23,20 +23,20 @@ pub(crate) fn drill() {
         println!("{FILES} files of {SIZE} bytes over {speaks:?}, 25 ms each way: {rate:.0} in a second");
         (speaks, rate)
     });
-    let is_enough = |(speaks, rate): &(Speaks, f64)| *rate >= least(*speaks);
+    let is_enough = |(speaks, rate): &(TransportProtocol, f64)| *rate >= least(*speaks);
     assert!(rates.iter().all(is_enough), "{rates:.0?}");
 }
 
 /// Returns the least number of files per second.
-fn least(speaks: Speaks) -> f64 {
+fn least(speaks: TransportProtocol) -> f64 {
     match speaks {
         // It may have only six segments in flight in 50 ms: 174 kB/s, including names and answers.
-        Speaks::Tpa => 120.0,
-        Speaks::TpaWide => 200.0,
+        TransportProtocol::Tpa => 120.0,
+        TransportProtocol::TpaWide => 200.0,
     }
 }
 
-fn files_in_a_second(speaks: Speaks) -> f64 {
+fn files_in_a_second(speaks: TransportProtocol) -> f64 {
     let folders = TempDir::new().unwrap();
     let [from, to] = ["from", "to"].map(|name| folders.path().join(name));
     make(&from);

@@ -2,7 +2,7 @@
 //! hole.
 
 use crate::drills::attacker::{Attacker, Conversation, with_cookie};
-use crate::drills::world::{Keys, Speaks, Stops, ended, hopline, now, processor, usage};
+use crate::drills::world::{Keys, StopOnDrop, TransportProtocol, ended, hopline, now, processor, usage};
 use hopline_linux::Namespace;
 use hopline_wire::tpa::PORT;
 use std::fs;
@@ -19,20 +19,20 @@ const BYTES: usize = 20_000_000;
 const RUNS: usize = 5;
 
 /// Third messages with garbage, per second.
-const GARBAGE: u64 = 10_000;
+const GARBAGE_PER_SECOND: u64 = 10_000;
 /// Largest share of a processor for handling them.
-const MOST_OF_A_PROCESSOR: f64 = 0.05;
+const MAX_CPU_SHARE: f64 = 0.05;
 /// Largest ratio of the durations of a transfer with and without them.
-const MOST_TIMES_AS_LONG: f64 = 1.3;
+const MAX_SLOWDOWN: f64 = 1.3;
 
 /// Handshakes that begin per second, and are never finished.
 const HALF_OPEN: u64 = 1000;
 /// Threads that begin handshakes: an unanswered one makes its thread wait.
 const BEGINNERS: usize = 16;
 /// Least share of the requested rate that a flood has to reach.
-const LEAST_OF_A_FLOOD: f64 = 0.8;
+const MIN_FLOOD_SHARE: f64 = 0.8;
 /// Longest time for a known peer to transfer a file during the flood.
-const GETS_IN: Duration = Duration::from_secs(1);
+const MAX_TRANSFER_TIME: Duration = Duration::from_secs(1);
 
 /// Number of conversations with data beyond a hole.
 const HOSTILE: usize = 64;
@@ -40,14 +40,14 @@ const HOSTILE: usize = 64;
 const MEMORY: u64 = 64 << 20;
 
 /// Receiver that knows one sender.
-struct Place {
+struct ReceiverHost {
     folder: TempDir,
     keys: Keys,
     receiver: Child,
     at: IpAddr,
 }
 
-impl Place {
+impl ReceiverHost {
     fn new(at: IpAddr) -> Self {
         let folder = TempDir::new().unwrap();
         let keys = Keys::make(folder.path(), at);
@@ -73,7 +73,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ReceiverHost {
     fn drop(&mut self) {
         let _ = self.receiver.kill();
         let _ = self.receiver.wait();
@@ -93,12 +93,16 @@ fn timed(command: &mut Command) -> f64 {
 }
 
 /// Calls `floods` repeatedly while `work` runs, at a total rate of `a_second`. Returns the result of `work`, and the calls
-/// per second. A flood of less than [`LEAST_OF_A_FLOOD`] shows nothing.
-fn during<T, F: FnMut(u64) + Send>(a_second: u64, floods: Vec<F>, work: impl FnOnce() -> T) -> (T, f64) {
+/// per second. A flood of less than [`MIN_FLOOD_SHARE`] shows nothing.
+fn run_during_flood<T, F: FnMut(u64) + Send>(
+    a_second: u64,
+    floods: Vec<F>,
+    work: impl FnOnce() -> T,
+) -> (T, f64) {
     let (stop, next) = (AtomicBool::new(false), AtomicU64::new(0));
     let began = now();
     let (result, rate) = thread::scope(|scope| {
-        let _stops = Stops(&stop);
+        let _stops = StopOnDrop(&stop);
         for mut flood in floods {
             let (stop, next) = (&stop, &next);
             let pour = move || {
@@ -116,7 +120,7 @@ fn during<T, F: FnMut(u64) + Send>(a_second: u64, floods: Vec<F>, work: impl FnO
         let result = work();
         (result, next.load(Relaxed) as f64 / began.elapsed().as_secs_f64())
     });
-    assert!(rate >= LEAST_OF_A_FLOOD * a_second as f64, "a flood of {rate:.0} a second, not of {a_second}");
+    assert!(rate >= MIN_FLOOD_SHARE * a_second as f64, "a flood of {rate:.0} a second, not of {a_second}");
     (result, rate)
 }
 
@@ -132,42 +136,45 @@ pub(crate) fn garbage() {
 
 fn garbage_to(to: SocketAddr) -> impl FnMut(u64) + Send {
     let mut attacker = Attacker::new(to, 0);
-    let mut third = attacker.third();
+    let mut third = attacker.third_message();
     move |number: u64| {
         // Before the handshake expires.
-        if number > 0 && number.is_multiple_of(2 * GARBAGE) {
+        if number > 0 && number.is_multiple_of(2 * GARBAGE_PER_SECOND) {
             attacker = Attacker::new(to, number);
-            third = attacker.third();
+            third = attacker.third_message();
         }
         let mut garbage = third.clone();
         garbage.resize(105, 0);
         garbage[13..].fill(number as u8);
-        attacker.say(&garbage);
+        attacker.send(&garbage);
     }
 }
 
 fn garbage_thirds() {
-    let place = Place::new(Ipv4Addr::LOCALHOST.into());
+    let place = ReceiverHost::new(Ipv4Addr::LOCALHOST.into());
     let idle = |receiver: u32| {
         let (began, before) = (now(), processor(receiver));
         thread::sleep(Duration::from_secs(4));
         (processor(receiver) - before) / began.elapsed().as_secs_f64()
     };
     let flood = || vec![garbage_to(place.address())];
-    let (share, rate) = during(GARBAGE, flood(), || idle(place.receiver.id()));
+    let (share, rate) = run_during_flood(GARBAGE_PER_SECOND, flood(), || idle(place.receiver.id()));
     println!("{rate:.0} garbage third messages a second take {:.1} % of a processor", 100.0 * share);
     let runs: Vec<_> = (0..RUNS)
         .map(|run| {
             let alone = place.send(&format!("alone{run}"), BYTES);
-            (alone, during(GARBAGE, flood(), || place.send(&format!("flooded{run}"), BYTES)))
+            (
+                alone,
+                run_during_flood(GARBAGE_PER_SECOND, flood(), || place.send(&format!("flooded{run}"), BYTES)),
+            )
         })
         .collect();
     let alone = median(runs.iter().map(|(alone, _)| *alone).collect());
     let took = median(runs.iter().map(|(_, (took, _))| *took).collect());
     let ratio = took / alone;
     println!("20 MB: {took:.2} s beside them, {alone:.2} s alone, {ratio:.2} times as long");
-    assert!(share < MOST_OF_A_PROCESSOR, "{share:.3} of a processor");
-    assert!(ratio <= MOST_TIMES_AS_LONG, "{ratio:.2} times as long");
+    assert!(share < MAX_CPU_SHARE, "{share:.3} of a processor");
+    assert!(ratio <= MAX_SLOWDOWN, "{ratio:.2} times as long");
 }
 
 /// Sources of handshakes that are never finished.
@@ -201,7 +208,7 @@ fn half_open_floods() {
     fs::write("/proc/sys/net/ipv6/ip_nonlocal_bind", "1").unwrap();
     let mut worst: f64 = 0.0;
     for (at, sources) in [(Ipv4Addr::LOCALHOST.into(), V4), (Ipv6Addr::LOCALHOST.into(), V6)] {
-        let place = Place::new(at);
+        let place = ReceiverHost::new(at);
         let send = |of: usize| (0..3).map(|run| place.send(&format!("f{of}-{run}"), 1)).collect::<Vec<_>>();
         let alone = median(send(9));
         println!("a known peer gets one byte through in {alone:.2} s alone");
@@ -212,13 +219,13 @@ fn half_open_floods() {
                 thread::sleep(Duration::from_secs(3));
                 send(of)
             };
-            let (took, rate) = during(HALF_OPEN, vec![flood; BEGINNERS], work);
+            let (took, rate) = run_during_flood(HALF_OPEN, vec![flood; BEGINNERS], work);
             let longest = took.iter().copied().fold(0.0, f64::max);
             println!("  with {rate:.0} handshakes a second of {what}: {longest:.2} s, the longest of three");
             worst = worst.max(longest);
         }
     }
-    assert!(worst < GETS_IN.as_secs_f64(), "{worst:.2} s");
+    assert!(worst < MAX_TRANSFER_TIME.as_secs_f64(), "{worst:.2} s");
 }
 
 /// Conversations of peers with the shared key, each with a megabyte that is read, and as much as it may send beyond a hole.
@@ -229,7 +236,7 @@ pub(crate) fn memory() {
 fn hostile_conversations() {
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join("to")).unwrap();
-    let speaks = Speaks::TpaWide;
+    let speaks = TransportProtocol::TpaWide;
     let mut recv = speaks.hopline(folder.path(), &["recv", "-q", "--bind", "127.0.0.1"]);
     let mut receiver = recv.arg("-o").arg(folder.path().join("to")).spawn().unwrap();
     thread::sleep(Duration::from_millis(300));
@@ -238,8 +245,8 @@ fn hostile_conversations() {
     let mut hostile: Vec<_> = (0..HOSTILE)
         .map(|number| Conversation::begin(to, Ipv4Addr::new(127, 0, 2, (1 + number % 4) as u8), number))
         .collect();
-    let read: u64 = hostile.iter_mut().map(Conversation::earn).sum();
-    hostile.iter_mut().for_each(Conversation::fill_behind_a_hole);
+    let read: u64 = hostile.iter_mut().map(Conversation::send_valid).sum();
+    hostile.iter_mut().for_each(Conversation::fill_beyond_hole);
     thread::sleep(Duration::from_millis(500));
     let (resident, threads) = usage(receiver.id());
     let mb = |bytes: u64| bytes as f64 / 1e6;
@@ -253,11 +260,11 @@ fn hostile_conversations() {
     println!("  and 1 MB of an honest sender takes {took:.2} s");
     receiver.kill().unwrap();
     receiver.wait().unwrap();
-    assert_eq!(read, HOSTILE as u64 * Conversation::EARNED, "what came in order was read");
+    assert_eq!(read, HOSTILE as u64 * Conversation::VALID_BYTES, "what came in order was read");
     assert!(resident <= MEMORY, "{resident} bytes");
 }
 
-fn through(speaks: Speaks, folder: &Path) -> f64 {
+fn through(speaks: TransportProtocol, folder: &Path) -> f64 {
     let file = folder.join("honest");
     fs::write(&file, vec![5; 1_000_000]).unwrap();
     let took = timed(speaks.hopline(folder, &["send", "-q"]).arg(&file).arg("127.0.0.1"));

@@ -3,7 +3,7 @@
 use crate::drills::delay::Delay;
 use crate::drills::world::now;
 use crate::proxy::ipv6;
-use crate::proxy::nat::{NATS, d_proxies, link_translated, tcp_count, translating};
+use crate::proxy::nat::{NATS, d_proxies, link_translated, tcp_count, translating_ground};
 use crate::proxy::transfer::{Pace, Transfer, connected};
 use crate::proxy::world::{Daemon, Ground, Version, shell, until_or};
 use hopline_linux::Namespace;
@@ -12,9 +12,9 @@ use socket2::SockRef;
 use std::time::Duration;
 
 /// Bytes of a transfer if a middlebox repairs losses: some 3 s.
-const REPAIRED: usize = 6_000_000;
+const REPAIRED_BYTES: usize = 6_000_000;
 /// Bytes of a transfer if the sender repairs losses: some 8 s.
-const UNREPAIRED: usize = 2_000_000;
+const UNREPAIRED_BYTES: usize = 2_000_000;
 /// Losses from the router to the mobile host: one in twenty segments. The handshake is spared, since its retransmission
 /// takes a second.
 const LOSSES: &str = "meta l4proto tcp numgen inc mod 20 == 7";
@@ -64,13 +64,13 @@ impl Middlebox {
     }
 
     /// Checks that a repairing middlebox has retransmitted segments.
-    fn has_repaired(self, ground: &Ground, daemons: &[Daemon]) {
+    fn assert_repaired(self, ground: &Ground, daemons: &[Daemon]) {
         if !self.repairs_downloads() {
             return;
         }
         let counted = || match self {
-            Self::Snoop => daemons[0].figure("snoop", "local_retransmissions"),
-            Self::DProxy => daemons[0].figure("d-proxy", "packets_sent_again"),
+            Self::Snoop => daemons[0].metric("snoop", "local_retransmissions"),
+            Self::DProxy => daemons[0].metric("d-proxy", "packets_sent_again"),
             _ => retransmitted(&ground.router),
         };
         until_or(|| panic!("{self:?} has sent {} segments again", counted()), || counted() >= REPAIRS);
@@ -119,8 +119,8 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 fn masqueraded(version: Version, middlebox: Middlebox) -> Ground {
     match (middlebox, version) {
         (Middlebox::DProxy, _) => link_translated(version),
-        (_, Version::V4) => translating(&NATS[0]),
-        (_, Version::V6) => translating(&ipv6::NATS[0]),
+        (_, Version::V4) => translating_ground(&NATS[0]),
+        (_, Version::V6) => translating_ground(&ipv6::NATS[0]),
     }
 }
 
@@ -143,10 +143,11 @@ fn goodput(version: Version, middlebox: Option<Middlebox>, ground: &Ground) -> f
         }
     };
     set_congestion_control(&SockRef::from(&sender), "cubic").unwrap();
-    let bytes = if middlebox.is_some_and(Middlebox::repairs_downloads) { REPAIRED } else { UNREPAIRED };
+    let bytes =
+        if middlebox.is_some_and(Middlebox::repairs_downloads) { REPAIRED_BYTES } else { UNREPAIRED_BYTES };
     Transfer::between(sender, receiver, bytes, Pace::AtOnce).unwrap().arrives("a transfer");
     let seconds = begun.elapsed().as_secs_f64();
-    middlebox.iter().for_each(|middlebox| middlebox.has_repaired(ground, &daemons));
+    middlebox.iter().for_each(|middlebox| middlebox.assert_repaired(ground, &daemons));
     bytes as f64 * 8e-6 / seconds
 }
 

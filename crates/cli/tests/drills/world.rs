@@ -1,6 +1,6 @@
 //! Two hosts and the two programs on them.
 
-use hopline_link::{OldPorts, Side};
+use hopline_link::{NatPortPolicy, Side};
 use hopline_secure::PrivateKey;
 use hopline_tools::link::{NamespaceLink, Setup};
 use std::fs;
@@ -15,19 +15,19 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Interval between checks.
-pub(crate) const LOOK: Duration = Duration::from_millis(5);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Transport of the programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Speaks {
+pub(crate) enum TransportProtocol {
     Tpa,
     /// Encrypted, with a shared key.
     TpaWide,
 }
 
-pub(crate) const BOTH: [Speaks; 2] = [Speaks::Tpa, Speaks::TpaWide];
+pub(crate) const BOTH: [TransportProtocol; 2] = [TransportProtocol::Tpa, TransportProtocol::TpaWide];
 
-impl Speaks {
+impl TransportProtocol {
     /// Returns a command of `hopline` with this transport; its key is in `folder`.
     pub(crate) fn hopline(self, folder: &Path, arguments: &[&str]) -> Command {
         let mut command = hopline(arguments);
@@ -109,13 +109,13 @@ pub(crate) struct World {
     folders: TempDir,
     data: Vec<u8>,
     silence: String,
-    speaks: Speaks,
+    transport: TransportProtocol,
     pub(crate) receiver: Option<Child>,
     pub(crate) sender: Option<Child>,
 }
 
 impl World {
-    pub(crate) fn new(speaks: Speaks, setup: Setup, bytes: usize, silence: Duration) -> Self {
+    pub(crate) fn new(speaks: TransportProtocol, setup: Setup, bytes: usize, silence: Duration) -> Self {
         let folders = TempDir::new().unwrap();
         for name in ["from", "to"] {
             fs::create_dir(folders.path().join(name)).unwrap();
@@ -124,7 +124,7 @@ impl World {
         fs::write(folders.path().join("from/f"), &data).unwrap();
         let link = NamespaceLink::with(setup).unwrap();
         let silence = silence.as_secs().to_string();
-        Self { link, folders, data, silence, speaks, receiver: None, sender: None }
+        Self { link, folders, data, silence, transport: speaks, receiver: None, sender: None }
     }
 
     pub(crate) fn place(&self) -> PathBuf {
@@ -132,7 +132,7 @@ impl World {
     }
 
     pub(crate) fn start_receiver(&mut self) {
-        let mut recv = self.speaks.receiver(self.folders.path(), &["-q", "--silence", &self.silence]);
+        let mut recv = self.transport.receiver(self.folders.path(), &["-q", "--silence", &self.silence]);
         recv.arg("-o").arg(self.place());
         self.receiver = Some(self.link.host(Side::B).spawn(recv).unwrap());
     }
@@ -146,11 +146,11 @@ impl World {
     }
 
     fn hopline(&self, arguments: &[&str]) -> Command {
-        self.speaks.hopline(self.folders.path(), arguments)
+        self.transport.hopline(self.folders.path(), arguments)
     }
 
     pub(crate) fn rebind_sender(&self) {
-        self.link.rebind(Side::A, OldPorts::Forgotten);
+        self.link.rebind(Side::A, NatPortPolicy::Forgotten);
     }
 
     /// Returns the exit status and output of the sender, if it has ended.
@@ -210,7 +210,7 @@ pub(crate) fn ended(child: &mut Child, within: Duration) -> Option<ExitStatus> {
         if let Some(status) = child.try_wait().unwrap() {
             return Some(status);
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     None
 }
@@ -257,9 +257,9 @@ pub(crate) fn unmount(place: &Path) {
 }
 
 /// Sets a flag when it is dropped, also by a panic. Without it, a scope would wait for ever for threads that check the flag.
-pub(crate) struct Stops<'a>(pub(crate) &'a AtomicBool);
+pub(crate) struct StopOnDrop<'a>(pub(crate) &'a AtomicBool);
 
-impl Drop for Stops<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Relaxed);
     }

@@ -46,7 +46,7 @@ fn page(ground: &Ground) -> String {
     body.to_owned()
 }
 
-pub(crate) fn its_status_is_json_and_text() {
+pub(crate) fn the_status_is_json_and_text() {
     let ground = Ground::new();
     let daemon = start(&ground);
     let ask = |options: &[&str]| {
@@ -106,7 +106,7 @@ fn open_ground() -> (Ground, PathBuf) {
     (ground, file)
 }
 
-pub(crate) fn every_user_may_ask_and_none_but_its_own_may_change_it() {
+pub(crate) fn every_user_may_query_the_status_and_only_the_owner_may_change_it() {
     let (ground, file) = open_ground();
     // A file that other users may not read, and that status does not need.
     let key = ground.folder.path().join("link.key");
@@ -131,7 +131,7 @@ pub(crate) fn every_user_may_ask_and_none_but_its_own_may_change_it() {
     assert!(daemon.ended_by("TERM").success());
 }
 
-pub(crate) fn members_of_a_group_may_ask_where_one_is_named() {
+pub(crate) fn members_of_the_configured_group_may_query_the_status() {
     let (ground, file) = open_ground();
     // Group 1 is called daemon on every Linux.
     let mut daemon = ground.start(&format!("status_group = \"daemon\"\n{BOTH}"));
@@ -151,7 +151,7 @@ pub(crate) fn members_of_a_group_may_ask_where_one_is_named() {
     assert!(said.contains("no group \"no-such-group\"") && said.contains("groupadd"), "{said}");
 }
 
-pub(crate) fn top_shows_what_each_proxy_does_in_a_second() {
+pub(crate) fn top_shows_the_rates_of_each_proxy() {
     let ground = Ground::new();
     let mut daemon = start(&ground);
     let file = ground.folder.path().join("proxy.toml");
@@ -189,7 +189,7 @@ pub(crate) fn top_shows_what_each_proxy_does_in_a_second() {
     assert!(daemon.ended_by("TERM").success());
 }
 
-pub(crate) fn top_on_a_terminal_ends_with_q_and_leaves_it_as_it_was() {
+pub(crate) fn top_on_a_terminal_ends_with_q_and_restores_it() {
     let ground = Ground::new();
     let mut daemon = start(&ground);
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -224,7 +224,7 @@ pub(crate) fn top_on_a_terminal_ends_with_q_and_leaves_it_as_it_was() {
     assert!(daemon.ended_by("TERM").success());
 }
 
-pub(crate) fn its_files_have_the_same_permissions_whatever_the_umask() {
+pub(crate) fn files_have_the_same_permissions_with_any_umask() {
     for umask in ["0000", "0077"] {
         let (ground, _) = open_ground();
         let file = ground.write(BOTH);
@@ -238,7 +238,7 @@ pub(crate) fn its_files_have_the_same_permissions_whatever_the_umask() {
     }
 }
 
-pub(crate) fn its_page_is_what_prometheus_reads() {
+pub(crate) fn the_metrics_page_is_valid_prometheus_text() {
     let ground = Ground::new();
     let daemon = start(&ground);
     until_or(|| panic!("{}", page(&ground)), || page(&ground).contains("kind=\"split\"} 0"));
@@ -278,7 +278,7 @@ pub(crate) fn its_page_is_what_prometheus_reads() {
     drop(daemon);
 }
 
-pub(crate) fn who_asks_badly_gets_nothing_and_keeps_nobody_waiting() {
+pub(crate) fn malformed_requests_are_rejected_and_delay_no_other() {
     let ground = Ground::new();
     let mut daemon = start(&ground);
     assert!(answer(&ground, b"GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));

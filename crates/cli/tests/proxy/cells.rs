@@ -8,8 +8,8 @@ use crate::proxy::world::{
     Daemon, PATIENCE, hopline, listing, proxy, secret, shell, sorted, tables, until_or,
 };
 use hopline_linux::Namespace;
-use hopline_linux::veth::{self, Trains};
-use hopline_testkit::namespace::host::opened;
+use hopline_linux::veth::{self, Offload};
+use hopline_testkit::namespace::host::open_with_retries;
 use socket2::SockRef;
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -51,7 +51,7 @@ impl Cells {
     pub(crate) fn new() -> Self {
         let [server, home, near, far, mobile, switch] = [(); 6].map(|()| Namespace::new().unwrap());
         let hosts = [near, far];
-        veth::join([&server, &home], "cable", Trains::Never).unwrap();
+        veth::join([&server, &home], "cable", Offload::SinglePackets).unwrap();
         shell(
             &server,
             &format!(
@@ -67,7 +67,7 @@ impl Cells {
             [(&home, HOME), (&hosts[0], STATIONS[0]), (&hosts[1], STATIONS[1])].into_iter().enumerate()
         {
             let port = format!("w{number}");
-            veth::join([host, &switch], &port, Trains::Never).unwrap();
+            veth::join([host, &switch], &port, Offload::SinglePackets).unwrap();
             shell(&switch, &format!("ip link set {port} master br0 up"));
             shell(
                 host,
@@ -81,7 +81,7 @@ impl Cells {
         shell(&mobile, &format!("ip addr add {HOST}/32 dev lo; ip link set lo up"));
         for (number, host) in hosts.iter().enumerate() {
             let radio = format!("r{number}");
-            veth::join([&mobile, host], &radio, Trains::Never).unwrap();
+            veth::join([&mobile, host], &radio, Offload::SinglePackets).unwrap();
             shell(&mobile, &format!("ip link set {radio} up"));
             shell(
                 host,
@@ -96,7 +96,7 @@ impl Cells {
         let (mobile_host, stations, home_agent) = (None, [None, None], None);
         let cells =
             Self { mobile_host, stations, home_agent, server, home, hosts, mobile, _switch: switch, folder };
-        cells.hear([-50, -80]);
+        cells.set_signal([-50, -80]);
         // The kernel notes a while later that cables have two ends.
         let routes = || cells.listings().concat();
         until_or(|| panic!("{}", routes()), || !routes().contains("linkdown"));
@@ -197,7 +197,7 @@ impl Cells {
     }
 
     /// Sets the strengths at which the mobile host hears the stations.
-    fn hear(&self, dbm: [i32; 2]) {
+    fn set_signal(&self, dbm: [i32; 2]) {
         let lines = STATIONS.iter().zip(dbm).map(|(station, dbm)| format!("{station} {dbm}\n"));
         let (new, file) = (self.path("signals.new"), self.path("signals"));
         fs::write(&new, lines.collect::<String>()).unwrap();
@@ -205,8 +205,8 @@ impl Cells {
     }
 
     /// Has the mobile host go to a station.
-    pub(crate) fn go_to(&self, number: usize) {
-        self.hear(if number == 0 { [-50, -80] } else { [-80, -50] });
+    pub(crate) fn move_to(&self, number: usize) {
+        self.set_signal(if number == 0 { [-50, -80] } else { [-80, -50] });
     }
 
     /// Waits until the mobile host sends by a station.
@@ -216,8 +216,8 @@ impl Cells {
     }
 
     /// A figure of a proxy at a station.
-    pub(crate) fn figure(&self, station: usize, proxy: &str, name: &str) -> u64 {
-        self.daemon(station).figure(proxy, name)
+    pub(crate) fn metric(&self, station: usize, proxy: &str, name: &str) -> u64 {
+        self.daemon(station).metric(proxy, name)
     }
 
     pub(crate) fn daemon(&self, station: usize) -> &Daemon {
@@ -226,9 +226,9 @@ impl Cells {
 
     /// Waits until a figure of the split proxy at a station is this.
     pub(crate) fn wait_for(&self, station: usize, name: &str, wanted: u64) {
-        let is = || self.figure(station, "split", name);
+        let is = || self.metric(station, "split", name);
         let all =
-            || [0, 1].map(|at| self.stations[at].as_ref().map(|daemon| (daemon.status(), daemon.said())));
+            || [0, 1].map(|at| self.stations[at].as_ref().map(|daemon| (daemon.status(), daemon.log_text())));
         until_or(
             || panic!("{name} of station {station} is {}, not {wanted}: {:?}", is(), all()),
             || is() == wanted,
@@ -238,7 +238,7 @@ impl Cells {
     /// A connection that the mobile host has made: its end, and the server's.
     pub(crate) fn connect(&self, port: u16) -> [TcpStream; 2] {
         let to = SocketAddr::new(SERVER.parse().unwrap(), port);
-        let listener = opened(&self.server, || TcpListener::bind(to));
+        let listener = open_with_retries(&self.server, || TcpListener::bind(to));
         SockRef::from(&listener).set_read_timeout(Some(PATIENCE)).unwrap();
         // It may be answered before the host's first route is there.
         let mut ours = None;
@@ -267,7 +267,7 @@ impl Cells {
     pub(crate) fn end_stations(&mut self, before: &[String; 2]) {
         for (number, before) in before.iter().enumerate() {
             let mut daemon = self.stations[number].take().unwrap();
-            assert!(daemon.ended_by("TERM").success(), "{}", daemon.said());
+            assert!(daemon.ended_by("TERM").success(), "{}", daemon.log_text());
             let is = || listing(&self.hosts[number]);
             until_or(|| panic!("before:\n{before}\nnow:\n{}", is()), || sorted(&is()) == sorted(before));
         }

@@ -1,10 +1,10 @@
 //! Routers with an own firewall: proxies do not handle connections that it does not forward.
 
-use crate::proxy::nat::at_once;
-use crate::proxy::transfer::transfer;
+use crate::proxy::nat::run_concurrently;
+use crate::proxy::transfer::run_transfer;
 use crate::proxy::world::{Daemon, Ground, Version, secret, shell, until_or};
 use hopline_linux::Namespace;
-use hopline_testkit::namespace::host::opened;
+use hopline_testkit::namespace::host::open_with_retries;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -68,34 +68,34 @@ fn calls(ground: &Ground, version: Version) -> [([&Namespace; 2], &'static str);
 }
 
 /// Checks that only allowed connections cross, over both IP versions and in both directions.
-fn guards(firewall: &Firewall, ground: &Ground) {
+fn check_firewall(firewall: &Firewall, ground: &Ground) {
     for version in VERSIONS {
         for (hosts, address) in calls(ground, version) {
             let what = format!("{}, {address}", firewall.name);
             let at = SocketAddr::new(address.parse::<IpAddr>().unwrap(), FORBIDDEN);
-            let _listener = opened(hosts[1], || TcpListener::bind(at));
+            let _listener = open_with_retries(hosts[1], || TcpListener::bind(at));
             let called = hosts[0].run(|| TcpStream::connect_timeout(&at, WAIT)).unwrap();
             assert_eq!(called.map_err(|error| error.kind()).err(), Some(firewall.told), "{what}");
-            transfer(hosts, (address, ALLOWED), 100_000);
+            run_transfer(hosts, (address, ALLOWED), 100_000);
         }
     }
 }
 
-pub(crate) fn what_the_firewall_forbids_is_not_split() {
-    at_once(&FIREWALLS, |firewall| {
+pub(crate) fn connections_that_the_firewall_rejects_are_not_split() {
+    run_concurrently(&FIREWALLS, |firewall| {
         let ground = firewall.ground();
-        guards(firewall, &ground);
+        check_firewall(firewall, &ground);
         let before = ground.listing();
         let mut daemon = ground.start("[[proxy]]\nkind = \"split\"\ninterface = \"mobile\"\n");
-        guards(firewall, &ground);
-        carried(firewall, &daemon, "split", "connections_accepted", 4);
+        check_firewall(firewall, &ground);
+        await_carried(firewall, &daemon, "split", "connections_accepted", 4);
         assert!(daemon.ended_by("TERM").success());
         ground.is_as_before(&before, firewall.name);
     });
 }
 
-pub(crate) fn what_the_firewall_forbids_no_gateway_takes() {
-    at_once(&FIREWALLS, |firewall| {
+pub(crate) fn connections_that_the_firewall_rejects_pass_no_gateway() {
+    run_concurrently(&FIREWALLS, |firewall| {
         let ground = firewall.ground();
         let key = ground.folder.path().join("key");
         secret(&key, &"07".repeat(32));
@@ -108,17 +108,17 @@ pub(crate) fn what_the_firewall_forbids_no_gateway_takes() {
         };
         let before = ground.listing();
         let mut daemon = ground.start(&(gateway("mobile") + &gateway("fixed")));
-        guards(firewall, &ground);
+        check_firewall(firewall, &ground);
         ["by-mobile", "by-fixed"]
             .iter()
-            .for_each(|name| carried(firewall, &daemon, name, "tcp_connections", 2));
+            .for_each(|name| await_carried(firewall, &daemon, name, "tcp_connections", 2));
         assert!(daemon.ended_by("TERM").success());
         ground.is_as_before(&before, firewall.name);
     });
 }
 
 /// Waits until a proxy has carried `expected` connections.
-fn carried(firewall: &Firewall, daemon: &Daemon, proxy: &str, figure: &str, expected: u64) {
-    let carried = || daemon.figure(proxy, figure);
+fn await_carried(firewall: &Firewall, daemon: &Daemon, proxy: &str, figure: &str, expected: u64) {
+    let carried = || daemon.metric(proxy, figure);
     until_or(|| panic!("{}: {} {figure} of {proxy}", firewall.name, carried()), || carried() == expected);
 }

@@ -1,9 +1,9 @@
 //! Packets of connections that do not exist.
 
 use crate::proxy::start::BOTH;
-use crate::proxy::transfer::transfer;
+use crate::proxy::transfer::run_transfer;
 use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, SERVER, secret, shell, until_or};
-use hopline_core::{Purpose, Stream};
+use hopline_core::{Purpose, RandomStream};
 use hopline_linux::Namespace;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -25,12 +25,12 @@ struct Flow {
 }
 
 /// Sends packets from the server to the mobile host in the names of the server's neighbours.
-fn flood(ground: &Ground, flags: u8, data: usize, flow: impl Fn(&mut Stream) -> Flow + Sync) {
+fn flood(ground: &Ground, flags: u8, data: usize, flow: impl Fn(&mut RandomStream) -> Flow + Sync) {
     let send = || {
         let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(whole_packets()))).unwrap();
         let to: Ipv4Addr = MOBILE.parse().unwrap();
         let address: SockAddr = SocketAddrV4::new(to, 0).into();
-        let mut random = Stream::keyed(5, 0, 0, Purpose::Emulation);
+        let mut random = RandomStream::keyed(5, 0, 0, Purpose::Emulation);
         for _ in 0..FLOWS {
             let packet = packet(&flow(&mut random), to, random.below(u32::MAX), flags, data);
             // Packets that the queue of the interface has no room for are lost.
@@ -87,11 +87,11 @@ fn checksum(packet: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-fn neighbour(random: &mut Stream) -> Ipv4Addr {
+fn neighbour(random: &mut RandomStream) -> Ipv4Addr {
     Ipv4Addr::new(10, 8, 0, 2 + random.below(200) as u8)
 }
 
-fn port(random: &mut Stream) -> u16 {
+fn port(random: &mut RandomStream) -> u16 {
     (1024 + random.below(60_000)) as u16
 }
 
@@ -100,25 +100,25 @@ fn has_grown_little(daemon: &Daemon, before: u64) {
     assert!(now < before + GROWTH, "{now} bytes, {before} before the flood");
 }
 
-pub(crate) fn forged_flows_are_bounded_and_transfers_go_on() {
+pub(crate) fn forged_flows_are_bounded_and_transfers_continue() {
     let ground = Ground::new();
     let mut daemon = ground.start(BOTH);
     let before = daemon.resident();
     flood(&ground, PSH_ACK, 400, |random| Flow { from: (neighbour(random), 5001), to_port: port(random) });
     daemon.wait_until("it sees them", |status| status["proxies"][0]["state"] == "running");
-    transfer([&ground.mobile, &ground.server], (SERVER, 5001), 500_000);
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("snoop", "segments_to_mobile") > 1000);
+    run_transfer([&ground.mobile, &ground.server], (SERVER, 5001), 500_000);
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("snoop", "segments_to_mobile") > 1000);
     has_grown_little(&daemon, before);
     assert!(daemon.ended_by("TERM").success());
 }
 
-pub(crate) fn forged_calls_are_bounded_and_transfers_go_on() {
+pub(crate) fn forged_connections_are_bounded_and_transfers_continue() {
     let ground = Ground::new();
     let mut daemon = ground.start(BOTH);
     let before = daemon.resident();
     flood(&ground, SYN, 0, |random| Flow { from: (neighbour(random), port(random)), to_port: 5002 });
     has_grown_little(&daemon, before);
-    transfer([&ground.mobile, &ground.server], (SERVER, 5002), 500_000);
+    run_transfer([&ground.mobile, &ground.server], (SERVER, 5002), 500_000);
     assert!(daemon.ended_by("TERM").success());
 }
 
@@ -189,7 +189,7 @@ const STRANGER: &str = "10.9.0.66";
 fn datagrams(ground: &Ground, from: &str, port: u16) -> (usize, usize) {
     let socket = ground.mobile.run(|| UdpSocket::bind((from, port)).unwrap()).unwrap();
     socket.set_nonblocking(true).unwrap();
-    let mut random = Stream::keyed(6, port.into(), 0, Purpose::Emulation);
+    let mut random = RandomStream::keyed(6, port.into(), 0, Purpose::Emulation);
     let (mut asked, mut answered, mut buffer) = (0, 0, [0; 2048]);
     for i in 0..5_000 {
         let mut datagram: Vec<u8> = (0..random.below(200)).map(|_| random.below(256) as u8).collect();
@@ -206,7 +206,7 @@ fn datagrams(ground: &Ground, from: &str, port: u16) -> (usize, usize) {
     (asked, answered)
 }
 
-pub(crate) fn who_listens_for_datagrams_counts_garbage_and_answers_with_no_more_than_came() {
+pub(crate) fn receivers_of_datagrams_count_garbage_and_do_not_amplify() {
     let ground = Ground::new();
     for (name, bytes) in [("link.key", 32), ("cells.key", 16)] {
         secret(&ground.folder.path().join(name), &"5a".repeat(bytes));
@@ -220,7 +220,7 @@ pub(crate) fn who_listens_for_datagrams_counts_garbage_and_answers_with_no_more_
             let (asked, answered) = datagrams(&ground, from, port);
             assert!(answered <= asked, "{answered} bytes to {asked}: {section}");
         }
-        let counted = || counters.iter().map(|counter| daemon.figure("it", counter)).sum::<u64>();
+        let counted = || counters.iter().map(|counter| daemon.metric("it", counter)).sum::<u64>();
         until_or(|| panic!("{section}{}", daemon.status()), || counters.is_empty() || counted() > 0);
         let proxy = &daemon.status()["proxies"][0];
         assert_eq!((&proxy["state"], &proxy["restarts"]), (&"running".into(), &0.into()), "{section}{proxy}");

@@ -1,7 +1,7 @@
 //! A gateway on the router and an exit on the server: announcement of TPA in TCP handshakes, and the logs of both.
 
 use crate::docs::page::{Kind, Page};
-use crate::proxy::transfer::transfer;
+use crate::proxy::transfer::run_transfer;
 use crate::proxy::world::*;
 use std::fs;
 use std::io::ErrorKind;
@@ -25,7 +25,7 @@ fn a_gateway(server: IpAddr) -> String {
     )
 }
 
-pub(crate) fn what_has_announced_itself_is_reached_over_tpa_from_the_second_connection_on() {
+pub(crate) fn a_host_that_announced_tpa_is_reached_over_it_from_the_second_connection_on() {
     reach(&Ground::new(), Version::V4);
 }
 
@@ -34,13 +34,13 @@ pub(crate) fn reach(ground: &Ground, version: Version) {
     let before = ground.listing();
     let server: IpAddr = version.server().parse().unwrap();
     let (an_exit, a_gateway) = (an_exit(server), a_gateway(server));
-    let carry = |port| carry(ground, version, port);
+    let carry = |port| transfer_to_server(ground, version, port);
     let key = ground.folder.path().join("key");
     secret(&key, &"07".repeat(32));
     let mut gateway = ground.start(&format!("{a_gateway}key_file = \"{}\"\n", key.display()));
     // The server has no exit yet.
     carry(8000);
-    has_carried(&gateway, [1, 0, 0]);
+    await_carried(&gateway, [1, 0, 0]);
     // The cache disappears with the gateway.
     assert!(gateway.ended_by("TERM").success());
     ground.is_as_before(&before, "told to end");
@@ -48,10 +48,10 @@ pub(crate) fn reach(ground: &Ground, version: Version) {
     let mut gateway = ground.start(&format!("{a_gateway}key_file = \"{}\"\n", key.display()));
     for (port, expected) in [(8001, [1, 0, 0]), (8002, [1, 1, 0]), (8003, [1, 2, 0])] {
         carry(port);
-        has_carried(&gateway, expected);
+        await_carried(&gateway, expected);
     }
-    assert_eq!(gateway.figure("gateway", "tpa_answers"), 1);
-    assert_eq!(exit.figure("gateway-exit", "heard_syns"), 1);
+    assert_eq!(gateway.metric("gateway", "tpa_answers"), 1);
+    assert_eq!(exit.metric("gateway-exit", "heard_syns"), 1);
     assert!(exit.ended_by("TERM").success() && gateway.ended_by("TERM").success());
     ground.is_as_before(&before, "told to end again");
 }
@@ -73,23 +73,27 @@ pub(crate) fn each_change_of_the_other_gateway_is_logged_once() {
          fallback_after_s = 0.5\nretry_after_s = 0.2\n"
     ));
     let absent = "does not answer: connections go by TCP, IN CLEAR";
-    says(&gateway, "while the exit 10.8.0.1:7172 does not answer, connections go by TCP, IN CLEAR", 1);
-    says(&gateway, absent, 1);
-    assert_eq!(gateway.figure("gateway", "exit_present"), 0);
+    await_log_line(
+        &gateway,
+        "while the exit 10.8.0.1:7172 does not answer, connections go by TCP, IN CLEAR",
+        1,
+    );
+    await_log_line(&gateway, absent, 1);
+    assert_eq!(gateway.metric("gateway", "exit_present"), 0);
     let mut wrong = exit(&other);
-    says(
+    await_log_line(
         &gateway,
         "has another key, or does not know this entrance by its name: connections are accepted and reset",
         1,
     );
-    says(&wrong, "calls itself router and has another key: it is refused", 1);
+    await_log_line(&wrong, "calls itself router and has another key: it is refused", 1);
     assert!(wrong.ended_by("TERM").success());
-    says(&gateway, absent, 2);
+    await_log_line(&gateway, absent, 2);
     let mut right = exit(&key);
-    says(&gateway, "answers: connections go through the trunk", 1);
-    says(&right, "the entrance router has opened a trunk from 10.8.0.254:", 1);
+    await_log_line(&gateway, "answers: connections go through the trunk", 1);
+    await_log_line(&right, "the entrance router has opened a trunk from 10.8.0.254:", 1);
     assert!(right.ended_by("KILL").code().is_none());
-    says(&gateway, absent, 3);
+    await_log_line(&gateway, absent, 3);
     drop(gateway);
 }
 
@@ -101,7 +105,7 @@ fn rule_of_the_recipe() -> String {
     example.text.replace("10.80.2.0/24", "10.8.0.0/24").replace("eth1", "mobile")
 }
 
-pub(crate) fn an_entrance_that_does_not_run_lets_nothing_cross_in_clear() {
+pub(crate) fn without_its_entrance_no_connection_leaves_unencrypted() {
     let ground = Ground::new();
     let key = ground.folder.path().join("key");
     secret(&key, &"07".repeat(32));
@@ -135,9 +139,9 @@ pub(crate) fn an_entrance_that_does_not_run_lets_nothing_cross_in_clear() {
             "[[proxy]]\nkind = \"gateway\"\nexit = \"10.8.0.1:7172\"\nidentity = \"site-a\"\ntransport = \"tpa-wide\"\n\
              key_file = \"{key}\"\ndivert = \"mobile\"\ndestinations = [\"10.8.0.0/24\"]\n"
         ));
-        until_or(|| panic!("{}", entrance.said()), || entrance.figure("gateway", "exit_present") == 1);
-        carry(&ground, Version::V4, 8001);
-        has_carried(&entrance, [0, 1, 0]);
+        until_or(|| panic!("{}", entrance.log_text()), || entrance.metric("gateway", "exit_present") == 1);
+        transfer_to_server(&ground, Version::V4, 8001);
+        await_carried(&entrance, [0, 1, 0]);
         entrance.ended_by(end);
         // The keeper of a killed daemon removes its rules.
         until_or(|| panic!("{end}: {}", ground.listing()), || !ground.listing().contains("tproxy"));
@@ -147,22 +151,25 @@ pub(crate) fn an_entrance_that_does_not_run_lets_nothing_cross_in_clear() {
 }
 
 /// Waits until it has logged `line` `times` times.
-fn says(daemon: &Daemon, line: &str, times: usize) {
-    let count = || daemon.said().lines().filter(|said| said.contains(line)).count();
-    until_or(|| panic!("not {times} times \"{line}\": {}", daemon.said()), || count() >= times);
-    assert_eq!(count(), times, "\"{line}\": {}", daemon.said());
+fn await_log_line(daemon: &Daemon, line: &str, times: usize) {
+    let count = || daemon.log_text().lines().filter(|said| said.contains(line)).count();
+    until_or(|| panic!("not {times} times \"{line}\": {}", daemon.log_text()), || count() >= times);
+    assert_eq!(count(), times, "\"{line}\": {}", daemon.log_text());
 }
 
 /// Sends data from the mobile host to the server, at this port.
-fn carry(ground: &Ground, version: Version, port: u16) {
-    transfer([&ground.mobile, &ground.server], (version.server(), port), 100_000);
+fn transfer_to_server(ground: &Ground, version: Version, port: u16) {
+    run_transfer([&ground.mobile, &ground.server], (version.server(), port), 100_000);
 }
 
 /// Waits for the numbers of connections: by TCP without an announcement, by TPA, and by TCP without an exit.
-fn has_carried(gateway: &Daemon, expected: [u64; 3]) {
+fn await_carried(gateway: &Daemon, expected: [u64; 3]) {
     let names = ["unannounced_connections", "tpa_connections", "tcp_connections"];
-    let carried = || names.map(|name| gateway.figure("gateway", name));
-    until_or(|| panic!("{:?}, not {expected:?}: {}", carried(), gateway.said()), || carried() == expected);
+    let carried = || names.map(|name| gateway.metric("gateway", name));
+    until_or(
+        || panic!("{:?}, not {expected:?}: {}", carried(), gateway.log_text()),
+        || carried() == expected,
+    );
 }
 
 /// Starts the daemon of the server.

@@ -2,10 +2,11 @@
 
 use crate::proxy::gateways::reach;
 use crate::proxy::nat::{
-    Calls, MIDDLEBOXES, Nat, at_once, link_translated, repairs, resets, serves, translating,
+    Calls, MIDDLEBOXES, Nat, check_middlebox, link_translated, repairs, resets, run_concurrently,
+    translating_ground,
 };
 use crate::proxy::start::BOTH;
-use crate::proxy::transfer::transfer;
+use crate::proxy::transfer::run_transfer;
 use crate::proxy::uploads::asks_and_is_answered;
 use crate::proxy::world::{Ground, Version, shell, until_or};
 
@@ -51,12 +52,12 @@ pub(crate) const NATS: [Nat; 4] = [
 ];
 
 pub(crate) fn middleboxes_work_over_ipv6() {
-    at_once(&MIDDLEBOXES, |middlebox| serves(middlebox, &routed(), &ROUTED));
+    run_concurrently(&MIDDLEBOXES, |middlebox| check_middlebox(middlebox, &routed(), &ROUTED));
 }
 
-pub(crate) fn questions_reach_a_mobile_host_over_ipv6() {
-    at_once(&[None, Some(&NATS[0])], |nat| {
-        asks_and_is_answered(&nat.map_or_else(routed, translating), Version::V6);
+pub(crate) fn requests_reach_a_mobile_host_over_ipv6() {
+    run_concurrently(&[None, Some(&NATS[0])], |nat| {
+        asks_and_is_answered(&nat.map_or_else(routed, translating_ground), Version::V6);
     });
 }
 
@@ -66,29 +67,29 @@ fn routed() -> Ground {
     ground
 }
 
-pub(crate) fn snoop_repairs_ipv6_that_is_translated() {
-    at_once(&NATS, |nat| serves(&MIDDLEBOXES[0], &translating(nat), nat));
+pub(crate) fn snoop_repairs_translated_ipv6() {
+    run_concurrently(&NATS, |nat| check_middlebox(&MIDDLEBOXES[0], &translating_ground(nat), nat));
 }
 
-pub(crate) fn other_middleboxes_work_where_ipv6_is_translated() {
+pub(crate) fn other_middleboxes_work_with_translated_ipv6() {
     let cases = [(1, 0), (2, 1), (2, 3)].map(|(middlebox, nat)| (&MIDDLEBOXES[middlebox], &NATS[nat]));
-    at_once(&cases, |(middlebox, nat)| serves(middlebox, &translating(nat), nat));
+    run_concurrently(&cases, |(middlebox, nat)| check_middlebox(middlebox, &translating_ground(nat), nat));
 }
 
 /// The ends of the link use either IP version between them.
 pub(crate) fn d_proxy_repairs_ipv6() {
-    at_once(&[Version::V4, Version::V6], |&ends| match ends {
+    run_concurrently(&[Version::V4, Version::V6], |&ends| match ends {
         Version::V4 => repairs(&Ground::new(), Version::V6, ends),
         Version::V6 => repairs(&link_translated(Version::V6), Version::V6, ends),
     });
 }
 
-pub(crate) fn a_server_hears_the_reset_of_a_connection_over_ipv6() {
+pub(crate) fn a_server_receives_the_reset_of_a_connection_over_ipv6() {
     NATS[..2].iter().for_each(resets);
 }
 
-pub(crate) fn a_gateway_takes_calls_over_ipv6_that_are_translated() {
-    reach(&translating(&NATS[1]), Version::V6);
+pub(crate) fn a_gateway_accepts_translated_connections_over_ipv6() {
+    reach(&translating_ground(&NATS[1]), Version::V6);
 }
 
 /// IPv6 is off in many containers.
@@ -108,9 +109,9 @@ pub(crate) fn a_router_without_ipv6_serves_ipv4() {
     );
     let mut daemon = ground.start_file(&file);
     for port in [5001, 5002] {
-        transfer([&ground.mobile, &ground.server], (Version::V4.server(), port), 100_000);
+        run_transfer([&ground.mobile, &ground.server], (Version::V4.server(), port), 100_000);
     }
-    let accepted = || daemon.figure("split", "connections_accepted");
+    let accepted = || daemon.metric("split", "connections_accepted");
     until_or(|| panic!("{}", daemon.status()), || accepted() == 1);
     assert!(daemon.ended_by("TERM").success());
     ground.is_as_before(&before, "told to end");

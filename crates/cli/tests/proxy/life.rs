@@ -2,12 +2,12 @@
 //! them.
 
 use crate::proxy::start::BOTH;
-use crate::proxy::transfer::{End, Pace, Transfer, in_a_thread, transfer};
+use crate::proxy::transfer::{End, Pace, Transfer, in_a_thread, run_transfer};
 use crate::proxy::world::{
-    Ground, MOBILE, PATIENCE, ROUTER, SERVER, now, processes_told_of, secret, shell, signal, until_or,
+    Ground, MOBILE, PATIENCE, ROUTER, SERVER, now, processes_with, secret, shell, signal, until_or,
 };
-use hopline_linux::sched::{Priority, be_on_time};
-use hopline_linux::veth::{self, Trains};
+use hopline_linux::sched::{Priority, request_real_time};
+use hopline_linux::veth::{self, Offload};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,24 +15,24 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::thread;
 use std::time::Duration;
 
-pub(crate) fn told_to_end_it_leaves_no_rule_route_process_or_socket() {
+pub(crate) fn a_terminated_daemon_leaves_no_rule_route_process_or_socket() {
     let ground = Ground::new();
     let before = ground.listing();
     for name in ["TERM", "INT"] {
         let mut daemon = ground.start(BOTH);
-        transfer([&ground.server, &ground.mobile], (MOBILE, 4000), 100_000);
+        run_transfer([&ground.server, &ground.mobile], (MOBILE, 4000), 100_000);
         assert_ne!(ground.listing(), before);
-        assert!(daemon.ended_by(name).success(), "{}", daemon.said());
+        assert!(daemon.ended_by(name).success(), "{}", daemon.log_text());
         ground.is_as_before(&before, name);
     }
 }
 
-pub(crate) fn told_to_end_it_resets_what_is_split_and_lets_go_on_what_passes() {
+pub(crate) fn a_terminated_daemon_resets_split_connections_and_keeps_others() {
     let ground = Ground::new();
     let mut daemon = ground.start(BOTH);
     let [snooped, split] = [5001, 5002].map(|port| slow(&ground, port));
     [&snooped, &split].into_iter().for_each(|under_way| under_way.until_arrived(200_000));
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "connections_open") > 0);
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("split", "connections_open") > 0);
     assert!(daemon.ended_by("TERM").success());
     snooped.arrives("through snoop");
     let (end, sent) = split.ends();
@@ -46,7 +46,7 @@ fn slow(ground: &Ground, port: u16) -> Transfer {
     Transfer::start(hosts, (SERVER, port), 4_000_000, Pace::Chunks(Duration::from_millis(8))).unwrap()
 }
 
-pub(crate) fn killed_it_is_cleaned_up_after_by_its_keeper() {
+pub(crate) fn a_killed_daemon_is_cleaned_up_by_its_keeper() {
     let ground = Ground::new();
     let before = ground.listing();
     let mut daemon = ground.start(BOTH);
@@ -55,7 +55,7 @@ pub(crate) fn killed_it_is_cleaned_up_after_by_its_keeper() {
     ground.is_as_before(&before, "killed");
 }
 
-pub(crate) fn killed_at_any_moment_of_its_start_it_leaves_nothing() {
+pub(crate) fn a_daemon_killed_during_its_start_leaves_nothing() {
     let ground = Ground::new();
     let before = ground.listing();
     let file = ground.write(BOTH);
@@ -68,7 +68,7 @@ pub(crate) fn killed_at_any_moment_of_its_start_it_leaves_nothing() {
     }
 }
 
-pub(crate) fn killed_and_started_again_at_once_it_runs() {
+pub(crate) fn a_killed_daemon_can_be_restarted_at_once() {
     let ground = Ground::new();
     let before = ground.listing();
     let file = ground.write(BOTH);
@@ -78,31 +78,31 @@ pub(crate) fn killed_and_started_again_at_once_it_runs() {
         daemon.process.wait().unwrap();
     }
     let mut daemon = ground.start_file(&file);
-    transfer([&ground.mobile, &ground.server], (SERVER, 5002), 100_000);
+    run_transfer([&ground.mobile, &ground.server], (SERVER, 5002), 100_000);
     assert!(daemon.ended_by("TERM").success());
     ground.is_as_before(&before, "started again");
 }
 
-pub(crate) fn killed_with_its_keeper_it_is_cleaned_up_after_by_the_next_start() {
+pub(crate) fn a_daemon_killed_with_its_keeper_is_cleaned_up_by_the_next_start() {
     let ground = Ground::new();
     let before = ground.listing();
     let file = ground.write(BOTH);
     let mut daemon = ground.start_file(&file);
-    for process in processes_told_of(ground.folder.path().to_str().unwrap()) {
+    for process in processes_with(ground.folder.path().to_str().unwrap()) {
         signal(process, "KILL");
     }
     daemon.process.wait().unwrap();
     assert_ne!(ground.listing(), before, "nobody is there to clean up");
     // Without a reader of the queue and without a listener, traffic passes.
     for port in [5001, 5002] {
-        transfer([&ground.mobile, &ground.server], (SERVER, port), 100_000);
+        run_transfer([&ground.mobile, &ground.server], (SERVER, port), 100_000);
     }
     let mut daemon = ground.start_file(&file);
     assert!(daemon.ended_by("TERM").success());
     ground.is_as_before(&before, "started again");
 }
 
-pub(crate) fn an_interface_that_vanishes_is_waited_for() {
+pub(crate) fn a_vanished_interface_is_waited_for() {
     let ground = Ground::new();
     let mut daemon = ground.start(BOTH);
     let state_is =
@@ -111,15 +111,15 @@ pub(crate) fn an_interface_that_vanishes_is_waited_for() {
     daemon.wait_until("snoop waits", state_is("waiting"));
     let status = daemon.status();
     assert!(status["proxies"][0]["why"].as_str().is_some_and(|why| !why.is_empty()), "{status}");
-    veth::join([&ground.mobile, &ground.router], "mobile", Trains::Never).unwrap();
+    veth::join([&ground.mobile, &ground.router], "mobile", Offload::SinglePackets).unwrap();
     ground.address_mobile();
     daemon.wait_until("snoop runs again", state_is("running"));
     assert_eq!(daemon.status()["proxies"][0]["restarts"], 1);
-    let offered = daemon.figure("snoop", "packets");
+    let offered = daemon.metric("snoop", "packets");
     for port in [5001, 5002] {
-        transfer([&ground.mobile, &ground.server], (SERVER, port), 100_000);
+        run_transfer([&ground.mobile, &ground.server], (SERVER, port), 100_000);
     }
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("snoop", "packets") > offered);
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("snoop", "packets") > offered);
     assert!(daemon.ended_by("TERM").success());
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn each_kind(ground: &Ground) -> String {
 pub(crate) const TIED: [&str; 8] =
     ["snoop", "mtcp", "nack", "nack-host", "d-proxy", "home-agent", "base-station", "neighborhood-red"];
 
-pub(crate) fn each_kind_goes_on_when_its_interface_returns() {
+pub(crate) fn each_kind_resumes_when_its_interface_returns() {
     let ground = Ground::new();
     let mut daemon = ground.start(&each_kind(&ground));
     let those = |status: &Json, state: &str| -> Vec<String> {
@@ -186,7 +186,7 @@ pub(crate) fn each_kind_goes_on_when_its_interface_returns() {
     daemon.wait_until("the mobile host says so", |status| {
         of(status, "mobile-host")["notices"].to_string().contains("waited for: mobile")
     });
-    veth::join([&ground.mobile, &ground.router], "mobile", Trains::Never).unwrap();
+    veth::join([&ground.mobile, &ground.router], "mobile", Offload::SinglePackets).unwrap();
     ground.address_mobile();
     let returned = now();
     daemon.wait_until("all run again", |status| those(status, "waiting").is_empty());
@@ -195,10 +195,10 @@ pub(crate) fn each_kind_goes_on_when_its_interface_returns() {
     daemon.wait_until("the mobile host has its radio", |status| {
         of(status, "mobile-host")["notices"].to_string().contains("there again")
     });
-    let before = daemon.figure("d-proxy", "segments_out");
-    transfer([&ground.server, &ground.mobile], (MOBILE, 5005), 100_000);
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("d-proxy", "segments_out") > before);
-    let said = daemon.said();
+    let before = daemon.metric("d-proxy", "segments_out");
+    run_transfer([&ground.server, &ground.mobile], (MOBILE, 5005), 100_000);
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("d-proxy", "segments_out") > before);
+    let said = daemon.log_text();
     for name in TIED {
         let of_it = format!("proxy=\"{name}\"");
         let lines =
@@ -213,7 +213,7 @@ const SHAPED: &str = "[[proxy]]\nkind = \"snoop\"\ninterface = \"mobile\"\nrate_
 /// Command that prints the interface's queueing discipline and its limit.
 const QUEUE: &str = "tc qdisc show dev mobile; ip -o link show dev mobile | grep -o 'qlen [0-9]*'";
 
-pub(crate) fn the_queue_of_a_shaped_interface_comes_with_the_daemon_and_goes_with_it() {
+pub(crate) fn the_queue_of_a_shaped_interface_is_added_and_removed_with_the_daemon() {
     let ground = Ground::new();
     let before = shell(&ground.router, QUEUE);
     let mut daemon = ground.start(SHAPED);
@@ -221,12 +221,12 @@ pub(crate) fn the_queue_of_a_shaped_interface_comes_with_the_daemon_and_goes_wit
     for part in ["qdisc tbf 686f: root", "rate 19500Kbit", "qdisc pfifo_fast", "parent 686f:1", "qlen 81"] {
         assert!(during.contains(part), "no {part} in\n{during}");
     }
-    transfer([&ground.server, &ground.mobile], (MOBILE, 4000), 500_000);
+    run_transfer([&ground.server, &ground.mobile], (MOBILE, 4000), 500_000);
     // Reloaded with another rate, the discipline and its original one stay the same.
     ground.write(&SHAPED.replace("19.5", "39"));
     daemon.signal("HUP");
     daemon.wait_until("it has read again", |status| status["reloads"] == 1);
-    assert!(shell(&ground.router, QUEUE).contains("rate 39Mbit"), "{}", daemon.said());
+    assert!(shell(&ground.router, QUEUE).contains("rate 39Mbit"), "{}", daemon.log_text());
     assert!(daemon.ended_by("TERM").success());
     assert_eq!(shell(&ground.router, QUEUE), before);
     let mut daemon = ground.start(SHAPED);
@@ -235,7 +235,7 @@ pub(crate) fn the_queue_of_a_shaped_interface_comes_with_the_daemon_and_goes_wit
     until_or(|| panic!("its keeper leaves it"), || shell(&ground.router, QUEUE) == before);
 }
 
-pub(crate) fn a_queue_that_somebody_else_has_set_up_is_a_conflict_and_stays() {
+pub(crate) fn a_queue_of_another_program_is_a_conflict_and_kept() {
     let ground = Ground::new();
     shell(&ground.router, "tc qdisc add dev mobile root pfifo limit 7");
     let before = shell(&ground.router, QUEUE);
@@ -246,7 +246,7 @@ pub(crate) fn a_queue_that_somebody_else_has_set_up_is_a_conflict_and_stays() {
     assert_eq!(shell(&ground.router, QUEUE), before);
 }
 
-pub(crate) fn started_by_root_it_goes_on_as_the_user_of_its_file() {
+pub(crate) fn a_daemon_started_by_root_runs_as_the_configured_user() {
     let ground = Ground::new();
     fs::set_permissions(ground.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let before = ground.listing();
@@ -266,21 +266,21 @@ pub(crate) fn started_by_root_it_goes_on_as_the_user_of_its_file() {
     assert_eq!(status["sandbox"]["user"], 65534);
     assert!(!status["sandbox"]["unrestricted"].to_string().contains("root"), "{status}");
     assert_eq!(fs::metadata(ground.state()).unwrap().uid(), 65534);
-    transfer([&ground.server, &ground.mobile], (MOBILE, 5001), 100_000);
-    transfer([&ground.server, &ground.mobile], (MOBILE, 5002), 100_000);
+    run_transfer([&ground.server, &ground.mobile], (MOBILE, 5001), 100_000);
+    run_transfer([&ground.server, &ground.mobile], (MOBILE, 5002), 100_000);
     // It can make rules and begin services.
     ground.write(&text.replacen("5001", "5003", 1));
     daemon.signal("HUP");
     daemon.wait_until("it has read again", |status| status["reloads"] == 1);
-    assert!(ground.listing().contains("5003"), "{}", daemon.said());
-    assert!(!daemon.said().contains("will be refused"), "{}", daemon.said());
+    assert!(ground.listing().contains("5003"), "{}", daemon.log_text());
+    assert!(!daemon.log_text().contains("will be refused"), "{}", daemon.log_text());
     assert!(daemon.ended_by("TERM").success());
     ground.is_as_before(&before, "told to end");
     // If it is killed, its rules are removed. At its start it names files that it will not be able to read.
     let file = ground.write(&text);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     let mut daemon = ground.start_file(&file);
-    until_or(|| panic!("{}", daemon.said()), || daemon.said().contains("a reload will be refused"));
+    until_or(|| panic!("{}", daemon.log_text()), || daemon.log_text().contains("a reload will be refused"));
     daemon.ended_by("KILL");
     ground.is_as_before(&before, "killed");
     // A daemon that stays root has no right to the folder any more.
@@ -301,13 +301,13 @@ fn policies(process: u32) -> BTreeMap<String, String> {
     fs::read_dir(format!("/proc/{process}/task")).unwrap().map(|task| of(task.unwrap())).collect()
 }
 
-pub(crate) fn packets_are_served_in_real_time_where_that_is_permitted_and_privileges_are_given_up() {
+pub(crate) fn packets_are_processed_in_real_time_if_permitted_and_privileges_are_dropped() {
     let ground = Ground::new();
     // sched(7): SCHED_OTHER is 0, SCHED_FIFO 1.
     let real_time = ("1", "in real time");
     let (ordinary, without) =
         (("0", "as others run"), ["prlimit", "--rtprio=0", "setpriv", "--bounding-set=-sys_nice"]);
-    let here = match in_a_thread(be_on_time).join().unwrap() {
+    let here = match in_a_thread(request_real_time).join().unwrap() {
         Priority::RealTime => real_time,
         Priority::Ordinary => ordinary,
     };
@@ -315,7 +315,7 @@ pub(crate) fn packets_are_served_in_real_time_where_that_is_permitted_and_privil
         let file = ground.write(BOTH);
         let mut daemon = ground.begin_by(words, &file);
         daemon.wait_until("it runs", |status| status["proxies"][0]["state"] == "running");
-        until_or(|| panic!("{}", daemon.said()), || daemon.said().contains(says));
+        until_or(|| panic!("{}", daemon.log_text()), || daemon.log_text().contains(says));
         let is_so = |process| {
             // A thread names itself when it has begun.
             until_or(|| panic!("{:?}", policies(process)), || policies(process).contains_key("proxy snoop"));
@@ -330,8 +330,8 @@ pub(crate) fn packets_are_served_in_real_time_where_that_is_permitted_and_privil
         daemon.signal("HUP");
         daemon.wait_until("it has read again", |status| status["reloads"] == 1);
         is_so(daemon.process.id());
-        assert!(!daemon.said().contains("running again"), "{}", daemon.said());
-        assert_eq!(daemon.said().matches("packets are served").count(), 1, "{}", daemon.said());
+        assert!(!daemon.log_text().contains("running again"), "{}", daemon.log_text());
+        assert_eq!(daemon.log_text().matches("packets are served").count(), 1, "{}", daemon.log_text());
         // capabilities(7): CAP_NET_BIND_SERVICE is bit 10, CAP_NET_ADMIN 12, CAP_NET_RAW 13.
         let status = fs::read_to_string(format!("/proc/{}/status", daemon.process.id())).unwrap();
         for set in ["CapPrm", "CapEff"] {

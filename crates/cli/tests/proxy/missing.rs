@@ -4,7 +4,7 @@
 use crate::proxy::life::{TIED, each_kind};
 use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, now, secret, shell, until_or};
 use hopline_linux::tcp::set_congestion_control;
-use hopline_linux::veth::{self, Trains};
+use hopline_linux::veth::{self, Offload};
 use hopline_testkit::namespace::last_hop::received_until;
 use serde_json::Value as Json;
 use socket2::{Domain, Socket, Type};
@@ -73,7 +73,7 @@ fn lossy() -> Ground {
     ground
 }
 
-fn stand(ground: &Ground, ends: Ends) -> Vec<Daemon> {
+fn start_ends(ground: &Ground, ends: Ends) -> Vec<Daemon> {
     let is_present = |daemon: &mut Daemon, is: u64| {
         daemon.wait_until("it knows of the other end", |status| figure(status, "peer_ready") == Some(is));
     };
@@ -125,14 +125,14 @@ fn median(mut of: Vec<f64>) -> f64 {
 }
 
 /// Prints the goodput with each set of ends. With one end missing it must equal that without ends.
-pub(crate) fn an_end_that_is_missing_costs_no_more_than_a_hundredth() {
+pub(crate) fn a_missing_end_costs_at_most_one_percent() {
     let mut failed = Vec::new();
     for law in ["cubic", "bbr"] {
         let mut of = ALL.map(|_| Vec::new());
         for _ in 0..ROUNDS {
             for (at, ends) in ALL.into_iter().enumerate() {
                 let ground = lossy();
-                let _daemons = stand(&ground, ends);
+                let _daemons = start_ends(&ground, ends);
                 if ends == Ends::FarDied {
                     thread::sleep(Duration::from_secs(3));
                 }
@@ -156,7 +156,7 @@ pub(crate) fn an_end_that_is_missing_costs_no_more_than_a_hundredth() {
 }
 
 /// Restarts an end, several times within a second of the clock: packet numbers of an earlier incarnation must not matter.
-pub(crate) fn an_end_that_begins_again_and_again_repairs_each_time() {
+pub(crate) fn a_repeatedly_restarted_end_repairs_each_time() {
     let ground = lossy();
     let _near = end(&ground, true, "07");
     let mut longest = Duration::ZERO;
@@ -178,7 +178,7 @@ pub(crate) fn an_end_that_begins_again_and_again_repairs_each_time() {
 }
 
 /// Prints the time that each kind takes until it works again after its interface has returned.
-pub(crate) fn an_interface_that_returns_is_used_within_five_seconds() {
+pub(crate) fn a_returning_interface_is_used_within_five_seconds() {
     let ground = Ground::new();
     let mut daemon = ground.start(&each_kind(&ground));
     let waiting = |status: &Json| {
@@ -189,7 +189,7 @@ pub(crate) fn an_interface_that_returns_is_used_within_five_seconds() {
         shell(&ground.router, "ip link del mobile");
         daemon.wait_until("those that need it wait", |status| waiting(status) == TIED.len());
         thread::sleep(Duration::from_secs(away));
-        veth::join([&ground.mobile, &ground.router], "mobile", Trains::Never).unwrap();
+        veth::join([&ground.mobile, &ground.router], "mobile", Offload::SinglePackets).unwrap();
         ground.address_mobile();
         let returned = now();
         daemon.wait_until("all run again", |status| waiting(status) == 0);

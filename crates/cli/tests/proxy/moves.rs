@@ -54,7 +54,7 @@ impl Flow {
     }
 
     /// Waits until more has arrived than now.
-    fn goes_on(&self, what: &str) {
+    fn await_more(&self, what: &str) {
         // More than what may be in buffers beyond the stations.
         let wanted = self.arrived.load(Relaxed) + 200_000;
         until_or(
@@ -64,7 +64,7 @@ impl Flow {
     }
 
     /// Ends it: all that was sent has arrived.
-    fn ends(self) {
+    fn finish(self) {
         self.enough.store(true, Relaxed);
         let sent = self.sender.join().unwrap().unwrap();
         assert_eq!(self.receiver.join().unwrap().unwrap(), sent);
@@ -94,17 +94,17 @@ fn connections_follow(scheme: &str) {
     cells.wait_for(0, "connections_open", 3);
     let flows = [Flow::start(1, &ours, &theirs), Flow::start(2, &theirs, &ours)];
     for (round, to) in [1, 0, 1, 0].into_iter().enumerate() {
-        flows.iter().for_each(|flow| flow.goes_on("before a handoff"));
-        cells.go_to(to);
+        flows.iter().for_each(|flow| flow.await_more("before a handoff"));
+        cells.move_to(to);
         cells.wait_for_station(to);
         cells.wait_for(to, "moved_here_connections", 3 * (round as u64 / 2 + 1));
         cells.wait_for(to, "connections_open", 3);
         cells.wait_for(1 - to, "connections_open", 0);
-        flows.iter().for_each(|flow| flow.goes_on("after a handoff"));
+        flows.iter().for_each(|flow| flow.await_more("after a handoff"));
         exchange([&mut idle, &mut their_idle]);
         exchange([&mut caller, &mut called]);
     }
-    flows.into_iter().for_each(Flow::ends);
+    flows.into_iter().for_each(Flow::finish);
     for station in [0, 1] {
         for figure in [
             "lost_moving_connections",
@@ -114,7 +114,7 @@ fn connections_follow(scheme: &str) {
             "connections_reset",
         ] {
             assert_eq!(
-                cells.figure(station, "split", figure),
+                cells.metric(station, "split", figure),
                 0,
                 "{figure}: {}",
                 cells.daemon(station).status()
@@ -150,7 +150,7 @@ fn word(from: &mut TcpStream, to: &mut TcpStream) {
     assert_eq!(&read, b"word");
 }
 
-pub(crate) fn a_station_that_is_killed_resets_its_connections_and_the_other_one_serves() {
+pub(crate) fn a_killed_station_resets_its_connections_and_the_other_one_serves() {
     let mut cells = Cells::running("multicast");
     let [mut ours, mut theirs] = cells.connect(SERVED);
     exchange([&mut ours, &mut theirs]);
@@ -160,27 +160,31 @@ pub(crate) fn a_station_that_is_killed_resets_its_connections_and_the_other_one_
     for stream in [&mut ours, &mut theirs] {
         assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     }
-    cells.go_to(1);
+    cells.move_to(1);
     cells.wait_for_station(1);
     let [mut ours, mut theirs] = cells.connect(SERVED);
     exchange([&mut ours, &mut theirs]);
     cells.wait_for(1, "connections_open", 1);
     // It has asked the other station, in vain.
-    until_or(|| panic!("{}", cells.daemon(1).status()), || cells.figure(1, "split", "failed_claims") > 0);
-    assert!(cells.daemon(1).said().contains("does not give connections away"), "{}", cells.daemon(1).said());
+    until_or(|| panic!("{}", cells.daemon(1).status()), || cells.metric(1, "split", "failed_claims") > 0);
+    assert!(
+        cells.daemon(1).log_text().contains("does not give connections away"),
+        "{}",
+        cells.daemon(1).log_text()
+    );
 }
 
-pub(crate) fn a_station_that_begins_again_claims_what_the_other_one_has() {
+pub(crate) fn a_restarted_station_claims_the_connections_of_the_other_one() {
     let mut cells = Cells::running("multicast");
     drop(cells.stations[1].take());
     cells.start_station(1, KEYS[0]);
     let [mut ours, mut theirs] = cells.connect(SERVED);
-    cells.go_to(1);
+    cells.move_to(1);
     cells.wait_for(1, "moved_here_connections", 1);
     exchange([&mut ours, &mut theirs]);
 }
 
-pub(crate) fn a_station_of_another_network_gets_nothing_and_gives_nothing() {
+pub(crate) fn a_station_of_another_network_gets_and_gives_no_connection() {
     let mut cells = Cells::new();
     cells.start_home_agent("multicast");
     cells.start_station(0, KEYS[0]);
@@ -188,9 +192,9 @@ pub(crate) fn a_station_of_another_network_gets_nothing_and_gives_nothing() {
     cells.start_mobile_host("multicast");
     cells.wait_for_station(0);
     let [mut ours, mut theirs] = cells.connect(SERVED);
-    until_or(|| panic!("{}", cells.daemon(0).status()), || cells.figure(0, "split", "failed_claims") > 0);
-    until_or(|| panic!("{}", cells.daemon(1).status()), || cells.figure(1, "split", "broken_claims") > 0);
-    let said = cells.daemon(0).said();
+    until_or(|| panic!("{}", cells.daemon(0).status()), || cells.metric(0, "split", "failed_claims") > 0);
+    until_or(|| panic!("{}", cells.daemon(1).status()), || cells.metric(1, "split", "broken_claims") > 0);
+    let said = cells.daemon(0).log_text();
     assert!(
         said.contains(&format!("the station {}:{PORT} does not give connections away", STATIONS[1])),
         "{said}"
@@ -206,7 +210,7 @@ pub(crate) fn a_station_of_another_network_gets_nothing_and_gives_nothing() {
     exchange([&mut ours, &mut theirs]);
 }
 
-pub(crate) fn a_previous_station_out_of_reach_is_asked_again() {
+pub(crate) fn an_unreachable_previous_station_is_asked_again() {
     let cells = Cells::running("multicast");
     let [mut ours, mut theirs] = cells.connect(SERVED);
     exchange([&mut ours, &mut theirs]);
@@ -219,8 +223,8 @@ pub(crate) fn a_previous_station_out_of_reach_is_asked_again() {
         );
     };
     rule("-A");
-    cells.go_to(1);
-    until_or(|| panic!("{}", cells.daemon(1).status()), || cells.figure(1, "split", "failed_claims") > 0);
+    cells.move_to(1);
+    until_or(|| panic!("{}", cells.daemon(1).status()), || cells.metric(1, "split", "failed_claims") > 0);
     // The connection is where it was, and no host has heard of an end.
     cells.wait_for(0, "connections_open", 1);
     ours.write_all(b"meanwhile").unwrap();
@@ -232,16 +236,16 @@ pub(crate) fn a_previous_station_out_of_reach_is_asked_again() {
     exchange([&mut ours, &mut theirs]);
 }
 
-pub(crate) fn a_connection_that_stayed_goes_on_when_its_host_comes_back() {
+pub(crate) fn a_connection_that_was_not_moved_continues_when_its_host_returns() {
     let cells = Cells::running("registration");
     let [mut ours, mut theirs] = cells.connect(SERVED);
     exchange([&mut ours, &mut theirs]);
     shell(&cells.hosts[0], &format!("iptables -w -A INPUT -p tcp --dport {PORT} -j DROP"));
-    cells.go_to(1);
+    cells.move_to(1);
     cells.wait_for_station(1);
-    until_or(|| panic!("{}", cells.daemon(1).status()), || cells.figure(1, "split", "failed_claims") > 0);
+    until_or(|| panic!("{}", cells.daemon(1).status()), || cells.metric(1, "split", "failed_claims") > 0);
     ours.write_all(b"meanwhile").unwrap();
-    cells.go_to(0);
+    cells.move_to(0);
     cells.wait_for_station(0);
     let mut read = [0; 9];
     theirs.read_exact(&mut read).unwrap();
@@ -249,7 +253,7 @@ pub(crate) fn a_connection_that_stayed_goes_on_when_its_host_comes_back() {
     exchange([&mut ours, &mut theirs]);
 }
 
-pub(crate) fn without_moves_calls_beside_a_base_station_pass_unsplit() {
+pub(crate) fn without_moves_connections_beside_a_base_station_are_not_split() {
     let mut cells = Cells::new();
     cells.start_home_agent("multicast");
     let text = cells.station(0, KEYS[0]);
@@ -261,10 +265,10 @@ pub(crate) fn without_moves_calls_beside_a_base_station_pass_unsplit() {
     let [mut ours, mut theirs] = cells.connect(SERVED);
     exchange([&mut ours, &mut theirs]);
     cells.wait_for(0, "unfollowed_connects", 1);
-    assert_eq!(cells.figure(0, "split", "connections_accepted"), 0);
+    assert_eq!(cells.metric(0, "split", "connections_accepted"), 0);
 }
 
-pub(crate) fn moves_are_refused_where_connections_are_tracked() {
+pub(crate) fn moves_are_rejected_where_connections_are_tracked() {
     let mut cells = Cells::new();
     shell(
         &cells.hosts[0],
@@ -280,7 +284,7 @@ pub(crate) fn moves_are_refused_where_connections_are_tracked() {
     cells.start_station(0, KEYS[0]);
 }
 
-pub(crate) fn connections_stay_where_tracking_begins() {
+pub(crate) fn connections_are_not_moved_once_tracking_begins() {
     let cells = Cells::running("multicast");
     let [mut ours, mut theirs] = cells.connect(SERVED);
     exchange([&mut ours, &mut theirs]);
@@ -288,14 +292,14 @@ pub(crate) fn connections_stay_where_tracking_begins() {
         &cells.hosts[0],
         "nft 'table ip counts { chain forwarded { type filter hook forward priority 0; ct state established counter; }; }'",
     );
-    let said = || cells.daemon(0).said();
+    let said = || cells.daemon(0).log_text();
     until_or(|| panic!("{}", said()), || said().contains("connections stay at this station"));
-    cells.go_to(1);
+    cells.move_to(1);
     cells.wait_for_station(1);
-    until_or(|| panic!("{}", cells.daemon(1).status()), || cells.figure(1, "split", "claims") > 1);
+    until_or(|| panic!("{}", cells.daemon(1).status()), || cells.metric(1, "split", "claims") > 1);
     cells.wait_for(0, "connections_open", 1);
-    assert_eq!(cells.figure(1, "split", "moved_here_connections"), 0);
-    cells.go_to(0);
+    assert_eq!(cells.metric(1, "split", "moved_here_connections"), 0);
+    cells.move_to(0);
     exchange([&mut ours, &mut theirs]);
 }
 
@@ -327,7 +331,7 @@ pub(crate) fn silence_of_a_handoff() {
                 thread::sleep(Duration::from_secs(1));
                 longest.store(0, Relaxed);
                 let to = 1 - round % 2;
-                cells.go_to(to);
+                cells.move_to(to);
                 cells.wait_for(to, "moved_here_connections", round as u64 / 2 + 1);
                 thread::sleep(Duration::from_millis(1500));
                 silences.push(longest.load(Relaxed) as f64 / 1e3);
@@ -335,7 +339,7 @@ pub(crate) fn silence_of_a_handoff() {
             over.store(true, Relaxed);
             reader.join().unwrap();
             let _ = writer.join();
-            let stayed = [0, 1].map(|station| cells.figure(station, "split", "unmoved_connections"));
+            let stayed = [0, 1].map(|station| cells.metric(station, "split", "unmoved_connections"));
             silences.sort_by(f64::total_cmp);
             println!(
                 "{scheme}, {name}: longest silence, ms: median {:.0}, least {:.0}, most {:.0}; moves in vain: {}",

@@ -1,7 +1,7 @@
 //! Routers with NAT and a stateful firewall.
 
 use crate::proxy::gateways::reach;
-use crate::proxy::transfer::{End, Pace, Transfer, transfer};
+use crate::proxy::transfer::{End, Pace, Transfer, run_transfer};
 use crate::proxy::uploads::asks_and_is_answered;
 use crate::proxy::world::{Daemon, Ground, Version, secret, shell, until_or};
 use hopline_linux::Namespace;
@@ -79,16 +79,16 @@ pub(crate) const MIDDLEBOXES: [Middlebox; 3] = [
 ];
 
 /// The mobile host would answer a packet of which conntrack changes the port with a reset.
-pub(crate) fn middleboxes_work_where_a_router_translates() {
-    at_once(&NATS, |nat| {
+pub(crate) fn middleboxes_work_on_a_router_with_nat() {
+    run_concurrently(&NATS, |nat| {
         for middlebox in &MIDDLEBOXES {
-            serves(middlebox, &translating(nat), nat);
+            check_middlebox(middlebox, &translating_ground(nat), nat);
         }
     });
 }
 
 /// Runs all cases at the same time: a daemon writes its counters once a second, and waiting for that takes most of the time.
-pub(crate) fn at_once<T: Sync>(cases: &[T], tried: impl Fn(&T) + Sync) {
+pub(crate) fn run_concurrently<T: Sync>(cases: &[T], tried: impl Fn(&T) + Sync) {
     thread::scope(|scope| {
         for case in cases {
             let body = || tried(case);
@@ -98,10 +98,10 @@ pub(crate) fn at_once<T: Sync>(cases: &[T], tried: impl Fn(&T) + Sync) {
 }
 
 /// Checks that a middlebox works on a router with this NAT.
-pub(crate) fn serves(middlebox: &Middlebox, ground: &Ground, nat: &Nat) {
+pub(crate) fn check_middlebox(middlebox: &Middlebox, ground: &Ground, nat: &Nat) {
     let before = ground.listing();
     let mut daemon = middlebox.start(ground, "");
-    does_its_work(middlebox, ground, nat, &daemon);
+    check_repairs(middlebox, ground, nat, &daemon);
     daemon.ended_by("TERM");
     ground.is_as_before(&before, &format!("{} behind {}", middlebox.kind, nat.name));
 }
@@ -117,26 +117,26 @@ impl Middlebox {
 }
 
 /// Checks that data cross, and that the middlebox has worked on them.
-pub(crate) fn does_its_work(middlebox: &Middlebox, ground: &Ground, nat: &Nat, daemon: &Daemon) {
+pub(crate) fn check_repairs(middlebox: &Middlebox, ground: &Ground, nat: &Nat, daemon: &Daemon) {
     let Middlebox { kind, figure, at_least } = *middlebox;
     let what = format!("{kind} behind {}", nat.name);
     cross(ground, nat);
-    let done = || daemon.figure(kind, figure);
+    let done = || daemon.metric(kind, figure);
     until_or(|| panic!("{what}: {figure} is {}", done()), || done() >= at_least);
     assert_eq!(resets_of(&ground.mobile), 0, "{what}: the mobile host did not know packets");
 }
 
 /// `nack` requests segments that the router has missed, in the server's name.
-pub(crate) fn questions_reach_a_mobile_host_that_is_translated() {
-    at_once(&[0, 1, 2], |&nat| asks_and_is_answered(&translating(&NATS[nat]), Version::V4));
+pub(crate) fn requests_reach_a_translated_mobile_host() {
+    run_concurrently(&[0, 1, 2], |&nat| asks_and_is_answered(&translating_ground(&NATS[nat]), Version::V4));
 }
 
-pub(crate) fn a_gateway_takes_calls_of_hosts_that_are_translated() {
-    reach(&translating(&NATS[1]), Version::V4);
+pub(crate) fn a_gateway_accepts_connections_of_translated_hosts() {
+    reach(&translating_ground(&NATS[1]), Version::V4);
 }
 
 /// Both ends of a link identify a connection by its addresses on the link.
-pub(crate) fn d_proxy_repairs_what_a_router_translates() {
+pub(crate) fn d_proxy_repairs_translated_connections() {
     repairs(&link_translated(Version::V4), Version::V4, Version::V4);
 }
 
@@ -156,8 +156,8 @@ pub(crate) fn repairs(ground: &Ground, version: Version, ends: Version) {
     ground.lose(LOSSES);
     let before = ground.listing();
     let [mut near, mut far] = d_proxies(ground, ends);
-    transfer([&ground.server, &ground.mobile], (version.mobile(), PORT), BYTES);
-    let recovered = || far.figure("d-proxy", "holes_recovered");
+    run_transfer([&ground.server, &ground.mobile], (version.mobile(), PORT), BYTES);
+    let recovered = || far.metric("d-proxy", "holes_recovered");
     until_or(|| panic!("{} holes recovered: {}", recovered(), far.status()), || recovered() > 20);
     assert_eq!(resets_of(&ground.mobile), 0);
     near.ended_by("TERM");
@@ -186,7 +186,7 @@ pub(crate) fn d_proxies(ground: &Ground, ends: Version) -> [Daemon; 2] {
 }
 
 /// Creates a router with NAT. The server has no route to the network of the mobile host.
-pub(crate) fn translating(nat: &Nat) -> Ground {
+pub(crate) fn translating_ground(nat: &Nat) -> Ground {
     let ground = one_way(nat);
     shell(&ground.router, nat.rules);
     ground
@@ -225,13 +225,13 @@ fn cross(ground: &Ground, nat: &Nat) {
 }
 
 /// The reset is translated as all packets before it.
-pub(crate) fn a_server_hears_the_reset_of_a_translated_connection() {
+pub(crate) fn a_server_receives_the_reset_of_a_translated_connection() {
     NATS[..2].iter().for_each(resets);
 }
 
 /// Ends a daemon that splits a connection, and checks the reset.
 pub(crate) fn resets(nat: &Nat) {
-    let ground = translating(nat);
+    let ground = translating_ground(nat);
     let mut daemon = ground.start("[[proxy]]\nkind = \"split\"\ninterface = \"mobile\"\n");
     let hosts = [&ground.mobile, &ground.server];
     let pace = Pace::Chunks(Duration::from_millis(15));

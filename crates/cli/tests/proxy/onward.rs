@@ -1,9 +1,9 @@
 //! Split connections with a call to the server before the client is answered.
 
 use crate::proxy::floods::syns;
-use crate::proxy::transfer::{in_a_thread, transfer};
+use crate::proxy::transfer::{in_a_thread, run_transfer};
 use crate::proxy::world::{Daemon, Ground, MOBILE, PATIENCE, SERVER, Version, now, shell, until_or};
-use hopline_testkit::namespace::host::opened;
+use hopline_testkit::namespace::host::open_with_retries;
 use socket2::{Domain, Socket, Type};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -28,7 +28,7 @@ fn call(ground: &Ground, server: &str, port: u16) -> io::Result<TcpStream> {
 }
 
 /// Connects in another thread.
-fn calling(ground: &Ground, server: &str, port: u16) -> JoinHandle<io::Result<TcpStream>> {
+fn connect_in_thread(ground: &Ground, server: &str, port: u16) -> JoinHandle<io::Result<TcpStream>> {
     let to = SocketAddr::new(server.parse().unwrap(), port);
     let (begun, begins) = std::sync::mpsc::channel();
     let mobile = ground.mobile.run(|| {
@@ -46,7 +46,7 @@ fn refused(ground: &Ground, server: &str, port: u16) -> Option<ErrorKind> {
 }
 
 /// Drops segments for a port of the server.
-fn deaf(ground: &Ground, port: u16, way: &str) {
+fn drop_segments_to(ground: &Ground, port: u16, way: &str) {
     shell(&ground.server, &format!("iptables -w {way} INPUT -p tcp --dport {port} -j DROP"));
 }
 
@@ -57,20 +57,20 @@ pub(crate) fn a_closed_port_is_refused() {
     for server in [SERVER, SERVER_V6] {
         assert_eq!(refused(&ground, server, CLOSED), Some(ErrorKind::ConnectionRefused), "{server}");
         // The port can be reused at once.
-        transfer([&ground.mobile, &ground.server], (server, PORT), 100_000);
+        run_transfer([&ground.mobile, &ground.server], (server, PORT), 100_000);
     }
     // Towards the mobile host too.
     let to = SocketAddr::new(MOBILE.parse().unwrap(), CLOSED);
     let called = ground.server.run(|| TcpStream::connect_timeout(&to, PATIENCE)).unwrap();
     assert_eq!(called.unwrap_err().kind(), ErrorKind::ConnectionRefused);
     let names = ["connections_ended", "failed_refused_connects", "unheld_connects", "calls_held"];
-    let as_expected = || names.map(|name| daemon.figure("split", name)) == [2, 3, 0, 0];
+    let as_expected = || names.map(|name| daemon.metric("split", name)) == [2, 3, 0, 0];
     until_or(|| panic!("{}", daemon.status()), as_expected);
     assert!(daemon.ended_by("TERM").success());
     ground.is_as_before(&before, "ended");
 }
 
-pub(crate) fn a_network_out_of_reach_is_told() {
+pub(crate) fn an_unreachable_network_is_reported() {
     let ground = Ground::new();
     let daemon = split(&ground);
     shell(
@@ -95,47 +95,47 @@ pub(crate) fn a_network_out_of_reach_is_told() {
         assert_eq!(refused(&ground, SERVER, CLOSED), Some(says), "{reject}");
         shell(&ground.server, &format!("iptables -w -D {rule}"));
     }
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "failed_unreachable_connects") == 2);
-    assert_eq!(daemon.figure("split", "connections_accepted"), 0);
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("split", "failed_unreachable_connects") == 2);
+    assert_eq!(daemon.metric("split", "connections_accepted"), 0);
 }
 
-pub(crate) fn a_server_that_answers_late_is_called_once() {
+pub(crate) fn a_slow_server_is_connected_once() {
     let ground = Ground::new();
     let daemon = split(&ground);
-    let listener = opened(&ground.server, || TcpListener::bind((SERVER, PORT)));
-    deaf(&ground, PORT, "-A");
-    let call = calling(&ground, SERVER, PORT);
+    let listener = open_with_retries(&ground.server, || TcpListener::bind((SERVER, PORT)));
+    drop_segments_to(&ground, PORT, "-A");
+    let call = connect_in_thread(&ground, SERVER, PORT);
     let retransmitted = || shell(&ground.mobile, "ss -tino state syn-sent").contains("backoff:1");
     until_or(|| panic!("the mobile host does not ask again"), retransmitted);
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "calls_held") == 1);
-    deaf(&ground, PORT, "-D");
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("split", "calls_held") == 1);
+    drop_segments_to(&ground, PORT, "-D");
     let stream = call.join().unwrap().unwrap();
     let (_theirs, from) = listener.accept().unwrap();
     assert_eq!(from.ip().to_string(), MOBILE);
     listener.set_nonblocking(true).unwrap();
     assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "there is one connection");
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "connections_accepted") == 1);
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "calls_held") == 0);
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("split", "connections_accepted") == 1);
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("split", "calls_held") == 0);
     drop(stream);
 }
 
-pub(crate) fn calls_to_black_holes_keep_no_other_call_waiting() {
+pub(crate) fn connections_to_black_holes_delay_no_other() {
     const FLOOD: u32 = 3_000;
     let ground = Ground::new();
     let daemon = ground.start(&format!("{SPLIT}max_connections = 64\n"));
-    deaf(&ground, CLOSED, "-A");
+    drop_segments_to(&ground, CLOSED, "-A");
     let before = daemon.resident();
     // From the address of the served host, which may use half of the places.
     syns(&ground.mobile, MOBILE.parse().unwrap(), SERVER.parse().unwrap(), CLOSED, FLOOD);
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "dropped_held_connects") > 1000);
-    assert!(daemon.figure("split", "calls_held") <= 32, "{}", daemon.status());
-    transfer([&ground.server, &ground.mobile], (MOBILE, PORT), 100_000);
-    transfer([&ground.mobile, &ground.server], (SERVER, PORT), 100_000);
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("split", "dropped_held_connects") > 1000);
+    assert!(daemon.metric("split", "calls_held") <= 32, "{}", daemon.status());
+    run_transfer([&ground.server, &ground.mobile], (MOBILE, PORT), 100_000);
+    run_transfer([&ground.mobile, &ground.server], (SERVER, PORT), 100_000);
     assert!(daemon.resident() < before + (8 << 20), "{} bytes, {before} before", daemon.resident());
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "connections_accepted") == 2);
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("split", "connections_accepted") == 2);
 }
 
-pub(crate) fn forged_calls_that_servers_answer_keep_no_other_call_waiting() {
+pub(crate) fn forged_connections_that_servers_answer_delay_no_other() {
     /// Network of the forged addresses, and of a mobile host that connects.
     const FORGED: [u8; 3] = [10, 77, 0];
     const NEIGHBOUR: &str = "10.77.0.250";
@@ -146,7 +146,7 @@ pub(crate) fn forged_calls_that_servers_answer_keep_no_other_call_waiting() {
     shell(&ground.router, &forged);
     shell(&ground.mobile, &format!("ip addr add {NEIGHBOUR}/32 dev mobile"));
     let daemon = split(&ground);
-    let busy = opened(&ground.server, || TcpListener::bind((SERVER, CLOSED)));
+    let busy = open_with_retries(&ground.server, || TcpListener::bind((SERVER, CLOSED)));
     in_a_thread(move || while busy.accept().is_ok() {});
     let flood = || {
         for host in 1..=10 {
@@ -155,9 +155,9 @@ pub(crate) fn forged_calls_that_servers_answer_keep_no_other_call_waiting() {
         }
     };
     flood();
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "unsplit_connects") > 500);
-    transfer([&ground.mobile, &ground.server], (SERVER, PORT), 100_000);
-    let listener = opened(&ground.server, || TcpListener::bind((SERVER, PORT + 1)));
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("split", "unsplit_connects") > 500);
+    run_transfer([&ground.mobile, &ground.server], (SERVER, PORT), 100_000);
+    let listener = open_with_retries(&ground.server, || TcpListener::bind((SERVER, PORT + 1)));
     let (of_neighbour, to) = (format!("{NEIGHBOUR}:0"), format!("{SERVER}:{}", PORT + 1));
     flood();
     let neighbour = ground.mobile.run(|| {
@@ -168,34 +168,34 @@ pub(crate) fn forged_calls_that_servers_answer_keep_no_other_call_waiting() {
     neighbour.unwrap().unwrap();
     listener.accept().unwrap();
     // Both are split: neither had a waiting call.
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "connections_accepted") == 2);
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("split", "connections_accepted") == 2);
 }
 
-pub(crate) fn killed_while_calls_wait_it_leaves_nothing_and_they_reach_the_server() {
+pub(crate) fn a_daemon_killed_with_pending_connections_leaves_nothing_and_they_reach_the_server() {
     let ground = Ground::new();
     let before = ground.listing();
     let mut daemon = ground.start(SPLIT);
-    let listener = opened(&ground.server, || TcpListener::bind((SERVER, PORT)));
-    deaf(&ground, PORT, "-A");
-    let call = calling(&ground, SERVER, PORT);
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "calls_held") == 1);
+    let listener = open_with_retries(&ground.server, || TcpListener::bind((SERVER, PORT)));
+    drop_segments_to(&ground, PORT, "-A");
+    let call = connect_in_thread(&ground, SERVER, PORT);
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("split", "calls_held") == 1);
     daemon.process.kill().unwrap();
     daemon.process.wait().unwrap();
     ground.is_as_before(&before, "killed");
-    deaf(&ground, PORT, "-D");
+    drop_segments_to(&ground, PORT, "-D");
     // The client retransmits its SYN, and nothing splits the connection.
     let _stream = call.join().unwrap().unwrap();
     listener.accept().unwrap();
 }
 
-pub(crate) fn told_so_it_answers_before_it_calls() {
+pub(crate) fn client_first_order_answers_before_connecting() {
     let ground = Ground::new();
     let daemon = ground.start(&format!("{SPLIT}onward = \"after\"\n"));
-    transfer([&ground.mobile, &ground.server], (SERVER, PORT), 100_000);
+    run_transfer([&ground.mobile, &ground.server], (SERVER, PORT), 100_000);
     // Reset before or after the handshake with the client.
     assert_ne!(refused(&ground, SERVER, CLOSED), Some(ErrorKind::ConnectionRefused));
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "failed_refused_connects") == 1);
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "connections_accepted") == 2);
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("split", "failed_refused_connects") == 1);
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("split", "connections_accepted") == 2);
 }
 
 /// Connections of a round, and pairs of rounds.
@@ -213,7 +213,7 @@ struct Cost {
 }
 
 /// Prints the cost of connecting to the server first. It asserts nothing, because a busy machine would decide.
-pub(crate) fn what_it_costs_to_call_the_server_first() {
+pub(crate) fn cost_of_server_first_order() {
     let ground = Ground::new();
     let round = |onward: &str| {
         let mut daemon = ground.start(&format!("{SPLIT}onward = \"{onward}\"\n"));
@@ -241,7 +241,7 @@ pub(crate) fn what_it_costs_to_call_the_server_first() {
 }
 
 fn measured(ground: &Ground) -> Cost {
-    let listener = opened(&ground.server, || TcpListener::bind((SERVER, PORT)));
+    let listener = open_with_retries(&ground.server, || TcpListener::bind((SERVER, PORT)));
     let serve = in_a_thread(move || {
         for _ in 0..CONNECTIONS {
             let (mut stream, _) = listener.accept().unwrap();
@@ -261,7 +261,7 @@ fn measured(ground: &Ground) -> Cost {
     let times: Vec<[f64; 2]> = ground.mobile.run(|| (0..CONNECTIONS).map(|_| ask()).collect()).unwrap();
     serve.join().unwrap();
     let began = now();
-    transfer([&ground.mobile, &ground.server], (SERVER, PORT + 1), BYTES);
+    run_transfer([&ground.mobile, &ground.server], (SERVER, PORT + 1), BYTES);
     let goodput = BYTES as f64 * 8e-6 / began.elapsed().as_secs_f64();
     let [connected, answered] = [0, 1].map(|of| median(times.iter().map(|times| times[of]).collect()));
     Cost { connected, answered, goodput }

@@ -1,6 +1,6 @@
 //! Routers with policy routing (ip-rule(8)).
 
-use crate::proxy::transfer::transfer;
+use crate::proxy::transfer::run_transfer;
 use crate::proxy::world::{Daemon, Ground, MOBILE, SERVER, hopline, secret, shell, until_or};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,22 +14,22 @@ const BY_SOURCE: &str = "ip rule add pref 51 from 10.9.0.1 lookup 101; ip route 
                          ip route del 10.8.0.0/24 dev fixed";
 
 fn calls(ground: &Ground) {
-    transfer([&ground.mobile, &ground.server], (SERVER, 80), 100_000);
-    transfer([&ground.server, &ground.mobile], (MOBILE, 80), 100_000);
+    run_transfer([&ground.mobile, &ground.server], (SERVER, 80), 100_000);
+    run_transfer([&ground.server, &ground.mobile], (MOBILE, 80), 100_000);
 }
 
 fn is(daemon: &Daemon, figures: [&str; 2], expected: [u64; 2]) {
-    let read = || figures.map(|name| daemon.figure("it", name));
+    let read = || figures.map(|name| daemon.metric("it", name));
     until_or(|| panic!("{:?} is not {expected:?}: {}", read(), daemon.status()), || read() == expected);
 }
 
-pub(crate) fn a_call_whose_way_would_be_another_one_is_not_split() {
+pub(crate) fn a_connection_with_another_route_is_not_split() {
     let ground = Ground::new();
     shell(&ground.router, BY_SOURCE);
     let daemon = ground.start("[[proxy]]\nname = \"it\"\nkind = \"split\"\ninterface = \"mobile\"\n");
     // By that rule, packets with the mobile host's address take the same route as its own; the other direction takes the
     // main table.
-    transfer([&ground.mobile, &ground.server], (SERVER, 80), 100_000);
+    run_transfer([&ground.mobile, &ground.server], (SERVER, 80), 100_000);
     is(&daemon, ["connections_accepted", "unfollowed_connects"], [1, 0]);
     shell(&ground.router, BY_INTERFACE);
     calls(&ground);
@@ -47,14 +47,14 @@ fn gateway(ground: &Ground, fallback: &str) -> Daemon {
     ))
 }
 
-pub(crate) fn a_call_whose_way_would_be_another_one_goes_past_a_gateway() {
+pub(crate) fn a_connection_with_another_route_bypasses_the_gateway() {
     let ground = Ground::new();
     let daemon = gateway(&ground, "fallback = \"tcp\"\nfallback_after_s = 0.1");
-    transfer([&ground.mobile, &ground.server], (SERVER, 80), 100_000);
+    run_transfer([&ground.mobile, &ground.server], (SERVER, 80), 100_000);
     is(&daemon, ["tcp_connections", "unfollowed_syns"], [0, 1]);
 }
 
-pub(crate) fn such_a_call_does_not_pass_a_gateway_that_lets_nothing_go_in_clear() {
+pub(crate) fn such_a_connection_is_rejected_by_a_gateway_without_unencrypted_fallback() {
     let ground = Ground::new();
     let server = ground.server.run(|| TcpListener::bind((SERVER, 80))).unwrap().unwrap();
     server.set_nonblocking(true).unwrap();
@@ -65,7 +65,7 @@ pub(crate) fn such_a_call_does_not_pass_a_gateway_that_lets_nothing_go_in_clear(
     assert_eq!(server.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
-pub(crate) fn rules_that_look_beyond_the_destination_are_told() {
+pub(crate) fn routing_rules_with_further_criteria_are_reported() {
     let ground = Ground::new();
     let file = ground.write(
         "[[proxy]]\nkind = \"snoop\"\ninterface = \"mobile\"\n[[proxy]]\nkind = \"split\"\ninterface = \"fixed\"\n",
@@ -86,5 +86,5 @@ pub(crate) fn rules_that_look_beyond_the_destination_are_told() {
     let daemon = ground.start_file(&file);
     // The rule that diverts connections to this machine is hopline's own.
     assert!(!told().contains("lookup 26735"), "{}", told());
-    assert!(daemon.said().contains("unfollowed_packets"), "{}", daemon.said());
+    assert!(daemon.log_text().contains("unfollowed_packets"), "{}", daemon.log_text());
 }

@@ -1,20 +1,20 @@
 //! SIGHUP while connections are open.
 
 use crate::proxy::start::BOTH;
-use crate::proxy::transfer::{Pace, Transfer, transfer};
+use crate::proxy::transfer::{Pace, Transfer, run_transfer};
 use crate::proxy::world::{Daemon, Ground, SERVER, shell, until_or};
 use std::time::Duration;
 
 const MTCP: &str = "[[proxy]]\nkind = \"mtcp\"\ninterface = \"fixed\"\nports = [5003]\n";
 
 /// Makes the daemon reload this text.
-fn read(ground: &Ground, daemon: &mut Daemon, text: &str, reloads: u64) {
+fn reload_file(ground: &Ground, daemon: &mut Daemon, text: &str, reloads: u64) {
     ground.write(text);
     daemon.signal("HUP");
     daemon.wait_until("it has read again", |status| status["reloads"] == reloads);
 }
 
-pub(crate) fn connections_go_on_while_the_file_is_read_again() {
+pub(crate) fn connections_continue_during_a_reload() {
     let ground = Ground::new();
     let before = ground.listing();
     let mut daemon = ground.start(BOTH);
@@ -28,23 +28,26 @@ pub(crate) fn connections_go_on_while_the_file_is_read_again() {
         "ports = [5002]\nmobile_congestion = \"reno\"",
         1,
     );
-    read(&ground, &mut daemon, &tuned, 1);
-    assert!(daemon.said().contains("has other parameters"), "{}", daemon.said());
-    read(&ground, &mut daemon, &format!("{tuned}{MTCP}"), 2);
+    reload_file(&ground, &mut daemon, &tuned, 1);
+    assert!(daemon.log_text().contains("has other parameters"), "{}", daemon.log_text());
+    reload_file(&ground, &mut daemon, &format!("{tuned}{MTCP}"), 2);
     let kinds = |status: &serde_json::Value| -> Vec<String> {
         let proxies = status["proxies"].as_array().unwrap();
         proxies.iter().map(|proxy| proxy["kind"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(kinds(&daemon.status()), ["snoop", "split", "mtcp"]);
-    read(&ground, &mut daemon, &tuned, 3);
+    reload_file(&ground, &mut daemon, &tuned, 3);
     assert_eq!(kinds(&daemon.status()), ["snoop", "split"]);
     let rules = ground.listing();
     ground.write("[[proxy]]\nkind = \"snoop\"\n");
     daemon.signal("HUP");
-    until_or(|| panic!("{}", daemon.said()), || daemon.said().contains("everything goes on as before"));
+    until_or(
+        || panic!("{}", daemon.log_text()),
+        || daemon.log_text().contains("everything goes on as before"),
+    );
     assert_eq!((daemon.status()["reloads"].as_u64(), ground.listing()), (Some(3), rules));
     // The ports to split may change while connections are open.
-    read(&ground, &mut daemon, &tuned.replace("[5002]", "[5002, 5004]"), 4);
+    reload_file(&ground, &mut daemon, &tuned.replace("[5002]", "[5002, 5004]"), 4);
     assert!(snooped.arrived() < 4_000_000 && split.arrived() < 4_000_000, "they were under way all the time");
     snooped.arrives("through snoop");
     split.arrives("through split connections");
@@ -55,7 +58,7 @@ pub(crate) fn connections_go_on_while_the_file_is_read_again() {
     ground.is_as_before(&before, "read again");
 }
 
-pub(crate) fn many_signals_at_once_are_read_again_and_nothing_else() {
+pub(crate) fn many_signals_cause_reloads_only() {
     let ground = Ground::new();
     let before = ground.listing();
     let mut daemon = ground.start(BOTH);
@@ -65,12 +68,12 @@ pub(crate) fn many_signals_at_once_are_read_again_and_nothing_else() {
         daemon.signal("HUP");
     }
     daemon.wait_until("it has the last file", |status| status["proxies"].as_array().unwrap().len() == 3);
-    transfer([&ground.mobile, &ground.server], (SERVER, 5003), 100_000);
+    run_transfer([&ground.mobile, &ground.server], (SERVER, 5003), 100_000);
     assert!(daemon.ended_by("TERM").success());
     ground.is_as_before(&before, "read again");
 }
 
-pub(crate) fn rules_that_another_program_has_removed_are_made_again() {
+pub(crate) fn rules_removed_by_another_program_are_restored() {
     let ground = Ground::new();
     let mut daemon = ground.start(BOTH);
     let ours = || -> Vec<String> {
@@ -91,17 +94,17 @@ pub(crate) fn rules_that_another_program_has_removed_are_made_again() {
         shell(&ground.router, removal);
         assert_ne!(ours(), rules, "{removal}");
         let reloads = daemon.status()["reloads"].as_u64().unwrap();
-        read(&ground, &mut daemon, BOTH, reloads + 1);
+        reload_file(&ground, &mut daemon, BOTH, reloads + 1);
         assert_eq!(ours(), rules, "{removal}");
     }
-    transfer([&ground.mobile, &ground.server], (SERVER, 5001), 100_000);
-    let is_seen = || daemon.figure("snoop", "segments_from_mobile") > 0;
+    run_transfer([&ground.mobile, &ground.server], (SERVER, 5001), 100_000);
+    let is_seen = || daemon.metric("snoop", "segments_from_mobile") > 0;
     until_or(|| panic!("{}", daemon.status()), is_seen);
     assert!(daemon.ended_by("TERM").success());
     assert_eq!(ours(), Vec::<String>::new());
 }
 
-pub(crate) fn queues_and_ports_may_change_hands() {
+pub(crate) fn queues_and_ports_may_be_exchanged() {
     let ground = Ground::new();
     let before = ground.listing();
     let two = |queues: [u16; 2]| {
@@ -113,13 +116,13 @@ pub(crate) fn queues_and_ports_may_change_hands() {
         proxy("a", queues[0], 5001) + &proxy("b", queues[1], 5005)
     };
     let mut daemon = ground.start(&two([1, 2]));
-    read(&ground, &mut daemon, &two([2, 1]), 1);
+    reload_file(&ground, &mut daemon, &two([2, 1]), 1);
     daemon.wait_until("both run", |status| {
         status["proxies"].as_array().unwrap().iter().all(|proxy| proxy["state"] == "running")
     });
-    transfer([&ground.mobile, &ground.server], (SERVER, 5001), 100_000);
-    until_or(|| panic!("{}", daemon.status()), || daemon.figure("a", "packets") > 0);
-    assert_eq!(daemon.figure("b", "packets"), 0);
+    run_transfer([&ground.mobile, &ground.server], (SERVER, 5001), 100_000);
+    until_or(|| panic!("{}", daemon.status()), || daemon.metric("a", "packets") > 0);
+    assert_eq!(daemon.metric("b", "packets"), 0);
     assert!(daemon.ended_by("TERM").success());
     ground.is_as_before(&before, "changed hands");
 }

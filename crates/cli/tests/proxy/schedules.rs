@@ -4,7 +4,7 @@
 use crate::proxy::start::BOTH;
 use crate::proxy::transfer::{End, Pace, Transfer, in_a_thread};
 use crate::proxy::world::{Daemon, Ground, MOBILE, SERVER, now, secret, shell, until};
-use hopline_core::{Purpose, Stream};
+use hopline_core::{Purpose, RandomStream};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ struct Schedule {
 
 impl Schedule {
     fn draw(number: u64) -> Self {
-        let mut random = Stream::keyed(3, number, 0, Purpose::Emulation);
+        let mut random = RandomStream::keyed(3, number, 0, Purpose::Emulation);
         let mut below = |most: u32| random.below(most);
         let events = (0..1 + below(3))
             .map(|_| {
@@ -59,7 +59,7 @@ impl Schedule {
 
     /// Returns a schedule that only kills the daemon, at a random moment.
     fn of_a_kill(number: u64) -> Self {
-        let mut random = Stream::keyed(4, number, 0, Purpose::Emulation);
+        let mut random = RandomStream::keyed(4, number, 0, Purpose::Emulation);
         let events = vec![(Duration::from_millis(u64::from(random.below(400))), Event::Kill)];
         Self { loss_percent: 0, events }
     }
@@ -70,7 +70,7 @@ impl Schedule {
 }
 
 /// Hosts with daemons that are ended and restarted.
-struct Field {
+struct TestNetwork {
     ground: Ground,
     before: String,
     near: Daemon,
@@ -84,7 +84,7 @@ struct Field {
     done: u32,
 }
 
-impl Field {
+impl TestNetwork {
     fn new() -> Self {
         let ground = Ground::new();
         let before = ground.listing();
@@ -144,21 +144,21 @@ impl Field {
         ];
         for &(after, event) in &schedule.events {
             thread::sleep(after);
-            self.carry_out(event);
+            self.apply(event);
         }
         for (what, transfer) in transfers {
             let (end, sent) = transfer.unwrap_or_else(|error| panic!("{what}: {error}")).ends();
             match (what, end) {
                 (_, End::Whole) => {}
                 ("split" | "gateway", End::Broken(_)) if schedule.ends_daemons() => {}
-                _ => panic!("{what}: {end:?}, {sent:?}; the daemon: {}", self.near.said()),
+                _ => panic!("{what}: {end:?}, {sent:?}; the daemon: {}", self.near.log_text()),
             }
         }
         self.check_memory();
         self.done += 1;
     }
 
-    fn carry_out(&mut self, event: Event) {
+    fn apply(&mut self, event: Event) {
         let file = self.ground.folder.path().join("proxy.toml");
         match event {
             Event::Kill | Event::Restart => {
@@ -192,7 +192,7 @@ impl Field {
             let hosts = [&self.ground.mobile, &self.ground.server];
             let transfer = Transfer::start_by(hosts, FORWARDED, (SERVER, FORWARDED.1), 1000, Pace::AtOnce);
             transfer.is_ok_and(|transfer| transfer.ends().0 == End::Whole)
-                && self.far.figure("gateway", "tpa_connections") > 0
+                && self.far.metric("gateway", "tpa_connections") > 0
         };
         assert!(until(carried), "nothing went by TPA: {}", self.far.status());
     }
@@ -204,7 +204,7 @@ impl Field {
         assert!(self.near.ended_by("TERM").success());
         let Self { ground, before, far, done, .. } = self;
         // Another world may have run all schedules. Counters are written once a second.
-        let went_by = || far.figure("d-proxy", "segments_in") > 0;
+        let went_by = || far.metric("d-proxy", "segments_in") > 0;
         assert!(done == 0 || until(went_by), "nothing went by d-proxy: {}", far.status());
         drop(far);
         let undone = ground.undo_tunnels(&ground.folder.path().join("proxy.toml"));
@@ -256,13 +256,13 @@ fn all(count: u64, worlds: u64, draw: fn(u64) -> Schedule) {
         .map(|_| {
             let (next, failed, numbers) = (Arc::clone(&next), Arc::clone(&failed), numbers.clone());
             in_a_thread(move || {
-                let mut field = Field::new();
+                let mut field = TestNetwork::new();
                 while let Some(&number) = numbers.get(next.fetch_add(1, Relaxed) as usize) {
                     let schedule = draw(number);
                     if catch_unwind(AssertUnwindSafe(|| field.run(&schedule))).is_err() {
                         failed.fetch_add(1, Relaxed);
                         eprintln!("FAILED, again by HOPLINE_PROXY_DRILL={number} make drills: {schedule:?}");
-                        field = Field::new();
+                        field = TestNetwork::new();
                     }
                 }
                 field.end();

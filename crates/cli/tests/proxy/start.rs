@@ -17,13 +17,13 @@ interface = \"mobile\"
 ports = [5002]
 ";
 
-fn said(output: &Output) -> String {
+fn stderr_of(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// Checks that it prints one error, which contains these words, and ends with exit code 2.
-fn refuses(output: &Output, words: &[&str]) {
-    let said = said(output);
+fn assert_rejected(output: &Output, words: &[&str]) {
+    let said = stderr_of(output);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert_eq!(said.matches('×').count(), 1, "one sentence: {said}");
     for word in words {
@@ -33,21 +33,21 @@ fn refuses(output: &Output, words: &[&str]) {
 }
 
 /// Checks the error, and that the machine is unchanged.
-fn refuses_and_leaves(ground: &Ground, run: &Output, words: &[&str], before: &str) {
-    refuses(run, words);
+fn assert_rejected_without_setup(ground: &Ground, run: &Output, words: &[&str], before: &str) {
+    assert_rejected(run, words);
     ground.is_as_before(before, &words.join(" "));
 }
 
-pub(crate) fn a_router_that_does_not_forward_is_warned_of() {
+pub(crate) fn a_router_without_forwarding_is_warned_about() {
     let ground = Ground::new();
     let file = ground.write("[[proxy]]\nkind = \"snoop\"\ninterface = \"mobile\"\n");
-    assert_eq!(said(&ground.proxy("check", &file)), "");
+    assert_eq!(stderr_of(&ground.proxy("check", &file)), "");
     shell(&ground.router, "echo 0 > /proc/sys/net/ipv4/ip_forward");
     let output = ground.proxy("check", &file);
     assert!(output.status.success());
-    assert!(said(&output).contains("sysctl -w net.ipv4.ip_forward=1"), "{}", said(&output));
+    assert!(stderr_of(&output).contains("sysctl -w net.ipv4.ip_forward=1"), "{}", stderr_of(&output));
     let daemon = ground.start_file(&file);
-    assert!(daemon.said().contains("mobile does not forward IPv4"), "{}", daemon.said());
+    assert!(daemon.log_text().contains("mobile does not forward IPv4"), "{}", daemon.log_text());
     drop(daemon);
     // There is a warning for each IP version.
     shell(
@@ -56,7 +56,7 @@ pub(crate) fn a_router_that_does_not_forward_is_warned_of() {
     );
     let said = |subnets: &str| {
         let file = ground.write(&format!("[[proxy]]\nkind = \"snoop\"\ninterface = \"mobile\"\n{subnets}\n"));
-        said(&ground.proxy("check", &file))
+        stderr_of(&ground.proxy("check", &file))
     };
     let of_ipv6 = "mobile does not forward IPv6";
     let both = said("");
@@ -69,7 +69,7 @@ pub(crate) fn a_router_that_does_not_forward_is_warned_of() {
     assert_eq!(said(""), "");
 }
 
-pub(crate) fn without_ip6tables_ipv4_is_served_and_ipv6_warned_of() {
+pub(crate) fn without_ip6tables_ipv4_works_and_ipv6_is_warned_about() {
     let ground = Ground::new();
     let folder = programs(&ground, "v4", &["iptables", "iptables-restore", "ip", "nft"]);
     let file = ground.write("[[proxy]]\nkind = \"snoop\"\ninterface = \"mobile\"\n");
@@ -81,7 +81,7 @@ pub(crate) fn without_ip6tables_ipv4_is_served_and_ipv6_warned_of() {
     let check = in_folder("check");
     assert!(check.status.success());
     for words in ["the proxy \"snoop\" unseen", "no program `ip6tables`", "apt-get install iptables"] {
-        assert!(said(&check).contains(words), "{}", said(&check));
+        assert!(stderr_of(&check).contains(words), "{}", stderr_of(&check));
     }
     let before = ground.listing();
     assert!(in_folder("setup").status.success());
@@ -105,7 +105,7 @@ fn programs(ground: &Ground, name: &str, programs: &[&str]) -> PathBuf {
     folder
 }
 
-pub(crate) fn what_is_wrong_with_a_file_is_shown_with_its_place_and_help() {
+pub(crate) fn errors_in_a_file_have_a_position_and_advice() {
     let ground = Ground::new();
     for (text, words) in [
         ("", ["no proxy", "[[proxy]]", ""]),
@@ -136,14 +136,14 @@ pub(crate) fn what_is_wrong_with_a_file_is_shown_with_its_place_and_help() {
     ] {
         let file = ground.write(text);
         for what in ["check", "run", "setup", "undo"] {
-            refuses(&ground.proxy(what, &file), &words);
+            assert_rejected(&ground.proxy(what, &file), &words);
         }
     }
-    refuses(&ground.proxy("check", Path::new("/nowhere/x.toml")), &["/nowhere/x.toml"]);
+    assert_rejected(&ground.proxy("check", Path::new("/nowhere/x.toml")), &["/nowhere/x.toml"]);
     assert!(!ground.state().exists(), "a file that is wrong makes no folder");
 }
 
-pub(crate) fn a_dry_run_pasted_into_a_shell_gives_the_same_rules() {
+pub(crate) fn the_commands_of_a_dry_run_give_the_same_rules() {
     let ground = Ground::new();
     let file = ground.write(BOTH);
     let before = ground.listing();
@@ -158,23 +158,23 @@ pub(crate) fn a_dry_run_pasted_into_a_shell_gives_the_same_rules() {
     assert_eq!(ground.listing(), set_up);
 }
 
-pub(crate) fn setup_may_be_repeated_and_undone_twice() {
+pub(crate) fn setup_and_undo_are_idempotent() {
     let ground = Ground::new();
     let file = ground.write(BOTH);
     let before = ground.listing();
     assert_eq!(ground.proxy("setup", &file).status.code(), Some(0));
     let set_up = ground.listing();
     let again = ground.proxy("setup", &file);
-    assert_eq!((again.status.code(), ground.listing()), (Some(0), set_up), "{}", said(&again));
+    assert_eq!((again.status.code(), ground.listing()), (Some(0), set_up), "{}", stderr_of(&again));
     for words in ["removed", "nothing was there"] {
         let undone = ground.proxy("undo", &file);
-        assert_eq!(undone.status.code(), Some(0), "{}", said(&undone));
-        assert!(said(&undone).contains(words), "{}", said(&undone));
+        assert_eq!(undone.status.code(), Some(0), "{}", stderr_of(&undone));
+        assert!(stderr_of(&undone).contains(words), "{}", stderr_of(&undone));
     }
     ground.is_as_before(&before, "undone");
 }
 
-pub(crate) fn a_second_daemon_of_a_name_is_refused_and_the_first_goes_on() {
+pub(crate) fn a_second_daemon_of_a_name_is_rejected() {
     let ground = Ground::new();
     let before = ground.listing();
     let file = ground.write(BOTH);
@@ -182,7 +182,7 @@ pub(crate) fn a_second_daemon_of_a_name_is_refused_and_the_first_goes_on() {
     let running = ground.listing();
     let process = first.process.id().to_string();
     for what in ["run", "setup", "undo"] {
-        refuses(&ground.proxy(what, &file), &["running already", &process]);
+        assert_rejected(&ground.proxy(what, &file), &["running already", &process]);
     }
     assert_eq!(ground.listing(), running);
     assert_eq!(first.status()["process"].to_string(), process);
@@ -190,7 +190,7 @@ pub(crate) fn a_second_daemon_of_a_name_is_refused_and_the_first_goes_on() {
     ground.is_as_before(&before, "the first one");
 }
 
-pub(crate) fn a_daemon_of_another_name_is_told_what_it_shares_with_the_first() {
+pub(crate) fn a_daemon_of_another_name_is_told_the_shared_resources() {
     let ground = Ground::new();
     let before = ground.listing();
     let mut first = ground.start(BOTH);
@@ -201,34 +201,34 @@ pub(crate) fn a_daemon_of_another_name_is_told_what_it_shares_with_the_first() {
         fs::write(&file, format!("name = \"other\"\nstate_dir = \"{}\"\n{text}", state.display())).unwrap();
         ground.proxy("run", &file)
     };
-    refuses(&other(BOTH), &["\"snoop\"", "26735"]);
+    assert_rejected(&other(BOTH), &["\"snoop\"", "26735"]);
     let queue = BOTH.replacen("ports", "queue = 9\nports", 1);
-    refuses(&other(&queue), &["\"split\"", "7071"]);
+    assert_rejected(&other(&queue), &["\"split\"", "7071"]);
     let queue = queue.replace("ports = [5002]", "queue = 10\nports = [5002]");
     let port = queue.replace("ports = [5002]", "listen_port = 7077\nports = [5002]");
-    refuses(&other(&port), &["there already", "mark and route_table"]);
+    assert_rejected(&other(&port), &["there already", "mark and route_table"]);
     assert_eq!(ground.listing(), running, "the first one's are untouched");
     assert!(first.ended_by("TERM").success());
     ground.is_as_before(&before, "the first one");
 }
 
-pub(crate) fn what_is_taken_is_named_and_nothing_is_set_up() {
+pub(crate) fn a_resource_in_use_is_named_and_nothing_is_set_up() {
     let ground = Ground::new();
     let before = ground.listing();
     let run = |text: &str| ground.proxy("run", &ground.write(text));
     let bind =
         |at: &'static str| ground.router.run(move || std::net::TcpListener::bind(at).unwrap()).unwrap();
     let taken = bind("127.0.0.1:7071");
-    refuses_and_leaves(&ground, &run(BOTH), &["\"split\"", "127.0.0.1:7071"], &before);
+    assert_rejected_without_setup(&ground, &run(BOTH), &["\"split\"", "127.0.0.1:7071"], &before);
     drop(taken);
     let _taken = bind("127.0.0.1:9464");
     let metrics = format!("metrics = \"127.0.0.1:9464\"\n{BOTH}");
-    refuses_and_leaves(&ground, &run(&metrics), &["127.0.0.1:9464", "in use"], &before);
+    assert_rejected_without_setup(&ground, &run(&metrics), &["127.0.0.1:9464", "in use"], &before);
     let law = BOTH.replacen("ports = [5002]", "mobile_congestion = \"nosuchlaw\"", 1);
-    refuses_and_leaves(&ground, &run(&law), &["nosuchlaw", "this kernel has"], &before);
+    assert_rejected_without_setup(&ground, &run(&law), &["nosuchlaw", "this kernel has"], &before);
 }
 
-pub(crate) fn what_is_not_there_yet_is_named_by_check_and_waited_for_by_run() {
+pub(crate) fn missing_interfaces_are_named_by_check_and_waited_for_by_run() {
     let ground = Ground::new();
     let before = ground.listing();
     let key = ground.folder.path().join("link.key");
@@ -239,13 +239,17 @@ pub(crate) fn what_is_not_there_yet_is_named_by_check_and_waited_for_by_run() {
         key.display()
     ));
     let checked = ground.proxy("check", &file);
-    assert!(checked.status.success(), "{}", said(&checked));
+    assert!(checked.status.success(), "{}", stderr_of(&checked));
     let named = [
         ("proxy.toml:4:13", "`interface`: there is no interface `wlan7` here now, there are: lo, "),
         ("proxy.toml:8:9", "`local`: no interface here has the address 192.0.2.1 now"),
     ];
     for (place, words) in named {
-        assert!(said(&checked).contains(place) && said(&checked).contains(words), "{}", said(&checked));
+        assert!(
+            stderr_of(&checked).contains(place) && stderr_of(&checked).contains(words),
+            "{}",
+            stderr_of(&checked)
+        );
     }
     let mut daemon = ground.begin(&file);
     daemon.wait_until("both wait", |status| {
@@ -264,7 +268,7 @@ pub(crate) fn what_is_not_there_yet_is_named_by_check_and_waited_for_by_run() {
     });
     until_or(|| panic!("no queue"), || shell(&ground.router, "tc qdisc show dev wlan7").contains("tbf"));
     for (_, words) in named {
-        assert_eq!(daemon.said().matches(words).count(), 1, "once: {}", daemon.said());
+        assert_eq!(daemon.log_text().matches(words).count(), 1, "once: {}", daemon.log_text());
     }
     assert!(daemon.ended_by("TERM").success());
     assert!(ground.undo_tunnels(&file).status.success());
@@ -272,7 +276,7 @@ pub(crate) fn what_is_not_there_yet_is_named_by_check_and_waited_for_by_run() {
     ground.is_as_before(&before, "ended");
 }
 
-pub(crate) fn addresses_of_listeners_and_of_handoff_that_are_not_there_yet_are_waited_for() {
+pub(crate) fn missing_addresses_are_waited_for() {
     let ground = Ground::new();
     let key = ground.folder.path().join("link.key");
     secret(&key, &"07".repeat(32));
@@ -302,7 +306,7 @@ pub(crate) fn addresses_of_listeners_and_of_handoff_that_are_not_there_yet_are_w
     assert!(daemon.ended_by("TERM").success());
 }
 
-pub(crate) fn a_strict_filter_that_would_drop_what_a_tunnel_receives_is_warned_of() {
+pub(crate) fn a_strict_reverse_path_filter_that_drops_tunnel_packets_is_warned_about() {
     let ground = Ground::new();
     let key = ground.folder.path().join("link.key");
     secret(&key, &"07".repeat(32));
@@ -313,14 +317,14 @@ pub(crate) fn a_strict_filter_that_would_drop_what_a_tunnel_receives_is_warned_o
     let told = |filter: u8| {
         shell(&ground.router, &format!("echo {filter} > /proc/sys/net/ipv4/conf/mobile/rp_filter"));
         let checked = ground.proxy("check", &file);
-        assert!(checked.status.success(), "{}", said(&checked));
-        said(&checked).contains("its `peer` 10.9.0.1, and mobile drops packets")
-            && said(&checked).contains("sysctl -w net.ipv4.conf.mobile.rp_filter=2")
+        assert!(checked.status.success(), "{}", stderr_of(&checked));
+        stderr_of(&checked).contains("its `peer` 10.9.0.1, and mobile drops packets")
+            && stderr_of(&checked).contains("sysctl -w net.ipv4.conf.mobile.rp_filter=2")
     };
     assert_eq!([0, 1, 2].map(told), [false, true, false]);
 }
 
-pub(crate) fn without_the_right_to_it_one_sentence_says_so() {
+pub(crate) fn a_missing_privilege_is_a_single_error() {
     let ground = Ground::new();
     let before = ground.listing();
     let file = ground.write(BOTH);
@@ -330,13 +334,13 @@ pub(crate) fn without_the_right_to_it_one_sentence_says_so() {
         ground.ends(command)
     };
     let no_capabilities = with(&["--bounding-set=-all", "--inh-caps=-all"]);
-    refuses_and_leaves(&ground, &no_capabilities, &["CAP_NET_ADMIN"], &before);
+    assert_rejected_without_setup(&ground, &no_capabilities, &["CAP_NET_ADMIN"], &before);
     // An unprivileged user may not write there.
     let nobody = with(&["--reuid=65534", "--regid=65534", "--clear-groups"]);
-    refuses_and_leaves(&ground, &nobody, &["state", "ermission denied"], &before);
+    assert_rejected_without_setup(&ground, &nobody, &["state", "ermission denied"], &before);
 }
 
-pub(crate) fn without_the_programs_one_sentence_says_what_to_install() {
+pub(crate) fn a_missing_program_is_a_single_error() {
     let ground = Ground::new();
     let before = ground.listing();
     let empty = programs(&ground, "empty", &[]);
@@ -345,7 +349,7 @@ pub(crate) fn without_the_programs_one_sentence_says_what_to_install() {
         let mut command = proxy(what, &file);
         command.env("PATH", &empty);
         let refused = ground.ends(command);
-        refuses_and_leaves(
+        assert_rejected_without_setup(
             &ground,
             &refused,
             &["no program `iptables`", "apt-get install iptables"],
@@ -357,10 +361,15 @@ pub(crate) fn without_the_programs_one_sentence_says_what_to_install() {
     let mut command = proxy("run", &file);
     command.env("PATH", programs(&ground, "some", &all_but_one));
     let refused = ground.ends(command);
-    refuses_and_leaves(&ground, &refused, &["no program `nft`", "apt-get install nftables"], &before);
+    assert_rejected_without_setup(
+        &ground,
+        &refused,
+        &["no program `nft`", "apt-get install nftables"],
+        &before,
+    );
 }
 
-pub(crate) fn a_chain_that_somebody_else_made_is_a_conflict_and_stays() {
+pub(crate) fn a_chain_of_another_program_is_a_conflict_and_kept() {
     let ground = Ground::new();
     let file = ground.write(BOTH);
     shell(
@@ -370,10 +379,10 @@ pub(crate) fn a_chain_that_somebody_else_made_is_a_conflict_and_stays() {
     let before = ground.listing();
     for what in ["run", "setup"] {
         let refused = ground.proxy(what, &file);
-        refuses_and_leaves(&ground, &refused, &["HOPLINE-hopline", "another name"], &before);
+        assert_rejected_without_setup(&ground, &refused, &["HOPLINE-hopline", "another name"], &before);
     }
     let undone = ground.proxy("undo", &file);
-    assert!(said(&undone).contains("nothing was there"), "{}", said(&undone));
+    assert!(stderr_of(&undone).contains("nothing was there"), "{}", stderr_of(&undone));
     ground.is_as_before(&before, "undone");
     // It is not taken later either, by a daemon that needs the chain after a reload.
     let split = &BOTH[BOTH.rfind("[[proxy]]").unwrap()..];
@@ -381,17 +390,17 @@ pub(crate) fn a_chain_that_somebody_else_made_is_a_conflict_and_stays() {
     ground.write(BOTH);
     daemon.signal("HUP");
     daemon.wait_until("it has read again", |status| status["reloads"] == 1);
-    until_or(|| panic!("{}", daemon.said()), || daemon.said().contains("there already"));
+    until_or(|| panic!("{}", daemon.log_text()), || daemon.log_text().contains("there already"));
     assert!(daemon.ended_by("TERM").success());
     ground.is_as_before(&before, "read again");
 }
 
-pub(crate) fn status_without_a_daemon_says_so() {
+pub(crate) fn status_without_a_daemon_is_an_error() {
     let ground = Ground::new();
     let file = ground.write(BOTH);
     let mut command = hopline();
     command.args(["proxy", "status"]).arg(&file);
     let output = ground.ends(command);
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("no daemon called \"hopline\""), "{}", said(&output));
+    assert!(stderr_of(&output).contains("no daemon called \"hopline\""), "{}", stderr_of(&output));
 }

@@ -1,11 +1,11 @@
 //! Connection tracking: the daemon does not enable it, and makes its rules for it as soon as something else enables it.
 
 use crate::proxy::ipv6;
-use crate::proxy::nat::{MIDDLEBOXES, NATS, Nat, at_once, does_its_work, one_way};
+use crate::proxy::nat::{MIDDLEBOXES, NATS, Nat, check_repairs, one_way, run_concurrently};
 use crate::proxy::start::BOTH;
-use crate::proxy::transfer::{Pace, Transfer, transfer};
+use crate::proxy::transfer::{Pace, Transfer, run_transfer};
 use crate::proxy::world::{Daemon, Ground, MOBILE, SERVER, shell, until_or};
-use hopline_testkit::namespace::host::opened;
+use hopline_testkit::namespace::host::open_with_retries;
 use std::fs;
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
@@ -21,10 +21,10 @@ fn tracked(ground: &Ground) -> u64 {
 
 /// Sends datagrams of `flows` flows through the router.
 fn datagrams(ground: &Ground, flows: usize) {
-    let server = opened(&ground.server, || UdpSocket::bind((SERVER, 4000)));
+    let server = open_with_retries(&ground.server, || UdpSocket::bind((SERVER, 4000)));
     server.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     for _ in 0..flows {
-        let mobile = opened(&ground.mobile, || UdpSocket::bind((MOBILE, 0)));
+        let mobile = open_with_retries(&ground.mobile, || UdpSocket::bind((MOBILE, 0)));
         mobile.send_to(b"one", (SERVER, 4000)).unwrap();
         let (_, from) = server.recv_from(&mut [0; 8]).unwrap();
         server.send_to(b"two", from).unwrap();
@@ -33,13 +33,16 @@ fn datagrams(ground: &Ground, flows: usize) {
 
 /// Waits for the rules that need connection tracking.
 fn until_its_rules_are_there(ground: &Ground, daemon: &Daemon) {
-    until_or(|| panic!("{}\n{}", ground.listing(), daemon.said()), || ground.listing().contains(TABLE));
-    until_or(|| panic!("{}", daemon.said()), || daemon.said().contains("connection tracking has begun"));
+    until_or(|| panic!("{}\n{}", ground.listing(), daemon.log_text()), || ground.listing().contains(TABLE));
+    until_or(
+        || panic!("{}", daemon.log_text()),
+        || daemon.log_text().contains("connection tracking has begun"),
+    );
     assert_eq!(daemon.status()["connection_tracking"], "in use");
 }
 
 /// Any rule with a conntrack expression enables tracking in the whole namespace.
-pub(crate) fn a_router_that_tracks_nothing_still_does_not_while_proxies_run() {
+pub(crate) fn proxies_do_not_enable_connection_tracking() {
     let ground = Ground::new();
     let before = ground.listing();
     let file = ground.write(BOTH);
@@ -50,7 +53,7 @@ pub(crate) fn a_router_that_tracks_nothing_still_does_not_while_proxies_run() {
     let crosses = || {
         datagrams(&ground, 20);
         for port in [5001, 5002] {
-            transfer([&ground.mobile, &ground.server], (SERVER, port), 100_000);
+            run_transfer([&ground.mobile, &ground.server], (SERVER, port), 100_000);
         }
         assert_eq!(tracked(&ground), 0, "connections are tracked");
         let rules = shell(&ground.router, "nft list ruleset");
@@ -67,22 +70,22 @@ pub(crate) fn a_router_that_tracks_nothing_still_does_not_while_proxies_run() {
 }
 
 /// This happens if Docker is installed, or a firewall is loaded, after the daemon has started.
-pub(crate) fn a_translation_that_begins_later_finds_the_rules_for_it() {
+pub(crate) fn nat_that_is_enabled_later_gets_its_rules() {
     let cases = [(0, &NATS[0]), (0, &NATS[1]), (2, &NATS[0]), (2, &NATS[1]), (0, &ipv6::NATS[1])];
-    at_once(&cases, |&(middlebox, nat)| {
+    run_concurrently(&cases, |&(middlebox, nat)| {
         let middlebox = &MIDDLEBOXES[middlebox];
         begins(
             nat,
             |ground| middlebox.start(ground, ""),
             |ground, daemon| {
-                does_its_work(middlebox, ground, nat, daemon);
+                check_repairs(middlebox, ground, nat, daemon);
             },
         );
     });
 }
 
 /// It has kept the right to make rules.
-pub(crate) fn a_daemon_that_is_not_root_has_the_rules_later_too_and_a_reload_keeps_them() {
+pub(crate) fn an_unprivileged_daemon_gets_the_rules_later_and_a_reload_keeps_them() {
     let (middlebox, nat) = (&MIDDLEBOXES[2], &NATS[1]);
     let start = |ground: &Ground| {
         fs::set_permissions(ground.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -95,7 +98,7 @@ pub(crate) fn a_daemon_that_is_not_root_has_the_rules_later_too_and_a_reload_kee
         daemon.wait_until("it has read again", |status| status["reloads"] == 1);
         assert!(ground.listing().contains(TABLE), "{}", ground.listing());
         shell(&ground.router, nat.rules);
-        does_its_work(middlebox, ground, nat, daemon);
+        check_repairs(middlebox, ground, nat, daemon);
     });
 }
 
@@ -113,7 +116,7 @@ fn begins(nat: &Nat, start: impl Fn(&Ground) -> Daemon, tries: impl Fn(&Ground, 
 }
 
 /// Rules of another program that no listing shows, such as those of Open vSwitch: their tracking is detected.
-pub(crate) fn connections_that_are_tracked_are_seen_where_no_rule_is() {
+pub(crate) fn tracking_without_a_visible_rule_is_detected() {
     let ground = Ground::new();
     let mut daemon = ground.start(BOTH);
     // Listings of nft and iptables do not include the tables of legacy iptables.
@@ -125,7 +128,7 @@ pub(crate) fn connections_that_are_tracked_are_seen_where_no_rule_is() {
 }
 
 /// A firewall sees the same addresses and ports on both halves of such a connection.
-pub(crate) fn connections_split_before_go_on_when_tracking_begins() {
+pub(crate) fn connections_split_before_tracking_continue() {
     let ground = Ground::new();
     let mut daemon = ground.start("[[proxy]]\nkind = \"split\"\ninterface = \"mobile\"\n");
     let hosts = [&ground.mobile, &ground.server];
@@ -140,8 +143,8 @@ pub(crate) fn connections_split_before_go_on_when_tracking_begins() {
     until_its_rules_are_there(&ground, &daemon);
     let arrived = under_way.arrived();
     assert!(arrived < 4_000_000, "it was under way");
-    transfer(hosts, (SERVER, 5003), 100_000);
+    run_transfer(hosts, (SERVER, 5003), 100_000);
     under_way.arrives("split before");
-    assert_eq!(daemon.figure("split", "connections_accepted"), 2);
+    assert_eq!(daemon.metric("split", "connections_accepted"), 2);
     assert!(daemon.ended_by("TERM").success());
 }

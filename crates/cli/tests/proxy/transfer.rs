@@ -1,8 +1,8 @@
 //! Transfers with recognisable bytes, and their results.
 
-use crate::proxy::world::{LOOK, PATIENCE, now};
+use crate::proxy::world::{PATIENCE, POLL_INTERVAL, now};
 use hopline_linux::Namespace;
-use hopline_testkit::namespace::host::opened;
+use hopline_testkit::namespace::host::open_with_retries;
 use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -102,7 +102,7 @@ impl Transfer {
         let since = now();
         while self.arrived() < bytes && !self.reader.is_finished() {
             assert!(since.elapsed() < 3 * PATIENCE, "{} bytes of {bytes}", self.arrived());
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -120,7 +120,7 @@ impl Transfer {
 }
 
 /// Performs a whole transfer.
-pub(crate) fn transfer(hosts: [&Namespace; 2], to: (&str, u16), len: usize) {
+pub(crate) fn run_transfer(hosts: [&Namespace; 2], to: (&str, u16), len: usize) {
     Transfer::start(hosts, to, len, Pace::AtOnce).unwrap().arrives("a transfer");
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn connected(
     to: (&str, u16),
 ) -> io::Result<[TcpStream; 2]> {
     let [by, to] = [by, to].map(|(address, port)| SocketAddr::new(address.parse::<IpAddr>().unwrap(), port));
-    let listener = opened(hosts[1], || listen(to));
+    let listener = open_with_retries(hosts[1], || listen(to));
     let caller = hosts[0].run(|| TcpStream::connect_timeout(&by, PATIENCE)).unwrap()?;
     listener.set_nonblocking(true)?;
     Ok([caller, accepted(&listener)?])
@@ -156,7 +156,7 @@ fn accepted(listener: &TcpListener) -> io::Result<TcpStream> {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock || since.elapsed() > PATIENCE => {
                 return Err(error);
             }
-            Err(_) => thread::sleep(LOOK),
+            Err(_) => thread::sleep(POLL_INTERVAL),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::proxy::transfer::{Pace, Transfer};
 use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, Version, shell, until_or};
-use hopline_testkit::namespace::host::opened;
+use hopline_testkit::namespace::host::open_with_retries;
 use std::fs;
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
@@ -54,7 +54,7 @@ fn goes_on(meanwhile: impl Fn(&Ground, Daemon) -> Daemon) {
     let _far = far(&ground);
     let mut daemon = ground.start(&near(&ground, ""));
     shell(&ground.router, ATTACHED);
-    let bound = opened(&ground.router, || UdpSocket::bind((NEAR, 7000)));
+    let bound = open_with_retries(&ground.router, || UdpSocket::bind((NEAR, 7000)));
     socket2::SockRef::from(&bound).bind_device(Some(b"dproxy0")).unwrap();
     let hosts = [&ground.router, &ground.mobile];
     let pace = Pace::Chunks(Duration::from_millis(10));
@@ -63,7 +63,7 @@ fn goes_on(meanwhile: impl Fn(&Ground, Daemon) -> Daemon) {
     daemon = meanwhile(&ground, daemon);
     stream.arrives("through the tunnel");
     is_attached(&ground);
-    let other = opened(&ground.mobile, || UdpSocket::bind((FAR, 7000)));
+    let other = open_with_retries(&ground.mobile, || UdpSocket::bind((FAR, 7000)));
     bound.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     other.send_to(b"still bound", (NEAR, 7000)).unwrap();
     assert_eq!(bound.recv(&mut [0; 64]).unwrap(), 11);
@@ -77,7 +77,7 @@ fn goes_on(meanwhile: impl Fn(&Ground, Daemon) -> Daemon) {
     assert!(!ground.state().join("hopline.rules").exists());
 }
 
-pub(crate) fn a_stream_through_a_tunnel_goes_on_when_its_daemon_is_restarted() {
+pub(crate) fn a_stream_through_a_tunnel_survives_a_restart_of_its_daemon() {
     goes_on(|ground, mut daemon| {
         assert!(daemon.ended_by("TERM").success());
         is_attached(ground);
@@ -85,7 +85,7 @@ pub(crate) fn a_stream_through_a_tunnel_goes_on_when_its_daemon_is_restarted() {
     });
 }
 
-pub(crate) fn a_stream_through_a_tunnel_goes_on_when_its_daemon_was_killed() {
+pub(crate) fn a_stream_through_a_tunnel_survives_the_death_of_its_daemon() {
     goes_on(|ground, mut daemon| {
         daemon.process.kill().unwrap();
         daemon.process.wait().unwrap();
@@ -94,7 +94,7 @@ pub(crate) fn a_stream_through_a_tunnel_goes_on_when_its_daemon_was_killed() {
     });
 }
 
-pub(crate) fn a_stream_through_a_tunnel_goes_on_when_its_parameters_change() {
+pub(crate) fn a_stream_through_a_tunnel_survives_a_change_of_parameters() {
     goes_on(|ground, mut daemon| {
         ground.write(&near(ground, "rate_mbps = 50\n"));
         daemon.signal("HUP");
@@ -122,13 +122,13 @@ fn swallowing(version: Version) {
         ground.start(&end([of_router, of_mobile], NEAR, &ground, &format!("routes = [\"{link}\"]\n")));
     for (host, address) in [(&ground.router, of_mobile), (&ground.mobile, version.server())] {
         let route = || shell(host, &format!("ip route get {address}"));
-        until_or(|| panic!("{}\n{}", route(), near.said()), || route().contains("dev dproxy0"));
+        until_or(|| panic!("{}\n{}", route(), near.log_text()), || route().contains("dev dproxy0"));
     }
     let pace = Pace::Chunks(Duration::from_millis(10));
     let stream = Transfer::start([&ground.router, &ground.mobile], (FAR, 5001), 1_000_000, pace).unwrap();
     stream.arrives("through the tunnel");
     for daemon in [&mut near, &mut far] {
-        assert!(!daemon.said().contains("does not answer"), "{}", daemon.said());
+        assert!(!daemon.log_text().contains("does not answer"), "{}", daemon.log_text());
     }
     assert!(near.ended_by("TERM").success());
     assert!(far.ended_by("TERM").success());
@@ -136,15 +136,15 @@ fn swallowing(version: Version) {
     ground.is_as_before(&before, "ended");
 }
 
-pub(crate) fn routes_that_contain_the_other_end_do_not_swallow_the_tunnel() {
+pub(crate) fn routes_that_contain_the_peer_do_not_loop_the_tunnel() {
     swallowing(Version::V4);
 }
 
-pub(crate) fn routes_of_ipv6_that_contain_the_other_end_do_not_swallow_the_tunnel() {
+pub(crate) fn ipv6_routes_that_contain_the_peer_do_not_loop_the_tunnel() {
     swallowing(Version::V6);
 }
 
-pub(crate) fn an_interface_that_the_daemon_did_not_make_is_refused_and_stays() {
+pub(crate) fn an_interface_of_another_program_is_rejected_and_kept() {
     let ground = Ground::new();
     shell(&ground.router, "ip tuntap add dproxy0 mode tun");
     let refused = ground.proxy("run", &ground.write(&near(&ground, "")));
@@ -157,7 +157,7 @@ pub(crate) fn an_interface_that_the_daemon_did_not_make_is_refused_and_stays() {
     assert!(shell(&ground.router, "ip -o link show type tun").contains("dproxy0"));
 }
 
-pub(crate) fn what_a_file_no_longer_names_goes_when_it_is_read_again() {
+pub(crate) fn an_interface_that_the_file_no_longer_names_is_removed_by_a_reload() {
     let ground = Ground::new();
     let mut daemon = ground.start(&near(&ground, "routes = [\"10.99.0.0/16\"]\n"));
     let tuns = || shell(&ground.router, "ip -o link show type tun");

@@ -1,8 +1,8 @@
 //! Uploads of a mobile host: `nack` on the router requests lost segments, and `nack-host` on the mobile host retransmits
 //! them.
 
-use crate::proxy::nat::{NATS, tcp_count, translating};
-use crate::proxy::transfer::{Pace, Transfer, transfer};
+use crate::proxy::nat::{NATS, tcp_count, translating_ground};
+use crate::proxy::transfer::{Pace, Transfer, run_transfer};
 use crate::proxy::world::{Daemon, Ground, Version, shell, until_or};
 use std::fs;
 use std::time::Duration;
@@ -43,12 +43,12 @@ fn host(ground: &Ground) -> Daemon {
 }
 
 fn upload(ground: &Ground, version: Version) {
-    transfer([&ground.mobile, &ground.server], (version.server(), PORT), BYTES);
+    run_transfer([&ground.mobile, &ground.server], (version.server(), PORT), BYTES);
 }
 
 /// Waits until a counter has at least this value.
 fn reaches(daemon: &Daemon, (proxy, figure): (&str, &str), least: u64) {
-    let now = || daemon.figure(proxy, figure);
+    let now = || daemon.metric(proxy, figure);
     until_or(|| panic!("{figure} of {proxy} is {}: {}", now(), daemon.status()), || now() >= least);
 }
 
@@ -68,8 +68,8 @@ pub(crate) fn asks_and_is_answered(ground: &Ground, version: Version) {
     // The host's TCP retransmits next to nothing itself; without the mechanism it retransmits all.
     let by_tcp = tcp_count(&ground.mobile, "RetransSegs");
     assert!(by_tcp <= REPAIRS_BY_TCP, "{by_tcp} segments were sent again by TCP");
-    assert!(station.figure("nack", "announcements") > 0);
-    assert_eq!(host.figure("nack-host", "unfit_questions"), 0);
+    assert!(station.metric("nack", "announcements") > 0);
+    assert_eq!(host.metric("nack-host", "unfit_questions"), 0);
     for what in [&ground.mobile, &ground.server] {
         assert_eq!(tcp_count(what, "OutRsts"), 0, "packets were known");
     }
@@ -80,11 +80,11 @@ pub(crate) fn asks_and_is_answered(ground: &Ground, version: Version) {
     assert_eq!(rules_of(ground), of_host);
 }
 
-pub(crate) fn what_the_station_asks_for_is_sent_again_by_the_mobile_host() {
+pub(crate) fn segments_that_the_station_requests_are_retransmitted_by_the_mobile_host() {
     asks_and_is_answered(&Ground::new(), Version::V4);
 }
 
-pub(crate) fn an_ordinary_host_is_asked_nothing() {
+pub(crate) fn an_ordinary_host_is_not_requested() {
     let ground = Ground::new();
     lose_uploads(&ground);
     let station = ground.start(STATION);
@@ -92,23 +92,23 @@ pub(crate) fn an_ordinary_host_is_asked_nothing() {
     reaches(&station, ("nack", "unasked_ranges"), REPAIRS);
     let by_tcp = tcp_count(&ground.mobile, "RetransSegs");
     assert!(by_tcp >= REPAIRS, "{by_tcp} segments were sent again by TCP");
-    assert_eq!(station.figure("nack", "questions"), 0);
-    assert_eq!(station.figure("nack", "sent_to_mobile_packets"), 0);
+    assert_eq!(station.metric("nack", "questions"), 0);
+    assert_eq!(station.metric("nack", "sent_to_mobile_packets"), 0);
 }
 
 pub(crate) fn without_a_station_a_host_only_announces() {
     for nat in [None, Some(&NATS[0])] {
-        let ground = nat.map_or_else(Ground::new, translating);
+        let ground = nat.map_or_else(Ground::new, translating_ground);
         let host = host(&ground);
         upload(&ground, Version::V4);
         reaches(&host, ("nack-host", "announcements"), 1);
-        assert_eq!(host.figure("nack-host", "local_retransmissions"), 0);
+        assert_eq!(host.metric("nack-host", "local_retransmissions"), 0);
         assert_eq!(tcp_count(&ground.server, "OutRsts"), 0);
         assert_eq!(tcp_count(&ground.server, "InErrs"), 0);
     }
 }
 
-pub(crate) fn either_end_that_is_killed_and_begins_again_repairs_again() {
+pub(crate) fn either_end_repairs_again_after_it_was_killed_and_restarted() {
     let ground = Ground::new();
     lose_uploads(&ground);
     let file = ground.write(STATION);

@@ -1,7 +1,7 @@
 //! A mobile host, a router and a server, joined by cables; and the daemon on the router.
 
 use hopline_linux::Namespace;
-use hopline_linux::veth::{self, Trains};
+use hopline_linux::veth::{self, Offload};
 use serde_json::Value as Json;
 use std::fmt;
 use std::fs::{self, File};
@@ -87,7 +87,7 @@ const VERSIONS: [Version; 2] = [Version::V4, Version::V6];
 /// Longer than any step here takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// Interval between checks.
-pub(crate) const LOOK: Duration = Duration::from_millis(10);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Commands that list the configuration of the router's kernel for packets.
 const LISTINGS: [&str; 10] = [
@@ -115,7 +115,7 @@ impl Ground {
     pub(crate) fn new() -> Self {
         let [mobile, router, server] = [(); 3].map(|()| Namespace::new().unwrap());
         for (other, name) in [(&mobile, "mobile"), (&server, "fixed")] {
-            veth::join([other, &router], name, Trains::Never).unwrap();
+            veth::join([other, &router], name, Offload::SinglePackets).unwrap();
         }
         let folder = TempDir::new().unwrap();
         let ground = Self { mobile, router, server, folder };
@@ -256,7 +256,7 @@ impl Ground {
         let of_ours = self.folder.path().to_str().unwrap();
         let mut found = Vec::new();
         let looked = until(|| {
-            found = processes_told_of(of_ours);
+            found = processes_with(of_ours);
             found.is_empty()
         });
         if looked { Vec::new() } else { found }
@@ -277,7 +277,7 @@ pub(crate) fn secret(path: &Path, text: &str) {
 }
 
 /// Returns the processes with `words` in their command line.
-pub(crate) fn processes_told_of(words: &str) -> Vec<u32> {
+pub(crate) fn processes_with(words: &str) -> Vec<u32> {
     let of = |entry: io::Result<fs::DirEntry>| {
         let id = entry.ok()?.file_name().to_str()?.parse::<u32>().ok()?;
         let line = fs::read(format!("/proc/{id}/cmdline")).ok()?;
@@ -397,7 +397,7 @@ impl Daemon {
     }
 
     pub(crate) fn status(&self) -> Json {
-        self.asked().unwrap_or_else(|| panic!("it does not answer; it said: {}", self.said()))
+        self.asked().unwrap_or_else(|| panic!("it does not answer; it said: {}", self.log_text()))
     }
 
     /// Waits until its status is as wanted. Fails at the time limit, and if it has ended.
@@ -409,14 +409,14 @@ impl Daemon {
             if self.asked().is_some_and(|status| status["process"] == id && wanted(&status)) {
                 return;
             }
-            assert_eq!(self.process.try_wait().unwrap(), None, "{what}: {}", self.said());
-            thread::sleep(LOOK);
+            assert_eq!(self.process.try_wait().unwrap(), None, "{what}: {}", self.log_text());
+            thread::sleep(POLL_INTERVAL);
         }
-        panic!("not: {what}: {:?}: {}", self.asked(), self.said());
+        panic!("not: {what}: {:?}: {}", self.asked(), self.log_text());
     }
 
     /// Returns a counter of one of its proxies; 0 before there is one.
-    pub(crate) fn figure(&self, proxy: &str, name: &str) -> u64 {
+    pub(crate) fn metric(&self, proxy: &str, name: &str) -> u64 {
         let status = self.status();
         let of = |list: &Json, name: &str| {
             list.as_array().unwrap().iter().find(|entry| entry["name"] == name).cloned()
@@ -426,7 +426,7 @@ impl Daemon {
     }
 
     /// Returns its log so far, and those of its predecessors.
-    pub(crate) fn said(&self) -> String {
+    pub(crate) fn log_text(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }
 
@@ -479,7 +479,7 @@ pub(crate) fn until(mut is_so: impl FnMut() -> bool) -> bool {
         if is_so() {
             return true;
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     false
 }

@@ -5,7 +5,7 @@ use crate::choice::Chosen;
 use crate::field::Field;
 use crate::schema::Default::{Integer, Number};
 use crate::schema::{Key, Literal};
-use hopline_proxy::handoff::{Cold, Scheme};
+use hopline_proxy::handoff::{Scheme, StartState};
 
 /// Keys of home agents and stations that always have a value.
 pub mod cells {
@@ -17,7 +17,7 @@ pub mod cells {
         { "multicast" => Scheme::Multicast, "registration" => Scheme::Registration },
         "where the home agent sends what is for a mobile host: to all stations near it, or to the one that it has registered (Mobile IP)",
     )
-    .or("multicast");
+    .with_default("multicast");
     /// `buffer_packets`.
     pub const BUFFER_PACKETS: Field<u64> = Field::integer(
         Key::integer(
@@ -26,18 +26,19 @@ pub mod cells {
             65_535,
             "packets that a station keeps for a host which is at another",
         )
-        .or(Integer(12)),
+        .with_default(Integer(12)),
     );
     /// `beacon_s`.
-    pub const BEACON_S: Field<f64> =
-        Field::number(Key::number("beacon_s", 0.001, 1000.0, "time between two beacons").or(Number(1.0)));
+    pub const BEACON_S: Field<f64> = Field::number(
+        Key::number("beacon_s", 0.001, 1000.0, "time between two beacons").with_default(Number(1.0)),
+    );
     /// `start`.
-    pub const START: Chosen<Cold> = choice!(
+    pub const START: Chosen<StartState> = choice!(
         "start",
-        { "cold" => Cold::Yes, "warm" => Cold::No },
+        { "cold" => StartState::Cold, "warm" => StartState::Warm },
         "what a proxy at the new station knows: what passes from now on, or the kept packets that the host has as well",
     )
-    .or("cold");
+    .with_default("cold");
 }
 
 /// Keys of mobile hosts that always have a value.
@@ -52,16 +53,16 @@ pub mod mobile {
             100.0,
             "how much stronger another station is to be than the current one before the host turns to it",
         )
-        .or(Number(6.0)),
+        .with_default(Number(6.0)),
     );
     /// `beacons`.
     pub const BEACONS: Field<u64> = Field::integer(
-        Key::integer("beacons", 1, 8, "in how many beacons on end it is to be").or(Integer(2)),
+        Key::integer("beacons", 1, 8, "in how many beacons on end it is to be").with_default(Integer(2)),
     );
     /// `buffering`.
     pub const BUFFERING: Field<u64> = Field::integer(
         Key::integer("buffering", 0, 15, "other stations that keep packets for it: the strongest")
-            .or(Integer(1)),
+            .with_default(Integer(1)),
     );
     /// `fast_retransmit`.
     pub const FAST_RETRANSMIT: Key = Key::integer(

@@ -3,7 +3,7 @@
 use crate::choice;
 use crate::choice::{Choice, Chosen};
 use crate::schema::{Key, Literal};
-use hopline_proxy::arq::{Config, Order};
+use hopline_proxy::arq::{Config, DeliveryMode};
 
 const DEFAULT: Config = Config::DEFAULT;
 
@@ -26,11 +26,11 @@ pub mod arq {
         { "none" => ArqKind::None, "selective" => ArqKind::Selective },
         "whether the link sends again what it lost",
     )
-    .or("none");
+    .with_default("none");
     /// `order`.
-    pub const ORDER: Choice<Order> = choice!(
+    pub const ORDER: Choice<DeliveryMode> = choice!(
         "order",
-        { "kept" => Order::Kept, "any" => Order::Any },
+        { "kept" => DeliveryMode::InOrder, "any" => DeliveryMode::Any },
         "whether packets wait for earlier ones that are repaired",
     )
     .default("kept");
@@ -40,7 +40,7 @@ pub mod arq {
 pub const ARQ: &[Key] = &[
     arq::KIND.key,
     Key::integer("attempts", 1, 255, "transmissions of a packet, then it is given up")
-        .default(Literal::Integer(DEFAULT.attempts.get() as u64)),
+        .default(Literal::Integer(DEFAULT.max_transmissions.get() as u64)),
     arq::ORDER.key,
     Key::integer(
         "parity_every",

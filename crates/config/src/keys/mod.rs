@@ -11,4 +11,4 @@ pub use neighborhood::{NEIGHBORHOOD_RED, neighborhood_red};
 pub use proxies::{SnoopPreset, proxy};
 
 /// Longest time that a key takes, in seconds: about 116 days.
-pub const LONGEST_S: f64 = 1e7;
+pub const MAX_S: f64 = 1e7;

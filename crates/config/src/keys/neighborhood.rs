@@ -20,7 +20,7 @@ pub mod neighborhood_red {
             1.0,
             "share of the wireless nodes that have it, drawn anew for each run; 0: none",
         )
-        .or(Number(1.0)),
+        .with_default(Number(1.0)),
     );
 }
 
@@ -124,19 +124,19 @@ pub const NEIGHBORHOOD_RED: &[Key] = &[
         0.001,
         65.535,
         "of guard: longest lifetime that is believed, and that others who are worse off keep a node quiet",
-    ).default(Literal::seconds(Limits::DEFAULT.lifetime)),
+    ).default(Literal::seconds(Limits::DEFAULT.max_lifetime)),
     Key::number(
         "guard_spacing_s",
         0.0,
         1000.0,
         "of guard: least time between notices of a neighbour, and between those passed on",
-    ).default(Literal::seconds(Limits::DEFAULT.spacing)),
+    ).default(Literal::seconds(Limits::DEFAULT.min_spacing)),
     Key::number(
         "guard_rest_s",
         0.0,
         1e6,
         "of guard: after everything was forbidden for guard_lifetime_s, no more is than by an average just below max_threshold_packets for so long",
-    ).default(Literal::seconds(Limits::DEFAULT.rest)),
+    ).default(Literal::seconds(Limits::DEFAULT.recovery_time)),
     Key::texts(
         "observe",
         "names of nodes whose real neighborhood queue is recorded beside their estimate, ten times a second",

@@ -3,10 +3,14 @@
 use crate::choice;
 use crate::choice::Choice;
 use crate::schema::{Exception, Key, Literal};
-use hopline_proxy::dproxy::opaque::{self, Order};
-use hopline_proxy::dproxy::{Caching, Expansion, OrderRule, Recovery, Samples, Timeouts};
-use hopline_proxy::snoop::{Config, DuplicateAcks, Marks, OldData, Overflow, Passing, Turn};
-use hopline_proxy::{Bounds, ack_pacing, hop_window, mtcp};
+use hopline_proxy::dproxy::opaque::{self, DeliveryMode};
+use hopline_proxy::dproxy::{
+    CacheConfig, OrderRule, RecoveryConfig, RequestExpansion, SampleRule, TimeoutRule,
+};
+use hopline_proxy::snoop::{
+    Config, DuplicateAcks, OldData, PassPolicy, QueueDropHandling, QueuePosition, SenderRetransmissionMarks,
+};
+use hopline_proxy::{TableLimits, ack_pacing, hop_window, mtcp};
 
 /// Constructor of a preset of Snoop.
 pub type SnoopPreset = fn() -> Config;
@@ -16,12 +20,12 @@ pub mod proxy {
     use super::*;
 
     /// `timeouts`.
-    pub const TIMEOUTS: Choice<Timeouts> = choice!(
+    pub const TIMEOUTS: Choice<TimeoutRule> = choice!(
         "timeouts",
         {
-            "successive" => Timeouts::Successive,
-            "cumulative" => Timeouts::Cumulative,
-            "off" => Timeouts::Off,
+            "successive" => TimeoutRule::Successive,
+            "cumulative" => TimeoutRule::Cumulative,
+            "off" => TimeoutRule::Off,
         },
         "of d-proxy and opaque: when a request is repeated, after 2, 3 and 4 recoveries each, or after the first, or never (C2)",
     ).default("successive");
@@ -41,22 +45,22 @@ pub mod proxy {
     ).derived("no limit but reordering_timeout_ms")
     .example("12");
     /// `recovery_samples`.
-    pub const RECOVERY_SAMPLES: Choice<Samples> = choice!(
+    pub const RECOVERY_SAMPLES: Choice<SampleRule> = choice!(
         "recovery_samples",
-        { "all" => Samples::All, "one-request" => Samples::OneRequest },
+        { "all" => SampleRule::All, "one-request" => SampleRule::SingleRequest },
         "of d-proxy and opaque: which recoveries make the average time (C1); all: each from its first request to its end, be it in vain; one-request: those with one request",
     ).default_except("one-request", &[Exception::new("of d-proxy", Literal::Word("all")), Exception::new("over Linux", Literal::Word("one-request"))]);
     /// `expansion`.
-    pub const EXPANSION: Choice<Expansion> = choice!(
+    pub const EXPANSION: Choice<RequestExpansion> = choice!(
         "expansion",
-        { "on" => Expansion::On, "off" => Expansion::Off },
+        { "on" => RequestExpansion::On, "off" => RequestExpansion::Off },
         "of d-proxy: whether each packet that is missing is asked for, or the first one alone (C14)",
     )
     .default("on");
     /// `order`.
-    pub const ORDER: Choice<Order> = choice!(
+    pub const ORDER: Choice<DeliveryMode> = choice!(
         "order",
-        { "kept" => Order::Kept, "any" => Order::Any },
+        { "kept" => DeliveryMode::InOrder, "any" => DeliveryMode::Any },
         "of d-proxy and opaque: whether packets wait for earlier ones that are repaired",
     )
     .default("kept");
@@ -89,19 +93,19 @@ pub mod proxy {
         "of snoop, not modern: which ACKs without data that repeat the last number are duplicates (S1): all, or those that announce the same window too, as senders count them (RFC 5681)",
     ).default("same-number");
     /// `spurious_acks`.
-    pub const SPURIOUS_ACKS: Choice<Passing> = choice!(
+    pub const SPURIOUS_ACKS: Choice<PassPolicy> = choice!(
         "spurious_acks",
-        { "absorbed" => Passing::Absorbed, "forwarded" => Passing::Forwarded },
+        { "absorbed" => PassPolicy::Absorb, "forwarded" => PassPolicy::Forward },
         "of snoop, not modern: ACKs below the last one (S2)",
     )
     .default_except("absorbed", &[Exception::new("of ns2-2.35", Literal::Word("forwarded"))]);
     /// `marks`.
-    pub const MARKS: Choice<Marks> = choice!(
+    pub const MARKS: Choice<SenderRetransmissionMarks> = choice!(
         "marks",
         {
-            "uncached" => Marks::Uncached,
-            "uncached-retransmissions" => Marks::UncachedRetransmissions,
-            "retransmissions" => Marks::Retransmissions,
+            "uncached" => SenderRetransmissionMarks::Uncached,
+            "uncached-retransmissions" => SenderRetransmissionMarks::UncachedRetransmissions,
+            "retransmissions" => SenderRetransmissionMarks::Retransmissions,
         },
         "of snoop, not modern: which packets are marked as retransmitted by the sender (S9), so that their duplicate ACKs pass; uncached: those out of sequence that are not kept; uncached-retransmissions: of these not a new packet beyond a gap; retransmissions: all that come again",
     ).default_except("uncached", &[Exception::new("of ns2-2.35", Literal::Word("retransmissions"))]);
@@ -116,15 +120,15 @@ pub mod proxy {
         "of snoop, not modern: data that come again and that the mobile host has, keep-alives among them; acknowledged: in its name, if it was heard within 100 s, otherwise forwarded; while-alive: the same with 2 s",
     ).default_except("acknowledged", &[Exception::new("of ns2-2.35", Literal::Word("forwarded"))]);
     /// `turn`.
-    pub const TURN: Choice<Turn> = choice!(
+    pub const TURN: Choice<QueuePosition> = choice!(
         "turn",
-        { "first" => Turn::First, "last" => Turn::Last },
+        { "first" => QueuePosition::Front, "last" => QueuePosition::Back },
         "of snoop, not modern: where a packet that is sent again stands in the queue of the last hop, of d-proxy and opaque: where requests, and packets that are sent again, stand in the queue of the link (C16)",
     ).default_except("first", &[Exception::new("of ns2-2.35", Literal::Word("last")), Exception::new("of d-proxy", Literal::Word("last")), Exception::new("over Linux", Literal::Word("first")), Exception::new("of opaque", Literal::Word("first"))]);
     /// `overflow`.
-    pub const OVERFLOW: Choice<Overflow> = choice!(
+    pub const OVERFLOW: Choice<QueueDropHandling> = choice!(
         "overflow",
-        { "kept" => Overflow::Kept, "left-to-sender" => Overflow::LeftToSender },
+        { "kept" => QueueDropHandling::Cached, "left-to-sender" => QueueDropHandling::LeftToSender },
         "of snoop, not modern: packets that the queue of the last hop refuses, of d-proxy: packets that the queue of the link refuses",
     ).default_except("kept", &[Exception::new("of ns2-2.35 and d-proxy", Literal::Word("left-to-sender"))]);
     /// `high_water_packets`.
@@ -133,14 +137,14 @@ pub mod proxy {
         1,
         65_535,
         "of snoop, d-proxy and nack-host: packets kept of a connection, of opaque: packets kept in all, of ack-pacing: ACKs that wait, in all",
-    ).default_except(Literal::Integer(Config::modern().high_water.get() as u64), &[Exception::new("of published", Literal::Integer(Config::published().high_water.get() as u64)), Exception::new("of ns2-2.35", Literal::Integer(Config::ns2().high_water.get() as u64)), Exception::new("of d-proxy", Literal::Integer(Caching::DEFAULT.packets_per_flow as u64)), Exception::new("of opaque", Literal::Integer(opaque::Config::DEFAULT.kept_packets as u64)), Exception::new("of nack-host", Literal::Integer(Config::modern().high_water.get() as u64)), Exception::new("of ack-pacing", Literal::Integer(ack_pacing::Config::DEFAULT.held_in_all as u64))]);
-    /// `local_limit`.
+    ).default_except(Literal::Integer(Config::modern().high_water.get() as u64), &[Exception::new("of published", Literal::Integer(Config::published().high_water.get() as u64)), Exception::new("of ns2-2.35", Literal::Integer(Config::ns2().high_water.get() as u64)), Exception::new("of d-proxy", Literal::Integer(CacheConfig::DEFAULT.packets_per_flow as u64)), Exception::new("of opaque", Literal::Integer(opaque::Config::DEFAULT.max_cached_packets as u64)), Exception::new("of nack-host", Literal::Integer(Config::modern().high_water.get() as u64)), Exception::new("of ack-pacing", Literal::Integer(ack_pacing::Config::DEFAULT.max_total_delayed_acks as u64))]);
+    /// `max_local_retransmissions`.
     pub const LOCAL_LIMIT: Key = Key::integer(
         "local_limit",
         1,
         255,
         "of snoop: retransmissions of a packet from here, then it is left to the sender (S3), of nack: questions for a packet, then it is left to the sender, of nack-host: times that a packet is sent again, then it is left to the sender, of d-proxy and opaque: requests for a packet that are due to its timer, the first one among them, then it is left to the sender",
-    ).default_except(Literal::Integer(Config::modern().local_limit as u64), &[Exception::new("of d-proxy", Literal::Integer(Recovery::DEFAULT.attempts.get() as u64)), Exception::new("of opaque", Literal::Integer(opaque::Config::DEFAULT.recovery.attempts.get() as u64))]);
+    ).default_except(Literal::Integer(Config::modern().max_local_retransmissions as u64), &[Exception::new("of d-proxy", Literal::Integer(RecoveryConfig::DEFAULT.max_timer_requests.get() as u64)), Exception::new("of opaque", Literal::Integer(opaque::Config::DEFAULT.recovery.max_timer_requests.get() as u64))]);
     /// `dup_ack_threshold`.
     pub const DUP_ACK_THRESHOLD: Key = Key::integer(
         "dup_ack_threshold",
@@ -164,13 +168,13 @@ pub mod proxy {
         "of snoop, not modern: silence after which the first packet goes out again",
     )
     .default_except(Literal::Number(200.0), &[Exception::new("of ns2-2.35", Literal::Text("never"))]);
-    /// `held_packets`.
+    /// `max_delayed_acks`.
     pub const HELD_PACKETS: Key = Key::integer(
         "held_packets",
         1,
         65_535,
         "of d-proxy: packets of a flow that wait for others (C5), of ack-pacing: ACKs of a connection that wait",
-    ).default(Literal::Integer(ack_pacing::Config::DEFAULT.held_packets.get() as u64));
+    ).default(Literal::Integer(ack_pacing::Config::DEFAULT.max_delayed_acks.get() as u64));
     /// `reordering_timeout_ms`.
     pub const PATIENCE_MS: Key = Key::number(
         "reordering_timeout_ms",
@@ -179,7 +183,7 @@ pub mod proxy {
         "of d-proxy and opaque: how long packets wait for what is missing (C5)",
     )
     .formerly(&["patience_ms"])
-    .default(Literal::milliseconds(Recovery::DEFAULT.patience));
+    .default(Literal::milliseconds(RecoveryConfig::DEFAULT.max_wait));
     /// `reordering_threshold_packets`.
     pub const GRACE_PACKETS: Key = Key::integer(
         "reordering_threshold_packets",
@@ -188,7 +192,7 @@ pub mod proxy {
         "of d-proxy and opaque: packets that may overtake one before it is asked for (C11)",
     )
     .formerly(&["grace_packets"])
-    .default(Literal::Integer(Recovery::DEFAULT.grace as u64));
+    .default(Literal::Integer(RecoveryConfig::DEFAULT.reordering_threshold as u64));
     /// `tail_probe_ms`.
     pub const TAIL_PROBE_MS: Key = Key::number(
         "tail_probe_ms",
@@ -202,15 +206,15 @@ pub mod proxy {
         0.001,
         1e6,
         "of mtcp: how long nothing comes from a host to which something is under way before its sender is to wait",
-    ).default(Literal::milliseconds(mtcp::Config::DEFAULT.silence));
+    ).default(Literal::milliseconds(mtcp::Config::DEFAULT.silence_timeout));
     /// `probe_ms`.
     pub const PROBE_MS: Key =
         Key::number("probe_ms", 0.001, 1e6, "of mtcp: how often it tries whether the host is back")
-            .default(Literal::milliseconds(mtcp::Config::DEFAULT.probe));
+            .default(Literal::milliseconds(mtcp::Config::DEFAULT.probe_interval));
     /// `connections`.
     pub const CONNECTIONS: Key =
         Key::integer("connections", 1, 1 << 24, "most connections that it remembers")
-            .default(Literal::Integer(Bounds::DEFAULT.connections as u64));
+            .default(Literal::Integer(TableLimits::DEFAULT.max_connections as u64));
     /// `idle_s`.
     pub const IDLE_S: Key = Key::number(
         "idle_s",
@@ -219,7 +223,7 @@ pub mod proxy {
         "silence after which a connection is forgotten, of split: silence after which a connection is reset",
     )
     .default_except(
-        Literal::seconds(Bounds::DEFAULT.idle),
+        Literal::seconds(TableLimits::DEFAULT.idle_timeout),
         &[Exception::new("of split", Literal::Number(7440.0))],
     );
 }

@@ -1,13 +1,15 @@
 //! Configuration of Neighborhood RED.
 
 use super::times::seconds;
-use crate::owned::refuse_foreign;
+use crate::key_owners::reject_foreign_keys;
 use crate::schema::Section;
 use crate::source::Problem;
 use hopline_core::Duration;
-use hopline_queue::Action;
+use hopline_queue::SignalAction;
 use hopline_queue::neighborhood_red::Config;
-use hopline_queue::neighborhood_red::config::{Delivery, Guard, Incoming, Limits, Suffering};
+use hopline_queue::neighborhood_red::config::{
+    Delivery, IncomingPolicy, Limits, NoticeLimits, StarvationTest,
+};
 
 /// Keys of a guard.
 const GUARD_KEYS: &[&str] = &["guard_lifetime_s", "guard_spacing_s", "guard_rest_s"];
@@ -15,7 +17,7 @@ const GUARD_KEYS: &[&str] = &["guard_lifetime_s", "guard_spacing_s", "guard_rest
 /// Returns the configuration of Neighborhood RED in a section.
 pub(super) fn config(section: &Section<'_>, data_rate_bps: u64) -> Result<Config, Problem> {
     let written_bps = section.number("bandwidth_mbps").map(|mbps| (mbps * 1e6) as u64);
-    let mut config = Config::on_channel(written_bps.unwrap_or(data_rate_bps));
+    let mut config = Config::for_bandwidth(written_bps.unwrap_or(data_rate_bps));
     let numbers = [
         ("weight", &mut config.weight),
         ("min_threshold_packets", &mut config.min_threshold),
@@ -36,21 +38,21 @@ pub(super) fn config(section: &Section<'_>, data_rate_bps: u64) -> Result<Config
     for (key, field) in times {
         *field = seconds(section, key).unwrap_or(*field);
     }
-    if let Some(bytes) = section.small("mean_packet_bytes") {
+    if let Some(bytes) = section.integer_u32("mean_packet_bytes") {
         config.packet_bits = 8 * bytes;
     }
-    config.suffering = suffering(section)?;
-    config.guard = guard(section)?;
+    config.starvation = suffering(section)?;
+    config.notice_limits = guard(section)?;
     config.delivery = match section.word("delivery") {
         Some("broadcast") => Delivery::Broadcast,
         Some("none") => Delivery::None,
         _unicast => Delivery::Unicast,
     };
     if section.word("incoming") == Some("relayed") {
-        config.incoming = Incoming::Relayed;
+        config.incoming = IncomingPolicy::Relayed;
     }
     if section.word("action") == Some("mark") {
-        config.action = Action::Mark;
+        config.action = SignalAction::Mark;
     }
     config.validate().map_err(|must| {
         let problem = Problem::new(format!("Neighborhood RED wants {must}")).at(section.origin);
@@ -70,27 +72,27 @@ fn thresholds(config: &Config) -> String {
     )
 }
 
-fn suffering(section: &Section<'_>) -> Result<Suffering, Problem> {
+fn suffering(section: &Section<'_>) -> Result<StarvationTest, Problem> {
     let word = section.word("suffering").unwrap_or("below-share");
-    refuse_foreign(section, "suffering", word, &[(&["below-share"], &["suffering_share"])])?;
+    reject_foreign_keys(section, "suffering", word, &[(&["below-share"], &["suffering_share"])])?;
     let share = section.number("suffering_share");
-    Ok(match (word, Config::PAPER.suffering) {
-        ("below-fair-share", _) => Suffering::BelowFairShare,
-        (_, Suffering::BelowShare(usual)) => Suffering::BelowShare(share.unwrap_or(usual)),
-        (_, usual @ Suffering::BelowFairShare) => usual,
+    Ok(match (word, Config::PAPER.starvation) {
+        ("below-fair-share", _) => StarvationTest::BelowFairShare,
+        (_, StarvationTest::BelowShare(usual)) => StarvationTest::BelowShare(share.unwrap_or(usual)),
+        (_, usual @ StarvationTest::BelowFairShare) => usual,
     })
 }
 
-fn guard(section: &Section<'_>) -> Result<Guard, Problem> {
+fn guard(section: &Section<'_>) -> Result<NoticeLimits, Problem> {
     let word = section.word("guard").unwrap_or("off");
-    refuse_foreign(section, "guard", word, &[(&["on"], GUARD_KEYS)])?;
+    reject_foreign_keys(section, "guard", word, &[(&["on"], GUARD_KEYS)])?;
     if word == "off" {
-        return Ok(Guard::Off);
+        return Ok(NoticeLimits::Off);
     }
     let time = |key: &str, usual: Duration| seconds(section, key).unwrap_or(usual);
-    Ok(Guard::On(Limits {
-        lifetime: time("guard_lifetime_s", Limits::DEFAULT.lifetime),
-        spacing: time("guard_spacing_s", Limits::DEFAULT.spacing),
-        rest: time("guard_rest_s", Limits::DEFAULT.rest),
+    Ok(NoticeLimits::On(Limits {
+        max_lifetime: time("guard_lifetime_s", Limits::DEFAULT.max_lifetime),
+        min_spacing: time("guard_spacing_s", Limits::DEFAULT.min_spacing),
+        recovery_time: time("guard_rest_s", Limits::DEFAULT.recovery_time),
     }))
 }

@@ -1,26 +1,28 @@
 //! Files of proxies: TOML in, checked values out. Every error has a position.
 
+mod conflicts;
 pub mod keys;
-mod needs;
 mod proxy;
+mod requirements;
 mod station;
-mod taken;
 mod task;
 mod unknown;
 mod values;
 
-pub use crate::rules::Capture;
+pub use crate::rules::DiversionMark;
 pub use crate::subnet::Subnet;
 pub use keys::LogFormat;
-pub use needs::Need;
 pub use proxy::Proxy;
-pub(crate) use task::Timing;
+pub use requirements::Requirement;
+pub(crate) use task::Scheduling;
 pub(crate) use task::host_key;
 pub use task::{
-    DProxyTask, EntranceTask, ExitTask, InPath, Moving, SplitTask, StationTask, Task, TunnelTask,
+    ConnectionMoves, DProxyTask, EntranceTask, ExitTask, PacketSelection, SplitTask, StationTask, Task,
+    TunnelTask,
 };
 
 use crate::rules::Owner;
+use conflicts::Conflicts;
 use hopline_config::document::{self, Node};
 use hopline_config::schema::Section;
 use hopline_config::source::{Problem, Problems, Source};
@@ -29,7 +31,6 @@ use keys::file;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use taken::Taken;
 
 /// Configuration of a daemon.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,11 +48,11 @@ pub struct Config {
     /// Address and port of its metrics for Prometheus.
     pub metrics: Option<SocketAddr>,
     /// Mark and routing table that divert packets to its sockets.
-    pub capture: Capture,
+    pub diversion: DiversionMark,
     /// Proxies, in the order of the file; at least one, with distinct names.
     pub proxies: Vec<Proxy>,
     /// Interfaces and addresses of this machine that the proxies name.
-    pub needs: Vec<Need>,
+    pub requirements: Vec<Requirement>,
 }
 
 /// User of this machine.
@@ -75,14 +76,14 @@ pub struct StatusGroup {
 /// Name of a daemon, and the folder of its socket: all that a status query needs. Users that may not read its secrets can
 /// query it too.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DaemonId {
     /// Name of the daemon.
     pub name: String,
     /// Folder of its socket.
     pub state_dir: PathBuf,
 }
 
-impl Place {
+impl DaemonId {
     /// Reads a file of proxies, and no file that it names.
     ///
     /// # Errors
@@ -90,7 +91,7 @@ impl Place {
     pub fn load(path: &Path) -> Result<Self, Problems> {
         let document = document::parse(&source(path)?)?;
         unknown::check(&document)?;
-        Ok(Self::resolve(&Section::new(&document, keys::FILE))?)
+        Ok(Self::resolve(&Section::new(&document, keys::FILE_KEYS))?)
     }
 
     fn resolve(section: &Section<'_>) -> Result<Self, Problem> {
@@ -100,17 +101,17 @@ impl Place {
 }
 
 /// Longest name of a daemon: it has to fit into names of iptables chains, after a prefix.
-const LONGEST_NAME: usize = 16;
+const MAX_NAME: usize = 16;
 
-/// Largest file, bytes: far more than [`MOST_PROXIES`] take.
-const LARGEST: u64 = 1 << 20;
+/// Largest file, bytes: far more than [`MAX_PROXIES`] take.
+const MAX_FILE: u64 = 1 << 20;
 
 fn source(path: &Path) -> Result<Arc<Source>, Problem> {
-    Source::read_up_to(path, LARGEST)
+    Source::read_up_to(path, MAX_FILE)
 }
 
 /// Most proxies of a daemon: each has a thread.
-const MOST_PROXIES: usize = 256;
+const MAX_PROXIES: usize = 256;
 
 impl Config {
     /// Reads a file.
@@ -132,22 +133,22 @@ impl Config {
     }
 
     /// Returns the folders in which its proxies create sockets.
-    pub(crate) fn folders_written(&self) -> Vec<PathBuf> {
-        self.proxies.iter().filter_map(|proxy| proxy.task.folder_written()).collect()
+    pub(crate) fn writable_folders(&self) -> Vec<PathBuf> {
+        self.proxies.iter().filter_map(|proxy| proxy.task.writable_folder()).collect()
     }
 
     /// Returns the settings that cannot change while the daemon runs.
-    pub(crate) fn of_a_life(&self) -> impl PartialEq + '_ {
-        (&self.name, &self.state_dir, &self.user, &self.status_group, self.log, self.metrics, self.capture)
+    pub(crate) fn fixed_settings(&self) -> impl PartialEq + '_ {
+        (&self.name, &self.state_dir, &self.user, &self.status_group, self.log, self.metrics, self.diversion)
     }
 
     fn resolve(document: &Node) -> Result<Self, Problem> {
-        let section = Section::new(document, keys::FILE);
-        let capture = Capture {
-            mark: section.narrow(file::MARK.key.name).expect("it has a default"),
-            table: section.small(file::ROUTE_TABLE.key.name).expect("it has a default"),
+        let section = Section::new(document, keys::FILE_KEYS);
+        let capture = DiversionMark {
+            mark: section.integer_as(file::MARK.key.name).expect("it has a default"),
+            table: section.integer_u32(file::ROUTE_TABLE.key.name).expect("it has a default"),
         };
-        let Place { name, state_dir } = Place::resolve(&section)?;
+        let DaemonId { name, state_dir } = DaemonId::resolve(&section)?;
         let (proxies, needs) = proxies(&section)?;
         let mut config = Self {
             name,
@@ -156,20 +157,20 @@ impl Config {
             status_group: status_group(&section)?,
             log: section.get(file::LOG),
             metrics: values::parsed(&section, file::METRICS.name, "address with a port", "127.0.0.1:9464")?,
-            capture,
+            diversion: capture,
             proxies,
-            needs,
+            requirements: needs,
         };
-        config.own();
+        config.set_owner();
         Ok(config)
     }
 
     /// Makes this daemon the owner of interfaces that outlive its proxies, and sets its mark in the tasks.
-    pub(crate) fn own(&mut self) {
+    pub(crate) fn set_owner(&mut self) {
         let owner = Owner { name: self.name.clone(), folder: self.state_dir.clone() };
         for proxy in &mut self.proxies {
             proxy.task.set_owner(&owner);
-            proxy.task.set_mark(self.capture.mark);
+            proxy.task.set_mark(self.diversion.mark);
         }
     }
 }
@@ -177,13 +178,13 @@ impl Config {
 fn daemon_name(section: &Section<'_>) -> Result<String, Problem> {
     let name = section.get(file::NAME);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let is_good = (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(is_plain);
+    let is_good = (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_plain);
     if is_good {
         return Ok(name.to_owned());
     }
     Err(Problem::new(format!("\"{name}\" is no name of a daemon"))
         .at(section.origin_of(file::NAME.key.name))
-        .help(format!("1 to {LONGEST_NAME} letters, digits, - and _: rules are called by it")))
+        .help(format!("1 to {MAX_NAME} letters, digits, - and _: rules are called by it")))
 }
 
 fn user(section: &Section<'_>) -> Result<Option<User>, Problem> {
@@ -206,25 +207,25 @@ fn status_group(section: &Section<'_>) -> Result<Option<StatusGroup>, Problem> {
     Ok(Some(StatusGroup { name: name.to_owned(), id }))
 }
 
-fn proxies(section: &Section<'_>) -> Result<(Vec<Proxy>, Vec<Need>), Problem> {
+fn proxies(section: &Section<'_>) -> Result<(Vec<Proxy>, Vec<Requirement>), Problem> {
     let sections = section.sections("proxy");
     if sections.is_empty() {
         return Err(Problem::new("no proxy").at(section.origin).help("add a table [[proxy]]"));
     }
-    if sections.len() > MOST_PROXIES {
+    if sections.len() > MAX_PROXIES {
         return Err(Problem::new(format!("{} proxies", sections.len()))
             .at(section.origin_of("proxy"))
-            .help(format!("a daemon has at most {MOST_PROXIES}")));
+            .help(format!("a daemon has at most {MAX_PROXIES}")));
     }
-    let (mut found, mut needs, mut taken) = (Vec::new(), Vec::new(), Taken::default());
+    let (mut found, mut needs, mut taken) = (Vec::new(), Vec::new(), Conflicts::default());
     for (number, section) in (0..).zip(&sections) {
         let kind = section.get(keys::proxy::KIND);
-        only_what_it_takes(section, kind)?;
+        check_keys_of_kind(section, kind)?;
         let name = section.word(keys::proxy::NAME.name).unwrap_or(kind.word()).to_owned();
         let task = Task::resolve(kind, section, number)?;
         let proxy = Proxy { name, task };
-        taken.take(&proxy, section)?;
-        needs.extend(Need::of(section, &proxy.name));
+        taken.check(&proxy, section)?;
+        needs.extend(Requirement::of(section, &proxy.name));
         found.push(proxy);
     }
     station::join(&mut found, &sections)?;
@@ -232,7 +233,7 @@ fn proxies(section: &Section<'_>) -> Result<(Vec<Proxy>, Vec<Need>), Problem> {
 }
 
 /// Rejects keys of other kinds. Proxies are not varied like flows of scenarios, so such a key is an error.
-fn only_what_it_takes(section: &Section<'_>, kind: keys::KindKey) -> Result<(), Problem> {
+fn check_keys_of_kind(section: &Section<'_>, kind: keys::KindKey) -> Result<(), Problem> {
     match section.keys().find(|key| section.has(key.name) && !kind.takes(key.name)) {
         None => Ok(()),
         Some(key) => {

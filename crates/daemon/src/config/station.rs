@@ -2,7 +2,7 @@
 
 use super::keys::split::MOVES;
 use super::proxy::Proxy;
-use super::task::{Beside, Moving, StationTask, Task};
+use super::task::{ConnectionMoves, StationInfo, StationTask, Task};
 use crate::subnet::Subnet;
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
@@ -15,7 +15,7 @@ pub(super) fn join(proxies: &mut [Proxy], sections: &[Section<'_>]) -> Result<()
     let mut taken: Vec<String> = Vec::new();
     for at in 0..proxies.len() {
         let Task::Split(task) = &proxies[at].task else { continue };
-        let Some(moving) = &task.moving else { continue };
+        let Some(moving) = &task.connection_moves else { continue };
         let (name, interface, moving) = (&proxies[at].name, &task.interface, moving.clone());
         let refused = |what: String, help: String| {
             Err(Problem::new(what).at(sections[at].origin_of(MOVES.name)).help(help))
@@ -50,7 +50,7 @@ pub(super) fn join(proxies: &mut [Proxy], sections: &[Section<'_>]) -> Result<()
             );
         }
         let net = Ipv4Net::new(network.0, network.1).expect("it was read as a network");
-        let beside = Beside {
+        let beside = StationInfo {
             address: *address,
             network: Subnet(IpNet::V4(net)),
             key: MoveKey::of(key).expect("stations have the network's key"),
@@ -60,9 +60,9 @@ pub(super) fn join(proxies: &mut [Proxy], sections: &[Section<'_>]) -> Result<()
         // The routes of this machine lead to the home agent, not to the radio.
         let among: Network = net.to_string().parse().expect("both read networks");
         if let Task::Split(task) = &mut proxies[at].task {
-            task.config.legs.mobile_hosts = MobileHosts::Among(vec![among]);
+            task.config.legs.mobile_hosts = MobileHosts::InNetworks(vec![among]);
             task.config.legs.mobile.mark = beside.mark;
-            task.moving = Some(Moving { beside: Some(beside), ..moving });
+            task.connection_moves = Some(ConnectionMoves { base_station: Some(beside), ..moving });
         }
     }
     Ok(())

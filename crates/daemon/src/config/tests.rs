@@ -2,9 +2,9 @@ use super::*;
 use crate::rules::{Rules, Tracking};
 use hopline_middlebox::diversion::Diversion;
 use hopline_middlebox::gateway::{Fallback, Transport};
-use hopline_middlebox::split::Onward;
-use hopline_proxy::Turn;
-use hopline_proxy::tunnel::Repair;
+use hopline_middlebox::split::ConnectOrder;
+use hopline_proxy::QueuePosition;
+use hopline_proxy::tunnel::RecoveryScheme;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -27,7 +27,7 @@ fn chmod(path: &Path, mode: u32) {
 const SNOOP: &str = "[[proxy]]\nkind = \"snoop\"\ninterface = \"wlan0\"\n";
 
 #[test]
-fn the_least_that_can_be_said_has_defaults_for_the_rest() {
+fn the_shortest_file_has_defaults_for_the_rest() {
     let config = read(SNOOP).unwrap();
     assert_eq!(config.name, "hopline");
     assert_eq!(config.state_dir, Path::new("/run/hopline"));
@@ -51,17 +51,20 @@ fn the_least_that_can_be_said_has_defaults_for_the_rest() {
 }
 
 #[test]
-fn keys_of_machines_are_those_of_scenarios() {
+fn keys_of_middleboxes_are_those_of_scenarios() {
     let config = read(&format!("{SNOOP}preset = \"published\"\nlocal_limit = 3\n")).unwrap();
     let Task::Snoop(_, machine) = &config.proxies[0].task else { panic!("{config:?}") };
     assert_eq!(
         *machine,
-        hopline_proxy::snoop::Config { local_limit: 3, ..hopline_proxy::snoop::Config::published() }
+        hopline_proxy::snoop::Config {
+            max_local_retransmissions: 3,
+            ..hopline_proxy::snoop::Config::published()
+        }
     );
 }
 
 #[test]
-fn each_proxy_has_a_queue_of_its_own() {
+fn each_proxy_has_its_own_queue() {
     let two = format!("{SNOOP}{}name = \"other\"\n", SNOOP.replace("wlan0", "wlan1"));
     let config = read(&two).unwrap();
     let queues: Vec<_> = config.proxies.iter().map(|proxy| proxy.task.queues().collect::<Vec<_>>()).collect();
@@ -71,25 +74,25 @@ fn each_proxy_has_a_queue_of_its_own() {
 }
 
 #[test]
-fn servers_are_called_first_unless_the_file_says_otherwise() {
+fn servers_are_connected_first_by_default() {
     const SPLIT: &str = "[[proxy]]\nkind = \"split\"\ninterface = \"wlan0\"\n";
     let task = |rest: &str| match read(&format!("{SPLIT}{rest}")).unwrap().proxies.remove(0).task {
         Task::Split(task) => task,
         other => panic!("{other:?}"),
     };
     let diversion = Diversion { queue: 26_735, mark: 26_735, port: 7070 };
-    let [first, after] = [Onward::First(diversion), Onward::After(Some(diversion))];
+    let [first, after] = [ConnectOrder::ServerFirst(diversion), ConnectOrder::ClientFirst(Some(diversion))];
     for (rest, expected) in [("", first), ("onward = \"first\"\n", first), ("onward = \"after\"\n", after)] {
-        assert_eq!(task(rest).config.onward, expected, "{rest}");
+        assert_eq!(task(rest).config.connect_order, expected, "{rest}");
     }
-    let other = Onward::First(Diversion { queue: 9, ..diversion });
-    assert_eq!(task("queue = 9\n").config.onward, other);
+    let other = ConnectOrder::ServerFirst(Diversion { queue: 9, ..diversion });
+    assert_eq!(task("queue = 9\n").config.connect_order, other);
     let same = read(&format!("{SNOOP}{SPLIT}queue = 26735\n")).unwrap_err();
     assert!(same.contains("two proxies have queue 26735"), "{same}");
 }
 
 #[test]
-fn both_ends_of_a_link_are_hosts_and_not_the_same() {
+fn the_ends_of_a_link_are_distinct_hosts() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("link.key");
     secret(&key, "07".repeat(32));
@@ -122,7 +125,7 @@ fn both_ends_of_a_link_are_hosts_and_not_the_same() {
 }
 
 #[test]
-fn repairs_go_first_and_tail_probes_follow_the_rate_unless_the_file_says_otherwise() {
+fn retransmissions_go_first_and_tail_probes_follow_the_rate_by_default() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("link.key");
     secret(&key, "07".repeat(32));
@@ -132,26 +135,26 @@ fn repairs_go_first_and_tail_probes_follow_the_rate_unless_the_file_says_otherwi
         read(&file).unwrap().proxies.remove(0).task
     };
     let d_proxy = |rest: &str| match pair("d-proxy", &format!("interface = \"wlan0\"\n{rest}")) {
-        Task::DProxy(task) => (task.config.machine.turn, task.config.machine.recovery.floor),
+        Task::DProxy(task) => (task.config.machine.queue_position, task.config.machine.recovery.min_average),
         other => panic!("{other:?}"),
     };
     let ms = hopline_core::Duration::from_millis;
-    assert_eq!(d_proxy(""), (Turn::First, ms(2)));
-    assert_eq!(d_proxy("turn = \"last\"\nmin_timer_ms = 5\n"), (Turn::Last, ms(5)));
+    assert_eq!(d_proxy(""), (QueuePosition::Front, ms(2)));
+    assert_eq!(d_proxy("turn = \"last\"\nmin_timer_ms = 5\n"), (QueuePosition::Back, ms(5)));
     let opaque = |rest: &str| match pair("opaque", rest) {
         Task::Tunnel(task) => match task.config.repair {
-            Repair::Asking(config) => (config.turn, config.tail_probe),
+            RecoveryScheme::Nack(config) => (config.queue_position, config.tail_probe_delay),
             other => panic!("{other:?}"),
         },
         other => panic!("{other:?}"),
     };
-    assert_eq!(opaque(""), (Turn::First, Some(ms(4))));
-    assert_eq!(opaque("rate_mbps = 6\n"), (Turn::First, Some(ms(16))));
+    assert_eq!(opaque(""), (QueuePosition::Front, Some(ms(4))));
+    assert_eq!(opaque("rate_mbps = 6\n"), (QueuePosition::Front, Some(ms(16))));
     assert_eq!(opaque("rate_mbps = 6\ntail_probe_ms = 3\n").1, Some(ms(3)));
 }
 
 #[test]
-fn a_mobile_host_has_a_key_of_its_own_and_hosts_register_at_named_stations() {
+fn a_mobile_host_has_its_own_key_and_registers_at_named_stations() {
     let folder = tempfile::tempdir().unwrap();
     let (network, host) = (folder.path().join("cells.key"), folder.path().join("host.key"));
     secret(&network, "07".repeat(16));
@@ -194,32 +197,33 @@ fn station(folder: &Path, splits: &str) -> Result<Config, String> {
 const MOVES: &str = "[[proxy]]\nkind = \"split\"\ninterface = \"wlan0\"\nmoves = { stations = [\"192.0.2.12\", \"192.0.2.13\"] }\n";
 
 #[test]
-fn connections_move_by_what_the_base_station_of_their_radio_knows() {
+fn connection_moves_follow_the_base_station_with_the_same_radio() {
     use hopline_middlebox::handoff::VisitorList;
     use hopline_middlebox::split::MobileHosts;
     let folder = tempfile::tempdir().unwrap();
     let config = station(folder.path(), MOVES).unwrap();
     let Task::Split(split) = &config.proxies[1].task else { panic!("{config:?}") };
     let legs = &split.config.legs;
-    assert_eq!(legs.mobile_hosts, MobileHosts::Among(vec!["10.9.0.0/24".parse().unwrap()]));
+    assert_eq!(legs.mobile_hosts, MobileHosts::InNetworks(vec!["10.9.0.0/24".parse().unwrap()]));
     assert_eq!((legs.mobile.mark, legs.fixed.mark), (hopline_middlebox::nfqueue::MARK, 0));
-    let moves = split.moving.as_ref().unwrap().moves("wlan0", VisitorList::default()).unwrap();
+    let moves =
+        split.connection_moves.as_ref().unwrap().move_config("wlan0", VisitorList::default()).unwrap();
     assert_eq!(moves.listen, "192.0.2.11:7071".parse().unwrap());
     assert_eq!(moves.stations, ["192.0.2.12:7071", "192.0.2.13:7071"].map(|at| at.parse().unwrap()));
     assert_eq!(moves.base_station.unwrap().mark, hopline_middlebox::nfqueue::MARK);
     let rules = Rules::of(&config, Tracking::Absent).to_string();
     assert!(rules.contains("iifname \"wlan0\" meta nfproto ipv4 ip saddr { 10.9.0.0/24 } drop"), "{rules}");
-    assert!(crate::router::of_tracked_moves(&config, Tracking::InUse).unwrap().contains("\"split\""));
-    assert_eq!(crate::router::of_tracked_moves(&config, Tracking::Absent), None);
+    assert!(crate::router::tracked_moves_warning(&config, Tracking::InUse).unwrap().contains("\"split\""));
+    assert_eq!(crate::router::tracked_moves_warning(&config, Tracking::Absent), None);
     // The order of the file is of no account, and without moves nothing changes.
     let still = station(folder.path(), "[[proxy]]\nkind = \"split\"\ninterface = \"wlan0\"\n").unwrap();
     let Task::Split(split) = &still.proxies[1].task else { panic!("{still:?}") };
-    assert_eq!(split.config.legs.mobile_hosts, MobileHosts::Through("wlan0".into()));
+    assert_eq!(split.config.legs.mobile_hosts, MobileHosts::ThroughInterface("wlan0".into()));
     assert!(!Rules::of(&still, Tracking::Absent).to_string().contains(" drop"));
 }
 
 #[test]
-fn moves_without_what_they_take_are_refused_with_what_would_be_right() {
+fn incomplete_moves_are_rejected_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let moves = |text: &str| {
         station(
@@ -256,7 +260,7 @@ fn moves_without_what_they_take_are_refused_with_what_would_be_right() {
 }
 
 #[test]
-fn a_host_that_keeps_what_it_sends_sees_its_own_packets_and_the_station_asks_no_other() {
+fn a_buffering_host_sees_its_own_packets_and_requests_nothing() {
     let config = read(
         "[[proxy]]\nkind = \"nack-host\"\ninterface = \"wlan0\"\nhigh_water_packets = 7\n\
          [[proxy]]\nkind = \"nack\"\ninterface = \"wlan0\"\n",
@@ -266,7 +270,10 @@ fn a_host_that_keeps_what_it_sends_sees_its_own_packets_and_the_station_asks_no_
     let Task::NackHost(path, keeps) = &host else { panic!("{host:?}") };
     assert_eq!((keeps.high_water.get(), path.hooks), (7, crate::rules::Hooks::Local));
     let Task::Nack(path, asks) = &station else { panic!("{station:?}") };
-    assert_eq!((asks.asks, path.hooks), (hopline_proxy::nack::Asks::Announced, crate::rules::Hooks::Forward));
+    assert_eq!(
+        (asks.policy, path.hooks),
+        (hopline_proxy::nack::NackPolicy::Announced, crate::rules::Hooks::Forward)
+    );
     for key in ["ports = [80]", "subnets = [\"10.1.0.0/16\"]", "rate_mbps = 20"] {
         let said = read(&format!("[[proxy]]\nkind = \"nack-host\"\ninterface = \"wlan0\"\n{key}\n"));
         assert!(said.unwrap_err().contains(key.split(' ').next().unwrap()), "{key}");
@@ -274,7 +281,7 @@ fn a_host_that_keeps_what_it_sends_sees_its_own_packets_and_the_station_asks_no_
 }
 
 #[test]
-fn a_congestion_control_that_no_kernel_has_is_refused_with_those_of_this_one() {
+fn an_unknown_congestion_control_is_rejected_with_the_available_ones() {
     for (kind, key) in [("split", "mobile_congestion"), ("split", "fixed_congestion")] {
         let with = |name| {
             read(&format!("[[proxy]]\nkind = \"{kind}\"\ninterface = \"wlan0\"\n{key} = \"{name}\"\n"))
@@ -290,13 +297,13 @@ fn a_congestion_control_that_no_kernel_has_is_refused_with_those_of_this_one() {
 }
 
 #[test]
-fn a_list_for_a_key_that_takes_one_value_brings_the_key_that_takes_a_list() {
+fn a_list_for_a_scalar_key_suggests_the_key_that_takes_a_list() {
     let said = read(&format!("{SNOOP}port = [80]\n")).unwrap_err();
     assert!(said.contains("did you mean `ports`?"), "{said}");
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place_and_what_would_be_right() {
+fn errors_have_a_position_and_advice() {
     for (text, says) in [
         ("", "p.toml:1:1: no proxy (add a table [[proxy]])"),
         (
@@ -351,7 +358,7 @@ fn what_is_wrong_is_said_with_its_place_and_what_would_be_right() {
 }
 
 #[test]
-fn a_rate_may_be_said_of_several_interfaces_and_twice_of_one() {
+fn a_rate_may_be_set_for_several_interfaces_and_twice_for_one() {
     let proxy = |kind: &str, interface: &str, rate: &str| {
         format!("[[proxy]]\nkind = \"{kind}\"\ninterface = \"{interface}\"\n{rate}\n")
     };
@@ -364,7 +371,7 @@ fn a_rate_may_be_said_of_several_interfaces_and_twice_of_one() {
 }
 
 #[test]
-fn who_misspells_a_key_is_told_of_those_of_the_kind_alone() {
+fn a_misspelt_key_is_answered_with_keys_of_the_kind_only() {
     for kind in keys::KindKey::ALL {
         let said = read(&format!("zzzzzzzz = 1\n[[proxy]]\nkind = \"{}\"\nqqqqqqqq = 1\n", kind.word()))
             .unwrap_err();
@@ -373,7 +380,7 @@ fn who_misspells_a_key_is_told_of_those_of_the_kind_alone() {
         let listed = told.split_once("(known keys: ").unwrap().1.trim_end_matches(')');
         let listed: BTreeSet<&str> = listed.split(", ").collect();
         let taken: BTreeSet<&str> =
-            keys::PROXY.iter().map(|key| key.name).filter(|key| kind.takes(key)).collect();
+            keys::PROXY_KEYS.iter().map(|key| key.name).filter(|key| kind.takes(key)).collect();
         assert_eq!(listed, taken, "{}", kind.word());
         assert!(said.contains("unknown key `zzzzzzzz`"), "{said}");
     }
@@ -383,12 +390,12 @@ fn who_misspells_a_key_is_told_of_those_of_the_kind_alone() {
 }
 
 #[test]
-fn a_socket_for_samples_is_in_a_folder_that_may_be_written() {
+fn a_socket_for_samples_is_in_a_writable_folder() {
     let folders = |samples: &str| {
         let text = format!(
             "[[proxy]]\nkind = \"neighborhood-red\"\ninterface = \"w\"\nsamples = \"{samples}\"\nneighborhood_red = {{ bandwidth_mbps = 54 }}\n"
         );
-        read(&text).unwrap().folders_written()
+        read(&text).unwrap().writable_folders()
     };
     assert_eq!(folders("socket:/var/lib/radio/samples"), [Path::new("/var/lib/radio")]);
     assert_eq!(folders("socket:samples"), [Path::new(".")]);
@@ -400,13 +407,13 @@ fn a_socket_for_samples_is_in_a_folder_that_may_be_written() {
 #[test]
 fn every_key_belongs_to_some_kind() {
     let taken = |key: &str| keys::KindKey::ALL.iter().any(|kind| kind.takes(key));
-    let orphans: Vec<_> = keys::PROXY.iter().map(|key| key.name).filter(|key| !taken(key)).collect();
+    let orphans: Vec<_> = keys::PROXY_KEYS.iter().map(|key| key.name).filter(|key| !taken(key)).collect();
     assert_eq!(orphans, Vec::<&str>::new());
 }
 
-/// `UPDATE_REFERENCE=1 cargo test -p hopline-daemon config::tests::the_page_has_every_key` updates the page.
+/// `UPDATE_REFERENCE=1 cargo test -p hopline-daemon config::tests::the_reference_has_every_key` updates the page.
 #[test]
-fn the_page_has_every_key() {
+fn the_reference_has_every_key() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/proxy-keys.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let heading = "## Every key\n";
@@ -429,14 +436,14 @@ fn every_key_of_a_proxy_has_a_default_or_is_required_and_has_an_example() {
 }
 
 #[test]
-fn the_least_file_of_each_kind_is_complete_and_has_no_key_too_many() {
+fn the_shortest_file_of_each_kind_is_complete_and_minimal() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("key");
     for &kind in keys::KindKey::ALL {
         let digits =
             if matches!(kind, keys::KindKey::HomeAgent | keys::KindKey::BaseStation) { 16 } else { 32 };
         secret(&key, "07".repeat(digits));
-        let least = keys::least(kind);
+        let least = keys::minimal_section(kind);
         let read = |text: &str| {
             let key = key.to_str().unwrap();
             read(
@@ -472,7 +479,7 @@ fn a_proxy_without_a_key_is_that_with_its_stated_default() {
             if matches!(kind, keys::KindKey::HomeAgent | keys::KindKey::BaseStation) { 16 } else { 32 };
         secret(&key_file, "07".repeat(digits));
         let path = key_file.to_str().unwrap();
-        let least = keys::least(kind)
+        let least = keys::minimal_section(kind)
             .replace("\"link.key\"", &format!("\"{path}\""))
             .replace("= drone-7.key", &format!("= {path}"));
         let without = read(&least).unwrap_or_else(|said| panic!("{least}: {said}"));
@@ -480,7 +487,7 @@ fn a_proxy_without_a_key_is_that_with_its_stated_default() {
         let is_free = |key: &&hopline_config::schema::Key| {
             key.name != "fallback" && kind.takes(key.name) && !least.contains(&format!("\n{} = ", key.name))
         };
-        for key in keys::PROXY.iter().filter(is_free) {
+        for key in keys::PROXY_KEYS.iter().filter(is_free) {
             let Some(value) = keys::stated(key, kind) else { continue };
             // Keys of another key, such as those of SOCKS, are refused without it.
             let Ok(with) = read(&format!("{least}\n{} = {value}\n", key.name)) else { continue };
@@ -496,7 +503,7 @@ fn a_proxy_without_a_key_is_that_with_its_stated_default() {
 
 #[test]
 fn the_example_of_each_key_is_of_its_kind() {
-    for key in keys::PROXY {
+    for key in keys::PROXY_KEYS {
         let Some(value) = key.example else { continue };
         let kind = keys::KindKey::ALL.iter().find(|kind| kind.takes(key.name)).unwrap();
         let line = if key.name == "kind" { String::new() } else { format!("{} = {value}\n", key.name) };
@@ -509,7 +516,7 @@ fn the_example_of_each_key_is_of_its_kind() {
 
 /// Tests of the documentation check the files themselves.
 #[test]
-fn the_guide_shows_a_file_of_every_kind() {
+fn the_guide_has_a_file_of_every_kind() {
     let guide = include_str!("../../../../docs/proxy.md");
     let is_shown = |kind: &&str| guide.contains(&format!("\nkind = \"{kind}\"\n"));
     let unsaid: Vec<_> =
@@ -535,7 +542,7 @@ fn readers(path: &Path, login: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_secret_that_other_users_may_read_is_refused_with_the_command_that_mends_it() {
+fn a_secret_readable_by_other_users_is_rejected_with_the_command_to_fix_it() {
     let folder = tempfile::tempdir().unwrap();
     let [key, login] = ["link.key", "login"].map(|name| folder.path().join(name));
     secret(&key, "07".repeat(32));
@@ -563,7 +570,7 @@ fn a_secret_that_other_users_may_read_is_refused_with_the_command_that_mends_it(
 }
 
 #[test]
-fn a_secret_in_what_is_no_regular_file_is_refused_without_waiting() {
+fn a_secret_that_is_no_regular_file_is_rejected_without_waiting() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     rustix::fs::mkfifoat(rustix::fs::CWD, path("fifo"), rustix::fs::Mode::RUSR).unwrap();
@@ -587,7 +594,7 @@ fn a_secret_in_what_is_no_regular_file_is_refused_without_waiting() {
 }
 
 #[test]
-fn a_link_to_a_secret_is_judged_by_its_target() {
+fn a_link_to_a_secret_is_checked_by_its_target() {
     let folder = tempfile::tempdir().unwrap();
     let [key, link, login] = ["link.key", "link", "login"].map(|name| folder.path().join(name));
     secret(&key, "07".repeat(32));
@@ -615,7 +622,7 @@ fn a_link_to_a_secret_is_judged_by_its_target() {
 }
 
 #[test]
-fn a_secret_is_told_apart_from_what_is_none() {
+fn malformed_secrets_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let [path, login] = ["link.key", "login"].map(|name| folder.path().join(name));
     secret(&login, "user:password");
@@ -676,7 +683,7 @@ fn a_secret_is_told_apart_from_what_is_none() {
 }
 
 #[test]
-fn a_key_in_the_place_of_a_file_name_is_not_shown() {
+fn a_key_given_as_a_file_name_is_not_printed() {
     let digits = "5ec4e75e".repeat(8);
     for text in &readers(Path::new(&digits), Path::new("login"))[..5] {
         let said = read(text).unwrap_err();
@@ -699,7 +706,7 @@ fn gateways(folder: &Path) -> [String; 2] {
 }
 
 #[test]
-fn gateways_speak_tpa_unless_they_are_told_to_speak_tpa_wide() {
+fn gateways_use_tpa_unless_configured_for_tpa_wide() {
     let folder = tempfile::tempdir().unwrap();
     for text in gateways(folder.path()) {
         let transport = |said: &str| match &read(&format!("{text}{said}")).unwrap().proxies[0].task {
@@ -720,11 +727,11 @@ fn gateways_speak_tpa_unless_they_are_told_to_speak_tpa_wide() {
 }
 
 #[test]
-fn a_gateway_goes_on_in_clear_only_where_its_file_says_so() {
+fn a_gateway_falls_back_unencrypted_only_if_configured() {
     let folder = tempfile::tempdir().unwrap();
     let [text, _] = gateways(folder.path());
     let clear = |said: &str| match &read(&format!("{text}{said}")).unwrap().proxies[0].task {
-        Task::Gateway(task) => (task.config.fallback(), task.config.falls_back_in_clear()),
+        Task::Gateway(task) => (task.config.fallback(), task.config.may_fall_back_unencrypted()),
         other => panic!("{other:?}"),
     };
     let wide = "transport = \"tpa-wide\"\n";
@@ -742,7 +749,7 @@ fn a_gateway_goes_on_in_clear_only_where_its_file_says_so() {
 }
 
 #[test]
-fn socks_for_other_hosts_needs_a_login() {
+fn socks_for_other_hosts_requires_a_login() {
     let folder = tempfile::tempdir().unwrap();
     let [text, _] = gateways(folder.path());
     let open = text.replace("127.0.0.1:1080", "0.0.0.0:1080");
@@ -755,7 +762,7 @@ fn socks_for_other_hosts_needs_a_login() {
 }
 
 #[test]
-fn limits_of_gateways_are_those_of_the_file() {
+fn limits_of_gateways_are_taken_from_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let [gateway, exit] = gateways(folder.path());
     let said = "max_connections = 3000\nmax_wait_s = 20\nallowed = [\"10.1.0.0/16 80\"]\n";
@@ -780,7 +787,7 @@ fn limits_of_gateways_are_those_of_the_file() {
 }
 
 #[test]
-fn a_gateway_has_a_queue_where_it_announces_and_nowhere_else() {
+fn a_gateway_has_a_queue_only_if_it_announces() {
     let folder = tempfile::tempdir().unwrap();
     for text in gateways(folder.path()) {
         let task = |said: &str| read(&format!("{text}{said}")).unwrap().proxies[0].task.clone();
@@ -795,7 +802,7 @@ fn a_gateway_has_a_queue_where_it_announces_and_nowhere_else() {
 }
 
 #[test]
-fn a_proxy_that_can_never_see_a_packet_is_refused_with_both_places() {
+fn a_proxy_that_can_never_receive_a_packet_is_rejected_with_both_positions() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("link.key");
     secret(&key, "07".repeat(32));
@@ -839,7 +846,7 @@ fn a_proxy_that_can_never_see_a_packet_is_refused_with_both_places() {
 }
 
 #[test]
-fn a_network_with_bits_of_a_host_is_refused_with_the_network_that_may_be_meant() {
+fn a_network_with_host_bits_is_rejected_with_the_probable_network() {
     let said = read(&format!("{SNOOP}subnets = [\"10.1.2.3/16\"]\n")).unwrap_err();
     assert!(said.starts_with("p.toml:4:11: \"10.1.2.3/16\" is no subnet"), "{said}");
     assert!(said.contains("10.1.0.0/16 is meant? The host alone is 10.1.2.3/32"), "{said}");
@@ -847,7 +854,7 @@ fn a_network_with_bits_of_a_host_is_refused_with_the_network_that_may_be_meant()
 }
 
 #[test]
-fn what_two_tunnels_have_is_refused_at_its_key() {
+fn conflicts_of_two_tunnels_are_reported_at_the_key() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("link.key");
     secret(&key, "07".repeat(32));
@@ -872,11 +879,12 @@ fn what_two_tunnels_have_is_refused_at_its_key() {
 }
 
 #[test]
-fn a_file_of_more_than_a_mebibyte_is_refused_before_it_is_read() {
+fn a_file_above_one_mebibyte_is_rejected_before_it_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("p.toml");
     fs::write(&path, format!("{SNOOP}# {}", "x".repeat(1 << 20))).unwrap();
-    for said in [Config::load(&path).unwrap_err().to_string(), Place::load(&path).unwrap_err().to_string()] {
+    for said in [Config::load(&path).unwrap_err().to_string(), DaemonId::load(&path).unwrap_err().to_string()]
+    {
         assert!(said.contains("larger than 1 MiB"), "{said}");
     }
 }

@@ -1,13 +1,13 @@
 //! Check of the keys of a proxy against its kind, which the key tables do not contain.
 
-use super::keys::{self, KindKey, PROXY};
+use super::keys::{self, KindKey, PROXY_KEYS};
 use hopline_config::document::{Node, Table, Value};
 use hopline_config::schema::{self, join};
 use hopline_config::source::{Problem, Problems};
 
 /// Checks a file against the key tables. Advice about a misspelt key of a proxy names keys of its kind.
 pub(super) fn check(document: &Node) -> Result<(), Problems> {
-    let mut checked = schema::check_document(document, "the file", keys::FILE);
+    let mut checked = schema::check_document(document, "the file", keys::FILE_KEYS);
     if let Err(Problems(problems)) = &mut checked {
         for of_kind in (0..).zip(proxies(document)).flat_map(|(number, table)| unknown(number, table)) {
             // The tables have reported this key already, without the kind.
@@ -37,9 +37,9 @@ fn proxies(document: &Node) -> impl Iterator<Item = &Table> {
 /// Returns the problems of keys that no proxy takes, if the kind of this one is known.
 fn unknown(number: usize, table: &Table) -> Vec<Problem> {
     let Some(kind) = kind(table) else { return Vec::new() };
-    let taken = PROXY.iter().filter(|key| kind.takes(key.name));
+    let taken = PROXY_KEYS.iter().filter(|key| kind.takes(key.name));
     let path = join("proxy", &number.to_string());
-    let strangers = table.iter().filter(|(name, _)| PROXY.iter().all(|key| key.name != name.as_str()));
+    let strangers = table.iter().filter(|(name, _)| PROXY_KEYS.iter().all(|key| key.name != name.as_str()));
     strangers.map(|(name, entry)| schema::unknown(name, entry, &path, taken.clone())).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Values that the key tables treat as texts: addresses, subnets, durations.
 
-use crate::rules::Ipv6;
+use crate::rules::Ipv6Support;
 use hopline_config::schema::Section;
 use hopline_config::source::{Origin, Problem, nearest};
 use ipnet::IpNet;
@@ -56,7 +56,7 @@ pub(super) fn interface_addresses(section: &Section<'_>, key: &str) -> Result<Ve
 
 /// Returns the listening addresses for diverted connections: this port, over each version of IP that this machine has.
 pub(super) fn diverted_to(port: u16) -> Vec<SocketAddr> {
-    Ipv6::here().families().iter().map(|family| family.listener(port)).collect()
+    Ipv6Support::detect().families().iter().map(|family| family.listener(port)).collect()
 }
 
 /// Congestion control algorithms of Linux, which are modules in some kernels.
@@ -101,7 +101,7 @@ pub(super) fn seconds(section: &Section<'_>, key: &str) -> Option<Duration> {
 
 fn parse<T: FromStr>(text: &str, origin: &Origin, what: &str, example: &str) -> Result<T, Problem> {
     let wrong = |_| {
-        let help = match of_a_host(text) {
+        let help = match network_and_host(text) {
             Some([network, host]) => format!("{network} is meant? The host alone is {host}"),
             None => format!("for example: \"{example}\""),
         };
@@ -111,7 +111,7 @@ fn parse<T: FromStr>(text: &str, origin: &Origin, what: &str, example: &str) -> 
 }
 
 /// Returns the network and the host of a text that begins with an address of a host in place of a network.
-fn of_a_host(text: &str) -> Option<[IpNet; 2]> {
+fn network_and_host(text: &str) -> Option<[IpNet; 2]> {
     let net: IpNet = text.split_whitespace().next()?.parse().ok()?;
     (net.trunc() != net).then(|| [net.trunc(), IpNet::from(net.addr())])
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::open::Tuner;
 use crate::status::Condition;
-use hopline_middlebox::service::{Ledger, Service};
+use hopline_middlebox::service::{Service, ServiceStatus};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::channel;
@@ -11,7 +11,7 @@ use std::time::Duration;
 struct Slow(Receiver<()>);
 
 impl Service for Slow {
-    fn run(self: Box<Self>, stop: BorrowedFd<'_>, _: &Ledger) -> io::Result<()> {
+    fn run(self: Box<Self>, stop: BorrowedFd<'_>, _: &ServiceStatus) -> io::Result<()> {
         poll(&mut [PollFd::from_borrowed_fd(stop, PollFlags::IN)], None)?;
         self.0.recv().map_err(io::Error::other)
     }
@@ -22,14 +22,14 @@ fn proxies(text: &str) -> Vec<Proxy> {
     Config::parse(&Arc::new(source)).unwrap().proxies
 }
 
-fn seat(proxy: &Proxy, events: &Sender<Event>) -> (Seat, Sender<()>) {
+fn proxy_runner(proxy: &Proxy, events: &Sender<Event>) -> (ProxyRunner, Sender<()>) {
     let (may_end, ends) = channel();
-    let opened = Opened { service: Box::new(Slow(ends)), tuner: Tuner::never() };
-    (Seat::start(proxy.clone(), opened, events).unwrap(), may_end)
+    let opened = Opened { service: Box::new(Slow(ends)), tuner: Tuner::unchangeable() };
+    (ProxyRunner::start(proxy.clone(), opened, events).unwrap(), may_end)
 }
 
 #[test]
-fn who_asks_while_a_proxy_is_slow_to_end_is_answered() {
+fn status_queries_are_answered_while_a_proxy_is_slow_to_end() {
     let two = |port: u16| {
         let text = format!(
             "[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n[[proxy]]\nkind = \"split\"\ninterface = \"w\"\nports = [{port}]\n"
@@ -38,14 +38,15 @@ fn who_asks_while_a_proxy_is_slow_to_end_is_answered() {
     };
     let (before, after) = (two(80), two(443));
     let (events, incoming) = channel();
-    let (seats, may_end): (Vec<Seat>, Vec<Sender<()>>) =
-        before.iter().map(|proxy| seat(proxy, &events)).unzip();
+    let (seats, may_end): (Vec<ProxyRunner>, Vec<Sender<()>>) =
+        before.iter().map(|proxy| proxy_runner(proxy, &events)).unzip();
     let sandbox = Sandbox { user: 0, capabilities: Vec::new(), landlock: None, unrestricted: Vec::new() };
-    let inner = Mutex::new(Inner { reloads: 0, connection_tracking: None, seats });
+    let inner = Mutex::new(Inner { reloads: 0, connection_tracking: None, proxies: seats });
     let shared = Arc::new(Shared { name: "x".into(), sandbox, since: now(), inner });
     let (changed, begun) = (shared.clone(), events.clone());
-    let change =
-        thread::Builder::new().spawn(move || changed.change(&after, |proxy| seat(&proxy, &begun).0)).unwrap();
+    let change = thread::Builder::new()
+        .spawn(move || changed.change(&after, |proxy| proxy_runner(&proxy, &begun).0))
+        .unwrap();
     let (answers, answer) = channel();
     let asked = shared.clone();
     let ask = move || {

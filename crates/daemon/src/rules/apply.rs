@@ -1,16 +1,16 @@
 //! Creation and removal of rules.
 
-use super::claim::{self, Leave};
+use super::claim::{self, Keep};
 use super::journal::Journal;
 use super::program::{Program, RuleError};
-use super::steps::{Made, Step, unmake};
-use super::{Rules, Watch};
+use super::steps::{CreatedObject, Step, unmake};
+use super::{Rules, TrackingMonitor};
 use crate::config::Config;
 use crate::folder::Folder;
 
 /// Result of removing rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Undone {
+pub struct Removed {
     /// Number of removed objects.
     pub removed: usize,
 }
@@ -21,19 +21,19 @@ pub struct Undone {
 ///
 /// # Errors
 /// The reason why there are none.
-pub(crate) fn set_up(config: &Config, folder: &Folder) -> Result<Watch, RuleError> {
-    undo(&config.name, folder, Leave::Tuns)?;
-    let watch = Watch::begin();
+pub(crate) fn set_up(config: &Config, folder: &Folder) -> Result<TrackingMonitor, RuleError> {
+    undo(&config.name, folder, Keep::TunInterfaces)?;
+    let watch = TrackingMonitor::start();
     let rules = Rules::of(config, watch.tracking());
     claim::remove_others(&rules.tuns, &rules.owner, folder)?;
     let journal = Journal::of(&rules.owner, folder);
-    let steps = rules.steps_now();
-    steps.iter().try_for_each(must_be_absent)?;
+    let steps = rules.steps_possible_now();
+    steps.iter().try_for_each(check_absent)?;
     for step in &steps {
-        let made = journal.add(&step.what).and_then(|()| run(&step.make));
+        let made = journal.add(&step.object).and_then(|()| run(&step.create));
         if let Err(error) = made {
             // The first error says more than its consequences.
-            let _ = undo(&rules.owner, folder, Leave::Tuns);
+            let _ = undo(&rules.owner, folder, Keep::TunInterfaces);
             return Err(error);
         }
     }
@@ -48,23 +48,25 @@ pub(crate) fn set_up(config: &Config, folder: &Folder) -> Result<Watch, RuleErro
 pub(crate) fn change(rules: &Rules, folder: &Folder) -> Result<(), RuleError> {
     let journal = Journal::of(&rules.owner, folder);
     let before = journal.read()?;
-    let steps = rules.steps_now();
-    steps.iter().filter(|step| !before.contains(&step.what)).try_for_each(must_be_absent)?;
+    let steps = rules.steps_possible_now();
+    steps.iter().filter(|step| !before.contains(&step.object)).try_for_each(check_absent)?;
     for step in &steps {
-        let is_known = before.contains(&step.what);
+        let is_known = before.contains(&step.object);
         if !is_known {
-            journal.add(&step.what)?;
+            journal.add(&step.object)?;
         }
-        let is_intact = is_known && step.what.is_intact()?;
-        run(if is_intact { &step.remake } else { &step.make })?;
+        let is_intact = is_known && step.object.is_intact()?;
+        run(if is_intact { &step.update } else { &step.create })?;
     }
-    let stays = |made: &&Made| matches!(made, Made::Tun(tun) if rules.tuns.contains(&tun.name));
-    let goes = |made: &&Made| !stays(made) && !steps.iter().any(|step| step.what == **made);
+    let stays =
+        |made: &&CreatedObject| matches!(made, CreatedObject::Tun(tun) if rules.tuns.contains(&tun.name));
+    let goes = |made: &&CreatedObject| !stays(made) && !steps.iter().any(|step| step.object == **made);
     for made in before.iter().rev().filter(goes) {
         unmake(made)?;
     }
     // The older lines have the state before the daemon.
-    let known = |step: &Step| before.iter().find(|made| **made == step.what).unwrap_or(&step.what).clone();
+    let known =
+        |step: &Step| before.iter().find(|made| **made == step.object).unwrap_or(&step.object).clone();
     journal.rewrite(before.iter().filter(stays).cloned().chain(steps.iter().map(known)))
 }
 
@@ -73,12 +75,12 @@ pub(crate) fn change(rules: &Rules, folder: &Folder) -> Result<(), RuleError> {
 ///
 /// # Errors
 /// Rules that could not be removed. The rest is removed, and those left stay in the journal.
-pub(crate) fn undo(owner: &str, folder: &Folder, leave: Leave) -> Result<Undone, RuleError> {
+pub(crate) fn undo(owner: &str, folder: &Folder, leave: Keep) -> Result<Removed, RuleError> {
     let journal = Journal::of(owner, folder);
     let listed = journal.read()?;
-    let left: Vec<&Made> = match leave {
-        Leave::Nothing => Vec::new(),
-        Leave::Tuns => listed.iter().filter_map(claim::left).collect(),
+    let left: Vec<&CreatedObject> = match leave {
+        Keep::Nothing => Vec::new(),
+        Keep::TunInterfaces => listed.iter().filter_map(claim::kept_part).collect(),
     };
     let (mut removed, mut first_error) = (0, None);
     for made in listed.iter().rev().filter(|made| !left.contains(made)) {
@@ -89,8 +91,8 @@ pub(crate) fn undo(owner: &str, folder: &Folder, leave: Leave) -> Result<Undone,
     }
     match first_error {
         Some(error) => Err(error),
-        None if left.is_empty() => journal.remove().map(|()| Undone { removed }),
-        None => journal.rewrite(left.into_iter().cloned()).map(|()| Undone { removed }),
+        None if left.is_empty() => journal.remove().map(|()| Removed { removed }),
+        None => journal.rewrite(left.into_iter().cloned()).map(|()| Removed { removed }),
     }
 }
 
@@ -99,9 +101,9 @@ fn run(programs: &[Program]) -> Result<(), RuleError> {
 }
 
 /// Checks that a rule does not exist: one of another program must not be emptied, and not be removed at the end.
-fn must_be_absent(step: &Step) -> Result<(), RuleError> {
-    match (step.what.is_there()?, step.what.in_its_place()) {
+fn check_absent(step: &Step) -> Result<(), RuleError> {
+    match (step.object.exists()?, step.object.other_object()) {
         (false, None) => Ok(()),
-        (_, other) => Err(step.what.conflict(other)),
+        (_, other) => Err(step.object.conflict(other)),
     }
 }

@@ -1,8 +1,8 @@
 //! Chains of iptables that lead packets to queues.
 
-use super::diverted::{Announced, Hooks, Offered, Queued};
+use super::diverted::{FullyQueuedInterface, HandshakeQueue, Hooks, Queued};
 use super::family::Family;
-use super::names::is_of_owner;
+use super::names::is_owner_name;
 use super::program::{Program, RuleError};
 use crate::subnet::Subnet;
 use hopline_middlebox::announce::Role;
@@ -23,7 +23,7 @@ const PORTS: usize = 15;
 
 /// Hook of a middlebox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Hook {
     /// Forwarded packets.
     Forward,
     /// Packets for this host.
@@ -34,36 +34,36 @@ pub(super) enum Place {
 
 /// Treatment of the jump to a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Jump {
+pub(super) enum JumpState {
     /// The jump is added.
-    Made,
+    Add,
     /// The jump exists.
-    Left,
+    Keep,
 }
 
 impl Chain {
     /// Returns the chain of middleboxes: after the firewall, and with both interfaces known.
-    pub(super) fn of_machines(owner: &str, family: Family, place: Place) -> Self {
+    pub(super) fn for_middleboxes(owner: &str, family: Family, place: Hook) -> Self {
         let (hook, suffix) = match place {
-            Place::Forward => ("FORWARD", ""),
-            Place::Input => ("INPUT", ".in"),
-            Place::Output => ("OUTPUT", ".out"),
+            Hook::Forward => ("FORWARD", ""),
+            Hook::Input => ("INPUT", ".in"),
+            Hook::Output => ("OUTPUT", ".out"),
         };
         Self::new(family, "security", hook, format!("HOPLINE-{owner}{suffix}"))
     }
 
     /// Returns the chain of incoming packets of interfaces, before routing.
-    pub(super) fn of_what_comes(owner: &str, family: Family) -> Self {
+    pub(super) fn for_incoming(owner: &str, family: Family) -> Self {
         Self::new(family, "mangle", "PREROUTING", format!("HOPLINE-{owner}.in"))
     }
 
     /// Returns the chain of outgoing packets of interfaces, the last of all.
-    pub(super) fn of_what_leaves(owner: &str, family: Family) -> Self {
+    pub(super) fn for_outgoing(owner: &str, family: Family) -> Self {
         Self::new(family, "mangle", "POSTROUTING", format!("HOPLINE-{owner}.out"))
     }
 
     /// Returns the chain of connections after the firewall.
-    pub(super) fn of_calls(owner: &str, family: Family) -> Self {
+    pub(super) fn for_connections(owner: &str, family: Family) -> Self {
         Self::new(family, "mangle", "POSTROUTING", format!("HOPLINE-{owner}.calls"))
     }
 
@@ -72,13 +72,13 @@ impl Chain {
     }
 
     /// Returns whether it is one of the chains above, of any daemon.
-    pub(super) fn is_of_a_daemon(&self) -> bool {
+    pub(super) fn belongs_to_a_daemon(&self) -> bool {
         let is_place = match self.table.as_str() {
             "security" => ["FORWARD", "INPUT", "OUTPUT"].contains(&self.hook.as_str()),
             "mangle" => ["PREROUTING", "POSTROUTING"].contains(&self.hook.as_str()),
             _ => false,
         };
-        is_place && self.name.strip_prefix("HOPLINE-").is_some_and(is_of_owner)
+        is_place && self.name.strip_prefix("HOPLINE-").is_some_and(is_owner_name)
     }
 
     /// Returns the name of the chain.
@@ -87,13 +87,13 @@ impl Chain {
     }
 
     /// Returns the input of iptables-restore, which applies all or nothing. An existing chain is emptied first.
-    pub(super) fn text(&self, rules: &[String], jump: Jump) -> String {
+    pub(super) fn text(&self, rules: &[String], jump: JumpState) -> String {
         let Self { table, name, hook, .. } = self;
         let mut text = format!("*{table}\n:{name} - [0:0]\n");
         for rule in rules {
             let _ = writeln!(text, "-A {name} {rule}");
         }
-        if jump == Jump::Made {
+        if jump == JumpState::Add {
             let _ = writeln!(text, "-A {hook} -j {name}");
         }
         text.push_str("COMMIT\n");
@@ -102,7 +102,7 @@ impl Chain {
 
     /// Returns the program that reads this input.
     pub(super) fn restore(&self, text: String) -> Program {
-        Program::new(self.family.restore(), "--noflush --wait").reading(text)
+        Program::new(self.family.restore(), "--noflush --wait").with_input(text)
     }
 
     /// Returns the listing of its table by iptables.
@@ -122,7 +122,7 @@ impl Chain {
     }
 
     /// Returns the input of iptables-restore that removes it, and every jump to it.
-    pub(super) fn unmaking(&self, listing: &str) -> String {
+    pub(super) fn removal(&self, listing: &str) -> String {
         let Self { table, name, .. } = self;
         let jump = format!("-j {name}");
         let jumps = listing.lines().filter(|line| line.starts_with("-A ") && line.ends_with(&jump));
@@ -137,20 +137,22 @@ impl Chain {
 
 /// Returns the rules for packets of an IP version that a middlebox receives at a hook: TCP, and never ICMPv6 with its
 /// neighbour discovery.
-pub(super) fn rules_of(queued: &Queued, family: Family, place: Place) -> Vec<String> {
-    if !queued.sees(family) {
+pub(super) fn rules_of(queued: &Queued, family: Family, place: Hook) -> Vec<String> {
+    if !queued.applies_to(family) {
         return Vec::new();
     }
     let Queued { queue, interface, .. } = queued;
     let subnets: Vec<&Subnet> = queued.subnets.iter().filter(|subnet| family.has(subnet)).collect();
-    let hosts = |option: &str| either(&subnets, |subnet| format!(" {option} {}", subnet.0));
+    let hosts = |option: &str| texts_or_empty(&subnets, |subnet| format!(" {option} {}", subnet.0));
     let chunks: Vec<&[u16]> = queued.ports.chunks(PORTS).collect();
-    let ports = |option: &str| either(&chunks, |ports| format!(" -m multiport {option} {}", list_of(ports)));
-    let (ways, but) = ways(queued, place);
+    let ports = |option: &str| {
+        texts_or_empty(&chunks, |ports| format!(" -m multiport {option} {}", port_list(ports)))
+    };
+    let (ways, but) = direction_options(queued, place);
     let mut rules = Vec::new();
     for [way, host, port] in ways {
         for host in hosts(host) {
-            let rule = |port| format!("{way} {interface}{host} -p tcp{port}{but} {}", to_queue(*queue));
+            let rule = |port| format!("{way} {interface}{host} -p tcp{port}{but} {}", queue_target(*queue));
             rules.extend(ports(port).into_iter().map(rule));
         }
     }
@@ -159,45 +161,45 @@ pub(super) fn rules_of(queued: &Queued, family: Family, place: Place) -> Vec<Str
 
 /// Returns the options of directions at a hook, for interfaces, mobile hosts and ports of other hosts, and a match of
 /// excluded packets.
-fn ways(queued: &Queued, place: Place) -> (Vec<[&'static str; 3]>, String) {
+fn direction_options(queued: &Queued, place: Hook) -> (Vec<[&'static str; 3]>, String) {
     const OUT: [&str; 3] = ["-o", "-d", "--sports"];
     const IN: [&str; 3] = ["-i", "-s", "--dports"];
     match (queued.hooks, place) {
-        (Hooks::Forward, Place::Forward) => (vec![OUT, IN], String::new()),
-        (Hooks::Local, Place::Input) => (vec![IN], String::new()),
-        (Hooks::Local, Place::Output) => (vec![OUT], format!(" -m mark ! --mark {:#x}", queued.mark)),
+        (Hooks::Forward, Hook::Forward) => (vec![OUT, IN], String::new()),
+        (Hooks::Local, Hook::Input) => (vec![IN], String::new()),
+        (Hooks::Local, Hook::Output) => (vec![OUT], format!(" -m mark ! --mark {:#x}", queued.mark)),
         _ => (Vec::new(), String::new()),
     }
 }
 
 /// Returns the rules for TCP handshakes that cross an interface at a hook.
-pub(super) fn rules_for_handshakes(announced: &Announced, place: Place) -> Vec<String> {
-    let Announced { queue, interface, role } = announced;
+pub(super) fn rules_for_handshakes(announced: &HandshakeQueue, place: Hook) -> Vec<String> {
+    let HandshakeQueue { queue, interface, role } = announced;
     let ways: &[&str] = match (place, role) {
-        (Place::Output, _) => &["-o"],
-        (Place::Input, _) => &["-i"],
-        (Place::Forward, Role::Called) => &["-o", "-i"],
-        (Place::Forward, Role::Caller) => &[],
+        (Hook::Output, _) => &["-o"],
+        (Hook::Input, _) => &["-i"],
+        (Hook::Forward, Role::Server) => &["-o", "-i"],
+        (Hook::Forward, Role::Client) => &[],
     };
-    let rule = |way| format!("{way} {interface} -p tcp --tcp-flags SYN SYN {}", to_queue(*queue));
+    let rule = |way| format!("{way} {interface} -p tcp --tcp-flags SYN SYN {}", queue_target(*queue));
     ways.iter().map(rule).collect()
 }
 
 /// Returns the rules for incoming and for outgoing packets of an interface.
-pub(super) fn rules_for_all(offered: &Offered) -> [String; 2] {
-    let Offered { interface, queue } = offered;
-    ["-i", "-o"].map(|way| format!("{way} {interface} {}", to_queue(*queue)))
+pub(super) fn rules_for_all(offered: &FullyQueuedInterface) -> [String; 2] {
+    let FullyQueuedInterface { interface, queue } = offered;
+    ["-i", "-o"].map(|way| format!("{way} {interface} {}", queue_target(*queue)))
 }
 
-pub(super) fn to_queue(queue: u16) -> String {
+pub(super) fn queue_target(queue: u16) -> String {
     format!("-j NFQUEUE --queue-num {queue} --queue-bypass")
 }
 
 /// Returns the text of each element, or one empty text if there is none.
-fn either<T>(these: &[T], say: impl Fn(&T) -> String) -> Vec<String> {
+fn texts_or_empty<T>(these: &[T], say: impl Fn(&T) -> String) -> Vec<String> {
     if these.is_empty() { vec![String::new()] } else { these.iter().map(say).collect() }
 }
 
-fn list_of(ports: &[u16]) -> String {
+fn port_list(ports: &[u16]) -> String {
     ports.iter().map(u16::to_string).collect::<Vec<_>>().join(",")
 }

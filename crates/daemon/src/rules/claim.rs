@@ -2,7 +2,7 @@
 
 use super::journal::Journal;
 use super::program::{Program, RuleError};
-use super::steps::{Made, unmake};
+use super::steps::{CreatedObject, unmake};
 use super::tun::{Net, Owner, Tun};
 use crate::folder::Folder;
 
@@ -16,11 +16,11 @@ pub(crate) struct Claim {
 
 /// Objects that removal leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leave {
+pub enum Keep {
     /// No objects.
     Nothing,
     /// TUN interfaces, with their addresses and everything that users attached to them.
-    Tuns,
+    TunInterfaces,
 }
 
 impl Tun {
@@ -33,8 +33,8 @@ impl Tun {
             .map_err(|why| RuleError::Journal(owner.folder.display().to_string(), why.into()))?;
         let journal = Journal::of(&owner.name, &folder);
         let earlier: Vec<Self> = of(&journal)?.filter(|tun| tun.name == self.name).collect();
-        let made = Made::Tun(self.clone());
-        if earlier.is_empty() && self.is_there() {
+        let made = CreatedObject::Tun(self.clone());
+        if earlier.is_empty() && self.exists() {
             return Err(made.conflict(None));
         }
         let stale = earlier.iter().flat_map(|tun| &tun.addresses);
@@ -48,7 +48,7 @@ impl Tun {
 
 impl Claim {
     /// Gives the existing interface its addresses, and removes those of an earlier daemon.
-    pub(crate) fn give_addresses(&self) -> Result<(), RuleError> {
+    pub(crate) fn apply_addresses(&self) -> Result<(), RuleError> {
         let Self { tun: Tun { name, addresses, .. }, stale } = self;
         for Net(address) in stale {
             // A user may have removed it.
@@ -62,10 +62,10 @@ impl Claim {
 }
 
 /// Returns the part of an entry of the journal that stays when the daemon has ended.
-pub(super) fn left(made: &Made) -> Option<&Made> {
+pub(super) fn kept_part(made: &CreatedObject) -> Option<&CreatedObject> {
     match made {
-        Made::Tun(tun) if tun.is_there() => {
-            tun.take_routes_back();
+        CreatedObject::Tun(tun) if tun.exists() => {
+            tun.remove_routes();
             Some(made)
         }
         _ => None,
@@ -75,10 +75,10 @@ pub(super) fn left(made: &Made) -> Option<&Made> {
 /// Removes the interfaces that the daemon made, except for `names`.
 pub(super) fn remove_others(names: &[String], owner: &str, folder: &Folder) -> Result<(), RuleError> {
     let journal = Journal::of(owner, folder);
-    let (keep, go): (Vec<Made>, Vec<Made>) = journal
+    let (keep, go): (Vec<CreatedObject>, Vec<CreatedObject>) = journal
         .read()?
         .into_iter()
-        .partition(|made| !matches!(made, Made::Tun(tun) if !names.contains(&tun.name)));
+        .partition(|made| !matches!(made, CreatedObject::Tun(tun) if !names.contains(&tun.name)));
     if go.is_empty() {
         return Ok(());
     }
@@ -88,7 +88,7 @@ pub(super) fn remove_others(names: &[String], owner: &str, folder: &Folder) -> R
 
 fn of(journal: &Journal<'_>) -> Result<impl Iterator<Item = Tun>, RuleError> {
     Ok(journal.read()?.into_iter().filter_map(|made| match made {
-        Made::Tun(tun) => Some(tun),
+        CreatedObject::Tun(tun) => Some(tun),
         _ => None,
     }))
 }

@@ -14,12 +14,12 @@ use hopline_middlebox::diversion::MAJOR;
 use std::fmt::Write;
 
 /// Most recorded connections, and their lifetime: longer than a server may take to answer by default.
-const SIZE: u32 = 65_536;
+const MAX_ENTRIES: u32 = 65_536;
 const TIMEOUT: &str = "2m";
 /// Priority after the firewall, and before the chain that marks connections.
 const PRIORITY: i32 = i32::MAX - 2;
 /// Priority before the administrator's destination NAT (`dstnat`, -100).
-const BEFORE: i32 = -101;
+const PRIORITY_BEFORE_DNAT: i32 = -101;
 /// Fields that identify a SYN.
 const KEY: &str = "tcp sequence . tcp sport . tcp dport";
 
@@ -30,10 +30,10 @@ pub(super) fn chains(families: &[Family]) -> String {
         let rules: String = families.iter().map(|family| rules(*family)).collect();
         let _ = write!(text, "  chain {name} {{\n    type {kind}; policy accept;\n{rules}  }}\n");
     };
-    chain("noted", format!("filter hook forward priority {PRIORITY}"), notes);
-    chain("called", "filter hook output priority raw".into(), returns);
-    chain("meant", format!("nat hook output priority {BEFORE}"), translates);
-    chain("kept", "nat hook postrouting priority srcnat - 1".into(), keeps);
+    chain("noted", format!("filter hook forward priority {PRIORITY}"), recording_rules);
+    chain("called", "filter hook output priority raw".into(), reply_rules);
+    chain("meant", format!("nat hook output priority {PRIORITY_BEFORE_DNAT}"), translating_rules);
+    chain("kept", "nat hook postrouting priority srcnat - 1".into(), keeping_rules);
     text
 }
 
@@ -49,7 +49,7 @@ fn maps(family: Family) -> String {
     let (ip, suffix) = (family.header(), suffix(family));
     let map = |name: &str, value: &str| {
         format!(
-            "  map {name}{suffix} {{\n    typeof {KEY} : {value}\n    flags dynamic,timeout\n    size {SIZE}\n    \
+            "  map {name}{suffix} {{\n    typeof {KEY} : {value}\n    flags dynamic,timeout\n    size {MAX_ENTRIES}\n    \
              timeout {TIMEOUT}\n  }}\n"
         )
     };
@@ -59,7 +59,7 @@ fn maps(family: Family) -> String {
         .concat()
 }
 
-fn notes(family: Family) -> String {
+fn recording_rules(family: Family) -> String {
     let (ip, protocol, suffix) = (family.header(), family.protocol(), suffix(family));
     let called = KEY.replace("tcp dport", "ct original proto-dst");
     format!(
@@ -71,8 +71,8 @@ fn notes(family: Family) -> String {
     )
 }
 
-fn returns(family: Family) -> String {
-    let (ours, ip, suffix) = (ours(family), family.header(), suffix(family));
+fn reply_rules(family: Family) -> String {
+    let (ours, ip, suffix) = (own_packets(family), family.header(), suffix(family));
     format!(
         "    {ours} {ip} daddr set {KEY} map @called_address{suffix}\n    {ours} tcp dport set {KEY} map @called_port{suffix}\n"
     )
@@ -80,21 +80,21 @@ fn returns(family: Family) -> String {
 
 /// Returns the translating rules. The second one keeps rules of the administrator from translating a connection that was not
 /// translated when it arrived.
-fn translates(family: Family) -> String {
-    let (ours, ip, suffix) = (ours(family), family.header(), suffix(family));
+fn translating_rules(family: Family) -> String {
+    let (ours, ip, suffix) = (own_packets(family), family.header(), suffix(family));
     format!(
         "    {ours} dnat {ip} to {KEY} map @server_address{suffix} : {KEY} map @server_port{suffix}\n    \
          {ours} dnat {ip} to {ip} daddr\n"
     )
 }
 
-fn keeps(family: Family) -> String {
+fn keeping_rules(family: Family) -> String {
     let ip = family.header();
-    format!("    {} snat {ip} to {ip} saddr\n", ours(family))
+    format!("    {} snat {ip} to {ip} saddr\n", own_packets(family))
 }
 
 /// Returns the match of packets that the daemon sends to this machine.
-fn ours(family: Family) -> String {
+fn own_packets(family: Family) -> String {
     let major = u32::from(MAJOR) << 16;
     format!("meta priority & 0xffff0000 == {major:#010x} meta nfproto {} meta l4proto tcp", family.protocol())
 }

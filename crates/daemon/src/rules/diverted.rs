@@ -6,7 +6,7 @@ use hopline_middlebox::announce::Role;
 
 /// Mark and routing table that divert forwarded packets to sockets of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Capture {
+pub struct DiversionMark {
     /// Mark, in the upper half of 32 bits.
     pub mark: u16,
     /// Routing table that delivers marked packets to this machine.
@@ -50,14 +50,14 @@ pub(crate) enum Hooks {
 
 /// Interface with all packets in a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Offered {
+pub(crate) struct FullyQueuedInterface {
     pub(crate) queue: u16,
     pub(crate) interface: String,
 }
 
 /// Interface with TCP handshakes in a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Announced {
+pub(crate) struct HandshakeQueue {
     pub(crate) queue: u16,
     pub(crate) interface: String,
     /// Role in the handshakes. A caller queues those of this host; a called host also those of hosts behind it.
@@ -66,17 +66,17 @@ pub(crate) struct Announced {
 
 /// Interface with this maximum rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shaped {
+pub(crate) struct ShapedInterface {
     pub(crate) interface: String,
     pub(crate) rate_bps: u64,
 }
 
 /// Connections that a listener of this machine terminates.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Captured {
+pub(crate) struct DivertedConnections {
     /// Port of the listener, for both IP versions.
     pub(crate) port: u16,
-    pub(crate) calls: Calls,
+    pub(crate) connections: ConnectionMatch,
     /// Destination ports; empty: all.
     pub(crate) ports: Vec<u16>,
     /// Queue of their SYNs after the firewall.
@@ -86,7 +86,7 @@ pub(crate) struct Captured {
 /// Packets of TCP connections of mobile hosts that are not forwarded: at a station between which and others connections move, a packet
 /// without a socket belongs to a connection that is at another station. Its other half would take it for its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Guarded {
+pub(crate) struct UnforwardedPackets {
     /// The interface that leads to the mobile hosts.
     pub(crate) interface: String,
     /// Network of all mobile hosts. Connections between two of them are neither split nor dropped.
@@ -99,19 +99,19 @@ pub(crate) struct Guarded {
 
 /// Captured connections. Empty subnets: all.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Calls {
+pub(crate) enum ConnectionMatch {
     /// Connections that arrive on an interface.
-    By { interface: String, sources: Vec<Subnet>, destinations: Vec<Subnet> },
+    ArrivingOn { interface: String, sources: Vec<Subnet>, destinations: Vec<Subnet> },
     /// Connections that would leave by an interface.
-    Towards { interface: String, destinations: Vec<Subnet> },
+    LeavingBy { interface: String, destinations: Vec<Subnet> },
 }
 
-impl Calls {
+impl ConnectionMatch {
     /// Returns the subnets; a connection has its source or destination in one of them.
     pub(crate) fn subnets(&self) -> impl Iterator<Item = &Subnet> {
         let (sources, destinations) = match self {
-            Self::By { sources, destinations, .. } => (sources.as_slice(), destinations),
-            Self::Towards { destinations, .. } => (&[][..], destinations),
+            Self::ArrivingOn { sources, destinations, .. } => (sources.as_slice(), destinations),
+            Self::LeavingBy { destinations, .. } => (&[][..], destinations),
         };
         sources.iter().chain(destinations)
     }
@@ -124,7 +124,7 @@ impl Queued {
     }
 
     /// Returns whether it applies to packets of an IP version: subnets of the other version alone mean none of this one.
-    pub(crate) fn sees(&self, family: Family) -> bool {
+    pub(crate) fn applies_to(&self, family: Family) -> bool {
         let is_read = self.versions == Versions::Both || family == Family::V4;
         is_read && (self.subnets.is_empty() || self.subnets.iter().any(|subnet| family.has(subnet)))
     }

@@ -14,7 +14,7 @@ pub(crate) enum Family {
 
 /// State of IPv6 on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ipv6 {
+pub(crate) enum Ipv6Support {
     /// The kernel has none: it was built without, or started with `ipv6.disable=1`. Or no interface has an address: all have
     /// `disable_ipv6`, as in many containers.
     Absent,
@@ -82,9 +82,9 @@ impl Family {
     }
 }
 
-impl Ipv6 {
+impl Ipv6Support {
     /// Inspects this machine.
-    pub(crate) fn here() -> Self {
+    pub(crate) fn detect() -> Self {
         let is_there = |family: Family| {
             let folders = std::env::var_os("PATH").unwrap_or_default();
             std::env::split_paths(&folders).any(|folder| folder.join(family.restore()).is_file())

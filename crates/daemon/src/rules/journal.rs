@@ -1,7 +1,7 @@
 //! Journal of the rules that a daemon made, which survives the daemon.
 
 use super::program::RuleError;
-use super::steps::Made;
+use super::steps::CreatedObject;
 use crate::folder::{Access, Folder};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -20,7 +20,7 @@ impl<'a> Journal<'a> {
     }
 
     /// Adds a line, and syncs it to disk.
-    pub(super) fn add(&self, made: &Made) -> Result<(), RuleError> {
+    pub(super) fn add(&self, made: &CreatedObject) -> Result<(), RuleError> {
         let write = || {
             let mut file = self.folder.open_or_make(&self.name, Access::Append)?;
             let line = added(made, last_byte(&mut file)?);
@@ -31,7 +31,7 @@ impl<'a> Journal<'a> {
     }
 
     /// Returns the entries of the journal.
-    pub(super) fn read(&self) -> Result<Vec<Made>, RuleError> {
+    pub(super) fn read(&self) -> Result<Vec<CreatedObject>, RuleError> {
         let read = || {
             let mut bytes = Vec::new();
             let file = self.folder.read(&self.name)?;
@@ -42,12 +42,12 @@ impl<'a> Journal<'a> {
     }
 
     /// Replaces the entries.
-    pub(super) fn rewrite(&self, made: impl Iterator<Item = Made>) -> Result<(), RuleError> {
+    pub(super) fn rewrite(&self, made: impl Iterator<Item = CreatedObject>) -> Result<(), RuleError> {
         let text: String = made.map(|made| line(&made)).collect();
         let other = format!("{}.new", self.name);
         let write = || {
             // A killed process may have left one.
-            self.folder.make_anew(&other)?.write_all(text.as_bytes())?;
+            self.folder.replace_file(&other)?.write_all(text.as_bytes())?;
             self.folder.rename(&other, &self.name)
         };
         write().map_err(|e| self.failed(e))
@@ -65,13 +65,16 @@ impl<'a> Journal<'a> {
 
 /// Returns the entries of a journal. An unfinished or damaged line is ignored, and so is a line with an object that no
 /// daemon makes, because its words would become arguments of programs.
-pub(super) fn listed(journal: &[u8]) -> Vec<Made> {
+pub(super) fn listed(journal: &[u8]) -> Vec<CreatedObject> {
     let lines = journal.split(|byte| *byte == b'\n');
-    lines.filter_map(|line| serde_json::from_slice(line).ok()).filter(Made::is_of_a_daemon).collect()
+    lines
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .filter(CreatedObject::belongs_to_a_daemon)
+        .collect()
 }
 
 /// Returns the text to append after `last`, the last byte of a journal. An unfinished line does not corrupt the next one.
-pub(super) fn added(made: &Made, last: Option<u8>) -> String {
+pub(super) fn added(made: &CreatedObject, last: Option<u8>) -> String {
     let end = if matches!(last, None | Some(b'\n')) { "" } else { "\n" };
     format!("{end}{}", line(made))
 }
@@ -86,7 +89,7 @@ fn last_byte(file: &mut File) -> io::Result<Option<u8>> {
     Ok(Some(byte[0]))
 }
 
-fn line(made: &Made) -> String {
+fn line(made: &CreatedObject) -> String {
     serde_json::to_string(made).expect("words and numbers") + "\n"
 }
 
@@ -110,39 +113,42 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_not_finished_does_not_take_the_next_one_with_it() {
-        let table = Made::Table("hopline-test".into());
-        let tun =
-            Made::Tun(Tun::new("tun0", ["10.0.0.1/24".parse().unwrap()], ["fd00::/8".parse().unwrap()]));
+    fn an_incomplete_line_does_not_damage_the_next() {
+        let table = CreatedObject::Table("hopline-test".into());
+        let tun = CreatedObject::Tun(Tun::new(
+            "tun0",
+            ["10.0.0.1/24".parse().unwrap()],
+            ["fd00::/8".parse().unwrap()],
+        ));
         with(format!("{}{{\"Route\":[\"V4", line(&table)).as_bytes(), |journal| {
-            journal.add(&Made::Route(Family::V6, 7)).unwrap();
+            journal.add(&CreatedObject::Route(Family::V6, 7)).unwrap();
             journal.add(&tun).unwrap();
-            assert_eq!(journal.read().unwrap(), [table, Made::Route(Family::V6, 7), tun]);
+            assert_eq!(journal.read().unwrap(), [table, CreatedObject::Route(Family::V6, 7), tun]);
         });
     }
 
     #[test]
-    fn its_owner_alone_may_read_and_write_it() {
+    fn only_its_owner_may_read_and_write_the_journal() {
         use std::os::unix::fs::MetadataExt;
         let (path, folder) = folder();
         let journal = Journal::of("test", &folder);
         let mode = || fs::metadata(path.path().join("test.rules")).unwrap().mode() & 0o7777;
-        journal.add(&Made::Route(Family::V6, 7)).unwrap();
+        journal.add(&CreatedObject::Route(Family::V6, 7)).unwrap();
         assert_eq!(mode(), 0o600);
         fs::write(path.path().join("test.rules.new"), "left").unwrap();
-        journal.rewrite([Made::Route(Family::V4, 7)].into_iter()).unwrap();
-        assert_eq!((mode(), journal.read().unwrap()), (0o600, vec![Made::Route(Family::V4, 7)]));
+        journal.rewrite([CreatedObject::Route(Family::V4, 7)].into_iter()).unwrap();
+        assert_eq!((mode(), journal.read().unwrap()), (0o600, vec![CreatedObject::Route(Family::V4, 7)]));
     }
 
     #[test]
-    fn a_damaged_line_does_not_keep_the_others_from_being_undone() {
+    fn a_damaged_line_does_not_prevent_removal_of_the_others() {
         with(b"\xff\xfe\0\n{\"Route\":[\"V4\",7]}\n", |journal| {
-            assert_eq!(journal.read().unwrap(), [Made::Route(Family::V4, 7)]);
+            assert_eq!(journal.read().unwrap(), [CreatedObject::Route(Family::V4, 7)]);
         });
     }
 
     #[test]
-    fn what_no_daemon_makes_is_not_undone() {
+    fn objects_that_no_daemon_makes_are_not_removed() {
         for line in [
             r#"{"Table":"hopline-x; flush ruleset"}"#,
             r#"{"Table":"filter"}"#,

@@ -1,27 +1,27 @@
 //! Matches of rules of nftables on addresses and ports.
 
-use super::diverted::{Calls, Captured, Guarded};
+use super::diverted::{ConnectionMatch, DivertedConnections, UnforwardedPackets};
 use super::family::Family;
 use crate::subnet::Subnet;
 
 /// Returns the match of a rule on addresses; `None` if there are some, and none of this version.
-fn among(family: Family, what: &str, subnets: &[Subnet]) -> Option<String> {
+fn match_addresses(family: Family, what: &str, subnets: &[Subnet]) -> Option<String> {
     let ours: Vec<_> = subnets.iter().filter(|subnet| family.has(subnet)).map(|subnet| subnet.0).collect();
     let none_is = ours.is_empty() && !subnets.is_empty();
     (!none_is).then(|| set(&format!(" {} {what}", family.header()), &ours))
 }
 
 /// Returns the match of a rule on the calls that a listener takes; `None` if no call of this version is meant.
-pub(super) fn calls(captured: &Captured, family: Family) -> Option<String> {
+pub(super) fn match_connections(captured: &DivertedConnections, family: Family) -> Option<String> {
     let protocol = family.protocol();
-    let between = match &captured.calls {
-        Calls::By { interface, sources, destinations } => {
+    let between = match &captured.connections {
+        ConnectionMatch::ArrivingOn { interface, sources, destinations } => {
             let (sources, destinations) =
-                (among(family, "saddr", sources)?, among(family, "daddr", destinations)?);
+                (match_addresses(family, "saddr", sources)?, match_addresses(family, "daddr", destinations)?);
             format!("iifname \"{interface}\" meta nfproto {protocol}{sources}{destinations}")
         }
-        Calls::Towards { interface, destinations } => {
-            let destinations = among(family, "daddr", destinations)?;
+        ConnectionMatch::LeavingBy { interface, destinations } => {
+            let destinations = match_addresses(family, "daddr", destinations)?;
             format!(
                 "iifname != \"{interface}\" oifname \"{interface}\" meta nfproto {protocol}{destinations}"
             )
@@ -32,18 +32,21 @@ pub(super) fn calls(captured: &Captured, family: Family) -> Option<String> {
 
 /// Returns the match of a rule on packets between two mobile hosts: either may be at another station, and the marks of halves to
 /// mobile hosts lead to the radio of this one. `None` if no mobile host has this version.
-pub(super) fn between_mobile_hosts(Guarded { network, .. }: &Guarded, family: Family) -> Option<String> {
+pub(super) fn between_mobile_hosts(
+    UnforwardedPackets { network, .. }: &UnforwardedPackets,
+    family: Family,
+) -> Option<String> {
     let network = [*network];
-    let ends = (among(family, "saddr", &network)?, among(family, "daddr", &network)?);
+    let ends = (match_addresses(family, "saddr", &network)?, match_addresses(family, "daddr", &network)?);
     Some(format!("meta nfproto {}{}{}", family.protocol(), ends.0, ends.1))
 }
 
 /// Returns the matches of rules on packets of connections that are at another station, in both directions.
-pub(super) fn strays(guarded: &Guarded, family: Family) -> Vec<String> {
-    let Guarded { interface, hosts, ports, network: _ } = guarded;
+pub(super) fn match_unknown_connections(guarded: &UnforwardedPackets, family: Family) -> Vec<String> {
+    let UnforwardedPackets { interface, hosts, ports, network: _ } = guarded;
     let ways = [("iifname", "saddr"), ("oifname", "daddr")];
     let of_way = |(way, end): (&str, &str)| {
-        let hosts = among(family, end, hosts)?;
+        let hosts = match_addresses(family, end, hosts)?;
         Some(format!("{way} \"{interface}\" meta nfproto {}{hosts}", family.protocol()))
     };
     let with_ports = |of_way: String| match ports.as_slice() {

@@ -12,34 +12,37 @@ mod claim;
 mod destinations;
 mod diverted;
 mod family;
-mod held;
+mod held_syns;
 mod journal;
 mod matches;
 mod names;
 mod program;
+mod retransmissions;
 mod shaping;
 mod steps;
 mod table;
 mod tracking;
-mod translated;
 mod tun;
 mod zones;
 
-pub use apply::Undone;
+pub use apply::Removed;
 pub(crate) use apply::{change, set_up, undo};
 pub(crate) use claim::Claim;
-pub use claim::Leave;
-pub use diverted::Capture;
-pub(crate) use diverted::{Announced, Calls, Captured, Guarded, Hooks, Offered, Queued, Shaped, Versions};
-pub(crate) use family::{Family, Ipv6};
+pub use claim::Keep;
+pub use diverted::DiversionMark;
+pub(crate) use diverted::{
+    ConnectionMatch, DivertedConnections, FullyQueuedInterface, HandshakeQueue, Hooks, Queued,
+    ShapedInterface, UnforwardedPackets, Versions,
+};
+pub(crate) use family::{Family, Ipv6Support};
 pub(crate) use program::Program;
 pub use program::RuleError;
-pub use tracking::{Tracking, Watch, translates};
+pub use tracking::{Tracking, TrackingMonitor, translates};
 pub use tun::Owner;
 pub(crate) use tun::Tun;
 
 use crate::config::Config;
-use chain::{Chain, Place};
+use chain::{Chain, Hook};
 use std::fmt;
 use steps::Step;
 
@@ -49,16 +52,16 @@ pub struct Rules {
     /// Name of the daemon.
     owner: String,
     /// IPv6 on the machine of the rules.
-    ipv6: Ipv6,
+    ipv6: Ipv6Support,
     /// Use of connection tracking on that machine.
     tracking: Tracking,
-    capture: Capture,
+    diversion: DiversionMark,
     queued: Vec<Queued>,
-    offered: Vec<Offered>,
-    announced: Vec<Announced>,
-    captured: Vec<Captured>,
-    guarded: Vec<Guarded>,
-    shaped: Vec<Shaped>,
+    offered: Vec<FullyQueuedInterface>,
+    announced: Vec<HandshakeQueue>,
+    diverted: Vec<DivertedConnections>,
+    guarded: Vec<UnforwardedPackets>,
+    shaped: Vec<ShapedInterface>,
     /// Names of the TUN interfaces of its tunnels.
     tuns: Vec<String>,
 }
@@ -69,19 +72,19 @@ impl Rules {
     #[must_use]
     pub fn of(config: &Config, tracking: Tracking) -> Self {
         let tasks = || config.proxies.iter().map(|proxy| &proxy.task);
-        let mut shaped: Vec<Shaped> = tasks().filter_map(|task| task.shaped()).collect();
+        let mut shaped: Vec<ShapedInterface> = tasks().filter_map(|task| task.shaped()).collect();
         // Proxies of an interface agree on its rate.
         shaped.sort_by(|one, other| one.interface.cmp(&other.interface));
         shaped.dedup();
         Self {
             owner: config.name.clone(),
-            ipv6: Ipv6::here(),
+            ipv6: Ipv6Support::detect(),
             tracking,
-            capture: config.capture,
+            diversion: config.diversion,
             queued: tasks().filter_map(|task| task.queued()).collect(),
             offered: tasks().filter_map(|task| task.offered()).collect(),
             announced: tasks().filter_map(|task| task.announced()).collect(),
-            captured: tasks().flat_map(|task| task.captured()).collect(),
+            diverted: tasks().flat_map(|task| task.captured()).collect(),
             guarded: tasks().filter_map(|task| task.guarded()).collect(),
             shaped,
             tuns: tasks().filter_map(|task| task.tun()).collect(),
@@ -92,29 +95,29 @@ impl Rules {
         let mut steps = Vec::new();
         let of_chains = self.ipv6.families_of_chains();
         for &family in of_chains {
-            for place in [Place::Forward, Place::Input, Place::Output] {
+            for place in [Hook::Forward, Hook::Input, Hook::Output] {
                 let rules = self.rules_at(family, place);
                 if !rules.is_empty() {
-                    steps.push(Step::chain(Chain::of_machines(&self.owner, family, place), &rules));
+                    steps.push(Step::chain(Chain::for_middleboxes(&self.owner, family, place), &rules));
                 }
             }
         }
-        if self.tracking == Tracking::InUse && self.mind_tracking() {
-            let zoned = (!self.captured.is_empty()).then_some(self.capture);
-            steps.push(Step::tracked(&self.owner, of_chains, &self.forwarded(), zoned));
+        if self.tracking == Tracking::InUse && self.uses_tracking() {
+            let zoned = (!self.diverted.is_empty()).then_some(self.diversion);
+            steps.push(Step::for_tracking(&self.owner, of_chains, &self.forwarded(), zoned));
         }
         if !self.offered.is_empty() {
-            steps.extend(Step::offered(&self.owner, of_chains, &self.offered));
+            steps.extend(Step::for_full_queues(&self.owner, of_chains, &self.offered));
         }
-        if !self.captured.is_empty() {
-            steps.extend(Step::captured(
+        if !self.diverted.is_empty() {
+            steps.extend(Step::for_diverted(
                 &self.owner,
                 of_chains,
-                self.capture,
-                (&self.captured, &self.guarded),
+                self.diversion,
+                (&self.diverted, &self.guarded),
             ));
-            let rules = held::rules(&self.captured);
-            let chain = |&family: &Family| Step::chain(Chain::of_calls(&self.owner, family), &rules);
+            let rules = held_syns::rules(&self.diverted);
+            let chain = |&family: &Family| Step::chain(Chain::for_connections(&self.owner, family), &rules);
             steps.extend(of_chains.iter().map(chain));
         }
         steps.extend(self.shaped.iter().map(Step::shaped));
@@ -122,14 +125,14 @@ impl Rules {
     }
 
     /// Returns the steps that can be done now: the queue of a missing interface is made when the interface appears.
-    fn steps_now(&self) -> Vec<Step> {
-        self.steps().into_iter().filter(|step| step.what.has_its_place()).collect()
+    fn steps_possible_now(&self) -> Vec<Step> {
+        self.steps().into_iter().filter(|step| step.object.has_location()).collect()
     }
 
     /// Returns a sentence about the rules that need connection tracking; `None` if there are never any.
     #[must_use]
-    pub fn on_tracking(&self) -> Option<&'static str> {
-        self.mind_tracking().then_some(match self.tracking {
+    pub fn tracking_note(&self) -> Option<&'static str> {
+        self.uses_tracking().then_some(match self.tracking {
             Tracking::Absent => {
                 "connection tracking is not in use on this machine: rules that need it are made when it begins"
             }
@@ -138,8 +141,8 @@ impl Rules {
     }
 
     /// Returns whether connection tracking needs further rules.
-    pub(crate) fn mind_tracking(&self) -> bool {
-        !self.forwarded().is_empty() || !self.captured.is_empty()
+    pub(crate) fn uses_tracking(&self) -> bool {
+        !self.forwarded().is_empty() || !self.diverted.is_empty()
     }
 
     fn forwarded(&self) -> Vec<&Queued> {
@@ -147,7 +150,7 @@ impl Rules {
     }
 
     /// Returns the rules of middleboxes.
-    fn rules_at(&self, family: Family, place: Place) -> Vec<String> {
+    fn rules_at(&self, family: Family, place: Hook) -> Vec<String> {
         let queued = self.queued.iter().flat_map(|queued| chain::rules_of(queued, family, place));
         let announced =
             self.announced.iter().flat_map(|announced| chain::rules_for_handshakes(announced, place));
@@ -158,7 +161,7 @@ impl Rules {
 /// Writes the commands as a user would type them.
 impl fmt::Display for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.steps().iter().flat_map(|step| &step.make).try_for_each(|program| writeln!(f, "{program}"))
+        self.steps().iter().flat_map(|step| &step.create).try_for_each(|program| writeln!(f, "{program}"))
     }
 }
 

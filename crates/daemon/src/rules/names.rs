@@ -6,7 +6,7 @@ pub(super) fn is_plain(name: &str) -> bool {
 }
 
 /// Returns whether a name is that of a daemon, or that and a suffix behind a dot, which no name of a daemon has.
-pub(super) fn is_of_owner(name: &str) -> bool {
+pub(super) fn is_owner_name(name: &str) -> bool {
     let (owner, suffix) = name.split_once('.').unwrap_or((name, "nat"));
     is_plain(owner) && ["in", "out", "calls", "nat"].contains(&suffix)
 }

@@ -57,7 +57,7 @@ impl Program {
     }
 
     /// Returns the program with the standard input `input`.
-    pub(super) fn reading(self, input: String) -> Self {
+    pub(super) fn with_input(self, input: String) -> Self {
         Self { input, ..self }
     }
 

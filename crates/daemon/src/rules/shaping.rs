@@ -4,7 +4,7 @@
 //! A token bucket (tbf) sets the rate, with the kernel's three bands (pfifo_fast) below it: retransmitted packets use the
 //! first band. The capacity of a band is the queue length of the interface.
 
-use super::diverted::Shaped;
+use super::diverted::ShapedInterface;
 use super::program::Program;
 use serde::{Deserialize, Serialize};
 
@@ -28,11 +28,11 @@ impl Eq for Shaper {}
 /// Handle of the daemon's discipline among those of an interface.
 const HANDLE: &str = "686f:";
 /// Queueing delay of a full queue, seconds: what CUBIC with its factor of 0.7 needs to fill paths of 100 ms.
-const LONGEST_WAIT_S: f64 = 0.05;
+const MAX_WAIT_S: f64 = 0.05;
 /// Size of a packet for this calculation, bytes.
 const PACKET_BYTES: f64 = 1500.0;
 /// Least queue length, packets.
-const FEWEST: f64 = 50.0;
+const MIN_PACKETS: f64 = 50.0;
 /// Longest idle time that the token bucket compensates for, seconds.
 const BURST_S: f64 = 0.002;
 
@@ -48,12 +48,12 @@ impl Shaper {
     }
 
     /// Returns whether it exists.
-    pub(super) fn is_there(&self) -> bool {
+    pub(super) fn exists(&self) -> bool {
         root(&self.interface).is_some_and(|root| root.contains(&format!("qdisc tbf {HANDLE} ")))
     }
 
     /// Returns the discipline of another program at this interface; `None` if it is the default.
-    pub(super) fn in_its_place(&self) -> Option<String> {
+    pub(super) fn other_discipline(&self) -> Option<String> {
         let root = root(&self.interface)?;
         let mut words = root.split_whitespace().skip(1);
         let (kind, handle) = (words.next()?, words.next()?);
@@ -62,7 +62,7 @@ impl Shaper {
     }
 
     /// Returns the programs that remove it: the interface gets its default discipline again.
-    pub(super) fn unmaking(&self) -> Vec<Program> {
+    pub(super) fn removal(&self) -> Vec<Program> {
         let interface = &self.interface;
         let length = self.length_before.map(|before| set_length(interface, before));
         let root = Program::new("tc", &format!("qdisc del dev {interface} root handle {HANDLE}"));
@@ -71,13 +71,13 @@ impl Shaper {
 }
 
 /// Returns the programs that make or change the discipline. Bands get the queue length of the interface when they are made.
-pub(super) fn programs(shaped: &Shaped) -> Vec<Program> {
-    let Shaped { interface, rate_bps } = shaped;
+pub(super) fn programs(shaped: &ShapedInterface) -> Vec<Program> {
+    let ShapedInterface { interface, rate_bps } = shaped;
     let bytes_per_s = *rate_bps as f64 / 8.0;
     let burst = (bytes_per_s * BURST_S).max(2.0 * PACKET_BYTES + 100.0) as u64;
-    let packets = (bytes_per_s * LONGEST_WAIT_S / PACKET_BYTES).max(FEWEST) as u32;
+    let packets = (bytes_per_s * MAX_WAIT_S / PACKET_BYTES).max(MIN_PACKETS) as u32;
     let set = format!("qdisc replace dev {interface}");
-    let disciplines = Program::new("tc", "-batch -").reading(format!(
+    let disciplines = Program::new("tc", "-batch -").with_input(format!(
         "{set} root handle {HANDLE} tbf rate {rate_bps}bit burst {burst} limit 100000000\n\
          {set} parent {HANDLE}1 pfifo_fast\n"
     ));

@@ -1,28 +1,30 @@
 //! Steps of making rules, and the removal of each.
 
-use super::chain::{Chain, Jump};
-use super::diverted::{Capture, Captured, Guarded, Offered, Queued, Shaped};
+use super::chain::{Chain, JumpState};
+use super::diverted::{
+    DiversionMark, DivertedConnections, FullyQueuedInterface, Queued, ShapedInterface, UnforwardedPackets,
+};
 use super::family::Family;
-use super::names::{is_of_owner, is_plain};
+use super::names::{is_owner_name, is_plain};
 use super::program::{Program, RuleError};
 use super::shaping::{self, Shaper};
 use super::tun::Tun;
-use super::{chain, destinations, table, translated, zones};
-use hopline_linux::routes::Routes;
+use super::{chain, destinations, retransmissions, table, zones};
+use hopline_linux::route_lookup::Routes;
 use serde::{Deserialize, Serialize};
 
 /// Object to be made, with its programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    pub(super) what: Made,
-    pub(super) make: Vec<Program>,
+    pub(super) object: CreatedObject,
+    pub(super) create: Vec<Program>,
     /// Programs that update an intact object; empty if it needs no update.
-    pub(super) remake: Vec<Program>,
+    pub(super) update: Vec<Program>,
 }
 
 /// Object that was made, or may have been.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Made {
+pub(super) enum CreatedObject {
     /// Chain of iptables, and the jump to it.
     Chain(Chain),
     /// Table of nftables with this name.
@@ -45,14 +47,18 @@ const FORMER_PREFERENCE: u32 = 1_000;
 
 impl Step {
     /// Returns the chains that lead all packets of interfaces to queues.
-    pub(super) fn offered(owner: &str, families: &[Family], offered: &[Offered]) -> Vec<Self> {
+    pub(super) fn for_full_queues(
+        owner: &str,
+        families: &[Family],
+        offered: &[FullyQueuedInterface],
+    ) -> Vec<Self> {
         let rules: Vec<[String; 2]> = offered.iter().map(chain::rules_for_all).collect();
         let [coming, leaving] =
             [0, 1].map(|way| rules.iter().map(|both| both[way].clone()).collect::<Vec<_>>());
         let of_family = |&family: &Family| {
             [
-                Self::chain(Chain::of_what_comes(owner, family), &coming),
-                Self::chain(Chain::of_what_leaves(owner, family), &leaving),
+                Self::chain(Chain::for_incoming(owner, family), &coming),
+                Self::chain(Chain::for_outgoing(owner, family), &leaving),
             ]
         };
         families.iter().flat_map(of_family).collect()
@@ -60,27 +66,32 @@ impl Step {
 
     /// Returns a chain with these rules.
     pub(super) fn chain(chain: Chain, rules: &[String]) -> Self {
-        let [make, remake] = [Jump::Made, Jump::Left].map(|jump| chain.restore(chain.text(rules, jump)));
-        Self { what: Made::Chain(chain), make: vec![make], remake: vec![remake] }
+        let [make, remake] =
+            [JumpState::Add, JumpState::Keep].map(|jump| chain.restore(chain.text(rules, jump)));
+        Self { object: CreatedObject::Chain(chain), create: vec![make], update: vec![remake] }
     }
 
     /// Returns the queueing discipline of an interface with a configured rate.
-    pub(super) fn shaped(shaped: &Shaped) -> Self {
+    pub(super) fn shaped(shaped: &ShapedInterface) -> Self {
         let make = shaping::programs(shaped);
-        Self { what: Made::Queue(Shaper::at(&shaped.interface)), remake: make.clone(), make }
+        Self {
+            object: CreatedObject::Queue(Shaper::at(&shaped.interface)),
+            update: make.clone(),
+            create: make,
+        }
     }
 
     /// Returns the table of nftables with all rules that need connection tracking: for packets that middleboxes retransmit
     /// on routers with NAT, and for onward connections.
-    pub(super) fn tracked(
+    pub(super) fn for_tracking(
         owner: &str,
         families: &[Family],
         forwarded: &[&Queued],
-        zoned: Option<Capture>,
+        zoned: Option<DiversionMark>,
     ) -> Self {
         let name = format!("hopline-{owner}.nat");
         let of_calls = |capture| zones::chains(capture) + &destinations::chains(families);
-        let chains = translated::chains(families, forwarded) + &zoned.map_or_else(String::new, of_calls);
+        let chains = retransmissions::chains(families, forwarded) + &zoned.map_or_else(String::new, of_calls);
         let text = format!("table inet {name} {{\n{chains}}}\n");
         Self::table(name, text)
     }
@@ -88,16 +99,16 @@ impl Step {
     /// Returns a table of nftables with this text.
     fn table(name: String, text: String) -> Self {
         let nft = Program::new("nft", "--file -");
-        let remake = vec![nft.clone().reading(format!("delete table inet {name}\n{text}"))];
-        Self { what: Made::Table(name), make: vec![nft.reading(text)], remake }
+        let remake = vec![nft.clone().with_input(format!("delete table inet {name}\n{text}"))];
+        Self { object: CreatedObject::Table(name), create: vec![nft.with_input(text)], update: remake }
     }
 
     /// Returns the table of nftables that leads connections to listeners, and the routes for it.
-    pub(super) fn captured(
+    pub(super) fn for_diverted(
         owner: &str,
         families: &[Family],
-        capture: Capture,
-        (captured, guarded): (&[Captured], &[Guarded]),
+        capture: DiversionMark,
+        (captured, guarded): (&[DivertedConnections], &[UnforwardedPackets]),
     ) -> Vec<Self> {
         let name = table::name(owner);
         let text = table::text(&name, families, capture, (captured, guarded));
@@ -106,28 +117,32 @@ impl Step {
             let mark = u32::from(capture.mark) << 16;
             let rule = format!("fwmark {mark:#x}/0xffff0000 lookup {} pref {PREFERENCE}", capture.table);
             let make = vec![ip(family, "route add", &route(capture.table))];
-            steps.push(Self { what: Made::Route(family, capture.table), make, remake: Vec::new() });
+            steps.push(Self {
+                object: CreatedObject::Route(family, capture.table),
+                create: make,
+                update: Vec::new(),
+            });
             let make = vec![ip(family, "rule add", &rule)];
-            steps.push(Self { what: Made::Rule(family, rule), make, remake: Vec::new() });
+            steps.push(Self { object: CreatedObject::Rule(family, rule), create: make, update: Vec::new() });
         }
         steps.push(Self::table(name, text));
         steps
     }
 }
 
-impl Made {
+impl CreatedObject {
     /// Returns the object of another program in its place, if there is one.
-    pub(super) fn in_its_place(&self) -> Option<String> {
+    pub(super) fn other_object(&self) -> Option<String> {
         match self {
-            Self::Queue(shaper) => {
-                shaper.in_its_place().map(|kind| format!("{kind} at the interface {}", shaper.interface()))
-            }
+            Self::Queue(shaper) => shaper
+                .other_discipline()
+                .map(|kind| format!("{kind} at the interface {}", shaper.interface())),
             _ => None,
         }
     }
 
     /// Returns whether this machine has the object that it is a part of.
-    pub(super) fn has_its_place(&self) -> bool {
+    pub(super) fn has_location(&self) -> bool {
         match self {
             Self::Queue(shaper) => {
                 Routes::open().map_or(true, |routes| routes.interface(shaper.interface()).is_some())
@@ -138,10 +153,10 @@ impl Made {
 
     /// Returns whether its name is one that daemons give. Its words become arguments of programs that change the rules of
     /// the machine.
-    pub(super) fn is_of_a_daemon(&self) -> bool {
+    pub(super) fn belongs_to_a_daemon(&self) -> bool {
         match self {
-            Self::Chain(chain) => chain.is_of_a_daemon(),
-            Self::Table(name) => name.strip_prefix("hopline-").is_some_and(is_of_owner),
+            Self::Chain(chain) => chain.belongs_to_a_daemon(),
+            Self::Table(name) => name.strip_prefix("hopline-").is_some_and(is_owner_name),
             Self::Queue(shaper) => is_interface(shaper.interface()),
             Self::Rule(_, words) => is_routing_rule(words),
             Self::Route(..) => true,
@@ -150,17 +165,17 @@ impl Made {
     }
 
     /// Returns whether it exists.
-    pub(super) fn is_there(&self) -> Result<bool, RuleError> {
+    pub(super) fn exists(&self) -> Result<bool, RuleError> {
         match self {
             Self::Chain(chain) => Ok(chain.is_in(&chain.list()?)),
             Self::Table(name) => Ok(Program::new("nft", "list tables")
                 .run()?
                 .lines()
                 .any(|line| line == format!("table inet {name}"))),
-            Self::Queue(shaper) => Ok(shaper.is_there()),
+            Self::Queue(shaper) => Ok(shaper.exists()),
             Self::Rule(family, rule) => Ok(!ip(*family, "rule show", rule).run()?.trim().is_empty()),
             Self::Route(family, table) => is_routed(*family, *table),
-            Self::Tun(tun) => Ok(tun.is_there()),
+            Self::Tun(tun) => Ok(tun.exists()),
         }
     }
 
@@ -169,19 +184,19 @@ impl Made {
     pub(super) fn is_intact(&self) -> Result<bool, RuleError> {
         match self {
             Self::Chain(chain) => Ok(chain.is_reached_in(&chain.list()?)),
-            _ => self.is_there(),
+            _ => self.exists(),
         }
     }
 
     /// Removes it.
-    pub(super) fn unmake(&self) -> Result<(), RuleError> {
+    pub(super) fn remove(&self) -> Result<(), RuleError> {
         let program = match self {
-            Self::Chain(chain) => chain.restore(chain.unmaking(&chain.list()?)),
+            Self::Chain(chain) => chain.restore(chain.removal(&chain.list()?)),
             Self::Table(name) => Program::new("nft", &format!("delete table inet {name}")),
             Self::Queue(shaper) => {
-                return shaper.unmaking().iter().try_for_each(|program| program.run().map(drop));
+                return shaper.removal().iter().try_for_each(|program| program.run().map(drop));
             }
-            Self::Tun(tun) => tun.unmaking(),
+            Self::Tun(tun) => tun.removal(),
             Self::Rule(family, rule) => ip(*family, "rule del", rule),
             Self::Route(family, table) => ip(*family, "route del", &route(*table)),
         };
@@ -219,7 +234,7 @@ fn is_interface(name: &str) -> bool {
     (1..=15).contains(&name.len()) && !name.starts_with('-') && name.chars().all(is_of_names)
 }
 
-/// Returns whether the words are those of [`Step::captured`].
+/// Returns whether the words are those of [`Step::for_diverted`].
 fn is_routing_rule(words: &str) -> bool {
     let is_ours =
         |preference: &str| [PREFERENCE, FORMER_PREFERENCE].iter().any(|ours| ours.to_string() == preference);
@@ -256,10 +271,10 @@ fn ip(family: Family, what: &str, words: &str) -> Program {
 }
 
 /// Removes the object if it is there, and returns whether it was.
-pub(super) fn unmake(made: &Made) -> Result<bool, RuleError> {
-    let is_there = made.is_there()?;
+pub(super) fn unmake(made: &CreatedObject) -> Result<bool, RuleError> {
+    let is_there = made.exists()?;
     if is_there {
-        made.unmake()?;
+        made.remove()?;
     }
     Ok(is_there)
 }

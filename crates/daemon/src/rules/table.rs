@@ -1,8 +1,8 @@
 //! Table of nftables that leads connections to listeners.
 
-use super::diverted::{Capture, Captured, Guarded};
+use super::diverted::{DiversionMark, DivertedConnections, UnforwardedPackets};
 use super::family::Family;
-use super::held;
+use super::held_syns;
 use std::fmt::Write;
 
 /// Returns the name of the table of a daemon.
@@ -14,8 +14,8 @@ pub(super) fn name(owner: &str) -> String {
 pub(super) fn text(
     table: &str,
     families: &[Family],
-    capture: Capture,
-    (captured, guarded): (&[Captured], &[Guarded]),
+    capture: DiversionMark,
+    (captured, guarded): (&[DivertedConnections], &[UnforwardedPackets]),
 ) -> String {
     let mark = u32::from(capture.mark) << 16;
     let marked = format!("meta mark set meta mark & 0x0000ffff | {mark:#010x} accept");
@@ -31,9 +31,9 @@ pub(super) fn text(
         "    meta l4proto tcp tcp flags & (fin | syn | rst | ack) != syn socket transparent 1 {marked}"
     );
     let _ = writeln!(text, "    meta l4proto {{ icmp, ipv6-icmp }} socket transparent 1 {marked}");
-    text.push_str(&held::taken(captured, families, &marked));
+    text.push_str(&held_syns::listener_rules(captured, families, &marked));
     text.push_str("  }\n");
-    text.push_str(&held::chains(captured, guarded, families));
+    text.push_str(&held_syns::chains(captured, guarded, families));
     text.push_str("}\n");
     text
 }

@@ -53,15 +53,15 @@ const TARGETS: [&str; 9] = [
 impl Tracking {
     /// Inspects this machine.
     #[must_use]
-    pub fn here() -> Self {
-        Watch::begin().tracking
+    pub fn detect() -> Self {
+        TrackingMonitor::start().tracking
     }
 }
 
 /// Detection of the beginning of connection tracking. A check reads a file and queries the kernel; rules are listed only if
 /// they have changed.
 #[derive(Debug)]
-pub struct Watch {
+pub struct TrackingMonitor {
     tracking: Tracking,
     ruleset: Option<Ruleset>,
     /// Value at the last check; `None` if the kernel does not report it.
@@ -69,14 +69,14 @@ pub struct Watch {
     generation: Option<u32>,
 }
 
-impl Watch {
+impl TrackingMonitor {
     /// Inspects this machine for the first time.
-    pub(super) fn begin() -> Self {
+    pub(super) fn start() -> Self {
         let mut ruleset = Ruleset::open().ok();
         // Read before the rules are listed: the next check detects a change in between.
         let (count, generation) = (count(), generation(ruleset.as_mut()));
         let is_hidden = count.is_none() && Path::new(MODULE).exists();
-        let tracking = match listed() {
+        let tracking = match tracking_of_listed_rules() {
             _ if is_hidden => Tracking::InUse,
             Some(tracking) => tracking,
             // No program lists rules: tracked connections are the indication, though they may outlive the rules.
@@ -93,7 +93,7 @@ impl Watch {
     }
 
     /// Checks again, until tracking is in use.
-    pub(crate) fn look(&mut self) -> Tracking {
+    pub(crate) fn check(&mut self) -> Tracking {
         if self.tracking == Tracking::InUse {
             return self.tracking;
         }
@@ -101,7 +101,7 @@ impl Watch {
         let is_more = count > self.count;
         let is_changed = generation != self.generation;
         (self.count, self.generation) = (count, generation);
-        if is_more || (is_changed && listed() == Some(Tracking::InUse)) {
+        if is_more || (is_changed && tracking_of_listed_rules() == Some(Tracking::InUse)) {
             self.tracking = Tracking::InUse;
         }
         self.tracking
@@ -130,7 +130,7 @@ fn translates_in(listing: &str) -> bool {
         }
         !is_ours
     });
-    has_rule(&foreign.collect::<Vec<_>>().join("\n"), &TRANSLATING, &[], &TRANSLATING_TARGETS)
+    has_rule_with(&foreign.collect::<Vec<_>>().join("\n"), &TRANSLATING, &[], &TRANSLATING_TARGETS)
 }
 
 fn count() -> Option<u64> {
@@ -142,19 +142,19 @@ fn generation(ruleset: Option<&mut Ruleset>) -> Option<u32> {
 }
 
 /// Returns the use of tracking by the listed rules; `None` if no program lists them.
-fn listed() -> Option<Tracking> {
+fn tracking_of_listed_rules() -> Option<Tracking> {
     let listings = LISTINGS.iter().filter_map(|[name, words]| Program::new(name, words).run().ok());
-    let tracking = |text: String| if tracks(&text) { Tracking::InUse } else { Tracking::Absent };
+    let tracking = |text: String| if enables_tracking(&text) { Tracking::InUse } else { Tracking::Absent };
     listings.map(tracking).reduce(|one, other| if one == Tracking::InUse { one } else { other })
 }
 
 /// Returns whether a listing of nft or iptables-save has a rule that enables connection tracking.
-fn tracks(listing: &str) -> bool {
-    has_rule(listing, &WORDS, &MATCHES, &TARGETS)
+fn enables_tracking(listing: &str) -> bool {
+    has_rule_with(listing, &WORDS, &MATCHES, &TARGETS)
 }
 
 /// Returns whether a listing has a rule with one of these words of nft, or of these matches or targets of iptables.
-fn has_rule(listing: &str, of_nft: &[&str], matches: &[&str], targets: &[&str]) -> bool {
+fn has_rule_with(listing: &str, of_nft: &[&str], matches: &[&str], targets: &[&str]) -> bool {
     listing.lines().any(|line| {
         // Comments and names of interfaces are in quotation marks.
         let bare: String = line.split('"').step_by(2).collect();
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_that_have_connections_tracked_are_known_in_each_language() {
+    fn rules_that_enable_tracking_are_recognised_in_each_syntax() {
         for rule in [
             "ct state established,related accept",
             "oifname \"eth0\" counter packets 0 bytes 0 masquerade",
@@ -194,12 +194,15 @@ mod tests {
             "-A POSTROUTING -s 172.17.0.0/16 ! -o docker0 -j MASQUERADE",
             "-A PREROUTING -j NETMAP --to 10.0.0.0/24",
         ] {
-            assert!(tracks(&format!("table ip nat {{\n\tchain a {{\n\t\t{rule}\n\t}}\n}}\n")), "{rule}");
+            assert!(
+                enables_tracking(&format!("table ip nat {{\n\tchain a {{\n\t\t{rule}\n\t}}\n}}\n")),
+                "{rule}"
+            );
         }
     }
 
     #[test]
-    fn names_comments_and_rules_without_state_are_no_sign_of_it() {
+    fn names_comments_and_stateless_rules_do_not_enable_tracking() {
         for rule in [
             "chain snat {",
             "set ct {",
@@ -215,12 +218,12 @@ mod tests {
             "-A PREROUTING -j CT --notrack",
             "-A FORWARD -j HOPLINE-x",
         ] {
-            assert!(!tracks(&format!("{rule}\n")), "{rule}");
+            assert!(!enables_tracking(&format!("{rule}\n")), "{rule}");
         }
     }
 
     #[test]
-    fn rules_that_translate_are_told_from_those_that_track() {
+    fn nat_rules_are_distinguished_from_tracking_rules() {
         let translates = translates_in;
         for rule in [
             "oifname \"eth0\" masquerade",
@@ -240,19 +243,19 @@ mod tests {
         }
     }
 
-    fn watch() -> Watch {
-        Watch { tracking: Tracking::Absent, ruleset: None, count: count(), generation: None }
+    fn watch() -> TrackingMonitor {
+        TrackingMonitor { tracking: Tracking::Absent, ruleset: None, count: count(), generation: None }
     }
 
     #[test]
-    fn what_has_begun_is_never_over() {
-        let mut watch = Watch { tracking: Tracking::InUse, count: Some(u64::MAX), ..watch() };
-        assert_eq!((watch.look(), watch.tracking()), (Tracking::InUse, Tracking::InUse));
+    fn tracking_in_use_stays_in_use() {
+        let mut watch = TrackingMonitor { tracking: Tracking::InUse, count: Some(u64::MAX), ..watch() };
+        assert_eq!((watch.check(), watch.tracking()), (Tracking::InUse, Tracking::InUse));
     }
 
     #[test]
-    fn connections_that_are_left_of_an_earlier_tracking_are_no_beginning() {
-        let mut watch = Watch { count: Some(u64::MAX), ..watch() };
-        assert_eq!((watch.look(), watch.count), (Tracking::Absent, count()));
+    fn connections_left_from_earlier_tracking_are_not_tracking_in_use() {
+        let mut watch = TrackingMonitor { count: Some(u64::MAX), ..watch() };
+        assert_eq!((watch.check(), watch.count), (Tracking::Absent, count()));
     }
 }

@@ -1,7 +1,7 @@
 //! TUN interface of a daemon.
 
 use super::program::Program;
-use hopline_linux::routes::Routes;
+use hopline_linux::route_lookup::Routes;
 use ipnet::{AddrParseError, IpNet};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -53,12 +53,12 @@ impl Tun {
         Self { name: name.to_owned(), addresses, routes: routes.into_iter().map(Net).collect() }
     }
 
-    pub(super) fn is_there(&self) -> bool {
+    pub(super) fn exists(&self) -> bool {
         Routes::open().is_ok_and(|routes| routes.interface(&self.name).is_some())
     }
 
     /// Removes the routes of a killed daemon: the tunnel leads nowhere without it.
-    pub(super) fn take_routes_back(&self) {
+    pub(super) fn remove_routes(&self) {
         for Net(route) in &self.routes {
             // Made like this by crates/middlebox/src/opaque/leads.rs. A missing route is no error.
             let (version, which) = match route {
@@ -71,7 +71,7 @@ impl Tun {
     }
 
     /// Returns the program that removes it. It removes no interface of another kind, and none that a process has open.
-    pub(super) fn unmaking(&self) -> Program {
+    pub(super) fn removal(&self) -> Program {
         Program::new("ip", &format!("tuntap del dev {} mode tun", self.name))
     }
 }

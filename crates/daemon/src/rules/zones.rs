@@ -1,6 +1,6 @@
 //! Zones of conntrack for onward connections.
 
-use super::diverted::Capture;
+use super::diverted::DiversionMark;
 use hopline_linux::transparent::ONWARD_MARK;
 
 /// Source ports of onward connections: clients choose theirs from 10,000 on or above.
@@ -14,7 +14,7 @@ const PORTS: &str = "1024-9999";
 /// alike. So a rule gives onward connections other source ports, which clients do not choose: the kernel resolves clashes
 /// with confirmed connections alone. The connection of a client with a waiting SYN is not confirmed. A later one, from the
 /// port of an onward connection, would be dropped or reset.
-pub(super) fn chains(capture: Capture) -> String {
+pub(super) fn chains(capture: DiversionMark) -> String {
     format!(
         "  chain onward {{\n    type filter hook output priority raw; policy accept;\n    \
          meta mark {ONWARD_MARK:#x} ct original zone set {} meta mark set 0\n  }}\n  \

@@ -45,7 +45,7 @@ impl Kind {
     pub(super) fn of_packet(view: PacketView<'_>) -> Self {
         match (&inner(view).body, inner(view).account.flow()) {
             (Body::Segment(segment), _) if !carries_data(segment) => Self::TransportAck,
-            (Body::Segment(_) | Body::Udp { .. } | Body::Foreign(_), _) => Self::Data,
+            (Body::Segment(_) | Body::Udp { .. } | Body::External(_), _) => Self::Data,
             (Body::Routing { .. }, _) => Self::Routing,
             (_, Some(_)) => Self::Data,
             (_, None) => Self::Other,
@@ -55,7 +55,7 @@ impl Kind {
 
 /// Returns the packet within, if there is one, else the packet itself.
 pub(super) fn inner(view: PacketView<'_>) -> &Packet {
-    view.carried.unwrap_or(view.packet)
+    view.inner.unwrap_or(view.packet)
 }
 
 /// Returns whether a segment carries data, or requests a connection, with which a flow begins.

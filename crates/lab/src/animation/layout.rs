@@ -156,7 +156,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn streams_stand_in_the_table_where_their_number_says() {
+    fn streams_are_listed_in_the_order_of_their_numbers() {
         for (at, (stream, _)) in STREAMS.iter().enumerate() {
             assert_eq!(*stream as usize, at);
         }
@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_in_chunks_is_read_back(
+        fn rows_round_trip_in_chunks(
             rows in prop::collection::vec((0i64..1 << 50, 0i64..1 << 32, 0i64..9), 0..200),
             cut in 0usize..200,
         ) {

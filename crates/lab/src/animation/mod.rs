@@ -18,11 +18,11 @@ mod window;
 pub use chunk::BUDGET_BYTES;
 use chunk::html_bytes;
 pub use recording::Animation;
-pub(crate) use scene::distinct;
+pub(crate) use scene::distinct_scenes;
 pub use window::{Window, WindowError};
 
 use crate::map::Map;
-use crate::run::{Interrupted, Watch};
+use crate::run::{Interrupted, Observer};
 use hopline_core::{Duration, Instant};
 use hopline_sim::{Spec, World};
 use recorder::{Recorded, Recorder};
@@ -38,7 +38,7 @@ const STEP: Duration = Duration::from_millis(200);
 /// # Errors
 ///
 /// [`Interrupted`], if the watcher interrupts it.
-pub fn record(spec: &Spec, run: u64, window: Window, watch: &dyn Watch) -> Result<Animation, Interrupted> {
+pub fn record(spec: &Spec, run: u64, window: Window, watch: &dyn Observer) -> Result<Animation, Interrupted> {
     let (begins, ends) = (window.begins(), window.ends(spec.duration));
     let full = Rc::new(Cell::new(false));
     let mut world = World::new(spec, run, Recorder::new(spec, (begins, ends), full.clone()));
@@ -55,7 +55,7 @@ pub fn record(spec: &Spec, run: u64, window: Window, watch: &dyn Watch) -> Resul
         run,
         map: Map::of(spec),
         from_s: begins.as_secs_f64(),
-        asked_to_s: ends.as_secs_f64(),
+        requested_end_s: ends.as_secs_f64(),
         reasons,
         chunks,
     })
@@ -66,7 +66,7 @@ pub fn record(spec: &Spec, run: u64, window: Window, watch: &dyn Watch) -> Resul
 /// # Errors
 ///
 /// As [`record`].
-pub fn single(spec: &Spec, run: u64, window: Window, watch: &dyn Watch) -> Result<Animation, Interrupted> {
+pub fn single(spec: &Spec, run: u64, window: Window, watch: &dyn Observer) -> Result<Animation, Interrupted> {
     let mut animation = record(spec, run, window, watch)?;
     fit(std::slice::from_mut(&mut animation), BUDGET_BYTES);
     Ok(animation)
@@ -75,7 +75,7 @@ pub fn single(spec: &Spec, run: u64, window: Window, watch: &dyn Watch) -> Resul
 /// Cuts `animations` at about the same moment, so that they take no more than `budget` bytes of a page.
 pub fn fit(animations: &mut [Animation], budget: usize) {
     let mut kept = vec![0; animations.len()];
-    let mut bytes = scene::distinct(animations).0.iter().map(String::len).sum::<usize>();
+    let mut bytes = scene::distinct_scenes(animations).0.iter().map(String::len).sum::<usize>();
     loop {
         let next = |(i, animation): (usize, &Animation)| {
             let chunk = animation.chunks.get(kept[i])?;

@@ -6,7 +6,7 @@ use super::layout::{Rows, Stream};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_routing::DropReason as RoutingDrop;
 use hopline_sim::spec::radios;
-use hopline_sim::trace::{DropReason, FrameLoss, PacketView, Signal, TraceEvent};
+use hopline_sim::trace::{DropReason, FrameLossReason, PacketView, Signal, TraceEvent};
 use hopline_sim::{Spec, Tracer};
 use hopline_wire::dot11::{Frame, MacAddr};
 use std::cell::Cell;
@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// Rows of a chunk: an animation can be cut between chunks.
 const CHUNK_ROWS: u64 = 4096;
 /// Number of remembered frames: far more than can overlap.
-const REMEMBERED: usize = 4096;
+const MAX_REMEMBERED_FRAMES: usize = 4096;
 
 /// Records the events of a window.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) struct Recorder {
     frames: VecDeque<(Signal, i64)>,
     frame_count: i64,
     /// By node: the frame, from 1, of its last attempt to send a packet to a neighbour.
-    tries: Vec<i64>,
+    last_attempts: Vec<i64>,
     reasons: Vec<&'static str>,
     rows: Rows,
     chunks: Vec<Chunk>,
@@ -52,7 +52,7 @@ enum State {
     Before,
     Within,
     /// There is no more room, or the window is over.
-    Over,
+    Finished,
 }
 
 /// Result of a recorder.
@@ -76,7 +76,7 @@ impl Recorder {
             queues: vec![0; spec.nodes.len()],
             frames: VecDeque::new(),
             frame_count: 0,
-            tries: vec![0; spec.nodes.len()],
+            last_attempts: vec![0; spec.nodes.len()],
             reasons: Vec::new(),
             rows: Rows::default(),
             chunks: Vec::new(),
@@ -113,7 +113,7 @@ impl Recorder {
         let bytes = miniz_oxide::deflate::compress_to_vec(&self.rows.take(), COMPRESSION);
         self.bytes += html_bytes(&bytes);
         if self.bytes > BUDGET_BYTES {
-            self.state = State::Over;
+            self.state = State::Finished;
             self.full.set(true);
         } else {
             self.chunks.push(Chunk { until_us, bytes });
@@ -132,8 +132,8 @@ impl Recorder {
         }
     }
 
-    fn frame(&mut self, signal: Signal, to: Option<NodeId>, airtime: Duration, what: What) {
-        let What { kind, flow, bytes, serial } = what;
+    fn frame(&mut self, signal: Signal, to: Option<NodeId>, airtime: Duration, what: FrameColumns) {
+        let FrameColumns { kind, flow, bytes, serial } = what;
         let row = [
             self.micros_of(signal.since),
             i64::from(signal.node.0),
@@ -145,20 +145,20 @@ impl Recorder {
             serial,
         ];
         self.add(Stream::Frames, row);
-        if self.frames.len() == REMEMBERED {
+        if self.frames.len() == MAX_REMEMBERED_FRAMES {
             self.frames.pop_front();
         }
         self.frames.push_back((signal, self.frame_count));
         self.frame_count += 1;
         if to.is_some() && kind != Kind::Cts as i64 && kind != Kind::MacAck as i64 {
-            self.tries[signal.node.index()] = self.frame_count;
+            self.last_attempts[signal.node.index()] = self.frame_count;
         }
     }
 
-    fn lost(&mut self, now: Instant, node: NodeId, signal: Signal, why: FrameLoss, others: &[Signal]) {
+    fn lost(&mut self, now: Instant, node: NodeId, signal: Signal, why: FrameLossReason, others: &[Signal]) {
         // Frames that began before the window are not recorded.
         let Some(frame) = self.number(signal) else { return };
-        let why = FrameLoss::ALL.iter().position(|other| *other == why).unwrap_or_default() as i64;
+        let why = FrameLossReason::ALL.iter().position(|other| *other == why).unwrap_or_default() as i64;
         let others: Vec<i64> = others.iter().filter_map(|other| self.number(*other)).collect();
         let row = [self.micros_of(now), i64::from(node.0), frame, why, others.len() as i64];
         self.add(Stream::Losses, row);
@@ -169,7 +169,7 @@ impl Recorder {
 
     fn dropped(&mut self, now: Instant, node: NodeId, view: PacketView<'_>, reason: DropReason) {
         let packet = inner(view);
-        let (what, words) = (What::of_packet(view), reason.describe());
+        let (what, words) = (FrameColumns::of_packet(view), reason.describe());
         let why = self.reasons.iter().position(|known| *known == words).unwrap_or_else(|| {
             self.reasons.push(words);
             self.reasons.len() - 1
@@ -191,7 +191,7 @@ impl Recorder {
             end(packet.ip.src),
             end(packet.ip.dst),
             from_one(next),
-            if unanswered { self.tries[node.index()] } else { 0 },
+            if unanswered { self.last_attempts[node.index()] } else { 0 },
         ];
         self.add(Stream::Drops, row);
     }
@@ -236,14 +236,14 @@ impl Recorder {
 }
 
 /// Columns of a row that describe a frame or a packet.
-struct What {
+struct FrameColumns {
     kind: i64,
     flow: i64,
     bytes: i64,
     serial: i64,
 }
 
-impl What {
+impl FrameColumns {
     fn of_packet(view: PacketView<'_>) -> Self {
         let packet = inner(view);
         Self {
@@ -263,29 +263,29 @@ impl What {
 }
 
 impl Tracer for Recorder {
-    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+    fn trace(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
         if self.state == State::Before && now >= self.begins {
             self.begin();
         }
         if now >= self.ends && self.state == State::Within {
             self.close_chunk(micros(self.ends.since(self.begins)));
-            self.state = State::Over;
+            self.state = State::Finished;
         }
         match (event, self.state) {
-            (_, State::Over) => {}
+            (_, State::Finished) => {}
             (TraceEvent::Queued { before, after }, _) => self.queued(now, node, after as i64 - before as i64),
             (TraceEvent::Routed { packet, next_hop }, _) => self.routed(now, node, packet, next_hop),
             (_, State::Before) => {}
             (TraceEvent::FrameSent { frame, airtime, .. }, State::Within) => {
                 let signal = Signal { node, since: now };
-                self.frame(signal, self.node_of(frame.ra()), airtime, What::of_frame(frame));
+                self.frame(signal, self.node_of(frame.ra()), airtime, FrameColumns::of_frame(frame));
             }
             (TraceEvent::PacketSent { packet, to, arrives }, State::Within) => {
-                let what = What::of_packet(packet);
-                let what = What { kind: what.kind + WIRED, ..what };
+                let what = FrameColumns::of_packet(packet);
+                let what = FrameColumns { kind: what.kind + WIRED, ..what };
                 self.frame(Signal { node, since: now }, Some(to), arrives.since(now), what);
             }
-            (TraceEvent::FrameLost { signal, why, others, .. }, State::Within) => {
+            (TraceEvent::FrameLost { signal, reason: why, others, .. }, State::Within) => {
                 self.lost(now, node, signal, why, others);
             }
             (TraceEvent::Dropped { packet, reason, .. }, State::Within) => {

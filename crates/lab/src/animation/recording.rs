@@ -15,7 +15,7 @@ pub struct Animation {
     /// Begin of the recording, seconds of the run.
     pub from_s: f64,
     /// Requested end of the recording, seconds of the run.
-    pub asked_to_s: f64,
+    pub requested_end_s: f64,
     /// Reasons of drops, by their numbers in rows.
     pub(crate) reasons: Vec<&'static str>,
     pub(crate) chunks: Vec<Chunk>,
@@ -31,7 +31,7 @@ impl Animation {
     /// Returns whether the recording ends before the requested end.
     #[must_use]
     pub fn is_cut(&self) -> bool {
-        self.asked_to_s - self.to_s() > 1e-6
+        self.requested_end_s - self.to_s() > 1e-6
     }
 
     /// Returns the chunks as text, one line of base64 each.

@@ -3,17 +3,17 @@
 use super::recording::Animation;
 use crate::map::{MapNode, Waypoint};
 use crate::report::legible;
-use hopline_sim::spec::Interface;
+use hopline_sim::spec::Attachment;
 use serde_json::{Value as Json, json};
 
 /// Maximum length of the name of a node or flow, characters.
-const MOST_CHARACTERS: usize = 40;
+const MAX_CHARACTERS: usize = 40;
 
 /// Returns the distinct networks of `animations` as JSON, and the index of each animation's network.
-pub(crate) fn distinct(animations: &[Animation]) -> (Vec<String>, Vec<usize>) {
+pub(crate) fn distinct_scenes(animations: &[Animation]) -> (Vec<String>, Vec<usize>) {
     let mut scenes: Vec<String> = Vec::new();
     let number = |animation: &Animation| {
-        let scene = of(animation).to_string();
+        let scene = scene_of(animation).to_string();
         scenes.iter().position(|known| *known == scene).unwrap_or_else(|| {
             scenes.push(scene);
             scenes.len() - 1
@@ -23,15 +23,15 @@ pub(crate) fn distinct(animations: &[Animation]) -> (Vec<String>, Vec<usize>) {
     (scenes, numbers)
 }
 
-fn of(animation: &Animation) -> Json {
+fn scene_of(animation: &Animation) -> Json {
     let map = &animation.map;
-    let window = (animation.from_s, animation.asked_to_s);
+    let window = (animation.from_s, animation.requested_end_s);
     json!({
-        "names": map.nodes.iter().map(|node| legible(&node.name, MOST_CHARACTERS)).collect::<Vec<_>>(),
-        "wired": map.nodes.iter().map(|node| u8::from(node.interface == Interface::Wired)).collect::<Vec<_>>(),
+        "names": map.nodes.iter().map(|node| legible(&node.name, MAX_CHARACTERS)).collect::<Vec<_>>(),
+        "wired": map.nodes.iter().map(|node| u8::from(node.interface == Attachment::Wired)).collect::<Vec<_>>(),
         "paths": map.nodes.iter().map(|node| path(node, window)).collect::<Vec<_>>(),
         "links": map.links.iter().map(|link| [link.a, link.b]).collect::<Vec<_>>(),
-        "flows": map.flows.iter().map(|f| (legible(&f.name, MOST_CHARACTERS), f.src, f.dst)).collect::<Vec<_>>(),
+        "flows": map.flows.iter().map(|f| (legible(&f.name, MAX_CHARACTERS), f.src, f.dst)).collect::<Vec<_>>(),
         "reach": map.transmission_m,
         "sense": map.carrier_sense_m,
     })

@@ -3,11 +3,11 @@
 use super::layout::reading::{Tables, read};
 use super::layout::{STREAMS, Stream};
 use super::*;
-use crate::run::Unwatched;
-use crate::testing::{Impatient, TWO_HOPS, scenario};
+use crate::run::NoObserver;
+use crate::testing::{InterruptAfter, TWO_HOPS, scenario};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hopline_sim::trace::FrameLoss;
+use hopline_sim::trace::FrameLossReason;
 
 /// Two senders that do not hear each other (hidden terminals), and a receiver between them.
 const HIDDEN: &str = "\
@@ -56,7 +56,7 @@ fn window(text: &str) -> Window {
 }
 
 fn recorded(text: &str, of: &str) -> Animation {
-    record(&scenario(text).spec(1).unwrap(), 1, window(of), &Unwatched).unwrap()
+    record(&scenario(text).spec(1).unwrap(), 1, window(of), &NoObserver).unwrap()
 }
 
 fn tables(animation: &Animation) -> Tables {
@@ -80,7 +80,7 @@ fn a_collision_of_hidden_terminals_names_both_senders() {
         let (at, lost) = (loss[1], &frames[loss[2] as usize]);
         let met: Vec<&Vec<i64>> =
             others.by_ref().take(loss[4] as usize).map(|other| &frames[other[0] as usize]).collect();
-        if FrameLoss::ALL[loss[3] as usize] != FrameLoss::Collision {
+        if FrameLossReason::ALL[loss[3] as usize] != FrameLossReason::Collision {
             continue;
         }
         assert_eq!((at, lost[2]), (1, 2), "it was for n1, and was lost there: {loss:?}");
@@ -97,7 +97,7 @@ fn a_collision_of_hidden_terminals_names_both_senders() {
 }
 
 #[test]
-fn a_packet_that_a_full_queue_refuses_is_kept_with_that_reason() {
+fn a_packet_dropped_by_a_full_queue_is_recorded_with_that_reason() {
     let animation = recorded(FULL_QUEUE, "..");
     let tables = tables(&animation);
     let drops = rows(&tables, Stream::Drops);
@@ -113,7 +113,7 @@ fn a_packet_that_a_full_queue_refuses_is_kept_with_that_reason() {
 }
 
 #[test]
-fn a_packet_that_nobody_acknowledged_is_kept_with_its_last_try() {
+fn an_unacknowledged_packet_is_recorded_with_its_last_attempt() {
     let alone = TWO_HOPS
         .replace("spacing_m = 200", "spacing_m = 200\n[[outage]]\nfrom = \"n1\"\nto = \"n2\"\nstart_s = 1");
     let animation = recorded(&alone, "..");
@@ -131,12 +131,12 @@ fn a_packet_that_nobody_acknowledged_is_kept_with_its_last_try() {
             "to the next hop: {drop:?} {last:?}"
         );
     }
-    let out = FrameLoss::ALL.iter().position(|why| *why == FrameLoss::Outage).unwrap() as i64;
+    let out = FrameLossReason::ALL.iter().position(|why| *why == FrameLossReason::Outage).unwrap() as i64;
     assert!(rows(&tables, Stream::Losses).iter().any(|loss| loss[3] == out && loss[1] == 2));
 }
 
 #[test]
-fn a_window_has_what_happens_in_it_and_begins_with_how_things_stand() {
+fn a_window_has_its_events_and_begins_with_the_current_state() {
     let (all, part) = (recorded(TWO_HOPS, ".."), recorded(TWO_HOPS, "1s..2s"));
     assert_eq!((part.from_s, part.to_s(), part.is_cut()), (1.0, 2.0, false));
     let (all, part) = (tables(&all), tables(&part));
@@ -161,7 +161,7 @@ fn a_window_has_what_happens_in_it_and_begins_with_how_things_stand() {
 }
 
 #[test]
-fn a_window_in_which_nothing_happens_is_there_all_the_same() {
+fn a_window_without_events_is_recorded() {
     let late = TWO_HOPS.replace("dst = \"n2\"", "dst = \"n2\"\nstart_s = 3");
     let animation = recorded(&late, "1s..2s");
     assert_eq!((animation.from_s, animation.to_s(), animation.is_cut()), (1.0, 2.0, false));
@@ -169,15 +169,15 @@ fn a_window_in_which_nothing_happens_is_there_all_the_same() {
 }
 
 #[test]
-fn a_run_of_one_seed_is_the_same_to_the_byte_and_another_run_is_another() {
+fn equal_seeds_give_equal_recordings_and_another_run_differs() {
     let spec = scenario(HIDDEN).spec(1).unwrap();
-    let of = |run| record(&spec, run, window("1s.."), &Unwatched).unwrap();
+    let of = |run| record(&spec, run, window("1s.."), &NoObserver).unwrap();
     assert_eq!(of(1), of(1));
     assert_ne!(of(1).text(), of(2).text());
 }
 
 #[test]
-fn looking_changes_nothing() {
+fn recording_does_not_change_the_run() {
     let spec = scenario(HIDDEN).spec(1).unwrap();
     let full = Rc::new(Cell::new(false));
     let mut world = World::new(
@@ -190,19 +190,19 @@ fn looking_changes_nothing() {
 }
 
 #[test]
-fn what_does_not_fit_is_cut_at_the_end_and_the_others_at_about_the_same_moment() {
+fn an_animation_that_is_too_large_is_cut_at_its_end_and_others_at_about_the_same_time() {
     let long = HIDDEN.replace("duration_s = 4", "duration_s = 40");
     let whole = recorded(&long, "..");
     let slow = recorded(&long.replace("rate_kbps = 400", "rate_kbps = 40"), "..");
     let bytes = |animation: &Animation| animation.text().len() + 1;
-    let scenes: usize = distinct(&[whole.clone(), slow.clone()]).0.iter().map(String::len).sum();
+    let scenes: usize = distinct_scenes(&[whole.clone(), slow.clone()]).0.iter().map(String::len).sum();
     let total = bytes(&whole) + bytes(&slow) + scenes;
     let mut both = [whole.clone(), slow.clone()];
     fit(&mut both, total);
     assert_eq!(both, [whole.clone(), slow], "what fits stays whole");
     fit(&mut both, total / 2);
     assert!(both.iter().map(bytes).sum::<usize>() <= total / 2);
-    assert!(both[0].is_cut() && both[0].to_s() < 40.0 && both[0].asked_to_s == 40.0);
+    assert!(both[0].is_cut() && both[0].to_s() < 40.0 && both[0].requested_end_s == 40.0);
     let (a, b) = (both[0].to_s(), both[1].to_s());
     let longest = both.iter().map(|animation| animation.to_s() / animation.chunks.len() as f64);
     assert!((a - b).abs() <= longest.fold(0.0, f64::max) * 1.5, "{a} {b}");
@@ -215,7 +215,7 @@ fn what_does_not_fit_is_cut_at_the_end_and_the_others_at_about_the_same_moment()
 }
 
 #[test]
-fn who_gives_up_watching_gets_nothing() {
+fn an_interrupted_recording_returns_nothing() {
     let spec = scenario(TWO_HOPS).spec(1).unwrap();
-    assert_eq!(record(&spec, 1, window(".."), &Impatient::after_s(0)), Err(Interrupted));
+    assert_eq!(record(&spec, 1, window(".."), &InterruptAfter::after_s(0)), Err(Interrupted));
 }

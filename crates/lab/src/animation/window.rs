@@ -24,7 +24,7 @@ impl fmt::Display for WindowError {
 impl std::error::Error for WindowError {}
 
 /// Longest time accepted, seconds: the maximum duration of a run.
-const LONGEST_S: f64 = 1e7;
+const MAX_S: f64 = 1e7;
 
 impl Window {
     /// Creates a window from `from` on, up to `to` or the end of the run.
@@ -92,7 +92,7 @@ fn time(text: &str) -> Result<Duration, WindowError> {
         _ => return Err(WindowError(format!("\"{text}\" is no time: the unit is s, ms or us, as in 20s"))),
     };
     match number.trim().parse::<f64>() {
-        Ok(number) if (0.0..=LONGEST_S).contains(&(number * factor)) => {
+        Ok(number) if (0.0..=MAX_S).contains(&(number * factor)) => {
             Ok(Duration::from_secs_f64(number * factor))
         }
         _ => Err(WindowError(format!("\"{text}\" is no time: a number and its unit, as in 20s"))),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_two_times_of_which_either_may_be_left_out() {
+    fn either_end_of_a_window_may_be_omitted() {
         let window = |from, to: Option<u64>| Window::new(MS(from), to.map(MS));
         assert_eq!(read("20s..40s").unwrap(), window(20_000, Some(40_000)).unwrap());
         assert_eq!(read(" 20 .. 40.5 ").unwrap(), window(20_000, Some(40_500)).unwrap());
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_window_is_told_with_what_would_be_right() {
+    fn an_invalid_window_is_rejected_with_a_valid_example() {
         for (text, said) in [
             ("", "it takes FROM..TO"),
             ("20s", "it takes FROM..TO"),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_cut_by_the_end_of_the_run_and_must_begin_before_it() {
+    fn a_window_is_cut_at_the_end_of_the_run_and_must_begin_before_it() {
         let window = read("5s..40s").unwrap().within(MS(10_000)).unwrap();
         assert_eq!(window, Window::new(MS(5000), Some(MS(10_000))).unwrap());
         let error = window.within(MS(5000)).unwrap_err().to_string();

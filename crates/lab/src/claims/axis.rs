@@ -1,6 +1,6 @@
 //! Open questions of a paper, each with the answers that its text allows.
 
-use super::figure::{Figure, known};
+use super::figure::{Figure, check_figure};
 use super::keys::{axis, reading};
 use hopline_config::document::Setting;
 use hopline_config::schema::Section;
@@ -17,7 +17,7 @@ pub struct Axis {
     /// Ids of the figures that it concerns; empty: all.
     pub figures: Vec<String>,
     /// `true` if it is varied from the first reading alone, and not crossed with other axes.
-    pub alone: bool,
+    pub is_varied_alone: bool,
     /// The answers, at least two, the one closest to the words first.
     pub answers: Vec<Answer>,
     pub(super) origin: Origin,
@@ -52,10 +52,17 @@ impl Axis {
         }
         let of_figures = section.texts("figures");
         let place = section.origin_of("figures");
-        of_figures.iter().try_for_each(|name| known(name, place, figures))?;
+        of_figures.iter().try_for_each(|name| check_figure(name, place, figures))?;
         let figures = of_figures.into_iter().map(str::to_owned).collect();
         let alone = section.flag("alone").unwrap_or(false);
-        Ok(Self { id, words: section.get(axis::WORDS).to_owned(), figures, alone, answers, origin })
+        Ok(Self {
+            id,
+            words: section.get(axis::WORDS).to_owned(),
+            figures,
+            is_varied_alone: alone,
+            answers,
+            origin,
+        })
     }
 
     pub(super) fn concerns(&self, figure: &str) -> bool {

@@ -1,10 +1,10 @@
 //! Claim of a paper, and its test.
 
+use super::ablation::Ablations;
 use super::figure::Figure;
 use super::kind::Kind;
 use super::measure::Measure;
 use super::rule::Rule;
-use super::sham::Shams;
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
 
@@ -26,7 +26,7 @@ pub struct Claim {
     /// Remark on the verdict; empty if there is none.
     pub note: String,
     /// Stand-ins of the claim, in place of those of its figure.
-    pub shams: Option<Shams>,
+    pub ablations: Option<Ablations>,
     /// Test of the claim.
     pub test: Test,
 }
@@ -35,7 +35,7 @@ pub struct Claim {
 #[derive(Clone, Debug)]
 pub enum Test {
     /// None yet: this is missing.
-    Needs(String),
+    Missing(String),
     /// A measurement.
     Measure(Box<Measure>),
 }
@@ -44,7 +44,7 @@ impl Claim {
     pub(super) fn of(section: &Section<'_>, figures: &[Figure], rule: &Rule) -> Result<Self, Problem> {
         let text = |key| section.word(key).unwrap_or_default().to_owned();
         let test = match section.word("needs") {
-            Some(needs) => Test::Needs(needs.to_owned()),
+            Some(needs) => Test::Missing(needs.to_owned()),
             None => Test::Measure(Box::new(Measure::of(section, figures, rule)?)),
         };
         Ok(Self {
@@ -55,7 +55,7 @@ impl Claim {
             place: text("where"),
             scenario: text("scenario"),
             note: text("note"),
-            shams: Shams::of(section)?,
+            ablations: Ablations::of(section)?,
             test,
         })
     }

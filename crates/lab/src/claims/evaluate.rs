@@ -1,13 +1,13 @@
 //! Evaluation of a paper's claims by runs.
 
+use super::ablation::{self, AblationOutcome, Mechanism, Switch};
 use super::claim::{Claim, Test};
 use super::evidence::Evidence;
-use super::finding::{Found, Missing};
+use super::finding::{ClaimResult, Missing};
 use super::measure::{Measure, Quantity};
 use super::measurement::Measurement;
 use super::register::Register;
-use super::selector::{OfSeveral, Selector, named_points};
-use super::sham::{self, Mechanism, Sham, Switch};
+use super::selector::{Aggregate, Selector, named_points};
 use super::verdict::{Verdict, judge};
 use crate::comparison::Comparison;
 use hopline_config::source::Problem;
@@ -24,7 +24,7 @@ pub fn evaluate<'a>(
 ) -> Result<Vec<Evidence<'a>>, Problem> {
     let all = figures.len() == register.figures.len();
     let judged = |claim: &&Claim| match &claim.test {
-        Test::Needs(_) => all,
+        Test::Missing(_) => all,
         Test::Measure(measure) => Runs::of(register, claim, measure, figures).is_some(),
     };
     register.claims.iter().filter(judged).map(|claim| evaluate_one(register, claim, figures)).collect()
@@ -41,21 +41,21 @@ pub fn evaluate_one<'a>(
     figures: &[(usize, &Comparison)],
 ) -> Result<Evidence<'a>, Problem> {
     let measure = match &claim.test {
-        Test::Needs(needs) => {
+        Test::Missing(needs) => {
             return Ok(Evidence {
                 claim,
                 measurement: None,
                 verdict: Verdict::CannotBeJudged,
                 why: format!("needs {needs}"),
                 mechanism: Mechanism::Unknown,
-                readings: Vec::new(),
+                other_readings: Vec::new(),
             });
         }
         Test::Measure(measure) => measure,
     };
     let runs = Runs::of(register, claim, measure, figures)
         .ok_or_else(|| Problem::new(format!("the figures of {} were not run", claim.id)))?;
-    tested(register, claim, measure, runs)
+    measure_with_ablation(register, claim, measure, runs)
 }
 
 /// Runs by which a claim is judged.
@@ -63,11 +63,11 @@ pub fn evaluate_one<'a>(
 struct Runs<'a> {
     /// Number of the claim's figure in the register.
     number: usize,
-    own: sham::FigureRuns<'a>,
+    own: ablation::FigureRuns<'a>,
     /// Runs of the point that it is compared with, of the same figure or another.
-    against: sham::FigureRuns<'a>,
+    against: ablation::FigureRuns<'a>,
     /// Runs of the figure over the statistic of which it is taken.
-    over: Option<sham::FigureRuns<'a>>,
+    over: Option<ablation::FigureRuns<'a>>,
 }
 
 impl<'a> Runs<'a> {
@@ -83,7 +83,10 @@ impl<'a> Runs<'a> {
                 figures.iter().find(|(number, _)| register.figures[*number].id == id)?;
             Some((
                 number,
-                sham::FigureRuns { comparison, shams: register.shams_of(claim, &register.figures[number]) },
+                ablation::FigureRuns {
+                    comparison,
+                    ablations: register.ablations_of(claim, &register.figures[number]),
+                },
             ))
         };
         let (number, own) = made(&measure.figure)?;
@@ -92,28 +95,28 @@ impl<'a> Runs<'a> {
             None => own,
         };
         let over = match &measure.quantity {
-            Quantity::OverFigure(_, over) => Some(made(over)?.1),
-            Quantity::Mean | Quantity::OfGains(_) => None,
+            Quantity::RatioToFigure(_, over) => Some(made(over)?.1),
+            Quantity::Mean | Quantity::StatisticOfGains(_) => None,
         };
         Some(Self { number, own, against, over })
     }
 }
 
 /// Measures the claim, and the claim with the mechanism switched off.
-fn tested<'a>(
+fn measure_with_ablation<'a>(
     register: &Register,
     claim: &'a Claim,
     measure: &Measure,
     runs: Runs<'_>,
 ) -> Result<Evidence<'a>, Problem> {
     let on = evidence_of(register, claim, measure, runs, Switch::On)?;
-    let mechanism = if runs.own.shams.is_none() {
+    let mechanism = if runs.own.ablations.is_none() {
         Mechanism::Unknown
     } else if !has_mechanism(measure, runs)? {
         Mechanism::Absent
     } else {
         let Evidence { measurement, verdict, .. } = evidence_of(register, claim, measure, runs, Switch::Off)?;
-        Mechanism::Off(Sham { measurement, verdict })
+        Mechanism::Removed(AblationOutcome { measurement, verdict })
     };
     let verdict = mechanism.verdict(on.verdict);
     let why = if verdict == Verdict::NotTested { NOT_TESTED.to_owned() } else { on.why };
@@ -124,9 +127,9 @@ const NOT_TESTED: &str = "it comes out the same with the mechanism switched off"
 
 /// Returns whether some point of a claim has the mechanism under test.
 fn has_mechanism(measure: &Measure, runs: Runs<'_>) -> Result<bool, Problem> {
-    let is_switched = |selector: &Selector, runs: sham::FigureRuns<'_>| {
+    let is_switched = |selector: &Selector, runs: ablation::FigureRuns<'_>| {
         let points = selector.find_all(named_points(runs.comparison))?;
-        Ok::<_, Problem>(runs.switched(points.clone(), Switch::Off)? != points)
+        Ok::<_, Problem>(runs.with_switch(points.clone(), Switch::Off)? != points)
     };
     let against = measure.against.as_ref().and_then(|against| against.point.as_ref());
     let elsewhere = against.map(|selector| is_switched(selector, runs.against)).transpose()?;
@@ -147,7 +150,7 @@ fn evidence_of<'a>(
         verdict,
         why,
         mechanism: Mechanism::Unknown,
-        readings: Vec::new(),
+        other_readings: Vec::new(),
     };
     let measurement = match measured(measure, runs, switch)? {
         Ok(measurement) => measurement,
@@ -160,9 +163,9 @@ fn evidence_of<'a>(
         };
         return Ok(Evidence { measurement: Some(measurement), ..nothing(why.to_owned()) });
     };
-    let on = (measure.direction(), measure.scale);
+    let on = (measure.sign_meaning(), measure.scale);
     let estimate = (measurement.value, interval);
-    let (verdict, why) = judge(measure.claimed, on, estimate, register.rule.widest_pct);
+    let (verdict, why) = judge(measure.claimed, on, estimate, register.rule.max_half_width_pct);
     Ok(Evidence { verdict, measurement: Some(measurement), ..nothing(why.to_owned()) })
 }
 
@@ -172,9 +175,9 @@ fn measured(
     runs: Runs<'_>,
     switch: Switch,
 ) -> Result<Result<Measurement, Missing>, Problem> {
-    let found = Found::of(measure, runs.own, runs.against, switch)?;
+    let found = ClaimResult::of(measure, runs.own, runs.against, switch)?;
     let over = match runs.over {
-        Some(over) => Some(Found::of(measure, over, over, switch)?),
+        Some(over) => Some(ClaimResult::of(measure, over, over, switch)?),
         None => None,
     };
     let finding = match over.as_ref().map(|over| over.finding.clone()) {
@@ -187,20 +190,20 @@ fn measured(
     };
     let figure_of_other = measure.against.as_ref().filter(|a| a.figure != measure.figure).map(|a| &a.figure);
     let against = found.against.as_ref().map(|other| match figure_of_other {
-        Some(figure) => format!("{} in {figure}", other.described_beside(&found.place)),
-        None => other.described_beside(&found.place),
+        Some(figure) => format!("{} in {figure}", other.described_after(&found.measured)),
+        None => other.described_after(&found.measured),
     });
     let description = &runs.own.comparison.description;
     Ok(Ok(Measurement {
         figure: runs.number,
         point: point_label(&found),
         against: against.map(|against| match (&measure.quantity, &over, &found.second) {
-            (Quantity::OverFigure(_, figure), Some(over), _) => {
+            (Quantity::RatioToFigure(_, figure), Some(over), _) => {
                 format!("{against}, over {} in {figure}", point_label(over))
             }
             (_, _, Some([over, over_against])) => {
-                let over_against = over_against.described_beside(over);
-                format!("{against}, over {} / {over_against}", over.described_beside(&found.place))
+                let over_against = over_against.described_after(over);
+                format!("{against}, over {} / {over_against}", over.described_after(&found.measured))
             }
             _ => against,
         }),
@@ -214,10 +217,10 @@ fn measured(
 }
 
 /// Returns the label of the point, and which of several it is.
-fn point_label(found: &Found<'_>) -> String {
-    let label = found.place.label();
-    match found.of_several {
-        Some((OfSeveral::Mean, _)) | None => label,
+fn point_label(found: &ClaimResult<'_>) -> String {
+    let label = found.measured.label();
+    match found.aggregate {
+        Some((Aggregate::Mean, _)) | None => label,
         Some((of_several, count)) => format!("{label} ({} of {count})", of_several.word()),
     }
 }

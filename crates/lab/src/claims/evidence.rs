@@ -1,11 +1,11 @@
 //! A claim with its measurement and its verdict.
 
+use super::ablation::Mechanism;
 use super::claim::{Claim, Test};
 use super::heading::Heading;
 use super::measurement::Measurement;
-use super::reading::ReadOtherwise;
-use super::sham::Mechanism;
-use super::verdict::{Direction, Verdict};
+use super::reading::AlternativeReading;
+use super::verdict::{SignMeaning, Verdict};
 use crate::metrics;
 use crate::stats::SignTest;
 use serde_json::{Value as Json, json};
@@ -24,7 +24,7 @@ pub struct Evidence<'a> {
     /// Outcome with the mechanism under test switched off.
     pub mechanism: Mechanism,
     /// Outcomes in other readings of the paper, as far as they were run.
-    pub readings: Vec<ReadOtherwise>,
+    pub other_readings: Vec<AlternativeReading>,
 }
 
 impl Evidence<'_> {
@@ -44,7 +44,7 @@ impl Evidence<'_> {
             "verdict": self.verdict,
             "why": self.why,
             "note": self.claim.note,
-            "readings": self.readings.iter().map(ReadOtherwise::json).collect::<Vec<_>>(),
+            "readings": self.other_readings.iter().map(AlternativeReading::json).collect::<Vec<_>>(),
         })
     }
 
@@ -52,10 +52,10 @@ impl Evidence<'_> {
     #[must_use]
     pub fn claimed(&self) -> String {
         match &self.claim.test {
-            Test::Needs(_) => self.claim.statement.clone(),
+            Test::Missing(_) => self.claim.statement.clone(),
             Test::Measure(measure) => {
-                let (factor, unit) = metrics::for_people(measure.unit());
-                measure.claimed.scaled(factor).describe(unit, measure.direction() == Direction::Signed)
+                let (factor, unit) = metrics::display_unit(measure.unit());
+                measure.claimed.scaled(factor).describe(unit, measure.sign_meaning() == SignMeaning::Signed)
             }
         }
     }

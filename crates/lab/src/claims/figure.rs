@@ -1,7 +1,7 @@
 //! Figure or table of a paper.
 
+use super::ablation::Ablations;
 use super::keys;
-use super::sham::Shams;
 use hopline_config::schema::Section;
 use hopline_config::source::{Origin, Problem, nearest};
 use std::path::{Path, PathBuf};
@@ -16,20 +16,20 @@ pub struct Figure {
     /// Its plan file.
     pub plan: PathBuf,
     /// Stand-ins of variants with the mechanism under test, if the figure names any.
-    pub shams: Option<Shams>,
+    pub ablations: Option<Ablations>,
 }
 
 impl Figure {
     pub(super) fn of(section: &Section<'_>, folder: &Path) -> Result<Self, Problem> {
         let [id, title, plan] =
             [keys::figure::ID, keys::figure::TITLE, keys::figure::PLAN].map(|key| section.get(key));
-        let shams = Shams::of(section)?;
-        Ok(Self { id: id.to_owned(), title: title.to_owned(), plan: folder.join(plan), shams })
+        let shams = Ablations::of(section)?;
+        Ok(Self { id: id.to_owned(), title: title.to_owned(), plan: folder.join(plan), ablations: shams })
     }
 }
 
 /// Refuses the id of a figure that does not exist.
-pub(super) fn known(id: &str, origin: &Origin, figures: &[Figure]) -> Result<(), Problem> {
+pub(super) fn check_figure(id: &str, origin: &Origin, figures: &[Figure]) -> Result<(), Problem> {
     let known: Vec<&str> = figures.iter().map(|f| f.id.as_str()).collect();
     if known.contains(&id) {
         return Ok(());

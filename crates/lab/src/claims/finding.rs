@@ -1,8 +1,8 @@
 //! Computation of a number with its interval from the runs of a claim's points.
 
+use super::ablation::{FigureRuns, Switch};
 use super::measure::{Measure, Quantity, SecondRatio};
-use super::selector::{OfSeveral, Selector, named_points};
-use super::sham::{FigureRuns, Switch};
+use super::selector::{Aggregate, Selector, named_points};
 use super::verdict::Scale;
 use crate::comparison::{Comparison, Versus};
 use crate::metrics::{Better, Level};
@@ -13,20 +13,20 @@ use hopline_config::source::Problem;
 pub(super) type Missing = &'static str;
 
 /// Result at the points of a claim in one figure.
-pub(super) struct Found<'a> {
+pub(super) struct ClaimResult<'a> {
     /// Measured place.
-    pub(super) place: Place<'a>,
+    pub(super) measured: PointMetric<'a>,
     /// Place that it is compared with.
-    pub(super) against: Option<Place<'a>>,
+    pub(super) against: Option<PointMetric<'a>>,
     /// The second ratio, for a ratio of ratios.
-    pub(super) second: Option<[Place<'a>; 2]>,
+    pub(super) second: Option<[PointMetric<'a>; 2]>,
     /// Choice among several points and their number, if there are several.
-    pub(super) of_several: Option<(OfSeveral, usize)>,
+    pub(super) aggregate: Option<(Aggregate, usize)>,
     /// Number that results.
     pub(super) finding: Result<Finding, Missing>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> ClaimResult<'a> {
     /// Evaluates `measure` by the runs of a figure, and by those of the figure that it is compared with,
     /// which may be the same.
     pub(super) fn of(
@@ -38,28 +38,28 @@ impl<'a> Found<'a> {
         let level = measure.metric.level();
         let metric = |subject: &'a str| (level, subject, measure.metric.name);
         let better = measure.metric.better;
-        let points = runs.switched(measure.point.find_all(named_points(runs.comparison))?, switch)?;
-        let of_several = measure.point.of_several.map(|of| (of, points.len())).filter(|(_, n)| *n > 1);
+        let points = runs.with_switch(measure.point.find_all(named_points(runs.comparison))?, switch)?;
+        let of_several = measure.point.aggregate.map(|of| (of, points.len())).filter(|(_, n)| *n > 1);
         let candidates =
-            Place::all(runs.comparison, points, &measure.point, metric(&measure.subject), better);
-        let elsewhere = match measure
-            .against
-            .as_ref()
-            .and_then(|other| Some((other.point.as_ref()?, &other.subject)))
-        {
-            Some((selector, subject)) => {
-                let found = selector.find_all(named_points(against.comparison))?;
-                let points = against.switched(found, switch)?;
-                Some(Place::all(against.comparison, points, selector, metric(subject), better).swap_remove(0))
-            }
-            None => None,
-        };
-        let beside = |place: &Place<'a>| match (&measure.against, &elsewhere) {
-            (Some(other), None) => Some(place.of(metric(&other.subject))),
+            PointMetric::all(runs.comparison, points, &measure.point, metric(&measure.subject), better);
+        let elsewhere =
+            match measure.against.as_ref().and_then(|other| Some((other.point.as_ref()?, &other.subject))) {
+                Some((selector, subject)) => {
+                    let found = selector.find_all(named_points(against.comparison))?;
+                    let points = against.with_switch(found, switch)?;
+                    Some(
+                        PointMetric::all(against.comparison, points, selector, metric(subject), better)
+                            .swap_remove(0),
+                    )
+                }
+                None => None,
+            };
+        let beside = |place: &PointMetric<'a>| match (&measure.against, &elsewhere) {
+            (Some(other), None) => Some(place.with_metric(metric(&other.subject))),
             _ => elsewhere.clone(),
         };
         let second = measure.over.as_ref().map(|over| over.places(measure, runs, switch)).transpose()?;
-        let finding = |place: &Place<'a>, against: Option<&Place<'a>>| match (&second, against) {
+        let finding = |place: &PointMetric<'a>, against: Option<&PointMetric<'a>>| match (&second, against) {
             (Some([over, over_against]), Some(against)) => {
                 Finding::ratio_of_ratios([place, against, over, over_against])
             }
@@ -71,11 +71,11 @@ impl<'a> Found<'a> {
             .map(|(against, place)| (finding(&place, against.as_ref()), place, against))
             .collect();
         // Findings without a number come first, and are chosen only if there are no other ones.
-        found.sort_by(|(a, ..), (b, ..)| value_of(a).total_cmp(&value_of(b)));
+        found.sort_by(|(a, ..), (b, ..)| values_of(a).total_cmp(&values_of(b)));
         let without = found.iter().filter(|(finding, ..)| finding.is_err()).count();
-        let rank = |count: usize| match measure.point.of_several {
-            Some(OfSeveral::Most) => count - 1,
-            Some(OfSeveral::Middle) => (count - 1) / 2,
+        let rank = |count: usize| match measure.point.aggregate {
+            Some(Aggregate::Max) => count - 1,
+            Some(Aggregate::Median) => (count - 1) / 2,
             _ => 0,
         };
         let chosen = match found.len() - without {
@@ -83,7 +83,7 @@ impl<'a> Found<'a> {
             count => without + rank(count),
         };
         let (finding, place, against) = found.swap_remove(chosen);
-        Ok(Self { place, against, second, of_several, finding })
+        Ok(Self { measured: place, against, second, aggregate: of_several, finding })
     }
 }
 
@@ -94,31 +94,33 @@ impl SecondRatio {
         measure: &'a Measure,
         runs: FigureRuns<'a>,
         switch: Switch,
-    ) -> Result<[Place<'a>; 2], Problem> {
+    ) -> Result<[PointMetric<'a>; 2], Problem> {
         let (level, name) = (measure.metric.level(), measure.metric.name);
         let place = |selector: &'a Selector| {
-            let points = runs.switched(selector.find_all(named_points(runs.comparison))?, switch)?;
+            let points = runs.with_switch(selector.find_all(named_points(runs.comparison))?, switch)?;
             let metric = (level, self.subject.as_str(), name);
             let better = measure.metric.better;
-            Ok::<_, Problem>(Place::all(runs.comparison, points, selector, metric, better).swap_remove(0))
+            Ok::<_, Problem>(
+                PointMetric::all(runs.comparison, points, selector, metric, better).swap_remove(0),
+            )
         };
         Ok([place(&self.point)?, place(&self.against)?])
     }
 }
 
-fn value_of(finding: &Result<Finding, Missing>) -> f64 {
+fn values_of(finding: &Result<Finding, Missing>) -> f64 {
     finding.as_ref().map_or(f64::NEG_INFINITY, Finding::value)
 }
 
 /// A metric of a point, or its average over several points, run by run.
 #[derive(Clone)]
-pub(super) struct Place<'a> {
+pub(super) struct PointMetric<'a> {
     comparison: &'a Comparison,
     points: Vec<usize>,
     metric: (Level, &'a str, &'a str),
 }
 
-impl<'a> Place<'a> {
+impl<'a> PointMetric<'a> {
     /// Returns the places of a selector that picked `points`: one place, unless it is the least, the middle
     /// or the most of several.
     fn all(
@@ -129,17 +131,17 @@ impl<'a> Place<'a> {
         better: Better,
     ) -> Vec<Self> {
         let place = |points: Vec<usize>| Self { comparison, points, metric };
-        match selector.of_several {
-            None | Some(OfSeveral::Best) => vec![place(vec![best(comparison, &points, metric, better)])],
-            Some(OfSeveral::Mean) => vec![place(points)],
-            Some(OfSeveral::Least | OfSeveral::Middle | OfSeveral::Most) => {
+        match selector.aggregate {
+            None | Some(Aggregate::Best) => vec![place(vec![best(comparison, &points, metric, better)])],
+            Some(Aggregate::Mean) => vec![place(points)],
+            Some(Aggregate::Min | Aggregate::Median | Aggregate::Max) => {
                 points.into_iter().map(|point| place(vec![point])).collect()
             }
         }
     }
 
     /// Returns the place with another metric at the same points.
-    fn of(&self, metric: (Level, &'a str, &'a str)) -> Self {
+    fn with_metric(&self, metric: (Level, &'a str, &'a str)) -> Self {
         Self { metric, ..self.clone() }
     }
 
@@ -152,7 +154,7 @@ impl<'a> Place<'a> {
     }
 
     /// Returns its label after `other` has been named.
-    pub(super) fn described_beside(&self, other: &Place<'_>) -> String {
+    pub(super) fn described_after(&self, other: &PointMetric<'_>) -> String {
         let (flow, label) = (self.metric.1, self.label());
         if flow == other.metric.1 {
             label
@@ -173,16 +175,16 @@ impl<'a> Place<'a> {
         if values.is_empty() { Err("no run has the metric") } else { Ok(Estimate::of(&values)) }
     }
 
-    fn pairs_with(&self, other: &Place<'_>) -> bool {
+    fn pairs_with(&self, other: &PointMetric<'_>) -> bool {
         std::ptr::eq(self.comparison, other.comparison)
     }
 
-    fn versus(&self, other: &Place<'_>) -> Result<Versus, Missing> {
+    fn versus(&self, other: &PointMetric<'_>) -> Result<Versus, Missing> {
         Versus::of(&self.values(), &other.values()).ok_or("no pair of runs has the metric")
     }
 
     /// Returns the difference to `other` in percent of that; over pairs of runs, if both are of one figure.
-    fn percent_above(&self, other: &Place<'_>) -> Result<RelativeDifference, Missing> {
+    fn percent_above(&self, other: &PointMetric<'_>) -> Result<RelativeDifference, Missing> {
         const ZERO: Missing = "what it is compared with is zero";
         if self.pairs_with(other) {
             return self.versus(other)?.percent.ok_or(ZERO);
@@ -195,7 +197,7 @@ impl<'a> Place<'a> {
     /// Returns the difference to `other` in per cent of its mean, which counts as exact. If the metric is zero in
     /// every run, the ratio has neither a logarithm nor an error: only the spread of the differences shows how
     /// rare the event may be.
-    fn differences_in_percent(&self, other: &Place<'_>) -> Result<Estimate, Missing> {
+    fn differences_in_percent(&self, other: &PointMetric<'_>) -> Result<Estimate, Missing> {
         let (difference, mean) = if self.pairs_with(other) {
             let versus = self.versus(other)?;
             (versus.difference, versus.baseline_mean)
@@ -207,7 +209,7 @@ impl<'a> Place<'a> {
     }
 
     /// Returns the logarithm of the ratio to `other`; `None` if one of them is zero in every run.
-    fn log_ratio_to(&self, other: &Place<'_>) -> Option<Estimate> {
+    fn log_ratio_to(&self, other: &PointMetric<'_>) -> Option<Estimate> {
         if self.pairs_with(other) {
             return self.versus(other).ok()?.pairs.log_ratio();
         }
@@ -231,9 +233,15 @@ pub(super) enum Finding {
 }
 
 impl Finding {
-    fn of(measure: &Measure, place: &Place<'_>, against: Option<&Place<'_>>) -> Result<Self, Missing> {
+    fn of(
+        measure: &Measure,
+        place: &PointMetric<'_>,
+        against: Option<&PointMetric<'_>>,
+    ) -> Result<Self, Missing> {
         let Some(against) = against else { return place.estimate().map(Self::Estimate) };
-        let (Quantity::OfGains(statistic) | Quantity::OverFigure(statistic, _)) = &measure.quantity else {
+        let (Quantity::StatisticOfGains(statistic) | Quantity::RatioToFigure(statistic, _)) =
+            &measure.quantity
+        else {
             let percent = place.percent_above(against)?;
             return Ok(match measure.scale {
                 Scale::Linear => Self::Gain(percent),
@@ -254,8 +262,8 @@ impl Finding {
 
     /// Returns the logarithm of the ratio of the first two places over the ratio of the last two, of the runs
     /// that have all four.
-    fn ratio_of_ratios(places: [&Place<'_>; 4]) -> Result<Self, Missing> {
-        let values = places.map(Place::values);
+    fn ratio_of_ratios(places: [&PointMetric<'_>; 4]) -> Result<Self, Missing> {
+        let values = places.map(PointMetric::values);
         let runs = values.iter().map(Vec::len).min().unwrap_or(0);
         let all_four = |run: &usize| values.iter().all(|of_place| of_place[*run].is_finite());
         let kept: Vec<usize> = (0..runs).filter(all_four).collect();

@@ -1,8 +1,8 @@
 //! Headings under which claims are counted.
 
+use super::ablation::Mechanism;
 use super::claim::{Claim, Test};
 use super::kind::Kind;
-use super::sham::Mechanism;
 use super::verdict::Claimed;
 
 /// A heading under which claims are counted.
@@ -19,13 +19,13 @@ pub enum Heading {
     /// Claims in other readings.
     Readings,
     /// Claims of this project.
-    Ours,
+    Own,
 }
 
 impl Heading {
     /// All of them.
     pub const ALL: [Self; 6] =
-        [Self::Values, Self::Bounds, Self::Baselines, Self::Fitted, Self::Readings, Self::Ours];
+        [Self::Values, Self::Bounds, Self::Baselines, Self::Fitted, Self::Readings, Self::Own];
 
     /// Returns the heading in words.
     #[must_use]
@@ -36,7 +36,7 @@ impl Heading {
             Self::Baselines => "the paper's on what its system is compared with",
             Self::Fitted => "values that parameters were fitted to",
             Self::Readings => "the same, read otherwise",
-            Self::Ours => "not the paper's",
+            Self::Own => "not the paper's",
         }
     }
 
@@ -49,7 +49,7 @@ impl Heading {
             Self::Baselines => "baselines",
             Self::Fitted => "fitted",
             Self::Readings => "readings",
-            Self::Ours => "ours",
+            Self::Own => "ours",
         }
     }
 
@@ -59,7 +59,7 @@ impl Heading {
         let Test::Measure(measure) = &claim.test else { return None };
         Some(match (claim.kind, measure.claimed) {
             (Kind::Repeated, _) => return None,
-            (Kind::Ours, _) => Self::Ours,
+            (Kind::Own, _) => Self::Own,
             (Kind::Reading, _) => Self::Readings,
             (Kind::Fitted, _) => Self::Fitted,
             (Kind::Paper, _) if *mechanism == Mechanism::Absent => Self::Baselines,

@@ -5,13 +5,13 @@ use hopline_config::schema::Default::Word;
 use hopline_config::schema::{Key, Literal};
 
 /// The words of `of_several`.
-pub const OF_SEVERAL: &[&str] = &["best", "mean", "least", "middle", "most"];
+pub const AGGREGATES: &[&str] = &["best", "mean", "least", "middle", "most"];
 
 /// The words of `statistic`.
-pub const STATISTIC: &[&str] = &["gain", "mean-ratio", "ratio-sd", "ratio-sd-per-mean", "positive-share"];
+pub const STATISTICS: &[&str] = &["gain", "mean-ratio", "ratio-sd", "ratio-sd-per-mean", "positive-share"];
 
 /// The words of `kind`.
-pub const KIND: &[&str] = &super::kind::Kind::WORDS;
+pub const KINDS: &[&str] = &super::kind::Kind::WORDS;
 
 /// Keys of [`CLAIMS`] that always have a value.
 pub mod claims {
@@ -140,10 +140,10 @@ pub const CLAIM: &[Key] = &[
     Key::text("id", "as the digest of the paper numbers it; a part of a claim adds a letter").required(),
     Key::word(
         "kind",
-        KIND,
+        KINDS,
         "origin: the paper; the paper, of a value that a parameter here was fitted to; the paper, of a measurement that another claim counts; the paper, with a scenario that is read otherwise; or this project. Only the first count for the paper",
     )
-    .or(Word("paper")),
+    .with_default(Word("paper")),
     Key::text(
         "sentence",
         "the paper says it in one sentence with other claims of the same text here: they count once, with the worst of their verdicts",
@@ -165,7 +165,7 @@ pub const CLAIM: &[Key] = &[
     ),
     Key::word(
         "of_several",
-        OF_SEVERAL,
+        AGGREGATES,
         "what stands for the points that `point` picks, if they are several: the best in the metric, their average run by run, or the least, the middle, the most of what is measured",
     ),
     Key::settings(
@@ -182,10 +182,10 @@ pub const CLAIM: &[Key] = &[
     ),
     Key::word(
         "statistic",
-        STATISTIC,
+        STATISTICS,
         "what is made of the runs and those that they are compared with: the gain of the means, or, of the ratios less one, their mean, their standard deviation, that over their mean, the share above zero",
     )
-    .or(Word("gain")),
+    .with_default(Word("gain")),
     Key::text(
         "over_figure",
         "id of the figure whose same statistic it is taken over: the claim is the ratio of the two; of `ratio-sd` and `ratio-sd-per-mean`",

@@ -13,7 +13,7 @@ pub enum Kind {
     /// The paper makes it; an open question is answered differently than elsewhere.
     Reading,
     /// The paper does not make it.
-    Ours,
+    Own,
 }
 
 impl Kind {
@@ -26,7 +26,7 @@ impl Kind {
             Some("fitted") => Self::Fitted,
             Some("repeated") => Self::Repeated,
             Some("reading") => Self::Reading,
-            Some("ours") => Self::Ours,
+            Some("ours") => Self::Own,
             _ => Self::Paper,
         }
     }

@@ -1,9 +1,9 @@
 //! Definition of the measurement for a claim.
 
-use super::figure::{Figure, known};
+use super::figure::{Figure, check_figure};
 use super::rule::Rule;
-use super::selector::{OfSeveral, Selector, named_points};
-use super::verdict::{Claimed, Direction, Scale};
+use super::selector::{Aggregate, Selector, named_points};
+use super::verdict::{Claimed, Scale, SignMeaning};
 use crate::comparison::Comparison;
 use crate::metrics::{self, Level, MetricInfo};
 use crate::stats::{GainStatistic, Interval};
@@ -22,7 +22,7 @@ pub struct Measure {
     /// The point that is measured.
     pub point: Selector,
     /// Place that it is compared with, if the claim is a gain.
-    pub against: Option<Against>,
+    pub against: Option<ComparisonPoint>,
     /// The second ratio, if the claim is a ratio of ratios.
     pub over: Option<SecondRatio>,
     /// Quantity computed from the runs.
@@ -35,7 +35,7 @@ pub struct Measure {
 
 /// Place that a metric is compared with.
 #[derive(Clone, Debug)]
-pub struct Against {
+pub struct ComparisonPoint {
     /// Id of its figure: that of the claim, or another one, with unpaired runs.
     pub figure: String,
     /// Its point; `None`: the measured one.
@@ -61,9 +61,9 @@ pub enum Quantity {
     /// The mean of the metric; if it is compared, the difference of the means in percent.
     Mean,
     /// A statistic of the gains of single runs, (ratio − 1) · 100.
-    OfGains(GainStatistic),
-    /// As `OfGains`, over the same statistic in the figure of this id.
-    OverFigure(GainStatistic, String),
+    StatisticOfGains(GainStatistic),
+    /// As `StatisticOfGains`, over the same statistic in the figure of this id.
+    RatioToFigure(GainStatistic, String),
 }
 
 impl Measure {
@@ -71,8 +71,8 @@ impl Measure {
         let figure = figure(section, "figure", figures)?;
         let (level, subject) = subject(section)?;
         let metric = metric(section, level)?;
-        let point = Selector::of(section, "point", OfSeveral::of(section));
-        let against = Against::of(section, &subject, figure, figures)?;
+        let point = Selector::of(section, "point", Aggregate::of(section));
+        let against = ComparisonPoint::of(section, &subject, figure, figures)?;
         for selector in std::iter::once(&point).chain(against.as_ref().and_then(|a| a.point.as_ref())) {
             selector.check(metric)?;
         }
@@ -100,11 +100,11 @@ impl Measure {
 
     /// Returns whether the claim is a gain or loss, or a size.
     #[must_use]
-    pub const fn direction(&self) -> Direction {
+    pub const fn sign_meaning(&self) -> SignMeaning {
         match (&self.against, &self.quantity) {
-            (None, _) => Direction::Size,
-            (_, Quantity::Mean | Quantity::OfGains(GainStatistic::Mean)) => Direction::Signed,
-            _ => Direction::Size,
+            (None, _) => SignMeaning::Size,
+            (_, Quantity::Mean | Quantity::StatisticOfGains(GainStatistic::Mean)) => SignMeaning::Signed,
+            _ => SignMeaning::Size,
         }
     }
 
@@ -113,15 +113,18 @@ impl Measure {
     pub const fn unit(&self) -> &'static str {
         match (&self.against, &self.quantity) {
             (None, _) => self.metric.unit,
-            (_, Quantity::OfGains(GainStatistic::Deviation)) => "percentage points",
-            (_, Quantity::OfGains(GainStatistic::DeviationPerMean) | Quantity::OverFigure(..)) => "1",
+            (_, Quantity::StatisticOfGains(GainStatistic::Deviation)) => "percentage points",
+            (
+                _,
+                Quantity::StatisticOfGains(GainStatistic::DeviationPerMean) | Quantity::RatioToFigure(..),
+            ) => "1",
             _ => "%",
         }
     }
 
     /// Returns the selectors of points in a figure.
     pub(super) fn selectors_in(&self, figure: &str) -> Vec<&Selector> {
-        let over = matches!(&self.quantity, Quantity::OverFigure(_, over) if over == figure);
+        let over = matches!(&self.quantity, Quantity::RatioToFigure(_, over) if over == figure);
         let point = (self.figure == figure || over).then_some(&self.point);
         let against = self.against.as_ref().filter(|a| a.figure == figure || over);
         let second = self.over.as_ref().filter(|_| self.figure == figure);
@@ -150,7 +153,7 @@ impl Measure {
     }
 }
 
-impl Against {
+impl ComparisonPoint {
     fn of(
         section: &Section<'_>,
         subject: &str,
@@ -173,7 +176,7 @@ impl Against {
             false => figure,
         };
         // An average is compared with an average; otherwise a gain is over one point, or the best of a list.
-        let of_several = OfSeveral::of(section).filter(|of| *of == OfSeveral::Mean);
+        let of_several = Aggregate::of(section).filter(|of| *of == Aggregate::Mean);
         let point = section.has("against").then(|| Selector::of(section, "against", of_several));
         let subject = other.unwrap_or(subject).to_owned();
         let is_gain = point.is_some() || other.is_some();
@@ -221,7 +224,7 @@ impl SecondRatio {
 impl Quantity {
     fn of(
         section: &Section<'_>,
-        against: Option<&Against>,
+        against: Option<&ComparisonPoint>,
         figure: &str,
         figures: &[Figure],
     ) -> Result<Self, Problem> {
@@ -246,14 +249,14 @@ impl Quantity {
             ),
             (Some(statistic @ (GainStatistic::Deviation | GainStatistic::DeviationPerMean)), _) if over => {
                 let other = self::figure(section, "over_figure", figures)?;
-                Ok(Self::OverFigure(statistic, other.to_owned()))
+                Ok(Self::RatioToFigure(statistic, other.to_owned()))
             }
             _ if over => wrong(
                 "`over_figure` of something that may be below zero, or is a share",
                 "over_figure",
                 "it goes with `statistic` = \"ratio-sd\" or \"ratio-sd-per-mean\"",
             ),
-            (Some(statistic), _) => Ok(Self::OfGains(statistic)),
+            (Some(statistic), _) => Ok(Self::StatisticOfGains(statistic)),
             (None, _) => Ok(Self::Mean),
         }
     }
@@ -270,7 +273,7 @@ fn required<'a>(section: &Section<'a>, key: &str) -> Result<&'a str, Problem> {
 /// Returns the id of a figure, which must exist.
 fn figure<'a>(section: &Section<'a>, key: &str, figures: &[Figure]) -> Result<&'a str, Problem> {
     let figure = required(section, key)?;
-    known(figure, section.origin_of(key), figures)?;
+    check_figure(figure, section.origin_of(key), figures)?;
     Ok(figure)
 }
 
@@ -293,7 +296,7 @@ fn subject(section: &Section<'_>) -> Result<(Level, String), Problem> {
 }
 
 fn metric(section: &Section<'_>, level: Level) -> Result<&'static MetricInfo, Problem> {
-    metrics::named(level, required(section, "metric")?, section.origin_of("metric"))
+    metrics::find_at(level, required(section, "metric")?, section.origin_of("metric"))
 }
 
 /// Returns the claimed value, range, bound or margin: exactly one is given.

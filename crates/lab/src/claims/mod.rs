@@ -3,8 +3,10 @@
 //! Each paper has a folder. Its `claims.toml` lists its figures, each with a plan, and its claims, each with
 //! a point of a plan. The rule by which a measurement agrees is part of the file.
 
+mod ablation;
 mod axis;
 mod claim;
+mod claim_summary;
 mod claimed;
 mod evaluate;
 mod evidence;
@@ -21,31 +23,29 @@ mod readings;
 mod register;
 mod rule;
 mod selector;
-mod sham;
-mod standing;
 mod tally;
 #[cfg(test)]
 mod tests;
 mod verdict;
 
+pub use ablation::{AblationOutcome, Ablations, Mechanism};
 pub use axis::{Answer, Axis};
 pub use claim::{Claim, Test};
+pub use claim_summary::ClaimSummary;
 pub use evaluate::{evaluate, evaluate_one};
 pub use evidence::Evidence;
 pub use figure::Figure;
 pub use heading::Heading;
 pub use kind::Kind;
-pub use measure::{Against, Measure, Quantity, SecondRatio};
+pub use measure::{ComparisonPoint, Measure, Quantity, SecondRatio};
 pub use measurement::Measurement;
-pub use reading::{ReadOtherwise, Reading};
+pub use reading::{AlternativeReading, Reading};
 pub(crate) use readings::reading_runs;
 pub use register::{FILE, Register};
 pub use rule::Rule;
-pub use selector::{OfSeveral, Selector};
-pub use sham::{Mechanism, Sham, Shams};
-pub use standing::Standing;
-pub use tally::{Count, Tally};
-pub use verdict::{Claimed, Direction, Scale, Verdict, judge};
+pub use selector::{Aggregate, Selector};
+pub use tally::{ClaimTally, Count};
+pub use verdict::{Claimed, Scale, SignMeaning, Verdict, judge};
 
 use crate::comparison::Comparison;
 use crate::plan::Effort;
@@ -64,9 +64,9 @@ pub fn json(
         "paper": register.paper,
         "quick": effort == Effort::Quick,
         "claims": evidence.iter().map(Evidence::json).collect::<Vec<_>>(),
-        "counts": Tally::of(evidence).json(),
-        "standing": Standing::of(evidence),
-        "headline": Standing::of(evidence).headline(),
+        "counts": ClaimTally::of(evidence).json(),
+        "standing": ClaimSummary::of(evidence),
+        "headline": ClaimSummary::of(evidence).headline(),
         "figures": figures,
     })
 }

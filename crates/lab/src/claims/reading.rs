@@ -16,7 +16,7 @@ pub struct Reading {
 
 /// A claim in a reading other than the first.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ReadOtherwise {
+pub struct AlternativeReading {
     /// Answers to the axes of the claim's figures.
     pub reading: Reading,
     /// The answers that differ from the first, by name.
@@ -71,7 +71,7 @@ impl Reading {
     }
 
     /// Returns a reading with the answers of both; `None` if they contradict each other, or if an axis that is varied alone would not be.
-    pub(super) fn with(&self, other: &Self) -> Option<Self> {
+    pub(super) fn combined_with(&self, other: &Self) -> Option<Self> {
         let contradicts = |&(axis, a): &(usize, usize)| self.answer(axis).is_some_and(|b| a != b);
         if other.answers.iter().any(contradicts) {
             return None;
@@ -91,12 +91,13 @@ impl Reading {
     }
 
     pub(super) fn with_answers(register: &Register, answers: Vec<(usize, usize)>) -> Self {
-        let varies_alone = answers.iter().any(|&(axis, answer)| answer > 0 && register.axes[axis].alone);
+        let varies_alone =
+            answers.iter().any(|&(axis, answer)| answer > 0 && register.axes[axis].is_varied_alone);
         Self { answers, varies_alone }
     }
 }
 
-impl ReadOtherwise {
+impl AlternativeReading {
     /// Returns the JSON object of `--json`.
     #[must_use]
     pub fn json(&self) -> Json {

@@ -7,6 +7,7 @@
 //! Axes are crossed: every combination of their answers is a reading. An axis that is `alone` is not crossed: each of its
 //! other answers is one additional reading, with the first answer of all other axes.
 
+use super::ablation::{FigureRuns, Switch};
 use super::axis::{Answer, Axis};
 use super::claim::{Claim, Test};
 use super::evaluate::evaluate_one;
@@ -14,20 +15,19 @@ use super::evidence::Evidence;
 use super::figure::Figure;
 use super::kind::Kind;
 use super::measure::{Measure, Quantity};
-use super::reading::{ReadOtherwise, Reading};
+use super::reading::{AlternativeReading, Reading};
 use super::register::Register;
 use super::selector::named_points;
-use super::sham::{FigureRuns, Switch};
 use super::verdict::Verdict;
 use crate::comparison::Comparison;
-use crate::counted::counted;
-use crate::plan::{Effort, Over, Plan, Setter, refuse_overridden};
+use crate::counted::count_text;
+use crate::plan::{Effort, KeySetter, Overrides, Plan, reject_overridden};
 use hopline_config::document::Setting;
 use hopline_config::source::{Problem, Problems};
 
 impl Register {
     /// Returns the runs of figures with the reading closest to the paper's words, as
-    /// [`read_otherwise`](Self::read_otherwise) takes them.
+    /// [`judge_alternative_readings`](Self::judge_alternative_readings) takes them.
     #[must_use]
     pub fn as_written<'a>(&self, made: &[(usize, &'a Comparison)]) -> Vec<(usize, Reading, &'a Comparison)> {
         let first = |number: usize| self.readings(&self.figures[number]).swap_remove(0);
@@ -46,13 +46,17 @@ impl Register {
         let asked: Vec<usize> = (0..self.axes.len()).filter(|&axis| is_asked(&self.axes[axis])).collect();
         let first: Vec<(usize, usize)> = asked.iter().map(|&axis| (axis, 0)).collect();
         let mut readings = vec![first.clone()];
-        for (place, &axis) in asked.iter().enumerate().filter(|(_, axis)| !self.axes[**axis].alone) {
+        for (place, &axis) in asked.iter().enumerate().filter(|(_, axis)| !self.axes[**axis].is_varied_alone)
+        {
             let answers = 0..self.axes[axis].answers.len();
-            readings =
-                readings.iter().flat_map(|r| answers.clone().map(move |a| answered(r, place, a))).collect();
+            readings = readings
+                .iter()
+                .flat_map(|r| answers.clone().map(move |a| with_answer(r, place, a)))
+                .collect();
         }
-        for (place, &axis) in asked.iter().enumerate().filter(|(_, axis)| self.axes[**axis].alone) {
-            readings.extend((1..self.axes[axis].answers.len()).map(|answer| answered(&first, place, answer)));
+        for (place, &axis) in asked.iter().enumerate().filter(|(_, axis)| self.axes[**axis].is_varied_alone) {
+            readings
+                .extend((1..self.axes[axis].answers.len()).map(|answer| with_answer(&first, place, answer)));
         }
         readings.into_iter().map(|answers| Reading::with_answers(self, answers)).collect()
     }
@@ -62,18 +66,18 @@ impl Register {
     ///
     /// # Errors
     /// All errors of the plan, and an answer that changes none of these points.
-    pub fn plan_read(
+    pub fn plan_in_reading(
         &self,
         figure: &Figure,
         reading: &Reading,
         over: &[Setting],
         effort: Effort,
     ) -> Result<Plan, Problems> {
-        let plan = self.judging(figure, self.plan_in(figure, reading, over, effort)?)?;
+        let plan = self.reduced_to_judged(figure, self.plan_in(figure, reading, over, effort)?)?;
         for &(axis, answer) in reading.answers.iter().filter(|(_, answer)| *answer > 0) {
             let only = |answer| Reading::with_answers(self, vec![(axis, answer)]).settings(self);
             let [first, other] = [only(0), only(answer)]
-                .map(|set| self.plan_over(figure, Over { reading: &set, user: &[] }, effort));
+                .map(|set| self.plan_with_overrides(figure, Overrides { reading: &set, user: &[] }, effort));
             if first?.identity() == other?.identity() {
                 let axis = &self.axes[axis];
                 let (name, figure) = (&axis.answers[answer].name, &figure.id);
@@ -100,18 +104,18 @@ impl Register {
         let setter = |&(axis, answer): &(usize, usize)| {
             let axis: &Axis = &self.axes[axis];
             let Answer { name, set } = &axis.answers[answer];
-            Setter {
+            KeySetter {
                 name: format!("the reading \"{name}\" of the axis \"{}\"", axis.id),
                 settings: set.clone(),
             }
         };
-        let setters: Vec<Setter> = reading.answers.iter().map(setter).collect();
-        refuse_overridden(
+        let setters: Vec<KeySetter> = reading.answers.iter().map(setter).collect();
+        reject_overridden(
             over,
             &setters,
             "leave it out, or judge by the first reading alone, without --readings",
         )?;
-        self.plan_over(figure, Over { reading: &reading.settings(self), user: over }, effort)
+        self.plan_with_overrides(figure, Overrides { reading: &reading.settings(self), user: over }, effort)
     }
 
     /// Returns the axes of the figures that a claim is judged by.
@@ -127,7 +131,7 @@ impl Register {
     ///
     /// # Errors
     /// As [`plan`](Self::plan).
-    pub fn plans_of_read(
+    pub fn alternative_plans_of(
         &self,
         claim: &Claim,
         over: &[Setting],
@@ -140,7 +144,7 @@ impl Register {
                 for reading in self.readings(figure).into_iter().filter(|reading| !reading.is_first()) {
                     let plan = self.plan_in(figure, &reading, over, effort)?;
                     let points = self.points_of(claim, figure, &plan)?;
-                    plans.push((number, reading, plan.only(&points)?));
+                    plans.push((number, reading, plan.reduced_to(&points)?));
                 }
             }
         }
@@ -148,14 +152,14 @@ impl Register {
     }
 
     /// Reduces a plan to the points by which claims of the paper, not of this project, are judged.
-    fn judging(&self, figure: &Figure, plan: Plan) -> Result<Plan, Problems> {
+    fn reduced_to_judged(&self, figure: &Figure, plan: Plan) -> Result<Plan, Problems> {
         let mut points = Vec::new();
-        for claim in self.claims.iter().filter(|claim| claim.kind != Kind::Ours) {
+        for claim in self.claims.iter().filter(|claim| claim.kind != Kind::Own) {
             points.extend(self.points_of(claim, figure, &plan)?);
         }
         points.sort_unstable();
         points.dedup();
-        plan.only(&points)
+        plan.reduced_to(&points)
     }
 
     /// Judges the claims of `evidence` by every reading but the first, as far as its figures were run; `made`
@@ -164,7 +168,7 @@ impl Register {
     ///
     /// # Errors
     /// If a claim picks no point.
-    pub fn read_otherwise(
+    pub fn judge_alternative_readings(
         &self,
         evidence: &mut [Evidence<'_>],
         made: &[(usize, Reading, &Comparison)],
@@ -172,7 +176,7 @@ impl Register {
         for one in evidence {
             let claim = one.claim;
             let Test::Measure(measure) = &claim.test else { continue };
-            if claim.kind == Kind::Ours {
+            if claim.kind == Kind::Own {
                 continue;
             }
             let figures = figures_of(measure);
@@ -181,7 +185,7 @@ impl Register {
                 let first = self.runs_of(&figures, &reading.first(), made).unwrap_or_default();
                 // An axis of the mechanism under test is no other reading of a claim about drop tail.
                 if !reading.varies_alone || self.changes(claim, &run, &first)? {
-                    one.readings.push(self.judged_by(claim, reading, &run)?);
+                    one.other_readings.push(self.judge_in_reading(claim, reading, &run)?);
                 }
             }
         }
@@ -214,11 +218,12 @@ impl Register {
         for &(number, comparison) in read {
             let figure = &self.figures[number];
             let Some((_, first)) = first.iter().find(|(other, _)| *other == number) else { return Ok(true) };
-            let runs = FigureRuns { comparison, shams: self.shams_of(claim, figure) };
+            let runs = FigureRuns { comparison, ablations: self.ablations_of(claim, figure) };
             for selector in measure.selectors_in(&figure.id) {
                 let points = selector.find_all(named_points(comparison))?;
-                let stand_ins = runs.switched(points.clone(), Switch::Off)?;
-                if points.into_iter().chain(stand_ins).any(|point| !comparison.repeats(point, first)) {
+                let stand_ins = runs.with_switch(points.clone(), Switch::Off)?;
+                if points.into_iter().chain(stand_ins).any(|point| !comparison.has_equal_point(point, first))
+                {
                     return Ok(true);
                 }
             }
@@ -226,19 +231,19 @@ impl Register {
         Ok(false)
     }
 
-    fn judged_by(
+    fn judge_in_reading(
         &self,
         claim: &Claim,
         reading: &Reading,
         run: &[(usize, &Comparison)],
-    ) -> Result<ReadOtherwise, Problem> {
+    ) -> Result<AlternativeReading, Problem> {
         let Evidence { measurement, verdict, .. } = evaluate_one(self, claim, run)?;
-        Ok(ReadOtherwise { reading: reading.clone(), name: reading.name(self), measurement, verdict })
+        Ok(AlternativeReading { reading: reading.clone(), name: reading.name(self), measurement, verdict })
     }
 }
 
 /// Returns the answers of a reading with another one at a place.
-fn answered(answers: &[(usize, usize)], place: usize, answer: usize) -> Vec<(usize, usize)> {
+fn with_answer(answers: &[(usize, usize)], place: usize, answer: usize) -> Vec<(usize, usize)> {
     let mut answers = answers.to_vec();
     answers[place].1 = answer;
     answers
@@ -248,8 +253,8 @@ fn answered(answers: &[(usize, usize)], place: usize, answer: usize) -> Vec<(usi
 fn figures_of(measure: &Measure) -> Vec<&str> {
     let against = measure.against.as_ref().map(|against| against.figure.as_str());
     let over = match &measure.quantity {
-        Quantity::OverFigure(_, over) => Some(over.as_str()),
-        Quantity::Mean | Quantity::OfGains(_) => None,
+        Quantity::RatioToFigure(_, over) => Some(over.as_str()),
+        Quantity::Mean | Quantity::StatisticOfGains(_) => None,
     };
     let mut figures = vec![measure.figure.as_str()];
     for other in against.into_iter().chain(over) {
@@ -265,9 +270,9 @@ impl Evidence<'_> {
     /// the first; `None` if there is no other reading.
     #[must_use]
     pub fn holds_in(&self) -> Option<(usize, usize)> {
-        let verdicts = self.readings.iter().map(|read| read.verdict).chain([self.verdict]);
+        let verdicts = self.other_readings.iter().map(|read| read.verdict).chain([self.verdict]);
         let agree = verdicts.filter(|verdict| *verdict == Verdict::Agrees).count();
-        (!self.readings.is_empty()).then_some((agree, self.readings.len() + 1))
+        (!self.other_readings.is_empty()).then_some((agree, self.other_readings.len() + 1))
     }
     /// Returns the numbers of runs in the first reading and in other ones, in words; empty if there is no
     /// other reading.
@@ -280,9 +285,10 @@ impl Evidence<'_> {
 /// Returns the numbers of runs of claims in the first reading and in other ones, in words; empty if there is
 /// no other reading.
 pub(crate) fn reading_runs(evidence: &[Evidence<'_>]) -> String {
-    let read = || evidence.iter().filter(|e| !e.readings.is_empty());
+    let read = || evidence.iter().filter(|e| !e.other_readings.is_empty());
     let first = read().filter_map(|e| e.measurement.as_ref()).map(|m| m.n);
-    let others = read().flat_map(|e| &e.readings).filter_map(|read| read.measurement.as_ref()).map(|m| m.n);
+    let others =
+        read().flat_map(|e| &e.other_readings).filter_map(|read| read.measurement.as_ref()).map(|m| m.n);
     match (range(first), range(others)) {
         (Some(first), Some(others)) => format!("first reading: {first}, other readings: {others}"),
         _ => String::new(),
@@ -292,5 +298,9 @@ pub(crate) fn reading_runs(evidence: &[Evidence<'_>]) -> String {
 /// Returns "5 runs" or "5 to 20 runs"; `None` without numbers.
 fn range(runs: impl Iterator<Item = usize> + Clone) -> Option<String> {
     let (least, most) = (runs.clone().min()?, runs.max()?);
-    Some(if least == most { counted(most, "run") } else { format!("{least} to {}", counted(most, "run")) })
+    Some(if least == most {
+        count_text(most, "run")
+    } else {
+        format!("{least} to {}", count_text(most, "run"))
+    })
 }

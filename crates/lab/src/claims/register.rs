@@ -1,16 +1,16 @@
 //! Register of a paper's claims: figures, claims and plans.
 
+use super::ablation::Ablations;
 use super::axis::Axis;
 use super::claim::{Claim, Test};
 use super::figure::Figure;
 use super::keys;
 use super::rule::Rule;
-use super::sham::Shams;
-use crate::plan::{Effort, Over, Plan};
+use crate::plan::{Effort, Overrides, Plan};
 use hopline_config::document::{self, Setting};
 use hopline_config::schema::{Section, check_document};
 use hopline_config::source::{Problem, Problems, Source, nearest};
-use hopline_scenario::Machines;
+use hopline_scenario::CustomAlgorithms;
 use std::path::Path;
 
 /// Name of the file of claims in a paper's folder.
@@ -87,18 +87,18 @@ impl Register {
     ///
     /// All errors of the plan, including a claim that picks none or several of its points.
     pub fn plan(&self, figure: &Figure, over: &[Setting], effort: Effort) -> Result<Plan, Problems> {
-        self.plan_over(figure, Over { user: over, ..Over::default() }, effort)
+        self.plan_with_overrides(figure, Overrides { user: over, ..Overrides::default() }, effort)
     }
 
-    pub(super) fn plan_over(
+    pub(super) fn plan_with_overrides(
         &self,
         figure: &Figure,
-        over: Over<'_>,
+        over: Overrides<'_>,
         effort: Effort,
     ) -> Result<Plan, Problems> {
-        let plan = Plan::load_over(&figure.plan, over, effort, Machines::default())?;
+        let plan = Plan::load_over(&figure.plan, over, effort, CustomAlgorithms::default())?;
         let measures = self.claims.iter().filter_map(|claim| match &claim.test {
-            Test::Needs(_) => None,
+            Test::Missing(_) => None,
             Test::Measure(measure) => Some(measure),
         });
         for selector in measures.flat_map(|measure| measure.selectors_in(&figure.id)) {
@@ -106,8 +106,8 @@ impl Register {
                 plan.points.iter().map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str()));
             selector.find_all(labels)?;
         }
-        let of_claims = self.claims_of(&figure.id).filter_map(|claim| claim.shams.as_ref());
-        figure.shams.iter().chain(of_claims).try_for_each(|shams| shams.check(&plan.points))?;
+        let of_claims = self.claims_of(&figure.id).filter_map(|claim| claim.ablations.as_ref());
+        figure.ablations.iter().chain(of_claims).try_for_each(|shams| shams.check(&plan.points))?;
         Ok(plan)
     }
 
@@ -144,12 +144,12 @@ impl Register {
         for (number, figure) in self.figures.iter().enumerate() {
             let is_judged_by = match &claim.test {
                 Test::Measure(measure) => !measure.selectors_in(&figure.id).is_empty(),
-                Test::Needs(_) => false,
+                Test::Missing(_) => false,
             };
             if is_judged_by {
                 let plan = self.plan(figure, over, effort)?;
                 let points = self.points_of(claim, figure, &plan)?;
-                plans.push((number, plan.only(&points)?));
+                plans.push((number, plan.reduced_to(&points)?));
             }
         }
         Ok(plans)
@@ -169,8 +169,8 @@ impl Register {
             let named = plan.points.iter();
             let found = selector
                 .find_all(named.map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str())))?;
-            if let Some(shams) = self.shams_of(claim, figure) {
-                points.extend(shams.stand_ins(&plan.points, &found)?);
+            if let Some(shams) = self.ablations_of(claim, figure) {
+                points.extend(shams.ablation_points(&plan.points, &found)?);
             }
             points.extend(found);
         }
@@ -182,14 +182,14 @@ impl Register {
     /// Returns the claims that are judged by the runs of a figure.
     pub fn claims_of<'a>(&'a self, figure: &'a str) -> impl Iterator<Item = &'a Claim> {
         self.claims.iter().filter(move |claim| match &claim.test {
-            Test::Needs(_) => false,
+            Test::Missing(_) => false,
             Test::Measure(measure) => measure.figure == figure,
         })
     }
 
     /// Returns the stand-ins of the variants of `figure` in a claim, if known.
-    pub(super) fn shams_of<'a>(&self, claim: &'a Claim, figure: &'a Figure) -> Option<&'a Shams> {
-        claim.shams.as_ref().or(figure.shams.as_ref())
+    pub(super) fn ablations_of<'a>(&self, claim: &'a Claim, figure: &'a Figure) -> Option<&'a Ablations> {
+        claim.ablations.as_ref().or(figure.ablations.as_ref())
     }
 }
 

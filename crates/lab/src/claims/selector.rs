@@ -1,6 +1,6 @@
 //! Selectors of points of a plan.
 
-use super::keys::OF_SEVERAL;
+use super::keys::AGGREGATES;
 use crate::comparison::Comparison;
 use crate::metrics::{Better, MetricInfo};
 use hopline_config::document::{Setting, Value};
@@ -19,32 +19,32 @@ pub struct Selector {
     pub settings: Vec<Setting>,
     /// Choice among several points; `None`: there is one point, or one for each variant of a list, of which
     /// the best in the metric is used.
-    pub of_several: Option<OfSeveral>,
+    pub aggregate: Option<Aggregate>,
     /// Place of the selector in its file.
     pub origin: Origin,
 }
 
 /// Choice among several points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OfSeveral {
+pub enum Aggregate {
     /// The one with the best mean of the metric.
     Best,
     /// Their average, run by run.
     Mean,
     /// The one with the least value.
-    Least,
+    Min,
     /// The one with the middle value; of an even number the lower.
-    Middle,
+    Median,
     /// The one with the largest value.
-    Most,
+    Max,
 }
 
-impl OfSeveral {
-    /// Returns the value of the key `of_several`, if given.
+impl Aggregate {
+    /// Returns the value of the key `aggregate`, if given.
     pub(super) fn of(section: &Section<'_>) -> Option<Self> {
-        let all = [Self::Best, Self::Mean, Self::Least, Self::Middle, Self::Most];
+        let all = [Self::Best, Self::Mean, Self::Min, Self::Median, Self::Max];
         let word = section.word("of_several")?;
-        OF_SEVERAL.iter().zip(all).find(|(name, _)| **name == word).map(|(_, meant)| meant)
+        AGGREGATES.iter().zip(all).find(|(name, _)| **name == word).map(|(_, meant)| meant)
     }
 
     /// Returns the value as the key is written.
@@ -53,9 +53,9 @@ impl OfSeveral {
         match self {
             Self::Best => "best",
             Self::Mean => "mean",
-            Self::Least => "least",
-            Self::Middle => "middle",
-            Self::Most => "most",
+            Self::Min => "least",
+            Self::Median => "middle",
+            Self::Max => "most",
         }
     }
 }
@@ -64,9 +64,9 @@ impl OfSeveral {
 pub(crate) type Named<'a> = (Option<&'a str>, Json, &'a str);
 
 impl Selector {
-    pub(super) fn of(section: &Section<'_>, key: &str, of_several: Option<OfSeveral>) -> Self {
+    pub(super) fn of(section: &Section<'_>, key: &str, of_several: Option<Aggregate>) -> Self {
         let settings = section.node(key).map(settings).unwrap_or_default();
-        Self { settings, of_several, origin: section.origin_of(key).clone() }
+        Self { settings, aggregate: of_several, origin: section.origin_of(key).clone() }
     }
 
     /// Checks that a best of several has a better direction, and that a list of variants has a member.
@@ -76,8 +76,8 @@ impl Selector {
         if variants.as_ref().is_some_and(Vec::is_empty) {
             return wrong("an empty list of variants".into(), "name those of which the best is meant");
         }
-        let best = match self.of_several {
-            Some(of_several) => of_several == OfSeveral::Best,
+        let best = match self.aggregate {
+            Some(of_several) => of_several == Aggregate::Best,
             None => variants.is_some(),
         };
         if best && metric.better == Better::Neither {
@@ -142,7 +142,7 @@ impl Selector {
             [] => Err(Problem::new("no point of the plan has these settings")
                 .at(&self.origin)
                 .help(format!("the points are {}", labels(&(0..points.len()).collect::<Vec<_>>())))),
-            [_, _, ..] if self.of_several.is_none() => {
+            [_, _, ..] if self.aggregate.is_none() => {
                 Err(Problem::new("several points of the plan have these settings")
                     .at(&self.origin)
                     .help(format!("add what tells them apart, or `of_several`: {}", labels(&found))))

@@ -37,11 +37,11 @@ impl Count {
 /// Numbers of judged claims. Claims of one sentence count once under a heading, with the worst of their
 /// verdicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ClaimTally {
     counts: [Count; Heading::ALL.len()],
 }
 
-impl Tally {
+impl ClaimTally {
     /// Counts judged claims.
     #[must_use]
     pub fn of(evidence: &[Evidence<'_>]) -> Self {

@@ -11,9 +11,9 @@ mod tally;
 use super::*;
 use crate::comparison::Comparison;
 use crate::description::PointDescription;
-use crate::experiment::{How, in_memory};
+use crate::experiment::{RunOptions, in_memory};
 use crate::metrics::Level;
-use crate::run::Unwatched;
+use crate::run::NoObserver;
 use crate::stats::{Estimate, RelativeDifference};
 use crate::testing::TWO_HOPS;
 use hopline_config::source::Problems;
@@ -71,17 +71,17 @@ fn problem(claims: &str) -> String {
 
 fn run(register: &Register) -> Comparison {
     let plan = register.plan(&register.figures[0], &[], Effort::Full).unwrap();
-    in_memory(&plan, How { jobs: None, command: &[], watch: &Unwatched }).unwrap().0
+    in_memory(&plan, RunOptions { jobs: None, command: &[], watch: &NoObserver }).unwrap().0
 }
 
 /// Asserts that a measurement is a mean with Student's interval.
-fn assert_is(measured: &Measurement, expected: Estimate) {
+fn assert_mean(measured: &Measurement, expected: Estimate) {
     assert_eq!((measured.value, measured.n), (expected.mean, expected.n));
     assert_eq!(measured.interval, expected.interval(crate::stats::CONFIDENCE));
 }
 
 /// Asserts that a measured gain is a relative difference with Fieller's interval.
-fn assert_is_gain(measured: &Measurement, expected: RelativeDifference) {
+fn assert_gain(measured: &Measurement, expected: RelativeDifference) {
     assert_eq!((measured.value, measured.n), (expected.mean, expected.n));
     assert_eq!(measured.interval, expected.interval(crate::stats::CONFIDENCE));
 }
@@ -96,8 +96,8 @@ fn a_size_is_measured_at_its_point() {
     let comparison = run(&register);
     let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
     let measured = evidence[0].measurement.as_ref().unwrap();
-    let expected = comparison.points[0].estimate(crate::question::GOODPUT).unwrap();
-    assert_is(measured, expected);
+    let expected = comparison.points[0].estimate(crate::objective::GOODPUT).unwrap();
+    assert_mean(measured, expected);
     assert_eq!(measured.point, "narrow nodes.count=3");
     assert_eq!(evidence[0].verdict, Verdict::Agrees);
 }
@@ -109,8 +109,8 @@ fn a_gain_is_measured_within_pairs_in_percent() {
     let comparison = run(&register);
     let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
     let measured = evidence[0].measurement.as_ref().unwrap();
-    let versus = comparison.versus_baseline(1, crate::question::GOODPUT).unwrap();
-    assert_is_gain(measured, versus.percent.unwrap());
+    let versus = comparison.versus_baseline(1, crate::objective::GOODPUT).unwrap();
+    assert_gain(measured, versus.percent.unwrap());
     assert_eq!(measured.unit, "%");
     assert!(matches!(evidence[0].verdict, Verdict::Differs | Verdict::DirectionOnly));
     assert_eq!(evidence[0].claimed(), "+1000 ± 1 %");
@@ -129,7 +129,7 @@ fn best_of(variants: &str, metric: &str) -> (String, Comparison) {
 }
 
 #[test]
-fn of_a_list_of_variants_the_best_in_the_metric_is_measured_whatever_their_order() {
+fn of_a_list_of_variants_the_best_is_measured_in_any_order() {
     for metric in ["aggregate_goodput_bps", "delay_mean_s"] {
         let (label, comparison) = best_of("[\"narrow\", \"wide\"]", metric);
         let [narrow, wide] =
@@ -142,7 +142,7 @@ fn of_a_list_of_variants_the_best_in_the_metric_is_measured_whatever_their_order
 }
 
 #[test]
-fn a_list_of_variants_may_stand_on_both_sides() {
+fn a_list_of_variants_is_allowed_on_both_sides() {
     let both = "point = { variant = [\"narrow\", \"wide\"], \"nodes.count\" = 3 }\n\
                 against = { variant = [\"wide\", \"narrow\"], \"nodes.count\" = 3 }\nclaimed = 0\ntolerance = 1";
     let (_folder, register) = paper(&claim(both));
@@ -169,13 +169,13 @@ fn a_list_of_variants_needs_a_member_a_better_and_points_for_all() {
 }
 
 #[test]
-fn what_is_missing_or_single_cannot_be_judged() {
+fn missing_and_single_runs_cannot_be_judged() {
     let missing = "[[claim]]\nid = \"X-2\"\nstatement = \"TPA is better\"\nneeds = \"TPA\"\n";
     let (_folder, register) = paper(&(missing.to_owned() + &claim(&format!("{NARROW}\nabove = 1"))));
     let register = register.unwrap();
     let mut plan = register.plan(&register.figures[0], &[], Effort::Full).unwrap();
     plan.runs = crate::plan::Runs::Fixed(1);
-    let comparison = in_memory(&plan, How { jobs: None, command: &[], watch: &Unwatched }).unwrap().0;
+    let comparison = in_memory(&plan, RunOptions { jobs: None, command: &[], watch: &NoObserver }).unwrap().0;
     let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
     let said: Vec<(Verdict, &str)> = evidence.iter().map(|e| (e.verdict, e.why.as_str())).collect();
     assert_eq!(
@@ -186,15 +186,15 @@ fn what_is_missing_or_single_cannot_be_judged() {
 }
 
 #[test]
-fn the_metric_of_a_flow_is_asked_for_by_its_name() {
+fn a_metric_of_a_flow_is_selected_by_its_name() {
     let of_flow =
         claim(&format!("{NARROW}\nflow = \"f0\"\nabove = 1")).replace("aggregate_goodput_bps", "goodput_bps");
     let (_folder, register) = paper(&of_flow);
     let register = register.unwrap();
     let comparison = run(&register);
     let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
-    let whole = comparison.points[0].estimate(crate::question::GOODPUT).unwrap();
-    assert_is(evidence[0].measurement.as_ref().unwrap(), whole); // there is one flow
+    let whole = comparison.points[0].estimate(crate::objective::GOODPUT).unwrap();
+    assert_mean(evidence[0].measurement.as_ref().unwrap(), whole); // there is one flow
     assert_eq!(evidence[0].verdict, Verdict::Agrees);
 }
 
@@ -219,7 +219,7 @@ fn a_flow_is_compared_with_another_of_the_same_point_or_of_a_second_one() {
         let expected = comparison
             .between((point, (Level::Flow, "f0", "goodput_bps")), (0, (Level::Flow, "f1", "goodput_bps")))
             .unwrap();
-        assert_is_gain(measured, expected.percent.unwrap());
+        assert_gain(measured, expected.percent.unwrap());
         assert_eq!(measured.unit, "%");
         assert!(measured.against.as_deref() == Some(against), "{:?}", measured.against);
         assert_ne!(expected.difference.mean, 0.0);
@@ -229,7 +229,7 @@ fn a_flow_is_compared_with_another_of_the_same_point_or_of_a_second_one() {
 }
 
 #[test]
-fn mistakes_are_shown_where_they_are() {
+fn errors_are_reported_at_their_position() {
     for (text, expected) in [
         (claim(NARROW), "what is claimed is not one thing"),
         (claim(&format!("{NARROW}\nabove = 1\nbelow = 2")), "what is claimed is not one thing"),
@@ -252,7 +252,7 @@ fn mistakes_are_shown_where_they_are() {
 }
 
 #[test]
-fn a_claim_that_picks_no_point_or_several_is_refused_before_anything_runs() {
+fn a_claim_that_selects_no_point_or_several_is_rejected_before_any_run() {
     for (point, expected) in [
         ("point = { variant = \"wide\", \"nodes.count\" = 5 }", "no point of the plan has these settings"),
         ("point = { variant = \"wide\" }", "several points of the plan have these settings"),
@@ -287,7 +287,7 @@ fn a_point_of_another_figure_is_compared_without_pairing() {
     };
     let (narrow, wide) = (values("narrow"), values("wide"));
     let expected = RelativeDifference::of_independent(&narrow, &wide).unwrap();
-    assert_is_gain(measurement, expected);
+    assert_gain(measurement, expected);
     assert_eq!(measurement.unit, "%");
     assert!(expected.mean != 0.0 && measurement.interval.is_some());
     assert_eq!(measurement.against.as_deref(), Some("wide nodes.count=3 in again"));
@@ -295,7 +295,7 @@ fn a_point_of_another_figure_is_compared_without_pairing() {
 }
 
 #[test]
-fn a_point_of_another_figure_must_be_one_of_its_own() {
+fn a_point_of_another_figure_must_exist_there() {
     let (_folder, register) = paper(&format!("{SECOND}{}", against_another_figure("\"nodes.count\" = 9")));
     let register = register.unwrap();
     assert!(register.plan(&register.figures[0], &[], Effort::Full).is_ok());

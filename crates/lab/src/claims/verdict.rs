@@ -79,7 +79,7 @@ impl Verdict {
 
 /// Meaning of zero for a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum SignMeaning {
     /// Zero divides directions: the claim is a gain or a loss.
     Signed,
     /// Zero does not divide directions: the claim is a size.
@@ -110,7 +110,7 @@ impl Scale {
 
     /// Returns the maximum half-width of a conclusive interval that meets `range`. `size`: size of the
     /// claimed value.
-    fn widest(self, range: Interval, size: f64, percent: f64) -> f64 {
+    fn max_half_width(self, range: Interval, size: f64, percent: f64) -> f64 {
         let widest = match self {
             Self::Linear => size * percent / 100.0,
             Self::LogRatio => libm::log1p(percent / 100.0),
@@ -119,10 +119,10 @@ impl Scale {
     }
 }
 
-const HOLDS_BOUND: &str = "the interval holds the bound";
-const ACROSS: &str = "the interval reaches across the margin";
+const CONTAINS_BOUND: &str = "the interval holds the bound";
+const CROSSES_MARGIN: &str = "the interval reaches across the margin";
 const TOO_WIDE: &str = "the interval is too wide";
-const REACHES_IN: &str = "the estimate misses what is claimed, and its interval does not";
+const OVERLAPS_CLAIM: &str = "the estimate misses what is claimed, and its interval does not";
 
 /// Returns the verdict on an estimate and its confidence interval, and its reason; empty if there is nothing
 /// to say.
@@ -133,38 +133,38 @@ const REACHES_IN: &str = "the estimate misses what is claimed, and its interval 
 /// 2. A value with its tolerance is a range. An interval that misses the range, however wide: *direction
 ///    only* if the claim is a gain or a loss and all of the interval lies on its side of zero, else it
 ///    *differs*.
-/// 3. An interval that meets the range and is too wide (`Scale::widest`) *cannot be judged*.
+/// 3. An interval that meets the range and is too wide (`Scale::max_half_width`) *cannot be judged*.
 /// 4. If it is not too wide, the estimate decides. Within the range it *agrees*. Outside of it: *direction
 ///    only* as in 2, else it *cannot be judged*.
 #[must_use]
 pub fn judge(
     claimed: Claimed,
-    (direction, scale): (Direction, Scale),
+    (direction, scale): (SignMeaning, Scale),
     (estimate, interval): (f64, Interval),
     widest_pct: f64,
 ) -> (Verdict, &'static str) {
-    let Some((range, size)) = claimed.range() else { return bounded(claimed, interval) };
+    let Some((range, size)) = claimed.range() else { return judge_bound(claimed, interval) };
     let (range, measured) = (scale.of_interval(range), scale.of_interval(interval));
     let meets = measured.low <= range.high && range.low <= measured.high;
-    let narrow = (measured.high - measured.low) / 2.0 <= scale.widest(range, size, widest_pct);
+    let narrow = (measured.high - measured.low) / 2.0 <= scale.max_half_width(range, size, widest_pct);
     let middle = (range.low + range.high) / 2.0;
     let same_side = (middle > 0.0 && measured.low > 0.0) || (middle < 0.0 && measured.high < 0.0);
-    let sign_is_shown = direction == Direction::Signed && same_side;
+    let sign_is_shown = direction == SignMeaning::Signed && same_side;
     match (meets, narrow) {
         (false, _) if sign_is_shown => (Verdict::DirectionOnly, ""),
         (false, _) => (Verdict::Differs, ""),
         (true, false) => (Verdict::CannotBeJudged, TOO_WIDE),
         (true, true) if range.contains(scale.of(estimate)) => (Verdict::Agrees, ""),
         (true, true) if sign_is_shown => (Verdict::DirectionOnly, ""),
-        (true, true) => (Verdict::CannotBeJudged, REACHES_IN),
+        (true, true) => (Verdict::CannotBeJudged, OVERLAPS_CLAIM),
     }
 }
 
 impl Claimed {
     /// Returns the half-width of the widest conclusive interval for a value or a range, on `scale`; `None`
     /// for a bound.
-    pub(super) fn widest(self, scale: Scale, percent: f64) -> Option<f64> {
-        self.range().map(|(range, size)| scale.widest(scale.of_interval(range), size, percent))
+    pub(super) fn max_half_width(self, scale: Scale, percent: f64) -> Option<f64> {
+        self.range().map(|(range, size)| scale.max_half_width(scale.of_interval(range), size, percent))
     }
 
     /// Returns the range that a size stands for, and the size; `None` for a bound.
@@ -190,19 +190,19 @@ pub(super) fn ratio_range(value: f64, factor: f64) -> Interval {
     }
 }
 
-fn bounded(claimed: Claimed, measured: Interval) -> (Verdict, &'static str) {
+fn judge_bound(claimed: Claimed, measured: Interval) -> (Verdict, &'static str) {
     match claimed {
-        Claimed::Above(limit) => bound(measured.low > limit, measured.high <= limit, HOLDS_BOUND),
-        Claimed::Below(limit) => bound(measured.high < limit, measured.low >= limit, HOLDS_BOUND),
+        Claimed::Above(limit) => bound_verdict(measured.low > limit, measured.high <= limit, CONTAINS_BOUND),
+        Claimed::Below(limit) => bound_verdict(measured.high < limit, measured.low >= limit, CONTAINS_BOUND),
         Claimed::Within(margin) => {
             let beyond = measured.low > margin || measured.high < -margin;
-            bound(measured.low >= -margin && measured.high <= margin, beyond, ACROSS)
+            bound_verdict(measured.low >= -margin && measured.high <= margin, beyond, CROSSES_MARGIN)
         }
         Claimed::Value { .. } | Claimed::Ratio { .. } | Claimed::Range(_) => unreachable!("it has a range"),
     }
 }
 
-fn bound(holds: bool, fails: bool, undecided: &'static str) -> (Verdict, &'static str) {
+fn bound_verdict(holds: bool, fails: bool, undecided: &'static str) -> (Verdict, &'static str) {
     match (holds, fails) {
         (true, _) => (Verdict::Agrees, ""),
         (_, true) => (Verdict::Differs, ""),

@@ -1,8 +1,8 @@
 use super::*;
-use crate::experiment::{How, in_memory};
+use crate::experiment::{RunOptions, in_memory};
+use crate::objective::MetricSelection;
 use crate::plan::{Plan, Runs};
-use crate::question::Asked;
-use crate::run::Unwatched;
+use crate::run::NoObserver;
 use crate::testing::{TWO_HOPS, scenario};
 use hopline_scenario::{Axis, Scenario, parse_vary};
 use hopline_sim::simulate;
@@ -18,7 +18,7 @@ fn of(scenario: &Scenario, vary: &[&str]) -> Plan {
 }
 
 fn run(plan: &Plan, jobs: Option<usize>) -> (Comparison, Vec<Record>) {
-    let how = How { jobs: jobs.and_then(NonZeroUsize::new), command: &[], watch: &Unwatched };
+    let how = RunOptions { jobs: jobs.and_then(NonZeroUsize::new), command: &[], watch: &NoObserver };
     in_memory(plan, how).unwrap()
 }
 
@@ -56,7 +56,7 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn runs_are_numbered_paired_and_those_of_a_single_run() {
+fn single_runs_are_numbered_and_paired_as_in_comparisons() {
     let (comparison, records) = run(&plan(&["tcp.window=2,8"]), None);
     let keys: Vec<(usize, u64)> = records.iter().map(|r| (r.point, r.run)).collect();
     assert_eq!(keys, [(0, 1), (0, 2), (0, 3), (0, 4), (1, 1), (1, 2), (1, 3), (1, 4)]);
@@ -153,7 +153,7 @@ fn json_has_intervals_and_tests_that_need_no_normal_distribution() {
 }
 
 #[test]
-fn of_one_run_there_is_no_bootstrap_and_of_nothing_no_gain() {
+fn one_run_has_no_bootstrap_interval_and_a_zero_baseline_no_gain() {
     let far =
         scenario(&TWO_HOPS.replace("spacing_m = 200", "spacing_m = 900").replace("runs = 4", "runs = 1"));
     let json = run(&of(&far, &["tcp.window=2,8"]), None).0.json();
@@ -179,20 +179,20 @@ fn the_fingerprint_of_a_point_depends_on_the_order_of_its_runs() {
     assert_eq!(hash(&[]), "cbf29ce484222325");
 }
 
-fn target(metric: &str, flow: &str) -> Asked {
+fn target(metric: &str, flow: &str) -> MetricSelection {
     let level = if flow.is_empty() { Level::Run } else { Level::Flow };
-    Asked { metric: metrics::find(level, metric).unwrap(), of: flow.to_owned() }
+    MetricSelection { metric: metrics::find(level, metric).unwrap(), subject: flow.to_owned() }
 }
 
 #[test]
-fn runs_are_added_until_every_point_is_precise_whatever_the_number_of_threads() {
+fn runs_are_added_until_every_point_is_precise_with_any_number_of_threads() {
     let runs = |jobs| {
         let mut plan = plan(&["tcp.window=2,8"]);
         plan.runs = Runs::Until {
             precision: "1%".parse().unwrap(),
             target: target(GOODPUT.2, ""),
             first: 2,
-            most: 40,
+            max: 40,
         };
         let (comparison, _) = run(&plan, Some(jobs));
         for point in &comparison.points {
@@ -203,12 +203,12 @@ fn runs_are_added_until_every_point_is_precise_whatever_the_number_of_threads() 
         comparison.runs
     };
     let alone = runs(1);
-    assert!(alone >= crate::stats::LEAST_RUNS as u64, "{alone}");
+    assert!(alone >= crate::stats::MIN_RUNS as u64, "{alone}");
     assert_eq!(alone, runs(3));
 }
 
 #[test]
-fn one_flow_may_be_what_has_to_be_precise() {
+fn the_precision_may_be_that_of_one_flow() {
     let back = "[[flow]]\nsrc = \"n2\"\ndst = \"n0\"\n";
     let scenario = scenario(&format!("{TWO_HOPS}{back}"));
     let needed = |metric: &str, flow: &str| {
@@ -217,7 +217,7 @@ fn one_flow_may_be_what_has_to_be_precise() {
             precision: "2%".parse().unwrap(),
             target: target(metric, flow),
             first: 2,
-            most: 100,
+            max: 100,
         };
         run(&plan, None).0
     };
@@ -230,19 +230,19 @@ fn one_flow_may_be_what_has_to_be_precise() {
 }
 
 #[test]
-fn runs_are_not_added_without_end() {
+fn the_number_of_runs_is_limited() {
     let mut plan = plan(&["tcp.window=2,8"]);
     plan.runs = Runs::Until {
         precision: "0.0001%".parse().unwrap(),
         target: target(GOODPUT.2, ""),
         first: 2,
-        most: 13,
+        max: 13,
     };
     assert_eq!(run(&plan, None).0.runs, 13);
 }
 
 #[test]
-fn a_gain_has_an_interval_without_zero_exactly_when_its_p_is_small() {
+fn the_interval_of_a_gain_excludes_zero_exactly_if_p_is_small() {
     let (comparison, _) = run(&plan(&["tcp.window=2,3,4,8,unclamped"]), None);
     for name in ["aggregate_goodput_bps", "delay_mean_s", "rtx_index_pct", "frames_per_segment"] {
         let gains = comparison.gains((Level::Run, "", name));
@@ -259,7 +259,7 @@ fn a_gain_has_an_interval_without_zero_exactly_when_its_p_is_small() {
 }
 
 #[test]
-fn timers_of_two_transports_are_not_compared() {
+fn timer_metrics_of_two_transports_are_not_compared() {
     let (comparison, _) = run(&plan(&["transport=tcp-newreno,tcp-sack,tpa"]), None);
     let timeouts = (Level::Run, "", "timeouts");
     assert!(comparison.versus_baseline(1, timeouts).is_some());
@@ -268,10 +268,10 @@ fn timers_of_two_transports_are_not_compared() {
 }
 
 #[test]
-fn what_is_asked_leads_the_json() {
+fn the_objective_comes_first_in_the_json() {
     let plan = plan(&["tcp.window=2,8"]);
     let plan = plan
-        .asking(hopline_scenario::Question::of_options(Some("delay_p95"), Some("goodput > 1 kb/s")))
+        .with_objective(hopline_scenario::Objective::of_options(Some("delay_p95"), Some("goodput > 1 kb/s")))
         .unwrap();
     let (comparison, records) = run(&plan, None);
     let json = json_with_runs(&comparison, &records);
@@ -285,22 +285,24 @@ fn what_is_asked_leads_the_json() {
     let baseline = mean(&json["variants"][0]["asked"]["value"]);
     assert!((value - baseline - difference).abs() < 1e-12 && difference > 0.0, "{asked}");
     // The same results with another question have another conclusion.
-    let again = comparison.asking(&hopline_scenario::Question::of_options(Some("jain"), None)).unwrap();
-    assert_eq!(again.question.asked.metric.name, "jain");
-    assert!(again.question.bound.is_some());
+    let again =
+        comparison.with_objective(&hopline_scenario::Objective::of_options(Some("jain"), None)).unwrap();
+    assert_eq!(again.objective.asked.metric.name, "jain");
+    assert!(again.objective.bound.is_some());
 }
 
 #[test]
-fn a_kind_is_asked_of_every_point_whatever_other_kinds_it_has() {
+fn an_objective_of_a_kind_applies_to_every_point_with_other_kinds() {
     let exchange = "\n[[flow]]\nname = \"s\"\nkind = \"http\"\nthink_s = 0.1\nsrc = \"n2\"\ndst = \"n0\"\n";
     let vary = ["flow.1.kind=http,request-response"];
     let with_sizes = exchange.replace("think_s", "request_bytes = 100\nresponse_bytes = 900\nthink_s");
     let plan = of(&scenario(&format!("{TWO_HOPS}{with_sizes}")), &vary);
-    let asking = |metric| plan.clone().asking(hopline_scenario::Question::of_options(Some(metric), None));
+    let asking =
+        |metric| plan.clone().with_objective(hopline_scenario::Objective::of_options(Some(metric), None));
     // The kind of the second point is known as well.
-    assert_eq!(asking("responses of request-response").unwrap().question.asked.of, "request-response");
+    assert_eq!(asking("responses of request-response").unwrap().objective.asked.subject, "request-response");
     let (comparison, _) = run(&asking("goodput of bulk").unwrap(), None);
-    let asked = comparison.question.asked.clone();
+    let asked = comparison.objective.asked.clone();
     for point in 0..2 {
         let of_flow = comparison.points[point].values((Level::Flow, "f0", "goodput_bps"));
         assert_eq!(comparison.points[point].values(asked.key()), of_flow);
@@ -308,21 +310,24 @@ fn a_kind_is_asked_of_every_point_whatever_other_kinds_it_has() {
 }
 
 #[test]
-fn what_nobody_has_is_no_question_of_something_else() {
+fn a_missing_metric_is_not_replaced_by_another() {
     let plan = plan(&["tcp.window=2,8"]);
     let plan = plan
-        .asking(hopline_scenario::Question::of_options(Some("response_p95"), Some("completion < 1 s")))
+        .with_objective(hopline_scenario::Objective::of_options(
+            Some("response_p95"),
+            Some("completion < 1 s"),
+        ))
         .unwrap();
     let (comparison, _) = run(&plan, None);
     let experiment = &crate::view::report(&comparison).experiments[0];
     assert_eq!(experiment.metrics[0].name, "response p95");
     assert_eq!(experiment.limit.unwrap().metric, 1);
-    let answer = crate::report::Answer::of(experiment);
+    let answer = crate::report::Conclusion::of(experiment);
     assert_eq!(answer.text(), "Nothing was measured of response p95.");
 }
 
 #[test]
-fn delays_over_time_know_no_warm_up() {
+fn delays_over_time_have_no_warm_up() {
     let series = |more: &str| {
         let text = TWO_HOPS.replacen("duration_s = 5", &format!("duration_s = 5{more}"), 1);
         let (comparison, _) = run(&of(&scenario(&text), &[]), None);

@@ -3,7 +3,7 @@
 //! Each direction of a flow with packets is a flow of its own: ns-3 distinguishes flows by addresses, ports
 //! and protocol. Histograms and probes are left out, as in ns-3 by default.
 
-use hopline_sim::outcome::{FlowOutcome, Packets};
+use hopline_sim::outcome::{FlowOutcome, PacketCounts};
 use hopline_sim::spec::{FlowSpec, Transport};
 use hopline_sim::{Outcome, Spec};
 use quick_xml::Writer;
@@ -18,7 +18,7 @@ struct Direction<'a> {
     ports: [u16; 2],
     /// IANA protocol number.
     protocol: u8,
-    packets: &'a Packets,
+    packets: &'a PacketCounts,
 }
 
 /// Writes the packets of every flow of `outcome`.
@@ -50,11 +50,11 @@ fn directions<'a>(spec: &Spec, outcome: &'a Outcome) -> Vec<Direction<'a>> {
         let [here, there] = result.ports;
         [
             ([src, dst], [here, there], protocol, &result.data),
-            ([dst, src], [there, here], protocol, &result.back),
+            ([dst, src], [there, here], protocol, &result.reverse),
         ]
     };
     let all = spec.flows.iter().zip(&outcome.flows).flat_map(both);
-    let seen = all.filter(|(_, _, _, packets)| packets.carried + packets.sent > 0);
+    let seen = all.filter(|(_, _, _, packets)| packets.initially_in_flight + packets.sent > 0);
     seen.zip(1..)
         .map(|((addresses, ports, protocol, packets), id)| Direction {
             id,
@@ -121,7 +121,7 @@ fn time(nanos: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{Unwatched, untraced};
+    use crate::run::{NoObserver, untraced};
     use hopline_config::source::Source;
     use hopline_scenario::Scenario;
     use quick_xml::Reader;
@@ -187,22 +187,23 @@ start_s = 50
         let source = Arc::new(Source { name: "test.toml".into(), text: MIXED.into() });
         let scenario = Scenario::parse(source, PathBuf::new(), &[]).unwrap_or_else(|e| panic!("{e}"));
         let spec = scenario.spec(1).unwrap_or_else(|e| panic!("{e}"));
-        let outcome = untraced(&spec, 1, &Unwatched).expect("nobody interrupts").outcome;
+        let outcome = untraced(&spec, 1, &NoObserver).expect("nobody interrupts").outcome;
         let mut text = Vec::new();
         write(&mut text, &spec, &outcome).expect("memory takes everything");
         (outcome, elements(std::str::from_utf8(&text).expect("UTF-8")))
     }
 
     #[test]
-    fn sums_of_the_file_are_those_of_the_run() {
+    fn totals_of_the_file_match_the_run() {
         let (outcome, elements) = export();
         let stats: Vec<_> =
             elements.iter().filter(|(path, _)| path == "FlowMonitor/FlowStats/Flow").collect();
         assert_eq!(stats.len(), 5, "TCP twice, datagrams one way, what never started not at all");
         let sum =
             |name: &str| stats.iter().map(|(_, a)| a[name].parse::<u64>().expect("a count")).sum::<u64>();
-        let packets: Vec<&Packets> = outcome.flows.iter().flat_map(|flow| [&flow.data, &flow.back]).collect();
-        let expected = |of: fn(&Packets) -> u64| packets.iter().map(|p| of(p)).sum::<u64>();
+        let packets: Vec<&PacketCounts> =
+            outcome.flows.iter().flat_map(|flow| [&flow.data, &flow.reverse]).collect();
+        let expected = |of: fn(&PacketCounts) -> u64| packets.iter().map(|p| of(p)).sum::<u64>();
         assert_eq!(sum("txPackets"), expected(|p| p.sent));
         assert_eq!(sum("rxPackets"), expected(|p| p.received));
         assert_eq!(sum("lostPackets"), expected(|p| p.lost));

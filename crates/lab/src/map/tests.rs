@@ -18,7 +18,7 @@ fn shipped(name: &str) -> Map {
 }
 
 #[test]
-fn a_chain_has_its_ranges_its_flow_and_its_route() {
+fn a_chain_has_its_ranges_flow_and_route() {
     let map = shipped("chain");
     let places: Vec<_> = map.nodes.iter().map(|n| (n.name.as_str(), n.path[0].x_m, n.path[0].y_m)).collect();
     assert_eq!(places[0], ("n0", 0.0, 0.0));
@@ -31,7 +31,7 @@ fn a_chain_has_its_ranges_its_flow_and_its_route() {
 }
 
 #[test]
-fn circles_are_those_of_the_data_rate() {
+fn ranges_are_those_of_the_data_rate() {
     let reach = |mbps: f64| {
         let map = map(&format!(
             "duration_s = 1\n[radio]\npreset = \"dot11a-ranges\"\n[mac]\ndata_rate_mbps = {mbps}\n\
@@ -43,12 +43,12 @@ fn circles_are_those_of_the_data_rate() {
 }
 
 #[test]
-fn a_route_over_aodv_is_not_known() {
+fn a_route_found_by_aodv_is_unknown() {
     assert_eq!(shipped("walk").flows[0].route, None);
 }
 
 #[test]
-fn a_destination_out_of_reach_has_no_route() {
+fn a_destination_out_of_range_has_no_route() {
     let map = map(
         "duration_s = 1\n[radio]\npreset = \"ns2-wavelan\"\n[nodes]\nlayout = \"chain\"\ncount = 2\nspacing_m = 900\n\
          [[flow]]\nsrc = \"n0\"\ndst = \"n1\"\n",
@@ -57,7 +57,7 @@ fn a_destination_out_of_reach_has_no_route() {
 }
 
 #[test]
-fn wired_nodes_without_places_stand_in_a_row_along_their_links() {
+fn wired_nodes_without_positions_are_placed_in_a_row_along_their_links() {
     let map = shipped("wired");
     let places: Vec<_> = map.nodes.iter().map(|n| (n.path[0].x_m, n.path[0].y_m)).collect();
     assert_eq!(places, [(0.0, -100.0), (100.0, -100.0), (200.0, -100.0)]);
@@ -68,7 +68,7 @@ fn wired_nodes_without_places_stand_in_a_row_along_their_links() {
 }
 
 #[test]
-fn a_moving_node_has_the_corners_of_its_path_within_the_run() {
+fn a_moving_node_has_the_corners_of_its_path_during_the_run() {
     let map = map(
         "duration_s = 10\n[radio]\npreset = \"ns2-wavelan\"\n[[node]]\nname = \"still\"\n[[node]]\nname = \"walker\"\n\
          [[node.waypoints]]\nat_s = 2\nx_m = 100\ny_m = 0\nspeed_mps = 5\n\
@@ -81,7 +81,7 @@ fn a_moving_node_has_the_corners_of_its_path_within_the_run() {
 }
 
 #[test]
-fn who_moves_only_after_the_run_stands_still() {
+fn a_node_that_moves_only_after_the_run_is_stationary() {
     let map = map(
         "duration_s = 1\n[radio]\npreset = \"ns2-wavelan\"\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n\
          [[node.waypoints]]\nat_s = 2\nx_m = 100\ny_m = 0\nspeed_mps = 5\n[[flow]]\nsrc = \"a\"\ndst = \"b\"\n",
@@ -90,7 +90,7 @@ fn who_moves_only_after_the_run_stands_still() {
 }
 
 #[test]
-fn much_movement_is_sampled_and_that_is_said() {
+fn long_paths_are_sampled_and_that_is_noted() {
     let map = map("duration_s = 900\n[radio]\npreset = \"ns2-wavelan\"\n[routing]\nprotocol = \"aodv\"\n\
          [nodes]\nlayout = \"random\"\ncount = 500\nwidth_m = 100\nheight_m = 100\n\
          [mobility]\nmodel = \"random-waypoint-stationary\"\nmin_speed_mps = 20\nmax_speed_mps = 30\n\

@@ -60,9 +60,9 @@ impl PartialEq for MetricInfo {
 impl MetricInfo {
     /// Returns the factor and the unit for display.
     #[must_use]
-    pub fn for_people(&self) -> (f64, &'static str) {
+    pub fn display_unit(&self) -> (f64, &'static str) {
         // Transfers take seconds, packets milliseconds.
-        if self.name.starts_with("completion") { (1.0, "s") } else { for_people(self.unit) }
+        if self.name.starts_with("completion") { (1.0, "s") } else { display_unit(self.unit) }
     }
 
     /// Returns the level of its subjects.
@@ -105,7 +105,7 @@ pub(super) enum Measure {
 
 /// Returns the factor and the unit for display of a value of `unit`.
 #[must_use]
-pub fn for_people(unit: &'static str) -> (f64, &'static str) {
+pub fn display_unit(unit: &'static str) -> (f64, &'static str) {
     match unit {
         "bit/s" => (1e-3, "kb/s"),
         "s" => (1e3, "ms"),

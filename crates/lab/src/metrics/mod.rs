@@ -4,15 +4,15 @@ mod catalogue;
 mod definition;
 mod groups;
 mod neighborhood;
+mod pair_correlation;
 mod quantities;
 mod reference;
-mod steady;
+mod steady_state;
 #[cfg(test)]
 mod tests;
-mod together;
 
 pub use catalogue::CATALOGUE;
-pub use definition::{Better, Level, MetricInfo, for_people};
+pub use definition::{Better, Level, MetricInfo, display_unit};
 use definition::{Measure, Member};
 pub use groups::{Group, of as groups_of};
 pub use reference::reference;
@@ -130,7 +130,7 @@ fn renamed(level: Level, name: &str) -> Option<&'static str> {
 
 /// Returns a name in words, without its unit: `response p95`.
 #[must_use]
-pub fn words(name: &str) -> String {
+pub fn name_in_words(name: &str) -> String {
     let name = if name == "aggregate_goodput_bps" { "goodput" } else { name };
     let bare = UNITS.iter().filter(|unit| **unit != "_bytes" && **unit != "_packets");
     let bare = bare.into_iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name);
@@ -138,7 +138,7 @@ pub fn words(name: &str) -> String {
 }
 
 /// Returns the metric called `name`: its name with or without the unit, or a common name.
-pub(crate) fn called(level: Level, name: &str) -> Option<&'static MetricInfo> {
+pub(crate) fn find_by_name(level: Level, name: &str) -> Option<&'static MetricInfo> {
     let name = name.trim().to_lowercase().replace([' ', '-'], "_");
     let with_unit = || UNITS.iter().find_map(|unit| find(level, &format!("{name}{unit}")));
     let alias =
@@ -151,8 +151,8 @@ pub(crate) fn called(level: Level, name: &str) -> Option<&'static MetricInfo> {
 /// # Errors
 ///
 /// If there is none.
-pub fn named(level: Level, name: &str, origin: &Origin) -> Result<&'static MetricInfo, Problem> {
-    called(level, name).ok_or_else(|| {
+pub fn find_at(level: Level, name: &str, origin: &Origin) -> Result<&'static MetricInfo, Problem> {
+    find_by_name(level, name).ok_or_else(|| {
         let known = || CATALOGUE.iter().filter(|m| m.level() == level).map(|m| m.name);
         let near = renamed(level, name).or_else(|| nearest(name, known()));
         let guess = near.map(|near| format!("did you mean \"{near}\"? "));
@@ -166,7 +166,7 @@ pub fn named(level: Level, name: &str, origin: &Origin) -> Result<&'static Metri
 /// node, each in the order of the catalogue. Values that do not exist are left out (a delay if nothing
 /// arrived, the airtime of a node without a radio).
 #[must_use]
-pub fn of<'a>(spec: &'a Spec, run: &Run) -> Vec<Metric<'a>> {
+pub fn of_run<'a>(spec: &'a Spec, run: &Run) -> Vec<Metric<'a>> {
     let outcome = &run.outcome;
     let all: Vec<Member<'_>> = spec.flows.iter().zip(&outcome.flows).collect();
     let of_run = metrics(Scope::Run, |measure| match measure {

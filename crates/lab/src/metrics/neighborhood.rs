@@ -8,15 +8,15 @@ use hopline_sim::outcome::{NeighborhoodSample, NeighborhoodSeries, NodeOutcome};
 const SATURATION: f64 = 0.95;
 
 /// A metric of an observed node.
-type Of = fn(&NeighborhoodSeries) -> Option<f64>;
+type MetricFn = fn(&NeighborhoodSeries) -> Option<f64>;
 
 /// Returns the metric of a node.
-pub(super) fn of_node(node: &NodeOutcome, of: Of) -> Option<f64> {
+pub(super) fn of_node(node: &NodeOutcome, of: MetricFn) -> Option<f64> {
     of(node.neighborhood.as_ref()?)
 }
 
 /// Returns the mean over the nodes that have it.
-pub(super) fn of_run(outcome: &Outcome, of: Of) -> Option<f64> {
+pub(super) fn of_run(outcome: &Outcome, of: MetricFn) -> Option<f64> {
     mean(outcome.nodes.iter().filter_map(|node| of_node(node, of)))
 }
 
@@ -41,22 +41,22 @@ pub(super) fn estimate_max(series: &NeighborhoodSeries) -> Option<f64> {
 }
 
 /// Returns Pearson's correlation of real queue and estimate.
-pub(super) fn goes_with(series: &NeighborhoodSeries) -> Option<f64> {
+pub(super) fn queue_correlation(series: &NeighborhoodSeries) -> Option<f64> {
     correlated(series.counted().iter(), real)
 }
 
 /// Returns the correlation over the samples below saturation.
-pub(super) fn goes_with_below_saturation(series: &NeighborhoodSeries) -> Option<f64> {
+pub(super) fn queue_correlation_below_saturation(series: &NeighborhoodSeries) -> Option<f64> {
     correlated(unsaturated(series), real)
 }
 
 /// Returns Pearson's correlation of the averaged real queue and the estimate, which is an average.
-pub(super) fn average_goes_with(series: &NeighborhoodSeries) -> Option<f64> {
+pub(super) fn average_queue_correlation(series: &NeighborhoodSeries) -> Option<f64> {
     correlated(series.counted().iter(), averaged)
 }
 
 /// Returns that correlation over the samples below saturation.
-pub(super) fn average_goes_with_below_saturation(series: &NeighborhoodSeries) -> Option<f64> {
+pub(super) fn average_queue_correlation_below_saturation(series: &NeighborhoodSeries) -> Option<f64> {
     correlated(unsaturated(series), averaged)
 }
 
@@ -67,7 +67,7 @@ pub(super) fn saturated_pct(series: &NeighborhoodSeries) -> Option<f64> {
 }
 
 /// Returns the mean growth of the real queue, while the estimate is saturated, since saturation began.
-pub(super) fn hidden_growth(series: &NeighborhoodSeries) -> Option<f64> {
+pub(super) fn growth_during_saturation(series: &NeighborhoodSeries) -> Option<f64> {
     let saturated = || series.counted().iter().filter(|sample| is_saturated(series, sample)).map(real);
     Some(mean(saturated())? - saturated().next()?)
 }
@@ -117,52 +117,55 @@ mod tests {
             average: *average,
             latest: 0.0,
         };
-        NeighborhoodSeries::of(200.0, (1..).zip(samples).map(sample).collect())
+        NeighborhoodSeries::with_all_counted(200.0, (1..).zip(samples).map(sample).collect())
     }
 
     #[test]
-    fn an_estimate_that_follows_until_it_cannot_is_told_so() {
+    fn an_estimate_that_saturates_is_detected() {
         let s = series(&[(1, 20.0), (3, 60.0), (5, 100.0), (10, 190.0), (40, 200.0), (70, 200.0)]);
         assert_eq!(queue(&s), Some(21.5));
         assert_eq!((estimate(&s), estimate_max(&s)), (Some(770.0 / 6.0), Some(200.0)));
         assert_eq!(saturated_pct(&s), Some(50.0));
-        assert_eq!(hidden_growth(&s), Some(30.0), "10, 40 and 70 are 40 on average");
-        assert!((goes_with_below_saturation(&s).unwrap() - 1.0).abs() < 1e-12, "1, 3, 5 against 20, 60, 100");
-        let all = goes_with(&s).unwrap();
+        assert_eq!(growth_during_saturation(&s), Some(30.0), "10, 40 and 70 are 40 on average");
+        assert!(
+            (queue_correlation_below_saturation(&s).unwrap() - 1.0).abs() < 1e-12,
+            "1, 3, 5 against 20, 60, 100"
+        );
+        let all = queue_correlation(&s).unwrap();
         assert!((0.7..0.8).contains(&all), "{all}");
     }
 
     #[test]
-    fn the_correlation_is_that_of_the_hand() {
+    fn the_correlation_matches_a_hand_computed_value() {
         let s = series(&[(1, 1.0), (2, 3.0), (3, 4.0), (4, 2.0), (5, 5.0)]);
-        assert!((goes_with(&s).unwrap() - 0.7).abs() < 1e-12);
-        assert_eq!(goes_with(&s), goes_with_below_saturation(&s));
-        assert_eq!((saturated_pct(&s), hidden_growth(&s)), (Some(0.0), None));
+        assert!((queue_correlation(&s).unwrap() - 0.7).abs() < 1e-12);
+        assert_eq!(queue_correlation(&s), queue_correlation_below_saturation(&s));
+        assert_eq!((saturated_pct(&s), growth_during_saturation(&s)), (Some(0.0), None));
         // The averaged queue is twice the estimate in these samples.
         assert_eq!(average_queue(&s), Some(6.0));
-        assert!((average_goes_with(&s).unwrap() - 1.0).abs() < 1e-12);
-        assert_eq!(average_goes_with(&s), average_goes_with_below_saturation(&s));
+        assert!((average_queue_correlation(&s).unwrap() - 1.0).abs() < 1e-12);
+        assert_eq!(average_queue_correlation(&s), average_queue_correlation_below_saturation(&s));
     }
 
     #[test]
-    fn what_was_never_seen_has_no_numbers() {
+    fn an_unobserved_neighborhood_has_no_values() {
         let none = series(&[]);
         for of in [
             queue,
             average_queue,
-            average_goes_with,
-            average_goes_with_below_saturation,
+            average_queue_correlation,
+            average_queue_correlation_below_saturation,
             estimate,
             estimate_max,
-            goes_with,
-            goes_with_below_saturation,
+            queue_correlation,
+            queue_correlation_below_saturation,
             saturated_pct,
-            hidden_growth,
+            growth_during_saturation,
         ] {
             assert_eq!(of(&none), None);
         }
         assert_eq!(
-            goes_with(&series(&[(3, 10.0), (3, 20.0)])),
+            queue_correlation(&series(&[(3, 10.0), (3, 20.0)])),
             None,
             "a queue that stands goes with nothing"
         );

@@ -4,10 +4,10 @@ use super::Member;
 use hopline_core::Duration;
 use hopline_radio::mac::Airtime;
 use hopline_sim::Outcome;
-use hopline_sim::outcome::{Delays, Drops, FlowOutcome, NodeOutcome};
+use hopline_sim::outcome::{DelayStats, DropCounts, FlowOutcome, NodeOutcome};
 use hopline_sim::spec::{FlowSpec, Traffic, Transport};
 
-pub(super) fn several(flows: &[Member<'_>]) -> bool {
+pub(super) fn is_several(flows: &[Member<'_>]) -> bool {
     flows.len() > 1
 }
 
@@ -20,32 +20,32 @@ pub(super) fn sum_of_run(outcome: &Outcome, of: fn(&FlowOutcome) -> u64) -> f64 
 }
 
 /// Returns the number of data packets lost, and of those with a known fate.
-fn fates(flows: &[Member<'_>]) -> (f64, f64) {
+fn loss_counts(flows: &[Member<'_>]) -> (f64, f64) {
     let lost = sum(flows, |f| f.data.lost);
     (lost, lost + sum(flows, |f| f.data.received))
 }
 
 pub(super) fn loss_pct(flows: &[Member<'_>]) -> Option<f64> {
-    let (lost, known) = fates(flows);
+    let (lost, known) = loss_counts(flows);
     per_hundred(lost, known)
 }
 
 pub(super) fn delivery_pct(flows: &[Member<'_>]) -> Option<f64> {
-    let (lost, known) = fates(flows);
+    let (lost, known) = loss_counts(flows);
     per_hundred(known - lost, known)
 }
 
 /// Returns a quantile of the delays of all data packets.
 pub(super) fn delays(flows: &[Member<'_>], q: f64) -> Option<f64> {
-    let all = flows.iter().fold(Delays::default(), |all, (_, flow)| all.with(&flow.data.delays));
+    let all = flows.iter().fold(DelayStats::default(), |all, (_, flow)| all.with(&flow.data.delays));
     quantile(&all, q)
 }
 
 /// Returns the response times of all flows that have some; `None` if there are no exchanges.
-pub(super) fn responses(flows: &[Member<'_>]) -> Option<Delays> {
+pub(super) fn responses(flows: &[Member<'_>]) -> Option<DelayStats> {
     let asking = || flows.iter().filter(|(spec, _)| is_exchange(spec));
     asking().next()?;
-    Some(asking().fold(Delays::default(), |all, (_, flow)| all.with(&flow.responses)))
+    Some(asking().fold(DelayStats::default(), |all, (_, flow)| all.with(&flow.responses)))
 }
 
 pub(super) fn over_nodes(outcome: &Outcome, of: fn(&NodeOutcome) -> u64) -> f64 {
@@ -69,7 +69,7 @@ pub(super) fn count(n: u64) -> Option<f64> {
     Some(n as f64)
 }
 
-pub(super) fn quantile(delays: &Delays, q: f64) -> Option<f64> {
+pub(super) fn quantile(delays: &DelayStats, q: f64) -> Option<f64> {
     delays.quantile(q).map(Duration::as_secs_f64)
 }
 
@@ -77,7 +77,7 @@ pub(super) fn is_connection(flow: &FlowSpec) -> bool {
     flow.traffic.transport().is_some()
 }
 
-pub(super) fn of_door(flow: &FlowSpec, n: u64) -> Option<f64> {
+pub(super) fn tcp_door_count(flow: &FlowSpec, n: u64) -> Option<f64> {
     let has_door = |over: &Transport| matches!(over, Transport::Tcp(config) if config.door.is_some());
     flow.traffic.transport().is_some_and(has_door).then_some(n as f64)
 }
@@ -99,7 +99,7 @@ pub(super) fn has_end(flow: &FlowSpec) -> bool {
     }
 }
 
-pub(super) fn of_connection(flow: &FlowSpec, n: u64) -> Option<f64> {
+pub(super) fn connection_count(flow: &FlowSpec, n: u64) -> Option<f64> {
     is_connection(flow).then_some(n as f64)
 }
 
@@ -128,10 +128,10 @@ pub(super) fn share(node: &NodeOutcome, state: fn(&Airtime) -> Duration) -> Opti
     per_hundred(state(&node.airtime).as_secs_f64(), radio_s(&node.airtime))
 }
 
-pub(super) fn of_radio(node: &NodeOutcome, n: u64) -> Option<f64> {
+pub(super) fn radio_count(node: &NodeOutcome, n: u64) -> Option<f64> {
     (radio_s(&node.airtime) > 0.0).then_some(n as f64)
 }
 
-pub(super) fn dropped(node: &NodeOutcome, reason: fn(&Drops) -> u64) -> Option<f64> {
+pub(super) fn dropped(node: &NodeOutcome, reason: fn(&DropCounts) -> u64) -> Option<f64> {
     count(reason(&node.drops))
 }

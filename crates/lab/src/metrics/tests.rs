@@ -1,5 +1,5 @@
 use super::*;
-use crate::run::{Unwatched, untraced};
+use crate::run::{NoObserver, untraced};
 use hopline_config::document::Setting;
 use hopline_config::source::Source;
 use hopline_core::Duration;
@@ -49,8 +49,8 @@ fn with_run(text: &str, check: impl FnOnce(&Spec, &Run, &[Metric<'_>])) {
     let source = Arc::new(Source { name: "test.toml".into(), text: text.into() });
     let scenario = Scenario::parse(source, PathBuf::new(), &[]).unwrap_or_else(|e| panic!("{e}"));
     let spec = scenario.spec(1).unwrap_or_else(|e| panic!("{e}"));
-    let run = untraced(&spec, 1, &Unwatched).expect("nobody interrupts");
-    check(&spec, &run, &of(&spec, &run));
+    let run = untraced(&spec, 1, &NoObserver).expect("nobody interrupts");
+    check(&spec, &run, &of_run(&spec, &run));
 }
 
 fn value(all: &[Metric<'_>], scope: Scope<'_>, name: &str) -> Option<f64> {
@@ -79,7 +79,7 @@ fn names_are_unique_within_a_level_and_end_in_their_unit() {
 }
 
 #[test]
-fn values_are_finite_and_each_stands_once() {
+fn values_are_finite_and_unique() {
     with_run(MIXED, |_, _, all| {
         assert!(all.iter().all(|m| m.value.is_finite()), "{all:?}");
         let keys: BTreeSet<_> = all.iter().map(|m| (m.scope, m.name())).collect();
@@ -89,7 +89,7 @@ fn values_are_finite_and_each_stands_once() {
 }
 
 #[test]
-fn what_does_not_exist_is_left_out() {
+fn undefined_metrics_are_omitted() {
     with_run(MIXED, |_, _, all| {
         let flow = |name, metric| value(all, Scope::Flow(name), metric);
         for absent in
@@ -109,11 +109,11 @@ fn what_does_not_exist_is_left_out() {
 }
 
 #[test]
-fn what_tcp_door_counts_stands_with_flows_over_it() {
+fn counters_of_tcp_door_exist_for_its_flows() {
     let text = MIXED.replace("name = \"file\"", "name = \"file\"\ntransport = \"tcp-door\"");
     with_run(&text, |_, run, all| {
         let flow = |name, metric| value(all, Scope::Flow(name), metric);
-        let (door, received) = (run.outcome.flows[0].door, run.outcome.flows[0].bytes_received);
+        let (door, received) = (run.outcome.flows[0].door_stats, run.outcome.flows[0].bytes_received);
         assert_eq!((received, door.ack_events, door.malformed), (100_000, 0, 0), "one path keeps its order");
         for metric in ["door_ack_events", "door_data_events", "door_notified_events", "door_disabled_periods"]
         {
@@ -127,7 +127,7 @@ fn what_tcp_door_counts_stands_with_flows_over_it() {
 }
 
 #[test]
-fn values_are_those_of_the_outcome() {
+fn values_match_the_outcome() {
     with_run(MIXED, |_, run, all| {
         let outcome = &run.outcome;
         let file = &outcome.flows[0];
@@ -136,7 +136,7 @@ fn values_are_those_of_the_outcome() {
         assert_eq!(of_run("aggregate_goodput_bps"), Some(outcome.aggregate_goodput_bps()));
         assert_eq!(of_run("jain"), Some(outcome.jain()));
         assert_eq!(flow("file", "bytes_received"), Some(100_000.0));
-        assert_eq!(flow("file", "completion_s"), Some(file.active.as_secs_f64()));
+        assert_eq!(flow("file", "completion_s"), Some(file.active_time.as_secs_f64()));
         assert_eq!(flow("file", "delay_mean_s"), file.data.delays.mean_s());
         // Three hops in each direction; the wire alone takes 20 ms.
         assert_eq!((flow("file", "hops_mean"), flow("voice", "hops_mean")), (Some(3.0), Some(2.0)));
@@ -165,7 +165,7 @@ fn values_are_those_of_the_outcome() {
 }
 
 #[test]
-fn what_happens_in_the_warm_up_does_not_count() {
+fn the_warm_up_is_not_counted() {
     let later = MIXED.replace("duration_s = 20", "duration_s = 20\nwarmup_s = 15");
     with_run(MIXED, |_, whole, _| {
         with_run(&later, |_, run, all| {
@@ -188,7 +188,7 @@ fn what_happens_in_the_warm_up_does_not_count() {
 }
 
 #[test]
-fn the_least_and_the_most_goodput_are_those_of_flows() {
+fn minimum_and_maximum_goodput_are_those_of_flows() {
     with_run(MIXED, |_, run, all| {
         let of_run = |metric| value(all, Scope::Run, metric);
         let file = run.outcome.flows[0].goodput_bps();
@@ -197,7 +197,7 @@ fn the_least_and_the_most_goodput_are_those_of_flows() {
 }
 
 #[test]
-fn what_is_resent_in_vain_counts_of_what_is_resent() {
+fn spurious_retransmissions_are_relative_to_all_retransmissions() {
     let text = "duration_s = 20\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n\
         [tcp]\nwindow = 1\n[[link]]\na = \"a\"\nb = \"b\"\nrate_mbps = 1\ndelay_ms = 5\n\
         errors = { model = \"packet\", packet_loss = 0.1 }\n[[flow]]\nsrc = \"a\"\ndst = \"b\"\n";
@@ -216,7 +216,7 @@ fn what_is_resent_in_vain_counts_of_what_is_resent() {
 }
 
 #[test]
-fn of_wires_alone_there_is_no_airtime_and_of_one_flow_no_fairness() {
+fn wired_runs_have_no_airtime_and_one_flow_no_fairness() {
     let text = "duration_s = 2\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n\
         [[link]]\na = \"a\"\nb = \"b\"\nrate_mbps = 1\ndelay_ms = 5\n[[flow]]\nsrc = \"a\"\ndst = \"b\"\n";
     with_run(text, |_, _, all| {
@@ -228,7 +228,7 @@ fn of_wires_alone_there_is_no_airtime_and_of_one_flow_no_fairness() {
 }
 
 #[test]
-fn every_two_flows_that_vary_have_a_correlation() {
+fn every_two_varying_flows_have_a_correlation() {
     with_run(MIXED, |spec, run, _| {
         assert_eq!(pairs(spec, run), [], "one ends at once, one is constant, one is silent")
     });
@@ -259,7 +259,7 @@ dst = \"n0\"
 }
 
 #[test]
-fn a_kind_and_a_class_have_what_their_flows_have_together() {
+fn kinds_and_classes_have_the_joint_metrics_of_their_flows() {
     let mixed = MIXED.replacen("[[flow]]", "[[flow]]\nclass = \"mine\"", 1);
     with_run(&mixed, |spec, run, all| {
         let group = |name, metric| value(all, Scope::Group(name), metric);
@@ -276,7 +276,7 @@ fn a_kind_and_a_class_have_what_their_flows_have_together() {
 }
 
 #[test]
-fn flows_of_one_kind_are_a_group_with_what_the_run_has() {
+fn flows_of_one_kind_are_a_group_with_the_metrics_of_the_run() {
     with_run(crate::testing::TWO_HOPS, |_, _, all| {
         let group = |metric| value(all, Scope::Group("bulk"), metric);
         assert_eq!(group("goodput_bps"), value(all, Scope::Run, "aggregate_goodput_bps"));
@@ -295,12 +295,12 @@ fn with_paper(file: &str, settings: &[&str], check: impl FnOnce(&Run, &[Metric<'
     let folder = path.parent().unwrap();
     let scenario = Scenario::parse(source, folder, &settings).unwrap_or_else(|e| panic!("{file}: {e}"));
     let spec = scenario.spec(1).unwrap_or_else(|e| panic!("{file}: {e}"));
-    let run = untraced(&spec, 1, &Unwatched).expect("nobody interrupts");
-    check(&run, &of(&spec, &run));
+    let run = untraced(&spec, 1, &NoObserver).expect("nobody interrupts");
+    check(&run, &of_run(&spec, &run));
 }
 
 #[test]
-fn shares_lie_between_0_and_100_whatever_repeats_packets() {
+fn shares_lie_between_0_and_100_with_duplicated_packets() {
     const BRIDGED: &[&str] =
         &["duration_s=3", "warmup_s=1", "mac.ack_policy=no-ack", "radio.loss.0.packet_loss=0.05"];
     const WAVELAN: &[&str] =
@@ -328,8 +328,8 @@ fn shares_lie_between_0_and_100_whatever_repeats_packets() {
             }
             let flow = &run.outcome.flows[0];
             assert!(flow.bytes_received > 0, "{file} {settings:?}");
-            if flow.data.made == 0 {
-                let handed = flow.data.sent + flow.data.carried;
+            if flow.data.middlebox_made == 0 {
+                let handed = flow.data.sent + flow.data.initially_in_flight;
                 assert!(flow.data.received <= handed, "{file} {settings:?}: {:?}", flow.data);
             }
         });
@@ -337,7 +337,7 @@ fn shares_lie_between_0_and_100_whatever_repeats_packets() {
 }
 
 #[test]
-fn a_packet_of_which_a_copy_arrives_is_not_lost_and_copies_are_no_spurious_retransmissions() {
+fn a_packet_with_a_delivered_copy_is_not_lost_and_copies_are_no_spurious_retransmissions() {
     let settings = ["duration_s=5", "warmup_s=1", "mac.ack_policy=no-ack", "radio.loss.0.packet_loss=0.05"];
     let with = |more: &'static str| [&settings[..], &[more]].concat();
     with_paper("dproxy/scenarios/bridged.toml", &with("proxy.0.kind=none"), |_, all| {
@@ -346,7 +346,7 @@ fn a_packet_of_which_a_copy_arrives_is_not_lost_and_copies_are_no_spurious_retra
     });
     with_paper("dproxy/scenarios/bridged.toml", &with("proxy.0.kind=d-proxy"), |run, all| {
         let flow = |name| value(all, Scope::Flow("f0"), name);
-        let resent = run.outcome.nodes[1].proxies.sent_again;
+        let resent = run.outcome.nodes[1].proxies.retransmitted;
         assert!(resent > 100, "{resent}");
         assert!(flow("packet_loss_pct") < Some(0.5), "{:?}", flow("packet_loss_pct"));
         assert!(flow("copies_received") > Some(0.0));
@@ -362,7 +362,7 @@ fn a_former_name_is_answered_with_the_present_one() {
             CATALOGUE.iter().filter(|metric| metric.name == present).map(MetricInfo::level).collect();
         assert!(!levels.is_empty(), "{present} is a metric");
         for level in levels {
-            let problem = named(level, former, &origin).unwrap_err().to_string();
+            let problem = find_at(level, former, &origin).unwrap_err().to_string();
             assert!(problem.contains(&format!("did you mean \"{present}\"?")), "{problem}");
         }
     }

@@ -39,7 +39,7 @@ impl Folders {
         Ok(made)
     }
 
-    fn stay(mut self) {
+    fn keep(mut self) {
         self.0.clear();
     }
 }
@@ -79,11 +79,11 @@ impl Directory {
         content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
     ) -> Result<(), OutputError> {
         let mut file = self.file(name)?;
-        content(&mut file).and_then(|()| file.flush()).map_err(|error| self.refused(name, error))
+        content(&mut file).and_then(|()| file.flush()).map_err(|error| self.file_error(name, error))
     }
 
     /// Returns the error of a file of this directory.
-    pub(super) fn refused(&self, name: &str, error: io::Error) -> OutputError {
+    pub(super) fn file_error(&self, name: &str, error: io::Error) -> OutputError {
         OutputError::Io { path: self.target.join(name), error }
     }
 
@@ -94,7 +94,7 @@ impl Directory {
     /// Errors of the file system.
     pub fn file(&self, name: &str) -> Result<BufWriter<File>, OutputError> {
         let file = File::create(self.draft.path().join(name));
-        file.map(BufWriter::new).map_err(|error| self.refused(name, error))
+        file.map(BufWriter::new).map_err(|error| self.file_error(name, error))
     }
 
     /// Moves the directory to its place.
@@ -112,7 +112,7 @@ impl Directory {
         } else {
             fs::rename(self.draft.path(), &self.target).map_err(OutputError::at(&self.target))?;
             let _moved_away = self.draft.keep();
-            self.folders.stay();
+            self.folders.keep();
             Ok(())
         }
     }

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_only_when_asked() {
+    fn a_file_is_replaced_only_on_request() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("f");
         write(&target, Existing::Refuse, "one").unwrap();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_fails_leaves_what_was_there() {
+    fn a_failed_write_keeps_the_existing_file() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("f");
         write(&target, Existing::Refuse, "one").unwrap();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_no_file_to_replace() {
+    fn a_directory_is_not_replaced_by_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let refused = write(folder.path(), Existing::Replace, "x").unwrap_err();
         assert!(matches!(refused, OutputError::WrongKind { .. }), "{refused}");
@@ -144,7 +144,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_is_as_open_as_others() {
+    fn a_file_has_the_default_permissions() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();

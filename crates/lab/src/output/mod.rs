@@ -15,18 +15,18 @@ pub use directory::{Directory, check_directory};
 pub use error::{Existing, OutputError};
 pub(crate) use file::replace_file;
 pub use file::write_file;
-pub use hopline_sim::trace::Captured;
+pub use hopline_sim::trace::CaptureFilter;
 pub use movements::movements;
 pub use names::{CAPTURE, FLOWMON, FLOWS, FORMAT, MANIFEST, NEIGHBORHOODS, NS2_TRACE, SERIES};
 pub use page::ReportFile;
 
 use crate::digest::hex;
 use crate::export::flowmon;
-use crate::record::Done;
-use crate::run::{self, Run, RunError, Watch};
+use crate::record::CompletedRun;
+use crate::run::{self, Observer, Run, RunError};
 use hopline_scenario::Scenario;
 use hopline_sim::Spec;
-use hopline_sim::trace::{Ns2, Pcap};
+use hopline_sim::trace::{Ns2Tracer, PcapTracer};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
@@ -42,7 +42,7 @@ pub fn write(
     directory: &Directory,
     scenario: &Scenario,
     number: u64,
-    done: &Done,
+    done: &CompletedRun,
     extras: &[Extra],
 ) -> Result<(), OutputError> {
     directory.write(FLOWS, |file| tables::flows(file, done))?;
@@ -67,7 +67,7 @@ pub fn traced(
     spec: &Spec,
     number: u64,
     extras: &[Extra],
-    watch: &dyn Watch,
+    watch: &dyn Observer,
 ) -> Result<Run, TracedError> {
     let run = with_traces(directory, spec, number, extras, watch)?;
     if extras.contains(&Extra::Flowmon) {
@@ -81,16 +81,18 @@ fn with_traces(
     spec: &Spec,
     number: u64,
     extras: &[Extra],
-    watch: &dyn Watch,
+    watch: &dyn Observer,
 ) -> Result<Run, TracedError> {
-    let refused = |name| move |error| TracedError::Output(directory.refused(name, error));
+    let refused = |name| move |error| TracedError::Output(directory.file_error(name, error));
     let captured = extras.iter().find_map(Extra::captured);
     let capture = match captured {
-        Some(captured) => Some(Pcap::of(directory.file(CAPTURE)?, spec, captured).map_err(refused(CAPTURE))?),
+        Some(captured) => Some(
+            PcapTracer::with_filter(directory.file(CAPTURE)?, spec, captured).map_err(refused(CAPTURE))?,
+        ),
         None => None,
     };
     let ns2 = match extras.contains(&Extra::Ns2Trace) {
-        true => Some(Ns2::new(directory.file(NS2_TRACE)?, spec)),
+        true => Some(Ns2Tracer::new(directory.file(NS2_TRACE)?, spec)),
         false => None,
     };
     if capture.is_none() && ns2.is_none() {
@@ -125,7 +127,7 @@ impl From<OutputError> for TracedError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extra {
     /// [`CAPTURE`], of these nodes.
-    Capture(Captured),
+    Capture(CaptureFilter),
     /// [`NS2_TRACE`].
     Ns2Trace,
     /// [`FLOWMON`].
@@ -144,7 +146,7 @@ impl Extra {
     }
 
     /// Returns the nodes of the capture, if it is one.
-    fn captured(&self) -> Option<&Captured> {
+    fn captured(&self) -> Option<&CaptureFilter> {
         match self {
             Self::Capture(captured) => Some(captured),
             Self::Ns2Trace | Self::Flowmon => None,
@@ -179,7 +181,7 @@ struct Manifest<'a> {
 }
 
 impl<'a> Manifest<'a> {
-    fn of(scenario: &'a Scenario, run: u64, done: &Done, extras: &[Extra]) -> Self {
+    fn of(scenario: &'a Scenario, run: u64, done: &CompletedRun, extras: &[Extra]) -> Self {
         Self {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION"),

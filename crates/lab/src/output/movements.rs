@@ -1,10 +1,10 @@
 //! Movements of a run as a file for ns-2, ns-3 and BonnMotion.
 
-use crate::counted::counted;
+use crate::counted::count_text;
 use hopline_radio::mobility::{Position, Trajectory};
 use hopline_scenario::Scenario;
 use hopline_scenario::movements::to_ns_movements;
-use hopline_sim::spec::{Interface, Spec};
+use hopline_sim::spec::{Attachment, Spec};
 use std::fmt::Write;
 
 /// Returns the `.ns_movements` file of run number `run` of `scenario`, with specification `spec`. `$node_(i)`
@@ -12,13 +12,13 @@ use std::fmt::Write;
 /// no node is wireless.
 #[must_use]
 pub fn movements(scenario: &Scenario, spec: &Spec, run: u64) -> Option<String> {
-    let wireless = spec.nodes.iter().filter(|node| node.interface() == Interface::Wireless);
+    let wireless = spec.nodes.iter().filter(|node| node.attachment() == Attachment::Wireless);
     let (names, paths): (Vec<&str>, Vec<Trajectory>) =
         wireless.map(|node| (node.name.as_str(), node.trajectory.clone())).unzip();
     let (least, most) = bounds(&paths)?;
     let mut text = String::new();
     let mut say = |line: String| writeln!(text, "# {line}").expect("strings take everything");
-    let nodes = counted(names.len(), "node");
+    let nodes = count_text(names.len(), "node");
     say(format!("{}, seed {}, run {run}: {nodes}", scenario.name().escape_debug(), spec.seed));
     say(format!("x from {} to {} m, y from {} to {} m", least.x_m, most.x_m, least.y_m, most.y_m));
     if least.x_m <= 0.0 || least.y_m <= 0.0 {

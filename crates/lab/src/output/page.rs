@@ -13,9 +13,9 @@ pub struct ReportFile {
 }
 
 /// Mark among the first bytes of every report.
-const MARK: &str = "<meta name=\"generator\" content=\"hopline";
+const REPORT_MARK: &str = "<meta name=\"generator\" content=\"hopline";
 /// Number of bytes that are searched for the mark.
-const HEAD: u64 = 2048;
+const SEARCHED_BYTES: u64 = 2048;
 
 impl ReportFile {
     /// Creates an output file at `path`.
@@ -67,8 +67,8 @@ impl ReportFile {
 
     fn is_report(&self) -> bool {
         let mut head = Vec::new();
-        let read = File::open(&self.path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-        read.is_ok() && String::from_utf8_lossy(&head).contains(MARK)
+        let read = File::open(&self.path).and_then(|file| file.take(SEARCHED_BYTES).read_to_end(&mut head));
+        read.is_ok() && String::from_utf8_lossy(&head).contains(REPORT_MARK)
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
     const PAGE: &str = "<!doctype html><meta name=\"generator\" content=\"hopline 0.1.0\">";
 
     #[test]
-    fn a_report_replaces_a_report_and_nothing_else() {
+    fn a_report_replaces_only_a_report() {
         let folder = tempfile::tempdir().unwrap();
         let file = ReportFile::new(folder.path().join("a.html"));
         file.check().unwrap();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_in_its_place_or_one_that_is_not_there_is_named() {
+    fn a_folder_in_its_place_or_a_missing_folder_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let error = ReportFile::new(folder.path().into()).check().unwrap_err();
         assert!(error.to_string().contains("it is a directory; --report takes a file"), "{error}");

@@ -1,12 +1,12 @@
 //! Tables of a run, one row per flow and one per flow and second.
 
 use crate::metrics::{CATALOGUE, Level};
-use crate::record::{Done, Neighborhood, Second, Series, number};
+use crate::record::{CompletedRun, Neighborhood, Second, Series, number};
 use std::io::{self, Write};
 
 /// Writes one row per flow: its ends, every metric of flows in the order of the catalogue, its kind and
 /// class; empty where there is no value.
-pub(super) fn flows(out: &mut dyn Write, done: &Done) -> io::Result<()> {
+pub(super) fn flows(out: &mut dyn Write, done: &CompletedRun) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     let metrics = || CATALOGUE.iter().filter(|info| info.level() == Level::Flow).map(|info| info.name);
     table.write_record(

@@ -2,18 +2,18 @@
 
 use super::keys;
 use super::keys::PLAN;
-use super::over::{self, IN_A_PLAN, Over, Setter, refuse_overridden};
+use super::overrides::{self, ADVICE_IN_PLAN, KeySetter, Overrides, reject_overridden};
 use super::{
-    Difference, Keep, KeepNodes, KeepPairs, KeepSeries, MOST_POINTS, Plan, Point, Runs, product, resolve,
+    Difference, Keep, KeepNodes, KeepPairs, KeepSeries, MAX_POINTS, Plan, Point, Runs, product, resolve,
     steps,
 };
 use crate::metrics::{self, Level};
-use crate::question::{Asked, Question};
+use crate::objective::{MetricSelection, Objective};
 use crate::stats::{Confidence, PercentError, Precision};
 use hopline_config::document::{self, Node, Setting};
 use hopline_config::schema::{Section, check_document};
 use hopline_config::source::{Problem, Problems, Source, nearest};
-use hopline_scenario::{Axis, Machines, Scenario, axes, settings};
+use hopline_scenario::{Axis, CustomAlgorithms, Scenario, axes, settings};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Plan {
     /// some points or varies, or that is in a table which switches a mechanism on and which only some
     /// variants have.
     pub fn load(path: &Path, over: &[Setting], effort: Effort) -> Result<Self, Problems> {
-        Self::load_with(path, over, effort, Machines::default())
+        Self::load_with(path, over, effort, CustomAlgorithms::default())
     }
 
     /// As [`load`](Self::load), for a plan with a scenario that may name user-defined algorithms
@@ -48,17 +48,17 @@ impl Plan {
         path: &Path,
         over: &[Setting],
         effort: Effort,
-        machines: Machines,
+        machines: CustomAlgorithms,
     ) -> Result<Self, Problems> {
-        Self::load_over(path, Over { user: over, ..Over::default() }, effort, machines)
+        Self::load_over(path, Overrides { user: over, ..Overrides::default() }, effort, machines)
     }
 
     /// Reads a plan file, with settings of a register's reading and of the user over it.
     pub(crate) fn load_over(
         path: &Path,
-        over: Over<'_>,
+        over: Overrides<'_>,
         effort: Effort,
-        machines: Machines,
+        machines: CustomAlgorithms,
     ) -> Result<Self, Problems> {
         let source = Source::read(path)?;
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
@@ -78,7 +78,7 @@ impl Plan {
         over: &[Setting],
         effort: Effort,
     ) -> Result<Self, Problems> {
-        Self::parse_with(source, folder, name, over, effort, Machines::default())
+        Self::parse_with(source, folder, name, over, effort, CustomAlgorithms::default())
     }
 
     /// As [`parse`](Self::parse), for a plan with a scenario that may name user-defined algorithms
@@ -93,30 +93,37 @@ impl Plan {
         name: &str,
         over: &[Setting],
         effort: Effort,
-        machines: Machines,
+        machines: CustomAlgorithms,
     ) -> Result<Self, Problems> {
-        Self::parse_over(source, folder, name, Over { user: over, ..Over::default() }, effort, machines)
+        Self::parse_over(
+            source,
+            folder,
+            name,
+            Overrides { user: over, ..Overrides::default() },
+            effort,
+            machines,
+        )
     }
 
     fn parse_over(
         source: &Arc<Source>,
         folder: &Path,
         name: &str,
-        over: Over<'_>,
+        over: Overrides<'_>,
         effort: Effort,
-        machines: Machines,
+        machines: CustomAlgorithms,
     ) -> Result<Self, Problems> {
         let document = document::parse(source)?;
         check_document(&document, "the plan", PLAN)?;
         let plan = Section::new(&document, PLAN);
-        refuse_overridden(over.user, &setters(plan)?, IN_A_PLAN)?;
+        reject_overridden(over.user, &setters(plan)?, ADVICE_IN_PLAN)?;
         let mut variants = variants(plan)?;
         let plain = || base(plan, folder, &[], machines.clone());
-        let everywhere = over::put_into_variants(over.reading, &mut variants, plain)?;
+        let everywhere = overrides::put_into_variants(over.reading, &mut variants, plain)?;
         let without = || base(plan, folder, &everywhere, machines.clone());
-        over::refuse_switches(over.user, &variants, without)?;
+        overrides::reject_switches(over.user, &variants, without)?;
         let scenario = base(plan, folder, &[everywhere.as_slice(), over.user].concat(), machines)?;
-        let rest = product(&[Difference::default()], &rest(plan)?)?;
+        let rest = product(&[Difference::default()], &combinations(plan)?)?;
         let points = product(&variants, std::slice::from_ref(&rest))?;
         // Points of one combination are adjacent, since their variants are compared with each other.
         let (across, count) = (variants.len(), rest.len());
@@ -129,15 +136,15 @@ impl Plan {
             name: plan.word("name").unwrap_or(name).to_owned(),
             title: plan.word("title").map(str::to_owned),
             runs: runs(plan, &scenario, &points, effort)?,
-            written: scenario.question(),
-            question: Question::usual(&[]),
+            objective_as_written: scenario.objective(),
+            objective: Objective::default_for(&[]),
             flows: super::flows(&points)?,
             points,
             confidence: Confidence::new(plan.get(keys::plan::CONFIDENCE))
                 .expect("the key's range lies within (0, 1)"),
             keep: keep(plan),
         };
-        new.asking(hopline_scenario::Question::of(plan))
+        new.with_objective(hopline_scenario::Objective::of(plan))
     }
 }
 
@@ -146,7 +153,7 @@ fn base(
     plan: Section<'_>,
     folder: &Path,
     over: &[Setting],
-    machines: Machines,
+    machines: CustomAlgorithms,
 ) -> Result<Scenario, Problems> {
     let path = folder.join(plan.get(keys::plan::SCENARIO));
     let mut set: Vec<Setting> = plan.node("set").map(settings).unwrap_or_default();
@@ -166,9 +173,9 @@ fn base(
 
 /// Returns the parts of a plan that set keys after those that hold at every point, and the keys of the plan
 /// that override the scenario's.
-fn setters(plan: Section<'_>) -> Result<Vec<Setter>, Problem> {
+fn setters(plan: Section<'_>) -> Result<Vec<KeySetter>, Problem> {
     let mut setters = Vec::new();
-    let mut setter = |name: String, settings: Vec<Setting>| setters.push(Setter { name, settings });
+    let mut setter = |name: String, settings: Vec<Setting>| setters.push(KeySetter { name, settings });
     for variant in plan.sections("variant") {
         let name = format!("the variant \"{}\"", variant.get(keys::variant::NAME));
         setter(name.clone(), variant.node("set").map(settings).unwrap_or_default());
@@ -216,7 +223,7 @@ fn variants(plan: Section<'_>) -> Result<Vec<Difference>, Problem> {
 }
 
 /// Returns the settings that are combined with the variants: the rows of `[zip]`, then the axes of `[grid]`.
-fn rest(plan: Section<'_>) -> Result<Vec<Vec<Difference>>, Problem> {
+fn combinations(plan: Section<'_>) -> Result<Vec<Vec<Difference>>, Problem> {
     let zipped = plan.node("zip").map(rows).transpose()?;
     let grid = plan.node("grid").map(|node| axes(node, "grid")).transpose()?.unwrap_or_default();
     Ok(zipped.into_iter().chain(steps(&grid)?).collect())
@@ -238,15 +245,15 @@ fn rows(node: &Node) -> Result<Vec<Difference>, Problem> {
         .at(&other[0].key)
         .help("lists under [zip] are of equal length; under [grid] they are combined instead"));
     }
-    if first.len() > MOST_POINTS {
-        return Err(Problem::new(format!("more than {MOST_POINTS} points")).at(&node.origin));
+    if first.len() > MAX_POINTS {
+        return Err(Problem::new(format!("more than {MAX_POINTS} points")).at(&node.origin));
     }
     let row = |i: usize| Difference::varied(axes.iter().map(|axis: &Axis| axis[i].clone()).collect());
     Ok((0..first.len()).map(row).collect())
 }
 
 /// Maximum number of flows listed in a message.
-const MOST_LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 
 fn runs(plan: Section<'_>, scenario: &Scenario, points: &[Point], effort: Effort) -> Result<Runs, Problem> {
     let first = plan.integer("runs").unwrap_or(scenario.runs());
@@ -256,28 +263,32 @@ fn runs(plan: Section<'_>, scenario: &Scenario, points: &[Point], effort: Effort
         (Effort::Full, None) => Runs::Fixed(first),
         (Effort::Full, Some((precision, target))) => {
             let most = plan.get(keys::plan::MAX_RUNS).max(first);
-            Runs::Until { precision, target, first: first.max(2), most: most.max(2) }
+            Runs::Until { precision, target, first: first.max(2), max: most.max(2) }
         }
     })
 }
 
 /// Returns the requested precision, and its metric.
-fn precision(plan: Section<'_>, text: &str, points: &[Point]) -> Result<(Precision, Asked), Problem> {
+fn precision(
+    plan: Section<'_>,
+    text: &str,
+    points: &[Point],
+) -> Result<(Precision, MetricSelection), Problem> {
     let wrong = |e: PercentError| Problem::new(e.to_string()).at(plan.origin_of("precision"));
     Ok((text.parse().map_err(wrong)?, target(plan, points)?))
 }
 
 /// Returns the metric of the requested precision: by default the goodput of all flows, or of the named one.
-fn target(plan: Section<'_>, points: &[Point]) -> Result<Asked, Problem> {
+fn target(plan: Section<'_>, points: &[Point]) -> Result<MetricSelection, Problem> {
     let flow = plan.word("precision_flow").unwrap_or_default();
     let (level, usual) =
         if flow.is_empty() { (Level::Run, "aggregate_goodput_bps") } else { (Level::Flow, "goodput_bps") };
     let name = plan.word("precision_metric").unwrap_or(usual);
-    let metric = metrics::named(level, name, plan.origin_of("precision_metric"))?;
+    let metric = metrics::find_at(level, name, plan.origin_of("precision_metric"))?;
     if !flow.is_empty() {
         points.iter().try_for_each(|point| has_flow(plan, point, flow))?;
     }
-    Ok(Asked { metric, of: flow.to_owned() })
+    Ok(MetricSelection { metric, subject: flow.to_owned() })
 }
 
 fn has_flow(plan: Section<'_>, point: &Point, flow: &str) -> Result<(), Problem> {
@@ -287,7 +298,7 @@ fn has_flow(plan: Section<'_>, point: &Point, flow: &str) -> Result<(), Problem>
         return Ok(());
     }
     let guess = nearest(flow, known()).map(|near| format!("did you mean \"{near}\"? "));
-    let listed: Vec<&str> = known().take(MOST_LISTED).collect();
+    let listed: Vec<&str> = known().take(MAX_LISTED).collect();
     Err(Problem::new(format!("{} has no flow \"{flow}\"", point.label))
         .at(plan.origin_of("precision_flow"))
         .help(guess.unwrap_or_default() + "its flows are " + &listed.join(", ")))

@@ -6,16 +6,16 @@
 mod file;
 mod keep;
 pub mod keys;
-mod over;
+mod overrides;
 #[cfg(test)]
 mod tests;
 
 pub use file::Effort;
 pub use keep::{Keep, KeepNodes, KeepPairs, KeepSeries};
-pub use over::refuse_varied;
-pub(crate) use over::{Over, Setter, refuse_overridden};
+pub use overrides::reject_varied;
+pub(crate) use overrides::{KeySetter, Overrides, reject_overridden};
 
-use crate::question::{Asked, Question};
+use crate::objective::{MetricSelection, Objective};
 use crate::record::FlowEnds;
 use crate::stats::{CONFIDENCE, Confidence, Precision};
 use hopline_config::document::Setting;
@@ -40,9 +40,9 @@ pub struct Plan {
     /// class.
     pub flows: Vec<FlowEnds>,
     /// Question of the experiment.
-    pub question: Question,
+    pub objective: Objective,
     /// The question as written.
-    pub written: hopline_scenario::Question,
+    pub objective_as_written: hopline_scenario::Objective,
     /// Confidence of every interval.
     pub confidence: Confidence,
     /// Stored data of a run, besides the metrics of the run and of its flows.
@@ -75,11 +75,11 @@ pub enum Runs {
         /// Half-width of the interval that is aimed at, relative to the mean.
         precision: Precision,
         /// Metric of the precision.
-        target: Asked,
+        target: MetricSelection,
         /// Initial number of runs.
         first: u64,
         /// Maximum number of runs.
-        most: u64,
+        max: u64,
     },
 }
 
@@ -93,7 +93,7 @@ struct Difference {
 }
 
 /// Maximum number of points of an experiment.
-pub const MOST_POINTS: usize = 10_000;
+pub const MAX_POINTS: usize = 10_000;
 
 impl Plan {
     /// Creates the product of `axes` over `scenario`, with the scenario's number of runs; the last axis
@@ -112,21 +112,21 @@ impl Plan {
             flows: flows(&points)?,
             points,
             runs: Runs::Fixed(scenario.runs()),
-            written: scenario.question(),
-            question: Question::usual(&[]),
+            objective_as_written: scenario.objective(),
+            objective: Objective::default_for(&[]),
             confidence: CONFIDENCE,
             keep: Keep { series: KeepSeries::FirstRun, nodes: KeepNodes::Keep, pairs: KeepPairs::Drop },
         };
-        new.asking(hopline_scenario::Question::default())
+        new.with_objective(hopline_scenario::Objective::default())
     }
 
     /// Changes the question to `over`; unspecified parts stay as before.
     ///
     /// # Errors
     /// If the question is invalid, or about flows that no point has.
-    pub fn asking(mut self, over: hopline_scenario::Question) -> Result<Self, Problems> {
-        self.written = over.or(self.written);
-        self.question = Question::parse(&self.written, &self.flows)?;
+    pub fn with_objective(mut self, over: hopline_scenario::Objective) -> Result<Self, Problems> {
+        self.objective_as_written = over.or(self.objective_as_written);
+        self.objective = Objective::parse(&self.objective_as_written, &self.flows)?;
         Ok(self)
     }
 
@@ -140,7 +140,7 @@ impl Plan {
     ///
     /// # Errors
     /// If the question is about flows that none of the points has.
-    pub fn only(mut self, points: &[usize]) -> Result<Self, Problems> {
+    pub fn reduced_to(mut self, points: &[usize]) -> Result<Self, Problems> {
         let place = |number: usize| points.iter().position(|&kept| kept == number);
         let kept = points.iter().enumerate().map(|(new, &old)| {
             let point = &self.points[old];
@@ -148,7 +148,7 @@ impl Plan {
         });
         self.points = kept.collect();
         self.flows = flows(&self.points)?;
-        self.asking(hopline_scenario::Question::default())
+        self.with_objective(hopline_scenario::Objective::default())
     }
 
     /// Returns the keys that the points differ in, in the order in which they were given.
@@ -220,14 +220,14 @@ fn flows(points: &[Point]) -> Result<Vec<FlowEnds>, Problems> {
 /// Returns the steps of a product: one for each axis, with a difference for each of its values.
 fn steps(axes: &[Axis]) -> Result<Vec<Vec<Difference>>, Problem> {
     let step = |axis: &Axis| {
-        refuse_twice(axis)?;
+        reject_duplicates(axis)?;
         Ok(axis.iter().map(|s| Difference::varied(vec![s.clone()])).collect())
     };
     axes.iter().map(step).collect()
 }
 
 /// Refuses an axis with a repeated value: the point would be compared with itself.
-fn refuse_twice(axis: &Axis) -> Result<(), Problem> {
+fn reject_duplicates(axis: &Axis) -> Result<(), Problem> {
     let mut known = BTreeSet::new();
     match axis.iter().find(|setting| !known.insert(setting.text())) {
         Some(twice) => Err(Problem::new(format!("`{}` is varied over {} twice", twice.path, twice.text()))
@@ -240,12 +240,12 @@ fn refuse_twice(axis: &Axis) -> Result<(), Problem> {
 /// Returns every combination of `heads` with one difference of each step; the last step varies fastest.
 fn product(heads: &[Difference], steps: &[Vec<Difference>]) -> Result<Vec<Difference>, Problem> {
     let count = steps.iter().map(Vec::len).try_fold(heads.len(), usize::checked_mul);
-    if count.is_none_or(|n| n > MOST_POINTS) {
-        return Err(Problem::new(format!("more than {MOST_POINTS} points")).help("vary fewer keys"));
+    if count.is_none_or(|n| n > MAX_POINTS) {
+        return Err(Problem::new(format!("more than {MAX_POINTS} points")).help("vary fewer keys"));
     }
     let mut combined = heads.to_vec();
     for step in steps {
-        let extended = combined.iter().flat_map(|head| step.iter().map(|tail| head.and(tail)));
+        let extended = combined.iter().flat_map(|head| step.iter().map(|tail| head.combined_with(tail)));
         combined = extended.collect();
     }
     Ok(combined)
@@ -256,7 +256,7 @@ impl Difference {
         Self { varied: settings, ..Self::default() }
     }
 
-    fn and(&self, other: &Self) -> Self {
+    fn combined_with(&self, other: &Self) -> Self {
         Self {
             variant: self.variant.clone().or_else(|| other.variant.clone()),
             named: [self.named.as_slice(), &other.named].concat(),
@@ -276,7 +276,7 @@ impl Difference {
 }
 
 /// Adds the point to its problems.
-fn of_point(label: &str, settings: &[Setting], mut problems: Problems) -> Problems {
+fn at_point(label: &str, settings: &[Setting], mut problems: Problems) -> Problems {
     let shown_as_given = |problem: &Problem| {
         problem.at.as_ref().is_some_and(|at| settings.iter().any(|s| *at == s.node.origin || *at == s.key))
     };
@@ -299,7 +299,7 @@ fn resolve(
         let label = difference.label(scenario);
         let with_settings = scenario.with(&settings);
         Ok(Point {
-            scenario: with_settings.map_err(|problems| of_point(&label, &settings, problems))?,
+            scenario: with_settings.map_err(|problems| at_point(&label, &settings, problems))?,
             label,
             variant: difference.variant.clone(),
             settings,

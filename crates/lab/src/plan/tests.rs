@@ -1,9 +1,9 @@
-mod over;
+mod overrides;
 
 use super::*;
 use crate::metrics::{self, Level};
 use crate::testing::{TWO_HOPS, scenario, source};
-use hopline_scenario::{Machines, parse_vary};
+use hopline_scenario::{CustomAlgorithms, parse_vary};
 use std::fs;
 use std::path::Path;
 
@@ -15,9 +15,9 @@ fn baselines(plan: &Plan) -> Vec<usize> {
     plan.points.iter().map(|p| p.baseline).collect()
 }
 
-fn target(metric: &str, flow: &str) -> Asked {
+fn target(metric: &str, flow: &str) -> MetricSelection {
     let level = if flow.is_empty() { Level::Run } else { Level::Flow };
-    Asked { metric: metrics::find(level, metric).unwrap(), of: flow.to_owned() }
+    MetricSelection { metric: metrics::find(level, metric).unwrap(), subject: flow.to_owned() }
 }
 
 /// Parses `text` as a plan in a folder with a scenario.
@@ -42,7 +42,7 @@ fn numbers(count: u32) -> String {
 }
 
 #[test]
-fn points_are_the_product_of_the_axes_and_the_last_varies_fastest() {
+fn points_are_the_product_of_the_axes_with_the_last_varying_fastest() {
     let axes = ["transport=tcp-reno,tcp-sack", "tcp.window=2,8"].map(|text| parse_vary(text).unwrap());
     let plan = Plan::new(&scenario(TWO_HOPS), &axes).unwrap();
     assert_eq!(
@@ -60,7 +60,7 @@ fn points_are_the_product_of_the_axes_and_the_last_varies_fastest() {
 }
 
 #[test]
-fn a_variant_has_a_grid_of_its_own_and_the_others_are_not_run_for_it() {
+fn a_grid_of_a_variant_applies_to_that_variant_only() {
     let plan = plan(
         "[grid]\n\"nodes.count\" = [3, 4]\n\
          [[variant]]\nname = \"plain\"\n\
@@ -79,7 +79,7 @@ fn a_variant_has_a_grid_of_its_own_and_the_others_are_not_run_for_it() {
 }
 
 #[test]
-fn a_grid_of_a_variant_is_checked_like_any() {
+fn a_grid_of_a_variant_is_checked() {
     let with = |grid: &str| problem(&format!("[[variant]]\nname = \"x\"\ngrid = {{ {grid} }}\n"));
     assert!(with("\"tcp.window\" = []").contains("plan.toml:4:"), "{}", with("\"tcp.window\" = []"));
     assert!(
@@ -92,13 +92,13 @@ fn a_grid_of_a_variant_is_checked_like_any() {
 }
 
 #[test]
-fn without_axes_the_scenario_stands_alone() {
+fn without_axes_there_is_one_point() {
     assert_eq!(labels(&Plan::new(&scenario(TWO_HOPS), &[]).unwrap()), ["two hops"]);
     assert_eq!(labels(&plan("")), ["two hops"]);
 }
 
 #[test]
-fn too_many_points_are_refused_before_they_are_made() {
+fn too_many_points_are_rejected_before_they_are_created() {
     let axis = parse_vary(&format!("seed={}", numbers(1000))).unwrap();
     let error = Plan::new(&scenario(TWO_HOPS), &vec![axis; 8]).unwrap_err();
     assert!(error.to_string().contains("more than 10000 points"), "{error}");
@@ -137,13 +137,13 @@ fn zipped_keys_change_together_and_combine_with_the_grid() {
 }
 
 #[test]
-fn lists_of_unequal_length_do_not_zip() {
+fn zipped_lists_of_unequal_length_are_rejected() {
     let problem = problem("[zip]\n\"nodes.count\" = [3, 4]\nduration_s = [5]\n");
     assert!(problem.starts_with("plan.toml:4:1: `zip.duration_s` has 1 values"), "{problem}");
 }
 
 #[test]
-fn what_is_set_holds_at_every_point_and_the_seed_over_the_scenarios() {
+fn settings_apply_to_every_point_and_override_the_seed_of_the_scenario() {
     let plan = plan("seed = 7\nruns = 3\n[set]\nduration_s = 2\n[grid]\ntcp.window = [2, 8]\n");
     assert!(plan.points.iter().all(|p| p.scenario.seed() == 7 && p.scenario.duration().as_secs_f64() == 2.0));
     assert_eq!(plan.runs, Runs::Fixed(3));
@@ -151,7 +151,7 @@ fn what_is_set_holds_at_every_point_and_the_seed_over_the_scenarios() {
 }
 
 #[test]
-fn runs_come_from_the_scenario_where_the_plan_says_nothing_and_quick_is_quick() {
+fn the_number_of_runs_defaults_to_that_of_the_scenario_and_quick_reduces_it() {
     assert_eq!(plan("").runs, Runs::Fixed(4));
     let quick =
         |text: &str| parse(&format!("scenario = \"two-hops.toml\"\n{text}"), Effort::Quick).unwrap().runs;
@@ -161,11 +161,11 @@ fn runs_come_from_the_scenario_where_the_plan_says_nothing_and_quick_is_quick() 
     let until = plan("runs = 12\nprecision = \"5%\"\nmax_runs = 60").runs;
     let precision = "5%".parse().unwrap();
     let target = target("aggregate_goodput_bps", "");
-    assert_eq!(until, Runs::Until { precision, target, first: 12, most: 60 });
+    assert_eq!(until, Runs::Until { precision, target, first: 12, max: 60 });
 }
 
 #[test]
-fn what_is_to_be_precise_may_be_a_metric_of_one_flow() {
+fn the_precision_target_may_be_a_metric_of_one_flow() {
     let target_of = |text: &str| match plan(&format!("precision = \"5%\"\n{text}")).runs {
         Runs::Until { target, .. } => target,
         Runs::Fixed(runs) => panic!("{runs} runs"),
@@ -179,7 +179,7 @@ fn what_is_to_be_precise_may_be_a_metric_of_one_flow() {
 }
 
 #[test]
-fn the_flow_that_is_to_be_precise_is_there_at_every_point() {
+fn the_flow_of_the_precision_target_exists_at_every_point() {
     let renamed = "precision = \"5%\"\nprecision_flow = \"f0\"\n\
                    [[variant]]\nname = \"as is\"\n\
                    [[variant]]\nname = \"renamed\"\nset = { \"flow.0.name\" = \"bulk\" }\n";
@@ -189,7 +189,7 @@ fn the_flow_that_is_to_be_precise_is_there_at_every_point() {
 }
 
 #[test]
-fn mistakes_are_shown_where_they_are() {
+fn errors_are_reported_at_their_position() {
     for (text, expected) in [
         (
             "precision = \"5%\"\nprecision_flow = \"f1\"",
@@ -226,7 +226,7 @@ fn mistakes_are_shown_where_they_are() {
 }
 
 #[test]
-fn plans_are_known_by_what_results_depend_on() {
+fn the_identity_of_a_plan_covers_all_that_results_depend_on() {
     let one = plan("runs = 3\n[grid]\ntcp.window = [2, 8]").identity();
     assert_eq!(one.len(), 64);
     assert_eq!(one, plan("runs = 9\n[grid]\ntcp.window = [2, 8]").identity(), "more runs are the same plan");
@@ -247,7 +247,7 @@ fn plans_are_known_by_what_results_depend_on() {
 }
 
 #[test]
-fn a_swept_value_that_is_wrong_is_found_in_the_file() {
+fn an_invalid_swept_value_is_reported_in_the_file() {
     let text = TWO_HOPS.to_owned() + "[sweep]\n\"tcp.window\" = [3, 0]\n";
     let scenario = scenario(&text);
     let problems = Plan::new(&scenario, &scenario.sweep().unwrap()).unwrap_err();
@@ -258,7 +258,7 @@ fn a_swept_value_that_is_wrong_is_found_in_the_file() {
 }
 
 #[test]
-fn a_point_at_which_something_is_wrong_is_named() {
+fn an_invalid_point_is_named() {
     // The flow of two hops ends at n2.
     let scenario = scenario(TWO_HOPS);
     let axes = ["nodes.count=3,2"].map(|text| parse_vary(text).unwrap());
@@ -272,7 +272,7 @@ fn a_point_at_which_something_is_wrong_is_named() {
 }
 
 #[test]
-fn a_value_is_varied_once_and_rows_may_repeat_what_they_combine() {
+fn a_value_is_varied_once_and_zip_rows_may_repeat() {
     let axes = ["tcp.window=2,8,2"].map(|text| parse_vary(text).unwrap());
     let twice = Plan::new(&scenario(TWO_HOPS), &axes).unwrap_err().to_string();
     let expected = "--vary tcp.window=2,8,2: `tcp.window` is varied over 2 twice (remove one of the two)";
@@ -283,7 +283,7 @@ fn a_value_is_varied_once_and_rows_may_repeat_what_they_combine() {
 }
 
 #[test]
-fn the_plan_of_the_documentation_works_as_it_is_printed() {
+fn the_plan_in_the_documentation_works() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let page = fs::read_to_string(root.join("docs/plans.md")).unwrap();
     let text = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();

@@ -3,7 +3,7 @@
 use crate::metrics::{self, Level};
 use crate::run::Run;
 use hopline_sim::Spec;
-use hopline_sim::outcome::{Delays, FlowOutcome};
+use hopline_sim::outcome::{DelayStats, FlowOutcome};
 use hopline_sim::spec::{FlowSpec, Traffic};
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub const PERCENT: [f64; 27] = [
 ];
 /// Maximum number of flows for which distributions of single flows are stored, besides those of kinds,
 /// classes and all flows.
-const MOST_FLOWS: usize = 50;
+const MAX_FLOWS: usize = 50;
 
 /// Measured times of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,29 +43,33 @@ pub struct Distribution {
 /// flow if they are few.
 pub(super) fn of(spec: &Spec, run: &Run) -> Vec<Distribution> {
     let flows: Vec<(&FlowSpec, &FlowOutcome)> = spec.flows.iter().zip(&run.outcome.flows).collect();
-    let mut all = both("", Level::Run, &flows);
+    let mut all = delays_and_responses("", Level::Run, &flows);
     for group in metrics::groups_of(spec) {
         let members: Vec<_> = flows.iter().copied().filter(|(flow, _)| group.has(flow)).collect();
-        all.extend(both(group.name, Level::Group, &members));
+        all.extend(delays_and_responses(group.name, Level::Group, &members));
     }
-    if (2..=MOST_FLOWS).contains(&flows.len()) {
-        all.extend(flows.iter().flat_map(|one| both(&one.0.name, Level::Flow, std::slice::from_ref(one))));
+    if (2..=MAX_FLOWS).contains(&flows.len()) {
+        all.extend(
+            flows
+                .iter()
+                .flat_map(|one| delays_and_responses(&one.0.name, Level::Flow, std::slice::from_ref(one))),
+        );
     }
     all
 }
 
 /// Returns the distributions of delays and, for flows with requests, of response times.
-fn both(of: &str, level: Level, flows: &[(&FlowSpec, &FlowOutcome)]) -> Vec<Distribution> {
-    let sum = |values: fn(&FlowOutcome) -> &Delays, counts: fn(&FlowSpec) -> bool| {
+fn delays_and_responses(of: &str, level: Level, flows: &[(&FlowSpec, &FlowOutcome)]) -> Vec<Distribution> {
+    let sum = |values: fn(&FlowOutcome) -> &DelayStats, counts: fn(&FlowSpec) -> bool| {
         let counted = flows.iter().filter(|(flow, _)| counts(flow));
-        counted.fold(Delays::default(), |all, (_, outcome)| all.with(values(outcome)))
+        counted.fold(DelayStats::default(), |all, (_, outcome)| all.with(values(outcome)))
     };
     let asks = |flow: &FlowSpec| matches!(flow.traffic, Traffic::Exchange { .. });
     let of_times = [
         (Times::Delay, sum(|outcome| &outcome.data.delays, |_| true)),
         (Times::Response, sum(|outcome| &outcome.responses, asks)),
     ];
-    let distribution = |(times, values): (Times, Delays)| {
+    let distribution = |(times, values): (Times, DelayStats)| {
         let quantiles = PERCENT.iter().map(|percent| Some(values.quantile(percent / 100.0)?.as_secs_f64()));
         let quantiles_s = quantiles.collect::<Option<Vec<f64>>>()?;
         Some(Distribution { times, of: of.to_owned(), of_flow: level == Level::Flow, quantiles_s })

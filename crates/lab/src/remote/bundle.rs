@@ -3,13 +3,13 @@
 use super::records;
 use super::{Batch, RemoteError};
 use crate::digest::hex;
-use crate::execute::one;
+use crate::execute::run_one;
 use crate::plan::{Keep, Plan, Point};
-use crate::run::{Interrupted, Watch};
+use crate::run::{Interrupted, Observer};
 use hopline_config::document::Setting;
 use hopline_config::source::{Problems, Source};
 use hopline_scenario::folder::Folder;
-use hopline_scenario::{Machines, Scenario};
+use hopline_scenario::{CustomAlgorithms, Scenario};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
@@ -21,10 +21,10 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bundle {
     version: String,
-    scenario: Text,
+    scenario: BundleText,
     /// Folder of the scenario on the machine of origin; names of files begin with it.
     folder: String,
-    files: Vec<Text>,
+    files: Vec<BundleText>,
     points: Vec<Settings>,
     keep: Keep,
     /// Scenario of all points, once it has been read.
@@ -32,11 +32,11 @@ pub struct Bundle {
     base: OnceLock<Scenario>,
     /// User-defined algorithms; they are not transferred, and must be supplied on the other machine.
     #[serde(skip)]
-    machines: Machines,
+    machines: CustomAlgorithms,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Text {
+struct BundleText {
     name: String,
     text: String,
 }
@@ -54,9 +54,10 @@ impl Bundle {
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
         let first = &plan.points[0].scenario;
-        let text = |source: &Source| Text { name: source.name.clone(), text: source.text.clone() };
+        let text = |source: &Source| BundleText { name: source.name.clone(), text: source.text.clone() };
         let named = plan.points.iter().flat_map(|point| point.scenario.sources().into_iter().skip(1));
-        let files: BTreeMap<&str, Text> = named.map(|source| (source.name.as_str(), text(source))).collect();
+        let files: BTreeMap<&str, BundleText> =
+            named.map(|source| (source.name.as_str(), text(source))).collect();
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             scenario: text(first.source()),
@@ -72,7 +73,7 @@ impl Bundle {
     /// Sets the user-defined algorithms that scenarios may name; they must be the same as on the machine of
     /// origin.
     #[must_use]
-    pub fn with_machines(self, machines: Machines) -> Self {
+    pub fn with_machines(self, machines: CustomAlgorithms) -> Self {
         Self { base: OnceLock::new(), machines, ..self }
     }
 
@@ -89,12 +90,12 @@ impl Bundle {
     /// If it was made by another version, or is damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, RemoteError> {
         #[derive(Deserialize)]
-        struct Known {
+        struct BundleVersion {
             version: String,
         }
         let damaged = |e: serde_json::Error| RemoteError::Damaged(e.to_string());
         // The format of another version may differ.
-        let Known { version } = serde_json::from_slice(bytes).map_err(damaged)?;
+        let BundleVersion { version } = serde_json::from_slice(bytes).map_err(damaged)?;
         let ours = env!("CARGO_PKG_VERSION");
         if version != ours {
             return Err(RemoteError::OtherVersion { theirs: version, ours });
@@ -107,7 +108,7 @@ impl Bundle {
     /// # Errors
     ///
     /// If the batch is of another plan, or [`RemoteError::Interrupted`]. A run that fails is a result.
-    pub fn perform(&self, batch: &Batch, watch: &dyn Watch) -> Result<Vec<u8>, RemoteError> {
+    pub fn execute(&self, batch: &Batch, watch: &dyn Observer) -> Result<Vec<u8>, RemoteError> {
         let mut scenarios: BTreeMap<usize, Scenario> = BTreeMap::new();
         let mut made = Vec::with_capacity(batch.runs.len());
         for &(point, run) in &batch.runs {
@@ -115,7 +116,7 @@ impl Bundle {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => new.insert(self.scenario(point)?),
             };
-            let record = one(scenario, (point, run), self.keep, watch);
+            let record = run_one(scenario, (point, run), self.keep, watch);
             made.push(record.map_err(|Interrupted| RemoteError::Interrupted)?);
         }
         records::write(&made)
@@ -126,8 +127,8 @@ impl Bundle {
         if let Some(known) = self.base.get() {
             return Ok(known);
         }
-        let source = |text: &Text| Source { name: text.name.clone(), text: text.text.clone() };
-        let folder = Folder::carried(&self.folder, self.files.iter().map(source));
+        let source = |text: &BundleText| Source { name: text.name.clone(), text: text.text.clone() };
+        let folder = Folder::transferred(&self.folder, self.files.iter().map(source));
         let base = Scenario::parse_with(Arc::new(source(&self.scenario)), folder, &[], self.machines.clone());
         let base = base.map_err(|e| RemoteError::Damaged(e.to_string()))?;
         Ok(self.base.get_or_init(|| base))

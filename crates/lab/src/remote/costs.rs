@@ -1,7 +1,7 @@
 //! Cost estimates of runs, from those that have ended.
 
 use crate::plan::Plan;
-use crate::record::Done;
+use crate::record::CompletedRun;
 
 /// CPU time of the runs of each point, and the number of waiting runs.
 #[derive(Debug)]
@@ -27,23 +27,23 @@ impl Costs {
         Self { points: durations.map(cost).collect(), cpu_s: 0.0, virtual_s: 0.0 }
     }
 
-    pub(super) fn learn(&mut self, point: usize, done: &Done) {
+    pub(super) fn record(&mut self, point: usize, done: &CompletedRun) {
         let cost = &mut self.points[point];
         (cost.ended, cost.cpu_s) = (cost.ended + 1, cost.cpu_s + done.cpu_s);
         (self.cpu_s, self.virtual_s) = (self.cpu_s + done.cpu_s, self.virtual_s + done.sim_s);
     }
 
-    pub(super) fn waits(&mut self, point: usize) {
+    pub(super) fn add_waiting(&mut self, point: usize) {
         self.points[point].waiting += 1;
     }
 
-    pub(super) fn goes(&mut self, point: usize) {
+    pub(super) fn remove_waiting(&mut self, point: usize) {
         self.points[point].waiting -= 1;
     }
 
     /// Returns the estimated CPU time of a run of a point: the mean of its earlier runs, or else by the mean
     /// cost of virtual time. `None` if no run has ended.
-    pub(super) fn of_run_s(&self, point: usize) -> Option<f64> {
+    pub(super) fn estimate_s(&self, point: usize) -> Option<f64> {
         let cost = self.points[point];
         if cost.ended > 0 {
             return Some(cost.cpu_s / cost.ended as f64);
@@ -53,8 +53,9 @@ impl Costs {
 
     /// Returns the estimated CPU time of all waiting runs, as far as known.
     pub(super) fn waiting_s(&self) -> f64 {
-        let of_point =
-            |(number, cost): (usize, &Cost)| cost.waiting as f64 * self.of_run_s(number).unwrap_or_default();
+        let of_point = |(number, cost): (usize, &Cost)| {
+            cost.waiting as f64 * self.estimate_s(number).unwrap_or_default()
+        };
         self.points.iter().enumerate().map(of_point).sum()
     }
 }

@@ -1,18 +1,18 @@
 //! Remote execution of runs: what is sent, and what is returned.
 //!
 //! A [`Bundle`] is a plan in a portable form: documents, files, settings. A [`Batch`] names some of its runs;
-//! [`Bundle::perform`] makes them and returns their records as a Parquet file. [`Course`] issues batches and
+//! [`Bundle::execute`] makes them and returns their records as a Parquet file. [`Scheduler`] issues batches and
 //! receives results, in any order and with duplicates; it is independent of the transport.
 
 mod bundle;
 mod costs;
-mod course;
 mod records;
+mod scheduler;
 #[cfg(test)]
 mod tests;
 
 pub use bundle::Bundle;
-pub use course::{Course, CourseError, Next};
+pub use scheduler::{Next, Scheduler, SchedulerError};
 
 use crate::execute::PointRun;
 use serde::{Deserialize, Serialize};

@@ -2,9 +2,9 @@
 
 use super::dots::WIDTH;
 use super::frame::Frame;
-use super::ink::{Ink, VARIANT_COLOURS};
 use super::measured::shortest;
 use super::picture::{HPos, legible, line, picture, text, text_style, units};
+use super::role::{Role, VARIANT_COLOURS};
 use super::{Distributed, Experiment, Times};
 use crate::record::distribution::PERCENT;
 
@@ -13,7 +13,7 @@ const HEIGHT: f64 = 240.0;
 /// Height of an entry of the legend.
 const ENTRY: f64 = 18.0;
 /// Maximum number of variants, limited by their colours.
-const MOST_VARIANTS: usize = VARIANT_COLOURS.len();
+const MAX_VARIANTS: usize = VARIANT_COLOURS.len();
 /// Percentile of the slowest variant at which the axis ends: the last values may be far off.
 const SHOWN_PERCENT: f64 = 99.0;
 
@@ -24,7 +24,7 @@ pub(super) fn charts(experiment: &Experiment) -> Vec<(&'static str, String, Stri
         let Distributed { of, run, .. } = all.first()?;
         let of = if of.is_empty() { String::new() } else { format!(" of {}", legible(of, 40)) };
         let title = format!("{what}{of}, run {run}: share that came within (ms)");
-        let svg = draw(experiment, &all[..all.len().min(MOST_VARIANTS)], &title)?;
+        let svg = draw(experiment, &all[..all.len().min(MAX_VARIANTS)], &title)?;
         Some((key, title, svg))
     };
     let both = [("delays", Times::Delay, "One-way delay"), ("responses", Times::Response, "Response time")];
@@ -45,7 +45,7 @@ fn draw(experiment: &Experiment, lines: &[&Distributed], title: &str) -> Option<
         let scale = frame.draw(area, extras)?;
         for (entry, one) in lines.iter().enumerate() {
             let label = experiment.variants.get(one.variant).map_or("", |v| v.label.as_str());
-            let ink = Ink::Flow { variant: one.variant, flow: one.variant / VARIANT_COLOURS.len() };
+            let ink = Role::Flow { variant: one.variant, flow: one.variant / VARIANT_COLOURS.len() };
             let points = one.quantiles_ms.iter().zip(PERCENT).filter(|(ms, _)| ms.is_finite() && **ms <= end);
             let points: Vec<((i32, i32), f64, f64)> =
                 points.map(|(ms, percent)| (scale((*ms, percent)), *ms, percent)).collect();
@@ -56,7 +56,7 @@ fn draw(experiment: &Experiment, lines: &[&Distributed], title: &str) -> Option<
             line(area, points.iter().map(|(at, ..)| *at).collect(), ink, 1.8)?;
             let y = units(HEIGHT + ENTRY * (entry as f64 + 0.7));
             line(area, vec![(units(52.0), y), (units(80.0), y)], ink, 1.8)?;
-            text(area, label, (units(88.0), y), &text_style(Ink::Text, 12.0, HPos::Left))?;
+            text(area, label, (units(88.0), y), &text_style(Role::Text, 12.0, HPos::Left))?;
         }
         Ok(())
     }))
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn every_variant_has_its_line_its_name_and_its_values() {
+    fn every_variant_has_its_line_name_and_values() {
         let charts = charts(&experiment(Times::Response));
         let [(key, title, svg)] = charts.as_slice() else { panic!("{}", charts.len()) };
         assert_eq!(
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_there_is_no_chart() {
+    fn without_data_there_is_no_chart() {
         assert!(charts(&Experiment::default()).is_empty());
         let mut broken = experiment(Times::Delay);
         broken.distributions.iter_mut().for_each(|d| d.quantiles_ms.fill(f64::NAN));

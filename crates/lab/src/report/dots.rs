@@ -1,11 +1,11 @@
 //! Chart with a row for each variant: mean, interval, single runs.
 
-use super::ink::Ink;
 use super::measured::Measured;
 use super::picture::{
-    Area, Extras, HPos, Painted, dot, fill, legible, line, picture, text, text_style, units,
+    Area, DrawResult, Extras, HPos, dot, fill, legible, line, picture, text, text_style, units,
 };
-use super::{marker, thin};
+use super::role::Role;
+use super::{marker, thinning};
 use plotters::prelude::ChartBuilder;
 use std::ops::Range;
 
@@ -20,9 +20,9 @@ const FOOT: f64 = 40.0;
 /// Margin left and right of the rows.
 const MARGIN: f64 = 12.0;
 /// Maximum number of rows of a chart.
-pub(super) const MOST_ROWS: usize = 60;
+pub(super) const MAX_ROWS: usize = 60;
 /// Maximum number of single runs of a row.
-pub(super) const MOST_RUNS: usize = 100;
+pub(super) const MAX_RUNS: usize = 100;
 
 /// One variant.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(super) enum Origin {
 
 /// Draws the chart. `axis`: name of the metric, with its unit.
 pub(super) fn dots(rows: &[Row<'_>], axis: &str, origin: Origin) -> String {
-    let rows = &rows[..rows.len().min(MOST_ROWS)];
+    let rows = &rows[..rows.len().min(MAX_ROWS)];
     let height = ROW * rows.len() as f64 + FOOT;
     let said: Vec<String> =
         rows.iter().map(|row| format!("{}: {}", legible(row.label, 60), row.words)).collect();
@@ -61,7 +61,7 @@ pub(super) fn dots(rows: &[Row<'_>], axis: &str, origin: Origin) -> String {
         let words_px = (CHARACTER * longest as f64).min(WIDTH / 2.0);
         let scale = axis_below(area, range.clone(), axis, units(ROW * rows.len() as f64), words_px)?;
         if (range.start..=range.end).contains(&0.0) {
-            let ink = if origin == Origin::NoDifference { Ink::Zero } else { Ink::Axis };
+            let ink = if origin == Origin::NoDifference { Role::Zero } else { Role::Axis };
             let x = scale(0.0);
             line(area, vec![(x, 0), (x, units(ROW * rows.len() as f64))], ink, 1.0)?;
         }
@@ -77,39 +77,39 @@ fn draw_row(
     row: &Row<'_>,
     top: i32,
     scale: &impl Fn(f64) -> i32,
-) -> Painted {
+) -> DrawResult {
     let (left, right) = (units(MARGIN), units(WIDTH - MARGIN));
     let room = ((WIDTH - 2.0 * MARGIN) / 6.8) as usize;
     text(
         area,
         &legible(row.label, room),
         (left, top + units(11.0)),
-        &text_style(Ink::Text, 12.0, HPos::Left),
+        &text_style(Role::Text, 12.0, HPos::Left),
     )?;
     let y = top + units(28.0);
-    text(area, &row.words, (right, y), &text_style(Ink::Muted, 12.0, HPos::Right))?;
-    for i in thin::spread(row.measured.runs.len(), MOST_RUNS) {
+    text(area, &row.words, (right, y), &text_style(Role::Muted, 12.0, HPos::Right))?;
+    for i in thinning::evenly_spread(row.measured.runs.len(), MAX_RUNS) {
         let value = row.measured.runs[i];
         if value.is_finite() {
             // Dots are spread vertically, so that equal runs do not hide each other.
             let at = (scale(value), y + units(((i * 7) % 11) as f64 - 5.0));
-            dot(area, at, 22, Ink::Single(row.variant))?;
+            dot(area, at, 22, Role::Single(row.variant))?;
             let value = super::measured::shortest(libm::round(value * 1000.0) / 1000.0);
             extras.spot(at, &format!("{}, {} {}: {value}", legible(row.label, 60), row.single, i + 1));
         }
     }
     if let Some([low, high]) = row.measured.interval.filter(|ends| ends.iter().all(|end| end.is_finite())) {
         let (low, high, cap) = (scale(low), scale(high), units(5.0));
-        line(area, vec![(low, y), (high, y)], Ink::Variant(row.variant), 2.0)?;
+        line(area, vec![(low, y), (high, y)], Role::Variant(row.variant), 2.0)?;
         for end in [low, high] {
-            line(area, vec![(end, y - cap), (end, y + cap)], Ink::Variant(row.variant), 2.0)?;
+            line(area, vec![(end, y - cap), (end, y + cap)], Role::Variant(row.variant), 2.0)?;
         }
     }
     if !row.measured.mean.is_finite() {
         return Ok(());
     }
     let mean = (scale(row.measured.mean), y);
-    fill(area, marker::at(mean, 52.0, row.variant), Ink::Variant(row.variant))?;
+    fill(area, marker::at(mean, 52.0, row.variant), Role::Variant(row.variant))?;
     extras.spot(mean, &format!("{}: {}", legible(row.label, 60), row.words));
     Ok(())
 }
@@ -134,17 +134,17 @@ fn axis_below(
         .disable_y_axis()
         .x_labels(6)
         .max_light_lines(0)
-        .bold_line_style(super::picture::line_style(Ink::Grid, 1.0))
-        .axis_style(super::picture::line_style(Ink::Axis, 1.0))
+        .bold_line_style(super::picture::line_style(Role::Grid, 1.0))
+        .axis_style(super::picture::line_style(Role::Axis, 1.0))
         .set_tick_mark_size(plotters::prelude::LabelAreaPosition::Bottom, units(3.0))
-        .x_label_style(text_style(Ink::Muted, 11.0, HPos::Center))
+        .x_label_style(text_style(Role::Muted, 11.0, HPos::Center))
         .x_label_formatter(&|x| super::measured::shortest(libm::round(x * 1e9) / 1e9))
         .draw()?;
     text(
         area,
         name,
         (units(WIDTH / 2.0), bottom + units(32.0)),
-        &text_style(Ink::Muted, 11.0, HPos::Center),
+        &text_style(Role::Muted, 11.0, HPos::Center),
     )?;
     let origin = chart.backend_coord(&(range.start, 0.0)).0;
     let end = chart.backend_coord(&(range.end, 0.0)).0;
@@ -230,6 +230,6 @@ mod tests {
             |variant| Row { variant, label: "x", measured: &measured, words: String::new(), single: "run" };
         let rows: Vec<_> = (0..100).map(row).collect();
         let svg = dots(&rows, "x", Origin::NoDifference);
-        assert_eq!(svg.matches(" single f").count(), MOST_ROWS * MOST_RUNS);
+        assert_eq!(svg.matches(" single f").count(), MAX_ROWS * MAX_RUNS);
     }
 }

@@ -2,9 +2,9 @@
 //! to run.
 
 use super::dots::{WIDTH, padded};
-use super::ink::Ink;
 use super::parameters;
-use super::picture::{Area, Extras, HPos, Painted, fill, legible, line, picture, text, text_style, units};
+use super::picture::{Area, DrawResult, Extras, HPos, fill, legible, line, picture, text, text_style, units};
+use super::role::Role;
 use super::sweep::{ENTRY, HEIGHT, XAxis, frame};
 use super::{Experiment, Family, FamilyMember, Measured, marker};
 use std::ops::Range;
@@ -13,7 +13,7 @@ use std::ops::Range;
 const MEAN: (usize, &str) = (0, "mean gain of a run (%)");
 const DEVIATION: (usize, &str) = (1, "its standard deviation from run to run (percentage points)");
 /// Maximum number of settings of a chart: more would overlap.
-const MOST_MEMBERS: usize = 64;
+const MAX_MEMBERS: usize = 64;
 
 /// Returns title and picture of a chart for each family, all with the same scale.
 pub(super) fn charts(experiment: &Experiment) -> Vec<(String, String)> {
@@ -50,7 +50,7 @@ fn title(family: &Family) -> String {
 }
 
 fn chart(family: &Family, y: Range<f64>) -> String {
-    let members = &family.members[..family.members.len().min(MOST_MEMBERS)];
+    let members = &family.members[..family.members.len().min(MAX_MEMBERS)];
     let (groups, axis) = (groups(family, members), x_axis(members));
     let name = match &family.keys[..] {
         [first, .., last] => format!("{last}, in groups of {first}"),
@@ -60,10 +60,10 @@ fn chart(family: &Family, y: Range<f64>) -> String {
     picture((WIDTH, HEIGHT + 2.5 * ENTRY), &title(family), |area, extras| {
         let scale = frame(area, 2.5 * ENTRY, &axis, y.clone(), &legible(&name, 40))?;
         let (left, right) = (scale((-0.5, 0.0)).0, scale((members.len() as f64 - 0.5, 0.0)).0);
-        line(area, vec![(left, scale((0.0, 0.0)).1), (right, scale((0.0, 0.0)).1)], Ink::Zero, 1.0)?;
+        line(area, vec![(left, scale((0.0, 0.0)).1), (right, scale((0.0, 0.0)).1)], Role::Zero, 1.0)?;
         for group in &groups {
             draw_group(area, group, members.len(), &scale, &y)?;
-            for (curve, of) in [(MEAN, gain as Of), (DEVIATION, deviation)] {
+            for (curve, of) in [(MEAN, gain as MeasuredFn), (DEVIATION, deviation)] {
                 let points = group.members.clone().filter_map(|i| Some((i, of(&members[i])?)));
                 draw_curve(area, curve.0, &points.collect::<Vec<_>>(), &scale)?;
             }
@@ -75,7 +75,7 @@ fn chart(family: &Family, y: Range<f64>) -> String {
     })
 }
 
-type Of = fn(&FamilyMember) -> Option<&Measured>;
+type MeasuredFn = fn(&FamilyMember) -> Option<&Measured>;
 
 fn gain(member: &FamilyMember) -> Option<&Measured> {
     member.gain.as_ref()
@@ -120,14 +120,14 @@ fn draw_group(
     members: usize,
     scale: &impl Fn((f64, f64)) -> (i32, i32),
     y: &Range<f64>,
-) -> Painted {
+) -> DrawResult {
     let (first, end) = (group.members.start as f64, group.members.end as f64);
     if group.members.start > 0 {
-        line(area, vec![scale((first - 0.5, y.start)), scale((first - 0.5, y.end))], Ink::Grid, 1.0)?;
+        line(area, vec![scale((first - 0.5, y.start)), scale((first - 0.5, y.end))], Role::Grid, 1.0)?;
     }
     let room = (WIDTH - 80.0) * (end - first) / members as f64 / 5.6;
     let (x, top) = scale(((first + end - 1.0) / 2.0, y.end));
-    let style = text_style(Ink::Muted, 10.0, HPos::Center);
+    let style = text_style(Role::Muted, 10.0, HPos::Center);
     text(area, &legible(&group.name, room.max(3.0) as usize), (x, top + units(7.0)), &style)
 }
 
@@ -136,18 +136,18 @@ fn draw_curve(
     look: usize,
     points: &[(usize, &Measured)],
     scale: &impl Fn((f64, f64)) -> (i32, i32),
-) -> Painted {
+) -> DrawResult {
     let finite = || points.iter().filter(|(_, m)| m.mean.is_finite());
     let middle: Vec<(i32, i32)> = finite().map(|(i, m)| scale((*i as f64, m.mean))).collect();
     if middle.len() >= 2 {
-        line(area, middle.clone(), Ink::Band(look), 2.0)?;
+        line(area, middle.clone(), Role::Band(look), 2.0)?;
     }
     for (i, m) in finite() {
         if let Some([low, high]) = m.interval.filter(|ends| ends.iter().all(|end| end.is_finite())) {
-            line(area, vec![scale((*i as f64, low)), scale((*i as f64, high))], Ink::Variant(look), 1.5)?;
+            line(area, vec![scale((*i as f64, low)), scale((*i as f64, high))], Role::Variant(look), 1.5)?;
         }
     }
-    middle.into_iter().try_for_each(|at| fill(area, marker::at(at, 40.0, look), Ink::Variant(look)))
+    middle.into_iter().try_for_each(|at| fill(area, marker::at(at, 40.0, look), Role::Variant(look)))
 }
 
 fn spots(
@@ -158,19 +158,20 @@ fn spots(
     scale: &impl Fn((f64, f64)) -> (i32, i32),
 ) {
     let called = format!("{} {}", legible(&family.name, 40), legible(&setting(family, member), 60));
-    let written = |m: &Measured, of: Of| if of(member) == gain(member) { m.signed() } else { m.text() };
-    for (of, what) in [(gain as Of, "mean gain"), (deviation, "deviation")] {
+    let written =
+        |m: &Measured, of: MeasuredFn| if of(member) == gain(member) { m.signed() } else { m.text() };
+    for (of, what) in [(gain as MeasuredFn, "mean gain"), (deviation, "deviation")] {
         if let Some(m) = of(member).filter(|m| m.mean.is_finite()) {
             extras.spot(scale((i as f64, m.mean)), &format!("{called}: {what} {} %", written(m, of)));
         }
     }
 }
 
-fn legend(area: &Area<'_>) -> Painted {
+fn legend(area: &Area<'_>) -> DrawResult {
     for (row, (look, name)) in [MEAN, DEVIATION].into_iter().enumerate() {
         let y = units(HEIGHT + ENTRY * (row as f64 + 0.7));
-        fill(area, marker::at((units(66.0), y), 45.0, look), Ink::Variant(look))?;
-        text(area, name, (units(80.0), y), &text_style(Ink::Text, 11.0, HPos::Left))?;
+        fill(area, marker::at((units(66.0), y), 45.0, look), Role::Variant(look))?;
+        text(area, name, (units(80.0), y), &text_style(Role::Text, 11.0, HPos::Left))?;
     }
     Ok(())
 }
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_leaves_a_gap() {
+    fn an_unmeasured_member_leaves_a_gap() {
         let mut members = squares();
         members[1] = member(&[json!(1), json!(2)], None);
         members[2] = member(&[json!(2), json!(1)], Some(f64::NAN));
@@ -239,12 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn none_and_many_are_drawn_without_harm() {
+    fn empty_and_large_families_are_drawn() {
         assert!(charts(&Experiment::default()).is_empty());
         assert_eq!(charts(&family(&[], Vec::new())).len(), 1);
         let many = (0..500).map(|i| member(&[json!(i), json!(i)], Some(1.0))).collect();
         let svg = &charts(&family(&["a<b", "c"], many))[0].1;
-        assert_eq!(svg.matches(r#"class="v0 f""#).count(), MOST_MEMBERS + 1);
+        assert_eq!(svg.matches(r#"class="v0 f""#).count(), MAX_MEMBERS + 1);
         assert!(svg.len() < 120_000, "{}", svg.len());
     }
 }

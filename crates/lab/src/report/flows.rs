@@ -4,11 +4,11 @@ use super::picture::legible;
 use super::{Experiment, FlowRow, Measured, Metric};
 
 /// Maximum number of flows in a table.
-const MOST_FLOWS: usize = 40;
+const MAX_FLOWS: usize = 40;
 /// Maximum number of variants in a table.
-const MOST_VARIANTS: usize = 8;
+const MAX_VARIANTS: usize = 8;
 /// Maximum length of the name of a flow or a variant, characters.
-const MOST_CHARACTERS: usize = 40;
+const MAX_CHARACTERS: usize = 40;
 
 /// Tables of all metrics.
 pub(super) struct FlowTables {
@@ -49,16 +49,16 @@ impl FlowTables {
         if flows == 0 || experiment.flow_metrics.is_empty() || (flows == 1 && variants > 1) {
             return None;
         }
-        let rows = &experiment.flow_rows[..flows.min(MOST_FLOWS)];
+        let rows = &experiment.flow_rows[..flows.min(MAX_FLOWS)];
         let mut notes = Vec::new();
-        if flows > MOST_FLOWS {
-            notes.push(format!("Of {flows} flows the first {MOST_FLOWS} are listed."));
+        if flows > MAX_FLOWS {
+            notes.push(format!("Of {flows} flows the first {MAX_FLOWS} are listed."));
         }
         let tables = if variants == 1 {
             vec![of_one(experiment, rows)]
         } else {
-            if variants > MOST_VARIANTS {
-                notes.push(format!("Of {variants} variants the first {MOST_VARIANTS} are listed."));
+            if variants > MAX_VARIANTS {
+                notes.push(format!("Of {variants} variants the first {MAX_VARIANTS} are listed."));
             }
             let metrics = experiment.flow_metrics.iter().enumerate();
             metrics.map(|(m, metric)| of_metric(experiment, rows, (m, metric))).collect()
@@ -82,13 +82,13 @@ fn of_one(experiment: &Experiment, rows: &[FlowRow]) -> FlowTable {
 
 /// Returns the table of one metric of several variants.
 fn of_metric(experiment: &Experiment, rows: &[FlowRow], (m, metric): (usize, &Metric)) -> FlowTable {
-    let variants = experiment.variants.len().min(MOST_VARIANTS);
+    let variants = experiment.variants.len().min(MAX_VARIANTS);
     let greatest = greatest(rows.iter().flat_map(|row| (0..variants).map(move |v| at(row, m, v))));
     let cells = |row: &FlowRow| (0..variants).map(|v| cell(at(row, m, v), greatest)).collect();
     let heads = experiment.variants.iter().take(variants).enumerate();
     FlowTable {
         title: title(metric),
-        heads: heads.map(|(v, variant)| (Some(v), legible(&variant.label, MOST_CHARACTERS))).collect(),
+        heads: heads.map(|(v, variant)| (Some(v), legible(&variant.label, MAX_CHARACTERS))).collect(),
         rows: rows.iter().map(|row| table_row(row, cells(row))).collect(),
     }
 }
@@ -112,7 +112,7 @@ fn cell(value: Option<&Measured>, greatest: f64) -> FlowCell {
 }
 
 fn table_row(row: &FlowRow, cells: Vec<FlowCell>) -> FlowTableRow {
-    let short = |text: &str| legible(text, MOST_CHARACTERS);
+    let short = |text: &str| legible(text, MAX_CHARACTERS);
     FlowTableRow { name: short(&row.name), ends: short(&row.ends), carrier: short(&row.carrier), cells }
 }
 
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_of_variants_says_is_not_said_twice_and_many_are_cut() {
+    fn repeated_tables_are_omitted_and_long_ones_cut() {
         assert!(FlowTables::of(&experiment(3, 1)).is_none());
         assert!(FlowTables::of(&experiment(3, 0)).is_none());
         let many = FlowTables::of(&experiment(20, 100)).unwrap();

@@ -1,8 +1,8 @@
 //! Axes and grid of a chart with both axes from zero.
 
-use super::ink::Ink;
 use super::measured::shortest;
 use super::picture::{Area, Extras, HPos, line_style, text, text_style, units};
+use super::role::Role;
 use plotters::prelude::{ChartBuilder, LabelAreaPosition};
 
 /// Error of drawing; does not occur in memory.
@@ -44,17 +44,17 @@ impl Frame<'_> {
             .x_labels(7)
             .y_labels(5)
             .max_light_lines(0)
-            .bold_line_style(line_style(Ink::Grid, 1.0))
-            .axis_style(line_style(Ink::Axis, 1.0))
+            .bold_line_style(line_style(Role::Grid, 1.0))
+            .axis_style(line_style(Role::Axis, 1.0))
             .set_tick_mark_size(LabelAreaPosition::Bottom, units(3.0))
             .set_tick_mark_size(LabelAreaPosition::Left, units(3.0))
-            .x_label_style(text_style(Ink::Muted, 11.0, HPos::Center))
-            .y_label_style(text_style(Ink::Muted, 11.0, HPos::Right))
+            .x_label_style(text_style(Role::Muted, 11.0, HPos::Center))
+            .y_label_style(text_style(Role::Muted, 11.0, HPos::Right))
             .x_label_formatter(&|x| shortest(libm::round(x * 1e6) / 1e6))
             .y_label_formatter(&|y| shortest(libm::round(y * 1e6) / 1e6))
             .draw()?;
         let foot = (units(self.size_px.0 / 2.0), units(self.size_px.1 - 6.0));
-        text(area, self.below, foot, &text_style(Ink::Muted, 11.0, HPos::Center))?;
+        text(area, self.below, foot, &text_style(Role::Muted, 11.0, HPos::Center))?;
         let (x0, y0) = chart.backend_coord(&(0.0, 0.0));
         let (x1, y1) = chart.backend_coord(&(end, top));
         extras.data.push(("data-x", format!("{x0} {x1} 0 {end}")));

@@ -2,9 +2,9 @@
 
 use super::measured::shortest;
 use super::picture::legible;
-use crate::counted::counted;
+use crate::counted::count_text;
 use crate::map::{Map, MapFlow, MapNode, Waypoint};
-use hopline_sim::spec::Interface;
+use hopline_sim::spec::Attachment;
 use std::fmt::Write as _;
 
 #[cfg(test)]
@@ -21,7 +21,7 @@ const SMALL: usize = 12;
 /// Maximum number of flows with names.
 const NAMED_FLOWS: usize = 8;
 /// Maximum number of flows that are drawn.
-const MOST_FLOWS: usize = 200;
+const MAX_FLOWS: usize = 200;
 
 /// A map, ready for the page.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,9 +108,9 @@ impl Projection {
 fn svg(map: &Map, projection: Projection, selected: usize) -> String {
     let mut out = String::new();
     let nodes = map.nodes.len();
-    let (links, flows) = (counted(map.links.len(), "wired link"), counted(map.flows.len(), "flow"));
+    let (links, flows) = (count_text(map.links.len(), "wired link"), count_text(map.flows.len(), "flow"));
     let class = if map.flows.len() > NAMED_FLOWS { "map crowded" } else { "map" };
-    let label = format!("Map of {}, {links} and {flows}", counted(nodes, "node"));
+    let label = format!("Map of {}, {links} and {flows}", count_text(nodes, "node"));
     write(
         &mut out,
         format_args!(
@@ -136,7 +136,7 @@ fn svg(map: &Map, projection: Projection, selected: usize) -> String {
     }
     for (i, node) in map.nodes.iter().enumerate() {
         let (x, y) = start(i);
-        let kind = if node.interface == Interface::Wired { "node wired" } else { "node" };
+        let kind = if node.interface == Attachment::Wired { "node wired" } else { "node" };
         let kind = if i == selected && map.transmission_m.is_some() {
             format!("{kind} selected")
         } else {
@@ -231,7 +231,7 @@ fn json(map: &Map, projection: Projection, selected: usize) -> serde_json::Value
 }
 
 fn drawn(map: &Map) -> impl Iterator<Item = &MapFlow> {
-    map.flows.iter().take(MOST_FLOWS)
+    map.flows.iter().take(MAX_FLOWS)
 }
 
 fn caption(map: &Map) -> Vec<String> {
@@ -248,8 +248,8 @@ fn caption(map: &Map) -> Vec<String> {
         let when = if map.is_moving() { ", computed for the start of the run and never changed" } else { "" };
         out.push(format!("Wide lines are the static routes{when}."));
     }
-    if map.flows.len() > MOST_FLOWS {
-        out.push(format!("Of {} flows the first {MOST_FLOWS} are drawn.", map.flows.len()));
+    if map.flows.len() > MAX_FLOWS {
+        out.push(format!("Of {} flows the first {MAX_FLOWS} are drawn.", map.flows.len()));
     }
     out.extend(map.notes.iter().cloned());
     out

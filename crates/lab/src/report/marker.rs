@@ -1,6 +1,6 @@
 //! Shapes that distinguish variants without colour.
 
-use super::ink::VARIANT_COLOURS;
+use super::role::VARIANT_COLOURS;
 use std::f64::consts::TAU;
 
 /// Number of shapes. There are seven colours: together they repeat after forty-two variants.
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn forty_two_variants_differ_in_shape_or_colour() {
-        let colours = crate::report::ink::VARIANT_COLOURS.len();
+        let colours = crate::report::role::VARIANT_COLOURS.len();
         let looks: Vec<_> = (0..42).map(|i| (i % colours, path(i))).collect();
         for (i, look) in looks.iter().enumerate() {
             assert!(!looks[..i].contains(look), "variant {i} looks like one before it");

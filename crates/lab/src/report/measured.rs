@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_says_how_many_digits_there_are() {
+    fn the_interval_determines_the_number_of_digits() {
         assert_eq!(measured(707.79, Some([698.80, 716.78])).text(), "707.8 ± 9.0");
         assert_eq!(measured(0.951_234, Some([0.949, 0.953_468])).text(), "0.9512 ± 0.0022");
         assert_eq!(measured(123_456.0, Some([120_000.0, 126_912.0])).text(), "123\u{202f}456 ± 3456");
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lopsided_interval_is_written_out() {
+    fn an_asymmetric_interval_is_written_out() {
         assert_eq!(measured(10.0, Some([9.0, 14.0])).text(), "10.0 [9.0, 14.0]");
         assert_eq!(measured(100.0, Some([89.04, 112.0])).text(), "100 ± 11");
         assert_eq!(measured(100.0, Some([90.0, f64::INFINITY])).text(), "100 [90, ∞]");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_written_as_short_as_they_can_be() {
+    fn parameters_are_written_as_short_as_possible() {
         let texts = [0.0, 2.0, 0.75, 1.5e-6, 32_000.0, -0.1, 1e9].map(shortest);
         assert_eq!(texts, ["0", "2", "0.75", "1.5e−6", "32\u{202f}000", "−0.1", "1e9"]);
     }

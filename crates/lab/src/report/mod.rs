@@ -8,14 +8,13 @@
 //! pointed at, flows selected and nodes moved through time.
 
 mod anchors;
-mod answer;
 mod cdf;
 mod claims_view;
+mod conclusion;
 mod dots;
 mod families;
 mod flows;
 mod frame;
-mod ink;
 mod map_view;
 mod marker;
 mod measured;
@@ -25,18 +24,19 @@ mod numbers;
 mod page;
 mod parameters;
 mod picture;
+mod role;
 mod sweep;
 mod tables;
-mod thin;
+mod thinning;
 mod timeline;
 
 pub use crate::animation::Animation;
 pub use crate::claims::Verdict;
 pub use crate::map::{Map, MapFlow, MapLink, MapNode, Waypoint};
 pub use crate::metrics::Better;
-pub use crate::question::Side;
+pub use crate::objective::Side;
 pub use crate::record::distribution::Times;
-pub use answer::{Answer, Part, Standing};
+pub use conclusion::{Conclusion, Outcome, Part};
 pub use measured::Measured;
 pub use page::{html, notebook};
 pub(crate) use picture::legible;

@@ -2,25 +2,25 @@
 
 use super::dots::WIDTH;
 use super::frame::Frame;
-use super::ink::Ink;
 use super::picture::{legible, line, picture};
-use super::{QueueSeries, RunSeries, thin};
+use super::role::Role;
+use super::{QueueSeries, RunSeries, thinning};
 
 /// Height of a chart in CSS pixels.
 const HEIGHT: f64 = 190.0;
 /// Maximum number of lines of a chart.
-const MOST_LINES: usize = 24;
+const MAX_LINES: usize = 24;
 /// Maximum number of variants.
-const MOST_VARIANTS: usize = 12;
+const MAX_VARIANTS: usize = 12;
 /// Maximum number of points of a line.
-const MOST_POINTS: usize = 240;
+const MAX_POINTS: usize = 240;
 
 /// Returns a chart for each variant with queues: its index, and its picture. Their axes are equal, so that
 /// they can be compared.
 pub(super) fn charts(series: &[RunSeries], labels: &[&str]) -> Vec<(usize, String)> {
     let drawn = || {
         let usable = |s: &&RunSeries| !s.queues.is_empty() && s.step_s > 0.0 && s.step_s.is_finite();
-        series.iter().filter(usable).take(MOST_VARIANTS)
+        series.iter().filter(usable).take(MAX_VARIANTS)
     };
     let ends = |of: fn(&RunSeries, &QueueSeries) -> f64| {
         let all = drawn().flat_map(|s| s.queues.iter().map(move |queue| of(s, queue)));
@@ -43,16 +43,16 @@ fn draw(series: &RunSeries, label: &str, ends: (f64, f64)) -> String {
             Frame { size_px: (WIDTH, HEIGHT), ends, below: "time (s)", right_px: 16.0, below_px: 0.0 };
         let scale = frame.draw(area, extras)?;
         extras.data.push(("data-unit", "packets".into()));
-        let lines = &series.queues[..series.queues.len().min(MOST_LINES)];
+        let lines = &series.queues[..series.queues.len().min(MAX_LINES)];
         let names: Vec<String> = lines.iter().map(|queue| legible(&queue.name, 60)).collect();
         extras.data.push(("data-flows", serde_json::to_string(&names).expect("names are text")));
         for (flow, queue) in lines.iter().enumerate() {
-            let step = queue.packets.len().div_ceil(MOST_POINTS).max(1);
+            let step = queue.packets.len().div_ceil(MAX_POINTS).max(1);
             let slot = series.step_s * step as f64;
-            let means = thin::means(&queue.packets, step).into_iter().enumerate();
+            let means = thinning::means(&queue.packets, step).into_iter().enumerate();
             let points =
                 means.filter(|(_, y)| y.is_finite()).map(|(i, y)| scale(((i as f64 + 0.5) * slot, y)));
-            line(area, points.collect(), Ink::Flow { variant: series.variant, flow }, 1.6)?;
+            line(area, points.collect(), Role::Flow { variant: series.variant, flow }, 1.6)?;
         }
         Ok(())
     })
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_queue_of_a_neighbourhood_stands_beside_its_estimate() {
+    fn the_queue_and_its_estimate_are_drawn_together() {
         let without = RunSeries { step_s: 1.0, run: 1, ..RunSeries::default() };
         assert_eq!(charts(std::slice::from_ref(&without), &["a"]), []);
         let queue = |name: &str, top: f64| QueueSeries { name: name.into(), packets: vec![top; 30] };
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_not_drawn() {
+    fn nan_values_are_not_drawn() {
         let queue = QueueSeries { name: "n0 real".into(), packets: vec![f64::NAN, f64::INFINITY, 2.0] };
         let series = RunSeries { step_s: 1.0, run: 1, queues: vec![queue], ..RunSeries::default() };
         let (_, svg) = &charts(&[series], &["a"])[0];

@@ -5,12 +5,12 @@ use super::measured::shortest;
 use super::picture::legible;
 use super::{Experiment, Played, Report};
 use crate::animation::{self, Animation, BUDGET_BYTES};
-use crate::experiment::MOST_ANIMATED;
-use hopline_sim::trace::FrameLoss;
+use crate::experiment::MAX_ANIMATED;
+use hopline_sim::trace::FrameLossReason;
 use serde_json::{Value as Json, json};
 
 /// Maximum length of the name of a variant, characters.
-const MOST_CHARACTERS: usize = 200;
+const MAX_CHARACTERS: usize = 200;
 
 /// A player, ready for the page.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,16 +32,16 @@ impl NetworkView {
             return None;
         }
         let animations: Vec<Animation> = experiment.played.iter().map(|p| p.animation.clone()).collect();
-        let (scenes, numbers) = animation::distinct(&animations);
+        let (scenes, numbers) = animation::distinct_scenes(&animations);
         let runs = experiment.played.iter().zip(numbers);
         let runs: Vec<Json> = runs.map(|(played, scene)| run(experiment, played, scene)).collect();
-        let losses = FrameLoss::ALL.map(FrameLoss::describe);
+        let losses = FrameLossReason::ALL.map(FrameLossReason::describe);
         let head = json!({ "runs": runs, "losses": losses }).to_string();
         let head = head.strip_suffix('}').unwrap_or(&head);
         let mut notes = Vec::new();
-        if experiment.variants.len() > experiment.played.len() && experiment.played.len() == MOST_ANIMATED {
+        if experiment.variants.len() > experiment.played.len() && experiment.played.len() == MAX_ANIMATED {
             let variants = experiment.variants.len();
-            notes.push(format!("Of {variants} variants the first {MOST_ANIMATED} are played."));
+            notes.push(format!("Of {variants} variants the first {MAX_ANIMATED} are played."));
         }
         Some(Self {
             json: in_script(&format!("{head},\"scenes\":[{}]}}", scenes.join(","))),
@@ -56,7 +56,7 @@ fn run(experiment: &Experiment, played: &Played, scene: usize) -> Json {
     let Played { variant, animation } = played;
     let label = experiment.variants.get(*variant).map_or("", |variant| variant.label.as_str());
     json!({
-        "label": legible(label, MOST_CHARACTERS),
+        "label": legible(label, MAX_CHARACTERS),
         "run": animation.run,
         "scene": scene,
         "from": animation.from_s,
@@ -68,7 +68,7 @@ fn run(experiment: &Experiment, played: &Played, scene: usize) -> Json {
 
 /// Returns the part of a run that can be played, and the reason if it is cut.
 fn shown(animation: &Animation) -> String {
-    let Animation { run, from_s, asked_to_s, .. } = animation;
+    let Animation { run, from_s, requested_end_s: asked_to_s, .. } = animation;
     let seconds = |s: f64| shortest(libm::floor(s * 1e3) / 1e3);
     let part = format!("Shown: {} s to {} s of run {run}", seconds(*from_s), seconds(animation.to_s()));
     if animation.is_cut() {
@@ -80,7 +80,7 @@ fn shown(animation: &Animation) -> String {
 
 /// Returns the style of players, if `report` has any.
 pub(super) fn style(report: &Report) -> &'static str {
-    if plays(report) { include_str!("../../templates/network.css") } else { "" }
+    if has_player(report) { include_str!("../../templates/network.css") } else { "" }
 }
 
 /// Returns the script of players, if `report` has any.
@@ -93,9 +93,9 @@ pub(super) fn script(report: &Report) -> &'static str {
         include_str!("../../templates/network/player.js"),
         "})();\n",
     );
-    if plays(report) { SCRIPT } else { "" }
+    if has_player(report) { SCRIPT } else { "" }
 }
 
-fn plays(report: &Report) -> bool {
+fn has_player(report: &Report) -> bool {
     report.experiments.iter().any(|experiment| !experiment.played.is_empty())
 }

@@ -1,11 +1,11 @@
 //! Strip of key numbers: values of the variant that the conclusion is about, and the simulation effort.
 
-use super::answer::{Answer, Standing, measurable};
+use super::conclusion::{Conclusion, Outcome, is_significant};
 use super::measured::{plain, shortest};
 use super::{Better, Experiment, Measured, Value};
 
 /// Maximum number of values of the variant.
-const MOST: usize = 4;
+const MAX_NUMBERS: usize = 4;
 
 /// A number.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,15 +23,15 @@ pub(super) struct KeyNumber {
 }
 
 /// Returns the variant of the numbers, and the numbers.
-pub(super) fn of(experiment: &Experiment, answer: &Answer) -> (usize, Vec<KeyNumber>) {
-    let about = match answer.standing {
-        Standing::Winner(v) | Standing::Keeps(v) => v,
+pub(super) fn of(experiment: &Experiment, answer: &Conclusion) -> (usize, Vec<KeyNumber>) {
+    let about = match answer.outcome {
+        Outcome::Winner(v) | Outcome::BestWithinLimit(v) => v,
         _ => 0,
     };
     let Some(variant) = experiment.variants.get(about) else { return (0, Vec::new()) };
     let values = variant.values.iter().enumerate();
     let measured = values.filter_map(|(m, value)| value.as_ref().map(|value| number(experiment, m, value)));
-    (about, measured.take(MOST).chain(effort(experiment)).collect())
+    (about, measured.take(MAX_NUMBERS).chain(effort(experiment)).collect())
 }
 
 fn number(experiment: &Experiment, m: usize, value: &Value) -> KeyNumber {
@@ -39,7 +39,7 @@ fn number(experiment: &Experiment, m: usize, value: &Value) -> KeyNumber {
     let versus = value.versus.as_ref();
     let change = versus.and_then(|versus| versus.percent.as_ref());
     let tone = match (versus, metric.better) {
-        (Some(versus), Better::Higher | Better::Lower) if measurable(versus) => {
+        (Some(versus), Better::Higher | Better::Lower) if is_significant(versus) => {
             if (versus.difference.mean > 0.0) == (metric.better == Better::Higher) { "good" } else { "bad" }
         }
         _ => "",
@@ -136,9 +136,9 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_are_those_of_the_winner_with_what_got_better_and_worse() {
+    fn the_numbers_are_those_of_the_winner_with_improvements_and_drawbacks() {
         let experiment = experiment();
-        let (about, numbers) = of(&experiment, &Answer::of(&experiment));
+        let (about, numbers) = of(&experiment, &Conclusion::of(&experiment));
         assert_eq!(about, 1);
         let text: Vec<String> = numbers
             .iter()
@@ -155,11 +155,11 @@ mod tests {
     }
 
     #[test]
-    fn of_a_baseline_they_have_their_intervals() {
+    fn numbers_of_a_baseline_have_intervals() {
         let mut alone = experiment();
         alone.variants.truncate(1);
-        let (about, numbers) = of(&alone, &Answer::of(&alone));
+        let (about, numbers) = of(&alone, &Conclusion::of(&alone));
         assert_eq!((about, numbers[0].note.as_str(), numbers[0].tone), (0, "± 2.0", ""));
-        assert!(of(&Experiment::default(), &Answer::of(&Experiment::default())).1.is_empty());
+        assert!(of(&Experiment::default(), &Conclusion::of(&Experiment::default())).1.is_empty());
     }
 }

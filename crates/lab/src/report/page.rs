@@ -1,11 +1,10 @@
 //! Rendering of the page: text and pictures in the template.
 
 use super::anchors::section_id;
-use super::answer::{Answer, Part, Standing};
 use super::claims_view::ClaimsView;
-use super::dots::{MOST_ROWS, MOST_RUNS, Origin, Row, dots};
+use super::conclusion::{Conclusion, Outcome, Part};
+use super::dots::{MAX_ROWS, MAX_RUNS, Origin, Row, dots};
 use super::flows::FlowTables;
-use super::ink::VARIANT_COLOURS;
 use super::map_view::MapView;
 use super::marker::mark;
 use super::measured::{plain, shortest};
@@ -13,9 +12,10 @@ use super::network_view::{self, NetworkView};
 use super::numbers::{self, KeyNumber};
 use super::parameters::{self, Group};
 use super::picture::legible;
+use super::role::VARIANT_COLOURS;
 use super::sweep::Sweep;
 use super::tables::{
-    FamilyRow, MOST_CHARACTERS, SettingsRow, VariantRow, family_note, family_rows, gain, gain_title, gains,
+    FamilyRow, MAX_CHARACTERS, SettingsRow, VariantRow, family_note, family_rows, gain, gain_title, gains,
     heads, rows, settings, table_notes, title, value,
 };
 use super::timeline::Timeline;
@@ -28,7 +28,7 @@ use askama::Template;
 mod tests;
 
 /// Maximum number of metrics that are drawn over a swept key.
-const MOST_SWEPT_METRICS: usize = 6;
+const MAX_SWEPT_METRICS: usize = 6;
 
 /// Returns the page of `report`: one HTML file that loads nothing.
 #[must_use]
@@ -178,7 +178,7 @@ struct Chart {
 
 impl<'a> Section<'a> {
     fn of(index: usize, experiment: &'a Experiment, headed: bool) -> Self {
-        let answer = Answer::of(experiment);
+        let answer = Conclusion::of(experiment);
         let sweep = Sweep::of(&experiment.variants);
         let labels: Vec<&str> = experiment.variants.iter().map(|v| v.label.as_str()).collect();
         let charts = charts(experiment);
@@ -190,7 +190,7 @@ impl<'a> Section<'a> {
             name: &experiment.name,
             intro: &experiment.intro,
             facts: facts(experiment),
-            verdict: if matches!(answer.standing, Standing::Winner(_) | Standing::Keeps(_)) {
+            verdict: if matches!(answer.outcome, Outcome::Winner(_) | Outcome::BestWithinLimit(_)) {
                 "winner"
             } else {
                 "other"
@@ -203,12 +203,12 @@ impl<'a> Section<'a> {
             notes: table_notes(experiment),
             chart_notes: if charts.is_empty() { Vec::new() } else { chart_notes(experiment) },
             charts,
-            sweep_key: sweep.as_ref().map_or_else(String::new, |s| legible(&s.key, MOST_CHARACTERS)),
+            sweep_key: sweep.as_ref().map_or_else(String::new, |s| legible(&s.key, MAX_CHARACTERS)),
             sweep: sweep.map_or_else(Vec::new, |sweep| sweep_charts(&sweep, experiment)),
             numbers_of: several
                 .then(|| labels.get(about))
                 .flatten()
-                .map(|l| (mark(about), legible(l, MOST_CHARACTERS))),
+                .map(|l| (mark(about), legible(l, MAX_CHARACTERS))),
             numbers,
             flows: FlowTables::of(experiment),
             timeline: Timeline::of(experiment),
@@ -217,7 +217,7 @@ impl<'a> Section<'a> {
                 .into_iter()
                 .map(|(v, svg)| NeighborhoodView {
                     mark: mark(v),
-                    label: legible(labels[v], MOST_CHARACTERS),
+                    label: legible(labels[v], MAX_CHARACTERS),
                     svg,
                 })
                 .collect(),
@@ -246,9 +246,9 @@ impl Chart {
 impl PartView {
     fn of(part: Part) -> Self {
         match part {
-            Part::Words(text) => Self { text, mark: None },
+            Part::Text(text) => Self { text, mark: None },
             Part::Variant { index, label } => {
-                Self { text: legible(&label, MOST_CHARACTERS), mark: Some(mark(index)) }
+                Self { text: legible(&label, MAX_CHARACTERS), mark: Some(mark(index)) }
             }
         }
     }
@@ -312,18 +312,18 @@ fn chart_notes(experiment: &Experiment) -> Vec<String> {
     };
     let mut notes =
         vec![format!("{intervals}{}.", if gains(experiment, 0).is_some() { " and pairs" } else { "" })];
-    if experiment.variants.len() > MOST_ROWS {
-        notes.push(format!("Of {} variants the first {MOST_ROWS} are drawn.", experiment.variants.len()));
+    if experiment.variants.len() > MAX_ROWS {
+        notes.push(format!("Of {} variants the first {MAX_ROWS} are drawn.", experiment.variants.len()));
     }
     let runs = experiment.variants.iter().filter_map(|v| value(v, 0)).map(|v| v.measured.runs.len()).max();
-    if let Some(runs) = runs.filter(|runs| *runs > MOST_RUNS) {
-        notes.push(format!("Of {runs} runs {MOST_RUNS}, evenly spread, are drawn as dots."));
+    if let Some(runs) = runs.filter(|runs| *runs > MAX_RUNS) {
+        notes.push(format!("Of {runs} runs {MAX_RUNS}, evenly spread, are drawn as dots."));
     }
     notes
 }
 
 fn sweep_charts(sweep: &Sweep, experiment: &Experiment) -> Vec<Chart> {
-    let metrics = experiment.metrics.iter().enumerate().take(MOST_SWEPT_METRICS);
+    let metrics = experiment.metrics.iter().enumerate().take(MAX_SWEPT_METRICS);
     let chart = |(m, metric): (usize, &Metric)| {
         let svg = sweep.chart(experiment, m)?;
         Some(Chart { name: format!("sweep-{m}"), title: capitalised(&title(metric)), svg })

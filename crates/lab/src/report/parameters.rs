@@ -4,9 +4,9 @@ use super::picture::legible;
 use serde_json::{Map, Value as Json};
 
 /// Maximum number of entries of a list of nodes, links or flows.
-const MOST_ENTRIES: usize = 12;
+const MAX_ENTRIES: usize = 12;
 /// Maximum length of a value, characters.
-const MOST_CHARACTERS: usize = 300;
+const MAX_CHARACTERS: usize = 300;
 
 /// A section and its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) fn text(value: &Json) -> String {
         }
         other => other.to_string(),
     };
-    legible(&text, MOST_CHARACTERS)
+    legible(&text, MAX_CHARACTERS)
 }
 
 fn collect(name: &str, path: &str, map: &Map<String, Json>, out: &mut Vec<Group>) {
@@ -63,11 +63,11 @@ fn list(name: &str, entries: &[Json], out: &mut Vec<Group>) {
     let entry = |(i, entry): (usize, &Json)| {
         let mut words = Vec::new();
         flatten("", entry, &mut words);
-        ((i + 1).to_string(), legible(&words.join(", "), MOST_CHARACTERS))
+        ((i + 1).to_string(), legible(&words.join(", "), MAX_CHARACTERS))
     };
-    let mut rows: Vec<(String, String)> = entries.iter().enumerate().take(MOST_ENTRIES).map(entry).collect();
-    if entries.len() > MOST_ENTRIES {
-        rows.push(("…".into(), format!("and {} more", entries.len() - MOST_ENTRIES)));
+    let mut rows: Vec<(String, String)> = entries.iter().enumerate().take(MAX_ENTRIES).map(entry).collect();
+    if entries.len() > MAX_ENTRIES {
+        rows.push(("…".into(), format!("and {} more", entries.len() - MAX_ENTRIES)));
     }
     out.push(Group { name: format!("{} ({})", legible(name, 60), entries.len()), rows });
 }
@@ -91,7 +91,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn sections_follow_what_stands_outside_them() {
+    fn sections_follow_the_keys_outside_them() {
         let groups = groups(&json!({
             "duration_s": 120.0,
             "routing": { "protocol": "aodv", "aodv": { "ttl": 7 } },
@@ -107,16 +107,16 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_and_values_are_cut_and_that_is_said() {
+    fn long_lists_and_values_are_cut_and_that_is_noted() {
         let nodes: Vec<Json> = (0..500).map(|i| json!({ "name": format!("n{i}") })).collect();
         let groups = groups(&json!({ "node": nodes, "file": "x".repeat(5000) }));
-        assert_eq!(groups[1].rows.len(), MOST_ENTRIES + 1);
-        assert_eq!(groups[1].rows[MOST_ENTRIES].1, "and 488 more");
-        assert_eq!(groups[0].rows[0].1.chars().count(), MOST_CHARACTERS);
+        assert_eq!(groups[1].rows.len(), MAX_ENTRIES + 1);
+        assert_eq!(groups[1].rows[MAX_ENTRIES].1, "and 488 more");
+        assert_eq!(groups[0].rows[0].1.chars().count(), MAX_CHARACTERS);
     }
 
     #[test]
-    fn what_is_no_object_has_no_groups() {
+    fn a_value_that_is_no_object_has_no_groups() {
         assert_eq!(groups(&Json::Null), []);
         assert_eq!(groups(&json!([1])), []);
         assert_eq!(groups(&json!({})), []);

@@ -1,6 +1,6 @@
 //! Drawing area in CSS pixels.
 
-use super::ink::{Ink, restyle};
+use super::role::{Role, restyle};
 use plotters::backend::SVGBackend;
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
@@ -18,7 +18,7 @@ const FONT_FACTOR: f64 = 1.24;
 /// Drawing area.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// Result of drawing; errors do not occur in memory.
-pub(super) type Painted = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+pub(super) type DrawResult = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 /// Parts of a picture that plotters does not support.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ impl Extras {
 pub(super) fn picture(
     (width, height): (f64, f64),
     label: &str,
-    paint: impl FnOnce(&Area<'_>, &mut Extras) -> Painted,
+    paint: impl FnOnce(&Area<'_>, &mut Extras) -> DrawResult,
 ) -> String {
     let mut svg = String::new();
     let mut extras = Extras::default();
@@ -64,38 +64,38 @@ pub(super) fn units(px: f64) -> i32 {
 }
 
 /// Returns the style of text in `ink`.
-pub(super) fn text_style(ink: Ink, px: f64, anchor: HPos) -> TextStyle<'static> {
+pub(super) fn text_style(ink: Role, px: f64, anchor: HPos) -> TextStyle<'static> {
     let font = ("sans-serif", px * SCALE * FONT_FACTOR).into_font();
     TextStyle { font, color: ink.colour().to_backend_color(), pos: Pos::new(anchor, VPos::Center) }
 }
 
 /// Returns the style of a line of `px` CSS pixels in `ink`.
-pub(super) fn line_style(ink: Ink, px: f64) -> ShapeStyle {
+pub(super) fn line_style(ink: Role, px: f64) -> ShapeStyle {
     ink.colour().stroke_width(units(px) as u32)
 }
 
 /// Draws a line through points in units of the drawing.
-pub(super) fn line(area: &Area<'_>, points: Vec<(i32, i32)>, ink: Ink, px: f64) -> Painted {
+pub(super) fn line(area: &Area<'_>, points: Vec<(i32, i32)>, ink: Role, px: f64) -> DrawResult {
     area.draw(&PathElement::new(points, line_style(ink, px)))
 }
 
 /// Draws a filled outline.
-pub(super) fn fill(area: &Area<'_>, points: Vec<(i32, i32)>, ink: Ink) -> Painted {
+pub(super) fn fill(area: &Area<'_>, points: Vec<(i32, i32)>, ink: Role) -> DrawResult {
     area.draw(&Polygon::new(points, ink.colour().filled()))
 }
 
 /// Draws a filled circle, all in units of the drawing.
-pub(super) fn dot(area: &Area<'_>, at: (i32, i32), radius: u32, ink: Ink) -> Painted {
+pub(super) fn dot(area: &Area<'_>, at: (i32, i32), radius: u32, ink: Role) -> DrawResult {
     area.draw(&Circle::new(at, radius, ink.colour().filled()))
 }
 
 /// Draws a line of text, its middle at height `y`.
-pub(super) fn text(area: &Area<'_>, text: &str, at: (i32, i32), style: &TextStyle<'_>) -> Painted {
-    area.draw(&Text::new(legible(text, MOST_CHARACTERS), at, style.clone()))
+pub(super) fn text(area: &Area<'_>, text: &str, at: (i32, i32), style: &TextStyle<'_>) -> DrawResult {
+    area.draw(&Text::new(legible(text, MAX_CHARACTERS), at, style.clone()))
 }
 
 /// Maximum length of a name in a chart, characters.
-const MOST_CHARACTERS: usize = 46;
+const MAX_CHARACTERS: usize = 46;
 
 /// Returns `text` without control characters and cut to `most` characters, with an ellipsis in place of the
 /// rest.

@@ -2,11 +2,11 @@
 //! differences.
 
 use super::dots::{WIDTH, padded};
-use super::ink::Ink;
 use super::measured::shortest;
 use super::picture::{
-    Area, Extras, HPos, Painted, fill, legible, line, line_style, picture, text, text_style, units,
+    Area, DrawResult, Extras, HPos, fill, legible, line, line_style, picture, text, text_style, units,
 };
+use super::role::Role;
 use super::{Experiment, Measured, Variant, marker};
 use plotters::prelude::{ChartBuilder, LabelAreaPosition};
 use std::ops::Range;
@@ -16,9 +16,9 @@ pub(super) const HEIGHT: f64 = 260.0;
 /// Height of an entry of the legend.
 pub(super) const ENTRY: f64 = 18.0;
 /// Maximum number of curves of a chart.
-const MOST_CURVES: usize = 12;
+const MAX_CURVES: usize = 12;
 /// Maximum number of points of a chart, and of points with marks.
-const MOST_POINTS: usize = 1000;
+const MAX_POINTS: usize = 1000;
 const MARKED_POINTS: usize = 200;
 /// Ratio of the largest to the smallest value from which on the axis is logarithmic.
 const WIDE: f64 = 10.0;
@@ -28,7 +28,7 @@ const NEUTRAL: usize = 6;
 const AXIS_ROOM: f64 = 0.04;
 const TICK_DISTANCE: f64 = 0.1;
 /// Maximum length of all names on an axis together, characters.
-const MOST_CHARACTERS: usize = 50;
+const MAX_CHARACTERS: usize = 50;
 
 /// Variants over a numeric key.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +53,7 @@ impl Sweep {
     pub(super) fn of(variants: &[Variant]) -> Option<Self> {
         let keys: Vec<&str> = variants.first()?.settings.iter().map(|(key, _)| key.as_str()).collect();
         let same = |v: &Variant| v.settings.iter().map(|(key, _)| key.as_str()).eq(keys.iter().copied());
-        if variants.len() > MOST_POINTS || !variants.iter().all(same) {
+        if variants.len() > MAX_POINTS || !variants.iter().all(same) {
             return None;
         }
         let (x, _) = (0..keys.len())
@@ -70,7 +70,7 @@ impl Sweep {
             }
         }
         curves.iter_mut().for_each(|curve| curve.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
-        let drawable = curves.len() <= MOST_CURVES && curves.iter().any(|curve| curve.points.len() >= 2);
+        let drawable = curves.len() <= MAX_CURVES && curves.iter().any(|curve| curve.points.len() >= 2);
         drawable.then(|| Self { key: keys[x].to_owned(), curves })
     }
 
@@ -106,12 +106,12 @@ impl Sweep {
         }))
     }
 
-    fn legend(&self, area: &Area<'_>) -> Painted {
+    fn legend(&self, area: &Area<'_>) -> DrawResult {
         for (c, curve) in self.curves.iter().enumerate() {
             let y = units(HEIGHT + ENTRY * (c as f64 + 0.7));
-            line(area, vec![(units(52.0), y), (units(80.0), y)], Ink::Variant(c), 2.0)?;
-            fill(area, marker::at((units(66.0), y), 45.0, c), Ink::Variant(c))?;
-            text(area, &curve.label, (units(88.0), y), &text_style(Ink::Text, 12.0, HPos::Left))?;
+            line(area, vec![(units(52.0), y), (units(80.0), y)], Role::Variant(c), 2.0)?;
+            fill(area, marker::at((units(66.0), y), 45.0, c), Role::Variant(c))?;
+            text(area, &curve.label, (units(88.0), y), &text_style(Role::Text, 12.0, HPos::Left))?;
         }
         Ok(())
     }
@@ -128,14 +128,14 @@ impl Sweep {
 
 /// Axis of the key.
 pub(super) struct XAxis {
-    place: Place,
+    mapping: Mapping,
     /// Positions of ticks as shares of the axis, with their labels; far enough apart to be legible.
     ticks: Vec<(f64, String)>,
 }
 
 /// Mapping of values to positions on the axis.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum Mapping {
     Linear { low: f64, high: f64 },
     Logarithmic { low: f64, high: f64 },
 }
@@ -145,9 +145,9 @@ impl XAxis {
     fn of(values: &[f64]) -> Self {
         let (low, high) = (values[0], values[values.len() - 1]);
         let place = if low > 0.0 && high / low >= WIDE {
-            Place::Logarithmic { low, high }
+            Mapping::Logarithmic { low, high }
         } else {
-            Place::Linear { low, high }
+            Mapping::Linear { low, high }
         };
         let last = (place.share(high), high);
         let mut ticks = vec![(place.share(low), low)];
@@ -159,21 +159,24 @@ impl XAxis {
             }
         }
         ticks.push(last);
-        Self { place, ticks: ticks.into_iter().map(|(share, value)| (share, shortest(value))).collect() }
+        Self {
+            mapping: place,
+            ticks: ticks.into_iter().map(|(share, value)| (share, shortest(value))).collect(),
+        }
     }
 
     /// Returns an axis of adjacent places 0, 1, …, each with its name.
     pub(super) fn of_places(names: &[String]) -> Self {
-        let place = Place::Linear { low: -0.5, high: names.len() as f64 - 0.5 };
+        let place = Mapping::Linear { low: -0.5, high: names.len() as f64 - 0.5 };
         // Names of up to two digits all have room; of longer ones as many as fit are shown.
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(2);
-        let every = ((names.len() * width).div_ceil(MOST_CHARACTERS)).max(1);
+        let every = ((names.len() * width).div_ceil(MAX_CHARACTERS)).max(1);
         let ticks = names.iter().enumerate().step_by(every);
-        Self { place, ticks: ticks.map(|(i, name)| (place.share(i as f64), name.clone())).collect() }
+        Self { mapping: place, ticks: ticks.map(|(i, name)| (place.share(i as f64), name.clone())).collect() }
     }
 }
 
-impl Place {
+impl Mapping {
     /// Returns the position of `value` between the ends of the axis, 0 to 1, with a margin at both.
     fn share(self, value: f64) -> f64 {
         let share = match self {
@@ -206,7 +209,7 @@ fn draw_curve(
     c: usize,
     points: &[(f64, usize, &Measured)],
     scale: &impl Fn((f64, f64)) -> (i32, i32),
-) -> Painted {
+) -> DrawResult {
     let side = |end: usize| {
         points.iter().filter_map(move |(x, _, m)| {
             Some((*x, m.interval.filter(|ends| ends.iter().all(|v| v.is_finite()))?[end]))
@@ -214,11 +217,11 @@ fn draw_curve(
     };
     let band: Vec<(i32, i32)> = side(0).chain(side(1).rev()).map(scale).collect();
     if band.len() >= 4 {
-        fill(area, band, Ink::Band(c))?;
+        fill(area, band, Role::Band(c))?;
     }
     let finite = points.iter().filter(|(_, _, m)| m.mean.is_finite());
     let middle: Vec<(i32, i32)> = finite.map(|&(x, _, m)| scale((x, m.mean))).collect();
-    if middle.len() >= 2 { line(area, middle, Ink::Variant(c), 2.0) } else { Ok(()) }
+    if middle.len() >= 2 { line(area, middle, Role::Variant(c), 2.0) } else { Ok(()) }
 }
 
 /// Marks the points of a curve, each with the style of `curve`, or of its variant if there is only one curve.
@@ -229,10 +232,10 @@ fn mark_points(
     curve: Option<usize>,
     scale: &impl Fn((f64, f64)) -> (i32, i32),
     words: impl Fn(f64, &Measured) -> String,
-) -> Painted {
+) -> DrawResult {
     for &(x, variant, measured) in points.iter().filter(|(_, _, m)| m.mean.is_finite()) {
         let (at, look) = (scale((x, measured.mean)), curve.unwrap_or(variant));
-        fill(area, marker::at(at, 48.0, look), Ink::Variant(look))?;
+        fill(area, marker::at(at, 48.0, look), Role::Variant(look))?;
         extras.spot(at, &words(x, measured));
     }
     Ok(())
@@ -261,18 +264,18 @@ pub(super) fn frame(
         .x_labels(0)
         .y_labels(6)
         .max_light_lines(0)
-        .bold_line_style(line_style(Ink::Grid, 1.0))
-        .axis_style(line_style(Ink::Axis, 1.0))
+        .bold_line_style(line_style(Role::Grid, 1.0))
+        .axis_style(line_style(Role::Axis, 1.0))
         .set_tick_mark_size(LabelAreaPosition::Left, units(3.0))
-        .y_label_style(text_style(Ink::Muted, 11.0, HPos::Right))
+        .y_label_style(text_style(Role::Muted, 11.0, HPos::Right))
         .y_label_formatter(&|y| shortest(libm::round(y * 1e9) / 1e9))
         .draw()?;
     let foot = (units(WIDTH / 2.0), units(HEIGHT - 8.0));
-    let name = match x.place {
-        Place::Linear { .. } => name.to_owned(),
-        Place::Logarithmic { .. } => format!("{name} (logarithmic)"),
+    let name = match x.mapping {
+        Mapping::Linear { .. } => name.to_owned(),
+        Mapping::Logarithmic { .. } => format!("{name} (logarithmic)"),
     };
-    text(area, &name, foot, &text_style(Ink::Muted, 11.0, HPos::Center))?;
+    text(area, &name, foot, &text_style(Role::Muted, 11.0, HPos::Center))?;
     let (x0, y0) = chart.backend_coord(&(0.0, y.start));
     let (x1, y1) = chart.backend_coord(&(1.0, y.end));
     let between = move |from: i32, to: i32, share: f64| {
@@ -280,10 +283,10 @@ pub(super) fn frame(
     };
     for (share, name) in &x.ticks {
         let at = between(x0, x1, *share);
-        line(area, vec![(at, y0), (at, y0 + units(3.0))], Ink::Axis, 1.0)?;
-        text(area, name, (at, y0 + units(12.0)), &text_style(Ink::Muted, 11.0, HPos::Center))?;
+        line(area, vec![(at, y0), (at, y0 + units(3.0))], Role::Axis, 1.0)?;
+        text(area, name, (at, y0 + units(12.0)), &text_style(Role::Muted, 11.0, HPos::Center))?;
     }
-    let place = x.place;
+    let place = x.mapping;
     Ok(move |(x, value): (f64, f64)| {
         (between(x0, x1, place.share(x)), between(y0, y1, (value - y.start) / (y.end - y.start)))
     })
@@ -339,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn two_numbers_too_few_or_words_are_no_sweep() {
+    fn two_numbers_too_few_points_or_words_are_no_sweep() {
         assert_eq!(Sweep::of(&[]), None);
         assert_eq!(Sweep::of(&variants(&[&[("w", json!(2))], &[("w", json!(3))]])), None);
         assert_eq!(
@@ -351,22 +354,22 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_range_is_logarithmic_and_zero_forbids_it() {
-        let share = |values: &[f64], v: f64| XAxis::of(values).place.share(v);
+    fn a_wide_range_is_logarithmic_unless_it_includes_zero() {
+        let share = |values: &[f64], v: f64| XAxis::of(values).mapping.share(v);
         assert!((share(&[1.0, 10.0, 100.0], 10.0) - 0.5).abs() < 1e-9);
         assert!(share(&[0.0, 10.0, 100.0], 10.0) < 0.2);
         assert!((share(&[1.0, 2.0, 3.0], 2.0) - 0.5).abs() < 1e-9);
     }
 
     #[test]
-    fn ticks_keep_apart() {
+    fn ticks_do_not_overlap() {
         let ticks = XAxis::of(&[0.0, 0.75e-6, 1.5e-6, 3e-6, 7.5e-6, 1.5e-5]).ticks;
         assert!(ticks.windows(2).all(|t| t[1].0 - t[0].0 >= 0.1), "{ticks:?}");
         assert_eq!(ticks.last().map(|t| t.1.as_str()), Some(shortest(1.5e-5).as_str()));
     }
 
     #[test]
-    fn nothing_measured_is_no_chart() {
+    fn without_data_there_is_no_chart() {
         let mut all = variants(&[&[("w", json!(8))], &[("w", json!(2))], &[("w", json!(3))]]);
         let sweep = Sweep::of(&all).unwrap();
         all.iter_mut().for_each(|v| v.values[0] = None);

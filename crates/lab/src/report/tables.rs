@@ -1,6 +1,6 @@
 //! Tables of a section: variants, their settings, families.
 
-use super::answer::measurable;
+use super::conclusion::is_significant;
 use super::marker::mark;
 use super::measured::plain;
 use super::picture::legible;
@@ -9,9 +9,9 @@ use super::{
 };
 
 /// Maximum number of variants in a table.
-const MOST_VARIANTS: usize = 300;
+const MAX_VARIANTS: usize = 300;
 /// Maximum length of a name in a table, characters.
-pub(super) const MOST_CHARACTERS: usize = 200;
+pub(super) const MAX_CHARACTERS: usize = 200;
 
 /// A variant in the table.
 pub(super) struct VariantRow {
@@ -80,12 +80,12 @@ pub(super) fn heads(experiment: &Experiment) -> Vec<String> {
 pub(super) fn rows(experiment: &Experiment) -> Vec<VariantRow> {
     let row = |(i, variant): (usize, &Variant)| VariantRow {
         mark: mark(i),
-        label: legible(&variant.label, MOST_CHARACTERS),
+        label: legible(&variant.label, MAX_CHARACTERS),
         cells: cells(experiment, i, variant),
         fingerprint: variant.fingerprint.clone(),
         cpu: plain(variant.cpu_s, 2),
     };
-    experiment.variants.iter().take(MOST_VARIANTS).enumerate().map(row).collect()
+    experiment.variants.iter().take(MAX_VARIANTS).enumerate().map(row).collect()
 }
 
 fn cells(experiment: &Experiment, i: usize, variant: &Variant) -> Vec<String> {
@@ -95,7 +95,7 @@ fn cells(experiment: &Experiment, i: usize, variant: &Variant) -> Vec<String> {
         let value = value(variant, m);
         let written = value.map_or_else(nothing, |value| value.measured.text());
         if m > 0 {
-            let change = value.and_then(|v| v.versus.as_ref()).filter(|versus| measurable(versus));
+            let change = value.and_then(|v| v.versus.as_ref()).filter(|versus| is_significant(versus));
             let arrow = change.map_or("", |versus| if versus.difference.mean > 0.0 { "▲ " } else { "▼ " });
             cells.push(format!("{arrow}{written}"));
             continue;
@@ -140,9 +140,8 @@ pub(super) fn table_notes(experiment: &Experiment) -> Vec<String> {
             notes.push(note);
         }
     }
-    if experiment.variants.len() > MOST_VARIANTS {
-        notes
-            .push(format!("Of {} variants the first {MOST_VARIANTS} are listed.", experiment.variants.len()));
+    if experiment.variants.len() > MAX_VARIANTS {
+        notes.push(format!("Of {} variants the first {MAX_VARIANTS} are listed.", experiment.variants.len()));
     }
     notes
 }
@@ -154,7 +153,7 @@ pub(super) fn family_rows(experiment: &Experiment) -> Vec<FamilyRow> {
         FamilyRow {
             mark: mark(member.variant),
             cells: [
-                legible(&format!("{} {}", family.name, families::setting(family, member)), MOST_CHARACTERS),
+                legible(&format!("{} {}", family.name, families::setting(family, member)), MAX_CHARACTERS),
                 text(member.gain.as_ref().map(Measured::signed)),
                 text(member.deviation.as_ref().map(Measured::text)),
                 share,
@@ -162,7 +161,7 @@ pub(super) fn family_rows(experiment: &Experiment) -> Vec<FamilyRow> {
         }
     };
     let members = experiment.families.iter().flat_map(|f| f.members.iter().map(move |m| (f, m)));
-    members.take(MOST_VARIANTS).map(row).collect()
+    members.take(MAX_VARIANTS).map(row).collect()
 }
 
 /// Explains the gains of single runs, with the number of omissions.
@@ -185,13 +184,13 @@ pub(super) fn family_note(experiment: &Experiment) -> String {
 }
 
 pub(super) fn settings(experiment: &Experiment) -> Vec<SettingsRow> {
-    let variants = experiment.variants.iter().take(MOST_VARIANTS).enumerate();
+    let variants = experiment.variants.iter().take(MAX_VARIANTS).enumerate();
     let row = |(i, variant): (usize, &Variant)| {
         let settings =
             variant.settings.iter().map(|(key, value)| format!("{key} = {}", parameters::text(value)));
         let settings: Vec<String> = settings.collect();
         let settings = if settings.is_empty() { "none".to_owned() } else { settings.join(", ") };
-        SettingsRow { mark: mark(i), label: legible(&variant.label, MOST_CHARACTERS), settings }
+        SettingsRow { mark: mark(i), label: legible(&variant.label, MAX_CHARACTERS), settings }
     };
     variants.map(row).collect()
 }

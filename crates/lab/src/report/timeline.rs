@@ -2,10 +2,10 @@
 //! drawn once for paper, and passed to the script with all flows.
 
 use super::frame::Frame;
-use super::ink::Ink;
 use super::measured::shortest;
 use super::picture::{legible, line, picture};
-use super::{Experiment, FlowSeries, RunSeries, thin};
+use super::role::Role;
+use super::{Experiment, FlowSeries, RunSeries, thinning};
 use serde_json::{Value as Json, json};
 
 /// Width of a chart in CSS pixels, on paper.
@@ -13,13 +13,13 @@ const WIDTH: f64 = 940.0;
 /// Height of a chart in CSS pixels, on paper.
 const HEIGHT: f64 = 170.0;
 /// Maximum number of variants that colours and dashes can distinguish.
-const MOST_VARIANTS: usize = 14;
+const MAX_VARIANTS: usize = 14;
 /// Maximum number of flows.
-const MOST_FLOWS: usize = 24;
+const MAX_FLOWS: usize = 24;
 /// Maximum number of values of a line; about a few for each pixel of width are visible.
-const MOST_POINTS: usize = 300;
+const MAX_POINTS: usize = 300;
 /// Maximum number of values of all lines; about five bytes each in the page.
-const MOST_IN_ALL: usize = 80_000;
+const MAX_TOTAL_POINTS: usize = 80_000;
 
 /// Quantity drawn over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Quantity {
     fn thinned(self, flow: &FlowSeries, step: usize) -> Vec<f64> {
         let values = self.values(flow);
         match self {
-            Self::Goodput => thin::means(values, step),
+            Self::Goodput => thinning::means(values, step),
             Self::Window | Self::Queue => {
                 values.chunks(step).filter_map(|chunk| chunk.last()).copied().collect()
             }
@@ -101,14 +101,14 @@ impl Timeline {
         let usable =
             |s: &&RunSeries| s.run == run && s.step_s > 0.0 && s.step_s.is_finite() && !s.flows.is_empty();
         let all: Vec<&RunSeries> = experiment.series.iter().filter(usable).collect();
-        let shown = &all[..all.len().min(MOST_VARIANTS)];
+        let shown = &all[..all.len().min(MAX_VARIANTS)];
         let first = shown.first()?;
         let mut notes = Vec::new();
         if shown.len() < all.len() {
             notes.push(format!("Of {} variants the first {} are here.", all.len(), shown.len()));
         }
         let flows = shown.iter().map(|s| s.flows.len()).max().unwrap_or(0);
-        let drawn = flows.min(MOST_FLOWS);
+        let drawn = flows.min(MAX_FLOWS);
         if drawn < flows {
             notes.push(format!("Of {flows} flows the first {drawn} are here."));
         }
@@ -152,7 +152,7 @@ fn thinning(shown: &[&RunSeries], flows: usize) -> usize {
     };
     let all: usize = shown.iter().map(lengths).sum();
     let longest = shown.iter().flat_map(|s| &s.flows).map(|f| f.goodput_kbps.len()).max().unwrap_or(0);
-    longest.div_ceil(MOST_POINTS).max(all.div_ceil(MOST_IN_ALL)).max(1)
+    longest.div_ceil(MAX_POINTS).max(all.div_ceil(MAX_TOTAL_POINTS)).max(1)
 }
 
 struct Data<'a> {
@@ -218,7 +218,7 @@ impl<'a> Data<'a> {
                 line(
                     area,
                     points.collect(),
-                    Ink::Flow { variant, flow: flow / super::ink::VARIANT_COLOURS.len() },
+                    Role::Flow { variant, flow: flow / super::role::VARIANT_COLOURS.len() },
                     1.6,
                 )?;
             }
@@ -328,14 +328,14 @@ mod tests {
     }
 
     #[test]
-    fn of_one_variant_the_flows_are_drawn() {
+    fn with_one_variant_the_flows_are_drawn() {
         let timeline = Timeline::of(&experiment(1, 3, 30)).unwrap();
         let goodput = &timeline.charts[0].svg;
         assert!(goodput.contains("class=\"v2 flow"), "{goodput}");
     }
 
     #[test]
-    fn what_no_flow_has_is_not_there() {
+    fn a_quantity_that_no_flow_has_is_omitted() {
         let mut cbr = experiment(2, 1, 30);
         for flow in cbr.series.iter_mut().flat_map(|s| &mut s.flows) {
             flow.cwnd_segments.clear();
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flow_that_is_asked_about_comes_first_and_else_one_with_a_window() {
+    fn the_flow_of_the_objective_comes_first_or_else_one_with_a_window() {
         let mut mixed = experiment(2, 3, 30);
         mixed.series.iter_mut().for_each(|s| s.flows[0].cwnd_segments.clear());
         assert_eq!(Timeline::of(&mixed).unwrap().flow, 1);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn long_and_many_series_are_thinned_and_that_is_said() {
+    fn long_and_many_series_are_thinned_and_that_is_noted() {
         let long = Timeline::of(&experiment(1, 1, 100_000)).unwrap();
         assert!(long.json.len() < 20_000, "{}", long.json.len());
         assert!(long.notes[0].contains("means over 334 s"), "{:?}", long.notes);
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_short_and_what_is_none_is_null() {
+    fn numbers_are_short_and_missing_values_are_null() {
         let texts = [0.0, 1234.56, 12.3456, 0.000_123_45, f64::NAN, f64::INFINITY, 7.0, 1e300].map(short);
         assert_eq!(
             texts.map(|x| x.to_string())[..7],
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_does_not_end_the_element() {
+    fn a_name_cannot_end_the_script_element() {
         let mut hostile = experiment(1, 1, 3);
         hostile.series[0].flows[0].name = "</script>".into();
         assert!(!Timeline::of(&hostile).unwrap().json.contains("</script"));

@@ -6,7 +6,7 @@ use super::estimate::{deviation, mean};
 use super::quantile::{of_sorted, sorted};
 use super::refusal::{Refusal, at_least};
 use super::{CONFIDENCE, Confidence, Interval};
-use hopline_core::{Purpose, Stream};
+use hopline_core::{Purpose, RandomStream};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Default number of resamples of an interval. The ends of a 95 % interval then have a Monte Carlo error of
@@ -105,7 +105,7 @@ impl Bootstrap {
     pub fn interval_of_ratio(&self, values: &[f64], reference: &[f64]) -> Result<Interval, Refusal> {
         at_least(2, values)?;
         at_least(2, reference)?;
-        let mut stream = Stream::global(self.seed, 0, Purpose::Bootstrap);
+        let mut stream = RandomStream::global(self.seed, 0, Purpose::Bootstrap);
         let mut one = |of: &[f64]| self.statistic.of(&mut resample(of, &mut stream));
         let ratios: Vec<f64> =
             (0..self.resamples.max(1)).map(|_| ratio(one(values), one(reference))).collect();
@@ -115,7 +115,7 @@ impl Bootstrap {
 
     /// Returns the statistic of each resample, in ascending order.
     fn resampled(&self, values: &[f64]) -> Vec<f64> {
-        let mut stream = Stream::global(self.seed, 0, Purpose::Bootstrap);
+        let mut stream = RandomStream::global(self.seed, 0, Purpose::Bootstrap);
         let mut one = || self.statistic.of(&mut resample(values, &mut stream));
         let resampled: Vec<f64> = (0..self.resamples.max(1)).map(|_| one()).collect();
         sorted(&resampled)
@@ -123,7 +123,7 @@ impl Bootstrap {
 }
 
 /// Returns a resample of the same size, drawn with replacement.
-fn resample(values: &[f64], stream: &mut Stream) -> Vec<f64> {
+fn resample(values: &[f64], stream: &mut RandomStream) -> Vec<f64> {
     let n = u32::try_from(values.len()).expect("fewer runs than 2^32");
     values.iter().map(|_| values[stream.below(n) as usize]).collect()
 }
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_to_nothing_has_no_upper_end_and_one_of_single_values_no_interval() {
+    fn a_ratio_to_zero_has_no_upper_end_and_one_of_single_values_no_interval() {
         let bootstrap = with(Statistic::Deviation, Method::Percentile, Confidence::P95);
         let over_none = bootstrap.interval_of_ratio(&A, &[3.0; 5]).unwrap();
         assert_eq!(over_none.high, f64::INFINITY);
@@ -325,7 +325,7 @@ mod tests {
     /// For many values the interval of the mean tends to mean ± 1.96 s / √n (divisor n).
     #[test]
     fn a_large_sample_has_the_asymptotic_interval() {
-        let mut stream = Stream::new(5, 1, NodeId(0), Purpose::Emulation);
+        let mut stream = RandomStream::new(5, 1, NodeId(0), Purpose::Emulation);
         let values: Vec<f64> = (0..2000).map(|_| stream.normal(100.0, 20.0)).collect();
         let n = values.len() as f64;
         let m = mean(&values);
@@ -340,8 +340,8 @@ mod tests {
 
     /// BCa covers a skewed mean about as often as stated; Student's interval of normal samples is exact.
     #[test]
-    fn intervals_hold_the_truth_as_often_as_they_say() {
-        let mut stream = Stream::new(6, 1, NodeId(0), Purpose::Emulation);
+    fn intervals_have_their_nominal_coverage() {
+        let mut stream = RandomStream::new(6, 1, NodeId(0), Purpose::Emulation);
         let (mut bca, mut student) = (0, 0);
         for seed in 0..400 {
             let skewed: Vec<f64> = (0..30).map(|_| stream.exponential(1.0)).collect();
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_seeds_give_equal_intervals_and_others_others() {
+    fn equal_seeds_give_equal_intervals_and_different_seeds_do_not() {
         let interval = |seed| Bootstrap::new(seed).interval(&SKEWED).unwrap();
         assert_eq!(interval(1), interval(1));
         assert_ne!(interval(1), interval(2));
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn one_wild_value_keeps_the_interval_within_the_sample_but_for_rounding() {
+    fn one_outlier_keeps_the_interval_within_the_sample_except_for_rounding() {
         let interval = Bootstrap::new(1).interval(&[1.0, 1.0, 1.0, 1.0, 1e80]).unwrap();
         assert!(
             interval.low >= -1e64 && interval.high <= 1e80 && interval.low <= interval.high,
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_and_not_finite_are_refused() {
+    fn too_few_and_non_finite_values_are_rejected() {
         let bootstrap = Bootstrap::new(1);
         assert_eq!(bootstrap.interval(&[]), Err(Refusal::TooFew { have: 0, need: 2 }));
         assert_eq!(bootstrap.interval(&[1.0]), Err(Refusal::TooFew { have: 1, need: 2 }));

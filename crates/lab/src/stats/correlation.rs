@@ -41,14 +41,14 @@ mod tests {
     }
 
     #[test]
-    fn it_is_that_of_the_hand() {
+    fn the_correlation_matches_a_hand_computed_value() {
         // Deviations −2, −1, 0, 1, 2 and −2, 0, 1, −1, 2: products 4 + 0 + 0 − 1 + 4 = 7, squares 10 and 10.
         assert!((r(&[1.0, 2.0, 3.0, 4.0, 5.0], &[1.0, 3.0, 4.0, 2.0, 5.0]) - 0.7).abs() < 1e-12);
         assert!(r(&[1.0, 0.0, -1.0, 0.0], &[0.0, 1.0, 0.0, -1.0]).abs() < 1e-12);
     }
 
     #[test]
-    fn scale_and_place_do_not_matter_and_sign_does() {
+    fn scale_and_offset_do_not_matter_and_the_sign_does() {
         let up = [1e-80, 2e-80, 4e-80];
         assert!((r(&up, &[1e80 + 1e79, 1e80 + 2e79, 1e80 + 4e79]) - 1.0).abs() < 1e-9);
         assert!((r(&up, &[-1.0, -2.0, -4.0]) + 1.0).abs() < 1e-12);
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_vary_goes_with_nothing() {
+    fn constant_values_have_no_correlation() {
         let constant = [0.1; 10];
         let rising: Vec<f64> = (0..10).map(f64::from).collect();
         assert_eq!(correlation(&constant, &rising), Err(Refusal::Constant));
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_unpaired_and_infinite_values_are_refused() {
+    fn too_few_unpaired_and_infinite_values_are_rejected() {
         assert_eq!(correlation(&[1.0], &[1.0]), Err(Refusal::TooFew { have: 1, need: 2 }));
         assert_eq!(correlation(&[], &[]), Err(Refusal::TooFew { have: 0, need: 2 }));
         assert_eq!(correlation(&[1.0, 2.0], &[1.0]), Err(Refusal::Unpaired { values: 2, baseline: 1 }));

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn means_of_values_that_do_not_pair_differ_by_welch() {
+    fn means_of_unpaired_values_differ_by_welch() {
         // Variances 1 and 20/3, of means 1/3 and 5/3: together 2. Student's quantile of two degrees is 4.302653.
         let difference = Estimate::of_independent(&[1.0, 2.0, 3.0], &[0.0, 2.0, 4.0, 6.0]);
         assert_eq!((difference.n, difference.mean), (3, -1.0));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_are_certain_whatever_their_rounding() {
+    fn equal_values_have_no_deviation_despite_rounding() {
         for x in [2.0, 0.1, 1e90, -1e-300, 0.0] {
             let e = Estimate::of(&[x; 7]);
             assert_eq!((e.mean, e.deviation, e.half_width), (x, Some(0.0), Some(0.0)));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_offset_costs_no_digits() {
+    fn a_large_offset_loses_no_precision() {
         // Deviation of 4, 7, 13, 16: √30, `numpy.std(ddof=1)`. The mean of squares less the square of the mean gives 0 here.
         let e = Estimate::of(&[1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0]);
         assert_eq!(e.mean, 1e9 + 10.0);
@@ -249,13 +249,13 @@ mod tests {
     }
 
     #[test]
-    fn many_values_add_up_without_drift() {
+    fn many_values_are_summed_without_drift() {
         let e = Estimate::of(&[0.1; 1_000_000]);
         assert_eq!((e.mean, e.deviation), (0.1, Some(0.0)));
     }
 
     #[test]
-    fn nothing_is_known_of_values_that_are_not_finite() {
+    fn non_finite_values_have_no_estimate() {
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e200] {
             let e = Estimate::of(&[1.0, bad, 3.0]);
             assert!(e.mean.is_nan());

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn statistics_are_those_of_the_hand() {
+    fn statistics_match_hand_computed_values() {
         let deviation = libm::sqrt(1400.0 / 3.0);
         assert_eq!(values(&FOUR)[0], Some(20.0));
         assert!(close(values(&FOUR)[1].unwrap(), deviation));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn two_gains_have_them_all_and_one_no_spread() {
+    fn two_gains_have_all_statistics_and_one_no_deviation() {
         // 10 and 30: mean 20, deviation √(200 / 1).
         let two = values(&[10.0, 30.0]);
         assert_eq!((two[0], two[3]), (Some(20.0), Some(100.0)));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_gains_spread_by_nothing() {
+    fn equal_gains_have_zero_deviation() {
         assert_eq!(values(&[5.0; 6]), [Some(5.0), Some(0.0), Some(0.0), Some(100.0)]);
         for (interval, value) in intervals(&[5.0; 6]).into_iter().zip([5.0, 0.0, 0.0]) {
             assert_eq!(interval, Some(Interval { low: value, high: value }));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_of_nothing_is_no_gain_and_a_mean_of_nothing_bears_no_spread() {
+    fn a_zero_gain_is_not_positive_and_a_zero_mean_has_no_relative_deviation() {
         assert_eq!(values(&[0.0, 0.0]), [Some(0.0), Some(0.0), None, Some(0.0)]);
         let lost = values(&[-10.0, -30.0, 10.0]);
         assert_eq!((lost[0], lost[2]), (Some(-10.0), None));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spread_over_a_mean_that_may_be_zero_has_no_upper_end() {
+    fn a_deviation_over_a_mean_near_zero_has_no_upper_end() {
         let unsure = intervals(&[-20.0, 30.0, -25.0, 45.0, 10.0])[2].unwrap();
         assert!(unsure.low > 0.0 && unsure.high == f64::INFINITY, "{unsure:?}");
         let sure = intervals(&[20.0, 30.0, 25.0, 45.0, 10.0])[2].unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_compare_spreads_of_gains_that_do_not_pair() {
+    fn ratios_compare_deviations_of_unpaired_gains() {
         let (narrow, wide) = (gains(&FOUR), gains(&FOUR.map(|gain| 2.0 * gain)));
         assert!(close(wide.ratio(&narrow, Deviation).unwrap(), 2.0));
         assert!(close(wide.ratio(&narrow, DeviationPerMean).unwrap(), 1.0));
@@ -209,14 +209,14 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_interval_and_another_another() {
+    fn equal_seeds_give_equal_intervals_and_different_seeds_do_not() {
         let interval = |seed| gains(&SKEWED).interval(Deviation, seed, Confidence::P95);
         assert_eq!(interval(3), interval(3));
         assert_ne!(interval(3), interval(4));
     }
 
     #[test]
-    fn signs_are_those_of_the_gains() {
+    fn signs_match_the_gains() {
         let test = gains(&FOUR).sign_test();
         assert_eq!((test.positive, test.negative, test.ties), (3, 1, 0));
         assert!(close(test.p, 0.625), "2 · (1 + 4) / 16");

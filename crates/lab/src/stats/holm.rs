@@ -42,14 +42,14 @@ mod tests {
     }
 
     #[test]
-    fn one_test_alone_is_left_as_it_is() {
+    fn a_single_test_is_unchanged() {
         assert_eq!(holm(&[0.03]), Ok(vec![0.03]));
         assert_eq!(holm(&[]), Ok(vec![]));
         assert_eq!(holm(&[0.0, 0.0]), Ok(vec![0.0, 0.0]));
     }
 
     #[test]
-    fn what_is_no_probability_is_refused() {
+    fn invalid_probabilities_are_rejected() {
         assert_eq!(holm(&[0.5, 1.5]), Err(Refusal::Probability(1.5)));
         assert!(matches!(holm(&[f64::NAN]), Err(Refusal::Probability(_))));
     }

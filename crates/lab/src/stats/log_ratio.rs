@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_in_proportion_have_a_ratio_without_an_error() {
+    fn proportional_values_have_a_ratio_without_error() {
         let e = Estimate::of_log_ratio(&[1.0, 2.0, 3.0], &[10.0, 20.0, 30.0]).unwrap();
         assert!(close(e.mean, libm::log(0.1)) && e.deviation.unwrap() < 1e-15, "{e:?}");
     }
@@ -66,7 +66,7 @@ mod tests {
     /// Over their means 0.5, 1.5 and 1.5, 0.5: differences −1 and 1, deviation √2, and Student's quantile 6.313752 of one
     /// degree of freedom.
     #[test]
-    fn its_error_is_that_of_what_the_values_are_over_their_means() {
+    fn the_error_is_that_of_the_values_over_their_means() {
         let e = Estimate::of_log_ratio(&[1.0, 3.0], &[12.0, 4.0]).unwrap();
         assert!(close(e.mean, libm::log(0.25)), "{e:?}");
         let interval = e.interval(Confidence::P90).unwrap();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_of_ratios_cancels_what_both_have() {
+    fn a_ratio_of_ratios_cancels_common_factors() {
         let (once, twice) = ([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]);
         let e = Estimate::of_log_ratio_of_ratios([&twice, &once, &once, &twice]).unwrap();
         assert!(close(e.mean, libm::log(4.0)) && e.deviation.unwrap() < 1e-15, "{e:?}");
@@ -93,7 +93,7 @@ mod tests {
 
     /// With a second ratio that does not vary it is the ratio alone.
     #[test]
-    fn the_error_of_a_ratio_of_ratios_is_that_of_the_ratio_that_varies() {
+    fn the_error_of_a_ratio_of_ratios_is_that_of_the_varying_ratio() {
         let (values, baseline) = ([1.0, 3.0], [12.0, 4.0]);
         let one = Estimate::of_log_ratio(&values, &baseline).unwrap();
         let both = Estimate::of_log_ratio_of_ratios([&values, &baseline, &[5.0; 2], &[5.0; 2]]).unwrap();
@@ -102,7 +102,7 @@ mod tests {
 
     /// Variances over the means 2 and 3 squared: 1/4 of three values, (20/3)/9 of four; of the means 1/12 and 5/27.
     #[test]
-    fn means_that_do_not_pair_add_their_errors() {
+    fn errors_of_unpaired_means_add_up() {
         let e = Estimate::of_independent_log_ratio(&[1.0, 2.0, 3.0], &[0.0, 2.0, 4.0, 6.0]).unwrap();
         assert!(close(e.mean, libm::log(2.0 / 3.0)) && e.n == 3, "{e:?}");
         let expected = libm::sqrt((1.0 / 12.0 + 5.0 / 27.0) * 3.0);

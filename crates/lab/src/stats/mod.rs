@@ -12,7 +12,7 @@
 //! | how many runs are enough? | [`Precision`] |
 //!
 //! All but [`Estimate`] refuse values that are not finite, and samples that are too small, with a [`Refusal`]
-//! that names the reason. All random numbers come from a [`Stream`](hopline_core::Stream).
+//! that names the reason. All random numbers come from a [`RandomStream`](hopline_core::RandomStream).
 
 mod bootstrap;
 mod correlation;
@@ -40,9 +40,9 @@ pub use gains::{GainStatistic, Gains};
 pub use holm::holm;
 pub use pairs::{Pairs, TTest};
 pub use percent::{Confidence, PercentError};
-pub use precision::{LEAST_RUNS, MOST_GROWTH, NextStep, Precision};
+pub use precision::{MAX_GROWTH, MIN_RUNS, NextStep, Precision};
 pub use quantile::{median, quantile};
-pub use refusal::{LARGEST, Refusal};
+pub use refusal::{MAX_VALUE, Refusal};
 pub use relative::RelativeDifference;
 pub use share::share_interval;
 pub use sign::SignTest;

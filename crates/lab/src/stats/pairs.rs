@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_pairs_differ_by_nothing() {
+    fn equal_pairs_have_no_difference() {
         let test = pairs(&A, &A).t_test().unwrap();
         assert_eq!((test.t, test.p), (0.0, 1.0));
         assert_eq!((pairs(&A, &A).sign_test().p, pairs(&A, &A).wilcoxon().p), (1.0, 1.0));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn two_pairs_suffice_and_one_does_not() {
+    fn two_pairs_are_enough_and_one_is_not() {
         assert!(close(pairs(&[2.0, 4.0], &[1.0, 1.0]).t_test().unwrap().t, 2.0));
         assert_eq!(pairs(&[2.0], &[1.0]).t_test(), Err(Refusal::TooFew { have: 1, need: 2 }));
         assert_eq!(pairs(&[], &[]).t_test(), Err(Refusal::TooFew { have: 0, need: 2 }));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pair_is_refused() {
+    fn unpaired_values_are_rejected() {
         assert_eq!(Pairs::new(&[1.0, 2.0], &[1.0]), Err(Refusal::Unpaired { values: 2, baseline: 1 }));
         assert!(matches!(Pairs::new(&[f64::NAN], &[1.0]), Err(Refusal::NotFinite { .. })));
         assert!(matches!(Pairs::new(&[1.0], &[f64::INFINITY]), Err(Refusal::NotFinite { .. })));

@@ -60,7 +60,7 @@ impl Confidence {
     /// Returns the confidence of each of `times` intervals, so that all of them together have this one
     /// (Bonferroni). `times` is at least 1.
     #[must_use]
-    pub fn for_one_of(self, times: f64) -> Self {
+    pub fn for_each_of(self, times: f64) -> Self {
         Self(1.0 - (1.0 - self.0) / times.max(1.0))
     }
 
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentages_are_read_with_their_sign() {
+    fn percentages_are_parsed_with_their_sign() {
         assert_eq!(parse_percent("5%"), Ok(0.05));
         assert_eq!(parse_percent(" 2.5 % "), Ok(0.025));
         assert_eq!(parse_percent("99.9%"), Ok(99.9 / 100.0));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused_with_an_example() {
+    fn other_texts_are_rejected_with_an_example() {
         for text in [
             "",
             "%",
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_confidence_is_between_its_ends() {
+    fn a_confidence_lies_between_0_and_1() {
         assert_eq!(Confidence::new(0.95), Some(Confidence::P95));
         for bad in [0.0, 1.0, -0.5, 95.0, f64::NAN] {
             assert_eq!(Confidence::new(bad), None);

@@ -10,9 +10,9 @@ use std::str::FromStr;
 /// Minimum number of runs of an interval that counts as narrow: few runs may agree by chance, and stopping
 /// then makes intervals that miss the true value more often than stated. TPA repeats at least five times (TPA
 /// §4); ten are better.
-pub const LEAST_RUNS: usize = 5;
+pub const MIN_RUNS: usize = 5;
 /// Maximum growth factor of the number of runs in a step: early estimates of the required number are rough.
-pub const MOST_GROWTH: usize = 2;
+pub const MAX_GROWTH: usize = 2;
 
 /// Required precision: half-width of the interval over the size of the mean, a fraction between 0 and 1, both
 /// ends excluded. Written "5%".
@@ -44,10 +44,10 @@ impl Precision {
     /// Returns whether Student's interval of the mean of `values`, one for each run, is narrow enough, and
     /// the number of runs to make if not. It depends on the arguments only:
     ///
-    /// 1. below [`LEAST_RUNS`] runs: that many;
+    /// 1. below [`MIN_RUNS`] runs: that many;
     /// 2. half-width h ≤ precision · |mean|: reached (also if all runs are equal);
     /// 3. else n · (h / (precision · |mean|))², rounded up, as the width falls with √n; at least one run
-    ///    more, at most [`MOST_GROWTH`] times as many.
+    ///    more, at most [`MAX_GROWTH`] times as many.
     ///
     /// # Errors
     ///
@@ -55,8 +55,8 @@ impl Precision {
     pub fn next(self, values: &[f64], confidence: Confidence) -> Result<NextStep, Refusal> {
         finite(values)?;
         let n = values.len();
-        if n < LEAST_RUNS {
-            return Ok(NextStep::Runs(LEAST_RUNS));
+        if n < MIN_RUNS {
+            return Ok(NextStep::Runs(MIN_RUNS));
         }
         let estimate = Estimate::of(values);
         let interval = estimate.interval(confidence).expect("five values have one");
@@ -67,7 +67,7 @@ impl Precision {
         let ratio = half_width / wanted;
         // A number that is too large, as for a mean of zero, saturates.
         let needed = (n as f64 * ratio * ratio).ceil() as usize;
-        Ok(NextStep::Runs(needed.clamp(n + 1, n.saturating_mul(MOST_GROWTH))))
+        Ok(NextStep::Runs(needed.clamp(n + 1, n.saturating_mul(MAX_GROWTH))))
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_precision_is_read_and_written_in_percent() {
+    fn a_precision_is_parsed_and_written_in_percent() {
         assert_eq!(five().fraction(), 0.05);
         assert_eq!(
             (five().to_string(), "7%".parse::<Precision>().unwrap().to_string()),
@@ -114,14 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn few_runs_are_never_enough() {
+    fn few_runs_are_never_precise() {
         for values in [&[][..], &[7.0], &[7.0; 4]] {
-            assert_eq!(next(five(), values), NextStep::Runs(LEAST_RUNS));
+            assert_eq!(next(five(), values), NextStep::Runs(MIN_RUNS));
         }
     }
 
     #[test]
-    fn a_narrow_interval_is_reached() {
+    fn a_narrow_interval_is_precise() {
         // A: 707.79 ± 8.989 at 95 %, ± 12.914 at 99 %: 1.27 % and 1.82 %.
         assert_eq!(next(five(), &A), NextStep::Reached);
         assert_eq!(next(Precision::new(0.0128).unwrap(), &A), NextStep::Reached);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_interval_asks_for_what_the_square_root_law_says() {
+    fn a_wide_interval_requests_runs_by_the_square_root_law() {
         // 10 · (8.989 / (0.01 · 707.79))² = 16.13.
         assert_eq!(next(Precision::new(0.01).unwrap(), &A), NextStep::Runs(17));
         // 10 · (8.989 / (0.0125 · 707.79))² = 10.32.
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_runs_are_enough_and_a_mean_of_zero_asks_for_more_each_time() {
+    fn equal_runs_are_precise_and_a_zero_mean_requests_more_each_time() {
         assert_eq!(next(five(), &[3.0; 10]), NextStep::Reached);
         assert_eq!(next(five(), &[0.0; 10]), NextStep::Reached);
         let around_zero: Vec<f64> = [1.0, -1.0].repeat(5);
@@ -147,13 +147,13 @@ mod tests {
     }
 
     #[test]
-    fn the_sign_of_the_mean_is_of_no_account() {
+    fn the_sign_of_the_mean_does_not_matter() {
         let precision = Precision::new(0.01).unwrap();
         assert_eq!(next(precision, &A.map(|x| -x)), next(precision, &A));
     }
 
     #[test]
-    fn asking_and_running_comes_to_an_end() {
+    fn requesting_runs_terminates() {
         let run = |i: usize| 100.0 + ((i * 37) % 41) as f64;
         let mut runs = 0;
         let mut steps = 0;
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_not_finite_are_refused() {
+    fn non_finite_values_are_rejected() {
         assert!(matches!(five().next(&[f64::NAN], Confidence::P95), Err(Refusal::NotFinite { .. })));
         assert!(five().next(&[f64::INFINITY; 12], Confidence::P95).is_err());
     }

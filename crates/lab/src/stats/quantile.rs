@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_the_values_is_of_no_account() {
+    fn the_order_of_the_values_does_not_matter() {
         let mut reversed = SKEWED;
         reversed.reverse();
         assert_eq!(quantile(&reversed, 0.3), quantile(&SKEWED, 0.3));
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn none_has_no_quantile_and_no_probability_is_beyond_1() {
+    fn empty_samples_have_no_quantile_and_probabilities_end_at_1() {
         assert_eq!(median(&[]), Err(Refusal::TooFew { have: 0, need: 1 }));
         assert_eq!(quantile(&[1.0], 1.1), Err(Refusal::Probability(1.1)));
         assert!(matches!(quantile(&[1.0], f64::NAN), Err(Refusal::Probability(_))));

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Largest accepted value, by size: its squares and cubes, and their sums, stay far from overflow.
-pub const LARGEST: f64 = 1e90;
+pub const MAX_VALUE: f64 = 1e90;
 
 /// Reason for which a statistic is not computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,7 +15,7 @@ pub enum Refusal {
         /// Values needed.
         need: usize,
     },
-    /// A value is NaN, infinite, or larger than [`LARGEST`].
+    /// A value is NaN, infinite, or larger than [`MAX_VALUE`].
     NotFinite {
         /// Index of the value, from 0.
         index: usize,
@@ -34,7 +34,7 @@ pub enum Refusal {
     /// All values are equal.
     Constant,
     /// The series has not settled at its end.
-    Unsettled,
+    NotSettled,
 }
 
 impl fmt::Display for Refusal {
@@ -42,14 +42,14 @@ impl fmt::Display for Refusal {
         match self {
             Self::TooFew { have, need } => write!(f, "{have} values; it takes {need} or more"),
             Self::NotFinite { index, value } => {
-                write!(f, "value {index} is {value:e}; statistics take finite numbers up to {LARGEST:e}")
+                write!(f, "value {index} is {value:e}; statistics take finite numbers up to {MAX_VALUE:e}")
             }
             Self::Unpaired { values, baseline } => {
                 write!(f, "{values} values against {baseline} of the baseline; pairs take as many of each")
             }
             Self::Probability(p) => write!(f, "{p} is no probability; it takes 0 to 1"),
             Self::Constant => write!(f, "the values are all the same; it takes some that differ"),
-            Self::Unsettled => {
+            Self::NotSettled => {
                 write!(f, "the series has not settled in its first half; it takes a longer run")
             }
         }
@@ -60,7 +60,7 @@ impl std::error::Error for Refusal {}
 
 /// Returns an error if a value is not finite.
 pub(super) fn finite(values: &[f64]) -> Result<(), Refusal> {
-    match values.iter().position(|x| x.is_nan() || x.abs() > LARGEST) {
+    match values.iter().position(|x| x.is_nan() || x.abs() > MAX_VALUE) {
         Some(index) => Err(Refusal::NotFinite { index, value: values[index] }),
         None => Ok(()),
     }
@@ -82,16 +82,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_finite_is_named_with_its_place() {
+    fn a_non_finite_value_is_named_with_its_index() {
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e91] {
             let refused = finite(&[1.0, 2.0, bad]).unwrap_err();
             assert!(matches!(refused, Refusal::NotFinite { index: 2, .. }), "{refused:?}");
         }
-        assert_eq!(finite(&[0.0, -0.0, LARGEST, -LARGEST, f64::MIN_POSITIVE]), Ok(()));
+        assert_eq!(finite(&[0.0, -0.0, MAX_VALUE, -MAX_VALUE, f64::MIN_POSITIVE]), Ok(()));
     }
 
     #[test]
-    fn a_refusal_says_what_would_be_right() {
+    fn a_rejection_states_what_is_required() {
         let text = |r: Refusal| r.to_string();
         assert_eq!(text(Refusal::TooFew { have: 1, need: 2 }), "1 values; it takes 2 or more");
         assert_eq!(

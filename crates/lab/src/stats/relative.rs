@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn it_excludes_zero_where_the_t_test_of_the_difference_rejects() {
+    fn the_interval_excludes_zero_exactly_if_the_t_test_rejects() {
         let values = [10.1, 9.8, 10.4, 10.0, 9.9];
         for shift in [0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6] {
             let shifted: Vec<f64> = values.iter().map(|x| x + shift).collect();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_baseline_that_does_not_vary_it_is_students() {
+    fn with_a_constant_baseline_the_interval_is_that_of_student() {
         let baseline = [50.0; 10];
         let expected = Estimate::of_differences(&A, &baseline).scaled(2.0).interval(Confidence::P95).unwrap();
         let Interval { low, high } = interval(&A, &baseline, Confidence::P95).unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn values_in_proportion_have_no_error() {
+    fn proportional_values_have_no_error() {
         let baseline = [10.0, 11.0, 13.0];
         let Interval { low, high } = interval(&[30.0, 33.0, 39.0], &baseline, Confidence::P95).unwrap();
         assert!((low - 200.0).abs() < 1e-9 && (high - 200.0).abs() < 1e-9, "{low} {high}");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_baseline_that_may_be_zero_bounds_one_end_alone() {
+    fn a_baseline_near_zero_bounds_one_end_only() {
         let baseline = [0.1, 3.0, 0.1];
         let Interval { low, high } = interval(&[50.0, 51.0, 52.0], &baseline, Confidence::P95).unwrap();
         assert!(low > 0.0 && low < 4680.0 && high == f64::INFINITY, "{low} {high}");
@@ -203,12 +203,12 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_can_be_excluded_there_is_no_interval() {
+    fn without_any_exclusion_there_is_no_interval() {
         assert_eq!(interval(&[-4.9, 3.0, 5.1], &[0.1, 3.0, 0.1], Confidence::P95), None);
     }
 
     #[test]
-    fn values_that_do_not_pair_vary_on_their_own() {
+    fn unpaired_values_have_independent_errors() {
         let (values, baseline) = ([11.0, 12.0, 13.0, 12.0], [4.0, 6.0, 5.0]);
         let e = RelativeDifference::of_independent(&values, &baseline).unwrap();
         assert!(close(e.mean, 140.0) && e.n == 3, "{e:?}");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_baseline_that_is_not_above_zero_has_no_ratio() {
+    fn a_baseline_that_is_not_positive_has_no_ratio() {
         for baseline in [[0.0, 0.0], [1.0, -1.0], [-1.0, -2.0], [f64::NAN, 1.0]] {
             assert_eq!(RelativeDifference::of_pairs(&[1.0, 2.0], &baseline), None);
             assert_eq!(RelativeDifference::of_independent(&[1.0, 2.0], &baseline), None);

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_share_and_one_value_hardly_tells() {
+    fn an_empty_sample_has_no_share_and_one_value_a_wide_interval() {
         assert_eq!(share_interval(0, 0, Confidence::P95), None);
         let one = share_interval(1, 1, Confidence::P95).unwrap();
         assert!(one.low < 0.25 && one.high == 1.0, "{one:?}");

@@ -19,7 +19,7 @@ pub enum WarmUp {
 const BATCH: usize = 5;
 /// Minimum number of batches that MSER-5 keeps: a few may be equal by chance (Hoad, Robinson and Davies
 /// 2010).
-const LEAST_BATCHES: usize = 5;
+const MIN_BATCHES: usize = 5;
 
 impl WarmUp {
     /// Returns the number of start-up samples of `series`.
@@ -35,7 +35,7 @@ impl WarmUp {
             Self::None => Ok(0),
             Self::Fixed(n) if n >= series.len() => too_few(n.saturating_add(1)),
             Self::Fixed(n) => Ok(n),
-            Self::Mser5 if series.len() < BATCH * (LEAST_BATCHES + 1) => too_few(BATCH * (LEAST_BATCHES + 1)),
+            Self::Mser5 if series.len() < BATCH * (MIN_BATCHES + 1) => too_few(BATCH * (MIN_BATCHES + 1)),
             Self::Mser5 => mser5(series),
         }
     }
@@ -45,7 +45,7 @@ impl WarmUp {
     /// # Errors
     ///
     /// As [`samples`](Self::samples).
-    pub fn removed(self, series: &[f64]) -> Result<&[f64], Refusal> {
+    pub fn without_warm_up(self, series: &[f64]) -> Result<&[f64], Refusal> {
         self.samples(series).map(|n| &series[n..])
     }
 }
@@ -62,11 +62,11 @@ fn mser5(series: &[f64]) -> Result<usize, Refusal> {
         let left = (batches.len() - dropped) as f64;
         let error = (squares - sum * sum / left).max(0.0) / (left * left);
         // Of equals the one that drops least is used, which comes last.
-        if batches.len() - dropped >= LEAST_BATCHES && error <= best.0 {
+        if batches.len() - dropped >= MIN_BATCHES && error <= best.0 {
             best = (error, dropped);
         }
     }
-    if best.1 > batches.len() / 2 { Err(Refusal::Unsettled) } else { Ok(best.1 * BATCH) }
+    if best.1 > batches.len() / 2 { Err(Refusal::NotSettled) } else { Ok(best.1 * BATCH) }
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(cut(&series(|_| 50.0)), Ok(5));
         assert_eq!(cut(&series(|i| if i < 62.0 { 10.0 } else { 30.0 })), Ok(70));
         // pymser: 285, and a warning that this is too close to the end.
-        assert_eq!(cut(&series(|i| i)), Err(Refusal::Unsettled));
+        assert_eq!(cut(&series(|i| i)), Err(Refusal::NotSettled));
     }
 
     #[test]
@@ -103,25 +103,25 @@ mod tests {
     }
 
     #[test]
-    fn samples_beyond_the_last_whole_batch_are_kept() {
+    fn samples_after_the_last_whole_batch_are_kept() {
         let mut series = vec![9.0; 10];
         series.extend([1.0; 34]);
-        assert_eq!(WarmUp::Mser5.removed(&series), Ok(&[1.0; 34][..]));
+        assert_eq!(WarmUp::Mser5.without_warm_up(&series), Ok(&[1.0; 34][..]));
     }
 
     #[test]
-    fn a_fixed_warm_up_is_what_was_asked_for() {
+    fn a_fixed_warm_up_is_used_as_given() {
         let series = [1.0, 2.0, 3.0];
-        assert_eq!(WarmUp::None.removed(&series), Ok(&series[..]));
-        assert_eq!(WarmUp::Fixed(0).removed(&series), Ok(&series[..]));
-        assert_eq!(WarmUp::Fixed(2).removed(&series), Ok(&[3.0][..]));
-        assert_eq!(WarmUp::Fixed(3).removed(&series), Err(Refusal::TooFew { have: 3, need: 4 }));
-        assert!(WarmUp::Fixed(usize::MAX).removed(&series).is_err());
+        assert_eq!(WarmUp::None.without_warm_up(&series), Ok(&series[..]));
+        assert_eq!(WarmUp::Fixed(0).without_warm_up(&series), Ok(&series[..]));
+        assert_eq!(WarmUp::Fixed(2).without_warm_up(&series), Ok(&[3.0][..]));
+        assert_eq!(WarmUp::Fixed(3).without_warm_up(&series), Err(Refusal::TooFew { have: 3, need: 4 }));
+        assert!(WarmUp::Fixed(usize::MAX).without_warm_up(&series).is_err());
     }
 
     #[test]
-    fn a_short_or_broken_series_is_refused() {
-        assert_eq!(WarmUp::None.removed(&[]), Ok(&[][..]));
+    fn a_short_or_non_finite_series_is_rejected() {
+        assert_eq!(WarmUp::None.without_warm_up(&[]), Ok(&[][..]));
         assert_eq!(WarmUp::Mser5.samples(&[1.0; 29]), Err(Refusal::TooFew { have: 29, need: 30 }));
         assert!(matches!(WarmUp::None.samples(&[f64::NAN]), Err(Refusal::NotFinite { .. })));
     }

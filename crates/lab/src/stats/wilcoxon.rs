@@ -86,7 +86,7 @@ mod tests {
 
     /// `stats.wilcoxon(d[d != 0], method=stats.PermutationMethod(n_resamples=10**7))`, which goes through all 2¹⁰.
     #[test]
-    fn shared_ranks_are_exact_too() {
+    fn tied_ranks_are_exact() {
         let test = Wilcoxon::of(&[1.0, -2.0, 2.0, 3.0, 3.0, -1.0, 4.0, 5.0, 0.0, 0.0, -3.0, 6.0]);
         assert_eq!((test.rank_sum, test.n, test.ties), (44.0, 10, 2));
         assert!(close(test.p, 0.105_468_75), "{test:?}");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_meet_where_one_takes_over() {
+    fn exact_and_normal_p_values_agree_at_the_switch() {
         let ranks: Vec<u64> = (1..=EXACT_UP_TO as u64).map(|rank| 2 * rank).collect();
         for sum in [700, 800, 1000, 1200] {
             let (exact, normal) = (exact(&ranks, sum), normal(&ranks, sum));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_shows_nothing() {
+    fn without_differences_p_is_one() {
         assert_eq!(Wilcoxon::of(&[]).p, 1.0);
         assert_eq!(Wilcoxon::of(&[0.0; 3]), Wilcoxon { rank_sum: 0.0, n: 0, ties: 3, p: 1.0 });
         assert_eq!(Wilcoxon::of(&[4.0]).p, 1.0);

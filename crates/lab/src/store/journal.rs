@@ -17,14 +17,14 @@ pub(super) struct Journal {
     path: PathBuf,
     file: File,
     /// Start and length of each record, by point and run.
-    places: BTreeMap<(usize, u64), (u64, usize)>,
+    offsets: BTreeMap<(usize, u64), (u64, usize)>,
     /// Position of the next record.
     end: u64,
 }
 
 /// Fields that identify a record.
 #[derive(Deserialize)]
-struct Known {
+struct RecordId {
     point: usize,
     run: u64,
 }
@@ -43,25 +43,25 @@ impl Journal {
         let append = access == Access::Append;
         let options = OpenOptions::new().read(true).write(append).create(append).truncate(false).open(path);
         let file = options.map_err(|e| StoreError::io(path, e))?;
-        let mut journal = Self { path: path.to_owned(), file, places: BTreeMap::new(), end: 0 };
+        let mut journal = Self { path: path.to_owned(), file, offsets: BTreeMap::new(), end: 0 };
         journal.scan()?;
         if append {
-            journal.cut()?;
+            journal.truncate_incomplete()?;
         }
         Ok(journal)
     }
 
     pub(super) fn has(&self, point: usize, run: u64) -> bool {
-        self.places.contains_key(&(point, run))
+        self.offsets.contains_key(&(point, run))
     }
 
     pub(super) fn len(&self) -> usize {
-        self.places.len()
+        self.offsets.len()
     }
 
     /// Returns points and runs of all records, in this order.
     pub(super) fn keys(&self) -> Vec<(usize, u64)> {
-        self.places.keys().copied().collect()
+        self.offsets.keys().copied().collect()
     }
 
     pub(super) fn append(&mut self, record: &Record) -> Result<(), StoreError> {
@@ -69,10 +69,10 @@ impl Journal {
         line.push(b'\n');
         if let Err(error) = self.file.write_all(&line) {
             // Earlier records stay readable even if this fails too: an unfinished line is cut off later.
-            let _ = self.cut();
+            let _ = self.truncate_incomplete();
             return Err(StoreError::io(&self.path, error));
         }
-        self.places.insert((record.point, record.run), (self.end, line.len()));
+        self.offsets.insert((record.point, record.run), (self.end, line.len()));
         self.end += line.len() as u64;
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Journal {
 
     /// Returns the record of `run` of `point`.
     pub(super) fn read(&mut self, point: usize, run: u64) -> Result<Option<Record>, StoreError> {
-        let Some(&(start, len)) = self.places.get(&(point, run)) else { return Ok(None) };
+        let Some(&(start, len)) = self.offsets.get(&(point, run)) else { return Ok(None) };
         let mut line = vec![0; len];
         let read = self.file.seek(SeekFrom::Start(start)).and_then(|_| self.file.read_exact(&mut line));
         let back = read.and_then(|()| self.file.seek(SeekFrom::Start(self.end)));
@@ -111,26 +111,26 @@ impl Journal {
             if line.last() != Some(&b'\n') {
                 break;
             }
-            let known: Known = serde_json::from_slice(&line).map_err(|e| StoreError::Damaged {
+            let known: RecordId = serde_json::from_slice(&line).map_err(|e| StoreError::Damaged {
                 path: self.path.clone(),
                 line: number,
                 why: e.to_string(),
             })?;
-            self.places.insert((known.point, known.run), (self.end, len));
+            self.offsets.insert((known.point, known.run), (self.end, len));
             self.end += len as u64;
         }
         Ok(())
     }
 
     /// Cuts off what follows the last complete record.
-    fn cut(&mut self) -> Result<(), StoreError> {
+    fn truncate_incomplete(&mut self) -> Result<(), StoreError> {
         let end = self.end;
         let cut = self.file.set_len(end).and_then(|()| self.file.seek(SeekFrom::Start(end)));
         cut.map(drop).map_err(|e| StoreError::io(&self.path, e))
     }
 
     fn damaged(&self, point: usize, run: u64, error: &serde_json::Error) -> StoreError {
-        let line = self.places.values().filter(|place| **place < self.places[&(point, run)]).count() + 1;
+        let line = self.offsets.values().filter(|place| **place < self.offsets[&(point, run)]).count() + 1;
         StoreError::Damaged { path: self.path.clone(), line, why: error.to_string() }
     }
 }

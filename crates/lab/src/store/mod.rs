@@ -18,8 +18,8 @@ pub use error::StoreError;
 
 use crate::description::Description;
 use crate::execute::Sink;
+use crate::objective::MetricSelection;
 use crate::output::{OutputError, check_directory, replace_file};
-use crate::question::Asked;
 use crate::record::Record;
 use journal::{Access, Journal};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub const RECORDS: &str = "records.jsonl";
 /// Name of the HTML report.
 pub const REPORT: &str = "report.html";
 /// Number of records that [`Store::cheapest`] examines.
-const MOST_COMPARED: usize = 100;
+const MAX_COMPARED: usize = 100;
 /// Value of `format` in a manifest: the writer, and the version of the layout.
 pub const FORMAT: &str = "hopline-experiment-1";
 
@@ -87,7 +87,7 @@ pub enum Start {
     /// Continue with existing results, if they are of the same experiment.
     Resume,
     /// Begin anew, replacing existing results, even of another experiment.
-    Anew,
+    Restart,
 }
 
 impl Store {
@@ -108,7 +108,7 @@ impl Store {
                 found.matches(path, description)?;
                 tables::check_writable(path)?;
             }
-            (Some(_), Start::Anew) => clear(path)?,
+            (Some(_), Start::Restart) => clear(path)?,
             (None, _) => {}
         }
         let manifest = Manifest::new(description);
@@ -125,7 +125,7 @@ impl Store {
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let manifest =
             Self::found(path)?.ok_or_else(|| StoreError::foreign(path, "it holds no manifest.json"))?;
-        manifest.of_this_version(path)?;
+        manifest.check_version(path)?;
         let journal = Journal::open(&path.join(RECORDS), Access::Read)?;
         Ok(Self { path: path.to_owned(), manifest, journal, _lock: None })
     }
@@ -207,7 +207,7 @@ impl Store {
     /// If records cannot be read.
     pub(crate) fn cheapest(&mut self) -> Result<Option<Sample>, StoreError> {
         let mut cheapest: Option<(u64, Sample)> = None;
-        for (point, run) in self.journal.keys().into_iter().take(MOST_COMPARED) {
+        for (point, run) in self.journal.keys().into_iter().take(MAX_COMPARED) {
             let Some(Record { result: Ok(done), .. }) = self.journal.read(point, run)? else { continue };
             if cheapest.as_ref().is_none_or(|(events, _)| done.events < *events) {
                 cheapest = Some((done.events, Sample { point, run, fingerprint: done.fingerprint }));
@@ -221,7 +221,7 @@ impl Store {
     /// # Errors
     ///
     /// If records cannot be read, and errors of `each`.
-    pub fn each<E: From<StoreError>>(
+    pub fn for_each<E: From<StoreError>>(
         &mut self,
         runs: u64,
         each: impl FnMut(Record) -> Result<(), E>,
@@ -262,7 +262,7 @@ impl Sink for Store {
         self.journal.has(point, run)
     }
 
-    fn values(&mut self, point: usize, target: &Asked, runs: u64) -> Result<Vec<f64>, StoreError> {
+    fn values(&mut self, point: usize, target: &MetricSelection, runs: u64) -> Result<Vec<f64>, StoreError> {
         let mut values = Vec::new();
         for run in 1..=runs {
             let record = self.journal.read(point, run)?;
@@ -271,7 +271,7 @@ impl Sink for Store {
         Ok(values)
     }
 
-    fn take(&mut self, record: Record) -> Result<(), StoreError> {
+    fn store(&mut self, record: Record) -> Result<(), StoreError> {
         self.journal.append(&record)
     }
 }
@@ -291,14 +291,14 @@ impl Manifest {
 
     /// Checks that results of `asked` may be added to the stored ones.
     fn matches(&self, path: &Path, asked: &Description) -> Result<(), StoreError> {
-        self.of_this_version(path)?;
+        self.check_version(path)?;
         if self.description.identity == asked.identity {
             return Ok(());
         }
         Err(StoreError::OtherPlan { path: path.to_owned(), why: difference(&self.description, asked) })
     }
 
-    fn of_this_version(&self, path: &Path) -> Result<(), StoreError> {
+    fn check_version(&self, path: &Path) -> Result<(), StoreError> {
         let ours = env!("CARGO_PKG_VERSION");
         if self.format == FORMAT && self.description.version == ours {
             return Ok(());

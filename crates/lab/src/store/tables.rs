@@ -6,7 +6,7 @@ use super::table::Files;
 use crate::comparison::Fingerprint;
 use crate::description::Description;
 use crate::record::Record;
-use crate::tables::{Heads, Table};
+use crate::tables::{LeadingCells, Table};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ pub(super) fn check_writable(path: &Path) -> Result<(), StoreError> {
 }
 
 struct Tables {
-    heads: Heads,
+    heads: LeadingCells,
     runs: Files,
     metrics: Files,
     series: Files,
@@ -93,7 +93,7 @@ struct Tables {
 
 impl Tables {
     fn new(folder: &Path, description: &Description) -> io::Result<Self> {
-        let heads = Heads::of(description);
+        let heads = LeadingCells::of(description);
         let files = |name: &str, table: Table| Files::create(folder, name, &table.columns(&heads));
         let mut timing = csv::Writer::from_writer(File::create(folder.join("timing.csv"))?);
         timing.write_record(["point", "run", "cpu_s", "wall_s"])?;

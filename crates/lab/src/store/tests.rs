@@ -1,10 +1,10 @@
 use super::*;
 use crate::comparison::{Comparison, GOODPUT};
-use crate::experiment::{ExperimentError, How, in_directory, stored};
+use crate::experiment::{ExperimentError, RunOptions, in_directory, stored};
 use crate::metrics::Level;
 use crate::plan::{KeepSeries, Plan, Runs};
-use crate::run::{Unwatched, Watch};
-use crate::testing::{Impatient, TWO_HOPS, scenario};
+use crate::run::{NoObserver, Observer};
+use crate::testing::{InterruptAfter, TWO_HOPS, scenario};
 use hopline_scenario::parse_vary;
 use std::io::Read;
 use std::num::NonZeroUsize;
@@ -17,17 +17,17 @@ fn plan_of(text: &str) -> Plan {
     Plan::new(&scenario(text), &[parse_vary("tcp.window=2,8").unwrap()]).unwrap()
 }
 
-fn how(watch: &dyn Watch) -> How<'_> {
-    How { jobs: None, command: &[], watch }
+fn how(watch: &dyn Observer) -> RunOptions<'_> {
+    RunOptions { jobs: None, command: &[], watch }
 }
 
 /// Makes one run after the other, so that the runs made before an interruption do not depend on the machine.
-fn one_by_one(watch: &dyn Watch) -> How<'_> {
-    How { jobs: NonZeroUsize::new(1), ..how(watch) }
+fn one_by_one(watch: &dyn Observer) -> RunOptions<'_> {
+    RunOptions { jobs: NonZeroUsize::new(1), ..how(watch) }
 }
 
 fn run(plan: &Plan, path: &Path) -> Result<Comparison, ExperimentError> {
-    in_directory(plan, how(&Unwatched), path, Start::Resume).map(|(comparison, _)| comparison)
+    in_directory(plan, how(&NoObserver), path, Start::Resume).map(|(comparison, _)| comparison)
 }
 
 /// Returns the existing tables that depend on the plan alone.
@@ -68,7 +68,7 @@ fn a_complete_experiment_has_tables_and_a_manifest() {
 
 #[cfg(feature = "parquet")]
 #[test]
-fn parquet_holds_what_csv_holds() {
+fn parquet_and_csv_have_the_same_content() {
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float64Type, UInt64Type};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -107,12 +107,14 @@ fn parquet_holds_what_csv_holds() {
 }
 
 #[test]
-fn what_is_interrupted_goes_on_and_ends_in_the_same_tables() {
+fn an_interrupted_experiment_resumes_and_ends_with_the_same_tables() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
     run(&plan(), &whole).unwrap();
     let mut interruptions = 0;
-    while let Err(error) = in_directory(&plan(), one_by_one(&Impatient::after_s(12)), &parts, Start::Resume) {
+    while let Err(error) =
+        in_directory(&plan(), one_by_one(&InterruptAfter::after_s(12)), &parts, Start::Resume)
+    {
         assert!(matches!(error, ExperimentError::Interrupted), "{error:?}");
         interruptions += 1;
         let there = Store::read(&parts).unwrap().len();
@@ -123,7 +125,7 @@ fn what_is_interrupted_goes_on_and_ends_in_the_same_tables() {
 }
 
 #[test]
-fn a_line_that_was_not_finished_is_run_again() {
+fn an_incomplete_record_is_run_again() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, torn) = (folder.path().join("whole"), folder.path().join("torn"));
     run(&plan(), &whole).unwrap();
@@ -138,7 +140,7 @@ fn a_line_that_was_not_finished_is_run_again() {
 }
 
 #[test]
-fn more_runs_may_be_asked_for_and_fewer_may_not() {
+fn more_runs_may_be_requested_and_fewer_may_not() {
     let folder = tempfile::tempdir().unwrap();
     let (at_once, later) = (folder.path().join("at once"), folder.path().join("later"));
     let with_runs = |runs| Plan { runs: Runs::Fixed(runs), ..plan() };
@@ -151,7 +153,7 @@ fn more_runs_may_be_asked_for_and_fewer_may_not() {
 }
 
 #[test]
-fn a_directory_of_another_plan_or_version_is_refused_with_the_reason() {
+fn a_directory_of_another_plan_or_version_is_rejected_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     run(&plan(), folder.path()).unwrap();
     let before = tables(folder.path());
@@ -176,7 +178,7 @@ fn a_directory_of_another_plan_or_version_is_refused_with_the_reason() {
 }
 
 #[test]
-fn results_of_another_build_are_noticed_by_their_fingerprint() {
+fn results_of_another_build_are_detected_by_their_fingerprint() {
     let folder = tempfile::tempdir().unwrap();
     run(&plan(), folder.path()).unwrap();
     let records = folder.path().join(RECORDS);
@@ -193,13 +195,13 @@ fn results_of_another_build_are_noticed_by_their_fingerprint() {
 }
 
 #[test]
-fn foreign_files_are_left_alone_and_force_begins_anew() {
+fn foreign_files_are_kept_and_force_restarts() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine");
     fs::create_dir(&path).unwrap();
     fs::write(path.join("thesis.tex"), "years of work").unwrap();
-    for start in [Start::Resume, Start::Anew] {
-        let result = in_directory(&plan(), how(&Unwatched), &path, start);
+    for start in [Start::Resume, Start::Restart] {
+        let result = in_directory(&plan(), how(&NoObserver), &path, start);
         let refused = refusal(result.map(|(comparison, _)| comparison));
         assert!(refused.contains("holds files but no manifest.json"), "{refused}");
     }
@@ -209,12 +211,12 @@ fn foreign_files_are_left_alone_and_force_begins_anew() {
     let results = folder.path().join("results");
     run(&plan(), &results).unwrap();
     let longer = plan_of(&TWO_HOPS.replace("duration_s = 5", "duration_s = 6"));
-    in_directory(&longer, how(&Unwatched), &results, Start::Anew).unwrap();
+    in_directory(&longer, how(&NoObserver), &results, Start::Restart).unwrap();
     assert_eq!(Store::read(&results).unwrap().description().duration_s, 6.0);
 }
 
 #[test]
-fn a_damaged_record_is_named_by_its_line() {
+fn a_damaged_record_is_reported_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     run(&plan(), folder.path()).unwrap();
     let records = folder.path().join(RECORDS);
@@ -235,10 +237,10 @@ fn two_processes_do_not_write_one_directory() {
 }
 
 #[test]
-fn what_is_read_back_is_what_was_measured_to_the_last_bit() {
+fn stored_results_round_trip_to_the_last_bit() {
     let folder = tempfile::tempdir().unwrap();
     let kept = run(&plan(), folder.path()).unwrap();
-    let (in_memory, _) = crate::experiment::in_memory(&plan(), how(&Unwatched)).unwrap();
+    let (in_memory, _) = crate::experiment::in_memory(&plan(), how(&NoObserver)).unwrap();
     for (kept, in_memory) in kept.points.iter().zip(&in_memory.points) {
         for info in in_memory_metrics(in_memory) {
             assert_eq!(
@@ -262,7 +264,8 @@ fn in_memory_metrics(point: &crate::comparison::PointResult) -> Vec<&'static str
 #[test]
 fn unfinished_results_can_be_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let stopped = in_directory(&plan(), one_by_one(&Impatient::after_s(12)), folder.path(), Start::Resume);
+    let stopped =
+        in_directory(&plan(), one_by_one(&InterruptAfter::after_s(12)), folder.path(), Start::Resume);
     assert!(matches!(stopped, Err(ExperimentError::Interrupted)));
     let (comparison, store) = stored(folder.path()).unwrap();
     assert_eq!(store.status(), Status::Unfinished);
@@ -280,7 +283,7 @@ fn a_report_needs_results() {
 }
 
 #[test]
-fn series_of_all_runs_are_kept_if_they_are_asked_for() {
+fn series_of_all_runs_are_stored_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let mut plan = plan();
     plan.keep.series = KeepSeries::All;
@@ -291,7 +294,7 @@ fn series_of_all_runs_are_kept_if_they_are_asked_for() {
 }
 
 #[test]
-fn neighbourhoods_that_are_observed_have_a_table_and_others_have_none() {
+fn observed_neighbourhoods_have_a_table_and_others_have_none() {
     let folder = tempfile::tempdir().unwrap();
     let (path, without) = (folder.path().join("observed"), folder.path().join("plain"));
     run(&plan_of(&format!("{TWO_HOPS}[neighborhood_red]\nobserve = [\"n1\"]\n")), &path).unwrap();

@@ -1,7 +1,7 @@
 //! Rows in Arrow format: column by column.
 
 use super::cell::{Cell, Column, Kind};
-use super::{Heads, Table};
+use super::{LeadingCells, Table};
 use crate::record::Record;
 use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -73,7 +73,7 @@ impl Table {
     /// None for valid records.
     pub fn batch<'r>(
         self,
-        heads: &Heads,
+        heads: &LeadingCells,
         records: impl IntoIterator<Item = &'r Record>,
     ) -> Result<RecordBatch, ArrowError> {
         let mut batch = Batch::new(&self.columns(heads));
@@ -84,7 +84,7 @@ impl Table {
     }
 
     /// Adds the rows of `record` in this table to `batch`.
-    pub fn add(self, heads: &Heads, record: &Record, batch: &mut Batch) {
+    pub fn add(self, heads: &LeadingCells, record: &Record, batch: &mut Batch) {
         let mut push = |cells: &[Cell<'_>]| {
             batch.push(cells);
             Ok(())
@@ -97,10 +97,10 @@ impl Table {
     /// # Errors
     ///
     /// None for valid records.
-    pub fn whole(self, heads: &Heads, mut batch: Batch) -> Result<RecordBatch, ArrowError> {
+    pub fn whole(self, heads: &LeadingCells, mut batch: Batch) -> Result<RecordBatch, ArrowError> {
         let all = batch.take()?;
         match self {
-            Self::Flows => without_empty(&all, heads.columns().len() + self.own().len()),
+            Self::Flows => without_empty(&all, heads.columns().len() + self.own_columns().len()),
             _ => Ok(all),
         }
     }

@@ -1,8 +1,8 @@
 //! Estimates of each point: means with their intervals, and gains over the baseline.
 
-use super::{Batch, Cell, Column, Heads, Kind};
+use super::{Batch, Cell, Column, Kind, LeadingCells};
 use crate::comparison::{Comparison, Gain};
-use crate::question::Asked;
+use crate::objective::MetricSelection;
 use crate::stats::{Confidence, Estimate, Interval};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
@@ -29,7 +29,7 @@ const COLUMNS: [(&str, Kind); 12] = [
 ///
 /// None for a valid comparison.
 pub fn estimates(comparison: &Comparison) -> Result<RecordBatch, ArrowError> {
-    let heads = Heads::of(&comparison.description);
+    let heads = LeadingCells::of(&comparison.description);
     let own = COLUMNS.map(|(name, kind)| Column::new(name, kind));
     let mut batch = Batch::new(&heads.columns().iter().cloned().chain(own).collect::<Vec<_>>());
     for asked in all(comparison) {
@@ -45,11 +45,11 @@ pub fn estimates(comparison: &Comparison) -> Result<RecordBatch, ArrowError> {
 }
 
 /// Returns the metrics of the rows, each once.
-fn all(comparison: &Comparison) -> Vec<Asked> {
-    let question = &comparison.question;
+fn all(comparison: &Comparison) -> Vec<MetricSelection> {
+    let question = &comparison.objective;
     let bound = question.bound.as_ref().map(|bound| bound.asked.clone());
-    let of_runs = comparison.metrics().map(|metric| Asked { metric, of: String::new() });
-    let mut all: Vec<Asked> = Vec::new();
+    let of_runs = comparison.metrics().map(|metric| MetricSelection { metric, subject: String::new() });
+    let mut all: Vec<MetricSelection> = Vec::new();
     for asked in std::iter::once(question.asked.clone()).chain(bound).chain(of_runs) {
         if !all.contains(&asked) {
             all.push(asked);
@@ -59,7 +59,7 @@ fn all(comparison: &Comparison) -> Vec<Asked> {
 }
 
 fn row<'a>(
-    asked: &'a Asked,
+    asked: &'a MetricSelection,
     estimate: &Estimate,
     confidence: Confidence,
     gain: Option<&Gain>,
@@ -69,7 +69,7 @@ fn row<'a>(
     let percent = gain.and_then(|gain| Some((gain.versus.percent?, gain.confidence)));
     let [gain_low, gain_high] =
         percent.map_or([Cell::Empty; 2], |(percent, confidence)| ends(percent.interval(confidence)));
-    let of = if asked.of.is_empty() { Cell::Empty } else { Cell::Text(&asked.of) };
+    let of = if asked.subject.is_empty() { Cell::Empty } else { Cell::Text(&asked.subject) };
     [
         Cell::Text(asked.metric.name),
         of,

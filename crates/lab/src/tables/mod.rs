@@ -8,7 +8,7 @@ mod batch;
 mod cell;
 #[cfg(feature = "parquet")]
 mod estimates;
-mod heads;
+mod leading_cells;
 #[cfg(all(test, feature = "parquet"))]
 mod tests;
 
@@ -17,10 +17,10 @@ pub use batch::{Batch, without_empty};
 pub use cell::{Cell, Column, Kind};
 #[cfg(feature = "parquet")]
 pub use estimates::estimates;
-pub use heads::Heads;
+pub use leading_cells::LeadingCells;
 
 use crate::metrics::{CATALOGUE, Level};
-use crate::record::{Done, Record};
+use crate::record::{CompletedRun, Record};
 use std::io;
 
 /// A table.
@@ -39,19 +39,19 @@ pub enum Table {
 }
 
 /// Receiver of rows, one after the other.
-pub type Each<'a> = dyn FnMut(&[Cell<'_>]) -> io::Result<()> + 'a;
+pub type RowSink<'a> = dyn FnMut(&[Cell<'_>]) -> io::Result<()> + 'a;
 
 impl Table {
     /// Returns its columns, after those of `heads`.
     #[must_use]
-    pub fn columns(self, heads: &Heads) -> Vec<Column> {
-        let own = self.own().iter().map(|(name, kind)| Column::new(name, *kind));
+    pub fn columns(self, heads: &LeadingCells) -> Vec<Column> {
+        let own = self.own_columns().iter().map(|(name, kind)| Column::new(name, *kind));
         let more = if self == Self::Flows { of_flows().collect() } else { Vec::new() };
         let more = more.into_iter().map(|name| Column::new(name, Kind::Real));
         heads.columns().iter().cloned().chain(own).chain(more).collect()
     }
 
-    const fn own(self) -> &'static [(&'static str, Kind)] {
+    const fn own_columns(self) -> &'static [(&'static str, Kind)] {
         use Kind::{Real, Text, Whole};
         match self {
             Self::Runs => {
@@ -101,7 +101,7 @@ impl Table {
     /// # Errors
     ///
     /// Errors of `each`.
-    pub fn rows(self, heads: &Heads, record: &Record, each: &mut Each<'_>) -> io::Result<()> {
+    pub fn rows(self, heads: &LeadingCells, record: &Record, each: &mut RowSink<'_>) -> io::Result<()> {
         let run = Cell::Whole(record.run);
         let row = &mut |own: &[Cell<'_>]| each(&heads.row(record.point, &[&[run], own].concat()));
         match (self, &record.result) {
@@ -125,7 +125,7 @@ fn of_flows() -> impl Iterator<Item = &'static str> {
     CATALOGUE.iter().filter(|info| info.level() == Level::Flow).map(|info| info.name)
 }
 
-fn metrics(done: &Done, row: &mut Each<'_>) -> io::Result<()> {
+fn metrics(done: &CompletedRun, row: &mut RowSink<'_>) -> io::Result<()> {
     for value in &done.metrics {
         let subject = Cell::Text(&value.subject);
         let (group, flow, node) = match value.metric.level() {
@@ -139,7 +139,7 @@ fn metrics(done: &Done, row: &mut Each<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn flows(done: &Done, row: &mut Each<'_>) -> io::Result<()> {
+fn flows(done: &CompletedRun, row: &mut RowSink<'_>) -> io::Result<()> {
     let values = done.by_key();
     for flow in &done.flows {
         let ends = [&flow.id, &flow.src, &flow.dst, &flow.transport, &flow.kind].map(|text| Cell::Text(text));
@@ -151,7 +151,7 @@ fn flows(done: &Done, row: &mut Each<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn series(done: &Done, row: &mut Each<'_>) -> io::Result<()> {
+fn series(done: &CompletedRun, row: &mut RowSink<'_>) -> io::Result<()> {
     for series in &done.series {
         for second in series.seconds() {
             row(&[
@@ -168,7 +168,7 @@ fn series(done: &Done, row: &mut Each<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn neighborhoods(done: &Done, row: &mut Each<'_>) -> io::Result<()> {
+fn neighborhoods(done: &CompletedRun, row: &mut RowSink<'_>) -> io::Result<()> {
     for node in &done.neighborhoods {
         for (i, time_s) in node.time_s.iter().enumerate() {
             row(&[

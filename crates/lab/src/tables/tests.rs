@@ -2,20 +2,20 @@
 
 use super::*;
 use crate::description::Description;
-use crate::execute::Memory;
-use crate::run::Unwatched;
+use crate::execute::MemorySink;
+use crate::run::NoObserver;
 use crate::testing::{TWO_HOPS, scenario};
 use crate::{Plan, execute::execute};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 
-fn made() -> (Heads, Vec<Record>) {
+fn made() -> (LeadingCells, Vec<Record>) {
     let axis = hopline_scenario::parse_vary("tcp.window=2,unclamped").expect("an axis");
     let plan = Plan::new(&scenario(TWO_HOPS), &[axis]).expect("a plan");
-    let mut memory = Memory::default();
-    execute(&plan, None, &mut memory, &Unwatched).expect("nobody interrupts");
-    let heads = Heads::of(&Description::of(&plan, Vec::new()).expect("it resolves"));
+    let mut memory = MemorySink::default();
+    execute(&plan, None, &mut memory, &NoObserver).expect("nobody interrupts");
+    let heads = LeadingCells::of(&Description::of(&plan, Vec::new()).expect("it resolves"));
     (heads, memory.into_records())
 }
 
@@ -25,7 +25,7 @@ fn text(batch: &RecordBatch, column: &str) -> Vec<String> {
 }
 
 #[test]
-fn flows_have_a_row_for_each_run_with_all_that_flows_have() {
+fn flows_have_a_row_for_each_run_with_all_metrics_of_flows() {
     let (heads, records) = made();
     let flows = Table::Flows.batch(&heads, &records).expect("whole rows");
     assert_eq!(flows.num_rows(), records.len());
@@ -35,7 +35,7 @@ fn flows_have_a_row_for_each_run_with_all_that_flows_have() {
 }
 
 #[test]
-fn a_key_that_has_words_somewhere_is_a_column_of_text() {
+fn a_key_with_any_text_value_is_a_text_column() {
     let (heads, records) = made();
     let runs = Table::Runs.batch(&heads, &records).expect("whole rows");
     let windows = text(&runs, "tcp.window");
@@ -43,7 +43,7 @@ fn a_key_that_has_words_somewhere_is_a_column_of_text() {
 }
 
 #[test]
-fn a_run_that_failed_has_a_row_of_runs_and_no_other() {
+fn a_failed_run_has_only_a_row_of_runs() {
     let (heads, _) = made();
     let failed = [Record { point: 1, run: 7, result: Err("it broke".into()) }];
     let runs = Table::Runs.batch(&heads, &failed).expect("whole rows");
@@ -55,17 +55,18 @@ fn a_run_that_failed_has_a_row_of_runs_and_no_other() {
 }
 
 #[test]
-fn a_single_run_has_no_heads() {
-    let names: Vec<String> = Table::Series.columns(&Heads::none()).into_iter().map(|c| c.name).collect();
+fn a_single_run_has_no_leading_cells() {
+    let names: Vec<String> =
+        Table::Series.columns(&LeadingCells::none()).into_iter().map(|c| c.name).collect();
     assert_eq!(names[..2], ["run", "flow"]);
 }
 
 #[test]
-fn estimates_say_what_the_comparison_says() {
+fn estimates_match_the_comparison() {
     let axis = hopline_scenario::parse_vary("tcp.window=2,unclamped").expect("an axis");
     let plan = Plan::new(&scenario(TWO_HOPS), &[axis]).expect("a plan");
-    let mut memory = Memory::default();
-    let runs = execute(&plan, None, &mut memory, &Unwatched).expect("nobody interrupts");
+    let mut memory = MemorySink::default();
+    let runs = execute(&plan, None, &mut memory, &NoObserver).expect("nobody interrupts");
     let description = Description::of(&plan, Vec::new()).expect("it resolves");
     let comparison = crate::Comparison::of(description, runs, &memory.into_records());
     let table = estimates(&comparison).expect("whole rows");

@@ -2,12 +2,12 @@
 
 use super::table::{Align, render};
 use crate::comparison::{Comparison, GOODPUT, Gain};
-use crate::counted::counted;
+use crate::counted::count_text;
 use crate::metrics::{Key, Level};
-use crate::question::Asked;
-use crate::report::Answer;
+use crate::objective::MetricSelection;
+use crate::report::Conclusion;
 use crate::stats::{Confidence, Estimate, Interval};
-use crate::view::{self, Names, columns};
+use crate::view::{self, NameForm, columns};
 
 /// Returns the comparison as a table.
 #[must_use]
@@ -15,17 +15,17 @@ pub fn describe(comparison: &Comparison) -> String {
     let description = &comparison.description;
     let interval = match comparison.runs {
         0 | 1 => "; one run has no interval".to_owned(),
-        _ => format!("; ± is the {} interval of the mean{}", description.confidence(), of_gains(comparison)),
+        _ => format!("; ± is the {} interval of the mean{}", description.confidence(), gain_note(comparison)),
     };
-    let points = counted(comparison.points.len(), "variant");
-    let runs = counted(comparison.runs as usize, "paired run");
+    let points = count_text(comparison.points.len(), "variant");
+    let runs = count_text(comparison.runs as usize, "paired run");
     let head = format!("{}: {points}, {runs}, seed {}{interval}\n\n", description.name, description.seed);
     head + &table(comparison) + &failures(comparison)
 }
 
 /// Returns the confidence of the intervals of gains; empty if a single variant is compared.
-fn of_gains(comparison: &Comparison) -> String {
-    let asked = comparison.question.asked.key();
+fn gain_note(comparison: &Comparison) -> String {
+    let asked = comparison.objective.asked.key();
     let (confidence, gains) = (comparison.description.confidence(), comparison.gains(asked));
     match gains.iter().flatten().count() {
         0 | 1 => String::new(),
@@ -37,28 +37,28 @@ fn of_gains(comparison: &Comparison) -> String {
 }
 
 /// Columns of a comparison with handoffs: title, metric, factor, digits.
-const OF_HANDOFFS: [(&str, &str, f64, usize); 4] = [
+const HANDOFF_COLUMNS: [(&str, &str, f64, usize); 4] = [
     ("handoffs", "handoffs", 1.0, 1),
     ("handoff ms", "handoff_s", 1e3, 1),
     ("pause ms", "handoff_pause_s", 1e3, 1),
     ("lost %", "packet_loss_pct", 1.0, 2),
 ];
 /// Columns that only a page has room for.
-const OF_PAGES: [&str; 3] = ["jain_2s", "delay_mean_s", "frames_per_segment"];
+const PAGE_COLUMNS: [&str; 3] = ["jain_2s", "delay_mean_s", "frames_per_segment"];
 
 fn table(comparison: &Comparison) -> String {
     let points = &comparison.points;
     let all: Vec<usize> = (0..points.len()).collect();
-    let question = &comparison.question;
-    let asked = |column: &Asked| {
+    let question = &comparison.objective;
+    let asked = |column: &MetricSelection| {
         *column == question.asked || question.bound.as_ref().is_some_and(|bound| bound.asked == *column)
     };
-    let columns: Vec<Asked> = columns::of(comparison, &all)
+    let columns: Vec<MetricSelection> = columns::of(comparison, &all)
         .into_iter()
-        .filter(|column| asked(column) || !OF_PAGES.contains(&column.metric.name))
+        .filter(|column| asked(column) || !PAGE_COLUMNS.contains(&column.metric.name))
         .collect();
     let moves = points.iter().any(|point| point.estimate((Level::Run, "", "handoffs")).is_some());
-    let of_handoffs = if moves { &OF_HANDOFFS[..] } else { &[] };
+    let of_handoffs = if moves { &HANDOFF_COLUMNS[..] } else { &[] };
     let gains = comparison.gains(question.asked.key());
     let right = |title: String| (title, Align::Right);
     let mut header = vec![("variant".to_owned(), Align::Left)];
@@ -79,7 +79,7 @@ fn table(comparison: &Comparison) -> String {
         };
         let mut row = vec![comparison.description.points[number].label.clone()];
         for column in &columns {
-            let (factor, _) = column.metric.for_people();
+            let (factor, _) = column.metric.display_unit();
             row.push(cell(column.key(), factor, digits(column)));
             if *column == question.asked {
                 row.push(gain(comparison, number, gains[number].as_ref()));
@@ -96,14 +96,14 @@ fn table(comparison: &Comparison) -> String {
 }
 
 /// Returns "goodput kb/s" or "response p95 of http ms".
-fn title(column: &Asked) -> String {
-    let (_, unit) = column.metric.for_people();
+fn title(column: &MetricSelection) -> String {
+    let (_, unit) = column.metric.display_unit();
     let words = if column.metric.name == "jain" { "Jain".to_owned() } else { column.words() };
     format!("{words} {unit}").trim_end().to_owned()
 }
 
 /// Returns the number of digits after the point for a metric in a table.
-fn digits(column: &Asked) -> usize {
+fn digits(column: &MetricSelection) -> usize {
     match (column.metric.unit, column.metric.name) {
         ("%", _) => 2,
         ("1", "jain" | "jain_2s") => 3,
@@ -119,13 +119,13 @@ fn gain(comparison: &Comparison, point: usize, gain: Option<&Gain>) -> String {
         return "-".to_owned();
     };
     match percent.interval(gain.confidence) {
-        Some(interval) => with_ends(percent.mean, interval),
+        Some(interval) => interval_text(percent.mean, interval),
         None => signed(percent.mean),
     }
 }
 
 /// Returns "+12.3 ± 1.4", or "+212.3 [+150.1, +301.5]" if the interval is not symmetric.
-fn with_ends(mean: f64, interval: Interval) -> String {
+fn interval_text(mean: f64, interval: Interval) -> String {
     let end =
         |end: f64| if end.is_infinite() { format!("{end:+}").replace("inf", "∞") } else { signed(end) };
     match interval.half_width_around(mean) {
@@ -155,13 +155,13 @@ fn half_width(e: &Estimate, confidence: Confidence) -> Option<f64> {
 /// Returns the conclusion in words, a paragraph for each group of points that are compared with each other;
 /// empty if there are many.
 #[must_use]
-pub fn answer(comparison: &Comparison) -> String {
+pub fn conclusion(comparison: &Comparison) -> String {
     const MOST: usize = 4;
-    let experiments = view::experiments(comparison, Names::Full);
+    let experiments = view::experiments(comparison, NameForm::Full);
     let asked = experiments.iter().filter(|e| e.variants.len() > 1 || e.limit.is_some());
     let answers: Vec<String> = asked
         .map(|e| {
-            let answer = Answer::of(e).text();
+            let answer = Conclusion::of(e).text();
             if e.name.is_empty() { answer } else { format!("{}: {answer}", e.name) }
         })
         .collect();
@@ -193,7 +193,7 @@ fn failures(comparison: &Comparison) -> String {
     let more = failed.len().saturating_sub(SHOWN);
     let more = if more > 0 { format!("  and {more} more\n") } else { String::new() };
     let shown = failed.iter().take(SHOWN).cloned().collect::<String>();
-    format!("\n{} failed and not counted in:\n{shown}{more}", counted(failed.len(), "run"))
+    format!("\n{} failed and not counted in:\n{shown}{more}", count_text(failed.len(), "run"))
 }
 
 #[cfg(test)]
@@ -201,8 +201,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gain_has_both_ends_where_its_interval_is_not_symmetric() {
-        let written = |mean, low, high| with_ends(mean, Interval { low, high });
+    fn a_gain_with_an_asymmetric_interval_has_both_ends() {
+        let written = |mean, low, high| interval_text(mean, Interval { low, high });
         assert_eq!(written(12.3, 10.92, 13.75), "+12.3 ± 1.4");
         assert_eq!(written(212.3, 150.1, 301.5), "+212.3 [+150.1, +301.5]");
         assert_eq!(written(-30.0, -45.0, 0.04), "-30.0 [-45.0, 0.0]");

@@ -2,7 +2,7 @@
 
 use crate::claims::{Evidence, Figure, Measure, Mechanism, Register, Test};
 use crate::comparison::Comparison;
-use crate::counted::counted;
+use crate::counted::count_text;
 use crate::view;
 
 /// Describes the basis of a verdict. `made`: the runs of the plans of [`Register::plans_of`]; `command`: the
@@ -46,8 +46,8 @@ pub fn describe(
         let runs = if runs.is_empty() { runs } else { format!("; {runs}") };
         line("readings", &format!("holds in {agree} of {all}{runs}"));
     }
-    for read in evidence.readings.iter().filter(|read| read.verdict != evidence.verdict) {
-        let value = view::in_words(claim, read.measurement.as_ref());
+    for read in evidence.other_readings.iter().filter(|read| read.verdict != evidence.verdict) {
+        let value = view::measurement_text(claim, read.measurement.as_ref());
         line("otherwise", &format!("{}: {value}: {}", read.name, read.verdict.word()));
     }
     let why = if evidence.why.is_empty() { String::new() } else { format!(": {}", evidence.why) };
@@ -63,7 +63,7 @@ fn measured(evidence: &Evidence<'_>) -> String {
     let Some(measurement) = &evidence.measurement else { return String::new() };
     let runs = evidence.runs();
     let more = if runs.is_empty() { String::new() } else { format!("; {runs}") };
-    let n = counted(measurement.n, "run");
+    let n = count_text(measurement.n, "run");
     format!("{}, {n}, {}{more}", view::measured(evidence), evidence.scenario())
 }
 
@@ -73,8 +73,8 @@ fn mechanism_off(evidence: &Evidence<'_>) -> String {
         Mechanism::Absent => {
             "no point of the claim has the mechanism: the claim is about what it is compared with".to_owned()
         }
-        Mechanism::Off(sham) => {
-            let value = view::in_words(evidence.claim, sham.measurement.as_ref());
+        Mechanism::Removed(sham) => {
+            let value = view::measurement_text(evidence.claim, sham.measurement.as_ref());
             let place = sham.measurement.as_ref().map(|m| match &m.against {
                 Some(against) => format!(", {} against {against}", m.point),
                 None => format!(", {}", m.point),

@@ -2,7 +2,7 @@
 
 use super::comparison;
 use super::table::{Align, render};
-use crate::claims::{self, Evidence, Mechanism, Register, Standing, Tally};
+use crate::claims::{self, ClaimSummary, ClaimTally, Evidence, Mechanism, Register};
 use crate::comparison::Comparison;
 use crate::plan::Effort;
 use crate::view;
@@ -47,7 +47,7 @@ fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> S
 /// Returns the number of readings in which each claim holds; empty if there are no other readings. Names of
 /// readings are too long to list.
 fn readings(register: &Register, evidence: &[Evidence<'_>]) -> String {
-    let read: Vec<&Evidence<'_>> = evidence.iter().filter(|e| !e.readings.is_empty()).collect();
+    let read: Vec<&Evidence<'_>> = evidence.iter().filter(|e| !e.other_readings.is_empty()).collect();
     if read.is_empty() {
         return String::new();
     }
@@ -69,11 +69,11 @@ fn readings(register: &Register, evidence: &[Evidence<'_>]) -> String {
 
 /// Returns the number of claims that agree, under each heading.
 fn counts(evidence: &[Evidence<'_>]) -> String {
-    let lines = Tally::of(evidence).lines();
+    let lines = ClaimTally::of(evidence).lines();
     if lines.is_empty() {
         return String::new();
     }
-    let standing = Standing::of(evidence);
+    let standing = ClaimSummary::of(evidence);
     let headline = if standing.claims > 0 { format!("\n{}\n", standing.headline()) } else { String::new() };
     format!("\n{}\n{headline}", lines.join("\n"))
 }

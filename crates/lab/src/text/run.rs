@@ -2,9 +2,9 @@
 
 use super::table::{Align, kbps, render};
 use crate::comparison::GOODPUT;
-use crate::counted::counted;
+use crate::counted::count_text;
 use crate::metrics::Level;
-use crate::record::{ByKey, Done, FlowEnds};
+use crate::record::{ByKey, CompletedRun, FlowEnds};
 use crate::run::Run;
 use hopline_scenario::Scenario;
 use hopline_sim::Spec;
@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 /// Describes run number `number` of `scenario`, with specification `spec`: its flows, and its fingerprint.
 #[must_use]
-pub fn describe(scenario: &Scenario, spec: &Spec, number: u64, run: &Run, done: &Done) -> String {
+pub fn describe(scenario: &Scenario, spec: &Spec, number: u64, run: &Run, done: &CompletedRun) -> String {
     let uncounted = match spec.warmup.as_secs_f64() {
         0.0 => String::new(),
         warmup_s => format!(" of which the first {warmup_s} do not count"),
@@ -20,7 +20,7 @@ pub fn describe(scenario: &Scenario, spec: &Spec, number: u64, run: &Run, done: 
     let mut text = format!(
         "{}: {}, {} s{uncounted}, seed {}, run {}\n\n",
         scenario.name(),
-        counted(spec.nodes.len(), "node"),
+        count_text(spec.nodes.len(), "node"),
         done.sim_s,
         spec.seed,
         number
@@ -41,7 +41,7 @@ pub fn describe(scenario: &Scenario, spec: &Spec, number: u64, run: &Run, done: 
 }
 
 /// Returns the total of all flows of each kind: flows of different kinds are not added up.
-fn total(done: &Done, values: &ByKey<'_>) -> String {
+fn total(done: &CompletedRun, values: &ByKey<'_>) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for flow in &done.flows {
         if !kinds.contains(&flow.kind.as_str()) {
@@ -65,7 +65,7 @@ fn total(done: &Done, values: &ByKey<'_>) -> String {
     }
 }
 
-fn flows(done: &Done, values: &ByKey<'_>) -> String {
+fn flows(done: &CompletedRun, values: &ByKey<'_>) -> String {
     let header = [
         ("flow", Align::Left),
         ("from", Align::Left),
@@ -95,7 +95,7 @@ fn flows(done: &Done, values: &ByKey<'_>) -> String {
 }
 
 /// Returns the response times of the flows that have them; empty if there are none.
-fn responses(done: &Done, values: &ByKey<'_>) -> String {
+fn responses(done: &CompletedRun, values: &ByKey<'_>) -> String {
     let header = [
         ("flow", Align::Left),
         ("responses", Align::Right),
@@ -116,23 +116,23 @@ struct NodeColumn {
     title: &'static str,
     metric: &'static str,
     digits: usize,
-    shown: Shown,
+    condition: ColumnCondition,
 }
 
 /// Condition for a column to be shown.
 #[derive(PartialEq, Eq)]
-enum Shown {
+enum ColumnCondition {
     Always,
     /// If some node has a value other than zero.
     IfAny,
 }
 
 const fn airtime(title: &'static str, metric: &'static str) -> NodeColumn {
-    NodeColumn { title, metric, digits: 1, shown: Shown::Always }
+    NodeColumn { title, metric, digits: 1, condition: ColumnCondition::Always }
 }
 
-const fn count(title: &'static str, metric: &'static str, shown: Shown) -> NodeColumn {
-    NodeColumn { title, metric, digits: 0, shown }
+const fn count(title: &'static str, metric: &'static str, shown: ColumnCondition) -> NodeColumn {
+    NodeColumn { title, metric, digits: 0, condition: shown }
 }
 
 const NODE_COLUMNS: [NodeColumn; 17] = [
@@ -141,18 +141,18 @@ const NODE_COLUMNS: [NodeColumn; 17] = [
     airtime("sensing %", "sensing_pct"),
     airtime("NAV %", "nav_pct"),
     airtime("idle %", "idle_pct"),
-    count("notices", "notices_sent", Shown::IfAny),
-    count("marks", "marks", Shown::IfAny),
-    count("for neighbors", "drops_neighborhood", Shown::IfAny),
-    count("early", "drops_early", Shown::IfAny),
-    count("queue full", "drops_queue_full", Shown::Always),
-    count("retry limit", "drops_retry_limit", Shown::Always),
-    count("address", "drops_unresolved", Shown::IfAny),
-    count("no route", "drops_no_route", Shown::Always),
-    count("hop limit", "drops_ttl", Shown::IfAny),
-    count("policed", "drops_policed", Shown::IfAny),
-    count("link error", "drops_link_error", Shown::Always),
-    count("outage", "drops_outage", Shown::IfAny),
+    count("notices", "notices_sent", ColumnCondition::IfAny),
+    count("marks", "marks", ColumnCondition::IfAny),
+    count("for neighbors", "drops_neighborhood", ColumnCondition::IfAny),
+    count("early", "drops_early", ColumnCondition::IfAny),
+    count("queue full", "drops_queue_full", ColumnCondition::Always),
+    count("retry limit", "drops_retry_limit", ColumnCondition::Always),
+    count("address", "drops_unresolved", ColumnCondition::IfAny),
+    count("no route", "drops_no_route", ColumnCondition::Always),
+    count("hop limit", "drops_ttl", ColumnCondition::IfAny),
+    count("policed", "drops_policed", ColumnCondition::IfAny),
+    count("link error", "drops_link_error", ColumnCondition::Always),
+    count("outage", "drops_outage", ColumnCondition::IfAny),
 ];
 
 /// Returns airtime and drops of each node.
@@ -162,8 +162,10 @@ pub fn nodes(spec: &Spec, values: &ByKey<'_>) -> String {
         values.get(&(Level::Node, name.as_str(), metric)).is_some_and(|&value| value != 0.0)
     };
     let occurs = |metric| spec.nodes.iter().any(|node| is_some(&node.name, metric));
-    let columns: Vec<_> =
-        NODE_COLUMNS.iter().filter(|column| column.shown == Shown::Always || occurs(column.metric)).collect();
+    let columns: Vec<_> = NODE_COLUMNS
+        .iter()
+        .filter(|column| column.condition == ColumnCondition::Always || occurs(column.metric))
+        .collect();
     let titles = columns.iter().map(|column| (column.title, Align::Right));
     let header: Vec<(&str, Align)> = std::iter::once(("node", Align::Left)).chain(titles).collect();
     let row = |name: &String| {

@@ -43,14 +43,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_as_wide_as_their_widest_cell() {
+    fn columns_fit_their_widest_cell() {
         let header = [("flow", Align::Left), ("kb/s", Align::Right)];
         let rows = vec![vec!["a".into(), "1234.5".into()], vec!["länger".into(), "7".into()]];
         assert_eq!(render(&header, &rows), "flow      kb/s\na       1234.5\nlänger       7\n");
     }
 
     #[test]
-    fn a_table_without_rows_is_its_header() {
+    fn a_table_without_rows_has_only_its_header() {
         assert_eq!(render(&[("a", Align::Left), ("b", Align::Left)], &[]), "a  b\n");
     }
 }

@@ -7,7 +7,7 @@ use crate::stats::{GainStatistic, Gains};
 use serde_json::Value as Json;
 
 /// Minimum number of variants of one name that form a family.
-const LEAST_MEMBERS: usize = 3;
+const MIN_MEMBERS: usize = 3;
 
 /// Returns the families among `points`, in their order: variants of one name, with the gains of their runs in
 /// goodput. If there is a single connection it is its goodput, since streams beside it have a fixed rate.
@@ -22,7 +22,7 @@ pub(super) fn of(comparison: &Comparison, points: &[usize]) -> Vec<Family> {
     };
     let families = names.into_iter().map(|name| (name, places(name)));
     families
-        .filter(|(_, places)| places.len() >= LEAST_MEMBERS)
+        .filter(|(_, places)| places.len() >= MIN_MEMBERS)
         .map(|(name, places)| family(comparison, name, &places, points, metric))
         .collect()
 }
@@ -80,10 +80,10 @@ fn member(comparison: &Comparison, variant: usize, point: usize, metric: Key<'_>
 
 #[cfg(test)]
 mod tests {
-    use crate::experiment::{How, in_memory};
+    use crate::experiment::{RunOptions, in_memory};
     use crate::plan::{Effort, Plan};
     use crate::report::Family;
-    use crate::run::Unwatched;
+    use crate::run::NoObserver;
     use crate::stats::{Estimate, GainStatistic};
     use crate::testing::{TWO_HOPS, source};
     use crate::view;
@@ -103,13 +103,13 @@ mod tests {
         );
         let plan =
             Plan::parse(&source("plan.toml", &text), folder.path(), "plan", &[], Effort::Full).unwrap();
-        let how = How { jobs: None, command: &[], watch: &Unwatched };
+        let how = RunOptions { jobs: None, command: &[], watch: &NoObserver };
         let comparison = in_memory(&plan, how).unwrap().0;
         (view::report(&comparison).experiments.swap_remove(0).families, comparison)
     }
 
     #[test]
-    fn three_settings_of_a_variant_are_a_family_with_the_gains_of_its_runs() {
+    fn three_settings_of_a_variant_form_a_family_with_its_gains() {
         let (families, comparison) = families(TWO_HOPS, "\"tcp.window\" = [2, 4, 8]");
         let [family] = &families[..] else { panic!("{} families", families.len()) };
         assert_eq!((family.name.as_str(), &family.keys[..]), ("tuned", &["tcp.window".to_owned()][..]));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn two_settings_are_none() {
+    fn two_settings_form_no_family() {
         assert!(families(TWO_HOPS, "\"tcp.window\" = [2, 8]").0.is_empty());
     }
 }

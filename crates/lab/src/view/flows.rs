@@ -3,7 +3,7 @@
 use super::measured::measured_of;
 use crate::comparison::Comparison;
 use crate::metrics::{self, Level};
-use crate::question::Asked;
+use crate::objective::MetricSelection;
 use crate::record::distribution::Times;
 use crate::report::{Distributed, FlowRow, Measured};
 
@@ -19,9 +19,9 @@ const SHOWN: [&str; 7] = [
 ];
 
 /// Returns the metrics of flows: that of the question first, if flows have it.
-pub(super) fn metrics(comparison: &Comparison, points: &[usize]) -> Vec<Asked> {
-    let asked = comparison.question.asked.metric.name;
-    let mut all: Vec<Asked> = Vec::new();
+pub(super) fn metrics(comparison: &Comparison, points: &[usize]) -> Vec<MetricSelection> {
+    let asked = comparison.objective.asked.metric.name;
+    let mut all: Vec<MetricSelection> = Vec::new();
     for name in std::iter::once(asked).chain(SHOWN) {
         let Some(metric) = metrics::find(Level::Flow, name) else { continue };
         let there = points.iter().any(|&point| {
@@ -29,7 +29,7 @@ pub(super) fn metrics(comparison: &Comparison, points: &[usize]) -> Vec<Asked> {
             point.flows().iter().any(|flow| point.estimate((Level::Flow, flow, metric.name)).is_some())
         });
         if there && !all.iter().any(|asked| asked.metric == metric) {
-            all.push(Asked { metric, of: String::new() });
+            all.push(MetricSelection { metric, subject: String::new() });
         }
     }
     all
@@ -48,13 +48,13 @@ pub(super) fn rows(comparison: &Comparison, points: &[usize]) -> Vec<FlowRow> {
     let metrics = metrics(comparison, points);
     let confidence = comparison.description.confidence();
     let rows = comparison.description.flows.iter().map(|flow| {
-        let value = |asked: &Asked, point: usize| -> Option<Measured> {
+        let value = |asked: &MetricSelection, point: usize| -> Option<Measured> {
             let key = (Level::Flow, flow.id.as_str(), asked.metric.name);
-            let (factor, _) = asked.metric.for_people();
+            let (factor, _) = asked.metric.display_unit();
             let estimate = comparison.points[point].estimate(key)?;
             Some(measured_of(confidence, &estimate, factor, Vec::new()))
         };
-        let of_metric = |asked: &Asked| points.iter().map(|&point| value(asked, point)).collect();
+        let of_metric = |asked: &MetricSelection| points.iter().map(|&point| value(asked, point)).collect();
         let carrier = if flow.transport.starts_with("udp") {
             flow.kind.clone()
         } else {
@@ -72,13 +72,14 @@ pub(super) fn rows(comparison: &Comparison, points: &[usize]) -> Vec<FlowRow> {
 
 /// Returns the distributions of the question's subject: delays, and response times if there are any.
 pub(super) fn distributions(comparison: &Comparison, points: &[usize]) -> Vec<Distributed> {
-    let asked = &comparison.question.asked;
+    let asked = &comparison.objective.asked;
     let is_flow = asked.metric.level() == Level::Flow;
     let mut all = Vec::new();
     for times in [Times::Delay, Times::Response] {
         for (variant, &point) in points.iter().enumerate() {
             let of = &comparison.points[point].distributions;
-            let asked_of = of.iter().find(|d| d.times == times && d.of == asked.of && d.of_flow == is_flow);
+            let asked_of =
+                of.iter().find(|d| d.times == times && d.of == asked.subject && d.of_flow == is_flow);
             // A single flow is the same as all flows.
             let found =
                 asked_of.or_else(|| of.iter().find(|d| is_flow && d.times == times && d.of.is_empty()));

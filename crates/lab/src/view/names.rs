@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_different() {
+    fn names_stay_distinct() {
         assert_eq!(names(&["flow.0.start_s=0,1", "tcp.window=2,4"])[0], "start_s=0 window=2");
         let presets = names(&["radio.preset=ns2-wavelan,dot11b", "tcp.preset=modern,linux"]);
         assert_eq!(presets[0], "radio.preset=ns2-wavelan tcp.preset=modern");

@@ -6,7 +6,7 @@ use crate::report::{Claim, ReadAxis};
 /// Returns the numbers of the axes with other readings of some claim.
 pub(super) fn axes(register: &Register, evidence: &[Evidence<'_>]) -> Vec<usize> {
     let is_read = |axis: &usize| {
-        let mut readings = evidence.iter().flat_map(|e| &e.readings);
+        let mut readings = evidence.iter().flat_map(|e| &e.other_readings);
         readings.any(|read| read.reading.answer(*axis).is_some())
     };
     (0..register.axes.len()).filter(is_read).collect()
@@ -34,7 +34,7 @@ pub(super) fn with_answers(
     register: &Register,
     axes: &[usize],
 ) -> Claim {
-    for (shown, read) in claim.readings.iter_mut().zip(&evidence.readings) {
+    for (shown, read) in claim.readings.iter_mut().zip(&evidence.other_readings) {
         let answer = |&axis: &usize| {
             let answer = read.reading.answer(axis).filter(|answer| *answer > 0)?;
             Some(register.axes[axis].answers[answer].name.clone())

@@ -9,7 +9,7 @@ use std::process::Command;
 const WIDTH: u32 = 1200;
 const HEIGHT: u32 = 7000;
 /// Time after which the browser counts as hanging, seconds.
-const MOST_SECONDS: &str = "120";
+const TIMEOUT_SECONDS: &str = "120";
 
 /// Colour scheme of the reader's system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,14 @@ fn chromium(page: &Path, scheme: Scheme, task: &str) -> (String, String) {
 pub(crate) fn chromium_with(page: &Path, scheme: Scheme, options: &[&str]) -> (String, String) {
     let profile = tempfile::tempdir().unwrap();
     let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", MOST_SECONDS, "chromium", "--headless", "--no-sandbox", "--disable-gpu"]);
+    command.args([
+        "--kill-after=5",
+        TIMEOUT_SECONDS,
+        "chromium",
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+    ]);
     command.args(["--disable-quic", "--no-first-run", "--disable-background-networking"]);
     command.args([
         "--disable-component-update",
@@ -42,12 +49,12 @@ pub(crate) fn chromium_with(page: &Path, scheme: Scheme, options: &[&str]) -> (S
     }
     let output = command.args(options).arg(format!("file://{}", page.display())).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "chromium failed or took longer than {MOST_SECONDS} s: {stderr}");
+    assert!(output.status.success(), "chromium failed or took longer than {TIMEOUT_SECONDS} s: {stderr}");
     (String::from_utf8_lossy(&output.stdout).into_owned(), stderr)
 }
 
 /// Returns complaints of the browser: errors of scripts, refused or failed requests.
-pub(crate) fn complaints(stderr: &str) -> Vec<&str> {
+pub(crate) fn browser_errors(stderr: &str) -> Vec<&str> {
     stderr.lines().filter(|line| line.contains("CONSOLE")).collect()
 }
 
@@ -123,7 +130,7 @@ impl Picture {
 fn screenshot(folder: &Path, page: &Path, scheme: Scheme) -> Picture {
     let file = folder.join(format!("{scheme:?}.png"));
     let (_, stderr) = chromium(page, scheme, &format!("--screenshot={}", file.display()));
-    assert_eq!(complaints(&stderr), [""; 0], "{scheme:?}");
+    assert_eq!(browser_errors(&stderr), [""; 0], "{scheme:?}");
     Picture::read(&file)
 }
 
@@ -181,11 +188,11 @@ pub(crate) fn every_chart_shows_every_variant_in_the_light_and_in_the_dark() {
     }
 }
 
-pub(crate) fn a_page_with_everything_opens_without_a_complaint() {
+pub(crate) fn a_complete_page_opens_without_browser_errors() {
     let folder = tempfile::tempdir().unwrap();
     let (path, _) = write(folder.path(), &sample::several());
     let (dom, stderr) = chromium(&path, Scheme::Light, "--dump-dom");
-    assert_eq!(complaints(&stderr), [""; 0]);
+    assert_eq!(browser_errors(&stderr), [""; 0]);
     assert!(dom.contains("class=\"js\""), "the script ran");
     assert!(dom.contains("<option value=\"19\">n19</option>"), "the script listed the nodes of a map");
 }
@@ -232,12 +239,12 @@ const READER: &str = "<script>(function () {
   document.body.textContent = 'SEEN;' + seen.join(';') + ';END';
 })();</script></body>";
 
-pub(crate) fn a_reader_can_pick_runs_variants_flows_and_nodes_and_move_through_time() {
+pub(crate) fn a_reader_can_select_runs_variants_flows_nodes_and_times() {
     let folder = tempfile::tempdir().unwrap();
     let (path, page) = write(folder.path(), &sample::several());
     std::fs::write(&path, page.replace("</body>", READER)).unwrap();
     let (dom, stderr) = chromium(&path, Scheme::Light, "--dump-dom");
-    assert_eq!(complaints(&stderr), [""; 0]);
+    assert_eq!(browser_errors(&stderr), [""; 0]);
     let seen: Vec<&str> =
         dom.split("SEEN;").nth(1).unwrap().split(";END").next().unwrap().split(';').collect();
     // Three variants, one of them, its eleven flows, their sum in a chart alone; then a crosshair in all four
@@ -256,7 +263,7 @@ pub(crate) fn a_reader_can_pick_runs_variants_flows_and_nodes_and_move_through_t
     assert!(seen[7].starts_with("error_rate=0e0 transport=tcp-reno, run 1: 1"), "{seen:?}");
 }
 
-pub(crate) fn without_scripts_the_charts_are_there_and_dead_controls_are_not() {
+pub(crate) fn without_scripts_charts_are_shown_and_controls_are_hidden() {
     let folder = tempfile::tempdir().unwrap();
     let (path, page) = write(folder.path(), &sample::normal(20));
     let silent = page.replace("script-src 'unsafe-inline'; ", "");
@@ -275,13 +282,13 @@ pub(crate) fn without_scripts_the_charts_are_there_and_dead_controls_are_not() {
     }
 }
 
-pub(crate) fn a_complaint_would_be_noticed() {
+pub(crate) fn a_browser_error_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let (path, page) = write(folder.path(), &sample::normal(1));
     let faulty = "<script>missing();</script><img src=\"http://127.0.0.1:9/x.png\"></body>";
     std::fs::write(&path, page.replace("</body>", faulty)).unwrap();
     let (_, stderr) = chromium(&path, Scheme::Light, "--dump-dom");
-    let found = complaints(&stderr).join("\n");
+    let found = browser_errors(&stderr).join("\n");
     assert!(found.contains("missing is not defined"), "{stderr}");
     assert!(found.contains("Content Security Policy"), "a request is refused and that is said: {stderr}");
 }

@@ -3,7 +3,7 @@
 use crate::sample::{self, noise};
 use hopline_config::document::Setting;
 use hopline_lab::report::{Experiment, FlowSeries, Map, Report, RunSeries, html};
-use hopline_sim::spec::Interface;
+use hopline_sim::spec::Attachment;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
@@ -37,7 +37,7 @@ pub(crate) fn a_normal_run_is_far_below_a_megabyte() {
     assert!(page.len() < 300_000, "{}", page.len());
 }
 
-pub(crate) fn five_hundred_walking_nodes_and_many_runs_stay_below_a_megabyte() {
+pub(crate) fn five_hundred_moving_nodes_and_many_runs_stay_below_a_megabyte() {
     let settings = ["duration_s=200", "nodes.count=500", "mobility.model=random-waypoint-stationary"];
     let settings: Vec<Setting> = settings.iter().map(|s| Setting::parse("--set", s).unwrap()).collect();
     let mobility = ["mobility.min_speed_mps=1", "mobility.max_speed_mps=20"];
@@ -55,7 +55,7 @@ pub(crate) fn five_hundred_walking_nodes_and_many_runs_stay_below_a_megabyte() {
     assert!(page.contains("type=\"range\""), "there is a slider");
 }
 
-pub(crate) fn ten_thousand_variants_are_cut_and_that_is_said() {
+pub(crate) fn ten_thousand_variants_are_cut_and_that_is_noted() {
     let mut report = sample::normal(5);
     let experiment = &mut report.experiments[0];
     let first = experiment.variants.clone();
@@ -83,7 +83,7 @@ pub(crate) fn every_picture_is_well_formed() {
     }
 }
 
-pub(crate) fn nothing_is_loaded() {
+pub(crate) fn the_page_loads_nothing() {
     let page = html(&sample::several());
     for reference in ["http:", "https:", "//www", "@import", "url(", "src=", "<link rel=\"style"] {
         // The arrow head is defined in the page itself.
@@ -93,7 +93,7 @@ pub(crate) fn nothing_is_loaded() {
     assert!(page.contains("default-src 'none'"));
 }
 
-pub(crate) fn paper_and_dark_have_their_rules() {
+pub(crate) fn print_and_dark_styles_exist() {
     let page = html(&sample::normal(20));
     assert!(page.contains("@media print"));
     // On screens only: on paper the page stays white.
@@ -101,7 +101,7 @@ pub(crate) fn paper_and_dark_have_their_rules() {
     assert_eq!(page.matches("@media screen and (prefers-color-scheme: dark)").count(), 2);
 }
 
-pub(crate) fn what_a_reader_needs_is_there_without_the_script() {
+pub(crate) fn the_page_is_complete_without_the_script() {
     let page = html(&sample::normal(20));
     let script = page.rfind("<script>").unwrap();
     let still = &page[..script];
@@ -124,7 +124,7 @@ pub(crate) fn what_a_reader_needs_is_there_without_the_script() {
     }
 }
 
-pub(crate) fn the_same_report_is_the_same_page() {
+pub(crate) fn equal_reports_give_equal_pages() {
     assert_eq!(html(&sample::several()), html(&sample::several()));
 }
 
@@ -153,12 +153,12 @@ fn hostile() -> Report {
         }
     }
     for experiment in &mut report.experiments {
-        spoil(experiment, &bad());
+        insert_hostile_names(experiment, &bad());
     }
     report
 }
 
-fn spoil(experiment: &mut Experiment, bad: &str) {
+fn insert_hostile_names(experiment: &mut Experiment, bad: &str) {
     let reproduce = &mut experiment.reproduce;
     for field in
         [&mut experiment.name, &mut experiment.intro, &mut reproduce.command, &mut reproduce.scenario_sha256]
@@ -188,7 +188,7 @@ fn spoil(experiment: &mut Experiment, bad: &str) {
     experiment.parameters = serde_json::json!({ bad: bad, "section": { bad: [bad], "x": [{ bad: bad }] } });
 }
 
-pub(crate) fn hostile_names_stay_text() {
+pub(crate) fn hostile_names_are_escaped() {
     let page = html(&hostile());
     assert!(!page.contains("<b onclick"), "markup from a name");
     assert_eq!(page.matches("</style>").count(), 1);
@@ -197,7 +197,7 @@ pub(crate) fn hostile_names_stay_text() {
     assert!(page.contains("{{ 1 }}"), "no template in a name");
 }
 
-pub(crate) fn numbers_that_are_none_are_drawn_as_nothing() {
+pub(crate) fn nan_values_are_omitted_from_charts() {
     let mut report = sample::normal(20);
     let experiment = &mut report.experiments[0];
     let value = experiment.variants[1].values[0].as_mut().unwrap();
@@ -215,7 +215,7 @@ pub(crate) fn numbers_that_are_none_are_drawn_as_nothing() {
     experiment.distributions[0].quantiles_ms[3] = f64::INFINITY;
     experiment.series = vec![RunSeries { variant: 99, run: 0, step_s: 1e-9, flows, queues: Vec::new() }];
     let node = &mut experiment.map.as_mut().unwrap().nodes[2];
-    (node.interface, node.path[0].x_m) = (Interface::Wired, f64::NAN);
+    (node.interface, node.path[0].x_m) = (Attachment::Wired, f64::NAN);
     let page = html(&report);
     for picture in pictures(&page) {
         assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");

@@ -1,12 +1,12 @@
 //! The map player of a run: in the file, and in a browser.
 
-use crate::chromium::{Scheme, chromium_with, colour, complaints};
+use crate::chromium::{Scheme, browser_errors, chromium_with, colour};
 use crate::sample;
 use hopline_config::document::Setting;
 use hopline_core::{Instant, NodeId};
 use hopline_lab::animation::{self, Window};
 use hopline_lab::report::{Animation, Played, Report, html};
-use hopline_lab::run::Unwatched;
+use hopline_lab::run::NoObserver;
 use hopline_sim::trace::TraceEvent;
 use hopline_sim::{Spec, Tracer, World};
 
@@ -22,7 +22,7 @@ fn hidden(range_m: u32) -> Spec {
 }
 
 fn recorded(spec: &Spec, window: &str) -> Animation {
-    animation::record(spec, 1, window.parse::<Window>().unwrap(), &Unwatched).unwrap()
+    animation::record(spec, 1, window.parse::<Window>().unwrap(), &NoObserver).unwrap()
 }
 
 fn playing(animations: Vec<Animation>) -> Report {
@@ -55,7 +55,7 @@ fn seen_after(report: &Report, before: &str, script: &str) -> Vec<String> {
     let path = folder.path().join("report.html");
     std::fs::write(&path, page.replace("</body>", &asked)).unwrap();
     let (dom, stderr) = chromium_with(&path, Scheme::Light, &["--dump-dom"]);
-    assert_eq!(complaints(&stderr), [""; 0]);
+    assert_eq!(browser_errors(&stderr), [""; 0]);
     let seen = dom.split("SEEN¦").nth(1).unwrap().split("¦END").next().unwrap();
     seen.split('¦').map(|line| line.replace("&gt;", ">")).collect()
 }
@@ -71,7 +71,7 @@ struct Count {
 }
 
 impl Tracer for Count {
-    fn note(&mut self, now: Instant, _node: NodeId, event: TraceEvent<'_>) {
+    fn trace(&mut self, now: Instant, _node: NodeId, event: TraceEvent<'_>) {
         if now < self.from {
             return;
         }
@@ -87,7 +87,7 @@ impl Tracer for Count {
     }
 }
 
-pub(crate) fn the_browser_reads_all_that_happened() {
+pub(crate) fn the_browser_reads_all_events() {
     let spec = hidden(367);
     let from = Instant::ZERO + hopline_core::Duration::from_secs(10);
     let mut world = World::new(&spec, 1, Count { from, ..Count::default() });
@@ -105,7 +105,7 @@ pub(crate) fn the_browser_reads_all_that_happened() {
     assert_eq!(seen, [format!("{frames} {losses} {others} {drops}"), "true".into()]);
 }
 
-pub(crate) fn nodes_stand_in_their_places_and_what_is_on_the_air_moves() {
+pub(crate) fn nodes_are_at_their_positions_and_frames_in_flight_move() {
     let report = playing(vec![recorded(&hidden(367), "10s..11s")]);
     let seen = seen_after(
         &report,
@@ -143,7 +143,7 @@ const CLICK: &str = "function click(m) {
     { bubbles: true, pointerId: 1, clientX: box.x + m.x, clientY: box.y + m.y })));
 }";
 
-pub(crate) fn a_click_on_a_collision_says_who_collided_and_on_a_drop_why() {
+pub(crate) fn a_click_on_a_collision_names_the_senders_and_on_a_drop_the_reason() {
     let seen = seen_after(
         &playing(vec![recorded(&hidden(367), "10s..")]),
         "",
@@ -170,7 +170,7 @@ pub(crate) fn a_click_on_a_collision_says_who_collided_and_on_a_drop_why() {
     assert!(seen[4].contains("frames,") && seen[4].contains("collisions"), "{seen:?}");
 }
 
-pub(crate) fn the_keyboard_is_enough() {
+pub(crate) fn the_player_is_usable_by_keyboard() {
     let seen = seen_after(
         &playing(vec![recorded(&hidden(367), "10s..")]),
         "",
@@ -214,7 +214,7 @@ pub(crate) fn time_is_shared_with_the_charts_of_the_section() {
     assert_eq!(seen, ["11.25", "12", outside, "10", "10", "0", "seek 10.5", "true"]);
 }
 
-pub(crate) fn variants_are_played_one_after_the_other_at_the_same_moment() {
+pub(crate) fn variants_are_played_from_the_same_moment() {
     let report = playing(vec![recorded(&hidden(367), "10s.."), recorded(&hidden(807), "10s..11s")]);
     let seen = seen_after(
         &report,
@@ -246,7 +246,7 @@ pub(crate) fn two_hundred_nodes_are_drawn_once_an_animation_frame() {
     assert_eq!(seen, ["200", "true", "true", "true"]);
 }
 
-pub(crate) fn a_browser_that_cannot_play_shows_the_map_and_says_so() {
+pub(crate) fn a_browser_without_playback_shows_the_map_and_a_note() {
     let report = playing(vec![recorded(&hidden(367), "10s..11s")]);
     let script = "const shown = q => { const e = f.querySelector(q); return !!e && getComputedStyle(e).display !== 'none'; };
          seen.push(shown('svg.map'), shown('.player'), f.querySelector('figcaption').textContent.includes('too old to play'));";
@@ -255,7 +255,7 @@ pub(crate) fn a_browser_that_cannot_play_shows_the_map_and_says_so() {
     assert_eq!(seen_after(&report, "", script), ["false", "true", "false"]);
 }
 
-pub(crate) fn what_is_played_and_what_no_longer_fits_is_said() {
+pub(crate) fn the_played_part_and_omissions_are_noted() {
     let whole = recorded(&hidden(367), "10s..");
     let page = html(&playing(vec![whole.clone()]));
     assert!(page.contains("Shown: 10 s to 12 s of run 1."));
@@ -270,7 +270,7 @@ pub(crate) fn what_is_played_and_what_no_longer_fits_is_said() {
     assert!(page.len() < animation::BUDGET_BYTES + 300_000, "{}", page.len());
 }
 
-pub(crate) fn hostile_names_of_what_is_played_stay_text() {
+pub(crate) fn hostile_names_in_the_player_are_escaped() {
     const HOSTILE: &str = "</script><b onclick=\"alert('x')\">\u{2028}{{ 1 }} -->";
     let mut animation = recorded(&hidden(367), "10s..10.1s");
     animation.map.nodes.iter_mut().for_each(|node| node.name = HOSTILE.into());
@@ -282,7 +282,7 @@ pub(crate) fn hostile_names_of_what_is_played_stay_text() {
     assert_eq!(page.matches("</script>").count(), page.matches("<script").count());
 }
 
-pub(crate) fn a_page_that_plays_nothing_has_no_player() {
+pub(crate) fn a_page_without_animations_has_no_player() {
     let page = html(&sample::normal(3));
     assert!(!page.contains("class=\"alive\"") && !page.contains("DecompressionStream"));
 }

@@ -1,8 +1,9 @@
 //! A socket that is taken out.
 
-use super::calls::{
-    HAS_SACK, HAS_TIMESTAMPS, HAS_WINDOW_SCALE, Leave, Queue, TCP_REPAIR, TCP_REPAIR_QUEUE, clock,
-    close_to_packets, get, in_repair, is_established, open_to_packets, sequence, set, set_windows, windows,
+use super::syscalls::{
+    HAS_SACK, HAS_TIMESTAMPS, HAS_WINDOW_SCALE, Queue, RepairExit, TCP_REPAIR, TCP_REPAIR_QUEUE,
+    block_packets, get, is_established, sequence, set, set_windows, timestamp_clock, unblock_packets,
+    windows, with_repair_mode,
 };
 use super::{Dump, State, Windows};
 use crate::sys;
@@ -13,7 +14,7 @@ use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 
 /// Times that state is read that changes meanwhile: by packets that were past the filter, or timers of the socket.
-const READINGS: usize = 8;
+const MAX_READINGS: usize = 8;
 /// Bytes beyond those that are not acknowledged which the send queue may begin with: of a segment acknowledged in part.
 const SLACK: usize = 1 << 17;
 
@@ -22,12 +23,12 @@ const SLACK: usize = 1 << 17;
 pub struct Frozen {
     stream: TcpStream,
     windows: Windows,
-    seen: Seen,
+    snapshot: Snapshot,
 }
 
 /// Numbers of a socket that must not change between its reading and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
+struct Snapshot {
     next: u32,
     written: u32,
     unacknowledged: u64,
@@ -43,26 +44,26 @@ impl Frozen {
     /// Error of the system, with the socket, which goes on: without `CAP_NET_ADMIN`, if it is not established ([`ErrorKind::NotConnected`]), or if it
     /// changes all the time or has urgent data ([`ErrorKind::ResourceBusy`]).
     pub fn freeze(stream: TcpStream) -> Result<(Self, Dump), (TcpStream, io::Error)> {
-        let mut told = Told::default();
+        let mut told = WindowState::default();
         match Self::try_freeze(&stream, &mut told) {
-            Ok((seen, dump)) => Ok((Self { stream, windows: told.original, seen }, dump)),
+            Ok((seen, dump)) => Ok((Self { stream, windows: told.original, snapshot: seen }, dump)),
             Err(error) => {
                 // What fails here has failed before: the socket is at the end of its life.
-                let _ = thaw(&stream, told.narrowed.map(|_| told.original));
+                let _ = thaw(&stream, told.send_window.map(|_| told.original));
                 Err((stream, error))
             }
         }
     }
 
-    fn try_freeze(stream: &TcpStream, told: &mut Told) -> io::Result<(Seen, Dump)> {
-        close_to_packets(stream)?;
-        for _ in 0..READINGS {
-            let read = in_repair(stream, Leave::Silently, || {
+    fn try_freeze(stream: &TcpStream, told: &mut WindowState) -> io::Result<(Snapshot, Dump)> {
+        block_packets(stream)?;
+        for _ in 0..MAX_READINGS {
+            let read = with_repair_mode(stream, RepairExit::WithoutProbe, || {
                 is_established(stream)?;
-                let before = narrow(stream, told)?;
+                let before = narrow_send_window(stream, told)?;
                 let dump = dump(stream, &before)?;
                 // While the send queue is open to reading, timers may count bytes as sent that were not.
-                Ok(Seen::of(stream)?.is_like(&before).then_some((before, dump)))
+                Ok(Snapshot::of(stream)?.matches(&before).then_some((before, dump)))
             })?;
             if let Some((seen, mut dump)) = read {
                 dump.state.windows = told.original;
@@ -83,12 +84,12 @@ impl Frozen {
     /// # Errors
     /// [`ErrorKind::ResourceBusy`] if it is not; why it has ended.
     pub fn check(&self) -> io::Result<Option<u32>> {
-        in_repair(&self.stream, Leave::Silently, || {
+        with_repair_mode(&self.stream, RepairExit::WithoutProbe, || {
             is_established(&self.stream)?;
-            if !Seen::of(&self.stream)?.is_like(&self.seen) {
+            if !Snapshot::of(&self.stream)?.matches(&self.snapshot) {
                 return Err(ErrorKind::ResourceBusy.into());
             }
-            clock(&self.stream)
+            timestamp_clock(&self.stream)
         })
     }
 
@@ -122,7 +123,7 @@ impl Frozen {
 #[derive(Debug)]
 pub struct Retired(#[expect(dead_code, reason = "it is kept open for a moment")] TcpStream);
 
-impl Seen {
+impl Snapshot {
     fn of(stream: &TcpStream) -> io::Result<Self> {
         let windows = windows(stream)?;
         let [next, written] = [Queue::Receive, Queue::Send].map(|queue| sequence(stream, queue));
@@ -130,7 +131,7 @@ impl Seen {
         Ok(Self {
             next: next?,
             written: written?,
-            unacknowledged: sys::unsent(stream)?,
+            unacknowledged: sys::unacknowledged(stream)?,
             not_sent: sys::not_sent(stream)?,
             unread: ioctl_fionread(stream)?,
             windows,
@@ -138,7 +139,7 @@ impl Seen {
     }
 
     /// Returns whether nothing has changed. The receive window may: an ACK that was delayed tells a new one.
-    fn is_like(&self, other: &Self) -> bool {
+    fn matches(&self, other: &Self) -> bool {
         let of_peer =
             |seen: &Self| Self { windows: Windows { receive: 0, announced: 0, ..seen.windows }, ..*seen };
         of_peer(self) == of_peer(other)
@@ -152,27 +153,27 @@ impl Seen {
 
 /// Windows of a socket that is being frozen.
 #[derive(Debug, Default)]
-struct Told {
+struct WindowState {
     /// As both hosts have told them.
     original: Windows,
     /// Send window that was set in place of that.
-    narrowed: Option<u32>,
+    send_window: Option<u32>,
 }
 
 /// Has the send window end at the last byte that was sent: nothing new is sent, and a reset has the number that the peer expects.
-fn narrow(stream: &TcpStream, told: &mut Told) -> io::Result<Seen> {
-    let mut seen = Seen::of(stream)?;
-    for _ in 0..READINGS {
+fn narrow_send_window(stream: &TcpStream, told: &mut WindowState) -> io::Result<Snapshot> {
+    let mut seen = Snapshot::of(stream)?;
+    for _ in 0..MAX_READINGS {
         // A packet that was past the filter has told another one.
-        if told.narrowed != Some(seen.windows.send) {
+        if told.send_window != Some(seen.windows.send) {
             told.original = seen.windows;
         }
         let send = seen.outstanding() as u32;
         let windows = Windows { send, largest: seen.windows.largest.max(send), ..seen.windows };
         set_windows(stream, windows)?;
-        told.narrowed = Some(send);
-        let now = Seen::of(stream)?;
-        if now.is_like(&Seen { windows, ..seen }) {
+        told.send_window = Some(send);
+        let now = Snapshot::of(stream)?;
+        if now.matches(&Snapshot { windows, ..seen }) {
             return Ok(now);
         }
         seen = now;
@@ -180,7 +181,7 @@ fn narrow(stream: &TcpStream, told: &mut Told) -> io::Result<Seen> {
     Err(ErrorKind::ResourceBusy.into())
 }
 
-fn dump(stream: &TcpStream, seen: &Seen) -> io::Result<Dump> {
+fn dump(stream: &TcpStream, seen: &Snapshot) -> io::Result<Dump> {
     set(stream, TCP_REPAIR_QUEUE, Queue::Receive as i32)?;
     let unread = peek(stream, seen.unread as usize, 0)?;
     set(stream, TCP_REPAIR_QUEUE, Queue::Send as i32)?;
@@ -201,8 +202,8 @@ fn dump(stream: &TcpStream, seen: &Seen) -> io::Result<Dump> {
         mss: get(stream, libc::IPPROTO_TCP, libc::TCP_MAXSEG)?,
         scales: has(HAS_WINDOW_SCALE).then_some(scales),
         sack: has(HAS_SACK),
-        timestamp: if has(HAS_TIMESTAMPS) { clock(stream)? } else { None },
-        buffers: [socket.send_buffer_size()? as u32, socket.recv_buffer_size()? as u32],
+        timestamp: if has(HAS_TIMESTAMPS) { timestamp_clock(stream)? } else { None },
+        buffer_sizes: [socket.send_buffer_size()? as u32, socket.recv_buffer_size()? as u32],
     };
     Ok(Dump { state, unsent })
 }
@@ -224,9 +225,9 @@ fn peek(stream: &TcpStream, len: usize, slack: usize) -> io::Result<Vec<u8>> {
 
 /// Resumes a socket, with its original windows if they were narrowed.
 fn thaw(stream: &TcpStream, windows: Option<Windows>) -> io::Result<()> {
-    in_repair(stream, Leave::Probing, || {
+    with_repair_mode(stream, RepairExit::WithProbe, || {
         windows.map_or(Ok(()), |windows| set_windows(stream, windows))?;
-        open_to_packets(stream)
+        unblock_packets(stream)
     })
 }
 

@@ -16,17 +16,17 @@
 //! Not read, as the kernel has no call for it: data out of order, the scoreboard, estimates of the round-trip time, the congestion window, ECN.
 //! Both peers send again what was not acknowledged, and the new socket begins as a new connection does.
 
-mod calls;
 mod frozen;
 mod restored;
+mod syscalls;
 
-pub use calls::Windows;
 pub use frozen::{Frozen, Retired};
 pub use restored::Restored;
+pub use syscalls::Windows;
 
-use calls::{Leave, in_repair};
 use std::io;
 use std::net::TcpStream;
+use syscalls::{RepairExit, with_repair_mode};
 
 /// State of a connection at one socket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct State {
     /// Clock of timestamps as the kernel tells and takes it.
     pub timestamp: Option<u32>,
     /// Sizes of the send buffer and of the receive buffer, in bytes.
-    pub buffers: [u32; 2],
+    pub buffer_sizes: [u32; 2],
 }
 
 /// State read from a frozen socket.
@@ -64,9 +64,9 @@ pub struct Dump {
 
 /// Marking of the packets of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Marked {
+pub enum Marking {
     /// As its options say.
-    AsTold,
+    FromOptions,
     /// As those of an onward connection ([`crate::transparent::ONWARD_MARK`]).
     Onward,
 }
@@ -76,6 +76,6 @@ pub enum Marked {
 ///
 /// # Errors
 /// Error of the system.
-pub fn probe(stream: &TcpStream) -> io::Result<()> {
-    in_repair(stream, Leave::Probing, || Ok(()))
+pub fn probe_peer(stream: &TcpStream) -> io::Result<()> {
+    with_repair_mode(stream, RepairExit::WithProbe, || Ok(()))
 }

@@ -1,11 +1,11 @@
 //! A socket that is put in.
 
-use super::calls::{
-    LARGEST_MSS, Leave, MSS, Queue, SACK_PERMITTED, SO_BUF_LOCK, TCP_QUEUE_SEQ, TCP_REPAIR,
-    TCP_REPAIR_OPTIONS, TCP_REPAIR_QUEUE, TCP_TIMESTAMP, TIMESTAMPS, WINDOW_SCALE, bytes_of,
-    close_to_packets, leave_repair, open_to_packets, set, set_at, set_windows,
+use super::syscalls::{
+    MAX_MSS, MSS, Queue, RepairExit, SACK_PERMITTED, SO_BUF_LOCK, TCP_QUEUE_SEQ, TCP_REPAIR,
+    TCP_REPAIR_OPTIONS, TCP_REPAIR_QUEUE, TCP_TIMESTAMP, TIMESTAMPS, WINDOW_SCALE, block_packets, bytes_of,
+    end_repair_mode, set, set_at, set_windows, unblock_packets,
 };
-use super::{Marked, State};
+use super::{Marking, State};
 use crate::sys;
 use crate::transparent::{LegOptions, mark_onward, transparent_socket};
 use rustix::net::{SendFlags, send};
@@ -29,18 +29,18 @@ impl Restored {
         peer: SocketAddr,
         state: &State,
         options: &LegOptions,
-        marked: Marked,
+        marked: Marking,
     ) -> io::Result<Self> {
         let socket = transparent_socket(local)?;
         set(&socket, TCP_REPAIR, 1)?;
-        close_to_packets(&socket)?;
+        block_packets(&socket)?;
         options.apply(&socket)?;
         // It counts for segments from the connection's first moment on; `TCP_REPAIR_OPTIONS` has no effect on them.
-        sys::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, state.mss.min(LARGEST_MSS) as i32)?;
-        if marked == Marked::Onward {
+        sys::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, state.mss.min(MAX_MSS) as i32)?;
+        if marked == Marking::Onward {
             mark_onward(&socket, options)?;
         }
-        grow(&socket, options, state)?;
+        grow_buffers(&socket, options, state)?;
         let first_unread = state.next.wrapping_sub(state.unread.len() as u32);
         for (queue, number) in [(Queue::Send, state.unacknowledged), (Queue::Receive, first_unread)] {
             set(&socket, TCP_REPAIR_QUEUE, queue as i32)?;
@@ -64,7 +64,7 @@ impl Restored {
     }
 
     /// Has the connection go on from here. `timestamp`: the clock as the frozen socket has it in the end. The caller reads what is unread, by which
-    /// the kernel announces room to a peer that saw a closed window, and then [probes](super::probe).
+    /// the kernel announces room to a peer that saw a closed window, and then [probes](super::probe_peer).
     ///
     /// # Errors
     /// Error of the system; the connection is reset then.
@@ -74,20 +74,20 @@ impl Restored {
             if let Some(timestamp) = timestamp {
                 set(&stream, TCP_TIMESTAMP, timestamp as i32)?;
             }
-            open_to_packets(&stream)
+            unblock_packets(&stream)
         };
         let gone_on = go_on();
         // From here on a drop resets.
-        leave_repair(&stream, Leave::Silently)?;
+        end_repair_mode(&stream, RepairExit::WithoutProbe)?;
         gone_on.map(|()| stream)
     }
 }
 
 /// Has buffers hold what is put into them; then the kernel adapts them again.
-fn grow(socket: &Socket, options: &LegOptions, state: &State) -> io::Result<()> {
+fn grow_buffers(socket: &Socket, options: &LegOptions, state: &State) -> io::Result<()> {
     let wanted = [
-        (options.send_buffer, libc::SO_SNDBUFFORCE, state.buffers[0].max(2 * state.sent.len() as u32)),
-        (options.receive_buffer, libc::SO_RCVBUFFORCE, state.buffers[1]),
+        (options.send_buffer, libc::SO_SNDBUFFORCE, state.buffer_sizes[0].max(2 * state.sent.len() as u32)),
+        (options.receive_buffer, libc::SO_RCVBUFFORCE, state.buffer_sizes[1]),
     ];
     let mut adapts = false;
     for (_, option, bytes) in wanted.into_iter().filter(|(limit, ..)| limit.is_none()) {

@@ -9,21 +9,21 @@
 //! ```
 //!
 //! For hosts behind this one, use the same rules in `FORWARD`; for IPv6, use `ip6tables`. With `--queue-bypass`,
-//! handshakes pass unchanged when this process does not run. Code that opens connections asks [`Known`], which costs one
+//! handshakes pass unchanged when this process does not run. Code that opens connections asks [`HostProtocols`], which costs one
 //! lock that only handshakes contend for.
 
 mod figures;
 
-use crate::nfqueue::{self, Gate, Passing};
-use crate::service::{Ledger, Notice, Service, Tone};
+use crate::nfqueue::{self, PacketQueue, QueuedPacket};
+use crate::service::{Notice, Service, ServiceStatus, Severity};
 use figures::Counts;
 use hopline_core::Instant;
 use hopline_linux::Error;
-use hopline_linux::pace::{Clock, Woken, Written};
-use hopline_linux::watched::Watched;
-use hopline_proxy::Fate;
-use hopline_proxy::announce::{self as machine, Announcer, Done, Towards};
-pub use hopline_proxy::announce::{Role, Speaks};
+use hopline_linux::event_loop::{Clock, MetricsTimer, WaitResult};
+use hopline_linux::watched::WatchedInterfaces;
+use hopline_proxy::PacketVerdict;
+use hopline_proxy::announce::{self as machine, AnnounceAction, Announcer, Direction};
+pub use hopline_proxy::announce::{Role, TransportSupport};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -53,10 +53,10 @@ impl Config {
 /// Service that marks and reads handshakes.
 #[derive(Debug)]
 pub struct Announcements {
-    gate: Gate,
-    known: Known,
+    gate: PacketQueue,
+    protocols: HostProtocols,
     /// The interface that leads to the peer.
-    watched: Watched,
+    watched: WatchedInterfaces,
     /// Index of the interface, while it exists.
     index: Option<u32>,
     counts: Counts,
@@ -64,7 +64,7 @@ pub struct Announcements {
 
 /// Knowledge about the protocols of hosts. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct HostProtocols {
     announcer: Arc<Mutex<Announcer>>,
     clock: Clock,
 }
@@ -78,100 +78,102 @@ impl Announcements {
     pub fn open(config: &Config) -> Result<Self, Error> {
         let Config { interface, queue, queue_length, machine } = config.clone();
         let queue = nfqueue::Config { length: queue_length, ..nfqueue::Config::new(queue, "") };
-        let gate = Gate::open(&queue)?;
-        let watched = Watched::new([interface.as_str()])?;
-        let index = watched.first_number();
-        let known = Known { announcer: Arc::new(Mutex::new(Announcer::new(machine))), clock: Clock::start() };
-        Ok(Self { gate, known, watched, index, counts: Counts::default() })
+        let gate = PacketQueue::open(&queue)?;
+        let watched = WatchedInterfaces::new([interface.as_str()])?;
+        let index = watched.first_index();
+        let known =
+            HostProtocols { announcer: Arc::new(Mutex::new(Announcer::new(machine))), clock: Clock::start() };
+        Ok(Self { gate, protocols: known, watched, index, counts: Counts::default() })
     }
 
     /// Returns the shared knowledge, for code that opens connections.
     #[must_use]
-    pub fn known(&self) -> Known {
-        self.known.clone()
+    pub fn host_protocols(&self) -> HostProtocols {
+        self.protocols.clone()
     }
 
-    fn work(&mut self, now: Instant) -> io::Result<()> {
+    fn handle_packets(&mut self, now: Instant) -> io::Result<()> {
         for mut passing in self.gate.receive()? {
-            let fate = self.judge(now, &mut passing);
-            self.gate.conclude(&passing, &fate);
+            let fate = self.process(now, &mut passing);
+            self.gate.set_verdict(&passing, &fate);
         }
         self.gate.flush()
     }
 
-    fn judge(&mut self, now: Instant, passing: &mut Passing) -> Fate {
-        let (Some(towards), Some(packet)) = (self.towards(passing), &mut passing.packet) else {
-            self.counts.unseen += 1;
-            return Fate::Pass;
+    fn process(&mut self, now: Instant, passing: &mut QueuedPacket) -> PacketVerdict {
+        let (Some(towards), Some(packet)) = (self.direction(passing), &mut passing.packet) else {
+            self.counts.ineligible += 1;
+            return PacketVerdict::Forward;
         };
-        let done = self.known.lock().pass(now, towards, packet);
-        self.counts.note(done);
+        let done = self.protocols.lock().pass(now, towards, packet);
+        self.counts.record(done);
         match done {
-            Done::Announced | Done::Heard | Done::Answered | Done::Learned(..) => {
-                Fate::Replace(std::mem::take(packet))
-            }
-            Done::Untouched => Fate::Pass,
+            AnnounceAction::SynMarked
+            | AnnounceAction::MarkRead
+            | AnnounceAction::SynAckMarked
+            | AnnounceAction::Learned(..) => PacketVerdict::Replace(std::mem::take(packet)),
+            AnnounceAction::Unchanged => PacketVerdict::Forward,
         }
     }
 
     /// Returns the direction of a packet. `None` if it does not cross the interface.
-    fn towards(&self, passing: &Passing) -> Option<Towards> {
+    fn direction(&self, passing: &QueuedPacket) -> Option<Direction> {
         let is_ours = |interface: Option<u32>| interface.is_some() && interface == self.index;
-        match (is_ours(passing.came_by), is_ours(passing.leaves_by)) {
-            (false, true) => Some(Towards::Path),
-            (true, false) => Some(Towards::Hosts),
+        match (is_ours(passing.in_interface), is_ours(passing.out_interface)) {
+            (false, true) => Some(Direction::ToPeer),
+            (true, false) => Some(Direction::ToHosts),
             _ => None,
         }
     }
 
     /// Follows the interface when it disappears and returns. Connections and knowledge are kept meanwhile.
-    fn look_for_interface(&mut self, ledger: &Ledger) {
-        let index = self.watched.first_number();
+    fn refresh_interface(&mut self, ledger: &ServiceStatus) {
+        let index = self.watched.first_index();
         if index == self.index {
             return;
         }
         self.index = index;
         let (tone, text) = match self.watched.check() {
-            Err(gone) if index.is_none() => (Tone::Bad, gone.to_string()),
-            _ => (Tone::Good, "the interface of announcements is there again".to_owned()),
+            Err(gone) if index.is_none() => (Severity::Warning, gone.to_string()),
+            _ => (Severity::Normal, "the interface of announcements is there again".to_owned()),
         };
-        ledger.say(Notice { about: "interface".into(), tone, text });
+        ledger.report(Notice { subject: "interface".into(), severity: tone, text });
     }
 
-    fn turn(&mut self, written: &mut Written, ledger: &Ledger) -> io::Result<()> {
-        let now = self.known.clock.now();
-        self.work(now)?;
+    fn poll(&mut self, written: &mut MetricsTimer, ledger: &ServiceStatus) -> io::Result<()> {
+        let now = self.protocols.clock.now();
+        self.handle_packets(now)?;
         if written.is_due(now) {
-            ledger.write(self.counts.figures(self.gate.troubles()));
-            self.look_for_interface(ledger);
+            ledger.set_metrics(self.counts.metrics(self.gate.error_counts()));
+            self.refresh_interface(ledger);
         }
         Ok(())
     }
 }
 
 impl Service for Announcements {
-    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
-        let mut written = Written::default();
+    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &ServiceStatus) -> io::Result<()> {
+        let mut written = MetricsTimer::default();
         let ended = loop {
-            if let Err(error) = self.turn(&mut written, ledger) {
+            if let Err(error) = self.poll(&mut written, ledger) {
                 break Err(error);
             }
-            match self.known.clock.wait([self.gate.as_fd(), stop], stop, None) {
-                Ok(Woken::ToWork) => {}
-                Ok(Woken::ToStop) => break Ok(()),
+            match self.protocols.clock.wait([self.gate.as_fd(), stop], stop, None) {
+                Ok(WaitResult::Ready) => {}
+                Ok(WaitResult::Stopped) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };
-        ledger.write(self.counts.figures(self.gate.troubles()));
+        ledger.set_metrics(self.counts.metrics(self.gate.error_counts()));
         ended
     }
 }
 
-impl Known {
+impl HostProtocols {
     /// Returns the protocols of `host`. `None` if they are unknown, or if the knowledge has expired.
     #[must_use]
-    pub fn speaks(&self, host: IpAddr) -> Option<Speaks> {
-        self.lock().speaks(self.clock.now(), host)
+    pub fn protocols_of(&self, host: IpAddr) -> Option<TransportSupport> {
+        self.lock().transport_support(self.clock.now(), host)
     }
 
     fn lock(&self) -> MutexGuard<'_, Announcer> {

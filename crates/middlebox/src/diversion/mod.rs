@@ -13,15 +13,15 @@
 
 mod unaccepted;
 
-pub(crate) use unaccepted::UNANSWERED;
+pub(crate) use unaccepted::SYN_ACK_TIMEOUT;
 pub use unaccepted::Unaccepted;
 
-use crate::nfqueue::{self, Gate, Passing, WhenFull, destination, raw_socket};
+use crate::nfqueue::{self, PacketQueue, QueuedPacket, WhenFull, destination, raw_socket};
 use crate::own_routes::{Halves, OwnRoutes};
-use crate::service::{Figure, Ledger, Service};
+use crate::service::{Metric, Service, ServiceStatus};
 use crate::split::Refusal;
 use hopline_linux::Error;
-use hopline_proxy::Fate as PacketFate;
+use hopline_proxy::PacketVerdict as PacketFate;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use socket2::{Domain, Socket};
@@ -43,19 +43,19 @@ pub struct Diversion {
 /// Upper half of the priority of packets that are sent to this host: a major number of tc(8).
 pub const MAJOR: u16 = 0x686f;
 /// Description of the metric for connections that pass because their routes differ.
-pub(crate) const UNFOLLOWED: &str = "calls that were forwarded, as rules of routing lead what this machine sends another way than what it forwards";
+pub(crate) const BYPASS_DESCRIPTION: &str = "calls that were forwarded, as rules of routing lead what this machine sends another way than what it forwards";
 /// SYNs that the kernel may queue in addition to those that are held.
-pub(crate) const BESIDE: u32 = 1024;
+pub(crate) const QUEUE_MARGIN: u32 = 1024;
 /// Maximum interval between two updates of a [`Diverter`]'s counters.
-const PERIOD: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+const UPDATE_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 impl Diversion {
     /// Binds the queue, in the calling thread's namespace, with room for `held` SYNs. The kernel drops SYNs when it is
     /// full.
-    pub(crate) fn open_queue(self, held: usize) -> Result<Gate, Error> {
+    pub(crate) fn open_queue(self, held: usize) -> Result<PacketQueue, Error> {
         // A SYN takes 80 bytes, and about 800 more in the kernel.
-        Gate::open(&nfqueue::Config {
-            length: u32::try_from(held).unwrap_or(u32::MAX).saturating_add(BESIDE),
+        PacketQueue::open(&nfqueue::Config {
+            length: u32::try_from(held).unwrap_or(u32::MAX).saturating_add(QUEUE_MARGIN),
             receive_buffer: 4 << 20,
             when_full: WhenFull::Drop,
             ..nfqueue::Config::new(self.queue, "")
@@ -105,21 +105,21 @@ impl Loopback {
 /// Diverts all connections of its queue.
 #[derive(Debug)]
 pub struct Diverter {
-    gate: Gate,
+    gate: PacketQueue,
     listener: Loopback,
     own_routes: OwnRoutes,
     unaccepted: Unaccepted,
     /// Sends SYNs to a rule that resets them. `None`: they are forwarded.
-    refusing: Option<Loopback>,
+    reset_path: Option<Loopback>,
     diverted: u64,
     undiverted: u64,
     refused: u64,
-    unfollowed: u64,
+    asymmetric: u64,
 }
 
 /// Treatment of a SYN that cannot be passed to the listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beyond {
+pub enum OverflowPolicy {
     /// It is forwarded, as without a listener.
     Forward,
     /// It is reset, since no connection may bypass the listener: see [`Refusal::Reset`].
@@ -132,11 +132,11 @@ impl Diverter {
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `CAP_NET_RAW`; if another program has the queue.
-    pub fn open(diversion: Diversion, unaccepted: Unaccepted, beyond: Beyond) -> Result<Self, Error> {
+    pub fn open(diversion: Diversion, unaccepted: Unaccepted, beyond: OverflowPolicy) -> Result<Self, Error> {
         let (gate, listener) = (diversion.open_queue(0)?, diversion.to_listener()?);
         let refusing = match beyond {
-            Beyond::Forward => None,
-            Beyond::Reset => Some(diversion.with_code(Refusal::Reset.code())?),
+            OverflowPolicy::Forward => None,
+            OverflowPolicy::Reset => Some(diversion.with_code(Refusal::Reset.code())?),
         };
         // Towards servers, the peer gateway or this one connects under its own address.
         let own_routes = OwnRoutes::open(diversion, Halves::Client, None)?;
@@ -146,70 +146,72 @@ impl Diverter {
             listener,
             own_routes,
             unaccepted,
-            refusing,
+            reset_path: refusing,
             diverted,
             undiverted,
             refused,
-            unfollowed,
+            asymmetric: unfollowed,
         })
     }
 
-    fn take_syns(&mut self) -> io::Result<()> {
+    fn handle_syns(&mut self) -> io::Result<()> {
         for passing in self.gate.receive()? {
-            if !self.own_routes.are_as_forwarded(&passing) {
-                self.turn_away(&passing, |own| &mut own.unfollowed);
+            if !self.own_routes.match_forwarded(&passing) {
+                self.decline(&passing, |own| &mut own.asymmetric);
                 continue;
             }
             match divert(&mut self.gate, &self.listener, &self.unaccepted, (now(), &passing)) {
-                Fate::Sent => self.diverted += 1,
-                Fate::Full | Fate::Forbidden => self.turn_away(&passing, |own| &mut own.undiverted),
+                DivertResult::Sent => self.diverted += 1,
+                DivertResult::Full | DivertResult::Forbidden => {
+                    self.decline(&passing, |own| &mut own.undiverted)
+                }
             }
         }
         self.gate.flush()
     }
 
     /// Forwards or resets a SYN that does not go to the listener. `forwarded` selects the counter for the former.
-    fn turn_away(&mut self, syn: &Passing, forwarded: fn(&mut Self) -> &mut u64) {
-        let Some(refusing) = &self.refusing else {
-            self.gate.conclude(syn, &PacketFate::Pass);
+    fn decline(&mut self, syn: &QueuedPacket, forwarded: fn(&mut Self) -> &mut u64) {
+        let Some(refusing) = &self.reset_path else {
+            self.gate.set_verdict(syn, &PacketFate::Forward);
             *forwarded(self) += 1;
             return;
         };
         // If the reset is lost, the client repeats its SYN.
         let _ = refusing.send(syn.packet.as_deref().unwrap_or_default());
-        self.gate.conclude(syn, &PacketFate::Drop);
+        self.gate.set_verdict(syn, &PacketFate::Drop);
         self.refused += 1;
     }
 
-    fn figures(&self) -> Vec<Figure> {
+    fn metrics(&self) -> Vec<Metric> {
         vec![
-            Figure::counter("diverted_syns", "SYNs that went to the listener", self.diverted),
-            Figure::counter("undiverted_syns", "SYNs that were forwarded instead", self.undiverted),
-            Figure::counter(
+            Metric::counter("diverted_syns", "SYNs that went to the listener", self.diverted),
+            Metric::counter("undiverted_syns", "SYNs that were forwarded instead", self.undiverted),
+            Metric::counter(
                 "refused_syns",
                 "SYNs that were reset, as they could not go to the listener and nothing may go past it",
                 self.refused,
             ),
-            Figure::counter("unfollowed_syns", UNFOLLOWED, self.unfollowed),
+            Metric::counter("unfollowed_syns", BYPASS_DESCRIPTION, self.asymmetric),
         ]
     }
 }
 
 impl Service for Diverter {
-    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
+    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &ServiceStatus) -> io::Result<()> {
         loop {
             let mut fds =
                 [PollFd::from_borrowed_fd(stop, PollFlags::IN), PollFd::new(&self.gate, PollFlags::IN)];
-            match poll(&mut fds, Some(&PERIOD)) {
+            match poll(&mut fds, Some(&UPDATE_INTERVAL)) {
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
             }
             let [is_over, is_ready] = fds.each_ref().map(|fd| !fd.revents().is_empty());
             if is_ready {
-                self.take_syns()?;
+                self.handle_syns()?;
             }
-            ledger.write(self.figures());
+            ledger.set_metrics(self.metrics());
             if is_over {
                 return Ok(());
             }
@@ -219,7 +221,7 @@ impl Service for Diverter {
 
 /// Result of diverting a queued SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum DivertResult {
     /// It was sent to the listener.
     Sent,
     /// It still waits: its network has used its share of connections that the listener has not accepted.
@@ -230,20 +232,20 @@ pub(crate) enum Fate {
 
 /// Sends a queued SYN to the listener, if there is room.
 pub(crate) fn divert(
-    gate: &mut Gate,
+    gate: &mut PacketQueue,
     listener: &Loopback,
     unaccepted: &Unaccepted,
-    (now, syn): (Instant, &Passing),
-) -> Fate {
+    (now, syn): (Instant, &QueuedPacket),
+) -> DivertResult {
     let packet = syn.packet.as_deref().unwrap_or_default();
     if !unaccepted.enter(now, packet) {
-        return Fate::Full;
+        return DivertResult::Full;
     }
     if !listener.send(packet) {
-        return Fate::Forbidden;
+        return DivertResult::Forbidden;
     }
-    gate.conclude(syn, &PacketFate::Drop);
-    Fate::Sent
+    gate.set_verdict(syn, &PacketFate::Drop);
+    DivertResult::Sent
 }
 
 #[expect(clippy::disallowed_methods, reason = "calls come in real time")]

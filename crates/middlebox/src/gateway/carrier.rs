@@ -9,16 +9,16 @@ use super::key::{Key, Peer};
 use hopline_streams::streams::{Host, Protocol, Stream};
 use hopline_streams::tpa::{self, Tpa};
 use hopline_streams::wide::{
-    self, AnswererConfig, Credentials, HostConfig, PrivateKey, PublicKey, ResetKey, Seed, Trust, Wide,
+    self, Credentials, HostConfig, PrivateKey, PublicKey, ResetKey, ResponderConfig, Seed, Trust, Wide,
 };
 use std::fmt::Debug;
 use std::io;
 use std::net::SocketAddr;
 
 /// Maximum number of handshakes in progress. An entrance has as many as applications connect at a time.
-const HALF_OPEN: u16 = 1024;
+const MAX_HALF_OPEN: u16 = 1024;
 /// Maximum number of handshakes that begin in a second, half of them from one entrance.
-const HANDSHAKES_A_SECOND: u16 = 4000;
+const HANDSHAKES_PER_SECOND: u16 = 4000;
 
 /// Memory for received data, in bytes, beyond which each connection is limited to its share: 32 connections with full
 /// buffers.
@@ -27,11 +27,11 @@ const RECEIVE_MEMORY: u64 = 64 << 20;
 /// A transport protocol that carries trunks.
 pub(super) trait Carrier: Protocol<Config: Clone + Debug + Send + Sync> {
     /// State of a gateway that all its streams share.
-    type Own: Copy + Debug + Send + Sync + 'static;
+    type SharedState: Copy + Debug + Send + Sync + 'static;
 
     /// Returns `key`, bound to the identities of both gateways of `stream` if the transport has them. `None` once the
     /// stream has ended.
-    fn bound(key: &Key, own: Self::Own, stream: &Stream<Self>, end: End) -> Option<Key>;
+    fn channel_bound_key(key: &Key, own: Self::SharedState, stream: &Stream<Self>, end: Role) -> Option<Key>;
 
     /// Returns the identity of the peer gateway of `stream`. `None` once the stream has ended.
     fn identity(stream: &Stream<Self>) -> Option<Identity>;
@@ -48,43 +48,43 @@ pub(super) enum Identity {
 
 /// Role of a gateway on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum Role {
     Entrance,
     Exit,
 }
 
 /// Transport configuration and identity of a gateway.
 #[derive(Clone, Debug)]
-pub(super) struct Line<P: Carrier> {
+pub(super) struct TrunkTransport<P: Carrier> {
     pub(super) config: P::Config,
-    own: P::Own,
+    shared: P::SharedState,
 }
 
-impl<P: Carrier> Line<P> {
+impl<P: Carrier> TrunkTransport<P> {
     /// Returns `key` as bound to `stream`. `None` once the stream has ended.
-    pub(super) fn bound(&self, key: &Key, stream: &Stream<P>, end: End) -> Option<Key> {
-        P::bound(key, self.own, stream, end)
+    pub(super) fn channel_bound_key(&self, key: &Key, stream: &Stream<P>, end: Role) -> Option<Key> {
+        P::channel_bound_key(key, self.shared, stream, end)
     }
 }
 
 /// Sockets of a gateway, with its transport configuration.
 #[derive(Debug)]
-pub(super) struct Ready<P: Carrier> {
+pub(super) struct BoundTransport<P: Carrier> {
     pub(super) hosts: Vec<Host<P>>,
-    pub(super) line: Line<P>,
+    pub(super) transport: TrunkTransport<P>,
 }
 
-/// [`Line`] and sockets of a gateway, for either transport.
+/// [`TrunkTransport`] and sockets of a gateway, for either transport.
 #[derive(Debug)]
-pub(super) enum Opened {
-    Tpa(Ready<Tpa>),
-    TpaWide(Ready<Wide>),
+pub(super) enum AnyBoundTransport {
+    Tpa(BoundTransport<Tpa>),
+    TpaWide(BoundTransport<Wide>),
 }
 
-impl Opened {
+impl AnyBoundTransport {
     /// Opens the sockets of an entrance that shares `key`: one at each of `locals` if possible.
     pub(super) fn of_entrance(transport: &Transport, locals: &[SocketAddr], key: &Key) -> io::Result<Self> {
-        Self::open(transport, locals, || key.secret(b"entrance", []))
+        Self::open(transport, locals, || key.derive_secret(b"entrance", []))
     }
 
     /// Opens the socket of an exit for `peers`.
@@ -94,7 +94,9 @@ impl Opened {
         let mut peers: Vec<&Peer> = peers.iter().collect();
         peers.sort_by_key(|peer| &peer.name);
         let (first, others) = peers.split_first().expect("a checked configuration has one at least");
-        Self::open(transport, &[local], || first.key.secret(b"exit", others.iter().map(|peer| &peer.key)))
+        Self::open(transport, &[local], || {
+            first.key.derive_secret(b"exit", others.iter().map(|peer| &peer.key))
+        })
     }
 
     fn open(
@@ -103,30 +105,35 @@ impl Opened {
         secret: impl FnOnce() -> [u8; 32],
     ) -> io::Result<Self> {
         Ok(match transport {
-            Transport::Tpa(config) => Self::Tpa(Ready {
-                hosts: all_that_work(locals, Host::bind)?,
-                line: Line { config: *config, own: () },
+            Transport::Tpa(config) => Self::Tpa(BoundTransport {
+                hosts: bind_any(locals, Host::bind)?,
+                transport: TrunkTransport { config: *config, shared: () },
             }),
             Transport::TpaWide(transport) => {
                 let private = PrivateKey::generate(&Seed::new(secret()));
                 let own = private.public();
-                let hosts = all_that_work(locals, |local| {
+                let hosts = bind_any(locals, |local| {
                     let host = Wide::host_config()?;
-                    let resets = resets(&private, local, host.resets);
-                    let answerer = AnswererConfig {
-                        half_open: HALF_OPEN,
-                        a_second: HANDSHAKES_A_SECOND,
-                        ..host.answerer
+                    let resets = reset_key(&private, local, host.reset_key);
+                    let answerer = ResponderConfig {
+                        max_half_open: MAX_HALF_OPEN,
+                        handshakes_per_second: HANDSHAKES_PER_SECOND,
+                        ..host.responder
                     };
                     let receive_memory = RECEIVE_MEMORY;
                     Host::bind_with(
                         local,
-                        Wide::with(HostConfig { resets, answerer, receive_memory, ..host })?,
+                        Wide::with(HostConfig {
+                            reset_key: resets,
+                            responder: answerer,
+                            receive_memory,
+                            ..host
+                        })?,
                     )
                 })?;
                 let credentials = Credentials::Keys { private, trust: Trust::Anyone };
                 let config = wide::Config { credentials, transport: *transport };
-                Self::TpaWide(Ready { hosts, line: Line { config, own } })
+                Self::TpaWide(BoundTransport { hosts, transport: TrunkTransport { config, shared: own } })
             }
         })
     }
@@ -135,15 +142,12 @@ impl Opened {
 /// Returns the stateless reset key, by which peers detect that their connections are lost; `random` for a port that the
 /// system chooses. Such a port changes with a restart, and two gateways of a host that share their secret must not have
 /// the same key (RFC 9000 §21.11).
-fn resets(private: &PrivateKey, local: SocketAddr, random: Option<ResetKey>) -> Option<ResetKey> {
+fn reset_key(private: &PrivateKey, local: SocketAddr, random: Option<ResetKey>) -> Option<ResetKey> {
     if local.port() == 0 { random } else { Some(wide::reset_key(private, local)) }
 }
 
 /// Returns those results that succeeded, since a host may lack IPv4 or IPv6. If all failed, returns the first error.
-fn all_that_work<T>(
-    locals: &[SocketAddr],
-    bind: impl FnMut(SocketAddr) -> io::Result<T>,
-) -> io::Result<Vec<T>> {
+fn bind_any<T>(locals: &[SocketAddr], bind: impl FnMut(SocketAddr) -> io::Result<T>) -> io::Result<Vec<T>> {
     let (mut bound, mut first) = (Vec::new(), None);
     for one in locals.iter().copied().map(bind) {
         match one {
@@ -158,9 +162,9 @@ fn all_that_work<T>(
 }
 
 impl Carrier for Tpa {
-    type Own = ();
+    type SharedState = ();
 
-    fn bound(key: &Key, (): (), _stream: &tpa::TpaStream, _end: End) -> Option<Key> {
+    fn channel_bound_key(key: &Key, (): (), _stream: &tpa::TpaStream, _end: Role) -> Option<Key> {
         Some(*key)
     }
 
@@ -170,15 +174,15 @@ impl Carrier for Tpa {
 }
 
 impl Carrier for Wide {
-    type Own = PublicKey;
+    type SharedState = PublicKey;
 
-    fn bound(key: &Key, own: PublicKey, stream: &wide::WideStream, end: End) -> Option<Key> {
+    fn channel_bound_key(key: &Key, own: PublicKey, stream: &wide::WideStream, end: Role) -> Option<Key> {
         let other = stream.info().peer.key?;
         let [exit, entrance] = match end {
-            End::Exit => [own, other],
-            End::Entrance => [other, own],
+            Role::Exit => [own, other],
+            Role::Entrance => [other, own],
         };
-        Some(key.bound(&[exit.bytes(), entrance.bytes()]))
+        Some(key.channel_bound(&[exit.bytes(), entrance.bytes()]))
     }
 
     fn identity(stream: &wide::WideStream) -> Option<Identity> {
@@ -196,45 +200,48 @@ mod tests {
         Peer { name: name.parse().unwrap(), key: Key::new(&[secret; 32]) }
     }
 
-    fn public(opened: &Opened) -> PublicKey {
+    fn public(opened: &AnyBoundTransport) -> PublicKey {
         match opened {
-            Opened::TpaWide(ready) => ready.line.own,
-            Opened::Tpa(_) => panic!("TPA has none"),
+            AnyBoundTransport::TpaWide(ready) => ready.transport.shared,
+            AnyBoundTransport::Tpa(_) => panic!("TPA has none"),
         }
     }
 
     fn of_exit(peers: &[Peer]) -> PublicKey {
-        public(&Opened::of_exit(&Transport::tpa_wide(), ([127, 0, 0, 1], 0).into(), peers).unwrap())
+        public(
+            &AnyBoundTransport::of_exit(&Transport::tpa_wide(), ([127, 0, 0, 1], 0).into(), peers).unwrap(),
+        )
     }
 
     #[test]
-    fn an_exit_has_the_same_key_whatever_the_order_of_its_peers_and_another_with_others() {
+    fn the_key_of_an_exit_depends_on_its_peers_and_not_on_their_order() {
         let [a, b, c] = [peer("a", 1), peer("b", 2), peer("c", 3)];
         let own = of_exit(&[a.clone(), b.clone()]);
         assert_eq!(own, of_exit(&[b.clone(), a.clone()]));
         assert_ne!(own, of_exit(&[a.clone(), c]));
         assert_ne!(own, of_exit(std::slice::from_ref(&a)));
-        let entrance = Opened::of_entrance(&Transport::tpa_wide(), &[([127, 0, 0, 1], 0).into()], &a.key);
+        let entrance =
+            AnyBoundTransport::of_entrance(&Transport::tpa_wide(), &[([127, 0, 0, 1], 0).into()], &a.key);
         assert_ne!(of_exit(&[a]), public(&entrance.unwrap()));
     }
 
     #[test]
-    fn gateways_at_ports_of_the_systems_choice_have_no_key_of_resets_in_common() {
+    fn gateways_at_ephemeral_ports_share_no_reset_key() {
         let private = PrivateKey::generate(&Seed::new([1; 32]));
         let id = ConnectionId::new([5; 8]).unwrap();
         let token = |port: u16| {
-            let random = Wide::host_config().unwrap().resets;
-            resets(&private, ([127, 0, 0, 1], port).into(), random).unwrap().token(id)
+            let random = Wide::host_config().unwrap().reset_key;
+            reset_key(&private, ([127, 0, 0, 1], port).into(), random).unwrap().token(id)
         };
-        assert!(ResetKey::same(&token(7172), &token(7172)), "after a restart, too");
-        assert!(!ResetKey::same(&token(0), &token(0)));
+        assert!(ResetKey::constant_time_eq(&token(7172), &token(7172)), "after a restart, too");
+        assert!(!ResetKey::constant_time_eq(&token(0), &token(0)));
     }
 
     #[test]
-    fn a_stranger_is_no_party_to_what_a_proof_is_bound_to() {
+    fn a_third_party_cannot_reuse_a_channel_bound_proof() {
         let key = Key::new(&[1; 32]);
         let [a, b, c] = [2, 3, 4].map(|n| PrivateKey::generate(&Seed::new([n; 32])).public());
-        let bound = |one: PublicKey, other: PublicKey| key.bound(&[one.bytes(), other.bytes()]);
+        let bound = |one: PublicKey, other: PublicKey| key.channel_bound(&[one.bytes(), other.bytes()]);
         assert_eq!(bound(a, b), bound(a, b));
         assert!(![bound(b, a), bound(a, c), bound(c, b), key].contains(&bound(a, b)));
         assert!(ExitConfig::new(vec![peer("a", 1)]).validate().is_ok());

@@ -17,16 +17,16 @@ use std::time::Duration;
 /// Default UDP port of TPA. It is not registered.
 const PORT: u16 = 7172;
 /// cwndmax of the trunk.
-const CWND_MAX: u8 = 12;
+const TRUNK_CWND_MAX: u8 = 12;
 /// Idle timeout of a peer.
-const SILENCE: Span = Span::from_secs(60);
+const IDLE_TIMEOUT: Span = Span::from_secs(60);
 /// Buffer of TPA-wide for each direction of a connection, in bytes.
 const WIDE_BUFFER: u64 = 2 << 20;
 
 /// Default of `max_wait`.
-const MAX_WAIT: Duration = Duration::from_secs(10);
+const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(10);
 /// Maximum of `spare_connections`. An exit accepts more.
-const MOST_SPARE: u32 = 64;
+const MAX_SPARE: u32 = 64;
 
 const CONNECTIONS: RangeInclusive<u32> = 1..=65_535;
 const BUFFER: RangeInclusive<u32> = 4096..=1 << 20;
@@ -35,7 +35,7 @@ const BUFFER: RangeInclusive<u32> = 4096..=1 << 20;
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntranceConfig {
     /// Listeners for connections; at least one.
-    pub ways: Vec<Way>,
+    pub listeners: Vec<ListenerConfig>,
     /// Address or host name and UDP port of the exit. A host name is resolved whenever the trunk is opened.
     pub exit: Destination,
     /// Local UDP address of TPA. Default: any address, any port. With a fixed port, a restarted entrance tells the exit
@@ -52,7 +52,7 @@ pub struct EntranceConfig {
     pub fallback: Option<Fallback>,
     /// Permitted destinations of connections that leave this host by TCP instead of the exit. Empty, the default: any
     /// destination except this host, its link-local neighbours and, for SOCKS clients, private networks. The destination
-    /// of [`Way::Forward`] is always permitted.
+    /// of [`ListenerConfig::Forward`] is always permitted.
     pub allowed: Vec<Rule>,
     /// Silence after which an exit counts as absent for new connections. 100 ms to 60 s, default 3 s.
     pub fallback_after: Duration,
@@ -77,9 +77,9 @@ pub struct EntranceConfig {
     /// Buffer for each direction of a connection, in bytes, in addition to those of TPA and of the kernel. 4 KiB to 1
     /// MiB, default 32 KiB.
     pub buffer: u32,
-    /// Source address that the destination sees. Default [`Sources::Gateway`]. [`Sources::Client`] asks the exit to do
+    /// Source address that the destination sees. Default [`SourceAddress::Gateway`]. [`SourceAddress::Client`] asks the exit to do
     /// the same, and needs `CAP_NET_ADMIN` for TCP connections while an exit is absent.
-    pub sources: Sources,
+    pub source_address: SourceAddress,
 }
 
 /// Transport between gateways.
@@ -93,7 +93,7 @@ pub enum Transport {
 
 /// A listener for connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ListenerConfig {
     /// Connections to `listen` are forwarded to `to`.
     Forward {
         /// Local address and TCP port.
@@ -127,7 +127,7 @@ pub enum Fallback {
 
 /// Source address that a destination sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sources {
+pub enum SourceAddress {
     /// Address of the gateway that connects.
     #[default]
     Gateway,
@@ -142,11 +142,11 @@ pub struct ExitConfig {
     pub listen: SocketAddr,
     /// Entrances that it serves; at least one, each under a unique name.
     pub peers: Vec<Peer>,
-    /// Permitted destinations. Default [`Allowed::Beyond`].
+    /// Permitted destinations. Default [`Allowed::NonLocal`].
     pub allowed: Allowed,
-    /// Source address that destinations see. Default [`Sources::Gateway`]. [`Sources::Client`] applies to requests that
+    /// Source address that destinations see. Default [`SourceAddress::Gateway`]. [`SourceAddress::Client`] applies to requests that
     /// name a client, and needs `CAP_NET_ADMIN` at run time.
-    pub sources: Sources,
+    pub source_address: SourceAddress,
     /// Transport of the trunk, as in [`EntranceConfig`].
     pub transport: Transport,
     /// Timeout for a request on a new stream. 100 ms to 60 s, default 10 s.
@@ -171,9 +171,9 @@ impl EntranceConfig {
     /// Returns an entrance called `name` to the exit at `exit`, with one listener and the defaults of all other
     /// parameters.
     #[must_use]
-    pub fn new(way: Way, exit: impl Into<Destination>, name: Name, key: Key) -> Self {
+    pub fn new(way: ListenerConfig, exit: impl Into<Destination>, name: Name, key: Key) -> Self {
         Self {
-            ways: vec![way],
+            listeners: vec![way],
             exit: exit.into(),
             local: None,
             name,
@@ -189,9 +189,9 @@ impl EntranceConfig {
             connect_timeout: Duration::from_secs(10),
             tcp: LegOptions::default(),
             max_connections: 1024,
-            max_wait: MAX_WAIT,
+            max_wait: DEFAULT_MAX_WAIT,
             buffer: 32 * 1024,
-            sources: Sources::Gateway,
+            source_address: SourceAddress::Gateway,
         }
     }
 
@@ -206,22 +206,29 @@ impl EntranceConfig {
 
     /// Returns whether connections may leave unencrypted although the trunk would encrypt them.
     #[must_use]
-    pub fn falls_back_in_clear(&self) -> bool {
+    pub fn may_fall_back_unencrypted(&self) -> bool {
         self.transport.encrypts() && self.fallback() == Fallback::Tcp
     }
 
     /// Returns whether a connection from the listener `way` may be connected to `address` by TCP from this host.
     /// `is_own`: whether an address belongs to this host.
-    pub(super) fn permits(&self, way: &Way, address: SocketAddr, is_own: impl Fn(IpAddr) -> bool) -> bool {
+    pub(super) fn permits(
+        &self,
+        way: &ListenerConfig,
+        address: SocketAddr,
+        is_own: impl Fn(IpAddr) -> bool,
+    ) -> bool {
         let ip = address.ip();
         let is_own = || embedded::all_of(ip).any(is_own);
         match way {
-            Way::Forward { .. } => true,
-            _ if !self.allowed.is_empty() => Allowed::permits_by(&self.allowed, address),
+            ListenerConfig::Forward { .. } => true,
+            _ if !self.allowed.is_empty() => Allowed::permitted_by(&self.allowed, address),
             // The client chooses the destination freely, and might not reach this network itself.
-            Way::Socks { .. } => Allowed::Beyond.permits(address) && !is_private(ip) && !is_own(),
+            ListenerConfig::Socks { .. } => {
+                Allowed::NonLocal.permits(address) && !is_private(ip) && !is_own()
+            }
             // The client's packets were routed to that destination.
-            Way::Transparent { .. } => Allowed::Beyond.permits(address) && !is_own(),
+            ListenerConfig::Transparent { .. } => Allowed::NonLocal.permits(address) && !is_own(),
         }
     }
 
@@ -231,9 +238,9 @@ impl EntranceConfig {
     /// The first parameter that is out of its range.
     pub fn validate(&self) -> Result<(), Error> {
         let second = Duration::from_secs;
-        check(!self.ways.is_empty(), "ways", "at least one")?;
+        check(!self.listeners.is_empty(), "ways", "at least one")?;
         check(
-            !self.ways.iter().any(Way::is_open_relay),
+            !self.listeners.iter().any(ListenerConfig::is_open_relay),
             "login",
             "set where SOCKS listens beyond the loopback interface",
         )?;
@@ -245,7 +252,7 @@ impl EntranceConfig {
         check(is_within(self.negotiation_timeout, second(60)), "negotiation_timeout", "100 ms to 60 s")?;
         check(is_within(self.retry_after, second(3600)), "retry_after", "100 ms to 1 h")?;
         check(is_within(self.reset_after, second(3600)), "reset_after", "100 ms to 1 h")?;
-        check(self.spare_connections <= MOST_SPARE, "spare_connections", "0 to 64")?;
+        check(self.spare_connections <= MAX_SPARE, "spare_connections", "0 to 64")?;
         self.tcp.check()?;
         check_common(
             &self.transport,
@@ -256,7 +263,7 @@ impl EntranceConfig {
     }
 }
 
-impl Way {
+impl ListenerConfig {
     /// Returns whether any host that reaches the listener can open connections to destinations of its choice.
     #[must_use]
     pub fn is_open_relay(&self) -> bool {
@@ -271,15 +278,15 @@ impl ExitConfig {
         Self {
             listen: (Ipv4Addr::UNSPECIFIED, PORT).into(),
             peers,
-            allowed: Allowed::Beyond,
-            sources: Sources::Gateway,
+            allowed: Allowed::NonLocal,
+            source_address: SourceAddress::Gateway,
             transport: Transport::tpa(),
             request_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(10),
             tcp: LegOptions::default(),
             max_trunks: 16,
             max_connections: 1024,
-            max_wait: MAX_WAIT,
+            max_wait: DEFAULT_MAX_WAIT,
             buffer: 32 * 1024,
         }
     }
@@ -309,7 +316,7 @@ impl Transport {
     /// 60 s.
     #[must_use]
     pub fn tpa() -> Self {
-        let config = tpa::config(CWND_MAX).with_silence_limit(Some(SILENCE));
+        let config = tpa::config(TRUNK_CWND_MAX).with_silence_limit(Some(IDLE_TIMEOUT));
         // The published timers of TPA are for distant hosts. Over a short trunk, a loss would cost many round trips.
         let rto = config.rto().with_min(Span::from_millis(20));
         let ack = config.ack().with_timer(Span::from_millis(10));
@@ -322,7 +329,7 @@ impl Transport {
     pub fn tpa_wide() -> Self {
         // Placeholder: the gateways have credentials of their own.
         let config = wide::config(Credentials::Shared(PreSharedKey::new([0; 32]))).transport;
-        let config = config.with_silence_limit(Some(SILENCE));
+        let config = config.with_silence_limit(Some(IDLE_TIMEOUT));
         Self::TpaWide(config.with_send_buffer(Some(WIDE_BUFFER)).with_receive_buffer(WIDE_BUFFER))
     }
 
@@ -337,7 +344,7 @@ impl Transport {
             Self::Tpa(config) => (config.validate(), config.keep_alive(), config.silence_limit()),
             Self::TpaWide(config) => (config.validate(), config.keep_alive(), config.silence().limit()),
         };
-        valid.map_err(|error| Error::Config { field: error.field, must: error.must })?;
+        valid.map_err(|error| Error::Config { field: error.field, must: error.requirement })?;
         check(keep_alive.is_some(), "keep_alive", "set: else a peer that is gone is never missed")?;
         check(silence.is_some(), "silence limit", "set: else a peer that is gone is never given up")
     }
@@ -368,7 +375,7 @@ fn check(ok: bool, field: &'static str, must: &'static str) -> Result<(), Error>
 mod tests {
     use super::*;
 
-    fn config(way: Way, allowed: &[&str]) -> EntranceConfig {
+    fn config(way: ListenerConfig, allowed: &[&str]) -> EntranceConfig {
         let exit = SocketAddr::from(([192, 0, 2, 7], 7172));
         let allowed = allowed.iter().map(|rule| rule.parse().unwrap()).collect();
         let name = "a".parse().unwrap();
@@ -379,18 +386,18 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn socks(listen: &str, login: Option<Login>) -> Way {
-        Way::Socks { listen: at(listen), login }
+    fn socks(listen: &str, login: Option<Login>) -> ListenerConfig {
+        ListenerConfig::Socks { listen: at(listen), login }
     }
 
     /// Returns whether a connection from the listener `way` may go to `address`. This host is 198.51.100.1.
-    fn permits(way: &Way, allowed: &[&str], address: &str) -> bool {
+    fn permits(way: &ListenerConfig, allowed: &[&str], address: &str) -> bool {
         let is_own = |ip: IpAddr| ip == at("198.51.100.1:1").ip();
         config(way.clone(), allowed).permits(way, at(address), is_own)
     }
 
     #[test]
-    fn clients_of_socks_reach_the_internet_or_what_is_listed() {
+    fn socks_clients_reach_the_internet_or_listed_destinations() {
         let way = socks("127.0.0.1:1080", None);
         for no in [
             "127.0.0.1:80",
@@ -417,19 +424,19 @@ mod tests {
     }
 
     #[test]
-    fn diverted_connections_go_where_their_packets_went_and_forwards_where_the_file_says() {
-        let way = Way::Transparent { listen: at("127.0.0.1:7070") };
+    fn diverted_connections_keep_their_destination_and_forwards_have_the_configured_one() {
+        let way = ListenerConfig::Transparent { listen: at("127.0.0.1:7070") };
         assert!(permits(&way, &[], "10.1.2.3:80") && permits(&way, &[], "203.0.113.9:80"));
         assert!(!permits(&way, &[], "198.51.100.1:22") && !permits(&way, &[], "127.0.0.1:80"));
         assert!(!permits(&way, &[], "[2002:c633:6401::1]:22") && !permits(&way, &[], "[::127.0.0.1]:80"));
         assert!(!permits(&way, &["10.0.0.0/8"], "203.0.113.9:80"));
-        let way = Way::Forward { listen: at("0.0.0.0:80"), to: "127.0.0.1:8080".parse().unwrap() };
+        let way = ListenerConfig::Forward { listen: at("0.0.0.0:80"), to: "127.0.0.1:8080".parse().unwrap() };
         assert!(permits(&way, &["10.0.0.0/8"], "127.0.0.1:8080"));
     }
 
     #[test]
     fn socks_beyond_the_loopback_interface_needs_a_login() {
-        let valid = |way: Way| config(way, &[]).validate().is_ok();
+        let valid = |way: ListenerConfig| config(way, &[]).validate().is_ok();
         assert!(valid(socks("127.0.0.1:1080", None)) && valid(socks("[::1]:1080", None)));
         for listen in ["0.0.0.0:1080", "[::]:1080", "192.0.2.1:1080"] {
             assert!(
@@ -440,10 +447,10 @@ mod tests {
     }
 
     #[test]
-    fn only_a_file_that_says_so_has_connections_go_in_clear() {
+    fn unencrypted_fallback_needs_an_explicit_setting() {
         let of = |transport: Transport, fallback| {
             let config = EntranceConfig { transport, fallback, ..config(socks("127.0.0.1:1080", None), &[]) };
-            (config.fallback(), config.falls_back_in_clear())
+            (config.fallback(), config.may_fall_back_unencrypted())
         };
         assert_eq!(of(Transport::tpa_wide(), None), (Fallback::Refuse, false));
         assert_eq!(of(Transport::tpa_wide(), Some(Fallback::Tcp)), (Fallback::Tcp, true));

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// Maximum bytes of a host name (RFC 1928 §5: the length is one byte).
-pub const LONGEST_HOST: usize = 255;
+pub const MAX_HOST_LEN: usize = 255;
 
 /// Destination of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub enum Allowed {
     /// Every destination except this host and its neighbours on the link: no loopback, link-local, multicast, broadcast
     /// or unspecified address, and no IPv6 address that embeds such an IPv4 address (6to4, NAT64 and the like).
     #[default]
-    Beyond,
+    NonLocal,
     /// Only destinations that a rule lists; loopback and the like only if they are listed. An IPv6 address that embeds an
     /// IPv4 address needs a rule for the latter too, or a rule within the prefix of its form, such as 64:ff9b::/96.
     Listed(Vec<Rule>),
@@ -56,7 +56,7 @@ pub struct Subnet {
 
 /// Parse error of a destination, a subnet or a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum ParseError {
     /// Malformed destination.
     #[error("a destination is ADDRESS:PORT, [IPv6]:PORT or NAME:PORT, the port 1 to 65535")]
     Destination,
@@ -92,7 +92,7 @@ impl Destination {
     pub fn named(host: &[u8], port: u16) -> Option<Self> {
         match std::str::from_utf8(host).ok()?.parse::<IpAddr>() {
             Ok(ip) => Self::at((ip, port).into()),
-            Err(_) => HostName::of(host).filter(|_| port > 0).map(|host| Self::Named { host, port }),
+            Err(_) => HostName::from_bytes(host).filter(|_| port > 0).map(|host| Self::Named { host, port }),
         }
     }
 }
@@ -105,9 +105,9 @@ impl From<SocketAddr> for Destination {
 }
 
 impl FromStr for Destination {
-    type Err = Unreadable;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, Unreadable> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let parsed = match (text.parse::<SocketAddr>(), text.rsplit_once(':')) {
             (Ok(address), _) => Self::at(address),
             (Err(_), Some((host, port))) if !host.contains(':') => {
@@ -115,7 +115,7 @@ impl FromStr for Destination {
             }
             _ => None,
         };
-        parsed.ok_or(Unreadable::Destination)
+        parsed.ok_or(ParseError::Destination)
     }
 }
 
@@ -135,9 +135,9 @@ impl HostName {
         &self.0
     }
 
-    fn of(bytes: &[u8]) -> Option<Self> {
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._".contains(byte);
-        let fits = (1..=LONGEST_HOST).contains(&bytes.len()) && bytes.iter().all(is_of_name);
+        let fits = (1..=MAX_HOST_LEN).contains(&bytes.len()) && bytes.iter().all(is_of_name);
         let text = std::str::from_utf8(bytes).ok().filter(|_| fits)?;
         Some(Self(text.into()))
     }
@@ -149,14 +149,14 @@ impl Allowed {
     pub fn permits(&self, address: SocketAddr) -> bool {
         let (ip, port) = (address.ip().to_canonical(), address.port());
         match self {
-            Self::Beyond => port > 0 && embedded::all_of(ip).all(is_beyond),
-            Self::Listed(rules) => Self::permits_by(rules, address),
+            Self::NonLocal => port > 0 && embedded::all_of(ip).all(is_non_local),
+            Self::Listed(rules) => Self::permitted_by(rules, address),
         }
     }
 
     /// Returns whether `rules` list `address` and the IPv4 addresses that are embedded in it.
     #[must_use]
-    pub(super) fn permits_by(rules: &[Rule], address: SocketAddr) -> bool {
+    pub(super) fn permitted_by(rules: &[Rule], address: SocketAddr) -> bool {
         let (ip, port) = (address.ip().to_canonical(), address.port());
         let listing =
             |ip| rules.iter().filter(move |rule| rule.subnet.contains(ip) && rule.ports.contains(&port));
@@ -184,7 +184,7 @@ pub(super) fn is_private(ip: IpAddr) -> bool {
 }
 
 /// Returns whether `ip` is neither an address of this host nor one that is valid on one of its links only.
-fn is_beyond(ip: IpAddr) -> bool {
+fn is_non_local(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {
             let of_this_network = ip.octets()[0] == 0; // RFC 1122 §3.2.1.3: the unspecified address leads to this host
@@ -212,12 +212,12 @@ impl Rule {
 }
 
 impl FromStr for Rule {
-    type Err = Unreadable;
+    type Err = ParseError;
 
     /// Parses `SUBNET`, for all ports, or `SUBNET PORTS`: `10.0.0.0/8 80-443`.
-    fn from_str(text: &str) -> Result<Self, Unreadable> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let mut words = text.split_ascii_whitespace();
-        let subnet = words.next().ok_or(Unreadable::Subnet)?.parse()?;
+        let subnet = words.next().ok_or(ParseError::Subnet)?.parse()?;
         let ports = match (words.next(), words.next()) {
             (None, _) => 1..=u16::MAX,
             (Some(ports), None) => {
@@ -225,10 +225,10 @@ impl FromStr for Rule {
                 let port = |text: &str| text.parse().ok().filter(|&port: &u16| port > 0);
                 match (port(first), port(last)) {
                     (Some(first), Some(last)) if first <= last => first..=last,
-                    _ => return Err(Unreadable::Ports),
+                    _ => return Err(ParseError::Ports),
                 }
             }
-            _ => return Err(Unreadable::Ports),
+            _ => return Err(ParseError::Ports),
         };
         Ok(Self { subnet, ports })
     }
@@ -250,19 +250,19 @@ impl Subnet {
 }
 
 impl FromStr for Subnet {
-    type Err = Unreadable;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, Unreadable> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let (base, bits) = text.split_once('/').map_or((text, None), |(base, bits)| (base, Some(bits)));
-        let base: IpAddr = base.parse().map_err(|_| Unreadable::Subnet)?;
+        let base: IpAddr = base.parse().map_err(|_| ParseError::Subnet)?;
         let (width, value) = match base {
             IpAddr::V4(ip) => (32, u128::from(ip.to_bits())),
             IpAddr::V6(ip) => (128, ip.to_bits()),
         };
-        let bits = bits.map_or(Ok(width), str::parse).map_err(|_| Unreadable::Subnet)?;
+        let bits = bits.map_or(Ok(width), str::parse).map_err(|_| ParseError::Subnet)?;
         let behind = |bits: u8| value & !(u128::MAX.checked_shl((width - bits).into()).unwrap_or(0));
         if bits > width || behind(bits) != 0 {
-            return Err(Unreadable::Subnet);
+            return Err(ParseError::Subnet);
         }
         Ok(Self { base, bits })
     }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn destinations_are_read_as_they_are_written() {
+    fn destinations_round_trip() {
         for text in ["10.0.0.1:80", "[2001:db8::1]:443", "example.org:22"] {
             assert_eq!(text.parse::<Destination>().unwrap().to_string(), text);
         }
@@ -296,13 +296,13 @@ mod tests {
             "2001:db8::1:80",
             "host:0",
         ] {
-            assert_eq!(wrong.parse::<Destination>(), Err(Unreadable::Destination), "{wrong}");
+            assert_eq!(wrong.parse::<Destination>(), Err(ParseError::Destination), "{wrong}");
         }
     }
 
     #[test]
-    fn an_exit_is_no_way_into_itself_unless_that_is_listed() {
-        let beyond = Allowed::Beyond;
+    fn an_exit_permits_no_connection_to_itself_unless_listed() {
+        let beyond = Allowed::NonLocal;
         for itself in [
             "127.0.0.1:80",
             "127.9.9.9:80",
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn private_networks_are_those_of_the_rfcs_also_embedded_in_addresses_of_ipv6() {
+    fn private_networks_follow_the_rfcs_also_when_embedded_in_ipv6() {
         let plain = ["10.0.0.1", "172.31.0.1", "192.168.9.9", "100.64.0.1", "fd00::1", "fec0::1"];
         let embedding = [
             "64:ff9b::a00:1",
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_hold_for_their_subnet_and_ports_and_nothing_else() {
+    fn rules_apply_to_their_subnet_and_ports_only() {
         let listed = Allowed::Listed(vec![
             "10.1.0.0/16 80-443".parse().unwrap(),
             "2001:db8::/32".parse().unwrap(),
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn an_embedded_address_needs_a_rule_of_its_own_or_one_for_its_form() {
+    fn an_embedded_address_needs_its_own_rule_or_one_for_its_form() {
         let listed =
             |rules: &[&str]| Allowed::Listed(rules.iter().map(|rule| rule.parse().unwrap()).collect());
         for ip in ["2002:a00:1::1", "64:ff9b::10.0.0.1", "2001:0:a00:1::f5ff:fffe", "64:ff9b:1::10.0.0.1"] {
@@ -396,14 +396,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_refused() {
+    fn malformed_rules_are_rejected() {
         for subnet in
             ["", "10.0.0.0/33", "10.0.0.1/8", "::/129", "::1/64", "host", "10.0.0.0/", "10.0.0.0/-1"]
         {
-            assert_eq!(subnet.parse::<Rule>(), Err(Unreadable::Subnet), "{subnet}");
+            assert_eq!(subnet.parse::<Rule>(), Err(ParseError::Subnet), "{subnet}");
         }
         for ports in ["0", "443-80", "80-", "-80", "65536", "80 81", "http"] {
-            assert_eq!(format!("10.0.0.0/8 {ports}").parse::<Rule>(), Err(Unreadable::Ports), "{ports}");
+            assert_eq!(format!("10.0.0.0/8 {ports}").parse::<Rule>(), Err(ParseError::Ports), "{ports}");
         }
         assert!("::/0".parse::<Subnet>().unwrap().contains("::1".parse().unwrap()));
     }

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_has_its_address_where_its_rfc_says() {
+    fn each_form_has_its_address_where_the_rfc_defines_it() {
         for (ip, v4) in [
             ("::10.1.2.3", "10.1.2.3"),
             ("::ffff:0:10.1.2.3", "10.1.2.3"),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_prefix_of_96_bits_has_one_address_and_no_zeros_are_taken_for_another() {
+    fn a_local_prefix_of_96_bits_has_one_address() {
         assert_eq!(embedded("64:ff9b:1::203.0.113.1"), ["203.0.113.1"]);
     }
 

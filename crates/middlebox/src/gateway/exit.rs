@@ -1,24 +1,24 @@
 //! Exit: connects onward by TCP for entrances.
 
-use super::carrier::{Carrier, End, Line, Opened, Ready};
-use super::config::{ExitConfig, Sources};
+use super::carrier::{AnyBoundTransport, BoundTransport, Carrier, Role, TrunkTransport};
+use super::config::{ExitConfig, SourceAddress};
 use super::destination::Allowed;
 use super::error::Error;
-use super::figures::ExitFigures;
-use super::greeting::{
-    self, Challenge, Claim, Denial, HEADER_LEN, Hello, Kind, Malformed, Nonce, Request, SIGN_OF_LIFE, START,
-    Session, Verdict,
+use super::exit_log::{EntranceState, ExitLog, UnknownPeer};
+use super::handshake::{
+    self, Challenge, Denial, HEADER_LEN, Hello, KEEP_ALIVE, Kind, Malformed, Nonce, PREFIX_LEN, Request,
+    Session, Unverified, Verdict,
 };
 use super::key::Name;
 use super::leg::{TcpLeg, TrunkLeg};
-use super::onward::{self, From};
-use super::relay::{relay, until};
-use super::remarks::{Entrance, Remarks, Stranger};
+use super::metrics::ExitFigures;
+use super::onward::{self, BindAddress};
+use super::relay::{relay, run_until};
 use super::service;
-use super::sessions::{Guest, Held, Sessions};
-use crate::service::{Ledger, Service};
+use super::sessions::{OpenTrunk, PendingStream, Sessions};
+use crate::service::{Service, ServiceStatus};
 use hopline_linux::descriptors;
-use hopline_streams::admission::{Admission, Place};
+use hopline_streams::admission::{Admission, AdmissionSlot};
 use hopline_streams::streams::{AsyncListener, AsyncStream, Listener};
 use hopline_streams::tpa::Tpa;
 use hopline_streams::wide::Wide;
@@ -32,7 +32,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 /// Timeout for an entrance to close a stream on which it was rejected.
-const PARTS_WITHIN: Duration = Duration::from_secs(10);
+const REFUSED_CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Backlog of TPA connections.
 const BACKLOG: usize = 1024;
 
@@ -45,8 +45,8 @@ pub struct Exit {
 
 #[derive(Debug)]
 enum Listening {
-    Tpa(Listener<Tpa>, Line<Tpa>),
-    TpaWide(Listener<Wide>, Line<Wide>),
+    Tpa(Listener<Tpa>, TrunkTransport<Tpa>),
+    TpaWide(Listener<Wide>, TrunkTransport<Wide>),
 }
 
 impl Exit {
@@ -57,10 +57,12 @@ impl Exit {
     pub fn open(config: &ExitConfig) -> Result<Self, Error> {
         config.validate()?;
         // Descriptors of a connection: a stream and a TCP connection onward. A third one for waiting streams.
-        descriptors::allow(config.max_connections as usize, 3)?;
-        let listen = || match Opened::of_exit(&config.transport, config.listen, &config.peers)? {
-            Opened::Tpa(ready) => listen(ready).map(|(listener, line)| Listening::Tpa(listener, line)),
-            Opened::TpaWide(ready) => {
+        descriptors::reserve(config.max_connections as usize, 3)?;
+        let listen = || match AnyBoundTransport::of_exit(&config.transport, config.listen, &config.peers)? {
+            AnyBoundTransport::Tpa(ready) => {
+                listen(ready).map(|(listener, line)| Listening::Tpa(listener, line))
+            }
+            AnyBoundTransport::TpaWide(ready) => {
                 listen(ready).map(|(listener, line)| Listening::TpaWide(listener, line))
             }
         };
@@ -83,7 +85,7 @@ impl Exit {
 }
 
 impl Service for Exit {
-    fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
+    fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &ServiceStatus) -> io::Result<()> {
         let Self { config, listening } = *self;
         match listening {
             Listening::Tpa(listener, line) => run(config, listener, line, stop, ledger),
@@ -92,8 +94,8 @@ impl Service for Exit {
     }
 }
 
-fn listen<P: Carrier>(ready: Ready<P>) -> io::Result<(Listener<P>, Line<P>)> {
-    let Ready { hosts, line } = ready;
+fn listen<P: Carrier>(ready: BoundTransport<P>) -> io::Result<(Listener<P>, TrunkTransport<P>)> {
+    let BoundTransport { hosts, transport: line } = ready;
     let host = hosts.first().ok_or(ErrorKind::AddrNotAvailable)?;
     Ok((host.listen(&line.config, BACKLOG)?, line))
 }
@@ -101,67 +103,67 @@ fn listen<P: Carrier>(ready: Ready<P>) -> io::Result<(Listener<P>, Line<P>)> {
 fn run<P: Carrier>(
     config: ExitConfig,
     listener: Listener<P>,
-    line: Line<P>,
+    line: TrunkTransport<P>,
     stop: BorrowedFd<'_>,
-    ledger: &Ledger,
+    ledger: &ServiceStatus,
 ) -> io::Result<()> {
     let seats = config.max_connections as usize;
     let shared = Arc::new(Shared {
-        figures: ExitFigures::default(),
-        seats: Semaphore::new(seats),
+        metrics: ExitFigures::default(),
+        permits: Semaphore::new(seats),
         waiting: Semaphore::new(seats),
         // As many unauthenticated streams as connections: they take little memory, and not for long.
-        strangers: Admission::new(seats),
+        pre_auth: Admission::new(seats),
         sessions: Sessions::new(config.max_trunks as usize),
-        remarks: Remarks::default(),
+        remarks: ExitLog::default(),
         config,
-        line,
+        transport: line,
     });
     let work = async {
         let listener = AsyncListener::from(listener);
         loop {
             let (stream, peer) = listener.accept().await?;
-            shared.take(stream, peer);
+            shared.handle_stream(stream, peer);
         }
     };
-    service::run(work, stop, ledger, (|| shared.figures.figures(), shared.remarks.notices()))
+    service::run(work, stop, ledger, (|| shared.metrics.figures(), shared.remarks.notices()))
 }
 
 /// State that all streams share.
 struct Shared<P: Carrier> {
     config: ExitConfig,
-    line: Line<P>,
-    figures: ExitFigures,
+    transport: TrunkTransport<P>,
+    metrics: ExitFigures,
     /// Permits for connections.
-    seats: Semaphore,
+    permits: Semaphore,
     /// Permits for requests that wait for a connection's permit.
     waiting: Semaphore,
     /// Places of streams that have sent no request and belong to no trunk. A quarter is reserved for hosts from which an
     /// entrance has authenticated before.
-    strangers: Arc<Admission>,
+    pre_auth: Arc<Admission>,
     /// The open trunks.
     sessions: Sessions,
-    remarks: Remarks,
+    remarks: ExitLog,
 }
 
 /// Admission of a stream that has sent nothing yet.
-enum Pass {
+enum StreamAdmission {
     /// It belongs to no trunk. Its place may be given to a newer stream.
-    Stranger(Place),
+    PreAuth(AdmissionSlot),
     /// It belongs to an entrance that has a trunk.
-    Guest(Guest),
+    Authenticated(PendingStream),
 }
 
 /// Request of an entrance.
-enum Order {
+enum EntranceRequest {
     /// Opens a trunk.
-    Trunk(Arc<Held>),
+    Trunk(Arc<OpenTrunk>),
     /// Opens a connection through a trunk.
-    Connection(Request, Arc<Held>),
+    Connection(Request, Arc<OpenTrunk>),
 }
 
 /// Reason that a stream is reset.
-enum Unheard {
+enum RejectReason {
     /// It ended or timed out without a request.
     Silent,
     /// Its message is malformed.
@@ -172,7 +174,7 @@ enum Unheard {
     Unproven(Option<Name>),
 }
 
-impl std::convert::From<Malformed> for Unheard {
+impl std::convert::From<Malformed> for RejectReason {
     fn from(malformed: Malformed) -> Self {
         match malformed {
             Malformed::Proof => Self::Unproven(None),
@@ -183,177 +185,192 @@ impl std::convert::From<Malformed> for Unheard {
 
 impl<P: Carrier> Shared<P> {
     /// Accepts a stream. If too many have not sent a request, one of them is closed.
-    fn take(self: &Arc<Self>, stream: AsyncStream<P>, peer: SocketAddr) {
-        self.figures.accepted_connections.add();
-        let guest = P::identity(stream.get_ref()).and_then(|identity| self.sessions.guest(identity));
-        let stranger = || Pass::Stranger(self.strangers.enter(peer.ip()));
-        let pass = guest.map_or_else(stranger, Pass::Guest);
+    fn handle_stream(self: &Arc<Self>, stream: AsyncStream<P>, peer: SocketAddr) {
+        self.metrics.accepted_connections.add();
+        let guest = P::identity(stream.get_ref()).and_then(|identity| self.sessions.admit(identity));
+        let stranger = || StreamAdmission::PreAuth(self.pre_auth.enter(peer.ip()));
+        let pass = guest.map_or_else(stranger, StreamAdmission::Authenticated);
         let (shared, leg) = (Arc::clone(self), TrunkLeg::new(stream));
         tokio::spawn(async move { shared.serve(leg, peer, pass).await });
     }
 
-    async fn serve(&self, mut near: TrunkLeg<P>, peer: SocketAddr, pass: Pass) {
+    async fn serve(&self, mut near: TrunkLeg<P>, peer: SocketAddr, pass: StreamAdmission) {
         let limit = self.config.request_timeout;
-        let hear = self.hear(near.stream());
+        let hear = self.read_request(near.stream());
         let heard = match &pass {
-            Pass::Stranger(place) => match until(timeout(limit, hear), place.lost()).await {
+            StreamAdmission::PreAuth(place) => match run_until(timeout(limit, hear), place.evicted()).await {
                 Some(heard) => heard.ok(),
-                None => return self.figures.turned_away_connections.add(),
+                None => return self.metrics.turned_away_connections.add(),
             },
-            Pass::Guest(guest) => until(hear, guest.ended()).await,
+            StreamAdmission::Authenticated(guest) => run_until(hear, guest.ended()).await,
         };
         drop(pass);
-        match heard.unwrap_or(Err(Unheard::Silent)) {
-            Ok(Order::Trunk(held)) => {
-                self.strangers.remember(peer.ip());
-                self.hold(near, &held, peer).await;
+        match heard.unwrap_or(Err(RejectReason::Silent)) {
+            Ok(EntranceRequest::Trunk(held)) => {
+                self.pre_auth.remember(peer.ip());
+                self.serve_trunk(near, &held, peer).await;
             }
-            Ok(Order::Connection(request, held)) => {
-                until(self.connect_onward(near, &request, &held), held.ended()).await;
+            Ok(EntranceRequest::Connection(request, held)) => {
+                run_until(self.connect_onward(near, &request, &held), held.ended()).await;
             }
             Err(unheard) => self.refuse(unheard, peer),
         }
     }
 
     /// Counts a stream that is reset, and logs the reason if it is new.
-    fn refuse(&self, unheard: Unheard, peer: SocketAddr) {
+    fn refuse(&self, unheard: RejectReason, peer: SocketAddr) {
         match unheard {
-            Unheard::Silent => self.figures.silent_connections.add(),
-            Unheard::Malformed(malformed) => {
-                self.figures.malformed_requests.add();
-                self.remarks.stranger(malformed.into(), peer);
+            RejectReason::Silent => self.metrics.silent_connections.add(),
+            RejectReason::Malformed(malformed) => {
+                self.metrics.malformed_requests.add();
+                self.remarks.unknown_peer(malformed.into(), peer);
             }
-            Unheard::Unknown => {
-                self.figures.unknown_peers.add();
-                self.remarks.stranger(Stranger::Unnamed, peer);
+            RejectReason::Unknown => {
+                self.metrics.unknown_peers.add();
+                self.remarks.unknown_peer(UnknownPeer::UnknownName, peer);
             }
-            Unheard::Unproven(name) => {
-                self.figures.wrong_proofs.add();
+            RejectReason::Unproven(name) => {
+                self.metrics.wrong_proofs.add();
                 if let Some(name) = name {
-                    self.remarks.entrance(&name, Entrance::Unproven, peer);
+                    self.remarks.entrance(&name, EntranceState::WrongKey, peer);
                 }
             }
         }
     }
 
     /// Sends the challenge, and reads the hello or the request of an authenticated sender.
-    async fn hear(&self, stream: &mut AsyncStream<P>) -> Result<Order, Unheard> {
-        let silent = |_| Unheard::Silent;
+    async fn read_request(&self, stream: &mut AsyncStream<P>) -> Result<EntranceRequest, RejectReason> {
+        let silent = |_| RejectReason::Silent;
         let challenge = Challenge(Nonce::new().map_err(silent)?);
         stream.write_all(&challenge.encode()).await.map_err(silent)?;
         stream.flush().await.map_err(silent)?;
         let mut header = [0; HEADER_LEN];
         // Another version may have a shorter header.
-        stream.read_exact(&mut header[..START]).await.map_err(silent)?;
-        greeting::version(&header)?;
-        stream.read_exact(&mut header[START..]).await.map_err(silent)?;
-        let (kind, len) = greeting::header(&header)?;
+        stream.read_exact(&mut header[..PREFIX_LEN]).await.map_err(silent)?;
+        handshake::check_version(&header)?;
+        stream.read_exact(&mut header[PREFIX_LEN..]).await.map_err(silent)?;
+        let (kind, len) = handshake::decode_header(&header)?;
         let mut body = vec![0; len];
         stream.read_exact(&mut body).await.map_err(silent)?;
         match kind {
-            Kind::Hello => self.welcome(stream, &body, &challenge),
-            Kind::Request => self.understand(stream, &body),
+            Kind::Hello => self.handle_hello(stream, &body, &challenge),
+            Kind::Request => self.handle_request(stream, &body),
         }
     }
 
     /// Handles a hello.
-    fn welcome(&self, stream: &AsyncStream<P>, body: &[u8], challenge: &Challenge) -> Result<Order, Unheard> {
-        let claim = Claim::<Hello>::decode(body)?;
-        let name = &claim.unproven().name;
-        let peer = self.config.peers.iter().find(|peer| peer.name == *name).ok_or(Unheard::Unknown)?;
-        let bound = self.line.bound(&peer.key, stream.get_ref(), End::Exit).ok_or(Unheard::Silent)?;
-        let unproven = |_| Unheard::Unproven(Some(peer.name.clone()));
+    fn handle_hello(
+        &self,
+        stream: &AsyncStream<P>,
+        body: &[u8],
+        challenge: &Challenge,
+    ) -> Result<EntranceRequest, RejectReason> {
+        let claim = Unverified::<Hello>::decode(body)?;
+        let name = &claim.message().name;
+        let peer = self.config.peers.iter().find(|peer| peer.name == *name).ok_or(RejectReason::Unknown)?;
+        let bound = self
+            .transport
+            .channel_bound_key(&peer.key, stream.get_ref(), Role::Exit)
+            .ok_or(RejectReason::Silent)?;
+        let unproven = |_| RejectReason::Unproven(Some(peer.name.clone()));
         let hello = claim.verify(&bound, challenge).map_err(unproven)?;
-        let identity = P::identity(stream.get_ref()).ok_or(Unheard::Silent)?;
+        let identity = P::identity(stream.get_ref()).ok_or(RejectReason::Silent)?;
         let session = Session::new(&bound, challenge, &hello.nonce);
-        Ok(Order::Trunk(self.sessions.open(hello.name, [peer.key, bound], session, identity)))
+        Ok(EntranceRequest::Trunk(self.sessions.open(hello.name, [peer.key, bound], session, identity)))
     }
 
     /// Handles a request.
-    fn understand(&self, stream: &AsyncStream<P>, body: &[u8]) -> Result<Order, Unheard> {
-        let claim = Claim::<Request>::decode(body)?;
-        let held = self.sessions.named(claim.session()).ok_or(Unheard::Unproven(None))?;
-        let bound = self.line.bound(&held.shared, stream.get_ref(), End::Exit);
+    fn handle_request(&self, stream: &AsyncStream<P>, body: &[u8]) -> Result<EntranceRequest, RejectReason> {
+        let claim = Unverified::<Request>::decode(body)?;
+        let held = self.sessions.get(claim.session()).ok_or(RejectReason::Unproven(None))?;
+        let bound = self.transport.channel_bound_key(&held.pre_shared_key, stream.get_ref(), Role::Exit);
         let request = claim.verify(&held.session)?;
         // The sender is the gateway that opened the trunk, and the request is not a replay.
-        let is_good = bound == Some(held.bound) && held.takes(request.number);
-        if is_good { Ok(Order::Connection(request, held)) } else { Err(Unheard::Unproven(None)) }
+        let is_good = bound == Some(held.bound_key) && held.accept_number(request.number);
+        if is_good {
+            Ok(EntranceRequest::Connection(request, held))
+        } else {
+            Err(RejectReason::Unproven(None))
+        }
     }
 
     /// Answers keep-alive messages until the entrance closes the trunk or times out.
-    async fn hold(&self, mut near: TrunkLeg<P>, held: &Arc<Held>, peer: SocketAddr) {
-        self.figures.trunks.add();
-        self.figures.open_trunks.set(self.sessions.entrances() as u64);
-        self.remarks.entrance(&held.name, Entrance::Present, peer);
+    async fn serve_trunk(&self, mut near: TrunkLeg<P>, held: &Arc<OpenTrunk>, peer: SocketAddr) {
+        self.metrics.trunks.add();
+        self.metrics.open_trunks.set(self.sessions.entrances() as u64);
+        self.remarks.entrance(&held.name, EntranceState::Present, peer);
         let stream = near.stream();
-        let mut answered = answer(stream, held, 0, Verdict::Connected).await;
+        let mut answered = send_answer(stream, held, 0, Verdict::Connected).await;
         let mut signs = [0; 64];
-        while answered.is_ok() && matches!(until(stream.read(&mut signs), held.ended()).await, Some(Ok(1..)))
+        while answered.is_ok()
+            && matches!(run_until(stream.read(&mut signs), held.ended()).await, Some(Ok(1..)))
         {
-            answered = stream.write_all(&SIGN_OF_LIFE).await;
+            answered = stream.write_all(&KEEP_ALIVE).await;
             let _ = stream.flush().await;
         }
         let is_gone = self.sessions.close(held);
-        self.figures.open_trunks.set(self.sessions.entrances() as u64);
+        self.metrics.open_trunks.set(self.sessions.entrances() as u64);
         if is_gone {
-            self.remarks.entrance(&held.name, Entrance::Gone, peer);
+            self.remarks.entrance(&held.name, EntranceState::Gone, peer);
         }
     }
 
-    async fn connect_onward(&self, near: TrunkLeg<P>, request: &Request, held: &Held) {
-        let Some(_seat) = self.seat().await else {
-            self.figures.too_many_requests.add();
-            return answer_and_leave(near, held, request.number, Denial::TooMany).await;
+    async fn connect_onward(&self, near: TrunkLeg<P>, request: &Request, held: &OpenTrunk) {
+        let Some(_seat) = self.acquire_permit().await else {
+            self.metrics.too_many_requests.add();
+            return refuse(near, held, request.number, Denial::TooMany).await;
         };
         match self.connect(request).await {
-            Ok(far) => self.pass_on(near, far, held, request.number).await,
+            Ok(far) => self.relay(near, far, held, request.number).await,
             Err(denial) => {
                 match denial {
-                    Denial::NotAllowed => self.figures.not_allowed_requests.add(),
-                    _ => self.figures.failed_requests.add(),
+                    Denial::NotAllowed => self.metrics.not_allowed_requests.add(),
+                    _ => self.metrics.failed_requests.add(),
                 }
-                answer_and_leave(near, held, request.number, denial).await;
+                refuse(near, held, request.number, denial).await;
             }
         }
     }
 
     /// Returns a permit for a connection. Waits for one unless too many requests wait.
-    async fn seat(&self) -> Option<SemaphorePermit<'_>> {
-        if let Ok(seat) = self.seats.try_acquire() {
+    async fn acquire_permit(&self) -> Option<SemaphorePermit<'_>> {
+        if let Ok(seat) = self.permits.try_acquire() {
             return Some(seat);
         }
         let _waiting = self.waiting.try_acquire().ok()?;
-        timeout(self.config.max_wait, self.seats.acquire()).await.ok()?.ok()
+        timeout(self.config.max_wait, self.permits.acquire()).await.ok()?.ok()
     }
 
     async fn connect(&self, request: &Request) -> Result<TcpLeg, Denial> {
-        let from = match (self.config.sources, request.source) {
+        let from = match (self.config.source_address, request.source) {
             // Connect under the client's address only if it is a remote one: hosts may trust nearby addresses.
-            (Sources::Client, Some(client)) if Allowed::Beyond.permits(client) => From::Client(client),
-            _ => From::Gateway,
+            (SourceAddress::Client, Some(client)) if Allowed::NonLocal.permits(client) => {
+                BindAddress::Client(client)
+            }
+            _ => BindAddress::Gateway,
         };
         let permits = |address| self.config.allowed.permits(address);
         onward::connect(&request.destination, from, permits, (&self.config.tcp, self.config.connect_timeout))
             .await
     }
 
-    async fn pass_on(&self, mut near: TrunkLeg<P>, far: TcpLeg, held: &Held, number: u64) {
-        if answer(near.stream(), held, number, Verdict::Connected).await.is_err() {
-            return self.figures.broken_connections.add();
+    async fn relay(&self, mut near: TrunkLeg<P>, far: TcpLeg, held: &OpenTrunk, number: u64) {
+        if send_answer(near.stream(), held, number, Verdict::Connected).await.is_err() {
+            return self.metrics.broken_connections.add();
         }
-        self.figures.tpa_connections.add();
-        let _open = self.figures.open.enter();
-        let carried = relay(near, far, Vec::new(), self.config.buffer as usize, &self.figures.moved);
-        match until(carried, held.ended()).await {
-            Some(Ok(())) => self.figures.finished_connections.add(),
-            _ => self.figures.broken_connections.add(),
+        self.metrics.tpa_connections.add();
+        let _open = self.metrics.open.enter();
+        let carried = relay(near, far, Vec::new(), self.config.buffer as usize, &self.metrics.moved);
+        match run_until(carried, held.ended()).await {
+            Some(Ok(())) => self.metrics.finished_connections.add(),
+            _ => self.metrics.broken_connections.add(),
         }
     }
 }
 
-async fn answer<P: Carrier>(
+async fn send_answer<P: Carrier>(
     stream: &mut AsyncStream<P>,
-    held: &Held,
+    held: &OpenTrunk,
     number: u64,
     verdict: Verdict,
 ) -> io::Result<()> {
@@ -361,9 +378,9 @@ async fn answer<P: Carrier>(
     stream.flush().await
 }
 
-async fn answer_and_leave<P: Carrier>(mut near: TrunkLeg<P>, held: &Held, number: u64, denial: Denial) {
-    if answer(near.stream(), held, number, Verdict::Refused(denial)).await.is_ok() {
+async fn refuse<P: Carrier>(mut near: TrunkLeg<P>, held: &OpenTrunk, number: u64, denial: Denial) {
+    if send_answer(near.stream(), held, number, Verdict::Refused(denial)).await.is_ok() {
         // Unread data behind the request must not cause a reset that destroys the answer.
-        let _ = timeout(PARTS_WITHIN, near.part()).await;
+        let _ = timeout(REFUSED_CLOSE_TIMEOUT, near.close_and_drain()).await;
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Maximum bytes of a name.
-pub const LONGEST_NAME: usize = 64;
+pub const MAX_NAME_LEN: usize = 64;
 
 /// Context of the key derivation, which separates this use of a secret from all others (`blake3::derive_key`).
 const CONTEXT: &str = "hopline 2026-11-24 gateway, pre-shared key";
@@ -31,7 +31,7 @@ pub struct Peer {
 
 /// Parse error of a key or a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum ParseError {
     /// Not 64 hexadecimal digits.
     #[error("a key is 64 hexadecimal digits")]
     Key,
@@ -49,13 +49,17 @@ impl Key {
 
     /// Returns this key, bound to a channel between the two gateways that `ends` identifies.
     #[cfg(feature = "gateway")]
-    pub(super) fn bound(&self, ends: &[&[u8; 32]; 2]) -> Self {
+    pub(super) fn channel_bound(&self, ends: &[&[u8; 32]; 2]) -> Self {
         Self(*self.proof(b"channel", &[ends[0], ends[1]]).as_bytes())
     }
 
     /// Derives a secret for `purpose` from this key and `others`.
     #[cfg(feature = "gateway")]
-    pub(super) fn secret<'a>(&self, purpose: &[u8], others: impl IntoIterator<Item = &'a Self>) -> [u8; 32] {
+    pub(super) fn derive_secret<'a>(
+        &self,
+        purpose: &[u8],
+        others: impl IntoIterator<Item = &'a Self>,
+    ) -> [u8; 32] {
         let others: Vec<&[u8]> = others.into_iter().map(|key| &key.0[..]).collect();
         *self.proof(b"secret", &[&[purpose.len() as u8], purpose, &others.concat()]).as_bytes()
     }
@@ -80,16 +84,16 @@ impl fmt::Debug for Key {
 }
 
 impl FromStr for Key {
-    type Err = Unreadable;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, Unreadable> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let digits = text.as_bytes();
         let mut secret = [0; 32];
         if digits.len() != 2 * secret.len() {
-            return Err(Unreadable::Key);
+            return Err(ParseError::Key);
         }
         for (byte, pair) in secret.iter_mut().zip(digits.chunks_exact(2)) {
-            let digit = |c: u8| char::from(c).to_digit(16).ok_or(Unreadable::Key);
+            let digit = |c: u8| char::from(c).to_digit(16).ok_or(ParseError::Key);
             *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
         }
         Ok(Self::new(&secret))
@@ -103,18 +107,18 @@ impl Name {
         &self.0
     }
 
-    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
-        let fits = (1..=LONGEST_NAME).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let fits = (1..=MAX_NAME_LEN).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
         let text = std::str::from_utf8(bytes).ok().filter(|_| fits)?;
         Some(Self(text.into()))
     }
 }
 
 impl FromStr for Name {
-    type Err = Unreadable;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, Unreadable> {
-        Self::of(text.as_bytes()).ok_or(Unreadable::Name)
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::from_bytes(text.as_bytes()).ok_or(ParseError::Name)
     }
 }
 
@@ -129,13 +133,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_64_hexadecimal_digits_and_is_not_shown() {
+    fn a_key_is_64_hexadecimal_digits_and_is_not_printed() {
         let key: Key = "00ff".repeat(16).parse().unwrap();
         assert_eq!(key, "00FF".repeat(16).parse().unwrap());
         assert_ne!(key, "00fe".repeat(16).parse().unwrap());
         assert_eq!(format!("{key:?}"), "Key(…)");
         for wrong in ["", "00", &"0".repeat(63), &"0".repeat(65), &"g".repeat(64), &"é".repeat(32)] {
-            assert_eq!(wrong.parse::<Key>(), Err(Unreadable::Key), "{wrong}");
+            assert_eq!(wrong.parse::<Key>(), Err(ParseError::Key), "{wrong}");
         }
     }
 
@@ -143,7 +147,7 @@ mod tests {
     fn a_name_is_printable() {
         assert_eq!("drone-3".parse::<Name>().unwrap().as_str(), "drone-3");
         for wrong in ["", "a b", "a\n", "ä", &"a".repeat(65)] {
-            assert_eq!(wrong.parse::<Name>(), Err(Unreadable::Name), "{wrong}");
+            assert_eq!(wrong.parse::<Name>(), Err(ParseError::Name), "{wrong}");
         }
     }
 }

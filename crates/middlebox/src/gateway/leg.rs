@@ -1,6 +1,6 @@
 //! One side of a connection through a gateway: TCP, or a stream of the trunk.
 
-use super::presence::Pulse;
+use super::exit_state::LastHeard;
 use hopline_linux::transparent::LegOptions;
 use hopline_streams::streams::{AsyncStream, Protocol};
 use socket2::SockRef;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-/// One side of a connection. Dropping it resets the connection in any state; only [`leave`](Self::leave) closes it
+/// One side of a connection. Dropping it resets the connection in any state; only [`close`](Self::close) closes it
 /// cleanly. A truncated stream therefore never looks like a complete one.
 pub(crate) trait Leg: Send {
     /// Reads bytes. Returns 0 at the end of the stream.
@@ -36,7 +36,7 @@ pub(crate) trait Leg: Send {
     fn poll_settled(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 
     /// Closes the connection cleanly.
-    fn leave(self);
+    fn close(self);
 }
 
 /// A TCP connection of the kernel.
@@ -54,7 +54,7 @@ impl TcpLeg {
         socket.set_out_of_band_inline(true)?;
         options.apply(&stream)?;
         let stream = Arc::new(stream);
-        Ok(Self { broken: Box::pin(broken(Arc::clone(&stream))), stream })
+        Ok(Self { broken: Box::pin(socket_error(Arc::clone(&stream))), stream })
     }
 
     /// Reads bytes. Returns 0 at the end of the stream.
@@ -71,14 +71,14 @@ impl TcpLeg {
     }
 
     /// Has the kernel deliver the last bytes written instead of resetting the connection.
-    pub(crate) fn is_heard(&self) {
+    pub(crate) fn mark_delivered(&self) {
         // The kernel sends its buffered data after the socket is closed.
         let _ = SockRef::from(&*self.stream).set_linger(None);
     }
 }
 
 /// Waits for an error of the socket, without reads or writes.
-async fn broken(stream: Arc<TcpStream>) -> io::Error {
+async fn socket_error(stream: Arc<TcpStream>) -> io::Error {
     match stream.ready(Interest::ERROR).await {
         Ok(_) => stream.take_error().ok().flatten().unwrap_or_else(|| ErrorKind::ConnectionReset.into()),
         Err(error) => error,
@@ -120,8 +120,8 @@ impl Leg for TcpLeg {
         Poll::Ready(Ok(()))
     }
 
-    fn leave(self) {
-        self.is_heard();
+    fn close(self) {
+        self.mark_delivered();
     }
 }
 
@@ -130,17 +130,17 @@ impl Leg for TcpLeg {
 pub(crate) struct TrunkLeg<P: Protocol> {
     stream: Option<AsyncStream<P>>,
     /// Records the time of every receipt.
-    pulse: Option<Arc<Pulse>>,
+    last_heard: Option<Arc<LastHeard>>,
 }
 
 impl<P: Protocol> TrunkLeg<P> {
     pub(crate) fn new(stream: AsyncStream<P>) -> Self {
-        Self { stream: Some(stream), pulse: None }
+        Self { stream: Some(stream), last_heard: None }
     }
 
     /// Creates a leg that records received bytes as signs of life.
-    pub(super) fn that_beats(stream: AsyncStream<P>, pulse: Arc<Pulse>) -> Self {
-        Self { stream: Some(stream), pulse: Some(pulse) }
+    pub(super) fn with_last_heard(stream: AsyncStream<P>, pulse: Arc<LastHeard>) -> Self {
+        Self { stream: Some(stream), last_heard: Some(pulse) }
     }
 
     /// Returns the stream, for messages of the gateways.
@@ -150,13 +150,13 @@ impl<P: Protocol> TrunkLeg<P> {
 
     /// Closes the sending direction and reads until the peer gateway has closed its own, so that it receives the last
     /// message written.
-    pub(crate) async fn part(mut self) {
+    pub(crate) async fn close_and_drain(mut self) {
         if poll_fn(|context| self.poll_end(context)).await.is_err() {
             return;
         }
         let mut unread = [0; 4096];
         while let Ok(1..) = poll_fn(|context| self.poll_read(context, &mut unread)).await {}
-        self.leave();
+        self.close();
     }
 }
 
@@ -165,8 +165,8 @@ impl<P: Protocol> Leg for TrunkLeg<P> {
         let mut buffer = ReadBuf::new(buffer);
         std::task::ready!(Pin::new(self.stream()).poll_read(context, &mut buffer))?;
         let read = buffer.filled().len();
-        if let Some(pulse) = self.pulse.as_ref().filter(|_| read > 0) {
-            pulse.beat();
+        if let Some(pulse) = self.last_heard.as_ref().filter(|_| read > 0) {
+            pulse.record();
         }
         Poll::Ready(Ok(read))
     }
@@ -195,7 +195,7 @@ impl<P: Protocol> Leg for TrunkLeg<P> {
         self.stream().poll_delivered(context)
     }
 
-    fn leave(mut self) {
+    fn close(mut self) {
         drop(self.stream.take());
     }
 }

@@ -22,16 +22,12 @@
 //! | `service`, `figures` | event loop, and metrics |
 
 #[cfg(feature = "gateway")]
-mod asking;
-#[cfg(feature = "gateway")]
 mod carrier;
 #[cfg(feature = "gateway")]
 mod config;
 pub mod destination;
 #[cfg(feature = "gateway")]
-pub(crate) mod doors;
-#[cfg(feature = "gateway")]
-mod early;
+mod early_data;
 mod embedded;
 #[cfg(feature = "gateway")]
 mod entrance;
@@ -40,34 +36,38 @@ mod error;
 #[cfg(feature = "gateway")]
 mod exit;
 #[cfg(feature = "gateway")]
-mod figures;
-pub mod greeting;
+mod exit_log;
+#[cfg(feature = "gateway")]
+mod exit_state;
+pub mod handshake;
 pub mod key;
 #[cfg(feature = "gateway")]
 pub(crate) mod leg;
 #[cfg(feature = "gateway")]
+pub(crate) mod listeners;
+#[cfg(feature = "gateway")]
+mod metrics;
+#[cfg(feature = "gateway")]
 pub(crate) mod onward;
 #[cfg(feature = "gateway")]
-mod presence;
+pub(crate) mod outcome;
 #[cfg(feature = "gateway")]
 pub(crate) mod relay;
 #[cfg(feature = "gateway")]
-mod remarks;
+mod request;
 #[cfg(feature = "gateway")]
 pub(crate) mod service;
 #[cfg(feature = "gateway")]
 mod sessions;
 pub mod socks;
 #[cfg(feature = "gateway")]
-mod spare;
+mod spare_pool;
 #[cfg(feature = "gateway")]
 mod trunk;
-#[cfg(feature = "gateway")]
-pub(crate) mod ways;
 
 #[cfg(feature = "gateway")]
 pub use self::{
-    config::{EntranceConfig, ExitConfig, Fallback, Sources, Transport, Way},
+    config::{EntranceConfig, ExitConfig, Fallback, ListenerConfig, SourceAddress, Transport},
     entrance::Entrance,
     error::Error,
     exit::Exit,

@@ -1,7 +1,7 @@
 //! TCP connections to destinations.
 
 use super::destination::Destination;
-use super::greeting::Denial;
+use super::handshake::Denial;
 use super::leg::TcpLeg;
 use hopline_linux::transparent::{LegOptions, connect_from};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -12,11 +12,11 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout};
 
 /// Maximum number of addresses of a name that are tried.
-const MOST_ADDRESSES: usize = 8;
+const MAX_ADDRESSES: usize = 8;
 
 /// Source address that the destination sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum From {
+pub(crate) enum BindAddress {
     Gateway,
     Client(SocketAddr),
 }
@@ -24,12 +24,12 @@ pub(crate) enum From {
 /// Connects to the first address of `destination` that `permits` and that answers, within `limit` in total.
 pub(crate) async fn connect(
     destination: &Destination,
-    from: From,
+    from: BindAddress,
     permits: impl Fn(SocketAddr) -> bool,
     (options, limit): (&LegOptions, Duration),
 ) -> Result<TcpLeg, Denial> {
     let mut last = Denial::NotAllowed;
-    for (address, share) in turns(destination, permits, limit).await? {
+    for (address, share) in candidates(destination, permits, limit).await? {
         last = match timeout(share, connect_to(address, from, options)).await {
             Ok(Ok(leg)) => return Ok(leg),
             Ok(Err(error)) => Denial::from(&error),
@@ -42,33 +42,33 @@ pub(crate) async fn connect(
 /// Addresses to try in order. Each gets an equal share of the time left, so that a silent address leaves time for the
 /// rest.
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct Candidates {
     addresses: std::vec::IntoIter<SocketAddr>,
-    until: Instant,
+    deadline: Instant,
 }
 
-impl Iterator for Turns {
+impl Iterator for Candidates {
     type Item = (SocketAddr, Duration);
 
     fn next(&mut self) -> Option<Self::Item> {
         let those_left = self.addresses.len();
         let address = self.addresses.next()?;
-        let left = self.until.saturating_duration_since(Instant::now());
+        let left = self.deadline.saturating_duration_since(Instant::now());
         // There are at most eight addresses.
         Some((address, left / those_left as u32))
     }
 }
 
 /// Returns the addresses of `destination` that `permits`. Resolving and trying them takes at most `limit` in total.
-pub(crate) async fn turns(
+pub(crate) async fn candidates(
     destination: &Destination,
     permits: impl Fn(SocketAddr) -> bool,
     limit: Duration,
-) -> Result<Turns, Denial> {
+) -> Result<Candidates, Denial> {
     let until = Instant::now() + limit;
     let mut addresses = timeout(limit, resolve(destination)).await.map_err(|_| Denial::TimedOut)??;
     addresses.retain(|&address| permits(address));
-    Ok(Turns { addresses: addresses.into_iter(), until })
+    Ok(Candidates { addresses: addresses.into_iter(), deadline: until })
 }
 
 /// Returns the addresses of `destination`, at most eight.
@@ -77,23 +77,23 @@ pub(crate) async fn resolve(destination: &Destination) -> Result<Vec<SocketAddr>
         Destination::Address(address) => Ok(vec![*address]),
         Destination::Named { host, port } => {
             let found = lookup_host((host.as_str(), *port)).await.map_err(|_| Denial::NameUnknown)?;
-            let found: Vec<_> = found.take(MOST_ADDRESSES).collect();
+            let found: Vec<_> = found.take(MAX_ADDRESSES).collect();
             if found.is_empty() { Err(Denial::NameUnknown) } else { Ok(found) }
         }
     }
 }
 
-async fn connect_to(address: SocketAddr, from: From, options: &LegOptions) -> io::Result<TcpLeg> {
+async fn connect_to(address: SocketAddr, from: BindAddress, options: &LegOptions) -> io::Result<TcpLeg> {
     let begun = match from {
-        From::Client(client) if client.is_ipv4() == address.is_ipv4() => {
+        BindAddress::Client(client) if client.is_ipv4() == address.is_ipv4() => {
             // The client's port may be in use by another connection; only its address matters.
             let another_port = SocketAddr::new(client.ip(), 0);
             match connect_from(client, address, options) {
-                Err(error) if is_taken(&error) => connect_from(another_port, address, options),
+                Err(error) if is_address_in_use(&error) => connect_from(another_port, address, options),
                 begun => begun,
             }
         }
-        _ => begin(address, options),
+        _ => start_connect(address, options),
     }?;
     let stream = TcpStream::from_std(begun)?;
     stream.writable().await?;
@@ -104,7 +104,7 @@ async fn connect_to(address: SocketAddr, from: From, options: &LegOptions) -> io
 }
 
 /// Starts to connect to `address` under the gateway's own address.
-fn begin(address: SocketAddr, options: &LegOptions) -> io::Result<std::net::TcpStream> {
+fn start_connect(address: SocketAddr, options: &LegOptions) -> io::Result<std::net::TcpStream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     options.apply(&socket)?;
     match socket.connect(&address.into()) {
@@ -113,7 +113,7 @@ fn begin(address: SocketAddr, options: &LegOptions) -> io::Result<std::net::TcpS
     }
 }
 
-fn is_taken(error: &io::Error) -> bool {
+fn is_address_in_use(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable)
 }
 
@@ -127,7 +127,7 @@ mod tests {
         let addresses: Vec<SocketAddr> =
             (1..=4).map(|last| SocketAddr::from(([192, 0, 2, last], 80))).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-        let turns = Turns { addresses: addresses.clone().into_iter(), until: Instant::now() + limit };
+        let turns = Candidates { addresses: addresses.clone().into_iter(), deadline: Instant::now() + limit };
         let tried: Vec<_> = runtime.block_on(async {
             let mut tried = Vec::new();
             for (address, share) in turns {
@@ -142,10 +142,10 @@ mod tests {
     }
 
     #[test]
-    fn an_address_alone_has_all_of_the_time() {
+    fn a_single_address_gets_the_whole_time() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
         let destination = Destination::Address(SocketAddr::from(([192, 0, 2, 1], 80)));
-        let turns = turns(&destination, |_| true, Duration::from_secs(1000));
+        let turns = candidates(&destination, |_| true, Duration::from_secs(1000));
         let all: Vec<_> = runtime.block_on(turns).expect("it is an address").collect();
         assert!(matches!(all[..], [(_, share)] if share > Duration::from_secs(900)));
     }

@@ -24,9 +24,10 @@ pub(crate) async fn relay(
     buffer: usize,
     moved: &Moved,
 ) -> io::Result<()> {
-    let (mut out, mut back) = (Flow::after(first, buffer), Flow::after(Vec::new(), buffer));
+    let (mut out, mut back) =
+        (Direction::with_initial(first, buffer), Direction::with_initial(Vec::new(), buffer));
     let both = poll_fn(|context| {
-        for leg in [&mut near as &mut dyn Polled, &mut far] {
+        for leg in [&mut near as &mut dyn ObjectSafeLeg, &mut far] {
             if let Poll::Ready(error) = leg.is_broken(context) {
                 return Poll::Ready(Err(error));
             }
@@ -40,13 +41,13 @@ pub(crate) async fn relay(
         far.poll_settled(context)
     });
     both.await?;
-    near.leave();
-    far.leave();
+    near.close();
+    far.close();
     Ok(())
 }
 
 /// Returns the result of `work`. `None` if `over` is ready first.
-pub(crate) async fn until<T>(work: impl Future<Output = T>, over: impl Future<Output = ()>) -> Option<T> {
+pub(crate) async fn run_until<T>(work: impl Future<Output = T>, over: impl Future<Output = ()>) -> Option<T> {
     let (mut work, mut over) = (pin!(work), pin!(over));
     poll_fn(|context| match work.as_mut().poll(context) {
         Poll::Ready(done) => Poll::Ready(Some(done)),
@@ -56,21 +57,21 @@ pub(crate) async fn until<T>(work: impl Future<Output = T>, over: impl Future<Ou
 }
 
 /// Object-safe part of [`Leg`].
-trait Polled {
+trait ObjectSafeLeg {
     fn is_broken(&mut self, context: &mut Context<'_>) -> Poll<io::Error>;
 }
 
-impl<L: Leg> Polled for L {
+impl<L: Leg> ObjectSafeLeg for L {
     fn is_broken(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         self.poll_broken(context)
     }
 }
 
 /// One direction of the relay.
-struct Flow {
+struct Direction {
     buffer: Box<[u8]>,
     /// Range of the buffer that has been read and not yet written.
-    waits: Range<usize>,
+    pending: Range<usize>,
     stage: Stage,
 }
 
@@ -81,15 +82,15 @@ enum Stage {
     /// The source leg has ended; the other leg is not yet closed.
     Ended,
     /// The other leg is closed.
-    Told,
+    Closed,
 }
 
-impl Flow {
+impl Direction {
     /// Creates a direction for which `first` has already been read.
-    fn after(mut first: Vec<u8>, buffer: usize) -> Self {
+    fn with_initial(mut first: Vec<u8>, buffer: usize) -> Self {
         let waits = 0..first.len();
         first.resize(buffer.max(first.len()), 0);
-        Self { buffer: first.into(), waits, stage: Stage::Open }
+        Self { buffer: first.into(), pending: waits, stage: Stage::Open }
     }
 
     /// Relays bytes. Becomes ready when the direction has ended.
@@ -101,19 +102,19 @@ impl Flow {
         moved: &AtomicU64,
     ) -> Poll<io::Result<()>> {
         loop {
-            if !self.waits.is_empty() {
-                let written = ready!(to.poll_write(context, &self.buffer[self.waits.clone()]))?;
+            if !self.pending.is_empty() {
+                let written = ready!(to.poll_write(context, &self.buffer[self.pending.clone()]))?;
                 if written == 0 {
                     return Poll::Ready(Err(ErrorKind::WriteZero.into()));
                 }
-                self.waits.start += written;
+                self.pending.start += written;
                 moved.fetch_add(written as u64, Relaxed);
                 continue;
             }
             match self.stage {
                 Stage::Open => match from.poll_read(context, &mut self.buffer) {
                     Poll::Ready(Ok(0)) => self.stage = Stage::Ended,
-                    Poll::Ready(Ok(read)) => self.waits = 0..read,
+                    Poll::Ready(Ok(read)) => self.pending = 0..read,
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Pending => {
                         to.push();
@@ -122,9 +123,9 @@ impl Flow {
                 },
                 Stage::Ended => {
                     ready!(to.poll_end(context))?;
-                    self.stage = Stage::Told;
+                    self.stage = Stage::Closed;
                 }
-                Stage::Told => return Poll::Ready(Ok(())),
+                Stage::Closed => return Poll::Ready(Ok(())),
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Event loop of a gateway: one thread for all connections.
 
-use crate::service::{Figure, Ledger, Notice};
+use crate::service::{Metric, Notice, ServiceStatus};
 use hopline_linux::sched;
 use hopline_linux::sys;
 use std::future::{Future, poll_fn};
@@ -14,9 +14,9 @@ use tokio::runtime::Builder;
 use tokio::time::interval;
 
 /// Interval between updates of the statistics.
-const WRITE_EVERY: Duration = Duration::from_secs(1);
+const UPDATE_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of concurrent name resolutions.
-const RESOLVERS: usize = 16;
+const MAX_RESOLVERS: usize = 16;
 
 /// Queue of notices for the statistics ledger, which tasks cannot borrow.
 #[derive(Debug, Default)]
@@ -24,13 +24,13 @@ pub(crate) struct Notices(Mutex<Vec<Notice>>);
 
 impl Notices {
     /// Queues `notice` for the ledger.
-    pub(crate) fn say(&self, notice: Notice) {
+    pub(crate) fn push(&self, notice: Notice) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
     }
 
-    pub(crate) fn pass_to(&self, ledger: &Ledger) {
+    pub(crate) fn drain_into(&self, ledger: &ServiceStatus) {
         let said = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        said.into_iter().for_each(|notice| ledger.say(notice));
+        said.into_iter().for_each(|notice| ledger.report(notice));
     }
 }
 
@@ -38,19 +38,19 @@ impl Notices {
 pub(crate) fn run(
     work: impl Future<Output = io::Result<()>>,
     stop: BorrowedFd<'_>,
-    ledger: &Ledger,
-    (figures, notices): (impl Fn() -> Vec<Figure>, &Notices),
+    ledger: &ServiceStatus,
+    (figures, notices): (impl Fn() -> Vec<Metric>, &Notices),
 ) -> io::Result<()> {
-    sched::be_prompt();
-    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(RESOLVERS).build()?;
+    sched::request_prompt_wakeups();
+    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(MAX_RESOLVERS).build()?;
     let ended = runtime.block_on(async {
         let stop = sys::watch(stop.try_clone_to_owned()?)?;
-        let mut ticks = interval(WRITE_EVERY);
+        let mut ticks = interval(UPDATE_INTERVAL);
         let mut work = pin!(work);
         poll_fn(|context| {
             while ticks.poll_tick(context).is_ready() {
-                ledger.write(figures());
-                notices.pass_to(ledger);
+                ledger.set_metrics(figures());
+                notices.drain_into(ledger);
             }
             match stop.poll_read_ready(context) {
                 Poll::Ready(ready) => Poll::Ready(ready.map(drop)),
@@ -61,7 +61,7 @@ pub(crate) fn run(
     });
     // Do not wait for name resolutions, which may take long.
     runtime.shutdown_background();
-    ledger.write(figures());
-    notices.pass_to(ledger);
+    ledger.set_metrics(figures());
+    notices.drain_into(ledger);
     ended
 }

@@ -1,7 +1,7 @@
 //! Server side of SOCKS version 5 (RFC 1928, RFC 1929), without I/O. CONNECT is the only command.
 
 use super::destination::Destination;
-use super::greeting::Denial;
+use super::handshake::Denial;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,12 +9,12 @@ const VERSION: u8 = 5;
 /// Version of the user name and password negotiation (RFC 1929 §2).
 const LOGIN_VERSION: u8 = 1;
 /// Maximum bytes of a message: user name and password with their lengths.
-const LONGEST: usize = 1 + 1 + 255 + 1 + 255;
+const MAX_MESSAGE: usize = 1 + 1 + 255 + 1 + 255;
 
 // Methods (RFC 1928 §3).
-const NO_LOGIN: u8 = 0;
-const LOGIN: u8 = 2;
-const NO_METHOD: u8 = 0xff;
+const METHOD_NO_AUTHENTICATION: u8 = 0;
+const METHOD_PASSWORD: u8 = 2;
+const METHOD_NONE_ACCEPTABLE: u8 = 0xff;
 
 // Commands and address types (RFC 1928 §4, §5).
 const CONNECT: u8 = 1;
@@ -44,7 +44,7 @@ enum Stage {
     Methods,
     Login,
     Request,
-    Over,
+    Finished,
 }
 
 /// Next step of the negotiation.
@@ -62,14 +62,14 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// Reason.
-    pub why: Why,
+    pub reason: RefusalReason,
     /// Bytes to send before closing; empty for a client that speaks another protocol.
     pub answer: Vec<u8>,
 }
 
 /// Reason that a client gets no connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub enum RefusalReason {
     /// The client speaks another protocol or version.
     #[error("the client speaks something else than SOCKS version 5")]
     Version,
@@ -113,7 +113,7 @@ impl Login {
         (fits(user) && fits(password)).then(|| Self { user: user.into(), password: password.into() })
     }
 
-    fn is(&self, user: &[u8], password: &[u8]) -> bool {
+    fn matches(&self, user: &[u8], password: &[u8]) -> bool {
         // Hashes are compared in constant time.
         let same = |ours: &str, theirs: &[u8]| blake3::hash(ours.as_bytes()) == blake3::hash(theirs);
         same(&self.user, user) & same(&self.password, password)
@@ -137,18 +137,18 @@ impl Negotiation {
     /// Returns the number of bytes missing from the current message, as far as known; at least one until the negotiation
     /// ends. The caller must not read more: bytes behind the last message belong to the connection.
     #[must_use]
-    pub fn wants(&self) -> usize {
+    pub fn missing_bytes(&self) -> usize {
         self.message_len().saturating_sub(self.message.len())
     }
 
-    /// Processes bytes of the client, at most as many as it [wants](Self::wants).
+    /// Processes bytes of the client, at most as many as it [wants](Self::missing_bytes).
     ///
     /// # Errors
     /// The reason that the client gets no connection. The negotiation is over then.
-    pub fn take(&mut self, bytes: &[u8]) -> Result<Step, Refusal> {
-        self.message.extend(&bytes[..bytes.len().min(self.wants())]);
-        self.look_at_version()?;
-        if self.wants() > 0 {
+    pub fn handle_bytes(&mut self, bytes: &[u8]) -> Result<Step, Refusal> {
+        self.message.extend(&bytes[..bytes.len().min(self.missing_bytes())]);
+        self.check_version()?;
+        if self.missing_bytes() > 0 {
             return Ok(Step::More);
         }
         let message = std::mem::take(&mut self.message);
@@ -156,7 +156,7 @@ impl Negotiation {
             Stage::Methods => self.choose_method(&message),
             Stage::Login => self.check_login(&message),
             Stage::Request => self.read_request(&message),
-            Stage::Over => Ok(Step::More),
+            Stage::Finished => Ok(Step::More),
         }
     }
 
@@ -174,24 +174,27 @@ impl Negotiation {
                 (Some(_), None) | (None, _) => 5,
                 (Some(kind), Some(first)) => 4 + address_len(kind as u8, first) + 2,
             },
-            Stage::Over => 0,
+            Stage::Finished => 0,
         }
-        .min(LONGEST)
+        .min(MAX_MESSAGE)
     }
 
-    fn look_at_version(&self) -> Result<(), Refusal> {
+    fn check_version(&self) -> Result<(), Refusal> {
         let version = if self.stage == Stage::Login { LOGIN_VERSION } else { VERSION };
         match self.message.first() {
-            Some(&other) if other != version => Err(refusal(Why::Version, [])),
+            Some(&other) if other != version => Err(refusal(RefusalReason::Version, [])),
             _ => Ok(()),
         }
     }
 
     fn choose_method(&mut self, message: &[u8]) -> Result<Step, Refusal> {
-        let (method, next) =
-            if self.login.is_some() { (LOGIN, Stage::Login) } else { (NO_LOGIN, Stage::Request) };
+        let (method, next) = if self.login.is_some() {
+            (METHOD_PASSWORD, Stage::Login)
+        } else {
+            (METHOD_NO_AUTHENTICATION, Stage::Request)
+        };
         if !message[2..].contains(&method) {
-            return Err(refusal(Why::Method, [VERSION, NO_METHOD]));
+            return Err(refusal(RefusalReason::Method, [VERSION, METHOD_NONE_ACCEPTABLE]));
         }
         self.stage = next;
         Ok(Step::Answer([VERSION, method]))
@@ -199,29 +202,31 @@ impl Negotiation {
 
     fn check_login(&mut self, message: &[u8]) -> Result<Step, Refusal> {
         let user_ends = 2 + usize::from(message[1]);
-        let right = |login: &Login| login.is(&message[2..user_ends], &message[user_ends + 1..]);
+        let right = |login: &Login| login.matches(&message[2..user_ends], &message[user_ends + 1..]);
         if !self.login.as_ref().is_some_and(right) {
-            return Err(refusal(Why::Login, [LOGIN_VERSION, 1]));
+            return Err(refusal(RefusalReason::Login, [LOGIN_VERSION, 1]));
         }
         self.stage = Stage::Request;
         Ok(Step::Answer([LOGIN_VERSION, 0]))
     }
 
     fn read_request(&mut self, message: &[u8]) -> Result<Step, Refusal> {
-        self.stage = Stage::Over;
+        self.stage = Stage::Finished;
         let (address, port) = message[4..].split_at(message.len() - 6);
         let port = u16::from_be_bytes([port[0], port[1]]);
         // A message with an unknown address type ends before the address: RFC 1928 does not define its length.
         if message[1] != CONNECT {
-            return Err(refusal(Why::Command, encode(Code::CommandNotSupported)));
+            return Err(refusal(RefusalReason::Command, encode(Code::CommandNotSupported)));
         }
         let destination = match message[3] {
             IPV4 => <[u8; 4]>::try_from(address).ok().and_then(|ip| at(Ipv4Addr::from(ip), port)),
             IPV6 => <[u8; 16]>::try_from(address).ok().and_then(|ip| at(Ipv6Addr::from(ip), port)),
             NAME => Destination::named(&address[1..], port),
-            _ => return Err(refusal(Why::AddressType, encode(Code::AddressTypeNotSupported))),
+            _ => return Err(refusal(RefusalReason::AddressType, encode(Code::AddressTypeNotSupported))),
         };
-        destination.map(Step::Connect).ok_or_else(|| refusal(Why::Destination, encode(Code::Failure)))
+        destination
+            .map(Step::Connect)
+            .ok_or_else(|| refusal(RefusalReason::Destination, encode(Code::Failure)))
     }
 }
 
@@ -258,8 +263,8 @@ fn at(ip: impl Into<std::net::IpAddr>, port: u16) -> Option<Destination> {
     Destination::at((ip.into(), port).into())
 }
 
-fn refusal<const N: usize>(why: Why, answer: [u8; N]) -> Refusal {
-    Refusal { why, answer: answer.into() }
+fn refusal<const N: usize>(why: RefusalReason, answer: [u8; N]) -> Refusal {
+    Refusal { reason: why, answer: answer.into() }
 }
 
 #[cfg(test)]
@@ -267,23 +272,23 @@ mod tests {
     use super::*;
 
     /// Runs a negotiation byte by byte, as far as it wants bytes. Returns what the client receives, and the outcome.
-    fn talk(login: Option<Login>, client: &[u8]) -> (Vec<u8>, Result<Option<Destination>, Why>) {
+    fn talk(login: Option<Login>, client: &[u8]) -> (Vec<u8>, Result<Option<Destination>, RefusalReason>) {
         let mut negotiation = Negotiation::new(login);
         let mut heard = Vec::new();
         for byte in client.chunks(1) {
-            if negotiation.wants() == 0 {
+            if negotiation.missing_bytes() == 0 {
                 break;
             }
-            match negotiation.take(byte) {
+            match negotiation.handle_bytes(byte) {
                 Ok(Step::More) => {}
                 Ok(Step::Answer(answer)) => heard.extend(answer),
                 Ok(Step::Connect(destination)) => {
-                    assert_eq!(negotiation.wants(), 0);
+                    assert_eq!(negotiation.missing_bytes(), 0);
                     return (heard, Ok(Some(destination)));
                 }
                 Err(refusal) => {
                     heard.extend(refusal.answer);
-                    return (heard, Err(refusal.why));
+                    return (heard, Err(refusal.reason));
                 }
             }
         }
@@ -311,10 +316,10 @@ mod tests {
     fn bytes_behind_the_request_are_left_to_the_connection() {
         let mut negotiation = Negotiation::new(None);
         let mut client = &[&request(1, &[3, 1, b'h', 0, 22])[..], b"early"].concat()[..];
-        while negotiation.wants() > 0 {
-            let (message, rest) = client.split_at(negotiation.wants());
+        while negotiation.missing_bytes() > 0 {
+            let (message, rest) = client.split_at(negotiation.missing_bytes());
             client = rest;
-            negotiation.take(message).unwrap();
+            negotiation.handle_bytes(message).unwrap();
         }
         assert_eq!(client, b"early");
     }
@@ -323,17 +328,17 @@ mod tests {
     fn bind_and_udp_associate_are_not_supported() {
         for command in [0, 2, 3, 255] {
             let (heard, wanted) = talk(None, &request(command, &[1, 10, 0, 0, 1, 0, 80]));
-            assert_eq!((heard[2..4].to_vec(), wanted), (vec![5, 7], Err(Why::Command)));
+            assert_eq!((heard[2..4].to_vec(), wanted), (vec![5, 7], Err(RefusalReason::Command)));
         }
     }
 
     #[test]
-    fn what_is_no_destination_is_refused() {
+    fn invalid_destinations_are_refused() {
         for (address, code, why) in [
-            (&[2, 9, 9, 9][..], 8, Why::AddressType),
-            (&[1, 10, 0, 0, 1, 0, 0], 1, Why::Destination),
-            (&[3, 0, 0, 22], 1, Why::Destination),
-            (&[3, 2, b'a', b' ', 0, 22], 1, Why::Destination),
+            (&[2, 9, 9, 9][..], 8, RefusalReason::AddressType),
+            (&[1, 10, 0, 0, 1, 0, 0], 1, RefusalReason::Destination),
+            (&[3, 0, 0, 22], 1, RefusalReason::Destination),
+            (&[3, 2, b'a', b' ', 0, 22], 1, RefusalReason::Destination),
         ] {
             let (heard, wanted) = talk(None, &request(1, address));
             assert_eq!((heard[2..4].to_vec(), wanted), (vec![5, code], Err(why)), "{address:?}");
@@ -353,25 +358,25 @@ mod tests {
         for (user, password) in
             [(&b"user"[..], &b"Pass"[..]), (b"", b""), (b"use", b"rpass"), (&[0; 255], &[0; 255])]
         {
-            assert_eq!(talk(login(), &show(user, password)), (vec![5, 2, 1, 1], Err(Why::Login)));
+            assert_eq!(talk(login(), &show(user, password)), (vec![5, 2, 1, 1], Err(RefusalReason::Login)));
         }
-        assert_eq!(talk(login(), &[5, 1, 0]), (vec![5, 0xff], Err(Why::Method)));
-        assert_eq!(talk(None, &[5, 1, 2]), (vec![5, 0xff], Err(Why::Method)));
-        assert_eq!(talk(None, &[5, 0]), (vec![5, 0xff], Err(Why::Method)));
+        assert_eq!(talk(login(), &[5, 1, 0]), (vec![5, 0xff], Err(RefusalReason::Method)));
+        assert_eq!(talk(None, &[5, 1, 2]), (vec![5, 0xff], Err(RefusalReason::Method)));
+        assert_eq!(talk(None, &[5, 0]), (vec![5, 0xff], Err(RefusalReason::Method)));
         assert_eq!(format!("{:?}", login().unwrap()), "Login(\"user\", …)");
         assert_eq!(Login::new("", "x").or(Login::new("x", &"y".repeat(256))), None);
     }
 
     #[test]
-    fn who_speaks_something_else_hears_nothing() {
+    fn other_protocols_get_no_answer() {
         for client in [&b"GET / HTTP/1.0"[..], &[4, 1, 0, 80], &[0]] {
-            assert_eq!(talk(None, client), (vec![], Err(Why::Version)));
+            assert_eq!(talk(None, client), (vec![], Err(RefusalReason::Version)));
         }
-        assert_eq!(talk(Login::new("u", "p"), &[5, 1, 2, 5]), (vec![5, 2], Err(Why::Version)));
+        assert_eq!(talk(Login::new("u", "p"), &[5, 1, 2, 5]), (vec![5, 2], Err(RefusalReason::Version)));
     }
 
     #[test]
-    fn replies_tell_what_came_of_it() {
+    fn replies_state_the_outcome() {
         let code = |denial| reply(Err(denial))[1];
         assert_eq!(reply(Ok(())), [5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
         assert_eq!([Denial::Refused, Denial::NotAllowed, Denial::NetworkUnreachable].map(code), [5, 2, 3]);

@@ -1,6 +1,6 @@
 //! Time, and waiting.
 
-use crate::service::{Figure, Ledger, Notice};
+use crate::service::{Metric, Notice, ServiceStatus};
 use hopline_core::Instant;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, SystemTime};
 
 /// Time between two entries into a ledger, and the longest wait.
-const LEDGER_INTERVAL: Duration = Duration::from_secs(1);
+const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The real clock, counted from the making of the value.
 #[derive(Clone, Copy, Debug)]
@@ -35,29 +35,29 @@ impl Clock {
 
 /// Schedule of the ledger's entries.
 #[derive(Debug)]
-pub(super) struct Bookkeeping<'a> {
-    ledger: &'a Ledger,
+pub(super) struct StatusWriter<'a> {
+    ledger: &'a ServiceStatus,
     due: Instant,
 }
 
-impl<'a> Bookkeeping<'a> {
-    pub(super) const fn new(ledger: &'a Ledger) -> Self {
+impl<'a> StatusWriter<'a> {
+    pub(super) const fn new(ledger: &'a ServiceStatus) -> Self {
         Self { ledger, due: Instant::ZERO }
     }
 
     /// Writes, if it is time. Returns whether it was.
-    pub(super) fn keep(&mut self, now: Instant, figures: impl FnOnce() -> Vec<Figure>) -> bool {
+    pub(super) fn write_if_due(&mut self, now: Instant, figures: impl FnOnce() -> Vec<Metric>) -> bool {
         let is_due = self.due <= now;
         if is_due {
-            self.due = now + hopline_core::Duration::from_nanos(LEDGER_INTERVAL.as_nanos() as u64);
-            self.ledger.write(figures());
+            self.due = now + hopline_core::Duration::from_nanos(STATUS_INTERVAL.as_nanos() as u64);
+            self.ledger.set_metrics(figures());
         }
         is_due
     }
 
     /// Says how something is.
-    pub(super) fn say(&self, notice: Notice) {
-        self.ledger.say(notice);
+    pub(super) fn report(&self, notice: Notice) {
+        self.ledger.report(notice);
     }
 
     /// Returns the time until the next entry of the ledger or until `due`, whichever comes first.
@@ -69,11 +69,11 @@ impl<'a> Bookkeeping<'a> {
 
 /// Reason why a wait has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Woken {
+pub(super) enum WaitResult {
     /// The service is asked to stop.
-    ToStop,
+    Stopped,
     /// Something has come, or it is time.
-    ToWork,
+    Ready,
 }
 
 /// Waits until something has come to one of `sources` or to `stop`, `longest` at most.
@@ -81,7 +81,7 @@ pub(super) fn wait_for<'a>(
     sources: impl IntoIterator<Item = BorrowedFd<'a>>,
     stop: BorrowedFd<'a>,
     longest: Duration,
-) -> io::Result<Woken> {
+) -> io::Result<WaitResult> {
     let all = [stop].into_iter().chain(sources);
     let mut waited: Vec<_> = all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
     let timeout = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
@@ -89,5 +89,5 @@ pub(super) fn wait_for<'a>(
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
-    Ok(if waited[0].revents().is_empty() { Woken::ToWork } else { Woken::ToStop })
+    Ok(if waited[0].revents().is_empty() { WaitResult::Ready } else { WaitResult::Stopped })
 }

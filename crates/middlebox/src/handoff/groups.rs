@@ -19,7 +19,7 @@ pub(super) struct Groups {
 #[derive(Clone, Copy, Debug)]
 struct Membership {
     socket: usize,
-    wanted_by: u32,
+    references: u32,
 }
 
 impl Groups {
@@ -33,19 +33,19 @@ impl Groups {
     /// Joins a group for one more host.
     pub(super) fn join(&mut self, group: Ipv4Addr) -> io::Result<()> {
         if let Some(membership) = self.members.get_mut(&group) {
-            membership.wanted_by += 1;
+            membership.references += 1;
             return Ok(());
         }
-        let socket = self.join_by_any(&group)?;
-        self.members.insert(group, Membership { socket, wanted_by: 1 });
+        let socket = self.ensure_joined(&group)?;
+        self.members.insert(group, Membership { socket, references: 1 });
         Ok(())
     }
 
     /// Leaves a group for one host. The membership ends with its last host.
     pub(super) fn leave(&mut self, group: Ipv4Addr) {
         let Some(membership) = self.members.get_mut(&group) else { return };
-        membership.wanted_by -= 1;
-        if membership.wanted_by == 0 {
+        membership.references -= 1;
+        if membership.references == 0 {
             // Without its interface there is no membership either.
             let _ = self.sockets[membership.socket].leave_multicast_v4_n(&group, &self.interface);
             self.members.remove(&group);
@@ -53,7 +53,7 @@ impl Groups {
     }
 
     /// The number of the socket by which the group has been joined.
-    fn join_by_any(&mut self, group: &Ipv4Addr) -> io::Result<usize> {
+    fn ensure_joined(&mut self, group: &Ipv4Addr) -> io::Result<usize> {
         for (number, socket) in self.sockets.iter().enumerate() {
             match socket.join_multicast_v4_n(group, &self.interface) {
                 Ok(()) => return Ok(number),
@@ -78,7 +78,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn there_are_more_groups_than_a_socket_has_memberships() {
+    fn memberships_may_exceed_the_limit_of_one_socket() {
         let at_once = fs::read_to_string("/proc/sys/net/ipv4/igmp_max_memberships").unwrap();
         let at_once: u8 = at_once.trim().parse().unwrap();
         let all = || (0..=at_once).map(|last| Ipv4Addr::new(239, 255, 77, last));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_two_hosts_is_left_with_the_second() {
+    fn a_group_of_two_hosts_is_left_with_the_second_host() {
         let mut groups = Groups::new("lo").unwrap();
         let group = Ipv4Addr::new(239, 255, 77, 1);
         groups.join(group).unwrap();

@@ -1,11 +1,11 @@
 //! The home agent: what comes for a mobile host goes into the tunnel to wherever that is.
 
-use super::clock::{Bookkeeping, Clock, Woken, wait_for};
+use super::clock::{Clock, StatusWriter, WaitResult, wait_for};
 use super::messenger::Messenger;
-use super::tunnel::{Entrance, Inner, Numbering, Sent, encapsulate, whole};
-use super::{BATCH, LONGEST};
-use crate::service::{Figure, Ledger, Service};
-use hopline_linux::watched::Watched;
+use super::tunnel::{Encapsulator, IdAllocator, InnerHeader, SendResult, encapsulate, parse_inner};
+use super::{BATCH, MAX_PACKET};
+use crate::service::{Metric, Service, ServiceStatus};
+use hopline_linux::watched::WatchedInterfaces;
 use hopline_linux::{Error, Interface, Tun};
 use hopline_proxy::handoff::{HomeAgent as Machine, Identity, Key, Scheme};
 use std::io;
@@ -84,11 +84,11 @@ pub struct HomeAgent {
     config: HomeConfig,
     clock: Clock,
     machine: Machine,
-    watched: Watched,
+    watched: WatchedInterfaces,
     tun: Tun,
     messenger: Messenger,
-    entrance: Entrance,
-    numbering: Numbering,
+    encapsulator: Encapsulator,
+    identifications: IdAllocator,
     counts: Counts,
 }
 
@@ -96,7 +96,7 @@ pub struct HomeAgent {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     tunnelled: u64,
-    homeless: u64,
+    unregistered: u64,
     too_long: u64,
     refused: u64,
     malformed: u64,
@@ -114,7 +114,7 @@ impl HomeAgent {
         let (clock, mobiles) = (Clock::start(), config.mobiles.iter().copied());
         let identity = Identity { address: config.address, key: Some(config.key), epoch_us: clock.epoch_us };
         let messenger = Messenger::open(config.address, None)?;
-        let entrance = Entrance::open(&config.interfaces)?;
+        let entrance = Encapsulator::open(&config.interfaces)?;
         let tun = Tun::open(&config.tun)?;
         let interface = Interface::named(tun.name())?;
         interface.set_mtu(config.mtu)?;
@@ -123,20 +123,20 @@ impl HomeAgent {
         interface.add_route(network, prefix)?;
         Ok(Self {
             machine: Machine::new(identity, config.scheme, mobiles.clone())
-                .at(config.stations.iter().copied()),
+                .with_stations(config.stations.iter().copied()),
             // Numbers of a process before are not said again soon.
-            numbering: Numbering::new(mobiles, clock.epoch_us as u16),
+            identifications: IdAllocator::new(mobiles, clock.epoch_us as u16),
             config: config.clone(),
             clock,
-            watched: Watched::new(config.interfaces.iter().map(String::as_str))?,
+            watched: WatchedInterfaces::new(config.interfaces.iter().map(String::as_str))?,
             tun,
             messenger,
-            entrance,
+            encapsulator: entrance,
             counts: Counts::default(),
         })
     }
 
-    fn take_messages(&mut self) -> io::Result<()> {
+    fn handle_messages(&mut self) -> io::Result<()> {
         let (clock, machine) = (self.clock, &mut self.machine);
         self.messenger.receive(|_, tagged| machine.handle_message(clock.now(), tagged))?;
         while let Some(transmit) = self.machine.poll_transmit() {
@@ -145,12 +145,12 @@ impl HomeAgent {
         Ok(())
     }
 
-    fn take_packets(&mut self, [packet, outer]: &mut [Vec<u8>; 2]) -> io::Result<()> {
+    fn handle_packets(&mut self, [packet, outer]: &mut [Vec<u8>; 2]) -> io::Result<()> {
         for _ in 0..BATCH {
             let Some(len) = self.tun.receive(packet)? else { break };
             // The kernel has IPv6 to say here as well.
-            match whole(&packet[..len]) {
-                Some((Inner { to, .. }, whole)) => {
+            match parse_inner(&packet[..len]) {
+                Some((InnerHeader { to, .. }, whole)) => {
                     let len = whole.len();
                     self.tunnel(to, &mut packet[..len], outer);
                 }
@@ -162,76 +162,80 @@ impl HomeAgent {
 
     fn tunnel(&mut self, mobile: Ipv4Addr, packet: &mut [u8], outer: &mut Vec<u8>) {
         let Some(station) = self.machine.destination(self.clock.now(), mobile) else {
-            self.counts.homeless += 1;
+            self.counts.unregistered += 1;
             return;
         };
         if packet.len() > usize::from(self.config.mtu) {
             self.counts.too_long += 1;
             return;
         }
-        self.numbering.number(mobile, packet);
+        self.identifications.assign(mobile, packet);
         encapsulate(self.config.address, station, self.config.ttl, packet, outer);
-        let counted = match self.entrance.send(station, outer) {
-            Sent::Yes => &mut self.counts.tunnelled,
-            Sent::TooLong => &mut self.counts.too_long,
-            Sent::Refused => &mut self.counts.refused,
+        let counted = match self.encapsulator.send(station, outer) {
+            SendResult::Sent => &mut self.counts.tunnelled,
+            SendResult::TooLong => &mut self.counts.too_long,
+            SendResult::Failed => &mut self.counts.refused,
         };
         *counted += 1;
     }
 
-    fn figures(&self) -> Vec<Figure> {
+    fn metrics(&self) -> Vec<Metric> {
         let (counts, stats, messages) = (&self.counts, self.machine.stats(), &self.messenger.counts);
         vec![
-            Figure::counter(
+            Metric::counter(
                 "tunnelled_packets",
                 "Packets for mobile hosts that went into the tunnel.",
                 counts.tunnelled,
             ),
-            Figure::counter(
+            Metric::counter(
                 "homeless_packets",
                 "Packets for hosts whose home is not here, or of whom nobody knows where they are.",
-                counts.homeless,
+                counts.unregistered,
             ),
-            Figure::counter("too_long_packets", "Packets longer than the tunnel takes.", counts.too_long),
-            Figure::counter(
+            Metric::counter("too_long_packets", "Packets longer than the tunnel takes.", counts.too_long),
+            Metric::counter(
                 "refused_packets",
                 "Packets that the system did not take into the tunnel.",
                 counts.refused,
             ),
-            Figure::counter(
+            Metric::counter(
                 "malformed",
                 "Packets and messages that were none.",
                 counts.malformed + messages.malformed,
             ),
-            Figure::counter("registrations", "Registrations, those repeated included.", stats.registrations),
-            Figure::counter("forged", "Messages without the right proof.", stats.forged),
-            Figure::counter(
+            Metric::counter("registrations", "Registrations, those repeated included.", stats.registrations),
+            Metric::counter("forged", "Messages without the right proof.", stats.forged),
+            Metric::counter(
                 "replayed",
                 "Messages with a number that is not above the last one.",
                 stats.replayed,
             ),
-            Figure::counter("foreign", "Messages that are none of its concern.", stats.foreign),
-            Figure::counter("unsent_messages", "Messages that the system did not take.", messages.unsent),
+            Metric::counter("foreign", "Messages that are none of its concern.", stats.unexpected),
+            Metric::counter(
+                "unsent_messages",
+                "Messages that the system did not take.",
+                messages.send_failures,
+            ),
         ]
     }
 }
 
 impl Service for HomeAgent {
-    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
-        let mut buffers = [vec![0; LONGEST], Vec::with_capacity(LONGEST)];
-        let mut books = Bookkeeping::new(ledger);
+    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &ServiceStatus) -> io::Result<()> {
+        let mut buffers = [vec![0; MAX_PACKET], Vec::with_capacity(MAX_PACKET)];
+        let mut books = StatusWriter::new(ledger);
         loop {
             let now = self.clock.now();
-            if books.keep(now, || self.figures()) {
+            if books.write_if_due(now, || self.metrics()) {
                 self.watched.check()?;
             }
             let woken = wait_for([self.tun.as_fd(), self.messenger.as_fd()], stop, books.wait(now, None))?;
-            if woken == Woken::ToStop {
-                ledger.write(self.figures());
+            if woken == WaitResult::Stopped {
+                ledger.set_metrics(self.metrics());
                 return Ok(());
             }
-            self.take_messages()?;
-            self.take_packets(&mut buffers)?;
+            self.handle_messages()?;
+            self.handle_packets(&mut buffers)?;
         }
     }
 }

@@ -3,14 +3,14 @@
 use super::BATCH;
 use hopline_linux::Error;
 use hopline_proxy::handoff::Transmit;
-use hopline_wire::handoff::{PORT, Tagged};
+use hopline_wire::handoff::{PORT, TaggedMessage};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Longer than any message.
-const LONGEST: usize = 128;
+const MAX_MESSAGE: usize = 128;
 
 /// Sends and receives by one address, through one interface or any.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Counts {
     /// Datagrams that were no messages.
     pub(super) malformed: u64,
     /// Messages that the system did not take.
-    pub(super) unsent: u64,
+    pub(super) send_failures: u64,
 }
 
 impl Messenger {
@@ -52,11 +52,11 @@ impl Messenger {
     }
 
     /// Passes the messages that wait to `take`, each with the address of its sender. Reads 64 datagrams at most.
-    pub(super) fn receive(&mut self, mut take: impl FnMut(Ipv4Addr, &Tagged)) -> io::Result<()> {
-        let mut buffer = [0; LONGEST];
+    pub(super) fn receive(&mut self, mut take: impl FnMut(Ipv4Addr, &TaggedMessage)) -> io::Result<()> {
+        let mut buffer = [0; MAX_MESSAGE];
         for _ in 0..BATCH {
             match self.socket.recv_from(&mut buffer) {
-                Ok((len, SocketAddr::V4(from))) => match Tagged::parse(&buffer[..len]) {
+                Ok((len, SocketAddr::V4(from))) => match TaggedMessage::parse(&buffer[..len]) {
                     Ok(tagged) => take(*from.ip(), &tagged),
                     Err(_) => self.counts.malformed += 1,
                 },
@@ -73,7 +73,7 @@ impl Messenger {
     pub(super) fn send(&mut self, transmit: &Transmit) {
         let mut bytes = Vec::with_capacity(transmit.message.wire_len());
         transmit.message.emit(&mut bytes);
-        self.counts.unsent += u64::from(self.socket.send_to(&bytes, (transmit.to, PORT)).is_err());
+        self.counts.send_failures += u64::from(self.socket.send_to(&bytes, (transmit.to, PORT)).is_err());
     }
 }
 

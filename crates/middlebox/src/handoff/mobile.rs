@@ -1,17 +1,17 @@
 //! The mobile host: it hears stations, decides, asks, and sends by the one that it has chosen.
 
-use super::clock::{Bookkeeping, Clock, Woken, wait_for};
+use super::ack_repeater::AckRepeater;
+use super::clock::{Clock, StatusWriter, WaitResult, wait_for};
 use super::messenger::Messenger;
-use super::repeats::Repeats;
-use super::signals::{Meter, Signals};
+use super::signals::{SignalReader, SignalSource};
 use super::tap::{Tap, packet_id};
-use crate::service::{Figure, Ledger, Notice, Service, Tone};
+use crate::service::{Metric, Notice, Service, ServiceStatus, Severity};
 use hopline_core::{Duration, Instant};
 use hopline_linux::Error;
-use hopline_linux::routing::{DefaultRoute, MAIN, Routes, To};
-use hopline_linux::watched::Watched;
+use hopline_linux::route_config::{DefaultRoute, MAIN, NextHop, Routes};
+use hopline_linux::watched::WatchedInterfaces;
 use hopline_proxy::handoff::{
-    Decide, Event, Identity, Key, Mobile as Machine, MobileConfig as Behaviour, Scheme, Transmit,
+    Event, HandoffRule, Identity, Key, Mobile as Machine, MobileConfig as Behaviour, Scheme, Transmit,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -30,21 +30,21 @@ pub struct MobileConfig {
     pub key: Key,
     /// Scheme by which packets reach this host. Default [`Scheme::Multicast`].
     pub scheme: Scheme,
-    /// Rule by which it changes its station. Default [`Decide::default`].
-    pub decide: Decide,
-    /// Source of the signal strengths of stations. Default [`Signals::Unknown`].
-    pub signals: Signals,
+    /// Rule by which it changes its station. Default [`HandoffRule::default`].
+    pub decide: HandoffRule,
+    /// Source of the signal strengths of stations. Default [`SignalSource::Unknown`].
+    pub signals: SignalSource,
     /// Stations beside the current one that keep packets for it: the strongest. Default 1.
-    pub buffering: u8,
+    pub buffering_stations: u8,
     /// Time for which a station goes on serving this host without hearing it, and for which this host takes a station to be
     /// in reach without hearing it. At most 65.535 s. Default 3 s: three beacons.
     pub lifetime: Duration,
     /// Time that it waits for the first answer. It doubles with each further request. Default 50 ms.
-    pub patience: Duration,
+    pub request_timeout: Duration,
     /// Number of requests without an answer after which it takes a station to be gone. Default 5.
-    pub tries: u8,
+    pub max_requests: u8,
     /// Most stations that it remembers. Default 16.
-    pub stations: u8,
+    pub max_stations: u8,
     /// Metric of the default route that leads to the current station. Default 10.
     pub metric: u32,
     /// Number of times that it repeats the last ACK of each connection when a handoff is over, so that senders without SACK send again what
@@ -56,9 +56,17 @@ impl MobileConfig {
     /// The defaults.
     #[must_use]
     pub fn new(home: Ipv4Addr, key: Key) -> Self {
-        let Behaviour { buffering, lifetime, patience, tries, stations, decide, scheme, .. } =
-            Behaviour::new(Identity::new(home), Scheme::Multicast);
-        let (interfaces, signals, metric) = (Vec::new(), Signals::Unknown, 10);
+        let Behaviour {
+            buffering_stations: buffering,
+            lifetime,
+            initial_timeout: patience,
+            max_attempts: tries,
+            max_stations: stations,
+            handoff_rule: decide,
+            scheme,
+            ..
+        } = Behaviour::new(Identity::new(home), Scheme::Multicast);
+        let (interfaces, signals, metric) = (Vec::new(), SignalSource::Unknown, 10);
         Self {
             home,
             interfaces,
@@ -66,20 +74,38 @@ impl MobileConfig {
             scheme,
             decide,
             signals,
-            buffering,
+            buffering_stations: buffering,
             lifetime,
-            patience,
-            tries,
-            stations,
+            request_timeout: patience,
+            max_requests: tries,
+            max_stations: stations,
             metric,
             fast_retransmit: None,
         }
     }
 
     fn behaviour(&self, clock: Clock) -> Behaviour {
-        let Self { scheme, decide, buffering, lifetime, patience, tries, stations, .. } = *self;
+        let Self {
+            scheme,
+            decide,
+            buffering_stations: buffering,
+            lifetime,
+            request_timeout: patience,
+            max_requests: tries,
+            max_stations: stations,
+            ..
+        } = *self;
         let identity = Identity { address: self.home, key: Some(self.key), epoch_us: clock.epoch_us };
-        Behaviour { identity, scheme, decide, buffering, lifetime, patience, tries, stations }
+        Behaviour {
+            identity,
+            scheme,
+            handoff_rule: decide,
+            buffering_stations: buffering,
+            lifetime,
+            initial_timeout: patience,
+            max_attempts: tries,
+            max_stations: stations,
+        }
     }
 }
 
@@ -92,16 +118,16 @@ pub struct MobileHost {
     clock: Clock,
     machine: Machine,
     radios: Vec<Radio>,
-    meter: Meter,
+    meter: SignalReader,
     /// Stations with an accepted message, until they are silent for two lifetimes. At most as many as have the key.
-    heard: BTreeMap<Ipv4Addr, Heard>,
+    stations: BTreeMap<Ipv4Addr, StationRecord>,
     routes: Routes,
     route: Option<Route>,
-    repeats: Option<Repeats>,
+    ack_repeater: Option<AckRepeater>,
     /// Time at which the route was last set again.
-    looked: Instant,
+    route_set_at: Instant,
     /// `true` if a radio has ever gone.
-    has_gone: bool,
+    has_lost_radio: bool,
     counts: Counts,
 }
 
@@ -116,23 +142,23 @@ struct Radio {
 /// Sockets of one radio.
 #[derive(Debug)]
 struct Sockets {
-    watched: Watched,
+    watched: WatchedInterfaces,
     /// Hears beacons.
-    ears: Messenger,
+    beacons: Messenger,
     /// Asks, from the home address, and hears answers.
-    mouth: Messenger,
+    requests: Messenger,
     /// Packets that come for the host.
-    arriving: Tap,
+    incoming: Tap,
     /// Segments that the host sends, if its ACKs are repeated.
-    leaving: Option<Tap>,
+    outgoing: Option<Tap>,
 }
 
 /// Of a station.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct StationRecord {
     /// The number of the radio.
-    by: usize,
-    at: Instant,
+    radio: usize,
+    last_heard: Instant,
 }
 
 /// Next hop of the default route.
@@ -152,7 +178,7 @@ struct Counts {
     unrouted: u64,
     /// Of messengers of radios that have gone.
     malformed: u64,
-    unsent: u64,
+    send_failures: u64,
 }
 
 impl MobileHost {
@@ -173,24 +199,24 @@ impl MobileHost {
             radios: radios.collect::<Result<_, _>>()?,
             config: config.clone(),
             clock,
-            meter: Meter::new(config.signals.clone()),
-            heard: BTreeMap::new(),
+            meter: SignalReader::new(config.signals.clone()),
+            stations: BTreeMap::new(),
             routes: Routes::open()?,
             route: None,
-            repeats: config.fast_retransmit.map(Repeats::open).transpose()?,
-            looked: Instant::ZERO,
-            has_gone: false,
+            ack_repeater: config.fast_retransmit.map(AckRepeater::open).transpose()?,
+            route_set_at: Instant::ZERO,
+            has_lost_radio: false,
             counts: Counts::default(),
         })
     }
 
-    fn take_received(&mut self) -> io::Result<()> {
+    fn handle_received(&mut self) -> io::Result<()> {
         let Self { machine, counts, radios, .. } = self;
         for sockets in radios.iter_mut().filter_map(|radio| radio.sockets.as_mut()) {
-            sockets.arriving.receive(|header| {
+            sockets.incoming.receive(|header| {
                 if let Some(packet) = packet_id(header) {
                     counts.received += 1;
-                    machine.received(packet);
+                    machine.record_received(packet);
                 }
             })?;
         }
@@ -198,44 +224,47 @@ impl MobileHost {
     }
 
     /// Takes the segments that this host has sent: its last ACKs must be known before they are repeated.
-    fn take_sent(&mut self) -> io::Result<()> {
-        let Self { clock, radios, repeats: Some(repeats), .. } = self else { return Ok(()) };
+    fn handle_sent(&mut self) -> io::Result<()> {
+        let Self { clock, radios, ack_repeater: Some(repeats), .. } = self else { return Ok(()) };
         for sockets in radios.iter_mut().filter_map(|radio| radio.sockets.as_mut()) {
             sockets
-                .leaving
+                .outgoing
                 .iter_mut()
-                .try_for_each(|tap| tap.receive(|packet| repeats.take(clock.now(), packet)))?;
+                .try_for_each(|tap| tap.receive(|packet| repeats.handle_sent(clock.now(), packet)))?;
         }
         Ok(())
     }
 
-    fn take_messages(&mut self) -> io::Result<()> {
-        let Self { clock, machine, heard, meter, radios, .. } = self;
+    fn handle_messages(&mut self) -> io::Result<()> {
+        let Self { clock, machine, stations: heard, meter, radios, .. } = self;
         for (number, radio) in radios.iter_mut().enumerate() {
             let mut take = |from, tagged: &_| {
                 let (now, before) = (clock.now(), refused(machine));
-                machine.handle_message(now, from, tagged, meter.of(now, from));
+                machine.handle_message(now, from, tagged, meter.strength_of(now, from));
                 if refused(machine) == before {
-                    heard.insert(from, Heard { by: number, at: now });
+                    heard.insert(from, StationRecord { radio: number, last_heard: now });
                 }
             };
             let Some(sockets) = &mut radio.sockets else { continue };
-            sockets.ears.receive(&mut take)?;
-            sockets.mouth.receive(&mut take)?;
+            sockets.beacons.receive(&mut take)?;
+            sockets.requests.receive(&mut take)?;
         }
         Ok(())
     }
 
     /// Does what the machine wants: the route first, so that what is sent next goes the new way.
-    fn act(&mut self) {
+    fn handle_outputs(&mut self) {
         while let Some(event) = self.machine.poll_event() {
             match event {
-                Event::Attached { station } => self.turn_to(station),
-                Event::Served { took, handoff, .. } => {
+                Event::Attached { station } => self.switch_to(station),
+                Event::Served { latency: took, handoff, .. } => {
                     self.counts.served += u64::from(handoff);
                     self.counts.last_handoff = if handoff { took } else { self.counts.last_handoff };
                     let now = self.clock.now();
-                    self.repeats.iter_mut().filter(|_| handoff).for_each(|repeats| repeats.moved(now));
+                    self.ack_repeater
+                        .iter_mut()
+                        .filter(|_| handoff)
+                        .for_each(|repeats| repeats.handle_handoff(now));
                 }
                 Event::Detached => {
                     self.counts.detached += 1;
@@ -247,24 +276,24 @@ impl MobileHost {
             self.send(&transmit);
         }
         let (now, lifetime) = (self.clock.now(), self.config.lifetime);
-        self.heard.retain(|_, heard| heard.at + lifetime + lifetime > now);
+        self.stations.retain(|_, heard| heard.last_heard + lifetime + lifetime > now);
     }
 
     fn send(&mut self, transmit: &Transmit) {
-        if let Some(heard) = self.heard.get(&transmit.to) {
-            let sockets = self.radios[heard.by].sockets.as_mut();
-            sockets.into_iter().for_each(|sockets| sockets.mouth.send(transmit));
+        if let Some(heard) = self.stations.get(&transmit.to) {
+            let sockets = self.radios[heard.radio].sockets.as_mut();
+            sockets.into_iter().for_each(|sockets| sockets.requests.send(transmit));
         }
     }
 
     /// A radio that vanishes leaves the others as they are, and is taken again when it returns.
-    fn look_for_radios(&mut self, books: &Bookkeeping<'_>) {
+    fn refresh_radios(&mut self, books: &StatusWriter<'_>) {
         let (config, counts) = (&self.config, &mut self.counts);
         let mut has_returned = false;
         for radio in &mut self.radios {
             if let Some(gone) = radio.sockets.take_if(|sockets| sockets.watched.check().is_err()) {
-                counts.malformed += gone.ears.counts.malformed + gone.mouth.counts.malformed;
-                counts.unsent += gone.mouth.counts.unsent;
+                counts.malformed += gone.beacons.counts.malformed + gone.requests.counts.malformed;
+                counts.send_failures += gone.requests.counts.send_failures;
             }
             if radio.sockets.is_none() {
                 radio.sockets = Sockets::open(&radio.interface, config).ok();
@@ -272,35 +301,35 @@ impl MobileHost {
             }
         }
         let gone: Vec<_> = self.radios.iter().filter(|radio| radio.sockets.is_none()).collect();
-        self.has_gone |= !gone.is_empty();
-        if !self.has_gone {
+        self.has_lost_radio |= !gone.is_empty();
+        if !self.has_lost_radio {
             return;
         }
         let names = gone.iter().map(|radio| radio.interface.as_str()).collect::<Vec<_>>().join(", ");
         let (tone, text) = if gone.is_empty() {
-            (Tone::Good, "all radios are there again".to_owned())
+            (Severity::Normal, "all radios are there again".to_owned())
         } else {
-            (Tone::Bad, format!("radios have gone and are waited for: {names}"))
+            (Severity::Warning, format!("radios have gone and are waited for: {names}"))
         };
-        books.say(Notice { about: "interface".into(), tone, text });
+        books.report(Notice { subject: "interface".into(), severity: tone, text });
         if has_returned {
             // What went with the interface is made anew with the next beacon.
-            self.looked = Instant::ZERO;
+            self.route_set_at = Instant::ZERO;
         }
     }
 
     /// Interfaces that go down take their routes with them: while its station is heard, there is one to it.
-    fn keep_route(&mut self) {
+    fn refresh_route(&mut self) {
         if let Some(station) = self.machine.station()
-            && self.heard.get(&station).is_some_and(|heard| heard.at > self.looked)
+            && self.stations.get(&station).is_some_and(|heard| heard.last_heard > self.route_set_at)
         {
-            self.looked = self.clock.now();
-            self.turn_to(station);
+            self.route_set_at = self.clock.now();
+            self.switch_to(station);
         }
     }
 
-    fn turn_to(&mut self, station: Ipv4Addr) {
-        let Some(&Heard { by: radio, .. }) = self.heard.get(&station) else { return };
+    fn switch_to(&mut self, station: Ipv4Addr) {
+        let Some(&StationRecord { radio, .. }) = self.stations.get(&station) else { return };
         let route = Route { station, radio };
         match self.routes.replace(&route.leading(&self.config, &self.radios)) {
             Ok(()) => self.route = Some(route),
@@ -315,46 +344,46 @@ impl MobileHost {
         }
     }
 
-    fn figures(&self) -> Vec<Figure> {
+    fn metrics(&self) -> Vec<Metric> {
         let (counts, stats) = (&self.counts, self.machine.stats());
         let sockets = || self.radios.iter().filter_map(|radio| radio.sockets.as_ref());
         let malformed = counts.malformed
-            + sockets().map(|s| s.ears.counts.malformed + s.mouth.counts.malformed).sum::<u64>();
-        let unsent = counts.unsent + sockets().map(|s| s.mouth.counts.unsent).sum::<u64>();
-        let [repeated, unsent_acks] = self.repeats.as_ref().map_or([0; 2], Repeats::counts);
+            + sockets().map(|s| s.beacons.counts.malformed + s.requests.counts.malformed).sum::<u64>();
+        let unsent = counts.send_failures + sockets().map(|s| s.requests.counts.send_failures).sum::<u64>();
+        let [repeated, unsent_acks] = self.ack_repeater.as_ref().map_or([0; 2], AckRepeater::counts);
         vec![
-            Figure::gauge("attached", "1 while it has a station.", self.machine.station().is_some().into()),
-            Figure::counter("handoffs", "Changes from one station to another.", stats.handoffs),
-            Figure::counter(
+            Metric::gauge("attached", "1 while it has a station.", self.machine.station().is_some().into()),
+            Metric::counter("handoffs", "Changes from one station to another.", stats.handoffs),
+            Metric::counter(
                 "handoffs_served",
                 "Of those, handoffs that the station confirmed.",
                 counts.served,
             ),
-            Figure::gauge(
+            Metric::gauge(
                 "last_handoff_microseconds",
                 "Time from the request of the last one to its confirmation.",
                 counts.last_handoff.as_micros(),
             ),
-            Figure::counter("detached", "Times that it heard no station any more.", counts.detached),
-            Figure::counter("received_packets", "Packets that came for it by its radios.", counts.received),
-            Figure::counter("requests", "Requests, those repeated included.", stats.requests),
-            Figure::counter("unanswered", "Requests to which no answer came.", stats.unanswered),
-            Figure::counter(
+            Metric::counter("detached", "Times that it heard no station any more.", counts.detached),
+            Metric::counter("received_packets", "Packets that came for it by its radios.", counts.received),
+            Metric::counter("requests", "Requests, those repeated included.", stats.requests),
+            Metric::counter("unanswered", "Requests to which no answer came.", stats.unanswered),
+            Metric::counter(
                 "forged",
                 "Messages without the right proof, and beacons from another address than they say.",
                 stats.forged,
             ),
-            Figure::counter(
+            Metric::counter(
                 "replayed",
                 "Beacons with a number that is not above the last one.",
                 stats.replayed,
             ),
-            Figure::counter("foreign", "Messages that are none of its concern.", stats.foreign),
-            Figure::counter("malformed", "Messages that were none.", malformed),
-            Figure::counter("unsent_messages", "Messages that the system did not take.", unsent),
-            Figure::counter("repeated_acks", "ACKs repeated after handoffs (fast_retransmit).", repeated),
-            Figure::counter("unsent_acks", "Of those, ACKs that the system did not take.", unsent_acks),
-            Figure::counter("unrouted", "Stations to which the system made no route.", counts.unrouted),
+            Metric::counter("foreign", "Messages that are none of its concern.", stats.unexpected),
+            Metric::counter("malformed", "Messages that were none.", malformed),
+            Metric::counter("unsent_messages", "Messages that the system did not take.", unsent),
+            Metric::counter("repeated_acks", "ACKs repeated after handoffs (fast_retransmit).", repeated),
+            Metric::counter("unsent_acks", "Of those, ACKs that the system did not take.", unsent_acks),
+            Metric::counter("unrouted", "Stations to which the system made no route.", counts.unrouted),
         ]
     }
 }
@@ -362,7 +391,7 @@ impl MobileHost {
 impl Route {
     fn leading<'a>(&self, config: &MobileConfig, radios: &'a [Radio]) -> DefaultRoute<'a> {
         let interface = &radios[self.radio].interface;
-        let to = To::Router { interface, router: self.station, source: config.home };
+        let to = NextHop::Router { interface, router: self.station, source: config.home };
         DefaultRoute { to, metric: config.metric, table: MAIN }
     }
 }
@@ -370,7 +399,7 @@ impl Route {
 /// Messages that changed nothing.
 const fn refused(machine: &Machine) -> u64 {
     let stats = machine.stats();
-    stats.forged + stats.replayed + stats.foreign
+    stats.forged + stats.replayed + stats.unexpected
 }
 
 impl Radio {
@@ -383,43 +412,43 @@ impl Sockets {
     fn open(interface: &str, config: &MobileConfig) -> Result<Self, Error> {
         let home = config.home;
         Ok(Self {
-            watched: Watched::new([interface])?,
-            ears: Messenger::open(Ipv4Addr::UNSPECIFIED, Some(interface))?,
-            mouth: Messenger::open(home, Some(interface))?,
-            arriving: Tap::of_arriving(interface, home)?,
-            leaving: config.fast_retransmit.map(|_| Tap::of_leaving_tcp(interface, home)).transpose()?,
+            watched: WatchedInterfaces::new([interface])?,
+            beacons: Messenger::open(Ipv4Addr::UNSPECIFIED, Some(interface))?,
+            requests: Messenger::open(home, Some(interface))?,
+            incoming: Tap::incoming(interface, home)?,
+            outgoing: config.fast_retransmit.map(|_| Tap::outgoing_tcp(interface, home)).transpose()?,
         })
     }
 }
 
 impl Service for MobileHost {
-    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
-        let mut books = Bookkeeping::new(ledger);
+    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &ServiceStatus) -> io::Result<()> {
+        let mut books = StatusWriter::new(ledger);
         loop {
             // What has been received is known before a station is told of it.
-            self.take_received()?;
-            self.take_sent()?;
+            self.handle_received()?;
+            self.handle_sent()?;
             let now = self.clock.now();
             self.machine.handle_timeout(now);
-            self.act();
-            if books.keep(now, || self.figures()) {
-                self.look_for_radios(&books);
+            self.handle_outputs();
+            if books.write_if_due(now, || self.metrics()) {
+                self.refresh_radios(&books);
             }
             let longest = books.wait(now, self.machine.poll_timeout());
             let sockets = self.radios.iter().filter_map(|radio| radio.sockets.as_ref());
             let sources = sockets.flat_map(|s| {
-                let leaving = s.leaving.as_ref().map(AsFd::as_fd);
-                [s.ears.as_fd(), s.mouth.as_fd(), s.arriving.as_fd()].into_iter().chain(leaving)
+                let leaving = s.outgoing.as_ref().map(AsFd::as_fd);
+                [s.beacons.as_fd(), s.requests.as_fd(), s.incoming.as_fd()].into_iter().chain(leaving)
             });
-            if wait_for(sources, stop, longest)? == Woken::ToStop {
-                ledger.write(self.figures());
+            if wait_for(sources, stop, longest)? == WaitResult::Stopped {
+                ledger.set_metrics(self.metrics());
                 return Ok(());
             }
-            self.take_received()?;
-            self.take_sent()?;
-            self.take_messages()?;
-            self.act();
-            self.keep_route();
+            self.handle_received()?;
+            self.handle_sent()?;
+            self.handle_messages()?;
+            self.handle_outputs();
+            self.refresh_route();
         }
     }
 }

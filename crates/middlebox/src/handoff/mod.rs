@@ -14,30 +14,30 @@
 //! A mobile host tells by IP identifications what it has received. Linux gives many packets the identification 0, which RFC 6864 allows
 //! where they must not be fragmented; the home agent numbers those.
 
+mod ack_repeater;
 mod clock;
 mod groups;
 mod home;
-mod informed;
 mod messenger;
 mod mobile;
-mod repeats;
+mod notifications;
+mod radio_route;
 mod signals;
 mod station;
 mod tap;
 mod tunnel;
 mod visitors;
-mod way;
 
 pub use home::{HomeAgent, HomeConfig};
-pub use hopline_proxy::handoff::{Cold, Decide, HOST_KEY_LEN, Key, Scheme};
-pub use informed::Informed;
+pub use hopline_proxy::handoff::{HOST_KEY_LEN, HandoffRule, Key, Scheme, StartState};
 pub use mobile::{MobileConfig, MobileHost};
-pub use signals::Signals;
+pub use notifications::NotifiedMiddlebox;
+pub use signals::SignalSource;
 pub use station::{BaseStation, StationConfig};
-pub(crate) use visitors::{Arrival, Claimed};
-pub use visitors::{Moving, VisitorList};
+pub(crate) use visitors::{Arrival, ClaimResult};
+pub use visitors::{MovePolicy, VisitorList};
 
 /// Messages or packets taken from a socket before the next socket has its turn.
 const BATCH: usize = 64;
 /// Longest IP packet there is.
-const LONGEST: usize = 65_535;
+const MAX_PACKET: usize = 65_535;

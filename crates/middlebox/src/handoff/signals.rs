@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Source of the signal strengths of stations, asked at each beacon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Signals {
+pub enum SignalSource {
     /// No source. A host stays with its station as long as it hears that one, or changes by a timer.
     #[default]
     Unknown,
@@ -19,30 +19,30 @@ pub enum Signals {
 }
 
 /// Most bytes that are read of a file.
-const MOST: u64 = 64 << 10;
+const MAX_FILE: u64 = 64 << 10;
 /// Time between two looks into a file, whatever comes meanwhile.
-const FRESH: Duration = Duration::from_millis(20);
+const READ_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Looks up how strongly stations are heard.
 #[derive(Debug)]
-pub(super) struct Meter {
-    source: Signals,
+pub(super) struct SignalReader {
+    source: SignalSource,
     strengths: BTreeMap<Ipv4Addr, f64>,
-    stale: Instant,
+    stale_at: Instant,
 }
 
-impl Meter {
-    pub(super) const fn new(source: Signals) -> Self {
-        Self { source, strengths: BTreeMap::new(), stale: Instant::ZERO }
+impl SignalReader {
+    pub(super) const fn new(source: SignalSource) -> Self {
+        Self { source, strengths: BTreeMap::new(), stale_at: Instant::ZERO }
     }
 
     /// In dBm, if it is known.
-    pub(super) fn of(&mut self, now: Instant, station: Ipv4Addr) -> Option<f64> {
-        if let Signals::File(path) = &self.source
-            && self.stale <= now
+    pub(super) fn strength_of(&mut self, now: Instant, station: Ipv4Addr) -> Option<f64> {
+        if let SignalSource::File(path) = &self.source
+            && self.stale_at <= now
         {
             self.strengths = read(path).unwrap_or_default();
-            self.stale = now + FRESH;
+            self.stale_at = now + READ_INTERVAL;
         }
         self.strengths.get(&station).copied()
     }
@@ -50,7 +50,7 @@ impl Meter {
 
 fn read(path: &Path) -> Option<BTreeMap<Ipv4Addr, f64>> {
     let mut text = String::new();
-    File::open(path).ok()?.take(MOST).read_to_string(&mut text).ok()?;
+    File::open(path).ok()?.take(MAX_FILE).read_to_string(&mut text).ok()?;
     Some(text.lines().filter_map(strength).collect())
 }
 
@@ -69,11 +69,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_how_strongly_each_station_is_heard() {
+    fn a_file_gives_the_strength_of_each_station() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(&file, "10.0.0.1 -60\n10.0.0.2   -71.5 \nnonsense\n10.0.0.3 NaN\n").unwrap();
-        let mut meter = Meter::new(Signals::File(file.path().into()));
-        let mut all = |ms| [1, 2, 3, 4].map(|last| meter.of(Instant::from_millis(ms), station(last)));
+        let mut meter = SignalReader::new(SignalSource::File(file.path().into()));
+        let mut all =
+            |ms| [1, 2, 3, 4].map(|last| meter.strength_of(Instant::from_millis(ms), station(last)));
         assert_eq!(all(0), [Some(-60.0), Some(-71.5), None, None]);
         std::fs::write(&file, "10.0.0.4 -50").unwrap();
         assert_eq!(all(19), [Some(-60.0), Some(-71.5), None, None], "a flood of beacons reads no file");
@@ -81,9 +82,9 @@ mod tests {
     }
 
     #[test]
-    fn without_a_file_nothing_is_known() {
-        for source in [Signals::Unknown, Signals::File("/nonexistent/signals".into())] {
-            assert_eq!(Meter::new(source).of(Instant::ZERO, station(1)), None);
+    fn without_a_file_no_strength_is_known() {
+        for source in [SignalSource::Unknown, SignalSource::File("/nonexistent/signals".into())] {
+            assert_eq!(SignalReader::new(source).strength_of(Instant::ZERO, station(1)), None);
         }
     }
 }

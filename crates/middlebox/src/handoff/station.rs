@@ -1,25 +1,25 @@
 //! The base station: what comes by the tunnel goes to the mobile hosts that it serves, and is kept for others.
 
-use super::clock::{Bookkeeping, Clock, Woken, wait_for};
+use super::clock::{Clock, StatusWriter, WaitResult, wait_for};
 use super::groups::Groups;
-use super::informed::{Informed, News, Teller, informed};
 use super::messenger::Messenger;
-use super::tunnel::{Decapsulated, Exit, decapsulate};
-use super::visitors::{VisitorList, Written};
-use super::way::Way;
-use super::{BATCH, LONGEST};
+use super::notifications::{Notification, NotifiedMiddlebox, Notifier, notified};
+use super::radio_route::RadioRoute;
+use super::tunnel::{Decapsulated, Decapsulator, decapsulate};
+use super::visitors::{VisitorList, VisitorListWriter};
+use super::{BATCH, MAX_PACKET};
 use crate::nfqueue;
-use crate::service::{Figure, Ledger, Service};
+use crate::service::{Metric, Service, ServiceStatus};
 use bytes::Bytes;
-use hopline_core::{Duration, Instant, Purpose, Stream};
-use hopline_linux::watched::Watched;
+use hopline_core::{Duration, Instant, Purpose, RandomStream};
+use hopline_linux::watched::WatchedInterfaces;
 use hopline_linux::{Error, Interface, Tun};
-use hopline_proxy::Filter;
+use hopline_proxy::Pep;
 use hopline_proxy::handoff::{
-    BEACON_INTERVAL, BUFFER_PACKETS, Cold, Does, Identity, Key, Station as Machine,
+    BEACON_INTERVAL, BUFFER_PACKETS, Identity, Key, StartState, Station as Machine, StationAction,
     StationConfig as Behaviour, group_of,
 };
-use hopline_wire::handoff::{Asks, Says, Tagged};
+use hopline_wire::handoff::{MessageBody, RequestAction, TaggedMessage};
 use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
@@ -48,8 +48,8 @@ pub struct StationConfig {
     pub longest_packet: u16,
     /// Most mobile hosts that it serves; any further host is refused. Default 1024.
     pub mobiles: u32,
-    /// Treatment of buffered packets that the host has received already. Default [`Cold::Yes`]: they are discarded.
-    pub cold: Cold,
+    /// Treatment of buffered packets that the host has received already. Default [`StartState::Cold`]: they are discarded.
+    pub cold: StartState,
     /// Receive buffer of the tunnel, in bytes. Default 1 MiB.
     pub receive_buffer: usize,
     /// Name of the TUN interface, 15 bytes at most; `%d` becomes a number. Default `cell%d`.
@@ -83,7 +83,7 @@ impl StationConfig {
             buffer_packets: BUFFER_PACKETS,
             longest_packet: 1500,
             mobiles: 1024,
-            cold: Cold::Yes,
+            cold: StartState::Cold,
             receive_buffer: 1 << 20,
             tun: "cell%d".into(),
             mark: nfqueue::MARK,
@@ -97,8 +97,8 @@ impl StationConfig {
         Behaviour {
             beacon_interval: self.beacon_interval.max(Duration::from_millis(1)),
             buffer_packets: self.buffer_packets,
-            cold: self.cold,
-            mobiles: self.mobiles,
+            start_state: self.cold,
+            max_mobiles: self.mobiles,
             ..Behaviour::new(identity, self.home_agent)
         }
     }
@@ -110,15 +110,15 @@ pub struct BaseStation {
     clock: Clock,
     machine: Machine<Vec<u8>>,
     config: StationConfig,
-    exit: Exit,
+    decapsulator: Decapsulator,
     groups: Groups,
     to_home: Messenger,
     to_mobiles: Messenger,
-    watched: Watched,
+    watched: WatchedInterfaces,
     tun: Tun,
-    way: Way,
-    in_path: Option<Teller>,
-    visitors: Option<Written>,
+    radio_route: RadioRoute,
+    notifier: Option<Notifier>,
+    visitors: Option<VisitorListWriter>,
     counts: Counts,
 }
 
@@ -133,8 +133,8 @@ struct Counts {
     malformed: u64,
     congested: u64,
     too_long: u64,
-    unjoined: u64,
-    untold: u64,
+    not_joined: u64,
+    not_notified: u64,
     unrouted: u64,
 }
 
@@ -149,30 +149,30 @@ impl BaseStation {
         let clock = Clock::start();
         let seed =
             getrandom::u64().map_err(|e| Error::system("drawing a random number", io::Error::from(e)))?;
-        let mut random = Stream::keyed(seed, 0, 0, Purpose::Handoff);
+        let mut random = RandomStream::keyed(seed, 0, 0, Purpose::Handoff);
         let machine = Machine::new(config.behaviour(clock), clock.now(), &mut random);
         let (wired, wireless) = (&config.wired, &config.wireless);
         let groups = Groups::new(wired).map_err(|e| Error::of_interface(wired, e))?;
-        let exit = Exit::open(wired, config.receive_buffer)?;
+        let exit = Decapsulator::open(wired, config.receive_buffer)?;
         let to_home = Messenger::open(config.address, Some(wired))?;
         let to_mobiles = Messenger::open(config.address, Some(wireless))?;
         let tun = Tun::open(&config.tun)?;
         Interface::named(tun.name())?.up()?;
-        let way = Way::open(tun.name(), config)?;
-        let watched = Watched::new([wired.as_str(), wireless])?;
+        let way = RadioRoute::open(tun.name(), config)?;
+        let watched = WatchedInterfaces::new([wired.as_str(), wireless])?;
         let (config, counts) = (config.clone(), Counts::default());
         Ok(Self {
             clock,
             machine,
             config,
-            exit,
+            decapsulator: exit,
             groups,
             to_home,
             to_mobiles,
             watched,
             tun,
-            way,
-            in_path: None,
+            radio_route: way,
+            notifier: None,
             visitors: None,
             counts,
         })
@@ -180,15 +180,15 @@ impl BaseStation {
 
     /// The machine that is to stand in the path from here to mobile hosts, which is told by the station what it is to know.
     #[must_use]
-    pub fn inform<M: Filter<Bytes>>(&mut self, machine: M) -> Informed<M> {
-        let (teller, informed) = informed(machine);
-        self.in_path = Some(teller);
+    pub fn notify_middlebox<M: Pep<Bytes>>(&mut self, machine: M) -> NotifiedMiddlebox<M> {
+        let (teller, informed) = notified(machine);
+        self.notifier = Some(teller);
         informed
     }
 
     /// Has the station write its visitors into a list. The list is empty while there is no station.
     pub fn write_visitors(&mut self, list: &VisitorList) {
-        self.visitors = Some(Written(list.clone()));
+        self.visitors = Some(VisitorListWriter(list.clone()));
     }
 
     /// Returns the name of the TUN interface.
@@ -197,7 +197,7 @@ impl BaseStation {
         self.tun.name()
     }
 
-    fn take_messages(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+    fn handle_messages(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         let mut heard = Vec::new();
         self.to_mobiles.receive(|from, tagged| heard.push((from, *tagged)))?;
         let Self { config, counts, .. } = self;
@@ -212,11 +212,11 @@ impl BaseStation {
         for (from, tagged) in heard {
             // What came before the host turned to another station goes on before.
             if self.is_dismissal(&tagged) {
-                self.take_packets(buffer)?;
+                self.handle_packets(buffer)?;
             }
             let rejected = self.rejected_messages();
             self.machine.handle_message(self.clock.now(), from, &tagged);
-            self.act();
+            self.handle_outputs();
             // A forged or replayed message with the number of a host's last request is no arrival.
             if self.rejected_messages() == rejected {
                 self.write_visitor(&tagged);
@@ -228,31 +228,33 @@ impl BaseStation {
     /// Returns the number of messages that the machine has rejected.
     const fn rejected_messages(&self) -> u64 {
         let stats = self.machine.stats();
-        stats.forged + stats.replayed + stats.foreign + stats.refused
+        stats.forged + stats.replayed + stats.unexpected + stats.refused
     }
 
     /// Writes the list anew for the host that a message is about. What the machine has refused changes nothing.
-    fn write_visitor(&self, tagged: &Tagged) {
-        let Some(Written(list)) = &self.visitors else { return };
-        let (Says::Request { mobile, .. } | Says::Answer { mobile, .. }) = tagged.message.says else {
+    fn write_visitor(&self, tagged: &TaggedMessage) {
+        let Some(VisitorListWriter(list)) = &self.visitors else { return };
+        let (MessageBody::Request { mobile, .. } | MessageBody::Reply { mobile, .. }) = tagged.message.body
+        else {
             return;
         };
         // Another number is one of a request that was refused.
-        let number = self.machine.forwards_by(mobile).filter(|number| *number == tagged.message.number);
+        let number =
+            self.machine.forwarding_request(mobile).filter(|number| *number == tagged.message.number);
         if let Some(number) = number {
-            list.serves(mobile, number);
+            list.record_visitor(mobile, number);
         }
     }
 
     /// Returns whether a message asks this station to stop forwarding to a host to which it forwards now.
-    fn is_dismissal(&self, tagged: &Tagged) -> bool {
-        let Says::Request { mobile, asks, .. } = tagged.message.says else { return false };
-        matches!(asks, Asks::Buffer | Asks::Stop) && self.machine.forwards_to(mobile)
+    fn is_dismissal(&self, tagged: &TaggedMessage) -> bool {
+        let MessageBody::Request { mobile, action: asks, .. } = tagged.message.body else { return false };
+        matches!(asks, RequestAction::Buffer | RequestAction::Stop) && self.machine.forwards_to(mobile)
     }
 
-    fn take_packets(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+    fn handle_packets(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..BATCH {
-            let Some(len) = self.exit.receive(buffer)? else { break };
+            let Some(len) = self.decapsulator.receive(buffer)? else { break };
             self.counts.tunnelled += 1;
             match decapsulate(&mut buffer[..len], self.config.home_agent) {
                 Decapsulated::Packet(_, packet) if packet.len() > usize::from(self.config.longest_packet) => {
@@ -260,10 +262,10 @@ impl BaseStation {
                 }
                 Decapsulated::Packet(what, packet) => {
                     self.machine.handle_packet(what.to, what.id, packet.to_vec());
-                    self.act();
+                    self.handle_outputs();
                 }
                 Decapsulated::Congested => self.counts.congested += 1,
-                Decapsulated::Foreign => self.counts.foreign_tunnels += 1,
+                Decapsulated::WrongSource => self.counts.foreign_tunnels += 1,
                 Decapsulated::Malformed => self.counts.malformed += 1,
             }
         }
@@ -271,99 +273,99 @@ impl BaseStation {
     }
 
     /// With each beacon the way to the radio is looked after: an interface that goes down takes its routes with it.
-    fn do_due(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) {
         let beacons = self.machine.stats().beacons;
         self.machine.handle_timeout(now);
-        self.act();
+        self.handle_outputs();
         if self.machine.stats().beacons > beacons {
-            self.counts.unrouted += u64::from(self.way.keep().is_err());
+            self.counts.unrouted += u64::from(self.radio_route.refresh().is_err());
         }
     }
 
     /// Does what the machine wants.
-    fn act(&mut self) {
+    fn handle_outputs(&mut self) {
         while let Some(does) = self.machine.poll() {
             match does {
-                Does::Sends(transmit) if transmit.to == self.config.home_agent => {
+                StationAction::Send(transmit) if transmit.to == self.config.home_agent => {
                     self.to_home.send(&transmit)
                 }
-                Does::Sends(transmit) => self.to_mobiles.send(&transmit),
-                Does::Delivers(packet) => match self.tun.send(&packet) {
+                StationAction::Send(transmit) => self.to_mobiles.send(&transmit),
+                StationAction::Deliver(packet) => match self.tun.send(&packet) {
                     Ok(()) => self.counts.delivered += 1,
                     Err(_) => self.counts.undelivered += 1,
                 },
-                Does::Discards(_) | Does::Refuses(_) => {}
-                Does::Joins(mobile) => {
+                StationAction::Release(_) | StationAction::Refuse(_) => {}
+                StationAction::JoinGroup(mobile) => {
                     let joined = self.groups.join(group_of(mobile));
-                    self.counts.unjoined += u64::from(joined.is_err());
+                    self.counts.not_joined += u64::from(joined.is_err());
                 }
-                Does::Leaves(mobile) => self.groups.leave(group_of(mobile)),
+                StationAction::LeaveGroup(mobile) => self.groups.leave(group_of(mobile)),
                 // What a machine in the path knows of connections it learns by itself.
-                Does::Receives(..) => {}
-                Does::Parts(mobile) => {
-                    if let Some(Written(list)) = &self.visitors {
-                        list.parts(mobile);
+                StationAction::HostArrived(..) => {}
+                StationAction::HostLeft(mobile) => {
+                    if let Some(VisitorListWriter(list)) = &self.visitors {
+                        list.remove_visitor(mobile);
                     }
-                    self.tell(News::Parted(mobile));
+                    self.notify(Notification::Departed(mobile));
                 }
-                Does::Shows(packet) => self.tell(News::Shown(packet)),
+                StationAction::ShowToMiddleboxes(packet) => self.notify(Notification::Delivered(packet)),
             }
         }
     }
 
-    fn tell(&mut self, news: News) {
-        let told = self.in_path.as_ref().is_none_or(|teller| teller.tell(news));
-        self.counts.untold += u64::from(!told);
+    fn notify(&mut self, news: Notification) {
+        let told = self.notifier.as_ref().is_none_or(|teller| teller.notify(news));
+        self.counts.not_notified += u64::from(!told);
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        let mut figures = self.figures_of_packets();
-        figures.extend(self.figures_of_messages());
+    fn metrics(&self) -> Vec<Metric> {
+        let mut figures = self.packet_metrics();
+        figures.extend(self.message_metrics());
         figures
     }
 
-    fn figures_of_packets(&self) -> Vec<Figure> {
+    fn packet_metrics(&self) -> Vec<Metric> {
         let (counts, stats) = (&self.counts, self.machine.stats());
         vec![
-            Figure::gauge(
+            Metric::gauge(
                 "mobile_hosts",
                 "Mobile hosts that it forwards to or keeps packets for.",
                 self.machine.mobiles() as u64,
             ),
-            Figure::counter(
+            Metric::counter(
                 "taken_over",
                 "Times that a host was not forwarded to, and then was.",
                 stats.taken_over,
             ),
-            Figure::counter("tunnelled_packets", "Packets that came by the tunnel.", counts.tunnelled),
-            Figure::counter("delivered_packets", "Packets forwarded to mobile hosts.", counts.delivered),
-            Figure::counter(
+            Metric::counter("tunnelled_packets", "Packets that came by the tunnel.", counts.tunnelled),
+            Metric::counter("delivered_packets", "Packets forwarded to mobile hosts.", counts.delivered),
+            Metric::counter(
                 "buffer_sent_packets",
                 "Of those, packets that had been kept.",
                 stats.sent_from_buffer,
             ),
-            Figure::counter(
+            Metric::counter(
                 "buffer_overwritten_packets",
                 "Kept packets that made room for others.",
                 stats.overwritten,
             ),
-            Figure::counter("unwanted_packets", "Packets for hosts that are not here.", stats.unwanted),
-            Figure::counter(
+            Metric::counter("unwanted_packets", "Packets for hosts that are not here.", stats.unwanted),
+            Metric::counter(
                 "undelivered_packets",
                 "Packets that the system did not take.",
                 counts.undelivered,
             ),
-            Figure::counter(
+            Metric::counter(
                 "congested_packets",
                 "Packets marked on the way whose senders would not understand it.",
                 counts.congested,
             ),
-            Figure::counter(
+            Metric::counter(
                 "too_long_packets",
                 "Packets longer than is taken out of the tunnel.",
                 counts.too_long,
             ),
-            Figure::counter(
+            Metric::counter(
                 "foreign_packets",
                 "Packets in tunnels of somebody else.",
                 counts.foreign_tunnels,
@@ -371,66 +373,66 @@ impl BaseStation {
         ]
     }
 
-    fn figures_of_messages(&self) -> Vec<Figure> {
+    fn message_metrics(&self) -> Vec<Metric> {
         let (counts, stats) = (&self.counts, self.machine.stats());
         let [home, mobiles] = [&self.to_home.counts, &self.to_mobiles.counts];
         vec![
-            Figure::counter("beacons", "Beacons sent.", stats.beacons),
-            Figure::counter("expired", "Hosts that were silent for too long.", stats.expired),
-            Figure::counter("refused", "Requests refused because there are too many hosts.", stats.refused),
-            Figure::counter(
+            Metric::counter("beacons", "Beacons sent.", stats.beacons),
+            Metric::counter("expired", "Hosts that were silent for too long.", stats.expired),
+            Metric::counter("refused", "Requests refused because there are too many hosts.", stats.refused),
+            Metric::counter(
                 "forged",
                 "Messages without the right proof, or about another host than their sender.",
                 stats.forged,
             ),
-            Figure::counter(
+            Metric::counter(
                 "replayed",
                 "Messages with a number that is not above the last one.",
                 stats.replayed,
             ),
-            Figure::counter(
+            Metric::counter(
                 "foreign",
                 "Messages that are none of its concern, or came another way than they should.",
-                stats.foreign + counts.foreign_messages,
+                stats.unexpected + counts.foreign_messages,
             ),
-            Figure::counter(
+            Metric::counter(
                 "malformed",
                 "Packets and messages that were none.",
                 counts.malformed + home.malformed + mobiles.malformed,
             ),
-            Figure::counter(
+            Metric::counter(
                 "unsent_messages",
                 "Messages that the system did not take.",
-                home.unsent + mobiles.unsent,
+                home.send_failures + mobiles.send_failures,
             ),
-            Figure::counter("unjoined_groups", "Groups that could not be joined.", counts.unjoined),
-            Figure::counter(
+            Metric::counter("unjoined_groups", "Groups that could not be joined.", counts.not_joined),
+            Metric::counter(
                 "untold",
                 "What a machine in the path was not told, as it took no notice.",
-                counts.untold,
+                counts.not_notified,
             ),
         ]
     }
 }
 
 impl Service for BaseStation {
-    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
-        let mut buffer = vec![0; LONGEST];
-        let mut books = Bookkeeping::new(ledger);
+    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &ServiceStatus) -> io::Result<()> {
+        let mut buffer = vec![0; MAX_PACKET];
+        let mut books = StatusWriter::new(ledger);
         loop {
             let now = self.clock.now();
-            self.do_due(now);
-            if books.keep(now, || self.figures()) {
+            self.handle_timeout(now);
+            if books.write_if_due(now, || self.metrics()) {
                 self.watched.check()?;
             }
-            let sources = [self.exit.as_fd(), self.to_mobiles.as_fd(), self.to_home.as_fd()];
+            let sources = [self.decapsulator.as_fd(), self.to_mobiles.as_fd(), self.to_home.as_fd()];
             let longest = books.wait(now, Some(self.machine.poll_timeout()));
-            if wait_for(sources, stop, longest)? == Woken::ToStop {
-                ledger.write(self.figures());
+            if wait_for(sources, stop, longest)? == WaitResult::Stopped {
+                ledger.set_metrics(self.metrics());
                 return Ok(());
             }
-            self.take_messages(&mut buffer)?;
-            self.take_packets(&mut buffer)?;
+            self.handle_messages(&mut buffer)?;
+            self.handle_packets(&mut buffer)?;
         }
     }
 }
@@ -439,7 +441,7 @@ impl fmt::Debug for BaseStation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BaseStation")
             .field("config", &self.config)
-            .field("way", &self.way)
+            .field("way", &self.radio_route)
             .finish_non_exhaustive()
     }
 }

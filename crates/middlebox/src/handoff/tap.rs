@@ -13,9 +13,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// Length of an IP header without options, bytes.
 const IP_HEADER: usize = 20;
 /// The longest headers of IPv4 and TCP together, bytes.
-const TCP_HEADERS: usize = 60 + 60;
+const MAX_TCP_HEADERS: usize = 60 + 60;
 /// Packets that one call takes at most, so that a flood does not stop the rest of the service.
-const MOST: usize = 2048;
+const MAX_PACKETS: usize = 2048;
 
 /// Sees the headers of packets of one address by an interface, beside the kernel.
 #[derive(Debug)]
@@ -26,15 +26,15 @@ pub(super) struct Tap {
 
 impl Tap {
     /// Opens a tap of the packets that come for `host`, before the kernel takes them. It sees their IP headers.
-    pub(super) fn of_arriving(interface: &str, host: Ipv4Addr) -> Result<Self, Error> {
+    pub(super) fn incoming(interface: &str, host: Ipv4Addr) -> Result<Self, Error> {
         // Packets of the one protocol alone: each comes once.
         Self::open((interface, "comes"), &mut headers_for(host), libc::ETH_P_IP, IP_HEADER)
     }
 
     /// Opens a tap of the segments of TCP that leave from `host`. It sees their headers of IP and TCP.
-    pub(super) fn of_leaving_tcp(interface: &str, host: Ipv4Addr) -> Result<Self, Error> {
+    pub(super) fn outgoing_tcp(interface: &str, host: Ipv4Addr) -> Result<Self, Error> {
         // The kernel shows packets that leave to sockets of all protocols alone.
-        Self::open((interface, "leaves"), &mut segments_from(host), libc::ETH_P_ALL, TCP_HEADERS)
+        Self::open((interface, "leaves"), &mut segments_from(host), libc::ETH_P_ALL, MAX_TCP_HEADERS)
     }
 
     fn open(
@@ -63,7 +63,7 @@ impl Tap {
 
     /// Gives `take` the headers of packets, oldest first, 2,048 at most.
     pub(super) fn receive(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-        for _ in 0..MOST / BATCH {
+        for _ in 0..MAX_PACKETS / BATCH {
             if self.receive_some(&mut take)? < BATCH {
                 break;
             }
@@ -103,7 +103,7 @@ pub(super) fn packet_id(header: &[u8]) -> Option<PacketId> {
 
 /// Returns a program that lets through the first bytes of packets for `host`. They begin with their IP headers here.
 fn headers_for(host: Ipv4Addr) -> [libc::sock_filter; 4] {
-    filter([load(libc::BPF_W, 16), is(host.to_bits()), take(IP_HEADER), take(0)])
+    filter([load(libc::BPF_W, 16), jump_if_equal(host.to_bits()), accept(IP_HEADER), accept(0)])
 }
 
 /// Returns a program that lets through the headers of TCP over IPv4 that leave, from `host`. Packets begin with their IP headers here.
@@ -112,35 +112,35 @@ fn segments_from(host: Ipv4Addr) -> [libc::sock_filter; 10] {
     let known = |fact: i32| load(libc::BPF_W, (libc::SKF_AD_OFF + fact).cast_unsigned());
     filter([
         known(libc::SKF_AD_PKTTYPE),
-        is(libc::PACKET_OUTGOING.into()),
+        jump_if_equal(libc::PACKET_OUTGOING.into()),
         known(libc::SKF_AD_PROTOCOL),
-        is(libc::ETH_P_IP as u32),
+        jump_if_equal(libc::ETH_P_IP as u32),
         load(libc::BPF_W, 12),
-        is(host.to_bits()),
+        jump_if_equal(host.to_bits()),
         load(libc::BPF_B, 9),
-        is(libc::IPPROTO_TCP as u32),
-        take(TCP_HEADERS),
-        take(0),
+        jump_if_equal(libc::IPPROTO_TCP as u32),
+        accept(MAX_TCP_HEADERS),
+        accept(0),
     ])
 }
 
 /// Code and operand of a step.
-type Step = (u32, u32);
+type Instruction = (u32, u32);
 
-const fn load(size: u32, at: u32) -> Step {
+const fn load(size: u32, at: u32) -> Instruction {
     (libc::BPF_LD | size | libc::BPF_ABS, at)
 }
 
-const fn is(value: u32) -> Step {
+const fn jump_if_equal(value: u32) -> Instruction {
     (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, value)
 }
 
-const fn take(bytes: usize) -> Step {
+const fn accept(bytes: usize) -> Instruction {
     (libc::BPF_RET | libc::BPF_K, bytes as u32)
 }
 
 /// Returns a program of `steps`. A comparison that fails goes to the last step.
-fn filter<const N: usize>(steps: [Step; N]) -> [libc::sock_filter; N] {
+fn filter<const N: usize>(steps: [Instruction; N]) -> [libc::sock_filter; N] {
     let otherwise = |at: usize, code: u32| match code & 0x07 == libc::BPF_JMP {
         true => (N - 2 - at) as u8,
         false => 0,

@@ -1,9 +1,9 @@
 //! The tunnel between a home agent and stations: IP in IP (RFC 2003).
 
-mod numbering;
+mod identification;
 mod packet;
 mod sockets;
 
-pub(super) use numbering::Numbering;
-pub(super) use packet::{Decapsulated, Inner, decapsulate, encapsulate, whole};
-pub(super) use sockets::{Entrance, Exit, Sent};
+pub(super) use identification::IdAllocator;
+pub(super) use packet::{Decapsulated, InnerHeader, decapsulate, encapsulate, parse_inner};
+pub(super) use sockets::{Decapsulator, Encapsulator, SendResult};

@@ -25,7 +25,7 @@ struct List {
     visitors: BTreeMap<Ipv4Addr, Visitor>,
     /// Hosts that have come so far.
     arrivals: u64,
-    moving: Moving,
+    move_policy: MovePolicy,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ struct Visitor {
 
 /// Permission of connections to move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Moving {
+pub enum MovePolicy {
     /// They follow their hosts. The default.
     #[default]
     Allowed,
@@ -55,26 +55,26 @@ pub(crate) struct Arrival {
 
 /// Outcome of a claim by another station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Claimed {
+pub(crate) enum ClaimResult {
     /// The host is there, and no visitor here any more.
     Gone,
     /// The host has come back since.
-    IsBack,
+    Returned,
 }
 
 impl VisitorList {
     /// Sets whether connections move.
-    pub fn set_moving(&self, moving: Moving) {
-        self.lock().moving = moving;
+    pub fn set_move_policy(&self, moving: MovePolicy) {
+        self.lock().move_policy = moving;
     }
 
     /// Returns whether connections move.
-    pub(crate) fn moving(&self) -> Moving {
-        self.lock().moving
+    pub(crate) fn move_policy(&self) -> MovePolicy {
+        self.lock().move_policy
     }
 
     /// Records that the station forwards to a host, by this request.
-    pub(super) fn serves(&self, host: Ipv4Addr, number: u64) {
+    pub(super) fn record_visitor(&self, host: Ipv4Addr, number: u64) {
         let mut list = self.lock();
         let arrival = list.arrivals + 1;
         let visitor = list.visitors.entry(host).or_insert(Visitor { number, arrival });
@@ -86,7 +86,7 @@ impl VisitorList {
     }
 
     /// Records that the station does not forward to a host.
-    pub(super) fn parts(&self, host: Ipv4Addr) {
+    pub(super) fn remove_visitor(&self, host: Ipv4Addr) {
         self.lock().visitors.remove(&host);
     }
 
@@ -96,18 +96,18 @@ impl VisitorList {
     }
 
     /// Takes notice that another station claims a host, to which the host's request of this number went.
-    pub(crate) fn claimed(&self, host: Ipv4Addr, number: u64) -> Claimed {
+    pub(crate) fn handle_claim(&self, host: Ipv4Addr, number: u64) -> ClaimResult {
         let mut list = self.lock();
         if list.visitors.get(&host).is_some_and(|visitor| visitor.number > number) {
-            return Claimed::IsBack;
+            return ClaimResult::Returned;
         }
         list.visitors.remove(&host);
-        Claimed::Gone
+        ClaimResult::Gone
     }
 
     /// Records that the host of an arrival has gone on, as another station answers to a claim by the request `number`. A host that
     /// has sent a later request since is here.
-    pub(crate) fn has_gone_on(&self, Arrival { host, arrival }: Arrival, number: u64) {
+    pub(crate) fn record_departure(&self, Arrival { host, arrival }: Arrival, number: u64) {
         let mut list = self.lock();
         let is_asked = |visitor: &Visitor| visitor.arrival == arrival && visitor.number == number;
         if list.visitors.get(&host).is_some_and(is_asked) {
@@ -116,7 +116,7 @@ impl VisitorList {
     }
 
     /// Returns the number of the last request of a host that has not gone since that arrival.
-    pub(crate) fn number_of(&self, Arrival { host, arrival }: Arrival) -> Option<u64> {
+    pub(crate) fn request_number(&self, Arrival { host, arrival }: Arrival) -> Option<u64> {
         self.lock().visitors.get(&host).filter(|visitor| visitor.arrival == arrival).map(|v| v.number)
     }
 
@@ -161,9 +161,9 @@ impl fmt::Debug for VisitorList {
 
 /// The list as the station writes it. Without the station it is empty.
 #[derive(Debug)]
-pub(super) struct Written(pub(super) VisitorList);
+pub(super) struct VisitorListWriter(pub(super) VisitorList);
 
-impl Drop for Written {
+impl Drop for VisitorListWriter {
     fn drop(&mut self) {
         self.0.clear();
     }
@@ -177,70 +177,70 @@ mod tests {
     const OTHER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 8);
 
     #[test]
-    fn a_host_arrives_once_however_often_it_asks_and_again_when_it_was_away() {
+    fn repeated_requests_of_a_host_are_one_arrival_until_it_leaves() {
         let list = VisitorList::default();
-        list.serves(HOST, 5);
-        list.serves(HOST, 6);
-        list.serves(OTHER, 1);
+        list.record_visitor(HOST, 5);
+        list.record_visitor(HOST, 6);
+        list.record_visitor(OTHER, 1);
         let (new, seen) = list.arrivals(0);
         assert_eq!((new.len(), seen), (2, 2));
-        assert_eq!(list.number_of(new[0]), Some(6));
-        list.parts(HOST);
-        assert_eq!((list.number_of(new[0]), list.arrivals(seen).0.len()), (None, 0));
-        list.serves(HOST, 7);
+        assert_eq!(list.request_number(new[0]), Some(6));
+        list.remove_visitor(HOST);
+        assert_eq!((list.request_number(new[0]), list.arrivals(seen).0.len()), (None, 0));
+        list.record_visitor(HOST, 7);
         let (again, seen) = list.arrivals(seen);
         assert_eq!((again.len(), seen), (1, 3));
         assert_eq!(
-            (list.number_of(new[0]), list.number_of(again[0])),
+            (list.request_number(new[0]), list.request_number(again[0])),
             (None, Some(7)),
             "it is another arrival"
         );
     }
 
     #[test]
-    fn a_claim_by_an_older_request_is_one_by_a_station_that_the_host_has_left() {
+    fn a_claim_with_an_older_request_comes_from_a_station_that_the_host_has_left() {
         let list = VisitorList::default();
-        list.serves(HOST, 5);
-        assert_eq!(list.claimed(HOST, 4), Claimed::IsBack);
+        list.record_visitor(HOST, 5);
+        assert_eq!(list.handle_claim(HOST, 4), ClaimResult::Returned);
         assert_eq!(list.arrivals(0).0.len(), 1);
-        assert_eq!(list.claimed(HOST, 6), Claimed::Gone);
+        assert_eq!(list.handle_claim(HOST, 6), ClaimResult::Gone);
         assert_eq!(list.arrivals(0).0.len(), 0);
-        assert_eq!(list.claimed(HOST, 1), Claimed::Gone, "it was not here");
+        assert_eq!(list.handle_claim(HOST, 1), ClaimResult::Gone, "it was not here");
         // A request that was late is an arrival, which the station that has the host does not take for one.
-        list.serves(HOST, 5);
+        list.record_visitor(HOST, 5);
         assert_eq!(list.arrivals(1).0.len(), 1);
     }
 
     #[test]
-    fn a_host_that_has_gone_on_is_no_visitor_unless_it_has_come_again() {
+    fn a_departed_host_is_no_visitor_until_it_returns() {
         let list = VisitorList::default();
-        list.serves(HOST, 5);
+        list.record_visitor(HOST, 5);
         let first = list.arrivals(0).0[0];
-        list.parts(HOST);
-        list.serves(HOST, 9);
-        list.has_gone_on(first, 5);
+        list.remove_visitor(HOST);
+        list.record_visitor(HOST, 9);
+        list.record_departure(first, 5);
         assert_eq!(list.arrivals(1).0.len(), 1);
-        list.has_gone_on(list.arrivals(1).0[0], 9);
+        list.record_departure(list.arrivals(1).0[0], 9);
         assert_eq!(list.arrivals(0).0.len(), 0);
     }
 
     #[test]
-    fn a_host_that_came_back_during_a_claim_stays_a_visitor() {
+    fn a_host_that_returns_during_a_claim_stays_a_visitor() {
         let list = VisitorList::default();
-        list.serves(HOST, 5);
+        list.record_visitor(HOST, 5);
         let arrival = list.arrivals(0).0[0];
         // It has been at the other station (6), and is back.
-        list.serves(HOST, 7);
-        list.has_gone_on(arrival, 5);
-        assert_eq!(list.number_of(arrival), Some(7));
+        list.record_visitor(HOST, 7);
+        list.record_departure(arrival, 5);
+        assert_eq!(list.request_number(arrival), Some(7));
     }
 
     #[test]
-    fn an_arrival_ends_a_wait_and_so_does_the_end() {
+    fn an_arrival_or_the_end_ends_a_wait() {
         let list = VisitorList::default();
         std::thread::scope(|scope| {
             scope.spawn(|| list.wait(0, Duration::from_secs(60), || false));
-            list.serves(HOST, 1);
+            list.record_visitor(HOST, 1);
         });
         let over = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -256,8 +256,8 @@ mod tests {
     #[test]
     fn without_its_station_the_list_is_empty() {
         let list = VisitorList::default();
-        let written = Written(list.clone());
-        written.0.serves(HOST, 1);
+        let written = VisitorListWriter(list.clone());
+        written.0.record_visitor(HOST, 1);
         drop(written);
         assert_eq!(list.arrivals(0), (vec![], 1));
     }

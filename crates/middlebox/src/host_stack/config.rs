@@ -1,6 +1,6 @@
 //! Parameters of a host stack.
 
-use crate::gateway::{Destination, Way};
+use crate::gateway::{Destination, ListenerConfig};
 use hopline_stack::{Secret, StackConfig};
 use hopline_transport::tcp::{self, KeepAlive};
 use std::io;
@@ -15,9 +15,9 @@ pub struct HostStackConfig {
     /// Parameters of the stack: TCP, addresses, MTU, limits.
     pub stack: StackConfig,
     /// Listeners by which programs of this host reach the stack: forwards and SOCKS.
-    pub ways: Vec<Way>,
+    pub listeners: Vec<ListenerConfig>,
     /// Ports at which the stack accepts connections.
-    pub accept: Vec<Accept>,
+    pub accept: Vec<AcceptPort>,
     /// Buffer for each direction of a connection between the kernel's TCP and the stack's, in bytes. Default 64 KiB.
     pub buffer: usize,
     /// Timeout of a SOCKS negotiation. Default 10 s.
@@ -28,7 +28,7 @@ pub struct HostStackConfig {
 
 /// A port of the stack, and the destination of its connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accept {
+pub struct AcceptPort {
     /// Port of the stack.
     pub port: u16,
     /// Destination of its connections, over the kernel's TCP.
@@ -50,7 +50,7 @@ impl HostStackConfig {
             // The stack is the application of its connections: the programs behind it do not see the peer (RFC 9293
             // §3.8.4).
             stack: StackConfig { keep_alive: Some(KeepAlive::DEFAULT), ..stack },
-            ways: Vec::new(),
+            listeners: Vec::new(),
             accept: Vec::new(),
             buffer: 64 << 10,
             negotiation_timeout: Duration::from_secs(10),

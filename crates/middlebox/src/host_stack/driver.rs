@@ -19,9 +19,9 @@ use tokio::time::{Interval, interval};
 /// Packets read before other tasks run.
 const BATCH: usize = 64;
 /// Interval between checks that the interface still exists.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum bytes of an IP packet.
-const LONGEST: usize = 65_535;
+const MAX_PACKET: usize = 65_535;
 
 /// Passes packets between a TUN interface and a stack.
 pub(super) struct Driver {
@@ -32,10 +32,10 @@ pub(super) struct Driver {
     timer: AsyncFd<OwnedFd>,
     armed: Option<Instant>,
     /// Timer for checks: the runtime does not report the removal of the interface.
-    looks: Interval,
+    checks: Interval,
     buffer: Vec<u8>,
     /// Packets that the kernel rejected.
-    refused: Arc<AtomicU64>,
+    write_failures: Arc<AtomicU64>,
 }
 
 impl Driver {
@@ -49,9 +49,9 @@ impl Driver {
             shared,
             tun,
             armed: None,
-            looks: interval(LOOK),
-            buffer: vec![0; LONGEST],
-            refused,
+            checks: interval(CHECK_INTERVAL),
+            buffer: vec![0; MAX_PACKET],
+            write_failures: refused,
         })
     }
 
@@ -72,19 +72,19 @@ impl Driver {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
         state.driver = Some(context.waker().clone());
-        self.take_time(context, &mut state)?;
-        let more = self.take_packets(context, &mut state)?;
+        self.handle_timer(context, &mut state)?;
+        let more = self.handle_packets(context, &mut state)?;
         // Segments that tasks have caused meanwhile are sent even if no packet arrived.
-        send(&mut state, shared.now(), &self.tun, &self.refused);
-        state.tell();
-        self.arm(&state)?;
+        send(&mut state, shared.now(), &self.tun, &self.write_failures);
+        state.wake_tasks();
+        self.set_timer(&state)?;
         if more {
             context.waker().wake_by_ref();
         }
         Poll::Pending
     }
 
-    fn take_time(&mut self, context: &mut Context<'_>, state: &mut State) -> io::Result<()> {
+    fn handle_timer(&mut self, context: &mut Context<'_>, state: &mut State) -> io::Result<()> {
         while let Poll::Ready(ready) = self.timer.poll_read_ready(context) {
             // The read clears the timer; after a spurious wake-up there is nothing to read.
             let _ = rustix::io::read(self.timer.get_ref(), &mut [0; 8]);
@@ -94,20 +94,20 @@ impl Driver {
         let now = self.shared.now();
         if state.stack.poll_timeout().is_some_and(|due| due <= now) {
             state.stack.handle_timeout(now);
-            send(state, now, &self.tun, &self.refused);
+            send(state, now, &self.tun, &self.write_failures);
         }
         Ok(())
     }
 
     /// Reads waiting packets. Returns whether there may be more.
-    fn take_packets(&mut self, context: &mut Context<'_>, state: &mut State) -> io::Result<bool> {
+    fn handle_packets(&mut self, context: &mut Context<'_>, state: &mut State) -> io::Result<bool> {
         let mut taken = 0;
-        while self.looks.poll_tick(context).is_ready() {
+        while self.checks.poll_tick(context).is_ready() {
             // Nothing to read is an answer, too.
-            taken += usize::from(self.take_packet(state)?);
+            taken += usize::from(self.handle_packet(state)?);
         }
         while self.packets.poll_read_ready(context)?.is_ready() {
-            while self.take_packet(state)? {
+            while self.handle_packet(state)? {
                 taken += 1;
                 if taken >= BATCH {
                     return Ok(true);
@@ -121,16 +121,16 @@ impl Driver {
     }
 
     /// Reads a waiting packet. Returns whether there was one.
-    fn take_packet(&mut self, state: &mut State) -> io::Result<bool> {
+    fn handle_packet(&mut self, state: &mut State) -> io::Result<bool> {
         let Some(len) = self.tun.receive(&mut self.buffer)? else { return Ok(false) };
         let now = self.shared.now();
         state.stack.handle_packet(now, &self.buffer[..len]);
         // Each packet is answered separately: duplicate acknowledgements count.
-        send(state, now, &self.tun, &self.refused);
+        send(state, now, &self.tun, &self.write_failures);
         Ok(true)
     }
 
-    fn arm(&mut self, state: &State) -> io::Result<()> {
+    fn set_timer(&mut self, state: &State) -> io::Result<()> {
         let due = state.stack.poll_timeout();
         if due == self.armed {
             return Ok(());

@@ -1,9 +1,9 @@
 //! Connection of the stack, as one side of a relayed connection.
 
 use super::shared::Shared;
-use crate::gateway::greeting::Denial;
+use crate::gateway::handshake::Denial;
 use crate::gateway::leg::Leg;
-use hopline_stack::{ConnectError, ConnectionId, End, Obstacle, Status};
+use hopline_stack::{ConnectError, ConnectionId, EndReason, Status, UnreachableReason};
 use hopline_transport::tcp::State;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
@@ -17,13 +17,13 @@ use tokio::time::timeout;
 pub(super) struct StackLeg {
     shared: Arc<Shared>,
     id: ConnectionId,
-    is_left: bool,
+    is_closed: bool,
 }
 
 impl StackLeg {
     /// Wraps a connection that a peer has opened.
     pub(super) const fn accepted(shared: Arc<Shared>, id: ConnectionId) -> Self {
-        Self { shared, id, is_left: false }
+        Self { shared, id, is_closed: false }
     }
 
     /// Opens a connection to `remote` within `limit`.
@@ -34,8 +34,8 @@ impl StackLeg {
     ) -> Result<Self, Denial> {
         let id = shared.call(|stack, now| stack.connect(now, remote)).map_err(|error| match error {
             ConnectError::NoAddress => Denial::NetworkUnreachable,
-            ConnectError::NotBeyond => Denial::NotAllowed,
-            ConnectError::TooMany | ConnectError::NoMemory => Denial::TooMany,
+            ConnectError::InvalidRemote => Denial::NotAllowed,
+            ConnectError::TooManyConnections | ConnectError::OutOfMemory => Denial::TooMany,
         })?;
         let leg = Self::accepted(Arc::clone(shared), id);
         let opened = timeout(limit, poll_fn(|context| leg.poll_open(context))).await;
@@ -66,23 +66,25 @@ impl StackLeg {
 /// Returns the error of a connection that has ended abnormally.
 fn failure(status: Option<Status>) -> Option<io::Error> {
     let kind = match status.map(|status| status.end) {
-        Some(None | Some(End::Finished)) => return None,
-        None | Some(Some(End::Aborted)) => ErrorKind::ConnectionAborted,
-        Some(Some(End::Refused | End::Reset)) => ErrorKind::ConnectionReset,
-        Some(Some(End::TimedOut)) => ErrorKind::TimedOut,
-        Some(Some(End::Unreachable(_))) => ErrorKind::HostUnreachable,
+        Some(None | Some(EndReason::Closed)) => return None,
+        None | Some(Some(EndReason::Aborted)) => ErrorKind::ConnectionAborted,
+        Some(Some(EndReason::Refused | EndReason::Reset)) => ErrorKind::ConnectionReset,
+        Some(Some(EndReason::TimedOut)) => ErrorKind::TimedOut,
+        Some(Some(EndReason::Unreachable(_))) => ErrorKind::HostUnreachable,
     };
     Some(kind.into())
 }
 
-const fn denial(end: End) -> Denial {
+const fn denial(end: EndReason) -> Denial {
     match end {
-        End::Refused | End::Reset | End::Unreachable(Obstacle::Port) => Denial::Refused,
-        End::TimedOut => Denial::TimedOut,
-        End::Unreachable(Obstacle::Network) => Denial::NetworkUnreachable,
-        End::Unreachable(Obstacle::Host) => Denial::HostUnreachable,
-        End::Unreachable(Obstacle::Prohibited) => Denial::NotAllowed,
-        End::Finished | End::Aborted => Denial::Failed,
+        EndReason::Refused | EndReason::Reset | EndReason::Unreachable(UnreachableReason::Port) => {
+            Denial::Refused
+        }
+        EndReason::TimedOut => Denial::TimedOut,
+        EndReason::Unreachable(UnreachableReason::Network) => Denial::NetworkUnreachable,
+        EndReason::Unreachable(UnreachableReason::Host) => Denial::HostUnreachable,
+        EndReason::Unreachable(UnreachableReason::Prohibited) => Denial::NotAllowed,
+        EndReason::Closed | EndReason::Aborted => Denial::Failed,
     }
 }
 
@@ -134,17 +136,17 @@ impl Leg for StackLeg {
         if is_settled { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    fn leave(mut self) {
-        self.is_left = true;
+    fn close(mut self) {
+        self.is_closed = true;
     }
 }
 
 impl Drop for StackLeg {
     fn drop(&mut self) {
         self.shared.forget(self.id);
-        let is_left = self.is_left;
+        let is_left = self.is_closed;
         self.shared.call(|stack, now| match is_left {
-            true => stack.let_go(now, self.id),
+            true => stack.orphan(now, self.id),
             false => stack.abort(now, self.id),
         });
     }

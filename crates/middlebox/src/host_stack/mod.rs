@@ -21,6 +21,6 @@ mod leg;
 mod service;
 mod shared;
 
-pub use config::{Accept, HostStackConfig};
+pub use config::{AcceptPort, HostStackConfig};
 pub use hopline_stack::{InitialSequence, KeepAlive, StackConfig};
-pub use service::{HostStack, forwards};
+pub use service::{HostStack, is_forwarding};

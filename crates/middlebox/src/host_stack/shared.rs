@@ -65,7 +65,7 @@ impl Shared {
 
 impl State {
     /// Wakes the tasks of connections with events.
-    pub(super) fn tell(&mut self) {
+    pub(super) fn wake_tasks(&mut self) {
         while let Some(event) = self.stack.poll_event() {
             match event {
                 Event::Changed(id) => self.wakers.remove(&id).into_iter().for_each(Waker::wake),

@@ -1,8 +1,8 @@
 //! Frames of neighbours: their sender, its IP address, and notices.
 
 use bytes::Bytes;
-use hopline_linux::frames::{EVERYONE, HEADER_LEN, IPV4};
-use hopline_queue::neighborhood_red::To;
+use hopline_linux::frames::{BROADCAST, HEADER_LEN, IPV4};
+use hopline_queue::neighborhood_red::Destination;
 use hopline_wire::dot11::MacAddr;
 use hopline_wire::ipv4::{self, Ecn, Protocol};
 use hopline_wire::ncn::Notice;
@@ -15,12 +15,12 @@ pub struct Frame {
     /// Transmitter of the frame on this hop.
     pub from: MacAddr,
     /// Relevant content of the frame.
-    pub says: Says,
+    pub content: FrameContent,
 }
 
 /// Relevant content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Says {
+pub enum FrameContent {
     /// No relevant content.
     Nothing,
     /// IPv4 address of the transmitter, from an ARP message.
@@ -33,7 +33,7 @@ pub enum Says {
         notice: Notice,
     },
     /// A malformed packet to the port of notices, or one that was forwarded.
-    NoNotice,
+    Malformed,
 }
 
 impl Frame {
@@ -46,10 +46,10 @@ impl Frame {
         let from = MacAddr([a, b, c, d, e, f]);
         let says = match u16::from_be_bytes([high, low]) {
             arp::ETHERTYPE => address(from, rest),
-            IPV4 if is_for_port(rest, port) => notice(rest, port).unwrap_or(Says::NoNotice),
-            _ => Says::Nothing,
+            IPV4 if is_for_port(rest, port) => notice(rest, port).unwrap_or(FrameContent::Malformed),
+            _ => FrameContent::Nothing,
         };
-        (a & GROUP == 0).then_some(Self { from, says })
+        (a & GROUP == 0).then_some(Self { from, content: says })
     }
 }
 
@@ -57,10 +57,10 @@ impl Frame {
 const GROUP: u8 = 1;
 
 /// Returns the sender's IP address of an ARP request or reply, if the sender is the transmitter of the frame.
-fn address(from: MacAddr, message: &[u8]) -> Says {
+fn address(from: MacAddr, message: &[u8]) -> FrameContent {
     match arp::Message::parse(message) {
-        Ok(arp::Message { sender: (mac, ip), .. }) if mac == from => Says::Address(ip),
-        _ => Says::Nothing,
+        Ok(arp::Message { sender: (mac, ip), .. }) if mac == from => FrameContent::Address(ip),
+        _ => FrameContent::Nothing,
     }
 }
 
@@ -71,26 +71,26 @@ fn is_for_port(packet: &[u8], port: u16) -> bool {
     packet.get(9) == Some(&Protocol::Udp.number()) && to == Some(&port.to_be_bytes()[..])
 }
 
-fn notice(packet: &[u8], port: u16) -> Option<Says> {
+fn notice(packet: &[u8], port: u16) -> Option<FrameContent> {
     let (ip, payload) = ipv4::Header::parse(&Bytes::copy_from_slice(packet)).ok()?;
     let datagram = udp::Datagram::parse(&ip, &payload).ok()?;
     let notice = Notice::parse(&datagram.payload).ok()?;
-    (ip.ttl == ONE_HOP && datagram.src_port == port).then_some(Says::Notice { from: ip.src, notice })
+    (ip.ttl == ONE_HOP && datagram.src_port == port).then_some(FrameContent::Notice { from: ip.src, notice })
 }
 
 /// TTL of notices, which are not forwarded.
 const ONE_HOP: u8 = 1;
 
 /// Returns the frame with a notice of this node. The packet has the format of the simulator.
-pub(super) fn with_notice(
+pub(super) fn encode_notice(
     from: (MacAddr, Ipv4Addr),
-    to: (MacAddr, To),
+    to: (MacAddr, Destination),
     notice: &Notice,
     port: u16,
 ) -> Vec<u8> {
     let dst = match to.1 {
-        To::Neighbour(neighbour) => neighbour,
-        To::Everyone => Ipv4Addr::BROADCAST,
+        Destination::Neighbour(neighbour) => neighbour,
+        Destination::AllNeighbours => Ipv4Addr::BROADCAST,
     };
     let mut payload = Vec::with_capacity(notice.wire_len());
     notice.emit(&mut payload);
@@ -105,13 +105,13 @@ pub(super) fn with_notice(
 }
 
 /// Broadcast destination for a notice.
-pub(super) const ALL: (MacAddr, To) = (EVERYONE, To::Everyone);
+pub(super) const ALL: (MacAddr, Destination) = (BROADCAST, Destination::AllNeighbours);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use hopline_core::Duration;
-    use hopline_wire::ncn::{About, NormalizedPb, PORT};
+    use hopline_wire::ncn::{NormalizedPb, PORT, StarvedNode};
 
     const HERE: (MacAddr, Ipv4Addr) = (MacAddr([2, 0, 0, 0, 0, 1]), Ipv4Addr::new(10, 0, 0, 1));
 
@@ -119,16 +119,16 @@ mod tests {
         Notice {
             normalized_pb: NormalizedPb::of(5e-4),
             lifetime: Duration::from_secs(2),
-            about: About::Sender,
+            starved_node: StarvedNode::Sender,
         }
     }
 
     fn frame() -> Vec<u8> {
-        with_notice(HERE, ALL, &notice(), PORT)
+        encode_notice(HERE, ALL, &notice(), PORT)
     }
 
     #[test]
-    fn a_notice_has_these_bytes() {
+    fn the_encoding_of_a_notice_is_stable() {
         let expected = [
             &[0xff; 6][..],            // to all
             &[2, 0, 0, 0, 0, 1],       // from here
@@ -148,24 +148,32 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_that_was_sent_is_read() {
-        let says = Says::Notice { from: HERE.1, notice: notice() };
-        assert_eq!(Frame::of(&frame(), PORT), Some(Frame { from: HERE.0, says }));
+    fn notices_round_trip() {
+        let says = FrameContent::Notice { from: HERE.1, notice: notice() };
+        assert_eq!(Frame::of(&frame(), PORT), Some(Frame { from: HERE.0, content: says }));
         // Ethernet pads short frames.
         let filled = [&frame()[..], &[0; 10]].concat();
-        assert_eq!(Frame::of(&filled, PORT).unwrap().says, says);
-        assert_eq!(Frame::of(&frame(), 4000).unwrap().says, Says::Nothing, "notices have another port there");
+        assert_eq!(Frame::of(&filled, PORT).unwrap().content, says);
+        assert_eq!(
+            Frame::of(&frame(), 4000).unwrap().content,
+            FrameContent::Nothing,
+            "notices have another port there"
+        );
     }
 
     #[test]
-    fn what_is_not_as_it_must_be_is_no_notice() {
+    fn malformed_notices_are_ignored() {
         for at in [14 + 8, 14 + 10, 14 + 20, 14 + 26, 14 + 28, 14 + 33] {
             let mut frame = frame();
             frame[at] ^= 2;
-            assert_eq!(Frame::of(&frame, PORT).unwrap().says, Says::NoNotice, "byte {at}");
+            assert_eq!(Frame::of(&frame, PORT).unwrap().content, FrameContent::Malformed, "byte {at}");
         }
         for len in 14 + 24..frame().len() {
-            assert_eq!(Frame::of(&frame()[..len], PORT).unwrap().says, Says::NoNotice, "{len} bytes");
+            assert_eq!(
+                Frame::of(&frame()[..len], PORT).unwrap().content,
+                FrameContent::Malformed,
+                "{len} bytes"
+            );
         }
         assert_eq!((Frame::of(&[], PORT), Frame::of(&[0; 13], PORT)), (None, None));
         let mut group = frame();
@@ -174,15 +182,15 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_believed_of_who_has_it() {
+    fn an_address_is_accepted_only_from_its_owner() {
         let message = |sender| {
-            let mut frame = [EVERYONE.0, HERE.0.0].concat();
+            let mut frame = [BROADCAST.0, HERE.0.0].concat();
             frame.extend(arp::ETHERTYPE.to_be_bytes());
             let target = (MacAddr([0; 6]), Ipv4Addr::new(10, 0, 0, 2));
             arp::Message { operation: arp::Operation::Request, sender, target }.emit(&mut frame);
-            Frame::of(&frame, PORT).unwrap().says
+            Frame::of(&frame, PORT).unwrap().content
         };
-        assert_eq!(message(HERE), Says::Address(HERE.1));
-        assert_eq!(message((MacAddr([2, 0, 0, 0, 0, 9]), HERE.1)), Says::Nothing);
+        assert_eq!(message(HERE), FrameContent::Address(HERE.1));
+        assert_eq!(message((MacAddr([2, 0, 0, 0, 0, 9]), HERE.1)), FrameContent::Nothing);
     }
 }

@@ -1,16 +1,16 @@
 //! Node with Neighborhood RED: passes channel times, frames and packets to the state machine, and executes its
 //! actions.
 
-use super::frame::{ALL, Frame, Says, with_notice};
-use super::hosts::Hosts;
+use super::frame::{ALL, Frame, FrameContent, encode_notice};
+use super::neighbours::NeighbourTable;
 use super::packet;
-use super::samples::{Meter, NoReading, Reading, Step};
-use hopline_core::{Instant, LinkId, Machine};
-use hopline_proxy::Fate;
+use super::samples::{ChannelMeter, NoReading, Reading, Step};
+use hopline_core::{Instant, LinkId, StateMachine};
+use hopline_proxy::PacketVerdict;
 use hopline_queue::neighborhood_red::{
-    ChannelTime, Coming, Event, NeighborhoodRed, Outgoing, Received, Signal, To,
+    Arrival, ChannelTime, Destination, Event, NeighborhoodRed, OutgoingNotice, ReceivedNotice, Signal,
 };
-use hopline_queue::red::Verdict;
+use hopline_queue::red::RedDecision;
 use hopline_wire::dot11::MacAddr;
 use std::net::Ipv4Addr;
 
@@ -18,9 +18,9 @@ use std::net::Ipv4Addr;
 #[derive(Debug)]
 pub(super) struct Member {
     machine: NeighborhoodRed,
-    meter: Meter,
-    hosts: Hosts,
-    here: (MacAddr, Ipv4Addr),
+    meter: ChannelMeter,
+    neighbours: NeighbourTable,
+    own_address: (MacAddr, Ipv4Addr),
     port: u16,
     silent: bool,
     busy_permille: u64,
@@ -29,18 +29,18 @@ pub(super) struct Member {
 
 /// Direction of a packet across the radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Direction {
     /// It is sent over the radio.
-    Down,
+    Transmit,
     /// It was received over the radio.
-    Up,
+    Receive,
 }
 
 /// Counters around the state machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) samples: u64,
-    pub(super) began: u64,
+    pub(super) started: u64,
     pub(super) missing: u64,
     pub(super) incomplete: u64,
     pub(super) malformed: u64,
@@ -54,10 +54,24 @@ pub(super) struct Counts {
 }
 
 impl Member {
-    pub(super) fn new(machine: NeighborhoodRed, meter: Meter, here: (MacAddr, Ipv4Addr), port: u16) -> Self {
+    pub(super) fn new(
+        machine: NeighborhoodRed,
+        meter: ChannelMeter,
+        here: (MacAddr, Ipv4Addr),
+        port: u16,
+    ) -> Self {
         let config = machine.config();
-        let hosts = Hosts::new(config.neighbours.get().into(), config.neighbour_memory);
-        Self { machine, meter, hosts, here, port, silent: false, busy_permille: 0, counts: Counts::default() }
+        let hosts = NeighbourTable::new(config.neighbours.get().into(), config.neighbour_memory);
+        Self {
+            machine,
+            meter,
+            neighbours: hosts,
+            own_address: here,
+            port,
+            silent: false,
+            busy_permille: 0,
+            counts: Counts::default(),
+        }
     }
 
     pub(super) const fn machine(&self) -> &NeighborhoodRed {
@@ -79,58 +93,64 @@ impl Member {
     }
 
     /// Processes the beginning of a received frame, with any destination.
-    pub(super) fn hear(&mut self, now: Instant, frame: &[u8]) {
-        let Some(Frame { from, says }) = Frame::of(frame, self.port) else { return };
-        if from == self.here.0 {
+    pub(super) fn handle_frame(&mut self, now: Instant, frame: &[u8]) {
+        let Some(Frame { from, content: says }) = Frame::of(frame, self.port) else { return };
+        if from == self.own_address.0 {
             // Another station repeats frames of this node.
             self.counts.own += 1;
             return;
         }
         match says {
-            Says::Address(ip) | Says::Notice { from: ip, .. } => self.hosts.claim(now, from, ip),
-            Says::NoNotice => self.counts.no_notices += 1,
-            Says::Nothing => {}
+            FrameContent::Address(ip) | FrameContent::Notice { from: ip, .. } => {
+                self.neighbours.claim(now, from, ip)
+            }
+            FrameContent::Malformed => self.counts.no_notices += 1,
+            FrameContent::Nothing => {}
         }
-        if let Some(neighbour) = self.hosts.hear(now, from) {
-            self.machine.handle_signal(now, Signal::Heard(neighbour));
+        if let Some(neighbour) = self.neighbours.record_frame(now, from) {
+            self.machine.handle_signal(now, Signal::FrameReceived(neighbour));
         }
-        if let Says::Notice { from, notice } = says {
-            self.machine.handle_packet(now, LinkId::ONLY, Received { from, notice });
+        if let FrameContent::Notice { from, notice } = says {
+            self.machine.handle_packet(now, LinkId::ONLY, ReceivedNotice { from, notice });
         }
     }
 
     /// Returns the verdict on a packet that crosses the radio.
-    pub(super) fn judge(&mut self, now: Instant, packet: &[u8], way: Way) -> Fate {
+    pub(super) fn handle_packet(&mut self, now: Instant, packet: &[u8], way: Direction) -> PacketVerdict {
         self.counts.packets += 1;
         let Some(capability) = packet::capability(packet) else {
             self.counts.exempt += 1;
-            return Fate::Pass;
+            return PacketVerdict::Forward;
         };
         let coming = match way {
             // The next hop only matters for relayed notices, which are not supported here.
-            Way::Down => Coming::Down { next_hop: Ipv4Addr::UNSPECIFIED },
-            Way::Up => Coming::Up,
+            Direction::Transmit => Arrival::Outgoing { next_hop: Ipv4Addr::UNSPECIFIED },
+            Direction::Receive => Arrival::Incoming,
         };
         match self.machine.admit(now, coming) {
-            Verdict::Enter => Fate::Pass,
-            Verdict::Notify if self.machine.config().action.marks(capability) => {
+            RedDecision::Enqueue => PacketVerdict::Forward,
+            RedDecision::Signal if self.machine.config().action.marks(capability) => {
                 self.counts.marked += 1;
-                Fate::Replace(packet::marked(packet))
+                PacketVerdict::Replace(packet::mark_ce(packet))
             }
-            Verdict::Notify | Verdict::Drop => {
+            RedDecision::Signal | RedDecision::Drop => {
                 self.counts.dropped += 1;
-                Fate::Drop
+                PacketVerdict::Drop
             }
         }
     }
 
     /// Returns the next wake-up time of the state machine.
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.machine.poll_timeout().map(|(at, _)| at)
     }
 
     /// Wakes the state machine, and reads the channel times if it asks for them.
-    pub(super) fn wake(&mut self, now: Instant, mut read: impl FnMut() -> Result<Reading, NoReading>) {
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Instant,
+        mut read: impl FnMut() -> Result<Reading, NoReading>,
+    ) {
         self.machine.handle_timeout(now);
         while let Some(Event::Sample) = self.machine.poll_event() {
             let reading = read();
@@ -148,15 +168,15 @@ impl Member {
 
     fn measure(&mut self, now: Instant, reading: Option<Reading>) -> ChannelTime {
         let before = self.meter.total();
-        let step = self.meter.take(now, reading);
+        let step = self.meter.handle_reading(now, reading);
         let total = self.meter.total();
         match step {
-            Step::Told => self.counts.samples += 1,
-            Step::Began => self.counts.began += 1,
-            Step::Waiting => {}
+            Step::Complete => self.counts.samples += 1,
+            Step::Started => self.counts.started += 1,
+            Step::NoProgress => {}
             Step::Silent => self.counts.silent += 1,
         }
-        self.silent = step == Step::Silent || (self.silent && step != Step::Told);
+        self.silent = step == Step::Silent || (self.silent && step != Step::Complete);
         let elapsed = total.elapsed.saturating_sub(before.elapsed).as_nanos();
         let busy = total.busy.saturating_sub(before.busy).as_nanos();
         self.busy_permille = busy.saturating_mul(1000).checked_div(elapsed).unwrap_or(self.busy_permille);
@@ -166,11 +186,11 @@ impl Member {
     /// Returns the next frame with a notice to send. If the MAC address of the neighbour is unknown, the frame is
     /// broadcast.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Vec<u8>> {
-        let Outgoing { to, notice } = self.machine.poll_transmit(now)?;
+        let OutgoingNotice { to, notice } = self.machine.poll_transmit(now)?;
         let to = match to {
-            To::Neighbour(ip) => self.hosts.mac_of(ip).map_or(ALL, |mac| (mac, to)),
-            To::Everyone => ALL,
+            Destination::Neighbour(ip) => self.neighbours.mac_of(ip).map_or(ALL, |mac| (mac, to)),
+            Destination::AllNeighbours => ALL,
         };
-        Some(with_notice(self.here, to, &notice, self.port))
+        Some(encode_notice(self.own_address, to, &notice, self.port))
     }
 }

@@ -17,32 +17,32 @@
 //! Use the same rules with `ip6tables`. No input is answered at once: notices are sent at times set by the state
 //! machine's clock.
 
-mod figures;
 mod frame;
-mod hosts;
 mod member;
+mod metrics;
+mod neighbours;
 mod packet;
 mod samples;
 
-pub use frame::{Frame, Says};
+pub use frame::{Frame, FrameContent};
 pub use samples::{NoReading, Reading, Source, survey};
 
-use crate::nfqueue::{self, Gate, Passing};
-use crate::service::{Ledger, Service};
-use figures::{Traffic, figures};
-use hopline_core::{Duration, Instant, Purpose, Stream};
+use crate::nfqueue::{self, PacketQueue, QueuedPacket};
+use crate::service::{Service, ServiceStatus};
+use hopline_core::{Duration, Instant, Purpose, RandomStream};
 use hopline_linux::Error;
 use hopline_linux::frames::FrameSocket;
-use hopline_linux::watched::Watched;
-use hopline_proxy::Fate;
-use hopline_queue::neighborhood_red::config::{Delivery, Guard, Incoming, Limits};
+use hopline_linux::watched::WatchedInterfaces;
+use hopline_proxy::PacketVerdict;
+use hopline_queue::neighborhood_red::config::{Delivery, IncomingPolicy, Limits, NoticeLimits};
 use hopline_queue::neighborhood_red::{self, NeighborhoodRed};
 use hopline_wire::ncn;
-use member::{Member, Way};
+use member::{Direction, Member};
+use metrics::{Traffic, metrics};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
-use samples::{Meter, Opened};
+use samples::{ChannelMeter, OpenSource};
 use socket2::{Domain, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -59,7 +59,7 @@ pub struct Config {
     pub silence: Duration,
     /// Configuration of the state machine. The default is that for the channel, with notices to all neighbours and the
     /// guard: a node receives unicast frames of its neighbours only if its driver lets it, and notices are not
-    /// authenticated. Notices cannot be relayed here ([`Incoming::Relayed`]), since the next hop of a packet in the queue
+    /// authenticated. Notices cannot be relayed here ([`IncomingPolicy::Relayed`]), since the next hop of a packet in the queue
     /// is unknown.
     pub machine: neighborhood_red::Config,
     /// UDP port of notices, 1 to 65,535, the same at all nodes. Default 1022.
@@ -82,8 +82,8 @@ impl Config {
             silence: Duration::from_secs(1),
             machine: neighborhood_red::Config {
                 delivery: Delivery::Broadcast,
-                guard: Guard::On(Limits::DEFAULT),
-                ..neighborhood_red::Config::on_channel(bandwidth_bps)
+                notice_limits: NoticeLimits::On(Limits::DEFAULT),
+                ..neighborhood_red::Config::for_bandwidth(bandwidth_bps)
             },
             port: ncn::PORT,
             queue,
@@ -102,7 +102,7 @@ impl Config {
             (!self.silence.is_zero(), "a silence above 0"),
             (self.port != 0, "a port above 0"),
             (
-                self.machine.incoming == Incoming::Dropped,
+                self.machine.incoming == IncomingPolicy::Dropped,
                 "incoming packets that are dropped: notices are not passed on here",
             ),
         ];
@@ -114,18 +114,18 @@ impl Config {
 #[derive(Debug)]
 pub struct Neighborhood {
     member: Member,
-    source: Opened,
+    source: OpenSource,
     frames: FrameSocket,
-    gate: Gate,
+    gate: PacketQueue,
     /// Holds the port of notices, so that the kernel does not answer a notice with "port unreachable". Never read.
     _port: Socket,
     traffic: Traffic,
-    watched: Watched,
+    watched: WatchedInterfaces,
     start: std::time::Instant,
 }
 
 /// Interval between updates of the metrics and checks of the interface.
-const FIGURES_EVERY: Duration = Duration::from_millis(250);
+const UPDATE_INTERVAL: Duration = Duration::from_millis(250);
 
 impl Neighborhood {
     /// Binds the queue, the sockets and the source, in the calling thread's namespace. Packets wait until the service
@@ -141,19 +141,19 @@ impl Neighborhood {
             Error::system("reading the configuration of Neighborhood RED", wrong)
         })?;
         let frames = FrameSocket::open(&config.interface)?;
-        let source = Opened::new(&config.source, frames.interface())?;
-        let port = hold_port(config)?;
+        let source = OpenSource::new(&config.source, frames.interface())?;
+        let port = reserve_port(config)?;
         let seed = config.seed.map_or_else(system_seed, Ok)?;
         // Neighbours with the same seed must not draw the same random times.
-        let stream = Stream::keyed(seed, 0, frames.ip().to_bits().into(), Purpose::Neighborhood);
+        let stream = RandomStream::keyed(seed, 0, frames.ip().to_bits().into(), Purpose::Neighborhood);
         let machine = NeighborhoodRed::new(config.machine, frames.ip(), Instant::ZERO, stream);
-        let meter = Meter::new(Instant::ZERO, config.silence);
+        let meter = ChannelMeter::new(Instant::ZERO, config.silence);
         let member = Member::new(machine, meter, (frames.address(), frames.ip()), config.port);
         let queue = nfqueue::Config { length: config.queue_length, ..nfqueue::Config::new(config.queue, "") };
-        let gate = Gate::open(&queue)?;
+        let gate = PacketQueue::open(&queue)?;
         #[expect(clippy::disallowed_methods, reason = "the channel is in real time")]
         let start = std::time::Instant::now();
-        let (traffic, watched) = (Traffic::default(), Watched::new([config.interface.as_str()])?);
+        let (traffic, watched) = (Traffic::default(), WatchedInterfaces::new([config.interface.as_str()])?);
         Ok(Self { member, source, frames, gate, _port: port, traffic, watched, start })
     }
 
@@ -162,55 +162,55 @@ impl Neighborhood {
     }
 
     /// Processes all pending events.
-    fn work(&mut self) -> io::Result<()> {
+    fn process(&mut self) -> io::Result<()> {
         let now = self.now();
-        self.hear(now)?;
-        if self.member.due().is_some_and(|due| due <= now) {
+        self.handle_frames(now)?;
+        if self.member.poll_timeout().is_some_and(|due| due <= now) {
             let source = &mut self.source;
-            self.member.wake(now, || source.read());
+            self.member.handle_timeout(now, || source.read());
         }
         while let Some(frame) = self.member.poll_transmit(now) {
             match self.frames.send(&frame) {
                 Ok(()) => self.traffic.notices += 1,
-                Err(_) => self.traffic.unsent += 1,
+                Err(_) => self.traffic.send_failures += 1,
             }
         }
         for passing in self.gate.receive()? {
-            let fate = self.judge(now, &passing);
-            self.gate.conclude(&passing, &fate);
+            let fate = self.handle_packet(now, &passing);
+            self.gate.set_verdict(&passing, &fate);
         }
         self.gate.flush()
     }
 
-    fn hear(&mut self, now: Instant) -> io::Result<()> {
+    fn handle_frames(&mut self, now: Instant) -> io::Result<()> {
         let member = &mut self.member;
-        match self.frames.receive(|frame| member.hear(now, frame)) {
+        match self.frames.receive(|frame| member.handle_frame(now, frame)) {
             Ok(_) => Ok(()),
-            // The interface is down and may come up again, or it is about to be deleted, which `Watched` detects.
+            // The interface is down and may come up again, or it is about to be deleted, which `WatchedInterfaces` detects.
             Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    fn judge(&mut self, now: Instant, passing: &Passing) -> Fate {
+    fn handle_packet(&mut self, now: Instant, passing: &QueuedPacket) -> PacketVerdict {
         let radio = Some(self.frames.interface());
-        let way = match (passing.came_by == radio, passing.leaves_by == radio) {
-            (_, true) => Some(Way::Down),
-            (true, false) => Some(Way::Up),
+        let way = match (passing.in_interface == radio, passing.out_interface == radio) {
+            (_, true) => Some(Direction::Transmit),
+            (true, false) => Some(Direction::Receive),
             (false, false) => None,
         };
         match (way, &passing.packet) {
-            (Some(way), Some(packet)) => self.member.judge(now, packet, way),
+            (Some(way), Some(packet)) => self.member.handle_packet(now, packet, way),
             _ => {
-                self.traffic.not_ours += 1;
-                Fate::Pass
+                self.traffic.ineligible += 1;
+                PacketVerdict::Forward
             }
         }
     }
 
     /// Waits for an event, until `until` at the latest. Returns whether the service has to stop.
-    fn wait(&self, stop: BorrowedFd<'_>, until: Instant) -> io::Result<Woken> {
+    fn wait(&self, stop: BorrowedFd<'_>, until: Instant) -> io::Result<WaitResult> {
         let wait = until.since(self.now());
         let mut waited = [self.gate.as_fd(), self.frames.as_fd(), stop]
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
@@ -220,48 +220,48 @@ impl Neighborhood {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(if waited[2].revents().is_empty() { Woken::ToWork } else { Woken::ToStop })
+        Ok(if waited[2].revents().is_empty() { WaitResult::Ready } else { WaitResult::Stopped })
     }
 
-    fn write(&mut self, ledger: &Ledger) {
-        self.traffic.troubles = self.gate.troubles();
-        ledger.write(figures(self.now(), &self.member, &self.traffic));
+    fn write_metrics(&mut self, ledger: &ServiceStatus) {
+        self.traffic.troubles = self.gate.error_counts();
+        ledger.set_metrics(metrics(self.now(), &self.member, &self.traffic));
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Woken {
-    ToStop,
-    ToWork,
+enum WaitResult {
+    Stopped,
+    Ready,
 }
 
 impl Service for Neighborhood {
-    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
+    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &ServiceStatus) -> io::Result<()> {
         let mut figures_due = Instant::ZERO;
         let ended = loop {
-            if let Err(error) = self.work() {
+            if let Err(error) = self.process() {
                 break Err(error);
             }
             if self.now() >= figures_due {
-                self.write(ledger);
-                figures_due = self.now() + FIGURES_EVERY;
+                self.write_metrics(ledger);
+                figures_due = self.now() + UPDATE_INTERVAL;
                 if let Err(gone) = self.watched.check() {
                     break Err(gone);
                 }
             }
-            let until = self.member.due().map_or(figures_due, |due| due.min(figures_due));
+            let until = self.member.poll_timeout().map_or(figures_due, |due| due.min(figures_due));
             match self.wait(stop, until) {
-                Ok(Woken::ToWork) => {}
-                Ok(Woken::ToStop) => break Ok(()),
+                Ok(WaitResult::Ready) => {}
+                Ok(WaitResult::Stopped) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };
-        self.write(ledger);
+        self.write_metrics(ledger);
         ended
     }
 }
 
-fn hold_port(config: &Config) -> Result<Socket, Error> {
+fn reserve_port(config: &Config) -> Result<Socket, Error> {
     let taking = |e| Error::new(format!("taking UDP port {} at {}", config.port, config.interface), e);
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).map_err(taking)?;
     let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, config.port);

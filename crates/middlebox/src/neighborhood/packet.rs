@@ -1,6 +1,6 @@
 //! Classification of packets, and ECN marks.
 
-use hopline_queue::Capability;
+use hopline_queue::EcnCapability;
 use hopline_wire::ncn;
 
 /// IP protocols of network control (IANA's numbers), which are never dropped: ICMP, IGMP, ICMPv6, EIGRP, OSPF, PIM, VRRP,
@@ -14,17 +14,17 @@ const UDP: u8 = 17;
 
 /// Returns the ECN capability of a packet. `None` if it belongs to no flow: routing messages and other control,
 /// multicast, and packets that are not IP.
-pub(super) fn capability(packet: &[u8]) -> Option<Capability> {
+pub(super) fn capability(packet: &[u8]) -> Option<EcnCapability> {
     let headers = Headers::of(packet)?;
     if headers.group || CONTROL_PROTOCOLS.contains(&headers.protocol) || is_control(headers) {
         return None;
     }
     // RFC 3168 §5: 00 is not capable, 11 is marked already.
-    Some(if headers.ecn == 0 { Capability::NotCapable } else { Capability::Capable })
+    Some(if headers.ecn == 0 { EcnCapability::NotCapable } else { EcnCapability::Capable })
 }
 
 /// Returns the packet with the mark CE (RFC 3168 §5). It must be ECN-capable.
-pub(super) fn marked(packet: &[u8]) -> Vec<u8> {
+pub(super) fn mark_ce(packet: &[u8]) -> Vec<u8> {
     let mut packet = packet.to_vec();
     match packet[..] {
         [first, ..] if first >> 4 == 6 => packet[1] |= CONGESTION << 4,
@@ -138,11 +138,19 @@ mod tests {
     const HOST: [u8; 4] = [10, 0, 0, 2];
 
     #[test]
-    fn flows_are_told_from_what_keeps_the_network_running() {
+    fn flows_are_distinguished_from_network_control() {
         let flow = ports(5000, 6000);
         for protocol in [6, 17, 33, 47, 50, 132] {
-            assert_eq!(capability(&v4(protocol, 0, HOST, &flow)), Some(Capability::NotCapable), "{protocol}");
-            assert_eq!(capability(&v6(protocol, 0, 0x20, &flow)), Some(Capability::NotCapable), "{protocol}");
+            assert_eq!(
+                capability(&v4(protocol, 0, HOST, &flow)),
+                Some(EcnCapability::NotCapable),
+                "{protocol}"
+            );
+            assert_eq!(
+                capability(&v6(protocol, 0, 0x20, &flow)),
+                Some(EcnCapability::NotCapable),
+                "{protocol}"
+            );
         }
         for protocol in CONTROL_PROTOCOLS {
             assert_eq!(capability(&v4(protocol, 0, HOST, &flow)), None, "{protocol}");
@@ -160,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn extension_headers_are_looked_behind() {
+    fn extension_headers_are_skipped() {
         let olsr = ports(698, 698);
         let options = [&[17, 0, 0, 0, 0, 0, 0, 0][..], &olsr].concat();
         let fragment = |offset: u16| {
@@ -177,42 +185,42 @@ mod tests {
     }
 
     #[test]
-    fn marks_keep_everything_else_and_the_checksum() {
+    fn marking_changes_only_the_ecn_field_and_the_checksum() {
         for (tos, dscp) in [(0b01, 0), (0b10, 0), (0b11, 0), (0xb9, 0xb8), (0xfe, 0xfc)] {
             let packet = v4(6, tos, HOST, b"abcd");
-            assert_eq!(capability(&packet), Some(Capability::Capable));
-            assert_eq!(marked(&packet), v4(6, dscp | 0b11, HOST, b"abcd"));
+            assert_eq!(capability(&packet), Some(EcnCapability::Capable));
+            assert_eq!(mark_ce(&packet), v4(6, dscp | 0b11, HOST, b"abcd"));
             let packet = v6(6, tos, 0x20, b"abcd");
-            assert_eq!(capability(&packet), Some(Capability::Capable));
-            assert_eq!(marked(&packet), v6(6, dscp | 0b11, 0x20, b"abcd"));
+            assert_eq!(capability(&packet), Some(EcnCapability::Capable));
+            assert_eq!(mark_ce(&packet), v6(6, dscp | 0b11, 0x20, b"abcd"));
         }
         let mut wrong = v4(6, 1, HOST, b"abcd");
         wrong[10] ^= 0x40;
-        assert_ne!(checksum::internet(&marked(&wrong)[..20]), 0, "damage is not covered up");
+        assert_ne!(checksum::internet(&mark_ce(&wrong)[..20]), 0, "damage is not covered up");
     }
 
     proptest! {
         #[test]
-        fn any_bytes_end_and_marks_hold(bytes in prop::collection::vec(any::<u8>(), 0..90), version in 0..3_u8) {
+        fn arbitrary_bytes_do_not_panic_and_marks_are_kept(bytes in prop::collection::vec(any::<u8>(), 0..90), version in 0..3_u8) {
             let mut bytes = bytes;
             if let Some(first) = bytes.first_mut().filter(|_| version > 0) {
                 *first = (if version == 1 { 0x40 } else { 0x60 }) | (*first & 0xf);
             }
-            if capability(&bytes) == Some(Capability::Capable) {
-                let marked = marked(&bytes);
+            if capability(&bytes) == Some(EcnCapability::Capable) {
+                let marked = mark_ce(&bytes);
                 prop_assert_eq!(marked.len(), bytes.len());
-                prop_assert_eq!(capability(&marked), Some(Capability::Capable));
+                prop_assert_eq!(capability(&marked), Some(EcnCapability::Capable));
             }
         }
 
         #[test]
-        fn the_checksum_is_right_whatever_the_header(id: u16, tos: u8, to: [u8; 4]) {
+        fn the_checksum_is_valid_for_any_header(id: u16, tos: u8, to: [u8; 4]) {
             let mut packet = v4(6, tos | 1, to, b"");
             packet[4..6].copy_from_slice(&id.to_be_bytes());
             packet[10..12].fill(0);
             let sum = checksum::internet(&packet);
             packet[10..12].copy_from_slice(&sum.to_be_bytes());
-            prop_assert_eq!(checksum::internet(&marked(&packet)), 0);
+            prop_assert_eq!(checksum::internet(&mark_ce(&packet)), 0);
         }
     }
 }

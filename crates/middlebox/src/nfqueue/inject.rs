@@ -1,9 +1,9 @@
 //! Injection of packets under foreign source addresses: raw(7).
 
 use hopline_linux::Error;
-use hopline_linux::routes::Hop;
+use hopline_linux::route_lookup::Hop;
 use hopline_linux::sys;
-use hopline_proxy::{Injected, Turn};
+use hopline_proxy::{InjectResult, QueuePosition};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::cell::Cell;
 use std::io;
@@ -11,29 +11,29 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Priority of urgent packets: the band of interactive traffic (tc-prio(8)), which `pfifo_fast` serves first.
-const FIRST: u32 = 6;
+const PRIORITY_URGENT: u32 = 6;
 /// Priority of all other packets.
-const LAST: u32 = 0;
+const PRIORITY_NORMAL: u32 = 0;
 
 /// Sends whole IPv4 and IPv6 packets by the routes of the namespace in which it was created. They traverse the hook
 /// `output`, not `forward`, and have a mark that rules at other hooks can match.
 #[derive(Debug)]
 pub struct Injector {
-    v4: Lane,
+    v4: Sockets,
     /// Sockets for IPv6. `None` if the kernel has no IPv6; then no IPv6 packet arrives either.
-    v6: Option<Lane>,
+    v6: Option<Sockets>,
 }
 
 /// The sockets of an IP version, by the priority of their packets.
 #[derive(Debug)]
-struct Lane {
-    first: Sending,
-    last: Sending,
+struct Sockets {
+    urgent: RawSocket,
+    normal: RawSocket,
 }
 
 /// A raw socket.
 #[derive(Debug)]
-struct Sending {
+struct RawSocket {
     socket: Socket,
     /// Index of the outgoing interface (`IP_UNICAST_IF`); 0: that of the kernel's route.
     interface: Cell<u32>,
@@ -46,8 +46,8 @@ impl Injector {
     /// [`Error::Unavailable`] without `CAP_NET_RAW` and `CAP_NET_ADMIN`.
     pub fn new(mark: u32) -> Result<Self, Error> {
         let failed = |e| Error::new("opening a raw socket", e);
-        let v4 = Lane::open(Domain::IPV4, mark).map_err(failed)?;
-        let v6 = match Lane::open(Domain::IPV6, mark) {
+        let v4 = Sockets::open(Domain::IPV4, mark).map_err(failed)?;
+        let v6 = match Sockets::open(Domain::IPV6, mark) {
             Ok(lane) => Some(lane),
             Err(error) if error.raw_os_error() == Some(libc::EAFNOSUPPORT) => None,
             Err(error) => return Err(failed(error)),
@@ -56,15 +56,20 @@ impl Injector {
     }
 
     /// Sends a packet. In an IPv4 header, the kernel writes the checksum, and an identification if it is 0. The result is
-    /// `Refused` if the kernel rejects the packet: there is no route, it is too long, or a rule forbids it. A packet that
+    /// `NoRoute` if the kernel rejects the packet: there is no route, it is too long, or a rule forbids it. A packet that
     /// the interface's queue drops at once is reported as such.
-    pub fn send(&self, turn: Turn, packet: &[u8]) -> Injected {
+    pub fn send(&self, turn: QueuePosition, packet: &[u8]) -> InjectResult {
         let to = destination(packet);
-        to.map_or(Injected::Refused, |to| self.send_to(turn, packet, to, 0))
+        to.map_or(InjectResult::NoRoute, |to| self.send_to(turn, packet, to, 0))
     }
 
     /// Sends a packet to a next hop, regardless of the destination address in its header.
-    pub(crate) fn send_by(&self, Hop { interface, next }: Hop, turn: Turn, packet: &[u8]) -> Injected {
+    pub(crate) fn send_by(
+        &self,
+        Hop { interface, next }: Hop,
+        turn: QueuePosition,
+        packet: &[u8],
+    ) -> InjectResult {
         let to = match next {
             IpAddr::V4(_) => SocketAddr::new(next, 0),
             // A link-local address needs the interface (ipv6(7)).
@@ -73,48 +78,49 @@ impl Injector {
         self.send_to(turn, packet, to, interface)
     }
 
-    fn send_to(&self, turn: Turn, packet: &[u8], to: SocketAddr, interface: u32) -> Injected {
-        let Some(lane) = self.lane(packet) else { return Injected::Refused };
+    fn send_to(&self, turn: QueuePosition, packet: &[u8], to: SocketAddr, interface: u32) -> InjectResult {
+        let Some(lane) = self.sockets_for(packet) else { return InjectResult::NoRoute };
         let sending = lane.of(turn);
         let sent = sending
-            .leave_by(interface, to.is_ipv4())
+            .set_out_interface(interface, to.is_ipv4())
             .and_then(|()| sending.socket.send_to(packet, &to.into()));
         match sent {
-            Ok(_) => Injected::Sent,
-            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Injected::NoRoom,
-            Err(_) => Injected::Refused,
+            Ok(_) => InjectResult::Sent,
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => InjectResult::QueueFull,
+            Err(_) => InjectResult::NoRoute,
         }
     }
 
-    fn lane(&self, packet: &[u8]) -> Option<&Lane> {
+    fn sockets_for(&self, packet: &[u8]) -> Option<&Sockets> {
         if version(packet)? == 6 { self.v6.as_ref() } else { Some(&self.v4) }
     }
 }
 
 impl AsFd for Injector {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.v4.last.socket.as_fd()
+        self.v4.normal.socket.as_fd()
     }
 }
 
-impl Lane {
+impl Sockets {
     fn open(domain: Domain, mark: u32) -> io::Result<Self> {
-        let [first, last] = [FIRST, LAST].map(|priority| raw_socket(domain, mark, priority));
-        let sending = |socket| Sending { socket, interface: Cell::new(0) };
-        Ok(Self { first: sending(first?), last: sending(last?) })
+        let [first, last] =
+            [PRIORITY_URGENT, PRIORITY_NORMAL].map(|priority| raw_socket(domain, mark, priority));
+        let sending = |socket| RawSocket { socket, interface: Cell::new(0) };
+        Ok(Self { urgent: sending(first?), normal: sending(last?) })
     }
 
-    const fn of(&self, turn: Turn) -> &Sending {
+    const fn of(&self, turn: QueuePosition) -> &RawSocket {
         match turn {
-            Turn::First => &self.first,
-            Turn::Last => &self.last,
+            QueuePosition::Front => &self.urgent,
+            QueuePosition::Back => &self.normal,
         }
     }
 }
 
-impl Sending {
+impl RawSocket {
     /// Selects the outgoing interface for subsequent packets.
-    fn leave_by(&self, interface: u32, is_v4: bool) -> io::Result<()> {
+    fn set_out_interface(&self, interface: u32, is_v4: bool) -> io::Result<()> {
         if self.interface.get() == interface {
             return Ok(());
         }
@@ -166,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_destination_is_that_of_the_header_of_either_version() {
+    fn the_destination_is_read_from_ipv4_and_ipv6_headers() {
         let mut v4 = vec![0; 20];
         v4[0] = 0x45;
         v4[16..20].copy_from_slice(&[192, 0, 2, 1]);

@@ -3,7 +3,7 @@
 use hopline_linux::netlink::{attribute, put_attribute};
 
 /// Bytes of the general header of all nfnetlink messages.
-pub(super) const GENERAL: usize = 4;
+pub(super) const NFNL_HEADER_LEN: usize = 4;
 
 /// Returns the netlink type of a message about queues.
 pub(super) const fn kind(message: libc::c_int) -> u16 {

@@ -16,43 +16,43 @@
 //! `prio`) and is the queue in which packets wait.
 //!
 //! The drops of the mobile interface's queue are read from its counters ([`qdisc`](hopline_linux::qdisc)) and reported to the
-//! middlebox ([`Filter::note`](hopline_proxy::Filter::note)). A queue may carry IPv4 and IPv6, as the rules of iptables,
+//! middlebox ([`Pep::handle_progress`](hopline_proxy::Pep::handle_progress)). A queue may carry IPv4 and IPv6, as the rules of iptables,
 //! ip6tables or nftables select. Limitation: drops in a network card's queue or behind the next hop are not reported.
 
-mod figures;
-mod follow;
-mod gate;
+mod drops;
 mod inject;
 mod message;
+mod metrics;
+mod middlebox;
+mod next_hops;
+mod packet_queue;
 pub mod parse;
-mod refusals;
-mod seat;
 mod socket;
-mod state;
+mod stats;
 mod verdicts;
 
-pub use figures::Figures;
-pub(crate) use gate::{Gate, Passing};
 pub use inject::Injector;
 pub(crate) use inject::{destination, raw_socket};
-pub use seat::{Replacer, Seat};
-pub use state::{InKernel, in_kernel};
+pub use metrics::MiddleboxMetrics;
+pub use middlebox::{MiddleboxService, Replacer};
+pub(crate) use packet_queue::{PacketQueue, QueuedPacket};
+pub use stats::{QueueStats, queue_stats};
 
 use bytes::Bytes;
-use follow::{Crossing, Follower, Way};
+use drops::DropDetector;
 use hopline_linux::Error;
 use hopline_linux::qdisc::Qdisc;
-use hopline_linux::veth::Trains;
-use hopline_proxy::{Arrival, Fate, Injected, PacketIo, Postpones, Side, Turn};
+use hopline_linux::veth::Offload;
+use hopline_proxy::{Arrival, InjectResult, PacketIo, PacketVerdict, Postpone, QueuePosition, Side};
 use message::Setting;
-use parse::{Queued, Shape};
-use refusals::Refusals;
+use next_hops::{InjectRoute, NextHopCache, PacketContext};
+use parse::{Completeness, Queued};
 use rustix::net::netdevice::name_to_index;
 use socket::QueueSocket;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use verdicts::{Replaced, Verdicts};
+use verdicts::{ReplaceResult, Verdicts};
 
 /// Default mark of the packets that daemons inject.
 pub const MARK: u32 = 0x686f;
@@ -71,10 +71,10 @@ pub struct Config {
     pub length: u32,
     /// Treatment of packets when the queue is full. Default [`WhenFull::Pass`].
     pub when_full: WhenFull,
-    /// Treatment of segment groups (GSO). Default [`Trains::Never`]: a middlebox sees segments as they are on the wire.
-    /// Groups under [`Trains::Allowed`], and packets with checksums that the network card is to complete, pass
+    /// Treatment of segment groups (GSO). Default [`Offload::SinglePackets`]: a middlebox sees segments as they are on the wire.
+    /// Groups under [`Offload::Gso`], and packets with checksums that the network card is to complete, pass
     /// unprocessed.
-    pub trains: Trains,
+    pub gso: Offload,
     /// Receive buffer of the socket, in bytes. Default 16 MB, some 10,000 packets with the kernel's overhead.
     pub receive_buffer: usize,
 }
@@ -98,7 +98,7 @@ impl Config {
             mark: MARK,
             length: 4096,
             when_full: WhenFull::Pass,
-            trains: Trains::Never,
+            gso: Offload::SinglePackets,
             receive_buffer: 16 << 20,
         }
     }
@@ -108,7 +108,7 @@ impl Config {
         if self.when_full == WhenFull::Pass {
             set |= libc::NFQA_CFG_F_FAIL_OPEN;
         }
-        if self.trains == Trains::Allowed {
+        if self.gso == Offload::Gso {
             set |= libc::NFQA_CFG_F_GSO;
         }
         let mask = (libc::NFQA_CFG_F_FAIL_OPEN | libc::NFQA_CFG_F_GSO) as u32;
@@ -122,14 +122,14 @@ pub struct Counts {
     /// Packets received from the kernel.
     pub packets: u64,
     /// Of those, passed because neither or both of their interfaces lead to mobile hosts.
-    pub on_one_side: u64,
+    pub not_crossing: u64,
     /// Of those, passed because packets injected here would not follow them: routing rules lead those to another route,
     /// or to none.
-    pub unfollowed: u64,
+    pub asymmetric: u64,
     /// Of those, passed because they were truncated.
-    pub cut: u64,
+    pub truncated: u64,
     /// Of those, passed because their checksums were incomplete, or they were GSO groups.
-    pub unfinished: u64,
+    pub incomplete: u64,
     /// Changed packets that were too long for a message, and passed unchanged.
     pub too_long: u64,
     /// Malformed messages.
@@ -139,11 +139,11 @@ pub struct Counts {
     /// Drops of the mobile interface's queue, over all packets.
     pub queue_drops: u64,
     /// Number of reads of the drop counter.
-    pub looks: u64,
+    pub drop_counter_reads: u64,
 }
 
 /// Bytes of verdicts that are sent even though more packets wait; well below the kernel's limit.
-const ENOUGH: usize = 64 << 10;
+const FLUSH_THRESHOLD: usize = 64 << 10;
 
 /// A queue bound by this process. It is released when the value is dropped, and the kernel then drops packets that wait
 /// in it.
@@ -154,10 +154,10 @@ pub struct Queue {
     incoming: Incoming,
     verdicts: Verdicts,
     injector: Injector,
-    follower: Follower,
+    next_hops: NextHopCache,
     qdisc: Qdisc,
-    refusals: Refusals,
-    looks: u64,
+    drop_detector: DropDetector,
+    drop_counter_reads: u64,
     too_long: u64,
 }
 
@@ -170,13 +170,13 @@ impl Queue {
     pub fn open(config: &Config) -> Result<Self, Error> {
         let Config { number, mobile, .. } = config;
         let injector = Injector::new(config.mark)?;
-        let follower = Follower::open(config.mark)?;
+        let follower = NextHopCache::open(config.mark)?;
         let qdisc = Qdisc::of(mobile)?;
         let mobile = name_to_index(&injector, mobile).map_err(|e| Error::of_interface(mobile, e))?;
         let mut incoming = Incoming::new(*number, mobile);
-        let socket = open_socket(config, |packet| incoming.take(packet))?;
+        let socket = open_socket(config, |packet| incoming.handle_queued(packet))?;
         let verdicts = Verdicts::new(*number);
-        let refusals = Refusals::default();
+        let refusals = DropDetector::default();
         let config = config.clone();
         Ok(Self {
             config,
@@ -184,10 +184,10 @@ impl Queue {
             incoming,
             verdicts,
             injector,
-            follower,
+            next_hops: follower,
             qdisc,
-            refusals,
-            looks: 0,
+            drop_detector: refusals,
+            drop_counter_reads: 0,
             too_long: 0,
         })
     }
@@ -196,9 +196,16 @@ impl Queue {
     #[must_use]
     pub const fn counts(&self) -> Counts {
         let (malformed, refused_verdicts) = (self.socket.malformed, self.socket.refused);
-        let Self { too_long, looks, .. } = *self;
-        let queue_drops = self.refusals.drops;
-        Counts { malformed, refused_verdicts, too_long, queue_drops, looks, ..self.incoming.counts }
+        let Self { too_long, drop_counter_reads: looks, .. } = *self;
+        let queue_drops = self.drop_detector.drops;
+        Counts {
+            malformed,
+            refused_verdicts,
+            too_long,
+            queue_drops,
+            drop_counter_reads: looks,
+            ..self.incoming.counts
+        }
     }
 
     /// Checks that the interface that leads to the mobile hosts still exists.
@@ -216,16 +223,20 @@ impl Queue {
         }
     }
 
-    fn flush_if_much(&mut self) -> io::Result<()> {
-        if self.verdicts.held() < ENOUGH && !self.refusals.are_possible() { Ok(()) } else { self.flush() }
+    fn flush_if_full(&mut self) -> io::Result<()> {
+        if self.verdicts.len() < FLUSH_THRESHOLD && !self.drop_detector.may_have_drops() {
+            Ok(())
+        } else {
+            self.flush()
+        }
     }
 
     /// Reads the drop counter, if packets that have passed may have been dropped.
-    fn look(&mut self) -> io::Result<()> {
-        if self.refusals.are_possible() {
-            self.looks += 1;
+    fn read_drop_counter(&mut self) -> io::Result<()> {
+        if self.drop_detector.may_have_drops() {
+            self.drop_counter_reads += 1;
             let now = self.qdisc.read()?;
-            self.refusals.look(now);
+            self.drop_detector.handle_reading(now);
         }
         Ok(())
     }
@@ -243,7 +254,7 @@ fn open_socket(config: &Config, mut take: impl FnMut(Queued<'_>)) -> Result<Queu
     ];
     for (setting, doing) in steps {
         socket
-            .ask(number, setting, &mut take)
+            .request(number, setting, &mut take)
             .map_err(|e| Error::new(format!("{doing} NFQUEUE {number}"), e))?;
     }
     Ok(socket)
@@ -255,52 +266,54 @@ impl PacketIo for Queue {
     fn receive(&mut self) -> io::Result<Option<Arrival>> {
         if self.incoming.is_empty() {
             let incoming = &mut self.incoming;
-            self.socket.receive(|packet| incoming.take(packet))?;
-            self.follower.look();
+            self.socket.receive(|packet| incoming.handle_queued(packet))?;
+            self.next_hops.refresh();
         }
         while let Some(waiting) = self.incoming.next() {
             match waiting {
-                Waiting::For(arrival, crossing) if self.follower.follows(&arrival.packet, crossing) => {
+                PendingPacket::ForMiddlebox(arrival, crossing)
+                    if self.next_hops.remember(&arrival.packet, crossing) =>
+                {
                     return Ok(Some(arrival));
                 }
-                Waiting::For(arrival, _) => {
-                    self.incoming.counts.unfollowed += 1;
+                PendingPacket::ForMiddlebox(arrival, _) => {
+                    self.incoming.counts.asymmetric += 1;
                     // The identifier has 32 bits.
                     self.verdicts.pass(arrival.id as u32);
                 }
-                Waiting::Nothing { id } => self.verdicts.pass(id),
+                PendingPacket::Pass { id } => self.verdicts.pass(id),
             }
         }
         Ok(None)
     }
 
-    fn conclude(&mut self, arrival: Arrival, fate: Fate) -> io::Result<()> {
+    fn set_verdict(&mut self, arrival: Arrival, fate: PacketVerdict) -> io::Result<()> {
         // The identifier has 32 bits.
         let id = arrival.id as u32;
-        if arrival.from == Side::Fixed && fate == Fate::Pass {
-            self.refusals.note(arrival.packet);
+        if arrival.from == Side::Fixed && fate == PacketVerdict::Forward {
+            self.drop_detector.record(arrival.packet);
         }
         match fate {
-            Fate::Pass => self.verdicts.pass(id),
-            Fate::Drop => self.verdicts.drop(id),
-            Fate::Replace(packet) => {
+            PacketVerdict::Forward => self.verdicts.pass(id),
+            PacketVerdict::Drop => self.verdicts.drop(id),
+            PacketVerdict::Replace(packet) => {
                 let replaced = self.verdicts.replace(id, &packet);
-                self.too_long += u64::from(replaced == Replaced::TooLong);
+                self.too_long += u64::from(replaced == ReplaceResult::TooLong);
             }
         }
-        self.flush_if_much()
+        self.flush_if_full()
     }
 
-    fn inject(&mut self, to: Side, turn: Turn, packet: &[u8]) -> io::Result<Injected> {
+    fn inject(&mut self, to: Side, turn: QueuePosition, packet: &[u8]) -> io::Result<InjectResult> {
         self.flush()?;
-        let injected = match self.follower.way(packet) {
-            Way::Plain => self.injector.send(turn, packet),
-            Way::By(hop) => self.injector.send_by(hop, turn, packet),
-            Way::Lost => Injected::Refused,
+        let injected = match self.next_hops.route(packet) {
+            InjectRoute::Kernel => self.injector.send(turn, packet),
+            InjectRoute::Via(hop) => self.injector.send_by(hop, turn, packet),
+            InjectRoute::None => InjectResult::NoRoute,
         };
         match (to, injected) {
-            (Side::Mobile, Injected::Sent) => self.refusals.note_injected(),
-            (Side::Mobile, Injected::NoRoom) => self.refusals.note_no_room(),
+            (Side::Mobile, InjectResult::Sent) => self.drop_detector.record_injected(),
+            (Side::Mobile, InjectResult::QueueFull) => self.drop_detector.record_send_failure(),
             _ => {}
         }
         Ok(injected)
@@ -308,20 +321,20 @@ impl PacketIo for Queue {
 
     fn flush(&mut self) -> io::Result<()> {
         let socket = &self.socket;
-        self.verdicts.take(|messages| socket.send(messages))?;
-        self.look()
+        self.verdicts.flush(|messages| socket.send(messages))?;
+        self.read_drop_counter()
     }
 
     fn next_dropped(&mut self) -> Option<Bytes> {
-        self.refusals.next()
+        self.drop_detector.next()
     }
 }
 
-impl Postpones for Queue {
+impl Postpone for Queue {
     fn postpone(&mut self, arrival: &Arrival) -> io::Result<()> {
         // The identifier has 32 bits.
         self.verdicts.postpone(arrival.id as u32);
-        self.flush_if_much()
+        self.flush_if_full()
     }
 }
 
@@ -337,17 +350,17 @@ struct Incoming {
     queue: u16,
     /// Index of the interface that leads to the mobile hosts.
     mobile: u32,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<PendingPacket>,
     counts: Counts,
 }
 
 /// State of a received packet.
 #[derive(Debug)]
-enum Waiting {
+enum PendingPacket {
     /// Waits for a verdict of the middlebox.
-    For(Arrival, Crossing),
+    ForMiddlebox(Arrival, PacketContext),
     /// Passes in its turn.
-    Nothing {
+    Pass {
         /// Identifier of the packet in the kernel.
         id: u32,
     },
@@ -362,38 +375,41 @@ impl Incoming {
         self.waiting.is_empty()
     }
 
-    fn next(&mut self) -> Option<Waiting> {
+    fn next(&mut self) -> Option<PendingPacket> {
         self.waiting.pop_front()
     }
 
-    fn take(&mut self, queued: Queued<'_>) {
+    fn handle_queued(&mut self, queued: Queued<'_>) {
         if queued.queue != self.queue {
             return;
         }
         self.counts.packets += 1;
-        let from = match (self.leads(queued.came_by), self.leads(queued.leaves_by)) {
-            (false, true) => Some(Side::Fixed),
-            (true, false) => Some(Side::Mobile),
-            _ => None,
-        };
-        let passed = match (queued.shape, from) {
-            (Shape::Whole, Some(from)) => {
+        let from =
+            match (self.leads_to_mobile(queued.in_interface), self.leads_to_mobile(queued.out_interface)) {
+                (false, true) => Some(Side::Fixed),
+                (true, false) => Some(Side::Mobile),
+                _ => None,
+            };
+        let passed = match (queued.completeness, from) {
+            (Completeness::Whole, Some(from)) => {
                 let packet = Bytes::copy_from_slice(queued.packet);
-                let Queued { came_by, leaves_by, mark, .. } = queued;
-                let crossing = Crossing { came_by, leaves_by, mark };
-                self.waiting
-                    .push_back(Waiting::For(Arrival { id: queued.id.into(), from, packet }, crossing));
+                let Queued { in_interface: came_by, out_interface: leaves_by, mark, .. } = queued;
+                let crossing = PacketContext { in_interface: came_by, out_interface: leaves_by, mark };
+                self.waiting.push_back(PendingPacket::ForMiddlebox(
+                    Arrival { id: queued.id.into(), from, packet },
+                    crossing,
+                ));
                 return;
             }
-            (Shape::Cut, _) => &mut self.counts.cut,
-            (Shape::Unfinished, _) => &mut self.counts.unfinished,
-            (Shape::Whole, None) => &mut self.counts.on_one_side,
+            (Completeness::Truncated, _) => &mut self.counts.truncated,
+            (Completeness::Incomplete, _) => &mut self.counts.incomplete,
+            (Completeness::Whole, None) => &mut self.counts.not_crossing,
         };
         *passed += 1;
-        self.waiting.push_back(Waiting::Nothing { id: queued.id });
+        self.waiting.push_back(PendingPacket::Pass { id: queued.id });
     }
 
-    fn leads(&self, interface: Option<u32>) -> bool {
+    fn leads_to_mobile(&self, interface: Option<u32>) -> bool {
         interface == Some(self.mobile)
     }
 }

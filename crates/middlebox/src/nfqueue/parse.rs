@@ -1,7 +1,7 @@
 //! Parser of the kernel's messages about a queue. It trusts no input. An invalid length ends the datagram; an invalid
 //! attribute invalidates its message only.
 
-use super::message::{GENERAL, kind};
+use super::message::{NFNL_HEADER_LEN, kind};
 use hopline_linux::netlink::{self, BadLength, attributes, ne32};
 
 /// A message.
@@ -28,26 +28,26 @@ pub struct Queued<'a> {
     /// Identifier of the packet.
     pub id: u32,
     /// Index of the interface by which it came.
-    pub came_by: Option<u32>,
+    pub in_interface: Option<u32>,
     /// Index of the interface by which it will leave.
-    pub leaves_by: Option<u32>,
+    pub out_interface: Option<u32>,
     /// Firewall mark (`SO_MARK`); 0: none.
     pub mark: u32,
     /// The packet.
     pub packet: &'a [u8],
     /// Completeness of the packet.
-    pub shape: Shape,
+    pub completeness: Completeness,
 }
 
 /// Completeness of a packet in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum Completeness {
     /// It is as it will be on the wire.
     Whole,
     /// It is truncated.
-    Cut,
+    Truncated,
     /// Its checksums are incomplete, or it will be segmented.
-    Unfinished,
+    Incomplete,
 }
 
 /// Reason that a message is malformed.
@@ -60,7 +60,7 @@ pub enum Malformed {
     /// The length of an attribute's value does not match its type.
     Value,
     /// An attribute occurs twice.
-    Twice,
+    Duplicate,
     /// Unsupported version of nfnetlink.
     Version,
     /// A packet has no header.
@@ -89,40 +89,40 @@ fn message_of(message: netlink::Message<'_>) -> Result<Message<'_>, Malformed> {
 
 fn queued(body: &[u8]) -> Result<Queued<'_>, Malformed> {
     let (&[_family, version, high, low], rest) =
-        body.split_first_chunk::<GENERAL>().ok_or(Malformed::Length)?;
+        body.split_first_chunk::<NFNL_HEADER_LEN>().ok_or(Malformed::Length)?;
     if i32::from(version) != libc::NFNETLINK_V0 {
         return Err(Malformed::Version);
     }
-    let mut said = Said::default();
+    let mut said = PacketAttributes::default();
     for attribute in attributes(rest) {
-        said.take(attribute.map_err(|BadLength| Malformed::AttributeLength)?)?;
+        said.set(attribute.map_err(|BadLength| Malformed::AttributeLength)?)?;
     }
     let id = said.id.ok_or(Malformed::NoHeader)?;
     let unfinished = (libc::NFQA_SKB_CSUMNOTREADY | libc::NFQA_SKB_GSO) as u32;
     let shape = if said.whole_len.is_some() {
-        Shape::Cut
+        Completeness::Truncated
     } else if said.state.unwrap_or(0) & unfinished != 0 {
-        Shape::Unfinished
+        Completeness::Incomplete
     } else {
-        Shape::Whole
+        Completeness::Whole
     };
     Ok(Queued {
         queue: u16::from_be_bytes([high, low]),
         id,
-        came_by: said.came_by,
-        leaves_by: said.leaves_by,
+        in_interface: said.in_interface,
+        out_interface: said.out_interface,
         mark: said.mark.unwrap_or(0),
         packet: said.packet.unwrap_or(&[]),
-        shape,
+        completeness: shape,
     })
 }
 
 /// Relevant attributes of a packet.
 #[derive(Clone, Copy, Debug, Default)]
-struct Said<'a> {
+struct PacketAttributes<'a> {
     id: Option<u32>,
-    came_by: Option<u32>,
-    leaves_by: Option<u32>,
+    in_interface: Option<u32>,
+    out_interface: Option<u32>,
     mark: Option<u32>,
     packet: Option<&'a [u8]>,
     /// Original length; present only if the packet was truncated.
@@ -130,29 +130,29 @@ struct Said<'a> {
     state: Option<u32>,
 }
 
-impl<'a> Said<'a> {
-    fn take(&mut self, (kind, value): (u16, &'a [u8])) -> Result<(), Malformed> {
+impl<'a> PacketAttributes<'a> {
+    fn set(&mut self, (kind, value): (u16, &'a [u8])) -> Result<(), Malformed> {
         match i32::from(kind) {
             // Identifier, link-layer protocol (16 bits), hook.
             libc::NFQA_PACKET_HDR => match *value {
-                [a, b, c, d, _, _, _hook] => once(&mut self.id, u32::from_be_bytes([a, b, c, d])),
+                [a, b, c, d, _, _, _hook] => set_once(&mut self.id, u32::from_be_bytes([a, b, c, d])),
                 _ => Err(Malformed::Value),
             },
-            libc::NFQA_IFINDEX_INDEV => once(&mut self.came_by, number(value)?),
-            libc::NFQA_IFINDEX_OUTDEV => once(&mut self.leaves_by, number(value)?),
-            libc::NFQA_MARK => once(&mut self.mark, number(value)?),
-            libc::NFQA_CAP_LEN => once(&mut self.whole_len, number(value)?),
-            libc::NFQA_SKB_INFO => once(&mut self.state, number(value)?),
-            libc::NFQA_PAYLOAD => once(&mut self.packet, value),
+            libc::NFQA_IFINDEX_INDEV => set_once(&mut self.in_interface, number(value)?),
+            libc::NFQA_IFINDEX_OUTDEV => set_once(&mut self.out_interface, number(value)?),
+            libc::NFQA_MARK => set_once(&mut self.mark, number(value)?),
+            libc::NFQA_CAP_LEN => set_once(&mut self.whole_len, number(value)?),
+            libc::NFQA_SKB_INFO => set_once(&mut self.state, number(value)?),
+            libc::NFQA_PAYLOAD => set_once(&mut self.packet, value),
             _ => Ok(()),
         }
     }
 }
 
-fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Malformed> {
+fn set_once<T>(place: &mut Option<T>, value: T) -> Result<(), Malformed> {
     match place.replace(value) {
         None => Ok(()),
-        Some(_) => Err(Malformed::Twice),
+        Some(_) => Err(Malformed::Duplicate),
     }
 }
 

@@ -10,9 +10,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Maximum datagrams received by one system call.
-const AT_ONCE: usize = 64;
+const BATCH: usize = 64;
 /// Maximum bytes of a datagram: the longest packet and its attributes.
-const LONGEST: usize = 65_536 + 4096;
+const MAX_DATAGRAM: usize = 65_536 + 4096;
 
 /// A netlink socket that receives messages of the kernel only.
 #[derive(Debug)]
@@ -39,12 +39,12 @@ impl QueueSocket {
         // The kernel counts packets lost to a full buffer; nothing else is wrong then.
         sys::set_option(&fd, libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, 1)
             .map_err(|e| Error::system("setting NETLINK_NO_ENOBUFS", e))?;
-        let buffers = (0..AT_ONCE).map(|_| vec![0; LONGEST].into_boxed_slice()).collect();
+        let buffers = (0..BATCH).map(|_| vec![0; MAX_DATAGRAM].into_boxed_slice()).collect();
         Ok(Self { fd, buffers, sequence: 0, malformed: 0, refused: 0 })
     }
 
     /// Requests a setting and waits for the acknowledgement. Packets that arrive before it are passed to `take`.
-    pub(super) fn ask(
+    pub(super) fn request(
         &mut self,
         queue: u16,
         setting: Setting,
@@ -91,16 +91,16 @@ impl QueueSocket {
     fn receive_all(&mut self, mut take: impl FnMut(Message<'_>)) -> io::Result<usize> {
         let received = match sys::receive_many(&self.fd, &mut self.buffers) {
             Ok(received) => received,
-            Err(error) if is_passing(&error) => return Ok(0),
+            Err(error) if is_transient(&error) => return Ok(0),
             Err(error) => return Err(error),
         };
         for (datagram, buffer) in received.iter().zip(&self.buffers) {
-            self.malformed += u64::from(datagram.cut);
+            self.malformed += u64::from(datagram.truncated);
             for message in messages(&buffer[..datagram.len]) {
                 match message {
                     Ok(message) => take(message),
                     // A truncated datagram has already been counted.
-                    Err(Malformed::Length) if datagram.cut => {}
+                    Err(Malformed::Length) if datagram.truncated => {}
                     Err(_) => self.malformed += 1,
                 }
             }
@@ -116,7 +116,7 @@ impl AsFd for QueueSocket {
 }
 
 /// Returns whether a later call may succeed.
-fn is_passing(error: &io::Error) -> bool {
+fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
         || error.raw_os_error() == Some(libc::ENOBUFS)
 }

@@ -1,8 +1,8 @@
 //! Messages of linux/netfilter/nfnetlink_queue.h, well-formed and malformed.
 
 use super::message::{Setting, kind};
-use super::parse::{Malformed, Message, Queued, Shape, messages};
-use super::verdicts::{Replaced, Verdicts};
+use super::parse::{Completeness, Malformed, Message, Queued, messages};
+use super::verdicts::{ReplaceResult, Verdicts};
 use super::*;
 use hopline_linux::netlink::attribute;
 use proptest::prelude::*;
@@ -61,40 +61,40 @@ fn only(datagram: &[u8]) -> Result<Message<'_>, Malformed> {
 }
 
 #[test]
-fn a_packet_is_read_with_its_interfaces() {
+fn a_packet_is_parsed_with_its_interfaces() {
     let expected = Queued {
         queue: QUEUE,
         id: 0xfffe_0001,
-        came_by: Some(FIXED),
-        leaves_by: Some(MOBILE),
+        in_interface: Some(FIXED),
+        out_interface: Some(MOBILE),
         mark: 0,
         packet: b"odd",
-        shape: Shape::Whole,
+        completeness: Completeness::Whole,
     };
     assert_eq!(only(&passing(0xfffe_0001, FIXED, MOBILE)), Ok(Message::Packet(expected)));
 }
 
 #[test]
-fn a_mark_is_read() {
+fn a_mark_is_parsed() {
     let marked = queued(&[header(1), numbered(libc::NFQA_MARK, 0x105)]);
     let Ok(Message::Packet(packet)) = only(&marked) else { unreachable!("it is one") };
     assert_eq!(packet.mark, 0x105);
 }
 
 #[test]
-fn what_is_not_as_on_the_wire_is_told() {
+fn incomplete_packets_are_reported() {
     let shape = |attribute: Vec<u8>| match only(&queued(&[header(1), payload(b"data"), attribute])) {
-        Ok(Message::Packet(packet)) => packet.shape,
+        Ok(Message::Packet(packet)) => packet.completeness,
         other => unreachable!("{other:?}"),
     };
-    assert_eq!(shape(numbered(libc::NFQA_CAP_LEN, 9000)), Shape::Cut);
-    assert_eq!(shape(numbered(libc::NFQA_SKB_INFO, 1)), Shape::Unfinished);
-    assert_eq!(shape(numbered(libc::NFQA_SKB_INFO, 2)), Shape::Unfinished);
-    assert_eq!(shape(numbered(libc::NFQA_SKB_INFO, 4)), Shape::Whole);
+    assert_eq!(shape(numbered(libc::NFQA_CAP_LEN, 9000)), Completeness::Truncated);
+    assert_eq!(shape(numbered(libc::NFQA_SKB_INFO, 1)), Completeness::Incomplete);
+    assert_eq!(shape(numbered(libc::NFQA_SKB_INFO, 2)), Completeness::Incomplete);
+    assert_eq!(shape(numbered(libc::NFQA_SKB_INFO, 4)), Completeness::Whole);
 }
 
 #[test]
-fn answers_are_read() {
+fn acknowledgements_are_parsed() {
     let answer =
         |error: i32| message(libc::NLMSG_ERROR as u16, 9, &[&error.to_ne_bytes()[..], &[0; 16]].concat());
     assert_eq!(only(&answer(0)), Ok(Message::Answer { sequence: 9, error: 0 }));
@@ -105,12 +105,12 @@ fn answers_are_read() {
 }
 
 #[test]
-fn hostile_packets_have_a_reason() {
+fn hostile_packets_are_rejected_with_a_reason() {
     let short = |kind: libc::c_int| attribute(kind as u16, &[1, 2, 3]);
     let why = |attributes: &[Vec<u8>]| only(&queued(attributes)).expect_err("it is none");
     assert_eq!(why(&[payload(b"data")]), Malformed::NoHeader);
-    assert_eq!(why(&[header(1), header(1)]), Malformed::Twice);
-    assert_eq!(why(&[header(1), payload(b"a"), payload(b"b")]), Malformed::Twice);
+    assert_eq!(why(&[header(1), header(1)]), Malformed::Duplicate);
+    assert_eq!(why(&[header(1), payload(b"a"), payload(b"b")]), Malformed::Duplicate);
     assert_eq!(why(&[short(libc::NFQA_PACKET_HDR)]), Malformed::Value);
     for kind in [
         libc::NFQA_IFINDEX_INDEV,
@@ -132,7 +132,7 @@ fn hostile_packets_have_a_reason() {
 }
 
 #[test]
-fn a_bad_message_spoils_itself_alone_and_one_without_end_all_behind_it() {
+fn a_malformed_message_is_skipped_and_an_invalid_length_ends_the_datagram() {
     let good = passing(1, FIXED, MOBILE);
     let bad = queued(&[payload(b"no header")]);
     let found: Vec<_> = messages(&[&good[..], &bad, &good].concat()).map(|message| message.is_ok()).collect();
@@ -149,12 +149,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn any_bytes_end(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         prop_assert!(messages(&bytes).count() <= bytes.len() / 16 + 1);
     }
 
     #[test]
-    fn a_packet_with_any_bytes_changed_ends(
+    fn a_packet_with_any_bytes_changed_does_not_panic(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         cut in any::<prop::sample::Index>(),
     ) {
@@ -168,52 +168,54 @@ proptest! {
         for message in messages(&bytes) {
             if let Ok(Message::Packet(packet)) = message {
                 prop_assert!(packet.packet.len() <= bytes.len());
-                incoming.take(packet);
+                incoming.handle_queued(packet);
             }
         }
     }
 }
 
 #[test]
-fn sides_are_told_by_interfaces() {
+fn sides_are_distinguished_by_interface() {
     let mut incoming = Incoming::new(QUEUE, MOBILE);
     let mut take = |datagram: &[u8]| {
         let Ok(Message::Packet(packet)) = only(datagram) else { unreachable!("a packet") };
-        incoming.take(packet);
+        incoming.handle_queued(packet);
         incoming.next()
     };
     let mut from = |came_by, leaves_by| match take(&passing(7, came_by, leaves_by)) {
-        Some(Waiting::For(Arrival { id: 7, from, packet }, _)) if packet == "odd" => Some(from),
-        Some(Waiting::Nothing { id: 7 }) => None,
+        Some(PendingPacket::ForMiddlebox(Arrival { id: 7, from, packet }, _)) if packet == "odd" => {
+            Some(from)
+        }
+        Some(PendingPacket::Pass { id: 7 }) => None,
         other => unreachable!("{other:?}"),
     };
     assert_eq!(from(FIXED, MOBILE), Some(Side::Fixed));
     assert_eq!(from(MOBILE, FIXED), Some(Side::Mobile));
     assert_eq!((from(MOBILE, MOBILE), from(FIXED, FIXED)), (None, None));
-    assert!(matches!(take(&queued(&[header(8), payload(b"data")])), Some(Waiting::Nothing { id: 8 })));
+    assert!(matches!(take(&queued(&[header(8), payload(b"data")])), Some(PendingPacket::Pass { id: 8 })));
     let cut = [
         header(9),
         numbered(libc::NFQA_IFINDEX_OUTDEV, MOBILE),
         payload(b"data"),
         numbered(libc::NFQA_CAP_LEN, 9000),
     ];
-    assert!(matches!(take(&queued(&cut)), Some(Waiting::Nothing { id: 9 })));
-    assert_eq!(incoming.counts, Counts { packets: 6, on_one_side: 3, cut: 1, ..Counts::default() });
+    assert!(matches!(take(&queued(&cut)), Some(PendingPacket::Pass { id: 9 })));
+    assert_eq!(incoming.counts, Counts { packets: 6, not_crossing: 3, truncated: 1, ..Counts::default() });
 }
 
 #[test]
-fn a_packet_of_another_queue_is_nobodys() {
+fn a_packet_of_another_queue_is_ignored() {
     let mut incoming = Incoming::new(QUEUE + 1, MOBILE);
     let datagram = passing(1, FIXED, MOBILE);
     let Ok(Message::Packet(packet)) = only(&datagram) else { unreachable!("a packet") };
-    incoming.take(packet);
+    incoming.handle_queued(packet);
     assert!(incoming.is_empty());
 }
 
 /// Fields of a message: kind, flags, queue, attributes.
-type Said = (u16, u16, u16, Vec<(u16, Vec<u8>)>);
+type MessageFields = (u16, u16, u16, Vec<(u16, Vec<u8>)>);
 
-fn said(mut bytes: &[u8]) -> Vec<Said> {
+fn said(mut bytes: &[u8]) -> Vec<MessageFields> {
     let ne16 = |bytes: &[u8]| u16::from_ne_bytes([bytes[0], bytes[1]]);
     let mut said = Vec::new();
     while !bytes.is_empty() {
@@ -243,12 +245,12 @@ fn taken(verdicts: &mut Verdicts) -> Vec<u8> {
         taken.extend_from_slice(messages);
         Ok(())
     };
-    verdicts.take(send).unwrap();
+    verdicts.flush(send).unwrap();
     taken
 }
 
 #[test]
-fn settings_are_as_the_header_has_them() {
+fn settings_match_the_kernel_header() {
     let attributes = |setting: Setting| {
         let request = setting.request(QUEUE, 77);
         assert_eq!(request[8..12], 77u32.to_ne_bytes());
@@ -261,17 +263,17 @@ fn settings_are_as_the_header_has_them() {
     let flags = |config: &Config| attributes(config.flags());
     let config = Config::new(QUEUE, "wlan0");
     assert_eq!(flags(&config), [(5, vec![0, 0, 0, 1]), (4, vec![0, 0, 0, 5])]);
-    let other = Config { when_full: WhenFull::Drop, trains: Trains::Allowed, ..config };
+    let other = Config { when_full: WhenFull::Drop, gso: Offload::Gso, ..config };
     assert_eq!(flags(&other), [(5, vec![0, 0, 0, 4]), (4, vec![0, 0, 0, 5])]);
 }
 
 #[test]
-fn verdicts_in_a_row_are_one_message() {
+fn consecutive_verdicts_share_one_message() {
     let mut verdicts = Verdicts::new(QUEUE);
     (1..=3).for_each(|id| verdicts.pass(id));
     verdicts.drop(4);
     verdicts.pass(5);
-    assert_eq!(verdicts.replace(6, b"other"), Replaced::Yes);
+    assert_eq!(verdicts.replace(6, b"other"), ReplaceResult::Replaced);
     (7..=9).for_each(|id| verdicts.pass(id));
     let sent = taken(&mut verdicts);
     let (verdict, batch) = (0x0301, 0x0303);
@@ -286,11 +288,11 @@ fn verdicts_in_a_row_are_one_message() {
             (batch, 1, QUEUE, vec![header(1, 9)]),
         ]
     );
-    verdicts.take(|_| unreachable!("nothing is held back any more")).unwrap();
+    verdicts.flush(|_| unreachable!("nothing is held back any more")).unwrap();
 }
 
 #[test]
-fn a_packet_that_waits_does_not_pass_with_those_behind_it() {
+fn a_postponed_packet_does_not_pass_with_later_ones() {
     let mut verdicts = Verdicts::new(QUEUE);
     verdicts.pass(1);
     verdicts.postpone(2);
@@ -307,18 +309,18 @@ fn a_packet_that_waits_does_not_pass_with_those_behind_it() {
 }
 
 #[test]
-fn what_is_too_long_for_a_message_goes_on_unchanged() {
+fn a_replacement_that_is_too_long_leaves_the_packet_unchanged() {
     let mut verdicts = Verdicts::new(QUEUE);
-    assert_eq!(verdicts.replace(1, &[7; 65_532]), Replaced::TooLong);
+    assert_eq!(verdicts.replace(1, &[7; 65_532]), ReplaceResult::TooLong);
     assert_eq!(said(&taken(&mut verdicts))[0].0, 0x0303);
-    assert_eq!(verdicts.replace(2, &[7; 65_531]), Replaced::Yes);
-    assert!(verdicts.held() > ENOUGH - 5);
+    assert_eq!(verdicts.replace(2, &[7; 65_531]), ReplaceResult::Replaced);
+    assert!(verdicts.len() > FLUSH_THRESHOLD - 5);
 }
 
 #[test]
-fn verdicts_that_cannot_be_sent_are_not_sent_later() {
+fn failed_verdicts_are_not_sent_later() {
     let mut verdicts = Verdicts::new(QUEUE);
     verdicts.pass(1);
-    assert!(verdicts.take(|_| Err(io::ErrorKind::OutOfMemory.into())).is_err());
-    verdicts.take(|_| unreachable!("nothing is held back any more")).unwrap();
+    assert!(verdicts.flush(|_| Err(io::ErrorKind::OutOfMemory.into())).is_err());
+    verdicts.flush(|_| unreachable!("nothing is held back any more")).unwrap();
 }

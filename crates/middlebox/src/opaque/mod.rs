@@ -15,36 +15,36 @@
 //! and keeps it full. If the rate of the link is known, use [`Shaping`]: packets then wait here, where they can be
 //! dropped in time. ECN marks are not copied between the inner and the outer IP header.
 
-mod figures;
-mod leads;
+mod metrics;
 mod shaping;
+mod tunnel_routes;
 mod underlay;
 
-use crate::peer_socket::{PeerSocket, Sent, random_life};
-use crate::service::{Ledger, Notice, Service, Tone};
+use crate::peer_socket::{PeerSocket, SendResult, random_incarnation};
+use crate::service::{Notice, Service, ServiceStatus, Severity};
 use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_linux::Error;
-use hopline_linux::pace::{Clock, Woken, Written};
+use hopline_linux::event_loop::{Clock, MetricsTimer, WaitResult};
 use hopline_linux::{Interface, Tun, TunLifetime};
-use hopline_proxy::Peer;
+use hopline_proxy::PeerStatus;
 use hopline_proxy::dproxy::Key;
-use hopline_proxy::tunnel::{self, Does, OVERHEAD, Repair, Tunnel};
-pub use leads::Network;
-use leads::{Condition, Leads, Wanted};
+use hopline_proxy::tunnel::{self, MAX_OVERHEAD, RecoveryScheme, Tunnel, TunnelAction};
 use shaping::Shaper;
 pub use shaping::Shaping;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+pub use tunnel_routes::Network;
+use tunnel_routes::{Desired, RouteStatus, TunnelRoutes};
 use underlay::Underlay;
 
 /// Packets read from the interface before other events are processed.
 const BATCH: usize = 64;
 /// Maximum bytes of an IP packet.
-const LONGEST: usize = 65_535;
+const MAX_PACKET: usize = 65_535;
 /// Minimum MTU of the interface: that of IPv6 (RFC 8200 §5).
-const LEAST_MTU: u16 = 1280;
+const MIN_MTU: u16 = 1280;
 /// Length of the UDP header.
 const UDP: usize = hopline_wire::udp::HEADER_LEN;
 
@@ -63,8 +63,8 @@ pub struct Config {
     pub port: u16,
     /// Pre-shared key.
     pub key: Key,
-    /// Repair scheme, the same at both ends. Default [`Repair::Asking`].
-    pub repair: Repair,
+    /// Repair scheme, the same at both ends. Default [`RecoveryScheme::Nack`].
+    pub repair: RecoveryScheme,
     /// Maximum bytes of an IP packet that passes between the ends without fragmentation. Default 1500. The interface's
     /// MTU is this value less the overhead of a datagram: 56 bytes over IPv4, 76 over IPv6. It must be at least 1280, for
     /// IPv6.
@@ -86,7 +86,7 @@ impl Config {
             peer,
             port: hopline_wire::dproxy::PORT,
             key,
-            repair: Repair::Asking(hopline_proxy::dproxy::opaque::Config::default()),
+            repair: RecoveryScheme::Nack(hopline_proxy::dproxy::opaque::Config::default()),
             mtu: 1500,
             routes: Vec::new(),
             shaping: None,
@@ -104,8 +104,8 @@ impl Config {
         if let Some(shaping) = &self.shaping {
             shaping.codel().validate()?;
         }
-        let mtu = self.mtu.saturating_sub((self.ip_header() + UDP + OVERHEAD) as u16);
-        if mtu < LEAST_MTU { Err("`mtu` must be at least 1336 over IPv4, 1356 over IPv6") } else { Ok(mtu) }
+        let mtu = self.mtu.saturating_sub((self.ip_header() + UDP + MAX_OVERHEAD) as u16);
+        if mtu < MIN_MTU { Err("`mtu` must be at least 1336 over IPv4, 1356 over IPv6") } else { Ok(mtu) }
     }
 
     const fn ip_header(&self) -> usize {
@@ -122,12 +122,12 @@ pub struct Opaque {
     socket: PeerSocket,
     tunnel: Tunnel,
     shaper: Option<Shaper>,
-    leads: Leads,
+    routes: TunnelRoutes,
     underlay: Option<Underlay>,
     /// Last reported state of the peer.
-    said: Peer,
+    peer_state: PeerStatus,
     /// Overhead of a datagram, in bytes.
-    around: usize,
+    overhead: usize,
     counts: Counts,
 }
 
@@ -135,12 +135,12 @@ pub struct Opaque {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     /// Packets that the interface rejected.
-    tun_refused: u64,
+    tun_write_failures: u64,
     datagrams_sent: u64,
     bytes_sent: u64,
     datagrams_received: u64,
     /// Attempts after which a route was not in the wanted state.
-    unrouted: u64,
+    missing_routes: u64,
 }
 
 impl Opaque {
@@ -159,10 +159,10 @@ impl Opaque {
         let interface = Interface::named(tun.name())?;
         interface.set_mtu(mtu)?;
         interface.up()?;
-        let leads = Leads::new(tun.name(), config.routes.clone())?;
-        let underlay = Underlay::of(config.peer, &config.routes)?;
-        let life = random_life()?;
-        let machine = tunnel::Config { key: config.key, repair: config.repair };
+        let leads = TunnelRoutes::new(tun.name(), config.routes.clone())?;
+        let underlay = Underlay::for_peer(config.peer, &config.routes)?;
+        let life = random_incarnation()?;
+        let machine = tunnel::Config { key: config.key, recovery: config.repair };
         Ok(Self {
             tun,
             lifetime: config.lifetime,
@@ -170,10 +170,10 @@ impl Opaque {
             socket,
             tunnel: Tunnel::new(machine, life),
             shaper: config.shaping.map(Shaper::new),
-            leads,
+            routes: leads,
             underlay,
-            said: Peer::default(),
-            around: config.ip_header() + UDP,
+            peer_state: PeerStatus::default(),
+            overhead: config.ip_header() + UDP,
             counts: Counts::default(),
         })
     }
@@ -185,29 +185,29 @@ impl Opaque {
     }
 
     /// Processes received packets and expired timers. Returns whether more packets may be waiting.
-    fn turn(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<bool> {
-        let from_socket = self.take_from_socket(now)?;
-        let from_tun = self.take_from_tun(now, buffer)?;
+    fn poll(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<bool> {
+        let from_socket = self.receive_from_socket(now)?;
+        let from_tun = self.receive_from_tun(now, buffer)?;
         if self.tunnel.poll_timeout().is_some_and(|due| due <= now) {
             self.tunnel.handle_timeout(now);
-            self.carry_out(now);
+            self.handle_outputs(now);
         }
-        self.release(now);
+        self.send_shaped(now);
         Ok(from_socket || from_tun)
     }
 
-    fn take_from_socket(&mut self, now: Instant) -> io::Result<bool> {
+    fn receive_from_socket(&mut self, now: Instant) -> io::Result<bool> {
         let mut received = Vec::new();
         let more = self.socket.receive(|datagram| received.push(datagram))?;
         self.counts.datagrams_received += received.len() as u64;
         for datagram in received {
             self.tunnel.handle_datagram(now, &datagram);
-            self.carry_out(now);
+            self.handle_outputs(now);
         }
         Ok(more)
     }
 
-    fn take_from_tun(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<bool> {
+    fn receive_from_tun(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<bool> {
         for _ in 0..BATCH {
             let Some(len) = self.tun.receive(buffer)? else { return Ok(false) };
             let packet = Bytes::copy_from_slice(&buffer[..len]);
@@ -215,7 +215,7 @@ impl Opaque {
                 Some(shaper) => shaper.push(now, packet),
                 None => {
                     self.tunnel.send(now, packet);
-                    self.carry_out(now);
+                    self.handle_outputs(now);
                 }
             }
         }
@@ -223,96 +223,98 @@ impl Opaque {
     }
 
     /// Sends packets that the rate of the link allows now.
-    fn release(&mut self, now: Instant) {
+    fn send_shaped(&mut self, now: Instant) {
         while let Some(packet) = self.shaper.as_mut().and_then(|shaper| shaper.pop(now)) {
             self.tunnel.send(now, packet);
-            self.carry_out(now);
+            self.handle_outputs(now);
         }
     }
 
     /// Executes the actions of the state machine.
-    fn carry_out(&mut self, now: Instant) {
+    fn handle_outputs(&mut self, now: Instant) {
         while let Some(does) = self.tunnel.poll() {
             match does {
-                Does::Delivers(packet) => {
-                    self.counts.tun_refused += u64::from(self.tun.send(&packet).is_err())
+                TunnelAction::Deliver(packet) => {
+                    self.counts.tun_write_failures += u64::from(self.tun.send(&packet).is_err())
                 }
-                Does::Sends { turn, datagram, packet } => match (self.socket.send(turn, &datagram), packet) {
-                    (Sent::Yes, _) => {
-                        self.counts.datagrams_sent += 1;
-                        let len = datagram.len() + self.around;
-                        self.counts.bytes_sent += len as u64;
-                        self.shaper.iter_mut().for_each(|shaper| shaper.sent(now, len));
+                TunnelAction::SendDatagram { queue_position: turn, datagram, packet } => {
+                    match (self.socket.send(turn, &datagram), packet) {
+                        (SendResult::Sent, _) => {
+                            self.counts.datagrams_sent += 1;
+                            let len = datagram.len() + self.overhead;
+                            self.counts.bytes_sent += len as u64;
+                            self.shaper.iter_mut().for_each(|shaper| shaper.record_sent(now, len));
+                        }
+                        (SendResult::Failed, Some(packet)) => self.tunnel.on_queue_drop(packet),
+                        (SendResult::Failed, None) => {}
                     }
-                    (Sent::Refused, Some(packet)) => self.tunnel.refused(packet),
-                    (Sent::Refused, None) => {}
-                },
+                }
             }
         }
     }
 
     /// Sets or removes the routes when the peer appears or disappears, and reports it.
-    fn follow_peer(&mut self, now: Instant, ledger: &Ledger) {
+    fn update_routes(&mut self, now: Instant, ledger: &ServiceStatus) {
         let peer = self.tunnel.peer();
-        let wanted = if peer == Peer::Present { Wanted::There } else { Wanted::Away };
-        if wanted == Wanted::There && self.said != peer {
-            self.keep_out();
+        let wanted = if peer == PeerStatus::Present { Desired::Present } else { Desired::Absent };
+        if wanted == Desired::Present && self.peer_state != peer {
+            self.bind_underlay();
         }
-        if let Some(condition) = self.leads.set(now, wanted) {
-            self.counts.unrouted += u64::from(matches!(condition, Condition::Refused(..)));
-            of_routes(&condition, self.tun.name(), &ledger.notices())
+        if let Some(condition) = self.routes.set(now, wanted) {
+            self.counts.missing_routes += u64::from(matches!(condition, RouteStatus::Refused(..)));
+            route_notice(&condition, self.tun.name(), &ledger.notices())
                 .into_iter()
-                .for_each(|notice| ledger.say(notice));
+                .for_each(|notice| ledger.report(notice));
         }
-        if wanted == Wanted::Away && self.leads.missing() == 0 {
-            self.let_go();
+        if wanted == Desired::Absent && self.routes.missing() == 0 {
+            self.release_underlay();
         }
-        if self.said == peer {
+        if self.peer_state == peer {
             return;
         }
-        self.said = peer;
+        self.peer_state = peer;
         let without = "packets take the routes beside the tunnel";
         Notice::of_peer(peer, &self.peer.to_string(), without)
             .into_iter()
-            .for_each(|notice| ledger.say(notice));
+            .for_each(|notice| ledger.report(notice));
     }
 
     /// Binds the socket so that datagrams avoid the tunnel's own routes, which are set next. If that fails, the peer
     /// counts as absent, and all is retried.
-    fn keep_out(&mut self) {
+    fn bind_underlay(&mut self) {
         if let Some(underlay) = &mut self.underlay {
             let _ = underlay.bind(&self.socket, self.tun.name());
         }
     }
 
-    fn let_go(&mut self) {
+    fn release_underlay(&mut self) {
         if let Some(underlay) = &mut self.underlay {
             let _ = underlay.release(&self.socket);
         }
     }
 
-    fn due(&self) -> Option<Instant> {
-        let shaped = self.shaper.as_ref().and_then(Shaper::due);
-        self.tunnel.poll_timeout().into_iter().chain(shaped).chain(self.leads.due()).min()
+    fn poll_timeout(&self) -> Option<Instant> {
+        let shaped = self.shaper.as_ref().and_then(Shaper::poll_timeout);
+        self.tunnel.poll_timeout().into_iter().chain(shaped).chain(self.routes.poll_timeout()).min()
     }
 }
 
 impl Service for Opaque {
     /// A persistent interface becomes so only here: one with a service that never ran is not left behind.
-    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
+    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &ServiceStatus) -> io::Result<()> {
         self.tun.set_lifetime(self.lifetime)?;
-        let (clock, mut written, mut buffer) = (Clock::start(), Written::default(), vec![0; LONGEST]);
+        let (clock, mut written, mut buffer) = (Clock::start(), MetricsTimer::default(), vec![0; MAX_PACKET]);
         loop {
             let now = clock.now();
-            let due = if self.turn(now, &mut buffer)? { Some(now) } else { self.due() };
-            self.follow_peer(now, ledger);
+            let due = if self.poll(now, &mut buffer)? { Some(now) } else { self.poll_timeout() };
+            self.update_routes(now, ledger);
             if written.is_due(now) {
-                ledger.write(self.figures());
+                ledger.set_metrics(self.metrics());
             }
-            if clock.wait([self.tun.as_fd(), self.socket.as_fd()], stop, due)? == Woken::ToStop {
+            if clock.wait([self.tun.as_fd(), self.socket.as_fd()], stop, due)? == WaitResult::Stopped {
                 // A persistent interface leads nowhere from now on.
-                let _ = self.leads.set(now, Wanted::Away);
-                ledger.write(self.figures());
+                let _ = self.routes.set(now, Desired::Absent);
+                ledger.set_metrics(self.metrics());
                 return Ok(());
             }
         }
@@ -323,24 +325,24 @@ impl Service for Opaque {
 const ROUTES: &str = "routes";
 
 /// Returns the notice about the routes. `None` if all is well and was before.
-fn of_routes(condition: &Condition<'_>, tun: &str, said: &[Notice]) -> Option<Notice> {
+fn route_notice(condition: &RouteStatus<'_>, tun: &str, said: &[Notice]) -> Option<Notice> {
     let (tone, text) = match condition {
-        Condition::Done(_) if said.iter().all(|notice| notice.about != ROUTES) => return None,
-        Condition::Done(Wanted::There) => (Tone::Good, format!("all routes lead into {tun}")),
-        Condition::Done(Wanted::Away) => {
-            (Tone::Good, format!("no route leads into {tun} while the other end is not there"))
+        RouteStatus::Done(_) if said.iter().all(|notice| notice.subject != ROUTES) => return None,
+        RouteStatus::Done(Desired::Present) => (Severity::Normal, format!("all routes lead into {tun}")),
+        RouteStatus::Done(Desired::Absent) => {
+            (Severity::Normal, format!("no route leads into {tun} while the other end is not there"))
         }
-        Condition::Refused(wanted, (address, prefix), error) => {
+        RouteStatus::Refused(wanted, (address, prefix), error) => {
             let (refused, meanwhile) = match wanted {
-                Wanted::There => ("set", "packets take the routes beside the tunnel"),
-                Wanted::Away => ("removed", "packets that take it are lost"),
+                Desired::Present => ("set", "packets take the routes beside the tunnel"),
+                Desired::Absent => ("removed", "packets that take it are lost"),
             };
             let route = format!("the route to {address}/{prefix} through {tun}");
             let text = format!("{route} cannot be {refused}: {error}; tried again each second, {meanwhile}");
-            (Tone::Bad, text)
+            (Severity::Warning, text)
         }
     };
-    Some(Notice { about: ROUTES.into(), tone, text })
+    Some(Notice { subject: ROUTES.into(), severity: tone, text })
 }
 
 #[cfg(test)]
@@ -348,29 +350,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn routes_are_told_of_once_for_each_change_and_not_before_one_is_refused() {
-        let ledger = Ledger::default();
+    fn route_changes_are_reported_once_and_only_after_a_rejection() {
+        let ledger = ServiceStatus::default();
         let network = ("10.1.0.0".parse().unwrap(), 16);
         let refused =
-            || Condition::Refused(Wanted::There, &network, io::Error::from_raw_os_error(libc::ENETDOWN));
-        let is = |condition: Condition<'_>| {
-            of_routes(&condition, "dproxy0", &ledger.notices()).into_iter().for_each(|n| ledger.say(n));
-            ledger.notices().first().map(|notice| (notice.tone, notice.text.clone()))
+            || RouteStatus::Refused(Desired::Present, &network, io::Error::from_raw_os_error(libc::ENETDOWN));
+        let is = |condition: RouteStatus<'_>| {
+            route_notice(&condition, "dproxy0", &ledger.notices()).into_iter().for_each(|n| ledger.report(n));
+            ledger.notices().first().map(|notice| (notice.severity, notice.text.clone()))
         };
-        assert_eq!(is(Condition::Done(Wanted::There)), None);
+        assert_eq!(is(RouteStatus::Done(Desired::Present)), None);
         let text = "the route to 10.1.0.0/16 through dproxy0 cannot be set: Network is down (os error 100); \
                     tried again each second, packets take the routes beside the tunnel";
         for _ in 0..2 {
-            assert_eq!(is(refused()), Some((Tone::Bad, text.to_owned())));
+            assert_eq!(is(refused()), Some((Severity::Warning, text.to_owned())));
         }
         assert_eq!(
-            is(Condition::Done(Wanted::There)),
-            Some((Tone::Good, "all routes lead into dproxy0".into()))
+            is(RouteStatus::Done(Desired::Present)),
+            Some((Severity::Normal, "all routes lead into dproxy0".into()))
         );
     }
 
     #[test]
-    fn the_interface_takes_what_a_datagram_can_carry() {
+    fn the_interface_mtu_fits_into_a_datagram() {
         let [a, b, v6]: [IpAddr; 3] = ["10.0.0.1", "10.0.0.2", "fd00::1"].map(|text| text.parse().unwrap());
         let config = Config::new(a, b, Key::new([0; 32]));
         assert_eq!(config.tun_mtu(), Ok(1444));

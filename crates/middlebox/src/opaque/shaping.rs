@@ -3,12 +3,14 @@
 use bytes::Bytes;
 use core::num::{NonZeroU16, NonZeroU64};
 use hopline_core::{Duration, Instant};
-use hopline_queue::{Action, Capability, Class, CoDelConfig, Contents, Enqueued, FqCoDel, FqCoDelConfig};
+use hopline_queue::{
+    Class, CoDelConfig, EcnCapability, EnqueueResult, FqCoDel, FqCoDelConfig, PacketAccess, SignalAction,
+};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 
 /// Tolerated lateness of service, as of a system timer.
-const SLACK: Duration = Duration::from_millis(1);
+const TIMER_SLACK: Duration = Duration::from_millis(1);
 
 /// Rate of the link, and parameters of the queue before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +43,7 @@ impl Shaping {
 #[derive(Debug)]
 pub(super) struct Shaper {
     rate: u64,
-    queue: FqCoDel<Waiting>,
+    queue: FqCoDel<QueuedPacket>,
     packets: Packets,
     /// Time at which the link has transmitted all bytes passed to it.
     free_at: Instant,
@@ -53,7 +55,7 @@ pub(super) struct Shaper {
 
 /// A queued packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Waiting {
+struct QueuedPacket {
     number: u64,
     len_bytes: u32,
     flow: u64,
@@ -63,7 +65,7 @@ struct Waiting {
 struct Packets {
     packets: BTreeMap<u64, Bytes>,
     /// Packets dropped by CoDel.
-    late: u64,
+    codel_drops: u64,
 }
 
 impl Shaper {
@@ -83,12 +85,14 @@ impl Shaper {
     /// Queues a packet.
     pub(super) fn push(&mut self, now: Instant, packet: Bytes) {
         let flow = self.hasher.hash_one(flow_of(&packet));
-        let waiting = Waiting { number: self.next, len_bytes: packet.len() as u32, flow };
+        let waiting = QueuedPacket { number: self.next, len_bytes: packet.len() as u32, flow };
         self.packets.packets.insert(self.next, packet);
         self.next += 1;
         match self.queue.enqueue(now, waiting, &self.packets) {
-            Enqueued::Accepted => {}
-            Enqueued::Displaced(gone) | Enqueued::Refused(gone) | Enqueued::Early(gone) => {
+            EnqueueResult::Accepted => {}
+            EnqueueResult::Displaced(gone)
+            | EnqueueResult::Refused(gone)
+            | EnqueueResult::EarlyDrop(gone) => {
                 self.refused += 1;
                 self.packets.packets.remove(&gone.number);
             }
@@ -105,13 +109,13 @@ impl Shaper {
     }
 
     /// Accounts for `bytes` sent into the link.
-    pub(super) fn sent(&mut self, now: Instant, bytes: usize) {
-        let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(SLACK.as_nanos()));
+    pub(super) fn record_sent(&mut self, now: Instant, bytes: usize) {
+        let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(TIMER_SLACK.as_nanos()));
         self.free_at = self.free_at.max(earliest) + Duration::of_bits(bytes as u64 * 8, self.rate);
     }
 
     /// Returns the time at which the next packet may be sent.
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
         (!self.queue.is_empty()).then_some(self.free_at)
     }
 
@@ -121,38 +125,38 @@ impl Shaper {
     }
 
     /// Returns the packets dropped by CoDel.
-    pub(super) const fn late(&self) -> u64 {
-        self.packets.late
+    pub(super) const fn codel_drops(&self) -> u64 {
+        self.packets.codel_drops
     }
 }
 
-impl Contents<Waiting> for Packets {
-    fn class(&self, _: &Waiting) -> Class {
+impl PacketAccess<QueuedPacket> for Packets {
+    fn class(&self, _: &QueuedPacket) -> Class {
         Class::Data
     }
 
-    fn len_bytes(&self, packet: &Waiting) -> u32 {
+    fn len_bytes(&self, packet: &QueuedPacket) -> u32 {
         packet.len_bytes
     }
 
-    fn capability(&self, _: &Waiting) -> Capability {
-        Capability::NotCapable
+    fn capability(&self, _: &QueuedPacket) -> EcnCapability {
+        EcnCapability::NotCapable
     }
 
-    fn flow(&self, packet: &Waiting) -> u64 {
+    fn flow(&self, packet: &QueuedPacket) -> u64 {
         packet.flow
     }
 
     // Packets cannot be marked here; the action is to drop.
-    fn mark(&mut self, _: &mut Waiting) {}
+    fn mark(&mut self, _: &mut QueuedPacket) {}
 
-    fn dropped(&mut self, packet: Waiting) {
-        self.late += 1;
+    fn dropped(&mut self, packet: QueuedPacket) {
+        self.codel_drops += 1;
         self.packets.remove(&packet.number);
     }
 }
 
-const _: () = assert!(matches!(CoDelConfig::RFC8289.action, Action::Drop));
+const _: () = assert!(matches!(CoDelConfig::RFC8289.action, SignalAction::Drop));
 
 /// Returns the flow identifier of a packet: addresses, protocol and, for TCP and UDP, ports.
 fn flow_of(packet: &[u8]) -> (&[u8], u8, &[u8]) {
@@ -185,24 +189,24 @@ mod tests {
     }
 
     #[test]
-    fn packets_go_at_the_rate() {
+    fn packets_leave_at_the_configured_rate() {
         let mut shaper = shaper(100);
         let mut sent = Vec::new();
         (0..20).for_each(|_| shaper.push(Instant::from_millis(10), packet(1, 1000)));
         for ms in 10..40 {
             let now = Instant::from_millis(ms);
             while let Some(packet) = shaper.pop(now) {
-                shaper.sent(now, packet.len());
+                shaper.record_sent(now, packet.len());
                 sent.push(ms);
             }
         }
         // One more packet at first, for the tolerated lateness of timers.
         let expected: Vec<u64> = [10].into_iter().chain(10..29).collect();
-        assert_eq!((sent, shaper.due()), (expected, None));
+        assert_eq!((sent, shaper.poll_timeout()), (expected, None));
     }
 
     #[test]
-    fn what_finds_no_room_and_what_waits_too_long_is_dropped_and_forgotten() {
+    fn packets_without_room_and_packets_that_wait_too_long_are_dropped() {
         let mut shaper = shaper(50);
         (0..60).for_each(|_| shaper.push(Instant::ZERO, packet(1, 1000)));
         assert_eq!((shaper.len(), shaper.refused, shaper.packets.packets.len()), (50, 10, 50));
@@ -211,15 +215,15 @@ mod tests {
             now += Duration::from_millis(1);
             shaper.push(now, packet(1, 1000));
             if let Some(packet) = shaper.pop(now) {
-                shaper.sent(now, packet.len());
+                shaper.record_sent(now, packet.len());
             }
         }
-        assert!(shaper.late() > 0, "the queue stood at 50 ms");
+        assert!(shaper.codel_drops() > 0, "the queue stood at 50 ms");
         assert_eq!(shaper.packets.packets.len(), shaper.len());
     }
 
     #[test]
-    fn a_flow_that_sends_little_does_not_wait_behind_one_that_fills_the_queue() {
+    fn a_sparse_flow_does_not_wait_behind_a_bulk_flow() {
         let mut shaper = shaper(100);
         (0..50).for_each(|_| shaper.push(Instant::ZERO, packet(1, 1000)));
         assert_eq!(shaper.pop(Instant::ZERO), Some(packet(1, 1000)));
@@ -229,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_comes_is_of_some_flow() {
+    fn every_packet_belongs_to_a_flow() {
         for packet in [&[][..], &[0x45], &[0x4f; 20], &[0x60; 10], &[0x60; 41], &[0; 60]] {
             flow_of(packet);
         }

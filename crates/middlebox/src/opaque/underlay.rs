@@ -5,11 +5,11 @@
 //! whatever the state of its gateway. While the peer is absent, the tunnel has no routes, and the socket is not bound, so
 //! that another interface can be found. This creates no routes and no rules, and leaves none behind.
 
-use super::leads;
+use super::tunnel_routes;
 use crate::peer_socket::PeerSocket;
 use hopline_linux::Error;
 use hopline_linux::Network;
-use hopline_linux::routes::{Route, Routes};
+use hopline_linux::route_lookup::{Route, Routes};
 use std::io;
 use std::net::IpAddr;
 
@@ -31,8 +31,9 @@ enum State {
 
 impl Underlay {
     /// Returns the underlay of a tunnel; `None` if its routes do not contain the peer.
-    pub(super) fn of(peer: IpAddr, networks: &[leads::Network]) -> Result<Option<Self>, Error> {
-        let contains = |&(address, prefix): &leads::Network| Network { address, prefix }.contains(peer);
+    pub(super) fn for_peer(peer: IpAddr, networks: &[tunnel_routes::Network]) -> Result<Option<Self>, Error> {
+        let contains =
+            |&(address, prefix): &tunnel_routes::Network| Network { address, prefix }.contains(peer);
         if !networks.iter().any(contains) {
             return Ok(None);
         }
@@ -41,7 +42,7 @@ impl Underlay {
 
     /// Binds the socket to the interface that currently leads to the peer. Call it before the tunnel's routes are set.
     pub(super) fn bind(&mut self, socket: &PeerSocket, tun: &str) -> io::Result<()> {
-        let Some(Route::Beyond(index)) = self.routes.towards(self.peer)? else { return Ok(()) };
+        let Some(Route::Remote(index)) = self.routes.lookup(self.peer)? else { return Ok(()) };
         // A route of an administrator leads into the tunnel: there is no other interface to bind to.
         if self.state == State::Bound || self.routes.interface(tun) == Some(index) {
             return Ok(());

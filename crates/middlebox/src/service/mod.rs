@@ -1,10 +1,10 @@
 //! Services: the parts of a daemon that run until they are stopped, and report metrics and notices meanwhile.
 
+mod joined;
 mod notice;
-mod together;
 
-pub use notice::{Listener, Notice, Tone};
-pub use together::Together;
+pub use joined::JoinedServices;
+pub use notice::{Notice, NoticeListener, Severity};
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -19,57 +19,57 @@ pub trait Service: Send {
     ///
     /// # Errors
     /// The reason that it cannot continue: its interface has disappeared, or a system call fails.
-    fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()>;
+    fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &ServiceStatus) -> io::Result<()>;
 }
 
 /// Metrics and notices of a [`Service`], which other threads read meanwhile.
 #[derive(Debug, Default)]
-pub struct Ledger {
-    figures: Mutex<Vec<Figure>>,
+pub struct ServiceStatus {
+    metrics: Mutex<Vec<Metric>>,
     notices: Mutex<Vec<Notice>>,
-    listener: Option<Arc<dyn Listener>>,
+    listener: Option<Arc<dyn NoticeListener>>,
 }
 
-/// A metric of a [`Ledger`].
+/// A metric of a [`ServiceStatus`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Figure {
+pub struct Metric {
     /// Name in Prometheus style, without prefix and `_total`: lower-case words joined by `_`, with the unit last.
     pub name: &'static str,
     /// Description.
     pub doc: &'static str,
     /// Kind of the metric.
-    pub kind: FigureKind,
+    pub kind: MetricKind,
     /// Current value.
     pub value: u64,
 }
 
-/// Kind of a [`Figure`].
+/// Kind of a [`Metric`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FigureKind {
+pub enum MetricKind {
     /// Grows only, from the start of the service.
     Counter,
     /// Grows and falls.
     Gauge,
 }
 
-impl Ledger {
+impl ServiceStatus {
     /// Creates a ledger that passes each changed notice to the listener.
     #[must_use]
-    pub fn heard_by(listener: Arc<dyn Listener>) -> Self {
+    pub fn with_listener(listener: Arc<dyn NoticeListener>) -> Self {
         Self { listener: Some(listener), ..Self::default() }
     }
 
     /// Records a notice. If it is new, the listener is called.
-    pub fn say(&self, notice: Notice) {
+    pub fn report(&self, notice: Notice) {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_this = notices.iter_mut().find(|other| other.about == notice.about);
+        let of_this = notices.iter_mut().find(|other| other.subject == notice.subject);
         match of_this {
             Some(same) if *same == notice => return,
             Some(other) => other.clone_from(&notice),
             None => notices.push(notice.clone()),
         }
         drop(notices);
-        self.listener.iter().for_each(|listener| listener.hear(&notice));
+        self.listener.iter().for_each(|listener| listener.handle_notice(&notice));
     }
 
     /// Returns the latest notice about each subject.
@@ -79,32 +79,32 @@ impl Ledger {
     }
 
     /// Replaces all notices, without a call of the listener. An empty list clears those of a service that has ended.
-    pub fn take_over(&self, notices: Vec<Notice>) {
+    pub fn replace_notices(&self, notices: Vec<Notice>) {
         *self.notices.lock().unwrap_or_else(PoisonError::into_inner) = notices;
     }
 
     /// Replaces all metrics.
-    pub fn write(&self, figures: Vec<Figure>) {
-        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = figures;
+    pub fn set_metrics(&self, figures: Vec<Metric>) {
+        *self.metrics.lock().unwrap_or_else(PoisonError::into_inner) = figures;
     }
 
     /// Returns the metrics as last written; empty before the first time.
     #[must_use]
-    pub fn read(&self) -> Vec<Figure> {
-        self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn metrics(&self) -> Vec<Metric> {
+        self.metrics.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Figure {
+impl Metric {
     /// Creates a counter.
     #[must_use]
     pub const fn counter(name: &'static str, doc: &'static str, value: u64) -> Self {
-        Self { name, doc, kind: FigureKind::Counter, value }
+        Self { name, doc, kind: MetricKind::Counter, value }
     }
 
     /// Creates a gauge.
     #[must_use]
     pub const fn gauge(name: &'static str, doc: &'static str, value: u64) -> Self {
-        Self { name, doc, kind: FigureKind::Gauge, value }
+        Self { name, doc, kind: MetricKind::Gauge, value }
     }
 }

@@ -1,7 +1,7 @@
 //! Counters of the proxy, shared by all threads.
 
-use crate::diversion::UNFOLLOWED;
-use crate::service::Figure;
+use crate::diversion::BYPASS_DESCRIPTION;
+use crate::service::Metric;
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,7 +26,7 @@ impl Count {
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     /// Taken and not yet ended, waiting for the server among them.
-    pub(super) open: Count,
+    pub(super) open_connections: Count,
     pub(super) accepted: Count,
     pub(super) ended: Count,
     pub(super) reset: Count,
@@ -38,15 +38,15 @@ pub(super) struct Counts {
     pub(super) failed_unreachable: Count,
     pub(super) failed_timeout: Count,
     pub(super) failed_other: Count,
-    pub(super) unheld: Count,
-    pub(super) unsplit: Count,
-    pub(super) unfollowed: Count,
+    pub(super) not_held: Count,
+    pub(super) not_split: Count,
+    pub(super) asymmetric: Count,
     pub(super) dropped_held: Count,
     /// To another station, and from one.
     pub(super) moved_away: Count,
     pub(super) moved_here: Count,
     pub(super) moved_bytes: Count,
-    pub(super) unmoved: Count,
+    pub(super) not_moved: Count,
     pub(super) lost_moving: Count,
     /// Of this station, and of others.
     pub(super) claims: Count,
@@ -59,7 +59,7 @@ pub(super) struct Counts {
 
 impl Counts {
     /// Under what a call that failed is counted.
-    pub(super) fn failure(&self, error: &io::Error) -> &Count {
+    pub(super) fn failure_counter(&self, error: &io::Error) -> &Count {
         match error.kind() {
             ErrorKind::ConnectionRefused => &self.failed_refused,
             ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => &self.failed_unreachable,
@@ -73,13 +73,13 @@ impl Counts {
         }
     }
 
-    pub(super) fn figures(&self) -> Vec<Figure> {
-        let counter = |name, doc, count: &Count| Figure::counter(name, doc, count.get());
+    pub(super) fn metrics(&self) -> Vec<Metric> {
+        let counter = |name, doc, count: &Count| Metric::counter(name, doc, count.get());
         vec![
-            Figure::gauge(
+            Metric::gauge(
                 "connections_open",
                 "connections that are split now, or wait for the server",
-                self.open.get(),
+                self.open_connections.get(),
             ),
             counter("connections_accepted", "connections that were taken", &self.accepted),
             counter("connections_ended", "connections that both hosts have ended in order", &self.ended),
@@ -115,13 +115,13 @@ impl Counts {
             counter(
                 "unheld_connects",
                 "calls that were answered before the server, as something here kept their SYN from being held",
-                &self.unheld,
+                &self.not_held,
             ),
-            counter("unfollowed_connects", UNFOLLOWED, &self.unfollowed),
+            counter("unfollowed_connects", BYPASS_DESCRIPTION, &self.asymmetric),
             counter(
                 "unsplit_connects",
                 "SYNs that were forwarded unsplit, as too many calls of their network were not accepted yet",
-                &self.unsplit,
+                &self.not_split,
             ),
             counter(
                 "dropped_held_connects",
@@ -134,7 +134,7 @@ impl Counts {
             counter(
                 "unmoved_connections",
                 "times that a connection was to move and stayed, as it could not or the other station did not take it",
-                &self.unmoved,
+                &self.not_moved,
             ),
             counter(
                 "lost_moving_connections",

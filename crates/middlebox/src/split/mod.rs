@@ -24,10 +24,10 @@
 //!
 //! # What hosts notice
 //!
-//! * With [`Onward::After`] **the client is answered before the server has answered**, unlike in [`hopline_proxy::split`]: the kernel accepts a
+//! * With [`ConnectOrder::ClientFirst`] **the client is answered before the server has answered**, unlike in [`hopline_proxy::split`]: the kernel accepts a
 //!   SYN that reaches a listener. If the server refuses, cannot be reached (ICMP), or says nothing for [`Config::connect_timeout`], the client
 //!   is reset. It has believed meanwhile to be connected; nothing that it sent has been acknowledged by anybody else.
-//! * With [`Onward::First`] the SYN waits in an NFQUEUE between the rule with `TPROXY` and the listener until the server has answered.
+//! * With [`ConnectOrder::ServerFirst`] the SYN waits in an NFQUEUE between the rule with `TPROXY` and the listener until the server has answered.
 //!   What the server or the network refuses the client is refused: a SYN comes out of the queue with the mark of a [`Refusal`], which a rule
 //!   behind the queue answers. `docs/protocols/split.md` has the rest, `crates/daemon/src/rules/held.rs` the rules.
 //! * The end of a direction is passed on after the last byte before it. A reset resets the other half at once, before what waits.
@@ -48,38 +48,37 @@
 //! `net.ipv4.tcp_allowed_congestion_control` takes `CAP_NET_ADMIN`, and clients with ports below 1024 take
 //! `CAP_NET_BIND_SERVICE`.
 
-mod caller;
+mod acceptor;
+mod connector;
 mod counts;
-mod door;
-mod held;
-mod holder;
+mod leg_options;
 mod moving;
 mod pair;
+mod pending;
 mod refusal;
-mod side;
 mod slots;
-mod spare;
+mod spare_descriptor;
+mod syn_holder;
 mod worker;
 
+pub use leg_options::{LegPolicy, MobileHosts, Network, NetworkError};
 #[doc(hidden)]
 pub use moving::moved_state;
-pub use moving::{Arrived, BaseStation, MoveKey, Moves};
+pub use moving::{BaseStation, ClaimReport, MoveConfig, MoveKey};
 pub use refusal::Refusal;
-pub use side::{Legs, MobileHosts, Network, NetworkError};
 
 use crate::diversion::{Diversion, Unaccepted};
-use crate::nfqueue::in_kernel;
-use crate::service::{Figure, Ledger, Service};
+use crate::nfqueue::queue_stats;
+use crate::service::{Metric, Service, ServiceStatus};
+use acceptor::Acceptor;
 use counts::Counts;
-use door::Door;
-use holder::{Calls, Holder, Queue};
 use hopline_linux::Error;
 use hopline_linux::descriptors;
 use hopline_linux::transparent::{LegOptions, TransparentListener};
-use moving::{Claimant, Gate};
+use moving::{ClaimListener, Claimant};
 use pair::Pair;
 use rustix::event::{EventfdFlags, eventfd};
-use spare::Spare;
+use spare_descriptor::SpareDescriptor;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -89,6 +88,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Builder, ScopedJoinHandle};
 use std::time::Duration;
+use syn_holder::{PendingTable, Queue, SynHolder};
 use worker::{Inbox, Worker, now};
 
 /// Configuration of a [`Split`].
@@ -97,10 +97,10 @@ pub struct Config {
     /// Addresses to which firewall rules hand calls over: one for IPv4, one for IPv6, or either. Default 127.0.0.1 and ::1,
     /// port 7070, which other hosts cannot address.
     pub listen: Vec<SocketAddr>,
-    /// Order of calling the server and answering the client. Default [`Onward::After`], without a diversion.
-    pub onward: Onward,
-    /// Mobile hosts, and the socket options of the halves. May be changed later ([`Handle::set_legs`]).
-    pub legs: Legs,
+    /// Order of calling the server and answering the client. Default [`ConnectOrder::ClientFirst`], without a diversion.
+    pub connect_order: ConnectOrder,
+    /// Mobile hosts, and the socket options of the halves. May be changed later ([`Control::set_legs`]).
+    pub legs: LegPolicy,
     /// Longest time that a server may take to answer a call. Default 30 s. The system gives up after about two minutes in
     /// any case (`net.ipv4.tcp_syn_retries`).
     pub connect_timeout: Duration,
@@ -114,27 +114,27 @@ pub struct Config {
     /// Time that connections may go on after the proxy is stopped, before they are reset. Default 0: none.
     pub drain: Duration,
     /// Other stations between which connections move with their mobile hosts. Default `None`: connections stay.
-    pub moves: Option<Moves>,
+    pub moves: Option<MoveConfig>,
 }
 
 /// Order of calling the server and answering the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Onward {
+pub enum ConnectOrder {
     /// Before the client is answered. Its SYN waits behind the firewall until the server has answered, and goes to the listener then; what
     /// the server or the network refuses the client is refused.
-    First(Diversion),
+    ServerFirst(Diversion),
     /// After the client's connection has been accepted. Its SYN goes to the listener when the firewall has let it through; without
     /// a diversion rules hand calls to the listener by themselves.
-    After(Option<Diversion>),
+    ClientFirst(Option<Diversion>),
 }
 
-impl Onward {
+impl ConnectOrder {
     /// Returns the way of calls to the listener; `None`: that of rules alone.
     #[must_use]
     pub const fn diversion(self) -> Option<Diversion> {
         match self {
-            Self::First(diversion) => Some(diversion),
-            Self::After(diversion) => diversion,
+            Self::ServerFirst(diversion) => Some(diversion),
+            Self::ClientFirst(diversion) => diversion,
         }
     }
 }
@@ -149,8 +149,8 @@ impl Default for Config {
         }
         Self {
             listen: vec![(Ipv4Addr::LOCALHOST, 7070).into(), (Ipv6Addr::LOCALHOST, 7070).into()],
-            onward: Onward::After(None),
-            legs: Legs::default(),
+            connect_order: ConnectOrder::ClientFirst(None),
+            legs: LegPolicy::default(),
             connect_timeout: Duration::from_secs(30),
             max_connections: at_least_one(8192),
             workers: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
@@ -168,31 +168,31 @@ pub struct Split {
     /// If calls are diverted.
     queue: Option<Queue>,
     /// If connections move.
-    gate: Option<Gate>,
+    claim_listener: Option<ClaimListener>,
     shared: Arc<Shared>,
     drain: Duration,
 }
 
 /// Says something to a [`Split`] that runs.
 #[derive(Clone, Debug)]
-pub struct Handle(Arc<Shared>);
+pub struct Control(Arc<Shared>);
 
 /// State shared by all threads.
 #[derive(Debug)]
 struct Shared {
-    onward: Onward,
-    legs: Mutex<Arc<Legs>>,
+    connect_order: ConnectOrder,
+    legs: Mutex<Arc<LegPolicy>>,
     connect_timeout: Duration,
     max_connections: usize,
     buffer_bytes: usize,
     counts: Counts,
-    calls: Calls,
+    pending: PendingTable,
     unaccepted: Unaccepted,
-    spare: Spare,
+    spare_descriptor: SpareDescriptor,
     inboxes: Vec<Inbox>,
     /// Number of the next worker that goes on with a connection.
-    adopter: AtomicUsize,
-    moves: Option<Moves>,
+    next_adopter: AtomicUsize,
+    moves: Option<MoveConfig>,
 }
 
 impl Split {
@@ -202,11 +202,12 @@ impl Split {
     /// [`Error::Unavailable`] without `CAP_NET_RAW`; [`Error::NoSuchCongestionControl`]; if a port is taken, or there may not be as many
     /// descriptors as [`Config::max_connections`] take.
     pub fn open(config: &Config) -> Result<Self, Error> {
-        let Config { listen, onward, legs, connect_timeout, max_connections, workers, .. } = config;
+        let Config { listen, connect_order: onward, legs, connect_timeout, max_connections, workers, .. } =
+            config;
         let Config { buffer_bytes, drain, moves, .. } = config;
         legs.check()?;
         // Of the client and of the server.
-        descriptors::allow(max_connections.get(), 2)?;
+        descriptors::reserve(max_connections.get(), 2)?;
         let listeners = listen.iter().map(|&address| TransparentListener::bind(address));
         let listeners: Vec<_> = listeners.collect::<Result<_, _>>()?;
         if let Some(BaseStation { mark, .. }) = moves.as_ref().and_then(|moves| moves.base_station.as_ref()) {
@@ -214,68 +215,68 @@ impl Split {
         }
         let inboxes: io::Result<_> = (0..workers.get()).map(|_| Inbox::open()).collect();
         let shared = Shared {
-            onward: *onward,
+            connect_order: *onward,
             legs: Mutex::new(Arc::new(legs.clone())),
             connect_timeout: *connect_timeout,
             max_connections: max_connections.get(),
             buffer_bytes: buffer_bytes.get(),
             counts: Counts::default(),
-            calls: Calls::new(max_connections.get()),
+            pending: PendingTable::new(max_connections.get()),
             unaccepted: Unaccepted::of(&listeners)?,
-            spare: Spare::new(),
+            spare_descriptor: SpareDescriptor::new(),
             inboxes: inboxes.map_err(|e| Error::new("opening an eventfd", e))?,
-            adopter: AtomicUsize::new(0),
+            next_adopter: AtomicUsize::new(0),
             moves: moves.clone(),
         };
-        let gate = moves.clone().map(Gate::open).transpose()?;
+        let gate = moves.clone().map(ClaimListener::open).transpose()?;
         let beside = moves.as_ref().and_then(|moves| moves.base_station.as_ref());
         let open = |diversion| Queue::open(diversion, max_connections.get(), beside);
         let queue = onward.diversion().map(open).transpose()?;
-        Ok(Self { listeners, queue, gate, shared: Arc::new(shared), drain: *drain })
+        Ok(Self { listeners, queue, claim_listener: gate, shared: Arc::new(shared), drain: *drain })
     }
 
     /// For what may be said to it while it runs.
     #[must_use]
-    pub fn handle(&self) -> Handle {
-        Handle(Arc::clone(&self.shared))
+    pub fn control(&self) -> Control {
+        Control(Arc::clone(&self.shared))
     }
 }
 
-impl Handle {
+impl Control {
     /// Has connections from now on be told this. Those that are there stay as they are.
     ///
     /// # Errors
     /// As [`Split::open`] has for them; then nothing has changed.
-    pub fn set_legs(&self, legs: Legs) -> Result<(), Error> {
+    pub fn set_legs(&self, legs: LegPolicy) -> Result<(), Error> {
         legs.check()?;
         *self.0.legs.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(legs);
         Ok(())
     }
 }
 
-impl Legs {
+impl LegPolicy {
     fn check(&self) -> Result<(), Error> {
         [&self.mobile, &self.fixed].into_iter().try_for_each(LegOptions::check)
     }
 }
 
 impl Shared {
-    fn figures(&self) -> Vec<Figure> {
-        let held = Figure::gauge(
+    fn metrics(&self) -> Vec<Metric> {
+        let held = Metric::gauge(
             "calls_held",
             "calls that wait for the server, or to be accepted, before they are split",
-            self.calls.len(),
+            self.pending.len(),
         );
-        let in_kernel = self.onward.diversion().and_then(|diversion| in_kernel(diversion.queue));
+        let in_kernel = self.connect_order.diversion().and_then(|diversion| queue_stats(diversion.queue));
         let dropped =
-            in_kernel.map_or(0, |kernel| u64::from(kernel.found_full) + u64::from(kernel.found_no_room));
-        let dropped = Figure::counter("dropped_syns", "SYNs that found the queue full", dropped);
-        [self.counts.figures(), vec![held, dropped]].concat()
+            in_kernel.map_or(0, |kernel| u64::from(kernel.queue_dropped) + u64::from(kernel.user_dropped));
+        let dropped = Metric::counter("dropped_syns", "SYNs that found the queue full", dropped);
+        [self.counts.metrics(), vec![held, dropped]].concat()
     }
 
     /// Has a worker go on with a connection. Without workers it is reset; returns whether it goes on.
     fn adopt(&self, pair: Pair) -> bool {
-        let number = self.adopter.fetch_add(1, Ordering::Relaxed) % self.inboxes.len();
+        let number = self.next_adopter.fetch_add(1, Ordering::Relaxed) % self.inboxes.len();
         self.inboxes[number].adopt(pair).is_ok()
     }
 
@@ -284,7 +285,7 @@ impl Shared {
     }
 
     /// Returns what claims connections for visitors of the base station, for each other station.
-    fn claimants<'a>(&'a self, ledger: &'a Ledger) -> impl Iterator<Item = Claimant<'a>> {
+    fn claimants<'a>(&'a self, ledger: &'a ServiceStatus) -> impl Iterator<Item = Claimant<'a>> {
         let visitors = self.base_station().map(|station| &station.visitors);
         let stations = self.moves.iter().flat_map(|moves| &moves.stations);
         stations.zip(visitors.into_iter().cycle()).map(move |(&station, visitors)| Claimant {
@@ -295,26 +296,26 @@ impl Shared {
         })
     }
 
-    fn legs(&self) -> Arc<Legs> {
+    fn legs(&self) -> Arc<LegPolicy> {
         Arc::clone(&self.legs.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-fn joined(thread: ScopedJoinHandle<'_, io::Result<()>>) -> io::Result<()> {
+fn join_thread(thread: ScopedJoinHandle<'_, io::Result<()>>) -> io::Result<()> {
     thread.join().unwrap_or_else(|p| resume_unwind(p))
 }
 
 impl Service for Split {
     /// Stopped, it takes no more calls, and resets what is left after [`Config::drain`].
-    fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
-        let Self { listeners, queue, gate, shared, drain } = *self;
+    fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &ServiceStatus) -> io::Result<()> {
+        let Self { listeners, queue, claim_listener: gate, shared, drain } = *self;
         let shared = &*shared;
         let inboxes = &shared.inboxes;
         // All that is open from the start, before a call can take its place.
         let workers: io::Result<Vec<_>> = inboxes.iter().map(|inbox| Worker::new(shared, inbox)).collect();
         let workers = workers?;
         let end_of_holder = queue.as_ref().map(Queue::end).transpose()?;
-        let holder = queue.map(|queue| Holder::new(shared, queue)).transpose()?;
+        let holder = queue.map(|queue| SynHolder::new(shared, queue)).transpose()?;
         let end_of_gate = eventfd(0, EventfdFlags::CLOEXEC)?;
         let claims_are_over = AtomicBool::new(false);
         let ended = thread::scope(|scope| {
@@ -338,7 +339,7 @@ impl Service for Split {
             let came = started.as_ref().map_or(Ok(()), |workers| {
                 let holders = || holder.as_ref().into_iter().flatten();
                 let alive = || !workers.iter().chain(holders()).any(ScopedJoinHandle::is_finished);
-                Door::new(shared, &listeners, inboxes).run(stop, ledger, alive)
+                Acceptor::new(shared, &listeners, inboxes).run(stop, ledger, alive)
             });
             if let Some(end) = &end_of_holder {
                 // It has room for one more.
@@ -349,15 +350,15 @@ impl Service for Split {
             if let Some(BaseStation { visitors, .. }) = shared.base_station() {
                 visitors.wake();
             }
-            let left = gate.map(|gate| gate.map_or(Ok(()), joined));
-            let held = holder.map(|holder| holder.map_or(Ok(()), joined));
+            let left = gate.map(|gate| gate.map_or(Ok(()), join_thread));
+            let held = holder.map(|holder| holder.map_or(Ok(()), join_thread));
             // From here on the kernel refuses.
             drop(listeners);
-            inboxes.iter().for_each(|inbox| inbox.end_at(now() + drain));
-            let carried = started?.into_iter().try_for_each(joined);
+            inboxes.iter().for_each(|inbox| inbox.set_deadline(now() + drain));
+            let carried = started?.into_iter().try_for_each(join_thread);
             came.and(held?).and(left?).and(claimants).and(carried)
         });
-        ledger.write(shared.figures());
+        ledger.set_metrics(shared.metrics());
         ended
     }
 }

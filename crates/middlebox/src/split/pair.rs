@@ -13,7 +13,7 @@ pub(super) const CLIENT: usize = 0;
 pub(super) const SERVER: usize = 1;
 
 /// Buffers carried for one connection before other connections have their turn.
-const TURNS: usize = 16;
+const BUFFERS_PER_TURN: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Pair {
@@ -27,26 +27,26 @@ struct Half {
     readable: bool,
     writable: bool,
     /// `true` if a short read may leave data in the socket: at urgent data (tcp(7)), and before the end.
-    thorough: bool,
-    incoming: Incoming,
-    waiting: Waiting,
+    may_have_more: bool,
+    incoming: ReceiveState,
+    pending: PendingBytes,
 }
 
 /// State of the direction in which the host of this half sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Incoming {
+enum ReceiveState {
     Open,
     /// Its end has been read.
     Ended,
     /// The other host has been told, after the last byte before it.
-    PassedOn,
+    Forwarded,
 }
 
 /// Bytes read for a half that its socket has not taken yet.
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingBytes {
     bytes: Vec<u8>,
-    taken: usize,
+    written: usize,
 }
 
 /// Parts of a pair before its sockets are registered.
@@ -55,18 +55,18 @@ pub(super) struct Parts {
     /// Those to the client and to the server.
     pub(super) streams: [TcpStream; 2],
     /// Bytes that wait for each of them.
-    pub(super) waiting: [Vec<u8>; 2],
+    pub(super) pending: [Vec<u8>; 2],
 }
 
 /// Outcome of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum RelayResult {
     /// An event will say when it goes on.
-    Wait,
+    Blocked,
     /// There is more to do now; others first.
-    Again,
+    MoreWork,
     /// Both hosts have ended, and all has been handed on.
-    Over,
+    Finished,
 }
 
 impl Pair {
@@ -76,42 +76,42 @@ impl Pair {
     }
 
     /// Halves with bytes that wait for them.
-    pub(super) fn of(Parts { streams: [client, server], waiting }: Parts) -> Self {
+    pub(super) fn from_parts(Parts { streams: [client, server], pending: waiting }: Parts) -> Self {
         let mut pair = Self::new(client, server);
         for (half, bytes) in pair.halves.iter_mut().zip(waiting) {
-            half.waiting = Waiting { bytes, taken: 0 };
+            half.pending = PendingBytes { bytes, written: 0 };
         }
         pair
     }
 
     /// Returns whether neither host has ended its direction, as far as was read.
     pub(super) fn is_open(&self) -> bool {
-        self.halves.iter().all(|half| half.incoming == Incoming::Open)
+        self.halves.iter().all(|half| half.incoming == ReceiveState::Open)
     }
 
     /// Takes a pair apart that [is open](Self::is_open).
     pub(super) fn into_parts(self) -> Parts {
         let parts = self.halves.map(|half| {
-            let mut bytes = half.waiting.bytes;
-            bytes.drain(..half.waiting.taken);
+            let mut bytes = half.pending.bytes;
+            bytes.drain(..half.pending.written);
             (half.stream, bytes)
         });
         let [(client, to_client), (server, to_server)] = parts;
-        Parts { streams: [client, server], waiting: [to_client, to_server] }
+        Parts { streams: [client, server], pending: [to_client, to_server] }
     }
 
     /// Notes what an event says of a half.
     ///
     /// # Errors
     /// Why the half is gone.
-    pub(super) fn note(&mut self, half: usize, flags: EventFlags) -> io::Result<()> {
+    pub(super) fn handle_event(&mut self, half: usize, flags: EventFlags) -> io::Result<()> {
         let half = &mut self.halves[half];
         if flags.contains(EventFlags::ERR) {
             return Err(half.stream.take_error()?.unwrap_or_else(|| ErrorKind::ConnectionReset.into()));
         }
         half.readable |=
             flags.intersects(EventFlags::IN | EventFlags::PRI | EventFlags::RDHUP | EventFlags::HUP);
-        half.thorough |= flags.intersects(EventFlags::PRI | EventFlags::RDHUP | EventFlags::HUP);
+        half.may_have_more |= flags.intersects(EventFlags::PRI | EventFlags::RDHUP | EventFlags::HUP);
         half.writable |= flags.contains(EventFlags::OUT);
         Ok(())
     }
@@ -120,18 +120,18 @@ impl Pair {
     ///
     /// # Errors
     /// Why a half is gone: the other is to be reset.
-    pub(super) fn carry(
+    pub(super) fn relay(
         &mut self,
         buffer: &mut [u8],
         mut carried: impl FnMut(usize, usize),
-    ) -> io::Result<Turn> {
+    ) -> io::Result<RelayResult> {
         let [client, server] = &mut self.halves;
-        let forth = client.carry_to(server, buffer, &mut |len| carried(SERVER, len))?;
-        let back = server.carry_to(client, buffer, &mut |len| carried(CLIENT, len))?;
+        let forth = client.relay_to(server, buffer, &mut |len| carried(SERVER, len))?;
+        let back = server.relay_to(client, buffer, &mut |len| carried(CLIENT, len))?;
         Ok(match (forth, back) {
-            (Turn::Over, Turn::Over) => Turn::Over,
-            (Turn::Again, _) | (_, Turn::Again) => Turn::Again,
-            _ => Turn::Wait,
+            (RelayResult::Finished, RelayResult::Finished) => RelayResult::Finished,
+            (RelayResult::MoreWork, _) | (_, RelayResult::MoreWork) => RelayResult::MoreWork,
+            _ => RelayResult::Blocked,
         })
     }
 
@@ -139,7 +139,7 @@ impl Pair {
     pub(super) fn end(self) {
         for half in self.halves {
             // A half that cannot be ended is reset, which is all there is to be done.
-            let _ = transparent::end(half.stream);
+            let _ = transparent::close_cleanly(half.stream);
         }
     }
 
@@ -154,53 +154,53 @@ impl Half {
             stream,
             readable: false,
             writable: false,
-            thorough: false,
-            incoming: Incoming::Open,
-            waiting: Waiting::default(),
+            may_have_more: false,
+            incoming: ReceiveState::Open,
+            pending: PendingBytes::default(),
         }
     }
 
-    fn carry_to(
+    fn relay_to(
         &mut self,
         to: &mut Self,
         buffer: &mut [u8],
         carried: &mut impl FnMut(usize),
-    ) -> io::Result<Turn> {
-        for _ in 0..TURNS {
+    ) -> io::Result<RelayResult> {
+        for _ in 0..BUFFERS_PER_TURN {
             if !to.flush(carried)? {
-                return Ok(Turn::Wait);
+                return Ok(RelayResult::Blocked);
             }
             match self.incoming {
-                Incoming::PassedOn => return Ok(Turn::Over),
-                Incoming::Ended => {
+                ReceiveState::Forwarded => return Ok(RelayResult::Finished),
+                ReceiveState::Ended => {
                     to.stream.shutdown(Shutdown::Write)?;
-                    self.incoming = Incoming::PassedOn;
+                    self.incoming = ReceiveState::Forwarded;
                 }
-                Incoming::Open if self.readable => {
+                ReceiveState::Open if self.readable => {
                     let len = self.read(buffer)?;
                     to.send(&buffer[..len], carried)?;
                 }
-                Incoming::Open => return Ok(Turn::Wait),
+                ReceiveState::Open => return Ok(RelayResult::Blocked),
             }
         }
-        Ok(Turn::Again)
+        Ok(RelayResult::MoreWork)
     }
 
     /// Reads once. Nothing: there was nothing, or the end.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.stream.read(buffer) {
             Ok(0) => {
-                self.incoming = Incoming::Ended;
+                self.incoming = ReceiveState::Ended;
                 Ok(0)
             }
             Ok(len) => {
                 // epoll(7): a stream that gives less than was asked for has no more, and an event comes with what comes.
-                self.readable = len == buffer.len() || self.thorough;
+                self.readable = len == buffer.len() || self.may_have_more;
                 Ok(len)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.readable = false;
-                self.thorough = false;
+                self.may_have_more = false;
                 Ok(0)
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(0),
@@ -213,25 +213,25 @@ impl Half {
         let taken = if bytes.is_empty() { 0 } else { self.write(bytes)? };
         carried(taken);
         if taken < bytes.len() {
-            self.waiting = Waiting { bytes: bytes[taken..].to_vec(), taken: 0 };
+            self.pending = PendingBytes { bytes: bytes[taken..].to_vec(), written: 0 };
         }
         Ok(())
     }
 
     /// Hands over what waits; whether nothing does any more.
     fn flush(&mut self, carried: &mut impl FnMut(usize)) -> io::Result<bool> {
-        while self.waiting.taken < self.waiting.bytes.len() {
+        while self.pending.written < self.pending.bytes.len() {
             if !self.writable {
                 return Ok(false);
             }
-            let waiting = std::mem::take(&mut self.waiting);
-            let written = self.write(&waiting.bytes[waiting.taken..]);
-            self.waiting = waiting;
+            let waiting = std::mem::take(&mut self.pending);
+            let written = self.write(&waiting.bytes[waiting.written..]);
+            self.pending = waiting;
             let written = written?;
-            self.waiting.taken += written;
+            self.pending.written += written;
             carried(written);
         }
-        self.waiting = Waiting::default();
+        self.pending = PendingBytes::default();
         Ok(true)
     }
 

@@ -2,7 +2,7 @@
 
 use hopline_linux::Error;
 use hopline_linux::sys;
-use hopline_wire::icmp::{Reason, Unreachable};
+use hopline_wire::icmp::{Unreachable, UnreachableCode};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -16,16 +16,17 @@ pub enum Refusal {
     /// The server refuses the connection: a reset.
     Reset,
     /// The server does not answer the router before it: ICMP host unreachable (RFC 792), ICMPv6 address unreachable (RFC 4443 §3.1).
-    Host,
+    HostUnreachable,
     /// There is no route: ICMP network unreachable, ICMPv6 no route to destination.
-    Network,
-    /// A router forbids it: ICMPv6 communication administratively prohibited. Of IPv4 it is [`Refusal::Host`] to the socket layer.
+    NetworkUnreachable,
+    /// A router forbids it: ICMPv6 communication administratively prohibited. Of IPv4 it is [`Refusal::HostUnreachable`] to the socket layer.
     Prohibited,
 }
 
 impl Refusal {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Reset, Self::Host, Self::Network, Self::Prohibited];
+    pub const ALL: [Self; 4] =
+        [Self::Reset, Self::HostUnreachable, Self::NetworkUnreachable, Self::Prohibited];
 
     /// Lower half of the priority of a SYN that a rule is to answer so. No listener has a port so low.
     #[must_use]
@@ -34,11 +35,11 @@ impl Refusal {
     }
 
     /// Returns the refusal for an onward connection that failed with `error`; `None` if the network said nothing about the server.
-    pub(super) fn of(error: &io::Error) -> Option<Self> {
+    pub(super) fn from_error(error: &io::Error) -> Option<Self> {
         match error.kind() {
             ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => Some(Self::Reset),
-            ErrorKind::HostUnreachable => Some(Self::Host),
-            ErrorKind::NetworkUnreachable => Some(Self::Network),
+            ErrorKind::HostUnreachable => Some(Self::HostUnreachable),
+            ErrorKind::NetworkUnreachable => Some(Self::NetworkUnreachable),
             // Of a route that says so, or of ICMPv6 (RFC 4443 §3.1, codes 1, 5 and 6).
             _ => (error.raw_os_error() == Some(libc::EACCES)).then_some(Self::Prohibited),
         }
@@ -69,10 +70,10 @@ impl Icmp {
     pub(super) fn send(&self, refusal: Refusal, client: IpAddr, syn: &[u8]) -> bool {
         let reason = match refusal {
             Refusal::Reset => return false,
-            Refusal::Network => Reason::Network,
-            Refusal::Host | Refusal::Prohibited => Reason::Host,
+            Refusal::NetworkUnreachable => UnreachableCode::Network,
+            Refusal::HostUnreachable | Refusal::Prohibited => UnreachableCode::Host,
         };
-        let Ok(message) = Unreachable::about(reason, syn) else { return false };
+        let Ok(message) = Unreachable::for_packet(reason, syn) else { return false };
         let mut bytes = Vec::with_capacity(Unreachable::LEN);
         message.emit(&mut bytes);
         // The client repeats a SYN that has no answer.

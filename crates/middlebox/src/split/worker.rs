@@ -1,10 +1,10 @@
 //! A thread that carries the connections dealt to it.
 
 use super::Shared;
-use super::caller::Caller;
-use super::pair::{CLIENT, Pair, Parts, SERVER, Turn};
+use super::connector::Connector;
+use super::pair::{CLIENT, Pair, Parts, RelayResult, SERVER};
 use super::slots::{Key, Slots};
-use hopline_linux::transparent::Call;
+use hopline_linux::transparent::AcceptedConnection;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
@@ -21,33 +21,33 @@ use std::time::{Duration, Instant};
 /// Queue of messages from other threads to a worker.
 #[derive(Debug)]
 pub(super) struct Inbox {
-    letters: Mutex<Letters>,
+    messages: Mutex<Messages>,
     wake: OwnedFd,
 }
 
 #[derive(Debug, Default)]
-struct Letters {
-    calls: Vec<Answered>,
+struct Messages {
+    accepted: Vec<Accepted>,
     /// Connections that begin here in the midst of their lives.
     moved: Vec<Pair>,
-    leavers: Vec<Leaver>,
+    departing: Vec<DepartingHost>,
     /// The worker has ended: there is nothing to say to it.
     is_closed: bool,
     /// Time at which the worker resets the connections that are left, and ends.
-    end: Option<Instant>,
+    deadline: Option<Instant>,
 }
 
 /// A call that was accepted.
 #[derive(Debug)]
-pub(super) struct Answered {
-    pub(super) call: Call,
+pub(super) struct Accepted {
+    pub(super) call: AcceptedConnection,
     /// The connection to the server, if the server was called first.
     pub(super) onward: Option<TcpStream>,
 }
 
 /// A mobile host that is at another station. Its connections are handed over to the thread that moves them.
 #[derive(Debug)]
-pub(super) struct Leaver {
+pub(super) struct DepartingHost {
     pub(super) host: IpAddr,
     pub(super) to: Sender<Parts>,
 }
@@ -57,12 +57,12 @@ pub(super) struct Worker<'a> {
     shared: &'a Shared,
     inbox: &'a Inbox,
     epoll: OwnedFd,
-    caller: Caller<'a>,
+    connector: Connector<'a>,
     links: Slots<Link>,
     /// Connections that have had a turn and need another one.
-    again: VecDeque<Key>,
+    ready: VecDeque<Key>,
     /// Connections that wait for their server, in the order in which they are given up.
-    calling: VecDeque<(Instant, Key)>,
+    connecting: VecDeque<(Instant, Key)>,
     /// Of all connections: what goes through is in it for the time of a call.
     buffer: Box<[u8]>,
 }
@@ -76,17 +76,17 @@ struct Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The server has not answered.
-    Calling,
+    Connecting,
     Open,
     /// The same, and it is in `again`.
-    InLine,
+    Queued,
 }
 
 /// The number that the inbox has among events: no key's, as places are fewer.
-const INBOX: u64 = u64::MAX;
+const INBOX_EVENT: u64 = u64::MAX;
 /// Most events that are taken at once.
-const EVENTS: usize = 256;
-const ALL: EventFlags = EventFlags::IN
+const MAX_EVENTS: usize = 256;
+const ALL_EVENTS: EventFlags = EventFlags::IN
     .union(EventFlags::PRI)
     .union(EventFlags::RDHUP)
     .union(EventFlags::OUT)
@@ -95,17 +95,17 @@ const ALL: EventFlags = EventFlags::IN
 impl Inbox {
     pub(super) fn open() -> io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { letters: Mutex::default(), wake })
+        Ok(Self { messages: Mutex::default(), wake })
     }
 
-    pub(super) fn deal(&self, call: Answered) {
-        self.put(|letters| letters.calls.push(call));
+    pub(super) fn push_accepted(&self, call: Accepted) {
+        self.push(|letters| letters.accepted.push(call));
     }
 
     /// Has a connection go on. It is given back if the worker has ended.
     pub(super) fn adopt(&self, pair: Pair) -> Result<(), Pair> {
         let mut pair = Some(pair);
-        self.put(|letters| {
+        self.push(|letters| {
             if !letters.is_closed {
                 letters.moved.extend(pair.take());
             }
@@ -114,36 +114,36 @@ impl Inbox {
     }
 
     /// Asks for the connections of a host. The sender is dropped when all have been handed over.
-    pub(super) fn leave(&self, leaver: Leaver) {
-        self.put(|letters| {
+    pub(super) fn push_departing(&self, leaver: DepartingHost) {
+        self.push(|letters| {
             if !letters.is_closed {
-                letters.leavers.push(leaver);
+                letters.departing.push(leaver);
             }
         });
     }
 
     /// Ends the worker when it has no connections any more, or at this time.
-    pub(super) fn end_at(&self, deadline: Instant) {
-        self.put(|letters| letters.end = Some(deadline));
+    pub(super) fn set_deadline(&self, deadline: Instant) {
+        self.push(|letters| letters.deadline = Some(deadline));
     }
 
-    fn put(&self, letter: impl FnOnce(&mut Letters)) {
-        letter(&mut self.letters.lock().unwrap_or_else(PoisonError::into_inner));
+    fn push(&self, letter: impl FnOnce(&mut Messages)) {
+        letter(&mut self.messages.lock().unwrap_or_else(PoisonError::into_inner));
         // It fails when it has been woken 2^64 - 1 times and not looked: then it will look.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
     /// Takes all letters. The time of the end stays.
-    fn take(&self) -> Letters {
+    fn take(&self) -> Messages {
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
-        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
-        let (end, is_closed) = (letters.end, letters.is_closed);
-        std::mem::replace(&mut letters, Letters { end, is_closed, ..Letters::default() })
+        let mut letters = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let (end, is_closed) = (letters.deadline, letters.is_closed);
+        std::mem::replace(&mut letters, Messages { deadline: end, is_closed, ..Messages::default() })
     }
 
     /// Takes the last letters.
-    fn close(&self) -> Letters {
-        self.put(|letters| letters.is_closed = true);
+    fn close(&self) -> Messages {
+        self.push(|letters| letters.is_closed = true);
         self.take()
     }
 }
@@ -151,22 +151,22 @@ impl Inbox {
 impl<'a> Worker<'a> {
     pub(super) fn new(shared: &'a Shared, inbox: &'a Inbox) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &inbox.wake, EventData::new_u64(INBOX), EventFlags::IN)?;
+        epoll::add(&epoll, &inbox.wake, EventData::new_u64(INBOX_EVENT), EventFlags::IN)?;
         Ok(Self {
             shared,
             inbox,
             epoll,
-            caller: Caller::new(shared).map_err(io::Error::other)?,
+            connector: Connector::new(shared).map_err(io::Error::other)?,
             links: Slots::new(),
-            again: VecDeque::new(),
-            calling: VecDeque::new(),
+            ready: VecDeque::new(),
+            connecting: VecDeque::new(),
             buffer: vec![0; shared.buffer_bytes].into(),
         })
     }
 
     /// Runs until it is told to end. What is left then is reset.
     pub(super) fn run(&mut self) -> io::Result<()> {
-        let mut events = Vec::with_capacity(EVENTS);
+        let mut events = Vec::with_capacity(MAX_EVENTS);
         let mut end = None;
         while !end.is_some_and(|end| self.links.len() == 0 || now() >= end) {
             events.clear();
@@ -177,35 +177,35 @@ impl<'a> Worker<'a> {
             }
             for &Event { data, flags } in &events {
                 match data.u64() {
-                    INBOX => end = self.read_inbox(),
-                    number => self.meet(Key::of(number), flags),
+                    INBOX_EVENT => end = self.read_inbox(),
+                    number => self.handle_event(Key::from_number(number), flags),
                 }
             }
-            for _ in 0..self.again.len() {
-                self.take_turn();
+            for _ in 0..self.ready.len() {
+                self.run_turn();
             }
-            self.give_up_calls();
+            self.expire_connecting();
         }
-        let Letters { calls, moved, .. } = self.inbox.close();
+        let Messages { accepted: calls, moved, .. } = self.inbox.close();
         let left = (self.links.drain().count() + calls.len() + moved.len()) as u64;
         self.shared.counts.stopped.add(left);
-        self.shared.counts.open.subtract(left);
+        self.shared.counts.open_connections.subtract(left);
         Ok(())
     }
 
     /// Returns the time until the worker has something to do without an event, 60 s at most.
     fn wait(&self, end: Option<Instant>) -> Duration {
         const LONGEST: Duration = Duration::from_secs(60);
-        if !self.again.is_empty() {
+        if !self.ready.is_empty() {
             return Duration::ZERO;
         }
-        let due = self.calling.front().map(|(due, _)| *due).into_iter().chain(end).min();
+        let due = self.connecting.front().map(|(due, _)| *due).into_iter().chain(end).min();
         due.map_or(LONGEST, |due| due.saturating_duration_since(now()).min(LONGEST))
     }
 
     fn read_inbox(&mut self) -> Option<Instant> {
-        let Letters { calls, moved, leavers, end, .. } = self.inbox.take();
-        calls.into_iter().for_each(|call| self.answer(call));
+        let Messages { accepted: calls, moved, departing: leavers, deadline: end, .. } = self.inbox.take();
+        calls.into_iter().for_each(|call| self.handle_accepted(call));
         moved.into_iter().for_each(|pair| self.adopt(pair));
         leavers.iter().for_each(|leaver| self.hand_over(leaver));
         end
@@ -220,11 +220,11 @@ impl<'a> Worker<'a> {
     }
 
     /// Hands over the connections of a host. Connections that wait for a server, or of which the end was read, stay.
-    fn hand_over(&mut self, leaver: &Leaver) {
+    fn hand_over(&mut self, leaver: &DepartingHost) {
         let is_at = |stream: &TcpStream| stream.peer_addr().is_ok_and(|peer| peer.ip() == leaver.host);
         let leaves = |link: &Link| {
             let ends = [CLIENT, SERVER].map(|half| link.pair.stream(half));
-            link.stage != Stage::Calling && link.pair.is_open() && ends.into_iter().any(is_at)
+            link.stage != Stage::Connecting && link.pair.is_open() && ends.into_iter().any(is_at)
         };
         for key in self.links.keys(leaves) {
             let Some(link) = self.links.remove(key) else { continue };
@@ -234,39 +234,39 @@ impl<'a> Worker<'a> {
             // Nothing but the end of the thread that asked closes the channel: the connection is reset then.
             if leaver.to.send(link.pair.into_parts()).is_err() {
                 self.shared.counts.reset.add(1);
-                self.shared.counts.open.subtract(1);
+                self.shared.counts.open_connections.subtract(1);
             }
         }
     }
 
     /// Calls on: a call that cannot be passed on is reset.
-    fn answer(&mut self, call: Answered) {
+    fn handle_accepted(&mut self, call: Accepted) {
         match self.connect(call) {
             Ok(Some(pair)) => {
-                let key = self.links.insert(Link { pair, stage: Stage::Calling });
-                self.call_until(now() + self.shared.connect_timeout, key);
+                let key = self.links.insert(Link { pair, stage: Stage::Connecting });
+                self.set_connect_deadline(now() + self.shared.connect_timeout, key);
                 if let Err(error) = self.watch(key) {
                     self.fail(key, &error);
                 }
             }
             Ok(None) => {
                 self.shared.counts.refused_here.add(1);
-                self.shared.counts.open.subtract(1);
+                self.shared.counts.open_connections.subtract(1);
             }
             Err(error) => {
-                self.shared.counts.failure(&error).add(1);
-                self.shared.counts.open.subtract(1);
+                self.shared.counts.failure_counter(&error).add(1);
+                self.shared.counts.open_connections.subtract(1);
             }
         }
     }
 
     /// `None`: it is for this machine.
-    fn connect(&mut self, Answered { call, onward }: Answered) -> io::Result<Option<Pair>> {
-        let Call { stream, client, server } = call;
-        self.caller.tell(&stream, client.ip())?;
+    fn connect(&mut self, Accepted { call, onward }: Accepted) -> io::Result<Option<Pair>> {
+        let AcceptedConnection { stream, client, server } = call;
+        self.connector.apply_options(&stream, client.ip())?;
         let onward = match onward {
             Some(onward) => Some(onward),
-            None => self.caller.call(client, server)?,
+            None => self.connector.connect(client, server)?,
         };
         Ok(onward.map(|onward| Pair::new(stream, onward)))
     }
@@ -275,50 +275,50 @@ impl<'a> Worker<'a> {
         let Some(link) = self.links.get(key) else { return Ok(()) };
         for half in [CLIENT, SERVER] {
             let data = EventData::new_u64(key.with_bit(half));
-            epoll::add(&self.epoll, link.pair.stream(half).as_fd(), data, ALL)?;
+            epoll::add(&self.epoll, link.pair.stream(half).as_fd(), data, ALL_EVENTS)?;
         }
         Ok(())
     }
 
-    fn meet(&mut self, (key, half): (Key, usize), flags: EventFlags) {
+    fn handle_event(&mut self, (key, half): (Key, usize), flags: EventFlags) {
         // It ended in the course of an event before this one.
         let Some(link) = self.links.get(key) else { return };
-        if let Err(error) = link.pair.note(half, flags) {
+        if let Err(error) = link.pair.handle_event(half, flags) {
             return self.fail(key, &error);
         }
         match link.stage {
-            Stage::Calling if half == SERVER && flags.contains(EventFlags::OUT) => {
+            Stage::Connecting if half == SERVER && flags.contains(EventFlags::OUT) => {
                 link.stage = Stage::Open;
-                self.carry(key);
+                self.relay(key);
             }
-            Stage::Open => self.carry(key),
-            Stage::Calling | Stage::InLine => {}
+            Stage::Open => self.relay(key),
+            Stage::Connecting | Stage::Queued => {}
         }
     }
 
-    fn take_turn(&mut self) {
-        let Some(key) = self.again.pop_front() else { return };
+    fn run_turn(&mut self) {
+        let Some(key) = self.ready.pop_front() else { return };
         if let Some(link) = self.links.get(key) {
             link.stage = Stage::Open;
-            self.carry(key);
+            self.relay(key);
         }
     }
 
-    fn carry(&mut self, key: Key) {
+    fn relay(&mut self, key: Key) {
         let Some(link) = self.links.get(key) else { return };
         let bytes = &self.shared.counts.bytes;
-        let turn = link.pair.carry(&mut self.buffer, |half, len| bytes[1 - half].add(len as u64));
+        let turn = link.pair.relay(&mut self.buffer, |half, len| bytes[1 - half].add(len as u64));
         match turn {
-            Ok(Turn::Wait) => {}
-            Ok(Turn::Again) => {
-                link.stage = Stage::InLine;
-                self.again.push_back(key);
+            Ok(RelayResult::Blocked) => {}
+            Ok(RelayResult::MoreWork) => {
+                link.stage = Stage::Queued;
+                self.ready.push_back(key);
             }
-            Ok(Turn::Over) => {
+            Ok(RelayResult::Finished) => {
                 if let Some(link) = self.links.remove(key) {
                     link.pair.end();
                     self.shared.counts.ended.add(1);
-                    self.shared.counts.open.subtract(1);
+                    self.shared.counts.open_connections.subtract(1);
                 }
             }
             Err(error) => self.fail(key, &error),
@@ -329,27 +329,29 @@ impl<'a> Worker<'a> {
     fn fail(&mut self, key: Key, error: &io::Error) {
         let Some(link) = self.links.remove(key) else { return };
         let counts = &self.shared.counts;
-        let count = if link.stage == Stage::Calling { counts.failure(error) } else { &counts.reset };
+        let count =
+            if link.stage == Stage::Connecting { counts.failure_counter(error) } else { &counts.reset };
         count.add(1);
-        counts.open.subtract(1);
+        counts.open_connections.subtract(1);
     }
 
     /// Notes when a call is given up. Of calls that were answered behind one that is not, no more are remembered than may be open.
-    fn call_until(&mut self, due: Instant, key: Key) {
-        if self.calling.len() >= 2 * self.shared.max_connections {
+    fn set_connect_deadline(&mut self, due: Instant, key: Key) {
+        if self.connecting.len() >= 2 * self.shared.max_connections {
             let links = &mut self.links;
-            self.calling.retain(|&(_, key)| links.get(key).is_some_and(|link| link.stage == Stage::Calling));
+            self.connecting
+                .retain(|&(_, key)| links.get(key).is_some_and(|link| link.stage == Stage::Connecting));
         }
-        self.calling.push_back((due, key));
+        self.connecting.push_back((due, key));
     }
 
-    fn give_up_calls(&mut self) {
-        while let Some(&(due, key)) = self.calling.front() {
-            let waits = self.links.get(key).is_some_and(|link| link.stage == Stage::Calling);
+    fn expire_connecting(&mut self) {
+        while let Some(&(due, key)) = self.connecting.front() {
+            let waits = self.links.get(key).is_some_and(|link| link.stage == Stage::Connecting);
             if waits && due > now() {
                 return;
             }
-            self.calling.pop_front();
+            self.connecting.pop_front();
             if waits {
                 self.fail(key, &ErrorKind::TimedOut.into());
             }

@@ -3,7 +3,7 @@
 use crate::announce::world::*;
 use hopline_core::Duration as Span;
 use hopline_linux::Error;
-use hopline_middlebox::announce::{Announcements, Config, Role, Speaks};
+use hopline_middlebox::announce::{Announcements, Config, Role, TransportSupport};
 use hopline_testkit::namespace::host::ip;
 use hopline_testkit::streams::until;
 use socket2::{Domain, Socket, Type};
@@ -21,13 +21,16 @@ pub(crate) fn two_ends_learn_each_other_over_ipv6() {
 
 fn two_ends_learn_each_other(ip: IpAddr) {
     let world = World::new();
-    let (caller, called) = (world.announcing(), world.answering());
-    let sights = [Sight::of(&world.called, Seen::Passes), Sight::of(&world.caller, Seen::Passes)];
-    assert_eq!(caller.known.speaks(ip), None);
-    talk(&world, ip);
-    assert_eq!(caller.known.speaks(ip), Some(Speaks::Tpa));
+    let (caller, called) = (world.announcer(), world.responder());
+    let sights = [
+        HandshakeCounter::of(&world.called, HandshakeFilter::Pass),
+        HandshakeCounter::of(&world.caller, HandshakeFilter::Pass),
+    ];
+    assert_eq!(caller.known.protocols_of(ip), None);
+    transfer(&world, ip);
+    assert_eq!(caller.known.protocols_of(ip), Some(TransportSupport::Tpa));
     // The called host learns nothing: a forged SYN could deceive it.
-    assert_eq!(called.known.speaks(CALLER.into()), None);
+    assert_eq!(called.known.protocols_of(CALLER.into()), None);
     for sight in sights {
         assert!(sight.counts()[0] >= 1, "the call and the answer bear marks on the way");
     }
@@ -35,50 +38,50 @@ fn two_ends_learn_each_other(ip: IpAddr) {
     assert_eq!([&world.caller, &world.called].map(wrong_checksums), [0, 0]);
     let (caller, called) = (caller.end(), called.end());
     assert_eq!(
-        ["announced_syns", "tpa_answers", "tcp_only_answers"].map(|name| caller.figure(name)),
+        ["announced_syns", "tpa_answers", "tcp_only_answers"].map(|name| caller.metric(name)),
         [1, 1, 0]
     );
-    assert_eq!(called.figure("heard_syns"), 1);
-    assert!(called.figure("answered_syns") >= 1, "more where the answer was sent again");
+    assert_eq!(called.metric("heard_syns"), 1);
+    assert!(called.metric("answered_syns") >= 1, "more where the answer was sent again");
 }
 
-pub(crate) fn a_host_that_does_not_answer_is_called_without_a_mark_from_then_on() {
+pub(crate) fn a_host_that_does_not_answer_is_called_unmarked_afterwards() {
     let world = World::new();
-    let caller = world.announcing();
-    let sight = Sight::of(&world.called, Seen::Passes);
-    talk(&world, CALLED);
-    assert_eq!(caller.known.speaks(CALLED.into()), Some(Speaks::TcpOnly));
+    let caller = world.announcer();
+    let sight = HandshakeCounter::of(&world.called, HandshakeFilter::Pass);
+    transfer(&world, CALLED);
+    assert_eq!(caller.known.protocols_of(CALLED.into()), Some(TransportSupport::TcpOnly));
     assert_eq!(sight.counts()[0], 1);
     assert_eq!(wrong_checksums(&world.called), 0, "a marked call has the right one");
-    talk(&world, CALLED);
+    transfer(&world, CALLED);
     assert_eq!(sight.counts()[0], 1);
     let ended = caller.end();
-    assert_eq!(["announced_syns", "tcp_only_answers"].map(|name| ended.figure(name)), [1, 1]);
-    assert!(ended.figure("untouched_syns") >= 2, "the second call, and the answer to it");
+    assert_eq!(["announced_syns", "tcp_only_answers"].map(|name| ended.metric(name)), [1, 1]);
+    assert!(ended.metric("untouched_syns") >= 2, "the second call, and the answer to it");
 }
 
-pub(crate) fn what_is_remembered_is_forgotten_in_its_time() {
+pub(crate) fn knowledge_expires() {
     let world = World::new();
-    let mut config = Config::new(Role::Caller, CABLE, QUEUE);
-    config.machine.remember = Span::from_millis(300);
-    let caller = Standing::with(&world.caller, &config, Hooks::Local);
-    talk(&world, CALLED);
+    let mut config = Config::new(Role::Client, CABLE, QUEUE);
+    config.machine.host_lifetime = Span::from_millis(300);
+    let caller = RunningAnnouncer::with(&world.caller, &config, Hooks::Local);
+    transfer(&world, CALLED);
     sleep(Duration::from_millis(301));
-    assert_eq!(caller.known.speaks(CALLED.into()), None);
+    assert_eq!(caller.known.protocols_of(CALLED.into()), None);
     // The host has learned to speak TPA meanwhile.
-    let _called = world.answering();
-    talk(&world, CALLED);
+    let _called = world.responder();
+    transfer(&world, CALLED);
     let ended = caller.end();
     assert_eq!(
-        ["announced_syns", "tcp_only_answers", "tpa_answers"].map(|name| ended.figure(name)),
+        ["announced_syns", "tcp_only_answers", "tpa_answers"].map(|name| ended.metric(name)),
         [2, 1, 1]
     );
 }
 
-pub(crate) fn a_call_that_nobody_answers_is_marked_once() {
+pub(crate) fn an_unanswered_syn_is_marked_once() {
     let world = World::new();
-    let caller = world.announcing();
-    let sight = Sight::of(&world.called, Seen::IsDropped);
+    let caller = world.announcer();
+    let sight = HandshakeCounter::of(&world.called, HandshakeFilter::DropAll);
     let socket = world
         .caller
         .run(|| {
@@ -91,71 +94,71 @@ pub(crate) fn a_call_that_nobody_answers_is_marked_once() {
     let [marked, plain] = sight.await_counts(|[_, plain]| plain >= 2);
     drop(socket);
     assert!(marked == 1 && plain >= 2, "{marked} {plain}");
-    assert_eq!(caller.known.speaks(CALLED.into()), None, "silence teaches nothing");
-    assert_eq!(caller.end().figure("announced_syns"), 1);
+    assert_eq!(caller.known.protocols_of(CALLED.into()), None, "silence teaches nothing");
+    assert_eq!(caller.end().metric("announced_syns"), 1);
 }
 
-pub(crate) fn who_drops_marked_calls_costs_one_retransmission() {
+pub(crate) fn a_path_that_drops_marked_syns_costs_one_retransmission() {
     let world = World::new();
-    let (caller, called) = (world.announcing(), world.answering());
-    let sight = Sight::of(&world.called, Seen::MarkedIsDropped);
-    talk(&world, CALLED);
+    let (caller, called) = (world.announcer(), world.responder());
+    let sight = HandshakeCounter::of(&world.called, HandshakeFilter::DropMarked);
+    transfer(&world, CALLED);
     assert_eq!(sight.counts()[0], 1, "the first one was dropped");
-    assert_eq!(caller.known.speaks(CALLED.into()), Some(Speaks::TcpOnly));
-    assert_eq!(called.end().figure("heard_syns"), 0);
+    assert_eq!(caller.known.protocols_of(CALLED.into()), Some(TransportSupport::TcpOnly));
+    assert_eq!(called.end().metric("heard_syns"), 0);
     // From now on no handshake is marked, and none is lost.
     for _ in 0..3 {
-        talk(&world, CALLED);
+        transfer(&world, CALLED);
     }
     assert_eq!(sight.counts()[0], 1);
-    assert_eq!(caller.end().figure("announced_syns"), 1);
+    assert_eq!(caller.end().metric("announced_syns"), 1);
 }
 
-pub(crate) fn handshakes_pass_when_the_service_has_gone() {
+pub(crate) fn handshakes_pass_after_the_service_has_ended() {
     let world = World::new();
-    let (caller, called) = (world.announcing(), world.answering());
+    let (caller, called) = (world.announcer(), world.responder());
     let known = caller.known.clone();
-    let sight = Sight::of(&world.called, Seen::Passes);
+    let sight = HandshakeCounter::of(&world.called, HandshakeFilter::Pass);
     caller.end();
     called.end();
-    talk(&world, CALLED);
+    transfer(&world, CALLED);
     assert_eq!(sight.counts()[0], 0);
-    assert_eq!(known.speaks(CALLED.into()), None);
+    assert_eq!(known.protocols_of(CALLED.into()), None);
 }
 
-pub(crate) fn what_does_not_cross_the_interface_is_left_alone() {
+pub(crate) fn packets_that_do_not_cross_the_interface_are_unchanged() {
     let world = World::new();
-    let elsewhere = Config::new(Role::Caller, "lo", QUEUE);
-    let caller = Standing::with(&world.caller, &elsewhere, Hooks::Local);
-    let sight = Sight::of(&world.called, Seen::Passes);
-    talk(&world, CALLED);
+    let elsewhere = Config::new(Role::Client, "lo", QUEUE);
+    let caller = RunningAnnouncer::with(&world.caller, &elsewhere, Hooks::Local);
+    let sight = HandshakeCounter::of(&world.called, HandshakeFilter::Pass);
+    transfer(&world, CALLED);
     assert_eq!(sight.counts()[0], 0);
     let ended = caller.end();
-    assert!(ended.figure("unseen_syns") >= 2);
-    assert_eq!(ended.figure("announced_syns"), 0);
+    assert!(ended.metric("unseen_syns") >= 2);
+    assert_eq!(ended.metric("announced_syns"), 0);
 }
 
-pub(crate) fn an_interface_that_vanishes_is_followed_when_it_returns() {
+pub(crate) fn a_returning_interface_is_used_again() {
     let world = World::new();
-    let (caller, _called) = (world.announcing(), world.answering());
+    let (caller, _called) = (world.announcer(), world.responder());
     ip(&world.caller, &format!("link delete {CABLE}"));
-    until("it is said", || caller.says("the interface cable has gone"));
+    until("it is said", || caller.has_notice("the interface cable has gone"));
     world.join();
-    until("it is said", || caller.says("there again"));
-    talk(&world, CALLED);
-    assert!(caller.end().figure("announced_syns") >= 1);
+    until("it is said", || caller.has_notice("there again"));
+    transfer(&world, CALLED);
+    assert!(caller.end().metric("announced_syns") >= 1);
 }
 
-pub(crate) fn mistakes_are_named() {
+pub(crate) fn errors_are_named() {
     let world = World::new();
     let open = |interface| {
-        let config = Config::new(Role::Caller, interface, QUEUE);
+        let config = Config::new(Role::Client, interface, QUEUE);
         world.caller.run(|| Announcements::open(&config).map(drop)).unwrap()
     };
     assert!(matches!(open("nowhere"), Err(Error::NoSuchInterface { .. })));
-    let caller = world.announcing();
+    let caller = world.announcer();
     let taken = open(CABLE).unwrap_err().to_string();
     assert!(taken.contains("NFQUEUE 7"), "{taken}");
-    assert_eq!(caller.known.speaks(Ipv4Addr::LOCALHOST.into()), None);
+    assert_eq!(caller.known.protocols_of(Ipv4Addr::LOCALHOST.into()), None);
     caller.end();
 }

@@ -23,16 +23,16 @@ pub(crate) fn tests() -> Vec<Test> {
     hopline_harness::tests!(NEEDS;
         handshakes::two_ends_learn_each_other_over_ipv4,
         handshakes::two_ends_learn_each_other_over_ipv6,
-        handshakes::a_host_that_does_not_answer_is_called_without_a_mark_from_then_on,
-        handshakes::what_is_remembered_is_forgotten_in_its_time,
-        handshakes::a_call_that_nobody_answers_is_marked_once,
-        handshakes::who_drops_marked_calls_costs_one_retransmission,
-        handshakes::handshakes_pass_when_the_service_has_gone,
-        handshakes::what_does_not_cross_the_interface_is_left_alone,
-        handshakes::an_interface_that_vanishes_is_followed_when_it_returns,
-        handshakes::mistakes_are_named,
+        handshakes::a_host_that_does_not_answer_is_called_unmarked_afterwards,
+        handshakes::knowledge_expires,
+        handshakes::an_unanswered_syn_is_marked_once,
+        handshakes::a_path_that_drops_marked_syns_costs_one_retransmission,
+        handshakes::handshakes_pass_after_the_service_has_ended,
+        handshakes::packets_that_do_not_cross_the_interface_are_unchanged,
+        handshakes::a_returning_interface_is_used_again,
+        handshakes::errors_are_named,
         router::a_router_answers_for_the_host_behind_it,
-        router::a_router_calls_for_the_host_behind_it,
+        router::a_router_announces_for_the_host_behind_it,
     )
     .into()
 }

@@ -1,10 +1,10 @@
 //! Hosts and cables, services on threads of their own, and nftables counters on the path.
 
 use hopline_linux::Namespace;
-use hopline_linux::veth::{self, Trains};
-use hopline_middlebox::announce::{Announcements, Config, Known, Role};
-use hopline_testkit::namespace::Running;
-use hopline_testkit::namespace::host::{address, ip, opened, succeed};
+use hopline_linux::veth::{self, Offload};
+use hopline_middlebox::announce::{Announcements, Config, HostProtocols, Role};
+use hopline_testkit::namespace::RunningService;
+use hopline_testkit::namespace::host::{address, ip, open_with_retries, succeed};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -36,7 +36,7 @@ impl World {
 
     /// Creates the cable, with addresses at its ends.
     pub(crate) fn join(&self) {
-        veth::join([&self.caller, &self.called], CABLE, Trains::Never).unwrap();
+        veth::join([&self.caller, &self.called], CABLE, Offload::SinglePackets).unwrap();
         for (host, v4, last) in [(&self.caller, CALLER, 1), (&self.called, CALLED, 2)] {
             host.run(|| address(CABLE, v4, 24)).unwrap();
             ip(host, &format!("-6 address add fd00:93::{last}/64 dev {CABLE} nodad"));
@@ -44,13 +44,13 @@ impl World {
     }
 
     /// Starts the announcer of the calling host, which marks its SYNs.
-    pub(crate) fn announcing(&self) -> Standing {
-        Standing::at(&self.caller, Role::Caller, Hooks::Local)
+    pub(crate) fn announcer(&self) -> RunningAnnouncer {
+        RunningAnnouncer::at(&self.caller, Role::Client, Hooks::Local)
     }
 
     /// Starts the announcer of the called host, which answers marks.
-    pub(crate) fn answering(&self) -> Standing {
-        Standing::at(&self.called, Role::Called, Hooks::Local)
+    pub(crate) fn responder(&self) -> RunningAnnouncer {
+        RunningAnnouncer::at(&self.called, Role::Server, Hooks::Local)
     }
 }
 
@@ -80,41 +80,41 @@ pub(crate) fn divert(host: &Namespace, hooks: Hooks) {
 }
 
 /// Announcement service on a thread of its own.
-pub(crate) struct Standing {
-    pub(crate) known: Known,
-    running: Running,
+pub(crate) struct RunningAnnouncer {
+    pub(crate) known: HostProtocols,
+    running: RunningService,
 }
 
-impl Standing {
+impl RunningAnnouncer {
     pub(crate) fn at(host: &Namespace, role: Role, hooks: Hooks) -> Self {
         Self::with(host, &Config::new(role, CABLE, QUEUE), hooks)
     }
 
     pub(crate) fn with(host: &Namespace, config: &Config, hooks: Hooks) -> Self {
         divert(host, hooks);
-        let service = opened(host, || Announcements::open(config));
-        let known = service.known();
-        Self { known, running: Running::new(service) }
+        let service = open_with_retries(host, || Announcements::open(config));
+        let known = service.host_protocols();
+        Self { known, running: RunningService::new(service) }
     }
 
     /// Stops the service, and waits for its end.
-    pub(crate) fn end(mut self) -> Running {
+    pub(crate) fn end(mut self) -> RunningService {
         self.running.end();
         self.running
     }
 
     /// Returns whether a current notice of the service contains `words`.
-    pub(crate) fn says(&self, words: &str) -> bool {
-        self.running.says(words)
+    pub(crate) fn has_notice(&self, words: &str) -> bool {
+        self.running.has_notice(words)
     }
 }
 
 /// Connects to a listener of the called host at `ip`, and transfers bytes in both directions.
-pub(crate) fn talk(world: &World, ip: impl Into<IpAddr>) {
-    talk_between(&world.caller, &world.called, ip.into());
+pub(crate) fn transfer(world: &World, ip: impl Into<IpAddr>) {
+    transfer_between(&world.caller, &world.called, ip.into());
 }
 
-pub(crate) fn talk_between(caller: &Namespace, called: &Namespace, ip: IpAddr) {
+pub(crate) fn transfer_between(caller: &Namespace, called: &Namespace, ip: IpAddr) {
     let listener = called.run(|| TcpListener::bind((ip, 0)).unwrap()).unwrap();
     let to = listener.local_addr().unwrap();
     let mut here = connect(caller, to);
@@ -138,23 +138,23 @@ fn expect(from: &mut TcpStream, what: &[u8; 4]) {
 
 /// Counters of nftables for handshakes that arrive at a host, before other rules: those with reserved bits, and those
 /// without.
-pub(crate) struct Sight<'a>(&'a Namespace);
+pub(crate) struct HandshakeCounter<'a>(&'a Namespace);
 
 /// Treatment of handshakes by nftables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
-    Passes,
+pub(crate) enum HandshakeFilter {
+    Pass,
     /// Those with reserved bits are dropped, as on a path that does not support them.
-    MarkedIsDropped,
-    IsDropped,
+    DropMarked,
+    DropAll,
 }
 
-impl<'a> Sight<'a> {
-    pub(crate) fn of(host: &'a Namespace, seen: Seen) -> Self {
+impl<'a> HandshakeCounter<'a> {
+    pub(crate) fn of(host: &'a Namespace, seen: HandshakeFilter) -> Self {
         let (marked, plain) = match seen {
-            Seen::Passes => ("accept", "accept"),
-            Seen::MarkedIsDropped => ("drop", "accept"),
-            Seen::IsDropped => ("drop", "drop"),
+            HandshakeFilter::Pass => ("accept", "accept"),
+            HandshakeFilter::DropMarked => ("drop", "accept"),
+            HandshakeFilter::DropAll => ("drop", "drop"),
         };
         // Low half of the 13th byte of the TCP header: bits 100 to 103.
         let table = format!(

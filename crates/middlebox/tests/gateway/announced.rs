@@ -4,13 +4,15 @@ use crate::gateway::helpers::*;
 use hopline_core::Duration as Span;
 use hopline_harness::{Need, Test};
 use hopline_linux::Namespace;
-use hopline_linux::veth::{self, Trains};
-use hopline_middlebox::announce::{Announcements, Config, Known, Role, Speaks};
-use hopline_middlebox::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Sources, Way};
+use hopline_linux::veth::{self, Offload};
+use hopline_middlebox::announce::{Announcements, Config, HostProtocols, Role, TransportSupport};
+use hopline_middlebox::gateway::{
+    Allowed, Entrance, EntranceConfig, Exit, ExitConfig, ListenerConfig, SourceAddress,
+};
 use hopline_middlebox::nfqueue::{self, Queue};
 use hopline_testkit::namespace::LINK as NEED_OF_LINK;
-use hopline_testkit::namespace::Running;
-use hopline_testkit::namespace::host::{address as up, forward as forwards, ip, opened, succeed};
+use hopline_testkit::namespace::RunningService;
+use hopline_testkit::namespace::host::{address as up, forward as forwards, ip, open_with_retries, succeed};
 use hopline_testkit::namespace::last_hop::LINK;
 use hopline_testkit::{Emulation, Side};
 use hopline_tools::link::{NamespaceLink, Setup};
@@ -20,11 +22,11 @@ use std::time::Duration;
 pub(crate) fn tests() -> Vec<Test> {
     let needs = [NEED_OF_LINK, Need::Program("iptables"), Need::Program("ip"), Need::Of(why_no_queue)];
     hopline_harness::tests!(needs;
-        the_first_connection_to_a_host_is_of_tcp_and_the_next_ones_are_of_tpa,
-        both_addresses_stay_whatever_carries_a_connection,
-        what_the_exit_does_not_allow_is_of_tcp,
-        a_host_for_which_no_exit_answers_is_called_by_tcp,
-        who_has_lost_its_exit_is_found_out_by_the_next_handshake,
+        the_first_connection_uses_tcp_and_later_ones_tpa,
+        both_addresses_are_kept_over_either_transport,
+        destinations_that_the_exit_rejects_use_tcp,
+        a_host_without_a_reachable_exit_is_connected_by_tcp,
+        a_host_that_lost_its_exit_is_detected_by_the_next_handshake,
     )
     .into()
 }
@@ -47,10 +49,10 @@ struct World {
 }
 
 /// An entrance with its announcement service.
-struct Asking {
-    entrance: Running,
-    announcements: Running,
-    known: Known,
+struct AnnouncedEntrance {
+    entrance: RunningService,
+    announcements: RunningService,
+    known: HostProtocols,
 }
 
 impl World {
@@ -63,7 +65,7 @@ impl World {
             (&client, CLIENT, link.host(Side::A), ENTRANCE, "10.96.0.0/24"),
             (&server, SERVER, link.host(Side::B), EXIT, "10.95.0.0/24"),
         ] {
-            veth::join([host, gateway], CABLE, Trains::Never).unwrap();
+            veth::join([host, gateway], CABLE, Offload::SinglePackets).unwrap();
             host.run(|| up(CABLE, address, 24)).unwrap();
             gateway.run(|| up(CABLE, its, 24)).unwrap();
             ip(host, &format!("route add default via {its}"));
@@ -82,29 +84,34 @@ impl World {
     }
 
     /// Starts the exit, and the announcer for the hosts behind it.
-    fn exit(&self, sources: Sources) -> [Running; 2] {
+    fn exit(&self, sources: SourceAddress) -> [RunningService; 2] {
         let address = self.link.address_b().into();
         let allowed = Allowed::Listed(vec![format!("{SERVER} 80").parse().unwrap()]);
-        let config =
-            ExitConfig { listen: (address, EXIT_PORT).into(), allowed, sources, ..exit_config(address) };
-        let exit = self.link.run_in_b(|| Running::new(Exit::open(&config).unwrap()));
-        let answers = announcements(self.link.host(Side::B), Role::Called, ["FORWARD -o", "FORWARD -i"]);
-        [exit, Running::new(answers)]
+        let config = ExitConfig {
+            listen: (address, EXIT_PORT).into(),
+            allowed,
+            source_address: sources,
+            ..exit_config(address)
+        };
+        let exit = self.link.run_in_b(|| RunningService::new(Exit::open(&config).unwrap()));
+        let answers = announcements(self.link.host(Side::B), Role::Server, ["FORWARD -o", "FORWARD -i"]);
+        [exit, RunningService::new(answers)]
     }
 
-    fn entrance(&self, sources: Sources) -> Asking {
-        let announcements = announcements(self.link.host(Side::A), Role::Caller, ["OUTPUT -o", "INPUT -i"]);
-        let way = Way::Transparent { listen: (Ipv4Addr::UNSPECIFIED, DIVERTED_TO).into() };
+    fn entrance(&self, sources: SourceAddress) -> AnnouncedEntrance {
+        let announcements = announcements(self.link.host(Side::A), Role::Client, ["OUTPUT -o", "INPUT -i"]);
+        let way = ListenerConfig::Transparent { listen: (Ipv4Addr::UNSPECIFIED, DIVERTED_TO).into() };
         let exit = (self.link.address_b(), EXIT_PORT).into();
         let config = EntranceConfig {
-            sources,
+            source_address: sources,
             fallback_after: Duration::from_millis(500),
             ..entrance_config(way, exit)
         };
-        let known = announcements.known();
-        let open = || Running::new(Entrance::open(&config).unwrap().asking(known.clone()));
+        let known = announcements.host_protocols();
+        let open =
+            || RunningService::new(Entrance::open(&config).unwrap().restrict_to_tpa_hosts(known.clone()));
         let entrance = self.link.run_in_a(open);
-        Asking { entrance, announcements: Running::new(announcements), known }
+        AnnouncedEntrance { entrance, announcements: RunningService::new(announcements), known }
     }
 
     /// Connects the client to the server, and transfers bytes in both directions. Returns the client's address and the
@@ -125,85 +132,85 @@ fn announcements(host: &Namespace, role: Role, places: [&str; 2]) -> Announcemen
         );
         succeed(host, "iptables", &rule);
     }
-    opened(host, || Announcements::open(&Config::new(role, LINK, QUEUE)))
+    open_with_retries(host, || Announcements::open(&Config::new(role, LINK, QUEUE)))
 }
 
 /// Waits until the entrance has carried these numbers of connections: by TCP for lack of an announcement, by TPA, and by
 /// TCP for lack of an exit.
-fn carried(entrance: &Running, expected: [u64; 3]) {
+fn await_carried(entrance: &RunningService, expected: [u64; 3]) {
     let names = ["unannounced_connections", "tpa_connections", "tcp_connections"];
     for (name, value) in names.into_iter().zip(expected) {
-        entrance.await_figure(name, |figure| figure == value);
+        entrance.await_metric(name, |figure| figure == value);
     }
 }
 
-fn the_first_connection_to_a_host_is_of_tcp_and_the_next_ones_are_of_tpa() {
+fn the_first_connection_uses_tcp_and_later_ones_tpa() {
     let world = World::new();
-    let (_exit, asking) = (world.exit(Sources::Gateway), world.entrance(Sources::Gateway));
+    let (_exit, asking) = (world.exit(SourceAddress::Gateway), world.entrance(SourceAddress::Gateway));
     world.connect();
-    carried(&asking.entrance, [1, 0, 0]);
-    assert_eq!(asking.known.speaks(SERVER.into()), Some(Speaks::Tpa));
+    await_carried(&asking.entrance, [1, 0, 0]);
+    assert_eq!(asking.known.protocols_of(SERVER.into()), Some(TransportSupport::Tpa));
     for _ in 0..2 {
         world.connect();
     }
-    carried(&asking.entrance, [1, 2, 0]);
-    asking.announcements.await_figure("tpa_answers", |figure| figure == 1);
+    await_carried(&asking.entrance, [1, 2, 0]);
+    asking.announcements.await_metric("tpa_answers", |figure| figure == 1);
 }
 
-fn both_addresses_stay_whatever_carries_a_connection() {
+fn both_addresses_are_kept_over_either_transport() {
     let world = World::new();
-    let (_exit, asking) = (world.exit(Sources::Client), world.entrance(Sources::Client));
+    let (_exit, asking) = (world.exit(SourceAddress::Client), world.entrance(SourceAddress::Client));
     for carried_so_far in [[1, 0, 0], [1, 1, 0]] {
         let [client, seen] = world.connect();
         assert_eq!(client.ip(), seen.ip());
-        carried(&asking.entrance, carried_so_far);
+        await_carried(&asking.entrance, carried_so_far);
     }
 }
 
-fn what_the_exit_does_not_allow_is_of_tcp() {
+fn destinations_that_the_exit_rejects_use_tcp() {
     let world = World::new();
-    let (exit, asking) = (world.exit(Sources::Gateway), world.entrance(Sources::Gateway));
+    let (exit, asking) = (world.exit(SourceAddress::Gateway), world.entrance(SourceAddress::Gateway));
     world.connect();
     let listener = world.server.run(|| TcpListener::bind((SERVER, 81)).unwrap()).unwrap();
     let client = world.client.run(|| connect((SERVER, 81).into())).unwrap();
     let server = accept(&listener);
     exchange(&client, &server, 50_000);
-    carried(&asking.entrance, [2, 0, 0]);
-    assert_eq!(asking.known.speaks(SERVER.into()), Some(Speaks::Tpa));
-    exit[0].await_figure("not_allowed_requests", |figure| figure == 1);
+    await_carried(&asking.entrance, [2, 0, 0]);
+    assert_eq!(asking.known.protocols_of(SERVER.into()), Some(TransportSupport::Tpa));
+    exit[0].await_metric("not_allowed_requests", |figure| figure == 1);
 }
 
-fn a_host_for_which_no_exit_answers_is_called_by_tcp() {
+fn a_host_without_a_reachable_exit_is_connected_by_tcp() {
     let world = World::new();
-    let asking = world.entrance(Sources::Gateway);
+    let asking = world.entrance(SourceAddress::Gateway);
     for _ in 0..2 {
         world.connect();
     }
-    assert_eq!(asking.known.speaks(SERVER.into()), Some(Speaks::TcpOnly));
+    assert_eq!(asking.known.protocols_of(SERVER.into()), Some(TransportSupport::TcpOnly));
     // The exit is not considered absent, since no connection needed it.
-    carried(&asking.entrance, [2, 0, 0]);
-    assert_eq!(asking.entrance.figure("exit_absences"), 0);
+    await_carried(&asking.entrance, [2, 0, 0]);
+    assert_eq!(asking.entrance.metric("exit_absences"), 0);
     // A destination without such a host is refused as usual.
     let refused = world.client.run(|| connect((SERVER, 81).into())).unwrap();
-    is_reset(&refused);
+    assert_reset(&refused);
 }
 
-fn who_has_lost_its_exit_is_found_out_by_the_next_handshake() {
+fn a_host_that_lost_its_exit_is_detected_by_the_next_handshake() {
     let world = World::new();
-    let exit = world.exit(Sources::Gateway);
-    let asking = world.entrance(Sources::Gateway);
+    let exit = world.exit(SourceAddress::Gateway);
+    let asking = world.entrance(SourceAddress::Gateway);
     for _ in 0..2 {
         world.connect();
     }
-    carried(&asking.entrance, [1, 1, 0]);
+    await_carried(&asking.entrance, [1, 1, 0]);
     drop(exit);
-    asking.entrance.await_figure("exit_present", |figure| figure == 0);
+    asking.entrance.await_metric("exit_present", |figure| figure == 0);
     // The host still counts as one with TPA, which is tried; then its handshake shows the change.
     world.connect();
-    carried(&asking.entrance, [1, 1, 1]);
-    assert_eq!(asking.known.speaks(SERVER.into()), Some(Speaks::TcpOnly));
+    await_carried(&asking.entrance, [1, 1, 1]);
+    assert_eq!(asking.known.protocols_of(SERVER.into()), Some(TransportSupport::TcpOnly));
     world.connect();
-    carried(&asking.entrance, [2, 1, 1]);
+    await_carried(&asking.entrance, [2, 1, 1]);
 }
 
 /// Returns the reason that NFQUEUE is not available, found by trial.

@@ -15,13 +15,13 @@ const DELAY: Duration = Duration::from_secs(1);
 
 /// Treatment of datagrams by a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Does {
+pub(crate) enum RelayMode {
     Pass,
     Drop,
     Delay,
 }
 
-const ALL: [Does; 3] = [Does::Pass, Does::Drop, Does::Delay];
+const ALL: [RelayMode; 3] = [RelayMode::Pass, RelayMode::Drop, RelayMode::Delay];
 
 /// Relay between entrance and exit that searches datagrams for [`SECRET`].
 pub(crate) struct Relay {
@@ -32,8 +32,8 @@ pub(crate) struct Relay {
 
 #[derive(Default)]
 struct State {
-    does: AtomicU8,
-    ends: AtomicBool,
+    mode: AtomicU8,
+    stopped: AtomicBool,
     passed: AtomicU64,
     in_clear: AtomicU64,
     /// Address of the entrance.
@@ -41,7 +41,7 @@ struct State {
 }
 
 impl Relay {
-    pub(crate) fn before(exit: SocketAddr, does: Does) -> Self {
+    pub(crate) fn before(exit: SocketAddr, does: RelayMode) -> Self {
         let (near, far) = (UdpSocket::bind((V4, 0)).unwrap(), UdpSocket::bind((V4, 0)).unwrap());
         far.connect(exit).unwrap();
         [&near, &far].into_iter().for_each(|socket| socket.set_nonblocking(true).unwrap());
@@ -53,8 +53,8 @@ impl Relay {
         relay
     }
 
-    pub(crate) fn set(&self, does: Does) {
-        self.state.does.store(ALL.iter().position(|&one| one == does).unwrap() as u8, SeqCst);
+    pub(crate) fn set(&self, does: RelayMode) {
+        self.state.mode.store(ALL.iter().position(|&one| one == does).unwrap() as u8, SeqCst);
     }
 
     pub(crate) fn in_clear(&self) -> u64 {
@@ -69,7 +69,7 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        self.state.ends.store(true, SeqCst);
+        self.state.stopped.store(true, SeqCst);
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -79,10 +79,10 @@ impl State {
     fn run(&self, near: &UdpSocket, far: &UdpSocket) {
         let mut held: VecDeque<(Instant, bool, Vec<u8>)> = VecDeque::new();
         let mut buffer = [0; 2048];
-        while !self.ends.load(SeqCst) {
+        while !self.stopped.load(SeqCst) {
             let now = Instant::now();
-            let does = ALL[usize::from(self.does.load(SeqCst))];
-            let wait = if does == Does::Delay { DELAY } else { Duration::ZERO };
+            let does = ALL[usize::from(self.mode.load(SeqCst))];
+            let wait = if does == RelayMode::Delay { DELAY } else { Duration::ZERO };
             let mut came = Vec::new();
             while let Ok((len, from)) = near.recv_from(&mut buffer) {
                 *self.entrance.lock().unwrap() = Some(from);
@@ -95,7 +95,7 @@ impl State {
                 let seen = datagram.windows(SECRET.len()).any(|part| part == SECRET);
                 self.in_clear.fetch_add(u64::from(seen), SeqCst);
             }
-            if does != Does::Drop {
+            if does != RelayMode::Drop {
                 held.extend(came);
             }
             while held.front().is_some_and(|(due, ..)| *due <= now) {

@@ -9,10 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 pub(crate) fn tests() -> Vec<Test> {
-    over_both!([]; bytes_both_ways_over_ipv4, bytes_both_ways_over_ipv6, half_a_connection_may_end,
-        a_word_is_answered_while_both_ends_stay_open, a_reset_passes_from_the_client, a_reset_passes_from_the_server,
+    over_both!([]; bytes_both_ways_over_ipv4, bytes_both_ways_over_ipv6, a_half_closed_connection_continues,
+        a_request_is_answered_while_both_ends_stay_open, a_reset_passes_from_the_client, a_reset_passes_from_the_server,
         a_reset_passes_after_the_end_of_one_direction, a_server_that_does_not_read_stops_the_client,
-        hundreds_of_connections_at_once, who_stops_resets)
+        hundreds_of_connections_at_once, a_gateway_that_stops_resets_its_connections)
 }
 
 /// Opens a connection and waits until all parts have it.
@@ -38,14 +38,14 @@ fn bytes_both_ways(ip: IpAddr) {
     let client = connect(pair.address);
     exchange(&client, &accept(&listener), 3_000_000);
     for end in [&pair.entrance, &pair.exit] {
-        end.await_figure("finished_connections", |figure| figure == 1);
-        assert_eq!([end.figure("out_bytes"), end.figure("back_bytes")], [3_000_000; 2]);
-        assert_eq!([end.figure("broken_connections"), end.figure("open_connections")], [0; 2]);
+        end.await_metric("finished_connections", |figure| figure == 1);
+        assert_eq!([end.metric("out_bytes"), end.metric("back_bytes")], [3_000_000; 2]);
+        assert_eq!([end.metric("broken_connections"), end.metric("open_connections")], [0; 2]);
     }
-    assert_eq!(pair.entrance.figure("tpa_connections"), 1);
+    assert_eq!(pair.entrance.metric("tpa_connections"), 1);
 }
 
-fn half_a_connection_may_end() {
+fn a_half_closed_connection_continues() {
     let (listener, address) = server(V4);
     let pair = pair_to(address);
     let client = connect(pair.address);
@@ -56,10 +56,10 @@ fn half_a_connection_may_end() {
     let answer = pattern(3, 500_000);
     send(&server, &answer);
     assert_eq!(hash_of(&client).unwrap(), hash(&answer));
-    pair.entrance.await_figure("finished_connections", |figure| figure == 1);
+    pair.entrance.await_metric("finished_connections", |figure| figure == 1);
 }
 
-fn a_word_is_answered_while_both_ends_stay_open() {
+fn a_request_is_answered_while_both_ends_stay_open() {
     let (listener, address) = server(V4);
     let pair = pair_to(address);
     let mut client = connect(pair.address);
@@ -79,21 +79,21 @@ fn a_reset_passes_from_the_client() {
     let (listener, address) = server(V4);
     let pair = pair_to(address);
     let (client, server) = open(&listener, &pair);
-    resets(&client);
+    set_reset_on_close(&client);
     drop(client);
-    is_reset(&server);
-    pair.exit.await_figure("broken_connections", |figure| figure == 1);
-    pair.entrance.await_figure("broken_connections", |figure| figure == 1);
+    assert_reset(&server);
+    pair.exit.await_metric("broken_connections", |figure| figure == 1);
+    pair.entrance.await_metric("broken_connections", |figure| figure == 1);
 }
 
 fn a_reset_passes_from_the_server() {
     let (listener, address) = server(V4);
     let pair = pair_to(address);
     let (client, server) = open(&listener, &pair);
-    resets(&server);
+    set_reset_on_close(&server);
     drop(server);
-    is_reset(&client);
-    pair.entrance.await_figure("broken_connections", |figure| figure == 1);
+    assert_reset(&client);
+    pair.entrance.await_metric("broken_connections", |figure| figure == 1);
 }
 
 fn a_reset_passes_after_the_end_of_one_direction() {
@@ -104,10 +104,10 @@ fn a_reset_passes_after_the_end_of_one_direction() {
     assert_eq!(hash_of(&client).unwrap().1, 0);
     // No side reads any more, and the client is silent. The reset still arrives, with the error that follows an end
     // (tcp(7)).
-    resets(&server);
+    set_reset_on_close(&server);
     drop(server);
     assert!(eventually(|| client.take_error().unwrap().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)));
-    pair.entrance.await_figure("broken_connections", |figure| figure == 1);
+    pair.entrance.await_metric("broken_connections", |figure| figure == 1);
 }
 
 fn a_server_that_does_not_read_stops_the_client() {
@@ -153,11 +153,11 @@ fn hundreds_of_connections_at_once() {
     said.sort_unstable();
     assert!(heard == said);
     drop(servers);
-    pair.entrance.await_figure("finished_connections", |figure| figure == MANY as u64);
-    assert_eq!(pair.entrance.figure("tpa_connections"), MANY as u64);
+    pair.entrance.await_metric("finished_connections", |figure| figure == MANY as u64);
+    assert_eq!(pair.entrance.metric("tpa_connections"), MANY as u64);
 }
 
-fn who_stops_resets() {
+fn a_gateway_that_stops_resets_its_connections() {
     let (listener, address) = server(V4);
     for which in 0..2 {
         let mut pair = pair_to(address);
@@ -169,8 +169,8 @@ fn who_stops_resets() {
             pair.exit.end()
         }
         thread::scope(|scope| {
-            scope.spawn(|| is_reset(&server));
-            is_reset(&client);
+            scope.spawn(|| assert_reset(&server));
+            assert_reset(&client);
         });
     }
 }

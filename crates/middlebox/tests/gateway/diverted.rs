@@ -4,17 +4,19 @@ use crate::gateway::helpers::*;
 use hopline_core::Duration as Span;
 use hopline_harness::{Need, Test};
 use hopline_linux::Namespace;
-use hopline_linux::veth::{self, Trains};
-use hopline_middlebox::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Sources, Way};
+use hopline_linux::veth::{self, Offload};
+use hopline_middlebox::gateway::{
+    Allowed, Entrance, EntranceConfig, Exit, ExitConfig, ListenerConfig, SourceAddress,
+};
 use hopline_testkit::namespace::host::{address as up, succeed};
-use hopline_testkit::namespace::{LINK, Running};
+use hopline_testkit::namespace::{LINK, RunningService};
 use hopline_testkit::{Emulation, Side};
 use hopline_tools::link::NamespaceLink;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 pub(crate) fn tests() -> Vec<Test> {
     let needs = [LINK, Need::Program("iptables"), Need::Program("ip")];
-    hopline_harness::tests!(needs; both_addresses_stay, who_calls_the_gateway_itself_is_reset).into()
+    hopline_harness::tests!(needs; both_addresses_are_kept, a_client_of_the_gateway_itself_is_reset).into()
 }
 
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 1);
@@ -30,8 +32,8 @@ struct World {
     client: Namespace,
     link: NamespaceLink,
     server: Namespace,
-    entrance: Running,
-    _exit: Running,
+    entrance: RunningService,
+    _exit: RunningService,
 }
 
 impl World {
@@ -43,7 +45,7 @@ impl World {
         for (host, address, gateway, its) in
             [(&client, CLIENT, link.host(Side::A), ENTRANCE), (&server, SERVER, link.host(Side::B), EXIT)]
         {
-            veth::join([host, gateway], CABLE, Trains::Never).unwrap();
+            veth::join([host, gateway], CABLE, Offload::SinglePackets).unwrap();
             host.run(|| up(CABLE, address, 24)).unwrap();
             gateway.run(|| up(CABLE, its, 24)).unwrap();
             succeed(host, "ip", &format!("route add default via {its}"));
@@ -55,9 +57,10 @@ impl World {
         succeed(link.host(Side::A), "iptables", &format!("-w -t mangle -A PREROUTING {divert}"));
         let find = format!("-i {CABLE} -p tcp -m socket --transparent -j MARK --set-mark 1");
         succeed(link.host(Side::B), "iptables", &format!("-w -t mangle -A PREROUTING {find}"));
-        let exit = link.run_in_b(|| Running::new(Exit::open(&exit_config(link.address_b().into())).unwrap()));
+        let exit =
+            link.run_in_b(|| RunningService::new(Exit::open(&exit_config(link.address_b().into())).unwrap()));
         let config = entrance_config((link.address_b(), EXIT_PORT).into());
-        let entrance = link.run_in_a(|| Running::new(Entrance::open(&config).unwrap()));
+        let entrance = link.run_in_a(|| RunningService::new(Entrance::open(&config).unwrap()));
         Self { client, link, server, entrance, _exit: exit }
     }
 }
@@ -67,17 +70,17 @@ fn exit_config(ip: IpAddr) -> ExitConfig {
     ExitConfig {
         listen: (ip, EXIT_PORT).into(),
         allowed,
-        sources: Sources::Client,
+        source_address: SourceAddress::Client,
         ..ExitConfig::new(vec![peer()])
     }
 }
 
 fn entrance_config(exit: SocketAddr) -> EntranceConfig {
-    let way = Way::Transparent { listen: (Ipv4Addr::UNSPECIFIED, DIVERTED_TO).into() };
-    EntranceConfig { sources: Sources::Client, ..EntranceConfig::new(way, exit, name(), key(1)) }
+    let way = ListenerConfig::Transparent { listen: (Ipv4Addr::UNSPECIFIED, DIVERTED_TO).into() };
+    EntranceConfig { source_address: SourceAddress::Client, ..EntranceConfig::new(way, exit, name(), key(1)) }
 }
 
-fn both_addresses_stay() {
+fn both_addresses_are_kept() {
     let world = World::new();
     let listener = world.server.run(|| std::net::TcpListener::bind((SERVER, 80)).unwrap()).unwrap();
     let client = world.client.run(|| connect((SERVER, 80).into())).unwrap();
@@ -85,17 +88,17 @@ fn both_addresses_stay() {
     assert_eq!(client.peer_addr().unwrap(), SocketAddr::from((SERVER, 80)));
     assert_eq!(server.peer_addr().unwrap(), client.local_addr().unwrap());
     exchange(&client, &server, 200_000);
-    world.entrance.await_figure("finished_connections", |figure| figure == 1);
-    assert_eq!(world.entrance.figure("tpa_connections"), 1, "not by TCP");
+    world.entrance.await_metric("finished_connections", |figure| figure == 1);
+    assert_eq!(world.entrance.metric("tpa_connections"), 1, "not by TCP");
     // Another port is not allowed there.
     let refused = world.client.run(|| connect((SERVER, 81).into())).unwrap();
-    is_reset(&refused);
-    assert!(world.link.stats().forth.lost > 0);
+    assert_reset(&refused);
+    assert!(world.link.stats().forward.losses > 0);
 }
 
-fn who_calls_the_gateway_itself_is_reset() {
+fn a_client_of_the_gateway_itself_is_reset() {
     let world = World::new();
     let client = world.client.run(|| connect((ENTRANCE, DIVERTED_TO).into())).unwrap();
-    is_reset(&client);
-    world.entrance.await_figure("unintelligible_connections", |figure| figure == 1);
+    assert_reset(&client);
+    world.entrance.await_metric("unintelligible_connections", |figure| figure == 1);
 }

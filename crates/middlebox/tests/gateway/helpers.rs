@@ -2,10 +2,10 @@
 
 use hopline_core::Duration as Span;
 use hopline_middlebox::gateway::{
-    Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Key, Name, Peer, Transport, Way,
+    Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Key, ListenerConfig, Name, Peer, Transport,
 };
 use hopline_streams::tpa;
-use hopline_testkit::namespace::Running;
+use hopline_testkit::namespace::RunningService;
 use std::cell::Cell;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -56,15 +56,15 @@ thread_local! {
 }
 
 /// Uses the transport `carrier` for all gateways that `body` starts on this thread.
-pub(crate) fn carried_by(carrier: Carrier, body: impl FnOnce()) {
+pub(crate) fn with_carrier(carrier: Carrier, body: impl FnOnce()) {
     /// Guard that restores the transport for further tests, also after a panic.
-    struct Until;
-    impl Drop for Until {
+    struct RestoreCarrier;
+    impl Drop for RestoreCarrier {
         fn drop(&mut self) {
             CARRIER.set(Carrier::Tpa);
         }
     }
-    let _until = Until;
+    let _until = RestoreCarrier;
     CARRIER.set(carrier);
     body();
 }
@@ -78,7 +78,7 @@ macro_rules! over_both {
     ($needs:expr; $($body:path),+ $(,)?) => {
         hopline_harness::tests!($needs; $($body),+).into_iter().chain([$(
             hopline_harness::Test::new(concat!(stringify!($body), "_over_tpa_wide"), $needs, || {
-                crate::gateway::helpers::carried_by(crate::gateway::helpers::Carrier::TpaWide, $body);
+                crate::gateway::helpers::with_carrier(crate::gateway::helpers::Carrier::TpaWide, $body);
             })
         ),+]).collect()
     };
@@ -113,39 +113,39 @@ pub(crate) fn exit_config(ip: IpAddr) -> ExitConfig {
     }
 }
 
-pub(crate) fn entrance_config(way: Way, exit: SocketAddr) -> EntranceConfig {
+pub(crate) fn entrance_config(way: ListenerConfig, exit: SocketAddr) -> EntranceConfig {
     EntranceConfig { transport: transport(), ..EntranceConfig::new(way, exit, name(), key(1)) }
 }
 
-pub(crate) fn start_exit(config: &ExitConfig) -> (Running, SocketAddr) {
+pub(crate) fn start_exit(config: &ExitConfig) -> (RunningService, SocketAddr) {
     let exit = Exit::open(config).unwrap();
     let address = exit.local_addr().unwrap();
-    (Running::new(exit), address)
+    (RunningService::new(exit), address)
 }
 
-pub(crate) fn start_entrance(config: &EntranceConfig) -> (Running, SocketAddr) {
+pub(crate) fn start_entrance(config: &EntranceConfig) -> (RunningService, SocketAddr) {
     let entrance = Entrance::open(config).unwrap();
     let address = entrance.local_addrs().unwrap()[0];
-    (Running::new(entrance), address)
+    (RunningService::new(entrance), address)
 }
 
 /// An entrance and an exit. All connections to `address` go to the server.
 pub(crate) struct Pair {
-    pub(crate) exit: Running,
+    pub(crate) exit: RunningService,
     pub(crate) exit_address: SocketAddr,
-    pub(crate) entrance: Running,
+    pub(crate) entrance: RunningService,
     pub(crate) address: SocketAddr,
 }
 
-pub(crate) fn forward(server: SocketAddr) -> Way {
-    Way::Forward { listen: (server.ip(), 0).into(), to: server.to_string().parse().unwrap() }
+pub(crate) fn forward(server: SocketAddr) -> ListenerConfig {
+    ListenerConfig::Forward { listen: (server.ip(), 0).into(), to: server.to_string().parse().unwrap() }
 }
 
 pub(crate) fn pair_to(server: SocketAddr) -> Pair {
     pair(forward(server), &exit_config(server.ip()))
 }
 
-pub(crate) fn pair(way: Way, exit: &ExitConfig) -> Pair {
+pub(crate) fn pair(way: ListenerConfig, exit: &ExitConfig) -> Pair {
     let (exit, exit_address) = start_exit(exit);
     let (entrance, address) = start_entrance(&entrance_config(way, exit_address));
     Pair { exit, exit_address, entrance, address }
@@ -159,20 +159,20 @@ pub(crate) fn server(ip: IpAddr) -> (TcpListener, SocketAddr) {
 }
 
 /// Returns an address without a listener.
-pub(crate) fn nobody(ip: IpAddr) -> SocketAddr {
+pub(crate) fn address_without_listener(ip: IpAddr) -> SocketAddr {
     server(ip).1
 }
 
 pub(crate) fn connect(address: SocketAddr) -> TcpStream {
-    patient(TcpStream::connect(address).unwrap())
+    with_timeouts(TcpStream::connect(address).unwrap())
 }
 
 pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
-    patient(listener.accept().unwrap().0)
+    with_timeouts(listener.accept().unwrap().0)
 }
 
 /// Sets timeouts on a stream.
-pub(crate) fn patient(stream: TcpStream) -> TcpStream {
+pub(crate) fn with_timeouts(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
     stream
@@ -223,12 +223,12 @@ pub(crate) fn send(mut stream: &TcpStream, data: &[u8]) {
 }
 
 /// Makes closing the stream a reset from now on.
-pub(crate) fn resets(stream: &TcpStream) {
+pub(crate) fn set_reset_on_close(stream: &TcpStream) {
     socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO)).unwrap();
 }
 
 /// Reads to the end, which must be a reset.
-pub(crate) fn is_reset(stream: &TcpStream) {
+pub(crate) fn assert_reset(stream: &TcpStream) {
     let ended = hash_of(stream);
     assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
 }

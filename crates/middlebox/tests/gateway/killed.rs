@@ -3,7 +3,7 @@
 use crate::gateway::helpers::*;
 use hopline_harness::Test;
 use hopline_middlebox::gateway::{Entrance, Exit};
-use hopline_middlebox::service::{Ledger, Service};
+use hopline_middlebox::service::{Service, ServiceStatus};
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -17,7 +17,7 @@ const ROLE: &str = "HOPLINE_TEST_GATEWAY_ROLE";
 const OVER: &str = "HOPLINE_TEST_GATEWAY_OVER_TPA_WIDE";
 
 pub(crate) fn tests() -> Vec<Test> {
-    over_both!([]; an_exit_that_is_killed_is_a_reset_at_both_ends, an_entrance_that_is_killed_is_a_reset_at_both_ends)
+    over_both!([]; a_killed_exit_resets_connections_at_both_ends, a_killed_entrance_resets_connections_at_both_ends)
 }
 
 pub(crate) fn role() -> Option<String> {
@@ -25,9 +25,9 @@ pub(crate) fn role() -> Option<String> {
 }
 
 /// Runs the role and prints the address, until the process is killed.
-pub(crate) fn play(role: &str) -> ExitCode {
+pub(crate) fn run_role(role: &str) -> ExitCode {
     match std::env::var_os(OVER) {
-        Some(_) => carried_by(Carrier::TpaWide, || serve(role)),
+        Some(_) => with_carrier(Carrier::TpaWide, || serve(role)),
         None => serve(role),
     }
     ExitCode::SUCCESS
@@ -52,7 +52,7 @@ fn serve(role: &str) {
     let mut out = std::io::stdout();
     writeln!(out, "{address}").unwrap();
     let (_keep, stop) = UnixStream::pair().unwrap();
-    service.run(stop.as_fd(), &Ledger::default()).unwrap();
+    service.run(stop.as_fd(), &ServiceStatus::default()).unwrap();
 }
 
 /// A process that is killed when the value is dropped.
@@ -85,11 +85,11 @@ impl Drop for Process {
     }
 }
 
-fn an_exit_that_is_killed_is_a_reset_at_both_ends() {
+fn a_killed_exit_resets_connections_at_both_ends() {
     killed(|exit, _| exit);
 }
 
-fn an_entrance_that_is_killed_is_a_reset_at_both_ends() {
+fn a_killed_entrance_resets_connections_at_both_ends() {
     killed(|_, entrance| entrance);
 }
 
@@ -108,6 +108,6 @@ fn killed(which: for<'a> fn(&'a mut Process, &'a mut Process) -> &'a mut Process
     client.set_nonblocking(false).unwrap();
     server.set_nonblocking(false).unwrap();
     which(&mut exit, &mut entrance).kill();
-    is_reset(&server);
-    is_reset(&client);
+    assert_reset(&server);
+    assert_reset(&client);
 }

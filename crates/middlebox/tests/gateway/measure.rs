@@ -6,10 +6,12 @@ use hopline_core::Duration as Span;
 use hopline_harness::{Need, Test};
 use hopline_linux::tcp;
 use hopline_linux::transparent::LegOptions;
-use hopline_middlebox::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Transport, Way};
+use hopline_middlebox::gateway::{
+    Allowed, Entrance, EntranceConfig, Exit, ExitConfig, ListenerConfig, Transport,
+};
 use hopline_streams::tpa;
 use hopline_testkit::namespace::last_hop;
-use hopline_testkit::namespace::{LINK, Running};
+use hopline_testkit::namespace::{LINK, RunningService};
 use hopline_testkit::{Emulation, Side};
 use hopline_tools::link::{NamespaceLink, Setup};
 use socket2::{Domain, Socket, Type};
@@ -35,18 +37,19 @@ const AT_ONCE: usize = 2;
 
 /// Transport from client to server.
 #[derive(Clone, Copy, Debug)]
-enum By {
+enum Route {
     /// The kernel's TCP from end to end.
     Tcp(&'static str),
     /// Split at the gateways, over TPA with this window.
     Tpa(u8),
     /// Split at the gateways, over TPA with their default parameters.
-    Usual,
+    DefaultTpa,
     /// Split at the gateways, over TPA-wide.
     Wide,
 }
 
-const ALL: [By; 6] = [By::Tcp("cubic"), By::Tcp("bbr"), By::Tpa(6), By::Tpa(12), By::Usual, By::Wide];
+const ALL: [Route; 6] =
+    [Route::Tcp("cubic"), Route::Tcp("bbr"), Route::Tpa(6), Route::Tpa(12), Route::DefaultTpa, Route::Wide];
 
 /// Client, 100 Mb/s and 25 ms, entrance, 20 Mb/s that lose, exit and server.
 struct World {
@@ -72,11 +75,11 @@ impl World {
     }
 
     /// Returns the goodput of the server in Mb/s, and the packets sent on the lossy link per full packet of data.
-    fn measure(&self, by: By) -> (f64, f64) {
+    fn measure(&self, by: Route) -> (f64, f64) {
         let listener = self.wireless.run_in_b(|| TcpListener::bind(SERVER)).unwrap();
         let gateways = trunk_of(by).map(|trunk| self.gateways(trunk));
         let to = gateways.as_ref().map_or(SERVER, |(_, _, entry)| *entry);
-        let congestion = if let By::Tcp(name) = by { name } else { "cubic" };
+        let congestion = if let Route::Tcp(name) = by { name } else { "cubic" };
         let mut client = self.wired.run_in_a(|| call(to, congestion));
         let mut server = accept(&listener);
         client.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
@@ -99,32 +102,35 @@ impl World {
         });
         let stats = self.wireless.stats();
         assert!(!stats.lateness.is_late(), "the link was late: {}", stats.lateness);
-        (received * 8.0 / SECONDS as f64 / 1e6, stats.forth.sent as f64 / (received / 1448.0))
+        (received * 8.0 / SECONDS as f64 / 1e6, stats.forward.sent as f64 / (received / 1448.0))
     }
 
-    fn gateways(&self, trunk: Transport) -> (Running, Running, SocketAddr) {
+    fn gateways(&self, trunk: Transport) -> (RunningService, RunningService, SocketAddr) {
         let exit = ExitConfig {
             listen: (SERVER.ip(), EXIT_PORT).into(),
             allowed: Allowed::Listed(vec!["10.80.0.2 5001".parse().unwrap()]),
             transport: trunk.clone(),
             ..ExitConfig::new(vec![peer()])
         };
-        let exit = self.wireless.run_in_b(|| Running::new(Exit::open(&exit).unwrap()));
-        let way = Way::Forward { listen: (ENTRANCE, 5000).into(), to: SERVER.to_string().parse().unwrap() };
+        let exit = self.wireless.run_in_b(|| RunningService::new(Exit::open(&exit).unwrap()));
+        let way = ListenerConfig::Forward {
+            listen: (ENTRANCE, 5000).into(),
+            to: SERVER.to_string().parse().unwrap(),
+        };
         let tcp = LegOptions { congestion: Some("cubic".into()), ..LegOptions::default() };
         let config = EntranceConfig::new(way, SocketAddr::new(SERVER.ip(), EXIT_PORT), name(), key(1));
         let config = EntranceConfig { transport: trunk, tcp, ..config };
-        let entrance = self.wireless.run_in_a(|| Running::new(Entrance::open(&config).unwrap()));
+        let entrance = self.wireless.run_in_a(|| RunningService::new(Entrance::open(&config).unwrap()));
         (entrance, exit, (ENTRANCE, 5000).into())
     }
 }
 
-fn trunk_of(by: By) -> Option<Transport> {
+fn trunk_of(by: Route) -> Option<Transport> {
     match by {
-        By::Tcp(_) => None,
-        By::Tpa(cwnd_max) => Some(Transport::Tpa(tpa::config(cwnd_max))),
-        By::Usual => Some(Transport::tpa()),
-        By::Wide => Some(Transport::tpa_wide()),
+        Route::Tcp(_) => None,
+        Route::Tpa(cwnd_max) => Some(Transport::Tpa(tpa::config(cwnd_max))),
+        Route::DefaultTpa => Some(Transport::tpa()),
+        Route::Wide => Some(Transport::tpa_wide()),
     }
 }
 

@@ -20,7 +20,7 @@ mod socks;
 
 use hopline_harness::Test;
 
-pub(crate) use killed::{play, role};
+pub(crate) use killed::{role, run_role};
 
 pub(crate) fn tests() -> Vec<Test> {
     let tests = [

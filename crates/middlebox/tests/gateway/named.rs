@@ -14,10 +14,10 @@ const OWN_MOUNTS: &[&str] = &["unshare", "--mount", "--propagation", "private"];
 pub(crate) fn tests() -> Vec<Test> {
     let needs = [LINK, Need::Program("unshare"), Need::Program("mount")];
     let name = "an_exit_that_has_moved_is_found_by_its_name";
-    vec![Test::new(name, needs, an_exit_that_has_moved_is_found_by_its_name).in_own_process(OWN_MOUNTS)]
+    vec![Test::new(name, needs, an_exit_with_a_new_address_is_found_by_its_name).in_own_process(OWN_MOUNTS)]
 }
 
-fn an_exit_that_has_moved_is_found_by_its_name() {
+fn an_exit_with_a_new_address_is_found_by_its_name() {
     let hosts = tempfile::NamedTempFile::new().unwrap();
     let is_at = |ip: IpAddr| std::fs::write(hosts.path(), format!("{ip} exit.test\n")).unwrap();
     let moved = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
@@ -35,9 +35,9 @@ fn an_exit_that_has_moved_is_found_by_its_name() {
     let (entrance, entry) = start_entrance(&config);
     exchange(&connect(entry), &accept(&listener), 1000);
     drop(exit);
-    entrance.await_figure("exit_present", |figure| figure == 0);
+    entrance.await_metric("exit_present", |figure| figure == 0);
     let _exit = start_exit(&ExitConfig { listen: (moved, exit_address.port()).into(), ..exit_config(V4) });
     is_at(moved);
-    entrance.await_figure("exit_present", |figure| figure == 1);
+    entrance.await_metric("exit_present", |figure| figure == 1);
     exchange(&connect(entry), &accept(&listener), 1000);
 }

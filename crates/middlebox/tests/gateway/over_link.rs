@@ -3,9 +3,11 @@
 use crate::gateway::helpers::*;
 use hopline_core::Duration as Span;
 use hopline_harness::Test;
-use hopline_middlebox::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Transport, Way};
+use hopline_middlebox::gateway::{
+    Allowed, Entrance, EntranceConfig, Exit, ExitConfig, ListenerConfig, Transport,
+};
 use hopline_testkit::Emulation;
-use hopline_testkit::namespace::{LINK, Running};
+use hopline_testkit::namespace::{LINK, RunningService};
 use hopline_tools::link::NamespaceLink;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::mpsc::channel;
@@ -22,7 +24,11 @@ pub(crate) fn tests() -> Vec<Test> {
         })
     });
     let mut tests: Vec<Test> = lossy.collect();
-    tests.push(Test::new("without_an_exit_behind_the_link_tcp_goes_on", [LINK], without_an_exit_tcp_goes_on));
+    tests.push(Test::new(
+        "without_an_exit_behind_the_link_tcp_goes_on",
+        [LINK],
+        without_an_exit_connections_use_tcp,
+    ));
     tests
 }
 
@@ -40,7 +46,7 @@ fn exit_at(ip: IpAddr, transport: Transport) -> ExitConfig {
 
 fn entrance_to(server: SocketAddr, transport: Transport) -> EntranceConfig {
     let listen = (Ipv4Addr::LOCALHOST, 0).into();
-    let way = Way::Forward { listen, to: server.to_string().parse().unwrap() };
+    let way = ListenerConfig::Forward { listen, to: server.to_string().parse().unwrap() };
     let exit = SocketAddr::new(server.ip(), EXIT_PORT);
     EntranceConfig { transport, ..EntranceConfig::new(way, exit, name(), key(1)) }
 }
@@ -59,28 +65,28 @@ fn bytes_both_ways(loss: f64, len: usize, transport: &Transport) {
             let client = connect(entry);
             send(&client, there);
             assert_eq!(hash_of(&client).unwrap(), hash(back));
-            entrance.await_figure("finished_connections", |figure| figure == 1);
-            assert_eq!(entrance.figure("tpa_connections"), 1, "not by TCP");
+            entrance.await_metric("finished_connections", |figure| figure == 1);
+            assert_eq!(entrance.metric("tpa_connections"), 1, "not by TCP");
             // The exit may have to request the last ACK again. The wait also ends on failure.
             let _ = is_over.recv();
         },
         move || {
             let _over = over;
             let (listener, address) = server(ip);
-            let exit = Running::new(Exit::open(&exit_at(ip, transport.clone())).unwrap());
+            let exit = RunningService::new(Exit::open(&exit_at(ip, transport.clone())).unwrap());
             ready.send(address).unwrap();
             let server = accept(&listener);
             assert_eq!(hash_of(&server).unwrap(), hash(there));
             send(&server, back);
             // The client has received everything and closed.
-            exit.await_figure("finished_connections", |figure| figure == 1);
+            exit.await_metric("finished_connections", |figure| figure == 1);
         },
     );
     let stats = link.stats();
-    assert_eq!(loss > 0.0, stats.forth.lost + stats.back.lost > 0);
+    assert_eq!(loss > 0.0, stats.forward.losses + stats.reverse.losses > 0);
 }
 
-fn without_an_exit_tcp_goes_on() {
+fn without_an_exit_connections_use_tcp() {
     let link = link(0.0);
     let ip = IpAddr::V4(link.address_b());
     let (ready, is_ready) = channel();
@@ -93,13 +99,13 @@ fn without_an_exit_tcp_goes_on() {
             };
             let entrance = Entrance::open(&config).unwrap();
             let entry = entrance.local_addrs().unwrap()[0];
-            let entrance = Running::new(entrance);
+            let entrance = RunningService::new(entrance);
             for seed in 0..2 {
                 let client = connect(entry);
                 send(&client, &pattern(seed, 10_000));
                 assert_eq!(hash_of(&client).unwrap(), hash(b"done"));
             }
-            entrance.await_figure("tcp_connections", |figure| figure == 2);
+            entrance.await_metric("tcp_connections", |figure| figure == 2);
         },
         || {
             let (listener, address) = server(ip);

@@ -3,9 +3,11 @@
 use crate::gateway::helpers::*;
 use hopline_core::Duration as Span;
 use hopline_harness::Test;
-use hopline_middlebox::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Transport, Way};
+use hopline_middlebox::gateway::{
+    Allowed, Entrance, EntranceConfig, Exit, ExitConfig, ListenerConfig, Transport,
+};
 use hopline_testkit::Emulation;
-use hopline_testkit::namespace::{LINK, Running, if_on_time};
+use hopline_testkit::namespace::{LINK, RunningService, unless_late};
 use hopline_tools::link::NamespaceLink;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -25,7 +27,7 @@ pub(crate) fn tests() -> Vec<Test> {
 const EXIT_PORT: u16 = 7172;
 /// One way.
 const LATENCY: Span = Span::from_millis(40);
-const QUESTION: &[u8; 10] = b"a question";
+const QUERY: &[u8; 10] = b"a question";
 const ANSWER: [u8; 9] = *b"an answer";
 /// Queries of which the median counts.
 const QUERIES: usize = 5;
@@ -44,28 +46,30 @@ fn a_new_connection_costs_no_round_trip(transport: &Transport, most: f64) {
         transport: transport.clone(),
         ..ExitConfig::new(vec![peer()])
     };
-    let _exit = link.run_in_b(|| Running::new(Exit::open(&exit).unwrap()));
-    let to =
-        Way::Forward { listen: (Ipv4Addr::LOCALHOST, 0).into(), to: server.to_string().parse().unwrap() };
+    let _exit = link.run_in_b(|| RunningService::new(Exit::open(&exit).unwrap()));
+    let to = ListenerConfig::Forward {
+        listen: (Ipv4Addr::LOCALHOST, 0).into(),
+        to: server.to_string().parse().unwrap(),
+    };
     let config = EntranceConfig {
         transport: transport.clone(),
         ..EntranceConfig::new(to, exit.listen, name(), key(1))
     };
     let entrance = link.run_in_a(|| Entrance::open(&config).unwrap());
     let entry = entrance.local_addrs().unwrap()[0];
-    let entrance = link.run_in_a(|| Running::new(entrance));
-    entrance.await_figure("exit_present", |figure| figure == 1);
+    let entrance = link.run_in_a(|| RunningService::new(entrance));
+    entrance.await_metric("exit_present", |figure| figure == 1);
     let median = |to| {
         let mut took: Vec<_> = (0..QUERIES).map(|_| query(&link, to)).collect();
         took.sort_unstable();
         took[QUERIES / 2]
     };
     let (directly, through) = (median(server), median(entry));
-    if_on_time(&link, "a query", || {
+    unless_late(&link, "a query", || {
         let ratio = through.as_secs_f64() / directly.as_secs_f64();
         assert!(ratio <= most, "{through} through gateways, {directly} directly");
     });
-    assert_eq!(entrance.figure("tcp_connections"), 0);
+    assert_eq!(entrance.metric("tcp_connections"), 0);
     link.run_in_a(|| drop(TcpStream::connect(server)));
 }
 
@@ -74,7 +78,7 @@ fn query(link: &NamespaceLink, to: SocketAddr) -> Span {
     let began = link.now();
     link.run_in_a(|| {
         let mut stream = connect(to);
-        stream.write_all(QUESTION).unwrap();
+        stream.write_all(QUERY).unwrap();
         let mut answer = [0; ANSWER.len()];
         stream.read_exact(&mut answer).unwrap();
         assert_eq!(answer, ANSWER);
@@ -84,7 +88,7 @@ fn query(link: &NamespaceLink, to: SocketAddr) -> Span {
 
 /// Answers one question; `None` if there was none.
 fn answer(mut stream: TcpStream) -> Option<()> {
-    let mut question = [0; QUESTION.len()];
+    let mut question = [0; QUERY.len()];
     stream.read_exact(&mut question).ok()?;
     stream.write_all(&ANSWER).ok()
 }

@@ -1,6 +1,6 @@
 //! Impossible connections and absent exits.
 
-use crate::gateway::between::{Does, Relay};
+use crate::gateway::between::{Relay, RelayMode};
 use crate::gateway::helpers::*;
 use hopline_core::Duration as Span;
 use hopline_harness::Test;
@@ -13,31 +13,31 @@ use std::thread;
 use std::time::Duration;
 
 pub(crate) fn tests() -> Vec<Test> {
-    over_both!([]; a_destination_that_refuses_is_a_reset, a_destination_that_is_not_allowed_is_a_reset,
-        without_an_exit_connections_go_by_tcp_until_it_is_back, without_an_exit_connections_can_be_refused,
-        one_connection_too_many_for_the_exit_goes_by_tcp, one_connection_too_many_for_the_entrance_waits,
-        connections_that_wait_too_long_or_are_too_many_are_reset,
-        another_key_or_name_reaches_nothing, an_exit_of_another_version_is_none, an_exit_by_name_is_found_at_its_second_address,
-        connections_through_an_exit_that_falls_silent_are_reset, parameters_out_of_range_are_named)
+    over_both!([]; a_refusing_destination_is_a_reset, a_forbidden_destination_is_a_reset,
+        without_an_exit_connections_use_tcp_until_it_returns, without_an_exit_connections_can_be_refused,
+        a_connection_above_the_limit_of_the_exit_uses_tcp, a_connection_above_the_limit_of_the_entrance_waits,
+        connections_that_wait_too_long_or_exceed_the_limit_are_reset,
+        another_key_or_name_is_rejected, an_exit_of_another_version_is_absent, an_exit_by_name_is_found_at_its_second_address,
+        connections_through_a_silent_exit_are_reset, parameters_out_of_range_are_named)
 }
 
-fn a_destination_that_refuses_is_a_reset() {
-    let pair = pair_to(nobody(V4));
-    is_reset(&connect(pair.address));
-    pair.exit.await_figure("failed_requests", |figure| figure == 1);
-    pair.entrance.await_figure("refused_connections", |figure| figure == 1);
+fn a_refusing_destination_is_a_reset() {
+    let pair = pair_to(address_without_listener(V4));
+    assert_reset(&connect(pair.address));
+    pair.exit.await_metric("failed_requests", |figure| figure == 1);
+    pair.entrance.await_metric("refused_connections", |figure| figure == 1);
 }
 
-fn a_destination_that_is_not_allowed_is_a_reset() {
+fn a_forbidden_destination_is_a_reset() {
     let (_listener, address) = server(V4);
-    let beyond = ExitConfig { allowed: Allowed::Beyond, ..exit_config(V4) };
+    let beyond = ExitConfig { allowed: Allowed::NonLocal, ..exit_config(V4) };
     let pair = pair(forward(address), &beyond);
-    is_reset(&connect(pair.address));
-    pair.exit.await_figure("not_allowed_requests", |figure| figure == 1);
+    assert_reset(&connect(pair.address));
+    pair.exit.await_metric("not_allowed_requests", |figure| figure == 1);
 }
 
 /// Returns an entrance with short timeouts for an absent exit.
-fn impatient(server: SocketAddr, exit: SocketAddr) -> EntranceConfig {
+fn with_short_timeouts(server: SocketAddr, exit: SocketAddr) -> EntranceConfig {
     let millis = Duration::from_millis;
     EntranceConfig {
         fallback: Some(Fallback::Tcp),
@@ -47,34 +47,34 @@ fn impatient(server: SocketAddr, exit: SocketAddr) -> EntranceConfig {
     }
 }
 
-fn carries(listener: &TcpListener, address: SocketAddr) {
+fn assert_carries(listener: &TcpListener, address: SocketAddr) {
     let client = connect(address);
     exchange(&client, &accept(listener), 10_000);
 }
 
-fn without_an_exit_connections_go_by_tcp_until_it_is_back() {
+fn without_an_exit_connections_use_tcp_until_it_returns() {
     let (listener, address) = server(V4);
     // A silent socket: neither an answer nor an ICMP error.
     let silent = std::net::UdpSocket::bind((V4, 0)).unwrap();
     let exit_address = silent.local_addr().unwrap();
-    let (entrance, entry) = start_entrance(&impatient(address, exit_address));
+    let (entrance, entry) = start_entrance(&with_short_timeouts(address, exit_address));
     for _ in 0..3 {
-        carries(&listener, entry);
+        assert_carries(&listener, entry);
     }
-    entrance.await_figure("tcp_connections", |figure| figure == 3);
-    assert_eq!([entrance.figure("tpa_connections"), entrance.figure("exit_absences")], [0, 1]);
+    entrance.await_metric("tcp_connections", |figure| figure == 3);
+    assert_eq!([entrance.metric("tpa_connections"), entrance.metric("exit_absences")], [0, 1]);
     drop(silent);
     let (exit, _) = start_exit(&ExitConfig { listen: exit_address, ..exit_config(V4) });
     let by_tpa = eventually(|| {
-        carries(&listener, entry);
-        entrance.figure("tpa_connections") > 0
+        assert_carries(&listener, entry);
+        entrance.metric("tpa_connections") > 0
     });
-    assert!(by_tpa && eventually(|| exit.figure("tpa_connections") > 0));
+    assert!(by_tpa && eventually(|| exit.metric("tpa_connections") > 0));
     // The exit ends, and returns.
     drop(exit);
     let absent = eventually(|| {
-        carries(&listener, entry);
-        entrance.figure("exit_absences") == 2
+        assert_carries(&listener, entry);
+        entrance.metric("exit_absences") == 2
     });
     assert!(absent);
 }
@@ -84,15 +84,15 @@ fn without_an_exit_connections_can_be_refused() {
     let silent = std::net::UdpSocket::bind((V4, 0)).unwrap();
     let config = EntranceConfig {
         fallback: Some(Fallback::Refuse),
-        ..impatient(address, silent.local_addr().unwrap())
+        ..with_short_timeouts(address, silent.local_addr().unwrap())
     };
     let (entrance, entry) = start_entrance(&config);
-    is_reset(&connect(entry));
-    is_reset(&connect(entry));
-    entrance.await_figure("refused_connections", |figure| figure == 2);
+    assert_reset(&connect(entry));
+    assert_reset(&connect(entry));
+    entrance.await_metric("refused_connections", |figure| figure == 2);
 }
 
-fn one_connection_too_many_for_the_exit_goes_by_tcp() {
+fn a_connection_above_the_limit_of_the_exit_uses_tcp() {
     let (listener, address) = server(V4);
     let max_wait = Duration::from_millis(100);
     let (exit, exit_address) = start_exit(&ExitConfig { max_connections: 1, max_wait, ..exit_config(V4) });
@@ -100,15 +100,15 @@ fn one_connection_too_many_for_the_exit_goes_by_tcp() {
         EntranceConfig { fallback: Some(Fallback::Tcp), ..entrance_config(forward(address), exit_address) };
     let (entrance, entry) = start_entrance(&config);
     let _first = (connect(entry), accept(&listener));
-    entrance.await_figure("tpa_connections", |figure| figure == 1);
+    entrance.await_metric("tpa_connections", |figure| figure == 1);
     // Its first bytes went to the exit, which did not pass them on.
-    carries(&listener, entry);
-    entrance.await_figure("tcp_connections", |figure| figure == 1);
-    assert_eq!(entrance.figure("exit_absences"), 0);
-    exit.await_figure("too_many_requests", |figure| figure == 1);
+    assert_carries(&listener, entry);
+    entrance.await_metric("tcp_connections", |figure| figure == 1);
+    assert_eq!(entrance.metric("exit_absences"), 0);
+    exit.await_metric("too_many_requests", |figure| figure == 1);
 }
 
-fn one_connection_too_many_for_the_entrance_waits() {
+fn a_connection_above_the_limit_of_the_entrance_waits() {
     let (listener, address) = server(V4);
     let (_exit, exit_address) = start_exit(&exit_config(V4));
     let config = EntranceConfig { max_connections: 1, ..entrance_config(forward(address), exit_address) };
@@ -121,10 +121,10 @@ fn one_connection_too_many_for_the_entrance_waits() {
     let server = accept(&listener);
     assert_eq!(hash_of(&server).unwrap(), hash(b"waits"));
     drop(server);
-    assert_eq!(entrance.figure("turned_away_connections"), 0);
+    assert_eq!(entrance.metric("turned_away_connections"), 0);
 }
 
-fn connections_that_wait_too_long_or_are_too_many_are_reset() {
+fn connections_that_wait_too_long_or_exceed_the_limit_are_reset() {
     let (listener, address) = server(V4);
     let (_exit, exit_address) = start_exit(&exit_config(V4));
     let max_wait = Duration::from_millis(500);
@@ -134,14 +134,14 @@ fn connections_that_wait_too_long_or_are_too_many_are_reset() {
     let open: Vec<_> = (0..2).map(|_| (connect(entry), accept(&listener))).collect();
     // As many may wait, and a third replaces the oldest.
     let waiting = [(); 3].map(|()| connect(entry));
-    waiting.iter().for_each(is_reset);
-    entrance.await_figure("turned_away_connections", |figure| figure == 3);
+    waiting.iter().for_each(assert_reset);
+    entrance.await_metric("turned_away_connections", |figure| figure == 3);
     for (client, server) in &open {
         exchange(client, server, 1000);
     }
 }
 
-fn another_key_or_name_reaches_nothing() {
+fn another_key_or_name_is_rejected() {
     let (_listener, address) = server(V4);
     let (exit, exit_address) = start_exit(&exit_config(V4));
     let right = entrance_config(forward(address), exit_address);
@@ -149,32 +149,32 @@ fn another_key_or_name_reaches_nothing() {
     let wrong_name = EntranceConfig { name: "somebody".parse().unwrap(), ..right };
     for (config, figure) in [(wrong_key, "wrong_proofs"), (wrong_name, "unknown_peers")] {
         let (entrance, entry) = start_entrance(&config);
-        is_reset(&connect(entry));
-        entrance.await_figure("rejected_connections", |figure| figure == 1);
+        assert_reset(&connect(entry));
+        entrance.await_metric("rejected_connections", |figure| figure == 1);
         // The entrance continues to try.
-        assert!(eventually(|| exit.figure(figure) > 0));
-        assert_eq!([entrance.figure("tcp_connections"), exit.figure("tpa_connections")], [0, 0]);
+        assert!(eventually(|| exit.metric(figure) > 0));
+        assert_eq!([entrance.metric("tcp_connections"), exit.metric("tpa_connections")], [0, 0]);
     }
 }
 
 /// Sends the first message of version 1 to all callers.
-fn an_exit_of_another_version_is_none() {
+fn an_exit_of_another_version_is_absent() {
     let (listener, address) = server(V4);
     let challenge = [&b"hgw\x01"[..], &[7; 32]].concat();
-    let old = other_exit(challenge);
-    let (entrance, entry) = start_entrance(&impatient(address, old));
-    carries(&listener, entry);
-    entrance.await_figure("tcp_connections", |figure| figure == 1);
-    assert_eq!([entrance.figure("exit_absences"), entrance.figure("exit_present")], [1, 0]);
+    let old = exit_that_sends(challenge);
+    let (entrance, entry) = start_entrance(&with_short_timeouts(address, old));
+    assert_carries(&listener, entry);
+    entrance.await_metric("tcp_connections", |figure| figure == 1);
+    assert_eq!([entrance.metric("exit_absences"), entrance.metric("exit_present")], [1, 0]);
 }
 
 /// Returns a listener that sends `says` to each caller, over the transport of the test.
-fn other_exit(says: Vec<u8>) -> SocketAddr {
+fn exit_that_sends(says: Vec<u8>) -> SocketAddr {
     match carrier() {
         Carrier::Tpa => {
             let listener = tpa::TpaListener::bind((V4, 0), &trunk()).unwrap();
             let address = listener.local_addr().unwrap();
-            talk(says, move || listener.accept().unwrap().0);
+            send_to_all(says, move || listener.accept().unwrap().0);
             address
         }
         Carrier::TpaWide => {
@@ -182,14 +182,14 @@ fn other_exit(says: Vec<u8>) -> SocketAddr {
             let config = wide::config(Credentials::Keys { private, trust: Trust::Anyone });
             let listener = wide::WideListener::bind((V4, 0), &config).unwrap();
             let address = listener.local_addr().unwrap();
-            talk(says, move || listener.accept().unwrap().0);
+            send_to_all(says, move || listener.accept().unwrap().0);
             address
         }
     }
 }
 
 /// Runs until the test ends.
-fn talk<S: Write + Send + 'static>(says: Vec<u8>, accept: impl Fn() -> S + Send + 'static) {
+fn send_to_all<S: Write + Send + 'static>(says: Vec<u8>, accept: impl Fn() -> S + Send + 'static) {
     let talk = move || {
         let mut held = Vec::new();
         loop {
@@ -212,36 +212,36 @@ fn an_exit_by_name_is_found_at_its_second_address() {
         ..entrance_config(forward(address), exit_address)
     };
     let (entrance, entry) = start_entrance(&config);
-    entrance.await_figure("exit_present", |figure| figure == 1);
-    carries(&listener, entry);
-    entrance.await_figure("tpa_connections", |figure| figure == 1);
+    entrance.await_metric("exit_present", |figure| figure == 1);
+    assert_carries(&listener, entry);
+    entrance.await_metric("tpa_connections", |figure| figure == 1);
 }
 
-fn connections_through_an_exit_that_falls_silent_are_reset() {
+fn connections_through_a_silent_exit_are_reset() {
     let (listener, address) = server(V4);
     let exit = ExitConfig { transport: patient_transport(), ..exit_config(V4) };
     let (_exit, exit_address) = start_exit(&exit);
-    let relay = Relay::before(exit_address, Does::Pass);
+    let relay = Relay::before(exit_address, RelayMode::Pass);
     let config = EntranceConfig {
         transport: patient_transport(),
         reset_after: Duration::from_millis(700),
-        ..impatient(address, relay.address)
+        ..with_short_timeouts(address, relay.address)
     };
     let (entrance, entry) = start_entrance(&config);
     let open: Vec<_> = (0..3).map(|_| (connect(entry), accept(&listener))).collect();
     exchange(&open[0].0, &open[0].1, 1000);
-    relay.set(Does::Drop);
+    relay.set(RelayMode::Drop);
     // Silent connections too.
     for (client, _) in &open[1..] {
-        is_reset(client);
+        assert_reset(client);
     }
-    entrance.await_figure("broken_connections", |figure| figure == 2);
+    entrance.await_metric("broken_connections", |figure| figure == 2);
     // The idle timeout of the transport is a minute.
-    relay.set(Does::Pass);
-    entrance.await_figure("exit_present", |figure| figure == 1);
+    relay.set(RelayMode::Pass);
+    entrance.await_metric("exit_present", |figure| figure == 1);
     // The exit has learned of it, and has reset the connections with the servers.
     for (_, server) in &open[1..] {
-        is_reset(server);
+        assert_reset(server);
     }
 }
 
@@ -271,11 +271,11 @@ fn parameters_out_of_range_are_named() {
     assert_eq!(tpa(trunk().with_cwnd_max(13)), "`cwnd_max` must be 1 to 12");
     assert!(tpa(trunk().with_keep_alive(None)).starts_with("`keep_alive` must be set"));
     let entrance = |change: fn(&mut EntranceConfig)| {
-        let mut config = entrance_config(forward(nobody(V4)), nobody(V4));
+        let mut config = entrance_config(forward(address_without_listener(V4)), address_without_listener(V4));
         change(&mut config);
         hopline_middlebox::gateway::Entrance::open(&config).unwrap_err().to_string()
     };
-    assert_eq!(entrance(|c| c.ways.clear()), "`ways` must be at least one");
+    assert_eq!(entrance(|c| c.listeners.clear()), "`ways` must be at least one");
     assert_eq!(entrance(|c| c.max_wait = Duration::ZERO), "`max_wait` must be 100 ms to 30 s");
     assert_eq!(entrance(|c| c.reset_after = Duration::ZERO), "`reset_after` must be 100 ms to 1 h");
     assert_eq!(entrance(|c| c.spare_connections = 65), "`spare_connections` must be 0 to 64");

@@ -2,7 +2,9 @@
 
 use crate::gateway::helpers::*;
 use hopline_harness::{Need, Test};
-use hopline_middlebox::gateway::{Allowed, EntranceConfig, ExitConfig, Fallback, Way, socks::Login};
+use hopline_middlebox::gateway::{
+    Allowed, EntranceConfig, ExitConfig, Fallback, ListenerConfig, socks::Login,
+};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
@@ -10,15 +12,15 @@ use std::thread;
 use std::time::Duration;
 
 pub(crate) fn tests() -> Vec<Test> {
-    let mut tests: Vec<Test> = over_both!([]; a_client_says_where_to, a_name_is_resolved_by_the_exit,
-        a_client_learns_why_not, a_login_is_asked_for, who_says_nothing_is_reset_and_keeps_nobody_out,
-        silent_clients_of_two_addresses_keep_no_third_out, without_an_exit_a_client_reaches_only_what_is_allowed);
+    let mut tests: Vec<Test> = over_both!([]; a_client_selects_its_destination, a_name_is_resolved_by_the_exit,
+        a_client_gets_the_reason_of_a_refusal, a_login_is_required, a_silent_client_is_reset_and_blocks_no_other,
+        silent_clients_at_two_addresses_do_not_block_a_third, without_an_exit_a_client_reaches_only_permitted_destinations);
     tests.push(Test::new("curl_fetches_through_socks", [Need::Program("curl")], curl_fetches_through_socks));
     tests
 }
 
-fn way(login: Option<Login>) -> Way {
-    Way::Socks { listen: (V4, 0).into(), login }
+fn way(login: Option<Login>) -> ListenerConfig {
+    ListenerConfig::Socks { listen: (V4, 0).into(), login }
 }
 
 /// Returns a request for the address `to`.
@@ -27,28 +29,28 @@ fn request(to: SocketAddr) -> Vec<u8> {
     [&[5, 1, 0, 1][..], &to.ip().octets(), &to.port().to_be_bytes()].concat()
 }
 
-fn hear<const N: usize>(mut client: &TcpStream) -> [u8; N] {
+fn receive<const N: usize>(mut client: &TcpStream) -> [u8; N] {
     let mut heard = [0; N];
     client.read_exact(&mut heard).unwrap();
     heard
 }
 
 /// Connects without a login and sends a request, which must be answered with `code`.
-fn ask(entry: SocketAddr, request: &[u8], code: u8) -> TcpStream {
+fn connect_with_request(entry: SocketAddr, request: &[u8], code: u8) -> TcpStream {
     let mut client = connect(entry);
     client.write_all(&[5, 2, 0, 2]).unwrap();
-    assert_eq!(hear(&client), [5, 0]);
+    assert_eq!(receive(&client), [5, 0]);
     client.write_all(request).unwrap();
-    assert_eq!(hear(&client), [5, code, 0, 1, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(receive(&client), [5, code, 0, 1, 0, 0, 0, 0, 0, 0]);
     client
 }
 
-fn a_client_says_where_to() {
+fn a_client_selects_its_destination() {
     let (listener, address) = server(V4);
     let pair = pair(way(None), &exit_config(V4));
-    let client = ask(pair.address, &request(address), 0);
+    let client = connect_with_request(pair.address, &request(address), 0);
     exchange(&client, &accept(&listener), 500_000);
-    pair.entrance.await_figure("finished_connections", |figure| figure == 1);
+    pair.entrance.await_metric("finished_connections", |figure| figure == 1);
 }
 
 fn a_name_is_resolved_by_the_exit() {
@@ -56,52 +58,52 @@ fn a_name_is_resolved_by_the_exit() {
     let pair = pair(way(None), &exit_config(V4));
     let named =
         |name: &[u8]| [&[5, 1, 0, 3, name.len() as u8][..], name, &address.port().to_be_bytes()].concat();
-    let client = ask(pair.address, &named(b"localhost"), 0);
+    let client = connect_with_request(pair.address, &named(b"localhost"), 0);
     exchange(&client, &accept(&listener), 1000);
     // No host has such a name (RFC 6761 §6.4).
-    ask(pair.address, &named(b"nowhere.invalid"), 4);
+    connect_with_request(pair.address, &named(b"nowhere.invalid"), 4);
 }
 
-fn a_client_learns_why_not() {
+fn a_client_gets_the_reason_of_a_refusal() {
     let pair = pair(
         way(None),
         &ExitConfig { allowed: Allowed::Listed(vec!["127.0.0.1".parse().unwrap()]), ..exit_config(V4) },
     );
-    let refused = nobody(V4);
+    let refused = address_without_listener(V4);
     for (request, code) in [
         (request(refused), 5),
         (request(([127, 0, 0, 2], 80).into()), 2),
         ([&[5, 3][..], &request(refused)[2..]].concat(), 7),
         ([&[5, 2][..], &request(refused)[2..]].concat(), 7),
     ] {
-        let client = ask(pair.address, &request, code);
+        let client = connect_with_request(pair.address, &request, code);
         assert_eq!(hash_of(&client).unwrap().1, 0, "an end, and no reset that could overtake the reply");
     }
-    pair.entrance.await_figure("refused_connections", |figure| figure == 2);
-    pair.entrance.await_figure("unintelligible_connections", |figure| figure == 2);
+    pair.entrance.await_metric("refused_connections", |figure| figure == 2);
+    pair.entrance.await_metric("unintelligible_connections", |figure| figure == 2);
 }
 
-fn a_login_is_asked_for() {
+fn a_login_is_required() {
     let (listener, address) = server(V4);
     let pair = pair(way(Login::new("user", "secret")), &exit_config(V4));
     let show = |password: &[u8]| {
         let mut client = connect(pair.address);
         client.write_all(&[5, 2, 0, 2]).unwrap();
-        assert_eq!(hear(&client), [5, 2]);
+        assert_eq!(receive(&client), [5, 2]);
         let login = [&[1, 4][..], b"user", &[password.len() as u8], password].concat();
         client.write_all(&login).unwrap();
-        (hear::<2>(&client), client)
+        (receive::<2>(&client), client)
     };
     let (told, client) = show(b"Secret");
     assert_eq!((told, hash_of(&client).unwrap().1), ([1, 1], 0));
     let (told, mut client) = show(b"secret");
     assert_eq!(told, [1, 0]);
     client.write_all(&request(address)).unwrap();
-    assert_eq!(hear::<10>(&client)[1], 0);
+    assert_eq!(receive::<10>(&client)[1], 0);
     exchange(&client, &accept(&listener), 1000);
 }
 
-fn who_says_nothing_is_reset_and_keeps_nobody_out() {
+fn a_silent_client_is_reset_and_blocks_no_other() {
     let (listener, address) = server(V4);
     let (_exit, exit_address) = start_exit(&exit_config(V4));
     let config = EntranceConfig {
@@ -110,7 +112,7 @@ fn who_says_nothing_is_reset_and_keeps_nobody_out() {
         ..entrance_config(way(None), exit_address)
     };
     let (entrance, entry) = start_entrance(&config);
-    let client = ask(entry, &request(address), 0);
+    let client = connect_with_request(entry, &request(address), 0);
     let carried = accept(&listener);
     // A client that is closed may learn of it by a failed write, and then by no read.
     let silent: Vec<_> = (0..200)
@@ -121,15 +123,15 @@ fn who_says_nothing_is_reset_and_keeps_nobody_out() {
         })
         .collect();
     // As many clients wait as there are places, and none has the place of an established connection.
-    entrance.await_figure("turned_away_connections", |figure| figure == 180);
+    entrance.await_metric("turned_away_connections", |figure| figure == 180);
     exchange(&client, &carried, 10_000);
-    entrance.await_figure("unintelligible_connections", |figure| figure == 20);
-    silent.iter().flatten().for_each(is_reset);
-    let client = ask(entry, &request(address), 0);
+    entrance.await_metric("unintelligible_connections", |figure| figure == 20);
+    silent.iter().flatten().for_each(assert_reset);
+    let client = connect_with_request(entry, &request(address), 0);
     exchange(&client, &accept(&listener), 10_000);
 }
 
-fn silent_clients_of_two_addresses_keep_no_third_out() {
+fn silent_clients_at_two_addresses_do_not_block_a_third() {
     let (listener, address) = server(V4);
     let (_exit, exit_address) = start_exit(&exit_config(V4));
     let config = EntranceConfig {
@@ -142,19 +144,19 @@ fn silent_clients_of_two_addresses_keep_no_third_out() {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::from((ip, 0)).into()).unwrap();
         socket.connect(&entry.into()).unwrap();
-        patient(socket.into())
+        with_timeouts(socket.into())
     };
     let silent: Vec<_> = (0..24).map(|at| from([127, 0, 0, 2 + at % 2])).collect();
-    entrance.await_figure("turned_away_connections", |figure| figure == 16);
-    silent[..16].iter().for_each(is_reset);
+    entrance.await_metric("turned_away_connections", |figure| figure == 16);
+    silent[..16].iter().for_each(assert_reset);
     let mut client = from([127, 0, 0, 4]);
     client.write_all(&[&[5, 1, 0][..], &request(address)].concat()).unwrap();
-    assert_eq!(hear::<12>(&client)[..4], [5, 0, 5, 0]);
+    assert_eq!(receive::<12>(&client)[..4], [5, 0, 5, 0]);
     exchange(&client, &accept(&listener), 1000);
-    assert_eq!(entrance.figure("unintelligible_connections"), 0, "those that are left still wait");
+    assert_eq!(entrance.metric("unintelligible_connections"), 0, "those that are left still wait");
 }
 
-fn without_an_exit_a_client_reaches_only_what_is_allowed() {
+fn without_an_exit_a_client_reaches_only_permitted_destinations() {
     let (listener, address) = server(V4);
     let silent = std::net::UdpSocket::bind((V4, 0)).unwrap();
     let refusing = EntranceConfig {
@@ -165,18 +167,18 @@ fn without_an_exit_a_client_reaches_only_what_is_allowed() {
     let (entrance, entry) = start_entrance(&refusing);
     let private = SocketAddr::from(([10, 255, 255, 254], 80));
     for to in [address, private, ([169, 254, 169, 254], 80).into(), ([0, 0, 0, 0], address.port()).into()] {
-        ask(entry, &request(to), 2);
+        connect_with_request(entry, &request(to), 2);
     }
     let named = [&[5, 1, 0, 3, 9][..], b"localhost", &address.port().to_be_bytes()].concat();
-    ask(entry, &named, 2);
-    entrance.await_figure("not_allowed_connections", |figure| figure == 5);
-    assert_eq!(entrance.figure("tcp_connections"), 0);
+    connect_with_request(entry, &named, 2);
+    entrance.await_metric("not_allowed_connections", |figure| figure == 5);
+    assert_eq!(entrance.metric("tcp_connections"), 0);
     let allowed = vec![format!("127.0.0.1 {}", address.port()).parse().unwrap()];
     let (entrance, entry) = start_entrance(&EntranceConfig { allowed, ..refusing });
-    let client = ask(entry, &request(address), 0);
+    let client = connect_with_request(entry, &request(address), 0);
     exchange(&client, &accept(&listener), 1000);
-    ask(entry, &request(([127, 0, 0, 2], address.port()).into()), 2);
-    entrance.await_figure("tcp_connections", |figure| figure == 1);
+    connect_with_request(entry, &request(([127, 0, 0, 2], address.port()).into()), 2);
+    entrance.await_metric("tcp_connections", |figure| figure == 1);
 }
 
 /// Serves one HTTP response.
@@ -184,7 +186,7 @@ fn serve(listener: &TcpListener, body: &[u8]) {
     let mut stream = accept(listener);
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {
-        request.extend(hear::<1>(&stream));
+        request.extend(receive::<1>(&stream));
     }
     write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len()).unwrap();
     stream.write_all(body).unwrap();
@@ -205,5 +207,5 @@ fn curl_fetches_through_socks() {
         assert!(fetched.status.success(), "{fetched:?}");
         assert_eq!(hash(&fetched.stdout), hash(&body));
     });
-    pair.entrance.await_figure("finished_connections", |figure| figure == 1);
+    pair.entrance.await_metric("finished_connections", |figure| figure == 1);
 }

@@ -3,23 +3,23 @@
 use crate::handoff::hostile::many;
 use crate::handoff::stream::Stream;
 use crate::handoff::transfer::transfer;
-use crate::handoff::world::{RADIO, STATIONS, World, say};
+use crate::handoff::world::{RADIO, STATIONS, World, print_uncaptured};
 use hopline_core::Duration as Span;
-use hopline_middlebox::handoff::{Decide, Scheme, Signals};
+use hopline_middlebox::handoff::{HandoffRule, Scheme, SignalSource};
 use hopline_testkit::namespace::host::ip;
 use hopline_testkit::streams::until;
 use std::fs;
 use std::time::{Duration, Instant};
 
-pub(crate) fn between_two_radios_nothing_is_lost() {
+pub(crate) fn no_packet_is_lost_between_two_radios() {
     let world = World::of_cables();
-    let mut all = world.all(Scheme::Multicast, Span::from_millis(300));
+    let mut all = world.deployment(Scheme::Multicast, Span::from_millis(300));
     until("a first station", || world.default_route().is_some());
     let begun = Instant::now();
     let stream = Stream::run(&world, || begun.elapsed() > Duration::from_millis(3200));
     all.end();
-    let handoffs = all.mobile.figure("handoffs");
-    say(&format!(
+    let handoffs = all.mobile.metric("handoffs");
+    print_uncaptured(&format!(
         "over cables: {handoffs} handoffs, {:.1} ms the longest pause, {} of {} lost, {} twice",
         stream.longest_pause(),
         stream.lost().len(),
@@ -27,30 +27,31 @@ pub(crate) fn between_two_radios_nothing_is_lost() {
         stream.duplicates(),
     ));
     assert!(handoffs >= 8, "{handoffs}");
-    stream.is_complete("cables");
+    stream.assert_complete("cables");
 }
 
-pub(crate) fn who_is_no_member_gets_nothing() {
+pub(crate) fn a_non_member_receives_nothing() {
     let world = World::of_cables();
     let home = world.home_agent(Scheme::Multicast);
     let mut stations = [0, 1].map(|number| world.station(number));
-    let _mobile = world
-        .mobile_host(|config| (config.buffering, config.decide) = (0, Decide::Every(Span::from_secs(99))));
+    let _mobile = world.mobile_host(|config| {
+        (config.buffering_stations, config.decide) = (0, HandoffRule::Periodic(Span::from_secs(99)))
+    });
     until("a first station", || world.default_route().is_some());
     let stream = Stream::run(&world, many(100));
     let mut tunnelled = stations.each_mut().map(|station| {
         station.end();
-        station.figure("tunnelled_packets")
+        station.metric("tunnelled_packets")
     });
     tunnelled.sort_unstable();
-    stream.is_complete("cables");
+    stream.assert_complete("cables");
     assert_eq!(tunnelled, [0, stream.sent.into()]);
     drop(home);
 }
 
 pub(crate) fn a_radio_that_goes_down_is_left() {
     let world = World::of_cables();
-    let _all = world.all(Scheme::Multicast, Span::from_secs(99));
+    let _all = world.deployment(Scheme::Multicast, Span::from_secs(99));
     until("a first station", || world.default_route().is_some());
     let first =
         STATIONS.iter().position(|station| Some(station.to_string()) == world.default_route()).unwrap();
@@ -76,30 +77,30 @@ pub(crate) fn the_stronger_station_serves() {
         fs::write(&file, format!("{} {}\n{} {}\n", STATIONS[0], dbm[0], STATIONS[1], dbm[1])).unwrap();
     };
     hear([-60, -80]);
-    let _mobile = world.mobile_host(|config| config.signals = Signals::File(file.path().into()));
+    let _mobile = world.mobile_host(|config| config.signals = SignalSource::File(file.path().into()));
     for (dbm, station) in [([-60, -80], 0), ([-80, -60], 1), ([-63, -60], 1), ([-50, -60], 0)] {
         hear(dbm);
         until("the stronger station", || world.default_route() == Some(STATIONS[station].to_string()));
     }
     let stream = Stream::run(&world, many(50));
-    stream.is_complete("cables");
+    stream.assert_complete("cables");
 }
 
 /// A segment of 1460 bytes is too long for the tunnel: the home agent's kernel says so to the sender.
-pub(crate) fn long_packets_are_made_shorter_by_their_sender() {
+pub(crate) fn senders_reduce_packets_that_are_too_long_for_the_tunnel() {
     let world = World::of_cables();
-    let mut all = world.all(Scheme::Multicast, Span::from_secs(99));
+    let mut all = world.deployment(Scheme::Multicast, Span::from_secs(99));
     until("a first station", || world.default_route().is_some());
     let transfer = transfer(&world, 1_000_000);
     all.end();
     assert_eq!(transfer.mss, 1480 - 52);
-    assert_eq!(all.home.figure("too_long_packets"), 0);
+    assert_eq!(all.home.metric("too_long_packets"), 0);
 }
 
 /// The kernel drops the routes of an interface that goes down.
-pub(crate) fn interfaces_that_were_down_serve_again() {
+pub(crate) fn interfaces_that_were_down_are_used_again() {
     let world = World::of_cables();
-    let _all = world.all(Scheme::Multicast, Span::from_secs(99));
+    let _all = world.deployment(Scheme::Multicast, Span::from_secs(99));
     until("a first station", || world.default_route().is_some());
     let first =
         STATIONS.iter().position(|station| Some(station.to_string()) == world.default_route()).unwrap();
@@ -114,15 +115,15 @@ pub(crate) fn interfaces_that_were_down_serve_again() {
 }
 
 /// One that was killed has removed neither its rules nor its routes.
-pub(crate) fn what_a_dead_station_left_behind_is_no_hindrance() {
+pub(crate) fn rules_left_by_a_killed_station_do_not_interfere() {
     let world = World::of_cables();
     for station in &world.stations {
         ip(station, "route add blackhole default table 1021 metric 4294967295");
         ip(station, &format!("route add default dev {RADIO} table 1021"));
         ip(station, "rule add iif cell0 lookup 1021 priority 1021");
     }
-    let _all = world.all(Scheme::Multicast, Span::from_secs(99));
+    let _all = world.deployment(Scheme::Multicast, Span::from_secs(99));
     until("a first station", || world.default_route().is_some());
     let stream = Stream::run(&world, many(50));
-    stream.is_complete("cables");
+    stream.assert_complete("cables");
 }

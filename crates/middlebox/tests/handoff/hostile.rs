@@ -1,12 +1,12 @@
 //! Strangers, and what they repeat.
 
 use crate::handoff::stream::Stream;
-use crate::handoff::world::{FORWARD, HOME, HOST, PORT, REGISTER, Radio, SERVER, STATIONS, World};
+use crate::handoff::world::{FORWARD, HOME, HOST, PORT, REGISTER, Reception, SERVER, STATIONS, World};
 use hopline_core::Duration as Span;
 use hopline_linux::Namespace;
 use hopline_middlebox::handoff::Scheme;
 use hopline_testkit::streams::until;
-use hopline_wire::handoff::{Asks, Message, Past, Says, Tagged};
+use hopline_wire::handoff::{Message, MessageBody, PriorReception, RequestAction, TaggedMessage};
 use socket2::{Domain, Socket, Type};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::thread;
@@ -33,44 +33,45 @@ fn say(as_one_of: &Namespace, from: Ipv4Addr, to: Ipv4Addr, bytes: &[u8], times:
 }
 
 /// With a proof that is none.
-fn forged(says: Says) -> Vec<u8> {
+fn forged(says: MessageBody) -> Vec<u8> {
     let mut bytes = Vec::new();
-    Tagged { message: Message { number: u64::MAX, says }, tag: [9; 16] }.emit(&mut bytes);
+    TaggedMessage { message: Message { number: u64::MAX, body: says }, tag: [9; 16] }.emit(&mut bytes);
     bytes
 }
 
-pub(crate) fn forged_messages_are_counted_and_change_nothing() {
-    let world = World::new(Radio::IsTuned);
-    let mut all = world.all(Scheme::Registration, LONG);
-    until("a registration", || all.home.figure("registrations") > 0);
+pub(crate) fn forged_messages_are_counted_and_ignored() {
+    let world = World::new(Reception::CurrentStation);
+    let mut all = world.deployment(Scheme::Registration, LONG);
+    until("a registration", || all.home.metric("registrations") > 0);
     let station = world.air.station().unwrap();
     let lifetime = Span::from_secs(60);
-    let request = |asks| forged(Says::Request { mobile: HOST, lifetime, asks });
-    let elsewhere = Asks::Register { care_of: STATIONS[1 - station], past: Past::None };
+    let request = |asks| forged(MessageBody::Request { mobile: HOST, lifetime, action: asks });
+    let elsewhere =
+        RequestAction::Register { care_of: STATIONS[1 - station], prior_reception: PriorReception::None };
     // All hosts share the radio. An attacker in the mobile host's namespace is one that uses the address of that host.
     say(
         &world.stations[1 - station],
         STATIONS[1 - station],
         Ipv4Addr::BROADCAST,
-        &forged(Says::Beacon { station: STATIONS[1 - station] }),
+        &forged(MessageBody::Beacon { station: STATIONS[1 - station] }),
         5,
     );
-    say(&world.mobile, HOST, STATIONS[station], &request(Asks::Stop), 5);
+    say(&world.mobile, HOST, STATIONS[station], &request(RequestAction::Stop), 5);
     say(&world.mobile, HOST, STATIONS[station], &request(elsewhere), 5);
     say(&world.stations[1 - station], STATIONS[1 - station], HOME, &request(elsewhere), 5);
     let stream = Stream::run(&world, many(100));
     all.end();
-    stream.is_complete("hostile");
-    assert_eq!(all.mobile.figure("forged"), 5);
-    assert_eq!(all.stations[station].figure("forged"), 10);
-    assert_eq!(all.home.figure("forged"), 5);
+    stream.assert_complete("hostile");
+    assert_eq!(all.mobile.metric("forged"), 5);
+    assert_eq!(all.stations[station].metric("forged"), 10);
+    assert_eq!(all.home.metric("forged"), 5);
     assert_eq!(
-        (all.mobile.figure("handoffs"), all.stations[1 - station].figure("delivered_packets")),
+        (all.mobile.metric("handoffs"), all.stations[1 - station].metric("delivered_packets")),
         (0, 0)
     );
 }
 
-pub(crate) fn what_was_said_before_is_not_taken_twice() {
+pub(crate) fn repeated_messages_are_rejected() {
     thread::scope(|scope| {
         scope.spawn(|| repeat(Scheme::Registration, REGISTER));
         // Here, as it checks something that depends on time.
@@ -79,29 +80,33 @@ pub(crate) fn what_was_said_before_is_not_taken_twice() {
 }
 
 fn repeat(scheme: Scheme, kind: u8) {
-    let world = World::new(Radio::HearsAll);
-    let mut all = world.all(scheme, Span::from_millis(300));
+    let world = World::new(Reception::AllStations);
+    let mut all = world.deployment(scheme, Span::from_millis(300));
     until("three handoffs", || world.air.changes().len() > 3);
     let first = world.air.first_request(kind);
     STATIONS.iter().for_each(|&station| say(&world.mobile, HOST, station, &first, 3));
     say(&world.stations[0], STATIONS[0], HOME, &first, 3);
     let stream = Stream::run(&world, many(100));
     all.end();
-    assert!(all.of_stations("replayed") >= 3, "{}", all.stations[0].show());
+    assert!(all.sum_of_stations("replayed") >= 3, "{}", all.stations[0].show());
     if scheme == Scheme::Registration {
         // Three said here, and what a station has passed on that did not know the host any more.
-        assert!(all.home.figure("replayed") >= 3, "{}", all.home.show());
+        assert!(all.home.metric("replayed") >= 3, "{}", all.home.show());
     } else {
-        assert_eq!(all.home.figure("foreign"), 3);
-        stream.is_complete("hostile");
+        assert_eq!(all.home.metric("foreign"), 3);
+        stream.assert_complete("hostile");
     }
 }
 
-pub(crate) fn a_flood_is_counted_while_packets_go_on() {
-    let world = World::new(Radio::HearsAll);
-    let mut all = world.all(Scheme::Multicast, LONG);
+pub(crate) fn a_flood_is_counted_and_packets_continue() {
+    let world = World::new(Reception::AllStations);
+    let mut all = world.deployment(Scheme::Multicast, LONG);
     until("a first station", || world.air.station().is_some());
-    let stop = forged(Says::Request { mobile: HOST, lifetime: Span::from_secs(60), asks: Asks::Stop });
+    let stop = forged(MessageBody::Request {
+        mobile: HOST,
+        lifetime: Span::from_secs(60),
+        action: RequestAction::Stop,
+    });
     let stream = thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..20 {
@@ -112,9 +117,9 @@ pub(crate) fn a_flood_is_counted_while_packets_go_on() {
         Stream::run(&world, many(200))
     });
     all.end();
-    assert!(all.home.figure("forged") > 1000 && all.home.figure("malformed") > 1000, "{}", all.home.show());
-    assert_eq!(all.home.figure("unsent_messages"), 0, "nothing is answered");
-    stream.is_complete("hostile");
+    assert!(all.home.metric("forged") > 1000 && all.home.metric("malformed") > 1000, "{}", all.home.show());
+    assert_eq!(all.home.metric("unsent_messages"), 0, "nothing is answered");
+    stream.assert_complete("hostile");
 }
 
 /// Enough after so many datagrams.

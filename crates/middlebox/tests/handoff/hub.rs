@@ -41,7 +41,7 @@ impl Hub {
         let free = vec![Instant::now(); ends.len()];
         let latest_ms = Arc::new(AtomicU64::new(0));
         let late = Arc::clone(&latest_ms);
-        let carrier = Carrier { ends, pace, ways, free, under_way: BTreeMap::new(), taken: 0, late };
+        let carrier = HubThread { ends, pace, ways, free, in_flight: BTreeMap::new(), taken: 0, late };
         let stopped = Arc::clone(&stop);
         let thread = thread::Builder::new().name("hub".into()).spawn(move || carrier.run(&stopped)).unwrap();
         Self { stop, thread: Some(thread), latest_ms }
@@ -61,31 +61,31 @@ impl Drop for Hub {
     }
 }
 
-struct Carrier<W> {
+struct HubThread<W> {
     ends: Vec<Tun>,
     pace: Pace,
     ways: W,
     /// Time at which each end has sent all its packets.
     free: Vec<Instant>,
-    under_way: BTreeMap<(Instant, u64), (Vec<usize>, Vec<u8>)>,
+    in_flight: BTreeMap<(Instant, u64), (Vec<usize>, Vec<u8>)>,
     taken: u64,
     late: Arc<AtomicU64>,
 }
 
-impl<W: FnMut(usize, &[u8]) -> Vec<usize>> Carrier<W> {
+impl<W: FnMut(usize, &[u8]) -> Vec<usize>> HubThread<W> {
     fn run(mut self, stop: &OwnedFd) {
-        let _ = sched::be_on_time();
+        let _ = sched::request_real_time();
         let mut buffer = vec![0; 65_536];
         while self.wait(stop) {
             for end in 0..self.ends.len() {
                 while let Ok(Some(len)) = self.ends[end].receive(&mut buffer) {
                     // The kernel has something to say over IPv6, too.
                     if buffer[0] >> 4 == 4 {
-                        self.carry(end, &buffer[..len]);
+                        self.forward(end, &buffer[..len]);
                     }
                 }
             }
-            while let Some(next) = self.under_way.first_entry()
+            while let Some(next) = self.in_flight.first_entry()
                 && next.key().0 <= Instant::now()
             {
                 let late = next.key().0.elapsed().as_millis() as u64;
@@ -98,7 +98,7 @@ impl<W: FnMut(usize, &[u8]) -> Vec<usize>> Carrier<W> {
     }
 
     fn wait(&self, stop: &OwnedFd) -> bool {
-        let left = self.under_way.keys().next().map(|(due, _)| due.saturating_duration_since(Instant::now()));
+        let left = self.in_flight.keys().next().map(|(due, _)| due.saturating_duration_since(Instant::now()));
         let timeout =
             left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
         let fds = [stop.as_fd()].into_iter().chain(self.ends.iter().map(AsFd::as_fd));
@@ -107,7 +107,7 @@ impl<W: FnMut(usize, &[u8]) -> Vec<usize>> Carrier<W> {
         fds[0].revents().is_empty()
     }
 
-    fn carry(&mut self, from: usize, packet: &[u8]) {
+    fn forward(&mut self, from: usize, packet: &[u8]) {
         let to = (self.ways)(from, packet);
         let now = Instant::now();
         let takes = |bytes: u64| self.pace.rate.map_or(0, |rate| bytes * 8 * 1_000_000_000 / rate);
@@ -117,6 +117,6 @@ impl<W: FnMut(usize, &[u8]) -> Vec<usize>> Carrier<W> {
         }
         self.free[from] = begins + Duration::from_nanos(takes(packet.len() as u64));
         self.taken += 1;
-        self.under_way.insert((self.free[from] + self.pace.delay, self.taken), (to, packet.to_vec()));
+        self.in_flight.insert((self.free[from] + self.pace.delay, self.taken), (to, packet.to_vec()));
     }
 }

@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 
 const NETWORK: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 50, 0, 0), 24);
 
-pub(crate) fn mistakes_are_named() {
+pub(crate) fn errors_are_named() {
     let host = Namespace::new().unwrap();
     host.run(|| {
         address("lo", HOME, 32);

@@ -1,6 +1,6 @@
 //! Programs that know nothing of handoffs.
 
-use crate::handoff::world::{All, HOST, Radio, SERVER, World};
+use crate::handoff::world::{Deployment, HOST, Reception, SERVER, World};
 use hopline_core::Duration as Span;
 use hopline_linux::{Namespace, tcp};
 use hopline_middlebox::handoff::Scheme;
@@ -14,9 +14,9 @@ use std::thread;
 const BYTES: usize = 2_000_000;
 
 /// A host that changes its station twice a second.
-fn walking() -> (World, All) {
-    let world = World::new(Radio::IsTuned);
-    let all = world.all(Scheme::Multicast, Span::from_millis(500));
+fn moving_host() -> (World, Deployment) {
+    let world = World::new(Reception::CurrentStation);
+    let all = world.deployment(Scheme::Multicast, Span::from_millis(500));
     until("a first station", || world.air.station().is_some());
     (world, all)
 }
@@ -29,7 +29,7 @@ fn run(host: &Namespace, command: &str) -> Output {
 }
 
 pub(crate) fn iperf3_measures() {
-    let (world, _all) = walking();
+    let (world, _all) = moving_host();
     thread::scope(|scope| {
         scope.spawn(|| assert!(run(&world.mobile, &format!("iperf3 -s -1 -B {HOST}")).status.success()));
         // It ends when all is written: what its buffers hold then is not received, and with these it is less than a tenth.
@@ -48,7 +48,7 @@ pub(crate) fn iperf3_measures() {
 }
 
 pub(crate) fn curl_fetches() {
-    let (world, _all) = walking();
+    let (world, _all) = moving_host();
     let content: Vec<u8> = (0..BYTES).map(|i| (i * i / 249) as u8).collect();
     let listener = world.server.run(|| {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();

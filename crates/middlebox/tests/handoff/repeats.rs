@@ -1,9 +1,9 @@
 //! Losses of a download in a handoff, and a host that repeats its last ACKs when the handoff is over.
 
-use crate::handoff::world::{HOST, Radio, World, say};
+use crate::handoff::world::{HOST, Reception, World, print_uncaptured};
 use hopline_core::Duration as Span;
 use hopline_linux::{Namespace, sched, tcp};
-use hopline_middlebox::handoff::{Decide, Scheme};
+use hopline_middlebox::handoff::{HandoffRule, Scheme};
 use hopline_testkit::streams::until;
 use socket2::{Domain, Socket, Type};
 use std::fs;
@@ -19,7 +19,7 @@ const EVERY: Span = Span::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Result of a download over handoffs.
-struct Walk {
+struct WalkResult {
     handoffs: usize,
     /// Longest time without data about each handoff, in ms, sorted.
     pauses_ms: Vec<f64>,
@@ -27,7 +27,7 @@ struct Walk {
     repeated: u64,
 }
 
-impl Walk {
+impl WalkResult {
     fn median_ms(&self) -> f64 {
         self.pauses_ms.get(self.pauses_ms.len() / 2).copied().unwrap_or(f64::NAN)
     }
@@ -39,14 +39,14 @@ fn with_sack(host: &Namespace, sack: bool) {
 }
 
 /// Downloads over so many handoffs between stations that keep nothing.
-fn walk(handoffs: usize, sack: bool, repeats: u8) -> Walk {
-    let world = World::new(Radio::IsTuned);
+fn download_over_handoffs(handoffs: usize, sack: bool, repeats: u8) -> WalkResult {
+    let world = World::new(Reception::CurrentStation);
     [&world.server, &world.mobile].into_iter().for_each(|host| with_sack(host, sack));
     let home = world.home_agent(Scheme::Registration);
     let stations = [0, 1].map(|number| world.station(number));
     let mut mobile = world.mobile_host(|config| {
         config.scheme = Scheme::Registration;
-        config.decide = Decide::Every(EVERY);
+        config.decide = HandoffRule::Periodic(EVERY);
         config.fast_retransmit = NonZeroU8::new(repeats);
     });
     until("a first station", || world.air.station().is_some());
@@ -58,7 +58,7 @@ fn walk(handoffs: usize, sack: bool, repeats: u8) -> Walk {
     let (arrivals, received) = thread::scope(|scope| {
         // It ends when the receiver is gone.
         scope.spawn(move || while sender.write_all(&[7; 16_384]).is_ok() {});
-        let _ = sched::be_on_time();
+        let _ = sched::request_real_time();
         let (mut arrivals, mut received, mut buffer) = (vec![Instant::now()], 0, [0; 65_536]);
         // The first change is the first station.
         while world.air.changes().len() <= handoffs || arrivals.last() < world.air.changes().last() {
@@ -77,10 +77,10 @@ fn walk(handoffs: usize, sack: bool, repeats: u8) -> Walk {
     let mut pauses_ms: Vec<f64> = changes[1..=handoffs].iter().map(pause).collect();
     pauses_ms.sort_by(f64::total_cmp);
     mobile.end();
-    let repeated = mobile.figure("repeated_acks");
-    assert_eq!(mobile.figure("unsent_acks"), 0);
+    let repeated = mobile.metric("repeated_acks");
+    assert_eq!(mobile.metric("unsent_acks"), 0);
     drop((home, stations));
-    Walk { handoffs: changes.len() - 1, pauses_ms, received, repeated }
+    WalkResult { handoffs: changes.len() - 1, pauses_ms, received, repeated }
 }
 
 fn connect(to: SocketAddr) -> TcpStream {
@@ -90,9 +90,9 @@ fn connect(to: SocketAddr) -> TcpStream {
     TcpStream::from(socket)
 }
 
-pub(crate) fn the_last_ack_of_a_download_is_repeated_when_a_handoff_is_over() {
+pub(crate) fn the_last_ack_of_a_download_is_repeated_after_a_handoff() {
     let walks = thread::scope(|scope| {
-        let walks = [0, 4].map(|repeats| scope.spawn(move || walk(3, false, repeats)));
+        let walks = [0, 4].map(|repeats| scope.spawn(move || download_over_handoffs(3, false, repeats)));
         walks.map(|walk| walk.join().unwrap())
     });
     let [none, four] = walks;
@@ -106,8 +106,8 @@ pub(crate) fn the_last_ack_of_a_download_is_repeated_when_a_handoff_is_over() {
 pub(crate) fn figures() {
     for sack in [false, true] {
         for repeats in [0, 3] {
-            let walk = walk(20, sack, repeats);
-            say(&format!(
+            let walk = download_over_handoffs(20, sack, repeats);
+            print_uncaptured(&format!(
                 "SACK {sack}, {repeats} repeated: pause {:.0} ms at the median, {:.0} to {:.0}, {:.2} Mb/s, {} repeated in {} handoffs",
                 walk.median_ms(),
                 walk.pauses_ms[0],

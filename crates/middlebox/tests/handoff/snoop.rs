@@ -1,17 +1,17 @@
 //! Snoop beside stations: what comes out of the tunnel passes the rules of `FORWARD`, and waits in a queue there.
 
 use crate::handoff::transfer::transfer;
-use crate::handoff::world::{All, Radio, World, say};
+use crate::handoff::world::{Deployment, Reception, World, print_uncaptured};
 use bytes::Bytes;
 use hopline_core::Duration as Span;
 use hopline_linux::Namespace;
-use hopline_middlebox::handoff::{Cold, Decide, Informed, Scheme};
-use hopline_middlebox::in_path;
+use hopline_middlebox::handoff::{HandoffRule, NotifiedMiddlebox, Scheme, StartState};
+use hopline_middlebox::middlebox_loop;
 use hopline_middlebox::nfqueue::{Config, Queue};
-use hopline_proxy::Filter;
+use hopline_proxy::Pep;
 use hopline_proxy::driver::Driver;
 use hopline_proxy::snoop::{self, Snoop};
-use hopline_testkit::namespace::Running;
+use hopline_testkit::namespace::RunningService;
 use hopline_testkit::streams::until;
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,13 +25,13 @@ const QUEUE: u16 = 7;
 const LOSS: u32 = 30;
 
 /// Snoop on a thread of its own.
-struct Standing {
+struct RunningSnoop {
     stop: Arc<OwnedFd>,
-    thread: JoinHandle<Driver<Informed<Snoop<Bytes>>>>,
+    thread: JoinHandle<Driver<NotifiedMiddlebox<Snoop<Bytes>>>>,
 }
 
-impl Standing {
-    fn new(host: &Namespace, snoop: Informed<Snoop<Bytes>>) -> Self {
+impl RunningSnoop {
+    fn new(host: &Namespace, snoop: NotifiedMiddlebox<Snoop<Bytes>>) -> Self {
         for way in ["-o", "-i"] {
             let mut command = Command::new("iptables");
             let rule =
@@ -44,49 +44,51 @@ impl Standing {
         let stopped = Arc::clone(&stop);
         let run = move || {
             let mut driver = Driver::new(snoop);
-            in_path::run(&mut driver, &mut queue, stopped.as_fd()).unwrap();
+            middlebox_loop::run(&mut driver, &mut queue, stopped.as_fd()).unwrap();
             driver
         };
         Self { stop, thread: thread::spawn(run) }
     }
 
-    fn end(self) -> Driver<Informed<Snoop<Bytes>>> {
+    fn end(self) -> Driver<NotifiedMiddlebox<Snoop<Bytes>>> {
         rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
         self.thread.join().unwrap()
     }
 }
 
 /// A transfer over a lossy last hop, with handoffs.
-fn lossy(with_snoop: Option<Cold>, bytes: usize) -> Vec<snoop::Stats> {
-    let world = World::new(Radio::IsTuned);
+fn lossy_transfer(with_snoop: Option<StartState>, bytes: usize) -> Vec<snoop::Stats> {
+    let world = World::new(Reception::CurrentStation);
     let mut standing = Vec::new();
     let stations = [0, 1].map(|number| {
-        let mut station = world.open_station(number, |config| config.cold = with_snoop.unwrap_or(Cold::Yes));
+        let mut station =
+            world.open_station(number, |config| config.cold = with_snoop.unwrap_or(StartState::Cold));
         if with_snoop.is_some() {
-            let snoop = station.inform(Snoop::new(snoop::Config::modern()));
-            standing.push(Standing::new(&world.stations[number], snoop));
+            let snoop = station.notify_middlebox(Snoop::new(snoop::Config::modern()));
+            standing.push(RunningSnoop::new(&world.stations[number], snoop));
         }
-        Running::on_time(station)
+        RunningService::in_real_time(station)
     });
     let home = world.home_agent(Scheme::Multicast);
-    let mobile = world.mobile_host(|config| config.decide = Decide::Every(Span::from_secs(1)));
-    let mut all = All { home, stations, mobile };
+    let mobile = world.mobile_host(|config| config.decide = HandoffRule::Periodic(Span::from_secs(1)));
+    let mut all = Deployment { home, stations, mobile };
     until("a first station", || world.air.station().is_some());
-    world.air.loses_one_of.store(LOSS, Ordering::Relaxed);
+    world.air.loss_interval.store(LOSS, Ordering::Relaxed);
     let transfer = transfer(&world, bytes);
     all.end();
-    assert_eq!(all.of_stations("untold"), 0);
-    let stats: Vec<_> = standing.into_iter().map(|standing| standing.end().machine().stats()).collect();
-    let (goodput, again) = (transfer.goodput_mbps, transfer.sent_again);
-    say(&format!(
+    assert_eq!(all.sum_of_stations("untold"), 0);
+    let stats: Vec<_> = standing.into_iter().map(|standing| standing.end().middlebox().stats()).collect();
+    let (goodput, again) = (transfer.goodput_mbps, transfer.retransmitted);
+    print_uncaptured(&format!(
         "one of {LOSS} packets lost, Snoop {with_snoop:?}: {goodput:.2} Mb/s, {again} segments again by the sender"
     ));
     stats
 }
 
-pub(crate) fn beside_stations_it_repairs() {
+pub(crate) fn snoop_repairs_losses_beside_stations() {
     thread::scope(|scope| {
-        let runs = [Cold::Yes, Cold::No].map(|cold| scope.spawn(move || lossy(Some(cold), 1_500_000)));
+        let runs = [StartState::Cold, StartState::Warm]
+            .map(|cold| scope.spawn(move || lossy_transfer(Some(cold), 1_500_000)));
         for run in runs {
             let stats = run.join().unwrap();
             let again: u64 = stats.iter().map(|stats| stats.local_retransmissions).sum();
@@ -97,7 +99,7 @@ pub(crate) fn beside_stations_it_repairs() {
 
 /// Measures the figures of Snoop on Linux in docs/protocols/handoff.md.
 pub(crate) fn figures() {
-    for with_snoop in [None, Some(Cold::Yes), Some(Cold::No)] {
-        lossy(with_snoop, 5_000_000);
+    for with_snoop in [None, Some(StartState::Cold), Some(StartState::Warm)] {
+        lossy_transfer(with_snoop, 5_000_000);
     }
 }

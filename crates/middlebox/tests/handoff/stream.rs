@@ -42,7 +42,7 @@ impl Stream {
     }
 
     /// Asserts that nothing was lost. Stations keep 60 ms of the stream: on a machine that is too busy the test is repeated.
-    pub(crate) fn is_complete(&self, why: &str) {
+    pub(crate) fn assert_complete(&self, why: &str) {
         let lost = self.lost();
         let late = (self.latest_ms > TOO_LATE_MS)
             .then(|| format!("{why}: packets were {} ms late, {} lost", self.latest_ms, lost.len()));
@@ -84,7 +84,7 @@ impl Stream {
 
 /// Sends until `is_enough`. Returns the number of datagrams and their greatest lateness in ms.
 fn send(socket: &UdpSocket, is_enough: &mut impl FnMut() -> bool) -> (u32, u64) {
-    let _ = sched::be_on_time();
+    let _ = sched::request_real_time();
     let (begun, mut sent, mut late) = (Instant::now(), 0u32, Duration::ZERO);
     while !is_enough() {
         let mut datagram = [0; LEN];
@@ -100,7 +100,7 @@ fn send(socket: &UdpSocket, is_enough: &mut impl FnMut() -> bool) -> (u32, u64) 
 
 /// Until nothing has come for a while after the sender has finished.
 fn receive(socket: &UdpSocket, over: &AtomicBool) -> Vec<(Instant, u32)> {
-    let _ = sched::be_on_time();
+    let _ = sched::request_real_time();
     let (mut arrived, mut buffer) = (Vec::new(), [0; LEN]);
     loop {
         match socket.recv(&mut buffer) {

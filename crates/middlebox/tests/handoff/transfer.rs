@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Transfer {
     pub(crate) goodput_mbps: f64,
     /// Segments that the sender has sent again.
-    pub(crate) sent_again: u32,
+    pub(crate) retransmitted: u32,
     /// Bytes in a full segment, at the end.
     pub(crate) mss: u32,
 }
@@ -47,7 +47,7 @@ pub(crate) fn transfer(world: &World, bytes: usize) -> Transfer {
     assert_eq!(arrived, sent);
     let goodput_mbps = bytes as f64 * 8e-6 / begun.elapsed().as_secs_f64();
     let info = tcp::info(&sender).unwrap();
-    Transfer { goodput_mbps, sent_again: info.retransmitted, mss: info.mss }
+    Transfer { goodput_mbps, retransmitted: info.retransmitted, mss: info.mss }
 }
 
 fn connect(to: SocketAddr) -> TcpStream {

@@ -6,13 +6,13 @@
 
 use crate::handoff::hub::{Hub, Pace};
 use hopline_core::Duration as Span;
-use hopline_linux::veth::{self, Trains};
+use hopline_linux::veth::{self, Offload};
 use hopline_linux::{Interface, Namespace, Tun};
 use hopline_middlebox::handoff::{
-    BaseStation, Decide, HomeAgent, HomeConfig, Key, MobileConfig, MobileHost, Scheme, StationConfig,
+    BaseStation, HandoffRule, HomeAgent, HomeConfig, Key, MobileConfig, MobileHost, Scheme, StationConfig,
 };
-use hopline_testkit::namespace::Running;
-use hopline_testkit::namespace::host::{address, forward, ip, opened};
+use hopline_testkit::namespace::RunningService;
+use hopline_testkit::namespace::host::{address, forward, ip, open_with_retries};
 use std::io;
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -53,16 +53,16 @@ pub(crate) struct World {
 
 /// Packets that the mobile host hears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Radio {
+pub(crate) enum Reception {
     /// Those of both stations.
-    HearsAll,
+    AllStations,
     /// Of the one that it has asked last to forward, and messages of both.
-    IsTuned,
+    CurrentStation,
 }
 
 /// State of the radio network.
 pub(crate) struct Air {
-    radio: Radio,
+    radio: Reception,
     /// The station that the host has asked last to forward.
     current: AtomicUsize,
     /// Times at which the current station changed.
@@ -70,21 +70,21 @@ pub(crate) struct Air {
     /// Requests of the host, as they were sent.
     requests: Mutex<Vec<Vec<u8>>>,
     /// Stations out of reach.
-    pub(crate) mute: [AtomicBool; 2],
+    pub(crate) muted: [AtomicBool; 2],
     /// One of so many packets to the host is lost, messages excepted; 0: none.
-    pub(crate) loses_one_of: AtomicU32,
+    pub(crate) loss_interval: AtomicU32,
     sent: AtomicU32,
 }
 
 impl Air {
-    fn new(radio: Radio) -> Self {
+    fn new(radio: Reception) -> Self {
         Self {
             radio,
             current: AtomicUsize::new(usize::MAX),
             changes: Mutex::default(),
             requests: Mutex::default(),
-            mute: Default::default(),
-            loses_one_of: AtomicU32::new(0),
+            muted: Default::default(),
+            loss_interval: AtomicU32::new(0),
             sent: AtomicU32::new(0),
         }
     }
@@ -104,20 +104,20 @@ impl Air {
     }
 
     fn is_lost(&self) -> bool {
-        match self.loses_one_of.load(Ordering::Relaxed) {
+        match self.loss_interval.load(Ordering::Relaxed) {
             0 => false,
             n => self.sent.fetch_add(1, Ordering::Relaxed) % n == n - 1,
         }
     }
 
     /// End 0 is the mobile host, 1 and 2 are the stations.
-    fn ways(&self, from: usize, packet: &[u8]) -> Vec<usize> {
+    fn destinations(&self, from: usize, packet: &[u8]) -> Vec<usize> {
         let message = message(packet);
         if from > 0 {
-            let audible = self.radio == Radio::HearsAll
+            let audible = self.radio == Reception::AllStations
                 || message.is_some()
                 || self.current.load(Ordering::Relaxed) == from - 1;
-            let reached = audible && !self.mute[from - 1].load(Ordering::Relaxed);
+            let reached = audible && !self.muted[from - 1].load(Ordering::Relaxed);
             let arrives = reached && (message.is_some() || !self.is_lost());
             return if arrives { vec![0] } else { vec![] };
         }
@@ -131,7 +131,7 @@ impl Air {
             self.changes.lock().unwrap().push(Instant::now());
         }
         let to = named.filter(|_| message.is_some()).unwrap_or(self.current.load(Ordering::Relaxed));
-        let reached = self.mute.get(to).is_some_and(|mute| !mute.load(Ordering::Relaxed));
+        let reached = self.muted.get(to).is_some_and(|mute| !mute.load(Ordering::Relaxed));
         if reached { vec![to + 1] } else { vec![] }
     }
 }
@@ -143,7 +143,7 @@ fn message(packet: &[u8]) -> Option<u8> {
 }
 
 /// End 0 is the home agent, 1 and 2 are the stations.
-fn along_the_wire(from: usize, packet: &[u8]) -> Vec<usize> {
+fn wire_destinations(from: usize, packet: &[u8]) -> Vec<usize> {
     let to = Ipv4Addr::from(*packet[16..].first_chunk::<4>().unwrap());
     let station = STATIONS.iter().position(|&station| station == to);
     match (from, station) {
@@ -155,7 +155,7 @@ fn along_the_wire(from: usize, packet: &[u8]) -> Vec<usize> {
 }
 
 impl World {
-    pub(crate) fn new(radio: Radio) -> Self {
+    pub(crate) fn new(radio: Reception) -> Self {
         let [server, home, near, far, mobile] = hosts();
         let stations = [near, far];
         let wire_ends = [(&home, HOME), (&stations[0], STATIONS[0]), (&stations[1], STATIONS[1])];
@@ -170,8 +170,8 @@ impl World {
         let of_air = Arc::clone(&air);
         Self {
             hubs: vec![
-                Hub::new(wire_ends, wire, along_the_wire),
-                Hub::new(radio_ends, ether, move |from, packet| of_air.ways(from, packet)),
+                Hub::new(wire_ends, wire, wire_destinations),
+                Hub::new(radio_ends, ether, move |from, packet| of_air.destinations(from, packet)),
             ],
             _switch: None,
             radios: vec![RADIO.into()],
@@ -197,7 +197,7 @@ impl World {
         let wired = [(&home, HOME), (&stations[0], STATIONS[0]), (&stations[1], STATIONS[1])];
         for (number, (host, own)) in wired.into_iter().enumerate() {
             let port = format!("w{number}");
-            veth::join([host, &switch], &port, Trains::Never).unwrap();
+            veth::join([host, &switch], &port, Offload::SinglePackets).unwrap();
             ip(&switch, &format!("link set {port} master br0 up"));
             ip(host, &format!("link set {port} name {WIRE}"));
             ip(host, &format!("addr add {own}/24 dev {WIRE}"));
@@ -207,13 +207,13 @@ impl World {
         let radios: Vec<_> = (0..stations.len()).map(|number| format!("r{number}")).collect();
         for (station, radio) in stations.iter().zip(&radios) {
             ip(station, &format!("route add default via {HOME}"));
-            veth::join([&mobile, station], radio, Trains::Never).unwrap();
+            veth::join([&mobile, station], radio, Offload::SinglePackets).unwrap();
             ip(&mobile, &format!("link set {radio} up"));
             ip(station, &format!("link set {radio} name {RADIO}"));
             ip(station, &format!("link set {RADIO} up"));
         }
         stations.iter().chain([&home]).for_each(forward);
-        let air = Arc::new(Air::new(Radio::HearsAll));
+        let air = Arc::new(Air::new(Reception::AllStations));
         Self { hubs: Vec::new(), _switch: Some(switch), air, server, home, stations, mobile, radios }
     }
 
@@ -231,64 +231,67 @@ impl World {
         said.split_whitespace().skip_while(|&word| word != "via").nth(1).map(str::to_owned)
     }
 
-    pub(crate) fn home_agent(&self, scheme: Scheme) -> Running {
+    pub(crate) fn home_agent(&self, scheme: Scheme) -> RunningService {
         let config = HomeConfig {
             mobiles: vec![HOST],
             interfaces: vec![WIRE.into()],
             scheme,
             ..HomeConfig::new(HOME, NETWORK, KEY)
         };
-        Running::on_time(opened(&self.home, || HomeAgent::open(&config)))
+        RunningService::in_real_time(open_with_retries(&self.home, || HomeAgent::open(&config)))
     }
 
-    pub(crate) fn station(&self, number: usize) -> Running {
-        Running::on_time(self.open_station(number, |_| {}))
+    pub(crate) fn station(&self, number: usize) -> RunningService {
+        RunningService::in_real_time(self.open_station(number, |_| {}))
     }
 
     pub(crate) fn open_station(&self, number: usize, change: impl FnOnce(&mut StationConfig)) -> BaseStation {
         let mut config = StationConfig::new([STATIONS[number], HOME], NETWORK, [WIRE, RADIO], KEY);
         config.beacon_interval = BEACON;
         change(&mut config);
-        opened(&self.stations[number], || BaseStation::open(&config))
+        open_with_retries(&self.stations[number], || BaseStation::open(&config))
     }
 
-    pub(crate) fn mobile_host(&self, change: impl FnOnce(&mut MobileConfig)) -> Running {
+    pub(crate) fn mobile_host(&self, change: impl FnOnce(&mut MobileConfig)) -> RunningService {
         let mut config = MobileConfig {
             interfaces: self.radios.clone(),
             lifetime: BEACON.saturating_mul(10),
             ..MobileConfig::new(HOST, KEY)
         };
         change(&mut config);
-        Running::on_time(opened(&self.mobile, || MobileHost::open(&config)))
+        RunningService::in_real_time(open_with_retries(&self.mobile, || MobileHost::open(&config)))
     }
 
     /// Starts the home agent, the stations and a mobile host that changes its station at the interval `every`.
-    pub(crate) fn all(&self, scheme: Scheme, every: Span) -> All {
+    pub(crate) fn deployment(&self, scheme: Scheme, every: Span) -> Deployment {
         let home = self.home_agent(scheme);
         let stations = [0, 1].map(|number| self.station(number));
         let mobile = self.mobile_host(|config| {
             config.scheme = scheme;
-            config.decide = Decide::Every(every);
+            config.decide = HandoffRule::Periodic(every);
         });
-        All { home, stations, mobile }
+        Deployment { home, stations, mobile }
     }
 }
 
-pub(crate) struct All {
-    pub(crate) home: Running,
-    pub(crate) stations: [Running; 2],
-    pub(crate) mobile: Running,
+pub(crate) struct Deployment {
+    pub(crate) home: RunningService,
+    pub(crate) stations: [RunningService; 2],
+    pub(crate) mobile: RunningService,
 }
 
-impl All {
+impl Deployment {
     /// Of both stations together.
-    pub(crate) fn of_stations(&self, figure: &str) -> u64 {
-        self.stations.iter().map(|station| station.figure(figure)).sum()
+    pub(crate) fn sum_of_stations(&self, figure: &str) -> u64 {
+        self.stations.iter().map(|station| station.metric(figure)).sum()
     }
 
     /// Ends all, and so brings their ledgers up to date.
     pub(crate) fn end(&mut self) {
-        [&mut self.home, &mut self.mobile].into_iter().chain(&mut self.stations).for_each(Running::end);
+        [&mut self.home, &mut self.mobile]
+            .into_iter()
+            .chain(&mut self.stations)
+            .for_each(RunningService::end);
     }
 }
 
@@ -296,7 +299,7 @@ impl All {
 fn hosts() -> [Namespace; 5] {
     let hosts: [Namespace; 5] = std::array::from_fn(|_| Namespace::new().unwrap());
     let [server, home, ..] = &hosts;
-    veth::join([server, home], CABLE, Trains::Never).unwrap();
+    veth::join([server, home], CABLE, Offload::SinglePackets).unwrap();
     server.run(|| address(CABLE, SERVER, 24)).unwrap();
     home.run(|| address(CABLE, Ipv4Addr::new(10, 70, 0, 2), 24)).unwrap();
     ip(server, "route add default via 10.70.0.2");
@@ -314,7 +317,7 @@ fn tun(name: &str, own: Option<(Ipv4Addr, u8)>) -> Tun {
 }
 
 /// To people, past the capture of tests' output.
-pub(crate) fn say(line: &str) {
+pub(crate) fn print_uncaptured(line: &str) {
     // A failure to write cannot be reported.
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -13,12 +13,13 @@ use hopline_core::{Duration as Span, Instant as Moment};
 use hopline_harness::Test;
 use hopline_link::Condition;
 use hopline_linux::tcp::set_congestion_control;
-use hopline_middlebox::host_stack::{Accept, HostStack, HostStackConfig};
+use hopline_middlebox::host_stack::{AcceptPort, HostStack, HostStackConfig};
 use hopline_testkit::Emulation;
-use hopline_testkit::namespace::{LINK, Running};
-use hopline_tools::link::{Ends, NamespaceLink, Setup, Stands};
+use hopline_testkit::namespace::{LINK, RunningService};
+use hopline_tools::link::{EndConfig, EndRole, NamespaceLink, Setup};
 use hopline_transport::tcp::{
-    AckOrder, BbrConfig, Config, Detection, Detector, DoorConfig, EcnUse, Held, Spurious, WindowLaw,
+    AckOrder, BbrConfig, Config, CongestionControl, Detection, DoorConfig, EcnMode, HeldVariables,
+    SpuriousDetection, SpuriousDetector,
 };
 use socket2::{Domain, Socket, Type};
 use std::io::{Read, Write};
@@ -41,48 +42,53 @@ pub(crate) fn tests() -> Vec<Test> {
 
 /// TCP implementations of the sender and of the receiver.
 #[derive(Clone, Copy)]
-enum Pair {
+enum EndpointPair {
     /// Hopline's stack at both ends.
-    Ours(Config),
+    Hopline(Config),
     /// Hopline's stack at the sender, the kernel at the receiver.
-    OursToKernel(Config),
+    HoplineToKernel(Config),
     /// The kernel at both ends, with this congestion control algorithm.
     Kernel(&'static str),
 }
 
-fn pairs() -> Vec<(&'static str, Pair)> {
-    let bbr3 = Config { law: WindowLaw::Bbr(BbrConfig::V3), ecn: EcnUse::Never, ..Config::linux() };
+fn pairs() -> Vec<(&'static str, EndpointPair)> {
+    let bbr3 = Config {
+        congestion_control: CongestionControl::Bbr(BbrConfig::V3),
+        ecn: EcnMode::Never,
+        ..Config::linux()
+    };
     let sack = Config::modern().with_sack();
-    let eifel = Config { spurious: Spurious { eifel: Detector::On, ..sack.spurious }, ..sack };
+    let eifel =
+        Config { spurious: SpuriousDetection { eifel: SpuriousDetector::On, ..sack.spurious }, ..sack };
     let door = Config { door: Some(DoorConfig::all(2.0, 2.0)), ..sack };
     // The paper leaves open (A7) whether the window may grow while congestion control is disabled.
-    let growing = DoorConfig { held: Held::Reductions, ..DoorConfig::all(2.0, 2.0) };
+    let growing = DoorConfig { held: HeldVariables::Reductions, ..DoorConfig::all(2.0, 2.0) };
     let growing = Config { door: Some(growing), ..sack };
     vec![
-        ("kernel, CUBIC", Pair::Kernel("cubic")),
-        ("kernel, BBR", Pair::Kernel("bbr")),
-        ("ours, NewReno", Pair::Ours(Config::modern().with_newreno())),
-        ("ours, SACK", Pair::Ours(sack)),
-        ("ours, SACK and Eifel", Pair::Ours(eifel)),
-        ("ours, DOOR", Pair::Ours(door)),
-        ("ours, DOOR, only reductions held", Pair::Ours(growing)),
-        ("ours, DOOR, to the kernel", Pair::OursToKernel(door)),
-        ("ours, CUBIC", Pair::Ours(Config::linux())),
-        ("ours, BBRv3", Pair::Ours(bbr3)),
+        ("kernel, CUBIC", EndpointPair::Kernel("cubic")),
+        ("kernel, BBR", EndpointPair::Kernel("bbr")),
+        ("ours, NewReno", EndpointPair::Hopline(Config::modern().with_newreno())),
+        ("ours, SACK", EndpointPair::Hopline(sack)),
+        ("ours, SACK and Eifel", EndpointPair::Hopline(eifel)),
+        ("ours, DOOR", EndpointPair::Hopline(door)),
+        ("ours, DOOR, only reductions held", EndpointPair::Hopline(growing)),
+        ("ours, DOOR, to the kernel", EndpointPair::HoplineToKernel(door)),
+        ("ours, CUBIC", EndpointPair::Hopline(Config::linux())),
+        ("ours, BBRv3", EndpointPair::Hopline(bbr3)),
     ]
 }
 
 /// Returns the links by name: single packets that are overtaken, and a route that changes every second.
 fn links() -> [(&'static str, Emulation); 3] {
     let base = Emulation { rate: Some(RATE), queue: Some(100), ..Emulation::delay(Span::from_millis(20)) };
-    let jitter = Emulation { jitter: Span::from_millis(10), overtakes: true, ..base.clone() };
+    let jitter = Emulation { jitter: Span::from_millis(10), allow_reordering: true, ..base.clone() };
     let route = |n: u64| Condition {
         from: Moment::from_secs(n),
         latency: Some(Span::from_millis(if n.is_multiple_of(2) { 60 } else { 15 })),
         ..Condition::default()
     };
     let changes =
-        Emulation { conditions: Some((0..60).map(route).collect()), overtakes: true, ..base.clone() };
+        Emulation { conditions: Some((0..60).map(route).collect()), allow_reordering: true, ..base.clone() };
     [
         ("in order, 20 ms", base),
         ("20 to 30 ms, overtaking", jitter),
@@ -114,11 +120,11 @@ fn drill() {
 
 /// Returns the goodput in Mb/s of a sender with unlimited data; `None` if this kernel lacks the congestion control
 /// algorithm.
-fn goodput(way: &Emulation, pair: Pair, seed: u64) -> Option<f64> {
-    if let Pair::Kernel(name) = pair {
+fn goodput(way: &Emulation, pair: EndpointPair, seed: u64) -> Option<f64> {
+    if let EndpointPair::Kernel(name) = pair {
         set_congestion_control(&socket(), name).ok()?;
     }
-    let net = |network: &str| Ends { stands: Stands::Host, networks: vec![network.parse().unwrap()] };
+    let net = |network: &str| EndConfig { role: EndRole::Host, networks: vec![network.parse().unwrap()] };
     let ends = [net("10.88.0.0/24"), net("10.89.0.0/24")];
     // The return path reorders too, so that acknowledgements overtake each other.
     let link = NamespaceLink::with(Setup { ends, ..Setup::new(way.clone(), way.clone(), seed) }).unwrap();
@@ -142,28 +148,31 @@ fn socket() -> Socket {
 }
 
 /// Returns the listener of a receiver, and the address at which senders reach it.
-fn receiver(pair: Pair, far: Ipv4Addr) -> (Option<Running>, std::net::TcpListener, SocketAddr) {
-    let Pair::Ours(tcp) = pair else {
+fn receiver(
+    pair: EndpointPair,
+    far: Ipv4Addr,
+) -> (Option<RunningService>, std::net::TcpListener, SocketAddr) {
+    let EndpointPair::Hopline(tcp) = pair else {
         let (listener, address) = server(far.into());
         return (None, listener, address);
     };
     let (listener, address) = server(Ipv4Addr::LOCALHOST.into());
-    let accept = vec![Accept { port: PORT, to: address.to_string().parse().unwrap() }];
+    let accept = vec![AcceptPort { port: PORT, to: address.to_string().parse().unwrap() }];
     let config = HostStackConfig { accept, ..HostStackConfig::new(tcp, vec![FAR_STACK.into()]).unwrap() };
-    (Some(Running::new(HostStack::open(config).unwrap())), listener, (FAR_STACK, PORT).into())
+    (Some(RunningService::new(HostStack::open(config).unwrap())), listener, (FAR_STACK, PORT).into())
 }
 
 /// Sends until the receiver closes the connection.
-fn send(pair: Pair, to: SocketAddr) {
+fn send(pair: EndpointPair, to: SocketAddr) {
     let (_stack, mut sender) = match pair {
-        Pair::Kernel(name) => {
+        EndpointPair::Kernel(name) => {
             let sender = socket();
             set_congestion_control(&sender, name).unwrap();
             sender.connect(&to.into()).unwrap();
             (None, sender.into())
         }
-        Pair::Ours(mut tcp) | Pair::OursToKernel(mut tcp) => {
-            if let (Pair::OursToKernel(_), Some(door)) = (pair, &mut tcp.door) {
+        EndpointPair::Hopline(mut tcp) | EndpointPair::HoplineToKernel(mut tcp) => {
+            if let (EndpointPair::HoplineToKernel(_), Some(door)) = (pair, &mut tcp.door) {
                 // The kernel sends neither feedback nor numbers; only the order of acknowledgements remains.
                 door.detection = Detection::Sender(AckOrder::Numbers);
             }

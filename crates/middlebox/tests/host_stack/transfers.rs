@@ -4,12 +4,12 @@ use super::world::*;
 use crate::gateway::helpers::{accept, connect, hash, hash_of, pattern, send, server};
 use hopline_core::Seq32;
 use hopline_harness::{Test, tests};
-use hopline_middlebox::gateway::Way;
+use hopline_middlebox::gateway::ListenerConfig;
 use hopline_middlebox::host_stack::{HostStackConfig, InitialSequence, StackConfig};
 use hopline_testkit::Emulation;
 use hopline_testkit::namespace::LINK;
 use hopline_tools::link::NamespaceLink;
-use hopline_transport::tcp::{BbrConfig, Config, EcnUse, WindowLaw};
+use hopline_transport::tcp::{BbrConfig, Config, CongestionControl, EcnMode};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::mpsc::channel;
@@ -22,7 +22,11 @@ pub(crate) fn tests() -> Vec<Test> {
         ("cubic", Config::linux),
         ("newreno", || Config::modern().with_newreno()),
         ("door", door),
-        ("bbr3", || Config { law: WindowLaw::Bbr(BbrConfig::V3), ecn: EcnUse::Never, ..Config::linux() }),
+        ("bbr3", || Config {
+            congestion_control: CongestionControl::Bbr(BbrConfig::V3),
+            ecn: EcnMode::Never,
+            ..Config::linux()
+        }),
     ];
     let of_stacks = stacks.into_iter().flat_map(|(name, tcp)| {
         [("good", good as fn() -> Emulation, 2_000_000), ("bad", bad, 300_000)].into_iter().flat_map(
@@ -38,11 +42,11 @@ pub(crate) fn tests() -> Vec<Test> {
     });
     let others = tests!([LINK];
         sequence_numbers_wrap_around,
-        ipv6_is_no_different,
-        programs_say_where_to_by_socks,
-        a_server_that_reads_nothing_closes_the_window,
-        a_program_that_reads_nothing_closes_the_window,
-        a_link_with_a_small_mtu_is_crossed,
+        ipv6_works_like_ipv4,
+        programs_select_the_destination_by_socks,
+        a_server_that_does_not_read_closes_the_window,
+        a_program_that_does_not_read_closes_the_window,
+        a_link_with_a_small_mtu_is_supported,
     );
     of_stacks.chain(others).collect()
 }
@@ -58,8 +62,8 @@ fn outgoing(link: &NamespaceLink, config: HostStackConfig, len: usize) {
             let client = connect(entry);
             send(&client, &pattern(1, len));
             assert_eq!(hash_of(&client).unwrap(), hash(&pattern(2, len)));
-            running.await_figure("finished_connections", |figure| figure == 1);
-            assert_eq!(running.figure("refused_packets"), 0);
+            running.await_metric("finished_connections", |figure| figure == 1);
+            assert_eq!(running.metric("refused_packets"), 0);
             let _ = is_over.recv();
         },
         move || {
@@ -90,7 +94,7 @@ fn incoming(link: &NamespaceLink, config: HostStackConfig, len: usize) {
                 scope.spawn(|| send(&server, &pattern(2, len)));
                 assert_eq!(hash_of(&server).unwrap(), hash(&pattern(1, len)));
             });
-            running.await_figure("finished_connections", |figure| figure == 1);
+            running.await_metric("finished_connections", |figure| figure == 1);
             let _ = is_over.recv();
         },
         move || {
@@ -112,7 +116,7 @@ fn sequence_numbers_wrap_around() {
     outgoing(&link(&bad()), HostStackConfig { stack, ..config }, 300_000);
 }
 
-fn ipv6_is_no_different() {
+fn ipv6_works_like_ipv4() {
     let link = link(&good());
     let Some(ip) = link.host_v6(hopline_link::Side::B) else { return };
     let (ready, is_ready) = channel();
@@ -122,7 +126,7 @@ fn ipv6_is_no_different() {
             let client = connect(entry);
             send(&client, &pattern(1, 300_000));
             assert_eq!(hash_of(&client).unwrap(), hash(b"done"));
-            running.await_figure("finished_connections", |figure| figure == 1);
+            running.await_metric("finished_connections", |figure| figure == 1);
         },
         move || {
             let (listener, address) = server(IpAddr::V6(ip));
@@ -135,14 +139,14 @@ fn ipv6_is_no_different() {
     );
 }
 
-fn programs_say_where_to_by_socks() {
+fn programs_select_the_destination_by_socks() {
     let link = link(&good());
     let ip = link.address_b();
     let (ready, is_ready) = channel();
     link.run_both(
         move || {
             let server: SocketAddr = is_ready.recv().unwrap();
-            let way = Way::Socks { listen: (Ipv4Addr::LOCALHOST, 0).into(), login: None };
+            let way = ListenerConfig::Socks { listen: (Ipv4Addr::LOCALHOST, 0).into(), login: None };
             let (_running, entry) = entered_by(config(Config::linux()), way);
             let ask = |ip: Ipv4Addr, port: u16| {
                 let mut client = connect(entry);
@@ -175,7 +179,7 @@ fn programs_say_where_to_by_socks() {
 /// The window stays closed for several probes, and then everything arrives.
 const CLOSED_FOR: Duration = Duration::from_secs(3);
 
-fn a_server_that_reads_nothing_closes_the_window() {
+fn a_server_that_does_not_read_closes_the_window() {
     let link = link(&good());
     let (ready, is_ready) = channel();
     let len = 12_000_000;
@@ -186,7 +190,7 @@ fn a_server_that_reads_nothing_closes_the_window() {
             let client = connect(entry);
             send(&client, &pattern(1, len));
             assert_eq!(hash_of(&client).unwrap(), hash(b"done"));
-            running.await_figure("finished_connections", |figure| figure == 1);
+            running.await_metric("finished_connections", |figure| figure == 1);
         },
         move || {
             let (listener, address) = server(ip.into());
@@ -200,7 +204,7 @@ fn a_server_that_reads_nothing_closes_the_window() {
     );
 }
 
-fn a_program_that_reads_nothing_closes_the_window() {
+fn a_program_that_does_not_read_closes_the_window() {
     let link = link(&good());
     let (ready, is_ready) = channel();
     let len = 12_000_000;
@@ -223,7 +227,7 @@ fn a_program_that_reads_nothing_closes_the_window() {
 }
 
 /// The interface of host A has a smaller MTU than the stack believes: the kernel reports it (ICMP), and segments become smaller.
-fn a_link_with_a_small_mtu_is_crossed() {
+fn a_link_with_a_small_mtu_is_supported() {
     let link = link(&good());
     let (ready, is_ready) = channel();
     let ip = link.address_b();
@@ -234,8 +238,8 @@ fn a_link_with_a_small_mtu_is_crossed() {
             let (running, entry) = forwarding(config(Config::linux()), to);
             let client = connect(entry);
             exchange_with(&client);
-            running.await_figure("finished_connections", |figure| figure == 1);
-            assert!(running.figure("router_reports") > 0);
+            running.await_metric("finished_connections", |figure| figure == 1);
+            assert!(running.metric("router_reports") > 0);
         },
         move || {
             let (listener, address) = server(ip.into());

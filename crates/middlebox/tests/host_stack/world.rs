@@ -1,11 +1,11 @@
 //! A stack at host A of a link, with a route to it from host B.
 
 use hopline_core::Duration as Span;
-use hopline_middlebox::gateway::Way;
-use hopline_middlebox::host_stack::{Accept, HostStack, HostStackConfig};
+use hopline_middlebox::gateway::ListenerConfig;
+use hopline_middlebox::host_stack::{AcceptPort, HostStack, HostStackConfig};
 use hopline_testkit::Emulation;
-use hopline_testkit::namespace::Running;
-use hopline_tools::link::{Ends, NamespaceLink, Setup, Stands};
+use hopline_testkit::namespace::RunningService;
+use hopline_tools::link::{EndConfig, EndRole, NamespaceLink, Setup};
 use hopline_transport::tcp::{Config, DoorConfig};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -17,7 +17,7 @@ pub(crate) const PORT: u16 = 2222;
 /// A link with a network for the stack behind host A.
 pub(crate) fn link(way: &Emulation) -> NamespaceLink {
     let networks = vec!["10.88.0.0/24".parse().unwrap(), "fd88::/64".parse().unwrap()];
-    let ends = [Ends { stands: Stands::Host, networks }, Ends::default()];
+    let ends = [EndConfig { role: EndRole::Host, networks }, EndConfig::default()];
     NamespaceLink::with(Setup { ends, ..Setup::new(way.clone(), way.clone(), 7) }).unwrap()
 }
 
@@ -47,19 +47,22 @@ pub(crate) fn config(tcp: Config) -> HostStackConfig {
 }
 
 /// Runs a stack through which programs of this host reach `to`; returns where they enter.
-pub(crate) fn forwarding(config: HostStackConfig, to: SocketAddr) -> (Running, SocketAddr) {
-    let way = Way::Forward { listen: (Ipv4Addr::LOCALHOST, 0).into(), to: to.to_string().parse().unwrap() };
+pub(crate) fn forwarding(config: HostStackConfig, to: SocketAddr) -> (RunningService, SocketAddr) {
+    let way = ListenerConfig::Forward {
+        listen: (Ipv4Addr::LOCALHOST, 0).into(),
+        to: to.to_string().parse().unwrap(),
+    };
     entered_by(config, way)
 }
 
-pub(crate) fn entered_by(config: HostStackConfig, way: Way) -> (Running, SocketAddr) {
-    let host = HostStack::open(HostStackConfig { ways: vec![way], ..config }).unwrap();
+pub(crate) fn entered_by(config: HostStackConfig, way: ListenerConfig) -> (RunningService, SocketAddr) {
+    let host = HostStack::open(HostStackConfig { listeners: vec![way], ..config }).unwrap();
     let entry = host.local_addrs().unwrap()[0];
-    (Running::new(host), entry)
+    (RunningService::new(host), entry)
 }
 
 /// Runs a stack through which peers reach the program at `to`.
-pub(crate) fn accepting(config: HostStackConfig, to: SocketAddr) -> Running {
-    let accept = vec![Accept { port: PORT, to: to.to_string().parse().unwrap() }];
-    Running::new(HostStack::open(HostStackConfig { accept, ..config }).unwrap())
+pub(crate) fn accepting(config: HostStackConfig, to: SocketAddr) -> RunningService {
+    let accept = vec![AcceptPort { port: PORT, to: to.to_string().parse().unwrap() }];
+    RunningService::new(HostStack::open(HostStackConfig { accept, ..config }).unwrap())
 }

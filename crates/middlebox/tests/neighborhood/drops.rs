@@ -1,9 +1,9 @@
 //! Packet drops while a neighbour is congested.
 
-use crate::neighborhood::place::{Complaint, Member, Place, RADIO, address};
+use crate::neighborhood::place::{ComplainingNeighbour, RADIO, RunningNode, Switch, address};
 use hopline_core::Duration;
 use hopline_linux::frames::{FrameSocket, HEADER_LEN};
-use hopline_queue::Action;
+use hopline_queue::SignalAction;
 use hopline_testkit::namespace::host::ip;
 use hopline_wire::checksum;
 use socket2::SockRef;
@@ -18,15 +18,15 @@ const SHARE: f64 = 0.0005;
 const COUNT: u32 = 2000;
 
 /// Returns a node that occupies the channel for 40 % of the time, and the notices of its neighbour about it.
-fn throttled(place: &Place, action: Action) -> (Member, Complaint) {
+fn throttled(place: &Switch, action: SignalAction) -> (RunningNode, ComplainingNeighbour) {
     let node = place.member(0, |config| {
         config.machine.action = action;
         config.machine.notice_interval = Duration::from_secs(1);
         config.machine.lifetime = Duration::from_secs(2);
     });
-    node.load([60, 0, 40]);
-    let complaint = Complaint::new(place, 1, SHARE);
-    node.await_figure("drop_probability_out_ppm", |ppm| (48_000..50_000).contains(&ppm));
+    node.set_load([60, 0, 40]);
+    let complaint = ComplainingNeighbour::new(place, 1, SHARE);
+    node.await_metric("drop_probability_out_ppm", |ppm| (48_000..50_000).contains(&ppm));
     (node, complaint)
 }
 
@@ -52,31 +52,31 @@ fn send(from: &UdpSocket, count: u32) {
 }
 
 pub(crate) fn packets_are_dropped_in_proportion() {
-    let place = Place::new(3);
-    let (node, complaint) = throttled(&place, Action::Drop);
+    let place = Switch::new(3);
+    let (node, complaint) = throttled(&place, SignalAction::Drop);
     let sink = place.host(2).run(|| UdpSocket::bind((address(2), PORT))).unwrap().unwrap();
     sink.set_read_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
     SockRef::from(&sink).set_recv_buffer_size(1 << 20).unwrap();
-    let before = node.figure("packets_dropped");
+    let before = node.metric("packets_dropped");
     send(&place.datagrams(0), COUNT);
     let mut arrived = 0;
     while sink.recv(&mut [0; 16]).is_ok() {
         arrived += 1;
     }
     let lost = u64::from(COUNT) - arrived;
-    node.await_figure("packets_dropped", |dropped| dropped == before + lost);
+    node.await_metric("packets_dropped", |dropped| dropped == before + lost);
     assert!(expected_of(COUNT).contains(&lost), "{lost} of {COUNT}, not {:?}", expected_of(COUNT));
     // The notice expires when its sender stops renewing it.
     drop(complaint);
-    node.await_figure("drop_probability_out_ppm", |ppm| ppm == 0);
+    node.await_metric("drop_probability_out_ppm", |ppm| ppm == 0);
     send(&place.datagrams(0), 200);
     let after = (0..200).filter(|_| sink.recv(&mut [0; 16]).is_ok()).count();
-    assert_eq!((after, node.end().figure("packets_marked")), (200, 0));
+    assert_eq!((after, node.end().metric("packets_marked")), (200, 0));
 }
 
-pub(crate) fn what_understands_marks_is_marked() {
-    let place = Place::new(3);
-    let (node, _complaint) = throttled(&place, Action::Mark);
+pub(crate) fn ecn_capable_packets_are_marked() {
+    let place = Switch::new(3);
+    let (node, _complaint) = throttled(&place, SignalAction::Mark);
     let _sink = place.host(2).run(|| UdpSocket::bind((address(2), PORT))).unwrap().unwrap();
     let mut wire = place.frames(2);
     let capable = place.datagrams(0);
@@ -84,8 +84,8 @@ pub(crate) fn what_understands_marks_is_marked() {
     let [arrived, marked] = sent(&capable, &mut wire);
     assert_eq!(arrived, u64::from(COUNT), "none is lost");
     assert!(expected_of(COUNT).contains(&marked), "{marked} of {COUNT}, not {:?}", expected_of(COUNT));
-    node.await_figure("packets_marked", |counted| counted == marked);
-    assert_eq!(node.figure("packets_dropped"), 0);
+    node.await_metric("packets_marked", |counted| counted == marked);
+    assert_eq!(node.metric("packets_dropped"), 0);
     // Packets that are not ECN-capable are dropped.
     let [arrived, marked] = sent(&place.datagrams(0), &mut wire);
     assert!(expected_of(COUNT).contains(&(u64::from(COUNT) - arrived)), "{arrived}");
@@ -124,8 +124,8 @@ fn received(wire: &mut FrameSocket) -> [u64; 2] {
     [arrived, marked]
 }
 
-pub(crate) fn packets_pass_while_nobody_has_the_queue() {
-    let place = Place::new(3);
+pub(crate) fn packets_pass_while_no_process_reads_the_queue() {
+    let place = Switch::new(3);
     let sink = place.host(2).run(|| UdpSocket::bind((address(2), PORT))).unwrap().unwrap();
     sink.set_read_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
     // When the queue is closed, the packets waiting in it are dropped, whether ARP requests or datagrams: send more.
@@ -138,22 +138,22 @@ pub(crate) fn packets_pass_while_nobody_has_the_queue() {
     };
     let node = place.member(0, |_| {});
     pass();
-    node.await_figure("packets", |packets| packets > 0);
+    node.await_metric("packets", |packets| packets > 0);
     node.end();
     pass();
     let node = place.member_without_rules(0, |_| {});
     pass();
-    node.await_figure("packets", |packets| packets > 0);
+    node.await_metric("packets", |packets| packets > 0);
     node.end();
 }
 
-pub(crate) fn a_vanished_interface_ends_it() {
-    let place = Place::new(2);
+pub(crate) fn a_vanished_interface_ends_the_service() {
+    let place = Switch::new(2);
     let node = place.member(0, |_| {});
     ip(place.host(0), &format!("link set {RADIO} down"));
     ip(place.host(0), &format!("link set {RADIO} up"));
-    let missing = node.await_figure("samples", |samples| samples > 0);
-    node.await_figure("samples", |samples| samples > missing);
+    let missing = node.await_metric("samples", |samples| samples > 0);
+    node.await_metric("samples", |samples| samples > missing);
     ip(place.host(0), &format!("link del {RADIO}"));
     let error = node.wait().unwrap_err().to_string();
     assert_eq!(error, "the interface wlan0 has gone");

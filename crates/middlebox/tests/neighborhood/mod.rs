@@ -16,19 +16,19 @@ const NEEDS: [Need; 3] = [Need::Program("iptables"), Need::Program("ip"), Need::
 
 pub(crate) fn tests() -> Vec<Test> {
     hopline_harness::tests!(NEEDS;
-        notices::who_suffers_says_so_and_is_heeded_until_it_is_over,
-        notices::what_is_said_has_these_bytes,
-        notices::a_flood_of_forged_notices_is_heeded_by_nobody,
-        notices::total_congestion_is_believed_for_two_seconds_of_twelve,
-        notices::a_source_that_vanishes_leaves_the_channel_idle,
-        notices::nobody_is_answered,
-        notices::mistakes_are_named,
+        notices::a_congested_node_sends_notices_and_neighbours_drop_until_they_expire,
+        notices::the_encoding_of_notices_is_stable,
+        notices::a_flood_of_forged_notices_is_ignored,
+        notices::total_congestion_is_obeyed_for_two_seconds_of_twelve,
+        notices::a_vanished_source_leaves_the_channel_idle,
+        notices::packets_to_the_notice_port_get_no_answer,
+        notices::errors_are_named,
         drops::packets_are_dropped_in_proportion,
-        drops::what_understands_marks_is_marked,
-        drops::packets_pass_while_nobody_has_the_queue,
-        drops::a_vanished_interface_ends_it,
-        transfer::tcp_is_whole_while_packets_are_dropped,
-        transfer::tcp_is_whole_while_packets_are_marked,
+        drops::ecn_capable_packets_are_marked,
+        drops::packets_pass_while_no_process_reads_the_queue,
+        drops::a_vanished_interface_ends_the_service,
+        transfer::tcp_survives_dropped_packets,
+        transfer::tcp_survives_marked_packets,
     )
     .into()
 }

@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use hopline_linux::Namespace;
 use hopline_linux::frames::{self, FrameSocket};
-use hopline_linux::veth::{self, Trains};
+use hopline_linux::veth::{self, Offload};
 use hopline_middlebox::neighborhood::{Config, Neighborhood, Source};
-use hopline_testkit::namespace::Running;
-use hopline_testkit::namespace::host::{ip, opened, succeed};
+use hopline_testkit::namespace::RunningService;
+use hopline_testkit::namespace::host::{ip, open_with_retries, succeed};
 use hopline_wire::dot11::MacAddr;
 use hopline_wire::ipv4::{self, Ecn, Protocol};
-use hopline_wire::ncn::{self, About, NormalizedPb, Notice};
+use hopline_wire::ncn::{self, NormalizedPb, Notice, StarvedNode};
 use hopline_wire::udp;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -27,12 +27,12 @@ pub(crate) const QUEUE: u16 = 9;
 pub(crate) const RATE: u64 = 2_000_000;
 
 /// A switch and the hosts behind it.
-pub(crate) struct Place {
+pub(crate) struct Switch {
     _switch: Namespace,
     hosts: Vec<Namespace>,
 }
 
-impl Place {
+impl Switch {
     /// Creates a switch with `hosts` hosts.
     pub(crate) fn new(hosts: u8) -> Self {
         let switch = Namespace::new().unwrap();
@@ -59,12 +59,12 @@ impl Place {
     }
 
     /// Runs Neighborhood RED on a host, with the defaults altered by `change`.
-    pub(crate) fn member(&self, number: u8, change: impl FnOnce(&mut Config)) -> Member {
+    pub(crate) fn member(&self, number: u8, change: impl FnOnce(&mut Config)) -> RunningNode {
         divert(self.host(number));
         self.member_without_rules(number, change)
     }
 
-    pub(crate) fn member_without_rules(&self, number: u8, change: impl FnOnce(&mut Config)) -> Member {
+    pub(crate) fn member_without_rules(&self, number: u8, change: impl FnOnce(&mut Config)) -> RunningNode {
         let folder = tempfile::tempdir().unwrap();
         let mut config = Config::new(RADIO, RATE, QUEUE);
         config.source = Source::Socket(folder.path().join("radio"));
@@ -73,15 +73,15 @@ impl Place {
         config.machine.notice_interval = hopline_core::Duration::from_millis(50);
         config.machine.lifetime = hopline_core::Duration::from_millis(400);
         change(&mut config);
-        let service = opened(self.host(number), || Neighborhood::open(&config));
-        Member::new(service, folder)
+        let service = open_with_retries(self.host(number), || Neighborhood::open(&config));
+        RunningNode::new(service, folder)
     }
 }
 
 fn host(switch: &Namespace, number: u8) -> Namespace {
     let host = Namespace::new().unwrap();
     let port = format!("port{number}");
-    veth::join([&host, switch], &port, Trains::Never).unwrap();
+    veth::join([&host, switch], &port, Offload::SinglePackets).unwrap();
     ip(&host, &format!("link set {port} name {RADIO}"));
     ip(switch, &format!("link set {port} master bridge"));
     ip(switch, &format!("link set {port} up"));
@@ -103,38 +103,38 @@ pub(crate) fn divert(host: &Namespace) {
 }
 
 /// Neighborhood RED on a thread of its own.
-pub(crate) struct Member {
-    running: Running,
+pub(crate) struct RunningNode {
+    running: RunningService,
     radio: Radio,
 }
 
-impl Member {
+impl RunningNode {
     fn new(service: Neighborhood, folder: TempDir) -> Self {
-        Self { running: Running::new(service), radio: Radio::new(folder) }
+        Self { running: RunningService::new(service), radio: Radio::new(folder) }
     }
 
     /// Returns the last written value of a metric.
-    pub(crate) fn figure(&self, name: &str) -> u64 {
-        self.running.figure(name)
+    pub(crate) fn metric(&self, name: &str) -> u64 {
+        self.running.metric(name)
     }
 
     /// Waits until a metric has an expected value.
-    pub(crate) fn await_figure(&self, name: &str, is_right: impl Fn(u64) -> bool) -> u64 {
-        self.running.await_figure(name, is_right)
+    pub(crate) fn await_metric(&self, name: &str, is_right: impl Fn(u64) -> bool) -> u64 {
+        self.running.await_metric(name, is_right)
     }
 
     /// Sets the load of its radio: percentages of busy, receiving and transmitting time.
-    pub(crate) fn load(&self, percent: [u64; 3]) {
+    pub(crate) fn set_load(&self, percent: [u64; 3]) {
         *self.radio.load.lock().unwrap() = Some(percent);
     }
 
     /// Stops the readings of its radio.
-    pub(crate) fn fall_silent(&self) {
+    pub(crate) fn stop_readings(&self) {
         *self.radio.load.lock().unwrap() = None;
     }
 
     /// Stops the service, and waits for its end.
-    pub(crate) fn end(mut self) -> Running {
+    pub(crate) fn end(mut self) -> RunningService {
         self.running.end();
         self.running
     }
@@ -148,7 +148,7 @@ impl Member {
 /// Returns a notice with a lifetime of two seconds.
 pub(crate) fn notice(share: f64) -> Notice {
     let lifetime = hopline_core::Duration::from_secs(2);
-    Notice { normalized_pb: NormalizedPb::of(share), lifetime, about: About::Sender }
+    Notice { normalized_pb: NormalizedPb::of(share), lifetime, starved_node: StarvedNode::Sender }
 }
 
 /// Returns a frame with a notice: source address `from`, destination and port.
@@ -172,15 +172,15 @@ pub(crate) fn notice_frame(
 }
 
 /// Destination of honest notices.
-pub(crate) const ALL: (MacAddr, Ipv4Addr) = (frames::EVERYONE, Ipv4Addr::BROADCAST);
+pub(crate) const ALL: (MacAddr, Ipv4Addr) = (frames::BROADCAST, Ipv4Addr::BROADCAST);
 
 /// A neighbour that sends a notice every 210 ms, until it is dropped.
-pub(crate) struct Complaint {
+pub(crate) struct ComplainingNeighbour {
     _held: Arc<()>,
 }
 
-impl Complaint {
-    pub(crate) fn new(place: &Place, number: u8, share: f64) -> Self {
+impl ComplainingNeighbour {
+    pub(crate) fn new(place: &Switch, number: u8, share: f64) -> Self {
         let held = Arc::new(());
         let (socket, holder) = (place.frames(number), Arc::downgrade(&held));
         let complain = move || {

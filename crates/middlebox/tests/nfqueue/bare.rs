@@ -2,36 +2,43 @@
 
 use bytes::Bytes;
 use hopline_core::{Instant, Payload, Seq32};
-use hopline_proxy::{Connection, Filter, OnTheWay, Packet, Transmit, Verdict};
+use hopline_proxy::{Connection, LastHopProgress, Packet, Pep, Transmit, Verdict};
 use std::net::IpAddr;
 
 /// It does nothing, and has seen how long packets to mobile hosts are.
 #[derive(Debug, Default)]
-pub(crate) struct Bare {
+pub(crate) struct PassAll {
     /// The longest packet to a mobile host, in bytes.
-    pub(crate) longest: usize,
+    pub(crate) max_len: usize,
 }
 
-impl Filter<Bytes> for Bare {
+impl Pep<Bytes> for PassAll {
     type Stats = ();
 
-    fn pass_to_mobile<P: Payload>(
+    fn handle_packet_to_mobile<P: Payload>(
         &mut self,
         _now: Instant,
         _packet: Packet<'_, P>,
         keep: impl FnOnce() -> Bytes,
     ) -> Verdict {
-        self.longest = self.longest.max(keep().len());
+        self.max_len = self.max_len.max(keep().len());
         Verdict::Forward
     }
 
-    fn pass_from_mobile<P: Payload>(&mut self, _now: Instant, _packet: Packet<'_, P>) -> Verdict {
+    fn handle_packet_from_mobile<P: Payload>(&mut self, _now: Instant, _packet: Packet<'_, P>) -> Verdict {
         Verdict::Forward
     }
 
-    fn note(&mut self, _now: Instant, _connection: Connection, _seq: Seq32, _way: OnTheWay) {}
+    fn handle_progress(
+        &mut self,
+        _now: Instant,
+        _connection: Connection,
+        _seq: Seq32,
+        _way: LastHopProgress,
+    ) {
+    }
 
-    fn forget_mobile(&mut self, _mobile: IpAddr) {}
+    fn handle_departure(&mut self, _mobile: IpAddr) {}
 
     fn handle_timeout(&mut self, _now: Instant) {}
 

@@ -2,10 +2,10 @@
 
 use crate::nfqueue::router;
 use crate::nfqueue::world::PATIENCE;
-use hopline_linux::veth::{self, Trains};
+use hopline_linux::veth::{self, Offload};
 use hopline_linux::{Namespace, tcp};
 use hopline_middlebox::nfqueue::{Config, Queue};
-use hopline_testkit::namespace::host::{address, forward, ip, opened};
+use hopline_testkit::namespace::host::{address, forward, ip, open_with_retries};
 use socket2::{Domain, Socket, Type};
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -27,7 +27,7 @@ pub(crate) const MOBILE_V6: (Ipv6Addr, u16) = (Ipv6Addr::new(0xfd82, 0, 0, 0, 0,
 
 impl Cables {
     /// Creates the hosts with a rule for IPv4. `trains`: selects whether the hosts leave segmentation to the cable (GSO).
-    pub(crate) fn new(trains: Trains) -> Self {
+    pub(crate) fn new(trains: Offload) -> Self {
         let [sender, router, mobile] = [(); 3].map(|()| Namespace::new().unwrap());
         veth::join([&sender, &router], WIRED, trains).unwrap();
         veth::join([&router, &mobile], HOP, trains).unwrap();
@@ -59,9 +59,9 @@ impl Cables {
     }
 
     /// Binds the queue of the router.
-    pub(crate) fn queue(&self, trains: Trains) -> Queue {
-        let config = Config { trains, ..Config::new(router::QUEUE, HOP) };
-        opened(&self.router, || Queue::open(&config))
+    pub(crate) fn queue(&self, trains: Offload) -> Queue {
+        let config = Config { gso: trains, ..Config::new(router::QUEUE, HOP) };
+        open_with_retries(&self.router, || Queue::open(&config))
     }
 
     /// Connects the sender to this address of the mobile host. Returns both ends.

@@ -1,20 +1,20 @@
 //! Cost of a middlebox behind a queue on fast links: a measurement, not a test.
 
-use crate::nfqueue::bare::Bare;
+use crate::nfqueue::bare::PassAll;
 use crate::nfqueue::cables::{Cables, HOP, MOBILE};
 use crate::nfqueue::router::divert;
-use crate::nfqueue::world::Standing;
+use crate::nfqueue::world::RunningMiddlebox;
 use bytes::Bytes;
-use hopline_linux::veth::Trains;
+use hopline_linux::veth::Offload;
 use hopline_proxy::snoop::{Config, windowed};
-use hopline_proxy::{Filter, hop_window};
+use hopline_proxy::{Pep, hop_window};
 use hopline_testkit::namespace::last_hop::received_until;
 use std::io::{self, Write};
 use std::time::Duration;
 
 /// Middlebox in the router.
 #[derive(Clone, Copy, Debug)]
-enum Middle {
+enum Middlebox {
     /// None: the kernel forwards.
     Nothing,
     /// A reader that accepts all packets.
@@ -25,7 +25,8 @@ enum Middle {
     Windowed,
 }
 
-const MIDDLES: [Middle; 4] = [Middle::Nothing, Middle::Bare, Middle::Snoop, Middle::Windowed];
+const MIDDLEBOXES: [Middlebox; 4] =
+    [Middlebox::Nothing, Middlebox::Bare, Middlebox::Snoop, Middlebox::Windowed];
 /// Duration of a measurement.
 const LASTS: Duration = Duration::from_secs(3);
 /// Measurements of each, interleaved.
@@ -42,13 +43,13 @@ struct Measured {
 
 /// Prints the throughput of a connection over cables without GSO: median, minimum and maximum.
 pub(crate) fn throughput() {
-    let mut measured = [const { Vec::new() }; MIDDLES.len()];
+    let mut measured = [const { Vec::new() }; MIDDLEBOXES.len()];
     for _ in 0..ROUNDS {
-        for (middle, all) in MIDDLES.into_iter().zip(&mut measured) {
+        for (middle, all) in MIDDLEBOXES.into_iter().zip(&mut measured) {
             all.push(measure(middle));
         }
     }
-    let lines = MIDDLES.into_iter().zip(&measured).map(|(middle, all)| {
+    let lines = MIDDLEBOXES.into_iter().zip(&measured).map(|(middle, all)| {
         let throughput = spread(all.iter().map(|measured| measured.throughput));
         let per_packet = spread(all.iter().map(|measured| measured.per_packet));
         format!("throughput {middle:?}: {throughput} Mb/s; {per_packet} µs a packet\n")
@@ -63,20 +64,20 @@ fn spread(values: impl Iterator<Item = f64>) -> String {
     format!("{median:.2} ({least:.2} to {most:.2})")
 }
 
-fn measure(middle: Middle) -> Measured {
-    let cables = Cables::new(Trains::Never);
+fn measure(middle: Middlebox) -> Measured {
+    let cables = Cables::new(Offload::SinglePackets);
     let snoop = |hop_window| windowed(Config { hop_window, ..Config::modern() });
     match middle {
-        Middle::Nothing => Measured { throughput: received(&cables), per_packet: 0.0 },
-        Middle::Bare => behind(&cables, Bare::default()),
-        Middle::Snoop => behind(&cables, snoop(None)),
-        Middle::Windowed => behind(&cables, snoop(Some(hop_window::Config::DEFAULT))),
+        Middlebox::Nothing => Measured { throughput: received(&cables), per_packet: 0.0 },
+        Middlebox::Bare => behind(&cables, PassAll::default()),
+        Middlebox::Snoop => behind(&cables, snoop(None)),
+        Middlebox::Windowed => behind(&cables, snoop(Some(hop_window::Config::DEFAULT))),
     }
 }
 
-fn behind<M: Filter<Bytes> + Send + 'static>(cables: &Cables, machine: M) -> Measured {
+fn behind<M: Pep<Bytes> + Send + 'static>(cables: &Cables, machine: M) -> Measured {
     divert(&cables.router, HOP);
-    let standing = Standing::with(cables.queue(Trains::Never), machine);
+    let standing = RunningMiddlebox::with(cables.queue(Offload::SinglePackets), machine);
     let throughput = received(cables);
     let ((driver, _), took) = standing.end_timed();
     let packets = driver.counts().to_mobile + driver.counts().from_mobile;

@@ -2,8 +2,8 @@
 
 use crate::nfqueue::router::{self, divert};
 use crate::nfqueue::world::{Bottleneck, World};
-use hopline_middlebox::nfqueue::in_kernel;
-use hopline_proxy::{Filter, hop_window};
+use hopline_middlebox::nfqueue::queue_stats;
+use hopline_proxy::{Pep, hop_window};
 use hopline_testkit::Side;
 use hopline_testkit::namespace::last_hop::{LINK, received_until};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Middlebox in the router.
 #[derive(Clone, Copy, Debug)]
-enum Middle {
+enum Middlebox {
     /// None.
     Plain,
     /// Snoop `modern`.
@@ -25,7 +25,7 @@ enum Middle {
 struct Cell {
     congestion_control: &'static str,
     loss: f64,
-    middle: Middle,
+    middlebox: Middlebox,
     bottleneck: Bottleneck,
     seed: u64,
 }
@@ -75,8 +75,8 @@ pub(crate) fn tests() -> impl Iterator<Item = (String, impl Fn() + Send + 'stati
 }
 
 fn goodput(name: &str, congestion_control: &'static str, bottleneck: Bottleneck, loss: f64) {
-    let middles = [Middle::Plain, Middle::Snoop];
-    let cell = |middle, seed| Cell { congestion_control, loss, middle, bottleneck, seed };
+    let middles = [Middlebox::Plain, Middlebox::Snoop];
+    let cell = |middle, seed| Cell { congestion_control, loss, middlebox: middle, bottleneck, seed };
     let cells: Vec<Cell> = middles.iter().flat_map(|&middle| SEEDS.map(|seed| cell(middle, seed))).collect();
     let measured = all(&cells);
     let lines = middles.iter().zip(measured.chunks(SEEDS.len()));
@@ -125,23 +125,23 @@ fn all(cells: &[Cell]) -> Vec<Measured> {
 fn measure(cell: &Cell) -> Measured {
     let world = World::new(cell.loss, cell.seed, cell.bottleneck);
     let router = world.wireless.host(Side::A);
-    let standing = match cell.middle {
-        Middle::Plain => None,
-        Middle::Snoop => {
+    let standing = match cell.middlebox {
+        Middlebox::Plain => None,
+        Middlebox::Snoop => {
             divert(router, LINK);
             Some(world.snoop())
         }
     };
     let bytes = received_meanwhile(&world, cell.congestion_control);
-    let link = world.wireless.stats().forth;
+    let link = world.wireless.stats().forward;
     let mut measured =
         Measured { bytes, sent: link.sent, queue_drops: link.queue_drops, ..Measured::default() };
     if let Some(standing) = standing {
-        let kernel = router.run(|| in_kernel(router::QUEUE)).unwrap().unwrap();
-        measured.missed = kernel.found_full + kernel.found_no_room;
+        let kernel = router.run(|| queue_stats(router::QUEUE)).unwrap().unwrap();
+        measured.missed = kernel.queue_dropped + kernel.user_dropped;
         let (driver, queue) = standing.end();
         measured.router_drops = queue.queue_drops;
-        let hop_window::Stats { machine, window } = driver.machine().stats();
+        let hop_window::Stats { middlebox: machine, window } = driver.middlebox().stats();
         measured.timeouts = machine.timeouts;
         measured.local_retransmissions = machine.local_retransmissions;
         measured.left_to_sender = machine.left_to_sender;

@@ -5,17 +5,17 @@ use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_linux::{Interface, Namespace, Tun};
 use hopline_middlebox::nfqueue::{self, Queue};
-use hopline_proxy::driver::{Counts, Driver, Pumped};
+use hopline_proxy::driver::{Counts, Driver, PumpResult};
 use hopline_proxy::snoop::{Config, Snoop, Stats};
-use hopline_proxy::{Filter, PacketIo, Side};
-use hopline_testkit::in_path::{Arrived, IPV4, Place, data};
+use hopline_proxy::{PacketIo, Pep, Side};
+use hopline_testkit::middlebox::{Arrived, IPV4, MiddleboxPath, data};
 use hopline_testkit::namespace::host::forward;
 use std::net::Ipv4Addr;
 use std::thread::sleep;
 use std::time::Duration;
 
 /// A router between two TUN interfaces, with Snoop behind its queue.
-pub(crate) struct RealPlace {
+pub(crate) struct KernelPath {
     router: Namespace,
     fixed: Tun,
     mobile: Tun,
@@ -26,7 +26,7 @@ pub(crate) struct RealPlace {
 /// Maximum number of checks for an expected packet, a millisecond apart.
 const PATIENCE: u32 = 5000;
 
-impl RealPlace {
+impl KernelPath {
     pub(crate) fn new() -> Self {
         Self::with(&nfqueue::Config::new(router::QUEUE, "mobile"))
     }
@@ -52,7 +52,7 @@ impl RealPlace {
     }
 
     fn pump(&mut self, now: Instant) {
-        while self.driver.pump(now, &mut self.queue).unwrap() == Pumped::Batch {}
+        while self.driver.pump(now, &mut self.queue).unwrap() == PumpResult::BatchFull {}
     }
 
     fn collect(&self, arrived: &mut Arrived) {
@@ -81,8 +81,8 @@ fn drain(tun: &Tun, into: &mut Vec<Vec<u8>>) {
     }
 }
 
-impl Place for RealPlace {
-    fn take(&mut self, now: Instant, from: Side, packets: &[Vec<u8>], arrivals: usize) -> Arrived {
+impl MiddleboxPath for KernelPath {
+    fn handle_packets(&mut self, now: Instant, from: Side, packets: &[Vec<u8>], arrivals: usize) -> Arrived {
         let tun = match from {
             Side::Fixed => &self.fixed,
             Side::Mobile => &self.mobile,
@@ -107,29 +107,29 @@ impl Place for RealPlace {
     }
 
     fn stats(&self) -> Stats {
-        self.driver.machine().stats()
+        self.driver.middlebox().stats()
     }
 }
 
-pub(crate) fn who_has_a_queue_has_it_alone() {
-    let place = RealPlace::new();
+pub(crate) fn a_queue_has_one_reader() {
+    let place = KernelPath::new();
     let error = router::queue(&place.router, "mobile").unwrap_err().to_string();
     assert!(error.contains("taking (does somebody else have it?) NFQUEUE 7"), "{error}");
     // Once the queue is released, another process can bind it.
-    let RealPlace { router, queue, fixed: _fixed, mobile: _mobile, .. } = place;
+    let KernelPath { router, queue, fixed: _fixed, mobile: _mobile, .. } = place;
     drop(queue);
     router::queue_again(&router, "mobile");
 }
 
-pub(crate) fn mistakes_are_named() {
+pub(crate) fn errors_are_named() {
     let router = Namespace::new().unwrap();
     let error = router::queue(&router, "nothing").unwrap_err().to_string();
     assert!(error.contains("there is no interface `nothing` here"), "{error}");
 }
 
 /// With the queue before another interface, all packets are on one side.
-pub(crate) fn what_does_not_cross_the_border_passes() {
-    let mut place = RealPlace::new();
+pub(crate) fn packets_that_do_not_cross_to_the_mobile_side_pass() {
+    let mut place = KernelPath::new();
     // The first queue is released and can be bound again.
     place.queue = place.router.run(other_queue).unwrap();
     place.queue = router::queue_again(&place.router, "lo");
@@ -144,7 +144,7 @@ pub(crate) fn what_does_not_cross_the_border_passes() {
         }
         sleep(Duration::from_millis(1));
     }
-    assert_eq!((arrived.mobile.len(), place.queue.counts().on_one_side), (1, 1));
+    assert_eq!((arrived.mobile.len(), place.queue.counts().not_crossing), (1, 1));
 }
 
 fn other_queue() -> Queue {

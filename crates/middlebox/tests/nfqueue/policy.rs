@@ -1,7 +1,7 @@
 //! Routers with policy routing (ip-rule(8)): packets of the daemon take the route of the flow.
 
 use crate::nfqueue::router::{divert, divert_ipv6};
-use crate::nfqueue::transfer::has_repaired;
+use crate::nfqueue::transfer::assert_repaired;
 use crate::nfqueue::world::{Bottleneck, World};
 use hopline_linux::Namespace;
 use hopline_testkit::Side;
@@ -35,8 +35,8 @@ pub(crate) fn copies_follow_a_rule_by_interface_and_acks_one_by_source() {
         "route del 10.81.0.0/24",
     ]);
     let standing = world.snoop();
-    last_hop::carry(world.connection("cubic"), BYTES, |_| {});
-    has_repaired(&world, standing);
+    last_hop::transfer_data(world.connection("cubic"), BYTES, |_| {});
+    assert_repaired(&world, standing);
 }
 
 /// The main table leads to the wrong next hop, by the right interface.
@@ -51,8 +51,8 @@ pub(crate) fn copies_follow_a_rule_by_mark_to_its_gateway() {
     answers_beyond(mobile);
     ip(world.wired.host(Side::B), "route add 10.80.9.9 via 10.83.0.2");
     let standing = world.snoop();
-    last_hop::carry(world.connection_to(BEYOND.into(), "cubic"), BYTES, |_| {});
-    has_repaired(&world, standing);
+    last_hop::transfer_data(world.connection_to(BEYOND.into(), "cubic"), BYTES, |_| {});
+    assert_repaired(&world, standing);
 }
 
 /// Gives a host the address [`BEYOND`], for which it answers no ARP request.
@@ -64,9 +64,9 @@ fn answers_beyond(mobile: &Namespace) {
 }
 
 /// A raw socket finds no IPv6 route that is missing in the main table.
-pub(crate) fn a_flow_that_nothing_sent_here_could_follow_passes_unseen() {
+pub(crate) fn a_flow_that_injected_packets_cannot_follow_passes_unseen() {
     let world = World::new(0.03, 1, Bottleneck::InLink(100));
-    last_hop::speak_ipv6(&world.wired, &world.wireless);
+    last_hop::add_ipv6(&world.wired, &world.wireless);
     let router = world.wireless.host(Side::A);
     for what in [
         "-6 rule add pref 50 iif cable lookup 100",
@@ -77,9 +77,9 @@ pub(crate) fn a_flow_that_nothing_sent_here_could_follow_passes_unseen() {
     }
     divert_ipv6(router, LINK);
     let standing = world.snoop();
-    last_hop::carry(world.connection_to(MOBILE_V6.into(), "cubic"), 200_000, |_| {});
+    last_hop::transfer_data(world.connection_to(MOBILE_V6.into(), "cubic"), 200_000, |_| {});
     let (driver, queue) = standing.end();
-    assert_eq!(driver.counts().refused, 0, "{:?}", driver.counts());
-    assert!(queue.unfollowed > 100, "{queue:?}");
-    assert_eq!(queue.unfollowed, queue.packets, "{queue:?}");
+    assert_eq!(driver.counts().no_route, 0, "{:?}", driver.counts());
+    assert!(queue.asymmetric > 100, "{queue:?}");
+    assert_eq!(queue.asymmetric, queue.packets, "{queue:?}");
 }

@@ -2,7 +2,7 @@
 
 use hopline_linux::{Error, Namespace};
 use hopline_middlebox::nfqueue::{self, Queue};
-use hopline_testkit::namespace::host::{opened, succeed};
+use hopline_testkit::namespace::host::{open_with_retries, succeed};
 
 /// Number of the queue in the rules.
 pub(crate) const QUEUE: u16 = 7;
@@ -34,5 +34,5 @@ pub(crate) fn queue(router: &Namespace, mobile: &str) -> Result<Queue, Error> {
 
 /// Binds the queue before `mobile` again, right after its release.
 pub(crate) fn queue_again(router: &Namespace, mobile: &str) -> Queue {
-    opened(router, || Queue::open(&nfqueue::Config::new(QUEUE, mobile)))
+    open_with_retries(router, || Queue::open(&nfqueue::Config::new(QUEUE, mobile)))
 }

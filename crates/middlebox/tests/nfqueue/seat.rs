@@ -1,53 +1,53 @@
 //! A seat as in a daemon: replacement of the middlebox, loss of the interface, and packets without a reader.
 
-use crate::nfqueue::path::{RealPlace, interface};
+use crate::nfqueue::path::{KernelPath, interface};
 use crate::nfqueue::router::{self, QUEUE, divert};
 use crate::nfqueue::world::{Bottleneck, World, transfer};
 use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_linux::Namespace;
-use hopline_middlebox::nfqueue::{self, Figures, Replacer, Seat, WhenFull};
+use hopline_middlebox::nfqueue::{self, MiddleboxMetrics, MiddleboxService, Replacer, WhenFull};
 use hopline_proxy::driver::Driver;
 use hopline_proxy::mtcp::{self, Mtcp};
 use hopline_proxy::snoop::{self, Snoop};
-use hopline_proxy::{Filter, PacketIo, Side as Of};
-use hopline_testkit::in_path::{IPV4, Place, data};
-use hopline_testkit::namespace::Running;
+use hopline_proxy::{PacketIo, Pep, Side as Of};
+use hopline_testkit::middlebox::{IPV4, MiddleboxPath, data};
+use hopline_testkit::namespace::RunningService;
 use hopline_testkit::namespace::last_hop::LINK;
 use hopline_testkit::{Emulation, Side};
 use std::thread::{self};
 
 /// A seat on a thread of its own.
-struct Seated<M> {
-    running: Running,
+struct RunningMiddlebox<M> {
+    running: RunningService,
     replacer: Replacer<M>,
 }
 
-impl<M> Seated<M>
+impl<M> RunningMiddlebox<M>
 where
-    M: Filter<Bytes> + Send + 'static,
-    M::Stats: Figures,
+    M: Pep<Bytes> + Send + 'static,
+    M::Stats: MiddleboxMetrics,
 {
     fn new(router: &Namespace, interface: &str, machine: M) -> Self {
         let config = nfqueue::Config::new(QUEUE, interface);
-        let seat = router.run(|| Seat::open(&config, machine)).unwrap().unwrap();
+        let seat = router.run(|| MiddleboxService::open(&config, machine)).unwrap().unwrap();
         let replacer = seat.replacer();
         // In the router's namespace, which has the queues that it reads.
-        let running = router.run(|| Running::new(seat)).unwrap();
+        let running = router.run(|| RunningService::new(seat)).unwrap();
         Self { running, replacer }
     }
 
-    fn end(mut self) -> Running {
+    fn end(mut self) -> RunningService {
         self.running.end();
         self.running
     }
 }
 
-pub(crate) fn another_machine_takes_the_seat_and_the_connection_goes_on() {
+pub(crate) fn a_middlebox_is_replaced_and_connections_continue() {
     let world = World::new(0.02, 5, Bottleneck::InLink(100));
     let router = world.wireless.host(Side::A);
     divert(router, LINK);
-    let seated = Seated::new(router, LINK, Snoop::new(snoop::Config::modern()));
+    let seated = RunningMiddlebox::new(router, LINK, Snoop::new(snoop::Config::modern()));
     let (third, mut replaced) = (400_000, false);
     transfer(&world, 3 * third, |arrived| {
         if arrived > third && !replaced {
@@ -57,17 +57,17 @@ pub(crate) fn another_machine_takes_the_seat_and_the_connection_goes_on() {
     });
     let ended = seated.end();
     // Of 829 segments, only the first middlebox has seen the first third.
-    let seen = ["kept_packets", "not_kept_packets"].map(|name| ended.figure(name)).iter().sum::<u64>();
+    let seen = ["kept_packets", "not_kept_packets"].map(|name| ended.metric(name)).iter().sum::<u64>();
     assert!(seen >= 829, "{}", ended.show());
-    assert!(ended.figure("packets") > 829);
-    assert_eq!(ended.figure("found_full_packets"), 0);
+    assert!(ended.metric("packets") > 829);
+    assert_eq!(ended.metric("found_full_packets"), 0);
 }
 
-pub(crate) fn what_is_counted_has_a_name_of_its_own() {
+pub(crate) fn metric_names_are_unique() {
     let world = World::new(0.0, 5, Bottleneck::InLink(100));
     let router = world.wireless.host(Side::A);
     divert(router, LINK);
-    let figures = Seated::new(router, LINK, Mtcp::new(mtcp::Config::default())).end().figures();
+    let figures = RunningMiddlebox::new(router, LINK, Mtcp::new(mtcp::Config::default())).end().metrics();
     let mut names: Vec<&str> = figures.iter().map(|figure| figure.name).collect();
     let count = names.len();
     names.sort_unstable();
@@ -75,17 +75,17 @@ pub(crate) fn what_is_counted_has_a_name_of_its_own() {
     assert_eq!(names.len(), count);
 }
 
-pub(crate) fn a_seat_ends_when_its_interface_has_gone() {
+pub(crate) fn a_middlebox_ends_with_its_interface() {
     let router = Namespace::new().unwrap();
     let tun = router.run(|| interface("mobile", IPV4[1])).unwrap();
-    let mut seated = Seated::new(&router, "mobile", Snoop::new(snoop::Config::modern()));
+    let mut seated = RunningMiddlebox::new(&router, "mobile", Snoop::new(snoop::Config::modern()));
     drop(tun);
     let error = seated.running.wait().unwrap_err();
     assert_eq!(error.to_string(), "the interface mobile behind NFQUEUE 7 has gone");
 }
 
 /// The queue is removed with the process, and packets waiting in it are dropped.
-pub(crate) fn a_connection_outlives_a_reader_that_is_killed() {
+pub(crate) fn a_connection_survives_the_death_of_the_reader() {
     let world = World::new(0.0, 7, Bottleneck::InLink(100));
     let router = world.wireless.host(Side::A);
     divert(router, LINK);
@@ -116,14 +116,14 @@ pub(crate) fn a_connection_outlives_a_reader_that_is_killed() {
 /// Sends twenty packets to a queue for four.
 fn overflow(when_full: WhenFull) -> [usize; 2] {
     let config = nfqueue::Config { length: 4, when_full, ..nfqueue::Config::new(QUEUE, "mobile") };
-    let mut place = RealPlace::with(&config);
+    let mut place = KernelPath::with(&config);
     let burst: Vec<Vec<u8>> = (0..20).map(data).collect();
     let unread = place.arrive_unread(&burst);
-    let all = place.take(Instant::from_millis(1), Of::Fixed, &[], 4).mobile.len();
+    let all = place.handle_packets(Instant::from_millis(1), Of::Fixed, &[], 4).mobile.len();
     [unread, all]
 }
 
-pub(crate) fn what_finds_the_queue_full_passes_or_is_dropped_as_it_was_asked() {
+pub(crate) fn packets_of_a_full_queue_pass_or_are_dropped_as_configured() {
     assert_eq!(overflow(WhenFull::Pass), [16, 4]);
     assert_eq!(overflow(WhenFull::Drop), [0, 4]);
 }
@@ -134,9 +134,9 @@ pub(crate) fn a_sender_survives_an_outage_behind_mtcp() {
     let world = World::with(Emulation { blackouts, ..Emulation::default() }, 9, Bottleneck::InLink(100));
     let router = world.wireless.host(Side::A);
     divert(router, LINK);
-    let seated = Seated::new(router, LINK, Mtcp::new(mtcp::Config::default()));
+    let seated = RunningMiddlebox::new(router, LINK, Mtcp::new(mtcp::Config::default()));
     transfer(&world, 5_000_000, |_| {});
     let ended = seated.end();
-    assert!(ended.figure("closed_windows") >= 1, "{}", ended.show());
-    assert!(ended.figure("reopened_windows") >= 1, "{}", ended.show());
+    assert!(ended.metric("closed_windows") >= 1, "{}", ended.show());
+    assert!(ended.metric("reopened_windows") >= 1, "{}", ended.show());
 }

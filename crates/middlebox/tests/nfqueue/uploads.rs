@@ -1,12 +1,12 @@
 //! Goodput of the kernel's TCP from a mobile host past a link that loses packets: measured, not tested.
 
 use crate::nfqueue::router::{self, QUEUE, divert};
-use crate::nfqueue::world::{Standing, World};
+use crate::nfqueue::world::{RunningMiddlebox, World};
 use bytes::Bytes;
 use hopline_linux::Namespace;
 use hopline_linux::tcp::set_congestion_control;
-use hopline_proxy::Filter;
-use hopline_proxy::nack::{self, Nacks};
+use hopline_proxy::Pep;
+use hopline_proxy::nack::{self, NackStation};
 use hopline_proxy::snoop::{self, Snoop};
 use hopline_testkit::Side;
 use hopline_testkit::namespace::host::succeed;
@@ -38,14 +38,14 @@ pub(crate) fn divert_own(mobile: &Namespace, iptables: &str) {
 }
 
 /// Has the mobile host keep what it sends, as `nack-host` does.
-pub(crate) fn keeps(mobile: &Namespace) -> Standing<Snoop<Bytes>> {
-    Standing::with(router::queue_again(mobile, LINK), Snoop::new(snoop::Config::announcing()))
+pub(crate) fn buffering_host(mobile: &Namespace) -> RunningMiddlebox<Snoop<Bytes>> {
+    RunningMiddlebox::with(router::queue_again(mobile, LINK), Snoop::new(snoop::Config::announcing_host()))
 }
 
 /// Has the station ask, as `nack` does.
-pub(crate) fn asks(station: &Namespace) -> Standing<Nacks<Bytes>> {
-    let config = nack::Config { asks: nack::Asks::Announced, ..nack::Config::default() };
-    Standing::with(router::queue_again(station, LINK), Nacks::new(config))
+pub(crate) fn requesting_station(station: &Namespace) -> RunningMiddlebox<NackStation<Bytes>> {
+    let config = nack::Config { policy: nack::NackPolicy::Announced, ..nack::Config::default() };
+    RunningMiddlebox::with(router::queue_again(station, LINK), NackStation::new(config))
 }
 
 pub(crate) fn goodput() {
@@ -71,11 +71,11 @@ fn measure(loss: f64, seed: u64, ends: Ends) -> (f64, u64, u64) {
     let [station, mobile] = [Side::A, Side::B].map(|side| world.wireless.host(side));
     let asking = [Ends::Station, Ends::Both].contains(&ends).then(|| {
         divert(station, LINK);
-        asks(station)
+        requesting_station(station)
     });
     let keeping = [Ends::Host, Ends::Both].contains(&ends).then(|| {
         divert_own(mobile, "iptables");
-        keeps(mobile)
+        buffering_host(mobile)
     });
     let until = std::time::Instant::now() + LASTS;
     let [fixed, uploads] = world.connection("cubic");
@@ -83,7 +83,7 @@ fn measure(loss: f64, seed: u64, ends: Ends) -> (f64, u64, u64) {
     fixed.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     uploads.set_read_timeout(None).unwrap();
     let bytes = received_until([uploads, fixed], until);
-    let asked = asking.map_or(0, |standing| standing.end().0.machine().stats().nacks);
-    let again = keeping.map_or(0, |standing| standing.end().0.machine().stats().local_retransmissions);
+    let asked = asking.map_or(0, |standing| standing.end().0.middlebox().stats().nacks);
+    let again = keeping.map_or(0, |standing| standing.end().0.middlebox().stats().local_retransmissions);
     (bytes as f64 * 8e-6 / LASTS.as_secs_f64(), asked, again)
 }

@@ -5,11 +5,11 @@ use crate::nfqueue::router;
 use bytes::Bytes;
 use hopline_core::Duration;
 use hopline_linux::tcp;
-use hopline_middlebox::in_path;
+use hopline_middlebox::middlebox_loop;
 use hopline_middlebox::nfqueue::{self, Queue};
 use hopline_proxy::driver::Driver;
-use hopline_proxy::snoop::{Config, Windowed, windowed};
-use hopline_proxy::{Filter, hop_window};
+use hopline_proxy::snoop::{Config, WindowedSnoop, windowed};
+use hopline_proxy::{Pep, hop_window};
 use hopline_testkit::namespace::host::{ip, tc};
 use hopline_testkit::namespace::last_hop::{self, LINK, SENDER, SENDER_V6};
 use hopline_testkit::{Emulation, Side};
@@ -135,28 +135,28 @@ impl World {
     }
 
     /// Runs Snoop in the router, as `hopline proxy` does.
-    pub(crate) fn snoop(&self) -> Standing {
+    pub(crate) fn snoop(&self) -> RunningMiddlebox {
         let router = self.wireless.host(Side::A);
         let config = Config { hop_window: Some(hop_window::Config::DEFAULT), ..Config::modern() };
-        Standing::with(router::queue_again(router, LINK), windowed(config))
+        RunningMiddlebox::with(router::queue_again(router, LINK), windowed(config))
     }
 }
 
-pub(crate) type Ended<M> = (Driver<M>, nfqueue::Counts);
+pub(crate) type EndedMiddlebox<M> = (Driver<M>, nfqueue::Counts);
 
 /// A middlebox on a thread of its own.
-pub(crate) struct Standing<M = Windowed<Bytes>> {
+pub(crate) struct RunningMiddlebox<M = WindowedSnoop<Bytes>> {
     stop: Arc<OwnedFd>,
-    thread: JoinHandle<(Ended<M>, Timespec)>,
+    thread: JoinHandle<(EndedMiddlebox<M>, Timespec)>,
 }
 
-impl<M: Filter<Bytes> + Send + 'static> Standing<M> {
+impl<M: Pep<Bytes> + Send + 'static> RunningMiddlebox<M> {
     pub(crate) fn with(mut queue: Queue, machine: M) -> Self {
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
         let stopped = Arc::clone(&stop);
         let stand = move || {
             let mut driver = Driver::new(machine);
-            in_path::run(&mut driver, &mut queue, stopped.as_fd()).unwrap();
+            middlebox_loop::run(&mut driver, &mut queue, stopped.as_fd()).unwrap();
             let counts = queue.counts();
             ((driver, counts), clock_gettime(ClockId::ThreadCPUTime))
         };
@@ -164,12 +164,12 @@ impl<M: Filter<Bytes> + Send + 'static> Standing<M> {
         Self { stop, thread }
     }
 
-    pub(crate) fn end(self) -> Ended<M> {
+    pub(crate) fn end(self) -> EndedMiddlebox<M> {
         self.end_timed().0
     }
 
     /// Stops the middlebox. Also returns the processor time of its thread.
-    pub(crate) fn end_timed(self) -> (Ended<M>, Timespec) {
+    pub(crate) fn end_timed(self) -> (EndedMiddlebox<M>, Timespec) {
         rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
         self.thread.join().unwrap()
     }
@@ -177,5 +177,5 @@ impl<M: Filter<Bytes> + Send + 'static> Standing<M> {
 
 /// Transfers and compares `bytes` bytes; `meanwhile` gets the number of those that have arrived.
 pub(crate) fn transfer(world: &World, bytes: usize, meanwhile: impl FnMut(usize)) {
-    last_hop::carry(world.connection("cubic"), bytes, meanwhile);
+    last_hop::transfer_data(world.connection("cubic"), bytes, meanwhile);
 }

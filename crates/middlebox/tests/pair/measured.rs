@@ -5,9 +5,9 @@ use crate::pair::{dproxy, opaque};
 use hopline_middlebox::opaque::Shaping;
 use hopline_proxy::arq;
 use hopline_proxy::dproxy::opaque as asking;
-use hopline_proxy::tunnel::Repair;
+use hopline_proxy::tunnel::RecoveryScheme;
 use hopline_testkit::Side;
-use hopline_testkit::namespace::Running;
+use hopline_testkit::namespace::RunningService;
 use hopline_testkit::namespace::last_hop::SENDER;
 use hopline_tools::link::NamespaceLink;
 use std::io::{self, Write};
@@ -29,28 +29,28 @@ const SEGMENT: f64 = 1448.0;
 enum Pair {
     Nothing,
     ReadsTcp,
-    Asks,
-    AsksShaped,
-    Acknowledges,
+    Requests,
+    RequestsShaped,
+    Arq,
 }
 
 impl Pair {
     const fn target(self) -> Ipv4Addr {
         match self {
             Self::Nothing | Self::ReadsTcp => NamespaceLink::address(Side::B),
-            Self::Asks | Self::AsksShaped | Self::Acknowledges => opaque::MOBILE,
+            Self::Requests | Self::RequestsShaped | Self::Arq => opaque::MOBILE,
         }
     }
 
-    fn stand(self, world: &World) -> Vec<Running> {
+    fn start(self, world: &World) -> Vec<RunningService> {
         let repair = match self {
             Self::Nothing => return Vec::new(),
             Self::ReadsTcp => return dproxy::pair(world, dproxy::both()).into(),
-            Self::Asks | Self::AsksShaped => Repair::Asking(asking::Config::default()),
-            Self::Acknowledges => Repair::Acknowledging(arq::Config::default()),
+            Self::Requests | Self::RequestsShaped => RecoveryScheme::Nack(asking::Config::default()),
+            Self::Arq => RecoveryScheme::Arq(arq::Config::default()),
         };
         let shaping =
-            matches!(self, Self::AsksShaped).then(|| Shaping::new(NonZeroU64::new(19_700_000).unwrap()));
+            matches!(self, Self::RequestsShaped).then(|| Shaping::new(NonZeroU64::new(19_700_000).unwrap()));
         let config = |side| hopline_middlebox::opaque::Config { shaping, ..opaque::config(side, repair) };
         opaque::pair(world, [Side::A, Side::B].map(config)).into()
     }
@@ -68,10 +68,10 @@ pub(crate) fn goodput() {
                 (Pair::Nothing, Bottleneck::InLink),
                 (Pair::ReadsTcp, Bottleneck::InLink),
                 (Pair::ReadsTcp, Bottleneck::InNear),
-                (Pair::Asks, Bottleneck::InLink),
-                (Pair::Asks, Bottleneck::InNear),
-                (Pair::AsksShaped, Bottleneck::InLink),
-                (Pair::Acknowledges, Bottleneck::InLink),
+                (Pair::Requests, Bottleneck::InLink),
+                (Pair::Requests, Bottleneck::InNear),
+                (Pair::RequestsShaped, Bottleneck::InLink),
+                (Pair::Arq, Bottleneck::InLink),
             ] {
                 report +=
                     &format!("  {pair:?}, queue {bottleneck:?}: {}\n", measure(pair, bottleneck, loss, law));
@@ -83,9 +83,9 @@ pub(crate) fn goodput() {
 
 fn measure(pair: Pair, bottleneck: Bottleneck, loss: f64, law: &str) -> String {
     let world = World::new(25, Losses::of(loss), bottleneck, 11);
-    let _ends = pair.stand(&world);
+    let _ends = pair.start(&world);
     let to = pair.target();
-    let before = world.lossy.stats().forth.sent;
+    let before = world.lossy.stats().forward.sent;
     let over = AtomicBool::new(false);
     let (received, round_trips) = thread::scope(|scope| {
         let pings = scope.spawn(|| pings(&world, to, &over));
@@ -93,7 +93,7 @@ fn measure(pair: Pair, bottleneck: Bottleneck, loss: f64, law: &str) -> String {
         over.store(true, Ordering::Relaxed);
         (received, pings.join().unwrap())
     });
-    let link = world.lossy.stats().forth;
+    let link = world.lossy.stats().forward;
     let pinged = round_trips.sent as f64;
     let each = ((link.sent - before) as f64 - pinged) * SEGMENT / received as f64;
     format!(

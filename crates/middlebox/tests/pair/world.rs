@@ -3,7 +3,7 @@
 
 use hopline_core::Duration;
 use hopline_linux::{Namespace, tcp};
-use hopline_testkit::namespace::Running;
+use hopline_testkit::namespace::RunningService;
 use hopline_testkit::namespace::host::{ip, tc};
 use hopline_testkit::namespace::last_hop::{self, LINK, SENDER, SENDER_V6};
 use hopline_testkit::{Emulation, Side};
@@ -73,8 +73,8 @@ impl World {
     }
 
     /// Gives all hosts IPv6 addresses too.
-    pub(crate) fn speak_ipv6(&self) {
-        last_hop::speak_ipv6(&self.wired, &self.lossy);
+    pub(crate) fn add_ipv6(&self) {
+        last_hop::add_ipv6(&self.wired, &self.lossy);
     }
 
     /// Limits the near end's interface to 20 Mb/s.
@@ -119,7 +119,7 @@ impl World {
     /// Transfers and compares `bytes` bytes over the kernel's CUBIC; `meanwhile` gets the number of those that have
     /// arrived.
     pub(crate) fn transfer(&self, to: impl Into<IpAddr>, bytes: usize, meanwhile: impl FnMut(usize)) {
-        last_hop::carry(self.connection(to, "cubic"), bytes, meanwhile);
+        last_hop::transfer_data(self.connection(to, "cubic"), bytes, meanwhile);
     }
 
     /// Returns the bytes that arrive within a time from the connection on.
@@ -133,9 +133,9 @@ impl World {
 }
 
 /// Stops a service. Returns its last metrics.
-pub(crate) fn last_figures(mut service: Running) -> impl Fn(&str) -> u64 {
+pub(crate) fn last_figures(mut service: RunningService) -> impl Fn(&str) -> u64 {
     service.end();
-    move |name| service.figure(name)
+    move |name| service.metric(name)
 }
 
 /// Opens a UDP socket on a host.

@@ -21,7 +21,7 @@ fn bytes_cross_both_ways_under_both_addresses(ip: Ip) {
     let ground = Ground::diverted();
     let proxy = Daemon::start(&ground.router, &[]);
     let listener = ground.listen(ip);
-    let (ours, theirs) = ground.talk(&listener);
+    let (ours, theirs) = ground.connect_through_proxy(&listener);
     assert_eq!(ours.local_addr().unwrap().ip(), client(ip));
     assert_eq!(theirs.peer_addr().unwrap(), ours.local_addr().unwrap());
     assert_eq!(theirs.local_addr().unwrap(), ours.peer_addr().unwrap());
@@ -35,11 +35,11 @@ fn bytes_cross_both_ways_under_both_addresses(ip: Ip) {
     assert_eq!(counted, [1, 1, 0, 0]);
 }
 
-pub(crate) fn urgent_data_arrive_in_their_row() {
+pub(crate) fn urgent_data_arrive_in_order() {
     let ground = Ground::diverted();
     let _proxy = Daemon::start(&ground.router, &[]);
     let listener = ground.listen(Ip::V4);
-    let (mut ours, mut theirs) = ground.talk(&listener);
+    let (mut ours, mut theirs) = ground.connect_through_proxy(&listener);
     for round in 0..20u8 {
         ours.write_all(&[b'a', round]).unwrap();
         assert_eq!(send(&ours, b"!", SendFlags::OOB).unwrap(), 1);
@@ -55,7 +55,7 @@ pub(crate) fn many_connections_at_once_do_not_mix() {
     let ground = Ground::diverted();
     let proxy = Daemon::start(&ground.router, &[]);
     let listener = ground.listen(Ip::V4);
-    let pairs: Vec<_> = (0..MANY).map(|_| ground.talk(&listener)).collect();
+    let pairs: Vec<_> = (0..MANY).map(|_| ground.connect_through_proxy(&listener)).collect();
     let ends = pairs.into_iter().enumerate().map(|(number, (ours, theirs))| {
         let [forth, back] = ["forth", "back"].map(|way| bytes(&format!("{way} {number}"), 50_000 + number));
         let hashes = [blake3::hash(&back), blake3::hash(&forth)];
@@ -67,30 +67,30 @@ pub(crate) fn many_connections_at_once_do_not_mix() {
     assert_eq!(proxy.ended()["connections_ended"], MANY as u64);
 }
 
-pub(crate) fn halves_are_told_by_the_hosts_at_their_ends_and_anew_when_reloaded() {
+pub(crate) fn halves_have_the_options_of_their_hosts_also_after_a_reload() {
     let ground = Ground::diverted();
     let mut proxy = Daemon::start(&ground.router, &[("mobile", "bbr")]);
     let listener = ground.listen(Ip::V4);
-    let (mut ours, mut theirs) = ground.talk(&listener);
+    let (mut ours, mut theirs) = ground.connect_through_proxy(&listener);
     echo([&mut ours, &mut theirs], b"one").unwrap();
     assert_eq!(told(&ground.router, Ip::V4), [("10.8.0.1", "cubic"), ("10.9.0.1", "bbr")].map(owned));
-    proxy.ask("reno");
+    proxy.send_request("reno");
     // It is asked after it has heard that.
     proxy.figures();
-    let (mut next, mut next_theirs) = ground.talk(&listener);
+    let (mut next, mut next_theirs) = ground.connect_through_proxy(&listener);
     echo([&mut next, &mut next_theirs], b"two").unwrap();
     let both = [("10.8.0.1", "cubic"), ("10.8.0.1", "cubic"), ("10.9.0.1", "bbr"), ("10.9.0.1", "reno")];
     assert_eq!(told(&ground.router, Ip::V4), both.map(owned));
     echo([&mut theirs, &mut ours], b"the old one goes on").unwrap();
 }
 
-pub(crate) fn halves_are_told_by_the_networks_of_the_hosts_at_their_ends() {
+pub(crate) fn halves_have_the_options_of_the_networks_of_their_hosts() {
     let ground = Ground::diverted();
     let settings = [("networks", "10.7.0.0/16,10.9.0.0/24,fd09::1"), ("mobile", "bbr")];
     let _proxy = Daemon::start(&ground.router, &settings);
     for (ip, server, client) in [(Ip::V4, "10.8.0.1", "10.9.0.1"), (Ip::V6, "fd08::1", "fd09::1")] {
         let listener = ground.listen(ip);
-        let (mut ours, mut theirs) = ground.talk(&listener);
+        let (mut ours, mut theirs) = ground.connect_through_proxy(&listener);
         echo([&mut ours, &mut theirs], b"one").unwrap();
         assert_eq!(told(&ground.router, ip), [(server, "cubic"), (client, "bbr")].map(owned));
     }

@@ -2,11 +2,11 @@
 //! settings in its environment.
 
 use hopline_linux::Namespace;
-use hopline_linux::sched::{Priority, be_on_time};
+use hopline_linux::sched::{Priority, request_real_time};
 use hopline_linux::transparent::LegOptions;
 use hopline_middlebox::handoff::Key;
-use hopline_middlebox::service::{Ledger, Service};
-use hopline_middlebox::split::{Config, Handle, Legs, MobileHosts, MoveKey, Moves, Split};
+use hopline_middlebox::service::{Service, ServiceStatus};
+use hopline_middlebox::split::{Config, Control, LegPolicy, MobileHosts, MoveConfig, MoveKey, Split};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const KIND: &str = "HOPLINE_SPLIT";
 /// A proxy that runs on a router. It is stopped when dropped.
 pub(crate) struct Daemon {
     process: Child,
-    asks: Option<ChildStdin>,
+    requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
@@ -47,12 +47,12 @@ impl Daemon {
         let mut ready = String::new();
         answers.read_line(&mut ready).unwrap();
         assert_eq!(ready, "ready\n", "it tells above why not");
-        Self { process, asks, answers }
+        Self { process, requests: asks, answers }
     }
 
     /// Its figures now.
     pub(crate) fn figures(&mut self) -> BTreeMap<String, u64> {
-        self.ask("figures");
+        self.send_request("figures");
         self.read()
     }
 
@@ -70,18 +70,18 @@ impl Daemon {
     }
 
     /// Asks it for something, and returns the line that it answers.
-    pub(crate) fn answer(&mut self, what: &str) -> String {
-        self.ask(what);
+    pub(crate) fn request(&mut self, what: &str) -> String {
+        self.send_request(what);
         self.line()
     }
 
-    pub(crate) fn ask(&mut self, what: &str) {
-        writeln!(self.asks.as_mut().unwrap(), "{what}").unwrap();
+    pub(crate) fn send_request(&mut self, what: &str) {
+        writeln!(self.requests.as_mut().unwrap(), "{what}").unwrap();
     }
 
     /// Tells it to stop.
     pub(crate) fn stop(&mut self) {
-        self.asks = None;
+        self.requests = None;
     }
 
     /// Waits for its end, with its last figures.
@@ -131,7 +131,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        self.asks = None;
+        self.requests = None;
         let _ = self.process.wait();
     }
 }
@@ -166,10 +166,10 @@ fn ticks_of(process: &str) -> u64 {
 }
 
 /// Runs a proxy instead of the tests if the environment says so. Returns `None` if it does not.
-pub(crate) fn instead() -> Option<ExitCode> {
+pub(crate) fn run_as_proxy() -> Option<ExitCode> {
     let kind = std::env::var(KIND).ok()?;
     if setting("on_time").is_some() {
-        assert_eq!(be_on_time(), Priority::RealTime);
+        assert_eq!(request_real_time(), Priority::RealTime);
     }
     match kind.as_str() {
         "split" => run(),
@@ -185,12 +185,12 @@ fn ready() {
 fn run() {
     let split = Split::open(&config()).unwrap();
     limit_descriptors();
-    let handle = split.handle();
-    let (stop, ledger) = (eventfd(0, EventfdFlags::CLOEXEC).unwrap(), Ledger::default());
+    let handle = split.control();
+    let (stop, ledger) = (eventfd(0, EventfdFlags::CLOEXEC).unwrap(), ServiceStatus::default());
     thread::scope(|scope| {
         let service = scope.spawn(|| Box::new(split).run(stop.as_fd(), &ledger));
         // Until it serves there are no figures.
-        while ledger.read().is_empty() && !service.is_finished() {
+        while ledger.metrics().is_empty() && !service.is_finished() {
             sleep(Duration::from_millis(1));
         }
         ready();
@@ -210,7 +210,7 @@ fn run() {
 }
 
 /// Has the connections of a host come from another station.
-fn claimed(handle: &Handle, claim: &str) -> String {
+fn claimed(handle: &Control, claim: &str) -> String {
     let words: Vec<&str> = claim.split(' ').collect();
     let claimed = handle.claim(words[1].parse().unwrap(), words[2].parse().unwrap());
     claimed.map_or_else(|e| format!("error: {e}"), |came| format!("{} {}", came.connections, came.refused))
@@ -222,7 +222,7 @@ fn config() -> Config {
         let key = setting("key").map_or([7; 16], |key| [key.parse().unwrap(); 16]);
         let key = MoveKey::of(&Key::new(key)).unwrap();
         let listen = address.parse().unwrap();
-        config.moves = Some(Moves { listen, key, stations: Vec::new(), base_station: None });
+        config.moves = Some(MoveConfig { listen, key, stations: Vec::new(), base_station: None });
     }
     if let Some(most) = setting("most") {
         config.max_connections = most.parse().unwrap();
@@ -245,20 +245,22 @@ fn config() -> Config {
 
 /// Returns the options of the halves: those of mobile hosts have the congestion control `mobile`, all other halves that of
 /// the setting `fixed`. The default of both is CUBIC.
-fn legs(mobile: Option<String>) -> Legs {
+fn legs(mobile: Option<String>) -> LegPolicy {
     let base = LegOptions { user_timeout: milliseconds("user_timeout_ms"), ..LegOptions::default() };
     let cubic = || Some("cubic".into());
     let fixed = LegOptions { congestion: setting("fixed").or_else(cubic), ..base.clone() };
     let mobile = LegOptions { congestion: mobile.or_else(cubic), ..base };
-    Legs { mobile_hosts: mobile_hosts(), mobile, fixed }
+    LegPolicy { mobile_hosts: mobile_hosts(), mobile, fixed }
 }
 
 /// Those in the networks of the setting, or else beyond an interface.
 fn mobile_hosts() -> MobileHosts {
     if let Some(networks) = setting("networks") {
-        return MobileHosts::Among(networks.split(',').map(|network| network.parse().unwrap()).collect());
+        return MobileHosts::InNetworks(
+            networks.split(',').map(|network| network.parse().unwrap()).collect(),
+        );
     }
-    MobileHosts::Through(setting("interface").unwrap_or_else(|| "mobile".into()))
+    MobileHosts::ThroughInterface(setting("interface").unwrap_or_else(|| "mobile".into()))
 }
 
 /// As if the system gave no more than the setting says, beside what is open.
@@ -278,8 +280,8 @@ fn milliseconds(name: &str) -> Option<Duration> {
     setting(name).map(|value| Duration::from_millis(value.parse().unwrap()))
 }
 
-fn json(ledger: &Ledger) -> String {
-    let figures: BTreeMap<_, _> = ledger.read().into_iter().map(|f| (f.name, f.value)).collect();
+fn json(ledger: &ServiceStatus) -> String {
+    let figures: BTreeMap<_, _> = ledger.metrics().into_iter().map(|f| (f.name, f.value)).collect();
     serde_json::to_string(&figures).unwrap()
 }
 

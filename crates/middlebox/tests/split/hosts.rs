@@ -21,7 +21,7 @@ impl Ground {
     }
 
     pub(crate) fn connect(&self, to: SocketAddr) -> io::Result<TcpStream> {
-        self.client.run(|| TcpStream::connect_timeout(&to, PATIENCE)).unwrap().map(patient)
+        self.client.run(|| TcpStream::connect_timeout(&to, PATIENCE)).unwrap().map(with_timeouts)
     }
 
     /// The same, by a port of the client's that may have been used just now: connects once its last connection is over.
@@ -32,14 +32,14 @@ impl Ground {
                 stream = connect_unless_in_use(port, to);
                 stream.is_some()
             });
-            patient(stream.expect("it was connected"))
+            with_timeouts(stream.expect("it was connected"))
         };
         self.client.run(call).unwrap()
     }
 
     /// Connects through the proxy as soon as it has room: it resets connections that it has no room for. `listener` must not
     /// block.
-    pub(crate) fn talk_when_there_is_room(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
+    pub(crate) fn connect_once_there_is_room(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
         let mut both = None;
         until("there is room for a connection", || {
             both = self.connect(listener.local_addr().unwrap()).ok().and_then(|ours| {
@@ -48,7 +48,7 @@ impl Ground {
                 let theirs = std::iter::from_fn(|| listener.accept().ok());
                 let theirs = theirs.last().filter(|(_, from)| *from == ours.local_addr().unwrap())?.0;
                 theirs.set_nonblocking(false).unwrap();
-                Some((ours, patient(theirs)))
+                Some((ours, with_timeouts(theirs)))
             });
             both.is_some()
         });
@@ -56,9 +56,9 @@ impl Ground {
     }
 
     /// A connection through the proxy, from both ends: the client's, and the server's.
-    pub(crate) fn talk(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
+    pub(crate) fn connect_through_proxy(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
         let client = self.connect(listener.local_addr().unwrap()).unwrap();
-        (client, patient(listener.accept().unwrap().0))
+        (client, with_timeouts(listener.accept().unwrap().0))
     }
 }
 
@@ -76,7 +76,7 @@ fn connect_unless_in_use(port: u16, to: SocketAddr) -> Option<TcpStream> {
 }
 
 /// With an end to its patience.
-fn patient(stream: TcpStream) -> TcpStream {
+fn with_timeouts(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
     stream
@@ -133,15 +133,15 @@ pub(crate) fn reset(stream: TcpStream) {
 }
 
 /// Checks that reading ends with a reset, after any data before it.
-pub(crate) fn is_reset(stream: &mut TcpStream) {
+pub(crate) fn assert_reset(stream: &mut TcpStream) {
     let error = read_to_end(stream).expect_err("it was cut off, and looks complete");
     assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
 }
 
 /// Checks that a call is reset, whether before `connect` has returned or after.
-pub(crate) fn is_refused(call: io::Result<TcpStream>) {
+pub(crate) fn assert_refused(call: io::Result<TcpStream>) {
     match call {
-        Ok(mut stream) => is_reset(&mut stream),
+        Ok(mut stream) => assert_reset(&mut stream),
         Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}"),
     }
 }
@@ -162,7 +162,7 @@ pub(crate) fn fill(stream: &mut TcpStream, chunk: &[u8]) -> usize {
 }
 
 /// A line for people, past the capture of tests' output.
-pub(crate) fn tell(line: &str) {
+pub(crate) fn print_uncaptured(line: &str) {
     let mut stdout = io::stdout();
     // A failure to write cannot be reported.
     let _ = writeln!(stdout, "{line}");

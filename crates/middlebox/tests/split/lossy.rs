@@ -1,7 +1,7 @@
 //! 100 Mb/s and 25 ms to the proxy, and from there 20 Mb/s and 2 ms that lose packets: what splitting gains.
 
 use crate::split::daemon::PORT;
-use crate::split::hosts::{meanwhile, reset, tell};
+use crate::split::hosts::{meanwhile, print_uncaptured, reset};
 use crate::split::measured::split;
 use crate::split::router::divert;
 use hopline_core::Duration;
@@ -86,7 +86,7 @@ pub(crate) fn lossy_link() {
         ("end to end, BBR", "none", "bbr", "bbr"),
         ("split, BBR", "split", "bbr", "cubic"),
     ];
-    tell(&format!(
+    print_uncaptured(&format!(
         "Mb/s at the mobile host over {SPAN:?}, mean of {SEEDS} seeds (each); lateness of the links"
     ));
     for percent in [0, 1, 3, 5, 10, 20] {
@@ -102,7 +102,7 @@ pub(crate) fn lossy_link() {
             let each: Vec<String> = runs.iter().map(|(rate, _)| format!("{rate:.2}")).collect();
             let late = runs.iter().flat_map(|(_, late)| late).any(Lateness::is_late);
             let late = if late { "INVALID: late" } else { "in time" };
-            tell(&format!("{percent:>3} % {name:<18} {mean:>6.2} ({}) {late}", each.join(" ")));
+            print_uncaptured(&format!("{percent:>3} % {name:<18} {mean:>6.2} ({}) {late}", each.join(" ")));
         }
     }
 }

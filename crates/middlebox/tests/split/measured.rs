@@ -2,11 +2,11 @@
 //! quiet machine. If `HOPLINE_PEPSAL` names the program that `bench/pepsal/build.sh` has built, PEPsal is one of the peers.
 
 use crate::split::daemon::{Daemon, PORT, own_ticks, ticks};
-use crate::split::hosts::{echo, meanwhile, tell};
+use crate::split::hosts::{echo, meanwhile, print_uncaptured};
 use crate::split::router::{Ground, Ip, divert, served};
 use hopline_linux::Namespace;
-use hopline_linux::sched::{Priority, be_on_time};
-use hopline_linux::veth::Trains;
+use hopline_linux::sched::{Priority, request_real_time};
+use hopline_linux::veth::Offload;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::io::{Read, Write};
@@ -20,24 +20,24 @@ const SPAN: Duration = Duration::from_secs(2);
 const ROUNDS: usize = 15;
 
 /// Whatever splits connections, or nothing.
-pub(crate) enum Splitter {
-    Nobody,
-    Ours(Daemon),
+pub(crate) enum Proxy {
+    None,
+    Hopline(Daemon),
     PepSal(Child),
 }
 
-impl Splitter {
+impl Proxy {
     /// Processor time that it has used, in hundredths of a second.
     fn ticks(&self) -> u64 {
         match self {
-            Self::Nobody => 0,
-            Self::Ours(daemon) => daemon.ticks(),
+            Self::None => 0,
+            Self::Hopline(daemon) => daemon.ticks(),
             Self::PepSal(child) => ticks(child),
         }
     }
 }
 
-impl Drop for Splitter {
+impl Drop for Proxy {
     fn drop(&mut self) {
         if let Self::PepSal(child) = self {
             child.kill().unwrap();
@@ -56,9 +56,9 @@ fn pepsal() -> Option<String> {
     std::env::var("HOPLINE_PEPSAL").ok()
 }
 
-pub(crate) fn split(router: &Namespace, name: &str, settings: &[(&str, &str)]) -> Splitter {
+pub(crate) fn split(router: &Namespace, name: &str, settings: &[(&str, &str)]) -> Proxy {
     match name {
-        "none" => Splitter::Nobody,
+        "none" => Proxy::None,
         "pepsal" => {
             let mut command = Command::new("chrt");
             let priority = if settings.contains(&ON_TIME) { ["-f", "1"] } else { ["-o", "0"] };
@@ -66,9 +66,9 @@ pub(crate) fn split(router: &Namespace, name: &str, settings: &[(&str, &str)]) -
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             let child = router.spawn(command).unwrap();
             thread::sleep(Duration::from_millis(500));
-            Splitter::PepSal(child)
+            Proxy::PepSal(child)
         }
-        kind => Splitter::Ours(Daemon::start_kind(router, kind, settings)),
+        kind => Proxy::Hopline(Daemon::start_kind(router, kind, settings)),
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn split(router: &Namespace, name: &str, settings: &[(&str, &str)]) -
 const ON_TIME: (&str, &str) = ("on_time", "yes");
 
 /// Returns a ground on which all hosts use Reno, which this kernel lets a namespace choose.
-fn ground(trains: Trains, name: &str, more: &[(&str, &str)]) -> (Ground, Splitter) {
+fn ground(trains: Offload, name: &str, more: &[(&str, &str)]) -> (Ground, Proxy) {
     let ground = Ground::new(trains);
     for host in [&ground.client, &ground.router, &ground.server] {
         let choice = "/proc/sys/net/ipv4/tcp_congestion_control";
@@ -89,17 +89,17 @@ fn ground(trains: Trains, name: &str, more: &[(&str, &str)]) -> (Ground, Splitte
     (ground, splitter)
 }
 
-pub(crate) fn throughput_of_trains() {
-    throughput([(Trains::Allowed, 1), (Trains::Allowed, 8)]);
+pub(crate) fn throughput_of_gso() {
+    throughput([(Offload::Gso, 1), (Offload::Gso, 8)]);
 }
 
 pub(crate) fn throughput_of_single_packets() {
-    throughput([(Trains::Never, 1), (Trains::Never, 8)]);
+    throughput([(Offload::SinglePackets, 1), (Offload::SinglePackets, 8)]);
 }
 
-fn throughput(cases: [(Trains, usize); 2]) {
+fn throughput(cases: [(Offload, usize); 2]) {
     for (trains, flows) in cases {
-        tell(&format!(
+        print_uncaptured(&format!(
             "{trains:?}, {flows} flows, {ROUNDS} rounds. Gb/s (median), share of the bare loop's in the same round (geometric mean), \
              processor seconds a GB, of the one in the middle and of all three (medians); shares"
         ));
@@ -115,10 +115,13 @@ fn throughput(cases: [(Trains, usize); 2]) {
             let shares: Vec<f64> = runs.iter().zip(&bare).map(|(run, bare)| run.rate / bare.rate).collect();
             let text: Vec<String> = shares.iter().map(|share| format!("{share:.2}")).collect();
             let [rate, cost, all] =
-                [|run: &Carried| run.rate, |run: &Carried| run.cost, |run: &Carried| run.all]
+                [|run: &RoundResult| run.rate, |run: &RoundResult| run.cost, |run: &RoundResult| run.all]
                     .map(|of| median(runs.iter().map(of).collect()));
             let mean = geometric_mean(&shares);
-            tell(&format!("{name:>8} {rate:>7.2} {mean:>6.3} {cost:>6.3} {all:>6.3}   {}", text.join(" ")));
+            print_uncaptured(&format!(
+                "{name:>8} {rate:>7.2} {mean:>6.3} {cost:>6.3} {all:>6.3}   {}",
+                text.join(" ")
+            ));
         }
     }
 }
@@ -134,7 +137,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 /// Result of one round.
 #[derive(Clone, Copy)]
-struct Carried {
+struct RoundResult {
     /// In Gb/s.
     rate: f64,
     /// In seconds of the processor for a GB, of the one in the middle alone.
@@ -143,16 +146,16 @@ struct Carried {
     all: f64,
 }
 
-fn carried(trains: Trains, name: &str, flows: usize) -> Carried {
+fn carried(trains: Offload, name: &str, flows: usize) -> RoundResult {
     let (ground, splitter) = ground(trains, name, &[]);
     let listener = ground.listen(Ip::V4);
     let before = own_ticks();
-    let pairs: Vec<_> = (0..flows).map(|_| ground.talk(&listener)).collect();
+    let pairs: Vec<_> = (0..flows).map(|_| ground.connect_through_proxy(&listener)).collect();
     let each = pairs.into_iter().map(|(ours, theirs)| flow(ours, theirs)).collect::<Vec<_>>();
     let bytes: usize = each.into_iter().map(|flow| flow.join().unwrap()).sum();
     let (gigabytes, ticks) = (bytes as f64 / 1e9, splitter.ticks());
     let [cost, all] = [ticks, ticks + own_ticks() - before].map(|ticks| ticks as f64 / 100.0 / gigabytes);
-    Carried { rate: gigabytes * 8.0 / SPAN.as_secs_f64(), cost, all }
+    RoundResult { rate: gigabytes * 8.0 / SPAN.as_secs_f64(), cost, all }
 }
 
 /// Bytes that arrive within the span.
@@ -174,21 +177,21 @@ fn now() -> Instant {
 
 pub(crate) fn latency() {
     const QUESTIONS: usize = 10_000;
-    tell(&format!(
+    print_uncaptured(&format!(
         "microseconds of a question and its answer, 64 bytes each, {QUESTIONS} in a row: median, p99, p99.9"
     ));
     for name in splitters() {
-        let (ground, _splitter) = ground(Trains::Allowed, name, &[ON_TIME]);
+        let (ground, _splitter) = ground(Offload::Gso, name, &[ON_TIME]);
         let listener = ground.listen(Ip::V4);
-        let (mut ours, theirs) = ground.talk(&listener);
+        let (mut ours, theirs) = ground.connect_through_proxy(&listener);
         ours.set_nodelay(true).unwrap();
         theirs.set_nodelay(true).unwrap();
         answer(theirs);
-        let ask = move || (0..QUESTIONS).map(|_| question(&mut ours)).collect::<Vec<f64>>();
+        let ask = move || (0..QUESTIONS).map(|_| query(&mut ours)).collect::<Vec<f64>>();
         let mut times = meanwhile(|| on_time(ask)).join().unwrap();
         times.sort_by(f64::total_cmp);
         let at = |share: f64| times[(QUESTIONS as f64 * share) as usize];
-        tell(&format!("{name:>8} {:>7.1} {:>7.1} {:>7.1}", at(0.5), at(0.99), at(0.999)));
+        print_uncaptured(&format!("{name:>8} {:>7.1} {:>7.1} {:>7.1}", at(0.5), at(0.99), at(0.999)));
     }
 }
 
@@ -204,11 +207,11 @@ fn answer(mut stream: TcpStream) {
 
 /// Runs `what` before what others on this machine do.
 fn on_time<T>(what: impl FnOnce() -> T) -> T {
-    assert_eq!(be_on_time(), Priority::RealTime);
+    assert_eq!(request_real_time(), Priority::RealTime);
     what()
 }
 
-fn question(stream: &mut TcpStream) -> f64 {
+fn query(stream: &mut TcpStream) -> f64 {
     let start = now();
     stream.write_all(&[7; 64]).unwrap();
     stream.read_exact(&mut [0; 64]).unwrap();
@@ -235,12 +238,12 @@ pub(crate) fn connections() {
     }
     proxy.wait_for("connections_open", MANY as u64);
     let after = proxy.resident();
-    tell(&format!(
+    print_uncaptured(&format!(
         "{MANY} connections, opened in {opened:?}, each has carried 1000 bytes: resident {before} bytes before, {after} after"
     ));
     let ticks = proxy.ticks();
     thread::sleep(SPAN);
-    tell(&format!(
+    print_uncaptured(&format!(
         "processor time while nothing happens for {SPAN:?}: {} hundredths of a second",
         proxy.ticks() - ticks
     ));

@@ -1,7 +1,7 @@
 //! Split connections that move between the proxies of two stations.
 
 use crate::split::daemon::Daemon;
-use crate::split::hosts::{bytes, echo, fill, is_reset, meanwhile, read_to_end, tell};
+use crate::split::hosts::{assert_reset, bytes, echo, fill, meanwhile, print_uncaptured, read_to_end};
 use crate::split::relay::{self, Relay};
 use crate::split::router::{CLIENT, Ip, served};
 use crate::split::stations::{MOVES, Stations};
@@ -36,7 +36,7 @@ impl Ground {
     }
 
     /// A connection, from both ends.
-    fn talk(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
+    fn connect(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
         let to = listener.local_addr().unwrap();
         let ours = self.hosts.mobile.run(|| TcpStream::connect_timeout(&to, PATIENCE).unwrap()).unwrap();
         let (theirs, _) = listener.accept().unwrap();
@@ -50,12 +50,12 @@ impl Ground {
     /// Has the mobile host's connections come to a station. Returns its answer: how many came, and how many did not.
     fn claim(&mut self, to: usize, ip: Ip) -> String {
         let from = MOVES[1 - to];
-        self.proxies[to].answer(&format!("claim {} {from}", CLIENT[ip as usize]))
+        self.proxies[to].request(&format!("claim {} {from}", CLIENT[ip as usize]))
     }
 
     /// Claims through a relay, in the background.
     fn claim_by(&mut self, relay: &Relay) {
-        self.proxies[1].ask(&format!("claim {} {}", CLIENT[0], relay.address));
+        self.proxies[1].send_request(&format!("claim {} {}", CLIENT[0], relay.address));
     }
 
     /// Waits until the stations have so many connections.
@@ -79,7 +79,7 @@ fn connections_move_back_and_forth_under_loss(ip: Ip) {
     Stations::lose(&ground.hosts.mobile, 1);
     Stations::lose(&ground.hosts.server, 1);
     let listener = ground.listen(ip);
-    let (ours, theirs) = ground.talk(&listener);
+    let (ours, theirs) = ground.connect(&listener);
     let enough = Arc::new(AtomicBool::new(false));
     let [forth, back] = [("forth", &ours), ("back", &theirs)].map(|(seed, stream)| {
         let (stream, enough) = (stream.try_clone().unwrap(), Arc::clone(&enough));
@@ -89,7 +89,7 @@ fn connections_move_back_and_forth_under_loss(ip: Ip) {
         [ours, theirs].map(|mut stream| meanwhile(move || read_to_end(&mut stream).unwrap()));
     for to in [1, 0, 1, 0] {
         sleep(Duration::from_millis(200));
-        ground.hosts.go_to(to);
+        ground.hosts.move_to(to);
         assert_eq!(ground.claim(to, ip), "1 0");
     }
     enough.store(true, Ordering::Relaxed);
@@ -115,10 +115,10 @@ pub(crate) fn many_connections_move() {
     const MANY: usize = 10;
     let mut ground = Ground::new(&[]);
     let listener = ground.listen(Ip::V4);
-    let mut pairs: Vec<_> = (0..MANY).map(|_| ground.talk(&listener)).collect();
+    let mut pairs: Vec<_> = (0..MANY).map(|_| ground.connect(&listener)).collect();
     // Full in one direction, so that all queues of both halves are.
     let sent: Vec<usize> = pairs.iter_mut().map(|(ours, _)| fill(ours, &[7; 1 << 16])).collect();
-    ground.hosts.go_to(1);
+    ground.hosts.move_to(1);
     assert_eq!(ground.claim(1, Ip::V4), format!("{MANY} 0"));
     let ends = pairs.into_iter().zip(sent).enumerate().map(|(number, ((ours, mut theirs), sent))| {
         meanwhile(move || {
@@ -134,10 +134,10 @@ pub(crate) fn many_connections_move() {
     ground.proxies[1].wait_for("moved_here_connections", MANY as u64);
 }
 
-pub(crate) fn a_connection_that_has_ended_one_direction_stays() {
+pub(crate) fn a_half_closed_connection_is_not_moved() {
     let mut ground = Ground::new(&[]);
     let listener = ground.listen(Ip::V4);
-    let (ours, mut theirs) = ground.talk(&listener);
+    let (ours, mut theirs) = ground.connect(&listener);
     ours.shutdown(Shutdown::Write).unwrap();
     assert_eq!(theirs.read(&mut [0]).unwrap(), 0);
     assert_eq!(ground.claim(1, Ip::V4), "0 0");
@@ -146,26 +146,26 @@ pub(crate) fn a_connection_that_has_ended_one_direction_stays() {
     assert_eq!(read_to_end(&mut { ours }).unwrap(), blake3::hash(b"still here"));
 }
 
-pub(crate) fn a_full_station_refuses_and_the_connection_stays() {
+pub(crate) fn a_full_station_refuses_and_the_connection_continues() {
     let mut ground = Ground::new(&[("most", "1")]);
     let listener = ground.listen(Ip::V4);
-    let mut pairs = [(); 2].map(|()| ground.talk(&listener));
+    let mut pairs = [(); 2].map(|()| ground.connect(&listener));
     assert_eq!(ground.claim(1, Ip::V4), "1 1");
     ground.wait_for_open([1, 1]);
     // One of them is at each station. What comes to the other one is dropped there.
-    ground.hosts.go_to(0);
+    ground.hosts.move_to(0);
     pairs.iter_mut().for_each(|(ours, _)| ours.write_all(b"x").unwrap());
     sleep(Duration::from_millis(300));
-    ground.hosts.go_to(1);
+    ground.hosts.move_to(1);
     pairs.iter_mut().for_each(|(_, theirs)| theirs.read_exact(&mut [0]).unwrap());
     ground.proxies[0].wait_for("unmoved_connections", 1);
     ground.proxies[0].wait_for("lost_moving_connections", 0);
 }
 
-pub(crate) fn a_station_of_another_network_gets_nothing() {
+pub(crate) fn a_station_of_another_network_gets_no_connection() {
     let mut ground = Ground::new(&[("key", "9")]);
     let listener = ground.listen(Ip::V4);
-    let (mut ours, mut theirs) = ground.talk(&listener);
+    let (mut ours, mut theirs) = ground.connect(&listener);
     let answer = ground.claim(1, Ip::V4);
     assert!(answer.starts_with("error: "), "{answer}");
     echo([&mut ours, &mut theirs], b"undisturbed").unwrap();
@@ -173,11 +173,11 @@ pub(crate) fn a_station_of_another_network_gets_nothing() {
 }
 
 /// Whatever ends the conversation before the commit, the holder goes on.
-pub(crate) fn a_connection_stays_where_it_is_until_the_commit() {
+pub(crate) fn a_connection_is_not_moved_before_the_commit() {
     let mut ground = Ground::new(&[]);
     let listener = ground.listen(Ip::V4);
     for kind in [relay::CLAIM, relay::OFFER, relay::BYTES, relay::READY] {
-        let (mut ours, mut theirs) = ground.talk(&listener);
+        let (mut ours, mut theirs) = ground.connect(&listener);
         // Bytes are on their way in both directions, and come while the connection is frozen.
         ours.write_all(b"before ").unwrap();
         let relay = Relay::stopping_before(&ground.hosts, kind);
@@ -192,7 +192,7 @@ pub(crate) fn a_connection_stays_where_it_is_until_the_commit() {
         let mut read = [0; 4];
         ours.read_exact(&mut read).unwrap();
         assert_eq!(&read, b"back", "{kind}");
-        let answer = ground.proxies[1].answer("");
+        let answer = ground.proxies[1].request("");
         assert!(answer.starts_with("error: "), "{answer}");
         ground.wait_for_open([1, 0]);
         drop(ours);
@@ -202,12 +202,12 @@ pub(crate) fn a_connection_stays_where_it_is_until_the_commit() {
 }
 
 /// Both hosts send while no station has the connection.
-pub(crate) fn what_comes_during_a_move_is_not_lost() {
+pub(crate) fn data_sent_during_a_move_are_not_lost() {
     let mut ground = Ground::new(&[]);
     let listener = ground.listen(Ip::V4);
     for kind in [relay::READY, relay::COMMIT, relay::DONE] {
-        ground.hosts.go_to(0);
-        let (mut ours, mut theirs) = ground.talk(&listener);
+        ground.hosts.move_to(0);
+        let (mut ours, mut theirs) = ground.connect(&listener);
         // Each answers the other, so that the station delays its ACK of what comes last.
         for _ in 0..5 {
             echo([&mut ours, &mut theirs], b"question").unwrap();
@@ -219,12 +219,12 @@ pub(crate) fn what_comes_during_a_move_is_not_lost() {
         relay.wait();
         ours.write_all(b"forth").unwrap();
         theirs.write_all(b"back").unwrap();
-        ground.hosts.go_to(1);
+        ground.hosts.move_to(1);
         ours.write_all(b"forth").unwrap();
         theirs.write_all(b"back").unwrap();
         sleep(Duration::from_millis(200));
-        relay.go_on();
-        assert_eq!(ground.proxies[1].answer(""), "1 0");
+        relay.resume_forwarding();
+        assert_eq!(ground.proxies[1].request(""), "1 0");
         let (mut forth, mut back) = ([0; 10], [0; 8]);
         theirs.read_exact(&mut forth).unwrap();
         ours.read_exact(&mut back).unwrap();
@@ -233,28 +233,28 @@ pub(crate) fn what_comes_during_a_move_is_not_lost() {
     }
 }
 
-pub(crate) fn a_doubt_resets_both_hosts() {
+pub(crate) fn an_uncertain_move_resets_both_hosts() {
     let mut ground = Ground::new(&[]);
     let listener = ground.listen(Ip::V4);
     for kind in [relay::COMMIT, relay::DONE] {
-        let (mut ours, mut theirs) = ground.talk(&listener);
+        let (mut ours, mut theirs) = ground.connect(&listener);
         echo([&mut ours, &mut theirs], b"here").unwrap();
         let relay = Relay::stopping_before(&ground.hosts, kind);
         ground.claim_by(&relay);
         relay.wait();
         drop(relay);
-        is_reset(&mut ours);
-        is_reset(&mut theirs);
-        let _ = ground.proxies[1].answer("");
+        assert_reset(&mut ours);
+        assert_reset(&mut theirs);
+        let _ = ground.proxies[1].request("");
         ground.proxies[0].wait_for("connections_open", 0);
     }
     ground.proxies[0].wait_for("lost_moving_connections", 2);
 }
 
-pub(crate) fn a_claimant_that_is_killed_leaves_the_connection() {
+pub(crate) fn a_killed_claimant_leaves_the_connection() {
     let mut ground = Ground::new(&[]);
     let listener = ground.listen(Ip::V4);
-    let (mut ours, mut theirs) = ground.talk(&listener);
+    let (mut ours, mut theirs) = ground.connect(&listener);
     let sent = fill(&mut ours, &[7; 1 << 16]);
     let relay = Relay::stopping_before(&ground.hosts, relay::READY);
     ground.claim_by(&relay);
@@ -268,11 +268,11 @@ pub(crate) fn a_claimant_that_is_killed_leaves_the_connection() {
     assert_eq!(received.len(), sent);
 }
 
-pub(crate) fn a_holder_that_is_killed_resets_both_hosts() {
+pub(crate) fn a_killed_holder_resets_both_hosts() {
     let mut ground = Ground::new(&[]);
     let listener = ground.listen(Ip::V4);
-    let mut idle = ground.talk(&listener);
-    let mut full = ground.talk(&listener);
+    let mut idle = ground.connect(&listener);
+    let mut full = ground.connect(&listener);
     echo([&mut idle.0, &mut idle.1], b"here").unwrap();
     fill(&mut full.0, &[7; 1 << 16]);
     let relay = Relay::stopping_before(&ground.hosts, relay::READY);
@@ -280,19 +280,19 @@ pub(crate) fn a_holder_that_is_killed_resets_both_hosts() {
     relay.wait();
     ground.proxies[0].kill();
     for stream in [&mut idle.0, &mut idle.1, &mut full.1] {
-        is_reset(stream);
+        assert_reset(stream);
     }
     drop(relay);
-    let answer = ground.proxies[1].answer("");
+    let answer = ground.proxies[1].request("");
     assert!(answer.starts_with("error: "), "{answer}");
     ground.proxies[1].wait_for("connections_open", 0);
 }
 
-pub(crate) fn a_client_may_call_other_servers_by_the_port_of_a_connection_that_moved() {
+pub(crate) fn a_client_may_reuse_the_port_of_a_moved_connection_for_other_servers() {
     let mut ground = Ground::new(&[]);
     let listener = ground.listen(Ip::V4);
-    let (mut ours, mut theirs) = ground.talk(&listener);
-    ground.hosts.go_to(1);
+    let (mut ours, mut theirs) = ground.connect(&listener);
+    ground.hosts.move_to(1);
     assert_eq!(ground.claim(1, Ip::V4), "1 0");
     ip_on(&ground.hosts.server, "addr add 10.8.0.2/32 dev lo");
     ip_on(&ground.hosts.stations[1], "route add 10.8.0.2/32 via 10.4.0.1");
@@ -327,7 +327,7 @@ pub(crate) fn pause_of_a_move() {
         for _ in 0..ROUNDS {
             let mut ground = Ground::new(&[]);
             let listener = ground.listen(Ip::V4);
-            let (mut ours, mut theirs) = ground.talk(&listener);
+            let (mut ours, mut theirs) = ground.connect(&listener);
             echo([&mut ours, &mut theirs], b"here").unwrap();
             let writer = meanwhile(move || {
                 // A byte in a millisecond, or as much as goes.
@@ -348,7 +348,7 @@ pub(crate) fn pause_of_a_move() {
                 longest
             });
             sleep(Duration::from_millis(500));
-            ground.hosts.go_to(1);
+            ground.hosts.move_to(1);
             let began = now();
             assert_eq!(ground.claim(1, Ip::V4), "1 0");
             let took = began.elapsed();
@@ -364,9 +364,9 @@ pub(crate) fn pause_of_a_move() {
             (all[ROUNDS / 2], all[0], all[ROUNDS - 1])
         };
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
-        tell(&format!("busy {busy}: median, least, most"));
-        tell(&format!("  claim, ms: {:.1?}", median(&|row| ms(row.0))));
-        tell(&format!("  longest silence, ms: {:.1?}", median(&|row| ms(row.1))));
-        tell(&format!("  state, bytes: {:.0?}", median(&|row| row.2 as f64)));
+        print_uncaptured(&format!("busy {busy}: median, least, most"));
+        print_uncaptured(&format!("  claim, ms: {:.1?}", median(&|row| ms(row.0))));
+        print_uncaptured(&format!("  longest silence, ms: {:.1?}", median(&|row| ms(row.1))));
+        print_uncaptured(&format!("  state, bytes: {:.0?}", median(&|row| row.2 as f64)));
     }
 }

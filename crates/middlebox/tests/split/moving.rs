@@ -1,11 +1,11 @@
 //! One socket that moves from a station to another, by the calls of `repair`.
 
 use crate::split::daemon::PORT;
-use crate::split::hosts::{bytes, exchange, is_reset};
+use crate::split::hosts::{assert_reset, bytes, exchange};
 use crate::split::router::{Ip, served};
 use crate::split::stations::Stations;
 use hopline_linux::Namespace;
-use hopline_linux::repair::{Dump, Frozen, Marked, Restored, probe};
+use hopline_linux::repair::{Dump, Frozen, Marking, Restored, probe_peer};
 use hopline_linux::tcp;
 use hopline_linux::transparent::{LegOptions, TransparentListener};
 use hopline_testkit::streams::until;
@@ -25,7 +25,7 @@ struct Talker {
 
 impl Talker {
     /// Sends and receives until so many bytes have come, or the end.
-    fn talk(&mut self, wanted: usize) {
+    fn exchange(&mut self, wanted: usize) {
         until("the bytes have come", || {
             self.write();
             self.read() || self.received.len() >= wanted
@@ -60,7 +60,7 @@ impl Talker {
         let freeze = || Frozen::freeze(self.stream).map_err(|(_, error)| error).unwrap();
         let (frozen, Dump { state, mut unsent }) = from.run(freeze).unwrap();
         let restore =
-            || Restored::restore(local, peer, &state, &LegOptions::default(), Marked::AsTold).unwrap();
+            || Restored::restore(local, peer, &state, &LegOptions::default(), Marking::FromOptions).unwrap();
         let restored = to.run(restore).unwrap();
         let clock = frozen.check().unwrap();
         assert_eq!(clock.is_some(), state.timestamp.is_some());
@@ -73,7 +73,7 @@ impl Talker {
         if !state.unread.is_empty() {
             moved.read();
         }
-        probe(&moved.stream).unwrap();
+        probe_peer(&moved.stream).unwrap();
         moved
     }
 }
@@ -94,15 +94,15 @@ fn connect(hosts: &Stations, ip: Ip) -> (TcpStream, TcpStream) {
     (ours, call.unwrap().stream)
 }
 
-pub(crate) fn a_socket_moves_with_everything_over_ipv4() {
-    a_socket_moves_with_everything(Ip::V4);
+pub(crate) fn a_socket_moves_with_its_state_over_ipv4() {
+    a_socket_moves_with_its_state(Ip::V4);
 }
 
-pub(crate) fn a_socket_moves_with_everything_over_ipv6() {
-    a_socket_moves_with_everything(Ip::V6);
+pub(crate) fn a_socket_moves_with_its_state_over_ipv6() {
+    a_socket_moves_with_its_state(Ip::V6);
 }
 
-fn a_socket_moves_with_everything(ip: Ip) {
+fn a_socket_moves_with_its_state(ip: Ip) {
     const LEN: usize = 400_000;
     let hosts = Stations::new();
     for host in [&hosts.mobile, &hosts.stations[0], &hosts.stations[1]] {
@@ -111,7 +111,7 @@ fn a_socket_moves_with_everything(ip: Ip) {
     moves_back_and_forth(&hosts, ip, LEN);
 }
 
-pub(crate) fn a_packet_that_reaches_a_frozen_socket_is_noticed() {
+pub(crate) fn a_packet_that_reaches_a_frozen_socket_is_detected() {
     let hosts = Stations::new();
     let (mut ours, theirs) = connect(&hosts, Ip::V4);
     let freeze = || Frozen::freeze(theirs).map_err(|(_, error)| error).unwrap();
@@ -122,7 +122,7 @@ pub(crate) fn a_packet_that_reaches_a_frozen_socket_is_noticed() {
     ours.write_all(b"late").unwrap();
     until("the packet is noticed", || frozen.check().is_err_and(|e| e.kind() == ErrorKind::ResourceBusy));
     drop(frozen);
-    is_reset(&mut ours);
+    assert_reset(&mut ours);
 }
 
 pub(crate) fn a_socket_moves_without_options() {
@@ -143,20 +143,20 @@ fn moves_back_and_forth(hosts: &Stations, ip: Ip, len: usize) {
     let host = exchange(ours, forth.clone());
     let mut talker = Talker { stream: theirs, to_send: back, received: Vec::new() };
     for (round, [from, to]) in [[0, 1], [1, 0]].into_iter().enumerate() {
-        talker.talk((round + 1) * len / 4);
-        hosts.go_to(to);
+        talker.exchange((round + 1) * len / 4);
+        hosts.move_to(to);
         talker = talker.move_to(&hosts.stations[from], &hosts.stations[to]);
         // A kernel that speaks timestamps leaves room for them before it knows that the connection has none.
         let moved = tcp::info(&talker.stream).unwrap().mss;
         assert!((mss - 12..=mss).contains(&moved), "{moved}");
     }
-    talker.talk(usize::MAX);
+    talker.exchange(usize::MAX);
     assert!(talker.received == forth, "{} bytes came, of {len}", talker.received.len());
     until("all was written", || {
         talker.write();
         talker.to_send.is_empty()
     });
-    hopline_linux::transparent::end(talker.stream).unwrap();
+    hopline_linux::transparent::close_cleanly(talker.stream).unwrap();
     assert_eq!(host.join().unwrap(), back_hash);
 }
 
@@ -166,11 +166,11 @@ pub(crate) fn an_idle_socket_moves() {
     let (mut ours, theirs) = connect(&hosts, Ip::V4);
     let mut talker = Talker { stream: theirs, to_send: Vec::new(), received: Vec::new() };
     ours.write_all(b"before").unwrap();
-    talker.talk(6);
-    hosts.go_to(1);
+    talker.exchange(6);
+    hosts.move_to(1);
     let mut talker = talker.move_to(&hosts.stations[0], &hosts.stations[1]);
     ours.write_all(b" and after").unwrap();
-    talker.talk(16);
+    talker.exchange(16);
     assert_eq!(talker.received, b"before and after");
     talker.stream.write_all(b"answer").unwrap();
     let mut answer = [0; 6];
@@ -178,7 +178,7 @@ pub(crate) fn an_idle_socket_moves() {
     assert_eq!(&answer, b"answer");
 }
 
-pub(crate) fn a_frozen_socket_goes_on_or_resets() {
+pub(crate) fn a_frozen_socket_is_thawed_or_reset() {
     let hosts = Stations::new();
     let (mut ours, theirs) = connect(&hosts, Ip::V4);
     let freeze = |stream| Frozen::freeze(stream).map_err(|(_, error)| error).unwrap();
@@ -189,7 +189,7 @@ pub(crate) fn a_frozen_socket_goes_on_or_resets() {
     frozen.check().unwrap();
     let stream = frozen.thaw().unwrap();
     let mut talker = Talker { stream, to_send: b"thawed".to_vec(), received: Vec::new() };
-    talker.talk(13);
+    talker.exchange(13);
     let mut answer = [0; 6];
     ours.read_exact(&mut answer).unwrap();
     assert_eq!((&talker.received[..], &answer), (&b"to the frozen"[..], b"thawed"));
@@ -198,5 +198,5 @@ pub(crate) fn a_frozen_socket_goes_on_or_resets() {
     talker.stream.write_all(&[7; 3000]).unwrap();
     let (frozen, _) = hosts.stations[0].run(|| freeze(talker.stream)).unwrap();
     drop(frozen);
-    is_reset(&mut ours);
+    assert_reset(&mut ours);
 }

@@ -3,7 +3,9 @@
 
 use crate::split::daemon::{PORT, setting};
 use crate::split::hosts::meanwhile;
-use hopline_linux::transparent::{Call, LegOptions, TransparentListener, connect_from, end};
+use hopline_linux::transparent::{
+    AcceptedConnection, LegOptions, TransparentListener, close_cleanly, connect_from,
+};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{SpliceFlags, pipe, splice};
 use std::io::{Read, Write};
@@ -30,7 +32,10 @@ pub(crate) fn run(kind: &str, ready: impl FnOnce()) {
     std::process::exit(0);
 }
 
-fn serve(Call { stream, client, server }: Call, carry: fn(&TcpStream, &TcpStream)) {
+fn serve(
+    AcceptedConnection { stream, client, server }: AcceptedConnection,
+    carry: fn(&TcpStream, &TcpStream),
+) {
     let options = LegOptions { congestion: setting("mobile"), ..LegOptions::default() };
     options.apply(&stream).unwrap();
     let onward = connect_from(client, server, &options).unwrap();
@@ -40,7 +45,7 @@ fn serve(Call { stream, client, server }: Call, carry: fn(&TcpStream, &TcpStream
     let back = meanwhile(move || carry(&other_onward, &other));
     carry(&stream, &onward);
     back.join().unwrap();
-    [stream, onward].into_iter().for_each(|half| end(half).unwrap());
+    [stream, onward].into_iter().for_each(|half| close_cleanly(half).unwrap());
 }
 
 fn wait(what: impl AsFd, flags: PollFlags) {

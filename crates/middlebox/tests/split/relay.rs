@@ -25,7 +25,7 @@ const RANDOM: usize = 32;
 pub(crate) struct Relay {
     pub(crate) address: SocketAddr,
     stopped: Receiver<()>,
-    goes_on: Sender<()>,
+    resume: Sender<()>,
 }
 
 impl Relay {
@@ -55,7 +55,7 @@ impl Relay {
                 });
             }
         });
-        Self { address, stopped, goes_on }
+        Self { address, stopped, resume: goes_on }
     }
 
     /// Waits until the frame has come.
@@ -64,8 +64,8 @@ impl Relay {
     }
 
     /// Passes on what has come.
-    pub(crate) fn go_on(&self) {
-        self.goes_on.send(()).unwrap();
+    pub(crate) fn resume_forwarding(&self) {
+        self.resume.send(()).unwrap();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::split::daemon::PORT;
 use hopline_linux::Namespace;
-use hopline_linux::veth::{self, Trains};
+use hopline_linux::veth::{self, Offload};
 use hopline_testkit::namespace::host::{ip, succeed};
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -28,7 +28,7 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    pub(crate) fn new(trains: Trains) -> Self {
+    pub(crate) fn new(trains: Offload) -> Self {
         let [client, router, server] = [(); 3].map(|()| Namespace::new().unwrap());
         veth::join([&client, &router], "mobile", trains).unwrap();
         veth::join([&router, &server], "fixed", trains).unwrap();
@@ -43,7 +43,7 @@ impl Ground {
 
     /// The same, with the rules.
     pub(crate) fn diverted() -> Self {
-        let ground = Self::new(Trains::Allowed);
+        let ground = Self::new(Offload::Gso);
         divert(&ground.router, PORT);
         ground
     }

@@ -3,7 +3,7 @@
 use crate::split::daemon::PORT;
 use crate::split::router::{CLIENT, SERVER, divert, forward};
 use hopline_linux::Namespace;
-use hopline_linux::veth::{self, Trains};
+use hopline_linux::veth::{self, Offload};
 use hopline_testkit::namespace::host::{ip, succeed};
 
 pub(crate) struct Stations {
@@ -26,10 +26,10 @@ impl Stations {
     pub(crate) fn new() -> Self {
         let [mobile, server, first, second] = [(); 4].map(|()| Namespace::new().unwrap());
         let stations = [first, second];
-        veth::join([&stations[0], &stations[1]], "between", Trains::Never).unwrap();
+        veth::join([&stations[0], &stations[1]], "between", Offload::SinglePackets).unwrap();
         for (number, station) in stations.iter().enumerate() {
-            veth::join([&mobile, station], RADIOS[number], Trains::Never).unwrap();
-            veth::join([station, &server], WIRES[number], Trains::Never).unwrap();
+            veth::join([&mobile, station], RADIOS[number], Offload::SinglePackets).unwrap();
+            veth::join([station, &server], WIRES[number], Offload::SinglePackets).unwrap();
             forward(station);
             ip(station, &format!("addr add {}/24 dev between", BETWEEN[number]));
             ip(station, "link set between up");
@@ -44,12 +44,12 @@ impl Stations {
             ip(host, "link set lo up");
         }
         let stations = Self { mobile, server, stations };
-        stations.go_to(0);
+        stations.move_to(0);
         stations
     }
 
     /// Has packets of both hosts go by a station.
-    pub(crate) fn go_to(&self, station: usize) {
+    pub(crate) fn move_to(&self, station: usize) {
         for (host, own, links) in [(&self.mobile, CLIENT, 1), (&self.server, SERVER, 3)] {
             let net = links + station;
             ip(host, &format!("route replace default via 10.{net}.0.254 src {}", own[0]));

@@ -12,15 +12,15 @@
 //!
 //! ACKs are cumulative. A restart loses the ACKs that waited; the next ACK covers them.
 
+mod burst_estimator;
 mod config;
-mod rhythm;
 
 use crate::packet::{Connection, Packet};
-use crate::table::{Place, Table};
+use crate::table::{Table, TableIndex};
+use burst_estimator::{BurstEstimator, BurstPosition};
 pub use config::Config;
 use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, Segment};
-use rhythm::{Heard, Rhythm};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -28,9 +28,9 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub struct AckPacing<K> {
     config: Config,
-    table: Table<Paced<K>>,
+    table: Table<PacedConnection<K>>,
     /// Waiting ACKs of all connections.
-    held: u32,
+    delayed: u32,
     out: VecDeque<K>,
     stats: Stats,
 }
@@ -39,11 +39,11 @@ pub struct AckPacing<K> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// ACKs that waited.
-    pub held: u64,
+    pub delayed: u64,
     /// Of those, the ones forwarded ahead of a segment that does not wait.
     pub flushed: u64,
     /// Of those, the ones forwarded because there was no room.
-    pub crowded: u64,
+    pub overflowed: u64,
     /// Connections evicted to make room for other connections.
     pub evicted: u64,
     /// Connections that expired after silence.
@@ -57,31 +57,31 @@ pub enum Verdict {
     /// The packet is forwarded now.
     Forward,
     /// The middlebox keeps the packet; [`AckPacing::poll`] returns it, now or later.
-    Taken,
+    Kept,
 }
 
 /// State of a connection.
 #[derive(Debug)]
-struct Paced<K> {
+struct PacedConnection<K> {
     /// Highest acknowledged sequence number.
     acked: Seq32,
-    rhythm: Rhythm,
+    burst_estimator: BurstEstimator,
     /// Time at which the last ACK was forwarded, or was due to be.
-    gone: Instant,
+    last_release: Instant,
     /// Largest number of ACKs that waited since the queue was last empty, and the one before them.
-    crowd: usize,
-    held: VecDeque<K>,
+    peak_queue_lens: usize,
+    queue: VecDeque<K>,
 }
 
 /// Numbers farther apart than this are not of one window: the connection is another one, on the same ports.
-const FAR: i32 = 1 << 30;
+const MAX_SEQ_DISTANCE: i32 = 1 << 30;
 
 impl<K> AckPacing<K> {
     /// Creates an ACK pacer without connections.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let (table, out) = (Table::new(config.bounds), VecDeque::new());
-        Self { config, table, held: 0, out, stats: Stats::default() }
+        let (table, out) = (Table::new(config.limits), VecDeque::new());
+        Self { config, table, delayed: 0, out, stats: Stats::default() }
     }
 
     /// Handles a packet from a mobile host. `keep` stores the packet so that it can be forwarded later.
@@ -92,40 +92,42 @@ impl<K> AckPacing<K> {
         keep: impl FnOnce() -> K,
     ) -> Verdict {
         let (connection, segment) = (Connection::from_mobile(packet), packet.segment);
-        if is_beginning_or_end(segment) {
-            self.end(&connection);
-            return self.at_once(keep);
+        if is_connection_start_or_end(segment) {
+            self.remove_connection(&connection);
+            return self.forward_unpaced(keep);
         }
-        let Some(place) = self.table.hear(now, &connection) else {
-            self.begin(now, connection, segment);
-            return self.at_once(keep);
+        let Some(place) = self.table.touch(now, &connection) else {
+            self.insert_connection(now, connection, segment);
+            return self.forward_unpaced(keep);
         };
-        let paced = self.table.at(place);
+        let paced = self.table.state_mut(place);
         let news = segment.ack.distance_from(paced.acked);
-        if !(-FAR..=0).contains(&news) {
+        if !(-MAX_SEQ_DISTANCE..=0).contains(&news) {
             paced.acked = segment.ack;
         }
         // ACKs of a loss recovery count for the rhythm, but do not wait.
-        let heard = is_ack(segment).then(|| paced.rhythm.hear(now, &self.config));
-        if let Some(heard) = heard.filter(|_| segment.options.sack.is_empty() && (1..FAR).contains(&news)) {
-            self.space(now, place, heard, keep)
+        let heard = is_ack(segment).then(|| paced.burst_estimator.on_ack(now, &self.config));
+        if let Some(heard) =
+            heard.filter(|_| segment.options.sack.is_empty() && (1..MAX_SEQ_DISTANCE).contains(&news))
+        {
+            self.pace(now, place, heard, keep)
         } else {
             self.stats.flushed += self.flush(place);
-            self.at_once(keep)
+            self.forward_unpaced(keep)
         }
     }
 
     /// Handles a packet to a mobile host.
     pub fn pass_to_mobile<P: Payload>(&mut self, packet: Packet<'_, P>) {
-        if is_beginning_or_end(packet.segment) {
-            self.end(&Connection::to_mobile(packet));
+        if is_connection_start_or_end(packet.segment) {
+            self.remove_connection(&Connection::to_mobile(packet));
         }
     }
 
     /// Forwards the waiting ACKs of a mobile host that has left.
-    pub fn forget_mobile(&mut self, mobile: IpAddr) {
-        for (_, paced) in self.table.take_all(|connection| connection.mobile.0 == mobile) {
-            self.let_go(paced);
+    pub fn flush_mobile(&mut self, mobile: IpAddr) {
+        for (_, paced) in self.table.remove_where(|connection| connection.mobile.0 == mobile) {
+            self.flush_removed(paced);
         }
     }
 
@@ -135,7 +137,7 @@ impl<K> AckPacing<K> {
             match due {
                 Err((_, paced)) => {
                     self.stats.expired += 1;
-                    self.let_go(paced);
+                    self.flush_removed(paced);
                 }
                 Ok((place, _)) => self.release(now, place),
             }
@@ -150,7 +152,7 @@ impl<K> AckPacing<K> {
     /// Returns the time of the next call of [`AckPacing::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.table.next_look()
+        self.table.poll_timeout()
     }
 
     /// Returns the counters.
@@ -167,110 +169,122 @@ impl<K> AckPacing<K> {
 
     /// Returns the number of waiting ACKs.
     #[must_use]
-    pub const fn held(&self) -> u32 {
-        self.held
+    pub const fn delayed(&self) -> u32 {
+        self.delayed
     }
 
-    fn begin<P: Payload>(&mut self, now: Instant, connection: Connection, segment: &Segment<P>) {
-        let rhythm = Rhythm::default();
-        let mut paced = Paced { acked: segment.ack, rhythm, gone: now, crowd: 1, held: VecDeque::new() };
+    fn insert_connection<P: Payload>(&mut self, now: Instant, connection: Connection, segment: &Segment<P>) {
+        let rhythm = BurstEstimator::default();
+        let mut paced = PacedConnection {
+            acked: segment.ack,
+            burst_estimator: rhythm,
+            last_release: now,
+            peak_queue_lens: 1,
+            queue: VecDeque::new(),
+        };
         if is_ack(segment) {
-            paced.rhythm.hear(now, &self.config);
+            paced.burst_estimator.on_ack(now, &self.config);
         }
         let (_, evicted) = self.table.insert(now, connection, paced);
         if let Some((_, paced)) = evicted {
             self.stats.evicted += 1;
-            self.let_go(paced);
+            self.flush_removed(paced);
         }
     }
 
-    fn end(&mut self, connection: &Connection) {
+    fn remove_connection(&mut self, connection: &Connection) {
         if let Some(paced) = self.table.remove(connection) {
-            self.stats.flushed += self.let_go(paced);
+            self.stats.flushed += self.flush_removed(paced);
         }
     }
 
     /// Handles an ACK that may wait; it is forwarded at once if it is due.
-    fn space(&mut self, now: Instant, place: Place, heard: Heard, keep: impl FnOnce() -> K) -> Verdict {
-        let paced = self.table.at(place);
-        if paced.held.is_empty() {
-            paced.crowd = 1;
-            if heard == Heard::First || paced.turn() <= now {
-                paced.gone = now;
-                return self.at_once(keep);
+    fn pace(
+        &mut self,
+        now: Instant,
+        place: TableIndex,
+        heard: BurstPosition,
+        keep: impl FnOnce() -> K,
+    ) -> Verdict {
+        let paced = self.table.state_mut(place);
+        if paced.queue.is_empty() {
+            paced.peak_queue_lens = 1;
+            if heard == BurstPosition::First || paced.next_release() <= now {
+                paced.last_release = now;
+                return self.forward_unpaced(keep);
             }
         }
-        if self.held >= self.config.held_in_all {
-            paced.gone = now;
-            self.stats.crowded += self.flush(place);
-            return self.at_once(keep);
+        if self.delayed >= self.config.max_total_delayed_acks {
+            paced.last_release = now;
+            self.stats.overflowed += self.flush(place);
+            return self.forward_unpaced(keep);
         }
-        if paced.held.len() >= usize::from(self.config.held_packets.get()) {
-            paced.gone = now;
-            let first = paced.held.pop_front();
+        if paced.queue.len() >= usize::from(self.config.max_delayed_acks.get()) {
+            paced.last_release = now;
+            let first = paced.queue.pop_front();
             self.out.extend(first);
-            (self.held, self.stats.crowded) = (self.held - 1, self.stats.crowded + 1);
+            (self.delayed, self.stats.overflowed) = (self.delayed - 1, self.stats.overflowed + 1);
         }
-        let paced = self.table.at(place);
-        paced.held.push_back(keep());
-        paced.crowd = paced.crowd.max(paced.held.len() + 1);
-        (self.held, self.stats.held) = (self.held + 1, self.stats.held + 1);
+        let paced = self.table.state_mut(place);
+        paced.queue.push_back(keep());
+        paced.peak_queue_lens = paced.peak_queue_lens.max(paced.queue.len() + 1);
+        (self.delayed, self.stats.delayed) = (self.delayed + 1, self.stats.delayed + 1);
         self.release(now, place);
-        Verdict::Taken
+        Verdict::Kept
     }
 
     /// Forwards the ACKs that are due.
-    fn release(&mut self, now: Instant, place: Place) {
-        let paced = self.table.at(place);
-        while paced.turn() <= now
-            && let Some(kept) = paced.held.pop_front()
+    fn release(&mut self, now: Instant, place: TableIndex) {
+        let paced = self.table.state_mut(place);
+        while paced.next_release() <= now
+            && let Some(kept) = paced.queue.pop_front()
         {
             self.out.push_back(kept);
             // The scheduled time is noted, not the actual one: late wake-ups do not accumulate.
-            (self.held, paced.gone) = (self.held - 1, paced.turn());
+            (self.delayed, paced.last_release) = (self.delayed - 1, paced.next_release());
         }
-        let next = (!paced.held.is_empty()).then(|| paced.turn());
-        self.table.look(place, next);
+        let next = (!paced.queue.is_empty()).then(|| paced.next_release());
+        self.table.set_timer(place, next);
     }
 
     /// Forwards all waiting ACKs of a connection. Returns their number.
-    fn flush(&mut self, place: Place) -> u64 {
-        let held = core::mem::take(&mut self.table.at(place).held);
-        self.all_of(held)
+    fn flush(&mut self, place: TableIndex) -> u64 {
+        let held = core::mem::take(&mut self.table.state_mut(place).queue);
+        self.flush_queue(held)
     }
 
     /// As [`Self::flush`], for a connection that is removed.
-    fn let_go(&mut self, paced: Paced<K>) -> u64 {
-        self.all_of(paced.held)
+    fn flush_removed(&mut self, paced: PacedConnection<K>) -> u64 {
+        self.flush_queue(paced.queue)
     }
 
-    fn all_of(&mut self, held: VecDeque<K>) -> u64 {
-        self.held -= held.len() as u32;
+    fn flush_queue(&mut self, held: VecDeque<K>) -> u64 {
+        self.delayed -= held.len() as u32;
         let count = held.len() as u64;
         self.out.extend(held);
         count
     }
 
     /// Forwards a packet that does not wait, after all packets that are due.
-    fn at_once(&mut self, keep: impl FnOnce() -> K) -> Verdict {
+    fn forward_unpaced(&mut self, keep: impl FnOnce() -> K) -> Verdict {
         if self.out.is_empty() {
             return Verdict::Forward;
         }
         self.out.push_back(keep());
-        Verdict::Taken
+        Verdict::Kept
     }
 }
 
-impl<K> Paced<K> {
+impl<K> PacedConnection<K> {
     /// Returns the time at which the next ACK is due. All waiting ACKs are forwarded within one burst period,
     /// which is at most [`Config::max_hold`].
-    fn turn(&self) -> Instant {
-        self.gone + self.rhythm.interval(self.crowd)
+    fn next_release(&self) -> Instant {
+        self.last_release + self.burst_estimator.release_interval(self.peak_queue_lens)
     }
 }
 
 /// Returns whether the segment begins or ends a connection, so that its state is obsolete.
-fn is_beginning_or_end<P>(segment: &Segment<P>) -> bool {
+fn is_connection_start_or_end<P>(segment: &Segment<P>) -> bool {
     segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::RST)
 }
 

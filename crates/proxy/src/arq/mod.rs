@@ -9,23 +9,23 @@
 //! or if the queue refuses it. An empty frame then takes its place, so that the receiver does not wait for
 //! it. A full queue remains a signal of congestion for TCP.
 
-mod bytes;
 mod receiver;
 mod sender;
 mod types;
+mod wire_format;
 
 use hopline_core::{Instant, Seq16};
 use receiver::Receiver;
 use sender::Sender;
 use std::collections::VecDeque;
-pub use types::{Config, Does, Frame, Order, Stats, WINDOW};
+pub use types::{ArqAction, Config, DeliveryMode, Frame, Stats, WINDOW_FRAMES};
 
 /// One end of a link. `K`: a packet as the caller stores it; each retransmission is a copy.
 #[derive(Debug)]
 pub struct Arq<K> {
     sender: Sender<K>,
     receiver: Receiver<K>,
-    out: VecDeque<Does<K>>,
+    actions: VecDeque<ArqAction<K>>,
     stats: Stats,
 }
 
@@ -35,58 +35,63 @@ impl<K: Clone> Arq<K> {
     #[must_use]
     pub fn new(config: Config, epoch: u16) -> Self {
         let (out, stats) = (VecDeque::new(), Stats::default());
-        Self { sender: Sender::new(config, epoch), receiver: Receiver::new(config.order), out, stats }
+        Self {
+            sender: Sender::new(config, epoch),
+            receiver: Receiver::new(config.order),
+            actions: out,
+            stats,
+        }
     }
 
     /// Sends a packet across the link.
     pub fn send(&mut self, now: Instant, packet: K) {
-        self.sender.send(now, packet, &mut self.out, &mut self.stats);
+        self.sender.send(now, packet, &mut self.actions, &mut self.stats);
     }
 
     /// Handles a frame from the other end.
     pub fn handle_frame(&mut self, now: Instant, frame: Frame<K>) {
-        let (out, stats) = (&mut self.out, &mut self.stats);
+        let (out, stats) = (&mut self.actions, &mut self.stats);
         match frame {
             Frame::Data { epoch, first, number, content } => {
-                self.receiver.take(epoch, Some(first), number, content, out, stats);
-                self.receiver.acknowledge(out);
+                self.receiver.handle_data(epoch, Some(first), number, content, out, stats);
+                self.receiver.send_ack(out);
             }
             Frame::Parity { epoch, of } => {
-                self.receiver.take_parity(epoch, of, out, stats);
-                self.receiver.acknowledge(out);
+                self.receiver.handle_parity(epoch, of, out, stats);
+                self.receiver.send_ack(out);
             }
             Frame::Ack { epoch, next, beyond } => {
-                self.sender.take_ack(now, (epoch, next, beyond), out, stats);
+                self.sender.handle_ack(now, (epoch, next, beyond), out, stats);
             }
         }
     }
 
     /// Records that the link's queue has no room for the frame of this number.
-    pub fn refused(&mut self, number: Seq16) {
-        self.sender.refused(number, &mut self.out, &mut self.stats);
+    pub fn on_queue_drop(&mut self, number: Seq16) {
+        self.sender.on_queue_drop(number, &mut self.actions, &mut self.stats);
     }
 
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.sender.handle_timeout(now, &mut self.out, &mut self.stats);
+        self.sender.handle_timeout(now, &mut self.actions, &mut self.stats);
     }
 
     /// Returns the next action.
-    pub fn poll(&mut self) -> Option<Does<K>> {
-        self.out.pop_front()
+    pub fn poll(&mut self) -> Option<ArqAction<K>> {
+        self.actions.pop_front()
     }
 
     /// Returns the time of the next call of [`Arq::handle_timeout`].
     #[must_use]
     pub const fn poll_timeout(&self) -> Option<Instant> {
-        self.sender.due()
+        self.sender.poll_timeout()
     }
 
     /// Returns the number of stored packets: those of the sender, and received ones that wait for earlier
     /// ones.
     #[must_use]
-    pub fn held(&self) -> usize {
-        self.sender.held() + self.receiver.held()
+    pub fn stored_packets(&self) -> usize {
+        self.sender.stored_packets() + self.receiver.waiting_packets()
     }
 
     /// Returns the counters.

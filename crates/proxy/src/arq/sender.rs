@@ -1,15 +1,15 @@
 //! Sender of a link.
 
-use super::{Config, Does, Frame, Stats, WINDOW};
-use crate::filter::Turn;
-use crate::rtt::Rtt;
+use super::{ArqAction, Config, Frame, Stats, WINDOW_FRAMES};
+use crate::pep::QueuePosition;
+use crate::rtt::RttEstimator;
 use hopline_core::{Duration, Instant, Seq16};
 use std::collections::VecDeque;
 
 /// Retransmission timeout before the first acknowledgment.
-const INITIAL: Duration = Duration::from_millis(100);
+const INITIAL_TIMEOUT: Duration = Duration::from_millis(100);
 /// Maximum number of doublings of the timeout.
-const MOST_DOUBLINGS: u32 = 6;
+const MAX_DOUBLINGS: u32 = 6;
 
 #[derive(Debug)]
 pub(super) struct Sender<K> {
@@ -17,39 +17,39 @@ pub(super) struct Sender<K> {
     epoch: u16,
     /// Number of the first remembered frame.
     first: Seq16,
-    frames: VecDeque<Sent<K>>,
+    frames: VecDeque<SentFrame<K>>,
     /// Number of transmissions so far.
-    order: u64,
-    rtt: Rtt,
-    due: Option<Instant>,
-    doublings: u32,
+    transmissions: u64,
+    rtt: RttEstimator,
+    next_timeout: Option<Instant>,
+    backoff: u32,
     /// Frames since the last parity.
-    group: Vec<Seq16>,
+    parity_group: Vec<Seq16>,
 }
 
 #[derive(Debug)]
-struct Sent<K> {
+struct SentFrame<K> {
     content: Option<K>,
-    tries: u8,
-    at: Instant,
-    order: u64,
-    turn: Turn,
-    arrived: bool,
+    transmissions: u8,
+    sent_at: Instant,
+    last_transmission: u64,
+    queue_position: QueuePosition,
+    acked: bool,
 }
 
 /// Latest transmissions that have arrived, as positions in the order of all transmissions.
 #[derive(Debug, Default)]
-struct Arrived {
-    /// The latest of all. Frames with [`Turn::First`] sent before it have arrived, or are lost.
+struct LatestAcked {
+    /// The latest of all. Frames with [`QueuePosition::Front`] sent before it have arrived, or are lost.
     any: u64,
-    /// The latest with [`Turn::Last`]. It cannot have overtaken another frame: each frame sent before it has
+    /// The latest with [`QueuePosition::Back`]. It cannot have overtaken another frame: each frame sent before it has
     /// arrived, or is lost.
-    behind: u64,
+    at_back: u64,
 }
 
 impl<K: Clone> Sender<K> {
     /// Returns the number of stored packets.
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn stored_packets(&self) -> usize {
         self.frames.iter().filter(|sent| sent.content.is_some()).count()
     }
 
@@ -59,182 +59,201 @@ impl<K: Clone> Sender<K> {
             epoch,
             first: Seq16(0),
             frames: VecDeque::new(),
-            order: 0,
-            rtt: Rtt::until_sampled(INITIAL),
-            due: None,
-            doublings: 0,
-            group: Vec::new(),
+            transmissions: 0,
+            rtt: RttEstimator::with_initial_until_sampled(INITIAL_TIMEOUT),
+            next_timeout: None,
+            backoff: 0,
+            parity_group: Vec::new(),
         }
     }
 
-    pub(super) const fn due(&self) -> Option<Instant> {
-        self.due
+    pub(super) const fn poll_timeout(&self) -> Option<Instant> {
+        self.next_timeout
     }
 
-    pub(super) fn send(&mut self, now: Instant, packet: K, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
-        if self.frames.len() >= WINDOW {
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        packet: K,
+        out: &mut VecDeque<ArqAction<K>>,
+        stats: &mut Stats,
+    ) {
+        if self.frames.len() >= WINDOW_FRAMES {
             stats.refused += 1;
-            return out.push_back(Does::Refuses(packet));
+            return out.push_back(ArqAction::Refuse(packet));
         }
         stats.packets += 1;
         let number = self.first + self.frames.len() as u16;
-        self.frames.push_back(Sent {
+        self.frames.push_back(SentFrame {
             content: Some(packet),
-            tries: 0,
-            at: now,
-            order: 0,
-            turn: Turn::Last,
-            arrived: false,
+            transmissions: 0,
+            sent_at: now,
+            last_transmission: 0,
+            queue_position: QueuePosition::Back,
+            acked: false,
         });
-        self.transmit(now, self.frames.len() - 1, Turn::Last, out);
-        if let Some(every) = self.config.parity_every {
-            self.group.push(number);
-            if self.group.len() >= usize::from(every.get()) {
+        self.transmit(now, self.frames.len() - 1, QueuePosition::Back, out);
+        if let Some(every) = self.config.parity_interval {
+            self.parity_group.push(number);
+            if self.parity_group.len() >= usize::from(every.get()) {
                 self.send_parity(out);
             }
         }
     }
 
-    pub(super) fn take_ack(
+    pub(super) fn handle_ack(
         &mut self,
         now: Instant,
-        (epoch, next, beyond): (u16, Seq16, [u64; WINDOW / 64]),
-        out: &mut VecDeque<Does<K>>,
+        (epoch, next, beyond): (u16, Seq16, [u64; WINDOW_FRAMES / 64]),
+        out: &mut VecDeque<ArqAction<K>>,
         stats: &mut Stats,
     ) {
         let cumulative = next.distance_from(self.first);
         if epoch != self.epoch || cumulative < 0 || cumulative as usize > self.frames.len() {
-            stats.senseless += u64::from(epoch != self.epoch || cumulative > 0);
+            stats.invalid += u64::from(epoch != self.epoch || cumulative > 0);
             return;
         }
         let cumulative = cumulative as usize;
         let has = |at: usize| {
             let bit = at.checked_sub(cumulative + 1);
-            at < cumulative || bit.is_some_and(|bit| bit < WINDOW && beyond[bit / 64] >> (bit % 64) & 1 == 1)
+            at < cumulative
+                || bit.is_some_and(|bit| bit < WINDOW_FRAMES && beyond[bit / 64] >> (bit % 64) & 1 == 1)
         };
-        let mut arrived = Arrived::default();
+        let mut arrived = LatestAcked::default();
         // Number of transmissions of the latest frame acknowledged now, and the time of the last one.
         let mut sent_at = None;
-        for (_, frame) in self.frames.iter_mut().enumerate().filter(|(at, frame)| !frame.arrived && has(*at))
-        {
-            frame.arrived = true;
-            out.extend(frame.content.take().map(Does::Discards));
-            if arrived.any < frame.order {
-                (arrived.any, sent_at) = (frame.order, Some((frame.tries, frame.at)));
+        for (_, frame) in self.frames.iter_mut().enumerate().filter(|(at, frame)| !frame.acked && has(*at)) {
+            frame.acked = true;
+            out.extend(frame.content.take().map(ArqAction::Release));
+            if arrived.any < frame.last_transmission {
+                (arrived.any, sent_at) =
+                    (frame.last_transmission, Some((frame.transmissions, frame.sent_at)));
             }
-            if frame.turn == Turn::Last {
-                arrived.behind = arrived.behind.max(frame.order);
+            if frame.queue_position == QueuePosition::Back {
+                arrived.at_back = arrived.at_back.max(frame.last_transmission);
             }
         }
-        while self.frames.front().is_some_and(|frame| frame.arrived) {
+        while self.frames.front().is_some_and(|frame| frame.acked) {
             self.frames.pop_front();
             self.first += 1;
         }
         let Some((tries, at)) = sent_at else { return };
-        self.doublings = 0;
+        self.backoff = 0;
         if tries == 1 {
             self.rtt.sample(now.since(at)); // Karn
         }
-        self.arm(now);
-        self.resend_lost(now, &arrived, out, stats);
+        self.set_timer(now);
+        self.retransmit_lost(now, &arrived, out, stats);
     }
 
     /// Handles a frame that the queue refused: it is not in flight. If it is the last one, its number goes to
     /// the next packet. Otherwise an empty frame is sent in its place. A retransmission is not new to the
     /// queue; it is sent again after the next acknowledgment.
-    pub(super) fn refused(&mut self, number: Seq16, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
+    pub(super) fn on_queue_drop(
+        &mut self,
+        number: Seq16,
+        out: &mut VecDeque<ArqAction<K>>,
+        stats: &mut Stats,
+    ) {
         let at = number.distance_from(self.first);
         let frame = usize::try_from(at).ok().and_then(|at| self.frames.get_mut(at));
-        let Some(frame) = frame.filter(|frame| !frame.arrived) else { return };
-        if frame.tries > 1 {
-            (frame.order, frame.turn) = (0, Turn::First);
+        let Some(frame) = frame.filter(|frame| !frame.acked) else { return };
+        if frame.transmissions > 1 {
+            (frame.last_transmission, frame.queue_position) = (0, QueuePosition::Front);
         } else if let Some(content) = frame.content.take() {
             stats.refused += 1;
-            out.push_back(Does::Loses(content));
-            self.take_back(number);
+            out.push_back(ArqAction::ReportDrop(content));
+            self.reuse_number(number);
         }
     }
 
     /// Takes back a frame's number, if it is the last and neither a frame nor parity has announced it.
-    fn take_back(&mut self, number: Seq16) {
+    fn reuse_number(&mut self, number: Seq16) {
         let is_last = number == self.first + (self.frames.len() - 1) as u16;
-        let is_untold = self.config.parity_every.is_none() || self.group.last() == Some(&number);
+        let is_untold = self.config.parity_interval.is_none() || self.parity_group.last() == Some(&number);
         if is_last && is_untold {
             self.frames.pop_back();
-            self.group.pop();
-            if self.frames.iter().all(|frame| frame.arrived) {
-                self.due = None;
+            self.parity_group.pop();
+            if self.frames.iter().all(|frame| frame.acked) {
+                self.next_timeout = None;
             }
         }
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
-        if self.due.is_none_or(|due| due > now) {
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Instant,
+        out: &mut VecDeque<ArqAction<K>>,
+        stats: &mut Stats,
+    ) {
+        if self.next_timeout.is_none_or(|due| due > now) {
             return;
         }
-        self.due = None;
-        if let Some(last) = self.frames.iter().rposition(|frame| !frame.arrived) {
-            self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
+        self.next_timeout = None;
+        if let Some(last) = self.frames.iter().rposition(|frame| !frame.acked) {
+            self.backoff = (self.backoff + 1).min(MAX_DOUBLINGS);
             stats.timeouts += 1;
-            self.again(now, last, out, stats);
+            self.retransmit(now, last, out, stats);
         }
     }
 
     /// Retransmits lost frames: those sent before an acknowledged transmission that could not overtake them.
-    fn resend_lost(
+    fn retransmit_lost(
         &mut self,
         now: Instant,
-        arrived: &Arrived,
-        out: &mut VecDeque<Does<K>>,
+        arrived: &LatestAcked,
+        out: &mut VecDeque<ArqAction<K>>,
         stats: &mut Stats,
     ) {
         for at in 0..self.frames.len() {
             let frame = &self.frames[at];
-            let latest = if frame.turn == Turn::First { arrived.any } else { arrived.behind };
-            if !frame.arrived && frame.order < latest {
-                self.again(now, at, out, stats);
+            let latest =
+                if frame.queue_position == QueuePosition::Front { arrived.any } else { arrived.at_back };
+            if !frame.acked && frame.last_transmission < latest {
+                self.retransmit(now, at, out, stats);
             }
         }
     }
 
-    fn again(&mut self, now: Instant, at: usize, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
+    fn retransmit(&mut self, now: Instant, at: usize, out: &mut VecDeque<ArqAction<K>>, stats: &mut Stats) {
         let frame = &mut self.frames[at];
-        if frame.tries >= self.config.attempts.get()
+        if frame.transmissions >= self.config.max_transmissions.get()
             && let Some(content) = frame.content.take()
         {
             stats.given_up += 1;
-            out.push_back(Does::Discards(content));
+            out.push_back(ArqAction::Release(content));
         }
-        stats.sent_again += 1;
-        self.transmit(now, at, Turn::First, out);
+        stats.retransmitted += 1;
+        self.transmit(now, at, QueuePosition::Front, out);
     }
 
-    fn transmit(&mut self, now: Instant, at: usize, turn: Turn, out: &mut VecDeque<Does<K>>) {
-        self.order += 1;
+    fn transmit(&mut self, now: Instant, at: usize, turn: QueuePosition, out: &mut VecDeque<ArqAction<K>>) {
+        self.transmissions += 1;
         let (epoch, first, number) = (self.epoch, self.first, self.first + at as u16);
         let frame = &mut self.frames[at];
-        (frame.at, frame.order, frame.turn) = (now, self.order, turn);
-        frame.tries = frame.tries.saturating_add(1);
+        (frame.sent_at, frame.last_transmission, frame.queue_position) = (now, self.transmissions, turn);
+        frame.transmissions = frame.transmissions.saturating_add(1);
         let content = frame.content.clone();
-        out.push_back(Does::Sends(turn, Frame::Data { epoch, first, number, content }));
-        self.arm(now);
+        out.push_back(ArqAction::Send(turn, Frame::Data { epoch, first, number, content }));
+        self.set_timer(now);
     }
 
     /// Sends parity over the packets of the group. Packets that have arrived are left out.
-    fn send_parity(&mut self, out: &mut VecDeque<Does<K>>) {
+    fn send_parity(&mut self, out: &mut VecDeque<ArqAction<K>>) {
         let (first, frames) = (self.first, &self.frames);
         let content_of = |number: Seq16| {
             let at = usize::try_from(number.distance_from(first)).ok()?;
             Some((number, frames.get(at)?.content.clone()?))
         };
-        let of: Vec<_> = self.group.drain(..).filter_map(content_of).collect();
+        let of: Vec<_> = self.parity_group.drain(..).filter_map(content_of).collect();
         if !of.is_empty() {
-            out.push_back(Does::Sends(Turn::Last, Frame::Parity { epoch: self.epoch, of }));
+            out.push_back(ArqAction::Send(QueuePosition::Back, Frame::Parity { epoch: self.epoch, of }));
         }
     }
 
-    fn arm(&mut self, now: Instant) {
+    fn set_timer(&mut self, now: Instant) {
         let patience = self.rtt.with_deviations(4).max(self.config.min_timer);
-        self.due = (!self.frames.is_empty()).then(|| now + patience.saturating_mul(1 << self.doublings));
+        self.next_timeout =
+            (!self.frames.is_empty()).then(|| now + patience.saturating_mul(1 << self.backoff));
     }
 }

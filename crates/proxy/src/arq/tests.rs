@@ -1,10 +1,10 @@
 //! Both ends of a link that loses frames and keeps the order of the remaining ones.
 
 use super::*;
-use crate::filter::Turn;
+use crate::pep::QueuePosition;
 use core::num::NonZeroU8;
 use hopline_core::Duration;
-use hopline_core::{Purpose, Stream};
+use hopline_core::{Purpose, RandomStream};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ struct Link {
     ends: [Arq<u32>; 2],
     now: Instant,
     /// Transmission time of a frame, and queue capacity.
-    pace: Duration,
-    room: usize,
+    frame_time: Duration,
+    queue_capacity: usize,
     /// Queue at each end, and the time at which its link is free again.
-    queues: [VecDeque<(Turn, Frame<u32>)>; 2],
-    free_at: [Instant; 2],
+    queues: [VecDeque<(QueuePosition, Frame<u32>)>; 2],
+    idle_at: [Instant; 2],
     /// Frames in flight: arrival time, receiving end, frame.
-    under_way: Vec<(Instant, usize, Frame<u32>)>,
+    in_flight: Vec<(Instant, usize, Frame<u32>)>,
     delivered: Vec<u32>,
     refused: Vec<u32>,
     /// Frames that the first end has sent.
     sent: Vec<Frame<u32>>,
     /// Copies of each packet that each end holds.
-    held: [BTreeMap<u32, i32>; 2],
+    held_copies: [BTreeMap<u32, i32>; 2],
 }
 
 const DELAY: Duration = Duration::from_millis(2);
@@ -35,15 +35,15 @@ impl Link {
         Self {
             ends: [Arq::new(config, 1), Arq::new(config, 2)],
             now: Instant::ZERO,
-            pace: Duration::ZERO,
-            room: usize::MAX,
+            frame_time: Duration::ZERO,
+            queue_capacity: usize::MAX,
             queues: Default::default(),
-            free_at: [Instant::ZERO; 2],
-            under_way: Vec::new(),
+            idle_at: [Instant::ZERO; 2],
+            in_flight: Vec::new(),
             delivered: Vec::new(),
             refused: Vec::new(),
             sent: Vec::new(),
-            held: Default::default(),
+            held_copies: Default::default(),
         }
     }
 
@@ -53,52 +53,54 @@ impl Link {
         loses: &mut impl FnMut(usize, &Frame<u32>) -> bool,
     ) {
         for packet in packets {
-            self.hold(0, packet, 1);
+            self.adjust_held(0, packet, 1);
             self.ends[0].send(self.now, packet);
-            self.settle(loses);
+            self.process(loses);
         }
     }
 
-    fn hold(&mut self, end: usize, packet: u32, by: i32) {
-        let held = self.held[end].entry(packet).or_default();
+    fn adjust_held(&mut self, end: usize, packet: u32, by: i32) {
+        let held = self.held_copies[end].entry(packet).or_default();
         *held += by;
         assert!(*held >= 0, "{packet} is let go of too often");
     }
 
-    fn settle(&mut self, loses: &mut impl FnMut(usize, &Frame<u32>) -> bool) {
+    fn process(&mut self, loses: &mut impl FnMut(usize, &Frame<u32>) -> bool) {
         for end in [0, 1] {
             while let Some(does) = self.ends[end].poll() {
                 match does {
-                    Does::Sends(turn, frame) => self.enqueue(end, turn, frame),
-                    Does::Delivers(packet) => {
-                        self.hold(end, packet, -1);
+                    ArqAction::Send(turn, frame) => self.enqueue(end, turn, frame),
+                    ArqAction::Deliver(packet) => {
+                        self.adjust_held(end, packet, -1);
                         self.delivered.push(packet);
                     }
-                    Does::Refuses(packet) => {
-                        self.hold(end, packet, -1);
+                    ArqAction::Refuse(packet) => {
+                        self.adjust_held(end, packet, -1);
                         self.refused.push(packet);
                     }
-                    Does::Loses(packet) | Does::Discards(packet) => self.hold(end, packet, -1),
+                    ArqAction::ReportDrop(packet) | ArqAction::Release(packet) => {
+                        self.adjust_held(end, packet, -1)
+                    }
                 }
             }
             self.transmit(end, loses);
         }
     }
 
-    fn enqueue(&mut self, end: usize, turn: Turn, frame: Frame<u32>) {
+    fn enqueue(&mut self, end: usize, turn: QueuePosition, frame: Frame<u32>) {
         for packet in frame.packets() {
-            assert!(self.held[end][packet] > 0, "{packet} is not there any more");
+            assert!(self.held_copies[end][packet] > 0, "{packet} is not there any more");
         }
         if end == 0 {
             self.sent.push(frame.clone());
         }
         let queue = &mut self.queues[end];
-        if queue.len() < self.room {
-            let ahead = queue.iter().take_while(|(waits, _)| *waits == Turn::First).count();
-            queue.insert(if turn == Turn::First { ahead } else { queue.len() }, (turn, frame));
+        if queue.len() < self.queue_capacity {
+            let ahead = queue.iter().take_while(|(waits, _)| *waits == QueuePosition::Front).count();
+            queue.insert(if turn == QueuePosition::Front { ahead } else { queue.len() }, (turn, frame));
         } else if let Frame::Data { number, content, .. } = frame {
             let before = self.ends[end].stats().refused;
-            self.ends[end].refused(number);
+            self.ends[end].on_queue_drop(number);
             if self.ends[end].stats().refused > before {
                 self.refused.extend(content);
             }
@@ -107,12 +109,12 @@ impl Link {
 
     /// Sends waiting frames while the link is free.
     fn transmit(&mut self, end: usize, loses: &mut impl FnMut(usize, &Frame<u32>) -> bool) {
-        while self.free_at[end] <= self.now
+        while self.idle_at[end] <= self.now
             && let Some((_, frame)) = self.queues[end].pop_front()
         {
-            self.free_at[end] = self.now + self.pace;
+            self.idle_at[end] = self.now + self.frame_time;
             if !loses(end, &frame) {
-                self.under_way.push((self.free_at[end] + DELAY, 1 - end, frame));
+                self.in_flight.push((self.idle_at[end] + DELAY, 1 - end, frame));
             }
         }
     }
@@ -121,26 +123,26 @@ impl Link {
     fn run(&mut self, until: Instant, loses: &mut impl FnMut(usize, &Frame<u32>) -> bool) {
         loop {
             let timers = self.ends.iter().filter_map(Arq::poll_timeout);
-            let waiting = (0..2).filter(|&end| !self.queues[end].is_empty()).map(|end| self.free_at[end]);
-            let arrivals = self.under_way.iter().map(|(at, ..)| *at);
+            let waiting = (0..2).filter(|&end| !self.queues[end].is_empty()).map(|end| self.idle_at[end]);
+            let arrivals = self.in_flight.iter().map(|(at, ..)| *at);
             let Some(at) = timers.chain(waiting).chain(arrivals).min().filter(|&at| at <= until) else {
                 return;
             };
             self.now = self.now.max(at);
-            if let Some(arrived) = self.under_way.iter().position(|(arrival, ..)| *arrival == at) {
-                let (_, end, frame) = self.under_way.remove(arrived);
-                frame.packets().for_each(|&packet| self.hold(end, packet, 1));
+            if let Some(arrived) = self.in_flight.iter().position(|(arrival, ..)| *arrival == at) {
+                let (_, end, frame) = self.in_flight.remove(arrived);
+                frame.packets().for_each(|&packet| self.adjust_held(end, packet, 1));
                 self.ends[end].handle_frame(self.now, frame);
             } else {
                 self.ends.iter_mut().for_each(|end| end.handle_timeout(at));
             }
-            self.settle(loses);
+            self.process(loses);
         }
     }
 
     /// Returns whether no end holds a packet any more.
-    fn holds_nothing(&self) -> bool {
-        self.held.iter().all(|held| held.values().all(|&times| times == 0))
+    fn is_empty(&self) -> bool {
+        self.held_copies.iter().all(|held| held.values().all(|&times| times == 0))
     }
 }
 
@@ -153,7 +155,7 @@ fn secs(secs: u64) -> Instant {
 }
 
 /// Loses these frames of the first end the first time that they are sent.
-fn first_of(numbers: &'static [u16]) -> impl FnMut(usize, &Frame<u32>) -> bool {
+fn lose_once(numbers: &'static [u16]) -> impl FnMut(usize, &Frame<u32>) -> bool {
     let mut left: Vec<u16> = numbers.to_vec();
     move |end, frame| {
         let at = left.iter().position(|&lost| end == 0 && number(frame) == Some(lost));
@@ -163,7 +165,7 @@ fn first_of(numbers: &'static [u16]) -> impl FnMut(usize, &Frame<u32>) -> bool {
 
 #[test]
 fn what_is_lost_goes_again_as_soon_as_something_later_arrives() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[1, 2]));
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[1, 2]));
     link.send(0..5, &mut loses);
     link.run(Instant::from_millis(4), &mut loses);
     let again: Vec<_> = link.sent[5..].iter().filter_map(number).collect();
@@ -171,36 +173,40 @@ fn what_is_lost_goes_again_as_soon_as_something_later_arrives() {
     assert_eq!(link.delivered, [0], "the others wait");
     link.run(secs(9), &mut loses);
     assert_eq!(link.delivered, [0, 1, 2, 3, 4]);
-    assert_eq!(link.ends[0].stats().sent_again, 2);
+    assert_eq!(link.ends[0].stats().retransmitted, 2);
 }
 
 #[test]
 fn what_overtakes_others_says_nothing_of_them() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[0]));
-    link.pace = Duration::from_millis(1);
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[0]));
+    link.frame_time = Duration::from_millis(1);
     link.send(0..20, &mut loses);
     link.run(secs(9), &mut loses);
     assert_eq!(link.delivered, (0..20).collect::<Vec<_>>());
-    assert_eq!(link.ends[0].stats().sent_again, 1, "what waits behind a frame that goes again is not lost");
+    assert_eq!(
+        link.ends[0].stats().retransmitted,
+        1,
+        "what waits behind a frame that goes again is not lost"
+    );
 }
 
 #[test]
 fn a_frame_that_goes_again_and_finds_no_room_goes_once_more() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[0]));
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[0]));
     link.send(0..2, &mut loses);
     link.run(Instant::from_millis(3), &mut loses);
-    link.room = 0;
+    link.queue_capacity = 0;
     link.run(Instant::from_millis(4), &mut loses);
-    assert_eq!((link.sent.len(), link.under_way.len()), (3, 0));
-    link.room = 1;
+    assert_eq!((link.sent.len(), link.in_flight.len()), (3, 0));
+    link.queue_capacity = 1;
     link.run(secs(9), &mut loses);
     assert_eq!((link.delivered.as_slice(), link.ends[0].stats().refused), (&[0, 1][..], 0));
 }
 
 #[test]
 fn where_order_does_not_matter_nobody_waits() {
-    let config = Config { order: Order::Any, ..Config::default() };
-    let (mut link, mut loses) = (Link::new(config), first_of(&[1]));
+    let config = Config { order: DeliveryMode::Any, ..Config::default() };
+    let (mut link, mut loses) = (Link::new(config), lose_once(&[1]));
     link.send(0..4, &mut loses);
     link.run(secs(9), &mut loses);
     assert_eq!(link.delivered, [0, 2, 3, 1]);
@@ -208,7 +214,7 @@ fn where_order_does_not_matter_nobody_waits() {
 
 #[test]
 fn a_lost_tail_goes_again_by_the_timer() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[0]));
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[0]));
     link.send(0..1, &mut loses);
     link.run(secs(9), &mut loses);
     assert_eq!((link.delivered.as_slice(), link.ends[0].stats().timeouts), (&[0][..], 1));
@@ -218,7 +224,7 @@ fn a_lost_tail_goes_again_by_the_timer() {
 
 #[test]
 fn a_packet_that_is_lost_too_often_is_given_up_and_holds_up_nobody() {
-    let config = Config { attempts: NonZeroU8::new(3).unwrap(), ..Config::default() };
+    let config = Config { max_transmissions: NonZeroU8::new(3).unwrap(), ..Config::default() };
     let mut link = Link::new(config);
     let mut loses = |end, frame: &Frame<u32>| {
         end == 0 && number(frame) == Some(1) && matches!(frame, Frame::Data { content: Some(_), .. })
@@ -231,9 +237,9 @@ fn a_packet_that_is_lost_too_often_is_given_up_and_holds_up_nobody() {
 
 #[test]
 fn what_the_queue_refuses_stays_refused_and_holds_up_nobody() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[1]));
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[1]));
     link.send(0..2, &mut loses);
-    link.ends[0].refused(Seq16(1));
+    link.ends[0].on_queue_drop(Seq16(1));
     link.send(2..4, &mut loses);
     link.run(secs(9), &mut loses);
     assert_eq!(link.delivered, [0, 2, 3]);
@@ -242,13 +248,13 @@ fn what_the_queue_refuses_stays_refused_and_holds_up_nobody() {
 
 #[test]
 fn one_loss_in_a_group_is_made_good_by_parity_and_two_are_not() {
-    let config = Config { parity_every: NonZeroU8::new(3), ..Config::default() };
-    let (mut link, mut loses) = (Link::new(config), first_of(&[1, 3, 4]));
+    let config = Config { parity_interval: NonZeroU8::new(3), ..Config::default() };
+    let (mut link, mut loses) = (Link::new(config), lose_once(&[1, 3, 4]));
     link.send(0..6, &mut loses);
     link.run(secs(9), &mut loses);
     assert_eq!(link.delivered, [0, 1, 2, 3, 4, 5]);
     assert_eq!(link.ends[1].stats().restored, 1);
-    assert!(link.ends[0].stats().sent_again >= 2);
+    assert!(link.ends[0].stats().retransmitted >= 2);
 }
 
 #[test]
@@ -261,7 +267,7 @@ fn more_than_the_window_is_refused() {
 
 #[test]
 fn either_end_may_start_again() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[]));
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[]));
     link.send(0..5, &mut loses);
     link.run(secs(1), &mut loses);
     link.ends[1] = Arq::new(Config::default(), 7);
@@ -285,13 +291,13 @@ fn frames_are_as_long_as_they_say() {
 
 #[test]
 fn hostile_acknowledgments_free_nothing() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[]));
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[]));
     link.send(0..3, &mut loses);
     for (epoch, next) in [(1, 4), (1, 40_000), (9, 2)] {
         link.ends[0].handle_frame(link.now, Frame::Ack { epoch, next: Seq16(next), beyond: [u64::MAX; 4] });
     }
     link.run(secs(9), &mut loses);
-    assert_eq!((link.delivered.as_slice(), link.ends[0].stats().senseless), (&[0, 1, 2][..], 2));
+    assert_eq!((link.delivered.as_slice(), link.ends[0].stats().invalid), (&[0, 1, 2][..], 2));
 }
 
 proptest! {
@@ -307,13 +313,13 @@ proptest! {
         room in 1usize..100,
         seed in any::<u64>(),
     ) {
-        let order = if kept { Order::Kept } else { Order::Any };
+        let order = if kept { DeliveryMode::InOrder } else { DeliveryMode::Any };
         let attempts = NonZeroU8::MAX;
-        let config = Config { order, attempts, parity_every: parity.and_then(NonZeroU8::new), ..Config::default() };
-        let mut random = Stream::keyed(seed, 0, 0, Purpose::Emulation);
+        let config = Config { order, max_transmissions: attempts, parity_interval: parity.and_then(NonZeroU8::new), ..Config::default() };
+        let mut random = RandomStream::keyed(seed, 0, 0, Purpose::Emulation);
         let mut loses = move |_, _: &Frame<u32>| random.bernoulli(loss);
         let mut link = Link::new(config);
-        (link.pace, link.room) = (Duration::from_micros(pace_us), room);
+        (link.frame_time, link.queue_capacity) = (Duration::from_micros(pace_us), room);
         let mut next = 0;
         for (count, pause_ms) in bursts {
             link.send(next..next + count, &mut loses);
@@ -330,7 +336,7 @@ proptest! {
             expected.sort_unstable();
         }
         prop_assert_eq!(&link.delivered, &expected);
-        prop_assert!(link.holds_nothing());
+        prop_assert!(link.is_empty());
         prop_assert_eq!(link.ends[0].poll_timeout(), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Parameters, frames, actions and counters of an end of a link.
 
-use crate::filter::Turn;
+use crate::pep::QueuePosition;
 use core::num::NonZeroU8;
 use hopline_core::{Duration, Seq16};
 
@@ -8,12 +8,12 @@ use hopline_core::{Duration, Seq16};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Maximum number of transmissions of a packet, at least 1. Default 10.
-    pub attempts: NonZeroU8,
+    pub max_transmissions: NonZeroU8,
     /// Order of delivery. Default in order.
-    pub order: Order,
+    pub order: DeliveryMode,
     /// Number of packets after which a parity frame follows; any one lost packet among them can be restored
     /// from it. Default none.
-    pub parity_every: Option<NonZeroU8>,
+    pub parity_interval: Option<NonZeroU8>,
     /// Minimum retransmission timeout. Default 5 ms.
     pub min_timer: Duration,
 }
@@ -22,7 +22,12 @@ impl Config {
     /// The defaults.
     pub const DEFAULT: Self = {
         let attempts = NonZeroU8::new(10).expect("not zero");
-        Self { attempts, order: Order::Kept, parity_every: None, min_timer: Duration::from_millis(5) }
+        Self {
+            max_transmissions: attempts,
+            order: DeliveryMode::InOrder,
+            parity_interval: None,
+            min_timer: Duration::from_millis(5),
+        }
     };
 }
 
@@ -34,15 +39,15 @@ impl Default for Config {
 
 /// Order in which packets leave the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum DeliveryMode {
     /// In order: a retransmitted packet delays later ones.
-    Kept,
+    InOrder,
     /// As they arrive.
     Any,
 }
 
 /// Maximum number of frames in flight; further packets are refused.
-pub const WINDOW: usize = 256;
+pub const WINDOW_FRAMES: usize = 256;
 
 /// Frame from one end to the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +77,7 @@ pub enum Frame<K> {
         /// All frames before this number have arrived.
         next: Seq16,
         /// Bit map of later frames that have arrived, from the lowest bit on.
-        beyond: [u64; WINDOW / 64],
+        beyond: [u64; WINDOW_FRAMES / 64],
     },
 }
 
@@ -124,17 +129,17 @@ impl<K> Frame<K> {
 
 /// Action of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Does<K> {
+pub enum ArqAction<K> {
     /// Send a frame.
-    Sends(Turn, Frame<K>),
+    Send(QueuePosition, Frame<K>),
     /// Deliver a packet that has crossed the link.
-    Delivers(K),
+    Deliver(K),
     /// Refuse a packet: there is no room.
-    Refuses(K),
+    Refuse(K),
     /// Report an accepted packet as dropped: the queue had no room for it.
-    Loses(K),
+    ReportDrop(K),
     /// Release a packet: the other end has it, it was given up, or it is a duplicate.
-    Discards(K),
+    Release(K),
 }
 
 /// Counters of an end.
@@ -143,7 +148,7 @@ pub struct Stats {
     /// Packets accepted.
     pub packets: u64,
     /// Frames retransmitted.
-    pub sent_again: u64,
+    pub retransmitted: u64,
     /// Of those, the ones sent by a timeout.
     pub timeouts: u64,
     /// Packets given up after the last attempt.
@@ -153,5 +158,5 @@ pub struct Stats {
     /// Packets restored from parity.
     pub restored: u64,
     /// Invalid frames: beyond the window, or about frames that were never sent.
-    pub senseless: u64,
+    pub invalid: u64,
 }

@@ -1,10 +1,10 @@
 //! Parameters of a D-Proxy.
 
-use super::holes::Recovery;
+use super::holes::RecoveryConfig;
 use super::key::Key;
 use super::translation::Translation;
-use crate::filter::Turn;
-use crate::table::Bounds;
+use crate::pep::QueuePosition;
+use crate::table::TableLimits;
 use hopline_core::Duration;
 use std::net::IpAddr;
 
@@ -16,65 +16,65 @@ pub struct Config {
     /// Address of the other end. Messages from other addresses are ignored.
     pub peer: IpAddr,
     /// Shared secret of both ends. It authenticates messages until
-    /// [`DProxy::peer_came`](super::DProxy::peer_came) sets session keys.
+    /// [`DProxy::on_peer_present`](super::DProxy::on_peer_present) sets session keys.
     pub key: Key,
     /// Cache of packets that go to the other end.
-    pub caching: Caching,
+    pub cache: CacheConfig,
     /// Recovery of packets that are missing from the other end.
-    pub recovery: Recovery,
+    pub recovery: RecoveryConfig,
     /// Turn of replayed packets, requests and answers at the link. Default last: those of the paper were late
     /// because "they were sitting in buffers" (§III-C.2; C16).
-    pub turn: Turn,
+    pub queue_position: QueuePosition,
     /// Requests for holes of several packets. Default one request for each packet (§III-C.3).
-    pub expansion: Expansion,
+    pub request_expansion: RequestExpansion,
     /// Order of delivery. Default in order: packets wait for missing ones before them (§III-C).
-    pub holding: Holding,
+    pub hole_delivery: HoleDelivery,
     /// Maximum number of waiting packets of a flow; beyond it, the first hole is given up. Default 256: a
     /// replayed packet comes after all packets that wait for the link (C5).
-    pub held_packets: u16,
+    pub max_waiting_per_flow: u16,
     /// Maximum number of waiting packets in total; flows beyond it do not wait. Default 4096.
-    pub held_in_all: u32,
+    pub max_waiting: u32,
     /// Time without new data of a flow that is not fully acknowledged, after which the other end is told of
     /// the last packet, up to three times. Default never: the paper leaves tail losses to TCP (C9).
-    pub tail_probe: Option<Duration>,
+    pub tail_probe_delay: Option<Duration>,
     /// Handling of packets that the link's queue refuses. Default left to the sender.
-    pub overflow: Overflow,
+    pub overflow: QueueDropHandling,
     /// Translation of addresses by a router at one end of the link. Default [`Translation::Absent`].
     pub translation: Translation,
     /// Limits of the connection table.
-    pub bounds: Bounds,
+    pub limits: TableLimits,
 }
 
 /// Parameters of the packet cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caching {
+pub struct CacheConfig {
     /// Maximum number of packets of a flow, at least 1; the oldest is evicted. Default 1024: more than may
     /// wait at the other end (C6).
     pub packets_per_flow: u16,
     /// Maximum number of packets in total, at least 1; the oldest is evicted. Default 16,384.
     pub packets: u32,
     /// Lifetime of a cached packet. Default 1 s: five times the waiting time of the other end.
-    pub age: Duration,
+    pub lifetime: Duration,
     /// Maximum number of replays of a packet since its sender transmitted it; beyond it, the packet counts as
     /// not cached. Default 8.
-    pub replays: u8,
+    pub max_replays: u8,
     /// Minimum time between two replays of a packet, so that two requests that one packet answers cause one
     /// replay. Default 250 µs.
     pub replay_interval: Duration,
 }
 
-impl Caching {
+impl CacheConfig {
     /// The defaults.
     pub const DEFAULT: Self = Self {
         packets_per_flow: 1024,
         packets: 16_384,
-        age: Duration::from_secs(1),
-        replays: 8,
+        lifetime: Duration::from_secs(1),
+        max_replays: 8,
         replay_interval: Duration::from_micros(250),
     };
 }
 
-impl Default for Caching {
+impl Default for CacheConfig {
     fn default() -> Self {
         Self::DEFAULT
     }
@@ -82,7 +82,7 @@ impl Default for Caching {
 
 /// Requests for a hole that is larger than a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expansion {
+pub enum RequestExpansion {
     /// One request for each missing packet, assuming the most frequent recent length (§III-C.3; C14).
     On,
     /// A request for the first packet only; the next one follows when it has arrived. For an ablation.
@@ -91,20 +91,20 @@ pub enum Expansion {
 
 /// Order of delivery of packets behind a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holding {
+pub enum HoleDelivery {
     /// Packets wait, and are forwarded in order.
     InOrder,
     /// Packets are forwarded as they arrive: losses look like reordering. For an ablation.
-    AsTheyCome,
+    OutOfOrder,
 }
 
 /// Handling of packets that the link's queue refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overflow {
+pub enum QueueDropHandling {
     /// Not cached: the drop is a congestion signal for the sender.
     LeftToSender,
     /// Replayed on request, like other packets.
-    Repaired,
+    Replayed,
 }
 
 impl Config {
@@ -115,17 +115,17 @@ impl Config {
             local: local.into(),
             peer: peer.into(),
             key,
-            caching: Caching::default(),
-            recovery: Recovery::default(),
-            turn: Turn::Last,
-            expansion: Expansion::On,
-            holding: Holding::InOrder,
-            held_packets: 256,
-            held_in_all: 4096,
-            tail_probe: None,
-            overflow: Overflow::LeftToSender,
+            cache: CacheConfig::default(),
+            recovery: RecoveryConfig::default(),
+            queue_position: QueuePosition::Back,
+            request_expansion: RequestExpansion::On,
+            hole_delivery: HoleDelivery::InOrder,
+            max_waiting_per_flow: 256,
+            max_waiting: 4096,
+            tail_probe_delay: None,
+            overflow: QueueDropHandling::LeftToSender,
             translation: Translation::Absent,
-            bounds: Bounds::default(),
+            limits: TableLimits::default(),
         }
     }
 }

@@ -1,59 +1,59 @@
 //! Recovery of holes on the receiving side: times of requests and their repetition, and giving up (§III-C.2
 //! and C.3).
 //!
-//! [`Requests`] is the state of a link: the average recovery time, and the number of requests. [`Holes`] are
+//! [`RequestScheduler`] is the state of a link: the average recovery time, and the number of requests. [`HoleList`] are
 //! those of one flow over it. Requests are sent in order and the link keeps the order, so replays arrive in
 //! order too.
 
-use crate::rtt::Longest;
+use crate::rtt::WindowedMaxDuration;
 use core::num::NonZeroU8;
 use hopline_core::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// Parameters of the recovery of holes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recovery {
+pub struct RecoveryConfig {
     /// Maximum number of requests for a hole by its timer, including the first; after them it is given up.
     /// Default 4: "on the fourth time" (§III-C.2; C3).
-    pub attempts: NonZeroU8,
+    pub max_timer_requests: NonZeroU8,
     /// Repetition of unanswered requests. Default successive (§III-C.2; C2).
-    pub timeouts: Timeouts,
+    pub timeout_rule: TimeoutRule,
     /// Use of the order rule. Default on (§III-C.3).
     pub order_rule: OrderRule,
     /// Maximum number of requests for a hole by the order rule; after them only its timer repeats requests.
     /// Default no limit but `patience`: the paper names none (C7).
-    pub order_requests: Option<NonZeroU8>,
+    pub max_order_requests: Option<NonZeroU8>,
     /// Recoveries that enter the average. Default all (C1).
-    pub samples: Samples,
+    pub sample_rule: SampleRule,
     /// Initial average time from a request to its replay. Default 10 ms (C1).
-    pub initial: Duration,
+    pub initial_average: Duration,
     /// Minimum average. Default a microsecond: the paper names none (C1).
-    pub floor: Duration,
+    pub min_average: Duration,
     /// Time after which a hole is given up, regardless of requests. Default 200 ms (C5).
-    pub patience: Duration,
+    pub max_wait: Duration,
     /// Number of packets that may arrive after a hole before it is requested, so that reordered packets are
     /// not requested. 0 to 2; default 0 (C11). If no later packet arrives, the request follows after the
     /// average recovery time. For ten to twenty seconds after packets arrived late, a hole is requested only
     /// once it is older than their lateness, whatever this number is.
-    pub grace: u8,
+    pub reordering_threshold: u8,
 }
 
-impl Recovery {
+impl RecoveryConfig {
     /// The defaults.
     pub const DEFAULT: Self = Self {
-        attempts: NonZeroU8::new(4).expect("not zero"),
-        timeouts: Timeouts::Successive,
+        max_timer_requests: NonZeroU8::new(4).expect("not zero"),
+        timeout_rule: TimeoutRule::Successive,
         order_rule: OrderRule::On,
-        order_requests: None,
-        samples: Samples::All,
-        initial: Duration::from_millis(10),
-        floor: Duration::from_micros(1),
-        patience: Duration::from_millis(200),
-        grace: 0,
+        max_order_requests: None,
+        sample_rule: SampleRule::All,
+        initial_average: Duration::from_millis(10),
+        min_average: Duration::from_micros(1),
+        max_wait: Duration::from_millis(200),
+        reordering_threshold: 0,
     };
 }
 
-impl Default for Recovery {
+impl Default for RecoveryConfig {
     fn default() -> Self {
         Self::DEFAULT
     }
@@ -62,7 +62,7 @@ impl Default for Recovery {
 /// Times at which an unanswered request is repeated (§III-C.2: after 2, 3 and 4 times the average). A request
 /// of the order rule restarts the timer without lengthening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timeouts {
+pub enum TimeoutRule {
     /// 2 averages after the first request, 3 after the second, 4 after the third and any later one. The hole
     /// is given up 4 averages after the last.
     Successive,
@@ -74,13 +74,13 @@ pub enum Timeouts {
 
 /// Recoveries that enter the "average retransmission time" (§III-C.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Samples {
+pub enum SampleRule {
     /// All, each from its first request to its end, even if it fails; except those of which the order rule
     /// has shown that a request was lost. The average thus follows a queue in which replays wait.
     All,
     /// Those with one request (Karn). If replays wait for longer than all requests, the average does not
     /// change.
-    OneRequest,
+    SingleRequest,
 }
 
 /// Order rule: a replay shows that the replays of earlier requests are lost (§III-C.3).
@@ -102,7 +102,7 @@ pub struct RecoveryStats {
     /// Of those, the ones by a timeout.
     pub timeouts: u64,
     /// Of those, the ones by the order rule: a later replay had arrived.
-    pub overtaken: u64,
+    pub order_rule_requests: u64,
     /// Holes filled after a request.
     pub recovered: u64,
     /// Holes filled before a request, or by a packet sent before the request: late, not lost.
@@ -127,7 +127,7 @@ impl Missing for u32 {
 
 /// Kind of packet that fills a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum FilledBy {
     /// A replay, as far as can be told.
     Replay,
     /// The original packet, which was late and not lost.
@@ -136,88 +136,99 @@ pub(super) enum By {
 
 /// Handling of the rest of a partly filled hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(super) enum Remainder {
     /// The request covered the rest too.
-    Asked,
+    AlreadyRequested,
     /// The rest was not requested yet, and is requested now.
-    AsksAnew,
+    RequestAgain,
 }
 
 /// State of the requests over a link. `I`: range or number that can be missing.
 #[derive(Debug)]
-pub(super) struct Requests<I> {
-    config: Recovery,
-    average: Duration,
+pub(super) struct RequestScheduler<I> {
+    config: RecoveryConfig,
+    recovery_average: Duration,
     /// Number of requests so far.
-    order: u64,
+    request_count: u64,
     /// Pending requests, in order.
-    asked: Vec<I>,
+    pending: Vec<I>,
     stats: RecoveryStats,
     /// Lateness of reordered packets.
-    late: Longest,
+    reordering: WindowedMaxDuration,
 }
 
 /// Minimum time for which the lateness of a packet counts; the maximum is twice as long.
-const LATE_FOR: Duration = Duration::from_secs(10);
+const REORDERING_WINDOW: Duration = Duration::from_secs(10);
 /// Maximum lateness that delays requests.
-const LATEST: Duration = Duration::from_millis(50);
+const MAX_REORDERING: Duration = Duration::from_millis(50);
 
 /// Missing ranges of a flow, in order.
 #[derive(Debug)]
-pub(super) struct Holes<I> {
+pub(super) struct HoleList<I> {
     open: VecDeque<Hole<I>>,
     /// Holes filled recently after one request: by a replay, unless the replay still arrives.
-    filled: VecDeque<Filled<I>>,
+    recently_filled: VecDeque<FilledHole<I>>,
 }
 
 /// Number of filled holes remembered, to recognise a replay that arrives after the original.
-const FILLED: usize = 16;
+const MAX_FILLED: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
-struct Filled<I> {
-    what: I,
-    opened: Instant,
-    asked: Instant,
-    at: Instant,
+struct FilledHole<I> {
+    missing: I,
+    opened_at: Instant,
+    requested_at: Instant,
+    filled_at: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Hole<I> {
-    what: I,
-    opened: Instant,
+    missing: I,
+    opened_at: Instant,
     /// Time and number of the last request over the link. Without a request: time at which the hole was
     /// opened, and 0.
-    asked: Instant,
-    order: u64,
+    last_request: Instant,
+    last_request_number: u64,
     /// Time of the first request.
-    first: Instant,
-    due: Instant,
+    first_request: Instant,
+    next_timeout: Instant,
     requests: u8,
     /// Requests by a timeout, and by the order rule.
-    timeouts: u8,
-    overtaken: u8,
+    timer_requests: u8,
+    order_requests: u8,
     /// Packets received after the hole.
-    later: u8,
+    packets_after: u8,
 }
 
 impl<I> Hole<I> {
     /// Creates a hole that is not requested yet.
     const fn new(now: Instant, what: I, due: Instant) -> Self {
         let [opened, asked, first] = [now; 3];
-        Self { what, opened, asked, order: 0, first, due, requests: 0, timeouts: 0, overtaken: 0, later: 1 }
+        Self {
+            missing: what,
+            opened_at: opened,
+            last_request: asked,
+            last_request_number: 0,
+            first_request: first,
+            next_timeout: due,
+            requests: 0,
+            timer_requests: 0,
+            order_requests: 0,
+            packets_after: 1,
+        }
     }
 }
 
-impl<I: Missing> Requests<I> {
-    pub(super) fn new(config: Recovery) -> Self {
-        let average = config.initial.max(config.floor);
+impl<I: Missing> RequestScheduler<I> {
+    pub(super) fn new(config: RecoveryConfig) -> Self {
+        let average = config.initial_average.max(config.min_average);
         Self {
             config,
-            average,
-            order: 0,
-            asked: Vec::new(),
+            recovery_average: average,
+            request_count: 0,
+            pending: Vec::new(),
             stats: RecoveryStats::default(),
-            late: Longest::of(LATE_FOR),
+            reordering: WindowedMaxDuration::new(REORDERING_WINDOW),
         }
     }
 
@@ -226,55 +237,55 @@ impl<I: Missing> Requests<I> {
     }
 
     /// Returns the average time from a request to its replay.
-    pub(super) const fn average(&self) -> Duration {
-        self.average
+    pub(super) const fn recovery_average(&self) -> Duration {
+        self.recovery_average
     }
 
-    pub(super) fn has_asked(&self) -> bool {
-        !self.asked.is_empty()
+    pub(super) fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
     }
 
     /// Takes the pending requests.
-    pub(super) fn take_asked(&mut self) -> impl Iterator<Item = I> {
-        self.asked.drain(..)
+    pub(super) fn drain_pending(&mut self) -> impl Iterator<Item = I> {
+        self.pending.drain(..)
     }
 
-    fn ask(&mut self, now: Instant, hole: &mut Hole<I>) {
-        self.order += 1;
+    fn request(&mut self, now: Instant, hole: &mut Hole<I>) {
+        self.request_count += 1;
         self.stats.requests += 1;
         if hole.requests == 0 {
-            hole.first = now;
+            hole.first_request = now;
         }
         hole.requests = hole.requests.saturating_add(1);
-        (hole.asked, hole.order) = (now, self.order);
-        hole.due =
-            (now + self.interval(hole.timeouts.saturating_add(1))).min(hole.opened + self.config.patience);
-        self.asked.push(hole.what);
+        (hole.last_request, hole.last_request_number) = (now, self.request_count);
+        hole.next_timeout = (now + self.timer_interval(hole.timer_requests.saturating_add(1)))
+            .min(hole.opened_at + self.config.max_wait);
+        self.pending.push(hole.missing);
     }
 
     /// Returns the waiting time after this number of requests by the timer.
-    fn interval(&self, requests: u8) -> Duration {
-        let attempts = self.config.attempts.get();
-        let averages = match self.config.timeouts {
-            Timeouts::Successive => u64::from(requests.min(3)) + 1,
-            Timeouts::Cumulative if requests == 1 => 2,
-            Timeouts::Cumulative if requests < attempts => 1,
-            Timeouts::Cumulative => 4,
-            Timeouts::Off => return self.config.patience,
+    fn timer_interval(&self, requests: u8) -> Duration {
+        let attempts = self.config.max_timer_requests.get();
+        let averages = match self.config.timeout_rule {
+            TimeoutRule::Successive => u64::from(requests.min(3)) + 1,
+            TimeoutRule::Cumulative if requests == 1 => 2,
+            TimeoutRule::Cumulative if requests < attempts => 1,
+            TimeoutRule::Cumulative => 4,
+            TimeoutRule::Off => return self.config.max_wait,
         };
-        self.average.saturating_mul(averages)
+        self.recovery_average.saturating_mul(averages)
     }
 
     /// Records the lateness of a packet that was not lost.
-    fn note_late(&mut self, now: Instant, by: Duration) {
-        self.late.sample(now, by.min(LATEST));
+    fn record_reordering(&mut self, now: Instant, by: Duration) {
+        self.reordering.sample(now, by.min(MAX_REORDERING));
     }
 
     /// Records that a hole is filled.
-    fn filled(&mut self, now: Instant, hole: &Hole<I>, by: By) {
-        if hole.requests == 0 || by == By::Original {
+    fn on_filled(&mut self, now: Instant, hole: &Hole<I>, by: FilledBy) {
+        if hole.requests == 0 || by == FilledBy::Original {
             self.stats.late += 1;
-            self.note_late(now, now.since(hole.opened));
+            self.record_reordering(now, now.since(hole.opened_at));
             return;
         }
         self.stats.recovered += 1;
@@ -283,20 +294,20 @@ impl<I: Missing> Requests<I> {
 
     /// Updates the average after the recovery of a hole (C1).
     fn sample(&mut self, now: Instant, hole: &Hole<I>) {
-        let counts = match self.config.samples {
-            Samples::All => hole.requests > 0 && hole.overtaken == 0,
-            Samples::OneRequest => hole.requests == 1,
+        let counts = match self.config.sample_rule {
+            SampleRule::All => hole.requests > 0 && hole.order_requests == 0,
+            SampleRule::SingleRequest => hole.requests == 1,
         };
         if counts {
-            let mixed = (7 * self.average.as_nanos() + now.since(hole.first).as_nanos()) / 8;
-            self.average = Duration::from_nanos(mixed).max(self.config.floor);
+            let mixed = (7 * self.recovery_average.as_nanos() + now.since(hole.first_request).as_nanos()) / 8;
+            self.recovery_average = Duration::from_nanos(mixed).max(self.config.min_average);
         }
     }
 }
 
-impl<I: Missing> Holes<I> {
+impl<I: Missing> HoleList<I> {
     pub(super) const fn new() -> Self {
-        Self { open: VecDeque::new(), filled: VecDeque::new() }
+        Self { open: VecDeque::new(), recently_filled: VecDeque::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -309,167 +320,174 @@ impl<I: Missing> Holes<I> {
 
     /// Returns the first missing range.
     pub(super) fn first(&self) -> Option<I> {
-        self.open.front().map(|hole| hole.what)
+        self.open.front().map(|hole| hole.missing)
     }
 
-    /// Returns the time of the next call of [`Holes::expire`].
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.open.iter().map(|hole| hole.due).min()
+    /// Returns the time of the next call of [`HoleList::handle_timeout`].
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.open.iter().map(|hole| hole.next_timeout).min()
     }
 
     /// Opens a hole: `what` is missing before a packet that has arrived, and after all other holes.
-    pub(super) fn open(&mut self, now: Instant, what: I, requests: &mut Requests<I>) {
+    pub(super) fn open(&mut self, now: Instant, what: I, requests: &mut RequestScheduler<I>) {
         requests.stats.holes += 1;
         // On a link that reorders, missing packets may only have been overtaken.
-        requests.late.sample(now, Duration::ZERO);
-        let late = requests.late.get();
-        let wait = if late.is_zero() { requests.average } else { late };
-        let due = now + wait.min(requests.config.patience);
+        requests.reordering.sample(now, Duration::ZERO);
+        let late = requests.reordering.get();
+        let wait = if late.is_zero() { requests.recovery_average } else { late };
+        let due = now + wait.min(requests.config.max_wait);
         let mut hole = Hole::new(now, what, due);
-        if requests.config.grace == 0 && late.is_zero() {
-            requests.ask(now, &mut hole);
+        if requests.config.reordering_threshold == 0 && late.is_zero() {
+            requests.request(now, &mut hole);
         }
         self.open.push_back(hole);
     }
 
     /// Handles a packet that is not missing. If it is the replay of a filled hole with one request, the
     /// packet that filled it was late, not lost.
-    pub(super) fn note_copy(&mut self, now: Instant, arrived: I, requests: &mut Requests<I>) {
-        let Some(at) = self.filled.iter().position(|filled| filled.what == arrived) else { return };
+    pub(super) fn handle_duplicate(&mut self, now: Instant, arrived: I, requests: &mut RequestScheduler<I>) {
+        let Some(at) = self.recently_filled.iter().position(|filled| filled.missing == arrived) else {
+            return;
+        };
         // A later duplicate is the sender's retransmission.
-        if let Some(filled) = self.filled.remove(at)
-            && now.since(filled.asked) <= requests.average * 2
+        if let Some(filled) = self.recently_filled.remove(at)
+            && now.since(filled.requested_at) <= requests.recovery_average * 2
         {
-            requests.note_late(now, filled.at.since(filled.opened));
+            requests.record_reordering(now, filled.filled_at.since(filled.opened_at));
         }
     }
 
     /// Records a packet that arrived beyond all holes (C11).
-    pub(super) fn overtake(&mut self, now: Instant, requests: &mut Requests<I>) {
-        if requests.config.grace == 0 || !requests.late.get().is_zero() {
+    pub(super) fn handle_beyond(&mut self, now: Instant, requests: &mut RequestScheduler<I>) {
+        if requests.config.reordering_threshold == 0 || !requests.reordering.get().is_zero() {
             return;
         }
         for hole in self.open.iter_mut().filter(|hole| hole.requests == 0) {
-            hole.later = hole.later.saturating_add(1);
-            if hole.later > requests.config.grace {
-                requests.ask(now, hole);
+            hole.packets_after = hole.packets_after.saturating_add(1);
+            if hole.packets_after > requests.config.reordering_threshold {
+                requests.request(now, hole);
             }
         }
     }
 
     /// Handles an arrival. Returns whether it was missing.
-    pub(super) fn arrive(
+    pub(super) fn handle_arrival(
         &mut self,
         now: Instant,
         arrived: I,
-        (by, rest): (By, Rest),
-        requests: &mut Requests<I>,
+        (by, rest): (FilledBy, Remainder),
+        requests: &mut RequestScheduler<I>,
     ) -> bool {
         let (mut latest, mut was_missing, mut at) = (0, false, 0);
         while let Some(&hole) = self.open.get(at) {
-            let parts = hole.what.without(arrived);
-            if parts[0] == Some(hole.what) {
+            let parts = hole.missing.without(arrived);
+            if parts[0] == Some(hole.missing) {
                 at += 1;
                 continue;
             }
             was_missing = true;
-            latest = latest.max(hole.order);
+            latest = latest.max(hole.last_request_number);
             self.open.remove(at);
-            if parts == [None, None] || rest == Rest::AsksAnew {
-                requests.filled(now, &hole, by);
-                if hole.requests == 1 && by == By::Replay {
-                    self.filled.truncate(FILLED - 1);
-                    let Hole { what, opened, asked, .. } = hole;
-                    self.filled.push_front(Filled { what, opened, asked, at: now });
+            if parts == [None, None] || rest == Remainder::RequestAgain {
+                requests.on_filled(now, &hole, by);
+                if hole.requests == 1 && by == FilledBy::Replay {
+                    self.recently_filled.truncate(MAX_FILLED - 1);
+                    let Hole { missing: what, opened_at: opened, last_request: asked, .. } = hole;
+                    self.recently_filled.push_front(FilledHole {
+                        missing: what,
+                        opened_at: opened,
+                        requested_at: asked,
+                        filled_at: now,
+                    });
                 }
             }
             for what in parts.into_iter().flatten() {
-                let mut part = Hole { what, ..hole };
-                if rest == Rest::AsksAnew {
-                    (part.requests, part.timeouts, part.overtaken) = (0, 0, 0);
-                    requests.ask(now, &mut part);
+                let mut part = Hole { missing: what, ..hole };
+                if rest == Remainder::RequestAgain {
+                    (part.requests, part.timer_requests, part.order_requests) = (0, 0, 0);
+                    requests.request(now, &mut part);
                 }
                 self.open.insert(at, part);
                 at += 1;
             }
         }
-        if was_missing && by == By::Replay {
-            self.ask_overtaken(now, latest, requests);
+        if was_missing && by == FilledBy::Replay {
+            self.request_overtaken(now, latest, requests);
         }
-        self.shrink();
+        self.release_memory();
         was_missing
     }
 
     /// Requests holes again after their replay was overtaken: they were requested before an answered request,
     /// and are not filled (§III-C.3). "Before" is by the order of requests, not of sequence numbers: a
     /// repeated request comes after those made meanwhile (C7).
-    fn ask_overtaken(&mut self, now: Instant, latest: u64, requests: &mut Requests<I>) {
+    fn request_overtaken(&mut self, now: Instant, latest: u64, requests: &mut RequestScheduler<I>) {
         if requests.config.order_rule == OrderRule::Off {
             return;
         }
-        let most = requests.config.order_requests;
+        let most = requests.config.max_order_requests;
         for hole in &mut self.open {
-            let may_ask = most.is_none_or(|most| hole.overtaken < most.get());
-            if (1..latest).contains(&hole.order) && may_ask {
-                hole.overtaken = hole.overtaken.saturating_add(1);
-                requests.stats.overtaken += 1;
-                requests.ask(now, hole);
+            let may_ask = most.is_none_or(|most| hole.order_requests < most.get());
+            if (1..latest).contains(&hole.last_request_number) && may_ask {
+                hole.order_requests = hole.order_requests.saturating_add(1);
+                requests.stats.order_rule_requests += 1;
+                requests.request(now, hole);
             }
         }
     }
 
     /// Gives up `what`, which the other end has not cached (C8). Returns whether it was missing.
-    pub(super) fn forget(&mut self, what: I, requests: &mut Requests<I>) -> bool {
+    pub(super) fn give_up_range(&mut self, what: I, requests: &mut RequestScheduler<I>) -> bool {
         let before = self.open.len();
-        self.open.retain(|hole| hole.what.without(what)[0] == Some(hole.what));
+        self.open.retain(|hole| hole.missing.without(what)[0] == Some(hole.missing));
         let gone = before - self.open.len();
         requests.stats.not_cached += gone as u64;
         gone > 0
     }
 
     /// Gives up the first hole.
-    pub(super) fn give_up_first(&mut self, requests: &mut Requests<I>) {
+    pub(super) fn give_up_first(&mut self, requests: &mut RequestScheduler<I>) {
         requests.stats.given_up += u64::from(self.open.pop_front().is_some());
     }
 
     /// Gives up the holes that `is_lost` selects.
-    pub(super) fn give_up_those(&mut self, is_lost: impl Fn(I) -> bool, requests: &mut Requests<I>) {
+    pub(super) fn give_up_where(&mut self, is_lost: impl Fn(I) -> bool, requests: &mut RequestScheduler<I>) {
         let before = self.open.len();
-        self.open.retain(|hole| !is_lost(hole.what));
+        self.open.retain(|hole| !is_lost(hole.missing));
         requests.stats.given_up += (before - self.open.len()) as u64;
     }
 
     /// Gives up all holes.
-    pub(super) fn give_up(&mut self, requests: &mut Requests<I>) {
+    pub(super) fn give_up_all(&mut self, requests: &mut RequestScheduler<I>) {
         requests.stats.given_up += self.open.len() as u64;
         *self = Self::new();
     }
 
     /// Repeats requests that are due, or gives up.
-    pub(super) fn expire(&mut self, now: Instant, requests: &mut Requests<I>) {
-        let Recovery { attempts, patience, .. } = requests.config;
+    pub(super) fn handle_timeout(&mut self, now: Instant, requests: &mut RequestScheduler<I>) {
+        let RecoveryConfig { max_timer_requests: attempts, max_wait: patience, .. } = requests.config;
         self.open.retain_mut(|hole| {
-            if hole.due > now {
+            if hole.next_timeout > now {
                 return true;
             }
-            let by_timer = if hole.requests > 0 { hole.timeouts.saturating_add(1) } else { 0 };
-            if by_timer >= attempts.get() || hole.opened + patience <= now {
+            let by_timer = if hole.requests > 0 { hole.timer_requests.saturating_add(1) } else { 0 };
+            if by_timer >= attempts.get() || hole.opened_at + patience <= now {
                 requests.stats.given_up += 1;
-                if requests.config.samples == Samples::All {
+                if requests.config.sample_rule == SampleRule::All {
                     requests.sample(now, hole);
                 }
                 return false;
             }
             requests.stats.timeouts += u64::from(by_timer > 0);
-            hole.timeouts = by_timer;
-            requests.ask(now, hole);
+            hole.timer_requests = by_timer;
+            requests.request(now, hole);
             true
         });
-        self.shrink();
+        self.release_memory();
     }
 
     /// Releases memory after a large number of holes.
-    fn shrink(&mut self) {
+    fn release_memory(&mut self) {
         const SMALL: usize = 16;
         if self.open.is_empty() && self.open.capacity() > SMALL {
             self.open = VecDeque::new();

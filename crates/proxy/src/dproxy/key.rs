@@ -59,39 +59,39 @@ pub const REPLAY_WINDOW: u64 = 1024;
 
 /// Message numbers seen from the peer: a sliding window as in IPsec (RFC 4303 §3.4.3).
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ReplayWindow {
     highest: Option<u64>,
-    bits: [u64; (REPLAY_WINDOW / 64) as usize],
+    bitmap: [u64; (REPLAY_WINDOW / 64) as usize],
 }
 
-impl Seen {
+impl ReplayWindow {
     /// Returns whether a number is seen for the first time, and records it.
-    pub(crate) fn is_new(&mut self, number: u64) -> bool {
+    pub(crate) fn check_and_record(&mut self, number: u64) -> bool {
         match self.highest {
             None => self.highest = Some(number),
             Some(highest) if number > highest => {
                 if number - highest >= REPLAY_WINDOW {
-                    self.bits = Default::default();
+                    self.bitmap = Default::default();
                 } else {
                     (highest + 1..number).for_each(|skipped| self.set(skipped, false));
                 }
                 self.highest = Some(number);
             }
-            Some(highest) if highest - number >= REPLAY_WINDOW || self.has(number) => return false,
+            Some(highest) if highest - number >= REPLAY_WINDOW || self.contains(number) => return false,
             Some(_) => {}
         }
         self.set(number, true);
         true
     }
 
-    fn has(&self, number: u64) -> bool {
+    fn contains(&self, number: u64) -> bool {
         let bit = number % REPLAY_WINDOW;
-        self.bits[(bit / 64) as usize] >> (bit % 64) & 1 == 1
+        self.bitmap[(bit / 64) as usize] >> (bit % 64) & 1 == 1
     }
 
     fn set(&mut self, number: u64, has: bool) {
         let bit = number % REPLAY_WINDOW;
-        let word = &mut self.bits[(bit / 64) as usize];
+        let word = &mut self.bitmap[(bit / 64) as usize];
         *word = *word & !(1 << (bit % 64)) | u64::from(has) << (bit % 64);
     }
 }
@@ -103,23 +103,29 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn each_number_comes_once_and_old_ones_not_at_all() {
-        let mut seen = Seen::default();
-        assert!(seen.is_new(5_000), "the first may be any");
-        assert!(!seen.is_new(5_000));
-        assert!(seen.is_new(5_000 - REPLAY_WINDOW + 1) && !seen.is_new(5_000 - REPLAY_WINDOW));
-        assert!(seen.is_new(u64::MAX) && !seen.is_new(u64::MAX) && !seen.is_new(5_001));
-        assert!(seen.is_new(u64::MAX - 1));
+    fn each_number_is_accepted_once_and_old_ones_are_rejected() {
+        let mut seen = ReplayWindow::default();
+        assert!(seen.check_and_record(5_000), "the first may be any");
+        assert!(!seen.check_and_record(5_000));
+        assert!(
+            seen.check_and_record(5_000 - REPLAY_WINDOW + 1) && !seen.check_and_record(5_000 - REPLAY_WINDOW)
+        );
+        assert!(
+            seen.check_and_record(u64::MAX)
+                && !seen.check_and_record(u64::MAX)
+                && !seen.check_and_record(5_001)
+        );
+        assert!(seen.check_and_record(u64::MAX - 1));
     }
 
     proptest! {
         #[test]
-        fn it_is_a_set_of_what_has_come(numbers in prop::collection::vec(0u64..5_000, 1..300)) {
-            let (mut seen, mut come) = (Seen::default(), BTreeSet::new());
+        fn replay_window_matches_a_set(numbers in prop::collection::vec(0u64..5_000, 1..300)) {
+            let (mut seen, mut come) = (ReplayWindow::default(), BTreeSet::new());
             for number in numbers {
                 let highest = come.last().copied().unwrap_or(number).max(number);
                 let expected = highest - number < REPLAY_WINDOW && !come.contains(&number);
-                prop_assert_eq!(seen.is_new(number), expected);
+                prop_assert_eq!(seen.check_and_record(number), expected);
                 if expected { come.insert(number); }
             }
         }

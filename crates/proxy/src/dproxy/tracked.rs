@@ -1,23 +1,29 @@
 //! State of a connection at an end of a link.
 
-use super::cache::Kept;
-use super::detect::Detect;
+use super::cache::FlowIndex;
+use super::loss_detection::LossDetector;
 use hopline_core::{Instant, Seq32};
 
 /// State of a connection: of its outgoing flow over the link, and of its incoming flow.
 #[derive(Debug)]
-pub(super) struct Tracked<K> {
-    pub(super) kept: Kept,
+pub(super) struct ConnectionState<K> {
+    pub(super) cached: FlowIndex,
     /// Sequence number of the outgoing SYN, if it passed.
-    pub(super) initial: Option<Seq32>,
+    pub(super) initial_seq: Option<Seq32>,
     /// Time of the last new outgoing data, and number of tail probes since.
-    pub(super) new_at: Instant,
-    pub(super) told: u8,
-    pub(super) detect: Option<Detect<K>>,
+    pub(super) last_new_data: Instant,
+    pub(super) tail_probes: u8,
+    pub(super) loss_detector: Option<LossDetector<K>>,
 }
 
-impl<K> Tracked<K> {
+impl<K> ConnectionState<K> {
     pub(super) const fn new(now: Instant) -> Self {
-        Self { kept: Kept::new(), initial: None, new_at: now, told: 0, detect: None }
+        Self {
+            cached: FlowIndex::new(),
+            initial_seq: None,
+            last_new_data: now,
+            tail_probes: 0,
+            loss_detector: None,
+        }
     }
 }

@@ -7,56 +7,56 @@
 
 mod setting;
 
-use super::tracked::Tracked;
+use super::tracked::ConnectionState;
 use crate::packet::Connection;
-use crate::table::{Place, Table};
+use crate::table::{Table, TableIndex};
 use hopline_wire::dproxy::Flow;
 pub use setting::Translation;
 use std::collections::BTreeMap;
 
 /// Flows by the addresses that the other end uses for them.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct TranslatedFlows {
     translation: Translation,
-    known: BTreeMap<Flow, Connection>,
+    flows: BTreeMap<Flow, Connection>,
 }
 
 /// Maximum number of remembered flows; beyond it, all are learned anew.
-const NAMES: usize = 4096;
+const MAX_FLOWS: usize = 4096;
 /// Maximum number of connections that a search examines, most recently used first: requested data were sent a
 /// moment ago.
-const SEARCHED: usize = 1024;
+const MAX_SEARCHED: usize = 1024;
 
-impl Names {
+impl TranslatedFlows {
     pub(super) const fn new(translation: Translation) -> Self {
-        Self { translation, known: BTreeMap::new() }
+        Self { translation, flows: BTreeMap::new() }
     }
 
     /// Returns the connection that the other end means by `flow`, which would be `named` here: one for which
     /// `fits` holds.
     pub(super) fn find<K>(
         &mut self,
-        table: &Table<Tracked<K>>,
+        table: &Table<ConnectionState<K>>,
         flow: Flow,
         named: Connection,
-        fits: impl Fn(&Tracked<K>) -> bool,
-    ) -> Option<Place> {
+        fits: impl Fn(&ConnectionState<K>) -> bool,
+    ) -> Option<TableIndex> {
         if self.translation == Translation::Absent {
             return None;
         }
-        let remembered = self.known.get(&flow).and_then(|connection| table.find(connection));
-        if remembered.is_some_and(|place| table.is(place, &fits)) {
+        let remembered = self.flows.get(&flow).and_then(|connection| table.find(connection));
+        if remembered.is_some_and(|place| table.is_state(place, &fits)) {
             return remembered;
         }
         // The flow is unknown, or the router has reused its address for another connection.
-        let found = table.find_among_newest(SEARCHED, |connection, tracked| {
+        let found = table.find_among_recent(MAX_SEARCHED, |connection, tracked| {
             (connection.fixed == named.fixed) != (connection.mobile == named.mobile) && fits(tracked)
         });
         let Some(place) = found else { return remembered };
-        if self.known.len() >= NAMES {
-            self.known.clear();
+        if self.flows.len() >= MAX_FLOWS {
+            self.flows.clear();
         }
-        self.known.insert(flow, table.connection(place));
+        self.flows.insert(flow, table.connection(place));
         Some(place)
     }
 }

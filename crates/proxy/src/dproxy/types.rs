@@ -1,6 +1,6 @@
 //! Verdicts, actions and counters of an end of a link.
 
-use crate::filter::Turn;
+use crate::pep::QueuePosition;
 use hopline_wire::dproxy::Sealed;
 use std::net::IpAddr;
 
@@ -10,24 +10,24 @@ use std::net::IpAddr;
 pub enum Verdict {
     /// The packet is forwarded, before all that [`DProxy::poll`](super::DProxy::poll) returns.
     Forward,
-    /// The middlebox keeps the packet; [`Does::Releases`] returns it.
-    Held,
+    /// The middlebox keeps the packet; [`Does::Forward`] returns it.
+    Delayed,
 }
 
 /// Action of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Does<K> {
-    /// Send a packet over the link again. [`Turn::First`]: ahead of all packets that wait for the link, but
+    /// Send a packet over the link again. [`QueuePosition::Front`]: ahead of all packets that wait for the link, but
     /// behind those that already go first.
-    Replays(Turn, K),
+    Retransmit(QueuePosition, K),
     /// Forward a packet that waited.
-    Releases(K),
+    Forward(K),
     /// Send a message to the other end, as a UDP datagram between ports [`hopline_wire::dproxy::PORT`].
     Sends {
         /// Address of the other end.
         to: IpAddr,
-        /// Turn at the link: [`Config::turn`](super::Config::turn) for requests and answers, last for tail probes.
-        turn: Turn,
+        /// Turn at the link: [`Config::queue_position`](super::Config::queue_position) for requests and answers, last for tail probes.
+        queue_position: QueuePosition,
         /// The message.
         sealed: Sealed,
     },
@@ -53,20 +53,20 @@ pub struct Stats {
     /// Tail probes.
     pub tail_probes: u64,
     /// Packets that waited for missing ones.
-    pub held: u64,
+    pub delayed: u64,
     /// Number of holes given up because too many packets waited.
     pub overflowed: u64,
     /// Number of times that more was missing than is requested.
     pub too_many: u64,
     /// ACK numbers of data that were never sent.
-    pub senseless_acks: u64,
+    pub invalid_acks: u64,
     /// Malformed messages: cut short, too long, of another version or type.
     pub malformed: u64,
     /// Messages from other addresses than the peer's.
     pub foreign: u64,
     /// Messages that arrived while the other end was absent: of a former session, or of one that has just
     /// begun.
-    pub early: u64,
+    pub without_session: u64,
     /// Messages without a valid tag.
     pub forged: u64,
     /// Messages with a repeated number, or one below the replay window.
@@ -74,7 +74,7 @@ pub struct Stats {
     /// Messages for unknown flows.
     pub unknown_flows: u64,
     /// Answers without a request.
-    pub unasked: u64,
+    pub unsolicited: u64,
     /// Connections evicted to make room for other connections.
     pub flows_evicted: u64,
     /// Connections that expired after silence.

@@ -1,27 +1,27 @@
 //! Runs a [`DProxy`] on bytes, and detects the presence of the other end. The mobile side is the link to that
 //! end.
 
-use super::{BATCH, Parsed, Pumped, Untouched};
+use super::{BATCH, BypassedCounts, ParsedSegment, PumpResult};
 use crate::dproxy::{Config, DProxy, Does, Verdict};
-use crate::filter::Turn;
 use crate::packet::Side;
-use crate::packet_io::{Arrival, Fate, Injected, Postpones};
-use crate::session::{self, Heard, Peer, Session, datagram};
+use crate::packet_io::{Arrival, InjectResult, PacketVerdict, Postpone};
+use crate::pep::QueuePosition;
+use crate::session::{self, HandshakeResult, PeerStatus, Session, datagram};
 use bytes::Bytes;
 use hopline_core::Instant;
-use hopline_wire::dproxy::tunnel::{self, Datagram, Speaks, other_version};
+use hopline_wire::dproxy::tunnel::{self, Datagram, MessageFormat, other_version};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
 /// One end of a link, and counters of its packets.
 #[derive(Debug)]
 pub struct PairDriver {
-    machine: DProxy<Stored>,
+    dproxy: DProxy<Stored>,
     session: Session,
     peer: IpAddr,
     /// Incarnation of the other end that the D-Proxy was told of.
-    told: Option<u64>,
-    greetings: VecDeque<session::Reply>,
+    notified_epoch: Option<u64>,
+    handshakes: VecDeque<session::Reply>,
     counts: PairCounts,
 }
 
@@ -29,23 +29,23 @@ pub struct PairDriver {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PairCounts {
     /// Segments that were sent over the link.
-    pub out: u64,
+    pub sent: u64,
     /// Segments that arrived over it.
-    pub come: u64,
+    pub received: u64,
     /// Packets that bypassed the D-Proxy.
-    pub untouched: Untouched,
+    pub bypassed: BypassedCounts,
     /// Packets that waited for missing ones.
     pub postponed: u64,
     /// Packets replayed.
-    pub sent_again: u64,
+    pub replayed: u64,
     /// Of the packets to replay, those without a route or room.
     pub refused: u64,
     /// Messages to the other end.
     pub messages: u64,
     /// Greetings to the other end.
-    pub greetings: u64,
+    pub handshakes: u64,
     /// Greetings without a valid tag: the other end has another key, or an attacker forges.
-    pub greetings_forged: u64,
+    pub handshakes_forged: u64,
     /// Sessions: one for each incarnation of the other end.
     pub sessions: u64,
     /// Malformed greetings.
@@ -58,7 +58,7 @@ enum Stored {
     /// Copy of a packet that was sent.
     Copy(Bytes),
     /// Packet that was received, and waits.
-    Held(Arrival),
+    Received(Arrival),
 }
 
 impl PairDriver {
@@ -67,13 +67,13 @@ impl PairDriver {
     #[must_use]
     pub fn new(config: Config, life: u64) -> Self {
         let mut machine = DProxy::new(config);
-        machine.peer_left(Instant::ZERO);
+        machine.on_peer_absent(Instant::ZERO);
         Self {
-            machine,
-            session: Session::new(config.key, Speaks::Messages, life),
+            dproxy: machine,
+            session: Session::new(config.key, MessageFormat::DProxy, life),
             peer: config.peer,
-            told: None,
-            greetings: VecDeque::new(),
+            notified_epoch: None,
+            handshakes: VecDeque::new(),
             counts: PairCounts::default(),
         }
     }
@@ -83,29 +83,29 @@ impl PairDriver {
     ///
     /// # Errors
     /// Errors of `io`; packets that were received then remain without a verdict.
-    pub fn pump<Io: Postpones>(
+    pub fn pump<Io: Postpone>(
         &mut self,
         now: Instant,
         io: &mut Io,
-        mut tell: impl FnMut(Turn, &[u8]),
-    ) -> Result<Pumped, Io::Error> {
-        let mut pumped = Pumped::Batch;
-        self.greet(now, &mut tell);
+        mut tell: impl FnMut(QueuePosition, &[u8]),
+    ) -> Result<PumpResult, Io::Error> {
+        let mut pumped = PumpResult::BatchFull;
+        self.send_handshakes(now, &mut tell);
         for _ in 0..BATCH {
             let Some(arrival) = io.receive()? else {
-                pumped = Pumped::All;
+                pumped = PumpResult::Drained;
                 break;
             };
             self.pass(now, arrival, io)?;
-            self.carry_out(io, &mut tell)?;
+            self.execute_actions(io, &mut tell)?;
         }
-        if self.machine.poll_timeout().is_some_and(|due| due <= now) {
-            self.machine.handle_timeout(now);
+        if self.dproxy.poll_timeout().is_some_and(|due| due <= now) {
+            self.dproxy.handle_timeout(now);
         }
-        self.carry_out(io, &mut tell)?;
+        self.execute_actions(io, &mut tell)?;
         io.flush()?;
         while let Some(packet) = io.next_dropped() {
-            self.refused(&packet);
+            self.on_queue_drop(&packet);
         }
         Ok(pumped)
     }
@@ -114,25 +114,25 @@ impl PairDriver {
     /// next [`PairDriver::pump`].
     pub fn handle_datagram(&mut self, now: Instant, from: IpAddr, bytes: &[u8]) {
         if from == self.peer && bytes.first() == Some(&tunnel::MAGIC) {
-            self.handle_greeting(now, bytes);
-        } else if self.machine.handle_datagram(now, from, bytes) {
-            self.session.heard_message(now);
+            self.handle_handshake(now, bytes);
+        } else if self.dproxy.handle_datagram(now, from, bytes) {
+            self.session.record_message(now);
         } else if from == self.peer {
-            self.find_version(now, bytes);
+            self.handle_other_version(now, bytes);
         }
-        self.tell_machine(now);
+        self.notify_dproxy(now);
     }
 
     /// Returns when to call [`PairDriver::pump`] even if no packet waits.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let greets = if self.greetings.is_empty() { self.session.due() } else { Instant::ZERO };
-        [greets].into_iter().chain(self.machine.poll_timeout()).min()
+        let greets = if self.handshakes.is_empty() { self.session.poll_timeout() } else { Instant::ZERO };
+        [greets].into_iter().chain(self.dproxy.poll_timeout()).min()
     }
 
     /// Returns the state of the other end, as far as known.
     #[must_use]
-    pub const fn peer(&self) -> Peer {
+    pub const fn peer(&self) -> PeerStatus {
         self.session.peer()
     }
 
@@ -145,130 +145,134 @@ impl PairDriver {
     /// Returns the counters of the D-Proxy.
     #[must_use]
     pub const fn stats(&self) -> &crate::dproxy::Stats {
-        self.machine.stats()
+        self.dproxy.stats()
     }
 
     /// Returns the counters of the recovery.
     #[must_use]
     pub const fn recovery(&self) -> &crate::dproxy::RecoveryStats {
-        self.machine.recovery()
+        self.dproxy.recovery()
     }
 
     /// Returns the number of waiting packets.
     #[must_use]
-    pub const fn held(&self) -> u32 {
-        self.machine.held()
+    pub const fn waiting_packets(&self) -> u32 {
+        self.dproxy.waiting_packets()
     }
 
     /// Returns the number of cached packets.
     #[must_use]
     pub const fn cached(&self) -> usize {
-        self.machine.cached()
+        self.dproxy.cached()
     }
 
     /// Returns the number of known connections.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.machine.connections()
+        self.dproxy.connections()
     }
 
-    fn handle_greeting(&mut self, now: Instant, bytes: &[u8]) {
-        let Ok(Datagram::Greeting(greeting, tag)) = Datagram::parse(&Bytes::copy_from_slice(bytes)) else {
+    fn handle_handshake(&mut self, now: Instant, bytes: &[u8]) {
+        let Ok(Datagram::Handshake(greeting, tag)) = Datagram::parse(&Bytes::copy_from_slice(bytes)) else {
             self.counts.malformed += 1;
-            return self.find_version(now, bytes);
+            return self.handle_other_version(now, bytes);
         };
-        match self.session.hear(now, &greeting, &tag) {
-            Heard::Forged => self.counts.greetings_forged += 1,
-            Heard::Own => {}
-            Heard::Nothing(answer) => self.greetings.extend(answer),
-            Heard::Began(answer) => {
+        match self.session.handle_handshake(now, &greeting, &tag) {
+            HandshakeResult::Forged => self.counts.handshakes_forged += 1,
+            HandshakeResult::Reflected => {}
+            HandshakeResult::Unchanged(answer) => self.handshakes.extend(answer),
+            HandshakeResult::Established(answer) => {
                 self.counts.sessions += 1;
-                self.greetings.push_back(answer);
+                self.handshakes.push_back(answer);
             }
         }
     }
 
-    fn find_version(&mut self, now: Instant, bytes: &[u8]) {
+    fn handle_other_version(&mut self, now: Instant, bytes: &[u8]) {
         if let Some(version) = other_version(bytes) {
-            self.session.hear_other_version(now, version);
+            self.session.handle_other_version(now, version);
         }
     }
 
     /// Tells the D-Proxy about the presence of the other end, if it has changed.
-    fn tell_machine(&mut self, now: Instant) {
-        let present = self.session.present();
-        if present == self.told {
+    fn notify_dproxy(&mut self, now: Instant) {
+        let present = self.session.present_epoch();
+        if present == self.notified_epoch {
             return;
         }
-        self.told = present;
+        self.notified_epoch = present;
         match present.and_then(|_| self.session.keys()) {
-            Some(keys) => self.machine.peer_came(now, keys),
-            None => self.machine.peer_left(now),
+            Some(keys) => self.dproxy.on_peer_present(now, keys),
+            None => self.dproxy.on_peer_absent(now),
         }
     }
 
-    fn greet(&mut self, now: Instant, tell: &mut impl FnMut(Turn, &[u8])) {
-        self.greetings.extend(self.session.greet(now));
-        self.tell_machine(now);
-        for greeting in self.greetings.drain(..) {
-            self.counts.greetings += 1;
-            tell(Turn::First, &datagram(greeting));
+    fn send_handshakes(&mut self, now: Instant, tell: &mut impl FnMut(QueuePosition, &[u8])) {
+        self.handshakes.extend(self.session.poll_handshake(now));
+        self.notify_dproxy(now);
+        for greeting in self.handshakes.drain(..) {
+            self.counts.handshakes += 1;
+            tell(QueuePosition::Front, &datagram(greeting));
         }
     }
 
     /// Records that the link's queue has dropped this packet: it is not repaired.
-    fn refused(&mut self, packet: &Bytes) {
-        if let Ok(parsed) = Parsed::of(packet) {
-            self.machine.refused(parsed.packet());
+    fn on_queue_drop(&mut self, packet: &Bytes) {
+        if let Ok(parsed) = ParsedSegment::parse(packet) {
+            self.dproxy.on_queue_drop(parsed.packet());
         }
     }
 
-    fn pass<Io: Postpones>(&mut self, now: Instant, arrival: Arrival, io: &mut Io) -> Result<(), Io::Error> {
-        let parsed = match Parsed::of(&arrival.packet) {
+    fn pass<Io: Postpone>(&mut self, now: Instant, arrival: Arrival, io: &mut Io) -> Result<(), Io::Error> {
+        let parsed = match ParsedSegment::parse(&arrival.packet) {
             Ok(parsed) => parsed,
             Err(why) => {
-                *self.counts.untouched.of(why) += 1;
-                return io.conclude(arrival, Fate::Pass);
+                *self.counts.bypassed.counter(why) += 1;
+                return io.set_verdict(arrival, PacketVerdict::Forward);
             }
         };
         let packet = parsed.packet();
-        self.session.note_traffic();
+        self.session.record_traffic();
         if arrival.from == Side::Fixed {
-            self.counts.out += 1;
-            self.machine.pass_out(now, packet, || Stored::Copy(parsed.whole(&arrival.packet)));
-            return io.conclude(arrival, Fate::Pass);
+            self.counts.sent += 1;
+            self.dproxy.pass_out(now, packet, || Stored::Copy(parsed.without_padding(&arrival.packet)));
+            return io.set_verdict(arrival, PacketVerdict::Forward);
         }
-        self.counts.come += 1;
-        match self.machine.pass_in(now, packet, || Stored::Held(arrival.clone())) {
-            Verdict::Forward => io.conclude(arrival, Fate::Pass),
-            Verdict::Held => {
+        self.counts.received += 1;
+        match self.dproxy.pass_in(now, packet, || Stored::Received(arrival.clone())) {
+            Verdict::Forward => io.set_verdict(arrival, PacketVerdict::Forward),
+            Verdict::Delayed => {
                 self.counts.postponed += 1;
                 io.postpone(&arrival)
             }
         }
     }
 
-    fn carry_out<Io: Postpones>(
+    fn execute_actions<Io: Postpone>(
         &mut self,
         io: &mut Io,
-        tell: &mut impl FnMut(Turn, &[u8]),
+        tell: &mut impl FnMut(QueuePosition, &[u8]),
     ) -> Result<(), Io::Error> {
         let mut message = Vec::new();
-        while let Some(does) = self.machine.poll() {
+        while let Some(does) = self.dproxy.poll() {
             match does {
-                Does::Replays(turn, Stored::Copy(packet)) => match io.inject(Side::Mobile, turn, &packet)? {
-                    Injected::Sent => self.counts.sent_again += 1,
-                    Injected::Refused => self.counts.refused += 1,
-                    Injected::NoRoom => {
-                        self.counts.refused += 1;
-                        self.refused(&packet);
+                Does::Retransmit(turn, Stored::Copy(packet)) => {
+                    match io.inject(Side::Mobile, turn, &packet)? {
+                        InjectResult::Sent => self.counts.replayed += 1,
+                        InjectResult::NoRoute => self.counts.refused += 1,
+                        InjectResult::QueueFull => {
+                            self.counts.refused += 1;
+                            self.on_queue_drop(&packet);
+                        }
                     }
-                },
-                Does::Releases(Stored::Held(arrival)) => io.conclude(arrival, Fate::Pass)?,
-                Does::Replays(_, Stored::Held(_)) | Does::Releases(Stored::Copy(_)) => {
+                }
+                Does::Forward(Stored::Received(arrival)) => {
+                    io.set_verdict(arrival, PacketVerdict::Forward)?
+                }
+                Does::Retransmit(_, Stored::Received(_)) | Does::Forward(Stored::Copy(_)) => {
                     unreachable!("what goes out is kept as a copy, and what comes in waits as it is")
                 }
-                Does::Sends { turn, sealed, .. } => {
+                Does::Sends { queue_position: turn, sealed, .. } => {
                     self.counts.messages += 1;
                     message.clear();
                     sealed.emit(&mut message);

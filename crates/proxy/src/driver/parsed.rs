@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// Reason for which a packet bypasses the middlebox.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Why {
+pub(super) enum BypassReason {
     OtherVersion,
     OtherProtocol,
     Fragment,
@@ -19,25 +19,26 @@ pub(super) enum Why {
 
 /// TCP segment in a packet.
 #[derive(Debug)]
-pub(super) struct Parsed {
+pub(super) struct ParsedSegment {
     pub(super) ip: Header,
     pub(super) segment: Segment<Bytes>,
     /// Place of the segment in the packet. The packet ends there; link-layer padding may follow.
-    pub(super) place: Range<usize>,
+    pub(super) segment_range: Range<usize>,
 }
 
-impl Parsed {
-    pub(super) fn of(packet: &Bytes) -> Result<Self, Why> {
+impl ParsedSegment {
+    pub(super) fn parse(packet: &Bytes) -> Result<Self, BypassReason> {
         let (ip, place) = Header::parse(packet).map_err(|error| match error {
-            ParseError::Unsupported { what: "ip fragment", .. } => Why::Fragment,
-            ParseError::Unsupported { what: "ip version", .. } => Why::OtherVersion,
-            other => Why::of(other),
+            ParseError::Unsupported { what: "ip fragment", .. } => BypassReason::Fragment,
+            ParseError::Unsupported { what: "ip version", .. } => BypassReason::OtherVersion,
+            other => BypassReason::from_parse_error(other),
         })?;
         if ip.protocol() != Protocol::Tcp {
-            return Err(Why::OtherProtocol);
+            return Err(BypassReason::OtherProtocol);
         }
-        let segment = Segment::parse(&ip, &packet.slice(place.clone())).map_err(Why::of)?;
-        Ok(Self { ip, segment, place })
+        let segment =
+            Segment::parse(&ip, &packet.slice(place.clone())).map_err(BypassReason::from_parse_error)?;
+        Ok(Self { ip, segment, segment_range: place })
     }
 
     pub(super) fn packet(&self) -> Packet<'_, Bytes> {
@@ -45,13 +46,13 @@ impl Parsed {
     }
 
     /// Returns the packet without link-layer padding, so that a retransmission does not include it.
-    pub(super) fn whole(&self, packet: &Bytes) -> Bytes {
-        packet.slice(..self.place.end)
+    pub(super) fn without_padding(&self, packet: &Bytes) -> Bytes {
+        packet.slice(..self.segment_range.end)
     }
 }
 
-impl Why {
-    const fn of(error: ParseError) -> Self {
+impl BypassReason {
+    const fn from_parse_error(error: ParseError) -> Self {
         match error {
             ParseError::BadChecksum => Self::BadChecksum,
             _ => Self::Malformed,

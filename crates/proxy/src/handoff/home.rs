@@ -3,7 +3,7 @@
 use super::key::is_genuine;
 use super::{Identity, Scheme, Transmit, group_of, key};
 use hopline_core::Instant;
-use hopline_wire::handoff::{Asks, Kind, Message, Says, Tagged};
+use hopline_wire::handoff::{Message, MessageBody, RequestAction, RequestKind, TaggedMessage};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -16,7 +16,7 @@ pub struct HomeAgent {
     bindings: BTreeMap<Ipv4Addr, Option<Binding>>,
     /// Stations at which hosts may be registered; empty: any.
     stations: Vec<Ipv4Addr>,
-    out: VecDeque<Transmit>,
+    outgoing: VecDeque<Transmit>,
     stats: HomeStats,
 }
 
@@ -38,7 +38,7 @@ pub struct HomeStats {
     pub replayed: u64,
     /// Messages of a wrong kind, messages of hosts with another home network, and registrations at addresses
     /// that are not a station's.
-    pub foreign: u64,
+    pub unexpected: u64,
 }
 
 impl HomeAgent {
@@ -47,12 +47,12 @@ impl HomeAgent {
     pub fn new(identity: Identity, scheme: Scheme, mobiles: impl IntoIterator<Item = Ipv4Addr>) -> Self {
         let bindings = mobiles.into_iter().map(|mobile| (mobile, None)).collect();
         let (stations, out) = (Vec::new(), VecDeque::new());
-        Self { identity, scheme, bindings, stations, out, stats: HomeStats::default() }
+        Self { identity, scheme, bindings, stations, outgoing: out, stats: HomeStats::default() }
     }
 
     /// Restricts registrations to these stations.
     #[must_use]
-    pub fn at(self, stations: impl IntoIterator<Item = Ipv4Addr>) -> Self {
+    pub fn with_stations(self, stations: impl IntoIterator<Item = Ipv4Addr>) -> Self {
         Self { stations: stations.into_iter().collect(), ..self }
     }
 
@@ -70,38 +70,42 @@ impl HomeAgent {
     }
 
     /// Handles a message.
-    pub fn handle_message(&mut self, now: Instant, tagged: &Tagged) {
+    pub fn handle_message(&mut self, now: Instant, tagged: &TaggedMessage) {
         if !is_genuine(self.identity.key.as_ref(), tagged) {
             self.stats.forged += 1;
             return;
         }
-        let Message { number, says } = tagged.message;
-        let Says::Request { mobile, lifetime, asks: Asks::Register { care_of, .. } } = says else {
-            self.stats.foreign += 1;
+        let Message { number, body: says } = tagged.message;
+        let MessageBody::Request { mobile, lifetime, action: RequestAction::Register { care_of, .. } } = says
+        else {
+            self.stats.unexpected += 1;
             return;
         };
         let is_station = self.stations.is_empty() || self.stations.contains(&care_of);
         let Some(binding) = self.bindings.get_mut(&mobile).filter(|_| is_station) else {
-            self.stats.foreign += 1;
+            self.stats.unexpected += 1;
             return;
         };
         if let Some(known) = binding.filter(|known| number < known.number) {
             self.stats.replayed += 1;
-            if let Some(message) = key::behind(self.identity.key.as_ref(), known.number, (mobile, number)) {
-                self.out.push_back(Transmit { to: care_of, message });
+            if let Some(message) =
+                key::stale_number_reply(self.identity.key.as_ref(), known.number, (mobile, number))
+            {
+                self.outgoing.push_back(Transmit { to: care_of, message });
             }
             return;
         }
         *binding = Some(Binding { care_of, number, expires: now + lifetime });
         self.stats.registrations += 1;
-        let message = Message { number, says: Says::Answer { mobile, lifetime, to: Kind::Register } };
+        let message =
+            Message { number, body: MessageBody::Reply { mobile, lifetime, kind: RequestKind::Register } };
         let message = key::seal(self.identity.key.as_ref(), message);
-        self.out.push_back(Transmit { to: care_of, message });
+        self.outgoing.push_back(Transmit { to: care_of, message });
     }
 
     /// Returns the next message to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.out.pop_front()
+        self.outgoing.pop_front()
     }
 
     /// Returns the counters.

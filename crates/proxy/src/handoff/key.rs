@@ -5,17 +5,17 @@
 //! host has these two keys and not the network's: it cannot impersonate another host.
 
 use core::hash::Hasher;
-use hopline_wire::handoff::{Message, Says, TAG_LEN, Tagged};
+use hopline_wire::handoff::{Message, MessageBody, TAG_LEN, TaggedMessage};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::net::Ipv4Addr;
 
 /// Key by which a station, a home agent or a mobile host authenticates messages. Tags are SipHash-2-4 of 128
 /// bits over the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Key(Holds);
+pub struct Key(KeyMaterial);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Holds {
+enum KeyMaterial {
     /// Secret of the network.
     Network([u8; 16]),
     /// Keys of a mobile host, derived from it.
@@ -23,7 +23,7 @@ enum Holds {
         /// Key of beacons.
         beacons: [u8; 16],
         /// Key of the host's requests.
-        own: [u8; 16],
+        requests: [u8; 16],
     },
 }
 
@@ -34,45 +34,45 @@ impl Key {
     /// Creates the network's key from its bytes.
     #[must_use]
     pub const fn new(bytes: [u8; 16]) -> Self {
-        Self(Holds::Network(bytes))
+        Self(KeyMaterial::Network(bytes))
     }
 
-    /// Creates the key of a mobile host, from the bytes that [`Key::of_host`] has returned.
+    /// Creates the key of a mobile host, from the bytes that [`Key::derive_host_key`] has returned.
     #[must_use]
     pub fn host(bytes: [u8; HOST_KEY_LEN]) -> Self {
         let half = |at: usize| bytes[at..at + 16].try_into().expect("16 of 32 bytes");
-        Self(Holds::Host { beacons: half(0), own: half(16) })
+        Self(KeyMaterial::Host { beacons: half(0), requests: half(16) })
     }
 
     /// Returns the key for the mobile host with this home address. `None`: this is not the network's key.
     #[must_use]
-    pub fn of_host(&self, mobile: Ipv4Addr) -> Option<[u8; HOST_KEY_LEN]> {
-        let Holds::Network(network) = self.0 else { return None };
+    pub fn derive_host_key(&self, mobile: Ipv4Addr) -> Option<[u8; HOST_KEY_LEN]> {
+        let KeyMaterial::Network(network) = self.0 else { return None };
         let mut bytes = [0; HOST_KEY_LEN];
-        bytes[..16].copy_from_slice(&of_beacons(&network));
-        bytes[16..].copy_from_slice(&of_requests(&network, mobile));
+        bytes[..16].copy_from_slice(&derive_beacon_key(&network));
+        bytes[16..].copy_from_slice(&derive_request_key(&network, mobile));
         Some(bytes)
     }
 
     /// Returns the key of connections between stations. `None`: this is not the network's key.
     #[must_use]
-    pub fn of_stations(&self) -> Option<[u8; 32]> {
-        let Holds::Network(network) = self.0 else { return None };
+    pub fn derive_station_key(&self) -> Option<[u8; 32]> {
+        let KeyMaterial::Network(network) = self.0 else { return None };
         Some(blake3::derive_key("hopline split connections between stations", &network))
     }
 
     fn tag(&self, message: &Message) -> [u8; TAG_LEN] {
-        let mobile = match message.says {
-            Says::Beacon { .. } => None,
-            Says::Request { mobile, .. } | Says::Answer { mobile, .. } | Says::Behind { mobile, .. } => {
-                Some(mobile)
-            }
+        let mobile = match message.body {
+            MessageBody::Beacon { .. } => None,
+            MessageBody::Request { mobile, .. }
+            | MessageBody::Reply { mobile, .. }
+            | MessageBody::Stale { mobile, .. } => Some(mobile),
         };
         let key = match (self.0, mobile) {
-            (Holds::Network(network), None) => of_beacons(&network),
-            (Holds::Network(network), Some(mobile)) => of_requests(&network, mobile),
-            (Holds::Host { beacons, .. }, None) => beacons,
-            (Holds::Host { own, .. }, Some(_)) => own,
+            (KeyMaterial::Network(network), None) => derive_beacon_key(&network),
+            (KeyMaterial::Network(network), Some(mobile)) => derive_request_key(&network, mobile),
+            (KeyMaterial::Host { beacons, .. }, None) => beacons,
+            (KeyMaterial::Host { requests: own, .. }, Some(_)) => own,
         };
         let mut bytes = Vec::with_capacity(message.wire_len());
         message.emit(&mut bytes);
@@ -89,11 +89,11 @@ impl core::fmt::Debug for Key {
     }
 }
 
-fn of_beacons(network: &[u8; 16]) -> [u8; 16] {
+fn derive_beacon_key(network: &[u8; 16]) -> [u8; 16] {
     first_half(&blake3::derive_key("hopline handoff beacons", network))
 }
 
-fn of_requests(network: &[u8; 16], mobile: Ipv4Addr) -> [u8; 16] {
+fn derive_request_key(network: &[u8; 16], mobile: Ipv4Addr) -> [u8; 16] {
     let mut of = [0; 20];
     of[..16].copy_from_slice(network);
     of[16..].copy_from_slice(&mobile.octets());
@@ -105,19 +105,23 @@ fn first_half(bytes: &[u8; 32]) -> [u8; 16] {
 }
 
 /// Returns the message with its tag.
-pub(super) fn seal(key: Option<&Key>, message: Message) -> Tagged {
-    Tagged { message, tag: key.map_or([0; TAG_LEN], |key| key.tag(&message)) }
+pub(super) fn seal(key: Option<&Key>, message: Message) -> TaggedMessage {
+    TaggedMessage { message, tag: key.map_or([0; TAG_LEN], |key| key.tag(&message)) }
 }
 
 /// Returns an answer that tells a mobile host that the `number` of its request is not above the `latest`.
 /// Without a key there is no answer: an attacker could raise numbers without limit.
-pub(super) fn behind(key: Option<&Key>, latest: u64, (mobile, asked): (Ipv4Addr, u64)) -> Option<Tagged> {
+pub(super) fn stale_number_reply(
+    key: Option<&Key>,
+    latest: u64,
+    (mobile, asked): (Ipv4Addr, u64),
+) -> Option<TaggedMessage> {
     let key = key.filter(|_| latest > asked)?;
-    Some(seal(Some(key), Message { number: latest, says: Says::Behind { mobile, asked } }))
+    Some(seal(Some(key), Message { number: latest, body: MessageBody::Stale { mobile, requested: asked } }))
 }
 
 /// Returns whether the tag is valid. Without a key it is not checked.
-pub(super) fn is_genuine(key: Option<&Key>, tagged: &Tagged) -> bool {
+pub(super) fn is_genuine(key: Option<&Key>, tagged: &TaggedMessage) -> bool {
     let differs = |tag: [u8; TAG_LEN]| tag.iter().zip(&tagged.tag).fold(0, |all, (a, b)| all | (a ^ b));
     key.is_none_or(|key| differs(key.tag(&tagged.message)) == 0)
 }

@@ -3,7 +3,9 @@
 use super::key::{self, is_genuine};
 use super::{BEACON_INTERVAL, Identity, Scheme, Transmit};
 use hopline_core::{Duration, Instant};
-use hopline_wire::handoff::{Asks, Kind, Latest, Message, PacketId, Says, Tagged};
+use hopline_wire::handoff::{
+    Message, MessageBody, PacketId, RecentPackets, RequestAction, RequestKind, TaggedMessage,
+};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -15,38 +17,38 @@ pub struct MobileConfig {
     /// Routing of packets to the host.
     pub scheme: Scheme,
     /// Handoff rule.
-    pub decide: Decide,
+    pub handoff_rule: HandoffRule,
     /// Number of stations besides the current one that buffer packets: the strongest. Default 1. Unused with
     /// registration.
-    pub buffering: u8,
+    pub buffering_stations: u8,
     /// Lifetime of a request at a station, and of a station without further beacons, up to
     /// 65.535 s. Default three beacons.
     pub lifetime: Duration,
     /// Initial time to wait for an answer; it doubles with each attempt. Default 50 ms.
-    pub patience: Duration,
+    pub initial_timeout: Duration,
     /// Number of requests without an answer after which a station counts as gone. Default 5.
-    pub tries: u8,
+    pub max_attempts: u8,
     /// Maximum number of remembered stations. Default 16.
-    pub stations: u8,
+    pub max_stations: u8,
 }
 
 /// Handoff rule. A station without further beacons is always left at once, for the strongest.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Decide {
+pub enum HandoffRule {
     /// Once the last beacons of another station were each stronger than those of the current one by a margin.
     Stronger {
         /// Margin, dB. Default 6.
-        by_db: f64,
+        margin_db: f64,
         /// Number of beacons, 1 to 8. Default 2.
         beacons: u8,
     },
     /// Periodically, to the strongest other station (§4: "timer-driven").
-    Every(Duration),
+    Periodic(Duration),
 }
 
-impl Default for Decide {
+impl Default for HandoffRule {
     fn default() -> Self {
-        Self::Stronger { by_db: 6.0, beacons: 2 }
+        Self::Stronger { margin_db: 6.0, beacons: 2 }
     }
 }
 
@@ -57,12 +59,12 @@ impl MobileConfig {
         Self {
             identity,
             scheme,
-            decide: Decide::default(),
-            buffering: 1,
+            handoff_rule: HandoffRule::default(),
+            buffering_stations: 1,
             lifetime: BEACON_INTERVAL.saturating_mul(3),
-            patience: Duration::from_millis(50),
-            tries: 5,
-            stations: 16,
+            initial_timeout: Duration::from_millis(50),
+            max_attempts: 5,
+            max_stations: 16,
         }
     }
 }
@@ -72,13 +74,13 @@ impl MobileConfig {
 pub struct Mobile {
     config: MobileConfig,
     /// Known stations, in the order of their first beacon.
-    stations: Vec<Known>,
+    stations: Vec<KnownStation>,
     current: Option<Ipv4Addr>,
-    latest: Latest,
-    /// Time of the next change by [`Decide::Every`].
-    next_change: Instant,
-    number: u64,
-    out: VecDeque<Transmit>,
+    received_packets: RecentPackets,
+    /// Time of the next change by [`HandoffRule::Periodic`].
+    next_handoff: Instant,
+    last_number: u64,
+    outgoing: VecDeque<Transmit>,
     events: VecDeque<Event>,
     stats: MobileStats,
 }
@@ -96,7 +98,7 @@ pub enum Event {
         /// The station.
         station: Ipv4Addr,
         /// Time since the request.
-        took: Duration,
+        latency: Duration,
         /// `true` if the host had another station before.
         handoff: bool,
     },
@@ -118,33 +120,33 @@ pub struct MobileStats {
     /// Beacons with a number that is not above the last one.
     pub replayed: u64,
     /// Messages of a wrong kind, and answers without a request.
-    pub foreign: u64,
+    pub unexpected: u64,
 }
 
 /// Maximum number of beacons that are compared.
-const MOST_BEACONS: usize = 8;
+const MAX_BEACONS: usize = 8;
 
 /// A known station.
 #[derive(Debug)]
-struct Known {
+struct KnownStation {
     station: Ipv4Addr,
-    number: u64,
-    heard: Instant,
+    last_number: u64,
+    last_beacon: Instant,
     /// Signal strengths of its last beacons, dBm, newest last.
-    signals: VecDeque<f64>,
+    recent_signals: VecDeque<f64>,
     /// Its role as last requested.
-    does: Option<Kind>,
-    pending: Option<Pending>,
+    requested_role: Option<RequestKind>,
+    pending_request: Option<PendingRequest>,
 }
 
 /// A request without an answer yet.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
-    message: Tagged,
-    kind: Kind,
-    since: Instant,
-    due: Instant,
-    tries: u8,
+struct PendingRequest {
+    message: TaggedMessage,
+    kind: RequestKind,
+    sent_at: Instant,
+    next_retry: Instant,
+    attempts: u8,
     handoff: bool,
 }
 
@@ -156,48 +158,61 @@ impl Mobile {
             config,
             stations: Vec::new(),
             current: None,
-            latest: Latest::default(),
-            next_change: Instant::FAR_FUTURE,
-            number: 0,
-            out: VecDeque::new(),
+            received_packets: RecentPackets::default(),
+            next_handoff: Instant::FAR_FUTURE,
+            last_number: 0,
+            outgoing: VecDeque::new(),
             events: VecDeque::new(),
             stats: MobileStats::default(),
         }
     }
 
     /// Records a packet that arrived for the host.
-    pub fn received(&mut self, packet: PacketId) {
-        self.latest.push(packet);
+    pub fn record_received(&mut self, packet: PacketId) {
+        self.received_packets.push(packet);
     }
 
     /// Handles a message that came from the address `from`. `signal_dbm`: its signal strength, if known.
-    pub fn handle_message(&mut self, now: Instant, from: Ipv4Addr, tagged: &Tagged, signal_dbm: Option<f64>) {
+    pub fn handle_message(
+        &mut self,
+        now: Instant,
+        from: Ipv4Addr,
+        tagged: &TaggedMessage,
+        signal_dbm: Option<f64>,
+    ) {
         if !is_genuine(self.config.identity.key.as_ref(), tagged) {
             self.stats.forged += 1;
             return;
         }
-        let Message { number, says } = tagged.message;
+        let Message { number, body: says } = tagged.message;
         match says {
-            Says::Beacon { station } if station != from => self.stats.forged += 1,
-            Says::Beacon { .. } => self.hear(now, from, number, signal_dbm.unwrap_or(f64::MIN)),
-            Says::Answer { mobile, to, .. } if mobile == self.config.identity.address => {
-                self.take_answer(now, from, number, to);
+            MessageBody::Beacon { station } if station != from => self.stats.forged += 1,
+            MessageBody::Beacon { .. } => {
+                self.handle_beacon(now, from, number, signal_dbm.unwrap_or(f64::MIN))
             }
-            Says::Behind { mobile, asked } if mobile == self.config.identity.address => {
-                self.catch_up(now, from, number, asked);
+            MessageBody::Reply { mobile, kind: to, .. } if mobile == self.config.identity.address => {
+                self.handle_reply(now, from, number, to);
             }
-            Says::Answer { .. } | Says::Request { .. } | Says::Behind { .. } => self.stats.foreign += 1,
+            MessageBody::Stale { mobile, requested: asked } if mobile == self.config.identity.address => {
+                self.resend_with_higher_number(now, from, number, asked);
+            }
+            MessageBody::Reply { .. } | MessageBody::Request { .. } | MessageBody::Stale { .. } => {
+                self.stats.unexpected += 1
+            }
         }
     }
 
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.forget_silent(now);
+        self.remove_silent_stations(now);
         for at in 0..self.stations.len() {
-            self.ask_again(now, at);
+            self.retry_request(now, at);
         }
-        let gives_up =
-            |known: &Known| known.pending.is_some_and(|p| p.tries >= self.config.tries && p.due <= now);
+        let gives_up = |known: &KnownStation| {
+            known
+                .pending_request
+                .is_some_and(|p| p.attempts >= self.config.max_attempts && p.next_retry <= now)
+        };
         let mut unanswered = 0;
         self.stations.retain(|known| {
             let gone = gives_up(known);
@@ -205,15 +220,15 @@ impl Mobile {
             !gone
         });
         self.stats.unanswered += unanswered;
-        self.leave_lost(now);
-        if self.next_change <= now {
-            self.change_by_timer(now);
+        self.leave_lost_station(now);
+        if self.next_handoff <= now {
+            self.periodic_handoff(now);
         }
     }
 
     /// Returns the next message to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.out.pop_front()
+        self.outgoing.pop_front()
     }
 
     /// Returns the next event.
@@ -224,9 +239,10 @@ impl Mobile {
     /// Returns the time of the next call of [`Mobile::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let answers = self.stations.iter().filter_map(|known| known.pending.map(|pending| pending.due));
-        let silences = self.stations.iter().map(|known| known.heard + self.config.lifetime);
-        answers.chain(silences).chain([self.next_change]).min().filter(|&at| at != Instant::FAR_FUTURE)
+        let answers =
+            self.stations.iter().filter_map(|known| known.pending_request.map(|pending| pending.next_retry));
+        let silences = self.stations.iter().map(|known| known.last_beacon + self.config.lifetime);
+        answers.chain(silences).chain([self.next_handoff]).min().filter(|&at| at != Instant::FAR_FUTURE)
     }
 
     /// Returns the station through which the host sends.
@@ -241,206 +257,224 @@ impl Mobile {
         &self.stats
     }
 
-    fn hear(&mut self, now: Instant, station: Ipv4Addr, number: u64, signal_dbm: f64) {
-        let Some(at) = self.known(now, station) else { return };
+    fn handle_beacon(&mut self, now: Instant, station: Ipv4Addr, number: u64, signal_dbm: f64) {
+        let Some(at) = self.station_index(now, station) else { return };
         let known = &mut self.stations[at];
-        if number <= known.number {
+        if number <= known.last_number {
             self.stats.replayed += 1;
             return;
         }
-        (known.number, known.heard) = (number, now);
-        if known.signals.len() == MOST_BEACONS {
-            known.signals.pop_front();
+        (known.last_number, known.last_beacon) = (number, now);
+        if known.recent_signals.len() == MAX_BEACONS {
+            known.recent_signals.pop_front();
         }
-        known.signals.push_back(signal_dbm);
-        self.decide(now, at);
-        self.refresh(now, station);
+        known.recent_signals.push_back(signal_dbm);
+        self.apply_handoff_rule(now, at);
+        self.renew_request(now, station);
     }
 
     /// Returns the index of a station in the list, which it is added to if new.
-    fn known(&mut self, now: Instant, station: Ipv4Addr) -> Option<usize> {
+    fn station_index(&mut self, now: Instant, station: Ipv4Addr) -> Option<usize> {
         if let Some(at) = self.stations.iter().position(|known| known.station == station) {
             return Some(at);
         }
-        if self.stations.len() >= usize::from(self.config.stations) {
-            self.stats.foreign += 1;
+        if self.stations.len() >= usize::from(self.config.max_stations) {
+            self.stats.unexpected += 1;
             return None;
         }
         let (signals, does, pending) = (VecDeque::new(), None, None);
-        self.stations.push(Known { station, number: 0, heard: now, signals, does, pending });
+        self.stations.push(KnownStation {
+            station,
+            last_number: 0,
+            last_beacon: now,
+            recent_signals: signals,
+            requested_role: does,
+            pending_request: pending,
+        });
         Some(self.stations.len() - 1)
     }
 
     /// Applies the handoff rule after a beacon of station number `at`.
-    fn decide(&mut self, now: Instant, at: usize) {
+    fn apply_handoff_rule(&mut self, now: Instant, at: usize) {
         let other = self.stations[at].station;
-        let Some(current) = self.current else { return self.change(now, other) };
-        let Decide::Stronger { by_db, beacons } = self.config.decide else { return };
+        let Some(current) = self.current else { return self.change_station(now, other) };
+        let HandoffRule::Stronger { margin_db: by_db, beacons } = self.config.handoff_rule else { return };
         let Some(present) = self.stations.iter().find(|known| known.station == current) else { return };
         let beacons = usize::from(beacons);
-        let last = |known: &Known| known.signals.iter().rev().take(beacons).copied().collect::<Vec<_>>();
+        let last = |known: &KnownStation| {
+            known.recent_signals.iter().rev().take(beacons).copied().collect::<Vec<_>>()
+        };
         let (theirs, ours) = (last(&self.stations[at]), last(present));
         let enough = theirs.len() == beacons && ours.len() == beacons;
         // Beacons of unknown signal strength are never stronger.
         let stronger = |(a, b): (&f64, &f64)| *a > f64::MIN && *a >= b + by_db;
         if enough && other != current && theirs.iter().zip(&ours).all(stronger) {
-            self.change(now, other);
+            self.change_station(now, other);
         }
     }
 
     /// Changes to this station.
-    fn change(&mut self, now: Instant, to: Ipv4Addr) {
+    fn change_station(&mut self, now: Instant, to: Ipv4Addr) {
         let before = self.current.replace(to);
         self.stats.handoffs += u64::from(before.is_some());
-        if let Decide::Every(time) = self.config.decide {
-            self.next_change = now + time;
+        if let HandoffRule::Periodic(time) = self.config.handoff_rule {
+            self.next_handoff = now + time;
         }
         self.events.push_back(Event::Attached { station: to });
         let first = match self.config.scheme {
-            Scheme::Multicast => Kind::Forward,
-            Scheme::Registration => Kind::Register,
+            Scheme::Multicast => RequestKind::Forward,
+            Scheme::Registration => RequestKind::Register,
         };
-        self.ask(now, to, first, before.is_some());
-        self.assign(now);
+        self.send_request(now, to, first, before.is_some());
+        self.request_roles(now);
     }
 
     /// Requests new roles from all other stations where they have changed.
-    fn assign(&mut self, now: Instant) {
+    fn request_roles(&mut self, now: Instant) {
         for at in 0..self.stations.len() {
-            let Known { station, does, .. } = self.stations[at];
-            let wanted = self.wanted(station);
+            let KnownStation { station, requested_role: does, .. } = self.stations[at];
+            let wanted = self.wanted_role(station);
             if Some(station) != self.current && does.is_some() && wanted != does {
-                self.ask(now, station, wanted.unwrap_or(Kind::Stop), false);
+                self.send_request(now, station, wanted.unwrap_or(RequestKind::Stop), false);
             } else if Some(station) != self.current && wanted.is_some() && wanted != does {
-                self.ask(now, station, Kind::Buffer, false);
+                self.send_request(now, station, RequestKind::Buffer, false);
             }
         }
     }
 
     /// Returns the role that a station should have.
-    fn wanted(&self, station: Ipv4Addr) -> Option<Kind> {
+    fn wanted_role(&self, station: Ipv4Addr) -> Option<RequestKind> {
         match self.config.scheme {
-            Scheme::Multicast if Some(station) == self.current => Some(Kind::Forward),
-            Scheme::Registration if Some(station) == self.current => Some(Kind::Register),
+            Scheme::Multicast if Some(station) == self.current => Some(RequestKind::Forward),
+            Scheme::Registration if Some(station) == self.current => Some(RequestKind::Register),
             Scheme::Registration => None,
             Scheme::Multicast => {
-                let own = self.strength(station)?;
+                let own = self.signal_strength(station)?;
                 let others = self.stations.iter().filter(|known| Some(known.station) != self.current);
                 let stronger = others.filter(|known| {
-                    let theirs = known.signals.back().copied().unwrap_or(f64::MIN);
+                    let theirs = known.recent_signals.back().copied().unwrap_or(f64::MIN);
                     (theirs, known.station) > (own, station)
                 });
-                (stronger.count() < usize::from(self.config.buffering)).then_some(Kind::Buffer)
+                (stronger.count() < usize::from(self.config.buffering_stations))
+                    .then_some(RequestKind::Buffer)
             }
         }
     }
 
-    fn strength(&self, station: Ipv4Addr) -> Option<f64> {
-        self.stations.iter().find(|known| known.station == station)?.signals.back().copied()
+    fn signal_strength(&self, station: Ipv4Addr) -> Option<f64> {
+        self.stations.iter().find(|known| known.station == station)?.recent_signals.back().copied()
     }
 
     /// Renews the request to a station after its beacon. The relative strength of other stations may have
     /// changed.
-    fn refresh(&mut self, now: Instant, station: Ipv4Addr) {
-        if let Some(wanted) = self.wanted(station)
-            && self.stations.iter().any(|known| known.station == station && known.pending.is_none())
+    fn renew_request(&mut self, now: Instant, station: Ipv4Addr) {
+        if let Some(wanted) = self.wanted_role(station)
+            && self.stations.iter().any(|known| known.station == station && known.pending_request.is_none())
         {
-            self.ask(now, station, wanted, false);
+            self.send_request(now, station, wanted, false);
         }
-        self.assign(now);
+        self.request_roles(now);
     }
 
-    fn ask(&mut self, now: Instant, station: Ipv4Addr, kind: Kind, handoff: bool) {
-        self.number = self.config.identity.number(now, self.number);
+    fn send_request(&mut self, now: Instant, station: Ipv4Addr, kind: RequestKind, handoff: bool) {
+        self.last_number = self.config.identity.number(now, self.last_number);
         let asks = match kind {
-            Kind::Forward => Asks::Forward(self.latest),
-            Kind::Buffer => Asks::Buffer,
-            Kind::Stop => Asks::Stop,
-            Kind::Register => Asks::Register { care_of: station, past: self.latest.past() },
+            RequestKind::Forward => RequestAction::Forward(self.received_packets),
+            RequestKind::Buffer => RequestAction::Buffer,
+            RequestKind::Stop => RequestAction::Stop,
+            RequestKind::Register => RequestAction::Register {
+                care_of: station,
+                prior_reception: self.received_packets.prior_reception(),
+            },
         };
         let (mobile, lifetime) = (self.config.identity.address, self.config.lifetime);
-        let says = Says::Request { mobile, lifetime, asks };
-        let message = key::seal(self.config.identity.key.as_ref(), Message { number: self.number, says });
+        let says = MessageBody::Request { mobile, lifetime, action: asks };
+        let message =
+            key::seal(self.config.identity.key.as_ref(), Message { number: self.last_number, body: says });
         let Some(known) = self.stations.iter_mut().find(|known| known.station == station) else { return };
-        known.does = if kind == Kind::Stop { None } else { Some(kind) };
-        let due = now + self.config.patience;
-        known.pending = Some(Pending { message, kind, since: now, due, tries: 1, handoff });
+        known.requested_role = if kind == RequestKind::Stop { None } else { Some(kind) };
+        let due = now + self.config.initial_timeout;
+        known.pending_request =
+            Some(PendingRequest { message, kind, sent_at: now, next_retry: due, attempts: 1, handoff });
         self.stats.requests += 1;
-        self.out.push_back(Transmit { to: station, message });
+        self.outgoing.push_back(Transmit { to: station, message });
     }
 
-    fn ask_again(&mut self, now: Instant, at: usize) {
-        let Known { station, ref mut pending, .. } = self.stations[at];
-        let Some(pending) = pending.as_mut().filter(|p| p.due <= now && p.tries < self.config.tries) else {
+    fn retry_request(&mut self, now: Instant, at: usize) {
+        let KnownStation { station, pending_request: ref mut pending, .. } = self.stations[at];
+        let Some(pending) =
+            pending.as_mut().filter(|p| p.next_retry <= now && p.attempts < self.config.max_attempts)
+        else {
             return;
         };
-        let wait = self.config.patience.saturating_mul(1 << pending.tries.min(16));
-        (pending.tries, pending.due) = (pending.tries + 1, now + wait);
+        let wait = self.config.initial_timeout.saturating_mul(1 << pending.attempts.min(16));
+        (pending.attempts, pending.next_retry) = (pending.attempts + 1, now + wait);
         self.stats.requests += 1;
-        self.out.push_back(Transmit { to: station, message: pending.message });
+        self.outgoing.push_back(Transmit { to: station, message: pending.message });
     }
 
     /// Repeats a request with a higher number. Its number was below one of an earlier incarnation, when the
     /// clock was ahead.
-    fn catch_up(&mut self, now: Instant, from: Ipv4Addr, latest: u64, asked: u64) {
-        let refused = |known: &&Known| {
-            known.station == from && known.pending.is_some_and(|p| p.message.message.number == asked)
+    fn resend_with_higher_number(&mut self, now: Instant, from: Ipv4Addr, latest: u64, asked: u64) {
+        let refused = |known: &&KnownStation| {
+            known.station == from && known.pending_request.is_some_and(|p| p.message.message.number == asked)
         };
-        let Some(pending) = self.stations.iter().find(refused).and_then(|known| known.pending) else {
-            self.stats.foreign += 1;
+        let Some(pending) = self.stations.iter().find(refused).and_then(|known| known.pending_request) else {
+            self.stats.unexpected += 1;
             return;
         };
-        self.number = self.number.max(latest);
-        self.ask(now, from, pending.kind, pending.handoff);
+        self.last_number = self.last_number.max(latest);
+        self.send_request(now, from, pending.kind, pending.handoff);
     }
 
-    fn take_answer(&mut self, now: Instant, from: Ipv4Addr, number: u64, to: Kind) {
-        let asked = |known: &&mut Known| {
+    fn handle_reply(&mut self, now: Instant, from: Ipv4Addr, number: u64, to: RequestKind) {
+        let asked = |known: &&mut KnownStation| {
             known.station == from
-                && known.pending.is_some_and(|p| p.message.message.number == number && p.kind == to)
+                && known.pending_request.is_some_and(|p| p.message.message.number == number && p.kind == to)
         };
-        let Some(pending) = self.stations.iter_mut().find(asked).and_then(|known| known.pending.take())
+        let Some(pending) =
+            self.stations.iter_mut().find(asked).and_then(|known| known.pending_request.take())
         else {
-            self.stats.foreign += 1;
+            self.stats.unexpected += 1;
             return;
         };
-        if matches!(to, Kind::Forward | Kind::Register) && self.current == Some(from) {
-            let (took, handoff) = (now.since(pending.since), pending.handoff);
-            self.events.push_back(Event::Served { station: from, took, handoff });
+        if matches!(to, RequestKind::Forward | RequestKind::Register) && self.current == Some(from) {
+            let (took, handoff) = (now.since(pending.sent_at), pending.handoff);
+            self.events.push_back(Event::Served { station: from, latency: took, handoff });
         }
     }
 
-    fn forget_silent(&mut self, now: Instant) {
+    fn remove_silent_stations(&mut self, now: Instant) {
         let lifetime = self.config.lifetime;
-        self.stations.retain(|known| known.heard + lifetime > now);
+        self.stations.retain(|known| known.last_beacon + lifetime > now);
     }
 
     /// Changes to the strongest station if the current one is gone.
-    fn leave_lost(&mut self, now: Instant) {
+    fn leave_lost_station(&mut self, now: Instant) {
         let Some(current) = self.current else { return };
         if self.stations.iter().any(|known| known.station == current) {
             return;
         }
-        match self.strongest_other() {
-            Some(station) => self.change(now, station),
+        match self.strongest_other_station() {
+            Some(station) => self.change_station(now, station),
             None => {
-                (self.current, self.next_change) = (None, Instant::FAR_FUTURE);
+                (self.current, self.next_handoff) = (None, Instant::FAR_FUTURE);
                 self.events.push_back(Event::Detached);
             }
         }
     }
 
-    fn change_by_timer(&mut self, now: Instant) {
-        let Decide::Every(time) = self.config.decide else { return };
-        self.next_change = now + time;
-        if let Some(station) = self.strongest_other() {
-            self.change(now, station);
+    fn periodic_handoff(&mut self, now: Instant) {
+        let HandoffRule::Periodic(time) = self.config.handoff_rule else { return };
+        self.next_handoff = now + time;
+        if let Some(station) = self.strongest_other_station() {
+            self.change_station(now, station);
         }
     }
 
-    fn strongest_other(&self) -> Option<Ipv4Addr> {
+    fn strongest_other_station(&self) -> Option<Ipv4Addr> {
         let others = self.stations.iter().filter(|known| Some(known.station) != self.current);
-        let strength = |known: &&Known| known.signals.back().copied().unwrap_or(f64::MIN);
+        let strength = |known: &&KnownStation| known.recent_signals.back().copied().unwrap_or(f64::MIN);
         let strongest =
             others.max_by(|a, b| strength(a).total_cmp(&strength(b)).then(a.station.cmp(&b.station)));
         strongest.map(|known| known.station)

@@ -6,7 +6,7 @@
 //! packets it has received last. That station sends the rest at once.
 //!
 //! The paper defines no messages, no handoff rule and no timeouts. Those of hopline are documented with the
-//! code: messages in [`hopline_wire::handoff`], the rule at [`Decide`].
+//! code: messages in [`hopline_wire::handoff`], the rule at [`HandoffRule`].
 //!
 //! The baseline is Mobile IP ([`Scheme::Registration`]): the host registers the station with its home agent,
 //! which tunnels to that station alone, and no station buffers packets.
@@ -18,11 +18,11 @@ mod station;
 
 pub use home::{HomeAgent, HomeStats};
 pub use key::{HOST_KEY_LEN, Key};
-pub use mobile::{Decide, Event, Mobile, MobileConfig, MobileStats};
-pub use station::{Cold, Does, Station, StationConfig, StationStats};
+pub use mobile::{Event, HandoffRule, Mobile, MobileConfig, MobileStats};
+pub use station::{StartState, Station, StationAction, StationConfig, StationStats};
 
 use hopline_core::{Duration, Instant};
-use hopline_wire::handoff::Tagged;
+use hopline_wire::handoff::TaggedMessage;
 use std::net::Ipv4Addr;
 
 /// Routing of packets to the station of a mobile host.
@@ -41,7 +41,7 @@ pub struct Transmit {
     /// Destination; [`Ipv4Addr::BROADCAST`]: all hosts in range.
     pub to: Ipv4Addr,
     /// The message.
-    pub message: Tagged,
+    pub message: TaggedMessage,
 }
 
 /// Address and key of a station, home agent or mobile host.

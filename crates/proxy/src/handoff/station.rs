@@ -2,8 +2,10 @@
 
 use super::key::{self, is_genuine};
 use super::{BEACON_INTERVAL, BUFFER_PACKETS, Identity, Transmit};
-use hopline_core::{Duration, Instant, Stream};
-use hopline_wire::handoff::{Asks, Kind, Latest, Message, PacketId, Past, Says, Tagged};
+use hopline_core::{Duration, Instant, RandomStream};
+use hopline_wire::handoff::{
+    Message, MessageBody, PacketId, PriorReception, RecentPackets, RequestAction, RequestKind, TaggedMessage,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -18,19 +20,19 @@ pub struct StationConfig {
     pub beacon_interval: Duration,
     /// Packets kept for a host. Default 12 (§4).
     pub buffer_packets: u16,
-    /// Treatment of buffered packets that the host has received already. Default [`Cold::Yes`]: they are discarded.
-    pub cold: Cold,
+    /// Treatment of buffered packets that the host has received already. Default [`StartState::Cold`]: they are discarded.
+    pub start_state: StartState,
     /// Most mobile hosts that it serves. Default 1024. Any further host is refused, to protect the hosts that are served.
-    pub mobiles: u32,
+    pub max_mobiles: u32,
 }
 
 /// Initial state of middleboxes at a station to which a host comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cold {
+pub enum StartState {
     /// They see what is sent from now on (§4: "cannot have seen" more).
-    Yes,
+    Cold,
     /// They are shown the kept packets that the host has received already: what is lost of those can be sent again from here.
-    No,
+    Warm,
 }
 
 impl StationConfig {
@@ -38,7 +40,14 @@ impl StationConfig {
     #[must_use]
     pub const fn new(identity: Identity, home_agent: Ipv4Addr) -> Self {
         let (beacon_interval, buffer_packets) = (BEACON_INTERVAL, BUFFER_PACKETS);
-        Self { identity, home_agent, beacon_interval, buffer_packets, cold: Cold::Yes, mobiles: 1024 }
+        Self {
+            identity,
+            home_agent,
+            beacon_interval,
+            buffer_packets,
+            start_state: StartState::Cold,
+            max_mobiles: 1024,
+        }
     }
 }
 
@@ -48,34 +57,34 @@ pub struct Station<K> {
     config: StationConfig,
     members: BTreeMap<Ipv4Addr, Member<K>>,
     /// Not later than the first end of a membership.
-    first_end: Instant,
+    next_expiry: Instant,
     next_beacon: Instant,
-    number: u64,
-    out: VecDeque<Does<K>>,
+    last_number: u64,
+    actions: VecDeque<StationAction<K>>,
     stats: StationStats,
 }
 
 /// Action of a [`Station`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Does<K> {
+pub enum StationAction<K> {
     /// It sends a message.
-    Sends(Transmit),
+    Send(Transmit),
     /// It sends a packet on to the mobile host.
-    Delivers(K),
+    Deliver(K),
     /// It shows a packet, which the mobile host has already, to whatever is in the path to it, and lets go of it.
-    Shows(K),
+    ShowToMiddleboxes(K),
     /// It lets go of a packet that it has kept.
-    Discards(K),
+    Release(K),
     /// It has no host to send a packet to.
-    Refuses(K),
+    Refuse(K),
     /// A mobile host has come: if it has a past, what machines in the path are to know of its connections may be on its way here.
-    Receives(Ipv4Addr, Past),
+    HostArrived(Ipv4Addr, PriorReception),
     /// It sends nothing on to a mobile host any more: what machines in the path know of the host's connections is no longer true.
-    Parts(Ipv4Addr),
+    HostLeft(Ipv4Addr),
     /// It becomes a member of the group of a mobile host.
-    Joins(Ipv4Addr),
+    JoinGroup(Ipv4Addr),
     /// It is one no longer.
-    Leaves(Ipv4Addr),
+    LeaveGroup(Ipv4Addr),
 }
 
 /// Counters of a [`Station`].
@@ -100,7 +109,7 @@ pub struct StationStats {
     /// Messages with a number that is not above the last one.
     pub replayed: u64,
     /// Messages that are none of its concern.
-    pub foreign: u64,
+    pub unexpected: u64,
 }
 
 /// A mobile host near the station.
@@ -108,9 +117,9 @@ pub struct StationStats {
 struct Member<K> {
     role: Role,
     /// Of its last request.
-    number: u64,
+    last_request: u64,
     expires: Instant,
-    kept: VecDeque<(PacketId, K)>,
+    buffered: VecDeque<(PacketId, K)>,
 }
 
 /// Role of the station for a mobile host.
@@ -121,21 +130,21 @@ enum Role {
     /// It keeps.
     Buffering,
     /// Its home agent has not answered yet.
-    Registering(Past),
+    Registering(PriorReception),
 }
 
 impl<K> Station<K> {
     /// Returns a station that serves no host yet. `random` decides the time of its first beacon.
     #[must_use]
-    pub fn new(config: StationConfig, now: Instant, random: &mut Stream) -> Self {
+    pub fn new(config: StationConfig, now: Instant, random: &mut RandomStream) -> Self {
         let phase = random.duration_below(config.beacon_interval);
         Self {
             config,
             members: BTreeMap::new(),
-            first_end: Instant::FAR_FUTURE,
+            next_expiry: Instant::FAR_FUTURE,
             next_beacon: now + phase,
-            number: 0,
-            out: VecDeque::new(),
+            last_number: 0,
+            actions: VecDeque::new(),
             stats: StationStats::default(),
         }
     }
@@ -144,49 +153,53 @@ impl<K> Station<K> {
     pub fn handle_packet(&mut self, mobile: Ipv4Addr, id: PacketId, packet: K) {
         let Some(member) = self.members.get_mut(&mobile) else {
             self.stats.unwanted += 1;
-            return self.out.push_back(Does::Refuses(packet));
+            return self.actions.push_back(StationAction::Refuse(packet));
         };
         match member.role {
-            Role::Forwarding => self.out.push_back(Does::Delivers(packet)),
+            Role::Forwarding => self.actions.push_back(StationAction::Deliver(packet)),
             Role::Registering(_) => {
                 self.stats.unwanted += 1;
-                self.out.push_back(Does::Refuses(packet));
+                self.actions.push_back(StationAction::Refuse(packet));
             }
             Role::Buffering => {
-                member.kept.push_back((id, packet));
-                if member.kept.len() > usize::from(self.config.buffer_packets)
-                    && let Some((_, oldest)) = member.kept.pop_front()
+                member.buffered.push_back((id, packet));
+                if member.buffered.len() > usize::from(self.config.buffer_packets)
+                    && let Some((_, oldest)) = member.buffered.pop_front()
                 {
                     self.stats.overwritten += 1;
-                    self.out.push_back(Does::Discards(oldest));
+                    self.actions.push_back(StationAction::Release(oldest));
                 }
             }
         }
     }
 
     /// Takes a message that came from the address `from`.
-    pub fn handle_message(&mut self, now: Instant, from: Ipv4Addr, tagged: &Tagged) {
+    pub fn handle_message(&mut self, now: Instant, from: Ipv4Addr, tagged: &TaggedMessage) {
         if !is_genuine(self.config.identity.key.as_ref(), tagged) {
             self.stats.forged += 1;
             return;
         }
         let number = tagged.message.number;
-        match tagged.message.says {
-            Says::Request { mobile, .. } if mobile != from => self.stats.forged += 1,
-            Says::Request { mobile, lifetime, asks } => {
+        match tagged.message.body {
+            MessageBody::Request { mobile, .. } if mobile != from => self.stats.forged += 1,
+            MessageBody::Request { mobile, lifetime, action: asks } => {
                 self.handle_request(now, (mobile, number, lifetime), asks, tagged);
             }
-            Says::Answer { mobile, lifetime, to: Kind::Register } if from == self.config.home_agent => {
-                self.registered(now, (mobile, number, lifetime), tagged);
+            MessageBody::Reply { mobile, lifetime, kind: RequestKind::Register }
+                if from == self.config.home_agent =>
+            {
+                self.handle_registration_reply(now, (mobile, number, lifetime), tagged);
             }
-            Says::Behind { mobile, asked } if from == self.config.home_agent => {
-                if self.members.get(&mobile).is_some_and(|member| member.number == asked) {
-                    self.out.push_back(Does::Sends(Transmit { to: mobile, message: *tagged }));
+            MessageBody::Stale { mobile, requested: asked } if from == self.config.home_agent => {
+                if self.members.get(&mobile).is_some_and(|member| member.last_request == asked) {
+                    self.actions.push_back(StationAction::Send(Transmit { to: mobile, message: *tagged }));
                 } else {
-                    self.stats.foreign += 1;
+                    self.stats.unexpected += 1;
                 }
             }
-            Says::Beacon { .. } | Says::Answer { .. } | Says::Behind { .. } => self.stats.foreign += 1,
+            MessageBody::Beacon { .. } | MessageBody::Reply { .. } | MessageBody::Stale { .. } => {
+                self.stats.unexpected += 1
+            }
         }
     }
 
@@ -194,36 +207,36 @@ impl<K> Station<K> {
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.next_beacon <= now {
             self.next_beacon = now + self.config.beacon_interval;
-            self.number = self.config.identity.number(now, self.number);
-            let says = Says::Beacon { station: self.config.identity.address };
+            self.last_number = self.config.identity.number(now, self.last_number);
+            let says = MessageBody::Beacon { station: self.config.identity.address };
             self.stats.beacons += 1;
-            self.send(Ipv4Addr::BROADCAST, Message { number: self.number, says });
+            self.send(Ipv4Addr::BROADCAST, Message { number: self.last_number, body: says });
         }
-        if self.first_end <= now {
+        if self.next_expiry <= now {
             let ended = |member: &Member<K>| member.expires <= now;
             let over: Vec<_> = self.members.iter().filter(|(_, m)| ended(m)).map(|(at, _)| *at).collect();
             self.stats.expired += over.len() as u64;
-            over.into_iter().for_each(|mobile| self.leave(mobile));
+            over.into_iter().for_each(|mobile| self.remove_member(mobile));
             let ends = self.members.values().map(|member| member.expires);
-            self.first_end = ends.min().unwrap_or(Instant::FAR_FUTURE);
+            self.next_expiry = ends.min().unwrap_or(Instant::FAR_FUTURE);
         }
     }
 
     /// The next thing to do.
-    pub fn poll(&mut self) -> Option<Does<K>> {
-        self.out.pop_front()
+    pub fn poll(&mut self) -> Option<StationAction<K>> {
+        self.actions.pop_front()
     }
 
     /// Returns the time at which [`Station::handle_timeout`] is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Instant {
-        self.next_beacon.min(self.first_end)
+        self.next_beacon.min(self.next_expiry)
     }
 
     /// Number of packets that it keeps for mobile hosts.
     #[must_use]
-    pub fn held(&self) -> usize {
-        self.members.values().map(|member| member.kept.len()).sum()
+    pub fn buffered_packets(&self) -> usize {
+        self.members.values().map(|member| member.buffered.len()).sum()
     }
 
     /// Returns its counters.
@@ -240,8 +253,11 @@ impl<K> Station<K> {
 
     /// Returns the number of the last request of a host to which it forwards.
     #[must_use]
-    pub fn forwards_by(&self, mobile: Ipv4Addr) -> Option<u64> {
-        self.members.get(&mobile).filter(|member| member.role == Role::Forwarding).map(|member| member.number)
+    pub fn forwarding_request(&self, mobile: Ipv4Addr) -> Option<u64> {
+        self.members
+            .get(&mobile)
+            .filter(|member| member.role == Role::Forwarding)
+            .map(|member| member.last_request)
     }
 
     /// Mobile hosts that it serves.
@@ -254,51 +270,51 @@ impl<K> Station<K> {
         &mut self,
         now: Instant,
         (mobile, number, lifetime): (Ipv4Addr, u64, Duration),
-        asks: Asks,
-        tagged: &Tagged,
+        asks: RequestAction,
+        tagged: &TaggedMessage,
     ) {
-        let known = self.members.get(&mobile).map(|member| member.number);
-        let answer = Message { number, says: Says::Answer { mobile, lifetime, to: asks.kind() } };
+        let known = self.members.get(&mobile).map(|member| member.last_request);
+        let answer = Message { number, body: MessageBody::Reply { mobile, lifetime, kind: asks.kind() } };
         match known {
             Some(last) if number < last => {
                 self.stats.replayed += 1;
                 let key = self.config.identity.key.as_ref();
-                if let Some(message) = key::behind(key, last, (mobile, number)) {
-                    self.out.push_back(Does::Sends(Transmit { to: mobile, message }));
+                if let Some(message) = key::stale_number_reply(key, last, (mobile, number)) {
+                    self.actions.push_back(StationAction::Send(Transmit { to: mobile, message }));
                 }
             }
             // The answer was lost.
-            Some(last) if number == last && !matches!(asks, Asks::Register { .. }) => {
+            Some(last) if number == last && !matches!(asks, RequestAction::Register { .. }) => {
                 self.send(mobile, answer);
             }
-            None if asks != Asks::Stop && self.members.len() >= self.config.mobiles as usize => {
+            None if asks != RequestAction::Stop && self.members.len() >= self.config.max_mobiles as usize => {
                 self.stats.refused += 1;
             }
             _ => {
                 let until = now + lifetime;
                 match asks {
-                    Asks::Forward(latest) => {
+                    RequestAction::Forward(latest) => {
                         self.send(mobile, answer);
-                        self.forward(mobile, number, until, &latest);
+                        self.start_forwarding(mobile, number, until, &latest);
                     }
-                    Asks::Buffer => {
-                        let member = self.enlist(mobile, number, until);
+                    RequestAction::Buffer => {
+                        let member = self.renew_member(mobile, number, until);
                         if core::mem::replace(&mut member.role, Role::Buffering) == Role::Forwarding {
-                            self.out.push_back(Does::Parts(mobile));
+                            self.actions.push_back(StationAction::HostLeft(mobile));
                         }
                         self.send(mobile, answer);
                     }
-                    Asks::Stop => {
-                        self.leave(mobile);
+                    RequestAction::Stop => {
+                        self.remove_member(mobile);
                         self.send(mobile, answer);
                     }
-                    Asks::Register { past, .. } => {
-                        let member = self.enlist(mobile, number, until);
+                    RequestAction::Register { prior_reception: past, .. } => {
+                        let member = self.renew_member(mobile, number, until);
                         if member.role != Role::Forwarding {
                             member.role = Role::Registering(past);
                         }
                         let to = self.config.home_agent;
-                        self.out.push_back(Does::Sends(Transmit { to, message: *tagged }));
+                        self.actions.push_back(StationAction::Send(Transmit { to, message: *tagged }));
                     }
                 }
             }
@@ -306,32 +322,33 @@ impl<K> Station<K> {
     }
 
     /// The home agent has registered a host here.
-    fn registered(
+    fn handle_registration_reply(
         &mut self,
         now: Instant,
         (mobile, number, lifetime): (Ipv4Addr, u64, Duration),
-        tagged: &Tagged,
+        tagged: &TaggedMessage,
     ) {
-        let Some(member) = self.members.get_mut(&mobile).filter(|member| member.number == number) else {
-            self.stats.foreign += 1;
+        let Some(member) = self.members.get_mut(&mobile).filter(|member| member.last_request == number)
+        else {
+            self.stats.unexpected += 1;
             return;
         };
         if let Role::Registering(past) = core::mem::replace(&mut member.role, Role::Forwarding) {
             self.stats.taken_over += 1;
-            self.out.push_back(Does::Receives(mobile, past));
+            self.actions.push_back(StationAction::HostArrived(mobile, past));
         }
         member.expires = now + lifetime;
-        self.out.push_back(Does::Sends(Transmit { to: mobile, message: *tagged }));
+        self.actions.push_back(StationAction::Send(Transmit { to: mobile, message: *tagged }));
     }
 
     /// From now on what comes is sent on, after what was kept and is not among the `latest`.
-    fn forward(&mut self, mobile: Ipv4Addr, number: u64, until: Instant, latest: &Latest) {
-        let member = self.enlist(mobile, number, until);
+    fn start_forwarding(&mut self, mobile: Ipv4Addr, number: u64, until: Instant, latest: &RecentPackets) {
+        let member = self.renew_member(mobile, number, until);
         let before = core::mem::replace(&mut member.role, Role::Forwarding);
-        let kept = core::mem::take(&mut member.kept);
+        let kept = core::mem::take(&mut member.buffered);
         if before != Role::Forwarding {
             self.stats.taken_over += 1;
-            self.out.push_back(Does::Receives(mobile, latest.past()));
+            self.actions.push_back(StationAction::HostArrived(mobile, latest.prior_reception()));
         }
         // The host has all packets before the first one that is found. If none is found, it is unknown what the host has,
         // and all are sent (§4).
@@ -340,40 +357,46 @@ impl<K> Station<K> {
         for (at, (id, packet)) in kept.into_iter().enumerate() {
             let does = if at >= first && !has(&id) {
                 self.stats.sent_from_buffer += 1;
-                Does::Delivers(packet)
-            } else if self.config.cold == Cold::No {
-                Does::Shows(packet)
+                StationAction::Deliver(packet)
+            } else if self.config.start_state == StartState::Warm {
+                StationAction::ShowToMiddleboxes(packet)
             } else {
-                Does::Discards(packet)
+                StationAction::Release(packet)
             };
-            self.out.push_back(does);
+            self.actions.push_back(does);
         }
     }
 
     /// The host, which is a member from now on, until then.
-    fn enlist(&mut self, mobile: Ipv4Addr, number: u64, until: Instant) -> &mut Member<K> {
-        self.first_end = self.first_end.min(until);
-        let out = &mut self.out;
+    fn renew_member(&mut self, mobile: Ipv4Addr, number: u64, until: Instant) -> &mut Member<K> {
+        self.next_expiry = self.next_expiry.min(until);
+        let out = &mut self.actions;
         let member = self.members.entry(mobile).or_insert_with(|| {
-            out.push_back(Does::Joins(mobile));
-            Member { role: Role::Registering(Past::Some), number, expires: until, kept: VecDeque::new() }
+            out.push_back(StationAction::JoinGroup(mobile));
+            Member {
+                role: Role::Registering(PriorReception::Received),
+                last_request: number,
+                expires: until,
+                buffered: VecDeque::new(),
+            }
         });
-        (member.number, member.expires) = (number, until);
+        (member.last_request, member.expires) = (number, until);
         member
     }
 
-    fn leave(&mut self, mobile: Ipv4Addr) {
+    fn remove_member(&mut self, mobile: Ipv4Addr) {
         if let Some(member) = self.members.remove(&mobile) {
             if member.role == Role::Forwarding {
-                self.out.push_back(Does::Parts(mobile));
+                self.actions.push_back(StationAction::HostLeft(mobile));
             }
-            self.out.extend(member.kept.into_iter().map(|(_, packet)| Does::Discards(packet)));
-            self.out.push_back(Does::Leaves(mobile));
+            self.actions
+                .extend(member.buffered.into_iter().map(|(_, packet)| StationAction::Release(packet)));
+            self.actions.push_back(StationAction::LeaveGroup(mobile));
         }
     }
 
     fn send(&mut self, to: Ipv4Addr, message: Message) {
         let message = key::seal(self.config.identity.key.as_ref(), message);
-        self.out.push_back(Does::Sends(Transmit { to, message }));
+        self.actions.push_back(StationAction::Send(Transmit { to, message }));
     }
 }

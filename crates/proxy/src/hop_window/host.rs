@@ -1,10 +1,10 @@
 //! Packets in flight to a mobile host, and packets that wait.
 
-use super::rate::{Bursts, Greatest, Shortest};
-use super::waiting::Waiting;
-use super::{Config, Sending, Span, Spanned};
+use super::rate::{BurstEstimator, MinRttEstimator, WindowedMax};
+use super::wait_queue::WaitQueue;
+use super::{Config, PacketInfo, StoredPacket, Transmission};
 use crate::packet::Connection;
-use crate::rtt::Rtt;
+use crate::rtt::RttEstimator;
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_wire::tcp::SackBlocks;
 use std::collections::VecDeque;
@@ -12,270 +12,277 @@ use std::collections::VecDeque;
 /// Last hop to a host.
 #[derive(Debug)]
 pub(super) struct Host<K> {
-    under_way: VecDeque<Sent>,
-    under_way_bytes: u64,
+    in_flight: VecDeque<InFlightPacket>,
+    in_flight_bytes: u64,
     /// Allocated on demand.
-    waiting: Option<Box<Waiting<K>>>,
+    wait_queue: Option<Box<WaitQueue<K>>>,
     /// Bytes delivered. Packets that a full queue further on has dropped must not count: otherwise more drops
     /// would let more packets go.
     delivered: u64,
     /// Packets no longer in flight that had not arrived: lost, or late.
-    missing: VecDeque<Span>,
+    missing: VecDeque<PacketInfo>,
     /// Arrival time of the latest acknowledgment, and send time of the packet that it acknowledged.
-    heard: Instant,
-    heard_sent: Instant,
-    rate: Greatest,
-    shortest: Shortest,
-    bursts: Bursts,
-    rtt: Rtt,
+    last_ack: Instant,
+    last_acked_sent: Instant,
+    max_rate: WindowedMax,
+    min_rtt: MinRttEstimator,
+    bursts: BurstEstimator,
+    rtt: RttEstimator,
     /// Number of times that packets were given up since the host was last heard.
-    silences: u32,
+    timeouts: u32,
 }
 
 /// A transmission.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
-    span: Span,
-    at: Instant,
+struct InFlightPacket {
+    info: PacketInfo,
+    sent_at: Instant,
     /// Delivered bytes at that time, and the times of the latest acknowledgment and its packet.
     delivered: u64,
-    heard: Instant,
-    heard_sent: Instant,
+    last_ack: Instant,
+    last_acked_sent: Instant,
     /// `true` if hardly anything was in flight before it.
     alone: bool,
     /// `true` if packets were waiting: the hop is kept busy.
-    busy: bool,
+    hop_busy: bool,
 }
 
 /// Content of an ACK of the mobile host.
-pub(super) struct Heard<'a> {
+pub(super) struct MobileAck<'a> {
     pub(super) connection: Connection,
     pub(super) ack: Seq32,
     pub(super) sack: &'a SackBlocks,
     /// `true` if the segment is a pure ACK.
-    pub(super) bare: bool,
+    pub(super) is_pure_ack: bool,
 }
 
 /// Bytes in flight up to which a packet counts as alone on the hop: four full packets.
-const HARDLY: u64 = 6_000;
+const ALONE_MAX_BYTES: u64 = 6_000;
 /// Minimum time before a packet is given up: ACKs may be delayed.
-const PATIENCE: Duration = Duration::from_millis(100);
+const MIN_TIMEOUT: Duration = Duration::from_millis(100);
 /// Maximum number of packets that may be late.
-const MISSING: usize = 64;
-/// Value of [`Host::silences`] from which on all packets pass: the ACKs of the host may take another path.
-const DEAF: u32 = 10;
+const MAX_MISSING: usize = 64;
+/// Value of [`Host::timeouts`] from which on all packets pass: the ACKs of the host may take another path.
+const MAX_TIMEOUTS: u32 = 10;
 
 impl<K> Host<K> {
     pub(super) fn new(now: Instant) -> Self {
         Self {
-            under_way: VecDeque::new(),
-            under_way_bytes: 0,
-            waiting: None,
+            in_flight: VecDeque::new(),
+            in_flight_bytes: 0,
+            wait_queue: None,
             delivered: 0,
             missing: VecDeque::new(),
-            heard: now,
-            heard_sent: now,
-            rate: Greatest::new(now),
-            shortest: Shortest::new(now),
-            bursts: Bursts::new(now),
-            rtt: Rtt::until_sampled(PATIENCE),
-            silences: 0,
+            last_ack: now,
+            last_acked_sent: now,
+            max_rate: WindowedMax::new(now),
+            min_rtt: MinRttEstimator::new(now),
+            bursts: BurstEstimator::new(now),
+            rtt: RttEstimator::with_initial_until_sampled(MIN_TIMEOUT),
+            timeouts: 0,
         }
     }
 
-    pub(super) fn waits(&self) -> bool {
-        self.waiting.as_ref().is_some_and(|waiting| !waiting.is_empty())
+    pub(super) fn has_waiting(&self) -> bool {
+        self.wait_queue.as_ref().is_some_and(|waiting| !waiting.is_empty())
     }
 
     pub(super) fn waiting_bytes(&self) -> u64 {
-        self.waiting.as_ref().map_or(0, |waiting| waiting.bytes())
+        self.wait_queue.as_ref().map_or(0, |waiting| waiting.bytes())
     }
 
     /// Returns whether one more packet may be in flight.
     pub(super) fn has_room(&self, config: &Config) -> bool {
-        self.silences >= DEAF || self.is_fast(config) || self.under_way_bytes < self.window(config)
+        self.timeouts >= MAX_TIMEOUTS || self.is_fast(config) || self.in_flight_bytes < self.window(config)
     }
 
     fn is_fast(&self, config: &Config) -> bool {
-        self.rate.get() > f64::from(config.fastest)
+        self.max_rate.get() > f64::from(config.max_rate)
     }
 
     /// Returns the window: the number of bytes that may be in flight.
     pub(super) fn window(&self, config: &Config) -> u64 {
-        let least = u64::from(config.least_bytes);
-        if self.shortest.is_looked_for() {
-            return least.min(HARDLY);
+        let least = u64::from(config.min_window_bytes);
+        if self.min_rtt.is_probing() {
+            return least.min(ALONE_MAX_BYTES);
         }
-        let Some(shortest) = self.shortest.get() else { return least };
-        let needed = 1.5 * shortest.as_secs_f64() + config.slack.as_secs_f64();
-        least.max((self.rate.get() * needed + self.bursts.largest()) as u64)
+        let Some(shortest) = self.min_rtt.get() else { return least };
+        let needed = 1.5 * shortest.as_secs_f64() + config.window_margin.as_secs_f64();
+        least.max((self.max_rate.get() * needed + self.bursts.largest()) as u64)
     }
 
     /// Queues a packet. Returns the packet that is dropped for it if the queue is full.
-    pub(super) fn wait(&mut self, now: Instant, config: &Config, packet: Spanned<K>) -> Option<Spanned<K>> {
-        self.waiting.get_or_insert_with(|| Box::new(Waiting::new(config))).push(now, packet)
+    pub(super) fn enqueue(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        packet: StoredPacket<K>,
+    ) -> Option<StoredPacket<K>> {
+        self.wait_queue.get_or_insert_with(|| Box::new(WaitQueue::new(config))).push(now, packet)
     }
 
     /// Returns the next waiting packet if there is room; it is in flight then. `dropped`: packets that had
     /// waited too long.
-    pub(super) fn next(
+    pub(super) fn next_packet(
         &mut self,
         now: Instant,
         config: &Config,
-        dropped: &mut Vec<Spanned<K>>,
-    ) -> Option<Spanned<K>> {
+        dropped: &mut Vec<StoredPacket<K>>,
+    ) -> Option<StoredPacket<K>> {
         if !self.has_room(config) {
             return None;
         }
-        let packet = self.waiting.as_mut()?.pop(now, dropped)?;
-        self.leaves(now, config, packet.span);
+        let packet = self.wait_queue.as_mut()?.pop(now, dropped)?;
+        self.on_sent(now, config, packet.info);
         Some(packet)
     }
 
     /// Records that a packet is sent over the hop.
-    pub(super) fn leaves(&mut self, now: Instant, config: &Config, span: Span) {
-        if self.under_way.is_empty() {
-            (self.heard, self.heard_sent) = (now, now);
+    pub(super) fn on_sent(&mut self, now: Instant, config: &Config, span: PacketInfo) {
+        if self.in_flight.is_empty() {
+            (self.last_ack, self.last_acked_sent) = (now, now);
         }
-        if span.sending == Sending::Again {
+        if span.transmission == Transmission::Retransmission {
             // An acknowledgment of the missing packet may be for this transmission, and counts once.
             self.missing.retain(|known| (known.connection, known.seq) != (span.connection, span.seq));
         }
-        self.under_way_bytes += u64::from(span.len_bytes);
-        self.under_way.push_back(Sent {
-            span,
-            at: now,
+        self.in_flight_bytes += u64::from(span.len_bytes);
+        self.in_flight.push_back(InFlightPacket {
+            info: span,
+            sent_at: now,
             delivered: self.delivered,
-            heard: self.heard,
-            heard_sent: self.heard_sent,
-            alone: self.under_way_bytes <= HARDLY,
+            last_ack: self.last_ack,
+            last_acked_sent: self.last_acked_sent,
+            alone: self.in_flight_bytes <= ALONE_MAX_BYTES,
             // A fast hop counts as busy, so that a fall of its rate is noticed.
-            busy: self.waits() || self.is_fast(config),
+            hop_busy: self.has_waiting() || self.is_fast(config),
         });
     }
 
     /// Handles an acknowledgment: all packets sent before the latest acknowledged one have arrived or are
     /// lost.
-    pub(super) fn hear(&mut self, now: Instant, heard: &Heard<'_>) {
-        self.silences = 0;
+    pub(super) fn handle_ack(&mut self, now: Instant, heard: &MobileAck<'_>) {
+        self.timeouts = 0;
         let before = self.delivered;
         self.count_late(heard);
-        let tells = |sent: &Sent| {
-            heard.has(&sent.span) && (sent.span.sending == Sending::New || self.is_due(now, sent))
+        let tells = |sent: &InFlightPacket| {
+            heard.covers(&sent.info)
+                && (sent.info.transmission == Transmission::New || self.is_plausible(now, sent))
         };
-        match self.under_way.iter().rposition(tells) {
+        match self.in_flight.iter().rposition(tells) {
             Some(latest) => {
-                let told = self.under_way.iter().take(latest + 1).rev().copied();
-                let measured =
-                    told.into_iter().find(|sent| sent.span.sending == Sending::New && heard.has(&sent.span));
-                self.serve(latest + 1, heard);
+                let told = self.in_flight.iter().take(latest + 1).rev().copied();
+                let measured = told
+                    .into_iter()
+                    .find(|sent| sent.info.transmission == Transmission::New && heard.covers(&sent.info));
+                self.remove_acked(latest + 1, heard);
                 if let Some(sent) = measured {
-                    self.measure(now, &sent);
+                    self.sample(now, &sent);
                 }
             }
             // Without SACK a duplicate ACK does not say which packet has arrived.
-            None if heard.bare && heard.sack.is_empty() => {
-                let first = self.under_way.front().filter(|sent| sent.span.connection == heard.connection);
+            None if heard.is_pure_ack && heard.sack.is_empty() => {
+                let first = self.in_flight.front().filter(|sent| sent.info.connection == heard.connection);
                 if let Some(first) = first {
-                    self.delivered += u64::from(first.span.len_bytes);
-                    self.under_way_bytes -= u64::from(first.span.len_bytes);
-                    self.under_way.pop_front();
+                    self.delivered += u64::from(first.info.len_bytes);
+                    self.in_flight_bytes -= u64::from(first.info.len_bytes);
+                    self.in_flight.pop_front();
                 }
             }
             None => {}
         }
-        self.bursts.sample(now, self.delivered - before, self.rate.get());
+        self.bursts.sample(now, self.delivered - before, self.max_rate.get());
     }
 
     /// Returns whether the acknowledgment can be for this transmission. It may be for an earlier one (Karn),
     /// but this one would have arrived as well by now.
-    fn is_due(&self, now: Instant, sent: &Sent) -> bool {
-        self.shortest.get().is_some_and(|shortest| now.since(sent.at) >= shortest)
+    fn is_plausible(&self, now: Instant, sent: &InFlightPacket) -> bool {
+        self.min_rtt.get().is_some_and(|shortest| now.since(sent.sent_at) >= shortest)
     }
 
     /// Counts missing packets that have arrived late.
-    fn count_late(&mut self, heard: &Heard<'_>) {
+    fn count_late(&mut self, heard: &MobileAck<'_>) {
         let delivered = &mut self.delivered;
         self.missing.retain(|span| {
-            let has = heard.has(span);
+            let has = heard.covers(span);
             *delivered += if has { u64::from(span.len_bytes) } else { 0 };
             !has
         });
     }
 
     /// Removes the first `packets` packets from those in flight.
-    fn serve(&mut self, packets: usize, heard: &Heard<'_>) {
-        for Sent { span, .. } in self.under_way.drain(..packets) {
+    fn remove_acked(&mut self, packets: usize, heard: &MobileAck<'_>) {
+        for InFlightPacket { info: span, .. } in self.in_flight.drain(..packets) {
             let bytes = u64::from(span.len_bytes);
-            self.under_way_bytes -= bytes;
-            if heard.has(&span) {
+            self.in_flight_bytes -= bytes;
+            if heard.covers(&span) {
                 self.delivered += bytes;
             } else {
                 self.missing.push_back(span);
             }
         }
-        let beyond = self.missing.len().saturating_sub(MISSING);
+        let beyond = self.missing.len().saturating_sub(MAX_MISSING);
         self.missing.drain(..beyond);
     }
 
     /// Samples round-trip time and rate from an acknowledged packet. The rate is the sending or the arrival
     /// rate, whichever is lower.
-    fn measure(&mut self, now: Instant, sent: &Sent) {
-        let took = now.since(sent.at);
+    fn sample(&mut self, now: Instant, sent: &InFlightPacket) {
+        let took = now.since(sent.sent_at);
         self.rtt.sample(took);
-        self.shortest.sample(now, took, sent.alone);
-        let interval = now.since(sent.heard).max(sent.at.since(sent.heard_sent));
-        if !interval.is_zero() && self.shortest.get().is_some_and(|shortest| interval >= shortest) {
+        self.min_rtt.sample(now, took, sent.alone);
+        let interval = now.since(sent.last_ack).max(sent.sent_at.since(sent.last_acked_sent));
+        if !interval.is_zero() && self.min_rtt.get().is_some_and(|shortest| interval >= shortest) {
             let rate = (self.delivered - sent.delivered) as f64 / interval.as_secs_f64();
-            self.rate.sample(now, rate, sent.busy);
+            self.max_rate.sample(now, rate, sent.hop_busy);
         }
-        (self.heard, self.heard_sent) = (now, sent.at);
+        (self.last_ack, self.last_acked_sent) = (now, sent.sent_at);
     }
 
     /// Records that the host's queue has dropped the packet that begins at `seq`: it is no longer in flight.
-    pub(super) fn refused(&mut self, connection: Connection, seq: Seq32) {
-        let is_it = |sent: &Sent| (sent.span.connection, sent.span.seq) == (connection, seq);
+    pub(super) fn on_queue_drop(&mut self, connection: Connection, seq: Seq32) {
+        let is_it = |sent: &InFlightPacket| (sent.info.connection, sent.info.seq) == (connection, seq);
         if let Some(sent) =
-            self.under_way.iter().rposition(is_it).and_then(|index| self.under_way.remove(index))
+            self.in_flight.iter().rposition(is_it).and_then(|index| self.in_flight.remove(index))
         {
-            self.under_way_bytes -= u64::from(sent.span.len_bytes);
+            self.in_flight_bytes -= u64::from(sent.info.len_bytes);
         }
     }
 
     /// Removes the waiting packets of a connection.
-    pub(super) fn forget(&mut self, connection: Connection) {
-        if let Some(waiting) = &mut self.waiting {
-            waiting.forget(connection);
+    pub(super) fn remove_connection(&mut self, connection: Connection) {
+        if let Some(waiting) = &mut self.wait_queue {
+            waiting.remove_connection(connection);
         }
     }
 
     /// Returns the time at which the first packet in flight is given up.
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.under_way.front().map(|sent| sent.at + self.patience())
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.in_flight.front().map(|sent| sent.sent_at + self.timeout())
     }
 
-    fn patience(&self) -> Duration {
-        PATIENCE.max(self.rtt.with_deviations(4) * 2)
+    fn timeout(&self) -> Duration {
+        MIN_TIMEOUT.max(self.rtt.with_deviations(4) * 2)
     }
 
     /// Gives up packets without an acknowledgment for long, and frees unused memory. Returns the number of
     /// packets.
-    pub(super) fn give_up(&mut self, now: Instant) -> u64 {
-        let patience = self.patience();
-        let gone = self.under_way.iter().take_while(|sent| sent.at + patience <= now).count();
-        let bytes: u64 = self.under_way.drain(..gone).map(|sent| u64::from(sent.span.len_bytes)).sum();
-        self.under_way_bytes -= bytes;
-        self.silences = self.silences.saturating_add(u32::from(gone > 0));
-        if self.under_way.is_empty() && !self.waits() {
-            self.waiting = None;
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> u64 {
+        let patience = self.timeout();
+        let gone = self.in_flight.iter().take_while(|sent| sent.sent_at + patience <= now).count();
+        let bytes: u64 = self.in_flight.drain(..gone).map(|sent| u64::from(sent.info.len_bytes)).sum();
+        self.in_flight_bytes -= bytes;
+        self.timeouts = self.timeouts.saturating_add(u32::from(gone > 0));
+        if self.in_flight.is_empty() && !self.has_waiting() {
+            self.wait_queue = None;
         }
         gone as u64
     }
 }
 
-impl Heard<'_> {
+impl MobileAck<'_> {
     /// Returns whether the host has received a packet.
-    fn has(&self, span: &Span) -> bool {
+    fn covers(&self, span: &PacketInfo) -> bool {
         let mut blocks = self.sack.as_slice().iter();
         let mut within = || blocks.any(|b| span.seq.at_or_after(b.left) && !span.end.after(b.right));
         self.connection == span.connection && (!span.end.after(self.ack) || within())

@@ -4,7 +4,7 @@
 //! distinguish drops of that queue from losses of the link, and its retransmissions wait behind that queue.
 //! [`HopWindow`] wraps such a middlebox, on its last-hop side. It limits the bytes in flight to each mobile
 //! host to what keeps the hop busy. Further packets wait in its own queue. Drops of this queue are reported
-//! to the middlebox ([`OnTheWay`]), and retransmissions bypass it.
+//! to the middlebox ([`LastHopProgress`]), and retransmissions bypass it.
 //!
 //! The window is measured as in BBR (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based
 //! Congestion Control", ACM Queue 14(5), 2016): maximum delivery rate times minimum round-trip time, plus a
@@ -14,30 +14,30 @@
 mod host;
 mod rate;
 mod types;
-mod waiting;
+mod wait_queue;
 
-use crate::filter::{Filter, OnTheWay, Transmit, Turn};
 use crate::packet::{Connection, Packet, Verdict};
-use crate::table::{Bounds, Place, Table};
+use crate::pep::{LastHopProgress, Pep, QueuePosition, Transmit};
+use crate::table::{Table, TableIndex, TableLimits};
 use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::tcp::Flags;
-use host::{Heard, Host};
+use host::{Host, MobileAck};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-pub use types::{Config, Spanned};
-use types::{Sending, Span};
+pub use types::{Config, StoredPacket};
+use types::{PacketInfo, Transmission};
 
 /// A middlebox, and the window between it and the last hop.
 #[derive(Debug)]
 pub struct HopWindow<M, K> {
     /// `None`: all packets pass.
     config: Option<Config>,
-    machine: M,
+    middlebox: M,
     hosts: Table<Host<K>>,
     /// End of the highest sequence number of each connection.
-    ends: Table<Seq32>,
-    out: VecDeque<Transmit<K>>,
-    stats: Held,
+    highest_seqs: Table<Seq32>,
+    outgoing: VecDeque<Transmit<K>>,
+    stats: WindowStats,
     /// Bytes of all waiting packets.
     waiting_bytes: u64,
 }
@@ -46,46 +46,46 @@ pub struct HopWindow<M, K> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats<S> {
     /// Counters of the middlebox.
-    pub machine: S,
+    pub middlebox: S,
     /// Counters of the window.
-    pub window: Held,
+    pub window: WindowStats,
 }
 
 /// Counters of a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct WindowStats {
     /// Packets that waited.
-    pub held: u64,
+    pub delayed: u64,
     /// Packets dropped because of a full queue or a long wait: congestion.
     pub dropped: u64,
     /// Packets given up because no acknowledgment came.
-    pub unheard: u64,
+    pub unacknowledged: u64,
 }
 
 /// Maximum distance of sequence numbers of a connection.
-const FAR: i32 = 1 << 30;
+const MAX_SEQ_DISTANCE: i32 = 1 << 30;
 
 /// Maximum number of waiting bytes in total; beyond it packets pass.
-const WAITING_IN_ALL: u64 = 64 << 20;
+const MAX_TOTAL_WAITING_BYTES: u64 = 64 << 20;
 
-impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
+impl<M: Pep<StoredPacket<K>>, K: Clone> HopWindow<M, K> {
     /// Creates a window around a middlebox. `None`: no window; all packets pass.
     #[must_use]
-    pub fn new(config: Option<Config>, bounds: Bounds, machine: M) -> Self {
+    pub fn new(config: Option<Config>, bounds: TableLimits, machine: M) -> Self {
         let (hosts, ends) = (Table::new(bounds), Table::new(bounds));
-        let (out, stats) = (VecDeque::new(), Held::default());
-        Self { config, machine, hosts, ends, out, stats, waiting_bytes: 0 }
+        let (out, stats) = (VecDeque::new(), WindowStats::default());
+        Self { config, middlebox: machine, hosts, highest_seqs: ends, outgoing: out, stats, waiting_bytes: 0 }
     }
 
     /// Returns the middlebox.
     #[must_use]
-    pub const fn machine(&self) -> &M {
-        &self.machine
+    pub const fn middlebox(&self) -> &M {
+        &self.middlebox
     }
 
     /// Returns the middlebox, to set its parameters.
-    pub const fn machine_mut(&mut self) -> &mut M {
-        &mut self.machine
+    pub const fn middlebox_mut(&mut self) -> &mut M {
+        &mut self.middlebox
     }
 
     /// Returns whether packets may wait.
@@ -112,104 +112,117 @@ impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
     }
 
     /// Handles a packet with data that the middlebox forwards. Returns whether it is sent at once or waits.
-    fn admit(&mut self, now: Instant, config: &Config, packet: Spanned<K>) -> Admitted {
-        let (span, place) = (packet.span, self.place(now, packet.span.connection.mobile.0));
-        let host = self.hosts.at(place);
-        let goes = !host.waits() && host.has_room(config) || self.waiting_bytes >= WAITING_IN_ALL;
+    fn admit(&mut self, now: Instant, config: &Config, packet: StoredPacket<K>) -> Admission {
+        let (span, place) = (packet.info, self.host_entry(now, packet.info.connection.mobile.0));
+        let host = self.hosts.state_mut(place);
+        let goes =
+            !host.has_waiting() && host.has_room(config) || self.waiting_bytes >= MAX_TOTAL_WAITING_BYTES;
         if goes {
-            host.leaves(now, config, span);
-            self.look(place);
-            return Admitted::Goes;
+            host.on_sent(now, config, span);
+            self.set_timer(place);
+            return Admission::SendNow;
         }
         let before = host.waiting_bytes();
-        let displaced = host.wait(now, config, packet);
+        let displaced = host.enqueue(now, config, packet);
         self.waiting_bytes = self.waiting_bytes - before + host.waiting_bytes();
-        self.stats.held += 1;
-        self.machine.note(now, span.connection, span.seq, OnTheWay::Waits);
-        self.tell_dropped(now, displaced.map(|packet| packet.span));
-        Admitted::Waits
+        self.stats.delayed += 1;
+        self.middlebox.handle_progress(now, span.connection, span.seq, LastHopProgress::Queued);
+        self.report_drops(now, displaced.map(|packet| packet.info));
+        Admission::Queued
     }
 
     /// Reports drops of this queue to the middlebox.
-    fn tell_dropped(&mut self, now: Instant, dropped: impl IntoIterator<Item = Span>) {
-        for Span { connection, seq, .. } in dropped {
+    fn report_drops(&mut self, now: Instant, dropped: impl IntoIterator<Item = PacketInfo>) {
+        for PacketInfo { connection, seq, .. } in dropped {
             self.stats.dropped += 1;
-            self.machine.note(now, connection, seq, OnTheWay::Refused);
+            self.middlebox.handle_progress(now, connection, seq, LastHopProgress::Dropped);
         }
     }
 
     /// Takes packets that the middlebox sends, and releases waiting packets for which there is room.
-    fn settle(&mut self, now: Instant, mobile: Option<IpAddr>) {
+    fn process(&mut self, now: Instant, mobile: Option<IpAddr>) {
         let Some(config) = self.config else { return };
-        while let Some(transmit) = self.machine.poll_transmit() {
-            if let Transmit::Again { kept: Spanned { span, .. }, .. } = transmit {
-                let place = self.place(now, span.connection.mobile.0);
-                self.hosts.at(place).leaves(now, &config, Span { sending: Sending::Again, ..span });
-                self.look(place);
+        while let Some(transmit) = self.middlebox.poll_transmit() {
+            if let Transmit::Retransmission { packet: StoredPacket { info: span, .. }, .. } = transmit {
+                let place = self.host_entry(now, span.connection.mobile.0);
+                self.hosts.state_mut(place).on_sent(
+                    now,
+                    &config,
+                    PacketInfo { transmission: Transmission::Retransmission, ..span },
+                );
+                self.set_timer(place);
             }
-            self.out.push_back(as_kept(transmit));
+            self.outgoing.push_back(unwrap_transmit(transmit));
         }
-        if let Some(place) = mobile.and_then(|mobile| self.hosts.find(&key(mobile))) {
+        if let Some(place) = mobile.and_then(|mobile| self.hosts.find(&host_key(mobile))) {
             self.release(now, &config, place);
         }
     }
 
     /// Releases waiting packets of a host for which there is room.
-    fn release(&mut self, now: Instant, config: &Config, place: Place) {
-        let (host, mut dropped) = (self.hosts.at(place), Vec::new());
+    fn release(&mut self, now: Instant, config: &Config, place: TableIndex) {
+        let (host, mut dropped) = (self.hosts.state_mut(place), Vec::new());
         let before = host.waiting_bytes();
-        while let Some(Spanned { span, kept }) = host.next(now, config, &mut dropped) {
-            self.machine.note(now, span.connection, span.seq, OnTheWay::Leaves);
-            self.out.push_back(Transmit::Again {
-                turn: Turn::Last,
+        while let Some(StoredPacket { info: span, packet: kept }) =
+            host.next_packet(now, config, &mut dropped)
+        {
+            self.middlebox.handle_progress(now, span.connection, span.seq, LastHopProgress::Sent);
+            self.outgoing.push_back(Transmit::Retransmission {
+                queue_position: QueuePosition::Back,
                 connection: span.connection,
-                kept,
-                clock: None,
+                packet: kept,
+                tsval: None,
             });
         }
         self.waiting_bytes = self.waiting_bytes - before + host.waiting_bytes();
-        self.tell_dropped(now, dropped.into_iter().map(|packet| packet.span));
-        self.look(place);
+        self.report_drops(now, dropped.into_iter().map(|packet| packet.info));
+        self.set_timer(place);
     }
 
-    fn place(&mut self, now: Instant, mobile: IpAddr) -> Place {
-        if let Some(place) = self.hosts.hear(now, &key(mobile)) {
+    fn host_entry(&mut self, now: Instant, mobile: IpAddr) -> TableIndex {
+        if let Some(place) = self.hosts.touch(now, &host_key(mobile)) {
             return place;
         }
-        let (place, evicted) = self.hosts.insert(now, key(mobile), Host::new(now));
+        let (place, evicted) = self.hosts.insert(now, host_key(mobile), Host::new(now));
         if let Some((_, host)) = evicted {
             self.waiting_bytes -= host.waiting_bytes();
         }
         place
     }
 
-    fn look(&mut self, place: Place) {
-        let due = self.hosts.at(place).due();
-        self.hosts.look(place, due);
+    fn set_timer(&mut self, place: TableIndex) {
+        let due = self.hosts.state_mut(place).next_timeout();
+        self.hosts.set_timer(place, due);
     }
 
     /// Returns whether data are new, that is, beyond all earlier data of the connection.
-    fn sending(&mut self, now: Instant, connection: Connection, seq: Seq32, end: Seq32) -> Sending {
-        let Some(place) = self.ends.hear(now, &connection) else {
-            let _ = self.ends.insert(now, connection, end);
-            return Sending::New;
+    fn classify_transmission(
+        &mut self,
+        now: Instant,
+        connection: Connection,
+        seq: Seq32,
+        end: Seq32,
+    ) -> Transmission {
+        let Some(place) = self.highest_seqs.touch(now, &connection) else {
+            let _ = self.highest_seqs.insert(now, connection, end);
+            return Transmission::New;
         };
-        let known = self.ends.at(place);
+        let known = self.highest_seqs.state_mut(place);
         // Sequence numbers farther back belong to another connection on the same ports.
-        if (-FAR..0).contains(&seq.distance_from(*known)) {
-            return Sending::Again;
+        if (-MAX_SEQ_DISTANCE..0).contains(&seq.distance_from(*known)) {
+            return Transmission::Retransmission;
         }
         *known = end;
-        Sending::New
+        Transmission::New
     }
 
     /// Removes the waiting packets of a connection that has ended.
-    fn forget(&mut self, connection: Connection) {
-        self.ends.remove(&connection);
-        if let Some(place) = self.hosts.find(&key(connection.mobile.0)) {
-            let host = self.hosts.at(place);
+    fn remove_connection(&mut self, connection: Connection) {
+        self.highest_seqs.remove(&connection);
+        if let Some(place) = self.hosts.find(&host_key(connection.mobile.0)) {
+            let host = self.hosts.state_mut(place);
             let before = host.waiting_bytes();
-            host.forget(connection);
+            host.remove_connection(connection);
             self.waiting_bytes = self.waiting_bytes - before + host.waiting_bytes();
         }
     }
@@ -217,15 +230,15 @@ impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
 
 /// Result of the admission of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Admitted {
-    Goes,
-    Waits,
+enum Admission {
+    SendNow,
+    Queued,
 }
 
-impl<M: Filter<Spanned<K>>, K: Clone> Filter<K> for HopWindow<M, K> {
+impl<M: Pep<StoredPacket<K>>, K: Clone> Pep<K> for HopWindow<M, K> {
     type Stats = Stats<M::Stats>;
 
-    fn pass_to_mobile<P: Payload>(
+    fn handle_packet_to_mobile<P: Payload>(
         &mut self,
         now: Instant,
         packet: Packet<'_, P>,
@@ -234,79 +247,82 @@ impl<M: Filter<Spanned<K>>, K: Clone> Filter<K> for HopWindow<M, K> {
         let (connection, segment) = (Connection::to_mobile(packet), packet.segment);
         let len_bytes = packet.len_bytes() as u32;
         let (seq, end) = (segment.seq, segment.seq_end());
-        let span = |sending| Span { connection, seq, end, len_bytes, sending };
+        let span = |sending| PacketInfo { connection, seq, end, len_bytes, transmission: sending };
         let begins_or_ends = is_one_of(segment.flags, [Flags::SYN, Flags::RST]);
         let Some(config) = self.config.filter(|_| segment.seq_len() > 0 && !begins_or_ends) else {
             if begins_or_ends {
-                self.forget(connection);
+                self.remove_connection(connection);
             }
-            let keep = || Spanned { span: span(Sending::New), kept: keep() };
-            return self.machine.pass_to_mobile(now, packet, keep);
+            let keep = || StoredPacket { info: span(Transmission::New), packet: keep() };
+            return self.middlebox.handle_packet_to_mobile(now, packet, keep);
         };
-        let spanned = Spanned { span: span(self.sending(now, connection, seq, end)), kept: keep() };
-        let verdict = self.machine.pass_to_mobile(now, packet, || spanned.clone());
+        let spanned = StoredPacket {
+            info: span(self.classify_transmission(now, connection, seq, end)),
+            packet: keep(),
+        };
+        let verdict = self.middlebox.handle_packet_to_mobile(now, packet, || spanned.clone());
         let verdict = match verdict {
             Verdict::Absorb => Verdict::Absorb,
             passes => match self.admit(now, &config, spanned) {
-                Admitted::Goes => passes,
-                Admitted::Waits => Verdict::Absorb,
+                Admission::SendNow => passes,
+                Admission::Queued => Verdict::Absorb,
             },
         };
-        self.settle(now, None);
+        self.process(now, None);
         verdict
     }
 
-    fn pass_from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
+    fn handle_packet_from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
         if self.config.is_none() {
-            return self.machine.pass_from_mobile(now, packet);
+            return self.middlebox.handle_packet_from_mobile(now, packet);
         }
         let (connection, segment) = (Connection::from_mobile(packet), packet.segment);
         if segment.flags.contains(Flags::RST) {
-            self.forget(connection);
+            self.remove_connection(connection);
         } else if segment.flags.contains(Flags::ACK)
-            && let Some(place) = self.hosts.hear(now, &key(connection.mobile.0))
+            && let Some(place) = self.hosts.touch(now, &host_key(connection.mobile.0))
         {
-            let heard = Heard {
+            let heard = MobileAck {
                 connection,
                 ack: segment.ack,
                 sack: &segment.options.sack,
-                bare: segment.seq_len() == 0,
+                is_pure_ack: segment.seq_len() == 0,
             };
-            self.hosts.at(place).hear(now, &heard);
+            self.hosts.state_mut(place).handle_ack(now, &heard);
         }
-        let verdict = self.machine.pass_from_mobile(now, packet);
-        self.settle(now, Some(connection.mobile.0));
+        let verdict = self.middlebox.handle_packet_from_mobile(now, packet);
+        self.process(now, Some(connection.mobile.0));
         verdict
     }
 
-    fn note(&mut self, now: Instant, connection: Connection, seq: Seq32, way: OnTheWay) {
-        if way == OnTheWay::Refused
-            && let Some(place) = self.hosts.find(&key(connection.mobile.0))
+    fn handle_progress(&mut self, now: Instant, connection: Connection, seq: Seq32, way: LastHopProgress) {
+        if way == LastHopProgress::Dropped
+            && let Some(place) = self.hosts.find(&host_key(connection.mobile.0))
         {
-            self.hosts.at(place).refused(connection, seq);
+            self.hosts.state_mut(place).on_queue_drop(connection, seq);
         }
-        self.machine.note(now, connection, seq, way);
+        self.middlebox.handle_progress(now, connection, seq, way);
     }
 
-    fn forget_mobile(&mut self, mobile: IpAddr) {
-        if let Some(host) = self.hosts.remove(&key(mobile)) {
+    fn handle_departure(&mut self, mobile: IpAddr) {
+        if let Some(host) = self.hosts.remove(&host_key(mobile)) {
             self.waiting_bytes -= host.waiting_bytes();
         }
-        self.machine.forget_mobile(mobile);
+        self.middlebox.handle_departure(mobile);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while self.ends.next_due(now).is_some() {}
-        if self.machine.poll_timeout().is_some_and(|due| due <= now) {
-            self.machine.handle_timeout(now);
+        while self.highest_seqs.next_due(now).is_some() {}
+        if self.middlebox.poll_timeout().is_some_and(|due| due <= now) {
+            self.middlebox.handle_timeout(now);
         }
-        self.settle(now, None);
+        self.process(now, None);
         let Some(config) = self.config else { return };
         while let Some(due) = self.hosts.next_due(now) {
             match due {
                 Err((_, host)) => self.waiting_bytes -= host.waiting_bytes(),
                 Ok((place, _)) => {
-                    self.stats.unheard += self.hosts.at(place).give_up(now);
+                    self.stats.unacknowledged += self.hosts.state_mut(place).handle_timeout(now);
                     self.release(now, &config, place);
                 }
             }
@@ -315,26 +331,26 @@ impl<M: Filter<Spanned<K>>, K: Clone> Filter<K> for HopWindow<M, K> {
 
     fn poll_transmit(&mut self) -> Option<Transmit<K>> {
         if self.config.is_some() {
-            return self.out.pop_front();
+            return self.outgoing.pop_front();
         }
-        self.machine.poll_transmit().map(as_kept)
+        self.middlebox.poll_transmit().map(unwrap_transmit)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.machine
+        self.middlebox
             .poll_timeout()
             .into_iter()
-            .chain(self.hosts.next_look())
-            .chain(self.ends.next_look())
+            .chain(self.hosts.poll_timeout())
+            .chain(self.highest_seqs.poll_timeout())
             .min()
     }
 
     fn stats(&self) -> Self::Stats {
-        Stats { machine: self.machine.stats(), window: self.stats }
+        Stats { middlebox: self.middlebox.stats(), window: self.stats }
     }
 
     fn connections(&self) -> usize {
-        self.machine.connections()
+        self.middlebox.connections()
     }
 }
 
@@ -343,18 +359,21 @@ fn is_one_of(flags: Flags, several: [Flags; 2]) -> bool {
 }
 
 /// Converts a packet of the middlebox to the caller's type.
-fn as_kept<K>(transmit: Transmit<Spanned<K>>) -> Transmit<K> {
+fn unwrap_transmit<K>(transmit: Transmit<StoredPacket<K>>) -> Transmit<K> {
     match transmit {
-        Transmit::Again { turn, connection, kept: Spanned { kept, .. }, clock } => {
-            Transmit::Again { turn, connection, kept, clock }
-        }
+        Transmit::Retransmission {
+            queue_position: turn,
+            connection,
+            packet: StoredPacket { packet: kept, .. },
+            tsval: clock,
+        } => Transmit::Retransmission { queue_position: turn, connection, packet: kept, tsval: clock },
         Transmit::Ack(ack) => Transmit::Ack(ack),
         Transmit::Nack(nack) => Transmit::Nack(nack),
     }
 }
 
 /// Returns the table key of a host.
-const fn key(mobile: IpAddr) -> Connection {
+const fn host_key(mobile: IpAddr) -> Connection {
     let unspecified = match mobile {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),

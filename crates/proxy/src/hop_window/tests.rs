@@ -1,7 +1,7 @@
 //! Timed dialogues with a window around a middlebox that forwards everything.
 
 use super::*;
-use crate::packet::{Says, Side};
+use crate::packet::{AckContent, Side};
 use hopline_core::Length;
 use hopline_wire::ip::{Header, Protocol};
 use hopline_wire::tcp::{SackBlock, SackBlocks, Segment};
@@ -9,44 +9,44 @@ use hopline_wire::tcp::{SackBlock, SackBlocks, Segment};
 const FIXED: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const MOBILE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 /// Data bytes of a packet: 1,500 bytes with headers.
-const FULL: u32 = 1460;
+const FULL_DATA_LEN: u32 = 1460;
 /// Initial window, packets.
-const LEAST: u32 = 10;
+const INITIAL_WINDOW: u32 = 10;
 
 /// Middlebox that forwards everything, and records notifications.
 #[derive(Debug, Default)]
-struct Listener {
-    notes: Vec<(u32, OnTheWay)>,
-    out: VecDeque<Transmit<Spanned<u32>>>,
-    kept: Vec<Spanned<u32>>,
+struct RecordingMiddlebox {
+    notifications: Vec<(u32, LastHopProgress)>,
+    out: VecDeque<Transmit<StoredPacket<u32>>>,
+    kept: Vec<StoredPacket<u32>>,
 }
 
-impl Filter<Spanned<u32>> for Listener {
+impl Pep<StoredPacket<u32>> for RecordingMiddlebox {
     type Stats = ();
 
-    fn pass_to_mobile<P: Payload>(
+    fn handle_packet_to_mobile<P: Payload>(
         &mut self,
         _: Instant,
         _: Packet<'_, P>,
-        keep: impl FnOnce() -> Spanned<u32>,
+        keep: impl FnOnce() -> StoredPacket<u32>,
     ) -> Verdict {
         self.kept.push(keep());
         Verdict::Forward
     }
 
-    fn pass_from_mobile<P: Payload>(&mut self, _: Instant, _: Packet<'_, P>) -> Verdict {
+    fn handle_packet_from_mobile<P: Payload>(&mut self, _: Instant, _: Packet<'_, P>) -> Verdict {
         Verdict::Forward
     }
 
-    fn note(&mut self, _: Instant, _: Connection, seq: Seq32, way: OnTheWay) {
-        self.notes.push((seq.0 / FULL, way));
+    fn handle_progress(&mut self, _: Instant, _: Connection, seq: Seq32, way: LastHopProgress) {
+        self.notifications.push((seq.0 / FULL_DATA_LEN, way));
     }
 
-    fn forget_mobile(&mut self, _: IpAddr) {}
+    fn handle_departure(&mut self, _: IpAddr) {}
 
     fn handle_timeout(&mut self, _: Instant) {}
 
-    fn poll_transmit(&mut self) -> Option<Transmit<Spanned<u32>>> {
+    fn poll_transmit(&mut self) -> Option<Transmit<StoredPacket<u32>>> {
         self.out.pop_front()
     }
 
@@ -62,13 +62,14 @@ impl Filter<Spanned<u32>> for Listener {
 }
 
 struct Station {
-    window: HopWindow<Listener, u32>,
+    window: HopWindow<RecordingMiddlebox, u32>,
     now: Instant,
 }
 
 impl Station {
     fn new() -> Self {
-        let window = HopWindow::new(Some(Config::DEFAULT), Bounds::default(), Listener::default());
+        let window =
+            HopWindow::new(Some(Config::DEFAULT), TableLimits::default(), RecordingMiddlebox::default());
         Self { window, now: Instant::ZERO }
     }
 
@@ -82,7 +83,7 @@ impl Station {
     fn pass(&mut self, port: u16, segment: Segment<Length>, kept: u32) -> Verdict {
         let segment = Segment { src_port: port, dst_port: 80, ..segment };
         let ip = header(Side::Fixed);
-        self.window.pass_to_mobile(self.now, Packet::new(&ip, &segment), || kept)
+        self.window.handle_packet_to_mobile(self.now, Packet::new(&ip, &segment), || kept)
     }
 
     /// Sends full packet `n` of a connection. Returns whether it is forwarded at once.
@@ -110,43 +111,48 @@ impl Station {
             segment.options.sack.push(SackBlock { left: seq(left), right: seq(right) });
         }
         let ip = header(Side::Mobile);
-        let verdict = self.window.pass_from_mobile(self.now, Packet::new(&ip, &segment));
+        let verdict = self.window.handle_packet_from_mobile(self.now, Packet::new(&ip, &segment));
         assert_eq!(verdict, Verdict::Forward);
-        assert_eq!(Says::of(&segment).ack, seq(n));
+        assert_eq!(AckContent::from_segment(&segment).ack, seq(n));
     }
 
     /// Returns the packets that leave now.
-    fn left(&mut self) -> Vec<u32> {
+    fn sent_packets(&mut self) -> Vec<u32> {
         core::iter::from_fn(|| self.window.poll_transmit())
             .map(|transmit| match transmit {
-                Transmit::Again { kept, .. } => kept,
+                Transmit::Retransmission { packet: kept, .. } => kept,
                 other => panic!("{other:?}"),
             })
             .collect()
     }
 
     fn window_bytes(&mut self) -> u64 {
-        let host = self.window.hosts.find(&key(MOBILE)).expect("it has been sent something");
-        self.window.hosts.at(host).window(&Config::DEFAULT)
+        let host = self.window.hosts.find(&host_key(MOBILE)).expect("it has been sent something");
+        self.window.hosts.state_mut(host).window(&Config::DEFAULT)
     }
 
-    fn refused(&mut self) -> Vec<u32> {
-        let notes = self.window.machine.notes.iter();
-        notes.filter(|(_, way)| *way == OnTheWay::Refused).map(|(n, _)| *n).collect()
+    fn dropped_packets(&mut self) -> Vec<u32> {
+        let notes = self.window.middlebox.notifications.iter();
+        notes.filter(|(_, way)| *way == LastHopProgress::Dropped).map(|(n, _)| *n).collect()
     }
 }
 
 fn header(from: Side) -> Header {
     let (src, dst) = if from == Side::Fixed { (FIXED, MOBILE) } else { (MOBILE, FIXED) };
-    Header::between(src, dst, Protocol::Tcp)
+    Header::new(src, dst, Protocol::Tcp)
 }
 
 fn seq(n: u32) -> Seq32 {
-    Seq32(n * FULL)
+    Seq32(n * FULL_DATA_LEN)
 }
 
 fn data(n: u32) -> Segment<Length> {
-    Segment { seq: seq(n), flags: Flags::ACK, payload: Length(u64::from(FULL)), ..Segment::default() }
+    Segment {
+        seq: seq(n),
+        flags: Flags::ACK,
+        payload: Length(u64::from(FULL_DATA_LEN)),
+        ..Segment::default()
+    }
 }
 
 /// Simulates a hop that serves a packet in this many microseconds; its ACK arrives 4 ms later. `ahead`:
@@ -167,7 +173,7 @@ fn serve(
         let until = acked + ahead;
         let goes: Vec<u32> = (offered..until).filter(|&n| station.data(n)).collect();
         offered = offered.max(until);
-        for n in station.left().into_iter().chain(goes) {
+        for n in station.sent_packets().into_iter().chain(goes) {
             free = now.max(free) + micros;
             on_the_hop.push_back((free + 4000, n));
         }
@@ -190,7 +196,7 @@ fn serve_in_slots(station: &mut Station, slot_ms: u64) -> usize {
         loop {
             let goes: Vec<u32> = (offered..acked + 200).filter(|&n| station.data(n)).collect();
             offered = offered.max(acked + 200);
-            for n in station.left().into_iter().chain(goes) {
+            for n in station.sent_packets().into_iter().chain(goes) {
                 free = now.max(free) + 1200;
                 on_the_hop.push_back((free + 4000, n));
             }
@@ -204,64 +210,74 @@ fn serve_in_slots(station: &mut Station, slot_ms: u64) -> usize {
 }
 
 /// Returns the minimum and the maximum number of packets on the hop in these seconds.
-fn least_and_most(course: &[(u64, usize)], seconds: core::ops::Range<u64>) -> [usize; 2] {
+fn min_and_max(course: &[(u64, usize)], seconds: core::ops::Range<u64>) -> [usize; 2] {
     let then = course.iter().filter(|(at, _)| seconds.contains(&(at / 1_000_000))).map(|(_, many)| *many);
     [then.clone().min(), then.max()].map(|many| many.expect("something was served then"))
 }
 
 #[test]
-fn ten_packets_leave_at_once_and_others_as_acks_come() {
+fn initial_window_is_sent_and_acks_release_more() {
     let mut station = Station::new();
     let left: Vec<bool> = (0..14).map(|n| station.data(n)).collect();
-    assert_eq!(left.iter().filter(|goes| **goes).count(), LEAST as usize);
+    assert_eq!(left.iter().filter(|goes| **goes).count(), INITIAL_WINDOW as usize);
     assert_eq!(station.window.waiting_bytes(), 4 * 1500);
-    assert_eq!(station.left(), []);
+    assert_eq!(station.sent_packets(), []);
     station.at(5000);
     station.ack(1, &[]);
-    assert_eq!(station.left(), [10]);
+    assert_eq!(station.sent_packets(), [10]);
     // An acknowledgment of a later packet covers earlier ones: they have arrived or are lost.
     station.ack(1, &[(3, 4)]);
-    assert_eq!(station.left(), [11, 12, 13]);
+    assert_eq!(station.sent_packets(), [11, 12, 13]);
     assert_eq!(station.window.waiting_bytes(), 0);
-    let ways: Vec<_> = station.window.machine.notes.iter().filter(|(n, _)| *n == 12).collect();
-    assert_eq!(ways, [&(12, OnTheWay::Waits), &(12, OnTheWay::Leaves)]);
+    let ways: Vec<_> = station.window.middlebox.notifications.iter().filter(|(n, _)| *n == 12).collect();
+    assert_eq!(ways, [&(12, LastHopProgress::Queued), &(12, LastHopProgress::Sent)]);
 }
 
 #[test]
-fn what_is_no_data_and_what_the_machine_sends_again_goes_past_those_that_wait() {
+fn pure_acks_and_retransmissions_bypass_the_queue() {
     let mut station = Station::new();
     station.offer(0..12);
     let bare = Segment { payload: Length(0), ..data(12) };
     assert_eq!(station.pass(9, bare, 12), Verdict::Forward);
-    let again = station.window.machine.kept[3].clone();
-    let connection = again.span.connection;
-    let again = Transmit::Again { turn: Turn::First, connection, kept: again, clock: Some(7) };
-    station.window.machine.out.push_back(again);
+    let again = station.window.middlebox.kept[3].clone();
+    let connection = again.info.connection;
+    let again = Transmit::Retransmission {
+        queue_position: QueuePosition::Front,
+        connection,
+        packet: again,
+        tsval: Some(7),
+    };
+    station.window.middlebox.out.push_back(again);
     station.at(5000);
     station.ack(2, &[]);
     let sent: Vec<_> = core::iter::from_fn(|| station.window.poll_transmit()).collect();
-    let again = Transmit::Again { turn: Turn::First, connection, kept: 3, clock: Some(7) };
+    let again = Transmit::Retransmission {
+        queue_position: QueuePosition::Front,
+        connection,
+        packet: 3,
+        tsval: Some(7),
+    };
     assert_eq!(sent[0], again);
     // It is in flight too: one of the two waiting packets leaves.
     assert_eq!(sent.len(), 2, "{sent:?}");
 }
 
 #[test]
-fn the_ack_of_what_was_sent_twice_tells_nothing() {
+fn ack_of_a_retransmitted_packet_is_no_sample() {
     let mut station = Station::new();
-    (0..LEAST).for_each(|n| assert!(station.data(n)));
+    (0..INITIAL_WINDOW).for_each(|n| assert!(station.data(n)));
     station.at(6000);
     // The sender retransmits the first packet just before its ACK arrives: this is no sample.
     assert!(!station.data(0));
     station.ack(1, &[]);
-    assert_eq!(station.left(), [0]);
+    assert_eq!(station.sent_packets(), [0]);
     station.at(6001);
     station.ack(1, &[]);
     assert_eq!(station.window_bytes(), 15_000);
 }
 
 #[test]
-fn what_left_before_what_was_sent_twice_stays_under_way() {
+fn packets_before_a_retransmission_stay_in_flight() {
     let mut station = Station::new();
     (0..3).for_each(|n| assert!(station.data(n)));
     station.at(6000);
@@ -269,11 +285,11 @@ fn what_left_before_what_was_sent_twice_stays_under_way() {
     assert!(station.data(0));
     station.ack(1, &[]);
     let goes = (3..20).filter(|&n| station.data(n)).count();
-    assert_eq!(goes, LEAST as usize - 3);
+    assert_eq!(goes, INITIAL_WINDOW as usize - 3);
 }
 
 #[test]
-fn acks_that_come_together_make_no_hop_fast() {
+fn compressed_acks_do_not_raise_the_rate() {
     let mut station = Station::new();
     assert!(station.data(0));
     station.at(1000);
@@ -299,11 +315,11 @@ fn acks_that_come_together_make_no_hop_fast() {
 fn a_hop_is_kept_busy_and_hardly_more_waits_there() {
     let mut station = Station::new();
     let course = serve(&mut station, 1200, 0..2000, 60);
-    let [least, most] = least_and_most(&course, 1..3);
+    let [least, most] = min_and_max(&course, 1..3);
     // One and a half of 5.2 ms, and 4 ms, at one packet per 1.2 ms.
     assert!((9..=14).contains(&most), "{most} packets");
     assert!(least >= 9, "{least} packets");
-    assert_eq!((station.refused(), station.window.stats.unheard), (vec![], 0));
+    assert_eq!((station.dropped_packets(), station.window.stats.unacknowledged), (vec![], 0));
 }
 
 #[test]
@@ -315,7 +331,7 @@ fn a_hop_that_delivers_in_bursts_is_kept_busy() {
 }
 
 #[test]
-fn retransmissions_of_a_sender_are_under_way_no_more_once_they_may_have_been_answered() {
+fn sender_retransmissions_leave_flight_on_possible_ack() {
     let mut station = Station::new();
     assert!(station.data(0));
     station.at(10_000);
@@ -328,25 +344,25 @@ fn retransmissions_of_a_sender_are_under_way_no_more_once_they_may_have_been_ans
     station.at(25_000);
     // No round trip is that short: the ACK is for earlier transmissions.
     station.ack(11, &[(1, 2)]);
-    assert_eq!(station.left(), []);
+    assert_eq!(station.sent_packets(), []);
     station.at(30_000);
     station.ack(11, &[(1, 2)]);
-    assert_eq!(station.left(), [1]);
+    assert_eq!(station.sent_packets(), [1]);
 }
 
 #[test]
-fn what_a_full_queue_beyond_drops_makes_no_hop_fast() {
+fn drops_further_on_do_not_raise_the_rate() {
     let mut station = Station::new();
     let (mut n, mut now) = (0, 0);
     // Every second packet is dropped further on; the host has the remaining ones.
     for _ in 0..500 {
         station.offer(n..n + 20);
-        station.left();
+        station.sent_packets();
         for m in (n..n + 20).step_by(2) {
             now += 1200;
             station.at(now);
             station.ack(n, &[(m, m + 1)]);
-            station.left();
+            station.sent_packets();
         }
         n += 20;
         station.ack(n, &[]);
@@ -356,11 +372,11 @@ fn what_a_full_queue_beyond_drops_makes_no_hop_fast() {
 }
 
 #[test]
-fn the_shortest_round_trip_is_looked_for_every_ten_seconds_with_hardly_anything_on_the_hop() {
+fn min_rtt_is_probed_every_ten_seconds() {
     let mut station = Station::new();
     let course = serve(&mut station, 1200, 0..11_000, 60);
-    assert!(least_and_most(&course, 1..9)[0] >= 9);
-    let [least, most] = least_and_most(&course, 9..13);
+    assert!(min_and_max(&course, 1..9)[0] >= 9);
+    let [least, most] = min_and_max(&course, 9..13);
     assert!((1..=4).contains(&least) && (9..=14).contains(&most), "{least} to {most} packets");
     // Otherwise the queue on the hop would count as propagation delay, and grow further.
     let window = station.window_bytes();
@@ -368,65 +384,65 @@ fn the_shortest_round_trip_is_looked_for_every_ten_seconds_with_hardly_anything_
 }
 
 #[test]
-fn who_has_waited_too_long_for_too_long_is_dropped_at_the_head_and_told() {
+fn codel_drops_at_the_head_are_reported() {
     let mut station = Station::new();
     // Some 140 of these wait: 168 ms.
     serve(&mut station, 1200, 0..1500, 150);
-    let refused = station.refused();
+    let refused = station.dropped_packets();
     assert!((3..60).contains(&refused.len()), "{refused:?}");
     assert_eq!(station.window.stats.dropped as usize, refused.len());
     assert!(refused[0] > 150, "not before it has been so for a while");
 }
 
 #[test]
-fn past_a_fast_hop_everything_goes_until_it_is_fast_no_more() {
+fn fast_hop_has_no_window() {
     let mut station = Station::new();
     // 500 Mb/s.
     serve(&mut station, 24, 0..40_000, 400);
-    let held = station.window.stats.held;
+    let held = station.window.stats.delayed;
     assert!(held > 0, "at first it is not known to be fast");
     serve(&mut station, 24, 40_400..60_000, 400);
-    assert_eq!(station.window.stats.held, held);
+    assert_eq!(station.window.stats.delayed, held);
     // 10 Mb/s: packets in flight from before do not count.
     serve(&mut station, 1200, 60_400..62_000, 400);
-    let held = station.window.stats.held;
+    let held = station.window.stats.delayed;
     serve(&mut station, 1200, 62_400..63_000, 400);
-    assert!(station.window.stats.held > held + 500);
+    assert!(station.window.stats.delayed > held + 500);
 }
 
 #[test]
-fn connections_that_wait_take_turns() {
+fn waiting_connections_share_fairly() {
     let mut station = Station::new();
     station.offer(0..40);
     (0..3).for_each(|n| assert!(!station.data_of(10, n + 1000)));
     station.at(5000);
     station.ack(4, &[]);
     // The connection that has sent little goes first.
-    assert_eq!(station.left()[..4], [10, 11, 1000, 1001]);
+    assert_eq!(station.sent_packets()[..4], [10, 11, 1000, 1001]);
 }
 
 #[test]
-fn too_many_push_out_the_head_of_who_has_most() {
+fn full_queue_drops_from_the_longest_flow() {
     let mut station = Station::new();
-    let most = u32::from(Config::DEFAULT.waiting_packets.get());
-    station.offer(0..LEAST + most);
-    assert_eq!(station.refused(), []);
+    let most = u32::from(Config::DEFAULT.max_waiting_packets.get());
+    station.offer(0..INITIAL_WINDOW + most);
+    assert_eq!(station.dropped_packets(), []);
     assert!(!station.data_of(10, 5000));
-    assert_eq!(station.refused(), [LEAST]);
+    assert_eq!(station.dropped_packets(), [INITIAL_WINDOW]);
     assert_eq!(station.window.waiting_bytes(), u64::from(most) * 1500);
 }
 
 #[test]
-fn who_is_not_heard_is_given_up_and_after_a_second_nothing_waits_for_it() {
+fn unacknowledged_host_loses_its_window() {
     let mut station = Station::new();
     station.offer(0..200);
     station.at(250_000);
-    let first = station.left().len();
-    assert!((1..=LEAST as usize).contains(&first), "{first}");
+    let first = station.sent_packets().len();
+    assert!((1..=INITIAL_WINDOW as usize).contains(&first), "{first}");
     for step in 3..40 {
         station.at(step * 100_000);
     }
-    station.left();
+    station.sent_packets();
     assert_eq!(station.window.waiting_bytes(), 0);
     assert!((200..500).all(|n| station.data(n)), "it may answer another way");
     station.ack(500, &[]);
@@ -435,16 +451,16 @@ fn who_is_not_heard_is_given_up_and_after_a_second_nothing_waits_for_it() {
 }
 
 #[test]
-fn those_that_wait_go_on_though_a_full_queue_has_refused_all_that_left() {
+fn waiting_packets_continue_after_queue_drops() {
     let mut station = Station::new();
     station.offer(0..14);
-    let connection = station.window.machine.kept[0].span.connection;
-    for n in 0..LEAST {
-        station.window.note(station.now, connection, seq(n), OnTheWay::Refused);
+    let connection = station.window.middlebox.kept[0].info.connection;
+    for n in 0..INITIAL_WINDOW {
+        station.window.handle_progress(station.now, connection, seq(n), LastHopProgress::Dropped);
     }
-    assert_eq!(station.left(), [], "not at once: the queue is full");
+    assert_eq!(station.sent_packets(), [], "not at once: the queue is full");
     station.at(1_000_000);
-    assert_eq!(station.left(), [10, 11, 12, 13]);
+    assert_eq!(station.sent_packets(), [10, 11, 12, 13]);
 }
 
 #[test]
@@ -457,7 +473,7 @@ fn a_reset_that_carries_data_does_not_wait() {
 }
 
 #[test]
-fn a_reset_and_a_new_connection_take_nothing_along() {
+fn reset_and_new_connection_remove_waiting_packets() {
     for flag in [Flags::RST, Flags::SYN] {
         let mut station = Station::new();
         station.offer(0..14);
@@ -465,21 +481,21 @@ fn a_reset_and_a_new_connection_take_nothing_along() {
         assert_eq!(station.pass(9, end, 14), Verdict::Forward);
         assert_eq!(station.window.waiting_bytes(), 0);
         station.at(1_000_000);
-        assert_eq!(station.left(), []);
+        assert_eq!(station.sent_packets(), []);
     }
 }
 
 #[test]
-fn a_host_that_has_gone_leaves_nothing() {
+fn departed_host_leaves_no_state() {
     let mut station = Station::new();
     station.offer(0..14);
-    station.window.forget_mobile(MOBILE);
-    assert_eq!((station.window.waiting_bytes(), station.left()), (0, vec![]));
+    station.window.handle_departure(MOBILE);
+    assert_eq!((station.window.waiting_bytes(), station.sent_packets()), (0, vec![]));
     assert!(station.data(14));
 }
 
 #[test]
-fn without_a_window_everything_passes() {
+fn all_packets_pass_without_window() {
     let mut station = Station::new();
     station.window.config = None;
     assert!((0..1000).all(|n| station.data(n)));

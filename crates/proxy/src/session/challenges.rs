@@ -6,17 +6,17 @@ use std::collections::VecDeque;
 
 /// Maximum number of outstanding challenges. Greetings that ask for proof are 150 ms apart, so that the
 /// oldest of these is 9 s old.
-const OUTSTANDING: usize = 64;
+const MAX_OUTSTANDING: usize = 64;
 /// Number of recent round-trip samples: after a radio has slept, it answers all that was sent meanwhile.
-const SAMPLES: usize = 64;
+const MAX_SAMPLES: usize = 64;
 /// Maximum sample: an attacker that delays answers cannot prolong the wait for an end that died without
 /// limit.
-const LONGEST_RTT: Duration = Duration::from_secs(8);
+const MAX_RTT_SAMPLE: Duration = Duration::from_secs(8);
 
 /// Outstanding challenges, and round-trip samples of answered ones.
 #[derive(Debug)]
 pub(super) struct Challenges {
-    made: u64,
+    next_number: u64,
     /// Outstanding challenges, oldest first.
     outstanding: VecDeque<Challenge>,
     samples: VecDeque<Duration>,
@@ -24,9 +24,9 @@ pub(super) struct Challenges {
 
 /// Round-trip time to the other end.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rtt {
+pub(super) struct RttRange {
     /// Maximum sample; zero before the first.
-    pub(super) most: Duration,
+    pub(super) max: Duration,
     /// Difference between maximum and minimum.
     pub(super) spread: Duration,
 }
@@ -36,23 +36,23 @@ struct Challenge {
     value: u64,
     /// Time at which an answer was requested with it. `None`: the other end answers with its next scheduled
     /// greeting.
-    asked: Option<Instant>,
+    requested_at: Option<Instant>,
 }
 
 impl Challenges {
     pub(super) const fn new() -> Self {
-        Self { made: 0, outstanding: VecDeque::new(), samples: VecDeque::new() }
+        Self { next_number: 0, outstanding: VecDeque::new(), samples: VecDeque::new() }
     }
 
     /// Creates the challenge of a scheduled greeting. Each has its own, so that the answer tells when it was
     /// sent.
-    pub(super) fn make(&mut self, key: &Key, life: u64, asked: Option<Instant>) -> u64 {
-        self.made += 1;
-        let value = value(key, life, self.made);
-        if self.outstanding.len() == OUTSTANDING {
+    pub(super) fn create(&mut self, key: &Key, life: u64, asked: Option<Instant>) -> u64 {
+        self.next_number += 1;
+        let value = challenge_value(key, life, self.next_number);
+        if self.outstanding.len() == MAX_OUTSTANDING {
             self.outstanding.pop_front();
         }
-        self.outstanding.push_back(Challenge { value, asked });
+        self.outstanding.push_back(Challenge { value, requested_at: asked });
         value
     }
 
@@ -61,19 +61,19 @@ impl Challenges {
     pub(super) fn latest(&mut self, key: &Key, life: u64, asked: Option<Instant>) -> u64 {
         match self.outstanding.back() {
             Some(latest) => latest.value,
-            None => self.make(key, life, asked),
+            None => self.create(key, life, asked),
         }
     }
 
     /// Returns whether `met` answers an outstanding challenge. That one and earlier ones can no longer be
     /// answered.
-    pub(super) fn meet(&mut self, now: Instant, met: u64) -> bool {
+    pub(super) fn verify(&mut self, now: Instant, met: u64) -> bool {
         let Some(at) = self.outstanding.iter().position(|challenge| challenge.value == met) else {
             return false;
         };
-        if let Some(asked) = self.outstanding[at].asked {
-            self.samples.push_back(now.since(asked).min(LONGEST_RTT));
-            if self.samples.len() > SAMPLES {
+        if let Some(asked) = self.outstanding[at].requested_at {
+            self.samples.push_back(now.since(asked).min(MAX_RTT_SAMPLE));
+            if self.samples.len() > MAX_SAMPLES {
                 self.samples.pop_front();
             }
         }
@@ -82,20 +82,20 @@ impl Challenges {
     }
 
     /// Drops outstanding challenges: a former incarnation of the other end may have answered them.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.outstanding.clear();
     }
 
     /// Returns the round-trip time from recent samples.
-    pub(super) fn rtt(&self) -> Rtt {
+    pub(super) fn rtt(&self) -> RttRange {
         let samples = || self.samples.iter().copied();
         let most = samples().max().unwrap_or(Duration::ZERO);
-        Rtt { most, spread: most.saturating_sub(samples().min().unwrap_or(most)) }
+        RttRange { max: most, spread: most.saturating_sub(samples().min().unwrap_or(most)) }
     }
 }
 
 /// Returns a challenge that is unpredictable without the key. It is never 0, which means none.
-fn value(key: &Key, life: u64, number: u64) -> u64 {
+fn challenge_value(key: &Key, life: u64, number: u64) -> u64 {
     let mut bytes = *b"challenge................";
     bytes[9..17].copy_from_slice(&life.to_be_bytes());
     bytes[17..].copy_from_slice(&number.to_be_bytes());

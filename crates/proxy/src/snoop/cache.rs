@@ -7,35 +7,35 @@ use std::collections::VecDeque;
 /// Packets by sequence number. `K`: a packet as the caller stores it.
 #[derive(Debug)]
 pub(crate) struct Cache<K> {
-    packets: VecDeque<Cached<K>>,
+    packets: VecDeque<CachedPacket<K>>,
     /// Bytes of the packets, headers included.
-    held: u64,
+    bytes_held: u64,
 }
 
 /// Longest headers of a packet (IPv4 and TCP with all options), and overhead of allocation and reference
 /// counting.
-const HEADERS: u64 = 60 + 60 + 40;
+const MAX_OVERHEAD: u64 = 60 + 60 + 40;
 
 /// A packet that was sent over the last hop, and its state.
 #[derive(Debug)]
-pub(crate) struct Cached<K> {
+pub(crate) struct CachedPacket<K> {
     pub(crate) seq: Seq32,
     /// End of its sequence range.
     pub(crate) end: Seq32,
     /// Time of the last transmission.
-    pub(crate) sent: Instant,
+    pub(crate) sent_at: Instant,
     /// Number of the last transmission in the connection, from 0.
-    pub(crate) order: u32,
+    pub(crate) last_transmission: u32,
     /// Number of the sender's last transmission.
-    pub(crate) from_sender: u32,
+    pub(crate) last_sender_transmission: u32,
     /// TSval of the sender, if present (RFC 7323), or the one for a local retransmission.
-    pub(crate) clock: u32,
+    pub(crate) tsval: u32,
     /// Local retransmissions since the sender's last transmission.
-    pub(crate) local: u8,
-    pub(crate) by: Origin,
+    pub(crate) local_retransmissions: u8,
+    pub(crate) origin: Origin,
     pub(crate) state: State,
-    pub(crate) dated: Dated,
-    pub(crate) kept: K,
+    pub(crate) timestamp_source: TimestampSource,
+    pub(crate) packet: K,
 }
 
 /// Sender's transmission that a packet is from.
@@ -44,16 +44,16 @@ pub(crate) enum Origin {
     /// The first.
     First,
     /// A retransmission: the sender took the packet for lost.
-    Sender,
+    Retransmission,
 }
 
 /// TSval of local retransmissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dated {
+pub(crate) enum TimestampSource {
     /// The original one.
-    AsSent,
-    /// [`Cached::clock`]: the mobile host would take the original one for old.
-    Anew,
+    Original,
+    /// [`CachedPacket::tsval`]: the mobile host would take the original one for old.
+    Rewritten,
 }
 
 /// State of a packet.
@@ -70,11 +70,11 @@ pub(crate) enum State {
 }
 
 /// Size of the state of a packet.
-const _: () = assert!(size_of::<Cached<()>>() == 32);
+const _: () = assert!(size_of::<CachedPacket<()>>() == 32);
 
 impl<K> Default for Cache<K> {
     fn default() -> Self {
-        Self { packets: VecDeque::new(), held: 0 }
+        Self { packets: VecDeque::new(), bytes_held: 0 }
     }
 }
 
@@ -89,23 +89,23 @@ impl<K> Cache<K> {
 
     /// Returns the memory in use, bytes; spare capacity counts.
     pub(crate) fn bytes(&self) -> u64 {
-        self.held + (self.packets.capacity() * size_of::<Cached<K>>()) as u64
+        self.bytes_held + (self.packets.capacity() * size_of::<CachedPacket<K>>()) as u64
     }
 
-    pub(crate) fn first(&self) -> Option<&Cached<K>> {
+    pub(crate) fn first(&self) -> Option<&CachedPacket<K>> {
         self.packets.front()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Cached<K>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &CachedPacket<K>> {
         self.packets.iter()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Cached<K>> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut CachedPacket<K>> {
         self.packets.iter_mut()
     }
 
     /// Returns the packet that begins at `seq`.
-    pub(crate) fn at(&mut self, seq: Seq32) -> Option<&mut Cached<K>> {
+    pub(crate) fn get_mut(&mut self, seq: Seq32) -> Option<&mut CachedPacket<K>> {
         let index = self.position(seq);
         self.packets.get_mut(index).filter(|cached| cached.seq == seq)
     }
@@ -116,7 +116,7 @@ impl<K> Cache<K> {
     }
 
     /// Returns the packets from `index` on.
-    pub(crate) fn range_mut(&mut self, index: usize) -> impl Iterator<Item = &mut Cached<K>> {
+    pub(crate) fn range_mut(&mut self, index: usize) -> impl Iterator<Item = &mut CachedPacket<K>> {
         self.packets.range_mut(index.min(self.packets.len())..)
     }
 
@@ -142,12 +142,12 @@ impl<K> Cache<K> {
     }
 
     /// Stores a packet; it replaces one with the same sequence number.
-    pub(crate) fn insert(&mut self, cached: Cached<K>) {
+    pub(crate) fn insert(&mut self, cached: CachedPacket<K>) {
         let index = self.position(cached.seq);
-        self.held += cached.bytes();
+        self.bytes_held += cached.bytes();
         match self.packets.get_mut(index) {
             Some(known) if known.seq == cached.seq => {
-                self.held -= known.bytes();
+                self.bytes_held -= known.bytes();
                 *known = cached;
             }
             Some(_) => self.packets.insert(index, cached),
@@ -160,24 +160,24 @@ impl<K> Cache<K> {
         let index = self.position(seq);
         let found = self.packets.get(index).is_some_and(|cached| cached.seq == seq);
         if let Some(removed) = found.then(|| self.packets.remove(index)).flatten() {
-            self.held -= removed.bytes();
+            self.bytes_held -= removed.bytes();
         }
         found
     }
 
     /// Removes all packets before `ack`, and passes each to `sink`.
-    pub(crate) fn acknowledge(&mut self, ack: Seq32, mut sink: impl FnMut(&Cached<K>)) {
+    pub(crate) fn acknowledge(&mut self, ack: Seq32, mut sink: impl FnMut(&CachedPacket<K>)) {
         while let Some(first) = self.packets.front().filter(|first| !first.end.after(ack)) {
             sink(first);
-            self.held -= first.bytes();
+            self.bytes_held -= first.bytes();
             self.packets.pop_front();
         }
     }
 }
 
-impl<K> Cached<K> {
+impl<K> CachedPacket<K> {
     /// Returns the maximum size of the packet, bytes.
     fn bytes(&self) -> u64 {
-        u64::from(self.end.distance_from(self.seq).unsigned_abs()) + HEADERS
+        u64::from(self.end.distance_from(self.seq).unsigned_abs()) + MAX_OVERHEAD
     }
 }

@@ -1,8 +1,8 @@
 //! Rules and limits of a [`Snoop`](super::Snoop).
 
-use crate::filter::Turn;
 use crate::hop_window;
-use crate::table::Bounds;
+use crate::pep::QueuePosition;
+use crate::table::TableLimits;
 use core::num::NonZeroU16;
 use hopline_core::Duration;
 
@@ -17,12 +17,12 @@ pub struct Config {
     pub high_water: NonZeroU16,
     /// Maximum number of local retransmissions of a packet between two of the sender. Then it is left to the
     /// sender (S3). Default 10.
-    pub local_limit: u8,
+    pub max_local_retransmissions: u8,
     /// Limits of the connection table.
-    pub bounds: Bounds,
+    pub limits: TableLimits,
     /// Maximum size of all cached packets and their state, over all connections, bytes. Beyond it connections
     /// are evicted, the longest silent first. Default 256 MiB.
-    pub kept_bytes: u64,
+    pub max_cached_bytes: u64,
     /// Window on the last hop, for packets to wait here instead of in a queue that does not report its drops;
     /// used by [`windowed`](super::windowed). Default none.
     pub hop_window: Option<hop_window::Config>,
@@ -32,14 +32,14 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rules {
     /// Rules of the paper, based on duplicate ACKs.
-    Classic(Classic),
+    Classic(ClassicRules),
     /// Rules for senders with SACK, RACK, tail loss probes and timestamps.
-    Modern(Modern),
+    Modern(ModernRules),
 }
 
 /// Choices that the paper's rules leave open, or that ns-2's agent makes differently.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Classic {
+pub struct ClassicRules {
     /// Pure ACKs with the last number that count as duplicates (S1). Paper: all of them (§3.1.2: "the same as
     /// the highest cumulative ACK seen so far").
     pub duplicate_acks: DuplicateAcks,
@@ -47,29 +47,29 @@ pub struct Classic {
     /// counted on from one loss to the next.
     pub dup_ack_threshold: u8,
     /// Handling of a duplicate ACK after a local retransmission, when no more are expected (S3).
-    pub repeats: Repeats,
+    pub repeated_duplicates: RepeatedDuplicates,
     /// Number of duplicate ACKs expected as the echo of one loss.
-    pub expected: Expected,
+    pub expected_duplicates: ExpectedDuplicates,
     /// Detection of the next of several losses in a window (S7). Paper: by its own duplicate ACKs.
     pub next_hole: NextHole,
     /// Handling of an ACK below the last one (S2). Paper: absorbed; ns-2: forwarded.
-    pub spurious_acks: Passing,
+    pub spurious_acks: PassPolicy,
     /// Packets marked as retransmitted by the sender (S9): their duplicate ACKs pass.
-    pub marks: Marks,
+    pub sender_retransmissions: SenderRetransmissionMarks,
     /// Handling of data that the mobile host has acknowledged.
     pub old_data: OldData,
     /// Caching of packets that the queue of the last hop has no room for. Paper: cached; ns-2: not cached, so
     /// that the sender learns of congestion.
-    pub overflow: Overflow,
+    pub overflow: QueueDropHandling,
     /// Timer of retransmissions without a duplicate ACK.
     pub timer: LocalTimer,
     /// Packets that sample the round trip of the last hop.
     pub sampling: Sampling,
     /// Turn of local retransmissions. Paper: first; ns-2: last.
-    pub turn: Turn,
+    pub queue_position: QueuePosition,
     /// Silence of both ends after which the first cached packet is retransmitted (§4). Paper: 200 ms; ns-2:
     /// never.
-    pub persist: Option<Duration>,
+    pub persist_timeout: Option<Duration>,
 }
 
 /// Pure ACKs with the last number that count as duplicates.
@@ -84,7 +84,7 @@ pub enum DuplicateAcks {
 
 /// Number of duplicate ACKs absorbed after a local retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedDuplicates {
     /// One for each packet sent after the lost one (§3.1.2).
     SentAfter,
     /// As ns-2's agent counts: one less at first, two less once that is used up. If the count is below zero
@@ -94,22 +94,22 @@ pub enum Expected {
 
 /// Handling of a duplicate ACK after a local retransmission, when no more are expected (S3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeats {
+pub enum RepeatedDuplicates {
     /// The packet is retransmitted, up to the limit.
     UpToLimit,
     /// The ACK passes; only the timer retransmits the packet (ns-2).
-    ByTimerAlone,
+    TimerOnly,
 }
 
 /// Detection of losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repairs {
+pub enum LossDetection {
     /// By ACKs of the mobile host, and by time.
     Inferred,
     /// By negative acknowledgments of a base station only ([`crate::nack`]). Snoop runs on the sending host,
     /// and behind the base station are networks with congestive losses. Duplicate ACKs for requested data are
     /// suppressed for two round trips.
-    Told,
+    ByNack,
 }
 
 /// Detection of the next hole after a repair.
@@ -132,7 +132,7 @@ pub enum Sampling {
 
 /// Packets that are marked as retransmitted by the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Marks {
+pub enum SenderRetransmissionMarks {
     /// Uncached packets out of sequence (§3.1.1): those that close a gap, and new ones beyond a gap, which
     /// the flowchart has "marked as cong. loss".
     Uncached,
@@ -145,11 +145,11 @@ pub enum Marks {
 
 /// Handling of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passing {
+pub enum PassPolicy {
     /// It is forwarded.
-    Forwarded,
+    Forward,
     /// It is dropped.
-    Absorbed,
+    Absorb,
 }
 
 /// Handling of data that the mobile host has acknowledged.
@@ -168,15 +168,15 @@ pub enum OldData {
 
 /// Silence of a mobile host up to which the paper's rule answers for it: the minimum time for which a sender
 /// without ACKs retransmits (R2 of RFC 1122 §4.2.3.5).
-pub(super) const ANSWERED: Duration = Duration::from_secs(100);
+pub(super) const MAX_ANSWERED_SILENCE: Duration = Duration::from_secs(100);
 /// Silence of a mobile host up to which it counts as present: longer than a sender waits for a lost ACK.
-pub(super) const ALIVE: Duration = Duration::from_secs(2);
+pub(super) const MAX_ALIVE_SILENCE: Duration = Duration::from_secs(2);
 
 /// Handling of packets that the full queue of the last hop drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overflow {
+pub enum QueueDropHandling {
     /// They are cached, and retransmitted like other packets.
-    Kept,
+    Cached,
     /// They are not cached: the loss is congestion, and left to the sender.
     LeftToSender,
 }
@@ -214,12 +214,12 @@ pub enum LocalTimer {
 
 /// Parameters of the rules for today's senders.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Modern {
+pub struct ModernRules {
     /// Detection of losses. Default by ACKs of the mobile host, and by time.
-    pub repairs: Repairs,
-    /// With [`Repairs::Told`]: `true` if connections are announced to base stations that only send requests
-    /// to hosts that announce ([`Asks::Announced`](crate::nack::Asks)). Default `false`.
-    pub announces: bool,
+    pub loss_detection: LossDetection,
+    /// With [`LossDetection::ByNack`]: `true` if connections are announced to base stations that only send requests
+    /// to hosts that announce ([`NackPolicy`](crate::nack::NackPolicy)). Default `false`.
+    pub announces_cache: bool,
     /// Minimum timeout of a local retransmission, or of the tail of a window. Default 5 ms.
     pub min_timer: Duration,
     /// Timeout before the first sample of the last hop. Default 100 ms.
@@ -228,12 +228,12 @@ pub struct Modern {
     /// paper's, with these differences: ACKs with another window are no duplicates; new packets beyond a gap
     /// are not marked; packets that the queue refuses are left to the sender; the next hole is also detected
     /// by age; old data are acknowledged only for a host that is present.
-    pub without_sack: Classic,
+    pub without_sack: ClassicRules,
 }
 
 impl Rules {
     /// Returns the rules for connections without SACK, where these differ; otherwise those for all.
-    pub(super) const fn classic(&self) -> &Classic {
+    pub(super) const fn classic(&self) -> &ClassicRules {
         match self {
             Self::Classic(rules) => rules,
             Self::Modern(rules) => &rules.without_sack,
@@ -241,18 +241,18 @@ impl Rules {
     }
 }
 
-impl Classic {
+impl ClassicRules {
     /// Parameters of the paper.
     pub const PUBLISHED: Self = Self {
         duplicate_acks: DuplicateAcks::SameNumber,
         dup_ack_threshold: 1,
-        repeats: Repeats::UpToLimit,
+        repeated_duplicates: RepeatedDuplicates::UpToLimit,
         next_hole: NextHole::ByDuplicate,
-        expected: Expected::SentAfter,
-        spurious_acks: Passing::Absorbed,
-        marks: Marks::Uncached,
+        expected_duplicates: ExpectedDuplicates::SentAfter,
+        spurious_acks: PassPolicy::Absorb,
+        sender_retransmissions: SenderRetransmissionMarks::Uncached,
         old_data: OldData::Acknowledged,
-        overflow: Overflow::Kept,
+        overflow: QueueDropHandling::Cached,
         timer: LocalTimer::Smoothed {
             factor: 2.0,
             min: Duration::from_millis(40),
@@ -260,21 +260,21 @@ impl Classic {
             initial: Duration::from_millis(100),
         },
         sampling: Sampling::OncePerWindow,
-        turn: Turn::First,
-        persist: Some(Duration::from_millis(200)),
+        queue_position: QueuePosition::Front,
+        persist_timeout: Some(Duration::from_millis(200)),
     };
 
     /// Parameters of ns-2.35's agent (`tcp/snoop.cc`).
     pub const NS2: Self = Self {
         duplicate_acks: DuplicateAcks::SameNumber,
         dup_ack_threshold: 2,
-        repeats: Repeats::ByTimerAlone,
+        repeated_duplicates: RepeatedDuplicates::TimerOnly,
         next_hole: NextHole::ByDuplicate,
-        expected: Expected::Ns2,
-        spurious_acks: Passing::Forwarded,
-        marks: Marks::Retransmissions,
+        expected_duplicates: ExpectedDuplicates::Ns2,
+        spurious_acks: PassPolicy::Forward,
+        sender_retransmissions: SenderRetransmissionMarks::Retransmissions,
         old_data: OldData::Forwarded,
-        overflow: Overflow::LeftToSender,
+        overflow: QueueDropHandling::LeftToSender,
         timer: LocalTimer::Deviation {
             min: Duration::from_millis(100),
             gains: [0.875, 0.125],
@@ -282,25 +282,25 @@ impl Classic {
             initial_deviation: Duration::from_millis(250),
         },
         sampling: Sampling::EachAck,
-        turn: Turn::Last,
-        persist: None,
+        queue_position: QueuePosition::Back,
+        persist_timeout: None,
     };
 }
 
-impl Modern {
+impl ModernRules {
     /// Default parameters.
     pub const DEFAULT: Self = Self {
-        repairs: Repairs::Inferred,
-        announces: false,
+        loss_detection: LossDetection::Inferred,
+        announces_cache: false,
         min_timer: Duration::from_millis(5),
         initial_timer: Duration::from_millis(100),
-        without_sack: Classic {
+        without_sack: ClassicRules {
             duplicate_acks: DuplicateAcks::SameWindow,
-            marks: Marks::UncachedRetransmissions,
+            sender_retransmissions: SenderRetransmissionMarks::UncachedRetransmissions,
             old_data: OldData::AcknowledgedWhileAlive,
-            overflow: Overflow::LeftToSender,
+            overflow: QueueDropHandling::LeftToSender,
             next_hole: NextHole::ByAge,
-            ..Classic::PUBLISHED
+            ..ClassicRules::PUBLISHED
         },
     };
 }
@@ -309,42 +309,53 @@ impl Config {
     /// Returns the configuration of the paper.
     #[must_use]
     pub const fn published() -> Self {
-        Self::with(Rules::Classic(Classic::PUBLISHED), const { NonZeroU16::new(45).expect("not zero") })
+        Self::with_rules(
+            Rules::Classic(ClassicRules::PUBLISHED),
+            const { NonZeroU16::new(45).expect("not zero") },
+        )
     }
 
     /// Returns the configuration of ns-2.35's agent: a ring of 100 packets.
     #[must_use]
     pub const fn ns2() -> Self {
-        Self::with(Rules::Classic(Classic::NS2), const { NonZeroU16::new(100).expect("not zero") })
+        Self::with_rules(Rules::Classic(ClassicRules::NS2), const { NonZeroU16::new(100).expect("not zero") })
     }
 
     /// Returns the configuration of a sending host that is connected to a base station with [`crate::nack`].
     #[must_use]
-    pub fn told() -> Self {
-        let rules = Rules::Modern(Modern { repairs: Repairs::Told, ..Modern::DEFAULT });
+    pub fn nack_host() -> Self {
+        let rules =
+            Rules::Modern(ModernRules { loss_detection: LossDetection::ByNack, ..ModernRules::DEFAULT });
         Self { rules, ..Self::modern() }
     }
 
     /// Returns the configuration of a sending host that announces itself to base stations.
     #[must_use]
-    pub fn announcing() -> Self {
-        let rules = Rules::Modern(Modern { repairs: Repairs::Told, announces: true, ..Modern::DEFAULT });
+    pub fn announcing_host() -> Self {
+        let rules = Rules::Modern(ModernRules {
+            loss_detection: LossDetection::ByNack,
+            announces_cache: true,
+            ..ModernRules::DEFAULT
+        });
         Self { rules, ..Self::modern() }
     }
 
     /// Returns the configuration for today's senders, with room for the windows of fast paths.
     #[must_use]
     pub const fn modern() -> Self {
-        Self::with(Rules::Modern(Modern::DEFAULT), const { NonZeroU16::new(2000).expect("not zero") })
+        Self::with_rules(
+            Rules::Modern(ModernRules::DEFAULT),
+            const { NonZeroU16::new(2000).expect("not zero") },
+        )
     }
 
-    const fn with(rules: Rules, high_water: NonZeroU16) -> Self {
+    const fn with_rules(rules: Rules, high_water: NonZeroU16) -> Self {
         Self {
             rules,
             high_water,
-            local_limit: 10,
-            bounds: Bounds::DEFAULT,
-            kept_bytes: 256 << 20,
+            max_local_retransmissions: 10,
+            limits: TableLimits::DEFAULT,
+            max_cached_bytes: 256 << 20,
             hop_window: None,
         }
     }

@@ -4,9 +4,9 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Packets with data that were cached on arrival.
-    pub kept: u64,
+    pub cached: u64,
     /// Packets with data that arrived above the high-water mark.
-    pub not_kept: u64,
+    pub not_cached: u64,
     /// Local retransmissions.
     pub local_retransmissions: u64,
     /// Of those, the ones by a timeout.
@@ -18,17 +18,17 @@ pub struct Stats {
     /// ACKs absorbed.
     pub acks_absorbed: u64,
     /// ACKs with some SACK blocks removed.
-    pub acks_edited: u64,
+    pub acks_rewritten: u64,
     /// ACKs made on behalf of mobile hosts.
     pub acks_made: u64,
     /// ACKs of data that were never sent: forwarded and otherwise ignored.
-    pub acks_beyond: u64,
+    pub acks_of_unsent_data: u64,
     /// Announcements of a host that caches its data.
     pub announcements: u64,
     /// Negative acknowledgments that did not fit their connection.
-    pub unfit_questions: u64,
+    pub invalid_nacks: u64,
     /// Negative acknowledgments that requested more than the allowance.
-    pub unallowed: u64,
+    pub nacks_over_allowance: u64,
     /// Connections evicted to make room for other connections.
     pub evicted: u64,
     /// Of those, the ones evicted because all caches together were too large.

@@ -3,7 +3,7 @@
 #![expect(unused_must_use, reason = "a dialogue says of most packets only that they pass by")]
 
 use super::*;
-use crate::packet::Says;
+use crate::packet::AckContent;
 use hopline_core::{Duration, Length};
 use hopline_wire::ip::{Header, Protocol};
 use hopline_wire::tcp::{Options, SackBlock, SackBlocks, Segment};
@@ -23,7 +23,7 @@ struct Station {
 }
 
 fn header(src: IpAddr, dst: IpAddr) -> Header {
-    Header::between(src, dst, Protocol::Tcp)
+    Header::new(src, dst, Protocol::Tcp)
 }
 
 /// Returns the sequence number of packet `n`.
@@ -78,7 +78,7 @@ impl Station {
     /// acknowledged packet 0 after 4 ms.
     fn after(config: Config, sent: u32) -> Self {
         let mut station = Self::new(config);
-        station.call(true);
+        station.open_connection(true);
         for n in 0..=sent {
             assert_eq!(station.data(n), Verdict::Forward);
         }
@@ -88,7 +88,7 @@ impl Station {
     }
 
     /// Opens a connection from the fixed host.
-    fn call(&mut self, sack_permitted: bool) {
+    fn open_connection(&mut self, sack_permitted: bool) {
         let options = Options { sack_permitted, ..Options::default() };
         let syn = Segment { flags: Flags::SYN, seq: START - 1, payload: Length(0), options, ..data(0) };
         assert_eq!(self.pass_on(&syn, 0), Verdict::Forward);
@@ -106,7 +106,7 @@ impl Station {
 
     fn pass_on(&mut self, segment: &Segment<Length>, kept: u32) -> Verdict {
         let ip = header(FIXED.0, MOBILE.0);
-        self.snoop.pass_to_mobile(self.now(), Packet::new(&ip, segment), || kept)
+        self.snoop.handle_packet_to_mobile(self.now(), Packet::new(&ip, segment), || kept)
     }
 
     fn ack(&mut self, n: u32, sack: &[(u32, u32)]) -> Verdict {
@@ -115,26 +115,26 @@ impl Station {
 
     fn pass_back(&mut self, segment: &Segment<Length>) -> Verdict {
         let ip = header(MOBILE.0, FIXED.0);
-        self.snoop.pass_from_mobile(self.now(), Packet::new(&ip, segment))
+        self.snoop.handle_packet_from_mobile(self.now(), Packet::new(&ip, segment))
     }
 
-    fn refused(&mut self, n: u32) {
-        self.note(n, OnTheWay::Refused);
+    fn queue_drops(&mut self, n: u32) {
+        self.notify(n, LastHopProgress::Dropped);
     }
 
-    fn note(&mut self, n: u32, way: OnTheWay) {
+    fn notify(&mut self, n: u32, way: LastHopProgress) {
         let ip = header(FIXED.0, MOBILE.0);
         let data = data(n);
         let connection = Connection::to_mobile(Packet::new(&ip, &data));
-        self.snoop.note(self.now(), connection, data.seq, way);
+        self.snoop.handle_progress(self.now(), connection, data.seq, way);
     }
 
     /// Returns the retransmitted packets, in order.
-    fn again(&mut self) -> Vec<u32> {
+    fn retransmitted(&mut self) -> Vec<u32> {
         let mut again = Vec::new();
         while let Some(transmit) = self.snoop.poll_transmit() {
             match transmit {
-                Transmit::Again { kept, .. } => again.push(kept),
+                Transmit::Retransmission { packet: kept, .. } => again.push(kept),
                 other => panic!("{other:?}"),
             }
         }
@@ -142,21 +142,21 @@ impl Station {
     }
 
     /// As `again`, with their new timestamps.
-    fn dated(&mut self) -> Vec<(u32, Option<u32>)> {
+    fn retransmitted_with_timestamps(&mut self) -> Vec<(u32, Option<u32>)> {
         let sent = core::iter::from_fn(|| self.snoop.poll_transmit());
         sent.map(|transmit| match transmit {
-            Transmit::Again { kept, clock, .. } => (kept, clock),
+            Transmit::Retransmission { packet: kept, tsval: clock, .. } => (kept, clock),
             other => panic!("{other:?}"),
         })
         .collect()
     }
 
     /// Waits for the next timer, if it is due by `until_ms`. Returns its time.
-    fn wait(&mut self, until_ms: u64) -> Option<u64> {
+    fn wait_for_timer(&mut self, until_ms: u64) -> Option<u64> {
         while let Some(at) = self.snoop.poll_timeout().filter(|at| *at <= Instant::from_millis(until_ms)) {
             self.now_ms = at.as_nanos().div_ceil(1_000_000);
             self.snoop.handle_timeout(self.now());
-            if !self.snoop.out.is_empty() {
+            if !self.snoop.outgoing.is_empty() {
                 return Some(self.now_ms);
             }
         }
@@ -165,30 +165,30 @@ impl Station {
     }
 
     /// Returns the times at which timers send something until then.
-    fn asks(&mut self, until_ms: u64) -> Vec<u64> {
-        let asked = iter::from_fn(|| self.wait(until_ms).inspect(|_| drop(self.again())));
+    fn timer_sends(&mut self, until_ms: u64) -> Vec<u64> {
+        let asked = iter::from_fn(|| self.wait_for_timer(until_ms).inspect(|_| drop(self.retransmitted())));
         asked.collect()
     }
 }
 
 /// Verdict that an ACK of this number is forwarded without SACK blocks.
-fn without_blocks(number: u32) -> Verdict {
-    Verdict::ForwardWith(saying(number, &[]))
+fn forward_without_sack(number: u32) -> Verdict {
+    Verdict::ForwardWith(ack_content(number, &[]))
 }
 
 /// Returns the acknowledgment of an ACK.
-fn saying(number: u32, sack: &[(u32, u32)]) -> Says {
-    Says::of(&ack(number, sack))
+fn ack_content(number: u32, sack: &[(u32, u32)]) -> AckContent {
+    AckContent::from_segment(&ack(number, sack))
 }
 
 #[test]
-fn the_first_duplicate_sends_the_lost_packet_again_and_its_echoes_are_absorbed() {
+fn first_duplicate_ack_retransmits_and_expected_ones_are_absorbed() {
     let mut station = Station::after(Config::published(), 4);
     // Packet 1 is lost; 2, 3 and 4 cause a duplicate ACK each, the first of which indicates the loss.
     assert_eq!(station.ack(1, &[]), Verdict::Absorb);
-    assert_eq!(station.again(), [1]);
+    assert_eq!(station.retransmitted(), [1]);
     assert_eq!(
-        (station.ack(1, &[]), station.ack(1, &[]), station.again()),
+        (station.ack(1, &[]), station.ack(1, &[]), station.retransmitted()),
         (Verdict::Absorb, Verdict::Absorb, vec![])
     );
     assert_eq!(station.ack(5, &[]), Verdict::Forward);
@@ -196,106 +196,118 @@ fn the_first_duplicate_sends_the_lost_packet_again_and_its_echoes_are_absorbed()
 }
 
 #[test]
-fn other_parameters_of_the_same_rules_leave_what_is_kept_in_place() {
+fn new_config_of_the_same_rules_keeps_the_cache() {
     let mut station = Station::after(Config::modern(), 3);
-    let given_up = Config { local_limit: 0, ..Config::modern() };
-    let kept = station.snoop.kept_bytes();
+    let given_up = Config { max_local_retransmissions: 0, ..Config::modern() };
+    let kept = station.snoop.cached_bytes();
     assert!(!station.snoop.set_config(Config::published()), "its rules need another state");
-    assert!(station.snoop.set_config(Config { local_limit: 3, ..Config::modern() }));
-    assert_eq!((station.snoop.connections(), station.snoop.kept_bytes()), (1, kept));
+    assert!(station.snoop.set_config(Config { max_local_retransmissions: 3, ..Config::modern() }));
+    assert_eq!((station.snoop.connections(), station.snoop.cached_bytes()), (1, kept));
     let _ = station.ack(1, &[(2, 4)]);
-    assert_eq!(station.again(), [1], "a packet that was kept before repairs the loss");
+    assert_eq!(station.retransmitted(), [1], "a packet that was kept before repairs the loss");
     assert!(station.snoop.set_config(given_up));
-    assert_eq!(station.wait(60_000), None, "no packet goes again by the new limit");
+    assert_eq!(station.wait_for_timer(60_000), None, "no packet goes again by the new limit");
 }
 
 #[test]
-fn duplicates_beyond_those_expected_send_it_again_up_to_the_limit_and_then_pass() {
-    let mut station = Station::after(Config { local_limit: 2, ..Config::published() }, 2);
+fn unexpected_duplicates_retransmit_up_to_the_limit() {
+    let mut station = Station::after(Config { max_local_retransmissions: 2, ..Config::published() }, 2);
     // S3: one packet after the lost one, so one expected duplicate.
     for sent in [vec![1], vec![], vec![1], vec![]] {
-        assert_eq!((station.ack(1, &[]), station.again()), (Verdict::Absorb, sent));
+        assert_eq!((station.ack(1, &[]), station.retransmitted()), (Verdict::Absorb, sent));
     }
-    assert_eq!((station.ack(1, &[]), station.again()), (Verdict::Forward, vec![]));
+    assert_eq!((station.ack(1, &[]), station.retransmitted()), (Verdict::Forward, vec![]));
     assert_eq!(station.snoop.stats().left_to_sender, 1);
     // The sender retransmits the packet, which resets the limit of local retransmissions.
     station.data(1);
     for sent in [vec![], vec![1]] {
-        assert_eq!((station.ack(1, &[]), station.again()), (Verdict::Absorb, sent), "one echo is left");
+        assert_eq!(
+            (station.ack(1, &[]), station.retransmitted()),
+            (Verdict::Absorb, sent),
+            "one echo is left"
+        );
     }
 }
 
-fn marking(marks: Marks) -> Config {
-    let rules = Rules::Classic(Classic { marks, ..Classic::PUBLISHED });
+fn with_marks(marks: SenderRetransmissionMarks) -> Config {
+    let rules = Rules::Classic(ClassicRules { sender_retransmissions: marks, ..ClassicRules::PUBLISHED });
     Config { rules, ..Config::published() }
 }
 
 #[test]
-fn a_packet_that_did_not_pass_here_is_the_senders_until_it_is_acknowledged() {
-    for marks in [Marks::Uncached, Marks::UncachedRetransmissions, Marks::Retransmissions] {
-        let mut station = Station::after(marking(marks), 1);
+fn uncached_packet_is_left_to_the_sender() {
+    for marks in [
+        SenderRetransmissionMarks::Uncached,
+        SenderRetransmissionMarks::UncachedRetransmissions,
+        SenderRetransmissionMarks::Retransmissions,
+    ] {
+        let mut station = Station::after(with_marks(marks), 1);
         station.data(3); // 2 was lost in the wired network
         station.ack(2, &[]);
-        assert_eq!((station.ack(2, &[]), station.again()), (Verdict::Forward, vec![]));
+        assert_eq!((station.ack(2, &[]), station.retransmitted()), (Verdict::Forward, vec![]));
         // The packet arrives, and the last hop loses it.
         (2..=3).for_each(|_| assert_eq!(station.data(2), Verdict::Forward));
-        assert_eq!((station.ack(2, &[]), station.again()), (Verdict::Forward, vec![]), "{marks:?}");
+        assert_eq!((station.ack(2, &[]), station.retransmitted()), (Verdict::Forward, vec![]), "{marks:?}");
     }
 }
 
 /// After a timeout the sender retransmits its window, all of which is cached.
 #[test]
-fn what_is_kept_and_comes_again_is_repaired_unless_ns_2_has_it_otherwise() {
+fn repeated_cached_packets_are_repaired_except_under_ns2() {
     for (config, repairs) in [
-        (marking(Marks::Uncached), vec![1]),
-        (marking(Marks::UncachedRetransmissions), vec![1]),
-        (marking(Marks::Retransmissions), vec![]),
-        (Config { rules: Rules::Classic(Modern::DEFAULT.without_sack), ..Config::published() }, vec![1]),
+        (with_marks(SenderRetransmissionMarks::Uncached), vec![1]),
+        (with_marks(SenderRetransmissionMarks::UncachedRetransmissions), vec![1]),
+        (with_marks(SenderRetransmissionMarks::Retransmissions), vec![]),
+        (Config { rules: Rules::Classic(ModernRules::DEFAULT.without_sack), ..Config::published() }, vec![1]),
     ] {
         let mut station = Station::after(config, 4);
         (1..=4).for_each(|n| assert_eq!(station.data(n), Verdict::Forward));
         assert_eq!(station.snoop.stats().sender_retransmissions, 4);
         let verdict = if repairs.is_empty() { Verdict::Forward } else { Verdict::Absorb };
-        assert_eq!((station.ack(1, &[]), station.again()), (verdict, repairs));
+        assert_eq!((station.ack(1, &[]), station.retransmitted()), (verdict, repairs));
     }
 }
 
 #[test]
-fn a_new_packet_beyond_a_gap_is_marked_where_the_flowchart_has_it() {
+fn new_packet_beyond_a_gap_is_marked_under_uncached() {
     for (marks, repairs) in [
-        (Marks::Uncached, vec![]),
-        (Marks::UncachedRetransmissions, vec![3]),
-        (Marks::Retransmissions, vec![3]),
+        (SenderRetransmissionMarks::Uncached, vec![]),
+        (SenderRetransmissionMarks::UncachedRetransmissions, vec![3]),
+        (SenderRetransmissionMarks::Retransmissions, vec![3]),
     ] {
-        let mut station = Station::after(marking(marks), 1);
+        let mut station = Station::after(with_marks(marks), 1);
         [3, 4, 2].map(|n| assert_eq!(station.data(n), Verdict::Forward)); // 2 was lost in the wired network
         station.ack(3, &[]);
         let verdict = if repairs.is_empty() { Verdict::Forward } else { Verdict::Absorb };
-        assert_eq!((station.ack(3, &[]), station.again()), (verdict, repairs), "{marks:?}");
+        assert_eq!((station.ack(3, &[]), station.retransmitted()), (verdict, repairs), "{marks:?}");
         station.ack(4, &[]);
-        assert_eq!((station.ack(4, &[]), station.again()), (Verdict::Absorb, vec![4]), "it follows 3");
+        assert_eq!(
+            (station.ack(4, &[]), station.retransmitted()),
+            (Verdict::Absorb, vec![4]),
+            "it follows 3"
+        );
     }
 }
 
 #[test]
-fn a_window_in_which_the_sender_sent_something_again_measures_nothing() {
+fn window_with_sender_retransmission_is_no_rtt_sample() {
     let mut station = Station::new(Config::published());
-    station.call(false);
+    station.open_connection(false);
     (0..=2).for_each(|n| assert_eq!(station.data(n), Verdict::Forward));
     station.now_ms = 50;
     station.data(0);
     station.now_ms = 60;
     station.ack(1, &[]);
     station.ack(1, &[]);
-    assert_eq!(station.again(), [1]);
+    assert_eq!(station.retransmitted(), [1]);
     // Two round trips of 100 ms, as before any sample. One of 60 ms would make it 180.
-    assert_eq!(station.wait(1000), Some(60 + 200));
+    assert_eq!(station.wait_for_timer(1000), Some(60 + 200));
 }
 
 /// The receiver's window shrinks by unread data, and is restored with the next ACK.
 #[test]
-fn a_duplicate_is_one_whatever_window_it_announces_where_the_paper_has_it() {
-    let same_window = Classic { duplicate_acks: DuplicateAcks::SameWindow, ..Classic::PUBLISHED };
+fn duplicate_ack_with_another_window_counts_under_same_number() {
+    let same_window = ClassicRules { duplicate_acks: DuplicateAcks::SameWindow, ..ClassicRules::PUBLISHED };
     let rfc = Config { rules: Rules::Classic(same_window), ..Config::published() };
     for (config, sack, repairs) in [
         (Config::published(), false, vec![1]),
@@ -305,33 +317,33 @@ fn a_duplicate_is_one_whatever_window_it_announces_where_the_paper_has_it() {
         (Config::modern(), true, vec![]),
     ] {
         let mut station = Station::new(config);
-        station.call(sack);
+        station.open_connection(sack);
         (0..=4).for_each(|n| assert_eq!(station.data(n), Verdict::Forward));
         station.now_ms = 4;
         station.ack(1, &[]);
         let other = Segment { window: 600, ..ack(1, &[]) };
         let verdict = if repairs.is_empty() { Verdict::Forward } else { Verdict::Absorb };
-        assert_eq!((station.pass_back(&other), station.again()), (verdict, repairs));
+        assert_eq!((station.pass_back(&other), station.retransmitted()), (verdict, repairs));
     }
     // ns-2 acts on the second duplicate.
     let mut ns2 = Station::after(Config::ns2(), 4);
     let [first, second] = [600, 700].map(|window| Segment { window, ..ack(1, &[]) });
     let verdicts = [ns2.pass_back(&first), ns2.pass_back(&second)];
-    assert_eq!((verdicts, ns2.again()), ([Verdict::Forward, Verdict::Absorb], vec![1]));
+    assert_eq!((verdicts, ns2.retransmitted()), ([Verdict::Forward, Verdict::Absorb], vec![1]));
 }
 
 #[test]
 fn data_of_the_mobile_host_are_no_duplicate_ack() {
     let mut station = Station::after(Config::published(), 4);
     let with_data = Segment { payload: Length(10), ..ack(1, &[]) };
-    assert_eq!((station.pass_back(&with_data), station.again()), (Verdict::Forward, vec![]));
+    assert_eq!((station.pass_back(&with_data), station.retransmitted()), (Verdict::Forward, vec![]));
 }
 
 #[test]
-fn a_window_that_changes_while_nothing_is_under_way_passes() {
+fn window_update_without_data_in_flight_passes() {
     let mut station = Station::after(Config::published(), 0);
     let update = Segment { window: 400, ..ack(1, &[]) };
-    assert_eq!((station.pass_back(&update), station.again()), (Verdict::Forward, vec![]), "S1");
+    assert_eq!((station.pass_back(&update), station.retransmitted()), (Verdict::Forward, vec![]), "S1");
 }
 
 #[test]
@@ -345,7 +357,7 @@ fn an_ack_below_the_last_one_is_absorbed() {
 }
 
 #[test]
-fn old_data_are_answered_with_the_last_ack_in_the_name_of_the_mobile_host() {
+fn old_data_are_acknowledged_on_behalf_of_the_mobile_host() {
     for config in [Config::published(), Config::modern()] {
         let mut station = Station::after(config, 4);
         station.ack(3, &[]);
@@ -372,11 +384,11 @@ fn keep_alive(n: u32) -> Segment<Length> {
 }
 
 #[test]
-fn a_mobile_host_that_is_gone_does_not_answer_keep_alives_by_its_station() {
+fn keep_alives_to_an_absent_host_are_not_answered() {
     for config in [Config::modern(), Config { rules: while_alive(), ..Config::published() }] {
         for sack in [true, false] {
             let mut station = Station::new(config);
-            station.call(sack);
+            station.open_connection(sack);
             station.data(0);
             station.now_ms = 4;
             station.ack(1, &[]);
@@ -402,15 +414,15 @@ fn a_mobile_host_that_is_gone_does_not_answer_keep_alives_by_its_station() {
 }
 
 #[test]
-fn keep_alives_do_not_keep_a_connection_from_being_forgotten() {
+fn keep_alives_do_not_prevent_expiry() {
     for config in [Config::published(), Config::ns2(), Config::modern()] {
         for sack in [true, false] {
             let mut station = Station::new(config);
-            station.call(sack);
+            station.open_connection(sack);
             station.data(0);
             station.now_ms = 4;
             station.ack(1, &[]);
-            let idle_ms = config.bounds.idle.as_nanos() / 1_000_000;
+            let idle_ms = config.limits.idle_timeout.as_nanos() / 1_000_000;
             for probe in 1..10 {
                 station.now_ms = probe * idle_ms / 8;
                 station.snoop.handle_timeout(station.now());
@@ -424,11 +436,11 @@ fn keep_alives_do_not_keep_a_connection_from_being_forgotten() {
 }
 
 fn while_alive() -> Rules {
-    Rules::Classic(Classic { old_data: OldData::AcknowledgedWhileAlive, ..Classic::PUBLISHED })
+    Rules::Classic(ClassicRules { old_data: OldData::AcknowledgedWhileAlive, ..ClassicRules::PUBLISHED })
 }
 
 #[test]
-fn an_ack_that_is_made_does_not_look_older_than_what_has_passed() {
+fn made_ack_has_the_latest_timestamp() {
     let mut station = Station::after(Config::published(), 4);
     let stamped = |n: u32, at: u32, value: u32| {
         let mut segment = Segment { seq: Seq32(at), ..ack(n, &[]) };
@@ -444,29 +456,29 @@ fn an_ack_that_is_made_does_not_look_older_than_what_has_passed() {
 }
 
 #[test]
-fn a_local_retransmission_that_is_lost_is_sent_again_after_two_round_trips_and_at_least_40_ms() {
+fn lost_local_retransmission_is_repeated_after_two_rtts_and_at_least_40_ms() {
     let mut station = Station::after(Config::published(), 2);
     station.ack(1, &[]);
-    assert_eq!(station.again(), [1]);
+    assert_eq!(station.retransmitted(), [1]);
     // The first sample was 4 ms, mixed into 100 ms with weight 1/4: 76 ms, twice that.
-    assert_eq!((station.wait(1000), station.again()), (Some(4 + 152), vec![1]));
+    assert_eq!((station.wait_for_timer(1000), station.retransmitted()), (Some(4 + 152), vec![1]));
 }
 
 #[test]
-fn silence_of_200_ms_sends_the_first_packet_again() {
+fn persist_timer_retransmits_the_first_packet_after_200_ms() {
     let mut station = Station::after(Config::published(), 3);
     station.now_ms = 10;
     station.ack(2, &[]);
-    assert_eq!((station.wait(1000), station.again()), (Some(210), vec![2]));
-    assert_eq!((station.wait(1000), station.again()), (Some(410), vec![2]));
-    let mut ns2 = Station::after(Config { local_limit: 0, ..Config::ns2() }, 3);
-    assert_eq!(ns2.wait(5000), None, "no such timer there");
+    assert_eq!((station.wait_for_timer(1000), station.retransmitted()), (Some(210), vec![2]));
+    assert_eq!((station.wait_for_timer(1000), station.retransmitted()), (Some(410), vec![2]));
+    let mut ns2 = Station::after(Config { max_local_retransmissions: 0, ..Config::ns2() }, 3);
+    assert_eq!(ns2.wait_for_timer(5000), None, "no such timer there");
 }
 
 #[test]
-fn ns2_acts_on_each_second_unexpected_duplicate_and_sends_again_once() {
+fn ns2_retransmits_once_on_every_second_unexpected_duplicate() {
     let mut station = Station::after(Config::ns2(), 5);
-    let said: Vec<_> = (0..7).map(|_| (station.ack(1, &[]), station.again())).collect();
+    let said: Vec<_> = (0..7).map(|_| (station.ack(1, &[]), station.retransmitted())).collect();
     // Four packets after the lost one: 4 - 1 expected duplicates after the second. Then one passes, and so
     // does the next one, which counts again: the packet has been retransmitted already.
     let (pass, keep) = (|| (Verdict::Forward, vec![]), || (Verdict::Absorb, vec![]));
@@ -474,90 +486,90 @@ fn ns2_acts_on_each_second_unexpected_duplicate_and_sends_again_once() {
 }
 
 #[test]
-fn ns2_measures_each_ack_and_trusts_the_last_sample() {
+fn ns2_samples_each_ack_with_the_last_packet() {
     let mut station = Station::after(Config::ns2(), 2);
     // 7/8 of 4 ms and 1/8 of 100 ms are 16 ms; the deviation is 7/8 of 250 ms and 1/8 of 12 ms, from that mean.
     let timer = 16.0 + 4.0 * (0.875 * 250.0 + 0.125 * 12.0);
-    assert_eq!((station.wait(5000), station.again()), (Some(4 + timer as u64), vec![1]));
+    assert_eq!((station.wait_for_timer(5000), station.retransmitted()), (Some(4 + timer as u64), vec![1]));
 }
 
 #[test]
-fn what_the_queue_refuses_is_left_to_the_sender_unless_the_paper_has_it_otherwise() {
+fn queue_drops_are_left_to_the_sender_except_under_the_paper() {
     for (config, sent) in [(Config::published(), vec![1]), (Config::ns2(), vec![])] {
         let mut station = Station::after(config, 4);
-        station.refused(1);
+        station.queue_drops(1);
         let verdicts = [station.ack(1, &[]), station.ack(1, &[])];
-        assert_eq!(station.again(), sent);
+        assert_eq!(station.retransmitted(), sent);
         assert_eq!(verdicts[1] == Verdict::Forward, sent.is_empty());
     }
     let mut station = Station::after(Config::modern(), 4);
-    station.refused(1);
+    station.queue_drops(1);
     assert_eq!(
-        (station.ack(1, &[(2, 3)]), station.again()),
+        (station.ack(1, &[(2, 3)]), station.retransmitted()),
         (Verdict::Forward, vec![]),
         "with its SACK block"
     );
 }
 
 #[test]
-fn beyond_the_high_water_mark_new_packets_pass_and_are_not_kept_but_those_that_close_gaps_are() {
+fn above_the_high_water_mark_only_gap_closing_packets_are_cached() {
     let config = Config { high_water: 2.try_into().unwrap(), ..Config::published() };
     let mut station = Station::new(config);
     for n in [0, 1, 3, 4] {
         assert_eq!(station.data(n), Verdict::Forward);
     }
-    assert_eq!((station.snoop.stats().kept, station.snoop.stats().not_kept), (2, 2));
+    assert_eq!((station.snoop.stats().cached, station.snoop.stats().not_cached), (2, 2));
     station.data(2); // lost earlier, on the wire: now it comes
     station.ack(2, &[]);
-    assert_eq!(station.wait(1000).map(|_| station.again()), Some(vec![2]), "kept");
+    assert_eq!(station.wait_for_timer(1000).map(|_| station.retransmitted()), Some(vec![2]), "kept");
 }
 
 #[test]
-fn modern_all_holes_of_a_window_are_repaired_at_once_and_none_shows() {
+fn modern_all_holes_of_a_window_are_repaired_and_hidden() {
     let mut station = Station::after(Config::modern(), 9);
     // Packets 1, 4 and 5 are lost.
-    assert_eq!((station.ack(1, &[(2, 4)]), station.again()), (Verdict::Absorb, vec![1]));
-    assert_eq!((station.ack(1, &[(6, 7), (2, 4)]), station.again()), (Verdict::Absorb, vec![4, 5]));
+    assert_eq!((station.ack(1, &[(2, 4)]), station.retransmitted()), (Verdict::Absorb, vec![1]));
+    assert_eq!((station.ack(1, &[(6, 7), (2, 4)]), station.retransmitted()), (Verdict::Absorb, vec![4, 5]));
     // Packet 1 arrives; 4 is under repair, and blocks above it are removed.
-    assert_eq!(station.ack(4, &[(6, 8)]), without_blocks(4));
+    assert_eq!(station.ack(4, &[(6, 8)]), forward_without_sack(4));
     assert_eq!(station.ack(8, &[]), Verdict::Forward);
 }
 
 #[test]
-fn modern_a_repair_that_is_lost_is_told_by_what_was_sent_after_it() {
+fn modern_lost_retransmission_is_detected_by_a_later_arrival() {
     let mut station = Station::after(Config::modern(), 3);
     station.ack(1, &[(2, 3)]);
-    assert_eq!(station.again(), [1]);
+    assert_eq!(station.retransmitted(), [1]);
     station.now_ms = 5;
     station.data(4);
     station.now_ms = 6;
     station.ack(1, &[(2, 4)]);
-    assert_eq!(station.again(), [], "3 was sent before the repair");
+    assert_eq!(station.retransmitted(), [], "3 was sent before the repair");
     station.now_ms = 9;
     station.ack(1, &[(2, 5)]);
-    assert_eq!(station.again(), [1], "4 after it");
+    assert_eq!(station.retransmitted(), [1], "4 after it");
 }
 
 #[test]
-fn modern_a_tail_is_sent_again_when_it_is_overdue_on_the_last_hop() {
+fn modern_overdue_tail_is_retransmitted() {
     let mut station = Station::after(Config::modern(), 2);
     // One round-trip sample of 4 ms, deviation 2 ms: 12 ms after the last arrival.
-    assert_eq!((station.wait(1000), station.again()), (Some(4 + 12), vec![1]));
+    assert_eq!((station.wait_for_timer(1000), station.retransmitted()), (Some(4 + 12), vec![1]));
 }
 
 #[test]
-fn modern_a_connection_without_sack_has_the_papers_rules() {
+fn modern_connection_without_sack_uses_classic_rules() {
     let mut station = Station::new(Config::modern());
-    station.call(false);
+    station.open_connection(false);
     for n in 0..=4 {
         station.data(n);
     }
-    station.refused(2);
+    station.queue_drops(2);
     station.ack(1, &[]);
-    assert_eq!((station.ack(1, &[]), station.again()), (Verdict::Absorb, vec![1]));
+    assert_eq!((station.ack(1, &[]), station.retransmitted()), (Verdict::Absorb, vec![1]));
     // Packet 2 was refused: its duplicate ACKs pass, and no other ACK is withheld.
     assert_eq!(
-        (station.ack(2, &[]), station.ack(2, &[]), station.again()),
+        (station.ack(2, &[]), station.ack(2, &[]), station.retransmitted()),
         (Verdict::Forward, Verdict::Forward, vec![])
     );
     station.data(2);
@@ -565,109 +577,109 @@ fn modern_a_connection_without_sack_has_the_papers_rules() {
 }
 
 #[test]
-fn modern_without_sack_the_next_hole_is_repaired_as_soon_as_it_is_known_to_be_overdue() {
+fn modern_without_sack_next_hole_is_repaired_by_age() {
     let repaired = |config: Config| {
         let mut station = Station::new(config);
-        station.call(false);
+        station.open_connection(false);
         for n in 0..=4 {
             station.data(n);
         }
         station.now_ms = 4;
         station.ack(1, &[]);
         // All other packets are lost. Nothing comes back until the persist timer has retransmitted the first.
-        let first = (station.wait(300), station.again());
+        let first = (station.wait_for_timer(300), station.retransmitted());
         station.now_ms += 4;
         station.ack(2, &[]);
-        (first, station.again())
+        (first, station.retransmitted())
     };
     assert_eq!(repaired(Config::modern()), ((Some(204), vec![1]), vec![2]));
     assert_eq!(repaired(Config::published()), ((Some(204), vec![1]), vec![]), "by its own duplicates (S7)");
 }
 
 /// Returns the segment with this TSval and TSecr.
-fn clocked(segment: Segment<Length>, value: u32, echo: u32) -> Segment<Length> {
+fn with_timestamps(segment: Segment<Length>, value: u32, echo: u32) -> Segment<Length> {
     let options = Options { timestamps: Some(Timestamps { value, echo }), ..segment.options };
     Segment { options, ..segment }
 }
 
 #[test]
-fn modern_what_the_mobile_host_would_take_for_old_shows_the_clock_that_it_has_taken_last() {
+fn modern_retransmission_with_old_tsval_gets_ts_recent() {
     let mut station = Station::new(Config::modern());
-    station.call(true);
+    station.open_connection(true);
     for n in 0..=5 {
-        station.pass_on(&clocked(data(n), 100, 1), n);
+        station.pass_on(&with_timestamps(data(n), 100, 1), n);
     }
-    station.pass_back(&clocked(ack(1, &[]), 1, 100));
+    station.pass_back(&with_timestamps(ack(1, &[]), 1, 100));
     // The sender has timed out, and retransmits packet 1. It arrives, with a later timestamp than those
     // behind it.
-    station.pass_on(&clocked(data(1), 900, 1), 1);
-    let verdict = station.pass_back(&clocked(ack(2, &[(4, 5)]), 2, 900));
+    station.pass_on(&with_timestamps(data(1), 900, 1), 1);
+    let verdict = station.pass_back(&with_timestamps(ack(2, &[(4, 5)]), 2, 900));
     assert_eq!(
-        (verdict, station.dated()),
+        (verdict, station.retransmitted_with_timestamps()),
         (Verdict::Absorb, vec![(2, Some(900)), (3, Some(900)), (5, Some(900))])
     );
     // A packet that is young enough keeps its timestamp.
-    station.pass_on(&clocked(data(6), 902, 1), 6);
-    station.pass_on(&clocked(data(7), 902, 1), 7);
-    station.pass_back(&clocked(ack(6, &[(7, 8)]), 3, 900));
-    assert_eq!(station.dated(), [(6, None)]);
+    station.pass_on(&with_timestamps(data(6), 902, 1), 6);
+    station.pass_on(&with_timestamps(data(7), 902, 1), 7);
+    station.pass_back(&with_timestamps(ack(6, &[(7, 8)]), 3, 900));
+    assert_eq!(station.retransmitted_with_timestamps(), [(6, None)]);
     // Further retransmissions keep the new timestamp.
-    station.pass_on(&clocked(data(8), 903, 1), 8);
-    station.pass_back(&clocked(ack(6, &[(7, 9)]), 3, 902));
-    assert_eq!(station.dated(), [(6, None)]);
+    station.pass_on(&with_timestamps(data(8), 903, 1), 8);
+    station.pass_back(&with_timestamps(ack(6, &[(7, 9)]), 3, 902));
+    assert_eq!(station.retransmitted_with_timestamps(), [(6, None)]);
 }
 
 #[test]
-fn modern_what_was_hidden_while_a_hole_was_repaired_is_said_when_it_is_not() {
+fn modern_withheld_acks_are_sent_when_repair_fails() {
     let mut station = Station::after(Config::modern(), 9);
     // The queue has dropped packet 1, which is shown; the link has lost packet 3.
-    station.refused(1);
+    station.queue_drops(1);
     assert_eq!(station.ack(1, &[(2, 3)]), Verdict::Forward);
-    assert_eq!(station.ack(1, &[(4, 6), (2, 3)]), Verdict::ForwardWith(saying(1, &[(2, 3)])));
-    assert_eq!(station.again(), [3]);
+    assert_eq!(station.ack(1, &[(4, 6), (2, 3)]), Verdict::ForwardWith(ack_content(1, &[(2, 3)])));
+    assert_eq!(station.retransmitted(), [3]);
     // Packet 3 has arrived, and the host reports it without its earlier blocks.
-    assert_eq!(station.ack(1, &[(3, 4)]), Verdict::ForwardWith(saying(1, &[(2, 6)])));
+    assert_eq!(station.ack(1, &[(3, 4)]), Verdict::ForwardWith(ack_content(1, &[(2, 6)])));
     assert_eq!(
         station.ack(1, &[(8, 9), (3, 4)]),
-        Verdict::ForwardWith(saying(1, &[(2, 6)])),
+        Verdict::ForwardWith(ack_content(1, &[(2, 6)])),
         "7 is repaired"
     );
 }
 
 #[test]
-fn modern_what_waits_before_the_last_hop_is_neither_overdue_nor_lost_and_its_time_counts_from_there() {
+fn modern_queued_packets_are_not_overdue_and_timed_from_departure() {
     let mut station = Station::after(Config::modern(), 0);
     station.now_ms += 10;
     station.ack(1, &[]);
     station.data(1);
-    station.note(1, OnTheWay::Waits);
+    station.notify(1, LastHopProgress::Queued);
     let waiting_since = station.now_ms;
-    assert_eq!(station.wait(waiting_since + 5000), None);
-    station.note(1, OnTheWay::Leaves);
+    assert_eq!(station.wait_for_timer(waiting_since + 5000), None);
+    station.notify(1, LastHopProgress::Sent);
     let left = station.now_ms;
-    let again = station.wait(left + 1000).unwrap();
-    assert_eq!(station.again(), [1]);
+    let again = station.wait_for_timer(left + 1000).unwrap();
+    assert_eq!(station.retransmitted(), [1]);
     assert!((left + 5..left + 100).contains(&again), "{again} after {left}");
 }
 
 #[test]
-fn modern_a_repair_is_lost_when_what_left_after_it_has_come_though_that_was_there_before() {
+fn modern_retransmission_is_lost_when_a_later_departure_has_arrived() {
     let mut station = Station::after(Config::modern(), 3);
     station.data(4);
-    station.note(4, OnTheWay::Waits);
+    station.notify(4, LastHopProgress::Queued);
     station.ack(1, &[(2, 3)]);
-    assert_eq!(station.again(), [1]);
-    station.note(4, OnTheWay::Leaves);
+    assert_eq!(station.retransmitted(), [1]);
+    station.notify(4, LastHopProgress::Sent);
     station.ack(1, &[(4, 5), (2, 4)]);
-    assert_eq!(station.again(), [1]);
+    assert_eq!(station.retransmitted(), [1]);
 }
 
 #[test]
-fn modern_on_a_hop_that_reorders_what_is_missing_is_lost_when_it_is_later_than_packets_were() {
+fn modern_reordering_hop_delays_loss_detection() {
     let mut station = Station::after(Config::modern(), 3);
     station.now_ms = 5;
     station.ack(1, &[(2, 3)]);
-    assert_eq!(station.again(), [1], "nothing has been late so far");
+    assert_eq!(station.retransmitted(), [1], "nothing has been late so far");
     station.now_ms = 7;
     station.ack(3, &[]);
     station.now_ms = 8;
@@ -676,62 +688,62 @@ fn modern_on_a_hop_that_reorders_what_is_missing_is_lost_when_it_is_later_than_p
     station.now_ms = 10;
     (4..=5).for_each(|n| assert_eq!(station.data(n), Verdict::Forward));
     station.now_ms = 15;
-    assert_eq!((station.ack(4, &[(5, 6)]), station.again()), (Verdict::Absorb, vec![]));
+    assert_eq!((station.ack(4, &[(5, 6)]), station.retransmitted()), (Verdict::Absorb, vec![]));
     station.now_ms = 16;
-    assert_eq!((station.ack(6, &[]), station.again()), (Verdict::Forward, vec![]));
+    assert_eq!((station.ack(6, &[]), station.retransmitted()), (Verdict::Forward, vec![]));
     station.now_ms = 20;
     (6..=7).for_each(|n| assert_eq!(station.data(n), Verdict::Forward));
     station.now_ms = 25;
-    assert_eq!((station.ack(6, &[(7, 8)]), station.again()), (Verdict::Absorb, vec![]));
+    assert_eq!((station.ack(6, &[(7, 8)]), station.retransmitted()), (Verdict::Absorb, vec![]));
     station.now_ms = 26;
-    station.wait(26);
-    assert_eq!(station.again(), []);
-    station.wait(27);
-    assert_eq!(station.again(), [6]);
+    station.wait_for_timer(26);
+    assert_eq!(station.retransmitted(), []);
+    station.wait_for_timer(27);
+    assert_eq!(station.retransmitted(), [6]);
 }
 
 #[test]
-fn modern_a_tail_is_waited_for_as_long_as_the_longest_round_trip_of_late() {
+fn modern_tail_timeout_is_the_recent_max_rtt() {
     let mut station = Station::after(Config::modern(), 0);
     // One round trip in twenty takes 60 ms.
     for n in 1..60 {
         station.data(n);
         station.now_ms += if n == 30 { 60 } else { 4 };
         assert_eq!(station.ack(n + 1, &[]), Verdict::Forward);
-        station.again();
+        station.retransmitted();
     }
     station.data(60);
     let sent = station.now_ms;
-    let again = station.wait(sent + 1000);
+    let again = station.wait_for_timer(sent + 1000);
     assert!(again.is_some_and(|at| at >= sent + 60), "{again:?}");
 }
 
 #[test]
-fn modern_sack_is_learnt_in_the_middle() {
+fn modern_sack_is_detected_mid_connection() {
     let mut station = Station::new(Config::modern());
     for n in 0..=5 {
         station.data(n);
     }
     station.ack(1, &[]);
     // Packets 1 and 3 are lost.
-    assert_eq!((station.ack(1, &[(4, 5), (2, 3)]), station.again()), (Verdict::Absorb, vec![1, 3]));
+    assert_eq!((station.ack(1, &[(4, 5), (2, 3)]), station.retransmitted()), (Verdict::Absorb, vec![1, 3]));
 }
 
 #[test]
-fn modern_what_was_sent_again_too_often_shows() {
-    let mut station = Station::after(Config { local_limit: 1, ..Config::modern() }, 3);
+fn modern_packet_retransmitted_too_often_is_left_to_the_sender() {
+    let mut station = Station::after(Config { max_local_retransmissions: 1, ..Config::modern() }, 3);
     station.ack(1, &[(2, 3)]);
-    assert_eq!(station.again(), [1]);
+    assert_eq!(station.retransmitted(), [1]);
     station.data(4);
     station.now_ms = 9;
-    assert_eq!((station.ack(1, &[(2, 5)]), station.again()), (Verdict::Forward, vec![]));
+    assert_eq!((station.ack(1, &[(2, 5)]), station.retransmitted()), (Verdict::Forward, vec![]));
     assert_eq!(station.snoop.stats().left_to_sender, 1);
 }
 
 #[test]
-fn modern_an_ack_of_the_senders_retransmission_waits_while_something_older_is_repaired() {
+fn modern_ack_of_sender_retransmission_is_withheld_during_repair() {
     let mut station = Station::after(Config::modern(), 3);
-    station.refused(1);
+    station.queue_drops(1);
     assert_eq!(station.ack(1, &[(2, 3)]), Verdict::Forward);
     station.now_ms = 8;
     // The sender retransmits packet 1, and then 4. Packet 3 is lost.
@@ -740,65 +752,65 @@ fn modern_an_ack_of_the_senders_retransmission_waits_while_something_older_is_re
     station.now_ms = 12;
     assert_eq!(station.ack(3, &[]), Verdict::Absorb, "RACK would take 3 for lost");
     assert_eq!(station.ack(3, &[(4, 5)]), Verdict::Absorb);
-    assert_eq!(station.again(), [3]);
+    assert_eq!(station.retransmitted(), [3]);
     station.now_ms = 16;
     assert_eq!(station.ack(5, &[]), Verdict::Forward);
 }
 
 #[test]
-fn modern_a_report_of_a_duplicate_made_here_is_taken_out_and_others_pass() {
+fn modern_dsack_of_local_duplicates_is_removed() {
     let mut station = Station::after(Config::modern(), 3);
     station.ack(1, &[(2, 3)]);
-    assert_eq!(station.again(), [1]);
+    assert_eq!(station.retransmitted(), [1]);
     assert_eq!(station.ack(3, &[]), Verdict::Forward, "it came after all");
-    assert_eq!(station.ack(4, &[(1, 2)]), without_blocks(4), "and then again");
+    assert_eq!(station.ack(4, &[(1, 2)]), forward_without_sack(4), "and then again");
     station.data(4);
     assert_eq!(station.ack(5, &[(2, 3)]), Verdict::Forward, "not ours");
 }
 
 #[test]
-fn hostile_numbers_pass_and_change_nothing() {
+fn implausible_sequence_numbers_pass_without_effect() {
     for config in [Config::published(), Config::ns2(), Config::modern()] {
         let mut station = Station::after(config, 4);
         assert_eq!(station.ack(900, &[]), Verdict::Forward);
-        assert_eq!(station.snoop.stats().acks_beyond, 1);
+        assert_eq!(station.snoop.stats().acks_of_unsent_data, 1);
         // Blocks outside the window, reversed, and empty.
         let verdict = station.ack(2, &[(900, 901), (3, 2), (2, 2)]);
         assert!(matches!(verdict, Verdict::Forward | Verdict::ForwardWith(_)));
-        assert_eq!(station.again(), []);
+        assert_eq!(station.retransmitted(), []);
         assert_eq!(station.ack(5, &[]), Verdict::Forward);
     }
 }
 
 #[test]
-fn a_flood_of_duplicates_sends_a_packet_no_oftener_than_the_limit() {
+fn flood_of_duplicate_acks_respects_the_limit() {
     for config in [Config::published(), Config::ns2(), Config::modern()] {
         let mut station = Station::after(config, 4);
         for _ in 0..10_000 {
             let _ = station.ack(1, &[(2, 3)]);
         }
-        let again = station.again();
+        let again = station.retransmitted();
         assert!((1..=10).contains(&again.len()), "{again:?}");
     }
 }
 
 #[test]
-fn a_connection_is_picked_up_in_the_middle_and_forgotten_with_its_end() {
+fn connection_is_picked_up_midway_and_removed_at_its_end() {
     let mut station = Station::new(Config::published());
     assert_eq!(station.ack(3, &[]), Verdict::Forward, "of nothing known");
     station.data(3);
     station.data(4);
     station.ack(3, &[]);
-    assert_eq!((station.ack(3, &[]), station.again()), (Verdict::Absorb, vec![3]));
+    assert_eq!((station.ack(3, &[]), station.retransmitted()), (Verdict::Absorb, vec![3]));
     let reset = Segment { flags: Flags::RST, ..data(5) };
     assert_eq!(station.pass_on(&reset, 0), Verdict::Forward);
     assert_eq!((station.snoop.connections(), station.snoop.poll_timeout().is_some()), (0, true));
-    station.wait(2_000_000);
+    station.wait_for_timer(2_000_000);
     assert_eq!(station.snoop.poll_timeout(), None);
 }
 
 #[test]
-fn ports_that_are_used_again_begin_anew() {
+fn reused_ports_start_with_new_state() {
     let mut station = Station::after(Config::published(), 4);
     let syn = Segment { flags: Flags::SYN, seq: Seq32(5), payload: Length(0), ..data(0) };
     assert_eq!(station.pass_on(&syn, 0), Verdict::Forward);
@@ -806,75 +818,79 @@ fn ports_that_are_used_again_begin_anew() {
     station.pass_on(&first, 9);
     let answer = |n: u32| Segment { ack: Seq32(n), ..ack(0, &[]) };
     assert_eq!(station.pass_back(&answer(6)), Verdict::Forward);
-    assert_eq!((station.pass_back(&answer(6)), station.again()), (Verdict::Absorb, vec![9]));
+    assert_eq!((station.pass_back(&answer(6)), station.retransmitted()), (Verdict::Absorb, vec![9]));
 }
 
 #[test]
 fn silent_connections_expire_and_the_table_is_bounded() {
-    let bounds = crate::Bounds { connections: 2, idle: Duration::from_secs(1), ..crate::Bounds::default() };
-    let mut station = Station::new(Config { bounds, ..Config::modern() });
+    let bounds = crate::TableLimits {
+        max_connections: 2,
+        idle_timeout: Duration::from_secs(1),
+        ..crate::TableLimits::default()
+    };
+    let mut station = Station::new(Config { limits: bounds, ..Config::modern() });
     for port in 1..=3 {
         station.pass_on(&Segment { src_port: port, ..data(0) }, 0);
     }
     assert_eq!((station.snoop.connections(), station.snoop.stats().evicted), (2, 1));
-    while station.wait(5000).is_some() {
-        station.again();
+    while station.wait_for_timer(5000).is_some() {
+        station.retransmitted();
     }
     assert_eq!((station.snoop.connections(), station.snoop.stats().expired), (0, 2));
 }
 
 /// Passes packet `n` of the connection from port `port`, at `ms` milliseconds.
-fn pass_from(snoop: &mut Snoop<u32>, ms: u64, port: u16, n: u32) {
+fn pass_data(snoop: &mut Snoop<u32>, ms: u64, port: u16, n: u32) {
     let segment = Segment { src_port: port, ..data(n) };
     let packet = Packet::new(&header(FIXED.0, MOBILE.0), &segment);
-    snoop.pass_to_mobile(Instant::from_millis(ms), packet, || n);
+    snoop.handle_packet_to_mobile(Instant::from_millis(ms), packet, || n);
 }
 
 #[test]
-fn the_connection_silent_for_longest_goes_when_all_keep_too_many_bytes() {
-    let mut snoop = Snoop::new(Config { kept_bytes: 20_000, ..Config::modern() });
+fn least_recent_connection_is_evicted_for_bytes() {
+    let mut snoop = Snoop::new(Config { max_cached_bytes: 20_000, ..Config::modern() });
     let counted = |snoop: &Snoop<u32>| snoop.table.iter().map(|tracked| tracked.cache.bytes()).sum::<u64>();
     for (port, ms) in [(1, 0), (2, 1), (1, 2000)] {
-        (0..4).for_each(|n| pass_from(&mut snoop, ms, port, n));
+        (0..4).for_each(|n| pass_data(&mut snoop, ms, port, n));
     }
     assert_eq!((snoop.connections(), snoop.stats().evicted), (2, 0));
-    assert_eq!(snoop.kept_bytes(), counted(&snoop));
-    (0..10).for_each(|n| pass_from(&mut snoop, 2001, 3, n));
-    assert!(snoop.kept_bytes() <= 20_000);
-    assert_eq!(snoop.kept_bytes(), counted(&snoop));
+    assert_eq!(snoop.cached_bytes(), counted(&snoop));
+    (0..10).for_each(|n| pass_data(&mut snoop, 2001, 3, n));
+    assert!(snoop.cached_bytes() <= 20_000);
+    assert_eq!(snoop.cached_bytes(), counted(&snoop));
     let knows = |port| snoop.table.find(&Connection { fixed: (FIXED.0, port), mobile: MOBILE }).is_some();
     assert_eq!([1, 2, 3].map(knows), [true, false, true]);
     assert_eq!(snoop.stats().evicted_for_bytes, 1);
-    snoop.forget_mobile(MOBILE.0);
-    assert_eq!((snoop.kept_bytes(), snoop.connections()), (0, 0));
+    snoop.handle_departure(MOBILE.0);
+    assert_eq!((snoop.cached_bytes(), snoop.connections()), (0, 0));
 }
 
 /// Creates a station with a host that was last heard at 4 ms: packets 1 to 10 are in flight, and the sender
 /// has retransmitted packet 1 after 10 s.
-fn gone() -> Station {
+fn station_with_absent_host() -> Station {
     let mut station = Station::after(Config::modern(), 10);
-    station.asks(10_000);
+    station.timer_sends(10_000);
     station.data(1);
-    station.asks(10_020);
+    station.timer_sends(10_020);
     station
 }
 
 #[test]
-fn modern_a_host_that_is_back_gets_everything_again_at_once() {
-    let mut station = gone();
+fn modern_returning_host_gets_all_packets_at_once() {
+    let mut station = station_with_absent_host();
     station.now_ms = 10_025;
     station.ack(2, &[]);
-    assert_eq!(station.again(), (2..=10).collect::<Vec<_>>());
+    assert_eq!(station.retransmitted(), (2..=10).collect::<Vec<_>>());
     station.now_ms = 10_030;
     assert_eq!(station.ack(11, &[]), Verdict::Forward);
 }
 
 #[test]
-fn modern_while_a_host_is_gone_a_packet_asks_for_it_more_and_more_seldom_and_none_is_given_up() {
+fn modern_absent_host_is_probed_with_backoff() {
     let mut station = Station::after(Config::modern(), 10);
     for from_ms in [1_000, 10_000, 100_000] {
-        station.asks(from_ms);
-        let asked = station.asks(2 * from_ms);
+        station.timer_sends(from_ms);
+        let asked = station.timer_sends(2 * from_ms);
         let longest = asked.windows(2).map(|pair| pair[1] - pair[0]).max();
         assert!(longest.is_some_and(|longest| longest <= 600.max(from_ms / 8)), "{longest:?} from {from_ms}");
         assert!(asked.len() <= 20, "{} from {from_ms}", asked.len());
@@ -883,21 +899,21 @@ fn modern_while_a_host_is_gone_a_packet_asks_for_it_more_and_more_seldom_and_non
 }
 
 #[test]
-fn modern_the_time_that_a_host_was_gone_is_no_round_trip() {
-    let mut station = gone();
+fn modern_absence_is_no_rtt_sample() {
+    let mut station = station_with_absent_host();
     station.now_ms = 10_025;
     station.ack(6, &[]);
-    station.again();
+    station.retransmitted();
     station.now_ms = 10_030;
     station.ack(11, &[]);
     station.data(11);
-    assert!(station.wait(10_080).is_some(), "sent again as soon as before");
+    assert!(station.wait_for_timer(10_080).is_some(), "sent again as soon as before");
 }
 
 /// The host is back with ACKs that were queued on the way, and all retransmissions are lost.
 #[test]
-fn modern_what_a_host_has_acknowledged_is_said_while_the_rest_is_repaired_in_vain() {
-    let mut station = gone();
+fn modern_withheld_ack_is_sent_while_repair_fails() {
+    let mut station = station_with_absent_host();
     station.now_ms = 10_025;
     assert_eq!(station.ack(6, &[]), Verdict::Absorb, "the repairs may come at once");
     let made = iter::from_fn(|| {
@@ -914,8 +930,8 @@ fn modern_what_a_host_has_acknowledged_is_said_while_the_rest_is_repaired_in_vai
 
 /// The sender missed the host's acknowledgments, and retransmits old data.
 #[test]
-fn modern_a_sender_that_asks_again_is_answered_though_the_next_hole_is_under_repair() {
-    let mut station = gone();
+fn modern_sender_retransmission_is_answered_during_repair() {
+    let mut station = station_with_absent_host();
     station.now_ms = 10_025;
     station.ack(6, &[]);
     station.now_ms = 16_000;

@@ -1,6 +1,6 @@
 //! Parameters of split connections.
 
-use crate::table::Bounds;
+use crate::table::TableLimits;
 use hopline_core::Duration;
 use hopline_transport::any::Transport;
 
@@ -12,19 +12,19 @@ pub struct Config {
     /// Transport of the half over the last hop.
     pub mobile: Transport,
     /// Handling of packets of unknown connections. Default: a reset.
-    pub unknown: Unknown,
+    pub unknown: UnknownConnections,
     /// Limits of the connection table. Default idle time: 2 hours and 4 minutes (RFC 5382 §5).
-    pub bounds: Bounds,
+    pub limits: TableLimits,
 }
 
 /// Handling of packets of unknown connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown {
+pub enum UnknownConnections {
     /// A reset: no other base station knows of them either.
     Reset,
     /// They are dropped while their host is at another base station, and for this time after its arrival:
     /// their state may be in transfer.
-    WaitedFor(Duration),
+    Hold(Duration),
 }
 
 impl Config {
@@ -32,13 +32,14 @@ impl Config {
     /// be passed on; a full segment always fits.
     #[must_use]
     pub fn new(fixed: Transport, mobile: Transport, buffer_bytes: u64) -> Self {
-        let bounds = Bounds { idle: Duration::from_secs(7440), ..Bounds::default() };
-        let (fixed, mobile) = (bounded(fixed, buffer_bytes), bounded(mobile, buffer_bytes));
-        Self { fixed, mobile, unknown: Unknown::Reset, bounds }
+        let bounds = TableLimits { idle_timeout: Duration::from_secs(7440), ..TableLimits::default() };
+        let (fixed, mobile) =
+            (with_buffer_limit(fixed, buffer_bytes), with_buffer_limit(mobile, buffer_bytes));
+        Self { fixed, mobile, unknown: UnknownConnections::Reset, limits: bounds }
     }
 }
 
-fn bounded(mut transport: Transport, bytes: u64) -> Transport {
+fn with_buffer_limit(mut transport: Transport, bytes: u64) -> Transport {
     match &mut transport {
         Transport::Tcp(config) => config.send_buffer = Some(bytes.max(config.mss.into())),
         // A block must fit (TPA §3.1).

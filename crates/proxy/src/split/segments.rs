@@ -5,7 +5,7 @@ use hopline_transport::any::Segment;
 use hopline_wire::tcp::{self, Flags};
 
 /// Returns the reset that answers a segment (RFC 9293 §3.10.7.1).
-pub(super) fn reset_of<P: Payload>(segment: &tcp::Segment<P>) -> tcp::Segment<P> {
+pub(super) fn reset_for<P: Payload>(segment: &tcp::Segment<P>) -> tcp::Segment<P> {
     let acks = segment.flags.contains(Flags::ACK);
     tcp::Segment {
         src_port: segment.dst_port,
@@ -18,7 +18,7 @@ pub(super) fn reset_of<P: Payload>(segment: &tcp::Segment<P>) -> tcp::Segment<P>
 }
 
 /// Returns whether a segment may begin a connection. For TPA its header says so.
-pub(super) fn opens<P: Payload>(segment: &Segment<P>) -> bool {
+pub(super) fn is_connection_request<P: Payload>(segment: &Segment<P>) -> bool {
     match segment {
         Segment::Tcp(segment) => segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK),
         Segment::Tpa { segment, .. } => segment.control == hopline_wire::tpa::Control::Syn,

@@ -1,7 +1,7 @@
 //! Tunnel with loss recovery between any two hosts. Frames travel in UDP datagrams, each with a tag and
 //! protected against replay. It carries any IPv4 and IPv6 packets, and does not inspect them.
 //!
-//! A [`Tunnel`] at each end combines [`Opaque`](opaque::Opaque) or [`Arq`](arq::Arq) with a session. Both
+//! A [`Tunnel`] at each end combines [`Opaque`](crate::dproxy::opaque::Opaque) or [`Arq`](crate::arq::Arq) with a session. Both
 //! ends greet each other at start. After a restart an end has another identifier (`life`); the other end
 //! follows once it has answered a fresh challenge, and both begin with empty windows. Until the ends have a
 //! session, packets are dropped and counted. The reply to a greeting is as long as that, and a frame without
@@ -11,17 +11,17 @@ mod link;
 mod repair;
 
 use crate::dproxy::{Key, RecoveryStats};
-use crate::filter::Turn;
-use crate::session::{self, Heard, Opened, Peer, Session, datagram};
+use crate::pep::QueuePosition;
+use crate::session::{self, HandshakeResult, OpenResult, PeerStatus, Session, datagram};
 use bytes::Bytes;
 use hopline_core::Instant;
-use hopline_wire::dproxy::tunnel::{Datagram, HEADER_LEN, Speaks, other_version};
-use link::{Link, Wish};
-pub use repair::Repair;
+use hopline_wire::dproxy::tunnel::{Datagram, HEADER_LEN, MessageFormat, other_version};
+use link::{Link, LinkAction};
+pub use repair::RecoveryScheme;
 use std::collections::VecDeque;
 
 /// Maximum overhead of a datagram, bytes: its own header, that of frames, and that of parity.
-pub const OVERHEAD: usize = HEADER_LEN + 12;
+pub const MAX_OVERHEAD: usize = HEADER_LEN + 12;
 
 /// Parameters of one end of a tunnel. Both ends need the same key and the same repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,23 +29,23 @@ pub struct Config {
     /// Shared secret of both ends.
     pub key: Key,
     /// Loss recovery.
-    pub repair: Repair,
+    pub recovery: RecoveryScheme,
 }
 
 /// Action of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Does {
+pub enum TunnelAction {
     /// Send a datagram to the other end.
-    Sends {
+    SendDatagram {
         /// Turn in the queue.
-        turn: Turn,
+        queue_position: QueuePosition,
         /// Payload of the datagram.
         datagram: Vec<u8>,
-        /// Number of the packet in it, if there is one, for [`Tunnel::refused`].
+        /// Number of the packet in it, if there is one, for [`Tunnel::on_queue_drop`].
         packet: Option<u32>,
     },
     /// Deliver a packet that has crossed.
-    Delivers(Bytes),
+    Deliver(Bytes),
 }
 
 /// Counters of an end.
@@ -60,32 +60,32 @@ pub struct Stats {
     /// Packets delivered.
     pub delivered: u64,
     /// Packets retransmitted.
-    pub sent_again: u64,
+    pub retransmitted: u64,
     /// Packets restored from parity.
     pub restored: u64,
     /// Sessions: one for each incarnation of the other end.
     pub sessions: u64,
     /// Greetings sent.
-    pub greetings: u64,
+    pub handshakes: u64,
     /// Malformed datagrams or frames: cut short, too long, of another version or kind.
     pub malformed: u64,
     /// Greetings without a valid tag: the other end has another key, or an attacker forges.
-    pub forged_greetings: u64,
+    pub forged_handshakes: u64,
     /// Frames without a valid tag: forged, damaged, or of a former session.
     pub forged: u64,
     /// Frames with a repeated number, or one below the replay window.
     pub replays_refused: u64,
     /// Own greetings that were reflected.
-    pub own: u64,
+    pub reflected: u64,
 }
 
 /// One end of a tunnel.
 #[derive(Debug)]
 pub struct Tunnel {
-    repair: Repair,
+    recovery_scheme: RecoveryScheme,
     session: Session,
     link: Link,
-    out: VecDeque<Does>,
+    actions: VecDeque<TunnelAction>,
     stats: Stats,
 }
 
@@ -93,14 +93,14 @@ impl Tunnel {
     /// Creates an end without a session. `life`: chosen at random by the caller, anew at each start.
     #[must_use]
     pub fn new(config: Config, life: u64) -> Self {
-        let Config { key, repair } = config;
+        let Config { key, recovery: repair } = config;
         let speaks = match repair {
-            Repair::Asking(_) => Speaks::Asking,
-            Repair::Acknowledging(_) => Speaks::Acknowledging,
+            RecoveryScheme::Nack(_) => MessageFormat::NackFrames,
+            RecoveryScheme::Arq(_) => MessageFormat::ArqFrames,
         };
         let session = Session::new(key, speaks, life);
         let link = Link::new(repair, life);
-        Self { repair, session, link, out: VecDeque::new(), stats: Stats::default() }
+        Self { recovery_scheme: repair, session, link, actions: VecDeque::new(), stats: Stats::default() }
     }
 
     /// Sends a packet through the tunnel.
@@ -110,9 +110,9 @@ impl Tunnel {
             self.stats.without_peer += 1;
             return;
         }
-        self.session.note_traffic();
+        self.session.record_traffic();
         self.link.send(now, packet);
-        self.carry_out();
+        self.execute_actions();
     }
 
     /// Handles the payload of a datagram that may be from the other end.
@@ -121,26 +121,30 @@ impl Tunnel {
             Err(_) => {
                 self.stats.malformed += 1;
                 if let Some(version) = other_version(bytes) {
-                    self.session.hear_other_version(now, version);
+                    self.session.handle_other_version(now, version);
                 }
             }
-            Ok(Datagram::Greeting(greeting, tag)) => match self.session.hear(now, &greeting, &tag) {
-                Heard::Forged => self.stats.forged_greetings += 1,
-                Heard::Own => self.stats.own += 1,
-                Heard::Nothing(answer) => answer.into_iter().for_each(|answer| self.greet(answer)),
-                Heard::Began(answer) => {
-                    self.begin();
-                    self.greet(answer);
+            Ok(Datagram::Handshake(greeting, tag)) => {
+                match self.session.handle_handshake(now, &greeting, &tag) {
+                    HandshakeResult::Forged => self.stats.forged_handshakes += 1,
+                    HandshakeResult::Reflected => self.stats.reflected += 1,
+                    HandshakeResult::Unchanged(answer) => {
+                        answer.into_iter().for_each(|answer| self.send_handshake(answer))
+                    }
+                    HandshakeResult::Established(answer) => {
+                        self.start_session();
+                        self.send_handshake(answer);
+                    }
                 }
-            },
+            }
             Ok(Datagram::Frame(sealed)) => match self.session.open(now, sealed) {
-                Opened::Forged => self.stats.forged += 1,
-                Opened::Replayed => self.stats.replays_refused += 1,
-                Opened::Frame(frame) => {
+                OpenResult::Forged => self.stats.forged += 1,
+                OpenResult::Replayed => self.stats.replays_refused += 1,
+                OpenResult::Frame(frame) => {
                     if self.link.handle_frame(now, &frame).is_err() {
                         self.stats.malformed += 1;
                     }
-                    self.carry_out();
+                    self.execute_actions();
                 }
             },
         }
@@ -148,29 +152,29 @@ impl Tunnel {
 
     /// Records that the queue of datagrams had no room for the packet of this number. This is congestion: it
     /// is not repaired.
-    pub fn refused(&mut self, packet: u32) {
-        self.link.refused(packet);
-        self.carry_out();
+    pub fn on_queue_drop(&mut self, packet: u32) {
+        self.link.on_queue_drop(packet);
+        self.execute_actions();
     }
 
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if let Some(greeting) = self.session.greet(now) {
-            self.greet(greeting);
+        if let Some(greeting) = self.session.poll_handshake(now) {
+            self.send_handshake(greeting);
         }
         self.link.handle_timeout(now);
-        self.carry_out();
+        self.execute_actions();
     }
 
     /// Returns the next action.
-    pub fn poll(&mut self) -> Option<Does> {
-        self.out.pop_front()
+    pub fn poll(&mut self) -> Option<TunnelAction> {
+        self.actions.pop_front()
     }
 
     /// Returns the time of the next call of [`Tunnel::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.session.due()].into_iter().chain(self.link.poll_timeout()).min()
+        [self.session.poll_timeout()].into_iter().chain(self.link.poll_timeout()).min()
     }
 
     /// Returns whether the ends have a session.
@@ -181,7 +185,7 @@ impl Tunnel {
 
     /// Returns the state of the other end, as far as known.
     #[must_use]
-    pub const fn peer(&self) -> Peer {
+    pub const fn peer(&self) -> PeerStatus {
         self.session.peer()
     }
 
@@ -190,7 +194,7 @@ impl Tunnel {
     pub fn stats(&self) -> Stats {
         let link = self.link.counts();
         Stats {
-            sent_again: self.stats.sent_again + link.sent_again,
+            retransmitted: self.stats.retransmitted + link.retransmitted,
             restored: self.stats.restored + link.restored,
             ..self.stats
         }
@@ -203,33 +207,41 @@ impl Tunnel {
     }
 
     /// Starts a new session with empty state. Packets that waited for missing ones are lost.
-    fn begin(&mut self) {
+    fn start_session(&mut self) {
         self.stats.sessions += 1;
         let link = self.link.counts();
-        self.stats.sent_again += link.sent_again;
+        self.stats.retransmitted += link.retransmitted;
         self.stats.restored += link.restored;
-        self.link = Link::new(self.repair, self.session.life());
+        self.link = Link::new(self.recovery_scheme, self.session.epoch());
     }
 
-    fn greet(&mut self, greeting: session::Reply) {
-        self.stats.greetings += 1;
-        self.out.push_back(Does::Sends { turn: Turn::First, datagram: datagram(greeting), packet: None });
+    fn send_handshake(&mut self, greeting: session::Reply) {
+        self.stats.handshakes += 1;
+        self.actions.push_back(TunnelAction::SendDatagram {
+            queue_position: QueuePosition::Front,
+            datagram: datagram(greeting),
+            packet: None,
+        });
     }
 
     /// Carries out the actions of the link.
-    fn carry_out(&mut self) {
+    fn execute_actions(&mut self) {
         while let Some(wish) = self.link.poll() {
             match wish {
-                Wish::Send { turn, frame, packet } => {
+                LinkAction::Send { queue_position: turn, frame, packet } => {
                     if let Some(datagram) = self.session.seal(|out| frame.emit(out)) {
-                        self.out.push_back(Does::Sends { turn, datagram, packet });
+                        self.actions.push_back(TunnelAction::SendDatagram {
+                            queue_position: turn,
+                            datagram,
+                            packet,
+                        });
                     }
                 }
-                Wish::Deliver(packet) => {
+                LinkAction::Deliver(packet) => {
                     self.stats.delivered += 1;
-                    self.out.push_back(Does::Delivers(packet));
+                    self.actions.push_back(TunnelAction::Deliver(packet));
                 }
-                Wish::Drop => self.stats.refused += 1,
+                LinkAction::Drop => self.stats.refused += 1,
             }
         }
     }

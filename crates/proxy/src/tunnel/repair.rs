@@ -5,9 +5,9 @@ use crate::dproxy::opaque;
 
 /// Loss recovery of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
+pub enum RecoveryScheme {
     /// Missing packets are requested ([`opaque`]).
-    Asking(opaque::Config),
+    Nack(opaque::Config),
     /// Each frame is acknowledged ([`arq`]). Parity is never sent, whatever the configuration says.
-    Acknowledging(arq::Config),
+    Arq(arq::Config),
 }

@@ -1,65 +1,65 @@
 use super::*;
 use crate::arq;
-use crate::arq::Order;
+use crate::arq::DeliveryMode;
 use crate::dproxy::opaque;
 use core::num::NonZeroU8;
-use hopline_core::{Duration, Purpose, Stream};
-use hopline_wire::dproxy::tunnel::GREETING_LEN;
+use hopline_core::{Duration, Purpose, RandomStream};
+use hopline_wire::dproxy::tunnel::HANDSHAKE_LEN;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const KEY: Key = Key::new([7; 32]);
 const DELAY: Duration = Duration::from_millis(2);
 
-fn asking() -> Repair {
-    Repair::Asking(opaque::Config::default())
+fn nack_recovery() -> RecoveryScheme {
+    RecoveryScheme::Nack(opaque::Config::default())
 }
 
-fn acknowledging() -> Repair {
-    Repair::Acknowledging(arq::Config::default())
+fn arq_recovery() -> RecoveryScheme {
+    RecoveryScheme::Arq(arq::Config::default())
 }
 
 /// Two ends, and the datagrams in flight between them.
-struct Net {
+struct Network {
     ends: [Tunnel; 2],
     now: Instant,
     /// One-way delay.
     delay: Duration,
-    under_way: BTreeMap<(Instant, u64), (usize, Bytes)>,
+    in_flight: BTreeMap<(Instant, u64), (usize, Bytes)>,
     sent: u64,
     /// Packets that have crossed, by the end at which they arrived.
     delivered: [Vec<Bytes>; 2],
     /// All datagrams ever sent, by destination.
     recorded: Vec<(usize, Bytes)>,
     loss: f64,
-    random: Stream,
+    random: RandomStream,
 }
 
-impl Net {
-    fn new(repairs: [Repair; 2], keys: [Key; 2]) -> Self {
-        let end = |at: usize| Tunnel::new(Config { key: keys[at], repair: repairs[at] }, 100 + at as u64);
+impl Network {
+    fn new(repairs: [RecoveryScheme; 2], keys: [Key; 2]) -> Self {
+        let end = |at: usize| Tunnel::new(Config { key: keys[at], recovery: repairs[at] }, 100 + at as u64);
         Self {
             ends: [end(0), end(1)],
             now: Instant::from_secs(1),
             delay: DELAY,
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             sent: 0,
             delivered: Default::default(),
             recorded: Vec::new(),
             loss: 0.0,
-            random: Stream::keyed(1, 0, 0, Purpose::Emulation),
+            random: RandomStream::keyed(1, 0, 0, Purpose::Emulation),
         }
     }
 
-    fn of(repair: Repair) -> Self {
+    fn with_recovery(repair: RecoveryScheme) -> Self {
         let mut net = Self::new([repair; 2], [KEY; 2]);
         net.run_ms(100);
         net
     }
 
     /// Restarts an end as another incarnation.
-    fn restart(&mut self, at: usize, repair: Repair, life: u64) {
-        self.ends[at] = Tunnel::new(Config { key: KEY, repair }, life);
+    fn restart(&mut self, at: usize, repair: RecoveryScheme, life: u64) {
+        self.ends[at] = Tunnel::new(Config { key: KEY, recovery: repair }, life);
     }
 
     fn send(&mut self, from: usize, packet: impl Into<Bytes>) {
@@ -71,13 +71,13 @@ impl Net {
         self.drain();
         let until = self.now + Duration::from_millis(ms);
         loop {
-            let arrival = self.under_way.keys().next().map(|key| key.0);
+            let arrival = self.in_flight.keys().next().map(|key| key.0);
             let timers = self.ends.iter().filter_map(Tunnel::poll_timeout);
             let Some(next) = arrival.into_iter().chain(timers).min().filter(|next| *next <= until) else {
                 break;
             };
             self.now = self.now.max(next);
-            while let Some(first) = self.under_way.first_entry().filter(|first| first.key().0 <= self.now) {
+            while let Some(first) = self.in_flight.first_entry().filter(|first| first.key().0 <= self.now) {
                 let (to, datagram) = first.remove();
                 self.ends[to].handle_datagram(self.now, &datagram);
             }
@@ -92,13 +92,13 @@ impl Net {
         for from in [0, 1] {
             while let Some(does) = self.ends[from].poll() {
                 match does {
-                    Does::Delivers(packet) => self.delivered[from].push(packet),
-                    Does::Sends { datagram, .. } => {
+                    TunnelAction::Deliver(packet) => self.delivered[from].push(packet),
+                    TunnelAction::SendDatagram { datagram, .. } => {
                         let datagram = Bytes::from(datagram);
                         self.recorded.push((1 - from, datagram.clone()));
                         if !self.random.bernoulli(self.loss) {
                             self.sent += 1;
-                            self.under_way.insert((self.now + self.delay, self.sent), (1 - from, datagram));
+                            self.in_flight.insert((self.now + self.delay, self.sent), (1 - from, datagram));
                         }
                     }
                 }
@@ -116,33 +116,33 @@ fn packet(n: u32) -> Bytes {
 }
 
 #[test]
-fn ends_that_begin_at_the_same_time_know_each_other_after_two_round_trips() {
-    for repair in [asking(), acknowledging()] {
-        let mut net = Net::new([repair; 2], [KEY; 2]);
+fn simultaneous_ends_have_a_session_after_two_rtts() {
+    for repair in [nack_recovery(), arq_recovery()] {
+        let mut net = Network::new([repair; 2], [KEY; 2]);
         net.run_ms(8);
         assert!(net.is_ready());
         assert_eq!(net.ends.each_ref().map(|end| end.stats().sessions), [1, 1]);
         net.run_ms(9_000);
-        let greetings = net.ends.each_ref().map(|end| end.stats().greetings);
+        let greetings = net.ends.each_ref().map(|end| end.stats().handshakes);
         assert!(greetings.iter().all(|count| *count <= 4), "and say no more then: {greetings:?}");
     }
 }
 
 #[test]
-fn an_end_that_is_alone_greets_once_a_second_and_drops_what_is_to_cross() {
-    let mut net = Net::new([asking(); 2], [KEY; 2]);
+fn end_without_peer_sends_handshakes_and_drops_packets() {
+    let mut net = Network::new([nack_recovery(); 2], [KEY; 2]);
     net.loss = 1.0;
     net.run_ms(10_000);
     net.send(0, packet(1));
-    let Stats { greetings, without_peer, packets, .. } = net.ends[0].stats();
+    let Stats { handshakes: greetings, without_peer, packets, .. } = net.ends[0].stats();
     assert_eq!((packets, without_peer), (1, 1));
     assert!((10..17).contains(&greetings), "{greetings}");
 }
 
 #[test]
-fn what_a_lossy_link_loses_is_repaired_in_both_directions() {
-    for repair in [asking(), acknowledging()] {
-        let mut net = Net::of(repair);
+fn losses_are_repaired_in_both_directions() {
+    for repair in [nack_recovery(), arq_recovery()] {
+        let mut net = Network::with_recovery(repair);
         net.loss = 0.2;
         for n in 0..500 {
             net.send(0, packet(n));
@@ -153,14 +153,14 @@ fn what_a_lossy_link_loses_is_repaired_in_both_directions() {
         net.run_ms(1_000);
         assert_eq!(net.delivered[1], (0..500).map(packet).collect::<Vec<_>>());
         assert_eq!(net.delivered[0], (1000..1500).map(packet).collect::<Vec<_>>());
-        assert!(net.ends[0].stats().sent_again > 100);
+        assert!(net.ends[0].stats().retransmitted > 100);
     }
 }
 
 #[test]
-fn a_link_without_losses_repairs_nothing() {
-    for repair in [asking(), acknowledging()] {
-        let mut net = Net::of(repair);
+fn lossless_link_has_no_retransmissions() {
+    for repair in [nack_recovery(), arq_recovery()] {
+        let mut net = Network::with_recovery(repair);
         for n in 0..500 {
             net.send(0, packet(n));
             net.send(1, packet(n + 1000));
@@ -168,15 +168,16 @@ fn a_link_without_losses_repairs_nothing() {
         }
         net.run_ms(1_000);
         assert_eq!(net.delivered.each_ref().map(Vec::len), [500, 500]);
-        assert_eq!(net.ends.each_ref().map(|end| end.stats().sent_again), [0, 0], "{repair:?}");
+        assert_eq!(net.ends.each_ref().map(|end| end.stats().retransmitted), [0, 0], "{repair:?}");
     }
 }
 
 #[test]
-fn parity_makes_packets_again() {
+fn parity_restores_packets() {
     let count = NonZeroU8::new(4).unwrap();
-    let parity = opaque::Parity::Adaptive { least: count, most: count };
-    let mut net = Net::of(Repair::Asking(opaque::Config { parity, ..Default::default() }));
+    let parity = opaque::Parity::Adaptive { min_group: count, max_group: count };
+    let mut net =
+        Network::with_recovery(RecoveryScheme::Nack(opaque::Config { parity, ..Default::default() }));
     net.loss = 0.1;
     for n in 0..1000 {
         net.send(0, packet(n));
@@ -189,9 +190,11 @@ fn parity_makes_packets_again() {
 }
 
 #[test]
-fn an_end_that_begins_again_is_followed() {
-    for (repair, who) in [(asking(), 0), (asking(), 1), (acknowledging(), 0), (acknowledging(), 1)] {
-        let mut net = Net::of(repair);
+fn restarted_end_gets_a_new_session() {
+    for (repair, who) in
+        [(nack_recovery(), 0), (nack_recovery(), 1), (arq_recovery(), 0), (arq_recovery(), 1)]
+    {
+        let mut net = Network::with_recovery(repair);
         (0..50).for_each(|n| net.send(0, packet(n)));
         net.run_ms(100);
         net.restart(who, repair, 999);
@@ -205,9 +208,9 @@ fn an_end_that_begins_again_is_followed() {
 }
 
 #[test]
-fn what_somebody_has_recorded_brings_nothing_whenever_it_is_played() {
-    for repair in [asking(), acknowledging()] {
-        let mut net = Net::of(repair);
+fn replayed_datagrams_have_no_effect() {
+    for repair in [nack_recovery(), arq_recovery()] {
+        let mut net = Network::with_recovery(repair);
         for life in [200, 201, 202] {
             (0..20).for_each(|n| net.send(0, packet(n)));
             (0..20).for_each(|n| net.send(1, packet(n)));
@@ -235,17 +238,17 @@ fn what_somebody_has_recorded_brings_nothing_whenever_it_is_played() {
 }
 
 #[test]
-fn a_greeting_that_was_withheld_from_a_former_life_does_not_bring_it_back() {
-    let mut net = Net::of(asking());
+fn delayed_handshake_of_an_old_epoch_is_rejected() {
+    let mut net = Network::with_recovery(nack_recovery());
     // An incarnation that answers the challenge, and is not heard.
-    net.restart(1, asking(), 500);
+    net.restart(1, nack_recovery(), 500);
     net.run_ms(0);
     net.recorded.clear();
     net.run_ms(5);
     let withheld: Vec<_> = net.recorded.iter().filter(|(to, _)| *to == 0).cloned().collect();
     assert!(!withheld.is_empty());
-    net.under_way.clear();
-    net.restart(1, asking(), 501);
+    net.in_flight.clear();
+    net.restart(1, nack_recovery(), 501);
     net.run_ms(500);
     let sessions = net.ends[0].stats().sessions;
     for (to, datagram) in withheld {
@@ -260,22 +263,22 @@ fn a_greeting_that_was_withheld_from_a_former_life_does_not_bring_it_back() {
 }
 
 #[test]
-fn another_key_is_counted_and_brings_nothing() {
-    let mut net = Net::new([asking(); 2], [KEY, Key::new([8; 32])]);
+fn datagrams_with_another_key_are_counted() {
+    let mut net = Network::new([nack_recovery(); 2], [KEY, Key::new([8; 32])]);
     net.run_ms(3_000);
     net.send(0, packet(1));
     net.run_ms(100);
     assert!(!net.ends[0].is_ready() && net.delivered[1].is_empty());
     let stats = net.ends[0].stats();
-    assert!(stats.forged_greetings > 3 && stats.sessions == 0, "{stats:?}");
+    assert!(stats.forged_handshakes > 3 && stats.sessions == 0, "{stats:?}");
 }
 
 #[test]
-fn nothing_is_answered_with_more_bytes_than_it_brought_and_what_proves_nothing_with_none() {
-    let mut net = Net::of(asking());
+fn no_amplification_and_no_reply_without_proof() {
+    let mut net = Network::with_recovery(nack_recovery());
     (0..20).for_each(|n| net.send(0, packet(n)));
     net.run_ms(100);
-    let mut random = Stream::keyed(2, 0, 0, Purpose::Emulation);
+    let mut random = RandomStream::keyed(2, 0, 0, Purpose::Emulation);
     let recorded = net.recorded.clone();
     for _ in 0..100_000 {
         let (_, datagram) = &recorded[random.below(recorded.len() as u32) as usize];
@@ -285,13 +288,14 @@ fn nothing_is_answered_with_more_bytes_than_it_brought_and_what_proves_nothing_w
         net.ends[1].handle_datagram(net.now, &forged.into());
         assert_eq!(net.ends[1].poll(), None);
     }
-    let Stats { malformed, forged, forged_greetings, .. } = net.ends[1].stats();
+    let Stats { malformed, forged, forged_handshakes: forged_greetings, .. } = net.ends[1].stats();
     assert!(malformed > 0 && forged > 10_000 && forged_greetings > 1_000);
-    for (_, datagram) in recorded.iter().filter(|(to, datagram)| *to == 1 && datagram.len() == GREETING_LEN) {
+    for (_, datagram) in recorded.iter().filter(|(to, datagram)| *to == 1 && datagram.len() == HANDSHAKE_LEN)
+    {
         net.ends[1].handle_datagram(net.now, datagram);
         while let Some(does) = net.ends[1].poll() {
             assert!(
-                matches!(&does, Does::Sends { datagram, .. } if datagram.len() == GREETING_LEN),
+                matches!(&does, TunnelAction::SendDatagram { datagram, .. } if datagram.len() == HANDSHAKE_LEN),
                 "{does:?}"
             );
         }
@@ -299,39 +303,41 @@ fn nothing_is_answered_with_more_bytes_than_it_brought_and_what_proves_nothing_w
 }
 
 #[test]
-fn what_the_queue_refuses_is_not_repaired() {
-    let mut net = Net::of(asking());
+fn queue_drops_are_not_repaired() {
+    let mut net = Network::with_recovery(nack_recovery());
     net.ends[0].send(net.now, packet(1));
-    let Some(Does::Sends { packet: Some(number), .. }) = net.ends[0].poll() else { panic!("a packet goes") };
-    net.ends[0].refused(number);
+    let Some(TunnelAction::SendDatagram { packet: Some(number), .. }) = net.ends[0].poll() else {
+        panic!("a packet goes")
+    };
+    net.ends[0].on_queue_drop(number);
     net.send(0, packet(2));
     net.run_ms(100);
     assert_eq!((&net.delivered[1][..], net.ends[0].stats().refused), (&[packet(2)][..], 1));
 }
 
 #[test]
-fn ends_that_repair_in_different_ways_find_that_out_and_exchange_nothing() {
-    let mut net = Net::new([asking(), acknowledging()], [KEY; 2]);
+fn ends_with_different_recovery_schemes_report_it() {
+    let mut net = Network::new([nack_recovery(), arq_recovery()], [KEY; 2]);
     net.run_ms(100);
     net.send(0, packet(1));
     net.run_ms(100);
     assert_eq!(net.delivered[1].len(), 0);
     let found = net.ends.each_ref().map(Tunnel::peer);
-    assert_eq!(found, [Speaks::Acknowledging, Speaks::Asking].map(Peer::OtherKind));
+    assert_eq!(found, [MessageFormat::ArqFrames, MessageFormat::NackFrames].map(PeerStatus::OtherFormat));
 }
 
 #[test]
-fn an_end_that_falls_silent_is_absent_within_three_seconds_of_traffic_and_goes_on_where_it_was() {
-    let mut net = Net::of(asking());
+fn silent_end_is_absent_within_three_seconds_and_resumes() {
+    let mut net = Network::with_recovery(nack_recovery());
     net.loss = 1.0;
     for n in 0..300 {
         net.send(0, packet(n));
         net.run_ms(10);
     }
-    assert_eq!(net.ends[0].peer(), Peer::Absent);
+    assert_eq!(net.ends[0].peer(), PeerStatus::Absent);
     net.loss = 0.0;
     net.run_ms(1_100);
-    assert_eq!(net.ends.each_ref().map(Tunnel::peer), [Peer::Present; 2]);
+    assert_eq!(net.ends.each_ref().map(Tunnel::peer), [PeerStatus::Present; 2]);
     assert_eq!(net.ends[0].stats().sessions, 1, "it is the same session");
     net.send(0, packet(7));
     net.run_ms(1_000);
@@ -339,19 +345,23 @@ fn an_end_that_falls_silent_is_absent_within_three_seconds_of_traffic_and_goes_o
 }
 
 #[test]
-fn a_link_with_traffic_that_loses_a_fifth_is_never_given_up() {
-    let mut net = Net::of(asking());
+fn link_with_a_fifth_of_loss_stays_present() {
+    let mut net = Network::with_recovery(nack_recovery());
     net.loss = 0.2;
     for n in 0..6_000 {
         net.send(0, packet(n));
         net.run_ms(10);
-        assert_eq!(net.ends[0].peer(), Peer::Present);
+        assert_eq!(net.ends[0].peer(), PeerStatus::Present);
     }
 }
 
 /// Runs traffic from one end for this time. Returns the number of changes of each end's peer state, and the
 /// time of the first end's last change.
-fn changes(net: &mut Net, ms: u64, mut each: impl FnMut(&mut Net)) -> ([u32; 2], Option<Duration>) {
+fn run_with_traffic(
+    net: &mut Network,
+    ms: u64,
+    mut each: impl FnMut(&mut Network),
+) -> ([u32; 2], Option<Duration>) {
     let (began, mut last) = (net.now, None);
     let (mut counts, mut said) = ([0; 2], net.ends.each_ref().map(Tunnel::peer));
     for _ in 0..ms / 50 {
@@ -370,46 +380,50 @@ fn changes(net: &mut Net, ms: u64, mut each: impl FnMut(&mut Net)) -> ([u32; 2],
     (counts, last)
 }
 
-const ROUND_TRIPS_MS: [u64; 4] = [100, 1_400, 2_000, 4_000];
+const RTTS_MS: [u64; 4] = [100, 1_400, 2_000, 4_000];
 
-fn one_packet(net: &mut Net) {
+fn send_one_packet(net: &mut Network) {
     net.send(0, packet(1));
 }
 
 #[test]
-fn an_end_far_away_stays_present_with_traffic_without_and_with_losses() {
-    for rtt in ROUND_TRIPS_MS {
-        let mut net = Net::new([asking(); 2], [KEY; 2]);
+fn distant_end_stays_present() {
+    for rtt in RTTS_MS {
+        let mut net = Network::new([nack_recovery(); 2], [KEY; 2]);
         net.delay = Duration::from_millis(rtt / 2);
         net.run_ms(10_000 + 4 * rtt);
         for loss in [0.0, 0.1] {
             net.loss = loss;
-            assert_eq!(changes(&mut net, 60_000, one_packet).0, [0; 2], "{rtt} ms, traffic, {loss} lost");
-            assert_eq!(changes(&mut net, 60_000, |_| ()).0, [0; 2], "{rtt} ms, idle, {loss} lost");
+            assert_eq!(
+                run_with_traffic(&mut net, 60_000, send_one_packet).0,
+                [0; 2],
+                "{rtt} ms, traffic, {loss} lost"
+            );
+            assert_eq!(run_with_traffic(&mut net, 60_000, |_| ()).0, [0; 2], "{rtt} ms, idle, {loss} lost");
         }
-        let greetings = net.ends[0].stats().greetings;
+        let greetings = net.ends[0].stats().handshakes;
         assert!(greetings < 2 * 240_000 / 150, "{rtt} ms: no more than are asked for: {greetings}");
     }
 }
 
 #[test]
-fn an_end_far_away_that_falls_silent_is_absent_once_and_back_once() {
-    for (rtt, most) in ROUND_TRIPS_MS.into_iter().zip([2_700, 3_000, 3_000, 4_000]) {
-        let mut net = Net::new([asking(); 2], [KEY; 2]);
+fn distant_silent_end_is_absent_and_returns_once() {
+    for (rtt, most) in RTTS_MS.into_iter().zip([2_700, 3_000, 3_000, 4_000]) {
+        let mut net = Network::new([nack_recovery(); 2], [KEY; 2]);
         net.delay = Duration::from_millis(rtt / 2);
         net.run_ms(10_000 + 4 * rtt);
-        let _ = changes(&mut net, 20_000, one_packet);
+        let _ = run_with_traffic(&mut net, 20_000, send_one_packet);
         net.loss = 1.0;
-        let (counts, last) = changes(&mut net, 20_000, one_packet);
-        assert_eq!((counts[0], net.ends[0].peer()), (1, Peer::Absent), "{rtt} ms");
+        let (counts, last) = run_with_traffic(&mut net, 20_000, send_one_packet);
+        assert_eq!((counts[0], net.ends[0].peer()), (1, PeerStatus::Absent), "{rtt} ms");
         assert!(
             last <= Some(Duration::from_millis(most)),
             "{rtt} ms: {:?} s",
             last.map(Duration::as_secs_f64)
         );
         net.loss = 0.0;
-        let (counts, last) = changes(&mut net, 20_000, one_packet);
-        assert_eq!((counts[0], net.ends[0].peer()), (1, Peer::Present), "{rtt} ms");
+        let (counts, last) = run_with_traffic(&mut net, 20_000, send_one_packet);
+        assert_eq!((counts[0], net.ends[0].peer()), (1, PeerStatus::Present), "{rtt} ms");
         assert!(
             last <= Some(Duration::from_millis(1_050 + rtt)),
             "{rtt} ms: {:?} s",
@@ -419,38 +433,38 @@ fn an_end_far_away_that_falls_silent_is_absent_once_and_back_once() {
 }
 
 #[test]
-fn a_radio_that_sleeps_most_of_the_time_is_present() {
-    let mut net = Net::new([asking(); 2], [KEY; 2]);
+fn sleeping_radio_stays_present() {
+    let mut net = Network::new([nack_recovery(); 2], [KEY; 2]);
     let mut at = 0;
     // Datagrams sent while it sleeps arrive when it wakes, every 3 s.
-    let mut sleep = |net: &mut Net| {
+    let mut sleep = |net: &mut Network| {
         at = (at + 50) % 3_000;
         net.delay = Duration::from_millis(3_000 - at + 10);
         net.send(0, packet(1));
     };
-    let _ = changes(&mut net, 60_000, &mut sleep);
-    assert_eq!(changes(&mut net, 120_000, &mut sleep).0, [0; 2]);
+    let _ = run_with_traffic(&mut net, 60_000, &mut sleep);
+    assert_eq!(run_with_traffic(&mut net, 120_000, &mut sleep).0, [0; 2]);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_lost_and_whoever_begins_again_the_ends_find_each_other_and_no_packet_comes_twice(
+    fn ends_reconnect_after_losses_and_restarts_without_duplicates(
         loss in 0.0f64..0.6,
         restarts in prop::collection::vec((0usize..2, 0u64..300), 0..6),
         asks in any::<bool>(),
         any_order in any::<bool>(),
         seed in any::<u64>(),
     ) {
-        let order = if any_order { Order::Any } else { Order::Kept };
+        let order = if any_order { DeliveryMode::Any } else { DeliveryMode::InOrder };
         let repair = if asks {
-            Repair::Asking(opaque::Config { order, ..Default::default() })
+            RecoveryScheme::Nack(opaque::Config { order, ..Default::default() })
         } else {
-            Repair::Acknowledging(arq::Config { order, ..Default::default() })
+            RecoveryScheme::Arq(arq::Config { order, ..Default::default() })
         };
-        let mut net = Net::new([repair; 2], [KEY; 2]);
-        (net.loss, net.random) = (loss, Stream::keyed(seed, 0, 0, Purpose::Emulation));
+        let mut net = Network::new([repair; 2], [KEY; 2]);
+        (net.loss, net.random) = (loss, RandomStream::keyed(seed, 0, 0, Purpose::Emulation));
         let mut n = 0;
         for (life, (who, ms)) in (1000..).zip(restarts) {
             for _ in 0..ms {

@@ -4,7 +4,7 @@
 mod ack_pacing;
 mod dproxy;
 mod filters;
-mod moved;
+mod handoff;
 mod nack;
 mod outages;
 mod pair;

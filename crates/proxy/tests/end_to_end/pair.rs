@@ -1,9 +1,9 @@
 //! Two middleboxes at one station, in series.
 
-use crate::end_to_end::support::{header, showing};
+use crate::end_to_end::support::{header, with_timestamp};
 use bytes::Bytes;
 use hopline_core::{Instant, Payload, Seq32};
-use hopline_proxy::{BareAck, Connection, Filter, OnTheWay, Packet, Transmit, Verdict};
+use hopline_proxy::{BareAck, Connection, LastHopProgress, Packet, Pep, Transmit, Verdict};
 use hopline_testkit::Side;
 use hopline_wire::tcp::Segment;
 use std::net::IpAddr;
@@ -23,14 +23,14 @@ impl<A, B> Pair<A, B> {
     }
 }
 
-impl<A, B> Filter<Segment<Bytes>> for Pair<A, B>
+impl<A, B> Pep<Segment<Bytes>> for Pair<A, B>
 where
-    A: Filter<Segment<Bytes>>,
-    B: Filter<Segment<Bytes>>,
+    A: Pep<Segment<Bytes>>,
+    B: Pep<Segment<Bytes>>,
 {
     type Stats = B::Stats;
 
-    fn pass_to_mobile<P: Payload>(
+    fn handle_packet_to_mobile<P: Payload>(
         &mut self,
         now: Instant,
         packet: Packet<'_, P>,
@@ -38,20 +38,20 @@ where
     ) -> Verdict {
         self.now = now;
         let kept = keep();
-        match self.outer.pass_to_mobile(now, packet, || kept.clone()) {
+        match self.outer.handle_packet_to_mobile(now, packet, || kept.clone()) {
             Verdict::Absorb => Verdict::Absorb,
-            _ => self.inner.pass_to_mobile(now, packet, || kept),
+            _ => self.inner.handle_packet_to_mobile(now, packet, || kept),
         }
     }
 
-    fn pass_from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
+    fn handle_packet_from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
         self.now = now;
-        match self.inner.pass_from_mobile(now, packet) {
+        match self.inner.handle_packet_from_mobile(now, packet) {
             Verdict::Absorb => Verdict::Absorb,
-            Verdict::Forward => self.outer.pass_from_mobile(now, packet),
+            Verdict::Forward => self.outer.handle_packet_from_mobile(now, packet),
             Verdict::ForwardWith(says) => {
-                let segment = says.put_into(packet.segment);
-                match self.outer.pass_from_mobile(now, Packet { segment: &segment, ..packet }) {
+                let segment = says.apply_to(packet.segment);
+                match self.outer.handle_packet_from_mobile(now, Packet { segment: &segment, ..packet }) {
                     Verdict::Forward => Verdict::ForwardWith(says),
                     other => other,
                 }
@@ -59,14 +59,14 @@ where
         }
     }
 
-    fn note(&mut self, now: Instant, connection: Connection, seq: Seq32, way: OnTheWay) {
-        self.outer.note(now, connection, seq, way);
-        self.inner.note(now, connection, seq, way);
+    fn handle_progress(&mut self, now: Instant, connection: Connection, seq: Seq32, way: LastHopProgress) {
+        self.outer.handle_progress(now, connection, seq, way);
+        self.inner.handle_progress(now, connection, seq, way);
     }
 
-    fn forget_mobile(&mut self, mobile: IpAddr) {
-        self.outer.forget_mobile(mobile);
-        self.inner.forget_mobile(mobile);
+    fn handle_departure(&mut self, mobile: IpAddr) {
+        self.outer.handle_departure(mobile);
+        self.inner.handle_departure(mobile);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -82,7 +82,7 @@ where
             if let Some(transmit) = self.inner.poll_transmit() {
                 let Transmit::Ack(ack) = transmit else { return Some(transmit) };
                 let (ip, segment) = (header(Side::B), ack.segment::<Bytes>());
-                match self.outer.pass_from_mobile(now, Packet::new(&ip, &segment)) {
+                match self.outer.handle_packet_from_mobile(now, Packet::new(&ip, &segment)) {
                     Verdict::Absorb => {}
                     Verdict::Forward => return Some(Transmit::Ack(ack)),
                     Verdict::ForwardWith(says) => {
@@ -91,12 +91,23 @@ where
                 }
             } else {
                 match self.outer.poll_transmit()? {
-                    Transmit::Again { turn, connection, kept, clock } => {
+                    Transmit::Retransmission {
+                        queue_position: turn,
+                        connection,
+                        packet: kept,
+                        tsval: clock,
+                    } => {
                         let ip = header(Side::A);
-                        let kept = showing(clock, kept);
+                        let kept = with_timestamp(clock, kept);
                         let packet = Packet::new(&ip, &kept);
-                        if self.inner.pass_to_mobile(now, packet, || kept.clone()) != Verdict::Absorb {
-                            return Some(Transmit::Again { turn, connection, kept, clock: None });
+                        if self.inner.handle_packet_to_mobile(now, packet, || kept.clone()) != Verdict::Absorb
+                        {
+                            return Some(Transmit::Retransmission {
+                                queue_position: turn,
+                                connection,
+                                packet: kept,
+                                tsval: None,
+                            });
                         }
                     }
                     other @ (Transmit::Ack(_) | Transmit::Nack(_)) => return Some(other),

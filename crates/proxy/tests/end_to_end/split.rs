@@ -3,11 +3,11 @@
 
 use crate::end_to_end::support::{emulations, endpoints, transports, wire};
 use bytes::Bytes;
-use hopline_core::{Duration, Instant, Purpose, Stream};
+use hopline_core::{Duration, Instant, Purpose, RandomStream};
 use hopline_proxy::Connection;
 use hopline_proxy::split::{Config, Split, Transmit};
-use hopline_testkit::transfer::{Course, Transfer};
-use hopline_testkit::{Emulation, Middle, Side, Station};
+use hopline_testkit::transfer::{EndpointPair, Transfer};
+use hopline_testkit::{Emulation, Side, Station, TwoLinks};
 use hopline_transport::any::{Segment, Transport};
 use hopline_transport::connection::{CloseReason, Event, State};
 use hopline_transport::tcp::{self, Endpoint};
@@ -16,20 +16,20 @@ use std::net::{IpAddr, Ipv4Addr};
 
 type Wired = hopline_wire::tcp::Segment<Bytes>;
 
-struct Base {
+struct SplitStation {
     split: Split<Bytes>,
     config: Config,
     restart_at: Option<Instant>,
 }
 
-impl Base {
+impl SplitStation {
     fn new(config: Config) -> Self {
         Self { split: Split::new(config, stream()), config, restart_at: None }
     }
 }
 
-fn stream() -> Stream {
-    Stream::keyed(1, 2, 3, Purpose::Transport)
+fn stream() -> RandomStream {
+    RandomStream::keyed(1, 2, 3, Purpose::Transport)
 }
 
 /// The hosts, by the ports of the endpoints: 1 at the fixed one, 2 at the mobile one.
@@ -38,8 +38,8 @@ pub(crate) const CONNECTION: Connection = Connection {
     mobile: (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 2),
 };
 
-impl Station<Wired> for Base {
-    fn take(&mut self, now: Instant, from: Side, segment: Wired) {
+impl Station<Wired> for SplitStation {
+    fn handle_packet(&mut self, now: Instant, from: Side, segment: Wired) {
         if self.restart_at.take_if(|at| *at <= now).is_some() {
             self.split = Split::new(self.config, stream());
         }
@@ -51,13 +51,13 @@ impl Station<Wired> for Base {
         self.split.handle_timeout(now);
     }
 
-    fn poll(&mut self, _now: Instant) -> Option<(Side, Wired)> {
+    fn poll_transmit(&mut self, _now: Instant) -> Option<(Side, Wired)> {
         let Transmit { to, segment, .. } = self.split.poll_transmit()?;
         let Segment::Tcp(segment) = segment else { panic!("both halves are TCP") };
         Some((if to == hopline_proxy::Side::Mobile { Side::A } else { Side::B }, segment))
     }
 
-    fn next_wake(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         self.split.poll_timeout()
     }
 }
@@ -71,7 +71,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_byte_arrives_once_and_in_order_over_both_halves(
+    fn transfer_completes_over_both_halves(
         ends in transports(),
         halves in [transports(), transports()],
         buffer in prop_oneof![1u64..10_000, 10_000u64..1_000_000],
@@ -81,27 +81,27 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let (a, b) = endpoints(ends, isns);
-        let base = Base::new(config(halves[0], halves[1], buffer));
-        let mut transfer = Transfer::of(Middle::new(a, base, b, [wire(), wire()], wireless, seed), totals, |_| {});
+        let base = SplitStation::new(config(halves[0], halves[1], buffer));
+        let mut transfer = Transfer::of(TwoLinks::new(a, base, b, [wire(), wire()], wireless, seed), totals, |_| {});
         transfer.run(Instant::from_secs(9000));
         transfer.assert_complete();
-        prop_assert_eq!(transfer.pair.station.split.held_bytes(&CONNECTION).unwrap_or(0), 0);
+        prop_assert_eq!(transfer.pair.station.split.buffered_bytes(&CONNECTION).unwrap_or(0), 0);
     }
 }
 
-fn clean() -> [Emulation; 2] {
+fn lossless() -> [Emulation; 2] {
     let link =
         Emulation { latency: Duration::from_millis(2), rate: Some(20_000_000), ..Emulation::default() };
     [link.clone(), link]
 }
 
-fn between(buffer: u64) -> Middle<Endpoint<Bytes>, Base> {
+fn middle(buffer: u64) -> TwoLinks<Endpoint<Bytes>, SplitStation> {
     let tcp = tcp::Config::modern().with_sack();
     let (a, b) = endpoints(tcp, [1, 2]);
-    Middle::new(a, Base::new(config(tcp, tcp, buffer)), b, [wire(), wire()], clean(), 1)
+    TwoLinks::new(a, SplitStation::new(config(tcp, tcp, buffer)), b, [wire(), wire()], lossless(), 1)
 }
 
-fn ends_of(middle: &mut Middle<Endpoint<Bytes>, Base>) -> Vec<(Side, CloseReason)> {
+fn close_reasons(middle: &mut TwoLinks<Endpoint<Bytes>, SplitStation>) -> Vec<(Side, CloseReason)> {
     let events = middle.take_events().into_iter();
     events
         .filter_map(|(_, side, event)| match event {
@@ -112,8 +112,8 @@ fn ends_of(middle: &mut Middle<Endpoint<Bytes>, Base>) -> Vec<(Side, CloseReason
 }
 
 #[test]
-fn who_calls_is_answered_when_the_other_host_has_answered() {
-    let mut middle = between(10_000);
+fn syn_is_answered_after_the_other_host_answers() {
+    let mut middle = middle(10_000);
     // 15 ms forth, 2 ms on and back, 15 ms back.
     middle.step(Instant::from_millis(1));
     while middle.a.state() != State::Established {
@@ -123,56 +123,56 @@ fn who_calls_is_answered_when_the_other_host_has_answered() {
 }
 
 #[test]
-fn a_call_that_is_refused_is_refused_by_the_proxy_too() {
-    let mut middle = between(10_000);
+fn refused_connection_is_refused_by_the_proxy() {
+    let mut middle = middle(10_000);
     middle.b.abort(Instant::ZERO);
     while middle.step(Instant::from_secs(5)) {}
-    assert_eq!(ends_of(&mut middle).last(), Some(&(Side::A, CloseReason::Refused)));
+    assert_eq!(close_reasons(&mut middle).last(), Some(&(Side::A, CloseReason::Refused)));
 }
 
 #[test]
 fn a_reset_is_passed_on() {
-    let mut middle = between(10_000);
+    let mut middle = middle(10_000);
     while middle.b.state() != State::Established || middle.a.state() != State::Established {
         assert!(middle.step(Instant::from_secs(5)));
     }
     let now = middle.now();
     middle.b.abort(now);
     while middle.step(Instant::from_secs(5)) {}
-    assert!(ends_of(&mut middle).contains(&(Side::A, CloseReason::Reset)));
+    assert!(close_reasons(&mut middle).contains(&(Side::A, CloseReason::Reset)));
     assert_eq!(middle.station.split.stats().connections, 1);
 }
 
 #[test]
-fn a_reader_who_does_not_read_stops_the_sender_and_memory_is_bounded() {
+fn slow_reader_stops_the_sender_with_bounded_memory() {
     const BUFFER: u64 = 20_000;
-    let mut middle = between(BUFFER);
+    let mut middle = middle(BUFFER);
     while middle.a.state() != State::Established {
         assert!(middle.step(Instant::from_secs(5)));
     }
     let now = middle.now();
     middle.a.send(now, Bytes::from(vec![7; 20_000_000])).expect("open, and without a limit");
     while middle.step(Instant::from_secs(60)) {}
-    let held = middle.station.split.held_bytes(&CONNECTION).expect("it is open");
+    let held = middle.station.split.buffered_bytes(&CONNECTION).expect("it is open");
     let window = u64::from(tcp::Config::modern().receive_buffer);
     assert!(held <= window + BUFFER + 2 * 65_536, "{held}");
     assert!(held > BUFFER / 2, "{held}");
 }
 
 #[test]
-fn a_machine_that_has_forgotten_everything_resets_both_hosts_and_no_byte_is_wrong() {
+fn restarted_split_resets_both_hosts() {
     for ms in [40, 60, 100, 200, 400] {
-        let mut middle = between(100_000);
+        let mut middle = middle(100_000);
         middle.station.restart_at = Some(Instant::from_millis(ms));
         let mut transfer = Transfer::of(middle, [2_000_000, 10_000], |_| {});
-        transfer.act();
+        transfer.run_users();
         while transfer.pair.a.state() != State::Closed && transfer.pair.step(Instant::from_secs(60)) {
             if transfer.pair.a.state() != State::Closed && transfer.pair.b.state() != State::Closed {
-                transfer.act();
+                transfer.run_users();
             }
         }
         assert!(transfer.received()[0] < 2_000_000);
-        let ends = ends_of(&mut transfer.pair);
+        let ends = close_reasons(&mut transfer.pair);
         assert_eq!(ends.first().map(|end| end.1), Some(CloseReason::Reset), "after {ms} ms: {ends:?}");
         assert!(transfer.pair.station.split.stats().unknown > 0);
     }

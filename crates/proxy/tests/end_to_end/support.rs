@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
 /// Returns the stored segment with this TSval.
-pub(crate) fn showing(clock: Option<u32>, mut kept: Segment<Bytes>) -> Segment<Bytes> {
+pub(crate) fn with_timestamp(clock: Option<u32>, mut kept: Segment<Bytes>) -> Segment<Bytes> {
     if let Some(clock) = clock {
         kept.options.timestamps.as_mut().expect("only a clock that is shown is changed").value = clock;
     }

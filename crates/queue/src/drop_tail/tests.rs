@@ -10,14 +10,14 @@ fn drain(q: &mut DropTail<u32>) -> Vec<u32> {
 }
 
 #[test]
-fn packets_leave_in_the_order_in_which_they_came() {
+fn packets_leave_in_order_of_arrival() {
     let mut q = queue(3, Service::Fifo);
     for p in [1, 2, 3] {
-        assert_eq!(q.enqueue(p, Class::Data), Enqueued::Accepted);
+        assert_eq!(q.enqueue(p, Class::Data), EnqueueResult::Accepted);
     }
     assert_eq!(drain(&mut q), [1, 2, 3]);
     assert_eq!(q.dequeue(), None);
-    assert_eq!(q.counters().served, 3);
+    assert_eq!(q.stats().served, 3);
 }
 
 #[test]
@@ -25,15 +25,18 @@ fn a_full_queue_refuses_the_newcomer_whatever_its_class_when_service_is_fifo() {
     let mut q = queue(2, Service::Fifo);
     let _ = q.enqueue(1, Class::Data);
     let _ = q.enqueue(2, Class::Routing);
-    assert_eq!(q.enqueue(3, Class::Data), Enqueued::Refused(3));
-    assert_eq!(q.enqueue(4, Class::Routing), Enqueued::Refused(4));
+    assert_eq!(q.enqueue(3, Class::Data), EnqueueResult::Refused(3));
+    assert_eq!(q.enqueue(4, Class::Routing), EnqueueResult::Refused(4));
     assert_eq!(drain(&mut q), [1, 2]);
-    assert_eq!(q.counters(), Counters { accepted: 2, refused: 2, served: 2, peak: 2, ..Counters::default() });
+    assert_eq!(
+        q.stats(),
+        DropTailStats { accepted: 2, refused: 2, served: 2, peak: 2, ..DropTailStats::default() }
+    );
 }
 
 #[test]
 fn a_routing_packet_overtakes_everything_even_earlier_routing_packets() {
-    let mut q = queue(9, Service::RoutingFirst);
+    let mut q = queue(9, Service::RoutingPriority);
     let _ = q.enqueue(1, Class::Data);
     let _ = q.enqueue(2, Class::Routing);
     let _ = q.enqueue(3, Class::Data);
@@ -42,20 +45,24 @@ fn a_routing_packet_overtakes_everything_even_earlier_routing_packets() {
 }
 
 #[test]
-fn in_a_full_queue_the_last_packet_gives_way_to_a_routing_packet() {
-    let mut q = queue(2, Service::RoutingFirst);
+fn in_a_full_queue_a_routing_packet_displaces_the_last_packet() {
+    let mut q = queue(2, Service::RoutingPriority);
     let _ = q.enqueue(1, Class::Data);
     let _ = q.enqueue(2, Class::Data);
-    assert_eq!(q.enqueue(3, Class::Routing), Enqueued::Displaced(2));
-    assert_eq!(q.enqueue(4, Class::Routing), Enqueued::Displaced(1));
-    assert_eq!(q.enqueue(5, Class::Routing), Enqueued::Displaced(3), "even if it is a routing packet itself");
-    assert_eq!(q.enqueue(6, Class::Data), Enqueued::Refused(6));
+    assert_eq!(q.enqueue(3, Class::Routing), EnqueueResult::Displaced(2));
+    assert_eq!(q.enqueue(4, Class::Routing), EnqueueResult::Displaced(1));
+    assert_eq!(
+        q.enqueue(5, Class::Routing),
+        EnqueueResult::Displaced(3),
+        "even if it is a routing packet itself"
+    );
+    assert_eq!(q.enqueue(6, Class::Data), EnqueueResult::Refused(6));
     assert_eq!(drain(&mut q), [5, 4]);
-    assert_eq!(q.counters().displaced, 3);
+    assert_eq!(q.stats().displaced, 3);
 }
 
 #[test]
-fn matching_packets_are_taken_out_head_first_and_the_rest_keep_their_order() {
+fn matching_packets_are_removed_head_first_and_the_order_is_kept() {
     let mut q = queue(9, Service::Fifo);
     for p in 1..=6 {
         let _ = q.enqueue(p, Class::Data);
@@ -64,8 +71,8 @@ fn matching_packets_are_taken_out_head_first_and_the_rest_keep_their_order() {
     q.remove_matching(|p| p % 2 == 0, |p| out.push(p));
     assert_eq!(out, [2, 4, 6]);
     assert_eq!(q.iter().copied().collect::<Vec<_>>(), [1, 3, 5]);
-    assert_eq!(q.counters().removed, 3);
-    assert_eq!(q.counters().peak, 6);
+    assert_eq!(q.stats().removed, 3);
+    assert_eq!(q.stats().peak, 6);
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -88,9 +95,9 @@ proptest! {
     /// Every packet offered is exactly once served, refused, displaced, removed or still there; the queue never
     /// grows past its capacity nor its first allocation.
     #[test]
-    fn no_packet_is_lost_or_doubled(
+    fn every_packet_is_accounted_for_exactly_once(
         capacity in 1u16..12,
-        service in prop_oneof![Just(Service::Fifo), Just(Service::RoutingFirst)],
+        service in prop_oneof![Just(Service::Fifo), Just(Service::RoutingPriority)],
         ops in prop::collection::vec(op(), 0..200),
     ) {
         let mut q = queue(capacity, service);
@@ -100,8 +107,8 @@ proptest! {
             match op {
                 Op::Enqueue(class) => {
                     match q.enqueue(offered, class) {
-                        Enqueued::Accepted => {}
-                        Enqueued::Displaced(p) | Enqueued::Refused(p) | Enqueued::Early(p) => out.push(p),
+                        EnqueueResult::Accepted => {}
+                        EnqueueResult::Displaced(p) | EnqueueResult::Refused(p) | EnqueueResult::EarlyDrop(p) => out.push(p),
                     }
                     offered += 1;
                 }
@@ -111,7 +118,7 @@ proptest! {
             prop_assert!(q.len() <= usize::from(capacity));
             prop_assert_eq!(q.packets.capacity(), allocated);
         }
-        let c = q.counters();
+        let c = q.stats();
         prop_assert_eq!(c.accepted + c.refused, u64::from(offered));
         prop_assert_eq!(c.accepted, c.served + c.displaced + c.removed + q.len() as u64);
         out.extend(drain(&mut q));
@@ -121,17 +128,21 @@ proptest! {
 }
 
 #[test]
-fn what_is_urgent_goes_first_in_its_own_order_and_the_last_one_makes_room() {
+fn urgent_packets_are_served_first_in_order_and_displace_the_last() {
     let mut q = queue(4, Service::Fifo);
     let _ = q.enqueue(1, Class::Data);
     let _ = q.enqueue(2, Class::Routing);
     let _ = q.enqueue(3, Class::Urgent);
     let _ = q.enqueue(4, Class::Urgent);
     assert_eq!(q.iter().copied().collect::<Vec<_>>(), [3, 4, 1, 2]);
-    assert_eq!(q.enqueue(5, Class::Data), Enqueued::Refused(5));
-    assert_eq!(q.enqueue(6, Class::Urgent), Enqueued::Displaced(2));
-    assert_eq!(q.enqueue(7, Class::Urgent), Enqueued::Displaced(1));
-    assert_eq!(q.enqueue(8, Class::Urgent), Enqueued::Refused(8), "urgent ones make no room for each other");
+    assert_eq!(q.enqueue(5, Class::Data), EnqueueResult::Refused(5));
+    assert_eq!(q.enqueue(6, Class::Urgent), EnqueueResult::Displaced(2));
+    assert_eq!(q.enqueue(7, Class::Urgent), EnqueueResult::Displaced(1));
+    assert_eq!(
+        q.enqueue(8, Class::Urgent),
+        EnqueueResult::Refused(8),
+        "urgent ones make no room for each other"
+    );
     q.remove_matching(|p| *p == 4, |_| {});
     assert_eq!((q.len(), drain(&mut q)), (3, vec![3, 6, 7]));
 }

@@ -1,11 +1,11 @@
 use super::*;
 use crate::InterfaceQueue;
-use crate::contents::testing::{Owner, Packet, data, routing};
+use crate::packet_access::testing::{Owner, Packet, data, routing};
 use proptest::prelude::*;
 
 const NOW: Instant = Instant::ZERO;
 
-fn of(flow: u64, number: u32) -> Packet {
+fn packet_of(flow: u64, number: u32) -> Packet {
     Packet { flow, ..data(number) }
 }
 
@@ -15,7 +15,7 @@ fn queue(capacity: u16) -> FqCoDel<Packet> {
 
 fn fill(queue: &mut FqCoDel<Packet>, packets: impl IntoIterator<Item = Packet>) {
     for packet in packets {
-        assert_eq!(queue.enqueue(NOW, packet, &Owner::default()), Enqueued::Accepted);
+        assert_eq!(queue.enqueue(NOW, packet, &Owner::default()), EnqueueResult::Accepted);
     }
 }
 
@@ -27,10 +27,10 @@ fn serve(queue: &mut FqCoDel<Packet>, most: usize) -> Vec<u32> {
 }
 
 #[test]
-fn flows_take_turns_by_bytes() {
+fn flows_are_served_round_robin_by_bytes() {
     let mut q = queue(1000);
-    fill(&mut q, (0..6).map(|n| of(1, n)));
-    fill(&mut q, (100..112).map(|n| Packet { len_bytes: 500, ..of(2, n) }));
+    fill(&mut q, (0..6).map(|n| packet_of(1, n)));
+    fill(&mut q, (100..112).map(|n| Packet { len_bytes: 500, ..packet_of(2, n) }));
     // 1514 bytes a turn; an excess is deducted from the next turn.
     assert_eq!(
         serve(&mut q, 18),
@@ -40,46 +40,49 @@ fn flows_take_turns_by_bytes() {
 }
 
 #[test]
-fn a_flow_that_begins_is_served_before_those_with_a_backlog() {
+fn new_flows_are_served_before_old_ones() {
     let mut q = queue(1000);
-    fill(&mut q, (0..10).map(|n| of(1, n)).chain((200..210).map(|n| of(3, n))));
+    fill(&mut q, (0..10).map(|n| packet_of(1, n)).chain((200..210).map(|n| packet_of(3, n))));
     assert_eq!(serve(&mut q, 5), [0, 1, 200, 201, 2]);
-    fill(&mut q, [of(2, 100)]);
+    fill(&mut q, [packet_of(2, 100)]);
     assert_eq!(serve(&mut q, 2), [100, 3]);
-    fill(&mut q, [of(2, 101)]);
+    fill(&mut q, [packet_of(2, 101)]);
     assert_eq!(serve(&mut q, 4), [202, 203, 101, 4], "it has had its start, and waits for its turn now");
 }
 
 #[test]
-fn a_full_queue_takes_from_the_flow_that_holds_most_bytes() {
+fn a_full_queue_drops_from_the_flow_with_most_bytes() {
     let mut q = queue(4);
-    fill(&mut q, (0..3).map(|n| of(1, n)));
-    fill(&mut q, [of(2, 100)]);
-    assert_eq!(q.enqueue(NOW, of(3, 200), &Owner::default()), Enqueued::Displaced(of(1, 0)));
-    let large = Packet { len_bytes: 9000, ..of(4, 300) };
-    assert_eq!(q.enqueue(NOW, large, &Owner::default()), Enqueued::Displaced(large), "it may be itself");
+    fill(&mut q, (0..3).map(|n| packet_of(1, n)));
+    fill(&mut q, [packet_of(2, 100)]);
+    assert_eq!(
+        q.enqueue(NOW, packet_of(3, 200), &Owner::default()),
+        EnqueueResult::Displaced(packet_of(1, 0))
+    );
+    let large = Packet { len_bytes: 9000, ..packet_of(4, 300) };
+    assert_eq!(q.enqueue(NOW, large, &Owner::default()), EnqueueResult::Displaced(large), "it may be itself");
     assert_eq!(q.len(), 4);
 }
 
 #[test]
-fn routing_messages_are_served_first_and_refused_only_where_nothing_else_is() {
+fn routing_messages_are_served_first_and_refused_last() {
     let mut q = queue(2);
-    fill(&mut q, [of(1, 0), routing(10)]);
-    assert_eq!(q.enqueue(NOW, routing(11), &Owner::default()), Enqueued::Displaced(of(1, 0)));
-    assert_eq!(q.enqueue(NOW, routing(12), &Owner::default()), Enqueued::Refused(routing(12)));
+    fill(&mut q, [packet_of(1, 0), routing(10)]);
+    assert_eq!(q.enqueue(NOW, routing(11), &Owner::default()), EnqueueResult::Displaced(packet_of(1, 0)));
+    assert_eq!(q.enqueue(NOW, routing(12), &Owner::default()), EnqueueResult::Refused(routing(12)));
     assert_eq!(serve(&mut q, 9), [10, 11]);
 }
 
 #[test]
-fn each_flow_has_a_codel_of_its_own() {
+fn each_flow_has_its_own_codel_state() {
     let mut q = InterfaceQueue::FqCoDel(Box::new(queue(5000)));
     let mut owner = Owner::default();
     for n in 0..2000 {
-        let _ = q.enqueue(NOW, of(1, n), &mut owner);
+        let _ = q.enqueue(NOW, packet_of(1, n), &mut owner);
     }
     for now in 0..1000 {
         let at = Instant::from_millis(now);
-        let _ = q.enqueue(at, of(2, 10_000 + now as u32), &mut owner);
+        let _ = q.enqueue(at, packet_of(2, 10_000 + now as u32), &mut owner);
         q.dequeue(at, &mut owner);
         q.dequeue(at, &mut owner);
     }
@@ -88,9 +91,9 @@ fn each_flow_has_a_codel_of_its_own() {
 }
 
 #[test]
-fn packets_for_a_neighbour_that_is_gone_leave_and_the_rest_goes_on() {
+fn packets_for_a_lost_neighbour_are_removed() {
     let mut q = queue(100);
-    fill(&mut q, (0..6).map(|n| of(u64::from(n % 2), n)).chain([routing(9)]));
+    fill(&mut q, (0..6).map(|n| packet_of(u64::from(n % 2), n)).chain([routing(9)]));
     let mut gone = Vec::new();
     q.remove_matching(|p| p.number % 3 == 0, |p| gone.push(p.number), |p| p.len_bytes);
     gone.sort_unstable();
@@ -103,9 +106,9 @@ fn packets_for_a_neighbour_that_is_gone_leave_and_the_rest_goes_on() {
 #[test]
 fn flows_spread_over_all_queues() {
     let buckets = NonZeroU16::new(1024).unwrap();
-    let used: std::collections::BTreeSet<u16> = (0..100).map(|flow| bucket(flow, buckets)).collect();
+    let used: std::collections::BTreeSet<u16> = (0..100).map(|flow| flow_index(flow, buckets)).collect();
     assert!(used.len() >= 90 && used.iter().all(|&n| n < 1024), "{}", used.len());
-    assert_eq!(bucket(u64::MAX, NonZeroU16::MIN), 0);
+    assert_eq!(flow_index(u64::MAX, NonZeroU16::MIN), 0);
 }
 
 proptest! {
@@ -118,9 +121,9 @@ proptest! {
             let now = Instant::from_millis(40 * number as u64);
             let class = if flow == 7 { Class::Routing } else { Class::Data };
             if what > 0 {
-                let packet = Packet { len_bytes, class, ..of(flow, number as u32) };
+                let packet = Packet { len_bytes, class, ..packet_of(flow, number as u32) };
                 entered += 1;
-                left += u32::from(q.enqueue(now, packet, &owner) != Enqueued::Accepted);
+                left += u32::from(q.enqueue(now, packet, &owner) != EnqueueResult::Accepted);
             } else {
                 left += u32::from(q.dequeue(now, &mut owner).is_some());
             }

@@ -1,29 +1,29 @@
 use super::*;
-use crate::contents::testing::{Owner, Packet, data, routing};
-use crate::red::{Idle, RedConfig};
-use crate::{Action, Capability, Service};
+use crate::packet_access::testing::{Owner, Packet, data, routing};
+use crate::red::{IdlePolicy, RedConfig};
+use crate::{EcnCapability, Service, SignalAction};
 use core::num::NonZeroU16;
-use hopline_core::{Purpose, Stream};
+use hopline_core::{Purpose, RandomStream};
 
 const NOW: Instant = Instant::ZERO;
 
 /// Returns a queue with an average equal to its length. With one packet in it every second packet is chosen, with two all
 /// are dropped.
-fn queue(action: Action, service: Service) -> InterfaceQueue<Packet> {
+fn queue(action: SignalAction, service: Service) -> InterfaceQueue<Packet> {
     let config = RedConfig {
         min_threshold: 0.5,
         max_threshold: 1.5,
         weight: 1.0,
         max_probability: 1.0,
-        idle: Idle::Kept,
+        idle: IdlePolicy::Keep,
         action,
         ..RedConfig::PAPER
     };
     let packets = DropTail::new(NonZeroU16::new(4).unwrap(), service);
-    InterfaceQueue::red(packets, Red::new(config, Stream::keyed(1, 0, 0, Purpose::Queue)))
+    InterfaceQueue::red(packets, Red::new(config, RandomStream::keyed(1, 0, 0, Purpose::Queue)))
 }
 
-fn offer(q: &mut InterfaceQueue<Packet>, packet: Packet) -> Enqueued<Packet> {
+fn offer(q: &mut InterfaceQueue<Packet>, packet: Packet) -> EnqueueResult<Packet> {
     q.enqueue(NOW, packet, &mut Owner::default())
 }
 
@@ -31,16 +31,16 @@ fn serve(q: &mut InterfaceQueue<Packet>) -> Option<Packet> {
     q.dequeue(NOW, &mut Owner::default())
 }
 
-fn capable(number: u32) -> Packet {
-    Packet { capability: Capability::Capable, ..data(number) }
+fn ecn_capable(number: u32) -> Packet {
+    Packet { capability: EcnCapability::Capable, ..data(number) }
 }
 
 /// Returns the results of offering packets one by one to a queue that holds one packet.
-fn fates(q: &mut InterfaceQueue<Packet>, packet: fn(u32) -> Packet) -> Vec<Enqueued<Packet>> {
-    assert_eq!(offer(q, packet(0)), Enqueued::Accepted);
+fn enqueue_results(q: &mut InterfaceQueue<Packet>, packet: fn(u32) -> Packet) -> Vec<EnqueueResult<Packet>> {
+    assert_eq!(offer(q, packet(0)), EnqueueResult::Accepted);
     let fate = |n| {
         let fate = offer(q, packet(n));
-        if fate == Enqueued::Accepted {
+        if fate == EnqueueResult::Accepted {
             serve(q);
         }
         fate
@@ -50,34 +50,36 @@ fn fates(q: &mut InterfaceQueue<Packet>, packet: fn(u32) -> Packet) -> Vec<Enque
 
 #[test]
 fn capable_packets_are_marked_and_the_others_dropped() {
-    let fates = fates(&mut queue(Action::Mark, Service::Fifo), data);
-    assert!(fates.iter().any(|fate| matches!(fate, Enqueued::Early(_))));
-    assert!(fates.contains(&Enqueued::Accepted));
-    let mut q = queue(Action::Mark, Service::Fifo);
-    assert_eq!(offer(&mut q, capable(0)), Enqueued::Accepted);
+    let fates = enqueue_results(&mut queue(SignalAction::Mark, Service::Fifo), data);
+    assert!(fates.iter().any(|fate| matches!(fate, EnqueueResult::EarlyDrop(_))));
+    assert!(fates.contains(&EnqueueResult::Accepted));
+    let mut q = queue(SignalAction::Mark, Service::Fifo);
+    assert_eq!(offer(&mut q, ecn_capable(0)), EnqueueResult::Accepted);
     let mut marked = 0;
     for n in 1..40 {
-        assert_eq!(offer(&mut q, capable(n)), Enqueued::Accepted);
+        assert_eq!(offer(&mut q, ecn_capable(n)), EnqueueResult::Accepted);
         marked += u32::from(serve(&mut q).unwrap().mark);
     }
     assert!((15..39).contains(&marked), "{marked}");
 }
 
 #[test]
-fn to_drop_means_to_drop_whatever_a_packet_can_stand() {
-    let mut q = queue(Action::Drop, Service::Fifo);
-    assert!(fates(&mut q, capable).iter().any(|fate| matches!(fate, Enqueued::Early(_))));
+fn action_drop_drops_ecn_capable_packets_too() {
+    let mut q = queue(SignalAction::Drop, Service::Fifo);
+    assert!(
+        enqueue_results(&mut q, ecn_capable).iter().any(|fate| matches!(fate, EnqueueResult::EarlyDrop(_)))
+    );
     assert!(core::iter::from_fn(|| serve(&mut q)).all(|packet| !packet.mark));
 }
 
 #[test]
-fn routing_messages_are_none_of_its_business_and_a_full_queue_is_full() {
-    let mut q = queue(Action::Mark, Service::RoutingFirst);
+fn routing_messages_are_exempt_from_red_but_not_from_a_full_queue() {
+    let mut q = queue(SignalAction::Mark, Service::RoutingPriority);
     for n in 0..4 {
-        assert_eq!(offer(&mut q, routing(n)), Enqueued::Accepted);
+        assert_eq!(offer(&mut q, routing(n)), EnqueueResult::Accepted);
     }
-    assert_eq!(offer(&mut q, routing(4)), Enqueued::Displaced(routing(0)));
-    assert_eq!(offer(&mut q, capable(5)), Enqueued::Early(capable(5)));
+    assert_eq!(offer(&mut q, routing(4)), EnqueueResult::Displaced(routing(0)));
+    assert_eq!(offer(&mut q, ecn_capable(5)), EnqueueResult::EarlyDrop(ecn_capable(5)));
     assert_eq!(q.len(), 4);
 }
 
@@ -85,18 +87,18 @@ fn routing_messages_are_none_of_its_business_and_a_full_queue_is_full() {
 fn bytes(q: &InterfaceQueue<Packet>) -> u64 {
     match q {
         InterfaceQueue::Red(red) => red.bytes,
-        InterfaceQueue::CoDel(codel) => codel.waiting.bytes,
-        InterfaceQueue::DropTail(_) | InterfaceQueue::FqCoDel(_) | InterfaceQueue::Own(_) => 0,
+        InterfaceQueue::CoDel(codel) => codel.backlog.bytes,
+        InterfaceQueue::DropTail(_) | InterfaceQueue::FqCoDel(_) | InterfaceQueue::Custom(_) => 0,
     }
 }
 
 #[test]
-fn bytes_are_counted_through_everything_that_moves_packets() {
+fn byte_counts_match_the_packets_after_every_operation() {
     let codel = || {
-        let packets = DropTail::new(NonZeroU16::new(4).unwrap(), Service::RoutingFirst);
+        let packets = DropTail::new(NonZeroU16::new(4).unwrap(), Service::RoutingPriority);
         InterfaceQueue::codel(packets, CoDel::new(crate::CoDelConfig::RFC8289))
     };
-    for mut q in [queue(Action::Mark, Service::RoutingFirst), codel()] {
+    for mut q in [queue(SignalAction::Mark, Service::RoutingPriority), codel()] {
         let long = |n| Packet { len_bytes: 100 + n, ..routing(n) };
         for n in 0..5 {
             let _ = offer(&mut q, long(n));
@@ -110,20 +112,20 @@ fn bytes_are_counted_through_everything_that_moves_packets() {
 }
 
 #[test]
-fn drop_tail_stays_what_it_is() {
+fn drop_tail_never_drops_early() {
     let mut q = InterfaceQueue::DropTail(DropTail::new(NonZeroU16::MIN, Service::Fifo));
-    assert_eq!(offer(&mut q, data(0)), Enqueued::Accepted);
-    assert_eq!(offer(&mut q, data(1)), Enqueued::Refused(data(1)));
+    assert_eq!(offer(&mut q, data(0)), EnqueueResult::Accepted);
+    assert_eq!(offer(&mut q, data(1)), EnqueueResult::Refused(data(1)));
     assert_eq!(serve(&mut q), Some(data(0)));
 }
 
 #[test]
-fn every_kind_shows_what_is_in_it() {
+fn every_discipline_iterates_over_its_packets() {
     let drop_tail = || DropTail::new(NonZeroU16::new(9).unwrap(), Service::Fifo);
     let codel = DropTail::new(NonZeroU16::new(9).unwrap(), Service::Fifo);
     let kinds = [
         InterfaceQueue::DropTail(drop_tail()),
-        queue(Action::Drop, Service::Fifo),
+        queue(SignalAction::Drop, Service::Fifo),
         InterfaceQueue::codel(codel, CoDel::new(crate::CoDelConfig::RFC8289)),
         InterfaceQueue::FqCoDel(Box::new(FqCoDel::new(
             crate::FqCoDelConfig::RFC8290,

@@ -18,20 +18,20 @@ pub struct ChannelTime {
 
 /// Average numbers of waiting packets: `avg`, `avgtx`, `avgrx`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Congestion {
-    pub(super) all: f64,
-    pub(super) outgoing: f64,
-    pub(super) incoming: f64,
+pub(super) struct ChannelEstimator {
+    pub(super) average: f64,
+    pub(super) average_outgoing: f64,
+    pub(super) average_incoming: f64,
     /// `q` for the whole channel in the latest interval.
     pub(super) latest: f64,
-    last: ChannelTime,
+    previous_totals: ChannelTime,
 }
 
-impl Congestion {
+impl ChannelEstimator {
     /// Takes the totals at the end of an interval: `q = U · W / C`, `avg = (1 - wq) · avg + wq · q`.
     pub(super) fn sample(&mut self, total: ChannelTime, config: &Config) {
-        let Self { last, .. } = *self;
-        self.last = total;
+        let Self { previous_totals: last, .. } = *self;
+        self.previous_totals = total;
         let elapsed = total.elapsed.saturating_sub(last.elapsed).as_secs_f64();
         if elapsed <= 0.0 {
             return;
@@ -42,9 +42,9 @@ impl Congestion {
         };
         self.latest = index(total.busy, last.busy);
         let averages = [
-            (&mut self.all, self.latest),
-            (&mut self.outgoing, index(total.transmitting, last.transmitting)),
-            (&mut self.incoming, index(total.receiving, last.receiving)),
+            (&mut self.average, self.latest),
+            (&mut self.average_outgoing, index(total.transmitting, last.transmitting)),
+            (&mut self.average_incoming, index(total.receiving, last.receiving)),
         ];
         for (average, queue) in averages {
             *average += config.weight * (queue - *average);
@@ -54,10 +54,10 @@ impl Congestion {
     /// Returns the neighbourhood's drop probability over the average (algorithm 5.1).
     pub(super) fn normalized_pb(&self, config: &Config) -> f64 {
         let Config { min_threshold, max_threshold, max_probability, .. } = *config;
-        if self.all < min_threshold {
+        if self.average < min_threshold {
             0.0
-        } else if self.all < max_threshold {
-            max_probability * (self.all - min_threshold) / (max_threshold - min_threshold) / self.all
+        } else if self.average < max_threshold {
+            max_probability * (self.average - min_threshold) / (max_threshold - min_threshold) / self.average
         } else {
             1.0
         }

@@ -1,6 +1,6 @@
 //! Every parameter of Neighborhood RED.
 
-use crate::contents::Action;
+use crate::packet_access::SignalAction;
 use core::num::NonZeroU16;
 use hopline_core::Duration;
 
@@ -17,7 +17,7 @@ pub struct Config {
     /// for "about 240" in the paper's figure.
     pub packet_bits: u32,
     /// minth: average below which there is no congestion. At least 0, below `max_threshold`. Default 100 on a channel of 2
-    /// Mb/s, which means busy for 41 % of the time; in proportion to the rate on [other channels](Self::on_channel).
+    /// Mb/s, which means busy for 41 % of the time; in proportion to the rate on [other channels](Self::for_bandwidth).
     pub min_threshold: f64,
     /// maxth: average from which on neighbours must drop all packets. Default 240, in the same proportion: 98 % of the time.
     pub max_threshold: f64,
@@ -30,7 +30,7 @@ pub struct Config {
     /// lifeTime: lifetime of a notice. At least twice `notice_interval` (§5.2), at most 65.535 s; default 2 s.
     pub lifetime: Duration,
     /// Condition under which a node is starved (§5.2's third condition). Default below half of the average of all.
-    pub suffering: Suffering,
+    pub starvation: StarvationTest,
     /// Time for which a node remains on a flow's path after the flow's last packet. Above 0. Not published; default 60 s. A
     /// starved flow is silent for as long as its retransmission timer has been backed off, and 60 s is the least that RFC
     /// 6298 §2.5 allows for a largest timeout. A node that forgets the flow earlier sends no notices at the worst
@@ -41,22 +41,22 @@ pub struct Config {
     /// Transmission of notices. Default unicast.
     pub delivery: Delivery,
     /// Node that drops the packets addressed to a neighbour of the starved node. Default the neighbour.
-    pub incoming: Incoming,
-    /// Jitter of [`Delivery::Broadcast`] and [`Incoming::Relayed`]: a notice is relayed after a random time below this. It
+    pub incoming: IncomingPolicy,
+    /// Jitter of [`Delivery::Broadcast`] and [`IncomingPolicy::Relayed`]: a notice is relayed after a random time below this. It
     /// keeps the neighbours of the starved node from colliding, as they receive its notice at the same instant (RFC 5148
     /// §5.3). Not published; default 10 ms, as AODV and DSR.
     pub relay_jitter: Duration,
     /// Action on a packet that is chosen. Default drop; marking is the paper's §8.
-    pub action: Action,
+    pub action: SignalAction,
     /// Limits to the effect of notices on this node. Default no limits, as published.
-    pub guard: Guard,
+    pub notice_limits: NoticeLimits,
     /// Most neighbours in the neighbour table. Default 64.
     pub neighbours: NonZeroU16,
 }
 
 /// Condition under which a node is starved: the sum of its own averages is below a threshold, which the paper does not give.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Suffering {
+pub enum StarvationTest {
     /// This share of the average of all. Above 0, at most 1.
     BelowShare(f64),
     /// The fair share of that average: one part for itself and one for each active neighbour.
@@ -76,7 +76,7 @@ pub enum Delivery {
 
 /// Node that drops the packets addressed to a neighbour of the starved node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Incoming {
+pub enum IncomingPolicy {
     /// The neighbour, after receiving them: their airtime is spent already (§5.3).
     Dropped,
     /// Their senders: the neighbour relays the notice, once (the paper's §8). It drops none itself.
@@ -85,7 +85,7 @@ pub enum Incoming {
 
 /// Limits to the effect of notices on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guard {
+pub enum NoticeLimits {
     /// No limits.
     Off,
     /// These limits.
@@ -97,25 +97,25 @@ pub enum Guard {
 pub struct Limits {
     /// Longest lifetime that is accepted, and longest time for which a starved node sends no notices in favour of more
     /// starved nodes. Above 0; default 2 s.
-    pub lifetime: Duration,
+    pub max_lifetime: Duration,
     /// Least time between accepted notices of a neighbour, and between relayed notices. Default 200 ms.
-    pub spacing: Duration,
-    /// Rest after a period of [`lifetime`](Self::lifetime) in which all packets had to be dropped. During it, every notice
+    pub min_spacing: Duration,
+    /// Rest after a period of [`max_lifetime`](Self::max_lifetime) in which all packets had to be dropped. During it, every notice
     /// counts at most as an average just below `max_threshold`, whatever its sender. Default 10 s.
-    pub rest: Duration,
+    pub recovery_time: Duration,
 }
 
 impl Limits {
     /// The defaults.
     pub const DEFAULT: Self = Self {
-        lifetime: Duration::from_secs(2),
-        spacing: Duration::from_millis(200),
-        rest: Duration::from_secs(10),
+        max_lifetime: Duration::from_secs(2),
+        min_spacing: Duration::from_millis(200),
+        recovery_time: Duration::from_secs(10),
     };
 }
 
 /// Longest lifetime that a notice can express.
-const LONGEST_LIFETIME: Duration = Duration::from_millis(65_535);
+const MAX_LIFETIME: Duration = Duration::from_millis(65_535);
 
 impl Config {
     /// Parameters of the paper, on a channel of 2 Mb/s.
@@ -129,14 +129,14 @@ impl Config {
         max_probability: 0.14,
         notice_interval: Duration::from_millis(500),
         lifetime: Duration::from_secs(2),
-        suffering: Suffering::BelowShare(0.5),
+        starvation: StarvationTest::BelowShare(0.5),
         flow_memory: Duration::from_secs(60),
         neighbour_memory: Duration::from_secs(1),
         delivery: Delivery::Unicast,
-        incoming: Incoming::Dropped,
+        incoming: IncomingPolicy::Dropped,
         relay_jitter: Duration::from_millis(10),
-        action: Action::Drop,
-        guard: Guard::Off,
+        action: SignalAction::Drop,
+        notice_limits: NoticeLimits::Off,
         neighbours: NonZeroU16::new(64).expect("not zero"),
     };
 
@@ -145,7 +145,7 @@ impl Config {
     /// is 240 there, and 1320 at 11 Mb/s. The thresholds are therefore in proportion to W, and stand for the same busy time
     /// at every rate.
     #[must_use]
-    pub fn on_channel(bandwidth_bps: u64) -> Self {
+    pub fn for_bandwidth(bandwidth_bps: u64) -> Self {
         let times = bandwidth_bps as f64 / Self::PAPER.bandwidth_bps as f64;
         Self {
             bandwidth_bps,
@@ -157,7 +157,7 @@ impl Config {
 
     /// The largest `normalizedPb` below that of total congestion: `maxp / maxth`.
     #[must_use]
-    pub fn largest_partial(&self) -> f64 {
+    pub fn max_partial_pb(&self) -> f64 {
         self.max_probability / self.max_threshold
     }
 
@@ -167,13 +167,13 @@ impl Config {
     /// Text of the requirement that the first invalid field violates.
     pub fn validate(&self) -> Result<(), &'static str> {
         let share = |p: f64| p > 0.0 && p <= 1.0;
-        let suffering = match self.suffering {
-            Suffering::BelowShare(of) => share(of),
-            Suffering::BelowFairShare => true,
+        let suffering = match self.starvation {
+            StarvationTest::BelowShare(of) => share(of),
+            StarvationTest::BelowFairShare => true,
         };
-        let guard = match self.guard {
-            Guard::Off => true,
-            Guard::On(limits) => !limits.lifetime.is_zero(),
+        let guard = match self.notice_limits {
+            NoticeLimits::Off => true,
+            NoticeLimits::On(limits) => !limits.max_lifetime.is_zero(),
         };
         let rules = [
             (!self.sampling.is_zero(), "a sampling interval above 0"),
@@ -191,7 +191,7 @@ impl Config {
                 self.lifetime >= self.notice_interval.saturating_mul(2),
                 "a lifetime of at least two notice intervals, so that one is renewed before it ends",
             ),
-            (self.lifetime <= LONGEST_LIFETIME, "a lifetime of at most 65.535 s"),
+            (self.lifetime <= MAX_LIFETIME, "a lifetime of at most 65.535 s"),
             (suffering, "a suffering share above 0 and at most 1"),
             (!self.flow_memory.is_zero(), "a memory of flows above 0"),
             (!self.neighbour_memory.is_zero(), "a memory of neighbours above 0"),

@@ -12,9 +12,9 @@
 
 mod channel;
 pub mod config;
-mod guard;
-mod machine;
+mod limiter;
 mod neighbours;
+mod node;
 mod notices;
 #[cfg(test)]
 mod tests;
@@ -22,5 +22,7 @@ mod types;
 
 pub use channel::ChannelTime;
 pub use config::Config;
-pub use machine::NeighborhoodRed;
-pub use types::{Coming, Event, Ignored, Outgoing, Received, Signal, Stats, Timer, To};
+pub use node::NeighborhoodRed;
+pub use types::{
+    Arrival, Destination, Event, IgnoredReason, OutgoingNotice, ReceivedNotice, Signal, Stats, Timer,
+};

@@ -1,6 +1,6 @@
 //! The receiver's half of NCN: the notice in force, and its expiry (§5.2).
 
-use super::types::Ignored;
+use super::types::IgnoredReason;
 use hopline_core::Instant;
 use hopline_wire::ncn::NormalizedPb;
 use std::collections::BTreeMap;
@@ -8,57 +8,60 @@ use std::net::Ipv4Addr;
 
 /// Notices in force at a node.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Notices {
-    own: Option<Held>,
+pub(super) struct ActiveNotices {
+    direct: Option<ActiveNotice>,
     /// Relayed notices, by the neighbour that relayed them: limits on packets to that neighbour.
-    relayed: BTreeMap<Ipv4Addr, Held>,
+    relayed: BTreeMap<Ipv4Addr, ActiveNotice>,
 }
 
 /// Notice in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct ActiveNotice {
     /// Starved node.
-    pub(super) from: Ipv4Addr,
+    pub(super) starved_node: Ipv4Addr,
     pub(super) normalized_pb: NormalizedPb,
     /// Expiry time.
-    pub(super) until: Instant,
+    pub(super) expires: Instant,
 }
 
-impl Held {
-    fn holds(&self, now: Instant) -> bool {
-        now < self.until
+impl ActiveNotice {
+    fn is_active(&self, now: Instant) -> bool {
+        now < self.expires
     }
 }
 
-impl Notices {
+impl ActiveNotices {
     /// Handles a notice of a neighbour. The largest notice of several neighbours and the latest of one neighbour are in
     /// force.
-    pub(super) fn take(&mut self, now: Instant, held: Held) -> Result<(), Ignored> {
-        let other = self.own.filter(|own| own.holds(now) && own.from != held.from);
+    pub(super) fn insert(&mut self, now: Instant, held: ActiveNotice) -> Result<(), IgnoredReason> {
+        let other = self.direct.filter(|own| own.is_active(now) && own.starved_node != held.starved_node);
         if other.is_some_and(|other| other.normalized_pb >= held.normalized_pb) {
-            return Err(Ignored::Smaller);
+            return Err(IgnoredReason::Smaller);
         }
-        self.own = Some(held);
+        self.direct = Some(held);
         Ok(())
     }
 
     /// Handles a notice relayed by `relay`. At most `limit` relays are stored.
-    pub(super) fn take_relayed(
+    pub(super) fn insert_relayed(
         &mut self,
         now: Instant,
         relay: Ipv4Addr,
-        held: Held,
+        held: ActiveNotice,
         limit: usize,
-    ) -> Result<(), Ignored> {
-        let other = self.relayed.get(&relay).filter(|other| other.holds(now) && other.from != held.from);
+    ) -> Result<(), IgnoredReason> {
+        let other = self
+            .relayed
+            .get(&relay)
+            .filter(|other| other.is_active(now) && other.starved_node != held.starved_node);
         if other.is_some_and(|other| other.normalized_pb >= held.normalized_pb) {
-            return Err(Ignored::Smaller);
+            return Err(IgnoredReason::Smaller);
         }
         if self.relayed.len() >= limit && !self.relayed.contains_key(&relay) {
-            self.relayed.retain(|_, held| held.holds(now));
+            self.relayed.retain(|_, held| held.is_active(now));
         }
         if self.relayed.len() >= limit && !self.relayed.contains_key(&relay) {
-            return Err(Ignored::NoRoom);
+            return Err(IgnoredReason::TableFull);
         }
         self.relayed.insert(relay, held);
         Ok(())
@@ -71,12 +74,12 @@ impl Notices {
 
     /// Returns the drop share for this node's packets.
     pub(super) fn normalized_pb(&self, now: Instant) -> NormalizedPb {
-        self.own.filter(|own| own.holds(now)).map_or(NormalizedPb::ZERO, |own| own.normalized_pb)
+        self.direct.filter(|own| own.is_active(now)).map_or(NormalizedPb::ZERO, |own| own.normalized_pb)
     }
 
     /// Returns the drop share for packets to `next_hop`.
     pub(super) fn normalized_pb_to(&self, now: Instant, next_hop: Ipv4Addr) -> NormalizedPb {
-        let relayed = self.relayed.get(&next_hop).filter(|held| held.holds(now));
+        let relayed = self.relayed.get(&next_hop).filter(|held| held.is_active(now));
         self.normalized_pb(now).max(relayed.map_or(NormalizedPb::ZERO, |held| held.normalized_pb))
     }
 }

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 
 /// A notice that was received or overheard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received {
+pub struct ReceivedNotice {
     /// The neighbour that sent it over this hop.
     pub from: Ipv4Addr,
     /// The notice.
@@ -16,32 +16,32 @@ pub struct Received {
 
 /// A notice to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outgoing {
+pub struct OutgoingNotice {
     /// Destination.
-    pub to: To,
+    pub to: Destination,
     /// The notice.
     pub notice: Notice,
 }
 
 /// Destination of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum To {
+pub enum Destination {
     /// A neighbour; all other neighbours overhear it.
     Neighbour(Ipv4Addr),
     /// All neighbours.
-    Everyone,
+    AllNeighbours,
 }
 
 /// An arriving packet of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coming {
+pub enum Arrival {
     /// From above, or from another interface, to a neighbour: the packet arrives at the outgoing queue.
-    Down {
+    Outgoing {
         /// The neighbour.
         next_hop: Ipv4Addr,
     },
     /// From a neighbour, for this node or to be forwarded: the packet leaves the virtual incoming queue.
-    Up,
+    Incoming,
 }
 
 /// Report of a neighbouring layer.
@@ -50,7 +50,7 @@ pub enum Signal {
     /// Radio times up to now; the response to [`Event::Sample`].
     Channel(ChannelTime),
     /// A frame of a neighbour was received, whatever its destination.
-    Heard(Ipv4Addr),
+    FrameReceived(Ipv4Addr),
 }
 
 /// Request of the machine.
@@ -80,20 +80,20 @@ impl TimerKind for Timer {
 
 /// Reason for which a notice was ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ignored {
+pub enum IgnoredReason {
     /// A larger one of another node is in force.
     Smaller,
-    /// The neighbour's last notice was too short a time ago ([`Guard`](super::config::Guard)).
+    /// The neighbour's last notice was too short a time ago ([`NoticeLimits`](super::config::NoticeLimits)).
     TooSoon,
     /// The notice is about this node.
     AboutUs,
     /// The notice was relayed, and this node ignores relayed notices, or the starved node is a neighbour itself.
-    NotForUs,
+    NotRelevant,
     /// No frame of the sender was received, or the sender is unknown because the neighbour table is full
-    /// ([`Guard`](super::config::Guard)).
-    Stranger,
+    /// ([`NoticeLimits`](super::config::NoticeLimits)).
+    UnknownNeighbour,
     /// There is no room for one more relayed notice.
-    NoRoom,
+    TableFull,
 }
 
 /// Counters of the machine.
@@ -122,9 +122,9 @@ pub struct Stats {
     /// Packets of flows that arrived.
     pub packets: u64,
     /// Of these, chosen in the outgoing queue.
-    pub chosen_outgoing: u64,
+    pub selected_outgoing: u64,
     /// Chosen in the virtual incoming queue.
-    pub chosen_incoming: u64,
+    pub selected_incoming: u64,
 }
 
 impl Stats {
@@ -139,14 +139,14 @@ impl Stats {
             + self.ignored_no_room
     }
 
-    pub(super) fn ignore(&mut self, why: Ignored) {
+    pub(super) fn ignore(&mut self, why: IgnoredReason) {
         let counter = match why {
-            Ignored::Smaller => &mut self.ignored_smaller,
-            Ignored::TooSoon => &mut self.ignored_too_soon,
-            Ignored::AboutUs => &mut self.ignored_about_us,
-            Ignored::NotForUs => &mut self.ignored_not_for_us,
-            Ignored::Stranger => &mut self.ignored_strangers,
-            Ignored::NoRoom => &mut self.ignored_no_room,
+            IgnoredReason::Smaller => &mut self.ignored_smaller,
+            IgnoredReason::TooSoon => &mut self.ignored_too_soon,
+            IgnoredReason::AboutUs => &mut self.ignored_about_us,
+            IgnoredReason::NotRelevant => &mut self.ignored_not_for_us,
+            IgnoredReason::UnknownNeighbour => &mut self.ignored_strangers,
+            IgnoredReason::TableFull => &mut self.ignored_no_room,
         };
         *counter += 1;
     }

@@ -38,10 +38,10 @@ impl Add for Airtime {
 
 /// State of the radio as the physical layer sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Activity {
+pub enum RadioState {
     /// Carrier idle; NAV or idle.
     #[default]
-    Quiet,
+    Idle,
     /// Carrier busy, nothing to decode.
     Sensing,
     /// Receiving.
@@ -52,21 +52,21 @@ pub enum Activity {
 
 /// Clock that accumulates [`Airtime`].
 #[derive(Clone, Debug, Default)]
-pub struct Clock {
+pub struct AirtimeClock {
     total: Airtime,
-    activity: Activity,
+    activity: RadioState,
     since: Instant,
 }
 
-impl Clock {
+impl AirtimeClock {
     /// Accounts for the time since the last call, then continues in state `next`. The NAV runs until `nav_until`.
-    pub fn switch(&mut self, now: Instant, next: Activity, nav_until: Instant) {
+    pub fn enter(&mut self, now: Instant, next: RadioState, nav_until: Instant) {
         let spent = now - self.since;
         match self.activity {
-            Activity::Transmitting => self.total.transmitting += spent,
-            Activity::Receiving => self.total.receiving += spent,
-            Activity::Sensing => self.total.sensing += spent,
-            Activity::Quiet => {
+            RadioState::Transmitting => self.total.transmitting += spent,
+            RadioState::Receiving => self.total.receiving += spent,
+            RadioState::Sensing => self.total.sensing += spent,
+            RadioState::Idle => {
                 let reserved = nav_until.min(now).since(self.since);
                 self.total.nav += reserved;
                 self.total.idle += spent - reserved;
@@ -77,8 +77,8 @@ impl Clock {
     }
 
     /// Records that the frame that ends at `now` was for this station.
-    pub fn note_addressed(&mut self, now: Instant) {
-        if self.activity == Activity::Receiving {
+    pub fn record_addressed(&mut self, now: Instant) {
+        if self.activity == RadioState::Receiving {
             self.total.addressed += now - self.since;
         }
     }
@@ -91,9 +91,9 @@ impl Clock {
 
     /// Returns the totals at `now`.
     #[must_use]
-    pub fn read(&self, now: Instant, nav_until: Instant) -> Airtime {
+    pub fn totals(&self, now: Instant, nav_until: Instant) -> Airtime {
         let mut until_now = self.clone();
-        until_now.switch(now, self.activity, nav_until);
+        until_now.enter(now, self.activity, nav_until);
         until_now.total
     }
 }
@@ -103,14 +103,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_moment_is_booked_once() {
+    fn each_moment_is_counted_once() {
         let at = Instant::from_millis;
-        let mut clock = Clock::default();
-        clock.switch(at(10), Activity::Receiving, Instant::ZERO);
-        clock.switch(at(14), Activity::Quiet, at(20));
-        clock.switch(at(30), Activity::Transmitting, at(20));
-        clock.switch(at(31), Activity::Sensing, at(20));
-        let total = clock.read(at(33), at(20));
+        let mut clock = AirtimeClock::default();
+        clock.enter(at(10), RadioState::Receiving, Instant::ZERO);
+        clock.enter(at(14), RadioState::Idle, at(20));
+        clock.enter(at(30), RadioState::Transmitting, at(20));
+        clock.enter(at(31), RadioState::Sensing, at(20));
+        let total = clock.totals(at(33), at(20));
         let ms = Duration::from_millis;
         let expected = Airtime {
             transmitting: ms(1),
@@ -124,28 +124,28 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_for_the_station_counts_among_what_is_received_from_its_start() {
+    fn a_frame_for_the_station_counts_from_its_start() {
         let at = Instant::from_millis;
-        let mut clock = Clock::default();
-        clock.switch(at(10), Activity::Receiving, Instant::ZERO);
-        clock.note_addressed(at(14));
-        clock.switch(at(14), Activity::Sensing, Instant::ZERO);
-        clock.note_addressed(at(15));
-        let total = clock.read(at(20), Instant::ZERO);
+        let mut clock = AirtimeClock::default();
+        clock.enter(at(10), RadioState::Receiving, Instant::ZERO);
+        clock.record_addressed(at(14));
+        clock.enter(at(14), RadioState::Sensing, Instant::ZERO);
+        clock.record_addressed(at(15));
+        let total = clock.totals(at(20), Instant::ZERO);
         assert_eq!((total.receiving, total.addressed), (Duration::from_millis(4), Duration::from_millis(4)));
     }
 
     #[test]
-    fn a_restart_forgets_what_was_booked_and_not_what_goes_on() {
+    fn a_restart_keeps_the_current_state() {
         let at = Instant::from_millis;
-        let mut clock = Clock::default();
-        clock.switch(at(10), Activity::Receiving, Instant::ZERO);
+        let mut clock = AirtimeClock::default();
+        clock.enter(at(10), RadioState::Receiving, Instant::ZERO);
         clock.restart(at(12));
-        clock.switch(at(15), Activity::Quiet, at(40));
+        clock.enter(at(15), RadioState::Idle, at(40));
         clock.restart(at(30));
         let ms = Duration::from_millis;
-        assert_eq!(clock.read(at(42), at(40)), Airtime { nav: ms(10), idle: ms(2), ..Airtime::default() });
+        assert_eq!(clock.totals(at(42), at(40)), Airtime { nav: ms(10), idle: ms(2), ..Airtime::default() });
         clock.restart(at(42));
-        assert_eq!(clock.read(at(42), at(40)), Airtime::default());
+        assert_eq!(clock.totals(at(42), at(40)), Airtime::default());
     }
 }

@@ -23,11 +23,11 @@ impl<M: Copy + Debug> Mac<M> {
 
     /// Continues a burst SIFS after a successful frame. The next frame follows if there is one and it fits. Otherwise the
     /// medium is released, and the rest contends as always.
-    pub(super) fn go_on_with_burst(&mut self, now: Instant) {
+    pub(super) fn continue_burst(&mut self, now: Instant) {
         debug_assert_eq!(self.state, State::BetweenFrames, "a burst goes on after SIFS");
         match self.service {
             Service::Single(current)
-                if now + self.data_airtime(&current) + self.answer_airtime(&current.msdu)
+                if now + self.data_airtime(&current) + self.response_airtime(&current.msdu)
                     <= self.burst_until =>
             {
                 self.send_data(now, &current);

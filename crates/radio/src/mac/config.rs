@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_values_are_refused() {
+    fn invalid_values_are_refused() {
         let with = |change: &dyn Fn(&mut Config)| {
             let mut c = Config::dot11b();
             change(&mut c);

@@ -2,7 +2,8 @@
 
 use super::config::{AckPolicy, Reservation, ResponseTimeout, Tap};
 use super::{
-    Activity, Answer, Current, Event, MAX_DURATION_US, Mac, Msdu, Service, State, Timer, Transmission, may_go,
+    CurrentMsdu, Event, MAX_DURATION_US, Mac, Msdu, PendingResponse, RadioState, Service, State, Timer,
+    Transmission, may_transmit,
 };
 use crate::rate::Rate;
 use core::fmt::Debug;
@@ -14,25 +15,29 @@ const NS2_MAX_PROPAGATION: Duration = Duration::from_micros(2);
 
 /// Missing response that made an attempt fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Missing {
+enum MissingResponse {
     Cts,
     Ack,
 }
 
 impl<M: Copy + Debug> Mac<M> {
     /// Sends the frame in service, or its RTS, at the end of the backoff.
-    pub(super) fn access(&mut self, now: Instant) {
+    pub(super) fn transmit_current(&mut self, now: Instant) {
         if self.has_action_due() {
             return self.send_action(now);
         }
-        let Service::Single(current) = self.service else { return self.access_for_block(now) };
-        if self.is_expired(now, current.since) {
+        let Service::Single(current) = self.service else { return self.start_block(now) };
+        if self.is_expired(now, current.accepted_at) {
             self.stats.expired += 1;
             return self.give_up(now, current.msdu);
         }
         self.contention.finish();
         self.open_burst(now);
-        if self.needs_rts(&current) { self.send_rts(now, &current) } else { self.send_data(now, &current) }
+        if self.is_above_rts_threshold(&current) {
+            self.send_rts(now, &current)
+        } else {
+            self.send_data(now, &current)
+        }
     }
 
     /// Handles the end of the station's own frame.
@@ -40,7 +45,7 @@ impl<M: Copy + Debug> Mac<M> {
         match self.state {
             State::SendRts => self.await_response(now, State::AwaitCts, self.times.cts),
             State::SendData => match self.service {
-                Service::Single(current) if !self.wants_ack(&current.msdu) => self.succeed(now),
+                Service::Single(current) if !self.needs_ack(&current.msdu) => self.on_success(now),
                 Service::Block => self.wait_sifs(now, State::BetweenFrames),
                 _ => self.await_response(now, State::AwaitAck, self.times.ack),
             },
@@ -49,26 +54,26 @@ impl<M: Copy + Debug> Mac<M> {
             State::SendBlockAckReq => {
                 self.await_response(now, State::AwaitBlockAck, self.config.control_airtime(BLOCK_ACK_LEN));
             }
-            _ => self.leave(now),
+            _ => self.leave_exchange(now),
         }
     }
 
     /// Handles the end of a SIFS.
     pub(super) fn after_sifs(&mut self, now: Instant) {
-        let may_go = may_go(self.config.reservation, self.is_carrier_idle(), self.nav_until, now);
-        match (self.state, self.service, self.answer) {
+        let may_go = may_transmit(self.config.reservation, self.is_carrier_idle(), self.nav_until, now);
+        match (self.state, self.service, self.response) {
             (State::BeforeData, Service::Single(current), _) if may_go => self.send_data(now, &current),
-            (State::BeforeData, Service::Block, _) if may_go => self.send_of_block(now),
+            (State::BeforeData, Service::Block, _) if may_go => self.send_next_in_block(now),
             (State::BeforeData, ..) => {
                 self.contention.double_window();
-                self.contention.draw();
-                self.leave(now);
+                self.contention.draw_backoff();
+                self.leave_exchange(now);
             }
             (State::BeforeCts, _, Some(answer)) if may_go => self.send_cts(now, answer),
-            (State::BeforeCts, ..) => self.leave(now),
+            (State::BeforeCts, ..) => self.leave_exchange(now),
             (State::BeforeAck, _, Some(answer)) => self.send_ack(now, answer),
-            (State::BetweenFrames, Service::Block, _) => self.send_of_block(now),
-            (State::BetweenFrames, ..) => self.go_on_with_burst(now),
+            (State::BetweenFrames, Service::Block, _) => self.send_next_in_block(now),
+            (State::BetweenFrames, ..) => self.continue_burst(now),
             (State::BeforeBlockAck, _, Some(answer)) => self.send_block_ack(now, answer),
             _ => {}
         }
@@ -78,30 +83,34 @@ impl<M: Copy + Debug> Mac<M> {
     pub(super) fn handle_frame(&mut self, now: Instant, frame: Frame<M>) {
         self.eifs_until = Instant::ZERO;
         if frame.ra() == self.address {
-            self.clock.note_addressed(now);
-            self.handle_own_frame(now, frame);
+            self.clock.record_addressed(now);
+            self.handle_addressed_frame(now, frame);
         } else if frame.ra().is_group() {
-            self.clock.note_addressed(now);
+            self.clock.record_addressed(now);
             self.fail_if_interrupted(now);
             if let Frame::Data { ra, ta, body, .. } = frame {
                 self.events.push_back(Event::Deliver { body, from: ta, to: ra });
             }
         } else {
             self.fail_if_interrupted(now);
-            self.overhear(now, frame);
+            self.handle_overheard(now, frame);
         }
     }
 
     /// Handles a timeout of a CTS, an ACK or data.
-    pub(super) fn response_timed_out(&mut self, now: Instant) {
-        let reception_under_way = self.carrier == Activity::Receiving;
+    pub(super) fn on_response_timeout(&mut self, now: Instant) {
+        let reception_under_way = self.carrier == RadioState::Receiving;
         match self.config.response_timeout {
             // A frame that has begun by now decides at its end (802.11-2020 §10.3.2.9).
             ResponseTimeout::Standard if reception_under_way => {}
             ResponseTimeout::Standard => self.fail_if_awaiting(now),
             ResponseTimeout::WholeResponse => {
                 self.idle_since = now;
-                if self.state == State::AwaitData { self.leave(now) } else { self.fail_if_awaiting(now) }
+                if self.state == State::AwaitData {
+                    self.leave_exchange(now)
+                } else {
+                    self.fail_if_awaiting(now)
+                }
             }
         }
     }
@@ -109,8 +118,8 @@ impl<M: Copy + Debug> Mac<M> {
     /// Fails the attempt if the station still waits for the response.
     pub(super) fn fail_if_awaiting(&mut self, now: Instant) {
         match self.state {
-            State::AwaitCts => self.fail(now, Missing::Cts),
-            State::AwaitAck => self.fail(now, Missing::Ack),
+            State::AwaitCts => self.on_failure(now, MissingResponse::Cts),
+            State::AwaitAck => self.on_failure(now, MissingResponse::Ack),
             State::AwaitBlockAck => self.fail_block(now),
             State::AwaitActionAck => self.fail_action(now),
             _ => {}
@@ -124,16 +133,16 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    fn handle_own_frame(&mut self, now: Instant, frame: Frame<M>) {
+    fn handle_addressed_frame(&mut self, now: Instant, frame: Frame<M>) {
         match (frame, self.state) {
             (Frame::Cts { .. }, State::AwaitCts) => {
                 match &mut self.service {
                     Service::Single(current) => current.short_retries = 0,
-                    Service::Block | Service::Nothing => self.clear_block_to_send(),
+                    Service::Block | Service::None => self.clear_block_to_send(),
                 }
                 self.wait_sifs(now, State::BeforeData);
             }
-            (Frame::Ack { .. }, State::AwaitAck) => self.succeed(now),
+            (Frame::Ack { .. }, State::AwaitAck) => self.on_success(now),
             (Frame::Ack { .. }, State::AwaitActionAck) => self.finish_action(now),
             (Frame::BlockAck { ta, start, bitmap, .. }, State::AwaitBlockAck) => {
                 self.handle_block_ack(now, ta, start, bitmap);
@@ -143,7 +152,7 @@ impl<M: Copy + Debug> Mac<M> {
             }
             (Frame::Rts { ta, duration_us, .. }, _) => {
                 self.fail_if_interrupted(now);
-                self.consider_rts(now, ta, duration_us);
+                self.handle_rts(now, ta, duration_us);
             }
             (Frame::Data { .. }, _) => {
                 self.fail_if_interrupted(now);
@@ -159,16 +168,16 @@ impl<M: Copy + Debug> Mac<M> {
             }
             (Frame::BlockAckReq { ta, tid, start, duration_us, .. }, _) => {
                 self.fail_if_interrupted(now);
-                self.consider_block_ack_req(now, (ta, tid), start, duration_us);
+                self.handle_block_ack_req(now, (ta, tid), start, duration_us);
             }
         }
     }
 
-    fn consider_rts(&mut self, now: Instant, ta: MacAddr, duration_us: u16) {
+    fn handle_rts(&mut self, now: Instant, ta: MacAddr, duration_us: u16) {
         let reserved = self.config.reservation == Reservation::Standard && self.nav_until > now;
         if self.state == State::Idle && !reserved {
             let taken = (self.config.sifs + self.times.cts).as_micros() as u16;
-            self.answer = Some(Answer { to: ta, duration_us: duration_us.saturating_sub(taken) });
+            self.response = Some(PendingResponse { to: ta, duration_us: duration_us.saturating_sub(taken) });
             self.wait_sifs(now, State::BeforeCts);
         }
     }
@@ -180,7 +189,7 @@ impl<M: Copy + Debug> Mac<M> {
         }
         // A frame that needs an ACK reserves the time for it (802.11-2020 §9.2.5).
         if duration_us > 0 {
-            self.answer = Some(Answer { to: ta, duration_us: 0 });
+            self.response = Some(PendingResponse { to: ta, duration_us: 0 });
             self.wait_sifs(now, State::BeforeAck);
         }
         if self.duplicates.is_duplicate(ta, sequence, retry) {
@@ -194,10 +203,10 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    fn overhear(&mut self, now: Instant, frame: Frame<M>) {
-        let reserved = self.reserve(now, frame.duration_us());
+    fn handle_overheard(&mut self, now: Instant, frame: Frame<M>) {
+        let reserved = self.set_nav(now, frame.duration_us());
         match frame {
-            Frame::Rts { .. } if reserved => self.watch_silent_rts(now),
+            Frame::Rts { .. } if reserved => self.arm_nav_reset(now),
             Frame::Data { ra, ta, body, .. } | Frame::QosData { ra, ta, body, .. }
                 if self.config.tap == Tap::Promiscuous =>
             {
@@ -209,7 +218,7 @@ impl<M: Copy + Debug> Mac<M> {
 
     pub(super) fn wait_sifs(&mut self, now: Instant, state: State) {
         self.timers.stop(Timer::Response);
-        self.enter(now, state);
+        self.enter_exchange(now, state);
         self.timers.set(Timer::Sifs, now + self.config.sifs);
     }
 
@@ -225,20 +234,20 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     fn after_cts(&mut self, now: Instant) {
-        match (self.config.response_timeout, self.answer) {
+        match (self.config.response_timeout, self.response) {
             (ResponseTimeout::WholeResponse, Some(answer)) => {
                 // The CTS reserves data, SIFS and ACK; the duration of the data is the rest without the latter two.
                 let reserved = Duration::from_micros(u64::from(answer.duration_us));
                 let data = reserved.saturating_sub(self.config.sifs * 2 + self.times.ack);
                 self.await_response(now, State::AwaitData, data);
             }
-            _ => self.leave(now),
+            _ => self.leave_exchange(now),
         }
     }
 
-    fn succeed(&mut self, now: Instant) {
+    fn on_success(&mut self, now: Instant) {
         if let Service::Single(current) = self.service {
-            self.serve_rest();
+            self.continue_service();
             self.events.push_back(Event::Sent(current.msdu));
         }
         if self.is_burst_open(now) {
@@ -249,12 +258,12 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    fn fail(&mut self, now: Instant, missing: Missing) {
+    fn on_failure(&mut self, now: Instant, missing: MissingResponse) {
         let Service::Single(mut current) = self.service else { return self.fail_block(now) };
-        let is_long = missing == Missing::Ack && self.needs_rts(&current);
+        let is_long = missing == MissingResponse::Ack && self.is_above_rts_threshold(&current);
         match missing {
-            Missing::Cts => self.stats.cts_timeouts += 1,
-            Missing::Ack => {
+            MissingResponse::Cts => self.stats.cts_timeouts += 1,
+            MissingResponse::Ack => {
                 self.stats.ack_timeouts += 1;
                 current.retry = true;
             }
@@ -271,13 +280,13 @@ impl<M: Copy + Debug> Mac<M> {
         } else {
             self.service = Service::Single(current);
             self.contention.double_window();
-            self.contention.draw();
-            self.leave(now);
+            self.contention.draw_backoff();
+            self.leave_exchange(now);
         }
     }
 
     fn give_up(&mut self, now: Instant, msdu: Msdu<M>) {
-        self.serve_rest();
+        self.continue_service();
         self.stats.failed += 1;
         self.events.push_back(Event::Failed(msdu));
         self.finish_msdu(now);
@@ -287,16 +296,16 @@ impl<M: Copy + Debug> Mac<M> {
     /// §10.3.3).
     pub(super) fn finish_msdu(&mut self, now: Instant) {
         self.contention.reset_window();
-        self.contention.draw();
-        self.leave(now);
+        self.contention.draw_backoff();
+        self.leave_exchange(now);
     }
 
-    fn needs_rts(&self, current: &Current<M>) -> bool {
-        self.wants_ack(&current.msdu) && self.data_len(current) > self.config.rts_threshold_bytes
+    fn is_above_rts_threshold(&self, current: &CurrentMsdu<M>) -> bool {
+        self.needs_ack(&current.msdu) && self.data_len(current) > self.config.rts_threshold_bytes
     }
 
     /// Returns whether the MSDU's frame calls for an ACK.
-    pub(super) fn wants_ack(&self, msdu: &Msdu<M>) -> bool {
+    pub(super) fn needs_ack(&self, msdu: &Msdu<M>) -> bool {
         let is_policy = match self.config.ack_policy {
             AckPolicy::Normal | AckPolicy::BlockAck { .. } => true,
             AckPolicy::NoAck => !self.config.no_ack_bytes.contains(&msdu.len_bytes),
@@ -304,7 +313,7 @@ impl<M: Copy + Debug> Mac<M> {
         is_policy && !msdu.to.is_group()
     }
 
-    fn data_len(&self, current: &Current<M>) -> u32 {
+    fn data_len(&self, current: &CurrentMsdu<M>) -> u32 {
         current.msdu.len_bytes + self.config.data_extra_bytes + DATA_OVERHEAD as u32
     }
 
@@ -313,27 +322,27 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     /// Returns the duration of SIFS and ACK, if the MSDU's frame calls for one.
-    pub(super) fn answer_airtime(&self, msdu: &Msdu<M>) -> Duration {
-        if self.wants_ack(msdu) { self.config.sifs + self.times.ack } else { Duration::ZERO }
+    pub(super) fn response_airtime(&self, msdu: &Msdu<M>) -> Duration {
+        if self.needs_ack(msdu) { self.config.sifs + self.times.ack } else { Duration::ZERO }
     }
 
-    pub(super) fn data_airtime(&self, current: &Current<M>) -> Duration {
+    pub(super) fn data_airtime(&self, current: &CurrentMsdu<M>) -> Duration {
         self.data_rate(current.msdu.to).airtime(self.data_len(current), self.config.preamble)
     }
 
-    fn send_rts(&mut self, now: Instant, current: &Current<M>) {
+    fn send_rts(&mut self, now: Instant, current: &CurrentMsdu<M>) {
         let reserve = self.config.sifs * 3 + self.times.cts + self.data_airtime(current) + self.times.ack;
         let frame = Frame::Rts { duration_us: whole_us(reserve), ra: current.msdu.to, ta: self.address };
         self.stats.rts_sent += 1;
         self.send_control(now, State::SendRts, frame, RTS_LEN);
     }
 
-    fn send_cts(&mut self, now: Instant, answer: Answer) {
+    fn send_cts(&mut self, now: Instant, answer: PendingResponse) {
         let frame = Frame::Cts { duration_us: answer.duration_us, ra: answer.to };
         self.send_control(now, State::SendCts, frame, CTS_LEN);
     }
 
-    fn send_ack(&mut self, now: Instant, answer: Answer) {
+    fn send_ack(&mut self, now: Instant, answer: PendingResponse) {
         let frame = Frame::Ack { duration_us: 0, ra: answer.to };
         self.send_control(now, State::SendAck, frame, ACK_LEN);
     }
@@ -345,10 +354,10 @@ impl<M: Copy + Debug> Mac<M> {
         self.start_transmission(now, state, transmission);
     }
 
-    pub(super) fn send_data(&mut self, now: Instant, current: &Current<M>) {
+    pub(super) fn send_data(&mut self, now: Instant, current: &CurrentMsdu<M>) {
         let to = current.msdu.to;
         let frame = Frame::Data {
-            duration_us: whole_us(self.answer_airtime(&current.msdu)),
+            duration_us: whole_us(self.response_airtime(&current.msdu)),
             ra: to,
             ta: self.address,
             sequence: current.sequence,

@@ -16,17 +16,17 @@ mod exchange;
 mod tests;
 mod types;
 
-pub use airtime::{Activity, Airtime};
+pub use airtime::{Airtime, RadioState};
 pub use config::Config;
 pub use types::{Event, Msdu, Reception, Signal, State, Stats, Timer, Transmission};
 
-use airtime::Clock;
+use airtime::AirtimeClock;
 use block_ack::BlockAck;
 use config::{AckPolicy, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout};
-use contention::Contention;
+use contention::Backoff;
 use core::fmt::Debug;
 use duplicates::DuplicateCache;
-use hopline_core::{Duration, Instant, LinkId, Machine, Seq16, Stream, TimerTable};
+use hopline_core::{Duration, Instant, LinkId, RandomStream, Seq16, StateMachine, TimerTable};
 use hopline_wire::dot11::MacAddr;
 use std::collections::VecDeque;
 
@@ -35,11 +35,11 @@ const MAX_DURATION_US: u16 = 32_767;
 
 /// The MSDU in service.
 #[derive(Clone, Copy, Debug)]
-struct Current<M> {
+struct CurrentMsdu<M> {
     msdu: Msdu<M>,
     sequence: Seq16,
     /// Time at which the MAC took it.
-    since: Instant,
+    accepted_at: Instant,
     /// Attempts of RTS or short data (802.11 SSRC).
     short_retries: u8,
     /// Attempts of long data (802.11 SLRC).
@@ -50,23 +50,23 @@ struct Current<M> {
 /// Service for which the station contends.
 #[derive(Clone, Copy, Debug)]
 enum Service<M> {
-    Nothing,
+    None,
     /// One MSDU: any, or a group-addressed one under block acknowledgment.
-    Single(Current<M>),
+    Single(CurrentMsdu<M>),
     /// The MSDUs, or the BlockAckReq, of [`block_ack`].
     Block,
 }
 
 /// Response that a received frame calls for.
 #[derive(Clone, Copy, Debug)]
-struct Answer {
+struct PendingResponse {
     to: MacAddr,
     duration_us: u16,
 }
 
 /// Constant airtimes.
 #[derive(Clone, Copy, Debug)]
-struct Times {
+struct ControlAirtimes {
     cts: Duration,
     ack: Duration,
     difs: Duration,
@@ -81,7 +81,7 @@ struct Times {
 pub struct Mac<M> {
     state: State,
     /// State of other stations' signals, as the physical layer reports it.
-    carrier: Activity,
+    carrier: RadioState,
     address: MacAddr,
     /// Start of the idle period as the physical layer sees it, while the medium is idle.
     idle_since: Instant,
@@ -89,15 +89,15 @@ pub struct Mac<M> {
     /// past without such a frame.
     eifs_until: Instant,
     nav_until: Instant,
-    times: Times,
+    times: ControlAirtimes,
     timers: TimerTable<Timer, 5>,
-    clock: Clock,
-    contention: Contention,
+    clock: AirtimeClock,
+    contention: Backoff,
     service: Service<M>,
     events: VecDeque<Event<M>>,
     outgoing: Option<Transmission<M>>,
     config: Config,
-    answer: Option<Answer>,
+    response: Option<PendingResponse>,
     /// End of the current burst.
     burst_until: Instant,
     next_sequence: Seq16,
@@ -110,33 +110,33 @@ pub struct Mac<M> {
 impl<M: Copy + Debug> Mac<M> {
     /// Creates a station with an idle medium. Backoff is drawn from `stream`.
     #[must_use]
-    pub fn new(config: Config, address: MacAddr, stream: Stream) -> Self {
-        let times = Times {
+    pub fn new(config: Config, address: MacAddr, stream: RandomStream) -> Self {
+        let times = ControlAirtimes {
             cts: config.control_airtime(hopline_wire::dot11::CTS_LEN),
             ack: config.control_airtime(hopline_wire::dot11::ACK_LEN),
             difs: config.difs(),
             eifs: config.eifs(),
         };
         Self {
-            contention: Contention::new(&config, stream),
-            block_ack: BlockAck::of(&config),
+            contention: Backoff::new(&config, stream),
+            block_ack: BlockAck::from_config(&config),
             config,
             times,
             address,
             state: State::Idle,
-            service: Service::Nothing,
-            answer: None,
+            service: Service::None,
+            response: None,
             burst_until: Instant::ZERO,
             outgoing: None,
             timers: TimerTable::new(),
-            carrier: Activity::Quiet,
+            carrier: RadioState::Idle,
             idle_since: Instant::ZERO,
             eifs_until: Instant::ZERO,
             nav_until: Instant::ZERO,
             next_sequence: Seq16(0),
             duplicates: DuplicateCache::default(),
             events: VecDeque::with_capacity(4),
-            clock: Clock::default(),
+            clock: AirtimeClock::default(),
             stats: Stats::default(),
         }
     }
@@ -146,7 +146,7 @@ impl<M: Copy + Debug> Mac<M> {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         match self.service {
-            Service::Nothing => true,
+            Service::None => true,
             Service::Single(_) => false,
             Service::Block => self.has_room_in_block(),
         }
@@ -159,18 +159,18 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     /// Returns the MSDUs that were [sent](Mac::send) with a fate that is not known yet.
-    pub fn held(&self) -> impl Iterator<Item = &Msdu<M>> {
+    pub fn pending_msdus(&self) -> impl Iterator<Item = &Msdu<M>> {
         let single = match &self.service {
             Service::Single(current) => Some(&current.msdu),
-            Service::Nothing | Service::Block => None,
+            Service::None | Service::Block => None,
         };
-        single.into_iter().chain(self.block_ack.iter().flat_map(|block| block.held()))
+        single.into_iter().chain(self.block_ack.iter().flat_map(|block| block.pending_msdus()))
     }
 
     /// Returns the number of bodies that the MAC holds: MSDUs to send, and received ones that wait for earlier ones.
     #[must_use]
-    pub fn bodies(&self) -> usize {
-        self.held().count() + self.block_ack.as_ref().map_or(0, |block| block.reordered())
+    pub fn stored_bodies(&self) -> usize {
+        self.pending_msdus().count() + self.block_ack.as_ref().map_or(0, |block| block.reorder_buffer_len())
     }
 
     /// Takes an MSDU for transmission. The MAC must be [ready](Mac::is_ready).
@@ -179,13 +179,13 @@ impl<M: Copy + Debug> Mac<M> {
         let contends = self.has_action_due();
         match self.config.ack_policy {
             AckPolicy::Normal | AckPolicy::NoAck => {
-                self.serve(now, msdu);
+                self.start_service(now, msdu);
                 if self.state == State::BetweenFrames {
                     return; // It joins the burst, if it fits.
                 }
             }
             AckPolicy::BlockAck { .. } => {
-                if self.add_to_block(now, msdu) == block_ack::Added::Later {
+                if self.add_to_block(now, msdu) == block_ack::AddResult::Queued {
                     return;
                 }
             }
@@ -196,14 +196,21 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     /// Puts a single MSDU into service.
-    fn serve(&mut self, since: Instant, msdu: Msdu<M>) {
-        let sequence = self.take_sequence();
-        let current = Current { msdu, sequence, since, short_retries: 0, long_retries: 0, retry: false };
+    fn start_service(&mut self, since: Instant, msdu: Msdu<M>) {
+        let sequence = self.next_sequence_number();
+        let current = CurrentMsdu {
+            msdu,
+            sequence,
+            accepted_at: since,
+            short_retries: 0,
+            long_retries: 0,
+            retry: false,
+        };
         self.service = Service::Single(current);
     }
 
     /// Returns the next number of the sequence shared by all receivers.
-    fn take_sequence(&mut self) -> Seq16 {
+    fn next_sequence_number(&mut self) -> Seq16 {
         let sequence = self.next_sequence;
         self.next_sequence = Seq16((sequence.0 + 1) & 0x0fff);
         sequence
@@ -211,7 +218,7 @@ impl<M: Copy + Debug> Mac<M> {
 
     /// Returns whether there is a frame to send.
     fn wants_medium(&self) -> bool {
-        !matches!(self.service, Service::Nothing) || self.has_action_due()
+        !matches!(self.service, Service::None) || self.has_action_due()
     }
 
     /// Returns whether the lifetime of an MSDU that the MAC took at `since` is over.
@@ -246,7 +253,7 @@ impl<M: Copy + Debug> Mac<M> {
     /// Radio time by state, up to `now`, since the start or the last [`restart_airtime`](Self::restart_airtime).
     #[must_use]
     pub fn airtime(&self, now: Instant) -> Airtime {
-        self.clock.read(now, self.nav_until)
+        self.clock.totals(now, self.nav_until)
     }
 
     /// Resets the counters of radio time at `now`.
@@ -268,7 +275,7 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     fn is_carrier_idle(&self) -> bool {
-        self.carrier == Activity::Quiet
+        self.carrier == RadioState::Idle
     }
 
     /// Requests access to the medium for a new frame.
@@ -278,10 +285,12 @@ impl<M: Copy + Debug> Mac<M> {
             let medium_idle = self.state == State::Idle && self.is_carrier_idle() && self.nav_until <= now;
             match self.config.first_access {
                 FirstAccess::Immediate if medium_idle => {}
-                FirstAccess::IdleOnArrival if self.is_free_on_arrival(now) => self.contention.waive(),
-                FirstAccess::Immediate | FirstAccess::IdleOnArrival => self.contention.draw(),
+                FirstAccess::IdleOnArrival if self.is_medium_idle_on_arrival(now) => {
+                    self.contention.set_zero_backoff()
+                }
+                FirstAccess::Immediate | FirstAccess::IdleOnArrival => self.contention.draw_backoff(),
                 FirstAccess::AlwaysBackoff => {
-                    self.contention.draw();
+                    self.contention.draw_backoff();
                     self.resume_from(now, now + self.times.difs);
                     return;
                 }
@@ -292,7 +301,7 @@ impl<M: Copy + Debug> Mac<M> {
 
     /// Returns whether the medium is free under [`FirstAccess::IdleOnArrival`]: carrier and NAV count, and an outstanding
     /// response does not.
-    fn is_free_on_arrival(&self, now: Instant) -> bool {
+    fn is_medium_idle_on_arrival(&self, now: Instant) -> bool {
         !self.is_transmitting() && self.is_carrier_idle() && self.nav_until <= now
     }
 
@@ -332,13 +341,13 @@ impl<M: Copy + Debug> Mac<M> {
             self.timers.stop(Timer::Access);
             if !self.contention.is_pending(now) {
                 // The medium became busy within the interframe space of a frame that had no backoff.
-                self.contention.draw();
+                self.contention.draw_backoff();
             }
         }
     }
 
     /// Enters an exchange, or continues one.
-    fn enter(&mut self, now: Instant, state: State) {
+    fn enter_exchange(&mut self, now: Instant, state: State) {
         if self.state == State::Idle {
             self.freeze(now);
         }
@@ -346,20 +355,20 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     /// Leaves the exchange. Slots count again once the medium is idle.
-    fn leave(&mut self, now: Instant) {
+    fn leave_exchange(&mut self, now: Instant) {
         self.state = State::Idle;
         self.timers.stop(Timer::Response);
         self.resume(now);
     }
 
     /// Records the state of the carrier, and whether the medium just became idle or busy.
-    fn handle_carrier(&mut self, now: Instant, carrier: Activity) {
+    fn handle_carrier(&mut self, now: Instant, carrier: RadioState) {
         let was_idle = self.is_carrier_idle();
         self.carrier = carrier;
         if !self.is_transmitting() {
-            self.clock.switch(now, carrier, self.nav_until);
+            self.clock.enter(now, carrier, self.nav_until);
         }
-        if carrier != Activity::Quiet {
+        if carrier != RadioState::Idle {
             self.timers.stop(Timer::NavReset);
         }
         match (was_idle, self.is_carrier_idle()) {
@@ -393,8 +402,8 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     fn start_transmission(&mut self, now: Instant, state: State, transmission: Transmission<M>) {
-        self.enter(now, state);
-        self.clock.switch(now, Activity::Transmitting, self.nav_until);
+        self.enter_exchange(now, state);
+        self.clock.enter(now, RadioState::Transmitting, self.nav_until);
         self.outgoing = Some(transmission);
     }
 
@@ -402,13 +411,13 @@ impl<M: Copy + Debug> Mac<M> {
         if !self.is_transmitting() {
             return;
         }
-        self.clock.switch(now, self.carrier, self.nav_until);
+        self.clock.enter(now, self.carrier, self.nav_until);
         self.idle_since = now;
         self.after_transmission(now);
     }
 
     /// Sets the NAV, unless it runs longer already. Returns whether it was set.
-    fn reserve(&mut self, now: Instant, duration_us: u16) -> bool {
+    fn set_nav(&mut self, now: Instant, duration_us: u16) -> bool {
         let until = now + Duration::from_micros(u64::from(duration_us));
         if duration_us > MAX_DURATION_US || until <= self.nav_until {
             return false;
@@ -417,7 +426,7 @@ impl<M: Copy + Debug> Mac<M> {
         true
     }
 
-    fn watch_silent_rts(&mut self, now: Instant) {
+    fn arm_nav_reset(&mut self, now: Instant) {
         if self.config.nav_reset == NavReset::AfterSilentRts {
             let wait =
                 self.config.sifs * 2 + self.times.cts + self.config.rx_start_delay() + self.config.slot * 2;
@@ -432,7 +441,7 @@ impl<M: Copy + Debug> Mac<M> {
     }
 }
 
-impl<M: Copy + Debug> Machine for Mac<M> {
+impl<M: Copy + Debug> StateMachine for Mac<M> {
     type Packet = Reception<M>;
     type Transmit = Transmission<M>;
     type Signal = Signal;
@@ -442,7 +451,7 @@ impl<M: Copy + Debug> Machine for Mac<M> {
     fn handle_packet(&mut self, now: Instant, _link: LinkId, packet: Reception<M>) {
         match packet {
             Reception::Frame(frame) => self.handle_frame(now, frame),
-            Reception::Undecodable => self.handle_undecodable(now),
+            Reception::Errored => self.handle_undecodable(now),
         }
     }
 
@@ -450,10 +459,10 @@ impl<M: Copy + Debug> Machine for Mac<M> {
         while let Some(timer) = self.timers.take_expired(now) {
             match timer {
                 Timer::Sifs => self.after_sifs(now),
-                Timer::Response => self.response_timed_out(now),
-                Timer::Access => self.access(now),
+                Timer::Response => self.on_response_timeout(now),
+                Timer::Access => self.transmit_current(now),
                 Timer::NavReset => self.reset_nav(now),
-                Timer::Inactivity => self.drop_inactive(now),
+                Timer::Inactivity => self.expire_agreements(now),
             }
         }
     }
@@ -462,7 +471,7 @@ impl<M: Copy + Debug> Machine for Mac<M> {
         match signal {
             Signal::Carrier(carrier) => self.handle_carrier(now, carrier),
             Signal::TransmitEnd => self.handle_transmit_end(now),
-            Signal::Masked { until } => {
+            Signal::Captured { until } => {
                 if self.config.eifs == EifsRule::AsNav {
                     self.nav_until = self.nav_until.max(until + self.times.eifs);
                 }
@@ -484,7 +493,7 @@ impl<M: Copy + Debug> Machine for Mac<M> {
 }
 
 /// Returns whether a frame in a reservation may be sent now. ns-2 checks this, the standard does not.
-fn may_go(rule: Reservation, carrier_idle: bool, nav_until: Instant, now: Instant) -> bool {
+fn may_transmit(rule: Reservation, carrier_idle: bool, nav_until: Instant, now: Instant) -> bool {
     match rule {
         Reservation::Standard => true,
         Reservation::MediumIdle => carrier_idle && nav_until <= now,

@@ -1,6 +1,6 @@
 //! Inputs and outputs of a MAC.
 
-use super::airtime::Activity;
+use super::airtime::RadioState;
 use crate::rate::Rate;
 use hopline_core::{Duration, Instant, TimerKind};
 use hopline_wire::dot11::{Frame, MacAddr};
@@ -35,18 +35,18 @@ pub enum Reception<M> {
     /// A frame, intact.
     Frame(Frame<M>),
     /// A frame had begun, and could not be decoded.
-    Undecodable,
+    Errored,
 }
 
 /// Report of the physical layer other than a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// The carrier changed. Own transmissions do not count as carrier.
-    Carrier(Activity),
+    Carrier(RadioState),
     /// The station's own transmission is over.
     TransmitEnd,
     /// A frame too weak to disturb the frame being received continues until then (ns-2's capture).
-    Masked {
+    Captured {
         /// End of the signal.
         until: Instant,
     },
@@ -65,13 +65,13 @@ pub enum Event<M> {
         to: MacAddr,
     },
     /// A packet for this station arrived before an earlier one, and waits in the MAC. Its driver keeps it until
-    /// [`Event::DeliverHeld`]. With [`AckPolicy::BlockAck`](super::config::AckPolicy::BlockAck) only.
-    Held {
+    /// [`Event::DeliverBuffered`]. With [`AckPolicy::BlockAck`](super::config::AckPolicy::BlockAck) only.
+    Buffered {
         /// The packet.
         body: M,
     },
-    /// As [`Event::Deliver`], for a packet that was [`Event::Held`]; the MAC releases it.
-    DeliverHeld {
+    /// As [`Event::Deliver`], for a packet that was [`Event::Buffered`]; the MAC releases it.
+    DeliverBuffered {
         /// The packet.
         body: M,
         /// Transmitter of this hop.
@@ -137,7 +137,7 @@ pub struct Stats {
     /// Of these, MSDUs with an expired lifetime.
     pub expired: u64,
     /// Block agreements dropped for inactivity.
-    pub inactive: u64,
+    pub agreements_expired: u64,
     /// Action frames sent, retries included.
     pub actions_sent: u64,
     /// Action frames given up.
@@ -145,7 +145,7 @@ pub struct Stats {
     /// Action frames received that matched no request or agreement.
     pub actions_ignored: u64,
     /// Frames of blocks received without an agreement.
-    pub unagreed: u64,
+    pub without_agreement: u64,
     /// Duplicates discarded.
     pub duplicates: u64,
     /// Frames that could not be decoded.

@@ -1,7 +1,7 @@
 //! The rectangle in which nodes move.
 
 use super::Position;
-use hopline_core::Stream;
+use hopline_core::RandomStream;
 
 /// A rectangle with one corner at the origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +24,7 @@ impl Area {
 
     /// A point drawn uniformly.
     #[must_use]
-    pub fn uniform(self, stream: &mut Stream) -> Position {
+    pub fn uniform(self, stream: &mut RandomStream) -> Position {
         Position { x_m: stream.uniform(0.0, self.width_m), y_m: stream.uniform(0.0, self.height_m) }
     }
 
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn mean_distance_agrees_with_drawing_points() {
-        let mut stream = Stream::global(1, 1, Purpose::Mobility);
+        let mut stream = RandomStream::global(1, 1, Purpose::Mobility);
         for area in [Area { width_m: 600.0, height_m: 400.0 }, Area { width_m: 100.0, height_m: 1500.0 }] {
             let n = 40_000;
             let sum: f64 =

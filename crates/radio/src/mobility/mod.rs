@@ -8,4 +8,4 @@ mod trajectory;
 pub use area::Area;
 pub use position::{Position, Velocity};
 pub use random_waypoint::{RandomWaypoint, RandomWaypointError, SetdestWaypoint, StationaryWaypoint};
-pub use trajectory::{Cursor, SetDest, Trajectory, WaypointError};
+pub use trajectory::{Cursor, SetdestCommand, Trajectory, WaypointError};

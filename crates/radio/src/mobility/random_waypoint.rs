@@ -3,7 +3,7 @@
 
 use super::trajectory::leg;
 use super::{Area, Trajectory};
-use hopline_core::{Duration, Instant, Stream};
+use hopline_core::{Duration, Instant, RandomStream};
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ pub enum RandomWaypoint {
 pub struct SetdestWaypoint {
     /// Area in which nodes move.
     pub area: Area,
-    /// Speeds are uniform in (0, `max_speed_mps`] m/s. Range: (0, [`TOP_SPEED_MPS`](Self::TOP_SPEED_MPS)].
+    /// Speeds are uniform in (0, `max_speed_mps`] m/s. Range: (0, [`MAX_SPEED_MPS`](Self::MAX_SPEED_MPS)].
     pub max_speed_mps: f64,
     /// Rest at each destination, and before the first trip.
     pub pause: Duration,
@@ -41,7 +41,7 @@ pub struct StationaryWaypoint {
     /// Least speed in m/s, > 0.
     pub min_speed_mps: f64,
     /// Speeds are uniform in [`min_speed_mps`, `max_speed_mps`] per trip. At most
-    /// [`SetdestWaypoint::TOP_SPEED_MPS`].
+    /// [`SetdestWaypoint::MAX_SPEED_MPS`].
     pub max_speed_mps: f64,
     /// Rest at each destination.
     pub pause: Duration,
@@ -62,19 +62,19 @@ pub enum RandomWaypointError {
 }
 
 /// Trips a node may make in a run; bounds memory.
-const MOST_TRIPS: f64 = 1e7;
+const MAX_TRIPS: f64 = 1e7;
 
 impl RandomWaypoint {
     /// Limit of the trips of all nodes together, for callers that draw many paths: about a gigabyte of trips.
-    pub const MOST_TRIPS_IN_ALL: f64 = 2e7;
+    pub const MAX_TOTAL_TRIPS: f64 = 2e7;
 
     /// Returns the approximate number of trips of a node in `duration`, if all are at the highest speed.
     #[must_use]
-    pub fn most_trips(&self, duration: Duration) -> f64 {
+    pub fn estimated_trips(&self, duration: Duration) -> f64 {
         match *self {
             Self::Setdest(SetdestWaypoint { area, max_speed_mps, pause })
             | Self::Stationary(StationaryWaypoint { area, max_speed_mps, pause, .. }) => {
-                most_trips(area, max_speed_mps, pause, duration)
+                estimated_trips(area, max_speed_mps, pause, duration)
             }
         }
     }
@@ -83,7 +83,7 @@ impl RandomWaypoint {
     pub fn trajectory(
         &self,
         duration: Duration,
-        stream: &mut Stream,
+        stream: &mut RandomStream,
     ) -> Result<Trajectory, RandomWaypointError> {
         match self {
             Self::Setdest(model) => model.trajectory(duration, stream),
@@ -94,20 +94,20 @@ impl RandomWaypoint {
 
 impl SetdestWaypoint {
     /// The fastest a node may be: 10 km/s.
-    pub const TOP_SPEED_MPS: f64 = 10_000.0;
+    pub const MAX_SPEED_MPS: f64 = 10_000.0;
 
     /// See [`RandomWaypoint::trajectory`].
     pub fn trajectory(
         &self,
         duration: Duration,
-        stream: &mut Stream,
+        stream: &mut RandomStream,
     ) -> Result<Trajectory, RandomWaypointError> {
-        check(self.area, (self.max_speed_mps, self.max_speed_mps), self.pause, duration)?;
+        validate(self.area, (self.max_speed_mps, self.max_speed_mps), self.pause, duration)?;
         let mut path = Trajectory::fixed(self.area.uniform(stream));
         // 1 − unit() is in (0, 1]: never speed 0.
-        let speed = |stream: &mut Stream| self.max_speed_mps * (1.0 - stream.unit());
-        pause(&mut path, self.pause);
-        wander(&mut path, self.area, self.pause, duration, stream, speed);
+        let speed = |stream: &mut RandomStream| self.max_speed_mps * (1.0 - stream.unit());
+        add_pause(&mut path, self.pause);
+        add_trips(&mut path, self.area, self.pause, duration, stream, speed);
         Ok(path)
     }
 }
@@ -117,19 +117,19 @@ impl StationaryWaypoint {
     pub fn trajectory(
         &self,
         duration: Duration,
-        stream: &mut Stream,
+        stream: &mut RandomStream,
     ) -> Result<Trajectory, RandomWaypointError> {
-        check(self.area, (self.min_speed_mps, self.max_speed_mps), self.pause, duration)?;
+        validate(self.area, (self.min_speed_mps, self.max_speed_mps), self.pause, duration)?;
         let mut path = if stream.bernoulli(self.paused_share()) {
             // Seen at a random time, a constant pause has a uniform rest.
             let mut path = Trajectory::fixed(self.area.uniform(stream));
-            pause(&mut path, stream.duration_below(self.pause));
+            add_pause(&mut path, stream.duration_below(self.pause));
             path
         } else {
             self.begin_mid_trip(stream)
         };
-        let speed = |stream: &mut Stream| stream.uniform(self.min_speed_mps, self.max_speed_mps);
-        wander(&mut path, self.area, self.pause, duration, stream, speed);
+        let speed = |stream: &mut RandomStream| stream.uniform(self.min_speed_mps, self.max_speed_mps);
+        add_trips(&mut path, self.area, self.pause, duration, stream, speed);
         Ok(path)
     }
 
@@ -151,7 +151,7 @@ impl StationaryWaypoint {
 
     /// A node seen at a random time while it moves: trips count by their length, speeds by the time they take, and
     /// the node is anywhere on its way.
-    fn begin_mid_trip(&self, stream: &mut Stream) -> Trajectory {
+    fn begin_mid_trip(&self, stream: &mut RandomStream) -> Trajectory {
         let diagonal = self.area.diagonal_m();
         let (from, to) = loop {
             let (from, to) = (self.area.uniform(stream), self.area.uniform(stream));
@@ -165,12 +165,12 @@ impl StationaryWaypoint {
         let mut path = Trajectory::fixed(here);
         let (travel, reached) = leg(here, to, speed, Instant::ZERO);
         path.extend(travel, reached);
-        pause(&mut path, self.pause);
+        add_pause(&mut path, self.pause);
         path
     }
 }
 
-fn check(
+fn validate(
     area: Area,
     (min_mps, max_mps): (f64, f64),
     pause: Duration,
@@ -179,27 +179,27 @@ fn check(
     if !area.is_valid() {
         return Err(RandomWaypointError::Area);
     }
-    if !(min_mps > 0.0 && min_mps <= max_mps && max_mps <= SetdestWaypoint::TOP_SPEED_MPS) {
+    if !(min_mps > 0.0 && min_mps <= max_mps && max_mps <= SetdestWaypoint::MAX_SPEED_MPS) {
         return Err(RandomWaypointError::Speed);
     }
-    if most_trips(area, max_mps, pause, duration) > MOST_TRIPS {
+    if estimated_trips(area, max_mps, pause, duration) > MAX_TRIPS {
         return Err(RandomWaypointError::TooManyTrips);
     }
     Ok(())
 }
 
-fn most_trips(area: Area, max_mps: f64, pause: Duration, duration: Duration) -> f64 {
+fn estimated_trips(area: Area, max_mps: f64, pause: Duration, duration: Duration) -> f64 {
     duration.as_secs_f64() / (pause.as_secs_f64() + area.mean_distance_m() / max_mps)
 }
 
 /// Trips and pauses from the end of `path` on until it covers `duration`.
-fn wander(
+fn add_trips(
     path: &mut Trajectory,
     area: Area,
     rest: Duration,
     duration: Duration,
-    stream: &mut Stream,
-    mut speed: impl FnMut(&mut Stream) -> f64,
+    stream: &mut RandomStream,
+    mut speed: impl FnMut(&mut RandomStream) -> f64,
 ) {
     let stop = Instant::ZERO + duration;
     while path.end() < stop {
@@ -207,11 +207,11 @@ fn wander(
         let to = area.uniform(stream);
         let (travel, reached) = leg(from, to, speed(stream), path.end());
         path.extend(travel, reached);
-        pause(path, rest);
+        add_pause(path, rest);
     }
 }
 
-fn pause(path: &mut Trajectory, rest: Duration) {
+fn add_pause(path: &mut Trajectory, rest: Duration) {
     if !rest.is_zero() {
         path.extend(rest, path.position_at(path.end()));
     }

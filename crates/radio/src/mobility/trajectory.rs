@@ -29,7 +29,7 @@ pub struct Cursor(usize);
 
 /// The order that ns-2 writes `at t "$node setdest x y speed"`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SetDest {
+pub struct SetdestCommand {
     /// Time at which the order takes effect.
     pub at: Instant,
     /// Destination, reached in a straight line from the node's position at `at`.
@@ -82,12 +82,12 @@ impl Trajectory {
     /// A node that starts at `start` and obeys `orders` in the order of their times; of orders for the same time the
     /// last in the list wins. An order cuts short what is still under way.
     #[must_use]
-    pub fn from_orders(start: Position, orders: &[SetDest]) -> Self {
+    pub fn from_setdest(start: Position, orders: &[SetdestCommand]) -> Self {
         let mut sorted = orders.to_vec();
         sorted.sort_by_key(|order| order.at); // stable
         let mut path = Self::fixed(start);
         for order in sorted {
-            path.obey(order);
+            path.apply(order);
         }
         path
     }
@@ -155,7 +155,7 @@ impl Trajectory {
     }
 
     /// Takes an order that is not earlier than those before it.
-    fn obey(&mut self, order: SetDest) {
+    fn apply(&mut self, order: SetdestCommand) {
         let from = self.position_at(order.at);
         let done = self.corners.partition_point(|corner| corner.at < order.at);
         self.corners.truncate(done);
@@ -203,12 +203,12 @@ impl Trajectory {
 }
 
 /// The longest leg: 31.7 years. A slower walk is cut there, so that its end is still an instant.
-const LONGEST_LEG: Duration = Duration::from_secs(1_000_000_000);
+const MAX_LEG: Duration = Duration::from_secs(1_000_000_000);
 
 /// Returns the duration and the end position of the leg from `from` to `to` at `speed_mps` > 0 that begins at `start`.
 pub(super) fn leg(from: Position, to: Position, speed_mps: f64, start: Instant) -> (Duration, Position) {
     let exact = from.distance_m(to) / speed_mps;
-    let limit = LONGEST_LEG.as_nanos().min(Instant::FAR_FUTURE.since(start).as_nanos());
+    let limit = MAX_LEG.as_nanos().min(Instant::FAR_FUTURE.since(start).as_nanos());
     let limit = Duration::from_nanos(limit);
     if exact <= limit.as_secs_f64() {
         return (Duration::from_secs_f64(exact), to);

@@ -16,11 +16,11 @@ use crate::rate::Rate;
 use core::f64::consts::{PI, SQRT_2};
 use std::sync::LazyLock;
 
-mod memo;
+mod cache;
 #[cfg(test)]
 mod tests;
 
-pub use memo::ErrorRates;
+pub use cache::ErrorRateCache;
 
 /// Chips per second of 802.11b.
 const CHIP_RATE_HZ: f64 = 11e6;
@@ -45,33 +45,33 @@ pub fn frame_error_rate(rate: Rate, sinr: f64, bits: u64) -> f64 {
     frame_error_rate_of(rate, symbol_error_rate(rate, sinr), bits)
 }
 
-/// The probability that a symbol sent at `rate` is wrong: a bit, or a codeword of [`bits_each`].
+/// The probability that a symbol sent at `rate` is wrong: a bit, or a codeword of [`bits_per_symbol`].
 fn symbol_error_rate(rate: Rate, sinr: f64) -> Probability {
     let sinr = if sinr > 0.0 { sinr } else { 0.0 }; // NaN too
     let p = match rate {
-        Rate::Dsss1 => dbpsk(sinr * DSSS_BANDWIDTH_HZ / rate.bps() as f64),
-        Rate::Dsss2 => dqpsk(sinr * DSSS_BANDWIDTH_HZ / rate.bps() as f64),
-        Rate::Cck5_5 => codeword(&CCK_5_5, sinr * DSSS_BANDWIDTH_HZ / CHIP_RATE_HZ),
-        Rate::Cck11 => codeword(&CCK_11, sinr * DSSS_BANDWIDTH_HZ / CHIP_RATE_HZ),
-        Rate::Ofdm6 => coded(&HALF, 1.0, sinr),
-        Rate::Ofdm9 => coded(&THREE_QUARTERS, 1.0, sinr),
-        Rate::Ofdm12 => coded(&HALF, 2.0, sinr),
-        Rate::Ofdm18 => coded(&THREE_QUARTERS, 2.0, sinr),
-        Rate::Ofdm24 => coded(&HALF, 10.0, sinr),
-        Rate::Ofdm36 => coded(&THREE_QUARTERS, 10.0, sinr),
-        Rate::Ofdm48 => coded(&TWO_THIRDS, 42.0, sinr),
-        Rate::Ofdm54 => coded(&THREE_QUARTERS, 42.0, sinr),
+        Rate::Dsss1 => dbpsk_bit_error_rate(sinr * DSSS_BANDWIDTH_HZ / rate.bps() as f64),
+        Rate::Dsss2 => dqpsk_bit_error_rate(sinr * DSSS_BANDWIDTH_HZ / rate.bps() as f64),
+        Rate::Cck5_5 => codeword_error_rate(&CCK_5_5, sinr * DSSS_BANDWIDTH_HZ / CHIP_RATE_HZ),
+        Rate::Cck11 => codeword_error_rate(&CCK_11, sinr * DSSS_BANDWIDTH_HZ / CHIP_RATE_HZ),
+        Rate::Ofdm6 => coded_bit_error_rate(&RATE_1_2, 1.0, sinr),
+        Rate::Ofdm9 => coded_bit_error_rate(&RATE_3_4, 1.0, sinr),
+        Rate::Ofdm12 => coded_bit_error_rate(&RATE_1_2, 2.0, sinr),
+        Rate::Ofdm18 => coded_bit_error_rate(&RATE_3_4, 2.0, sinr),
+        Rate::Ofdm24 => coded_bit_error_rate(&RATE_1_2, 10.0, sinr),
+        Rate::Ofdm36 => coded_bit_error_rate(&RATE_3_4, 10.0, sinr),
+        Rate::Ofdm48 => coded_bit_error_rate(&RATE_2_3, 42.0, sinr),
+        Rate::Ofdm54 => coded_bit_error_rate(&RATE_3_4, 42.0, sinr),
     };
     Probability::new(p).expect("formulas below give a number between 0 and 1")
 }
 
 /// The probability that at least one of the symbols of `bits` data bits is wrong.
 fn frame_error_rate_of(rate: Rate, symbol: Probability, bits: u64) -> f64 {
-    symbol.any_of(bits.div_ceil(bits_each(rate)))
+    symbol.any_of(bits.div_ceil(bits_per_symbol(rate)))
 }
 
 /// Returns the data bits per symbol of the symbol error rate.
-const fn bits_each(rate: Rate) -> u64 {
+const fn bits_per_symbol(rate: Rate) -> u64 {
     match rate {
         Rate::Cck5_5 => 4,
         Rate::Cck11 => 8,
@@ -80,16 +80,16 @@ const fn bits_each(rate: Rate) -> u64 {
 }
 
 /// The tail of the standard normal distribution.
-fn q(x: f64) -> f64 {
+fn q_function(x: f64) -> f64 {
     0.5 * libm::erfc(x / SQRT_2)
 }
 
 /// Bit error ratio of differentially detected BPSK: ½·exp(−γ), where γ = Eb/N0.
-fn dbpsk(gamma: f64) -> f64 {
+fn dbpsk_bit_error_rate(gamma: f64) -> f64 {
     0.5 * libm::exp(-gamma)
 }
 
-/// Intervals of the trapezoid rule in [`dqpsk`]. The integrand is periodic and smooth, so the rule converges faster
+/// Intervals of the trapezoid rule in [`dqpsk_bit_error_rate`]. The integrand is periodic and smooth, so the rule converges faster
 /// than any power; 64 intervals are exact to 10⁻⁹ of the value wherever that is above 10⁻²⁰.
 const DQPSK_INTERVALS: usize = 64;
 
@@ -101,7 +101,7 @@ static DQPSK_DISTANCES: LazyLock<[f64; DQPSK_INTERVALS + 1]> = LazyLock::new(|| 
 /// Bit error ratio of differentially detected Gray QPSK. Simon and Alouini's integral for
 /// Q₁(a, b) − ½·I₀(a·b)·exp(−(a² + b²)/2) with a, b = √(2γ·(1 ∓ 1/√2)), simplified:
 /// 1/2π · ∫₀^π √2/(2 − √2·cos u) · exp(−γ·(2 − √2·cos u)) du.
-fn dqpsk(gamma: f64) -> f64 {
+fn dqpsk_bit_error_rate(gamma: f64) -> f64 {
     // Below 10⁻²⁵: no frame is long enough to tell it from zero.
     if gamma * (2.0 - SQRT_2) > 60.0 {
         return 0.0;
@@ -113,7 +113,7 @@ fn dqpsk(gamma: f64) -> f64 {
 }
 
 /// The words of a block code as seen from any one of them.
-struct Block {
+struct BlockCode {
     /// Number of words.
     words: f64,
     /// Squared distance in units of the energy of a chip, and how many words are that far away.
@@ -121,18 +121,19 @@ struct Block {
 }
 
 /// CCK at 5.5 Mb/s: 16 words of 8 chips, four orthogonal ones in four phases.
-const CCK_5_5: Block = Block { words: 16.0, distances: &[(16.0, 14.0), (32.0, 1.0)] };
+const CCK_5_5: BlockCode = BlockCode { words: 16.0, distances: &[(16.0, 14.0), (32.0, 1.0)] };
 
 /// CCK at 11 Mb/s: 256 words of 8 chips.
-const CCK_11: Block = Block {
+const CCK_11: BlockCode = BlockCode {
     words: 256.0,
     distances: &[(8.0, 24.0), (12.0, 16.0), (16.0, 174.0), (20.0, 16.0), (24.0, 24.0), (32.0, 1.0)],
 };
 
 /// Probability that another word than the one sent is nearest, at chip energy over noise density `gamma`: the union
 /// bound, and no worse than guessing.
-fn codeword(code: &Block, gamma: f64) -> f64 {
-    let union: f64 = code.distances.iter().map(|(d2, count)| count * q(libm::sqrt(d2 * gamma / 2.0))).sum();
+fn codeword_error_rate(code: &BlockCode, gamma: f64) -> f64 {
+    let union: f64 =
+        code.distances.iter().map(|(d2, count)| count * q_function(libm::sqrt(d2 * gamma / 2.0))).sum();
     union.min(1.0 - 1.0 / code.words)
 }
 
@@ -147,19 +148,19 @@ struct Convolutional {
     bits: [f64; 10],
 }
 
-const HALF: Convolutional = Convolutional {
+const RATE_1_2: Convolutional = Convolutional {
     period: 1.0,
     free: 10.0,
     bits: [36.0, 0.0, 211.0, 0.0, 1404.0, 0.0, 11_633.0, 0.0, 77_433.0, 0.0],
 };
 
-const TWO_THIRDS: Convolutional = Convolutional {
+const RATE_2_3: Convolutional = Convolutional {
     period: 2.0,
     free: 6.0,
     bits: [3.0, 70.0, 285.0, 1276.0, 6160.0, 27_128.0, 117_019.0, 498_835.0, 2_103_480.0, 8_781_268.0],
 };
 
-const THREE_QUARTERS: Convolutional = Convolutional {
+const RATE_3_4: Convolutional = Convolutional {
     period: 3.0,
     free: 5.0,
     bits: [
@@ -182,11 +183,11 @@ const THREE_QUARTERS: Convolutional = Convolutional {
 /// 4·Es/`spread`; 2·(M − 1)/3 for square M-QAM. All bits are taken to be sent at that distance, which is exact for
 /// BPSK and QPSK and a fraction of a dB pessimistic for 16- and 64-QAM (Caire, Taricco and Biglieri 1998). Es/N0 is
 /// taken to be the SINR: the 0.9 dB by which 52 of 64 subcarriers concentrate the power are not credited.
-fn coded(code: &Convolutional, spread: f64, sinr: f64) -> f64 {
+fn coded_bit_error_rate(code: &Convolutional, spread: f64, sinr: f64) -> f64 {
     let mut union = 0.0;
     for (extra, bits) in code.bits.iter().enumerate() {
         let distance = code.free + extra as f64;
-        union += bits * q(libm::sqrt(2.0 * distance * sinr / spread));
+        union += bits * q_function(libm::sqrt(2.0 * distance * sinr / spread));
     }
     (union / code.period).min(0.5)
 }

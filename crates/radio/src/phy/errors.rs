@@ -2,7 +2,7 @@
 //! For wired links, and for radio links on top of interference.
 
 use core::num::NonZeroU32;
-use hopline_core::{Duration, Instant, Stream};
+use hopline_core::{Duration, Instant, RandomStream};
 
 #[cfg(test)]
 mod tests;
@@ -98,12 +98,12 @@ pub struct GilbertElliott {
 
 /// State of a two-state model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Channel {
+enum ChannelState {
     Good,
     Bad,
 }
 
-impl Channel {
+impl ChannelState {
     const fn other(self) -> Self {
         match self {
             Self::Good => Self::Bad,
@@ -120,23 +120,23 @@ impl GilbertPackets {
         if sum > 0.0 { self.good_to_bad.0 / sum } else { 0.0 }
     }
 
-    const fn loss(&self, state: Channel) -> f64 {
+    const fn loss_probability(&self, state: ChannelState) -> f64 {
         match state {
-            Channel::Good => self.loss_good.0,
-            Channel::Bad => self.loss_bad.0,
+            ChannelState::Good => self.loss_good.0,
+            ChannelState::Bad => self.loss_bad.0,
         }
     }
 
-    const fn leave(&self, state: Channel) -> f64 {
+    const fn transition_probability(&self, state: ChannelState) -> f64 {
         match state {
-            Channel::Good => self.good_to_bad.0,
-            Channel::Bad => self.bad_to_good.0,
+            ChannelState::Good => self.good_to_bad.0,
+            ChannelState::Bad => self.bad_to_good.0,
         }
     }
 }
 
 /// Visits to a state within one frame beyond which a frame sees the long-run mix of both.
-const MANY_VISITS: u64 = 1000;
+const MAX_VISITS: u64 = 1000;
 
 impl GilbertElliott {
     /// The share of time spent in the bad state in the long run.
@@ -147,7 +147,7 @@ impl GilbertElliott {
     }
 
     /// Probability of the bad state `gap` after it was `state`: relaxes to the long-run share at the sum of both rates.
-    fn bad_after(&self, state: Channel, gap: Duration) -> f64 {
+    fn bad_after(&self, state: ChannelState, gap: Duration) -> f64 {
         let share = self.bad_share();
         if self.mean_good.is_zero() || self.mean_bad.is_zero() {
             return share;
@@ -155,28 +155,33 @@ impl GilbertElliott {
         let rate = 1.0 / self.mean_good.as_secs_f64() + 1.0 / self.mean_bad.as_secs_f64();
         let memory = libm::exp(-rate * gap.as_secs_f64());
         match state {
-            Channel::Good => share * (1.0 - memory),
-            Channel::Bad => share + (1.0 - share) * memory,
+            ChannelState::Good => share * (1.0 - memory),
+            ChannelState::Bad => share + (1.0 - share) * memory,
         }
     }
 
     /// The share of the bad state in a frame of `duration` that begins in `state`, and the state at its end.
-    fn walk(&self, state: Channel, duration: Duration, stream: &mut Stream) -> (f64, Channel) {
+    fn bad_share_of_frame(
+        &self,
+        state: ChannelState,
+        duration: Duration,
+        stream: &mut RandomStream,
+    ) -> (f64, ChannelState) {
         let whole = duration.as_secs_f64();
         let cycle = self.mean_good + self.mean_bad;
         if duration.is_zero() || self.mean_good.is_zero() || self.mean_bad.is_zero() {
-            return (if state == Channel::Bad { 1.0 } else { 0.0 }, state);
+            return (if state == ChannelState::Bad { 1.0 } else { 0.0 }, state);
         }
-        if duration / cycle > MANY_VISITS {
-            return (self.bad_share(), draw(self.bad_share(), stream));
+        if duration / cycle > MAX_VISITS {
+            return (self.bad_share(), draw_state(self.bad_share(), stream));
         }
         let (mut state, mut passed, mut bad) = (state, 0.0, 0.0);
         loop {
-            let mean = if state == Channel::Bad { self.mean_bad } else { self.mean_good };
+            let mean = if state == ChannelState::Bad { self.mean_bad } else { self.mean_good };
             // Exponential sojourns have no memory: what was spent in the state before the frame does not matter.
             let stay = stream.exponential(mean.as_secs_f64());
             let left = whole - passed;
-            if state == Channel::Bad {
+            if state == ChannelState::Bad {
                 bad += stay.min(left);
             }
             if stay >= left {
@@ -193,16 +198,16 @@ impl GilbertElliott {
 pub struct ErrorProcess {
     model: ErrorModel,
     /// The last known state and since when it is known. `None` before the first packet, which meets the long-run mix.
-    known: Option<(Instant, Channel)>,
+    last_state: Option<(Instant, ChannelState)>,
     /// Packets since one was lost, where they are counted.
-    packets: u32,
+    packets_since_loss: u32,
 }
 
 impl ErrorProcess {
     /// A link that corrupts by `model`, in the long-run mix of its states.
     #[must_use]
     pub const fn new(model: ErrorModel) -> Self {
-        Self { model, known: None, packets: 0 }
+        Self { model, last_state: None, packets_since_loss: 0 }
     }
 
     /// The model.
@@ -215,25 +220,31 @@ impl ErrorProcess {
     ///
     /// Call once a packet, in order of time. Of a packet that begins before the previous one's end, the overlap is
     /// taken to see the state at that end. Draws nothing from `stream` under [`ErrorModel::None`] and [`ErrorModel::EveryNth`].
-    pub fn corrupts(&mut self, now: Instant, bits: u64, duration: Duration, stream: &mut Stream) -> bool {
+    pub fn corrupts(
+        &mut self,
+        now: Instant,
+        bits: u64,
+        duration: Duration,
+        stream: &mut RandomStream,
+    ) -> bool {
         match self.model {
             ErrorModel::None => false,
             ErrorModel::PacketLoss(p) => stream.bernoulli(p.0),
             ErrorModel::BitErrors(ber) => stream.bernoulli(ber.any_of(bits)),
             ErrorModel::EveryNth(n) => {
-                self.packets = (self.packets + 1) % n;
-                self.packets == 0
+                self.packets_since_loss = (self.packets_since_loss + 1) % n;
+                self.packets_since_loss == 0
             }
             ErrorModel::GilbertPackets(model) => self.step_packet(&model, now, stream),
             ErrorModel::GilbertElliott(model) => self.pass_frame(&model, now, bits, duration, stream),
         }
     }
 
-    fn step_packet(&mut self, model: &GilbertPackets, now: Instant, stream: &mut Stream) -> bool {
-        let state = self.known.map_or_else(|| draw(model.bad_share(), stream), |(_, state)| state);
-        let lost = stream.bernoulli(model.loss(state));
-        let next = if stream.bernoulli(model.leave(state)) { state.other() } else { state };
-        self.known = Some((now, next));
+    fn step_packet(&mut self, model: &GilbertPackets, now: Instant, stream: &mut RandomStream) -> bool {
+        let state = self.last_state.map_or_else(|| draw_state(model.bad_share(), stream), |(_, state)| state);
+        let lost = stream.bernoulli(model.loss_probability(state));
+        let next = if stream.bernoulli(model.transition_probability(state)) { state.other() } else { state };
+        self.last_state = Some((now, next));
         lost
     }
 
@@ -243,11 +254,12 @@ impl ErrorProcess {
         now: Instant,
         bits: u64,
         duration: Duration,
-        stream: &mut Stream,
+        stream: &mut RandomStream,
     ) -> bool {
-        let bad = self.known.map_or_else(|| model.bad_share(), |(at, s)| model.bad_after(s, now.since(at)));
-        let (bad_part, end) = model.walk(draw(bad, stream), duration, stream);
-        self.known = Some((now + duration, end));
+        let bad =
+            self.last_state.map_or_else(|| model.bad_share(), |(at, s)| model.bad_after(s, now.since(at)));
+        let (bad_part, end) = model.bad_share_of_frame(draw_state(bad, stream), duration, stream);
+        self.last_state = Some((now + duration, end));
         // Bits are sent evenly over the frame; those of each part fail independently.
         let bad_bits = bits as f64 * bad_part;
         let good_bits = bits as f64 - bad_bits;
@@ -256,6 +268,6 @@ impl ErrorProcess {
     }
 }
 
-fn draw(bad: f64, stream: &mut Stream) -> Channel {
-    if stream.bernoulli(bad) { Channel::Bad } else { Channel::Good }
+fn draw_state(bad: f64, stream: &mut RandomStream) -> ChannelState {
+    if stream.bernoulli(bad) { ChannelState::Bad } else { ChannelState::Good }
 }

@@ -44,7 +44,7 @@ impl CellGrid {
                 self.buckets[bucket][slot].1 = position;
                 return;
             }
-            Some(old) => self.take_out(self.bucket_of(old), node),
+            Some(old) => self.remove_from_bucket(self.bucket_of(old), node),
             None => self.len += 1,
         }
         self.buckets[bucket].push((node, position));
@@ -53,7 +53,7 @@ impl CellGrid {
     /// Removes `node`; does nothing if it is not in the grid.
     pub fn remove(&mut self, node: NodeId) {
         if let Some(old) = self.positions.get_mut(node.index()).and_then(Option::take) {
-            self.take_out(self.bucket_of(old), node);
+            self.remove_from_bucket(self.bucket_of(old), node);
             self.len -= 1;
         }
     }
@@ -84,9 +84,9 @@ impl CellGrid {
             return;
         }
         let reach = radius_m * radius_m;
-        for row in self.lanes(centre.y_m, radius_m) {
-            for column in self.lanes(centre.x_m, radius_m) {
-                let bucket = &self.buckets[fold(column, row)];
+        for row in self.cell_range(centre.y_m, radius_m) {
+            for column in self.cell_range(centre.x_m, radius_m) {
+                let bucket = &self.buckets[bucket_index(column, row)];
                 let near = bucket.iter().filter(|(_, at)| at.distance_squared_m2(centre) <= reach);
                 found.extend(near.map(|&(node, _)| node));
             }
@@ -95,7 +95,7 @@ impl CellGrid {
     }
 
     /// The cells along one axis that touch `around ± radius_m`; each bucket of the torus once if they wrap round it.
-    fn lanes(&self, around: f64, radius_m: f64) -> core::ops::Range<i64> {
+    fn cell_range(&self, around: f64, radius_m: f64) -> core::ops::Range<i64> {
         let first = self.cell(around - radius_m);
         let last = self.cell(around + radius_m);
         if last.saturating_sub(first) < SIDE { first..last.saturating_add(1) } else { 0..SIDE }
@@ -107,7 +107,7 @@ impl CellGrid {
     }
 
     fn bucket_of(&self, position: Position) -> usize {
-        fold(self.cell(position.x_m), self.cell(position.y_m))
+        bucket_index(self.cell(position.x_m), self.cell(position.y_m))
     }
 
     fn slot(&self, bucket: usize, node: NodeId) -> usize {
@@ -115,13 +115,13 @@ impl CellGrid {
         slot.expect("a placed node is in the bucket of its position")
     }
 
-    fn take_out(&mut self, bucket: usize, node: NodeId) {
+    fn remove_from_bucket(&mut self, bucket: usize, node: NodeId) {
         let slot = self.slot(bucket, node);
         self.buckets[bucket].swap_remove(slot);
     }
 }
 
 /// The bucket of a cell; negative cells fold like positive ones.
-const fn fold(column: i64, row: i64) -> usize {
+const fn bucket_index(column: i64, row: i64) -> usize {
     (row.rem_euclid(SIDE) * SIDE + column.rem_euclid(SIDE)) as usize
 }

@@ -21,31 +21,31 @@ pub struct Obstacle {
 /// All obstacles of a network.
 #[derive(Clone, Debug, Default)]
 pub struct Obstacles {
-    solid: Vec<Solid>,
+    obstacles: Vec<PreparedObstacle>,
 }
 
 /// An obstacle as it is looked at.
 #[derive(Clone, Debug)]
-struct Solid {
+struct PreparedObstacle {
     walls: Vec<[Position; 2]>,
     /// Bounding box: least and greatest coordinates.
-    least: Position,
-    greatest: Position,
+    min: Position,
+    max: Position,
     /// Share of the power that passes through one wall.
-    share: f64,
+    wall_gain: f64,
 }
 
 impl Obstacles {
     /// Creates the obstacles of a network.
     #[must_use]
     pub fn new(obstacles: &[Obstacle]) -> Self {
-        Self { solid: obstacles.iter().map(Solid::new).collect() }
+        Self { obstacles: obstacles.iter().map(PreparedObstacle::new).collect() }
     }
 
     /// Returns whether there are no obstacles.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.solid.is_empty()
+        self.obstacles.is_empty()
     }
 
     /// The factor on power that passes from `a` to `b`: the same in both directions.
@@ -53,11 +53,11 @@ impl Obstacles {
     pub fn gain(&self, a: Position, b: Position) -> f64 {
         // A line that touches a corner must be judged alike in both directions.
         let (from, to) = if (a.x_m, a.y_m) <= (b.x_m, b.y_m) { (a, b) } else { (b, a) };
-        self.solid.iter().map(|solid| solid.gain(from, to)).product()
+        self.obstacles.iter().map(|solid| solid.gain(from, to)).product()
     }
 }
 
-impl Solid {
+impl PreparedObstacle {
     fn new(obstacle: &Obstacle) -> Self {
         let corners = &obstacle.corners;
         let mut walls: Vec<[Position; 2]> = corners.windows(2).map(|pair| [pair[0], pair[1]]).collect();
@@ -70,37 +70,37 @@ impl Solid {
         };
         Self {
             walls,
-            least: of_all(f64::min, f64::INFINITY),
-            greatest: of_all(f64::max, f64::NEG_INFINITY),
-            share: db_to_ratio(-obstacle.loss_db),
+            min: of_all(f64::min, f64::INFINITY),
+            max: of_all(f64::max, f64::NEG_INFINITY),
+            wall_gain: db_to_ratio(-obstacle.loss_db),
         }
     }
 
     fn gain(&self, from: Position, to: Position) -> f64 {
-        if self.is_beside(from, to) {
+        if self.misses_bounding_box(from, to) {
             return 1.0;
         }
-        self.walls.iter().filter(|wall| crosses(from, to, **wall)).map(|_| self.share).product()
+        self.walls.iter().filter(|wall| crosses(from, to, **wall)).map(|_| self.wall_gain).product()
     }
 
     /// Returns whether the line is certain to miss the obstacle.
-    fn is_beside(&self, from: Position, to: Position) -> bool {
-        from.x_m.max(to.x_m) < self.least.x_m
-            || from.x_m.min(to.x_m) > self.greatest.x_m
-            || from.y_m.max(to.y_m) < self.least.y_m
-            || from.y_m.min(to.y_m) > self.greatest.y_m
+    fn misses_bounding_box(&self, from: Position, to: Position) -> bool {
+        from.x_m.max(to.x_m) < self.min.x_m
+            || from.x_m.min(to.x_m) > self.max.x_m
+            || from.y_m.max(to.y_m) < self.min.y_m
+            || from.y_m.min(to.y_m) > self.max.y_m
     }
 }
 
 /// Returns whether the line between two points crosses a wall. A corner belongs to one side of the line, and a point on a
 /// wall to one side of the wall. A line through the corner of a building therefore crosses both of its walls or none.
 fn crosses(from: Position, to: Position, [one, other]: [Position; 2]) -> bool {
-    let left_of_line = |point| area(from, to, point) > 0.0;
-    let left_of_wall = |point| area(one, other, point) > 0.0;
+    let left_of_line = |point| doubled_area(from, to, point) > 0.0;
+    let left_of_wall = |point| doubled_area(one, other, point) > 0.0;
     left_of_line(one) != left_of_line(other) && left_of_wall(from) != left_of_wall(to)
 }
 
 /// Twice the area of a triangle; above zero if `c` is to the left of the way from `a` to `b`.
-fn area(a: Position, b: Position, c: Position) -> f64 {
+fn doubled_area(a: Position, b: Position, c: Position) -> f64 {
     (b.x_m - a.x_m) * (c.y_m - a.y_m) - (b.y_m - a.y_m) * (c.x_m - a.x_m)
 }

@@ -4,7 +4,7 @@
 //! system loss are linear ratios, as in Friis' formula.
 
 use core::f64::consts::PI;
-use hopline_core::{Duration, NodeId, Purpose, Stream};
+use hopline_core::{Duration, NodeId, Purpose, RandomStream};
 
 #[cfg(test)]
 mod tests;
@@ -98,19 +98,19 @@ impl RadioParams {
     }
 
     /// Power in W that would arrive if the path lost nothing. No model exceeds it, however near the receiver is.
-    fn lossless_w(&self) -> f64 {
+    fn max_received_w(&self) -> f64 {
         self.tx_power_w * self.tx_gain * self.rx_gain / self.system_loss
     }
 
     /// Friis 1946: Pt·Gt·Gr·λ²/((4π·d)²·L).
     fn friis_w(&self, distance_m: f64) -> f64 {
         let spread = self.wavelength_m() / (4.0 * PI * distance_m);
-        self.lossless_w() * spread * spread
+        self.max_received_w() * spread * spread
     }
 
     /// The distance at which Friis' formula gives `power_w`.
     fn friis_range_m(&self, power_w: f64) -> f64 {
-        self.wavelength_m() / (4.0 * PI) * (self.lossless_w() / power_w).sqrt()
+        self.wavelength_m() / (4.0 * PI) * (self.max_received_w() / power_w).sqrt()
     }
 }
 
@@ -214,26 +214,28 @@ impl Propagation {
             Self::TwoRayGround if distance_m < radio.crossover_m() => radio.friis_w(distance_m),
             Self::TwoRayGround => {
                 let ratio = radio.antenna_height_m / distance_m;
-                radio.lossless_w() * (ratio * ratio) * (ratio * ratio)
+                radio.max_received_w() * (ratio * ratio) * (ratio * ratio)
             }
             Self::LogDistance(model) => model.received_w(radio, distance_m),
             Self::Shadowing(model) => model.median.received_w(radio, distance_m),
             Self::RangeDisk(disk) => return disk.received_w(radio, distance_m),
         };
-        power_w.min(radio.lossless_w())
+        power_w.min(radio.max_received_w())
     }
 
     /// The distance in m at which [`Propagation::received_w`] falls below `threshold_w`; 0 if it never reaches it.
     #[must_use]
     pub fn range_for(&self, radio: &RadioParams, threshold_w: f64) -> f64 {
-        if threshold_w > radio.lossless_w() {
+        if threshold_w > radio.max_received_w() {
             return 0.0;
         }
         let free_m = radio.friis_range_m(threshold_w);
         match self {
             Self::FreeSpace => free_m,
             Self::TwoRayGround if free_m < radio.crossover_m() => free_m,
-            Self::TwoRayGround => radio.antenna_height_m * (radio.lossless_w() / threshold_w).sqrt().sqrt(),
+            Self::TwoRayGround => {
+                radio.antenna_height_m * (radio.max_received_w() / threshold_w).sqrt().sqrt()
+            }
             Self::LogDistance(model) => model.range_for(radio, threshold_w),
             Self::Shadowing(model) => model.median.range_for(radio, threshold_w),
             Self::RangeDisk(disk) => disk.range_for(radio, threshold_w),
@@ -248,7 +250,7 @@ impl Propagation {
             Self::Shadowing(model) => {
                 let best = db_to_ratio(SHADOWING_LIMIT_SIGMAS * model.deviation_db);
                 // Shadowing may lift a frame over the power of a lossless path, so look at the median alone.
-                model.median.range_for(radio, (threshold_w / best).min(radio.lossless_w()))
+                model.median.range_for(radio, (threshold_w / best).min(radio.max_received_w()))
             }
             _ => self.range_for(radio, threshold_w),
         }
@@ -261,7 +263,7 @@ impl Propagation {
         match self {
             Self::Shadowing(model) if model.draw == ShadowingDraw::PerLink => {
                 let owner = u64::from(a.0.min(b.0)) << 32 | u64::from(a.0.max(b.0));
-                model.gain(&mut Stream::keyed(seed, run, owner, Purpose::Shadowing))
+                model.gain(&mut RandomStream::keyed(seed, run, owner, Purpose::Shadowing))
             }
             _ => 1.0,
         }
@@ -270,7 +272,7 @@ impl Propagation {
     /// The factor on received power that belongs to one frame at one receiver. 1, without touching `stream`, unless
     /// shadowing is [drawn per frame](ShadowingDraw::PerFrame).
     #[must_use]
-    pub fn frame_gain(&self, stream: &mut Stream) -> f64 {
+    pub fn frame_gain(&self, stream: &mut RandomStream) -> f64 {
         match self {
             Self::Shadowing(model) if model.draw == ShadowingDraw::PerFrame => model.gain(stream),
             _ => 1.0,
@@ -296,12 +298,12 @@ impl LogDistance {
 
     /// Power at the reference distance.
     fn reference_w(&self, radio: &RadioParams) -> f64 {
-        radio.friis_w(self.reference_m).min(radio.lossless_w())
+        radio.friis_w(self.reference_m).min(radio.max_received_w())
     }
 }
 
 impl Shadowing {
-    fn gain(&self, stream: &mut Stream) -> f64 {
+    fn gain(&self, stream: &mut RandomStream) -> f64 {
         let sigmas = stream.normal(0.0, 1.0).clamp(-SHADOWING_LIMIT_SIGMAS, SHADOWING_LIMIT_SIGMAS);
         db_to_ratio(sigmas * self.deviation_db)
     }

@@ -1,13 +1,13 @@
 //! Reception of arriving signals by a radio: one receiver with several named models.
 
-use super::awgn::ErrorRates;
+use super::awgn::ErrorRateCache;
 use super::propagation::RadioParams;
 use super::sensitivity::Sensitivity;
-use crate::mac::Activity;
+use crate::mac::RadioState;
 use crate::rate::Rate;
 use hopline_core::Instant;
 pub use lock::Arrival;
-use lock::{Condition, Lock};
+use lock::{FrameCondition, LockedFrame};
 
 mod lock;
 mod sinr;
@@ -36,9 +36,9 @@ pub enum ReceptionModel {
 
 /// Result for the frame onto which the radio had locked.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Verdict {
+pub enum ReceptionResult {
     /// The radio had not locked onto it.
-    Missed,
+    NotLocked,
     /// Decodable with this probability.
     Decodable {
         /// 1 but for [`ReceptionModel::CumulativeSinr`].
@@ -78,14 +78,14 @@ impl Thresholds {
 
     /// Weakest power in W that can be decoded at `rate`, were nothing else in the air.
     #[must_use]
-    pub const fn weakest_w(&self, rate: Rate) -> f64 {
+    pub const fn min_power_w(&self, rate: Rate) -> f64 {
         self.rx_w[rate as usize]
     }
 }
 
 /// State of the antenna.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-enum Antenna {
+enum AntennaState {
     #[default]
     Listening,
     Sending,
@@ -94,31 +94,31 @@ enum Antenna {
 /// The receiver of one radio.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
-    antenna: Antenna,
-    lock: Option<Lock>,
+    antenna: AntennaState,
+    lock: Option<LockedFrame>,
     /// The signals in the air; not kept under [`ReceptionModel::LockOnSensed`].
     signals: Vec<(u32, f64)>,
     interference: Interference,
-    error_rates: ErrorRates,
+    error_rates: ErrorRateCache,
 }
 
 impl Receiver {
     /// Returns the state of the carrier, own transmissions aside.
     #[must_use]
-    pub fn activity(&self) -> Activity {
+    pub fn activity(&self) -> RadioState {
         match &self.lock {
-            Some(_) if self.antenna == Antenna::Listening => Activity::Receiving,
-            None if self.signals.is_empty() => Activity::Quiet,
-            _ => Activity::Sensing,
+            Some(_) if self.antenna == AntennaState::Listening => RadioState::Receiving,
+            None if self.signals.is_empty() => RadioState::Idle,
+            _ => RadioState::Sensing,
         }
     }
 
     /// A signal begins. Returns when it ends if the frame being received goes on in spite of it
     /// ([`ReceptionModel::LockOnSensed`] only).
-    pub fn begin(&mut self, with: &Thresholds, now: Instant, arrival: Arrival) -> Option<Instant> {
+    pub fn signal_begin(&mut self, with: &Thresholds, now: Instant, arrival: Arrival) -> Option<Instant> {
         match with.model {
-            ReceptionModel::LockOnSensed => return self.begin_locking(with, arrival),
-            ReceptionModel::LockOnDecodable => self.begin_pairwise(with, arrival),
+            ReceptionModel::LockOnSensed => return self.begin_lock_on_sensed(with, arrival),
+            ReceptionModel::LockOnDecodable => self.begin_lock_on_decodable(with, arrival),
             ReceptionModel::CumulativeSinr => self.begin_cumulative(with, now, arrival),
         }
         self.signals.push((arrival.id, arrival.power_w));
@@ -126,95 +126,97 @@ impl Receiver {
     }
 
     /// The signal `id` ends.
-    pub fn end(&mut self, with: &Thresholds, now: Instant, id: u32) -> Verdict {
+    pub fn signal_end(&mut self, with: &Thresholds, now: Instant, id: u32) -> ReceptionResult {
         let verdict = match self.lock {
             Some(lock) if lock.id == id => {
                 self.lock = None;
-                self.judge(with, now, lock)
+                self.evaluate(with, now, lock)
             }
-            _ => Verdict::Missed,
+            _ => ReceptionResult::NotLocked,
         };
         if with.model != ReceptionModel::LockOnSensed {
-            self.forget(with, now, id);
+            self.remove_signal(with, now, id);
         }
         verdict
     }
 
     /// The station begins to send: what it was receiving is lost.
     pub fn transmit_begin(&mut self) {
-        self.antenna = Antenna::Sending;
+        self.antenna = AntennaState::Sending;
         if let Some(lock) = &mut self.lock {
-            lock.condition = Condition::Damaged;
+            lock.condition = FrameCondition::Damaged;
         }
     }
 
     /// The station's own transmission ends.
     pub fn transmit_end(&mut self) {
-        self.antenna = Antenna::Listening;
+        self.antenna = AntennaState::Listening;
     }
 
     /// Every signal takes the receiver; of two that collide the later end decides how long.
-    fn begin_locking(&mut self, with: &Thresholds, arrival: Arrival) -> Option<Instant> {
+    fn begin_lock_on_sensed(&mut self, with: &Thresholds, arrival: Arrival) -> Option<Instant> {
         let Some(lock) = &mut self.lock else {
             let decodable =
-                arrival.power_w >= with.weakest_w(arrival.rate) && self.antenna == Antenna::Listening;
-            let condition = if decodable { Condition::Clean } else { Condition::Damaged };
-            self.lock = Some(Lock::onto(arrival, condition));
+                arrival.power_w >= with.min_power_w(arrival.rate) && self.antenna == AntennaState::Listening;
+            let condition = if decodable { FrameCondition::Clean } else { FrameCondition::Damaged };
+            self.lock = Some(LockedFrame::new(arrival, condition));
             return None;
         };
         if lock.power_w >= with.capture_ratio * arrival.power_w {
             return Some(arrival.end);
         }
         if arrival.end > lock.end {
-            *lock = Lock::onto(arrival, Condition::Damaged);
+            *lock = LockedFrame::new(arrival, FrameCondition::Damaged);
         } else {
-            lock.condition = Condition::Damaged;
+            lock.condition = FrameCondition::Damaged;
         }
         None
     }
 
-    fn begin_pairwise(&mut self, with: &Thresholds, arrival: Arrival) {
+    fn begin_lock_on_decodable(&mut self, with: &Thresholds, arrival: Arrival) {
         if let Some(lock) = &mut self.lock {
             if lock.power_w < with.capture_ratio * arrival.power_w {
-                lock.condition = Condition::Damaged;
+                lock.condition = FrameCondition::Damaged;
             }
-        } else if arrival.power_w >= with.weakest_w(arrival.rate) && self.antenna == Antenna::Listening {
+        } else if arrival.power_w >= with.min_power_w(arrival.rate) && self.antenna == AntennaState::Listening
+        {
             let drowned = self.signals.iter().any(|&(_, w)| arrival.power_w < with.capture_ratio * w);
             if !drowned {
-                self.lock = Some(Lock::onto(arrival, Condition::Clean));
+                self.lock = Some(LockedFrame::new(arrival, FrameCondition::Clean));
             }
         }
     }
 
     fn begin_cumulative(&mut self, with: &Thresholds, now: Instant, arrival: Arrival) {
         if let Some(lock) = &self.lock {
-            let others_w = self.others_w(lock.id);
+            let others_w = self.interference_w(lock.id);
             self.interference.advance(now, lock, with.noise_w + others_w, &mut self.error_rates);
-        } else if arrival.power_w >= with.weakest_w(arrival.rate) && self.antenna == Antenna::Listening {
-            self.lock = Some(Lock::onto(arrival, Condition::Clean));
+        } else if arrival.power_w >= with.min_power_w(arrival.rate) && self.antenna == AntennaState::Listening
+        {
+            self.lock = Some(LockedFrame::new(arrival, FrameCondition::Clean));
             self.interference = Interference::starting(now, arrival.end);
         }
     }
 
-    fn judge(&mut self, with: &Thresholds, now: Instant, lock: Lock) -> Verdict {
+    fn evaluate(&mut self, with: &Thresholds, now: Instant, lock: LockedFrame) -> ReceptionResult {
         match (self.antenna, lock.condition) {
             // A frame that ends while the station sends leaves no trace.
-            (Antenna::Sending, _) => Verdict::Missed,
-            (Antenna::Listening, Condition::Damaged) => Verdict::Damaged,
-            (Antenna::Listening, Condition::Clean) => {
+            (AntennaState::Sending, _) => ReceptionResult::NotLocked,
+            (AntennaState::Listening, FrameCondition::Damaged) => ReceptionResult::Damaged,
+            (AntennaState::Listening, FrameCondition::Clean) => {
                 if with.model == ReceptionModel::CumulativeSinr {
-                    let others_w = self.others_w(lock.id);
+                    let others_w = self.interference_w(lock.id);
                     self.interference.advance(now, &lock, with.noise_w + others_w, &mut self.error_rates);
-                    return Verdict::Decodable { probability: self.interference.success() };
+                    return ReceptionResult::Decodable { probability: self.interference.success() };
                 }
-                Verdict::Decodable { probability: 1.0 }
+                ReceptionResult::Decodable { probability: 1.0 }
             }
         }
     }
 
-    fn forget(&mut self, with: &Thresholds, now: Instant, id: u32) {
+    fn remove_signal(&mut self, with: &Thresholds, now: Instant, id: u32) {
         if let (ReceptionModel::CumulativeSinr, Some(lock)) = (with.model, self.lock) {
-            let others_w = self.others_w(lock.id);
+            let others_w = self.interference_w(lock.id);
             self.interference.advance(now, &lock, with.noise_w + others_w, &mut self.error_rates);
         }
         if let Some(at) = self.signals.iter().position(|&(signal, _)| signal == id) {
@@ -223,7 +225,7 @@ impl Receiver {
     }
 
     /// Sum of the powers in the air but for `id`. Added up afresh each time, so that nothing drifts.
-    fn others_w(&self, id: u32) -> f64 {
+    fn interference_w(&self, id: u32) -> f64 {
         self.signals.iter().filter(|&&(signal, _)| signal != id).map(|&(_, w)| w).sum()
     }
 }

@@ -38,12 +38,12 @@ pub struct Hello {
     /// With half an interval, the default, a delay below half an interval never counts as a loss, and the loss of
     /// `allowed_loss` HELLOs in a row always does. RFC 3561: 0. AODV-UU: 50 ms (`HELLO_DELAY` in `aodv_hello.c`).
     pub slack: Duration,
-    /// Nodes that send HELLO messages. Default [`HelloWhen::OnActiveRoute`].
-    pub when: HelloWhen,
+    /// Nodes that send HELLO messages. Default [`HelloSenders::OnActiveRoute`].
+    pub senders: HelloSenders,
     /// Instants at which a node may send a HELLO message. Default [`HelloSchedule::AfterBroadcast`].
     pub schedule: HelloSchedule,
-    /// Packets of a neighbour that end its silence. Default [`SignOfLife::AnyPacket`].
-    pub sign_of_life: SignOfLife,
+    /// Packets of a neighbour that end its silence. Default [`HelloLiveness::AnyPacket`].
+    pub liveness: HelloLiveness,
 }
 
 impl Hello {
@@ -53,9 +53,9 @@ impl Hello {
         interval: Duration::from_secs(1),
         allowed_loss: 2,
         slack: Duration::ZERO,
-        when: HelloWhen::OnActiveRoute,
+        senders: HelloSenders::OnActiveRoute,
         schedule: HelloSchedule::Periodic,
-        sign_of_life: SignOfLife::AnyPacket,
+        liveness: HelloLiveness::AnyPacket,
     };
 
     /// AODV-UU 0.9.6 on Linux with its default options: `aodv_hello.c`, `aodv_neighbor.c`, `params.h`, `main.c`. Two
@@ -63,9 +63,9 @@ impl Hello {
     /// lost HELLO.
     pub const AODV_UU: Self = Self {
         slack: Duration::from_millis(50),
-        when: HelloWhen::Always,
+        senders: HelloSenders::Always,
         schedule: HelloSchedule::AfterBroadcast { jitter: Duration::from_millis(100) },
-        sign_of_life: SignOfLife::AodvMessage,
+        liveness: HelloLiveness::AodvMessage,
         ..Self::RFC3561
     };
 
@@ -88,14 +88,14 @@ impl Hello {
 
     /// Returns the permitted silence of a neighbour.
     #[must_use]
-    pub fn patience(&self) -> Duration {
+    pub fn allowed_silence(&self) -> Duration {
         self.lifetime() + self.slack
     }
 }
 
 /// Packets of a neighbour that end its silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignOfLife {
+pub enum HelloLiveness {
     /// Every packet that it transmits to this node or to all: HELLO messages or otherwise (RFC 3561 §6.9).
     AnyPacket,
     /// AODV messages only. In AODV-UU the lines that would count data packets are commented out (`routing_table.c`).
@@ -119,7 +119,7 @@ pub enum HelloSchedule {
 
 /// Nodes that send HELLO messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HelloWhen {
+pub enum HelloSenders {
     /// Nodes on an active route, as RFC 3561 §6.9 recommends.
     OnActiveRoute,
     /// All nodes, always.
@@ -128,7 +128,7 @@ pub enum HelloWhen {
 
 /// Reach and timeout of each attempt to find a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Search {
+pub enum DiscoverySchedule {
     /// RFC 3561 §6.4 and §6.3: rings from `ttl_start` (or beyond the last known distance) up to `ttl_threshold`, each
     /// waiting RING_TRAVERSAL_TIME; then the whole network, waiting NET_TRAVERSAL_TIME, doubled for every retry.
     Rfc,
@@ -144,7 +144,7 @@ pub enum Search {
 
 /// Time at which expiry takes effect on routes and discoveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ageing {
+pub enum ExpiryGranularity {
     /// At the instant itself.
     Exact,
     /// At multiples of this period: an expired route is used, and an unanswered request not repeated, before the
@@ -163,7 +163,7 @@ pub enum ReverseLifetime {
 
 /// Route to the neighbour that transmitted an AODV message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PreviousHop {
+pub enum PreviousHopRoute {
     /// A route to it, without sequence number (RFC 3561 §6.5, §6.7).
     Learnt,
     /// Nothing (ns-2).
@@ -172,7 +172,7 @@ pub enum PreviousHop {
 
 /// Routes that a forwarded data packet renews.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DataRenews {
+pub enum RenewedRoutes {
     /// The routes to destination, source, next hop and previous hop (RFC 3561 §6.2).
     WholePath,
     /// The route to the destination (ns-2).
@@ -192,11 +192,11 @@ pub enum ReplySequence {
 
 /// Nodes that may answer a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answering {
+pub enum ReplyPolicy {
     /// Relays with a fresh route, and the destination.
-    Relays,
+    Intermediate,
     /// The same. A relay that answers also informs the destination (G flag, RFC 3561 §6.6.3).
-    RelaysGratuitous,
+    IntermediateGratuitous,
     /// The destination only (D flag).
     DestinationOnly,
 }
@@ -225,9 +225,9 @@ pub enum LocalRepair {
     /// As ns-2.35: an ordinary discovery, if the packet has travelled farther than it has still to go. The queue and other
     /// routes over the lost neighbour are left as they are. No node is told of a failure before another packet arrives for
     /// the destination.
-    WhenPastHalfWay {
+    PastHalfway {
         /// Sequence number in the request of the repair.
-        number: RepairNumber,
+        number: RepairSequence,
         /// Time at which an unsuccessful repair ends.
         end: RepairEnd,
     },
@@ -235,14 +235,14 @@ pub enum LocalRepair {
 
 impl LocalRepair {
     /// Returns whether a route under repair keeps its sequence number and counts as known.
-    pub(super) const fn keeps_number(&self) -> bool {
-        matches!(self, Self::WhenPastHalfWay { number: RepairNumber::Ns2Kept, .. })
+    pub(super) const fn keeps_sequence(&self) -> bool {
+        matches!(self, Self::PastHalfway { number: RepairSequence::Ns2Kept, .. })
     }
 }
 
 /// Sequence number in the request of a repairing node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RepairNumber {
+pub enum RepairSequence {
     /// One more than that of the broken route, as after any break (RFC 3561 §6.12). A node with a route through the broken
     /// link cannot answer.
     Advanced,
@@ -377,10 +377,10 @@ pub struct Config {
     /// NEXT_HOP_WAIT: timeout of an RREP-ACK. RFC NODE_TRAVERSAL_TIME + 10 ms.
     pub next_hop_wait: Duration,
     /// Reach and timeouts of discoveries.
-    pub search: Search,
+    pub discovery_schedule: DiscoverySchedule,
     /// RREQ_RETRIES: network-wide attempts after the first. RFC 2, ns-2 3.
     pub rreq_retries: u8,
-    /// TTL_START: reach of the first ring. RFC 1 (2 with HELLO); without effect under [`Search::Ns2`].
+    /// TTL_START: reach of the first ring. RFC 1 (2 with HELLO); without effect under [`DiscoverySchedule::Ns2`].
     pub ttl_start: u8,
     /// TTL_INCREMENT: growth of the ring. 2.
     pub ttl_increment: u8,
@@ -400,14 +400,14 @@ pub struct Config {
     /// below this. It keeps neighbours from colliding each time if their applications or timers act at the same instant (RFC
     /// 5148 §5.2). RFC 3561 says nothing; 10 ms as ns-3. ns-2: zero, as its MAC draws a back-off before each frame.
     pub originated_jitter: Duration,
-    /// Nodes that may answer requests of this node. Default [`Answering::Relays`].
-    pub answering: Answering,
+    /// Nodes that may answer requests of this node. Default [`ReplyPolicy::Intermediate`].
+    pub reply_policy: ReplyPolicy,
     /// Lifetime of routes back to originators.
     pub reverse_lifetime: ReverseLifetime,
     /// Routes to transmitters of AODV messages.
-    pub previous_hop: PreviousHop,
+    pub previous_hop: PreviousHopRoute,
     /// Routes that data packets renew.
-    pub data_renews: DataRenews,
+    pub renewed_routes: RenewedRoutes,
     /// A destination's sequence number.
     pub reply_sequence: ReplySequence,
     /// RREP-ACK. Default never.
@@ -421,7 +421,7 @@ pub struct Config {
     /// Failed AODV messages.
     pub control_failure: ControlFailure,
     /// Time at which expiry takes effect.
-    pub ageing: Ageing,
+    pub expiry_granularity: ExpiryGranularity,
     /// Packets that wait for routes, all destinations together; a new one displaces the oldest. 64, as ns-2 (the RFC leaves
     /// it open).
     pub buffer_packets: NonZeroU16,
@@ -455,7 +455,7 @@ impl Config {
             path_discovery_time: Duration::from_millis(5_600),
             blacklist_timeout: Duration::from_millis(5_600),
             next_hop_wait: Duration::from_millis(50),
-            search: Search::Rfc,
+            discovery_schedule: DiscoverySchedule::Rfc,
             rreq_retries: 2,
             ttl_start: 1,
             ttl_increment: 2,
@@ -465,17 +465,17 @@ impl Config {
             rerr_rate_limit: NonZeroU16::new(10),
             broadcast_jitter: Duration::from_millis(10),
             originated_jitter: Duration::from_millis(10),
-            answering: Answering::Relays,
+            reply_policy: ReplyPolicy::Intermediate,
             reverse_lifetime: ReverseLifetime::Rfc,
-            previous_hop: PreviousHop::Learnt,
-            data_renews: DataRenews::WholePath,
+            previous_hop: PreviousHopRoute::Learnt,
+            renewed_routes: RenewedRoutes::WholePath,
             reply_sequence: ReplySequence::Rfc,
             reply_ack: ReplyAck::Never,
             local_repair: LocalRepair::Off,
             error_scope: ErrorScope::Precursors,
             queue_purge: QueuePurge::OnLinkFailure,
             control_failure: ControlFailure::LinkBreak,
-            ageing: Ageing::Exact,
+            expiry_granularity: ExpiryGranularity::Exact,
             buffer_packets: NonZeroU16::new(64).expect("not zero"),
             buffer_time: Duration::from_secs(30),
             release_spacing: Duration::ZERO,
@@ -510,24 +510,24 @@ impl Config {
             net_diameter: 30,
             node_traversal_time: Duration::from_millis(30),
             path_discovery_time: Duration::from_secs(6),
-            search: Search::Ns2 { longest_wait: Duration::from_secs(10) },
+            discovery_schedule: DiscoverySchedule::Ns2 { longest_wait: Duration::from_secs(10) },
             rreq_retries: 3,
             ttl_start: 5,
             rreq_rate_limit: None,
             rerr_rate_limit: None,
             originated_jitter: Duration::ZERO,
             reverse_lifetime: ReverseLifetime::Fixed(Duration::from_secs(6)),
-            previous_hop: PreviousHop::Ignored,
-            data_renews: DataRenews::Destination,
+            previous_hop: PreviousHopRoute::Ignored,
+            renewed_routes: RenewedRoutes::Destination,
             reply_sequence: ReplySequence::AlwaysAdvance,
-            local_repair: LocalRepair::WhenPastHalfWay {
-                number: RepairNumber::Ns2Kept,
+            local_repair: LocalRepair::PastHalfway {
+                number: RepairSequence::Ns2Kept,
                 end: RepairEnd::Ns2AbsoluteTimer,
             },
             error_scope: ErrorScope::AllBroadcast,
             queue_purge: QueuePurge::OnLinkFailureAndRouteError,
             control_failure: ControlFailure::Ignored,
-            ageing: Ageing::Ticks(Duration::from_millis(500)),
+            expiry_granularity: ExpiryGranularity::Ticks(Duration::from_millis(500)),
             release_spacing: Duration::from_millis(10),
             encapsulation: Encapsulation::Ns2,
             ..Self::rfc3561()

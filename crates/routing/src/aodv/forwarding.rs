@@ -1,8 +1,8 @@
 //! Forwarding of data packets (RFC 3561 §6.2, §6.3, §6.11 case ii).
 
-use super::config::DataRenews;
-use super::machine::Aodv;
-use super::table::{Role, RouteState};
+use super::agent::Aodv;
+use super::config::RenewedRoutes;
+use super::table::{RouteRole, RouteState};
 use super::types::{Decision, Event, Origin};
 use crate::DropReason;
 use hopline_core::Instant;
@@ -14,7 +14,7 @@ impl<M: Copy> Aodv<M> {
     /// Packets for this node itself are delivered, and broadcasts are sent, without this call.
     pub fn route(&mut self, now: Instant, destination: Ipv4Addr, origin: Origin, packet: M) -> Decision {
         let decision = self.decide(now, destination, origin, packet);
-        self.rearm();
+        self.set_timers();
         decision
     }
 
@@ -28,18 +28,18 @@ impl<M: Copy> Aodv<M> {
         let state = self.routes.get(now, destination).map(|route| (route.state, route.next_hop));
         match (state, origin) {
             (Some((RouteState::Valid, next_hop)), _) => {
-                self.renew_path(now, destination, next_hop, origin);
+                self.extend_path(now, destination, next_hop, origin);
                 Decision::Forward { next_hop }
             }
             (_, Origin::Local) => {
-                self.hold(now, destination, packet);
-                self.seek(now, destination);
-                Decision::Taken
+                self.buffer_packet(now, destination, packet);
+                self.start_discovery(now, destination);
+                Decision::Accepted
             }
             (Some((RouteState::Repairing | RouteState::RepairingKept, _)), Origin::Forwarded { .. }) => {
-                self.hold(now, destination, packet);
-                self.keep_seeking(now, destination);
-                Decision::Taken
+                self.buffer_packet(now, destination, packet);
+                self.continue_discovery(now, destination);
+                Decision::Accepted
             }
             (_, Origin::Forwarded { previous_hop, .. }) => {
                 self.report_no_route(now, destination, previous_hop);
@@ -49,32 +49,32 @@ impl<M: Copy> Aodv<M> {
     }
 
     /// Renews the routes to destination, next hop, source and previous hop (§6.2).
-    fn renew_path(&mut self, now: Instant, destination: Ipv4Addr, next_hop: Ipv4Addr, origin: Origin) {
+    fn extend_path(&mut self, now: Instant, destination: Ipv4Addr, next_hop: Ipv4Addr, origin: Origin) {
         let until = now + self.config.active_route_timeout;
-        self.renew(now, destination, until);
-        if self.config.data_renews == DataRenews::Destination {
+        self.extend_route(now, destination, until);
+        if self.config.renewed_routes == RenewedRoutes::Destination {
             return;
         }
         if next_hop != destination {
-            self.renew(now, next_hop, until);
+            self.extend_route(now, next_hop, until);
         }
         if let Origin::Forwarded { previous_hop, source } = origin {
-            self.renew(now, previous_hop, until);
+            self.extend_route(now, previous_hop, until);
             if source != previous_hop {
-                self.renew(now, source, until);
+                self.extend_route(now, source, until);
             }
         }
     }
 
-    pub(super) fn renew(&mut self, now: Instant, destination: Ipv4Addr, until: Instant) {
+    pub(super) fn extend_route(&mut self, now: Instant, destination: Ipv4Addr, until: Instant) {
         if let Some(route) = self.routes.valid(now, destination) {
             route.renew(until);
-            route.role = Role::Path;
+            route.role = RouteRole::Path;
         }
     }
 
     /// Puts a packet into the send buffer.
-    pub(super) fn hold(&mut self, now: Instant, destination: Ipv4Addr, packet: M) {
+    pub(super) fn buffer_packet(&mut self, now: Instant, destination: Ipv4Addr, packet: M) {
         if let Some(oldest) = self.buffer.push(now, destination, packet) {
             self.drop_packet(oldest, DropReason::BufferFull);
         }
@@ -84,15 +84,15 @@ impl<M: Copy> Aodv<M> {
         self.outbox.events.push_back(Event::Drop { packet, reason });
     }
 
-    pub(super) fn drop_overdue_packets(&mut self, now: Instant) {
+    pub(super) fn drop_expired_packets(&mut self, now: Instant) {
         while let Some(packet) = self.buffer.pop_expired(now) {
             self.drop_packet(packet, DropReason::BufferTimeout);
         }
     }
 
     /// Drops every packet that waits for `destination`.
-    pub(super) fn drop_waiting(&mut self, destination: Ipv4Addr, reason: DropReason) {
+    pub(super) fn drop_buffered(&mut self, destination: Ipv4Addr, reason: DropReason) {
         let events = &mut self.outbox.events;
-        self.buffer.take(destination, |packet| events.push_back(Event::Drop { packet, reason }));
+        self.buffer.take_all(destination, |packet| events.push_back(Event::Drop { packet, reason }));
     }
 }

@@ -1,57 +1,57 @@
 //! HELLO messages (RFC 3561 §6.9).
 
-use super::config::{Hello, HelloSchedule, HelloWhen, SignOfLife};
-use super::machine::Aodv;
-use super::search::Answered;
-use super::stats::Ignored;
-use super::table::{Expiry, Offer, Role, Route, Verdict};
+use super::agent::Aodv;
+use super::config::{Hello, HelloLiveness, HelloSchedule, HelloSenders};
+use super::discoveries::FoundBy;
+use super::stats::IgnoredReason;
+use super::table::{Expiry, OfferResult, Route, RouteOffer, RouteRole};
 use super::types::Timer;
 use hopline_core::{Duration, Instant};
 use hopline_wire::aodv::{Message, Rrep};
 use std::net::Ipv4Addr;
 
 /// A HELLO interval of zero would never let time pass.
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
 impl<M: Copy> Aodv<M> {
     /// Handles a broadcast reply, which is a HELLO of its sender.
     pub(super) fn handle_hello(&mut self, now: Instant, from: Ipv4Addr, hello: &Rrep) {
         if hello.destination != from {
-            return self.stats.ignore(Ignored::BadAddress);
+            return self.stats.ignore(IgnoredReason::BadAddress);
         }
         let sensed = self.config.link_sensing.hello().copied();
         // The route must not end before its neighbour is given up.
         let lifetime = hello.lifetime + sensed.map_or(Duration::ZERO, |own| own.slack);
-        let offer = Offer {
+        let offer = RouteOffer {
             next_hop: from,
             hops: 1,
             seq: hello.destination_seq,
             expiry: Expiry::AtLeast(now + lifetime),
         };
-        let role = self.routes.valid(now, from).map_or(Role::Neighbour, |route| route.role);
+        let role = self.routes.valid(now, from).map_or(RouteRole::Neighbour, |route| route.role);
         self.learn_previous_hop(now, from);
-        if self.routes.offer(now, from, offer) == Verdict::Better {
+        if self.routes.offer(now, from, offer) == OfferResult::Better {
             self.routes.set_role(from, role);
-            self.found(now, from, Answered::Otherwise);
+            self.complete_discovery(now, from, FoundBy::OtherMessage);
         }
         if let Some(own) = sensed {
-            self.watch.begin(now, from, own.patience());
+            self.liveness.start(now, from, own.allowed_silence());
         }
     }
 
     /// Returns whether any packet of a neighbour ends its silence.
-    pub(super) fn counts_any_packet(&self) -> bool {
-        self.config.link_sensing.hello().is_some_and(|hello| hello.sign_of_life == SignOfLife::AnyPacket)
+    pub(super) fn any_packet_is_liveness(&self) -> bool {
+        self.config.link_sensing.hello().is_some_and(|hello| hello.liveness == HelloLiveness::AnyPacket)
     }
 
-    pub(super) fn say_hello(&mut self, now: Instant) {
+    pub(super) fn send_hello(&mut self, now: Instant) {
         let Some(hello) = self.config.link_sensing.hello().copied() else { return };
-        let interval = hello.interval.max(SHORTEST_INTERVAL);
+        let interval = hello.interval.max(MIN_INTERVAL);
         // Any broadcast of the last interval has had the same effect on the neighbours.
         let quiet = now.since(self.last_broadcast) >= interval || self.last_broadcast == Instant::ZERO;
         let next = self.next_hello(now, hello, interval, quiet);
         self.timers.set(Timer::Hello, next);
-        let takes_part = hello.when == HelloWhen::Always || self.is_on_active_route(now);
+        let takes_part = hello.senders == HelloSenders::Always || self.is_on_active_route(now);
         if !quiet || !takes_part {
             return;
         }
@@ -69,7 +69,7 @@ impl<M: Copy> Aodv<M> {
         let due = match hello.schedule {
             // Drawn already, with the interval.
             HelloSchedule::AfterBroadcast { jitter } if !jitter.is_zero() => now,
-            _ => self.departure(now, self.config.originated_jitter),
+            _ => self.departure_time(now, self.config.originated_jitter),
         };
         self.broadcast(now, due, Message::Rrep(message), 1);
     }
@@ -91,16 +91,19 @@ impl<M: Copy> Aodv<M> {
     }
 
     fn is_on_active_route(&self, now: Instant) -> bool {
-        let active =
-            |route: &Route, to: Ipv4Addr| route.role == Role::Path && self.routes.is_usable(now, to, route);
+        let active = |route: &Route, to: Ipv4Addr| {
+            route.role == RouteRole::Path && self.routes.is_usable(now, to, route)
+        };
         self.routes.iter().any(|(destination, route)| active(route, destination))
     }
 
     /// Gives up neighbours that were silent for ALLOWED_HELLO_LOSS intervals and the slack (§6.9).
-    pub(super) fn lose_silent_neighbours(&mut self, now: Instant) {
-        let Some(patience) = self.config.link_sensing.hello().map(|hello| hello.patience()) else { return };
-        while let Some(neighbour) = self.watch.take_silent(now, patience) {
-            self.link_broken(now, neighbour, None);
+    pub(super) fn remove_silent_neighbours(&mut self, now: Instant) {
+        let Some(patience) = self.config.link_sensing.hello().map(|hello| hello.allowed_silence()) else {
+            return;
+        };
+        while let Some(neighbour) = self.liveness.take_lost(now, patience) {
+            self.break_link(now, neighbour, None);
         }
     }
 }

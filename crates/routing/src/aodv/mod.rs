@@ -6,31 +6,31 @@
 //! Not implemented: multicast, route aggregation by prefix, several interfaces (§7, §8), and the waiting after a reboot
 //! (§6.13). A node that lost its state is a new machine, which a driver should start DELETE_PERIOD later.
 
+mod agent;
 pub mod config;
+mod discoveries;
 mod discovery;
 mod error;
 mod forwarding;
 mod hello;
-mod machine;
+mod neighbour_cache;
 mod neighbours;
-mod renewals;
 mod repair;
 mod repair_ends;
 mod reply;
 mod request;
 mod router;
-mod search;
-mod seen;
+mod rreq_cache;
 mod stats;
 mod table;
 mod types;
 
 pub use crate::DropReason;
+pub use agent::{Aodv, RouteView};
 pub use config::Config;
-pub use machine::{Aodv, RouteView};
-pub use stats::{Ignored, Stats};
+pub use stats::{IgnoredReason, Stats};
 pub use table::RouteState;
-pub use types::{Carried, Decision, Event, Origin, Received, Signal, Timer, Transmit};
+pub use types::{Decision, Event, FailedContent, Origin, Received, Signal, Timer, Transmit};
 
 #[cfg(test)]
 mod tests;

@@ -5,27 +5,27 @@ use std::net::Ipv4Addr;
 
 /// Neighbours that sent HELLO messages, and the time each was last heard (RFC 3561 §6.9).
 #[derive(Clone, Debug)]
-pub(super) struct Watch {
+pub(super) struct NeighbourLiveness {
     list: Vec<(Ipv4Addr, Instant)>,
     limit: usize,
     /// Earliest expiry of a neighbour, or an earlier time. A wake-up that turns out to be too early computes it again.
     deadline: Option<Instant>,
 }
 
-impl Watch {
+impl NeighbourLiveness {
     pub(super) fn new(limit: u32) -> Self {
         Self { list: Vec::new(), limit: limit as usize, deadline: None }
     }
 
     /// Records that `neighbour` was heard, if it is watched.
-    pub(super) fn heard(&mut self, now: Instant, neighbour: Ipv4Addr) {
+    pub(super) fn record_heard(&mut self, now: Instant, neighbour: Ipv4Addr) {
         if let Some((_, last)) = self.list.iter_mut().find(|(other, _)| *other == neighbour) {
             *last = now;
         }
     }
 
     /// Watches `neighbour` from now on.
-    pub(super) fn begin(&mut self, now: Instant, neighbour: Ipv4Addr, patience: Duration) {
+    pub(super) fn start(&mut self, now: Instant, neighbour: Ipv4Addr, patience: Duration) {
         if self.list.iter().any(|(other, _)| *other == neighbour) || self.list.len() >= self.limit {
             return;
         }
@@ -33,12 +33,12 @@ impl Watch {
         self.deadline = Some(self.deadline.map_or(now + patience, |deadline| deadline.min(now + patience)));
     }
 
-    pub(super) fn forget(&mut self, neighbour: Ipv4Addr) {
+    pub(super) fn remove(&mut self, neighbour: Ipv4Addr) {
         self.list.retain(|(other, _)| *other != neighbour);
     }
 
     /// Removes a neighbour that has been silent for longer than `patience`.
-    pub(super) fn take_silent(&mut self, now: Instant, patience: Duration) -> Option<Ipv4Addr> {
+    pub(super) fn take_lost(&mut self, now: Instant, patience: Duration) -> Option<Ipv4Addr> {
         let silent = self.list.iter().position(|(_, last)| *last + patience < now);
         let neighbour = silent.map(|at| self.list.remove(at).0);
         if neighbour.is_none() {
@@ -80,17 +80,17 @@ impl Blacklist {
 
 /// Neighbours that were sent a reply and have not confirmed it (§6.8).
 #[derive(Clone, Debug)]
-pub(super) struct AckWaits {
+pub(super) struct PendingRrepAcks {
     list: Vec<(Ipv4Addr, Instant)>,
     limit: usize,
 }
 
-impl AckWaits {
+impl PendingRrepAcks {
     pub(super) fn new(limit: u32) -> Self {
         Self { list: Vec::new(), limit: limit as usize }
     }
 
-    pub(super) fn begin(&mut self, neighbour: Ipv4Addr, deadline: Instant) {
+    pub(super) fn add(&mut self, neighbour: Ipv4Addr, deadline: Instant) {
         let known = self.list.iter().any(|(other, _)| *other == neighbour);
         if !known && self.list.len() < self.limit {
             self.list.push((neighbour, deadline));
@@ -98,11 +98,11 @@ impl AckWaits {
     }
 
     /// An RREP-ACK does not name the reply that it confirms, so any counts.
-    pub(super) fn acknowledged(&mut self, neighbour: Ipv4Addr) {
+    pub(super) fn on_rrep_ack(&mut self, neighbour: Ipv4Addr) {
         self.list.retain(|(other, _)| *other != neighbour);
     }
 
-    pub(super) fn take_overdue(&mut self, now: Instant) -> Option<Ipv4Addr> {
+    pub(super) fn take_expired(&mut self, now: Instant) -> Option<Ipv4Addr> {
         let at = self.list.iter().position(|(_, deadline)| *deadline <= now)?;
         Some(self.list.remove(at).0)
     }

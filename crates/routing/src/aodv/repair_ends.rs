@@ -7,13 +7,13 @@ use std::net::Ipv4Addr;
 /// End times of repairs. Each packet that starts or joins a repair sets a timer of its own, which nothing stops
 /// ([`RepairEnd::Ns2AbsoluteTimer`](super::config::RepairEnd::Ns2AbsoluteTimer)).
 #[derive(Clone, Debug)]
-pub(super) struct RepairEnds {
+pub(super) struct RepairTimers {
     /// Sorted by time.
     due: VecDeque<(Instant, Ipv4Addr)>,
     limit: usize,
 }
 
-impl RepairEnds {
+impl RepairTimers {
     pub(super) fn new(limit: u32) -> Self {
         Self { due: VecDeque::new(), limit: limit as usize }
     }
@@ -31,7 +31,7 @@ impl RepairEnds {
         self.due.insert(position, (at, destination));
     }
 
-    pub(super) fn take(&mut self, now: Instant) -> Option<Ipv4Addr> {
+    pub(super) fn take_expired(&mut self, now: Instant) -> Option<Ipv4Addr> {
         self.due.pop_front_if(|(at, _)| *at <= now).map(|(_, destination)| destination)
     }
 }

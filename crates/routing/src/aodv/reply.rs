@@ -1,10 +1,10 @@
 //! Replies (RFC 3561 §6.7, §6.8).
 
+use super::agent::Aodv;
 use super::config::ReplyAck;
-use super::machine::Aodv;
-use super::search::Answered;
-use super::stats::Ignored;
-use super::table::{Expiry, Offer, Verdict};
+use super::discoveries::FoundBy;
+use super::stats::IgnoredReason;
+use super::table::{Expiry, OfferResult, RouteOffer};
 use hopline_core::Instant;
 use hopline_wire::aodv::{Message, Rrep};
 use std::net::Ipv4Addr;
@@ -17,25 +17,25 @@ impl<M: Copy> Aodv<M> {
             self.unicast(Message::RrepAck, from, 1);
         }
         if !self.is_other_host(reply.destination) {
-            return self.stats.ignore(Ignored::BadAddress);
+            return self.stats.ignore(IgnoredReason::BadAddress);
         }
         let Some(hops) = reply.hop_count.checked_add(1) else {
-            return self.stats.ignore(Ignored::BadHopCount);
+            return self.stats.ignore(IgnoredReason::BadHopCount);
         };
         reply.hop_count = hops;
         let expiry = Expiry::At(now + reply.lifetime);
-        let offer = Offer { next_hop: from, hops, seq: reply.destination_seq, expiry };
+        let offer = RouteOffer { next_hop: from, hops, seq: reply.destination_seq, expiry };
         match self.routes.offer(now, reply.destination, offer) {
-            Verdict::Worse => return self.stats.ignore(Ignored::StaleReply),
-            Verdict::TableFull => return self.stats.ignore(Ignored::TableFull),
+            OfferResult::Worse => return self.stats.ignore(IgnoredReason::StaleReply),
+            OfferResult::TableFull => return self.stats.ignore(IgnoredReason::TableFull),
             // §6.7 passes a reply on if it changed the route. A reply that confirms the route counts too: otherwise a second
             // node could not discover a destination with an unchanged sequence number.
-            Verdict::Better | Verdict::Same => {}
+            OfferResult::Better | OfferResult::Same => {}
         }
         if reply.originator == self.address {
-            self.found(now, reply.destination, Answered::ByReply);
+            self.complete_discovery(now, reply.destination, FoundBy::OwnReply);
         } else {
-            self.found(now, reply.destination, Answered::ByReplyToOther);
+            self.complete_discovery(now, reply.destination, FoundBy::ForwardedReply);
             self.relay_reply(now, from, ttl, reply);
         }
     }
@@ -43,11 +43,11 @@ impl<M: Copy> Aodv<M> {
     /// Passes a reply on towards the originator of the request (§6.7), and records the precursors of both routes.
     fn relay_reply(&mut self, now: Instant, from: Ipv4Addr, ttl: u8, mut reply: Rrep) {
         if ttl <= 1 {
-            return self.stats.ignore(Ignored::TtlExpired);
+            return self.stats.ignore(IgnoredReason::TtlExpired);
         }
         let until = now + self.config.active_route_timeout;
         let Some(back) = self.routes.known(now, reply.originator).filter(|back| back.next_hop != from) else {
-            return self.stats.ignore(Ignored::NoWayBack);
+            return self.stats.ignore(IgnoredReason::NoReverseRoute);
         };
         back.renew(until);
         let back_hop = back.next_hop;
@@ -59,15 +59,15 @@ impl<M: Copy> Aodv<M> {
         }
         reply.ack_required = self.config.reply_ack == ReplyAck::Always;
         if reply.ack_required {
-            self.ack_waits.begin(back_hop, now + self.config.next_hop_wait);
+            self.pending_rrep_acks.add(back_hop, now + self.config.next_hop_wait);
         }
         self.stats.replies_relayed += 1;
         self.unicast(Message::Rrep(reply), back_hop, ttl - 1);
     }
 
     /// Blacklists neighbours that did not confirm a reply (§6.8): they may not receive from this node at all.
-    pub(super) fn blacklist_silent(&mut self, now: Instant) {
-        while let Some(neighbour) = self.ack_waits.take_overdue(now) {
+    pub(super) fn blacklist_unconfirmed(&mut self, now: Instant) {
+        while let Some(neighbour) = self.pending_rrep_acks.take_expired(now) {
             self.blacklist.add(now, neighbour, now + self.config.blacklist_timeout);
         }
     }

@@ -1,11 +1,11 @@
 //! Handling of requests from other nodes (RFC 3561 §6.5, §6.6).
 
-use super::config::{PreviousHop, ReplyAck, ReplySequence, ReverseLifetime};
-use super::machine::Aodv;
-use super::search::Answered;
-use super::stats::Ignored;
-use super::table::{Expiry, Offer, Verdict};
-use crate::{Effect, Sighting};
+use super::agent::Aodv;
+use super::config::{PreviousHopRoute, ReplyAck, ReplySequence, ReverseLifetime};
+use super::discoveries::FoundBy;
+use super::stats::IgnoredReason;
+use super::table::{Expiry, OfferResult, RouteOffer};
+use crate::{DuplicateCheck, TimerEffect};
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_wire::aodv::{Message, Rrep, Rreq};
 use std::net::Ipv4Addr;
@@ -17,10 +17,10 @@ impl<M: Copy> Aodv<M> {
         from: Ipv4Addr,
         ttl: u8,
         mut request: Rreq,
-    ) -> Effect {
+    ) -> TimerEffect {
         if self.blacklist.contains(now, from) {
-            self.stats.ignore(Ignored::Blacklisted);
-            return Effect::None;
+            self.stats.ignore(IgnoredReason::Blacklisted);
+            return TimerEffect::None;
         }
         let effect = self.learn_previous_hop(now, from);
         if let Err(reason) = self.check_request(now, &request) {
@@ -28,47 +28,47 @@ impl<M: Copy> Aodv<M> {
             return effect;
         }
         request.hop_count += 1;
-        self.learn_way_back(now, from, &request);
+        self.learn_reverse_route(now, from, &request);
         if request.destination == self.address {
-            self.answer_as_destination(now, &request);
-        } else if !self.answer_as_relay(now, from, &request) {
+            self.reply_as_destination(now, &request);
+        } else if !self.reply_as_intermediate(now, from, &request) {
             self.relay_request(now, ttl, request);
         }
-        Effect::Some
+        TimerEffect::Possible
     }
 
-    fn check_request(&mut self, now: Instant, request: &Rreq) -> Result<(), Ignored> {
+    fn check_request(&mut self, now: Instant, request: &Rreq) -> Result<(), IgnoredReason> {
         if request.originator == self.address {
-            return Err(Ignored::OwnRequest);
+            return Err(IgnoredReason::OwnRequest);
         }
         if !self.is_other_host(request.originator) || request.originator == request.destination {
-            return Err(Ignored::BadAddress);
+            return Err(IgnoredReason::BadAddress);
         }
         if request.hop_count == u8::MAX {
-            return Err(Ignored::BadHopCount);
+            return Err(IgnoredReason::BadHopCount);
         }
-        match self.seen.note(now, request.originator, request.id) {
-            Sighting::First => Ok(()),
-            Sighting::Again => Err(Ignored::DuplicateRequest),
-            Sighting::Full => Err(Ignored::TableFull),
+        match self.rreq_cache.record(now, request.originator, request.id) {
+            DuplicateCheck::New => Ok(()),
+            DuplicateCheck::Duplicate => Err(IgnoredReason::DuplicateRequest),
+            DuplicateCheck::TableFull => Err(IgnoredReason::TableFull),
         }
     }
 
     /// Learns a route to the transmitter of a message, which is a neighbour (§6.5, §6.7).
-    pub(super) fn learn_previous_hop(&mut self, now: Instant, from: Ipv4Addr) -> Effect {
-        if self.config.previous_hop == PreviousHop::Ignored {
-            return Effect::None;
+    pub(super) fn learn_previous_hop(&mut self, now: Instant, from: Ipv4Addr) -> TimerEffect {
+        if self.config.previous_hop == PreviousHopRoute::Ignored {
+            return TimerEffect::None;
         }
         let expires = now + self.config.active_route_timeout;
         if !self.routes.offer_neighbour(now, from, expires) {
-            return Effect::None;
+            return TimerEffect::None;
         }
-        self.found(now, from, Answered::Otherwise);
-        Effect::Some
+        self.complete_discovery(now, from, FoundBy::OtherMessage);
+        TimerEffect::Possible
     }
 
     /// Learns the reverse route (§6.5).
-    fn learn_way_back(&mut self, now: Instant, from: Ipv4Addr, request: &Rreq) {
+    fn learn_reverse_route(&mut self, now: Instant, from: Ipv4Addr, request: &Rreq) {
         let lifetime = match self.config.reverse_lifetime {
             ReverseLifetime::Fixed(lifetime) => lifetime,
             ReverseLifetime::Rfc => {
@@ -76,21 +76,21 @@ impl<M: Copy> Aodv<M> {
                 self.config.net_traversal_time().saturating_sub(spent).saturating_mul(2)
             }
         };
-        let offer = Offer {
+        let offer = RouteOffer {
             next_hop: from,
             hops: request.hop_count,
             seq: request.originator_seq,
             expiry: Expiry::AtLeast(now + lifetime),
         };
         match self.routes.offer(now, request.originator, offer) {
-            Verdict::Better => self.found(now, request.originator, Answered::Otherwise),
-            Verdict::TableFull => self.stats.ignore(Ignored::TableFull),
-            Verdict::Same | Verdict::Worse => {}
+            OfferResult::Better => self.complete_discovery(now, request.originator, FoundBy::OtherMessage),
+            OfferResult::TableFull => self.stats.ignore(IgnoredReason::TableFull),
+            OfferResult::Same | OfferResult::Worse => {}
         }
     }
 
     /// Answers a request for this node (§6.6.1).
-    fn answer_as_destination(&mut self, now: Instant, request: &Rreq) {
+    fn reply_as_destination(&mut self, now: Instant, request: &Rreq) {
         // §6.1 and §6.6.1 together: the number is never below that of the request.
         if let Some(asked) = request.destination_seq {
             self.seq = self.seq.max(asked);
@@ -100,15 +100,15 @@ impl<M: Copy> Aodv<M> {
         }
         let (seq, lifetime) = (self.seq, self.config.my_route_timeout);
         self.stats.replies_as_destination += 1;
-        self.reply(now, request.originator, rrep(self.address, seq, 0, request.originator, lifetime));
+        self.send_reply(now, request.originator, rrep(self.address, seq, 0, request.originator, lifetime));
     }
 
     /// Answers a request as a relay with a fresh route (§6.6.2). Returns whether this node could answer.
-    fn answer_as_relay(&mut self, now: Instant, from: Ipv4Addr, request: &Rreq) -> bool {
+    fn reply_as_intermediate(&mut self, now: Instant, from: Ipv4Addr, request: &Rreq) -> bool {
         if request.destination_only {
             return false;
         }
-        let kept = self.config.local_repair.keeps_number();
+        let kept = self.config.local_repair.keeps_sequence();
         let Some(route) = self.routes.known(now, request.destination) else { return false };
         let Some(seq) = route.seq() else { return false };
         let fresh = request.destination_seq.is_none_or(|asked| seq.at_or_after(asked));
@@ -126,7 +126,7 @@ impl<M: Copy> Aodv<M> {
             route.add_precursor(back_hop, limit);
         }
         self.stats.replies_as_relay += 1;
-        self.reply(
+        self.send_reply(
             now,
             request.originator,
             rrep(request.destination, seq, hops, request.originator, lifetime),
@@ -136,7 +136,7 @@ impl<M: Copy> Aodv<M> {
             self.stats.replies_as_relay += 1;
             let gratuitous =
                 rrep(request.originator, request.originator_seq, back_hops, request.destination, back_life);
-            self.reply(now, request.destination, gratuitous);
+            self.send_reply(now, request.destination, gratuitous);
         }
         true
     }
@@ -144,28 +144,28 @@ impl<M: Copy> Aodv<M> {
     /// Relays a request (§6.5, last part).
     fn relay_request(&mut self, now: Instant, ttl: u8, mut request: Rreq) {
         if ttl <= 1 {
-            return self.stats.ignore(Ignored::TtlExpired);
+            return self.stats.ignore(IgnoredReason::TtlExpired);
         }
         let known = self.routes.get(now, request.destination).and_then(|route| route.seq());
         request.destination_seq = match (request.destination_seq, known) {
             (Some(asked), Some(known)) => Some(asked.max(known)),
             (asked, known) => asked.or(known),
         };
-        let due = self.departure(now, self.config.broadcast_jitter);
+        let due = self.departure_time(now, self.config.broadcast_jitter);
         if self.broadcast(now, due, Message::Rreq(request), ttl - 1) {
             self.stats.requests_relayed += 1;
         }
     }
 
     /// Sends a reply one hop towards `to`.
-    pub(super) fn reply(&mut self, now: Instant, to: Ipv4Addr, mut reply: Rrep) {
+    pub(super) fn send_reply(&mut self, now: Instant, to: Ipv4Addr, mut reply: Rrep) {
         let Some(back) = self.routes.known(now, to) else {
-            return self.stats.ignore(Ignored::NoWayBack);
+            return self.stats.ignore(IgnoredReason::NoReverseRoute);
         };
         let next_hop = back.next_hop;
         reply.ack_required = self.config.reply_ack == ReplyAck::Always;
         if reply.ack_required {
-            self.ack_waits.begin(next_hop, now + self.config.next_hop_wait);
+            self.pending_rrep_acks.add(next_hop, now + self.config.next_hop_wait);
         }
         let ttl = self.config.net_diameter;
         self.unicast(Message::Rrep(reply), next_hop, ttl);

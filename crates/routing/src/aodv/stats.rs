@@ -2,7 +2,7 @@
 
 /// Reason for which a message had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ignored {
+pub enum IgnoredReason {
     /// A request that was received before (RFC 3561 §6.5).
     DuplicateRequest,
     /// This node's own request, relayed by a neighbour.
@@ -12,7 +12,7 @@ pub enum Ignored {
     /// A reply no better than the known route (§6.7).
     StaleReply,
     /// A reply for another node to which there is no route back.
-    NoWayBack,
+    NoReverseRoute,
     /// A reply or request with an expired time to live.
     TtlExpired,
     /// An address that cannot belong to a host, or this node's address in an invalid field.
@@ -55,17 +55,17 @@ pub struct Stats {
     /// Local repairs begun.
     pub repairs: u64,
     /// One counter for each reason.
-    ignored: [u64; Ignored::OutboxFull as usize + 1],
+    ignored: [u64; IgnoredReason::OutboxFull as usize + 1],
 }
 
 impl Stats {
     /// Returns the number of messages that had no effect for this reason.
     #[must_use]
-    pub const fn ignored(&self, reason: Ignored) -> u64 {
+    pub const fn ignored(&self, reason: IgnoredReason) -> u64 {
         self.ignored[reason as usize]
     }
 
-    pub(super) fn ignore(&mut self, reason: Ignored) {
+    pub(super) fn ignore(&mut self, reason: IgnoredReason) {
         self.ignored[reason as usize] += 1;
     }
 }

@@ -1,7 +1,7 @@
 //! The routing table (RFC 3561 §2, §6.1, §6.2).
 
-use super::config::{Ageing, Config};
-use super::renewals::Renewals;
+use super::config::{Config, ExpiryGranularity};
+use super::neighbour_cache::NeighbourCache;
 use crate::address_map::AddressMap;
 use hopline_core::{Duration, Instant, Seq32};
 use std::net::Ipv4Addr;
@@ -18,9 +18,9 @@ pub enum RouteState {
     Invalid,
     /// Broken and under local repair (§6.12).
     Repairing,
-    /// Under local repair, but still known for all purposes except data packets ([`RepairNumber::Ns2Kept`]).
+    /// Under local repair, but still known for all purposes except data packets ([`RepairSequence::Ns2Kept`]).
     ///
-    /// [`RepairNumber::Ns2Kept`]: super::config::RepairNumber::Ns2Kept
+    /// [`RepairSequence::Ns2Kept`]: super::config::RepairSequence::Ns2Kept
     RepairingKept,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum SeqState {
 
 /// Origin of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum RouteRole {
     /// Learnt from a neighbour's message, without a discovery.
     Neighbour,
     /// Learnt from a discovery or used by data: the node is on an active route (§6.9).
@@ -53,7 +53,7 @@ pub(super) struct Route {
     /// Hops to the destination; of an invalid route, hops when it was last valid.
     pub(super) hops: u8,
     pub(super) state: RouteState,
-    pub(super) role: Role,
+    pub(super) role: RouteRole,
     /// Hops when it last became invalid; 255: never. Differs from `hops` while it is valid or under repair.
     pub(super) last_hops: u8,
     /// Time at which a valid route becomes invalid and any other is forgotten.
@@ -63,7 +63,7 @@ pub(super) struct Route {
 
 /// A route as offered by a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Offer {
+pub(super) struct RouteOffer {
     pub(super) next_hop: Ipv4Addr,
     pub(super) hops: u8,
     pub(super) seq: Seq32,
@@ -81,7 +81,7 @@ pub(super) enum Expiry {
 
 /// Result of offering a route to the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum OfferResult {
     /// The offer has become the route.
     Better,
     /// The offer equals the route in use.
@@ -108,7 +108,7 @@ impl Route {
             seq_state: SeqState::Unknown,
             hops,
             state: RouteState::Valid,
-            role: Role::Neighbour,
+            role: RouteRole::Neighbour,
             last_hops: u8::MAX,
             expires,
             precursors: None,
@@ -186,7 +186,7 @@ impl Route {
     }
 
     /// Starts a new lifetime. Precursors from before its end are dropped, unless it was under repair.
-    fn revive(&mut self) {
+    fn restart(&mut self) {
         if self.state == RouteState::Invalid {
             self.precursors = None;
         }
@@ -202,21 +202,21 @@ impl Route {
         }
     }
 
-    /// Takes the number of a route error as it is, even if it is no higher: a consequence of [`RepairNumber::Ns2Kept`].
+    /// Takes the number of a route error as it is, even if it is no higher: a consequence of [`RepairSequence::Ns2Kept`].
     ///
-    /// [`RepairNumber::Ns2Kept`]: super::config::RepairNumber::Ns2Kept
+    /// [`RepairSequence::Ns2Kept`]: super::config::RepairSequence::Ns2Kept
     pub(super) fn copy_seq(&mut self, seq: Seq32) {
         (self.seq, self.seq_state) = (seq, SeqState::Known);
     }
 
     /// Returns whether an offer is better than this route (RFC 3561 §6.2, §6.7).
-    fn yields_to(&self, offer: &Offer) -> bool {
+    fn is_worse_than(&self, offer: &RouteOffer) -> bool {
         self.seq_state == SeqState::Unknown
             || offer.seq.after(self.seq)
             || (offer.seq == self.seq && (!self.is_known() || offer.hops < self.hops))
     }
 
-    fn agrees_with(&self, offer: &Offer) -> bool {
+    fn equals(&self, offer: &RouteOffer) -> bool {
         self.is_valid()
             && (self.next_hop, self.hops, self.seq()) == (offer.next_hop, offer.hops, Some(offer.seq))
     }
@@ -227,39 +227,39 @@ impl Route {
 pub(super) struct RouteTable {
     routes: AddressMap<Route>,
     /// Renewals that are not in `routes` yet.
-    renewals: Renewals,
-    ageing: Ageing,
+    neighbour_cache: NeighbourCache,
+    ageing: ExpiryGranularity,
     delete_period: Duration,
     /// No route expires before this.
-    earliest: Instant,
+    next_expiry: Instant,
 }
 
 impl RouteTable {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             routes: AddressMap::new(config.limits.routes),
-            renewals: Renewals::new(),
-            ageing: config.ageing,
+            neighbour_cache: NeighbourCache::new(),
+            ageing: config.expiry_granularity,
             delete_period: config.delete_period,
-            earliest: Instant::FAR_FUTURE,
+            next_expiry: Instant::FAR_FUTURE,
         }
     }
 
     /// Returns the route to `destination`, in its state at `now`.
     pub(super) fn get(&mut self, now: Instant, destination: Ipv4Addr) -> Option<&mut Route> {
-        let renewed = self.renewals.take(destination);
+        let renewed = self.neighbour_cache.take(destination);
         let route = self.routes.get_mut(destination)?;
         if let Some(until) = renewed {
             route.renew(until);
         }
-        if self.ageing == Ageing::Exact && route.is_valid() && route.expires <= now {
+        if self.ageing == ExpiryGranularity::Exact && route.is_valid() && route.expires <= now {
             let forget = route.expires + self.delete_period;
             route.invalidate(RouteState::Invalid, forget);
         }
         Some(route)
     }
 
-    /// Returns the route to `destination` without ageing it; [`Self::until`] gives its expiry.
+    /// Returns the route to `destination` without ageing it; [`Self::expiry_of`] gives its expiry.
     pub(super) fn find(&self, destination: Ipv4Addr) -> Option<&Route> {
         self.routes.get(destination)
     }
@@ -275,30 +275,30 @@ impl RouteTable {
     }
 
     /// Accepts a route with a sequence number if it is better than the known one.
-    pub(super) fn offer(&mut self, now: Instant, destination: Ipv4Addr, offer: Offer) -> Verdict {
-        self.note_expiry(offer.expiry.instant());
+    pub(super) fn offer(&mut self, now: Instant, destination: Ipv4Addr, offer: RouteOffer) -> OfferResult {
+        self.update_next_expiry(offer.expiry.instant());
         let Some(route) = self.get(now, destination) else {
             let route = Route::new(offer.next_hop, offer.hops, offer.expiry.instant());
             if !self.routes.insert_new(destination, route) {
-                return Verdict::TableFull;
+                return OfferResult::TableFull;
             }
             return self.offer(now, destination, offer);
         };
-        let better = route.yields_to(&offer);
+        let better = route.is_worse_than(&offer);
         if better {
-            route.revive();
+            route.restart();
             (route.next_hop, route.hops) = (offer.next_hop, offer.hops);
             (route.seq, route.seq_state) = (offer.seq, SeqState::Known);
-            route.role = Role::Path;
+            route.role = RouteRole::Path;
         }
         let verdict = match better {
-            true => Verdict::Better,
-            false if route.agrees_with(&offer) => Verdict::Same,
-            false => Verdict::Worse,
+            true => OfferResult::Better,
+            false if route.equals(&offer) => OfferResult::Same,
+            false => OfferResult::Worse,
         };
         match (offer.expiry, verdict) {
-            (Expiry::At(at), Verdict::Better) => route.expires = at,
-            (Expiry::AtLeast(at), _) | (Expiry::At(at), Verdict::Same) => route.renew(at),
+            (Expiry::At(at), OfferResult::Better) => route.expires = at,
+            (Expiry::AtLeast(at), _) | (Expiry::At(at), OfferResult::Same) => route.renew(at),
             (Expiry::At(_), _) => {}
         }
         verdict
@@ -307,35 +307,35 @@ impl RouteTable {
     /// Accepts the route to a neighbour that was just heard (§6.5, §6.7): one hop, no sequence number of its own. A known
     /// sequence number stays. Returns whether the neighbour was unreachable before, or only over a longer route.
     pub(super) fn offer_neighbour(&mut self, now: Instant, neighbour: Ipv4Addr, expires: Instant) -> bool {
-        if self.renewals.extend(now, neighbour, expires) {
+        if self.neighbour_cache.extend(now, neighbour, expires) {
             return false;
         }
         let Some(route) = self.get(now, neighbour) else {
             let new = self.routes.insert_new(neighbour, Route::new(neighbour, 1, expires));
             if new {
-                self.note_expiry(expires);
-                self.watch(neighbour, expires);
+                self.update_next_expiry(expires);
+                self.cache_neighbour(neighbour, expires);
             }
             return new;
         };
         let known = route.is_valid() && route.next_hop == neighbour;
         if !route.is_valid() {
-            route.revive();
-            route.role = Role::Neighbour;
+            route.restart();
+            route.role = RouteRole::Neighbour;
         }
         (route.next_hop, route.hops) = (neighbour, 1);
         route.renew(expires);
         let until = route.expires;
         if !known {
-            self.note_expiry(expires);
+            self.update_next_expiry(expires);
         }
-        self.watch(neighbour, until);
+        self.cache_neighbour(neighbour, until);
         !known
     }
 
     /// Starts to keep renewals of the valid route to `neighbour` beside the table.
-    fn watch(&mut self, neighbour: Ipv4Addr, until: Instant) {
-        if let Some((other, until)) = self.renewals.insert(neighbour, until)
+    fn cache_neighbour(&mut self, neighbour: Ipv4Addr, until: Instant) {
+        if let Some((other, until)) = self.neighbour_cache.insert(neighbour, until)
             && let Some(route) = self.routes.get_mut(other)
         {
             route.renew(until);
@@ -343,8 +343,8 @@ impl RouteTable {
     }
 
     /// Moves all renewals into the table.
-    fn settle(&mut self) {
-        for (neighbour, until) in self.renewals.take_all() {
+    fn flush_neighbour_cache(&mut self) {
+        for (neighbour, until) in self.neighbour_cache.take_all() {
             if let Some(route) = self.routes.get_mut(neighbour) {
                 route.renew(until);
             }
@@ -352,22 +352,23 @@ impl RouteTable {
     }
 
     /// Returns the time at which a route that ends now is to be forgotten.
-    pub(super) fn forget_at(&self, now: Instant) -> Instant {
+    pub(super) fn deletion_time(&self, now: Instant) -> Instant {
         now + self.delete_period
     }
 
     /// Calls `visit` for every route that counts as known at `now`.
     pub(super) fn for_each_known(&mut self, now: Instant, mut visit: impl FnMut(Ipv4Addr, &mut Route)) {
-        self.settle();
+        self.flush_neighbour_cache();
         let ageing = self.ageing;
         for (destination, route) in self.routes.iter_mut() {
-            if usable(ageing, now, route, route.expires) || route.state == RouteState::RepairingKept {
+            if is_route_usable(ageing, now, route, route.expires) || route.state == RouteState::RepairingKept
+            {
                 visit(destination, route);
             }
         }
     }
 
-    pub(super) fn set_role(&mut self, destination: Ipv4Addr, role: Role) {
+    pub(super) fn set_role(&mut self, destination: Ipv4Addr, role: RouteRole) {
         if let Some(route) = self.routes.get_mut(destination) {
             route.role = role;
         }
@@ -378,38 +379,38 @@ impl RouteTable {
     }
 
     /// Returns the time at which `route`, which leads to `destination`, ends or is forgotten.
-    pub(super) fn until(&self, destination: Ipv4Addr, route: &Route) -> Instant {
-        self.renewals.get(destination).unwrap_or(route.expires)
+    pub(super) fn expiry_of(&self, destination: Ipv4Addr, route: &Route) -> Instant {
+        self.neighbour_cache.get(destination).unwrap_or(route.expires)
     }
 
     /// Returns whether packets for `destination` may use `route` at `now`.
     pub(super) fn is_usable(&self, now: Instant, destination: Ipv4Addr, route: &Route) -> bool {
-        usable(self.ageing, now, route, self.until(destination, route))
+        is_route_usable(self.ageing, now, route, self.expiry_of(destination, route))
     }
 
     /// Records that a route ends or is forgotten at `at`.
-    pub(super) fn note_expiry(&mut self, at: Instant) {
-        self.earliest = self.earliest.min(at);
+    pub(super) fn update_next_expiry(&mut self, at: Instant) {
+        self.next_expiry = self.next_expiry.min(at);
     }
 
     /// Returns the time at which [`purge`](Self::purge) has something to do.
     pub(super) fn next_purge(&self) -> Option<Instant> {
         let period = match self.ageing {
-            Ageing::Exact => RECLAIM_PERIOD,
-            Ageing::Ticks(period) => period.max(Duration::from_millis(1)),
+            ExpiryGranularity::Exact => RECLAIM_PERIOD,
+            ExpiryGranularity::Ticks(period) => period.max(Duration::from_millis(1)),
         };
-        (self.earliest != Instant::FAR_FUTURE).then(|| tick_after(self.earliest, period))
+        (self.next_expiry != Instant::FAR_FUTURE).then(|| next_tick_after(self.next_expiry, period))
     }
 
     /// Ends the routes that expired and forgets those that ended long ago, except those for which `keep` holds.
     pub(super) fn purge(&mut self, now: Instant, keep: impl Fn(Ipv4Addr) -> bool) {
-        self.settle();
+        self.flush_neighbour_cache();
         let mut earliest = Instant::FAR_FUTURE;
         let delete_period = self.delete_period;
         self.routes.retain(|destination, route| {
             if route.state != RouteState::Invalid && route.expires < now {
                 // Exact ageing would have ended it at its expiry; a tick ends it now.
-                let end = if self.ageing == Ageing::Exact { route.expires } else { now };
+                let end = if self.ageing == ExpiryGranularity::Exact { route.expires } else { now };
                 route.invalidate(RouteState::Invalid, end + delete_period);
             }
             let forget = route.state == RouteState::Invalid && route.expires < now && !keep(destination);
@@ -418,24 +419,24 @@ impl RouteTable {
             }
             !forget
         });
-        self.earliest = earliest.max(now);
+        self.next_expiry = earliest.max(now);
     }
 }
 
 /// Returns whether packets may use `route`, which expires at `until` if it is valid.
-fn usable(ageing: Ageing, now: Instant, route: &Route, until: Instant) -> bool {
-    route.is_valid() && (ageing != Ageing::Exact || until > now)
+fn is_route_usable(ageing: ExpiryGranularity, now: Instant, route: &Route, until: Instant) -> bool {
+    route.is_valid() && (ageing != ExpiryGranularity::Exact || until > now)
 }
 
 /// The first multiple of `period` after `at`.
-pub(super) fn tick_after(at: Instant, period: Duration) -> Instant {
+pub(super) fn next_tick_after(at: Instant, period: Duration) -> Instant {
     Instant::from_nanos(
         (at.as_nanos() / period.as_nanos()).saturating_add(1).saturating_mul(period.as_nanos()),
     )
 }
 
 /// The first multiple of `period` not before `at`.
-pub(super) fn tick_from(at: Instant, period: Duration) -> Instant {
+pub(super) fn next_tick_from(at: Instant, period: Duration) -> Instant {
     Instant::from_nanos(at.as_nanos().div_ceil(period.as_nanos()).saturating_mul(period.as_nanos()))
 }
 
@@ -450,11 +451,11 @@ mod tests {
     }
 
     #[test]
-    fn ticks_lie_on_the_grid_and_survive_the_end_of_time() {
+    fn ticks_are_multiples_of_the_period_and_do_not_overflow() {
         let (at, period) = (Instant::from_millis, Duration::from_millis(500));
-        assert_eq!((tick_after(at(499), period), tick_from(at(499), period)), (at(500), at(500)));
-        assert_eq!((tick_after(at(500), period), tick_from(at(500), period)), (at(1_000), at(500)));
-        assert_eq!(tick_after(Instant::FAR_FUTURE, period), Instant::FAR_FUTURE);
+        assert_eq!((next_tick_after(at(499), period), next_tick_from(at(499), period)), (at(500), at(500)));
+        assert_eq!((next_tick_after(at(500), period), next_tick_from(at(500), period)), (at(1_000), at(500)));
+        assert_eq!(next_tick_after(Instant::FAR_FUTURE, period), Instant::FAR_FUTURE);
     }
 
     fn neighbour(n: u32) -> Ipv4Addr {
@@ -462,9 +463,9 @@ mod tests {
     }
 
     /// Returns the visible content of a table. Reading it puts nothing into it.
-    fn seen(table: &RouteTable, now: Instant) -> Vec<(Ipv4Addr, RouteState, Instant, bool)> {
+    fn visible_routes(table: &RouteTable, now: Instant) -> Vec<(Ipv4Addr, RouteState, Instant, bool)> {
         let view = |(to, route): (Ipv4Addr, &Route)| {
-            (to, route.state, table.until(to, route), table.is_usable(now, to, route))
+            (to, route.state, table.expiry_of(to, route), table.is_usable(now, to, route))
         };
         table.iter().map(view).collect()
     }
@@ -472,12 +473,12 @@ mod tests {
     proptest! {
         /// Compares with a table that applies every renewal at once.
         #[test]
-        fn renewals_beside_the_table_change_nothing_that_can_be_seen(
+        fn cached_renewals_do_not_change_visible_routes(
             ticks: bool,
             ops in prop::collection::vec((0u32..6, 0u32..24, 0u64..5), 0..400),
         ) {
-            let ageing = if ticks { Ageing::Ticks(Duration::from_millis(500)) } else { Ageing::Exact };
-            let config = Config { ageing, ..Config::rfc3561() };
+            let ageing = if ticks { ExpiryGranularity::Ticks(Duration::from_millis(500)) } else { ExpiryGranularity::Exact };
+            let config = Config { expiry_granularity: ageing, ..Config::rfc3561() };
             let (mut lazy, mut plain) = (RouteTable::new(&config), RouteTable::new(&config));
             let mut now = Instant::from_secs(1);
             for (op, n, pause) in ops {
@@ -491,10 +492,10 @@ mod tests {
                         _ => table.purge(now, |_| false),
                     }
                     if settles {
-                        table.settle();
+                        table.flush_neighbour_cache();
                     }
                 }
-                prop_assert_eq!(seen(&lazy, now), seen(&plain, now));
+                prop_assert_eq!(visible_routes(&lazy, now), visible_routes(&plain, now));
                 prop_assert_eq!(lazy.next_purge(), plain.next_purge());
             }
         }

@@ -37,7 +37,7 @@ pub struct Transmit {
 
 /// Content of a failed transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carried<M> {
+pub enum FailedContent<M> {
     /// A data packet. The machine takes it: it comes back in [`Event::Drop`], or is buffered for local repair.
     Data {
         /// The packet.
@@ -54,13 +54,13 @@ pub enum Carried<M> {
     /// Another AODV message.
     Control,
     /// Unknown content, or content that does not concern AODV.
-    Nothing,
+    Other,
 }
 
-impl<M> Carried<M> {
+impl<M> FailedContent<M> {
     /// Returns the content of a failed transmission of `message`.
     #[must_use]
-    pub const fn message(message: &Message) -> Self {
+    pub const fn of_message(message: &Message) -> Self {
         match message {
             Message::Rrep(_) => Self::Reply,
             _ => Self::Control,
@@ -76,10 +76,10 @@ pub enum Signal<M> {
         /// The neighbour that did not answer.
         neighbour: Ipv4Addr,
         /// Content of the frame.
-        carried: Carried<M>,
+        content: FailedContent<M>,
     },
     /// A packet of `neighbour` that is no AODV message arrived for this node or for all. Only used if links are sensed by
-    /// HELLO (§6.9) and any packet counts ([`SignOfLife`](super::config::SignOfLife)); AODV messages count by themselves.
+    /// HELLO (§6.9) and any packet counts ([`HelloLiveness`](super::config::HelloLiveness)); AODV messages count by themselves.
     NeighbourHeard {
         /// The neighbour.
         neighbour: Ipv4Addr,

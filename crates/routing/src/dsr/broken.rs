@@ -6,21 +6,21 @@ use std::net::Ipv4Addr;
 
 /// Sources informed of the link that broke last, at that instant (§3.4.2).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Broken {
+pub(super) struct LinkErrorLog {
     link: Option<(Instant, Ipv4Addr)>,
-    told: Addresses,
+    informed: Addresses,
 }
 
-impl Broken {
+impl LinkErrorLog {
     /// Returns whether `source` is informed for the first time that the link to `neighbour` broke `now`.
-    pub(super) fn is_news(&mut self, now: Instant, neighbour: Ipv4Addr, source: Ipv4Addr) -> bool {
+    pub(super) fn is_first_report(&mut self, now: Instant, neighbour: Ipv4Addr, source: Ipv4Addr) -> bool {
         if self.link != Some((now, neighbour)) {
             self.link = Some((now, neighbour));
-            self.told.clear();
+            self.informed.clear();
         }
-        let news = !self.told.contains(&source);
+        let news = !self.informed.contains(&source);
         if news {
-            self.told.push(source);
+            self.informed.push(source);
         }
         news
     }

@@ -10,7 +10,7 @@ pub enum RouteCache {
     Paths(PathCache),
     /// No cache. Every packet that a node sends starts a search for a route, and the first route found is used:
     /// "DSR-Cache-off" of the TCP-DOOR paper (§4.2).
-    Off(Uncached),
+    Off(NoCache),
 }
 
 /// Path cache, and the features that depend on it.
@@ -22,13 +22,13 @@ pub struct PathCache {
     pub timeout: Duration,
     /// Learning from overheard packets for other nodes. Default [`Tap::On`].
     pub tap: Tap,
-    /// Directions learnt along the path of a packet. Default [`WaysLearnt::Both`].
-    pub ways_learnt: WaysLearnt,
+    /// Directions learnt along the path of a packet. Default [`LearntDirections::Both`].
+    pub learnt_directions: LearntDirections,
     /// Treatment of a packet of another node if its next hop fails and no other path is known. Default
-    /// [`Stranded::Dropped`].
-    pub stranded: Stranded,
-    /// Treatment of replies and errors if their next hop fails. Default [`LostControl::Dropped`].
-    pub lost_control: LostControl,
+    /// [`UnsalvageablePackets::Dropped`].
+    pub unsalvageable_packets: UnsalvageablePackets,
+    /// Treatment of replies and errors if their next hop fails. Default [`FailedControl::Dropped`].
+    pub failed_control: FailedControl,
     /// Replies from the cache of a relay, in the target's stead. Default after a delay of 10 ms per hop.
     pub cached_replies: CachedReplies,
     /// Gratuitous replies: a node that overhears a packet on a detour informs its source. Default at most once in 1 s.
@@ -41,9 +41,9 @@ impl PathCache {
         capacity: NonZeroU16::new(64).expect("not zero"),
         timeout: Duration::from_secs(300),
         tap: Tap::On,
-        ways_learnt: WaysLearnt::Both,
-        stranded: Stranded::Dropped,
-        lost_control: LostControl::Dropped,
+        learnt_directions: LearntDirections::Both,
+        unsalvageable_packets: UnsalvageablePackets::Dropped,
+        failed_control: FailedControl::Dropped,
         cached_replies: CachedReplies::After { per_hop: Duration::from_millis(10) },
         gratuitous_replies: GratuitousReplies::On { holdoff: Duration::from_secs(1) },
     };
@@ -60,27 +60,27 @@ pub enum Tap {
 
 /// Directions that a node learns along the path of a packet that it has or overhears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WaysLearnt {
+pub enum LearntDirections {
     /// Onward to its destination and back to its source: links are bidirectional (§3.3.1).
     Both,
     /// Onward. Backward in three cases: along the record of a request when it is answered, along a detour when its source is
     /// informed, and along a reply's path by its destination and by nodes of the path that overhear it (ns-2).
-    Onward,
+    Forward,
 }
 
 /// Treatment of a packet of another node if its next hop fails and no other path is known (§8.3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stranded {
+pub enum UnsalvageablePackets {
     /// Dropped.
     Dropped,
     /// Kept in the buffer. Neighbours are asked once for a path, and one such packet is dropped each time that another
     /// request would be due (ns-2).
-    NeighboursAsked,
+    QueryNeighbours,
 }
 
 /// Treatment of replies and errors if their next hop fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LostControl {
+pub enum FailedControl {
     /// Dropped.
     Dropped,
     /// Sent over another path if one is known, except for replies that contain the failed link (ns-2).
@@ -114,41 +114,41 @@ pub enum GratuitousReplies {
 
 /// Behaviour without a route cache. The TCP-DOOR paper describes it in two sentences (§4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Uncached {
-    /// Nodes that look for a route. Default [`UncachedRelays::Follow`].
-    pub relays: UncachedRelays,
-    /// Packets that a search serves. Default [`UncachedSearches::Shared`].
-    pub searches: UncachedSearches,
-    /// Treatment of packets after a failure of the next hop. Default [`UncachedSalvage::SourceOnly`].
-    pub salvage: UncachedSalvage,
-    /// Source of random delays. Default [`UncachedJitter::Fresh`].
-    pub jitter: UncachedJitter,
+pub struct NoCache {
+    /// Nodes that look for a route. Default [`NoCacheRelays::Follow`].
+    pub relays: NoCacheRelays,
+    /// Packets that a search serves. Default [`NoCacheSearches::Shared`].
+    pub searches: NoCacheSearches,
+    /// Treatment of packets after a failure of the next hop. Default [`NoCacheSalvage::SourceOnly`].
+    pub salvage: NoCacheSalvage,
+    /// Source of random delays. Default [`NoCacheJitter::Fresh`].
+    pub jitter: NoCacheJitter,
 }
 
-impl Uncached {
+impl NoCache {
     /// DSR with all cache lookups failing, "by disabling all the findRoute() routines": ns-2's relays call none for a packet
     /// that has a source route.
     pub const DOOR: Self = Self {
-        relays: UncachedRelays::Follow,
-        searches: UncachedSearches::Shared,
-        salvage: UncachedSalvage::SourceOnly,
-        jitter: UncachedJitter::Fresh,
+        relays: NoCacheRelays::Follow,
+        searches: NoCacheSearches::Shared,
+        salvage: NoCacheSalvage::SourceOnly,
+        jitter: NoCacheJitter::Fresh,
     };
 }
 
 /// Source of random delays without a route cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UncachedJitter {
+pub enum NoCacheJitter {
     /// A new draw for each delay.
     Fresh,
     /// The node and the current tenth of a second alone. The result of a flood then depends on its time, and not on earlier
     /// transmissions (TCP-DOOR §4.2).
-    ByMoment,
+    ByTimeSlot,
 }
 
 /// Treatment of a forwarded packet without a route cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UncachedRelays {
+pub enum NoCacheRelays {
     /// Follows the source route of the packet.
     Follow,
     /// Looks for a route, as for a packet of its own: "each time a node sends or forwards a packet".
@@ -157,7 +157,7 @@ pub enum UncachedRelays {
 
 /// Packets that a search serves without a route cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UncachedSearches {
+pub enum NoCacheSearches {
     /// All packets that wait for its target when the first reply arrives.
     Shared,
     /// The packet that has waited longest; then the next search starts.
@@ -167,7 +167,7 @@ pub enum UncachedSearches {
 /// Treatment of a packet without a route cache if its next hop does not answer. With a cache, a node uses another route that
 /// it knows (§8.3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UncachedSalvage {
+pub enum NoCacheSalvage {
     /// The source looks for a route again. A relay drops the packet, because the search of its cache finds nothing.
     SourceOnly,
     /// Any node that has the packet looks for a route again, as often as [`Config::max_salvage`] allows.
@@ -185,7 +185,7 @@ pub enum TargetReplies {
 
 /// Directions of a failed link that are forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeadLink {
+pub enum LinkRemoval {
     /// Both directions: links are bidirectional.
     BothWays,
     /// The direction that failed (ns-2).
@@ -210,7 +210,7 @@ pub enum SourceRoutes {
 
 /// Scope of the first requests of a continued search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NeighboursAsked {
+pub enum NeighbourQueries {
     /// Only the first request goes to neighbours alone.
     Once,
     /// A request to neighbours alone precedes each flooded request. Intervals are counted from the former (ns-2).
@@ -277,9 +277,9 @@ pub struct Config {
     pub request_ids: NonZeroU8,
     /// Time for replies to a first request that goes to neighbours only (NonpropRequestTimeout). 30 ms; `None`: the first
     /// request is flooded.
-    pub neighbours_first: Option<Duration>,
+    pub neighbour_query_timeout: Option<Duration>,
     /// Repetition of the request to neighbours. Default once.
-    pub neighbours_asked: NeighboursAsked,
+    pub neighbour_queries: NeighbourQueries,
     /// RequestPeriod: time from the first flooded request to the next. 500 ms; ns-2: 2 s.
     pub request_period: Duration,
     /// Factor from each interval to the next. 2; ns-2: 4.
@@ -293,7 +293,7 @@ pub struct Config {
     /// MAX_SALVAGE_COUNT: how many times a packet may be salvaged. At most 15. 15.
     pub max_salvage: u8,
     /// Directions of a failed link that are forgotten. Default both.
-    pub dead_link: DeadLink,
+    pub link_removal: LinkRemoval,
     /// Packets that announce their source route. Default each.
     pub source_routes: SourceRoutes,
     /// Treatment of packets queued for a lost neighbour. Default salvaged.
@@ -317,15 +317,15 @@ impl Config {
             buffer_packets: NonZeroU16::new(64).expect("not zero"),
             release_spacing: Duration::ZERO,
             request_ids: NonZeroU8::new(16).expect("not zero"),
-            neighbours_first: Some(Duration::from_millis(30)),
-            neighbours_asked: NeighboursAsked::Once,
+            neighbour_query_timeout: Some(Duration::from_millis(30)),
+            neighbour_queries: NeighbourQueries::Once,
             request_period: Duration::from_millis(500),
             request_backoff: NonZeroU8::new(2).expect("not zero"),
             max_request_period: Duration::from_secs(10),
             max_request_retries: NonZeroU8::new(16).expect("not zero"),
             target_replies: TargetReplies::All,
             max_salvage: 15,
-            dead_link: DeadLink::BothWays,
+            link_removal: LinkRemoval::BothWays,
             source_routes: SourceRoutes::InEach,
             queued_packets: QueuedPackets::Salvaged,
             limits: Limits::DEFAULT,
@@ -341,17 +341,17 @@ impl Config {
         Self {
             cache: RouteCache::Paths(PathCache {
                 cached_replies: at_once,
-                ways_learnt: WaysLearnt::Onward,
-                stranded: Stranded::NeighboursAsked,
-                lost_control: LostControl::Salvaged,
+                learnt_directions: LearntDirections::Forward,
+                unsalvageable_packets: UnsalvageablePackets::QueryNeighbours,
+                failed_control: FailedControl::Salvaged,
                 ..PathCache::RFC4728
             }),
             gratuitous_jitter: Duration::ZERO,
             originated_jitter: Duration::ZERO,
             release_spacing: Duration::from_millis(30),
-            dead_link: DeadLink::OneWay,
+            link_removal: LinkRemoval::OneWay,
             source_routes: SourceRoutes::Announced { packets: 3, every: Duration::from_secs(5) },
-            neighbours_asked: NeighboursAsked::EachTime,
+            neighbour_queries: NeighbourQueries::EachTime,
             request_period: Duration::from_secs(2),
             request_backoff: NonZeroU8::new(4).expect("not zero"),
             ..Self::rfc4728()
@@ -364,9 +364,9 @@ impl Config {
         matches!(self.cache, RouteCache::Paths(PathCache { tap: Tap::On, .. }))
     }
 
-    /// Returns the same configuration without a route cache, as [`Uncached::DOOR`].
+    /// Returns the same configuration without a route cache, as [`NoCache::DOOR`].
     #[must_use]
     pub const fn without_cache(self) -> Self {
-        Self { cache: RouteCache::Off(Uncached::DOOR), ..self }
+        Self { cache: RouteCache::Off(NoCache::DOOR), ..self }
     }
 }

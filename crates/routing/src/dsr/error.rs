@@ -1,16 +1,18 @@
 //! Route maintenance: links that fail, errors about them, and the packets they carried (RFC 4728 §8.3).
 
-use super::config::{LostControl, PathCache, QueuedPackets, RouteCache, Stranded, Uncached, UncachedRelays};
-use super::machine::{Dsr, Waiting};
+use super::agent::{Dsr, UnroutedPacket};
+use super::config::{
+    FailedControl, NoCache, NoCacheRelays, PathCache, QueuedPackets, RouteCache, UnsalvageablePackets,
+};
+use super::source_path::{SourcePath, salvage_count};
 use super::types::{Event, Packet};
-use super::way::{Way, salvage_count};
 use crate::DropReason;
 use hopline_core::Instant;
 use hopline_wire::dsr::{Addresses, DsrOption, ErrorKind, RouteError};
 use std::net::Ipv4Addr;
 
 /// Largest salvage count that a header can express.
-const LARGEST_SALVAGE: u8 = 15;
+const MAX_SALVAGE: u8 = 15;
 
 impl<M: Copy> Dsr<M> {
     /// Handles a frame to `neighbour` that the link layer gave up.
@@ -19,28 +21,30 @@ impl<M: Copy> Dsr<M> {
         if self.config.queued_packets == QueuedPackets::Salvaged {
             self.outbox.events.push_back(Event::PurgeQueue { next_hop: neighbour });
         }
-        self.forget_link(now, self.address, neighbour);
-        if self.has_others_to_tell() {
-            self.report(now, neighbour, &packet);
+        self.remove_link(now, self.address, neighbour);
+        if self.must_report_errors() {
+            self.report_link_failure(now, neighbour, &packet);
         }
-        match packet.carried {
+        match packet.payload {
             None => self.salvage_control(now, neighbour, packet),
-            Some(carried) if self.paths.is_none() => self.fail_uncached(now, &packet, carried),
+            Some(carried) if self.route_cache.is_none() => {
+                self.handle_failure_without_cache(now, &packet, carried)
+            }
             Some(carried) => self.salvage(now, packet, carried),
         }
     }
 
     /// Returns whether packets carry routes that other nodes chose. If relays look for routes too, each packet has the next
     /// hop from its transmitter.
-    fn has_others_to_tell(&self) -> bool {
-        !matches!(self.config.cache, RouteCache::Off(Uncached { relays: UncachedRelays::Search, .. }))
+    fn must_report_errors(&self) -> bool {
+        !matches!(self.config.cache, RouteCache::Off(NoCache { relays: NoCacheRelays::Search, .. }))
     }
 
     /// Sends a route error to the node that gave the packet its route (§8.3.4).
-    fn report(&mut self, now: Instant, neighbour: Ipv4Addr, packet: &Packet<M>) {
-        let Some(way) = Way::of(packet) else { return };
+    fn report_link_failure(&mut self, now: Instant, neighbour: Ipv4Addr, packet: &Packet<M>) {
+        let Some(way) = SourcePath::of_packet(packet) else { return };
         let ours = way.transmitter() == self.address && way.start() != self.address;
-        if ours && !is_error(packet) && self.broken.is_news(now, neighbour, way.start()) {
+        if ours && !is_error(packet) && self.link_errors.is_first_report(now, neighbour, way.start()) {
             self.send_error(packet, way.travelled(), ErrorKind::NodeUnreachable(neighbour));
         }
     }
@@ -50,7 +54,7 @@ impl<M: Copy> Dsr<M> {
         if is_error(packet) {
             return;
         }
-        let back = self.way_back(travelled);
+        let back = self.reverse_path(travelled);
         let Some(&destination) = back.last() else { return };
         let salvage = salvage_count(&packet.header);
         let error = RouteError { salvage, source: self.address, destination, kind };
@@ -64,25 +68,29 @@ impl<M: Copy> Dsr<M> {
     fn salvage(&mut self, now: Instant, packet: Packet<M>, carried: M) {
         let Packet { source, destination, ttl, .. } = packet;
         if source == self.address {
-            let waiting = Waiting { source, ttl, next: packet.header.next, salvage: 0, packet: carried };
+            let waiting =
+                UnroutedPacket { source, ttl, next: packet.header.next, salvage: 0, packet: carried };
             return self.route(now, destination, waiting);
         }
         if salvage_count(&packet.header) >= self.max_salvage() {
             return self.drop_packet(carried, DropReason::LinkFailure);
         }
-        match self.paths.as_mut().and_then(|paths| paths.take(now, destination)) {
+        match self.route_cache.as_mut().and_then(|paths| paths.find_and_use(now, destination)) {
             Some(path) => self.send_salvaged(packet, &path),
-            None => self.strand(now, &packet, carried),
+            None => self.handle_unsalvageable(now, &packet, carried),
         }
     }
 
     /// Handles a packet of another node without an alternative path.
-    fn strand(&mut self, now: Instant, packet: &Packet<M>, carried: M) {
+    fn handle_unsalvageable(&mut self, now: Instant, packet: &Packet<M>, carried: M) {
         match &self.config.cache {
-            RouteCache::Paths(PathCache { stranded: Stranded::NeighboursAsked, .. }) => {
+            RouteCache::Paths(PathCache {
+                unsalvageable_packets: UnsalvageablePackets::QueryNeighbours,
+                ..
+            }) => {
                 let salvage = salvage_count(&packet.header) + 1;
                 self.stats.salvaged += 1;
-                self.wait(now, packet.destination, packet.without_route(salvage, carried));
+                self.buffer_packet(now, packet.destination, packet.without_route(salvage, carried));
             }
             _ => self.drop_packet(carried, DropReason::NoRoute),
         }
@@ -102,19 +110,19 @@ impl<M: Copy> Dsr<M> {
         neighbour: Ipv4Addr,
         packet: &Packet<M>,
     ) -> Option<Addresses> {
-        let RouteCache::Paths(PathCache { lost_control: LostControl::Salvaged, .. }) = self.config.cache
+        let RouteCache::Paths(PathCache { failed_control: FailedControl::Salvaged, .. }) = self.config.cache
         else {
             return None;
         };
         let spent = salvage_count(&packet.header) >= self.max_salvage();
-        if spent || self.tells_of_link(packet, neighbour) {
+        if spent || self.reply_contains_link(packet, neighbour) {
             return None;
         }
-        self.paths.as_mut()?.take(now, packet.destination)
+        self.route_cache.as_mut()?.find_and_use(now, packet.destination)
     }
 
     /// Returns whether a reply contains the link to `neighbour`, in either direction.
-    fn tells_of_link(&self, packet: &Packet<M>, neighbour: Ipv4Addr) -> bool {
+    fn reply_contains_link(&self, packet: &Packet<M>, neighbour: Ipv4Addr) -> bool {
         let ends = [self.address, neighbour];
         packet.header.options.iter().any(|option| match option {
             DsrOption::Reply(reply) => {
@@ -126,7 +134,7 @@ impl<M: Copy> Dsr<M> {
     }
 
     pub(super) fn max_salvage(&self) -> u8 {
-        self.config.max_salvage.min(LARGEST_SALVAGE)
+        self.config.max_salvage.min(MAX_SALVAGE)
     }
 }
 

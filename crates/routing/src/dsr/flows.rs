@@ -12,37 +12,37 @@ use std::net::Ipv4Addr;
 
 /// The flow to each destination, over the path used last.
 #[derive(Clone, Debug)]
-pub(super) struct Flows(AddressMap<Announced>);
+pub(super) struct FlowTable(AddressMap<AnnouncedFlow>);
 
 #[derive(Clone, Debug)]
-struct Announced {
+struct AnnouncedFlow {
     path: Addresses,
     packets: u8,
-    last: Instant,
+    last_announced: Instant,
 }
 
-impl Flows {
+impl FlowTable {
     pub(super) fn new(limit: u32) -> Self {
         Self(AddressMap::new(limit))
     }
 
     /// Returns the flow state of a packet that leaves along `path`. A flow without room in the table is never established.
-    pub(super) fn next(&mut self, now: Instant, path: &[Ipv4Addr], routes: SourceRoutes) -> Flow {
+    pub(super) fn record_packet(&mut self, now: Instant, path: &[Ipv4Addr], routes: SourceRoutes) -> Flow {
         let (SourceRoutes::Announced { packets, every }, Some(&destination)) = (routes, path.last()) else {
             return Flow::Announced;
         };
         let Some(flow) = self.0.get_mut(destination) else {
             let path = Addresses::from_slice(path);
-            self.0.insert_new(destination, Announced { path, packets: 1, last: now });
+            self.0.insert_new(destination, AnnouncedFlow { path, packets: 1, last_announced: now });
             return Flow::Announced;
         };
         if flow.path.as_slice() != path {
-            *flow = Announced { path: Addresses::from_slice(path), packets: 0, last: now };
-        } else if flow.packets >= packets && now.since(flow.last) <= every {
+            *flow = AnnouncedFlow { path: Addresses::from_slice(path), packets: 0, last_announced: now };
+        } else if flow.packets >= packets && now.since(flow.last_announced) <= every {
             return Flow::Established;
         }
         flow.packets = flow.packets.saturating_add(1);
-        flow.last = now;
+        flow.last_announced = now;
         Flow::Announced
     }
 }
@@ -57,10 +57,10 @@ mod tests {
     const ROUTES: SourceRoutes = SourceRoutes::Announced { packets: 3, every: Duration::from_secs(5) };
 
     #[test]
-    fn a_way_is_told_by_the_first_packets_and_then_now_and_again() {
-        let mut flows = Flows::new(4);
-        let told = |flows: &mut Flows, tenths: u64, path: &[Ipv4Addr]| {
-            flows.next(Instant::from_millis(tenths * 100), path, ROUTES) == Flow::Announced
+    fn a_route_is_announced_by_the_first_packets_and_then_periodically() {
+        let mut flows = FlowTable::new(4);
+        let told = |flows: &mut FlowTable, tenths: u64, path: &[Ipv4Addr]| {
+            flows.record_packet(Instant::from_millis(tenths * 100), path, ROUTES) == Flow::Announced
         };
         let found: Vec<u64> = (0..200).filter(|&tenths| told(&mut flows, tenths, &[A, B])).collect();
         assert_eq!(found, [0, 1, 2, 53, 104, 155]);
@@ -69,14 +69,14 @@ mod tests {
     }
 
     #[test]
-    fn every_packet_tells_where_flows_are_not_established_or_there_is_no_room() {
-        let mut flows = Flows::new(1);
+    fn every_packet_announces_its_route_without_flows_or_table_space() {
+        let mut flows = FlowTable::new(1);
         for _ in 0..9 {
-            assert_eq!(flows.next(Instant::ZERO, &[A], SourceRoutes::InEach), Flow::Announced);
+            assert_eq!(flows.record_packet(Instant::ZERO, &[A], SourceRoutes::InEach), Flow::Announced);
         }
-        flows.next(Instant::ZERO, &[A], ROUTES);
+        flows.record_packet(Instant::ZERO, &[A], ROUTES);
         for _ in 0..9 {
-            assert_eq!(flows.next(Instant::ZERO, &[B], ROUTES), Flow::Announced);
+            assert_eq!(flows.record_packet(Instant::ZERO, &[B], ROUTES), Flow::Announced);
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Packet processing at the source, at relays and at the destination (RFC 4728 §8.1).
 
-use super::config::{RouteCache, Uncached, UncachedRelays};
-use super::machine::{Dsr, Waiting};
-use super::stats::Ignored;
+use super::agent::{Dsr, UnroutedPacket};
+use super::config::{NoCache, NoCacheRelays, RouteCache};
+use super::source_path::{SourcePath, reversed, salvage_count};
+use super::stats::IgnoredReason;
 use super::types::{Event, Flow, Packet, Received, Transmit};
-use super::way::{Way, reversed, salvage_count};
 use crate::DropReason;
 use hopline_core::{Duration, Instant};
-use hopline_wire::dsr::{Ack, Addresses, DsrOption, ErrorKind, First, Header, Last, SourceRoute};
+use hopline_wire::dsr::{Ack, Addresses, DsrOption, ErrorKind, FirstHop, Header, LastHop, SourceRoute};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const CONTROL_TTL: u8 = 64;
 const OPTION_NOT_SUPPORTED: u8 = 3;
 
 /// Bits of an unknown option's type that say how to treat it (§8.1.6).
-const TELL_SOURCE: u8 = 0x80;
+const NOTIFY_SOURCE: u8 = 0x80;
 const ACTION: u8 = 0x60;
 const STRIP: u8 = 0x20;
 const MARK: u8 = 0x40;
@@ -25,7 +25,7 @@ const DROP: u8 = 0x60;
 
 impl<M: Copy> Dsr<M> {
     /// Sends a data packet along `path`, which begins behind this node.
-    pub(super) fn send_along(&mut self, now: Instant, path: &[Ipv4Addr], waiting: Waiting<M>) {
+    pub(super) fn send_along(&mut self, now: Instant, path: &[Ipv4Addr], waiting: UnroutedPacket<M>) {
         self.send_along_after(now, Duration::ZERO, path, waiting);
     }
 
@@ -35,17 +35,22 @@ impl<M: Copy> Dsr<M> {
         now: Instant,
         delay: Duration,
         path: &[Ipv4Addr],
-        waiting: Waiting<M>,
+        waiting: UnroutedPacket<M>,
     ) {
-        let Some(transmit) = self.along(now, path, waiting) else { return };
+        let Some(transmit) = self.data_along(now, path, waiting) else { return };
         if !self.transmit_after(now, delay, transmit) {
             self.drop_packet(waiting.packet, DropReason::BufferFull);
         }
     }
 
     /// Returns the packet with a source route along `path`. An empty path drops it.
-    fn along(&mut self, now: Instant, path: &[Ipv4Addr], waiting: Waiting<M>) -> Option<Transmit<M>> {
-        let Waiting { source, ttl, next, salvage, packet } = waiting;
+    fn data_along(
+        &mut self,
+        now: Instant,
+        path: &[Ipv4Addr],
+        waiting: UnroutedPacket<M>,
+    ) -> Option<Transmit<M>> {
+        let UnroutedPacket { source, ttl, next, salvage, packet } = waiting;
         let Some((&destination, between)) = path.split_last() else {
             self.drop_packet(packet, DropReason::NoRoute);
             return None;
@@ -56,14 +61,14 @@ impl<M: Copy> Dsr<M> {
             addresses.push(self.address);
             Flow::Announced
         } else {
-            self.flows.next(now, path, self.config.source_routes)
+            self.flows.record_packet(now, path, self.config.source_routes)
         };
         addresses.extend_from_slice(between);
         let route = new_route(salvage, between.len(), addresses);
         let next_hop = route.next_hop(destination);
         let header = Header { next, options: core::iter::once(DsrOption::SourceRoute(route)).collect() };
         let header = Arc::new(header);
-        let packet = Packet { source, destination, ttl, header, carried: Some(packet), flow };
+        let packet = Packet { source, destination, ttl, header, payload: Some(packet), flow };
         Some(Transmit { packet, next_hop })
     }
 
@@ -72,7 +77,7 @@ impl<M: Copy> Dsr<M> {
         let (&destination, between) = path.split_last()?;
         let route = new_route(0, between.len(), Addresses::from_slice(between));
         let next_hop = route.next_hop(destination);
-        let packet = self.control(destination, CONTROL_TTL, [DsrOption::SourceRoute(route), option]);
+        let packet = self.control_packet(destination, CONTROL_TTL, [DsrOption::SourceRoute(route), option]);
         Some(Transmit { packet, next_hop })
     }
 
@@ -83,7 +88,7 @@ impl<M: Copy> Dsr<M> {
             Ok(way) => way,
             Err(reason) => {
                 self.stats.ignore(reason);
-                if let Some(packet) = packet.carried {
+                if let Some(packet) = packet.payload {
                     self.drop_packet(packet, DropReason::BadRoute);
                 }
                 return;
@@ -95,31 +100,31 @@ impl<M: Copy> Dsr<M> {
         }
         self.acknowledge(&packet, from);
         if packet.destination == self.address {
-            self.accept(now, packet);
+            self.deliver(now, packet);
         } else {
-            self.pass_on(now, packet);
+            self.forward_along_route(now, packet);
         }
     }
 
-    fn check(&mut self, packet: &Packet<M>, from: Ipv4Addr) -> Result<Way, Ignored> {
-        let way = Way::of(packet).ok_or(Ignored::Malformed)?;
+    fn check(&mut self, packet: &Packet<M>, from: Ipv4Addr) -> Result<SourcePath, IgnoredReason> {
+        let way = SourcePath::of_packet(packet).ok_or(IgnoredReason::Malformed)?;
         if way.receiver() != self.address {
-            return Err(Ignored::NotOnRoute);
+            return Err(IgnoredReason::NotOnRoute);
         }
         if way.transmitter() != from || from == self.address {
-            return Err(Ignored::Malformed);
+            return Err(IgnoredReason::Malformed);
         }
-        self.object(packet, &way);
-        if forbids_to_go_on(&packet.header) {
-            return Err(Ignored::UnknownOption);
+        self.report_unknown_option(packet, &way);
+        if forbids_forwarding(&packet.header) {
+            return Err(IgnoredReason::UnknownOption);
         }
         Ok(way)
     }
 
     /// Informs the source of an unknown option, if the option asks for it (§8.1.6).
-    fn object(&mut self, packet: &Packet<M>, way: &Way) {
+    fn report_unknown_option(&mut self, packet: &Packet<M>, way: &SourcePath) {
         let objection = packet.header.options.iter().find_map(|option| match option {
-            DsrOption::Unknown { kind, .. } if kind & TELL_SOURCE != 0 => Some(*kind),
+            DsrOption::Unknown { kind, .. } if kind & NOTIFY_SOURCE != 0 => Some(*kind),
             _ => None,
         });
         if let (Some(kind), RouteCache::Paths(_)) = (objection, self.config.cache) {
@@ -139,39 +144,39 @@ impl<M: Copy> Dsr<M> {
         let acknowledges = options.iter().any(|option| matches!(option, DsrOption::Ack(_)));
         let Some(id) = asked.filter(|_| !acknowledges || packet.destination == self.address) else { return };
         let ack = DsrOption::Ack(Ack { id, source: self.address, destination: from });
-        let packet = self.control(from, 1, [ack]);
+        let packet = self.control_packet(from, 1, [ack]);
         self.stats.acks_sent += 1;
         self.transmit(packet, from);
     }
 
     /// Accepts a packet at its destination.
-    fn accept(&mut self, now: Instant, packet: Packet<M>) {
+    fn deliver(&mut self, now: Instant, packet: Packet<M>) {
         for option in &packet.header.options {
             match option {
                 DsrOption::Reply(reply) => self.handle_reply(now, reply),
-                DsrOption::Error(error) => self.take_error(error),
+                DsrOption::Error(error) => self.handle_error_without_cache(error),
                 _ => {}
             }
         }
-        if let Some(carried) = packet.carried {
+        if let Some(carried) = packet.payload {
             self.outbox.events.push_back(Event::Deliver { packet: carried, ttl: packet.ttl });
         }
     }
 
     /// Forwards a packet along its source route (§8.1.5). Without a route cache, data packets may have to look for a route
     /// of their own.
-    fn pass_on(&mut self, now: Instant, packet: Packet<M>) {
+    fn forward_along_route(&mut self, now: Instant, packet: Packet<M>) {
         if packet.ttl <= 1 {
-            self.stats.ignore(Ignored::TtlExpired);
-            if let Some(packet) = packet.carried {
+            self.stats.ignore(IgnoredReason::TtlExpired);
+            if let Some(packet) = packet.payload {
                 self.drop_packet(packet, DropReason::TtlExpired);
             }
             return;
         }
         let packet = Packet { ttl: packet.ttl - 1, ..packet };
-        match (self.config.cache, packet.carried) {
-            (RouteCache::Off(Uncached { relays: UncachedRelays::Search, .. }), Some(carried)) => {
-                self.pass_on_uncached(now, &packet, carried);
+        match (self.config.cache, packet.payload) {
+            (RouteCache::Off(NoCache { relays: NoCacheRelays::Search, .. }), Some(carried)) => {
+                self.forward_without_cache(now, &packet, carried);
             }
             (_, carried) => {
                 if carried.is_some() {
@@ -186,7 +191,7 @@ impl<M: Copy> Dsr<M> {
 
     fn forward(&mut self, packet: Packet<M>) {
         let mut next_hop = packet.destination;
-        let mut options = onward(&packet.header);
+        let mut options = options_for_next_hop(&packet.header);
         for option in &mut options {
             if let DsrOption::SourceRoute(route) = option {
                 route.segments_left = route.segments_left.saturating_sub(1);
@@ -206,9 +211,9 @@ impl<M: Copy> Dsr<M> {
         let salvage = salvage_count(&packet.header) + 1;
         let route = new_route(salvage, between.len(), addresses);
         let next_hop = route.next_hop(packet.destination);
-        let mut options = onward(&packet.header);
+        let mut options = options_for_next_hop(&packet.header);
         // A reply with data goes back along the record of its request, or not at all.
-        let keeps_reply = packet.carried.is_none();
+        let keeps_reply = packet.payload.is_none();
         options.retain(|option| match option {
             DsrOption::SourceRoute(_) => false,
             DsrOption::Reply(_) => keeps_reply,
@@ -221,7 +226,7 @@ impl<M: Copy> Dsr<M> {
     }
 
     /// Returns the reverse path from this node along `travelled`.
-    pub(super) fn way_back(&self, travelled: &[Ipv4Addr]) -> Addresses {
+    pub(super) fn reverse_path(&self, travelled: &[Ipv4Addr]) -> Addresses {
         let end = travelled.iter().position(|node| *node == self.address).unwrap_or(travelled.len());
         reversed(&travelled[..end])
     }
@@ -229,11 +234,11 @@ impl<M: Copy> Dsr<M> {
 
 fn new_route(salvage: u8, segments_left: usize, path: Addresses) -> SourceRoute {
     let segments_left = u8::try_from(segments_left).expect("paths are at most 61 nodes long");
-    SourceRoute { first: First::Hop, last: Last::Hop, salvage, segments_left, path }
+    SourceRoute { first: FirstHop::Ordinary, last: LastHop::Ordinary, salvage, segments_left, path }
 }
 
 /// Returns the treatment that an unknown option asks for.
-fn action(option: &DsrOption) -> Option<u8> {
+fn unknown_option_action(option: &DsrOption) -> Option<u8> {
     match option {
         DsrOption::Unknown { kind, .. } => Some(kind & ACTION),
         _ => None,
@@ -241,17 +246,19 @@ fn action(option: &DsrOption) -> Option<u8> {
 }
 
 /// Returns whether an unknown option's type forbids to forward the packet (§8.1.6).
-pub(super) fn forbids_to_go_on(header: &Header) -> bool {
-    header.options.iter().any(|option| action(option) == Some(DROP))
+pub(super) fn forbids_forwarding(header: &Header) -> bool {
+    header.options.iter().any(|option| unknown_option_action(option) == Some(DROP))
 }
 
 /// Returns the options for the next node: without the acknowledgement request, which was for this node, and with unknown
 /// options treated as their types ask (§8.1.6).
-pub(super) fn onward(header: &Header) -> smallvec::SmallVec<[DsrOption; 1]> {
+pub(super) fn options_for_next_hop(header: &Header) -> smallvec::SmallVec<[DsrOption; 1]> {
     let mut options = header.options.clone();
-    options.retain(|option| !matches!(option, DsrOption::AckRequest(_)) && action(option) != Some(STRIP));
+    options.retain(|option| {
+        !matches!(option, DsrOption::AckRequest(_)) && unknown_option_action(option) != Some(STRIP)
+    });
     for option in &mut options {
-        let marked = action(option) == Some(MARK);
+        let marked = unknown_option_action(option) == Some(MARK);
         if let (true, DsrOption::Unknown { data, .. }) = (marked, option)
             && let Some(first) = data.first_mut()
         {

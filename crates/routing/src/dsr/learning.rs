@@ -1,10 +1,10 @@
 //! Updates of the route cache (RFC 4728 §3.3.1, §8.1.4). Does nothing without a cache.
 
-use super::config::{RouteCache, WaysLearnt};
-use super::machine::Dsr;
-use super::search::{Reach, Search};
+use super::agent::Dsr;
+use super::config::{LearntDirections, RouteCache};
+use super::search::{Reachability, Search};
+use super::source_path::{SourcePath, are_distinct_hosts};
 use super::types::Event;
-use super::way::{Way, are_distinct_hosts};
 use hopline_core::Instant;
 use hopline_wire::dsr::{Addresses, DsrOption, ErrorKind, Header, RouteError, RouteRequest};
 use std::net::Ipv4Addr;
@@ -16,10 +16,10 @@ impl<M: Copy> Dsr<M> {
         now: Instant,
         header: &Header,
         destination: Ipv4Addr,
-        way: &Way,
+        way: &SourcePath,
         from: Ipv4Addr,
     ) {
-        if self.paths.is_none() {
+        if self.route_cache.is_none() {
             return;
         }
         self.learn(now, way.nodes(), from);
@@ -43,20 +43,20 @@ impl<M: Copy> Dsr<M> {
     }
 
     /// Returns whether this node learns from a reply that leads along `nodes`.
-    fn learns_reply(&self, nodes: &[Ipv4Addr], destination: Ipv4Addr, way: &Way) -> bool {
-        match self.ways_learnt() {
-            WaysLearnt::Both => true,
-            WaysLearnt::Onward => {
+    fn learns_reply(&self, nodes: &[Ipv4Addr], destination: Ipv4Addr, way: &SourcePath) -> bool {
+        match self.learnt_directions() {
+            LearntDirections::Both => true,
+            LearntDirections::Forward => {
                 let passes_on = way.receiver() == self.address && destination != self.address;
                 !passes_on && nodes.contains(&self.address)
             }
         }
     }
 
-    fn ways_learnt(&self) -> WaysLearnt {
+    fn learnt_directions(&self) -> LearntDirections {
         match &self.config.cache {
-            RouteCache::Paths(cache) => cache.ways_learnt,
-            RouteCache::Off(_) => WaysLearnt::Both,
+            RouteCache::Paths(cache) => cache.learnt_directions,
+            RouteCache::Off(_) => LearntDirections::Both,
         }
     }
 
@@ -68,7 +68,7 @@ impl<M: Copy> Dsr<M> {
         request: &RouteRequest,
         from: Ipv4Addr,
     ) {
-        if self.paths.is_none() || self.ways_learnt() == WaysLearnt::Onward {
+        if self.route_cache.is_none() || self.learnt_directions() == LearntDirections::Forward {
             return;
         }
         let mut nodes = Addresses::new();
@@ -78,9 +78,9 @@ impl<M: Copy> Dsr<M> {
     }
 
     /// Learns the reverse path of a message of this node to the node that it answers.
-    pub(super) fn learn_way_back(&mut self, now: Instant, back: &[Ipv4Addr]) {
-        if self.ways_learnt() == WaysLearnt::Onward {
-            self.remember(now, back.iter());
+    pub(super) fn learn_reverse_path(&mut self, now: Instant, back: &[Ipv4Addr]) {
+        if self.learnt_directions() == LearntDirections::Forward {
+            self.cache_path(now, back.iter());
         }
     }
 
@@ -92,16 +92,16 @@ impl<M: Copy> Dsr<M> {
             (None, Some(at)) => (&nodes[..=at], &nodes[at..]),
             (None, None) => return,
         };
-        self.remember(now, behind.iter());
-        if self.ways_learnt() == WaysLearnt::Both {
-            self.remember(now, before.iter().rev());
+        self.cache_path(now, behind.iter());
+        if self.learnt_directions() == LearntDirections::Both {
+            self.cache_path(now, before.iter().rev());
         }
     }
 
     /// Puts a path into the cache, cut to the greatest length, and uses it for packets that wait for a route along it.
-    fn remember<'a>(&mut self, now: Instant, nodes: impl Iterator<Item = &'a Ipv4Addr>) {
+    fn cache_path<'a>(&mut self, now: Instant, nodes: impl Iterator<Item = &'a Ipv4Addr>) {
         let path: Addresses = nodes.copied().take(self.max_hops()).collect();
-        let Some(paths) = &mut self.paths else { return };
+        let Some(paths) = &mut self.route_cache else { return };
         if path.is_empty() || paths.confirm(now, &path) {
             return;
         }
@@ -120,29 +120,32 @@ impl<M: Copy> Dsr<M> {
     }
 
     fn use_found_path(&mut self, now: Instant, destination: Ipv4Addr) {
-        let Some(path) = self.paths.as_mut().and_then(|paths| paths.take(now, destination)) else { return };
-        self.found(now, destination, path.len());
-        self.release(now, destination, &path);
+        let Some(path) = self.route_cache.as_mut().and_then(|paths| paths.find_and_use(now, destination))
+        else {
+            return;
+        };
+        self.on_route_found(now, destination, path.len());
+        self.send_buffered(now, destination, &path);
     }
 
     /// Removes the link that an error names from the cache (§8.3.5). An error for this node is passed on to the neighbours.
     pub(super) fn handle_error(&mut self, now: Instant, error: &RouteError) {
         let ErrorKind::NodeUnreachable(unreachable) = error.kind else { return };
-        self.forget_link(now, error.source, unreachable);
-        if self.paths.is_some() && error.destination == self.address {
-            self.held_error = Some(error.clone());
+        self.remove_link(now, error.source, unreachable);
+        if self.route_cache.is_some() && error.destination == self.address {
+            self.pending_error = Some(error.clone());
         }
     }
 
     /// Handles a broken link between `a` and `b`.
-    pub(super) fn forget_link(&mut self, now: Instant, a: Ipv4Addr, b: Ipv4Addr) {
-        let Some(paths) = &mut self.paths else { return };
-        if !paths.remove_link(a, b, self.config.dead_link) {
+    pub(super) fn remove_link(&mut self, now: Instant, a: Ipv4Addr, b: Ipv4Addr) {
+        let Some(paths) = &mut self.route_cache else { return };
+        if !paths.remove_link(a, b, self.config.link_removal) {
             return;
         }
         for (destination, search) in self.searches.iter_mut() {
-            if search.reach == Reach::Found && paths.find(now, destination).is_none() {
-                search.reach = Reach::Lost;
+            if search.reachability == Reachability::Found && paths.find(now, destination).is_none() {
+                search.reachability = Reachability::Lost;
                 self.outbox.events.push_back(Event::RouteLost { destination });
             }
         }

@@ -11,6 +11,7 @@
 //! of other nodes are answered), the blacklist for unidirectional links (§4.6), several interfaces (§8.4), fragmentation
 //! (§8.5), requests that carry data (§8.2.1), and errors inside errors (§8.3.4).
 
+mod agent;
 mod broken;
 pub mod config;
 mod delayed_replies;
@@ -19,26 +20,25 @@ mod discovery;
 mod error;
 mod flows;
 mod forwarding;
+mod gratuitous_replies;
 mod jitter;
 mod learning;
-mod machine;
-mod paths;
+mod no_cache;
+mod promiscuous;
 mod reply;
 mod request;
+mod request_table;
+mod route_cache;
 mod router;
 mod search;
-mod seen;
-mod shortening;
+mod source_path;
 mod stats;
-mod tap;
 mod types;
-mod uncached;
-mod way;
 
 pub use crate::DropReason;
+pub use agent::Dsr;
 pub use config::Config;
-pub use machine::Dsr;
-pub use stats::{Ignored, Stats};
+pub use stats::{IgnoredReason, Stats};
 pub use types::{Event, Flow, Packet, Received, Receiver, Signal, Timer, Transmit};
 
 #[cfg(test)]

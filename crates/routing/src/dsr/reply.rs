@@ -1,12 +1,12 @@
 //! Replies: as the target, from the cache, and received (RFC 4728 §8.2.4 to §8.2.6).
 
+use super::agent::Dsr;
 use super::delayed_replies::DelayedReply;
-use super::machine::Dsr;
-use super::stats::Ignored;
+use super::source_path::{SourcePath, reversed, salvage_count};
+use super::stats::IgnoredReason;
 use super::types::{Packet, Transmit};
-use super::way::{Way, reversed, salvage_count};
 use hopline_core::{Duration, Instant};
-use hopline_wire::dsr::{Addresses, DsrOption, Last, RouteReply, RouteRequest};
+use hopline_wire::dsr::{Addresses, DsrOption, LastHop, RouteReply, RouteRequest};
 use std::net::Ipv4Addr;
 
 impl<M: Copy> Dsr<M> {
@@ -37,16 +37,22 @@ impl<M: Copy> Dsr<M> {
         if delay.is_zero() {
             self.stats.replies_from_cache += 1;
             self.outbox.transmits.push_back(transmit);
-        } else if self.delayed.waiting.len() >= self.delayed.limit {
-            self.stats.ignore(Ignored::OutboxFull);
+        } else if self.delayed_replies.waiting.len() >= self.delayed_replies.limit {
+            self.stats.ignore(IgnoredReason::OutboxFull);
         } else {
             let target = request.target;
-            self.delayed.waiting.push(DelayedReply { due: now + delay, initiator, target, hops, transmit });
+            self.delayed_replies.waiting.push(DelayedReply {
+                due: now + delay,
+                initiator,
+                target,
+                hops,
+                transmit,
+            });
         }
     }
 
     pub(super) fn send_delayed_replies(&mut self, now: Instant) {
-        while let Some(transmit) = self.delayed.pop_due(now) {
+        while let Some(transmit) = self.delayed_replies.pop_due(now) {
             self.stats.replies_from_cache += 1;
             self.outbox.transmits.push_back(transmit);
         }
@@ -54,21 +60,21 @@ impl<M: Copy> Dsr<M> {
 
     /// Cancels replies to an initiator that uses a route as short as theirs (§8.2.5). A salvaged packet does not tell the
     /// route of its source.
-    pub(super) fn cancel_delayed_replies(&mut self, packet: &Packet<M>, way: &Way) {
+    pub(super) fn cancel_delayed_replies(&mut self, packet: &Packet<M>, way: &SourcePath) {
         if packet.header.next.is_none() || salvage_count(&packet.header) > 0 {
             return;
         }
-        let before = self.delayed.waiting.len();
-        self.delayed.waiting.retain(|reply| {
+        let before = self.delayed_replies.waiting.len();
+        self.delayed_replies.waiting.retain(|reply| {
             (reply.initiator, reply.target) != (packet.source, packet.destination) || way.hops() > reply.hops
         });
-        self.stats.replies_cancelled += (before - self.delayed.waiting.len()) as u64;
+        self.stats.replies_cancelled += (before - self.delayed_replies.waiting.len()) as u64;
     }
 
     /// §8.2.6. Where routes are remembered, that has already been done.
     pub(super) fn handle_reply(&mut self, now: Instant, reply: &RouteReply) {
-        if self.paths.is_none() {
-            self.take_reply(now, reply);
+        if self.route_cache.is_none() {
+            self.handle_reply_without_cache(now, reply);
         }
     }
 
@@ -82,7 +88,7 @@ impl<M: Copy> Dsr<M> {
     ) -> Option<Transmit<M>> {
         let mut back = reversed(record);
         back.push(initiator);
-        self.learn_way_back(now, &back);
-        self.control_along(&back, DsrOption::Reply(RouteReply { last: Last::Hop, path: nodes }))
+        self.learn_reverse_path(now, &back);
+        self.control_along(&back, DsrOption::Reply(RouteReply { last: LastHop::Ordinary, path: nodes }))
     }
 }

@@ -1,6 +1,6 @@
 //! Searches of this node for routes (the initiator's half of the route request table, RFC 4728 §4.3).
 
-use super::config::{Config, NeighboursAsked};
+use super::config::{Config, NeighbourQueries};
 use crate::address_map::AddressMap;
 use hopline_core::{Duration, Instant};
 use hopline_wire::dsr::Addresses;
@@ -17,7 +17,7 @@ pub(super) struct Searches(AddressMap<Search>);
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     pub(super) phase: Phase,
-    pub(super) reach: Reach,
+    pub(super) reachability: Reachability,
     /// While waiting: time of the next request. Otherwise: earliest time of a request.
     deadline: Instant,
     /// Unanswered requests since the search began.
@@ -27,7 +27,7 @@ pub(super) struct Search {
     /// Time of the latest request, if it went to neighbours alone.
     neighbours_since: Option<Instant>,
     /// Without a route cache: the path found last, to recognise a route error about one of its links.
-    pub(super) way: Addresses,
+    pub(super) last_path: Addresses,
 }
 
 /// State of a search: whether packets wait for a reply.
@@ -39,9 +39,9 @@ pub(super) enum Phase {
 
 /// Reachability of a destination, as reported to this node as a source of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum Reachability {
     /// This node sends nothing there.
-    NotOurs,
+    Unused,
     /// No report yet.
     Unknown,
     Found,
@@ -50,18 +50,18 @@ pub(super) enum Reach {
 
 /// Result of asking for a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Begun {
+pub(super) enum SearchStart {
     /// A request is due.
     Due,
     /// A request is outstanding, or must not be sent yet.
-    Waits,
+    Waiting,
     /// There is no room for the search.
     Refused,
 }
 
 /// Next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attempt {
+pub(super) enum NextAttempt {
     Request {
         ttl: u8,
     },
@@ -86,19 +86,19 @@ impl Searches {
     /// Returns the entry of `destination`, and creates it if there is room.
     pub(super) fn entry(&mut self, now: Instant, destination: Ipv4Addr) -> Option<&mut Search> {
         if self.0.get(destination).is_none() {
-            self.make_room();
+            self.evict_oldest();
             self.0.insert_new(destination, Search::new(now));
         }
         self.0.get_mut(destination)
     }
 
-    pub(super) fn begin(&mut self, now: Instant, destination: Ipv4Addr) -> Begun {
-        let Some(search) = self.entry(now, destination) else { return Begun::Refused };
+    pub(super) fn start(&mut self, now: Instant, destination: Ipv4Addr) -> SearchStart {
+        let Some(search) = self.entry(now, destination) else { return SearchStart::Refused };
         match search.phase {
-            Phase::Waiting => Begun::Waits,
+            Phase::Waiting => SearchStart::Waiting,
             Phase::Idle => {
                 search.phase = Phase::Waiting;
-                if search.deadline > now { Begun::Waits } else { Begun::Due }
+                if search.deadline > now { SearchStart::Waiting } else { SearchStart::Due }
             }
         }
     }
@@ -124,7 +124,7 @@ impl Searches {
     }
 
     /// Makes room in a full table: forgets the destination searched for longest ago, of those that no packet waits for.
-    fn make_room(&mut self) {
+    fn evict_oldest(&mut self) {
         if !self.0.is_full() {
             return;
         }
@@ -139,18 +139,18 @@ impl Search {
     fn new(now: Instant) -> Self {
         Self {
             phase: Phase::Idle,
-            reach: Reach::NotOurs,
+            reachability: Reachability::Unused,
             deadline: now,
             requests: 0,
             period: None,
             neighbours_since: None,
-            way: Addresses::new(),
+            last_path: Addresses::new(),
         }
     }
 
     /// Returns whether a route to the destination is to be reported or used.
     pub(super) fn is_wanted(&self) -> bool {
-        self.phase == Phase::Waiting || self.reach == Reach::Lost
+        self.phase == Phase::Waiting || self.reachability == Reachability::Lost
     }
 
     /// Returns whether a request was flooded already.
@@ -160,44 +160,44 @@ impl Search {
 
     /// Returns the next attempt, for a request that leaves at `now` (§8.2.1): neighbours first, then floods at growing
     /// intervals.
-    pub(super) fn attempt(&mut self, now: Instant, config: &Config) -> Attempt {
+    pub(super) fn attempt(&mut self, now: Instant, config: &Config) -> NextAttempt {
         if self.requests >= config.max_request_retries.get() {
-            return Attempt::GiveUp;
+            return NextAttempt::GiveUp;
         }
         self.requests += 1;
-        if let Some(wait) = config.neighbours_first
-            && self.asks_neighbours(config.neighbours_asked)
+        if let Some(wait) = config.neighbour_query_timeout
+            && self.queries_neighbours(config.neighbour_queries)
         {
             self.neighbours_since = Some(now);
             self.deadline = now + wait;
-            return Attempt::Request { ttl: 1 };
+            return NextAttempt::Request { ttl: 1 };
         }
         let period = self.next_period(config);
-        let since = match config.neighbours_asked {
-            NeighboursAsked::Once => now,
-            NeighboursAsked::EachTime => self.neighbours_since.unwrap_or(now),
+        let since = match config.neighbour_queries {
+            NeighbourQueries::Once => now,
+            NeighbourQueries::EachTime => self.neighbours_since.unwrap_or(now),
         };
         self.period = Some(period);
         self.neighbours_since = None;
         self.deadline = (since + period).max(now);
-        Attempt::Request { ttl: DISCOVERY_HOP_LIMIT }
+        NextAttempt::Request { ttl: DISCOVERY_HOP_LIMIT }
     }
 
     /// Returns the next attempt if only packets of other nodes wait that this node could not forward: neighbours are asked
     /// once.
-    pub(super) fn attempt_for_others(&mut self, now: Instant, config: &Config) -> Attempt {
+    pub(super) fn attempt_for_forwarded(&mut self, now: Instant, config: &Config) -> NextAttempt {
         let asked = self.requests > 0;
         let period = self.next_period(config);
         self.requests = self.requests.saturating_add(1);
         self.period = Some(period);
         self.deadline = now + period;
         self.neighbours_since = (!asked).then_some(now);
-        if asked { Attempt::DropOne } else { Attempt::Request { ttl: 1 } }
+        if asked { NextAttempt::DropOne } else { NextAttempt::Request { ttl: 1 } }
     }
 
     /// Allows a flooded request as soon as neighbours had time to reply.
-    pub(super) fn hasten(&mut self, config: &Config) {
-        if let (Some(since), Some(wait)) = (self.neighbours_since, config.neighbours_first) {
+    pub(super) fn shorten_neighbour_query(&mut self, config: &Config) {
+        if let (Some(since), Some(wait)) = (self.neighbours_since, config.neighbour_query_timeout) {
             self.deadline = self.deadline.min(since + wait);
         }
     }
@@ -207,16 +207,20 @@ impl Search {
         self.period.map_or(config.request_period, next).min(config.max_request_period)
     }
 
-    fn asks_neighbours(&self, asked: NeighboursAsked) -> bool {
+    fn queries_neighbours(&self, asked: NeighbourQueries) -> bool {
         match asked {
-            NeighboursAsked::Once => self.requests == 1 && self.period.is_none(),
-            NeighboursAsked::EachTime => self.neighbours_since.is_none(),
+            NeighbourQueries::Once => self.requests == 1 && self.period.is_none(),
+            NeighbourQueries::EachTime => self.neighbours_since.is_none(),
         }
     }
 
     /// Ends the search with success.
-    pub(super) fn succeed(&mut self, now: Instant) {
-        *self = Self { reach: self.reach, way: core::mem::take(&mut self.way), ..Self::new(now) };
+    pub(super) fn on_success(&mut self, now: Instant) {
+        *self = Self {
+            reachability: self.reachability,
+            last_path: core::mem::take(&mut self.last_path),
+            ..Self::new(now)
+        };
     }
 
     /// Ends the wait of the search, as no packet waits any more. The intervals continue (§8.2).
@@ -225,7 +229,7 @@ impl Search {
     }
 
     /// Ends the wait of the search without a reply. The intervals continue.
-    pub(super) fn fail(&mut self) {
+    pub(super) fn on_failure(&mut self) {
         self.phase = Phase::Idle;
         self.requests = 0;
     }
@@ -244,42 +248,42 @@ mod tests {
     }
 
     #[test]
-    fn intervals_grow_to_a_bound_and_start_again_after_an_answer() {
+    fn intervals_grow_to_a_bound_and_restart_after_a_reply() {
         let config = Config::rfc4728();
         let mut search = Search::new(at(0));
         let mut waits = Vec::new();
         let mut ttls = Vec::new();
-        while let Attempt::Request { ttl } = search.attempt(at(0), &config) {
+        while let NextAttempt::Request { ttl } = search.attempt(at(0), &config) {
             waits.push(search.deadline.since(at(0)).as_millis());
             ttls.push(ttl);
         }
         assert_eq!(waits[..7], [30, 500, 1000, 2000, 4000, 8000, 10_000]);
         assert_eq!((waits.len(), waits[15]), (16, 10_000));
         assert_eq!(ttls[..3], [1, 255, 255]);
-        search.fail();
-        assert_eq!(search.attempt(at(0), &config), Attempt::Request { ttl: 255 });
+        search.on_failure();
+        assert_eq!(search.attempt(at(0), &config), NextAttempt::Request { ttl: 255 });
         assert_eq!(search.deadline, at(10_000), "a failure does not shorten the interval");
-        search.succeed(at(0));
-        assert_eq!(search.attempt(at(0), &config), Attempt::Request { ttl: 1 });
+        search.on_success(at(0));
+        assert_eq!(search.attempt(at(0), &config), NextAttempt::Request { ttl: 1 });
     }
 
     #[test]
-    fn the_first_request_is_flooded_where_neighbours_are_not_asked_first() {
-        let config = Config { neighbours_first: None, ..Config::rfc4728() };
+    fn without_neighbour_queries_the_first_request_is_flooded() {
+        let config = Config { neighbour_query_timeout: None, ..Config::rfc4728() };
         let mut search = Search::new(at(0));
-        assert_eq!(search.attempt(at(0), &config), Attempt::Request { ttl: 255 });
+        assert_eq!(search.attempt(at(0), &config), NextAttempt::Request { ttl: 255 });
         assert_eq!(search.deadline, at(500));
         search.attempt(at(0), &config);
         assert_eq!(search.deadline, at(1000));
     }
 
     #[test]
-    fn in_ns2_neighbours_are_asked_before_each_flood_and_intervals_count_from_there() {
+    fn in_ns2_each_flood_is_preceded_by_a_neighbour_query() {
         let mut search = Search::new(at(0));
         let mut asked = Vec::new();
         while asked.len() < 8 {
             let now = search.deadline;
-            let Attempt::Request { ttl } = search.attempt(now, &Config::ns2()) else { panic!("gave up") };
+            let NextAttempt::Request { ttl } = search.attempt(now, &Config::ns2()) else { panic!("gave up") };
             asked.push((now.since(at(0)).as_millis(), ttl));
         }
         let flood = |from: u64| [(from, 1), (from + 30, 255)];
@@ -287,14 +291,14 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_others_wait_for_is_joined_and_never_forgotten() {
+    fn a_search_with_waiting_packets_is_joined_and_never_evicted() {
         let mut searches = Searches::new(2);
-        assert_eq!(searches.begin(at(0), A), Begun::Due);
-        assert_eq!(searches.begin(at(0), A), Begun::Waits);
-        assert_eq!(searches.begin(at(0), B), Begun::Due);
-        assert_eq!(searches.begin(at(0), C), Begun::Refused);
+        assert_eq!(searches.start(at(0), A), SearchStart::Due);
+        assert_eq!(searches.start(at(0), A), SearchStart::Waiting);
+        assert_eq!(searches.start(at(0), B), SearchStart::Due);
+        assert_eq!(searches.start(at(0), C), SearchStart::Refused);
         searches.get_mut(B).unwrap().pause();
-        assert_eq!(searches.begin(at(0), C), Begun::Due);
+        assert_eq!(searches.start(at(0), C), SearchStart::Due);
         assert!(searches.get(B).is_none() && searches.get(A).is_some());
     }
 }

@@ -2,7 +2,7 @@
 
 /// Reason for which a packet or one of its options had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ignored {
+pub enum IgnoredReason {
     /// A request that was received before (RFC 4728 §8.2.2).
     DuplicateRequest,
     /// This node's own request, or one with this node in its record.
@@ -63,17 +63,17 @@ pub struct Stats {
     /// Paths added to the cache.
     pub paths_learnt: u64,
     /// One counter for each reason.
-    ignored: [u64; Ignored::OutboxFull as usize + 1],
+    ignored: [u64; IgnoredReason::OutboxFull as usize + 1],
 }
 
 impl Stats {
     /// Returns the number of packets or options that had no effect for this reason.
     #[must_use]
-    pub const fn ignored(&self, reason: Ignored) -> u64 {
+    pub const fn ignored(&self, reason: IgnoredReason) -> u64 {
         self.ignored[reason as usize]
     }
 
-    pub(super) fn ignore(&mut self, reason: Ignored) {
+    pub(super) fn ignore(&mut self, reason: IgnoredReason) {
         self.ignored[reason as usize] += 1;
     }
 }

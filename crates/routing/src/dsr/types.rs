@@ -19,7 +19,7 @@ pub struct Packet<M> {
     /// DSR Options header. Shared: all nodes that receive a packet read the same memory.
     pub header: Arc<Header>,
     /// Payload, if any. [`Header::next`] says whether there is one.
-    pub carried: Option<M>,
+    pub payload: Option<M>,
     /// Learning of its path by nodes that receive or overhear it.
     pub flow: Flow,
 }

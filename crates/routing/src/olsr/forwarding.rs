@@ -1,8 +1,8 @@
 //! Reception of packets, and forwarding of messages (RFC 3626 §3.4).
 
-use super::machine::Olsr;
-use super::stats::Ignored;
-use crate::Sighting;
+use super::agent::Olsr;
+use super::stats::IgnoredReason;
+use crate::DuplicateCheck;
 use hopline_core::{Instant, Seq16};
 use hopline_wire::olsr::{Body, Message, Packet};
 use std::net::Ipv4Addr;
@@ -10,10 +10,10 @@ use std::net::Ipv4Addr;
 impl Olsr {
     pub(super) fn receive(&mut self, now: Instant, from: Ipv4Addr, packet: &Packet) {
         if !self.is_other_host(from) {
-            return self.stats.ignore(Ignored::BadAddress);
+            return self.stats.ignore(IgnoredReason::BadAddress);
         }
-        if let Some(change) = self.links.packet(now, from, packet.seq) {
-            self.neighbour_changed(now, from, change);
+        if let Some(change) = self.links.on_packet(now, from, packet.seq) {
+            self.on_neighbour_change(now, from, change);
         }
         for message in &packet.messages {
             if let Err(reason) = self.receive_message(now, from, packet.seq, message) {
@@ -28,16 +28,16 @@ impl Olsr {
         from: Ipv4Addr,
         packet_seq: Seq16,
         message: &Message,
-    ) -> Result<(), Ignored> {
+    ) -> Result<(), IgnoredReason> {
         // §3.4 (2).
         if message.originator == self.address {
-            return Err(Ignored::OwnMessage);
+            return Err(IgnoredReason::OwnMessage);
         }
         if !self.is_other_host(message.originator) {
-            return Err(Ignored::BadAddress);
+            return Err(IgnoredReason::BadAddress);
         }
         if message.ttl == 0 {
-            return Err(Ignored::TtlExpired);
+            return Err(IgnoredReason::TtlExpired);
         }
         // A HELLO is never forwarded, and a duplicate has no effect.
         if let Body::Hello(hello) = &message.body {
@@ -46,23 +46,23 @@ impl Olsr {
         }
         // §3.4.1 (1) and §9.5 (1). Not recorded: it may still arrive over a symmetric link.
         if !self.links.is_symmetric(from) {
-            return Err(Ignored::NotSymmetric);
+            return Err(IgnoredReason::NotSymmetric);
         }
-        match self.duplicates.note(now, message.originator, message.seq) {
-            Sighting::First => {}
-            Sighting::Again => return Err(Ignored::Duplicate),
+        match self.duplicates.record(now, message.originator, message.seq) {
+            DuplicateCheck::New => {}
+            DuplicateCheck::Duplicate => return Err(IgnoredReason::Duplicate),
             // A message that cannot be recorded would circulate for ever.
-            Sighting::Full => return Err(Ignored::TableFull),
+            DuplicateCheck::TableFull => return Err(IgnoredReason::TableFull),
         }
         if let Body::Tc(tc) = &message.body {
             self.handle_tc(now, message, tc);
         }
-        self.pass_on(now, from, message)
+        self.forward(now, from, message)
     }
 
     /// Forwards a message by the default forwarding algorithm (§3.4.1 (4)). Only relays of the transmitter forward it, and
     /// only if its first copy came from there.
-    fn pass_on(&mut self, now: Instant, from: Ipv4Addr, message: &Message) -> Result<(), Ignored> {
+    fn forward(&mut self, now: Instant, from: Ipv4Addr, message: &Message) -> Result<(), IgnoredReason> {
         if !self.selectors.contains(&from) || message.ttl == 1 {
             return Ok(());
         }
@@ -70,7 +70,7 @@ impl Olsr {
         let hop_count = message.hop_count.saturating_add(1);
         let passed_on = Message { ttl: message.ttl - 1, hop_count, ..message.clone() };
         if !self.outbox.send_by(due, passed_on) {
-            return Err(Ignored::OutboxFull);
+            return Err(IgnoredReason::OutboxFull);
         }
         self.stats.messages_forwarded += 1;
         Ok(())

@@ -1,9 +1,9 @@
 //! HELLO messages (RFC 3626 §6): advertisement of a node's neighbours, and learning from their HELLOs.
 
-use super::expiring::Noted;
-use super::links::Heard;
-use super::machine::{Olsr, Outdated};
-use super::stats::Ignored;
+use super::agent::{Olsr, OutdatedState};
+use super::expiring_set::InsertResult;
+use super::links::HelloInfo;
+use super::stats::IgnoredReason;
 use super::types::{LinkState, Timer};
 use crate::is_host;
 use hopline_core::{Instant, Seq16};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 impl Olsr {
-    pub(super) fn say_hello(&mut self, now: Instant) {
+    pub(super) fn send_hello(&mut self, now: Instant) {
         let next = self.emission_interval(self.config.hello_interval);
         self.timers.set(Timer::Hello, now + next);
         let hello = Hello {
@@ -29,8 +29,8 @@ impl Olsr {
         let mut by_code: BTreeMap<LinkCode, Vec<Ipv4Addr>> = BTreeMap::new();
         for view in self.links.iter(now) {
             let (link, neighbour) = match view.state {
-                LinkState::Symmetric if self.relays.contains(&view.neighbour) => {
-                    (LinkType::Symmetric, NeighbourType::Relay)
+                LinkState::Symmetric if self.mprs.contains(&view.neighbour) => {
+                    (LinkType::Symmetric, NeighbourType::Mpr)
                 }
                 LinkState::Symmetric => (LinkType::Symmetric, NeighbourType::Symmetric),
                 LinkState::Asymmetric => (LinkType::Asymmetric, NeighbourType::NotNeighbour),
@@ -52,30 +52,30 @@ impl Olsr {
     ) {
         // Without MID, a node has one address and sends its own messages only.
         if message.originator != from {
-            return self.stats.ignore(Ignored::OtherInterface);
+            return self.stats.ignore(IgnoredReason::OtherInterface);
         }
         let until = now + message.validity.duration();
-        let mine = || valid(hello).filter(|(.., neighbours)| neighbours.contains(&self.address));
+        let mine = || valid_links(hello).filter(|(.., neighbours)| neighbours.contains(&self.address));
         let back = mine().map(|(link, ..)| link).filter(|link| *link != LinkType::Unspecified).last();
-        let selects_me = mine().any(|(_, neighbour, _)| neighbour == NeighbourType::Relay);
-        let heard = Heard {
+        let selects_me = mine().any(|(_, neighbour, _)| neighbour == NeighbourType::Mpr);
+        let heard = HelloInfo {
             validity: message.validity.duration(),
             interval: hello.interval.duration(),
             willingness: hello.willingness,
             packet_seq,
-            back,
+            reverse_link: back,
         };
-        match self.links.hello(now, from, heard) {
-            Ok(Some(change)) => self.neighbour_changed(now, from, change),
+        match self.links.on_hello(now, from, heard) {
+            Ok(Some(change)) => self.on_neighbour_change(now, from, change),
             Ok(None) => {}
-            Err(_) => return self.stats.ignore(Ignored::TableFull),
+            Err(_) => return self.stats.ignore(IgnoredReason::TableFull),
         }
         // §8.2.1. A selector that is no symmetric neighbour, which §8.4.1 does not rule out, would be advertised although
         // the link to it cannot be used.
         if self.links.is_symmetric(from) {
             self.learn_two_hops(from, hello, until);
-            if selects_me && self.selectors.note(from, until) == Noted::New {
-                self.selectors_changed(now);
+            if selects_me && self.selectors.insert(from, until) == InsertResult::New {
+                self.on_selectors_change(now);
             }
         }
     }
@@ -85,26 +85,26 @@ impl Olsr {
         let own = self.address;
         for link in &hello.links {
             let LinkCode::Valid { neighbour, .. } = link.code else {
-                self.stats.ignore(Ignored::BadLinkCode);
+                self.stats.ignore(IgnoredReason::BadLinkCode);
                 continue;
             };
             for far in link.neighbours.iter().copied().filter(|far| *far != own) {
                 if !is_host(far) {
-                    self.stats.ignore(Ignored::BadAddress);
+                    self.stats.ignore(IgnoredReason::BadAddress);
                     continue;
                 }
                 let changed = match neighbour {
                     NeighbourType::NotNeighbour => self.two_hops.remove(&(from, far)),
-                    NeighbourType::Symmetric | NeighbourType::Relay => {
-                        let noted = self.two_hops.note((from, far), until);
-                        if noted == Noted::Full {
-                            self.stats.ignore(Ignored::TableFull);
+                    NeighbourType::Symmetric | NeighbourType::Mpr => {
+                        let noted = self.two_hops.insert((from, far), until);
+                        if noted == InsertResult::Full {
+                            self.stats.ignore(IgnoredReason::TableFull);
                         }
-                        noted == Noted::New
+                        noted == InsertResult::New
                     }
                 };
                 if changed {
-                    self.outdate(Outdated::RelaysAndTable);
+                    self.mark_outdated(OutdatedState::MprsAndTable);
                 }
             }
         }
@@ -112,7 +112,7 @@ impl Olsr {
 }
 
 /// Returns the neighbours listed under valid codes.
-fn valid(hello: &Hello) -> impl Iterator<Item = (LinkType, NeighbourType, &[Ipv4Addr])> {
+fn valid_links(hello: &Hello) -> impl Iterator<Item = (LinkType, NeighbourType, &[Ipv4Addr])> {
     hello.links.iter().filter_map(|message| match message.code {
         LinkCode::Valid { link, neighbour } => Some((link, neighbour, &message.neighbours[..])),
         LinkCode::Other(_) => None,

@@ -8,20 +8,20 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 /// Losses in a row beyond which the quality is taken as 0.
-const MOST_LOSSES: i16 = 64;
+const MAX_LOSSES: i16 = 64;
 /// Bound on the loss timeout: shorter announced intervals have no effect.
-const SHORTEST_SILENCE: Duration = Duration::from_millis(1);
+const MIN_LOSS_TIMEOUT: Duration = Duration::from_millis(1);
 
 /// The links of this node, by the neighbour's address.
 #[derive(Clone, Debug)]
-pub(super) struct Links {
+pub(super) struct LinkSet {
     links: BTreeMap<Ipv4Addr, Link>,
     limit: usize,
     hold_time: Duration,
     hysteresis: Option<Hysteresis>,
     /// Earliest change that time alone causes, or an earlier time. A wake-up that turns out to be too early computes it
     /// again.
-    earliest: Instant,
+    next_change: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ struct Link {
     /// L_SYM_time: until then, the neighbour receives this node's messages.
     symmetric_until: Instant,
     /// L_ASYM_time: until then, the neighbour's messages are received.
-    heard_until: Instant,
+    asymmetric_until: Instant,
     /// L_LOST_LINK_time (§13, §14).
     lost_until: Instant,
     /// L_time: time at which the link is forgotten.
@@ -37,34 +37,34 @@ struct Link {
     /// N_willingness.
     willingness: Willingness,
     /// N_status, as the rest of the machine knows it.
-    status: Status,
+    status: NeighbourStatus,
     /// Link quality, only with hysteresis.
-    quality: Option<Quality>,
+    quality: Option<LinkQuality>,
 }
 
 /// Status of a neighbour (N_status).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Status {
+enum NeighbourStatus {
     Symmetric,
     NotSymmetric,
 }
 
 /// Quality of a link (§14.1).
 #[derive(Clone, Copy, Debug)]
-struct Quality {
+struct LinkQuality {
     /// L_link_quality.
     value: f64,
     /// L_link_pending: not trusted yet, or no longer.
     pending: bool,
-    latest: Seq16,
+    latest_seq: Seq16,
     /// The neighbour's HELLO interval, and the time by which the next packet is due.
     interval: Duration,
-    overdue: Instant,
+    next_packet_due: Instant,
 }
 
 /// Statements of a HELLO about the link over which it arrived.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(super) struct HelloInfo {
     /// Validity time.
     pub(super) validity: Duration,
     /// Time until the next HELLO.
@@ -73,12 +73,12 @@ pub(super) struct Heard {
     /// Number of the packet that it came in.
     pub(super) packet_seq: Seq16,
     /// Neighbour's state of its link to this node, if the HELLO mentions it.
-    pub(super) back: Option<LinkType>,
+    pub(super) reverse_link: Option<LinkType>,
 }
 
 /// Change of a neighbour's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum NeighbourChange {
     /// It has become a symmetric neighbour.
     Appeared,
     /// It is no longer a symmetric neighbour.
@@ -87,66 +87,71 @@ pub(super) enum Change {
     Willingness,
 }
 
-impl Links {
+impl LinkSet {
     pub(super) fn new(limit: u8, hold_time: Duration, hysteresis: Option<Hysteresis>) -> Self {
         Self {
             links: BTreeMap::new(),
             limit: usize::from(limit),
             hold_time,
             hysteresis,
-            earliest: Instant::FAR_FUTURE,
+            next_change: Instant::FAR_FUTURE,
         }
     }
 
     /// Handles a HELLO of `neighbour` (§7.1.1). `Err` if there is no room for another link.
-    pub(super) fn hello(
+    pub(super) fn on_hello(
         &mut self,
         now: Instant,
         neighbour: Ipv4Addr,
-        heard: Heard,
-    ) -> Result<Option<Change>, Full> {
+        heard: HelloInfo,
+    ) -> Result<Option<NeighbourChange>, LinkSetFull> {
         if !self.links.contains_key(&neighbour) && self.links.len() >= self.limit {
-            return Err(Full);
+            return Err(LinkSetFull);
         }
         let hysteresis = self.hysteresis;
         let link = self.links.entry(neighbour).or_insert_with(|| Link::new(now, &heard, hysteresis));
-        link.hello(now, &heard, self.hold_time);
+        link.on_hello(now, &heard, self.hold_time);
         let willingness = core::mem::replace(&mut link.willingness, heard.willingness);
-        let change = self.settle(now, neighbour);
+        let change = self.update_status(now, neighbour);
         let keeps = change.is_none() && self.is_symmetric(neighbour) && willingness != heard.willingness;
-        Ok(if keeps { Some(Change::Willingness) } else { change })
+        Ok(if keeps { Some(NeighbourChange::Willingness) } else { change })
     }
 
     /// Handles the arrival of any packet of `neighbour` (§14.3).
-    pub(super) fn packet(&mut self, now: Instant, neighbour: Ipv4Addr, seq: Seq16) -> Option<Change> {
+    pub(super) fn on_packet(
+        &mut self,
+        now: Instant,
+        neighbour: Ipv4Addr,
+        seq: Seq16,
+    ) -> Option<NeighbourChange> {
         let hysteresis = self.hysteresis?;
         let link = self.links.get_mut(&neighbour)?;
-        link.packet(now, seq, &hysteresis, self.hold_time);
-        self.settle(now, neighbour)
+        link.on_packet(now, seq, &hysteresis, self.hold_time);
+        self.update_status(now, neighbour)
     }
 
     /// Handles the loss of `neighbour` reported by the link layer (§13).
-    pub(super) fn failed(&mut self, now: Instant, neighbour: Ipv4Addr) -> Option<Change> {
+    pub(super) fn on_link_failure(&mut self, now: Instant, neighbour: Ipv4Addr) -> Option<NeighbourChange> {
         let link = self.links.get_mut(&neighbour)?;
         link.lost_until = now + self.hold_time;
         // The loss is advertised for that long. Then the link is forgotten unless HELLOs still arrive.
         link.expires = link.lost_until;
-        self.settle(now, neighbour)
+        self.update_status(now, neighbour)
     }
 
     /// Applies the passing of time. Returns the neighbours with a changed status.
-    pub(super) fn expire(&mut self, now: Instant) -> Vec<(Ipv4Addr, Change)> {
-        if self.earliest > now {
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<(Ipv4Addr, NeighbourChange)> {
+        if self.next_change > now {
             return Vec::new();
         }
-        self.earliest = Instant::FAR_FUTURE;
+        self.next_change = Instant::FAR_FUTURE;
         let neighbours: Vec<Ipv4Addr> = self.links.keys().copied().collect();
         let mut changes = Vec::new();
         for neighbour in neighbours {
             if let (Some(link), Some(hysteresis)) = (self.links.get_mut(&neighbour), &self.hysteresis) {
-                link.silence(now, hysteresis, self.hold_time);
+                link.on_silence(now, hysteresis, self.hold_time);
             }
-            changes.extend(self.settle(now, neighbour).map(|change| (neighbour, change)));
+            changes.extend(self.update_status(now, neighbour).map(|change| (neighbour, change)));
         }
         self.links.retain(|_, link| link.expires > now);
         changes
@@ -154,16 +159,16 @@ impl Links {
 
     /// Returns the time at which [`expire`](Self::expire) is to be called next.
     pub(super) const fn next_expiry(&self) -> Instant {
-        self.earliest
+        self.next_change
     }
 
     pub(super) fn is_symmetric(&self, neighbour: Ipv4Addr) -> bool {
-        self.links.get(&neighbour).is_some_and(|link| link.status == Status::Symmetric)
+        self.links.get(&neighbour).is_some_and(|link| link.status == NeighbourStatus::Symmetric)
     }
 
     /// The symmetric neighbours and their willingness, in the order of their addresses.
     pub(super) fn neighbours(&self) -> impl Iterator<Item = (Ipv4Addr, Willingness)> {
-        let symmetric = self.links.iter().filter(|(_, link)| link.status == Status::Symmetric);
+        let symmetric = self.links.iter().filter(|(_, link)| link.status == NeighbourStatus::Symmetric);
         symmetric.map(|(address, link)| (*address, link.willingness))
     }
 
@@ -178,17 +183,17 @@ impl Links {
     }
 
     /// Checks whether `neighbour` has appeared or been lost, and updates the time of the next check.
-    fn settle(&mut self, now: Instant, neighbour: Ipv4Addr) -> Option<Change> {
+    fn update_status(&mut self, now: Instant, neighbour: Ipv4Addr) -> Option<NeighbourChange> {
         let link = self.links.get_mut(&neighbour)?;
         let status = match link.state(now) {
-            LinkState::Symmetric => Status::Symmetric,
-            _ => Status::NotSymmetric,
+            LinkState::Symmetric => NeighbourStatus::Symmetric,
+            _ => NeighbourStatus::NotSymmetric,
         };
         let before = core::mem::replace(&mut link.status, status);
-        self.earliest = self.earliest.min(link.next_change(now));
+        self.next_change = self.next_change.min(link.next_change(now));
         match (before, status) {
-            (Status::NotSymmetric, Status::Symmetric) => Some(Change::Appeared),
-            (Status::Symmetric, Status::NotSymmetric) => Some(Change::Lost),
+            (NeighbourStatus::NotSymmetric, NeighbourStatus::Symmetric) => Some(NeighbourChange::Appeared),
+            (NeighbourStatus::Symmetric, NeighbourStatus::NotSymmetric) => Some(NeighbourChange::Lost),
             _ => None,
         }
     }
@@ -196,32 +201,32 @@ impl Links {
 
 /// There is no room for another link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Full;
+pub(super) struct LinkSetFull;
 
 impl Link {
     /// Creates a link over which no message has arrived yet.
-    fn new(now: Instant, heard: &Heard, hysteresis: Option<Hysteresis>) -> Self {
+    fn new(now: Instant, heard: &HelloInfo, hysteresis: Option<Hysteresis>) -> Self {
         Self {
             symmetric_until: now,
-            heard_until: now,
+            asymmetric_until: now,
             lost_until: now,
             expires: now + heard.validity,
             willingness: heard.willingness,
-            status: Status::NotSymmetric,
-            quality: hysteresis.map(|hysteresis| Quality {
+            status: NeighbourStatus::NotSymmetric,
+            quality: hysteresis.map(|hysteresis| LinkQuality {
                 value: hysteresis.scaling,
                 pending: true,
-                latest: heard.packet_seq,
-                interval: heard.interval.max(SHORTEST_SILENCE),
-                overdue: now + heard.interval.max(SHORTEST_SILENCE),
+                latest_seq: heard.packet_seq,
+                interval: heard.interval.max(MIN_LOSS_TIMEOUT),
+                next_packet_due: now + heard.interval.max(MIN_LOSS_TIMEOUT),
             }),
         }
     }
 
-    fn hello(&mut self, now: Instant, heard: &Heard, hold_time: Duration) {
+    fn on_hello(&mut self, now: Instant, heard: &HelloInfo, hold_time: Duration) {
         let until = now + heard.validity;
-        self.heard_until = until;
-        match heard.back {
+        self.asymmetric_until = until;
+        match heard.reverse_link {
             Some(LinkType::Lost) => self.symmetric_until = now,
             Some(LinkType::Symmetric | LinkType::Asymmetric) => {
                 self.symmetric_until = until;
@@ -232,36 +237,36 @@ impl Link {
         }
         self.expires = self.expires.max(until);
         if let Some(quality) = &mut self.quality {
-            quality.interval = heard.interval.max(SHORTEST_SILENCE);
-            quality.overdue = now + quality.interval;
+            quality.interval = heard.interval.max(MIN_LOSS_TIMEOUT);
+            quality.next_packet_due = now + quality.interval;
         }
     }
 
     /// Handles a packet: skipped sequence numbers count as losses (§14.3).
-    fn packet(&mut self, now: Instant, seq: Seq16, hysteresis: &Hysteresis, hold_time: Duration) {
+    fn on_packet(&mut self, now: Instant, seq: Seq16, hysteresis: &Hysteresis, hold_time: Duration) {
         let Some(quality) = &mut self.quality else { return };
-        let losses = (seq.distance_from(quality.latest).saturating_sub(1)).clamp(0, MOST_LOSSES);
+        let losses = (seq.distance_from(quality.latest_seq).saturating_sub(1)).clamp(0, MAX_LOSSES);
         for _ in 0..losses {
             quality.value *= 1.0 - hysteresis.scaling;
         }
         quality.value = (1.0 - hysteresis.scaling) * quality.value + hysteresis.scaling;
-        quality.latest = seq;
-        quality.overdue = now + quality.interval;
-        self.judge(now, hysteresis, hold_time);
+        quality.latest_seq = seq;
+        quality.next_packet_due = now + quality.interval;
+        self.apply_hysteresis(now, hysteresis, hold_time);
     }
 
     /// Handles silence: an interval without a packet counts as a loss (§14.3).
-    fn silence(&mut self, now: Instant, hysteresis: &Hysteresis, hold_time: Duration) {
+    fn on_silence(&mut self, now: Instant, hysteresis: &Hysteresis, hold_time: Duration) {
         let Some(quality) = &mut self.quality else { return };
-        if quality.overdue > now {
+        if quality.next_packet_due > now {
             return;
         }
         quality.value *= 1.0 - hysteresis.scaling;
-        quality.overdue = now + quality.interval;
-        self.judge(now, hysteresis, hold_time);
+        quality.next_packet_due = now + quality.interval;
+        self.apply_hysteresis(now, hysteresis, hold_time);
     }
 
-    fn judge(&mut self, now: Instant, hysteresis: &Hysteresis, hold_time: Duration) {
+    fn apply_hysteresis(&mut self, now: Instant, hysteresis: &Hysteresis, hold_time: Duration) {
         let Some(quality) = &mut self.quality else { return };
         if quality.value > hysteresis.threshold_high {
             quality.pending = false;
@@ -282,7 +287,7 @@ impl Link {
             LinkState::Pending
         } else if self.symmetric_until > now {
             LinkState::Symmetric
-        } else if self.heard_until > now {
+        } else if self.asymmetric_until > now {
             LinkState::Asymmetric
         } else {
             LinkState::Lost
@@ -291,7 +296,7 @@ impl Link {
 
     /// Returns the time at which the state of this link may change without an input.
     fn next_change(&self, now: Instant) -> Instant {
-        let overdue = self.quality.map_or(Instant::FAR_FUTURE, |quality| quality.overdue);
+        let overdue = self.quality.map_or(Instant::FAR_FUTURE, |quality| quality.next_packet_due);
         let ends = [self.symmetric_until, self.lost_until, self.expires, overdue];
         ends.into_iter().filter(|end| *end > now).min().unwrap_or(Instant::FAR_FUTURE)
     }

@@ -10,25 +10,25 @@
 //! processed. Nor redundant topology information and MPRs (§15, §16: `TC_REDUNDANCY` 0, `MPR_COVERAGE` 1).
 
 mod advertising;
+mod agent;
 pub mod config;
 mod duplicates;
-mod expiring;
+mod expiring_set;
 mod forwarding;
 mod hello;
 mod links;
-mod machine;
+mod mpr;
 mod outbox;
-mod relays;
 mod router;
+mod routing_table;
 mod stats;
-mod table;
 mod tc;
 mod topology;
 mod types;
 
+pub use agent::Olsr;
 pub use config::Config;
-pub use machine::Olsr;
-pub use stats::{Ignored, Stats};
+pub use stats::{IgnoredReason, Stats};
 pub use types::{Event, LinkState, LinkView, Received, Route, Signal, Timer, Transmit};
 #[cfg(test)]
 mod tests;

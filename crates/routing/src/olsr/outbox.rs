@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 #[derive(Clone, Debug)]
 pub(super) struct Outbox {
-    waiting: Vec<Message>,
+    messages: Vec<Message>,
     /// Time at which the first of them is due.
     due: Instant,
     transmits: VecDeque<Transmit>,
@@ -21,7 +21,7 @@ pub(super) struct Outbox {
 impl Outbox {
     pub(super) fn new(limit: u32, max_packet_bytes: u16) -> Self {
         Self {
-            waiting: Vec::new(),
+            messages: Vec::new(),
             due: Instant::FAR_FUTURE,
             transmits: VecDeque::new(),
             packet_seq: Seq16(0),
@@ -32,7 +32,7 @@ impl Outbox {
 
     /// Sends `message` at `due` or earlier. Returns `false` if too many messages wait already.
     pub(super) fn send_by(&mut self, due: Instant, message: Message) -> bool {
-        if self.waiting.len() >= self.limit {
+        if self.messages.len() >= self.limit {
             return false;
         }
         self.send(due, message);
@@ -41,12 +41,12 @@ impl Outbox {
 
     /// Does the same for a message of this node: there is always room for the two kinds.
     pub(super) fn send(&mut self, due: Instant, message: Message) {
-        self.waiting.push(message);
+        self.messages.push(message);
         self.due = self.due.min(due);
     }
 
     /// If a message is due, sends all messages, in as few packets as possible. Returns the number of packets.
-    pub(super) fn depart(&mut self, now: Instant, source: Ipv4Addr) -> u64 {
+    pub(super) fn release_due(&mut self, now: Instant, source: Ipv4Addr) -> u64 {
         if self.due > now {
             return 0;
         }
@@ -54,16 +54,16 @@ impl Outbox {
         let mut packets = 0;
         let mut len = PACKET_HEADER_LEN;
         let mut messages = Vec::new();
-        for message in core::mem::take(&mut self.waiting) {
+        for message in core::mem::take(&mut self.messages) {
             let more = message.wire_len();
             if !messages.is_empty() && len + more > self.max_packet_bytes {
-                self.pack(core::mem::take(&mut messages), source);
+                self.send_in_packets(core::mem::take(&mut messages), source);
                 (len, packets) = (PACKET_HEADER_LEN, packets + 1);
             }
             len += more;
             messages.push(message);
         }
-        self.pack(messages, source);
+        self.send_in_packets(messages, source);
         packets + 1
     }
 
@@ -75,7 +75,7 @@ impl Outbox {
         self.transmits.pop_front()
     }
 
-    fn pack(&mut self, messages: Vec<Message>, source: Ipv4Addr) {
+    fn send_in_packets(&mut self, messages: Vec<Message>, source: Ipv4Addr) {
         let packet = Packet { seq: self.packet_seq, messages };
         self.packet_seq += 1;
         self.transmits.push_back(Transmit { packet, source });

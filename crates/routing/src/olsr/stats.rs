@@ -2,7 +2,7 @@
 
 /// Reason for which a message, or a part of it, had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ignored {
+pub enum IgnoredReason {
     /// A message that was processed before (RFC 3626 §3.4).
     Duplicate,
     /// This node's own message, forwarded by a neighbour.
@@ -41,17 +41,17 @@ pub struct Stats {
     /// Number of computations of the routing table.
     pub table_computations: u64,
     /// One counter for each reason.
-    ignored: [u64; Ignored::OutboxFull as usize + 1],
+    ignored: [u64; IgnoredReason::OutboxFull as usize + 1],
 }
 
 impl Stats {
     /// Returns the number of messages or parts of one that had no effect for this reason.
     #[must_use]
-    pub const fn ignored(&self, reason: Ignored) -> u64 {
+    pub const fn ignored(&self, reason: IgnoredReason) -> u64 {
         self.ignored[reason as usize]
     }
 
-    pub(super) fn ignore(&mut self, reason: Ignored) {
+    pub(super) fn ignore(&mut self, reason: IgnoredReason) {
         self.ignored[reason as usize] += 1;
     }
 }

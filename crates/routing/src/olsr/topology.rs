@@ -1,16 +1,16 @@
 //! Topology set: links learnt from TC messages (RFC 3626 §4.4, §9.5).
 
-use super::expiring::{ExpiringSet, Noted};
+use super::expiring_set::{ExpiringSet, InsertResult};
 use hopline_core::{Instant, Seq16};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-const FIRST: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
-const LAST: Ipv4Addr = Ipv4Addr::BROADCAST;
+const MIN_ADDRESS: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
+const MAX_ADDRESS: Ipv4Addr = Ipv4Addr::BROADCAST;
 
 /// Links from a node to its MPR selectors.
 #[derive(Clone, Debug)]
-pub(super) struct Topology {
+pub(super) struct TopologySet {
     /// (T_last_addr, T_dest_addr) until T_time.
     links: ExpiringSet<(Ipv4Addr, Ipv4Addr)>,
     /// T_seq, the same for all links from one node. Only of nodes that have any.
@@ -19,47 +19,50 @@ pub(super) struct Topology {
 
 /// Effect of a TC message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum TcEffect {
     /// None: it is older than the known entries.
     Stale,
     /// It renewed known entries.
-    Nothing,
+    Renewed,
     /// Links were added or removed.
     Changed,
     /// Links were added or removed, and some did not fit.
     Overflowed,
 }
 
-impl Topology {
+impl TopologySet {
     pub(super) fn new(limit: u32) -> Self {
         Self { links: ExpiringSet::new(limit), ansns: BTreeMap::new() }
     }
 
     /// Applies a TC message in which `last` advertises links to `neighbours` (§9.5).
-    pub(super) fn tell(
+    pub(super) fn apply_tc(
         &mut self,
         last: Ipv4Addr,
         ansn: Seq16,
         neighbours: impl Iterator<Item = Ipv4Addr>,
         until: Instant,
-    ) -> Told {
-        let mut told = Told::Nothing;
+    ) -> TcEffect {
+        let mut told = TcEffect::Renewed;
         match self.ansns.get(&last) {
-            Some(known) if known.after(ansn) => return Told::Stale,
-            Some(known) if known.before(ansn) && self.links.remove_range((last, FIRST)..=(last, LAST)) => {
-                told = Told::Changed;
+            Some(known) if known.after(ansn) => return TcEffect::Stale,
+            Some(known)
+                if known.before(ansn)
+                    && self.links.remove_range((last, MIN_ADDRESS)..=(last, MAX_ADDRESS)) =>
+            {
+                told = TcEffect::Changed;
             }
             _ => {}
         }
         for neighbour in neighbours {
-            match self.links.note((last, neighbour), until) {
-                Noted::Known => {}
-                Noted::New if told == Told::Nothing => told = Told::Changed,
-                Noted::New => {}
-                Noted::Full => told = Told::Overflowed,
+            match self.links.insert((last, neighbour), until) {
+                InsertResult::Known => {}
+                InsertResult::New if told == TcEffect::Renewed => told = TcEffect::Changed,
+                InsertResult::New => {}
+                InsertResult::Full => told = TcEffect::Overflowed,
             }
         }
-        if self.from(last).next().is_some() {
+        if self.destinations_of(last).next().is_some() {
             self.ansns.insert(last, ansn);
         } else {
             self.ansns.remove(&last);
@@ -72,7 +75,8 @@ impl Topology {
         let changed = self.links.expire(now);
         if changed {
             let links = &self.links;
-            self.ansns.retain(|last, _| links.range((*last, FIRST)..=(*last, LAST)).next().is_some());
+            self.ansns
+                .retain(|last, _| links.range((*last, MIN_ADDRESS)..=(*last, MAX_ADDRESS)).next().is_some());
         }
         changed
     }
@@ -82,8 +86,8 @@ impl Topology {
     }
 
     /// Returns the destinations of links from `last`, in order.
-    pub(super) fn from(&self, last: Ipv4Addr) -> impl Iterator<Item = Ipv4Addr> {
-        self.links.range((last, FIRST)..=(last, LAST)).map(|(_, destination)| destination)
+    pub(super) fn destinations_of(&self, last: Ipv4Addr) -> impl Iterator<Item = Ipv4Addr> {
+        self.links.range((last, MIN_ADDRESS)..=(last, MAX_ADDRESS)).map(|(_, destination)| destination)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -108,51 +112,55 @@ mod tests {
         Instant::from_secs(secs)
     }
 
-    fn tell(topology: &mut Topology, ansn: u16, neighbours: &[Ipv4Addr], until: u64) -> Told {
-        topology.tell(A, Seq16(ansn), neighbours.iter().copied(), at(until))
+    fn apply_tc(topology: &mut TopologySet, ansn: u16, neighbours: &[Ipv4Addr], until: u64) -> TcEffect {
+        topology.apply_tc(A, Seq16(ansn), neighbours.iter().copied(), at(until))
     }
 
     #[test]
-    fn a_higher_number_replaces_what_was_told() {
-        let mut topology = Topology::new(9);
-        assert_eq!(tell(&mut topology, 1, &[B], 15), Told::Changed);
-        assert_eq!(tell(&mut topology, 1, &[B], 20), Told::Nothing);
-        assert_eq!(tell(&mut topology, 2, &[C], 20), Told::Changed);
-        assert_eq!(topology.from(A).collect::<Vec<_>>(), [C]);
-        assert_eq!(tell(&mut topology, 3, &[], 20), Told::Changed, "an empty message takes all back");
+    fn a_higher_number_replaces_known_entries() {
+        let mut topology = TopologySet::new(9);
+        assert_eq!(apply_tc(&mut topology, 1, &[B], 15), TcEffect::Changed);
+        assert_eq!(apply_tc(&mut topology, 1, &[B], 20), TcEffect::Renewed);
+        assert_eq!(apply_tc(&mut topology, 2, &[C], 20), TcEffect::Changed);
+        assert_eq!(topology.destinations_of(A).collect::<Vec<_>>(), [C]);
+        assert_eq!(apply_tc(&mut topology, 3, &[], 20), TcEffect::Changed, "an empty message takes all back");
         assert_eq!((topology.len(), topology.ansns.len()), (0, 0));
     }
 
     #[test]
     fn the_same_number_adds() {
-        let mut topology = Topology::new(9);
-        tell(&mut topology, 1, &[B], 15);
-        assert_eq!(tell(&mut topology, 1, &[C], 20), Told::Changed, "the rest of a message in two parts");
+        let mut topology = TopologySet::new(9);
+        apply_tc(&mut topology, 1, &[B], 15);
+        assert_eq!(
+            apply_tc(&mut topology, 1, &[C], 20),
+            TcEffect::Changed,
+            "the rest of a message in two parts"
+        );
         assert!(topology.expire(at(15)));
-        assert_eq!(topology.from(A).collect::<Vec<_>>(), [C]);
+        assert_eq!(topology.destinations_of(A).collect::<Vec<_>>(), [C]);
     }
 
     #[test]
     fn a_lower_number_is_stale_also_around_the_wrap() {
-        let mut topology = Topology::new(9);
-        tell(&mut topology, 65_535, &[B], 15);
-        assert_eq!(tell(&mut topology, 65_534, &[C], 99), Told::Stale);
-        assert_eq!(tell(&mut topology, 0, &[C], 15), Told::Changed, "0 follows 65,535");
-        assert_eq!(tell(&mut topology, 65_535, &[B], 99), Told::Stale);
+        let mut topology = TopologySet::new(9);
+        apply_tc(&mut topology, 65_535, &[B], 15);
+        assert_eq!(apply_tc(&mut topology, 65_534, &[C], 99), TcEffect::Stale);
+        assert_eq!(apply_tc(&mut topology, 0, &[C], 15), TcEffect::Changed, "0 follows 65,535");
+        assert_eq!(apply_tc(&mut topology, 65_535, &[B], 99), TcEffect::Stale);
         assert!(topology.expire(at(15)));
         assert_eq!(
-            tell(&mut topology, 65_535, &[B], 30),
-            Told::Changed,
+            apply_tc(&mut topology, 65_535, &[B], 30),
+            TcEffect::Changed,
             "what expired is forgotten, its number too"
         );
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
-        let mut topology = Topology::new(1);
-        assert_eq!(tell(&mut topology, 1, &[B, C], 15), Told::Overflowed);
-        assert_eq!(topology.from(A).collect::<Vec<_>>(), [B]);
-        assert_eq!(topology.tell(B, Seq16(1), [C].into_iter(), at(15)), Told::Overflowed);
+    fn entries_above_the_limit_are_refused() {
+        let mut topology = TopologySet::new(1);
+        assert_eq!(apply_tc(&mut topology, 1, &[B, C], 15), TcEffect::Overflowed);
+        assert_eq!(topology.destinations_of(A).collect::<Vec<_>>(), [B]);
+        assert_eq!(topology.apply_tc(B, Seq16(1), [C].into_iter(), at(15)), TcEffect::Overflowed);
         assert_eq!(topology.ansns.len(), 1);
     }
 }

@@ -1,13 +1,13 @@
 use super::*;
 use proptest::prelude::*;
 
-type Graph = Vec<Vec<Edge>>;
+type Graph = Vec<Vec<LinkEdge>>;
 
 fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
     let mut graph = vec![Vec::new(); nodes];
     for &(a, b, weight) in links {
-        graph[a as usize].push(Edge { to: NodeId(b), weight });
-        graph[b as usize].push(Edge { to: NodeId(a), weight });
+        graph[a as usize].push(LinkEdge { to: NodeId(b), weight });
+        graph[b as usize].push(LinkEdge { to: NodeId(a), weight });
     }
     graph
 }
@@ -28,7 +28,7 @@ fn path(routes: &StaticRoutes, from: u32, to: u32) -> Vec<u32> {
 }
 
 #[test]
-fn a_chain_is_walked_in_both_directions() {
+fn a_chain_is_routed_in_both_directions() {
     let routes = all_routes(&graph(4, &[(0, 1, 1), (1, 2, 1), (2, 3, 1)]));
     assert_eq!(path(&routes, 0, 3), [0, 1, 2, 3]);
     assert_eq!(path(&routes, 3, 0), [3, 2, 1, 0]);
@@ -61,7 +61,7 @@ fn among_equals_the_lower_id_wins_whatever_the_order_of_the_links() {
 }
 
 #[test]
-fn there_is_no_route_to_an_island_nor_to_a_node_that_was_not_asked_for() {
+fn there_is_no_route_to_unconnected_or_unrequested_nodes() {
     let g = graph(4, &[(0, 1, 1)]);
     let routes = StaticRoutes::shortest(4, &[NodeId(1), NodeId(1), NodeId(3)], |n| &g[n.index()]);
     assert_eq!(routes.next_hop(NodeId(0), NodeId(1)), Some(NodeId(1)));
@@ -75,16 +75,16 @@ fn there_is_no_route_to_an_island_nor_to_a_node_that_was_not_asked_for() {
 #[test]
 fn a_one_way_link_is_used_one_way() {
     let mut g = graph(3, &[(0, 1, 1), (1, 2, 1)]);
-    g[0].push(Edge { to: NodeId(2), weight: 1 });
+    g[0].push(LinkEdge { to: NodeId(2), weight: 1 });
     let routes = all_routes(&g);
     assert_eq!(path(&routes, 0, 2), [0, 2]);
     assert_eq!(path(&routes, 2, 0), [2, 1, 0]);
 }
 
 #[test]
-fn a_link_of_a_node_to_itself_does_no_harm() {
+fn a_link_of_a_node_to_itself_is_harmless() {
     let mut g = graph(2, &[(0, 1, 1)]);
-    g[0].push(Edge { to: NodeId(0), weight: 0 });
+    g[0].push(LinkEdge { to: NodeId(0), weight: 0 });
     assert_eq!(path(&all_routes(&g), 0, 1), [0, 1]);
 }
 
@@ -109,14 +109,14 @@ fn reference(graph: &Graph, to: usize) -> Vec<Option<(u32, u64)>> {
 
 proptest! {
     #[test]
-    fn routes_are_as_good_as_bellman_and_ford_find(
+    fn routes_agree_with_bellman_ford(
         nodes in 1usize..12,
         links in prop::collection::vec((0u32..12, 0u32..12, 0u64..5), 0..30),
     ) {
         let mut g: Graph = vec![Vec::new(); nodes];
         for (a, b, weight) in links {
             if (a as usize) < nodes && (b as usize) < nodes {
-                g[a as usize].push(Edge { to: NodeId(b), weight });
+                g[a as usize].push(LinkEdge { to: NodeId(b), weight });
             }
         }
         let routes = all_routes(&g);
@@ -125,7 +125,7 @@ proptest! {
             for (from, &expected) in best.iter().enumerate() {
                 let walked = path(&routes, from as u32, to as u32);
                 let cost = walked.windows(2).map(|hop| {
-                    let to = |edge: &&Edge| edge.to.0 == hop[1];
+                    let to = |edge: &&LinkEdge| edge.to.0 == hop[1];
                     g[hop[0] as usize].iter().filter(to).map(|edge| edge.weight).min().unwrap()
                 });
                 let reached = *walked.last().unwrap() as usize == to;

@@ -1,25 +1,25 @@
 //! A small network of machines in virtual time: each hop takes a millisecond, links can be cut and restored.
 
 use crate::DropReason;
-use hopline_core::{Duration, Instant, Machine, Purpose, Stream};
+use hopline_core::{Duration, Instant, Purpose, RandomStream, StateMachine};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 const HOP: Duration = Duration::from_millis(1);
 
 /// Machine from which networks can be made: handling of its inputs, transmissions and events.
-pub(crate) trait Member: Machine<Transmit: Clone> + Sized {
+pub(crate) trait Agent: StateMachine<Transmit: Clone> + Sized {
     /// Input that arrives over a link.
     type Arrival;
 
-    fn arrive(network: &mut Network<Self>, node: u32, arrival: Self::Arrival);
+    fn handle_arrival(network: &mut Network<Self>, node: u32, arrival: Self::Arrival);
 
     fn transmit(network: &mut Network<Self>, node: u32, transmit: Self::Transmit);
 
-    fn act(network: &mut Network<Self>, node: u32, event: Self::Event);
+    fn handle_event(network: &mut Network<Self>, node: u32, event: Self::Event);
 }
 
-pub(crate) struct Network<M: Member> {
+pub(crate) struct Network<M: Agent> {
     pub(crate) nodes: Vec<M>,
     pub(crate) now: Instant,
     /// All transmissions: time, sender, content.
@@ -34,13 +34,13 @@ pub(crate) struct Network<M: Member> {
     pub(crate) lost: Vec<(u32, Ipv4Addr)>,
     /// Links: from, to.
     links: BTreeSet<(u32, u32)>,
-    under_way: BTreeMap<(Instant, u64), (u32, M::Arrival)>,
+    in_flight: BTreeMap<(Instant, u64), (u32, M::Arrival)>,
     order: u64,
-    losses: Option<(Stream, f64)>,
+    losses: Option<(RandomStream, f64)>,
 }
 
-impl<M: Member> Network<M> {
-    pub(crate) fn of(nodes: impl Iterator<Item = M>) -> Self {
+impl<M: Agent> Network<M> {
+    pub(crate) fn new_network(nodes: impl Iterator<Item = M>) -> Self {
         Self {
             nodes: nodes.collect(),
             now: Instant::ZERO,
@@ -50,7 +50,7 @@ impl<M: Member> Network<M> {
             found: Vec::new(),
             lost: Vec::new(),
             links: BTreeSet::new(),
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             order: 0,
             losses: None,
         }
@@ -65,8 +65,8 @@ impl<M: Member> Network<M> {
     }
 
     /// Sets the probability `p` with which each later reception is lost. A lost unicast is reported as a failed link.
-    pub(crate) fn lose(&mut self, seed: u64, p: f64) {
-        self.losses = Some((Stream::global(seed, 1, Purpose::Emulation), p));
+    pub(crate) fn set_loss(&mut self, seed: u64, p: f64) {
+        self.losses = Some((RandomStream::global(seed, 1, Purpose::Emulation), p));
     }
 
     /// Links two different nodes.
@@ -107,14 +107,14 @@ impl<M: Member> Network<M> {
     }
 
     /// Returns the nodes that a transmission of `from` reaches.
-    pub(crate) fn reached(&mut self, from: u32) -> Vec<u32> {
+    pub(crate) fn receivers_of(&mut self, from: u32) -> Vec<u32> {
         (0..self.nodes.len() as u32).filter(|to| self.reaches(from, *to)).collect()
     }
 
     /// Delivers `arrival` to `node`, a hop later.
-    pub(crate) fn carry(&mut self, node: u32, arrival: M::Arrival) {
+    pub(crate) fn deliver_later(&mut self, node: u32, arrival: M::Arrival) {
         self.order += 1;
-        self.under_way.insert((self.now + HOP, self.order), (node, arrival));
+        self.in_flight.insert((self.now + HOP, self.order), (node, arrival));
     }
 
     pub(crate) fn run(&mut self, time: Duration) {
@@ -127,7 +127,7 @@ impl<M: Member> Network<M> {
     pub(crate) fn step(&mut self, end: Instant) -> bool {
         let wake = |(i, node): (usize, &M)| node.poll_timeout().map(|(at, _)| (at, i as u32));
         let timeout = self.nodes.iter().enumerate().filter_map(wake).min();
-        let arrival = self.under_way.first_key_value().map(|((at, _), _)| *at);
+        let arrival = self.in_flight.first_key_value().map(|((at, _), _)| *at);
         let node = match (timeout, arrival) {
             (Some((at, node)), arrival) if at <= end && arrival.is_none_or(|other| at <= other) => {
                 self.now = self.now.max(at);
@@ -136,31 +136,31 @@ impl<M: Member> Network<M> {
             }
             (_, Some(at)) if at <= end => {
                 self.now = self.now.max(at);
-                let (_, (node, arrival)) = self.under_way.pop_first().unwrap();
-                M::arrive(self, node, arrival);
+                let (_, (node, arrival)) = self.in_flight.pop_first().unwrap();
+                M::handle_arrival(self, node, arrival);
                 node
             }
             _ => return false,
         };
-        self.drain(node);
+        self.process_outputs(node);
         true
     }
 
     /// Reports `signal` to `node`, and takes its outputs.
     pub(crate) fn signal(&mut self, node: u32, signal: M::Signal) {
         self.nodes[node as usize].handle_signal(self.now, signal);
-        self.drain(node);
+        self.process_outputs(node);
     }
 
     /// Takes the outputs of `node`.
-    pub(crate) fn drain(&mut self, node: u32) {
+    pub(crate) fn process_outputs(&mut self, node: u32) {
         loop {
             let machine = &mut self.nodes[node as usize];
             if let Some(transmit) = machine.poll_transmit(self.now) {
                 self.sent.push((self.now, node, transmit.clone()));
                 M::transmit(self, node, transmit);
             } else if let Some(event) = machine.poll_event() {
-                M::act(self, node, event);
+                M::handle_event(self, node, event);
             } else {
                 return;
             }

@@ -1,6 +1,6 @@
 //! `[[link]]`, `[[route]]` and `[[outage]]`.
 
-use super::{ARQ, LINK_ERRORS, LONGEST_S, QUEUE};
+use super::{ARQ, LINK_ERRORS, MAX_S, QUEUE};
 use crate::field::{self, Field};
 use crate::schema::Default::{Number, Word};
 use crate::schema::{Key, Literal};
@@ -45,7 +45,8 @@ pub const LINK: &[Key] = &[
 
 /// `link.jitter.direction`, `link.slots.direction`, `link.reordering.direction`, `link.policer.direction`.
 pub const DIRECTION: Field<field::Word> = Field::word(
-    Key::word("direction", &["both", "a-to-b", "b-to-a"], "of what is sent which way").or(Word("both")),
+    Key::word("direction", &["both", "a-to-b", "b-to-a"], "of what is sent which way")
+        .with_default(Word("both")),
 );
 
 /// `link.jitter`.
@@ -84,7 +85,7 @@ pub const POLICER: &[Key] = &[
 
 /// `link.rate`.
 pub const RATE: &[Key] = &[
-    Key::number("from_s", 0.0, LONGEST_S, "from when on").required(),
+    Key::number("from_s", 0.0, MAX_S, "from when on").required(),
     Key::number("rate_mbps", 1e-6, 1e6, "rate of each direction").required(),
 ];
 
@@ -123,14 +124,14 @@ pub mod outage {
         Field::word(Key::text("to", "name of the node that does not hear it").required());
     /// `start_s`.
     pub const START_S: Field<f64> =
-        Field::number(Key::number("start_s", 0.0, LONGEST_S, "when it begins").or(Number(0.0)));
+        Field::number(Key::number("start_s", 0.0, MAX_S, "when it begins").with_default(Number(0.0)));
     /// `blocks`.
     pub const BLOCKS: Field<field::Word> = Field::word(Key::word(
         "blocks",
         &["frames", "packets"],
         "frames: a link too weak to decode; packets: a filter by MAC address above the MAC, which goes on answering",
     )
-    .or(Word("frames")));
+    .with_default(Word("frames")));
 }
 
 /// `[[outage]]`.
@@ -138,8 +139,8 @@ pub const OUTAGE: &[Key] = &[
     outage::FROM.key,
     outage::TO.key,
     outage::START_S.key,
-    Key::number("end_s", 0.0, LONGEST_S, "when it is over").derived("never"),
-    Key::number("every_s", 1e-6, LONGEST_S, "from one beginning to the next, until the run is over")
+    Key::number("end_s", 0.0, MAX_S, "when it is over").derived("never"),
+    Key::number("every_s", 1e-6, MAX_S, "from one beginning to the next, until the run is over")
         .derived("it comes once"),
     Key::flag("both_ways", "whether `from` does not hear `to` either").default(Literal::Flag(false)),
     outage::BLOCKS.key,

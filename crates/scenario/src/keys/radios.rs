@@ -1,14 +1,14 @@
 //! `[radio]`, `[mac]`, `[queue]`, and the errors of radios and links.
 
-use super::LONGEST_S;
-use super::limits::FAR_M;
+use super::MAX_S;
+use super::limits::MAX_COORDINATE_M;
 use crate::choice;
 use crate::choice::{Choice, Chosen};
 use crate::field::{self, Field};
 use crate::schema::Default::{Number, Word};
 use crate::schema::{Exception, Key, Literal, of_preset};
 use core::num::NonZeroU16;
-use hopline_queue::{Action, CoDelConfig, DropTail, FqCoDelConfig, RedConfig, Service};
+use hopline_queue::{CoDelConfig, DropTail, FqCoDelConfig, RedConfig, Service, SignalAction};
 use hopline_radio::mac::config::{
     AckPolicy, BackoffRange, BlockAckSetup, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout,
 };
@@ -83,15 +83,16 @@ pub mod radio {
             1e3,
             "power that a radio takes while it sends; of effect on energy alone",
         )
-        .or(Number(1.327)),
+        .with_default(Number(1.327)),
     );
     /// `receive_draw_w`.
     pub const RECEIVE_DRAW_W: Field<f64> = Field::number(
-        Key::number("receive_draw_w", 0.0, 1e3, "the same while it receives or senses").or(Number(0.967)),
+        Key::number("receive_draw_w", 0.0, 1e3, "the same while it receives or senses")
+            .with_default(Number(0.967)),
     );
     /// `idle_draw_w`.
     pub const IDLE_DRAW_W: Field<f64> = Field::number(
-        Key::number("idle_draw_w", 0.0, 1e3, "the same while it does neither").or(Number(0.843)),
+        Key::number("idle_draw_w", 0.0, 1e3, "the same while it does neither").with_default(Number(0.843)),
     );
     /// `preset`.
     pub const PRESET: Chosen<RadioPreset> = choice!(
@@ -108,7 +109,7 @@ pub mod radio {
         },
         "starting point for all of [radio], [mac] and [queue]; see above",
     )
-    .or("ns2-wavelan");
+    .with_default("ns2-wavelan");
 }
 
 /// `[radio]`.
@@ -122,14 +123,14 @@ pub const RADIO: &[Key] = &of_preset("that of `preset`", [
     Key::number(
         "range_m",
         1.0,
-        FAR_M,
+        MAX_COORDINATE_M,
         "distance up to which a frame is received, absent interference; of data frames, where each rate has its own, and the others move along",
     ),
-    Key::number("carrier_sense_range_m", 1.0, FAR_M, "distance up to which a frame is sensed"),
+    Key::number("carrier_sense_range_m", 1.0, MAX_COORDINATE_M, "distance up to which a frame is sensed"),
     Key::number(
         "interference_range_m",
         1.0,
-        FAR_M,
+        MAX_COORDINATE_M,
         "of range-disk: distance up to which a frame destroys another",
     ),
     Key::number("path_loss_exponent", 1.0, 10.0, "of log-distance and shadowing"),
@@ -306,14 +307,14 @@ pub mod queue {
     /// `service`.
     pub const SERVICE: Choice<Service> = choice!(
         "service",
-        { "fifo" => Service::Fifo, "routing-first" => Service::RoutingFirst },
+        { "fifo" => Service::Fifo, "routing-first" => Service::RoutingPriority },
         "whether routing packets overtake",
     )
     .default_except("fifo", &[Exception::new("of ns2-wavelan", Literal::Word("routing-first"))]);
     /// `action`.
-    pub const ACTION: Choice<Action> = choice!(
+    pub const ACTION: Choice<SignalAction> = choice!(
         "action",
-        { "drop" => Action::Drop, "mark" => Action::Mark },
+        { "drop" => SignalAction::Drop, "mark" => SignalAction::Mark },
         "of red, codel and fq-codel: what becomes of a chosen packet; mark: those of flows with tcp.ecn are marked",
     ).default("drop");
 }
@@ -327,14 +328,14 @@ pub const QUEUE: &[Key] = &[
         "packets that the queue holds",
     ).default_except(Literal::Integer(DropTail::<()>::DEFAULT_CAPACITY.get() as u64), &[Exception::new("of ns2-wavelan", Literal::Integer(DropTail::<()>::NS2_CAPACITY.get() as u64)), Exception::new("of qualnet-367", Literal::Integer(QUALNET_CAPACITY.get() as u64))]),
     queue::SERVICE.key,
-    Key::word_or_own(
+    Key::word_or_user_defined(
         "discipline",
         &["drop-tail", "red", "codel", "fq-codel"],
         "what tells of congestion before the queue is full, never by routing messages: red: random early detection; codel: \
          long waits; fq-codel: those of each flow, and flows are served by turns, routing messages first; own: what enters, \
          and in which order it is served, as a machine of your own says, see docs/own-machines.md",
     )
-    .or(Word("drop-tail")),
+    .with_default(Word("drop-tail")),
     Key::number(
         "min_threshold_packets",
         0.0,
@@ -411,7 +412,7 @@ pub mod errors {
         },
         "what is drawn; gilbert-packet: losses in bursts of packets, as a counter has them: a burst lasts while nothing is sent, also while TCP waits for a time-out; gilbert-elliott: losses in bursts of time, as radios have them",
     )
-    .or("none");
+    .with_default("none");
 }
 
 /// `radio.errors`, and with a direction `link.errors`.
@@ -422,11 +423,13 @@ pub const ERRORS: &[Key] = &[
     Key::integer("nth", 1, 1_000_000_000, "of every-nth: of so many packets the last is lost"),
     Key::number("good_to_bad", 0.0, 1.0, "of gilbert-packet: probability per packet that a burst begins"),
     Key::number("bad_to_good", 0.0, 1.0, "of gilbert-packet: probability per packet that a burst ends"),
-    Key::number("loss_good", 0.0, 1.0, "of gilbert-packet: packet loss outside bursts").or(Number(0.0)),
-    Key::number("loss_bad", 0.0, 1.0, "of gilbert-packet: packet loss in bursts").or(Number(1.0)),
-    Key::number("mean_good_s", 0.0, LONGEST_S, "of gilbert-elliott: mean time between bursts"),
-    Key::number("mean_bad_s", 0.0, LONGEST_S, "of gilbert-elliott: mean length of a burst"),
-    Key::number("bit_error_rate_good", 0.0, 1.0, "of gilbert-elliott: outside bursts").or(Number(0.0)),
+    Key::number("loss_good", 0.0, 1.0, "of gilbert-packet: packet loss outside bursts")
+        .with_default(Number(0.0)),
+    Key::number("loss_bad", 0.0, 1.0, "of gilbert-packet: packet loss in bursts").with_default(Number(1.0)),
+    Key::number("mean_good_s", 0.0, MAX_S, "of gilbert-elliott: mean time between bursts"),
+    Key::number("mean_bad_s", 0.0, MAX_S, "of gilbert-elliott: mean length of a burst"),
+    Key::number("bit_error_rate_good", 0.0, 1.0, "of gilbert-elliott: outside bursts")
+        .with_default(Number(0.0)),
     Key::number("bit_error_rate_bad", 0.0, 1.0, "of gilbert-elliott: in bursts"),
 ];
 
@@ -467,7 +470,7 @@ pub mod link_errors {
             &["both", "a-to-b", "b-to-a"],
             "what errs: what both ends send, or one alone, as data may be lost and their ACKs not",
         )
-        .or(Word("both")),
+        .with_default(Word("both")),
     );
 }
 

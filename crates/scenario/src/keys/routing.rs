@@ -1,16 +1,16 @@
 //! Routing of packets: `[routing]`.
 
 use super::super::schema::Default::Integer;
-use super::{Key, LONGEST_S};
+use super::{Key, MAX_S};
 use crate::choice;
 use crate::choice::{Choice, Chosen};
 use crate::field::Field;
 use crate::schema::{Exception, Literal, of_preset};
 use hopline_core::Duration;
-use hopline_routing::aodv::config::{HelloSchedule, HelloWhen, SignOfLife};
+use hopline_routing::aodv::config::{HelloLiveness, HelloSchedule, HelloSenders};
 use hopline_routing::dsr::config::{
-    DeadLink, LostControl, NeighboursAsked, QueuedPackets, Stranded, TargetReplies, UncachedJitter,
-    UncachedRelays, UncachedSalvage, UncachedSearches, WaysLearnt,
+    FailedControl, LearntDirections, LinkRemoval, NeighbourQueries, NoCacheJitter, NoCacheRelays,
+    NoCacheSalvage, NoCacheSearches, QueuedPackets, TargetReplies, UnsalvageablePackets,
 };
 use hopline_routing::{aodv as of_aodv, dsr as of_dsr, olsr as of_olsr};
 use hopline_sim::spec::FailureNotification;
@@ -49,7 +49,7 @@ pub mod of_routing {
         },
         "static: shortest paths over the first positions",
     )
-    .or("static");
+    .with_default("static");
     /// `extra_header_bytes`.
     pub const EXTRA_HEADER_BYTES: Field<u64> = Field::integer(
         Key::integer(
@@ -58,7 +58,7 @@ pub mod of_routing {
             1000,
             "bytes every packet carries beyond its headers; ns-2's DSDV: 20",
         )
-        .or(Integer(0)),
+        .with_default(Integer(0)),
     );
     /// `failure_notification`.
     pub const FAILURE_NOTIFICATION: Chosen<FailureNotification> = choice!(
@@ -66,7 +66,7 @@ pub mod of_routing {
         { "none" => FailureNotification::None, "elfn" => FailureNotification::Elfn },
         "elfn: transports are told of lost routes: by AODV, OLSR or DSR, which also tell of their return, or with static routes by ICMP",
     )
-    .or("none");
+    .with_default("none");
 }
 
 /// `[routing]`.
@@ -98,11 +98,11 @@ pub mod aodv {
         },
         "starting point; aodv-uu: rfc3561-hello with the HELLO messages of AODV-UU",
     )
-    .or("rfc3561");
+    .with_default("rfc3561");
     /// `hello_when`.
-    pub const HELLO_WHEN: Choice<HelloWhen> = choice!(
+    pub const HELLO_WHEN: Choice<HelloSenders> = choice!(
         "hello_when",
-        { "on-active-route" => HelloWhen::OnActiveRoute, "always" => HelloWhen::Always },
+        { "on-active-route" => HelloSenders::OnActiveRoute, "always" => HelloSenders::Always },
         "which nodes say HELLO",
     )
     .default_except("on-active-route", &[Exception::new("of aodv-uu", Literal::Word("always"))]);
@@ -116,9 +116,9 @@ pub mod aodv {
         "periodic: a check each interval says HELLO if the node has broadcast nothing for an interval, RFC 3561 §6.9; after-broadcast: one interval after its latest broadcast",
     ).default_except("after-broadcast", &[Exception::new("of rfc3561-hello", Literal::Word("periodic"))]);
     /// `neighbour_liveness`.
-    pub const SIGN_OF_LIFE: Choice<SignOfLife> = choice!(
+    pub const SIGN_OF_LIFE: Choice<HelloLiveness> = choice!(
         "neighbour_liveness",
-        { "any-packet" => SignOfLife::AnyPacket, "aodv-message" => SignOfLife::AodvMessage },
+        { "any-packet" => HelloLiveness::AnyPacket, "aodv-message" => HelloLiveness::AodvMessage },
         "packets of a neighbour, to this node or to all, that end its silence; any-packet: RFC 3561 §6.9",
     )
     .formerly(&["sign_of_life"])
@@ -146,8 +146,8 @@ pub const AODV: &[Key] = &of_preset("that of `preset`", [
         "with hello_schedule = \"after-broadcast\": width of the random part of the interval; 0: HELLOs wait as other broadcasts of the node",
     ).default_except(Literal::Number(0.0), &[Exception::new("of aodv-uu", Literal::Number(0.1))]),
     aodv::SIGN_OF_LIFE.key,
-    Key::number("active_route_timeout_s", 0.01, LONGEST_S, "ACTIVE_ROUTE_TIMEOUT"),
-    Key::number("my_route_timeout_s", 0.01, LONGEST_S, "MY_ROUTE_TIMEOUT"),
+    Key::number("active_route_timeout_s", 0.01, MAX_S, "ACTIVE_ROUTE_TIMEOUT"),
+    Key::number("my_route_timeout_s", 0.01, MAX_S, "MY_ROUTE_TIMEOUT"),
     Key::integer("net_diameter", 1, 255, "NET_DIAMETER"),
     Key::number("node_traversal_time_s", 0.000_1, 10.0, "NODE_TRAVERSAL_TIME"),
     Key::integer("rreq_retries", 0, 255, "RREQ_RETRIES"),
@@ -165,7 +165,7 @@ pub const AODV: &[Key] = &of_preset("that of `preset`", [
         "broadcasts that a node originates (requests, route errors, HELLO) wait a random time below this, so that neighbours that act at the same instant do not collide each time",
     ).default_except(Literal::seconds(RFC3561.originated_jitter), &[Exception::new("of ns2-2.35", Literal::Text("0 over a MAC that draws a back-off before each frame (mac.first_access)"))]),
     Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes"),
-    Key::number("buffer_time_s", 0.0, LONGEST_S, "how long a packet may wait for a route"),
+    Key::number("buffer_time_s", 0.0, MAX_S, "how long a packet may wait for a route"),
 ]);
 
 /// Keys of [`OLSR`] that always have a value.
@@ -190,7 +190,7 @@ pub mod olsr {
         },
         "starting point",
     )
-    .or("rfc3626");
+    .with_default("rfc3626");
 }
 
 /// `[routing.olsr]`.
@@ -204,7 +204,7 @@ pub const OLSR: &[Key] = &[
         .default(Literal::Integer(RFC3626.neighbour_hold_intervals.get() as u64)),
     Key::integer("topology_hold_intervals", 1, 255, "TOP_HOLD_TIME in TC intervals")
         .default(Literal::Integer(RFC3626.topology_hold_intervals.get() as u64)),
-    Key::number("duplicate_hold_time_s", 0.01, LONGEST_S, "DUP_HOLD_TIME")
+    Key::number("duplicate_hold_time_s", 0.01, MAX_S, "DUP_HOLD_TIME")
         .default(Literal::seconds(RFC3626.duplicate_hold_time)),
     Key::number("max_jitter_s", 0.0, 1000.0, "MAXJITTER").derived("a quarter of hello_interval_s"),
     Key::integer("willingness", 0, 7, "of every node to pass on what others send")
@@ -246,69 +246,69 @@ pub mod dsr {
     )
     .default("salvaged");
     /// `nonpropagating_requests`.
-    pub const NEIGHBOURS_ASKED: Choice<NeighboursAsked> = choice!(
+    pub const NEIGHBOURS_ASKED: Choice<NeighbourQueries> = choice!(
         "nonpropagating_requests",
-        { "once" => NeighboursAsked::Once, "each-time" => NeighboursAsked::EachTime },
+        { "once" => NeighbourQueries::Once, "each-time" => NeighbourQueries::EachTime },
         "each-time: before each request to everybody, and intervals count from there",
     )
     .formerly(&["neighbours_asked"])
     .default_except("once", &[Exception::new("of ns2-2.35", Literal::Word("each-time"))]);
     /// `dead_link`.
-    pub const DEAD_LINK: Choice<DeadLink> = choice!(
+    pub const DEAD_LINK: Choice<LinkRemoval> = choice!(
         "dead_link",
-        { "both-ways" => DeadLink::BothWays, "one-way" => DeadLink::OneWay },
+        { "both-ways" => LinkRemoval::BothWays, "one-way" => LinkRemoval::OneWay },
         "what is forgotten of a link that failed",
     )
     .default_except("both-ways", &[Exception::new("of ns2-2.35", Literal::Word("one-way"))]);
     /// `learned_directions`.
-    pub const WAYS_LEARNT: Choice<WaysLearnt> = choice!(
+    pub const WAYS_LEARNT: Choice<LearntDirections> = choice!(
         "learned_directions",
-        { "both" => WaysLearnt::Both, "onward" => WaysLearnt::Onward },
+        { "both" => LearntDirections::Both, "onward" => LearntDirections::Forward },
         "which ways along a packet's path; onward: back only of whom a node answers",
     )
     .formerly(&["ways_learnt"])
     .default_except("both", &[Exception::new("of ns2-2.35", Literal::Word("onward"))]);
     /// `stranded`.
-    pub const STRANDED: Choice<Stranded> = choice!(
+    pub const STRANDED: Choice<UnsalvageablePackets> = choice!(
         "unsalvageable_packets",
-        { "dropped" => Stranded::Dropped, "neighbours-asked" => Stranded::NeighboursAsked },
+        { "dropped" => UnsalvageablePackets::Dropped, "neighbours-asked" => UnsalvageablePackets::QueryNeighbours },
         "a relay's packet whose next hop failed, where no other path is known",
     )
     .formerly(&["stranded"])
     .default_except("dropped", &[Exception::new("of ns2-2.35", Literal::Word("neighbours-asked"))]);
     /// `failed_control_packets`.
-    pub const LOST_CONTROL: Choice<LostControl> = choice!(
+    pub const LOST_CONTROL: Choice<FailedControl> = choice!(
         "failed_control_packets",
-        { "dropped" => LostControl::Dropped, "salvaged" => LostControl::Salvaged },
+        { "dropped" => FailedControl::Dropped, "salvaged" => FailedControl::Salvaged },
         "replies and errors whose next hop failed, where another path is known",
     )
     .formerly(&["lost_control"])
     .default_except("dropped", &[Exception::new("of ns2-2.35", Literal::Word("salvaged"))]);
     /// `uncached_relays`.
-    pub const UNCACHED_RELAYS: Choice<UncachedRelays> = choice!(
+    pub const UNCACHED_RELAYS: Choice<NoCacheRelays> = choice!(
         "uncached_relays",
-        { "follow" => UncachedRelays::Follow, "search" => UncachedRelays::Search },
+        { "follow" => NoCacheRelays::Follow, "search" => NoCacheRelays::Search },
         "without a cache: whether who passes a packet on follows the packet's route, or looks for one",
     )
     .default("follow");
     /// `uncached_searches`.
-    pub const UNCACHED_SEARCHES: Choice<UncachedSearches> = choice!(
+    pub const UNCACHED_SEARCHES: Choice<NoCacheSearches> = choice!(
         "uncached_searches",
-        { "shared" => UncachedSearches::Shared, "per-packet" => UncachedSearches::PerPacket },
+        { "shared" => NoCacheSearches::Shared, "per-packet" => NoCacheSearches::PerPacket },
         "without a cache: whether the first reply takes all packets that wait, or one",
     )
     .default("shared");
     /// `uncached_salvage`.
-    pub const UNCACHED_SALVAGE: Choice<UncachedSalvage> = choice!(
+    pub const UNCACHED_SALVAGE: Choice<NoCacheSalvage> = choice!(
         "uncached_salvage",
-        { "source-only" => UncachedSalvage::SourceOnly, "everywhere" => UncachedSalvage::Everywhere },
+        { "source-only" => NoCacheSalvage::SourceOnly, "everywhere" => NoCacheSalvage::Everywhere },
         "without a cache: who looks for another route when a link fails",
     )
     .default("source-only");
     /// `uncached_jitter`.
-    pub const UNCACHED_JITTER: Choice<UncachedJitter> = choice!(
+    pub const UNCACHED_JITTER: Choice<NoCacheJitter> = choice!(
         "uncached_jitter",
-        { "fresh" => UncachedJitter::Fresh, "by-moment" => UncachedJitter::ByMoment },
+        { "fresh" => NoCacheJitter::Fresh, "by-moment" => NoCacheJitter::ByTimeSlot },
         "without a cache: whether random delays are drawn anew, or given by node and tenth of a second",
     )
     .default("fresh");
@@ -321,7 +321,7 @@ pub mod dsr {
         },
         "starting point",
     )
-    .or("rfc4728");
+    .with_default("rfc4728");
 }
 
 /// `[routing.dsr]`.
@@ -333,7 +333,7 @@ pub const DSR: &[Key] = &of_preset("that of `preset`", [
         "off: nothing is remembered, and every packet sent looks for a route",
     ).default(Literal::Word("paths")),
     Key::integer("cache_paths", 1, 65_535, "paths a node remembers").default(Literal::Integer(PATHS.capacity.get() as u64)),
-    Key::number("cache_timeout_s", 0.01, LONGEST_S, "RouteCacheTimeout").default(Literal::seconds(PATHS.timeout)),
+    Key::number("cache_timeout_s", 0.01, MAX_S, "RouteCacheTimeout").default(Literal::seconds(PATHS.timeout)),
     Key::word("tap", &["on", "off"], "whether a node learns from packets for others").default(Literal::Word("on")),
     Key::word("cached_replies", &["on", "off"], "whether a node answers for others").default(Literal::Word("on")),
     Key::number(
@@ -343,7 +343,7 @@ pub const DSR: &[Key] = &of_preset("that of `preset`", [
         "H: delay of such an answer for each hop of its route",
     ).default_except(Literal::Number(0.01), &[Exception::new("of ns2-2.35", Literal::Number(0.0))]),
     Key::word("gratuitous_replies", &["on", "off"], "whether a node tells of detours it hears").default(Literal::Word("on")),
-    Key::number("gratuitous_holdoff_s", 0.0, LONGEST_S, "GratReplyHoldoff").default(Literal::Number(1.0)),
+    Key::number("gratuitous_holdoff_s", 0.0, MAX_S, "GratReplyHoldoff").default(Literal::Number(1.0)),
     dsr::UNCACHED_RELAYS.key,
     dsr::UNCACHED_SEARCHES.key,
     dsr::UNCACHED_SALVAGE.key,
@@ -363,7 +363,7 @@ pub const DSR: &[Key] = &of_preset("that of `preset`", [
         10.0,
         "the same of replies about detours",
     ).default_except(Literal::seconds(RFC4728.gratuitous_jitter), &[Exception::new("of ns2-2.35", Literal::Number(0.0))]),
-    Key::number("buffer_time_s", 0.0, LONGEST_S, "SendBufferTimeout").default(Literal::seconds(RFC4728.buffer_time)),
+    Key::number("buffer_time_s", 0.0, MAX_S, "SendBufferTimeout").default(Literal::seconds(RFC4728.buffer_time)),
     Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes").default(Literal::Integer(RFC4728.buffer_packets.get() as u64)),
     Key::number(
         "release_spacing_s",
@@ -390,7 +390,7 @@ pub const DSR: &[Key] = &of_preset("that of `preset`", [
         255,
         "factor from one such time to the next",
     ).default_except(Literal::Integer(RFC4728.request_backoff.get() as u64), &[Exception::new("of ns2-2.35", Literal::Integer(4))]),
-    Key::number("max_request_period_s", 0.001, LONGEST_S, "MaxRequestPeriod").default(Literal::seconds(RFC4728.max_request_period)),
+    Key::number("max_request_period_s", 0.001, MAX_S, "MaxRequestPeriod").default(Literal::seconds(RFC4728.max_request_period)),
     Key::integer("max_request_retries", 1, 255, "MaxRequestRexmt").default(Literal::Integer(RFC4728.max_request_retries.get() as u64)),
     dsr::TARGET_REPLIES.key,
     Key::integer("max_salvage", 0, 15, "MAX_SALVAGE_COUNT").default(Literal::Integer(RFC4728.max_salvage as u64)),

@@ -8,10 +8,11 @@ use hopline_core::Duration;
 use hopline_transport::pacing as pacing_of;
 use hopline_transport::pacing::{DuplicateAcks, ShortPaths, Variability};
 use hopline_transport::tcp::{
-    AckOrder, Again, BbrConfig, BbrVersion, ClosedWindow, Config, CubicArithmetic, CubicConfig, DataOrder,
-    EcnUse, FixedRtoConfig, Frto, Held, HeldTimer, InFlight, Late, LimitedTransmit, LossDetection, PrrBound,
-    RackConfig, Reach, RecoveryTimeout, RecoveryWindow, Resends, Return, RtoAfter, RtoFloor, TailProbe,
-    TcpFConfig, TimestampEcho, WindowAfter,
+    AckOrder, BbrConfig, BbrVersion, ClosedWindow, Config, CubicArithmetic, CubicConfig, CwndAfterFreeze,
+    DataOrder, DisabledRetransmissions, EcnMode, FixedRtoConfig, Frto, HeldTimerBackoff, HeldVariables,
+    InFlightAfterFreeze, LateRule, LimitedTransmit, LossDetection, PrrBound, RackConfig, RecoveryReduction,
+    RecoveryTimeout, RepeatedEvent, RouteReturn, RtoAfterFreeze, RtoFloor, TailProbe, TcpFConfig,
+    TimestampEcho, UndoReach,
 };
 
 /// T1 and T2 of TCP-DOOR, in retransmission timeouts.
@@ -75,20 +76,20 @@ pub mod tcp {
         &[Exception::new("of tcp-cubic, tcp-bbr and tcp-bbr3", Literal::Word("linux"))],
     );
     /// `recovery_window`.
-    pub const RECOVERY_WINDOW: Choice<RecoveryWindow> = choice!(
+    pub const RECOVERY_WINDOW: Choice<RecoveryReduction> = choice!(
         "recovery_window",
         {
-            "at-once" => RecoveryWindow::AtOnce,
-            "prr" => RecoveryWindow::Prr(PrrBound::SafeAck),
-            "prr-conservative" => RecoveryWindow::Prr(PrrBound::Conservative),
-            "prr-slow-start" => RecoveryWindow::Prr(PrrBound::SlowStart),
+            "at-once" => RecoveryReduction::AtOnce,
+            "prr" => RecoveryReduction::Prr(PrrBound::SafeAck),
+            "prr-conservative" => RecoveryReduction::Prr(PrrBound::Conservative),
+            "prr-slow-start" => RecoveryReduction::Prr(PrrBound::SlowStart),
         },
         "of tcp-sack and tcp-cubic: how the window comes down in recovery; prr: RFC 9937, the others RFC 6937",
     ).default_except("at-once", &[Exception::new("of preset linux", Literal::Word("prr"))]);
     /// `ecn`.
-    pub const ECN: Choice<EcnUse> = choice!(
+    pub const ECN: Choice<EcnMode> = choice!(
         "ecn",
-        { "off" => EcnUse::Never, "if-asked" => EcnUse::IfAsked, "ask" => EcnUse::Ask },
+        { "off" => EcnMode::Never, "if-asked" => EcnMode::Accept, "ask" => EcnMode::Request },
         "whether data may be marked in place of being dropped (RFC 3168); both ends of a flow are alike, so it takes ask",
     ).default_except("off", &[Exception::new("of preset linux", Literal::Word("if-asked")), Exception::new("of atcp", Literal::Word("ask"))]);
     /// `cubic_arithmetic`.
@@ -112,7 +113,7 @@ pub mod tcp {
     /// `closed_window`.
     pub const CLOSED_WINDOW: Choice<ClosedWindow> = choice!(
         "closed_window",
-        { "retransmit" => ClosedWindow::Retransmit, "persist" => ClosedWindow::Persist },
+        { "retransmit" => ClosedWindow::TimeOut, "persist" => ClosedWindow::Persist },
         "what becomes of data in flight when the peer closes its window over them; persist: the window is probed in their place, as 4.4BSD",
     ).default_except("retransmit", &[Exception::new("of preset bsd", Literal::Word("persist"))]);
     /// `loss_detection`.
@@ -156,7 +157,7 @@ pub mod tcp {
 /// `[tcp]` and `flow.tcp`.
 pub const TCP: &[Key] = &of_preset("that of `preset`", [
     tcp::PRESET.key,
-    Key::word_or_own(
+    Key::word_or_user_defined(
         "congestion_control",
         &["aimd", "cubic", "bbr", "bbr3"],
         "how the window grows and what a loss leaves of it, whatever the recovery; bbr, bbr3: BBR of Linux and BBR version 3, paced, for SACK with loss_detection = \"rack\"; own: as a machine of your own says, see docs/own-machines.md",
@@ -292,49 +293,49 @@ pub mod door {
     )
     .default("tpsn");
     /// `late`.
-    pub const LATE: Choice<Late> = choice!(
+    pub const LATE: Choice<LateRule> = choice!(
         "reordering_events",
         {
-            "once-per-switch" => Late::OncePerSwitch,
-            "each" => Late::Each,
-            "after-previous" => Late::AfterPrevious,
+            "once-per-switch" => LateRule::OncePerRouteChange,
+            "each" => LateRule::Each,
+            "after-previous" => LateRule::AfterPrevious,
         },
         "which late packets are events (A1): those sent after the last event was noticed, each, those sent before the packet that arrived last",
     ).formerly(&["late"]).default("once-per-switch");
     /// `held`.
-    pub const HELD: Choice<Held> = choice!(
+    pub const HELD: Choice<HeldVariables> = choice!(
         "disabled_changes",
-        { "everything" => Held::Everything, "reductions" => Held::Reductions },
+        { "everything" => HeldVariables::Everything, "reductions" => HeldVariables::Reductions },
         "what is disabled during T1 (A7): any change of window and timeout, or only reductions; not of ir",
     )
     .formerly(&["held"])
     .default("everything");
     /// `resends`.
-    pub const RESENDS: Choice<Resends> = choice!(
+    pub const RESENDS: Choice<DisabledRetransmissions> = choice!(
         "disabled_retransmissions",
-        { "as-usual" => Resends::AsUsual, "first" => Resends::First },
+        { "as-usual" => DisabledRetransmissions::Normal, "first" => DisabledRetransmissions::FirstSegment },
         "what is resent during T1 (A7): what recovery and timeouts resend at other times, with the window that is held, or the first unacknowledged segment alone; not of ir, nor with tcp.loss_detection = rack",
     ).formerly(&["resends"]).default("as-usual");
     /// `disabled_timer`.
-    pub const HELD_TIMER: Choice<HeldTimer> = choice!(
+    pub const HELD_TIMER: Choice<HeldTimerBackoff> = choice!(
         "disabled_timer",
-        { "constant" => HeldTimer::Constant, "backs-off" => HeldTimer::BacksOff },
+        { "constant" => HeldTimerBackoff::Constant, "backs-off" => HeldTimerBackoff::Exponential },
         "what a timeout during T1 does to the timer (A8); not of ir",
     )
     .formerly(&["held_timer"])
     .default("constant");
     /// `again`.
-    pub const AGAIN: Choice<Again> = choice!(
+    pub const AGAIN: Choice<RepeatedEvent> = choice!(
         "repeated_event",
-        { "restart" => Again::Restart, "continue" => Again::Continue },
+        { "restart" => RepeatedEvent::Restart, "continue" => RepeatedEvent::Continue },
         "what an event during T1 does to T1 (A9); not of ir",
     )
     .formerly(&["again"])
     .default("restart");
     /// `reach`.
-    pub const REACH: Choice<Reach> = choice!(
+    pub const REACH: Choice<UndoReach> = choice!(
         "undo_scope",
-        { "first" => Reach::First, "latest" => Reach::Latest },
+        { "first" => UndoReach::All, "latest" => UndoReach::Latest },
         "how much is undone of several reductions within T2 (A10): all since the first, or the latest; not of td",
     ).formerly(&["reach"]).default("first");
 }
@@ -384,37 +385,37 @@ pub mod feedback {
     use super::*;
 
     /// `returns`.
-    pub const RETURNS: Choice<Return> = choice!(
+    pub const RETURNS: Choice<RouteReturn> = choice!(
         "returns",
-        { "by-probe" => Return::ByProbe, "told" => Return::Told },
+        { "by-probe" => RouteReturn::ByProbe, "told" => RouteReturn::ByNotification },
         "of elfn and atcp: whether being told of the return ends the wait, too",
     )
     .default("by-probe");
     /// `cwnd_after`.
-    pub const CWND_AFTER: Choice<WindowAfter> = choice!(
+    pub const CWND_AFTER: Choice<CwndAfterFreeze> = choice!(
         "cwnd_after",
         {
-            "restored" => WindowAfter::Restored,
-            "initial" => WindowAfter::Initial,
-            "one-segment" => WindowAfter::OneSegment,
+            "restored" => CwndAfterFreeze::Restored,
+            "initial" => CwndAfterFreeze::Initial,
+            "one-segment" => CwndAfterFreeze::OneSegment,
         },
         "of elfn: the congestion window on the new route",
     )
     .default("restored");
     /// `rto_after`.
-    pub const RTO_AFTER: Choice<RtoAfter> = choice!(
+    pub const RTO_AFTER: Choice<RtoAfterFreeze> = choice!(
         "rto_after",
-        { "restored" => RtoAfter::Restored, "initial" => RtoAfter::Initial },
+        { "restored" => RtoAfterFreeze::Restored, "initial" => RtoAfterFreeze::Initial },
         "of elfn: the RTO on the new route",
     )
     .default("restored");
     /// `in_flight`.
-    pub const IN_FLIGHT: Choice<InFlight> = choice!(
+    pub const IN_FLIGHT: Choice<InFlightAfterFreeze> = choice!(
         "in_flight",
         {
-            "resent" => InFlight::Resent,
-            "inquired" => InFlight::Inquired,
-            "awaited" => InFlight::Awaited,
+            "resent" => InFlightAfterFreeze::Retransmitted,
+            "inquired" => InFlightAfterFreeze::Queried,
+            "awaited" => InFlightAfterFreeze::Awaited,
         },
         "of elfn: what becomes of what was in flight: all resent, the first segment resent, left to loss recovery",
     ).default("awaited");
@@ -468,7 +469,7 @@ pub mod pacing {
     /// `duplicate_acks`.
     pub const DUPLICATE_ACKS: Choice<DuplicateAcks> = choice!(
         "duplicate_acks",
-        { "sample" => DuplicateAcks::Sample, "ignored" => DuplicateAcks::Ignored },
+        { "sample" => DuplicateAcks::Sampled, "ignored" => DuplicateAcks::Ignored },
         "of TCP: whether the echo of a duplicate ACK is a sample of the round trip; sample: the authors' code",
     ).default("sample");
 }

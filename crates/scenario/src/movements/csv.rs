@@ -14,9 +14,9 @@
 //! whole numbers, they are 0, 1, … without a gap. Quotes are not part of the format. Semicolons stand for the
 //! commas if the header has any.
 
-use super::flaw::{Flaw, shorten};
 use super::quantity::Quantity;
 use super::recording::{Recorder, Recording, Track};
+use super::text_error::{TextError, shorten};
 use crate::separated::{Separator, rows};
 use core::ops::Range;
 use hopline_radio::mobility::Position;
@@ -28,10 +28,10 @@ mod tests;
 const COLUMNS: [&str; 4] = ["node", "time_s", "x_m", "y_m"];
 const HEADER: &str = "node,time_s,x_m,y_m";
 
-pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
+pub(super) fn read(text: &str) -> Result<Recording, TextError> {
     let mut rows = rows(text);
     let Some(header) = rows.next() else {
-        return Err(Flaw::new(0..0, "an empty file", format!("its first line is `{HEADER}`")));
+        return Err(TextError::new(0..0, "an empty file", format!("its first line is `{HEADER}`")));
     };
     let separator = Separator::of(&text[header.clone()]);
     let order = columns(text, separator, header)?;
@@ -44,7 +44,7 @@ pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
             None => {
                 let name = &text[node.clone()];
                 let track = recorder.node(Some(name), node.clone())?;
-                refuse_quotes(name, &node)?;
+                reject_quotes(name, &node)?;
                 nodes.insert(name, track);
                 track
             }
@@ -58,23 +58,23 @@ pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
 }
 
 /// Returns, for each column of the file, its index in [`COLUMNS`].
-fn columns(text: &str, separator: Separator, header: Range<usize>) -> Result<[usize; 4], Flaw> {
+fn columns(text: &str, separator: Separator, header: Range<usize>) -> Result<[usize; 4], TextError> {
     let help = format!("the header is `{HEADER}`, in any order");
     let mut order = Vec::new();
     for cell in separator.cells(text, header.clone()) {
         let name = &text[cell.clone()];
         let Some(column) = COLUMNS.iter().position(|known| *known == name) else {
-            return Err(Flaw::new(cell, format!("unknown column `{}`", shorten(name)), help));
+            return Err(TextError::new(cell, format!("unknown column `{}`", shorten(name)), help));
         };
         if order.contains(&column) {
-            return Err(Flaw::new(cell, format!("a second column `{name}`"), help));
+            return Err(TextError::new(cell, format!("a second column `{name}`"), help));
         }
         order.push(column);
     }
     let missing = COLUMNS.iter().enumerate().find(|(column, _)| !order.contains(column));
     order.try_into().map_err(|_| {
         let (_, name) = missing.expect("known columns that are not repeated and not four lack one");
-        Flaw::new(header, format!("no column `{name}`"), help)
+        TextError::new(header, format!("no column `{name}`"), help)
     })
 }
 
@@ -84,7 +84,7 @@ fn cells(
     separator: Separator,
     row: Range<usize>,
     order: [usize; 4],
-) -> Result<[Range<usize>; 4], Flaw> {
+) -> Result<[Range<usize>; 4], TextError> {
     let mut cells = [const { 0..0 }; 4];
     let mut count = 0;
     for cell in separator.cells(text, row.clone()) {
@@ -97,19 +97,19 @@ fn cells(
         return Ok(cells);
     }
     let help = format!("every line has a node, a time, x and y, separated by {}", separator.plural());
-    Err(Flaw::new(row, format!("4 columns in the header, {count} here"), help))
+    Err(TextError::new(row, format!("4 columns in the header, {count} here"), help))
 }
 
-fn refuse_quotes(name: &str, cell: &Range<usize>) -> Result<(), Flaw> {
+fn reject_quotes(name: &str, cell: &Range<usize>) -> Result<(), TextError> {
     if name.contains('"') {
         let help = "quotes are not part of the format: write the name as it is, without commas";
-        return Err(Flaw::new(cell.clone(), format!("`{}` has quotes", shorten(name)), help));
+        return Err(TextError::new(cell.clone(), format!("`{}` has quotes", shorten(name)), help));
     }
     Ok(())
 }
 
 /// Orders the nodes by number, without names, if all names are numbers.
-fn by_number(recording: Recording) -> Result<Recording, Flaw> {
+fn by_number(recording: Recording) -> Result<Recording, TextError> {
     let mut numbered = BTreeMap::new();
     for (index, node) in recording.nodes.iter().enumerate() {
         let Some(number) = node.name.as_deref().and_then(number) else { return Ok(recording) };
@@ -117,7 +117,7 @@ fn by_number(recording: Recording) -> Result<Recording, Flaw> {
     }
     let gap = (0..).zip(&numbered).find(|(expected, (number, _))| expected != *number);
     if let Some((expected, (number, index))) = gap {
-        return Err(Flaw::new(
+        return Err(TextError::new(
             recording.nodes[*index].first.clone(),
             format!("there is a node {number}, but no node {expected}"),
             "nodes are numbered 0, 1, … without a gap, or have names",

@@ -1,7 +1,7 @@
 //! Formats of movement files.
 
-use super::flaw::{Flaw, MovementError};
 use super::recording::{RecordedNode, Recording};
+use super::text_error::{MovementError, TextError};
 use super::{Movements, bonnmotion, csv, gpx, sumo};
 use hopline_radio::mobility::Trajectory;
 
@@ -28,7 +28,7 @@ impl Recording {
     /// The first thing that is wrong, with its place. Nothing is skipped that would move a node.
     pub fn parse(format: MovementFormat, text: &str) -> Result<Self, MovementError> {
         let read = match format {
-            MovementFormat::Ns2 => Ok(Self::of_orders(Movements::parse(text)?)),
+            MovementFormat::Ns2 => Ok(Self::from_movements(Movements::parse(text)?)),
             MovementFormat::BonnMotion => bonnmotion::read(text),
             MovementFormat::Sumo => sumo::read(text),
             MovementFormat::Csv => csv::read(text),
@@ -36,7 +36,7 @@ impl Recording {
         };
         let recording = read.map_err(|flaw| flaw.in_text(text))?;
         if recording.nodes.is_empty() {
-            return Err(Flaw::new(0..0, "the movement file has no node", format.example()).in_text(text));
+            return Err(TextError::new(0..0, "the movement file has no node", format.example()).in_text(text));
         }
         match format {
             MovementFormat::Ns2 | MovementFormat::BonnMotion | MovementFormat::Csv => {
@@ -48,10 +48,10 @@ impl Recording {
         Ok(recording)
     }
 
-    fn of_orders(movements: Movements) -> Self {
+    fn from_movements(movements: Movements) -> Self {
         let node = |node: super::ns_movements::Movement| RecordedNode {
             name: None,
-            path: Trajectory::from_orders(node.start, &node.orders),
+            trajectory: Trajectory::from_setdest(node.start, &node.set_destinations),
             first: node.first,
         };
         Self { nodes: movements.nodes.into_iter().map(node).collect() }

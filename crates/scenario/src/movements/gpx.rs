@@ -20,9 +20,9 @@
 //! distances are right to a quarter of a percent up to 58° of latitude; farther than 1000 km away nothing is
 //! taken.
 
-use super::flaw::{Flaw, shorten};
 use super::quantity::Quantity;
 use super::recording::{Recorder, Recording};
+use super::text_error::{TextError, shorten};
 use super::xml::{Attribute, Xml, attributes};
 use chrono::{DateTime, NaiveDateTime};
 use core::ops::Range;
@@ -37,17 +37,23 @@ mod tests;
 
 const KIND: &str = "a GPX file";
 /// Farther from the first point the projection says nothing.
-const FARTHEST_M: f64 = 1e6;
+const MAX_DISTANCE_M: f64 = 1e6;
 /// Latest time, in nanoseconds, as in any movement file: 1e9 s.
-const LATEST_NS: u64 = 1_000_000_000 * 1_000_000_000;
+const MAX_TIME_NS: u64 = 1_000_000_000 * 1_000_000_000;
 /// Semi-major axis and squared eccentricity of WGS 84.
 const AXIS_M: f64 = 6_378_137.0;
 const ECCENTRICITY_2: f64 = 6.694_379_990_141e-3;
 
-pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
+pub(super) fn read(text: &str) -> Result<Recording, TextError> {
     let mut xml = Xml::new(text, KIND);
-    let mut gpx =
-        Gpx { text, place: Place::Before, deeper: 0, words: String::new(), tracks: Vec::new(), points: 0 };
+    let mut gpx = Gpx {
+        text,
+        state: ReaderState::Before,
+        ignored_depth: 0,
+        words: String::new(),
+        tracks: Vec::new(),
+        points: 0,
+    };
     loop {
         let (event, range) = xml.next()?;
         match event {
@@ -57,13 +63,13 @@ pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
                 gpx.close(range)?;
             }
             Event::End(_) => gpx.close(range)?,
-            Event::Text(words) => gpx.say(&words),
-            Event::CData(words) => gpx.say(&words),
+            Event::Text(words) => gpx.add_text(&words),
+            Event::CData(words) => gpx.add_text(&words),
             Event::GeneralRef(entity) => {
                 let letter = entity.resolve_char_ref().ok().flatten().map(String::from);
                 let words = letter.or_else(|| resolve_predefined_entity(&entity).map(str::to_owned));
                 let help = "only &amp; &lt; &gt; &quot; &apos; and numbers of characters are entities";
-                gpx.say(&words.ok_or_else(|| Flaw::new(range, "an unknown entity", help))?);
+                gpx.add_text(&words.ok_or_else(|| TextError::new(range, "an unknown entity", help))?);
             }
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
             Event::Eof => return gpx.finish(),
@@ -73,7 +79,7 @@ pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
 
 /// Place of the reader in the document; in tags that are not used as well if `deeper` is above zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ReaderState {
     Before,
     Gpx,
     Track,
@@ -86,9 +92,9 @@ enum Place {
 
 struct Gpx<'a> {
     text: &'a str,
-    place: Place,
+    state: ReaderState,
     /// Tags that are not used and open.
-    deeper: usize,
+    ignored_depth: usize,
     /// Text of the present name or time so far.
     words: String,
     tracks: Vec<Track>,
@@ -110,34 +116,34 @@ struct Point {
 }
 
 impl Gpx<'_> {
-    fn open(&mut self, tag: &BytesStart<'_>, range: Range<usize>) -> Result<(), Flaw> {
-        if self.deeper > 0 {
-            self.deeper += 1;
+    fn open(&mut self, tag: &BytesStart<'_>, range: Range<usize>) -> Result<(), TextError> {
+        if self.ignored_depth > 0 {
+            self.ignored_depth += 1;
             return Ok(());
         }
         let name = tag.local_name().into_inner();
-        self.place = match (self.place, name) {
-            (Place::Before, "gpx") => Place::Gpx,
-            (Place::Before, _) => {
-                return Err(Flaw::new(
+        self.state = match (self.state, name) {
+            (ReaderState::Before, "gpx") => ReaderState::Gpx,
+            (ReaderState::Before, _) => {
+                return Err(TextError::new(
                     range,
                     format!("<{}> is out of place", shorten(name)),
                     "expected <gpx>",
                 ));
             }
-            (Place::Gpx, "trk") => {
+            (ReaderState::Gpx, "trk") => {
                 self.tracks.push(Track { name: None, range, points: Vec::new() });
-                Place::Track
+                ReaderState::Track
             }
-            (Place::Track, "name") => Place::Name,
-            (Place::Track, "trkseg") => Place::Segment,
-            (Place::Segment, "trkpt") => {
+            (ReaderState::Track, "name") => ReaderState::Name,
+            (ReaderState::Track, "trkseg") => ReaderState::Segment,
+            (ReaderState::Segment, "trkpt") => {
                 self.point(tag, &range)?;
-                Place::Point
+                ReaderState::Point
             }
-            (Place::Point, "time") => Place::Time,
+            (ReaderState::Point, "time") => ReaderState::Time,
             (place, _) => {
-                self.deeper = 1;
+                self.ignored_depth = 1;
                 place
             }
         };
@@ -145,52 +151,52 @@ impl Gpx<'_> {
         Ok(())
     }
 
-    fn say(&mut self, words: &str) {
-        if self.deeper == 0 && matches!(self.place, Place::Name | Place::Time) {
+    fn add_text(&mut self, words: &str) {
+        if self.ignored_depth == 0 && matches!(self.state, ReaderState::Name | ReaderState::Time) {
             self.words.push_str(words);
         }
     }
 
     /// Only what has been opened is closed: quick-xml checks the names.
-    fn close(&mut self, range: Range<usize>) -> Result<(), Flaw> {
-        if self.deeper > 0 {
-            self.deeper -= 1;
+    fn close(&mut self, range: Range<usize>) -> Result<(), TextError> {
+        if self.ignored_depth > 0 {
+            self.ignored_depth -= 1;
             return Ok(());
         }
         let words = self.words.trim();
-        self.place = match self.place {
-            Place::Name => {
+        self.state = match self.state {
+            ReaderState::Name => {
                 let track = self.tracks.last_mut().expect("a name is in a track");
                 track.name = Some(words.to_owned()).filter(|name| !name.is_empty());
-                Place::Track
+                ReaderState::Track
             }
-            Place::Time => {
+            ReaderState::Time => {
                 let time = nanoseconds(words).ok_or_else(|| {
                     let words = range.start.saturating_sub(self.words.len())..range.start;
                     let place = if self.text.get(words.clone()) == Some(&self.words) { words } else { range };
                     let message = format!("`{}` is not a time", shorten(self.words.trim()));
-                    Flaw::new(place, message, "expected a time such as 2024-05-01T10:00:00Z")
+                    TextError::new(place, message, "expected a time such as 2024-05-01T10:00:00Z")
                 })?;
                 let points = &mut self.tracks.last_mut().expect("a point is in a track").points;
                 points.last_mut().expect("a time is in a point").time_ns = Some(time);
-                Place::Point
+                ReaderState::Point
             }
-            Place::Point => Place::Segment,
-            Place::Segment => Place::Track,
-            Place::Track => Place::Gpx,
-            Place::Before | Place::Gpx | Place::After => Place::After,
+            ReaderState::Point => ReaderState::Segment,
+            ReaderState::Segment => ReaderState::Track,
+            ReaderState::Track => ReaderState::Gpx,
+            ReaderState::Before | ReaderState::Gpx | ReaderState::After => ReaderState::After,
         };
         Ok(())
     }
 
-    fn point(&mut self, tag: &BytesStart<'_>, range: &Range<usize>) -> Result<(), Flaw> {
+    fn point(&mut self, tag: &BytesStart<'_>, range: &Range<usize>) -> Result<(), TextError> {
         self.points += 1;
-        if self.points > super::MOST_SAMPLES {
+        if self.points > super::MAX_SAMPLES {
             return Err(super::recording::too_many_samples(range.clone()));
         }
         let lacking = |name: &str| {
             let help = "expected <trkpt lat=\"52.52\" lon=\"13.405\">";
-            Flaw::new(range.clone(), format!("<trkpt> has no `{name}`"), help)
+            TextError::new(range.clone(), format!("<trkpt> has no `{name}`"), help)
         };
         let [latitude, longitude] = attributes(self.text, tag, range, ["lat", "lon"])?;
         let latitude = latitude.ok_or_else(|| lacking("lat"))?;
@@ -200,12 +206,14 @@ impl Gpx<'_> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Recording, Flaw> {
+    fn finish(self) -> Result<Recording, TextError> {
         let end = self.text.trim_end().len();
-        match self.place {
-            Place::After => record(self.tracks),
-            Place::Before => Err(Flaw::new(end..end, "there is no <gpx>", format!("expected {KIND}"))),
-            _ => Err(Flaw::new(
+        match self.state {
+            ReaderState::After => record(self.tracks),
+            ReaderState::Before => {
+                Err(TextError::new(end..end, "there is no <gpx>", format!("expected {KIND}")))
+            }
+            _ => Err(TextError::new(
                 end..end,
                 "the file ends before </gpx>",
                 "let the receiver write it to its end",
@@ -222,13 +230,13 @@ fn nanoseconds(words: &str) -> Option<i64> {
 }
 
 /// Returns the tracks as paths in one plane and on one clock.
-fn record(tracks: Vec<Track>) -> Result<Recording, Flaw> {
+fn record(tracks: Vec<Track>) -> Result<Recording, TextError> {
     let mut recorder = Recorder::default();
     let tracks: Vec<Track> = tracks.into_iter().filter(|track| !track.points.is_empty()).collect();
     let timeless = tracks.iter().flat_map(|track| &track.points).find(|point| point.time_ns.is_none());
     if let Some(point) = timeless {
         let help = "expected <time> in every <trkpt>: a planned route is no recorded track";
-        return Err(Flaw::new(point.latitude.range.clone(), "a point without a time", help));
+        return Err(TextError::new(point.latitude.range.clone(), "a point without a time", help));
     }
     let named = tracks.iter().all(|track| track.name.is_some());
     let mut names = BTreeSet::new();
@@ -238,7 +246,7 @@ fn record(tracks: Vec<Track>) -> Result<Recording, Flaw> {
         let name = track.name.as_deref().filter(|_| named);
         if name.is_some_and(|name| !names.insert(name)) {
             let message = format!("a second track named `{}`", shorten(name.unwrap_or_default()));
-            return Err(Flaw::new(
+            return Err(TextError::new(
                 track.range.clone(),
                 message,
                 "names of tracks become names of nodes, which are unique",
@@ -249,19 +257,19 @@ fn record(tracks: Vec<Track>) -> Result<Recording, Flaw> {
             let [latitude, longitude] = point.degrees()?;
             let plane = plane.get_or_insert_with(|| Plane::around(latitude, longitude));
             let position = plane.position(latitude, longitude);
-            if position.distance_m(Position::new(0.0, 0.0)) > FARTHEST_M {
+            if position.distance_m(Position::new(0.0, 0.0)) > MAX_DISTANCE_M {
                 let help = "all tracks of a file are of one region: the plane is that of its first point";
-                return Err(Flaw::new(
+                return Err(TextError::new(
                     point.latitude.range.clone(),
                     "more than 1000 km from the first point",
                     help,
                 ));
             }
             let since_ns = point.time_ns.unwrap_or_default().abs_diff(earliest_ns.unwrap_or_default());
-            if since_ns > LATEST_NS {
+            if since_ns > MAX_TIME_NS {
                 let help =
                     "tracks of one file belong together: its earliest time is the beginning of the run";
-                return Err(Flaw::new(
+                return Err(TextError::new(
                     point.latitude.range.clone(),
                     "more than 1e9 s after the earliest point",
                     help,
@@ -278,10 +286,10 @@ fn record(tracks: Vec<Track>) -> Result<Recording, Flaw> {
 }
 
 impl Point {
-    fn degrees(&self) -> Result<[f64; 2], Flaw> {
+    fn degrees(&self) -> Result<[f64; 2], TextError> {
         let read = |attribute: &Attribute, quantity: Quantity| {
             let read = quantity.read(&attribute.value, attribute.range.start);
-            read.map_err(|flaw| Flaw { range: attribute.range.clone(), ..flaw })
+            read.map_err(|flaw| TextError { range: attribute.range.clone(), ..flaw })
         };
         Ok([read(&self.latitude, Quantity::Latitude)?, read(&self.longitude, Quantity::Longitude)?])
     }

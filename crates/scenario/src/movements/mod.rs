@@ -2,7 +2,6 @@
 
 pub mod bonnmotion;
 pub mod csv;
-mod flaw;
 mod format;
 pub mod gpx;
 pub mod ns_movements;
@@ -11,9 +10,10 @@ mod recording;
 pub mod sumo;
 #[cfg(test)]
 mod testing;
+mod text_error;
 mod xml;
 
-pub use flaw::MovementError;
 pub use format::MovementFormat;
 pub use ns_movements::{Movements, to_ns_movements};
-pub use recording::{MOST_RECORDED_NODES, MOST_SAMPLES, RecordedNode, Recording};
+pub use recording::{MAX_NODES, MAX_SAMPLES, RecordedNode, Recording};
+pub use text_error::MovementError;

@@ -19,10 +19,10 @@
 mod line;
 mod write;
 
-use super::flaw::{Flaw, MovementError};
-use super::recording::{MOST_RECORDED_NODES, MOST_SAMPLES, too_many_nodes, too_many_samples};
+use super::recording::{MAX_NODES, MAX_SAMPLES, too_many_nodes, too_many_samples};
+use super::text_error::{MovementError, TextError};
 use core::ops::Range;
-use hopline_radio::mobility::{Position, SetDest, Trajectory};
+use hopline_radio::mobility::{Position, SetdestCommand, Trajectory};
 use line::{Axis, NodeRef, Statement};
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub struct Movement {
     /// Position at time 0.
     pub start: Position,
     /// Its orders, in the order of the file.
-    pub orders: Vec<SetDest>,
+    pub set_destinations: Vec<SetdestCommand>,
     /// The bytes of the text that mention it first.
     pub first: Range<usize>,
 }
@@ -60,8 +60,8 @@ impl Movements {
         let mut start = 0;
         for with_end in text.split_inclusive('\n') {
             let line = with_end.trim_end_matches(['\n', '\r']);
-            let read = line::parse(line).and_then(|statement| reader.take(statement, start));
-            read.map_err(|flaw| flaw.of_part(start).in_text(text))?;
+            let read = line::parse(line).and_then(|statement| reader.handle_statement(statement, start));
+            read.map_err(|flaw| flaw.offset_by(start).in_text(text))?;
             start += with_end.len();
         }
         reader.finish(text).map_err(|flaw| flaw.in_text(text))
@@ -70,7 +70,7 @@ impl Movements {
     /// Returns the paths of all nodes, by index.
     #[must_use]
     pub fn trajectories(&self) -> Vec<Trajectory> {
-        self.nodes.iter().map(|node| Trajectory::from_orders(node.start, &node.orders)).collect()
+        self.nodes.iter().map(|node| Trajectory::from_setdest(node.start, &node.set_destinations)).collect()
     }
 }
 
@@ -80,7 +80,7 @@ struct Draft {
     first: Range<usize>,
     x_m: Option<f64>,
     y_m: Option<f64>,
-    orders: Vec<SetDest>,
+    orders: Vec<SetdestCommand>,
 }
 
 #[derive(Default)]
@@ -91,12 +91,12 @@ struct Reader {
 
 impl Reader {
     /// Takes a statement of the line that begins at byte `start`.
-    fn take(&mut self, statement: Statement, start: usize) -> Result<(), Flaw> {
+    fn handle_statement(&mut self, statement: Statement, start: usize) -> Result<(), TextError> {
         match statement {
             Statement::Nothing => {}
             Statement::SetDest(node, order) => {
                 self.orders += 1;
-                if self.orders > MOST_SAMPLES {
+                if self.orders > MAX_SAMPLES {
                     return Err(too_many_samples(node.range));
                 }
                 self.node(&node, start)?.orders.push(order);
@@ -110,15 +110,15 @@ impl Reader {
                 };
                 if slot.replace(value).is_some() {
                     let message = format!("{name} of node {} is set twice", node.index);
-                    return Err(Flaw::new(node.range, message, "keep one of the two lines"));
+                    return Err(TextError::new(node.range, message, "keep one of the two lines"));
                 }
             }
         }
         Ok(())
     }
 
-    fn node(&mut self, node: &NodeRef, start: usize) -> Result<&mut Draft, Flaw> {
-        if self.nodes.len() == MOST_RECORDED_NODES && !self.nodes.contains_key(&node.index) {
+    fn node(&mut self, node: &NodeRef, start: usize) -> Result<&mut Draft, TextError> {
+        if self.nodes.len() == MAX_NODES && !self.nodes.contains_key(&node.index) {
             return Err(too_many_nodes(node.range.clone()));
         }
         let first = node.range.start + start..node.range.end + start;
@@ -126,25 +126,29 @@ impl Reader {
         Ok(self.nodes.entry(node.index).or_insert_with(new))
     }
 
-    fn finish(self, text: &str) -> Result<Movements, Flaw> {
+    fn finish(self, text: &str) -> Result<Movements, TextError> {
         let mut nodes = Vec::new();
         let end = text.trim_end().len();
         for (expected, (index, draft)) in (0..).zip(self.nodes) {
             if index != expected {
-                return Err(not_placed(expected, end..end));
+                return Err(missing_position(expected, end..end));
             }
             let (Some(x_m), Some(y_m)) = (draft.x_m, draft.y_m) else {
-                return Err(not_placed(index, draft.first));
+                return Err(missing_position(index, draft.first));
             };
-            nodes.push(Movement { start: Position { x_m, y_m }, orders: draft.orders, first: draft.first });
+            nodes.push(Movement {
+                start: Position { x_m, y_m },
+                set_destinations: draft.orders,
+                first: draft.first,
+            });
         }
         Ok(Movements { nodes })
     }
 }
 
-fn not_placed(index: u32, range: Range<usize>) -> Flaw {
+fn missing_position(index: u32, range: Range<usize>) -> TextError {
     let help = format!(
         "each node from 0 to the last needs both: `$node_({index}) set X_ 83.4` and `$node_({index}) set Y_ 239.4`"
     );
-    Flaw::new(range, format!("node {index} is not placed"), help)
+    TextError::new(range, format!("node {index} is not placed"), help)
 }

@@ -1,6 +1,6 @@
 //! The numbers of movement files: what they stand for, and their ranges.
 
-use super::flaw::{Flaw, shorten};
+use super::text_error::{TextError, shorten};
 use crate::separated::decimal_comma;
 use core::ops::RangeInclusive;
 use hopline_core::{Duration, Instant};
@@ -58,7 +58,7 @@ impl Quantity {
     }
 
     /// Returns the value that `word`, which begins at byte `at`, spells.
-    pub(super) fn read(self, word: &str, at: usize) -> Result<f64, Flaw> {
+    pub(super) fn read(self, word: &str, at: usize) -> Result<f64, TextError> {
         let range = at..at + word.len();
         // Rust also reads `inf` and `nan`; none of the formats has them.
         let digits = word.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
@@ -67,16 +67,16 @@ impl Quantity {
                 true => "a number is missing here".to_owned(),
                 false => format!("`{}` is not a number", shorten(word)),
             };
-            return Err(Flaw::new(range, message, decimal_comma(word).unwrap_or_else(|| self.help())));
+            return Err(TextError::new(range, message, decimal_comma(word).unwrap_or_else(|| self.help())));
         };
         if !self.rule().1.contains(&value) {
-            return Err(Flaw::new(range, format!("{} is out of range", shorten(word)), self.help()));
+            return Err(TextError::new(range, format!("{} is out of range", shorten(word)), self.help()));
         }
         Ok(value + 0.0) // −0 becomes 0
     }
 
     /// Returns the instant that `word`, which begins at byte `at`, spells in seconds.
-    pub(super) fn read_instant(word: &str, at: usize) -> Result<Instant, Flaw> {
+    pub(super) fn read_instant(word: &str, at: usize) -> Result<Instant, TextError> {
         Ok(Instant::ZERO + Duration::from_secs_f64(Self::Time.read(word, at)?))
     }
 }

@@ -1,7 +1,7 @@
 //! Content of a movement file of any format, as paths of nodes.
 
-use super::flaw::{Flaw, shorten};
 use super::quantity::TOP_SPEED_MPS;
+use super::text_error::{TextError, shorten};
 use crate::degrees::{HELP, MESSAGE, look_like_degrees};
 use core::ops::Range;
 use hopline_core::Instant;
@@ -11,11 +11,11 @@ use hopline_radio::mobility::{Position, Trajectory};
 mod tests;
 
 /// Most nodes of a movement file; bounds memory.
-pub const MOST_RECORDED_NODES: usize = 1 << 20;
+pub const MAX_NODES: usize = 1 << 20;
 /// Most positions, or orders, of a movement file, of all nodes together; bounds memory to a few gigabytes.
-pub const MOST_SAMPLES: usize = 40_000_000;
+pub const MAX_SAMPLES: usize = 40_000_000;
 /// Longest name of a node, in bytes.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME: usize = 255;
 
 /// Content of a movement file: the path of each node.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,16 +32,16 @@ pub struct RecordedNode {
     /// The bytes of the text that mention it first.
     pub first: Range<usize>,
     /// Position at each moment. Before its first position and after its last one it stands there.
-    pub path: Trajectory,
+    pub trajectory: Trajectory,
 }
 
 impl Recording {
     /// Refuses longitudes and latitudes.
-    pub(super) fn check_metres(&self) -> Result<(), Flaw> {
-        let corners = self.nodes.iter().flat_map(|node| node.path.corners());
+    pub(super) fn check_metres(&self) -> Result<(), TextError> {
+        let corners = self.nodes.iter().flat_map(|node| node.trajectory.corners());
         match self.nodes.first() {
             Some(first) if look_like_degrees(corners.map(|(_, at)| (at.x_m, at.y_m))) => {
-                Err(Flaw::new(first.first.clone(), MESSAGE, HELP))
+                Err(TextError::new(first.first.clone(), MESSAGE, HELP))
             }
             _ => Ok(()),
         }
@@ -68,8 +68,8 @@ pub(super) struct Track(usize);
 
 impl Recorder {
     /// Adds a new node, first mentioned at `first`. The caller sees to it that names are unique.
-    pub(super) fn node(&mut self, name: Option<&str>, first: Range<usize>) -> Result<Track, Flaw> {
-        if self.nodes.len() == MOST_RECORDED_NODES {
+    pub(super) fn node(&mut self, name: Option<&str>, first: Range<usize>) -> Result<Track, TextError> {
+        if self.nodes.len() == MAX_NODES {
             return Err(too_many_nodes(first));
         }
         if let Some(name) = name {
@@ -86,9 +86,9 @@ impl Recorder {
         at: Instant,
         position: Position,
         range: Range<usize>,
-    ) -> Result<(), Flaw> {
+    ) -> Result<(), TextError> {
         self.samples += 1;
-        if self.samples > MOST_SAMPLES {
+        if self.samples > MAX_SAMPLES {
             return Err(too_many_samples(range));
         }
         let path = &mut self.nodes[node.0].path;
@@ -100,11 +100,11 @@ impl Recorder {
         let end = path.end();
         if at <= end {
             let help = format!("a node's times increase, by a nanosecond at least; before it is {end}");
-            return Err(Flaw::new(range, "this time is not later than the one before it", help));
+            return Err(TextError::new(range, "this time is not later than the one before it", help));
         }
         let travel = at.since(end);
         if path.position_at(end).distance_m(position) > TOP_SPEED_MPS * travel.as_secs_f64() {
-            return Err(Flaw::new(
+            return Err(TextError::new(
                 range,
                 "the node would have to be faster than light to be here",
                 format!("it was elsewhere at {end}; positions are in metres, times in seconds"),
@@ -121,29 +121,30 @@ impl Recorder {
 
     /// Returns the recording. A node without a position is left out.
     pub(super) fn finish(self) -> Recording {
-        let node =
-            |draft: Draft| Some(RecordedNode { name: draft.name, first: draft.first, path: draft.path? });
+        let node = |draft: Draft| {
+            Some(RecordedNode { name: draft.name, first: draft.first, trajectory: draft.path? })
+        };
         Recording { nodes: self.nodes.into_iter().filter_map(node).collect() }
     }
 }
 
-fn check_name(name: &str, range: &Range<usize>) -> Result<(), Flaw> {
+fn check_name(name: &str, range: &Range<usize>) -> Result<(), TextError> {
     let help = "a name is 1 to 255 bytes long";
     if name.is_empty() {
-        return Err(Flaw::new(range.clone(), "a node without a name", help));
+        return Err(TextError::new(range.clone(), "a node without a name", help));
     }
-    if name.len() > LONGEST_NAME {
-        return Err(Flaw::new(range.clone(), format!("`{}` is too long a name", shorten(name)), help));
+    if name.len() > MAX_NAME {
+        return Err(TextError::new(range.clone(), format!("`{}` is too long a name", shorten(name)), help));
     }
     Ok(())
 }
 
-pub(super) fn too_many_nodes(range: Range<usize>) -> Flaw {
+pub(super) fn too_many_nodes(range: Range<usize>) -> TextError {
     let help = "leave out nodes that are not simulated";
-    Flaw::new(range, format!("more than {MOST_RECORDED_NODES} nodes"), help)
+    TextError::new(range, format!("more than {MAX_NODES} nodes"), help)
 }
 
-pub(super) fn too_many_samples(range: Range<usize>) -> Flaw {
+pub(super) fn too_many_samples(range: Range<usize>) -> TextError {
     let help = "sample less often: nodes move straight between two positions";
-    Flaw::new(range, format!("more than {MOST_SAMPLES} positions"), help)
+    TextError::new(range, format!("more than {MAX_SAMPLES} positions"), help)
 }

@@ -4,7 +4,7 @@ use super::{MovementFormat, Recording};
 
 /// Checks that `text` is refused at this line and column, in these words. Returns the help.
 #[track_caller]
-pub(super) fn refused(
+pub(super) fn assert_rejected(
     format: MovementFormat,
     text: &str,
     (line, column): (usize, usize),

@@ -1,7 +1,7 @@
 //! XML of movement files, piece by piece, with the place of each.
 
-use super::flaw::{Flaw, shorten};
-use crate::separated::mark_len;
+use super::text_error::{TextError, shorten};
+use crate::separated::byte_order_mark_len;
 use core::fmt::Display;
 use core::ops::Range;
 use quick_xml::escape::unescape;
@@ -21,7 +21,7 @@ pub(super) struct Xml<'a> {
 impl<'a> Xml<'a> {
     /// Creates a document that should be `kind`, such as "SUMO's FCD output".
     pub(super) fn new(text: &'a str, kind: &'static str) -> Self {
-        let mark = mark_len(text);
+        let mark = byte_order_mark_len(text);
         let mut reader = Reader::from_str(&text[mark..]);
         reader.config_mut().trim_markup_names_in_closing_tags = true;
         Self { text, reader, mark, kind }
@@ -29,17 +29,17 @@ impl<'a> Xml<'a> {
 
     /// Returns the next piece, and the bytes that it takes. A document type is refused: entities could make a
     /// short text long.
-    pub(super) fn next(&mut self) -> Result<(Event<'a>, Range<usize>), Flaw> {
+    pub(super) fn next(&mut self) -> Result<(Event<'a>, Range<usize>), TextError> {
         let begin = self.offset(self.reader.buffer_position());
         let event = self.reader.read_event().map_err(|error| {
             let at = self.offset(self.reader.error_position()).min(self.text.len());
             let message = format!("invalid XML: {}", shorten(&error.to_string()));
-            Flaw::new(at..at, message, format!("expected {}", self.kind))
+            TextError::new(at..at, message, format!("expected {}", self.kind))
         })?;
         let range = begin..self.offset(self.reader.buffer_position());
         if let Event::DocType(_) = event {
             let help = format!("remove it: {} has none, and entities are not resolved", self.kind);
-            return Err(Flaw::new(range, "a document type", help));
+            return Err(TextError::new(range, "a document type", help));
         }
         Ok((event, range))
     }
@@ -65,11 +65,11 @@ pub(super) fn attributes<const N: usize>(
     tag: &BytesStart<'_>,
     range: &Range<usize>,
     names: [&str; N],
-) -> Result<[Option<Attribute>; N], Flaw> {
+) -> Result<[Option<Attribute>; N], TextError> {
     let invalid = |error: &dyn Display| {
         let help =
             "attributes are written `name=\"value\"`, and only &amp; &lt; &gt; &quot; &apos; are entities";
-        Flaw::new(range.clone(), format!("invalid XML: {}", shorten(&error.to_string())), help)
+        TextError::new(range.clone(), format!("invalid XML: {}", shorten(&error.to_string())), help)
     };
     let mut found = [const { None }; N];
     // Looking for doubles among all takes time for their number squared.
@@ -78,9 +78,9 @@ pub(super) fn attributes<const N: usize>(
         let name = attribute.key.into_inner();
         let Some(slot) = names.iter().position(|known| *known == name) else { continue };
         let value = unescape(&attribute.value).map_err(|error| invalid(&error))?.trim().to_owned();
-        let range = place_of(text, &attribute.value).unwrap_or_else(|| range.clone());
+        let range = range_of(text, &attribute.value).unwrap_or_else(|| range.clone());
         if found[slot].is_some() {
-            return Err(Flaw::new(range, format!("a second `{name}`"), "keep one of the two"));
+            return Err(TextError::new(range, format!("a second `{name}`"), "keep one of the two"));
         }
         found[slot] = Some(Attribute { value, range });
     }
@@ -88,7 +88,7 @@ pub(super) fn attributes<const N: usize>(
 }
 
 /// Returns the range of the bytes of `text` that the part `value` takes.
-fn place_of(text: &str, value: &str) -> Option<Range<usize>> {
+fn range_of(text: &str, value: &str) -> Option<Range<usize>> {
     let start = (value.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
     let range = start..start + value.len();
     (text.get(range.clone()) == Some(value)).then_some(range)

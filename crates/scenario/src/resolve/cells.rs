@@ -5,12 +5,14 @@ use super::super::schema::Section;
 use super::{Names, node_named, seconds, seconds_of, unknown_node};
 use hopline_config::source::{Origin, Problem};
 use hopline_core::{Duration, NodeId};
-use hopline_sim::spec::{CellsSpec, Decide, Interface, MobileSpec, NodeSpec, RoutingSpec, fast_retransmit};
+use hopline_sim::spec::{
+    Attachment, CellsSpec, HandoffRule, MobileSpec, NodeSpec, RoutingSpec, fast_retransmit,
+};
 use std::collections::BTreeSet;
 use std::num::NonZeroU8;
 
 /// Longest that a message can say.
-const LONGEST_LIFETIME: Duration = Duration::from_millis(65_535);
+const MAX_LIFETIME: Duration = Duration::from_millis(65_535);
 
 /// Returns the cells, if there are any.
 pub(super) fn resolve(
@@ -70,20 +72,20 @@ fn mobiles(
                 .at(origin)
                 .help("remove one"));
         }
-        let by_strength = Decide::Stronger {
-            by_db: host.get(keys::mobile::HYSTERESIS_DB),
+        let by_strength = HandoffRule::Stronger {
+            margin_db: host.get(keys::mobile::HYSTERESIS_DB),
             beacons: host.get(keys::mobile::BEACONS) as u8,
         };
         mobiles.push(MobileSpec {
             node,
-            decide: seconds(host, "handoff_every_s").map_or(by_strength, Decide::Every),
-            buffering: host.get(keys::mobile::BUFFERING) as u8,
-            lifetime: seconds(host, "lifetime_s")
+            handoff_decision: seconds(host, "handoff_every_s").map_or(by_strength, HandoffRule::Periodic),
+            buffering_stations: host.get(keys::mobile::BUFFERING) as u8,
+            station_lifetime: seconds(host, "lifetime_s")
                 .unwrap_or(beacon_interval.saturating_mul(3))
-                .min(LONGEST_LIFETIME),
-            listens: host.get(keys::mobile::LISTENS),
+                .min(MAX_LIFETIME),
+            accepts: host.get(keys::mobile::LISTENS),
             fast_retransmit: host
-                .narrow("fast_retransmit")
+                .integer_as("fast_retransmit")
                 .and_then(NonZeroU8::new)
                 .map(|duplicates| fast_retransmit::Config { duplicates, ..Default::default() }),
         });
@@ -101,7 +103,7 @@ fn stations(
     let listed = section.texts("stations");
     let stations: BTreeSet<NodeId> = if listed.is_empty() {
         let stands =
-            |(node, of): &(NodeId, &NodeSpec)| of.interface() == Interface::Wireless && !is_mobile(*node);
+            |(node, of): &(NodeId, &NodeSpec)| of.attachment() == Attachment::Wireless && !is_mobile(*node);
         (0..).map(NodeId).zip(nodes).filter(stands).map(|(node, _)| node).collect()
     } else {
         let named = |name: &str| names.get(name).copied().ok_or_else(|| unknown_node(name, origin, names));
@@ -121,7 +123,7 @@ fn stations(
 
 fn has_radio(nodes: &[NodeSpec], node: NodeId, origin: &Origin) -> Result<(), Problem> {
     let of = &nodes[node.index()];
-    if of.interface() == Interface::Wireless {
+    if of.attachment() == Attachment::Wireless {
         return Ok(());
     }
     Err(Problem::new(format!("`{}` has no radio", of.name))

@@ -4,10 +4,10 @@ use super::super::choice::Choice;
 use super::super::keys;
 use super::super::schema::Section;
 use hopline_config::source::Problem;
-use hopline_transport::tcp::{AckOrder, DataOrder, Detection, DoorConfig, Offer};
+use hopline_transport::tcp::{AckOrder, DataOrder, Detection, DoorConfig, OptionOffer};
 
 /// Keys that are of no use in a configuration, and why.
-const USELESS: [(&str, &[&str], &str); 4] = [
+const KEYS_WITHOUT_EFFECT: [(&str, &[&str], &str); 4] = [
     (
         "ir",
         &["t1", "disabled_changes", "disabled_retransmissions", "disabled_timer", "repeated_event"],
@@ -19,7 +19,7 @@ const USELESS: [(&str, &[&str], &str); 4] = [
 ];
 
 /// Returns the TCP below TCP-DOOR.
-pub(super) fn below(sections: [Section<'_>; 2]) -> &'static str {
+pub(super) fn base_transport(sections: [Section<'_>; 2]) -> &'static str {
     match word(sections, "recovery") {
         Some("newreno") => "tcp-newreno",
         Some("reno") => "tcp-reno",
@@ -29,10 +29,10 @@ pub(super) fn below(sections: [Section<'_>; 2]) -> &'static str {
 
 /// Returns the configuration that `sections`, the later over the earlier, describe; `timestamps`: whether the
 /// endpoint offers them.
-pub(super) fn resolve(sections: [Section<'_>; 2], timestamps: Offer) -> Result<DoorConfig, Problem> {
+pub(super) fn resolve(sections: [Section<'_>; 2], timestamps: OptionOffer) -> Result<DoorConfig, Problem> {
     let name = word(sections, "config").unwrap_or("all");
-    refuse_useless(sections, name)?;
-    let number = |key| given(sections, key).and_then(|s| s.number(key)).unwrap_or(keys::DOOR_TIME);
+    reject_keys_without_effect(sections, name)?;
+    let number = |key| section_with(sections, key).and_then(|s| s.number(key)).unwrap_or(keys::DOOR_TIME);
     let (t1, t2) = (number("t1"), number("t2"));
     let mut door = match name {
         "sd" => DoorConfig::sender_detection(t1, t2),
@@ -42,8 +42,8 @@ pub(super) fn resolve(sections: [Section<'_>; 2], timestamps: Offer) -> Result<D
         _all => DoorConfig::all(t1, t2),
     };
     door.detection = detection(sections, door.detection);
-    if let (Some(DataOrder::Timestamps), Offer::No) = (door.detection.data(), timestamps) {
-        let at = given(sections, "data_order").expect("timestamps are not the default");
+    if let (Some(DataOrder::Timestamps), OptionOffer::NotOffered) = (door.detection.data(), timestamps) {
+        let at = section_with(sections, "data_order").expect("timestamps are not the default");
         return Err(Problem::new("no timestamps to take the order of data from")
             .at(at.origin_of("data_order"))
             .help("set tcp.timestamps = true, or data_order = \"tpsn\""));
@@ -54,9 +54,9 @@ pub(super) fn resolve(sections: [Section<'_>; 2], timestamps: Offer) -> Result<D
 
 /// Refuses a key beside a configuration that has no use for it. A key given for all flows does not bind a
 /// flow that has a configuration of its own.
-fn refuse_useless(sections: [Section<'_>; 2], name: &str) -> Result<(), Problem> {
+fn reject_keys_without_effect(sections: [Section<'_>; 2], name: &str) -> Result<(), Problem> {
     let own_config = sections[1].has("config");
-    for (config, keys, why) in USELESS.iter().filter(|(config, ..)| *config == name) {
+    for (config, keys, why) in KEYS_WITHOUT_EFFECT.iter().filter(|(config, ..)| *config == name) {
         for section in sections.iter().skip(usize::from(own_config)) {
             if let Some(key) = keys.iter().find(|key| section.has(key)) {
                 return Err(Problem::new(format!("config = \"{config}\" {why}"))
@@ -79,26 +79,26 @@ fn detection(sections: [Section<'_>; 2], detection: Detection) -> Detection {
 }
 
 fn apply(door: &mut DoorConfig, sections: [Section<'_>; 2]) {
-    if let Some(acks) = given(sections, "feedback_acks").and_then(|s| s.narrow("feedback_acks")) {
+    if let Some(acks) = section_with(sections, "feedback_acks").and_then(|s| s.integer_as("feedback_acks")) {
         door.feedback_acks = acks;
     }
     for section in sections {
-        section.set(keys::door::LATE, &mut door.late);
-        section.set(keys::door::HELD, &mut door.held);
-        section.set(keys::door::RESENDS, &mut door.resends);
-        section.set(keys::door::HELD_TIMER, &mut door.held_timer);
-        section.set(keys::door::AGAIN, &mut door.again);
-        section.set(keys::door::REACH, &mut door.reach);
+        section.set_if_given(keys::door::LATE, &mut door.late);
+        section.set_if_given(keys::door::HELD, &mut door.held);
+        section.set_if_given(keys::door::RESENDS, &mut door.retransmissions);
+        section.set_if_given(keys::door::HELD_TIMER, &mut door.held_timer);
+        section.set_if_given(keys::door::AGAIN, &mut door.repeated_event);
+        section.set_if_given(keys::door::REACH, &mut door.reach);
     }
 }
 
 /// Returns the section that has the say on `key`.
-fn given<'a>(sections: [Section<'a>; 2], key: &str) -> Option<Section<'a>> {
+fn section_with<'a>(sections: [Section<'a>; 2], key: &str) -> Option<Section<'a>> {
     sections.into_iter().rev().find(|section| section.has(key))
 }
 
 fn word<'a>(sections: [Section<'a>; 2], key: &str) -> Option<&'a str> {
-    given(sections, key).and_then(|section| section.word(key))
+    section_with(sections, key).and_then(|section| section.word(key))
 }
 
 fn chosen<T: Copy>(sections: [Section<'_>; 2], key: Choice<T>) -> Option<T> {

@@ -1,22 +1,22 @@
 //! Sizes and times that are drawn.
 
-use super::super::keys::{self, Distribution};
+use super::super::keys::{self, DistributionKind};
 use super::super::schema::Section;
-use super::refuse_foreign;
+use super::reject_foreign_keys;
 use hopline_config::source::Problem;
-use hopline_sim::spec::Draw;
+use hopline_sim::spec::RandomVariable;
 
 /// Returns the distribution that `section.key` gives; `None` if it is not given.
-pub(super) fn resolve(section: &Section<'_>, key: &str) -> Result<Option<Draw>, Problem> {
+pub(super) fn resolve(section: &Section<'_>, key: &str) -> Result<Option<RandomVariable>, Problem> {
     if let Some(value) = section.number(key) {
-        return Ok(Some(Draw::Constant(value)));
+        return Ok(Some(RandomVariable::Constant(value)));
     }
     if !section.has(key) {
         return Ok(None);
     }
     let section = section.section(key);
     let distribution = keys::draw::DRAW.word(&section);
-    refuse_foreign(
+    reject_foreign_keys(
         &section,
         "draw",
         distribution,
@@ -35,16 +35,16 @@ pub(super) fn resolve(section: &Section<'_>, key: &str) -> Result<Option<Draw>, 
         })
     };
     Ok(Some(match section.get(keys::draw::DRAW) {
-        Distribution::Uniform => {
+        DistributionKind::Uniform => {
             let (min, max) = ordered(&section, number("min")?, number("max")?)?;
-            Draw::Uniform { min, max }
+            RandomVariable::Uniform { min, max }
         }
-        Distribution::Exponential => Draw::Exponential { mean: number("mean")? },
-        Distribution::BoundedPareto => {
+        DistributionKind::Exponential => RandomVariable::Exponential { mean: number("mean")? },
+        DistributionKind::BoundedPareto => {
             let (min, max) = ordered(&section, above_zero(&section, "min", number("min")?)?, number("max")?)?;
-            Draw::BoundedPareto { min, max, shape: number("shape")? }
+            RandomVariable::BoundedPareto { min, max, shape: number("shape")? }
         }
-        Distribution::LogNormal => Draw::LogNormal {
+        DistributionKind::LogNormal => RandomVariable::LogNormal {
             mean: above_zero(&section, "mean", number("mean")?)?,
             deviation: number("deviation")?,
         },

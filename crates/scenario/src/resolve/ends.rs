@@ -4,13 +4,13 @@ use super::super::keys;
 use super::super::schema::Section;
 use super::{Names, unknown_node};
 use hopline_config::source::Problem;
-use hopline_core::{Instant, NodeId, Purpose, Stream};
+use hopline_core::{Instant, NodeId, Purpose, RandomStream};
 use hopline_radio::mobility::Position;
 use hopline_sim::spec::NodeSpec;
 use std::collections::BTreeSet;
 
 /// The node that comes last, whatever it is called.
-const LAST: &str = "last";
+const LAST_NODE: &str = "last";
 
 /// Nodes of the network.
 #[derive(Clone, Copy)]
@@ -20,10 +20,10 @@ pub(super) struct Network<'a> {
 }
 
 /// Source and destination.
-pub(super) type Ends = (NodeId, NodeId);
+pub(super) type Endpoints = (NodeId, NodeId);
 
 /// Description of one end in a section.
-enum End {
+enum Endpoint {
     Node(NodeId),
     NearestTo(Position),
 }
@@ -31,12 +31,16 @@ enum End {
 impl Network<'_> {
     /// Returns the ends of the flow of `section`, or of its pairs; `draws` is the stream that these are drawn
     /// from.
-    pub(super) fn ends(self, section: &Section<'_>, draws: Stream) -> Result<Vec<Ends>, Problem> {
-        let [src, dst] = [self.end(section, "src")?, self.end(section, "dst")?];
+    pub(super) fn endpoints(
+        self,
+        section: &Section<'_>,
+        draws: RandomStream,
+    ) -> Result<Vec<Endpoints>, Problem> {
+        let [src, dst] = [self.endpoint(section, "src")?, self.endpoint(section, "dst")?];
         if let Some(pairs) = section.integer("pairs") {
             return self.pairs(section, pairs, src, dst, draws);
         }
-        let need = |end: Option<End>, key: &str| {
+        let need = |end: Option<Endpoint>, key: &str| {
             end.ok_or_else(|| {
                 let start = section.origin.span.start;
                 Problem::new(format!("a flow without `{key}`"))
@@ -47,10 +51,10 @@ impl Network<'_> {
             })
         };
         let (src, dst) = match (need(src, "src")?, need(dst, "dst")?) {
-            (End::Node(src), End::Node(dst)) => (src, dst),
-            (End::NearestTo(place), End::Node(dst)) => (self.nearest(place, Some(dst)), dst),
-            (End::Node(src), End::NearestTo(place)) => (src, self.nearest(place, Some(src))),
-            (End::NearestTo(from), End::NearestTo(to)) => {
+            (Endpoint::Node(src), Endpoint::Node(dst)) => (src, dst),
+            (Endpoint::NearestTo(place), Endpoint::Node(dst)) => (self.nearest(place, Some(dst)), dst),
+            (Endpoint::Node(src), Endpoint::NearestTo(place)) => (src, self.nearest(place, Some(src))),
+            (Endpoint::NearestTo(from), Endpoint::NearestTo(to)) => {
                 let src = self.nearest(from, None);
                 (src, self.nearest(to, Some(src)))
             }
@@ -63,16 +67,16 @@ impl Network<'_> {
         Ok(vec![(src, dst)])
     }
 
-    fn end(self, section: &Section<'_>, key: &'static str) -> Result<Option<End>, Problem> {
+    fn endpoint(self, section: &Section<'_>, key: &'static str) -> Result<Option<Endpoint>, Problem> {
         if let Some(name) = section.word(key) {
-            let last = || (name == LAST).then(|| NodeId(self.count() - 1));
+            let last = || (name == LAST_NODE).then(|| NodeId(self.count() - 1));
             let node = self.names.get(name).copied().or_else(last);
             let node = node.ok_or_else(|| unknown_node(name, section.origin_of(key), self.names))?;
-            return Ok(Some(End::Node(node)));
+            return Ok(Some(Endpoint::Node(node)));
         }
         let place = section.section(key);
         let position = || Position::new(place.get(keys::place::X_M), place.get(keys::place::Y_M));
-        Ok(place.is_given().then(|| End::NearestTo(position())))
+        Ok(place.is_given().then(|| Endpoint::NearestTo(position())))
     }
 
     fn count(self) -> u32 {
@@ -93,13 +97,13 @@ impl Network<'_> {
         self,
         section: &Section<'_>,
         count: u64,
-        src: Option<End>,
-        dst: Option<End>,
-        mut draws: Stream,
-    ) -> Result<Vec<Ends>, Problem> {
-        let node = |end: End| match end {
-            End::Node(node) => node,
-            End::NearestTo(place) => self.nearest(place, None),
+        src: Option<Endpoint>,
+        dst: Option<Endpoint>,
+        mut draws: RandomStream,
+    ) -> Result<Vec<Endpoints>, Problem> {
+        let node = |end: Endpoint| match end {
+            Endpoint::Node(node) => node,
+            Endpoint::NearestTo(place) => self.nearest(place, None),
         };
         let (src, dst) = (src.map(node), dst.map(node));
         if src.is_some() && dst.is_some() {
@@ -132,6 +136,6 @@ impl Network<'_> {
 }
 
 /// Returns the stream of the pairs that begin with flow number `first`.
-pub(super) fn draws(seed: u64, run: u64, first: usize) -> Stream {
-    Stream::keyed(seed, run, first as u64, Purpose::Pairs)
+pub(super) fn draws(seed: u64, run: u64, first: usize) -> RandomStream {
+    RandomStream::keyed(seed, run, first as u64, Purpose::Pairs)
 }

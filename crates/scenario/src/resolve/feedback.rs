@@ -5,7 +5,7 @@ use super::super::schema::Section;
 use super::seconds;
 use hopline_config::source::Problem;
 use hopline_transport::tcp::{
-    AtcpConfig, BusConfig, ElfnConfig, Feedback, FixedRtoConfig, Probing, TcpFConfig,
+    AtcpConfig, BusConfig, ElfnConfig, FixedRtoConfig, ProbeSchedule, RouteFeedback, TcpFConfig,
 };
 
 /// Returns the scheme of a `flow` over `transport`: that of its name, that of its own table, or that of all.
@@ -13,7 +13,7 @@ pub(super) fn resolve(
     transport: &str,
     scenario: Section<'_>,
     flow: Section<'_>,
-) -> Result<Feedback, Problem> {
+) -> Result<RouteFeedback, Problem> {
     let (general, own) = (scenario.section("tcp"), flow.section("tcp"));
     let named = if flow.has("transport") { flow } else { scenario }.origin_of("transport");
     let section = if own.has("feedback") { own } else { general };
@@ -48,26 +48,26 @@ fn scheme_of(transport: &str) -> Option<&str> {
 }
 
 /// Returns the values of the papers, and what `section` puts over them. The key table bounds each of them.
-fn configured(scheme: &str, section: Section<'_>) -> Feedback {
+fn configured(scheme: &str, section: Section<'_>) -> RouteFeedback {
     match scheme {
-        "none" => Feedback::None,
+        "none" => RouteFeedback::None,
         "tcp-f" => {
             let paper = TcpFConfig::PAPER;
             let failure_timer = seconds(&section, "failure_timer_s").unwrap_or(paper.failure_timer);
-            Feedback::TcpF(TcpFConfig { failure_timer })
+            RouteFeedback::TcpF(TcpFConfig { failure_timer })
         }
-        "elfn" => Feedback::Elfn(elfn(section)),
+        "elfn" => RouteFeedback::Elfn(elfn(section)),
         "atcp" => {
             let paper = AtcpConfig::PAPER;
-            Feedback::Atcp(AtcpConfig {
+            RouteFeedback::Atcp(AtcpConfig {
                 probing: probing(section, paper.probing),
-                returns: section.get(keys::feedback::RETURNS).unwrap_or(paper.returns),
+                route_return: section.get(keys::feedback::RETURNS).unwrap_or(paper.route_return),
             })
         }
-        "tcp-bus" => Feedback::Bus(BusConfig { probing: probing(section, BusConfig::PAPER.probing) }),
+        "tcp-bus" => RouteFeedback::Bus(BusConfig { probing: probing(section, BusConfig::PAPER.probing) }),
         "fixed-rto" => {
-            let timeouts = section.small("timeouts").unwrap_or(FixedRtoConfig::PAPER.timeouts);
-            Feedback::FixedRto(FixedRtoConfig { timeouts })
+            let timeouts = section.integer_u32("timeouts").unwrap_or(FixedRtoConfig::PAPER.timeouts);
+            RouteFeedback::FixedRto(FixedRtoConfig { timeouts })
         }
         other => unreachable!("the key table knows no scheme {other}"),
     }
@@ -77,18 +77,18 @@ fn elfn(section: Section<'_>) -> ElfnConfig {
     let paper = ElfnConfig::PAPER;
     ElfnConfig {
         probing: probing(section, paper.probing),
-        returns: section.get(keys::feedback::RETURNS).unwrap_or(paper.returns),
+        route_return: section.get(keys::feedback::RETURNS).unwrap_or(paper.route_return),
         cwnd: section.get(keys::feedback::CWND_AFTER).unwrap_or(paper.cwnd),
         rto: section.get(keys::feedback::RTO_AFTER).unwrap_or(paper.rto),
         in_flight: section.get(keys::feedback::IN_FLIGHT).unwrap_or(paper.in_flight),
     }
 }
 
-fn probing(section: Section<'_>, default: Probing) -> Probing {
+fn probing(section: Section<'_>, default: ProbeSchedule) -> ProbeSchedule {
     let interval = seconds(&section, "probe_interval_s");
     match section.word("probing") {
-        Some("persist-timer") => Probing::PersistTimer,
-        Some(_interval) => Probing::Every(interval.unwrap_or(keys::PROBE_INTERVAL)),
-        None => interval.map_or(default, Probing::Every),
+        Some("persist-timer") => ProbeSchedule::PersistTimer,
+        Some(_interval) => ProbeSchedule::Every(interval.unwrap_or(keys::PROBE_INTERVAL)),
+        None => interval.map_or(default, ProbeSchedule::Every),
     }
 }

@@ -1,7 +1,7 @@
 //! Files that a scenario names.
 
 use super::movement_file::{self, MovementFile};
-use super::named_file::{named_file, of_named_file};
+use super::named_file::{at_named_file, named_file};
 use crate::csv;
 use crate::degrees::{HELP, MESSAGE, look_like_degrees};
 use crate::document::Node;
@@ -9,7 +9,7 @@ use crate::folder::Folder;
 use crate::keys::{self, FlowKind};
 use crate::recorded::Recording;
 use crate::schema::Section;
-use hopline_config::source::{LARGEST_TEXT, Problem, Problems, Source};
+use hopline_config::source::{MAX_TEXT, Problem, Problems, Source};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -38,13 +38,13 @@ impl Files {
         sources.extend(files.movements.iter().map(|file| file.source.clone()));
         let mut read = |section: Section<'_>| -> Result<Option<Arc<Source>>, Problem> {
             let Some(path) = named_file(section, folder) else { return Ok(None) };
-            let source = folder.read(&path, LARGEST_TEXT).map_err(|p| of_named_file(p, section, &path))?;
+            let source = folder.read(&path, MAX_TEXT).map_err(|p| at_named_file(p, section, &path))?;
             sources.push(source.clone());
             Ok(Some(source))
         };
         if let Some(source) = read(scenario.section("nodes"))? {
             files.nodes = csv::entries(&source, keys::NODE, "node")?;
-            check_places(&files.nodes)?;
+            check_metres(&files.nodes)?;
         }
         if let Some(source) = read(scenario.section("flows"))? {
             files.flows = csv::entries(&source, keys::FLOW, "flow")?;
@@ -57,7 +57,7 @@ impl Files {
 }
 
 /// Refuses places of a file that are longitudes and latitudes.
-fn check_places(nodes: &[Node]) -> Result<(), Problem> {
+fn check_metres(nodes: &[Node]) -> Result<(), Problem> {
     let sections = || nodes.iter().map(|node| Section::new(node, keys::NODE));
     let [x, y] = [keys::node::X_M, keys::node::Y_M];
     let places = sections().map(|node| (node.get(x), node.get(y)));
@@ -89,8 +89,8 @@ fn recorded(
             Some(known) => known.clone(),
             None => {
                 let path = folder.join(name);
-                let source = folder.read(&path, LARGEST_TEXT);
-                Recording::parse(source.map_err(|p| of_named_file(p, section, &path))?)?
+                let source = folder.read(&path, MAX_TEXT);
+                Recording::parse(source.map_err(|p| at_named_file(p, section, &path))?)?
             }
         };
         all.insert(name.to_owned(), recording);

@@ -5,7 +5,7 @@ use super::super::schema::Section;
 use super::{Names, instant, instant_of, node_named, seconds_of};
 use hopline_config::source::Problem;
 use hopline_core::Instant;
-use hopline_sim::spec::{Forge, Interface, NodeSpec, NormalizedPb, NoticeFloodSpec};
+use hopline_sim::spec::{Attachment, ForgedField, NodeSpec, NormalizedPb, NoticeFloodSpec};
 
 /// Returns all of them, in the order of the file.
 pub(super) fn resolve(
@@ -19,7 +19,7 @@ pub(super) fn resolve(
 fn flood(section: &Section<'_>, nodes: &[NodeSpec], names: &Names) -> Result<NoticeFloodSpec, Problem> {
     let node = node_named(section, keys::notice_flood::NODE, names)?;
     let NodeSpec { name, .. } = &nodes[node.index()];
-    if nodes[node.index()].interface() == Interface::Wired {
+    if nodes[node.index()].attachment() == Attachment::Wired {
         return Err(Problem::new(format!("a flood of notices by `{name}`, which has no radio"))
             .at(section.origin_of("node"))
             .help("notices go over the air: name a wireless node"));
@@ -39,9 +39,9 @@ fn flood(section: &Section<'_>, nodes: &[NodeSpec], names: &Names) -> Result<Not
         normalized_pb: NormalizedPb::of(section.get(keys::notice_flood::NORMALIZED_PB)),
         lifetime: seconds_of(section, keys::notice_flood::LIFETIME_S),
         forge: match section.get(keys::notice_flood::FORGE) {
-            "sender" => Forge::Senders,
-            "sufferer" => Forge::Sufferers,
-            _off => Forge::Nothing,
+            "sender" => ForgedField::Senders,
+            "sufferer" => ForgedField::StarvedNodes,
+            _off => ForgedField::Nothing,
         },
     })
 }

@@ -1,19 +1,19 @@
 //! `[[flow]]`, `flows.file` and random flows.
 
 use super::super::keys::{self, FlowKind};
-use super::super::own::Whole;
 use super::super::schema::Section;
-use super::ends::{self, Ends, Network};
-use super::{Files, Owned, draw, instant, instant_of, refuse_foreign, seconds_of, transport};
+use super::super::user_defined::ScenarioWithMachines;
+use super::ends::{self, Endpoints, Network};
+use super::{Files, OwnedKeys, draw, instant, instant_of, reject_foreign_keys, seconds_of, transport};
 use hopline_config::source::Problem;
-use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
-use hopline_sim::spec::{Draw, Exchange, FlowSpec, Labels, Traffic};
+use hopline_core::{Duration, Instant, NodeId, Purpose, RandomStream};
+use hopline_sim::spec::{ExchangeSpec, FlowLabels, FlowSpec, RandomVariable, Traffic};
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
 /// Returns all flows: those of `[[flow]]`, those of the file, the random ones.
 pub(super) fn resolve(
-    scenario: Whole<'_>,
+    scenario: ScenarioWithMachines<'_>,
     files: &Files,
     network: Network<'_>,
     seed: u64,
@@ -24,10 +24,10 @@ pub(super) fn resolve(
     let mut flows = Vec::new();
     let mut taken = BTreeSet::new();
     for section in listed.into_iter().chain(from_file) {
-        let joined = network.ends(&section, ends::draws(seed, run, flows.len()))?;
+        let joined = network.endpoints(&section, ends::draws(seed, run, flows.len()))?;
         for (index, ends) in joined.into_iter().enumerate() {
             let number = flows.len();
-            let late = Stream::keyed(seed, run, number as u64, Purpose::Start).uniform(0.0, 1.0);
+            let late = RandomStream::keyed(seed, run, number as u64, Purpose::Start).uniform(0.0, 1.0);
             let name = match section.word("name") {
                 Some(name) if section.has("pairs") => format!("{name}{index}"),
                 Some(name) => name.to_owned(),
@@ -53,11 +53,11 @@ pub(super) fn resolve(
 /// Returns the flow of this name that `section` describes, between `src` and `dst`; it starts at `late` of
 /// its jitter, 0 to 1.
 fn flow(
-    scenario: Whole<'_>,
+    scenario: ScenarioWithMachines<'_>,
     files: &Files,
     section: &Section<'_>,
     name: String,
-    (src, dst): Ends,
+    (src, dst): Endpoints,
     late: f64,
 ) -> Result<FlowSpec, Problem> {
     let start = instant_of(section, keys::flow::START_S);
@@ -80,12 +80,12 @@ fn flow(
             transport::named(*scenario, *section)
         }
     };
-    let labels = Labels {
-        carrier: carrier.to_owned(),
+    let labels = FlowLabels {
+        transport: carrier.to_owned(),
         kind: keys::flow::KIND.word(section).to_owned(),
         class: class(section)?,
     };
-    Ok(FlowSpec { name, src, dst, start, stop, traffic, ends: [None, None], labels })
+    Ok(FlowSpec { name, src, dst, start, stop, traffic, end_transports: [None, None], labels })
 }
 
 /// Returns the class of a flow; empty without one. Questions know flows by class and by kind: no class is
@@ -101,7 +101,7 @@ fn class(section: &Section<'_>) -> Result<String, Problem> {
 }
 
 /// Keys that belong to some kinds of flows only.
-const OWNED: &[Owned] = &[
+const OWNED: &[OwnedKeys] = &[
     (&["bulk"], &["bytes"]),
     (&["bulk", "request-response", "http", "recorded"], &["transport", "tcp", "door", "tpa"]),
     (&["recorded"], &["file"]),
@@ -110,8 +110,12 @@ const OWNED: &[Owned] = &[
     (&["request-response", "http"], &["request_bytes", "response_bytes", "think_s", "transactions"]),
 ];
 
-fn traffic(scenario: Whole<'_>, files: &Files, section: &Section<'_>) -> Result<Traffic, Problem> {
-    refuse_foreign(section, "kind", keys::flow::KIND.word(section), OWNED)?;
+fn traffic(
+    scenario: ScenarioWithMachines<'_>,
+    files: &Files,
+    section: &Section<'_>,
+) -> Result<Traffic, Problem> {
+    reject_foreign_keys(section, "kind", keys::flow::KIND.word(section), OWNED)?;
     match section.get(keys::flow::KIND) {
         FlowKind::Bulk => Ok(Traffic::Bulk {
             over: transport::resolve(scenario, *section)?,
@@ -126,14 +130,20 @@ fn traffic(scenario: Whole<'_>, files: &Files, section: &Section<'_>) -> Result<
             let time = |key| Ok(draw::resolve(section, key)?.unwrap_or(ON_OFF_S));
             Ok(Traffic::OnOff { packet_bytes, interval, on: time("on_s")?, off: time("off_s")? })
         }
-        FlowKind::RequestResponse => exchange(scenario, section, [None, None, Some(Draw::Constant(0.0))]),
+        FlowKind::RequestResponse => {
+            exchange(scenario, section, [None, None, Some(RandomVariable::Constant(0.0))])
+        }
         FlowKind::Http => exchange(scenario, section, HTTP.map(Some)),
         FlowKind::Recorded => recorded(scenario, files, section),
     }
 }
 
 /// Returns the traffic of a recording, over the transport that the flow names, or as datagrams.
-fn recorded(scenario: Whole<'_>, files: &Files, section: &Section<'_>) -> Result<Traffic, Problem> {
+fn recorded(
+    scenario: ScenarioWithMachines<'_>,
+    files: &Files,
+    section: &Section<'_>,
+) -> Result<Traffic, Problem> {
     let Some(recording) = section.word("file").and_then(|file| files.recorded.get(file)) else {
         return Err(Problem::new("a recorded flow without `file`")
             .at(section.origin_of("kind"))
@@ -150,43 +160,43 @@ fn recorded(scenario: Whole<'_>, files: &Files, section: &Section<'_>) -> Result
         .at(section.origin_of(key))
         .help("add transport, or remove it"));
     }
-    if packets.iter().any(|packet| packet.bytes > MOST_OF_UDP) {
+    if packets.iter().any(|packet| packet.bytes > MAX_UDP_DATA) {
         return Err(Problem::new("more bytes than a datagram has")
             .at(&recording.largest)
-            .help(format!("at most {MOST_OF_UDP}; over a transport, flow.transport, it may be more")));
+            .help(format!("at most {MAX_UDP_DATA}; over a transport, flow.transport, it may be more")));
     }
     Ok(Traffic::Recorded { over: None, packets })
 }
 
 /// Most data of a UDP datagram over IPv4.
-const MOST_OF_UDP: u64 = 65_507;
+const MAX_UDP_DATA: u64 = 65_507;
 
 /// ns-2's exponential on-off source: `burst_time_` and `idle_time_` of 500 ms (ns-2.35, tcl/lib/ns-default.tcl).
-const ON_OFF_S: Draw = Draw::Exponential { mean: 0.5 };
+const ON_OFF_S: RandomVariable = RandomVariable::Exponential { mean: 0.5 };
 
 /// Web browsing as standards bodies model it: a request of 350 bytes, a main object of log-normal size, and an
 /// exponential reading time (3GPP TR 25.892 and IEEE 802.16m-08/004r5, HTTP traffic models; ns-3 has the same).
-const HTTP: [Draw; 3] = [
-    Draw::Constant(350.0),
-    Draw::LogNormal { mean: 10_710.0, deviation: 25_032.0 },
-    Draw::Exponential { mean: 30.0 },
+const HTTP: [RandomVariable; 3] = [
+    RandomVariable::Constant(350.0),
+    RandomVariable::LogNormal { mean: 10_710.0, deviation: 25_032.0 },
+    RandomVariable::Exponential { mean: 30.0 },
 ];
 
 /// Requests and responses; `defaults` of request, response and think time.
 fn exchange(
-    scenario: Whole<'_>,
+    scenario: ScenarioWithMachines<'_>,
     section: &Section<'_>,
-    defaults: [Option<Draw>; 3],
+    defaults: [Option<RandomVariable>; 3],
 ) -> Result<Traffic, Problem> {
     let [request, response, think] = defaults;
-    let take = |key: &str, default: Option<Draw>| {
+    let take = |key: &str, default: Option<RandomVariable>| {
         draw::resolve(section, key)?.or(default).ok_or_else(|| {
             Problem::new(format!("a request-response flow without `{key}`"))
                 .at(section.origin_of("kind"))
                 .help(format!("add {key}, or set kind = \"http\" for typical sizes"))
         })
     };
-    let exchange = Exchange {
+    let exchange = ExchangeSpec {
         request_bytes: take("request_bytes", request)?,
         response_bytes: take("response_bytes", response)?,
         think_s: take("think_s", think)?,
@@ -197,7 +207,7 @@ fn exchange(
 
 /// Returns the bytes of a packet, and the time from one to the next.
 fn rate(section: &Section<'_>) -> Result<(u32, Duration), Problem> {
-    let packet_bytes = section.small("packet_bytes").unwrap_or(512);
+    let packet_bytes = section.integer_u32("packet_bytes").unwrap_or(512);
     let Some(rate_kbps) = section.number("rate_kbps") else {
         let kind = keys::flow::KIND.word(section);
         return Err(Problem::new(format!("a flow of kind \"{kind}\" without `rate_kbps`"))
@@ -209,7 +219,7 @@ fn rate(section: &Section<'_>) -> Result<(u32, Duration), Problem> {
 }
 
 fn add_random(
-    scenario: Whole<'_>,
+    scenario: ScenarioWithMachines<'_>,
     nodes: usize,
     seed: u64,
     run: u64,
@@ -225,15 +235,15 @@ fn add_random(
     let last = section.get(keys::flows::START_MAX_S).max(first);
     let (traffic, carrier) = random_traffic(scenario, section)?;
     let kind = section.get(keys::flows::KIND).to_owned();
-    let labels = Labels { carrier: carrier.to_owned(), kind, class: class(&section)? };
-    let mut stream = Stream::global(seed, run, Purpose::Traffic);
+    let labels = FlowLabels { transport: carrier.to_owned(), kind, class: class(&section)? };
+    let mut stream = RandomStream::global(seed, run, Purpose::Traffic);
     for _ in 0..count {
         let src = stream.below(nodes);
         // Any other node: those above `src` move down by one.
         let other = stream.below(nodes - 1);
         let dst = other + u32::from(other >= src);
         flows.push(FlowSpec {
-            ends: [None, None],
+            end_transports: [None, None],
             name: format!("f{}", flows.len()),
             src: NodeId(src),
             dst: NodeId(dst),
@@ -247,9 +257,12 @@ fn add_random(
 }
 
 /// Returns the traffic of each random flow, and the name of its transport.
-fn random_traffic<'a>(scenario: Whole<'a>, section: Section<'a>) -> Result<(Traffic, &'a str), Problem> {
+fn random_traffic<'a>(
+    scenario: ScenarioWithMachines<'a>,
+    section: Section<'a>,
+) -> Result<(Traffic, &'a str), Problem> {
     let kind = section.get(keys::flows::KIND);
-    refuse_foreign(&section, "kind", kind, &[(&["cbr"], &["rate_kbps", "packet_bytes"])])?;
+    reject_foreign_keys(&section, "kind", kind, &[(&["cbr"], &["rate_kbps", "packet_bytes"])])?;
     if kind == "cbr" {
         let (packet_bytes, interval) = rate(&section)?;
         return Ok((Traffic::Cbr { packet_bytes, interval }, "udp-cbr"));

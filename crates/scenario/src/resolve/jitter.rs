@@ -6,7 +6,7 @@ use hopline_core::Duration;
 use hopline_radio::mac::config::FirstAccess;
 
 /// Default of ns-3.
-const USUAL: Duration = Duration::from_millis(10);
+const DEFAULT_THRESHOLD: Duration = Duration::from_millis(10);
 
 /// Returns the jitter that `key` of `section` says, or by default that of the preset.
 ///
@@ -20,6 +20,6 @@ pub(super) fn of(
     first_access: Option<FirstAccess>,
 ) -> Duration {
     let sends_at_once = first_access.is_some_and(|access| access != FirstAccess::AlwaysBackoff);
-    let usual = if of_preset.is_zero() && sends_at_once { USUAL } else { of_preset };
+    let usual = if of_preset.is_zero() && sends_at_once { DEFAULT_THRESHOLD } else { of_preset };
     seconds(section, key).unwrap_or(usual)
 }

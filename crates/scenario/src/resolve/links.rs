@@ -2,23 +2,23 @@
 
 use super::super::keys::{self, ErrorKind};
 use super::super::middlebox;
-use super::super::own::Whole;
 use super::super::schema::Section;
-use super::{Names, Owned, node_named, queue, refuse_foreign, seconds};
+use super::super::user_defined::ScenarioWithMachines;
+use super::{Names, OwnedKeys, node_named, queue, reject_foreign_keys, seconds};
 use hopline_config::source::Problem;
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, GilbertPackets, Probability};
-use hopline_sim::own::Machines;
-use hopline_sim::spec::links::{Late, LinkQuirks, Policer};
+use hopline_sim::custom::CustomAlgorithms;
+use hopline_sim::spec::links::{LinkImpairments, Policer, Reordering};
 use hopline_sim::spec::{LinkSpec, arq};
 use std::num::NonZeroU32;
 
 /// Returns all wired links.
-pub(super) fn resolve(scenario: Whole<'_>, names: &Names) -> Result<Vec<LinkSpec>, Problem> {
+pub(super) fn resolve(scenario: ScenarioWithMachines<'_>, names: &Names) -> Result<Vec<LinkSpec>, Problem> {
     scenario.sections("link").iter().map(|section| link(section, names, scenario.machines)).collect()
 }
 
-fn link(section: &Section<'_>, names: &Names, own: &Machines) -> Result<LinkSpec, Problem> {
+fn link(section: &Section<'_>, names: &Names, own: &CustomAlgorithms) -> Result<LinkSpec, Problem> {
     let a = node_named(section, keys::link::A, names)?;
     let b = node_named(section, keys::link::B, names)?;
     if a == b {
@@ -36,12 +36,12 @@ fn link(section: &Section<'_>, names: &Names, own: &Machines) -> Result<LinkSpec
         queue: queue::resolve(queue::PLAIN, section.section("queue"), own)?,
         errors: by_direction(section.section("errors"))?,
         arq: arq(&section.section("arq")),
-        quirks: quirks(section)?,
+        impairments: quirks(section)?,
     })
 }
 
 /// Returns the properties of a link beyond carrying packets at one rate.
-fn quirks(section: &Section<'_>) -> Result<LinkQuirks, Problem> {
+fn quirks(section: &Section<'_>) -> Result<LinkImpairments, Problem> {
     let late = section.section("reordering");
     let jitter = section.section("jitter");
     let policer = section.section("policer");
@@ -51,22 +51,22 @@ fn quirks(section: &Section<'_>) -> Result<LinkQuirks, Problem> {
     let late_each = late
         .number("fraction")
         .zip(late.number("extra_delay_ms"))
-        .map(|(share, by_ms)| Late { share, by: Duration::from_secs_f64(by_ms * 1e-3) });
+        .map(|(share, by_ms)| Reordering { share, extra_delay: Duration::from_secs_f64(by_ms * 1e-3) });
     let policer_each = policer
         .number("rate_mbps")
         .zip(policer.integer("burst_bytes"))
         .map(|(rate_mbps, burst_bytes)| Policer { rate_bps: bps(rate_mbps), burst_bytes });
-    Ok(LinkQuirks {
-        jitter: each_way(&jitter, jitter_each).map(Option::unwrap_or_default),
-        slots: each_way(&slots, slots_each).map(Option::unwrap_or_default),
-        late: each_way(&late, late_each),
-        policer: each_way(&policer, policer_each),
+    Ok(LinkImpairments {
+        jitter: per_direction(&jitter, jitter_each).map(Option::unwrap_or_default),
+        slots: per_direction(&slots, slots_each).map(Option::unwrap_or_default),
+        reordering: per_direction(&late, late_each),
+        policer: per_direction(&policer, policer_each),
         rates: rates(section)?,
     })
 }
 
 /// Returns `what` for each direction to which the section applies.
-fn each_way<T: Copy>(section: &Section<'_>, what: Option<T>) -> [Option<T>; 2] {
+fn per_direction<T: Copy>(section: &Section<'_>, what: Option<T>) -> [Option<T>; 2] {
     match section.get(keys::DIRECTION) {
         "a-to-b" => [what, None],
         "b-to-a" => [None, what],
@@ -106,7 +106,7 @@ fn arq(section: &Section<'_>) -> Option<arq::Config> {
 /// Returns the errors on what `a` sends, and on what `b` sends.
 fn by_direction(section: Section<'_>) -> Result<[ErrorModel; 2], Problem> {
     let model = keys::errors::MODEL.word(&section);
-    refuse_foreign(&section, "model", model, &[(MODELS, &["direction"])])?;
+    reject_foreign_keys(&section, "model", model, &[(MODELS, &["direction"])])?;
     let errors = errors(section)?;
     Ok(match section.get(keys::link_errors::DIRECTION) {
         "a-to-b" => [errors, ErrorModel::None],
@@ -119,7 +119,7 @@ fn by_direction(section: Section<'_>) -> Result<[ErrorModel; 2], Problem> {
 const MODELS: &[&str] = &["bit", "packet", "every-nth", "gilbert-packet", "gilbert-elliott"];
 
 /// The keys of each error model.
-const KEYS: [Owned; 5] = [
+const KEYS: [OwnedKeys; 5] = [
     (&["every-nth"], &["nth"]),
     (&["bit"], &["bit_error_rate"]),
     (&["packet"], &["packet_loss"]),
@@ -129,13 +129,13 @@ const KEYS: [Owned; 5] = [
 
 /// Returns an error model.
 pub(super) fn errors(section: Section<'_>) -> Result<ErrorModel, Problem> {
-    refuse_foreign(&section, "model", keys::errors::MODEL.word(&section), &KEYS)?;
+    reject_foreign_keys(&section, "model", keys::errors::MODEL.word(&section), &KEYS)?;
     Ok(match section.get(keys::errors::MODEL) {
         ErrorKind::None => ErrorModel::None,
         ErrorKind::Bit => ErrorModel::BitErrors(probability(&section, "bit_error_rate")?),
         ErrorKind::Packet => ErrorModel::PacketLoss(probability(&section, "packet_loss")?),
         ErrorKind::EveryNth => {
-            let nth = section.small("nth").and_then(NonZeroU32::new);
+            let nth = section.integer_u32("nth").and_then(NonZeroU32::new);
             ErrorModel::EveryNth(nth.ok_or_else(|| missing(&section, "nth"))?)
         }
         ErrorKind::GilbertPacket => ErrorModel::GilbertPackets(GilbertPackets {

@@ -4,16 +4,16 @@ use super::super::keys;
 use super::super::schema::Section;
 use super::files::Files;
 use super::movement_file::MovementFile;
-use super::names::{Names, some_names, unknown_node};
-use super::placed::{Placed, through};
-use super::{Owned, refuse_foreign, seconds_of};
+use super::names::{Names, name_examples, unknown_node};
+use super::placed::{Placed, trajectory_through};
+use super::{OwnedKeys, reject_foreign_keys, seconds_of};
 use hopline_config::source::{Origin, Problem};
-use hopline_core::{Duration, NodeId, Purpose, Stream};
+use hopline_core::{Duration, NodeId, Purpose, RandomStream};
 use hopline_radio::mobility::{Area, RandomWaypoint, SetdestWaypoint, StationaryWaypoint, Trajectory};
-use hopline_sim::spec::Interface;
+use hopline_sim::spec::Attachment;
 
 /// The keys of each model.
-const KEYS: [Owned; 3] = [
+const KEYS: [OwnedKeys; 3] = [
     (&["ns2", "bonnmotion", "sumo", "csv", "gpx"], &["file"]),
     (
         &["random-waypoint", "random-waypoint-stationary"],
@@ -40,19 +40,19 @@ pub(super) fn resolve(
         .at(node.waypoints[0].origin)
         .help("remove the waypoints, or set mobility.model = \"static\""));
     }
-    refuse_foreign(&section, "model", model, &KEYS)?;
+    reject_foreign_keys(&section, "model", model, &KEYS)?;
     match model {
-        "static" => placed.iter().map(|node| through(node.position, &node.waypoints)).collect(),
+        "static" => placed.iter().map(|node| trajectory_through(node.position, &node.waypoints)).collect(),
         "ns2" | "bonnmotion" | "sumo" | "csv" | "gpx" => from_file(section, files, placed, names),
         _random => {
             let model = random(scenario, section, model)?;
             let duration = seconds_of(&scenario, keys::scenario::DURATION_S);
-            bound(&model, duration, placed, section.origin)?;
+            check_size(&model, duration, placed, section.origin)?;
             let wander = |(number, node): (u32, &Placed<'_>)| {
-                if node.stands() {
+                if node.is_stationary() {
                     return Ok(Trajectory::fixed(node.position));
                 }
-                let mut stream = Stream::new(seed, run, NodeId(number), Purpose::Mobility);
+                let mut stream = RandomStream::new(seed, run, NodeId(number), Purpose::Mobility);
                 model
                     .trajectory(duration, &mut stream)
                     .map_err(|e| Problem::new(e.to_string()).at(section.origin))
@@ -63,14 +63,14 @@ pub(super) fn resolve(
 }
 
 /// Refuses movement of all nodes together that would not fit into memory.
-fn bound(
+fn check_size(
     model: &RandomWaypoint,
     duration: Duration,
     placed: &[Placed<'_>],
     origin: &Origin,
 ) -> Result<(), Problem> {
-    let moving = placed.iter().filter(|node| !node.stands()).count();
-    let (trips, most) = (model.most_trips(duration) * moving as f64, RandomWaypoint::MOST_TRIPS_IN_ALL);
+    let moving = placed.iter().filter(|node| !node.is_stationary()).count();
+    let (trips, most) = (model.estimated_trips(duration) * moving as f64, RandomWaypoint::MAX_TOTAL_TRIPS);
     if trips <= most {
         return Ok(());
     }
@@ -116,12 +116,12 @@ fn from_file(
     let recorded = if placed.iter().any(|node| node.recorded.is_some()) {
         placed.iter().map(|node| node.recorded).collect()
     } else if names_any(file, placed) {
-        by_name(file, placed, names)?
+        match_by_name(file, placed, names)?
     } else {
-        by_order(file, placed, names)?
+        match_by_order(file, placed, names)?
     };
     let path = |(node, recorded): (&Placed<'_>, Option<usize>)| match recorded {
-        Some(index) => file.recording.nodes[index].path.clone(),
+        Some(index) => file.recording.nodes[index].trajectory.clone(),
         None => Trajectory::fixed(node.position),
     };
     Ok(placed.iter().zip(recorded).map(path).collect())
@@ -134,15 +134,19 @@ fn names_any(file: &MovementFile, placed: &[Placed<'_>]) -> bool {
 }
 
 /// Node by node by its name: every node of the file is one of the scenario.
-fn by_name(file: &MovementFile, placed: &[Placed<'_>], names: &Names) -> Result<Vec<Option<usize>>, Problem> {
+fn match_by_name(
+    file: &MovementFile,
+    placed: &[Placed<'_>],
+    names: &Names,
+) -> Result<Vec<Option<usize>>, Problem> {
     let known = file.by_name();
     for (name, &index) in &known {
         let Some(node) = names.get(*name) else { return Err(unknown_node(name, &file.place(index), names)) };
         let node = &placed[node.index()];
-        if node.stands() {
+        if node.is_stationary() {
             let (what, other) = match node.interface {
-                Interface::Wired => ("wired", "give it interface = \"wireless\""),
-                Interface::Wireless => ("fixed", "do not fix it"),
+                Attachment::Wired => ("wired", "give it interface = \"wireless\""),
+                Attachment::Wireless => ("fixed", "do not fix it"),
             };
             return Err(Problem::new(format!("`{name}` is {what}: it does not move"))
                 .at(&file.place(index))
@@ -153,15 +157,15 @@ fn by_name(file: &MovementFile, placed: &[Placed<'_>], names: &Names) -> Result<
 }
 
 /// Node i of the file is the i-th wireless node, and there are as many.
-fn by_order(
+fn match_by_order(
     file: &MovementFile,
     placed: &[Placed<'_>],
     names: &Names,
 ) -> Result<Vec<Option<usize>>, Problem> {
-    let moves = |node: &&Placed<'_>| !node.stands();
+    let moves = |node: &&Placed<'_>| !node.is_stationary();
     let (recorded, wireless) = (file.recording.nodes.len(), placed.iter().filter(moves).count());
     if recorded > wireless {
-        let help = format!("the scenario has {wireless} wireless nodes; {}", some_names(names));
+        let help = format!("the scenario has {wireless} wireless nodes; {}", name_examples(names));
         let surplus = match &file.recording.nodes[wireless].name {
             Some(name) => format!("there is no node for `{name}`"),
             None => format!("there is no node {wireless}"),

@@ -23,18 +23,18 @@ mod placed;
 mod proxies;
 mod queue;
 mod radio;
+mod routes;
 mod routing;
 mod tcp;
 mod times;
 mod tpa;
 mod transport;
-mod ways;
 mod wide;
 
+use super::key_owners::{OwnedKeys, reject_foreign_keys};
 use super::keys;
-use super::own::Whole;
-use super::owned::{Owned, refuse_foreign};
 use super::schema::Section;
+use super::user_defined::ScenarioWithMachines;
 use hopline_config::source::Problem;
 use hopline_core::Duration;
 use hopline_sim::spec::Spec;
@@ -44,14 +44,14 @@ use times::{instant, instant_of, seconds, seconds_of};
 pub(super) use files::Files;
 
 /// Returns the specification of run `run`.
-pub(super) fn spec(whole: Whole<'_>, files: &Files, run: u64) -> Result<Spec, Problem> {
-    let Whole { scenario, machines } = whole;
+pub(super) fn spec(whole: ScenarioWithMachines<'_>, files: &Files, run: u64) -> Result<Spec, Problem> {
+    let ScenarioWithMachines { scenario, machines } = whole;
     let seed = scenario.get(keys::scenario::SEED);
     let nodes::Resolved { mut nodes, names, gateways } = nodes::resolve(scenario, files, seed, run)?;
     let mut radio = radio::resolve(whole, &nodes, &names)?;
     neighborhood::resolve(scenario, &mut radio, &nodes, &names, (seed, run))?;
     let links = links::resolve(whole, &names)?;
-    ways::resolve(scenario, &mut nodes, &gateways, &links, &names)?;
+    routes::resolve(scenario, &mut nodes, &gateways, &links, &names)?;
     let outages = outages::resolve(scenario, &nodes, &links, &names)?;
     let notice_floods = floods::resolve(scenario, &nodes, &names)?;
     let proxies = proxies::resolve(whole, &nodes, &names)?;
@@ -59,7 +59,7 @@ pub(super) fn spec(whole: Whole<'_>, files: &Files, run: u64) -> Result<Spec, Pr
     let pairs = proxies::pairs(scenario, &nodes, (&links, radio_bps), &names)?;
     let network = ends::Network { names: &names, nodes: &nodes };
     let mut flows = flows::resolve(whole, files, network, seed, run)?;
-    proxies::tell(&proxies, &nodes, &mut flows);
+    proxies::set_split_transports(&proxies, &nodes, &mut flows);
     if radio.is_none() && links.is_empty() && nodes.len() > 1 {
         return Err(Problem::new("neither [radio] nor [[link]]: no node can reach another")
             .at(scenario.origin_of("node"))
@@ -81,12 +81,12 @@ pub(super) fn spec(whole: Whole<'_>, files: &Files, run: u64) -> Result<Spec, Pr
         radio,
         links,
         outages,
-        notice_floods,
+        notice_flood_attackers: notice_floods,
         proxies,
         pairs,
         taps: Default::default(),
         series: Default::default(),
-        machines: machines.clone(),
+        custom_algorithms: machines.clone(),
         extra_header_bytes: of_routing.get(keys::of_routing::EXTRA_HEADER_BYTES) as u32,
         flows,
     })

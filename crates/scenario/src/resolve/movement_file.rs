@@ -1,6 +1,6 @@
 //! Movement file of `[mobility]`.
 
-use super::named_file::{named_file, of_named_file};
+use super::named_file::{at_named_file, named_file};
 use crate::folder::Folder;
 use crate::keys;
 use crate::movements::{MovementFormat, RecordedNode, Recording};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Largest movement file.
-const LARGEST_FILE: u64 = 1 << 30;
+const MAX_FILE: u64 = 1 << 30;
 
 /// A movement file that has been read.
 #[derive(Debug)]
@@ -43,8 +43,7 @@ pub(super) fn load(
     if let Some(known) = before.filter(|known| known.path == path && known.format == format) {
         return Ok(Some(known.clone()));
     }
-    let source =
-        folder.read(&path, LARGEST_FILE).map_err(|problem| of_named_file(problem, section, &path))?;
+    let source = folder.read(&path, MAX_FILE).map_err(|problem| at_named_file(problem, section, &path))?;
     let recording = Recording::parse(format, &source.text).map_err(|error| {
         let place = Origin { source: source.clone(), span: error.span };
         Problem::new(error.message).at(&place).help(error.help)

@@ -11,7 +11,7 @@ pub(super) fn named_file(section: Section<'_>, folder: &Folder) -> Option<PathBu
 }
 
 /// Returns a problem with that file as a whole, at the place that names it.
-pub(super) fn of_named_file(problem: Problem, section: Section<'_>, path: &Path) -> Problem {
+pub(super) fn at_named_file(problem: Problem, section: Section<'_>, path: &Path) -> Problem {
     let problem = problem.at(section.origin_of("file"));
     if path.exists() {
         return problem;

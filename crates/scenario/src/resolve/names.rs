@@ -20,10 +20,10 @@ pub(super) fn unknown_node(name: &str, origin: &Origin, names: &Names) -> Proble
     let guess = near.map(|near| format!("did you mean `{near}`? "));
     Problem::new(format!("there is no node `{name}`"))
         .at(origin)
-        .help(guess.unwrap_or_default() + &some_names(names))
+        .help(guess.unwrap_or_default() + &name_examples(names))
 }
 
-pub(super) fn some_names(names: &Names) -> String {
+pub(super) fn name_examples(names: &Names) -> String {
     const SHOWN: usize = 8;
     let mut by_number: Vec<_> = names.iter().map(|(name, id)| (*id, name.as_str())).collect();
     by_number.sort_unstable();

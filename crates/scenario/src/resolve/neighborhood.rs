@@ -5,8 +5,8 @@ use super::super::middlebox;
 use super::super::schema::Section;
 use super::{Names, unknown_node};
 use hopline_config::source::Problem;
-use hopline_core::{NodeId, Purpose, Stream};
-use hopline_sim::spec::{Interface, Members, NeighborhoodSpec, NodeSpec, RadioSpec};
+use hopline_core::{NodeId, Purpose, RandomStream};
+use hopline_sim::spec::{Attachment, NeighborhoodSpec, NodeSet, NodeSpec, RadioSpec};
 use std::collections::BTreeSet;
 
 /// Gives the wireless nodes of `radio` what `[neighborhood_red]` says, if there is such a section.
@@ -27,12 +27,12 @@ pub(super) fn resolve(
             .help("add [radio], or remove it"));
     };
     let config = middlebox::neighborhood_red(&section, radio.mac.data_rate.bps())?;
-    let members = match chosen(&section, nodes, names)? {
-        Some(chosen) => Members::Some(chosen),
-        None => drawn(section.get(keys::neighborhood_red::SHARE), nodes, seed, run),
+    let members = match named_members(&section, nodes, names)? {
+        Some(chosen) => NodeSet::Some(chosen),
+        None => draw_members(section.get(keys::neighborhood_red::SHARE), nodes, seed, run),
     };
     let observed = wireless(&section, "observe", nodes, names)?;
-    if let (true, Some(idle)) = (section.has("nodes"), observed.iter().find(|node| !members.include(**node)))
+    if let (true, Some(idle)) = (section.has("nodes"), observed.iter().find(|node| !members.contains(**node)))
     {
         return Err(Problem::new(format!(
             "`{}` is observed and is not among nodes",
@@ -47,7 +47,7 @@ pub(super) fn resolve(
 }
 
 /// Members that are named, if they are.
-fn chosen(
+fn named_members(
     section: &Section<'_>,
     nodes: &[NodeSpec],
     names: &Names,
@@ -73,7 +73,7 @@ fn wireless(
     let origin = || section.origin_of(key);
     let node = |name| match names.get(name) {
         None => Err(unknown_node(name, origin(), names)),
-        Some(node) if nodes[node.index()].interface() == Interface::Wired => {
+        Some(node) if nodes[node.index()].attachment() == Attachment::Wired => {
             Err(Problem::new(format!("`{name}` has no radio, so it has no neighborhood")).at(origin()))
         }
         Some(node) => Ok(*node),
@@ -82,14 +82,14 @@ fn wireless(
 }
 
 /// Draws this share of the wireless nodes, anew for each run. A larger share has all nodes of a smaller one.
-fn drawn(share: f64, nodes: &[NodeSpec], seed: u64, run: u64) -> Members {
+fn draw_members(share: f64, nodes: &[NodeSpec], seed: u64, run: u64) -> NodeSet {
     if share >= 1.0 {
-        return Members::All;
+        return NodeSet::All;
     }
-    let wireless = (0..).map(NodeId).zip(nodes).filter(|(_, node)| node.interface() == Interface::Wireless);
-    let mut stream = Stream::global(seed, run, Purpose::Neighborhood);
+    let wireless = (0..).map(NodeId).zip(nodes).filter(|(_, node)| node.attachment() == Attachment::Wireless);
+    let mut stream = RandomStream::global(seed, run, Purpose::Neighborhood);
     let mut drawn: Vec<(u64, NodeId)> = wireless.map(|(id, _)| (stream.bits(), id)).collect();
     drawn.sort_unstable();
     let count = (share * drawn.len() as f64).round() as usize;
-    Members::Some(drawn.into_iter().take(count).map(|(_, id)| id).collect::<BTreeSet<_>>())
+    NodeSet::Some(drawn.into_iter().take(count).map(|(_, id)| id).collect::<BTreeSet<_>>())
 }

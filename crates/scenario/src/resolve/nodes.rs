@@ -5,12 +5,12 @@ use super::super::schema::Section;
 use super::files::Files;
 use super::mobility;
 use super::names::Names;
-use super::placed::{Motion, Placed};
-use super::ways::Gateways;
+use super::placed::{Mobility, Placed};
+use super::routes::Gateways;
 use hopline_config::source::Problem;
-use hopline_core::{Instant, NodeId, Purpose, Stream};
+use hopline_core::{Instant, NodeId, Purpose, RandomStream};
 use hopline_radio::mobility::Position;
-use hopline_sim::spec::{Channel, Interface, NodeSpec};
+use hopline_sim::spec::{Attachment, Channel, NodeSpec};
 
 /// All nodes, those of `[nodes]` first.
 pub(super) struct Resolved<'a> {
@@ -27,7 +27,7 @@ pub(super) fn resolve<'a>(
     seed: u64,
     run: u64,
 ) -> Result<Resolved<'a>, Problem> {
-    let default = if scenario.section("radio").is_given() { Interface::Wireless } else { Interface::Wired };
+    let default = if scenario.section("radio").is_given() { Attachment::Wireless } else { Attachment::Wired };
     check_count(scenario, files)?;
     let mut placed = Vec::new();
     generate(scenario.section("nodes"), default, seed, run, &mut placed)?;
@@ -46,14 +46,14 @@ pub(super) fn resolve<'a>(
     let common = channels(&scenario.section("radio"))?.unwrap_or_else(|| vec![Channel(0)]);
     let gateways = placed.iter().map(|node| node.gateway).collect();
     let radios = |node: &Placed<'_>| match node.interface {
-        Interface::Wireless => node.channels.clone().unwrap_or_else(|| common.clone()),
-        Interface::Wired => Vec::new(),
+        Attachment::Wireless => node.channels.clone().unwrap_or_else(|| common.clone()),
+        Attachment::Wired => Vec::new(),
     };
     let count: u64 = placed.iter().map(|node| radios(node).len() as u64).sum();
-    if count > keys::NODES {
+    if count > keys::MAX_NODES {
         return Err(Problem::new(format!("a network of {count} radios"))
             .at(scenario.section("radio").origin_of("channels"))
-            .help(format!("it has at most {}, as many as nodes", keys::NODES)));
+            .help(format!("it has at most {}, as many as nodes", keys::MAX_NODES)));
     }
     let nodes = placed.into_iter().zip(trajectories).map(|(node, trajectory)| {
         let radios = radios(&node);
@@ -97,32 +97,32 @@ fn names(placed: &[Placed<'_>]) -> Result<Names, Problem> {
     Ok(names)
 }
 
-fn listed<'a>(section: Section<'a>, default: Interface, number: usize) -> Result<Placed<'a>, Problem> {
+fn listed<'a>(section: Section<'a>, default: Attachment, number: usize) -> Result<Placed<'a>, Problem> {
     let interface = match section.word("interface") {
-        Some("wired") => Interface::Wired,
-        Some("wireless") if default == Interface::Wired => {
+        Some("wired") => Attachment::Wired,
+        Some("wireless") if default == Attachment::Wired => {
             return Err(Problem::new("a wireless node, but the scenario has no [radio]")
                 .at(section.origin_of("interface"))
                 .help("add [radio] with preset = \"ns2-wavelan\""));
         }
-        Some(_wireless) => Interface::Wireless,
+        Some(_wireless) => Attachment::Wireless,
         None => default,
     };
     let [x_m, y_m] = [keys::node::X_M, keys::node::Y_M].map(|key| section.get(key));
-    if interface == Interface::Wired && section.has("channels") {
+    if interface == Attachment::Wired && section.has("channels") {
         return Err(Problem::new("channels, but no radio")
             .at(section.origin_of("channels"))
             .help("a node with interface = \"wireless\" has radios, where the scenario has [radio]"));
     }
     let waypoints = section.sections("waypoints");
-    let motion = if section.flag("fixed") == Some(true) { Motion::Fixed } else { Motion::AsModelled };
-    if let (Some(waypoint), Motion::Fixed) = (waypoints.first(), motion) {
+    let motion = if section.flag("fixed") == Some(true) { Mobility::Stationary } else { Mobility::ByModel };
+    if let (Some(waypoint), Mobility::Stationary) = (waypoints.first(), motion) {
         return Err(Problem::new("waypoints of a node that is fixed")
             .at(waypoint.origin)
             .help("remove the waypoints, or `fixed`"));
     }
     Ok(Placed {
-        motion,
+        mobility: motion,
         channels: channels(&section)?,
         gateway: section.word("gateway").map(|name| (name, section.origin_of("gateway"))),
         name: section.word("name").map_or_else(|| NodeId(number as u32).to_string(), str::to_owned),
@@ -137,7 +137,7 @@ fn listed<'a>(section: Section<'a>, default: Interface, number: usize) -> Result
 /// Returns the nodes of `[nodes]`.
 fn generate<'a>(
     section: Section<'a>,
-    interface: Interface,
+    interface: Attachment,
     seed: u64,
     run: u64,
     placed: &mut Vec<Placed<'a>>,
@@ -163,7 +163,7 @@ fn generate<'a>(
             channels: None,
             gateway: None,
             position,
-            motion: Motion::AsModelled,
+            mobility: Mobility::ByModel,
             waypoints,
             recorded: None,
             origin,
@@ -184,7 +184,7 @@ fn generate<'a>(
         "random" => {
             let (width, height) = (number("width_m"), number("height_m"));
             (0..whole("count")).for_each(|i| {
-                let mut stream = Stream::new(seed, run, NodeId(i as u32), Purpose::Placement);
+                let mut stream = RandomStream::new(seed, run, NodeId(i as u32), Purpose::Placement);
                 put(Position::new(stream.uniform(0.0, width), stream.uniform(0.0, height)));
             });
         }
@@ -212,11 +212,11 @@ fn from_movements<'a>(
     };
     placed.extend(file.recording.nodes.iter().enumerate().map(|(number, node)| Placed {
         name: node.name.clone().unwrap_or_else(|| NodeId(number as u32).to_string()),
-        interface: Interface::Wireless,
+        interface: Attachment::Wireless,
         channels: None,
         gateway: None,
-        position: node.path.position_at(Instant::ZERO),
-        motion: Motion::AsModelled,
+        position: node.trajectory.position_at(Instant::ZERO),
+        mobility: Mobility::ByModel,
         waypoints: Vec::new(),
         recorded: Some(number),
         origin: section.origin,
@@ -238,13 +238,13 @@ fn check_count(scenario: Section<'_>, files: &Files) -> Result<(), Problem> {
     };
     let listed = files.nodes.len() + scenario.sections("node").len();
     let nodes = by_rule.saturating_add(listed as u64);
-    if nodes <= keys::NODES {
+    if nodes <= keys::MAX_NODES {
         return Ok(());
     }
     let origin = if section.has(key) { section.origin_of(key) } else { scenario.origin_of("node") };
     Err(Problem::new(format!("a network of {nodes} nodes"))
         .at(origin)
-        .help(format!("it has at most {}, which take some 3.5 GB of memory", keys::NODES)))
+        .help(format!("it has at most {}, which take some 3.5 GB of memory", keys::MAX_NODES)))
 }
 
 /// Checks that a layout has its keys and no others.

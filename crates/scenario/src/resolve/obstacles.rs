@@ -6,7 +6,7 @@ use hopline_config::source::Problem;
 use hopline_radio::mobility::Position;
 use hopline_radio::phy::obstacles::Obstacle;
 
-const OF_RECTANGLE: [&str; 4] = ["x_m", "y_m", "width_m", "height_m"];
+const RECTANGLE_KEYS: [&str; 4] = ["x_m", "y_m", "width_m", "height_m"];
 
 /// Returns the obstacles between the nodes.
 pub(super) fn resolve(scenario: Section<'_>) -> Result<Vec<Obstacle>, Problem> {
@@ -19,7 +19,7 @@ fn obstacle(section: &Section<'_>) -> Result<Obstacle, Problem> {
 }
 
 fn polygon(section: &Section<'_>) -> Result<Vec<Position>, Problem> {
-    if let Some(key) = OF_RECTANGLE.into_iter().find(|key| section.has(key)) {
+    if let Some(key) = RECTANGLE_KEYS.into_iter().find(|key| section.has(key)) {
         return Err(Problem::new(format!("`{key}` of an obstacle with corners"))
             .at(section.origin_of(key))
             .help("a rectangle has x_m, y_m, width_m and height_m, anything else corners"));

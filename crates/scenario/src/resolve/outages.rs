@@ -5,7 +5,7 @@ use super::super::schema::Section;
 use super::{Names, instant, instant_of, node_named, seconds};
 use hopline_config::source::Problem;
 use hopline_core::Instant;
-use hopline_sim::spec::{Blocks, Interface, LinkSpec, NodeSpec, OutageSpec};
+use hopline_sim::spec::{Attachment, LinkSpec, NodeSpec, OutageEffect, OutageSpec};
 
 /// Returns all outages, one for each direction.
 pub(super) fn resolve(
@@ -41,7 +41,7 @@ fn outage(
             .help("from and to are different nodes"));
     }
     let linked = links.iter().any(|link| [(link.a, link.b), (link.b, link.a)].contains(&(from, to)));
-    let over_the_air = [from, to].iter().all(|node| nodes[node.index()].interface() == Interface::Wireless);
+    let over_the_air = [from, to].iter().all(|node| nodes[node.index()].attachment() == Attachment::Wireless);
     if !linked && !over_the_air {
         let [from, to] = [from, to].map(|node| &nodes[node.index()].name);
         return Err(Problem::new(format!("an outage between `{from}` and `{to}`, which have no link"))
@@ -56,8 +56,8 @@ fn outage(
             .help(format!("end_s must be above start_s = {}", start.as_secs_f64())));
     }
     let blocks = match section.get(keys::outage::BLOCKS) {
-        "packets" => Blocks::Packets,
-        _frames => Blocks::Frames,
+        "packets" => OutageEffect::Packets,
+        _frames => OutageEffect::Frames,
     };
     Ok(OutageSpec { from, to, start, end, blocks })
 }

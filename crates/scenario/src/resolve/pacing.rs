@@ -51,14 +51,14 @@ pub(super) fn resolve(scenario: Section<'_>) -> Result<Config, Problem> {
     for (key, field) in numbers {
         *field = section.number(key).unwrap_or(*field);
     }
-    config.spatial_factor = section.narrow("spatial_factor").unwrap_or(config.spatial_factor);
-    config.history = section.narrow("history_samples").unwrap_or(config.history);
-    config.overhead_bytes = section.small("overhead_bytes").unwrap_or(config.overhead_bytes);
+    config.spatial_factor = section.integer_as("spatial_factor").unwrap_or(config.spatial_factor);
+    config.history = section.integer_as("history_samples").unwrap_or(config.history);
+    config.overhead_bytes = section.integer_u32("overhead_bytes").unwrap_or(config.overhead_bytes);
     if let Some(rate_mbps) = section.number("link_rate_mbps") {
         config.link_rate_bps = (rate_mbps * 1e6) as u64;
     }
-    section.set(keys::pacing::VARIABILITY, &mut config.variability);
-    section.set(keys::pacing::SHORT_PATHS, &mut config.short_paths);
-    section.set(keys::pacing::DUPLICATE_ACKS, &mut config.duplicate_acks);
+    section.set_if_given(keys::pacing::VARIABILITY, &mut config.variability);
+    section.set_if_given(keys::pacing::SHORT_PATHS, &mut config.short_paths);
+    section.set_if_given(keys::pacing::DUPLICATE_ACKS, &mut config.duplicate_acks);
     Ok(config)
 }

@@ -1,14 +1,14 @@
 //! `[[proxy]]`.
 
-use super::super::own::Whole;
 use super::super::schema::Section;
+use super::super::user_defined::ScenarioWithMachines;
 use super::super::{keys, middlebox};
 use super::{Names, node_named, seconds, transport, unknown_node};
 use hopline_config::source::Problem;
 use hopline_core::{Duration, NodeId};
 use hopline_sim::spec::{
-    FlowSpec, Interface, LinkSpec, MobileSide, NodeSpec, PairKind, PairSpec, ProxyKind, ProxySpec, Transport,
-    dproxy, split,
+    Attachment, FlowSpec, LinkSpec, MobileSide, NodeSpec, PairKind, PairSpec, ProxyKind, ProxySpec,
+    Transport, dproxy, split,
 };
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -16,7 +16,7 @@ use std::net::Ipv4Addr;
 /// Returns all of them, in the order of the file; those of kind none are left out. Keys of other kinds are no
 /// error: kinds are what one varies.
 pub(super) fn resolve(
-    scenario: Whole<'_>,
+    scenario: ScenarioWithMachines<'_>,
     nodes: &[NodeSpec],
     names: &Names,
 ) -> Result<Vec<ProxySpec>, Problem> {
@@ -52,7 +52,7 @@ pub(super) fn resolve(
 }
 
 /// The world knows the addresses of the ends.
-const NOBODY: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
+const UNKNOWN_ADDRESS: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 
 /// Returns the pairs of middleboxes at both ends of links. `radio_bps`: rate of the radios.
 pub(super) fn pairs(
@@ -67,7 +67,12 @@ pub(super) fn pairs(
         let rate_bps = wire.map(|wire| wire.rate_bps).or(radio_bps);
         let kind = match section.get(keys::proxy::KIND) {
             keys::ProxyKind::Opaque => PairKind::Opaque(middlebox::opaque(&section, rate_bps)),
-            _ => PairKind::DProxy(middlebox::d_proxy(&section, NOBODY, NOBODY, dproxy::Key::new([0; 32]))),
+            _ => PairKind::DProxy(middlebox::d_proxy(
+                &section,
+                UNKNOWN_ADDRESS,
+                UNKNOWN_ADDRESS,
+                dproxy::Key::new([0; 32]),
+            )),
         };
         Ok(PairSpec { ends, kind })
     };
@@ -98,7 +103,7 @@ fn ends(
     let origin = section.origin_of("peer");
     let far = *names.get(peer).ok_or_else(|| unknown_node(peer, origin, names))?;
     let [a, b] = [near, far].map(|node| &nodes[node.index()]);
-    let have_radios = [a, b].iter().all(|node| node.interface() == Interface::Wireless);
+    let have_radios = [a, b].iter().all(|node| node.attachment() == Attachment::Wireless);
     let is_wire = |link: &LinkSpec| is_between(link, [near, far]);
     if near == far || !(have_radios || links.iter().any(is_wire)) {
         return Err(Problem::new(format!("no link leads from `{}` to `{}`", a.name, b.name))
@@ -117,7 +122,7 @@ fn mobile(
     let of = &nodes[node.index()];
     let listed = section.texts("mobile");
     let is_there = section.get(keys::proxy::KIND) != keys::ProxyKind::None;
-    if listed.is_empty() && (of.interface() == Interface::Wireless || !is_there) {
+    if listed.is_empty() && (of.attachment() == Attachment::Wireless || !is_there) {
         return Ok(MobileSide::Radios);
     }
     if listed.is_empty() {
@@ -136,36 +141,42 @@ fn mobile(
     Ok(MobileSide::Nodes(hosts))
 }
 
-fn split(scenario: Whole<'_>, section: Section<'_>, mobile: &MobileSide) -> Result<split::Config, Problem> {
+fn split(
+    scenario: ScenarioWithMachines<'_>,
+    section: Section<'_>,
+    mobile: &MobileSide,
+) -> Result<split::Config, Problem> {
     const BUFFER_BYTES: u64 = 1 << 20;
     let fixed = transport::resolve(scenario, *scenario)?;
     let beyond = transport::resolve(scenario, section)?;
-    if fixed.own_law().or(beyond.own_law()).is_some() {
+    if fixed.custom_congestion_control().or(beyond.custom_congestion_control()).is_some() {
         return Err(Problem::new("an own law in a machine that splits connections")
             .at(section.origin)
             .help("own laws are for ends of flows: set flow.tcp.congestion_control in place of tcp.congestion_control"));
     }
     let buffer = section.integer("buffer_bytes").unwrap_or(BUFFER_BYTES);
     let mut config = split::Config::new(fixed, beyond, buffer);
-    config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
-    config.bounds.idle = seconds(&section, "idle_s").unwrap_or(config.bounds.idle);
+    config.limits.max_connections =
+        section.integer_u32("connections").unwrap_or(config.limits.max_connections);
+    config.limits.idle_timeout = seconds(&section, "idle_s").unwrap_or(config.limits.idle_timeout);
     // I-TCP: from one station to the next connections follow their hosts.
     if scenario.has("cells") && *mobile == MobileSide::Radios {
-        config.unknown = split::Unknown::WaitedFor(seconds(&section, "handover_s").unwrap_or(HANDOVER));
+        config.unknown =
+            split::UnknownConnections::Hold(seconds(&section, "handover_s").unwrap_or(DEFAULT_HANDOVER));
     }
     Ok(config)
 }
 
 /// Time that a station waits for connections from another one.
-const HANDOVER: Duration = Duration::from_secs(2);
+const DEFAULT_HANDOVER: Duration = Duration::from_secs(2);
 
 /// Ends of flows beyond a machine that splits connections speak what the last hop speaks there, if that is another protocol.
-pub(super) fn tell(proxies: &[ProxySpec], nodes: &[NodeSpec], flows: &mut [FlowSpec]) {
+pub(super) fn set_split_transports(proxies: &[ProxySpec], nodes: &[NodeSpec], flows: &mut [FlowSpec]) {
     for proxy in proxies {
         let ProxyKind::Split(config) = &proxy.kind else { continue };
         let is_beyond = |node: NodeId| match &proxy.mobile {
             MobileSide::Radios => {
-                node != proxy.node && nodes[node.index()].interface() == Interface::Wireless
+                node != proxy.node && nodes[node.index()].attachment() == Attachment::Wireless
             }
             MobileSide::Nodes(hosts) => hosts.contains(&node),
         };
@@ -173,15 +184,18 @@ pub(super) fn tell(proxies: &[ProxySpec], nodes: &[NodeSpec], flows: &mut [FlowS
             let Some(over) = flow.traffic.transport().copied() else { continue };
             let beyond = [flow.src, flow.dst].map(is_beyond);
             // Of two hosts beyond nothing is split.
-            if beyond[0] != beyond[1] && is_other(&over, &config.mobile) && !is_other(&over, &config.fixed) {
-                flow.ends[usize::from(beyond[1])] = Some(config.mobile);
+            if beyond[0] != beyond[1]
+                && is_incompatible(&over, &config.mobile)
+                && !is_incompatible(&over, &config.fixed)
+            {
+                flow.end_transports[usize::from(beyond[1])] = Some(config.mobile);
             }
         }
     }
 }
 
 /// Returns whether two transports cannot communicate with each other.
-const fn is_other(a: &Transport, b: &Transport) -> bool {
+const fn is_incompatible(a: &Transport, b: &Transport) -> bool {
     !matches!(
         (a, b),
         (Transport::Tcp(_), Transport::Tcp(_))

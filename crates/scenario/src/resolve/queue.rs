@@ -1,27 +1,27 @@
 //! `[queue]` and `link.queue`.
 
 use super::super::keys;
-use super::super::own::named;
 use super::super::schema::Section;
-use super::refuse_foreign;
+use super::super::user_defined::named;
+use super::reject_foreign_keys;
 use hopline_config::source::Problem;
 use hopline_core::Duration;
-use hopline_queue::red::{Gentle, Idle, Measure};
-use hopline_queue::{Action, CoDelConfig, DropTail, FqCoDelConfig, RedConfig, Service};
-use hopline_sim::own::{Kind, Machines};
+use hopline_queue::red::{Gentle, IdlePolicy, Measure};
+use hopline_queue::{CoDelConfig, DropTail, FqCoDelConfig, RedConfig, Service, SignalAction};
+use hopline_sim::custom::{AlgorithmKind, CustomAlgorithms};
 use hopline_sim::spec::{Discipline, QueueSpec};
 use std::num::NonZeroU16;
 
 /// First come, first served, 50 packets.
 pub(super) const PLAIN: QueueSpec = QueueSpec {
     capacity: DropTail::<()>::DEFAULT_CAPACITY,
-    service: Service::Fifo,
+    service_order: Service::Fifo,
     discipline: Discipline::DropTail,
 };
 
 /// ns-2's interface queue.
 pub(super) const NS2: QueueSpec =
-    QueueSpec { capacity: DropTail::<()>::NS2_CAPACITY, service: Service::RoutingFirst, ..PLAIN };
+    QueueSpec { capacity: DropTail::<()>::NS2_CAPACITY, service_order: Service::RoutingPriority, ..PLAIN };
 
 /// The buffers of the Neighborhood RED paper: 66 packets.
 pub(super) const QUALNET: QueueSpec = QueueSpec { capacity: keys::QUALNET_CAPACITY, ..PLAIN };
@@ -45,13 +45,13 @@ const FQ_KEYS: &[&str] = &["flows", "quantum_bytes"];
 pub(super) fn resolve(
     preset: QueueSpec,
     section: Section<'_>,
-    machines: &Machines,
+    machines: &CustomAlgorithms,
 ) -> Result<QueueSpec, Problem> {
     let mut config = preset;
     config.capacity = at_least_one(&section, "capacity_packets").unwrap_or(config.capacity);
-    section.set(keys::queue::SERVICE, &mut config.service);
+    section.set_if_given(keys::queue::SERVICE, &mut config.service_order);
     let discipline = section.word("discipline").unwrap_or("drop-tail");
-    refuse_foreign(
+    reject_foreign_keys(
         &section,
         "discipline",
         discipline,
@@ -63,23 +63,24 @@ pub(super) fn resolve(
             (&["drop-tail", "red", "codel"], &["service"]),
         ],
     )?;
-    let own = named(section, "discipline", machines, Kind::Discipline, |name| machines.discipline(name))?;
+    let own =
+        named(section, "discipline", machines, AlgorithmKind::Discipline, |name| machines.discipline(name))?;
     config.discipline = match discipline {
         "red" => Discipline::Red(red(&section)?),
         "codel" => Discipline::CoDel(codel(&section)?),
         "fq-codel" => Discipline::FqCoDel(fq_codel(&section)?),
-        _drop_tail_or_own => own.map_or(Discipline::DropTail, Discipline::Own),
+        _drop_tail_or_own => own.map_or(Discipline::DropTail, Discipline::Custom),
     };
     Ok(config)
 }
 
 /// Returns a number with a range above zero.
 fn at_least_one(section: &Section<'_>, key: &str) -> Option<NonZeroU16> {
-    NonZeroU16::new(section.narrow(key)?)
+    NonZeroU16::new(section.integer_as(key)?)
 }
 
-fn action(section: &Section<'_>) -> Action {
-    section.get(keys::queue::ACTION).unwrap_or(Action::Drop)
+fn action(section: &Section<'_>) -> SignalAction {
+    section.get(keys::queue::ACTION).unwrap_or(SignalAction::Drop)
 }
 
 fn codel(section: &Section<'_>) -> Result<CoDelConfig, Problem> {
@@ -87,7 +88,7 @@ fn codel(section: &Section<'_>) -> Result<CoDelConfig, Problem> {
     for (key, field) in [("target_ms", &mut codel.target), ("interval_ms", &mut codel.interval)] {
         *field = section.number(key).map_or(*field, |ms| Duration::from_secs_f64(ms * 1e-3));
     }
-    codel.packet_bytes = section.small("packet_bytes").unwrap_or(codel.packet_bytes);
+    codel.packet_bytes = section.integer_u32("packet_bytes").unwrap_or(codel.packet_bytes);
     codel.validate().map_err(|must| Problem::new(format!("CoDel wants {must}")).at(section.origin))?;
     Ok(codel)
 }
@@ -95,7 +96,7 @@ fn codel(section: &Section<'_>) -> Result<CoDelConfig, Problem> {
 fn fq_codel(section: &Section<'_>) -> Result<FqCoDelConfig, Problem> {
     let mut fq = FqCoDelConfig { codel: codel(section)?, ..FqCoDelConfig::RFC8290 };
     fq.flows = at_least_one(section, "flows").unwrap_or(fq.flows);
-    fq.quantum_bytes = section.small("quantum_bytes").unwrap_or(fq.quantum_bytes);
+    fq.quantum_bytes = section.integer_u32("quantum_bytes").unwrap_or(fq.quantum_bytes);
     Ok(fq)
 }
 
@@ -112,10 +113,10 @@ fn red(section: &Section<'_>) -> Result<RedConfig, Problem> {
     }
     let in_bytes = section.word("measure") == Some("bytes");
     let measure = if in_bytes { "bytes" } else { "packets" };
-    refuse_foreign(section, "measure", measure, &[(&["bytes"], &["mean_packet_bytes"])])?;
+    reject_foreign_keys(section, "measure", measure, &[(&["bytes"], &["mean_packet_bytes"])])?;
     if in_bytes {
         red.measure = Measure::Bytes {
-            packet_bytes: section.small("mean_packet_bytes").unwrap_or(keys::RED_PACKET_BYTES),
+            packet_bytes: section.integer_u32("mean_packet_bytes").unwrap_or(keys::RED_PACKET_BYTES),
         };
     }
     if section.flag("gentle") == Some(true) {
@@ -123,7 +124,7 @@ fn red(section: &Section<'_>) -> Result<RedConfig, Problem> {
     }
     if let Some(ms) = section.number("idle_packet_ms") {
         let packet_time = Duration::from_secs_f64(ms * 1e-3);
-        red.idle = if packet_time.is_zero() { Idle::Kept } else { Idle::Decays { packet_time } };
+        red.idle = if packet_time.is_zero() { IdlePolicy::Keep } else { IdlePolicy::Decay { packet_time } };
     }
     red.action = action(section);
     red.validate().map_err(|must| Problem::new(format!("RED wants {must}")).at(section.origin))?;

@@ -1,9 +1,9 @@
 //! `[radio]` and `[mac]`.
 
 use super::super::keys::{self, Protocol, RadioPreset};
-use super::super::own::Whole;
 use super::super::schema::Section;
-use super::{Names, Owned, jitter, links, node_named, obstacles, queue, refuse_foreign};
+use super::super::user_defined::ScenarioWithMachines;
+use super::{Names, OwnedKeys, jitter, links, node_named, obstacles, queue, reject_foreign_keys};
 use hopline_config::source::{Origin, Problem};
 use hopline_core::Duration;
 use hopline_radio::mac::config::{self as mac, AckPolicy};
@@ -13,7 +13,7 @@ use hopline_radio::phy::propagation::{
 use hopline_radio::phy::sensitivity::Sensitivity;
 use hopline_radio::phy::{self, reception::ReceptionModel};
 use hopline_radio::rate::Rate;
-use hopline_sim::spec::{AddressResolution, Interface, LossSpec, NodeSpec, PowerDraw, QueueSpec, RadioSpec};
+use hopline_sim::spec::{AddressResolution, Attachment, LossSpec, NodeSpec, PowerDraw, QueueSpec, RadioSpec};
 
 /// Settings of the preset of `[radio]`, for everything that it covers.
 struct Preset {
@@ -67,7 +67,7 @@ impl Preset {
 
 /// Returns the radio of all wireless nodes; `None` without `[radio]`.
 pub(super) fn resolve(
-    scenario: Whole<'_>,
+    scenario: ScenarioWithMachines<'_>,
     nodes: &[NodeSpec],
     names: &Names,
 ) -> Result<Option<RadioSpec>, Problem> {
@@ -97,7 +97,7 @@ pub(super) fn resolve(
         AddressResolution::Known => "known",
         AddressResolution::Arp => "arp",
     };
-    refuse_foreign(&section, "address_resolution", word, &[(&["arp"], &["arp_jitter_s"])])?;
+    reject_foreign_keys(&section, "address_resolution", word, &[(&["arp"], &["arp_jitter_s"])])?;
     let arp_jitter = jitter::of(&section, "arp_jitter_s", preset.arp_jitter, Some(preset.mac.first_access));
     Ok(Some(RadioSpec {
         phy: preset.phy,
@@ -110,7 +110,7 @@ pub(super) fn resolve(
         losses: losses(section, nodes, names)?,
         obstacles: obstacles::resolve(*scenario)?,
         neighborhood: None,
-        draw: PowerDraw {
+        power_draw: PowerDraw {
             transmit_w: section.get(keys::radio::TRANSMIT_DRAW_W),
             receive_w: section.get(keys::radio::RECEIVE_DRAW_W),
             idle_w: section.get(keys::radio::IDLE_DRAW_W),
@@ -153,7 +153,7 @@ fn losses(radio: Section<'_>, nodes: &[NodeSpec], names: &Names) -> Result<Vec<L
         if from == to {
             return Err(wrong("a loss between a node and itself", "from and to are different nodes"));
         }
-        if [from, to].iter().any(|node| nodes[node.index()].interface() != Interface::Wireless) {
+        if [from, to].iter().any(|node| nodes[node.index()].attachment() != Attachment::Wireless) {
             return Err(wrong(
                 "a loss of frames at a node without a radio",
                 "errors of a wire are link.errors",
@@ -176,7 +176,7 @@ fn losses(radio: Section<'_>, nodes: &[NodeSpec], names: &Names) -> Result<Vec<L
 }
 
 /// The keys of each propagation model.
-const PROPAGATION_KEYS: [Owned; 4] = [
+const PROPAGATION_KEYS: [OwnedKeys; 4] = [
     (&["log-distance", "shadowing"], &["path_loss_exponent", "reference_distance_m"]),
     (&["shadowing"], &["shadowing_deviation_db", "shadowing_draw"]),
     (&["range-disk"], &["interference_range_m"]),
@@ -202,7 +202,7 @@ fn apply_phy(config: &mut phy::Config, disk: RangeDisk, section: Section<'_>) ->
     set(&mut radio.noise_figure_db, "noise_figure_db", &|db| db);
     set(&mut radio.bandwidth_hz, "noise_bandwidth_mhz", &|mhz| mhz * 1e6);
     set(&mut radio.antenna_height_m, "antenna_height_m", &|m| m);
-    refuse_foreign(
+    reject_foreign_keys(
         &section,
         "propagation",
         section.word("propagation").unwrap_or("two-ray"),
@@ -279,7 +279,7 @@ fn apply_ranges(config: &mut phy::Config, section: Section<'_>) -> Result<(), Pr
 
 /// The keys of each acknowledgment policy. Those of no-ack and of bursts are no error with others, so that
 /// all can be compared.
-const ACK_POLICY_KEYS: [Owned; 1] =
+const ACK_POLICY_KEYS: [OwnedKeys; 1] =
     [(&["block-ack"], &["block_size", "txop_limit_us", "block_ack_timeout_ms", "block_ack_setup"])];
 
 fn apply_mac(config: &mut mac::Config, section: Section<'_>) -> Result<(), Problem> {
@@ -289,28 +289,28 @@ fn apply_mac(config: &mut mac::Config, section: Section<'_>) -> Result<(), Probl
     if let Some(rate) = rate(&section, "basic_rate_mbps")? {
         config.basic_rate = rate;
     }
-    match (section.word("rts_threshold_bytes"), section.small("rts_threshold_bytes")) {
+    match (section.word("rts_threshold_bytes"), section.integer_u32("rts_threshold_bytes")) {
         (Some("always"), _) => config.rts_threshold_bytes = 0,
         (Some(_never), _) => config.rts_threshold_bytes = u32::MAX,
         (None, Some(bytes)) => config.rts_threshold_bytes = bytes,
         (None, None) => {}
     }
-    let byte = |key| section.narrow::<u8>(key);
-    let window = |key| section.narrow::<u16>(key);
+    let byte = |key| section.integer_as::<u8>(key);
+    let window = |key| section.integer_as::<u16>(key);
     config.short_retry_limit = byte("short_retry_limit").unwrap_or(config.short_retry_limit);
     config.long_retry_limit = byte("long_retry_limit").unwrap_or(config.long_retry_limit);
     config.cw_min = window("cw_min").unwrap_or(config.cw_min);
     config.cw_max = window("cw_max").unwrap_or(config.cw_max);
     let policy = section.word("ack_policy").unwrap_or("normal");
-    refuse_foreign(&section, "ack_policy", policy, &ACK_POLICY_KEYS)?;
+    reject_foreign_keys(&section, "ack_policy", policy, &ACK_POLICY_KEYS)?;
     apply_rules(config, section);
-    config
-        .validate()
-        .map_err(|e| Problem::new(format!("MAC parameters do not fit together: {e}")).at(place_of(&section)))
+    config.validate().map_err(|e| {
+        Problem::new(format!("MAC parameters do not fit together: {e}")).at(first_origin(&section))
+    })
 }
 
 /// Returns the first value that was given.
-fn place_of<'a>(section: &Section<'a>) -> &'a Origin {
+fn first_origin<'a>(section: &Section<'a>) -> &'a Origin {
     let given = section.keys().find(|key| section.has(key.name));
     given.map_or(section.origin, |key| section.origin_of(key.name))
 }
@@ -322,24 +322,24 @@ fn apply_rules(config: &mut mac::Config, section: Section<'_>) {
         Some(_block_ack) => config.ack_policy = block_ack(section),
         None => {}
     }
-    let bytes = |key, default| section.small(key).unwrap_or(default);
+    let bytes = |key, default| section.integer_u32(key).unwrap_or(default);
     config.no_ack_bytes = bytes("no_ack_min_bytes", 0)..=bytes("no_ack_max_bytes", u32::MAX);
     config.burst_limit = section.integer("burst_limit_us").map(Duration::from_micros).or(config.burst_limit);
     let time = |key| section.number(key).map(|ms| Duration::from_secs_f64(ms * 1e-3));
     config.msdu_lifetime = time("msdu_lifetime_ms");
     config.block_ack_timeout = time("block_ack_timeout_ms");
-    section.set(keys::mac::BLOCK_ACK_SETUP, &mut config.block_ack_setup);
-    section.set(keys::mac::PREAMBLE, &mut config.preamble);
-    section.set(keys::mac::FIRST_ACCESS, &mut config.first_access);
-    section.set(keys::mac::EIFS, &mut config.eifs);
-    section.set(keys::mac::RESPONSE_TIMEOUT, &mut config.response_timeout);
-    section.set(keys::mac::RESERVATION, &mut config.reservation);
-    section.set(keys::mac::BACKOFF_RANGE, &mut config.backoff_range);
-    section.set(keys::mac::NAV_RESET, &mut config.nav_reset);
+    section.set_if_given(keys::mac::BLOCK_ACK_SETUP, &mut config.block_ack_setup);
+    section.set_if_given(keys::mac::PREAMBLE, &mut config.preamble);
+    section.set_if_given(keys::mac::FIRST_ACCESS, &mut config.first_access);
+    section.set_if_given(keys::mac::EIFS, &mut config.eifs);
+    section.set_if_given(keys::mac::RESPONSE_TIMEOUT, &mut config.response_timeout);
+    section.set_if_given(keys::mac::RESERVATION, &mut config.reservation);
+    section.set_if_given(keys::mac::BACKOFF_RANGE, &mut config.backoff_range);
+    section.set_if_given(keys::mac::NAV_RESET, &mut config.nav_reset);
 }
 
 fn block_ack(section: Section<'_>) -> AckPolicy {
-    let block_size = section.small("block_size").and_then(|n| u8::try_from(n).ok());
+    let block_size = section.integer_u32("block_size").and_then(|n| u8::try_from(n).ok());
     AckPolicy::BlockAck {
         block_size: block_size.unwrap_or(AckPolicy::DEFAULT_BLOCK_SIZE),
         txop_limit: section.integer("txop_limit_us").map(Duration::from_micros),

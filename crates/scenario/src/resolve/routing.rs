@@ -7,7 +7,7 @@ mod olsr;
 use super::super::keys::{self, Protocol};
 use super::super::schema::Section;
 use hopline_config::source::Problem;
-use hopline_sim::spec::{FailureNotification, Interface, NodeSpec, RadioSpec, RoutingSpec};
+use hopline_sim::spec::{Attachment, FailureNotification, NodeSpec, RadioSpec, RoutingSpec};
 
 /// Protocols that have a table of parameters.
 const PROTOCOLS: [&str; 3] = ["aodv", "olsr", "dsr"];
@@ -26,7 +26,7 @@ pub(super) fn resolve(
             .help(format!("set routing.protocol = \"{table}\"")));
     }
     let chosen = section.get(keys::of_routing::PROTOCOL);
-    if chosen != Protocol::Static && nodes.iter().all(|node| node.interface() == Interface::Wired) {
+    if chosen != Protocol::Static && nodes.iter().all(|node| node.attachment() == Attachment::Wired) {
         let name = protocol.to_uppercase();
         return Err(Problem::new(format!("{name} runs on nodes with a radio, and there is none"))
             .at(section.origin_of("protocol"))

@@ -1,20 +1,24 @@
 //! `[tcp]` and `flow.tcp`: a preset, and what is put over it.
 
 use super::super::keys;
-use super::super::own::{Whole, named};
 use super::super::schema::Section;
-use super::{door, feedback, pacing, refuse_foreign, seconds};
+use super::super::user_defined::{ScenarioWithMachines, named};
+use super::{door, feedback, pacing, reject_foreign_keys, seconds};
 use hopline_config::source::Problem;
 use hopline_core::Duration;
-use hopline_sim::own::{Kind, Machines};
+use hopline_sim::custom::{AlgorithmKind, CustomAlgorithms};
 use hopline_transport::tcp::{
-    AckPolicy, BbrConfig, BbrVersion, Config, CubicConfig, Detector, Dsack, EcnUse, FastConvergence,
-    Feedback, InitialWindow, Offer, PolicerDetection, Variant, WindowLaw,
+    AckPolicy, BbrConfig, BbrVersion, Config, CongestionControl, CubicConfig, DsackReports, EcnMode,
+    FastConvergence, InitialWindow, OptionOffer, PolicerDetection, RouteFeedback, SpuriousDetector, Variant,
 };
 
 /// Returns the configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of
 /// the `scenario`, then that of `flow`; TCP-DOOR from `[door]` of both.
-pub(super) fn resolve(transport: &str, whole: Whole<'_>, flow: Section<'_>) -> Result<Config, Problem> {
+pub(super) fn resolve(
+    transport: &str,
+    whole: ScenarioWithMachines<'_>,
+    flow: Section<'_>,
+) -> Result<Config, Problem> {
     let scenario = whole.scenario;
     let (general, own) = (scenario.section("tcp"), flow.section("tcp"));
     let door = [scenario.section("door"), flow.section("door")];
@@ -23,7 +27,7 @@ pub(super) fn resolve(transport: &str, whole: Whole<'_>, flow: Section<'_>) -> R
         _ => Config::modern,
     };
     let mut config = own.get(keys::tcp::PRESET).or(general.get(keys::tcp::PRESET)).unwrap_or(usual)();
-    config = match if transport == "tcp-door" { door::below(door) } else { transport } {
+    config = match if transport == "tcp-door" { door::base_transport(door) } else { transport } {
         "tcp-newreno" | "tcp-ap" => config.with_newreno(),
         "tcp-sack" | "tcp-cubic" | "tcp-f" | "tcp-elfn" | "atcp" | "tcp-bus" | "tcp-fixed-rto" => {
             config.with_sack()
@@ -32,17 +36,18 @@ pub(super) fn resolve(transport: &str, whole: Whole<'_>, flow: Section<'_>) -> R
         "tcp-reno" => config.with_reno(),
         other => unreachable!("the key table knows no transport {other}"),
     };
-    config.law = law(transport, config.law, (general, own), whole.machines)?;
-    if let WindowLaw::Bbr(_) = config.law {
-        config.ecn = EcnUse::Never; // it makes nothing of marks
+    config.congestion_control =
+        congestion_control(transport, config.congestion_control, (general, own), whole.machines)?;
+    if let CongestionControl::Bbr(_) = config.congestion_control {
+        config.ecn = EcnMode::Never; // it makes nothing of marks
     }
     apply_recovery(&mut config, general, own)?;
     if pacing::is_paced(transport, general, own)? {
         config = config.with_adaptive_pacing(pacing::resolve(scenario)?);
     }
     config.feedback = feedback::resolve(transport, scenario, flow)?;
-    if let Feedback::Atcp(_) = config.feedback {
-        config.ecn = EcnUse::Ask; // what it tells congestion by
+    if let RouteFeedback::Atcp(_) = config.feedback {
+        config.ecn = EcnMode::Request; // what it tells congestion by
     }
     apply(&mut config, general);
     apply(&mut config, own);
@@ -57,20 +62,20 @@ pub(super) fn resolve(transport: &str, whole: Whole<'_>, flow: Section<'_>) -> R
 }
 
 /// Keys of each congestion control algorithm. In `[tcp]` they are for those flows that have use for them.
-const OF_CUBIC: &[&str] = &["cubic_c", "cubic_beta", "cubic_arithmetic", "fast_convergence"];
-const OF_BBR: &[&str] =
+const CUBIC_KEYS: &[&str] = &["cubic_c", "cubic_beta", "cubic_arithmetic", "fast_convergence"];
+const BBR_KEYS: &[&str] =
     &["bbr_cwnd_gain", "bbr_pacing_margin", "bbr_probe_rtt_interval_s", "bbr_probe_rtt_s"];
-const OF_BBR1: &[&str] = &["bbr_policer"];
-const OF_BBR3: &[&str] = &["bbr_loss_threshold", "bbr_beta", "bbr_headroom"];
+const BBR1_KEYS: &[&str] = &["bbr_policer"];
+const BBR3_KEYS: &[&str] = &["bbr_loss_threshold", "bbr_beta", "bbr_headroom"];
 
 /// Returns the congestion control algorithm. Names of transports that say neither CUBIC nor BBR mean RFC
 /// 5681, whatever the preset.
-fn law(
+fn congestion_control(
     transport: &str,
-    preset: WindowLaw,
+    preset: CongestionControl,
     (general, own): (Section<'_>, Section<'_>),
-    machines: &Machines,
-) -> Result<WindowLaw, Problem> {
+    machines: &CustomAlgorithms,
+) -> Result<CongestionControl, Problem> {
     let default = match transport {
         "tcp-cubic" => "cubic",
         "tcp-bbr" => "bbr",
@@ -79,30 +84,39 @@ fn law(
     };
     let chosen = own.word("congestion_control").or(general.word("congestion_control")).unwrap_or(default);
     let saying = if own.has("congestion_control") { own } else { general };
-    let brought = named(saying, "congestion_control", machines, Kind::Law, |name| machines.law(name))?;
-    refuse_foreign(
+    let brought = named(saying, "congestion_control", machines, AlgorithmKind::CongestionControl, |name| {
+        machines.congestion_control(name)
+    })?;
+    reject_foreign_keys(
         &own,
         "congestion_control",
         chosen,
-        &[(&["cubic"], OF_CUBIC), (&["bbr", "bbr3"], OF_BBR), (&["bbr"], OF_BBR1), (&["bbr3"], OF_BBR3)],
+        &[
+            (&["cubic"], CUBIC_KEYS),
+            (&["bbr", "bbr3"], BBR_KEYS),
+            (&["bbr"], BBR1_KEYS),
+            (&["bbr3"], BBR3_KEYS),
+        ],
     )?;
     Ok(match chosen {
-        "cubic" => WindowLaw::Cubic(cubic(preset, (general, own))),
-        "bbr" => WindowLaw::Bbr(bbr(BbrConfig::V1, (general, own))),
-        "bbr3" => WindowLaw::Bbr(bbr(BbrConfig::V3, (general, own))),
-        _ => brought.map_or(WindowLaw::Aimd, WindowLaw::Own),
+        "cubic" => CongestionControl::Cubic(cubic(preset, (general, own))),
+        "bbr" => CongestionControl::Bbr(bbr(BbrConfig::V1, (general, own))),
+        "bbr3" => CongestionControl::Bbr(bbr(BbrConfig::V3, (general, own))),
+        _ => brought.map_or(CongestionControl::Reno, CongestionControl::Custom),
     })
 }
 
-fn cubic(preset: WindowLaw, (general, own): (Section<'_>, Section<'_>)) -> CubicConfig {
+fn cubic(preset: CongestionControl, (general, own): (Section<'_>, Section<'_>)) -> CubicConfig {
     let mut cubic = match preset {
-        WindowLaw::Cubic(cubic) => cubic,
-        WindowLaw::Aimd | WindowLaw::Bbr(_) | WindowLaw::Own(_) => CubicConfig::RFC9438,
+        CongestionControl::Cubic(cubic) => cubic,
+        CongestionControl::Reno | CongestionControl::Bbr(_) | CongestionControl::Custom(_) => {
+            CubicConfig::RFC9438
+        }
     };
     for section in [general, own] {
         cubic.c = section.number("cubic_c").unwrap_or(cubic.c);
         cubic.beta = section.number("cubic_beta").unwrap_or(cubic.beta);
-        section.set(keys::tcp::CUBIC_ARITHMETIC, &mut cubic.arithmetic);
+        section.set_if_given(keys::tcp::CUBIC_ARITHMETIC, &mut cubic.arithmetic);
         match section.flag("fast_convergence") {
             Some(true) => cubic.fast_convergence = FastConvergence::On,
             Some(false) => cubic.fast_convergence = FastConvergence::Off,
@@ -145,16 +159,16 @@ fn apply_recovery(config: &mut Config, general: Section<'_>, own: Section<'_>) -
             false => Ok(()),
         };
     };
-    general.set(keys::tcp::RECOVERY_WINDOW, &mut sack.window);
-    own.set(keys::tcp::RECOVERY_WINDOW, &mut sack.window);
+    general.set_if_given(keys::tcp::RECOVERY_WINDOW, &mut sack.reduction);
+    own.set_if_given(keys::tcp::RECOVERY_WINDOW, &mut sack.reduction);
     Ok(())
 }
 
 fn apply(config: &mut Config, section: Section<'_>) {
     if section.has("window") {
-        config.window_clamp = section.small("window");
+        config.window_clamp = section.integer_u32("window");
     }
-    if let Some(mss) = section.small("mss_bytes") {
+    if let Some(mss) = section.integer_u32("mss_bytes") {
         config.mss = mss;
     }
     match (section.word("delayed_ack_ms"), section.integer("delayed_ack_ms")) {
@@ -162,30 +176,30 @@ fn apply(config: &mut Config, section: Section<'_>) {
         (None, Some(ms)) => config.ack_policy = AckPolicy::Delayed { timer: Duration::from_millis(ms) },
         (None, None) => {}
     }
-    config.ack_every = section.narrow("ack_every").unwrap_or(config.ack_every);
-    match (section.word("initial_window"), section.small("initial_window")) {
+    config.ack_every = section.integer_as("ack_every").unwrap_or(config.ack_every);
+    match (section.word("initial_window"), section.integer_u32("initial_window")) {
         (Some("rfc3390"), _) => config.initial_window = InitialWindow::Rfc3390,
         (Some(_rfc6928), _) => config.initial_window = InitialWindow::Rfc6928,
         (None, Some(n)) => config.initial_window = InitialWindow::Segments(n),
         (None, None) => {}
     }
-    if let Some(n) = section.small("dup_ack_threshold") {
+    if let Some(n) = section.integer_u32("dup_ack_threshold") {
         config.dup_ack_threshold = n;
     }
-    section.set(keys::tcp::LOSS_DETECTION, &mut config.loss_detection);
+    section.set_if_given(keys::tcp::LOSS_DETECTION, &mut config.loss_detection);
     apply_detectors(config, section);
-    section.set(keys::tcp::LIMITED_TRANSMIT, &mut config.limited_transmit);
+    section.set_if_given(keys::tcp::LIMITED_TRANSMIT, &mut config.limited_transmit);
     if let Some(on) = section.flag("dsack") {
-        config.dsack = if on { Dsack::Report } else { Dsack::Silent };
+        config.dsack = if on { DsackReports::On } else { DsackReports::Off };
     }
     if let Some(on) = section.flag("timestamps") {
-        config.timestamps = if on { Offer::Yes } else { Offer::No };
+        config.timestamps = if on { OptionOffer::Offered } else { OptionOffer::NotOffered };
     }
-    section.set(keys::tcp::TIMESTAMP_ECHO, &mut config.timestamp_echo);
-    section.set(keys::tcp::ECN, &mut config.ecn);
-    section.set(keys::tcp::RECOVERY_TIMEOUT, &mut config.recovery_timeout);
-    section.set(keys::tcp::CLOSED_WINDOW, &mut config.closed_window);
-    if let Some(bytes) = section.small("receive_buffer_bytes") {
+    section.set_if_given(keys::tcp::TIMESTAMP_ECHO, &mut config.timestamp_echo);
+    section.set_if_given(keys::tcp::ECN, &mut config.ecn);
+    section.set_if_given(keys::tcp::RECOVERY_TIMEOUT, &mut config.recovery_timeout);
+    section.set_if_given(keys::tcp::CLOSED_WINDOW, &mut config.closed_window);
+    if let Some(bytes) = section.integer_u32("receive_buffer_bytes") {
         config.receive_buffer = bytes;
     }
     apply_rto(config, section);
@@ -193,8 +207,8 @@ fn apply(config: &mut Config, section: Section<'_>) {
 
 /// Sets the detectors of spurious reductions.
 fn apply_detectors(config: &mut Config, section: Section<'_>) {
-    section.set(keys::tcp::FRTO, &mut config.spurious.frto);
-    let detector = |on: bool| if on { Detector::On } else { Detector::Off };
+    section.set_if_given(keys::tcp::FRTO, &mut config.spurious.frto);
+    let detector = |on: bool| if on { SpuriousDetector::On } else { SpuriousDetector::Off };
     if let Some(on) = section.flag("eifel") {
         config.spurious.eifel = detector(on);
     }
@@ -205,9 +219,9 @@ fn apply_detectors(config: &mut Config, section: Section<'_>) {
 
 fn apply_rto(config: &mut Config, section: Section<'_>) {
     let rto = &mut config.rto;
-    section.set(keys::tcp::RTO_FLOOR, &mut rto.floor);
+    section.set_if_given(keys::tcp::RTO_FLOOR, &mut rto.floor);
     if section.has("backoff_limit") {
-        rto.backoff_limit = section.small("backoff_limit");
+        rto.backoff_limit = section.integer_u32("backoff_limit");
     }
     let fields = [
         ("initial_rto_s", &mut rto.initial),

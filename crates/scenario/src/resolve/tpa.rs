@@ -69,7 +69,7 @@ fn check_notification(
 
 /// Returns the configuration with the keys of a section. A key that is left out keeps the value of `config`.
 fn apply(config: Config, section: Section<'_>) -> Config {
-    let small = |key, old| section.narrow(key).unwrap_or(old);
+    let small = |key, old| section.integer_as(key).unwrap_or(old);
     let silence_limit = match section.has("user_timeout_s") {
         true => section.integer("user_timeout_s").map(Duration::from_secs),
         false => config.silence_limit(),
@@ -78,9 +78,9 @@ fn apply(config: Config, section: Section<'_>) -> Config {
         .with_cwnd_max(small("cwnd_max", config.cwnd_max()))
         .with_block_segments(small("block_segments", config.block_segments()))
         .with_block_fill(ms(section, "block_fill_ms", config.block_fill()))
-        .with_mss(section.narrow("mss_bytes").unwrap_or(config.mss()))
+        .with_mss(section.integer_as("mss_bytes").unwrap_or(config.mss()))
         .with_rounds(section.get(keys::tpa::ROUNDS).unwrap_or(config.rounds()))
-        .with_receive_buffer(section.small("receive_buffer_bytes").unwrap_or(config.receive_buffer()))
+        .with_receive_buffer(section.integer_u32("receive_buffer_bytes").unwrap_or(config.receive_buffer()))
         .with_silence_limit(silence_limit)
         .with_ack(ack(config.ack(), section))
         .with_rto(rto(config.rto(), section))
@@ -95,7 +95,7 @@ fn ack(old: AckConfig, section: Section<'_>) -> AckConfig {
 }
 
 fn rto(old: RtoConfig, section: Section<'_>) -> RtoConfig {
-    let small = |key, old| section.narrow(key).unwrap_or(old);
+    let small = |key, old| section.integer_as(key).unwrap_or(old);
     let weight = |key, old| section.number(key).unwrap_or(old);
     let time = |key, old| seconds(&section, key).unwrap_or(old);
     old.with_initial(time("initial_rto_s", old.initial()))
@@ -110,8 +110,8 @@ fn rto(old: RtoConfig, section: Section<'_>) -> RtoConfig {
 }
 
 fn failures(old: FailureConfig, section: Section<'_>) -> FailureConfig {
-    let small = |key, old| section.narrow(key).unwrap_or(old);
-    let th_route = if section.has("th_route") { section.narrow("th_route") } else { old.th_route() };
+    let small = |key, old| section.integer_as(key).unwrap_or(old);
+    let th_route = if section.has("th_route") { section.integer_as("th_route") } else { old.th_route() };
     let backoff = section.get(keys::tpa::CONGESTED_BACKOFF).unwrap_or(old.congested_backoff());
     old.with_notification(section.get(keys::tpa::NOTIFICATION).unwrap_or(old.notification()))
         .with_th_cong(small("th_cong", old.th_cong()))

@@ -1,15 +1,18 @@
 //! Transport of a flow.
 
 use super::super::keys;
-use super::super::own::Whole;
 use super::super::schema::Section;
+use super::super::user_defined::ScenarioWithMachines;
 use super::{tcp, tpa, wide};
 use hopline_config::source::Problem;
 use hopline_sim::spec::Transport;
 
 /// Returns the transport of the flow that `section` describes, or, if that is the scenario itself, of flows
 /// made by a rule.
-pub(super) fn resolve(scenario: Whole<'_>, section: Section<'_>) -> Result<Transport, Problem> {
+pub(super) fn resolve(
+    scenario: ScenarioWithMachines<'_>,
+    section: Section<'_>,
+) -> Result<Transport, Problem> {
     let transport = named(*scenario, section);
     if transport == "tpa-wide" {
         wide::resolve(*scenario, section.section("wide")).map(Transport::Wide)

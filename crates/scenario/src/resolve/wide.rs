@@ -23,17 +23,19 @@ pub(super) fn resolve(scenario: Section<'_>, own: Section<'_>) -> Result<Config,
 fn apply(config: Config, section: Section<'_>) -> Config {
     let (ack, detect) = (config.ack(), config.detect());
     let ack = ack
-        .with_every(section.small("ack_every").unwrap_or(ack.every()))
+        .with_every(section.integer_u32("ack_every").unwrap_or(ack.every()))
         .with_delay(ms(section, "ack_delay_ms", ack.delay()))
-        .with_rare_every(section.small("low_rate_ack_every").unwrap_or(ack.rare_every()))
+        .with_rare_every(section.integer_u32("low_rate_ack_every").unwrap_or(ack.rare_every()))
         .with_rare(ms(section, "low_rate_interval_ms", ack.rare()))
         .with_late(ms(section, "relaxed_ack_delay_ms", ack.late()))
         .with_calm(section.number("relaxed_ack_max_loss").unwrap_or(ack.calm()));
     let config = config
-        .with_mss(section.narrow("mss_bytes").unwrap_or(config.mss()))
+        .with_mss(section.integer_as("mss_bytes").unwrap_or(config.mss()))
         .with_receive_buffer(section.integer("receive_buffer_bytes").unwrap_or(config.receive_buffer()))
         .with_ack(ack)
-        .with_detect(detect.with_share(section.small("reordering_window_divisor").unwrap_or(detect.share())))
+        .with_detect(
+            detect.with_share(section.integer_u32("reordering_window_divisor").unwrap_or(detect.share())),
+        )
         .with_control(control(config.control(), section));
     if section.has("user_timeout_s") {
         config.with_silence_limit(section.integer("user_timeout_s").map(Duration::from_secs))
@@ -44,7 +46,7 @@ fn apply(config: Config, section: Section<'_>) -> Config {
 
 fn control(old: ControlConfig, section: Section<'_>) -> ControlConfig {
     let number = |key, old| section.number(key).unwrap_or(old);
-    let small = |key, old| section.small(key).unwrap_or(old);
+    let small = |key, old| section.integer_u32(key).unwrap_or(old);
     old.with_initial_window(small("initial_window", old.initial_window()))
         .with_drain_rounds(small("max_drain_rounds", old.drain_rounds()))
         .with_queue_high(ms(section, "max_queueing_delay_ms", old.queue_high()))
@@ -74,7 +76,7 @@ fn verification(old: VerificationConfig, section: Section<'_>) -> VerificationCo
 }
 
 fn competing(old: CompetingConfig, section: Section<'_>) -> CompetingConfig {
-    let small = |key, old| section.small(key).unwrap_or(old);
+    let small = |key, old| section.integer_u32(key).unwrap_or(old);
     old.with_futile_drains(small("futile_drains", old.futile_drains()))
         .with_drain_fraction(section.number("drain_fraction").unwrap_or(old.drain_fraction()))
         .with_probe_rounds(small("probe_rounds", old.probe_rounds()))

@@ -3,7 +3,7 @@
 use super::errors::first_problem;
 use super::*;
 use hopline_core::NodeId;
-use hopline_sim::spec::{Cold, Decide, Listens, Scheme};
+use hopline_sim::spec::{AcceptedStations, HandoffRule, Scheme, StartState};
 
 /// A server, two stations and a mobile host, with `rest` of `[cells]` and `of_mobile` of `[[mobile]]`.
 fn cells(rest: &str, of_mobile: &str) -> String {
@@ -22,21 +22,21 @@ fn resolved(rest: &str, of_mobile: &str) -> hopline_sim::spec::CellsSpec {
 }
 
 #[test]
-fn what_is_not_said_is_as_the_paper_has_it() {
+fn defaults_are_those_of_the_paper() {
     let of = resolved("", "");
-    assert_eq!((of.scheme, of.home_agent, of.cold), (Scheme::Multicast, NodeId(0), Cold::Yes));
+    assert_eq!((of.scheme, of.home_agent, of.cold), (Scheme::Multicast, NodeId(0), StartState::Cold));
     assert_eq!(of.stations, [NodeId(1), NodeId(2)], "every node with a radio that is not mobile");
     assert_eq!((of.beacon_interval, of.buffer_packets), (Duration::from_secs(1), 12));
     let host = of.mobiles[0];
-    assert_eq!((host.node, host.buffering, host.listens), (NodeId(3), 1, Listens::All));
+    assert_eq!((host.node, host.buffering_stations, host.accepts), (NodeId(3), 1, AcceptedStations::All));
     assert_eq!(
-        (host.decide, host.lifetime),
-        (Decide::Stronger { by_db: 6.0, beacons: 2 }, Duration::from_secs(3))
+        (host.handoff_decision, host.station_lifetime),
+        (HandoffRule::Stronger { margin_db: 6.0, beacons: 2 }, Duration::from_secs(3))
     );
 }
 
 #[test]
-fn every_key_does_something() {
+fn every_key_has_an_effect() {
     let of = resolved(
         "scheme = \"registration\"\nstations = [\"b2\"]\nbuffer_packets = 0\nbeacon_s = 0.5\nstart = \"warm\"\n",
         "handoff_every_s = 2\nbuffering = 3\nlistens = \"current\"\nlifetime_s = 9\n",
@@ -45,19 +45,22 @@ fn every_key_does_something() {
         (of.scheme, of.stations.as_slice(), of.buffer_packets),
         (Scheme::Registration, &[NodeId(2)][..], 0)
     );
-    assert_eq!((of.beacon_interval, of.cold), (Duration::from_millis(500), Cold::No));
+    assert_eq!((of.beacon_interval, of.cold), (Duration::from_millis(500), StartState::Warm));
     let host = of.mobiles[0];
-    assert_eq!((host.decide, host.buffering), (Decide::Every(Duration::from_secs(2)), 3));
-    assert_eq!((host.listens, host.lifetime), (Listens::Current, Duration::from_secs(9)));
+    assert_eq!(
+        (host.handoff_decision, host.buffering_stations),
+        (HandoffRule::Periodic(Duration::from_secs(2)), 3)
+    );
+    assert_eq!((host.accepts, host.station_lifetime), (AcceptedStations::Current, Duration::from_secs(9)));
     let quick = resolved("beacon_s = 0.1\n", "hysteresis_db = 3\nbeacons = 4\n").mobiles[0];
     assert_eq!(
-        (quick.decide, quick.lifetime),
-        (Decide::Stronger { by_db: 3.0, beacons: 4 }, Duration::from_millis(300))
+        (quick.handoff_decision, quick.station_lifetime),
+        (HandoffRule::Stronger { margin_db: 3.0, beacons: 4 }, Duration::from_millis(300))
     );
 }
 
 #[test]
-fn mistakes_are_named() {
+fn errors_are_named() {
     let problem = |rest: &str, of_mobile: &str| first_problem(&cells(rest, of_mobile));
     for (rest, of_mobile, message) in [
         ("stations = [\"x\"]\n", "", "there is no node `x`"),
@@ -79,7 +82,7 @@ fn mistakes_are_named() {
 }
 
 #[test]
-fn a_host_repeats_its_acks_as_often_as_it_is_told() {
+fn the_number_of_repeated_acks_is_configurable() {
     let repeats = |rest: &str| resolved("", rest).mobiles[0].fast_retransmit.map(|of| of.duplicates.get());
     assert_eq!(["", "fast_retransmit = 0\n", "fast_retransmit = 4\n"].map(repeats), [None, None, Some(4)]);
 }

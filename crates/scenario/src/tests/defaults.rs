@@ -309,7 +309,9 @@ fn others(path: &str, key: &Key) -> Vec<String> {
             .filter(|i| (min..=max).contains(i))
             .map(Literal::Integer)
             .collect(),
-        Takes::Word(words) | Takes::WordOrOwn(words) => words.iter().copied().map(Literal::Word).collect(),
+        Takes::Word(words) | Takes::WordOrUserDefined(words) => {
+            words.iter().copied().map(Literal::Word).collect()
+        }
         Takes::Flag => vec![Literal::Flag(true), Literal::Flag(false)],
         _ => Vec::new(),
     };

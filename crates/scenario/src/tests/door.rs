@@ -2,7 +2,8 @@
 
 use super::*;
 use hopline_transport::tcp::{
-    AckOrder, Again, DataOrder, Detection, DoorConfig, Held, HeldTimer, Late, Reach, Resends,
+    AckOrder, DataOrder, Detection, DisabledRetransmissions, DoorConfig, HeldTimerBackoff, HeldVariables,
+    LateRule, RepeatedEvent, UndoReach,
 };
 
 fn door(settings: &[&str]) -> DoorConfig {
@@ -21,7 +22,7 @@ fn problem(lines: &str) -> String {
 }
 
 #[test]
-fn tcp_door_is_sack_with_all_of_it() {
+fn tcp_door_is_sack_with_all_mechanisms() {
     assert_eq!(
         tcp(&spec(CHAIN, &["transport=tcp-door"]), 0),
         Config::modern().with_sack().with_door(DoorConfig::all(2.0, 2.0))
@@ -32,7 +33,7 @@ fn tcp_door_is_sack_with_all_of_it() {
 }
 
 #[test]
-fn the_56_settings_of_the_study_can_be_written() {
+fn the_56_settings_of_the_study_can_be_configured() {
     let mut settings = Vec::new();
     let times = ["1", "2", "4", "8"];
     for config in ["all", "sd", "rd"] {
@@ -47,7 +48,7 @@ fn the_56_settings_of_the_study_can_be_written() {
         .iter()
         .map(|settings| door(&settings.iter().map(String::as_str).collect::<Vec<_>>()))
         .collect();
-    assert_eq!(written, DoorConfig::studied().collect::<Vec<_>>());
+    assert_eq!(written, DoorConfig::study_settings().collect::<Vec<_>>());
 }
 
 #[test]
@@ -67,21 +68,21 @@ fn every_choice_can_be_set() {
     ]);
     let expected = DoorConfig {
         detection: Detection::Both(AckOrder::Numbers, DataOrder::Timestamps),
-        late: Late::Each,
+        late: LateRule::Each,
         feedback_acks: 3,
-        held: Held::Reductions,
-        resends: Resends::First,
-        held_timer: HeldTimer::BacksOff,
-        again: Again::Continue,
-        reach: Reach::Latest,
+        held: HeldVariables::Reductions,
+        retransmissions: DisabledRetransmissions::FirstSegment,
+        held_timer: HeldTimerBackoff::Exponential,
+        repeated_event: RepeatedEvent::Continue,
+        reach: UndoReach::Latest,
         ..DoorConfig::all(0.5, 1000.0)
     };
     assert_eq!(config, expected);
-    assert_eq!(door(&["door.reordering_events=after-previous"]).late, Late::AfterPrevious);
+    assert_eq!(door(&["door.reordering_events=after-previous"]).late, LateRule::AfterPrevious);
 }
 
 #[test]
-fn the_recovery_below_can_be_another() {
+fn another_recovery_algorithm_can_be_chosen() {
     for (word, below) in
         [("newreno", Config::modern().with_newreno()), ("reno", Config::modern().with_reno())]
     {
@@ -92,7 +93,7 @@ fn the_recovery_below_can_be_another() {
 }
 
 #[test]
-fn what_a_flow_says_goes_over_what_is_said_for_all() {
+fn settings_of_a_flow_override_those_for_all() {
     let two = CHAIN.to_owned() + "[[flow]]\nsrc = \"n2\"\ndst = \"n0\"\ntransport = \"tcp-sack\"\n";
     let settings = ["transport=tcp-door", "door.t1=8", "door.t2=4", "flow.0.door.t2=1"];
     let both = spec(&two, &settings);
@@ -103,7 +104,7 @@ fn what_a_flow_says_goes_over_what_is_said_for_all() {
 }
 
 #[test]
-fn what_makes_no_sense_together_is_refused_with_the_reason() {
+fn contradictory_settings_are_rejected_with_the_reason() {
     assert_eq!(
         problem("config = \"ir\"\nt1 = 2"),
         "5:6 config = \"ir\" disables nothing | remove `t1`, or take another config"

@@ -20,7 +20,7 @@ fn problem(text: &str, settings: &[&str]) -> String {
 }
 
 #[test]
-fn pairs_are_drawn_for_each_run_and_no_two_are_alike() {
+fn pairs_are_drawn_for_each_run_and_are_distinct() {
     let text = random("pairs = 100\nkind = \"cbr\"\nrate_kbps = 8");
     let first = pairs(&text, 1);
     assert_eq!(first.len(), 100);
@@ -33,17 +33,17 @@ fn pairs_are_drawn_for_each_run_and_no_two_are_alike() {
 }
 
 #[test]
-fn pairs_carry_whatever_a_flow_can_and_start_one_after_the_other_if_wanted() {
+fn pairs_carry_any_traffic_and_may_start_one_after_the_other() {
     let spec = spec(&random("pairs = 3\nkind = \"http\"\ntransport = \"tcp-sack\"\nstart_jitter_s = 5"), &[]);
     assert!(spec.flows.iter().all(|flow| matches!(flow.traffic, Traffic::Exchange { .. })));
-    assert!(spec.flows.iter().all(|flow| flow.labels.carrier == "tcp-sack"));
+    assert!(spec.flows.iter().all(|flow| flow.labels.transport == "tcp-sack"));
     let starts: BTreeSet<Instant> = spec.flows.iter().map(|flow| flow.start).collect();
     assert_eq!(starts.len(), 3);
     assert!(starts.iter().all(|start| *start <= Instant::from_secs(5)));
 }
 
 #[test]
-fn pairs_are_named_by_number_behind_their_name() {
+fn pairs_are_named_by_number() {
     let text =
         random("pairs = 2\nname = \"call-\"\n[[flow]]\nsrc = \"n0\"\ndst = \"n1\"\n[[flow]]\npairs = 1");
     let names: Vec<String> = spec(&text, &[]).flows.into_iter().map(|flow| flow.name).collect();
@@ -53,7 +53,7 @@ fn pairs_are_named_by_number_behind_their_name() {
 }
 
 #[test]
-fn flows_before_pairs_and_kinds_of_pairs_move_no_pair_of_another() {
+fn other_flows_do_not_change_the_drawn_pairs() {
     let alone = pairs(&random("pairs = 5"), 1);
     assert_eq!(alone, pairs(&random("pairs = 5\nkind = \"cbr\"\nrate_kbps = 8"), 1));
     let more = pairs(&random("pairs = 9"), 1);
@@ -64,7 +64,7 @@ fn flows_before_pairs_and_kinds_of_pairs_move_no_pair_of_another() {
 }
 
 #[test]
-fn an_end_that_is_given_is_that_of_all_pairs() {
+fn a_given_end_is_that_of_all_pairs() {
     let to_all = pairs(&random("pairs = 19\nsrc = \"n3\""), 1);
     assert!(to_all.iter().all(|(src, _)| *src == 3));
     assert_eq!(to_all.iter().map(|(_, dst)| dst).collect::<BTreeSet<_>>().len(), 19);
@@ -73,7 +73,7 @@ fn an_end_that_is_given_is_that_of_all_pairs() {
 }
 
 #[test]
-fn pairs_that_cannot_be_are_refused() {
+fn impossible_pairs_are_rejected() {
     let wrong = |flow: &str| problem(&random(flow), &[]);
     assert!(
         wrong("pairs = 381").contains("381 different pairs, where there are 380"),
@@ -89,7 +89,7 @@ fn pairs_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn the_last_node_is_the_last_however_many_there_are() {
+fn last_selects_the_last_node_for_any_number_of_nodes() {
     let text = CHAIN.replace("dst = \"n2\"", "dst = \"last\"");
     for count in [2, 3, 9] {
         assert_eq!(spec(&text, &[&format!("nodes.count={count}")]).flows[0].dst, NodeId(count - 1));
@@ -100,14 +100,14 @@ fn the_last_node_is_the_last_however_many_there_are() {
 }
 
 #[test]
-fn a_node_that_is_called_last_is_meant_by_its_name() {
+fn a_node_named_last_is_selected_by_its_name() {
     let text = CHAIN.replace("dst = \"n2\"", "dst = \"last\"");
     let text = format!("{text}[[node]]\nname = \"last\"\nx_m = 600\n[[node]]\nname = \"far\"\nx_m = 900\n");
     assert_eq!(spec(&text, &[]).flows[0].dst, NodeId(3));
 }
 
 #[test]
-fn an_end_by_place_is_the_nearest_node_that_is_not_the_other_end() {
+fn an_end_by_position_is_the_nearest_node_other_than_the_other_end() {
     // n0, n1 and n2 stand at 0, 200 and 400 m.
     let to = |dst: &str| {
         let flow = spec(&CHAIN.replace("\"n2\"", dst), &[]).flows.remove(0);
@@ -125,7 +125,7 @@ fn an_end_by_place_is_the_nearest_node_that_is_not_the_other_end() {
 }
 
 #[test]
-fn a_place_is_x_and_y() {
+fn a_position_is_x_and_y() {
     let wrong = |dst: &str| problem(&CHAIN.replace("\"n2\"", dst), &[]);
     assert!(wrong("{ x_m = 1 }").contains("`flow.0.dst` has no `y_m`"));
     assert!(wrong("{ x = 1, y_m = 2 }").contains("unknown key `x` in `flow.0.dst`"));

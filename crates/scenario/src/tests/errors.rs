@@ -288,7 +288,7 @@ wrong! {
 }
 
 #[test]
-fn all_wrong_keys_are_told_at_once_in_the_order_of_the_file() {
+fn all_invalid_keys_are_reported_in_file_order() {
     let problems = parse("zeed = 3\nduration_s = 0\n[radio]\npreset = 7\n[nods]\n", &[]).unwrap_err();
     let lines: Vec<_> = problems.0.iter().map(|p| p.at.as_ref().unwrap().line_column().0).collect();
     assert_eq!(lines, [1, 2, 4, 5]);

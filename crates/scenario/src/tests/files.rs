@@ -32,7 +32,7 @@ const LISTED: &str = "duration_s = 10\n[radio]\n[nodes]\nlayout = \"file\"\nfile
     [flows]\nfile = \"flows.csv\"\n";
 
 #[test]
-fn a_scenario_is_named_after_its_file_or_folder_unless_it_says_otherwise() {
+fn a_scenario_is_named_after_its_file_or_folder_by_default() {
     let folder = folder(CHAIN, &[("bm.toml", CHAIN)]);
     let of_folder = folder.path().file_name().unwrap().to_str().unwrap();
     fs::create_dir(folder.path().join("sub")).unwrap();
@@ -61,7 +61,7 @@ fn a_missing_scenario_is_named() {
 }
 
 #[test]
-fn a_scenario_that_is_not_text_is_refused() {
+fn a_scenario_that_is_not_text_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("scenario.toml"), [b'a', 0xff, 0xfe]).unwrap();
     assert!(
@@ -72,13 +72,13 @@ fn a_scenario_that_is_not_text_is_refused() {
 }
 
 #[test]
-fn a_folder_is_no_scenario() {
+fn a_folder_is_not_a_scenario() {
     let folder = tempfile::tempdir().unwrap();
     assert!(Scenario::load(folder.path(), &[]).unwrap_err().to_string().contains("directory"));
 }
 
 #[test]
-fn a_movement_file_places_and_moves_the_nodes() {
+fn a_movement_file_defines_positions_and_movement() {
     let spec = load(&folder(MOVING, &[("m", MOVEMENTS)])).unwrap();
     assert_eq!(spec.nodes.len(), 2);
     let y = |second| spec.nodes[1].trajectory.position_at(Instant::from_secs(second)).y_m;
@@ -86,7 +86,7 @@ fn a_movement_file_places_and_moves_the_nodes() {
 }
 
 #[test]
-fn a_broken_line_of_a_movement_file_is_found_there() {
+fn a_malformed_line_of_a_movement_file_is_reported_there() {
     let broken = MOVEMENTS.replace("3.0 14.0 1.0", "3.0 north 1.0");
     let text = problems(&folder(MOVING, &[("m", &broken)]));
     assert!(text.starts_with("m:5:"), "{text}");
@@ -94,21 +94,21 @@ fn a_broken_line_of_a_movement_file_is_found_there() {
 }
 
 #[test]
-fn a_movement_file_for_more_nodes_than_there_are_is_found_at_the_line() {
+fn a_movement_file_with_too_many_nodes_is_reported_at_the_line() {
     let scenario = MOVING.replace("\"movements\"", "\"chain\"\ncount = 1\nspacing_m = 1");
     let text = problems(&folder(&scenario, &[("m", MOVEMENTS)]));
     assert!(text.starts_with("m:3:") && text.contains("there is no node 1"), "{text}");
 }
 
 #[test]
-fn a_movement_file_for_fewer_nodes_than_there_are_is_refused() {
+fn a_movement_file_with_too_few_nodes_is_rejected() {
     let scenario = MOVING.replace("\"movements\"", "\"chain\"\ncount = 3\nspacing_m = 1");
     let text = problems(&folder(&scenario, &[("m", MOVEMENTS)]));
     assert!(text.starts_with("m:5:") && text.contains("node 2, `n2`, is not placed"), "{text}");
 }
 
 #[test]
-fn a_missing_movement_file_is_found_where_it_is_named() {
+fn a_missing_movement_file_is_reported_at_its_key() {
     let text = problems(&folder(MOVING, &[]));
     assert_eq!(
         text,
@@ -134,7 +134,7 @@ fn x_at(spec: &Spec, node: usize, ms: u64) -> f64 {
 }
 
 #[test]
-fn vehicles_of_sumo_are_nodes_under_their_ids() {
+fn vehicles_of_sumo_are_nodes_named_by_their_ids() {
     let scenario = moving("sumo").replace("n0", "car").replace("n1", "bus");
     let spec = load(&folder(&scenario, &[("m", STREET)])).unwrap();
     assert_eq!(names_of(&spec), ["car", "bus"]);
@@ -148,14 +148,14 @@ fn nodes_of_bonnmotion_are_numbered() {
 }
 
 #[test]
-fn numbers_of_csv_are_those_of_the_nodes() {
+fn csv_numbers_are_node_numbers() {
     let text = "node,time_s,x_m,y_m\n1,0,5,0\n0,0,1,0\n0,10,11,0\n";
     let spec = load(&folder(&moving("csv"), &[("m", text)])).unwrap();
     assert_eq!((names_of(&spec), x_at(&spec, 0, 5000)), (vec!["n0", "n1"], 6.0));
 }
 
 #[test]
-fn nodes_that_the_file_does_not_name_stand_still() {
+fn nodes_missing_in_the_file_are_stationary() {
     let scenario = moving("sumo").replace("n0", "car").replace("n1", "mast")
         + "[[node]]\nname = \"mast\"\nx_m = 7\n[[node]]\nname = \"host\"\ninterface = \"wired\"\n";
     let spec = load(&folder(&scenario, &[("m", STREET)])).unwrap();
@@ -169,7 +169,7 @@ fn nodes_that_the_file_does_not_name_stand_still() {
 }
 
 #[test]
-fn names_that_nobody_has_are_matched_in_order() {
+fn unknown_names_are_matched_in_order() {
     let scenario = moving("sumo").replace("\"movements\"", "\"chain\"\ncount = 2\nspacing_m = 1");
     let spec = load(&folder(&scenario, &[("m", STREET)])).unwrap();
     assert_eq!((names_of(&spec), x_at(&spec, 0, 500)), (vec!["n0", "n1"], 6.0));
@@ -180,7 +180,7 @@ fn names_that_nobody_has_are_matched_in_order() {
 }
 
 #[test]
-fn a_name_that_is_nearly_that_of_a_node_is_found_in_the_file() {
+fn a_misspelt_name_is_reported_in_the_file() {
     let scenario = "duration_s = 10\n[radio]\n[mobility]\nmodel = \"sumo\"\nfile = \"m\"\n\
         [[node]]\nname = \"bus\"\n[[node]]\nname = \"cart\"\n[[flow]]\nsrc = \"bus\"\ndst = \"cart\"\n";
     let text = problems(&folder(scenario, &[("m", STREET)]));
@@ -191,7 +191,7 @@ fn a_name_that_is_nearly_that_of_a_node_is_found_in_the_file() {
 }
 
 #[test]
-fn errors_of_every_format_are_found_in_the_file() {
+fn errors_of_every_format_are_reported_in_the_file() {
     for (model, text, place) in [
         ("bonnmotion", "0 0 0\n0 1 north\n", "m:2:5: `north`"),
         ("sumo", "<fcd-export>\n<timestep time=\"x\"/></fcd-export>", "m:2:17: `x`"),
@@ -204,7 +204,7 @@ fn errors_of_every_format_are_found_in_the_file() {
 }
 
 #[test]
-fn a_movement_file_that_never_ends_or_is_huge_is_refused_unread() {
+fn an_endless_or_huge_movement_file_is_rejected_unread() {
     let text = problems(&folder(&MOVING.replace("\"m\"", "\"/dev/zero\""), &[]));
     assert!(text.starts_with("scenario.toml:7:8: /dev/zero: not a regular file"), "{text}");
     let folder = folder(MOVING, &[("m", "")]);
@@ -224,7 +224,7 @@ fn a_movement_file_is_read_once_for_all_variants() {
 }
 
 #[test]
-fn nodes_and_flows_come_from_csv_with_keys_as_header() {
+fn nodes_and_flows_may_come_from_csv_with_keys_as_header() {
     let files = [
         ("nodes.csv", "x_m, y_m\n# the first\n0, 0\n\n100.5,-3\r\n7,8\n"),
         ("flows.csv", "kind,src,dst,start_s,rate_kbps\nbulk,n0,n1,2.5,\ncbr,n2,n0,,8\n"),
@@ -236,7 +236,7 @@ fn nodes_and_flows_come_from_csv_with_keys_as_header() {
 }
 
 #[test]
-fn what_is_wrong_in_a_csv_file_is_found_at_its_cell() {
+fn an_error_in_a_csv_file_is_reported_at_its_cell() {
     let wrong =
         |nodes: &str, flows: &str| problems(&folder(LISTED, &[("nodes.csv", nodes), ("flows.csv", flows)]));
     let (nodes, flows) = ("x_m,y_m\n0,0\n1,1\n", "src,dst\nn0,n1\n");
@@ -262,7 +262,7 @@ fn what_is_wrong_in_a_csv_file_is_found_at_its_cell() {
 }
 
 #[test]
-fn files_of_spreadsheets_have_a_mark_and_semicolons() {
+fn spreadsheet_files_may_have_a_byte_order_mark_and_semicolons() {
     let nodes = "\u{feff}name;x_m;y_m\r\na;0;0\r\nb;200.5;0\r\n";
     let flows = "\u{feff}src;dst;rate_kbps;kind\r\na;b;64;cbr\r\n";
     let spec = load(&folder(LISTED, &[("nodes.csv", nodes), ("flows.csv", flows)])).unwrap();
@@ -272,7 +272,7 @@ fn files_of_spreadsheets_have_a_mark_and_semicolons() {
 }
 
 #[test]
-fn what_is_wrong_behind_a_mark_is_found_where_it_is() {
+fn an_error_after_a_byte_order_mark_has_its_position() {
     let of_nodes =
         |nodes: &str| problems(&folder(LISTED, &[("nodes.csv", nodes), ("flows.csv", "src,dst\n")]));
     let unknown = of_nodes("\u{feff}nmae,x_m\na,0\n");
@@ -293,7 +293,7 @@ fn what_is_wrong_behind_a_mark_is_found_where_it_is() {
 }
 
 #[test]
-fn a_scenario_behind_a_mark_is_read_and_its_mistakes_are_where_they_are() {
+fn a_scenario_with_a_byte_order_mark_is_parsed_and_its_errors_have_their_position() {
     let marked = |text: &str| folder(&format!("\u{feff}{text}"), &[]);
     assert!(load(&marked(CHAIN)).is_ok());
     let wrong = problems(&marked(&format!("durration_s = 1\n{CHAIN}")));
@@ -309,21 +309,21 @@ fn recorded(flow: &str, csv: &str) -> TempDir {
 }
 
 #[test]
-fn recorded_traffic_is_datagrams_or_goes_over_the_transport_that_the_flow_names() {
+fn recorded_traffic_uses_datagrams_or_the_transport_of_the_flow() {
     let csv = "time_s,bytes\n0.5,1000\n0,70000\n";
     let wrong = problems(&recorded("file = \"trace.csv\"\n", csv));
     assert!(wrong.starts_with("trace.csv:3:3: more bytes than a datagram has"), "{wrong}");
     let over = load(&recorded("file = \"trace.csv\"\ntransport = \"tcp-sack\"\n", csv)).unwrap();
     let Traffic::Recorded { over: Some(_), packets } = &over.flows[0].traffic else { panic!("{over:?}") };
     assert_eq!(packets.iter().map(|packet| packet.bytes).collect::<Vec<_>>(), [70_000, 1000]);
-    assert_eq!(over.flows[0].labels.carrier, "tcp-sack");
+    assert_eq!(over.flows[0].labels.transport, "tcp-sack");
     let plain = load(&recorded("file = \"trace.csv\"\n", "time_s,bytes\n0,100\n")).unwrap();
     assert!(matches!(plain.flows[0].traffic, Traffic::Recorded { over: None, .. }));
-    assert_eq!(plain.flows[0].labels.carrier, "udp-recorded");
+    assert_eq!(plain.flows[0].labels.transport, "udp-recorded");
 }
 
 #[test]
-fn a_recording_is_named_and_found_and_nothing_else_takes_one() {
+fn a_recording_must_exist_and_only_recorded_flows_take_one() {
     let csv = "time_s,bytes\n0,100\n";
     assert!(problems(&recorded("", csv)).contains("a recorded flow without `file`"));
     let missing = problems(&recorded("file = \"trace.cvs\"\n", csv));

@@ -1,7 +1,7 @@
 //! `[[notice_flood]]`.
 
 use super::*;
-use hopline_sim::spec::{Forge, NormalizedPb, NoticeFloodSpec};
+use hopline_sim::spec::{ForgedField, NormalizedPb, NoticeFloodSpec};
 
 const FLOOD: &str = "[[notice_flood]]\nnode = \"n1\"\n";
 
@@ -13,15 +13,15 @@ fn from_n1() -> NoticeFloodSpec {
         interval: Duration::from_millis(100),
         normalized_pb: NormalizedPb::ONE,
         lifetime: Duration::from_millis(65_535),
-        forge: Forge::Nothing,
+        forge: ForgedField::Nothing,
     }
 }
 
 #[test]
-fn a_flood_asks_for_everything_for_as_long_as_it_can_unless_it_says_otherwise() {
-    assert_eq!(spec(CHAIN, &[]).notice_floods, []);
+fn a_flood_requests_the_maximum_by_default() {
+    assert_eq!(spec(CHAIN, &[]).notice_flood_attackers, []);
     let text = format!("{CHAIN}{FLOOD}");
-    assert_eq!(spec(&text, &[]).notice_floods, [from_n1()]);
+    assert_eq!(spec(&text, &[]).notice_flood_attackers, [from_n1()]);
     let settings = [
         "notice_flood.0.start_s=2",
         "notice_flood.0.stop_s=3.5",
@@ -37,14 +37,14 @@ fn a_flood_asks_for_everything_for_as_long_as_it_can_unless_it_says_otherwise() 
         interval: Duration::from_millis(10),
         normalized_pb: NormalizedPb::of(0.5),
         lifetime: Duration::ZERO,
-        forge: Forge::Sufferers,
+        forge: ForgedField::StarvedNodes,
         ..from_n1()
     };
-    assert_eq!(spec(&text, &settings).notice_floods, [expected]);
+    assert_eq!(spec(&text, &settings).notice_flood_attackers, [expected]);
 }
 
 #[test]
-fn there_may_be_several() {
-    let both = spec(&format!("{CHAIN}{FLOOD}{FLOOD}forge = \"sender\"\n"), &[]).notice_floods;
-    assert_eq!(both, [from_n1(), NoticeFloodSpec { forge: Forge::Senders, ..from_n1() }]);
+fn there_may_be_several_floods() {
+    let both = spec(&format!("{CHAIN}{FLOOD}{FLOOD}forge = \"sender\"\n"), &[]).notice_flood_attackers;
+    assert_eq!(both, [from_n1(), NoticeFloodSpec { forge: ForgedField::Senders, ..from_n1() }]);
 }

@@ -11,7 +11,7 @@ flow = [{ src = "n0", dst = "n1" }, { src = "n2", dst = "n1" }]
 "#;
 
 /// Ways in which both find their routes or the address of the third node, with the key of the jitter of their requests.
-const ASK: [(&str, &str); 3] = [
+const DISCOVERIES: [(&str, &str); 3] = [
     ("routing.protocol=aodv", "routing.aodv.originated_jitter_s"),
     ("routing.protocol=dsr", "routing.dsr.originated_jitter_s"),
     ("radio.address_resolution=arp", "radio.arp_jitter_s"),
@@ -25,8 +25,8 @@ fn delivered(settings: &[&str]) -> (f64, u64) {
 }
 
 #[test]
-fn both_flows_get_a_route_and_what_the_medium_carries() {
-    for (ask, _) in ASK {
+fn both_flows_get_a_route_and_share_the_medium() {
+    for (ask, _) in DISCOVERIES {
         let (together, least) = delivered(&[ask]);
         // The goodput is that of flows that start a microsecond apart.
         let apart = delivered(&[ask, "flow.1.start_s=0.000001"]).0;
@@ -36,26 +36,26 @@ fn both_flows_get_a_route_and_what_the_medium_carries() {
 }
 
 #[test]
-fn without_jitter_what_they_ask_collides_for_ever() {
-    for (ask, jitter) in ASK {
+fn without_jitter_simultaneous_requests_collide_forever() {
+    for (ask, jitter) in DISCOVERIES {
         let none = format!("{jitter}=0");
         assert_eq!(delivered(&[ask, &none, "duration_s=30"]), (0.0, 0), "{ask}");
     }
 }
 
 #[test]
-fn it_is_the_same_with_each_preset_and_with_any_common_start() {
+fn the_result_holds_for_each_preset_and_any_common_start() {
     for preset in
         ["dot11a", "ns3-wavelan", "dot11b-ranges", "dot11a-ranges", "madwifi", "qualnet-367", "ns2-wavelan"]
     {
         let preset = format!("radio.preset={preset}");
-        for (ask, _) in ASK {
+        for (ask, _) in DISCOVERIES {
             let (_, least) = delivered(&[&preset, ask]);
             assert!(least > 10, "{preset} {ask}: {least}");
         }
     }
     let late = ["flow.0.start_s=1", "flow.1.start_s=1"];
-    for (ask, _) in ASK {
+    for (ask, _) in DISCOVERIES {
         let settings = [&late[..], &[ask, "flow.0.kind=cbr", "flow.1.kind=cbr"]].concat();
         let settings = [&settings[..], &["flow.0.rate_kbps=80", "flow.1.rate_kbps=80"]].concat();
         assert!(delivered(&settings).1 > 10, "{ask}");
@@ -63,15 +63,15 @@ fn it_is_the_same_with_each_preset_and_with_any_common_start() {
 }
 
 /// Presets of ns-2, which leave it to their MAC to separate what nodes send.
-const OF_NS2: [[&str; 2]; 3] = [
+const NS2_PRESETS: [[&str; 2]; 3] = [
     ["routing.protocol=aodv", "routing.aodv.preset=ns2-2.35"],
     ["routing.protocol=dsr", "routing.dsr.preset=ns2-2.35"],
     ["radio.address_resolution=arp", "radio.preset=ns2-wavelan"],
 ];
 
 #[test]
-fn presets_of_ns2_find_routes_over_a_mac_that_sends_at_once_too() {
-    for ask in OF_NS2 {
+fn presets_of_ns2_find_routes_over_a_mac_without_initial_backoff() {
+    for ask in NS2_PRESETS {
         for access in ["immediate", "idle-on-arrival", "always-backoff"] {
             let access = format!("mac.first_access={access}");
             let (_, least) = delivered(&[&ask[..], &[&access]].concat());
@@ -81,7 +81,7 @@ fn presets_of_ns2_find_routes_over_a_mac_that_sends_at_once_too() {
 }
 
 #[test]
-fn jitter_is_as_the_presets_and_keys_say() {
+fn jitter_follows_the_presets_and_keys() {
     let arp = |settings: &[&str]| {
         spec(STATIONS, &[&["radio.address_resolution=arp"], settings].concat()).radio.unwrap().arp_jitter
     };

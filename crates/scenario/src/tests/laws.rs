@@ -1,38 +1,38 @@
 //! `tcp-cubic`, `tcp-bbr`, `tcp-bbr3`, `tcp.congestion_control`, `tcp.recovery_window`, `tcp.ecn`, and queues that mark.
 
 use super::*;
-use hopline_queue::red::{Gentle, Idle, Measure, RedConfig};
-use hopline_queue::{Action, CoDelConfig, FqCoDelConfig};
+use hopline_queue::red::{Gentle, IdlePolicy, Measure, RedConfig};
+use hopline_queue::{CoDelConfig, FqCoDelConfig, SignalAction};
 use hopline_sim::spec::Discipline;
 use hopline_transport::tcp::{
-    BbrConfig, BbrVersion, CubicConfig, EcnUse, FastConvergence, LossDetection, PolicerDetection, PrrBound,
-    RackConfig, RecoveryWindow, WindowLaw,
+    BbrConfig, BbrVersion, CongestionControl, CubicConfig, EcnMode, FastConvergence, LossDetection,
+    PolicerDetection, PrrBound, RackConfig, RecoveryReduction,
 };
 use std::num::NonZeroU16;
 
-fn law(settings: &[&str]) -> WindowLaw {
-    tcp(&spec(CHAIN, settings), 0).law
+fn law(settings: &[&str]) -> CongestionControl {
+    tcp(&spec(CHAIN, settings), 0).congestion_control
 }
 
 #[test]
-fn tcp_cubic_is_linux_unless_a_preset_says_otherwise() {
+fn tcp_cubic_follows_linux_by_default() {
     assert_eq!(tcp(&spec(CHAIN, &["transport=tcp-cubic"]), 0), Config::linux());
     let config = tcp(&spec(CHAIN, &["transport=tcp-cubic", "tcp.preset=ns2-2.35"]), 0);
     assert_eq!(config, Config::ns2_235().with_sack().with_cubic());
 }
 
 #[test]
-fn names_that_do_not_say_cubic_mean_additive_increase_whatever_the_preset() {
+fn other_transport_names_use_additive_increase_with_any_preset() {
     for transport in ["tcp-reno", "tcp-newreno", "tcp-sack", "tcp-ap"] {
-        assert_eq!(law(&[&format!("transport={transport}"), "tcp.preset=linux"]), WindowLaw::Aimd);
+        assert_eq!(law(&[&format!("transport={transport}"), "tcp.preset=linux"]), CongestionControl::Reno);
     }
 }
 
 #[test]
-fn the_law_goes_with_any_recovery() {
+fn a_congestion_control_combines_with_any_recovery() {
     let config = tcp(&spec(CHAIN, &["transport=tcp-reno", "tcp.congestion_control=cubic"]), 0);
     assert_eq!(config, Config::modern().with_reno().with_cubic());
-    assert_eq!(law(&["transport=tcp-cubic", "tcp.congestion_control=aimd"]), WindowLaw::Aimd);
+    assert_eq!(law(&["transport=tcp-cubic", "tcp.congestion_control=aimd"]), CongestionControl::Reno);
 }
 
 #[test]
@@ -41,11 +41,11 @@ fn every_parameter_of_cubic_can_be_set() {
         ["transport=tcp-cubic", "tcp.cubic_c=4", "tcp.cubic_beta=0.5", "tcp.fast_convergence=false"];
     let expected =
         CubicConfig { c: 4.0, beta: 0.5, fast_convergence: FastConvergence::Off, ..CubicConfig::LINUX };
-    assert_eq!(law(&settings), WindowLaw::Cubic(expected));
+    assert_eq!(law(&settings), CongestionControl::Cubic(expected));
 }
 
 #[test]
-fn parameters_of_cubic_on_a_flow_without_it_are_refused() {
+fn parameters_of_cubic_without_cubic_are_rejected() {
     let text = CHAIN.to_owned() + "tcp = { cubic_beta = 0.5 }\ntransport = \"tcp-sack\"\n";
     let problem = parse(&text, &[]).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
     assert!(
@@ -55,7 +55,7 @@ fn parameters_of_cubic_on_a_flow_without_it_are_refused() {
 }
 
 #[test]
-fn tcp_bbr_is_linux_with_bbr_unless_a_preset_says_otherwise() {
+fn tcp_bbr_follows_linux_by_default() {
     for (transport, bbr) in [("tcp-bbr", BbrConfig::V1), ("tcp-bbr3", BbrConfig::V3)] {
         let transport = format!("transport={transport}");
         assert_eq!(tcp(&spec(CHAIN, &[&transport]), 0), Config::linux().with_bbr(bbr));
@@ -73,7 +73,7 @@ fn every_parameter_of_bbr_can_be_set() {
         "tcp.bbr_probe_rtt_s=0.1",
     ];
     let over = |version| {
-        WindowLaw::Bbr(BbrConfig {
+        CongestionControl::Bbr(BbrConfig {
             version,
             cwnd_gain: 3.0,
             pacing_margin: 0.05,
@@ -90,10 +90,10 @@ fn every_parameter_of_bbr_can_be_set() {
 }
 
 #[test]
-fn bbr_goes_with_sack_where_losses_are_told_by_time() {
+fn bbr_requires_sack_and_time_based_loss_detection() {
     let settings = ["transport=tcp-sack", "tcp.congestion_control=bbr", "tcp.loss_detection=rack"];
     let config = tcp(&spec(CHAIN, &settings), 0);
-    assert_eq!(config.law, WindowLaw::Bbr(BbrConfig::V1));
+    assert_eq!(config.congestion_control, CongestionControl::Bbr(BbrConfig::V1));
     assert_eq!(config.loss_detection, LossDetection::Rack(RackConfig::RFC8985));
     for (settings, said) in [
         (vec!["transport=tcp-newreno", "tcp.congestion_control=bbr"], "RACK with BBR"),
@@ -107,7 +107,7 @@ fn bbr_goes_with_sack_where_losses_are_told_by_time() {
 }
 
 #[test]
-fn parameters_of_one_bbr_on_a_flow_with_the_other_are_refused() {
+fn parameters_of_another_bbr_version_are_rejected() {
     for (transport, key, said) in [
         ("tcp-bbr", "bbr_beta = 0.5", "`bbr_beta` is used with congestion_control = \"bbr3\", not \"bbr\""),
         (
@@ -128,17 +128,17 @@ fn parameters_of_one_bbr_on_a_flow_with_the_other_are_refused() {
 }
 
 #[test]
-fn the_window_in_recovery_is_a_matter_of_sack() {
+fn the_recovery_window_requires_sack() {
     let window = |settings: &[&str]| match tcp(&spec(CHAIN, settings), 0).variant {
-        Variant::Sack(sack) => sack.window,
+        Variant::Sack(sack) => sack.reduction,
         other => panic!("not SACK: {other:?}"),
     };
-    let prr = RecoveryWindow::Prr(PrrBound::SafeAck);
-    assert_eq!(window(&["transport=tcp-sack"]), RecoveryWindow::AtOnce);
+    let prr = RecoveryReduction::Prr(PrrBound::SafeAck);
+    assert_eq!(window(&["transport=tcp-sack"]), RecoveryReduction::AtOnce);
     assert_eq!(window(&["transport=tcp-sack", "tcp.preset=linux"]), prr);
     assert_eq!(window(&["transport=tcp-sack", "tcp.recovery_window=prr"]), prr);
-    assert_eq!(window(&["transport=tcp-cubic", "tcp.recovery_window=at-once"]), RecoveryWindow::AtOnce);
-    let slow_start = RecoveryWindow::Prr(PrrBound::SlowStart);
+    assert_eq!(window(&["transport=tcp-cubic", "tcp.recovery_window=at-once"]), RecoveryReduction::AtOnce);
+    let slow_start = RecoveryReduction::Prr(PrrBound::SlowStart);
     assert_eq!(window(&["transport=tcp-sack", "tcp.recovery_window=prr-slow-start"]), slow_start);
     let text = CHAIN.to_owned() + "tcp = { recovery_window = \"prr\" }\ntransport = \"tcp-reno\"\n";
     let problem = parse(&text, &[]).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
@@ -146,12 +146,12 @@ fn the_window_in_recovery_is_a_matter_of_sack() {
 }
 
 #[test]
-fn ecn_is_used_where_it_is_asked_for() {
+fn ecn_is_used_if_configured() {
     let ecn = |settings: &[&str]| tcp(&spec(CHAIN, settings), 0).ecn;
-    assert_eq!(ecn(&["transport=tcp-sack"]), EcnUse::Never);
-    assert_eq!(ecn(&["transport=tcp-cubic"]), EcnUse::IfAsked);
-    assert_eq!(ecn(&["transport=tcp-newreno", "tcp.ecn=ask"]), EcnUse::Ask);
-    assert_eq!(ecn(&["transport=tcp-cubic", "tcp.ecn=off"]), EcnUse::Never);
+    assert_eq!(ecn(&["transport=tcp-sack"]), EcnMode::Never);
+    assert_eq!(ecn(&["transport=tcp-cubic"]), EcnMode::Accept);
+    assert_eq!(ecn(&["transport=tcp-newreno", "tcp.ecn=ask"]), EcnMode::Request);
+    assert_eq!(ecn(&["transport=tcp-cubic", "tcp.ecn=off"]), EcnMode::Never);
 }
 
 #[test]
@@ -178,8 +178,8 @@ fn every_parameter_of_red_can_be_set() {
         max_probability: 0.5,
         measure: Measure::Bytes { packet_bytes: 1500 },
         gentle: Gentle::On,
-        idle: Idle::Kept,
-        action: Action::Mark,
+        idle: IdlePolicy::Keep,
+        action: SignalAction::Mark,
     };
     assert_eq!(red.discipline, Discipline::Red(expected));
 }
@@ -195,7 +195,7 @@ fn every_parameter_of_codel_and_fq_codel_can_be_set() {
         target: Duration::from_millis(20),
         interval: Duration::from_millis(400),
         packet_bytes: 552,
-        action: Action::Mark,
+        action: SignalAction::Mark,
     };
     let with = |more: &[&'static str]| queue(&[&of_codel, more].concat());
     assert_eq!(with(&["queue.discipline=codel"]), Discipline::CoDel(codel));
@@ -205,7 +205,7 @@ fn every_parameter_of_codel_and_fq_codel_can_be_set() {
 }
 
 #[test]
-fn queues_take_no_keys_of_others() {
+fn queues_reject_keys_of_other_queues() {
     let problem = |settings: &[&str]| {
         parse(CHAIN, settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string()
     };
@@ -234,7 +234,7 @@ fn queues_take_no_keys_of_others() {
 }
 
 #[test]
-fn red_that_makes_no_sense_is_refused() {
+fn contradictory_red_parameters_are_rejected() {
     let problem = |settings: &[&str]| {
         parse(CHAIN, settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string()
     };
@@ -247,8 +247,8 @@ fn red_that_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn results_call_a_transport_what_the_scenario_calls_it() {
-    let called = |settings: &[&str]| spec(CHAIN, settings).flows[0].labels.carrier.clone();
+fn results_use_the_transport_name_of_the_scenario() {
+    let called = |settings: &[&str]| spec(CHAIN, settings).flows[0].labels.transport.clone();
     for transport in crate::keys::TRANSPORTS {
         let settings: &[&str] = match *transport {
             "tcp-f" | "tcp-elfn" | "atcp" | "tcp-bus" => &["routing.failure_notification=elfn"],

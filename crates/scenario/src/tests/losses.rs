@@ -21,7 +21,7 @@ fn packets(p: f64) -> ErrorModel {
 }
 
 #[test]
-fn a_loss_is_of_one_direction_unless_it_says_otherwise() {
+fn a_loss_applies_to_one_direction_by_default() {
     assert_eq!(losses(CHAIN, &[]), []);
     let one = LossSpec { from: NodeId(1), to: NodeId(0), errors: packets(0.1) };
     let text = with("model = \"packet\"\npacket_loss = 0.1\n");
@@ -33,7 +33,7 @@ fn a_loss_is_of_one_direction_unless_it_says_otherwise() {
 }
 
 #[test]
-fn bursts_have_the_keys_that_they_have_elsewhere() {
+fn burst_losses_have_their_usual_keys() {
     let text = with("model = \"gilbert-packet\"\ngood_to_bad = 0.01\nbad_to_good = 0.2\n");
     assert!(matches!(losses(&text, &[])[0].errors, ErrorModel::GilbertPackets(_)));
     let text =
@@ -42,12 +42,12 @@ fn bursts_have_the_keys_that_they_have_elsewhere() {
 }
 
 #[test]
-fn one_without_a_model_loses_nothing() {
+fn a_loss_without_a_model_has_no_effect() {
     assert_eq!(losses(&with(""), &[])[0].errors, ErrorModel::None);
 }
 
 #[test]
-fn senseless_losses_are_refused_where_they_stand() {
+fn invalid_losses_are_rejected_at_their_position() {
     assert_eq!(
         first_problem(&with("").replace("to = \"n0\"", "to = \"n1\"")),
         "12:6 a loss between a node and itself | from and to are different nodes"
@@ -68,7 +68,7 @@ fn senseless_losses_are_refused_where_they_stand() {
 }
 
 #[test]
-fn noise_is_that_of_802_11b_unless_it_is_given() {
+fn noise_defaults_to_that_of_802_11b() {
     let noise = |settings: &[&str]| {
         let radio = spec(CHAIN, settings).radio.expect("a wireless network").phy.radio;
         (radio.bandwidth_hz, radio.noise_figure_db)

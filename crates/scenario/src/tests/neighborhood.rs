@@ -2,10 +2,12 @@
 
 use super::*;
 use hopline_core::NodeId;
-use hopline_queue::Action;
+use hopline_queue::SignalAction;
 use hopline_queue::neighborhood_red::Config;
-use hopline_queue::neighborhood_red::config::{Delivery, Guard, Incoming, Limits, Suffering};
-use hopline_sim::spec::{Members, NeighborhoodSpec};
+use hopline_queue::neighborhood_red::config::{
+    Delivery, IncomingPolicy, Limits, NoticeLimits, StarvationTest,
+};
+use hopline_sim::spec::{NeighborhoodSpec, NodeSet};
 
 fn neighborhood(settings: &[&str]) -> Option<NeighborhoodSpec> {
     spec(CHAIN, settings).radio.expect("has radios").neighborhood
@@ -16,16 +18,16 @@ fn problem(settings: &[&str]) -> String {
 }
 
 #[test]
-fn it_is_there_where_the_section_is_and_scaled_to_the_rate_of_the_radio() {
+fn the_section_enables_it_and_scales_it_to_the_data_rate() {
     assert!(neighborhood(&[]).is_none());
     let plain = neighborhood(&["neighborhood_red.share=1", "mac.data_rate_mbps=2"]).unwrap();
-    assert_eq!((plain.config, plain.members), (Config::PAPER, Members::All));
+    assert_eq!((plain.config, plain.members), (Config::PAPER, NodeSet::All));
     let fast = neighborhood(&["neighborhood_red.share=1", "mac.data_rate_mbps=11"]).unwrap();
-    assert_eq!(fast.config, Config::on_channel(11_000_000));
+    assert_eq!(fast.config, Config::for_bandwidth(11_000_000));
 }
 
 #[test]
-fn thresholds_follow_the_rate_where_they_are_not_written() {
+fn thresholds_follow_the_rate_by_default() {
     let thresholds = |settings: &[&str]| {
         let config = neighborhood(settings).unwrap().config;
         (config.bandwidth_bps, config.min_threshold, config.max_threshold)
@@ -45,9 +47,9 @@ fn thresholds_follow_the_rate_where_they_are_not_written() {
 }
 
 #[test]
-fn nodes_that_have_it_are_named_or_drawn() {
+fn members_are_named_or_drawn() {
     let named = neighborhood(&["neighborhood_red.nodes=[\"n0\", \"n2\"]"]).unwrap();
-    assert_eq!(named.members, Members::Some([NodeId(0), NodeId(2)].into()));
+    assert_eq!(named.members, NodeSet::Some([NodeId(0), NodeId(2)].into()));
     let both = problem(&["neighborhood_red.nodes=[\"n0\"]", "neighborhood_red.share=0.5"]);
     assert!(both.contains("share and nodes both say which nodes have Neighborhood RED"), "{both}");
     assert!(problem(&["neighborhood_red.nodes=[\"n9\"]"]).contains("n9"));
@@ -56,7 +58,7 @@ fn nodes_that_have_it_are_named_or_drawn() {
 }
 
 #[test]
-fn the_real_queue_is_averaged_with_the_weight_of_the_estimate_unless_written() {
+fn the_real_queue_is_averaged_with_the_weight_of_the_estimate_by_default() {
     let weight = |settings: &[&str]| neighborhood(settings).unwrap().observed_weight;
     assert_eq!(weight(&["neighborhood_red.weight=0.3"]), 0.3);
     assert_eq!(weight(&["neighborhood_red.weight=0.3", "neighborhood_red.observe_weight=0.02"]), 0.02);
@@ -95,27 +97,27 @@ fn every_parameter_can_be_set() {
         max_probability: 0.1,
         notice_interval: Duration::from_millis(250),
         lifetime: Duration::from_secs(1),
-        suffering: Suffering::BelowFairShare,
+        starvation: StarvationTest::BelowFairShare,
         flow_memory: Duration::from_secs(3),
         neighbour_memory: Duration::from_secs(2),
         delivery: Delivery::Broadcast,
-        incoming: Incoming::Relayed,
-        action: Action::Mark,
-        guard: Guard::On(Limits { rest: Duration::from_secs(20), ..Limits::DEFAULT }),
+        incoming: IncomingPolicy::Relayed,
+        action: SignalAction::Mark,
+        notice_limits: NoticeLimits::On(Limits { recovery_time: Duration::from_secs(20), ..Limits::DEFAULT }),
         ..Config::PAPER
     };
     assert_eq!(set, expected);
     let half = neighborhood(&["neighborhood_red.suffering_share=0.25"]).unwrap();
-    assert_eq!(half.config.suffering, Suffering::BelowShare(0.25));
+    assert_eq!(half.config.starvation, StarvationTest::BelowShare(0.25));
 }
 
 #[test]
-fn a_share_of_the_nodes_is_drawn_for_each_run_and_a_larger_one_has_them_too() {
+fn a_larger_share_contains_the_nodes_of_a_smaller_one() {
     let members = |share: &str, run| {
         let scenario = parse(CHAIN, &["nodes.count=40", &format!("neighborhood_red.share={share}")]).unwrap();
         match scenario.spec(run).unwrap().radio.unwrap().neighborhood.unwrap().members {
-            Members::Some(nodes) => nodes,
-            Members::All => panic!("a share is not all"),
+            NodeSet::Some(nodes) => nodes,
+            NodeSet::All => panic!("a share is not all"),
         }
     };
     let (quarter, half) = (members("0.25", 1), members("0.5", 1));
@@ -126,7 +128,7 @@ fn a_share_of_the_nodes_is_drawn_for_each_run_and_a_larger_one_has_them_too() {
 }
 
 #[test]
-fn nodes_that_only_watch_and_those_that_are_observed() {
+fn observers_and_observed_nodes_are_configurable() {
     let set = neighborhood(&["neighborhood_red.delivery=none", "neighborhood_red.observe=[\"n2\", \"n0\"]"])
         .unwrap();
     assert_eq!(set.config.delivery, Delivery::None);
@@ -135,7 +137,7 @@ fn nodes_that_only_watch_and_those_that_are_observed() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn contradictory_settings_are_rejected() {
     for (settings, expected) in [
         (
             &["neighborhood_red.lifetime_s=0.9"][..],

@@ -9,7 +9,7 @@ fn mac(settings: &[&str]) -> mac::Config {
 }
 
 #[test]
-fn every_packet_goes_unacknowledged_unless_its_length_says_otherwise() {
+fn every_packet_is_unacknowledged_unless_its_length_excludes_it() {
     let bytes = |settings: &[&str]| mac(&[&["mac.ack_policy=no-ack"], settings].concat()).no_ack_bytes;
     assert_eq!(bytes(&[]), 0..=u32::MAX);
     assert_eq!(bytes(&["mac.no_ack_min_bytes=200"]), 200..=u32::MAX);
@@ -17,7 +17,7 @@ fn every_packet_goes_unacknowledged_unless_its_length_says_otherwise() {
 }
 
 #[test]
-fn bursts_are_off_unless_they_have_a_limit() {
+fn bursts_are_off_without_a_limit() {
     assert_eq!(mac(&[]).burst_limit, None);
     assert_eq!(mac(&["mac.burst_limit_us=1500"]).burst_limit, Some(Duration::from_micros(1500)));
     for policy in ["normal", "no-ack", "block-ack"] {
@@ -27,7 +27,7 @@ fn bursts_are_off_unless_they_have_a_limit() {
 }
 
 #[test]
-fn madwifi_is_an_access_point_with_one_station_unless_keys_say_otherwise() {
+fn madwifi_is_an_access_point_with_one_station_by_default() {
     let madwifi = |settings: &[&str]| mac(&[&["radio.preset=madwifi"], settings].concat());
     let (driver, standard) = (madwifi(&[]), mac(&["radio.preset=dot11a"]));
     assert_eq!((driver.cw_min, driver.cw_max, driver.difs()), (7, 1023, standard.difs()));
@@ -39,7 +39,7 @@ fn madwifi_is_an_access_point_with_one_station_unless_keys_say_otherwise() {
 }
 
 #[test]
-fn packets_live_and_agreements_last_until_they_are_told_otherwise() {
+fn packets_and_agreements_have_no_lifetime_by_default() {
     let times = |settings: &[&str]| {
         let mac = mac(&[&["mac.ack_policy=block-ack"], settings].concat());
         (mac.msdu_lifetime, mac.block_ack_timeout)
@@ -50,7 +50,7 @@ fn packets_live_and_agreements_last_until_they_are_told_otherwise() {
 }
 
 #[test]
-fn agreements_stand_from_the_start_unless_they_are_to_be_set_up() {
+fn agreements_exist_from_the_start_by_default() {
     let setup = |settings: &[&str]| mac(&[&["mac.ack_policy=block-ack"], settings].concat()).block_ack_setup;
     assert_eq!(setup(&[]), mac::BlockAckSetup::None);
     assert_eq!(setup(&["mac.block_ack_setup=none"]), mac::BlockAckSetup::None);
@@ -62,14 +62,14 @@ fn agreements_stand_from_the_start_unless_they_are_to_be_set_up() {
 }
 
 #[test]
-fn keys_of_no_ack_and_of_bursts_have_no_effect_with_other_policies_and_are_no_error() {
+fn keys_of_no_ack_and_bursts_are_ignored_with_other_policies() {
     assert_eq!(mac(&["mac.no_ack_min_bytes=200"]).ack_policy, mac::AckPolicy::Normal);
     let blocks = mac(&["mac.ack_policy=block-ack", "mac.burst_limit_us=2000"]);
     assert!(matches!(blocks.ack_policy, mac::AckPolicy::BlockAck { .. }), "{blocks:?}");
 }
 
 #[test]
-fn stretch_acks_are_of_tcp() {
+fn stretch_acks_require_tcp() {
     let text = CHAIN.to_owned();
     let every = |settings: &[&str]| tcp(&spec(&text, settings), 0).ack_every;
     assert_eq!(every(&[]), 2);

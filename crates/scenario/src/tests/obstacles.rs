@@ -13,7 +13,7 @@ fn problem(text: &str) -> String {
 }
 
 #[test]
-fn a_rectangle_has_four_corners_and_others_those_that_are_given() {
+fn a_rectangle_has_four_corners_and_a_polygon_the_given_ones() {
     let found = obstacles(
         "[[obstacle]]\nx_m = 10\ny_m = -5\nwidth_m = 20\nheight_m = 10\nloss_db = 6\n\
          [[obstacle]]\nloss_db = 3.5\ncorners = [{ x_m = 1, y_m = 2 }, { x_m = 3, y_m = 4 }]\n",
@@ -25,7 +25,7 @@ fn a_rectangle_has_four_corners_and_others_those_that_are_given() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn errors_are_named() {
     let wrong = |text: &str| problem(&(CHAIN.to_owned() + "[[obstacle]]\n" + text));
     assert!(wrong("x_m = 1\n").contains("`obstacle.0` has no `loss_db`"));
     assert!(wrong("loss_db = 1\nx_m = 1\ny_m = 1\nwidth_m = 2\n").contains("an obstacle without `height_m`"));

@@ -2,7 +2,7 @@
 
 use super::*;
 use hopline_transport::pacing::{self, DuplicateAcks, Pacing, ShortPaths, Variability};
-use hopline_transport::tcp::{Offer, TimestampEcho};
+use hopline_transport::tcp::{OptionOffer, TimestampEcho};
 
 fn problem(settings: &[&str]) -> String {
     parse(CHAIN, settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string()
@@ -20,11 +20,11 @@ fn tcp_ap_is_paced_newreno_without_clamp_and_back_off() {
     let config = tcp(&spec(CHAIN, &["transport=tcp-ap", "tcp.preset=ns2-2006"]), 0);
     assert_eq!(config, Config::ns2_2006().with_adaptive_pacing(pacing::Config::AUTHORS));
     assert_eq!((config.window_clamp, config.rto.backoff_limit), (None, Some(1)));
-    assert_eq!((config.timestamps, config.timestamp_echo), (Offer::Yes, TimestampEcho::Earliest));
+    assert_eq!((config.timestamps, config.timestamp_echo), (OptionOffer::Offered, TimestampEcho::Earliest));
 }
 
 #[test]
-fn pacing_goes_with_any_recovery() {
+fn pacing_combines_with_any_recovery() {
     let config = tcp(&spec(CHAIN, &["transport=tcp-sack", "tcp.pacing=adaptive"]), 0);
     assert_eq!(config, Config::modern().with_adaptive_pacing(pacing::Config::AUTHORS));
     let newreno = tcp(&spec(CHAIN, &["transport=tcp-newreno", "tcp.pacing=adaptive"]), 0);
@@ -32,7 +32,7 @@ fn pacing_goes_with_any_recovery() {
 }
 
 #[test]
-fn what_tcp_ap_sets_can_be_set_otherwise() {
+fn settings_of_tcp_ap_can_be_overridden() {
     let config = tcp(&spec(CHAIN, &["transport=tcp-ap", "tcp.window=8", "tcp.backoff_limit=none"]), 0);
     assert_eq!((config.window_clamp, config.rto.backoff_limit), (Some(8), None));
     let config = tcp(&spec(CHAIN, &["transport=tcp-ap", "tcp.timestamp_echo=latest"]), 0);
@@ -76,7 +76,7 @@ fn every_parameter_of_pacing_can_be_set() {
 }
 
 #[test]
-fn the_link_rate_is_that_of_the_radios_unless_it_is_given() {
+fn the_link_rate_defaults_to_that_of_the_radios() {
     for transport in ["tcp-ap", "tpa-ap"] {
         let transport = format!("transport={transport}");
         let rate_bps = |settings: &[&str]| {
@@ -100,7 +100,7 @@ fn the_link_rate_is_that_of_the_radios_unless_it_is_given() {
 }
 
 #[test]
-fn without_radios_the_link_rate_is_that_of_the_authors() {
+fn without_radios_the_link_rate_is_that_of_the_paper() {
     let wired = "duration_s = 10\n[[node]]\nname = \"n0\"\n[[node]]\nname = \"n1\"\n[[link]]\na = \"n0\"\nb = \"n1\"\n\
                  rate_mbps = 50\ndelay_ms = 5\n[[flow]]\nsrc = \"n0\"\ndst = \"n1\"\n";
     match tcp(&spec(wired, &["transport=tcp-ap"]), 0).pacing {
@@ -110,7 +110,7 @@ fn without_radios_the_link_rate_is_that_of_the_authors() {
 }
 
 #[test]
-fn pacing_of_a_flow_goes_over_that_of_all() {
+fn pacing_of_a_flow_overrides_that_for_all() {
     let two = CHAIN.to_owned() + "[[flow]]\nsrc = \"n2\"\ndst = \"n0\"\n";
     let spec = spec(&two, &["tcp.pacing=adaptive", "flow.1.tcp.pacing=none", "pacing.contention_factor=2"]);
     assert!(matches!(tcp(&spec, 0).pacing, Pacing::Adaptive(c) if c.contention_factor == 2.0));
@@ -118,7 +118,7 @@ fn pacing_of_a_flow_goes_over_that_of_all() {
 }
 
 #[test]
-fn contradictions_are_refused() {
+fn contradictory_settings_are_rejected() {
     assert_eq!(
         problem(&["transport=tcp-ap", "tcp.pacing=none"]),
         "--set tcp.pacing=none: tcp-ap without pacing (transport = \"tcp-newreno\" is what is left of it; or remove `pacing`)"

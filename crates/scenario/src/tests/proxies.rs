@@ -24,7 +24,7 @@ fn served(rest: &str) -> Spec {
 }
 
 #[test]
-fn presets_and_what_is_put_over_them() {
+fn presets_can_be_overridden() {
     let of = |rest: &str| match served(&format!("kind = \"snoop\"\n{rest}")).proxies.remove(0).kind {
         ProxyKind::Snoop(config) => config,
         other => panic!("{other:?}"),
@@ -33,13 +33,19 @@ fn presets_and_what_is_put_over_them() {
     assert_eq!(of("preset = \"published\""), snoop::Config::published());
     let ns2 =
         of("preset = \"ns2-2.35\"\nhigh_water_packets = 7\nlocal_limit = 3\nturn = \"first\"\nidle_s = 5\n");
-    assert_eq!((ns2.high_water.get(), ns2.local_limit, ns2.bounds.idle), (7, 3, Duration::from_secs(5)));
+    assert_eq!(
+        (ns2.high_water.get(), ns2.max_local_retransmissions, ns2.limits.idle_timeout),
+        (7, 3, Duration::from_secs(5))
+    );
     let snoop::Rules::Classic(rules) = ns2.rules else { panic!("{ns2:?}") };
-    assert_eq!(rules, snoop::Classic { turn: snoop::Turn::First, ..snoop::Classic::NS2 });
+    assert_eq!(
+        rules,
+        snoop::ClassicRules { queue_position: snoop::QueuePosition::Front, ..snoop::ClassicRules::NS2 }
+    );
 }
 
 #[test]
-fn nothing_stands_where_the_kind_is_none_and_keys_of_other_kinds_are_no_error() {
+fn kind_none_adds_no_proxy_and_keys_of_other_kinds_are_ignored() {
     assert!(served("kind = \"none\"\npreset = \"published\"\n").proxies.is_empty());
     let split = served("kind = \"split\"\npreset = \"published\"\nbuffer_bytes = 5000\n");
     let ProxyKind::Split(config) = &split.proxies[0].kind else { panic!("{split:?}") };
@@ -49,9 +55,9 @@ fn nothing_stands_where_the_kind_is_none_and_keys_of_other_kinds_are_no_error() 
 }
 
 #[test]
-fn beyond_a_split_over_tpa_the_mobile_host_speaks_tpa() {
+fn behind_a_split_over_tpa_the_mobile_host_uses_tpa() {
     let ends = |transport: &str| {
-        served(&format!("kind = \"split\"\ntransport = \"{transport}\"\n")).flows.remove(0).ends
+        served(&format!("kind = \"split\"\ntransport = \"{transport}\"\n")).flows.remove(0).end_transports
     };
     let [source, sink] = ends("tpa");
     assert!(source.is_none() && matches!(sink, Some(hopline_sim::spec::Transport::Tpa(_))));
@@ -59,31 +65,31 @@ fn beyond_a_split_over_tpa_the_mobile_host_speaks_tpa() {
 }
 
 #[test]
-fn a_supervisor_host_waits_as_long_as_it_is_told() {
+fn the_wait_of_a_supervisor_host_is_configurable() {
     let of = |rest: &str| match served(&format!("kind = \"mtcp\"\n{rest}")).proxies.remove(0).kind {
         ProxyKind::Mtcp(config) => config,
         other => panic!("{other:?}"),
     };
     assert_eq!(of(""), mtcp::Config::default());
     let of = of("silence_ms = 300\nprobe_ms = 1000\nconnections = 9\n");
-    assert_eq!((of.silence, of.probe), (Duration::from_millis(300), Duration::from_secs(1)));
-    assert_eq!(of.bounds.connections, 9);
+    assert_eq!((of.silence_timeout, of.probe_interval), (Duration::from_millis(300), Duration::from_secs(1)));
+    assert_eq!(of.limits.max_connections, 9);
 }
 
 #[test]
-fn a_station_asks_as_often_as_it_is_told() {
+fn the_requests_of_a_station_are_configurable() {
     let of = |rest: &str| match served(&format!("kind = \"nack\"\n{rest}")).proxies.remove(0).kind {
         ProxyKind::Nack(config) => config,
         other => panic!("{other:?}"),
     };
     assert_eq!(of(""), nack::Config::default());
     let of = of("local_limit = 3\nmin_timer_ms = 9\nidle_s = 5\n");
-    assert_eq!((of.attempts, of.min_timer), (3, Duration::from_millis(9)));
-    assert_eq!(of.bounds.idle, Duration::from_secs(5));
+    assert_eq!((of.max_requests, of.min_timer), (3, Duration::from_millis(9)));
+    assert_eq!(of.limits.idle_timeout, Duration::from_secs(5));
 }
 
 #[test]
-fn acks_wait_as_long_as_they_are_told_and_as_many() {
+fn the_delay_and_number_of_held_acks_are_configurable() {
     let of = |rest: &str| match served(&format!("kind = \"ack-pacing\"\n{rest}")).proxies.remove(0).kind {
         ProxyKind::AckPacing(config) => config,
         other => panic!("{other:?}"),
@@ -92,13 +98,13 @@ fn acks_wait_as_long_as_they_are_told_and_as_many() {
     let of = of(
         "max_hold_ms = 5\nburst_gap_ms = 1\nheld_packets = 7\nhigh_water_packets = 9\nidle_s = 3\nconnections = 2\n",
     );
-    assert_eq!((of.max_hold, of.burst_gap), (Duration::from_millis(5), Duration::from_millis(1)));
-    assert_eq!((of.held_packets.get(), of.held_in_all), (7, 9));
-    assert_eq!((of.bounds.idle, of.bounds.connections), (Duration::from_secs(3), 2));
+    assert_eq!((of.max_delay, of.burst_gap), (Duration::from_millis(5), Duration::from_millis(1)));
+    assert_eq!((of.max_delayed_acks.get(), of.max_total_delayed_acks), (7, 9));
+    assert_eq!((of.limits.idle_timeout, of.limits.max_connections), (Duration::from_secs(3), 2));
 }
 
 #[test]
-fn a_link_repairs_its_losses_where_it_says_so() {
+fn link_retransmission_is_enabled_by_its_key() {
     let of = |rest: &str| served(&format!("kind = \"none\"\n[link.arq]\n{rest}")).links.remove(1).arq;
     // `[link.arq]` belongs to the last link.
     assert_eq!(of(""), None);
@@ -106,8 +112,8 @@ fn a_link_repairs_its_losses_where_it_says_so() {
     assert_eq!(of("kind = \"selective\"\n"), Some(arq::Config::default()));
     let of = of("kind = \"selective\"\nattempts = 3\norder = \"any\"\nparity_every = 8\nmin_timer_ms = 2\n");
     let of = of.expect("it repairs them");
-    assert_eq!((of.attempts.get(), of.order), (3, arq::Order::Any));
-    assert_eq!((of.parity_every.map(NonZeroU8::get), of.min_timer), (Some(8), Duration::from_millis(2)));
+    assert_eq!((of.max_transmissions.get(), of.order), (3, arq::DeliveryMode::Any));
+    assert_eq!((of.parity_interval.map(NonZeroU8::get), of.min_timer), (Some(8), Duration::from_millis(2)));
 }
 
 /// The only pair of this scenario.
@@ -119,58 +125,65 @@ fn pair(rest: &str) -> PairSpec {
 }
 
 #[test]
-fn d_proxy_stands_at_both_ends_of_a_link_and_each_mechanism_can_be_told() {
+fn d_proxy_is_at_both_ends_of_a_link_and_each_mechanism_is_configurable() {
     let of = |rest: &str| match pair(&format!("kind = \"d-proxy\"\npeer = \"m\"\n{rest}")).kind {
         PairKind::DProxy(config) => config,
         other @ PairKind::Opaque(_) => panic!("{other:?}"),
     };
     let default = of("");
-    assert_eq!((default.recovery, default.held_packets), (dproxy::Recovery::default(), 256));
-    assert_eq!((default.tail_probe, default.overflow), (None, dproxy::Overflow::LeftToSender));
-    assert_eq!((default.turn, of("turn = \"first\"").turn), (snoop::Turn::Last, snoop::Turn::First));
+    assert_eq!((default.recovery, default.max_waiting_per_flow), (dproxy::RecoveryConfig::default(), 256));
+    assert_eq!((default.tail_probe_delay, default.overflow), (None, dproxy::QueueDropHandling::LeftToSender));
+    assert_eq!(
+        (default.queue_position, of("turn = \"first\"").queue_position),
+        (snoop::QueuePosition::Back, snoop::QueuePosition::Front)
+    );
     let told = of(
         "order_rule = \"off\"\ntimeouts = \"cumulative\"\nexpansion = \"off\"\norder = \"any\"\nlocal_limit = 7\nhigh_water_packets = 9\nheld_packets = 5\nreordering_threshold_packets = 2\nreordering_timeout_ms = 30\nmin_timer_ms = 1\ntail_probe_ms = 8\noverflow = \"kept\"\nconnections = 3\n",
     );
-    let recovery = dproxy::Recovery {
-        attempts: NonZeroU8::new(7).expect("not zero"),
-        timeouts: dproxy::Timeouts::Cumulative,
+    let recovery = dproxy::RecoveryConfig {
+        max_timer_requests: NonZeroU8::new(7).expect("not zero"),
+        timeout_rule: dproxy::TimeoutRule::Cumulative,
         order_rule: dproxy::OrderRule::Off,
-        floor: Duration::from_millis(1),
-        patience: Duration::from_millis(30),
-        grace: 2,
-        ..dproxy::Recovery::default()
+        min_average: Duration::from_millis(1),
+        max_wait: Duration::from_millis(30),
+        reordering_threshold: 2,
+        ..dproxy::RecoveryConfig::default()
     };
-    assert_eq!((told.recovery, told.expansion), (recovery, dproxy::Expansion::Off));
-    assert_eq!((told.holding, told.held_packets), (dproxy::Holding::AsTheyCome, 5));
-    assert_eq!((told.caching.packets_per_flow, told.bounds.connections), (9, 3));
+    assert_eq!((told.recovery, told.request_expansion), (recovery, dproxy::RequestExpansion::Off));
+    assert_eq!((told.hole_delivery, told.max_waiting_per_flow), (dproxy::HoleDelivery::OutOfOrder, 5));
+    assert_eq!((told.cache.packets_per_flow, told.limits.max_connections), (9, 3));
     assert_eq!(
-        (told.tail_probe, told.overflow),
-        (Some(Duration::from_millis(8)), dproxy::Overflow::Repaired)
+        (told.tail_probe_delay, told.overflow),
+        (Some(Duration::from_millis(8)), dproxy::QueueDropHandling::Replayed)
     );
 }
 
 #[test]
-fn an_opaque_pair_keeps_order_unless_told_otherwise() {
+fn an_opaque_pair_keeps_order_by_default() {
     let of = |rest: &str| match pair(&format!("kind = \"opaque\"\npeer = \"m\"\n{rest}")).kind {
         PairKind::Opaque(config) => config,
         other @ PairKind::DProxy(_) => panic!("{other:?}"),
     };
     let tail_probe = Some(Duration::from_millis(48));
-    assert_eq!(of(""), opaque::Config { tail_probe, ..opaque::Config::default() }, "at 2 Mb/s");
+    assert_eq!(
+        of(""),
+        opaque::Config { tail_probe_delay: tail_probe, ..opaque::Config::default() },
+        "at 2 Mb/s"
+    );
     let told = of("order = \"any\"\nparity = \"adaptive\"\nhigh_water_packets = 50\ntail_probe_ms = 2\n");
-    assert_eq!((told.order, told.kept_packets), (opaque::Order::Any, 50));
+    assert_eq!((told.order, told.max_cached_packets), (opaque::DeliveryMode::Any, 50));
     assert!(matches!(told.parity, opaque::Parity::Adaptive { .. }));
-    assert_eq!(told.tail_probe, Some(Duration::from_millis(2)));
+    assert_eq!(told.tail_probe_delay, Some(Duration::from_millis(2)));
 }
 
 #[test]
-fn where_nothing_stands_nobody_needs_to_be_named() {
+fn kind_none_needs_no_node() {
     let spec = served("kind = \"none\"\npeer = \"m\"\n");
     assert!(spec.proxies.is_empty() && spec.pairs.is_empty());
 }
 
 #[test]
-fn mistakes_are_named() {
+fn errors_are_named() {
     let wrong = |rest: &str| first_problem(&last_hop(rest));
     for (rest, message) in [
         ("kind = \"snoop\"\n", "a proxy at `bs`, which has no radio"),

@@ -28,7 +28,7 @@ fn reaches(distance_m: f64, preset: &str, mbps: &str, more: &[&str]) -> bool {
 }
 
 #[test]
-fn the_faster_the_rate_the_shorter_its_reach() {
+fn a_faster_rate_has_a_shorter_range() {
     // 802.11b: 15 dBm, two rays: 1.5 m · 10^((15 dBm − sensitivity) / 40 dB). 802.11a: 16 dBm on 5180 MHz,
     // within the crossover of 488 m: 57.875 mm / 4π · 10^((16 dBm − sensitivity) / 20 dB).
     for (preset, mbps, reach_m) in [
@@ -50,7 +50,7 @@ fn the_faster_the_rate_the_shorter_its_reach() {
 }
 
 #[test]
-fn a_range_is_that_of_data_and_the_other_rates_move_along() {
+fn a_configured_range_is_that_of_data_and_scales_the_other_rates() {
     let settings = ["radio.preset=dot11b-ranges", "radio.range_m=250", "radio.carrier_sense_range_m=600"];
     let phy = pair(1.0, &settings).radio.unwrap().phy;
     let of_rate = |rate| phy.propagation.range_for(&phy.radio, phy.sensitivity.threshold_w(&phy.radio, rate));
@@ -63,7 +63,7 @@ fn a_range_is_that_of_data_and_the_other_rates_move_along() {
 }
 
 #[test]
-fn circles_and_the_other_presets_are_those_of_every_rate() {
+fn circles_and_other_presets_have_one_range_for_all_rates() {
     let phy = |settings: &[&str]| pair(1.0, settings).radio.unwrap().phy;
     for preset in ["ns2-wavelan", "ns3-wavelan", "dot11b", "dot11a", "madwifi", "qualnet-367"] {
         assert_eq!(phy(&[&format!("radio.preset={preset}")]).sensitivity, Sensitivity::Alike);
@@ -74,7 +74,7 @@ fn circles_and_the_other_presets_are_those_of_every_rate() {
 }
 
 #[test]
-fn static_routes_are_for_data_so_that_a_chain_too_long_for_one_hop_has_two() {
+fn static_routes_use_the_range_of_data() {
     let text = CHAIN.replace("spacing_m = 200", "spacing_m = 45");
     let far = ["radio.preset=dot11a-ranges", "duration_s=2"];
     let outcome = hopline_sim::simulate(&spec(&text, &far), 1);

@@ -3,7 +3,8 @@
 
 use super::*;
 use hopline_transport::tcp::{
-    ClosedWindow, Dsack, Frto, LossDetection, RackConfig, RecoveryTimeout, RtoFloor, Spurious, TailProbe,
+    ClosedWindow, DsackReports, Frto, LossDetection, RackConfig, RecoveryTimeout, RtoFloor,
+    SpuriousDetection, TailProbe,
 };
 
 fn sack(settings: &[&str]) -> Config {
@@ -11,7 +12,7 @@ fn sack(settings: &[&str]) -> Config {
 }
 
 #[test]
-fn rack_is_as_rfc_8985_says_with_or_without_probes() {
+fn rack_follows_rfc_8985_with_or_without_probes() {
     assert_eq!(sack(&[]).loss_detection, LossDetection::DupAcks);
     assert_eq!(sack(&["tcp.loss_detection=rack"]), Config::modern().with_rack());
     let LossDetection::Rack(rack) = sack(&["tcp.loss_detection=rack-without-tlp"]).loss_detection else {
@@ -21,16 +22,16 @@ fn rack_is_as_rfc_8985_says_with_or_without_probes() {
 }
 
 #[test]
-fn duplicates_are_reported_if_wanted() {
-    assert_eq!(sack(&[]).dsack, Dsack::Silent);
-    assert_eq!(sack(&["tcp.dsack=true"]).dsack, Dsack::Report);
+fn duplicates_are_reported_if_configured() {
+    assert_eq!(sack(&[]).dsack, DsackReports::Off);
+    assert_eq!(sack(&["tcp.dsack=true"]).dsack, DsackReports::On);
 }
 
 #[test]
-fn detectors_of_spurious_reductions_are_switched_on_one_by_one() {
-    assert_eq!(sack(&[]).spurious, Spurious::UNDETECTED);
+fn detectors_of_spurious_reductions_are_enabled_individually() {
+    assert_eq!(sack(&[]).spurious, SpuriousDetection::NONE);
     let all = sack(&["tcp.frto=first-timeout", "tcp.eifel=true", "tcp.dsack_undo=true"]);
-    assert_eq!(all.spurious, Spurious::ALL);
+    assert_eq!(all.spurious, SpuriousDetection::ALL);
     assert_eq!(sack(&["tcp.frto=every-timeout"]).spurious.frto, Frto::EveryTimeout);
     let problem = parse(CHAIN, &["tcp.eifel=true", "tcp.timestamps=false"]).and_then(|s| s.spec(1));
     let problem = problem.expect_err("this is wrong").to_string();
@@ -38,8 +39,8 @@ fn detectors_of_spurious_reductions_are_switched_on_one_by_one() {
 }
 
 #[test]
-fn a_closed_window_is_not_probed_in_place_of_data_with_rack() {
-    assert_eq!(sack(&[]).closed_window, ClosedWindow::Retransmit);
+fn a_closed_window_is_not_probed_instead_of_data_with_rack() {
+    assert_eq!(sack(&[]).closed_window, ClosedWindow::TimeOut);
     assert_eq!(sack(&["tcp.closed_window=persist"]).closed_window, ClosedWindow::Persist);
     let rack = ["tcp.preset=linux", "tcp.closed_window=persist"];
     let problem = parse(CHAIN, &[&["transport=tcp-sack"], &rack[..]].concat()).and_then(|s| s.spec(1));
@@ -48,7 +49,7 @@ fn a_closed_window_is_not_probed_in_place_of_data_with_rack() {
 }
 
 #[test]
-fn rack_without_sack_is_refused_with_the_reason() {
+fn rack_without_sack_is_rejected_with_the_reason() {
     for settings in
         [["transport=tcp-newreno", "tcp.preset=modern"], ["transport=tcp-sack", "tcp.preset=ns2-2.35"]]
     {
@@ -59,7 +60,7 @@ fn rack_without_sack_is_refused_with_the_reason() {
 }
 
 #[test]
-fn what_the_least_timeout_is_the_least_of_and_a_timeout_in_recovery_can_be_chosen() {
+fn the_minimum_rto_and_the_timeout_in_recovery_are_configurable() {
     let config = |settings: &[&str]| tcp(&spec(CHAIN, settings), 0);
     let settings = |config: Config| (config.rto.floor, config.recovery_timeout);
     let modern = (RtoFloor::Rto, RecoveryTimeout::Reduce);

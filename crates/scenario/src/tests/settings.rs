@@ -8,7 +8,7 @@ fn problem(setting: &str) -> String {
 }
 
 #[test]
-fn failures_are_told_of_if_the_scenario_asks_for_it() {
+fn route_failures_are_notified_if_configured() {
     let of = |settings: &[&str]| spec(CHAIN, settings).failure_notification;
     assert_eq!(of(&[]), FailureNotification::None);
     assert_eq!(of(&["routing.failure_notification=elfn"]), FailureNotification::Elfn);
@@ -16,7 +16,7 @@ fn failures_are_told_of_if_the_scenario_asks_for_it() {
 }
 
 #[test]
-fn a_setting_reaches_into_lists_and_makes_missing_tables() {
+fn a_setting_reaches_into_lists_and_creates_missing_tables() {
     let spec = spec(CHAIN, &["flow.0.start_s=2", "flow.0.tcp.window=5", "tcp.preset=ns2-2.35"]);
     assert_eq!(spec.flows[0].start, Instant::from_secs(2));
     assert_eq!(tcp(&spec, 0).window_clamp, Some(5));
@@ -24,19 +24,19 @@ fn a_setting_reaches_into_lists_and_makes_missing_tables() {
 }
 
 #[test]
-fn the_last_of_two_settings_holds() {
+fn the_last_of_two_settings_wins() {
     assert_eq!(tcp(&spec(CHAIN, &["tcp.window=5", "tcp.window=6"]), 0).window_clamp, Some(6));
 }
 
 #[test]
-fn words_need_no_quotes_and_may_have_them() {
+fn words_may_be_quoted_or_not() {
     for text in ["transport=tcp-sack", "transport=\"tcp-sack\"", " transport = tcp-sack "] {
         assert!(matches!(tcp(&spec(CHAIN, &[text]), 0).variant, Variant::Sack(_)), "{text}");
     }
 }
 
 #[test]
-fn wrong_settings_are_reported_as_they_were_given() {
+fn invalid_settings_are_reported_as_given() {
     assert_eq!(
         problem("tcp.window=0"),
         "--set tcp.window=0: `tcp.window` = 0 is out of range \
@@ -61,7 +61,7 @@ fn wrong_settings_are_reported_as_they_were_given() {
 }
 
 #[test]
-fn a_setting_is_of_the_form_key_is_value() {
+fn a_setting_has_the_form_key_equals_value() {
     for text in ["", "seed", "=3", " =3"] {
         let problem = Setting::parse("--set", text).unwrap_err();
         assert!(problem.message.contains("not of the form key=value"), "{problem}");
@@ -69,7 +69,7 @@ fn a_setting_is_of_the_form_key_is_value() {
 }
 
 #[test]
-fn an_option_of_its_own_names_itself() {
+fn an_option_is_named_in_its_errors() {
     let wrong =
         parse(CHAIN, &[]).unwrap().with(&[Setting::of_option("--seed", "seed", u64::MAX)]).unwrap_err();
     assert!(
@@ -97,7 +97,7 @@ fn a_sweep_keeps_the_order_of_the_file_and_may_be_nested() {
 }
 
 #[test]
-fn a_path_without_end_is_refused_at_once() {
+fn an_overlong_path_is_rejected() {
     let path = vec!["a"; 100_000].join(".");
     let problems = parse(CHAIN, &[&format!("{path}=1")]).unwrap_err();
     assert_eq!(problems.0[0].message, "a path of 100000 keys");

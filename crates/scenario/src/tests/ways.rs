@@ -34,7 +34,7 @@ dst = \"m\"
 ";
 
 #[test]
-fn a_fixed_node_stands_while_others_move() {
+fn a_fixed_node_is_stationary_while_others_move() {
     let nodes = spec(GATEWAY, &[]).nodes;
     let moves: Vec<bool> = nodes.iter().map(|node| !node.trajectory.is_static()).collect();
     assert_eq!(moves, [false, false, true]);
@@ -42,16 +42,16 @@ fn a_fixed_node_stands_while_others_move() {
 }
 
 #[test]
-fn what_moves_does_not_depend_on_who_stands() {
+fn movement_does_not_depend_on_fixed_nodes() {
     let (before, after) = (spec(GATEWAY, &[]), spec(GATEWAY, &["node.0.fixed=false"]));
     assert!(!after.nodes[0].trajectory.is_static());
     assert_eq!(before.nodes[2].trajectory, after.nodes[2].trajectory);
 }
 
 #[test]
-fn every_wireless_node_has_the_common_channels_unless_it_has_its_own() {
+fn wireless_nodes_have_the_common_channels_by_default() {
     let channels = |settings: &[&str]| -> Vec<Vec<Channel>> {
-        spec(GATEWAY, settings).nodes.into_iter().map(|node| node.radios).collect()
+        spec(GATEWAY, settings).nodes.into_iter().map(|node| node.radio_channels).collect()
     };
     assert_eq!(channels(&[]), [vec![Channel(0)], vec![], vec![Channel(0)]]);
     let settings = ["radio.channels=[1, 6]", "node.2.channels=[6]"];
@@ -59,7 +59,7 @@ fn every_wireless_node_has_the_common_channels_unless_it_has_its_own() {
 }
 
 #[test]
-fn the_gateway_of_all_is_that_of_each_node_that_names_none() {
+fn the_common_gateway_applies_to_nodes_without_their_own() {
     let gateways = |settings: &[&str]| -> Vec<Option<NodeId>> {
         spec(GATEWAY, settings).nodes.iter().map(|node| node.gateway).collect()
     };
@@ -69,7 +69,7 @@ fn the_gateway_of_all_is_that_of_each_node_that_names_none() {
 }
 
 #[test]
-fn a_route_is_put_into_the_table_of_its_node() {
+fn a_route_is_added_to_the_table_of_its_node() {
     let text = GATEWAY.to_owned() + "[[route]]\nat = \"server\"\nto = \"m\"\nvia = \"door\"\n";
     let route = HostRoute { destination: NodeId(2), next_hop: NodeId(0) };
     assert_eq!(spec(&text, &[]).nodes[1].routes, [route]);

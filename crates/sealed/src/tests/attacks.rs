@@ -3,17 +3,18 @@
 use super::net::{A, App, B, Net, Sent, address, bytes, exchange, transport};
 use super::{keys, shared};
 use crate::{
-    AnswererConfig, ConnectionKey, Dropped, Ecn, Host, HostConfig, OpenerConfig, Path, ResetKey, Seed, State,
+    ConnectionKey, Dropped, Ecn, Host, HostConfig, InitiatorConfig, Path, ResetKey, ResponderConfig, Seed,
+    State,
 };
 use core::net::SocketAddr;
 use hopline_core::{Duration, Instant};
-use hopline_wire::secure::{ConnectionId, Message};
+use hopline_wire::secure::{ConnectionId, HandshakeMessage};
 use proptest::prelude::*;
 
-const THIEF: ([u8; 4], u16) = ([10, 6, 6, 6], 666);
+const ATTACKER: ([u8; 4], u16) = ([10, 6, 6, 6], 666);
 
 /// A connection that has carried something, and all its datagrams.
-fn recorded() -> (Net, [ConnectionKey; 2], Vec<Sent>) {
+fn recorded_connection() -> (Net, [ConnectionKey; 2], Vec<Sent>) {
     let mut net = Net::pair(&keys(), transport());
     net.log = Some(Vec::new());
     let at = net.open(&keys(), transport());
@@ -27,7 +28,7 @@ fn recorded() -> (Net, [ConnectionKey; 2], Vec<Sent>) {
 
 /// It still carries data in both directions, and its ends are where they were.
 #[track_caller]
-fn works(net: &mut Net, at: [ConnectionKey; 2]) {
+fn assert_works(net: &mut Net, at: [ConnectionKey; 2]) {
     let now = net.now;
     for node in [A, B] {
         let conn = net.conn(node, at[node]);
@@ -44,14 +45,14 @@ fn works(net: &mut Net, at: [ConnectionKey; 2]) {
 
 #[test]
 fn forged_cut_and_repeated_datagrams_are_counted_and_change_nothing() {
-    let (mut net, at, log) = recorded();
+    let (mut net, at, log) = recorded_connection();
     let before = [A, B].map(|node| net.conn(node, at[node]).stats().packets_received);
     let mut sealed = 0;
     for sent in &log {
         let to = if sent.to == address(A) { A } else { B };
         let mut forged = sent.bytes.clone();
         *forged.last_mut().unwrap() ^= 1;
-        let mut from = SocketAddr::from(THIEF);
+        let mut from = SocketAddr::from(ATTACKER);
         if sent.bytes.starts_with(b"TPAW") {
             forged.truncate(30);
             // From elsewhere, a first message is another one, and is answered.
@@ -76,12 +77,12 @@ fn forged_cut_and_repeated_datagrams_are_counted_and_change_nothing() {
     // gets an empty datagram.
     let [at_a, at_b] = [A, B].map(|node| net.conn(node, at[node]).stats().packets_received - before[node]);
     assert_eq!((at_a, at_b), (3, 0));
-    works(&mut net, at);
+    assert_works(&mut net, at);
 }
 
 #[test]
-fn everything_that_was_recorded_opens_nothing_in_another_life() {
-    let (_, _, log) = recorded();
+fn a_recorded_handshake_opens_no_new_connection() {
+    let (_, _, log) = recorded_connection();
     let mut host = Host::new(HostConfig::default(), Seed::new([99; 32])).unwrap();
     host.listen(keys()[B].clone(), transport(), 16).unwrap();
     for sent in log.iter().filter(|sent| sent.to == address(B)) {
@@ -91,8 +92,8 @@ fn everything_that_was_recorded_opens_nothing_in_another_life() {
 }
 
 #[test]
-fn nobody_else_can_say_that_a_connection_is_gone() {
-    let (mut net, at, log) = recorded();
+fn a_third_party_cannot_forge_a_stateless_reset() {
+    let (mut net, at, log) = recorded_connection();
     let ids: std::collections::BTreeSet<ConnectionId> = log
         .iter()
         .filter(|sent| !sent.bytes.starts_with(b"TPAW"))
@@ -102,7 +103,11 @@ fn nobody_else_can_say_that_a_connection_is_gone() {
     for id in ids {
         for token in [[0; 16], [7; 16]] {
             for node in [A, B] {
-                net.inject(address(1 - node), address(node), &Message::Gone { id, token }.to_bytes());
+                net.inject(
+                    address(1 - node),
+                    address(node),
+                    &HandshakeMessage::StatelessReset { id, token }.to_bytes(),
+                );
             }
         }
     }
@@ -110,16 +115,16 @@ fn nobody_else_can_say_that_a_connection_is_gone() {
     let unproven: u64 =
         [A, B].iter().map(|node| net.nodes[*node].host.stats().drops.of(Dropped::Unproven)).sum();
     assert_eq!(unproven, 4);
-    works(&mut net, at);
+    assert_works(&mut net, at);
 }
 
 #[test]
-fn what_nobody_knows_is_answered_by_no_more_than_it_is_long_and_not_without_end() {
-    let config = HostConfig { resets: Some(ResetKey::new([1; 32])), ..HostConfig::default() };
+fn answers_to_unknown_datagrams_are_no_longer_than_those_and_rate_limited() {
+    let config = HostConfig { reset_key: Some(ResetKey::new([1; 32])), ..HostConfig::default() };
     let mut host = Host::new(config, Seed::new([1; 32])).unwrap();
     let mut buffer = Vec::new();
     let mut say = |host: &mut Host, datagram: &[u8]| {
-        let thief = Path::to(SocketAddr::from(THIEF));
+        let thief = Path::to(SocketAddr::from(ATTACKER));
         host.handle_datagram(Instant::ZERO, thief, Ecn::NotCapable, &mut datagram.to_vec());
         host.poll_transmit(Instant::ZERO, &mut buffer)?;
         assert!(buffer.len() <= datagram.len());
@@ -134,9 +139,9 @@ fn what_nobody_knows_is_answered_by_no_more_than_it_is_long_and_not_without_end(
 }
 
 #[test]
-fn a_flood_of_calls_takes_bounded_room_and_honest_callers_get_through() {
-    let answerer = AnswererConfig { half_open: 20, cookies_from: 10, ..AnswererConfig::default() };
-    let config = HostConfig { answerer, ..HostConfig::default() };
+fn a_flood_of_handshakes_takes_bounded_memory_and_honest_initiators_connect() {
+    let answerer = ResponderConfig { max_half_open: 20, cookie_threshold: 10, ..ResponderConfig::default() };
+    let config = HostConfig { responder: answerer, ..HostConfig::default() };
     let mut host = Host::new(config.clone(), Seed::new([1; 32])).unwrap();
     host.listen(keys()[B].clone(), transport(), 16).unwrap();
     let mut caller = Host::new(HostConfig::default(), Seed::new([2; 32])).unwrap();
@@ -161,13 +166,13 @@ fn a_flood_of_calls_takes_bounded_room_and_honest_callers_get_through() {
 }
 
 #[test]
-fn who_calls_in_the_midst_of_a_flood_gets_in() {
+fn an_initiator_connects_during_a_flood() {
     // A recorded first message, repeated from any address; and the same changed each time, which cannot be
     // told from an honest call.
     let recorded = |_: u32, _: &mut [u8]| {};
     let forged = |number: u32, call: &mut [u8]| call[60..64].copy_from_slice(&number.to_be_bytes());
     assert_eq!(opened_under_flood(recorded), 0, "at the first call");
-    let again = OpenerConfig::default().first_wait.as_nanos() / 1_000_000;
+    let again = InitiatorConfig::default().initial_wait.as_nanos() / 1_000_000;
     assert!([0, again].contains(&opened_under_flood(forged)), "at the second call at the latest");
 }
 
@@ -231,7 +236,7 @@ fn carry(caller: &mut Host, host: &mut Host, now: Instant) {
 }
 
 #[test]
-fn who_does_not_listen_accepts_nothing() {
+fn a_host_that_does_not_listen_accepts_nothing() {
     let mut net = Net::new(2, &HostConfig::default(), &Default::default(), 1);
     net.connect(&shared(), transport());
     net.run_for(Duration::from_millis(10));
@@ -243,11 +248,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn any_datagrams_are_survived(
+    fn arbitrary_datagrams_do_not_panic(
         noise in prop::collection::vec((any::<prop::sample::Index>(), any::<(u16, u8, u16)>()), 1..60),
         raw in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..10),
     ) {
-        let (mut net, at, log) = recorded();
+        let (mut net, at, log) = recorded_connection();
         for (which, (place, value, len)) in noise {
             let sent = which.get(&log);
             let mut bytes = sent.bytes.clone();
@@ -261,6 +266,6 @@ proptest! {
             net.inject(address(B), address(A), &[b"TPAW", &bytes[..]].concat());
         }
         net.run_for(Duration::from_secs(1));
-        works(&mut net, at);
+        assert_works(&mut net, at);
     }
 }

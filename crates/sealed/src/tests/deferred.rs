@@ -2,19 +2,20 @@
 
 use super::keys;
 use super::net::{A, B, Net, transport};
-use crate::{AnswererConfig, Ecn, Host, HostConfig, Path, Seed};
+use crate::{Ecn, Host, HostConfig, Path, ResponderConfig, Seed};
 use core::net::SocketAddr;
 use hopline_core::{Duration, Instant};
 use hopline_link::Emulation;
 
 /// Half of 16 in a quarter of a second may begin at one host.
 fn slow() -> HostConfig {
-    let answerer = AnswererConfig { cookies_from: 0, a_second: 64, ..AnswererConfig::default() };
-    HostConfig { answerer, ..HostConfig::default() }
+    let answerer =
+        ResponderConfig { cookie_threshold: 0, handshakes_per_second: 64, ..ResponderConfig::default() };
+    HostConfig { responder: answerer, ..HostConfig::default() }
 }
 
 #[test]
-fn deferred_connections_open_before_their_opener_asks_again_and_know_the_round_trip() {
+fn deferred_connections_open_before_the_initiator_retries_and_measure_the_round_trip() {
     let mut net = Net::new(2, &slow(), &Emulation::delay(Duration::from_millis(20)), 1);
     net.nodes[B].host.listen(keys()[B].clone(), transport(), 64).unwrap();
     let opened: Vec<_> = (0..12).map(|_| net.connect(&keys(), transport())).collect();
@@ -58,7 +59,7 @@ fn exchange(now: Instant, opener: &mut Host, answerer: &mut Host, at_answerer: P
 const SERVER: ([u8; 4], u16) = ([192, 0, 2, 1], 7172);
 
 #[test]
-fn a_deferred_answer_leaves_from_the_address_that_was_called() {
+fn a_deferred_answer_leaves_from_the_called_address() {
     let now = Instant::from_secs(5);
     let mut answerer = Host::new(slow(), Seed::new([2; 32])).unwrap();
     answerer.listen(keys()[B].clone(), transport(), 64).unwrap();

@@ -3,11 +3,11 @@
 use super::net::{A, App, B, Net, address, bytes, exchange, transport};
 use super::{keys, keys_of, private, shared};
 use crate::{
-    AnswererConfig, CloseReason, Credentials, Ecn, Event, Failure, HostConfig, HostEvent, OpenFailure, State,
+    CloseReason, Credentials, Ecn, Event, Failure, HostConfig, HostEvent, OpenFailure, ResponderConfig, State,
 };
 use hopline_core::{Duration, Instant};
 use hopline_link::Emulation;
-use hopline_wire::secure::Kind;
+use hopline_wire::secure::DatagramKind;
 
 /// Returns a letter for each datagram: `h` of a handshake, `s` sealed; upper case if A sent it.
 fn shape(net: &Net) -> String {
@@ -18,7 +18,9 @@ fn shape(net: &Net) -> String {
         (false, false) => 's',
     };
     let log = net.log.as_ref().expect("kept");
-    log.iter().map(|sent| letter(Kind::of(&sent.bytes) == Some(Kind::Handshake), sent.from)).collect()
+    log.iter()
+        .map(|sent| letter(DatagramKind::of(&sent.bytes) == Some(DatagramKind::Handshake), sent.from))
+        .collect()
 }
 
 fn read(net: &mut Net, node: usize, key: crate::ConnectionKey) -> Vec<u8> {
@@ -27,7 +29,7 @@ fn read(net: &mut Net, node: usize, key: crate::ConnectionKey) -> Vec<u8> {
 }
 
 #[test]
-fn data_go_with_the_first_sealed_datagram_after_one_round_trip() {
+fn data_are_sent_with_the_first_sealed_datagram_after_one_round_trip() {
     for (credentials, opening) in [(shared(), "HhSs"), (keys(), "HhHSss")] {
         let mut net = Net::pair(&credentials, transport());
         net.log = Some(Vec::new());
@@ -42,7 +44,7 @@ fn data_go_with_the_first_sealed_datagram_after_one_round_trip() {
         let first = net.log.as_ref().unwrap().iter().find(|sent| sent.bytes[0..4] != *b"TPAW").unwrap();
         assert_eq!(first.at - now, Duration::from_millis(40));
         assert_eq!(
-            net.told,
+            net.events,
             [
                 (A, HostEvent::Connection(key, Event::Connected)),
                 (B, HostEvent::Accepted(accepted)),
@@ -55,7 +57,7 @@ fn data_go_with_the_first_sealed_datagram_after_one_round_trip() {
 }
 
 #[test]
-fn a_connection_without_data_is_known_to_both_after_three_ways() {
+fn a_connection_without_data_is_confirmed_after_three_datagrams() {
     for credentials in [shared(), keys()] {
         let mut net = Net::pair(&credentials, transport());
         let [at_a, at_b] = net.open(&credentials, transport());
@@ -68,7 +70,7 @@ fn a_connection_without_data_is_known_to_both_after_three_ways() {
 }
 
 #[test]
-fn each_end_is_told_who_the_other_is() {
+fn each_end_reports_the_key_of_its_peer() {
     let mut net = Net::pair(&keys(), transport());
     let [at_a, at_b] = net.open(&keys(), transport());
     let [peer_a, peer_b] = [net.conn(A, at_a).peer(), net.conn(B, at_b).peer()];
@@ -83,7 +85,7 @@ fn each_end_is_told_who_the_other_is() {
 }
 
 #[test]
-fn whichever_of_the_first_datagrams_are_lost_the_connection_opens() {
+fn a_connection_opens_if_any_of_the_first_datagrams_are_lost() {
     for credentials in [shared(), keys()] {
         for first in 0..8 {
             for second in first..8 {
@@ -107,10 +109,10 @@ fn whichever_of_the_first_datagrams_are_lost_the_connection_opens() {
 }
 
 #[test]
-fn under_load_a_cookie_costs_one_round_trip_more() {
+fn under_load_a_cookie_costs_one_more_round_trip() {
     for credentials in [shared(), keys()] {
-        let answerer = AnswererConfig { cookies_from: 0, ..AnswererConfig::default() };
-        let config = HostConfig { answerer, ..HostConfig::default() };
+        let answerer = ResponderConfig { cookie_threshold: 0, ..ResponderConfig::default() };
+        let config = HostConfig { responder: answerer, ..HostConfig::default() };
         let mut net = Net::new(2, &config, &Emulation::delay(Duration::from_millis(20)), 1);
         net.nodes[B].host.listen(credentials[B].clone(), transport(), 16).unwrap();
         net.log = Some(Vec::new());
@@ -125,7 +127,7 @@ fn under_load_a_cookie_costs_one_round_trip_more() {
 }
 
 #[test]
-fn nobody_there_another_shared_key_and_strangers_are_told_apart() {
+fn no_answer_another_shared_key_and_untrusted_keys_are_distinguished() {
     let mut net = Net::pair(&shared(), transport());
     let wrong = Credentials::Shared(crate::PreSharedKey::new([8; 32]));
     let key = net.connect(&[wrong.clone(), wrong], transport());
@@ -142,20 +144,20 @@ fn nobody_there_another_shared_key_and_strangers_are_told_apart() {
     let mut net = Net::pair(&keys(), transport());
     let key = net.connect(&[keys_of(9, 2), keys_of(2, 1)], transport());
     net.run_for(Duration::from_secs(60));
-    assert_eq!(net.end_of(A, key), failed(Failure::Unproven));
-    assert!(net.told.contains(&(B, HostEvent::Stranger(address(A), private(9).public()))));
+    assert_eq!(net.end_of(A, key), failed(Failure::Unconfirmed));
+    assert!(net.events.contains(&(B, HostEvent::UntrustedKey(address(A), private(9).public()))));
     assert_eq!(net.nodes[A].host.stats().failed, 1);
 }
 
 #[test]
-fn an_answerer_that_vanishes_after_its_answer_is_noticed() {
+fn a_responder_that_vanishes_after_its_answer_is_detected() {
     for credentials in [shared(), keys()] {
         let mut net = Net::pair(&credentials, transport());
         let key = net.connect(&credentials, transport());
         net.run_for(Duration::from_millis(30));
-        net.change_way(A, Emulation { loss: 1.0, ..Emulation::default() });
+        net.change_link(A, Emulation { loss: 1.0, ..Emulation::default() });
         net.run_for(Duration::from_secs(60));
-        let failed = HostEvent::Failed(key, OpenFailure::Handshake(Failure::Unproven));
+        let failed = HostEvent::Failed(key, OpenFailure::Handshake(Failure::Unconfirmed));
         assert_eq!(net.end_of(A, key), Some(failed));
         assert_eq!(net.nodes[A].host.stats().failed, 1);
         assert_eq!(net.nodes[B].host.stats().half_open, 0);
@@ -210,17 +212,17 @@ fn same_seed_twice_gives_the_same_bytes_and_another_does_not() {
 }
 
 #[test]
-fn packets_can_be_marked_and_marks_are_heeded_and_messages_of_handshakes_cannot() {
+fn datagrams_carry_and_report_ecn_marks_except_handshake_messages() {
     let reductions = |mark| {
         let emulation = Emulation { mark, ..Emulation::delay(Duration::from_millis(20)) };
         let mut net = Net::pair(&keys(), transport());
         net.log = Some(Vec::new());
         let [at_a, at_b] = net.open(&keys(), transport());
-        net.change_way(A, emulation);
+        net.change_link(A, emulation);
         let mut apps = [App::new(A, at_a, 1_000_000), App::new(B, at_b, 0)];
         assert!(exchange(&mut net, &mut apps, Instant::from_secs(60)));
         for sent in net.log.as_ref().unwrap() {
-            let handshake = Kind::of(&sent.bytes) == Some(Kind::Handshake);
+            let handshake = DatagramKind::of(&sent.bytes) == Some(DatagramKind::Handshake);
             assert_eq!(sent.ecn == Ecn::NotCapable, handshake || sent.bytes.len() == 28, "{sent:?}");
         }
         net.conn(A, at_a).stats().reductions
@@ -230,13 +232,13 @@ fn packets_can_be_marked_and_marks_are_heeded_and_messages_of_handshakes_cannot(
 }
 
 #[test]
-fn settings_out_of_range_are_refused() {
+fn settings_out_of_range_are_rejected() {
     use crate::{ConfigError, Host, ListenError, Seed};
     let new = |config| Host::new(config, Seed::new([1; 32]));
     let defaults = HostConfig::default;
     assert_eq!(new(HostConfig { connections: 0, ..defaults() }).unwrap_err(), ConfigError::Connections(0));
     assert_eq!(new(HostConfig { burst: 0, ..defaults() }).unwrap_err(), ConfigError::Burst(0));
-    assert!(new(HostConfig { proof: Duration::ZERO, ..defaults() }).is_err());
+    assert!(new(HostConfig { confirmation_timeout: Duration::ZERO, ..defaults() }).is_err());
     assert!(new(HostConfig { linger: Duration::ZERO, ..defaults() }).is_err());
     let session = crate::SessionConfig { window: 7, ..Default::default() };
     assert!(matches!(new(HostConfig { session, ..defaults() }), Err(ConfigError::Secure(_))));

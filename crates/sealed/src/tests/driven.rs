@@ -11,41 +11,41 @@ use hopline_core::Duration;
 fn open(config: TransportConfig) -> (Net, [ConnectionKey; 2]) {
     let mut net = Net::pair(&shared(), config);
     let keys = net.open(&shared(), config);
-    net.told.clear();
+    net.events.clear();
     (net, keys)
 }
 
-fn told(net: &Net, node: usize) -> Vec<HostEvent> {
-    net.told.iter().filter(|(at, _)| *at == node).map(|(_, event)| *event).collect()
+fn events_of(net: &Net, node: usize) -> Vec<HostEvent> {
+    net.events.iter().filter(|(at, _)| *at == node).map(|(_, event)| *event).collect()
 }
 
 #[test]
-fn that_the_peer_has_our_end_is_told() {
+fn the_acknowledgment_of_our_end_is_reported() {
     let (mut net, [at_a, _]) = open(transport());
     let now = net.now;
     net.conn(A, at_a).close(now).unwrap();
-    net.nodes[A].host.touch(at_a);
+    net.nodes[A].host.handle_user_call(at_a);
     net.run_for(Duration::from_secs(1));
     assert_eq!(net.conn(A, at_a).state(), State::FinWait2);
-    assert_eq!(told(&net, A), [HostEvent::Changed(at_a)]);
+    assert_eq!(events_of(&net, A), [HostEvent::Changed(at_a)]);
 }
 
 #[test]
-fn that_there_is_room_again_is_told_though_nothing_was_refused() {
+fn free_room_is_reported_even_if_no_send_was_refused() {
     let (mut net, [at_a, _]) = open(transport().with_send_buffer(Some(5)));
     let now = net.now;
     net.conn(A, at_a).send(now, bytes("hello")).unwrap();
-    net.nodes[A].host.touch(at_a);
+    net.nodes[A].host.handle_user_call(at_a);
     net.run_for(Duration::from_secs(1));
     assert_eq!(net.conn(A, at_a).send_capacity(), 5);
-    assert_eq!(told(&net, A), [HostEvent::Changed(at_a)]);
+    assert_eq!(events_of(&net, A), [HostEvent::Changed(at_a)]);
     let now = net.now;
     net.conn(A, at_a).send(now, bytes("hello")).unwrap();
     assert_eq!(net.conn(A, at_a).send(now, bytes("more")), Err(SendError::Full { free: 0 }));
 }
 
 #[test]
-fn whoever_looks_at_a_connection_does_not_take_it() {
+fn reading_a_connection_does_not_pick_it() {
     let config = transport();
     let mut net = Net::pair(&shared(), config);
     net.connect(&shared(), config);
@@ -53,32 +53,32 @@ fn whoever_looks_at_a_connection_does_not_take_it() {
     let at_b = net.accepted(B).unwrap();
     let host = &mut net.nodes[B].host;
     assert_eq!(host.endpoint(at_b).map(|conn| conn.state()), Some(State::Established));
-    host.touch(at_b);
-    assert_eq!(host.stats().waiting, 1);
+    host.handle_user_call(at_b);
+    assert_eq!(host.stats().backlog, 1);
     for _ in 0..2 {
-        host.picked(at_b);
-        assert_eq!(host.stats().waiting, 0);
+        host.mark_accepted(at_b);
+        assert_eq!(host.stats().backlog, 0);
     }
     assert!(host.remove(at_b) && host.endpoint(at_b).is_none());
-    host.picked(at_b);
-    host.touch(at_b);
-    assert_eq!((host.stats().waiting, host.connections().count()), (0, 0));
+    host.mark_accepted(at_b);
+    host.handle_user_call(at_b);
+    assert_eq!((host.stats().backlog, host.connections().count()), (0, 0));
 }
 
 #[test]
-fn what_is_done_to_a_connection_leaves_once_it_is_touched() {
+fn changes_to_a_connection_are_sent_once_it_is_touched() {
     let (mut net, [at_a, at_b]) = open(transport());
     let now = net.now;
     net.nodes[A].host.endpoint(at_a).unwrap().send(now, bytes("hello")).unwrap();
     net.run_for(Duration::from_secs(1));
     assert_eq!(net.conn(B, at_b).recv(), None);
-    net.nodes[A].host.touch(at_a);
+    net.nodes[A].host.handle_user_call(at_a);
     net.run_for(Duration::from_secs(1));
     assert_eq!(net.conn(B, at_b).recv(), Some(bytes("hello")));
 }
 
 #[test]
-fn who_listens_no_more_keeps_what_it_has_and_takes_nothing_new() {
+fn a_host_that_stops_listening_keeps_its_connections_and_accepts_no_new_ones() {
     for credentials in [shared(), keys()] {
         let mut net = Net::pair(&credentials, transport());
         let [at_a, at_b] = net.open(&credentials, transport());
@@ -103,7 +103,7 @@ fn who_listens_no_more_keeps_what_it_has_and_takes_nothing_new() {
 }
 
 #[test]
-fn who_opened_without_an_address_of_its_own_leaves_from_any() {
+fn a_connection_without_a_local_address_sends_from_any() {
     let config = transport();
     for local in [None, Some(address(A).ip())] {
         let mut net = Net::pair(&shared(), config);
@@ -118,12 +118,12 @@ fn who_opened_without_an_address_of_its_own_leaves_from_any() {
 }
 
 #[test]
-fn behind_the_end_of_a_connection_nothing_is_told() {
+fn nothing_is_reported_after_the_end_of_a_connection() {
     let (mut net, [at_a, at_b]) = open(transport());
     let now = net.now;
     net.conn(A, at_a).send(now, bytes("hello")).unwrap();
     net.conn(B, at_b).abort(now);
     net.run_for(Duration::from_secs(30));
     let end = HostEvent::Connection(at_a, Event::Closed(CloseReason::Reset));
-    assert_eq!(told(&net, A).last(), Some(&end));
+    assert_eq!(events_of(&net, A).last(), Some(&end));
 }

@@ -24,22 +24,22 @@ fn unread() -> (Net, Vec<(usize, ConnectionKey)>, Vec<ConnectionKey>) {
     }
     let mut apps: Vec<App> = senders.iter().map(|(node, key)| App::new(*node, *key, EACH)).collect();
     net.run_while(Instant::from_secs(5), |net| {
-        apps.iter_mut().for_each(|app| app.act(net));
+        apps.iter_mut().for_each(|app| app.step(net));
         true
     });
     let accepted = |(_, event): &(usize, HostEvent)| match event {
         HostEvent::Accepted(key) => Some(*key),
         _ => None,
     };
-    let accepted = net.told.iter().filter_map(accepted).collect();
+    let accepted = net.events.iter().filter_map(accepted).collect();
     (net, senders, accepted)
 }
 
 #[test]
-fn what_users_do_not_read_takes_one_and_a_half_times_the_budget_at_most_and_arrives_once_they_do() {
+fn unread_data_take_at_most_one_and_a_half_times_the_budget_and_arrive_once_read() {
     let (mut net, _, accepted) = unread();
     assert_eq!(accepted.len(), OTHERS + 1);
-    let held = net.nodes[B].host.stats().held;
+    let held = net.nodes[B].host.stats().receive_memory;
     assert!((BUDGET..=BUDGET + BUDGET / 2).contains(&held), "{held} bytes of {} that were sent", 17 * EACH);
     let mut received = vec![0; accepted.len()];
     let done = net.run_while(Instant::from_secs(120), |net| {
@@ -51,17 +51,17 @@ fn what_users_do_not_read_takes_one_and_a_half_times_the_budget_at_most_and_arri
     });
     assert!(done, "{received:?}");
     net.run_for(Duration::from_secs(1));
-    assert_eq!(net.nodes[B].host.stats().held, 0);
+    assert_eq!(net.nodes[B].host.stats().receive_memory, 0);
 }
 
 #[test]
-fn a_connection_that_is_forgotten_gives_its_memory_back() {
+fn a_removed_connection_frees_its_memory() {
     let (mut net, _, accepted) = unread();
     for key in accepted {
         assert!(net.nodes[B].host.remove(key));
     }
     net.run_for(Duration::from_secs(60));
-    assert_eq!((net.nodes[B].host.stats().held, net.nodes[B].host.stats().connections), (0, 0));
+    assert_eq!((net.nodes[B].host.stats().receive_memory, net.nodes[B].host.stats().connections), (0, 0));
 }
 
 /// Returns the times that 5 MB take over 100 Mb/s and a round trip of 200 ms with 5 % loss, one for each
@@ -87,7 +87,7 @@ fn over_a_long_fat_lossy_path(receive_start: u64, seeds: core::ops::Range<u64>) 
 }
 
 #[test]
-fn a_small_first_window_holds_up_no_transfer_over_a_long_fat_lossy_path() {
+fn a_small_initial_window_does_not_slow_a_transfer_over_a_long_fat_lossy_path() {
     let [whole, small] = [16 << 20, 256 << 10].map(|start| over_a_long_fat_lossy_path(start, 1..4));
     let mean = |all: &[Duration]| all.iter().map(|took| took.as_millis()).sum::<u64>() / all.len() as u64;
     assert!(mean(&small) <= mean(&whole) * 11 / 10, "{small:?} instead of {whole:?}");

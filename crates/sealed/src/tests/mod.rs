@@ -1,5 +1,6 @@
 //! Hosts with each other, over whatever the network does.
 
+mod acceptance;
 mod attacks;
 mod deferred;
 mod dialogues;
@@ -7,7 +8,6 @@ mod driven;
 mod life;
 mod memory;
 mod moves;
-mod must_hold;
 mod net;
 mod rekeying;
 mod schedules;

@@ -4,9 +4,9 @@ use super::net::{A, App, B, Net, address, bytes, exchange, transport};
 use super::{keys, shared};
 use crate::{ConnectionKey, HostConfig, HostEvent, Path, TransportConfig};
 use hopline_core::{Duration, Instant};
-use hopline_link::{Emulation, OldPorts};
+use hopline_link::{Emulation, NatPortPolicy};
 
-fn lively() -> TransportConfig {
+fn with_keep_alives() -> TransportConfig {
     transport().with_keep_alive(Some(Duration::from_secs(2)))
 }
 
@@ -15,15 +15,15 @@ fn open() -> (Net, [ConnectionKey; 2]) {
     let emulation =
         Emulation { rate: Some(4_000_000), queue: Some(50), ..Emulation::delay(Duration::from_millis(20)) };
     let mut net = Net::new(2, &HostConfig::default(), &emulation, 1);
-    net.nodes[B].host.listen(keys()[B].clone(), lively(), 16).unwrap();
-    let keys = net.open(&keys(), lively());
+    net.nodes[B].host.listen(keys()[B].clone(), with_keep_alives(), 16).unwrap();
+    let keys = net.open(&keys(), with_keep_alives());
     (net, keys)
 }
 
 #[test]
-fn either_end_may_get_another_address_while_it_sends_or_receives() {
+fn either_end_may_change_its_address_while_it_sends_or_receives() {
     for node in [A, B] {
-        for old in [OldPorts::Kept, OldPorts::Forgotten] {
+        for old in [NatPortPolicy::Kept, NatPortPolicy::Forgotten] {
             for sender in [A, B] {
                 let (mut net, at) = open();
                 let totals = if sender == A { [1_000_000, 0] } else { [0, 1_000_000] };
@@ -41,7 +41,7 @@ fn either_end_may_get_another_address_while_it_sends_or_receives() {
                 let local = (node == A).then(|| address(B).ip());
                 let path = Path { peer: now, local };
                 assert_eq!(net.conn(1 - node, at[1 - node]).path(), path);
-                assert!(net.told.contains(&(1 - node, HostEvent::Moved(at[1 - node], path))));
+                assert!(net.events.contains(&(1 - node, HostEvent::Moved(at[1 - node], path))));
             }
         }
     }
@@ -55,7 +55,7 @@ fn a_move_while_data_flow_costs_little_time() {
         let mut apps = [App::new(A, at[A], 1_000_000), App::new(B, at[B], 0)];
         exchange(&mut net, &mut apps, start + Duration::from_secs(1));
         if moves {
-            net.rebind(A, OldPorts::Forgotten);
+            net.rebind(A, NatPortPolicy::Forgotten);
         }
         assert!(exchange(&mut net, &mut apps, start + Duration::from_secs(60)));
         net.now - start
@@ -65,7 +65,7 @@ fn a_move_while_data_flow_costs_little_time() {
 }
 
 #[test]
-fn the_rate_is_learnt_anew_on_another_path_and_kept_where_only_the_port_is_another() {
+fn the_rate_is_reset_on_another_path_and_kept_if_only_the_port_changes() {
     let rates = |elsewhere: bool| {
         let (mut net, at) = open();
         let mut apps = [App::new(A, at[A], 0), App::new(B, at[B], 4_000_000)];
@@ -74,12 +74,12 @@ fn the_rate_is_learnt_anew_on_another_path_and_kept_where_only_the_port_is_anoth
         if elsewhere {
             net.nodes[A].public = core::net::SocketAddr::from(([10, 9, 9, 9], 9));
         } else {
-            net.rebind(A, OldPorts::Forgotten);
+            net.rebind(A, NatPortPolicy::Forgotten);
         }
         let (mut before, mut after) = (None, None);
         let limit = net.now + Duration::from_secs(4);
         net.run_while(limit, |net| {
-            apps.iter_mut().for_each(|app| app.act(net));
+            apps.iter_mut().for_each(|app| app.step(net));
             let rate = net.nodes[B].host.connection(at[B]).and_then(|conn| conn.endpoint().rate());
             let moved = net.nodes[B].host.stats().moved > 0;
             *(if moved { &mut after } else { &mut before }) = rate;
@@ -94,12 +94,12 @@ fn the_rate_is_learnt_anew_on_another_path_and_kept_where_only_the_port_is_anoth
 }
 
 #[test]
-fn two_addresses_that_alternate_neither_end_a_connection_nor_stop_it() {
+fn two_alternating_addresses_neither_end_nor_stall_a_connection() {
     let (mut net, at) = open();
     let mut apps = [App::new(A, at[A], 2_000_000), App::new(B, at[B], 100_000)];
     let mut moves = 0;
     let other = core::net::SocketAddr::from(([10, 9, 9, 9], 9));
-    net.rebind(A, OldPorts::Kept);
+    net.rebind(A, NatPortPolicy::Kept);
     let addresses = [net.nodes[A].public, other];
     net.also(A, other);
     loop {
@@ -117,9 +117,9 @@ fn two_addresses_that_alternate_neither_end_a_connection_nor_stop_it() {
 }
 
 #[test]
-fn a_thief_who_sends_copies_from_elsewhere_moves_nobody() {
-    let mut net = Net::pair(&shared(), lively());
-    let [at_a, at_b] = net.open(&shared(), lively());
+fn copies_sent_by_an_attacker_from_elsewhere_do_not_move_a_connection() {
+    let mut net = Net::pair(&shared(), with_keep_alives());
+    let [at_a, at_b] = net.open(&shared(), with_keep_alives());
     net.log = Some(Vec::new());
     let thief = core::net::SocketAddr::from(([10, 6, 6, 6], 666));
     for round in 0..50 {

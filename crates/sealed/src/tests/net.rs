@@ -7,8 +7,8 @@ use crate::{
 use bytes::Bytes;
 use core::net::SocketAddr;
 use hopline_core::{Duration, Instant};
-use hopline_link::{Counts, Direction, Emulation, Fate, OldPorts};
-use hopline_testkit::oracle::InOrder;
+use hopline_link::{CopyState, Direction, DirectionStats, Emulation, NatPortPolicy};
+use hopline_testkit::reference_stream::InOrder;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The initiator; the other node is the responder.
@@ -25,9 +25,9 @@ pub(super) struct Node {
     pub(super) public: SocketAddr,
     /// Former addresses, as long as they lead to it.
     former: Vec<SocketAddr>,
-    way: Direction,
+    link: Direction,
     config: HostConfig,
-    lives: u8,
+    incarnation: u8,
 }
 
 /// A datagram that was sent, whatever became of it.
@@ -43,14 +43,14 @@ pub(super) struct Sent {
 pub(super) struct Net {
     pub(super) nodes: Vec<Node>,
     pub(super) now: Instant,
-    under_way: BTreeMap<(Instant, u64), Sent>,
+    in_flight: BTreeMap<(Instant, u64), Sent>,
     /// Datagrams by number, all nodes together, that are lost.
     pub(super) lose: BTreeSet<usize>,
     /// Datagrams that nodes sent, if a log is kept.
     pub(super) log: Option<Vec<Sent>>,
     pub(super) count: usize,
     arrivals: u64,
-    pub(super) told: Vec<(usize, HostEvent)>,
+    pub(super) events: Vec<(usize, HostEvent)>,
 }
 
 pub(super) fn address(node: usize) -> SocketAddr {
@@ -64,19 +64,19 @@ impl Net {
             host: Host::new(config.clone(), host_seed(at, 0)).unwrap(),
             public: address(at),
             former: Vec::new(),
-            way: Direction::new(emulation.clone(), seed, at as u64),
+            link: Direction::new(emulation.clone(), seed, at as u64),
             config: config.clone(),
-            lives: 0,
+            incarnation: 0,
         };
         Self {
             nodes: (0..count).map(node).collect(),
             now: Instant::ZERO + START,
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             lose: BTreeSet::new(),
             log: None,
             count: 0,
             arrivals: 0,
-            told: Vec::new(),
+            events: Vec::new(),
         }
     }
 
@@ -111,7 +111,7 @@ impl Net {
 
     /// Returns the last connection that was reported to a node.
     pub(super) fn accepted(&self, node: usize) -> Option<ConnectionKey> {
-        self.told.iter().rev().find_map(|(at, event)| match event {
+        self.events.iter().rev().find_map(|(at, event)| match event {
             HostEvent::Accepted(key) if *at == node => Some(*key),
             _ => None,
         })
@@ -122,19 +122,19 @@ impl Net {
     }
 
     /// Its address translator gives it another address.
-    pub(super) fn rebind(&mut self, node: usize, old: OldPorts) {
+    pub(super) fn rebind(&mut self, node: usize, old: NatPortPolicy) {
         let node = &mut self.nodes[node];
         let before = node.public;
         node.public.set_port(before.port() + 1);
         match old {
-            OldPorts::Kept => node.former.push(before),
-            OldPorts::Forgotten => node.former.clear(),
+            NatPortPolicy::Kept => node.former.push(before),
+            NatPortPolicy::Forgotten => node.former.clear(),
         }
     }
 
     /// Returns the fates of the datagrams that it sent.
-    pub(super) fn counts(&self, node: usize) -> Counts {
-        self.nodes[node].way.counts()
+    pub(super) fn counts(&self, node: usize) -> DirectionStats {
+        self.nodes[node].link.stats()
     }
 
     /// It is made anew, otherwise.
@@ -151,18 +151,18 @@ impl Net {
     /// It loses all that it knows, and has other random numbers.
     pub(super) fn restart(&mut self, at: usize) {
         let node = &mut self.nodes[at];
-        node.lives += 1;
-        node.host = Host::new(node.config.clone(), host_seed(at, node.lives)).unwrap();
+        node.incarnation += 1;
+        node.host = Host::new(node.config.clone(), host_seed(at, node.incarnation)).unwrap();
     }
 
     /// It draws the same random numbers as `of`, and so chooses the same ids.
     pub(super) fn twin(&mut self, at: usize, of: usize) {
         let config = self.nodes[at].config.clone();
-        self.nodes[at].host = Host::new(config, host_seed(of, self.nodes[of].lives)).unwrap();
+        self.nodes[at].host = Host::new(config, host_seed(of, self.nodes[of].incarnation)).unwrap();
     }
 
-    pub(super) fn change_way(&mut self, node: usize, emulation: Emulation) {
-        self.nodes[node].way.change(emulation);
+    pub(super) fn change_link(&mut self, node: usize, emulation: Emulation) {
+        self.nodes[node].link.set_emulation(emulation);
     }
 
     /// Puts all output of the nodes on the network, and collects their events.
@@ -178,33 +178,33 @@ impl Net {
                     ecn: transmit.ecn,
                     bytes: core::mem::take(&mut buffer),
                 };
-                self.carry(at, sent);
+                self.transmit(at, sent);
             }
             while let Some(event) = self.nodes[at].host.poll_event() {
-                self.told.push((at, event));
+                self.events.push((at, event));
             }
         }
     }
 
-    fn carry(&mut self, from: usize, mut sent: Sent) {
+    fn transmit(&mut self, from: usize, mut sent: Sent) {
         if let Some(log) = &mut self.log {
             log.push(sent.clone());
         }
         self.count += 1;
-        let way = &mut self.nodes[from].way;
-        if way.marks() && sent.ecn != Ecn::NotCapable {
+        let way = &mut self.nodes[from].link;
+        if way.draw_mark() && sent.ecn != Ecn::NotCapable {
             sent.ecn = Ecn::CongestionExperienced;
         }
-        let copies = way.carry(self.now, sent.bytes.len() + NETWORK_OVERHEAD);
+        let copies = way.transmit(self.now, sent.bytes.len() + NETWORK_OVERHEAD);
         if self.lose.contains(&(self.count - 1)) {
             return;
         }
         for (at, fate) in copies.into_iter().flatten() {
             let mut copy = sent.clone();
-            if fate == Fate::Corrupt {
+            if fate == CopyState::Corrupted {
                 damage(&mut copy.bytes, &mut way.random);
             }
-            self.under_way.insert((at, self.arrivals), copy);
+            self.in_flight.insert((at, self.arrivals), copy);
             self.arrivals += 1;
         }
     }
@@ -212,7 +212,7 @@ impl Net {
     /// Sends a datagram.
     pub(super) fn inject(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
         let sent = Sent { at: self.now, from, to, ecn: Ecn::NotCapable, bytes: bytes.to_vec() };
-        self.under_way.insert((self.now, self.arrivals), sent);
+        self.in_flight.insert((self.now, self.arrivals), sent);
         self.arrivals += 1;
     }
 
@@ -226,7 +226,7 @@ impl Net {
 
     pub(super) fn next_time(&self) -> Option<Instant> {
         let timers = self.nodes.iter().filter_map(|node| node.host.poll_timeout());
-        timers.chain(self.under_way.keys().next().map(|(at, _)| *at)).min()
+        timers.chain(self.in_flight.keys().next().map(|(at, _)| *at)).min()
     }
 
     /// The next thing that happens, if it does by `limit`.
@@ -237,8 +237,8 @@ impl Net {
             return false;
         };
         self.now = self.now.max(at);
-        if self.under_way.first_key_value().is_some_and(|((at, _), _)| *at <= self.now) {
-            let (_, sent) = self.under_way.pop_first().expect("just seen");
+        if self.in_flight.first_key_value().is_some_and(|((at, _), _)| *at <= self.now) {
+            let (_, sent) = self.in_flight.pop_first().expect("just seen");
             self.arrive(sent);
         } else {
             for node in &mut self.nodes {
@@ -273,7 +273,7 @@ impl Net {
             HostEvent::Connection(of, Event::Closed(_)) | HostEvent::Failed(of, _) => *of == key,
             _ => false,
         };
-        self.told.iter().find(|(at, event)| *at == node && of_it(event)).map(|(_, event)| *event)
+        self.events.iter().find(|(at, event)| *at == node && of_it(event)).map(|(_, event)| *event)
     }
 }
 
@@ -283,7 +283,7 @@ fn host_seed(node: usize, life: u8) -> Seed {
     Seed::new(bytes)
 }
 
-fn damage(bytes: &mut [u8], random: &mut hopline_core::Stream) {
+fn damage(bytes: &mut [u8], random: &mut hopline_core::RandomStream) {
     let bit = random.below(bytes.len() as u32 * 8) as usize;
     bytes[bit / 8] ^= 1 << (bit % 8);
 }
@@ -305,11 +305,11 @@ impl App {
     }
 
     /// Does what it can. Panics at the first wrong byte.
-    pub(super) fn act(&mut self, net: &mut Net) {
+    pub(super) fn step(&mut self, net: &mut Net) {
         let now = net.now;
         let Some(conn) = net.nodes[self.node].host.connection_mut(self.key) else { return };
         while let Some(data) = conn.recv() {
-            self.got.take(&data);
+            self.got.check(&data);
         }
         self.peer_ended |=
             matches!(conn.state(), State::CloseWait | State::LastAck | State::Closing | State::TimeWait);
@@ -338,7 +338,7 @@ impl App {
 /// Both carry their bytes to each other; whether they did by `limit`.
 pub(super) fn exchange(net: &mut Net, apps: &mut [App; 2], limit: Instant) -> bool {
     net.run_while(limit, |net| {
-        apps.iter_mut().for_each(|app| app.act(net));
+        apps.iter_mut().for_each(|app| app.step(net));
         !apps.iter().all(|app| app.is_done(net))
     })
 }

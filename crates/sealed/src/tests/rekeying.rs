@@ -16,14 +16,14 @@ fn patient() -> TransportConfig {
 /// Returns the number of key changes of each end.
 fn changes(net: &mut Net, at: [ConnectionKey; 2]) -> [u64; 2] {
     [A, B].map(|node| {
-        let open = net.conn(node, at[node]).link.open().expect("it is open");
+        let open = net.conn(node, at[node]).encryption.open().expect("it is open");
         open.session.sealer.key_since() / KEY
     })
 }
 
 /// A says something, and B has it within a second.
 #[track_caller]
-fn says(net: &mut Net, at: [ConnectionKey; 2]) {
+fn assert_sends(net: &mut Net, at: [ConnectionKey; 2]) {
     let now = net.now;
     net.conn(A, at[A]).send(now, bytes("still there")).unwrap();
     net.run_for(Duration::from_secs(1));
@@ -31,11 +31,11 @@ fn says(net: &mut Net, at: [ConnectionKey; 2]) {
 }
 
 #[test]
-fn both_directions_change_keys_every_two_minutes_also_where_only_one_carries_data() {
+fn both_directions_change_keys_every_two_minutes_even_if_only_one_carries_data() {
     let mut net = Net::pair(&keys(), patient());
     let at = net.open(&keys(), patient());
     for _ in 0..60 {
-        says(&mut net, at);
+        assert_sends(&mut net, at);
         net.run_for(Duration::from_secs(9));
     }
     let [of_a, of_b] = changes(&mut net, at);
@@ -46,12 +46,12 @@ fn both_directions_change_keys_every_two_minutes_also_where_only_one_carries_dat
 }
 
 #[test]
-fn an_outage_longer_than_several_changes_of_keys_is_survived() {
+fn a_connection_survives_an_outage_longer_than_several_key_changes() {
     let mut net = Net::pair(&keys(), patient());
     let at = net.open(&keys(), patient());
-    says(&mut net, at);
+    assert_sends(&mut net, at);
     for node in [A, B] {
-        net.change_way(node, Emulation { loss: 1.0, ..Emulation::default() });
+        net.change_link(node, Emulation { loss: 1.0, ..Emulation::default() });
     }
     let now = net.now;
     net.conn(A, at[A]).send(now, bytes("during the outage")).unwrap();
@@ -60,19 +60,19 @@ fn an_outage_longer_than_several_changes_of_keys_is_survived() {
     let during = changes(&mut net, at);
     assert!(during.iter().all(|changes| *changes <= 1), "{during:?}: the peer follows one at a time");
     for node in [A, B] {
-        net.change_way(node, Emulation::delay(Duration::from_millis(20)));
+        net.change_link(node, Emulation::delay(Duration::from_millis(20)));
     }
     net.run_for(Duration::from_secs(5));
     assert_eq!(net.conn(B, at[B]).recv().as_deref(), Some(&b"during the outage"[..]));
     for _ in 0..30 {
-        says(&mut net, at);
+        assert_sends(&mut net, at);
         net.run_for(Duration::from_secs(9));
     }
     assert!(changes(&mut net, at).iter().all(|changes| *changes >= 2));
 }
 
 #[test]
-fn a_transfer_loses_nothing_by_a_change_of_keys() {
+fn a_key_change_loses_no_data() {
     let mut net = Net::pair(&keys(), patient());
     let at = net.open(&keys(), patient());
     net.run_for(Duration::from_secs(119));

@@ -3,21 +3,21 @@
 use super::net::{A, App, B, Net, transport};
 use super::{keys, shared};
 use crate::{
-    AnswererConfig, CloseReason, Credentials, Event, HostConfig, HostEvent, OpenerConfig, ResetKey,
+    CloseReason, Credentials, Event, HostConfig, HostEvent, InitiatorConfig, ResetKey, ResponderConfig,
     TransportConfig,
 };
-use hopline_core::{Duration, Instant, Purpose, Stream};
-use hopline_link::{Emulation, OldPorts};
+use hopline_core::{Duration, Instant, Purpose, RandomStream};
+use hopline_link::{Emulation, NatPortPolicy};
 
 /// Longest silence of a peer.
-const SILENCE: Duration = Duration::from_secs(20);
-const ASKED: Duration = Duration::from_secs(2);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
+const KEEP_ALIVE: Duration = Duration::from_secs(2);
 /// After the last accident everything is over within this: a handshake's tries, or silence, and TIME-WAIT.
 const LIMIT: Duration = Duration::from_secs(120);
 
 #[derive(Clone, Copy, Debug)]
-enum Accident {
-    Rebind { node: usize, old: OldPorts },
+enum Fault {
+    Rebind { node: usize, old: NatPortPolicy },
     Outage(Duration),
     Restart { node: usize },
 }
@@ -29,13 +29,13 @@ struct Schedule {
     emulation: Emulation,
     bytes: [u64; 2],
     /// Accidents, by time from the beginning of the connection.
-    accidents: Vec<(Duration, Accident)>,
+    faults: Vec<(Duration, Fault)>,
     resets: bool,
 }
 
 impl Schedule {
     fn draw(seed: u64) -> Self {
-        let mut random = Stream::keyed(seed, 0, 7, Purpose::Emulation);
+        let mut random = RandomStream::keyed(seed, 0, 7, Purpose::Emulation);
         let mut share = |most: f64| if random.bernoulli(0.6) { random.uniform(0.0, most) } else { 0.0 };
         let emulation = Emulation {
             loss: share(0.3),
@@ -45,7 +45,8 @@ impl Schedule {
             mark: 0.0,
             ..Emulation::default()
         };
-        let ms = |random: &mut Stream, most: u32| Duration::from_millis(u64::from(1 + random.below(most)));
+        let ms =
+            |random: &mut RandomStream, most: u32| Duration::from_millis(u64::from(1 + random.below(most)));
         let emulation = Emulation {
             latency: ms(&mut random, 60),
             extra_delay: ms(&mut random, 80),
@@ -57,58 +58,62 @@ impl Schedule {
         let credentials = if random.bernoulli(0.5) { shared() } else { keys() };
         // If both forget where they were, they never find each other again.
         let forgetful = random.below(2) as usize;
-        let mut accidents: Vec<(Duration, Accident)> = (0..random.below(4))
+        let mut accidents: Vec<(Duration, Fault)> = (0..random.below(4))
             .map(|_| {
                 let node = random.below(2) as usize;
                 let old = if node == forgetful && random.bernoulli(0.7) {
-                    OldPorts::Forgotten
+                    NatPortPolicy::Forgotten
                 } else {
-                    OldPorts::Kept
+                    NatPortPolicy::Kept
                 };
                 let accident = match random.below(10) {
-                    0..5 => Accident::Rebind { node, old },
-                    5..9 => Accident::Outage(ms(&mut random, 5000)),
-                    _ => Accident::Restart { node },
+                    0..5 => Fault::Rebind { node, old },
+                    5..9 => Fault::Outage(ms(&mut random, 5000)),
+                    _ => Fault::Restart { node },
                 };
                 (ms(&mut random, 2500), accident)
             })
             .collect();
         accidents.sort_by_key(|(at, _)| *at);
-        Self { seed, credentials, emulation, bytes, accidents, resets: random.bernoulli(0.5) }
+        Self { seed, credentials, emulation, bytes, faults: accidents, resets: random.bernoulli(0.5) }
     }
 
     fn config(&self) -> HostConfig {
         HostConfig {
-            opener: OpenerConfig { tries: 30, ..OpenerConfig::default() },
-            answerer: AnswererConfig { patience: Duration::from_secs(60), ..AnswererConfig::default() },
-            proof: Duration::from_secs(60),
-            resets: self.resets.then(|| ResetKey::new([3; 32])),
+            initiator: InitiatorConfig { max_tries: 30, ..InitiatorConfig::default() },
+            responder: ResponderConfig {
+                handshake_timeout: Duration::from_secs(60),
+                ..ResponderConfig::default()
+            },
+            confirmation_timeout: Duration::from_secs(60),
+            reset_key: self.resets.then(|| ResetKey::new([3; 32])),
             ..HostConfig::default()
         }
     }
 
     fn transport() -> TransportConfig {
-        transport().with_keep_alive(Some(ASKED)).with_silence_limit(Some(SILENCE))
+        transport().with_keep_alive(Some(KEEP_ALIVE)).with_silence_limit(Some(IDLE_TIMEOUT))
     }
 
     fn restarts(&self) -> bool {
-        self.accidents.iter().any(|(_, accident)| matches!(accident, Accident::Restart { .. }))
+        self.faults.iter().any(|(_, accident)| matches!(accident, Fault::Restart { .. }))
     }
 
     fn run(&self) -> Run<'_> {
         let mut net = Net::new(2, &self.config(), &self.emulation, self.seed);
         net.nodes[B].host.listen(self.credentials[B].clone(), Self::transport(), 16).unwrap();
         let key = net.connect(&self.credentials, Self::transport());
-        let mut run = Run { schedule: self, apps: vec![App::new(A, key, self.bytes[A])], net, heard: 0 };
+        let mut run =
+            Run { schedule: self, apps: vec![App::new(A, key, self.bytes[A])], net, seen_events: 0 };
         let start = run.net.now;
-        for (at, accident) in &self.accidents {
+        for (at, accident) in &self.faults {
             // Where a responder is must be known before it can move away.
-            if matches!(accident, Accident::Rebind { node: B, .. }) {
+            if matches!(accident, Fault::Rebind { node: B, .. }) {
                 let accepted = |run: &Run| run.net.accepted(B).is_some();
                 run.until(run.net.now + LIMIT, accepted);
             }
             run.until((start + *at).max(run.net.now), |_| false);
-            run.suffer(*accident);
+            run.apply(*accident);
         }
         // Datagrams in flight may still open a connection with an initiator that is gone.
         run.until(run.net.now + Duration::from_secs(1), |_| false);
@@ -122,43 +127,43 @@ struct Run<'s> {
     net: Net,
     apps: Vec<App>,
     /// Events that have been reported to applications.
-    heard: usize,
+    seen_events: usize,
 }
 
 impl Run<'_> {
     fn until(&mut self, limit: Instant, done: impl Fn(&Self) -> bool) {
-        self.act();
+        self.step();
         while !done(self) && self.net.step(limit) {
-            self.act();
+            self.step();
         }
     }
 
-    fn act(&mut self) {
-        while let Some((node, event)) = self.net.told.get(self.heard) {
+    fn step(&mut self) {
+        while let Some((node, event)) = self.net.events.get(self.seen_events) {
             if let HostEvent::Accepted(key) = event {
                 self.apps.push(App::new(*node, *key, self.schedule.bytes[*node]));
             }
-            self.heard += 1;
+            self.seen_events += 1;
         }
-        self.apps.iter_mut().for_each(|app| app.act(&mut self.net));
+        self.apps.iter_mut().for_each(|app| app.step(&mut self.net));
         self.net.settle();
     }
 
-    fn suffer(&mut self, accident: Accident) {
-        self.act();
+    fn apply(&mut self, accident: Fault) {
+        self.step();
         match accident {
-            Accident::Rebind { node, old } => self.net.rebind(node, old),
-            Accident::Outage(time) => {
+            Fault::Rebind { node, old } => self.net.rebind(node, old),
+            Fault::Outage(time) => {
                 let blackouts = vec![(self.net.now, self.net.now + time)];
                 let emulation = Emulation { blackouts, ..self.schedule.emulation.clone() };
-                self.net.change_way(A, emulation.clone());
-                self.net.change_way(B, emulation);
+                self.net.change_link(A, emulation.clone());
+                self.net.change_link(B, emulation);
             }
-            Accident::Restart { node } => {
+            Fault::Restart { node } => {
                 self.net.restart(node);
                 self.apps.retain(|app| app.node != node);
-                self.net.told.retain(|(of, _)| *of != node);
-                self.heard = self.net.told.len();
+                self.net.events.retain(|(of, _)| *of != node);
+                self.seen_events = self.net.events.len();
                 if node == B {
                     let credentials = self.schedule.credentials[B].clone();
                     self.net.nodes[B].host.listen(credentials, Schedule::transport(), 16).unwrap();
@@ -176,7 +181,7 @@ impl Run<'_> {
         let moved: u64 = self.net.nodes.iter().map(|node| node.host.stats().moved).sum();
         let ends = |reason| {
             let is = |event: &HostEvent| matches!(event, HostEvent::Connection(_, Event::Closed(why)) if *why == reason);
-            self.net.told.iter().any(|(_, event)| is(event))
+            self.net.events.iter().any(|(_, event)| is(event))
         };
         tally.moved += u64::from(moved > 0);
         tally.reset += u64::from(ends(CloseReason::Reset));
@@ -184,7 +189,7 @@ impl Run<'_> {
     }
 
     fn check(&mut self) {
-        let said = format!("{:?}\n{:?}\n{:?}", self.schedule, self.apps, self.net.told);
+        let said = format!("{:?}\n{:?}\n{:?}", self.schedule, self.apps, self.net.events);
         assert!(self.is_over(), "somebody waits still at {}: {said}", self.net.now);
         if !self.schedule.restarts() {
             assert_eq!(self.apps.len(), 2, "{said}");
@@ -200,7 +205,7 @@ impl Run<'_> {
         self.net.run_for(Duration::from_secs(120));
         for node in [A, B] {
             let stats = self.net.nodes[node].host.stats();
-            assert_eq!((stats.connections, stats.half_open, stats.waiting), (0, 0, 0), "left over: {said}");
+            assert_eq!((stats.connections, stats.half_open, stats.backlog), (0, 0, 0), "left over: {said}");
         }
         assert_eq!(self.net.next_time(), None, "something goes on: {said}");
     }
@@ -227,18 +232,18 @@ fn run_all(seeds: core::ops::Range<u64>) -> Tally {
 }
 
 /// Checks that the schedules are hard enough: the tested events must happen in them.
-fn are_hard(tally: &Tally) {
+fn assert_hard(tally: &Tally) {
     assert!(tally.moved > 100 && tally.reset > 10 && tally.timed_out > 10, "{tally:?}");
 }
 
 #[test]
 fn a_thousand_schedules_of_faults_corrupt_nothing_and_end_1() {
-    are_hard(&run_all(0..500));
+    assert_hard(&run_all(0..500));
 }
 
 #[test]
 fn a_thousand_schedules_of_faults_corrupt_nothing_and_end_2() {
-    are_hard(&run_all(500..1000));
+    assert_hard(&run_all(500..1000));
 }
 
 /// Runs as many schedules as `HOPLINE_SCHEDULES` says, or 20,000.

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use core::net::SocketAddr;
 use hopline_core::Instant;
 use hopline_secure::{
-    Accepted, Answerer, AnswererConfig, AnswererEvent, Cipher, Credentials, Established, Method, Opener,
-    OpenerConfig, OpenerEvent, PreSharedKey, PrivateKey, Sealer, Seed, Trust,
+    Accepted, Cipher, Credentials, Established, Initiator, InitiatorConfig, InitiatorEvent, Method,
+    PreSharedKey, PrivateKey, Responder, ResponderConfig, ResponderEvent, Sealer, Seed, Trust,
 };
 
 /// Address of an initiator.
@@ -27,31 +27,31 @@ pub(crate) fn credentials(method: Method) -> [Credentials; 2] {
 }
 
 /// An initiator, and its first message.
-pub(crate) fn open(cipher: Cipher, credentials: &Credentials, seed: [u8; 32]) -> (Opener, Bytes) {
-    let config = OpenerConfig { cipher, ..OpenerConfig::default() };
-    let opened = Opener::open(Instant::ZERO, config, credentials.clone(), Bytes::new(), &Seed::new(seed));
+pub(crate) fn open(cipher: Cipher, credentials: &Credentials, seed: [u8; 32]) -> (Initiator, Bytes) {
+    let config = InitiatorConfig { cipher, ..InitiatorConfig::default() };
+    let opened = Initiator::open(Instant::ZERO, config, credentials.clone(), Bytes::new(), &Seed::new(seed));
     let mut opener = opened.expect("defaults are right");
     let first = opener.poll_transmit().expect("it begins");
     (opener, first)
 }
 
 /// A responder.
-pub(crate) fn answerer(config: AnswererConfig, credentials: &Credentials) -> Answerer {
-    let made = Answerer::new(config, credentials.clone(), Bytes::new(), &Seed::new([2; 32]));
+pub(crate) fn answerer(config: ResponderConfig, credentials: &Credentials) -> Responder {
+    let made = Responder::new(config, credentials.clone(), Bytes::new(), &Seed::new([2; 32]));
     made.expect("the settings are right")
 }
 
 /// A whole handshake.
 pub(crate) fn handshake(
-    mut opener: Opener,
+    mut opener: Initiator,
     first: &Bytes,
-    answerer: &mut Answerer,
+    answerer: &mut Responder,
 ) -> (Established, Accepted) {
     let at = SocketAddr::from(ADDRESS);
     answerer.handle(Instant::ZERO, at, &mut first.to_vec());
     let (_, second) = answerer.poll_transmit().expect("it is answered");
     opener.handle(Instant::ZERO, &second);
-    let Some(OpenerEvent::Completed(mut established)) = opener.poll_event() else { panic!("no keys") };
+    let Some(InitiatorEvent::Completed(mut established)) = opener.poll_event() else { panic!("no keys") };
     let mut last = match opener.poll_transmit() {
         Some(third) => third.to_vec(),
         None => {
@@ -61,6 +61,6 @@ pub(crate) fn handshake(
         }
     };
     answerer.handle(Instant::ZERO, at, &mut last);
-    let Some(AnswererEvent::Accepted(accepted)) = answerer.poll_event() else { panic!("not accepted") };
+    let Some(ResponderEvent::Accepted(accepted)) = answerer.poll_event() else { panic!("not accepted") };
     (established, accepted)
 }

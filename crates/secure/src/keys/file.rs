@@ -1,7 +1,7 @@
 //! Files of one key: a private key, or a secret that both ends have.
 
 use super::key::{PRIVATE, PUBLIC, PreSharedKey, PrivateKey, PublicKey};
-use super::mistake::Mistake;
+use super::key_file_error::KeyFileError;
 use core::fmt::Write;
 use core::ops::Range;
 use core::str::FromStr;
@@ -44,19 +44,19 @@ pub fn private_key_file(key: &PrivateKey) -> Zeroizing<String> {
 ///
 /// # Errors
 /// Fault of a file, its place, and the remedy.
-pub fn private_key(text: &str) -> Result<PrivateKey, Mistake> {
+pub fn private_key(text: &str) -> Result<PrivateKey, KeyFileError> {
     const RIGHT: &str =
         "`hopline key new FILE` makes a file with a private key: `private:` and 64 hexadecimal digits";
-    let span = only(text, "private key", RIGHT)?;
+    let span = only_word(text, "private key", RIGHT)?;
     let Some(digits) = text[span.clone()].strip_prefix(PRIVATE) else {
         let what = if text[span.clone()].starts_with(PUBLIC) {
             "this is a public key, and here belongs the private one"
         } else {
             "this is no private key"
         };
-        return Err(Mistake::new(span, what, RIGHT).hidden());
+        return Err(KeyFileError::new(span, what, RIGHT).hidden());
     };
-    let bytes = key(digits, span.start + PRIVATE.len()).map_err(Mistake::hidden)?;
+    let bytes = key(digits, span.start + PRIVATE.len()).map_err(KeyFileError::hidden)?;
     Ok(PrivateKey::new(*bytes))
 }
 
@@ -65,7 +65,7 @@ pub fn private_key(text: &str) -> Result<PrivateKey, Mistake> {
 ///
 /// # Errors
 /// Fault of a file, its place, and the remedy.
-pub fn shared_key(text: &str) -> Result<PreSharedKey, Mistake> {
+pub fn shared_key(text: &str) -> Result<PreSharedKey, KeyFileError> {
     secret(text).map(|bytes| PreSharedKey::new(*bytes))
 }
 
@@ -74,36 +74,36 @@ pub fn shared_key(text: &str) -> Result<PreSharedKey, Mistake> {
 ///
 /// # Errors
 /// Fault of a file, its place, and the remedy.
-pub fn secret<const N: usize>(text: &str) -> Result<Zeroizing<[u8; N]>, Mistake> {
+pub fn secret<const N: usize>(text: &str) -> Result<Zeroizing<[u8; N]>, KeyFileError> {
     let right = format!("{} hexadecimal digits, as `openssl rand -hex {N}` prints them", 2 * N);
-    let span = only(text, "shared key", &right)?;
+    let span = only_word(text, "shared key", &right)?;
     let word = &text[span.clone()];
     if word.starts_with(PRIVATE) || word.starts_with(PUBLIC) {
         let what = "this is half of a pair of keys, and here belongs a secret that both ends have";
-        return Err(Mistake::new(span, what, right).hidden());
+        return Err(KeyFileError::new(span, what, right).hidden());
     }
-    let bytes = key(word, span.start).map_err(Mistake::hidden)?;
+    let bytes = key(word, span.start).map_err(KeyFileError::hidden)?;
     if *bytes == [0; N] {
-        return Err(Mistake::new(span, "zeros are no secret", right).hidden());
+        return Err(KeyFileError::new(span, "zeros are no secret", right).hidden());
     }
     Ok(bytes)
 }
 
 impl FromStr for PublicKey {
-    type Err = Mistake;
+    type Err = KeyFileError;
 
     /// Parses `public:` and 64 hexadecimal digits.
-    fn from_str(text: &str) -> Result<Self, Mistake> {
+    fn from_str(text: &str) -> Result<Self, KeyFileError> {
         public_key(text, 0)
     }
 }
 
 /// Reads a public key that stands at `at` of a text.
-pub(super) fn public_key(word: &str, at: usize) -> Result<PublicKey, Mistake> {
+pub(super) fn public_key(word: &str, at: usize) -> Result<PublicKey, KeyFileError> {
     let span = at..at + word.len();
     if word.starts_with(PRIVATE) {
         let what = "this is a private key, which nobody else may see; here belongs the public one";
-        return Err(Mistake::new(
+        return Err(KeyFileError::new(
             span,
             what,
             "`hopline key show FILE` prints the public key of a private one",
@@ -113,23 +113,23 @@ pub(super) fn public_key(word: &str, at: usize) -> Result<PublicKey, Mistake> {
     let Some(digits) = word.strip_prefix(PUBLIC) else {
         // Whatever it is may have been meant to be a secret.
         let what = "this is no public key";
-        return Err(Mistake::new(span, what, "`public:` and 64 hexadecimal digits").hidden());
+        return Err(KeyFileError::new(span, what, "`public:` and 64 hexadecimal digits").hidden());
     };
     key(digits, at + PUBLIC.len()).map(|bytes| PublicKey::new(*bytes))
 }
 
 /// Decodes the hexadecimal digits of `N` bytes, which stand at `at` of a text.
-fn key<const N: usize>(digits: &str, at: usize) -> Result<Zeroizing<[u8; N]>, Mistake> {
+fn key<const N: usize>(digits: &str, at: usize) -> Result<Zeroizing<[u8; N]>, KeyFileError> {
     let help = format!("a key is {} hexadecimal digits", 2 * N);
     let bad = digits.char_indices().find(|(_, c)| !c.is_ascii_hexdigit());
     if let Some((start, c)) = bad {
         let span = at + start..at + start + c.len_utf8();
-        return Err(Mistake::new(span, "this is no hexadecimal digit", help));
+        return Err(KeyFileError::new(span, "this is no hexadecimal digit", help));
     }
     let (count, right) = (digits.len(), 2 * N);
     if count != right {
         let span = at + count.min(right)..at + count;
-        return Err(Mistake::new(span, format!("{count} digits are not {right}"), help));
+        return Err(KeyFileError::new(span, format!("{count} digits are not {right}"), help));
     }
     let mut bytes = Zeroizing::new([0; N]);
     for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
@@ -140,13 +140,15 @@ fn key<const N: usize>(digits: &str, at: usize) -> Result<Zeroizing<[u8; N]>, Mi
 }
 
 /// Returns the only word of a text.
-fn only(text: &str, what: &str, right: &str) -> Result<Range<usize>, Mistake> {
+fn only_word(text: &str, what: &str, right: &str) -> Result<Range<usize>, KeyFileError> {
     let mut all = words(text);
     match (all.next(), all.next()) {
         (Some(word), None) => Ok(word),
-        (None, _) => Err(Mistake::new(text.len()..text.len(), format!("there is no {what}"), right).hidden()),
+        (None, _) => {
+            Err(KeyFileError::new(text.len()..text.len(), format!("there is no {what}"), right).hidden())
+        }
         (Some(_), Some(second)) => {
-            Err(Mistake::new(second, format!("there is more than a {what}"), right).hidden())
+            Err(KeyFileError::new(second, format!("there is more than a {what}"), right).hidden())
         }
     }
 }

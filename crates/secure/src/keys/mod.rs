@@ -6,13 +6,13 @@
 
 mod file;
 mod key;
-mod mistake;
+mod key_file_error;
 mod peers;
 
 pub use file::{FileKind, private_key, private_key_file, secret, shared_key};
 pub use key::{Fingerprint, KEY_LEN, NoFingerprint, PRIVATE, PUBLIC, PreSharedKey, PrivateKey, PublicKey};
-pub use mistake::{Mistake, Quote};
-pub use peers::{Check, KnownPeers, LONGEST_NAME, Name, Peer, UnusableName};
+pub use key_file_error::{KeyFileError, Visibility};
+pub use peers::{Check, KnownPeers, MAX_NAME, Name, Peer, UnusableName};
 
 #[cfg(test)]
 mod tests;

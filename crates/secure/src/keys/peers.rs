@@ -2,7 +2,7 @@
 
 use super::PublicKey;
 use super::file::{lines, public_key, words_of};
-use super::mistake::Mistake;
+use super::key_file_error::KeyFileError;
 use core::fmt;
 use core::ops::Range;
 use core::str::FromStr;
@@ -11,10 +11,10 @@ use std::collections::btree_map::Entry;
 use thiserror::Error;
 
 /// Most bytes of a name.
-pub const LONGEST_NAME: usize = 64;
+pub const MAX_NAME: usize = 64;
 
 /// After so many mistakes no more are looked for.
-const MOST_MISTAKES: usize = 20;
+const MAX_ERRORS: usize = 20;
 
 /// Name of a peer: 1 to 64 printable ASCII characters without spaces, of which the first is no `#`. Host
 /// names, addresses and other names of machines qualify.
@@ -38,8 +38,7 @@ impl FromStr for Name {
     type Err = UnusableName;
 
     fn from_str(text: &str) -> Result<Self, UnusableName> {
-        let fits =
-            (1..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let fits = (1..=MAX_NAME).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
         if fits && !text.starts_with('#') { Ok(Self(text.into())) } else { Err(UnusableName) }
     }
 }
@@ -86,14 +85,14 @@ impl KnownPeers {
     ///
     /// # Errors
     /// All that is wrong, up to 20 mistakes: where, and what would be right.
-    pub fn parse(text: &str) -> Result<Self, Vec<Mistake>> {
+    pub fn parse(text: &str) -> Result<Self, Vec<KeyFileError>> {
         let mut known = Self::default();
         let mut mistakes = Vec::new();
         for (number, (at, line)) in lines(text).enumerate() {
-            if let Err(mistake) = known.take(number + 1, at, line, text) {
+            if let Err(mistake) = known.parse_line(number + 1, at, line, text) {
                 mistakes.push(mistake);
             }
-            if mistakes.len() == MOST_MISTAKES {
+            if mistakes.len() == MAX_ERRORS {
                 break;
             }
         }
@@ -128,30 +127,30 @@ impl KnownPeers {
         &self.peers
     }
 
-    fn take(&mut self, number: usize, at: usize, line: &str, text: &str) -> Result<(), Mistake> {
+    fn parse_line(&mut self, number: usize, at: usize, line: &str, text: &str) -> Result<(), KeyFileError> {
         let mut words = words_of(at, line);
         let Some(name) = words.next().filter(|name| !text[name.clone()].starts_with('#')) else {
             return Ok(());
         };
         let key = words.next().filter(|key| !text[key.clone()].starts_with('#'));
-        let Some(key) = key else { return Err(keyless(name, text)) };
+        let Some(key) = key else { return Err(missing_key(name, text)) };
         if let Some(more) = words.next().filter(|more| !text[more.clone()].starts_with('#')) {
             let right = "a name, a key, and nothing else but a comment, which begins with #";
-            return Err(Mistake::new(
+            return Err(KeyFileError::new(
                 more.start..at + line.len(),
                 "there is more than a name and a key",
                 right,
             )
             .hidden());
         }
-        let called = named(name.clone(), text)?;
+        let called = parse_name(name.clone(), text)?;
         let key = public_key(&text[key.clone()], key.start)?;
         let at = self.peers.len();
         match self.by_name.entry(called.clone()) {
             Entry::Occupied(first) => {
                 let first = self.peers[*first.get()].line;
                 let what = format!("`{called}` is known already, from line {first}");
-                Err(Mistake::new(name, what, "one line for each name"))
+                Err(KeyFileError::new(name, what, "one line for each name"))
             }
             Entry::Vacant(free) => {
                 free.insert(at);
@@ -162,19 +161,19 @@ impl KnownPeers {
     }
 }
 
-fn named(span: Range<usize>, text: &str) -> Result<Name, Mistake> {
+fn parse_name(span: Range<usize>, text: &str) -> Result<Name, KeyFileError> {
     text[span.clone()]
         .parse()
-        .map_err(|error: UnusableName| Mistake::new(span, "this is no name", error.to_string()).hidden())
+        .map_err(|error: UnusableName| KeyFileError::new(span, "this is no name", error.to_string()).hidden())
 }
 
 /// Returns the mistake of a line of one word.
-fn keyless(word: Range<usize>, text: &str) -> Mistake {
+fn missing_key(word: Range<usize>, text: &str) -> KeyFileError {
     const RIGHT: &str = "a name, a space, and a public key: `public:` and 64 hexadecimal digits";
     let what = if text[word.clone()].contains(':') {
         "there is no name before this"
     } else {
         "there is no key behind this name"
     };
-    Mistake::new(word, what, RIGHT).hidden()
+    KeyFileError::new(word, what, RIGHT).hidden()
 }

@@ -8,14 +8,14 @@ fn hex(digit: &str) -> String {
 
 /// Returns the line, the column and the message of an error.
 #[track_caller]
-fn said<T: fmt::Debug>(text: &str, result: Result<T, Mistake>) -> (usize, usize, String) {
+fn error_at<T: fmt::Debug>(text: &str, result: Result<T, KeyFileError>) -> (usize, usize, String) {
     let mistake = result.unwrap_err();
     let (line, column) = mistake.line_column(text);
     (line, column, mistake.message)
 }
 
 #[test]
-fn a_private_key_is_written_and_read_again() {
+fn a_private_key_round_trips() {
     let key = PrivateKey::generate(&Seed::new([3; 32]));
     let text = private_key_file(&key);
     assert_eq!(private_key(&text).unwrap().bytes(), key.bytes());
@@ -34,22 +34,22 @@ fn public_keys_are_those_of_x25519() {
 }
 
 #[test]
-fn no_secret_is_shown() {
+fn secrets_are_not_printed() {
     let private = PrivateKey::new([0xab; 32]);
     let shared = PreSharedKey::new([0xab; 32]);
     assert_eq!(format!("{private:?} {shared:?}"), "PrivateKey(…) PreSharedKey(…)");
     for text in ["private:abcx", "abcx", "private:ab private:cd", "private:zz", "zz"] {
-        assert_eq!(private_key(text).unwrap_err().quote, Quote::Hidden, "{text}");
-        assert_eq!(shared_key(text).unwrap_err().quote, Quote::Hidden, "{text}");
+        assert_eq!(private_key(text).unwrap_err().visibility, Visibility::Hidden, "{text}");
+        assert_eq!(shared_key(text).unwrap_err().visibility, Visibility::Hidden, "{text}");
     }
     let pasted = format!("name private:{}", hex("a"));
-    assert_eq!(KnownPeers::parse(&pasted).unwrap_err()[0].quote, Quote::Hidden);
-    assert_eq!(KnownPeers::parse(&hex("a")).unwrap_err()[0].quote, Quote::Hidden);
+    assert_eq!(KnownPeers::parse(&pasted).unwrap_err()[0].visibility, Visibility::Hidden);
+    assert_eq!(KnownPeers::parse(&hex("a")).unwrap_err()[0].visibility, Visibility::Hidden);
 }
 
 #[test]
-fn a_file_without_a_right_key_says_where_and_why() {
-    let of = |text: &str| said(text, private_key(text));
+fn a_malformed_key_file_is_reported_with_place_and_reason() {
+    let of = |text: &str| error_at(text, private_key(text));
     assert_eq!(of(""), (1, 1, "there is no private key".into()));
     assert_eq!(of("# only this\n"), (2, 1, "there is no private key".into()));
     let long = format!("private:{}0", hex("a"));
@@ -64,11 +64,11 @@ fn a_file_without_a_right_key_says_where_and_why() {
 }
 
 #[test]
-fn a_shared_key_is_64_digits_of_a_secret() {
+fn a_shared_key_is_64_hexadecimal_digits() {
     let text = format!("# of drone-3\n{}\n", hex("a"));
     assert_eq!(shared_key(&text).unwrap().bytes(), &[0xaa; 32]);
     assert_eq!(FileKind::of(&text), FileKind::Shared);
-    let of = |text: &str| said(text, shared_key(text));
+    let of = |text: &str| error_at(text, shared_key(text));
     assert_eq!(of(&hex("0")), (1, 1, "zeros are no secret".into()));
     assert_eq!(of("correct horse"), (1, 9, "there is more than a shared key".into()));
     assert_eq!(of("secret"), (1, 1, "this is no hexadecimal digit".into()));
@@ -80,7 +80,7 @@ fn a_shared_key_is_64_digits_of_a_secret() {
 }
 
 #[test]
-fn fingerprints_are_short_and_of_one_key_alone() {
+fn fingerprints_are_short_and_differ_between_keys() {
     let key = PublicKey::new([1; 32]);
     let fingerprint = key.fingerprint().to_string();
     assert_eq!(fingerprint.len(), 39);
@@ -107,7 +107,7 @@ fn peers_are_known_unknown_or_changed() {
 }
 
 #[test]
-fn a_wrong_file_of_peers_says_everything_that_is_wrong() {
+fn every_error_in_a_file_of_peers_is_reported() {
     let key = PublicKey::new([0x1b; 32]);
     let text = format!(
         "a {key}\nb\n{key}\na {key}\nc public:12\nd public:1g\n# fine\ne {key} f\n{} {key}\nh {}\n",
@@ -139,12 +139,12 @@ fn a_wrong_file_of_peers_says_everything_that_is_wrong() {
 }
 
 #[test]
-fn a_file_that_is_all_wrong_is_not_told_to_its_end() {
+fn the_number_of_reported_errors_is_limited() {
     assert_eq!(KnownPeers::parse(&"?\n".repeat(1000)).unwrap_err().len(), 20);
 }
 
 #[test]
-fn a_fingerprint_is_read_as_it_is_shown() {
+fn a_fingerprint_round_trips() {
     let fingerprint = PrivateKey::new([7; 32]).public().fingerprint();
     let text = fingerprint.to_string();
     assert_eq!(text.parse(), Ok(fingerprint));

@@ -20,7 +20,7 @@ fn at(millis: u64) -> Instant {
 fn challenge(paths: &mut Paths, now: Instant) -> (SocketAddr, [u8; 8]) {
     match paths.poll_control(now) {
         Some((to, Control::Challenge(challenge))) => {
-            paths.sent(to, LEAST as usize);
+            paths.record_sent(to, MIN_DATAGRAM as usize);
             (to, challenge)
         }
         other => panic!("{other:?} is no challenge"),
@@ -28,9 +28,9 @@ fn challenge(paths: &mut Paths, now: Instant) -> (SocketAddr, [u8; 8]) {
 }
 
 #[test]
-fn a_new_address_is_used_once_it_has_answered() {
+fn a_new_address_is_used_once_it_is_validated() {
     let mut paths = paths();
-    paths.heard(at(0), address(NEW), 100, Order::Newest);
+    paths.record_received(at(0), address(NEW), 100, Order::Newest);
     let (to, content) = challenge(&mut paths, at(0));
     assert_eq!((to, paths.active()), (address(NEW), address(OLD)));
     assert_eq!(paths.poll_control(at(0)), None);
@@ -45,24 +45,24 @@ fn a_new_address_is_used_once_it_has_answered() {
 }
 
 #[test]
-fn until_then_three_times_as_much_is_sent_as_came() {
+fn an_unvalidated_address_gets_three_times_the_bytes_received_from_it() {
     let mut paths = paths();
-    paths.heard(at(0), address(NEW), 28, Order::Newest);
+    paths.record_received(at(0), address(NEW), 28, Order::Newest);
     assert_eq!(paths.allowance(address(NEW)), 84);
     challenge(&mut paths, at(0));
     assert_eq!(paths.allowance(address(NEW)), 84 - 37);
     challenge(&mut paths, at(300));
     assert_eq!(paths.allowance(address(NEW)), 84 - 74);
     assert_eq!(paths.poll_control(at(900)), None, "ten bytes are too few for a challenge");
-    paths.heard(at(901), address(NEW), 40, Order::Older);
+    paths.record_received(at(901), address(NEW), 40, Order::Older);
     assert_eq!(paths.allowance(address(NEW)), 3 * 68 - 74);
     challenge(&mut paths, at(901));
 }
 
 #[test]
-fn challenges_are_repeated_at_growing_intervals_and_then_given_up() {
+fn challenges_are_repeated_with_back_off_and_then_abandoned() {
     let mut paths = paths();
-    paths.heard(at(0), address(NEW), 1000, Order::Newest);
+    paths.record_received(at(0), address(NEW), 1000, Order::Newest);
     let mut sent = Vec::new();
     while let Some(due) = paths.poll_timeout() {
         paths.handle_timeout(due);
@@ -72,19 +72,19 @@ fn challenges_are_repeated_at_growing_intervals_and_then_given_up() {
         }
     }
     assert_eq!(sent, [0, 300, 900, 2100, 4500]);
-    let silent = PathEvent::Abandoned { address: address(NEW), reason: Abandoned::Silent };
+    let silent = PathEvent::Abandoned { address: address(NEW), reason: Abandoned::NoResponse };
     assert_eq!(paths.poll_event(), Some(silent));
     assert_eq!((paths.active(), paths.allowance(address(NEW))), (address(OLD), 0));
 }
 
 #[test]
-fn an_address_from_which_the_peer_goes_on_speaking_is_not_waited_for_ever_longer() {
+fn back_off_is_limited_for_an_address_from_which_the_peer_keeps_sending() {
     let mut paths = paths();
     let mut sent = Vec::new();
     for millis in (0..5000).step_by(100) {
         // The newest every second; a late one shows nothing.
         let order = if millis % 1000 == 0 { Order::Newest } else { Order::Older };
-        paths.heard(at(millis), address(NEW), 1000, order);
+        paths.record_received(at(millis), address(NEW), 1000, order);
         paths.handle_timeout(at(millis));
         if let Some((_, Control::Challenge(_))) = paths.poll_control(at(millis)) {
             sent.push(millis);
@@ -98,9 +98,9 @@ fn an_address_from_which_the_peer_goes_on_speaking_is_not_waited_for_ever_longer
 }
 
 #[test]
-fn a_wrong_response_moves_nobody() {
+fn a_wrong_response_does_not_move_the_peer() {
     let mut paths = paths();
-    paths.heard(at(0), address(NEW), 100, Order::Newest);
+    paths.record_received(at(0), address(NEW), 100, Order::Newest);
     paths.handle(at(1), address(NEW), Control::Response([0; 8]));
     let (_, content) = challenge(&mut paths, at(1));
     let mut wrong = content;
@@ -110,19 +110,19 @@ fn a_wrong_response_moves_nobody() {
 }
 
 #[test]
-fn what_is_late_moves_nobody() {
+fn late_datagrams_do_not_move_the_peer() {
     let mut paths = paths();
-    paths.heard(at(0), address(NEW), 100, Order::Older);
+    paths.record_received(at(0), address(NEW), 100, Order::Older);
     assert_eq!((paths.poll_control(at(0)), paths.poll_timeout()), (None, None));
     assert_eq!(paths.allowance(address(NEW)), 0);
 }
 
 #[test]
-fn a_peer_that_goes_on_where_it_was_is_believed() {
+fn a_peer_that_returns_to_its_old_address_stays_there() {
     let mut paths = paths();
-    paths.heard(at(0), address(NEW), 100, Order::Newest);
+    paths.record_received(at(0), address(NEW), 100, Order::Newest);
     let (_, content) = challenge(&mut paths, at(0));
-    paths.heard(at(10), address(OLD), 100, Order::Newest);
+    paths.record_received(at(10), address(OLD), 100, Order::Newest);
     let returned = PathEvent::Abandoned { address: address(NEW), reason: Abandoned::Returned };
     assert_eq!(paths.poll_event(), Some(returned));
     paths.handle(at(20), address(NEW), Control::Response(content));
@@ -130,9 +130,9 @@ fn a_peer_that_goes_on_where_it_was_is_believed() {
 }
 
 #[test]
-fn a_challenge_is_answered_where_it_came_from() {
+fn a_challenge_is_answered_to_its_source() {
     let mut paths = paths();
-    paths.heard(at(0), address(OLD), 37, Order::Newest);
+    paths.record_received(at(0), address(OLD), 37, Order::Newest);
     paths.handle(at(0), address(OLD), Control::Challenge([5; 8]));
     assert_eq!(paths.poll_control(at(0)), Some((address(OLD), Control::Response([5; 8]))));
     paths.handle(at(1), address(NEW), Control::Challenge([6; 8]));
@@ -141,14 +141,14 @@ fn a_challenge_is_answered_where_it_came_from() {
         paths.handle(at(2), address(OLD), Control::Challenge([7; 8]));
     }
     let answers = std::iter::from_fn(|| paths.poll_control(at(2))).count();
-    assert_eq!(answers, RESPONSES, "bounded");
+    assert_eq!(answers, MAX_RESPONSES, "bounded");
 }
 
 #[test]
-fn many_addresses_at_once_are_bounded_and_the_newest_are_kept() {
+fn the_number_of_candidates_is_bounded_and_the_newest_are_kept() {
     let mut paths = paths();
     for port in 0..100 {
-        paths.heard(at(0), address(([10, 0, 0, 3], port)), 100, Order::Newest);
+        paths.record_received(at(0), address(([10, 0, 0, 3], port)), 100, Order::Newest);
     }
     let kept: Vec<u16> = paths.candidates().map(|candidate| candidate.port()).collect();
     assert_eq!(kept, [96, 97, 98, 99]);
@@ -161,7 +161,7 @@ fn many_addresses_at_once_are_bounded_and_the_newest_are_kept() {
 fn equal_seeds_give_equal_challenges() {
     let draw = || {
         let mut paths = paths();
-        paths.heard(at(0), address(NEW), 100, Order::Newest);
+        paths.record_received(at(0), address(NEW), 100, Order::Newest);
         challenge(&mut paths, at(0))
     };
     assert_eq!(draw(), draw());

@@ -13,7 +13,7 @@ fn pair(cipher: Cipher) -> (Sealer, Unsealer) {
 
 fn pair_with(cipher: Cipher, rekey_after: u64) -> (Sealer, Unsealer) {
     let config = SessionConfig { window: WIDTH as u32, rekey_after, ..SessionConfig::default() };
-    let agreed = |local, remote, sending, receiving| Agreed {
+    let agreed = |local, remote, sending, receiving| NegotiatedKeys {
         cipher,
         config,
         local,
@@ -49,11 +49,11 @@ fn leap_after(unsealer: &mut Unsealer, highest: u64) {
         let next = unsealer.keys.start + unsealer.keys.span;
         unsealer.keys.advance(next);
     }
-    unsealer.window.take(highest);
+    unsealer.window.record(highest);
 }
 
 #[test]
-fn what_is_sealed_is_opened_and_nothing_else_can_be_read() {
+fn a_sealed_datagram_opens_and_reveals_nothing() {
     for cipher in [Cipher::ChaCha20Poly1305, Cipher::Aes256Gcm] {
         let (mut sealer, mut unsealer) = pair(cipher);
         for payload in [&b"a payload that is long enough to be found"[..], b"", &[7; 1444]] {
@@ -72,7 +72,7 @@ fn what_is_sealed_is_opened_and_nothing_else_can_be_read() {
 }
 
 #[test]
-fn every_changed_bit_and_every_cut_is_noticed() {
+fn every_changed_bit_and_every_truncation_is_detected() {
     let (mut sealer, mut unsealer) = pair(Cipher::Aes256Gcm);
     let datagram = sealed(&mut sealer, b"payload");
     for bit in 0..datagram.len() * 8 {
@@ -93,7 +93,7 @@ fn every_changed_bit_and_every_cut_is_noticed() {
 }
 
 #[test]
-fn a_replay_and_what_is_another_connections_are_counted() {
+fn replays_and_datagrams_of_other_connections_are_counted() {
     let (mut sealer, mut unsealer) = pair(Cipher::Aes256Gcm);
     let datagram = sealed(&mut sealer, b"once");
     assert!(unsealer.open(&mut datagram.clone()).is_ok());
@@ -107,7 +107,7 @@ fn a_replay_and_what_is_another_connections_are_counted() {
 }
 
 #[test]
-fn one_direction_does_not_open_the_other() {
+fn each_direction_has_its_own_key() {
     let (mut sealer, _) = pair(Cipher::Aes256Gcm);
     let (_, mut unsealer) = pair(Cipher::Aes256Gcm);
     sealer.key = Key::new(Cipher::Aes256Gcm, &[4; KEY_LEN]);
@@ -115,7 +115,7 @@ fn one_direction_does_not_open_the_other() {
 }
 
 #[test]
-fn a_whole_window_may_come_in_reverse_across_a_change_of_keys() {
+fn a_whole_window_may_arrive_in_reverse_across_a_key_change() {
     let (mut sealer, mut unsealer) = pair(Cipher::ChaCha20Poly1305);
     let half = WIDTH as usize / 2;
     for _ in 0..half {
@@ -131,7 +131,7 @@ fn a_whole_window_may_come_in_reverse_across_a_change_of_keys() {
 }
 
 #[test]
-fn keys_change_at_their_numbers_and_old_ones_are_let_go() {
+fn keys_change_at_their_numbers_and_old_ones_are_dropped() {
     let (mut sealer, mut unsealer) = pair(Cipher::Aes256Gcm);
     let mut first = sealed(&mut sealer, b"under the first key");
     let mut kept = Vec::new();
@@ -151,7 +151,7 @@ fn keys_change_at_their_numbers_and_old_ones_are_let_go() {
 }
 
 #[test]
-fn a_lost_generation_is_survived_and_two_are_noticed() {
+fn one_lost_generation_is_survived_and_two_are_detected() {
     let (mut sealer, mut unsealer) = pair(Cipher::Aes256Gcm);
     leap(&mut sealer, 2 * WIDTH - 1);
     assert!(unsealer.open(&mut sealed(&mut sealer, b"all before were lost")).is_ok());
@@ -160,7 +160,7 @@ fn a_lost_generation_is_survived_and_two_are_noticed() {
 }
 
 #[test]
-fn the_sent_half_of_numbers_wraps_around() {
+fn the_transmitted_half_of_numbers_wraps_around() {
     let (mut sealer, mut unsealer) = pair_with(Cipher::Aes256Gcm, 1 << 23);
     let wrap = 1 << 32;
     leap(&mut sealer, wrap - 3);
@@ -172,7 +172,7 @@ fn the_sent_half_of_numbers_wraps_around() {
 }
 
 #[test]
-fn numbers_and_room_come_to_an_end_without_harm() {
+fn exhausted_numbers_and_buffers_are_errors() {
     let (mut sealer, _) = pair(Cipher::Aes256Gcm);
     assert_eq!(sealer.seal(&mut [0; 27]), Err(SealError::NoRoom));
     assert_eq!(sealer.next_number(), 0);
@@ -184,7 +184,7 @@ fn numbers_and_room_come_to_an_end_without_harm() {
 }
 
 #[test]
-fn a_key_that_is_changed_early_leaves_out_the_rest_of_its_numbers() {
+fn an_early_key_change_skips_the_rest_of_its_numbers() {
     for cipher in [Cipher::ChaCha20Poly1305, Cipher::Aes256Gcm] {
         let (mut sealer, mut unsealer) = pair(cipher);
         let mut late = sealed(&mut sealer, b"under the first key");

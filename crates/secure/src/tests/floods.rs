@@ -1,26 +1,28 @@
 //! Many first messages, from addresses at which no host receives, and from some at which a host does.
 
-use super::world::{OPENER, sealed};
+use super::world::{INITIATOR, sealed};
 use super::{keys, shared};
 use crate::{
-    Answerer, AnswererConfig, AnswererEvent, Credentials, Opener, OpenerConfig, OpenerEvent, Refused, Seed,
+    Credentials, Initiator, InitiatorConfig, InitiatorEvent, Refused, Responder, ResponderConfig,
+    ResponderEvent, Seed,
 };
 use bytes::Bytes;
 use core::net::SocketAddr;
 use hopline_core::{Duration, Instant};
-use hopline_wire::secure::{FIRST_LEN, Message};
+use hopline_wire::secure::{HANDSHAKE_1_LEN, HandshakeMessage};
 use std::collections::VecDeque;
 
 const NOW: Instant = Instant::from_secs(5);
 
-fn answerer(credentials: Credentials, config: AnswererConfig) -> Answerer {
-    Answerer::new(config, credentials, Bytes::new(), &Seed::new([2; 32])).unwrap()
+fn responder(credentials: Credentials, config: ResponderConfig) -> Responder {
+    Responder::new(config, credentials, Bytes::new(), &Seed::new([2; 32])).unwrap()
 }
 
-fn opener(credentials: Credentials, number: u32) -> (Opener, Bytes) {
+fn initiator(credentials: Credentials, number: u32) -> (Initiator, Bytes) {
     let mut seed = [1; 32];
     seed[..4].copy_from_slice(&number.to_be_bytes());
-    let opened = Opener::open(NOW, OpenerConfig::default(), credentials, Bytes::new(), &Seed::new(seed));
+    let opened =
+        Initiator::open(NOW, InitiatorConfig::default(), credentials, Bytes::new(), &Seed::new(seed));
     let mut opener = opened.unwrap();
     let first = opener.poll_transmit().unwrap();
     (opener, first)
@@ -31,33 +33,38 @@ fn host(number: u32) -> SocketAddr {
 }
 
 /// Returns the answer, beside what was due before.
-fn answer(answerer: &mut Answerer, now: Instant, from: SocketAddr, datagram: &Bytes) -> Option<Message> {
+fn answer(
+    answerer: &mut Responder,
+    now: Instant,
+    from: SocketAddr,
+    datagram: &Bytes,
+) -> Option<HandshakeMessage> {
     answerer.handle_timeout(now);
     while answerer.poll_transmit().is_some() {}
     answerer.handle(now, from, &mut datagram.to_vec());
     let (to, answer) = answerer.poll_transmit()?;
     assert_eq!(to, from);
     assert!(answer.len() <= 3 * datagram.len() && answerer.poll_transmit().is_none());
-    Some(Message::parse(&answer).unwrap())
+    Some(HandshakeMessage::parse(&answer).unwrap())
 }
 
 /// The same first message with the cookie that was given.
-fn with_cookie(opener: &mut Opener, retry: Option<Message>) -> Bytes {
-    let Some(retry @ Message::Retry { .. }) = retry else { panic!("{retry:?} is no retry") };
+fn with_cookie(opener: &mut Initiator, retry: Option<HandshakeMessage>) -> Bytes {
+    let Some(retry @ HandshakeMessage::Retry { .. }) = retry else { panic!("{retry:?} is no retry") };
     opener.handle(NOW, &retry.to_bytes());
     opener.poll_transmit().unwrap()
 }
 
 #[test]
-fn a_flood_takes_up_a_bounded_room_and_who_receives_at_its_address_gets_through() {
+fn a_flood_takes_bounded_memory_and_a_host_that_receives_at_its_address_connects() {
     for [caller, called] in [[keys(1, &[2]), keys(2, &[1])], [shared(7), shared(7)]] {
-        let mut answerer = answerer(called, AnswererConfig::default());
-        let (_, first) = opener(caller.clone(), 0);
+        let mut answerer = responder(called, ResponderConfig::default());
+        let (_, first) = initiator(caller.clone(), 0);
         let mut retries = 0;
         for number in 0..20_000 {
             match answer(&mut answerer, NOW, host(number), &first) {
-                Some(Message::Second { .. }) => assert!(number < 32),
-                Some(Message::Retry { .. }) => retries += 1,
+                Some(HandshakeMessage::Handshake2 { .. }) => assert!(number < 32),
+                Some(HandshakeMessage::Retry { .. }) => retries += 1,
                 None => assert!(number >= 2000),
                 other => panic!("{other:?}"),
             }
@@ -69,22 +76,22 @@ fn a_flood_takes_up_a_bounded_room_and_who_receives_at_its_address_gets_through(
         assert_eq!(answerer.refusals().of(Refused::Unanswered), 20_000 - 32 - retries);
 
         // Among so many it is answered when it calls again.
-        let (mut honest, first) = opener(caller, 1);
-        assert_eq!(answer(&mut answerer, NOW, SocketAddr::from(OPENER), &first), None);
-        let retry = answer(&mut answerer, NOW, SocketAddr::from(OPENER), &first);
+        let (mut honest, first) = initiator(caller, 1);
+        assert_eq!(answer(&mut answerer, NOW, SocketAddr::from(INITIATOR), &first), None);
+        let retry = answer(&mut answerer, NOW, SocketAddr::from(INITIATOR), &first);
         let again = with_cookie(&mut honest, retry);
-        assert_eq!(again.len(), FIRST_LEN.max(first.len()));
-        let second = answer(&mut answerer, NOW, SocketAddr::from(OPENER), &again);
+        assert_eq!(again.len(), HANDSHAKE_1_LEN.max(first.len()));
+        let second = answer(&mut answerer, NOW, SocketAddr::from(INITIATOR), &again);
         honest.handle(NOW, &second.expect("an answer").to_bytes());
-        assert!(matches!(honest.poll_event(), Some(OpenerEvent::Completed(_))));
+        assert!(matches!(honest.poll_event(), Some(InitiatorEvent::Completed(_))));
     }
 }
 
 #[test]
-fn what_a_flood_left_is_gone_after_a_while() {
-    let mut answerer = answerer(keys(2, &[1]), AnswererConfig::default());
+fn the_state_of_a_flood_expires() {
+    let mut answerer = responder(keys(2, &[1]), ResponderConfig::default());
     for number in 0..100 {
-        let (_, first) = opener(keys(1, &[2]), number);
+        let (_, first) = initiator(keys(1, &[2]), number);
         answer(&mut answerer, NOW, host(number), &first);
     }
     assert_eq!(answerer.half_open(), 32);
@@ -95,45 +102,51 @@ fn what_a_flood_left_is_gone_after_a_while() {
 }
 
 #[test]
-fn a_cookie_is_for_one_address_and_one_message_and_a_while() {
-    let config = AnswererConfig { cookies_from: 0, ..AnswererConfig::default() };
-    let mut answerer = answerer(keys(2, &[1]), config);
-    let (mut one, first) = opener(keys(1, &[2]), 1);
+fn a_cookie_is_valid_for_one_address_one_message_and_a_limited_time() {
+    let config = ResponderConfig { cookie_threshold: 0, ..ResponderConfig::default() };
+    let mut answerer = responder(keys(2, &[1]), config);
+    let (mut one, first) = initiator(keys(1, &[2]), 1);
     let retry = answer(&mut answerer, NOW, host(1), &first);
     let again = with_cookie(&mut one, retry);
-    let is_retry = |message| matches!(message, Some(Message::Retry { .. }));
+    let is_retry = |message| matches!(message, Some(HandshakeMessage::Retry { .. }));
     assert!(is_retry(answer(&mut answerer, NOW, host(2), &again)), "from elsewhere");
     assert!(is_retry(answer(&mut answerer, NOW + Duration::from_secs(60), host(1), &again)), "too late");
-    let Ok(Message::First { cookie, .. }) = Message::parse(&again) else { panic!("no first message") };
-    let Ok(Message::First { suite, versions, opener: id, noise, .. }) =
-        Message::parse(&opener(keys(1, &[2]), 2).1)
+    let Ok(HandshakeMessage::Handshake1 { cookie, .. }) = HandshakeMessage::parse(&again) else {
+        panic!("no first message")
+    };
+    let Ok(HandshakeMessage::Handshake1 { suite, versions, initiator_id: id, noise, .. }) =
+        HandshakeMessage::parse(&initiator(keys(1, &[2]), 2).1)
     else {
         panic!("no first message")
     };
-    let stolen = Message::First { suite, versions, opener: id, noise, cookie }.to_bytes();
+    let stolen = HandshakeMessage::Handshake1 { suite, versions, initiator_id: id, noise, cookie }.to_bytes();
     assert!(is_retry(answer(&mut answerer, NOW, host(1), &stolen)), "of another message");
     assert_eq!(answerer.half_open(), 0);
-    assert!(matches!(answer(&mut answerer, NOW, host(1), &again), Some(Message::Second { .. })));
+    assert!(matches!(answer(&mut answerer, NOW, host(1), &again), Some(HandshakeMessage::Handshake2 { .. })));
 }
 
 /// A first message from there with the cookie that is asked for; whether it is answered.
-fn call(answerer: &mut Answerer, now: Instant, number: u32, from: SocketAddr) -> bool {
-    let (mut opener, first) = opener(keys(1, &[2]), number);
+fn call(answerer: &mut Responder, now: Instant, number: u32, from: SocketAddr) -> bool {
+    let (mut opener, first) = initiator(keys(1, &[2]), number);
     let retry = answer(answerer, now, from, &first);
-    matches!(answer(answerer, now, from, &with_cookie(&mut opener, retry)), Some(Message::Second { .. }))
+    matches!(
+        answer(answerer, now, from, &with_cookie(&mut opener, retry)),
+        Some(HandshakeMessage::Handshake2 { .. })
+    )
 }
 
 /// Returns how long a known peer at `at` with round trips of 100 ms needs. What the responder sends elsewhere
 /// goes to `flood`.
-fn time_to_get_in(
-    answerer: &mut Answerer,
+fn time_to_connect(
+    answerer: &mut Responder,
     mut now: Instant,
     at: SocketAddr,
-    mut flood: impl FnMut(&mut Answerer, Instant, &[Bytes]),
+    mut flood: impl FnMut(&mut Responder, Instant, &[Bytes]),
 ) -> Duration {
     let began = now;
     let mut opener =
-        Opener::open(now, OpenerConfig::default(), keys(1, &[2]), Bytes::new(), &Seed::new([9; 32])).unwrap();
+        Initiator::open(now, InitiatorConfig::default(), keys(1, &[2]), Bytes::new(), &Seed::new([9; 32]))
+            .unwrap();
     let mut flying: VecDeque<(Instant, bool, Bytes)> = VecDeque::new();
     let way = Duration::from_millis(50);
     loop {
@@ -153,7 +166,7 @@ fn time_to_get_in(
                 opener.handle(now, &datagram);
             }
         }
-        if let Some(AnswererEvent::Accepted(_)) = answerer.poll_event() {
+        if let Some(ResponderEvent::Accepted(_)) = answerer.poll_event() {
             return now.since(began);
         }
         now += Duration::from_millis(1);
@@ -162,26 +175,41 @@ fn time_to_get_in(
 }
 
 /// Handshakes that are never finished, one in a millisecond, each from the next address of `addresses`.
-fn never_finished(addresses: impl Fn(u32) -> SocketAddr) -> impl FnMut(&mut Answerer, Instant, &[Bytes]) {
-    let (_, first) = opener(keys(1, &[2]), 7);
-    let Ok(Message::First { suite, versions, opener, noise, .. }) = Message::parse(&first) else {
+fn unfinished_handshakes(
+    addresses: impl Fn(u32) -> SocketAddr,
+) -> impl FnMut(&mut Responder, Instant, &[Bytes]) {
+    let (_, first) = initiator(keys(1, &[2]), 7);
+    let Ok(HandshakeMessage::Handshake1 { suite, versions, initiator_id: opener, noise, .. }) =
+        HandshakeMessage::parse(&first)
+    else {
         panic!("no first message")
     };
     let mut number = 0;
     move |answerer, now, _| {
         number += 1;
         let from = addresses(number);
-        if let Some(Message::Retry { cookie, .. }) = answer(answerer, now, from, &first) {
+        if let Some(HandshakeMessage::Retry { cookie, .. }) = answer(answerer, now, from, &first) {
             let noise = noise.clone();
-            let again = Message::First { suite, versions, opener, cookie: Some(cookie), noise };
+            let again = HandshakeMessage::Handshake1 {
+                suite,
+                versions,
+                initiator_id: opener,
+                cookie: Some(cookie),
+                noise,
+            };
             answer(answerer, now, from, &again.to_bytes());
         }
     }
 }
 
 /// Smaller than by default, so that a flood costs less to compute.
-fn small() -> AnswererConfig {
-    AnswererConfig { half_open: 64, cookies_from: 8, a_second: 100, ..AnswererConfig::default() }
+fn small() -> ResponderConfig {
+    ResponderConfig {
+        max_half_open: 64,
+        cookie_threshold: 8,
+        handshakes_per_second: 100,
+        ..ResponderConfig::default()
+    }
 }
 
 /// A host of a /24.
@@ -194,7 +222,7 @@ fn v6(site: u16, subnet: u32) -> SocketAddr {
 }
 
 #[test]
-fn a_known_peer_gets_in_during_any_flood_of_handshakes_from_proven_addresses() {
+fn a_known_peer_connects_during_any_flood_of_handshakes_from_proven_addresses() {
     let one_host: fn(u32) -> SocketAddr = |number| SocketAddr::from(([10, 0, 1, 1], 1000 + number as u16));
     let twenty_hosts: fn(u32) -> SocketAddr = |number| net(1, number % 20);
     let twenty_networks: fn(u32) -> SocketAddr = |number| net(number % 20, 7);
@@ -209,14 +237,14 @@ fn a_known_peer_gets_in_during_any_flood_of_handshakes_from_proven_addresses() {
     ];
     for (what, addresses) in floods {
         for at in [net(100, 1), net(1, 99)] {
-            let mut answerer = answerer(keys(2, &[1]), small());
-            let mut flood = never_finished(addresses);
+            let mut answerer = responder(keys(2, &[1]), small());
+            let mut flood = unfinished_handshakes(addresses);
             let mut now = NOW;
             while now < NOW + Duration::from_millis(1500) {
                 flood(&mut answerer, now, &[]);
                 now += Duration::from_millis(1);
             }
-            let took = time_to_get_in(&mut answerer, now, at, flood);
+            let took = time_to_connect(&mut answerer, now, at, flood);
             // Alone it takes 250 ms, with the round trip of a cookie.
             assert!(took < Duration::from_secs(1), "{what}, {at}: {took}, {:?}", answerer.refusals());
             assert!(answerer.half_open() <= 64);
@@ -225,14 +253,14 @@ fn a_known_peer_gets_in_during_any_flood_of_handshakes_from_proven_addresses() {
 }
 
 /// A party with a key that opens connections at `address`, one as soon as the last one is established.
-fn connects_on_and_on(address: SocketAddr) -> impl FnMut(&mut Answerer, Instant, &[Bytes]) {
+fn repeated_connections(address: SocketAddr) -> impl FnMut(&mut Responder, Instant, &[Bytes]) {
     let mut number = 0;
     let mut next = move |now| {
         number += 1;
         let mut seed = [3; 32];
         seed[..4].copy_from_slice(&u32::to_be_bytes(number));
         let credentials = keys(1, &[2]);
-        Opener::open(now, OpenerConfig::default(), credentials, Bytes::new(), &Seed::new(seed)).unwrap()
+        Initiator::open(now, InitiatorConfig::default(), credentials, Bytes::new(), &Seed::new(seed)).unwrap()
     };
     let mut opener = None;
     move |answerer, now, deferred| {
@@ -246,7 +274,7 @@ fn connects_on_and_on(address: SocketAddr) -> impl FnMut(&mut Answerer, Instant,
                     opener.handle(now, &answer);
                 }
             }
-            if matches!(opener.poll_event(), Some(OpenerEvent::Completed(_))) {
+            if matches!(opener.poll_event(), Some(InitiatorEvent::Completed(_))) {
                 while let Some(third) = opener.poll_transmit() {
                     answerer.handle(now, address, &mut third.to_vec());
                 }
@@ -258,10 +286,10 @@ fn connects_on_and_on(address: SocketAddr) -> impl FnMut(&mut Answerer, Instant,
 }
 
 #[test]
-fn connections_opened_one_after_the_other_delay_another_one_of_the_host_by_less_than_a_retry() {
+fn repeated_connections_delay_another_one_of_the_host_by_less_than_a_retry() {
     for began in (0..500).step_by(20) {
-        let mut answerer = answerer(keys(2, &[1]), AnswererConfig::default());
-        let mut flood = connects_on_and_on(host(1));
+        let mut answerer = responder(keys(2, &[1]), ResponderConfig::default());
+        let mut flood = repeated_connections(host(1));
         let mut now = NOW;
         while now < NOW + Duration::from_millis(500 + began) {
             answerer.handle_timeout(now);
@@ -271,18 +299,22 @@ fn connections_opened_one_after_the_other_delay_another_one_of_the_host_by_less_
             now += Duration::from_millis(1);
         }
         let at = SocketAddr::from(([10, 0, 0, 1], 2000));
-        let took = time_to_get_in(&mut answerer, now, at, flood);
+        let took = time_to_connect(&mut answerer, now, at, flood);
         // Alone it takes 250 ms, with the round trip of a cookie.
         assert!(took < Duration::from_millis(400), "after {began} ms: {took}, {:?}", answerer.refusals());
     }
 }
 
 #[test]
-fn while_a_first_message_waits_the_answerer_is_woken_at_releases_and_not_at_once() {
-    let config =
-        AnswererConfig { half_open: 1024, cookies_from: 0, a_second: 64, ..AnswererConfig::default() };
-    let mut answerer = answerer(keys(2, &[1]), config);
-    time_to_get_in(&mut answerer, NOW, host(1), |_, _, _| ());
+fn while_a_first_message_is_deferred_the_responder_wakes_at_releases_only() {
+    let config = ResponderConfig {
+        max_half_open: 1024,
+        cookie_threshold: 0,
+        handshakes_per_second: 64,
+        ..ResponderConfig::default()
+    };
+    let mut answerer = responder(keys(2, &[1]), config);
+    time_to_connect(&mut answerer, NOW, host(1), |_, _, _| ());
     // One of a host at which a trusted peer was, then as many as may begin elsewhere, half a window later.
     let now = NOW + Duration::from_secs(1);
     assert!(call(&mut answerer, now, 1, host(1)));
@@ -296,9 +328,9 @@ fn while_a_first_message_waits_the_answerer_is_woken_at_releases_and_not_at_once
 }
 
 #[test]
-fn a_full_table_gives_up_the_oldest_handshake_of_the_heaviest_prefix() {
-    let config = AnswererConfig { half_open: 8, cookies_from: 0, ..AnswererConfig::default() };
-    let mut answerer = answerer(keys(2, &[1]), config);
+fn a_full_table_evicts_the_oldest_handshake_of_the_largest_prefix() {
+    let config = ResponderConfig { max_half_open: 8, cookie_threshold: 0, ..ResponderConfig::default() };
+    let mut answerer = responder(keys(2, &[1]), config);
     let port = |number: u32| SocketAddr::from(([10, 0, 0, 1], 1000 + number as u16));
     assert!(call(&mut answerer, NOW, 0, host(7 << 8)));
     assert!((1..=7).all(|number| call(&mut answerer, NOW, number, port(number))));
@@ -307,17 +339,17 @@ fn a_full_table_gives_up_the_oldest_handshake_of_the_heaviest_prefix() {
     assert_eq!((firsts, answerer.half_open()), (8, 8));
     assert_eq!(answerer.refusals().of(Refused::Evicted), 12);
     // The single handshake of another network has outlived those of the host with seven.
-    let of_the_other = answer(&mut answerer, NOW, host(7 << 8), &opener(keys(1, &[2]), 0).1);
+    let of_the_other = answer(&mut answerer, NOW, host(7 << 8), &initiator(keys(1, &[2]), 0).1);
     assert!(
-        of_the_other.is_none_or(|message| !matches!(message, Message::Second { .. })),
+        of_the_other.is_none_or(|message| !matches!(message, HandshakeMessage::Handshake2 { .. })),
         "it was the oldest at last"
     );
 }
 
 #[test]
-fn handshakes_that_fail_or_never_end_are_begun_at_a_limited_rate() {
-    let mut answerer = answerer(keys(2, &[1]), small());
-    let mut flood = never_finished(|number| net(number, 1));
+fn failing_and_unfinished_handshakes_are_rate_limited() {
+    let mut answerer = responder(keys(2, &[1]), small());
+    let mut flood = unfinished_handshakes(|number| net(number, 1));
     for ms in 0..2000 {
         flood(&mut answerer, NOW + Duration::from_millis(ms), &[]);
     }
@@ -330,17 +362,22 @@ fn handshakes_that_fail_or_never_end_are_begun_at_a_limited_rate() {
 }
 
 #[test]
-fn a_host_at_which_a_trusted_peer_was_keeps_its_place() {
-    let config = AnswererConfig { half_open: 8, cookies_from: 0, a_second: 800, ..AnswererConfig::default() };
-    let mut answerer = answerer(keys(2, &[1]), config);
-    time_to_get_in(&mut answerer, NOW, host(1), |_, _, _| ());
+fn a_host_with_a_trusted_peer_keeps_its_slot() {
+    let config = ResponderConfig {
+        max_half_open: 8,
+        cookie_threshold: 0,
+        handshakes_per_second: 800,
+        ..ResponderConfig::default()
+    };
+    let mut answerer = responder(keys(2, &[1]), config);
+    time_to_connect(&mut answerer, NOW, host(1), |_, _, _| ());
     let now = NOW + Duration::from_secs(1);
     assert!(call(&mut answerer, now, 1, host(1)));
     assert!((2..90).all(|number| call(&mut answerer, now, number, host(number << 8))));
     assert_eq!(answerer.half_open(), 8);
-    let first = opener(keys(1, &[2]), 1).1;
+    let first = initiator(keys(1, &[2]), 1).1;
     assert!(
-        matches!(answer(&mut answerer, now, host(1), &first), Some(Message::Second { .. })),
+        matches!(answer(&mut answerer, now, host(1), &first), Some(HandshakeMessage::Handshake2 { .. })),
         "the same answer"
     );
     // The rate is used up, but not for such a host.
@@ -349,24 +386,28 @@ fn a_host_at_which_a_trusted_peer_was_keeps_its_place() {
 }
 
 #[test]
-fn a_flood_from_a_host_at_which_a_trusted_peer_was_leaves_room_for_other_hosts() {
-    let config =
-        AnswererConfig { half_open: 1024, cookies_from: 0, a_second: 800, ..AnswererConfig::default() };
-    let mut answerer = answerer(keys(2, &[1]), config);
-    time_to_get_in(&mut answerer, NOW, host(1), |_, _, _| ());
+fn a_flood_from_a_host_with_a_trusted_peer_leaves_room_for_other_hosts() {
+    let config = ResponderConfig {
+        max_half_open: 1024,
+        cookie_threshold: 0,
+        handshakes_per_second: 800,
+        ..ResponderConfig::default()
+    };
+    let mut answerer = responder(keys(2, &[1]), config);
+    time_to_connect(&mut answerer, NOW, host(1), |_, _, _| ());
     let now = NOW + Duration::from_secs(1);
     let answered = (0..200).filter(|number| call(&mut answerer, now, *number, host(1))).count();
     assert!((50..=100).contains(&answered), "{answered}");
     assert!(call(&mut answerer, now, 200, host(9 << 8)), "a stranger");
-    time_to_get_in(&mut answerer, now, host(8 << 8), |_, _, _| ());
+    time_to_connect(&mut answerer, now, host(8 << 8), |_, _, _| ());
     let later = now + Duration::from_millis(999);
     assert!(call(&mut answerer, later, 201, host(8 << 8)), "another host of a trusted peer");
 }
 
 #[test]
-fn under_load_a_handshake_may_take_less_time() {
-    let config = AnswererConfig { half_open: 8, cookies_from: 0, ..AnswererConfig::default() };
-    let mut answerer = answerer(keys(2, &[1]), config);
+fn under_load_the_handshake_timeout_is_shorter() {
+    let config = ResponderConfig { max_half_open: 8, cookie_threshold: 0, ..ResponderConfig::default() };
+    let mut answerer = responder(keys(2, &[1]), config);
     assert!((0..4).all(|number| call(&mut answerer, NOW, number, host(number << 8))));
     assert_eq!(answerer.poll_timeout(), Some(NOW + Duration::from_secs(10)));
     assert!(call(&mut answerer, NOW, 4, host(4 << 8)));
@@ -376,16 +417,16 @@ fn under_load_a_handshake_may_take_less_time() {
 }
 
 /// The id that the responder has chosen stands in the third message.
-fn third(answerer: &mut Answerer, from: SocketAddr, number: u32) -> Bytes {
-    let (mut opener, first) = opener(keys(1, &[2]), number);
+fn third(answerer: &mut Responder, from: SocketAddr, number: u32) -> Bytes {
+    let (mut opener, first) = initiator(keys(1, &[2]), number);
     let second = answer(answerer, NOW, from, &first).unwrap();
     opener.handle(NOW, &second.to_bytes());
     opener.poll_transmit().unwrap()
 }
 
 #[test]
-fn third_messages_that_fail_cost_a_bounded_budget_and_keep_out_no_other_handshake() {
-    let mut answerer = answerer(keys(2, &[1]), AnswererConfig::default());
+fn failing_third_messages_have_a_bounded_budget_and_block_no_other_handshake() {
+    let mut answerer = responder(keys(2, &[1]), ResponderConfig::default());
     let attacked = third(&mut answerer, host(1), 1);
     let other = third(&mut answerer, host(2), 2);
     let garbage = |byte: u8| [&attacked[..13], &[byte; 92]].concat();
@@ -408,19 +449,19 @@ fn third_messages_that_fail_cost_a_bounded_budget_and_keep_out_no_other_handshak
     assert_eq!(of(Refused::OverBudget), 30_000 - read);
 
     answerer.handle(NOW, host(2), &mut other.to_vec());
-    assert!(matches!(answerer.poll_event(), Some(AnswererEvent::Accepted(_))), "another handshake");
+    assert!(matches!(answerer.poll_event(), Some(ResponderEvent::Accepted(_))), "another handshake");
     let later = NOW + Duration::from_secs(1);
     answerer.handle(later, host(1), &mut attacked.to_vec());
-    assert!(matches!(answerer.poll_event(), Some(AnswererEvent::Accepted(_))), "the attacked one, too");
+    assert!(matches!(answerer.poll_event(), Some(ResponderEvent::Accepted(_))), "the attacked one, too");
 }
 
 #[test]
-fn datagrams_that_complete_no_handshake_under_a_shared_key_cost_the_same_budget() {
-    let mut answerer = answerer(shared(7), AnswererConfig::default());
-    let (mut opener, first) = opener(shared(7), 1);
+fn failing_datagrams_under_a_shared_key_share_the_same_budget() {
+    let mut answerer = responder(shared(7), ResponderConfig::default());
+    let (mut opener, first) = initiator(shared(7), 1);
     let second = answer(&mut answerer, NOW, host(1), &first).unwrap();
     opener.handle(NOW, &second.to_bytes());
-    let Some(OpenerEvent::Completed(mut established)) = opener.poll_event() else { panic!("no keys") };
+    let Some(InitiatorEvent::Completed(mut established)) = opener.poll_event() else { panic!("no keys") };
     let genuine = sealed(&mut established.session, b"data");
     let forged = [&genuine[..12], &[7; 1400]].concat();
     for _ in 0..10_000 {
@@ -428,36 +469,36 @@ fn datagrams_that_complete_no_handshake_under_a_shared_key_cost_the_same_budget(
     }
     assert_eq!(answerer.refusals().of(Refused::Unauthentic), 2001);
     answerer.handle(NOW + Duration::from_secs(1), host(1), &mut genuine.to_vec());
-    assert!(matches!(answerer.poll_event(), Some(AnswererEvent::Accepted(_))));
+    assert!(matches!(answerer.poll_event(), Some(ResponderEvent::Accepted(_))));
 }
 
 #[test]
-fn who_has_shown_its_address_takes_the_place_of_who_has_not() {
-    let config = AnswererConfig { half_open: 8, cookies_from: 8, ..AnswererConfig::default() };
-    let mut answerer = answerer(keys(2, &[1]), config);
+fn an_initiator_with_a_proven_address_replaces_one_without() {
+    let config = ResponderConfig { max_half_open: 8, cookie_threshold: 8, ..ResponderConfig::default() };
+    let mut answerer = responder(keys(2, &[1]), config);
     for number in 0..8 {
-        assert!(answer(&mut answerer, NOW, host(number), &opener(keys(1, &[2]), number).1).is_some());
+        assert!(answer(&mut answerer, NOW, host(number), &initiator(keys(1, &[2]), number).1).is_some());
     }
-    let (mut honest, first) = opener(keys(1, &[2]), 9);
+    let (mut honest, first) = initiator(keys(1, &[2]), 9);
     let retry = answer(&mut answerer, NOW, host(9), &first);
     let again = with_cookie(&mut honest, retry);
-    assert!(matches!(answer(&mut answerer, NOW, host(9), &again), Some(Message::Second { .. })));
+    assert!(matches!(answer(&mut answerer, NOW, host(9), &again), Some(HandshakeMessage::Handshake2 { .. })));
     assert_eq!(answerer.half_open(), 8);
 }
 
 #[test]
-fn first_messages_without_the_shared_key_leave_nothing() {
-    let mut answerer = answerer(shared(7), AnswererConfig::default());
+fn first_messages_without_the_shared_key_leave_no_state() {
+    let mut answerer = responder(shared(7), ResponderConfig::default());
     for number in 0..1000 {
-        assert!(answer(&mut answerer, NOW, host(number), &opener(shared(8), number).1).is_none());
+        assert!(answer(&mut answerer, NOW, host(number), &initiator(shared(8), number).1).is_none());
     }
     assert_eq!((answerer.half_open(), answerer.refusals().of(Refused::Unauthentic)), (0, 1000));
 }
 
 #[test]
-fn a_repeated_first_message_gets_the_same_answer_and_no_more_room() {
-    let mut answerer = answerer(keys(2, &[1]), AnswererConfig::default());
-    let (_, first) = opener(keys(1, &[2]), 1);
+fn a_repeated_first_message_gets_the_same_answer_and_no_second_slot() {
+    let mut answerer = responder(keys(2, &[1]), ResponderConfig::default());
+    let (_, first) = initiator(keys(1, &[2]), 1);
     let second = answer(&mut answerer, NOW, host(1), &first);
     for _ in 0..1000 {
         assert_eq!(answer(&mut answerer, NOW, host(1), &first), second);
@@ -466,10 +507,10 @@ fn a_repeated_first_message_gets_the_same_answer_and_no_more_room() {
 }
 
 #[test]
-fn in_a_flood_neither_a_message_nor_its_cookie_has_more_answers_than_its_sender_needs() {
+fn during_a_flood_messages_and_cookies_get_no_more_answers_than_their_senders_need() {
     let mut answerer =
-        answerer(keys(2, &[1]), AnswererConfig { cookies_from: 0, ..AnswererConfig::default() });
-    let (mut caller, first) = opener(keys(1, &[2]), 1);
+        responder(keys(2, &[1]), ResponderConfig { cookie_threshold: 0, ..ResponderConfig::default() });
+    let (mut caller, first) = initiator(keys(1, &[2]), 1);
     let retry = answer(&mut answerer, NOW, host(1), &first);
     let again = with_cookie(&mut caller, retry);
     for number in 2..20_000 {
@@ -487,17 +528,17 @@ fn in_a_flood_neither_a_message_nor_its_cookie_has_more_answers_than_its_sender_
 }
 
 #[test]
-fn many_connections_leave_no_trace_once_they_are_accepted() {
-    let config = AnswererConfig { half_open: 8, cookies_from: 8, ..AnswererConfig::default() };
-    let mut answerer = answerer(keys(2, &[1]), config);
+fn accepted_connections_leave_no_state() {
+    let config = ResponderConfig { max_half_open: 8, cookie_threshold: 8, ..ResponderConfig::default() };
+    let mut answerer = responder(keys(2, &[1]), config);
     for number in 0..100 {
         let now = NOW + Duration::from_millis(4) * u64::from(number);
-        let (mut opener, first) = opener(keys(1, &[2]), number);
+        let (mut opener, first) = initiator(keys(1, &[2]), number);
         let second = answer(&mut answerer, now, host(number), &first).unwrap();
         opener.handle(now, &second.to_bytes());
         let third = opener.poll_transmit().unwrap();
         answerer.handle(now, host(number), &mut third.to_vec());
-        assert!(matches!(answerer.poll_event(), Some(AnswererEvent::Accepted(_))));
+        assert!(matches!(answerer.poll_event(), Some(ResponderEvent::Accepted(_))));
         assert_eq!(answerer.half_open(), 0);
     }
     assert!(answerer.poll_timeout().is_some(), "what was accepted is remembered for a while");

@@ -1,6 +1,6 @@
 //! Whatever becomes of any message, a handshake comes to the same at both ends, or fails and says so.
 
-use super::world::{Ends, Fate, Outcome, World};
+use super::world::{DatagramFate, Ends, Outcome, World};
 use super::{keys, shared};
 use crate::{Credentials, Method};
 use hopline_core::Duration;
@@ -33,7 +33,7 @@ fn agree(world: &World) {
 }
 
 #[test]
-fn a_quiet_network_takes_one_round_trip_before_data() {
+fn without_faults_data_are_sent_after_one_round_trip() {
     for (method, before_data) in METHODS.into_iter().zip([2, 3]) {
         let mut world = World::new(ends(method), &[]);
         assert_eq!(world.run(), Outcome::Works);
@@ -49,20 +49,20 @@ fn a_quiet_network_takes_one_round_trip_before_data() {
 }
 
 #[test]
-fn any_one_or_two_messages_may_meet_any_fate() {
+fn any_faults_of_one_or_two_messages_are_survived() {
     let fates = [
-        Fate::Lost,
-        Fate::Late { millis: 900 },
-        Fate::Twice { millis: 700 },
-        Fate::Damaged { at: 40, bit: 3 },
-        Fate::Damaged { at: 7, bit: 0 },
-        Fate::Cut { by: 1 },
+        DatagramFate::Lost,
+        DatagramFate::Late { millis: 900 },
+        DatagramFate::Twice { millis: 700 },
+        DatagramFate::Damaged { at: 40, bit: 3 },
+        DatagramFate::Damaged { at: 7, bit: 0 },
+        DatagramFate::Cut { by: 1 },
     ];
     for method in METHODS {
         for first in 0..6 {
             for second in first..6 {
                 for [one, other] in fates.iter().flat_map(|one| fates.map(|other| [*one, other])) {
-                    let mut schedule = [Fate::Arrives; 6];
+                    let mut schedule = [DatagramFate::Arrives; 6];
                     schedule[first] = one;
                     schedule[second] = other;
                     let mut world = World::new(ends(method), &schedule);
@@ -75,9 +75,12 @@ fn any_one_or_two_messages_may_meet_any_fate() {
 }
 
 #[test]
-fn equal_seeds_give_equal_bytes_and_others_do_not() {
+fn equal_seeds_give_equal_bytes_and_different_seeds_do_not() {
     let log = |seed| {
-        let mut world = World::new(Ends { seed, ..ends(Method::PublicKeys) }, &[Fate::Arrives, Fate::Lost]);
+        let mut world = World::new(
+            Ends { seed, ..ends(Method::PublicKeys) },
+            &[DatagramFate::Arrives, DatagramFate::Lost],
+        );
         assert_eq!(world.run(), Outcome::Works);
         world.log
     };
@@ -85,14 +88,14 @@ fn equal_seeds_give_equal_bytes_and_others_do_not() {
     assert!(log(1).iter().zip(log(2)).all(|(one, other)| *one != other));
 }
 
-fn any_fate() -> impl Strategy<Value = Fate> {
+fn any_fate() -> impl Strategy<Value = DatagramFate> {
     prop_oneof![
-        3 => Just(Fate::Arrives),
-        3 => Just(Fate::Lost),
-        2 => (0..5000u16).prop_map(|millis| Fate::Late { millis }),
-        2 => (0..5000u16).prop_map(|millis| Fate::Twice { millis }),
-        3 => any::<(u16, u8)>().prop_map(|(at, bit)| Fate::Damaged { at, bit }),
-        1 => (1..1000u16).prop_map(|by| Fate::Cut { by }),
+        3 => Just(DatagramFate::Arrives),
+        3 => Just(DatagramFate::Lost),
+        2 => (0..5000u16).prop_map(|millis| DatagramFate::Late { millis }),
+        2 => (0..5000u16).prop_map(|millis| DatagramFate::Twice { millis }),
+        3 => any::<(u16, u8)>().prop_map(|(at, bit)| DatagramFate::Damaged { at, bit }),
+        1 => (1..1000u16).prop_map(|by| DatagramFate::Cut { by }),
     ]
 }
 
@@ -100,7 +103,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_schedule_completes_with_equal_keys_or_fails_cleanly(
+    fn any_schedule_of_faults_ends_with_equal_keys_or_an_error(
         fates in prop::collection::vec(any_fate(), 0..60),
         method in prop::sample::select(METHODS.to_vec()),
         seed in any::<u8>(),

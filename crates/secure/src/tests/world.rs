@@ -1,8 +1,8 @@
 //! An initiator and a responder, each with a driver as it is to be, and a network between them.
 
 use crate::{
-    Accepted, Answerer, AnswererConfig, AnswererEvent, ConnectionId, Credentials, Established, Failure, Kind,
-    Opener, OpenerConfig, OpenerEvent, Sealer, Seed, Session,
+    Accepted, ConnectionId, Credentials, DatagramKind, Established, Failure, Initiator, InitiatorConfig,
+    InitiatorEvent, Responder, ResponderConfig, ResponderEvent, Sealer, Seed, Session,
 };
 use bytes::Bytes;
 use core::net::SocketAddr;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Fate of a datagram in the network.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Fate {
+pub(super) enum DatagramFate {
     Arrives,
     Late { millis: u16 },
     Lost,
@@ -23,8 +23,8 @@ pub(super) enum Fate {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum To {
-    Opener,
-    Answerer,
+    Initiator,
+    Responder,
 }
 
 /// Outcome for the initiator.
@@ -38,39 +38,39 @@ pub(super) enum Outcome {
     Silence,
 }
 
-pub(super) const OPENER: ([u8; 4], u16) = ([10, 0, 0, 1], 4000);
+pub(super) const INITIATOR: ([u8; 4], u16) = ([10, 0, 0, 1], 4000);
 /// Interval at which the initiator sends data until it is answered.
 const PING: Duration = Duration::from_millis(200);
 /// One-way delay of a datagram.
 const DELAY: Duration = Duration::from_millis(30);
 
 pub(super) struct World {
-    pub(super) opener: Opener,
-    pub(super) answerer: Answerer,
+    pub(super) initiator: Initiator,
+    pub(super) responder: Responder,
     pub(super) opened: Option<Established>,
     pub(super) accepted: BTreeMap<ConnectionId, Accepted>,
     /// Every datagram that was sent, whatever became of it.
     pub(super) log: Vec<Bytes>,
     now: Instant,
-    flying: BTreeMap<(Instant, usize), (To, Bytes)>,
-    fates: Vec<Fate>,
+    in_flight: BTreeMap<(Instant, usize), (To, Bytes)>,
+    fates: Vec<DatagramFate>,
     ping_at: Instant,
     failure: Option<Failure>,
     works: bool,
-    launched: usize,
+    sent_count: usize,
 }
 
 pub(super) struct Ends {
-    pub(super) opener: (OpenerConfig, Credentials),
-    pub(super) answerer: (AnswererConfig, Credentials),
+    pub(super) initiator: (InitiatorConfig, Credentials),
+    pub(super) responder: (ResponderConfig, Credentials),
     pub(super) seed: u8,
 }
 
 impl Ends {
     pub(super) fn of(opener: Credentials, answerer: Credentials) -> Self {
         Self {
-            opener: (OpenerConfig::default(), opener),
-            answerer: (AnswererConfig::default(), answerer),
+            initiator: (InitiatorConfig::default(), opener),
+            responder: (ResponderConfig::default(), answerer),
             seed: 1,
         }
     }
@@ -78,29 +78,30 @@ impl Ends {
 
 impl World {
     /// The first datagrams meet these fates, all others arrive.
-    pub(super) fn new(ends: Ends, fates: &[Fate]) -> Self {
+    pub(super) fn new(ends: Ends, fates: &[DatagramFate]) -> Self {
         let now = Instant::from_secs(1);
         let seed = |of: u8| Seed::new([ends.seed.wrapping_mul(2).wrapping_add(of); 32]);
         let parameters = |text: &'static str| Bytes::from_static(text.as_bytes());
-        let (config, credentials) = ends.opener;
-        let opener = Opener::open(now, config, credentials, parameters("of the opener"), &seed(0)).unwrap();
-        let (config, credentials) = ends.answerer;
-        let answerer = Answerer::new(config, credentials, parameters("of the answerer"), &seed(1)).unwrap();
+        let (config, credentials) = ends.initiator;
+        let opener =
+            Initiator::open(now, config, credentials, parameters("of the opener"), &seed(0)).unwrap();
+        let (config, credentials) = ends.responder;
+        let answerer = Responder::new(config, credentials, parameters("of the answerer"), &seed(1)).unwrap();
         let mut fates = fates.to_vec();
         fates.reverse();
         Self {
-            opener,
-            answerer,
+            initiator: opener,
+            responder: answerer,
             opened: None,
             accepted: BTreeMap::new(),
             log: Vec::new(),
             now,
-            flying: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             fates,
             ping_at: Instant::FAR_FUTURE,
             failure: None,
             works: false,
-            launched: 0,
+            sent_count: 0,
         }
     }
 
@@ -115,8 +116,8 @@ impl World {
             if let Some(failure) = self.failure {
                 return Outcome::Failed(failure);
             }
-            let timers = [self.opener.poll_timeout(), self.answerer.poll_timeout(), Some(self.ping_at)];
-            let flying = self.flying.keys().next().map(|(at, _)| *at);
+            let timers = [self.initiator.poll_timeout(), self.responder.poll_timeout(), Some(self.ping_at)];
+            let flying = self.in_flight.keys().next().map(|(at, _)| *at);
             let next = timers.into_iter().chain([flying]).flatten().min().unwrap_or(end);
             self.now = self.now.max(next);
             if self.now >= end {
@@ -127,122 +128,124 @@ impl World {
     }
 
     fn step(&mut self) {
-        if let Some(due) = self.flying.first_entry()
+        if let Some(due) = self.in_flight.first_entry()
             && due.key().0 <= self.now
         {
             let (to, datagram) = due.remove();
             return match to {
-                To::Opener => self.at_opener(&datagram),
-                To::Answerer => self.at_answerer(&datagram),
+                To::Initiator => self.deliver_to_initiator(&datagram),
+                To::Responder => self.deliver_to_responder(&datagram),
             };
         }
-        self.opener.handle_timeout(self.now);
-        self.answerer.handle_timeout(self.now);
+        self.initiator.handle_timeout(self.now);
+        self.responder.handle_timeout(self.now);
         if self.ping_at <= self.now {
             self.ping_at = self.now + PING;
             let session = &mut self.opened.as_mut().unwrap().session;
             let ping = sealed(session, b"ping");
-            self.send(To::Answerer, ping);
+            self.send(To::Responder, ping);
         }
     }
 
-    fn at_opener(&mut self, datagram: &Bytes) {
-        match Kind::of(datagram) {
-            Some(Kind::Sealed(id)) if id == self.opener.local_id() => {
+    fn deliver_to_initiator(&mut self, datagram: &Bytes) {
+        match DatagramKind::of(datagram) {
+            Some(DatagramKind::Sealed(id)) if id == self.initiator.local_id() => {
                 let Some(established) = &mut self.opened else { return };
                 let mut datagram = datagram.to_vec();
                 if let Ok(opened) = established.session.unsealer.open(&mut datagram) {
                     assert!(matches!(&*opened.payload, b"" | b"pong"));
                     self.works |= opened.payload == b"pong";
-                    self.opener.prove();
+                    self.initiator.confirm();
                 }
             }
-            Some(Kind::Sealed(_)) | None => {}
-            Some(Kind::Handshake) => self.opener.handle(self.now, datagram),
+            Some(DatagramKind::Sealed(_)) | None => {}
+            Some(DatagramKind::Handshake) => self.initiator.handle(self.now, datagram),
         }
     }
 
-    fn at_answerer(&mut self, datagram: &Bytes) {
+    fn deliver_to_responder(&mut self, datagram: &Bytes) {
         let mut bytes = datagram.to_vec();
-        if let Some(Kind::Sealed(id)) = Kind::of(datagram)
+        if let Some(DatagramKind::Sealed(id)) = DatagramKind::of(datagram)
             && let Some(accepted) = self.accepted.get_mut(&id)
         {
             let session = &mut accepted.established.session;
             if let Ok(opened) = session.unsealer.open(&mut bytes) {
                 assert_eq!(opened.payload, b"ping");
                 let pong = sealed(session, b"pong");
-                self.send(To::Opener, pong);
+                self.send(To::Initiator, pong);
             }
             return;
         }
-        self.answerer.handle(self.now, SocketAddr::from(OPENER), &mut bytes);
+        self.responder.handle(self.now, SocketAddr::from(INITIATOR), &mut bytes);
     }
 
     fn drain(&mut self) {
-        while let Some(datagram) = self.opener.poll_transmit() {
-            self.send(To::Answerer, datagram);
+        while let Some(datagram) = self.initiator.poll_transmit() {
+            self.send(To::Responder, datagram);
         }
-        while let Some((to, datagram)) = self.answerer.poll_transmit() {
-            assert_eq!(to, SocketAddr::from(OPENER));
-            self.send(To::Opener, datagram);
+        while let Some((to, datagram)) = self.responder.poll_transmit() {
+            assert_eq!(to, SocketAddr::from(INITIATOR));
+            self.send(To::Initiator, datagram);
         }
-        while let Some(event) = self.opener.poll_event() {
+        while let Some(event) = self.initiator.poll_event() {
             match event {
-                OpenerEvent::Completed(established) => {
+                InitiatorEvent::Completed(established) => {
                     assert!(self.opened.is_none(), "completed twice");
                     self.opened = Some(established);
                     self.ping_at = self.now;
                 }
-                OpenerEvent::Failed(failure) => self.failure = Some(failure),
+                InitiatorEvent::Failed(failure) => self.failure = Some(failure),
             }
         }
-        while let Some(event) = self.answerer.poll_event() {
-            self.on_event(event);
+        while let Some(event) = self.responder.poll_event() {
+            self.handle_event(event);
         }
     }
 
-    fn on_event(&mut self, event: AnswererEvent) {
+    fn handle_event(&mut self, event: ResponderEvent) {
         let id = match event {
-            AnswererEvent::Accepted(accepted) => {
-                assert!(accepted.first.as_ref().is_none_or(|first| first.payload == "ping"));
+            ResponderEvent::Accepted(accepted) => {
+                assert!(accepted.initial.as_ref().is_none_or(|first| first.payload == "ping"));
                 let id = accepted.established.session.unsealer.local_id();
                 assert!(self.accepted.insert(id, accepted).is_none(), "accepted twice");
                 id
             }
-            AnswererEvent::Unproven(id) => id,
-            AnswererEvent::Stranger { .. } => return,
+            ResponderEvent::Unconfirmed(id) => id,
+            ResponderEvent::UntrustedKey { .. } => return,
         };
         let session = &mut self.accepted.get_mut(&id).unwrap().established.session;
         let empty = sealed(session, b"");
-        self.send(To::Opener, empty);
+        self.send(To::Initiator, empty);
     }
 
     fn send(&mut self, to: To, datagram: Bytes) {
         self.log.push(datagram.clone());
         let at = self.now + DELAY;
-        match self.fates.pop().unwrap_or(Fate::Arrives) {
-            Fate::Arrives => self.fly(at, to, datagram),
-            Fate::Late { millis } => self.fly(at + Duration::from_millis(millis.into()), to, datagram),
-            Fate::Lost => {}
-            Fate::Twice { millis } => {
-                self.fly(at, to, datagram.clone());
-                self.fly(at + Duration::from_millis(millis.into()), to, datagram);
+        match self.fates.pop().unwrap_or(DatagramFate::Arrives) {
+            DatagramFate::Arrives => self.schedule(at, to, datagram),
+            DatagramFate::Late { millis } => {
+                self.schedule(at + Duration::from_millis(millis.into()), to, datagram)
             }
-            Fate::Damaged { at: byte, bit } => {
+            DatagramFate::Lost => {}
+            DatagramFate::Twice { millis } => {
+                self.schedule(at, to, datagram.clone());
+                self.schedule(at + Duration::from_millis(millis.into()), to, datagram);
+            }
+            DatagramFate::Damaged { at: byte, bit } => {
                 let mut damaged = datagram.to_vec();
                 let byte = usize::from(byte) % damaged.len();
                 damaged[byte] ^= 1 << (bit % 8);
-                self.fly(at, to, damaged.into());
+                self.schedule(at, to, damaged.into());
             }
-            Fate::Cut { by } => {
-                self.fly(at, to, datagram.slice(..datagram.len() - usize::from(by) % datagram.len()))
+            DatagramFate::Cut { by } => {
+                self.schedule(at, to, datagram.slice(..datagram.len() - usize::from(by) % datagram.len()))
             }
         }
     }
 
-    fn fly(&mut self, at: Instant, to: To, datagram: Bytes) {
-        self.launched += 1;
-        self.flying.insert((at, self.launched), (to, datagram));
+    fn schedule(&mut self, at: Instant, to: To, datagram: Bytes) {
+        self.sent_count += 1;
+        self.in_flight.insert((at, self.sent_count), (to, datagram));
     }
 }
 

@@ -6,36 +6,36 @@
 //! that create packets at the same instant do not collide each time (RFC 5148 §5.2). A packet that comes
 //! meanwhile makes no further request.
 
-use crate::queueing::Queued;
-use hopline_core::{Duration, Stream};
+use crate::queue_access::QueuedPacket;
+use hopline_core::{Duration, RandomStream};
 use hopline_wire::dot11::MacAddr;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Requests for an address after which the packets for it fail.
-const MOST_REQUESTS: u8 = 3;
+const MAX_REQUESTS: u8 = 3;
 
 /// The addresses that a station knows.
 #[derive(Clone, Debug)]
-pub(crate) struct Addresses {
-    known: BTreeSet<MacAddr>,
-    asked: BTreeMap<MacAddr, Asked>,
+pub(crate) struct ArpCache {
+    resolved: BTreeSet<MacAddr>,
+    pending: BTreeMap<MacAddr, PendingEntry>,
     /// Requests wait a random time below this.
     jitter: Duration,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 /// An address that is not known yet.
 #[derive(Clone, Copy, Debug, Default)]
-struct Asked {
+struct PendingEntry {
     /// The one that waits included.
     requests: u8,
-    latest: Request,
-    held: Option<Queued>,
+    latest: RequestState,
+    waiting: Option<QueuedPacket>,
 }
 
 /// The latest request for an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Request {
+enum RequestState {
     /// It has left.
     #[default]
     Sent,
@@ -44,66 +44,66 @@ enum Request {
 }
 
 /// Outcome of a packet for a neighbour.
-pub(super) enum Fate {
+pub(super) enum LookupResult {
     /// It leaves.
-    Leaves,
+    Send,
     /// It waits for an answer, in place of another one. The request leaves after `request`; `None`: one waits already.
-    Waits { displaced: Option<Queued>, request: Option<Duration> },
+    Wait { displaced: Option<QueuedPacket>, request: Option<Duration> },
     /// There is no answer, for this packet or for the one that waited.
-    Fails { held: Option<Queued> },
+    Fail { held: Option<QueuedPacket> },
 }
 
-impl Addresses {
-    pub(super) const fn new(jitter: Duration, stream: Stream) -> Self {
-        Self { known: BTreeSet::new(), asked: BTreeMap::new(), jitter, stream }
+impl ArpCache {
+    pub(super) const fn new(jitter: Duration, stream: RandomStream) -> Self {
+        Self { resolved: BTreeSet::new(), pending: BTreeMap::new(), jitter, stream }
     }
 
-    pub(super) fn look_up(&mut self, to: MacAddr, packet: Queued) -> Fate {
-        if self.known.contains(&to) {
-            return Fate::Leaves;
+    pub(super) fn look_up(&mut self, to: MacAddr, packet: QueuedPacket) -> LookupResult {
+        if self.resolved.contains(&to) {
+            return LookupResult::Send;
         }
-        let asked = self.asked.entry(to).or_default();
-        if asked.latest == Request::Waiting {
-            return Fate::Waits { displaced: asked.held.replace(packet), request: None };
+        let asked = self.pending.entry(to).or_default();
+        if asked.latest == RequestState::Waiting {
+            return LookupResult::Wait { displaced: asked.waiting.replace(packet), request: None };
         }
-        if asked.requests >= MOST_REQUESTS {
-            return Fate::Fails { held: core::mem::take(asked).held };
+        if asked.requests >= MAX_REQUESTS {
+            return LookupResult::Fail { held: core::mem::take(asked).waiting };
         }
         asked.requests += 1;
         let delay = self.stream.duration_below(self.jitter);
-        asked.latest = if delay.is_zero() { Request::Sent } else { Request::Waiting };
-        Fate::Waits { displaced: asked.held.replace(packet), request: Some(delay) }
+        asked.latest = if delay.is_zero() { RequestState::Sent } else { RequestState::Waiting };
+        LookupResult::Wait { displaced: asked.waiting.replace(packet), request: Some(delay) }
     }
 
     /// Sends the deferred request for an address, unless the address has become known meanwhile. Returns
     /// whether it is sent.
-    pub(super) fn request_leaves(&mut self, of: MacAddr) -> bool {
-        self.asked
-            .get_mut(&of)
-            .is_some_and(|asked| core::mem::replace(&mut asked.latest, Request::Sent) == Request::Waiting)
+    pub(super) fn send_deferred_request(&mut self, of: MacAddr) -> bool {
+        self.pending.get_mut(&of).is_some_and(|asked| {
+            core::mem::replace(&mut asked.latest, RequestState::Sent) == RequestState::Waiting
+        })
     }
 
     /// Returns the number of packets that wait for an address.
-    pub(super) fn held(&self) -> usize {
-        self.asked.values().filter(|asked| asked.held.is_some()).count()
+    pub(super) fn waiting_packets(&self) -> usize {
+        self.pending.values().filter(|asked| asked.waiting.is_some()).count()
     }
 
     /// Records that the address of `of` is known now. Returns the packet that waited for it.
-    pub(super) fn learn(&mut self, of: MacAddr) -> Option<Queued> {
-        self.known.insert(of);
-        self.asked.remove(&of)?.held
+    pub(super) fn learn(&mut self, of: MacAddr) -> Option<QueuedPacket> {
+        self.resolved.insert(of);
+        self.pending.remove(&of)?.waiting
     }
 }
 
 /// Result of address resolution for a packet.
-pub(super) enum Resolved {
+pub(super) enum Resolution {
     Known,
     /// It waits.
-    Waits,
+    Waiting,
     /// It waits, and this request goes in its place.
-    Asks(Queued),
+    Requesting(QueuedPacket),
     /// There is no answer, for this packet or for the one that waited.
     Failed {
-        held: Option<Queued>,
+        waiting: Option<QueuedPacket>,
     },
 }

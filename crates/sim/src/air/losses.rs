@@ -1,29 +1,29 @@
 //! Losses between pairs of nodes, each direction by itself.
 
 use crate::spec::LossSpec;
-use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
+use hopline_core::{Duration, Instant, NodeId, Purpose, RandomStream};
 use hopline_radio::phy::errors::ErrorProcess;
 
 /// Losses at work, by sender and receiver.
 #[derive(Debug)]
-pub(super) struct Losses(Vec<Loss>);
+pub(super) struct LossProcesses(Vec<LossProcess>);
 
 #[derive(Debug)]
-struct Loss {
+struct LossProcess {
     pair: (NodeId, NodeId),
     errors: ErrorProcess,
-    stream: Stream,
+    stream: RandomStream,
 }
 
-impl Losses {
+impl LossProcesses {
     /// Creates the losses of `specs`. Of two entries for the same pair and direction, the first holds.
     pub(super) fn new(specs: &[LossSpec], (seed, run): (u64, u64)) -> Self {
-        let loss = |spec: &LossSpec| Loss {
+        let loss = |spec: &LossSpec| LossProcess {
             pair: (spec.from, spec.to),
             errors: ErrorProcess::new(spec.errors),
-            stream: Stream::keyed(seed, run, key(spec.from, spec.to), Purpose::Errors),
+            stream: RandomStream::keyed(seed, run, key(spec.from, spec.to), Purpose::Errors),
         };
-        let mut losses: Vec<Loss> = specs.iter().map(loss).collect();
+        let mut losses: Vec<LossProcess> = specs.iter().map(loss).collect();
         losses.sort_by_key(|loss| loss.pair);
         losses.dedup_by_key(|loss| loss.pair);
         Self(losses)
@@ -44,7 +44,7 @@ impl Losses {
             return false;
         }
         let Ok(at) = self.0.binary_search_by_key(&(from, to), |loss| loss.pair) else { return false };
-        let Loss { errors, stream, .. } = &mut self.0[at];
+        let LossProcess { errors, stream, .. } = &mut self.0[at];
         errors.corrupts(now, bits, airtime, stream)
     }
 }

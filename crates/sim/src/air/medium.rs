@@ -2,10 +2,10 @@
 //! transmissions in the air.
 
 use crate::ids::StationId;
-use crate::outage::Schedule;
+use crate::outage::OutageSchedule;
 use crate::packet::Handle;
 use crate::spec::{Channel, NodeSpec, RadioInterface, RadioSpec};
-use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
+use hopline_core::{Duration, Instant, NodeId, Purpose, RandomStream};
 use hopline_radio::Rate;
 use hopline_radio::mobility::{Cursor, Position, Trajectory};
 use hopline_radio::phy;
@@ -16,20 +16,20 @@ use hopline_wire::dot11::Frame;
 
 /// Distance beyond reach, in metres, within which candidates are collected where nodes move. A larger one
 /// keeps the list valid for longer.
-const SLACK_M: f64 = 50.0;
+const GRID_SLACK_M: f64 = 50.0;
 
 /// One receiver of a transmission.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct Receiver {
     pub(crate) station: StationId,
-    pub(crate) link: Link,
+    pub(crate) link: LinkState,
     pub(crate) delay: Duration,
     pub(crate) power_w: f64,
 }
 
 /// The link from the sender of a transmission to a receiver, when it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Link {
+pub(crate) enum LinkState {
     /// As the propagation has it.
     Up,
     /// In an outage: what arrives is sensed and cannot be decoded.
@@ -38,7 +38,7 @@ pub(crate) enum Link {
 
 /// A transmission in the air.
 #[derive(Clone, Debug)]
-pub(crate) struct Flight {
+pub(crate) struct AirTransmission {
     /// Node of the radio that sent it.
     pub(crate) from: NodeId,
     pub(crate) frame: Frame<Handle>,
@@ -48,9 +48,9 @@ pub(crate) struct Flight {
     pub(crate) end: Instant,
     /// Place among the events of an instant: all receivers take what begins in the order in which it was
     /// sent, and what ends in the order in which its senders ended it, whichever other stations listen.
-    pub(crate) order: u64,
+    pub(crate) insertion_order: u64,
     /// Receivers, ordered by delay, then by station.
-    pub(crate) heard: Vec<Heard>,
+    pub(crate) receivers: Vec<Receiver>,
 }
 
 /// The medium that all wireless nodes share.
@@ -65,13 +65,13 @@ pub(crate) struct Medium {
     obstacles: Obstacles,
     reach_m: f64,
     max_speed_mps: f64,
-    candidates: Vec<Candidates>,
-    flights: Vec<Flight>,
+    candidates: Vec<CandidateReceivers>,
+    transmissions: Vec<AirTransmission>,
     free: Vec<u32>,
-    chance: Option<ShadowingDraw>,
+    per_frame_shadowing: Option<ShadowingDraw>,
     /// Deviations of shadowing drawn per frame, by receiver.
-    shadowing: Vec<Stream>,
-    outages: Schedule,
+    shadowing: Vec<RandomStream>,
+    outages: OutageSchedule,
     key: (u64, u64),
 }
 
@@ -92,11 +92,11 @@ impl Antenna {
 
 /// Stations that may hear a station.
 #[derive(Clone, Debug)]
-struct Candidates {
+struct CandidateReceivers {
     valid_until: Instant,
     /// If no node moves, this is the result itself; else powers and delays are computed for each
     /// transmission. In the order of the last one, which is hardly another than that of the next.
-    heard: Vec<Heard>,
+    receivers: Vec<Receiver>,
 }
 
 impl Medium {
@@ -105,7 +105,7 @@ impl Medium {
         radio: &RadioSpec,
         nodes: &[NodeSpec],
         radios: &[RadioInterface],
-        outages: Schedule,
+        outages: OutageSchedule,
         (seed, run): (u64, u64),
     ) -> Self {
         let config = radio.phy;
@@ -118,11 +118,11 @@ impl Medium {
             channel: radio.channel,
         };
         let antennas: Vec<Antenna> = radios.iter().map(antenna).collect();
-        let mut grid = CellGrid::new(reach_m + SLACK_M);
+        let mut grid = CellGrid::new(reach_m + GRID_SLACK_M);
         for (station, antenna) in (0..).map(NodeId).zip(&antennas) {
             grid.place(station, antenna.trajectory.position_at(Instant::ZERO));
         }
-        let stale = Candidates { valid_until: Instant::ZERO, heard: Vec::new() };
+        let stale = CandidateReceivers { valid_until: Instant::ZERO, receivers: Vec::new() };
         Self {
             config,
             antennas,
@@ -132,15 +132,15 @@ impl Medium {
             reach_m,
             max_speed_mps,
             candidates: vec![stale; radios.len()],
-            flights: Vec::new(),
+            transmissions: Vec::new(),
             free: Vec::new(),
-            chance: match config.propagation {
+            per_frame_shadowing: match config.propagation {
                 Propagation::Shadowing(model) => Some(model.draw),
                 _ => None,
             },
             shadowing: radios
                 .iter()
-                .map(|radio| Stream::keyed(seed, run, radio.key(), Purpose::Shadowing))
+                .map(|radio| RandomStream::keyed(seed, run, radio.key(), Purpose::Shadowing))
                 .collect(),
             outages,
             key: (seed, run),
@@ -148,7 +148,7 @@ impl Medium {
     }
 
     /// Puts a frame of `from` into the air at `now`.
-    pub(crate) fn launch(
+    pub(crate) fn start_transmission(
         &mut self,
         now: Instant,
         from: StationId,
@@ -160,21 +160,38 @@ impl Medium {
         let sender = self.antennas[from.index()].node;
         let id = self.free.pop().unwrap_or_else(|| {
             let heard = Vec::with_capacity(32);
-            self.flights.push(Flight { from: sender, frame, rate, bits, start: now, end: now, order, heard });
-            (self.flights.len() - 1) as u32
+            self.transmissions.push(AirTransmission {
+                from: sender,
+                frame,
+                rate,
+                bits,
+                start: now,
+                end: now,
+                insertion_order: order,
+                receivers: heard,
+            });
+            (self.transmissions.len() - 1) as u32
         });
-        let mut heard = core::mem::take(&mut self.flights[id as usize].heard);
-        self.hear(now, from, &mut heard);
+        let mut heard = core::mem::take(&mut self.transmissions[id as usize].receivers);
+        self.find_receivers(now, from, &mut heard);
         if !self.outages.is_empty() {
             for h in &mut heard {
                 let receiver = self.antennas[h.station.index()].node;
                 if self.outages.covers(now + airtime + h.delay, sender, receiver) {
-                    h.link = Link::Down;
+                    h.link = LinkState::Down;
                 }
             }
         }
-        self.flights[id as usize] =
-            Flight { from: sender, frame, rate, bits, start: now, end: now + airtime, order, heard };
+        self.transmissions[id as usize] = AirTransmission {
+            from: sender,
+            frame,
+            rate,
+            bits,
+            start: now,
+            end: now + airtime,
+            insertion_order: order,
+            receivers: heard,
+        };
         id
     }
 
@@ -182,8 +199,8 @@ impl Medium {
     /// and nothing drawn per frame. No random number is drawn, and what is in the air remains as it is.
     pub(crate) fn in_range(&mut self, now: Instant, from: StationId) -> Vec<StationId> {
         let mut heard = Vec::new();
-        self.sense(now, from, &mut heard);
-        let decodes = |h: &&Heard| {
+        self.find_candidates(now, from, &mut heard);
+        let decodes = |h: &&Receiver| {
             let [from, to] = [from, h.station].map(|station| self.antennas[station.index()].node);
             h.power_w >= self.config.radio.rx_threshold_w && !self.outages.covers(now, from, to)
         };
@@ -194,60 +211,60 @@ impl Medium {
     /// drawn for a frame.
     pub(crate) fn power_w(&mut self, now: Instant, from: StationId, to: StationId) -> Option<f64> {
         let mut heard = Vec::new();
-        self.sense(now, from, &mut heard);
+        self.find_candidates(now, from, &mut heard);
         heard.iter().find(|h| h.station == to).map(|h| h.power_w)
     }
 
     /// Ends the transmission at its sender.
     pub(crate) fn end(&mut self, id: u32, order: u64) {
-        self.flights[id as usize].order = order;
+        self.transmissions[id as usize].insertion_order = order;
     }
 
-    pub(crate) fn flight(&self, id: u32) -> &Flight {
-        &self.flights[id as usize]
+    pub(crate) fn transmission(&self, id: u32) -> &AirTransmission {
+        &self.transmissions[id as usize]
     }
 
     /// Returns the number of packets in the air.
-    pub(crate) fn held(&self) -> usize {
-        let carries = |flight: &Flight| flight.frame.body().is_some();
-        let over = self.free.iter().filter(|&&id| carries(self.flight(id))).count();
-        self.flights.iter().filter(|flight| carries(flight)).count() - over
+    pub(crate) fn packets_in_air(&self) -> usize {
+        let carries = |flight: &AirTransmission| flight.frame.body().is_some();
+        let over = self.free.iter().filter(|&&id| carries(self.transmission(id))).count();
+        self.transmissions.iter().filter(|flight| carries(flight)).count() - over
     }
 
     /// Records that the transmission has ended at every receiver.
-    pub(crate) fn land(&mut self, id: u32) {
+    pub(crate) fn finish_transmission(&mut self, id: u32) {
         self.free.push(id);
     }
 
     /// Fills `heard` with the stations that a transmission of `from` at `now` reaches with the carrier-sense
     /// threshold.
-    fn hear(&mut self, now: Instant, from: StationId, heard: &mut Vec<Heard>) {
-        self.sense(now, from, heard);
-        if self.chance == Some(ShadowingDraw::PerFrame) {
-            self.shadow(heard);
+    fn find_receivers(&mut self, now: Instant, from: StationId, heard: &mut Vec<Receiver>) {
+        self.find_candidates(now, from, heard);
+        if self.per_frame_shadowing == Some(ShadowingDraw::PerFrame) {
+            self.draw_shadowing(heard);
         }
     }
 
     /// Does the same before anything is drawn for the frame, and includes the stations that may still be
     /// reached then.
-    fn sense(&mut self, now: Instant, from: StationId, heard: &mut Vec<Heard>) {
+    fn find_candidates(&mut self, now: Instant, from: StationId, heard: &mut Vec<Receiver>) {
         if self.candidates[from.index()].valid_until <= now {
-            self.collect(now, from);
+            self.collect_candidates(now, from);
         }
         heard.clear();
         if self.max_speed_mps > 0.0 {
-            let mut candidates = core::mem::take(&mut self.candidates[from.index()].heard);
+            let mut candidates = core::mem::take(&mut self.candidates[from.index()].receivers);
             self.measure(now, from, &mut candidates);
             heard.extend_from_slice(&candidates);
-            heard.retain(|h| self.is_heard(h));
-            self.candidates[from.index()].heard = candidates;
+            heard.retain(|h| self.is_received(h));
+            self.candidates[from.index()].receivers = candidates;
         } else {
-            heard.extend_from_slice(&self.candidates[from.index()].heard);
+            heard.extend_from_slice(&self.candidates[from.index()].receivers);
         }
     }
 
     /// Powers and delays at `now`, in the order of these. A station out of reach gets no power.
-    fn measure(&mut self, now: Instant, from: StationId, candidates: &mut [Heard]) {
+    fn measure(&mut self, now: Instant, from: StationId, candidates: &mut [Receiver]) {
         let origin = self.antennas[from.index()].position(now);
         let sender = self.antennas[from.index()].node;
         let (config, reach_squared) = (self.config, self.reach_m * self.reach_m);
@@ -265,7 +282,7 @@ impl Medium {
             if !self.obstacles.is_empty() {
                 h.power_w *= self.obstacles.gain(origin, position);
             }
-            if self.chance == Some(ShadowingDraw::PerLink) {
+            if self.per_frame_shadowing == Some(ShadowingDraw::PerLink) {
                 h.power_w *= config.propagation.link_gain(self.key.0, self.key.1, sender, antenna.node);
             }
         }
@@ -273,14 +290,14 @@ impl Medium {
     }
 
     /// Returns whether a candidate hears the transmission that was measured.
-    fn is_heard(&self, candidate: &Heard) -> bool {
+    fn is_received(&self, candidate: &Receiver) -> bool {
         // A deviation drawn per frame may still lift the power over the threshold.
         candidate.power_w >= self.config.radio.cs_threshold_w
-            || (self.chance == Some(ShadowingDraw::PerFrame) && candidate.power_w > 0.0)
+            || (self.per_frame_shadowing == Some(ShadowingDraw::PerFrame) && candidate.power_w > 0.0)
     }
 
     /// Draws a fresh deviation for each receiver of this frame.
-    fn shadow(&mut self, heard: &mut Vec<Heard>) {
+    fn draw_shadowing(&mut self, heard: &mut Vec<Receiver>) {
         let config = self.config;
         heard.retain_mut(|h| {
             h.power_w *= config.propagation.frame_gain(&mut self.shadowing[h.station.index()]);
@@ -289,34 +306,34 @@ impl Medium {
     }
 
     /// Looks for the candidates of `from` in the grid.
-    fn collect(&mut self, now: Instant, from: StationId) {
+    fn collect_candidates(&mut self, now: Instant, from: StationId) {
         self.refresh_grid(now);
         let origin = self.antennas[from.index()].position(now);
         let channel = self.antennas[from.index()].channel;
         let moving = self.max_speed_mps > 0.0;
-        let radius_m = if moving { self.reach_m + SLACK_M } else { self.reach_m };
+        let radius_m = if moving { self.reach_m + GRID_SLACK_M } else { self.reach_m };
         let mut near = Vec::new();
         self.grid.within(origin, radius_m + self.grid_error_m(now), &mut near);
-        let mut heard: Vec<Heard> = near
+        let mut heard: Vec<Receiver> = near
             .into_iter()
             .map(|station| StationId(station.0))
             .filter(|&station| station != from && self.antennas[station.index()].channel == channel)
-            .map(|station| Heard { station, link: Link::Up, delay: Duration::ZERO, power_w: 0.0 })
+            .map(|station| Receiver { station, link: LinkState::Up, delay: Duration::ZERO, power_w: 0.0 })
             .collect();
         let valid_until = if moving {
             // Two nodes can approach each other at twice the highest speed.
-            now + Duration::from_secs_f64(SLACK_M / (2.0 * self.max_speed_mps))
+            now + Duration::from_secs_f64(GRID_SLACK_M / (2.0 * self.max_speed_mps))
         } else {
             self.measure(now, from, &mut heard);
-            heard.retain(|h| self.is_heard(h));
+            heard.retain(|h| self.is_received(h));
             Instant::FAR_FUTURE
         };
-        self.candidates[from.index()] = Candidates { valid_until, heard };
+        self.candidates[from.index()] = CandidateReceivers { valid_until, receivers: heard };
     }
 
     /// Keeps the grid's error below the slack.
     fn refresh_grid(&mut self, now: Instant) {
-        if self.grid_error_m(now) > SLACK_M / 2.0 {
+        if self.grid_error_m(now) > GRID_SLACK_M / 2.0 {
             for (station, antenna) in (0..).map(NodeId).zip(&mut self.antennas) {
                 self.grid.place(station, antenna.position(now));
             }

@@ -1,14 +1,14 @@
 //! A radio with its MAC and its interface queue.
 
-use super::arp::Addresses;
-use crate::alarm::Alarm;
+use super::arp::ArpCache;
+use crate::alarm::WakeUp;
 use crate::packet::Handle;
-use crate::queueing::{Queued, queue};
-use crate::spec::{AddressResolution, Machines, RadioInterface, RadioSpec};
-use hopline_core::{Instant, Machine, NodeId, Purpose, Stream};
+use crate::queue_access::{QueuedPacket, new_queue};
+use crate::spec::{AddressResolution, CustomAlgorithms, RadioInterface, RadioSpec};
+use hopline_core::{Instant, NodeId, Purpose, RandomStream, StateMachine};
 use hopline_queue::InterfaceQueue;
 use hopline_radio::mac::config::Tap;
-use hopline_radio::mac::{self, Activity, Mac, Signal};
+use hopline_radio::mac::{self, Mac, RadioState, Signal};
 use hopline_radio::phy::errors::ErrorProcess;
 use hopline_radio::phy::reception::Receiver;
 use hopline_wire::dot11::MacAddr;
@@ -20,20 +20,20 @@ use std::collections::VecDeque;
 pub(super) struct Station {
     pub(super) receiver: Receiver,
     /// The carrier as last reported to the MAC.
-    carrier: Activity,
+    carrier: RadioState,
     pub(super) node: NodeId,
     /// The MAC's.
-    pub(super) alarm: Alarm,
+    pub(super) alarm: WakeUp,
     pub(super) mac: Mac<Handle>,
-    pub(super) queue: InterfaceQueue<Queued>,
+    pub(super) queue: InterfaceQueue<QueuedPacket>,
     /// Between the network layer and the queue.
-    pub(super) down: VecDeque<Queued>,
+    pub(super) sending_delay: VecDeque<QueuedPacket>,
     /// Between the MAC and the network layer.
-    pub(super) up: VecDeque<(Handle, MacAddr)>,
+    pub(super) receiving_delay: VecDeque<(Handle, MacAddr)>,
     /// `None`: all addresses are known.
-    pub(super) addresses: Option<Box<Addresses>>,
+    pub(super) arp_cache: Option<Box<ArpCache>>,
     pub(super) errors: ErrorProcess,
-    pub(super) error_stream: Stream,
+    pub(super) error_stream: RandomStream,
     pub(super) address: MacAddr,
 }
 
@@ -42,25 +42,25 @@ impl Station {
         spec: &RadioSpec,
         radio: &RadioInterface,
         tap: Tap,
-        machines: &Machines,
+        machines: &CustomAlgorithms,
         (seed, run): (u64, u64),
     ) -> Self {
-        let stream = |purpose| Stream::keyed(seed, run, radio.key(), purpose);
+        let stream = |purpose| RandomStream::keyed(seed, run, radio.key(), purpose);
         let mac = mac::Config { tap, ..spec.mac.clone() };
         Self {
             node: radio.node,
             address: radio.address,
             mac: Mac::new(mac, radio.address, stream(Purpose::Backoff)),
             receiver: Receiver::default(),
-            carrier: Activity::Quiet,
-            alarm: Alarm::OFF,
-            queue: queue(&spec.queue, machines, || stream(Purpose::Queue)),
-            down: VecDeque::new(),
-            up: VecDeque::new(),
-            addresses: match spec.address_resolution {
+            carrier: RadioState::Idle,
+            alarm: WakeUp::OFF,
+            queue: new_queue(&spec.queue, machines, || stream(Purpose::Queue)),
+            sending_delay: VecDeque::new(),
+            receiving_delay: VecDeque::new(),
+            arp_cache: match spec.address_resolution {
                 AddressResolution::Known => None,
                 AddressResolution::Arp => {
-                    Some(Box::new(Addresses::new(spec.arp_jitter, stream(Purpose::Arp))))
+                    Some(Box::new(ArpCache::new(spec.arp_jitter, stream(Purpose::Arp))))
                 }
             },
             errors: ErrorProcess::new(spec.errors),
@@ -78,15 +78,20 @@ impl Station {
     }
 
     /// Returns the number of packets that it has, those for the network layer included.
-    pub(super) fn held(&self) -> usize {
-        let unresolved = self.addresses.as_ref().map_or(0, |addresses| addresses.held());
-        self.down.len() + self.queue.len() + self.up.len() + self.mac.bodies() + unresolved
+    pub(super) fn held_packets(&self) -> usize {
+        let unresolved = self.arp_cache.as_ref().map_or(0, |addresses| addresses.waiting_packets());
+        self.sending_delay.len()
+            + self.queue.len()
+            + self.receiving_delay.len()
+            + self.mac.stored_bodies()
+            + unresolved
     }
 
     /// Returns the packets that wait here, each with its next hop: on the way to the interface queue, in it,
     /// and with the MAC, which holds a packet until it is acknowledged or given up.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = (Handle, MacAddr)> {
-        let queued = self.down.iter().chain(self.queue.iter()).map(|queued| (queued.handle, queued.to));
-        queued.chain(self.mac.held().map(|msdu| (msdu.body, msdu.to)))
+    pub(super) fn waiting_packets(&self) -> impl Iterator<Item = (Handle, MacAddr)> {
+        let queued =
+            self.sending_delay.iter().chain(self.queue.iter()).map(|queued| (queued.handle, queued.to));
+        queued.chain(self.mac.pending_msdus().map(|msdu| (msdu.body, msdu.to)))
     }
 }

@@ -1,32 +1,32 @@
 //! Role of a node for mobile hosts: home agent, base station or mobile host.
 
-use crate::alarm::Alarm;
+use crate::alarm::WakeUp;
 use crate::outcome::HandoffLog;
 use crate::packet::Handle;
-use crate::spec::{CellsSpec, Listens, MobileSpec};
-use hopline_core::{Instant, NodeId, Purpose, Stream};
+use crate::spec::{AcceptedStations, CellsSpec, MobileSpec};
+use hopline_core::{Instant, NodeId, Purpose, RandomStream};
 use hopline_proxy::handoff::{HomeAgent, Identity, Mobile, MobileConfig, Station, StationConfig};
-use hopline_wire::handoff::{Asks, Says, Tagged};
+use hopline_wire::handoff::{MessageBody, RequestAction, TaggedMessage};
 
 /// State machines of a node.
 #[derive(Debug)]
-pub(crate) struct Role {
+pub(crate) struct MobilityRole {
     pub(crate) home: Option<HomeAgent>,
     pub(crate) station: Option<Station<Handle>>,
-    pub(crate) mobile: Option<Host>,
-    pub(crate) alarm: Alarm,
+    pub(crate) mobile: Option<MobileHost>,
+    pub(crate) alarm: WakeUp,
 }
 
 /// A mobile host.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub(crate) struct MobileHost {
     pub(crate) machine: Mobile,
     pub(crate) log: HandoffLog,
-    listens: Listens,
+    accepts: AcceptedStations,
 }
 
 /// Returns the role of `node` for mobile hosts, if it has one.
-pub(crate) fn role(spec: &CellsSpec, node: NodeId, (seed, run): (u64, u64)) -> Option<Box<Role>> {
+pub(crate) fn role(spec: &CellsSpec, node: NodeId, (seed, run): (u64, u64)) -> Option<Box<MobilityRole>> {
     let identity = Identity { key: spec.key, ..Identity::new(node.ipv4()) };
     let home = (spec.home_agent == node).then(|| {
         let mobiles = spec.mobiles.iter().map(|mobile| mobile.node.ipv4());
@@ -36,22 +36,33 @@ pub(crate) fn role(spec: &CellsSpec, node: NodeId, (seed, run): (u64, u64)) -> O
         let config = StationConfig {
             beacon_interval: spec.beacon_interval,
             buffer_packets: spec.buffer_packets,
-            cold: spec.cold,
+            start_state: spec.cold,
             ..StationConfig::new(identity, spec.home_agent.ipv4())
         };
-        let mut random = Stream::keyed(seed, run, node.0.into(), Purpose::Handoff);
+        let mut random = RandomStream::keyed(seed, run, node.0.into(), Purpose::Handoff);
         Station::new(config, Instant::ZERO, &mut random)
     });
     let mobile = spec.mobiles.iter().find(|mobile| mobile.node == node).map(|mobile| {
-        let MobileSpec { decide, buffering, lifetime, listens, .. } = *mobile;
-        let config = MobileConfig { decide, buffering, lifetime, ..MobileConfig::new(identity, spec.scheme) };
-        Host { machine: Mobile::new(config), log: HandoffLog::default(), listens }
+        let MobileSpec {
+            handoff_decision: decide,
+            buffering_stations: buffering,
+            station_lifetime: lifetime,
+            accepts: listens,
+            ..
+        } = *mobile;
+        let config = MobileConfig {
+            handoff_rule: decide,
+            buffering_stations: buffering,
+            lifetime,
+            ..MobileConfig::new(identity, spec.scheme)
+        };
+        MobileHost { machine: Mobile::new(config), log: HandoffLog::default(), accepts: listens }
     });
     let is_any = home.is_some() || station.is_some() || mobile.is_some();
-    is_any.then(|| Box::new(Role { home, station, mobile, alarm: Alarm::OFF }))
+    is_any.then(|| Box::new(MobilityRole { home, station, mobile, alarm: WakeUp::OFF }))
 }
 
-impl Role {
+impl MobilityRole {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if let Some(station) = &mut self.station {
             station.handle_timeout(now);
@@ -68,15 +79,15 @@ impl Role {
     }
 }
 
-impl Host {
+impl MobileHost {
     /// Returns whether everything from this neighbour but beacons is ignored.
-    pub(super) fn ignores(&self, neighbour: NodeId) -> bool {
+    pub(super) fn is_ignored(&self, neighbour: NodeId) -> bool {
         let is_current = self.machine.station() == Some(neighbour.ipv4());
-        self.listens == Listens::Current && !is_current
+        self.accepts == AcceptedStations::Current && !is_current
     }
 }
 
 /// Returns whether a message is one that a station has passed on to the home agent.
-pub(super) const fn is_registration(tagged: &Tagged) -> bool {
-    matches!(tagged.message.says, Says::Request { asks: Asks::Register { .. }, .. })
+pub(super) const fn is_forwarded_registration(tagged: &TaggedMessage) -> bool {
+    matches!(tagged.message.body, MessageBody::Request { action: RequestAction::Register { .. }, .. })
 }

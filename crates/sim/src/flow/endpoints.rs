@@ -2,12 +2,12 @@
 
 use super::connection::{App, Connection};
 use super::exchange::UNLIMITED;
-use super::{Does, Flow, Flows, Kind, Outgoing};
+use super::{AppAction, Flow, FlowKind, Flows, OutgoingPacket};
+use crate::custom::FailedInstance;
 use crate::event::Event;
 use crate::ids::Side;
 use crate::kernel::Kernel;
-use crate::own::Culprit;
-use crate::packet::{Account, Body, header};
+use crate::packet::{Body, PacketAccount, header};
 use crate::trace::{TraceEvent, Tracer};
 use hopline_core::{Instant, Length, Payload};
 use hopline_transport::Signal;
@@ -16,9 +16,9 @@ use hopline_wire::ipv4::{HEADER_LEN, Header};
 
 impl Flows {
     /// Opens the connection of a flow; the data of the first message go with it.
-    pub(super) fn open(&mut self, now: Instant, flow: u32) -> Does {
-        let Some(connection) = self.connection(flow) else { return Does::Nothing };
-        let opener = connection.app.opener();
+    pub(super) fn open(&mut self, now: Instant, flow: u32) -> AppAction {
+        let Some(connection) = self.connection(flow) else { return AppAction::None };
+        let opener = connection.app.initiator();
         connection.end(opener.other()).endpoint.listen();
         connection.end(opener).endpoint.connect(now);
         match &mut connection.app {
@@ -30,37 +30,37 @@ impl Flows {
                 }
             }
             App::Exchange(exchange) => {
-                let request_bytes = exchange.ask(now);
+                let request_bytes = exchange.start_request(now);
                 connection.send(now, opener, request_bytes);
             }
-            App::Recorded(_) => return Does::Moves(opener, connection.play(now)),
+            App::Recorded(_) => return AppAction::DriveEndpoint(opener, connection.replay_due(now)),
         }
-        Does::Moves(opener, None)
+        AppAction::DriveEndpoint(opener, None)
     }
 
     /// Stops the application of a flow: deliveries before now count, and a connection is aborted. Returns the
     /// side to drain.
     pub(crate) fn abort(&mut self, now: Instant, flow: u32) -> Option<Side> {
         let connection = self.connection(flow)?;
-        let opener = connection.app.opener();
+        let opener = connection.app.initiator();
         connection.end(opener).endpoint.abort(now);
         Some(opener)
     }
 
     /// Continues an application: a client that has thought sends a request, or more of a recording is due.
-    pub(super) fn go_on(&mut self, now: Instant, flow: u32) -> Does {
+    pub(super) fn continue_app(&mut self, now: Instant, flow: u32) -> AppAction {
         if now >= self.flows[flow as usize].stop {
-            return Does::Nothing;
+            return AppAction::None;
         }
-        let Some(connection) = self.connection(flow) else { return Does::Nothing };
+        let Some(connection) = self.connection(flow) else { return AppAction::None };
         match &mut connection.app {
             App::Exchange(exchange) => {
-                let request_bytes = exchange.ask(now);
+                let request_bytes = exchange.start_request(now);
                 connection.send(now, Side::Sink, request_bytes);
-                Does::Moves(Side::Sink, None)
+                AppAction::DriveEndpoint(Side::Sink, None)
             }
-            App::Recorded(_) => Does::Moves(Side::Source, connection.play(now)),
-            App::Bulk { .. } => Does::Nothing,
+            App::Recorded(_) => AppAction::DriveEndpoint(Side::Source, connection.replay_due(now)),
+            App::Bulk { .. } => AppAction::None,
         }
     }
 
@@ -78,16 +78,16 @@ impl Flows {
         if !(state.start..state.stop).contains(&now) {
             return false;
         }
-        let Kind::Connection(connection) = &mut state.kind else { return false };
+        let FlowKind::Connection(connection) = &mut state.kind else { return false };
         connection.end(side).endpoint.handle_signal(now, signal);
         match signal {
-            Signal::RouteLost => state.told.losses += 1,
-            Signal::RouteFound => state.told.returns += 1,
+            Signal::RouteLost => state.notifications.lost += 1,
+            Signal::RouteFound => state.notifications.found += 1,
             _ => {}
         }
         if T::ENABLED {
             let node = if side == Side::Source { state.src } else { state.dst };
-            kernel.tracer.note(now, node, TraceEvent::Signalled { flow: state.id, signal });
+            kernel.tracer.trace(now, node, TraceEvent::Signalled { flow: state.id, signal });
         }
         true
     }
@@ -95,7 +95,7 @@ impl Flows {
     /// Handles the wake-up of an endpoint. Returns whether it is to be drained.
     pub(crate) fn wake(&mut self, now: Instant, flow: u32, side: Side) -> bool {
         let Some(connection) = self.connection(flow) else { return false };
-        let rings = connection.end(side).alarm.rings(now);
+        let rings = connection.end(side).wake_up.is_due(now);
         if rings {
             connection.handle_timeout(now, side);
         }
@@ -108,30 +108,30 @@ impl Flows {
         kernel: &mut Kernel<T>,
         flow: u32,
         side: Side,
-    ) -> Option<Outgoing> {
+    ) -> Option<OutgoingPacket> {
         let now = kernel.now;
         let state = &mut self.flows[flow as usize];
         loop {
-            let Kind::Connection(connection) = &mut state.kind else { return None };
+            let FlowKind::Connection(connection) = &mut state.kind else { return None };
             let end = connection.end(side);
             if let Some(segment) = end.endpoint.poll_transmit(now) {
                 return Some(state.send_segment(kernel, side, segment));
             } else if let Some(data) = end.endpoint.recv() {
-                if let Some(at) = state.hand_over(now, side, data.len()) {
+                if let Some(at) = state.deliver_to_app(now, side, data.len()) {
                     kernel.schedule(at, Event::Application { flow });
                 }
             } else if let Some(event) = end.endpoint.poll_event() {
                 connection.handle_event(now, side, event);
             } else {
-                if let Some(reason) = end.endpoint.take_own_failure()
-                    && let Some(id) = end.law
+                if let Some(reason) = end.endpoint.take_custom_failure()
+                    && let Some(id) = end.custom_congestion_control
                 {
                     let node = if side == Side::Source { state.src } else { state.dst };
-                    kernel.fail(Culprit::Law { id, flow: state.id, node }, reason);
+                    kernel.fail(FailedInstance::CongestionControl { id, flow: state.id, node }, reason);
                     return None;
                 }
                 let wanted = end.endpoint.poll_timeout();
-                end.alarm.set(now, wanted, &mut kernel.scheduler, Event::Endpoint { flow, side });
+                end.wake_up.set(now, wanted, &mut kernel.scheduler, Event::Endpoint { flow, side });
                 return None;
             }
         }
@@ -139,24 +139,24 @@ impl Flows {
 
     fn connection(&mut self, flow: u32) -> Option<&mut Connection> {
         match &mut self.flows[flow as usize].kind {
-            Kind::Connection(connection) => Some(connection),
-            Kind::Udp(_) => None,
+            FlowKind::Connection(connection) => Some(connection),
+            FlowKind::Udp(_) => None,
         }
     }
 }
 
 impl Flow {
     /// Hands `len` bytes to the application at `side`, unless it has stopped. Returns when that wants to be woken.
-    fn hand_over(&mut self, now: Instant, side: Side, len: u64) -> Option<Instant> {
+    fn deliver_to_app(&mut self, now: Instant, side: Side, len: u64) -> Option<Instant> {
         if now >= self.stop {
             return None;
         }
         if side == Side::Sink {
-            self.take_delivery(now, len);
+            self.record_delivery(now, len);
         }
         match &mut self.kind {
-            Kind::Connection(connection) => connection.take(now, side, len),
-            Kind::Udp(_) => None,
+            FlowKind::Connection(connection) => connection.deliver_to_app(now, side, len),
+            FlowKind::Udp(_) => None,
         }
     }
 
@@ -165,14 +165,14 @@ impl Flow {
         kernel: &Kernel<T>,
         side: Side,
         segment: Segment<Length>,
-    ) -> Outgoing {
+    ) -> OutgoingPacket {
         let (from, to) = match side {
             Side::Source => (self.src, self.dst),
             Side::Sink => (self.dst, self.src),
         };
         let ip = Header { ecn: segment.ecn(), ..header(from.ipv4(), to.ipv4(), segment.protocol()) };
         let len_bytes = (HEADER_LEN + segment.wire_len()) as u32;
-        let packet = kernel.made(ip, Body::Segment(segment), len_bytes, Account::Flow(self.id));
+        let packet = kernel.new_packet(ip, Body::Segment(segment), len_bytes, PacketAccount::Flow(self.id));
         self.send(side, packet)
     }
 }

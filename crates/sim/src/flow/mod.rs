@@ -6,31 +6,31 @@ mod counters;
 mod datagrams;
 mod endpoints;
 mod exchange;
-mod fates;
-mod gaps;
 mod held;
-mod needless;
-mod recording;
+mod packet_states;
+mod replay;
+mod route_gaps;
+mod spurious_timeouts;
 
 use crate::ids::Side;
 use crate::kernel::Kernel;
-use crate::outcome::{AckBursts, Connected, Detected, FlowOutcome, FlowSample, Packets};
-use crate::packet::{Account, Arrival, Body, Handle, Packet, header};
-use crate::spec::{FlowSpec, Series, Spec, Traffic, Transport};
+use crate::outcome::{AckBursts, Connected, FlowOutcome, FlowSample, LossDetectionStats, PacketCounts};
+use crate::packet::{ArrivalState, Body, Handle, Packet, PacketAccount, header};
+use crate::spec::{FlowSpec, SeriesRetention, Spec, Traffic, Transport};
 use crate::trace::Tracer;
 use connection::{App, Connection};
-use counters::{Counters, Told};
-use datagrams::{Bursts, Datagrams, Schedule, Sent};
-use exchange::Exchange;
-use fates::{Copies, Fates};
-use gaps::Gaps;
-pub(crate) use gaps::Route;
-pub(crate) use held::Held;
-use held::{News, Repeats};
-use hopline_core::{Duration, FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
+use counters::{FlowCounters, RouteNotifications};
+use datagrams::{Datagrams, OnOffProcess, SendSchedule, SentDatagram};
+use exchange::ExchangeState;
+pub(crate) use held::InFlight;
+use held::{DuplicateSegments, Novelty};
+use hopline_core::{Duration, FlowId, Instant, Length, NodeId, Payload, Purpose, RandomStream};
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
 use hopline_wire::udp;
-use recording::Recording;
+use packet_states::{CopySource, PacketStates};
+use replay::Replay;
+use route_gaps::RouteGaps;
+pub(crate) use route_gaps::RouteKnowledge;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -47,22 +47,22 @@ pub(crate) struct Flows {
 
 /// A packet that a node is to send.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingPacket {
     pub(crate) from: NodeId,
     pub(crate) packet: Packet,
 }
 
 /// Action of an application that is due.
 #[derive(Debug)]
-pub(crate) enum Does {
+pub(crate) enum AppAction {
     /// Nothing more.
-    Nothing,
+    None,
     /// Nothing before this moment.
-    Waits(Instant),
+    WaitUntil(Instant),
     /// It has moved the endpoint at this side, which is to be drained, and may be due again at some moment.
-    Moves(Side, Option<Instant>),
+    DriveEndpoint(Side, Option<Instant>),
     /// It sends a datagram, and may be due again at some moment.
-    Sends(Outgoing, Option<Instant>),
+    SendDatagram(OutgoingPacket, Option<Instant>),
 }
 
 /// A flow in the middle of a run.
@@ -75,44 +75,44 @@ struct Flow {
     stop: Instant,
     /// At source and sink.
     ports: [u16; 2],
-    kind: Kind,
+    kind: FlowKind,
     bytes_received: u64,
     last_delivery: Instant,
     /// The longest time without a delivery, of those that a delivery ended, since it counts.
-    silence: Duration,
+    longest_silence: Duration,
     /// Packets, by the side that sends.
-    packets: [Packets; 2],
+    packets: [PacketCounts; 2],
     /// Fates of packets, by the side that sends.
-    fates: [Fates; 2],
+    packet_states: [PacketStates; 2],
     /// Segments that arrived with nothing new.
-    repeats: Repeats,
+    repeats: DuplicateSegments,
     /// At the source.
     ack_bursts: AckBursts,
     series: VecDeque<FlowSample>,
     /// Packets of data that arrived in the warm-up, and their delays added up: series show it.
-    warm_up: (u64, Duration),
+    warmup_delays: (u64, Duration),
     /// Most samples in it.
-    most_samples: usize,
+    max_samples: usize,
     /// Number of notifications to its ends that the route was lost, and that there was one again.
-    told: Told,
-    gaps: Gaps,
+    notifications: RouteNotifications,
+    route_gaps: RouteGaps,
     /// Time at which counting began.
-    since: Instant,
+    counting_since: Instant,
     /// Counters at the end of the warm-up.
-    before: Counters,
+    warmup_counters: FlowCounters,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum FlowKind {
     Connection(Box<Connection>),
     Udp(Datagrams),
 }
 
-impl Kind {
+impl FlowKind {
     /// Returns the side that speaks first.
-    const fn opener(&self) -> Side {
+    const fn initiator(&self) -> Side {
         match self {
-            Self::Connection(connection) => connection.app.opener(),
+            Self::Connection(connection) => connection.app.initiator(),
             Self::Udp(_) => Side::Source,
         }
     }
@@ -130,39 +130,39 @@ fn ports(opener: Side, over: Option<&Transport>, id: u32) -> [u16; 2] {
 
 impl Flow {
     fn new(spec: &FlowSpec, id: u32, of: &Spec, (seed, run): (u64, u64)) -> Self {
-        let stream = |purpose| Stream::keyed(seed, run, u64::from(id), purpose);
-        let laws = RefCell::new(stream(Purpose::OwnLaw));
+        let stream = |purpose| RandomStream::keyed(seed, run, u64::from(id), purpose);
+        let laws = RefCell::new(stream(Purpose::CustomCongestionControl));
         let copies = match of.proxies.is_empty() && of.pairs.is_empty() && of.cells.is_none() {
-            true => Copies::None,
-            false => Copies::Possible,
+            true => CopySource::None,
+            false => CopySource::Possible,
         };
         let connection = |over: &Transport, app: App| {
-            let ports = ports(app.opener(), Some(over), id);
-            Kind::Connection(Box::new(Connection::new(
-                spec.ends.each_ref().map(|end| end.as_ref().unwrap_or(over)),
+            let ports = ports(app.initiator(), Some(over), id);
+            FlowKind::Connection(Box::new(Connection::new(
+                spec.end_transports.each_ref().map(|end| end.as_ref().unwrap_or(over)),
                 app,
                 ports,
                 &mut stream(Purpose::Transport),
-                |law| of.machines.make_law(law, &mut laws.borrow_mut()),
+                |law| of.custom_algorithms.make_congestion_control(law, &mut laws.borrow_mut()),
             )))
         };
         let kind = match &spec.traffic {
             Traffic::Bulk { over, bytes } => connection(over, App::Bulk { size: *bytes }),
             Traffic::Exchange { over, exchange } => {
-                connection(over, App::Exchange(Exchange::new(*exchange, stream(Purpose::Traffic))))
+                connection(over, App::Exchange(ExchangeState::new(*exchange, stream(Purpose::Traffic))))
             }
             &Traffic::Cbr { packet_bytes, interval } => {
-                Kind::Udp(Datagrams::new(Schedule::Rate { packet_bytes, interval, bursts: None }))
+                FlowKind::Udp(Datagrams::new(SendSchedule::Rate { packet_bytes, interval, bursts: None }))
             }
             &Traffic::OnOff { packet_bytes, interval, on, off } => {
-                let bursts = Some(Bursts { on, off, stream: stream(Purpose::Traffic), until: None });
-                Kind::Udp(Datagrams::new(Schedule::Rate { packet_bytes, interval, bursts }))
+                let bursts = Some(OnOffProcess { on, off, stream: stream(Purpose::Traffic), until: None });
+                FlowKind::Udp(Datagrams::new(SendSchedule::Rate { packet_bytes, interval, bursts }))
             }
             Traffic::Recorded { over, packets } => {
-                let recording = Recording::new(packets.clone(), spec.start);
+                let recording = Replay::new(packets.clone(), spec.start);
                 match over {
                     Some(over) => connection(over, App::Recorded(recording)),
-                    None => Kind::Udp(Datagrams::new(Schedule::Recorded(recording))),
+                    None => FlowKind::Udp(Datagrams::new(SendSchedule::Recorded(recording))),
                 }
             }
         };
@@ -172,44 +172,44 @@ impl Flow {
             dst: spec.dst,
             start: spec.start,
             stop: spec.stop,
-            ports: ports(kind.opener(), spec.traffic.transport(), id),
+            ports: ports(kind.initiator(), spec.traffic.transport(), id),
             kind,
             bytes_received: 0,
             last_delivery: spec.start,
-            silence: Duration::ZERO,
+            longest_silence: Duration::ZERO,
             packets: Default::default(),
-            fates: [(); 2].map(|()| Fates::new(copies)),
-            repeats: Repeats::default(),
+            packet_states: [(); 2].map(|()| PacketStates::new(copies)),
+            repeats: DuplicateSegments::default(),
             ack_bursts: AckBursts::default(),
             series: VecDeque::new(),
-            most_samples: match of.series {
-                Series::Whole => usize::MAX,
-                Series::Latest(most) => most.get() as usize,
+            max_samples: match of.series {
+                SeriesRetention::Whole => usize::MAX,
+                SeriesRetention::Latest(most) => most.get() as usize,
             },
-            told: Told::default(),
-            gaps: Gaps::default(),
-            since: spec.start,
-            before: Counters::default(),
-            warm_up: (0, Duration::ZERO),
+            notifications: RouteNotifications::default(),
+            route_gaps: RouteGaps::default(),
+            counting_since: spec.start,
+            warmup_counters: FlowCounters::default(),
+            warmup_delays: (0, Duration::ZERO),
         }
     }
 
     /// Notes the state at `now`.
     fn sample(&mut self, now: Instant, queue_packets: u32) {
         let (cwnd_bytes, srtt) = match &self.kind {
-            Kind::Connection(connection) => {
+            FlowKind::Connection(connection) => {
                 let source = connection.source();
                 (source.cwnd_bytes(), source.srtt())
             }
-            Kind::Udp(_) => (0, None),
+            FlowKind::Udp(_) => (0, None),
         };
         let bytes_received = self.bytes_received;
-        if self.series.len() >= self.most_samples {
+        if self.series.len() >= self.max_samples {
             self.series.pop_front();
         }
         let data = &self.packets[Side::Source as usize];
         let (packets_received, delay_sum) =
-            (self.warm_up.0 + data.received, self.warm_up.1 + data.delays.sum());
+            (self.warmup_delays.0 + data.received, self.warmup_delays.1 + data.delays.sum());
         self.series.push_back(FlowSample {
             at: now,
             bytes_received,
@@ -223,21 +223,21 @@ impl Flow {
 
     /// Restarts the counters at `now`, after the warm-up. `held`: packets in flight, by the side that sent
     /// them.
-    fn restart(&mut self, now: Instant, held: &[Held; 2]) {
-        self.since = self.start.max(now);
-        self.before = self.counters(now);
-        self.silence = Duration::ZERO;
+    fn restart(&mut self, now: Instant, held: &[InFlight; 2]) {
+        self.counting_since = self.start.max(now);
+        self.warmup_counters = self.counters(now);
+        self.longest_silence = Duration::ZERO;
         let data = &self.packets[Side::Source as usize];
-        self.warm_up = (data.received, data.delays.sum());
+        self.warmup_delays = (data.received, data.delays.sum());
         for (packets, held) in self.packets.iter_mut().zip(held) {
             packets.restart(held.packets(), held.bytes);
         }
-        for (fates, held) in self.fates.iter_mut().zip(held) {
+        for (fates, held) in self.packet_states.iter_mut().zip(held) {
             fates.restart(|number| held.numbers.contains(&number));
         }
         self.ack_bursts = AckBursts::default();
-        if let Kind::Connection(connection) = &mut self.kind {
-            connection.forget_timeouts();
+        if let FlowKind::Connection(connection) = &mut self.kind {
+            connection.restart_timeouts();
             if let App::Exchange(exchange) = &mut connection.app {
                 exchange.restart();
             }
@@ -245,50 +245,50 @@ impl Flow {
     }
 
     /// Settles the counters at the end of the run. `held`: packets in flight, by the side that sent them.
-    fn settle(&mut self, held: &[Held; 2]) {
+    fn finish_counters(&mut self, held: &[InFlight; 2]) {
         for (packets, held) in self.packets.iter_mut().zip(held) {
-            packets.settle(held.packets(), held.bytes);
+            packets.finish(held.packets(), held.bytes);
         }
-        self.ack_bursts.end();
+        self.ack_bursts.end_burst();
     }
 
     /// Returns the result at the end of the run, `now`.
     fn outcome(self, now: Instant) -> FlowOutcome {
-        let counters = self.counters(now) - self.before;
+        let counters = self.counters(now) - self.warmup_counters;
         let complete = self.is_complete();
         let end = if complete { self.last_delivery } else { self.stop.min(now) };
-        let counted = complete && end >= self.since;
+        let counted = complete && end >= self.counting_since;
         let mut outcome = FlowOutcome {
             bytes_received: counters.bytes_received,
-            since: self.since,
-            active: end.since(self.since),
-            longest_silence: self.silence.max(self.silence_until(end)),
+            counting_since: self.counting_since,
+            active_time: end.since(self.counting_since),
+            longest_silence: self.longest_silence.max(self.silence_until(end)),
             segments_sent: counters.segments_sent,
             retransmissions: counters.retransmissions,
             duplicates: counters.duplicates,
             copies: counters.copies,
             timeouts: counters.timeouts,
-            needless_timeouts: counters.needless_timeouts,
-            detected: counters.detected,
+            spurious_timeouts: counters.spurious_timeouts,
+            loss_detection: counters.loss_detection,
             segments_received: counters.segments_received,
             connected: if self.bytes_received > 0 { Connected::Yes } else { Connected::Never },
             completion: counted.then(|| end.since(self.start)),
             ports: self.ports,
             requests: counters.requests,
-            route_losses_told: counters.told.losses,
-            route_returns_told: counters.told.returns,
-            route_gaps: counters.gaps.begun,
-            route_gap: counters.gaps.time,
-            door: counters.door,
+            route_loss_notifications: counters.notifications.lost,
+            route_recovery_notifications: counters.notifications.found,
+            route_gaps: counters.route_gaps.count,
+            route_gap_time: counters.route_gaps.time,
+            door_stats: counters.door,
             freezes: counters.frozen.freezes,
             route_probes: counters.frozen.probes,
-            frozen: counters.frozen.time,
+            frozen_time: counters.frozen.time,
             series: self.series.into(),
             ..FlowOutcome::default()
         };
-        [outcome.data, outcome.back] = self.packets;
+        [outcome.data, outcome.reverse] = self.packets;
         outcome.ack_bursts = self.ack_bursts;
-        if let Kind::Connection(connection) = self.kind
+        if let FlowKind::Connection(connection) = self.kind
             && let App::Exchange(exchange) = connection.app
         {
             outcome.responses = exchange.responses;
@@ -297,45 +297,47 @@ impl Flow {
     }
 
     /// Returns the counters from the start of the run until `now`.
-    fn counters(&self, now: Instant) -> Counters {
-        let (bytes_received, told) = (self.bytes_received, self.told);
-        let gaps = self.gaps.until(self.stop.min(now));
+    fn counters(&self, now: Instant) -> FlowCounters {
+        let (bytes_received, told) = (self.bytes_received, self.notifications);
+        let gaps = self.route_gaps.totals_until(self.stop.min(now));
         match &self.kind {
-            Kind::Connection(connection) => {
+            FlowKind::Connection(connection) => {
                 let mss = connection.source().effective_mss();
                 let (segments_received, requests) = match &connection.app {
                     App::Bulk { .. } => (bytes_received.div_ceil(mss.into()), 0),
                     App::Exchange(exchange) => (exchange.segments_received(mss), exchange.requests),
                     App::Recorded(_) => (connection.distinct_segments_sent(), 0),
                 };
-                Counters {
+                FlowCounters {
                     bytes_received,
-                    segments_sent: connection.count(|stats| stats.segments_sent),
-                    retransmissions: connection.count(|stats| stats.retransmissions),
-                    duplicates: self.repeats.resent,
+                    segments_sent: connection.sum_counter(|stats| stats.segments_sent),
+                    retransmissions: connection.sum_counter(|stats| stats.retransmissions),
+                    duplicates: self.repeats.retransmitted,
                     copies: self.repeats.copies,
-                    timeouts: connection.count(|stats| stats.timeouts),
-                    needless_timeouts: connection.needless_timeouts(),
-                    detected: Detected {
-                        rack_losses: connection.count(|stats| stats.detected.rack_losses),
-                        tail_probes: connection.count(|stats| stats.detected.tail_probes),
-                        spurious_timeouts: connection.count(|stats| stats.detected.spurious_timeouts),
-                        spurious_recoveries: connection.count(|stats| stats.detected.spurious_recoveries),
+                    timeouts: connection.sum_counter(|stats| stats.timeouts),
+                    spurious_timeouts: connection.spurious_timeouts(),
+                    loss_detection: LossDetectionStats {
+                        rack_losses: connection.sum_counter(|stats| stats.loss_detection.rack_losses),
+                        tail_probes: connection.sum_counter(|stats| stats.loss_detection.tail_probes),
+                        spurious_timeouts: connection
+                            .sum_counter(|stats| stats.loss_detection.spurious_timeouts),
+                        spurious_recoveries: connection
+                            .sum_counter(|stats| stats.loss_detection.spurious_recoveries),
                     },
                     segments_received,
                     requests,
-                    told,
-                    gaps,
-                    door: connection.door(),
-                    frozen: connection.frozen(now),
+                    notifications: told,
+                    route_gaps: gaps,
+                    door: connection.door_stats(),
+                    frozen: connection.freeze_stats(now),
                 }
             }
-            Kind::Udp(datagrams) => Counters {
+            FlowKind::Udp(datagrams) => FlowCounters {
                 bytes_received,
                 segments_sent: datagrams.sent.into(),
                 segments_received: datagrams.received,
-                gaps,
-                ..Counters::default()
+                route_gaps: gaps,
+                ..FlowCounters::default()
             },
         }
     }
@@ -355,32 +357,32 @@ impl Flow {
     }
 
     /// Its end at `side` hands a packet to the IP layer.
-    fn send(&mut self, side: Side, mut packet: Packet) -> Outgoing {
-        packet.original.number = self.fates[side as usize].add();
-        self.packets[side as usize].send(packet.made, packet.len_bytes);
+    fn send(&mut self, side: Side, mut packet: Packet) -> OutgoingPacket {
+        packet.original.number = self.packet_states[side as usize].add();
+        self.packets[side as usize].record_sent(packet.made, packet.len_bytes);
         let from = match side {
             Side::Source => self.src,
             Side::Sink => self.dst,
         };
-        Outgoing { from, packet }
+        OutgoingPacket { from, packet }
     }
 
     /// Returns whether a flow of limited length has come to its end.
     fn is_complete(&self) -> bool {
         match &self.kind {
-            Kind::Connection(connection) => match &connection.app {
+            FlowKind::Connection(connection) => match &connection.app {
                 App::Bulk { size } => size.is_some_and(|size| self.bytes_received >= size),
                 App::Exchange(exchange) => exchange.is_done(),
                 App::Recorded(recording) => self.bytes_received >= recording.total(),
             },
-            Kind::Udp(_) => false,
+            FlowKind::Udp(_) => false,
         }
     }
 
     /// Counts what arrives, except what had arrived before or was still in flight when the flow stopped.
-    fn take_delivery(&mut self, now: Instant, bytes: u64) {
+    fn record_delivery(&mut self, now: Instant, bytes: u64) {
         if now < self.stop && bytes > 0 {
-            self.silence = self.silence.max(self.silence_until(now));
+            self.longest_silence = self.longest_silence.max(self.silence_until(now));
             self.bytes_received += bytes;
             self.last_delivery = now;
         }
@@ -388,7 +390,7 @@ impl Flow {
 
     /// Returns the counted part of the time without a delivery that lasts until `end`.
     fn silence_until(&self, end: Instant) -> Duration {
-        end.since(self.last_delivery.max(self.since))
+        end.since(self.last_delivery.max(self.counting_since))
     }
 }
 
@@ -409,16 +411,16 @@ impl Flows {
     }
 
     /// Restarts the counters after the warm-up. `held`: packets in flight, by flow and side that sent.
-    pub(crate) fn restart(&mut self, now: Instant, held: &[[Held; 2]]) {
+    pub(crate) fn restart(&mut self, now: Instant, held: &[[InFlight; 2]]) {
         for (flow, held) in self.flows.iter_mut().zip(held) {
             flow.restart(now, held);
         }
     }
 
     /// Returns the outcomes at the end of the run, `now`. `held` as in [`restart`](Self::restart).
-    pub(crate) fn outcomes(self, now: Instant, held: &[[Held; 2]]) -> Vec<FlowOutcome> {
+    pub(crate) fn outcomes(self, now: Instant, held: &[[InFlight; 2]]) -> Vec<FlowOutcome> {
         let settled = self.flows.into_iter().zip(held).map(|(mut flow, held)| {
-            flow.settle(held);
+            flow.finish_counters(held);
             flow.outcome(now)
         });
         settled.collect()
@@ -440,11 +442,11 @@ impl Flows {
     }
 
     /// Records that the application of a flow starts.
-    pub(crate) fn start<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> Does {
+    pub(crate) fn start<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> AppAction {
         match self.flows[flow as usize].kind {
-            Kind::Connection(_) => self.open(kernel.now, flow),
-            Kind::Udp(ref datagrams) => match datagrams.first(kernel.now) {
-                Some(at) if at > kernel.now => Does::Waits(at),
+            FlowKind::Connection(_) => self.open(kernel.now, flow),
+            FlowKind::Udp(ref datagrams) => match datagrams.first(kernel.now) {
+                Some(at) if at > kernel.now => AppAction::WaitUntil(at),
                 _ => self.send_datagram(kernel, flow),
             },
         }
@@ -452,10 +454,10 @@ impl Flows {
 
     /// Handles an application that is due: for its next datagram, its next request, or the next packet of a
     /// recording.
-    pub(crate) fn wake_application<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> Does {
+    pub(crate) fn wake_application<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> AppAction {
         match self.flows[flow as usize].kind {
-            Kind::Connection(_) => self.go_on(kernel.now, flow),
-            Kind::Udp(_) => self.send_datagram(kernel, flow),
+            FlowKind::Connection(_) => self.continue_app(kernel.now, flow),
+            FlowKind::Udp(_) => self.send_datagram(kernel, flow),
         }
     }
 
@@ -466,7 +468,7 @@ impl Flows {
         kernel: &Kernel<T>,
         flow: FlowId,
         handle: Handle,
-        arrival: Arrival,
+        arrival: ArrivalState,
     ) -> Option<Side> {
         let now = kernel.now;
         let packet = kernel.packets.get(handle);
@@ -474,25 +476,25 @@ impl Flows {
         let from = state.side_of(packet.ip.src);
         let forwarded = packet.ip.ttl - handle.ttl;
         let news = match arrival {
-            Arrival::First => state.arrive(now, from, packet, forwarded),
-            Arrival::Again => News::None,
+            ArrivalState::First => state.record_arrival(now, from, packet, forwarded),
+            ArrivalState::Duplicate => Novelty::Duplicate,
         };
         match (&packet.body, &mut state.kind) {
-            (Body::Segment(segment), Kind::Connection(connection)) => {
-                if from == Side::Sink && arrival == Arrival::First && segment.data_len() == 0 {
+            (Body::Segment(segment), FlowKind::Connection(connection)) => {
+                if from == Side::Sink && arrival == ArrivalState::First && segment.data_len() == 0 {
                     state.ack_bursts.record(now);
                 }
                 let segment = segment.clone().with_ecn(kernel.packets.ecn(handle));
-                let before = connection.repeats_at(from.other());
+                let before = connection.duplicates_at(from.other());
                 connection.handle_packet(now, from.other(), segment, packet.made, forwarded + 1);
-                if connection.repeats_at(from.other()) > before {
-                    state.note_repeat(packet, news);
+                if connection.duplicates_at(from.other()) > before {
+                    state.record_duplicate(packet, news);
                 }
                 return Some(from.other());
             }
-            (Body::Udp { datagram, number }, Kind::Udp(datagrams)) if now < state.stop => {
-                let bytes = datagrams.take(*number, datagram.payload.len());
-                state.take_delivery(now, bytes);
+            (Body::Udp { datagram, number }, FlowKind::Udp(datagrams)) if now < state.stop => {
+                let bytes = datagrams.receive(*number, datagram.payload.len());
+                state.record_delivery(now, bytes);
             }
             _ => {}
         }
@@ -500,25 +502,26 @@ impl Flows {
     }
 
     /// Sends a datagram of a source, and schedules the next.
-    fn send_datagram<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> Does {
+    fn send_datagram<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> AppAction {
         let now = kernel.now;
         let state = &mut self.flows[flow as usize];
-        let Kind::Udp(datagrams) = &mut state.kind else { return Does::Nothing };
+        let FlowKind::Udp(datagrams) = &mut state.kind else { return AppAction::None };
         if now >= state.stop {
-            return Does::Nothing;
+            return AppAction::None;
         }
-        let Some(Sent { number, bytes, next }) = datagrams.send(now) else { return Does::Nothing };
+        let Some(SentDatagram { number, bytes, next }) = datagrams.send(now) else { return AppAction::None };
         let [src_port, dst_port] = state.ports;
         let datagram = udp::Datagram { src_port, dst_port, payload: Length(bytes.into()) };
         let ip = header(state.src.ipv4(), state.dst.ipv4(), Protocol::Udp);
         let len_bytes = (HEADER_LEN + udp::HEADER_LEN) as u32 + bytes;
-        let packet = kernel.made(ip, Body::Udp { datagram, number }, len_bytes, Account::Flow(state.id));
-        Does::Sends(state.send(Side::Source, packet), next)
+        let packet =
+            kernel.new_packet(ip, Body::Udp { datagram, number }, len_bytes, PacketAccount::Flow(state.id));
+        AppAction::SendDatagram(state.send(Side::Source, packet), next)
     }
 
     /// Records that a packet of `flow` leaves the source of its data, and `route` is the state of its peer in
     /// the routing agent there. Only agents have gaps.
-    pub(crate) fn note_route(&mut self, now: Instant, flow: FlowId, route: Route) {
-        self.flows[flow.index()].gaps.note(now, route);
+    pub(crate) fn record_route_state(&mut self, now: Instant, flow: FlowId, route: RouteKnowledge) {
+        self.flows[flow.index()].route_gaps.record(now, route);
     }
 }

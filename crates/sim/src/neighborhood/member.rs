@@ -1,15 +1,17 @@
 //! Neighborhood RED as a middlebox of a node.
 
 use crate::ids::Interface;
-use crate::in_path::{InPath, Passage, Passing, Sending, Wish};
-use crate::outcome::{NeighborhoodSeries, Notices};
-use crate::packet::{Account, Body, header};
+use crate::middlebox::{Action, Middlebox, MiddleboxPacket, PassingPacket, PathVerdict};
+use crate::outcome::{NeighborhoodSeries, NoticeCounts};
+use crate::packet::{Body, PacketAccount, header};
 use crate::spec::RadioSpec;
 use crate::trace::DropReason;
-use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Stream};
-use hopline_queue::neighborhood_red::{self, ChannelTime, Coming, NeighborhoodRed, Outgoing, Signal, To};
-use hopline_queue::red::Verdict;
-use hopline_queue::{Capability, Class};
+use hopline_core::{Duration, Instant, LinkId, NodeId, Purpose, RandomStream, StateMachine};
+use hopline_queue::neighborhood_red::{
+    self, Arrival, ChannelTime, Destination, NeighborhoodRed, OutgoingNotice, Signal,
+};
+use hopline_queue::red::RedDecision;
+use hopline_queue::{Class, EcnCapability};
 use hopline_wire::ipv4::{Ecn, HEADER_LEN, Header, Protocol};
 use hopline_wire::udp;
 use std::net::Ipv4Addr;
@@ -21,7 +23,7 @@ pub(crate) const OBSERVATION_INTERVAL: Duration = Duration::from_millis(100);
 /// Neighborhood RED state machine of a node.
 #[derive(Debug)]
 pub(crate) struct Neighborhood {
-    pub(super) machine: NeighborhoodRed,
+    pub(super) red: NeighborhoodRed,
     address: Ipv4Addr,
     /// Series of a node that is observed.
     pub(crate) series: Option<NeighborhoodSeries>,
@@ -29,21 +31,21 @@ pub(crate) struct Neighborhood {
 
 impl Neighborhood {
     /// Returns the state of a node of this number, if it is a member.
-    pub(crate) fn of(spec: &RadioSpec, node: NodeId, (seed, run): (u64, u64)) -> Option<Box<Self>> {
-        let neighborhood = spec.neighborhood.as_ref().filter(|all| all.members.include(node))?;
-        let stream = Stream::new(seed, run, node, Purpose::Neighborhood);
+    pub(crate) fn from_spec(spec: &RadioSpec, node: NodeId, (seed, run): (u64, u64)) -> Option<Box<Self>> {
+        let neighborhood = spec.neighborhood.as_ref().filter(|all| all.members.contains(node))?;
+        let stream = RandomStream::new(seed, run, node, Purpose::Neighborhood);
         let machine = NeighborhoodRed::new(neighborhood.config, node.ipv4(), Instant::ZERO, stream);
         let is_observed = neighborhood.observed.contains(&node);
         let series =
             is_observed.then(|| NeighborhoodSeries::new(&neighborhood.config, neighborhood.observed_weight));
-        Some(Box::new(Self { machine, address: node.ipv4(), series }))
+        Some(Box::new(Self { red: machine, address: node.ipv4(), series }))
     }
 
     /// Returns the counters, with the pairs of a notice and an intended receiver, and those of them in which
     /// it arrived.
-    pub(crate) fn notices(&self, (intended, arrived): (u64, u64)) -> Notices {
-        let stats = self.machine.stats();
-        Notices {
+    pub(crate) fn notices(&self, (intended, arrived): (u64, u64)) -> NoticeCounts {
+        let stats = self.red.stats();
+        NoticeCounts {
             intended,
             arrived,
             sent: stats.notices_sent,
@@ -54,71 +56,74 @@ impl Neighborhood {
         }
     }
 
-    fn admit(&mut self, now: Instant, packet: Passing<'_>, coming: Coming) -> Passage {
-        if packet.class() == Class::Routing || !packet.is_traffic() || !is_radio(packet) {
-            return Passage::Pass;
+    fn admit(&mut self, now: Instant, packet: PassingPacket<'_>, coming: Arrival) -> PathVerdict {
+        if packet.class() == Class::Routing || !packet.is_traffic() || !is_over_radio(packet) {
+            return PathVerdict::Pass;
         }
-        let marks = self.machine.config().action.marks(match packet.view.ecn {
-            Ecn::NotCapable => Capability::NotCapable,
-            Ecn::Capable0 | Ecn::Capable1 | Ecn::CongestionExperienced => Capability::Capable,
+        let marks = self.red.config().action.marks(match packet.view.ecn {
+            Ecn::NotCapable => EcnCapability::NotCapable,
+            Ecn::Capable0 | Ecn::Capable1 | Ecn::CongestionExperienced => EcnCapability::Capable,
         });
-        match self.machine.admit(now, coming) {
-            Verdict::Enter => Passage::Pass,
-            Verdict::Notify if marks => Passage::Marked,
-            Verdict::Notify | Verdict::Drop => Passage::Dropped(DropReason::Neighborhood),
+        match self.red.admit(now, coming) {
+            RedDecision::Enqueue => PathVerdict::Pass,
+            RedDecision::Signal if marks => PathVerdict::Marked,
+            RedDecision::Signal | RedDecision::Drop => PathVerdict::Dropped(DropReason::Neighborhood),
         }
     }
 }
 
-impl InPath for Neighborhood {
-    fn hear(&mut self, now: Instant, packet: Passing<'_>, from: NodeId) {
-        self.machine.handle_signal(now, Signal::Heard(from.ipv4()));
+impl Middlebox for Neighborhood {
+    fn handle_overheard(&mut self, now: Instant, packet: PassingPacket<'_>, from: NodeId) {
+        self.red.handle_signal(now, Signal::FrameReceived(from.ipv4()));
         if let Body::Ncn(notice) = packet.packet().body {
             // Notices are not forwarded: their source is the neighbour, if it is honest.
-            let received = neighborhood_red::Received { from: packet.packet().ip.src, notice };
-            self.machine.handle_packet(now, LinkId::ONLY, received);
+            let received = neighborhood_red::ReceivedNotice { from: packet.packet().ip.src, notice };
+            self.red.handle_packet(now, LinkId::ONLY, received);
         }
     }
 
-    fn ingress(&mut self, now: Instant, packet: Passing<'_>) -> Passage {
-        self.admit(now, packet, Coming::Up)
+    fn handle_ingress(&mut self, now: Instant, packet: PassingPacket<'_>) -> PathVerdict {
+        self.admit(now, packet, Arrival::Incoming)
     }
 
-    fn egress(&mut self, now: Instant, packet: Passing<'_>, next_hop: Ipv4Addr) -> Passage {
-        self.admit(now, packet, Coming::Down { next_hop })
+    fn handle_egress(&mut self, now: Instant, packet: PassingPacket<'_>, next_hop: Ipv4Addr) -> PathVerdict {
+        self.admit(now, packet, Arrival::Outgoing { next_hop })
     }
 
-    fn wake(&mut self, now: Instant) {
-        self.machine.handle_timeout(now);
+    fn handle_timeout(&mut self, now: Instant) {
+        self.red.handle_timeout(now);
     }
 
-    fn next_wake(&self) -> Option<Instant> {
-        self.machine.poll_timeout().map(|(at, _)| at)
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.red.poll_timeout().map(|(at, _)| at)
     }
 
-    fn poll(&mut self, now: Instant) -> Option<Wish> {
-        if let Some(outgoing) = self.machine.poll_transmit(now) {
-            return Some(Wish::Send(notice(self.address, outgoing)));
+    fn poll_action(&mut self, now: Instant) -> Option<Action> {
+        if let Some(outgoing) = self.red.poll_transmit(now) {
+            return Some(Action::Send(notice_packet(self.address, outgoing)));
         }
-        let neighborhood_red::Event::Sample = self.machine.poll_event()?;
-        Some(Wish::ChannelTime)
+        let neighborhood_red::Event::Sample = self.red.poll_event()?;
+        Some(Action::ChannelTime)
     }
 
-    fn take_channel_time(&mut self, now: Instant, time: ChannelTime) {
-        self.machine.handle_signal(now, Signal::Channel(time));
+    fn handle_channel_time(&mut self, now: Instant, time: ChannelTime) {
+        self.red.handle_signal(now, Signal::Channel(time));
     }
 }
 
 /// Returns the packet of a notice to be sent under the address `source`.
-pub(crate) fn notice(source: Ipv4Addr, Outgoing { to, notice }: Outgoing) -> Sending {
+pub(crate) fn notice_packet(
+    source: Ipv4Addr,
+    OutgoingNotice { to, notice }: OutgoingNotice,
+) -> MiddleboxPacket {
     let next_hop = match to {
-        To::Neighbour(neighbour) => neighbour,
-        To::Everyone => Ipv4Addr::BROADCAST,
+        Destination::Neighbour(neighbour) => neighbour,
+        Destination::AllNeighbours => Ipv4Addr::BROADCAST,
     };
     let ip = Header { ttl: 1, ..header(source, next_hop, Protocol::Udp) };
     let len_bytes = (HEADER_LEN + udp::HEADER_LEN + notice.wire_len()) as u32;
-    Sending {
-        account: Account::Control,
+    MiddleboxPacket {
+        account: PacketAccount::Control,
         ip,
         body: Body::Ncn(notice),
         len_bytes,
@@ -128,6 +133,6 @@ pub(crate) fn notice(source: Ipv4Addr, Outgoing { to, notice }: Outgoing) -> Sen
     }
 }
 
-const fn is_radio(packet: Passing<'_>) -> bool {
+const fn is_over_radio(packet: PassingPacket<'_>) -> bool {
     matches!(packet.at().interface, Interface::Radio(_))
 }

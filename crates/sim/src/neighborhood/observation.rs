@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 
 impl<T: Tracer> Engine<T> {
     /// Looks at the neighbourhoods of the nodes that are observed.
-    pub(crate) fn observe_neighborhoods(&mut self) {
+    pub(crate) fn sample_neighborhoods(&mut self) {
         let now = self.kernel.now;
         for node in 0..self.nodes.len() {
             if self.nodes[node].is_observed() {
                 let queue_packets = self.neighborhood_queue(NodeId(node as u32));
-                if let Some(Neighborhood { machine, series: Some(series), .. }) =
+                if let Some(Neighborhood { red: machine, series: Some(series), .. }) =
                     self.nodes[node].neighborhood_mut()
                 {
                     series.add(now, queue_packets, (machine.average(), machine.latest()));
@@ -33,9 +33,9 @@ impl<T: Tracer> Engine<T> {
         let within: BTreeSet<NodeId> = near.iter().copied().chain([node]).collect();
         let beyond: BTreeSet<NodeId> = near.iter().flat_map(|&neighbour| self.in_range(neighbour)).collect();
         let beyond = beyond.difference(&within);
-        let of_all = within.iter().map(|&n| self.waiting(n, |_to| true)).sum::<u32>();
+        let of_all = within.iter().map(|&n| self.waiting_flow_packets(n, |_to| true)).sum::<u32>();
         let for_near = |to: Option<NodeId>| to.is_some_and(|to| near.contains(&to));
-        of_all + beyond.map(|&n| self.waiting(n, for_near)).sum::<u32>()
+        of_all + beyond.map(|&n| self.waiting_flow_packets(n, for_near)).sum::<u32>()
     }
 
     /// Returns the nodes that decode the frames of a node, were nothing else on the air now.
@@ -51,9 +51,9 @@ impl<T: Tracer> Engine<T> {
 
     /// Returns the number of packets of flows that wait for a radio of `node`, and for a next hop that
     /// `counts`. A packet that waits for a route does not wait for the channel.
-    fn waiting(&self, node: NodeId, counts: impl Fn(Option<NodeId>) -> bool) -> u32 {
+    fn waiting_flow_packets(&self, node: NodeId, counts: impl Fn(Option<NodeId>) -> bool) -> u32 {
         let Some(air) = &self.air else { return 0 };
-        let waiting = air.stations(node).flat_map(|station| air.waiting(station));
+        let waiting = air.stations(node).flat_map(|station| air.waiting_packets(station));
         let counted =
             waiting.filter(|&(handle, to)| self.kernel.packets.get(handle).is_traffic() && counts(to));
         counted.count() as u32

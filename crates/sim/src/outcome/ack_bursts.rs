@@ -8,7 +8,7 @@ use hopline_core::{Duration, Instant};
 pub const BURST_GAP: Duration = Duration::from_micros(100);
 
 /// Longer bursts count as ones of this length in percentiles.
-const LONGEST: usize = 1024;
+const MAX_LENGTH: usize = 1024;
 
 /// Bursts of ACKs as they arrive at the source of the data.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,7 +18,7 @@ pub struct AckBursts {
     current: u64,
     ended: u64,
     acks: u64,
-    most: u64,
+    longest: u64,
     /// Number of ended bursts of each length, from one on.
     by_length: Vec<u64>,
 }
@@ -28,25 +28,25 @@ impl AckBursts {
     pub(crate) fn record(&mut self, now: Instant) {
         let goes_on = self.last.replace(now).is_some_and(|last| now.since(last) <= BURST_GAP);
         if !goes_on {
-            self.end();
+            self.end_burst();
         }
         self.current += 1;
     }
 
     /// Records that the burst that goes on, if one does, has ended.
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn end_burst(&mut self) {
         let length = core::mem::take(&mut self.current);
         if length == 0 {
             return;
         }
-        let slot = (length as usize).min(LONGEST);
+        let slot = (length as usize).min(MAX_LENGTH);
         if self.by_length.len() < slot {
             self.by_length.resize(slot, 0);
         }
         self.by_length[slot - 1] += 1;
         self.ended += 1;
         self.acks += length;
-        self.most = self.most.max(length);
+        self.longest = self.longest.max(length);
     }
 
     /// Returns the number of bursts.
@@ -64,7 +64,7 @@ impl AckBursts {
     /// Returns aCKs of the longest one. `None` if there were none.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
-        (self.ended > 0).then_some(self.most)
+        (self.ended > 0).then_some(self.longest)
     }
 
     /// Returns the length that the share `q` of them, from 0 to 1, does not exceed. `None` if there were
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     /// Returns bursts of these lengths. ACKs of a burst are 100 µs apart; bursts are 101 µs apart.
-    fn of(lengths: &[usize]) -> AckBursts {
+    fn bursts_of(lengths: &[usize]) -> AckBursts {
         let (mut bursts, mut now) = (AckBursts::default(), Instant::ZERO);
         for &length in lengths {
             for _ in 0..length {
@@ -94,27 +94,27 @@ mod tests {
             }
             now += Duration::from_micros(1);
         }
-        bursts.end();
+        bursts.end_burst();
         bursts
     }
 
     #[test]
     fn a_burst_ends_where_an_ack_is_late() {
-        let bursts = of(&[1, 4, 1]);
+        let bursts = bursts_of(&[1, 4, 1]);
         assert_eq!((bursts.count(), bursts.mean(), bursts.max()), (3, Some(2.0), Some(4)));
         assert_eq!((bursts.quantile(0.5), bursts.quantile(0.95)), (Some(1), Some(4)));
     }
 
     #[test]
     fn without_acks_there_is_no_burst() {
-        let none = of(&[]);
+        let none = bursts_of(&[]);
         assert_eq!((none.count(), none.mean(), none.max(), none.quantile(0.5)), (0, None, None, None));
     }
 
     #[test]
     fn an_endless_burst_takes_bounded_memory() {
-        let bursts = of(&[100_000]);
+        let bursts = bursts_of(&[100_000]);
         assert_eq!((bursts.max(), bursts.quantile(1.0)), (Some(100_000), Some(1024)));
-        assert_eq!(bursts.by_length.len(), LONGEST);
+        assert_eq!(bursts.by_length.len(), MAX_LENGTH);
     }
 }

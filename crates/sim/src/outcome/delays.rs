@@ -4,30 +4,30 @@ use hdrhistogram::Histogram;
 use hopline_core::Duration;
 
 /// Significant decimal digits of a percentile: two, so it is right to 1 %.
-const DIGITS: u8 = 2;
+const SIGNIFICANT_DIGITS: u8 = 2;
 
 /// Some times, in bounded memory: count, sum and extremes are exact, percentiles are right to 1 % or 1 µs, whichever is
 /// more.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Delays {
+pub struct DelayStats {
     sum: Duration,
-    least: Duration,
-    most: Duration,
+    min: Duration,
+    max: Duration,
     /// In microseconds; made with the first time, and grown with the longest.
     histogram: Option<Histogram<u32>>,
 }
 
-impl Delays {
+impl DelayStats {
     /// Takes in one more.
     pub(crate) fn record(&mut self, time: Duration) {
         let histogram = self.histogram.get_or_insert_with(|| {
-            self.least = Duration::MAX;
-            Histogram::new(DIGITS).expect("the digits are between 0 and 5")
+            self.min = Duration::MAX;
+            Histogram::new(SIGNIFICANT_DIGITS).expect("the digits are between 0 and 5")
         });
         histogram.record(time.as_micros()).expect("the histogram resizes itself");
         self.sum += time;
-        self.least = self.least.min(time);
-        self.most = self.most.max(time);
+        self.min = self.min.min(time);
+        self.max = self.max.max(time);
     }
 
     /// Returns these and those of another one.
@@ -42,8 +42,8 @@ impl Delays {
             (Some(ours), Some(theirs)) => {
                 ours.add(theirs).expect("the histogram resizes itself");
                 self.sum += other.sum;
-                self.least = self.least.min(other.least);
-                self.most = self.most.max(other.most);
+                self.min = self.min.min(other.min);
+                self.max = self.max.max(other.max);
             }
         }
         self
@@ -64,29 +64,29 @@ impl Delays {
     /// Returns the mean in seconds. `None` if there are none.
     #[must_use]
     pub fn mean_s(&self) -> Option<f64> {
-        self.some(|all| all.sum.as_nanos() as f64 / all.count() as f64 / 1e9)
+        self.if_any(|all| all.sum.as_nanos() as f64 / all.count() as f64 / 1e9)
     }
 
     /// Returns the shortest. `None` if there are none.
     #[must_use]
     pub fn min(&self) -> Option<Duration> {
-        self.some(|all| all.least)
+        self.if_any(|all| all.min)
     }
 
     /// Returns the longest. `None` if there are none.
     #[must_use]
     pub fn max(&self) -> Option<Duration> {
-        self.some(|all| all.most)
+        self.if_any(|all| all.max)
     }
 
     /// Returns the time that the share `q` of them, from 0 to 1, does not exceed. `None` if there are none.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let micros = self.histogram.as_ref()?.value_at_quantile(q);
-        Some(Duration::from_micros(micros).max(self.least).min(self.most))
+        Some(Duration::from_micros(micros).max(self.min).min(self.max))
     }
 
-    fn some<T>(&self, value: impl FnOnce(&Self) -> T) -> Option<T> {
+    fn if_any<T>(&self, value: impl FnOnce(&Self) -> T) -> Option<T> {
         (self.count() > 0).then(|| value(self))
     }
 }
@@ -96,20 +96,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_of_them_are_one_of_all() {
+    fn merged_statistics_are_those_of_all_samples() {
         let both = of([1, 5]).with(&of([3, 9]));
         assert_eq!(both, of([1, 5, 3, 9]));
-        assert_eq!((Delays::default().with(&of([2])), of([2]).with(&Delays::default())), (of([2]), of([2])));
+        assert_eq!(
+            (DelayStats::default().with(&of([2])), of([2]).with(&DelayStats::default())),
+            (of([2]), of([2]))
+        );
     }
 
-    fn of(millis: impl IntoIterator<Item = u64>) -> Delays {
-        let mut delays = Delays::default();
+    fn of(millis: impl IntoIterator<Item = u64>) -> DelayStats {
+        let mut delays = DelayStats::default();
         millis.into_iter().for_each(|ms| delays.record(Duration::from_millis(ms)));
         delays
     }
 
     #[test]
-    fn nothing_has_no_mean_and_no_percentile() {
+    fn without_samples_there_is_no_mean_or_percentile() {
         let none = of([]);
         assert_eq!((none.count(), none.sum()), (0, Duration::ZERO));
         assert_eq!((none.mean_s(), none.min(), none.max(), none.quantile(0.5)), (None, None, None, None));
@@ -129,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_right_to_a_hundredth() {
+    fn percentiles_are_accurate_to_one_percent() {
         let delays = of(1..=1000);
         for (q, expected_s) in [(0.5, 0.5), (0.95, 0.95), (0.99, 0.99)] {
             let found = delays.quantile(q).expect("there are some").as_secs_f64();
@@ -141,7 +144,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_by_the_longest_time_and_not_by_their_number() {
         let mut delays = of(0..20_000);
-        let size = |delays: &Delays| delays.histogram.as_ref().expect("there are some").distinct_values();
+        let size = |delays: &DelayStats| delays.histogram.as_ref().expect("there are some").distinct_values();
         let before = size(&delays);
         (0..20_000).for_each(|ms| delays.record(Duration::from_millis(ms)));
         assert_eq!(size(&delays), before);

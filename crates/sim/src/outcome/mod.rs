@@ -9,16 +9,16 @@ mod proxies;
 mod queues;
 
 pub use ack_bursts::{AckBursts, BURST_GAP};
-pub use delays::Delays;
+pub use delays::DelayStats;
 pub(crate) use handoffs::HandoffLog;
 pub use handoffs::Handoffs;
 pub use neighborhood::{NeighborhoodSample, NeighborhoodSeries};
-pub use packets::Packets;
-pub use proxies::ProxyCounts;
+pub use packets::PacketCounts;
+pub use proxies::MiddleboxCounts;
+pub(crate) use queues::QueueLengthTracker;
 pub use queues::QueueLengths;
-pub(crate) use queues::QueueLog;
 
-pub use hopline_transport::any::Detected;
+pub use hopline_transport::any::LossDetectionStats;
 
 use hopline_core::{Duration, Instant};
 use hopline_radio::mac::Airtime;
@@ -48,11 +48,11 @@ pub struct FlowOutcome {
     /// responses these are the responses.
     pub bytes_received: u64,
     /// Time at which counting began: the start of the flow, or the end of the warm-up if that is later.
-    pub since: Instant,
+    pub counting_since: Instant,
     /// Time over which goodput counts: from `since` to the flow's end, which is the last delivery of what had an end
     /// and came to it (a transfer of given size, a given number of transactions), otherwise the stop time or the end of
     /// the run.
-    pub active: Duration,
+    pub active_time: Duration,
     /// Longest time within `active` in which nothing was delivered, its beginning and its end included.
     pub longest_silence: Duration,
     /// Segments with data (datagrams: packets) sent, retransmissions included; requests and responses both count.
@@ -69,9 +69,9 @@ pub struct FlowOutcome {
     pub timeouts: u64,
     /// Retransmission timeouts after which, with nothing resent, the first byte missing would have come or had come: nothing
     /// that they waited for was lost but acknowledgments. Counted once that is known. Of TCP; zero for other transports.
-    pub needless_timeouts: u64,
+    pub spurious_timeouts: u64,
     /// Counters of TCP's loss detection. Zeros for other transports.
-    pub detected: Detected,
+    pub loss_detection: LossDetectionStats,
     /// Distinct segments with data (datagrams: packets) received: bytes delivered over what a full segment carries,
     /// rounded up, for each message on its own.
     pub segments_received: u64,
@@ -82,34 +82,34 @@ pub struct FlowOutcome {
     /// Ports at `src` and at `dst`.
     pub ports: [u16; 2],
     /// IP packets from the source to the destination of the data.
-    pub data: Packets,
+    pub data: PacketCounts,
     /// IP packets in the reverse direction: acknowledgments, requests. Empty for datagrams.
-    pub back: Packets,
+    pub reverse: PacketCounts,
     /// Bursts of segments without data that arrive at the source: acknowledgments. Empty for datagrams.
     pub ack_bursts: AckBursts,
     /// Requests sent.
     pub requests: u64,
     /// Number of route loss notifications to the ends. 0 without notifications
     /// ([`FailureNotification`](crate::spec::FailureNotification)).
-    pub route_losses_told: u64,
+    pub route_loss_notifications: u64,
     /// Number of route recovery notifications to the ends.
-    pub route_returns_told: u64,
+    pub route_recovery_notifications: u64,
     /// Number of times that the source of the data had a packet to send and no route, after having had one or
     /// at the start. 0 without a routing protocol.
     pub route_gaps: u64,
     /// Total duration of these gaps, each until a packet found a route.
-    pub route_gap: Duration,
+    pub route_gap_time: Duration,
     /// TCP-DOOR counters of both ends.
-    pub door: DoorStats,
+    pub door_stats: DoorStats,
     /// Number of times that an end froze for want of a route: a feedback scheme of TCP, or TPA.
     pub freezes: u64,
     /// Probes that frozen ends of TCP sent.
     pub route_probes: u64,
     /// Total time that TCP ends were frozen, both added up.
-    pub frozen: Duration,
+    pub frozen_time: Duration,
     /// Response times: from the hand-over of a request to TCP to the last byte of its response. One for each
     /// transaction that ended before the flow stopped.
-    pub responses: Delays,
+    pub responses: DelayStats,
     /// State once a second, from one second after the start of the run on.
     pub series: Vec<FlowSample>,
 }
@@ -151,9 +151,9 @@ pub struct NodeOutcome {
     /// Energy that its radios took, in joules; 0 without one.
     pub energy_j: f64,
     /// Packets dropped at this node, by reason.
-    pub drops: Drops,
+    pub drops: DropCounts,
     /// Counters of the TCP middleboxes here.
-    pub proxies: ProxyCounts,
+    pub proxies: MiddleboxCounts,
     /// Its handoffs, if it is a mobile host.
     pub handoffs: Handoffs,
     /// Lengths of its queues, in packets.
@@ -161,24 +161,24 @@ pub struct NodeOutcome {
     /// Packets that queues of this node marked in place of dropping them (RFC 3168).
     pub marks: u64,
     /// Frames sent over the radio, by kind.
-    pub frames: Frames,
+    pub frames: FrameCounts,
     /// Frames to one neighbour that carry data of a flow: bytes of a connection, or a datagram.
-    pub data_frames: Addressed,
+    pub data_frames: UnicastFrames,
     /// Frames to one neighbour that carry a segment without data: ACKs of a transport, and what opens and ends a connection.
-    pub ack_frames: Addressed,
+    pub ack_frames: UnicastFrames,
     /// Packets of routing protocols sent, those passed on included.
     pub routing_packets: u64,
     /// Their bytes, IP headers included.
     pub routing_bytes: u64,
     /// Notices of Neighborhood RED, since the start of the run.
-    pub notices: Notices,
+    pub notices: NoticeCounts,
     /// Its neighbourhood over time, if it was observed.
     pub neighborhood: Option<NeighborhoodSeries>,
 }
 
 /// Notices of Neighborhood RED at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Notices {
+pub struct NoticeCounts {
     /// Its own.
     pub sent: u64,
     /// Notices of other nodes, passed on.
@@ -198,7 +198,7 @@ pub struct Notices {
 
 /// Counts of frames sent over a radio, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Frames {
+pub struct FrameCounts {
     /// Frames that carry a packet (data, acknowledgments of TCP, routing), repeated ones included.
     pub data: u64,
     /// Requests to send.
@@ -217,7 +217,7 @@ pub struct Frames {
 
 /// Counts of frames sent to one neighbour, repeated ones included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Addressed {
+pub struct UnicastFrames {
     /// Sent.
     pub sent: u64,
     /// Strong enough at the radio that they were for, and not received: another signal, or that radio's own, was in the air.
@@ -227,7 +227,7 @@ pub struct Addressed {
 
 /// Counts of packets dropped, by reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Drops {
+pub struct DropCounts {
     /// The interface queue was full.
     pub queue_full: u64,
     /// Early drop by the interface queue, as a congestion signal before it was full.
@@ -253,7 +253,7 @@ pub struct Drops {
     pub outage: u64,
 }
 
-impl Frames {
+impl FrameCounts {
     /// Frames of every kind.
     #[must_use]
     pub const fn total(&self) -> u64 {
@@ -261,7 +261,7 @@ impl Frames {
     }
 }
 
-impl Drops {
+impl DropCounts {
     /// Returns the number of packets dropped for any reason.
     #[must_use]
     pub const fn total(&self) -> u64 {
@@ -282,8 +282,8 @@ impl FlowOutcome {
     /// Returns the samples of the time over which goodput counts.
     #[must_use]
     pub fn counted_series(&self) -> &[FlowSample] {
-        let until = self.since + self.active;
-        let begin = self.series.partition_point(|sample| sample.at <= self.since);
+        let until = self.counting_since + self.active_time;
+        let begin = self.series.partition_point(|sample| sample.at <= self.counting_since);
         let end = self.series.partition_point(|sample| sample.at <= until);
         &self.series[begin.min(end)..end]
     }
@@ -291,7 +291,7 @@ impl FlowOutcome {
     /// Returns the goodput in bits per second: distinct bytes delivered over the time the flow was active.
     #[must_use]
     pub fn goodput_bps(&self) -> f64 {
-        let secs = self.active.as_secs_f64();
+        let secs = self.active_time.as_secs_f64();
         if secs > 0.0 { self.bytes_received as f64 * 8.0 / secs } else { 0.0 }
     }
 

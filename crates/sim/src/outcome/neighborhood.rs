@@ -36,12 +36,12 @@ pub struct NeighborhoodSample {
 impl NeighborhoodSeries {
     /// Samples that all count.
     #[must_use]
-    pub const fn of(max_threshold: f64, samples: Vec<NeighborhoodSample>) -> Self {
+    pub const fn with_all_counted(max_threshold: f64, samples: Vec<NeighborhoodSample>) -> Self {
         Self { max_threshold, samples, weight: 1.0, counted_from: 0 }
     }
 
     pub(crate) fn new(config: &Config, weight: f64) -> Self {
-        Self { weight, ..Self::of(config.max_threshold, Vec::new()) }
+        Self { weight, ..Self::with_all_counted(config.max_threshold, Vec::new()) }
     }
 
     /// Adds a sample: the queue, the estimate and the estimate of the latest interval.

@@ -1,6 +1,6 @@
 //! Fate of the packets of one direction of a flow.
 
-use super::Delays;
+use super::DelayStats;
 use hopline_core::{Duration, Instant};
 
 /// IP packets of one direction of a flow, from the source's IP layer to the destination's. Lengths include
@@ -8,22 +8,22 @@ use hopline_core::{Duration, Instant};
 /// Definitions as ns-3's FlowMonitor has them, except `lost`, which needs no time-out: a simulator knows
 /// where its packets are.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Packets {
+pub struct PacketCounts {
     /// Packets in flight when counting began, at the end of a warm-up. They arrive or are lost as other
     /// packets do. The sum `carried + sent + made` equals the sum of `received`, `absorbed`, `lost` and the
     /// packets in flight.
-    pub carried: u64,
+    pub initially_in_flight: u64,
     /// Their bytes.
-    pub carried_bytes: u64,
+    pub initially_in_flight_bytes: u64,
     /// Packets handed to the IP layer.
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
     /// Packets that middleboxes made in the source's name. Copies of packets that had passed them do not
     /// count.
-    pub made: u64,
+    pub middlebox_made: u64,
     /// Their bytes.
-    pub made_bytes: u64,
+    pub middlebox_made_bytes: u64,
     /// Packets that middleboxes took and kept: they are neither received nor lost. One that was sent on after
     /// all counts as received once it, or a copy of it, arrives.
     pub absorbed: u64,
@@ -41,7 +41,7 @@ pub struct Packets {
     /// Number of times that packets that arrived were forwarded by nodes on their route.
     pub forwarded: u64,
     /// From the hand-over to the IP layer to the arrival, be it of a copy.
-    pub delays: Delays,
+    pub delays: DelayStats,
     /// Absolute differences between the delays of packets that arrived one after the other, summed.
     pub jitter_sum: Duration,
     /// Delay of the packet that arrived last.
@@ -56,9 +56,9 @@ pub struct Packets {
     pub last_received: Option<Instant>,
 }
 
-impl Packets {
+impl PacketCounts {
     /// Records that a packet is handed to the IP layer.
-    pub(crate) fn send(&mut self, now: Instant, len_bytes: u32) {
+    pub(crate) fn record_sent(&mut self, now: Instant, len_bytes: u32) {
         self.sent += 1;
         self.sent_bytes += u64::from(len_bytes);
         self.first_sent.get_or_insert(now);
@@ -66,32 +66,32 @@ impl Packets {
     }
 
     /// Records that a middlebox makes a packet.
-    pub(crate) fn make(&mut self, len_bytes: u32) {
-        self.made += 1;
-        self.made_bytes += u64::from(len_bytes);
+    pub(crate) fn record_made(&mut self, len_bytes: u32) {
+        self.middlebox_made += 1;
+        self.middlebox_made_bytes += u64::from(len_bytes);
     }
 
     /// Records that a middlebox takes a packet, and keeps it.
-    pub(crate) fn absorb(&mut self, len_bytes: u32) {
+    pub(crate) fn record_absorbed(&mut self, len_bytes: u32) {
         self.absorbed += 1;
         self.absorbed_bytes += u64::from(len_bytes);
     }
 
     /// Records that a packet that a middlebox had absorbed is sent on after all.
-    pub(crate) fn resume(&mut self, len_bytes: u32) {
+    pub(crate) fn record_resumed(&mut self, len_bytes: u32) {
         self.absorbed -= 1;
         self.absorbed_bytes -= u64::from(len_bytes);
     }
 
     /// Counts the same for a packet absorbed before counting began: it is in flight, and was so then.
-    pub(crate) fn carry(&mut self, len_bytes: u32) {
-        self.carried += 1;
-        self.carried_bytes += u64::from(len_bytes);
+    pub(crate) fn record_initially_in_flight(&mut self, len_bytes: u32) {
+        self.initially_in_flight += 1;
+        self.initially_in_flight_bytes += u64::from(len_bytes);
     }
 
     /// Records that a packet arrives for the first time, `delay` after it was sent, passed on `forwarded`
     /// times.
-    pub(crate) fn receive(&mut self, now: Instant, len_bytes: u32, delay: Duration, forwarded: u8) {
+    pub(crate) fn record_received(&mut self, now: Instant, len_bytes: u32, delay: Duration, forwarded: u8) {
         self.received += 1;
         self.received_bytes += u64::from(len_bytes);
         self.forwarded += u64::from(forwarded);
@@ -105,14 +105,15 @@ impl Packets {
 
     /// Restarts the counters, with `held` packets of `held_bytes` in flight.
     pub(crate) fn restart(&mut self, held: u64, held_bytes: u64) {
-        *self = Self { carried: held, carried_bytes: held_bytes, ..Self::default() };
+        *self = Self { initially_in_flight: held, initially_in_flight_bytes: held_bytes, ..Self::default() };
     }
 
     /// Settles the counters at the end of the run: a packet that was sent and has not arrived is lost, unless
     /// it is `held` somewhere.
-    pub(crate) fn settle(&mut self, held: u64, held_bytes: u64) {
-        self.lost = self.carried + self.sent + self.made - self.received - self.absorbed - held;
-        self.lost_bytes = self.carried_bytes + self.sent_bytes + self.made_bytes
+    pub(crate) fn finish(&mut self, held: u64, held_bytes: u64) {
+        self.lost =
+            self.initially_in_flight + self.sent + self.middlebox_made - self.received - self.absorbed - held;
+        self.lost_bytes = self.initially_in_flight_bytes + self.sent_bytes + self.middlebox_made_bytes
             - self.received_bytes
             - self.absorbed_bytes
             - held_bytes;

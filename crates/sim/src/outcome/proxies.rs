@@ -6,16 +6,16 @@ use hopline_proxy::{ack_pacing, arq, fast_retransmit, hop_window, mtcp, nack, sn
 
 /// Counters of the middleboxes of a node, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ProxyCounts {
+pub struct MiddleboxCounts {
     /// Packets sent again from here.
-    pub sent_again: u64,
+    pub retransmitted: u64,
     /// Packets left to the sender to recover: refused by the queue of the last hop, or sent again in vain too
     /// often.
-    pub left_to_sender: u64,
+    pub unrecovered: u64,
     /// ACKs absorbed.
     pub acks_absorbed: u64,
     /// ACKs that say something else: their SACK blocks were cut short, or their last byte was kept back.
-    pub acks_edited: u64,
+    pub acks_rewritten: u64,
     /// ACKs made in the name of mobile hosts.
     pub acks_made: u64,
     /// Number of times that a middlebox closed the window, so that a sender had to wait.
@@ -23,33 +23,34 @@ pub struct ProxyCounts {
     /// Requests for packets that a link has lost.
     pub requests: u64,
     /// Packets that waited at the end of a link for others that it had lost, and ACKs that waited for their turn in a burst.
-    pub held: u64,
+    pub delayed: u64,
     /// Bytes of the state of connections that followed mobile hosts to other stations.
     pub state_bytes: u64,
 }
 
-impl From<hop_window::Stats<snoop::Stats>> for ProxyCounts {
+impl From<hop_window::Stats<snoop::Stats>> for MiddleboxCounts {
     fn from(stats: hop_window::Stats<snoop::Stats>) -> Self {
-        let hop_window::Stats { machine: stats, window } = stats;
-        let snoop::Stats { left_to_sender, acks_absorbed, acks_edited, acks_made, .. } = stats;
+        let hop_window::Stats { middlebox: stats, window } = stats;
+        let snoop::Stats { left_to_sender, acks_absorbed, acks_rewritten: acks_edited, acks_made, .. } =
+            stats;
         Self {
-            sent_again: stats.local_retransmissions,
-            left_to_sender,
+            retransmitted: stats.local_retransmissions,
+            unrecovered: left_to_sender,
             acks_absorbed,
-            acks_edited,
+            acks_rewritten: acks_edited,
             acks_made,
-            held: window.held,
+            delayed: window.delayed,
             ..Self::default()
         }
     }
 }
 
-impl From<mtcp::Stats> for ProxyCounts {
+impl From<mtcp::Stats> for MiddleboxCounts {
     fn from(stats: mtcp::Stats) -> Self {
-        let mtcp::Stats { withheld, closed, probes, acks_made, .. } = stats;
+        let mtcp::Stats { withheld, windows_closed: closed, probes, acks_made, .. } = stats;
         Self {
-            sent_again: probes,
-            acks_edited: withheld,
+            retransmitted: probes,
+            acks_rewritten: withheld,
             acks_made,
             windows_closed: closed,
             ..Self::default()
@@ -57,46 +58,46 @@ impl From<mtcp::Stats> for ProxyCounts {
     }
 }
 
-impl From<&split::Stats> for ProxyCounts {
+impl From<&split::Stats> for MiddleboxCounts {
     fn from(stats: &split::Stats) -> Self {
-        Self { sent_again: stats.retransmissions, ..Self::default() }
+        Self { retransmitted: stats.retransmissions, ..Self::default() }
     }
 }
 
-impl From<&arq::Stats> for ProxyCounts {
+impl From<&arq::Stats> for MiddleboxCounts {
     fn from(stats: &arq::Stats) -> Self {
-        let arq::Stats { sent_again, given_up, refused, .. } = *stats;
-        Self { sent_again, left_to_sender: given_up + refused, ..Self::default() }
+        let arq::Stats { retransmitted: sent_again, given_up, refused, .. } = *stats;
+        Self { retransmitted: sent_again, unrecovered: given_up + refused, ..Self::default() }
     }
 }
 
-impl From<nack::Stats> for ProxyCounts {
+impl From<nack::Stats> for MiddleboxCounts {
     fn from(stats: nack::Stats) -> Self {
         let nack::Stats { nacks, left_to_sender, .. } = stats;
-        Self { acks_made: nacks, left_to_sender, ..Self::default() }
+        Self { acks_made: nacks, unrecovered: left_to_sender, ..Self::default() }
     }
 }
 
-impl From<&ack_pacing::Stats> for ProxyCounts {
+impl From<&ack_pacing::Stats> for MiddleboxCounts {
     fn from(stats: &ack_pacing::Stats) -> Self {
-        Self { held: stats.held, ..Self::default() }
+        Self { delayed: stats.delayed, ..Self::default() }
     }
 }
 
-impl From<&fast_retransmit::Stats> for ProxyCounts {
+impl From<&fast_retransmit::Stats> for MiddleboxCounts {
     fn from(stats: &fast_retransmit::Stats) -> Self {
         Self { acks_made: stats.acks_made, ..Self::default() }
     }
 }
 
-impl ProxyCounts {
+impl MiddleboxCounts {
     /// Returns the counters of a link end with D-Proxy.
     pub(crate) fn of_d_proxy(stats: &dproxy::Stats, recovery: &RecoveryStats) -> Self {
         Self {
-            sent_again: stats.replayed,
-            left_to_sender: recovery.given_up + recovery.not_cached,
+            retransmitted: stats.replayed,
+            unrecovered: recovery.given_up + recovery.not_cached,
             requests: recovery.requests,
-            held: stats.held,
+            delayed: stats.delayed,
             ..Self::default()
         }
     }
@@ -104,40 +105,40 @@ impl ProxyCounts {
     /// Returns the counters of a link end where the ends number the packets.
     pub(crate) fn of_opaque(stats: &opaque::Stats, recovery: &RecoveryStats) -> Self {
         Self {
-            sent_again: stats.replayed,
-            left_to_sender: recovery.given_up + recovery.not_cached + stats.refused,
+            retransmitted: stats.replayed,
+            unrecovered: recovery.given_up + recovery.not_cached + stats.refused,
             requests: recovery.requests,
             ..Self::default()
         }
     }
 
-    fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+    fn combine(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
         Self {
-            sent_again: of(self.sent_again, other.sent_again),
-            left_to_sender: of(self.left_to_sender, other.left_to_sender),
+            retransmitted: of(self.retransmitted, other.retransmitted),
+            unrecovered: of(self.unrecovered, other.unrecovered),
             acks_absorbed: of(self.acks_absorbed, other.acks_absorbed),
-            acks_edited: of(self.acks_edited, other.acks_edited),
+            acks_rewritten: of(self.acks_rewritten, other.acks_rewritten),
             acks_made: of(self.acks_made, other.acks_made),
             windows_closed: of(self.windows_closed, other.windows_closed),
             requests: of(self.requests, other.requests),
-            held: of(self.held, other.held),
+            delayed: of(self.delayed, other.delayed),
             state_bytes: of(self.state_bytes, other.state_bytes),
         }
     }
 }
 
-impl Add for ProxyCounts {
+impl Add for MiddleboxCounts {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        self.with(other, |a, b| a + b)
+        self.combine(other, |a, b| a + b)
     }
 }
 
-impl Sub for ProxyCounts {
+impl Sub for MiddleboxCounts {
     type Output = Self;
 
     fn sub(self, before: Self) -> Self {
-        self.with(before, |a, b| a - b)
+        self.combine(before, |a, b| a - b)
     }
 }

@@ -1,8 +1,8 @@
 //! ACK pacing, seated: where a link ends on the side of the sender.
 
-use super::border::Border;
-use crate::in_path::{InPath, Onward, Passage, Passing, Wish};
-use crate::outcome::ProxyCounts;
+use super::border::NetworkBorder;
+use crate::middlebox::{Action, Middlebox, PacketDirection, PassingPacket, PathVerdict};
+use crate::outcome::MiddleboxCounts;
 use crate::packet::Handle;
 use hopline_core::Instant;
 use hopline_proxy::ack_pacing::{AckPacing, Verdict};
@@ -12,57 +12,62 @@ use std::net::Ipv4Addr;
 
 /// The machine at a node.
 #[derive(Debug)]
-pub(crate) struct AckPacingSeat {
-    machine: AckPacing<(Handle, Onward)>,
-    border: Border,
+pub(crate) struct AckPacingMiddlebox {
+    pacing: AckPacing<(Handle, PacketDirection)>,
+    border: NetworkBorder,
 }
 
-impl AckPacingSeat {
-    pub(super) const fn new(machine: AckPacing<(Handle, Onward)>, border: Border) -> Self {
-        Self { machine, border }
+impl AckPacingMiddlebox {
+    pub(super) const fn new(machine: AckPacing<(Handle, PacketDirection)>, border: NetworkBorder) -> Self {
+        Self { pacing: machine, border }
     }
 }
 
-impl InPath for AckPacingSeat {
-    fn ingress(&mut self, now: Instant, packet: Passing<'_>) -> Passage {
-        let Some((_, Side::Mobile, Segment::Tcp(segment))) = self.border.crossing(packet) else {
-            return Passage::Pass;
+impl Middlebox for AckPacingMiddlebox {
+    fn handle_ingress(&mut self, now: Instant, packet: PassingPacket<'_>) -> PathVerdict {
+        let Some((_, Side::Mobile, Segment::Tcp(segment))) = self.border.crossing_segment(packet) else {
+            return PathVerdict::Pass;
         };
         let seen = Packet::new(&packet.packet().ip, segment);
-        match self.machine.pass_from_mobile(now, seen, || (packet.handle, packet.onward)) {
-            Verdict::Forward => Passage::Pass,
-            Verdict::Taken => Passage::Taken,
+        match self.pacing.pass_from_mobile(now, seen, || (packet.handle, packet.onward)) {
+            Verdict::Forward => PathVerdict::Pass,
+            Verdict::Kept => PathVerdict::Held,
         }
     }
 
-    fn egress(&mut self, _now: Instant, packet: Passing<'_>, _next_hop: Ipv4Addr) -> Passage {
-        if let Some((_, Side::Fixed, Segment::Tcp(segment))) = self.border.crossing(packet) {
-            self.machine.pass_to_mobile(Packet::new(&packet.packet().ip, segment));
+    fn handle_egress(
+        &mut self,
+        _now: Instant,
+        packet: PassingPacket<'_>,
+        _next_hop: Ipv4Addr,
+    ) -> PathVerdict {
+        if let Some((_, Side::Fixed, Segment::Tcp(segment))) = self.border.crossing_segment(packet) {
+            self.pacing.pass_to_mobile(Packet::new(&packet.packet().ip, segment));
         }
-        Passage::Pass
+        PathVerdict::Pass
     }
 
-    fn parted(&mut self, _now: Instant, mobile: Ipv4Addr) {
-        self.machine.forget_mobile(mobile.into());
+    fn handle_departure(&mut self, _now: Instant, mobile: Ipv4Addr) {
+        self.pacing.flush_mobile(mobile.into());
     }
 
     fn held(&self) -> usize {
-        self.machine.held() as usize
+        self.pacing.delayed() as usize
     }
 
-    fn counts(&self) -> ProxyCounts {
-        self.machine.stats().into()
+    fn counts(&self) -> MiddleboxCounts {
+        self.pacing.stats().into()
     }
 
-    fn wake(&mut self, now: Instant) {
-        self.machine.handle_timeout(now);
+    fn handle_timeout(&mut self, now: Instant) {
+        self.pacing.handle_timeout(now);
     }
 
-    fn next_wake(&self) -> Option<Instant> {
-        self.machine.poll_timeout()
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.pacing.poll_timeout()
     }
 
-    fn poll(&mut self, _now: Instant) -> Option<Wish> {
-        self.machine.poll().map(|(handle, onward)| Wish::GoOn(handle, onward))
+    fn poll_action(&mut self, _now: Instant) -> Option<Action> {
+        self.pacing.poll().map(|(handle, onward)| Action::Resume(handle, onward))
     }
 }

@@ -2,11 +2,11 @@
 
 use super::border::class_of;
 use crate::ids::{Interface, Port, WireEnd};
-use crate::in_path::{InPath, Onward, Passage, Passing, Sending, Wish};
-use crate::outcome::ProxyCounts;
-use crate::packet::{Account, Body, Carried, Handle, LinkFrame, Mark, Packet, header};
+use crate::middlebox::{Action, Middlebox, MiddleboxPacket, PacketDirection, PassingPacket, PathVerdict};
+use crate::outcome::MiddleboxCounts;
+use crate::packet::{Body, Handle, InnerPacket, LinkFrame, Mark, Packet, PacketAccount, header};
 use hopline_core::{Instant, NodeId};
-use hopline_proxy::Turn;
+use hopline_proxy::QueuePosition;
 use hopline_proxy::arq::{self, Arq};
 use hopline_proxy::dproxy::opaque::{self, Opaque};
 use hopline_wire::ipv4::Protocol;
@@ -18,17 +18,17 @@ const PROTOCOL: Protocol = Protocol::Other(253);
 
 /// One end of a link.
 #[derive(Debug)]
-pub(crate) struct LinkSeat<M> {
+pub(crate) struct LinkMiddlebox<M> {
     machine: M,
-    across: Across,
-    near: Ipv4Addr,
-    far: NodeId,
-    wishes: VecDeque<Wish>,
+    crossed_link: CrossedLink,
+    local: Ipv4Addr,
+    peer: NodeId,
+    wishes: VecDeque<Action>,
 }
 
 /// Link that is crossed.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Across {
+pub(super) enum CrossedLink {
     /// Packets that leave and arrive by this end of a wire.
     Wire(WireEnd),
     /// Packets to and from the node at the other end.
@@ -37,155 +37,163 @@ pub(super) enum Across {
 
 /// A packet that crosses the link. At the far end it goes on there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Crossing {
+pub(crate) struct CrossingPacket {
     handle: Handle,
     len_bytes: u32,
-    onward: Onward,
+    onward: PacketDirection,
 }
 
 /// A machine that repairs a link's losses by frames of its own.
-pub(crate) trait RepairsLink: core::fmt::Debug {
+pub(crate) trait LinkRepair: core::fmt::Debug {
     /// Returns whether a frame belongs to such a middlebox.
-    fn knows(frame: &LinkFrame) -> bool;
+    fn is_own_frame(frame: &LinkFrame) -> bool;
     /// Records that a packet is to cross.
-    fn send(&mut self, now: Instant, packet: Crossing);
+    fn send(&mut self, now: Instant, packet: CrossingPacket);
     /// Records that a frame that it knows has come. `of`: the packets in it.
-    fn handle_frame(&mut self, now: Instant, frame: &LinkFrame, of: impl Fn(&Carried) -> Crossing);
+    fn handle_frame(&mut self, now: Instant, frame: &LinkFrame, of: impl Fn(&InnerPacket) -> CrossingPacket);
     /// Records that the queue has no room for a frame that it knows.
-    fn refused(&mut self, frame: &LinkFrame);
+    fn on_frame_dropped(&mut self, frame: &LinkFrame);
     /// Does what is due.
     fn handle_timeout(&mut self, now: Instant);
     /// Returns the time of the next time-out.
     fn poll_timeout(&self) -> Option<Instant>;
     /// Returns the next thing to do.
-    fn poll(&mut self) -> Option<Does>;
+    fn poll(&mut self) -> Option<LinkAction>;
     /// Returns the number of packets that it has.
-    fn held(&self) -> usize;
+    fn held_packets(&self) -> usize;
     /// Returns its counters.
-    fn counts(&self) -> ProxyCounts;
+    fn stats(&self) -> MiddleboxCounts;
 }
 
 /// Action of such a middlebox.
 #[derive(Debug)]
-pub(crate) enum Does {
+pub(crate) enum LinkAction {
     /// It sends a frame of so many bytes.
-    Sends(Turn, LinkFrame, u32),
+    SendFrame(QueuePosition, LinkFrame, u32),
     /// It has something for its node.
-    Wishes(Wish),
+    Request(Action),
 }
 
-impl<M> LinkSeat<M> {
-    pub(super) const fn new(machine: M, across: Across, near: NodeId, far: NodeId) -> Self {
-        Self { machine, across, near: near.ipv4(), far, wishes: VecDeque::new() }
+impl<M> LinkMiddlebox<M> {
+    pub(super) const fn new(machine: M, across: CrossedLink, near: NodeId, far: NodeId) -> Self {
+        Self { machine, crossed_link: across, local: near.ipv4(), peer: far, wishes: VecDeque::new() }
     }
 
-    fn comes_across(&self, at: Port, from: NodeId) -> bool {
-        match self.across {
-            Across::Wire(own) => is_at(own, at),
-            Across::Neighbour => from == self.far,
+    fn is_incoming(&self, at: Port, from: NodeId) -> bool {
+        match self.crossed_link {
+            CrossedLink::Wire(own) => is_wire_end(own, at),
+            CrossedLink::Neighbour => from == self.peer,
         }
     }
 
-    fn goes_across(&self, at: Port, next_hop: Ipv4Addr) -> bool {
-        match self.across {
-            Across::Wire(own) => is_at(own, at),
-            Across::Neighbour => next_hop == self.far.ipv4(),
+    fn is_outgoing(&self, at: Port, next_hop: Ipv4Addr) -> bool {
+        match self.crossed_link {
+            CrossedLink::Wire(own) => is_wire_end(own, at),
+            CrossedLink::Neighbour => next_hop == self.peer.ipv4(),
         }
     }
 
-    fn sending(&self, turn: Turn, frame: LinkFrame, len_bytes: u32) -> Wish {
+    fn sending(&self, turn: QueuePosition, frame: LinkFrame, len_bytes: u32) -> Action {
         let class = class_of(turn);
         let body = Body::Link(Box::new(frame));
-        let ip = header(self.near, self.far.ipv4(), PROTOCOL);
-        let next_hop = self.far.ipv4();
-        Wish::Send(Sending { account: Account::Control, ip, body, len_bytes, next_hop, class, copy_of: None })
-    }
-}
-
-fn is_at(own: WireEnd, at: Port) -> bool {
-    matches!(at.interface, Interface::Wire { end, .. } if end == own)
-}
-
-impl<M: RepairsLink> InPath for LinkSeat<M> {
-    fn ingress(&mut self, now: Instant, packet: Passing<'_>) -> Passage {
-        let Onward::In { at, from } = packet.onward else { return Passage::Pass };
-        let Body::Link(frame) = &packet.packet().body else { return Passage::Pass };
-        if !self.comes_across(at, from) || !M::knows(frame) {
-            return Passage::Pass;
-        }
-        // The hold on what is within passes from the frame to the machine.
-        self.wishes.push_back(Wish::Open(packet.handle));
-        self.machine.handle_frame(now, frame, |&Carried(inner)| {
-            let mark = if packet.handle.mark == Mark::Congestion { Mark::Congestion } else { inner.mark };
-            Crossing { handle: Handle { mark, ..inner }, len_bytes: 0, onward: packet.onward }
-        });
-        Passage::Taken
-    }
-
-    fn egress(&mut self, now: Instant, packet: Passing<'_>, next_hop: Ipv4Addr) -> Passage {
-        let is_own = matches!(&packet.packet().body, Body::Link(frame) if M::knows(frame));
-        if is_own || !self.goes_across(packet.at(), next_hop) {
-            return Passage::Pass;
-        }
-        let len_bytes = packet.packet().len_bytes;
-        self.machine.send(now, Crossing { handle: packet.handle, len_bytes, onward: packet.onward });
-        Passage::Taken
-    }
-
-    fn refused(&mut self, _now: Instant, packet: &Packet) {
-        if let Body::Link(frame) = &packet.body
-            && M::knows(frame)
-            && packet.ip.dst == self.far.ipv4()
-        {
-            self.machine.refused(frame);
-        }
-    }
-
-    fn held(&self) -> usize {
-        self.machine.held()
-    }
-
-    fn counts(&self) -> ProxyCounts {
-        self.machine.counts()
-    }
-
-    fn wake(&mut self, now: Instant) {
-        self.machine.handle_timeout(now);
-    }
-
-    fn next_wake(&self) -> Option<Instant> {
-        self.machine.poll_timeout()
-    }
-
-    fn poll(&mut self, _now: Instant) -> Option<Wish> {
-        if let Some(wish) = self.wishes.pop_front() {
-            return Some(wish);
-        }
-        Some(match self.machine.poll()? {
-            Does::Sends(turn, frame, len_bytes) => self.sending(turn, frame, len_bytes),
-            Does::Wishes(wish) => wish,
+        let ip = header(self.local, self.peer.ipv4(), PROTOCOL);
+        let next_hop = self.peer.ipv4();
+        Action::Send(MiddleboxPacket {
+            account: PacketAccount::Control,
+            ip,
+            body,
+            len_bytes,
+            next_hop,
+            class,
+            copy_of: None,
         })
     }
 }
 
-impl RepairsLink for Arq<Crossing> {
-    fn knows(frame: &LinkFrame) -> bool {
+fn is_wire_end(own: WireEnd, at: Port) -> bool {
+    matches!(at.interface, Interface::Wire { end, .. } if end == own)
+}
+
+impl<M: LinkRepair> Middlebox for LinkMiddlebox<M> {
+    fn handle_ingress(&mut self, now: Instant, packet: PassingPacket<'_>) -> PathVerdict {
+        let PacketDirection::In { at, from } = packet.onward else { return PathVerdict::Pass };
+        let Body::Link(frame) = &packet.packet().body else { return PathVerdict::Pass };
+        if !self.is_incoming(at, from) || !M::is_own_frame(frame) {
+            return PathVerdict::Pass;
+        }
+        // The hold on what is within passes from the frame to the machine.
+        self.wishes.push_back(Action::Decapsulate(packet.handle));
+        self.machine.handle_frame(now, frame, |&InnerPacket(inner)| {
+            let mark = if packet.handle.mark == Mark::Congestion { Mark::Congestion } else { inner.mark };
+            CrossingPacket { handle: Handle { mark, ..inner }, len_bytes: 0, onward: packet.onward }
+        });
+        PathVerdict::Held
+    }
+
+    fn handle_egress(&mut self, now: Instant, packet: PassingPacket<'_>, next_hop: Ipv4Addr) -> PathVerdict {
+        let is_own = matches!(&packet.packet().body, Body::Link(frame) if M::is_own_frame(frame));
+        if is_own || !self.is_outgoing(packet.at(), next_hop) {
+            return PathVerdict::Pass;
+        }
+        let len_bytes = packet.packet().len_bytes;
+        self.machine.send(now, CrossingPacket { handle: packet.handle, len_bytes, onward: packet.onward });
+        PathVerdict::Held
+    }
+
+    fn handle_queue_drop(&mut self, _now: Instant, packet: &Packet) {
+        if let Body::Link(frame) = &packet.body
+            && M::is_own_frame(frame)
+            && packet.ip.dst == self.peer.ipv4()
+        {
+            self.machine.on_frame_dropped(frame);
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.machine.held_packets()
+    }
+
+    fn counts(&self) -> MiddleboxCounts {
+        self.machine.stats()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.machine.handle_timeout(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+
+    fn poll_action(&mut self, _now: Instant) -> Option<Action> {
+        if let Some(wish) = self.wishes.pop_front() {
+            return Some(wish);
+        }
+        Some(match self.machine.poll()? {
+            LinkAction::SendFrame(turn, frame, len_bytes) => self.sending(turn, frame, len_bytes),
+            LinkAction::Request(wish) => wish,
+        })
+    }
+}
+
+impl LinkRepair for Arq<CrossingPacket> {
+    fn is_own_frame(frame: &LinkFrame) -> bool {
         matches!(frame, LinkFrame::Arq(_))
     }
 
-    fn send(&mut self, now: Instant, packet: Crossing) {
+    fn send(&mut self, now: Instant, packet: CrossingPacket) {
         self.send(now, packet);
     }
 
-    fn handle_frame(&mut self, now: Instant, frame: &LinkFrame, of: impl Fn(&Carried) -> Crossing) {
+    fn handle_frame(&mut self, now: Instant, frame: &LinkFrame, of: impl Fn(&InnerPacket) -> CrossingPacket) {
         if let LinkFrame::Arq(frame) = frame {
             self.handle_frame(now, frame.map(of));
         }
     }
 
-    fn refused(&mut self, frame: &LinkFrame) {
+    fn on_frame_dropped(&mut self, frame: &LinkFrame) {
         if let LinkFrame::Arq(arq::Frame::Data { number, .. }) = *frame {
-            self.refused(number);
+            self.on_queue_drop(number);
         }
     }
 
@@ -197,46 +205,46 @@ impl RepairsLink for Arq<Crossing> {
         self.poll_timeout()
     }
 
-    fn poll(&mut self) -> Option<Does> {
-        Some(Does::Wishes(match self.poll()? {
-            arq::Does::Sends(turn, frame) => {
+    fn poll(&mut self) -> Option<LinkAction> {
+        Some(LinkAction::Request(match self.poll()? {
+            arq::ArqAction::Send(turn, frame) => {
                 let len_bytes = frame.len_bytes(|packet| packet.len_bytes);
-                return Some(Does::Sends(turn, LinkFrame::Arq(frame.map(carried)), len_bytes));
+                return Some(LinkAction::SendFrame(turn, LinkFrame::Arq(frame.map(inner_packet)), len_bytes));
             }
-            arq::Does::Delivers(packet) => Wish::GoOn(packet.handle, packet.onward),
-            arq::Does::Refuses(packet) => Wish::Refuse(packet.handle),
-            arq::Does::Loses(packet) => Wish::Lose(packet.handle),
-            arq::Does::Discards(packet) => Wish::LetGo(packet.handle),
+            arq::ArqAction::Deliver(packet) => Action::Resume(packet.handle, packet.onward),
+            arq::ArqAction::Refuse(packet) => Action::Reject(packet.handle),
+            arq::ArqAction::ReportDrop(packet) => Action::ReportDrop(packet.handle),
+            arq::ArqAction::Release(packet) => Action::Release(packet.handle),
         }))
     }
 
-    fn held(&self) -> usize {
-        self.held()
+    fn held_packets(&self) -> usize {
+        self.stored_packets()
     }
 
-    fn counts(&self) -> ProxyCounts {
+    fn stats(&self) -> MiddleboxCounts {
         self.stats().into()
     }
 }
 
-impl RepairsLink for Opaque<Crossing> {
-    fn knows(frame: &LinkFrame) -> bool {
+impl LinkRepair for Opaque<CrossingPacket> {
+    fn is_own_frame(frame: &LinkFrame) -> bool {
         matches!(frame, LinkFrame::Opaque(_))
     }
 
-    fn send(&mut self, now: Instant, packet: Crossing) {
+    fn send(&mut self, now: Instant, packet: CrossingPacket) {
         self.send(now, packet);
     }
 
-    fn handle_frame(&mut self, now: Instant, frame: &LinkFrame, of: impl Fn(&Carried) -> Crossing) {
+    fn handle_frame(&mut self, now: Instant, frame: &LinkFrame, of: impl Fn(&InnerPacket) -> CrossingPacket) {
         if let LinkFrame::Opaque(frame) = frame {
             self.handle_frame(now, frame.map(of));
         }
     }
 
-    fn refused(&mut self, frame: &LinkFrame) {
+    fn on_frame_dropped(&mut self, frame: &LinkFrame) {
         if let LinkFrame::Opaque(opaque::Frame::Data { number, .. }) = *frame {
-            self.refused(number);
+            self.on_queue_drop(number);
         }
     }
 
@@ -248,27 +256,31 @@ impl RepairsLink for Opaque<Crossing> {
         self.poll_timeout()
     }
 
-    fn poll(&mut self) -> Option<Does> {
-        Some(Does::Wishes(match self.poll()? {
-            opaque::Does::Sends(turn, frame) => {
+    fn poll(&mut self) -> Option<LinkAction> {
+        Some(LinkAction::Request(match self.poll()? {
+            opaque::OpaqueAction::Send(turn, frame) => {
                 let len_bytes = frame.len_bytes(|packet| packet.len_bytes);
-                return Some(Does::Sends(turn, LinkFrame::Opaque(frame.map(carried)), len_bytes));
+                return Some(LinkAction::SendFrame(
+                    turn,
+                    LinkFrame::Opaque(frame.map(inner_packet)),
+                    len_bytes,
+                ));
             }
-            opaque::Does::Delivers(packet) => Wish::GoOn(packet.handle, packet.onward),
-            opaque::Does::Loses(packet) => Wish::Lose(packet.handle),
-            opaque::Does::Discards(packet) => Wish::LetGo(packet.handle),
+            opaque::OpaqueAction::Deliver(packet) => Action::Resume(packet.handle, packet.onward),
+            opaque::OpaqueAction::ReportDrop(packet) => Action::ReportDrop(packet.handle),
+            opaque::OpaqueAction::Release(packet) => Action::Release(packet.handle),
         }))
     }
 
-    fn held(&self) -> usize {
-        self.held()
+    fn held_packets(&self) -> usize {
+        self.stored_packets()
     }
 
-    fn counts(&self) -> ProxyCounts {
-        ProxyCounts::of_opaque(self.stats(), self.recovery())
+    fn stats(&self) -> MiddleboxCounts {
+        MiddleboxCounts::of_opaque(self.stats(), self.recovery())
     }
 }
 
-fn carried(packet: &Crossing) -> Carried {
-    Carried(packet.handle)
+fn inner_packet(packet: &CrossingPacket) -> InnerPacket {
+    InnerPacket(packet.handle)
 }

@@ -2,7 +2,7 @@
 
 use hopline_core::{Duration, NodeId};
 pub use hopline_proxy::fast_retransmit;
-pub use hopline_proxy::handoff::{Cold, Decide, Key, Scheme};
+pub use hopline_proxy::handoff::{HandoffRule, Key, Scheme, StartState};
 
 /// A network of cells. The nodes in it that are no mobile hosts reach each other over wires; what is for a
 /// mobile host goes to its home agent, and from there on in a tunnel.
@@ -21,7 +21,7 @@ pub struct CellsSpec {
     /// Packets that a station keeps for a host. Default 12.
     pub buffer_packets: u16,
     /// Initial state of middleboxes at a station to which a host comes. Default cold.
-    pub cold: Cold,
+    pub cold: StartState,
     /// The key of all. Default none.
     pub key: Option<Key>,
 }
@@ -32,13 +32,13 @@ pub struct MobileSpec {
     /// The node. Its address is its home address.
     pub node: NodeId,
     /// Rule that decides when it changes its station.
-    pub decide: Decide,
+    pub handoff_decision: HandoffRule,
     /// Stations beside the current one that keep packets for it. Default 1.
-    pub buffering: u8,
+    pub buffering_stations: u8,
     /// Time for which a station that is heard no more is taken to be present. Default 3 s.
-    pub lifetime: Duration,
+    pub station_lifetime: Duration,
     /// Whom it hears.
-    pub listens: Listens,
+    pub accepts: AcceptedStations,
     /// Fast retransmission after a handoff: the host asks again for packets that the handoff may have lost.
     /// Default none.
     pub fast_retransmit: Option<fast_retransmit::Config>,
@@ -46,7 +46,7 @@ pub struct MobileSpec {
 
 /// Stations from which a mobile host accepts packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Listens {
+pub enum AcceptedStations {
     /// Packets of every station: it may still receive from the one that it has left.
     #[default]
     All,

@@ -4,14 +4,14 @@ use hopline_core::{Duration, Instant};
 
 /// Properties of a link by direction: what `a` sends, and what `b` sends.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LinkQuirks {
+pub struct LinkImpairments {
     /// Each packet takes up to so much longer, drawn uniformly, and none overtakes another; zero: none does.
     pub jitter: [Duration; 2],
     /// Packets leave only at multiples of so long, all that were sent since the last one together, as a radio
     /// aggregates or a schedule (TDMA) lets it; zero: as they come.
     pub slots: [Duration; 2],
     /// Some packets are overtaken.
-    pub late: [Option<Late>; 2],
+    pub reordering: [Option<Reordering>; 2],
     /// Policer for each direction: packets beyond a rate are dropped in front of the queue.
     pub policer: [Option<Policer>; 2],
     /// Other rates from these moments on, bits per second, not 0; the earliest first. Of both directions.
@@ -20,11 +20,11 @@ pub struct LinkQuirks {
 
 /// Packets that take longer than others, as over another path.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Late {
+pub struct Reordering {
     /// Share of the packets, 0–1; drawn for each.
     pub share: f64,
     /// Additional delay.
-    pub by: Duration,
+    pub extra_delay: Duration,
 }
 
 /// A token bucket: packets that find too few tokens are dropped. It is full at first.

@@ -43,9 +43,9 @@ const PLCP: usize = 24;
 /// Port of ns-2's routing agents.
 const ROUTING_PORT: u16 = 255;
 
-/// Writes the trace. After the first write error nothing more is written; [`Ns2::finish`] returns it.
+/// Writes the trace. After the first write error nothing more is written; [`Ns2Tracer::finish`] returns it.
 #[derive(Debug)]
-pub struct Ns2<W: Write> {
+pub struct Ns2Tracer<W: Write> {
     out: W,
     /// Flows: the source address of the data, and the numbers of the SYNs of both ends.
     flows: Vec<(Ipv4Addr, [Option<Seq32>; 2])>,
@@ -59,7 +59,7 @@ pub struct Ns2<W: Write> {
 
 /// Place on its route at which a packet is observed.
 #[derive(Clone, Copy)]
-struct Seen {
+struct TracePoint {
     now: Instant,
     node: NodeId,
     event: char,
@@ -69,14 +69,14 @@ struct Seen {
     mac: (u16, MacAddr, MacAddr),
 }
 
-impl Seen {
+impl TracePoint {
     fn at(now: Instant, node: NodeId, event: char, layer: &'static str) -> Self {
         let mac = (0, MacAddr::default(), MacAddr::default());
         Self { now, node, event, layer, reason: "---", next_hop: None, mac }
     }
 }
 
-impl<W: Write> Ns2<W> {
+impl<W: Write> Ns2Tracer<W> {
     /// Creates a trace of a run of `spec`.
     pub fn new(out: W, spec: &Spec) -> Self {
         let flows = spec.flows.iter().map(|flow| (flow.src.ipv4(), [None; 2])).collect();
@@ -103,14 +103,14 @@ impl<W: Write> Ns2<W> {
     }
 
     /// Writes a line about a packet.
-    fn packet(&mut self, seen: Seen, view: PacketView<'_>) {
-        let PacketView { packet, ttl, carried, .. } = view;
+    fn write_packet(&mut self, seen: TracePoint, view: PacketView<'_>) {
+        let PacketView { packet, ttl, inner: carried, .. } = view;
         // Data behind a DSR header are data.
         let shown = carried.unwrap_or(packet);
         let (kind, sport, dport) = match &shown.body {
             Body::Segment(segment) => {
                 let [sport, dport] = segment.ports();
-                (kind(segment), sport, dport)
+                (ns2_packet_type(segment), sport, dport)
             }
             Body::Udp { datagram, .. } => ("cbr", datagram.src_port, datagram.dst_port),
             Body::Routing { message, .. } => (message.name(), ROUTING_PORT, ROUTING_PORT),
@@ -121,20 +121,20 @@ impl<W: Write> Ns2<W> {
             Body::DProxy(_) => ("message", dproxy::PORT, dproxy::PORT),
             Body::Link(_) | Body::Handover(_) | Body::Tunnel(_) => ("message", 0, 0),
             Body::Arp(_) => ("ARP", 0, 0),
-            Body::Foreign(opaque) => {
+            Body::External(opaque) => {
                 let [sport, dport] = opaque.ports().unwrap_or_default();
                 ("message", sport, dport)
             }
         };
         let number = self.sent.binary_search(&shown.serial).unwrap_or(0);
-        let Seen { now, node, event, layer, reason, next_hop, mac: (duration_us, to, from) } = seen;
-        let size = size(packet, layer, event);
+        let TracePoint { now, node, event, layer, reason, next_hop, mac: (duration_us, to, from) } = seen;
+        let size = ns2_size(packet, layer, event);
         let ethertype = if to == MacAddr::default() { 0 } else { 0x800 };
         let next_hop = next_hop.map_or(0, |hop| i64::from(hop.0));
         let (at, nanos) = (now.as_nanos() / 1_000_000_000, now.as_nanos() % 1_000_000_000);
         self.write(format_args!(
             "{event} {at}.{nanos:09} _{}_ {layer}  {reason} {number} {kind} {size} [{duration_us:x} {:x} {:x} {ethertype:x}] ------- [{}:{sport} {}:{dport} {ttl} {next_hop}] ",
-            node.0, station(to), station(from), host(packet.ip.src), host(packet.ip.dst),
+            node.0, ns2_station(to), ns2_station(from), ns2_host(packet.ip.src), ns2_host(packet.ip.dst),
         ));
         let forwards = packet.ip.ttl - ttl.min(packet.ip.ttl);
         match &shown.body {
@@ -153,9 +153,9 @@ impl<W: Write> Ns2<W> {
             }
             Body::Udp { number, .. } => self.write(format_args!("[{number}] {forwards} 0\n")),
             Body::Routing { message, .. } => match message {
-                router::Message::Aodv(message) => self.routing(message),
-                router::Message::Olsr(packet) => self.link_state(packet),
-                router::Message::Dsr { header, .. } => self.source_routing(packet, header),
+                router::Message::Aodv(message) => self.write_aodv(message),
+                router::Message::Olsr(packet) => self.write_olsr(packet),
+                router::Message::Dsr { header, .. } => self.write_dsr(packet, header),
             },
             Body::Icmp(_)
             | Body::Ncn(_)
@@ -165,16 +165,16 @@ impl<W: Write> Ns2<W> {
             | Body::DProxy(_)
             | Body::Tunnel(_)
             | Body::Arp(_)
-            | Body::Foreign(_) => self.write(format_args!("\n")),
+            | Body::External(_) => self.write(format_args!("\n")),
         }
     }
 
     /// Writes the part after the IP header of an OLSR packet. ns-2.35 has no OLSR and so no form for it:
     /// packet number, and of each message type, originator, number, hops left and hops taken.
-    fn link_state(&mut self, packet: &olsr::Packet) {
+    fn write_olsr(&mut self, packet: &olsr::Packet) {
         self.write(format_args!("[{}]", packet.seq));
         for message in &packet.messages {
-            let (kind, from) = (message.body.kind(), host(message.originator));
+            let (kind, from) = (message.body.kind(), ns2_host(message.originator));
             self.write(format_args!(
                 " [0x{kind:x} {from} {} {} {}]",
                 message.seq, message.ttl, message.hop_count
@@ -186,22 +186,22 @@ impl<W: Write> Ns2<W> {
     /// Writes the part after the IP header of a DSR packet without data: length of the route; whether it is a
     /// request, and its number; whether it is a reply, the length of its route and where that begins and
     /// ends; whether it is an error, how many, its destination and which link failed.
-    fn source_routing(&mut self, packet: &Packet, header: &dsr::Header) {
+    fn write_dsr(&mut self, packet: &Packet, header: &dsr::Header) {
         let (mut route, mut request, mut reply, mut error) = (0, (0, 0), (0, 0, 0, 0), (0, 0, 0, 0));
         for option in &header.options {
             match option {
                 DsrOption::SourceRoute(m) => route = m.path.len() + 2,
                 DsrOption::Request(m) => (route, request) = (m.path.len() + 1, (1, m.id)),
                 DsrOption::Reply(m) => {
-                    let target = m.path.last().map_or(-1, |last| host(*last));
-                    reply = (1, m.path.len() + 1, host(packet.ip.dst), target);
+                    let target = m.path.last().map_or(-1, |last| ns2_host(*last));
+                    reply = (1, m.path.len() + 1, ns2_host(packet.ip.dst), target);
                 }
                 DsrOption::Error(m) => {
                     let lost = match m.kind {
-                        ErrorKind::NodeUnreachable(node) => host(node),
+                        ErrorKind::NodeUnreachable(node) => ns2_host(node),
                         ErrorKind::Other { .. } => -1,
                     };
-                    error = (error.0 + 1, host(m.destination), host(m.source), lost);
+                    error = (error.0 + 1, ns2_host(m.destination), ns2_host(m.source), lost);
                 }
                 DsrOption::AckRequest(_) | DsrOption::Ack(_) | DsrOption::Unknown { .. } => {}
             }
@@ -215,21 +215,21 @@ impl<W: Write> Ns2<W> {
     }
 
     /// Writes the part after the IP header of an AODV message.
-    fn routing(&mut self, message: &Message) {
+    fn write_aodv(&mut self, message: &Message) {
         match message {
             Message::Rreq(m) => self.write(format_args!(
                 "[0x2 {} {} [{} {}] [{} {}]] (REQUEST)\n",
                 m.hop_count,
                 m.id,
-                host(m.destination),
+                ns2_host(m.destination),
                 m.destination_seq.map_or(0, |seq| seq.0),
-                host(m.originator),
+                ns2_host(m.originator),
                 m.originator_seq.0
             )),
             Message::Rrep(m) => self.write(format_args!(
                 "[0x4 {} [{} {}] {:.6}] ({})\n",
                 m.hop_count,
-                host(m.destination),
+                ns2_host(m.destination),
                 m.destination_seq.0,
                 m.lifetime.as_secs_f64(),
                 if m.originator == m.destination { "HELLO" } else { "REPLY" }
@@ -238,7 +238,7 @@ impl<W: Write> Ns2<W> {
                 let (first, seq) =
                     m.unreachable.first().copied().unwrap_or((Ipv4Addr::UNSPECIFIED, Seq32(0)));
                 let count = m.unreachable.len();
-                self.write(format_args!("[0x8 {count} [{} {}] 0.000000] (ERROR)\n", host(first), seq.0));
+                self.write(format_args!("[0x8 {count} [{} {}] 0.000000] (ERROR)\n", ns2_host(first), seq.0));
             }
             Message::RrepAck => self.write(format_args!("[0x10] (REPLY-ACK)\n")),
         }
@@ -257,7 +257,7 @@ impl<W: Write> Ns2<W> {
     }
 
     /// Notes the number of a SYN.
-    fn learn(&mut self, packet: &Packet) {
+    fn learn_syn(&mut self, packet: &Packet) {
         if let Body::Segment(any::Segment::Tcp(segment)) = &packet.body
             && segment.flags.contains(Flags::SYN)
             && let Some((source, starts)) =
@@ -268,7 +268,7 @@ impl<W: Write> Ns2<W> {
     }
 
     /// Writes a line about a frame.
-    fn frame(&mut self, now: Instant, node: NodeId, event: char, frame: &Frame<PacketView<'_>>) {
+    fn write_frame(&mut self, now: Instant, node: NodeId, event: char, frame: &Frame<PacketView<'_>>) {
         let (kind, len, ta) = match *frame {
             Frame::Rts { ta, .. } => ("RTS", dot11::RTS_LEN, ta),
             Frame::Cts { .. } => ("CTS", dot11::CTS_LEN, MacAddr::default()),
@@ -279,7 +279,10 @@ impl<W: Write> Ns2<W> {
             Frame::Data { body, ta, .. } | Frame::QosData { body, ta, .. } => {
                 let mac = (frame.duration_us(), frame.ra(), ta);
                 let next_hop = frame.ra().node();
-                self.packet(Seen { mac, next_hop, ..Seen::at(now, node, event, "MAC") }, body);
+                self.write_packet(
+                    TracePoint { mac, next_hop, ..TracePoint::at(now, node, event, "MAC") },
+                    body,
+                );
                 return;
             }
         };
@@ -289,40 +292,43 @@ impl<W: Write> Ns2<W> {
             node.0,
             len + PLCP,
             frame.duration_us(),
-            station(frame.ra()),
-            station(ta)
+            ns2_station(frame.ra()),
+            ns2_station(ta)
         ));
     }
 }
 
-impl<W: Write + 'static> Tracer for Ns2<W> {
-    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
-        let seen = |event, layer| Seen::at(now, node, event, layer);
+impl<W: Write + 'static> Tracer for Ns2Tracer<W> {
+    fn trace(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        let seen = |event, layer| TracePoint::at(now, node, event, layer);
         match event {
             TraceEvent::Originated(packet) => {
-                self.learn(packet.packet);
+                self.learn_syn(packet.packet);
                 self.sent.push(packet.packet.serial);
-                self.packet(seen('s', "AGT"), packet);
-                self.packet(seen('r', "RTR"), packet);
+                self.write_packet(seen('s', "AGT"), packet);
+                self.write_packet(seen('r', "RTR"), packet);
             }
-            TraceEvent::Arrived(packet) => self.packet(seen('r', "RTR"), packet),
+            TraceEvent::Arrived(packet) => self.write_packet(seen('r', "RTR"), packet),
             TraceEvent::Routed { packet, next_hop } => {
                 let own = packet.ttl == packet.packet.ip.ttl;
-                self.packet(Seen { next_hop, ..seen(if own { 's' } else { 'f' }, "RTR") }, packet);
+                self.write_packet(
+                    TracePoint { next_hop, ..seen(if own { 's' } else { 'f' }, "RTR") },
+                    packet,
+                );
             }
-            TraceEvent::Delivered(packet) => self.packet(seen('r', "AGT"), packet),
-            TraceEvent::FrameSent { frame, .. } => self.frame(now, node, 's', frame),
+            TraceEvent::Delivered(packet) => self.write_packet(seen('r', "AGT"), packet),
+            TraceEvent::FrameSent { frame, .. } => self.write_frame(now, node, 's', frame),
             // ns-2's MAC passes on what is for it, and says nothing of the rest.
             TraceEvent::FrameReceived { link, frame } => {
                 if frame.ra().is_group() || self.addresses.contains(&(node, link, frame.ra())) {
-                    self.frame(now, node, 'r', frame);
+                    self.write_frame(now, node, 'r', frame);
                 }
             }
-            TraceEvent::PacketSent { packet, .. } => self.packet(seen('s', "MAC"), packet),
-            TraceEvent::PacketReceived(packet) => self.packet(seen('r', "MAC"), packet),
+            TraceEvent::PacketSent { packet, .. } => self.write_packet(seen('s', "MAC"), packet),
+            TraceEvent::PacketReceived(packet) => self.write_packet(seen('r', "MAC"), packet),
             TraceEvent::Dropped { packet, reason, .. } => {
-                let (layer, reason) = names(reason);
-                self.packet(Seen { reason, ..seen('D', layer) }, packet);
+                let (layer, reason) = ns2_drop_names(reason);
+                self.write_packet(TracePoint { reason, ..seen('D', layer) }, packet);
             }
             TraceEvent::Signalled { .. } | TraceEvent::FrameLost { .. } | TraceEvent::Queued { .. } => {}
         }
@@ -330,7 +336,7 @@ impl<W: Write + 'static> Tracer for Ns2<W> {
 }
 
 /// Returns the layer and reason of a drop, as ns-2 names them (ns-2.35, trace/cmu-trace.h).
-const fn names(reason: DropReason) -> (&'static str, &'static str) {
+const fn ns2_drop_names(reason: DropReason) -> (&'static str, &'static str) {
     use hopline_routing::DropReason as Routing;
     match reason {
         DropReason::QueueFull | DropReason::Early | DropReason::Neighborhood => ("IFQ", "---"),
@@ -356,7 +362,7 @@ const fn names(reason: DropReason) -> (&'static str, &'static str) {
 }
 
 /// Segments with data and connection requests are called after their transport, all others "ack".
-fn kind(segment: &any::Segment<Length>) -> &'static str {
+fn ns2_packet_type(segment: &any::Segment<Length>) -> &'static str {
     let (name, requests) = match segment {
         any::Segment::Tcp(s) => ("tcp", s.flags.contains(Flags::SYN) && !s.flags.contains(Flags::ACK)),
         any::Segment::Tpa { segment: s, .. } => ("tpa", s.control == tpa::Control::Syn && s.ack.is_none()),
@@ -371,7 +377,7 @@ fn tpa_number(block: u16, tx: u8) -> u32 {
 }
 
 /// Returns the bytes of a packet as `layer` counts them.
-fn size(packet: &Packet, layer: &str, event: char) -> u64 {
+fn ns2_size(packet: &Packet, layer: &str, event: char) -> u64 {
     match (layer, &packet.body) {
         ("AGT", Body::Segment(segment)) => segment.data_len() + TCP_HEADERS,
         ("AGT", Body::Udp { datagram, .. }) => datagram.payload.len(),
@@ -381,11 +387,11 @@ fn size(packet: &Packet, layer: &str, event: char) -> u64 {
 }
 
 /// Returns a node's number, as ns-2's flat addresses are; -1 for broadcast.
-fn host(address: Ipv4Addr) -> i64 {
+fn ns2_host(address: Ipv4Addr) -> i64 {
     NodeId::from_ipv4(address).map_or(-1, |node| node.0.into())
 }
 
 /// Returns a node's number; all ones for broadcast, 0 for none.
-fn station(address: MacAddr) -> u32 {
+fn ns2_station(address: MacAddr) -> u32 {
     if address == MacAddr::default() { 0 } else { address.node().map_or(u32::MAX, |node| node.0) }
 }

@@ -1,7 +1,7 @@
 //! A capture of everything, in pcapng: what each node sent and received, and what it dropped and why.
 
-use super::{DropReason, PacketView, Place, TraceEvent, Tracer};
-use crate::packet::{Body, Carried, Packet};
+use super::{DropLocation, DropReason, PacketView, TraceEvent, Tracer};
+use crate::packet::{Body, InnerPacket, Packet};
 use crate::spec::Spec;
 use hopline_core::{Instant, LinkId, NodeId, Seq16};
 use hopline_wire::dot11::{Frame, MacAddr};
@@ -13,17 +13,17 @@ use std::io::{self, Write};
 
 /// Nodes that a capture covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Captured {
+pub enum CaptureFilter {
     /// All nodes.
     All,
     /// These nodes.
     Only(BTreeSet<NodeId>),
 }
 
-impl Captured {
+impl CaptureFilter {
     /// Returns whether it includes `node`.
     #[must_use]
-    pub fn has(&self, node: NodeId) -> bool {
+    pub fn contains(&self, node: NodeId) -> bool {
         match self {
             Self::All => true,
             Self::Only(nodes) => nodes.contains(&node),
@@ -37,8 +37,8 @@ impl Captured {
 /// Frames stand at the time at which their transmission begins (sent) or ends (received). A dropped packet stands with
 /// its reason as comment, at the interface where it was dropped; what the network layer of a node with both drops is on
 /// the wired one; on an 802.11 interface as a data frame to no one (all zeros), since it was never sent.
-/// After the first write error nothing more is written; [`Pcap::finish`] returns it.
-pub struct Pcap<W: Write> {
+/// After the first write error nothing more is written; [`PcapTracer::finish`] returns it.
+pub struct PcapTracer<W: Write> {
     writer: Writer<W>,
     /// Radios, by node, and by number of the radio.
     radios: Vec<Vec<InterfaceId>>,
@@ -48,24 +48,24 @@ pub struct Pcap<W: Write> {
     failed: io::Result<()>,
 }
 
-impl<W: Write> Pcap<W> {
+impl<W: Write> PcapTracer<W> {
     /// Creates a capture of all nodes of `spec`: writes the file header and their interfaces.
     ///
     /// # Errors
     /// What `out` reports.
     pub fn new(out: W, spec: &Spec) -> io::Result<Self> {
-        Self::of(out, spec, &Captured::All)
+        Self::with_filter(out, spec, &CaptureFilter::All)
     }
 
     /// Does the same for the nodes alone that `captured` has.
     ///
     /// # Errors
     /// What `out` reports.
-    pub fn of(out: W, spec: &Spec, captured: &Captured) -> io::Result<Self> {
+    pub fn with_filter(out: W, spec: &Spec, captured: &CaptureFilter) -> io::Result<Self> {
         let mut writer = Writer::new(out)?;
         let (mut radios, mut wires) = (Vec::new(), Vec::new());
         for (id, node) in (0..).map(NodeId).zip(&spec.nodes) {
-            if !captured.has(id) {
+            if !captured.contains(id) {
                 radios.push(Vec::new());
                 wires.push(None);
                 continue;
@@ -73,7 +73,7 @@ impl<W: Write> Pcap<W> {
             let wired = spec.links.iter().any(|link| link.a == id || link.b == id);
             let mut add = |name: &str, kind| writer.add_interface(name, kind);
             let mut of_node = Vec::new();
-            for number in 0..node.radios.len() {
+            for number in 0..node.radio_channels.len() {
                 let name = if number == 0 {
                     node.name.clone()
                 } else {
@@ -125,10 +125,10 @@ impl<W: Write> Pcap<W> {
         node: NodeId,
         packet: PacketView<'_>,
         reason: DropReason,
-        place: Place,
+        place: DropLocation,
     ) {
         let comment = Some(reason.describe());
-        if self.wires[node.index()].is_some() && place != Place::Radio {
+        if self.wires[node.index()].is_some() && place != DropLocation::Radio {
             self.packet(now, node, packet, comment);
         } else {
             let frame = Frame::Data {
@@ -150,8 +150,8 @@ impl<W: Write> Pcap<W> {
     }
 }
 
-impl<W: Write + 'static> Tracer for Pcap<W> {
-    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+impl<W: Write + 'static> Tracer for PcapTracer<W> {
+    fn trace(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
         // Without an interface it is not captured; making its bytes would be in vain.
         if self.radios[node.index()].is_empty() && self.wires[node.index()].is_none() {
             return;
@@ -163,7 +163,9 @@ impl<W: Write + 'static> Tracer for Pcap<W> {
             TraceEvent::PacketSent { packet, .. } | TraceEvent::PacketReceived(packet) => {
                 self.packet(now, node, packet, None);
             }
-            TraceEvent::Dropped { packet, reason, place } => self.dropped(now, node, packet, reason, place),
+            TraceEvent::Dropped { packet, reason, location: place } => {
+                self.dropped(now, node, packet, reason, place)
+            }
             TraceEvent::Originated(_)
             | TraceEvent::Arrived(_)
             | TraceEvent::FrameLost { .. }
@@ -188,9 +190,9 @@ fn emit_behind_llc(view: PacketView<'_>, out: &mut Vec<u8>) {
 }
 
 /// Appends the packet's bytes, with the hops it has left and the mark it bears.
-pub(crate) fn emit(PacketView { packet, ttl, ecn, carried }: PacketView<'_>, out: &mut Vec<u8>) {
+pub(crate) fn emit(PacketView { packet, ttl, ecn, inner: carried }: PacketView<'_>, out: &mut Vec<u8>) {
     let ip = Header { ttl, ecn, ..packet.ip };
-    if let Body::Foreign(opaque) = &packet.body {
+    if let Body::External(opaque) = &packet.body {
         opaque.emit(ttl, ecn, out);
     } else if let (Body::Routing { message, .. }, Some(carried)) = (&packet.body, carried) {
         let payload = payload(carried);
@@ -199,12 +201,12 @@ pub(crate) fn emit(PacketView { packet, ttl, ecn, carried }: PacketView<'_>, out
         out.extend(payload);
     } else if let (Body::Link(frame), Some(carried)) = (&packet.body, carried) {
         // As the packet that it brings, if it brings one.
-        if let Some(Carried(inner)) = frame.packets().next() {
+        if let Some(InnerPacket(inner)) = frame.packets().next() {
             let payload = payload(carried);
             Header { ttl: inner.ttl, ..carried.ip }.emit(payload.len(), out);
             out.extend(payload);
         }
-    } else if let (Body::Tunnel(Carried(inner)), Some(carried)) = (&packet.body, carried) {
+    } else if let (Body::Tunnel(InnerPacket(inner)), Some(carried)) = (&packet.body, carried) {
         let inner_ip = Header { ttl: inner.ttl, ..carried.ip };
         let payload = payload(carried);
         ip.emit(HEADER_LEN + payload.len(), out);
@@ -221,7 +223,7 @@ pub(crate) fn emit(PacketView { packet, ttl, ecn, carried }: PacketView<'_>, out
 fn payload(packet: &Packet) -> Vec<u8> {
     let mut out = Vec::new();
     match &packet.body {
-        Body::Foreign(opaque) => out.extend_from_slice(opaque.payload()),
+        Body::External(opaque) => out.extend_from_slice(opaque.payload()),
         Body::Segment(segment) => segment.emit(&packet.ip, &mut out),
         Body::Udp { datagram, .. } => datagram.emit(&packet.ip, &mut out),
         Body::Icmp(report) => report.emit(&mut out),

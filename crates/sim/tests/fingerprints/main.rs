@@ -2,8 +2,8 @@
 //!
 //! The Makefile runs this target in debug and in release.
 
-mod parts;
-mod path;
+mod components;
+mod middleboxes;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -14,13 +14,13 @@ use hopline_radio::phy::propagation::{LogDistance, Propagation, Shadowing, Shado
 use hopline_radio::phy::reception::ReceptionModel;
 use hopline_radio::{mac, phy};
 use hopline_routing::{aodv, dsr, olsr};
-use hopline_sim::spec::{Draw, Exchange};
-use hopline_sim::trace::Pcap;
+use hopline_sim::spec::{ExchangeSpec, RandomVariable};
+use hopline_sim::trace::PcapTracer;
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
 use hopline_transport::pacing::Pacing;
 use hopline_transport::{pacing, tcp, tpa};
 use support::recorder::record;
-use support::{Build, chain, disk, grid, link, moving, ns2_tcp, wired};
+use support::{SpecBuilder, chain, disk, grid, link, moving, ns2_tcp, wired};
 
 /// Fingerprints of the scenarios of [`scenarios`] at the last update. A change of behaviour changes them;
 /// then copy the values that the test prints, and give the reason in the commit.
@@ -122,17 +122,17 @@ fn scenarios() -> Vec<Spec> {
 }
 
 fn web() -> Spec {
-    let pages = Exchange {
-        request_bytes: Draw::Constant(350.0),
-        response_bytes: Draw::LogNormal { mean: 8000.0, deviation: 10_000.0 },
-        think_s: Draw::Exponential { mean: 0.5 },
+    let pages = ExchangeSpec {
+        request_bytes: RandomVariable::Constant(350.0),
+        response_bytes: RandomVariable::LogNormal { mean: 8000.0, deviation: 10_000.0 },
+        think_s: RandomVariable::Exponential { mean: 0.5 },
         transactions: None,
     };
-    let heavy = Draw::BoundedPareto { min: 500.0, max: 50_000.0, shape: 1.1 };
-    let calls = Exchange {
-        request_bytes: Draw::Uniform { min: 50.0, max: 3000.0 },
+    let heavy = RandomVariable::BoundedPareto { min: 500.0, max: 50_000.0, shape: 1.1 };
+    let calls = ExchangeSpec {
+        request_bytes: RandomVariable::Uniform { min: 50.0, max: 3000.0 },
         response_bytes: heavy,
-        think_s: Draw::Constant(0.1),
+        think_s: RandomVariable::Constant(0.1),
         transactions: core::num::NonZeroU64::new(10),
     };
     base_station().exchange(3, 0, tcp::Config::modern(), pages).exchange(3, 1, ns2_tcp(8), calls)
@@ -144,7 +144,7 @@ fn mobile() -> Spec {
         max_speed_mps: 20.0,
         pause: Duration::ZERO,
     });
-    let mut stream = hopline_core::Stream::global(9, 0, hopline_core::Purpose::Mobility);
+    let mut stream = hopline_core::RandomStream::global(9, 0, hopline_core::Purpose::Mobility);
     let walks: Vec<_> = (0..15)
         .map(|_| model.trajectory(Duration::from_secs(10), &mut stream).expect("a valid model"))
         .collect();
@@ -178,7 +178,7 @@ fn base_station() -> Spec {
 }
 
 /// A network in which a good deal goes wrong, for the tests below.
-fn busy() -> Spec {
+fn congested_network() -> Spec {
     grid(3).aodv(aodv::Config::rfc3561()).bulk(0, 8, ns2_tcp(32)).bulk(2, 6, ns2_tcp(32)).seconds(5)
 }
 
@@ -186,9 +186,9 @@ fn busy() -> Spec {
 fn assert_shares(name: &str, outcome: &Outcome) {
     for flow in &outcome.flows {
         assert!(flow.duplicates <= flow.retransmissions, "{name}: {flow:?}");
-        assert!(flow.needless_timeouts <= flow.timeouts, "{name}: {flow:?}");
-        for packets in [&flow.data, &flow.back] {
-            let handed = packets.carried + packets.sent + packets.made;
+        assert!(flow.spurious_timeouts <= flow.timeouts, "{name}: {flow:?}");
+        for packets in [&flow.data, &flow.reverse] {
+            let handed = packets.initially_in_flight + packets.sent + packets.middlebox_made;
             let known = packets.received + packets.absorbed + packets.lost;
             assert!(known <= handed, "{name}: {packets:?}");
         }
@@ -217,41 +217,41 @@ fn compare(pinned: &[(&str, u64)], scenarios: Vec<Spec>) {
 }
 
 #[test]
-fn fingerprints_are_those_that_were_pinned() {
+fn fingerprints_of_scenarios_match() {
     compare(&PINNED, scenarios());
 }
 
 #[test]
-fn fingerprints_of_each_part_are_those_that_were_pinned() {
-    compare(&parts::PINNED, parts::scenarios());
+fn fingerprints_of_components_match() {
+    compare(&components::PINNED, components::scenarios());
 }
 
 #[test]
-fn fingerprints_of_each_machine_in_the_path_are_those_that_were_pinned() {
-    compare(&path::PINNED, path::scenarios());
+fn fingerprints_of_middleboxes_match() {
+    compare(&middleboxes::PINNED, middleboxes::scenarios());
 }
 
 #[test]
-fn a_run_repeated_is_equal_in_everything() {
-    for spec in [busy(), mobile(), base_station(), web(), by_olsr()] {
+fn repeated_runs_are_equal() {
+    for spec in [congested_network(), mobile(), base_station(), web(), by_olsr()] {
         assert_eq!(simulate(&spec, 3), simulate(&spec, 3));
     }
 }
 
 #[test]
 fn another_seed_and_another_run_differ() {
-    let base = simulate(&busy(), 1).fingerprint;
-    assert_ne!(simulate(&busy(), 2).fingerprint, base);
-    assert_ne!(simulate(&busy().change(|spec| spec.seed = 2), 1).fingerprint, base);
+    let base = simulate(&congested_network(), 1).fingerprint;
+    assert_ne!(simulate(&congested_network(), 2).fingerprint, base);
+    assert_ne!(simulate(&congested_network().change(|spec| spec.seed = 2), 1).fingerprint, base);
     // Seed and run are no sum.
-    let swapped = simulate(&busy().change(|spec| spec.seed = 2), 0).fingerprint;
-    assert_ne!(swapped, simulate(&busy().change(|spec| spec.seed = 0), 2).fingerprint);
+    let swapped = simulate(&congested_network().change(|spec| spec.seed = 2), 0).fingerprint;
+    assert_ne!(swapped, simulate(&congested_network().change(|spec| spec.seed = 0), 2).fingerprint);
 }
 
 #[test]
-fn a_trace_changes_nothing() {
-    for spec in [busy(), mobile(), base_station(), by_olsr()] {
-        let pcap = Pcap::new(Vec::new(), &spec).expect("memory takes everything");
+fn tracing_does_not_change_the_run() {
+    for spec in [congested_network(), mobile(), base_station(), by_olsr()] {
+        let pcap = PcapTracer::new(Vec::new(), &spec).expect("memory takes everything");
         let mut world = World::new(&spec, 1, pcap);
         world.run_until(Instant::ZERO + spec.duration);
         let (traced, pcap) = world.finish();
@@ -278,20 +278,20 @@ fn stepped(spec: &Spec, step: Duration) -> Outcome {
 
 #[test]
 fn a_run_in_small_steps_is_the_run_in_one() {
-    for spec in [busy(), mobile().seconds(3), base_station().seconds(3)] {
+    for spec in [congested_network(), mobile().seconds(3), base_station().seconds(3)] {
         let whole = simulate(&spec, 1);
         // 217 ns is less than light takes over 200 m: every frame is cut on its way to its receivers.
         for step in [Duration::from_millis(17), Duration::from_micros(13)] {
             assert_eq!(stepped(&spec, step), whole);
         }
     }
-    let short = busy().change(|spec| spec.duration = Duration::from_millis(400));
+    let short = congested_network().change(|spec| spec.duration = Duration::from_millis(400));
     assert_eq!(stepped(&short, Duration::from_nanos(217)), simulate(&short, 1));
 }
 
 #[test]
-fn an_idle_node_out_of_earshot_changes_nothing() {
-    for spec in [chain(4).bulk(0, 4, ns2_tcp(8)), busy(), mobile()] {
+fn an_idle_node_out_of_range_changes_nothing() {
+    for spec in [chain(4).bulk(0, 4, ns2_tcp(8)), congested_network(), mobile()] {
         let with = spec.clone().wireless_node(support::walk(&[(0.0, 50_000.0, 50_000.0)]));
         let (with, without) = (simulate(&with, 1), simulate(&spec, 1));
         assert_eq!(with.flows, without.flows);
@@ -301,7 +301,7 @@ fn an_idle_node_out_of_earshot_changes_nothing() {
 }
 
 #[test]
-fn an_idle_node_within_earshot_changes_what_is_heard_and_not_what_is_delivered() {
+fn an_idle_node_in_range_changes_receptions_but_not_deliveries() {
     // It draws from its own streams only, and with static routes it has nothing to say. That frames reach a third node
     // in the same nanosecond, as they often do on an even chain, does not matter either.
     let spec = chain(4).bulk(0, 4, ns2_tcp(8));

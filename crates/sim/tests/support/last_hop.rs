@@ -1,6 +1,6 @@
 //! A wired path, and a bad last hop.
 
-use super::{Build, link, wired};
+use super::{SpecBuilder, link, wired};
 use hopline_core::{Duration, NodeId};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::Spec;

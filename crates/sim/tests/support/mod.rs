@@ -15,10 +15,10 @@ use hopline_radio::phy::propagation::{Propagation, RangeDisk};
 use hopline_radio::{mac, phy};
 use hopline_routing::{aodv, dsr, olsr};
 use hopline_sim::spec::{
-    AddressResolution, Channel, Discipline, Draw, Exchange, FailureNotification, FlowSpec, LinkSpec,
-    NodeSpec, QueueSpec, RadioSpec, RoutingSpec, Traffic, Transport,
+    AddressResolution, Channel, Discipline, ExchangeSpec, FailureNotification, FlowSpec, LinkSpec, NodeSpec,
+    QueueSpec, RadioSpec, RandomVariable, RoutingSpec, Traffic, Transport,
 };
-use hopline_sim::trace::{DropReason, Place, TraceEvent};
+use hopline_sim::trace::{DropLocation, DropReason, TraceEvent};
 use hopline_sim::{Outcome, Spec, Tracer, World};
 use hopline_transport::{Signal, tcp};
 
@@ -37,7 +37,7 @@ pub(crate) fn wavelan() -> RadioSpec {
     RadioSpec {
         phy: phy::Config::ns2_wavelan(),
         mac: mac::Config::ns2_wavelan(),
-        queue: queue(49, Service::RoutingFirst),
+        queue: queue(49, Service::RoutingPriority),
         link_layer_delay: Duration::from_micros(25),
         address_resolution: AddressResolution::Known,
         arp_jitter: Duration::ZERO,
@@ -45,7 +45,7 @@ pub(crate) fn wavelan() -> RadioSpec {
         losses: Vec::new(),
         obstacles: Vec::new(),
         neighborhood: None,
-        draw: hopline_sim::spec::PowerDraw::default(),
+        power_draw: hopline_sim::spec::PowerDraw::default(),
     }
 }
 
@@ -63,14 +63,14 @@ pub(crate) fn disk(range_m: f64) -> RadioSpec {
         losses: Vec::new(),
         obstacles: Vec::new(),
         neighborhood: None,
-        draw: hopline_sim::spec::PowerDraw::default(),
+        power_draw: hopline_sim::spec::PowerDraw::default(),
     }
 }
 
 pub(crate) fn queue(capacity: u16, service: Service) -> QueueSpec {
     QueueSpec {
         capacity: NonZeroU16::new(capacity).expect("not zero"),
-        service,
+        service_order: service,
         discipline: Discipline::DropTail,
     }
 }
@@ -89,7 +89,7 @@ fn empty() -> Spec {
         radio: None,
         links: Vec::new(),
         outages: Vec::new(),
-        notice_floods: Vec::new(),
+        notice_flood_attackers: Vec::new(),
         proxies: Vec::new(),
         pairs: Vec::new(),
         cells: None,
@@ -98,7 +98,7 @@ fn empty() -> Spec {
         failure_notification: FailureNotification::None,
         extra_header_bytes: 0,
         series: Default::default(),
-        machines: Default::default(),
+        custom_algorithms: Default::default(),
         flows: Vec::new(),
     }
 }
@@ -145,7 +145,7 @@ pub(crate) fn wired(count: usize) -> Spec {
 pub(crate) fn link(a: u32, b: u32, rate_bps: u64, delay: Duration, capacity: u16) -> LinkSpec {
     LinkSpec {
         arq: None,
-        quirks: hopline_sim::spec::links::LinkQuirks::default(),
+        impairments: hopline_sim::spec::links::LinkImpairments::default(),
         a: NodeId(a),
         b: NodeId(b),
         rate_bps,
@@ -163,7 +163,7 @@ pub(crate) fn bottleneck(capacity: u16, discipline: Discipline) -> Spec {
 }
 
 /// Changes to a specification, one after the other.
-pub(crate) trait Build: Sized {
+pub(crate) trait SpecBuilder: Sized {
     fn change(self, change: impl FnOnce(&mut Spec)) -> Self;
 
     fn seconds(self, secs: u64) -> Self {
@@ -200,7 +200,7 @@ pub(crate) trait Build: Sized {
     }
 
     /// Packets come in from outside, and leave, at every node.
-    fn open(self) -> Self {
+    fn with_taps(self) -> Self {
         self.change(|spec| spec.taps = (0..).map(NodeId).take(spec.nodes.len()).collect())
     }
 
@@ -241,26 +241,26 @@ pub(crate) trait Build: Sized {
         on_s: f64,
         off_s: f64,
     ) -> Self {
-        let [on, off] = [on_s, off_s].map(|mean| Draw::Exponential { mean });
+        let [on, off] = [on_s, off_s].map(|mean| RandomVariable::Exponential { mean });
         self.flow(src, dst, Traffic::OnOff { packet_bytes, interval, on, off })
     }
 
     /// `dst` asks, `src` answers.
-    fn exchange(self, src: u32, dst: u32, over: impl Into<Transport>, exchange: Exchange) -> Self {
+    fn exchange(self, src: u32, dst: u32, over: impl Into<Transport>, exchange: ExchangeSpec) -> Self {
         self.flow(src, dst, Traffic::Exchange { over: over.into(), exchange })
     }
 
     fn flow(self, src: u32, dst: u32, traffic: Traffic) -> Self {
         self.change(|spec| {
             spec.flows.push(FlowSpec {
-                ends: [None, None],
+                end_transports: [None, None],
                 name: format!("f{}", spec.flows.len()),
                 src: NodeId(src),
                 dst: NodeId(dst),
                 start: Instant::ZERO,
                 stop: Instant::FAR_FUTURE,
                 traffic,
-                labels: hopline_sim::spec::Labels::default(),
+                labels: hopline_sim::spec::FlowLabels::default(),
             });
         })
     }
@@ -276,7 +276,7 @@ pub(crate) trait Build: Sized {
     }
 }
 
-impl Build for Spec {
+impl SpecBuilder for Spec {
     fn change(mut self, change: impl FnOnce(&mut Spec)) -> Self {
         change(&mut self);
         self
@@ -285,10 +285,10 @@ impl Build for Spec {
 
 /// Notifications to the ends of flows.
 #[derive(Default)]
-pub(crate) struct Told(pub(crate) Vec<(u32, Signal)>);
+pub(crate) struct NotificationRecorder(pub(crate) Vec<(u32, Signal)>);
 
-impl Tracer for Told {
-    fn note(&mut self, _now: Instant, node: NodeId, event: TraceEvent<'_>) {
+impl Tracer for NotificationRecorder {
+    fn trace(&mut self, _now: Instant, node: NodeId, event: TraceEvent<'_>) {
         if let TraceEvent::Signalled { signal, .. } = event {
             self.0.push((node.0, signal));
         }
@@ -297,20 +297,20 @@ impl Tracer for Told {
 
 /// Drops: node, reason, and place in the node.
 #[derive(Default)]
-struct Dropped(Vec<(NodeId, DropReason, Place)>);
+struct DropRecorder(Vec<(NodeId, DropReason, DropLocation)>);
 
-impl Tracer for Dropped {
-    fn note(&mut self, _now: Instant, node: NodeId, event: TraceEvent<'_>) {
-        if let TraceEvent::Dropped { reason, place, .. } = event {
+impl Tracer for DropRecorder {
+    fn trace(&mut self, _now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        if let TraceEvent::Dropped { reason, location: place, .. } = event {
             self.0.push((node, reason, place));
         }
     }
 }
 
 /// Runs `spec` to its end: the outcome, and every drop.
-pub(crate) fn drops(spec: &Spec, run: u64) -> (Outcome, Vec<(NodeId, DropReason, Place)>) {
-    let mut world = World::new(spec, run, Dropped::default());
+pub(crate) fn drops(spec: &Spec, run: u64) -> (Outcome, Vec<(NodeId, DropReason, DropLocation)>) {
+    let mut world = World::new(spec, run, DropRecorder::default());
     world.run_until(Instant::ZERO + spec.duration);
-    let (outcome, Dropped(drops)) = world.finish();
+    let (outcome, DropRecorder(drops)) = world.finish();
     (outcome, drops)
 }

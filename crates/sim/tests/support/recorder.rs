@@ -8,7 +8,7 @@ use hopline_wire::dot11::Frame;
 
 /// Kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum RecordedKind {
     RtsSent,
     CtsSent,
     AckSent,
@@ -26,27 +26,27 @@ pub(crate) enum What {
 
 /// One thing that happened. Of frames without a packet the length is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Note {
+pub(crate) struct RecordedEvent {
     pub(crate) at: Instant,
     pub(crate) node: NodeId,
-    pub(crate) what: What,
+    pub(crate) kind: RecordedKind,
     pub(crate) len_bytes: u32,
 }
 
 /// Everything that happened, in order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recorder(pub(crate) Vec<Note>);
+pub(crate) struct Recorder(pub(crate) Vec<RecordedEvent>);
 
 impl Recorder {
     /// The times at which `what` happened at `node`.
-    pub(crate) fn times(&self, node: u32, what: What) -> Vec<Instant> {
-        let matching = self.0.iter().filter(|note| note.node == NodeId(node) && note.what == what);
+    pub(crate) fn times(&self, node: u32, what: RecordedKind) -> Vec<Instant> {
+        let matching = self.0.iter().filter(|note| note.node == NodeId(node) && note.kind == what);
         matching.map(|note| note.at).collect()
     }
 
     /// Returns the number of events of kind `what`, at any node.
-    pub(crate) fn count(&self, what: What) -> usize {
-        self.0.iter().filter(|note| note.what == what).count()
+    pub(crate) fn count(&self, what: RecordedKind) -> usize {
+        self.0.iter().filter(|note| note.kind == what).count()
     }
 }
 
@@ -58,17 +58,17 @@ pub(crate) fn record(spec: &Spec, run: u64) -> (Outcome, Recorder) {
 }
 
 impl Tracer for Recorder {
-    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+    fn trace(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
         let (what, packet) = match event {
-            TraceEvent::FrameSent { frame, .. } => (What::of_sent(frame), frame.body().copied()),
+            TraceEvent::FrameSent { frame, .. } => (RecordedKind::of_sent(frame), frame.body().copied()),
             TraceEvent::FrameReceived { frame, .. } => match frame.body() {
-                Some(body) => (What::DataReceived, Some(*body)),
-                None => (What::ControlReceived, None),
+                Some(body) => (RecordedKind::DataReceived, Some(*body)),
+                None => (RecordedKind::ControlReceived, None),
             },
-            TraceEvent::PacketSent { packet, .. } => (What::WireSent, Some(packet)),
-            TraceEvent::PacketReceived(packet) => (What::WireReceived, Some(packet)),
-            TraceEvent::Signalled { signal, .. } => (What::Signalled(signal), None),
-            TraceEvent::Dropped { packet, reason, .. } => (What::Dropped(reason), Some(packet)),
+            TraceEvent::PacketSent { packet, .. } => (RecordedKind::WireSent, Some(packet)),
+            TraceEvent::PacketReceived(packet) => (RecordedKind::WireReceived, Some(packet)),
+            TraceEvent::Signalled { signal, .. } => (RecordedKind::Signalled(signal), None),
+            TraceEvent::Dropped { packet, reason, .. } => (RecordedKind::Dropped(reason), Some(packet)),
             TraceEvent::Originated(_)
             | TraceEvent::Arrived(_)
             | TraceEvent::FrameLost { .. }
@@ -77,11 +77,11 @@ impl Tracer for Recorder {
             | TraceEvent::Delivered(_) => return,
         };
         let len_bytes = packet.map_or(0, |view| view.packet.len_bytes);
-        self.0.push(Note { at: now, node, what, len_bytes });
+        self.0.push(RecordedEvent { at: now, node, kind: what, len_bytes });
     }
 }
 
-impl What {
+impl RecordedKind {
     fn of_sent(frame: &Frame<PacketView<'_>>) -> Self {
         match *frame {
             Frame::Rts { .. } => Self::RtsSent,

@@ -25,7 +25,7 @@ fn segment(from: (IpAddr, u16), flags: Flags, seq: u32, payload: &'static [u8]) 
         ecn: Ecn::NotCapable,
         payload: Bytes::from_static(payload),
     };
-    let header = Header::between(from.0, ADDRESSES[1].parse().unwrap(), Protocol::Tcp);
+    let header = Header::new(from.0, ADDRESSES[1].parse().unwrap(), Protocol::Tcp);
     let mut packet = Vec::new();
     header.emit(segment.wire_len(), &mut packet);
     segment.emit(&header, &mut packet);
@@ -48,7 +48,7 @@ fn acknowledging(from: (IpAddr, u16), seq: u32, ack: u32, payload: &'static [u8]
 }
 
 /// Opens a connection of a peer with an initial sequence number of 0. Returns the peer, the stack's initial sequence number, and the name.
-fn open_by_hand(stack: &mut Stack) -> ((IpAddr, u16), u32, ConnectionId) {
+fn open_raw(stack: &mut Stack) -> ((IpAddr, u16), u32, ConnectionId) {
     stack.listen(PORT);
     let peer = attacker(1);
     stack.handle_packet(Instant::ZERO, &segment(peer, Flags::SYN, 0, b""));
@@ -63,7 +63,7 @@ fn open_by_hand(stack: &mut Stack) -> ((IpAddr, u16), u32, ConnectionId) {
 
 #[test]
 fn a_flood_of_syns_is_bounded_and_an_honest_transfer_goes_on() {
-    let mut world = World::of(modern(), &Emulation::delay(Duration::from_millis(10)));
+    let mut world = World::with_tcp(modern(), &Emulation::delay(Duration::from_millis(10)));
     let ids = world.open();
     let data = pattern(1, 200_000);
     world.stacks[0].send(world.now, ids[0], &data);
@@ -75,7 +75,7 @@ fn a_flood_of_syns_is_bounded_and_an_honest_transfer_goes_on() {
         let mut answer = Vec::new();
         while world.stacks[1].poll_transmit(world.now, &mut answer) {}
     }
-    assert!(world.stacks[1].stats().displaced > 90_000);
+    assert!(world.stacks[1].stats().half_open_evicted > 90_000);
     assert!(world.exchange(ids, [&[], b"x"])[1] == data);
     // A newcomer gets in as well.
     world.connect(ADDRESSES[1]);
@@ -83,7 +83,7 @@ fn a_flood_of_syns_is_bounded_and_an_honest_transfer_goes_on() {
 }
 
 #[test]
-fn an_unknown_segment_is_answered_by_a_reset_that_fits_and_a_reset_by_nothing() {
+fn a_segment_for_no_connection_is_reset_unless_it_is_a_reset() {
     let mut stack = Stack::new(config(1, modern())).unwrap();
     let mut answer = Vec::new();
     let mut to = |flags, payload| {
@@ -100,20 +100,20 @@ fn an_unknown_segment_is_answered_by_a_reset_that_fits_and_a_reset_by_nothing() 
     assert_eq!((reset.flags, reset.ack), (Flags::RST | Flags::ACK, Seq32(101)));
     assert_eq!(to(Flags::RST, b""), None);
     assert_eq!(to(Flags::RST | Flags::ACK, b""), None);
-    assert_eq!((stack.stats().unknown, stack.stats().resets), (4, 2));
+    assert_eq!((stack.stats().unknown_connection, stack.stats().resets_sent), (4, 2));
 }
 
 #[test]
-fn answers_that_nobody_fetches_do_not_pile_up() {
+fn unfetched_replies_are_bounded() {
     let mut stack = Stack::new(config(1, modern())).unwrap();
     for number in 0..1000 {
         stack.handle_packet(Instant::ZERO, &segment(attacker(number), Flags::ACK, 1, b""));
     }
-    assert_eq!((stack.stats().resets, stack.stats().unanswered), (64, 936));
+    assert_eq!((stack.stats().resets_sent, stack.stats().replies_dropped), (64, 936));
 }
 
 #[test]
-fn addresses_that_no_host_has_are_ignored() {
+fn packets_from_invalid_addresses_are_ignored() {
     let mut stack = Stack::new(config(1, modern())).unwrap();
     stack.listen(PORT);
     for ip in ["127.0.0.1", "224.0.0.1", "255.255.255.255", "0.0.0.0", ADDRESSES[1]] {
@@ -124,27 +124,27 @@ fn addresses_that_no_host_has_are_ignored() {
 }
 
 #[test]
-fn pieces_of_one_byte_that_nobody_reads_are_bounded() {
+fn unread_one_byte_segments_are_bounded() {
     let mut stack = Stack::new(config(1, modern())).unwrap();
-    let (peer, ours, id) = open_by_hand(&mut stack);
+    let (peer, ours, id) = open_raw(&mut stack);
     let mut answer = Vec::new();
     for number in 0..10_000 {
         stack.handle_packet(Instant::ZERO, &acknowledging(peer, 1 + number, ours + 1, b"x"));
         while stack.poll_transmit(Instant::ZERO, &mut answer) {}
     }
-    assert_eq!(stack.stats().crowded, 10_000 - 8192);
+    assert_eq!(stack.stats().unread_limit_drops, 10_000 - 8192);
     // The data of such a segment are dropped. What it acknowledges is not.
     assert_eq!(stack.send(Instant::ZERO, id, b"data"), 4);
     assert!(stack.poll_transmit(Instant::ZERO, &mut answer));
     stack.handle_packet(Instant::ZERO, &acknowledging(peer, 1 + 8192, ours + 5, b"x"));
     assert_eq!(stack.status(id).unwrap().unacknowledged, 0);
-    assert_eq!(stack.stats().crowded, 10_001 - 8192);
+    assert_eq!(stack.stats().unread_limit_drops, 10_001 - 8192);
 }
 
 /// Spacing of the sender's segments after a transfer in which forged packets arrived at the sender from time to time.
-fn paced(forged: Option<(Flags, u32)>) -> Duration {
+fn send_spacing(forged: Option<(Flags, u32)>) -> Duration {
     let tcp = Config { pacing: Pacing::Adaptive(pacing::Config::AUTHORS), ..modern() };
-    let mut world = World::of(tcp, &Emulation::delay(Duration::from_millis(10)));
+    let mut world = World::with_tcp(tcp, &Emulation::delay(Duration::from_millis(10)));
     let ids = world.open();
     let (local, remote) = world.stacks[0].addresses(ids[0]).unwrap();
     for _ in 0..10 {
@@ -152,7 +152,7 @@ fn paced(forged: Option<(Flags, u32)>) -> Duration {
             let (seq, ack) = (Seq32(1 << 31), Seq32(ack));
             let (src_port, dst_port) = (remote.port(), local.port());
             let segment = Segment::<Bytes> { src_port, dst_port, seq, ack, flags, ..Segment::default() };
-            let mut header = Header::between(remote.ip(), local.ip(), Protocol::Tcp);
+            let mut header = Header::new(remote.ip(), local.ip(), Protocol::Tcp);
             let Header::V4(v4) = &mut header else { panic!("addresses of version 4") };
             v4.ttl = 40;
             let mut packet = Vec::new();
@@ -168,12 +168,12 @@ fn paced(forged: Option<(Flags, u32)>) -> Duration {
 }
 
 #[test]
-fn the_path_length_of_a_forged_segment_does_not_count() {
-    let honest = paced(None);
+fn forged_segments_do_not_change_the_path_length() {
+    let honest = send_spacing(None);
     for (flags, ack) in
         [(Flags::ACK, 7), (Flags::SYN, 0), (Flags::RST, 0), (Flags::ACK | Flags::FIN, 1 << 31)]
     {
-        assert_eq!(paced(Some((flags, ack))), honest, "{flags:?}");
+        assert_eq!(send_spacing(Some((flags, ack))), honest, "{flags:?}");
     }
 }
 

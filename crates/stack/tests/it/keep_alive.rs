@@ -3,7 +3,7 @@
 use crate::world::{World, config, modern, pattern};
 use hopline_core::{Duration, Instant};
 use hopline_link::Emulation;
-use hopline_stack::{ConnectionId, End, KeepAlive, Stack, StackConfig};
+use hopline_stack::{ConnectionId, EndReason, KeepAlive, Stack, StackConfig};
 use hopline_transport::tcp::State;
 
 const KEEP_ALIVE: KeepAlive =
@@ -16,7 +16,7 @@ fn world(keep_alive: Option<KeepAlive>) -> World {
 
 /// Lets time pass for the first stack alone, while all its packets are lost: to the end of the connection, or for a day. Returns the end, the
 /// instant, and the packets.
-fn alone(world: &mut World, id: ConnectionId) -> (Option<End>, Instant, usize) {
+fn run_without_peer(world: &mut World, id: ConnectionId) -> (Option<EndReason>, Instant, usize) {
     let stack = &mut world.stacks[0];
     let (mut now, mut sent) = (world.now, 0);
     let mut drain = |stack: &mut Stack, now| {
@@ -37,14 +37,14 @@ fn alone(world: &mut World, id: ConnectionId) -> (Option<End>, Instant, usize) {
 }
 
 #[test]
-fn a_peer_that_vanishes_from_an_idle_connection_is_given_up_after_the_probes() {
+fn an_idle_connection_to_a_vanished_peer_times_out_after_the_probes() {
     let mut world = world(Some(KEEP_ALIVE));
     let ids = world.open();
-    let (end, at, probes) = alone(&mut world, ids[0]);
-    assert_eq!((end, probes), (Some(End::TimedOut), 3));
+    let (end, at, probes) = run_without_peer(&mut world, ids[0]);
+    assert_eq!((end, probes), (Some(EndReason::TimedOut), 3));
     // The SYN-ACK arrived after one round trip of 20 ms.
     assert_eq!(at, Instant::from_millis(20 + 60_000 + 3 * 10_000));
-    world.stacks[0].let_go(at, ids[0]);
+    world.stacks[0].orphan(at, ids[0]);
     while world.stacks[0].poll_transmit(at, &mut Vec::new()) {}
     assert!(world.stacks[0].is_empty());
 }
@@ -80,25 +80,25 @@ fn a_peer_that_sends_is_not_probed() {
 fn without_keep_alive_an_idle_connection_stays() {
     let mut world = world(None);
     let ids = world.open();
-    assert_eq!(alone(&mut world, ids[0]), (None, world.now, 0));
+    assert_eq!(run_without_peer(&mut world, ids[0]), (None, world.now, 0));
 }
 
 #[test]
-fn data_under_way_end_the_connection_by_their_own_limit_and_no_probe_leaves() {
+fn with_data_in_flight_the_retransmission_limit_applies_and_no_probe_is_sent() {
     let mut world = world(Some(KEEP_ALIVE));
     let ids = world.open();
     world.stacks[0].send(world.now, ids[0], &pattern(1, 100));
-    let (end, ..) = alone(&mut world, ids[0]);
-    assert_eq!(end, Some(End::TimedOut));
+    let (end, ..) = run_without_peer(&mut world, ids[0]);
+    assert_eq!(end, Some(EndReason::TimedOut));
     assert_eq!(world.stacks[0].endpoint(ids[0]).unwrap().stats().keep_alives, 0);
 }
 
 #[test]
-fn a_peer_that_vanishes_before_it_closes_is_given_up_too() {
+fn a_peer_that_vanishes_before_its_fin_times_out() {
     let mut world = world(Some(KEEP_ALIVE));
     let ids = world.open();
     world.stacks[0].close(world.now, ids[0]);
     world.flush();
     assert!(world.run_until(|world| world.status(0, ids[0]).state == State::FinWait2));
-    assert_eq!(alone(&mut world, ids[0]).0, Some(End::TimedOut));
+    assert_eq!(run_without_peer(&mut world, ids[0]).0, Some(EndReason::TimedOut));
 }

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 mod hostile;
+mod icmp_errors;
 mod keep_alive;
 mod memory;
-mod reports;
 mod transfers;
 mod world;

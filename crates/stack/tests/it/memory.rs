@@ -7,7 +7,7 @@ use hopline_stack::{ConnectError, ConnectionId, StackConfig};
 
 const LIMIT: u64 = 4 << 20;
 /// Memory that each connection has for certain, as [`StackConfig::max_memory`] says.
-const LEAST: u64 = 64 << 10;
+const MIN_CONNECTION_MEMORY: u64 = 64 << 10;
 
 /// The second stack has little memory.
 fn world() -> World {
@@ -21,7 +21,7 @@ fn window(world: &World, of: usize, id: ConnectionId) -> u64 {
 }
 
 #[test]
-fn a_flood_of_connections_that_are_not_read_stays_within_the_limit() {
+fn a_flood_of_unread_connections_stays_within_the_memory_limit() {
     let mut world = world();
     let honest = world.open();
     let flood: Vec<_> = (0..200)
@@ -47,27 +47,27 @@ fn a_flood_of_connections_that_are_not_read_stays_within_the_limit() {
     assert!((LIMIT / 8..=LIMIT).contains(&held), "{held} bytes");
     // There is room for as many as have their least, and no more.
     assert!(
-        world.accepted.len() >= (LIMIT / LEAST / 2) as usize
-            && world.accepted.len() < (LIMIT / LEAST) as usize + 2
+        world.accepted.len() >= (LIMIT / MIN_CONNECTION_MEMORY / 2) as usize
+            && world.accepted.len() < (LIMIT / MIN_CONNECTION_MEMORY) as usize + 2
     );
-    assert!(world.stacks[1].stats().without_memory > 0);
+    assert!(world.stacks[1].stats().refused_for_memory > 0);
     let data = pattern(2, 200_000);
     assert!(world.exchange(honest, [&data, &data])[1] == data);
 }
 
 #[test]
-fn a_program_is_told_that_there_is_no_memory() {
+fn connect_fails_without_memory() {
     let mut world = world();
     let remote = (ADDRESSES[0].parse::<std::net::IpAddr>().unwrap(), PORT).into();
     let all: Vec<_> = (0..100).map(|_| world.stacks[1].connect(world.now, remote)).collect();
     let made = all.iter().filter(|result| result.is_ok()).count();
-    assert!(made as u64 >= LIMIT / LEAST / 2, "{made}");
-    assert_eq!(all.last(), Some(&Err(ConnectError::NoMemory)));
-    assert_eq!(world.stacks[1].stats().without_memory, (100 - made) as u64);
+    assert!(made as u64 >= LIMIT / MIN_CONNECTION_MEMORY / 2, "{made}");
+    assert_eq!(all.last(), Some(&Err(ConnectError::OutOfMemory)));
+    assert_eq!(world.stacks[1].stats().refused_for_memory, (100 - made) as u64);
 }
 
 #[test]
-fn memory_comes_back_when_a_connection_ends() {
+fn memory_is_released_when_a_connection_ends() {
     let mut world = world();
     let before = world.stacks[1].memory();
     for _ in 0..300 {
@@ -81,14 +81,14 @@ fn memory_comes_back_when_a_connection_ends() {
         world.stacks[0].abort(world.now, ids[0]);
         world.flush();
         assert!(world.run_until(|world| world.end(1, ids[1]).is_some()));
-        world.stacks[1].let_go(world.now, ids[1]);
+        world.stacks[1].orphan(world.now, ids[1]);
         world.flush();
     }
-    assert_eq!((before, world.stacks[1].memory(), world.stacks[1].stats().without_memory), (0, 0, 0));
+    assert_eq!((before, world.stacks[1].memory(), world.stacks[1].stats().refused_for_memory), (0, 0, 0));
 }
 
 #[test]
-fn a_window_grows_with_what_is_read_and_not_otherwise() {
+fn a_receive_window_grows_only_with_reads() {
     let mut world = world();
     let ids = world.open();
     assert_eq!(window(&world, 0, ids[0]), 0xffff);
@@ -114,7 +114,7 @@ fn a_window_grows_with_what_is_read_and_not_otherwise() {
 }
 
 #[test]
-fn a_program_that_sends_too_much_waits() {
+fn a_sender_over_the_memory_limit_waits() {
     let send_buffer = Some(LIMIT);
     let tcp = hopline_transport::tcp::Config { send_buffer, ..modern() };
     let small = StackConfig { max_memory: LIMIT, ..config(0, tcp) };

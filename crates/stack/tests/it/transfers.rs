@@ -3,7 +3,7 @@
 use crate::world::{ADDRESSES, PORT, V6_ADDRESSES, World, config, door, modern, pattern, wrapping};
 use hopline_core::Duration;
 use hopline_link::Emulation;
-use hopline_stack::{ConnectError, End, StackConfig};
+use hopline_stack::{ConnectError, EndReason, StackConfig};
 use hopline_transport::tcp::{Config, State};
 
 fn bad_link() -> Emulation {
@@ -17,14 +17,14 @@ fn bad_link() -> Emulation {
     }
 }
 
-fn crosses(mut world: World, len: usize) -> World {
+fn assert_transfer(mut world: World, len: usize) -> World {
     let ids = world.open();
     let (there, back) = (pattern(1, len), pattern(2, len));
     let [at_near, at_far] = world.exchange(ids, [&there, &back]);
     assert!(at_far == there && at_near == back, "{} and {} of {len} bytes", at_far.len(), at_near.len());
     for (side, id) in ids.into_iter().enumerate() {
-        assert_eq!(world.end(side, id), Some(End::Finished));
-        world.stacks[side].let_go(world.now, id);
+        assert_eq!(world.end(side, id), Some(EndReason::Closed));
+        world.stacks[side].orphan(world.now, id);
     }
     world.flush();
     assert!(world.run_until(|world| world.stacks.iter().all(|stack| stack.is_empty())));
@@ -32,35 +32,35 @@ fn crosses(mut world: World, len: usize) -> World {
 }
 
 #[test]
-fn bytes_and_ends_cross_a_good_link_both_ways() {
+fn data_and_fins_cross_a_clean_link_both_ways() {
     for tcp in [modern(), door(), Config::modern().with_newreno(), modern().with_rack()] {
-        crosses(World::of(tcp, &Emulation::delay(Duration::from_millis(10))), 300_000);
+        assert_transfer(World::with_tcp(tcp, &Emulation::delay(Duration::from_millis(10))), 300_000);
     }
 }
 
 #[test]
-fn bytes_cross_a_link_that_loses_reorders_and_duplicates() {
+fn data_cross_a_link_that_loses_reorders_and_duplicates() {
     for tcp in [modern(), door(), modern().with_rack()] {
-        let world = crosses(World::of(tcp, &bad_link()), 300_000);
+        let world = assert_transfer(World::with_tcp(tcp, &bad_link()), 300_000);
         assert!(world.stacks[0].stats().retransmissions > 0);
     }
 }
 
 #[test]
-fn tcp_door_notices_what_overtakes() {
+fn tcp_door_detects_reordering() {
     let link = Emulation { loss: 0.0, duplicate: 0.0, ..bad_link() };
-    let world = crosses(World::of(door(), &link), 300_000);
+    let world = assert_transfer(World::with_tcp(door(), &link), 300_000);
     assert!(world.stacks.iter().any(|stack| stack.stats().door_events > 0));
 }
 
 #[test]
 fn sequence_numbers_wrap_around() {
-    crosses(World::new([0, 1].map(|of| wrapping(config(of, modern()))), &bad_link()), 300_000);
+    assert_transfer(World::new([0, 1].map(|of| wrapping(config(of, modern()))), &bad_link()), 300_000);
 }
 
 #[test]
-fn ipv6_is_no_different() {
-    let mut world = World::of(modern(), &bad_link());
+fn transfers_work_over_ipv6() {
+    let mut world = World::with_tcp(modern(), &bad_link());
     let near = world.connect(V6_ADDRESSES[1]);
     assert!(world.run_until(|world| !world.accepted.is_empty()));
     let ids = [near, world.accepted[0]];
@@ -69,9 +69,9 @@ fn ipv6_is_no_different() {
 }
 
 #[test]
-fn a_reader_that_waits_closes_the_window_and_nothing_is_lost() {
+fn a_slow_reader_closes_the_window_without_loss() {
     let tcp = Config { receive_buffer: 20_000, ..modern() };
-    let mut world = World::of(tcp, &Emulation::delay(Duration::from_millis(10)));
+    let mut world = World::with_tcp(tcp, &Emulation::delay(Duration::from_millis(10)));
     let ids = world.open();
     let data = pattern(1, 100_000);
     let mut sent = world.stacks[0].send(world.now, ids[0], &data);
@@ -94,42 +94,42 @@ fn a_reader_that_waits_closes_the_window_and_nothing_is_lost() {
 
 #[test]
 fn an_abort_resets_the_peer() {
-    let mut world = World::of(modern(), &Emulation::delay(Duration::from_millis(10)));
+    let mut world = World::with_tcp(modern(), &Emulation::delay(Duration::from_millis(10)));
     let ids = world.open();
     world.stacks[0].abort(world.now, ids[0]);
     world.flush();
     assert!(world.stacks[0].is_empty());
-    assert!(world.run_until(|world| world.end(1, ids[1]) == Some(End::Reset)));
+    assert!(world.run_until(|world| world.end(1, ids[1]) == Some(EndReason::Reset)));
 }
 
 #[test]
-fn a_port_at_which_nothing_listens_refuses() {
-    let mut world = World::of(modern(), &Emulation::delay(Duration::from_millis(10)));
+fn connecting_to_a_closed_port_is_refused() {
+    let mut world = World::with_tcp(modern(), &Emulation::delay(Duration::from_millis(10)));
     let remote = (ADDRESSES[1].parse::<std::net::IpAddr>().unwrap(), 81).into();
     let id = world.stacks[0].connect(world.now, remote).unwrap();
     world.flush();
     assert!(world.run_until(|world| world.end(0, id).is_some()));
-    assert_eq!(world.end(0, id), Some(End::Refused));
-    assert_eq!(world.stacks[1].stats().resets, 1);
+    assert_eq!(world.end(0, id), Some(EndReason::Refused));
+    assert_eq!(world.stacks[1].stats().resets_sent, 1);
 }
 
 #[test]
-fn a_peer_that_is_gone_is_given_up() {
-    let mut world = World::of(modern(), &Emulation { loss: 1.0, ..Emulation::default() });
+fn connecting_to_an_absent_peer_times_out() {
+    let mut world = World::with_tcp(modern(), &Emulation { loss: 1.0, ..Emulation::default() });
     let id = world.connect(ADDRESSES[1]);
     assert!(world.run_until(|world| world.end(0, id).is_some()));
-    assert_eq!(world.end(0, id), Some(End::TimedOut));
+    assert_eq!(world.end(0, id), Some(EndReason::TimedOut));
 }
 
 #[test]
-fn addresses_of_no_host_are_refused() {
-    let mut world = World::of(modern(), &Emulation::default());
+fn connecting_to_invalid_addresses_is_refused() {
+    let mut world = World::with_tcp(modern(), &Emulation::default());
     for (address, why) in [
-        ("127.0.0.1:80", ConnectError::NotBeyond),
-        ("10.0.0.1:80", ConnectError::NotBeyond),
-        ("10.0.0.2:0", ConnectError::NotBeyond),
-        ("224.0.0.1:80", ConnectError::NotBeyond),
-        ("0.0.0.0:80", ConnectError::NotBeyond),
+        ("127.0.0.1:80", ConnectError::InvalidRemote),
+        ("10.0.0.1:80", ConnectError::InvalidRemote),
+        ("10.0.0.2:0", ConnectError::InvalidRemote),
+        ("224.0.0.1:80", ConnectError::InvalidRemote),
+        ("0.0.0.0:80", ConnectError::InvalidRemote),
     ] {
         assert_eq!(world.stacks[0].connect(world.now, address.parse().unwrap()), Err(why), "{address}");
     }
@@ -140,12 +140,12 @@ fn addresses_of_no_host_are_refused() {
 }
 
 #[test]
-fn a_connection_in_time_wait_gives_way_to_a_new_one() {
+fn a_connection_in_time_wait_is_replaced_by_a_new_one() {
     let small = |of| StackConfig { max_connections: 1, max_half_open: 1, ..config(of, modern()) };
     let mut world = World::new([small(0), small(1)], &Emulation::delay(Duration::from_millis(1)));
     let ids = world.open();
     let remote = (ADDRESSES[1].parse::<std::net::IpAddr>().unwrap(), PORT).into();
-    assert_eq!(world.stacks[0].connect(world.now, remote), Err(ConnectError::TooMany));
+    assert_eq!(world.stacks[0].connect(world.now, remote), Err(ConnectError::TooManyConnections));
     for (side, id) in ids.into_iter().enumerate() {
         world.stacks[side].close(world.now, id);
         world.flush();
@@ -153,7 +153,7 @@ fn a_connection_in_time_wait_gives_way_to_a_new_one() {
     }
     assert!(world.run_until(|world| world.status(0, ids[0]).state == State::TimeWait));
     for (side, id) in ids.into_iter().enumerate() {
-        world.stacks[side].let_go(world.now, id);
+        world.stacks[side].orphan(world.now, id);
     }
     world.flush();
     assert!(world.stacks[0].connect(world.now, remote).is_ok());

@@ -2,7 +2,7 @@
 
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_link::{Direction, Emulation};
-use hopline_stack::{ConnectionId, End, Event, InitialSequence, Secret, Stack, StackConfig, Status};
+use hopline_stack::{ConnectionId, EndReason, Event, InitialSequence, Secret, Stack, StackConfig, Status};
 use hopline_transport::tcp::{self, DoorConfig};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -34,9 +34,9 @@ pub(crate) struct World {
     pub(crate) now: Instant,
     pub(crate) stacks: [Stack; 2],
     pub(crate) accepted: Vec<ConnectionId>,
-    ways: [Direction; 2],
+    directions: [Direction; 2],
     /// Packets under way, by time of arrival and number.
-    under_way: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
+    in_flight: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
     number: u64,
 }
 
@@ -49,13 +49,13 @@ impl World {
             now: Instant::ZERO,
             stacks: [a, b],
             accepted: Vec::new(),
-            ways: [0, 1].map(|owner| Direction::new(emulation.clone(), 7, owner)),
-            under_way: BTreeMap::new(),
+            directions: [0, 1].map(|owner| Direction::new(emulation.clone(), 7, owner)),
+            in_flight: BTreeMap::new(),
             number: 0,
         }
     }
 
-    pub(crate) fn of(tcp: tcp::Config, emulation: &Emulation) -> Self {
+    pub(crate) fn with_tcp(tcp: tcp::Config, emulation: &Emulation) -> Self {
         Self::new([0, 1].map(|of| config(of, tcp)), emulation)
     }
 
@@ -77,7 +77,7 @@ impl World {
         self.stacks[of].status(id).unwrap()
     }
 
-    pub(crate) fn end(&self, of: usize, id: ConnectionId) -> Option<End> {
+    pub(crate) fn end(&self, of: usize, id: ConnectionId) -> Option<EndReason> {
         self.stacks[of].status(id).and_then(|status| status.end)
     }
 
@@ -86,10 +86,10 @@ impl World {
         for from in 0..2 {
             let mut packet = Vec::new();
             while self.stacks[from].poll_transmit(self.now, &mut packet) {
-                let copies = self.ways[from].carry(self.now, packet.len());
+                let copies = self.directions[from].transmit(self.now, packet.len());
                 for (at, _) in copies.into_iter().flatten() {
                     self.number += 1;
-                    self.under_way.insert((at, self.number), (1 - from, packet.clone()));
+                    self.in_flight.insert((at, self.number), (1 - from, packet.clone()));
                 }
             }
             while let Some(event) = self.stacks[from].poll_event() {
@@ -102,12 +102,12 @@ impl World {
 
     /// Goes on to the next arrival or timer. Returns whether there is one.
     pub(crate) fn step(&mut self) -> bool {
-        let arrival = self.under_way.keys().next().copied();
+        let arrival = self.in_flight.keys().next().copied();
         let timer = self.stacks.iter().filter_map(Stack::poll_timeout).min();
         match (arrival, timer) {
             (Some(key), timer) if timer.is_none_or(|timer| key.0 <= timer) => {
                 self.now = self.now.max(key.0);
-                let (to, packet) = self.under_way.remove(&key).unwrap();
+                let (to, packet) = self.in_flight.remove(&key).unwrap();
                 self.stacks[to].handle_packet(self.now, &packet);
             }
             (_, Some(timer)) => {

@@ -11,7 +11,7 @@
 //! | TPA is open | TPA |
 //! | TCP is open, and TPA does not answer within another round trip | TCP |
 //! | TCP is open, and TPA is refused (ICMP, or a reset) | TCP, at once |
-//! | TCP fails, and TPA opens within [`Patience::alone`] | TPA |
+//! | TCP fails, and TPA opens within [`Timeouts::tpa_only`] | TPA |
 //! | both fail | none: the error is that of TCP |
 //!
 //! Nothing is sent before the decision, so that no byte can arrive twice or by the wrong connection.
@@ -21,7 +21,7 @@
 //! server's `accept` never returns it. A losing TPA attempt is invisible too: a listener keeps no state of an unconfirmed
 //! one.
 //!
-//! After a peer has answered over TCP but not over TPA twice in a row, only TCP is tried for ten minutes: see [`Silent`].
+//! After a peer has answered over TCP but not over TPA twice in a row, only TCP is tried for ten minutes: see [`SilentPeers`].
 //! Then a connection tries TPA again.
 //!
 //! Neither transport is encrypted. An attacker on the path can force TCP by dropping datagrams, which gives it no new
@@ -50,17 +50,17 @@
 //! | `port` | one port number of UDP and TCP; the listener |
 //! | `stream` | a connection of either kind |
 
-mod call;
-mod opening;
+mod connector;
 mod port;
 mod race;
-mod silent;
+mod silent_peers;
 mod stream;
+mod tcp_attempt;
 
-pub use self::opening::{Connector, Opening};
+pub use self::connector::{Connector, PendingConnection};
 pub use self::port::{Listener, Port};
-pub use self::race::{Decision, Event, Patience, Race};
-pub use self::silent::Silent;
+pub use self::race::{Decision, Event, Race, Timeouts};
+pub use self::silent_peers::SilentPeers;
 pub use self::stream::{Stream, close_tcp_within};
 
 use crate::tpa;
@@ -74,11 +74,11 @@ pub struct Config {
     /// Parameters of TPA. Default: [`tpa::config`] with a maximum window of 3 segments (TPA §3.5).
     pub tpa: tpa::Config,
     /// Timeouts of TPA.
-    pub patience: Patience,
+    pub timeouts: Timeouts,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { tpa: tpa::config(CWND_MAX), patience: Patience::default() }
+        Self { tpa: tpa::config(CWND_MAX), timeouts: Timeouts::default() }
     }
 }

@@ -1,7 +1,7 @@
 //! UDP and TCP sockets with the same port number, and the listener on both.
 
 use super::Config;
-use super::opening::watch;
+use super::connector::watch;
 use super::stream::Stream;
 use crate::tpa::{Host, TpaListener};
 use rustix::event::epoll::{self, CreateFlags, EventFlags};

@@ -6,21 +6,21 @@ use hopline_core::{Duration, Instant};
 ///
 /// Once TCP is open, TPA has as much time again as TCP's handshake has taken, within two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// Minimum time after TCP is open. Default 60 ms: TPA repeats its first segment after 50 ms, so that one loss does
     /// not decide.
-    pub least: Duration,
+    pub min_wait: Duration,
     /// Maximum time after TCP is open. Default 150 ms. The kernel withholds the last ACK of TCP's handshake for 200 ms:
     /// with more, servers would accept connections that end without data.
-    pub most: Duration,
+    pub max_wait: Duration,
     /// Time after TCP has failed. Default 3 s.
-    pub alone: Duration,
+    pub tpa_only: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         let millis = Duration::from_millis;
-        Self { least: millis(60), most: millis(150), alone: millis(3000) }
+        Self { min_wait: millis(60), max_wait: millis(150), tpa_only: millis(3000) }
     }
 }
 
@@ -51,8 +51,8 @@ pub enum Decision {
 /// State of one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attempt {
-    NotMade,
-    Calling,
+    NotStarted,
+    Connecting,
     Open(Instant),
     Failed(Instant),
 }
@@ -60,8 +60,8 @@ enum Attempt {
 /// Race of two attempts to connect to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Race {
-    began: Instant,
-    patience: Patience,
+    start: Instant,
+    timeouts: Timeouts,
     tcp: Attempt,
     tpa: Attempt,
     decision: Option<Decision>,
@@ -70,14 +70,20 @@ pub struct Race {
 impl Race {
     /// Starts with both attempts.
     #[must_use]
-    pub fn new(now: Instant, patience: Patience) -> Self {
-        Self { began: now, patience, tcp: Attempt::Calling, tpa: Attempt::Calling, decision: None }
+    pub fn new(now: Instant, patience: Timeouts) -> Self {
+        Self {
+            start: now,
+            timeouts: patience,
+            tcp: Attempt::Connecting,
+            tpa: Attempt::Connecting,
+            decision: None,
+        }
     }
 
     /// Starts with TCP only: the peer is known not to answer over TPA.
     #[must_use]
-    pub fn of_tcp_alone(now: Instant) -> Self {
-        Self { tpa: Attempt::NotMade, ..Self::new(now, Patience::default()) }
+    pub fn tcp_only(now: Instant) -> Self {
+        Self { tpa: Attempt::NotStarted, ..Self::new(now, Timeouts::default()) }
     }
 
     /// Handles the progress of an attempt. Returns the decision once there is one; it never changes.
@@ -89,7 +95,7 @@ impl Race {
             Event::TpaFailed => (&mut self.tpa, Attempt::Failed(now)),
         };
         match (*attempt, state) {
-            (Attempt::Calling, _) | (Attempt::Open(_), Attempt::Failed(_)) => *attempt = state,
+            (Attempt::Connecting, _) | (Attempt::Open(_), Attempt::Failed(_)) => *attempt = state,
             _ => {}
         }
         self.handle_timeout(now)
@@ -106,34 +112,34 @@ impl Race {
     /// Returns the time of the next decision without any progress.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        if self.decision.is_some() || self.tpa != Attempt::Calling {
+        if self.decision.is_some() || self.tpa != Attempt::Connecting {
             return None;
         }
         match self.tcp {
             Attempt::Open(at) => {
-                let handshake = at.since(self.began);
-                Some(at + handshake.max(self.patience.least).min(self.patience.most))
+                let handshake = at.since(self.start);
+                Some(at + handshake.max(self.timeouts.min_wait).min(self.timeouts.max_wait))
             }
-            Attempt::Failed(at) => Some(at + self.patience.alone),
-            Attempt::Calling | Attempt::NotMade => None,
+            Attempt::Failed(at) => Some(at + self.timeouts.tpa_only),
+            Attempt::Connecting | Attempt::NotStarted => None,
         }
     }
 
     /// Returns whether the peer is known to answer over TCP but not over TPA.
     #[must_use]
-    pub fn has_missed_tpa(&self) -> bool {
-        self.decision == Some(Decision::Tcp) && self.tpa != Attempt::NotMade
+    pub fn is_tpa_silent(&self) -> bool {
+        self.decision == Some(Decision::Tcp) && self.tpa != Attempt::NotStarted
     }
 
     fn decide(&self, now: Instant) -> Option<Decision> {
         let is_over = self.poll_timeout().is_some_and(|limit| now >= limit);
         match (self.tcp, self.tpa) {
             (_, Attempt::Open(_)) => Some(Decision::Tpa),
-            (Attempt::Open(_), Attempt::Failed(_) | Attempt::NotMade) => Some(Decision::Tcp),
-            (Attempt::Failed(_), Attempt::Failed(_) | Attempt::NotMade) => Some(Decision::Neither),
-            (Attempt::Open(_), Attempt::Calling) => is_over.then_some(Decision::Tcp),
-            (Attempt::Failed(_), Attempt::Calling) => is_over.then_some(Decision::Neither),
-            (Attempt::Calling | Attempt::NotMade, _) => None,
+            (Attempt::Open(_), Attempt::Failed(_) | Attempt::NotStarted) => Some(Decision::Tcp),
+            (Attempt::Failed(_), Attempt::Failed(_) | Attempt::NotStarted) => Some(Decision::Neither),
+            (Attempt::Open(_), Attempt::Connecting) => is_over.then_some(Decision::Tcp),
+            (Attempt::Failed(_), Attempt::Connecting) => is_over.then_some(Decision::Neither),
+            (Attempt::Connecting | Attempt::NotStarted, _) => None,
         }
     }
 }
@@ -149,14 +155,14 @@ mod tests {
     }
 
     fn race() -> Race {
-        Race::new(at(0), Patience::default())
+        Race::new(at(0), Timeouts::default())
     }
 
     #[test]
     fn tpa_that_answers_first_wins_at_once() {
         let mut race = race();
         assert_eq!(race.handle(at(100), TpaOpened), Some(Tpa));
-        assert_eq!((race.poll_timeout(), race.has_missed_tpa()), (None, false));
+        assert_eq!((race.poll_timeout(), race.is_tpa_silent()), (None, false));
     }
 
     #[test]
@@ -173,12 +179,12 @@ mod tests {
         race.handle(at(100), TcpOpened);
         assert_eq!(race.handle_timeout(at(199)), None);
         assert_eq!(race.handle_timeout(at(200)), Some(Tcp));
-        assert!(race.has_missed_tpa());
+        assert!(race.is_tpa_silent());
         assert_eq!(race.handle(at(201), TpaOpened), Some(Tcp), "a decision is final");
     }
 
     #[test]
-    fn the_time_for_tpa_has_bounds() {
+    fn the_wait_for_tpa_is_bounded() {
         for (handshake, limit) in [(0, 60), (1, 61), (60, 120), (149, 298), (600, 750), (3000, 3150)] {
             let mut race = race();
             race.handle(at(handshake), TcpOpened);
@@ -192,7 +198,7 @@ mod tests {
         assert_eq!(race.handle(at(99), TpaFailed), None);
         assert_eq!(race.poll_timeout(), None, "TCP has limits of its own");
         assert_eq!(race.handle(at(100), TcpOpened), Some(Tcp));
-        assert!(race.has_missed_tpa());
+        assert!(race.is_tpa_silent());
     }
 
     #[test]
@@ -210,16 +216,16 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_refuses_tcp_and_says_nothing_over_udp_is_given_up() {
+    fn a_peer_that_refuses_tcp_and_is_silent_over_udp_fails() {
         let mut race = race();
         race.handle(at(100), TcpFailed);
         assert_eq!(race.poll_timeout(), Some(at(3100)));
         assert_eq!(race.handle_timeout(at(3100)), Some(Neither));
-        assert!(!race.has_missed_tpa(), "nothing is known of it");
+        assert!(!race.is_tpa_silent(), "nothing is known of it");
     }
 
     #[test]
-    fn both_refused_is_no_connection_whichever_comes_first() {
+    fn refusals_over_both_transports_fail_in_either_order() {
         for events in [[TcpFailed, TpaFailed], [TpaFailed, TcpFailed]] {
             let mut race = race();
             assert_eq!(race.handle(at(100), events[0]), None);
@@ -228,11 +234,11 @@ mod tests {
     }
 
     #[test]
-    fn a_known_peer_costs_no_time() {
-        let mut race = Race::of_tcp_alone(at(0));
+    fn a_known_silent_peer_is_connected_without_delay() {
+        let mut race = Race::tcp_only(at(0));
         assert_eq!(race.handle(at(100), TcpOpened), Some(Tcp));
-        assert!(!race.has_missed_tpa(), "it was not tried");
-        let mut race = Race::of_tcp_alone(at(0));
+        assert!(!race.is_tpa_silent(), "it was not tried");
+        let mut race = Race::tcp_only(at(0));
         assert_eq!(race.handle(at(100), TcpFailed), Some(Neither));
     }
 
@@ -246,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_is_over_does_not_begin_again() {
+    fn a_failed_attempt_is_not_restarted() {
         let mut race = race();
         race.handle(at(100), TcpFailed);
         assert_eq!(race.handle(at(110), TcpOpened), None);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Maximum interval between checks of a TCP connection for unacknowledged data: the kernel does not signal the end of
 /// delivery.
-const LONGEST_LOOK: Duration = Duration::from_millis(20);
+const MAX_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Connection over TPA or TCP: a byte stream in each direction.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ pub fn close_tcp_within(stream: &TcpStream, limit: Duration) -> io::Result<()> {
             return Err(error);
         }
         // The FIN counts as a byte.
-        if sys::unsent(stream)? == 0 {
+        if sys::unacknowledged(stream)? == 0 {
             return Ok(());
         }
         if sys::tcp_info(stream)?.tcpi_state == CLOSED {
@@ -84,7 +84,7 @@ pub fn close_tcp_within(stream: &TcpStream, limit: Duration) -> io::Result<()> {
             return Err(ErrorKind::WouldBlock.into());
         }
         std::thread::sleep(look.min(left));
-        look = (look * 2).min(LONGEST_LOOK);
+        look = (look * 2).min(MAX_CHECK_INTERVAL);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Errors of key files.
 
-use hopline_secure::keys::{Mistake, PRIVATE, Quote};
+use hopline_secure::keys::{KeyFileError, PRIVATE, Visibility};
 use std::io;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
@@ -20,7 +20,7 @@ pub struct Error {
 pub enum Problem {
     /// It is not such a file, or other users have too many permissions.
     #[error("{what}; {help}")]
-    Unfit {
+    Unsuitable {
         /// Kind of the error, for programs.
         kind: io::ErrorKind,
         /// Description of the fault.
@@ -38,7 +38,7 @@ pub enum Problem {
     #[error("{}", first(mistakes, text))]
     Mistakes {
         /// Faults and their positions; at least one.
-        mistakes: Vec<Mistake>,
+        mistakes: Vec<KeyFileError>,
         /// Content of the file.
         text: Zeroizing<String>,
     },
@@ -51,7 +51,7 @@ impl Error {
         what: impl Into<String>,
         help: impl Into<String>,
     ) -> Self {
-        let problem = Problem::Unfit { kind, what: what.into(), help: help.into() };
+        let problem = Problem::Unsuitable { kind, what: what.into(), help: help.into() };
         Self { path: path.to_owned(), problem }
     }
 
@@ -63,7 +63,7 @@ impl Error {
         Self { path: path.to_owned(), problem: Problem::Writing(error) }
     }
 
-    pub(super) fn mistakes(path: &Path, text: Zeroizing<String>, mistakes: Vec<Mistake>) -> Self {
+    pub(super) fn mistakes(path: &Path, text: Zeroizing<String>, mistakes: Vec<KeyFileError>) -> Self {
         Self { path: path.to_owned(), problem: Problem::Mistakes { mistakes, text } }
     }
 }
@@ -74,7 +74,7 @@ impl Error {
     pub fn parts(&self) -> (String, Option<String>) {
         let name = self.path.display();
         match &self.problem {
-            Problem::Unfit { what, help, .. } => (format!("{name}: {what}"), Some(help.clone())),
+            Problem::Unsuitable { what, help, .. } => (format!("{name}: {what}"), Some(help.clone())),
             Problem::Mistakes { mistakes, text } => match mistakes.first() {
                 Some(mistake) => {
                     let (line, column) = mistake.line_column(text);
@@ -92,7 +92,7 @@ impl Problem {
     #[must_use]
     pub fn kind(&self) -> io::ErrorKind {
         match self {
-            Self::Unfit { kind, .. } => *kind,
+            Self::Unsuitable { kind, .. } => *kind,
             Self::Reading(error) | Self::Writing(error) => error.kind(),
             Self::Mistakes { .. } => io::ErrorKind::InvalidInput,
         }
@@ -104,7 +104,7 @@ impl Problem {
     pub fn shown(&self) -> Option<&str> {
         match self {
             Self::Mistakes { mistakes, text }
-                if !text.contains(PRIVATE) && mistakes.iter().all(|m| m.quote == Quote::Shown) =>
+                if !text.contains(PRIVATE) && mistakes.iter().all(|m| m.visibility == Visibility::Shown) =>
             {
                 Some(text)
             }
@@ -114,8 +114,8 @@ impl Problem {
 }
 
 /// Returns the first fault with its position.
-fn first(mistakes: &[Mistake], text: &str) -> String {
-    let told = |mistake: &Mistake| {
+fn first(mistakes: &[KeyFileError], text: &str) -> String {
+    let told = |mistake: &KeyFileError| {
         let (line, column) = mistake.line_column(text);
         format!("line {line}, column {column}: {mistake}")
     };

@@ -24,16 +24,16 @@
 //! | `reader` | the user that reads, and commands that make a file fit |
 //! | `error` | faults of a file |
 
+mod checks;
 mod error;
-mod guard;
 mod reader;
 
 pub use self::error::{Error, Problem};
 
-use self::guard::{Kept, Wanted};
-use self::reader::word;
+use self::checks::{FileRequest, Protection};
+use self::reader::shell_word;
 use hopline_secure::keys::{
-    Check, FileKind, KnownPeers, Mistake, Name, private_key, private_key_file, secret, shared_key,
+    Check, FileKind, KeyFileError, KnownPeers, Name, private_key, private_key_file, secret, shared_key,
 };
 use hopline_secure::{PreSharedKey, PrivateKey, PublicKey};
 use rustix::fs::FlockOperation;
@@ -69,7 +69,7 @@ pub fn of_user(name: &str) -> Option<PathBuf> {
 /// A fault of the file or of its content.
 pub fn load_key(path: &Path) -> Result<KeyInFile, Error> {
     let made = "`hopline key new FILE` makes a private key";
-    let text = guard::read(Wanted { path, kept: Kept::Secret, made })?;
+    let text = checks::read(FileRequest { path, protection: Protection::Secret, instruction: made })?;
     let key = match FileKind::of(&text) {
         FileKind::Private => private_key(&text).map(KeyInFile::Private),
         FileKind::Shared => shared_key(&text).map(KeyInFile::Shared),
@@ -85,21 +85,21 @@ pub fn load_key(path: &Path) -> Result<KeyInFile, Error> {
 pub fn load_secret<const N: usize>(path: &Path, made: &str) -> Result<Zeroizing<[u8; N]>, Error> {
     let digits = 2 * N;
     let help = format!("a key is {digits} hexadecimal digits; make a key: {made}");
-    let text = guard::read(Wanted { path, kept: Kept::Secret, made: &help })?;
-    secret(&text).map_err(|mistake| Error::mistakes(path, text, vec![Mistake { help, ..mistake }]))
+    let text = checks::read(FileRequest { path, protection: Protection::Secret, instruction: &help })?;
+    secret(&text).map_err(|mistake| Error::mistakes(path, text, vec![KeyFileError { help, ..mistake }]))
 }
 
 /// Returns the command that writes a new secret of `bytes` bytes to the file `path`, which its owner alone may read.
 #[must_use]
 pub fn new_secret(path: &Path, bytes: usize) -> String {
-    let path = word(path);
+    let path = shell_word(path);
     format!("(umask 077; head -c {bytes} /dev/urandom | od -An -v -tx1 | tr -d ' \\n' > {path})")
 }
 
 /// Returns `command` with its output redirected to the file `path`, which only its owner may read.
 #[must_use]
 pub fn into_secret(command: &str, path: &Path) -> String {
-    format!("(umask 077; {command} > {})", word(path))
+    format!("(umask 077; {command} > {})", shell_word(path))
 }
 
 /// Reads the text of a file that no other user may read. `made`: instruction for making the file, repeated in error
@@ -108,7 +108,7 @@ pub fn into_secret(command: &str, path: &Path) -> String {
 /// # Errors
 /// A fault of the file.
 pub fn load_text(path: &Path, made: &str) -> Result<Zeroizing<String>, Error> {
-    guard::read(Wanted { path, kept: Kept::Secret, made })
+    checks::read(FileRequest { path, protection: Protection::Secret, instruction: made })
 }
 
 /// Reads a file of known peers, which no other user may write.
@@ -122,7 +122,7 @@ pub fn load_peers(path: &Path) -> Result<KnownPeers, Error> {
 
 fn read_peers(path: &Path) -> Result<Zeroizing<String>, Error> {
     let made = "in each line a name and a public key, as `hopline key show` prints it";
-    guard::read(Wanted { path, kept: Kept::Unchanged, made })
+    checks::read(FileRequest { path, protection: Protection::Integrity, instruction: made })
 }
 
 /// Writes a new private key, and creates missing folders. An existing file is not changed.
@@ -162,7 +162,7 @@ pub fn add_peer(path: &Path, name: &Name, key: &PublicKey) -> Result<(), Error> 
     make_folder(path)?;
     // A symbolic link is kept.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = guard::folder(path);
+    let folder = checks::folder(path);
     // The lock excludes other processes while the descriptor is open.
     let lock = File::open(folder).map_err(|error| Error::reading(folder, error))?;
     rustix::fs::flock(&lock, FlockOperation::LockExclusive)
@@ -210,10 +210,10 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 }
 
 fn make_folder(path: &Path) -> Result<(), Error> {
-    let folder = guard::folder(path);
+    let folder = checks::folder(path);
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|error| Error::writing(path, error))?;
-    guard::check_folder(folder)
+    checks::check_folder(folder)
 }
 
 #[cfg(test)]
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn peers_that_are_added_at_the_same_time_are_all_there_and_each_once() {
+    fn peers_added_concurrently_are_each_present_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("known_peers");
         fs::write(&path, "# mine\n").unwrap();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_was_added_meanwhile_by_another_key_is_an_error() {
+    fn a_peer_added_meanwhile_with_another_key_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("known_peers");
         let name: Name = "drone".parse().unwrap();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_known_peers_stays_one() {
+    fn a_symbolic_link_to_known_peers_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let [real, link] = ["real", "link"].map(|name| folder.path().join(name));
         fs::write(&real, "").unwrap();

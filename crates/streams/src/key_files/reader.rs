@@ -31,7 +31,7 @@ impl Access {
 
 impl Reader {
     /// Returns the user of this process.
-    pub(super) fn this() -> Self {
+    pub(super) fn current() -> Self {
         let service = accounts::user(SERVICE).and_then(|account| {
             // The group may differ from the one in the user's entry.
             Some(Account { group: accounts::group(SERVICE)?, ..account })
@@ -46,14 +46,14 @@ impl Reader {
 
     /// Returns those permissions of a secret that users other than the owner have and must not have. The group of the
     /// services may read files of root that belong to it.
-    pub(super) fn too_open(&self, access: Access) -> u32 {
+    pub(super) fn excess_permissions(&self, access: Access) -> u32 {
         let allowed = if self.is_for_service(access) { 0o040 } else { 0 };
         access.mode & 0o077 & !allowed
     }
 
     /// Returns the command that removes other users' access to a secret.
-    pub(super) fn closing(&self, path: &Path, access: Access) -> String {
-        let name = word(path);
+    pub(super) fn chmod_command(&self, path: &Path, access: Access) -> String {
+        let name = shell_word(path);
         if self.is_for_service(access) {
             return format!("chmod 640 {name}");
         }
@@ -68,8 +68,8 @@ impl Reader {
     }
 
     /// Returns the command that makes this user the owner of a file.
-    pub(super) fn giving(&self, path: &Path) -> String {
-        let name = word(path);
+    pub(super) fn chown_command(&self, path: &Path) -> String {
+        let name = shell_word(path);
         if self.is_service(self.user) {
             return format!("chown root:{SERVICE} {name} && chmod 640 {name}");
         }
@@ -78,9 +78,9 @@ impl Reader {
     }
 
     /// Returns the remedy for this user if a file of `owner` is not readable: the daemon of root may read it.
-    pub(super) fn reaching(&self, path: &Path, owner: u32) -> String {
+    pub(super) fn access_remedy(&self, path: &Path, owner: u32) -> String {
         if owner == self.user || self.is_service(self.user) {
-            return self.giving(path);
+            return self.chown_command(path);
         }
         let as_owner = if owner == 0 {
             "run this as root (sudo)".to_owned()
@@ -89,7 +89,7 @@ impl Reader {
         };
         format!(
             "{as_owner}, as which the file may be right as it is; or, if no other user needs it: {}",
-            self.giving(path)
+            self.chown_command(path)
         )
     }
 
@@ -103,7 +103,7 @@ impl Reader {
 }
 
 /// Returns a path as one shell word.
-pub(super) fn word(path: &Path) -> String {
+pub(super) fn shell_word(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
     // A name with a leading dash would be taken for an option.
@@ -125,22 +125,22 @@ mod tests {
     }
 
     #[test]
-    fn the_group_of_the_services_may_read_what_root_has_given_to_it_and_no_other_group() {
+    fn the_service_group_may_read_files_of_root_and_no_other_group_may() {
         let [root, service, alice] = [0, 998, 1000].map(|user| Reader { user, service: SERVICES });
         for reader in [root, service, alice] {
-            assert_eq!(reader.too_open(access(0, 997, 0o640)), 0);
-            assert_eq!(reader.too_open(access(0, 997, 0o660)), 0o020, "the group may not write");
-            assert_eq!(reader.too_open(access(0, 997, 0o644)), 0o004);
-            assert_eq!(reader.too_open(access(0, 0, 0o640)), 0o040);
-            assert_eq!(reader.too_open(access(0, 1000, 0o640)), 0o040, "a group of users");
+            assert_eq!(reader.excess_permissions(access(0, 997, 0o640)), 0);
+            assert_eq!(reader.excess_permissions(access(0, 997, 0o660)), 0o020, "the group may not write");
+            assert_eq!(reader.excess_permissions(access(0, 997, 0o644)), 0o004);
+            assert_eq!(reader.excess_permissions(access(0, 0, 0o640)), 0o040);
+            assert_eq!(reader.excess_permissions(access(0, 1000, 0o640)), 0o040, "a group of users");
         }
-        assert_eq!(alice.too_open(access(998, 997, 0o640)), 0o040, "a file of another user");
+        assert_eq!(alice.excess_permissions(access(998, 997, 0o640)), 0o040, "a file of another user");
         let without = Reader { user: 0, service: None };
-        assert_eq!(without.too_open(access(0, 997, 0o640)), 0o040, "no packages, no such group");
+        assert_eq!(without.excess_permissions(access(0, 997, 0o640)), 0o040, "no packages, no such group");
     }
 
     #[test]
-    fn files_belong_to_root_or_to_the_user_and_root_trusts_that_of_the_services() {
+    fn files_belong_to_root_or_the_user_and_root_trusts_the_service_user() {
         let [root, service, alice] = [0, 998, 1000].map(|user| Reader { user, service: SERVICES });
         assert!([0, 998].iter().all(|owner| root.trusts(*owner)) && !root.trusts(1000));
         assert!([0, 998].iter().all(|owner| service.trusts(*owner)) && !service.trusts(1000));
@@ -149,29 +149,29 @@ mod tests {
     }
 
     #[test]
-    fn the_command_fits_the_user_that_reads() {
+    fn the_suggested_command_fits_the_reading_user() {
         let path = Path::new("/etc/hopline/link.key");
         let given = "chown root:hopline /etc/hopline/link.key && chmod 640 /etc/hopline/link.key";
         let [root, service, alice] = [0, 998, 1000].map(|user| Reader { user, service: SERVICES });
-        assert_eq!(service.closing(path, access(0, 0, 0o644)), given);
-        assert_eq!(service.closing(path, access(998, 998, 0o644)), "chmod 600 /etc/hopline/link.key");
-        assert_eq!(root.closing(path, access(0, 997, 0o644)), "chmod 640 /etc/hopline/link.key");
+        assert_eq!(service.chmod_command(path, access(0, 0, 0o644)), given);
+        assert_eq!(service.chmod_command(path, access(998, 998, 0o644)), "chmod 600 /etc/hopline/link.key");
+        assert_eq!(root.chmod_command(path, access(0, 997, 0o644)), "chmod 640 /etc/hopline/link.key");
         let both = format!("chmod 600 /etc/hopline/link.key; for services of the user hopline: {given}");
-        assert_eq!(root.closing(path, access(0, 0, 0o644)), both);
-        assert_eq!(alice.closing(path, access(1000, 1000, 0o644)), "chmod 600 /etc/hopline/link.key");
-        assert_eq!(service.giving(path), given);
+        assert_eq!(root.chmod_command(path, access(0, 0, 0o644)), both);
+        assert_eq!(alice.chmod_command(path, access(1000, 1000, 0o644)), "chmod 600 /etc/hopline/link.key");
+        assert_eq!(service.chown_command(path), given);
         let own = "chown 1000 /etc/hopline/link.key && chmod 600 /etc/hopline/link.key";
-        assert_eq!(alice.giving(path), own);
-        let of_root = alice.reaching(path, 0);
+        assert_eq!(alice.chown_command(path), own);
+        let of_root = alice.access_remedy(path, 0);
         assert!(
             of_root.starts_with("run this as root (sudo)") && of_root.contains("if no other user"),
             "{of_root}"
         );
-        assert_eq!(service.reaching(path, 0), given);
+        assert_eq!(service.access_remedy(path, 0), given);
     }
 
     #[test]
-    fn a_path_is_one_word_of_a_shell() {
+    fn a_path_is_quoted_as_one_shell_word() {
         for (path, says) in [
             ("/etc/hopline/link.key", "/etc/hopline/link.key"),
             ("my key", "'my key'"),
@@ -179,7 +179,7 @@ mod tests {
             ("a;reboot", "'a;reboot'"),
             ("-R", "'./-R'"),
         ] {
-            assert_eq!(word(Path::new(path)), says);
+            assert_eq!(shell_word(Path::new(path)), says);
         }
     }
 }

@@ -14,12 +14,12 @@ const BATCHES: usize = 4;
 
 pub(super) fn run(shared: &Shared<impl Protocol>) {
     // If it were late to a timer, it would send less than the rate allows.
-    sched::be_prompt();
+    sched::request_prompt_wakeups();
     let mut buffers = Buffers::new();
     while let Some((flags, timeout)) = before_sleep(shared) {
         let woken = sleep(shared, flags, timeout.as_ref());
         if woken.contains(PollFlags::ERR) {
-            take_refusals(shared);
+            handle_icmp_errors(shared);
         }
         if woken.contains(PollFlags::IN) {
             receive(shared, &mut buffers);
@@ -29,7 +29,7 @@ pub(super) fn run(shared: &Shared<impl Protocol>) {
             if woken.contains(PollFlags::OUT) {
                 table.resume(io);
             }
-            table.fire(io);
+            table.handle_timeouts(io);
         });
     }
 }
@@ -37,8 +37,8 @@ pub(super) fn run(shared: &Shared<impl Protocol>) {
 /// Returns the events and the timeout to wait for. `None` at the end.
 fn before_sleep(shared: &Shared<impl Protocol>) -> Option<(PollFlags, Option<Timespec>)> {
     let mut table = shared.table();
-    let until = table.next_due();
-    let room = if table.is_stuck() { PollFlags::OUT } else { PollFlags::empty() };
+    let until = table.next_deadline();
+    let room = if table.is_blocked() { PollFlags::OUT } else { PollFlags::empty() };
     table.driver = Driver::Asleep { until, awaits: PollFlags::IN | room };
     let timeout = until.map(|at| {
         let left = at.since(shared.now()).as_nanos();
@@ -67,9 +67,9 @@ fn receive(shared: &Shared<impl Protocol>, buffers: &mut Buffers) {
         shared.with(|table, io| {
             table.driver = Driver::Awake;
             for (path, ecn, datagram) in buffers.datagrams() {
-                table.take(io, path, ecn, datagram);
+                table.handle_datagram(io, path, ecn, datagram);
             }
-            table.answer(io);
+            table.send_replies(io);
         });
         if !buffers.is_full() {
             return;
@@ -77,8 +77,8 @@ fn receive(shared: &Shared<impl Protocol>, buffers: &mut Buffers) {
     }
 }
 
-fn take_refusals(shared: &Shared<impl Protocol>) {
-    while let Some(address) = shared.socket.next_refusal() {
-        shared.with(|table, io: Io<'_>| table.on_refusal(io, address));
+fn handle_icmp_errors(shared: &Shared<impl Protocol>) {
+    while let Some(address) = shared.socket.next_icmp_error() {
+        shared.with(|table, io: Io<'_>| table.handle_unreachable(io, address));
     }
 }

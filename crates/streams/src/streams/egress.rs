@@ -1,10 +1,10 @@
 //! Sending of datagrams, and their queue while the socket has no room.
 
+use super::gso_burst::GsoBurst;
 use super::protocol::{Fragments, Protocol, Transmit};
-use super::socket::Sent;
+use super::socket::SendResult;
 use super::table::Io;
 use super::traffic::Traffic;
-use super::train::Train;
 use std::collections::VecDeque;
 use std::io;
 
@@ -12,9 +12,9 @@ use std::io;
 #[derive(Debug)]
 pub(super) struct Egress<K> {
     /// GSO groups for which the socket had no room.
-    stuck: VecDeque<Train<K>>,
+    blocked: VecDeque<GsoBurst<K>>,
     /// Empty groups, kept to reuse their memory.
-    spare: [Train<K>; 2],
+    spare: [GsoBurst<K>; 2],
 }
 
 /// First datagram that could not be sent: its connection, and the error.
@@ -26,7 +26,7 @@ pub(super) struct Failure<K> {
 
 impl<K> Default for Egress<K> {
     fn default() -> Self {
-        Self { stuck: VecDeque::new(), spare: Default::default() }
+        Self { blocked: VecDeque::new(), spare: Default::default() }
     }
 }
 
@@ -41,8 +41,8 @@ impl<K: Copy + PartialEq> Egress<K> {
     ) -> Option<Failure<K>> {
         let mut failure = None;
         let [mut train, mut next] = std::mem::take(&mut self.spare);
-        while !self.is_stuck() {
-            if train.is_full(io.socket.longest_train()) {
+        while !self.is_blocked() {
+            if train.is_full(io.socket.max_gso_segments()) {
                 self.send(io, &mut train, traffic, &mut failure);
                 continue;
             }
@@ -50,37 +50,37 @@ impl<K: Copy + PartialEq> Egress<K> {
                 self.send(io, &mut train, traffic, &mut failure);
                 break;
             };
-            if !train.takes(&datagram) {
-                train.shunt(datagram, &mut next);
+            if !train.accepts(&datagram) {
+                train.move_last_to(datagram, &mut next);
                 self.send(io, &mut train, traffic, &mut failure);
                 std::mem::swap(&mut train, &mut next);
             } else {
                 if let Some(key) = datagram.key.filter(|_| !train.is_empty()) {
-                    protocol.train_leaves(key);
+                    protocol.handle_gso_group(key);
                 }
-                train.couple(datagram);
+                train.push(datagram);
             }
             if datagram.fragments == Fragments::Forbidden {
-                self.send_whole(io, &mut train, datagram, protocol, traffic);
+                self.send_unfragmented(io, &mut train, datagram, protocol, traffic);
             }
         }
-        if self.is_stuck() {
-            self.stuck.extend((!train.is_empty()).then(|| std::mem::take(&mut train)));
+        if self.is_blocked() {
+            self.blocked.extend((!train.is_empty()).then(|| std::mem::take(&mut train)));
         }
         self.spare = [train, next];
         failure
     }
 
     /// Returns whether to wait for room in the socket.
-    pub(super) fn is_stuck(&self) -> bool {
-        !self.stuck.is_empty()
+    pub(super) fn is_blocked(&self) -> bool {
+        !self.blocked.is_empty()
     }
 
     /// Retries the waiting datagrams. If all are sent, [`drain`](Self::drain) may continue.
     pub(super) fn resume(&mut self, io: Io<'_>, traffic: &mut Traffic) {
-        for mut train in std::mem::take(&mut self.stuck) {
-            if self.is_stuck() {
-                self.stuck.push_back(train);
+        for mut train in std::mem::take(&mut self.blocked) {
+            if self.is_blocked() {
+                self.blocked.push_back(train);
             } else {
                 self.send(io, &mut train, traffic, &mut None);
             }
@@ -91,49 +91,49 @@ impl<K: Copy + PartialEq> Egress<K> {
     fn send(
         &mut self,
         io: Io<'_>,
-        train: &mut Train<K>,
+        train: &mut GsoBurst<K>,
         traffic: &mut Traffic,
         failure: &mut Option<Failure<K>>,
     ) {
-        while let Some(departure) = train.departure() {
+        while let Some(departure) = train.next_transmission() {
             let datagrams = departure.datagrams();
             match io.socket.send(departure) {
-                Sent::Yes => {
+                SendResult::Sent => {
                     traffic.sent += datagrams as u64;
-                    train.depart();
+                    train.advance();
                 }
-                Sent::Blocked => self.stuck.push_back(std::mem::take(train)),
+                SendResult::Blocked => self.blocked.push_back(std::mem::take(train)),
                 // The path may not support GSO.
-                Sent::Failed(_) if datagrams > 1 => train.uncouple(),
-                Sent::Failed(error) => {
+                SendResult::Failed(_) if datagrams > 1 => train.disable_gso(),
+                SendResult::Failed(error) => {
                     traffic.send_failures += 1;
                     failure.get_or_insert(Failure { key: train.key(), error });
-                    train.depart();
+                    train.advance();
                 }
             }
         }
     }
 
     /// Sends the only datagram of the group with fragmentation forbidden. Without room it is dropped.
-    fn send_whole<P: Protocol<Key = K>>(
+    fn send_unfragmented<P: Protocol<Key = K>>(
         &self,
         io: Io<'_>,
-        train: &mut Train<K>,
+        train: &mut GsoBurst<K>,
         datagram: Transmit<K>,
         protocol: &mut P,
         traffic: &mut Traffic,
     ) {
-        let departure = train.departure().filter(|_| !self.is_stuck());
-        match departure.map(|departure| io.socket.send_whole(departure)) {
-            Some(Sent::Yes) => traffic.sent += 1,
-            Some(Sent::Failed(error)) if error.raw_os_error() == Some(libc::EMSGSIZE) => {
+        let departure = train.next_transmission().filter(|_| !self.is_blocked());
+        match departure.map(|departure| io.socket.send_unfragmented(departure)) {
+            Some(SendResult::Sent) => traffic.sent += 1,
+            Some(SendResult::Failed(error)) if error.raw_os_error() == Some(libc::EMSGSIZE) => {
                 if let Some(key) = datagram.key {
-                    protocol.cannot_leave(io.now, key, datagram.len);
+                    protocol.handle_mtu_exceeded(io.now, key, datagram.len);
                 }
             }
             // The datagram counts as lost.
-            Some(Sent::Blocked | Sent::Failed(_)) | None => {}
+            Some(SendResult::Blocked | SendResult::Failed(_)) | None => {}
         }
-        train.depart();
+        train.advance();
     }
 }

@@ -2,12 +2,12 @@
 
 use super::driver;
 use super::listener::Listener;
-use super::notice::Notice;
+use super::notice::Wakeup;
 use super::protocol::Protocol;
 use super::queue::Queue;
-use super::socket::{Path, Refusals, Sharing, Socket};
+use super::socket::{IcmpErrors, Path, PortSharing, Socket};
 use super::stream::Stream;
-use super::table::{Driver, Holders, Io, Table};
+use super::table::{Driver, HandleState, Io, Table};
 use super::user::User;
 use hopline_core::Instant;
 use rustix::event::{EventfdFlags, eventfd};
@@ -54,7 +54,10 @@ impl<P: Protocol> Host<P> {
     /// # Errors
     /// As [`bind`](Self::bind).
     pub fn bind_with(address: impl ToSocketAddrs, protocol: P) -> io::Result<Self> {
-        Self::on(first_that_works(address, |address| Socket::bind(address, Sharing::Refused))?, protocol)
+        Self::on(
+            first_that_works(address, |address| Socket::bind(address, PortSharing::Forbidden))?,
+            protocol,
+        )
     }
 
     /// Binds to a port that another socket [shares](Self::share_port).
@@ -62,7 +65,7 @@ impl<P: Protocol> Host<P> {
     /// # Errors
     /// As [`bind`](Self::bind).
     pub fn bind_beside(address: SocketAddr) -> io::Result<Self> {
-        Self::on(Socket::bind(address, Sharing::Allowed)?, P::new()?)
+        Self::on(Socket::bind(address, PortSharing::Allowed)?, P::new()?)
     }
 
     fn on(socket: Socket, protocol: P) -> io::Result<Self> {
@@ -101,16 +104,16 @@ impl<P: Protocol> Host<P> {
     /// # Errors
     /// `InvalidInput` for a parameter out of its range; the system's errors for `peer`.
     pub fn begin_connect(&self, peer: SocketAddr, config: &P::Config) -> io::Result<Stream<P>> {
-        let notice = Notice::new()?;
+        let notice = Wakeup::new()?;
         let descriptor = notice.descriptor();
         let (key, failure) = self.with(|table, io| {
             if table.queue.is_none() {
                 // Without ICMP errors, a rejection takes as long as silence.
-                let _ = io.socket.set_refusals(Refusals::Heard);
+                let _ = io.socket.set_icmp_errors(IcmpErrors::Reported);
             }
             let key = table.protocol.connect(io.now, Path { peer, local: None }, config)?;
-            table.insert(key, User::that_calls(notice));
-            Ok::<_, io::Error>((key, table.settle(io)))
+            table.insert(key, User::connecting(notice));
+            Ok::<_, io::Error>((key, table.process(io)))
         })?;
         let stream = Stream::new(self.clone(), key, descriptor);
         match failure.filter(|failure| failure.key == Some(key)) {
@@ -125,14 +128,14 @@ impl<P: Protocol> Host<P> {
     /// `AddrInUse` if there is a listener already; `InvalidInput` for a parameter out of its range.
     pub fn listen(&self, config: &P::Config, backlog: usize) -> io::Result<Listener<P>> {
         let local = self.local_addr()?;
-        let notice = Notice::new()?;
+        let notice = Wakeup::new()?;
         let descriptor = notice.descriptor();
         self.with(|table, io| {
             if table.queue.is_some() {
                 return Err(io::Error::from(ErrorKind::AddrInUse));
             }
             table.protocol.listen(local, config, backlog.max(1))?;
-            io.socket.set_refusals(Refusals::Ignored).inspect_err(|_| table.protocol.unlisten())?;
+            io.socket.set_icmp_errors(IcmpErrors::Ignored).inspect_err(|_| table.protocol.unlisten())?;
             table.queue = Some(Queue::new(notice));
             Ok(())
         })?;
@@ -152,7 +155,7 @@ impl<P: Protocol> Host<P> {
     ///
     /// # Errors
     /// If the system fails.
-    pub fn share_port(&self, sharing: Sharing) -> io::Result<()> {
+    pub fn share_port(&self, sharing: PortSharing) -> io::Result<()> {
         self.shared().socket.share_port(sharing)
     }
 
@@ -213,7 +216,7 @@ impl<P: Protocol> Clone for Host<P> {
 
 impl<P: Protocol> Drop for Holder<P> {
     fn drop(&mut self) {
-        self.0.with(|table, _| table.holders = Holders::None);
+        self.0.with(|table, _| table.holders = HandleState::None);
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Default backlog.
-const BACKLOG: usize = 128;
+const DEFAULT_BACKLOG: usize = 128;
 
 /// Accepts connections over UDP, all on one socket.
 ///
@@ -35,7 +35,7 @@ impl<P: Protocol> Listener<P> {
     /// # Errors
     /// As [`Host::bind`] and [`Host::listen`].
     pub fn bind(address: impl ToSocketAddrs, config: &P::Config) -> io::Result<Self> {
-        first_that_works(address, |address| Host::bind(address)?.listen(config, BACKLOG))
+        first_that_works(address, |address| Host::bind(address)?.listen(config, DEFAULT_BACKLOG))
     }
 
     /// Returns the next connection and the address of its peer. Blocks unless the listener is non-blocking.
@@ -48,7 +48,7 @@ impl<P: Protocol> Listener<P> {
         loop {
             let queue = table.queue.as_mut().expect("a queue stays as long as its listener");
             if let Some(key) = queue.pop() {
-                table.protocol.picked(key);
+                table.protocol.mark_accepted(key);
                 let (descriptor, peer) = (table.user(key).notice.descriptor(), table.protocol.path(key).peer);
                 drop(table);
                 return Ok((Stream::new(self.host.clone(), key, descriptor), peer));
@@ -85,7 +85,7 @@ impl<P: Protocol> Listener<P> {
 impl<P: Protocol> AsFd for Listener<P> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.host.with(|table, _| {
-            table.queue.as_mut().expect("a queue stays as long as its listener").notice.is_watched();
+            table.queue.as_mut().expect("a queue stays as long as its listener").notice.enable_descriptor();
         });
         self.descriptor.as_fd()
     }
@@ -99,7 +99,7 @@ impl<P: Protocol> Drop for Listener<P> {
             for key in queue.into_keys() {
                 table.call(io, key, |user, endpoint| {
                     endpoint.abort(io.now);
-                    user.leave(endpoint, io.now);
+                    user.abandon(endpoint, io.now);
                 });
             }
         });

@@ -41,6 +41,7 @@
 
 mod driver;
 mod egress;
+mod gso_burst;
 mod host;
 mod listener;
 mod notice;
@@ -52,14 +53,13 @@ mod table;
 #[cfg(feature = "tokio")]
 mod tokio;
 mod traffic;
-mod train;
 mod user;
 
 pub use self::host::Host;
 pub(crate) use self::host::unspecified;
 pub use self::listener::Listener;
-pub use self::protocol::{Company, Endpoint, Fragments, News, Protocol, Reason, Transmit};
-pub use self::socket::{Path, Sharing};
+pub use self::protocol::{Endpoint, Fragments, GsoGrouping, Protocol, ProtocolEvent, Reason, Transmit};
+pub use self::socket::{Path, PortSharing};
 pub use self::stream::Stream;
 #[cfg(feature = "tokio")]
 pub use self::tokio::{AsyncListener, AsyncStream};

@@ -8,26 +8,26 @@ use std::task::{Context, Waker};
 
 /// Waiting users to wake. The descriptor is readable while there is an event to handle, from its first use on.
 #[derive(Debug)]
-pub(super) struct Notice {
+pub(super) struct Wakeup {
     changed: Arc<Condvar>,
     /// Number of threads that wait for a change.
     waiting: u32,
     descriptor: Arc<OwnedFd>,
-    /// `Something` while there is an event to handle.
-    there_is: Shown,
+    /// `Ready` while there is an event to handle.
+    is_ready: Readiness,
     /// State of the descriptor; `None` until it is used.
-    shown: Option<Shown>,
-    wakers: Vec<(Who, Waker)>,
+    descriptor_state: Option<Readiness>,
+    wakers: Vec<(WaiterRole, Waker)>,
 }
 
 /// Threads and tasks to be woken once the table is unlocked: a thread would block on it, and a task may run at once.
 #[derive(Debug, Default)]
-pub(super) struct Sleepers {
+pub(super) struct PendingWakeups {
     tasks: Vec<Waker>,
     threads: Vec<Arc<Condvar>>,
 }
 
-impl Sleepers {
+impl PendingWakeups {
     pub(super) fn is_empty(&self) -> bool {
         self.tasks.is_empty() && self.threads.is_empty()
     }
@@ -41,7 +41,7 @@ impl Sleepers {
 /// Role of a waiting task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
-pub(super) enum Who {
+pub(super) enum WaiterRole {
     /// Reads from a stream.
     Reader,
     /// Writes to a stream.
@@ -54,20 +54,20 @@ pub(super) enum Who {
 
 /// State of the descriptor: an event to handle, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
-    Nothing,
-    Something,
+pub(super) enum Readiness {
+    Idle,
+    Ready,
 }
 
-impl Notice {
+impl Wakeup {
     pub(super) fn new() -> io::Result<Self> {
         let descriptor = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self {
             changed: Arc::default(),
             waiting: 0,
             descriptor: Arc::new(descriptor),
-            there_is: Shown::Nothing,
-            shown: None,
+            is_ready: Readiness::Idle,
+            descriptor_state: None,
             wakers: Vec::new(),
         })
     }
@@ -87,49 +87,49 @@ impl Notice {
     }
 
     /// Wakes all waiting threads and tasks.
-    pub(super) fn wake(&mut self, sleepers: &mut Sleepers) {
+    pub(super) fn wake(&mut self, sleepers: &mut PendingWakeups) {
         sleepers.threads.extend((self.waiting > 0).then(|| Arc::clone(&self.changed)));
         sleepers.tasks.extend(self.wakers.drain(..).map(|(_, waker)| waker));
     }
 
     /// Sets whether there is an event to handle.
-    pub(super) fn show(&mut self, what: Shown) {
-        self.there_is = what;
-        if self.shown.is_some_and(|shown| shown != what) {
+    pub(super) fn set_readiness(&mut self, what: Readiness) {
+        self.is_ready = what;
+        if self.descriptor_state.is_some_and(|shown| shown != what) {
             self.write();
         }
     }
 
     /// Signals a further event: edge-triggered users (`EPOLLET`) get another edge.
-    pub(super) fn show_anew(&mut self) {
-        if self.shown == Some(Shown::Something) {
+    pub(super) fn signal_again(&mut self) {
+        if self.descriptor_state == Some(Readiness::Ready) {
             self.write();
         }
     }
 
     /// Makes the descriptor follow the state from now on.
-    pub(super) fn is_watched(&mut self) {
-        if self.shown.is_none() {
-            self.shown = Some(Shown::Nothing);
-            self.show(self.there_is);
+    pub(super) fn enable_descriptor(&mut self) {
+        if self.descriptor_state.is_none() {
+            self.descriptor_state = Some(Readiness::Idle);
+            self.set_readiness(self.is_ready);
         }
     }
 
     fn write(&mut self) {
-        self.shown = Some(self.there_is);
+        self.descriptor_state = Some(self.is_ready);
         // The counter is 0 or 1; writing or reading toggles it.
-        let _ = match self.there_is {
-            Shown::Something => rustix::io::write(&self.descriptor, &1u64.to_ne_bytes()),
-            Shown::Nothing => rustix::io::read(&self.descriptor, &mut [0u8; 8]),
+        let _ = match self.is_ready {
+            Readiness::Ready => rustix::io::write(&self.descriptor, &1u64.to_ne_bytes()),
+            Readiness::Idle => rustix::io::read(&self.descriptor, &mut [0u8; 8]),
         };
     }
 
     /// Registers the task for a wake-up at the next change. A stream has one reader and one writer, the latest of each.
     /// All acceptors and observers are woken, since one of them may have been dropped.
-    pub(super) fn wake_later(&mut self, who: Who, context: &Context<'_>) {
+    pub(super) fn register_waker(&mut self, who: WaiterRole, context: &Context<'_>) {
         self.wakers.retain(|(other, waker)| match who {
-            Who::Acceptor | Who::Observer => *other != who || !waker.will_wake(context.waker()),
-            Who::Reader | Who::Writer => *other != who,
+            WaiterRole::Acceptor | WaiterRole::Observer => *other != who || !waker.will_wake(context.waker()),
+            WaiterRole::Reader | WaiterRole::Writer => *other != who,
         });
         self.wakers.push((who, context.waker().clone()));
     }

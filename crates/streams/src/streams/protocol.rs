@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// thread.
 ///
 /// After any input (a datagram, the time, a call) the caller polls events until there are none, then datagrams, and then
-/// calls [`drained`](Self::drained). While the socket has no room, it polls no datagrams.
+/// calls [`handle_drained`](Self::handle_drained). While the socket has no room, it polls no datagrams.
 pub trait Protocol: Debug + Send + Sized + 'static {
     /// Identifier of a connection. It is not reused while a stream of it exists.
     type Key: Copy + Ord + Debug + Send + Sync + Unpin + 'static;
@@ -46,7 +46,7 @@ pub trait Protocol: Debug + Send + Sized + 'static {
     fn connect(&mut self, now: Instant, path: Path, config: &Self::Config) -> io::Result<Self::Key>;
 
     /// Lets peers connect to `local`, with at most `backlog` (at least 1) connections that are not
-    /// [picked](Self::picked). There is no listener yet.
+    /// [picked](Self::mark_accepted). There is no listener yet.
     ///
     /// # Errors
     /// `InvalidInput` for a parameter out of its range; the system has no random numbers.
@@ -55,23 +55,23 @@ pub trait Protocol: Debug + Send + Sized + 'static {
     /// Removes the listener. Connections stay.
     fn unlisten(&mut self);
 
-    /// Reports that an [accepted](News::Accepted) connection has been passed to its user.
-    fn picked(&mut self, key: Self::Key);
+    /// Reports that an [accepted](ProtocolEvent::Accepted) connection has been passed to its user.
+    fn mark_accepted(&mut self, key: Self::Key);
 
-    /// Discards a connection that was [accepted](News::Accepted) just now, without an answer to its peer, which may
+    /// Discards a connection that was [accepted](ProtocolEvent::Accepted) just now, without an answer to its peer, which may
     /// retry.
-    fn turn_down(&mut self, key: Self::Key);
+    fn reject(&mut self, key: Self::Key);
 
     /// Removes a connection that neither peer needs any more, after its last datagrams have been sent.
     fn remove(&mut self, now: Instant, key: Self::Key);
 
-    /// Returns the endpoint of a connection, also before it is [picked](Self::picked). It exists at least until the
-    /// connection is closed and all data are read; a missing endpoint counts as that. [`touch`](Self::touch) reports
+    /// Returns the endpoint of a connection, also before it is [picked](Self::mark_accepted). It exists at least until the
+    /// connection is closed and all data are read; a missing endpoint counts as that. [`handle_user_call`](Self::handle_user_call) reports
     /// calls that have consequences.
     fn endpoint(&mut self, key: Self::Key) -> Option<Self::Endpoint<'_>>;
 
     /// Reports a call of the endpoint: it may have data to send or events to report.
-    fn touch(&mut self, key: Self::Key);
+    fn handle_user_call(&mut self, key: Self::Key);
 
     /// Returns the validated path to the peer. A connection in use has one even after its end.
     fn path(&self, key: Self::Key) -> Path;
@@ -81,37 +81,37 @@ pub trait Protocol: Debug + Send + Sized + 'static {
 
     /// Handles an ICMP message of the host at `address` that a port is unreachable. The port is unknown. Returns the
     /// connection that must be meant, if it is unambiguous.
-    fn nobody_at(&self, address: IpAddr) -> Option<Self::Key>;
+    fn unreachable_connection(&self, address: IpAddr) -> Option<Self::Key>;
 
     // ---- inputs ----
 
     /// Handles a received datagram, which it may overwrite. `ecn` is the ECN field of its IP header.
-    fn take(&mut self, now: Instant, path: Path, ecn: Ecn, datagram: &mut [u8]);
+    fn handle_datagram(&mut self, now: Instant, path: Path, ecn: Ecn, datagram: &mut [u8]);
 
     /// Handles expired timers.
-    fn on_time(&mut self, now: Instant);
+    fn handle_timeout(&mut self, now: Instant);
 
     /// Returns the time of the next timer.
-    fn due(&self) -> Option<Instant>;
+    fn poll_timeout(&self) -> Option<Instant>;
 
     // ---- outputs ----
 
     /// Returns the next event.
-    fn poll_news(&mut self, now: Instant) -> Option<News<Self::Key>>;
+    fn poll_event(&mut self, now: Instant) -> Option<ProtocolEvent<Self::Key>>;
 
     /// Appends the next datagram to `buffer`, and returns its metadata.
     fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit<Self::Key>>;
 
     /// Reports that all datagrams for which there is room have been sent. Unpolled replies that a repeated request would
     /// produce again should be discarded.
-    fn drained(&mut self, now: Instant);
+    fn handle_drained(&mut self, now: Instant);
 
     /// Reports that datagrams of a connection leave as a GSO group.
-    fn train_leaves(&mut self, key: Self::Key);
+    fn handle_gso_group(&mut self, key: Self::Key);
 
     /// Reports that a datagram of `len` bytes, which must not be [fragmented](Fragments::Forbidden), exceeds the MTU of
     /// the interface.
-    fn cannot_leave(&mut self, now: Instant, key: Self::Key, len: usize);
+    fn handle_mtu_exceeded(&mut self, now: Instant, key: Self::Key, len: usize);
 
     /// Returns the statistics of the protocol, with those of the socket.
     fn stats(&self, traffic: &Traffic) -> Self::HostStats;
@@ -229,7 +229,7 @@ impl From<Reason> for io::Error {
 
 /// Event of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum News<K> {
+pub enum ProtocolEvent<K> {
     /// A peer has opened the connection. It is its first event.
     Accepted(K),
     /// The endpoint reports an event to its user.
@@ -253,16 +253,16 @@ pub struct Transmit<K> {
     /// Connection of the datagram, if it belongs to one.
     pub key: Option<K>,
     /// Datagrams with which it may share a GSO group.
-    pub company: Company,
+    pub gso_grouping: GsoGrouping,
     /// Permission for routers to fragment it.
     pub fragments: Fragments,
 }
 
 /// Eligibility of a datagram for a GSO group: datagrams with one path, all but the last of the same length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Company {
+pub enum GsoGrouping {
     /// With no other datagram.
-    Nobody,
+    Alone,
     /// With datagrams of the same connection.
     SameConnection,
     /// With any datagrams to the same path.

@@ -1,30 +1,30 @@
 //! Accept queue.
 
-use super::notice::{Notice, Shown, Sleepers};
+use super::notice::{PendingWakeups, Readiness, Wakeup};
 use std::collections::VecDeque;
 
 /// Accept queue. The protocol enforces its limit, since it has to answer peers that exceed it.
 #[derive(Debug)]
 pub(super) struct Queue<K> {
     keys: VecDeque<K>,
-    pub(super) notice: Notice,
+    pub(super) notice: Wakeup,
 }
 
 impl<K> Queue<K> {
-    pub(super) fn new(notice: Notice) -> Self {
+    pub(super) fn new(notice: Wakeup) -> Self {
         Self { keys: VecDeque::new(), notice }
     }
 
-    pub(super) fn push(&mut self, key: K, sleepers: &mut Sleepers) {
+    pub(super) fn push(&mut self, key: K, sleepers: &mut PendingWakeups) {
         self.keys.push_back(key);
-        self.notice.show(Shown::Something);
+        self.notice.set_readiness(Readiness::Ready);
         self.notice.wake(sleepers);
     }
 
     pub(super) fn pop(&mut self) -> Option<K> {
         let key = self.keys.pop_front();
         if self.keys.is_empty() {
-            self.notice.show(Shown::Nothing);
+            self.notice.set_readiness(Readiness::Idle);
         }
         key
     }

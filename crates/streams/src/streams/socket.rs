@@ -1,7 +1,7 @@
 //! UDP socket.
 
+use super::gso_burst::Transmission;
 use super::protocol::Fragments;
-use super::train::Departure;
 use hopline_linux::sys;
 use hopline_wire::ipv4::Ecn;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -18,7 +18,7 @@ const BUFFER: usize = 1 << 20;
 /// Datagrams, or GSO groups of datagrams, read by one system call.
 const BATCH: usize = 8;
 /// Maximum bytes of a GSO group.
-const LONGEST: usize = 1 << 16;
+const MAX_GSO_BYTES: usize = 1 << 16;
 
 /// A non-blocking UDP socket.
 #[derive(Debug)]
@@ -38,9 +38,9 @@ pub struct Path {
 
 /// Treatment of ICMP port-unreachable messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusals {
+pub(super) enum IcmpErrors {
     /// They are reported, so that a failed connection attempt ends early.
-    Heard,
+    Reported,
     /// They are ignored. Under a flood of forged connection attempts, each answer would cause an ICMP error, which takes
     /// room from datagrams and makes a system call fail.
     Ignored,
@@ -48,8 +48,8 @@ pub(super) enum Refusals {
 
 /// Result of sending a datagram.
 #[derive(Debug)]
-pub(super) enum Sent {
-    Yes,
+pub(super) enum SendResult {
+    Sent,
     /// The socket has no room at present.
     Blocked,
     Failed(io::Error),
@@ -57,11 +57,11 @@ pub(super) enum Sent {
 
 /// Permission for another socket to bind to the same port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
+pub enum PortSharing {
     /// Permitted to a socket that permits it too (`SO_REUSEADDR`).
     Allowed,
     /// Not permitted.
-    Refused,
+    Forbidden,
 }
 
 /// Receive buffers.
@@ -72,9 +72,9 @@ pub(super) struct Buffers {
 }
 
 impl Socket {
-    pub(super) fn bind(address: SocketAddr, sharing: Sharing) -> io::Result<Self> {
+    pub(super) fn bind(address: SocketAddr, sharing: PortSharing) -> io::Result<Self> {
         let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-        socket.set_reuse_address(sharing == Sharing::Allowed)?;
+        socket.set_reuse_address(sharing == PortSharing::Allowed)?;
         if matches!(address, SocketAddr::V6(address) if address.ip().is_unspecified()) {
             // The IPv6 wildcard address covers IPv4 too, whatever net.ipv6.bindv6only says.
             socket.set_only_v6(false)?;
@@ -94,10 +94,10 @@ impl Socket {
     }
 
     /// Sets whether ICMP port-unreachable messages are reported.
-    pub(super) fn set_refusals(&self, refusals: Refusals) -> io::Result<()> {
+    pub(super) fn set_icmp_errors(&self, refusals: IcmpErrors) -> io::Result<()> {
         match refusals {
-            Refusals::Heard => self.state.enable_transport_errors((&self.udp).into()),
-            Refusals::Ignored => sys::ignore_icmp_errors(&self.udp),
+            IcmpErrors::Reported => self.state.enable_transport_errors((&self.udp).into()),
+            IcmpErrors::Ignored => sys::ignore_icmp_errors(&self.udp),
         }
     }
 
@@ -112,8 +112,8 @@ impl Socket {
         let _ = set_ipv6_mtu_discover(&self.udp, v6);
     }
 
-    pub(super) fn share_port(&self, sharing: Sharing) -> io::Result<()> {
-        SockRef::from(&self.udp).set_reuse_address(sharing == Sharing::Allowed)
+    pub(super) fn share_port(&self, sharing: PortSharing) -> io::Result<()> {
+        SockRef::from(&self.udp).set_reuse_address(sharing == PortSharing::Allowed)
     }
 
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -121,12 +121,12 @@ impl Socket {
     }
 
     /// Returns the maximum datagrams of a GSO group: 1 if neither the kernel nor the network card can segment (GSO).
-    pub(super) fn longest_train(&self) -> usize {
+    pub(super) fn max_gso_segments(&self) -> usize {
         self.state.max_gso_segments()
     }
 
-    pub(super) fn send(&self, departure: Departure<'_>) -> Sent {
-        let Departure { path, ecn, contents, each } = departure;
+    pub(super) fn send(&self, departure: Transmission<'_>) -> SendResult {
+        let Transmission { path, ecn, contents, segment_len: each } = departure;
         let segment_size = (contents.len() > each).then_some(each);
         let transmit = Transmit {
             destination: path.peer,
@@ -138,14 +138,14 @@ impl Socket {
         let send = || self.state.try_send((&self.udp).into(), &transmit);
         // The first error may belong to an earlier datagram.
         match send().or_else(|e| if e.kind() == io::ErrorKind::WouldBlock { Err(e) } else { send() }) {
-            Ok(()) => Sent::Yes,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Sent::Blocked,
-            Err(e) => Sent::Failed(e),
+            Ok(()) => SendResult::Sent,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => SendResult::Blocked,
+            Err(e) => SendResult::Failed(e),
         }
     }
 
     /// Sends a datagram that no router may fragment. The lock of the table ensures that it is the only sender.
-    pub(super) fn send_whole(&self, departure: Departure<'_>) -> Sent {
+    pub(super) fn send_unfragmented(&self, departure: Transmission<'_>) -> SendResult {
         self.set_fragments(Fragments::Forbidden);
         let sent = self.send(departure);
         self.set_fragments(Fragments::Allowed);
@@ -154,14 +154,14 @@ impl Socket {
 
     /// Reads as many datagrams as fit into the buffers.
     pub(super) fn receive(&self, buffers: &mut Buffers) {
-        let mut slices: Vec<_> = buffers.bytes.chunks_mut(LONGEST).map(IoSliceMut::new).collect();
+        let mut slices: Vec<_> = buffers.bytes.chunks_mut(MAX_GSO_BYTES).map(IoSliceMut::new).collect();
         // An error means that there is nothing to read, or it belongs to an earlier datagram.
         buffers.filled =
             self.state.recv((&self.udp).into(), &mut slices, &mut buffers.metas).unwrap_or_default();
     }
 
     /// Returns the source of the next ICMP port-unreachable message.
-    pub(super) fn next_refusal(&self) -> Option<IpAddr> {
+    pub(super) fn next_icmp_error(&self) -> Option<IpAddr> {
         loop {
             let error = self.state.recv_transport_error((&self.udp).into()).ok().flatten()?;
             if error.raw_errno == libc::ECONNREFUSED
@@ -181,7 +181,7 @@ impl AsFd for Socket {
 
 impl Buffers {
     pub(super) fn new() -> Self {
-        Self { bytes: vec![0; BATCH * LONGEST], metas: [RecvMeta::default(); BATCH], filled: 0 }
+        Self { bytes: vec![0; BATCH * MAX_GSO_BYTES], metas: [RecvMeta::default(); BATCH], filled: 0 }
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -190,10 +190,10 @@ impl Buffers {
 
     /// Returns the datagrams of the last read. They are mutable, so that they can be decrypted in place.
     pub(super) fn datagrams(&mut self) -> impl Iterator<Item = (Path, Ecn, &mut [u8])> {
-        let read = self.bytes.chunks_mut(LONGEST).zip(&self.metas).take(self.filled);
+        let read = self.bytes.chunks_mut(MAX_GSO_BYTES).zip(&self.metas).take(self.filled);
         read.flat_map(|(bytes, meta)| {
-            let (path, ecn) = (Path { peer: meta.addr, local: meta.dst_ip }, heard(meta.ecn));
-            let bytes = &mut bytes[..meta.len.min(LONGEST)];
+            let (path, ecn) = (Path { peer: meta.addr, local: meta.dst_ip }, from_codepoint(meta.ecn));
+            let bytes = &mut bytes[..meta.len.min(MAX_GSO_BYTES)];
             bytes.chunks_mut(meta.stride.max(1)).map(move |datagram| (path, ecn, datagram))
         })
     }
@@ -210,7 +210,7 @@ const fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
 }
 
 /// Converts quinn's ECN codepoint.
-const fn heard(codepoint: Option<EcnCodepoint>) -> Ecn {
+const fn from_codepoint(codepoint: Option<EcnCodepoint>) -> Ecn {
     match codepoint {
         None => Ecn::NotCapable,
         Some(EcnCodepoint::Ect0) => Ecn::Capable0,

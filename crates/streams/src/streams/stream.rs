@@ -1,7 +1,7 @@
 //! User's interface of a connection.
 
 use super::host::{Host, first_that_works, unspecified};
-use super::notice::Who;
+use super::notice::WaiterRole;
 use super::protocol::{Endpoint as _, Protocol};
 use super::table::{Io, Table};
 use super::user::{Blocking, Interest, Ready, User, Waiting};
@@ -62,7 +62,7 @@ impl<P: Protocol> Stream<P> {
     /// # Errors
     /// The reason that the connection failed, as for [`Host::connect`].
     pub fn is_open(&self) -> io::Result<bool> {
-        match self.call(|user, endpoint, _| user.see_opened(endpoint)) {
+        match self.call(|user, endpoint, _| user.poll_opened(endpoint)) {
             Poll::Ready(opened) => opened.map(|()| true),
             Poll::Pending => Ok(false),
         }
@@ -87,7 +87,7 @@ impl<P: Protocol> Stream<P> {
     /// blocking threads.
     pub fn poll_ready(&self, interest: Interest, context: &Context<'_>) -> Ready {
         self.call(|user, endpoint, _| {
-            user.notice.wake_later(Who::Observer, context);
+            user.notice.register_waker(WaiterRole::Observer, context);
             user.ready(endpoint, interest)
         })
     }
@@ -100,9 +100,9 @@ impl<P: Protocol> Stream<P> {
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.call(|user, endpoint, io| {
             if how != Shutdown::Write {
-                user.shut_reading();
+                user.shutdown_read();
             }
-            if how == Shutdown::Read { Ok(()) } else { user.shut_writing(endpoint, io.now) }
+            if how == Shutdown::Read { Ok(()) } else { user.shutdown_write(endpoint, io.now) }
         })
     }
 
@@ -216,7 +216,7 @@ impl<P: Protocol> Stream<P> {
         blocking: Blocking,
         mut look: impl FnMut(&User, &Option<P::Endpoint<'_>>) -> Poll<io::Result<T>>,
     ) -> io::Result<T> {
-        self.wait_as(|_| (timeout, blocking), |table, _| table.look(self.key, &mut look))
+        self.wait_as(|_| (timeout, blocking), |table, _| table.inspect(self.key, &mut look))
     }
 
     /// Repeats an operation until it succeeds or the timeout set for the connection expires (`WouldBlock`).
@@ -245,7 +245,7 @@ impl<P: Protocol> Stream<P> {
                 shared.release(table);
                 return result;
             }
-            if table.must_tell() {
+            if table.has_wakeups() {
                 shared.release(table);
                 table = shared.table();
                 continue;
@@ -296,13 +296,13 @@ impl<P: Protocol> Write for Stream<P> {
 
 impl<P: Protocol> AsFd for Stream<P> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.host.with(|table, _| table.user(self.key).notice.is_watched());
+        self.host.with(|table, _| table.user(self.key).notice.enable_descriptor());
         self.descriptor.as_fd()
     }
 }
 
 impl<P: Protocol> Drop for Stream<P> {
     fn drop(&mut self) {
-        self.call(|user, endpoint, io| user.leave(endpoint, io.now));
+        self.call(|user, endpoint, io| user.abandon(endpoint, io.now));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::host::{Host, unspecified};
 use super::listener::Listener;
-use super::notice::Who;
+use super::notice::WaiterRole;
 use super::protocol::Protocol;
 use super::stream::Stream;
 use std::future::poll_fn;
@@ -35,8 +35,8 @@ impl<P: Protocol> AsyncStream<P> {
         let stream = Self(host.begin_connect(peer, config)?);
         poll_fn(|context| {
             stream.0.call(|user, endpoint, _| {
-                user.notice.wake_later(Who::Reader, context);
-                user.see_opened(endpoint)
+                user.notice.register_waker(WaiterRole::Reader, context);
+                user.poll_opened(endpoint)
             })
         })
         .await?;
@@ -52,7 +52,7 @@ impl<P: Protocol> AsyncStream<P> {
         let _ = self.0.shutdown(Shutdown::Write);
         poll_fn(|context| {
             self.0.call(|user, endpoint, _| {
-                user.notice.wake_later(Who::Writer, context);
+                user.notice.register_waker(WaiterRole::Writer, context);
                 user.delivered(endpoint)
             })
         })
@@ -64,7 +64,7 @@ impl<P: Protocol> AsyncStream<P> {
     /// is woken when that may have changed.
     pub fn poll_delivered(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
         self.0.call(|user, endpoint, _| {
-            user.notice.wake_later(Who::Writer, context);
+            user.notice.register_waker(WaiterRole::Writer, context);
             user.delivered(endpoint)
         })
     }
@@ -95,7 +95,7 @@ impl<P: Protocol> AsyncRead for AsyncStream<P> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let read = self.0.with(|table, key, io| {
-            table.user(key).notice.wake_later(Who::Reader, context);
+            table.user(key).notice.register_waker(WaiterRole::Reader, context);
             self.0.try_read(buffer.initialize_unfilled(), table, io)
         });
         read.map_ok(|len| buffer.advance(len))
@@ -105,7 +105,7 @@ impl<P: Protocol> AsyncRead for AsyncStream<P> {
 impl<P: Protocol> AsyncWrite for AsyncStream<P> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
         self.0.with(|table, key, io| {
-            table.user(key).notice.wake_later(Who::Writer, context);
+            table.user(key).notice.register_waker(WaiterRole::Writer, context);
             self.0.try_write(data, table, io)
         })
     }
@@ -142,7 +142,7 @@ impl<P: Protocol> AsyncListener<P> {
         poll_fn(|context| {
             self.0.host().with(|table, _| {
                 let queue = table.queue.as_mut().expect("a queue stays as long as its listener");
-                queue.notice.wake_later(Who::Acceptor, context);
+                queue.notice.register_waker(WaiterRole::Acceptor, context);
             });
             match self.0.accept() {
                 Ok((stream, peer)) => Poll::Ready(Ok((stream.into(), peer))),

@@ -1,6 +1,6 @@
 //! User's half of a connection: requested operations and reported events.
 
-use super::notice::{Notice, Shown, Sleepers};
+use super::notice::{PendingWakeups, Readiness, Wakeup};
 use super::protocol::{Endpoint, Reason};
 use bytes::{Buf, Bytes};
 use hopline_core::{Duration, Instant};
@@ -9,28 +9,28 @@ use std::io::{self, ErrorKind};
 use std::task::Poll;
 
 /// Maximum bytes taken by one write.
-const MOST_AT_ONCE: usize = 1 << 16;
+const MAX_WRITE: usize = 1 << 16;
 /// Time without progress after which an abandoned connection is given up, if its configuration has no limit.
-const PATIENCE: Duration = Duration::from_secs(120);
+const ABANDON_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// State of the user. The endpoint belongs to the protocol and is borrowed for each call.
 #[derive(Debug)]
 pub(super) struct User {
-    pub(super) notice: Notice,
+    pub(super) notice: Wakeup,
     /// Time at which the table will give it up.
-    pub(super) armed: Option<Instant>,
+    pub(super) deadline: Option<Instant>,
     pub(super) waiting: Waiting,
-    presence: Presence,
+    ownership: Ownership,
     end: Option<End>,
     /// `Some` if the endpoint has reported events for which the user has not been woken.
-    news: News,
+    unreported: Unreported,
     /// Received data to be read next.
     next: Bytes,
-    reading: Half,
-    writing: Half,
-    room: Room,
-    opening: Opening,
-    called: Called,
+    receiving: HalfState,
+    sending: HalfState,
+    room: WriteRoom,
+    open_state: OpenState,
+    may_transmit: MayTransmit,
     /// Last state for which the user has been woken.
     seen: State,
 }
@@ -51,11 +51,11 @@ pub(super) enum Blocking {
 
 /// Ownership of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Presence {
+enum Ownership {
     /// Owned by a stream or by the accept queue.
-    Present,
+    Owned,
     /// Abandoned: it ends by itself. It had `left` bytes to send at `since`.
-    Gone { left: u64, since: Instant },
+    Abandoned { left: u64, since: Instant },
 }
 
 /// End of the connection.
@@ -68,32 +68,32 @@ enum End {
 
 /// Reports whether a call may make the endpoint send, for instance because there is room again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Called {
+pub(super) enum MayTransmit {
     No,
     Yes,
 }
 
 /// Reports whether there are events for which the user has not been woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum News {
+enum Unreported {
     None,
     Some,
 }
 
 /// Room for writes, as the user knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Room {
+enum WriteRoom {
     /// No write was rejected.
-    Enough,
+    Sufficient,
     /// A write was rejected.
     Wanted,
     /// Since then there is room again.
-    Again,
+    Regained,
 }
 
 /// State of the user's knowledge about an opening connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Opening {
+enum OpenState {
     /// The user knows the outcome, or waits for it in a call.
     Seen,
     /// The user has to be notified of the outcome.
@@ -124,42 +124,42 @@ pub struct Ready {
 
 /// State of a direction, as the user has set it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Half {
+enum HalfState {
     Open,
     Shut,
 }
 
 impl User {
-    pub(super) fn new(notice: Notice) -> Self {
+    pub(super) fn new(notice: Wakeup) -> Self {
         Self {
             notice,
-            armed: None,
+            deadline: None,
             waiting: Waiting { blocking: Blocking::Yes, read: None, write: None },
-            presence: Presence::Present,
+            ownership: Ownership::Owned,
             end: None,
-            news: News::None,
+            unreported: Unreported::None,
             next: Bytes::new(),
-            reading: Half::Open,
-            writing: Half::Open,
-            room: Room::Enough,
-            opening: Opening::Seen,
-            called: Called::No,
+            receiving: HalfState::Open,
+            sending: HalfState::Open,
+            room: WriteRoom::Sufficient,
+            open_state: OpenState::Seen,
+            may_transmit: MayTransmit::No,
             seen: State::Closed,
         }
     }
 
     /// Creates the user of a non-blocking connection attempt.
-    pub(super) fn that_calls(notice: Notice) -> Self {
-        Self { opening: Opening::Awaited, ..Self::new(notice) }
+    pub(super) fn connecting(notice: Wakeup) -> Self {
+        Self { open_state: OpenState::Awaited, ..Self::new(notice) }
     }
 
     // ---- application calls ----
 
     /// Like [`opened`](Self::opened), and clears the event.
-    pub(super) fn see_opened(&mut self, endpoint: &impl Endpoint) -> Poll<io::Result<()>> {
+    pub(super) fn poll_opened(&mut self, endpoint: &impl Endpoint) -> Poll<io::Result<()>> {
         let opened = self.opened(endpoint);
         if opened.is_ready() {
-            self.opening = Opening::Seen;
+            self.open_state = OpenState::Seen;
         }
         opened
     }
@@ -186,7 +186,7 @@ impl User {
         }
         match &self.end {
             _ if read > 0 || buffer.is_empty() => Poll::Ready(Ok(read)),
-            _ if self.reading == Half::Shut || self.peer_has_ended(endpoint) => Poll::Ready(Ok(0)),
+            _ if self.receiving == HalfState::Shut || self.peer_has_ended(endpoint) => Poll::Ready(Ok(0)),
             Some(_) => Poll::Ready(Err(self.error())),
             None => Poll::Pending,
         }
@@ -203,19 +203,19 @@ impl User {
         }
         let free = usize::try_from(endpoint.send_capacity()).unwrap_or(usize::MAX);
         // A write without any room is rejected; the endpoint reports room later.
-        let len = data.len().min(MOST_AT_ONCE).min(free.max(1));
+        let len = data.len().min(MAX_WRITE).min(free.max(1));
         match endpoint.send(now, Bytes::copy_from_slice(&data[..len])) {
             Ok(()) => {
-                self.room = Room::Enough;
+                self.room = WriteRoom::Sufficient;
                 Poll::Ready(Ok(len))
             }
             Err(SendError::Full { .. }) => {
-                self.room = Room::Wanted;
+                self.room = WriteRoom::Wanted;
                 Poll::Pending
             }
-            Err(_) => Poll::Ready(Err(match self.writing {
-                Half::Shut => ErrorKind::BrokenPipe.into(),
-                Half::Open => self.error(),
+            Err(_) => Poll::Ready(Err(match self.sending {
+                HalfState::Shut => ErrorKind::BrokenPipe.into(),
+                HalfState::Open => self.error(),
             })),
         }
     }
@@ -223,32 +223,34 @@ impl User {
     /// Returns the operations that do not block. A user that cannot write is notified of room, as after a rejected write.
     pub(super) fn ready(&mut self, endpoint: &mut impl Endpoint, interest: Interest) -> Ready {
         let over = self.end.is_some();
-        let readable =
-            self.refill(endpoint) || self.reading == Half::Shut || self.peer_has_ended(endpoint) || over;
+        let readable = self.refill(endpoint)
+            || self.receiving == HalfState::Shut
+            || self.peer_has_ended(endpoint)
+            || over;
         let opening = self.opened(endpoint).is_pending();
-        let room = !opening && endpoint.send_capacity() >= Self::worth_waking(endpoint);
-        let writable = room || self.writing == Half::Shut || over;
+        let room = !opening && endpoint.send_capacity() >= Self::wake_threshold(endpoint);
+        let writable = room || self.sending == HalfState::Shut || over;
         if !writable && !opening && interest != Interest::Read {
-            self.room = Room::Wanted;
+            self.room = WriteRoom::Wanted;
         }
         Ready { readable, writable, over }
     }
 
-    pub(super) fn shut_writing(&mut self, endpoint: &mut impl Endpoint, now: Instant) -> io::Result<()> {
-        match (self.writing, &self.end) {
-            (Half::Shut, _) => Ok(()),
-            (Half::Open, Some(_)) => Err(ErrorKind::NotConnected.into()),
-            (Half::Open, None) => {
-                self.writing = Half::Shut;
+    pub(super) fn shutdown_write(&mut self, endpoint: &mut impl Endpoint, now: Instant) -> io::Result<()> {
+        match (self.sending, &self.end) {
+            (HalfState::Shut, _) => Ok(()),
+            (HalfState::Open, Some(_)) => Err(ErrorKind::NotConnected.into()),
+            (HalfState::Open, None) => {
+                self.sending = HalfState::Shut;
                 endpoint.close(now).map_err(|_| ErrorKind::NotConnected.into())
             }
         }
     }
 
     /// Closes the receiving direction and notifies waiting readers.
-    pub(super) fn shut_reading(&mut self) {
-        self.reading = Half::Shut;
-        self.news = News::Some;
+    pub(super) fn shutdown_read(&mut self) {
+        self.receiving = HalfState::Shut;
+        self.unreported = Unreported::Some;
     }
 
     /// Becomes ready once the peer has everything including the end of the stream, or the connection has failed.
@@ -264,13 +266,13 @@ impl User {
 
     /// Abandons the connection. Written data are sent and the stream is ended. Received data that were not read, or that
     /// arrive later, reset the connection (RFC 1122 §4.2.2.13).
-    pub(super) fn leave(&mut self, endpoint: &mut impl Endpoint, now: Instant) {
-        let unread = self.refill(endpoint) && self.reading == Half::Open;
-        self.presence = Presence::Gone { left: endpoint.unacknowledged(), since: now };
+    pub(super) fn abandon(&mut self, endpoint: &mut impl Endpoint, now: Instant) {
+        let unread = self.refill(endpoint) && self.receiving == HalfState::Open;
+        self.ownership = Ownership::Abandoned { left: endpoint.unacknowledged(), since: now };
         if unread {
             endpoint.abort(now);
-        } else if self.writing == Half::Open {
-            self.writing = Half::Shut;
+        } else if self.sending == HalfState::Open {
+            self.sending = HalfState::Shut;
             // It may be closed by now.
             let _ = endpoint.close(now);
         }
@@ -279,9 +281,9 @@ impl User {
     // ---- what the table does ----
 
     /// Handles an event of the endpoint.
-    pub(super) fn hear(&mut self, event: Event) {
+    pub(super) fn handle_event(&mut self, event: Event) {
         if event != Event::Writable {
-            self.news = News::Some;
+            self.unreported = Unreported::Some;
         }
         if let Event::Closed(reason) = event {
             self.end.get_or_insert(End::Closed(reason));
@@ -290,72 +292,73 @@ impl User {
 
     /// Marks the connection as failed.
     pub(super) fn fail(&mut self, why: impl Into<Reason>) {
-        self.news = News::Some;
+        self.unreported = Unreported::Some;
         self.end.get_or_insert(End::Failed(why.into()));
     }
 
     /// Handles the events of the endpoint, before its data are sent. Returns whether that may make it send more.
-    pub(super) fn settle(
+    pub(super) fn process(
         &mut self,
         now: Instant,
         endpoint: &mut impl Endpoint,
-        sleepers: &mut Sleepers,
-    ) -> Called {
-        self.called = Called::No;
+        sleepers: &mut PendingWakeups,
+    ) -> MayTransmit {
+        self.may_transmit = MayTransmit::No;
         // The acknowledgement of the end of the stream is not an event.
         let state = endpoint.state();
         let mut news = std::mem::replace(&mut self.seen, state) != state;
-        news |= std::mem::replace(&mut self.news, News::None) == News::Some;
-        let has_room = self.room == Room::Wanted && endpoint.send_capacity() >= Self::worth_waking(endpoint);
+        news |= std::mem::replace(&mut self.unreported, Unreported::None) == Unreported::Some;
+        let has_room =
+            self.room == WriteRoom::Wanted && endpoint.send_capacity() >= Self::wake_threshold(endpoint);
         if has_room {
-            (self.room, news) = (Room::Again, true);
+            (self.room, news) = (WriteRoom::Regained, true);
         }
-        self.go_on_alone(endpoint, now);
-        if self.reading == Half::Shut {
+        self.drain_abandoned(endpoint, now);
+        if self.receiving == HalfState::Shut {
             while self.refill(endpoint) {
                 self.next.clear();
             }
         }
         let readable = self.refill(endpoint) || self.peer_has_ended(endpoint) || self.end.is_some();
-        let opened = self.opening == Opening::Awaited && self.opened(endpoint).is_ready();
-        let something = readable || opened || self.room == Room::Again;
-        self.notice.show(if something { Shown::Something } else { Shown::Nothing });
+        let opened = self.open_state == OpenState::Awaited && self.opened(endpoint).is_ready();
+        let something = readable || opened || self.room == WriteRoom::Regained;
+        self.notice.set_readiness(if something { Readiness::Ready } else { Readiness::Idle });
         if has_room {
-            self.notice.show_anew();
+            self.notice.signal_again();
         }
         if news {
             self.notice.wake(sleepers);
         }
-        self.called
+        self.may_transmit
     }
 
     /// Returns the free bytes at which a writer is woken; more than one block, or it would be woken for each.
-    fn worth_waking(endpoint: &impl Endpoint) -> u64 {
+    fn wake_threshold(endpoint: &impl Endpoint) -> u64 {
         (endpoint.send_buffer().unwrap_or(0) / 4).max(1)
     }
 
     /// Returns whether neither peer needs the connection any more.
     pub(super) fn is_over(&self, endpoint: &impl Endpoint) -> bool {
-        matches!(self.presence, Presence::Gone { .. }) && endpoint.state() == State::Closed
+        matches!(self.ownership, Ownership::Abandoned { .. }) && endpoint.state() == State::Closed
     }
 
-    fn go_on_alone(&mut self, endpoint: &mut impl Endpoint, now: Instant) {
-        let Presence::Gone { left, .. } = self.presence else { return };
-        if self.reading == Half::Open && self.refill(endpoint) && endpoint.state() != State::Closed {
+    fn drain_abandoned(&mut self, endpoint: &mut impl Endpoint, now: Instant) {
+        let Ownership::Abandoned { left, .. } = self.ownership else { return };
+        if self.receiving == HalfState::Open && self.refill(endpoint) && endpoint.state() != State::Closed {
             endpoint.abort(now);
-            self.called = Called::Yes;
+            self.may_transmit = MayTransmit::Yes;
         }
         let unacknowledged = endpoint.unacknowledged();
         if unacknowledged != left {
-            self.presence = Presence::Gone { left: unacknowledged, since: now };
+            self.ownership = Ownership::Abandoned { left: unacknowledged, since: now };
         }
     }
 
     /// Returns the time at which to abort an abandoned connection.
-    pub(super) fn gives_up_at(&self, endpoint: &impl Endpoint) -> Option<Instant> {
-        match self.presence {
-            Presence::Gone { since, .. } if endpoint.state() != State::Closed => {
-                Some(since + endpoint.silence_limit().unwrap_or(PATIENCE))
+    pub(super) fn abort_deadline(&self, endpoint: &impl Endpoint) -> Option<Instant> {
+        match self.ownership {
+            Ownership::Abandoned { since, .. } if endpoint.state() != State::Closed => {
+                Some(since + endpoint.silence_limit().unwrap_or(ABANDON_TIMEOUT))
             }
             _ => None,
         }
@@ -366,7 +369,7 @@ impl User {
         if self.next.is_empty() {
             self.next = endpoint.recv().unwrap_or_default();
             if !self.next.is_empty() {
-                self.called = Called::Yes;
+                self.may_transmit = MayTransmit::Yes;
             }
         }
         !self.next.is_empty()

@@ -49,16 +49,16 @@
 
 mod backlog;
 mod input;
+mod path_state;
 mod protocol;
-mod route;
 mod stats;
 mod stream;
 mod table;
-mod trust;
+mod tokens;
 
 pub use self::stats::{HostStats, Info};
 pub use self::table::Tpa;
-pub use crate::streams::Sharing;
+pub use crate::streams::PortSharing;
 pub use hopline_transport::connection::State;
 pub use hopline_transport::tpa::Config;
 
@@ -87,12 +87,12 @@ const SEND_BUFFER: u64 = 256 * 1024;
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// Delay before the first repetition of a SYN. Under a flood, the listener answers only SYNs that come twice.
-const CALL_AGAIN: Duration = Duration::from_millis(50);
+const SYN_RETRY: Duration = Duration::from_millis(50);
 /// RTO before the first sample: a lost SYN is soon repeated.
-const FIRST_RTO: Duration = Duration::from_millis(300);
+const INITIAL_RTO: Duration = Duration::from_millis(300);
 /// Maximum RTO. Probes of a path that seems dead are then rare enough to cost nothing. They are frequent enough to detect
 /// its recovery soon, and to outlast any burst of losses within the idle timeout.
-const MOST_RTO: Duration = Duration::from_secs(5);
+const MAX_RTO: Duration = Duration::from_secs(5);
 
 /// Returns the configuration of TPA for real networks, with a maximum window of `cwnd_max` segments (1 to 12; the paper:
 /// 2 or 3). It differs from [`Config::tpa`] in the following:
@@ -109,6 +109,6 @@ pub fn config(cwnd_max: u8) -> Config {
         .with_mss(MSS)
         .with_send_buffer(Some(SEND_BUFFER))
         .with_keep_alive(Some(KEEP_ALIVE))
-        .with_rto(config.rto().with_initial(FIRST_RTO).with_max(MOST_RTO))
-        .with_call_again(Some(CALL_AGAIN))
+        .with_rto(config.rto().with_initial(INITIAL_RTO).with_max(MAX_RTO))
+        .with_call_again(Some(SYN_RETRY))
 }

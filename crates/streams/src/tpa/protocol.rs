@@ -4,8 +4,8 @@ use super::Config;
 use super::backlog::Backlog;
 use super::stats::{HostStats, Info};
 use super::table::{Connection, Origin, Tpa};
-use super::trust::Trust;
-use crate::streams::{self, News, Path, Protocol, Traffic, Transmit};
+use super::tokens::TokenKey;
+use crate::streams::{self, Path, Protocol, ProtocolEvent, Traffic, Transmit};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
 use hopline_transport::connection::{CloseError, SendError, State};
@@ -28,12 +28,12 @@ impl Protocol for Tpa {
     const NAME: &'static str = "tpa";
 
     fn new() -> io::Result<Self> {
-        Ok(Self::with(Trust::new()?))
+        Ok(Self::with(TokenKey::new()?))
     }
 
     fn connect(&mut self, now: Instant, path: Path, config: &Config) -> io::Result<Tag> {
-        let identity = self.trust.identity()?;
-        let mut endpoint = Endpoint::tagged(fitted(config, path.peer), identity).map_err(invalid)?;
+        let identity = self.token_key.identity()?;
+        let mut endpoint = Endpoint::tagged(config_for(config, path.peer), identity).map_err(invalid)?;
         endpoint.connect(now).expect("it is new");
         Ok(self.insert(Connection::new(endpoint, path, Origin::Connected)))
     }
@@ -41,7 +41,7 @@ impl Protocol for Tpa {
     fn listen(&mut self, local: SocketAddr, config: &Config, backlog: usize) -> io::Result<()> {
         let mut secret = [0; 16];
         getrandom::fill(&mut secret)?;
-        let machine = Listener::new(fitted(config, local), Secret(secret)).map_err(invalid)?;
+        let machine = Listener::new(config_for(config, local), Secret(secret)).map_err(invalid)?;
         self.backlog = Some(Backlog::new(machine, backlog));
         Ok(())
     }
@@ -50,17 +50,17 @@ impl Protocol for Tpa {
         self.backlog = None;
     }
 
-    fn picked(&mut self, _key: Tag) {
-        self.backlog.iter_mut().for_each(Backlog::leave);
+    fn mark_accepted(&mut self, _key: Tag) {
+        self.backlog.iter_mut().for_each(Backlog::remove_waiting);
     }
 
-    fn turn_down(&mut self, key: Tag) {
-        self.take_out(key);
-        self.backlog.iter_mut().for_each(Backlog::leave);
+    fn reject(&mut self, key: Tag) {
+        self.remove_connection(key);
+        self.backlog.iter_mut().for_each(Backlog::remove_waiting);
     }
 
     fn remove(&mut self, now: Instant, key: Tag) {
-        if self.take_out(key) == Some(Origin::Accepted)
+        if self.remove_connection(key) == Some(Origin::Accepted)
             && let Some(backlog) = &mut self.backlog
         {
             backlog.spent.insert(now, key);
@@ -71,12 +71,12 @@ impl Protocol for Tpa {
         self.connections.get_mut(&key).map(|connection| &mut connection.endpoint)
     }
 
-    fn touch(&mut self, key: Tag) {
-        self.look_at(key);
+    fn handle_user_call(&mut self, key: Tag) {
+        self.enqueue(key);
     }
 
     fn path(&self, key: Tag) -> Path {
-        self.connections[&key].route.path()
+        self.connections[&key].path_state.path()
     }
 
     fn info(&self, key: Tag) -> Info {
@@ -95,9 +95,9 @@ impl Protocol for Tpa {
         }
     }
 
-    fn nobody_at(&self, address: IpAddr) -> Option<Tag> {
+    fn unreachable_connection(&self, address: IpAddr) -> Option<Tag> {
         let is_there = |connection: &Connection| {
-            connection.route.path().peer.ip().to_canonical() == address.to_canonical()
+            connection.path_state.path().peer.ip().to_canonical() == address.to_canonical()
         };
         let mut to_it = self.connections.iter().filter(|(_, connection)| is_there(connection));
         match (to_it.next(), to_it.next()) {
@@ -106,39 +106,41 @@ impl Protocol for Tpa {
         }
     }
 
-    fn take(&mut self, now: Instant, path: Path, _ecn: Ecn, datagram: &mut [u8]) {
-        self.hear(now, path, datagram);
+    fn handle_datagram(&mut self, now: Instant, path: Path, _ecn: Ecn, datagram: &mut [u8]) {
+        self.handle_segment_from(now, path, datagram);
     }
 
-    fn on_time(&mut self, now: Instant) {
-        self.fire(now);
+    fn handle_timeout(&mut self, now: Instant) {
+        self.handle_timeouts(now);
     }
 
-    fn due(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         self.due.first().map(|&(at, _)| at)
     }
 
-    fn poll_news(&mut self, _now: Instant) -> Option<News<Tag>> {
-        self.next_news()
+    fn poll_event(&mut self, _now: Instant) -> Option<ProtocolEvent<Tag>> {
+        self.next_event()
     }
 
     fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit<Tag>> {
         self.next_datagram(now, buffer)
     }
 
-    fn drained(&mut self, _now: Instant) {
-        self.tidy();
+    fn handle_drained(&mut self, _now: Instant) {
+        self.update_index();
     }
 
-    fn train_leaves(&mut self, key: Tag) {
-        if let Some(Connection { route, endpoint, .. }) = self.connections.get_mut(&key).map(|c| &mut **c) {
-            route.train_leaves(endpoint.stats());
+    fn handle_gso_group(&mut self, key: Tag) {
+        if let Some(Connection { path_state: route, endpoint, .. }) =
+            self.connections.get_mut(&key).map(|c| &mut **c)
+        {
+            route.record_burst(endpoint.stats());
         }
     }
 
-    fn cannot_leave(&mut self, now: Instant, key: Tag, len: usize) {
+    fn handle_mtu_exceeded(&mut self, now: Instant, key: Tag, len: usize) {
         if let (Some(connection), Ok(len)) = (self.connections.get_mut(&key), len.try_into()) {
-            connection.route.cannot_leave(now, len);
+            connection.path_state.handle_send_failure(now, len);
         }
     }
 
@@ -191,7 +193,7 @@ impl streams::Endpoint for &mut Endpoint<Bytes> {
 }
 
 /// Returns the configuration with segments reduced for the IPv6 header, if `address` is an IPv6 one.
-fn fitted(config: &Config, address: SocketAddr) -> Config {
+fn config_for(config: &Config, address: SocketAddr) -> Config {
     let over_ipv6 = match address {
         SocketAddr::V4(_) => false,
         SocketAddr::V6(address) => address.ip().to_ipv4_mapped().is_none(),

@@ -2,7 +2,7 @@
 
 use hopline_core::Duration;
 use hopline_transport::connection::State;
-use hopline_transport::tpa::{Path, Stats};
+use hopline_transport::tpa::{PathState, Stats};
 
 /// Datagrams of all connections of a host since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,9 +10,9 @@ pub struct HostStats {
     /// Received datagrams of any kind.
     pub received: u64,
     /// Received datagrams that were not segments.
-    pub garbage: u64,
+    pub malformed: u64,
     /// Received segments for unknown connections that opened none.
-    pub strays: u64,
+    pub unknown_segments: u64,
     /// SYNs answered, without keeping state.
     pub answered: u64,
     /// SYNs neither answered nor rejected, because of a flood.
@@ -35,7 +35,7 @@ pub struct Info {
     /// State of the endpoint.
     pub state: State,
     /// Sender's assessment of the path.
-    pub path: Path,
+    pub path: PathState,
     /// Congestion window, in segments.
     pub cwnd: u8,
     /// Maximum data of a segment, in bytes.

@@ -1,13 +1,13 @@
 //! Connections of a host by tag.
 
 use super::backlog::Backlog;
-use super::route::Route;
+use super::path_state::PathState;
 use super::stats::HostStats;
-use super::trust::Trust;
-use crate::streams::{Company, Fragments, News, Path, Transmit};
+use super::tokens::TokenKey;
+use crate::streams::{Fragments, GsoGrouping, Path, ProtocolEvent, Transmit};
 use bytes::Bytes;
-use hopline_core::flood::{Allowance, Calls};
-use hopline_core::{Instant, Machine};
+use hopline_core::request_admission::{RequestAdmission, TokenBucket};
+use hopline_core::{Instant, StateMachine};
 use hopline_transport::tpa::Endpoint;
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::tpa::{Segment, Tag};
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Maximum number of resets per second for segments of unknown connections. A restarted host informs its peers soon, and
 /// a flood is not answered.
-const STRAYS_TOLD: u32 = 200;
+const MAX_RESETS_PER_SECOND: u32 = 200;
 
 /// TPA state machine with all connections of a UDP socket.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Tpa {
     /// Accepted connections that have not been reported yet.
     pub(super) accepted: VecDeque<Tag>,
     /// Connections with possible events.
-    heard: VecDeque<Tag>,
+    with_events: VecDeque<Tag>,
     /// Connections with possible data to send, in turn.
     ready: VecDeque<Tag>,
     /// Connections with timers or tags that the table may have to update.
@@ -38,23 +38,23 @@ pub struct Tpa {
     pub(super) backlog: Option<Backlog>,
     /// Statistics, without the parts that the streams count.
     pub(super) stats: HostStats,
-    pub(super) trust: Trust,
+    pub(super) token_key: TokenKey,
     /// Rate limit of resets for segments of unknown connections.
-    pub(super) telling: Allowance,
-    pub(super) calls: Calls,
+    pub(super) reset_allowance: TokenBucket,
+    pub(super) calls: RequestAdmission,
 }
 
 /// One connection in the table of its host.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) endpoint: Endpoint<Bytes>,
-    pub(super) route: Route,
+    pub(super) path_state: PathState,
     /// Tag of the peer under which the table has the connection.
-    pub(super) known_as: Option<Tag>,
+    pub(super) peer_tag: Option<Tag>,
     origin: Origin,
     /// Time at which the table will check it next.
-    pub(super) armed: Option<Instant>,
-    turn: Turn,
+    pub(super) deadline: Option<Instant>,
+    sender_queue: SenderQueue,
 }
 
 /// Side that opened the connection.
@@ -66,20 +66,20 @@ pub(super) enum Origin {
 
 /// Membership in the queue of senders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Turn {
-    Comes,
-    IsOver,
+enum SenderQueue {
+    Queued,
+    NotQueued,
 }
 
 impl Connection {
     pub(super) fn new(endpoint: Endpoint<Bytes>, path: Path, origin: Origin) -> Self {
         let mut connection = Self {
-            route: Route::new(path, endpoint.config().mss()),
-            known_as: None,
+            path_state: PathState::new(path, endpoint.config().mss()),
+            peer_tag: None,
             endpoint,
             origin,
-            armed: None,
-            turn: Turn::IsOver,
+            deadline: None,
+            sender_queue: SenderQueue::NotQueued,
         };
         connection.fit_path();
         connection
@@ -87,32 +87,32 @@ impl Connection {
 
     /// Sets the segment size to the path MTU.
     pub(super) fn fit_path(&mut self) {
-        self.endpoint.set_path_mss(self.route.mss());
+        self.endpoint.set_path_mss(self.path_state.mss());
     }
 
     /// Returns the time of the next timer of the endpoint or of the path.
     fn due(&self) -> Option<Instant> {
         let timer = self.endpoint.poll_timeout().map(|(at, _)| at);
-        [timer, self.route.due(&self.endpoint)].into_iter().flatten().min()
+        [timer, self.path_state.due(&self.endpoint)].into_iter().flatten().min()
     }
 }
 
 impl Tpa {
-    pub(super) fn with(trust: Trust) -> Self {
+    pub(super) fn with(trust: TokenKey) -> Self {
         Self {
             connections: BTreeMap::new(),
             by_peer: BTreeMap::new(),
             due: BTreeSet::new(),
             accepted: VecDeque::new(),
-            heard: VecDeque::new(),
+            with_events: VecDeque::new(),
             ready: VecDeque::new(),
             changed: Vec::new(),
             replies: VecDeque::new(),
             backlog: None,
             stats: HostStats::default(),
-            trust,
-            telling: Allowance::new(STRAYS_TOLD, Instant::ZERO),
-            calls: Calls::new(),
+            token_key: trust,
+            reset_allowance: TokenBucket::new(MAX_RESETS_PER_SECOND, Instant::ZERO),
+            calls: RequestAdmission::new(),
         }
     }
 
@@ -121,7 +121,7 @@ impl Tpa {
     pub(super) fn insert(&mut self, connection: Connection) -> Tag {
         let tag = connection.endpoint.tag().expect("every connection of a host has a tag");
         self.connections.insert(tag, Box::new(connection));
-        self.look_at(tag);
+        self.enqueue(tag);
         tag
     }
 
@@ -131,19 +131,19 @@ impl Tpa {
     }
 
     /// Queues a connection that may have events or data to send.
-    pub(super) fn look_at(&mut self, tag: Tag) {
-        if self.heard.back() != Some(&tag) {
-            self.heard.push_back(tag);
+    pub(super) fn enqueue(&mut self, tag: Tag) {
+        if self.with_events.back() != Some(&tag) {
+            self.with_events.push_back(tag);
         }
     }
 
     /// Removes a connection. Returns the side that opened it.
-    pub(super) fn take_out(&mut self, tag: Tag) -> Option<Origin> {
+    pub(super) fn remove_connection(&mut self, tag: Tag) -> Option<Origin> {
         let connection = self.connections.remove(&tag)?;
-        if let Some(at) = connection.armed {
+        if let Some(at) = connection.deadline {
             self.due.remove(&(at, tag));
         }
-        if let Some(peer) = connection.known_as
+        if let Some(peer) = connection.peer_tag
             && self.by_peer.get(&peer) == Some(&tag)
         {
             self.by_peer.remove(&peer);
@@ -153,39 +153,40 @@ impl Tpa {
 
     // ---- time ----
 
-    pub(super) fn fire(&mut self, now: Instant) {
+    pub(super) fn handle_timeouts(&mut self, now: Instant) {
         while let Some(&(at, tag)) = self.due.first()
             && at <= now
         {
             self.due.remove(&(at, tag));
             let connection = self.connection(tag);
-            connection.armed = None;
+            connection.deadline = None;
             connection.endpoint.handle_timeout(now);
-            self.look_at(tag);
+            self.enqueue(tag);
         }
     }
 
     // ---- outputs ----
 
-    pub(super) fn next_news(&mut self) -> Option<News<Tag>> {
+    pub(super) fn next_event(&mut self) -> Option<ProtocolEvent<Tag>> {
         if let Some(tag) = self.accepted.pop_front() {
-            return Some(News::Accepted(tag));
+            return Some(ProtocolEvent::Accepted(tag));
         }
-        while let Some(&tag) = self.heard.front() {
+        while let Some(&tag) = self.with_events.front() {
             let Some(connection) = self.connections.get_mut(&tag) else {
-                self.heard.pop_front();
+                self.with_events.pop_front();
                 continue;
             };
             if let Some(event) = connection.endpoint.poll_event() {
-                return Some(News::Event(tag, event));
+                return Some(ProtocolEvent::Event(tag, event));
             }
-            connection.route.review(connection.endpoint.stats());
-            if std::mem::replace(&mut connection.turn, Turn::Comes) == Turn::IsOver {
+            connection.path_state.update(connection.endpoint.stats());
+            if std::mem::replace(&mut connection.sender_queue, SenderQueue::Queued) == SenderQueue::NotQueued
+            {
                 self.ready.push_back(tag);
             }
             self.has_changed(tag);
-            self.heard.pop_front();
-            return Some(News::Touched(tag));
+            self.with_events.pop_front();
+            return Some(ProtocolEvent::Touched(tag));
         }
         None
     }
@@ -201,19 +202,22 @@ impl Tpa {
         }
         while let Some(&tag) = self.ready.front() {
             if let Some(connection) = self.connections.get_mut(&tag) {
-                let path = connection.route.path();
+                let path = connection.path_state.path();
                 if let Some(segment) = connection.endpoint.poll_transmit(now) {
-                    let trains = connection.route.takes_trains();
-                    let company = if trains { Company::SameConnection } else { Company::Nobody };
+                    let trains = connection.path_state.may_use_gso();
+                    let company = if trains { GsoGrouping::SameConnection } else { GsoGrouping::Alone };
                     self.has_changed(tag);
-                    return Some(Transmit { company, ..append(buffer, &segment, path, Some(tag)) });
+                    return Some(Transmit {
+                        gso_grouping: company,
+                        ..append(buffer, &segment, path, Some(tag))
+                    });
                 }
-                if let Some(probe) = connection.route.probe(now, &connection.endpoint, &self.trust) {
+                if let Some(probe) = connection.path_state.probe(now, &connection.endpoint, &self.token_key) {
                     self.has_changed(tag);
                     let fragments = Fragments::Forbidden;
                     return Some(Transmit { fragments, ..append(buffer, &probe, path, Some(tag)) });
                 }
-                connection.turn = Turn::IsOver;
+                connection.sender_queue = SenderQueue::NotQueued;
             }
             self.ready.pop_front();
         }
@@ -227,31 +231,31 @@ impl Tpa {
     }
 
     /// Updates the timers and the peers' tags in the table.
-    pub(super) fn tidy(&mut self) {
+    pub(super) fn update_index(&mut self) {
         self.replies.clear();
         let mut changed = std::mem::take(&mut self.changed);
         for tag in changed.drain(..) {
-            self.tidy_one(tag);
+            self.update_index_of(tag);
         }
         self.changed = changed;
     }
 
-    fn tidy_one(&mut self, tag: Tag) {
+    fn update_index_of(&mut self, tag: Tag) {
         let Some(connection) = self.connections.get_mut(&tag) else { return };
         let peer = connection.endpoint.peer_tag();
-        if connection.known_as != peer {
+        if connection.peer_tag != peer {
             self.by_peer.extend(peer.map(|peer| (peer, tag)));
-            if let Some(before) = std::mem::replace(&mut connection.known_as, peer) {
+            if let Some(before) = std::mem::replace(&mut connection.peer_tag, peer) {
                 self.by_peer.remove(&before);
             }
         }
         let due = connection.due();
-        if connection.armed != due {
-            if let Some(at) = connection.armed {
+        if connection.deadline != due {
+            if let Some(at) = connection.deadline {
                 self.due.remove(&(at, tag));
             }
             self.due.extend(due.map(|at| (at, tag)));
-            connection.armed = due;
+            connection.deadline = due;
         }
     }
 }
@@ -260,6 +264,6 @@ impl Tpa {
 fn append(buffer: &mut Vec<u8>, segment: &Segment<Bytes>, path: Path, key: Option<Tag>) -> Transmit<Tag> {
     let before = buffer.len();
     segment.emit_udp(buffer);
-    let (company, fragments) = (Company::Nobody, Fragments::Allowed);
-    Transmit { path, len: buffer.len() - before, ecn: Ecn::NotCapable, key, company, fragments }
+    let (company, fragments) = (GsoGrouping::Alone, Fragments::Allowed);
+    Transmit { path, len: buffer.len() - before, ecn: Ecn::NotCapable, key, gso_grouping: company, fragments }
 }

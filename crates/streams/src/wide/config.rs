@@ -1,7 +1,7 @@
 //! Defaults for real networks.
 
 use hopline_core::Duration;
-use hopline_linux::machine;
+use hopline_linux::host_id;
 use hopline_sealed::{Credentials, HostConfig, PrivateKey, ResetKey, Seed, TransportConfig};
 use std::io;
 use std::net::SocketAddr;
@@ -17,12 +17,12 @@ const RECEIVE_MEMORY: u64 = 16 << 20;
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// Maximum time by which a packet leaves early. A thread normally wakes late by less, and at 1 Gb/s a GSO group then has
 /// 80 packets.
-const PACE_AHEAD: Duration = Duration::from_millis(1);
+const MAX_EARLY_SEND: Duration = Duration::from_millis(1);
 /// Maximum lateness of a wake-up that the pacer makes up for when other programs occupy all processors: Linux grants time
 /// slices of some milliseconds.
-const CATCH_UP: Duration = Duration::from_millis(4);
+const MAX_CATCH_UP: Duration = Duration::from_millis(4);
 /// Maximum consecutive datagrams of one connection: those of one GSO group.
-const BURST: u32 = 64;
+const MAX_BURST: u32 = 64;
 /// Additional bytes of the IPv6 header over that of IPv4.
 const IPV6_EXTRA: u16 = 20;
 
@@ -49,15 +49,20 @@ pub fn config(credentials: Credentials) -> Config {
         .with_send_buffer(Some(SEND_BUFFER))
         .with_receive_start(RECEIVE_START)
         .with_keep_alive(Some(KEEP_ALIVE))
-        .with_pace_ahead(PACE_AHEAD)
-        .with_catch_up(CATCH_UP);
+        .with_pace_ahead(MAX_EARLY_SEND)
+        .with_catch_up(MAX_CATCH_UP);
     Config { credentials, transport }
 }
 
 /// Returns the configuration of a host, with a random [`ResetKey`] of its own.
-pub(super) fn of_host() -> io::Result<HostConfig> {
+pub(super) fn host_config() -> io::Result<HostConfig> {
     let resets = Some(ResetKey::new(random()?));
-    Ok(HostConfig { burst: BURST, receive_memory: RECEIVE_MEMORY, resets, ..HostConfig::default() })
+    Ok(HostConfig {
+        burst: MAX_BURST,
+        receive_memory: RECEIVE_MEMORY,
+        reset_key: resets,
+        ..HostConfig::default()
+    })
 }
 
 pub(super) fn seed() -> io::Result<Seed> {
@@ -72,7 +77,7 @@ fn random() -> io::Result<[u8; 32]> {
 
 /// Returns the stateless reset key of a listener at `local`. With a private key it is the same after a restart, so that
 /// peers detect the loss of their connections.
-pub(super) fn resets(credentials: &Credentials, local: SocketAddr) -> Option<ResetKey> {
+pub(super) fn reset_key_for(credentials: &Credentials, local: SocketAddr) -> Option<ResetKey> {
     match credentials {
         Credentials::Keys { private, .. } => Some(reset_key(private, local)),
         Credentials::Shared(_) => None,
@@ -82,12 +87,12 @@ pub(super) fn resets(credentials: &Credentials, local: SocketAddr) -> Option<Res
 /// Returns the stateless reset key of this host's listener at `local` with this private key.
 #[must_use]
 pub fn reset_key(private: &PrivateKey, local: SocketAddr) -> ResetKey {
-    ResetKey::of(private, local, &machine::identity().concat())
+    ResetKey::derive(private, local, &host_id::identity().concat())
 }
 
 /// Returns the configuration with packets to or from `address` no longer than over IPv4. A listener on all addresses has
 /// peers of both versions; IPv6 peers request shorter packets themselves.
-pub(super) fn fitted(transport: TransportConfig, address: SocketAddr) -> TransportConfig {
+pub(super) fn config_for(transport: TransportConfig, address: SocketAddr) -> TransportConfig {
     let over_ipv6 = match address {
         SocketAddr::V4(_) => false,
         SocketAddr::V6(address) => !address.ip().is_unspecified() && address.ip().to_ipv4_mapped().is_none(),
@@ -101,8 +106,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_is_no_longer_over_ipv6() {
-        let mss = |address: &str| fitted(TransportConfig::DEFAULT, address.parse().unwrap()).mss();
+    fn packets_are_shorter_over_ipv6() {
+        let mss = |address: &str| config_for(TransportConfig::DEFAULT, address.parse().unwrap()).mss();
         assert_eq!(
             [mss("192.0.2.1:9"), mss("[::ffff:192.0.2.1]:9"), mss("[::]:9"), mss("[2001:db8::1]:9")],
             [1437, 1437, 1437, 1417]

@@ -39,10 +39,10 @@ mod stats;
 pub use self::config::{Config, config, reset_key};
 pub use self::protocol::Wide;
 pub use self::stats::{HostStats, Info};
-pub use crate::streams::Sharing;
+pub use crate::streams::PortSharing;
 pub use hopline_sealed::{
-    AnswererConfig, Credentials, Fingerprint, HostConfig, Peer, PreSharedKey, PrivateKey, PublicKey,
-    ResetKey, Seed, State, TransportConfig, Trust,
+    Credentials, Fingerprint, HostConfig, Peer, PreSharedKey, PrivateKey, PublicKey, ResetKey,
+    ResponderConfig, Seed, State, TransportConfig, Trust,
 };
 
 use crate::streams;

@@ -2,7 +2,9 @@
 
 use super::config::{self, Config};
 use super::stats::{HostStats, Info};
-use crate::streams::{self, Company, Fragments, News, Path, Protocol, Reason, Traffic, Transmit};
+use crate::streams::{
+    self, Fragments, GsoGrouping, Path, Protocol, ProtocolEvent, Reason, Traffic, Transmit,
+};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
 use hopline_sealed::{
@@ -14,13 +16,13 @@ use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 
-const HELD: &str = "a connection stays as long as it has a user";
+const IN_USE: &str = "a connection stays as long as it has a user";
 
 /// TPA-wide state machine with all connections of a UDP socket.
 #[derive(Debug)]
 pub struct Wide {
     host: Host,
-    strangers: u64,
+    untrusted_keys: u64,
 }
 
 impl Wide {
@@ -30,7 +32,7 @@ impl Wide {
     /// `InvalidInput` for a parameter out of its range; the system has no random numbers.
     pub fn with(config: HostConfig) -> io::Result<Self> {
         let host = Host::new(config, config::seed()?).map_err(invalid)?;
-        Ok(Self { host, strangers: 0 })
+        Ok(Self { host, untrusted_keys: 0 })
     }
 
     /// Returns the default configuration of hosts: [`HostConfig::default`] with longer bursts and a random stateless
@@ -39,11 +41,11 @@ impl Wide {
     /// # Errors
     /// The system has no random numbers.
     pub fn host_config() -> io::Result<HostConfig> {
-        config::of_host()
+        config::host_config()
     }
 
     fn conn(&self, key: ConnectionKey) -> &Conn {
-        self.host.connection(key).expect(HELD)
+        self.host.connection(key).expect(IN_USE)
     }
 }
 
@@ -57,24 +59,24 @@ impl Protocol for Wide {
     const NAME: &'static str = "tpa-wide";
 
     fn new() -> io::Result<Self> {
-        Self::with(config::of_host()?)
+        Self::with(config::host_config()?)
     }
 
     fn connect(&mut self, now: Instant, path: Path, config: &Config) -> io::Result<ConnectionKey> {
-        let transport = config::fitted(config.transport, path.peer);
-        self.host.connect(now, below(path), config.credentials.clone(), transport).map_err(
-            |error| match error {
+        let transport = config::config_for(config.transport, path.peer);
+        self.host.connect(now, to_sealed(path), config.credentials.clone(), transport).map_err(|error| {
+            match error {
                 ConnectError::Full(_) => io::Error::new(ErrorKind::ResourceBusy, error),
                 ConnectError::Secure(_) | ConnectError::Transport(_) => invalid(error),
-            },
-        )
+            }
+        })
     }
 
     fn listen(&mut self, local: SocketAddr, config: &Config, backlog: usize) -> io::Result<()> {
-        if let Some(resets) = config::resets(&config.credentials, local) {
+        if let Some(resets) = config::reset_key_for(&config.credentials, local) {
             self.host.set_resets(Some(resets));
         }
-        let transport = config::fitted(config.transport, local);
+        let transport = config::config_for(config.transport, local);
         self.host.listen(config.credentials.clone(), transport, backlog).map_err(|error| match error {
             ListenError::AlreadyListening => io::Error::new(ErrorKind::AddrInUse, error),
             error => invalid(error),
@@ -85,12 +87,12 @@ impl Protocol for Wide {
         self.host.unlisten();
     }
 
-    fn picked(&mut self, key: ConnectionKey) {
-        self.host.picked(key);
+    fn mark_accepted(&mut self, key: ConnectionKey) {
+        self.host.mark_accepted(key);
     }
 
     /// Removes the connection and informs the peer, which considers it open by now.
-    fn turn_down(&mut self, key: ConnectionKey) {
+    fn reject(&mut self, key: ConnectionKey) {
         self.host.remove(key);
     }
 
@@ -102,12 +104,12 @@ impl Protocol for Wide {
         self.host.endpoint(key)
     }
 
-    fn touch(&mut self, key: ConnectionKey) {
-        self.host.touch(key);
+    fn handle_user_call(&mut self, key: ConnectionKey) {
+        self.host.handle_user_call(key);
     }
 
     fn path(&self, key: ConnectionKey) -> Path {
-        above(self.conn(key).path())
+        from_sealed(self.conn(key).path())
     }
 
     fn info(&self, key: ConnectionKey) -> Info {
@@ -129,7 +131,7 @@ impl Protocol for Wide {
         }
     }
 
-    fn nobody_at(&self, address: IpAddr) -> Option<ConnectionKey> {
+    fn unreachable_connection(&self, address: IpAddr) -> Option<ConnectionKey> {
         let is_there = |conn: &Conn| conn.path().peer.ip().to_canonical() == address.to_canonical();
         let mut to_it = self.host.connections().filter(|(_, conn)| is_there(conn));
         match (to_it.next(), to_it.next()) {
@@ -138,27 +140,27 @@ impl Protocol for Wide {
         }
     }
 
-    fn take(&mut self, now: Instant, path: Path, ecn: Ecn, datagram: &mut [u8]) {
-        self.host.handle_datagram(now, below(path), ecn, datagram);
+    fn handle_datagram(&mut self, now: Instant, path: Path, ecn: Ecn, datagram: &mut [u8]) {
+        self.host.handle_datagram(now, to_sealed(path), ecn, datagram);
     }
 
-    fn on_time(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) {
         self.host.handle_timeout(now);
     }
 
-    fn due(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         self.host.poll_timeout()
     }
 
-    fn poll_news(&mut self, _now: Instant) -> Option<News<ConnectionKey>> {
+    fn poll_event(&mut self, _now: Instant) -> Option<ProtocolEvent<ConnectionKey>> {
         loop {
             return Some(match self.host.poll_event()? {
-                HostEvent::Accepted(key) => News::Accepted(key),
-                HostEvent::Connection(key, event) => News::Event(key, event),
-                HostEvent::Changed(key) | HostEvent::Moved(key, _) => News::Touched(key),
-                HostEvent::Failed(key, failure) => News::Failed(key, reason(failure)),
-                HostEvent::Stranger(..) => {
-                    self.strangers += 1;
+                HostEvent::Accepted(key) => ProtocolEvent::Accepted(key),
+                HostEvent::Connection(key, event) => ProtocolEvent::Event(key, event),
+                HostEvent::Changed(key) | HostEvent::Moved(key, _) => ProtocolEvent::Touched(key),
+                HostEvent::Failed(key, failure) => ProtocolEvent::Failed(key, reason(failure)),
+                HostEvent::UntrustedKey(..) => {
+                    self.untrusted_keys += 1;
                     continue;
                 }
             });
@@ -169,20 +171,20 @@ impl Protocol for Wide {
         let hopline_sealed::Transmit { path, len, ecn, key } = self.host.poll_transmit(now, buffer)?;
         // The transport does no path MTU discovery, so that without fragmentation a peer behind a smaller MTU would
         // receive no full packet.
-        let (company, fragments) = (Company::SamePath, Fragments::Allowed);
-        Some(Transmit { path: above(path), len, ecn, key, company, fragments })
+        let (company, fragments) = (GsoGrouping::SamePath, Fragments::Allowed);
+        Some(Transmit { path: from_sealed(path), len, ecn, key, gso_grouping: company, fragments })
     }
 
-    fn drained(&mut self, _now: Instant) {}
+    fn handle_drained(&mut self, _now: Instant) {}
 
-    fn train_leaves(&mut self, _key: ConnectionKey) {}
+    fn handle_gso_group(&mut self, _key: ConnectionKey) {}
 
-    fn cannot_leave(&mut self, _now: Instant, _key: ConnectionKey, _len: usize) {}
+    fn handle_mtu_exceeded(&mut self, _now: Instant, _key: ConnectionKey, _len: usize) {}
 
     fn stats(&self, traffic: &Traffic) -> HostStats {
         let &Traffic { received, sent, send_failures, accepted, connections } = traffic;
-        let (strangers, sealed) = (self.strangers, self.host.stats());
-        HostStats { received, accepted, strangers, sent, send_failures, connections, sealed }
+        let (strangers, sealed) = (self.untrusted_keys, self.host.stats());
+        HostStats { received, accepted, untrusted_keys: strangers, sent, send_failures, connections, sealed }
     }
 }
 
@@ -230,7 +232,7 @@ impl streams::Endpoint for &mut Conn {
 /// Returns the reason that a connection was not opened.
 fn reason(failure: OpenFailure) -> Reason {
     let kind = match failure {
-        OpenFailure::Handshake(Failure::NoAnswer | Failure::Unproven) => ErrorKind::TimedOut,
+        OpenFailure::Handshake(Failure::NoAnswer | Failure::Unconfirmed) => ErrorKind::TimedOut,
         OpenFailure::Handshake(Failure::Refused { .. }) | OpenFailure::NotAccepted => {
             ErrorKind::ConnectionRefused
         }
@@ -240,11 +242,11 @@ fn reason(failure: OpenFailure) -> Reason {
     Reason { kind, text: Some(failure.to_string().into()) }
 }
 
-fn below(path: Path) -> hopline_sealed::Path {
+fn to_sealed(path: Path) -> hopline_sealed::Path {
     hopline_sealed::Path { peer: path.peer, local: path.local }
 }
 
-fn above(path: hopline_sealed::Path) -> Path {
+fn from_sealed(path: hopline_sealed::Path) -> Path {
     Path { peer: path.peer, local: path.local }
 }
 

@@ -11,7 +11,7 @@ pub struct HostStats {
     /// Connections that peers opened.
     pub accepted: u64,
     /// Connection attempts with untrusted keys, as far as they were reported.
-    pub strangers: u64,
+    pub untrusted_keys: u64,
     /// Datagrams passed to the kernel.
     pub sent: u64,
     /// Datagrams that the kernel rejected: no route, or not permitted. They count as lost on the path.

@@ -95,7 +95,7 @@ fn a_peer_that_falls_silent_is_given_up<T: Transport>() {
     let limited = T::given_up_after(Span::from_millis(400), Some(Span::from_millis(100)));
     let mut reading = Stream::<T>::connect(relay.address, &limited).unwrap();
     let _server = listener.accept().unwrap();
-    relay.cut();
+    relay.drop_all();
     assert_eq!(kind(reading.read(&mut [0; 9])), TimedOut);
     assert_eq!(kind(reading.write(b"x")), TimedOut);
     assert_eq!(kind(reading.close()), TimedOut);
@@ -109,7 +109,7 @@ fn an_abandoned_connection_without_a_peer_is_given_up<T: Transport>() {
         let mut client = Stream::<T>::connect(relay.address, &limited).unwrap();
         let host = client.host().clone();
         let _server = listener.accept().unwrap();
-        relay.cut();
+        relay.drop_all();
         client.write_all(b"sent to no one").unwrap();
         drop(client);
         assert_eq!(connections(&host), 1);

@@ -122,8 +122,8 @@ impl Transport for Wide {
 
     fn connect_impatiently(peer: SocketAddr) -> io::Result<Stream<Self>> {
         let mut config = Self::host_config()?;
-        config.opener.first_wait = Span::from_millis(20);
-        config.opener.tries = 4;
+        config.initiator.initial_wait = Span::from_millis(20);
+        config.initiator.max_tries = 4;
         Host::bind_with(ANY, Self::with(config)?)?.connect(peer, &Self::quick(), None)
     }
 
@@ -136,7 +136,7 @@ impl Transport for Wide {
     }
 
     fn connections(stats: &wide::HostStats) -> (usize, u64) {
-        (stats.connections.max(stats.sealed.waiting), stats.accepted)
+        (stats.connections.max(stats.sealed.backlog), stats.accepted)
     }
 }
 

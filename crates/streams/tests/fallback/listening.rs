@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn plain_clients_of_either_transport_are_served() {
+fn clients_of_either_transport_are_served() {
     let listener = Listener::bind(ANY, &quick(), 8).unwrap();
     let to = listener.local_addr();
     let over_tcp = Stream::Tcp(TcpStream::connect(to).unwrap());
@@ -17,7 +17,7 @@ fn plain_clients_of_either_transport_are_served() {
 }
 
 #[test]
-fn neither_transport_waits_for_all_connections_of_the_other() {
+fn neither_transport_delays_connections_of_the_other() {
     let listener = Listener::bind(ANY, &quick(), 16).unwrap();
     let to = listener.local_addr();
     let _over_tcp: Vec<_> = (0..3).map(|_| TcpStream::connect(to).unwrap()).collect();
@@ -42,14 +42,14 @@ fn both_sockets_have_the_same_port() {
 }
 
 #[test]
-fn a_port_that_tcp_has_is_refused() {
+fn a_port_in_use_by_tcp_is_rejected() {
     let tcp = TcpListener::bind(ANY).unwrap();
     let refused = Listener::bind(tcp.local_addr().unwrap(), &quick(), 1).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::AddrInUse);
 }
 
 #[test]
-fn a_call_comes_from_the_port_that_was_bound() {
+fn a_connection_uses_the_bound_port() {
     let listener = Listener::bind(ANY, &patient(), 8).unwrap();
     let port = Port::bind(ANY).unwrap();
     let connector = Connector::default();
@@ -67,7 +67,7 @@ fn a_call_comes_from_the_port_that_was_bound() {
 }
 
 #[test]
-fn over_ipv6_it_is_the_same() {
+fn listening_works_over_ipv6() {
     let any = SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, 0));
     let listener = Listener::bind(any, &patient(), 8).unwrap();
     let client = connect(listener.local_addr(), &patient());

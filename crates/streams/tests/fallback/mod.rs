@@ -5,7 +5,7 @@
 mod listening;
 
 use hopline_core::Duration as Span;
-use hopline_streams::fallback::{Config, Connector, Listener, Patience, Port, Stream};
+use hopline_streams::fallback::{Config, Connector, Listener, Port, Stream, Timeouts};
 use hopline_streams::tpa::{TpaListener, TpaStream};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -25,7 +25,7 @@ fn quick() -> Config {
 /// As long as it takes: a machine may be busy.
 fn patient() -> Config {
     let long = Span::from_secs(60);
-    Config { patience: Patience { least: long, most: long, alone: long }, ..quick() }
+    Config { timeouts: Timeouts { min_wait: long, max_wait: long, tpa_only: long }, ..quick() }
 }
 
 fn connect(to: SocketAddr, config: &Config) -> Stream {
@@ -65,7 +65,7 @@ fn a_peer_with_both_is_connected_over_tpa() {
 }
 
 #[test]
-fn tcp_that_has_lost_is_never_accepted() {
+fn a_losing_tcp_connection_is_never_accepted() {
     let port = Port::bind(ANY).unwrap();
     let listener = port.listen(&patient(), 64).unwrap();
     let clients: Vec<Stream> = (0..20).map(|_| connect(port.local_addr(), &patient())).collect();
@@ -90,7 +90,7 @@ fn a_peer_without_tpa_is_connected_over_tcp() {
 }
 
 #[test]
-fn a_peer_that_is_silent_over_udp_is_called_by_tcp_alone_from_the_third_connection_on() {
+fn a_peer_that_is_silent_over_udp_is_connected_by_tcp_only_from_the_third_connection_on() {
     let (listener, udp) = silent_over_udp();
     let peer = listener.local_addr().unwrap();
     let connector = Connector::default();
@@ -109,7 +109,7 @@ fn a_peer_that_is_silent_over_udp_is_called_by_tcp_alone_from_the_third_connecti
 }
 
 #[test]
-fn a_peer_with_tpa_alone_is_connected_over_tpa() {
+fn a_peer_with_only_tpa_is_connected_over_tpa() {
     let listener = TpaListener::bind(ANY, &quick().tpa).unwrap();
     let client = connect(listener.local_addr().unwrap(), &patient());
     let (server, _) = listener.accept().unwrap();
@@ -117,23 +117,23 @@ fn a_peer_with_tpa_alone_is_connected_over_tpa() {
 }
 
 #[test]
-fn a_peer_without_either_refuses() {
+fn a_peer_without_either_is_refused() {
     let nobody = Port::bind(ANY).unwrap().local_addr();
     let refused = Connector::default().connect(nobody, &patient(), HUNG).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
 }
 
 #[test]
-fn a_peer_that_refuses_tcp_and_is_silent_over_udp_is_given_up() {
+fn a_peer_that_refuses_tcp_and_is_silent_over_udp_fails() {
     let udp = UdpSocket::bind(ANY).unwrap();
     let mut config = quick();
-    config.patience.alone = Span::from_millis(100);
+    config.timeouts.tpa_only = Span::from_millis(100);
     let refused = Connector::default().connect(udp.local_addr().unwrap(), &config, HUNG).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused, "TCP's error");
 }
 
 #[test]
-fn a_limit_ends_both_attempts() {
+fn a_timeout_ends_both_attempts() {
     let (listener, _udp) = silent_over_udp();
     let peer = listener.local_addr().unwrap();
     let limited = Connector::default().connect(peer, &patient(), Some(Duration::from_millis(70)));
@@ -143,7 +143,7 @@ fn a_limit_ends_both_attempts() {
 }
 
 #[test]
-fn an_opening_that_is_dropped_leaves_no_connection() {
+fn a_dropped_attempt_leaves_no_connection() {
     let (listener, _udp) = silent_over_udp();
     let peer = listener.local_addr().unwrap();
     let opening = Connector::default().begin(None, peer, &patient()).unwrap();
@@ -154,7 +154,7 @@ fn an_opening_that_is_dropped_leaves_no_connection() {
 }
 
 #[test]
-fn a_server_that_speaks_first_is_heard() {
+fn a_server_that_sends_first_is_received() {
     let listener = TcpListener::bind(ANY).unwrap();
     let mut client = connect(listener.local_addr().unwrap(), &patient());
     // The handshake is complete without any byte of the client.
@@ -166,7 +166,7 @@ fn a_server_that_speaks_first_is_heard() {
 }
 
 #[test]
-fn what_is_out_of_range_is_refused() {
+fn invalid_parameters_are_rejected() {
     let mut config = quick();
     config.tpa = config.tpa.with_cwnd_max(13);
     let refused = Connector::default().connect(ANY, &config, HUNG).unwrap_err();
@@ -174,7 +174,7 @@ fn what_is_out_of_range_is_refused() {
 }
 
 #[test]
-fn a_close_waits_until_the_peers_host_has_everything() {
+fn a_close_waits_until_the_peer_has_everything() {
     let listener = TcpListener::bind(ANY).unwrap();
     let mut client = connect(listener.local_addr().unwrap(), &patient());
     let (mut server, _) = listener.accept().unwrap();
@@ -187,7 +187,7 @@ fn a_close_waits_until_the_peers_host_has_everything() {
 }
 
 #[test]
-fn a_close_has_a_limit() {
+fn a_close_has_a_timeout() {
     let listener = TcpListener::bind(ANY).unwrap();
     let client = connect(listener.local_addr().unwrap(), &patient());
     let (_server, _) = listener.accept().unwrap();

@@ -19,12 +19,12 @@ pub(crate) fn drill() {
     println!("|---|---|---|--:|--:|--:|---|");
     plain();
     for (serves, dropped, limits) in [
-        (Serves::Both, Dropped::Nothing, [1.0, 1.0, 1.0]),
-        (Serves::Tpa, Dropped::Nothing, [1.0, 1.0, 1.0]),
-        (Serves::Tcp, Dropped::Nothing, [1.0, 1.0, 1.0]),
-        (Serves::Tcp, Dropped::Udp, [2.0, 2.0, 1.0]),
-        (Serves::Both, Dropped::Udp, [2.0, 2.0, 1.0]),
-        (Serves::Both, Dropped::Tcp, [1.0, 1.0, 1.0]),
+        (ServerTransports::Both, DroppedPackets::Nothing, [1.0, 1.0, 1.0]),
+        (ServerTransports::Tpa, DroppedPackets::Nothing, [1.0, 1.0, 1.0]),
+        (ServerTransports::Tcp, DroppedPackets::Nothing, [1.0, 1.0, 1.0]),
+        (ServerTransports::Tcp, DroppedPackets::Udp, [2.0, 2.0, 1.0]),
+        (ServerTransports::Both, DroppedPackets::Udp, [2.0, 2.0, 1.0]),
+        (ServerTransports::Both, DroppedPackets::Tcp, [1.0, 1.0, 1.0]),
     ] {
         let took = row(serves, dropped);
         for (took, limit) in took.into_iter().zip(limits) {
@@ -44,7 +44,7 @@ pub(crate) fn drill() {
 
 /// TCP without any of this.
 fn plain() {
-    let world = World::new(Serves::Tcp, Dropped::Nothing, 0.0);
+    let world = World::new(ServerTransports::Tcp, DroppedPackets::Nothing, 0.0);
     let took: Vec<f64> = (0..CONNECTIONS).map(|_| tcp_alone(&world)).collect();
     println!(
         "| TCP | all passes | TCP without a call of TPA | {:.0} | {:.0} | {:.0} | {CONNECTIONS} over TCP |",
@@ -65,7 +65,7 @@ fn tcp_alone(world: &World) -> f64 {
 }
 
 /// The times of the first, the second and the later connections.
-fn row(serves: Serves, dropped: Dropped) -> [f64; 3] {
+fn row(serves: ServerTransports, dropped: DroppedPackets) -> [f64; 3] {
     let world = World::new(serves, dropped, 0.0);
     let connector = Connector::default();
     let mut over_tpa = 0;
@@ -79,14 +79,14 @@ fn row(serves: Serves, dropped: Dropped) -> [f64; 3] {
         .collect();
     assert!([0, CONNECTIONS].contains(&over_tpa), "{over_tpa} over TPA");
     let served = match serves {
-        Serves::Both => "TPA and TCP",
-        Serves::Tpa => "TPA",
-        Serves::Tcp => "TCP",
+        ServerTransports::Both => "TPA and TCP",
+        ServerTransports::Tpa => "TPA",
+        ServerTransports::Tcp => "TCP",
     };
     let path = match dropped {
-        Dropped::Nothing => "all passes",
-        Dropped::Udp => "UDP is dropped",
-        Dropped::Tcp => "TCP is dropped",
+        DroppedPackets::Nothing => "all passes",
+        DroppedPackets::Udp => "UDP is dropped",
+        DroppedPackets::Tcp => "TCP is dropped",
     };
     let [tpa, tcp, empty] = world.server.counts.read();
     let saw = format!("{tpa} over TPA, {tcp} over TCP, {empty} without data");
@@ -99,7 +99,7 @@ fn row(serves: Serves, dropped: Dropped) -> [f64; 3] {
 
 fn losses(percent: u32) {
     let loss = f64::from(percent) / 100.0;
-    let world = World::new(Serves::Both, Dropped::Nothing, loss);
+    let world = World::new(ServerTransports::Both, DroppedPackets::Nothing, loss);
     let mut over_tpa = 0;
     let took: Vec<f64> = (0..OVER_LOSSES)
         .map(|_| {

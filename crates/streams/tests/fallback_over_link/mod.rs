@@ -11,8 +11,8 @@ use hopline_linux::Namespace;
 use hopline_streams::fallback::{Config, Connector, Listener, Port, Stream};
 use hopline_streams::tpa::TpaListener;
 use hopline_testkit::namespace::host::succeed;
-use hopline_testkit::namespace::{LINK, if_on_time};
-use hopline_tools::link::{Ends, NamespaceLink, Setup, Stands};
+use hopline_testkit::namespace::{LINK, unless_late};
+use hopline_tools::link::{EndConfig, EndRole, NamespaceLink, Setup};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -31,9 +31,9 @@ pub(crate) fn tests() -> Vec<Test> {
         a_peer_with_both_costs_a_round_trip,
         a_path_without_udp_costs_another_round_trip_twice,
         a_path_without_tcp_costs_nothing,
-        a_peer_that_appears_over_neither_is_given_up,
-        a_client_behind_a_translator_of_addresses_is_served,
-        losses_neither_duplicate_nor_lose_a_byte,
+        a_peer_that_answers_over_neither_is_given_up,
+        a_client_behind_nat_is_served,
+        losses_neither_duplicate_nor_drop_a_byte,
     );
     let drill = Test::new("fallback_over_link", NEEDS, measured::drill).long().alone();
     tests.into_iter().chain([drill]).collect()
@@ -41,7 +41,7 @@ pub(crate) fn tests() -> Vec<Test> {
 
 /// Transports of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Serves {
+enum ServerTransports {
     Both,
     Tpa,
     Tcp,
@@ -49,7 +49,7 @@ enum Serves {
 
 /// Packets that the server's host drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dropped {
+enum DroppedPackets {
     Nothing,
     Udp,
     Tcp,
@@ -84,18 +84,18 @@ enum Listening {
 }
 
 impl World {
-    fn new(serves: Serves, dropped: Dropped, loss: f64) -> Self {
+    fn new(serves: ServerTransports, dropped: DroppedPackets, loss: f64) -> Self {
         Self::with(Setup::new(delayed(loss), delayed(loss), 7), serves, dropped)
     }
 
-    fn with(setup: Setup, serves: Serves, dropped: Dropped) -> Self {
+    fn with(setup: Setup, serves: ServerTransports, dropped: DroppedPackets) -> Self {
         let link = NamespaceLink::with(setup).unwrap();
         let to = SocketAddr::new(IpAddr::V4(link.host_v4(Side::B)), PORT);
         let server = link.run_in_b(|| Server::start(to, serves));
         match dropped {
-            Dropped::Nothing => {}
-            Dropped::Udp => drop_at(link.host(Side::B), "udp"),
-            Dropped::Tcp => drop_at(link.host(Side::B), "tcp"),
+            DroppedPackets::Nothing => {}
+            DroppedPackets::Udp => drop_at(link.host(Side::B), "udp"),
+            DroppedPackets::Tcp => drop_at(link.host(Side::B), "tcp"),
         }
         Self { link, server, to }
     }
@@ -130,14 +130,14 @@ fn drop_at(host: &Namespace, protocol: &str) {
 }
 
 impl Server {
-    fn start(at: SocketAddr, serves: Serves) -> Self {
+    fn start(at: SocketAddr, serves: ServerTransports) -> Self {
         let config = config();
         let listening = match serves {
-            Serves::Both => Listening::Both(Port::bind(at).unwrap().listen(&config, 64).unwrap()),
-            Serves::Tpa => Listening::Tpa(TpaListener::bind(at, &config.tpa).unwrap()),
-            Serves::Tcp => Listening::Tcp(TcpListener::bind(at).unwrap()),
+            ServerTransports::Both => Listening::Both(Port::bind(at).unwrap().listen(&config, 64).unwrap()),
+            ServerTransports::Tpa => Listening::Tpa(TpaListener::bind(at, &config.tpa).unwrap()),
+            ServerTransports::Tcp => Listening::Tcp(TcpListener::bind(at).unwrap()),
         };
-        listening.do_not_wait();
+        listening.set_nonblocking();
         let (counts, stop) = (Arc::<Counts>::default(), Arc::new(AtomicBool::new(false)));
         let (counted, stopped) = (Arc::clone(&counts), Arc::clone(&stop));
         let run = move || {
@@ -165,7 +165,7 @@ impl Drop for Server {
 }
 
 impl Listening {
-    fn do_not_wait(&self) {
+    fn set_nonblocking(&self) {
         match self {
             Self::Both(listener) => listener.set_nonblocking(true),
             Self::Tpa(listener) => listener.set_nonblocking(true),
@@ -238,33 +238,33 @@ fn is_about(took: Duration, round_trips: f64) -> bool {
 }
 
 fn a_peer_with_both_costs_a_round_trip() {
-    let world = World::new(Serves::Both, Dropped::Nothing, 0.0);
+    let world = World::new(ServerTransports::Both, DroppedPackets::Nothing, 0.0);
     let took = world.connections(3);
-    if_on_time(&world.link, "a connection", || {
+    unless_late(&world.link, "a connection", || {
         assert!(took.iter().all(|&(over_tpa, took)| over_tpa && is_about(took, 1.0)), "{took:?}");
         assert_eq!(world.server.counts.read(), [3, 0, 0], "TCP that has lost is not seen");
     });
 }
 
 fn a_path_without_udp_costs_another_round_trip_twice() {
-    let world = World::new(Serves::Both, Dropped::Udp, 0.0);
+    let world = World::new(ServerTransports::Both, DroppedPackets::Udp, 0.0);
     let took = world.connections(4);
     assert_eq!(world.server.counts.read(), [0, 4, 0]);
-    if_on_time(&world.link, "a connection", || {
+    unless_late(&world.link, "a connection", || {
         let round_trips = [2.0, 2.0, 1.0, 1.0];
         assert!(took.iter().zip(round_trips).all(|(&(_, took), n)| is_about(took, n)), "{took:?}");
     });
 }
 
 fn a_path_without_tcp_costs_nothing() {
-    let world = World::new(Serves::Both, Dropped::Tcp, 0.0);
+    let world = World::new(ServerTransports::Both, DroppedPackets::Tcp, 0.0);
     let (stream, _) = world.connect(&Connector::default(), &config()).unwrap();
     through_echo(&stream, 1000);
     assert_eq!(world.server.counts.read(), [1, 0, 0]);
 }
 
-fn a_peer_that_appears_over_neither_is_given_up() {
-    let world = World::new(Serves::Tcp, Dropped::Tcp, 0.0);
+fn a_peer_that_answers_over_neither_is_given_up() {
+    let world = World::new(ServerTransports::Tcp, DroppedPackets::Tcp, 0.0);
     drop_at(world.link.host(Side::B), "udp");
     let limit = Some(Duration::from_millis(700));
     let silent = world.link.run_in_a(|| Connector::default().connect(world.to, &config(), limit));
@@ -272,11 +272,11 @@ fn a_peer_that_appears_over_neither_is_given_up() {
 }
 
 /// Both attempts of a client come from other ports than it has.
-fn a_client_behind_a_translator_of_addresses_is_served() {
+fn a_client_behind_nat_is_served() {
     let mut setup = Setup::new(delayed(0.0), delayed(0.0), 7);
-    setup.ends[0] = Ends { stands: Stands::Router, ..Ends::default() };
-    for (dropped, expected) in [(Dropped::Nothing, [1, 0, 0]), (Dropped::Udp, [0, 1, 0])] {
-        let world = World::with(setup.clone(), Serves::Both, dropped);
+    setup.ends[0] = EndConfig { role: EndRole::Router, ..EndConfig::default() };
+    for (dropped, expected) in [(DroppedPackets::Nothing, [1, 0, 0]), (DroppedPackets::Udp, [0, 1, 0])] {
+        let world = World::with(setup.clone(), ServerTransports::Both, dropped);
         let router = world.link.router(Side::A).unwrap();
         succeed(router, "iptables", "-w -t nat -A POSTROUTING -j MASQUERADE --random");
         let (stream, _) = world.connect(&Connector::default(), &config()).unwrap();
@@ -285,8 +285,8 @@ fn a_client_behind_a_translator_of_addresses_is_served() {
     }
 }
 
-fn losses_neither_duplicate_nor_lose_a_byte() {
-    let world = World::new(Serves::Both, Dropped::Nothing, 0.1);
+fn losses_neither_duplicate_nor_drop_a_byte() {
+    let world = World::new(ServerTransports::Both, DroppedPackets::Nothing, 0.1);
     let connector = Connector::default();
     let client = || {
         let (stream, _) = world.connect(&connector, &config()).unwrap();

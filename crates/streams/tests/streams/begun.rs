@@ -14,9 +14,9 @@ use std::thread;
 
 /// Counts how often it is woken.
 #[derive(Default)]
-struct Count(AtomicU32);
+struct CountingWaker(AtomicU32);
 
-impl Wake for Count {
+impl Wake for CountingWaker {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, SeqCst);
     }
@@ -34,7 +34,7 @@ fn pair() -> (Stream<Toy>, Stream<Toy>) {
 }
 
 #[test]
-fn the_descriptor_says_that_a_begun_connection_is_open_until_somebody_has_asked() {
+fn the_descriptor_is_readable_once_a_started_connection_is_open_until_it_is_queried() {
     let host = Host::bind_with(ANY, Toy::default()).unwrap();
     let server = Host::bind_with(ANY, Toy::default()).unwrap();
     // It listens first: a host that does not refuses the connection.
@@ -48,14 +48,14 @@ fn the_descriptor_says_that_a_begun_connection_is_open_until_somebody_has_asked(
 }
 
 #[test]
-fn it_says_nothing_of_a_connection_that_was_waited_for() {
+fn the_descriptor_is_not_readable_after_waiting_for_the_connection() {
     let (client, _server) = pair();
     assert!(!is_readable(&client));
     assert!(client.is_open().unwrap());
 }
 
 #[test]
-fn the_descriptor_says_that_a_begun_connection_will_never_be_open() {
+fn the_descriptor_is_readable_once_a_started_connection_has_failed() {
     let silent = std::net::UdpSocket::bind(ANY).unwrap();
     let nobody = silent.local_addr().unwrap();
     let host = Host::bind_with(ANY, Toy::default()).unwrap();
@@ -66,7 +66,7 @@ fn the_descriptor_says_that_a_begun_connection_will_never_be_open() {
 }
 
 #[test]
-fn who_waits_to_read_comes_to_the_end_when_reading_is_shut() {
+fn a_waiting_reader_gets_the_end_when_reading_is_shut_down() {
     let (client, _server) = pair();
     thread::scope(|scope| {
         let reader = scope.spawn(|| { &client }.read(&mut [0; 9]));
@@ -77,9 +77,9 @@ fn who_waits_to_read_comes_to_the_end_when_reading_is_shut() {
 }
 
 #[test]
-fn all_who_observe_are_woken_and_what_can_be_done_is_told() {
+fn all_observers_are_woken_with_the_possible_operations() {
     let (client, mut server) = pair();
-    let counts = [(); 2].map(|()| Arc::<Count>::default());
+    let counts = [(); 2].map(|()| Arc::<CountingWaker>::default());
     let wakers = counts.clone().map(Waker::from);
     for waker in &wakers {
         let ready = client.poll_ready(Interest::Both, &Context::from_waker(waker));

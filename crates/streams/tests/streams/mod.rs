@@ -17,12 +17,12 @@ use toy::Toy;
 const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
 #[test]
-fn bytes_of_several_connections_cross_each_way_and_belong_where_they_arrive() {
+fn data_of_several_connections_do_not_mix() {
     echo_several(ANY.into());
 }
 
 #[test]
-fn so_they_do_over_ipv6() {
+fn data_of_several_connections_do_not_mix_over_ipv6() {
     echo_several((Ipv6Addr::LOCALHOST, 0).into());
 }
 
@@ -62,7 +62,7 @@ fn echo_several(any: SocketAddr) {
 }
 
 #[test]
-fn who_is_not_let_in_learns_why_and_leaves_nothing_behind() {
+fn a_rejected_peer_gets_the_reason_and_leaves_no_state() {
     let deaf = UdpSocket::bind(ANY).unwrap();
     let closed = Host::<Toy>::bind(ANY).unwrap();
     let host = Host::<Toy>::bind(ANY).unwrap();
@@ -73,7 +73,7 @@ fn who_is_not_let_in_learns_why_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn who_is_accepted_makes_room_for_another() {
+fn an_accepted_connection_frees_its_backlog_slot() {
     let host = Host::<Toy>::bind(ANY).unwrap();
     let listener = host.listen(&(), 1).unwrap();
     let address = host.local_addr().unwrap();

@@ -10,7 +10,9 @@
 
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
-use hopline_streams::streams::{Company, Endpoint, Fragments, News, Path, Protocol, Traffic, Transmit};
+use hopline_streams::streams::{
+    Endpoint, Fragments, GsoGrouping, Path, Protocol, ProtocolEvent, Traffic, Transmit,
+};
 use hopline_transport::connection::{CloseError, CloseReason, Event, SendError, State};
 use hopline_wire::ipv4::Ecn;
 use std::collections::{BTreeMap, VecDeque};
@@ -41,7 +43,7 @@ pub(crate) struct Toy {
     last_key: u32,
     /// Maximum and current number of connections that wait to be accepted.
     backlog: Option<(usize, usize)>,
-    news: VecDeque<News<u32>>,
+    news: VecDeque<ProtocolEvent<u32>>,
     out: VecDeque<(Path, Option<u32>, Ecn, Vec<u8>)>,
 }
 
@@ -54,7 +56,7 @@ struct Connection {
     unread: VecDeque<Bytes>,
     /// Datagrams to be sent.
     out: VecDeque<(u8, Bytes)>,
-    gives_up: Option<Instant>,
+    deadline: Option<Instant>,
 }
 
 pub(crate) struct View<'a>(&'a mut Connection);
@@ -84,46 +86,46 @@ impl Toy {
         let (unread, out) = (VecDeque::new(), VecDeque::new());
         self.connections.insert(
             self.last_key,
-            Connection { path, peer, state, unacknowledged: 0, unread, out, gives_up },
+            Connection { path, peer, state, unacknowledged: 0, unread, out, deadline: gives_up },
         );
         self.last_key
     }
 
-    fn say(&mut self, path: Path, key: Option<u32>, to: u32, kind: u8, payload: &[u8]) {
+    fn send(&mut self, path: Path, key: Option<u32>, to: u32, kind: u8, payload: &[u8]) {
         self.out.push_back((path, key, mark(kind), datagram(to, key.unwrap_or(0), kind, payload)));
     }
 
     fn fail(&mut self, key: u32, why: ErrorKind) {
         if let Some(connection) = self.connections.get_mut(&key) {
-            (connection.state, connection.gives_up) = (State::Closed, None);
-            self.news.push_back(News::Failed(key, why.into()));
+            (connection.state, connection.deadline) = (State::Closed, None);
+            self.news.push_back(ProtocolEvent::Failed(key, why.into()));
         }
     }
 
-    fn called(&mut self, path: Path, caller: u32) {
+    fn handle_call(&mut self, path: Path, caller: u32) {
         match &mut self.backlog {
             Some((limit, waiting)) if *waiting < *limit => {
                 *waiting += 1;
                 let key = self.insert(path, caller, State::Established, None);
-                self.say(path, Some(key), caller, ANSWER, &[]);
-                self.news.push_back(News::Accepted(key));
+                self.send(path, Some(key), caller, ANSWER, &[]);
+                self.news.push_back(ProtocolEvent::Accepted(key));
             }
-            _ => self.say(path, None, caller, REFUSAL, &[]),
+            _ => self.send(path, None, caller, REFUSAL, &[]),
         }
     }
 
-    fn told(&mut self, key: u32, from: u32, kind: u8, payload: &[u8]) {
+    fn handle_datagram(&mut self, key: u32, from: u32, kind: u8, payload: &[u8]) {
         let Some(connection) = self.connections.get_mut(&key) else { return };
         let (path, before) = (connection.path, connection.state);
         match kind {
             ANSWER => {
-                (connection.peer, connection.state, connection.gives_up) = (from, State::Established, None)
+                (connection.peer, connection.state, connection.deadline) = (from, State::Established, None)
             }
             REFUSAL => return self.fail(key, ErrorKind::ConnectionRefused),
             DATA => {
                 connection.unread.push_back(Bytes::copy_from_slice(payload));
-                self.say(path, Some(key), from, RECEIVED, payload);
-                return self.news.push_back(News::Event(key, Event::Readable));
+                self.send(path, Some(key), from, RECEIVED, payload);
+                return self.news.push_back(ProtocolEvent::Event(key, Event::Readable));
             }
             RECEIVED => connection.unacknowledged -= payload.len() as u64,
             END => {
@@ -132,7 +134,7 @@ impl Toy {
                     State::FinWait1 => State::Closing,
                     _ => State::CloseWait,
                 };
-                self.say(path, Some(key), from, END_RECEIVED, &[]);
+                self.send(path, Some(key), from, END_RECEIVED, &[]);
             }
             _ => {
                 connection.state = match before {
@@ -142,9 +144,9 @@ impl Toy {
             }
         }
         if before != State::Closed && self.connections[&key].state == State::Closed {
-            self.news.push_back(News::Event(key, Event::Closed(CloseReason::Finished)));
+            self.news.push_back(ProtocolEvent::Event(key, Event::Closed(CloseReason::Finished)));
         }
-        self.news.push_back(News::Touched(key));
+        self.news.push_back(ProtocolEvent::Touched(key));
     }
 }
 
@@ -163,7 +165,7 @@ impl Protocol for Toy {
 
     fn connect(&mut self, now: Instant, path: Path, (): &()) -> io::Result<u32> {
         let key = self.insert(path, 0, State::SynSent, Some(now + PATIENCE));
-        self.say(path, Some(key), 0, CALL, &[]);
+        self.send(path, Some(key), 0, CALL, &[]);
         Ok(key)
     }
 
@@ -176,12 +178,12 @@ impl Protocol for Toy {
         self.backlog = None;
     }
 
-    fn picked(&mut self, _key: u32) {
+    fn mark_accepted(&mut self, _key: u32) {
         self.backlog.iter_mut().for_each(|(_, waiting)| *waiting -= 1);
     }
 
-    fn turn_down(&mut self, key: u32) {
-        self.picked(key);
+    fn reject(&mut self, key: u32) {
+        self.mark_accepted(key);
         self.connections.remove(&key);
     }
 
@@ -194,11 +196,11 @@ impl Protocol for Toy {
         self.connections.get_mut(&key).filter(is_there).map(View)
     }
 
-    fn touch(&mut self, key: u32) {
+    fn handle_user_call(&mut self, key: u32) {
         let Some(connection) = self.connections.get_mut(&key) else { return };
         let (path, peer) = (connection.path, connection.peer);
         for (kind, payload) in std::mem::take(&mut connection.out) {
-            self.say(path, Some(key), peer, kind, &payload);
+            self.send(path, Some(key), peer, kind, &payload);
         }
     }
 
@@ -210,47 +212,47 @@ impl Protocol for Toy {
         self.connections[&key].state
     }
 
-    fn nobody_at(&self, _address: IpAddr) -> Option<u32> {
+    fn unreachable_connection(&self, _address: IpAddr) -> Option<u32> {
         None
     }
 
-    fn take(&mut self, _now: Instant, path: Path, ecn: Ecn, datagram: &mut [u8]) {
+    fn handle_datagram(&mut self, _now: Instant, path: Path, ecn: Ecn, datagram: &mut [u8]) {
         let Some((to, from, kind, payload)) = open(datagram) else { return };
         if ecn != mark(kind) {
             return;
         }
         match (to, from, kind) {
-            (0, caller, CALL) => self.called(path, caller),
-            (key, from, kind) => self.told(key, from, kind, payload),
+            (0, caller, CALL) => self.handle_call(path, caller),
+            (key, from, kind) => self.handle_datagram(key, from, kind, payload),
         }
     }
 
-    fn on_time(&mut self, now: Instant) {
-        let late = |connection: &Connection| connection.gives_up.is_some_and(|at| at <= now);
+    fn handle_timeout(&mut self, now: Instant) {
+        let late = |connection: &Connection| connection.deadline.is_some_and(|at| at <= now);
         let keys: Vec<_> = self.connections.iter().filter(|(_, c)| late(c)).map(|(&key, _)| key).collect();
         keys.into_iter().for_each(|key| self.fail(key, ErrorKind::TimedOut));
     }
 
-    fn due(&self) -> Option<Instant> {
-        self.connections.values().filter_map(|connection| connection.gives_up).min()
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.connections.values().filter_map(|connection| connection.deadline).min()
     }
 
-    fn poll_news(&mut self, _now: Instant) -> Option<News<u32>> {
+    fn poll_event(&mut self, _now: Instant) -> Option<ProtocolEvent<u32>> {
         self.news.pop_front()
     }
 
     fn poll_transmit(&mut self, _now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit<u32>> {
         let (path, key, ecn, datagram) = self.out.pop_front()?;
         buffer.extend(&datagram);
-        let (company, fragments) = (Company::SamePath, Fragments::Allowed);
-        Some(Transmit { path, len: datagram.len(), ecn, key, company, fragments })
+        let (company, fragments) = (GsoGrouping::SamePath, Fragments::Allowed);
+        Some(Transmit { path, len: datagram.len(), ecn, key, gso_grouping: company, fragments })
     }
 
-    fn drained(&mut self, _now: Instant) {}
+    fn handle_drained(&mut self, _now: Instant) {}
 
-    fn train_leaves(&mut self, _key: u32) {}
+    fn handle_gso_group(&mut self, _key: u32) {}
 
-    fn cannot_leave(&mut self, _now: Instant, _key: u32, _len: usize) {}
+    fn handle_mtu_exceeded(&mut self, _now: Instant, _key: u32, _len: usize) {}
 
     fn stats(&self, traffic: &Traffic) -> Traffic {
         *traffic

@@ -5,14 +5,14 @@ use crate::tpa::*;
 use std::io::ErrorKind::ConnectionRefused;
 
 #[test]
-fn where_nobody_listens_connections_are_refused() {
+fn without_a_listener_connections_are_refused() {
     let host = Host::bind(ANY).unwrap();
     assert_eq!(kind(TpaStream::connect(host.local_addr().unwrap(), &quick())), ConnectionRefused);
     assert_eq!(host.stats().refused, 1);
 }
 
 #[test]
-fn when_the_accept_queue_is_full_connections_are_refused_until_one_is_accepted() {
+fn with_a_full_accept_queue_connections_are_refused_until_one_is_accepted() {
     let server = Host::bind(ANY).unwrap();
     let listener = server.listen(&quick(), 2).unwrap();
     let connect = || TpaStream::connect(server.local_addr().unwrap(), &quick());
@@ -24,7 +24,7 @@ fn when_the_accept_queue_is_full_connections_are_refused_until_one_is_accepted()
 }
 
 #[test]
-fn an_abandoned_connection_whose_peer_lives_on_is_given_up() {
+fn an_abandoned_connection_with_a_live_peer_is_given_up() {
     let (listener, address) = listener();
     let limited = quick().with_silence_limit(Some(Span::from_millis(300)));
     let client = TpaStream::connect(address, &limited).unwrap();

@@ -34,7 +34,7 @@ fn send_all(to: SocketAddr, host: &Host, datagrams: impl Iterator<Item = Vec<u8>
 }
 
 #[test]
-fn a_flood_of_syns_leaves_nothing_behind() {
+fn a_flood_of_syns_leaves_no_state() {
     let (listener, address) = listener();
     listener.set_nonblocking(true);
     let host = listener.host().clone();
@@ -49,7 +49,7 @@ fn a_flood_of_syns_leaves_nothing_behind() {
 }
 
 #[test]
-fn who_has_not_seen_the_answer_to_its_syn_gets_no_connection() {
+fn a_peer_that_did_not_receive_the_syn_ack_gets_no_connection() {
     let (listener, address) = listener();
     let host = listener.host().clone();
     let guess = |number| Segment {
@@ -59,19 +59,19 @@ fn who_has_not_seen_the_answer_to_its_syn_gets_no_connection() {
         ..Segment::default()
     };
     send_all(address, &host, (1..=1000).map(|number| bytes(&guess(number))));
-    until("all were looked at", || host.stats().strays == 1000);
+    until("all were looked at", || host.stats().unknown_segments == 1000);
     assert_eq!(host.stats().connections, 0);
 }
 
 #[test]
-fn garbage_is_counted_and_nothing_else() {
+fn garbage_is_only_counted() {
     let (mut client, mut server) = pair();
     let host = server.host().clone();
     let before = host.stats();
     let to = host.local_addr().unwrap();
     send_all(to, &host, (1..=300).map(|len| vec![0xff; len]));
     until("all were read", || host.stats().received >= before.received + 300);
-    assert_eq!(host.stats().garbage, 300);
+    assert_eq!(host.stats().malformed, 300);
     client.write_all(b"as before").unwrap();
     client.flush().unwrap();
     let mut got = [0; 9];
@@ -80,13 +80,13 @@ fn garbage_is_counted_and_nothing_else() {
 }
 
 #[test]
-fn a_reset_without_the_tag_changes_nothing() {
+fn a_reset_without_the_tag_is_ignored() {
     let (mut client, mut server) = pair();
     let host = client.host().clone();
     let to = SocketAddr::from((Ipv4Addr::LOCALHOST, host.local_addr().unwrap().port()));
     let reset = |tag| Segment { control: Control::Rst, tag, ..Segment::default() };
     send_all(to, &host, [None, Some(tag(1)), Some(tag(u64::MAX))].map(|tag| bytes(&reset(tag))).into_iter());
-    until("all were read", || host.stats().strays == 3);
+    until("all were read", || host.stats().unknown_segments == 3);
     server.write_all(b"still here").unwrap();
     server.flush().unwrap();
     let mut got = [0; 10];
@@ -95,7 +95,7 @@ fn a_reset_without_the_tag_changes_nothing() {
 }
 
 #[test]
-fn what_opened_a_connection_once_opens_no_other() {
+fn a_repeated_opening_segment_opens_no_second_connection() {
     let (listener, address) = listener();
     let relay = Relay::to(address);
     let host = listener.host().clone();

@@ -64,9 +64,9 @@ impl Client {
         }
     }
 
-    fn hear(&mut self) -> bool {
+    fn receive(&mut self) -> bool {
         let Some(segment) = next(&self.socket) else { return false };
-        if let Some(place) = segment.place {
+        if let Some(place) = segment.position {
             if segment.block != self.block {
                 (self.block, self.received, self.proof) = (segment.block, Bitmap::EMPTY, 0);
             }
@@ -94,13 +94,13 @@ fn begin_to_send(listener: &TpaListener) -> TpaStream {
 }
 
 #[test]
-fn a_cheating_peer_cannot_have_more_sent_to_a_victim_than_it_sends_itself() {
+fn a_peer_cannot_amplify_traffic_to_a_victim() {
     let (listener, address) = listener();
     let mut cheat = Client::connected_to(address);
     let stream = begin_to_send(&listener);
     // It acknowledges honestly for a while, so that it knows all that an attacker can.
     for _ in 0..30 {
-        cheat.hear();
+        cheat.receive();
         cheat.socket.send_to(&emit(&cheat.ack()), address).unwrap();
     }
     let victim = socket();
@@ -126,11 +126,11 @@ fn a_cheating_peer_cannot_have_more_sent_to_a_victim_than_it_sends_itself() {
 }
 
 #[test]
-fn acknowledging_what_was_not_received_gets_nothing_sent() {
+fn acknowledging_unreceived_data_triggers_no_transmission() {
     let (listener, address) = listener();
     let mut cheat = Client::connected_to(address);
     let _stream = begin_to_send(&listener);
-    while !cheat.hear() {}
+    while !cheat.receive() {}
     let before = listener.host().stats().sent;
     for proof in 0..2000_u16 {
         let all = Ack { block: cheat.block, bitmap: Bitmap::first(12), tx: 11 };
@@ -147,12 +147,12 @@ fn acknowledging_what_was_not_received_gets_nothing_sent() {
 }
 
 #[test]
-fn a_blind_forger_gets_nothing_sent_anywhere() {
+fn a_blind_attacker_triggers_no_transmission() {
     let (listener, address) = listener();
     let (client, victim) = (socket(), socket());
     let mut honest = Client::connected_to(address);
     let _stream = begin_to_send(&listener);
-    while honest.hear() {}
+    while honest.receive() {}
     let forger = Client { socket: client, tag: Tag(NonZeroU64::new(4711).unwrap()), ..honest };
     let mut spent = 0;
     for number in 0..1000_u64 {
@@ -167,12 +167,12 @@ fn a_blind_forger_gets_nothing_sent_anywhere() {
 }
 
 #[test]
-fn a_challenge_is_echoed_to_whoever_has_the_tag_and_to_nobody_else() {
+fn a_challenge_is_echoed_only_to_a_holder_of_the_tag() {
     let (listener, address) = listener();
     let client = Client::connected_to(address);
     let _stream = listener.accept().unwrap();
     while next(&client.socket).is_some() {}
-    let token = hopline_wire::tpa::Token(0x0123_4567_89ab_cdef);
+    let token = hopline_wire::tpa::ChallengeToken(0x0123_4567_89ab_cdef);
     let question = |tag| Segment {
         control: Control::Challenge(token),
         tag: Some(tag),
@@ -187,19 +187,19 @@ fn a_challenge_is_echoed_to_whoever_has_the_tag_and_to_nobody_else() {
 }
 
 #[test]
-fn an_echo_that_nobody_asked_for_moves_nothing() {
+fn an_unsolicited_echo_does_not_move_the_path() {
     let (listener, address) = listener();
     let client = Client::connected_to(address);
     let (stream, peer) = listener.accept().unwrap();
     let elsewhere = socket();
     for token in 0..1000 {
         let echo = Segment {
-            control: Control::Echo(hopline_wire::tpa::Token(token)),
+            control: Control::Echo(hopline_wire::tpa::ChallengeToken(token)),
             tag: Some(client.tag),
             ..Segment::default()
         };
         elsewhere.send_to(&emit(&echo), address).unwrap();
     }
-    until("all were read", || listener.host().stats().strays >= 1000);
+    until("all were read", || listener.host().stats().unknown_segments >= 1000);
     assert_eq!(stream.peer_addr(), peer);
 }

@@ -65,12 +65,12 @@ impl Relay {
     }
 
     /// Replaces the server.
-    pub(crate) fn lead_to(&self, server: SocketAddr) {
+    pub(crate) fn replace_server(&self, server: SocketAddr) {
         self.state.lock().unwrap().server = server;
     }
 
     /// Drops all datagrams from now on.
-    pub(crate) fn cut(&self) {
+    pub(crate) fn drop_all(&self) {
         self.state.lock().unwrap().mode = Mode::Swallow;
     }
 

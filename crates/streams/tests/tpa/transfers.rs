@@ -38,7 +38,7 @@ fn a_connection_survives_a_new_address_of_the_peer() {
 }
 
 #[test]
-fn an_asynchronous_connect_that_is_refused_says_so() {
+fn a_refused_asynchronous_connect_is_an_error() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let nobody_listens = Host::bind(ANY).unwrap();
     let result = runtime.block_on(AsyncStream::connect(nobody_listens.local_addr().unwrap(), &quick()));

@@ -28,7 +28,7 @@ fn fill(mut stream: &TpaStream) -> usize {
 }
 
 #[test]
-fn a_peer_that_stops_reading_blocks_its_writer_and_nobody_else() {
+fn a_peer_that_stops_reading_blocks_only_its_writer() {
     let (server, listener, client) = hosts();
     let connect = || {
         let near = client.connect(server.local_addr().unwrap(), &quick(), None).unwrap();
@@ -55,7 +55,7 @@ fn a_peer_that_stops_reading_blocks_its_writer_and_nobody_else() {
 }
 
 #[test]
-fn a_read_that_has_waited_long_enough_would_block() {
+fn a_read_times_out_with_would_block() {
     let (mut client, _server) = pair();
     client.set_read_timeout(Some(Duration::from_millis(30)));
     assert_eq!(client.read(&mut [0; 9]).unwrap_err().kind(), WouldBlock);
@@ -80,7 +80,7 @@ fn the_descriptor_is_readable_while_there_is_something_to_read() {
 }
 
 #[test]
-fn a_descriptor_that_is_asked_for_late_says_what_is() {
+fn a_descriptor_requested_late_has_the_current_state() {
     let (mut client, mut server) = pair();
     server.write_all(b"four").unwrap();
     server.flush().unwrap();
@@ -92,7 +92,7 @@ fn a_descriptor_that_is_asked_for_late_says_what_is() {
 }
 
 #[test]
-fn a_send_buffer_of_a_byte_is_slow_and_enough() {
+fn a_send_buffer_of_one_byte_is_sufficient() {
     let (listener, address) = listener();
     let config = quick().with_send_buffer(Some(1)).with_block_fill(Span::from_millis(1));
     let mut client = TpaStream::connect(address, &config).unwrap();
@@ -117,7 +117,7 @@ fn the_descriptor_is_readable_when_there_is_room_to_write_again() {
 }
 
 #[test]
-fn the_descriptor_of_a_listener_is_readable_while_somebody_waits() {
+fn the_descriptor_of_a_listener_is_readable_while_a_connection_waits() {
     let (listener, address) = listener();
     listener.set_nonblocking(true);
     assert_eq!(listener.accept().unwrap_err().kind(), WouldBlock);
@@ -129,7 +129,7 @@ fn the_descriptor_of_a_listener_is_readable_while_somebody_waits() {
 }
 
 #[test]
-fn what_nobody_wants_to_read_is_thrown_away() {
+fn data_after_read_shutdown_are_discarded() {
     let (mut client, server) = pair();
     server.shutdown(Shutdown::Read).unwrap();
     client.write_all(&pattern(9, 1_000_000)).unwrap();

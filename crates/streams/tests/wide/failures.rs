@@ -6,19 +6,19 @@ use crate::wide::*;
 use std::io::ErrorKind::{self, TimedOut};
 
 #[test]
-fn where_nobody_listens_nobody_answers() {
+fn without_a_listener_there_is_no_answer() {
     let host = Host::bind(ANY).unwrap();
     let address = host.local_addr().unwrap();
     assert_eq!(kind(impatient().connect(address, &quick(), None)), TimedOut);
 }
 
 #[test]
-fn when_the_accept_queue_is_full_who_calls_gets_in_once_one_is_accepted() {
+fn with_a_full_accept_queue_a_peer_connects_once_one_is_accepted() {
     let server = Host::bind(ANY).unwrap();
     let listener = server.listen(&quick(), 2).unwrap();
     let address = server.local_addr().unwrap();
     let _waiting = [(); 2].map(|()| WideStream::connect(address, &quick()).unwrap());
-    until("both wait", || server.stats().sealed.waiting == 2);
+    until("both wait", || server.stats().sealed.backlog == 2);
     let third = Host::bind(ANY).unwrap();
     let limit = Some(Duration::from_millis(100));
     assert_eq!(kind(third.connect(address, &quick(), limit)), TimedOut);
@@ -28,7 +28,7 @@ fn when_the_accept_queue_is_full_who_calls_gets_in_once_one_is_accepted() {
 }
 
 #[test]
-fn a_listener_that_was_made_anew_tells_those_who_hold_its_connections() {
+fn a_restarted_listener_resets_old_connections() {
     let theirs = || quick_with(key(1, Trust::Anyone));
     let (first, second) = (Host::bind(ANY).unwrap(), Host::bind(ANY).unwrap());
     let listener = first.listen(&theirs(), 4).unwrap();
@@ -38,18 +38,18 @@ fn a_listener_that_was_made_anew_tells_those_who_hold_its_connections() {
     let _server = listener.accept().unwrap();
     // Another port implies another key for stateless resets: its resets are ignored.
     let elsewhere = second.listen(&theirs(), 4).unwrap();
-    relay.lead_to(second.local_addr().unwrap());
+    relay.replace_server(second.local_addr().unwrap());
     client.write_all(b"who are you?").unwrap();
-    until("it was told", || second.stats().sealed.gone > 0);
+    until("it was told", || second.stats().sealed.resets_sent > 0);
     client.set_read_timeout(Some(Duration::from_millis(100)));
     assert_eq!(kind(client.read(&mut [0; 9])), ErrorKind::WouldBlock);
     drop(elsewhere);
-    relay.lead_to(address);
+    relay.replace_server(address);
     until("what was written arrives", || client.info().unacknowledged == 0);
 }
 
 #[test]
-fn a_host_that_is_full_says_so() {
+fn a_full_host_reports_it() {
     let config = hopline_streams::wide::HostConfig { connections: 1, ..Wide::host_config().unwrap() };
     let host = Host::bind_with(ANY, Wide::with(config).unwrap()).unwrap();
     let (_listener, address) = listener();

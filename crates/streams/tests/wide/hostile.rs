@@ -2,13 +2,13 @@
 
 use crate::tpa::relay::Relay;
 use crate::wide::*;
-use hopline_core::{Purpose, Stream as Random};
+use hopline_core::{Purpose, RandomStream as Random};
 use std::io::ErrorKind::WouldBlock;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 #[test]
-fn a_transfer_goes_on_under_a_flood_of_forged_datagrams() {
+fn a_transfer_continues_under_a_flood_of_forged_datagrams() {
     let (listener, address) = listener();
     let relay = Relay::to(address);
     let client = WideStream::connect(relay.address, &quick()).unwrap();
@@ -48,7 +48,7 @@ fn flood(relay: &Relay, to: SocketAddr, over: &AtomicBool) {
 }
 
 #[test]
-fn what_a_client_sent_can_be_sent_again_without_effect() {
+fn replayed_datagrams_have_no_effect() {
     let (listener, address) = listener();
     let relay = Relay::to(address);
     let mut client = WideStream::connect(relay.address, &quick()).unwrap();
@@ -70,7 +70,7 @@ fn what_a_client_sent_can_be_sent_again_without_effect() {
 }
 
 #[test]
-fn a_flood_of_calls_leaves_nothing_behind_and_lets_others_in() {
+fn a_flood_of_handshakes_leaves_no_state_and_admits_others() {
     let (listener, address) = listener();
     listener.set_nonblocking(true);
     // Record connection attempts of clients with another key.

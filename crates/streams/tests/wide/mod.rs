@@ -59,9 +59,9 @@ fn given_up_after(silence: Span) -> Config {
 /// Returns a host with a short handshake timeout.
 fn impatient() -> Host {
     let mut config = Wide::host_config().unwrap();
-    config.opener.first_wait = Span::from_millis(20);
-    config.opener.tries = 4;
-    config.proof = Span::from_secs(1);
+    config.initiator.initial_wait = Span::from_millis(20);
+    config.initiator.max_tries = 4;
+    config.confirmation_timeout = Span::from_secs(1);
     Host::bind_with(ANY, Wide::with(config).unwrap()).unwrap()
 }
 

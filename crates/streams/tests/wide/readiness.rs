@@ -38,7 +38,7 @@ fn fill(stream: &WideStream) -> usize {
 }
 
 #[test]
-fn who_wants_to_write_is_woken_once_there_is_room() {
+fn a_writer_is_woken_once_there_is_room() {
     let (client, mut server) = pair();
     let written = fill(&client);
     let count = Arc::<Count>::default();
@@ -51,7 +51,7 @@ fn who_wants_to_write_is_woken_once_there_is_room() {
 }
 
 #[test]
-fn room_is_an_edge_of_its_own_while_there_is_something_to_read() {
+fn room_is_a_separate_edge_while_data_are_readable() {
     let (client, mut server) = pair();
     let edges = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
     let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
@@ -70,7 +70,7 @@ fn room_is_an_edge_of_its_own_while_there_is_something_to_read() {
 }
 
 #[test]
-fn a_connection_that_is_over_can_be_read_and_written_to_learn_of_it() {
+fn a_closed_connection_is_readable_and_writable() {
     let (client, server) = pair();
     let look = || client.poll_ready(Interest::Both, &Context::from_waker(Waker::noop()));
     assert_eq!((look().readable, look().writable, look().over), (false, true, false));

@@ -4,7 +4,7 @@ use crate::wide::*;
 use std::io::ErrorKind;
 
 /// Connects a client with `ours` to a server with `theirs`. Returns the listener and the client's result.
-fn meet(theirs: Credentials, ours: Credentials) -> (WideListener, std::io::Result<WideStream>) {
+fn connect_with(theirs: Credentials, ours: Credentials) -> (WideListener, std::io::Result<WideStream>) {
     let listener = WideListener::bind(ANY, &quick_with(theirs)).unwrap();
     let address = listener.local_addr().unwrap();
     let result = impatient().connect(address, &quick_with(ours), None);
@@ -13,15 +13,15 @@ fn meet(theirs: Credentials, ours: Credentials) -> (WideListener, std::io::Resul
 }
 
 fn refused(theirs: Credentials, ours: Credentials) -> (ErrorKind, String) {
-    let (listener, result) = meet(theirs, ours);
+    let (listener, result) = connect_with(theirs, ours);
     let error = result.unwrap_err();
     assert_eq!(listener.accept().map(drop).unwrap_err().kind(), ErrorKind::WouldBlock);
     (error.kind(), error.to_string())
 }
 
 #[test]
-fn who_knows_each_other_is_told_who_it_is() {
-    let (listener, client) = meet(knows(1, 2), knows(2, 1));
+fn peers_with_known_keys_are_identified() {
+    let (listener, client) = connect_with(knows(1, 2), knows(2, 1));
     let mut client = client.unwrap();
     client.write_all(b"it is me").unwrap();
     let mut server = None;
@@ -39,7 +39,7 @@ fn who_knows_each_other_is_told_who_it_is() {
 }
 
 #[test]
-fn with_a_shared_key_nobody_is_told() {
+fn with_a_shared_key_peers_are_not_identified() {
     let (client, server) = pair();
     assert_eq!([client.info().peer.key, server.info().peer.key], [None, None]);
 }
@@ -52,7 +52,7 @@ fn another_shared_key_gets_no_answer() {
 }
 
 #[test]
-fn a_shared_key_and_a_key_of_its_own_do_not_go_together() {
+fn a_shared_key_and_a_key_pair_do_not_match() {
     for (theirs, ours) in [(shared_key(7), knows(2, 1)), (knows(1, 2), shared_key(7))] {
         let (kind, text) = refused(theirs, ours);
         assert_eq!(kind, ErrorKind::ConnectionRefused);
@@ -61,15 +61,15 @@ fn a_shared_key_and_a_key_of_its_own_do_not_go_together() {
 }
 
 #[test]
-fn a_server_with_another_key_is_named_by_its_fingerprint() {
+fn a_server_with_another_key_is_reported_by_its_fingerprint() {
     let (kind, text) = refused(key(1, Trust::Anyone), knows(2, 3));
     assert_eq!(kind, ErrorKind::PermissionDenied);
     assert!(text.contains(&private(1).public().fingerprint().to_string()), "{text}");
 }
 
 #[test]
-fn a_client_with_another_key_is_counted_and_learns_what_may_be_the_matter() {
-    let (listener, client) = meet(knows(1, 3), knows(2, 1));
+fn a_client_with_another_key_is_counted_and_gets_a_hint() {
+    let (listener, client) = connect_with(knows(1, 3), knows(2, 1));
     // A client may complete its part of the handshake before it learns that the server has not.
     let errors = match client {
         Err(error) => vec![error],
@@ -79,6 +79,6 @@ fn a_client_with_another_key_is_counted_and_learns_what_may_be_the_matter() {
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
         assert!(error.to_string().contains("perhaps our key is none of those that it trusts"), "{error}");
     }
-    assert!(listener.host().stats().strangers > 0);
+    assert!(listener.host().stats().untrusted_keys > 0);
     assert_eq!(listener.accept().map(drop).unwrap_err().kind(), ErrorKind::WouldBlock);
 }

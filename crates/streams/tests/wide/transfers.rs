@@ -16,7 +16,7 @@ fn packets_over_ipv6_have_room_for_its_header() {
 }
 
 #[test]
-fn who_writes_more_than_there_is_room_for_goes_on_once_there_is() {
+fn a_writer_without_room_continues_once_there_is_room() {
     let (listener, address) = listener();
     let mut small = quick();
     small.transport = small.transport.with_send_buffer(Some(10_000)).with_receive_buffer(10_000);
@@ -31,7 +31,7 @@ fn who_writes_more_than_there_is_room_for_goes_on_once_there_is() {
 }
 
 #[test]
-fn who_does_not_read_stops_who_writes_until_it_reads() {
+fn a_receiver_that_does_not_read_stops_the_sender() {
     let (listener, address) = listener();
     let client = WideStream::connect(address, &quick()).unwrap();
     let (mut server, _) = listener.accept().unwrap();
@@ -53,7 +53,7 @@ fn who_does_not_read_stops_who_writes_until_it_reads() {
 }
 
 #[test]
-fn a_connection_survives_a_new_address_of_the_peer_whoever_sends() {
+fn a_connection_survives_a_new_address_of_the_peer_in_either_direction() {
     for client_sends in [true, false] {
         let (listener, address) = listener();
         let relay = Relay::to(address);

@@ -5,7 +5,7 @@
 use crate::wide_over_link::cables::{THERE, join};
 use crate::wide_over_link::{PORT, known};
 use hopline_core::Duration as Span;
-use hopline_linux::veth::Trains;
+use hopline_linux::veth::Offload;
 use hopline_streams::streams::{Host, Protocol};
 use hopline_streams::tpa;
 use hopline_streams::wide::{Config, Wide};
@@ -21,12 +21,12 @@ fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
-pub(crate) fn trains() {
-    compare(Trains::Allowed);
+pub(crate) fn gso() {
+    compare(Offload::Gso);
 }
 
 pub(crate) fn single_packets() {
-    compare(Trains::Never);
+    compare(Offload::SinglePackets);
 }
 
 fn ahead(mut config: Config) -> Config {
@@ -36,7 +36,7 @@ fn ahead(mut config: Config) -> Config {
     config
 }
 
-fn compare(trains: Trains) {
+fn compare(trains: Offload) {
     let bytes = setting("HOPLINE_MEGABYTES").unwrap_or(1000) * 1_000_000;
     for _ in 0..ROUNDS {
         let wide = carried::<Wide>(trains, bytes, [ahead(known(1, 2)), ahead(known(2, 1))]);
@@ -59,7 +59,7 @@ fn processor() -> f64 {
 }
 
 /// Returns the goodput in Mb/s, and the processor seconds per GB of both ends.
-fn carried<P: Protocol>(trains: Trains, bytes: u64, [ours, theirs]: [P::Config; 2]) -> (f64, f64)
+fn carried<P: Protocol>(trains: Offload, bytes: u64, [ours, theirs]: [P::Config; 2]) -> (f64, f64)
 where
     P::Config: Sync + Send,
 {

@@ -7,7 +7,7 @@ mod measured;
 
 use hopline_core::Duration as Span;
 use hopline_harness::Test;
-use hopline_link::{Emulation, OldPorts, Side};
+use hopline_link::{Emulation, NatPortPolicy, Side};
 use hopline_linux::{Interface, Namespace};
 use hopline_streams::wide::{Config, Credentials, Host, PrivateKey, Trust, WideListener, WideStream, config};
 use hopline_tools::link::{NamespaceLink, Setup};
@@ -22,13 +22,13 @@ const PORT: u16 = 7174;
 pub(crate) fn tests() -> Vec<Test> {
     let needs = [hopline_testkit::namespace::LINK];
     let tests = hopline_harness::tests!(needs;
-        ten_megabytes_cross_a_link_that_loses_a_packet_of_twenty_each_way,
-        a_path_narrower_than_its_packets_carries_them,
-        a_sender_behind_a_translator_that_forgets_it_goes_on,
-        a_sender_with_another_address_goes_on,
+        ten_megabytes_cross_a_link_with_5_percent_loss_each_way,
+        a_path_with_a_smaller_mtu_carries_packets,
+        a_sender_continues_after_its_nat_forgot_the_mapping,
+        a_sender_continues_with_another_address,
     );
     let measured = [
-        Test::new("trains", needs, measured::trains).long().alone(),
+        Test::new("trains", needs, measured::gso).long().alone(),
         Test::new("single_packets", needs, measured::single_packets).long().alone(),
     ];
     tests.into_iter().chain(measured).collect()
@@ -69,7 +69,7 @@ fn connection([a, b]: [&Namespace; 2], there: Ipv4Addr) -> (WideStream, WideStre
 }
 
 /// Transfers `data`, and calls `meanwhile` when half of them have arrived.
-fn carry(from: &WideStream, to: &WideStream, data: &[u8], meanwhile: impl FnOnce()) {
+fn transfer(from: &WideStream, to: &WideStream, data: &[u8], meanwhile: impl FnOnce()) {
     thread::scope(|scope| {
         scope.spawn(|| {
             { from }.write_all(data).unwrap();
@@ -89,40 +89,40 @@ fn over(link: &NamespaceLink) -> (WideStream, WideStream, WideListener) {
     connection([link.host(Side::A), link.host(Side::B)], link.address_b())
 }
 
-fn ten_megabytes_cross_a_link_that_loses_a_packet_of_twenty_each_way() {
+fn ten_megabytes_cross_a_link_with_5_percent_loss_each_way() {
     let lossy = Emulation { loss: 0.05, ..Emulation::delay(DELAY) };
     let link = NamespaceLink::new(lossy.clone(), lossy, 1).unwrap();
     let (from, to, _listener) = over(&link);
-    carry(&from, &to, &pattern(10_000_000), || {});
-    let counts = link.stats().forth;
+    transfer(&from, &to, &pattern(10_000_000), || {});
+    let counts = link.stats().forward;
     assert!(from.info().stats.retransmissions > 100, "{counts:?}");
 }
 
-fn a_path_narrower_than_its_packets_carries_them() {
+fn a_path_with_a_smaller_mtu_carries_packets() {
     let plain = Emulation::delay(DELAY);
     let setup = Setup { path_mtu: Some(1280), ..Setup::new(plain.clone(), plain, 2) };
     let link = NamespaceLink::with(setup).unwrap();
     let (from, to, _listener) = over(&link);
-    carry(&from, &to, &pattern(500_000), || {});
+    transfer(&from, &to, &pattern(500_000), || {});
     assert_eq!(link.stats().all_drops().too_long, 0);
 }
 
-fn a_sender_behind_a_translator_that_forgets_it_goes_on() {
+fn a_sender_continues_after_its_nat_forgot_the_mapping() {
     for sender in [Side::A, Side::B] {
         let plain = Emulation { rate: Some(50_000_000), ..Emulation::delay(DELAY) };
         let link = NamespaceLink::new(plain.clone(), plain, 3).unwrap();
         let (a, b, listener) = over(&link);
         let (from, to) = if sender == Side::A { (&a, &b) } else { (&b, &a) };
         let before = b.peer_addr();
-        carry(from, to, &pattern(5_000_000), || link.rebind(Side::A, OldPorts::Forgotten));
+        transfer(from, to, &pattern(5_000_000), || link.rebind(Side::A, NatPortPolicy::Forgotten));
         assert_ne!(b.peer_addr(), before, "{sender:?} sends");
         assert_eq!(listener.host().stats().sealed.moved, 1);
     }
 }
 
-fn a_sender_with_another_address_goes_on() {
+fn a_sender_continues_with_another_address() {
     for sender in [Side::A, Side::B] {
-        let hosts = cables::join(hopline_linux::veth::Trains::Allowed);
+        let hosts = cables::join(hopline_linux::veth::Offload::Gso);
         let (a, b, _listener) = connection([&hosts[0], &hosts[1]], cables::THERE);
         let (from, to) = if sender == Side::A { (&a, &b) } else { (&b, &a) };
         let moves = || {
@@ -132,7 +132,7 @@ fn a_sender_with_another_address_goes_on() {
                 .unwrap()
                 .unwrap();
         };
-        carry(from, to, &pattern(50_000_000), moves);
+        transfer(from, to, &pattern(50_000_000), moves);
         assert_eq!(b.peer_addr().ip(), Ipv4Addr::new(10, 2, 0, 77), "{sender:?} sends");
     }
 }

@@ -56,21 +56,24 @@ pub fn address(interface: &str, address: Ipv4Addr, prefix: u8) {
 }
 
 /// Number of attempts to open something, and the interval between them.
-const TRIES: u32 = 200;
-const BETWEEN: Duration = Duration::from_millis(10);
+const ATTEMPTS: u32 = 200;
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Opens something that may still be open elsewhere. A program that another test starts inherits all descriptors of this
 /// process, ports and queues too, until it has executed.
 ///
 /// # Panics
 /// If it does not open within two seconds.
-pub fn opened<T: Send, E: Display + Send>(host: &Namespace, open: impl Fn() -> Result<T, E> + Sync) -> T {
+pub fn open_with_retries<T: Send, E: Display + Send>(
+    host: &Namespace,
+    open: impl Fn() -> Result<T, E> + Sync,
+) -> T {
     let again = || {
-        thread::sleep(BETWEEN);
+        thread::sleep(RETRY_INTERVAL);
         host.run(&open).expect("a thread for the host")
     };
     let mut last = host.run(&open).expect("a thread for the host");
-    for _ in 0..TRIES {
+    for _ in 0..ATTEMPTS {
         match last {
             Ok(opened) => return opened,
             Err(_) => last = again(),

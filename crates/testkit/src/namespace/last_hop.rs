@@ -6,7 +6,7 @@
 
 use super::host::{address, forward, ip};
 use hopline_link::Side;
-use hopline_linux::veth::{self, Trains};
+use hopline_linux::veth::{self, Offload};
 use hopline_tools::link::NamespaceLink;
 use std::fs;
 use std::io::{Read, Write};
@@ -34,7 +34,7 @@ pub fn join(wired: &NamespaceLink, wireless: &NamespaceLink, networks: &[&str]) 
     // Both links have the same addresses at first.
     wired.run_in_a(|| address(LINK, SENDER, 24));
     wired.run_in_b(|| address(LINK, Ipv4Addr::new(10, 81, 0, 2), 24));
-    veth::join([far, router], CABLE, Trains::Never).expect("neither host has a cable");
+    veth::join([far, router], CABLE, Offload::SinglePackets).expect("neither host has a cable");
     far.run(|| address(CABLE, FAR, 24)).expect("a thread for the host");
     router.run(|| address(CABLE, ROUTER, 24)).expect("a thread for the host");
     for network in ["10.80.0.0/24"].iter().chain(networks) {
@@ -47,7 +47,7 @@ pub fn join(wired: &NamespaceLink, wireless: &NamespaceLink, networks: &[&str]) 
     [far, router].into_iter().for_each(forward);
 }
 
-/// IPv6 address of the sender, after [`speak_ipv6`].
+/// IPv6 address of the sender, after [`add_ipv6`].
 pub const SENDER_V6: Ipv6Addr = Ipv6Addr::new(0xfd81, 0, 0, 0, 0, 0, 0, 1);
 /// IPv6 address of the mobile host: host B of the wireless link.
 pub const MOBILE_V6: Ipv6Addr = Ipv6Addr::new(0xfd80, 0, 0, 0, 0, 0, 0, 2);
@@ -56,7 +56,7 @@ pub const MOBILE_V6: Ipv6Addr = Ipv6Addr::new(0xfd80, 0, 0, 0, 0, 0, 0, 2);
 ///
 /// # Panics
 /// If the system rejects a command.
-pub fn speak_ipv6(wired: &NamespaceLink, wireless: &NamespaceLink) {
+pub fn add_ipv6(wired: &NamespaceLink, wireless: &NamespaceLink) {
     let (far, router) = (wired.host(Side::B), wireless.host(Side::A));
     // Both links have the same addresses at first.
     for (host, before, own) in [(wired.host(Side::A), 1, "fd81::1"), (far, 2, "fd81::2")] {
@@ -85,7 +85,11 @@ pub fn speak_ipv6(wired: &NamespaceLink, wireless: &NamespaceLink) {
 ///
 /// # Panics
 /// If the bytes that arrive differ, or are not complete.
-pub fn carry([mut sender, mut receiver]: [TcpStream; 2], bytes: usize, mut meanwhile: impl FnMut(usize)) {
+pub fn transfer_data(
+    [mut sender, mut receiver]: [TcpStream; 2],
+    bytes: usize,
+    mut meanwhile: impl FnMut(usize),
+) {
     let content: Vec<u8> = (0..bytes).map(|i| (i * i / 251) as u8).collect();
     let sent = blake3::hash(&content);
     thread::scope(|scope| {

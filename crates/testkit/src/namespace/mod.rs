@@ -3,10 +3,10 @@
 mod harness;
 pub mod host;
 pub mod last_hop;
-mod running;
+mod running_service;
 mod sockets;
 
-pub use harness::{LINK, at_once, if_on_time};
+pub use harness::{LINK, concurrent_link_tests, unless_late};
 pub use hopline_tools::link::{Damage, Lateness, LinkStats, NamespaceLink, Setup};
-pub use running::Running;
+pub use running_service::RunningService;
 pub use sockets::{OverSockets, READ_TIMEOUT, Sockets};

@@ -1,8 +1,8 @@
 //! Cases in real time, on any transport with sockets.
 
 use super::NamespaceLink;
-use crate::cases::{Case, Ground, Outcome, Rebind};
-use crate::oracle::InOrder;
+use crate::cases::{Case, Environment, Outcome, Rebind};
+use crate::reference_stream::InOrder;
 use bytes::Bytes;
 use hopline_core::Instant;
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Interval between checks of the time.
-const LOOK: Duration = Duration::from_millis(5);
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 const PORT: u16 = 5201;
 const CHUNK: u64 = 1 << 14;
 
@@ -53,7 +53,7 @@ pub const READ_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// State that both sides of a transfer share.
 #[derive(Debug)]
-struct Talk<'a> {
+struct SocketTransfer<'a> {
     /// Address on which B listens.
     address: SocketAddr,
     link: &'a NamespaceLink,
@@ -61,7 +61,7 @@ struct Talk<'a> {
     ready: Sender<()>,
 }
 
-impl Talk<'_> {
+impl SocketTransfer<'_> {
     /// Accepts one connection and passes the received data to `take`, until the peer has ended its stream.
     fn receive(&self, sockets: &impl Sockets, take: &mut dyn FnMut(&Bytes)) -> io::Result<()> {
         let listener = sockets.listen(self.address)?;
@@ -114,28 +114,31 @@ impl Talk<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct OverSockets<S>(pub S);
 
-impl<S: Sockets> Ground for OverSockets<S> {
+impl<S: Sockets> Environment for OverSockets<S> {
     /// Panics if there can be no link: only tests that need [`LINK`](super::LINK) use it.
     fn transfer(&self, case: &Case) -> Outcome {
-        let link = NamespaceLink::new(case.forth.clone(), case.back.clone(), case.seed)
+        let link = NamespaceLink::new(case.forward.clone(), case.reverse.clone(), case.seed)
             .unwrap_or_else(|error| panic!("{}: {error}", case.name));
         let address = SocketAddr::from((link.address_b(), PORT));
         let (ready, is_ready) = channel();
-        let talk = Talk { address, link: &link, deadline: case.deadline, ready };
+        let talk = SocketTransfer { address, link: &link, deadline: case.deadline, ready };
         let mut oracle = InOrder::default();
         let (mut handed, mut at) = (0, Instant::ZERO);
         let (sent, received) = thread::scope(|scope| {
             let receiver = scope.spawn(|| {
-                let received = link.run_in_b(|| talk.receive(&self.0, &mut |data| oracle.take(data)));
+                let received = link.run_in_b(|| talk.receive(&self.0, &mut |data| oracle.check(data)));
                 at = link.now();
                 received
             });
-            while is_ready.recv_timeout(LOOK).is_err() && !receiver.is_finished() && !talk.is_too_late() {}
+            while is_ready.recv_timeout(CHECK_INTERVAL).is_err()
+                && !receiver.is_finished()
+                && !talk.is_too_late()
+            {}
             if let Some(Rebind { at, side, old }) = case.rebind {
                 let link = &link;
                 scope.spawn(move || {
                     while link.now() < at {
-                        thread::sleep(LOOK);
+                        thread::sleep(CHECK_INTERVAL);
                     }
                     link.rebind(side, old);
                 });
@@ -145,7 +148,7 @@ impl<S: Sockets> Ground for OverSockets<S> {
         });
         let stats = link.stats();
         if stats.lateness.is_late() {
-            super::harness::say(&format!(
+            super::harness::print_uncaptured(&format!(
                 "LATE: {}: what arrived counts, when does not: {}",
                 case.name, stats.lateness
             ));
@@ -153,11 +156,11 @@ impl<S: Sockets> Ground for OverSockets<S> {
         let ended = match (&sent, &received) {
             (Ok(()), Ok(())) => true,
             failed => {
-                super::harness::say(&format!("{}: {failed:?}, {}", case.name, stats.lateness));
+                super::harness::print_uncaptured(&format!("{}: {failed:?}, {}", case.name, stats.lateness));
                 false
             }
         };
-        Outcome { received: oracle.received(), ended, at, counts: [stats.forth, stats.back] }
+        Outcome { received: oracle.received(), ended, at, counts: [stats.forward, stats.reverse] }
     }
 }
 

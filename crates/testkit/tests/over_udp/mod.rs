@@ -7,8 +7,8 @@ use std::net::{Shutdown, SocketAddr};
 
 /// Protocol, with the configurations of initiator and responder.
 pub(crate) struct OverUdp<P: Protocol> {
-    pub(crate) caller: P::Config,
-    pub(crate) answerer: P::Config,
+    pub(crate) initiator: P::Config,
+    pub(crate) responder: P::Config,
 }
 
 impl<P: Protocol<Config: Sync>> Sockets for OverUdp<P> {
@@ -16,7 +16,7 @@ impl<P: Protocol<Config: Sync>> Sockets for OverUdp<P> {
     type Stream = Stream<P>;
 
     fn listen(&self, address: SocketAddr) -> io::Result<Listener<P>> {
-        let listener = Listener::bind(address, &self.answerer)?;
+        let listener = Listener::bind(address, &self.responder)?;
         listener.set_nonblocking(true);
         Ok(listener)
     }
@@ -28,7 +28,7 @@ impl<P: Protocol<Config: Sync>> Sockets for OverUdp<P> {
     }
 
     fn connect(&self, address: SocketAddr) -> io::Result<Stream<P>> {
-        Stream::connect(address, &self.caller)
+        Stream::connect(address, &self.initiator)
     }
 
     fn shutdown(&self, stream: &Stream<P>) -> io::Result<()> {

@@ -1,18 +1,18 @@
 //! Client side of a test: connects, sends the test parameters and opens the data streams.
 
-use super::control::{Control, LOOK, Side};
-use super::course::Course;
-use super::datagram::Counters;
+use super::control::{Control, INTERRUPT_CHECK, Side};
+use super::datagram::CounterWidth;
 use super::error::Error;
 use super::parameters::Parameters;
 use super::plan::{Direction, Plan, Transport};
-use super::probe::{Latency, Prober, When};
-use super::protocol::{COOKIE, Cookie, State};
+use super::probe::{Latency, ProbePhase, Prober};
+use super::protocol::{COOKIE_LEN, Cookie, State};
 use super::pump;
 use super::refusal::Bound;
-use super::report::{Connected, Ending, Report, Role, Settled};
-use super::stream::{CONNECT, Dialer, Stream};
-use super::{Watch, now};
+use super::report::{Connected, Ending, Report, Role, TestSettings};
+use super::stream::{CONNECT_TIMEOUT, Dialer, Stream};
+use super::test_run::TestRun;
+use super::{Observer, now};
 use hopline_streams::wide::PublicKey;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -20,24 +20,24 @@ use std::thread;
 use std::time::Duration;
 
 /// Timeout for each step before the test. The longest step is a server that waits for another test to end.
-const SET_UP: Duration = Duration::from_secs(30);
+const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time that a server may spend on displaying the results.
-const DISPLAY: Duration = Duration::from_secs(10);
+const DISPLAY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of the TCP connection attempt to a server that does not answer over TPA.
-const INSTEAD: Duration = Duration::from_secs(2);
+const TCP_PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Characters of a cookie. There are 32, so that each carries five random bits.
-const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+const COOKIE_ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 /// Addresses and timeout of a client's connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Call {
+pub struct ConnectOptions {
     /// Addresses of the server, tried in order. The first that answers carries out the test.
     pub peers: Vec<SocketAddr>,
     /// Local address to connect from. `None`: the system's choice.
-    pub from: Option<IpAddr>,
+    pub local_address: Option<IpAddr>,
     /// Timeout for connecting, over all `peers`; each gets an equal share of the time that is left. `None`: 10 s. Each
     /// later connection of the test has the same timeout.
-    pub patience: Option<Duration>,
+    pub timeout: Option<Duration>,
 }
 
 /// Carries out `plan` with the server at the first of `call.peers` that answers. `period`: length of an interval, above
@@ -47,14 +47,14 @@ pub struct Call {
 /// The reason that there is no result. The only results until then are those passed to `watch`.
 pub fn measure(
     plan: &Plan,
-    call: &Call,
+    call: &ConnectOptions,
     period: Option<Duration>,
-    watch: &mut dyn Watch,
+    watch: &mut dyn Observer,
 ) -> Result<Report, Error> {
     plan.validate()?;
     let (dialer, peer, stream) = dial(plan, call)?;
     let mut control = Control::new(Side::Client, stream)?;
-    match converse(plan, &dialer, peer, &mut control, period, watch) {
+    match run_test(plan, &dialer, peer, &mut control, period, watch) {
         Ok(report) => {
             control.close();
             Ok(report)
@@ -67,17 +67,17 @@ pub fn measure(
 }
 
 /// Connects to the first of the peers that answers.
-fn dial(plan: &Plan, call: &Call) -> Result<(Dialer, SocketAddr, Stream), Error> {
+fn dial(plan: &Plan, call: &ConnectOptions) -> Result<(Dialer, SocketAddr, Stream), Error> {
     let mut failure = Error::Plan(Bound::Peer);
-    let until = now() + call.patience.unwrap_or(CONNECT);
+    let until = now() + call.timeout.unwrap_or(CONNECT_TIMEOUT);
     for (number, &peer) in call.peers.iter().enumerate() {
         // Leave time for the remaining addresses if this one does not answer.
         let share = until.saturating_duration_since(now()) / (call.peers.len() - number) as u32;
-        let attempt = Dialer::new(plan, peer, call.from, call.patience)
+        let attempt = Dialer::new(plan, peer, call.local_address, call.timeout)
             .and_then(|dialer| Ok((dialer.dial_within(peer, share)?, dialer)));
         match attempt {
             Ok((stream, dialer)) => return Ok((dialer, peer, stream)),
-            Err(_) if matches!(plan.transport, Transport::Tpa { .. }) && takes_tcp(peer) => {
+            Err(_) if matches!(plan.transport, Transport::Tpa { .. }) && accepts_tcp(peer) => {
                 failure = Error::NotServed { peer, protocol: plan.transport.protocol() };
             }
             Err(source) => failure = Error::Connecting { peer, source },
@@ -86,22 +86,22 @@ fn dial(plan: &Plan, call: &Call) -> Result<(Dialer, SocketAddr, Stream), Error>
     Err(failure)
 }
 
-fn takes_tcp(peer: SocketAddr) -> bool {
-    TcpStream::connect_timeout(&peer, INSTEAD).is_ok()
+fn accepts_tcp(peer: SocketAddr) -> bool {
+    TcpStream::connect_timeout(&peer, TCP_PROBE_TIMEOUT).is_ok()
 }
 
-fn converse(
+fn run_test(
     plan: &Plan,
     dialer: &Dialer,
     peer: SocketAddr,
     control: &mut Control,
     period: Option<Duration>,
-    watch: &mut dyn Watch,
+    watch: &mut dyn Observer,
 ) -> Result<Report, Error> {
     let cookie = cookie()?;
     control.send(&cookie)?;
-    let step = |control: &mut Control, state, doing, watch: &dyn Watch| {
-        control.expect(state, SET_UP, doing, &|| watch.interrupted())
+    let step = |control: &mut Control, state, doing, watch: &dyn Observer| {
+        control.await_state(state, SETUP_TIMEOUT, doing, &|| watch.interrupted())
     };
     step(
         control,
@@ -109,35 +109,35 @@ fn converse(
         "ask for the parameters, as iperf3 and `hopline bench -s` do",
         watch,
     )?;
-    let length = length(plan, control.stream());
-    control.tell(&Parameters::of(plan, length))?;
+    let length = write_length(plan, control.stream());
+    control.send_json(&Parameters::of(plan, length))?;
     step(control, State::CreateStreams, "ask for the data streams", watch)?;
     let prober = prober(plan, control, cookie)?;
     thread::scope(|scope| {
         let probing = prober.as_ref().map(|prober| scope.spawn(|| prober.run()));
         let stop = StopProbes(prober.as_ref());
-        linger(plan, prober.as_ref(), watch);
+        measure_idle_latency(plan, prober.as_ref(), watch);
         let streams = join(plan, dialer, peer, &cookie, control.key)?;
         step(control, State::TestStart, "take the data streams", watch)?;
         step(control, State::TestRunning, "begin the test", watch)?;
         let roles = roles(plan, Side::Client);
-        watch.connected(&settled(&cookie, length, peer, &streams, &roles)?);
-        prober.iter().for_each(|prober| prober.enter(When::During));
-        let counters = Counters::Bits64;
+        watch.connected(&settings(&cookie, length, peer, &streams, &roles)?);
+        prober.iter().for_each(|prober| prober.enter_phase(ProbePhase::During));
+        let counters = CounterWidth::Bits64;
         let course =
-            Course { plan, length, counters, streams: &streams, roles: &roles, control, period, watch };
+            TestRun { plan, length, counters, streams: &streams, roles: &roles, control, period, watch };
         let report = course.run();
         streams.into_iter().for_each(Stream::abort);
         let mut report = report?;
-        prober.iter().for_each(|prober| prober.enter(When::After));
+        prober.iter().for_each(|prober| prober.enter_phase(ProbePhase::After));
         if report.ending == Ending::Complete {
-            control.expect(State::DisplayResults, DISPLAY, "show the results", &|| false)?;
-            linger(plan, prober.as_ref(), watch);
+            control.await_state(State::DisplayResults, DISPLAY_TIMEOUT, "show the results", &|| false)?;
+            measure_idle_latency(plan, prober.as_ref(), watch);
         }
         drop(stop);
         report.latency = probing.and_then(|probing| probing.join().ok()).filter(Latency::was_answered);
         // The server has all results; an error here does not affect it.
-        let _ = control.say(State::IperfDone);
+        let _ = control.send_state(State::IperfDone);
         Ok(report)
     })
 }
@@ -152,11 +152,11 @@ impl Drop for StopProbes<'_> {
 }
 
 /// Measures the latency of the idle path.
-fn linger(plan: &Plan, prober: Option<&Prober>, watch: &dyn Watch) {
+fn measure_idle_latency(plan: &Plan, prober: Option<&Prober>, watch: &dyn Observer) {
     let (Some(_), Some(time)) = (prober, plan.probes) else { return };
     let until = now() + time;
     while now() < until && !watch.interrupted() {
-        thread::sleep(until.saturating_duration_since(now()).min(LOOK));
+        thread::sleep(until.saturating_duration_since(now()).min(INTERRUPT_CHECK));
     }
 }
 
@@ -170,15 +170,17 @@ fn prober(plan: &Plan, control: &Control, cookie: Cookie) -> Result<Option<Probe
 }
 
 fn cookie() -> Result<Cookie, Error> {
-    let mut cookie = [0; COOKIE];
-    getrandom::fill(&mut cookie[..COOKIE - 1])
+    let mut cookie = [0; COOKIE_LEN];
+    getrandom::fill(&mut cookie[..COOKIE_LEN - 1])
         .map_err(|e| hopline_linux::Error::system("asking for random bytes", io::Error::other(e)))?;
-    cookie[..COOKIE - 1].iter_mut().for_each(|byte| *byte = ALPHABET[usize::from(*byte) % ALPHABET.len()]);
+    cookie[..COOKIE_LEN - 1]
+        .iter_mut()
+        .for_each(|byte| *byte = COOKIE_ALPHABET[usize::from(*byte) % COOKIE_ALPHABET.len()]);
     Ok(cookie)
 }
 
 /// Returns the bytes of one write. Without `length` in the plan, a datagram of UDP takes one segment of the path.
-fn length(plan: &Plan, control: &Stream) -> u32 {
+fn write_length(plan: &Plan, control: &Stream) -> u32 {
     let segment = || control.telemetry().ok().flatten().map(|telemetry| telemetry.mss);
     plan.length.unwrap_or_else(|| match plan.transport {
         Transport::Udp => segment().filter(|mss| (500..=65_507).contains(mss)).unwrap_or(1460),
@@ -229,35 +231,35 @@ fn join(
             _ => {
                 let stream = wide.as_ref().map_or_else(|| dialer.dial(peer), |wide| wide.dial(peer));
                 let stream = stream.map_err(broken)?;
-                greet(&stream, cookie).map_err(broken)?;
+                send_cookie(&stream, cookie).map_err(broken)?;
                 stream
             }
         };
         if role == Role::Sends {
             stream.prepare_to_send(&plan.transport)?;
         }
-        stream.set_patience(pump::CALL).map_err(broken)?;
+        stream.set_timeout(pump::CALL_TIMEOUT).map_err(broken)?;
         streams.push(stream);
     }
     Ok(streams)
 }
 
-fn greet(mut stream: &Stream, cookie: &Cookie) -> io::Result<()> {
+fn send_cookie(mut stream: &Stream, cookie: &Cookie) -> io::Result<()> {
     // The send buffer of a new connection always has room for the cookie.
     match io::Write::write(&mut stream, cookie)? {
-        COOKIE => io::Write::flush(&mut stream),
+        COOKIE_LEN => io::Write::flush(&mut stream),
         _ => Err(ErrorKind::WriteZero.into()),
     }
 }
 
 /// Returns the settings of the test, once the streams are connected.
-pub(super) fn settled(
+pub(super) fn settings(
     cookie: &Cookie,
     length: u32,
     peer: SocketAddr,
     streams: &[Stream],
     roles: &[Role],
-) -> Result<Settled, Error> {
+) -> Result<TestSettings, Error> {
     let ends = |stream: &Stream, role| -> io::Result<Connected> {
         let mss = stream.telemetry()?.map(|telemetry| telemetry.mss);
         Ok(Connected { local: stream.local_addr()?, remote: stream.peer_addr()?, mss, role })
@@ -268,8 +270,8 @@ pub(super) fn settled(
             ends(stream, role).map_err(|source| Error::Data { stream: number, source })
         })
         .collect::<Result<_, _>>()?;
-    Ok(Settled {
-        cookie: crate::printable::printable(&cookie[..COOKIE - 1]),
+    Ok(TestSettings {
+        cookie: crate::printable::printable(&cookie[..COOKIE_LEN - 1]),
         length,
         buffers: streams.first().and_then(Stream::buffers),
         peer,

@@ -2,7 +2,7 @@
 
 use super::error::Error;
 use super::now;
-use super::parameters::Speaks;
+use super::parameters::Dialect;
 use super::protocol::{Extra, MAX_FROM_CLIENT, MAX_FROM_SERVER, State};
 use super::refusal::PeerError;
 use super::stream::{Stream, is_timeout};
@@ -22,37 +22,37 @@ use std::time::Duration;
 
 /// Timeout of sending a message, and of receiving the rest of one that has begun. It is longer than an outage of 10 s
 /// plus the back-off of the timers of TCP and TPA.
-const SILENCE: Duration = Duration::from_secs(30);
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of one call to the transport.
-const CALL: Duration = Duration::from_millis(100);
+const CALL_TIMEOUT: Duration = Duration::from_millis(100);
 /// Timeout of closing the connection.
-const FAREWELL: Duration = Duration::from_secs(3);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Interval between checks for an interruption.
-pub(super) const LOOK: Duration = Duration::from_millis(100);
+pub(super) const INTERRUPT_CHECK: Duration = Duration::from_millis(100);
 
 /// Wakes the thread that waits at a control connection.
 #[derive(Debug)]
-pub(super) struct Bell(OwnedFd);
+pub(super) struct Notifier(OwnedFd);
 
-impl Bell {
+impl Notifier {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
-    pub(super) fn ring(&self) {
+    pub(super) fn notify(&self) {
         // The write fails only if the counter is at its maximum; then it is above zero, which is enough.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    fn silence(&self) {
+    fn clear(&self) {
         // The read fails if the bell has not rung.
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }
 }
 
-impl Wake for Bell {
+impl Wake for Notifier {
     fn wake(self: Arc<Self>) {
-        self.ring();
+        self.notify();
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Control {
     side: Side,
     stream: Stream,
     /// Dialect of the peer, as far as it is known.
-    pub(super) speaks: Speaks,
+    pub(super) dialect: Dialect,
     /// UDP port at which a hopline server echoes datagrams.
     pub(super) echo_port: Option<u16>,
     /// Public key of the server for data over TPA-wide.
@@ -78,16 +78,16 @@ pub(super) struct Control {
 
 impl Control {
     pub(super) fn new(side: Side, stream: Stream) -> Result<Self, Error> {
-        stream.set_patience(CALL).and_then(|()| stream.set_prompt()).map_err(Error::Control)?;
-        Ok(Self { side, stream, speaks: Speaks::Iperf3, echo_port: None, key: None })
+        stream.set_timeout(CALL_TIMEOUT).and_then(|()| stream.set_prompt()).map_err(Error::Control)?;
+        Ok(Self { side, stream, dialect: Dialect::Iperf3, echo_port: None, key: None })
     }
 
-    pub(super) fn say(&mut self, state: State) -> Result<(), Error> {
+    pub(super) fn send_state(&mut self, state: State) -> Result<(), Error> {
         self.send(&[state as i8 as u8])
     }
 
     /// Sends a value as JSON, with its length before it.
-    pub(super) fn tell(&mut self, value: &impl Serialize) -> Result<(), Error> {
+    pub(super) fn send_json(&mut self, value: &impl Serialize) -> Result<(), Error> {
         let text = serde_json::to_vec(value).expect("numbers and words");
         let len = u32::try_from(text.len()).expect("far below 4 GiB");
         self.send(&[&len.to_be_bytes()[..], &text].concat())
@@ -95,9 +95,9 @@ impl Control {
 
     /// Returns the next state, if one arrives within `wait` and before `bell` rings. A state that ends the test is an
     /// error.
-    pub(super) fn hear(&mut self, wait: Duration, bell: &Bell) -> Result<Option<State>, Error> {
+    pub(super) fn receive_state(&mut self, wait: Duration, bell: &Notifier) -> Result<Option<State>, Error> {
         let woken = wait_for(&self.stream, bell, wait)?;
-        bell.silence();
+        bell.clear();
         let mut byte = [0];
         if !woken {
             return Ok(None);
@@ -113,8 +113,8 @@ impl Control {
             state.ok_or_else(|| Error::Protocol(format!("{} is no state of a test", byte[0] as i8)))?;
         match (state, self.side) {
             (State::Hopline, Side::Client) => {
-                let extra: Extra = self.json()?;
-                self.speaks = Speaks::Hopline;
+                let extra: Extra = self.receive_json()?;
+                self.dialect = Dialect::Hopline;
                 self.echo_port = extra.echo_port.or(self.echo_port);
                 self.key = extra.key.map(PublicKey::new).or(self.key.take());
                 match extra.refused {
@@ -142,22 +142,22 @@ impl Control {
 
     /// Waits at most `limit` for the state `wanted`. `doing`: the step that the peer has to take for it, for the error
     /// message.
-    pub(super) fn expect(
+    pub(super) fn await_state(
         &mut self,
         wanted: State,
         limit: Duration,
         doing: &'static str,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
-        let bell = Bell::new().map_err(Error::Control)?;
+        let bell = Notifier::new().map_err(Error::Control)?;
         let until = now() + limit;
         while now() < until {
             if interrupted() {
                 return Err(Error::Interrupted);
             }
-            match self.hear(LOOK, &bell)? {
+            match self.receive_state(INTERRUPT_CHECK, &bell)? {
                 Some(state) if state == wanted => return Ok(()),
-                Some(state) => return Err(out_of_turn(state)),
+                Some(state) => return Err(unexpected_state(state)),
                 None => {}
             }
         }
@@ -165,7 +165,7 @@ impl Control {
     }
 
     /// Receives a JSON message.
-    pub(super) fn json<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
+    pub(super) fn receive_json<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
         let header = self.receive(4)?;
         let len = header.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes)) as usize;
         let most = match self.side {
@@ -181,7 +181,7 @@ impl Control {
 
     /// Receives exactly `len` bytes. Nothing behind them is read, since it may be the data of a stream.
     pub(super) fn receive(&mut self, len: usize) -> Result<Vec<u8>, Error> {
-        let until = now() + SILENCE;
+        let until = now() + MESSAGE_TIMEOUT;
         let mut bytes = Vec::new();
         while bytes.len() < len {
             let mut buffer = [0; 4096];
@@ -190,7 +190,7 @@ impl Control {
                 Ok(0) => return Err(Error::Closed),
                 Ok(n) => bytes.extend(&buffer[..n]),
                 Err(e) if is_timeout(&e) && now() < until => {}
-                Err(e) if is_timeout(&e) => return Err(Error::Silent(SILENCE.as_secs())),
+                Err(e) if is_timeout(&e) => return Err(Error::Silent(MESSAGE_TIMEOUT.as_secs())),
                 Err(e) => return Err(Error::Control(e)),
             }
         }
@@ -199,26 +199,26 @@ impl Control {
 
     /// Tells the peer that this side cannot go on, if the connection still works.
     pub(super) fn fail(mut self, error: &Error) {
-        if !error.is_told() {
+        if !error.is_reported_to_peer() {
             return self.stream.abort();
         }
-        if self.apologise(error).is_ok() {
+        if self.send_error(error).is_ok() {
             self.close();
         }
     }
 
-    fn apologise(&mut self, error: &Error) -> Result<(), Error> {
+    fn send_error(&mut self, error: &Error) -> Result<(), Error> {
         if self.side == Side::Client {
-            return self.say(State::ClientTerminate);
+            return self.send_state(State::ClientTerminate);
         }
         if let Error::Interrupted = error {
-            return self.say(State::ServerTerminate);
+            return self.send_state(State::ServerTerminate);
         }
-        if self.speaks == Speaks::Hopline {
-            self.say(State::Hopline)?;
-            return self.tell(&Extra { refused: Some(error.to_string()), ..Extra::default() });
+        if self.dialect == Dialect::Hopline {
+            self.send_state(State::Hopline)?;
+            return self.send_json(&Extra { refused: Some(error.to_string()), ..Extra::default() });
         }
-        self.say(State::ServerError)?;
+        self.send_state(State::ServerError)?;
         self.send(&[error.code() as u32, error.errno()].map(u32::to_be_bytes).concat())
     }
 
@@ -226,9 +226,9 @@ impl Control {
     /// answer.
     pub(super) fn close(self) {
         match self.side {
-            Side::Client => self.stream.close(FAREWELL),
+            Side::Client => self.stream.close(CLOSE_TIMEOUT),
             Side::Server => {
-                let until = now() + FAREWELL;
+                let until = now() + CLOSE_TIMEOUT;
                 let heard = |read| match read {
                     Ok(0) => false,
                     Ok(_) => true,
@@ -258,14 +258,14 @@ impl Control {
     }
 
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let until = now() + SILENCE;
+        let until = now() + MESSAGE_TIMEOUT;
         let mut rest = bytes;
         while !rest.is_empty() {
             match (&self.stream).write(rest) {
                 Ok(0) => return Err(Error::Closed),
                 Ok(n) => rest = &rest[n..],
                 Err(e) if is_timeout(&e) && now() < until => {}
-                Err(e) if is_timeout(&e) => return Err(Error::Silent(SILENCE.as_secs())),
+                Err(e) if is_timeout(&e) => return Err(Error::Silent(MESSAGE_TIMEOUT.as_secs())),
                 Err(e) => return Err(Error::Control(e)),
             }
         }
@@ -274,7 +274,7 @@ impl Control {
 }
 
 /// Returns whether `stream` became readable within `wait` and before `bell` rang.
-pub(super) fn wait_for(stream: &Stream, bell: &Bell, wait: Duration) -> Result<bool, Error> {
+pub(super) fn wait_for(stream: &Stream, bell: &Notifier, wait: Duration) -> Result<bool, Error> {
     let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
     let mut both = [PollFd::new(stream, PollFlags::IN), PollFd::new(&bell.0, PollFlags::IN)];
     match poll(&mut both, Some(&timeout)) {
@@ -284,6 +284,6 @@ pub(super) fn wait_for(stream: &Stream, bell: &Bell, wait: Duration) -> Result<b
 }
 
 /// Returns the error for a state that is not allowed here.
-pub(super) fn out_of_turn(state: State) -> Error {
+pub(super) fn unexpected_state(state: State) -> Error {
     Error::Protocol(format!("{state:?} came out of turn"))
 }

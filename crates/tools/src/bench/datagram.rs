@@ -3,22 +3,22 @@
 use std::time::Duration;
 
 /// Bytes of the header: seconds and microseconds of the sender's clock, then the number of the datagram, from 1.
-const WITH_32_BITS: usize = 12;
+const HEADER_LEN_32: usize = 12;
 /// Bytes of the header with a number of 64 bits (`udp_counters_64bit`).
-const WITH_64_BITS: usize = 16;
+const HEADER_LEN_64: usize = 16;
 /// Gain of the jitter estimate (RFC 3550 §6.4.1).
-const GAIN: f64 = 1.0 / 16.0;
+const JITTER_GAIN: f64 = 1.0 / 16.0;
 
 /// Width of the sequence numbers of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Counters {
+pub(super) enum CounterWidth {
     Bits32,
     Bits64,
 }
 
 /// Statistics of the datagrams of a stream. The sender knows `packets` only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Arrivals {
+pub struct DatagramStats {
     /// Datagrams sent, as far as is known: the highest number that has arrived.
     pub packets: u64,
     /// Datagrams sent that have not arrived.
@@ -31,8 +31,8 @@ pub struct Arrivals {
 
 /// Counts the datagrams of one stream.
 #[derive(Debug, Default)]
-pub(super) struct Counter {
-    seen: Arrivals,
+pub(super) struct DatagramCounter {
+    stats: DatagramStats,
     jitter: f64,
     /// Transit time of the previous datagram. It includes the offset of the clocks, which cancels out.
     transit: Option<f64>,
@@ -40,45 +40,45 @@ pub(super) struct Counter {
 
 /// Header of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Stamp {
+pub(super) struct DatagramHeader {
     pub(super) number: u64,
     /// Departure time since 1970.
     pub(super) departure: Duration,
 }
 
-impl Stamp {
+impl DatagramHeader {
     /// Writes the header to the beginning of a datagram, which must have room for it, and returns its length.
-    pub(super) fn write(self, counters: Counters, to: &mut [u8]) -> usize {
+    pub(super) fn write(self, counters: CounterWidth, to: &mut [u8]) -> usize {
         to[..4].copy_from_slice(&(self.departure.as_secs() as u32).to_be_bytes());
         to[4..8].copy_from_slice(&self.departure.subsec_micros().to_be_bytes());
         match counters {
-            Counters::Bits32 => {
-                to[8..WITH_32_BITS].copy_from_slice(&(self.number as u32).to_be_bytes());
-                WITH_32_BITS
+            CounterWidth::Bits32 => {
+                to[8..HEADER_LEN_32].copy_from_slice(&(self.number as u32).to_be_bytes());
+                HEADER_LEN_32
             }
-            Counters::Bits64 => {
-                to[8..WITH_64_BITS].copy_from_slice(&self.number.to_be_bytes());
-                WITH_64_BITS
+            CounterWidth::Bits64 => {
+                to[8..HEADER_LEN_64].copy_from_slice(&self.number.to_be_bytes());
+                HEADER_LEN_64
             }
         }
     }
 
     /// Reads a header. Returns `None` if the datagram is too short.
-    pub(super) fn read(counters: Counters, from: &[u8]) -> Option<Self> {
+    pub(super) fn read(counters: CounterWidth, from: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_be_bytes(*from.get(at..)?.first_chunk()?));
         let number = match counters {
-            Counters::Bits32 => word(8)?.into(),
-            Counters::Bits64 => u64::from(word(8)?) << 32 | u64::from(word(12)?),
+            CounterWidth::Bits32 => word(8)?.into(),
+            CounterWidth::Bits64 => u64::from(word(8)?) << 32 | u64::from(word(12)?),
         };
         let departure = Duration::from_secs(word(0)?.into()) + Duration::from_micros(word(4)?.into());
         Some(Self { number, departure })
     }
 }
 
-impl Counter {
+impl DatagramCounter {
     /// Records the arrival of `stamp` at `now`, the time since 1970.
-    pub(super) fn take(&mut self, stamp: Stamp, now: Duration) {
-        let seen = &mut self.seen;
+    pub(super) fn record(&mut self, stamp: DatagramHeader, now: Duration) {
+        let seen = &mut self.stats;
         if stamp.number > seen.packets {
             // As in iperf3, skipped numbers count as lost until they arrive.
             seen.lost = seen.lost.saturating_add(stamp.number - seen.packets - 1);
@@ -89,17 +89,17 @@ impl Counter {
         }
         let transit = now.as_secs_f64() - stamp.departure.as_secs_f64();
         if let Some(before) = self.transit.replace(transit) {
-            self.jitter += ((transit - before).abs() - self.jitter) * GAIN;
+            self.jitter += ((transit - before).abs() - self.jitter) * JITTER_GAIN;
         }
         seen.jitter = Duration::try_from_secs_f64(self.jitter).unwrap_or_default();
     }
 
-    pub(super) const fn seen(&self) -> Arrivals {
-        self.seen
+    pub(super) const fn stats(&self) -> DatagramStats {
+        self.stats
     }
 }
 
-impl Arrivals {
+impl DatagramStats {
     /// Returns the counts since `before`, with the current jitter.
     pub(super) fn since(self, before: Self) -> Self {
         Self {
@@ -136,57 +136,57 @@ impl Arrivals {
 mod tests {
     use super::*;
 
-    fn arrive(counter: &mut Counter, number: u64, sent_ms: u64, came_ms: u64) {
+    fn arrive(counter: &mut DatagramCounter, number: u64, sent_ms: u64, came_ms: u64) {
         let departure = Duration::from_millis(sent_ms);
-        counter.take(Stamp { number, departure }, Duration::from_millis(came_ms));
+        counter.record(DatagramHeader { number, departure }, Duration::from_millis(came_ms));
     }
 
     #[test]
-    fn a_gap_is_lost_until_it_comes_late() {
-        let mut counter = Counter::default();
+    fn a_gap_counts_as_lost_until_the_datagram_arrives_late() {
+        let mut counter = DatagramCounter::default();
         for number in [1, 2, 5] {
             arrive(&mut counter, number, 0, 0);
         }
-        assert_eq!((counter.seen().packets, counter.seen().lost), (5, 2));
+        assert_eq!((counter.stats().packets, counter.stats().lost), (5, 2));
         arrive(&mut counter, 3, 0, 0);
-        let seen = counter.seen();
+        let seen = counter.stats();
         assert_eq!((seen.packets, seen.lost, seen.out_of_order), (5, 1, 1));
         assert_eq!(seen.lost_percent(), 20.0);
     }
 
     #[test]
     fn jitter_moves_by_a_sixteenth_of_each_deviation() {
-        let mut counter = Counter::default();
+        let mut counter = DatagramCounter::default();
         arrive(&mut counter, 1, 0, 100);
-        assert_eq!(counter.seen().jitter, Duration::ZERO);
+        assert_eq!(counter.stats().jitter, Duration::ZERO);
         // The transit time grows by 16 ms; the offset of the clocks does not matter.
         arrive(&mut counter, 2, 10, 126);
-        assert_eq!(counter.seen().jitter, Duration::from_millis(1));
+        assert_eq!(counter.stats().jitter, Duration::from_millis(1));
         arrive(&mut counter, 3, 20, 136);
-        assert_eq!(counter.seen().jitter, Duration::from_nanos(937_500));
+        assert_eq!(counter.stats().jitter, Duration::from_nanos(937_500));
     }
 
     #[test]
-    fn stamps_are_read_as_they_were_written_and_short_datagrams_are_none() {
-        let stamp = Stamp { number: 7, departure: Duration::new(5, 9000) };
-        for (counters, len) in [(Counters::Bits32, 12), (Counters::Bits64, 16)] {
+    fn headers_round_trip_and_short_datagrams_are_rejected() {
+        let stamp = DatagramHeader { number: 7, departure: Duration::new(5, 9000) };
+        for (counters, len) in [(CounterWidth::Bits32, 12), (CounterWidth::Bits64, 16)] {
             let mut bytes = [0; 16];
             assert_eq!(stamp.write(counters, &mut bytes), len);
-            assert_eq!(Stamp::read(counters, &bytes), Some(stamp));
-            assert_eq!(Stamp::read(counters, &bytes[..len - 1]), None);
+            assert_eq!(DatagramHeader::read(counters, &bytes), Some(stamp));
+            assert_eq!(DatagramHeader::read(counters, &bytes[..len - 1]), None);
         }
     }
 
     #[test]
-    fn hostile_numbers_overflow_nothing() {
-        let mut counter = Counter::default();
+    fn hostile_sequence_numbers_do_not_overflow() {
+        let mut counter = DatagramCounter::default();
         for number in [u64::MAX, 0, u64::MAX, 1] {
             let departure = Duration::from_secs(u32::MAX.into());
-            counter.take(Stamp { number, departure }, Duration::ZERO);
+            counter.record(DatagramHeader { number, departure }, Duration::ZERO);
         }
-        assert_eq!((counter.seen().packets, counter.seen().lost), (u64::MAX, u64::MAX - 4));
-        let worst = Some(Arrivals { packets: u64::MAX, jitter: Duration::MAX, ..counter.seen() });
-        assert_eq!(Arrivals::sum([worst; 2].into_iter()).unwrap().packets, u64::MAX);
-        assert_eq!(Arrivals::sum(std::iter::empty()), None);
+        assert_eq!((counter.stats().packets, counter.stats().lost), (u64::MAX, u64::MAX - 4));
+        let worst = Some(DatagramStats { packets: u64::MAX, jitter: Duration::MAX, ..counter.stats() });
+        assert_eq!(DatagramStats::sum([worst; 2].into_iter()).unwrap().packets, u64::MAX);
+        assert_eq!(DatagramStats::sum(std::iter::empty()), None);
     }
 }

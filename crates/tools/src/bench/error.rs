@@ -16,7 +16,7 @@ pub enum Error {
         source: io::Error,
     },
     /// No server answers, or the connection is refused.
-    #[error("cannot connect to {peer}: {}", unanswered(.source))]
+    #[error("cannot connect to {peer}: {}", connect_error_text(.source))]
     Connecting {
         /// Address of the last attempt.
         peer: SocketAddr,
@@ -80,7 +80,7 @@ pub enum Error {
     /// A socket rejected an option that the test asks for.
     #[error("{0}")]
     Option(SocketOption),
-    /// The user interrupted the test ([`Watch::interrupted`](super::Watch::interrupted)).
+    /// The user interrupted the test ([`Watch::interrupted`](super::Observer::interrupted)).
     #[error("interrupted")]
     Interrupted,
     /// A system call failed.
@@ -91,7 +91,7 @@ pub enum Error {
 impl Error {
     /// Returns whether to report the error to the peer. The peer knows of some errors already; after others it cannot be
     /// reached.
-    pub(super) const fn is_told(&self) -> bool {
+    pub(super) const fn is_reported_to_peer(&self) -> bool {
         matches!(
             self,
             Self::Interrupted
@@ -164,7 +164,7 @@ impl SocketOption {
 }
 
 /// Returns a message for a failed connection attempt. The system's own text for a silent host says little.
-fn unanswered(error: &io::Error) -> String {
+fn connect_error_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut => "no answer".into(),
         io::ErrorKind::ConnectionRefused => "nobody listens there".into(),

@@ -21,15 +21,13 @@
 
 mod client;
 mod control;
-mod course;
 mod cpu;
 mod datagram;
-mod desk;
+mod dispatcher;
 mod error;
-mod ledger;
 #[doc(hidden)]
 pub mod messages;
-mod own;
+mod native;
 mod parameters;
 mod plan;
 mod probe;
@@ -39,24 +37,26 @@ mod refusal;
 mod report;
 mod results;
 mod server;
+mod statistics;
 mod stream;
+mod test_run;
 #[cfg(test)]
 mod tests;
 
-pub use client::{Call, measure};
-pub use datagram::Arrivals;
+pub use client::{ConnectOptions, measure};
+pub use datagram::DatagramStats;
 pub use error::{Error, SocketOption};
 pub use plan::{
-    CongestionControl, Copying, DEFAULT_CWND_MAX, Direction, Limit, MAX_LENGTH, MAX_STREAMS, MAX_TIME, Nagle,
-    Output, Plan, Rate, Sockets, Transport, TransportProblem,
+    CongestionControl, CopyMode, DEFAULT_CWND_MAX, Direction, Limit, MAX_LENGTH, MAX_STREAMS, MAX_TIME,
+    Nagle, Output, Plan, Rate, SocketOptions, Transport, TransportProblem,
 };
 pub use probe::{Latency, RoundTrips};
 pub use refusal::{Bound, Code, PeerError, Refusal};
 pub use report::{
-    Connected, Cpu, Ending, Interval, Phase, Report, Role, RttSummary, SendingReport, ServerOutput, Settled,
-    SideReport, StreamInterval, StreamReport,
+    Connected, Cpu, Ending, Interval, Phase, Report, Role, RttSummary, SendingReport, ServerOutput,
+    SideReport, StreamInterval, StreamReport, TestSettings,
 };
-pub use server::{SERVED_STREAMS, Server, Tests};
+pub use server::{DEFAULT_MAX_STREAMS, Server, TestCount};
 pub use stream::Telemetry;
 
 use std::net::SocketAddr;
@@ -66,14 +66,14 @@ use std::time::Instant;
 pub const PORT: u16 = 5201;
 
 /// Observer of tests, on either side.
-pub trait Watch {
+pub trait Observer {
     /// Server: a test of `client` has been accepted.
     fn accepted(&mut self, client: SocketAddr, plan: &Plan) {
         let _ = (client, plan);
     }
 
     /// All data streams are connected; the test begins.
-    fn connected(&mut self, settled: &Settled) {
+    fn connected(&mut self, settled: &TestSettings) {
         let _ = settled;
     }
 
@@ -100,7 +100,7 @@ pub trait Watch {
 }
 
 /// Observer that ignores all events.
-impl Watch for () {}
+impl Observer for () {}
 
 #[expect(clippy::disallowed_methods, reason = "measurements are in real time")]
 fn now() -> Instant {

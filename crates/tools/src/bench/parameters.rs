@@ -1,9 +1,9 @@
 //! Parameters of a test, as the client sends them to the server in JSON.
 
-use super::datagram::Counters;
+use super::datagram::CounterWidth;
 use super::plan::{
-    CongestionControl, Copying, Direction, Limit, MAX_BURST, MAX_DATAGRAM, MAX_LENGTH, MAX_TIME, MAX_TITLE,
-    Nagle, Output, Plan, Rate, Sockets, Transport,
+    CongestionControl, CopyMode, Direction, Limit, MAX_BURST, MAX_DATAGRAM, MAX_LENGTH, MAX_TIME, MAX_TITLE,
+    Nagle, Output, Plan, Rate, SocketOptions, Transport,
 };
 use super::refusal::{Code, Refusal};
 use crate::printable::printable;
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Version of this side. iperf3 only displays it.
-const VERSION: &str = concat!("hopline ", env!("CARGO_PKG_VERSION"));
+const VERSION_TEXT: &str = concat!("hopline ", env!("CARGO_PKG_VERSION"));
 /// Default bytes of one write.
-const LENGTH: u32 = 128 << 10;
+const DEFAULT_LENGTH: u32 = 128 << 10;
 /// Default payload of a UDP datagram, in bytes, if the segment size of the path is unknown.
-const DATAGRAM: u32 = 1460;
+const DEFAULT_DATAGRAM: u32 = 1460;
 
 /// Parameters of a test on the wire: iperf3's keys in its order, and hopline's last.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -84,13 +84,13 @@ struct Additions {
 pub(super) struct Agreed {
     pub(super) plan: Plan,
     pub(super) length: u32,
-    pub(super) counters: Counters,
-    pub(super) additions: Speaks,
+    pub(super) counters: CounterWidth,
+    pub(super) dialect: Dialect,
 }
 
 /// Dialect of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Speaks {
+pub(super) enum Dialect {
     Iperf3,
     Hopline,
 }
@@ -114,30 +114,30 @@ impl Parameters {
             tcp: matches!(plan.transport, Transport::Tcp { .. }),
             udp: plan.transport == Transport::Udp,
             sctp: false,
-            omit: whole(plan.omit.as_secs_f64()),
-            time: Some(whole(time)),
+            omit: wire_seconds(plan.omit.as_secs_f64()),
+            time: Some(wire_seconds(time)),
             num,
             blockcount: 0.0,
-            mss: plan.sockets.mss.map(f64::from),
-            nodelay: plan.sockets.nagle == Nagle::Off,
+            mss: plan.socket_options.mss.map(f64::from),
+            nodelay: plan.socket_options.nagle == Nagle::Off,
             parallel: plan.streams.into(),
             reverse: plan.direction == Direction::Reverse,
             bidirectional: plan.direction == Direction::Both,
-            window: plan.sockets.buffer.map(f64::from),
+            window: plan.socket_options.buffer.map(f64::from),
             len: length.into(),
             bandwidth: number(plan.rate.bps),
             pacing_timer: 1000.0,
             burst: number(plan.rate.burst.into()),
-            tos: number(plan.sockets.tos.into()),
+            tos: number(plan.socket_options.tos.into()),
             title: plan.title.clone(),
             congestion: match &plan.transport {
                 Transport::Tcp { congestion_control } => congestion_control.as_ref().map(|c| c.name().into()),
                 _ => None,
             },
-            get_server_output: (plan.output == Output::Both).then_some(1.0),
+            get_server_output: (plan.output == Output::WithServer).then_some(1.0),
             udp_counters_64bit: (plan.transport == Transport::Udp).then_some(1.0),
-            zerocopy: (plan.sockets.copy == Copying::Zero).then_some(1.0),
-            client_version: VERSION.into(),
+            zerocopy: (plan.socket_options.copy == CopyMode::ZeroCopy).then_some(1.0),
+            client_version: VERSION_TEXT.into(),
             hopline: Some(Additions {
                 tpa_cwnd_max,
                 tpa_wide: plan.transport == Transport::TpaWide,
@@ -147,13 +147,13 @@ impl Parameters {
     }
 
     /// Returns the dialect of the client.
-    pub(super) const fn speaks(&self) -> Speaks {
-        if self.hopline.is_some() { Speaks::Hopline } else { Speaks::Iperf3 }
+    pub(super) const fn dialect(&self) -> Dialect {
+        if self.hopline.is_some() { Dialect::Hopline } else { Dialect::Iperf3 }
     }
 
     /// Returns the test that the parameters describe.
-    pub(super) fn understood(self) -> Result<Agreed, Refusal> {
-        let speaks = self.speaks();
+    pub(super) fn into_agreed(self) -> Result<Agreed, Refusal> {
+        let speaks = self.dialect();
         let additions = self.hopline.unwrap_or_default();
         let no_name = || Refusal::new(Code::CongestionControl, "no name of a congestion control algorithm");
         let congestion_control = match self.congestion.filter(|_| self.tcp) {
@@ -175,8 +175,8 @@ impl Parameters {
             _ => (MAX_LENGTH, Code::BlockSize),
         };
         let length = match integer(self.len, most.into(), code, "bytes at once")? {
-            0 if transport == Transport::Udp => DATAGRAM,
-            0 => LENGTH,
+            0 if transport == Transport::Udp => DEFAULT_DATAGRAM,
+            0 => DEFAULT_LENGTH,
             length => length as u32,
         };
         let bytes = match integer(self.blockcount, u64::MAX >> 21, Code::Parameters, "blocks")? {
@@ -209,30 +209,38 @@ impl Parameters {
                 bps: optional(self.bandwidth, u64::MAX, Code::TotalRate, "bits per second")?.unwrap_or(0),
                 burst: optional(self.burst, MAX_BURST.into(), Code::Burst, "blocks")?.unwrap_or(0) as u32,
             },
-            sockets: Sockets {
+            socket_options: SocketOptions {
                 nagle: if self.nodelay { Nagle::Off } else { Nagle::On },
-                copy: if self.zerocopy.is_some_and(|z| z != 0.0) { Copying::Zero } else { Copying::Plain },
+                copy: if self.zerocopy.is_some_and(|z| z != 0.0) {
+                    CopyMode::ZeroCopy
+                } else {
+                    CopyMode::Copy
+                },
                 buffer: optional(self.window, i32::MAX as u64, Code::BufferSize, "bytes of buffer")?
                     .map(|n| n as u32),
                 mss: optional(self.mss, u16::MAX.into(), Code::Mss, "bytes of a segment")?.map(|n| n as u16),
                 tos: optional(self.tos, 255, Code::Tos, "type of service")?.unwrap_or(0) as u8,
             },
             probes: additions.probes.then_some(Duration::ZERO),
-            output: if self.get_server_output.is_some_and(|o| o != 0.0) { Output::Both } else { Output::Own },
-            title: self.title.map(|title| shown(&title)),
+            output: if self.get_server_output.is_some_and(|o| o != 0.0) {
+                Output::WithServer
+            } else {
+                Output::ClientOnly
+            },
+            title: self.title.map(|title| printable_title(&title)),
         };
         plan.validate().map_err(|error| Refusal::new(error.code(), error.to_string()))?;
         let counters = match self.udp_counters_64bit {
-            Some(wide) if wide != 0.0 => Counters::Bits64,
-            _ => Counters::Bits32,
+            Some(wide) if wide != 0.0 => CounterWidth::Bits64,
+            _ => CounterWidth::Bits32,
         };
-        Ok(Agreed { plan, length, counters, additions: speaks })
+        Ok(Agreed { plan, length, counters, dialect: speaks })
     }
 }
 
 /// Returns the seconds for the wire. iperf3 reads whole seconds only; hopline keeps fractions, for tests shorter than a
 /// second.
-fn whole(seconds: f64) -> f64 {
+fn wire_seconds(seconds: f64) -> f64 {
     if seconds >= 1.0 { seconds.round() } else { seconds }
 }
 
@@ -246,7 +254,7 @@ fn seconds(value: f64, code: Code) -> Result<Duration, Refusal> {
 }
 
 /// Returns a title in printable form. iperf3 limits neither its length nor its characters.
-fn shown(title: &str) -> String {
+fn printable_title(title: &str) -> String {
     let mut title = printable(title.as_bytes());
     title.truncate(title.floor_char_boundary(MAX_TITLE));
     title
@@ -258,11 +266,11 @@ mod tests {
 
     fn read(text: &str) -> Result<Agreed, Refusal> {
         let parameters = serde_json::from_str::<Parameters>(text);
-        parameters.map_err(|e| Refusal::new(Code::Parameters, e.to_string()))?.understood()
+        parameters.map_err(|e| Refusal::new(Code::Parameters, e.to_string()))?.into_agreed()
     }
 
     #[test]
-    fn what_iperf3_3_12_sends_is_understood() {
+    fn parameters_of_iperf3_3_12_are_accepted() {
         let agreed = read(
             r#"{"udp":true,"omit":0,"time":1,"num":0,"blockcount":0,"parallel":2,"bidirectional":true,
             "len":32768,"bandwidth":5000000,"pacing_timer":1000,"title":"hi","get_server_output":1,
@@ -270,17 +278,17 @@ mod tests {
         );
         let agreed = agreed.unwrap();
         assert_eq!(
-            (agreed.length, agreed.counters, agreed.additions),
-            (32768, Counters::Bits32, Speaks::Iperf3)
+            (agreed.length, agreed.counters, agreed.dialect),
+            (32768, CounterWidth::Bits32, Dialect::Iperf3)
         );
         let plan = agreed.plan;
         assert_eq!((plan.transport, plan.direction, plan.streams), (Transport::Udp, Direction::Both, 2));
-        assert_eq!((plan.rate.bps, plan.output), (5_000_000, Output::Both));
+        assert_eq!((plan.rate.bps, plan.output), (5_000_000, Output::WithServer));
         assert_eq!((plan.limit, plan.title.as_deref()), (Limit::Time(Duration::from_secs(1)), Some("hi")));
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn parameters_round_trip() {
         for transport in [
             Transport::Tpa { cwnd_max: 3 },
             Transport::TpaWide,
@@ -293,9 +301,9 @@ mod tests {
                 direction: Direction::Reverse,
                 limit: Limit::Bytes(1 << 40),
                 rate: Rate { bps: 7, burst: 5 },
-                sockets: Sockets {
+                socket_options: SocketOptions {
                     nagle: Nagle::Off,
-                    copy: Copying::Zero,
+                    copy: CopyMode::ZeroCopy,
                     buffer: Some(4096),
                     mss: Some(900),
                     tos: 16,
@@ -308,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_iperf3_server_runs_is_run() {
+    fn every_test_of_an_iperf3_server_is_accepted() {
         let omitted = read(r#"{"tcp":true,"omit":1,"time":0,"num":1048576}"#).unwrap().plan;
         assert_eq!((omitted.omit, omitted.limit), (Duration::from_secs(1), Limit::Bytes(1 << 20)));
         let endless = read(r#"{"tcp":true,"omit":0,"time":0,"num":0,"blockcount":0}"#).unwrap().plan;
@@ -319,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_have_iperf3s_numbers() {
+    fn refusals_have_the_error_numbers_of_iperf3() {
         for (wrong, number) in [
             (r#"{"sctp":true,"time":1}"#, 18),
             (r#"{"tcp":true,"time":1,"parallel":129}"#, 6),

@@ -44,7 +44,7 @@ pub struct Plan {
     /// Sending rate of each stream.
     pub rate: Rate,
     /// Socket options of the data streams.
-    pub sockets: Sockets,
+    pub socket_options: SocketOptions,
     /// Time of the latency probes before the test and after it, at most a minute. `None`: no probes.
     pub probes: Option<Duration>,
     /// Selects whether the client asks for the server's output.
@@ -64,11 +64,11 @@ pub struct Rate {
 
 /// Socket options of data streams. They do not apply to TPA, which has one socket for all streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sockets {
+pub struct SocketOptions {
     /// Nagle's algorithm, for TCP.
     pub nagle: Nagle,
     /// Method of passing data to the kernel.
-    pub copy: Copying,
+    pub copy: CopyMode,
     /// Socket buffer in bytes, in each direction. `None`: the system's default.
     pub buffer: Option<u32>,
     /// Maximum segment size in bytes, for TCP. `None`: the system's default.
@@ -89,12 +89,12 @@ pub enum Nagle {
 
 /// Method of passing data to TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Copying {
+pub enum CopyMode {
     /// The kernel copies the data that are written.
     #[default]
-    Plain,
+    Copy,
     /// The kernel sends the pages of a file (`sendfile(2)`).
-    Zero,
+    ZeroCopy,
 }
 
 /// Output that the client shows.
@@ -102,9 +102,9 @@ pub enum Copying {
 pub enum Output {
     /// The client's own output only.
     #[default]
-    Own,
+    ClientOnly,
     /// The server's output too.
-    Both,
+    WithServer,
 }
 
 /// Transport of the data, and its parameters at the sender.
@@ -163,9 +163,9 @@ impl Plan {
             streams: 1,
             length: None,
             rate: Rate { bps, burst: 0 },
-            sockets: Sockets::default(),
+            socket_options: SocketOptions::default(),
             probes: None,
-            output: Output::Own,
+            output: Output::ClientOnly,
             title: None,
         }
     }
@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transports_are_named_as_on_the_command_line() {
+    fn transport_names_match_the_command_line() {
         assert_eq!("tpa".parse(), Ok(Transport::Tpa { cwnd_max: 6 }));
         assert_eq!("tpa-wide".parse(), Ok(Transport::TpaWide));
         assert_eq!("tcp".parse(), Ok(Transport::Tcp { congestion_control: None }));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_transport_is_answered_with_what_there_is() {
+    fn an_unknown_transport_is_answered_with_the_known_ones() {
         for wrong in [
             "",
             "UDP",
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_out_of_range_is_told_what_the_range_is() {
+    fn a_plan_out_of_range_is_rejected_with_the_range() {
         let good = Plan {
             transport: Transport::Tpa { cwnd_max: 12 },
             direction: Direction::Forward,

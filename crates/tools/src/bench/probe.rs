@@ -1,21 +1,21 @@
 //! Latency under load, as in Flent's RRUL test: small datagrams that the server echoes, before, during and after the
 //! test.
 
-use super::protocol::{COOKIE, Cookie};
-use super::{now, pump::CALL};
+use super::protocol::{COOKIE_LEN, Cookie};
+use super::{now, pump::CALL_TIMEOUT};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Time between two probes.
-const SPACING: Duration = Duration::from_millis(20);
+const PROBE_INTERVAL: Duration = Duration::from_millis(20);
 /// Timeout of the last echoes.
-const PATIENCE: Duration = Duration::from_millis(500);
+const ECHO_TIMEOUT: Duration = Duration::from_millis(500);
 /// Bytes of a probe: cookie, phase and nanoseconds since the first.
-const LEN: usize = COOKIE + 1 + 8;
+const PROBE_LEN: usize = COOKIE_LEN + 1 + 8;
 /// Maximum round trips stored for a phase: a day of probes.
-const MOST: usize = 5_000_000;
+const MAX_SAMPLES: usize = 5_000_000;
 
 /// Round trips before, during and after the load.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,7 +55,7 @@ impl Latency {
 /// Phase in which a probe was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum When {
+pub(super) enum ProbePhase {
     Before,
     During,
     After,
@@ -66,24 +66,24 @@ pub(super) enum When {
 pub(super) struct Prober {
     socket: UdpSocket,
     cookie: Cookie,
-    when: AtomicU8,
-    over: AtomicBool,
+    phase: AtomicU8,
+    stopped: AtomicBool,
 }
 
 impl Prober {
     pub(super) fn new(here: SocketAddr, there: SocketAddr, cookie: Cookie) -> io::Result<Self> {
         let socket = UdpSocket::bind(here)?;
         socket.connect(there)?;
-        let (when, over) = (AtomicU8::new(When::Before as u8), AtomicBool::new(false));
-        Ok(Self { socket, cookie, when, over })
+        let (when, over) = (AtomicU8::new(ProbePhase::Before as u8), AtomicBool::new(false));
+        Ok(Self { socket, cookie, phase: when, stopped: over })
     }
 
-    pub(super) fn enter(&self, when: When) {
-        self.when.store(when as u8, Relaxed);
+    pub(super) fn enter_phase(&self, when: ProbePhase) {
+        self.phase.store(when as u8, Relaxed);
     }
 
     pub(super) fn stop(&self) {
-        self.over.store(true, Relaxed);
+        self.stopped.store(true, Relaxed);
     }
 
     /// Sends probes until it is stopped.
@@ -94,39 +94,39 @@ impl Prober {
         loop {
             let at = now();
             match last {
-                None if self.over.load(Relaxed) => last = Some(at + PATIENCE),
+                None if self.stopped.load(Relaxed) => last = Some(at + ECHO_TIMEOUT),
                 Some(end) if end <= at || phases.iter().all(Phase::is_complete) => break,
                 _ => {}
             }
             if last.is_none() && due <= at {
-                due = at + SPACING;
-                let when = self.when.load(Relaxed);
-                let mut probe = [0; LEN];
-                probe[..COOKIE].copy_from_slice(&self.cookie);
-                probe[COOKIE] = when;
-                probe[COOKIE + 1..].copy_from_slice(&((at - began).as_nanos() as u64).to_be_bytes());
+                due = at + PROBE_INTERVAL;
+                let when = self.phase.load(Relaxed);
+                let mut probe = [0; PROBE_LEN];
+                probe[..COOKIE_LEN].copy_from_slice(&self.cookie);
+                probe[COOKIE_LEN] = when;
+                probe[COOKIE_LEN + 1..].copy_from_slice(&((at - began).as_nanos() as u64).to_be_bytes());
                 phases[usize::from(when)].sent += 1;
                 // A probe that cannot be sent counts as lost.
                 let _ = self.socket.send(&probe);
             }
-            let wait = due.saturating_duration_since(now()).clamp(Duration::from_millis(1), SPACING);
-            self.take(began, wait, &mut phases);
+            let wait = due.saturating_duration_since(now()).clamp(Duration::from_millis(1), PROBE_INTERVAL);
+            self.receive_echoes(began, wait, &mut phases);
         }
         let [before, during, after] = phases.map(Phase::summary);
         Latency { before, during, after }
     }
 
-    fn take(&self, began: Instant, wait: Duration, phases: &mut [Phase; 3]) {
-        let mut buffer = [0; LEN + 1];
+    fn receive_echoes(&self, began: Instant, wait: Duration, phases: &mut [Phase; 3]) {
+        let mut buffer = [0; PROBE_LEN + 1];
         // If the timeout cannot be set, the loop returns later.
         let _ = self.socket.set_read_timeout(Some(wait));
         match self.socket.recv(&mut buffer) {
-            Ok(LEN) if buffer[..COOKIE] == self.cookie => {
+            Ok(PROBE_LEN) if buffer[..COOKIE_LEN] == self.cookie => {
                 let left =
-                    u64::from_be_bytes(*buffer[COOKIE + 1..].first_chunk().expect("its length is known"));
+                    u64::from_be_bytes(*buffer[COOKIE_LEN + 1..].first_chunk().expect("its length is known"));
                 let trip = (now() - began).checked_sub(Duration::from_nanos(left));
-                if let (Some(phase), Some(trip)) = (phases.get_mut(usize::from(buffer[COOKIE])), trip) {
-                    phase.take(trip);
+                if let (Some(phase), Some(trip)) = (phases.get_mut(usize::from(buffer[COOKIE_LEN])), trip) {
+                    phase.record(trip);
                 }
             }
             Ok(_) => {}
@@ -148,9 +148,9 @@ impl Phase {
         self.trips.len() as u64 >= self.sent
     }
 
-    fn take(&mut self, trip: Duration) {
+    fn record(&mut self, trip: Duration) {
         // The network may duplicate probes.
-        if !self.is_complete() && self.trips.len() < MOST {
+        if !self.is_complete() && self.trips.len() < MAX_SAMPLES {
             self.trips.push(trip);
         }
     }
@@ -181,7 +181,7 @@ impl Echo {
     /// Binds to any free port of `here`.
     pub(super) fn bind(here: IpAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind((here, 0))?;
-        socket.set_read_timeout(Some(CALL))?;
+        socket.set_read_timeout(Some(CALL_TIMEOUT))?;
         Ok(Self(socket))
     }
 
@@ -191,11 +191,11 @@ impl Echo {
 
     /// Echoes probes until `over` is set.
     pub(super) fn run(&self, cookie: &Cookie, client: IpAddr, over: &AtomicBool) {
-        let mut buffer = [0; LEN + 1];
+        let mut buffer = [0; PROBE_LEN + 1];
         while !over.load(Relaxed) {
             match self.0.recv_from(&mut buffer) {
-                Ok((LEN, from)) if from.ip() == client && buffer[..COOKIE] == *cookie => {
-                    let _ = self.0.send_to(&buffer[..LEN], from);
+                Ok((PROBE_LEN, from)) if from.ip() == client && buffer[..COOKIE_LEN] == *cookie => {
+                    let _ = self.0.send_to(&buffer[..PROBE_LEN], from);
                 }
                 _ => {}
             }
@@ -208,9 +208,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_of_what_came_back() {
+    fn percentiles_are_of_the_echoed_probes() {
         let mut phase = Phase { sent: 200, ..Phase::default() };
-        (1..=100).rev().for_each(|ms| phase.take(Duration::from_millis(ms)));
+        (1..=100).rev().for_each(|ms| phase.record(Duration::from_millis(ms)));
         let summary = phase.summary();
         assert_eq!((summary.sent, summary.answered), (200, 100));
         let ms = [summary.p50, summary.p95, summary.p99, summary.max].map(|trip| trip.as_millis());
@@ -219,22 +219,22 @@ mod tests {
     }
 
     #[test]
-    fn only_datagrams_with_the_cookie_come_back() {
+    fn only_datagrams_with_the_cookie_are_echoed() {
         let here = IpAddr::from([127, 0, 0, 1]);
         let echo = Echo::bind(here).unwrap();
         let there = SocketAddr::new(here, echo.port().unwrap());
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            scope.spawn(|| echo.run(&[b'a'; COOKIE], here, &over));
+            scope.spawn(|| echo.run(&[b'a'; COOKIE_LEN], here, &over));
             let probe = |cookie| {
-                let prober = Prober::new(SocketAddr::new(here, 0), there, [cookie; COOKIE]).unwrap();
+                let prober = Prober::new(SocketAddr::new(here, 0), there, [cookie; COOKIE_LEN]).unwrap();
                 prober.stop();
                 let mut phases: [Phase; 3] = Default::default();
                 phases[0].sent = 1;
-                let mut bytes = [cookie; LEN];
-                bytes[COOKIE..].fill(0);
+                let mut bytes = [cookie; PROBE_LEN];
+                bytes[COOKIE_LEN..].fill(0);
                 prober.socket.send(&bytes).unwrap();
-                prober.take(now(), Duration::from_millis(200), &mut phases);
+                prober.receive_echoes(now(), Duration::from_millis(200), &mut phases);
                 phases[0].trips.len()
             };
             let answered = [probe(b'b'), probe(b'a')];

@@ -4,19 +4,19 @@
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a cookie: 36 characters of the alphabet and a zero.
-pub(super) const COOKIE: usize = 37;
+pub(super) const COOKIE_LEN: usize = 37;
 /// Maximum bytes of JSON from a client.
 pub(super) const MAX_FROM_CLIENT: usize = 256 << 10;
 /// Maximum bytes of JSON from a server, including its output.
 pub(super) const MAX_FROM_SERVER: usize = 16 << 20;
 /// First word of a stream over UDP, in both directions. Versions before 3.11 used other words.
 pub(super) const UDP_CONNECT: u32 = 0x3637_3839;
-pub(super) const UDP_CONNECT_BEFORE: u32 = 123_456_789;
+pub(super) const UDP_CONNECT_LEGACY: u32 = 123_456_789;
 pub(super) const UDP_REPLY: u32 = 0x3938_3736;
-pub(super) const UDP_REPLY_BEFORE: u32 = 987_654_321;
+pub(super) const UDP_REPLY_LEGACY: u32 = 987_654_321;
 
 /// Random token that makes a data stream part of a test. Third parties cannot guess it.
-pub(super) type Cookie = [u8; COOKIE];
+pub(super) type Cookie = [u8; COOKIE_LEN];
 
 /// State of a test: one byte on the control connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Data streams of one side. Each has a thread that only writes or reads.
 
-use super::control::Bell;
-use super::datagram::{Arrivals, Counter, Counters, Stamp};
+use super::control::Notifier;
+use super::datagram::{CounterWidth, DatagramCounter, DatagramHeader, DatagramStats};
 use super::now;
 use super::plan::{MIN_DATAGRAM, Rate};
 use super::report::Role;
@@ -16,11 +16,11 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Timeout of one write or read, after which the thread checks for the end of the test.
-pub(super) const CALL: Duration = Duration::from_millis(100);
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_millis(100);
 /// Maximum bytes of one read. With the maximum number of streams, all buffers of a direction take 16 MiB.
-const RECEIVED: usize = 128 << 10;
+const READ_LEN: usize = 128 << 10;
 /// Interval between checks whether the peer has acknowledged everything.
-const CONFIRMED: Duration = Duration::from_millis(2);
+const ACK_CHECK: Duration = Duration::from_millis(2);
 
 /// Counters of one stream.
 #[derive(Debug)]
@@ -28,14 +28,14 @@ pub(super) struct Meter {
     pub(super) role: Role,
     bytes: AtomicU64,
     /// Datagrams sent.
-    sent: AtomicU64,
-    received: Mutex<Counter>,
-    end: OnceLock<End>,
+    datagrams_sent: AtomicU64,
+    received: Mutex<DatagramCounter>,
+    stream_end: OnceLock<StreamEnd>,
 }
 
 /// End of a stream that was not stopped.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum StreamEnd {
     /// The peer has acknowledged everything, or has closed its side.
     Done(Instant),
     Broken(io::Error),
@@ -46,9 +46,9 @@ impl Meter {
         Self {
             role,
             bytes: AtomicU64::new(0),
-            sent: AtomicU64::new(0),
+            datagrams_sent: AtomicU64::new(0),
             received: Mutex::default(),
-            end: OnceLock::new(),
+            stream_end: OnceLock::new(),
         }
     }
 
@@ -56,18 +56,20 @@ impl Meter {
         self.bytes.load(Relaxed)
     }
 
-    pub(super) fn end(&self) -> Option<&End> {
-        self.end.get()
+    pub(super) fn end(&self) -> Option<&StreamEnd> {
+        self.stream_end.get()
     }
 
-    pub(super) fn datagrams(&self) -> Arrivals {
+    pub(super) fn datagrams(&self) -> DatagramStats {
         match self.role {
-            Role::Sends => Arrivals { packets: self.sent.load(Relaxed), ..Arrivals::default() },
-            Role::Receives => self.received().seen(),
+            Role::Sends => {
+                DatagramStats { packets: self.datagrams_sent.load(Relaxed), ..DatagramStats::default() }
+            }
+            Role::Receives => self.received().stats(),
         }
     }
 
-    fn received(&self) -> MutexGuard<'_, Counter> {
+    fn received(&self) -> MutexGuard<'_, DatagramCounter> {
         self.received.lock().expect("nobody panics while holding it")
     }
 }
@@ -81,10 +83,10 @@ pub(super) struct Pump<'a> {
     pub(super) data: &'a [u8],
     /// A file with `data`, if TCP sends the pages of a file.
     pub(super) file: Option<File>,
-    pub(super) counters: Counters,
+    pub(super) counters: CounterWidth,
     pub(super) rate: Rate,
     /// Rings when a stream ends by itself.
-    pub(super) bell: &'a Bell,
+    pub(super) notifier: &'a Notifier,
     /// `false` during the omission, when neither `budget` nor `goal` counts.
     pub(super) counting: AtomicBool,
     /// Bytes left to send. `None`: unlimited.
@@ -94,53 +96,53 @@ pub(super) struct Pump<'a> {
     pub(super) arrived: AtomicU64,
     pub(super) reached: OnceLock<Instant>,
     /// `true` once the receiver has everything it needs, so that the senders stop.
-    pub(super) sent: AtomicBool,
-    pub(super) over: AtomicBool,
+    pub(super) sending_done: AtomicBool,
+    pub(super) stopped: AtomicBool,
 }
 
 impl Pump<'_> {
     /// Makes the threads end.
     pub(super) fn stop(&self) {
-        self.over.store(true, Relaxed);
+        self.stopped.store(true, Relaxed);
     }
 
     /// Makes the sending threads end.
     pub(super) fn stop_sending(&self) {
-        self.sent.store(true, Relaxed);
+        self.sending_done.store(true, Relaxed);
     }
 
     /// Ends the omission.
-    pub(super) fn count_from_now(&self) {
+    pub(super) fn end_omission(&self) {
         self.counting.store(true, Relaxed);
     }
 
-    fn is_over(&self) -> bool {
-        self.over.load(Relaxed)
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Relaxed)
     }
 
-    fn has_sent(&self) -> bool {
-        self.is_over() || self.sent.load(Relaxed)
+    fn is_sending_done(&self) -> bool {
+        self.is_stopped() || self.sending_done.load(Relaxed)
     }
 
     /// Moves data until the test is over or the stream ends.
-    pub(super) fn work(&self, stream: &Stream, meter: &Meter) {
+    pub(super) fn run_stream(&self, stream: &Stream, meter: &Meter) {
         let done = match meter.role {
             Role::Sends => self.send(stream, meter),
             Role::Receives => self.receive(stream, meter),
         };
-        self.ended(meter, done);
+        self.record_end(meter, done);
     }
 
-    fn send(&self, stream: &Stream, meter: &Meter) -> io::Result<Ended> {
-        let mut pace = Pace { rate: self.rate, began: now(), blocks: 0 };
+    fn send(&self, stream: &Stream, meter: &Meter) -> io::Result<LoopEnd> {
+        let mut pace = Pacer { rate: self.rate, began: now(), blocks: 0 };
         loop {
-            self.sleep_until(pace.next(self.length));
-            if self.has_sent() {
-                return Ok(Ended::Told);
+            self.sleep_until(pace.next_departure(self.length));
+            if self.is_sending_done() {
+                return Ok(LoopEnd::Stopped);
             }
-            let len = self.turn();
+            let len = self.next_write_len();
             if len == 0 {
-                return self.await_confirmation(stream);
+                return self.await_acknowledgment(stream);
             }
             match (stream, &self.file) {
                 (Stream::Udp(socket), _) => self.send_datagram(socket, meter)?,
@@ -151,7 +153,7 @@ impl Pump<'_> {
     }
 
     fn write(&self, mut stream: &Stream, mut rest: &[u8], meter: &Meter) -> io::Result<()> {
-        while !rest.is_empty() && !self.has_sent() {
+        while !rest.is_empty() && !self.is_sending_done() {
             match stream.write(rest) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(n) => {
@@ -168,7 +170,7 @@ impl Pump<'_> {
 
     fn send_file(&self, stream: &Stream, file: &File, len: usize, meter: &Meter) -> io::Result<()> {
         let mut at = 0;
-        while at < len as u64 && !self.has_sent() {
+        while at < len as u64 && !self.is_sending_done() {
             let rest = len - at as usize;
             match rustix::fs::sendfile(stream, file, Some(&mut at), rest) {
                 Ok(n) => _ = meter.bytes.fetch_add(n as u64, Relaxed),
@@ -180,13 +182,13 @@ impl Pump<'_> {
     }
 
     fn send_datagram(&self, socket: &UdpSocket, meter: &Meter) -> io::Result<()> {
-        let number = meter.sent.load(Relaxed) + 1;
+        let number = meter.datagrams_sent.load(Relaxed) + 1;
         let mut header = [0; MIN_DATAGRAM as usize];
-        let len = Stamp { number, departure: since_1970() }.write(self.counters, &mut header);
+        let len = DatagramHeader { number, departure: since_1970() }.write(self.counters, &mut header);
         let parts = [IoSlice::new(&header[..len]), IoSlice::new(&self.data[len..])];
         match SockRef::from(socket).send_vectored(&parts) {
             Ok(n) => {
-                meter.sent.store(number, Relaxed);
+                meter.datagrams_sent.store(number, Relaxed);
                 meter.bytes.fetch_add(n as u64, Relaxed);
             }
             Err(e) if is_timeout(&e) => {}
@@ -198,28 +200,28 @@ impl Pump<'_> {
     }
 
     /// Waits until the peer has acknowledged everything.
-    fn await_confirmation(&self, mut stream: &Stream) -> io::Result<Ended> {
+    fn await_acknowledgment(&self, mut stream: &Stream) -> io::Result<LoopEnd> {
         stream.flush()?;
-        while stream.unconfirmed()? > 0 {
-            if self.is_over() {
-                return Ok(Ended::Told);
+        while stream.unacknowledged()? > 0 {
+            if self.is_stopped() {
+                return Ok(LoopEnd::Stopped);
             }
-            thread::sleep(CONFIRMED);
+            thread::sleep(ACK_CHECK);
         }
-        Ok(Ended::Itself)
+        Ok(LoopEnd::StreamEnded)
     }
 
-    fn receive(&self, mut stream: &Stream, meter: &Meter) -> io::Result<Ended> {
+    fn receive(&self, mut stream: &Stream, meter: &Meter) -> io::Result<LoopEnd> {
         let udp = matches!(stream, Stream::Udp(_));
-        let mut buffer = vec![0; self.length.min(RECEIVED)];
-        while !self.is_over() {
+        let mut buffer = vec![0; self.length.min(READ_LEN)];
+        while !self.is_stopped() {
             match stream.read(&mut buffer) {
-                Ok(0) if !udp => return Ok(Ended::Itself),
+                Ok(0) if !udp => return Ok(LoopEnd::StreamEnded),
                 Ok(n) => {
                     if udp {
                         // A datagram that is too short for the header does not belong to the test.
-                        let Some(stamp) = Stamp::read(self.counters, &buffer[..n]) else { continue };
-                        meter.received().take(stamp, since_1970());
+                        let Some(stamp) = DatagramHeader::read(self.counters, &buffer[..n]) else { continue };
+                        meter.received().record(stamp, since_1970());
                     }
                     meter.bytes.fetch_add(n as u64, Relaxed);
                     self.count(n as u64);
@@ -228,18 +230,18 @@ impl Pump<'_> {
                 Err(e) => return Err(e),
             }
         }
-        Ok(Ended::Told)
+        Ok(LoopEnd::Stopped)
     }
 
     fn count(&self, bytes: u64) {
         let Some(goal) = self.goal.filter(|_| self.counting.load(Relaxed)) else { return };
         if self.arrived.fetch_add(bytes, Relaxed) + bytes >= goal && self.reached.set(now()).is_ok() {
-            self.bell.ring();
+            self.notifier.notify();
         }
     }
 
     /// Returns the bytes that a stream may write next.
-    fn turn(&self) -> usize {
+    fn next_write_len(&self) -> usize {
         let Some(budget) = self.budget.as_ref().filter(|_| self.counting.load(Relaxed)) else {
             return self.length;
         };
@@ -250,42 +252,42 @@ impl Pump<'_> {
 
     fn sleep_until(&self, due: Option<Instant>) {
         let Some(due) = due else { return };
-        while !self.has_sent() {
+        while !self.is_sending_done() {
             match due.checked_duration_since(now()).filter(|rest| !rest.is_zero()) {
-                Some(rest) => thread::sleep(rest.min(CALL)),
+                Some(rest) => thread::sleep(rest.min(CALL_TIMEOUT)),
                 None => return,
             }
         }
     }
 
-    fn ended(&self, meter: &Meter, how: io::Result<Ended>) {
+    fn record_end(&self, meter: &Meter, how: io::Result<LoopEnd>) {
         let end = match how {
-            Ok(Ended::Told) => return,
-            Ok(Ended::Itself) => End::Done(now()),
-            Err(error) => End::Broken(error),
+            Ok(LoopEnd::Stopped) => return,
+            Ok(LoopEnd::StreamEnded) => StreamEnd::Done(now()),
+            Err(error) => StreamEnd::Broken(error),
         };
-        meter.end.set(end).expect("a stream ends once");
-        self.bell.ring();
+        meter.stream_end.set(end).expect("a stream ends once");
+        self.notifier.notify();
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
-    Itself,
-    Told,
+enum LoopEnd {
+    StreamEnded,
+    Stopped,
 }
 
 /// Pacing of the blocks of a stream.
 #[derive(Debug)]
-struct Pace {
+struct Pacer {
     rate: Rate,
     began: Instant,
     blocks: u64,
 }
 
-impl Pace {
+impl Pacer {
     /// Returns the time at which the next block may leave. `None`: at once.
-    fn next(&mut self, length: usize) -> Option<Instant> {
+    fn next_departure(&mut self, length: usize) -> Option<Instant> {
         let burst = u64::from(self.rate.burst.max(1));
         let before = self.blocks / burst * burst;
         self.blocks += 1;
@@ -296,7 +298,7 @@ impl Pace {
 }
 
 /// Creates a file in memory with `data`.
-pub(super) fn in_memory(data: &[u8]) -> io::Result<File> {
+pub(super) fn memory_file(data: &[u8]) -> io::Result<File> {
     let mut file = File::from(rustix::fs::memfd_create("bench", rustix::fs::MemfdFlags::CLOEXEC)?);
     file.write_all(data)?;
     Ok(file)
@@ -311,44 +313,56 @@ fn since_1970() -> Duration {
 mod tests {
     use super::*;
 
-    fn pump(bell: &Bell, budget: Option<u64>) -> Pump<'_> {
+    fn pump(bell: &Notifier, budget: Option<u64>) -> Pump<'_> {
         Pump {
             length: 1000,
             data: &[0; 1000],
             file: None,
-            counters: Counters::Bits64,
+            counters: CounterWidth::Bits64,
             rate: Rate::default(),
-            bell,
+            notifier: bell,
             counting: AtomicBool::new(true),
             budget: budget.map(AtomicU64::new),
             goal: None,
             arrived: AtomicU64::new(0),
             reached: OnceLock::new(),
-            sent: AtomicBool::new(false),
-            over: AtomicBool::new(false),
+            sending_done: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
         }
     }
 
     #[test]
-    fn a_budget_is_handed_out_to_the_last_byte_and_no_further() {
-        let bell = Bell::new().unwrap();
+    fn a_budget_is_used_to_the_last_byte_and_not_exceeded() {
+        let bell = Notifier::new().unwrap();
         let limited = pump(&bell, Some(2500));
-        assert_eq!([limited.turn(), limited.turn(), limited.turn(), limited.turn()], [1000, 1000, 500, 0]);
+        assert_eq!(
+            [
+                limited.next_write_len(),
+                limited.next_write_len(),
+                limited.next_write_len(),
+                limited.next_write_len()
+            ],
+            [1000, 1000, 500, 0]
+        );
         let omitting = pump(&bell, Some(1000));
         omitting.counting.store(false, Relaxed);
-        assert_eq!([omitting.turn(), omitting.turn()], [1000, 1000], "what is omitted uses none of it");
-        omitting.count_from_now();
-        assert_eq!([omitting.turn(), omitting.turn()], [1000, 0]);
+        assert_eq!(
+            [omitting.next_write_len(), omitting.next_write_len()],
+            [1000, 1000],
+            "what is omitted uses none of it"
+        );
+        omitting.end_omission();
+        assert_eq!([omitting.next_write_len(), omitting.next_write_len()], [1000, 0]);
         let endless = pump(&bell, None);
-        assert_eq!([endless.turn(), endless.turn()], [1000, 1000]);
+        assert_eq!([endless.next_write_len(), endless.next_write_len()], [1000, 1000]);
     }
 
     #[test]
     fn blocks_are_due_at_the_rate_and_bursts_together() {
         let began = now();
         let due = |bps, burst| {
-            let mut pace = Pace { rate: Rate { bps, burst }, began, blocks: 0 };
-            [0; 5].map(|_| pace.next(1000).map(|at| (at - began).as_millis()))
+            let mut pace = Pacer { rate: Rate { bps, burst }, began, blocks: 0 };
+            [0; 5].map(|_| pace.next_departure(1000).map(|at| (at - began).as_millis()))
         };
         assert_eq!(due(8_000_000, 0), [0, 1, 2, 3, 4].map(Some));
         assert_eq!(due(8_000_000, 2), [0, 0, 2, 2, 4].map(Some));

@@ -88,7 +88,7 @@ impl Code {
         Self::ReadStream,
     ];
 
-    const fn words(self) -> &'static str {
+    const fn description(self) -> &'static str {
         match self {
             Self::Duration => "it does not run tests of this duration",
             Self::Streams => "it does not take so many parallel streams",
@@ -130,7 +130,7 @@ pub struct PeerError {
 impl fmt::Display for PeerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match Code::ALL.into_iter().find(|&code| code as u32 == self.number) {
-            Some(code) => f.write_str(code.words())?,
+            Some(code) => f.write_str(code.description())?,
             None => write!(f, "iperf3's error {}", self.number)?,
         }
         match i32::try_from(self.errno) {
@@ -205,18 +205,18 @@ pub struct Refusal {
     /// Error number for an iperf3 client.
     pub code: Code,
     /// Text for a hopline client and for the user of the server.
-    pub words: String,
+    pub message: String,
 }
 
 impl Refusal {
     pub(super) fn new(code: Code, words: impl Into<String>) -> Self {
-        Self { code, words: words.into() }
+        Self { code, message: words.into() }
     }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words)
+        f.write_str(&self.message)
     }
 }
 
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_of_the_peer_has_words_and_the_reason_of_its_system() {
+    fn a_peer_error_has_a_description_and_the_errno_of_its_system() {
         for (number, errno, words) in [
             (
                 134,

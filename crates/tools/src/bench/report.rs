@@ -1,6 +1,6 @@
 //! Results of a test.
 
-use super::datagram::Arrivals;
+use super::datagram::DatagramStats;
 use super::plan::CongestionControl;
 use super::probe::Latency;
 use super::stream::Telemetry;
@@ -31,7 +31,7 @@ pub enum Role {
 
 /// Settings of a test, before any data move.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settled {
+pub struct TestSettings {
     /// The 36 characters that make streams part of the test.
     pub cookie: String,
     /// Bytes of one write.
@@ -74,7 +74,7 @@ pub struct StreamInterval {
     /// Bytes passed to the transport, or received from it.
     pub bytes: u64,
     /// Datagram statistics, for UDP.
-    pub datagrams: Option<Arrivals>,
+    pub datagrams: Option<DatagramStats>,
     /// Transport statistics at the end of the interval, at the sender. `retransmits` counts within the interval.
     pub sending: Option<Telemetry>,
 }
@@ -144,7 +144,7 @@ pub struct StreamReport {
     /// Statistics of the sender, if that side sends and reports them.
     pub sending: Option<SendingReport>,
     /// Datagram statistics, for UDP.
-    pub datagrams: Option<Arrivals>,
+    pub datagrams: Option<DatagramStats>,
 }
 
 /// Statistics of the sender of a stream.
@@ -187,8 +187,8 @@ impl Interval {
 
     /// Returns the datagram statistics over all streams of `role`. `None` for other transports.
     #[must_use]
-    pub fn datagrams(&self, role: Role) -> Option<Arrivals> {
-        Arrivals::sum(self.of(role).map(|s| s.datagrams))
+    pub fn datagrams(&self, role: Role) -> Option<DatagramStats> {
+        DatagramStats::sum(self.of(role).map(|s| s.datagrams))
     }
 
     fn of(&self, role: Role) -> impl Iterator<Item = &StreamInterval> {
@@ -212,8 +212,8 @@ impl SideReport {
 
     /// Returns the datagram statistics over all streams of `role`. `None` for other transports.
     #[must_use]
-    pub fn datagrams(&self, role: Role) -> Option<Arrivals> {
-        Arrivals::sum(self.of(role).map(|s| s.datagrams))
+    pub fn datagrams(&self, role: Role) -> Option<DatagramStats> {
+        DatagramStats::sum(self.of(role).map(|s| s.datagrams))
     }
 
     fn of(&self, role: Role) -> impl Iterator<Item = &StreamReport> {

@@ -1,7 +1,7 @@
 //! Results of one side, as it sends them to the peer in JSON.
 
-use super::datagram::Arrivals;
-use super::parameters::Speaks;
+use super::datagram::DatagramStats;
+use super::parameters::Dialect;
 use super::plan::{CongestionControl, Plan, Transport};
 use super::report::{Cpu, Role, RttSummary, SendingReport, ServerOutput, SideReport, StreamReport};
 use crate::printable::printable;
@@ -44,13 +44,13 @@ struct StreamResult {
     #[serde(default)]
     end_time: f64,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    hopline: Option<Seen>,
+    hopline: Option<SenderExtras>,
 }
 
 /// Additional statistics of a hopline sender.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Seen {
+struct SenderExtras {
     max_snd_cwnd: u64,
     max_snd_wnd: u64,
     /// Minimum round-trip time in µs. Absent without a sample.
@@ -60,37 +60,37 @@ struct Seen {
 }
 
 /// This side's data about the test, needed to interpret the peer's results.
-pub(super) struct Here<'a> {
+pub(super) struct LocalContext<'a> {
     /// Roles of the peer.
     pub(super) roles: &'a [Role],
     pub(super) plan: &'a Plan,
     /// Bytes of one write.
     pub(super) length: u32,
     /// Datagrams of each stream that this side omitted.
-    pub(super) omitted: &'a [Arrivals],
+    pub(super) omitted: &'a [DatagramStats],
 }
 
 /// Returns the number that iperf3 gives to a stream: 1, 3, 4, 5, …
-fn id(index: usize) -> f64 {
+fn iperf3_stream_id(index: usize) -> f64 {
     if index == 0 { 1.0 } else { index as f64 + 2.0 }
 }
 
 impl Results {
     /// Returns the results for the wire. `omitted`: datagrams of each stream that are not in the report.
-    pub(super) fn of(report: &SideReport, omitted: &[Arrivals], speaks: Speaks) -> Self {
+    pub(super) fn of(report: &SideReport, omitted: &[DatagramStats], speaks: Dialect) -> Self {
         let retransmits = report.streams.iter().filter_map(|s| s.sending).map(|s| s.retransmits);
         let stream = |(index, stream): (usize, &StreamReport)| {
             let datagrams = stream.datagrams.unwrap_or_default();
             let omitted = omitted.get(index).copied().unwrap_or_default();
             let sending = stream.sending.unwrap_or_default();
-            let seen = Seen {
+            let seen = SenderExtras {
                 max_snd_cwnd: sending.max_cwnd,
                 max_snd_wnd: sending.max_peer_window,
                 rtt: sending.rtt.map(|rtt| [rtt.min, rtt.mean, rtt.max].map(microseconds)),
                 out_of_order: datagrams.out_of_order,
             };
             StreamResult {
-                id: id(index),
+                id: iperf3_stream_id(index),
                 bytes: stream.bytes as f64,
                 retransmits: stream.sending.map_or(-1.0, |s| s.retransmits as f64),
                 jitter: datagrams.jitter.as_secs_f64(),
@@ -100,7 +100,7 @@ impl Results {
                 omitted_packets: Some(omitted.packets as f64),
                 start_time: 0.0,
                 end_time: report.elapsed.as_secs_f64(),
-                hopline: (speaks == Speaks::Hopline).then_some(seen),
+                hopline: (speaks == Dialect::Hopline).then_some(seen),
             }
         };
         Self {
@@ -119,18 +119,18 @@ impl Results {
     }
 
     /// Returns the report on the streams of the test. `Err`: the reason that the results do not belong to the test.
-    pub(super) fn understood(self, here: &Here<'_>) -> Result<SideReport, String> {
+    pub(super) fn to_report(self, here: &LocalContext<'_>) -> Result<SideReport, String> {
         let mut elapsed = Duration::ZERO;
         let mut streams = Vec::new();
         for (index, &role) in here.roles.iter().enumerate() {
-            let found = self.streams.iter().find(|stream| stream.id == id(index));
+            let found = self.streams.iter().find(|stream| stream.id == iperf3_stream_id(index));
             let stream = found.ok_or("results of another test")?;
             let span = Duration::try_from_secs_f64(stream.end_time - stream.start_time.max(0.0));
             elapsed = elapsed.max(span.unwrap_or_default());
             let omitted = here.omitted.get(index).copied().unwrap_or_default();
             let udp = here.plan.transport == Transport::Udp;
             let datagrams = udp.then(|| stream.datagrams(omitted, here.length));
-            streams.push(stream.understood(role, datagrams));
+            streams.push(stream.to_report(role, datagrams));
         }
         let share = |percent: f64| if percent.is_finite() { percent.max(0.0) / 100.0 } else { 0.0 };
         let text = self.server_output_text.map(|text| ServerOutput::Text(lines(&text)));
@@ -146,7 +146,7 @@ impl Results {
 
 impl StreamResult {
     /// Returns the datagrams that count. `here`: those that this side omitted.
-    fn datagrams(&self, here: Arrivals, length: u32) -> Arrivals {
+    fn datagrams(&self, here: DatagramStats, length: u32) -> DatagramStats {
         let (all, errors) = (self.packets as u64, self.errors as u64);
         let (packets, lost) = match (self.omitted_packets, self.omitted_errors) {
             (Some(packets), Some(errors_before)) => {
@@ -161,7 +161,7 @@ impl StreamResult {
             }
             _ => (all, errors),
         };
-        Arrivals {
+        DatagramStats {
             packets,
             lost,
             out_of_order: self.hopline.as_ref().map_or(0, |seen| seen.out_of_order),
@@ -169,7 +169,7 @@ impl StreamResult {
         }
     }
 
-    fn understood(&self, role: Role, datagrams: Option<Arrivals>) -> StreamReport {
+    fn to_report(&self, role: Role, datagrams: Option<DatagramStats>) -> StreamReport {
         let seen = self.hopline.clone().unwrap_or_default();
         let rtt = seen.rtt.map(|rtt| {
             let [min, mean, max] = rtt.map(|us| Duration::from_micros(us.into()));
@@ -221,27 +221,27 @@ mod tests {
             streams: vec![sent; 3],
             output: Some(ServerOutput::Text("a\n".into())),
         };
-        let text = serde_json::to_string(&Results::of(&report, &[], Speaks::Hopline)).unwrap();
+        let text = serde_json::to_string(&Results::of(&report, &[], Dialect::Hopline)).unwrap();
         assert!(text.contains(r#""id":1.0"#) && text.contains(r#""id":3.0"#) && text.contains(r#""id":4.0"#));
         let plan = Plan::new(Transport::Tcp { congestion_control: None });
         let read: Results = serde_json::from_str(&text).unwrap();
-        let here = |roles| Here { roles, plan: &plan, length: 1000, omitted: &[] };
-        assert_eq!(read.clone().understood(&here(&[Role::Sends; 3])), Ok(report));
-        assert!(read.understood(&here(&[Role::Sends; 4])).is_err(), "a stream is missing");
+        let here = |roles| LocalContext { roles, plan: &plan, length: 1000, omitted: &[] };
+        assert_eq!(read.clone().to_report(&here(&[Role::Sends; 3])), Ok(report));
+        assert!(read.to_report(&here(&[Role::Sends; 4])).is_err(), "a stream is missing");
     }
 
     /// Returns the datagrams of the only stream of a test of which this side omitted 39.
-    fn counted(text: &str, role: Role) -> Arrivals {
+    fn counted(text: &str, role: Role) -> DatagramStats {
         let read: Results = serde_json::from_str(text).unwrap();
-        let omitted = [Arrivals { packets: 39, ..Arrivals::default() }];
+        let omitted = [DatagramStats { packets: 39, ..DatagramStats::default() }];
         let plan = Plan::new(Transport::Udp);
-        let here = Here { roles: &[role], plan: &plan, length: 1000, omitted: &omitted };
-        read.understood(&here).unwrap().streams[0].datagrams.unwrap()
+        let here = LocalContext { roles: &[role], plan: &plan, length: 1000, omitted: &omitted };
+        read.to_report(&here).unwrap().streams[0].datagrams.unwrap()
     }
 
     #[test]
-    fn omitted_datagrams_are_told_beside_the_totals_and_subtracted() {
-        let seen = Arrivals { packets: 76, lost: 3, ..Arrivals::default() };
+    fn omitted_datagrams_are_reported_beside_the_totals_and_subtracted() {
+        let seen = DatagramStats { packets: 76, lost: 3, ..DatagramStats::default() };
         let stream =
             StreamReport { role: Role::Receives, bytes: 73_000, sending: None, datagrams: Some(seen) };
         let report = SideReport {
@@ -251,15 +251,15 @@ mod tests {
             streams: vec![stream],
             output: None,
         };
-        let omitted = Arrivals { packets: 38, lost: 2, ..Arrivals::default() };
-        let text = serde_json::to_string(&Results::of(&report, &[omitted], Speaks::Iperf3)).unwrap();
+        let omitted = DatagramStats { packets: 38, lost: 2, ..DatagramStats::default() };
+        let text = serde_json::to_string(&Results::of(&report, &[omitted], Dialect::Iperf3)).unwrap();
         let keys = r#""errors":5.0,"omitted_errors":2.0,"packets":114.0,"omitted_packets":38.0"#;
         assert!(text.contains(keys), "{text}");
         assert_eq!(counted(&text, Role::Receives), seen);
     }
 
     #[test]
-    fn what_an_iperf3_before_3_14_has_omitted_is_what_this_side_has() {
+    fn omissions_of_iperf3_before_3_14_are_those_of_this_side() {
         let of = |bytes, errors| {
             format!(
                 r#"{{"cpu_util_total":0,"cpu_util_user":0,"cpu_util_system":0,"sender_has_retransmits":0,"streams":[
@@ -267,7 +267,7 @@ mod tests {
             )
         };
         let told = |bytes, errors| {
-            let Arrivals { packets, lost, .. } = counted(&of(bytes, errors), Role::Receives);
+            let DatagramStats { packets, lost, .. } = counted(&of(bytes, errors), Role::Receives);
             (packets, lost)
         };
         assert_eq!(told(76_000, 0), (76, 0));
@@ -278,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn hostile_results_are_tamed() {
+    fn hostile_results_are_bounded() {
         let text = r#"{"cpu_util_total":1,"cpu_util_user":-1e300,"cpu_util_system":1e308,"sender_has_retransmits":-1,
             "server_output_text":"a\u001b[2J","streams":[{"id":1,"bytes":1e300,"retransmits":1.8446744073709552e+19,
             "jitter":-1,"errors":-3,"packets":1e30,"start_time":-1e300,"end_time":1e300}]}"#;
         let read: Results = serde_json::from_str(text).unwrap();
         let plan = Plan::new(Transport::Udp);
-        let here = Here { roles: &[Role::Receives], plan: &plan, length: 0, omitted: &[] };
-        let report = read.understood(&here).unwrap();
+        let here = LocalContext { roles: &[Role::Receives], plan: &plan, length: 0, omitted: &[] };
+        let report = read.to_report(&here).unwrap();
         assert_eq!((report.streams[0].bytes, report.elapsed), (u64::MAX, Duration::ZERO));
         assert_eq!(report.output, Some(ServerOutput::Text("a\\u{1b}[2J\n".into())));
     }

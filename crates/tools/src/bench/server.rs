@@ -1,20 +1,20 @@
 //! Server side of a test: accepts TPA and TCP connections at one port, and carries out one test after another.
 
-use super::client::{roles, settled};
-use super::control::{Bell, Control, LOOK, Side, out_of_turn};
-use super::course::Course;
-use super::desk::{Desk, LOOK_WAIT};
+use super::client::{roles, settings};
+use super::control::{Control, INTERRUPT_CHECK, Notifier, Side, unexpected_state};
+use super::dispatcher::{ACCEPT_POLL, Dispatcher};
 use super::error::Error;
-use super::own;
-use super::parameters::{Agreed, Parameters, Speaks};
+use super::native;
+use super::parameters::{Agreed, Dialect, Parameters};
 use super::plan::{DEFAULT_CWND_MAX, Plan, Transport};
 use super::probe::Echo;
-use super::protocol::{Cookie, Extra, State, UDP_CONNECT, UDP_CONNECT_BEFORE, UDP_REPLY, UDP_REPLY_BEFORE};
+use super::protocol::{Cookie, Extra, State, UDP_CONNECT, UDP_CONNECT_LEGACY, UDP_REPLY, UDP_REPLY_LEGACY};
 use super::refusal::{Code, Refusal};
 use super::report::{Report, Role};
-use super::stream::{Kind, Stream, prepare};
-use super::{Watch, now, pump};
-use hopline_streams::streams::{Host, Sharing};
+use super::stream::{Kind, Stream, set_socket_options};
+use super::test_run::TestRun;
+use super::{Observer, now, pump};
+use hopline_streams::streams::{Host, PortSharing};
 use hopline_streams::tpa::{self, TpaListener};
 use hopline_streams::wide::{PublicKey, Trust, Wide, WideListener};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -27,13 +27,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Timeout for a client from the acceptance of its plan until all streams are connected, and again for its results.
-const SET_UP: Duration = Duration::from_secs(30);
+const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time that a client may spend on displaying the results.
-const DISPLAY: Duration = Duration::from_secs(30);
+const DISPLAY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pause after a failed accept, for instance for lack of file descriptors.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 /// Attempts to find a port that is free for both transports.
-const ATTEMPTS: usize = 16;
+const PORT_ATTEMPTS: usize = 16;
 
 /// Listens for clients, over TPA at a UDP port and over TCP at the port of the same number.
 ///
@@ -43,15 +43,15 @@ const ATTEMPTS: usize = 16;
 pub struct Server {
     tcp: TcpListener,
     tpa: TpaListener,
-    most_streams: u16,
+    max_streams: u16,
 }
 
 /// Default limit of the streams of a test, over both directions. [`Server::limit_streams`] changes it.
-pub const SERVED_STREAMS: u16 = 128;
+pub const DEFAULT_MAX_STREAMS: u16 = 128;
 
 /// Number of tests that a server carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tests {
+pub enum TestCount {
     /// Tests until it is interrupted.
     All,
     /// One test, successful or not. Connections that did not lead to a test do not count.
@@ -64,7 +64,7 @@ impl Server {
     /// # Errors
     /// The error of the system for the address.
     pub fn bind(address: IpAddr, port: u16) -> io::Result<Self> {
-        let attempts = if port == 0 { ATTEMPTS } else { 1 };
+        let attempts = if port == 0 { PORT_ATTEMPTS } else { 1 };
         let mut result = Err(ErrorKind::AddrInUse.into());
         for _ in 0..attempts {
             result = Self::bind_both(SocketAddr::new(address, port));
@@ -80,14 +80,14 @@ impl Server {
         tcp.set_nonblocking(true)?;
         let tpa = TpaListener::bind(tcp.local_addr()?, &tpa::config(DEFAULT_CWND_MAX))?;
         tpa.set_nonblocking(true);
-        Ok(Self { tcp, tpa, most_streams: SERVED_STREAMS })
+        Ok(Self { tcp, tpa, max_streams: DEFAULT_MAX_STREAMS })
     }
 
     /// Limits the streams of a test, over both directions. Each stream takes a thread and, if the server receives, up to
-    /// 128 KiB. Range 1–256; default [`SERVED_STREAMS`].
+    /// 128 KiB. Range 1–256; default [`DEFAULT_MAX_STREAMS`].
     #[must_use]
     pub fn limit_streams(self, most: u16) -> Self {
-        Self { most_streams: most, ..self }
+        Self { max_streams: most, ..self }
     }
 
     /// Returns the local address, which both transports share.
@@ -101,34 +101,39 @@ impl Server {
     /// Carries out tests until `watch` interrupts. `period`: length of an interval, above zero; `None`: no intervals.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; with [`Tests::One`], the error of that test.
-    pub fn serve(&self, tests: Tests, period: Option<Duration>, watch: &mut dyn Watch) -> Result<(), Error> {
+    /// [`Error::Interrupted`]; with [`TestCount::One`], the error of that test.
+    pub fn serve(
+        &self,
+        tests: TestCount,
+        period: Option<Duration>,
+        watch: &mut dyn Observer,
+    ) -> Result<(), Error> {
         let (sender, receiver) = sync_channel(1);
-        let desk = Desk::new(sender);
+        let desk = Dispatcher::new(sender);
         thread::scope(|scope| {
             scope.spawn(|| self.accept_all(scope, &desk));
-            let result = self.work(&desk, &receiver, tests, period, watch);
+            let result = self.run_tests(&desk, &receiver, tests, period, watch);
             desk.close();
             result
         })
     }
 
     /// Accepts connections until the desk closes.
-    fn accept_all<'scope>(&'scope self, scope: &'scope thread::Scope<'scope, '_>, desk: &'scope Desk) {
+    fn accept_all<'scope>(&'scope self, scope: &'scope thread::Scope<'scope, '_>, desk: &'scope Dispatcher) {
         let mut turn = 0;
         while !desk.is_closing() {
             let mut both = [PollFd::new(&self.tcp, PollFlags::IN), PollFd::new(&self.tpa, PollFlags::IN)];
             // After an early or failed wake-up the loop checks again.
-            let _ = poll(&mut both, Some(&LOOK_WAIT));
+            let _ = poll(&mut both, Some(&ACCEPT_POLL));
             for accepted in [self.accept_tcp(), self.accept_tpa()] {
                 match accepted {
                     // The order of the streams is that of the connections, not of the arrival of their cookies.
                     Ok(stream) => {
                         turn += 1;
-                        desk.greet_aside(scope, stream, turn);
+                        desk.spawn_cookie_reader(scope, stream, turn);
                     }
                     Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-                    Err(_) => thread::sleep(PAUSE),
+                    Err(_) => thread::sleep(ACCEPT_BACKOFF),
                 }
             }
         }
@@ -139,63 +144,63 @@ impl Server {
     }
 
     fn accept_tpa(&self) -> io::Result<Stream> {
-        self.tpa.accept().map(|(stream, _)| Stream::own(stream))
+        self.tpa.accept().map(|(stream, _)| Stream::native(stream))
     }
 
     /// Carries out the tests that the desk passes on.
-    fn work(
+    fn run_tests(
         &self,
-        desk: &Desk,
+        desk: &Dispatcher,
         tests: &Receiver<(Control, Cookie)>,
-        how_many: Tests,
+        how_many: TestCount,
         period: Option<Duration>,
-        watch: &mut dyn Watch,
+        watch: &mut dyn Observer,
     ) -> Result<(), Error> {
         loop {
             if watch.interrupted() {
                 return Err(Error::Interrupted);
             }
-            let (mut control, cookie) = match tests.recv_timeout(LOOK) {
+            let (mut control, cookie) = match tests.recv_timeout(INTERRUPT_CHECK) {
                 Ok(test) => test,
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => unreachable!("the desk has the other end"),
             };
             let mut streams = Vec::new();
-            let result = self.carry_out(desk, &mut control, &cookie, &mut streams, period, watch);
+            let result = self.run_test(desk, &mut control, &cookie, &mut streams, period, watch);
             match &result {
                 Ok(_) => control.close(),
                 Err(error) => control.fail(error),
             }
             streams.into_iter().for_each(Stream::abort);
-            desk.close_test();
+            desk.unregister_test();
             watch.ended(&result);
             match (how_many, result) {
                 (_, Err(Error::Interrupted)) => return Err(Error::Interrupted),
-                (Tests::One, result) => return result.map(|_| ()),
-                (Tests::All, _) => {}
+                (TestCount::One, result) => return result.map(|_| ()),
+                (TestCount::All, _) => {}
             }
         }
     }
 
     /// Carries out one test, from its parameters on.
-    fn carry_out(
+    fn run_test(
         &self,
-        desk: &Desk,
+        desk: &Dispatcher,
         control: &mut Control,
         cookie: &Cookie,
         streams: &mut Vec<Stream>,
         period: Option<Duration>,
-        watch: &mut dyn Watch,
+        watch: &mut dyn Observer,
     ) -> Result<Report, Error> {
-        let agreed = agree(control, self.most_streams)?;
+        let agreed = negotiate(control, self.max_streams)?;
         let peer = control.peer_addr()?;
         watch.accepted(peer, &agreed.plan);
         let wide = self.wide(&agreed.plan)?;
         let (key, wide) = wide.unzip();
-        let echo = echo(control, &agreed, key)?;
+        let echo = start_echo(control, &agreed, key)?;
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
-            let over = Over(&over);
+            let over = StopEcho(&over);
             if let Some(listener) = &wide {
                 scope.spawn(|| desk.accept_wide(scope, listener, over.0));
             }
@@ -203,57 +208,59 @@ impl Server {
                 scope.spawn(|| echo.run(cookie, peer.ip(), over.0));
             }
             *streams = match agreed.plan.transport {
-                Transport::Udp => self.gather_udp(control, &agreed.plan, peer.ip(), watch)?,
-                _ => gather(desk, control, &agreed.plan, cookie, watch)?,
+                Transport::Udp => self.accept_udp_streams(control, &agreed.plan, peer.ip(), watch)?,
+                _ => collect_streams(desk, control, &agreed.plan, cookie, watch)?,
             };
             let roles = roles(&agreed.plan, Side::Server);
             for ((stream, role), number) in streams.iter().zip(&roles).zip(1..) {
                 let broken = |source| Error::Data { stream: number, source };
-                stream.set_patience(pump::CALL).map_err(broken)?;
-                stream.prepare(&agreed.plan.sockets, peer).map_err(Error::Option)?;
+                stream.set_timeout(pump::CALL_TIMEOUT).map_err(broken)?;
+                stream.set_socket_options(&agreed.plan.socket_options, peer).map_err(Error::Option)?;
                 if *role == Role::Sends {
                     stream.prepare_to_send(&agreed.plan.transport)?;
                 }
             }
-            control.say(State::TestStart)?;
-            watch.connected(&settled(cookie, agreed.length, peer, streams, &roles)?);
-            control.say(State::TestRunning)?;
+            control.send_state(State::TestStart)?;
+            watch.connected(&settings(cookie, agreed.length, peer, streams, &roles)?);
+            control.send_state(State::TestRunning)?;
             let Agreed { plan, length, counters, .. } = &agreed;
             let (length, counters) = (*length, *counters);
-            let course = Course { plan, length, counters, streams, roles: &roles, control, period, watch };
+            let course = TestRun { plan, length, counters, streams, roles: &roles, control, period, watch };
             let report = course.run()?;
             // The client has everything; a missing answer changes nothing.
-            let _ = control.expect(State::IperfDone, DISPLAY, "look at the results", &|| watch.interrupted());
+            let _ = control.await_state(State::IperfDone, DISPLAY_TIMEOUT, "look at the results", &|| {
+                watch.interrupted()
+            });
             Ok(report)
         })
     }
 
     /// Connects the streams of a test over UDP: a socket for each, at the port of the server.
-    fn gather_udp(
+    fn accept_udp_streams(
         &self,
         control: &mut Control,
         plan: &Plan,
         client: IpAddr,
-        watch: &dyn Watch,
+        watch: &dyn Observer,
     ) -> Result<Vec<Stream>, Error> {
         let mut streams: Vec<(UdpSocket, [u8; 4])> = Vec::new();
         let failed = |e| Error::from(hopline_linux::Error::system("making a socket for datagrams", e));
         let mut next = self.udp_socket(plan, client)?;
-        control.say(State::CreateStreams)?;
-        let bell = Bell::new().map_err(Error::Control)?;
-        let until = now() + SET_UP;
+        control.send_state(State::CreateStreams)?;
+        let bell = Notifier::new().map_err(Error::Control)?;
+        let until = now() + SETUP_TIMEOUT;
         while streams.len() < plan.all_streams() {
-            may_wait_for_streams(watch, until)?;
-            if let Some(state) = control.hear(Duration::ZERO, &bell)? {
-                return Err(out_of_turn(state));
+            check_waiting(watch, until)?;
+            if let Some(state) = control.receive_state(Duration::ZERO, &bell)? {
+                return Err(unexpected_state(state));
             }
             // A reply may have been lost; the client repeats its request.
             for (socket, answer) in &streams {
-                if is_asked(socket) {
+                if is_request_repeated(socket) {
                     let _ = socket.send(answer);
                 }
             }
-            let Some((from, answer)) = asked_by(&next, client) else { continue };
+            let Some((from, answer)) = receive_stream_request(&next, client) else { continue };
             next.connect(from).map_err(failed)?;
             let ready = if streams.len() + 1 < plan.all_streams() {
                 let another = self.udp_socket(plan, client)?;
@@ -274,13 +281,18 @@ impl Server {
             let here = self.local_addr()?;
             let socket = Socket::new(Domain::for_address(here), Type::DGRAM, None)?;
             socket.set_reuse_address(true)?;
-            self.beside_tpa(|| socket.bind(&here.into()))?;
-            socket.set_read_timeout(Some(LOOK))?;
+            self.bind_beside_tpa(|| socket.bind(&here.into()))?;
+            socket.set_read_timeout(Some(INTERRUPT_CHECK))?;
             Ok(socket)
         };
         let socket = bound().map_err(|e| hopline_linux::Error::system("making a socket for datagrams", e))?;
-        prepare(SockRef::from(&socket), &plan.sockets, Kind::Udp, SocketAddr::new(client, 0))
-            .map_err(Error::Option)?;
+        set_socket_options(
+            SockRef::from(&socket),
+            &plan.socket_options,
+            Kind::Udp,
+            SocketAddr::new(client, 0),
+        )
+        .map_err(Error::Option)?;
         Ok(socket.into())
     }
 
@@ -291,9 +303,9 @@ impl Server {
             return Ok(None);
         }
         let listen = || -> io::Result<_> {
-            let (key, config) = own::wide(Trust::Anyone)?;
+            let (key, config) = native::wide(Trust::Anyone)?;
             let here = self.local_addr()?;
-            let host: Host<Wide> = self.beside_tpa(|| Host::bind_beside(here))?;
+            let host: Host<Wide> = self.bind_beside_tpa(|| Host::bind_beside(here))?;
             let listener = host.listen(&config, plan.all_streams())?;
             listener.set_nonblocking(true);
             Ok(Some((key, listener)))
@@ -302,36 +314,36 @@ impl Server {
     }
 
     /// Binds a socket to the UDP port that TPA has.
-    fn beside_tpa<T>(&self, bind: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        self.tpa.host().share_port(Sharing::Allowed)?;
+    fn bind_beside_tpa<T>(&self, bind: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.tpa.host().share_port(PortSharing::Allowed)?;
         let bound = bind();
-        self.tpa.host().share_port(Sharing::Refused)?;
+        self.tpa.host().share_port(PortSharing::Forbidden)?;
         bound
     }
 }
 
 /// Guard that ends the echo beside a test, also after an error.
-struct Over<'a>(&'a AtomicBool);
+struct StopEcho<'a>(&'a AtomicBool);
 
-impl Drop for Over<'_> {
+impl Drop for StopEcho<'_> {
     fn drop(&mut self) {
         self.0.store(true, Relaxed);
     }
 }
 
 /// Receives the client's parameters, and accepts or rejects them.
-fn agree(control: &mut Control, most_streams: u16) -> Result<Agreed, Error> {
-    control.say(State::ParamExchange)?;
-    let parameters: Parameters = control.json().map_err(|error| match error {
+fn negotiate(control: &mut Control, most_streams: u16) -> Result<Agreed, Error> {
+    control.send_state(State::ParamExchange)?;
+    let parameters: Parameters = control.receive_json().map_err(|error| match error {
         Error::Protocol(words) => Error::Parameters(Refusal::new(Code::Parameters, words)),
         error => error,
     })?;
-    if parameters.speaks() == Speaks::Hopline {
-        control.speaks = Speaks::Hopline;
+    if parameters.dialect() == Dialect::Hopline {
+        control.dialect = Dialect::Hopline;
     }
-    let agreed = parameters.understood().map_err(Error::Parameters)?;
+    let agreed = parameters.into_agreed().map_err(Error::Parameters)?;
     let over_tpa = matches!(agreed.plan.transport, Transport::Tpa { .. });
-    if over_tpa != matches!(control.stream(), Stream::Own(_)) {
+    if over_tpa != matches!(control.stream(), Stream::Native(_)) {
         let text = format!("a test over {} is asked for over another", agreed.plan.transport.protocol());
         return Err(Error::Parameters(Refusal::new(Code::Parameters, text)));
     }
@@ -348,8 +360,8 @@ fn agree(control: &mut Control, most_streams: u16) -> Result<Agreed, Error> {
 }
 
 /// Starts the echo of probes if the client supports it, and sends the client its port and `key`.
-fn echo(control: &mut Control, agreed: &Agreed, key: Option<PublicKey>) -> Result<Option<Echo>, Error> {
-    if agreed.additions != Speaks::Hopline {
+fn start_echo(control: &mut Control, agreed: &Agreed, key: Option<PublicKey>) -> Result<Option<Echo>, Error> {
+    if agreed.dialect != Dialect::Hopline {
         return Ok(None);
     }
     let mut here = control.stream().local_addr().map_err(Error::Control)?.ip();
@@ -359,18 +371,18 @@ fn echo(control: &mut Control, agreed: &Agreed, key: Option<PublicKey>) -> Resul
     // Without an echo the test still takes place.
     let echo = agreed.plan.probes.and_then(|_| Echo::bind(here).ok());
     let echo_port = echo.as_ref().and_then(|echo| echo.port().ok());
-    control.say(State::Hopline)?;
-    control.tell(&Extra { echo_port, key: key.map(|key| *key.bytes()), refused: None })?;
+    control.send_state(State::Hopline)?;
+    control.send_json(&Extra { echo_port, key: key.map(|key| *key.bytes()), refused: None })?;
     Ok(echo)
 }
 
 /// Receives a request for a stream at `socket`. Returns the address of the client and the reply.
-fn asked_by(socket: &UdpSocket, client: IpAddr) -> Option<(SocketAddr, [u8; 4])> {
+fn receive_stream_request(socket: &UdpSocket, client: IpAddr) -> Option<(SocketAddr, [u8; 4])> {
     let mut word = [0; 5];
     let (len, from) = socket.recv_from(&mut word).ok()?;
     let answer = match u32::from_ne_bytes(*word.first_chunk()?) {
         UDP_CONNECT => UDP_REPLY,
-        UDP_CONNECT_BEFORE => UDP_REPLY_BEFORE,
+        UDP_CONNECT_LEGACY => UDP_REPLY_LEGACY,
         _ => return None,
     };
     let is_client = from.ip().to_canonical() == client.to_canonical();
@@ -378,7 +390,7 @@ fn asked_by(socket: &UdpSocket, client: IpAddr) -> Option<(SocketAddr, [u8; 4])>
 }
 
 /// Returns whether the client has repeated its request at a connected socket.
-fn is_asked(socket: &UdpSocket) -> bool {
+fn is_request_repeated(socket: &UdpSocket) -> bool {
     let mut word = [0; 5];
     let waiting = socket.set_nonblocking(true).and_then(|()| socket.recv(&mut word));
     let _ = socket.set_nonblocking(false);
@@ -386,37 +398,37 @@ fn is_asked(socket: &UdpSocket) -> bool {
 }
 
 /// Collects the streams of a test over connections, in the order of their arrival.
-fn gather(
-    desk: &Desk,
+fn collect_streams(
+    desk: &Dispatcher,
     control: &mut Control,
     plan: &Plan,
     cookie: &Cookie,
-    watch: &dyn Watch,
+    watch: &dyn Observer,
 ) -> Result<Vec<Stream>, Error> {
-    let bell = Bell::new().map_err(Error::Control)?;
+    let bell = Notifier::new().map_err(Error::Control)?;
     let client = control.peer_addr()?.ip();
-    let arriving = desk.open_test(plan, client, *cookie);
-    control.say(State::CreateStreams)?;
+    let arriving = desk.register_test(plan, client, *cookie);
+    control.send_state(State::CreateStreams)?;
     let mut streams: Vec<(u64, Stream)> = Vec::new();
-    let until = now() + SET_UP;
+    let until = now() + SETUP_TIMEOUT;
     while streams.len() < plan.all_streams() {
-        may_wait_for_streams(watch, until)?;
-        match arriving.recv_timeout(LOOK) {
+        check_waiting(watch, until)?;
+        match arriving.recv_timeout(INTERRUPT_CHECK) {
             Ok(stream) => streams.push(stream),
             Err(_) => {
-                if let Some(state) = control.hear(Duration::ZERO, &bell)? {
-                    return Err(out_of_turn(state));
+                if let Some(state) = control.receive_state(Duration::ZERO, &bell)? {
+                    return Err(unexpected_state(state));
                 }
             }
         }
     }
-    desk.has_all();
+    desk.mark_connected();
     streams.sort_by_key(|&(turn, _)| turn);
     Ok(streams.into_iter().map(|(_, stream)| stream).collect())
 }
 
 /// Checks that the client may still open data streams.
-fn may_wait_for_streams(watch: &dyn Watch, until: Instant) -> Result<(), Error> {
+fn check_waiting(watch: &dyn Observer, until: Instant) -> Result<(), Error> {
     if watch.interrupted() {
         return Err(Error::Interrupted);
     }

@@ -1,10 +1,10 @@
 //! Connections over any transport, for control and for data.
 
 use super::error::SocketOption;
+use super::native::{self, NativeStream};
 use super::now;
-use super::own::{self, Own};
-use super::plan::{CongestionControl, Nagle, Plan, Sockets, Transport};
-use super::protocol::{UDP_CONNECT, UDP_REPLY, UDP_REPLY_BEFORE};
+use super::plan::{CongestionControl, Nagle, Plan, SocketOptions, Transport};
+use super::protocol::{UDP_CONNECT, UDP_REPLY, UDP_REPLY_LEGACY};
 use super::refusal::Code;
 use hopline_linux::{sys, tcp};
 use hopline_streams::streams::Host;
@@ -18,16 +18,16 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// Timeout of connecting.
-pub(super) const CONNECT: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval between requests to a UDP server to register a stream.
-const ASK_AGAIN: Duration = Duration::from_secs(1);
+const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 /// Idle time of a control connection after which TCP sends keep-alive probes.
-const ALIVE: Duration = Duration::from_secs(8);
+const KEEP_ALIVE_TIME: Duration = Duration::from_secs(8);
 
 /// A connection over one of the transports.
 #[derive(Debug)]
 pub(super) enum Stream {
-    Own(Box<dyn Own>),
+    Native(Box<dyn NativeStream>),
     Tcp(TcpStream),
     /// UDP, for data only: a connected socket that the server has registered.
     Udp(UdpSocket),
@@ -37,9 +37,9 @@ pub(super) enum Stream {
 #[derive(Debug)]
 pub(super) struct Dialer {
     tpa: Option<(Host<Tpa>, u8)>,
-    from: SocketAddr,
-    sockets: Sockets,
-    patience: Duration,
+    local_address: SocketAddr,
+    socket_options: SocketOptions,
+    timeout: Duration,
 }
 
 /// Statistics of the sending side of a connection.
@@ -69,17 +69,22 @@ impl Dialer {
         from: Option<IpAddr>,
         patience: Option<Duration>,
     ) -> io::Result<Self> {
-        let from = from.map_or_else(|| any_towards(peer), |from| SocketAddr::new(from, 0));
+        let from = from.map_or_else(|| unspecified_for(peer), |from| SocketAddr::new(from, 0));
         let tpa = match plan.transport {
             Transport::Tpa { cwnd_max } => Some((Host::bind(from)?, cwnd_max)),
             _ => None,
         };
-        Ok(Self { tpa, from, sockets: plan.sockets, patience: patience.unwrap_or(CONNECT) })
+        Ok(Self {
+            tpa,
+            local_address: from,
+            socket_options: plan.socket_options,
+            timeout: patience.unwrap_or(CONNECT_TIMEOUT),
+        })
     }
 
     /// Opens a connection for control, or for data over a transport that has connections.
     pub(super) fn dial(&self, peer: SocketAddr) -> io::Result<Stream> {
-        self.dial_within(peer, self.patience)
+        self.dial_within(peer, self.timeout)
     }
 
     /// Opens a connection within at most `limit`.
@@ -87,34 +92,36 @@ impl Dialer {
         // A timeout of zero is an error.
         let limit = limit.max(Duration::from_millis(1));
         if let Some((host, cwnd_max)) = &self.tpa {
-            return host.connect(peer, &tpa::config(*cwnd_max), Some(limit)).map(Stream::own);
+            return host.connect(peer, &tpa::config(*cwnd_max), Some(limit)).map(Stream::native);
         }
         let socket = Socket::new(Domain::for_address(peer), Type::STREAM, None)?;
-        socket.bind(&self.from.into())?;
+        socket.bind(&self.local_address.into())?;
         // The handshake announces the window and the segment size, so the options are set before.
-        prepare(SockRef::from(&socket), &self.sockets, Kind::Tcp, peer).map_err(SocketOption::into_io)?;
+        set_socket_options(SockRef::from(&socket), &self.socket_options, Kind::Tcp, peer)
+            .map_err(SocketOption::into_io)?;
         socket.connect_timeout(&peer.into(), limit)?;
         Ok(Stream::Tcp(socket.into()))
     }
 
     /// Returns a dialer for TPA-wide connections to the peer that has `key`.
     pub(super) fn wide(&self, key: PublicKey) -> io::Result<WideDialer> {
-        let (_, config) = own::wide(Trust::Only(vec![key]))?;
-        Ok(WideDialer { host: Host::bind(self.from)?, config, patience: self.patience })
+        let (_, config) = native::wide(Trust::Only(vec![key]))?;
+        Ok(WideDialer { host: Host::bind(self.local_address)?, config, timeout: self.timeout })
     }
 
     /// Opens a UDP stream, and waits until the server has registered it.
     pub(super) fn dial_udp(&self, peer: SocketAddr) -> io::Result<Stream> {
-        let socket = UdpSocket::bind(self.from)?;
-        prepare(SockRef::from(&socket), &self.sockets, Kind::Udp, peer).map_err(SocketOption::into_io)?;
+        let socket = UdpSocket::bind(self.local_address)?;
+        set_socket_options(SockRef::from(&socket), &self.socket_options, Kind::Udp, peer)
+            .map_err(SocketOption::into_io)?;
         socket.connect(peer)?;
-        socket.set_read_timeout(Some(ASK_AGAIN))?;
-        let until = now() + self.patience;
+        socket.set_read_timeout(Some(REQUEST_INTERVAL))?;
+        let until = now() + self.timeout;
         while now() < until {
             socket.send(&UDP_CONNECT.to_ne_bytes())?;
             let mut answer = [0; 4];
             match socket.recv(&mut answer) {
-                Ok(4) if [UDP_REPLY, UDP_REPLY_BEFORE].contains(&u32::from_ne_bytes(answer)) => {
+                Ok(4) if [UDP_REPLY, UDP_REPLY_LEGACY].contains(&u32::from_ne_bytes(answer)) => {
                     return Ok(Stream::Udp(socket));
                 }
                 Ok(_) => {}
@@ -131,16 +138,16 @@ impl Dialer {
 pub(super) struct WideDialer {
     host: Host<Wide>,
     config: wide::Config,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl WideDialer {
     pub(super) fn dial(&self, peer: SocketAddr) -> io::Result<Stream> {
-        self.host.connect(peer, &self.config, Some(self.patience)).map(Stream::own)
+        self.host.connect(peer, &self.config, Some(self.timeout)).map(Stream::native)
     }
 }
 
-pub(super) fn any_towards(peer: SocketAddr) -> SocketAddr {
+pub(super) fn unspecified_for(peer: SocketAddr) -> SocketAddr {
     match peer {
         SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
         SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
@@ -154,9 +161,9 @@ pub(super) enum Kind {
 }
 
 /// Applies the socket options of the plan.
-pub(super) fn prepare(
+pub(super) fn set_socket_options(
     socket: SockRef<'_>,
-    sockets: &Sockets,
+    sockets: &SocketOptions,
     kind: Kind,
     peer: SocketAddr,
 ) -> Result<(), SocketOption> {
@@ -184,14 +191,14 @@ pub(super) fn prepare(
 }
 
 impl Stream {
-    pub(super) fn own(stream: impl Own + 'static) -> Self {
-        Self::Own(Box::new(stream))
+    pub(super) fn native(stream: impl NativeStream + 'static) -> Self {
+        Self::Native(Box::new(stream))
     }
 
     /// Returns the name of the transport, as in [`Transport::protocol`].
     pub(super) fn protocol(&self) -> &'static str {
         match self {
-            Self::Own(stream) => stream.protocol(),
+            Self::Native(stream) => stream.protocol(),
             Self::Tcp(_) => "TCP",
             Self::Udp(_) => "UDP",
         }
@@ -200,7 +207,7 @@ impl Stream {
     /// Applies the parameters that the plan has for the sending side.
     pub(super) fn prepare_to_send(&self, transport: &Transport) -> Result<(), hopline_linux::Error> {
         match (self, transport) {
-            (Self::Own(stream), transport) => stream
+            (Self::Native(stream), transport) => stream
                 .prepare_to_send(transport)
                 .map_err(|e| hopline_linux::Error::system("setting the largest window", e)),
             (Self::Tcp(stream), Transport::Tcp { congestion_control: Some(control) }) => {
@@ -211,19 +218,23 @@ impl Stream {
     }
 
     /// Applies the socket options of the plan to a connection that the peer opened.
-    pub(super) fn prepare(&self, sockets: &Sockets, peer: SocketAddr) -> Result<(), SocketOption> {
+    pub(super) fn set_socket_options(
+        &self,
+        sockets: &SocketOptions,
+        peer: SocketAddr,
+    ) -> Result<(), SocketOption> {
         match self {
-            Self::Own(_) => Ok(()),
-            Self::Tcp(stream) => prepare(SockRef::from(stream), sockets, Kind::Tcp, peer),
-            Self::Udp(socket) => prepare(SockRef::from(socket), sockets, Kind::Udp, peer),
+            Self::Native(_) => Ok(()),
+            Self::Tcp(stream) => set_socket_options(SockRef::from(stream), sockets, Kind::Tcp, peer),
+            Self::Udp(socket) => set_socket_options(SockRef::from(socket), sockets, Kind::Udp, peer),
         }
     }
 
     /// Returns the bytes that were written and that the peer has not acknowledged.
-    pub(super) fn unconfirmed(&self) -> io::Result<u64> {
+    pub(super) fn unacknowledged(&self) -> io::Result<u64> {
         Ok(match self {
-            Self::Own(stream) => stream.told().1,
-            Self::Tcp(stream) => sys::unsent(stream)?,
+            Self::Native(stream) => stream.telemetry().1,
+            Self::Tcp(stream) => sys::unacknowledged(stream)?,
             Self::Udp(_) => 0,
         })
     }
@@ -231,7 +242,7 @@ impl Stream {
     /// Returns the send and receive buffer of the socket, in bytes. `None` for hopline's own transports.
     pub(super) fn buffers(&self) -> Option<(u32, u32)> {
         let socket = match self {
-            Self::Own(_) => return None,
+            Self::Native(_) => return None,
             Self::Tcp(stream) => SockRef::from(stream),
             Self::Udp(socket) => SockRef::from(socket),
         };
@@ -239,10 +250,10 @@ impl Stream {
     }
 
     /// Sets the timeout after which a call returns `WouldBlock`.
-    pub(super) fn set_patience(&self, patience: Duration) -> io::Result<()> {
+    pub(super) fn set_timeout(&self, patience: Duration) -> io::Result<()> {
         match self {
-            Self::Own(stream) => {
-                stream.set_patience(patience);
+            Self::Native(stream) => {
+                stream.set_timeout(patience);
                 Ok(())
             }
             Self::Tcp(stream) => {
@@ -259,10 +270,13 @@ impl Stream {
     /// Makes small messages leave at once.
     pub(super) fn set_prompt(&self) -> io::Result<()> {
         match self {
-            Self::Own(_) => Ok(()), // it has `flush`
+            Self::Native(_) => Ok(()), // it has `flush`
             Self::Tcp(stream) => {
                 // A peer that has disappeared is detected after about half a minute.
-                let alive = TcpKeepalive::new().with_time(ALIVE).with_interval(ALIVE).with_retries(3);
+                let alive = TcpKeepalive::new()
+                    .with_time(KEEP_ALIVE_TIME)
+                    .with_interval(KEEP_ALIVE_TIME)
+                    .with_retries(3);
                 SockRef::from(stream).set_tcp_keepalive(&alive)?;
                 stream.set_nodelay(true)
             }
@@ -281,7 +295,7 @@ impl Stream {
     /// Aborts the connection, and discards all data in flight.
     pub(super) fn abort(self) {
         match self {
-            Self::Own(stream) => stream.abort(),
+            Self::Native(stream) => stream.abort(),
             // With a linger time of zero, closing discards and resets. If it cannot be set, the connection ends a little
             // later.
             Self::Tcp(stream) => _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO)),
@@ -293,7 +307,7 @@ impl Stream {
     pub(super) fn close(self, limit: Duration) {
         match self {
             // The peer may have closed the connection.
-            Self::Own(stream) => _ = stream.close_within(limit),
+            Self::Native(stream) => _ = stream.close_within(limit),
             // The kernel delivers the rest by itself.
             Self::Tcp(_) | Self::Udp(_) => {}
         }
@@ -302,7 +316,7 @@ impl Stream {
     /// Returns the transport statistics; `None` for UDP.
     pub(super) fn telemetry(&self) -> io::Result<Option<Telemetry>> {
         match self {
-            Self::Own(stream) => Ok(Some(stream.told().0)),
+            Self::Native(stream) => Ok(Some(stream.telemetry().0)),
             Self::Tcp(stream) => {
                 let info = tcp::info(stream).map_err(io::Error::other)?;
                 Ok(Some(Telemetry {
@@ -322,7 +336,7 @@ impl Stream {
     /// Returns the congestion control algorithm; for hopline's own transports, their name.
     pub(super) fn congestion_control(&self) -> Option<CongestionControl> {
         match self {
-            Self::Own(stream) => CongestionControl::new(&stream.protocol().to_ascii_lowercase()),
+            Self::Native(stream) => CongestionControl::new(&stream.protocol().to_ascii_lowercase()),
             Self::Tcp(stream) => {
                 CongestionControl::new(&tcp::congestion_control(&SockRef::from(stream)).ok()?)
             }
@@ -332,7 +346,7 @@ impl Stream {
 
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
         match self {
-            Self::Own(stream) => stream.local_addr(),
+            Self::Native(stream) => stream.local_addr(),
             Self::Tcp(stream) => stream.local_addr(),
             Self::Udp(socket) => socket.local_addr(),
         }
@@ -340,7 +354,7 @@ impl Stream {
 
     pub(super) fn peer_addr(&self) -> io::Result<SocketAddr> {
         match self {
-            Self::Own(stream) => Ok(stream.peer_addr()),
+            Self::Native(stream) => Ok(stream.peer_addr()),
             Self::Tcp(stream) => stream.peer_addr(),
             Self::Udp(socket) => socket.peer_addr(),
         }
@@ -350,7 +364,7 @@ impl Stream {
 impl Read for &Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Stream::Own(stream) => stream.read(buffer),
+            Stream::Native(stream) => stream.read(buffer),
             Stream::Tcp(stream) => { stream }.read(buffer),
             Stream::Udp(socket) => socket.recv(buffer),
         }
@@ -360,7 +374,7 @@ impl Read for &Stream {
 impl Write for &Stream {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         match self {
-            Stream::Own(stream) => stream.write(data),
+            Stream::Native(stream) => stream.write(data),
             Stream::Tcp(stream) => { stream }.write(data),
             Stream::Udp(socket) => socket.send(data),
         }
@@ -368,7 +382,7 @@ impl Write for &Stream {
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Stream::Own(stream) => stream.flush(),
+            Stream::Native(stream) => stream.flush(),
             Stream::Tcp(stream) => { stream }.flush(),
             Stream::Udp(_) => Ok(()),
         }
@@ -378,7 +392,7 @@ impl Write for &Stream {
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Own(stream) => stream.as_fd(),
+            Self::Native(stream) => stream.as_fd(),
             Self::Tcp(stream) => stream.as_fd(),
             Self::Udp(socket) => socket.as_fd(),
         }

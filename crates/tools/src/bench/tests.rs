@@ -1,7 +1,9 @@
 //! Tests with clients that violate the protocol: the server hangs up, and carries out the next test.
 
 use super::protocol::UDP_CONNECT;
-use super::{Call, Error, Limit, Plan, Report, Role, Server, Tests, Transport, Watch, measure, now};
+use super::{
+    ConnectOptions, Error, Limit, Observer, Plan, Report, Role, Server, TestCount, Transport, measure, now,
+};
 use hopline_testkit::streams::until;
 use socket2::{Domain, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
@@ -13,9 +15,9 @@ use std::time::Duration;
 const COOKIE: &[u8; 37] = b"lkbkflypniop5vcgazn3itll7ghnvjtqjb2t\0";
 
 /// Observer that interrupts once the flag is set.
-struct Until<'a>(&'a AtomicBool);
+struct InterruptFlag<'a>(&'a AtomicBool);
 
-impl Watch for Until<'_> {
+impl Observer for InterruptFlag<'_> {
     fn interrupted(&self) -> bool {
         self.0.load(Relaxed)
     }
@@ -23,16 +25,16 @@ impl Watch for Until<'_> {
 
 fn small(transport: Transport, address: SocketAddr) -> Result<Report, Error> {
     let plan = Plan { limit: Limit::Bytes(100_000), ..Plan::new(transport) };
-    measure(&plan, &Call { peers: vec![address], ..Call::default() }, None, &mut ())
+    measure(&plan, &ConnectOptions { peers: vec![address], ..ConnectOptions::default() }, None, &mut ())
 }
 
 /// Runs `what` against a server, and then three tests, which must succeed.
-fn survives(what: impl FnOnce(SocketAddr)) {
+fn assert_survives(what: impl FnOnce(SocketAddr)) {
     let server = Server::bind(IpAddr::V4(Ipv4Addr::LOCALHOST), 0).unwrap();
     let address = server.local_addr().unwrap();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let serving = scope.spawn(|| server.serve(Tests::All, None, &mut Until(&over)));
+        let serving = scope.spawn(|| server.serve(TestCount::All, None, &mut InterruptFlag(&over)));
         // A failed assertion must not leave the server waiting.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             what(address);
@@ -79,8 +81,8 @@ fn state_after(control: &mut TcpStream, said: &[u8]) -> u8 {
 }
 
 #[test]
-fn noise_and_other_protocols_are_hung_up_on() {
-    survives(|address| {
+fn noise_and_other_protocols_are_disconnected() {
+    assert_survives(|address| {
         for noise in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 64], &[b'a'; 40], b"\xff"] {
             assert_eq!(answer(address, noise), b"", "{noise:?}");
         }
@@ -90,9 +92,9 @@ fn noise_and_other_protocols_are_hung_up_on() {
 }
 
 #[test]
-fn silent_connections_of_two_addresses_keep_no_test_out() {
+fn silent_connections_of_two_addresses_do_not_block_a_test() {
     let mut silent = Vec::new();
-    survives(|address| {
+    assert_survives(|address| {
         for at in 0..80 {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
             socket.bind(&SocketAddr::from(([127, 0, 0, 2 + at % 2], 0)).into()).unwrap();
@@ -109,8 +111,8 @@ fn silent_connections_of_two_addresses_keep_no_test_out() {
 }
 
 #[test]
-fn parameters_that_are_none_are_an_error_of_the_server() {
-    survives(|address| {
+fn malformed_parameters_are_a_server_error() {
+    assert_survives(|address| {
         for wrong in ["", "{", "{}", r#"{"sctp":true,"time":1}"#, r#"{"tcp":true,"time":1,"parallel":500}"#] {
             let len = (wrong.len() as u32).to_be_bytes();
             let heard = answer(address, &[&COOKIE[..], &len, wrong.as_bytes()].concat());
@@ -123,8 +125,8 @@ fn parameters_that_are_none_are_an_error_of_the_server() {
 }
 
 #[test]
-fn who_receives_gets_data_until_the_end_is_said_and_then_their_end() {
-    survives(|address| {
+fn a_receiving_client_gets_data_until_the_end_of_the_test() {
+    assert_survives(|address| {
         let mut control = control_at(address);
         let mut state = |said: &[u8]| state_after(&mut control, said);
         let plan = br#"{"tcp":true,"time":1,"parallel":1,"len":131072,"reverse":true}"#;
@@ -145,8 +147,8 @@ fn who_receives_gets_data_until_the_end_is_said_and_then_their_end() {
 }
 
 #[test]
-fn waiting_for_datagrams_that_were_lost_is_not_part_of_the_test() {
-    survives(|address| {
+fn waiting_for_lost_datagrams_is_not_part_of_the_test() {
+    assert_survives(|address| {
         let mut control = control_at(address);
         let mut state = |said: &[u8]| state_after(&mut control, said);
         // After an omission the server waits for half a second, otherwise for three.
@@ -178,8 +180,8 @@ fn waiting_for_datagrams_that_were_lost_is_not_part_of_the_test() {
 }
 
 #[test]
-fn who_comes_during_a_test_is_told_so_and_who_leaves_frees_the_server() {
-    survives(|address| {
+fn a_second_client_is_told_that_the_server_is_busy_until_the_first_leaves() {
+    assert_survives(|address| {
         let mut first = TcpStream::connect(address).unwrap();
         first.write_all(COOKIE).unwrap();
         first.read_exact(&mut [0]).unwrap();

@@ -1,6 +1,6 @@
 //! Bits flipped in packets.
 
-use hopline_core::Stream;
+use hopline_core::RandomStream;
 use hopline_wire::ipv4;
 
 /// Effect of corruption on a packet.
@@ -8,18 +8,18 @@ use hopline_wire::ipv4;
 pub enum Damage {
     /// Flips a bit behind the IP header. The kernel's UDP and TCP checksums detect it, and the kernel drops the packet.
     #[default]
-    Noticed,
+    Detected,
     /// Flips a bit of the UDP or TCP payload and corrects the checksum: only the application can detect it. Packets
     /// without payload are not changed.
-    Hidden,
+    Undetected,
 }
 
 impl Damage {
-    pub(super) fn corrupt(self, packet: &mut [u8], random: &mut Stream) {
+    pub(super) fn corrupt(self, packet: &mut [u8], random: &mut RandomStream) {
         let from = match (self, Transport::of(packet)) {
-            (Self::Noticed, _) => header_len(packet),
-            (Self::Hidden, Some(transport)) => transport.payload,
-            (Self::Hidden, None) => packet.len(),
+            (Self::Detected, _) => header_len(packet),
+            (Self::Undetected, Some(transport)) => transport.payload,
+            (Self::Undetected, None) => packet.len(),
         };
         let bits = packet.len().saturating_sub(from) as u32 * 8;
         if bits == 0 {
@@ -28,10 +28,10 @@ impl Damage {
         let bit = random.below(bits) as usize;
         let (at, mask) = (from + bit / 8, 1 << (bit % 8));
         match self {
-            Self::Noticed => packet[at] ^= mask,
-            Self::Hidden => {
+            Self::Detected => packet[at] ^= mask,
+            Self::Undetected => {
                 let changed = packet[at] ^ mask;
-                write_checked(packet, at, changed);
+                write_and_fix_checksum(packet, at, changed);
             }
         }
     }
@@ -87,7 +87,7 @@ impl Transport {
 
 /// Replaces the byte at `at`, behind the IP header, and updates the UDP or TCP checksum, so that it is as valid as
 /// before.
-pub(super) fn write_checked(packet: &mut [u8], at: usize, byte: u8) {
+pub(super) fn write_and_fix_checksum(packet: &mut [u8], at: usize, byte: u8) {
     let Some(transport) = Transport::of(packet) else { return };
     let high = (at - transport.header).is_multiple_of(2);
     let word = |byte: u8| if high { u16::from(byte) << 8 } else { u16::from(byte) };
@@ -99,7 +99,7 @@ pub(super) fn write_checked(packet: &mut [u8], at: usize, byte: u8) {
     if transport.protocol == UDP && before == 0 {
         return;
     }
-    let mut after = updated(before, old, new);
+    let mut after = update_checksum(before, old, new);
     if transport.protocol == UDP && after == 0 {
         after = 0xffff;
     }
@@ -107,7 +107,7 @@ pub(super) fn write_checked(packet: &mut [u8], at: usize, byte: u8) {
 }
 
 /// Returns the checksum after the change of one word (RFC 1624 §3, equation 3).
-fn updated(checksum: u16, old: u16, new: u16) -> u16 {
+fn update_checksum(checksum: u16, old: u16, new: u16) -> u16 {
     let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -119,7 +119,7 @@ fn updated(checksum: u16, old: u16, new: u16) -> u16 {
 pub(super) mod tests {
     use super::*;
     use hopline_core::Purpose;
-    use hopline_wire::checksum::Sum;
+    use hopline_wire::checksum::ChecksumSum;
     use std::net::Ipv4Addr;
 
     /// Returns an IPv4 packet with a valid transport checksum.
@@ -153,7 +153,7 @@ pub(super) mod tests {
             ecn: ipv4::Ecn::NotCapable,
             id: 0,
         };
-        let mut sum = Sum::pseudo_header(&header, packet.len() - 20);
+        let mut sum = ChecksumSum::pseudo_header(&header, packet.len() - 20);
         sum.add(&packet[20..]);
         sum.finish()
     }
@@ -162,32 +162,32 @@ pub(super) mod tests {
         a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
     }
 
-    fn stream() -> Stream {
-        Stream::keyed(1, 0, 0, Purpose::Emulation)
+    fn stream() -> RandomStream {
+        RandomStream::keyed(1, 0, 0, Purpose::Emulation)
     }
 
     #[test]
-    fn damage_that_is_noticed_flips_one_bit_behind_the_ip_header() {
+    fn detected_damage_flips_one_bit_behind_the_ip_header() {
         let mut random = stream();
         for protocol in [UDP, TCP, 1] {
             let whole = packet(protocol, [1, 2], b"seven..");
             for _ in 0..200 {
                 let mut damaged = whole.clone();
-                Damage::Noticed.corrupt(&mut damaged, &mut random);
+                Damage::Detected.corrupt(&mut damaged, &mut random);
                 assert_eq!((flipped(&whole, &damaged), &damaged[..20]), (1, &whole[..20]));
             }
         }
     }
 
     #[test]
-    fn hidden_damage_flips_one_bit_of_the_payload_and_the_checksum_still_fits() {
+    fn undetected_damage_flips_one_payload_bit_and_fixes_the_checksum() {
         let mut random = stream();
         for (protocol, header) in [(UDP, 28), (TCP, 40)] {
             let whole = packet(protocol, [1, 2], b"seven..");
             assert_eq!(sum(&whole), 0);
             for _ in 0..200 {
                 let mut damaged = whole.clone();
-                Damage::Hidden.corrupt(&mut damaged, &mut random);
+                Damage::Undetected.corrupt(&mut damaged, &mut random);
                 assert_eq!(flipped(&whole[header..], &damaged[header..]), 1);
                 assert_eq!(sum(&damaged), 0, "{damaged:?}");
             }
@@ -200,22 +200,22 @@ pub(super) mod tests {
         whole[0] = 0x60;
         whole[6] = UDP;
         let (mut noticed, mut hidden) = (whole.clone(), whole.clone());
-        Damage::Noticed.corrupt(&mut noticed, &mut stream());
+        Damage::Detected.corrupt(&mut noticed, &mut stream());
         assert_eq!((flipped(&whole, &noticed), &noticed[..40]), (1, &whole[..40]));
-        Damage::Hidden.corrupt(&mut hidden, &mut stream());
+        Damage::Undetected.corrupt(&mut hidden, &mut stream());
         assert_eq!((flipped(&whole[48..], &hidden[48..]), &hidden[..40]), (1, &whole[..40]));
     }
 
     #[test]
-    fn what_carries_nothing_cannot_be_damaged_unnoticed() {
+    fn packets_without_payload_cannot_be_damaged_undetected() {
         let mut random = stream();
         for whole in [packet(UDP, [1, 2], b""), packet(1, [1, 2], b"ping"), vec![0x45; 3], Vec::new()] {
             let mut damaged = whole.clone();
-            Damage::Hidden.corrupt(&mut damaged, &mut random);
+            Damage::Undetected.corrupt(&mut damaged, &mut random);
             assert_eq!(damaged, whole);
         }
         let mut short = vec![0x45; 20];
-        Damage::Noticed.corrupt(&mut short, &mut random);
+        Damage::Detected.corrupt(&mut short, &mut random);
         assert_eq!(short, [0x45; 20]);
     }
 
@@ -223,7 +223,7 @@ pub(super) mod tests {
     fn a_datagram_without_checksum_stays_without() {
         let mut damaged = packet(UDP, [1, 2], b"data");
         damaged[26..28].fill(0);
-        Damage::Hidden.corrupt(&mut damaged, &mut stream());
+        Damage::Undetected.corrupt(&mut damaged, &mut stream());
         assert_eq!(damaged[26..28], [0, 0]);
     }
 }

@@ -1,12 +1,12 @@
 //! Forwarding thread of the link.
 
 use super::damage::Damage;
+use super::fragmentation;
 use super::lateness::Recorder;
-use super::narrow;
-use super::nat::{Nat, Passage};
+use super::nat::{Nat, NatVerdict};
 use super::{Drops, LinkStats, Setup};
 use hopline_core::Instant;
-use hopline_link::{Direction, Fate, OldPorts, Side};
+use hopline_link::{CopyState, Direction, NatPortPolicy, Side};
 use hopline_linux::{Error, Tun, sched};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
@@ -20,7 +20,7 @@ use std::{io, iter};
 /// Packets read from one side before due packets are delivered.
 const BATCH: usize = 64;
 /// Maximum bytes of an IP packet.
-const LONGEST: usize = 65_535;
+const MAX_PACKET: usize = 65_535;
 
 /// Handle of the thread; stops it when dropped.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Forwarder {
         let shared = Arc::new(Shared { clock: Clock::start(), stop, link: Mutex::new(Link::new(setup)) });
         let seen = Arc::clone(&shared);
         let carrier =
-            Carrier { ends, is_gone: [false; 2], shared: seen, under_way: BTreeMap::new(), taken: 0 };
+            LinkThread { ends, is_gone: [false; 2], shared: seen, in_flight: BTreeMap::new(), received: 0 };
         let thread = thread::Builder::new()
             .name("link".into())
             .spawn(move || carrier.run())
@@ -72,15 +72,15 @@ impl Forwarder {
     pub(super) fn stats(&self) -> LinkStats {
         let link = self.shared.link();
         LinkStats {
-            forth: link.directions[Side::A as usize].counts(),
-            back: link.directions[Side::B as usize].counts(),
+            forward: link.directions[Side::A as usize].stats(),
+            reverse: link.directions[Side::B as usize].stats(),
             drops: link.drops,
             lateness: link.lateness.lateness(),
             priority: link.priority,
         }
     }
 
-    pub(super) fn rebind(&self, side: Side, old: OldPorts) {
+    pub(super) fn rebind(&self, side: Side, old: NatPortPolicy) {
         self.shared.link().nats[side as usize].rebind(old);
     }
 }
@@ -110,7 +110,7 @@ impl Link {
     fn new(setup: Setup) -> Self {
         let direction = |emulation, side| Direction::new(emulation, setup.seed, side as u64);
         Self {
-            directions: [direction(setup.forth, Side::A), direction(setup.back, Side::B)],
+            directions: [direction(setup.forward, Side::A), direction(setup.reverse, Side::B)],
             damage: setup.damage,
             nats: Default::default(),
             lateness: Recorder::default(),
@@ -136,23 +136,23 @@ impl Clock {
     }
 }
 
-struct Carrier {
+struct LinkThread {
     ends: [Tun; 2],
     /// `true` once the interface was deleted: it is always readable then, but has no packet.
     is_gone: [bool; 2],
     shared: Arc<Shared>,
     /// Packets in flight with their destination, by time of arrival and order of sending.
-    under_way: BTreeMap<(Instant, u64), (Side, Vec<u8>)>,
-    taken: u64,
+    in_flight: BTreeMap<(Instant, u64), (Side, Vec<u8>)>,
+    received: u64,
 }
 
-impl Carrier {
+impl LinkThread {
     fn run(mut self) {
-        self.shared.link().priority = sched::be_on_time();
-        let mut buffer = vec![0; LONGEST];
+        self.shared.link().priority = sched::request_real_time();
+        let mut buffer = vec![0; MAX_PACKET];
         while self.wait() {
             for side in [Side::A, Side::B] {
-                self.take_from(side, &mut buffer);
+                self.receive_from(side, &mut buffer);
             }
             self.deliver_due();
         }
@@ -160,7 +160,7 @@ impl Carrier {
 
     /// Waits until a packet arrives or is due. Returns `false` at the end.
     fn wait(&self) -> bool {
-        let timeout = self.under_way.keys().next().map(|&(due, _)| {
+        let timeout = self.in_flight.keys().next().map(|&(due, _)| {
             let left = due.since(self.shared.clock.now()).as_nanos();
             Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 }
         });
@@ -175,7 +175,7 @@ impl Carrier {
         }
     }
 
-    fn take_from(&mut self, from: Side, buffer: &mut [u8]) {
+    fn receive_from(&mut self, from: Side, buffer: &mut [u8]) {
         for _ in 0..BATCH {
             let len = match self.ends[from as usize].receive(buffer) {
                 Ok(Some(len)) => len,
@@ -187,41 +187,41 @@ impl Carrier {
                 }
             };
             let packet = &mut buffer[..len];
-            match aside(packet) {
-                None => self.carry(from, packet),
+            match not_carried_reason(packet) {
+                None => self.forward(from, packet),
                 Some(reason) => {
                     let drops = &mut self.shared.link().drops[from as usize];
                     match reason {
-                        Aside::Membership => drops.memberships += 1,
-                        Aside::NotIp => drops.not_ip += 1,
+                        NotCarried::Membership => drops.memberships += 1,
+                        NotCarried::NotIp => drops.not_ip += 1,
                     }
                 }
             }
         }
     }
 
-    fn carry(&mut self, from: Side, packet: &mut [u8]) {
+    fn forward(&mut self, from: Side, packet: &mut [u8]) {
         let now = self.shared.clock.now();
         let mut link = self.shared.link.lock().expect("nobody panics while holding the link");
-        link.nats[from as usize].outward(packet);
+        link.nats[from as usize].translate_outgoing(packet);
         let damage = link.damage;
-        let pieces = narrow::through(packet, link.path_mtu);
+        let pieces = fragmentation::forward(packet, link.path_mtu);
         link.drops[from as usize].too_long += u64::from(pieces.is_empty());
         let direction = &mut link.directions[from as usize];
         for piece in pieces {
-            for (at, fate) in direction.carry(now, piece.len()).into_iter().flatten() {
+            for (at, fate) in direction.transmit(now, piece.len()).into_iter().flatten() {
                 let mut copy = piece.clone();
-                if fate == Fate::Corrupt {
+                if fate == CopyState::Corrupted {
                     damage.corrupt(&mut copy, &mut direction.random);
                 }
-                self.under_way.insert((at, self.taken), (from.other(), copy));
-                self.taken += 1;
+                self.in_flight.insert((at, self.received), (from.other(), copy));
+                self.received += 1;
             }
         }
     }
 
     fn deliver_due(&mut self) {
-        while let Some(next) = self.under_way.first_entry() {
+        while let Some(next) = self.in_flight.first_entry() {
             let (due, now) = (next.key().0, self.shared.clock.now());
             if due > now {
                 return;
@@ -229,10 +229,10 @@ impl Carrier {
             let (to, mut packet) = next.remove();
             let mut link = self.shared.link();
             link.lateness.record(now - due);
-            let passage = link.nats[to as usize].inward(&mut packet);
-            link.drops[to.other() as usize].unknown_port += u64::from(passage == Passage::Closed);
+            let passage = link.nats[to as usize].translate_incoming(&mut packet);
+            link.drops[to.other() as usize].unknown_port += u64::from(passage == NatVerdict::Drop);
             drop(link);
-            if passage == Passage::Open && self.ends[to as usize].send(&packet).is_err() {
+            if passage == NatVerdict::Accept && self.ends[to as usize].send(&packet).is_err() {
                 self.shared.link().drops[to.other() as usize].refused += 1;
             }
         }
@@ -241,7 +241,7 @@ impl Carrier {
 
 /// Reason that the link does not carry a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Aside {
+enum NotCarried {
     /// Membership report, which kernels send by themselves (RFC 3376 §4, RFC 3810 §5).
     Membership,
     /// Neither IPv4 nor IPv6.
@@ -249,13 +249,13 @@ enum Aside {
 }
 
 /// Returns the reason that `packet` is not carried; `None` if it is.
-fn aside(packet: &[u8]) -> Option<Aside> {
+fn not_carried_reason(packet: &[u8]) -> Option<NotCarried> {
     const IGMP: u8 = 2;
     match packet.first().map(|first| first >> 4) {
-        Some(4) if packet.get(9) == Some(&IGMP) => Some(Aside::Membership),
-        Some(6) if is_listener_report(packet) => Some(Aside::Membership),
+        Some(4) if packet.get(9) == Some(&IGMP) => Some(NotCarried::Membership),
+        Some(6) if is_listener_report(packet) => Some(NotCarried::Membership),
         Some(4 | 6) => None,
-        _ => Some(Aside::NotIp),
+        _ => Some(NotCarried::NotIp),
     }
 }
 
@@ -280,21 +280,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_of_both_versions_are_carried_and_reports_of_memberships_are_not() {
+    fn packets_of_both_ip_versions_are_carried_except_membership_reports() {
         let of = |version: u8, changes: &[(usize, u8)]| {
             let mut packet = vec![0; 60];
             packet[0] = version << 4;
             changes.iter().for_each(|&(at, byte)| packet[at] = byte);
-            aside(&packet)
+            not_carried_reason(&packet)
         };
         assert_eq!((of(4, &[]), of(6, &[(6, 17)])), (None, None));
         assert_eq!(of(6, &[(24, 0xff), (6, 17)]), None, "a datagram to a group");
-        assert_eq!(of(4, &[(9, 2)]), Some(Aside::Membership));
+        assert_eq!(of(4, &[(9, 2)]), Some(NotCarried::Membership));
         let hop_by_hop = |next: u8, kind: u8| of(6, &[(24, 0xff), (6, 0), (40, next), (48, kind)]);
-        assert_eq!(hop_by_hop(58, 143), Some(Aside::Membership));
+        assert_eq!(hop_by_hop(58, 143), Some(NotCarried::Membership));
         assert_eq!(hop_by_hop(58, 130), None, "a router asks");
         assert_eq!(hop_by_hop(58, 128), None, "an echo request with an option");
         assert_eq!(hop_by_hop(17, 143), None, "a datagram with an option");
-        assert_eq!((of(5, &[]), aside(&[])), (Some(Aside::NotIp), Some(Aside::NotIp)));
+        assert_eq!((of(5, &[]), not_carried_reason(&[])), (Some(NotCarried::NotIp), Some(NotCarried::NotIp)));
     }
 }

@@ -1,9 +1,9 @@
 //! Network namespaces at the ends of a link: their interfaces, addresses and routes.
 
-use super::{CABLE, INTERFACE, Setup, Stands};
+use super::{EndRole, INTERFACE, LAN_INTERFACE, Setup};
 use hopline_link::Side;
 use hopline_linux::Network;
-use hopline_linux::veth::{self, Trains};
+use hopline_linux::veth::{self, Offload};
 use hopline_linux::{Error, Interface, Namespace, Tun};
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -99,9 +99,9 @@ impl End {
         let end = Namespace::new()?;
         let (tun, versions) = end.run(|| interface(side, setup))??;
         let here = &setup.ends[side as usize];
-        let behind = match here.stands {
-            Stands::Host => None,
-            Stands::Router => Some(host_behind(&end, side, versions)?),
+        let behind = match here.role {
+            EndRole::Host => None,
+            EndRole::Router => Some(host_behind(&end, side, versions)?),
         };
         if behind.is_some() || !here.networks.is_empty() {
             end.run(|| forward(versions))??;
@@ -122,15 +122,15 @@ fn interface(side: Side, setup: &Setup) -> Result<(Tun, Versions), Error> {
     let interface = Interface::named(tun.name())?;
     interface.set_mtu(setup.mtu)?;
     // An idle link must carry no packets; IPv6 is omitted if that is impossible.
-    let silent = interface.without_generated_address().is_ok();
+    let silent = interface.disable_ipv6_autoconfiguration().is_ok();
     interface.set_address(end_v4(side), PREFIX4)?;
     interface.up()?;
     let v6 = silent && interface.add_address(end_v6(side).into(), PREFIX6).is_ok();
     let versions = if v6 { Versions::Both } else { Versions::V4 };
     let there = &setup.ends[side.other() as usize];
-    let lan = match there.stands {
-        Stands::Host => None,
-        Stands::Router => Some(Lan::Behind(side.other()).networks()),
+    let lan = match there.role {
+        EndRole::Host => None,
+        EndRole::Router => Some(Lan::Behind(side.other()).networks()),
     };
     for network in lan.iter().flatten().chain(&there.networks) {
         if network.address.is_ipv4() || versions == Versions::Both {
@@ -143,10 +143,10 @@ fn interface(side: Side, setup: &Setup) -> Result<(Tun, Versions), Error> {
 /// Creates a host behind the router `router`, with a default route through it.
 fn host_behind(router: &Namespace, side: Side, versions: Versions) -> Result<Namespace, Error> {
     let host = Namespace::new()?;
-    veth::join([router, &host], CABLE, Trains::Never)?;
+    veth::join([router, &host], LAN_INTERFACE, Offload::SinglePackets)?;
     let lan = Lan::Behind(side);
     let interface = |number| -> Result<Interface, Error> {
-        let interface = Interface::named(CABLE)?;
+        let interface = Interface::named(LAN_INTERFACE)?;
         interface.set_address(lan.v4(number), PREFIX4)?;
         interface.up()?;
         if versions == Versions::Both {

@@ -5,9 +5,9 @@ use hopline_core::Duration;
 use std::fmt;
 
 /// Lateness beyond which a packet counts as late: the transmission time of 250 bytes at 2 Mb/s.
-const BOUND: Duration = Duration::from_millis(1);
+const LATE_THRESHOLD: Duration = Duration::from_millis(1);
 /// Tolerated share of late packets.
-const TOLERATED: f64 = 0.02;
+const MAX_LATE_SHARE: f64 = 0.02;
 
 /// Delay of deliveries relative to their schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,7 +31,7 @@ impl Lateness {
     /// 1 ms late.
     #[must_use]
     pub fn is_late(&self) -> bool {
-        self.over_1_ms > TOLERATED
+        self.over_1_ms > MAX_LATE_SHARE
     }
 }
 
@@ -73,7 +73,7 @@ impl Recorder {
     pub(super) fn record(&mut self, late: Duration) {
         self.nanos.saturating_record(late.as_nanos());
         self.total += u128::from(late.as_nanos());
-        self.over += u64::from(late > BOUND);
+        self.over += u64::from(late > LATE_THRESHOLD);
         self.max = self.max.max(late);
     }
 
@@ -97,13 +97,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_delivered_is_not_late() {
+    fn an_idle_link_is_not_late() {
         assert_eq!(Recorder::default().lateness(), Lateness::default());
         assert!(!Lateness::default().is_late());
     }
 
     #[test]
-    fn three_of_a_hundred_a_little_over_a_millisecond_are_too_many() {
+    fn three_percent_late_packets_are_too_many() {
         let mut recorder = Recorder::default();
         for n in 0..100 {
             recorder.record(if n < 3 { Duration::from_micros(1500) } else { Duration::from_micros(500) });

@@ -3,9 +3,9 @@
 
 mod damage;
 mod forwarder;
+mod fragmentation;
 mod hosts;
 mod lateness;
-mod narrow;
 mod nat;
 
 pub use damage::Damage;
@@ -13,7 +13,7 @@ pub use lateness::Lateness;
 
 use forwarder::Forwarder;
 use hopline_core::Instant;
-use hopline_link::{Counts, Emulation, OldPorts, Side};
+use hopline_link::{DirectionStats, Emulation, NatPortPolicy, Side};
 use hopline_linux::sched::Priority;
 use hopline_linux::{Error, Namespace, Network};
 use hosts::{End, Versions};
@@ -24,9 +24,9 @@ use std::thread;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
     /// Emulation of the direction from A to B. Its times count from the creation of the link.
-    pub forth: Emulation,
+    pub forward: Emulation,
     /// Emulation of the direction from B to A.
-    pub back: Emulation,
+    pub reverse: Emulation,
     /// Random seed. The same seed and the same packets at the same times give the same results, but real hosts never
     /// repeat their times exactly.
     pub seed: u64,
@@ -38,21 +38,21 @@ pub struct Setup {
     /// Effect of corruption. Default: errors that the kernel's checksums detect.
     pub damage: Damage,
     /// Hosts or routers at A and at B. Default: a host at each.
-    pub ends: [Ends; 2],
+    pub ends: [EndConfig; 2],
 }
 
 /// Host or router at one end of a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ends {
+pub struct EndConfig {
     /// Role of the end.
-    pub stands: Stands,
+    pub role: EndRole,
     /// Further networks behind this end. The other end has routes to them, and this end forwards.
     pub networks: Vec<Network>,
 }
 
 /// Role of an end of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Stands {
+pub enum EndRole {
     /// A host.
     #[default]
     Host,
@@ -65,8 +65,8 @@ impl Setup {
     #[must_use]
     pub fn new(forth: Emulation, back: Emulation, seed: u64) -> Self {
         Self {
-            forth,
-            back,
+            forward: forth,
+            reverse: back,
             seed,
             mtu: 1500,
             path_mtu: None,
@@ -80,9 +80,9 @@ impl Setup {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkStats {
     /// Packets from A to B.
-    pub forth: Counts,
+    pub forward: DirectionStats,
     /// Packets from B to A.
-    pub back: Counts,
+    pub reverse: DirectionStats,
     /// Delay of deliveries relative to their schedule. Measurements are only valid if it is small.
     pub lateness: Lateness,
     /// Scheduling priority of the forwarding thread.
@@ -129,13 +129,13 @@ impl LinkStats {
 impl Drops {
     /// Returns the packets that were dropped before the emulation.
     #[must_use]
-    pub const fn before(&self) -> u64 {
+    pub const fn before_emulation(&self) -> u64 {
         self.interface + self.too_long + self.not_ip
     }
 
     /// Returns the packets that were dropped after the emulation.
     #[must_use]
-    pub const fn behind(&self) -> u64 {
+    pub const fn after_emulation(&self) -> u64 {
         self.unknown_port + self.refused
     }
 }
@@ -151,7 +151,7 @@ pub struct NamespaceLink {
 /// Name of the interface to the link, on both sides.
 const INTERFACE: &str = "link0";
 /// Name of the interface between a router and the host behind it, on both sides.
-const CABLE: &str = "lan0";
+const LAN_INTERFACE: &str = "lan0";
 
 impl NamespaceLink {
     /// Creates a link with the default MTU.
@@ -281,7 +281,7 @@ impl NamespaceLink {
     /// reachable under its own number. From now on, packets of the host come from other ports, and packets to a new port
     /// arrive once that host has sent from it. `old` selects the treatment of the ports that the other host knows. TCP is
     /// not translated.
-    pub fn rebind(&self, side: Side, old: OldPorts) {
+    pub fn rebind(&self, side: Side, old: NatPortPolicy) {
         self.forwarder.rebind(side, old);
     }
 }

@@ -1,14 +1,14 @@
 //! Address translator in front of a host, for UDP ports.
 
-use super::damage::{Transport, UDP, write_checked};
-use hopline_link::OldPorts;
+use super::damage::{Transport, UDP, write_and_fix_checksum};
+use hopline_link::NatPortPolicy;
 use std::collections::BTreeMap;
 
 /// Verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Passage {
-    Open,
-    Closed,
+pub(super) enum NatVerdict {
+    Accept,
+    Drop,
 }
 
 /// Lowest port that is rewritten; ports below belong to services.
@@ -20,40 +20,40 @@ const STEP: u16 = 20_011;
 #[derive(Debug, Default)]
 pub(super) struct Nat {
     /// Number of rebindings.
-    rebound: u16,
+    rebindings: u16,
     /// Treatment of the old ports; `None` before the first rebinding.
-    old: Option<OldPorts>,
+    old: Option<NatPortPolicy>,
     /// Public ports from which the host has sent since the last rebinding, with its own ports.
-    known: BTreeMap<u16, u16>,
+    mapped: BTreeMap<u16, u16>,
 }
 
 impl Nat {
-    pub(super) fn rebind(&mut self, old: OldPorts) {
-        self.rebound = self.rebound.wrapping_add(1);
+    pub(super) fn rebind(&mut self, old: NatPortPolicy) {
+        self.rebindings = self.rebindings.wrapping_add(1);
         self.old = Some(old);
-        self.known.clear();
+        self.mapped.clear();
     }
 
     /// Rewrites the source of a packet that the host sends.
-    pub(super) fn outward(&mut self, packet: &mut [u8]) {
+    pub(super) fn translate_outgoing(&mut self, packet: &mut [u8]) {
         let Some(at) = self.port_at(packet, 0) else { return };
         let private = port(packet, at);
-        let public = rotated(private, self.rebound);
-        self.known.insert(public, private);
+        let public = rotated(private, self.rebindings);
+        self.mapped.insert(public, private);
         set_port(packet, at, public);
     }
 
     /// Rewrites the destination of a packet for the host.
-    pub(super) fn inward(&mut self, packet: &mut [u8]) -> Passage {
-        let Some(at) = self.port_at(packet, 2) else { return Passage::Open };
+    pub(super) fn translate_incoming(&mut self, packet: &mut [u8]) -> NatVerdict {
+        let Some(at) = self.port_at(packet, 2) else { return NatVerdict::Accept };
         let public = port(packet, at);
-        let private = match (self.known.get(&public), self.old) {
+        let private = match (self.mapped.get(&public), self.old) {
             (Some(&private), _) => private,
-            (None, Some(OldPorts::Kept)) => unrotated(public, self.rebound.wrapping_sub(1)),
-            _ => return Passage::Closed,
+            (None, Some(NatPortPolicy::Kept)) => unrotated(public, self.rebindings.wrapping_sub(1)),
+            _ => return NatVerdict::Drop,
         };
         set_port(packet, at, private);
-        Passage::Open
+        NatVerdict::Accept
     }
 
     /// Returns the offset of the port to be rewritten. `None` if the packet is not translated.
@@ -70,20 +70,20 @@ fn port(packet: &[u8], at: usize) -> u16 {
 
 fn set_port(packet: &mut [u8], at: usize, port: u16) {
     for (index, byte) in port.to_be_bytes().into_iter().enumerate() {
-        write_checked(packet, at + index, byte);
+        write_and_fix_checksum(packet, at + index, byte);
     }
 }
 
 fn rotated(port: u16, times: u16) -> u16 {
-    moved(port, u64::from(times) * u64::from(STEP))
+    shift_port(port, u64::from(times) * u64::from(STEP))
 }
 
 fn unrotated(port: u16, times: u16) -> u16 {
     let all = u64::from(u16::MAX - FIRST) + 1;
-    moved(port, all - u64::from(times) * u64::from(STEP) % all)
+    shift_port(port, all - u64::from(times) * u64::from(STEP) % all)
 }
 
-fn moved(port: u16, by: u64) -> u16 {
+fn shift_port(port: u16, by: u64) -> u16 {
     let all = u64::from(u16::MAX - FIRST) + 1;
     match port.checked_sub(FIRST) {
         Some(offset) => FIRST + ((u64::from(offset) + by) % all) as u16,
@@ -98,7 +98,7 @@ mod tests {
 
     fn out(nat: &mut Nat, from: u16) -> u16 {
         let mut datagram = packet(UDP, [from, 7], b"data");
-        nat.outward(&mut datagram);
+        nat.translate_outgoing(&mut datagram);
         assert_eq!(sum(&datagram), 0);
         assert_eq!(port(&datagram, 22), 7);
         port(&datagram, 20)
@@ -106,13 +106,13 @@ mod tests {
 
     fn into(nat: &mut Nat, to: u16) -> Option<u16> {
         let mut datagram = packet(UDP, [7, to], b"data");
-        let passage = nat.inward(&mut datagram);
+        let passage = nat.translate_incoming(&mut datagram);
         assert_eq!(sum(&datagram), 0);
-        (passage == Passage::Open).then(|| port(&datagram, 22))
+        (passage == NatVerdict::Accept).then(|| port(&datagram, 22))
     }
 
     #[test]
-    fn at_first_every_port_is_what_it_is() {
+    fn ports_are_unchanged_before_the_first_rebinding() {
         let mut nat = Nat::default();
         assert_eq!(
             (out(&mut nat, 5000), into(&mut nat, 5000), into(&mut nat, 6000)),
@@ -121,23 +121,23 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_port_is_dead_and_the_new_one_opens_when_b_speaks() {
+    fn a_forgotten_port_is_closed_and_the_new_one_opens_after_the_host_sends() {
         let mut nat = Nat::default();
-        nat.rebind(OldPorts::Forgotten);
+        nat.rebind(NatPortPolicy::Forgotten);
         assert_eq!(into(&mut nat, 5000), None);
         assert_eq!(into(&mut nat, 5000 + STEP), None);
         assert_eq!(out(&mut nat, 5000), 5000 + STEP);
         assert_eq!((into(&mut nat, 5000 + STEP), into(&mut nat, 5000)), (Some(5000), None));
-        nat.rebind(OldPorts::Forgotten);
+        nat.rebind(NatPortPolicy::Forgotten);
         assert_eq!(into(&mut nat, 5000 + STEP), None);
     }
 
     #[test]
-    fn a_kept_port_still_leads_to_b() {
+    fn a_kept_port_still_reaches_the_host() {
         let mut nat = Nat::default();
         for _ in 0..10 {
             let before = out(&mut nat, 60_000);
-            nat.rebind(OldPorts::Kept);
+            nat.rebind(NatPortPolicy::Kept);
             assert_eq!(into(&mut nat, before), Some(60_000));
             let after = out(&mut nat, 60_000);
             assert_ne!(after, before);
@@ -146,17 +146,17 @@ mod tests {
     }
 
     #[test]
-    fn tcp_services_and_damaged_checksums_are_left_as_they_are() {
+    fn tcp_services_and_invalid_checksums_are_unchanged() {
         let mut nat = Nat::default();
-        nat.rebind(OldPorts::Forgotten);
+        nat.rebind(NatPortPolicy::Forgotten);
         let whole = packet(6, [5000, 7], b"data");
         let mut passed = whole.clone();
-        nat.outward(&mut passed);
-        assert_eq!((&passed, nat.inward(&mut whole.clone())), (&whole, Passage::Open));
+        nat.translate_outgoing(&mut passed);
+        assert_eq!((&passed, nat.translate_incoming(&mut whole.clone())), (&whole, NatVerdict::Accept));
         assert_eq!(out(&mut nat, 80), 80);
         let mut damaged = packet(UDP, [5000, 7], b"data");
         damaged[30] ^= 1;
-        nat.outward(&mut damaged);
+        nat.translate_outgoing(&mut damaged);
         assert_ne!(sum(&damaged), 0);
     }
 }

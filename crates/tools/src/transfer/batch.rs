@@ -3,14 +3,14 @@
 //! Waiting for the disk takes ten milliseconds or more for each file. The disk serves several concurrent requests
 //! together.
 
-use super::Watch;
+use super::Observer;
+use super::created_directories::CreatedDirectories;
+use super::file_failure::FileFailure;
 use super::frame::{Number, Offer};
-use super::made::Made;
 use super::part::Part;
 use super::path::RelativePath;
-use super::permitted::{Existing, Origin};
+use super::permissions::{Existing, Origin};
 use super::reason::Reason;
-use super::trouble::Trouble;
 use blake3::Hash;
 use rustix::fs;
 use std::collections::BTreeMap;
@@ -20,13 +20,13 @@ use std::thread;
 use std::time::Duration;
 
 /// Maximum number of concurrent waits for the disk.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENT: usize = 16;
 
 /// Interval at which a conversation that waits for the disk reports so.
-const LOOK_UP: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Maximum number of files and directories in a batch: each has up to three descriptors.
-const MOST: usize = 32;
+const MAX_ENTRIES: usize = 32;
 
 /// Complete files and directories that may not be on the disk yet.
 #[derive(Debug, Default)]
@@ -36,14 +36,14 @@ pub(super) struct Batch(Vec<Entry>);
 pub(super) struct Entry {
     pub(super) number: Number,
     pub(super) path: RelativePath,
-    pub(super) what: Complete,
+    pub(super) content: Complete,
 }
 
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are files")]
 pub(super) enum Complete {
     File { part: Part, offer: Offer, hash: Hash },
-    Directory(Made),
+    Directory(CreatedDirectories),
 }
 
 /// Rules for files that are moved to their places.
@@ -60,7 +60,7 @@ impl Batch {
 
     /// Returns whether a [`commit`](Self::commit) is due.
     pub(super) fn is_full(&self) -> bool {
-        self.0.len() >= MOST
+        self.0.len() >= MAX_ENTRIES
     }
 
     pub(super) fn push(&mut self, entry: Entry) {
@@ -71,8 +71,8 @@ impl Batch {
     pub(super) fn commit(
         &mut self,
         rules: Rules,
-        watch: &mut dyn Watch,
-    ) -> Vec<(Entry, Result<(), Trouble>)> {
+        watch: &mut dyn Observer,
+    ) -> Vec<(Entry, Result<(), FileFailure>)> {
         let mut entries: Vec<_> = std::mem::take(&mut self.0)
             .into_iter()
             .map(|mut entry| {
@@ -83,55 +83,55 @@ impl Batch {
         sync(&mut entries, Entry::files, watch);
         for (entry, so_far) in &mut entries {
             if so_far.is_ok() {
-                *so_far = entry.place(rules.existing);
+                *so_far = entry.move_into_place(rules.existing);
             }
         }
         sync(&mut entries, Entry::directories, watch);
         for (entry, settled) in &mut entries {
-            entry.ended(settled);
+            entry.record_outcome(settled);
         }
         entries
     }
 }
 
 impl Entry {
-    fn prepare(&mut self, origin: Origin) -> Result<(), Trouble> {
-        let Complete::File { part, offer, hash } = &mut self.what else { return Ok(()) };
-        if !part.holds(*hash)? {
+    fn prepare(&mut self, origin: Origin) -> Result<(), FileFailure> {
+        let Complete::File { part, offer, hash } = &mut self.content else { return Ok(()) };
+        if !part.matches(*hash)? {
             part.discard();
             let text =
                 format!("{}: another program wrote to it while it arrived; it was thrown away", self.path);
-            return Err(Trouble::refuse(Reason::Checksum, text));
+            return Err(FileFailure::refused(Reason::Checksum, text));
         }
         part.prepare(offer, origin)
     }
 
     /// Returns the files that must be on the disk before they are moved to their places.
     fn files(&self) -> Vec<BorrowedFd<'_>> {
-        match &self.what {
+        match &self.content {
             Complete::File { part, .. } => vec![part.file()],
             Complete::Directory(_) => Vec::new(),
         }
     }
 
-    fn place(&mut self, existing: Existing) -> Result<(), Trouble> {
-        match &mut self.what {
-            Complete::File { part, .. } => part.place(existing),
+    fn move_into_place(&mut self, existing: Existing) -> Result<(), FileFailure> {
+        match &mut self.content {
+            Complete::File { part, .. } => part.move_into_place(existing),
             Complete::Directory(_) => Ok(()),
         }
     }
 
     /// Returns the directories with a new entry.
     fn directories(&self) -> Vec<BorrowedFd<'_>> {
-        match &self.what {
+        match &self.content {
             Complete::File { part, .. } => part.directories(),
             Complete::Directory(made) => made.parents().collect(),
         }
     }
 
-    fn ended(&mut self, settled: &Result<(), Trouble>) {
+    fn record_outcome(&mut self, settled: &Result<(), FileFailure>) {
         if settled.is_ok() {
-            match &mut self.what {
+            match &mut self.content {
                 Complete::File { part, .. } => part.keep_directories(),
                 Complete::Directory(made) => made.keep(),
             }
@@ -141,9 +141,9 @@ impl Entry {
 
 /// Syncs the descriptors that `of` returns for each entry without an error; duplicates are synced once.
 fn sync(
-    entries: &mut [(Entry, Result<(), Trouble>)],
+    entries: &mut [(Entry, Result<(), FileFailure>)],
     of: impl for<'a> Fn(&'a Entry) -> Vec<BorrowedFd<'a>>,
-    watch: &mut dyn Watch,
+    watch: &mut dyn Observer,
 ) {
     let mut wanted: Vec<BorrowedFd<'_>> = Vec::new();
     let mut seen = BTreeMap::new();
@@ -165,17 +165,17 @@ fn sync(
                 .collect(),
         );
     }
-    let synced = all_at_once(&wanted, watch);
+    let synced = sync_all(&wanted, watch);
     for ((entry, so_far), places) in entries.iter_mut().zip(places) {
         if let Some(errno) = places.into_iter().find_map(|place| synced[place].err()) {
-            *so_far = Err(Trouble::of(format!("storing {}", entry.path), errno));
+            *so_far = Err(FileFailure::of(format!("storing {}", entry.path), errno));
         }
     }
 }
 
 /// Syncs files on concurrent threads. Meanwhile `watch` reports progress.
-fn all_at_once(files: &[BorrowedFd<'_>], watch: &mut dyn Watch) -> Vec<rustix::io::Result<()>> {
-    let each = files.len().div_ceil(AT_ONCE).max(1);
+fn sync_all(files: &[BorrowedFd<'_>], watch: &mut dyn Observer) -> Vec<rustix::io::Result<()>> {
+    let each = files.len().div_ceil(MAX_CONCURRENT).max(1);
     let mut done = vec![None; files.len()];
     thread::scope(|scope| {
         let (give, synced) = mpsc::channel();
@@ -192,7 +192,7 @@ fn all_at_once(files: &[BorrowedFd<'_>], watch: &mut dyn Watch) -> Vec<rustix::i
         }
         drop(give);
         loop {
-            match synced.recv_timeout(LOOK_UP) {
+            match synced.recv_timeout(POLL_INTERVAL) {
                 Ok((at, result)) => done[at] = Some(result),
                 Err(RecvTimeoutError::Disconnected) => return,
                 // A sync in progress is completed, whatever the state of the sender.

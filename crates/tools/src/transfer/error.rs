@@ -48,7 +48,7 @@ pub enum Error {
         "the receiver has neither said anything nor taken a byte for {0:?}, though its connection is there"
     )]
     Unresponsive(Duration),
-    /// The user interrupted the transfer ([`Watch::interrupted`](super::Watch::interrupted)).
+    /// The user interrupted the transfer ([`Watch::interrupted`](super::Observer::interrupted)).
     #[error("interrupted")]
     Interrupted,
 }
@@ -60,7 +60,7 @@ impl Error {
 
     /// Returns whether the transfer may be resumed over a new connection.
     #[must_use]
-    pub const fn is_worth_another_try(&self) -> bool {
+    pub const fn is_retryable(&self) -> bool {
         match self {
             Self::Connection(_) | Self::Closed | Self::Unresponsive(_) | Self::Frame(FrameError::Damaged) => {
                 true
@@ -86,12 +86,12 @@ impl Error {
             Self::Closed => "closed",
             Self::Unresponsive(_) => "no-answer",
             Self::Peer(refusal) => refusal.reason.code(),
-            other => other.told().map_or("unknown", |refusal| refusal.reason.code()),
+            other => other.refusal().map_or("unknown", |refusal| refusal.reason.code()),
         }
     }
 
     /// Returns the refusal to send to the peer; `None` if the peer cannot be reached.
-    pub(super) fn told(&self) -> Option<Refusal> {
+    pub(super) fn refusal(&self) -> Option<Refusal> {
         let reason = match self {
             Self::Connection(_) | Self::Closed | Self::Unresponsive(_) | Self::Peer(_) => return None,
             Self::Frame(FrameError::Damaged) => Reason::Checksum,
@@ -130,7 +130,7 @@ mod tests {
 
     /// Error numbers of Linux. `tests/small_disk.rs` tests those of a full or read-only disk.
     #[test]
-    fn what_the_disk_said_is_told() {
+    fn the_error_of_the_disk_is_reported() {
         for (errno, reason) in [
             (libc::ENOSPC, Reason::NoSpace),
             (libc::EDQUOT, Reason::NoSpace),

@@ -16,10 +16,10 @@ pub const MAX_DATA: usize = 1 << 16;
 pub const WINDOW: usize = 64;
 
 const MAGIC: &[u8; 7] = b"hopline";
-const HASH: usize = 32;
-const NUMBER: usize = size_of::<Number>();
+const HASH_LEN: usize = 32;
+const NUMBER_LEN: usize = size_of::<Number>();
 /// Bytes of an offer before the path: kind, mode, modification time, size, hash.
-const OFFER_FIXED: usize = 1 + 2 + 8 + 4 + 8 + HASH;
+const OFFER_FIXED: usize = 1 + 2 + 8 + 4 + 8 + HASH_LEN;
 
 /// Number of an offer in its conversation, from 0.
 pub type Number = u32;
@@ -158,11 +158,11 @@ impl Frame {
         let mut bytes = vec![0; HEADER];
         let kind = self.put_body(&mut bytes);
         let len = bytes.len() - HEADER;
-        let most = most(kind).expect("a kind that is put has a bound");
+        let most = max_body_len(kind).expect("a kind that is put has a bound");
         assert!(len <= most, "a body of {len} bytes, at most {most}");
         bytes[0] = kind;
         bytes[1..4].copy_from_slice(&(len as u32).to_be_bytes()[1..]);
-        let check = check(&bytes[..4], &bytes[HEADER..]);
+        let check = checksum(&bytes[..4], &bytes[HEADER..]);
         bytes[4..HEADER].copy_from_slice(&check);
         bytes
     }
@@ -174,14 +174,14 @@ impl Frame {
     /// If the bytes cannot start a frame; more bytes do not help.
     pub fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, FrameError> {
         let Some(kind) = bytes.first() else { return Ok(None) };
-        let most = most(*kind).ok_or(FrameError::Unknown)?;
+        let most = max_body_len(*kind).ok_or(FrameError::Unknown)?;
         let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else { return Ok(None) };
         let len = u32::from_be_bytes([0, header[1], header[2], header[3]]) as usize;
         if len > most {
             return Err(FrameError::Unknown);
         }
         let Some(body) = rest.get(..len) else { return Ok(None) };
-        if header[4..] != check(&header[..4], body) {
+        if header[4..] != checksum(&header[..4], body) {
             return Err(FrameError::Damaged);
         }
         let frame = Self::of_body(*kind, body).ok_or(FrameError::Malformed)?;
@@ -285,8 +285,8 @@ impl Offer {
     fn put(&self, out: &mut Vec<u8>) {
         let (kind, size, hash) = match self.content {
             Content::File { size, hash } => (0, size, *hash.as_bytes()),
-            Content::Directory => (1, 0, [0; HASH]),
-            Content::Stream => (2, 0, [0; HASH]),
+            Content::Directory => (1, 0, [0; HASH_LEN]),
+            Content::Stream => (2, 0, [0; HASH_LEN]),
         };
         out.push(kind);
         out.extend_from_slice(&self.mode.to_be_bytes());
@@ -308,7 +308,7 @@ impl Offer {
         let hash = take(&mut body)?;
         let content = match kind {
             0 => Content::File { size, hash: Hash::from_bytes(hash) },
-            _ if size != 0 || hash != [0; HASH] => return None,
+            _ if size != 0 || hash != [0; HASH_LEN] => return None,
             1 => Content::Directory,
             2 => Content::Stream,
             _ => return None,
@@ -319,25 +319,25 @@ impl Offer {
 }
 
 /// Returns the maximum bytes of a body; `None` for an unknown kind.
-const fn most(kind: u8) -> Option<usize> {
+const fn max_body_len(kind: u8) -> Option<usize> {
     Some(match kind {
         HELLO => 64,
-        OFFER => NUMBER + OFFER_FIXED + MAX_PATH,
-        ACCEPT => NUMBER + 8 + HASH,
-        HAVE | DONE => NUMBER,
-        REFUSE => NUMBER + 1 + MAX_TEXT,
+        OFFER => NUMBER_LEN + OFFER_FIXED + MAX_PATH,
+        ACCEPT => NUMBER_LEN + 8 + HASH_LEN,
+        HAVE | DONE => NUMBER_LEN,
+        REFUSE => NUMBER_LEN + 1 + MAX_TEXT,
         FAIL => 1 + MAX_TEXT,
-        START => NUMBER + 8,
+        START => NUMBER_LEN + 8,
         DATA => MAX_DATA,
-        END => HASH,
-        ABANDON => NUMBER + MAX_TEXT,
+        END => HASH_LEN,
+        ABANDON => NUMBER_LEN + MAX_TEXT,
         BYE | WORKING => 0,
         _ => return None,
     })
 }
 
 /// Returns the checksum: the first eight bytes of the BLAKE3 hash of kind, length and body.
-fn check(start: &[u8], body: &[u8]) -> [u8; 8] {
+fn checksum(start: &[u8], body: &[u8]) -> [u8; 8] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(start).update(body);
     *hasher.finalize().as_bytes().first_chunk().expect("a hash has 32 bytes")
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded() {
+    fn frames_round_trip() {
         for frame in all() {
             let bytes = frame.encode();
             assert_eq!(Frame::decode(&bytes), Ok(Some((frame, bytes.len()))));
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_frame_is_waited_for() {
+    fn an_incomplete_frame_is_incomplete_and_not_an_error() {
         for frame in all() {
             let bytes = frame.encode();
             for len in 0..bytes.len().min(100) {
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn any_flipped_bit_is_seen() {
+    fn any_flipped_bit_is_detected() {
         let whole = Frame::Data(b"some bytes".to_vec()).encode();
         for bit in 0..whole.len() * 8 {
             let mut bytes = whole.clone();
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn no_length_makes_anyone_wait_for_more_than_the_bound() {
+    fn no_length_field_exceeds_the_bound() {
         for kind in 0..=255 {
             let decoded = Frame::decode(&[kind, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0]);
             assert_eq!(decoded, Err(FrameError::Unknown), "kind {kind}");
@@ -445,28 +445,28 @@ mod tests {
     }
 
     #[test]
-    fn bodies_that_say_too_little_or_too_much_are_malformed() {
+    fn bodies_of_the_wrong_length_are_malformed() {
         let framed = |kind: u8, body: &[u8]| {
             let start = [kind, 0, 0, body.len() as u8];
-            Frame::decode(&[&start, check(&start, body).as_slice(), body].concat())
+            Frame::decode(&[&start, checksum(&start, body).as_slice(), body].concat())
         };
-        let empty = vec![0; NUMBER + OFFER_FIXED];
+        let empty = vec![0; NUMBER_LEN + OFFER_FIXED];
         let (mut offer, mut mode, mut sized_directory) = (empty.clone(), empty.clone(), empty);
-        offer[NUMBER] = 3;
-        mode[NUMBER + 1] = 2;
-        (sized_directory[NUMBER], sized_directory[NUMBER + 20]) = (1, 1);
+        offer[NUMBER_LEN] = 3;
+        mode[NUMBER_LEN + 1] = 2;
+        (sized_directory[NUMBER_LEN], sized_directory[NUMBER_LEN + 20]) = (1, 1);
         for (kind, body) in [
             (HELLO, b"hopline".as_slice()),
             (HELLO, b"HOPLINE\x01"),
-            (OFFER, &[0; NUMBER + OFFER_FIXED - 1]),
+            (OFFER, &[0; NUMBER_LEN + OFFER_FIXED - 1]),
             (OFFER, &offer),
             (OFFER, &mode),
             (OFFER, &sized_directory),
-            (ACCEPT, &[0; NUMBER + 39]),
-            (HAVE, &[0; NUMBER - 1]),
-            (REFUSE, &[0; NUMBER]),
-            (START, &[0; NUMBER + 7]),
-            (ABANDON, &[0; NUMBER - 1]),
+            (ACCEPT, &[0; NUMBER_LEN + 39]),
+            (HAVE, &[0; NUMBER_LEN - 1]),
+            (REFUSE, &[0; NUMBER_LEN]),
+            (START, &[0; NUMBER_LEN + 7]),
+            (ABANDON, &[0; NUMBER_LEN - 1]),
             (DATA, b""),
             (END, &[0; 31]),
             (FAIL, b""),
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_cut_and_obey_no_terminal() {
+    fn texts_are_cut_and_contain_no_control_characters() {
         let long = Frame::Abandon { number: 0, why: "ü".repeat(400) }.encode();
         let Ok(Some((Frame::Abandon { why, .. }, _))) = Frame::decode(&long) else { panic!("{long:?}") };
         assert_eq!(why, "ü".repeat(256));

@@ -5,14 +5,14 @@ use super::frame::{Frame, HEADER, MAX_DATA};
 use std::io::{self, ErrorKind, Read};
 
 /// Maximum buffer size: two frames of maximum length.
-const MOST: usize = 2 * (HEADER + MAX_DATA);
+const MAX_BUFFER: usize = 2 * (HEADER + MAX_DATA);
 /// Initial buffer size, enough for a peer that has sent little.
-const LEAST: usize = 256;
+const INITIAL_BUFFER: usize = 256;
 /// Maximum bytes that a receiver still reads after it gave up, so that its last frame is not lost in a connection reset.
-const LAST_WORDS: usize = 64 << 20;
+const MAX_DRAIN: usize = 64 << 20;
 
 /// Check whether to continue, made between frames and whenever no data arrive.
-pub(super) type GoOn<'a> = &'a dyn Fn() -> Result<(), Error>;
+pub(super) type ShouldContinue<'a> = &'a dyn Fn() -> Result<(), Error>;
 
 /// Reader of frames; buffers at most one frame and the bytes read with it.
 #[derive(Debug)]
@@ -26,12 +26,12 @@ pub(super) struct Frames<R> {
 
 /// A connected peer that may not have sent anything yet.
 #[derive(Debug)]
-pub struct Caller<R> {
+pub struct PendingPeer<R> {
     pub(super) frames: Frames<R>,
     pub(super) first: Option<Frame>,
 }
 
-impl<R: Read> Caller<R> {
+impl<R: Read> PendingPeer<R> {
     /// Creates a caller of which nothing has been read.
     pub fn new(reader: R) -> Self {
         Self { frames: Frames::new(reader), first: None }
@@ -47,7 +47,7 @@ impl<R: Read> Caller<R> {
         while self.first.is_none() {
             match self.frames.decode()? {
                 Some(hello @ Frame::Hello { .. }) => self.first = Some(hello),
-                Some(other) => return Err(super::out_of_turn(&other)),
+                Some(other) => return Err(super::unexpected_frame(&other)),
                 None => match self.frames.read() {
                     Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(false),
                     Err(e) if e.kind() == ErrorKind::Interrupted => {}
@@ -67,7 +67,7 @@ impl<R: Read> Caller<R> {
     }
 }
 
-impl<R: Read> From<R> for Caller<R> {
+impl<R: Read> From<R> for PendingPeer<R> {
     fn from(reader: R) -> Self {
         Self::new(reader)
     }
@@ -75,10 +75,10 @@ impl<R: Read> From<R> for Caller<R> {
 
 impl<R: Read> Frames<R> {
     pub(super) fn new(reader: R) -> Self {
-        Self { reader, buffer: vec![0; LEAST], start: 0, end: 0 }
+        Self { reader, buffer: vec![0; INITIAL_BUFFER], start: 0, end: 0 }
     }
 
-    pub(super) fn next(&mut self, go_on: GoOn<'_>) -> Result<Frame, Error> {
+    pub(super) fn next(&mut self, go_on: ShouldContinue<'_>) -> Result<Frame, Error> {
         loop {
             go_on()?;
             if let Some(frame) = self.decode()? {
@@ -87,7 +87,7 @@ impl<R: Read> Frames<R> {
             match self.read() {
                 Ok(0) => return Err(Error::Closed),
                 Ok(_) => {}
-                Err(e) if is_passing(&e) => {}
+                Err(e) if is_transient(&e) => {}
                 Err(e) => return Err(Error::Connection(e)),
             }
         }
@@ -107,7 +107,7 @@ impl<R: Read> Frames<R> {
         }
         if self.end == self.buffer.len() {
             // A frame is at most half as long, so that there is always room.
-            self.buffer.resize(MOST, 0);
+            self.buffer.resize(MAX_BUFFER, 0);
         }
         let read = self.reader.read(&mut self.buffer[self.end..])?;
         self.end += read;
@@ -115,8 +115,8 @@ impl<R: Read> Frames<R> {
     }
 
     /// Reads and discards data until the peer has closed the connection.
-    pub(super) fn drain(&mut self, go_on: GoOn<'_>) {
-        let mut left = LAST_WORDS;
+    pub(super) fn drain(&mut self, go_on: ShouldContinue<'_>) {
+        let mut left = MAX_DRAIN;
         while left > 0 && go_on().is_ok() {
             match self.reader.read(&mut self.buffer) {
                 Ok(0) => return,
@@ -131,6 +131,6 @@ impl<R: Read> Frames<R> {
 
 /// Returns whether reading or writing may succeed later. `TimedOut` does not count, since the connection has ended then:
 /// a call that reaches its own time limit returns `WouldBlock`.
-pub(super) fn is_passing(error: &io::Error) -> bool {
+pub(super) fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)
 }

@@ -10,13 +10,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Minimum age of the last change before a hash is cached: two changes within a tick of a file system's clock have the
 /// same time. The coarsest clock, that of FAT, has ticks of 2 s.
-const REST: Duration = Duration::from_secs(2);
+const MIN_AGE: Duration = Duration::from_secs(2);
 
 /// Cache of hashes of whole files.
-pub(super) static FILES: Remembered<Hash> = Remembered::new(1 << 14);
+pub(super) static FILE_HASHES: HashCache<Hash> = HashCache::new(1 << 14);
 
 /// Cache of hasher states at the end of partial files.
-pub(super) static PARTS: Remembered<Hasher> = Remembered::new(1 << 8);
+pub(super) static PARTIAL_HASHES: HashCache<Hasher> = HashCache::new(1 << 8);
 
 /// Feeds at most `most` bytes of `reader` to `hasher`. Returns the number of bytes.
 pub(super) fn hash_into(hasher: &mut Hasher, reader: &mut impl Read, most: u64) -> std::io::Result<u64> {
@@ -38,7 +38,7 @@ pub(super) fn hash_into(hasher: &mut Hasher, reader: &mut impl Read, most: u64) 
 
 /// Identity and metadata of a file. The same stamp implies the same content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     device: u64,
     inode: u64,
     pub(super) size: u64,
@@ -46,20 +46,20 @@ pub(super) struct Stamp {
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl FileStamp {
     pub(super) fn of(file: &impl AsFd) -> rustix::io::Result<Self> {
         fstat(file).map(|stat| Self::from(&stat))
     }
 
     /// Returns whether any later change would change the stamp.
-    fn has_rested(&self, now: Duration) -> bool {
+    fn is_settled(&self, now: Duration) -> bool {
         let changed = Duration::from_secs(u64::try_from(self.changed.0).unwrap_or(0));
         // Times are truncated to whole seconds, and the clock may have been set back.
-        now.checked_sub(changed).is_some_and(|age| age > REST)
+        now.checked_sub(changed).is_some_and(|age| age > MIN_AGE)
     }
 }
 
-impl From<&Stat> for Stamp {
+impl From<&Stat> for FileStamp {
     fn from(stat: &Stat) -> Self {
         Self {
             device: stat.st_dev,
@@ -73,53 +73,53 @@ impl From<&Stat> for Stamp {
 
 /// Bounded cache of values by file stamp; the oldest entry is evicted first.
 #[derive(Debug)]
-pub(super) struct Remembered<V> {
-    most: usize,
+pub(super) struct HashCache<V> {
+    max_entries: usize,
     table: Mutex<Table<V>>,
 }
 
 #[derive(Debug)]
 struct Table<V> {
-    known: BTreeMap<Stamp, (u64, V)>,
+    entries: BTreeMap<FileStamp, (u64, V)>,
     /// Stamps by age.
-    order: BTreeMap<u64, Stamp>,
+    order: BTreeMap<u64, FileStamp>,
     next: u64,
 }
 
-impl<V: Clone> Remembered<V> {
+impl<V: Clone> HashCache<V> {
     pub(super) const fn new(most: usize) -> Self {
-        let table = Table { known: BTreeMap::new(), order: BTreeMap::new(), next: 0 };
-        Self { most, table: Mutex::new(table) }
+        let table = Table { entries: BTreeMap::new(), order: BTreeMap::new(), next: 0 };
+        Self { max_entries: most, table: Mutex::new(table) }
     }
 
-    pub(super) fn get(&self, stamp: &Stamp) -> Option<V> {
-        self.table().known.get(stamp).map(|(_, value)| value.clone())
+    pub(super) fn get(&self, stamp: &FileStamp) -> Option<V> {
+        self.table().entries.get(stamp).map(|(_, value)| value.clone())
     }
 
     /// Caches a value read from a file, if its stamp is still `before`, and it was old enough when reading began.
-    pub(super) fn remember_read(&self, before: (Stamp, Duration), file: &impl AsFd, value: V) {
+    pub(super) fn insert_if_unchanged(&self, before: (FileStamp, Duration), file: &impl AsFd, value: V) {
         let (stamp, began) = before;
-        if stamp.has_rested(began) && Stamp::of(file) == Ok(stamp) {
-            self.remember(stamp, value);
+        if stamp.is_settled(began) && FileStamp::of(file) == Ok(stamp) {
+            self.insert(stamp, value);
         }
     }
 
-    pub(super) fn remember(&self, stamp: Stamp, value: V) {
+    pub(super) fn insert(&self, stamp: FileStamp, value: V) {
         let mut table = self.table();
-        table.forget(&stamp);
+        table.remove(&stamp);
         let number = table.next;
         table.next += 1;
-        table.known.insert(stamp, (number, value));
+        table.entries.insert(stamp, (number, value));
         table.order.insert(number, stamp);
-        while table.known.len() > self.most
+        while table.entries.len() > self.max_entries
             && let Some((_, oldest)) = table.order.pop_first()
         {
-            table.known.remove(&oldest);
+            table.entries.remove(&oldest);
         }
     }
 
-    pub(super) fn forget(&self, stamp: &Stamp) {
-        self.table().forget(stamp);
+    pub(super) fn remove(&self, stamp: &FileStamp) {
+        self.table().remove(stamp);
     }
 
     fn table(&self) -> MutexGuard<'_, Table<V>> {
@@ -128,8 +128,8 @@ impl<V: Clone> Remembered<V> {
 }
 
 impl<V> Table<V> {
-    fn forget(&mut self, stamp: &Stamp) {
-        if let Some((number, _)) = self.known.remove(stamp) {
+    fn remove(&mut self, stamp: &FileStamp) {
+        if let Some((number, _)) = self.entries.remove(stamp) {
             self.order.remove(&number);
         }
     }
@@ -145,27 +145,27 @@ pub(super) fn time_of_day() -> Duration {
 mod tests {
     use super::*;
 
-    fn stamp(inode: u64, changed: i64) -> Stamp {
-        Stamp { device: 1, inode, size: 2, modified: (0, 0), changed: (changed, 0) }
+    fn stamp(inode: u64, changed: i64) -> FileStamp {
+        FileStamp { device: 1, inode, size: 2, modified: (0, 0), changed: (changed, 0) }
     }
 
     #[test]
-    fn the_oldest_is_forgotten_first() {
-        let remembered = Remembered::new(2);
+    fn the_oldest_entry_is_evicted_first() {
+        let remembered = HashCache::new(2);
         for inode in [1, 2, 1, 3] {
-            remembered.remember(stamp(inode, 0), inode);
+            remembered.insert(stamp(inode, 0), inode);
         }
         let known = [1, 2, 3].map(|inode| remembered.get(&stamp(inode, 0)));
         assert_eq!(known, [Some(1), None, Some(3)]);
-        remembered.forget(&stamp(3, 0));
+        remembered.remove(&stamp(3, 0));
         assert_eq!(remembered.get(&stamp(3, 0)), None);
         assert_eq!(remembered.get(&stamp(1, 1)), None, "it has changed");
     }
 
     #[test]
-    fn a_file_rests_two_whole_seconds_after_its_last_change() {
+    fn a_file_is_settled_two_whole_seconds_after_its_last_change() {
         let rested =
-            |seconds, millis: u32| stamp(1, 100).has_rested(Duration::new(seconds, millis * 1_000_000));
+            |seconds, millis: u32| stamp(1, 100).is_settled(Duration::new(seconds, millis * 1_000_000));
         assert!(!rested(102, 0));
         assert!(rested(102, 1));
         assert!(!rested(99, 0), "the clock was set back");

@@ -1,7 +1,7 @@
 //! Identity by which a receiver recognises the sender of an interrupted transfer.
 
 use blake3::Hasher;
-use hopline_linux::machine;
+use hopline_linux::host_id;
 use std::fmt;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -22,7 +22,7 @@ impl SenderId {
         let whole = fs::canonicalize(source).unwrap_or_else(|_| source.to_owned());
         let user = rustix::process::getuid().as_raw().to_be_bytes();
         // If the host has no machine identifier, only users and paths distinguish senders.
-        let [machine, host] = machine::identity();
+        let [machine, host] = host_id::identity();
         let mut hasher = Hasher::new_derive_key("hopline 2026-11-23 who sends a file");
         for part in [&machine, &host, &user, whole.as_os_str().as_bytes(), name] as [&[u8]; 5] {
             hasher.update(&(part.len() as u64).to_be_bytes()).update(part);
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sender_is_known_again_by_source_and_name() {
+    fn the_identifier_of_a_sender_depends_on_source_and_name() {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("f");
         fs::write(&file, b"x").unwrap();

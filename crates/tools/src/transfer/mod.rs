@@ -8,19 +8,20 @@
 mod account;
 mod batch;
 mod conversations;
+mod created_directories;
 mod error;
+mod file_failure;
 mod frame;
+mod frame_writer;
 mod frames;
 mod hashing;
 mod identity;
-mod made;
-mod oddity;
+mod odd_names;
 mod outgoing;
-mod outlet;
 mod part;
 mod parts;
 mod path;
-mod permitted;
+mod permissions;
 mod quota;
 mod reason;
 mod receiver;
@@ -31,39 +32,38 @@ mod store;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod trouble;
 
-pub use conversations::{Conversations, Limits, Party, Seat};
+pub use conversations::{ConversationPeer, Conversations, Limits, Slot};
 pub use error::Error;
 pub use frame::{Content, Frame, FrameError, HEADER, MAX_DATA, Modified, Number, Offer, VERSION, WINDOW};
-pub use frames::Caller;
+pub use frames::PendingPeer;
 pub use identity::SenderId;
-pub use oddity::Oddity;
+pub use odd_names::OddName;
 pub use outgoing::CHUNK;
 pub use parts::FoundPart;
 pub use path::{MAX_DEPTH, MAX_NAME, MAX_PATH, PathProblem, RelativePath};
-pub use permitted::{Existing, Origin, Permitted};
+pub use permissions::{Existing, Origin, Permissions};
 pub use reason::{MAX_TEXT, Reason, Refusal};
 pub use receiver::Receiver;
 pub use sender::Sender;
 pub use source::{Skipped, Source, Unsendable};
 pub use store::Directory;
-pub use stream::{Shared, receive, send, turn_away};
+pub use stream::{Shared, receive, reject, send};
 
 /// Observer of a transfer, on either side.
-pub trait Watch {
+pub trait Observer {
     /// A file starts after the first `offset` bytes, which the receiver has. A `size` of `None` is unknown until the end.
-    fn begun(&mut self, path: &RelativePath, size: Option<u64>, offset: u64) {
+    fn file_started(&mut self, path: &RelativePath, size: Option<u64>, offset: u64) {
         let _ = (path, size, offset);
     }
 
     /// Another `bytes` bytes of the file were sent or written.
-    fn advanced(&mut self, bytes: u64) {
+    fn handle_progress(&mut self, bytes: u64) {
         let _ = bytes;
     }
 
     /// A file of `bytes` bytes existed already.
-    fn recognised(&mut self, bytes: u64) {
+    fn already_present(&mut self, bytes: u64) {
         let _ = bytes;
     }
 
@@ -73,7 +73,7 @@ pub trait Watch {
     }
 
     /// Receiver: an offer was rejected because of its path.
-    fn unnameable(&mut self, refusal: &Refusal) {
+    fn path_rejected(&mut self, refusal: &Refusal) {
         let _ = refusal;
     }
 
@@ -94,7 +94,7 @@ pub trait Watch {
 }
 
 /// Observer that ignores all events.
-impl Watch for () {}
+impl Observer for () {}
 
 /// Outcome of an offered file or directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ fn check_version(version: u8) -> Result<(), Error> {
 }
 
 /// Returns the error for a frame that is not allowed in the current state.
-fn out_of_turn(frame: &Frame) -> Error {
+fn unexpected_frame(frame: &Frame) -> Error {
     let name = match frame {
         Frame::Hello { .. } => "HELLO",
         Frame::Offer(..) => "OFFER",

@@ -2,7 +2,7 @@
 
 use super::error::Error;
 use super::frame::{Content, Modified};
-use super::hashing::{self, Stamp, hash_into};
+use super::hashing::{self, FileStamp, hash_into};
 use super::source;
 use blake3::{Hash, Hasher};
 use std::fmt;
@@ -16,12 +16,12 @@ pub const CHUNK: usize = 16 << 10;
 
 /// An open file or stream with its position.
 pub(super) struct Outgoing {
-    content: Reading,
+    content: OutgoingContent,
     /// Hash of the bytes that the receiver has or that were sent.
     hasher: Hasher,
 }
 
-enum Reading {
+enum OutgoingContent {
     File { file: File, size: u64, hash: Hash, modified: Modified, left: u64 },
     Stream(Box<dyn Read + Send>),
 }
@@ -31,7 +31,7 @@ pub(super) enum Piece {
     Data(Vec<u8>),
     End(Hash),
     /// The stream has no data at present.
-    Nothing,
+    Pending,
     /// It cannot be sent completely, for this reason.
     Broken(String),
 }
@@ -39,15 +39,15 @@ pub(super) enum Piece {
 impl fmt::Debug for Outgoing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.content {
-            Reading::File { size, left, .. } => write!(f, "File({left} of {size} bytes left)"),
-            Reading::Stream(_) => f.write_str("Stream"),
+            OutgoingContent::File { size, left, .. } => write!(f, "File({left} of {size} bytes left)"),
+            OutgoingContent::Stream(_) => f.write_str("Stream"),
         }
     }
 }
 
 impl Outgoing {
     pub(super) fn stream(reader: Box<dyn Read + Send>) -> Self {
-        Self { content: Reading::Stream(reader), hasher: Hasher::new() }
+        Self { content: OutgoingContent::Stream(reader), hasher: Hasher::new() }
     }
 
     /// Opens a file and reads it once for its hash. Also returns its mode and modification time.
@@ -62,28 +62,28 @@ impl Outgoing {
         }
         let mode = (found.mode() & 0o777) as u16;
         let modified = source::modified(&found);
-        let content = Reading::File { file, size, hash, modified, left: size };
+        let content = OutgoingContent::File { file, size, hash, modified, left: size };
         Ok((Self { content, hasher: Hasher::new() }, Content::File { size, hash }, mode, modified))
     }
 
     /// Returns whether it is a file, with known content.
     pub(super) const fn is_file(&self) -> bool {
-        matches!(self.content, Reading::File { .. })
+        matches!(self.content, OutgoingContent::File { .. })
     }
 
     /// Returns the size in bytes of a file.
     pub(super) const fn size(&self) -> Option<u64> {
         match &self.content {
-            Reading::File { size, .. } => Some(*size),
-            Reading::Stream(_) => None,
+            OutgoingContent::File { size, .. } => Some(*size),
+            OutgoingContent::Stream(_) => None,
         }
     }
 
     /// Returns the bytes left to send, as far as known.
-    pub(super) const fn left(&self) -> u64 {
+    pub(super) const fn remaining(&self) -> u64 {
         match &self.content {
-            Reading::File { left, .. } => *left,
-            Reading::Stream(_) => u64::MAX,
+            OutgoingContent::File { left, .. } => *left,
+            OutgoingContent::Stream(_) => u64::MAX,
         }
     }
 
@@ -92,16 +92,16 @@ impl Outgoing {
     ///
     /// # Errors
     /// The receiver cannot have these bytes.
-    pub(super) fn go_on(&mut self, offset: u64, prefix: Hash) -> Result<io::Result<u64>, Error> {
+    pub(super) fn resume_from(&mut self, offset: u64, prefix: Hash) -> Result<io::Result<u64>, Error> {
         match &mut self.content {
-            Reading::File { size, .. } if offset > *size => {
+            OutgoingContent::File { size, .. } if offset > *size => {
                 Err(Error::Protocol("it accepted more than was offered".into()))
             }
-            Reading::Stream(_) if offset > 0 => {
+            OutgoingContent::Stream(_) if offset > 0 => {
                 Err(Error::Protocol("it has the beginning of what it cannot know".into()))
             }
-            Reading::Stream(_) => Ok(Ok(0)),
-            Reading::File { file, size, left, .. } => {
+            OutgoingContent::Stream(_) => Ok(Ok(0)),
+            OutgoingContent::File { file, size, left, .. } => {
                 let at = seek(file, &mut self.hasher, offset, prefix);
                 *left = *size - at.as_ref().copied().unwrap_or(0);
                 Ok(at)
@@ -116,28 +116,32 @@ impl Outgoing {
     pub(super) fn next(&mut self) -> io::Result<Piece> {
         let mut data = Vec::with_capacity(CHUNK);
         let read = match &mut self.content {
-            Reading::File { file, left, .. } => file.take((*left).min(CHUNK as u64)).read_to_end(&mut data),
+            OutgoingContent::File { file, left, .. } => {
+                file.take((*left).min(CHUNK as u64)).read_to_end(&mut data)
+            }
             // Send what is available: the time of further data is unknown.
-            Reading::Stream(reader) => read_some(reader, &mut data),
+            OutgoingContent::Stream(reader) => read_some(reader, &mut data),
         };
         match (read, &mut self.content) {
-            (Err(e), Reading::Stream(_)) if e.kind() == io::ErrorKind::WouldBlock => {
-                return Ok(Piece::Nothing);
+            (Err(e), OutgoingContent::Stream(_)) if e.kind() == io::ErrorKind::WouldBlock => {
+                return Ok(Piece::Pending);
             }
-            (Err(e), Reading::Stream(_)) => return Err(e),
-            (Err(e), Reading::File { .. }) => return Ok(Piece::Broken(format!("it cannot be read: {e}"))),
-            (Ok(0), Reading::File { file, size, hash, modified, left })
+            (Err(e), OutgoingContent::Stream(_)) => return Err(e),
+            (Err(e), OutgoingContent::File { .. }) => {
+                return Ok(Piece::Broken(format!("it cannot be read: {e}")));
+            }
+            (Ok(0), OutgoingContent::File { file, size, hash, modified, left })
                 if *left > 0 || *hash != self.hasher.finalize() || has_changed(file, *size, *modified) =>
             {
                 // A program that has mapped the file changes it without an immediate change of its times.
-                if let Ok(stamp) = Stamp::of(file) {
-                    hashing::FILES.forget(&stamp);
+                if let Ok(stamp) = FileStamp::of(file) {
+                    hashing::FILE_HASHES.remove(&stamp);
                 }
                 return Ok(Piece::Broken("it changed while it was being sent".into()));
             }
             (Ok(0), _) => return Ok(Piece::End(self.hasher.finalize())),
-            (Ok(read), Reading::File { left, .. }) => *left -= read as u64,
-            (Ok(_), Reading::Stream(_)) => {}
+            (Ok(read), OutgoingContent::File { left, .. }) => *left -= read as u64,
+            (Ok(_), OutgoingContent::Stream(_)) => {}
         }
         self.hasher.update(&data);
         Ok(Piece::Data(data))
@@ -146,9 +150,9 @@ impl Outgoing {
 
 /// Returns the hash of the first `size` bytes, from the cache if possible.
 fn hash_of(file: &mut File, size: u64) -> io::Result<Hash> {
-    let before = (Stamp::of(file)?, hashing::time_of_day());
+    let before = (FileStamp::of(file)?, hashing::time_of_day());
     if before.0.size == size
-        && let Some(known) = hashing::FILES.get(&before.0)
+        && let Some(known) = hashing::FILE_HASHES.get(&before.0)
     {
         return Ok(known);
     }
@@ -157,7 +161,7 @@ fn hash_of(file: &mut File, size: u64) -> io::Result<Hash> {
         return Err(io::Error::other("it became shorter while it was being read"));
     }
     let hash = hasher.finalize();
-    hashing::FILES.remember_read(before, file, hash);
+    hashing::FILE_HASHES.insert_if_unchanged(before, file, hash);
     Ok(hash)
 }
 

@@ -3,8 +3,8 @@
 use super::error::Error;
 use super::path::PART_PREFIX;
 use super::quota::cost;
-use super::store::{Directory, SAFELY, is_file, stat, step};
-use crate::printable::shown;
+use super::store::{Directory, SAFE_FLAGS, is_file, stat, step};
+use crate::printable::printable_path;
 use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -18,7 +18,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundPart {
     /// Path below the directory.
-    pub place: PathBuf,
+    pub path: PathBuf,
     /// Size in bytes.
     pub bytes: u64,
     /// Time since the last write.
@@ -28,7 +28,7 @@ pub struct FoundPart {
 /// Prints the path in printable form.
 impl fmt::Display for FoundPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(&self.place))
+        f.write_str(&printable_path(&self.path))
     }
 }
 
@@ -53,7 +53,7 @@ impl Directory {
         let mut removed = Vec::new();
         self.each_part(&mut |directory, name, part| {
             if part.age >= age && remove_unless_locked(directory, name).is_ok() {
-                self.give_back(cost(part.bytes));
+                self.release(cost(part.bytes));
                 removed.push(part);
             }
         })?;
@@ -64,8 +64,11 @@ impl Directory {
         // Store paths instead of descriptors: a tree may be wider than the limit of open files.
         let mut places = vec![PathBuf::new()];
         while let Some(place) = places.pop() {
-            let failed = |e: Errno| Error::files(format!("reading {}", shown(&place)), e);
-            let entries = match self.below(&place).and_then(|found| Ok((Dir::read_from(&found)?, found))) {
+            let failed = |e: Errno| Error::files(format!("reading {}", printable_path(&place)), e);
+            let entries = match self
+                .open_subdirectory(&place)
+                .and_then(|found| Ok((Dir::read_from(&found)?, found)))
+            {
                 Ok(entries) => entries,
                 // The directory has disappeared, or is not readable and contains no partial file.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) if place != Path::new("") => {
@@ -82,7 +85,7 @@ impl Directory {
                 let is_part = name.starts_with(PART_PREFIX.as_bytes()) && is_file(&found);
                 if is_part {
                     let age = age_of(found.st_mtime);
-                    take(&directory, name, FoundPart { place: inner, bytes: found.st_size as u64, age });
+                    take(&directory, name, FoundPart { path: inner, bytes: found.st_size as u64, age });
                 } else if FileType::from_raw_mode(found.st_mode) == FileType::Directory
                     && !matches!(name, b"." | b"..")
                 {
@@ -94,7 +97,7 @@ impl Directory {
     }
 
     /// Opens a directory below this one.
-    fn below(&self, place: &Path) -> rustix::io::Result<OwnedFd> {
+    fn open_subdirectory(&self, place: &Path) -> rustix::io::Result<OwnedFd> {
         let mut directory = self.root().try_clone().map_err(|_| Errno::MFILE)?;
         for name in place {
             directory = step(&directory, name.as_bytes())?;
@@ -104,7 +107,7 @@ impl Directory {
 }
 
 fn remove_unless_locked(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<()> {
-    let file = fs::openat(directory, name, OFlags::RDWR | SAFELY, Mode::empty())?;
+    let file = fs::openat(directory, name, OFlags::RDWR | SAFE_FLAGS, Mode::empty())?;
     fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
     fs::unlinkat(directory, name, AtFlags::empty())
 }

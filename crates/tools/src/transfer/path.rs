@@ -1,6 +1,6 @@
 //! Relative paths of received files, which never leave the receiver's directory.
 
-use crate::printable::{brief, printable};
+use crate::printable::{printable, printable_brief};
 use std::fmt;
 
 /// Maximum bytes of a path on the wire: Linux's PATH_MAX less the NUL.
@@ -107,7 +107,7 @@ impl RelativePath {
 /// Prints its first 255 characters.
 impl fmt::Display for RelativePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&brief(&self.0))
+        f.write_str(&printable_brief(&self.0))
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_below_the_directory_are_taken() {
+    fn paths_below_the_directory_are_accepted() {
         for path in ["a", "a/b/c.txt", "..a", "a..", "...", "C:", " ", "ünïcödé", "a b/-rf"] {
             assert_eq!(RelativePath::parse(path.as_bytes()).unwrap().to_string(), path);
         }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_lead_elsewhere_are_not() {
+    fn paths_that_lead_elsewhere_are_rejected() {
         use PathProblem::{Absolute, Backslash, Control, Dots, Empty, Reserved, TooDeep, TooLong};
         for (path, problem) in [
             ("", Empty),

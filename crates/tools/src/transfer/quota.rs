@@ -26,15 +26,15 @@ impl Quota {
     }
 
     /// Takes `bytes`, if that many are left. Returns whether it did.
-    pub(super) fn take(&self, bytes: u64) -> bool {
+    pub(super) fn try_take(&self, bytes: u64) -> bool {
         self.0.try_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
     }
 
-    pub(super) fn take_what_there_is(&self, bytes: u64) {
+    pub(super) fn take_up_to(&self, bytes: u64) {
         self.0.update(Relaxed, Relaxed, |left| left.saturating_sub(bytes));
     }
 
-    pub(super) fn give_back(&self, bytes: u64) {
+    pub(super) fn refund(&self, bytes: u64) {
         self.0.update(Relaxed, Relaxed, |left| left.saturating_add(bytes));
     }
 }

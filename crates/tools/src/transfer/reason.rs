@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reason_has_a_number_and_a_code_of_its_own() {
+    fn reasons_have_distinct_numbers_and_codes() {
         let mut codes: Vec<_> = Reason::KNOWN.map(Reason::code).to_vec();
         for reason in Reason::KNOWN {
             assert_eq!(Reason::of(reason as u8), reason);

@@ -6,9 +6,9 @@ use super::identity::SenderId;
 use super::outgoing::{Outgoing, Piece};
 use super::path::RelativePath;
 use super::reason::{Reason, Refusal};
-use super::source::{Item, Source, What};
-use super::{Outcome, Summary, Watch};
-use crate::printable::shown;
+use super::source::{Item, ItemContent, Source};
+use super::{Observer, Outcome, Summary};
+use crate::printable::printable_path;
 use blake3::Hash;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -44,7 +44,7 @@ enum State {
     AwaitHello,
     Open,
     AwaitBye,
-    Over,
+    Finished,
     /// It ended with an error.
     Broken,
 }
@@ -59,12 +59,12 @@ struct Offered {
 enum Stage {
     AwaitVerdict(Outgoing),
     /// A directory, which has no data.
-    AwaitMade,
+    AwaitDirectory,
     /// Accepted. The receiver has the beginning of the file up to this offset.
     Ready(Outgoing, u64),
     Sending(Outgoing),
     /// Accepted, but cannot be completed, for this reason.
-    GiveUp(String),
+    Abandon(String),
     /// Rejected in the middle of its data; the receiver has yet to be told their end.
     Refused,
     AwaitStored,
@@ -89,7 +89,7 @@ impl Sender {
     /// Returns whether everything was offered and the receiver has confirmed the end.
     #[must_use]
     pub const fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, State::Finished)
     }
 
     /// Returns whether the receiver owes an answer, even if nothing more is sent.
@@ -98,9 +98,9 @@ impl Sender {
         match self.state {
             State::AwaitHello | State::AwaitBye => true,
             State::Open => self.offered.values().any(|offered| {
-                matches!(offered.stage, Stage::AwaitVerdict(_) | Stage::AwaitMade | Stage::AwaitStored)
+                matches!(offered.stage, Stage::AwaitVerdict(_) | Stage::AwaitDirectory | Stage::AwaitStored)
             }),
-            State::Hello | State::Over | State::Broken => false,
+            State::Hello | State::Finished | State::Broken => false,
         }
     }
 
@@ -116,14 +116,14 @@ impl Sender {
     /// # Errors
     ///
     /// If a stream cannot be read. An unreadable file is skipped, and counted as rejected.
-    pub fn poll(&mut self, watch: &mut dyn Watch) -> Result<Option<Frame>, Error> {
+    pub fn poll(&mut self, watch: &mut dyn Observer) -> Result<Option<Frame>, Error> {
         match self.state {
             State::Hello => {
                 self.state = State::AwaitHello;
                 Ok(Some(Frame::Hello { version: VERSION, sender: self.identity }))
             }
             State::Open => self.poll_open(watch).inspect_err(|_| self.state = State::Broken),
-            State::AwaitHello | State::AwaitBye | State::Over | State::Broken => Ok(None),
+            State::AwaitHello | State::AwaitBye | State::Finished | State::Broken => Ok(None),
         }
     }
 
@@ -132,31 +132,31 @@ impl Sender {
     /// # Errors
     ///
     /// The conversation has failed; every further frame fails too.
-    pub fn handle(&mut self, frame: Frame, watch: &mut dyn Watch) -> Result<(), Error> {
+    pub fn handle(&mut self, frame: Frame, watch: &mut dyn Observer) -> Result<(), Error> {
         let handled = match (self.state, frame) {
             (_, Frame::Fail(refusal)) => Err(Error::Peer(refusal)),
             (_, Frame::Working) => Ok(()),
             (State::AwaitHello, Frame::Hello { version, .. }) => {
                 super::check_version(version).map(|()| self.state = State::Open)
             }
-            (State::Open, frame) => self.answered(frame, watch),
+            (State::Open, frame) => self.handle_answer(frame, watch),
             (State::AwaitBye, Frame::Bye) => {
-                self.state = State::Over;
+                self.state = State::Finished;
                 Ok(())
             }
-            (_, frame) => Err(super::out_of_turn(&frame)),
+            (_, frame) => Err(super::unexpected_frame(&frame)),
         };
         handled.inspect_err(|_| self.state = State::Broken)
     }
 
-    fn poll_open(&mut self, watch: &mut dyn Watch) -> Result<Option<Frame>, Error> {
+    fn poll_open(&mut self, watch: &mut dyn Observer) -> Result<Option<Frame>, Error> {
         if self.may_offer()
             && let Some(offer) = self.offer(watch)
         {
             return Ok(Some(offer));
         }
         if let Some(number) = self.sending {
-            return self.go_on(number, watch);
+            return self.next_data(number, watch);
         }
         if let Some(number) = self.ready.pop_front() {
             return Ok(Some(self.start(number, watch)));
@@ -171,31 +171,31 @@ impl Sender {
     fn may_offer(&self) -> bool {
         let left = self.offered.values().map(|offered| match &offered.stage {
             Stage::AwaitVerdict(outgoing) | Stage::Ready(outgoing, _) | Stage::Sending(outgoing) => {
-                outgoing.left()
+                outgoing.remaining()
             }
-            Stage::AwaitMade | Stage::GiveUp(_) | Stage::Refused | Stage::AwaitStored => 0,
+            Stage::AwaitDirectory | Stage::Abandon(_) | Stage::Refused | Stage::AwaitStored => 0,
         });
         self.offered.len() < WINDOW && left.fold(0, u64::saturating_add) < LOOK_AHEAD
     }
 
     /// Offers the next item that can be opened.
-    fn offer(&mut self, watch: &mut dyn Watch) -> Option<Frame> {
-        while let Some(Item { path, what }) = self.items.pop_front() {
+    fn offer(&mut self, watch: &mut dyn Observer) -> Option<Frame> {
+        while let Some(Item { path, content: what }) = self.items.pop_front() {
             let none = Modified::default();
             let (content, stage, mode, modified) = match what {
-                What::Directory => (Content::Directory, Stage::AwaitMade, 0, none),
-                What::Stream(reader) => {
+                ItemContent::Directory => (Content::Directory, Stage::AwaitDirectory, 0, none),
+                ItemContent::Stream(reader) => {
                     let stage = Stage::AwaitVerdict(Outgoing::stream(reader));
                     (Content::Stream, stage, STREAM_MODE, none)
                 }
-                What::File(place, _) => match Outgoing::open(&place) {
+                ItemContent::File(place, _) => match Outgoing::open(&place) {
                     Ok((outgoing, content, mode, modified)) => {
                         (content, Stage::AwaitVerdict(outgoing), mode, modified)
                     }
                     Err(e) => {
-                        let text = format!("{}: cannot be read: {e}", shown(&place));
+                        let text = format!("{}: cannot be read: {e}", printable_path(&place));
                         let reason = super::error::reason_of(&e);
-                        self.left_out(&path, Refusal::new(reason, text), watch);
+                        self.skip(&path, Refusal::new(reason, text), watch);
                         continue;
                     }
                 },
@@ -210,22 +210,22 @@ impl Sender {
     }
 
     /// Starts the data of an accepted file.
-    fn start(&mut self, number: Number, watch: &mut dyn Watch) -> Frame {
+    fn start(&mut self, number: Number, watch: &mut dyn Observer) -> Frame {
         let Offered { path, stage } = self.offered.remove(&number).expect("what is ready was offered");
         match stage {
             Stage::Ready(outgoing, offset) => {
-                watch.begun(&path, outgoing.size(), offset);
+                watch.file_started(&path, outgoing.size(), offset);
                 self.offered.insert(number, Offered { path, stage: Stage::Sending(outgoing) });
                 self.sending = Some(number);
                 Frame::Start { number, offset }
             }
-            Stage::GiveUp(why) => self.give_up(number, &path, why, watch),
+            Stage::Abandon(why) => self.abandon(number, &path, why, watch),
             stage => unreachable!("{path} is ready and {stage:?}"),
         }
     }
 
     /// Returns the next data of the current file, or their end.
-    fn go_on(&mut self, number: Number, watch: &mut dyn Watch) -> Result<Option<Frame>, Error> {
+    fn next_data(&mut self, number: Number, watch: &mut dyn Observer) -> Result<Option<Frame>, Error> {
         let offered = self.offered.get_mut(&number).expect("what is being sent was offered");
         let Stage::Sending(outgoing) = &mut offered.stage else {
             // The rejection has already been reported.
@@ -238,10 +238,10 @@ impl Sender {
         Ok(match piece {
             Piece::Data(data) => {
                 self.summary.bytes += data.len() as u64;
-                watch.advanced(data.len() as u64);
+                watch.handle_progress(data.len() as u64);
                 Some(Frame::Data(data))
             }
-            Piece::Nothing => None,
+            Piece::Pending => None,
             Piece::End(hash) => {
                 offered.stage = Stage::AwaitStored;
                 self.sending = None;
@@ -250,22 +250,22 @@ impl Sender {
             Piece::Broken(why) => {
                 let path = self.offered.remove(&number).expect("it was there").path;
                 self.sending = None;
-                Some(self.give_up(number, &path, why, watch))
+                Some(self.abandon(number, &path, why, watch))
             }
         })
     }
 
     /// Processes the answer to an offer.
-    fn answered(&mut self, frame: Frame, watch: &mut dyn Watch) -> Result<(), Error> {
+    fn handle_answer(&mut self, frame: Frame, watch: &mut dyn Observer) -> Result<(), Error> {
         let number = match &frame {
             Frame::Accept { number, .. }
             | Frame::Have(number)
             | Frame::Refuse(number, _)
             | Frame::Done(number) => *number,
-            other => return Err(super::out_of_turn(other)),
+            other => return Err(super::unexpected_frame(other)),
         };
         let Some(Offered { path, stage }) = self.offered.remove(&number) else {
-            return Err(super::out_of_turn(&frame));
+            return Err(super::unexpected_frame(&frame));
         };
         match (stage, frame) {
             (Stage::AwaitVerdict(outgoing), Frame::Accept { offset, prefix, .. }) => {
@@ -275,36 +275,42 @@ impl Sender {
             }
             (Stage::AwaitVerdict(outgoing), Frame::Have(_)) if outgoing.is_file() => {
                 self.summary.present += 1;
-                watch.recognised(outgoing.size().unwrap_or(0));
+                watch.already_present(outgoing.size().unwrap_or(0));
                 watch.ended(&path, &Outcome::Present);
             }
-            (Stage::AwaitMade, Frame::Done(_)) => watch.ended(&path, &Outcome::Made),
+            (Stage::AwaitDirectory, Frame::Done(_)) => watch.ended(&path, &Outcome::Made),
             (Stage::AwaitStored, Frame::Done(_)) => {
                 self.summary.stored += 1;
                 watch.ended(&path, &Outcome::Stored);
             }
-            (Stage::Refused, frame) => return Err(super::out_of_turn(&frame)),
+            (Stage::Refused, frame) => return Err(super::unexpected_frame(&frame)),
             (stage, Frame::Refuse(_, refusal)) => {
-                self.left_out(&path, refusal, watch);
+                self.skip(&path, refusal, watch);
                 match stage {
                     Stage::Sending(_) => {
                         self.offered.insert(number, Offered { path, stage: Stage::Refused });
                     }
-                    Stage::Ready(..) | Stage::GiveUp(_) => self.ready.retain(|ready| *ready != number),
-                    Stage::AwaitVerdict(_) | Stage::AwaitMade | Stage::AwaitStored | Stage::Refused => {}
+                    Stage::Ready(..) | Stage::Abandon(_) => self.ready.retain(|ready| *ready != number),
+                    Stage::AwaitVerdict(_) | Stage::AwaitDirectory | Stage::AwaitStored | Stage::Refused => {}
                 }
             }
-            (_, frame) => return Err(super::out_of_turn(&frame)),
+            (_, frame) => return Err(super::unexpected_frame(&frame)),
         }
         Ok(())
     }
 
-    fn give_up(&mut self, number: Number, path: &RelativePath, why: String, watch: &mut dyn Watch) -> Frame {
-        self.left_out(path, Refusal::new(Reason::Checksum, format!("{path}: {why}")), watch);
+    fn abandon(
+        &mut self,
+        number: Number,
+        path: &RelativePath,
+        why: String,
+        watch: &mut dyn Observer,
+    ) -> Frame {
+        self.skip(path, Refusal::new(Reason::Checksum, format!("{path}: {why}")), watch);
         Frame::Abandon { number, why }
     }
 
-    fn left_out(&mut self, path: &RelativePath, refusal: Refusal, watch: &mut dyn Watch) {
+    fn skip(&mut self, path: &RelativePath, refusal: Refusal, watch: &mut dyn Observer) {
         self.summary.refused += 1;
         watch.ended(path, &Outcome::Refused(refusal));
     }
@@ -312,8 +318,8 @@ impl Sender {
 
 /// Handles the acceptance of a file of which the receiver already has `offset` bytes.
 fn accepted(mut outgoing: Outgoing, offset: u64, prefix: Hash) -> Result<Stage, Error> {
-    Ok(match outgoing.go_on(offset, prefix)? {
+    Ok(match outgoing.resume_from(offset, prefix)? {
         Ok(at) => Stage::Ready(outgoing, at),
-        Err(e) => Stage::GiveUp(format!("it cannot be read: {e}")),
+        Err(e) => Stage::Abandon(format!("it cannot be read: {e}")),
     })
 }

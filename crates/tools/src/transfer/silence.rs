@@ -5,23 +5,23 @@ use std::time::{Duration, Instant};
 
 /// Time since a receiver that owes an answer last took data or answered.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Silence {
+pub(super) struct ResponseTimer {
     limit: Option<Duration>,
     since: Instant,
 }
 
-impl Silence {
+impl ResponseTimer {
     pub(super) const fn new(limit: Option<Duration>, now: Instant) -> Self {
         Self { limit, since: now }
     }
 
     /// Restarts the timer: the receiver has taken data or answered, or owes no answer.
-    pub(super) const fn end(&mut self, now: Instant) {
+    pub(super) const fn restart(&mut self, now: Instant) {
         self.since = now;
     }
 
     /// Excludes the time since `begin`, in which this side was busy.
-    pub(super) fn leave_out(&mut self, begin: Instant, now: Instant) {
+    pub(super) fn exclude(&mut self, begin: Instant, now: Instant) {
         self.since += now.saturating_duration_since(begin);
     }
 
@@ -51,17 +51,17 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(10);
 
     #[test]
-    fn a_receiver_that_says_nothing_is_given_up_at_the_limit() {
+    fn a_silent_receiver_is_given_up_at_the_limit() {
         let begin = now();
         let at = |seconds| begin + Duration::from_secs(seconds);
-        let mut silence = Silence::new(Some(LIMIT), begin);
+        let mut silence = ResponseTimer::new(Some(LIMIT), begin);
         assert!(silence.check(at(9)).is_ok());
         assert!(matches!(silence.check(at(10)), Err(Error::Unresponsive(LIMIT))));
-        silence.end(at(10));
+        silence.restart(at(10));
         assert!(silence.check(at(19)).is_ok());
-        silence.leave_out(at(12), at(17));
+        silence.exclude(at(12), at(17));
         assert!(silence.check(at(24)).is_ok());
         assert!(silence.check(at(25)).is_err());
-        assert!(Silence::new(None, begin).check(at(1 << 20)).is_ok());
+        assert!(ResponseTimer::new(None, begin).check(at(1 << 20)).is_ok());
     }
 }

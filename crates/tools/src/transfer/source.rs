@@ -5,7 +5,7 @@ use super::frame::Modified;
 use super::identity::SenderId;
 use super::path::RelativePath;
 use super::reason::{Reason, Refusal};
-use crate::printable::shown;
+use crate::printable::printable_path;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
@@ -32,15 +32,15 @@ pub struct Source {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
     /// Path of the entry.
-    pub place: PathBuf,
+    pub path: PathBuf,
     /// Kind of the entry, as text.
-    pub what: &'static str,
+    pub kind: &'static str,
 }
 
 /// Prints path and kind.
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is {}", shown(&self.place), self.what)
+        write!(f, "{} is {}", printable_path(&self.path), self.kind)
     }
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for Skipped {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsendable {
     /// Path of the entry.
-    pub place: PathBuf,
+    pub path: PathBuf,
     /// Reason.
     pub refusal: Refusal,
 }
@@ -58,17 +58,17 @@ pub struct Unsendable {
 pub(super) struct Item {
     /// Destination path.
     pub(super) path: RelativePath,
-    pub(super) what: What,
+    pub(super) content: ItemContent,
 }
 
-pub(super) enum What {
+pub(super) enum ItemContent {
     /// A file, and its size in bytes when it was listed.
     File(PathBuf, u64),
     Directory,
     Stream(Box<dyn Read + Send>),
 }
 
-impl fmt::Debug for What {
+impl fmt::Debug for ItemContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(place, size) => f.debug_tuple("File").field(place).field(size).finish(),
@@ -87,7 +87,7 @@ impl Source {
     /// directory that cannot be sent do not affect the rest, and nothing is skipped silently: [`Source::skipped`] lists
     /// entries that are neither file nor directory, [`Source::refused`] the rest.
     pub fn of_path(place: &Path, name: Option<&str>) -> Result<Self, Error> {
-        let failed = |e| Error::files(format!("reading {}", shown(place)), e);
+        let failed = |e| Error::files(format!("reading {}", printable_path(place)), e);
         // A link named by the user stands for its target.
         let found = fs::metadata(place).map_err(failed)?;
         let name = match name {
@@ -96,7 +96,11 @@ impl Source {
         };
         let path = sendable(place, RelativePath::parse(&name))?;
         if !found.is_file() && !found.is_dir() {
-            return Err(Error::Unsendable(format!("{} is {}", shown(place), special(found.file_type()))));
+            return Err(Error::Unsendable(format!(
+                "{} is {}",
+                printable_path(place),
+                special(found.file_type())
+            )));
         }
         if found.is_dir() {
             fs::read_dir(place).map_err(failed)?;
@@ -107,14 +111,17 @@ impl Source {
     }
 
     /// Returns the source for a stream, as a file called `name`. If `reader` returns `WouldBlock` after a moment without
-    /// data, [`Watch::interrupted`](super::Watch::interrupted) is checked and replies are processed meanwhile.
+    /// data, [`Watch::interrupted`](super::Observer::interrupted) is checked and replies are processed meanwhile.
     ///
     /// # Errors
     ///
     /// If the name is unacceptable.
     pub fn of_stream(reader: impl Read + Send + 'static, name: &str) -> Result<Self, Error> {
         let path = sendable(Path::new(name), RelativePath::parse(name.as_bytes()))?;
-        Ok(Self { items: vec![Item { path, what: What::Stream(Box::new(reader)) }], ..Self::default() })
+        Ok(Self {
+            items: vec![Item { path, content: ItemContent::Stream(Box::new(reader)) }],
+            ..Self::default()
+        })
     }
 
     /// Returns the symbolic links, pipes, sockets and devices that are not sent.
@@ -130,11 +137,11 @@ impl Source {
     }
 
     /// Removes the files at the paths `settled`. Returns their bytes.
-    pub fn leave_out(&mut self, settled: &BTreeSet<RelativePath>) -> u64 {
+    pub fn remove_settled(&mut self, settled: &BTreeSet<RelativePath>) -> u64 {
         let mut left_out = 0;
         self.items.retain(|item| {
             let stays = !settled.contains(&item.path);
-            if let What::File(_, size) = item.what
+            if let ItemContent::File(_, size) = item.content
                 && !stays
             {
                 left_out += size;
@@ -153,13 +160,13 @@ impl Source {
     /// Returns whether a second conversation could send the same: the source has no stream.
     #[must_use]
     pub fn is_repeatable(&self) -> bool {
-        !self.items.iter().any(|item| matches!(item.what, What::Stream(_)))
+        !self.items.iter().any(|item| matches!(item.content, ItemContent::Stream(_)))
     }
 
     fn add(&mut self, place: &Path, path: RelativePath, found: &Metadata) {
         if found.is_file() {
             self.bytes += found.len();
-            self.items.push(Item { path, what: What::File(place.to_owned(), found.len()) });
+            self.items.push(Item { path, content: ItemContent::File(place.to_owned(), found.len()) });
             return;
         }
         let names = fs::read_dir(place)
@@ -169,22 +176,22 @@ impl Source {
             Err(e) => return self.unreadable(place, &e),
         };
         names.sort();
-        self.items.push(Item { path: path.clone(), what: What::Directory });
+        self.items.push(Item { path: path.clone(), content: ItemContent::Directory });
         for name in names {
             let inner = place.join(&name);
             match fs::symlink_metadata(&inner) {
                 Err(e) => self.unreadable(&inner, &e),
                 Ok(found) if found.is_symlink() => {
-                    self.skipped.push(Skipped { place: inner, what: "a symbolic link" });
+                    self.skipped.push(Skipped { path: inner, kind: "a symbolic link" });
                 }
                 Ok(found) if !found.is_file() && !found.is_dir() => {
-                    self.skipped.push(Skipped { place: inner, what: special(found.file_type()) });
+                    self.skipped.push(Skipped { path: inner, kind: special(found.file_type()) });
                 }
                 Ok(found) => match path.join(name.as_bytes()) {
                     Ok(path) => self.add(&inner, path, &found),
                     Err(problem) => {
                         let refusal = Refusal::new(Reason::Path, unsendable(&inner, &problem));
-                        self.refused.push(Unsendable { place: inner, refusal });
+                        self.refused.push(Unsendable { path: inner, refusal });
                     }
                 },
             }
@@ -192,8 +199,9 @@ impl Source {
     }
 
     fn unreadable(&mut self, place: &Path, error: &io::Error) {
-        let refusal = Refusal::new(reason_of(error), format!("{}: cannot be read: {error}", shown(place)));
-        self.refused.push(Unsendable { place: place.to_owned(), refusal });
+        let refusal =
+            Refusal::new(reason_of(error), format!("{}: cannot be read: {error}", printable_path(place)));
+        self.refused.push(Unsendable { path: place.to_owned(), refusal });
     }
 }
 

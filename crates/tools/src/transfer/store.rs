@@ -1,13 +1,13 @@
 //! Directory of a receiver. No operation leaves it.
 
+use super::created_directories::CreatedDirectories;
 use super::error::Error;
+use super::file_failure::FileFailure;
 use super::frame::{Content, Offer};
-use super::made::Made;
-use super::part::{AtEnd, Opened, Part, part_name};
+use super::part::{EndAction, Opened, Part, part_name};
 use super::path::RelativePath;
 use super::quota::{Quota, cost};
 use super::reason::Reason;
-use super::trouble::Trouble;
 use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::fs::File;
@@ -25,7 +25,7 @@ pub struct Directory {
 }
 
 /// Do not follow a final symbolic link, do not block, and do not acquire a controlling terminal.
-pub(super) const SAFELY: OFlags =
+pub(super) const SAFE_FLAGS: OFlags =
     OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 impl Directory {
@@ -50,13 +50,13 @@ impl Directory {
     /// [`Error::Files`] if the directory cannot be read.
     pub fn set_quota(&mut self, bytes: u64) -> Result<(), Error> {
         let quota = Quota::new(bytes);
-        quota.take_what_there_is(self.parts()?.iter().map(|part| cost(part.bytes)).sum());
+        quota.take_up_to(self.parts()?.iter().map(|part| cost(part.bytes)).sum());
         self.quota = Arc::new(quota);
         Ok(())
     }
 
-    pub(super) fn give_back(&self, bytes: u64) {
-        self.quota.give_back(bytes);
+    pub(super) fn release(&self, bytes: u64) {
+        self.quota.refund(bytes);
     }
 
     pub(super) fn root(&self) -> &OwnedFd {
@@ -64,82 +64,90 @@ impl Directory {
     }
 
     /// Creates a directory and its parents; existing ones are kept.
-    pub(super) fn make(&self, path: &RelativePath) -> Result<Made, Trouble> {
+    pub(super) fn make(&self, path: &RelativePath) -> Result<CreatedDirectories, FileFailure> {
         self.descend(path, path.names().count()).map(|(_, made)| made)
     }
 
     /// Returns whether an earlier transfer left a partial file for the offer.
-    pub(super) fn has_part(&self, path: &RelativePath, offer: &Offer) -> Result<bool, Trouble> {
-        let (above, _) = split(path);
-        let doing = |e| Trouble::of(format!("looking for {path}"), e);
-        let Some(directory) = self.below_names(&above).map_err(doing)? else { return Ok(false) };
+    pub(super) fn has_part(&self, path: &RelativePath, offer: &Offer) -> Result<bool, FileFailure> {
+        let (above, _) = split_path(path);
+        let doing = |e| FileFailure::of(format!("looking for {path}"), e);
+        let Some(directory) = self.open_nested(&above).map_err(doing)? else { return Ok(false) };
         let found = stat(&directory, part_name(path, offer).as_bytes()).map_err(doing)?;
         Ok(found.is_some_and(|found| !is_file(&found) || found.st_size > 0))
     }
 
     /// Opens the partial file of an offer, empty or with the data of an earlier transfer.
-    pub(super) fn part(&self, path: &RelativePath, offer: &Offer) -> Result<Part, Trouble> {
+    pub(super) fn part(&self, path: &RelativePath, offer: &Offer) -> Result<Part, FileFailure> {
         let (directory, made) = self.descend(path, path.names().count() - 1)?;
         let name = part_name(path, offer);
         let (file, is_new) = open_part(&directory, &name).map_err(|e| match e {
-            Errno::WOULDBLOCK => Trouble::refuse(
+            Errno::WOULDBLOCK => FileFailure::refused(
                 Reason::Busy,
                 format!("{path}: is being received from another sender right now"),
             ),
-            e => Trouble::of(format!("making a partial file for {path}"), e),
+            e => FileFailure::of(format!("making a partial file for {path}"), e),
         })?;
         let quota = self.quota.clone();
-        if is_new && !quota.take(cost(0)) {
+        if is_new && !quota.try_take(cost(0)) {
             // It has just been created and is empty.
             let _ = fs::unlinkat(&directory, name.as_str(), AtFlags::empty());
-            return Err(Trouble::quota());
+            return Err(FileFailure::quota());
         }
-        let owner =
-            fs::fstat(&file).map_err(|e| Trouble::of(format!("looking at the partial file of {path}"), e))?;
+        let owner = fs::fstat(&file)
+            .map_err(|e| FileFailure::of(format!("looking at the partial file of {path}"), e))?;
         let me = rustix::process::geteuid().as_raw();
         if owner.st_uid != me {
             let text = format!(
                 "{path}: its partial file belongs to user {} of the receiver's machine, which may change it; `hopline recv` runs as user {me}",
                 owner.st_uid
             );
-            return Err(Trouble::refuse(Reason::Permission, text));
+            return Err(FileFailure::refused(Reason::Permission, text));
         }
-        let end = if matches!(offer.content, Content::File { .. }) { AtEnd::Keep } else { AtEnd::Remove };
+        let end =
+            if matches!(offer.content, Content::File { .. }) { EndAction::Keep } else { EndAction::Remove };
         Part::new(Opened { directory, name, file, made, quota, umask: self.umask }, path.clone(), end)
     }
 
     /// Returns the entry at `path`, without creating anything.
-    pub(super) fn existing(&self, path: &RelativePath) -> Result<Option<Found>, Trouble> {
-        let (above, last) = split(path);
+    pub(super) fn existing(&self, path: &RelativePath) -> Result<Option<ExistingEntry>, FileFailure> {
+        let (above, last) = split_path(path);
         let doing = || format!("looking for {path}");
-        let below = self.below_names(&above).map_err(|e| Trouble::of(doing(), e))?;
+        let below = self.open_nested(&above).map_err(|e| FileFailure::of(doing(), e))?;
         let Some(directory) = below else { return Ok(None) };
         let directory = &directory;
-        let Some(found) = stat(directory, last).map_err(|e| Trouble::of(doing(), e))? else {
+        let Some(found) = stat(directory, last).map_err(|e| FileFailure::of(doing(), e))? else {
             return Ok(None);
         };
         if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
-            return Ok(Some(Found::Directory));
+            return Ok(Some(ExistingEntry::Directory));
         }
         if !is_file(&found) {
-            return Ok(Some(Found::Other));
+            return Ok(Some(ExistingEntry::Other));
         }
-        let opened = fs::openat(directory, last, OFlags::RDONLY | SAFELY, Mode::empty());
-        Ok(Some(opened.map_or(Found::Other, |file| Found::File(File::from(file), found.st_size as u64))))
+        let opened = fs::openat(directory, last, OFlags::RDONLY | SAFE_FLAGS, Mode::empty());
+        Ok(Some(opened.map_or(ExistingEntry::Other, |file| {
+            ExistingEntry::File(File::from(file), found.st_size as u64)
+        })))
     }
 
     /// Rejects a file that exceeds the quota or the free space. `here`: bytes of its partial file, if it has one.
-    pub(super) fn can_hold(&self, path: &RelativePath, size: u64, here: Option<u64>) -> Result<(), Trouble> {
+    pub(super) fn can_hold(
+        &self,
+        path: &RelativePath,
+        size: u64,
+        here: Option<u64>,
+    ) -> Result<(), FileFailure> {
         let (needed, left) = (cost(size) - here.map_or(0, cost), self.quota.left());
         if needed > left {
             let text = format!("{path}: needs {needed} bytes, and the receiver's quota has {left} left");
-            return Err(Trouble::refuse(Reason::TooMuch, text));
+            return Err(FileFailure::refused(Reason::TooMuch, text));
         }
         let (needed, free) = (size - here.unwrap_or(0), self.free());
         if needed > free {
             let text =
                 format!("{path}: needs {needed} bytes, and only {free} are free on the receiver's disk");
-            return Err(Trouble::refuse(Reason::NoSpace, text));
+            return Err(FileFailure::refused(Reason::NoSpace, text));
         }
         Ok(())
     }
@@ -150,7 +158,7 @@ impl Directory {
     }
 
     /// Opens nested directories, if they exist.
-    fn below_names(&self, names: &[&[u8]]) -> rustix::io::Result<Option<OwnedFd>> {
+    fn open_nested(&self, names: &[&[u8]]) -> rustix::io::Result<Option<OwnedFd>> {
         let mut directory = self.root.try_clone().map_err(|_| Errno::MFILE)?;
         for name in names {
             match step(&directory, name) {
@@ -162,14 +170,18 @@ impl Directory {
     }
 
     /// Opens the first `depth` nested directories of `path`, and creates missing ones.
-    fn descend(&self, path: &RelativePath, depth: usize) -> Result<(OwnedFd, Made), Trouble> {
-        let trouble = |e| Trouble::of(format!("making directories for {path}"), e);
+    fn descend(
+        &self,
+        path: &RelativePath,
+        depth: usize,
+    ) -> Result<(OwnedFd, CreatedDirectories), FileFailure> {
+        let trouble = |e| FileFailure::of(format!("making directories for {path}"), e);
         let mut directory =
-            self.root.try_clone().map_err(|e| Trouble::Fail(Error::files("duplicating", e)))?;
-        let mut made = Made::new(self.quota.clone());
+            self.root.try_clone().map_err(|e| FileFailure::Fail(Error::files("duplicating", e)))?;
+        let mut made = CreatedDirectories::new(self.quota.clone());
         for name in path.names().take(depth) {
             match fs::mkdirat(&directory, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
-                Ok(()) => made.note(&directory, name)?,
+                Ok(()) => made.record(&directory, name)?,
                 Err(Errno::EXIST) => {}
                 Err(e) => return Err(trouble(e)),
             }
@@ -182,7 +194,7 @@ impl Directory {
 /// Opens and locks a partial file, and creates it if it does not exist. Returns whether it did.
 fn open_part(directory: &OwnedFd, name: &str) -> rustix::io::Result<(File, bool)> {
     let open = |more| {
-        let flags = OFlags::RDWR | SAFELY | more;
+        let flags = OFlags::RDWR | SAFE_FLAGS | more;
         fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR)
     };
     let (file, is_new) = match open(OFlags::empty()) {
@@ -201,7 +213,7 @@ fn open_part(directory: &OwnedFd, name: &str) -> rustix::io::Result<(File, bool)
 }
 
 /// Splits a path into the names of its parents and its last name.
-fn split(path: &RelativePath) -> (Vec<&[u8]>, &[u8]) {
+fn split_path(path: &RelativePath) -> (Vec<&[u8]>, &[u8]) {
     let mut names: Vec<_> = path.names().collect();
     let last = names.pop().expect("a path has a name");
     (names, last)
@@ -216,7 +228,7 @@ fn umask() -> Mode {
 }
 
 /// Existing entry at the destination of an offer.
-pub(super) enum Found {
+pub(super) enum ExistingEntry {
     /// A file and its size in bytes.
     File(File, u64),
     Directory,
@@ -225,7 +237,7 @@ pub(super) enum Found {
 }
 
 pub(super) fn step(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {
-    fs::openat(directory, name, OFlags::DIRECTORY | OFlags::RDONLY | SAFELY, Mode::empty())
+    fs::openat(directory, name, OFlags::DIRECTORY | OFlags::RDONLY | SAFE_FLAGS, Mode::empty())
 }
 
 /// Returns the metadata of `name` itself; a link is not followed.

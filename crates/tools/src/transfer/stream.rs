@@ -1,17 +1,17 @@
 //! Sender and receiver over byte streams.
 
+use super::Observer;
 use super::Summary;
-use super::Watch;
-use super::conversations::Seat;
+use super::conversations::Slot;
 use super::error::Error;
 use super::frame::{Frame, WINDOW};
-use super::frames::{Caller, Frames, GoOn, is_passing};
-use super::outlet::{Outlet, Tended};
-use super::permitted::Permitted;
+use super::frame_writer::{FrameWriter, KeepAliveObserver};
+use super::frames::{Frames, PendingPeer, ShouldContinue, is_transient};
+use super::permissions::Permissions;
 use super::reason::{Reason, Refusal};
 use super::receiver::Receiver;
 use super::sender::Sender;
-use super::silence::{Silence, now};
+use super::silence::{ResponseTimer, now};
 use super::source::Source;
 use super::store::Directory;
 use std::cell::{Cell, RefCell};
@@ -23,7 +23,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Interval between checks for an interruption while there is nothing to do.
-const LOOK_UP: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Sends `source`, and returns when the receiver has answered for all of it.
 ///
@@ -36,40 +36,40 @@ const LOOK_UP: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 ///
-/// The reason for an early end. If [`Error::is_worth_another_try`], another call with a new source over a new connection
+/// The reason for an early end. If [`Error::is_retryable`], another call with a new source over a new connection
 /// resumes the transfer.
 pub fn send(
     reader: impl Read + Send + 'static,
     mut writer: impl Write,
     source: Source,
     silence: Option<Duration>,
-    watch: &mut dyn Watch,
+    watch: &mut dyn Observer,
 ) -> Result<Summary, Error> {
-    let replies = Replies::listen(reader)?;
+    let replies = Replies::spawn_reader(reader)?;
     let mut sender = Sender::new(source);
-    let silence = Cell::new(Silence::new(silence, now()));
+    let silence = Cell::new(ResponseTimer::new(silence, now()));
     let end_silence = || {
         let mut ended = silence.get();
-        ended.end(now());
+        ended.restart(now());
         silence.set(ended);
     };
     let mut converse = || {
         while !sender.is_over() {
-            not_interrupted(watch)?;
+            check_interrupted(watch)?;
             let begin = now();
             let next = sender.poll(watch)?;
             let mut counted = silence.get();
-            counted.leave_out(begin, now());
+            counted.exclude(begin, now());
             silence.set(counted);
-            let mut limit = if next.is_none() { LOOK_UP } else { Duration::ZERO };
+            let mut limit = if next.is_none() { POLL_INTERVAL } else { Duration::ZERO };
             if let Some(frame) = next {
                 let go_on = || {
-                    not_interrupted(watch)?;
-                    replies.no_last_word(&end_silence)?;
+                    check_interrupted(watch)?;
+                    replies.check_no_final_reply(&end_silence)?;
                     silence.get().check(now())
                 };
-                let written = write_and_tell(&mut writer, &frame.encode(), &go_on, &end_silence);
-                written.map_err(|error| replies.last_words(error))?;
+                let written = write_with_progress(&mut writer, &frame.encode(), &go_on, &end_silence);
+                written.map_err(|error| replies.final_refusal(error))?;
             } else {
                 // Data frames are not flushed one by one: transports fill their segments.
                 flush(&mut writer)?;
@@ -95,9 +95,9 @@ pub fn send(
     match converse() {
         Ok(()) => Ok(sender.summary()),
         Err(error) => {
-            if let Some(refusal) = error.told() {
+            if let Some(refusal) = error.refusal() {
                 // The peer may have closed the connection already.
-                let _ = say_last(&mut writer, refusal);
+                let _ = send_final_refusal(&mut writer, refusal);
             }
             Err(error)
         }
@@ -106,24 +106,24 @@ pub fn send(
 
 /// Receives files into `directory` until the sender ends the conversation.
 ///
-/// With a timeout of the reader, [`Watch::interrupted`] is checked while no data arrive. The caller closes the stream.
+/// With a timeout of the reader, [`Observer::interrupted`] is checked while no data arrive. The caller closes the stream.
 ///
 /// # Errors
 ///
 /// The reason for an early end. Received data of a file are kept for the next conversation.
 pub fn receive<R: Read>(
-    caller: impl Into<Caller<R>>,
+    caller: impl Into<PendingPeer<R>>,
     writer: impl Write,
     directory: &Directory,
-    permitted: Permitted,
-    seat: &Seat,
-    watch: &mut dyn Watch,
+    permitted: Permissions,
+    seat: &Slot,
+    watch: &mut dyn Observer,
 ) -> Result<Summary, Error> {
-    let mut receiver = Receiver::new(directory, permitted).paid_by(seat.account().clone());
+    let mut receiver = Receiver::new(directory, permitted).with_account(seat.account().clone());
     let mut progress = (0, 0);
-    let outlet = RefCell::new(Outlet::new(writer));
-    let watch = &mut Tended { watch, outlet: &outlet, seat };
-    let Caller { mut frames, mut first } = caller.into();
+    let outlet = RefCell::new(FrameWriter::new(writer));
+    let watch = &mut KeepAliveObserver { watch, outlet: &outlet, seat };
+    let PendingPeer { mut frames, mut first } = caller.into();
     let mut converse = || {
         while !receiver.is_over() {
             let there = match first.take() {
@@ -135,27 +135,30 @@ pub fn receive<R: Read>(
                 // Nothing more is available at once: complete files are written to the disk, and all answers are sent.
                 None => {
                     receiver.settle(watch)?;
-                    answer(&mut receiver, &outlet, &|| may_go_on(seat, watch))?;
-                    frames.next(&|| may_go_on(seat, watch))?
+                    process_frames(&mut receiver, &outlet, &|| check_may_continue(seat, watch))?;
+                    frames.next(&|| check_may_continue(seat, watch))?
                 }
             };
             if let Frame::Hello { sender: Some(sender), .. } = frame {
                 seat.take_over(sender);
             }
             receiver.handle(frame, watch)?;
-            note_progress(seat, &mut progress, &receiver);
+            record_progress(seat, &mut progress, &receiver);
         }
-        answer(&mut receiver, &outlet, &|| may_go_on(seat, watch))
+        process_frames(&mut receiver, &outlet, &|| check_may_continue(seat, watch))
     };
     match converse() {
         Ok(()) => Ok(receiver.summary()),
         Err(error) => {
             // Complete files are stored, even if the sender may not learn of it.
             let _ = receiver.settle(watch);
-            if let Some(refusal) = error.told()
-                && outlet.borrow_mut().writer().is_some_and(|writer| say_last(writer, refusal).is_ok())
+            if let Some(refusal) = error.refusal()
+                && outlet
+                    .borrow_mut()
+                    .writer()
+                    .is_some_and(|writer| send_final_refusal(writer, refusal).is_ok())
             {
-                frames.drain(&|| may_go_on(seat, watch));
+                frames.drain(&|| check_may_continue(seat, watch));
             }
             Err(error)
         }
@@ -167,8 +170,11 @@ pub fn receive<R: Read>(
 /// # Errors
 ///
 /// Errors of the writer.
-pub fn turn_away(mut writer: impl Write) -> io::Result<()> {
-    say_last(&mut writer, Refusal::new(Reason::TooMany, "the receiver has too many conversations at once"))
+pub fn reject(mut writer: impl Write) -> io::Result<()> {
+    send_final_refusal(
+        &mut writer,
+        Refusal::new(Reason::TooMany, "the receiver has too many conversations at once"),
+    )
 }
 
 /// A stream that is read on one thread and written on another, for streams that are read and written through a reference,
@@ -228,13 +234,13 @@ where
 
 /// Replies of the receiver, read on a thread of their own.
 struct Replies {
-    heard: mpsc::Receiver<Result<Frame, Error>>,
+    received: mpsc::Receiver<Result<Frame, Error>>,
     /// Replies received while a write was in progress, not processed yet.
-    early: RefCell<VecDeque<Result<Frame, Error>>>,
+    pending: RefCell<VecDeque<Result<Frame, Error>>>,
 }
 
 impl Replies {
-    fn listen(reader: impl Read + Send + 'static) -> Result<Self, Error> {
+    fn spawn_reader(reader: impl Read + Send + 'static) -> Result<Self, Error> {
         // An offer has at most two answers; a peer that sends more has to wait.
         let (give, heard) = mpsc::sync_channel(2 * WINDOW);
         let read = move || {
@@ -249,37 +255,37 @@ impl Replies {
         };
         let thread = thread::Builder::new().name("replies".into()).spawn(read);
         thread.map_err(|e| Error::files("starting a thread", e))?;
-        Ok(Self { heard, early: RefCell::default() })
+        Ok(Self { received: heard, pending: RefCell::default() })
     }
 
     /// Returns the next reply, waiting at most `limit`.
     fn next(&self, limit: Duration) -> Result<Result<Frame, Error>, RecvTimeoutError> {
-        match self.early.borrow_mut().pop_front() {
+        match self.pending.borrow_mut().pop_front() {
             Some(reply) => Ok(reply),
-            None => self.heard.recv_timeout(limit),
+            None => self.received.recv_timeout(limit),
         }
     }
 
     /// Checks that no reply ends the conversation. It is called while the writer takes no data: a refusal may be the
     /// cause, and the data may never arrive. Calls `heard` if there was a reply.
-    fn no_last_word(&self, heard: &dyn Fn()) -> Result<(), Error> {
-        while let Ok(reply) = self.heard.try_recv() {
+    fn check_no_final_reply(&self, heard: &dyn Fn()) -> Result<(), Error> {
+        while let Ok(reply) = self.received.try_recv() {
             heard();
             match reply? {
                 Frame::Fail(refusal) => return Err(Error::Peer(refusal)),
-                reply => self.early.borrow_mut().push_back(Ok(reply)),
+                reply => self.pending.borrow_mut().push_back(Ok(reply)),
             }
         }
         Ok(())
     }
 
     /// Returns the refusal that the receiver sent before it closed the connection; otherwise the error of writing.
-    fn last_words(&self, error: Error) -> Error {
+    fn final_refusal(&self, error: Error) -> Error {
         if !matches!(error, Error::Connection(_)) {
             return error;
         }
         loop {
-            match self.next(10 * LOOK_UP) {
+            match self.next(10 * POLL_INTERVAL) {
                 Ok(Ok(Frame::Fail(refusal))) => return Error::Peer(refusal),
                 Ok(Ok(_)) => {}
                 Ok(Err(_)) | Err(_) => return error,
@@ -289,10 +295,10 @@ impl Replies {
 }
 
 /// Processes all available replies.
-fn answer(
+fn process_frames(
     receiver: &mut Receiver<'_>,
-    outlet: &RefCell<Outlet<impl Write>>,
-    go_on: GoOn<'_>,
+    outlet: &RefCell<FrameWriter<impl Write>>,
+    go_on: ShouldContinue<'_>,
 ) -> Result<(), Error> {
     let mut any = false;
     let mut outlet = outlet.borrow_mut();
@@ -304,15 +310,19 @@ fn answer(
 }
 
 /// Writes bytes, and retries whenever the writer would block.
-pub(super) fn write_bytes(writer: &mut impl Write, bytes: &[u8], go_on: GoOn<'_>) -> Result<(), Error> {
-    write_and_tell(writer, bytes, go_on, &|| ())
+pub(super) fn write_bytes(
+    writer: &mut impl Write,
+    bytes: &[u8],
+    go_on: ShouldContinue<'_>,
+) -> Result<(), Error> {
+    write_with_progress(writer, bytes, go_on, &|| ())
 }
 
 /// Writes bytes, and calls `taken` whenever the writer has accepted some.
-fn write_and_tell(
+fn write_with_progress(
     writer: &mut impl Write,
     bytes: &[u8],
-    go_on: GoOn<'_>,
+    go_on: ShouldContinue<'_>,
     taken: &dyn Fn(),
 ) -> Result<(), Error> {
     let mut left = bytes;
@@ -323,7 +333,7 @@ fn write_and_tell(
                 left = &left[written..];
                 taken();
             }
-            Err(e) if is_passing(&e) => go_on()?,
+            Err(e) if is_transient(&e) => go_on()?,
             Err(e) => return Err(Error::Connection(e)),
         }
     }
@@ -332,35 +342,35 @@ fn write_and_tell(
 
 pub(super) fn flush(writer: &mut impl Write) -> Result<(), Error> {
     match writer.flush() {
-        Err(e) if !is_passing(&e) => Err(Error::Connection(e)),
+        Err(e) if !is_transient(&e) => Err(Error::Connection(e)),
         _ => Ok(()),
     }
 }
 
 /// Sends the reason for the end to the peer, if that does not block.
-fn say_last(writer: &mut impl Write, refusal: Refusal) -> io::Result<()> {
+fn send_final_refusal(writer: &mut impl Write, refusal: Refusal) -> io::Result<()> {
     writer.write_all(&Frame::Fail(refusal).encode()).and_then(|()| writer.flush())
 }
 
-fn not_interrupted(watch: &dyn Watch) -> Result<(), Error> {
+fn check_interrupted(watch: &dyn Observer) -> Result<(), Error> {
     if watch.interrupted() { Err(Error::Interrupted) } else { Ok(()) }
 }
 
 /// Records progress. Frames are no progress, and neither are refusals, nor recognised files that were offered before: a
 /// peer can produce any number of them.
-fn note_progress(seat: &Seat, before: &mut (u64, u64), receiver: &Receiver<'_>) {
+fn record_progress(seat: &Slot, before: &mut (u64, u64), receiver: &Receiver<'_>) {
     let now = (receiver.summary().bytes, receiver.finished());
     seat.advance(now.0 - before.0);
     if now.1 > before.1 {
-        seat.finish_one();
+        seat.record_file();
     }
     *before = now;
 }
 
-pub(super) fn may_go_on(seat: &Seat, watch: &dyn Watch) -> Result<(), Error> {
+pub(super) fn check_may_continue(seat: &Slot, watch: &dyn Observer) -> Result<(), Error> {
     match (seat.is_taken_over(), seat.is_evicted()) {
         (true, _) => Err(Error::TakenOver),
         (false, true) => Err(Error::Idle),
-        (false, false) => not_interrupted(watch),
+        (false, false) => check_interrupted(watch),
     }
 }

@@ -1,28 +1,31 @@
 //! Two endpoints of any transport that hand each other what they have to send, without a link.
 
-use hopline_core::{Instant, Length, LinkId, Machine, Payload};
+use hopline_core::{Instant, Length, LinkId, Payload, StateMachine};
 use hopline_transport::connection::Connection;
 use std::hint::black_box;
 
 /// An endpoint that can be handed what another one sent.
-pub(crate) trait End: Connection<Length> + Machine<Transmit = <Self as Machine>::Packet> {}
-impl<E: Connection<Length> + Machine<Transmit = <E as Machine>::Packet>> End for E {}
+pub(crate) trait Peer:
+    Connection<Length> + StateMachine<Transmit = <Self as StateMachine>::Packet>
+{
+}
+impl<E: Connection<Length> + StateMachine<Transmit = <E as StateMachine>::Packet>> Peer for E {}
 
 /// Connects `a` to `b` and gives `a` data without end. Returns the time.
-pub(crate) fn connect<E: End>(a: &mut E, b: &mut E) -> Instant {
+pub(crate) fn connect<E: Peer>(a: &mut E, b: &mut E) -> Instant {
     b.listen().expect("closed before");
     a.connect(Instant::ZERO).expect("closed before");
     let now = Instant::from_millis(1);
     for _ in 0..3 {
-        pass(a, b, now);
-        pass(b, a, now);
+        deliver_all(a, b, now);
+        deliver_all(b, a, now);
     }
     a.send(now, Length(1 << 60)).expect("unlimited");
     now
 }
 
 /// Hands over everything `from` has to send, as a driver would; returns the number of segments.
-pub(crate) fn pass<E: End>(from: &mut E, to: &mut E, now: Instant) -> u64 {
+pub(crate) fn deliver_all<E: Peer>(from: &mut E, to: &mut E, now: Instant) -> u64 {
     let mut n = 0;
     while let Some(segment) = from.poll_transmit(now) {
         to.handle_packet(now, LinkId::ONLY, segment);

@@ -64,7 +64,7 @@ pub enum ShortPaths {
 pub enum DuplicateAcks {
     /// Used: the authors' code takes a sample from every ACK. In a duplicate ACK, receivers of RFC 7323 and of ns-2 echo
     /// the timestamp acknowledged last. The sample then includes the time since that, and the spacing grows with losses.
-    Sample,
+    Sampled,
     /// Not used.
     Ignored,
 }
@@ -80,7 +80,7 @@ impl Config {
         variability: Variability::MadFhd,
         contention_factor: 1.0,
         short_paths: ShortPaths::OneHop,
-        duplicate_acks: DuplicateAcks::Sample,
+        duplicate_acks: DuplicateAcks::Sampled,
         sample_limit: Duration::from_millis(500),
         queueing_limit: Duration::from_millis(500),
         queueing_gain: 0.5,
@@ -111,7 +111,7 @@ impl Config {
             (time(self.initial_interval), "pacing.initial_interval", "above 0 and at most 60 s"),
         ];
         match rules.iter().find(|(ok, ..)| !ok) {
-            Some(&(_, field, must)) => Err(ConfigError { field, must }),
+            Some(&(_, field, must)) => Err(ConfigError { field, requirement: must }),
             None => Ok(()),
         }
     }

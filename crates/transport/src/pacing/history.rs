@@ -3,11 +3,11 @@
 //! Sums are kept in whole nanoseconds. They are exact, and do not drift with the number of samples.
 
 /// Larger samples count as this: 13 days. It keeps the sum of squares within its type.
-const LARGEST: u64 = 1 << 50;
+const MAX_SAMPLE: u64 = 1 << 50;
 
 /// The last samples, nanoseconds, up to a fixed number.
 #[derive(Clone, Debug)]
-pub(super) struct History {
+pub(super) struct SampleHistory {
     ring: Vec<u64>,
     capacity: usize,
     /// Index of the next sample once the ring is full.
@@ -16,7 +16,7 @@ pub(super) struct History {
     sum_of_squares: u128,
 }
 
-impl History {
+impl SampleHistory {
     /// Creates a history of `capacity` samples, at least 1.
     pub(super) fn new(capacity: u16) -> Self {
         let capacity = usize::from(capacity.max(1));
@@ -25,7 +25,7 @@ impl History {
 
     /// Adds a sample, and removes the oldest one from a full history.
     pub(super) fn push(&mut self, sample: u64) {
-        let sample = sample.min(LARGEST);
+        let sample = sample.min(MAX_SAMPLE);
         if self.ring.len() < self.capacity {
             self.ring.push(sample);
         } else {

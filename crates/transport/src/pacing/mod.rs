@@ -24,7 +24,7 @@ pub use rate::RatePacing;
 
 use crate::ConfigError;
 use core::num::NonZeroU8;
-use history::History;
+use history::SampleHistory;
 use hopline_core::{Duration, Instant};
 
 /// Pacing of the segments that a window allows.
@@ -39,7 +39,7 @@ pub enum Pacing {
 
 impl Pacing {
     /// Creates the state of adaptive pacing, if it is configured.
-    pub(crate) fn machine(self) -> Option<Box<AdaptivePacing>> {
+    pub(crate) fn new_state(self) -> Option<Box<AdaptivePacing>> {
         match self {
             Self::None => None,
             Self::Adaptive(config) => Some(Box::new(AdaptivePacing::new(config))),
@@ -67,18 +67,18 @@ pub(crate) enum Pacer {
 impl Pacer {
     /// Returns the release time of a segment of `len` data bytes: `now` if it need not wait, [`Instant::FAR_FUTURE`]
     /// while pacing is stopped.
-    pub(crate) fn next_release(&self, now: Instant, len: u64) -> Instant {
+    pub(crate) fn release_time(&self, now: Instant, len: u64) -> Instant {
         match self {
-            Self::Adaptive(pacing) => pacing.next_release(now),
-            Self::Rate(pacing) => pacing.next_release(now, len),
+            Self::Adaptive(pacing) => pacing.release_time(now),
+            Self::Rate(pacing) => pacing.release_time(now, len),
         }
     }
 
     /// Records the release of a segment of `len` data bytes.
-    pub(crate) fn released(&mut self, now: Instant, len: u64) {
+    pub(crate) fn on_released(&mut self, now: Instant, len: u64) {
         match self {
-            Self::Adaptive(pacing) => pacing.released(now),
-            Self::Rate(pacing) => pacing.released(now, len),
+            Self::Adaptive(pacing) => pacing.on_released(now),
+            Self::Rate(pacing) => pacing.on_released(now, len),
         }
     }
 
@@ -122,23 +122,23 @@ pub struct AdaptivePacing {
     /// Number of hops to the peer, if known.
     hops: Option<NonZeroU8>,
     /// Average four-hop delay, nanoseconds; `None` before the first sample.
-    average: Option<f64>,
+    mean_fhd: Option<f64>,
     /// Smoothed queueing delay per hop, nanoseconds.
-    queueing: Option<f64>,
-    history: History,
+    smoothed_queueing_delay: Option<f64>,
+    history: SampleHistory,
     interval: Duration,
-    clock: Clock,
+    release: ReleaseState,
 }
 
 /// State of the release of the next segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Clock {
+enum ReleaseState {
     /// It may be sent at once.
     Ready,
     /// It may be sent at this time.
     Due(Instant),
     /// One segment, a retransmission, may be sent at once; none after it.
-    Resending,
+    RetransmitOnly,
     /// None may be sent.
     Stopped,
 }
@@ -150,11 +150,11 @@ impl AdaptivePacing {
         Self {
             config,
             hops: None,
-            average: None,
-            queueing: None,
-            history: History::new(config.history),
+            mean_fhd: None,
+            smoothed_queueing_delay: None,
+            history: SampleHistory::new(config.history),
             interval: config.initial_interval,
-            clock: Clock::Ready,
+            release: ReleaseState::Ready,
         }
     }
 
@@ -173,7 +173,7 @@ impl AdaptivePacing {
     /// Returns the average four-hop delay; `None` before the first sample.
     #[must_use]
     pub fn four_hop_delay(&self) -> Option<Duration> {
-        self.average.map(|ns| Duration::from_nanos(ns as u64))
+        self.mean_fhd.map(|ns| Duration::from_nanos(ns as u64))
     }
 
     /// Returns the measured contention: the coefficient that [`Config::variability`] chooses. 0 before the second sample.
@@ -193,15 +193,15 @@ impl AdaptivePacing {
     /// Adds a round-trip time sample, from the sending of a segment with `data_bytes` to the arrival of its
     /// acknowledgment. A sample before the path length is known, or with a four-hop delay above the limit, is ignored. A
     /// release time that is already set stays; the new spacing applies from the next segment on.
-    pub fn sample(&mut self, round_trip: Duration, data_bytes: u32) {
+    pub fn on_rtt_sample(&mut self, round_trip: Duration, data_bytes: u32) {
         let Some(hops) = self.hops else { return };
-        let delay = self.delay(round_trip, hops.get(), data_bytes);
+        let delay = self.fhd_sample(round_trip, hops.get(), data_bytes);
         if !(delay > 0.0 && delay < nanos(self.config.sample_limit)) {
             return;
         }
         let weight = self.config.history_weight;
-        let average = self.average.map_or(delay, |average| weight * average + (1.0 - weight) * delay);
-        self.average = Some(average);
+        let average = self.mean_fhd.map_or(delay, |average| weight * average + (1.0 - weight) * delay);
+        self.mean_fhd = Some(average);
         self.history.push(match self.config.variability {
             Variability::MadFhd => delay as u64,
             Variability::CovRtt => round_trip.as_nanos(),
@@ -213,42 +213,42 @@ impl AdaptivePacing {
     /// Returns the release time of the next segment: `now` if it need not wait, [`Instant::FAR_FUTURE`] while pacing is
     /// stopped.
     #[must_use]
-    pub fn next_release(&self, now: Instant) -> Instant {
-        match self.clock {
-            Clock::Stopped => Instant::FAR_FUTURE,
-            Clock::Due(at) if at > now => at,
-            Clock::Ready | Clock::Due(_) | Clock::Resending => now,
+    pub fn release_time(&self, now: Instant) -> Instant {
+        match self.release {
+            ReleaseState::Stopped => Instant::FAR_FUTURE,
+            ReleaseState::Due(at) if at > now => at,
+            ReleaseState::Ready | ReleaseState::Due(_) | ReleaseState::RetransmitOnly => now,
         }
     }
 
     /// Records the release of a segment.
-    pub fn released(&mut self, now: Instant) {
-        self.clock = match self.clock {
-            Clock::Ready | Clock::Due(_) => Clock::Due(now + self.interval),
-            Clock::Resending | Clock::Stopped => Clock::Stopped,
+    pub fn on_released(&mut self, now: Instant) {
+        self.release = match self.release {
+            ReleaseState::Ready | ReleaseState::Due(_) => ReleaseState::Due(now + self.interval),
+            ReleaseState::RetransmitOnly | ReleaseState::Stopped => ReleaseState::Stopped,
         };
     }
 
     /// Stops pacing after a loss: one segment, the retransmission, may be sent at once, and no other until
     /// [`resume`](Self::resume). The estimates of the path are kept.
     pub fn stop(&mut self) {
-        self.clock = Clock::Resending;
+        self.release = ReleaseState::RetransmitOnly;
     }
 
     /// Resumes pacing with a segment that is sent at once. Does nothing if pacing is not stopped.
     pub fn resume(&mut self) {
-        if matches!(self.clock, Clock::Resending | Clock::Stopped) {
-            self.clock = Clock::Ready;
+        if matches!(self.release, ReleaseState::RetransmitOnly | ReleaseState::Stopped) {
+            self.release = ReleaseState::Ready;
         }
     }
 
     /// Returns the four-hop delay of a round-trip time sample, nanoseconds. It is negative if the assumed path is wrong.
-    fn delay(&mut self, round_trip: Duration, hops: u8, data_bytes: u32) -> f64 {
+    fn fhd_sample(&mut self, round_trip: Duration, hops: u8, data_bytes: u32) -> f64 {
         let air = |bytes: f64| bytes * 8e9 / self.config.link_rate_bps as f64;
         let ack = air(f64::from(self.config.overhead_bytes));
         let data = air(f64::from(data_bytes) + f64::from(self.config.overhead_bytes));
         // A round trip is `hops` times data and ACK on the air, each after waiting equally long.
-        let queueing = self.smooth(0.5 * (nanos(round_trip) / f64::from(hops) - (data + ack)));
+        let queueing = self.smooth_queueing_delay(0.5 * (nanos(round_trip) / f64::from(hops) - (data + ack)));
         let one_hop = queueing + data;
         match self.config.short_paths {
             ShortPaths::OneHop if hops < self.config.spatial_factor => one_hop,
@@ -259,10 +259,11 @@ impl AdaptivePacing {
     }
 
     /// Updates the smoothed queueing delay with `measured`. Returns the value to use.
-    fn smooth(&mut self, measured: f64) -> f64 {
+    fn smooth_queueing_delay(&mut self, measured: f64) -> f64 {
         let gain = self.config.queueing_gain;
-        let smoothed = self.queueing.map_or(measured, |old| (1.0 - gain) * old + gain * measured);
-        self.queueing = Some(smoothed);
+        let smoothed =
+            self.smoothed_queueing_delay.map_or(measured, |old| (1.0 - gain) * old + gain * measured);
+        self.smoothed_queueing_delay = Some(smoothed);
         if measured > nanos(self.config.queueing_limit) { smoothed } else { measured }
     }
 }

@@ -4,21 +4,21 @@
 use super::*;
 
 /// A round trip in milliseconds, and over how many hops.
-type Trip = (u64, u8);
+type RttSample = (u64, u8);
 
-fn take(pacing: &mut AdaptivePacing, (ms, hops): Trip) {
+fn add_sample(pacing: &mut AdaptivePacing, (ms, hops): RttSample) {
     pacing.set_hops(hops);
-    pacing.sample(Duration::from_millis(ms), 1460);
+    pacing.on_rtt_sample(Duration::from_millis(ms), 1460);
 }
 
-fn paced(config: Config, trips: &[Trip]) -> AdaptivePacing {
+fn paced(config: Config, trips: &[RttSample]) -> AdaptivePacing {
     let mut pacing = AdaptivePacing::new(config);
-    trips.iter().for_each(|&trip| take(&mut pacing, trip));
+    trips.iter().for_each(|&trip| add_sample(&mut pacing, trip));
     pacing
 }
 
 /// Microseconds between segments after these round trips.
-fn interval_us(config: Config, trips: &[Trip]) -> u64 {
+fn interval_us(config: Config, trips: &[RttSample]) -> u64 {
     paced(config, trips).interval().as_micros()
 }
 
@@ -37,13 +37,13 @@ fn the_first_sample_is_taken_as_it_is() {
 }
 
 #[test]
-fn beyond_four_hops_still_four_hops_count() {
+fn paths_longer_than_four_hops_use_four_hops() {
     // tq = ½·(200/8 − 6.736): a hop is as slow as above
     assert_eq!(interval_us(Config::AUTHORS, &[(200, 8)]), 61_680);
 }
 
 #[test]
-fn the_second_sample_weighs_thirty_percent_and_deviation_stretches() {
+fn the_second_sample_weighs_thirty_percent_and_variability_raises_the_interval() {
     // 140 ms: tq 14.132, d1 20.42, FHD 81.68 ms; average 0.7·61.68 + 0.3·81.68 = 67.68 ms
     let pacing = paced(Config::AUTHORS, &[(100, 4), (140, 4)]);
     assert_eq!(pacing.four_hop_delay(), Some(Duration::from_micros(67_680)));
@@ -54,7 +54,7 @@ fn the_second_sample_weighs_thirty_percent_and_deviation_stretches() {
 }
 
 #[test]
-fn the_papers_variability_is_that_of_round_trips() {
+fn the_variability_of_the_paper_is_that_of_round_trip_times() {
     let config = Config { variability: Variability::CovRtt, ..Config::AUTHORS };
     // 100 and 140 ms: standard deviation 20 over mean 120; 67.68·(1 + 2/6) = 90.24 ms
     let trips = [(100, 4), (140, 4)];
@@ -67,17 +67,17 @@ fn the_papers_variability_is_that_of_round_trips() {
 }
 
 #[test]
-fn a_path_of_unknown_length_tells_nothing_and_zero_hops_are_no_length() {
+fn a_path_of_unknown_length_gives_no_sample() {
     let mut pacing = AdaptivePacing::new(Config::AUTHORS);
-    take(&mut pacing, (100, 0));
+    add_sample(&mut pacing, (100, 0));
     assert_eq!((pacing.interval().as_millis(), pacing.four_hop_delay()), (50, None));
-    take(&mut pacing, (100, 4));
-    take(&mut pacing, (100, 0));
+    add_sample(&mut pacing, (100, 4));
+    add_sample(&mut pacing, (100, 0));
     assert_eq!(pacing.four_hop_delay(), Some(Duration::from_micros(61_680)));
 }
 
 #[test]
-fn a_path_shorter_than_four_hops_has_two_readings() {
+fn short_paths_use_one_hop_or_all_hops_as_configured() {
     // 60 ms over 3 hops: tq = ½·(20 − 6.736) = 6.632, d1 = 12.92 ms
     assert_eq!(interval_us(Config::AUTHORS, &[(60, 3)]), 12_920);
     let fewer = Config { short_paths: ShortPaths::FewerHops, ..Config::AUTHORS };
@@ -87,14 +87,14 @@ fn a_path_shorter_than_four_hops_has_two_readings() {
 }
 
 #[test]
-fn a_four_hop_delay_of_half_a_second_is_not_believed() {
+fn a_four_hop_delay_above_the_limit_is_discarded() {
     // over 4 hops FHD is half the round trip and 11.68 ms; so 1000 ms give 511.68 ms
     let mut pacing = paced(Config::AUTHORS, &[(100, 4)]);
     for hopeless in [(1000, 4), (u64::MAX / 2_000_000, 4), (u64::MAX / 2_000_000, 1)] {
-        take(&mut pacing, hopeless);
+        add_sample(&mut pacing, hopeless);
         assert_eq!(pacing.interval().as_micros(), 61_680, "{hopeless:?}");
     }
-    take(&mut pacing, (970, 4)); // 496.68 ms: just believed
+    add_sample(&mut pacing, (970, 4)); // 496.68 ms: just believed
     assert_eq!(pacing.four_hop_delay().unwrap().as_micros(), 192_180);
 }
 
@@ -107,12 +107,12 @@ fn a_queueing_delay_above_half_a_second_is_smoothed() {
 }
 
 #[test]
-fn a_round_trip_of_no_time_paces_at_what_the_model_leaves() {
+fn a_zero_round_trip_time_gives_the_least_interval_of_the_model() {
     // tq = −½·6.736 = −3.368; d1 = 2.92 ms; a segment without data would give nothing, and counts as none
     assert_eq!(interval_us(Config::AUTHORS, &[(0, 4)]), 11_680);
     let mut pacing = AdaptivePacing::new(Config::AUTHORS);
     pacing.set_hops(4);
-    pacing.sample(Duration::ZERO, 0);
+    pacing.on_rtt_sample(Duration::ZERO, 0);
     assert_eq!(pacing.interval().as_millis(), 50);
 }
 
@@ -129,14 +129,14 @@ fn a_longer_round_trip_never_shortens_the_spacing_of_a_fresh_path() {
 }
 
 #[test]
-fn contention_stretches_and_calm_is_forgotten_after_the_history() {
-    let wild: Vec<Trip> = (0..60).map(|n| (if n % 2 == 0 { 60 } else { 140 }, 4)).collect();
+fn contention_raises_the_interval_until_the_history_has_passed() {
+    let wild: Vec<RttSample> = (0..60).map(|n| (if n % 2 == 0 { 60 } else { 140 }, 4)).collect();
     for variability in [Variability::MadFhd, Variability::CovRtt] {
         let config = Config { variability, ..Config::AUTHORS };
         let mut pacing = paced(config, &wild);
         assert!(pacing.variability() > 0.3, "{variability:?}");
         for _ in 0..50 {
-            take(&mut pacing, (100, 4));
+            add_sample(&mut pacing, (100, 4));
         }
         assert_eq!(pacing.variability(), 0.0, "{variability:?}: 50 equal samples fill the history");
     }
@@ -145,9 +145,9 @@ fn contention_stretches_and_calm_is_forgotten_after_the_history() {
 #[test]
 fn sums_do_not_drift() {
     let samples: Vec<u64> = (0..20_000).map(|n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 25).collect();
-    let mut long = History::new(50);
+    let mut long = SampleHistory::new(50);
     samples.iter().for_each(|&x| long.push(x));
-    let mut fresh = History::new(50);
+    let mut fresh = SampleHistory::new(50);
     samples[19_950..].iter().for_each(|&x| fresh.push(x));
     assert_eq!(long.coefficient_of_variation().to_bits(), fresh.coefficient_of_variation().to_bits());
     assert_eq!(long.mean_absolute_deviation().to_bits(), fresh.mean_absolute_deviation().to_bits());
@@ -155,7 +155,7 @@ fn sums_do_not_drift() {
 
 #[test]
 fn the_largest_samples_do_not_overflow() {
-    let mut history = History::new(1000);
+    let mut history = SampleHistory::new(1000);
     assert_eq!((history.coefficient_of_variation(), history.mean_absolute_deviation()), (0.0, 0.0));
     (0..3000).for_each(|n| history.push(if n % 2 == 0 { u64::MAX } else { 0 }));
     assert_eq!((history.coefficient_of_variation(), history.mean_absolute_deviation()), (1.0, 1.0));
@@ -167,46 +167,46 @@ fn the_largest_samples_do_not_overflow() {
 fn the_first_segment_leaves_at_once_and_the_others_an_interval_apart() {
     let mut pacing = AdaptivePacing::new(Config::AUTHORS);
     let at = Instant::from_millis;
-    assert_eq!(pacing.next_release(at(7)), at(7));
-    pacing.released(at(7));
-    assert_eq!(pacing.next_release(at(7)), at(57));
-    assert_eq!(pacing.next_release(at(57)), at(57));
-    assert_eq!(pacing.next_release(at(90)), at(90), "nothing is owed for the time that passed");
-    pacing.released(at(90));
-    assert_eq!(pacing.next_release(at(91)), at(140));
+    assert_eq!(pacing.release_time(at(7)), at(7));
+    pacing.on_released(at(7));
+    assert_eq!(pacing.release_time(at(7)), at(57));
+    assert_eq!(pacing.release_time(at(57)), at(57));
+    assert_eq!(pacing.release_time(at(90)), at(90), "nothing is owed for the time that passed");
+    pacing.on_released(at(90));
+    assert_eq!(pacing.release_time(at(91)), at(140));
 }
 
 #[test]
 fn a_new_spacing_holds_from_the_next_segment_on() {
     let mut pacing = AdaptivePacing::new(Config::AUTHORS);
     let at = Instant::from_millis;
-    pacing.released(at(0));
-    take(&mut pacing, (60, 3)); // 12.92 ms
-    assert_eq!(pacing.next_release(at(1)), at(50));
-    pacing.released(at(50));
-    assert_eq!(pacing.next_release(at(51)), Instant::from_nanos(62_920_000));
+    pacing.on_released(at(0));
+    add_sample(&mut pacing, (60, 3)); // 12.92 ms
+    assert_eq!(pacing.release_time(at(1)), at(50));
+    pacing.on_released(at(50));
+    assert_eq!(pacing.release_time(at(51)), Instant::from_nanos(62_920_000));
 }
 
 #[test]
-fn while_stopped_only_what_is_resent_leaves_and_on_resuming_the_first_leaves_at_once() {
+fn while_stopped_only_a_retransmission_is_released_and_resuming_releases_one_at_once() {
     let mut pacing = paced(Config::AUTHORS, &[(100, 4)]);
     let at = Instant::from_millis;
-    pacing.released(at(0));
+    pacing.on_released(at(0));
     pacing.stop();
-    assert_eq!(pacing.next_release(at(1)), at(1));
-    pacing.released(at(1));
-    assert_eq!(pacing.next_release(at(1)), Instant::FAR_FUTURE);
-    pacing.released(at(1));
-    assert_eq!(pacing.next_release(at(900)), Instant::FAR_FUTURE);
+    assert_eq!(pacing.release_time(at(1)), at(1));
+    pacing.on_released(at(1));
+    assert_eq!(pacing.release_time(at(1)), Instant::FAR_FUTURE);
+    pacing.on_released(at(1));
+    assert_eq!(pacing.release_time(at(900)), Instant::FAR_FUTURE);
     pacing.resume();
-    assert_eq!(pacing.next_release(at(2)), at(2));
-    pacing.released(at(2));
+    assert_eq!(pacing.release_time(at(2)), at(2));
+    pacing.on_released(at(2));
     pacing.resume();
-    assert_eq!(pacing.next_release(at(3)), Instant::from_nanos(63_680_000), "the estimate was kept");
+    assert_eq!(pacing.release_time(at(3)), Instant::from_nanos(63_680_000), "the estimate was kept");
 }
 
 #[test]
-fn what_is_out_of_range_is_named() {
+fn parameters_out_of_range_are_named() {
     type Spoil = fn(&mut Config);
     let spoilt: [(&str, Spoil); 14] = [
         ("pacing.spatial_factor", |c| c.spatial_factor = 0),

@@ -3,14 +3,16 @@
 
 use super::config::ClosedWindow;
 use super::congestion::undo::Cause;
-use super::congestion::{Ack, BackOffAfter, News, ResendNow, Response, TimerAfter};
-use super::detect::Taken;
-use super::door::Spared;
+use super::congestion::{
+    AckInput, BackoffAction, ControlEvent, ImmediateRetransmission, Response, TimerAction,
+};
+use super::door::HeldReduction;
 use super::endpoint::{Endpoint, FIRST_DATA};
+use super::loss_detection::AckSummary;
+use super::recovery_policy::{RecoveryPolicy, RetransmissionPolicy};
+use super::sack_option::SackInfo;
 use super::scoreboard::Reneging;
-use super::selective::Selective;
-use super::spurious::Evidence;
-use super::stance::{Resent, Stance};
+use super::spurious::DetectorInput;
 use super::timer::Timer;
 use crate::connection::{Event, State};
 use core::ops::ControlFlow;
@@ -43,53 +45,56 @@ impl<P: Payload> Endpoint<P> {
     /// 6. detection of spurious reductions from this ACK (Eifel, F-RTO, DSACK), after the reaction to it;
     /// 7. time-based loss detection, so that an undone reduction does not hide losses;
     /// 8. BBR, which uses the results of all other steps.
-    pub(super) fn take_ack(&mut self, now: Instant, start: u64, segment: &Segment<P>) -> ControlFlow<()> {
+    pub(super) fn handle_ack(&mut self, now: Instant, start: u64, segment: &Segment<P>) -> ControlFlow<()> {
         let una = self.snd.una as i64;
         let ack = self.ack_position(segment);
         self.resume_pacing();
-        let before = self.before_steering();
-        let stance = self.stance(now);
+        let before = self.rate_control_snapshot();
+        let stance = self.recovery_policy(now);
         self.control.set_hold(now, stance.hold);
         let window_before = self.snd.window;
         if ack >= una {
-            self.note_window(start, segment);
+            self.update_send_window(start, segment);
         }
         if self.snd.nxt == self.snd.una {
             self.snd.retries = 0; // a window probe is answered
         }
         let told = self.read_sack(segment, ack);
-        let sacked = self.take_sack(&told);
+        let sacked = self.handle_sack(&told);
         // What was selectively acknowledged before is not news.
-        let covered = self.board.sacked_below(ack.max(una) as u64);
+        let covered = self.scoreboard.sacked_below(ack.max(una) as u64);
         let delivered = ((ack - una).max(0) as u64 + sacked).saturating_sub(covered);
-        let taken = Taken {
+        let taken = AckSummary {
             ack,
             delivered,
             una_before: self.snd.una,
             phase_before: self.control.phase(),
-            bare: segment.payload.is_empty() && segment.options.sack.is_empty(),
+            is_bare: segment.payload.is_empty() && segment.options.sack.is_empty(),
         };
-        let echoed = self.echoed(now, segment);
-        self.note_delivered(now, ack.max(una) as u64, &told, echoed);
-        let kind = self.kind_of(segment, ack - una, window_before, sacked);
+        let echoed = self.echoed_send_time(now, segment);
+        self.update_delivery_records(now, ack.max(una) as u64, &told, echoed);
+        let kind = self.classify_ack(segment, ack - una, window_before, sacked);
         match kind {
-            AckKind::New => self.take_new_ack(now, stance, ack as u64, delivered, segment),
-            AckKind::Duplicate => self.take_duplicate(now, stance, delivered, segment),
+            AckKind::New => self.handle_new_ack(now, stance, ack as u64, delivered, segment),
+            AckKind::Duplicate => self.handle_duplicate_ack(now, stance, delivered, segment),
             AckKind::Other if ack == una => {
-                let ack = self.ack_info(now, 0, delivered, false, segment);
-                self.heed_mark(&ack);
+                let ack = self.ack_input(now, 0, delivered, false, segment);
+                self.handle_ecn_echo(&ack);
             }
             AckKind::Other => {}
         }
         let acked = self.snd.una - taken.una_before;
-        self.judge(now, Evidence { kind, acked, sacked, told: &told, echoed });
+        self.run_spurious_detectors(
+            now,
+            DetectorInput { kind, acked, sacked, sack: &told, echoed_send_time: echoed },
+        );
         self.detect_losses(now, taken, &told);
-        self.steer(now, taken, before);
+        self.update_rate_control(now, taken, before);
         if self.state() == State::Closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Updates the send window, unless the segment is older than the last one that updated it (RFC 9293 §3.10.7.4).
-    pub(super) fn note_window(&mut self, start: u64, segment: &Segment<P>) {
+    pub(super) fn update_send_window(&mut self, start: u64, segment: &Segment<P>) {
         let ack = self.snd.una + u64::from(segment.ack - self.snd.seq(self.snd.una));
         let (from_seq, from_ack) = self.snd.window_from;
         if from_seq > start || (from_seq == start && from_ack > ack) {
@@ -100,7 +105,7 @@ impl<P: Payload> Endpoint<P> {
         self.snd.max_window = self.snd.max_window.max(self.snd.window);
         self.snd.window_from = (start, ack);
         if self.snd.window == 0 && self.config.closed_window == ClosedWindow::Persist {
-            self.take_back();
+            self.mark_unsent();
         }
         if self.snd.window > 0 && self.snd.nxt == self.snd.una {
             // RFC 9293 §3.8.6.1: the peer answers; whether the window suffices is seen when something is to be sent.
@@ -109,24 +114,24 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Marks all data in flight as unsent.
-    fn take_back(&mut self) {
+    fn mark_unsent(&mut self) {
         self.timers.stop(Timer::Retransmit);
         self.snd.nxt = self.snd.una;
-        (self.snd.resend_first, self.snd.timed) = (false, None);
-        self.board.clear();
+        (self.snd.retransmit_first, self.snd.rtt_probe) = (false, None);
+        self.scoreboard.clear();
     }
 
     /// Records the SACK blocks. Returns the number of bytes that they newly report.
-    fn take_sack(&mut self, told: &Selective) -> u64 {
-        self.stats.dsacks_received += u64::from(told.duplicate.is_some());
-        if !self.control.listens_to_sack() {
+    fn handle_sack(&mut self, told: &SackInfo) -> u64 {
+        self.stats.dsacks_received += u64::from(told.dsack.is_some());
+        if !self.control.records_sack() {
             return 0;
         }
-        told.blocks().iter().map(|&(left, right)| self.board.add(left, right)).sum()
+        told.blocks().iter().map(|&(left, right)| self.scoreboard.add(left, right)).sum()
     }
 
     /// Classifies an ACK that lies `beyond` the first unacknowledged byte.
-    fn kind_of(&self, segment: &Segment<P>, beyond: i64, window_before: u64, sacked: u64) -> AckKind {
+    fn classify_ack(&self, segment: &Segment<P>, beyond: i64, window_before: u64, sacked: u64) -> AckKind {
         match beyond {
             1.. => AckKind::New,
             0 if self.is_duplicate(segment, window_before, sacked) => AckKind::Duplicate,
@@ -134,21 +139,31 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    fn take_duplicate(&mut self, now: Instant, stance: Stance, delivered: u64, segment: &Segment<P>) {
+    fn handle_duplicate_ack(
+        &mut self,
+        now: Instant,
+        stance: RecoveryPolicy,
+        delivered: u64,
+        segment: &Segment<P>,
+    ) {
         self.stats.dup_acks += 1;
-        if self.paces_by_duplicates()
-            && let Some(sent) = self.echoed(now, segment)
+        if self.samples_duplicate_acks()
+            && let Some(sent) = self.echoed_send_time(now, segment)
         {
-            self.sample_pacing(now.since(sent));
+            self.add_pacing_sample(now.since(sent));
         }
-        let ack = self.ack_info(now, 0, delivered, false, segment);
-        self.heed_mark(&ack);
+        let ack = self.ack_input(now, 0, delivered, false, segment);
+        self.handle_ecn_echo(&ack);
         if !self.route.is_frozen() {
-            let response = match stance.resends {
-                Resent::FirstAlone => self.control.on_duplicate_alone(&self.config, &ack, &mut self.board),
-                Resent::AsRecovered => self.control.on_duplicate(&self.config, &ack, &mut self.board),
+            let response = match stance.retransmissions {
+                RetransmissionPolicy::FirstSegmentOnly => {
+                    self.control.on_duplicate_without_recovery(&self.config, &ack, &mut self.scoreboard)
+                }
+                RetransmissionPolicy::Normal => {
+                    self.control.on_duplicate(&self.config, &ack, &mut self.scoreboard)
+                }
             };
-            self.respond(now, response);
+            self.apply_response(now, response);
         }
     }
 
@@ -159,13 +174,20 @@ impl<P: Payload> Endpoint<P> {
             return false; // at most a window probe is out
         }
         if self.options.sack {
-            return sacked > 0 || self.control.counts_every_ack();
+            return sacked > 0 || self.control.counts_pipe_by_acks();
         }
         segment.payload.is_empty() && !segment.flags.contains(Flags::FIN) && self.snd.window == window_before
     }
 
-    fn take_new_ack(&mut self, now: Instant, stance: Stance, ack: u64, delivered: u64, segment: &Segment<P>) {
-        let was_full = self.window_is_full();
+    fn handle_new_ack(
+        &mut self,
+        now: Instant,
+        stance: RecoveryPolicy,
+        ack: u64,
+        delivered: u64,
+        segment: &Segment<P>,
+    ) {
+        let was_full = self.is_cwnd_limited();
         let flight = self.snd.nxt - self.snd.una;
         let bytes = self.snd.queue.advance(ack);
         self.stats.bytes_acked += bytes;
@@ -173,53 +195,58 @@ impl<P: Payload> Endpoint<P> {
         self.snd.nxt = self.snd.nxt.max(ack);
         self.snd.retries = 0;
         self.snd.probes = 0;
-        self.snd.resend_first = false;
-        if self.board.advance(ack) == Reneging::Yes {
-            self.board.clear();
+        self.snd.retransmit_first = false;
+        if self.scoreboard.advance(ack) == Reneging::Yes {
+            self.scoreboard.clear();
             if let Some(rack) = &mut self.rack {
-                rack.forget_sacks();
+                rack.on_reneging();
             }
             self.stats.reneged += 1;
         }
-        let sample = self.sample_round_trip(now, stance, flight, segment);
+        let sample = self.sample_rtt(now, stance, flight, segment);
         self.end_fixed_rto();
         self.end_congested();
-        self.on_answer_while_frozen(now);
-        let info = Ack { sample, ..self.ack_info(now, bytes, delivered, was_full, segment) };
-        self.heed_mark(&info);
-        let response = self.control.on_new_ack(&self.config, &info, &mut self.board);
-        self.respond(now, response);
-        if bytes > 0 && self.snd.queue.take_refusal() {
+        self.on_ack_while_frozen(now);
+        let info = AckInput { sample, ..self.ack_input(now, bytes, delivered, was_full, segment) };
+        self.handle_ecn_echo(&info);
+        let response = self.control.on_new_ack(&self.config, &info, &mut self.scoreboard);
+        self.apply_response(now, response);
+        if bytes > 0 && self.snd.queue.take_refused() {
             self.event(Event::Writable);
         }
-        self.note_fin_acked(now);
+        self.on_fin_acked(now);
     }
 
     /// Reacts to an ECN echo (RFC 3168 §6.1.2). An earlier reduction is not undone after it, since there is congestion
     /// (RFC 4015 §3.4).
-    fn heed_mark(&mut self, ack: &Ack) {
+    fn handle_ecn_echo(&mut self, ack: &AckInput) {
         if ack.marked {
             self.on_congestion_mark(ack.now);
-            self.reductions.forget();
+            self.reductions.clear();
             let response = self.control.on_mark(&self.config, ack);
-            self.respond(ack.now, response);
+            self.apply_response(ack.now, response);
         }
     }
 
-    fn ack_info(
+    fn ack_input(
         &self,
         now: Instant,
         acked: u64,
         delivered: u64,
         window_was_full: bool,
         segment: &Segment<P>,
-    ) -> Ack {
-        Ack { acked, window_was_full, marked: self.reports_mark(segment), ..self.occasion(now, delivered) }
+    ) -> AckInput {
+        AckInput {
+            acked,
+            window_was_full,
+            marked: self.has_ecn_echo(segment),
+            ..self.control_input(now, delivered)
+        }
     }
 
     /// Builds the input of congestion control for an event that acknowledges nothing new.
-    pub(super) fn occasion(&self, now: Instant, delivered: u64) -> Ack {
-        Ack {
+    pub(super) fn control_input(&self, now: Instant, delivered: u64) -> AckInput {
+        AckInput {
             marked: false,
             acked: 0,
             delivered,
@@ -241,7 +268,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Returns whether a segment has an acceptable ACK (RFC 5961 §5.2), which a blind attacker has to guess. Nothing before
     /// our first data was ever acknowledged to a connected endpoint, however large the peer's window.
-    pub(super) fn may_be_from_peer(&self, segment: &Segment<P>) -> bool {
+    pub(super) fn is_acceptable_ack(&self, segment: &Segment<P>) -> bool {
         let (una, max) = (self.snd.una as i64, self.snd.max as i64);
         let earliest = (una - self.snd.max_window as i64).max(FIRST_DATA as i64);
         segment.flags.contains(Flags::ACK) && (earliest..=max).contains(&self.ack_position(segment))
@@ -249,7 +276,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Returns whether `cwnd` limits the sender. In slow start half of it in use is enough, since it doubles each round
     /// trip.
-    fn window_is_full(&self) -> bool {
+    fn is_cwnd_limited(&self) -> bool {
         let (flight, cwnd) = (self.snd.nxt - self.snd.una, u64::from(self.control.cwnd()));
         if self.control.cwnd() < self.control.ssthresh() {
             2 * flight >= cwnd
@@ -259,23 +286,23 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Samples the round-trip time (Karn's algorithm, RFC 6298 §3; RFC 7323 §4.1). Returns the sample.
-    fn sample_round_trip(
+    fn sample_rtt(
         &mut self,
         now: Instant,
-        stance: Stance,
+        stance: RecoveryPolicy,
         flight: u64,
         segment: &Segment<P>,
     ) -> Option<Duration> {
-        let timed = self.snd.timed;
+        let timed = self.snd.rtt_probe;
         if timed.is_some_and(|(end, _)| self.snd.una >= end) {
-            self.snd.timed = None;
+            self.snd.rtt_probe = None;
         }
         if stance.holds_everything() {
             return None;
         }
         let (sent, share) = if self.options.timestamps {
             let share = flight.div_ceil(2 * u64::from(self.snd.mss)).clamp(1, 1 << 20);
-            (self.echoed(now, segment)?, share as u32)
+            (self.echoed_send_time(now, segment)?, share as u32)
         } else {
             let (end, sent) = timed?;
             if self.snd.una < end {
@@ -284,13 +311,13 @@ impl<P: Payload> Endpoint<P> {
             (sent, 1)
         };
         self.rto.sample(sent, now, share);
-        self.sample_pacing(now.since(sent));
+        self.add_pacing_sample(now.since(sent));
         Some(now.since(sent))
     }
 
     /// Returns the time of sending of the segment that the timestamp echo names, in whole milliseconds; `None` if it is
     /// implausible.
-    fn echoed(&self, now: Instant, segment: &Segment<P>) -> Option<Instant> {
+    fn echoed_send_time(&self, now: Instant, segment: &Segment<P>) -> Option<Instant> {
         let ts = segment.options.timestamps.filter(|ts| self.options.timestamps && ts.echo != 0)?;
         let age = self.timestamp(now).wrapping_sub(ts.echo);
         let clock = now.as_nanos() / 1_000_000;
@@ -298,37 +325,37 @@ impl<P: Payload> Endpoint<P> {
             .then(|| Instant::from_millis(clock - u64::from(age)))
     }
 
-    pub(super) fn respond(&mut self, now: Instant, response: Response) {
-        self.remember_reduction(now, self.rto.back_off_state());
-        if response.news == News::RecoveryBegan {
+    pub(super) fn apply_response(&mut self, now: Instant, response: Response) {
+        self.record_reduction(now, self.rto.back_off_state());
+        if response.event == ControlEvent::RecoveryStarted {
             self.stop_pacing();
             self.stats.fast_retransmits += 1;
             if let Some(rack) = &mut self.rack {
                 rack.tlp.reset();
             }
-            self.snd.timed = None;
-            self.count_spared(now, Spared::FastRetransmit);
-            self.suspect(now, Cause::FastRetransmit);
+            self.snd.rtt_probe = None;
+            self.count_held_reduction(now, HeldReduction::FastRetransmit);
+            self.open_suspect(now, Cause::FastRetransmit);
         }
-        if let News::MarkHeeded(window) = response.news {
+        if let ControlEvent::EcnReaction(window) = response.event {
             self.stats.mark_reactions += 1;
-            self.owe_cwr();
-            self.pause_for_mark(now, window);
+            self.request_cwr();
+            self.start_ecn_pause(now, window);
         }
-        if response.back_off == BackOffAfter::Ends && !self.stance(now).holds_everything() {
+        if response.back_off == BackoffAction::Reset && !self.recovery_policy(now).holds_everything() {
             self.rto.end_back_off();
         }
-        self.snd.resend_first |= response.resends == ResendNow::First;
+        self.snd.retransmit_first |= response.retransmission == ImmediateRetransmission::FirstUnacked;
         if !self.snd.outstanding() {
             self.timers.stop(Timer::Retransmit); // RFC 6298 §5.2
-        } else if response.timer == TimerAfter::Restarts {
+        } else if response.timer == TimerAction::Restart {
             self.arm_retransmit(now); // §5.3
         }
     }
 
-    fn note_fin_acked(&mut self, now: Instant) {
+    fn on_fin_acked(&mut self, now: Instant) {
         if self.snd.fin.is_some_and(|fin| self.snd.una > fin) {
-            self.move_to(now, self.state().after_fin_acked());
+            self.enter_state(now, self.state().after_fin_acked());
         }
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! "Default" in the field descriptions is the value of [`Config::modern`].
 
-use super::congestion::{SackRules, Variant, WindowLaw};
+use super::congestion::{CongestionControl, SackRules, Variant};
 use super::door::DoorConfig;
-use super::feedback::Feedback;
+use super::feedback::RouteFeedback;
 use super::rack::RackConfig;
-use super::spurious::{Detector, Spurious};
+use super::spurious::{SpuriousDetection, SpuriousDetector};
 use super::tlp::TailProbe;
 use crate::ConfigError;
 use crate::pacing::Pacing;
@@ -23,9 +23,9 @@ pub struct Config {
     /// Loss detection. Default by duplicate acknowledgments.
     pub loss_detection: LossDetection,
     /// Congestion control algorithm. Default Reno: one segment per round trip, halved by a loss (RFC 5681).
-    pub law: WindowLaw,
+    pub congestion_control: CongestionControl,
     /// Detection and undoing of spurious window reductions. Default none.
-    pub spurious: Spurious,
+    pub spurious: SpuriousDetection,
     /// Congestion window after the handshake. Default ten segments (RFC 6928).
     pub initial_window: InitialWindow,
     /// Slow start threshold before the first loss. Default unlimited (RFC 5681 §3.1: "arbitrarily high").
@@ -66,17 +66,17 @@ pub struct Config {
     /// TCP-DOOR: detects route changes by out-of-order packets and does not treat them as congestion. Default none.
     pub door: Option<DoorConfig>,
     /// Route failure notification: a scheme that tells a lost route from congestion. Default none.
-    pub feedback: Feedback,
+    pub feedback: RouteFeedback,
     /// Use of timestamps, with PAWS (RFC 7323). Default offered.
-    pub timestamps: Offer,
+    pub timestamps: OptionOffer,
     /// Choice of the timestamp that an acknowledgment echoes. Default as RFC 7323.
     pub timestamp_echo: TimestampEcho,
     /// Reports of duplicate segments in acknowledgments (D-SACK), where SACK is in use. Default silent.
-    pub dsack: Dsack,
+    pub dsack: DsackReports,
     /// Explicit congestion notification (RFC 3168). Default never.
-    pub ecn: EcnUse,
+    pub ecn: EcnMode,
     /// Use of window scaling (RFC 7323 §2). The shift is the smallest that can express `receive_buffer`. Default offered.
-    pub window_scale: Offer,
+    pub window_scale: OptionOffer,
     /// Received data kept for the user, in order and not, bytes; the largest window announced. Range 1–2³⁰,
     /// default 4 MiB.
     pub receive_buffer: u32,
@@ -111,7 +111,7 @@ pub struct RtoConfig {
     pub backoff_limit: Option<u32>,
     /// Back-off factor above which the smoothed estimate is forgotten and the next sample starts afresh
     /// (RFC 6298 §5, last paragraph). `None`: never. Default none. ns-2 and BSD: 8.
-    pub forget_above: Option<u32>,
+    pub reset_above: Option<u32>,
     /// Measurement and smoothing of round-trip times. Default exact.
     pub estimator: Estimator,
 }
@@ -183,7 +183,7 @@ pub enum GrowthCondition {
     WindowFull,
 }
 
-/// Quantity that a loss halves. [`WindowLaw::Cubic`] multiplies by its `beta` in place of one half.
+/// Quantity that a loss halves. [`CongestionControl::Cubic`] multiplies by its `beta` in place of one half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// Data in flight: `ssthresh = max(FlightSize/2, 2·SMSS)`, `cwnd = ssthresh` in recovery (RFC 5681 §3.1 (4), §3.2).
@@ -217,7 +217,7 @@ pub enum RecoveryTimeout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClosedWindow {
     /// The data time out as usual (RFC 9293 §3.8.6.1); then the window is probed.
-    Retransmit,
+    TimeOut,
     /// The data count as unsent, and the window is probed. When it opens, the data are sent again under the unchanged
     /// congestion window (4.4BSD, `tcp_output`). M-TCP relies on this.
     Persist,
@@ -279,31 +279,31 @@ pub enum AckPolicy {
 
 /// Negotiation of an option in the SYN. The option is used if both sides offer it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offer {
+pub enum OptionOffer {
     /// Offered.
-    Yes,
+    Offered,
     /// Neither offered nor accepted.
-    No,
+    NotOffered,
 }
 
 /// Reports of duplicate segments in acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dsack {
+pub enum DsackReports {
     /// No reports.
-    Silent,
+    Off,
     /// One report per duplicate, as the first block of the SACK option (D-SACK, RFC 2883 §4).
-    Report,
+    On,
 }
 
 /// Negotiation of explicit congestion notification (RFC 3168). ECN is used if both sides agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EcnUse {
+pub enum EcnMode {
     /// Neither requested nor accepted.
     Never,
     /// Accepted if the peer's SYN requests it. Default of Linux.
-    IfAsked,
+    Accept,
     /// Also requested in our SYN.
-    Ask,
+    Request,
 }
 
 /// Choice of the timestamp that an acknowledgment echoes.
@@ -330,12 +330,12 @@ impl Config {
         let rules: [(bool, &'static str, &'static str); 24] = [
             ((MIN_MSS..=65_495).contains(&self.mss), "mss", "48 to 65495 bytes"),
             (
-                !matches!(self.law, WindowLaw::Cubic(cubic) if !(cubic.c > 0.0 && cubic.c <= 1000.0)),
+                !matches!(self.congestion_control, CongestionControl::Cubic(cubic) if !(cubic.c > 0.0 && cubic.c <= 1000.0)),
                 "law.c",
                 "above 0 and at most 1000",
             ),
             (
-                !matches!(self.law, WindowLaw::Cubic(cubic) if !(cubic.beta > 0.0 && cubic.beta < 1.0)),
+                !matches!(self.congestion_control, CongestionControl::Cubic(cubic) if !(cubic.beta > 0.0 && cubic.beta < 1.0)),
                 "law.beta",
                 "above 0 and below 1",
             ),
@@ -383,8 +383,7 @@ impl Config {
                 "by duplicate ACKs unless recovery is SACK as of RFC 6675: RACK goes by what the peer holds",
             ),
             (
-                self.closed_window == ClosedWindow::Retransmit
-                    || self.loss_detection == LossDetection::DupAcks,
+                self.closed_window == ClosedWindow::TimeOut || self.loss_detection == LossDetection::DupAcks,
                 "closed_window",
                 "retransmit with RACK, which remembers what was sent when",
             ),
@@ -401,17 +400,17 @@ impl Config {
                 "at most 500 ms",
             ),
             (
-                self.spurious.eifel == Detector::Off || self.timestamps == Offer::Yes,
+                self.spurious.eifel == SpuriousDetector::Off || self.timestamps == OptionOffer::Offered,
                 "spurious.eifel",
                 "off without timestamps: it goes by what an ACK echoes",
             ),
             (
-                self.spurious.dsack == Detector::Off || matches!(self.variant, Variant::Sack(_)),
+                self.spurious.dsack == SpuriousDetector::Off || matches!(self.variant, Variant::Sack(_)),
                 "spurious.dsack",
                 "off without SACK, which carries the reports",
             ),
             (
-                self.pacing == Pacing::None || self.timestamps == Offer::Yes,
+                self.pacing == Pacing::None || self.timestamps == OptionOffer::Offered,
                 "timestamps",
                 "offered where pacing is adaptive: it takes a round trip from each ACK",
             ),
@@ -419,24 +418,24 @@ impl Config {
             (self.send_buffer != Some(0), "send_buffer", "at least 1 byte"),
         ];
         if let Some(&(_, field, must)) = rules.iter().find(|(ok, ..)| !ok) {
-            return Err(ConfigError { field, must });
+            return Err(ConfigError { field, requirement: must });
         }
         self.pacing.validate()?;
         self.validate_bbr()?;
         self.feedback.validate(self.loss_detection)?;
         match (self.door, self.feedback) {
             (None, _) => Ok(()),
-            (Some(door), Feedback::None) => door.validate(self.timestamps, self.loss_detection),
+            (Some(door), RouteFeedback::None) => door.validate(self.timestamps, self.loss_detection),
             (Some(_), _) => {
                 let must = "none where TCP-DOOR tells lost routes by itself";
-                Err(ConfigError { field: "feedback", must })
+                Err(ConfigError { field: "feedback", requirement: must })
             }
         }
     }
 
     /// Checks that BBR has the RACK records that it needs, and that nothing else sets the window or the pacing rate.
     fn validate_bbr(&self) -> Result<(), ConfigError> {
-        let WindowLaw::Bbr(bbr) = self.law else { return Ok(()) };
+        let CongestionControl::Bbr(bbr) = self.congestion_control else { return Ok(()) };
         let rules: [(bool, &'static str, &'static str); 5] = [
             (
                 self.loss_detection != LossDetection::DupAcks,
@@ -444,12 +443,12 @@ impl Config {
                 "RACK with BBR, which takes its samples of what RACK records",
             ),
             (self.pacing == Pacing::None, "pacing", "none with BBR, which paces at the rate it measures"),
-            (self.ecn == EcnUse::Never, "ecn", "off with BBR, which makes nothing of marks"),
+            (self.ecn == EcnMode::Never, "ecn", "off with BBR, which makes nothing of marks"),
             (self.door.is_none(), "door", "none with BBR, whose window nobody holds"),
-            (self.feedback == Feedback::None, "feedback", "none with BBR, whose window nobody holds"),
+            (self.feedback == RouteFeedback::None, "feedback", "none with BBR, whose window nobody holds"),
         ];
         match rules.iter().find(|(ok, ..)| !ok) {
-            Some(&(_, field, must)) => Err(ConfigError { field, must }),
+            Some(&(_, field, must)) => Err(ConfigError { field, requirement: must }),
             None => bbr.validate(),
         }
     }

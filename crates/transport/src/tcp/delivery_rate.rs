@@ -1,18 +1,18 @@
 //! Delivery rate estimation: a sample from each acknowledgment (draft-ietf-ccwg-bbr §4.1, which includes
 //! draft-cheng-iccrg-delivery-rate-estimation; Linux: `tcp_rate.c`).
 //!
-//! Each transmission carries a [`Stamp`] of the data delivered by then. At its acknowledgment, the data delivered since
+//! Each transmission carries a [`PacketState`] of the data delivered by then. At its acknowledgment, the data delivered since
 //! then, divided by the interval, are a sample of the rate of the path. The interval is the longer one of the send and
 //! the ACK interval. Bunched or early acknowledgments therefore cannot make the rate higher than the sending rate.
 
 use super::rack::sent_after;
-use super::transmissions::{Record, Times, Transmissions};
+use super::sent_segments::{SentSegment, SentSegments, TransmissionCount};
 use core::ops::Range;
 use hopline_core::{Duration, Instant};
 
 /// Delivery state at the time of sending of a segment ("P." in the draft).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct PacketState {
     /// Bytes delivered by then.
     pub(crate) delivered: u64,
     /// Time of the last delivery by then.
@@ -23,12 +23,12 @@ pub(crate) struct Stamp {
     pub(crate) lost: u64,
     /// Bytes in flight then, this segment included.
     pub(crate) in_flight: u64,
-    pub(crate) limit: Limit,
+    pub(crate) limit: SendLimit,
 }
 
 /// Limit of the sender at the time of sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Limit {
+pub(crate) enum SendLimit {
     /// The path, or the congestion window: samples show the rate of the path.
     #[default]
     Path,
@@ -50,45 +50,45 @@ pub(crate) struct RateSample {
     pub(crate) lost: u64,
     /// Bytes in flight when that segment was sent, itself included.
     pub(crate) in_flight: u64,
-    pub(crate) limit: Limit,
+    pub(crate) limit: SendLimit,
     /// Shortest round-trip time of the acknowledged segments that were sent once; `None`: there is none.
-    pub(crate) round_trip: Option<Duration>,
+    pub(crate) min_rtt: Option<Duration>,
 }
 
 /// Segment that was declared lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Loss {
+pub(crate) struct LostSegment {
     /// Range in the stream.
     pub(crate) segment: Range<u64>,
     /// Delivery state at its sending.
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: PacketState,
     /// Total of lost bytes, this segment included.
     pub(crate) lost: u64,
 }
 
 /// State of one connection ("C." in the draft).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DeliveryRate {
+pub(crate) struct RateSampler {
     delivered: u64,
     delivered_at: Instant,
     first_sent: Instant,
     lost: u64,
     /// Total of delivered bytes up to which samples are application-limited.
-    limited_until: Option<u64>,
-    newest: Option<Newest>,
-    losses: Vec<Loss>,
+    app_limited_until: Option<u64>,
+    newest_acked: Option<NewestAcked>,
+    losses: Vec<LostSegment>,
 }
 
 /// Newest segment that the current acknowledgment covers.
 #[derive(Clone, Copy, Debug)]
-struct Newest {
-    sent: Instant,
+struct NewestAcked {
+    sent_at: Instant,
     end: u64,
-    stamp: Stamp,
-    round_trip: Option<Duration>,
+    stamp: PacketState,
+    min_rtt: Option<Duration>,
 }
 
-impl DeliveryRate {
+impl RateSampler {
     /// Returns the total of delivered bytes, acknowledged cumulatively or selectively.
     pub(crate) fn delivered(&self) -> u64 {
         self.delivered
@@ -105,18 +105,18 @@ impl DeliveryRate {
     }
 
     /// Returns the current limit of the sender.
-    pub(crate) fn limit(&self) -> Limit {
-        if self.limited_until.is_some() { Limit::Application } else { Limit::Path }
+    pub(crate) fn limit(&self) -> SendLimit {
+        if self.app_limited_until.is_some() { SendLimit::Application } else { SendLimit::Path }
     }
 
     /// Returns the stamp of a segment that is sent now ("OnPacketSent"). If no data are outstanding, the interval begins
     /// with it. As in Linux, outstanding data count and not those in flight, which are an estimate and can be zero by
     /// mistake.
-    pub(crate) fn stamp(&mut self, now: Instant, outstanding: &Transmissions) -> Stamp {
+    pub(crate) fn on_sent(&mut self, now: Instant, outstanding: &SentSegments) -> PacketState {
         if outstanding.is_empty() {
             (self.first_sent, self.delivered_at) = (now, now);
         }
-        Stamp {
+        PacketState {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
@@ -127,29 +127,29 @@ impl DeliveryRate {
     }
 
     /// Records that the current acknowledgment covers this segment, among others ("UpdateRateSample").
-    pub(crate) fn note_delivered(&mut self, now: Instant, record: &Record, stamp: &Stamp) {
-        let round_trip = (record.times == Times::Once).then(|| now.since(record.sent));
-        let known = self.newest.and_then(|newest| newest.round_trip);
+    pub(crate) fn on_delivered(&mut self, now: Instant, record: &SentSegment, stamp: &PacketState) {
+        let round_trip = (record.transmissions == TransmissionCount::Once).then(|| now.since(record.sent_at));
+        let known = self.newest_acked.and_then(|newest| newest.min_rtt);
         let shortest = round_trip.into_iter().chain(known).min();
-        match &mut self.newest {
-            Some(newest) if !sent_after((record.sent, record.end), (newest.sent, newest.end)) => {
-                newest.round_trip = shortest;
+        match &mut self.newest_acked {
+            Some(newest) if !sent_after((record.sent_at, record.end), (newest.sent_at, newest.end)) => {
+                newest.min_rtt = shortest;
             }
             newest => {
-                let (sent, end) = (record.sent, record.end);
-                *newest = Some(Newest { sent, end, stamp: *stamp, round_trip: shortest });
+                let (sent, end) = (record.sent_at, record.end);
+                *newest = Some(NewestAcked { sent_at: sent, end, stamp: *stamp, min_rtt: shortest });
             }
         }
     }
 
     /// Records the loss of a segment.
-    pub(crate) fn note_lost(&mut self, segment: Range<u64>, stamp: &Stamp) {
+    pub(crate) fn on_lost(&mut self, segment: Range<u64>, stamp: &PacketState) {
         self.lost += segment.end - segment.start;
-        self.losses.push(Loss { segment, stamp: *stamp, lost: self.lost });
+        self.losses.push(LostSegment { segment, stamp: *stamp, lost: self.lost });
     }
 
     /// Returns the losses since the last call.
-    pub(crate) fn take_losses(&mut self) -> Vec<Loss> {
+    pub(crate) fn take_losses(&mut self) -> Vec<LostSegment> {
         core::mem::take(&mut self.losses)
     }
 
@@ -165,10 +165,10 @@ impl DeliveryRate {
             self.delivered += delivered;
             self.delivered_at = now;
         }
-        if self.limited_until.is_some_and(|until| self.delivered > until) {
-            self.limited_until = None;
+        if self.app_limited_until.is_some_and(|until| self.delivered > until) {
+            self.app_limited_until = None;
         }
-        let Newest { sent, stamp, round_trip, .. } = self.newest.take()?;
+        let NewestAcked { sent_at: sent, stamp, min_rtt: round_trip, .. } = self.newest_acked.take()?;
         let interval = sent.since(stamp.first_sent).max(now.since(stamp.delivered_at));
         self.first_sent = sent;
         let delivered = self.delivered - stamp.delivered;
@@ -180,18 +180,18 @@ impl DeliveryRate {
             lost: self.lost - stamp.lost,
             in_flight: stamp.in_flight,
             limit: stamp.limit,
-            round_trip,
+            min_rtt: round_trip,
         })
     }
 
     /// Marks the following samples as application-limited, until the `in_flight` bytes are delivered. The application has
     /// nothing to send though the window is open ("MarkConnectionAppLimited").
-    pub(crate) fn limit_by_application(&mut self, in_flight: u64) {
-        self.limited_until = Some(self.delivered + in_flight);
+    pub(crate) fn set_app_limited(&mut self, in_flight: u64) {
+        self.app_limited_until = Some(self.delivered + in_flight);
     }
 
     /// Discards the current sample, since the peer has reneged on selectively acknowledged data.
-    pub(crate) fn forget_newest(&mut self) {
-        self.newest = None;
+    pub(crate) fn discard_sample(&mut self) {
+        self.newest_acked = None;
     }
 }

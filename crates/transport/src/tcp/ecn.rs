@@ -1,7 +1,7 @@
 //! Explicit congestion notification (RFC 3168): negotiation, the receiver's echo, the sender's reaction.
 
-use super::config::EcnUse;
-use super::congestion::MarkedWindow;
+use super::config::EcnMode;
+use super::congestion::EcnEffect;
 use super::endpoint::Endpoint;
 use super::timer::Timer;
 use crate::connection::State;
@@ -11,7 +11,7 @@ use hopline_wire::tcp::{Flags, Segment};
 
 /// Result of the ECN negotiation in the SYNs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Agreement {
+pub(super) enum EcnNegotiation {
     /// No ECN.
     #[default]
     None,
@@ -24,12 +24,12 @@ pub(super) enum Agreement {
 
 /// ECN state of one connection.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ecn {
-    pub(super) agreement: Agreement,
+pub(super) struct EcnState {
+    pub(super) negotiation: EcnNegotiation,
     /// `true` if every acknowledgment carries ECE, until the peer sends CWR.
-    echoing: bool,
+    must_echo: bool,
     /// `true` if the next new data carry CWR.
-    owes_cwr: bool,
+    cwr_pending: bool,
 }
 
 impl<P: Payload> Endpoint<P> {
@@ -37,90 +37,90 @@ impl<P: Payload> Endpoint<P> {
     /// none, since a middlebox may drop such SYNs (§6.1.1.1).
     pub(super) fn ecn_setup(&self) -> Flags {
         match self.state() {
-            State::SynSent if self.config.ecn == EcnUse::Ask && !self.snd.syn_resent => {
+            State::SynSent if self.config.ecn == EcnMode::Request && !self.snd.syn_retransmitted => {
                 Flags::ECE | Flags::CWR
             }
-            State::SynReceived if self.ecn.agreement != Agreement::None => Flags::ECE,
+            State::SynReceived if self.ecn.negotiation != EcnNegotiation::None => Flags::ECE,
             _ => Flags(0),
         }
     }
 
     /// Processes the ECN flags of the peer's SYN or SYN-ACK.
-    pub(super) fn agree_on_ecn(&mut self, segment: &Segment<P>) {
+    pub(super) fn negotiate_ecn(&mut self, segment: &Segment<P>) {
         let flags = segment.flags;
         let both = flags.contains(Flags::ECE | Flags::CWR);
-        let asked = self.config.ecn == EcnUse::Ask;
-        self.ecn.agreement = match self.state() {
-            State::Listen if both && self.config.ecn != EcnUse::Never => Agreement::Full,
+        let asked = self.config.ecn == EcnMode::Request;
+        self.ecn.negotiation = match self.state() {
+            State::Listen if both && self.config.ecn != EcnMode::Never => EcnNegotiation::Full,
             // A SYN-ACK that mirrors our bits is no agreement.
             State::SynSent if flags.contains(Flags::ACK) && (both || !flags.contains(Flags::ECE)) => {
-                Agreement::None
+                EcnNegotiation::None
             }
-            State::SynSent if !flags.contains(Flags::ACK) && !both => Agreement::None,
-            State::SynSent if asked && self.snd.syn_resent => Agreement::EchoOnly,
-            State::SynSent if asked => Agreement::Full,
-            _ => Agreement::None,
+            State::SynSent if !flags.contains(Flags::ACK) && !both => EcnNegotiation::None,
+            State::SynSent if asked && self.snd.syn_retransmitted => EcnNegotiation::EchoOnly,
+            State::SynSent if asked => EcnNegotiation::Full,
+            _ => EcnNegotiation::None,
         };
     }
 
     /// Processes a repeated SYN of the peer, which may no longer offer ECN.
-    pub(super) fn confirm_ecn(&mut self, segment: &Segment<P>) {
-        if !segment.flags.contains(Flags::ECE | Flags::CWR) && self.ecn.agreement == Agreement::Full {
-            self.ecn.agreement = Agreement::EchoOnly;
+    pub(super) fn renegotiate_ecn(&mut self, segment: &Segment<P>) {
+        if !segment.flags.contains(Flags::ECE | Flags::CWR) && self.ecn.negotiation == EcnNegotiation::Full {
+            self.ecn.negotiation = EcnNegotiation::EchoOnly;
         }
     }
 
     /// Records the ECN mark of data (§6.1.3), which lie within the window (§6.1.5).
-    pub(super) fn note_mark(&mut self, segment: &Segment<P>) {
-        if self.ecn.agreement == Agreement::None || segment.payload.is_empty() {
+    pub(super) fn record_ce_mark(&mut self, segment: &Segment<P>) {
+        if self.ecn.negotiation == EcnNegotiation::None || segment.payload.is_empty() {
             return;
         }
         if segment.flags.contains(Flags::CWR) {
-            self.ecn.echoing = false;
+            self.ecn.must_echo = false;
         }
         if segment.ecn == ipv4::Ecn::CongestionExperienced {
-            self.ecn.echoing = true;
+            self.ecn.must_echo = true;
             self.stats.marks_received += 1;
         }
     }
 
     /// Returns the ECE flag of an acknowledgment.
     pub(super) fn ecn_echo(&self) -> Flags {
-        if self.ecn.echoing { Flags::ECE } else { Flags(0) }
+        if self.ecn.must_echo { Flags::ECE } else { Flags(0) }
     }
 
     /// Returns whether the segment reports a mark on our data.
-    pub(super) fn reports_mark(&self, segment: &Segment<P>) -> bool {
-        self.ecn.agreement == Agreement::Full && segment.flags.contains(Flags::ECE)
+    pub(super) fn has_ecn_echo(&self, segment: &Segment<P>) -> bool {
+        self.ecn.negotiation == EcnNegotiation::Full && segment.flags.contains(Flags::ECE)
     }
 
     /// Makes new data ECN-capable, and adds CWR after a reduction. Retransmissions and other segments must not be capable
     /// (§6.1.4–6.1.6).
-    pub(super) fn make_capable(&mut self, segment: &mut Segment<P>) {
-        if self.ecn.agreement != Agreement::Full {
+    pub(super) fn mark_ecn_capable(&mut self, segment: &mut Segment<P>) {
+        if self.ecn.negotiation != EcnNegotiation::Full {
             return;
         }
         segment.ecn = ipv4::Ecn::Capable0;
-        if self.ecn.owes_cwr {
-            self.ecn.owes_cwr = false;
+        if self.ecn.cwr_pending {
+            self.ecn.cwr_pending = false;
             segment.flags |= Flags::CWR;
         }
     }
 
     /// Requests CWR on the next new data after a reduction of the window for any reason (§6.1.2).
-    pub(super) fn owe_cwr(&mut self) {
-        self.ecn.owes_cwr = self.ecn.agreement == Agreement::Full;
+    pub(super) fn request_cwr(&mut self) {
+        self.ecn.cwr_pending = self.ecn.negotiation == EcnNegotiation::Full;
     }
 
     /// Pauses new data for one timeout if a mark finds a window of one segment, which cannot be halved (§6.1.2).
-    pub(super) fn pause_for_mark(&mut self, now: Instant, window: MarkedWindow) {
-        if window == MarkedWindow::OneSegment {
-            self.timers.set(Timer::MarkPause, now + self.rto.timeout());
+    pub(super) fn start_ecn_pause(&mut self, now: Instant, window: EcnEffect) {
+        if window == EcnEffect::OneSegment {
+            self.timers.set(Timer::EcnPause, now + self.rto.timeout());
         }
     }
 
     /// Returns whether new data have to wait for the end of such a pause.
-    pub(super) fn pauses_for_mark(&self) -> bool {
-        self.timers.is_set(Timer::MarkPause)
+    pub(super) fn is_in_ecn_pause(&self) -> bool {
+        self.timers.is_set(Timer::EcnPause)
     }
 }

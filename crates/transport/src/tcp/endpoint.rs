@@ -1,18 +1,20 @@
 //! TCP endpoint: its parts, calls of the application, and getters.
 
-use super::config::{Config, LossDetection, Offer};
-use super::congestion::undo::Reductions;
-use super::congestion::{BbrModel, Control, OwnLaw, Phase, Variant, WindowLaw};
-use super::door::Door;
-use super::ecn::Ecn as EcnState;
-use super::feedback::Route;
-use super::frto::Steps;
-use super::keep_alive::Keep;
+use super::config::{Config, LossDetection, OptionOffer};
+use super::congestion::undo::ReductionHistory;
+use super::congestion::{
+    BbrModel, CongestionControl, CongestionState, CustomCongestionControl, RecoveryPhase, Variant,
+};
+use super::door::DoorState;
+use super::ecn::EcnState;
+use super::feedback::RouteState;
+use super::frto::FrtoState;
+use super::keep_alive::KeepAliveState;
 use super::rack::Rack;
-use super::receive::Receiver;
-use super::rto::Rto;
+use super::receive::ReceiveHalf;
+use super::rto::RtoEstimator;
 use super::scoreboard::Scoreboard;
-use super::spurious::Case;
+use super::spurious::SuspectReduction;
 use super::stats::{DropReason, Stats};
 use super::timer::Timer;
 use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
@@ -20,7 +22,7 @@ use crate::lifecycle::{Close, Lifecycle, Role};
 use crate::pacing::{AdaptivePacing, Pacer};
 use crate::send_queue::SendQueue;
 use crate::{ConfigError, Signal};
-use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, TimerKind, TimerTable};
+use hopline_core::{Duration, Instant, LinkId, Payload, Seq32, StateMachine, TimerKind, TimerTable};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::tcp::{Flags, Options, Segment};
 
@@ -68,32 +70,32 @@ pub struct Endpoint<P: Payload> {
     /// Remote port of a passive open, 0 for any.
     pub(super) listens_for: u16,
     pub(super) lifecycle: Lifecycle,
-    pub(super) snd: Sender<P>,
-    pub(super) rcv: Receiver<P>,
-    pub(super) control: Control,
-    pub(super) reductions: Reductions,
-    pub(super) board: Scoreboard,
+    pub(super) snd: SendHalf<P>,
+    pub(super) rcv: ReceiveHalf<P>,
+    pub(super) control: CongestionState,
+    pub(super) reductions: ReductionHistory,
+    pub(super) scoreboard: Scoreboard,
     /// `None`: no time-based loss detection.
     pub(super) rack: Option<Box<Rack>>,
     /// Last reduction, if it may be spurious.
-    pub(super) case: Option<Case>,
-    pub(super) frto: Steps,
-    pub(super) rto: Rto,
+    pub(super) suspect: Option<SuspectReduction>,
+    pub(super) frto: FrtoState,
+    pub(super) rto: RtoEstimator,
     pub(super) timers: TimerTable<Timer, { <Timer as TimerKind>::ALL.len() }>,
     /// `None`: no pacing.
     pub(super) pacing: Option<Box<Pacer>>,
     /// `None`: no TCP-DOOR.
-    pub(super) door: Option<Box<Door>>,
+    pub(super) door: Option<Box<DoorState>>,
     /// `None`: no keep-alive.
-    pub(super) keep: Option<Box<Keep>>,
+    pub(super) keep_alive: Option<Box<KeepAliveState>>,
     /// State of the route, as known from notifications.
-    pub(super) route: Route,
+    pub(super) route: RouteState,
     pub(super) options: Negotiated,
     pub(super) ecn: EcnState,
     /// Reset to send at once, outside the stream.
     pub(super) reply: Option<Segment<P>>,
     /// Time of the last challenge ACK.
-    pub(super) challenged: Option<Instant>,
+    pub(super) last_challenge_ack: Option<Instant>,
     pub(super) stats: Stats,
 }
 
@@ -106,7 +108,7 @@ pub(super) struct Negotiated {
 
 /// Sending half. Positions are stream offsets.
 #[derive(Clone, Debug)]
-pub(super) struct Sender<P> {
+pub(super) struct SendHalf<P> {
     pub(super) iss: Seq32,
     /// First unacknowledged position ("SND.UNA").
     pub(super) una: u64,
@@ -129,15 +131,15 @@ pub(super) struct Sender<P> {
     /// `true` if a SYN or SYN-ACK has to be sent.
     pub(super) syn_pending: bool,
     /// `true` if the SYN or SYN-ACK was sent more than once.
-    pub(super) syn_resent: bool,
+    pub(super) syn_retransmitted: bool,
     /// Position after the highest that was retransmitted, without tail loss probes.
-    pub(super) resent_end: u64,
+    pub(super) retransmitted_end: u64,
     /// `true` if the first unacknowledged segment has to be retransmitted now.
-    pub(super) resend_first: bool,
+    pub(super) retransmit_first: bool,
     /// `true` if a window probe has to be sent.
     pub(super) probe_pending: bool,
     /// Segment for a round-trip sample: the position after it and its time of sending.
-    pub(super) timed: Option<(u64, Instant)>,
+    pub(super) rtt_probe: Option<(u64, Instant)>,
     /// Time of the last transmission of data.
     pub(super) last_sent: Option<Instant>,
     /// Number of consecutive time-outs or probes without an answer.
@@ -146,7 +148,7 @@ pub(super) struct Sender<P> {
     pub(super) probes: u32,
 }
 
-impl<P: Payload> Sender<P> {
+impl<P: Payload> SendHalf<P> {
     pub(super) fn seq(&self, position: u64) -> Seq32 {
         self.iss + position as u32
     }
@@ -167,22 +169,22 @@ impl<P: Payload> Endpoint<P> {
     /// (RFC 6528); the simulator draws it from a named stream.
     ///
     /// # Errors
-    /// A parameter is out of its range, or [`Config::law`] is a user-defined algorithm, which needs
-    /// [`Self::with_own_law`].
+    /// A parameter is out of its range, or [`Config::congestion_control`] is a user-defined algorithm, which needs
+    /// [`Self::with_custom_congestion_control`].
     pub fn new(config: Config, ports: Ports, iss: Seq32) -> Result<Self, ConfigError> {
-        if let WindowLaw::Own(_) = config.law {
+        if let CongestionControl::Custom(_) = config.congestion_control {
             let must = "one of ours: an own law is handed over, with Endpoint::with_own_law";
-            return Err(ConfigError { field: "law", must });
+            return Err(ConfigError { field: "law", requirement: must });
         }
-        Self::governed(config, ports, iss, None)
+        Self::new_with_algorithm(config, ports, iss, None)
     }
 
     /// Creates an endpoint with the user-defined algorithm `law`, if there is one.
-    pub(super) fn governed(
+    pub(super) fn new_with_algorithm(
         config: Config,
         ports: Ports,
         iss: Seq32,
-        law: Option<Box<dyn OwnLaw>>,
+        law: Option<Box<dyn CustomCongestionControl>>,
     ) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
@@ -190,7 +192,7 @@ impl<P: Payload> Endpoint<P> {
             ports,
             listens_for: ports.remote,
             lifecycle: Lifecycle::new(),
-            snd: Sender {
+            snd: SendHalf {
                 iss,
                 una: 0,
                 nxt: 0,
@@ -203,38 +205,40 @@ impl<P: Payload> Endpoint<P> {
                 scale: 0,
                 mss: config.mss,
                 syn_pending: false,
-                syn_resent: false,
-                resent_end: 0,
-                resend_first: false,
+                syn_retransmitted: false,
+                retransmitted_end: 0,
+                retransmit_first: false,
                 probe_pending: false,
-                timed: None,
+                rtt_probe: None,
                 last_sent: None,
                 retries: 0,
                 probes: 0,
             },
-            rcv: Receiver::new(&config),
-            control: Control::new(&config, law, iss),
-            reductions: Reductions::default(),
-            board: Scoreboard::default(),
+            rcv: ReceiveHalf::new(&config),
+            control: CongestionState::new(&config, law, iss),
+            reductions: ReductionHistory::default(),
+            scoreboard: Scoreboard::default(),
             rack: match config.loss_detection {
                 LossDetection::DupAcks => None,
-                LossDetection::Rack(rack) if matches!(config.law, WindowLaw::Bbr(_)) => {
-                    Some(Box::new(Rack::sampling(rack, FIRST_DATA)))
+                LossDetection::Rack(rack)
+                    if matches!(config.congestion_control, CongestionControl::Bbr(_)) =>
+                {
+                    Some(Box::new(Rack::with_rate_samples(rack, FIRST_DATA)))
                 }
                 LossDetection::Rack(rack) => Some(Box::new(Rack::new(rack, FIRST_DATA))),
             },
-            case: None,
-            frto: Steps::Idle,
-            rto: Rto::new(config.rto),
+            suspect: None,
+            frto: FrtoState::Idle,
+            rto: RtoEstimator::new(config.rto),
             timers: TimerTable::new(),
-            pacing: config.pacing.machine().map(|pacing| Box::new(Pacer::Adaptive(*pacing))),
-            door: config.door.map(|door| Box::new(Door::new(door))),
-            keep: None,
-            route: Route::NEW,
+            pacing: config.pacing.new_state().map(|pacing| Box::new(Pacer::Adaptive(*pacing))),
+            door: config.door.map(|door| Box::new(DoorState::new(door))),
+            keep_alive: None,
+            route: RouteState::NEW,
             options: Negotiated { timestamps: false, sack: false },
             ecn: EcnState::default(),
             reply: None,
-            challenged: None,
+            last_challenge_ack: None,
             stats: Stats::default(),
         })
     }
@@ -266,7 +270,7 @@ impl<P: Payload> Endpoint<P> {
     /// The connection is not open for sending, or the send buffer has no room.
     pub fn send(&mut self, _now: Instant, data: P) -> Result<(), SendError> {
         self.lifecycle.check_send()?;
-        self.check_application_limit();
+        self.check_if_application_limited();
         self.snd.queue.push(data)
     }
 
@@ -275,7 +279,7 @@ impl<P: Payload> Endpoint<P> {
         let data = self.rcv.ready.pop_front()?;
         self.rcv.ready_bytes -= data.len();
         if self.state().may_receive() {
-            self.rcv.note_window_update(&self.config);
+            self.rcv.request_window_update(&self.config);
         }
         Some(data)
     }
@@ -287,7 +291,7 @@ impl<P: Payload> Endpoint<P> {
     /// The connection is not open, or was closed by the user before.
     pub fn close(&mut self, _now: Instant) -> Result<(), CloseError> {
         match self.lifecycle.close(self.snd.queue.len())? {
-            Close::Abrupt => self.finish(CloseReason::Finished),
+            Close::Abrupt => self.terminate(CloseReason::Finished),
             Close::Graceful => self.snd.fin = Some(self.snd.queue.end()),
         }
         Ok(())
@@ -302,7 +306,7 @@ impl<P: Payload> Endpoint<P> {
         let tells_peer = self.state().is_known_to_peer() && self.state() != State::TimeWait;
         let seq = self.snd.seq(self.snd.max);
         self.end_freeze(now);
-        self.finish(CloseReason::Aborted);
+        self.terminate(CloseReason::Aborted);
         self.reply = tells_peer.then(|| self.bare_segment(seq, Seq32(0), Flags::RST));
     }
 
@@ -344,7 +348,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Returns the state of loss recovery.
     #[must_use]
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> RecoveryPhase {
         self.control.phase()
     }
 
@@ -363,7 +367,7 @@ impl<P: Payload> Endpoint<P> {
     /// Returns the back-off factor of the retransmission timer: 1, 2, 4, …
     #[must_use]
     pub fn backoff(&self) -> u32 {
-        self.rto.factor()
+        self.rto.backoff_factor()
     }
 
     /// Returns the state of adaptive pacing; `None` if it is not in use.
@@ -415,17 +419,17 @@ impl<P: Payload> Endpoint<P> {
     /// Returns the bytes in the receive buffer, in order or not.
     #[must_use]
     pub fn received_unread(&self) -> u64 {
-        self.rcv.ready_bytes + self.rcv.store.len()
+        self.rcv.ready_bytes + self.rcv.reassembly.len()
     }
 
     // ---- shared by the other files ----
 
     /// Enters a state at the end of a stream.
-    pub(super) fn move_to(&mut self, now: Instant, state: State) {
+    pub(super) fn enter_state(&mut self, now: Instant, state: State) {
         match state {
             _ if state == self.state() => {}
             State::TimeWait => self.enter_time_wait(now),
-            State::Closed => self.finish(CloseReason::Finished),
+            State::Closed => self.terminate(CloseReason::Finished),
             _ => self.lifecycle.enter(state),
         }
     }
@@ -445,17 +449,17 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Ends the connection and discards everything that waits.
-    pub(super) fn finish(&mut self, reason: CloseReason) {
+    pub(super) fn terminate(&mut self, reason: CloseReason) {
         self.lifecycle.finish(reason);
         self.timers.stop_all();
         self.snd.queue.clear();
         self.snd.syn_pending = false;
-        self.snd.resend_first = false;
+        self.snd.retransmit_first = false;
         self.snd.probe_pending = false;
-        self.rcv.forget_unordered();
-        self.board.clear();
+        self.rcv.discard_unordered();
+        self.scoreboard.clear();
         self.rack = None;
-        self.route = Route::NEW;
+        self.route = RouteState::NEW;
     }
 
     pub(super) fn send_syn(&mut self, now: Instant) {
@@ -468,7 +472,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     pub(super) fn offers_timestamps(&self) -> bool {
-        self.config.timestamps == Offer::Yes
+        self.config.timestamps == OptionOffer::Offered
     }
 
     /// Returns the timestamp clock: milliseconds, with an offset that hides the uptime (RFC 7323 §5.4, §7.1).
@@ -494,7 +498,7 @@ impl<P: Payload> Endpoint<P> {
 
 crate::connection::connection_of!(Endpoint<P>);
 
-impl<P: Payload> Machine for Endpoint<P> {
+impl<P: Payload> StateMachine for Endpoint<P> {
     type Packet = Segment<P>;
     type Transmit = Segment<P>;
     type Signal = Signal;
@@ -502,18 +506,18 @@ impl<P: Payload> Machine for Endpoint<P> {
     type Timer = Timer;
 
     fn handle_packet(&mut self, now: Instant, _link: LinkId, segment: Segment<P>) {
-        self.on_segment(now, segment);
+        self.handle_segment(now, segment);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.on_time(now);
+        self.handle_timers(now);
     }
 
     /// Processes a notification of the network layer. Route notifications have an effect only with a feedback scheme,
     /// since TCP treats every silence as congestion (RFC 6298). The path length is for pacing.
     fn handle_signal(&mut self, now: Instant, signal: Signal) {
         match signal {
-            Signal::PathLength { hops } => self.note_path_length(hops),
+            Signal::PathLength { hops } => self.set_path_length(hops),
             Signal::RouteLost => self.on_route_lost(now),
             Signal::RouteFound => self.on_route_found(now),
         }

@@ -1,9 +1,9 @@
 //! Segment arrives (RFC 9293 §3.10.7), with the defences of RFC 5961.
 
 use super::config::MIN_MSS;
-use super::congestion::{SackUse, SynFate};
+use super::congestion::{SackNegotiation, SynOutcome};
 use super::endpoint::{Endpoint, Negotiated};
-use super::receive::{OwedAck, Receiver};
+use super::receive::{PendingAck, ReceiveHalf};
 use super::stats::DropReason;
 use super::timer::Timer;
 use crate::connection::{CloseReason, Event, State};
@@ -13,7 +13,7 @@ use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::tcp::{DoorOption, Flags, SackBlocks, Segment};
 
 /// Largest payload that a segment can have on the wire.
-const MOST_PAYLOAD: u64 = 65_535;
+const MAX_PAYLOAD: u64 = 65_535;
 /// MSS of a peer that announces none (RFC 9293 §3.7.1).
 const DEFAULT_MSS: u32 = 536;
 /// Length of the timestamps option, padded.
@@ -21,17 +21,17 @@ pub(super) const TIMESTAMPS_LEN: u32 = 12;
 
 /// Result of a check: processing of the segment goes on or ends.
 type Check = ControlFlow<()>;
-const DONE: Check = ControlFlow::Break(());
-const GO_ON: Check = ControlFlow::Continue(());
+const STOP: Check = ControlFlow::Break(());
+const CONTINUE: Check = ControlFlow::Continue(());
 
 impl<P: Payload> Endpoint<P> {
-    pub(super) fn on_segment(&mut self, now: Instant, mut segment: Segment<P>) {
+    pub(super) fn handle_segment(&mut self, now: Instant, mut segment: Segment<P>) {
         self.stats.segments_received += 1;
         let learns_port = self.state() == State::Listen && self.ports.remote == 0;
         if segment.dst_port != self.ports.local || (segment.src_port != self.ports.remote && !learns_port) {
             return self.drop_segment(DropReason::WrongPort);
         }
-        if segment.payload.len() > MOST_PAYLOAD {
+        if segment.payload.len() > MAX_PAYLOAD {
             return self.drop_segment(DropReason::Unexpected);
         }
         if segment.options.nack {
@@ -39,23 +39,23 @@ impl<P: Payload> Endpoint<P> {
             segment.options.sack = SackBlocks::default();
         }
         match self.state() {
-            State::Closed => self.when_closed(&segment),
-            State::Listen => self.when_listening(now, &segment),
-            State::SynSent => self.when_syn_sent(now, &segment),
+            State::Closed => self.on_segment_in_closed(&segment),
+            State::Listen => self.on_segment_in_listen(now, &segment),
+            State::SynSent => self.on_segment_in_syn_sent(now, &segment),
             _ => {
-                let _ = self.when_connected(now, segment);
+                let _ = self.on_segment_in_connection(now, segment);
             }
         }
     }
 
     /// Processes a segment in CLOSED (RFC 9293 §3.10.7.1).
-    fn when_closed(&mut self, segment: &Segment<P>) {
+    fn on_segment_in_closed(&mut self, segment: &Segment<P>) {
         self.drop_segment(DropReason::Closed);
-        self.refuse(segment);
+        self.send_reset(segment);
     }
 
     /// Processes a segment in LISTEN (RFC 9293 §3.10.7.2).
-    fn when_listening(&mut self, now: Instant, segment: &Segment<P>) {
+    fn on_segment_in_listen(&mut self, now: Instant, segment: &Segment<P>) {
         if segment.flags.contains(Flags::RST) {
             return self.drop_segment(DropReason::Unexpected);
         }
@@ -64,28 +64,28 @@ impl<P: Payload> Endpoint<P> {
         if segment.flags.contains(Flags::ACK) || !segment.flags.contains(Flags::SYN) {
             self.drop_segment(DropReason::Unexpected);
             if segment.flags.contains(Flags::ACK) {
-                self.refuse(segment);
+                self.send_reset(segment);
             }
             self.ports.remote = if anyone { 0 } else { self.ports.remote };
             return;
         }
-        self.take_syn(now, segment);
+        self.handle_syn(now, segment);
         self.lifecycle.enter(State::SynReceived);
         self.send_syn(now);
     }
 
     /// Processes a segment in SYN-SENT (RFC 9293 §3.10.7.3).
-    fn when_syn_sent(&mut self, now: Instant, segment: &Segment<P>) {
+    fn on_segment_in_syn_sent(&mut self, now: Instant, segment: &Segment<P>) {
         let flags = segment.flags;
         let has_ack = flags.contains(Flags::ACK);
         let acks_syn = has_ack && self.snd.max > 0 && segment.ack == self.snd.seq(1);
         if has_ack && !acks_syn {
             self.drop_segment(DropReason::BadAck);
-            return self.refuse(segment);
+            return self.send_reset(segment);
         }
         if flags.contains(Flags::RST) {
             return if acks_syn {
-                self.finish(CloseReason::Refused);
+                self.terminate(CloseReason::Refused);
             } else {
                 self.drop_segment(DropReason::BadReset);
             };
@@ -93,9 +93,9 @@ impl<P: Payload> Endpoint<P> {
         if !flags.contains(Flags::SYN) {
             return self.drop_segment(DropReason::Unexpected);
         }
-        self.take_syn(now, segment);
+        self.handle_syn(now, segment);
         if acks_syn {
-            self.rcv.owed = OwedAck::Now;
+            self.rcv.pending_ack = PendingAck::Now;
             self.establish(now, segment);
         } else {
             // Simultaneous open (RFC 9293 §3.5, figure 7).
@@ -105,21 +105,22 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Records the peer's initial sequence number and options.
-    fn take_syn(&mut self, now: Instant, segment: &Segment<P>) {
+    fn handle_syn(&mut self, now: Instant, segment: &Segment<P>) {
         let options = &segment.options;
         self.stats.segments_accepted += 1;
         self.rcv.irs = segment.seq;
         self.rcv.nxt = 1;
-        self.rcv.edge += 1; // the window of our SYN, if it was sent, starts behind the peer's
+        self.rcv.right_edge += 1; // the window of our SYN, if it was sent, starts behind the peer's
         let both_time = self.offers_timestamps() && options.timestamps.is_some();
-        self.agree_on_ecn(segment);
+        self.negotiate_ecn(segment);
         self.options =
             Negotiated { timestamps: both_time, sack: self.offers_sack() && options.sack_permitted };
         if let (true, Some(ts)) = (both_time, options.timestamps) {
             self.rcv.ts_recent = Some((ts.value, now));
             self.rcv.ts_latest = ts.value;
         }
-        if let (Some(ours), Some(theirs)) = (Receiver::<P>::shift_for(&self.config), options.window_scale) {
+        if let (Some(ours), Some(theirs)) = (ReceiveHalf::<P>::shift_for(&self.config), options.window_scale)
+        {
             self.rcv.scale = ours;
             self.rcv.scale_agreed = true;
             self.snd.scale = theirs.min(14); // RFC 7323 §2.3
@@ -127,7 +128,7 @@ impl<P: Payload> Endpoint<P> {
         let announced = options.mss.map_or(DEFAULT_MSS, u32::from).max(MIN_MSS);
         self.snd.mss = announced.min(self.config.mss) - if both_time { TIMESTAMPS_LEN } else { 0 };
         if let Some(door) = &mut self.door {
-            door.agree(options.door);
+            door.negotiate(options.door);
             let is_offer = matches!(options.door, None | Some(DoorOption::Offer(_)));
             self.stats.door.malformed += u64::from(!is_offer);
             self.snd.mss -= door.fixed_len();
@@ -139,17 +140,17 @@ impl<P: Payload> Endpoint<P> {
 
     /// Enters ESTABLISHED: our SYN is acknowledged and the peer's is known.
     fn establish(&mut self, now: Instant, segment: &Segment<P>) {
-        let sack = if self.options.sack { SackUse::Agreed } else { SackUse::Refused };
-        let syn = if self.snd.syn_resent { SynFate::Resent } else { SynFate::Delivered };
-        self.control.established(&self.config, self.snd.mss, sack, syn);
-        if sack == SackUse::Refused {
+        let sack = if self.options.sack { SackNegotiation::Agreed } else { SackNegotiation::Refused };
+        let syn = if self.snd.syn_retransmitted { SynOutcome::Retransmitted } else { SynOutcome::Delivered };
+        self.control.on_established(&self.config, self.snd.mss, sack, syn);
+        if sack == SackNegotiation::Refused {
             self.rack = None;
         }
         self.snd.una = 1;
         self.snd.nxt = self.snd.nxt.max(1);
         self.snd.retries = 0;
         self.snd.window_from = (0, 1);
-        let sent = self.snd.timed.take().map(|(_, sent)| sent);
+        let sent = self.snd.rtt_probe.take().map(|(_, sent)| sent);
         let round_trip = sent.map(|sent| now.since(sent));
         if let (Some(sent), Some(round_trip)) = (sent, round_trip) {
             self.rto.sample(sent, now, 1);
@@ -157,97 +158,97 @@ impl<P: Payload> Endpoint<P> {
                 rack.on_handshake(now, round_trip);
             }
         }
-        self.start_steering(now, round_trip);
-        if self.snd.syn_resent {
-            self.rto.syn_was_lost();
+        self.start_rate_control(now, round_trip);
+        if self.snd.syn_retransmitted {
+            self.rto.on_lost_syn();
         }
         self.snd.syn_pending = false;
         self.timers.stop(Timer::Retransmit);
         self.lifecycle.enter(State::Established);
         self.start_keep_alive(now);
         self.event(Event::Connected);
-        self.note_window(1, segment);
+        self.update_send_window(1, segment);
     }
 
     /// Processes a segment in SYN-RECEIVED and later states (RFC 9293 §3.10.7.4).
-    fn when_connected(&mut self, now: Instant, mut segment: Segment<P>) -> Check {
+    fn on_segment_in_connection(&mut self, now: Instant, mut segment: Segment<P>) -> Check {
         let mut position = self.position(segment.seq);
-        self.look_at_order(now, position, &segment);
+        self.check_order(now, position, &segment);
         let is_reset = segment.flags.contains(Flags::RST);
         let is_syn = segment.flags.contains(Flags::SYN) && !is_reset;
         if is_syn && !(self.state() == State::SynReceived && position == 0) {
-            return self.when_syn_unexpected(now);
+            return self.check_unexpected_syn(now);
         }
         if self.options.timestamps && !is_reset {
             self.check_timestamp(now, &segment)?;
         }
         if is_syn {
-            self.when_syn_again(now, &mut segment, &mut position)?;
+            self.check_repeated_syn(now, &mut segment, &mut position)?;
         }
         self.check_window(now, position, &segment)?;
         if is_reset {
-            return self.when_reset(now, position);
+            return self.check_reset(now, position);
         }
         self.check_ack(now, &segment)?;
         // RFC 5961 §5.2: a segment changes nothing before its ACK is known to be acceptable.
         self.stats.segments_accepted += 1;
-        self.note_heard(now);
-        self.note_timestamp(now, position, &segment);
-        let start = self.cut_to_window(position, &mut segment);
-        self.note_mark(&segment);
-        self.take_ack(now, start, &segment)?;
-        self.take_data(now, start, segment);
-        GO_ON
+        self.record_peer_activity(now);
+        self.update_ts_recent(now, position, &segment);
+        let start = self.trim_to_window(position, &mut segment);
+        self.record_ce_mark(&segment);
+        self.handle_ack(now, start, &segment)?;
+        self.handle_data(now, start, segment);
+        CONTINUE
     }
 
     /// Checks the timestamp (RFC 7323 §5.3 R1 and §3.2).
     fn check_timestamp(&mut self, now: Instant, segment: &Segment<P>) -> Check {
         if segment.options.timestamps.is_none() {
             self.drop_segment(DropReason::NoTimestamp);
-            return DONE;
+            return STOP;
         }
         if self.is_old_timestamp(now, segment) {
             self.drop_segment(DropReason::OldTimestamp);
-            self.rcv.owed = OwedAck::Now;
-            return DONE;
+            self.rcv.pending_ack = PendingAck::Now;
+            return STOP;
         }
-        GO_ON
+        CONTINUE
     }
 
     /// Processes a repeated SYN of the peer. Without ACK, our SYN-ACK was lost. With ACK, the open is simultaneous and
     /// the segment counts as an ACK.
-    fn when_syn_again(&mut self, now: Instant, segment: &mut Segment<P>, position: &mut i64) -> Check {
+    fn check_repeated_syn(&mut self, now: Instant, segment: &mut Segment<P>, position: &mut i64) -> Check {
         if !segment.flags.contains(Flags::ACK) {
-            self.confirm_ecn(segment);
-            self.snd.syn_resent = true;
+            self.renegotiate_ecn(segment);
+            self.snd.syn_retransmitted = true;
             self.send_syn(now);
-            return DONE;
+            return STOP;
         }
         segment.flags = Flags(segment.flags.0 & !Flags::SYN.0);
         segment.window >>= self.snd.scale; // the window of a SYN is not scaled
         *position = 1;
-        self.rcv.owed = OwedAck::Now;
-        GO_ON
+        self.rcv.pending_ack = PendingAck::Now;
+        CONTINUE
     }
 
     /// First check: sequence number in the window.
     fn check_window(&mut self, now: Instant, position: i64, segment: &Segment<P>) -> Check {
         if self.is_acceptable(position, segment) {
-            return GO_ON;
+            return CONTINUE;
         }
         self.drop_segment(DropReason::OutsideWindow);
         if segment.flags.contains(Flags::RST) {
-            return DONE;
+            return STOP;
         }
-        self.rcv.owed = OwedAck::Now;
-        if self.may_be_from_peer(segment) {
-            self.note_repeat(now, position, segment);
+        self.rcv.pending_ack = PendingAck::Now;
+        if self.is_acceptable_ack(segment) {
+            self.record_duplicate(now, position, segment);
         }
-        DONE
+        STOP
     }
 
     /// Records the data that a segment outside the window repeats.
-    fn note_repeat(&mut self, now: Instant, position: i64, segment: &Segment<P>) {
+    fn record_duplicate(&mut self, now: Instant, position: i64, segment: &Segment<P>) {
         let end = position + segment.payload.len() as i64;
         let ends_stream = self.rcv.fin.is_some_and(|fin| end == fin as i64);
         if self.state() == State::TimeWait && segment.flags.contains(Flags::FIN) && ends_stream {
@@ -256,13 +257,13 @@ impl<P: Payload> Endpoint<P> {
         }
         if segment.payload.len() > 0 && position < self.rcv.nxt as i64 {
             self.stats.duplicates_received += 1;
-            self.note_duplicate(position, end.clamp(0, self.rcv.nxt as i64) as u64);
-            self.note_timestamp_of_repeat(now, position, segment);
+            self.record_duplicate_range(position, end.clamp(0, self.rcv.nxt as i64) as u64);
+            self.update_ts_recent_on_duplicate(now, position, segment);
         }
     }
 
     fn is_acceptable(&self, position: i64, segment: &Segment<P>) -> bool {
-        let (nxt, edge) = (self.rcv.nxt as i64, self.rcv.edge as i64);
+        let (nxt, edge) = (self.rcv.nxt as i64, self.rcv.right_edge as i64);
         let last = position + i64::from(segment.seq_len()) - 1;
         if segment.flags.contains(Flags::RST) {
             // RFC 5961 §3.2 looks at SEG.SEQ alone. The edge itself is outside (RFC 9293 §3.10.7.4).
@@ -277,29 +278,29 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Second check: RST bit, in the window (RFC 5961 §3.2).
-    fn when_reset(&mut self, now: Instant, position: i64) -> Check {
+    fn check_reset(&mut self, now: Instant, position: i64) -> Check {
         if position == self.rcv.nxt as i64 {
-            self.take_reset(now);
+            self.handle_reset(now);
         } else {
             self.drop_segment(DropReason::BadReset);
-            self.challenge(now);
+            self.send_challenge_ack(now);
         }
-        DONE
+        STOP
     }
 
     /// Fourth check: SYN bit. Sequence number and timestamp have no influence, since the peer may have restarted
     /// (RFC 5961 §4.2).
-    fn when_syn_unexpected(&mut self, now: Instant) -> Check {
+    fn check_unexpected_syn(&mut self, now: Instant) -> Check {
         self.drop_segment(DropReason::UnexpectedSyn);
-        self.challenge(now);
-        DONE
+        self.send_challenge_ack(now);
+        STOP
     }
 
-    fn take_reset(&mut self, now: Instant) {
+    fn handle_reset(&mut self, now: Instant) {
         self.end_freeze(now);
         match (self.state(), self.lifecycle.role()) {
             (State::SynReceived, Role::Passive) => self.return_to_listen(),
-            _ => self.finish(self.lifecycle.reset_reason()),
+            _ => self.terminate(self.lifecycle.reset_reason()),
         }
     }
 
@@ -308,54 +309,54 @@ impl<P: Payload> Endpoint<P> {
         self.lifecycle.enter(State::Listen);
         self.ports.remote = self.listens_for;
         self.timers.stop_all();
-        self.rcv = Receiver::new(&self.config);
+        self.rcv = ReceiveHalf::new(&self.config);
         (self.snd.nxt, self.snd.max) = (0, 0);
         self.snd.scale = 0;
         self.snd.syn_pending = false;
-        self.snd.syn_resent = false;
+        self.snd.syn_retransmitted = false;
         self.snd.retries = 0;
-        self.snd.timed = None;
-        self.rto = super::rto::Rto::new(self.config.rto);
-        self.door = self.door.as_deref().map(|door| Box::new(door.anew()));
+        self.snd.rtt_probe = None;
+        self.rto = super::rto::RtoEstimator::new(self.config.rto);
+        self.door = self.door.as_deref().map(|door| Box::new(door.restarted()));
     }
 
     /// Fifth check: ACK bit, and acceptability of the ACK.
     fn check_ack(&mut self, now: Instant, segment: &Segment<P>) -> Check {
         if !segment.flags.contains(Flags::ACK) {
             self.drop_segment(DropReason::Unexpected);
-            return DONE;
+            return STOP;
         }
         if self.state() == State::SynReceived {
             return self.check_handshake_ack(now, segment);
         }
-        if !self.may_be_from_peer(segment) {
+        if !self.is_acceptable_ack(segment) {
             self.drop_segment(DropReason::BadAck);
-            self.challenge(now);
-            return DONE;
+            self.send_challenge_ack(now);
+            return STOP;
         }
-        GO_ON
+        CONTINUE
     }
 
     /// Fifth check in SYN-RECEIVED.
     fn check_handshake_ack(&mut self, now: Instant, segment: &Segment<P>) -> Check {
         if self.snd.max == 0 || segment.ack != self.snd.seq(1) {
             self.drop_segment(DropReason::BadAck);
-            self.refuse(segment);
-            return DONE;
+            self.send_reset(segment);
+            return STOP;
         }
         self.establish(now, segment);
-        GO_ON
+        CONTINUE
     }
 
     /// Cuts off data that were received already or lie beyond the window. Returns the position of the rest.
-    fn cut_to_window(&mut self, position: i64, segment: &mut Segment<P>) -> u64 {
+    fn trim_to_window(&mut self, position: i64, segment: &mut Segment<P>) -> u64 {
         let len = segment.payload.len();
         let known = (self.rcv.nxt as i64 - position).max(0) as u64;
         let start = self.rcv.nxt.max(position.max(0) as u64);
-        let room = self.rcv.edge.saturating_sub(start);
+        let room = self.rcv.right_edge.saturating_sub(start);
         let fresh = len.saturating_sub(known);
         if known > 0 {
-            self.note_duplicate(position, self.rcv.nxt.min((position + len as i64).max(0) as u64));
+            self.record_duplicate_range(position, self.rcv.nxt.min((position + len as i64).max(0) as u64));
         }
         if fresh > room || known > 0 {
             let take = fresh.min(room);
@@ -363,7 +364,7 @@ impl<P: Payload> Endpoint<P> {
                 if take == 0 { P::default() } else { segment.payload.slice(known..known + take) };
         }
         if fresh > room {
-            self.rcv.owed = OwedAck::Now; // a window probe wants an answer
+            self.rcv.pending_ack = PendingAck::Now; // a window probe wants an answer
         }
         // A FIN right at the edge costs no buffer.
         if known > len || fresh > room {
@@ -378,17 +379,18 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Sends a challenge ACK, which lets an honest peer find out what is wrong (RFC 5961), at a limited rate.
-    pub(super) fn challenge(&mut self, now: Instant) {
-        let rested = self.challenged.is_none_or(|t| now.since(t) >= self.config.challenge_ack_interval);
+    pub(super) fn send_challenge_ack(&mut self, now: Instant) {
+        let rested =
+            self.last_challenge_ack.is_none_or(|t| now.since(t) >= self.config.challenge_ack_interval);
         if rested {
-            self.challenged = Some(now);
+            self.last_challenge_ack = Some(now);
             self.stats.challenge_acks += 1;
-            self.rcv.owed = OwedAck::Now;
+            self.rcv.pending_ack = PendingAck::Now;
         }
     }
 
     /// Answers with a reset, unless the segment is one (RFC 9293 §3.10.7.1).
-    fn refuse(&mut self, segment: &Segment<P>) {
+    fn send_reset(&mut self, segment: &Segment<P>) {
         if segment.flags.contains(Flags::RST) {
             return;
         }

@@ -37,14 +37,14 @@ impl KeepAlive {
 
 /// Keep-alive of one connection.
 #[derive(Clone, Debug)]
-pub(super) struct Keep {
+pub(super) struct KeepAliveState {
     config: KeepAlive,
     /// Arrival of the last acceptable segment.
-    heard: Instant,
+    last_heard: Instant,
     /// Probes sent since.
-    unanswered: u32,
+    unanswered_probes: u32,
     /// A probe is to leave now.
-    pending: bool,
+    probe_pending: bool,
 }
 
 impl<P: Payload> Endpoint<P> {
@@ -52,7 +52,9 @@ impl<P: Payload> Endpoint<P> {
     /// [timed out](CloseReason::TimedOut).
     pub fn set_keep_alive(&mut self, now: Instant, config: Option<KeepAlive>) {
         self.timers.stop(Timer::KeepAlive);
-        self.keep = config.map(|config| Box::new(Keep { config, heard: now, unanswered: 0, pending: false }));
+        self.keep_alive = config.map(|config| {
+            Box::new(KeepAliveState { config, last_heard: now, unanswered_probes: 0, probe_pending: false })
+        });
         if self.state().is_synchronized() {
             self.start_keep_alive(now);
         }
@@ -60,46 +62,46 @@ impl<P: Payload> Endpoint<P> {
 
     /// Begins to measure how long the peer of an open connection is silent.
     pub(super) fn start_keep_alive(&mut self, now: Instant) {
-        if let Some(keep) = &mut self.keep {
-            (keep.heard, keep.unanswered) = (now, 0);
+        if let Some(keep) = &mut self.keep_alive {
+            (keep.last_heard, keep.unanswered_probes) = (now, 0);
             self.timers.set(Timer::KeepAlive, now + keep.config.idle);
         }
     }
 
     /// Records a segment that passed the checks of RFC 9293 §3.10.7.4. The timer follows when it expires.
-    pub(super) fn note_heard(&mut self, now: Instant) {
-        if let Some(keep) = &mut self.keep {
-            (keep.heard, keep.unanswered, keep.pending) = (now, 0, false);
+    pub(super) fn record_peer_activity(&mut self, now: Instant) {
+        if let Some(keep) = &mut self.keep_alive {
+            (keep.last_heard, keep.unanswered_probes, keep.probe_pending) = (now, 0, false);
         }
     }
 
-    pub(super) fn on_keep_alive(&mut self, now: Instant) {
+    pub(super) fn on_keep_alive_timeout(&mut self, now: Instant) {
         // MUST-26: a probe is sent only when no data are outstanding. Those are retransmitted, or probe the window, and end the connection
         // by a limit of their own.
         let asks_already = self.snd.outstanding() || self.timers.is_set(Timer::Persist);
-        let Some(keep) = &mut self.keep else { return };
-        let due = keep.heard + keep.config.idle;
+        let Some(keep) = &mut self.keep_alive else { return };
+        let due = keep.last_heard + keep.config.idle;
         if due > now {
             return self.timers.set(Timer::KeepAlive, due);
         }
         if !asks_already {
-            if keep.unanswered >= keep.config.probes {
-                return self.finish(CloseReason::TimedOut);
+            if keep.unanswered_probes >= keep.config.probes {
+                return self.terminate(CloseReason::TimedOut);
             }
-            keep.unanswered += 1;
-            keep.pending = true;
+            keep.unanswered_probes += 1;
+            keep.probe_pending = true;
         }
         self.timers.set(Timer::KeepAlive, now + keep.config.interval);
     }
 
     /// Returns a probe that is due: without data, and with a sequence number that the peer has acknowledged, so that it has to answer.
     pub(super) fn keep_alive_probe(&mut self, now: Instant) -> Option<Segment<P>> {
-        let keep = self.keep.as_mut().filter(|keep| keep.pending)?;
-        keep.pending = false;
+        let keep = self.keep_alive.as_mut().filter(|keep| keep.probe_pending)?;
+        keep.probe_pending = false;
         self.stats.keep_alives += 1;
         let mut probe =
             self.bare_segment(self.snd.seq(self.snd.max - 1), self.rcv.seq(self.rcv.nxt), Flags::ACK);
-        self.complete(now, &mut probe);
+        self.fill_in_ack(now, &mut probe);
         Some(probe)
     }
 }

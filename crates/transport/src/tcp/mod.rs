@@ -34,31 +34,31 @@ mod acknowledge;
 mod config;
 pub mod congestion;
 pub(crate) mod delivery_rate;
-mod detect;
 mod door;
 mod ecn;
 mod endpoint;
-mod expire;
 mod feedback;
 mod frto;
-mod host;
+mod host_limits;
 mod input;
 mod keep_alive;
+mod loss_detection;
 mod output;
 mod pacing;
 mod presets;
 mod rack;
+mod rate_control;
 mod receive;
+mod recovery_policy;
 mod rto;
+mod sack_option;
 mod scoreboard;
-mod selective;
+mod sent_segments;
 mod spurious;
-mod stance;
 mod stats;
-mod steer;
+mod timeouts;
 mod timer;
 mod tlp;
-mod transmissions;
 
 #[cfg(test)]
 mod tests;
@@ -66,28 +66,30 @@ mod tests;
 pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 pub use config::{
-    AckPolicy, ClosedWindow, Config, Dsack, EcnUse, Estimator, Growth, GrowthCondition, IdleRestart,
-    InitialSsthresh, InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, RecoveryTimeout, Reduction,
-    RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
+    AckPolicy, ClosedWindow, Config, DsackReports, EcnMode, Estimator, Growth, GrowthCondition, IdleRestart,
+    InitialSsthresh, InitialWindow, LimitedTransmit, LossDetection, Nagle, OptionOffer, RecoveryTimeout,
+    Reduction, RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
 };
 pub use congestion::{
-    BbrConfig, BbrModel, BbrState, BbrVersion, CubicArithmetic, CubicConfig, FastConvergence, LawAck,
-    LawLoss, LawState, LawTimeout, LossSign, OwnLaw, OwnLawId, Phase, Policed, PolicerDetection, PrrBound,
-    RecoveryWindow, TimeoutAnswer, Variant, WindowLaw,
+    BbrConfig, BbrModel, BbrState, BbrVersion, CongestionControl, CongestionSignal, CubicArithmetic,
+    CubicConfig, CustomCcAck, CustomCcLoss, CustomCcState, CustomCcTimeout, CustomCongestionControl,
+    CustomCongestionControlId, FastConvergence, PolicerDetection, PolicerState, PrrBound, RecoveryPhase,
+    RecoveryReduction, TimeoutResultUse, Variant,
 };
 pub use door::{
-    AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach, Resends,
+    AckOrder, DataOrder, Detection, DisabledRetransmissions, DoorConfig, DoorResponse, HeldTimerBackoff,
+    HeldVariables, LateRule, RepeatedEvent, UndoReach,
 };
 pub use endpoint::{Endpoint, Ports};
 pub use feedback::{
-    AtcpConfig, BusConfig, ElfnConfig, Feedback, FeedbackState, FixedRtoConfig, InFlight, Probing, Return,
-    RtoAfter, TcpFConfig, WindowAfter,
+    AtcpConfig, BusConfig, CwndAfterFreeze, ElfnConfig, FeedbackState, FixedRtoConfig, InFlightAfterFreeze,
+    ProbeSchedule, RouteFeedback, RouteReturn, RtoAfterFreeze, TcpFConfig,
 };
 pub use frto::Frto;
-pub use host::{ReceiveLimits, ReceiveUse};
+pub use host_limits::{ReceiveLimits, ReceiveMemory};
 pub use keep_alive::KeepAlive;
 pub use rack::RackConfig;
-pub use spurious::{Detector, Spurious};
+pub use spurious::{SpuriousDetection, SpuriousDetector};
 pub use stats::{DoorStats, DropReason, Drops, FeedbackStats, Stats};
 pub use timer::Timer;
 pub use tlp::TailProbe;

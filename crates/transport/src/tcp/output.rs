@@ -1,12 +1,12 @@
 //! Choice of the next segment to send.
 
 use super::config::{IdleRestart, Nagle, TimestampEcho};
-use super::congestion::Fresh;
-use super::door::{Carries, Door, Syn};
+use super::congestion::NewData;
+use super::door::{DoorState, PayloadKind, SynKind};
 use super::endpoint::Endpoint;
-use super::frto::Steps;
+use super::frto::FrtoState;
 use super::input::TIMESTAMPS_LEN;
-use super::receive::{OwedAck, Receiver};
+use super::receive::{PendingAck, ReceiveHalf};
 use super::timer::Timer;
 use crate::connection::State;
 use hopline_core::{Instant, Payload, Seq32};
@@ -26,8 +26,8 @@ impl<P: Payload> Endpoint<P> {
             return Some(self.syn(now));
         }
         if self.state().may_transmit() && !self.waits_for_release(now) {
-            if let Some((at, len)) = self.choose(now) {
-                self.note_release(now, len);
+            if let Some((at, len)) = self.choose_segment(now) {
+                self.record_release(now, len);
                 return Some(self.data_segment(now, at, len));
             }
             self.arm_persist(now);
@@ -35,7 +35,7 @@ impl<P: Payload> Endpoint<P> {
         if let Some(probe) = self.keep_alive_probe(now) {
             return Some(probe);
         }
-        if self.rcv.owed == OwedAck::Now {
+        if self.rcv.pending_ack == PendingAck::Now {
             return Some(self.pure_ack(now));
         }
         None
@@ -46,7 +46,7 @@ impl<P: Payload> Endpoint<P> {
         self.snd.syn_pending = false;
         let first = self.snd.max == 0;
         (self.snd.nxt, self.snd.max) = (1, 1);
-        self.snd.timed = first.then_some((1, now)); // Karn: a SYN that was resent is not timed
+        self.snd.rtt_probe = first.then_some((1, now)); // Karn: a SYN that was resent is not timed
         let answers = self.state() == State::SynReceived;
         let flags = if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
         let ack = if answers { self.rcv.seq(self.rcv.nxt) } else { Seq32(0) };
@@ -54,24 +54,24 @@ impl<P: Payload> Endpoint<P> {
         segment.window = self.rcv.syn_window();
         segment.options.mss = Some(self.config.mss as u16);
         // A SYN-ACK carries only what the SYN offered (RFC 7323 §1.3, RFC 2018 §2).
-        let shift = Receiver::<P>::shift_for(&self.config);
+        let shift = ReceiveHalf::<P>::shift_for(&self.config);
         segment.options.window_scale = shift.filter(|_| !answers || self.rcv.scale_agreed);
         segment.options.sack_permitted = if answers { self.options.sack } else { self.offers_sack() };
         let stamped = if answers { self.options.timestamps } else { self.offers_timestamps() };
         if stamped {
-            segment.options.timestamps = Some(self.stamp(now, flags));
+            segment.options.timestamps = Some(self.timestamps(now, flags));
         }
         if let Some(door) = &self.door {
-            segment.options.door = door.offer(if answers { Syn::Answer } else { Syn::First });
+            segment.options.door = door.syn_option(if answers { SynKind::Reply } else { SynKind::Initial });
         }
         if answers {
-            self.note_acked();
+            self.on_ack_sent();
         }
         self.stats.acks_sent += 1;
         segment
     }
 
-    fn stamp(&self, now: Instant, flags: Flags) -> Timestamps {
+    fn timestamps(&self, now: Instant, flags: Flags) -> Timestamps {
         let echo = match self.config.timestamp_echo {
             _ if !flags.contains(Flags::ACK) => 0,
             TimestampEcho::Earliest => self.rcv.ts_recent.map_or(0, |(recent, _)| recent),
@@ -84,76 +84,76 @@ impl<P: Payload> Endpoint<P> {
         self.stats.acks_sent += 1;
         // RFC 9293 §3.10.7.4: <SEQ=SND.NXT>; the highest one, so that it stays in the peer's window after a time-out.
         let mut segment = self.bare_segment(self.snd.seq(self.snd.max), Seq32(0), Flags::ACK);
-        self.complete(now, &mut segment);
+        self.fill_in_ack(now, &mut segment);
         segment
     }
 
     /// Fills in acknowledgment, window and options. The ACK then counts as sent.
-    pub(super) fn complete(&mut self, now: Instant, segment: &mut Segment<P>) {
+    pub(super) fn fill_in_ack(&mut self, now: Instant, segment: &mut Segment<P>) {
         segment.ack = self.rcv.seq(self.rcv.nxt);
         segment.flags |= self.ecn_echo();
-        segment.window = self.rcv.announce(&self.config);
+        segment.window = self.rcv.announce_window(&self.config);
         if self.options.timestamps {
-            segment.options.timestamps = Some(self.stamp(now, segment.flags));
+            segment.options.timestamps = Some(self.timestamps(now, segment.flags));
         }
         if self.options.sack {
-            segment.options.sack = self.rcv.sack_blocks(self.most_sack_blocks());
+            segment.options.sack = self.rcv.sack_blocks(self.max_sack_blocks());
         }
         if let Some(door) = &mut self.door {
-            let carries = if segment.payload.is_empty() { Carries::Nothing } else { Carries::Data };
-            segment.options.door = door.report(self.rcv.nxt, carries);
+            let carries = if segment.payload.is_empty() { PayloadKind::Nothing } else { PayloadKind::Data };
+            segment.options.door = door.segment_option(self.rcv.nxt, carries);
         }
-        self.note_acked();
+        self.on_ack_sent();
     }
 
-    fn note_acked(&mut self) {
-        self.rcv.acked = self.rcv.nxt;
-        self.rcv.owed = OwedAck::None;
+    fn on_ack_sent(&mut self) {
+        self.rcv.last_ack_sent = self.rcv.nxt;
+        self.rcv.pending_ack = PendingAck::None;
         self.timers.stop(Timer::DelayedAck);
     }
 
     /// Returns the number of SACK blocks that fit into the 40 bytes beside the other options (RFC 2018 §3).
-    fn most_sack_blocks(&self) -> usize {
+    fn max_sack_blocks(&self) -> usize {
         let timestamps = if self.options.timestamps { TIMESTAMPS_LEN } else { 0 };
         let door = self.door.as_deref().map_or(0, |door| door.fixed_len() + door.extra_len());
         (MAX_OPTIONS_LEN - timestamps as usize - door as usize - SACK_HEADER) / SACK_BLOCK
     }
 
     /// Returns the data bytes of a full segment now, without the room of SACK blocks (RFC 6691) and of TCP-DOOR reports.
-    pub(super) fn full_segment(&self) -> u64 {
-        let mss = u64::from(self.snd.mss - self.door.as_deref().map_or(0, Door::extra_len));
-        let blocks = if self.options.sack { self.rcv.count_sack_blocks(self.most_sack_blocks()) } else { 0 };
+    pub(super) fn full_segment_len(&self) -> u64 {
+        let mss = u64::from(self.snd.mss - self.door.as_deref().map_or(0, DoorState::extra_len));
+        let blocks = if self.options.sack { self.rcv.count_sack_blocks(self.max_sack_blocks()) } else { 0 };
         if blocks == 0 { mss } else { mss - (SACK_HEADER + SACK_BLOCK * blocks) as u64 }
     }
 
     /// Chooses the position and length of the next data segment; length 0: a FIN alone.
-    fn choose(&mut self, now: Instant) -> Option<(u64, u64)> {
+    fn choose_segment(&mut self, now: Instant) -> Option<(u64, u64)> {
         if self.route.is_frozen() {
-            return self.takes_route_probe().then(|| self.choose_first());
+            return self.take_route_probe().then(|| self.choose_first_unacked());
         }
         if self.snd.probe_pending {
             return Some(self.choose_probe());
         }
-        if let Steps::Forward(_, left) = self.frto {
-            return self.choose_forward(left);
+        if let FrtoState::AwaitSecondAck(_, left) = self.frto {
+            return self.choose_frto_segment(left);
         }
         if self.rack.is_some() {
-            return self.choose_by_records(now);
+            return self.choose_segment_by_rack(now);
         }
-        if self.snd.resend_first {
-            return Some(self.choose_first());
+        if self.snd.retransmit_first {
+            return Some(self.choose_first_unacked());
         }
         if self.control.in_sack_recovery() {
             return self.choose_in_recovery().or_else(|| self.choose_fin());
         }
-        if self.snd.nxt == self.snd.end() || self.pauses_for_mark() {
+        if self.snd.nxt == self.snd.end() || self.is_in_ecn_pause() {
             return None; // nothing left: the common case after an ACK
         }
         self.restart_if_idle(now);
         if self.skips_sacked() {
-            self.snd.nxt = self.board.skip(self.snd.nxt);
+            self.snd.nxt = self.scoreboard.skip_block(self.snd.nxt);
         }
-        self.choose_next().or_else(|| self.choose_fin())
+        self.choose_next_new().or_else(|| self.choose_fin())
     }
 
     /// Chooses a window probe: at least one byte into a closed window (RFC 9293 §3.8.6.1), or data that silly window
@@ -162,53 +162,53 @@ impl<P: Payload> Endpoint<P> {
         self.snd.probe_pending = false;
         self.stats.window_probes += 1;
         let una = self.snd.una;
-        let len = self.snd.window.max(1).min(self.full_segment()).min(self.snd.queue.end() - una);
+        let len = self.snd.window.max(1).min(self.full_segment_len()).min(self.snd.queue.end() - una);
         (una, len)
     }
 
-    fn choose_first(&mut self) -> (u64, u64) {
-        self.snd.resend_first = false;
+    fn choose_first_unacked(&mut self) -> (u64, u64) {
+        self.snd.retransmit_first = false;
         let una = self.snd.una;
         let sent = self.snd.max.min(self.snd.queue.end()).saturating_sub(una);
-        let gap = self.board.gap_at(una).unwrap_or(u64::MAX);
-        (una, sent.min(self.full_segment()).min(gap))
+        let gap = self.scoreboard.gap_at(una).unwrap_or(u64::MAX);
+        (una, sent.min(self.full_segment_len()).min(gap))
     }
 
     fn choose_in_recovery(&mut self) -> Option<(u64, u64)> {
-        let next = self.next_length();
-        let fresh = if next.is_some() { Fresh::Ready } else { Fresh::None };
+        let next = self.next_segment_len();
+        let fresh = if next.is_some() { NewData::Ready } else { NewData::None };
         let (una, nxt) = (self.snd.una, self.snd.nxt);
-        let (at, limit) = self.control.next_in_recovery(&self.board, una, nxt, fresh)?;
+        let (at, limit) = self.control.next_in_recovery(&self.scoreboard, una, nxt, fresh)?;
         if at == nxt {
             return next.map(|len| (at, len));
         }
         let data = self.snd.queue.end().saturating_sub(at);
-        Some((at, limit.min(self.full_segment()).min(data)))
+        Some((at, limit.min(self.full_segment_len()).min(data)))
     }
 
     fn skips_sacked(&self) -> bool {
         self.control.skips_sacked(self.snd.nxt < self.snd.max)
     }
 
-    fn choose_next(&self) -> Option<(u64, u64)> {
-        let len = self.next_length()?;
+    fn choose_next_new(&self) -> Option<(u64, u64)> {
+        let len = self.next_segment_len()?;
         let mut flight = self.snd.nxt - self.snd.una;
         if self.skips_sacked() {
-            flight -= self.board.sacked_below(self.snd.nxt);
+            flight -= self.scoreboard.sacked_below(self.snd.nxt);
         }
         // A segment is never cut to fit cwnd; cwnd is at least one segment.
-        let fits =
-            flight == 0 || flight + len <= self.control.allowance(&self.config, self.snd.nxt, self.snd.max);
+        let fits = flight == 0
+            || flight + len <= self.control.send_allowance(&self.config, self.snd.nxt, self.snd.max);
         fits.then_some((self.snd.nxt, len))
     }
 
     /// Returns the length of the segment at SND.NXT that the peer's window, the clamp, Nagle's algorithm and silly window
     /// avoidance allow (RFC 9293 §3.8.6.2.1).
-    pub(super) fn next_length(&self) -> Option<u64> {
+    pub(super) fn next_segment_len(&self) -> Option<u64> {
         let snd = &self.snd;
-        let mss = self.full_segment();
+        let mss = self.full_segment_len();
         let data = snd.queue.end().checked_sub(snd.nxt).filter(|&n| n > 0)?;
-        let want = match self.board.gap_at(snd.nxt) {
+        let want = match self.scoreboard.gap_at(snd.nxt) {
             Some(gap) if self.skips_sacked() => data.min(mss).min(gap),
             _ => data.min(mss),
         };
@@ -243,7 +243,7 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         let idle = self.snd.last_sent.is_some_and(|t| now.since(t) > self.rto.timeout());
-        if idle && !self.stance(now).holds_everything() {
+        if idle && !self.recovery_policy(now).holds_everything() {
             self.control.on_idle(&self.config);
             self.snd.last_sent = Some(now);
         }
@@ -253,18 +253,18 @@ impl<P: Payload> Endpoint<P> {
         let end = at + len;
         let fin = self.snd.fin == Some(end);
         let after = end + u64::from(fin);
-        self.count(at, len);
+        self.count_segment(at, len);
         if !self.snd.outstanding() {
             self.control.on_resume(now);
-            self.steer_on_resume(now);
+            self.rate_control_on_resume(now);
         }
         if at < self.snd.max {
-            self.note_resent(at, end);
+            self.on_retransmission(at, end);
         }
-        if self.snd.timed.is_none() && at >= self.snd.max {
-            self.snd.timed = Some((after, now));
-        } else if self.snd.timed.is_some_and(|(timed, _)| at < timed && timed <= after) {
-            self.snd.timed = None; // Karn: the segment being timed is sent again
+        if self.snd.rtt_probe.is_none() && at >= self.snd.max {
+            self.snd.rtt_probe = Some((after, now));
+        } else if self.snd.rtt_probe.is_some_and(|(timed, _)| at < timed && timed <= after) {
+            self.snd.rtt_probe = None; // Karn: the segment being timed is sent again
         }
         // A FIN alone is no probe, whatever the window: it counts as sent and has a timer of its own.
         let probe = self.timers.is_set(Timer::Persist) && len == 1 && self.snd.window == 0;
@@ -276,11 +276,11 @@ impl<P: Payload> Endpoint<P> {
             if !self.timers.is_set(Timer::Retransmit) {
                 self.arm_retransmit(now); // RFC 6298 §5.1
             }
-            self.note_transmission(now, at, after);
+            self.record_transmission(now, at, after);
         }
         if len > 0 {
             self.snd.last_sent = Some(now);
-            self.control.on_sent(at, len as u32, self.snd.nxt - self.snd.una, &self.board);
+            self.control.on_sent(at, len as u32, self.snd.nxt - self.snd.una, &self.scoreboard);
         }
         let mut flags = Flags::ACK;
         if fin {
@@ -292,13 +292,13 @@ impl<P: Payload> Endpoint<P> {
         let mut segment = self.bare_segment(self.snd.seq(at), Seq32(0), flags);
         segment.payload = self.snd.queue.slice(at, len);
         if fresh {
-            self.make_capable(&mut segment);
+            self.mark_ecn_capable(&mut segment);
         }
-        self.complete(now, &mut segment);
+        self.fill_in_ack(now, &mut segment);
         segment
     }
 
-    fn count(&mut self, at: u64, len: u64) {
+    fn count_segment(&mut self, at: u64, len: u64) {
         if len == 0 {
             self.stats.acks_sent += 1;
             return;
@@ -314,7 +314,7 @@ impl<P: Payload> Endpoint<P> {
     /// (RFC 9293 §3.8.6.1).
     fn arm_persist(&mut self, now: Instant) {
         let snd = &self.snd;
-        let waits = self.timers.is_set(Timer::Persist) || self.pauses_for_mark();
+        let waits = self.timers.is_set(Timer::Persist) || self.is_in_ecn_pause();
         if snd.nxt != snd.una || snd.nxt >= snd.end() || waits {
             return;
         }

@@ -13,20 +13,20 @@ impl<P: Payload> Endpoint<P> {
     /// have a timer of their own.
     pub(super) fn waits_for_release(&mut self, now: Instant) -> bool {
         let Some(pacing) = &self.pacing else { return false };
-        let at = pacing.next_release(now, u64::from(self.snd.mss));
+        let at = pacing.release_time(now, u64::from(self.snd.mss));
         if at == now || self.snd.probe_pending {
             return false;
         }
         if self.snd.una < self.snd.end() {
-            self.timers.set(Timer::Release, at);
+            self.timers.set(Timer::PacingRelease, at);
         }
         true
     }
 
     /// Records the release of a segment of `len` data bytes.
-    pub(super) fn note_release(&mut self, now: Instant, len: u64) {
+    pub(super) fn record_release(&mut self, now: Instant, len: u64) {
         if let Some(pacing) = &mut self.pacing {
-            pacing.released(now, len);
+            pacing.on_released(now, len);
         }
     }
 
@@ -35,7 +35,7 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn stop_pacing(&mut self) {
         if let Some(pacing) = self.adaptive_pacing() {
             pacing.stop();
-            self.timers.stop(Timer::Release);
+            self.timers.stop(Timer::PacingRelease);
         }
     }
 
@@ -47,20 +47,20 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Records a round-trip time sample of a full segment.
-    pub(super) fn sample_pacing(&mut self, round_trip: Duration) {
+    pub(super) fn add_pacing_sample(&mut self, round_trip: Duration) {
         let mss = self.snd.mss;
         if let Some(pacing) = self.adaptive_pacing() {
-            pacing.sample(round_trip, mss);
+            pacing.on_rtt_sample(round_trip, mss);
         }
     }
 
     /// Returns whether duplicate ACKs count as round trips.
-    pub(super) fn paces_by_duplicates(&mut self) -> bool {
+    pub(super) fn samples_duplicate_acks(&mut self) -> bool {
         let Some(pacing) = self.adaptive_pacing() else { return false };
-        pacing.config().duplicate_acks == DuplicateAcks::Sample
+        pacing.config().duplicate_acks == DuplicateAcks::Sampled
     }
 
-    pub(super) fn note_path_length(&mut self, hops: u8) {
+    pub(super) fn set_path_length(&mut self, hops: u8) {
         if let Some(pacing) = self.adaptive_pacing() {
             pacing.set_hops(hops);
         }

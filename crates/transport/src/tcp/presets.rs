@@ -3,18 +3,18 @@
 //! The ns-2 values are those of `ns-default.tcl` of ns-2.35 and of its remarks about when a default changed.
 
 use super::config::{
-    AckPolicy, ClosedWindow, Config, Dsack, EcnUse, Estimator, Growth, GrowthCondition, IdleRestart,
-    InitialSsthresh, InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, RecoveryTimeout, Reduction,
-    RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
+    AckPolicy, ClosedWindow, Config, DsackReports, EcnMode, Estimator, Growth, GrowthCondition, IdleRestart,
+    InitialSsthresh, InitialWindow, LimitedTransmit, LossDetection, Nagle, OptionOffer, RecoveryTimeout,
+    Reduction, RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
 };
 use super::congestion::{
-    BbrConfig, CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, Variant, WindowLaw,
+    BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, Variant,
 };
 use super::door::DoorConfig;
-use super::feedback::Feedback;
+use super::feedback::RouteFeedback;
 use super::frto::Frto;
 use super::rack::RackConfig;
-use super::spurious::{Detector, Spurious};
+use super::spurious::{SpuriousDetection, SpuriousDetector};
 
 use crate::pacing::{self, Pacing};
 use hopline_core::Duration;
@@ -27,8 +27,8 @@ impl Config {
             mss: 1460,
             variant: Variant::Sack(SackConfig::RFC6675),
             loss_detection: LossDetection::DupAcks,
-            law: WindowLaw::Aimd,
-            spurious: Spurious::UNDETECTED,
+            congestion_control: CongestionControl::Reno,
+            spurious: SpuriousDetection::NONE,
             initial_window: InitialWindow::Rfc6928,
             initial_ssthresh: InitialSsthresh::Unlimited,
             window_clamp: None,
@@ -37,7 +37,7 @@ impl Config {
             reduction: Reduction::FlightSize,
             repeated_timeout: RepeatedTimeout::Keep,
             recovery_timeout: RecoveryTimeout::Reduce,
-            closed_window: ClosedWindow::Retransmit,
+            closed_window: ClosedWindow::TimeOut,
             dup_ack_threshold: 3,
             limited_transmit: LimitedTransmit::NewData,
             idle_restart: IdleRestart::InitialWindow,
@@ -51,17 +51,17 @@ impl Config {
                 max: Duration::from_secs(60),
                 granularity: Duration::from_millis(1),
                 backoff_limit: None,
-                forget_above: None,
+                reset_above: None,
                 estimator: Estimator::Exact,
             },
             pacing: Pacing::None,
             door: None,
-            feedback: Feedback::None,
-            timestamps: Offer::Yes,
+            feedback: RouteFeedback::None,
+            timestamps: OptionOffer::Offered,
             timestamp_echo: TimestampEcho::Earliest,
-            dsack: Dsack::Silent,
-            ecn: EcnUse::Never,
-            window_scale: Offer::Yes,
+            dsack: DsackReports::Off,
+            ecn: EcnMode::Never,
+            window_scale: OptionOffer::Offered,
             receive_buffer: 4 << 20,
             send_buffer: None,
             time_wait: Duration::from_secs(60),
@@ -77,9 +77,9 @@ impl Config {
     #[must_use]
     pub const fn linux() -> Self {
         let mut config = Self::modern().with_cubic();
-        config.law = WindowLaw::Cubic(CubicConfig::LINUX);
+        config.congestion_control = CongestionControl::Cubic(CubicConfig::LINUX);
         config.variant = Variant::Sack(SackConfig::RFC9937);
-        config.ecn = EcnUse::IfAsked;
+        config.ecn = EcnMode::Accept;
         config.recovery_timeout = RecoveryTimeout::Keep;
         config.with_linux_rto().with_linux_recovery()
     }
@@ -94,8 +94,8 @@ impl Config {
             mss: 1460,
             variant: Variant::NewReno(NewRenoConfig::NS2),
             loss_detection: LossDetection::DupAcks,
-            law: WindowLaw::Aimd,
-            spurious: Spurious::UNDETECTED,
+            congestion_control: CongestionControl::Reno,
+            spurious: SpuriousDetection::NONE,
             initial_window: InitialWindow::Segments(2),
             initial_ssthresh: InitialSsthresh::WindowClamp,
             window_clamp: Some(20),
@@ -104,7 +104,7 @@ impl Config {
             reduction: Reduction::Window,
             repeated_timeout: RepeatedTimeout::Reduce,
             recovery_timeout: RecoveryTimeout::Reduce,
-            closed_window: ClosedWindow::Retransmit,
+            closed_window: ClosedWindow::TimeOut,
             dup_ack_threshold: 3,
             limited_transmit: LimitedTransmit::NextData,
             idle_restart: IdleRestart::OneSegment,
@@ -118,17 +118,17 @@ impl Config {
                 max: Duration::from_secs(60),
                 granularity: Duration::from_millis(10),
                 backoff_limit: None,
-                forget_above: Some(8),
+                reset_above: Some(8),
                 estimator: Estimator::Ticks { phase: Duration::ZERO },
             },
             pacing: Pacing::None,
             door: None,
-            feedback: Feedback::None,
-            timestamps: Offer::No,
+            feedback: RouteFeedback::None,
+            timestamps: OptionOffer::NotOffered,
             timestamp_echo: TimestampEcho::Earliest,
-            dsack: Dsack::Silent,
-            ecn: EcnUse::Never,
-            window_scale: Offer::Yes,
+            dsack: DsackReports::Off,
+            ecn: EcnMode::Never,
+            window_scale: OptionOffer::Offered,
             // ns-2 knows no receive window.
             receive_buffer: 1 << 30,
             send_buffer: None,
@@ -178,7 +178,7 @@ impl Config {
         config.window_clamp = Some(32);
         config.initial_window = InitialWindow::Segments(1);
         config.limited_transmit = LimitedTransmit::Off;
-        config.timestamps = Offer::No;
+        config.timestamps = OptionOffer::NotOffered;
         config.ack_policy = AckPolicy::Delayed { timer: Duration::from_millis(200) };
         config.rto.initial = Duration::from_secs(3);
         config.rto.min = Duration::from_secs(1);
@@ -207,7 +207,7 @@ impl Config {
             _ => Variant::Sack(SackConfig::RFC6675),
         };
         self.loss_detection = LossDetection::Rack(RackConfig::RFC8985);
-        self.closed_window = ClosedWindow::Retransmit;
+        self.closed_window = ClosedWindow::TimeOut;
         self
     }
 
@@ -216,9 +216,13 @@ impl Config {
     #[must_use]
     pub const fn with_linux_recovery(mut self) -> Self {
         self = self.with_rack();
-        self.dsack = Dsack::Report;
-        self.timestamps = Offer::Yes;
-        self.spurious = Spurious { frto: Frto::EveryTimeout, eifel: Detector::On, dsack: Detector::On };
+        self.dsack = DsackReports::On;
+        self.timestamps = OptionOffer::Offered;
+        self.spurious = SpuriousDetection {
+            frto: Frto::EveryTimeout,
+            eifel: SpuriousDetector::On,
+            dsack: SpuriousDetector::On,
+        };
         self
     }
 
@@ -234,7 +238,7 @@ impl Config {
     #[must_use]
     pub const fn with_reno(mut self) -> Self {
         self.loss_detection = LossDetection::DupAcks;
-        self.spurious.dsack = Detector::Off;
+        self.spurious.dsack = SpuriousDetector::Off;
         self.variant = Variant::Reno(match self.reduction {
             Reduction::FlightSize => RenoConfig::RFC5681,
             Reduction::Window | Reduction::WholeWindow => RenoConfig::NS2,
@@ -246,7 +250,7 @@ impl Config {
     #[must_use]
     pub const fn with_newreno(mut self) -> Self {
         self.loss_detection = LossDetection::DupAcks;
-        self.spurious.dsack = Detector::Off;
+        self.spurious.dsack = SpuriousDetector::Off;
         self.variant = match self.variant {
             Variant::NewReno(_) => self.variant,
             Variant::Reno(_) | Variant::Sack(_) => Variant::NewReno(match self.reduction {
@@ -281,7 +285,7 @@ impl Config {
     /// As `self`, with CUBIC (RFC 9438).
     #[must_use]
     pub const fn with_cubic(mut self) -> Self {
-        self.law = WindowLaw::Cubic(CubicConfig::RFC9438);
+        self.congestion_control = CongestionControl::Cubic(CubicConfig::RFC9438);
         self
     }
 
@@ -291,21 +295,21 @@ impl Config {
         if let LossDetection::DupAcks = self.loss_detection {
             self = self.with_rack();
         }
-        self.law = WindowLaw::Bbr(bbr);
-        self.ecn = EcnUse::Never;
+        self.congestion_control = CongestionControl::Bbr(bbr);
+        self.ecn = EcnMode::Never;
         self
     }
 
     /// As `self`, with ECN, requested and accepted (RFC 3168).
     #[must_use]
     pub const fn with_ecn(mut self) -> Self {
-        self.ecn = EcnUse::Ask;
+        self.ecn = EcnMode::Request;
         self
     }
 
     /// As `self`, with a scheme that tells lost routes from congestion.
     #[must_use]
-    pub const fn with_feedback(mut self, feedback: Feedback) -> Self {
+    pub const fn with_feedback(mut self, feedback: RouteFeedback) -> Self {
         self.feedback = feedback;
         self
     }
@@ -315,7 +319,7 @@ impl Config {
     #[must_use]
     pub const fn with_adaptive_pacing(mut self, pacing: pacing::Config) -> Self {
         self.pacing = Pacing::Adaptive(pacing);
-        self.timestamps = Offer::Yes;
+        self.timestamps = OptionOffer::Offered;
         self.window_clamp = None;
         self.rto.backoff_limit = Some(1);
         self

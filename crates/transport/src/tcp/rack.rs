@@ -4,11 +4,11 @@
 //! arrived, and a round trip and the reordering window have passed since the earlier one was sent. This also holds for
 //! retransmissions.
 
-use super::congestion::Phase;
-use super::delivery_rate::{DeliveryRate, Stamp};
+use super::congestion::RecoveryPhase;
+use super::delivery_rate::{PacketState, RateSampler};
 use super::scoreboard::Scoreboard;
+use super::sent_segments::{LossVerdict, SegmentState, SentSegment, SentSegments, TransmissionCount};
 use super::tlp::{TailProbe, Tlp};
-use super::transmissions::{Fate, Record, Times, Transmissions, Verdict};
 use core::ops::Range;
 use hopline_core::{Duration, Instant};
 
@@ -39,29 +39,29 @@ impl RackConfig {
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
     config: RackConfig,
-    pub(crate) records: Transmissions,
+    pub(crate) segments: SentSegments,
     /// Delivery rate samples, from the same records; `None`: not needed.
-    pub(crate) rate: Option<Box<DeliveryRate>>,
+    pub(crate) rate_sampler: Option<Box<RateSampler>>,
     pub(crate) tlp: Tlp,
-    min_rtt: MinRtt,
-    recent: Option<Delivered>,
+    min_rtt: WindowedMinRtt,
+    latest_delivered: Option<DeliveredSegment>,
     /// Highest position that the peer has acknowledged, selectively or not ("RACK.fack").
     fack: u64,
     reordering: Reordering,
     /// Size of the reordering window, quarters of the minimum round-trip time ("RACK.reo_wnd_mult").
-    quarters: u64,
+    reo_wnd_mult: u64,
     /// Number of recoveries until the window is reset to one quarter ("RACK.reo_wnd_persist").
-    persist: u8,
+    reo_wnd_persist: u8,
     /// Position up to which further D-SACKs belong to the same round ("RACK.dsack_round").
     dsack_round: Option<u64>,
     /// Reordering window at the last ACK ("RACK.reo_wnd").
-    window: Duration,
+    reo_wnd: Duration,
 }
 
 /// Delivered segment that was sent last ("RACK.xmit_ts", "RACK.end_seq", "RACK.rtt").
 #[derive(Clone, Copy, Debug)]
-struct Delivered {
-    sent: Instant,
+struct DeliveredSegment {
+    sent_at: Instant,
     end: u64,
     rtt: Duration,
 }
@@ -75,35 +75,35 @@ enum Reordering {
 
 /// Input of loss detection for an acknowledgment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival<'a> {
+pub(crate) struct RackAck<'a> {
     /// Time of arrival.
     pub(crate) now: Instant,
     /// First unacknowledged position, after it.
     pub(crate) una: u64,
     /// Selectively acknowledged blocks beyond it.
-    pub(crate) board: &'a Scoreboard,
+    pub(crate) scoreboard: &'a Scoreboard,
     /// Blocks that it reports, ascending.
     pub(crate) blocks: &'a [(u64, u64)],
     /// Time of sending of the segment that the timestamp echo names, in whole milliseconds.
-    pub(crate) echoed: Option<Instant>,
+    pub(crate) echoed_send_time: Option<Instant>,
 }
 
 /// Inputs for the size of the reordering window.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Circumstances {
-    pub(crate) phase: Phase,
+pub(crate) struct ReorderingInput {
+    pub(crate) phase: RecoveryPhase,
     pub(crate) srtt: Option<Duration>,
     /// Number of segments above a hole that indicate a loss without reordering ("DupThresh").
-    pub(crate) threshold: u32,
+    pub(crate) dup_thresh: u32,
 }
 
 /// Result of loss detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct RackResult {
     /// Number of segments found lost.
     pub(crate) lost: u64,
     /// Time of the next check.
-    pub(crate) again: Option<Instant>,
+    pub(crate) recheck_at: Option<Instant>,
 }
 
 impl Rack {
@@ -111,61 +111,70 @@ impl Rack {
     pub(crate) fn new(config: RackConfig, una: u64) -> Self {
         Self {
             config,
-            records: Transmissions::new(una),
-            rate: None,
+            segments: SentSegments::new(una),
+            rate_sampler: None,
             tlp: Tlp::new(config.tail_probe),
-            min_rtt: MinRtt::default(),
-            recent: None,
+            min_rtt: WindowedMinRtt::default(),
+            latest_delivered: None,
             fack: una,
             reordering: Reordering::NotSeen,
-            quarters: 1,
-            persist: config.reo_wnd_persist,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: config.reo_wnd_persist,
             dsack_round: None,
-            window: Duration::ZERO,
+            reo_wnd: Duration::ZERO,
         }
     }
 
     /// As [`Self::new`], with delivery rate samples.
-    pub(crate) fn sampling(config: RackConfig, una: u64) -> Self {
+    pub(crate) fn with_rate_samples(config: RackConfig, una: u64) -> Self {
         let rate = Some(Box::default());
-        Self { records: Transmissions::stamped(una), rate, ..Self::new(config, una) }
+        Self { segments: SentSegments::with_packet_states(una), rate_sampler: rate, ..Self::new(config, una) }
     }
 
     /// Returns the minimum round-trip time of the filter window.
     pub(crate) fn min_rtt(&self) -> Option<Duration> {
-        self.min_rtt.least()
+        self.min_rtt.get()
     }
 
     /// Records the transmission of `at..end`, for the first time or again.
     pub(crate) fn on_sent(&mut self, at: u64, end: u64, now: Instant) {
-        let Self { records, rate, .. } = self;
-        let stamp = rate.as_mut().map_or(Stamp::default(), |rate| rate.stamp(now, records));
-        records.sent(at, end, now, stamp);
+        let Self { segments: records, rate_sampler: rate, .. } = self;
+        let stamp = rate.as_mut().map_or(PacketState::default(), |rate| rate.on_sent(now, records));
+        records.on_sent(at, end, now, stamp);
     }
 
     /// Updates the delivered segments and their order (RFC 8985 §6.2, steps 1 to 3).
-    pub(crate) fn on_ack(&mut self, arrival: Arrival<'_>) {
-        let Self { records, rate, min_rtt, recent, fack, reordering, tlp, .. } = self;
+    pub(crate) fn on_ack(&mut self, arrival: RackAck<'_>) {
+        let Self {
+            segments: records,
+            rate_sampler: rate,
+            min_rtt,
+            latest_delivered: recent,
+            fack,
+            reordering,
+            tlp,
+            ..
+        } = self;
         let window = self.config.min_rtt_window;
-        let mut delivered = |record: &Record, stamp: Option<&Stamp>| {
-            let rtt = arrival.now.since(record.sent);
+        let mut delivered = |record: &SentSegment, stamp: Option<&PacketState>| {
+            let rtt = arrival.now.since(record.sent_at);
             if let (Some(rate), Some(stamp)) = (&mut *rate, stamp) {
-                rate.note_delivered(arrival.now, record, stamp);
+                rate.on_delivered(arrival.now, record, stamp);
             }
-            if record.times == Times::Once {
+            if record.transmissions == TransmissionCount::Once {
                 min_rtt.sample(arrival.now, rtt, window);
-                tlp.note_sample();
+                tlp.on_rtt_sample();
             }
-            update(recent, record, rtt, &arrival, min_rtt.least());
+            update_latest_delivered(recent, record, rtt, &arrival, min_rtt.get());
             if record.end > *fack {
                 *fack = record.end;
-            } else if record.end < *fack && record.times == Times::Once {
+            } else if record.end < *fack && record.transmissions == TransmissionCount::Once {
                 *reordering = Reordering::Seen;
             }
         };
         records.acknowledge(arrival.una, &mut delivered);
         for &(left, right) in arrival.blocks {
-            if let Some(held) = arrival.board.around(left) {
+            if let Some(held) = arrival.scoreboard.block_containing(left) {
                 records.sack(left..right, held, &mut delivered);
             }
         }
@@ -175,70 +184,74 @@ impl Rack {
     pub(crate) fn on_dsack(&mut self, una: u64, nxt: u64) {
         if self.dsack_round.is_none_or(|end| una >= end) {
             self.dsack_round = Some(nxt);
-            self.quarters += 1;
-            self.persist = self.config.reo_wnd_persist;
+            self.reo_wnd_mult += 1;
+            self.reo_wnd_persist = self.config.reo_wnd_persist;
         }
     }
 
     /// Narrows it again after enough recoveries without a D-SACK (step 4, second half).
     pub(crate) fn on_recovery_over(&mut self) {
-        self.persist = self.persist.saturating_sub(1);
-        if self.persist == 0 {
-            self.quarters = 1;
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = 1;
         }
     }
 
     /// Marks the overdue segments as lost (RFC 8985 §6.2, step 5).
-    pub(crate) fn detect(&mut self, now: Instant, circumstances: Circumstances) -> Found {
-        self.window = self.reordering_window(circumstances);
-        let Some(recent) = self.recent else { return Found { lost: 0, again: None } };
-        let patience = recent.rtt + self.window;
+    pub(crate) fn detect(&mut self, now: Instant, circumstances: ReorderingInput) -> RackResult {
+        self.reo_wnd = self.reordering_window(circumstances);
+        let Some(recent) = self.latest_delivered else { return RackResult { lost: 0, recheck_at: None } };
+        let patience = recent.rtt + self.reo_wnd;
         let mut again = None;
-        let Self { records, rate, .. } = self;
-        let verdict = |_, record: &Record| {
-            if !sent_after((recent.sent, recent.end), (record.sent, record.end)) {
+        let Self { segments: records, rate_sampler: rate, .. } = self;
+        let verdict = |_, record: &SentSegment| {
+            if !sent_after((recent.sent_at, recent.end), (record.sent_at, record.end)) {
                 // What was sent once was sent in the order of the stream: all behind it was sent later.
-                return if record.times == Times::Once { Verdict::Stop } else { Verdict::Leave };
+                return if record.transmissions == TransmissionCount::Once {
+                    LossVerdict::Stop
+                } else {
+                    LossVerdict::Keep
+                };
             }
-            let due = record.sent + patience;
+            let due = record.sent_at + patience;
             if due <= now {
-                return Verdict::Lost;
+                return LossVerdict::Lost;
             }
-            if record.fate == Fate::InFlight {
+            if record.state == SegmentState::InFlight {
                 again = again.max(Some(due));
             }
-            Verdict::Leave
+            LossVerdict::Keep
         };
-        let lost = records.mark_lost(verdict, note_lost(rate));
-        Found { lost, again }
+        let lost = records.mark_lost(verdict, loss_recorder(rate));
+        RackResult { lost, recheck_at: again }
     }
 
     /// Marks losses at an expiry of the retransmission timer: the first segment and all overdue ones (RFC 8985 §6.3).
     /// Returns their number.
     pub(crate) fn on_timeout(&mut self, now: Instant, una: u64, srtt: Option<Duration>) -> u64 {
-        let rtt = self.recent.map(|recent| recent.rtt).or(srtt).unwrap_or(Duration::ZERO);
-        let patience = rtt + self.window;
+        let rtt = self.latest_delivered.map(|recent| recent.rtt).or(srtt).unwrap_or(Duration::ZERO);
+        let patience = rtt + self.reo_wnd;
         self.tlp.reset();
-        let verdict = |start, record: &Record| {
-            let late = start == una || record.sent + patience <= now;
-            if late { Verdict::Lost } else { Verdict::Leave }
+        let verdict = |start, record: &SentSegment| {
+            let late = start == una || record.sent_at + patience <= now;
+            if late { LossVerdict::Lost } else { LossVerdict::Keep }
         };
-        self.records.mark_lost(verdict, note_lost(&mut self.rate))
+        self.segments.mark_lost(verdict, loss_recorder(&mut self.rate_sampler))
     }
 
     /// Corrects the state after a reduction at `since` was undone. Lost segments count as in flight. Acknowledgments that
     /// seemed to be for retransmissions since then were for the original transmissions.
-    pub(crate) fn forgive(&mut self, since: Instant) {
-        self.records.forgive();
-        self.recent = self.recent.filter(|recent| recent.sent < since);
+    pub(crate) fn undo_losses(&mut self, since: Instant) {
+        self.segments.undo_losses();
+        self.latest_delivered = self.latest_delivered.filter(|recent| recent.sent_at < since);
     }
 
     /// Corrects the state after the peer has reneged on selectively acknowledged data. Data delivered now give no rate
     /// sample.
-    pub(crate) fn forget_sacks(&mut self) {
-        self.records.forget_sacks();
-        if let Some(rate) = &mut self.rate {
-            rate.forget_newest();
+    pub(crate) fn on_reneging(&mut self) {
+        self.segments.undo_sacks();
+        if let Some(rate) = &mut self.rate_sampler {
+            rate.discard_sample();
         }
     }
 
@@ -249,44 +262,44 @@ impl Rack {
 
     /// Returns the reordering window (RFC 8985 §6.2, step 4). It is zero without reordering so far and with enough
     /// evidence of a loss. Otherwise it is a number of quarters of the minimum round-trip time, at most the smoothed one.
-    fn reordering_window(&self, circumstances: Circumstances) -> Duration {
-        let enough =
-            circumstances.phase != Phase::Open || self.records.has_sacked_segments(circumstances.threshold);
+    fn reordering_window(&self, circumstances: ReorderingInput) -> Duration {
+        let enough = circumstances.phase != RecoveryPhase::Open
+            || self.segments.has_sacked_segments(circumstances.dup_thresh);
         if self.reordering == Reordering::NotSeen && enough {
             return Duration::ZERO;
         }
-        let quarters = self.min_rtt.least().unwrap_or(Duration::ZERO).saturating_mul(self.quarters) / 4;
+        let quarters = self.min_rtt.get().unwrap_or(Duration::ZERO).saturating_mul(self.reo_wnd_mult) / 4;
         circumstances.srtt.map_or(quarters, |srtt| quarters.min(srtt))
     }
 }
 
 /// Returns a function that reports each lost segment to `rate`, if there is one.
-fn note_lost(rate: &mut Option<Box<DeliveryRate>>) -> impl FnMut(Range<u64>, Option<&Stamp>) {
+fn loss_recorder(rate: &mut Option<Box<RateSampler>>) -> impl FnMut(Range<u64>, Option<&PacketState>) {
     move |segment, stamp| {
         if let (Some(rate), Some(stamp)) = (&mut *rate, stamp) {
-            rate.note_lost(segment, stamp);
+            rate.on_lost(segment, stamp);
         }
     }
 }
 
 /// Updates the latest delivered segment (RFC 8985 §6.2, step 2). A retransmitted segment does not count if the ACK may be
 /// for an earlier transmission.
-fn update(
-    recent: &mut Option<Delivered>,
-    record: &Record,
+fn update_latest_delivered(
+    recent: &mut Option<DeliveredSegment>,
+    record: &SentSegment,
     rtt: Duration,
-    arrival: &Arrival<'_>,
+    arrival: &RackAck<'_>,
     least: Option<Duration>,
 ) {
-    if record.times == Times::Again {
-        let millis = Instant::from_millis(record.sent.as_nanos() / 1_000_000);
-        let of_earlier = arrival.echoed.is_some_and(|echoed| echoed < millis);
+    if record.transmissions == TransmissionCount::Several {
+        let millis = Instant::from_millis(record.sent_at.as_nanos() / 1_000_000);
+        let of_earlier = arrival.echoed_send_time.is_some_and(|echoed| echoed < millis);
         if of_earlier || least.is_some_and(|least| rtt < least) {
             return;
         }
     }
-    if recent.is_none_or(|r| sent_after((record.sent, record.end), (r.sent, r.end))) {
-        *recent = Some(Delivered { sent: record.sent, end: record.end, rtt });
+    if recent.is_none_or(|r| sent_after((record.sent_at, record.end), (r.sent_at, r.end))) {
+        *recent = Some(DeliveredSegment { sent_at: record.sent_at, end: record.end, rtt });
     }
 }
 
@@ -297,24 +310,24 @@ pub(crate) fn sent_after(a: (Instant, u64), b: (Instant, u64)) -> bool {
 
 /// Minimum round-trip times of the current and the previous filter period ("RACK.min_RTT").
 #[derive(Clone, Copy, Debug, Default)]
-struct MinRtt {
+struct WindowedMinRtt {
     since: Option<Instant>,
-    now: Option<Duration>,
-    before: Option<Duration>,
+    current: Option<Duration>,
+    previous: Option<Duration>,
 }
 
-impl MinRtt {
+impl WindowedMinRtt {
     fn sample(&mut self, now: Instant, rtt: Duration, window: Duration) {
         if self.since.is_none_or(|since| now.since(since) >= window) {
             let stale = self.since.is_some_and(|since| now.since(since) >= window.saturating_mul(2));
-            self.before = if stale { None } else { self.now };
-            self.now = None;
+            self.previous = if stale { None } else { self.current };
+            self.current = None;
             self.since = Some(now);
         }
-        self.now = Some(self.now.map_or(rtt, |least| least.min(rtt)));
+        self.current = Some(self.current.map_or(rtt, |least| least.min(rtt)));
     }
 
-    fn least(&self) -> Option<Duration> {
-        [self.now, self.before].into_iter().flatten().min()
+    fn get(&self) -> Option<Duration> {
+        [self.current, self.previous].into_iter().flatten().min()
     }
 }

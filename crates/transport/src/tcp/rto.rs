@@ -8,35 +8,35 @@ const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
 /// Estimator and back-off of one connection's retransmission timeout.
 #[derive(Clone, Debug)]
-pub(crate) struct Rto {
+pub(crate) struct RtoEstimator {
     config: RtoConfig,
-    smoothed: Smoothed,
+    smoothed: RttEstimate,
     /// RTO before limits and back-off.
-    base: Duration,
+    base_rto: Duration,
     /// Back-off factor.
-    factor: u32,
-    next: NextSample,
+    backoff_factor: u32,
+    next_sample: SampleWeight,
 }
 
 /// Weight of the next sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NextSample {
+enum SampleWeight {
     /// Usual weight.
-    Smoothed,
+    Normal,
     /// Full weight, if the sample is long, since a time-out was spurious (RFC 4015 §3.2).
-    Patient,
+    FullIfLong,
 }
 
 /// State of the back-off before a reduction.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BackOff {
+pub(crate) struct BackoffState {
     factor: u32,
-    smoothed: Smoothed,
+    smoothed: RttEstimate,
 }
 
 /// Smoothed estimate, in the units of the estimator.
 #[derive(Clone, Copy, Debug)]
-enum Smoothed {
+enum RttEstimate {
     Unknown,
     /// Nanoseconds.
     Exact {
@@ -50,14 +50,14 @@ enum Smoothed {
     },
 }
 
-impl Rto {
+impl RtoEstimator {
     pub(crate) fn new(config: RtoConfig) -> Self {
         Self {
             config,
-            smoothed: Smoothed::Unknown,
-            base: config.initial,
-            factor: 1,
-            next: NextSample::Smoothed,
+            smoothed: RttEstimate::Unknown,
+            base_rto: config.initial,
+            backoff_factor: 1,
+            next_sample: SampleWeight::Normal,
         }
     }
 
@@ -71,56 +71,56 @@ impl Rto {
                 self.sample_ticks(tick(now) - tick(sent));
             }
         }
-        self.next = NextSample::Smoothed;
-        self.factor = 1; // RFC 6298 §5, last note: a fresh sample ends the back-off
+        self.next_sample = SampleWeight::Normal;
+        self.backoff_factor = 1; // RFC 6298 §5, last note: a fresh sample ends the back-off
     }
 
     /// Returns the timeout to set now (RFC 6298 §2, §5.5).
     pub(crate) fn timeout(&self) -> Duration {
-        let rto = self.base.max(self.config.min).saturating_mul(u64::from(self.factor));
+        let rto = self.base_rto.max(self.config.min).saturating_mul(u64::from(self.backoff_factor));
         rto.min(self.config.max).max(self.config.granularity)
     }
 
     /// Returns the timeout without back-off.
     pub(crate) fn without_back_off(&self) -> Duration {
-        self.base.max(self.config.min).min(self.config.max).max(self.config.granularity)
+        self.base_rto.max(self.config.min).min(self.config.max).max(self.config.granularity)
     }
 
     /// Doubles the timeout (RFC 6298 §5.5).
     pub(crate) fn back_off(&mut self) {
         let more = match self.config.backoff_limit {
-            Some(limit) => self.factor < limit,
+            Some(limit) => self.backoff_factor < limit,
             None => self.timeout() < self.config.max,
         };
         if more {
-            self.factor = self.factor.saturating_mul(2);
+            self.backoff_factor = self.backoff_factor.saturating_mul(2);
         }
-        if self.config.forget_above.is_some_and(|n| self.factor > n) {
-            self.smoothed = Smoothed::Unknown;
+        if self.config.reset_above.is_some_and(|n| self.backoff_factor > n) {
+            self.smoothed = RttEstimate::Unknown;
         }
     }
 
     /// Returns the state that [`Self::back_off`] may change.
-    pub(crate) fn back_off_state(&self) -> BackOff {
-        BackOff { factor: self.factor, smoothed: self.smoothed }
+    pub(crate) fn back_off_state(&self) -> BackoffState {
+        BackoffState { factor: self.backoff_factor, smoothed: self.smoothed }
     }
 
     /// Restores the state before a back-off, unless a fresh sample did better.
-    pub(crate) fn undo_back_off(&mut self, before: BackOff) {
-        self.factor = self.factor.min(before.factor);
-        if matches!(self.smoothed, Smoothed::Unknown) {
+    pub(crate) fn undo_back_off(&mut self, before: BackoffState) {
+        self.backoff_factor = self.backoff_factor.min(before.factor);
+        if matches!(self.smoothed, RttEstimate::Unknown) {
             self.smoothed = before.smoothed;
         }
     }
 
     /// Gives full weight to a long sample right after a spurious time-out (RFC 4015 §3.2, step 8).
-    pub(crate) fn be_patient(&mut self) {
-        self.next = NextSample::Patient;
+    pub(crate) fn weight_next_long_sample(&mut self) {
+        self.next_sample = SampleWeight::FullIfLong;
     }
 
     /// Returns the total duration of `n` consecutive time-outs, each twice as long as the one before, and of the wait
     /// after them.
-    pub(crate) fn patience(&self, n: u32) -> Duration {
+    pub(crate) fn total_time_of_timeouts(&self, n: u32) -> Duration {
         const DOUBLINGS: u32 = 40;
         let wait = |i: u32| self.timeout().saturating_mul(1 << i).min(self.config.max);
         let doubling = (0..=n.min(DOUBLINGS)).map(wait).fold(Duration::ZERO, |sum, wait| sum + wait);
@@ -129,74 +129,74 @@ impl Rto {
 
     /// Ends the back-off without a sample.
     pub(crate) fn end_back_off(&mut self) {
-        self.factor = 1;
+        self.backoff_factor = 1;
     }
 
     /// Sets the timeout after a lost SYN (RFC 6298 §5.7).
-    pub(crate) fn syn_was_lost(&mut self) {
-        if matches!(self.smoothed, Smoothed::Unknown) && self.config.initial < AFTER_LOST_SYN {
-            self.base = AFTER_LOST_SYN;
-            self.factor = 1;
+    pub(crate) fn on_lost_syn(&mut self) {
+        if matches!(self.smoothed, RttEstimate::Unknown) && self.config.initial < AFTER_LOST_SYN {
+            self.base_rto = AFTER_LOST_SYN;
+            self.backoff_factor = 1;
         }
     }
 
     /// Returns the smoothed round-trip time.
     pub(crate) fn srtt(&self) -> Option<Duration> {
         match self.smoothed {
-            Smoothed::Unknown => None,
-            Smoothed::Exact { srtt, .. } => Some(Duration::from_nanos(srtt as u64)),
-            Smoothed::Ticks { srtt8, .. } => Some(self.config.granularity * srtt8 as u64 / 8),
+            RttEstimate::Unknown => None,
+            RttEstimate::Exact { srtt, .. } => Some(Duration::from_nanos(srtt as u64)),
+            RttEstimate::Ticks { srtt8, .. } => Some(self.config.granularity * srtt8 as u64 / 8),
         }
     }
 
     /// Returns the back-off factor: 2 to the number of doublings since the last sample.
-    pub(crate) fn factor(&self) -> u32 {
-        self.factor
+    pub(crate) fn backoff_factor(&self) -> u32 {
+        self.backoff_factor
     }
 
     fn sample_exact(&mut self, rtt: Duration, share: u32) {
         let r = rtt.as_nanos() as f64;
         let (srtt, rttvar) = match self.smoothed {
-            Smoothed::Exact { srtt, rttvar } => {
+            RttEstimate::Exact { srtt, rttvar } => {
                 // RFC 6298 §2.3, gains divided by the samples per round trip (RFC 7323 appendix G)
                 let n = f64::from(share.max(1));
                 let (alpha, beta) = (1.0 / 8.0 / n, 1.0 / 4.0 / n);
                 let smoothed =
                     ((1.0 - alpha) * srtt + alpha * r, (1.0 - beta) * rttvar + beta * (srtt - r).abs());
-                match self.next {
-                    NextSample::Smoothed => smoothed,
-                    NextSample::Patient => (srtt.max(r), rttvar.max(r / 2.0)),
+                match self.next_sample {
+                    SampleWeight::Normal => smoothed,
+                    SampleWeight::FullIfLong => (srtt.max(r), rttvar.max(r / 2.0)),
                 }
             }
-            Smoothed::Unknown | Smoothed::Ticks { .. } => (r, r / 2.0), // §2.2
+            RttEstimate::Unknown | RttEstimate::Ticks { .. } => (r, r / 2.0), // §2.2
         };
-        self.smoothed = Smoothed::Exact { srtt, rttvar };
+        self.smoothed = RttEstimate::Exact { srtt, rttvar };
         let g = self.config.granularity;
         let least = match self.config.floor {
             RtoFloor::Rto => g,
             RtoFloor::Variance => g.max(self.config.min),
         };
         let variance = Duration::from_nanos((4.0 * rttvar) as u64).max(least);
-        self.base = (Duration::from_nanos(srtt as u64) + variance).round_up_to(g);
+        self.base_rto = (Duration::from_nanos(srtt as u64) + variance).round_up_to(g);
     }
 
     /// Updates the estimate as in Jacobson (1988), appendix A: scaled integers, truncating shifts.
     fn sample_ticks(&mut self, ticks: u64) {
         let m = ticks.clamp(1, i32::MAX as u64) as i64;
         let (srtt8, rttvar4) = match self.smoothed {
-            Smoothed::Ticks { srtt8, rttvar4 } => {
+            RttEstimate::Ticks { srtt8, rttvar4 } => {
                 let error = m - (srtt8 >> 3);
                 let deviation = error.abs() - (rttvar4 >> 2);
-                match self.next {
-                    NextSample::Smoothed => ((srtt8 + error).max(1), (rttvar4 + deviation).max(1)),
-                    NextSample::Patient => (srtt8.max(m << 3), rttvar4.max(m << 1)),
+                match self.next_sample {
+                    SampleWeight::Normal => ((srtt8 + error).max(1), (rttvar4 + deviation).max(1)),
+                    SampleWeight::FullIfLong => (srtt8.max(m << 3), rttvar4.max(m << 1)),
                 }
             }
-            Smoothed::Unknown | Smoothed::Exact { .. } => (m << 3, m << 1),
+            RttEstimate::Unknown | RttEstimate::Exact { .. } => (m << 3, m << 1),
         };
-        self.smoothed = Smoothed::Ticks { srtt8, rttvar4 };
+        self.smoothed = RttEstimate::Ticks { srtt8, rttvar4 };
         let rto = ((rttvar4 << 3) + srtt8) >> 3;
         // Never below two ticks: a timer of one tick may fire at once.
-        self.base = self.config.granularity * rto.max(2) as u64;
+        self.base_rto = self.config.granularity * rto.max(2) as u64;
     }
 }

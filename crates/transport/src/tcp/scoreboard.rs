@@ -1,7 +1,7 @@
 //! SACK scoreboard: blocks that the peer holds above the cumulative acknowledgment (RFC 2018, RFC 6675 §4).
 
 /// Largest number of separate blocks kept. The peer's blocks are advisory: further ones are ignored.
-const MOST_BLOCKS: usize = 256;
+const MAX_BLOCKS: usize = 256;
 
 /// Selectively acknowledged blocks, disjoint, not touching, ascending. Positions are stream offsets.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ impl Scoreboard {
         let first = self.blocks.partition_point(|b| b.right < left);
         let last = self.blocks.partition_point(|b| b.left <= right);
         if first == last {
-            if self.blocks.len() >= MOST_BLOCKS {
+            if self.blocks.len() >= MAX_BLOCKS {
                 return 0;
             }
             self.blocks.insert(first, Block { left, right });
@@ -68,7 +68,7 @@ impl Scoreboard {
     }
 
     /// Returns the end of the block that contains `position`, or `position`.
-    pub(crate) fn skip(&self, position: u64) -> u64 {
+    pub(crate) fn skip_block(&self, position: u64) -> u64 {
         let i = self.blocks.partition_point(|b| b.right <= position);
         match self.blocks.get(i) {
             Some(b) if b.left <= position => b.right,
@@ -77,7 +77,7 @@ impl Scoreboard {
     }
 
     /// Returns the block that contains `position`.
-    pub(crate) fn around(&self, position: u64) -> Option<core::ops::Range<u64>> {
+    pub(crate) fn block_containing(&self, position: u64) -> Option<core::ops::Range<u64>> {
         let i = self.blocks.partition_point(|b| b.right <= position);
         self.blocks.get(i).filter(|b| b.left <= position).map(|b| b.left..b.right)
     }
@@ -90,7 +90,7 @@ impl Scoreboard {
 
     /// Returns the first hole at or above `from` with a block above it: position and length.
     pub(crate) fn next_hole(&self, from: u64) -> Option<(u64, u64)> {
-        let at = self.skip(from);
+        let at = self.skip_block(from);
         self.gap_at(at).map(|len| (at, len))
     }
 

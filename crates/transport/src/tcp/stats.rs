@@ -78,20 +78,20 @@ pub struct DoorStats {
     /// Events that the order of received data showed (D2), reported to the peer.
     pub data_events: u64,
     /// Events that the peer reported (D2).
-    pub told_events: u64,
+    pub reported_events: u64,
     /// Events in `ack_events` within a retransmission timeout of a reported event, before or after.
-    pub met_ack_events: u64,
-    /// Events in `told_events` within a retransmission timeout of an event in the order of acknowledgments, before or
+    pub matched_ack_events: u64,
+    /// Events in `reported_events` within a retransmission timeout of an event in the order of acknowledgments, before or
     /// after.
-    pub met_told_events: u64,
+    pub matched_reported_events: u64,
     /// Times congestion control was disabled (R1); a restart of T1 does not count.
-    pub disablings: u64,
+    pub disable_periods: u64,
     /// Time-outs that did not reduce the window because of R1.
-    pub spared_timeouts: u64,
+    pub held_timeouts: u64,
     /// Fast retransmits that did not reduce the window because of R1.
-    pub spared_fast_retransmits: u64,
+    pub held_fast_retransmits: u64,
     /// Times the state before a reduction was restored (R2).
-    pub recoveries: u64,
+    pub instant_recoveries: u64,
     /// Malformed options received.
     pub malformed: u64,
 }
@@ -102,13 +102,13 @@ impl DoorStats {
         Self {
             ack_events: of(self.ack_events, other.ack_events),
             data_events: of(self.data_events, other.data_events),
-            told_events: of(self.told_events, other.told_events),
-            met_ack_events: of(self.met_ack_events, other.met_ack_events),
-            met_told_events: of(self.met_told_events, other.met_told_events),
-            disablings: of(self.disablings, other.disablings),
-            spared_timeouts: of(self.spared_timeouts, other.spared_timeouts),
-            spared_fast_retransmits: of(self.spared_fast_retransmits, other.spared_fast_retransmits),
-            recoveries: of(self.recoveries, other.recoveries),
+            reported_events: of(self.reported_events, other.reported_events),
+            matched_ack_events: of(self.matched_ack_events, other.matched_ack_events),
+            matched_reported_events: of(self.matched_reported_events, other.matched_reported_events),
+            disable_periods: of(self.disable_periods, other.disable_periods),
+            held_timeouts: of(self.held_timeouts, other.held_timeouts),
+            held_fast_retransmits: of(self.held_fast_retransmits, other.held_fast_retransmits),
+            instant_recoveries: of(self.instant_recoveries, other.instant_recoveries),
             malformed: of(self.malformed, other.malformed),
         }
     }
@@ -144,7 +144,7 @@ pub struct FeedbackStats {
     pub probes: u64,
     /// Losses repaired without a reduction of the window, attributed to bit errors (ATCP) or to the route failure
     /// (TCP-BuS).
-    pub spared: u64,
+    pub unreduced_losses: u64,
     /// Time-outs that did not double the timeout (fixed RTO).
     pub fixed_timeouts: u64,
 }
@@ -176,7 +176,7 @@ pub enum DropReason {
     /// More out-of-order pieces than the endpoint keeps.
     ReassemblyFull,
     /// Data behind more unread pieces than the host permits.
-    Unread,
+    UnreadLimit,
 }
 
 impl DropReason {
@@ -193,7 +193,7 @@ impl DropReason {
         Self::NoTimestamp,
         Self::AfterClose,
         Self::ReassemblyFull,
-        Self::Unread,
+        Self::UnreadLimit,
     ];
 }
 

@@ -19,9 +19,9 @@ pub enum Timer {
     /// End of TIME-WAIT.
     TimeWait,
     /// Release of the next paced segment.
-    Release,
+    PacingRelease,
     /// End of the pause after an ECN mark with a window of one segment (RFC 3168 §6.1.2).
-    MarkPause,
+    EcnPause,
     /// Next probe, or end of the wait, of a sender that is frozen without a route.
     Route,
     /// The peer of an idle connection is to be probed (RFC 9293 §3.8.4).
@@ -36,8 +36,8 @@ impl TimerKind for Timer {
         Self::DelayedAck,
         Self::Persist,
         Self::TimeWait,
-        Self::Release,
-        Self::MarkPause,
+        Self::PacingRelease,
+        Self::EcnPause,
         Self::Route,
         Self::KeepAlive,
     ];

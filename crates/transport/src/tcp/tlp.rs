@@ -16,24 +16,24 @@ pub enum TailProbe {
 }
 
 /// Wait before the first round-trip sample (RFC 8985 §7.2).
-const WITHOUT_SAMPLE: Duration = Duration::from_secs(1);
+const INITIAL_PTO: Duration = Duration::from_secs(1);
 
 /// State of the tail loss probe of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tlp {
     config: TailProbe,
-    probe: Option<Probe>,
+    probe: Option<TailLossProbe>,
     /// `true` if a round-trip time was measured since the last probe (RFC 8985 §7.3).
-    sampled: bool,
+    rtt_measured: bool,
     /// `true` if a probe has to be sent.
     pub(crate) pending: bool,
     /// Start of the segment that the next probe repeats.
-    pub(crate) repeats: Option<u64>,
+    pub(crate) retransmit_at: Option<u64>,
 }
 
 /// Tail loss probe that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Probe {
+pub(crate) struct TailLossProbe {
     /// Position after all data sent by then ("TLP.end_seq").
     pub(crate) end: u64,
     /// Content of the probe ("TLP.is_retrans").
@@ -46,14 +46,14 @@ pub(crate) struct Probe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProbeKind {
     /// New data.
-    New,
+    NewData,
     /// Retransmission of the last segment.
-    Again,
+    Retransmission,
 }
 
 /// Information about a probe in an acknowledgment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TlpAck {
     /// First unacknowledged position after it.
     pub(crate) ack: u64,
     /// End of the duplicate that it reports.
@@ -64,7 +64,7 @@ pub(crate) struct Answer {
 
 impl Tlp {
     pub(crate) fn new(config: TailProbe) -> Self {
-        Self { config, probe: None, sampled: true, pending: false, repeats: None }
+        Self { config, probe: None, rtt_measured: true, pending: false, retransmit_at: None }
     }
 
     /// Cancels the probe at the start of recovery or at a time-out (RFC 8985 §7.1).
@@ -74,23 +74,23 @@ impl Tlp {
     }
 
     /// Returns the start of the segment that a probe repeats, once.
-    pub(crate) fn take_repeated(&mut self) -> Option<u64> {
-        self.repeats.take()
+    pub(crate) fn take_retransmission(&mut self) -> Option<u64> {
+        self.retransmit_at.take()
     }
 
-    pub(crate) fn note_sample(&mut self) {
-        self.sampled = true;
+    pub(crate) fn on_rtt_sample(&mut self) {
+        self.rtt_measured = true;
     }
 
     /// Returns whether a probe may be sent: no other is outstanding, and a round-trip time was measured since the last
     /// one (RFC 8985 §7.3).
     pub(crate) fn may_probe(&self) -> bool {
-        self.config != TailProbe::Off && self.probe.is_none() && self.sampled
+        self.config != TailProbe::Off && self.probe.is_none() && self.rtt_measured
     }
 
     /// Returns the time of the next probe (RFC 8985 §7.2), from `srtt` if known, the number of segments in flight, and
     /// the expiry `rto` of the retransmission timer.
-    pub(crate) fn due(
+    pub(crate) fn probe_timeout(
         &self,
         now: Instant,
         srtt: Option<Duration>,
@@ -99,7 +99,7 @@ impl Tlp {
     ) -> Option<Instant> {
         let TailProbe::On { max_ack_delay } = self.config else { return None };
         let wait = match (srtt, flight) {
-            (None, _) => WITHOUT_SAMPLE,
+            (None, _) => INITIAL_PTO,
             (Some(srtt), Flight::OneSegment) => srtt * 2 + max_ack_delay,
             (Some(srtt), Flight::More) => srtt * 2,
         };
@@ -109,16 +109,16 @@ impl Tlp {
 
     /// Records that a probe was sent for a flight of `flight` bytes; `end`: position after all data sent.
     pub(crate) fn on_probe(&mut self, kind: ProbeKind, end: u64, flight: u64) {
-        self.probe = Some(Probe { end, kind, flight });
-        self.sampled = false;
+        self.probe = Some(TailLossProbe { end, kind, flight });
+        self.rtt_measured = false;
     }
 
     /// Processes an acknowledgment (RFC 8985 §7.4.2). Returns the probe if it repaired a loss.
-    pub(crate) fn on_ack(&mut self, answer: Answer) -> Option<Probe> {
+    pub(crate) fn on_ack(&mut self, answer: TlpAck) -> Option<TailLossProbe> {
         let probe = self.probe.filter(|probe| answer.ack >= probe.end)?;
         let reported = answer.dsack == Some(probe.end);
         let arrived_twice = reported || (answer.ack == probe.end && answer.bare_duplicate);
-        if probe.kind == ProbeKind::New || arrived_twice {
+        if probe.kind == ProbeKind::NewData || arrived_twice {
             self.probe = None;
             return None;
         }

@@ -1,12 +1,12 @@
 //! The acknowledgment in a segment: round trip, window, the block (TPA §3.2 to §3.5).
 
-use super::block::{Block, End, Knowledge};
+use super::block::{AckAge, Block, BlockEnd};
 use super::endpoint::Endpoint;
-use super::parts::Closing;
-use super::rto::Sampled;
+use super::rto::SampleResult;
+use super::state::CloseState;
 use super::stats::DropReason;
 use super::timer::Timer;
-use super::window::{Answers, Change};
+use super::window::{AckedTransmission, PathChange};
 use crate::connection::Event;
 use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::tpa::Ack;
@@ -18,26 +18,27 @@ impl<P: Payload> Endpoint<P> {
         let Some(block) = self.snd.block.as_mut().filter(|_| of_block) else {
             return self.on_ack_of_other_block(ack, window);
         };
-        if self.tags.local.is_some() && block.nonces.proof_of(ack.bitmap) != proof {
+        if self.tags.local.is_some() && block.nonces.proof(ack.bitmap) != proof {
             return self.drop_segment(DropReason::BadProof);
         }
         let Some(news) = block.acknowledge(ack.bitmap) else {
             return self.drop_segment(DropReason::BadAck);
         };
-        let knowledge = block.knowledge_of(ack.bitmap);
-        let answers = if block.is_latest(ack.tx) { Answers::Latest } else { Answers::Earlier };
-        let round_trip = block.round_trip(now, ack.tx);
+        let knowledge = block.ack_age(ack.bitmap);
+        let answers =
+            if block.is_latest(ack.tx) { AckedTransmission::Latest } else { AckedTransmission::Earlier };
+        let round_trip = block.rtt_sample(now, ack.tx);
         self.stats.bytes_acked += block.bytes_of(news);
-        if knowledge == Knowledge::Latest {
+        if knowledge == AckAge::Latest {
             self.set_peer_window(window);
         }
         if !news.is_empty() {
-            let change = self.window.acknowledged(answers);
-            self.follow(change);
+            let change = self.window.on_ack(answers);
+            self.apply_path_change(change);
         }
         // After the path: the sample that a new route brings is the first that weighs more (TPA §3.4 (i)).
         if let Some(rtt) = round_trip {
-            self.take_round_trip(rtt);
+            self.on_rtt_sample(rtt);
         }
         if self.snd.block.as_ref().is_some_and(Block::is_acknowledged) {
             self.end_block(now);
@@ -45,12 +46,12 @@ impl<P: Payload> Endpoint<P> {
         self.arm_retransmit();
     }
 
-    fn take_round_trip(&mut self, rtt: Duration) {
-        if self.rto.sample(rtt) == Sampled::RouteChange {
+    fn on_rtt_sample(&mut self, rtt: Duration) {
+        if self.rto.sample(rtt) == SampleResult::RouteChange {
             self.stats.route_changes += 1;
         }
         if let Some(pacing) = &mut self.pacing {
-            pacing.sample(rtt, self.snd.mss.into());
+            pacing.on_rtt_sample(rtt, self.snd.mss.into());
         }
     }
 
@@ -59,7 +60,7 @@ impl<P: Payload> Endpoint<P> {
         let mask = self.config.block_numbers.mask();
         if self.snd.number.wrapping_sub(ack.block) & mask != 1 {
             self.drop_segment(DropReason::OldAck);
-        } else if self.snd.block.as_ref().is_none_or(Block::is_unheard_of) {
+        } else if self.snd.block.as_ref().is_none_or(Block::is_unacknowledged) {
             self.set_peer_window(window);
         }
     }
@@ -70,15 +71,15 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Carries out the actions for a change of the path state.
-    pub(super) fn follow(&mut self, change: Change) {
+    pub(super) fn apply_path_change(&mut self, change: PathChange) {
         match change {
-            Change::None => {}
-            Change::Congested => self.stats.congestions += 1,
-            Change::Frozen => self.stats.freezes += 1,
-            Change::Relieved => self.rto.end_back_off(),
-            Change::NewRoute => {
+            PathChange::None => {}
+            PathChange::Congested => self.stats.congested_periods += 1,
+            PathChange::Frozen => self.stats.freezes += 1,
+            PathChange::CongestionOver => self.rto.end_back_off(),
+            PathChange::RouteChanged => {
                 self.rto.end_back_off();
-                self.rto.route_changed();
+                self.rto.on_route_change();
                 self.stats.route_changes += 1;
             }
         }
@@ -90,12 +91,12 @@ impl<P: Payload> Endpoint<P> {
         self.stats.blocks += 1;
         self.snd.number = self.snd.number.wrapping_add(1) & self.config.block_numbers.mask();
         self.snd.queue.advance(block.start + block.bytes);
-        if self.snd.queue.take_refusal() {
+        if self.snd.queue.take_refused() {
             self.event(Event::Writable);
         }
-        if block.end == End::Fin {
-            self.snd.closing = Closing::FinAcked;
-            self.move_to(now, self.state().after_fin_acked());
+        if block.end == BlockEnd::Fin {
+            self.snd.closing = CloseState::FinAcked;
+            self.enter_state(now, self.state().after_fin_acked());
         } else {
             self.form_block(now);
         }

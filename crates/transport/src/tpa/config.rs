@@ -11,7 +11,7 @@ use hopline_wire::tpa::{Opening, POSITIONS, Tag};
 /// Data bytes that every end of a connection with tags accepts in a segment, whatever its announced maximum. They fit
 /// into the 576 bytes of IPv4 that every host accepts (RFC 1122 §3.3.2), with the longest header. A smaller limit would
 /// let a peer force a packet per byte.
-pub const LEAST_MSS: u16 = 576 - 20 - 8 - 12 - 12 - 16;
+pub const MIN_MSS: u16 = 576 - 20 - 8 - 12 - 12 - 16;
 
 settings! {
     /// Parameters of an [`Endpoint`](super::Endpoint). Start from [`Config::tpa`] or [`Config::tpa_star`] and use the setters.
@@ -92,7 +92,7 @@ pub enum RoundStart {
     /// All segments of the previous round were sent.
     AllSent,
     /// All segments of the previous round are acknowledged or timed out.
-    AllSettled,
+    AllResolved,
 }
 
 settings! {
@@ -106,7 +106,7 @@ settings! {
         /// Acknowledgment of a complete block (B6). Default at once.
         complete_block, with_complete_block: CompleteBlock,
         /// Segment that the AckTxSeqNumber names (B8). Default the last.
-        echo, with_echo: Echo,
+        echo, with_echo: EchoRule,
     }
 }
 
@@ -130,7 +130,7 @@ pub enum CompleteBlock {
 
 /// Segment that the AckTxSeqNumber names if one ACK answers several (B8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Echo {
+pub enum EchoRule {
     /// The last one received, which triggered the ACK.
     Last,
     /// The first one not yet acknowledged, so that the sample contains the delay of the ACK.
@@ -178,9 +178,9 @@ settings! {
         /// thACK: number of consecutive ACKs that end the congested state. At least 1, default 1 (ours).
         th_ack, with_th_ack: u8,
         /// ACKs that reset the count of consecutive timeouts (B1). Default any ACK of new data.
-        row_ends, with_row_ends: RowEnds,
+        row_ends, with_row_ends: CountReset,
         /// Count of timers that expire at the same instant (B3). Default each.
-        simultaneous, with_simultaneous: Simultaneous,
+        simultaneous, with_simultaneous: SimultaneousTimeouts,
         /// Back-off of the timer in the congested state (B2). Default only if it is the freeze state as well.
         congested_backoff, with_congested_backoff: CongestedBackoff,
         /// ACK that ends the freeze state (B5). Default that of the latest transmission.
@@ -204,16 +204,16 @@ pub enum Notification {
 
 /// ACKs that reset the count of consecutive timeouts (B1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowEnds {
+pub enum CountReset {
     /// Any ACK of new data.
-    AnyNews,
+    AnyNewAck,
     /// The ACK of the latest transmission.
     LatestTransmission,
 }
 
 /// Count of timers that expire at the same instant (B3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Simultaneous {
+pub enum SimultaneousTimeouts {
     /// Each timer counts.
     Each,
     /// All timers count once.
@@ -237,7 +237,7 @@ pub enum FreezeExit {
     /// The ACK of the latest transmission, by its AckTxSeqNumber.
     LatestTransmission,
     /// Any ACK of new data.
-    AnyNews,
+    AnyNewAck,
 }
 
 /// Treatment of the exit from the merged state (§3.4, §3.5).
@@ -267,7 +267,7 @@ impl Config {
                 every: AckEvery::Other,
                 timer: Duration::from_millis(100),
                 complete_block: CompleteBlock::AckAtOnce,
-                echo: Echo::Last,
+                echo: EchoRule::Last,
             },
             rto: RtoConfig {
                 initial: Duration::from_secs(1),
@@ -285,8 +285,8 @@ impl Config {
                 th_cong: 1,
                 th_route: None,
                 th_ack: 1,
-                row_ends: RowEnds::AnyNews,
-                simultaneous: Simultaneous::Each,
+                row_ends: CountReset::AnyNewAck,
+                simultaneous: SimultaneousTimeouts::Each,
                 congested_backoff: CongestedBackoff::WhenMerged,
                 freeze_exit: FreezeExit::LatestTransmission,
                 merged_exit: MergedExit::RouteChange,
@@ -315,7 +315,7 @@ impl Config {
     /// # Errors
     /// The first parameter that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let check = |ok, field, must| if ok { Ok(()) } else { Err(ConfigError { field, must }) };
+        let check = |ok, field, must| if ok { Ok(()) } else { Err(ConfigError { field, requirement: must }) };
         let weight = |w: f64| w > 0.0 && w <= 1.0;
         let (rto, failures) = (&self.rto, &self.failures);
         check((1..=65_000).contains(&self.mss), "mss", "1 to 65000")?;
@@ -348,15 +348,15 @@ impl Config {
     }
 
     /// Returns the largest number of data bytes of a segment that is accepted.
-    pub(super) fn longest_taken(&self, tag: Option<Tag>) -> u16 {
-        if tag.is_some() { self.mss.max(LEAST_MSS) } else { self.mss }
+    pub(super) fn max_accepted_len(&self, tag: Option<Tag>) -> u16 {
+        if tag.is_some() { self.mss.max(MIN_MSS) } else { self.mss }
     }
 
     /// Returns the opening parameters for the peer, with the tag that it has to use.
-    pub(super) fn opening(&self, tag: Option<Tag>) -> Opening {
+    pub(super) fn opening_parameters(&self, tag: Option<Tag>) -> Opening {
         Opening {
             tag,
-            mss: self.longest_taken(tag),
+            mss: self.max_accepted_len(tag),
             block_segments: self.block_segments,
             cwnd_max: self.cwnd_max,
         }

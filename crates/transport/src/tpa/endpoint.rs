@@ -1,20 +1,22 @@
 //! TPA endpoint: calls of the application and getters.
 
 use super::block::Block;
-use super::config::{Config, LEAST_MSS};
-use super::parts::{Closing, Confirmed, Flush, Hurry, Identity, Opening, Owed, Sender, Tags};
-use super::receive::Receiver;
-use super::rto::Rto;
+use super::config::{Config, MIN_MSS};
+use super::receive::ReceiveHalf;
+use super::rto::RtoEstimator;
+use super::state::{
+    CloseState, EarlySyn, FlushState, Identity, OpeningState, PeerConfirmed, PendingSegments, SendHalf, Tags,
+};
 use super::stats::{DropReason, Stats};
 use super::timer::Timer;
-use super::window::{Path, Window};
+use super::window::{CongestionWindow, PathState};
 use crate::ConfigError;
 use crate::Signal;
 use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 use crate::lifecycle::{Close, Lifecycle, Role};
 use crate::pacing::AdaptivePacing;
 use crate::send_queue::SendQueue;
-use hopline_core::{Duration, Instant, LinkId, Machine, Payload, TimerTable};
+use hopline_core::{Duration, Instant, LinkId, Payload, StateMachine, TimerTable};
 use hopline_wire::tpa::{Control, Receipt, Segment, Tag, TxStat};
 
 /// One end of one TPA connection.
@@ -49,23 +51,23 @@ use hopline_wire::tpa::{Control, Receipt, Segment, Tag, TxStat};
 pub struct Endpoint<P: Payload> {
     pub(super) config: Config,
     pub(super) lifecycle: Lifecycle,
-    pub(super) opening: Opening,
+    pub(super) opening: OpeningState,
     pub(super) tags: Tags,
-    pub(super) snd: Sender<P>,
-    pub(super) rcv: Receiver<P>,
-    pub(super) window: Window,
-    pub(super) rto: Rto,
+    pub(super) snd: SendHalf<P>,
+    pub(super) rcv: ReceiveHalf<P>,
+    pub(super) window: CongestionWindow,
+    pub(super) rto: RtoEstimator,
     /// State of pacing, if it is in use.
     pub(super) pacing: Option<Box<AdaptivePacing>>,
     pub(super) timers: TimerTable<Timer, 9>,
     /// Segments to send apart from data.
-    pub(super) owed: Owed,
+    pub(super) pending_segments: PendingSegments,
     /// Time of the last segment from the peer.
-    pub(super) heard: Instant,
+    pub(super) last_heard: Instant,
     /// `true` if the peer was probed since then.
-    pub(super) asked: bool,
+    pub(super) is_probed: bool,
     /// Start of the current wait for the peer, if it has to answer.
-    pub(super) owing_since: Instant,
+    pub(super) waiting_since: Instant,
     pub(super) stats: Stats,
 }
 
@@ -93,36 +95,41 @@ impl<P: Payload> Endpoint<P> {
         Ok(Self {
             config,
             lifecycle: Lifecycle::new(),
-            opening: Opening { syn_sent: None, retries: 0, confirmed: Confirmed::Yes, hurry: Hurry::No },
+            opening: OpeningState {
+                syn_sent: None,
+                retries: 0,
+                confirmed: PeerConfirmed::Yes,
+                early_syn: EarlySyn::No,
+            },
             tags: Tags {
                 local: identity.map(|identity| identity.tag),
                 peer: None,
                 secret: identity.map(|identity| identity.secret),
             },
-            snd: Sender {
+            snd: SendHalf {
                 queue: SendQueue::new(0, config.send_buffer),
                 block: None,
                 number: 0,
-                unblocked: 0,
-                waiting: None,
-                flush: Flush::No,
-                closing: Closing::Open,
+                next_block_start: 0,
+                waiting_since: None,
+                flush: FlushState::No,
+                closing: CloseState::Open,
                 peer_window: 0,
                 mss: config.mss,
                 peer_mss: u16::MAX,
                 path_mss: u16::MAX,
                 block_segments: config.block_segments,
-                questions: 0,
+                probes: 0,
             },
-            rcv: Receiver::new(&config, config.longest_taken(identity.map(|identity| identity.tag))),
-            window: Window::new(config.failures, config.cwnd_max),
-            rto: Rto::new(config.rto),
-            pacing: config.pacing.machine(),
+            rcv: ReceiveHalf::new(&config, config.max_accepted_len(identity.map(|identity| identity.tag))),
+            window: CongestionWindow::new(config.failures, config.cwnd_max),
+            rto: RtoEstimator::new(config.rto),
+            pacing: config.pacing.new_state(),
             timers: TimerTable::new(),
-            owed: Owed::default(),
-            heard: Instant::ZERO,
-            asked: false,
-            owing_since: Instant::ZERO,
+            pending_segments: PendingSegments::default(),
+            last_heard: Instant::ZERO,
+            is_probed: false,
+            waiting_since: Instant::ZERO,
             stats: Stats::default(),
         })
     }
@@ -137,7 +144,7 @@ impl<P: Payload> Endpoint<P> {
         self.send_syn(now);
         if let Some(soon) = self.config.call_again {
             self.timers.set(Timer::Open, now + soon);
-            self.opening.hurry = Hurry::Yes;
+            self.opening.early_syn = EarlySyn::Yes;
         }
         Ok(())
     }
@@ -152,7 +159,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Creates the endpoint for a peer that has proved the receipt of our `local` tag, which was sent in answer to its
     /// SYN.
-    pub(super) fn accepted(
+    pub(super) fn from_cookie(
         now: Instant,
         config: Config,
         identity: Identity,
@@ -161,9 +168,9 @@ impl<P: Payload> Endpoint<P> {
     ) -> Self {
         let mut endpoint = Self::tagged(config, identity).expect("the listener's configuration is valid");
         endpoint.lifecycle.open(Role::Passive, State::Closed).expect("a new endpoint is not open");
-        endpoint.take_opening(opening, window);
+        endpoint.apply_opening(opening, window);
         endpoint.establish(now);
-        endpoint.owed.ack = true; // the peer repeats its parameters until it hears of us
+        endpoint.pending_segments.ack = true; // the peer repeats its parameters until it hears of us
         endpoint
     }
 
@@ -181,15 +188,15 @@ impl<P: Payload> Endpoint<P> {
 
     /// Sends the accepted data without waiting for a full block.
     pub fn flush(&mut self, now: Instant) {
-        self.snd.flush = Flush::UpTo(self.snd.queue.end());
+        self.snd.flush = FlushState::UpTo(self.snd.queue.end());
         self.form_block(now);
     }
 
     /// Returns the next piece of received data, in order.
     pub fn recv(&mut self) -> Option<P> {
         let data = self.rcv.read()?;
-        if self.state().may_receive() && self.rcv.has_news_of_window() {
-            self.owed.ack = true;
+        if self.state().may_receive() && self.rcv.needs_window_update() {
+            self.pending_segments.ack = true;
         }
         Some(data)
     }
@@ -201,9 +208,9 @@ impl<P: Payload> Endpoint<P> {
     /// The connection is not open, or was closed by the user before.
     pub fn close(&mut self, now: Instant) -> Result<(), CloseError> {
         match self.lifecycle.close(self.snd.queue.len())? {
-            Close::Abrupt => self.finish(CloseReason::Finished),
+            Close::Abrupt => self.terminate(CloseReason::Finished),
             Close::Graceful => {
-                self.snd.closing = Closing::FinDue;
+                self.snd.closing = CloseState::FinDue;
                 self.form_block(now);
             }
         }
@@ -214,8 +221,8 @@ impl<P: Payload> Endpoint<P> {
     pub fn abort(&mut self, _now: Instant) {
         let tells_peer = self.state().is_known_to_peer();
         if self.state() != State::Closed {
-            self.finish(CloseReason::Aborted);
-            self.owed.reset = tells_peer;
+            self.terminate(CloseReason::Aborted);
+            self.pending_segments.reset = tells_peer;
         }
     }
 
@@ -272,7 +279,7 @@ impl<P: Payload> Endpoint<P> {
     /// Sets the largest number of data bytes that fit into a segment on the path, from the next block on; at least 508.
     /// The limits of the peer and of [`Config::mss`] apply as well.
     pub fn set_path_mss(&mut self, mss: u16) {
-        self.snd.path_mss = mss.max(LEAST_MSS);
+        self.snd.path_mss = mss.max(MIN_MSS);
         self.choose_mss();
     }
 
@@ -282,7 +289,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Returns the state of the path, as estimated.
     #[must_use]
-    pub fn path(&self) -> Path {
+    pub fn path(&self) -> PathState {
         self.window.path()
     }
 
@@ -307,7 +314,7 @@ impl<P: Payload> Endpoint<P> {
     /// Returns the back-off factor of the retransmission timer: 1, 2, 4, …
     #[must_use]
     pub fn backoff(&self) -> u32 {
-        self.rto.factor()
+        self.rto.backoff_factor()
     }
 
     /// Returns the state of pacing, if it is in use.
@@ -330,8 +337,8 @@ impl<P: Payload> Endpoint<P> {
 
     /// Returns the time of the last segment from the peer; zero before the first.
     #[must_use]
-    pub fn heard(&self) -> Instant {
-        self.heard
+    pub fn last_heard(&self) -> Instant {
+        self.last_heard
     }
 
     /// Returns the data bytes of a full segment.
@@ -361,11 +368,11 @@ impl<P: Payload> Endpoint<P> {
     // ---- shared by the other files ----
 
     /// Enters a state at the end of a stream.
-    pub(super) fn move_to(&mut self, now: Instant, state: State) {
+    pub(super) fn enter_state(&mut self, now: Instant, state: State) {
         match state {
             _ if state == self.state() => {}
             State::TimeWait => self.enter_time_wait(now),
-            State::Closed => self.finish(CloseReason::Finished),
+            State::Closed => self.terminate(CloseReason::Finished),
             _ => self.lifecycle.enter(state),
         }
     }
@@ -385,34 +392,34 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Ends the connection and discards everything that waits.
-    pub(super) fn finish(&mut self, reason: CloseReason) {
+    pub(super) fn terminate(&mut self, reason: CloseReason) {
         self.lifecycle.finish(reason);
         self.timers.stop_all();
         self.snd.queue.clear();
         self.snd.block = None;
-        self.owed = Owed::default();
-        self.rcv.forget_unordered();
+        self.pending_segments = PendingSegments::default();
+        self.rcv.discard_out_of_order();
     }
 
     pub(super) fn send_syn(&mut self, now: Instant) {
-        self.owed.syn = true;
+        self.pending_segments.syn = true;
         self.timers.set(Timer::Open, now + self.rto.timeout());
     }
 
     /// Builds a segment with the state of the connection and without data.
     pub(super) fn bare_segment(&mut self, control: Control) -> Segment<P> {
-        let repeats_opening = control == Control::Syn || self.opening.confirmed == Confirmed::NotYet;
+        let repeats_opening = control == Control::Syn || self.opening.confirmed == PeerConfirmed::No;
         Segment {
             block: self.snd.number,
-            place: None,
+            position: None,
             tx: 0,
             ack: None,
             control,
-            tx_stat: if self.window.path() == Path::Normal { TxStat::Normal } else { TxStat::Congested },
-            window: self.rcv.announce(),
+            tx_stat: if self.window.path() == PathState::Normal { TxStat::Normal } else { TxStat::Congested },
+            window: self.rcv.announce_window(),
             tag: self.tags.peer,
             receipt: Receipt::default(),
-            opening: repeats_opening.then(|| self.config.opening(self.tags.local)),
+            opening: repeats_opening.then(|| self.config.opening_parameters(self.tags.local)),
             payload: P::default(),
         }
     }
@@ -420,7 +427,7 @@ impl<P: Payload> Endpoint<P> {
 
 crate::connection::connection_of!(Endpoint<P>);
 
-impl<P: Payload> Machine for Endpoint<P> {
+impl<P: Payload> StateMachine for Endpoint<P> {
     type Packet = Segment<P>;
     type Transmit = Segment<P>;
     type Signal = Signal;
@@ -428,11 +435,11 @@ impl<P: Payload> Machine for Endpoint<P> {
     type Timer = Timer;
 
     fn handle_packet(&mut self, now: Instant, _link: LinkId, segment: Segment<P>) {
-        self.on_segment(now, segment);
+        self.handle_segment(now, segment);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.on_time(now);
+        self.handle_timers(now);
     }
 
     fn handle_signal(&mut self, _now: Instant, signal: Signal) {

@@ -1,19 +1,19 @@
 //! Arriving segments: opening, data, closing.
 
-use super::config::LEAST_MSS;
+use super::config::MIN_MSS;
 use super::endpoint::Endpoint;
-use super::parts::Confirmed;
-use super::receive::{Reply, Taken, What};
+use super::receive::{AckTime, ReceiveOutcome, SegmentContent};
+use super::state::PeerConfirmed;
 use super::stats::DropReason;
 use super::timer::Timer;
-use super::window::Path;
+use super::window::PathState;
 use crate::Signal;
 use crate::connection::{CloseReason, Event, State};
 use hopline_core::{Instant, Payload};
 use hopline_wire::tpa::{Control, Opening, Segment};
 
 impl<P: Payload> Endpoint<P> {
-    pub(super) fn on_segment(&mut self, now: Instant, segment: Segment<P>) {
+    pub(super) fn handle_segment(&mut self, now: Instant, segment: Segment<P>) {
         self.stats.segments_received += 1;
         match self.state() {
             State::Closed => self.drop_segment(DropReason::Closed),
@@ -26,9 +26,9 @@ impl<P: Payload> Endpoint<P> {
     fn on_segment_in_listen(&mut self, now: Instant, segment: Segment<P>) {
         match (segment.control, segment.opening, segment.ack) {
             (Control::Syn, Some(opening), None) => {
-                self.take_opening(opening, segment.window);
+                self.apply_opening(opening, segment.window);
                 self.lifecycle.enter(State::SynReceived);
-                self.heard = now;
+                self.last_heard = now;
                 self.opening.syn_sent = Some(now);
                 self.send_syn(now);
             }
@@ -45,20 +45,20 @@ impl<P: Payload> Endpoint<P> {
         }
         match (segment.control, segment.opening, segment.ack) {
             (Control::Syn, Some(opening), Some(_)) => {
-                self.take_syn_ack(now, opening, segment.window);
-                self.owed.ack = true;
+                self.handle_syn_ack(now, opening, segment.window);
+                self.pending_segments.ack = true;
             }
-            (Control::Rst, ..) => self.finish(CloseReason::Refused),
+            (Control::Rst, ..) => self.terminate(CloseReason::Refused),
             _ => self.drop_segment(DropReason::Unexpected),
         }
     }
 
     /// Processes the answer of the called peer.
-    fn take_syn_ack(&mut self, now: Instant, opening: Opening, window: u16) {
-        self.take_opening(opening, window);
+    fn handle_syn_ack(&mut self, now: Instant, opening: Opening, window: u16) {
+        self.apply_opening(opening, window);
         // A listener without state creates the connection only after a segment from us.
         if self.tags.local.is_some() {
-            self.opening.confirmed = Confirmed::NotYet;
+            self.opening.confirmed = PeerConfirmed::No;
         }
         self.sample_handshake(now);
         self.establish(now);
@@ -68,15 +68,15 @@ impl<P: Payload> Endpoint<P> {
     /// tag, so it may be forged.
     fn on_simultaneous_syn(&mut self, now: Instant, segment: &Segment<P>) {
         let Some(opening) = segment.opening else { return self.drop_segment(DropReason::Unexpected) };
-        self.take_opening(opening, segment.window);
+        self.apply_opening(opening, segment.window);
         self.lifecycle.enter(State::SynReceived);
-        self.heard = now;
+        self.last_heard = now;
         self.send_syn(now);
     }
 
-    pub(super) fn take_opening(&mut self, opening: Opening, window: u16) {
+    pub(super) fn apply_opening(&mut self, opening: Opening, window: u16) {
         self.tags.peer = opening.tag;
-        let least = if self.tags.local.is_some() { LEAST_MSS } else { 1 };
+        let least = if self.tags.local.is_some() { MIN_MSS } else { 1 };
         self.snd.peer_mss = opening.mss.max(least);
         self.choose_mss();
         self.snd.block_segments = self.config.block_segments.min(opening.block_segments);
@@ -94,15 +94,15 @@ impl<P: Payload> Endpoint<P> {
 
     pub(super) fn establish(&mut self, now: Instant) {
         self.lifecycle.enter(State::Established);
-        self.heard = now;
-        if self.opening.confirmed == Confirmed::Yes {
+        self.last_heard = now;
+        if self.opening.confirmed == PeerConfirmed::Yes {
             self.timers.stop(Timer::Open);
         } else {
             self.timers.set(Timer::Open, now + self.rto.timeout());
         }
         self.event(Event::Connected);
         self.form_block(now);
-        self.watch_silence();
+        self.set_silence_timer();
         if let Some(interval) = self.config.keep_alive {
             self.timers.set(Timer::KeepAlive, now + interval);
         }
@@ -110,11 +110,11 @@ impl<P: Payload> Endpoint<P> {
 
     /// Processes a segment in SYN-RECEIVED or a later state.
     fn on_segment_in_connection(&mut self, now: Instant, segment: Segment<P>) {
-        if segment.control == Control::Syn && segment.ack.is_none() && self.is_syn_again(&segment) {
-            return self.owed.syn = true;
+        if segment.control == Control::Syn && segment.ack.is_none() && self.is_repeated_syn(&segment) {
+            return self.pending_segments.syn = true;
         }
-        if segment.control == Control::Stray {
-            return self.on_stray(&segment);
+        if segment.control == Control::StatelessReset {
+            return self.on_stateless_reset(&segment);
         }
         if segment.tag != self.tags.local {
             return self.drop_segment(DropReason::WrongTag);
@@ -122,16 +122,16 @@ impl<P: Payload> Endpoint<P> {
         match segment.control {
             Control::Rst => self.on_reset(&segment),
             Control::Syn => self.on_syn_ack(now, &segment),
-            Control::None | Control::Fin => self.on_ordinary(now, segment),
+            Control::None | Control::Fin => self.on_regular_segment(now, segment),
             Control::Echo(_) => self.on_echo(now),
             // Any host that knows the addresses answers these.
-            Control::Challenge(_) | Control::Stray => self.drop_segment(DropReason::Unexpected),
+            Control::Challenge(_) | Control::StatelessReset => self.drop_segment(DropReason::Unexpected),
         }
     }
 
     /// Processes a report that the peer's host does not know the connection, since it restarted or gave it up. The peer's
     /// own tag, which we sent, is the proof.
-    fn on_stray(&mut self, segment: &Segment<P>) {
+    fn on_stateless_reset(&mut self, segment: &Segment<P>) {
         if segment.tag != self.tags.peer {
             return self.drop_segment(DropReason::WrongTag);
         }
@@ -140,13 +140,13 @@ impl<P: Payload> Endpoint<P> {
 
     /// Processes the echo of a challenge: the peer is alive. It may have missed our latest segments at its new address.
     fn on_echo(&mut self, now: Instant) {
-        self.heard = now;
-        self.asked = false;
-        self.owed.ack = true;
+        self.last_heard = now;
+        self.is_probed = false;
+        self.pending_segments.ack = true;
     }
 
     /// Returns whether the peer repeats its SYN because it missed our answer.
-    fn is_syn_again(&self, segment: &Segment<P>) -> bool {
+    fn is_repeated_syn(&self, segment: &Segment<P>) -> bool {
         self.state() == State::SynReceived
             && segment.opening.is_some_and(|opening| opening.tag == self.tags.peer)
     }
@@ -160,7 +160,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn end_by_reset(&mut self) {
-        self.finish(self.lifecycle.reset_reason());
+        self.terminate(self.lifecycle.reset_reason());
     }
 
     /// Processes a SYN-ACK, of a simultaneous open or because our ACK was lost.
@@ -169,48 +169,48 @@ impl<P: Payload> Endpoint<P> {
             && let Some(opening) = segment.opening
         {
             // The SYN that made us answer may have been forged; this shows our tag.
-            self.take_syn_ack(now, opening, segment.window);
+            self.handle_syn_ack(now, opening, segment.window);
         }
-        self.owed.ack = true;
+        self.pending_segments.ack = true;
     }
 
-    fn on_ordinary(&mut self, now: Instant, segment: Segment<P>) {
+    fn on_regular_segment(&mut self, now: Instant, segment: Segment<P>) {
         let Some(ack) = segment.ack else { return self.drop_segment(DropReason::Unexpected) };
         if self.state() == State::SynReceived {
             self.sample_handshake(now);
             self.establish(now);
         }
-        self.heard = now;
-        self.asked = false;
-        self.confirm();
+        self.last_heard = now;
+        self.is_probed = false;
+        self.confirm_opening();
         if segment.opening.is_some() {
-            self.owed.ack = true; // the peer repeats its parameters until it hears of us
+            self.pending_segments.ack = true; // the peer repeats its parameters until it hears of us
         }
         self.on_ack(now, ack, segment.receipt.proof, segment.window);
         if self.state() == State::Closed {
             return;
         }
-        if let Some(place) = segment.place {
-            let taken = self.rcv.take(segment, place);
-            self.on_taken(now, taken);
+        if let Some(place) = segment.position {
+            let taken = self.rcv.handle_segment(segment, place);
+            self.on_data_received(now, taken);
         }
     }
 
     /// Records that the peer holds the connection, so that the opening parameters need not be repeated.
-    fn confirm(&mut self) {
-        if self.opening.confirmed == Confirmed::NotYet {
-            self.opening.confirmed = Confirmed::Yes;
+    fn confirm_opening(&mut self) {
+        if self.opening.confirmed == PeerConfirmed::No {
+            self.opening.confirmed = PeerConfirmed::Yes;
             self.timers.stop(Timer::Open);
             // What it says of the handshake it does not say of a path that has failed since (TPA §3.3, §3.5).
-            if self.window.path() == Path::Normal {
+            if self.window.path() == PathState::Normal {
                 self.rto.end_back_off();
             }
         }
     }
 
-    fn on_taken(&mut self, now: Instant, taken: Taken) {
-        match taken.what {
-            What::New { in_order, overtook } => {
+    fn on_data_received(&mut self, now: Instant, taken: ReceiveOutcome) {
+        match taken.content {
+            SegmentContent::New { in_order, overtook } => {
                 self.stats.bytes_received += in_order;
                 self.stats.out_of_order += u64::from(overtook);
                 if in_order > 0 {
@@ -220,20 +220,20 @@ impl<P: Payload> Endpoint<P> {
                     self.on_end_of_stream(now);
                 }
             }
-            What::Duplicate => {
+            SegmentContent::Duplicate => {
                 self.stats.duplicates_received += 1;
                 if self.state() == State::TimeWait {
                     self.enter_time_wait(now); // RFC 9293 §3.10.7.4: the peer did not get our last ACK
                 }
             }
-            What::Question => {}
-            What::Dropped(reason) => self.drop_segment(reason),
+            SegmentContent::Probe => {}
+            SegmentContent::Dropped(reason) => self.drop_segment(reason),
         }
         match taken.reply {
-            Reply::None => {}
-            Reply::Now => self.owed.ack = true,
-            Reply::Delayed if self.timers.is_set(Timer::DelayedAck) => {}
-            Reply::Delayed => self.timers.set(Timer::DelayedAck, now + self.config.ack.timer),
+            AckTime::None => {}
+            AckTime::Now => self.pending_segments.ack = true,
+            AckTime::Delayed if self.timers.is_set(Timer::DelayedAck) => {}
+            AckTime::Delayed => self.timers.set(Timer::DelayedAck, now + self.config.ack.timer),
         }
     }
 
@@ -241,7 +241,7 @@ impl<P: Payload> Endpoint<P> {
     fn on_end_of_stream(&mut self, now: Instant) {
         let next = self.state().after_peer_fin();
         if next != self.state() {
-            self.move_to(now, next);
+            self.enter_state(now, next);
             self.event(Event::PeerClosed);
         }
     }
@@ -249,8 +249,8 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn on_signal(&mut self, signal: Signal) {
         let sending = self.state().may_transmit() && self.snd.block.is_some();
         let change = match signal {
-            Signal::RouteLost if sending => self.window.route_lost(),
-            Signal::RouteFound => self.window.route_found(),
+            Signal::RouteLost if sending => self.window.on_route_lost(),
+            Signal::RouteFound => self.window.on_route_found(),
             Signal::RouteLost => return,
             Signal::PathLength { hops } => {
                 if let Some(pacing) = &mut self.pacing {
@@ -259,6 +259,6 @@ impl<P: Payload> Endpoint<P> {
                 return;
             }
         };
-        self.follow(change);
+        self.apply_path_change(change);
     }
 }

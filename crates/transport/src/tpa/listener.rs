@@ -6,11 +6,11 @@
 
 use super::config::Config;
 use super::endpoint::Endpoint;
-use super::parts::Identity;
 use super::secret::Secret;
+use super::state::Identity;
 use core::hash::Hasher;
 use core::num::NonZeroU64;
-use hopline_core::{Duration, Instant, LinkId, Machine, Payload};
+use hopline_core::{Duration, Instant, LinkId, Payload, StateMachine};
 use hopline_wire::tpa::{Ack, Control, Opening, Segment, Tag, TxStat};
 
 /// Lifetime of a tag: at least this time, at most twice as long.
@@ -64,7 +64,7 @@ pub enum Verdict<P: Payload> {
 #[non_exhaustive]
 pub enum Refusal {
     /// The segment neither opens a connection nor proves that we answered its SYN.
-    NotAnOpening,
+    NoOpening,
     /// The tag is not one that this address received lately.
     BadTag,
     /// The opening requests no tag for the peer's side, which is unsafe over an open network.
@@ -84,20 +84,20 @@ impl Listener {
     /// Processes a segment from `address` that belongs to no connection. `address` identifies the peer: IP address and
     /// port, as bytes.
     pub fn handle<P: Payload>(&self, now: Instant, address: &[u8], segment: Segment<P>) -> Verdict<P> {
-        let Some(opening) = segment.opening else { return Verdict::Refused(Refusal::NotAnOpening) };
+        let Some(opening) = segment.opening else { return Verdict::Refused(Refusal::NoOpening) };
         if opening.tag.is_none() {
             return Verdict::Refused(Refusal::NoTag);
         }
         match (segment.control, segment.tag, segment.ack) {
-            (Control::Syn, None, None) => Verdict::Reply(self.answer(now, address, opening)),
+            (Control::Syn, None, None) => Verdict::Reply(self.syn_ack(now, address, opening)),
             (Control::None | Control::Fin, Some(tag), Some(_)) => {
-                if self.gave(now, address, &opening, tag) {
+                if self.is_valid_cookie(now, address, &opening, tag) {
                     Verdict::Accepted(self.accept(now, tag, opening, segment))
                 } else {
                     Verdict::Refused(Refusal::BadTag)
                 }
             }
-            _ => Verdict::Refused(Refusal::NotAnOpening),
+            _ => Verdict::Refused(Refusal::NoOpening),
         }
     }
 
@@ -108,7 +108,7 @@ impl Listener {
         Some(Segment { control: Control::Rst, tag: opening.tag, ..Segment::default() })
     }
 
-    fn answer<P: Payload>(&self, now: Instant, address: &[u8], opening: Opening) -> Segment<P> {
+    fn syn_ack<P: Payload>(&self, now: Instant, address: &[u8], opening: Opening) -> Segment<P> {
         let tag = self.tag(epoch(now), address, &opening);
         Segment {
             ack: Some(Ack::default()),
@@ -116,12 +116,12 @@ impl Listener {
             tx_stat: TxStat::Normal,
             window: self.config.receive_buffer.min(u16::MAX.into()) as u16,
             tag: opening.tag,
-            opening: Some(self.config.opening(Some(tag))),
+            opening: Some(self.config.opening_parameters(Some(tag))),
             ..Segment::default()
         }
     }
 
-    fn gave(&self, now: Instant, address: &[u8], opening: &Opening, tag: Tag) -> bool {
+    fn is_valid_cookie(&self, now: Instant, address: &[u8], opening: &Opening, tag: Tag) -> bool {
         let this = epoch(now);
         [Some(this), this.checked_sub(1)]
             .into_iter()
@@ -137,7 +137,7 @@ impl Listener {
         segment: Segment<P>,
     ) -> Endpoint<P> {
         let identity = Identity { tag, secret: self.secret.derive(b"receipts", tag) };
-        let mut endpoint = Endpoint::accepted(now, self.config, identity, opening, segment.window);
+        let mut endpoint = Endpoint::from_cookie(now, self.config, identity, opening, segment.window);
         endpoint.handle_packet(now, LinkId::ONLY, segment);
         endpoint
     }

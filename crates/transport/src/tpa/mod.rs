@@ -27,17 +27,17 @@ mod acknowledge;
 mod block;
 mod config;
 mod endpoint;
-mod expire;
 mod input;
 mod listener;
+mod nonces;
 mod output;
-mod parts;
 mod path_mtu;
-mod receipts;
 mod receive;
 mod rto;
 mod secret;
+mod state;
 mod stats;
+mod timeouts;
 mod timer;
 mod window;
 
@@ -47,14 +47,15 @@ mod tests;
 pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 pub use config::{
-    AckConfig, AckEvery, BlockNumbers, CompleteBlock, Config, CongestedBackoff, Echo, FailureConfig,
-    FreezeExit, LEAST_MSS, MergedExit, Notification, RoundStart, RowEnds, RtoConfig, Simultaneous,
+    AckConfig, AckEvery, BlockNumbers, CompleteBlock, Config, CongestedBackoff, CountReset, EchoRule,
+    FailureConfig, FreezeExit, MIN_MSS, MergedExit, Notification, RoundStart, RtoConfig,
+    SimultaneousTimeouts,
 };
 pub use endpoint::Endpoint;
 pub use listener::{Listener, Refusal, Verdict};
-pub use parts::Identity;
-pub use path_mtu::PathMtu;
+pub use path_mtu::PathMtuSearch;
 pub use secret::Secret;
+pub use state::Identity;
 pub use stats::{DropReason, Drops, Stats};
 pub use timer::Timer;
-pub use window::Path;
+pub use window::PathState;

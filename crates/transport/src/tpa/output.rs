@@ -1,24 +1,24 @@
 //! Choice of the next segment to send.
 
-use super::block::{Block, End, Purpose, Time};
+use super::block::{Block, BlockEnd, Transmission, TransmissionPurpose};
 use super::endpoint::Endpoint;
-use super::parts::{Closing, Flush};
-use super::receipts::Nonces;
+use super::nonces::Nonces;
+use super::state::{CloseState, FlushState};
 use super::timer::Timer;
-use super::window::Path;
+use super::window::PathState;
 use crate::connection::State;
 use hopline_core::{Instant, Payload};
-use hopline_wire::tpa::{Control, Place, Segment};
+use hopline_wire::tpa::{Control, Segment, SegmentPosition};
 
 impl<P: Payload> Endpoint<P> {
     pub(super) fn next_segment(&mut self, now: Instant) -> Option<Segment<P>> {
-        if core::mem::take(&mut self.owed.reset) {
+        if core::mem::take(&mut self.pending_segments.reset) {
             return Some(self.bare_segment(Control::Rst));
         }
-        if core::mem::take(&mut self.owed.syn) {
+        if core::mem::take(&mut self.pending_segments.syn) {
             return Some(self.syn());
         }
-        if core::mem::take(&mut self.owed.call) {
+        if core::mem::take(&mut self.pending_segments.syn_without_tag) {
             return Some(Segment { tag: None, ..self.bare_segment(Control::Syn) });
         }
         if self.state().may_transmit()
@@ -26,10 +26,10 @@ impl<P: Payload> Endpoint<P> {
         {
             return Some(segment);
         }
-        if core::mem::take(&mut self.owed.ack) {
+        if core::mem::take(&mut self.pending_segments.ack) {
             return Some(self.pure_ack());
         }
-        core::mem::take(&mut self.owed.question).then(|| self.question())
+        core::mem::take(&mut self.pending_segments.probe).then(|| self.probe_segment())
     }
 
     fn syn(&mut self) -> Segment<P> {
@@ -43,22 +43,22 @@ impl<P: Payload> Endpoint<P> {
     fn pure_ack(&mut self) -> Segment<P> {
         self.stats.acks_sent += 1;
         let mut segment = self.bare_segment(Control::None);
-        self.put_ack(&mut segment);
+        self.add_ack(&mut segment);
         segment
     }
 
     /// Builds a segment of the previous block without data. The peer answers it with its state.
-    fn question(&mut self) -> Segment<P> {
+    fn probe_segment(&mut self) -> Segment<P> {
         let mut segment = self.pure_ack();
         segment.block = segment.block.wrapping_sub(1) & self.config.block_numbers.mask();
-        segment.place = Some(Place { position: 0, last: false });
+        segment.position = Some(SegmentPosition { position: 0, is_last: false });
         segment
     }
 
-    fn put_ack(&mut self, segment: &mut Segment<P>) {
+    fn add_ack(&mut self, segment: &mut Segment<P>) {
         segment.ack = Some(self.rcv.acknowledge());
         segment.receipt.proof = self.rcv.proof();
-        self.owed.ack = false;
+        self.pending_segments.ack = false;
         self.timers.stop(Timer::DelayedAck);
     }
 
@@ -71,33 +71,37 @@ impl<P: Payload> Endpoint<P> {
         let piece = block.next(self.config.rounds)?;
         if block.bytes_in_flight() + u64::from(piece.len) > self.snd.peer_window && piece.len > 0 {
             if block.in_flight() == 0 {
-                self.await_window(now);
+                self.arm_window_probe(now);
             }
             return None;
         }
-        let purpose = if self.window.path() == Path::Normal { Purpose::Data } else { Purpose::Probe };
+        let purpose = if self.window.path() == PathState::Normal {
+            TransmissionPurpose::Data
+        } else {
+            TransmissionPurpose::Probe
+        };
         let (tx, time) = block.transmit(now, piece.position, purpose, self.rto.timeout());
-        let nonce = block.nonces.of(piece.position);
-        let control = if piece.last && block.end == End::Fin { Control::Fin } else { Control::None };
+        let nonce = block.nonces.nonce(piece.position);
+        let control = if piece.is_last && block.end == BlockEnd::Fin { Control::Fin } else { Control::None };
         if let Some(pacing) = &mut self.pacing {
-            pacing.released(now);
+            pacing.on_released(now);
         }
         self.timers.stop(Timer::Probe);
-        self.snd.questions = 0;
+        self.snd.probes = 0;
         self.arm_retransmit();
         self.count_data(piece.len, time);
         let mut segment = self.bare_segment(control);
-        segment.place = Some(Place { position: piece.position, last: piece.last });
+        segment.position = Some(SegmentPosition { position: piece.position, is_last: piece.is_last });
         segment.tx = tx;
         segment.receipt.nonce = nonce;
         segment.payload = self.snd.queue.slice(piece.start, piece.len.into());
-        self.put_ack(&mut segment);
+        self.add_ack(&mut segment);
         Some(segment)
     }
 
     /// Returns whether the next data segment has to wait for its release time (TPA §5.2); if so, sets the release timer.
     fn waits_for_release(&mut self, now: Instant) -> bool {
-        let Some(at) = self.pacing.as_ref().map(|pacing| pacing.next_release(now)) else { return false };
+        let Some(at) = self.pacing.as_ref().map(|pacing| pacing.release_time(now)) else { return false };
         if at <= now || self.snd.block.is_none() {
             return false;
         }
@@ -105,10 +109,10 @@ impl<P: Payload> Endpoint<P> {
         true
     }
 
-    fn count_data(&mut self, len: u16, time: Time) {
+    fn count_data(&mut self, len: u16, time: Transmission) {
         self.stats.segments_sent += 1;
         self.stats.bytes_sent += u64::from(len);
-        if time == Time::Again {
+        if time == Transmission::Retransmission {
             self.stats.retransmissions += 1;
         }
     }
@@ -121,9 +125,9 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Sets the timer of a window probe, with exponential back-off (RFC 9293 §3.8.6.1).
-    fn await_window(&mut self, now: Instant) {
+    fn arm_window_probe(&mut self, now: Instant) {
         if !self.timers.is_set(Timer::Probe) {
-            let wait = self.rto.timeout().saturating_mul(1 << self.snd.questions.min(16));
+            let wait = self.rto.timeout().saturating_mul(1 << self.snd.probes.min(16));
             self.timers.set(Timer::Probe, now + wait.min(self.config.rto.max));
         }
     }
@@ -133,38 +137,38 @@ impl<P: Payload> Endpoint<P> {
         if self.snd.block.is_some() || !self.state().may_transmit() {
             return;
         }
-        let waiting = self.snd.queue.end() - self.snd.unblocked;
-        let fin_due = self.snd.closing == Closing::FinDue;
+        let waiting = self.snd.queue.end() - self.snd.next_block_start;
+        let fin_due = self.snd.closing == CloseState::FinDue;
         if waiting == 0 && !fin_due {
             self.timers.stop(Timer::BlockFill);
-            self.snd.waiting = None;
+            self.snd.waiting_since = None;
             return;
         }
         let full = u64::from(self.snd.mss) * u64::from(self.snd.block_segments);
-        let since = *self.snd.waiting.get_or_insert(now);
+        let since = *self.snd.waiting_since.get_or_insert(now);
         if waiting >= full || fin_due || self.wants_flush() || now >= since + self.config.block_fill {
-            self.begin_block(now, waiting.min(full), waiting <= full && fin_due);
+            self.start_block(now, waiting.min(full), waiting <= full && fin_due);
         } else {
             self.timers.set(Timer::BlockFill, since + self.config.block_fill);
         }
     }
 
     fn wants_flush(&self) -> bool {
-        matches!(self.snd.flush, Flush::UpTo(end) if end > self.snd.unblocked)
+        matches!(self.snd.flush, FlushState::UpTo(end) if end > self.snd.next_block_start)
     }
 
-    fn begin_block(&mut self, now: Instant, bytes: u64, ends_stream: bool) {
-        let end = if ends_stream { End::Fin } else { End::Open };
+    fn start_block(&mut self, now: Instant, bytes: u64, ends_stream: bool) {
+        let end = if ends_stream { BlockEnd::Fin } else { BlockEnd::Open };
         if ends_stream {
-            self.snd.closing = Closing::FinSent;
+            self.snd.closing = CloseState::FinSent;
         }
-        self.owes_from(now);
-        let nonces = Nonces::of_block(self.tags.secret, self.snd.unblocked);
-        self.snd.block = Some(Block::new(self.snd.unblocked, bytes, self.snd.mss, end, nonces));
-        self.snd.unblocked += bytes;
-        let more = self.snd.queue.end() > self.snd.unblocked;
-        self.snd.waiting = more.then_some(now);
+        self.start_waiting_for_peer(now);
+        let nonces = Nonces::for_block(self.tags.secret, self.snd.next_block_start);
+        self.snd.block = Some(Block::new(self.snd.next_block_start, bytes, self.snd.mss, end, nonces));
+        self.snd.next_block_start += bytes;
+        let more = self.snd.queue.end() > self.snd.next_block_start;
+        self.snd.waiting_since = more.then_some(now);
         self.timers.stop(Timer::BlockFill);
-        self.watch_silence();
+        self.set_silence_timer();
     }
 }

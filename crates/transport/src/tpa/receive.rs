@@ -1,17 +1,17 @@
 //! Receiving half: received segments of the current block, data for the user, ACK policy (TPA §3.6).
 
-use super::config::{AckConfig, AckEvery, CompleteBlock, Config, Echo};
+use super::config::{AckConfig, AckEvery, CompleteBlock, Config, EchoRule};
 use super::stats::DropReason;
 use hopline_core::Payload;
-use hopline_wire::tpa::{Ack, Bitmap, Control, POSITIONS, Place, Segment, TxStat};
+use hopline_wire::tpa::{Ack, Bitmap, Control, POSITIONS, Segment, SegmentPosition, TxStat};
 use std::collections::VecDeque;
 
 /// Largest WinSize.
-const MOST_WINDOW: u64 = u16::MAX as u64;
+const MAX_WINDOW: u64 = u16::MAX as u64;
 
 /// Receiving half of an endpoint.
 #[derive(Clone, Debug)]
-pub(super) struct Receiver<P> {
+pub(super) struct ReceiveHalf<P> {
     config: AckConfig,
     mss: u16,
     buffer: u64,
@@ -19,7 +19,7 @@ pub(super) struct Receiver<P> {
     mask: u16,
     /// Number of the current block; before the first block, one less than its number.
     block: u16,
-    progress: Progress,
+    progress: BlockProgress,
     received: Bitmap,
     /// Proof of receipt of `received`.
     proof: u16,
@@ -29,8 +29,8 @@ pub(super) struct Receiver<P> {
     fin: bool,
     /// Next position to pass to the user.
     next: u8,
-    held: [Option<P>; POSITIONS as usize],
-    held_bytes: u64,
+    out_of_order: [Option<P>; POSITIONS as usize],
+    out_of_order_bytes: u64,
     /// Data in order, not read yet.
     pub(super) ready: VecDeque<P>,
     ready_bytes: u64,
@@ -46,21 +46,21 @@ pub(super) struct Receiver<P> {
 
 /// Progress of reception: a block has begun or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
+enum BlockProgress {
     BeforeFirst,
     InBlock,
 }
 
 /// Result of the processing of a data segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Taken {
-    pub(super) reply: Reply,
-    pub(super) what: What,
+pub(super) struct ReceiveOutcome {
+    pub(super) reply: AckTime,
+    pub(super) content: SegmentContent,
 }
 
 /// Time of the acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum AckTime {
     None,
     Now,
     /// With those of further segments, or at the expiry of the timer.
@@ -69,7 +69,7 @@ pub(super) enum Reply {
 
 /// Content of a data segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum SegmentContent {
     /// New data. `in_order`: bytes that are now in order, of this and of earlier segments; `overtook`: it arrived before
     /// an earlier one.
     New {
@@ -79,11 +79,11 @@ pub(super) enum What {
     /// No new data.
     Duplicate,
     /// A probe of the peer.
-    Question,
+    Probe,
     Dropped(DropReason),
 }
 
-impl<P: Payload> Receiver<P> {
+impl<P: Payload> ReceiveHalf<P> {
     pub(super) fn new(config: &Config, longest: u16) -> Self {
         let mask = config.block_numbers.mask();
         Self {
@@ -92,14 +92,14 @@ impl<P: Payload> Receiver<P> {
             buffer: u64::from(config.receive_buffer),
             mask,
             block: mask,
-            progress: Progress::BeforeFirst,
+            progress: BlockProgress::BeforeFirst,
             received: Bitmap::EMPTY,
             proof: 0,
             last: None,
             fin: false,
             next: 0,
-            held: Default::default(),
-            held_bytes: 0,
+            out_of_order: Default::default(),
+            out_of_order_bytes: 0,
             ready: VecDeque::new(),
             ready_bytes: 0,
             peer_cwnd_max: config.cwnd_max,
@@ -110,77 +110,85 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Processes a segment with a place in a block.
-    pub(super) fn take(&mut self, segment: Segment<P>, place: Place) -> Taken {
+    pub(super) fn handle_segment(&mut self, segment: Segment<P>, place: SegmentPosition) -> ReceiveOutcome {
         if segment.payload.is_empty() && segment.control != Control::Fin {
-            return Taken { reply: Reply::Now, what: What::Question };
+            return ReceiveOutcome { reply: AckTime::Now, content: SegmentContent::Probe };
         }
         let distance = segment.block.wrapping_sub(self.block) & self.mask;
         match distance {
-            0 if self.progress == Progress::InBlock => self.take_of_block(segment, place),
-            1 if self.is_finished() => drop_for(DropReason::AfterClose),
+            0 if self.progress == BlockProgress::InBlock => self.handle_block_segment(segment, place),
+            1 if self.is_finished() => dropped(DropReason::AfterClose),
             1 if self.is_complete() => {
-                self.begin(segment.block);
-                self.take_of_block(segment, place)
+                self.start_block(segment.block);
+                self.handle_block_segment(segment, place)
             }
             // B7: of a block that is over.
-            d if d > self.mask / 2 || d == 0 => Taken { reply: Reply::Now, what: What::Duplicate },
-            _ => drop_for(DropReason::OutsideBlock),
+            d if d > self.mask / 2 || d == 0 => {
+                ReceiveOutcome { reply: AckTime::Now, content: SegmentContent::Duplicate }
+            }
+            _ => dropped(DropReason::OutsideBlock),
         }
     }
 
-    fn take_of_block(&mut self, segment: Segment<P>, place: Place) -> Taken {
-        let Place { position, last } = place;
+    fn handle_block_segment(&mut self, segment: Segment<P>, place: SegmentPosition) -> ReceiveOutcome {
+        let SegmentPosition { position, is_last: last } = place;
         if segment.payload.len() > u64::from(self.mss) {
-            return drop_for(DropReason::TooLong);
+            return dropped(DropReason::TooLong);
         }
         if self.contradicts(place) {
-            return drop_for(DropReason::Inconsistent);
+            return dropped(DropReason::Inconsistent);
         }
         if self.received.contains(position) {
             self.echo = segment.tx;
-            return Taken { reply: Reply::Now, what: What::Duplicate };
+            return ReceiveOutcome { reply: AckTime::Now, content: SegmentContent::Duplicate };
         }
         let len = segment.payload.len();
         if len > self.room() {
-            return Taken { reply: Reply::Now, what: What::Dropped(DropReason::NoRoom) };
+            return ReceiveOutcome {
+                reply: AckTime::Now,
+                content: SegmentContent::Dropped(DropReason::NoRoom),
+            };
         }
-        self.note_echo(segment.tx);
+        self.record_echo(segment.tx);
         if last {
             (self.last, self.fin) = (Some(position), segment.control == Control::Fin);
         }
         let overtook = position > self.next;
         self.received.insert(position);
         self.proof ^= segment.receipt.nonce;
-        self.held[usize::from(position)] = Some(segment.payload);
-        self.held_bytes += len;
-        let in_order = self.release();
+        self.out_of_order[usize::from(position)] = Some(segment.payload);
+        self.out_of_order_bytes += len;
+        let in_order = self.deliver_in_order();
         self.pending = self.pending.saturating_add(1);
-        Taken { reply: self.reply_to(segment.tx_stat), what: What::New { in_order, overtook } }
+        ReceiveOutcome {
+            reply: self.ack_time(segment.tx_stat),
+            content: SegmentContent::New { in_order, overtook },
+        }
     }
 
     /// Records the transmission number to echo (B8).
-    fn note_echo(&mut self, tx: u8) {
-        if self.config.echo == Echo::Last || self.pending == 0 {
+    fn record_echo(&mut self, tx: u8) {
+        if self.config.echo == EchoRule::Last || self.pending == 0 {
             self.echo = tx;
         }
     }
 
     /// Returns whether the segment contradicts the known end of the block: two ends, or data after the end.
-    fn contradicts(&self, place: Place) -> bool {
+    fn contradicts(&self, place: SegmentPosition) -> bool {
         match self.last {
-            Some(end) => place.position > end || place.last != (place.position == end),
-            None => place.last && !self.received.without(Bitmap::first(place.position)).is_empty(),
+            Some(end) => place.position > end || place.is_last != (place.position == end),
+            None => place.is_last && !self.received.without(Bitmap::first(place.position)).is_empty(),
         }
     }
 
     /// Chooses the time of the acknowledgment (TPA §3.6, and B6).
-    fn reply_to(&self, sender: TxStat) -> Reply {
+    fn ack_time(&self, sender: TxStat) -> AckTime {
         let complete = self.is_complete();
         let at_once = sender == TxStat::Congested
             || self.pending >= self.segments_per_ack()
             || (complete && self.config.complete_block == CompleteBlock::AckAtOnce)
             || (complete && self.fin);
-        if at_once { Reply::Now } else { Reply::Delayed }
+        if at_once { AckTime::Now } else { AckTime::Delayed }
     }
 
     fn segments_per_ack(&self) -> u8 {
@@ -191,22 +199,23 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Moves in-order data to the user. Returns their bytes.
-    fn release(&mut self) -> u64 {
+    fn deliver_in_order(&mut self) -> u64 {
         let mut released = 0;
         while self.received.contains(self.next) {
-            if let Some(payload) = self.held[usize::from(self.next)].take().filter(|p| !p.is_empty()) {
+            if let Some(payload) = self.out_of_order[usize::from(self.next)].take().filter(|p| !p.is_empty())
+            {
                 released += payload.len();
                 self.ready.push_back(payload);
             }
             self.next += 1;
         }
-        self.held_bytes -= released;
+        self.out_of_order_bytes -= released;
         self.ready_bytes += released;
         released
     }
 
-    fn begin(&mut self, block: u16) {
-        (self.block, self.progress) = (block & self.mask, Progress::InBlock);
+    fn start_block(&mut self, block: u16) {
+        (self.block, self.progress) = (block & self.mask, BlockProgress::InBlock);
         (self.received, self.proof, self.last, self.next) = (Bitmap::EMPTY, 0, None, 0);
     }
 
@@ -214,7 +223,7 @@ impl<P: Payload> Receiver<P> {
     fn is_complete(&self) -> bool {
         match self.last {
             Some(last) => self.received == Bitmap::first(last + 1),
-            None => self.progress == Progress::BeforeFirst,
+            None => self.progress == BlockProgress::BeforeFirst,
         }
     }
 
@@ -236,7 +245,7 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Returns whether the window has grown enough for a window update (RFC 9293 §3.8.6.2.2 in spirit).
-    pub(super) fn has_news_of_window(&self) -> bool {
+    pub(super) fn needs_window_update(&self) -> bool {
         let step = (2 * u64::from(self.mss)).min(self.buffer / 2).max(1);
         self.announced < u64::from(self.mss) * 2 && self.window() >= self.announced + step
     }
@@ -253,22 +262,22 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Returns the WinSize to send now.
-    pub(super) fn announce(&mut self) -> u16 {
+    pub(super) fn announce_window(&mut self) -> u16 {
         self.announced = self.window();
         self.announced as u16
     }
 
     fn window(&self) -> u64 {
-        self.room().min(MOST_WINDOW)
+        self.room().min(MAX_WINDOW)
     }
 
     fn room(&self) -> u64 {
-        self.buffer.saturating_sub(self.ready_bytes + self.held_bytes)
+        self.buffer.saturating_sub(self.ready_bytes + self.out_of_order_bytes)
     }
 
     /// Returns the bytes held for the user, in order or not.
     pub(super) fn unread(&self) -> u64 {
-        self.ready_bytes + self.held_bytes
+        self.ready_bytes + self.out_of_order_bytes
     }
 
     /// Returns whether received segments are unacknowledged.
@@ -277,12 +286,12 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Discards data that cannot become readable any more.
-    pub(super) fn forget_unordered(&mut self) {
-        self.held = Default::default();
-        self.held_bytes = 0;
+    pub(super) fn discard_out_of_order(&mut self) {
+        self.out_of_order = Default::default();
+        self.out_of_order_bytes = 0;
     }
 }
 
-fn drop_for(reason: DropReason) -> Taken {
-    Taken { reply: Reply::None, what: What::Dropped(reason) }
+fn dropped(reason: DropReason) -> ReceiveOutcome {
+    ReceiveOutcome { reply: AckTime::None, content: SegmentContent::Dropped(reason) }
 }

@@ -5,28 +5,28 @@ use hopline_core::Duration;
 
 /// Estimator and back-off of one connection's retransmission timeout.
 #[derive(Clone, Debug)]
-pub(super) struct Rto {
+pub(super) struct RtoEstimator {
     config: RtoConfig,
-    estimate: Option<Estimate>,
+    estimate: Option<RttEstimate>,
     /// Back-off factor, a power of two.
-    factor: u32,
+    backoff_factor: u32,
     /// Number of consecutive samples outside the interval, on one side.
-    row: u8,
-    side: Side,
+    consecutive: u8,
+    side: SampleSide,
     /// Number of remaining updates with the greater weights.
-    quick: u8,
+    quick_updates: u8,
 }
 
 /// Mean and deviation, nanoseconds.
 #[derive(Clone, Copy, Debug)]
-struct Estimate {
+struct RttEstimate {
     ertt: f64,
     dev: f64,
 }
 
 /// Position of a sample relative to the interval mean ± deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum SampleSide {
     Early,
     Inside,
     Late,
@@ -34,26 +34,33 @@ enum Side {
 
 /// Result of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sampled {
-    Plain,
+pub(super) enum SampleResult {
+    Normal,
     RouteChange,
 }
 
-impl Rto {
+impl RtoEstimator {
     pub(super) fn new(config: RtoConfig) -> Self {
-        Self { config, estimate: None, factor: 1, row: 0, side: Side::Inside, quick: 0 }
+        Self {
+            config,
+            estimate: None,
+            backoff_factor: 1,
+            consecutive: 0,
+            side: SampleSide::Inside,
+            quick_updates: 0,
+        }
     }
 
     /// Adds a round-trip time sample.
-    pub(super) fn sample(&mut self, rtt: Duration) -> Sampled {
+    pub(super) fn sample(&mut self, rtt: Duration) -> SampleResult {
         let r = rtt.as_nanos() as f64;
         let Some(before) = self.estimate else {
-            self.estimate = Some(Estimate { ertt: r, dev: r / 2.0 }); // RFC 6298 §2.2
-            return Sampled::Plain;
+            self.estimate = Some(RttEstimate { ertt: r, dev: r / 2.0 }); // RFC 6298 §2.2
+            return SampleResult::Normal;
         };
-        let told = self.judge(before.side_of(r));
+        let told = self.count_side(before.side_of(r));
         let (g, h) = self.weights();
-        self.estimate = Some(Estimate {
+        self.estimate = Some(RttEstimate {
             ertt: (1.0 - g) * before.ertt + g * r,
             dev: (1.0 - h) * before.dev + h * (r - before.ertt).abs(),
         });
@@ -61,9 +68,9 @@ impl Rto {
     }
 
     /// Processes a route change: the following samples have a greater weight.
-    pub(super) fn route_changed(&mut self) {
-        self.quick = self.config.n_rc;
-        self.row = 0;
+    pub(super) fn on_route_change(&mut self) {
+        self.quick_updates = self.config.n_rc;
+        self.consecutive = 0;
     }
 
     /// Returns the timeout to set now.
@@ -72,22 +79,22 @@ impl Rto {
             Some(e) => Duration::from_nanos((e.ertt + 4.0 * e.dev) as u64),
             None => self.config.initial,
         };
-        base.max(self.config.min).saturating_mul(u64::from(self.factor)).min(self.config.max)
+        base.max(self.config.min).saturating_mul(u64::from(self.backoff_factor)).min(self.config.max)
     }
 
     /// Doubles the timeout.
     pub(super) fn back_off(&mut self) {
         if self.timeout() < self.config.max {
-            self.factor = self.factor.saturating_mul(2);
+            self.backoff_factor = self.backoff_factor.saturating_mul(2);
         }
     }
 
     pub(super) fn end_back_off(&mut self) {
-        self.factor = 1;
+        self.backoff_factor = 1;
     }
 
-    pub(super) fn factor(&self) -> u32 {
-        self.factor
+    pub(super) fn backoff_factor(&self) -> u32 {
+        self.backoff_factor
     }
 
     pub(super) fn ertt(&self) -> Option<Duration> {
@@ -99,21 +106,21 @@ impl Rto {
     }
 
     /// Counts consecutive samples on one side of the interval.
-    fn judge(&mut self, side: Side) -> Sampled {
-        self.row = if side == self.side { self.row.saturating_add(1) } else { 1 };
+    fn count_side(&mut self, side: SampleSide) -> SampleResult {
+        self.consecutive = if side == self.side { self.consecutive.saturating_add(1) } else { 1 };
         self.side = side;
-        if side == Side::Inside || self.row < self.config.th_rc {
-            return Sampled::Plain;
+        if side == SampleSide::Inside || self.consecutive < self.config.th_rc {
+            return SampleResult::Normal;
         }
-        self.route_changed();
-        Sampled::RouteChange
+        self.on_route_change();
+        SampleResult::RouteChange
     }
 
     /// Returns g and h for this update.
     fn weights(&mut self) -> (f64, f64) {
-        match self.quick.checked_sub(1) {
+        match self.quick_updates.checked_sub(1) {
             Some(left) => {
-                self.quick = left;
+                self.quick_updates = left;
                 (self.config.g1, self.config.h1)
             }
             None => (self.config.g, self.config.h),
@@ -121,14 +128,14 @@ impl Rto {
     }
 }
 
-impl Estimate {
-    fn side_of(self, r: f64) -> Side {
+impl RttEstimate {
+    fn side_of(self, r: f64) -> SampleSide {
         if r > self.ertt + self.dev {
-            Side::Late
+            SampleSide::Late
         } else if r < self.ertt - self.dev {
-            Side::Early
+            SampleSide::Early
         } else {
-            Side::Inside
+            SampleSide::Inside
         }
     }
 }
@@ -142,8 +149,8 @@ mod tests {
         Duration::from_millis(n)
     }
 
-    fn settled_at(rtt: u64) -> Rto {
-        let mut rto = Rto::new(RtoConfig { min: ms(1), ..Config::tpa(3).rto });
+    fn converged_at(rtt: u64) -> RtoEstimator {
+        let mut rto = RtoEstimator::new(RtoConfig { min: ms(1), ..Config::tpa(3).rto });
         for _ in 0..200 {
             rto.sample(ms(rtt));
         }
@@ -152,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_first_samples_follow_the_formulas_of_the_paper() {
-        let mut rto = Rto::new(Config::tpa(3).rto);
+        let mut rto = RtoEstimator::new(Config::tpa(3).rto);
         assert_eq!(rto.timeout(), ms(1000));
         rto.sample(ms(100));
         assert_eq!((rto.ertt(), rto.timeout()), (Some(ms(100)), ms(300)));
@@ -166,12 +173,12 @@ mod tests {
 
     #[test]
     fn limits_hold_with_and_without_back_off() {
-        let mut rto = Rto::new(RtoConfig { max: ms(1000), ..Config::tpa(3).rto });
+        let mut rto = RtoEstimator::new(RtoConfig { max: ms(1000), ..Config::tpa(3).rto });
         rto.sample(ms(1));
         assert_eq!(rto.timeout(), ms(200));
         for (factor, timeout) in [(2, 400), (4, 800), (8, 1000), (8, 1000)] {
             rto.back_off();
-            assert_eq!((rto.factor(), rto.timeout()), (factor, ms(timeout)));
+            assert_eq!((rto.backoff_factor(), rto.timeout()), (factor, ms(timeout)));
         }
         rto.end_back_off();
         assert_eq!(rto.timeout(), ms(200));
@@ -179,11 +186,11 @@ mod tests {
 
     #[test]
     fn three_late_samples_in_a_row_are_a_route_change_and_five_updates_follow_quickly() {
-        let mut rto = settled_at(50);
+        let mut rto = converged_at(50);
         let told: Vec<_> = (0..3).map(|_| rto.sample(ms(150))).collect();
-        assert_eq!(told, [Sampled::Plain, Sampled::Plain, Sampled::RouteChange]);
+        assert_eq!(told, [SampleResult::Normal, SampleResult::Normal, SampleResult::RouteChange]);
         let slow = {
-            let mut slow = Rto::new(RtoConfig { th_rc: 200, ..rto.config });
+            let mut slow = RtoEstimator::new(RtoConfig { th_rc: 200, ..rto.config });
             (0..200).for_each(|_| {
                 slow.sample(ms(50));
             });
@@ -199,24 +206,24 @@ mod tests {
         let left = 100.0 * (7.0_f64 / 8.0).powi(2) / 32.0;
         assert_eq!(rto.ertt().unwrap().as_nanos(), ((150.0 - left) * 1e6) as u64);
         assert!(slow < ms(115));
-        assert_eq!(rto.quick, 0);
+        assert_eq!(rto.quick_updates, 0);
     }
 
     #[test]
-    fn early_samples_count_too_and_a_change_of_side_starts_anew() {
-        let mut rto = settled_at(100);
-        assert_eq!(rto.sample(ms(20)), Sampled::Plain);
-        let mut rto = Rto { row: 0, ..rto };
-        rto.estimate = Some(Estimate { ertt: 100e6, dev: 1e6 });
-        assert_eq!(rto.sample(ms(20)), Sampled::Plain);
-        rto.estimate = Some(Estimate { ertt: 100e6, dev: 1e6 });
-        assert_eq!(rto.sample(ms(200)), Sampled::Plain);
+    fn early_samples_count_too_and_a_change_of_side_resets_the_count() {
+        let mut rto = converged_at(100);
+        assert_eq!(rto.sample(ms(20)), SampleResult::Normal);
+        let mut rto = RtoEstimator { consecutive: 0, ..rto };
+        rto.estimate = Some(RttEstimate { ertt: 100e6, dev: 1e6 });
+        assert_eq!(rto.sample(ms(20)), SampleResult::Normal);
+        rto.estimate = Some(RttEstimate { ertt: 100e6, dev: 1e6 });
+        assert_eq!(rto.sample(ms(200)), SampleResult::Normal);
         let told: Vec<_> = (0..3)
             .map(|_| {
-                rto.estimate = Some(Estimate { ertt: 100e6, dev: 1e6 });
+                rto.estimate = Some(RttEstimate { ertt: 100e6, dev: 1e6 });
                 rto.sample(ms(20))
             })
             .collect();
-        assert_eq!(told, [Sampled::Plain, Sampled::Plain, Sampled::RouteChange]);
+        assert_eq!(told, [SampleResult::Normal, SampleResult::Normal, SampleResult::RouteChange]);
     }
 }

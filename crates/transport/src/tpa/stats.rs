@@ -25,7 +25,7 @@ pub struct Stats {
     /// Segments that timed out.
     pub timeouts: u64,
     /// Times the congested state was entered; without ELFN the state that is merged with the freeze state.
-    pub congestions: u64,
+    pub congested_periods: u64,
     /// Times the freeze state was entered.
     pub freezes: u64,
     /// Route changes detected (§3.4).

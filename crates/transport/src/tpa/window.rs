@@ -1,11 +1,11 @@
 //! Congestion window: normal, congested, frozen (TPA §3.3, §3.5).
 
-use super::config::{CongestedBackoff, FailureConfig, FreezeExit, MergedExit, Notification, RowEnds};
+use super::config::{CongestedBackoff, CountReset, FailureConfig, FreezeExit, MergedExit, Notification};
 
 /// State of the path, as the sender estimates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Path {
+pub enum PathState {
     /// Normal: the window is cwndmax.
     Normal,
     /// Congestion: ACKs cannot get back, and the window is 1 (§3.5).
@@ -18,10 +18,10 @@ pub enum Path {
 
 /// State of the congestion window.
 #[derive(Clone, Debug)]
-pub(super) struct Window {
+pub(super) struct CongestionWindow {
     config: FailureConfig,
     cwnd_max: u8,
-    path: Path,
+    path: PathState,
     /// Cause of the freeze, while frozen.
     frozen_by: FrozenBy,
     /// Number of consecutive timeouts.
@@ -41,7 +41,7 @@ enum FrozenBy {
 
 /// Transmission that an ACK of new data answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answers {
+pub(super) enum AckedTransmission {
     /// The latest transmission.
     Latest,
     /// An earlier one.
@@ -50,19 +50,26 @@ pub(super) enum Answers {
 
 /// Actions after a change of the path state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum PathChange {
     None,
     Congested,
     Frozen,
     /// Back to normal, over the same route.
-    Relieved,
+    CongestionOver,
     /// Back to normal, over a route that may be new (§3.4 (i)).
-    NewRoute,
+    RouteChanged,
 }
 
-impl Window {
+impl CongestionWindow {
     pub(super) fn new(config: FailureConfig, cwnd_max: u8) -> Self {
-        Self { config, cwnd_max, path: Path::Normal, frozen_by: FrozenBy::Timeouts, timeouts: 0, acks: 0 }
+        Self {
+            config,
+            cwnd_max,
+            path: PathState::Normal,
+            frozen_by: FrozenBy::Timeouts,
+            timeouts: 0,
+            acks: 0,
+        }
     }
 
     pub(super) fn set_cwnd_max(&mut self, cwnd_max: u8) {
@@ -72,101 +79,103 @@ impl Window {
     /// Returns the number of segments that may be in flight.
     pub(super) fn cwnd(&self) -> u8 {
         match self.path {
-            Path::Normal => self.cwnd_max,
-            Path::Congested | Path::CongestedOrFrozen => 1,
-            Path::Frozen if self.waits_for_recovery() => 0,
-            Path::Frozen => 1,
+            PathState::Normal => self.cwnd_max,
+            PathState::Congested | PathState::CongestedOrFrozen => 1,
+            PathState::Frozen if self.awaits_recovery_notification() => 0,
+            PathState::Frozen => 1,
         }
     }
 
-    fn waits_for_recovery(&self) -> bool {
+    fn awaits_recovery_notification(&self) -> bool {
         self.config.notification == Notification::ElfnAndRecovery && self.frozen_by == FrozenBy::Notification
     }
 
-    pub(super) fn path(&self) -> Path {
+    pub(super) fn path(&self) -> PathState {
         self.path
     }
 
     /// Returns whether the timer doubles with an expiry now.
     pub(super) fn backs_off(&self) -> bool {
         match self.path {
-            Path::Normal => false,
-            Path::Frozen => true,
-            Path::Congested => self.config.congested_backoff == CongestedBackoff::Always,
-            Path::CongestedOrFrozen => self.config.congested_backoff != CongestedBackoff::Never,
+            PathState::Normal => false,
+            PathState::Frozen => true,
+            PathState::Congested => self.config.congested_backoff == CongestedBackoff::Always,
+            PathState::CongestedOrFrozen => self.config.congested_backoff != CongestedBackoff::Never,
         }
     }
 
     /// Processes a timeout of a segment.
-    pub(super) fn timed_out(&mut self) -> Change {
+    pub(super) fn on_timeout(&mut self) -> PathChange {
         self.timeouts = self.timeouts.saturating_add(1);
         self.acks = 0;
         let freezes = self.config.th_route.is_some_and(|th| self.timeouts >= th);
         match self.path {
-            Path::Normal | Path::Congested if freezes => {
+            PathState::Normal | PathState::Congested if freezes => {
                 self.frozen_by = FrozenBy::Timeouts;
-                self.enter(Path::Frozen)
+                self.enter(PathState::Frozen)
             }
-            Path::Normal if self.timeouts >= self.config.th_cong => self.enter(self.congestion()),
-            _ => Change::None,
+            PathState::Normal if self.timeouts >= self.config.th_cong => self.enter(self.congested_state()),
+            _ => PathChange::None,
         }
     }
 
     /// Processes an ACK of new data.
-    pub(super) fn acknowledged(&mut self, answers: Answers) -> Change {
-        if self.config.row_ends == RowEnds::AnyNews || answers == Answers::Latest {
+    pub(super) fn on_ack(&mut self, answers: AckedTransmission) -> PathChange {
+        if self.config.row_ends == CountReset::AnyNewAck || answers == AckedTransmission::Latest {
             self.timeouts = 0;
         }
         match self.path {
-            Path::Normal => Change::None,
-            Path::Congested | Path::CongestedOrFrozen => {
+            PathState::Normal => PathChange::None,
+            PathState::Congested | PathState::CongestedOrFrozen => {
                 self.acks = self.acks.saturating_add(1);
-                if self.acks < self.config.th_ack { Change::None } else { self.leave() }
+                if self.acks < self.config.th_ack { PathChange::None } else { self.leave() }
             }
-            Path::Frozen => match (self.config.freeze_exit, answers) {
-                (FreezeExit::LatestTransmission, Answers::Earlier) => Change::None,
+            PathState::Frozen => match (self.config.freeze_exit, answers) {
+                (FreezeExit::LatestTransmission, AckedTransmission::Earlier) => PathChange::None,
                 _ => self.leave(),
             },
         }
     }
 
     /// Processes a notification of a route failure.
-    pub(super) fn route_lost(&mut self) -> Change {
+    pub(super) fn on_route_lost(&mut self) -> PathChange {
         if self.config.notification == Notification::None {
-            return Change::None;
+            return PathChange::None;
         }
         self.frozen_by = FrozenBy::Notification;
-        if self.path == Path::Frozen { Change::None } else { self.enter(Path::Frozen) }
+        if self.path == PathState::Frozen { PathChange::None } else { self.enter(PathState::Frozen) }
     }
 
     /// Processes a notification of the recovery of the route.
-    pub(super) fn route_found(&mut self) -> Change {
-        if self.config.notification == Notification::ElfnAndRecovery && self.path == Path::Frozen {
+    pub(super) fn on_route_found(&mut self) -> PathChange {
+        if self.config.notification == Notification::ElfnAndRecovery && self.path == PathState::Frozen {
             return self.leave();
         }
-        Change::None
+        PathChange::None
     }
 
-    fn congestion(&self) -> Path {
+    fn congested_state(&self) -> PathState {
         match self.config.notification {
-            Notification::None => Path::CongestedOrFrozen,
-            Notification::Elfn | Notification::ElfnAndRecovery => Path::Congested,
+            Notification::None => PathState::CongestedOrFrozen,
+            Notification::Elfn | Notification::ElfnAndRecovery => PathState::Congested,
         }
     }
 
-    fn enter(&mut self, path: Path) -> Change {
+    fn enter(&mut self, path: PathState) -> PathChange {
         self.path = path;
         self.acks = 0;
-        if path == Path::Frozen { Change::Frozen } else { Change::Congested }
+        if path == PathState::Frozen { PathChange::Frozen } else { PathChange::Congested }
     }
 
-    fn leave(&mut self) -> Change {
+    fn leave(&mut self) -> PathChange {
         let change = match self.path {
-            Path::Frozen => Change::NewRoute,
-            Path::CongestedOrFrozen if self.config.merged_exit == MergedExit::RouteChange => Change::NewRoute,
-            _ => Change::Relieved,
+            PathState::Frozen => PathChange::RouteChanged,
+            PathState::CongestedOrFrozen if self.config.merged_exit == MergedExit::RouteChange => {
+                PathChange::RouteChanged
+            }
+            _ => PathChange::CongestionOver,
         };
-        (self.path, self.timeouts, self.acks) = (Path::Normal, 0, 0);
+        (self.path, self.timeouts, self.acks) = (PathState::Normal, 0, 0);
         change
     }
 }
@@ -176,74 +185,77 @@ mod tests {
     use super::*;
     use crate::tpa::Config;
 
-    fn window(change: impl FnOnce(&mut FailureConfig)) -> Window {
+    fn window(change: impl FnOnce(&mut FailureConfig)) -> CongestionWindow {
         let mut config = Config::tpa(3).failures;
         change(&mut config);
-        Window::new(config, 3)
+        CongestionWindow::new(config, 3)
     }
 
     #[test]
-    fn without_elfn_one_timeout_is_one_state_and_one_ack_ends_it_as_a_new_route() {
+    fn without_elfn_a_timeout_enters_the_merged_state_and_an_ack_ends_it_as_a_route_change() {
         let mut w = window(|_| {});
-        assert_eq!((w.cwnd(), w.timed_out()), (3, Change::Congested));
-        assert_eq!((w.cwnd(), w.path(), w.backs_off()), (1, Path::CongestedOrFrozen, true));
-        assert_eq!(w.timed_out(), Change::None);
-        assert_eq!(w.route_lost(), Change::None, "nobody tells");
-        assert_eq!((w.acknowledged(Answers::Earlier), w.cwnd()), (Change::NewRoute, 3));
+        assert_eq!((w.cwnd(), w.on_timeout()), (3, PathChange::Congested));
+        assert_eq!((w.cwnd(), w.path(), w.backs_off()), (1, PathState::CongestedOrFrozen, true));
+        assert_eq!(w.on_timeout(), PathChange::None);
+        assert_eq!(w.on_route_lost(), PathChange::None, "nobody tells");
+        assert_eq!((w.on_ack(AckedTransmission::Earlier), w.cwnd()), (PathChange::RouteChanged, 3));
         let mut plain = window(|c| c.merged_exit = MergedExit::Plain);
-        plain.timed_out();
-        assert_eq!(plain.acknowledged(Answers::Latest), Change::Relieved);
+        plain.on_timeout();
+        assert_eq!(plain.on_ack(AckedTransmission::Latest), PathChange::CongestionOver);
     }
 
     #[test]
-    fn with_elfn_timeouts_are_congestion_and_losing_the_route_freezes() {
+    fn with_elfn_timeouts_are_congestion_and_a_notification_freezes() {
         let mut w = window(|c| c.notification = Notification::Elfn);
-        assert_eq!((w.timed_out(), w.path()), (Change::Congested, Path::Congested));
+        assert_eq!((w.on_timeout(), w.path()), (PathChange::Congested, PathState::Congested));
         assert!(!w.backs_off());
-        assert_eq!((w.route_lost(), w.path(), w.cwnd()), (Change::Frozen, Path::Frozen, 1));
+        assert_eq!((w.on_route_lost(), w.path(), w.cwnd()), (PathChange::Frozen, PathState::Frozen, 1));
         assert!(w.backs_off());
-        assert_eq!(w.route_lost(), Change::None, "told twice");
-        assert_eq!(w.route_found(), Change::None, "not what was agreed");
-        assert_eq!(w.acknowledged(Answers::Earlier), Change::None);
-        assert_eq!((w.acknowledged(Answers::Latest), w.path()), (Change::NewRoute, Path::Normal));
+        assert_eq!(w.on_route_lost(), PathChange::None, "told twice");
+        assert_eq!(w.on_route_found(), PathChange::None, "not what was agreed");
+        assert_eq!(w.on_ack(AckedTransmission::Earlier), PathChange::None);
+        assert_eq!(
+            (w.on_ack(AckedTransmission::Latest), w.path()),
+            (PathChange::RouteChanged, PathState::Normal)
+        );
     }
 
     #[test]
-    fn with_recovery_messages_the_sender_is_silent_until_told() {
+    fn with_recovery_notifications_the_sender_is_silent_until_one_arrives() {
         let mut w = window(|c| c.notification = Notification::ElfnAndRecovery);
-        w.route_lost();
+        w.on_route_lost();
         assert_eq!(w.cwnd(), 0);
-        assert_eq!((w.route_found(), w.cwnd()), (Change::NewRoute, 3));
-        assert_eq!(w.route_found(), Change::None);
+        assert_eq!((w.on_route_found(), w.cwnd()), (PathChange::RouteChanged, 3));
+        assert_eq!(w.on_route_found(), PathChange::None);
     }
 
     #[test]
-    fn thresholds_count_in_a_row() {
+    fn thresholds_count_consecutive_events() {
         let mut w = window(|c| {
             c.notification = Notification::Elfn;
             (c.th_cong, c.th_route, c.th_ack) = (2, Some(4), 2);
         });
-        assert_eq!(w.timed_out(), Change::None);
-        w.acknowledged(Answers::Earlier);
-        assert_eq!((w.timed_out(), w.timed_out()), (Change::None, Change::Congested));
-        assert_eq!(w.acknowledged(Answers::Latest), Change::None);
-        assert_eq!(w.timed_out(), Change::None);
-        assert_eq!(w.acknowledged(Answers::Latest), Change::None, "the row was broken");
-        assert_eq!(w.acknowledged(Answers::Latest), Change::Relieved);
-        let changes: Vec<_> = (0..4).map(|_| w.timed_out()).collect();
-        assert_eq!(changes, [Change::None, Change::Congested, Change::None, Change::Frozen]);
+        assert_eq!(w.on_timeout(), PathChange::None);
+        w.on_ack(AckedTransmission::Earlier);
+        assert_eq!((w.on_timeout(), w.on_timeout()), (PathChange::None, PathChange::Congested));
+        assert_eq!(w.on_ack(AckedTransmission::Latest), PathChange::None);
+        assert_eq!(w.on_timeout(), PathChange::None);
+        assert_eq!(w.on_ack(AckedTransmission::Latest), PathChange::None, "the row was broken");
+        assert_eq!(w.on_ack(AckedTransmission::Latest), PathChange::CongestionOver);
+        let changes: Vec<_> = (0..4).map(|_| w.on_timeout()).collect();
+        assert_eq!(changes, [PathChange::None, PathChange::Congested, PathChange::None, PathChange::Frozen]);
     }
 
     #[test]
-    fn a_row_may_end_only_with_the_latest_transmission() {
-        let mut w = window(|c| (c.th_cong, c.row_ends) = (2, RowEnds::LatestTransmission));
-        w.timed_out();
-        w.acknowledged(Answers::Earlier);
-        assert_eq!(w.timed_out(), Change::Congested);
+    fn the_count_can_be_reset_by_the_latest_transmission_only() {
+        let mut w = window(|c| (c.th_cong, c.row_ends) = (2, CountReset::LatestTransmission));
+        w.on_timeout();
+        w.on_ack(AckedTransmission::Earlier);
+        assert_eq!(w.on_timeout(), PathChange::Congested);
     }
 
     #[test]
-    fn doubling_in_the_congested_state_is_a_choice() {
+    fn backoff_in_the_congested_state_is_configurable() {
         for (choice, congested, merged) in [
             (CongestedBackoff::WhenMerged, false, true),
             (CongestedBackoff::Always, true, true),
@@ -251,8 +263,8 @@ mod tests {
         ] {
             let mut with = window(|c| (c.notification, c.congested_backoff) = (Notification::Elfn, choice));
             let mut without = window(|c| c.congested_backoff = choice);
-            with.timed_out();
-            without.timed_out();
+            with.on_timeout();
+            without.on_timeout();
             assert_eq!((with.backs_off(), without.backs_off()), (congested, merged), "{choice:?}");
         }
     }

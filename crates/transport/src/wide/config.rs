@@ -36,11 +36,11 @@ settings! {
         /// Acknowledgment policy.
         ack, with_ack: AckConfig,
         /// Loss detection.
-        detect, with_detect: DetectConfig,
+        detect, with_detect: LossDetectionConfig,
         /// Rate control.
         control, with_control: ControlConfig,
         /// Time-outs and reactions to silence.
-        silence, with_silence: SilenceConfig,
+        silence, with_silence: TimeoutConfig,
         /// Time for which the end that closed first answers late packets. Default 10 s.
         time_wait, with_time_wait: Duration as into,
         /// Delay before the first retransmission of the opening; it doubles each time. Above zero, default 200 ms. It can be
@@ -86,7 +86,7 @@ settings! {
 settings! {
     /// Parameters of loss detection.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct DetectConfig {
+    pub struct LossDetectionConfig {
         /// Divisor of the minimum round-trip time that gives the reordering window without reordering. At least 1, default 8.
         share, with_share: u32,
     }
@@ -95,7 +95,7 @@ settings! {
 settings! {
     /// Parameters of time-outs and of the reactions to silence.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct SilenceConfig {
+    pub struct TimeoutConfig {
         /// Time-out before the first round-trip sample. Above zero, default 1 s (RFC 6298 §2).
         initial, with_initial: Duration as into,
         /// Least time-out. Default 50 ms.
@@ -214,7 +214,7 @@ impl Config {
             rare: Duration::from_millis(12),
             calm: 0.1,
         },
-        detect: DetectConfig { share: 8 },
+        detect: LossDetectionConfig { share: 8 },
         control: ControlConfig {
             initial_window: 10,
             queue_high: Duration::from_micros(1500),
@@ -246,7 +246,7 @@ impl Config {
                 max_competitive_rounds: 192,
             },
         },
-        silence: SilenceConfig {
+        silence: TimeoutConfig {
             initial: Duration::from_secs(1),
             min: Duration::from_millis(50),
             probe_max: Duration::from_millis(500),
@@ -261,7 +261,7 @@ impl Config {
         keep_alive: None,
     };
 
-    /// Sets [`SilenceConfig::limit`] of [`silence`](Self::silence): longest silence of a peer that has to answer; `None`:
+    /// Sets [`TimeoutConfig::limit`] of [`silence`](Self::silence): longest silence of a peer that has to answer; `None`:
     /// unlimited.
     #[must_use]
     pub const fn with_silence_limit(self, limit: Option<Duration>) -> Self {
@@ -274,7 +274,7 @@ impl Config {
     /// # Errors
     /// The first parameter that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let check = |ok, field, must| if ok { Ok(()) } else { Err(ConfigError { field, must }) };
+        let check = |ok, field, must| if ok { Ok(()) } else { Err(ConfigError { field, requirement: must }) };
         let share = |x: f64| x > 0.0 && x <= 1.0;
         let (control, silence) = (&self.control, &self.silence);
         check((64..=65_000).contains(&self.mss), "mss", "64 to 65000")?;

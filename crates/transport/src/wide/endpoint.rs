@@ -3,11 +3,11 @@
 use super::config::Config;
 use super::control::RateController;
 use super::controller::Controller;
-use super::detect::Detection;
-use super::ranges::Ranges;
-use super::receive::Receiver;
-use super::rtt::Times;
-use super::sent::{Chunk, Outstanding};
+use super::loss_detection::OutOfOrderDetection;
+use super::outstanding::{Chunk, OutstandingPackets};
+use super::ranges::RangeSet;
+use super::receive::ReceiveHalf;
+use super::rtt::DelayEstimator;
 use super::stats::{DropReason, Stats};
 use super::timer::Timer;
 use crate::ConfigError;
@@ -15,16 +15,16 @@ use crate::Signal;
 use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 use crate::lifecycle::{Close, Lifecycle, Role};
 use crate::send_queue::SendQueue;
-use hopline_core::{Duration, Instant, LinkId, Machine, Payload, TimerTable};
-use hopline_wire::wide::{DATA_OVERHEAD, End, Opening, Packet};
+use hopline_core::{Duration, Instant, LinkId, Payload, StateMachine, TimerTable};
+use hopline_wire::wide::{DATA_OVERHEAD, Opening, Packet, StreamEnd};
 use std::collections::BTreeMap;
 
 /// Length of the IPv4 and UDP headers, bytes.
 pub(super) const NETWORK_OVERHEAD: u32 = 28;
 /// Least lifetime of the minimum round-trip time.
-const PATH_MEMORY: Duration = Duration::from_secs(10);
+const MIN_RTT_LIFETIME: Duration = Duration::from_secs(10);
 /// Bytes of receive buffer per out-of-order piece that may be kept, so that a peer cannot fill memory with tiny pieces.
-const BYTES_A_PART: u64 = 512;
+const BYTES_PER_PIECE: u64 = 512;
 
 /// One end of one TPA-wide connection.
 ///
@@ -58,26 +58,26 @@ const BYTES_A_PART: u64 = 512;
 pub struct Endpoint<P: Payload, C = RateController> {
     pub(super) config: Config,
     pub(super) lifecycle: Lifecycle,
-    pub(super) snd: Sender<P>,
-    pub(super) rcv: Receiver<P>,
-    pub(super) times: Times,
+    pub(super) snd: SendHalf<P>,
+    pub(super) rcv: ReceiveHalf<P>,
+    pub(super) delays: DelayEstimator,
     pub(super) control: C,
-    pub(super) path: Path,
+    pub(super) path: PathState,
     pub(super) timers: TimerTable<Timer, 8>,
-    pub(super) owed: Owed,
+    pub(super) pending: PendingPackets,
     /// Number of openings sent.
-    pub(super) openings: u32,
+    pub(super) openings_sent: u32,
     /// Time of the last packet from the peer.
-    pub(super) heard: Instant,
+    pub(super) last_heard: Instant,
     /// Start of the current wait for the peer, if it has to answer.
-    pub(super) owing_since: Instant,
+    pub(super) waiting_since: Instant,
     pub(super) stats: Stats,
 }
 
 /// State of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Path {
-    Answers,
+pub(super) enum PathState {
+    Alive,
     /// Silent for a time-out, or gone according to the network layer. `since`: start; `probes`: number of probes sent.
     Silent {
         since: Instant,
@@ -87,7 +87,7 @@ pub(super) enum Path {
 
 /// Packets to send apart from data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(super) struct Owed {
+pub(super) struct PendingPackets {
     pub(super) opening: bool,
     pub(super) ack: bool,
     /// A packet that requests an answer, regardless of rate and window.
@@ -97,60 +97,60 @@ pub(super) struct Owed {
 
 /// Sending half. Positions are stream offsets.
 #[derive(Clone, Debug)]
-pub(super) struct Sender<P> {
+pub(super) struct SendHalf<P> {
     pub(super) queue: SendQueue<P>,
     /// First position that was never sent.
     pub(super) next: u64,
     /// Positions that the peer has received.
-    pub(super) arrived: Ranges,
+    pub(super) acked: RangeSet,
     /// First position that the peer has not received.
     pub(super) una: u64,
     /// Data declared lost, by offset.
     pub(super) lost: BTreeMap<u64, Chunk>,
-    pub(super) closing: Closing,
-    pub(super) outstanding: Outstanding,
-    pub(super) detection: Detection,
+    pub(super) closing: CloseState,
+    pub(super) outstanding: OutstandingPackets,
+    pub(super) detection: OutOfOrderDetection,
     /// Total of sent bytes, with the network layer's headers.
-    pub(super) left: u64,
+    pub(super) sent_bytes: u64,
     /// Position up to which the peer accepts data.
     pub(super) limit: u64,
     pub(super) mss: u16,
     /// Release time of the next packet.
-    pub(super) release: Instant,
+    pub(super) next_release: Instant,
     /// Number of consecutive data packets that were not urgent.
-    pub(super) not_urgent: u32,
+    pub(super) consecutive_not_urgent: u32,
     /// ECN marks that the peer has reported.
     pub(super) marks: u32,
     /// First packet after those sent while there was nothing more to send.
-    pub(super) starved: u64,
+    pub(super) app_limited_until: u64,
     /// Position after the highest sent, and whether the end of the stream was sent.
-    pub(super) furthest: u64,
+    pub(super) highest_sent: u64,
     pub(super) end_sent: bool,
 }
 
-impl<P> Sender<P> {
+impl<P> SendHalf<P> {
     /// Returns the part of `chunk` that the peer has not received, if any.
     pub(super) fn missing(&self, chunk: Chunk) -> Option<Chunk> {
         let range = chunk.range();
-        if range.end > self.una && !(chunk.len > 0 && self.arrived.covers(range.clone())) {
+        if range.end > self.una && !(chunk.len > 0 && self.acked.covers(range.clone())) {
             return Some(chunk);
         }
-        let end_missing = chunk.end == End::Yes && self.closing != Closing::Arrived;
-        end_missing.then_some(Chunk { offset: range.end, len: 0, end: End::Yes })
+        let end_missing = chunk.end == StreamEnd::Yes && self.closing != CloseState::FinAcked;
+        end_missing.then_some(Chunk { offset: range.end, len: 0, end: StreamEnd::Yes })
     }
 }
 
 /// State of the user's close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Closing {
+pub(super) enum CloseState {
     /// The user has not closed.
     Open,
     /// The end of the stream has to be sent.
-    Due,
+    FinDue,
     /// The end of the stream is sent.
-    Sent,
+    FinSent,
     /// The end of the stream is acknowledged.
-    Arrived,
+    FinAcked,
 }
 
 impl<P: Payload> Endpoint<P> {
@@ -175,38 +175,38 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         Ok(Self {
             config,
             lifecycle: Lifecycle::new(),
-            snd: Sender {
+            snd: SendHalf {
                 queue: SendQueue::new(0, config.send_buffer),
                 next: 0,
-                arrived: Ranges::default(),
+                acked: RangeSet::default(),
                 una: 0,
                 lost: BTreeMap::new(),
-                closing: Closing::Open,
-                outstanding: Outstanding::default(),
-                detection: Detection::new(config.detect),
-                left: 0,
+                closing: CloseState::Open,
+                outstanding: OutstandingPackets::default(),
+                detection: OutOfOrderDetection::new(config.detect),
+                sent_bytes: 0,
                 limit: 0,
                 mss: config.mss,
-                release: Instant::ZERO,
-                not_urgent: 0,
+                next_release: Instant::ZERO,
+                consecutive_not_urgent: 0,
                 marks: 0,
-                starved: 0,
-                furthest: 0,
+                app_limited_until: 0,
+                highest_sent: 0,
                 end_sent: false,
             },
-            rcv: Receiver::new(
+            rcv: ReceiveHalf::new(
                 config.ack,
                 (config.receive_start, config.receive_buffer),
-                (config.receive_buffer / BYTES_A_PART).max(16) as usize,
+                (config.receive_buffer / BYTES_PER_PIECE).max(16) as usize,
             ),
-            times: Times::new(PATH_MEMORY),
+            delays: DelayEstimator::new(MIN_RTT_LIFETIME),
             control: controller(packet),
-            path: Path::Answers,
+            path: PathState::Alive,
             timers: TimerTable::new(),
-            owed: Owed::default(),
-            openings: 0,
-            heard: Instant::ZERO,
-            owing_since: Instant::ZERO,
+            pending: PendingPackets::default(),
+            openings_sent: 0,
+            last_heard: Instant::ZERO,
+            waiting_since: Instant::ZERO,
             stats: Stats::default(),
         })
     }
@@ -234,17 +234,17 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     ///
     /// # Errors
     /// The connection is already open.
-    pub fn await_handshake(&mut self) -> Result<(), OpenError> {
+    pub fn start_lower_handshake(&mut self) -> Result<(), OpenError> {
         self.lifecycle.open(Role::Active, State::SynSent)
     }
 
     /// Opens the connection at once, after a handshake of a lower layer that gave each end the other's
-    /// [`opening`](Self::opening). An end that has [waited](Self::await_handshake) for it sends a packet at once, with or
+    /// [`opening_parameters`](Self::opening_parameters). An end that has [waited](Self::start_lower_handshake) for it sends a packet at once, with or
     /// without data, to show that the handshake is complete. `round_trip`: that of the handshake, if measured.
     ///
     /// # Errors
     /// The connection is already open.
-    pub fn handshake_done(
+    pub fn on_lower_handshake_done(
         &mut self,
         now: Instant,
         peer: Opening,
@@ -252,13 +252,13 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     ) -> Result<(), OpenError> {
         match (self.lifecycle.role(), self.state()) {
             (Role::Unopened, State::Closed) => self.lifecycle.open(Role::Passive, State::Closed)?,
-            (Role::Active, State::SynSent) if self.openings == 0 => self.owed.probe = true,
-            _ => return Err(OpenError::AlreadyOpen),
+            (Role::Active, State::SynSent) if self.openings_sent == 0 => self.pending.probe = true,
+            _ => return Err(OpenError::AlreadyOpened),
         }
-        self.heard = now;
-        self.take_opening(peer);
+        self.last_heard = now;
+        self.apply_opening(peer);
         if let Some(round_trip) = round_trip {
-            self.times.sample(now, round_trip, Duration::ZERO);
+            self.delays.sample(now, round_trip, Duration::ZERO);
         }
         self.establish(now);
         Ok(())
@@ -266,23 +266,23 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
 
     /// Processes a change of the path. Estimates are discarded as after a long outage, and the new path is probed at once
     /// if the old one was silent.
-    pub fn path_changed(&mut self, now: Instant) {
+    pub fn on_path_change(&mut self, now: Instant) {
         if !self.state().is_synchronized() || self.state() == State::TimeWait {
             return;
         }
-        self.times.forget();
-        self.snd.release = now;
-        self.control.restart(now, self.snd.outstanding.upcoming());
-        if let Path::Silent { since, .. } = &mut self.path {
+        self.delays.clear();
+        self.snd.next_release = now;
+        self.control.restart(now, self.snd.outstanding.peek_number());
+        if let PathState::Silent { since, .. } = &mut self.path {
             *since = now;
-            self.owed.probe = true;
+            self.pending.probe = true;
         }
     }
 
     /// Skips the number of the next packet, which another layer uses, and returns it. The peer's endpoint has to receive
     /// an empty packet with that number.
     pub fn skip_number(&mut self) -> u64 {
-        self.snd.outstanding.next_number()
+        self.snd.outstanding.take_number()
     }
 
     /// Skips the numbers of packets below `number`, which a lower layer will never carry.
@@ -293,13 +293,13 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     /// Returns the highest acknowledged number of the packets that request an answer.
     #[must_use]
     pub fn highest_acknowledged(&self) -> Option<u64> {
-        self.snd.detection.newest().map(|newest| newest.number)
+        self.snd.detection.newest().map(|newest| newest.packet_number)
     }
 
     /// Requests an answer of the peer with the next packet, with or without data. Does nothing while the connection is
     /// not open.
-    pub fn ask(&mut self) {
-        self.owed.probe |= self.may_ask();
+    pub fn request_answer(&mut self) {
+        self.pending.probe |= self.may_request_answer();
     }
 
     /// Accepts data to send, all or none. The connection need not be open yet.
@@ -314,8 +314,8 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     /// Returns the next piece of received data, in order.
     pub fn recv(&mut self) -> Option<P> {
         let data = self.rcv.read()?;
-        if self.state().may_receive() && self.rcv.has_news_of_limit() {
-            self.owed.ack = true;
+        if self.state().may_receive() && self.rcv.needs_limit_update() {
+            self.pending.ack = true;
         }
         Some(data)
     }
@@ -326,8 +326,8 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     /// The connection is not open, or was closed by the user before.
     pub fn close(&mut self, _now: Instant) -> Result<(), CloseError> {
         match self.lifecycle.close(self.snd.queue.len())? {
-            Close::Abrupt => self.finish(CloseReason::Finished),
-            Close::Graceful => self.snd.closing = Closing::Due,
+            Close::Abrupt => self.terminate(CloseReason::Finished),
+            Close::Graceful => self.snd.closing = CloseState::FinDue,
         }
         Ok(())
     }
@@ -336,8 +336,8 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     pub fn abort(&mut self, _now: Instant) {
         let tells_peer = self.state().is_known_to_peer();
         if self.state() != State::Closed {
-            self.finish(CloseReason::Aborted);
-            self.owed.reset = tells_peer;
+            self.terminate(CloseReason::Aborted);
+            self.pending.reset = tells_peer;
         }
     }
 
@@ -364,7 +364,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     pub fn window(&self) -> u64 {
         // Packets sent early, or late by as much, are in flight beyond the window.
         let bursts = self.config.pace_ahead.saturating_mul(2);
-        self.control.window(self.times.least(), self.reordering() + bursts, self.together())
+        self.control.window(self.delays.min_rtt(), self.reordering_window() + bursts, self.packets_per_ack())
     }
 
     /// Returns the pacing rate, bits per second with headers; `None` without an estimate of the path.
@@ -375,20 +375,20 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
 
     /// Returns our opening parameters, which the peer needs before it sends.
     #[must_use]
-    pub fn opening(&self) -> Opening {
-        Opening { mss: self.config.mss, limit: self.rcv.first_limit() as u32 }
+    pub fn opening_parameters(&self) -> Opening {
+        Opening { mss: self.config.mss, max_data: self.rcv.initial_limit() as u32 }
     }
 
     /// Returns the smoothed round-trip time, if there is a sample.
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
-        self.times.srtt()
+        self.delays.srtt()
     }
 
     /// Returns the mean deviation of the round-trip time, if there is a sample.
     #[must_use]
     pub fn rtt_deviation(&self) -> Option<Duration> {
-        self.srtt().map(|_| self.times.deviation())
+        self.srtt().map(|_| self.delays.deviation())
     }
 
     /// Returns the bytes that the peer accepts beyond those acknowledged, by its last report.
@@ -430,26 +430,28 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
 
     /// Returns the memory of received data, bytes, with the overhead of their pieces.
     #[must_use]
-    pub fn held(&self) -> u64 {
-        self.rcv.held()
+    pub fn receive_memory(&self) -> u64 {
+        self.rcv.memory()
     }
 
-    /// Limits the memory of received data from now on, in bytes as counted by [`held`](Self::held). Stored data stay, and
+    /// Limits the memory of received data from now on, in bytes as counted by [`receive_memory`](Self::receive_memory). Stored data stay, and
     /// an announced window is not withdrawn: data within it that exceed the limit are dropped, as if the network had lost
     /// them. Data that the user waits for are always accepted.
-    pub fn allow(&mut self, bytes: u64) {
-        self.rcv.allow(bytes);
+    pub fn set_receive_memory_limit(&mut self, bytes: u64) {
+        self.rcv.set_memory_limit(bytes);
     }
 
     // ---- shared by the other files ----
 
     /// Returns the reordering window: the time for which a packet may be overtaken before it counts as lost.
-    pub(super) fn reordering(&self) -> Duration {
-        self.snd.detection.window(self.times.least(), self.times.srtt().unwrap_or(Duration::ZERO))
+    pub(super) fn reordering_window(&self) -> Duration {
+        self.snd
+            .detection
+            .reordering_window(self.delays.min_rtt(), self.delays.srtt().unwrap_or(Duration::ZERO))
     }
 
     /// Enters a state at the end of a stream.
-    pub(super) fn move_to(&mut self, now: Instant, state: State) {
+    pub(super) fn enter_state(&mut self, now: Instant, state: State) {
         match state {
             _ if state == self.state() => {}
             // The end that closed last stays as well: the peer may not know yet that its own end has arrived.
@@ -457,7 +459,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
                 self.lifecycle.enter(State::TimeWait);
                 self.timers.stop_all();
                 self.timers.set(Timer::TimeWait, now + self.config.time_wait);
-                self.set_keep_alive(now);
+                self.set_keep_alive_timer(now);
             }
             _ => self.lifecycle.enter(state),
         }
@@ -472,27 +474,27 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     }
 
     /// Ends the connection and discards everything that waits.
-    pub(super) fn finish(&mut self, reason: CloseReason) {
+    pub(super) fn terminate(&mut self, reason: CloseReason) {
         self.lifecycle.finish(reason);
         self.timers.stop_all();
         self.snd.queue.clear();
         self.snd.lost.clear();
         self.snd.outstanding.clear();
-        self.owed = Owed::default();
-        self.rcv.forget_unordered();
+        self.pending = PendingPackets::default();
+        self.rcv.discard_unordered();
     }
 
     pub(super) fn send_opening(&mut self, now: Instant) {
-        self.owed.opening = true;
-        self.openings += 1;
-        let patience = self.config.open_again.saturating_mul(1 << (self.openings - 1).min(8));
+        self.pending.opening = true;
+        self.openings_sent += 1;
+        let patience = self.config.open_again.saturating_mul(1 << (self.openings_sent - 1).min(8));
         self.timers.set(Timer::Open, now + patience);
     }
 }
 
 crate::connection::connection_of!(Endpoint<P, C>, C: Controller);
 
-impl<P: Payload, C: Controller> Machine for Endpoint<P, C> {
+impl<P: Payload, C: Controller> StateMachine for Endpoint<P, C> {
     type Packet = Packet<P>;
     type Transmit = Packet<P>;
     type Signal = Signal;
@@ -500,11 +502,11 @@ impl<P: Payload, C: Controller> Machine for Endpoint<P, C> {
     type Timer = Timer;
 
     fn handle_packet(&mut self, now: Instant, _link: LinkId, packet: Packet<P>) {
-        self.on_packet(now, packet);
+        self.handle_packet_inner(now, packet);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.on_time(now);
+        self.handle_timers(now);
     }
 
     fn handle_signal(&mut self, now: Instant, signal: Signal) {

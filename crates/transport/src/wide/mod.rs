@@ -15,16 +15,16 @@
 mod config;
 mod control;
 mod controller;
-mod detect;
 mod endpoint;
-mod expire;
 mod input;
+mod loss_detection;
 mod output;
+mod outstanding;
 mod ranges;
 mod receive;
 mod rtt;
-mod sent;
 mod stats;
+mod timeouts;
 mod timer;
 
 #[cfg(test)]
@@ -33,11 +33,11 @@ mod tests;
 pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 pub use config::{
-    AckConfig, CompetingConfig, Config, ControlConfig, DetectConfig, SilenceConfig, VerificationConfig,
+    AckConfig, CompetingConfig, Config, ControlConfig, LossDetectionConfig, TimeoutConfig, VerificationConfig,
 };
 pub use control::RateController;
 pub use controller::{
-    AckSample, Arrival, BbrController, Controller, CubicController, Limit, RoundOutcome, SentPacket,
+    AckSample, Arrival, BbrController, Controller, CubicController, RoundOutcome, SendLimit, SentPacket,
 };
 pub use endpoint::Endpoint;
 pub use stats::{DropReason, Drops, Stats};

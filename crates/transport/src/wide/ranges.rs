@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 
 /// Disjoint runs that do not touch, in ascending order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ranges {
+pub(super) struct RangeSet {
     runs: VecDeque<Range<u64>>,
 }
 
-impl Ranges {
+impl RangeSet {
     /// Adds `range`. Returns the number of new elements.
     pub(super) fn insert(&mut self, range: Range<u64>) -> u64 {
         if range.is_empty() {
@@ -60,7 +60,7 @@ impl Ranges {
     }
 
     /// Removes numbers below `position`.
-    pub(super) fn forget_below(&mut self, position: u64) {
+    pub(super) fn remove_below(&mut self, position: u64) {
         while let Some(run) = self.runs.front_mut() {
             if run.end > position {
                 run.start = run.start.max(position);
@@ -86,8 +86,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_set_of_what_was_put_in(pieces in proptest::collection::vec((0u64..60, 0u64..9), 0..30)) {
-            let (mut ranges, mut model) = (Ranges::default(), BTreeSet::new());
+        fn it_contains_exactly_the_inserted_numbers(pieces in proptest::collection::vec((0u64..60, 0u64..9), 0..30)) {
+            let (mut ranges, mut model) = (RangeSet::default(), BTreeSet::new());
             for (start, len) in pieces {
                 let before = model.len();
                 model.extend(start..start + len);
@@ -107,12 +107,12 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_are_forgotten() {
-        let mut ranges = Ranges::default();
+    fn the_lowest_ranges_are_removed() {
+        let mut ranges = RangeSet::default();
         for start in [0, 10, 20] {
             ranges.insert(start..start + 5);
         }
-        ranges.forget_below(12);
+        ranges.remove_below(12);
         assert_eq!(ranges.descending().cloned().collect::<Vec<_>>(), [20..25, 12..15]);
         ranges.keep_highest(1);
         assert_eq!(ranges.descending().next(), Some(&(20..25)));

@@ -26,7 +26,7 @@ pub struct Stats {
     /// Transmissions declared lost.
     pub lost: u64,
     /// Transmissions declared lost that arrived after all.
-    pub late: u64,
+    pub spurious_losses: u64,
     /// Times the path was silent for a time-out, with a probe each.
     pub timeouts: u64,
     /// Times the rate was reduced.

@@ -9,13 +9,13 @@ pub enum Timer {
     /// Retransmission of the opening, or of the answer to one.
     Open,
     /// End of the reordering window of a packet.
-    Detect,
+    LossDetection,
     /// Probe of the path: no answer about packets in flight, or a frozen path.
     Probe,
     /// Delayed acknowledgment.
     Ack,
     /// Release of the next packet.
-    Release,
+    PacingRelease,
     /// Keep-alive probe: the peer has been silent.
     KeepAlive,
     /// End of the wait for a silent peer.
@@ -27,10 +27,10 @@ pub enum Timer {
 impl TimerKind for Timer {
     const ALL: &'static [Self] = &[
         Self::Open,
-        Self::Detect,
+        Self::LossDetection,
         Self::Probe,
         Self::Ack,
-        Self::Release,
+        Self::PacingRelease,
         Self::KeepAlive,
         Self::Silence,
         Self::TimeWait,

@@ -6,7 +6,7 @@ use hopline_core::{Duration, Instant};
 use hopline_testkit::Emulation;
 use hopline_testkit::transfer::Transfer;
 use hopline_transport::tcp::{
-    AckPolicy, Config, DataOrder, Detection, DoorConfig, DoorStats, Endpoint, Late, Offer,
+    AckPolicy, Config, DataOrder, Detection, DoorConfig, DoorStats, Endpoint, LateRule, OptionOffer,
 };
 use proptest::prelude::*;
 
@@ -27,7 +27,7 @@ fn path(latency: Duration) -> Emulation {
 
 /// Sends over the slow path, over these two after a second, and over the slow one again after another; returns what sender and
 /// receiver counted.
-fn switched(config: Config, to: [Emulation; 2]) -> [DoorStats; 2] {
+fn transfer_with_switch(config: Config, to: [Emulation; 2]) -> [DoorStats; 2] {
     let mut t = transfer([config; 2], [7, 9], [LENGTH, 0], &slow(), 1);
     t.run(Instant::from_secs(1));
     t.pair.change_link(to);
@@ -35,10 +35,10 @@ fn switched(config: Config, to: [Emulation; 2]) -> [DoorStats; 2] {
     t.pair.change_link([slow(), slow()]);
     t.run(Instant::from_secs(1000));
     t.assert_complete();
-    counted(&t)
+    door_stats(&t)
 }
 
-fn counted(t: &Transfer<Endpoint<bytes::Bytes>>) -> [DoorStats; 2] {
+fn door_stats(t: &Transfer<Endpoint<bytes::Bytes>>) -> [DoorStats; 2] {
     [t.pair.a.stats().door, t.pair.b.stats().door]
 }
 
@@ -53,41 +53,42 @@ fn config(door: DoorConfig) -> Config {
 }
 
 #[test]
-fn a_switch_of_the_data_path_to_a_shorter_one_is_one_event_which_the_sender_is_told() {
+fn a_shorter_data_path_is_one_event_reported_to_the_sender() {
     for door in [DoorConfig::all(2.0, 2.0), DoorConfig::receiver_detection(2.0, 2.0)] {
-        let [sender, receiver] = switched(config(door), [fast(), slow()]);
-        assert_eq!((receiver.data_events, sender.told_events, sender.disablings), (1, 1, 1));
+        let [sender, receiver] = transfer_with_switch(config(door), [fast(), slow()]);
+        assert_eq!((receiver.data_events, sender.reported_events, sender.disable_periods), (1, 1, 1));
         assert_eq!(sender.ack_events, 0, "acknowledgments keep their order");
     }
 }
 
 #[test]
-fn timestamps_see_the_same_switch() {
+fn timestamps_detect_the_same_switch() {
     let door = DoorConfig {
         detection: Detection::Receiver(DataOrder::Timestamps),
         ..DoorConfig::receiver_detection(2.0, 2.0)
     };
-    let [sender, receiver] = switched(Config { timestamps: Offer::Yes, ..config(door) }, [fast(), slow()]);
-    assert_eq!((receiver.data_events, sender.told_events), (1, 1));
+    let [sender, receiver] =
+        transfer_with_switch(Config { timestamps: OptionOffer::Offered, ..config(door) }, [fast(), slow()]);
+    assert_eq!((receiver.data_events, sender.reported_events), (1, 1));
 }
 
 #[test]
 fn a_switch_of_the_path_of_acknowledgments_is_one_event_of_the_sender() {
     for door in [DoorConfig::all(2.0, 2.0), DoorConfig::sender_detection(2.0, 2.0)] {
-        let [sender, receiver] = switched(config(door), [slow(), fast()]);
-        assert_eq!((sender.ack_events, sender.told_events, receiver.data_events), (1, 0, 0));
+        let [sender, receiver] = transfer_with_switch(config(door), [slow(), fast()]);
+        assert_eq!((sender.ack_events, sender.reported_events, receiver.data_events), (1, 0, 0));
     }
 }
 
 #[test]
-fn each_late_packet_is_an_event_if_so_chosen() {
-    let door = DoorConfig { late: Late::Each, ..DoorConfig::all(2.0, 2.0) };
-    let [sender, receiver] = switched(config(door), [fast(), slow()]);
-    assert!(receiver.data_events > 1 && sender.told_events > 1);
+fn each_late_packet_is_an_event_if_configured() {
+    let door = DoorConfig { late: LateRule::Each, ..DoorConfig::all(2.0, 2.0) };
+    let [sender, receiver] = transfer_with_switch(config(door), [fast(), slow()]);
+    assert!(receiver.data_events > 1 && sender.reported_events > 1);
 }
 
 #[test]
-fn a_path_that_keeps_its_order_raises_no_event_whatever_it_loses() {
+fn losses_without_reordering_raise_no_event() {
     for loss in [0.0, 0.02, 0.1, 0.25] {
         for seed in 0..8 {
             let link = Emulation { loss, queue: Some(20), ..slow() };
@@ -95,7 +96,7 @@ fn a_path_that_keeps_its_order_raises_no_event_whatever_it_loses() {
                 transfer([config(DoorConfig::all(1.0, 1.0)); 2], [7, 9], [LENGTH / 4; 2], &link, seed);
             t.run(Instant::from_secs(10_000));
             t.assert_complete();
-            assert_eq!(counted(&t), [DoorStats::default(); 2], "loss {loss}, seed {seed}");
+            assert_eq!(door_stats(&t), [DoorStats::default(); 2], "loss {loss}, seed {seed}");
         }
     }
 }
@@ -115,7 +116,7 @@ fn reordering_alone_no_longer_shrinks_the_window() {
     let with_door = config(DoorConfig::all(2.0, 2.0));
     let (with, door) = received(with_door);
     let (without, _) = received(Config { door: None, ..with_door });
-    assert!(door.told_events > 0 && door.recoveries > 0);
+    assert!(door.reported_events > 0 && door.instant_recoveries > 0);
     assert!(with > without, "{with} bytes against {without}");
 }
 
@@ -124,11 +125,11 @@ proptest! {
 
     /// With the invariants of every transfer: data in flight has a timer, and the window stays within its clamp.
     #[test]
-    fn every_byte_once_and_in_order_whatever_is_late(
+    fn every_byte_arrives_once_and_in_order_despite_reordering(
         n in 0..56usize, sack in any::<bool>(), clamp in 1u32..40, link in any_link(), seed in any::<u64>(),
         there in 0u64..40_000, back in 0u64..20_000,
     ) {
-        let door = DoorConfig::studied().nth(n).unwrap();
+        let door = DoorConfig::study_settings().nth(n).unwrap();
         let preset = if sack { Config::ns2_235().with_sack() } else { Config::modern().with_newreno() };
         let mut config = Config { window_clamp: Some(clamp), ..preset.with_door(door) };
         (config.syn_retries, config.data_retries) = (None, None);

@@ -2,45 +2,60 @@
 
 use crate::any_link;
 use crate::tcp::transfer;
-use hopline_core::{Duration, Instant, Machine};
+use hopline_core::{Duration, Instant, StateMachine};
 use hopline_testkit::{Emulation, Recording, Side};
 use hopline_transport::Signal;
 use hopline_transport::tcp::{
-    AtcpConfig, BusConfig, Config, ElfnConfig, Feedback, FixedRtoConfig, InFlight, Probing, Return, RtoAfter,
-    TcpFConfig, WindowAfter,
+    AtcpConfig, BusConfig, Config, CwndAfterFreeze, ElfnConfig, FixedRtoConfig, InFlightAfterFreeze,
+    ProbeSchedule, RouteFeedback, RouteReturn, RtoAfterFreeze, TcpFConfig,
 };
 use proptest::prelude::*;
 
-fn any_probing() -> impl Strategy<Value = Probing> {
+fn any_probing() -> impl Strategy<Value = ProbeSchedule> {
     prop_oneof![
-        (100u64..5000).prop_map(|ms| Probing::Every(Duration::from_millis(ms))),
-        Just(Probing::PersistTimer)
+        (100u64..5000).prop_map(|ms| ProbeSchedule::Every(Duration::from_millis(ms))),
+        Just(ProbeSchedule::PersistTimer)
     ]
 }
 
-fn any_returns() -> impl Strategy<Value = Return> {
-    prop_oneof![Just(Return::ByProbe), Just(Return::Told)]
+fn any_returns() -> impl Strategy<Value = RouteReturn> {
+    prop_oneof![Just(RouteReturn::ByProbe), Just(RouteReturn::ByNotification)]
 }
 
 fn any_elfn() -> impl Strategy<Value = ElfnConfig> {
-    let cwnd =
-        prop_oneof![Just(WindowAfter::Restored), Just(WindowAfter::Initial), Just(WindowAfter::OneSegment)];
-    let rto = prop_oneof![Just(RtoAfter::Restored), Just(RtoAfter::Initial)];
-    let in_flight = prop_oneof![Just(InFlight::Resent), Just(InFlight::Inquired), Just(InFlight::Awaited)];
+    let cwnd = prop_oneof![
+        Just(CwndAfterFreeze::Restored),
+        Just(CwndAfterFreeze::Initial),
+        Just(CwndAfterFreeze::OneSegment)
+    ];
+    let rto = prop_oneof![Just(RtoAfterFreeze::Restored), Just(RtoAfterFreeze::Initial)];
+    let in_flight = prop_oneof![
+        Just(InFlightAfterFreeze::Retransmitted),
+        Just(InFlightAfterFreeze::Queried),
+        Just(InFlightAfterFreeze::Awaited)
+    ];
     (any_probing(), any_returns(), cwnd, rto, in_flight).prop_map(
-        |(probing, returns, cwnd, rto, in_flight)| ElfnConfig { probing, returns, cwnd, rto, in_flight },
+        |(probing, returns, cwnd, rto, in_flight)| ElfnConfig {
+            probing,
+            route_return: returns,
+            cwnd,
+            rto,
+            in_flight,
+        },
     )
 }
 
-fn any_feedback() -> impl Strategy<Value = Feedback> {
+fn any_feedback() -> impl Strategy<Value = RouteFeedback> {
     prop_oneof![
-        (1u32..5).prop_map(|timeouts| Feedback::FixedRto(FixedRtoConfig { timeouts })),
+        (1u32..5).prop_map(|timeouts| RouteFeedback::FixedRto(FixedRtoConfig { timeouts })),
         (1u64..20_000)
-            .prop_map(|ms| { Feedback::TcpF(TcpFConfig { failure_timer: Duration::from_millis(ms) }) }),
-        any_elfn().prop_map(Feedback::Elfn),
-        (any_probing(), any_returns())
-            .prop_map(|(probing, returns)| Feedback::Atcp(AtcpConfig { probing, returns })),
-        any_probing().prop_map(|probing| Feedback::Bus(BusConfig { probing })),
+            .prop_map(|ms| { RouteFeedback::TcpF(TcpFConfig { failure_timer: Duration::from_millis(ms) }) }),
+        any_elfn().prop_map(RouteFeedback::Elfn),
+        (any_probing(), any_returns()).prop_map(|(probing, returns)| RouteFeedback::Atcp(AtcpConfig {
+            probing,
+            route_return: returns
+        })),
+        any_probing().prop_map(|probing| RouteFeedback::Bus(BusConfig { probing })),
     ]
 }
 
@@ -62,7 +77,7 @@ fn any_config() -> impl Strategy<Value = Config> {
 }
 
 /// Generates signals: milliseconds since the one before, the receiving end, and the signal.
-fn any_words() -> impl Strategy<Value = Vec<(u64, Side, Signal)>> {
+fn any_signals() -> impl Strategy<Value = Vec<(u64, Side, Signal)>> {
     let side = prop_oneof![Just(Side::A), Just(Side::B)];
     let signal = prop_oneof![Just(Signal::RouteLost), Just(Signal::RouteFound)];
     proptest::collection::vec((0u64..3000, side, signal), 0..30)
@@ -73,8 +88,8 @@ proptest! {
 
     /// Whatever it is told, and whether or not that is true; after each step there is a timer while data is in flight.
     #[test]
-    fn every_byte_once_and_in_order(
-        a in any_config(), b in any_config(), link in any_link(), seed in any::<u64>(), words in any_words(),
+    fn every_byte_arrives_once_and_in_order(
+        a in any_config(), b in any_config(), link in any_link(), seed in any::<u64>(), words in any_signals(),
         there in 0u64..40_000, back in prop_oneof![Just(0u64), 0u64..20_000],
     ) {
         let mut t = transfer([a, b], [7, 9], [there, back], &link, seed);
@@ -83,7 +98,7 @@ proptest! {
             at += Duration::from_millis(ms);
             t.run(at);
             t.pair.side(side).handle_signal(at, signal);
-            t.act();
+            t.run_users();
         }
         t.run(Instant::from_secs(100_000));
         t.assert_complete();
@@ -91,7 +106,7 @@ proptest! {
 }
 
 /// A link that is dead from 0.3 to 15 s; both ends know at once of both.
-fn over_an_outage(feedback: Feedback) -> (hopline_transport::tcp::Stats, String) {
+fn over_an_outage(feedback: RouteFeedback) -> (hopline_transport::tcp::Stats, String) {
     let config = Config::ns2_235().with_sack().with_feedback(feedback);
     let link = Emulation {
         rate: Some(1_000_000),
@@ -105,7 +120,7 @@ fn over_an_outage(feedback: Feedback) -> (hopline_transport::tcp::Stats, String)
         for side in [Side::A, Side::B] {
             t.pair.side(side).handle_signal(Instant::from_millis(at), signal);
         }
-        t.act();
+        t.run_users();
     }
     t.run(Instant::from_secs(1000));
     t.assert_complete();
@@ -113,13 +128,13 @@ fn over_an_outage(feedback: Feedback) -> (hopline_transport::tcp::Stats, String)
 }
 
 #[test]
-fn who_is_told_of_an_outage_has_no_timeout_in_it() {
-    let plain = over_an_outage(Feedback::None).0;
+fn notified_senders_have_no_timeout_in_an_outage() {
+    let plain = over_an_outage(RouteFeedback::None).0;
     assert!(plain.timeouts >= 5, "{plain:?}");
     for feedback in [
-        Feedback::TcpF(TcpFConfig { failure_timer: Duration::from_secs(60) }),
-        Feedback::Elfn(ElfnConfig::PAPER),
-        Feedback::Bus(BusConfig::PAPER),
+        RouteFeedback::TcpF(TcpFConfig { failure_timer: Duration::from_secs(60) }),
+        RouteFeedback::Elfn(ElfnConfig::PAPER),
+        RouteFeedback::Bus(BusConfig::PAPER),
     ] {
         let (told, dialogue) = over_an_outage(feedback);
         assert_eq!(told.feedback.freezes, 1, "{feedback:?}");

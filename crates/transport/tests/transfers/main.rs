@@ -1,10 +1,10 @@
 //! Two endpoints over a bad link: every byte arrives once and in order, both ways, and both sides come to rest.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod dead_ack_path;
 mod door;
 mod feedback;
-mod inhibition;
-mod model;
+mod state_machine;
 mod tcp;
 mod tpa;
 mod wide;

@@ -2,14 +2,15 @@
 
 use crate::any_link;
 use bytes::Bytes;
-use hopline_core::{Duration, Instant, Machine, Seq32};
+use hopline_core::{Duration, Instant, Seq32, StateMachine};
 use hopline_testkit::transfer::Transfer;
 use hopline_testkit::{Emulation, Pair, Recording};
 use hopline_transport::pacing;
 use hopline_transport::tcp::{
-    AckOrder, AckPolicy, Again, BbrConfig, Config, DataOrder, Detection, Detector, DoorConfig, Dsack,
-    Endpoint, Frto, Held, HeldTimer, InitialWindow, Late, LossDetection, Nagle, Offer, Phase, Ports, Reach,
-    Resends, Spurious, State, WindowLaw,
+    AckOrder, AckPolicy, BbrConfig, Config, CongestionControl, DataOrder, Detection, DisabledRetransmissions,
+    DoorConfig, DsackReports, Endpoint, Frto, HeldTimerBackoff, HeldVariables, InitialWindow, LateRule,
+    LossDetection, Nagle, OptionOffer, Ports, RecoveryPhase, RepeatedEvent, SpuriousDetection,
+    SpuriousDetector, State, UndoReach,
 };
 use proptest::prelude::*;
 
@@ -33,7 +34,7 @@ fn invariants(end: &End) {
         assert!(end.poll_timeout().is_some(), "data in flight and no timer in {:?}", end.state());
     }
     assert!(end.received_unread() <= u64::from(end.config().receive_buffer) + (1 << 14));
-    if let (Some(clamp), true) = (end.config().window_clamp, end.phase() != Phase::Recovery) {
+    if let (Some(clamp), true) = (end.config().window_clamp, end.phase() != RecoveryPhase::Recovery) {
         assert!(end.cwnd() <= clamp * end.config().mss, "cwnd {} beyond the clamp", end.cwnd());
     }
     assert!(end.cwnd() >= end.effective_mss().min(end.config().mss) || end.state() != State::Established);
@@ -43,10 +44,11 @@ fn invariants(end: &End) {
 /// Mostly none, and any setting of the study, with any choice where the paper leaves one.
 pub(crate) fn any_door() -> impl Strategy<Value = Option<DoorConfig>> {
     let choices = any::<[bool; 7]>();
-    let late = prop_oneof![Just(Late::OncePerSwitch), Just(Late::Each), Just(Late::AfterPrevious)];
+    let late =
+        prop_oneof![Just(LateRule::OncePerRouteChange), Just(LateRule::Each), Just(LateRule::AfterPrevious)];
     let door = (0..56usize, choices, late, 1..5u8).prop_map(|(n, choices, late, feedback_acks)| {
         let [constant, stamped, restart, first, numbers, timer, alone] = choices;
-        let mut door = DoorConfig::studied().nth(n).unwrap();
+        let mut door = DoorConfig::study_settings().nth(n).unwrap();
         door.detection = match door.detection {
             Detection::Sender(_) if numbers => Detection::Sender(AckOrder::Numbers),
             Detection::Receiver(_) if stamped => Detection::Receiver(DataOrder::Timestamps),
@@ -54,11 +56,12 @@ pub(crate) fn any_door() -> impl Strategy<Value = Option<DoorConfig>> {
         };
         door.late = late;
         door.feedback_acks = feedback_acks;
-        door.held = if constant { Held::Everything } else { Held::Reductions };
-        door.held_timer = if timer { HeldTimer::Constant } else { HeldTimer::BacksOff };
-        door.resends = if alone { Resends::First } else { Resends::AsUsual };
-        door.again = if restart { Again::Restart } else { Again::Continue };
-        door.reach = if first { Reach::First } else { Reach::Latest };
+        door.held = if constant { HeldVariables::Everything } else { HeldVariables::Reductions };
+        door.held_timer = if timer { HeldTimerBackoff::Constant } else { HeldTimerBackoff::Exponential };
+        door.retransmissions =
+            if alone { DisabledRetransmissions::FirstSegment } else { DisabledRetransmissions::Normal };
+        door.repeated_event = if restart { RepeatedEvent::Restart } else { RepeatedEvent::Continue };
+        door.reach = if first { UndoReach::All } else { UndoReach::Latest };
         door
     });
     prop_oneof![2 => Just(None), 1 => door.prop_map(Some)]
@@ -68,9 +71,13 @@ fn any_config() -> impl Strategy<Value = Config> {
     let preset = prop_oneof![
         Just(Config::modern()),
         Just(Config::modern().with_rack()),
-        Just(Config { dsack: Dsack::Report, spurious: Spurious::ALL, ..Config::modern().with_rack() }),
-        Just(Config { dsack: Dsack::Report, spurious: Spurious::ALL, ..Config::modern() }),
-        Just(Config { spurious: Spurious::ALL, ..Config::modern() }.with_newreno()),
+        Just(Config {
+            dsack: DsackReports::On,
+            spurious: SpuriousDetection::ALL,
+            ..Config::modern().with_rack()
+        }),
+        Just(Config { dsack: DsackReports::On, spurious: SpuriousDetection::ALL, ..Config::modern() }),
+        Just(Config { spurious: SpuriousDetection::ALL, ..Config::modern() }.with_newreno()),
         Just(Config::modern().with_linux_recovery()),
         Just(Config::modern().with_rack().with_adaptive_pacing(pacing::Config::AUTHORS)),
         Just(Config::modern().with_newreno()),
@@ -98,13 +105,15 @@ fn any_config() -> impl Strategy<Value = Config> {
         any::<[bool; 4]>(),
     )
         .prop_map(|(mut c, door, mss, buffer, [delay, nagle, small, scale])| {
-            let door = door.filter(|_| !matches!(c.law, WindowLaw::Bbr(_)));
+            let door = door.filter(|_| !matches!(c.congestion_control, CongestionControl::Bbr(_)));
             c.door = door.map(|door| match c.loss_detection {
                 LossDetection::DupAcks => door,
-                LossDetection::Rack(_) => DoorConfig { resends: Resends::AsUsual, ..door },
+                LossDetection::Rack(_) => {
+                    DoorConfig { retransmissions: DisabledRetransmissions::Normal, ..door }
+                }
             });
             if door.is_some_and(|door| door.detection.data() == Some(DataOrder::Timestamps)) {
-                c.timestamps = Offer::Yes;
+                c.timestamps = OptionOffer::Offered;
             }
             c.mss = mss;
             c.receive_buffer = buffer;
@@ -115,7 +124,7 @@ fn any_config() -> impl Strategy<Value = Config> {
                 AckPolicy::EverySegment
             };
             c.nagle = if nagle { Nagle::On } else { Nagle::Off };
-            c.window_scale = if scale { Offer::Yes } else { Offer::No };
+            c.window_scale = if scale { OptionOffer::Offered } else { OptionOffer::NotOffered };
             if small {
                 c.initial_window = InitialWindow::Segments(1);
             }
@@ -130,7 +139,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn every_byte_once_and_in_order(
+    fn every_byte_arrives_once_and_in_order(
         a in any_config(), b in any_config(), link in any_link(), mark in 0.0..0.3f64, seed in any::<u64>(),
         iss in any::<[u32; 2]>(), there in 0u64..40_000, back in prop_oneof![Just(0u64), 0u64..20_000],
     ) {
@@ -142,7 +151,7 @@ proptest! {
 }
 
 #[test]
-fn sequence_numbers_wrap_around_in_the_middle() {
+fn sequence_numbers_may_wrap_around() {
     for before in [1u32, 2, 1000, 30_000] {
         let link = Emulation { loss: 0.05, ..Emulation::delay(Duration::from_millis(20)) };
         let iss = [0u32.wrapping_sub(before), 0u32.wrapping_sub(before + 7)];
@@ -153,7 +162,7 @@ fn sequence_numbers_wrap_around_in_the_middle() {
 }
 
 #[test]
-fn marks_slow_a_sender_down_and_cost_nothing_else() {
+fn marks_slow_a_sender_without_retransmissions() {
     // A third of all data marked: the window stays at a segment or two, with pauses of a timeout (RFC 3168 §6.1.2).
     let link = Emulation { mark: 0.33, ..Emulation::delay(Duration::from_millis(20)) };
     let mut t = transfer([Config::linux().with_ecn(); 2], [1, 2], [200_000, 0], &link, 5);
@@ -179,28 +188,28 @@ fn a_blackout_is_survived() {
 
 /// Totals of ten transfers of 500 kB over 10 Mb/s.
 #[derive(Debug, Default)]
-struct Ten {
+struct TenTransfers {
     millis: u64,
     /// Segments that arrived twice.
-    twice: u64,
+    duplicates: u64,
     /// Time-outs, or series of them, that were undone.
     undone: u64,
 }
 
 /// Over `link` for 300 ms, then over `later`.
-fn ten_transfers(config: Config, link: &Emulation, later: &Emulation) -> Ten {
+fn ten_transfers(config: Config, link: &Emulation, later: &Emulation) -> TenTransfers {
     let [link, later] =
         [link, later].map(|l| Emulation { rate: Some(10_000_000), queue: Some(50), ..l.clone() });
-    let mut ten = Ten::default();
+    let mut ten = TenTransfers::default();
     for seed in 0..10 {
         let mut t = transfer([config; 2], [1, 2], [500_000, 0], &link, seed);
         t.run(Instant::from_millis(300));
         t.pair.change_link([later.clone(), later.clone()]);
         while t.received()[0] < 500_000 && t.pair.step(Instant::from_secs(1000)) {
-            t.act();
+            t.run_users();
         }
         ten.millis += t.pair.now().as_nanos() / 1_000_000;
-        ten.twice += t.pair.b.stats().duplicates_received;
+        ten.duplicates += t.pair.b.stats().duplicates_received;
         ten.undone += t.pair.a.stats().spurious_timeouts;
     }
     ten
@@ -219,25 +228,31 @@ fn rack_is_as_fast_as_duplicates_where_one_segment_in_a_hundred_is_lost() {
 }
 
 #[test]
-fn rack_is_faster_and_resends_less_for_nothing_where_segments_are_reordered() {
+fn rack_is_faster_with_fewer_spurious_retransmissions_under_reordering() {
     let link = Emulation { reorder: 0.05, extra_delay: Duration::from_millis(15), ..delay(20) };
     let sack = ten_transfers(Config::modern(), &link, &link);
-    let rack = Config { dsack: Dsack::Report, ..Config::modern().with_rack() };
+    let rack = Config { dsack: DsackReports::On, ..Config::modern().with_rack() };
     let rack = ten_transfers(rack, &link, &link);
-    assert!(3 * rack.millis <= 2 * sack.millis && 2 * rack.twice <= sack.twice, "{rack:?}, {sack:?}");
+    assert!(
+        3 * rack.millis <= 2 * sack.millis && 2 * rack.duplicates <= sack.duplicates,
+        "{rack:?}, {sack:?}"
+    );
 }
 
 #[test]
-fn a_path_that_becomes_longer_than_the_timer_costs_less_where_that_is_found_out() {
+fn spurious_timeout_detection_reduces_the_cost_of_a_longer_path() {
     // Nothing is lost: the window fits into the queue.
     let config = Config { window_clamp: Some(30), ..Config::modern() };
     let plain = ten_transfers(config, &delay(20), &delay(300));
     assert_eq!(plain.undone, 0);
-    let frto = Spurious { frto: Frto::FirstTimeout, ..Spurious::UNDETECTED };
-    let eifel = Spurious { eifel: Detector::On, ..Spurious::UNDETECTED };
+    let frto = SpuriousDetection { frto: Frto::FirstTimeout, ..SpuriousDetection::NONE };
+    let eifel = SpuriousDetection { eifel: SpuriousDetector::On, ..SpuriousDetection::NONE };
     for spurious in [frto, eifel] {
         let found = ten_transfers(Config { spurious, ..config }, &delay(20), &delay(300));
-        assert!(found.undone >= 10 && found.twice < plain.twice, "{spurious:?}: {found:?}, {plain:?}");
+        assert!(
+            found.undone >= 10 && found.duplicates < plain.duplicates,
+            "{spurious:?}: {found:?}, {plain:?}"
+        );
         assert!(found.millis < plain.millis, "{spurious:?}: {found:?}, {plain:?}");
     }
 }

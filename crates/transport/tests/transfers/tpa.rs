@@ -3,12 +3,12 @@
 use crate::any_link;
 use bytes::Bytes;
 use core::num::NonZeroU64;
-use hopline_core::{Duration, Instant, LinkId, Machine};
+use hopline_core::{Duration, Instant, LinkId, StateMachine};
 use hopline_testkit::transfer::Transfer;
 use hopline_testkit::{Emulation, Pair, Recording};
 use hopline_transport::tpa::{
-    AckEvery, BlockNumbers, CompleteBlock, Config, CongestedBackoff, Echo, Endpoint, FreezeExit, Identity,
-    Listener, Notification, RoundStart, RowEnds, Secret, Simultaneous, State, Verdict,
+    AckEvery, BlockNumbers, CompleteBlock, Config, CongestedBackoff, CountReset, EchoRule, Endpoint,
+    FreezeExit, Identity, Listener, Notification, RoundStart, Secret, SimultaneousTimeouts, State, Verdict,
 };
 use hopline_wire::tpa::Tag;
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn invariants(end: &End) {
 }
 
 /// Never gives up; ends soon.
-fn patient(config: Config) -> Config {
+fn never_gives_up(config: Config) -> Config {
     config
         .with_syn_retries(None)
         .with_silence_limit(None)
@@ -45,20 +45,24 @@ fn any_config() -> impl Strategy<Value = Config> {
     let sizes = (20u16..1461, 1u8..=12, 1u8..=12, prop_oneof![Just(1u32), Just(3)]);
     (sizes, any::<[bool; 9]>(), 0..3u8, 1..4u8, 1..4u8).prop_map(
         |((mss, k, cwnd, room), b, elfn, cong, ack_threshold)| {
-            let c = patient(Config::tpa(cwnd));
+            let c = never_gives_up(Config::tpa(cwnd));
             let pick = |i: usize| b[i];
             let complete = if pick(1) { CompleteBlock::AckAtOnce } else { CompleteBlock::AckAsUsual };
             let ack = c
                 .ack()
                 .with_every(if pick(0) { AckEvery::Other } else { AckEvery::Window })
                 .with_complete_block(complete)
-                .with_echo(if pick(2) { Echo::Last } else { Echo::First });
-            let exit = if pick(6) { FreezeExit::LatestTransmission } else { FreezeExit::AnyNews };
+                .with_echo(if pick(2) { EchoRule::Last } else { EchoRule::First });
+            let exit = if pick(6) { FreezeExit::LatestTransmission } else { FreezeExit::AnyNewAck };
             let backoff = if pick(7) { CongestedBackoff::Always } else { CongestedBackoff::WhenMerged };
             let failures = c
                 .failures()
-                .with_row_ends(if pick(4) { RowEnds::AnyNews } else { RowEnds::LatestTransmission })
-                .with_simultaneous(if pick(5) { Simultaneous::Each } else { Simultaneous::Once })
+                .with_row_ends(if pick(4) { CountReset::AnyNewAck } else { CountReset::LatestTransmission })
+                .with_simultaneous(if pick(5) {
+                    SimultaneousTimeouts::Each
+                } else {
+                    SimultaneousTimeouts::Once
+                })
                 .with_freeze_exit(exit)
                 .with_congested_backoff(backoff)
                 .with_th_cong(cong)
@@ -72,7 +76,7 @@ fn any_config() -> impl Strategy<Value = Config> {
                 .with_send_buffer(Some(30_000))
                 .with_ack(ack)
                 .with_failures(failures)
-                .with_rounds(if pick(3) { RoundStart::AllSent } else { RoundStart::AllSettled })
+                .with_rounds(if pick(3) { RoundStart::AllSent } else { RoundStart::AllResolved })
                 .with_block_numbers(if pick(8) { BlockNumbers::Bits16 } else { BlockNumbers::Bits8 })
         },
     )
@@ -82,7 +86,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn every_byte_once_and_in_order(
+    fn every_byte_arrives_once_and_in_order(
         a in any_config(), mut b in any_config(), link in any_link(), seed in any::<u64>(),
         there in 0u64..40_000, back in prop_oneof![Just(0u64), 0u64..20_000],
     ) {
@@ -95,8 +99,10 @@ proptest! {
 
 #[test]
 fn block_numbers_wrap_around() {
-    let narrow =
-        patient(Config::tpa(2)).with_block_numbers(BlockNumbers::Bits8).with_mss(100).with_block_segments(1);
+    let narrow = never_gives_up(Config::tpa(2))
+        .with_block_numbers(BlockNumbers::Bits8)
+        .with_mss(100)
+        .with_block_segments(1);
     let link = Emulation { loss: 0.05, duplicate: 0.05, ..Emulation::delay(Duration::from_millis(2)) };
     let mut t = transfer([narrow; 2], [100_000, 100_000], &link, 5);
     t.run(Instant::from_secs(100_000));
@@ -105,7 +111,7 @@ fn block_numbers_wrap_around() {
 }
 
 #[test]
-fn a_blackout_is_survived_without_repeating_anything_that_arrived() {
+fn after_a_blackout_no_delivered_segment_is_retransmitted() {
     let link = Emulation {
         rate: Some(1_000_000),
         blackouts: vec![(Instant::from_millis(200), Instant::from_secs(40))],
@@ -150,11 +156,11 @@ fn both_may_open_and_close_at_once_with_and_without_tags() {
 }
 
 #[test]
-fn a_connection_made_by_a_listener_without_state_carries_both_ways() {
-    let listener = Listener::new(patient(Config::tpa(3)), Secret([7; 16])).unwrap();
+fn a_connection_of_a_stateless_listener_works_both_ways() {
+    let listener = Listener::new(never_gives_up(Config::tpa(3)), Secret([7; 16])).unwrap();
     for seed in 0..40 {
         let link = Emulation { loss: 0.2, duplicate: 0.1, ..Emulation::delay(Duration::from_millis(20)) };
-        let mut a = End::tagged(patient(Config::tpa(2)), identity(99)).unwrap();
+        let mut a = End::tagged(never_gives_up(Config::tpa(2)), identity(99)).unwrap();
         a.connect(Instant::ZERO).unwrap();
         let syn = a.poll_transmit(Instant::ZERO).unwrap();
         let Verdict::Reply(answer) = listener.handle(Instant::ZERO, b"address", syn) else {

@@ -2,7 +2,7 @@
 
 use crate::any_link;
 use bytes::Bytes;
-use hopline_core::{Duration, Instant, Machine};
+use hopline_core::{Duration, Instant, StateMachine};
 use hopline_testkit::transfer::Transfer;
 use hopline_testkit::{Emulation, Pair, Recording};
 use hopline_transport::wide::{Config, Endpoint, State};
@@ -24,7 +24,7 @@ fn invariants(end: &End) {
 }
 
 /// Never gives up; ends soon.
-fn patient(config: Config) -> Config {
+fn never_gives_up(config: Config) -> Config {
     config.with_opening_retries(None).with_silence_limit(None).with_time_wait(Duration::from_secs(240))
 }
 
@@ -33,7 +33,7 @@ fn any_config() -> impl Strategy<Value = Config> {
         let [delay, late] = [delay, delay + 95].map(Duration::from_millis);
         let ack = Config::DEFAULT.ack().with_every(every).with_rare_every(2 * every);
         let ack = ack.with_delay(delay).with_rare(delay).with_late(late).with_calm(f64::from(every) / 10.0);
-        patient(Config::DEFAULT)
+        never_gives_up(Config::DEFAULT)
             .with_mss(mss)
             .with_ack(ack)
             .with_detect(Config::DEFAULT.detect().with_share(share))
@@ -46,7 +46,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn every_byte_once_and_in_order(
+    fn every_byte_arrives_once_and_in_order(
         a in any_config(), b in any_config(), link in any_link(), seed in any::<u64>(),
         there in 0u64..40_000, back in prop_oneof![Just(0u64), 0u64..20_000],
     ) {
@@ -57,7 +57,7 @@ proptest! {
 }
 
 #[test]
-fn a_blackout_is_survived_without_repeating_much() {
+fn after_a_blackout_few_packets_are_retransmitted() {
     let link = Emulation {
         rate: Some(1_000_000),
         blackouts: vec![(Instant::from_millis(500), Instant::from_secs(40))],
@@ -128,7 +128,7 @@ fn wire(loss: f64) -> Emulation {
 }
 
 #[test]
-fn random_losses_take_no_more_than_what_they_lose() {
+fn random_losses_reduce_the_goodput_by_their_share() {
     for loss in [0.0, 0.01, 0.05, 0.1, 0.2] {
         // Of few losses some seeds have more than others.
         let runs = [1, 2, 3, 4, 5].map(|seed| measured(&wire(loss), seed));
@@ -142,17 +142,17 @@ fn random_losses_take_no_more_than_what_they_lose() {
 }
 
 #[test]
-fn what_comes_late_is_not_sent_again() {
+fn late_packets_are_not_retransmitted() {
     let late = Emulation { reorder: 0.05, extra_delay: Duration::from_millis(30), ..wire(0.0) };
     let (goodput, sent) = measured(&late, 1);
     assert!(goodput > 17.0 && sent < 1.05, "{goodput:.2} Mb/s, {sent:.3} packets sent for one delivered");
 }
 
 #[test]
-fn the_end_of_the_stream_may_overtake_what_is_before_it() {
+fn the_end_of_the_stream_may_arrive_before_earlier_data() {
     let link = Emulation { corrupt: 0.06, ..Emulation::default() };
     for seed in 0..40 {
-        let config = patient(Config::DEFAULT).with_mss(64);
+        let config = never_gives_up(Config::DEFAULT).with_mss(64);
         let mut t = transfer([config; 2], [0, 8449], &link, seed);
         t.run(Instant::from_secs(1000));
         t.assert_complete();

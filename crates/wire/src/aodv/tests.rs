@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{bit_flips, hex, refuses_every_prefix};
+use crate::testing::{assert_every_prefix_is_refused, bit_flips, hex};
 use proptest::prelude::*;
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -120,7 +120,7 @@ fn reserved_bits_are_ignored() {
 }
 
 #[test]
-fn what_is_refused_and_why() {
+fn malformed_messages_are_refused_with_the_reason() {
     assert_eq!(
         Message::parse(&hex("05 00 00 00")),
         Err(ParseError::Unsupported { what: "aodv type", value: 5 })
@@ -138,7 +138,7 @@ fn what_is_refused_and_why() {
 #[test]
 fn every_truncation_is_refused() {
     for message in [Message::Rreq(rreq()), Message::Rrep(rrep()), Message::Rerr(rerr()), Message::RrepAck] {
-        refuses_every_prefix(&emitted(&message).into(), |bytes| Message::parse(bytes));
+        assert_every_prefix_is_refused(&emitted(&message).into(), |bytes| Message::parse(bytes));
     }
 }
 
@@ -154,14 +154,14 @@ fn a_flipped_bit_gives_another_message_or_an_error() {
 }
 
 #[test]
-fn a_lifetime_beyond_the_field_stays_at_its_end() {
+fn a_lifetime_beyond_the_field_is_clamped() {
     let eternal = Message::Rrep(Rrep { lifetime: Duration::MAX, ..rrep() });
     assert_eq!(emitted(&eternal)[16..], [0xff; 4]);
 }
 
 #[test]
 #[should_panic(expected = "at most 255 destinations")]
-fn more_destinations_than_the_count_holds_are_the_callers_mistake() {
+fn too_many_destinations_panic() {
     emitted(&Message::Rerr(Rerr { no_delete: false, unreachable: vec![(A, Seq32(0)); 256] }));
 }
 
@@ -222,7 +222,7 @@ fn any_rerr() -> impl Strategy<Value = Message> {
 
 proptest! {
     #[test]
-    fn what_was_emitted_parses_back(
+    fn emitted_messages_parse_back(
         message in prop_oneof![any_rreq(), any_rrep(), any_rerr(), Just(Message::RrepAck)],
     ) {
         let bytes = emitted(&message);
@@ -231,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_taken_without_panic(
+    fn arbitrary_bytes_do_not_panic(
         kind in 0..6u8,
         bytes in prop::collection::vec(any::<u8>(), 0..60),
     ) {

@@ -1,6 +1,6 @@
 //! Action frames of the Block Ack category: ADDBA Request, ADDBA Response, DELBA (802.11-2020 §9.6.4).
 
-use super::fields::{FCS_LEN, expect_len, sequence_control};
+use super::fields::{FCS_LEN, expect_len, parse_sequence_control};
 use crate::emit::le16;
 use crate::error::{ParseError, require};
 use hopline_core::Seq16;
@@ -22,7 +22,7 @@ pub const REASON_TIMEOUT: u16 = 39;
 /// Block Ack policy (802.11-2020 §9.4.1.13), numbered as its bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum BlockAckKind {
+pub enum BlockAckPolicy {
     /// Delayed Block Ack: an ACK at first, and a BlockAck later. Obsolete.
     Delayed = 0,
     /// Immediate Block Ack: a BlockAck after SIFS.
@@ -47,7 +47,7 @@ pub enum BlockAckAction {
         /// Distinguishes this request from other requests; hopline sends no zero.
         dialog_token: u8,
         /// Requested kind.
-        kind: BlockAckKind,
+        policy: BlockAckPolicy,
         /// Traffic identifier, 0–15.
         tid: u8,
         /// Buffer size of the recipient in MSDUs, 0–1023; 0 leaves it to the recipient.
@@ -64,7 +64,7 @@ pub enum BlockAckAction {
         /// Status code; 0: the agreement stands.
         status: u16,
         /// Agreed kind.
-        kind: BlockAckKind,
+        policy: BlockAckPolicy,
         /// Traffic identifier, 0–15.
         tid: u8,
         /// Buffer size of the recipient in MSDUs, 0–1023.
@@ -95,7 +95,7 @@ pub(super) const HEADER_LEN: usize = 24;
 const SELECTOR_LEN: usize = 2;
 
 /// Block Ack Parameter Set (802.11-2020 §9.4.1.13). Bit 0 permits A-MSDUs, which hopline does not send.
-const KIND: u16 = 0x0002;
+const POLICY: u16 = 0x0002;
 const TID_SHIFT: u32 = 2;
 const BUFFER_SHIFT: u32 = 6;
 /// DELBA Parameter Set (802.11-2020 §9.4.1.15).
@@ -118,16 +118,16 @@ impl BlockAckAction {
         match (frame[HEADER_LEN], frame[HEADER_LEN + 1]) {
             (BLOCK_ACK, ADDBA_REQUEST) => {
                 expect_len("addba request", frame, ADDBA_LEN)?;
-                let (kind, tid, buffer_size) = parameters(le16(frame, 27));
-                let start = sequence_control(le16(frame, 31))?;
+                let (kind, tid, buffer_size) = parse_parameter_set(le16(frame, 27));
+                let start = parse_sequence_control(le16(frame, 31))?;
                 let (dialog_token, timeout_tu) = (frame[26], le16(frame, 29));
-                Ok(Self::AddbaRequest { dialog_token, kind, tid, buffer_size, timeout_tu, start })
+                Ok(Self::AddbaRequest { dialog_token, policy: kind, tid, buffer_size, timeout_tu, start })
             }
             (BLOCK_ACK, ADDBA_RESPONSE) => {
                 expect_len("addba response", frame, ADDBA_LEN)?;
-                let (kind, tid, buffer_size) = parameters(le16(frame, 29));
+                let (kind, tid, buffer_size) = parse_parameter_set(le16(frame, 29));
                 let (dialog_token, status, timeout_tu) = (frame[26], le16(frame, 27), le16(frame, 31));
-                Ok(Self::AddbaResponse { dialog_token, status, kind, tid, buffer_size, timeout_tu })
+                Ok(Self::AddbaResponse { dialog_token, status, policy: kind, tid, buffer_size, timeout_tu })
             }
             (BLOCK_ACK, DELBA) => {
                 expect_len("delba", frame, DELBA_LEN)?;
@@ -146,16 +146,16 @@ impl BlockAckAction {
     /// Appends the part between the MAC header and the FCS.
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
         match *self {
-            Self::AddbaRequest { dialog_token, kind, tid, buffer_size, timeout_tu, start } => {
+            Self::AddbaRequest { dialog_token, policy: kind, tid, buffer_size, timeout_tu, start } => {
                 out.extend([BLOCK_ACK, ADDBA_REQUEST, dialog_token]);
-                out.extend(parameter_set(kind, tid, buffer_size));
+                out.extend(emit_parameter_set(kind, tid, buffer_size));
                 out.extend(timeout_tu.to_le_bytes());
                 out.extend((start.0 << 4).to_le_bytes());
             }
-            Self::AddbaResponse { dialog_token, status, kind, tid, buffer_size, timeout_tu } => {
+            Self::AddbaResponse { dialog_token, status, policy: kind, tid, buffer_size, timeout_tu } => {
                 out.extend([BLOCK_ACK, ADDBA_RESPONSE, dialog_token]);
                 out.extend(status.to_le_bytes());
-                out.extend(parameter_set(kind, tid, buffer_size));
+                out.extend(emit_parameter_set(kind, tid, buffer_size));
                 out.extend(timeout_tu.to_le_bytes());
             }
             Self::Delba { side, tid, reason } => {
@@ -168,12 +168,12 @@ impl BlockAckAction {
     }
 }
 
-fn parameters(field: u16) -> (BlockAckKind, u8, u16) {
-    let kind = if field & KIND == 0 { BlockAckKind::Delayed } else { BlockAckKind::Immediate };
+fn parse_parameter_set(field: u16) -> (BlockAckPolicy, u8, u16) {
+    let kind = if field & POLICY == 0 { BlockAckPolicy::Delayed } else { BlockAckPolicy::Immediate };
     (kind, (field >> TID_SHIFT & 0xf) as u8, field >> BUFFER_SHIFT)
 }
 
-fn parameter_set(kind: BlockAckKind, tid: u8, buffer_size: u16) -> [u8; 2] {
-    let kind = if kind == BlockAckKind::Immediate { KIND } else { 0 };
+fn emit_parameter_set(kind: BlockAckPolicy, tid: u8, buffer_size: u16) -> [u8; 2] {
+    let kind = if kind == BlockAckPolicy::Immediate { POLICY } else { 0 };
     (kind | u16::from(tid & 0xf) << TID_SHIFT | buffer_size << BUFFER_SHIFT).to_le_bytes()
 }

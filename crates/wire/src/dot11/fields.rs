@@ -9,7 +9,7 @@ pub(super) const FCS_LEN: usize = 4;
 const FRAGMENT: u16 = 0x000f;
 
 /// The sequence number, of an MSDU in one fragment.
-pub(super) fn sequence_control(field: u16) -> Result<Seq16, ParseError> {
+pub(super) fn parse_sequence_control(field: u16) -> Result<Seq16, ParseError> {
     match field & FRAGMENT {
         0 => Ok(Seq16(field >> 4)),
         fragment => Err(ParseError::Unsupported { what: "802.11 fragment", value: u32::from(fragment) }),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{any_payload, bit_flips, hex, refuses_every_prefix};
+use crate::testing::{any_payload, assert_every_prefix_is_refused, bit_flips, hex};
 use proptest::prelude::*;
 
 const A: MacAddr = MacAddr::of_node(NodeId(1));
@@ -15,7 +15,7 @@ fn data() -> Frame<Bytes> {
 
 fn qos_data() -> Frame<Bytes> {
     let (sequence, body) = (Seq16(0x123), Bytes::new());
-    let ack = QosAck::BlockAck;
+    let ack = QosAckPolicy::BlockAck;
     Frame::QosData { duration_us: 213, ra: B, ta: A, sequence, retry: true, tid: 5, ack, body }
 }
 
@@ -33,10 +33,10 @@ fn action(action: BlockAckAction) -> Frame<Bytes> {
 }
 
 fn addba_request() -> Frame<Bytes> {
-    let (kind, start) = (BlockAckKind::Immediate, Seq16(0xffe));
+    let (kind, start) = (BlockAckPolicy::Immediate, Seq16(0xffe));
     action(BlockAckAction::AddbaRequest {
         dialog_token: 7,
-        kind,
+        policy: kind,
         tid: 5,
         buffer_size: 64,
         timeout_tu: 0x102,
@@ -45,11 +45,11 @@ fn addba_request() -> Frame<Bytes> {
 }
 
 fn addba_response() -> Frame<Bytes> {
-    let (status, kind) = (STATUS_REQUEST_DECLINED, BlockAckKind::Immediate);
+    let (status, kind) = (STATUS_REQUEST_DECLINED, BlockAckPolicy::Immediate);
     action(BlockAckAction::AddbaResponse {
         dialog_token: 7,
         status,
-        kind,
+        policy: kind,
         tid: 5,
         buffer_size: 64,
         timeout_tu: 0x102,
@@ -94,7 +94,7 @@ fn control_frames_are_laid_out_as_in_section_9_3_1() {
 }
 
 #[test]
-fn a_data_frame_carries_its_retry_bit_cell_sequence_number_and_snap_header() {
+fn a_data_frame_carries_retry_bit_bssid_sequence_number_and_snap_header() {
     assert_bytes(
         data(),
         "0808 d500 020000000002 020000000001 0268 6f70 0000 3012 aaaa03 000000 0800 c1c91348",
@@ -112,7 +112,7 @@ fn assert_bytes_before_fcs(frame: Frame<Bytes>, bytes: &str) {
 fn qos_data_carries_tid_and_ack_policy_behind_the_sequence_number() {
     let head = "8808 d500 020000000002 020000000001 0268 6f70 0000 3012";
     assert_bytes_before_fcs(qos_data(), &format!("{head} 6500 aaaa03 000000 0800"));
-    for (policy, field) in [(QosAck::Normal, "0500"), (QosAck::NoAck, "2500")] {
+    for (policy, field) in [(QosAckPolicy::Normal, "0500"), (QosAckPolicy::NoAck, "2500")] {
         let Frame::QosData { duration_us, ra, ta, sequence, retry, tid, body, .. } = qos_data() else {
             panic!("QoS data")
         };
@@ -139,13 +139,13 @@ fn block_acknowledgment_is_set_up_and_ended_by_action_frames() {
 }
 
 #[test]
-fn delayed_acknowledgment_is_understood_and_a_msdus_are_not_heeded() {
+fn delayed_block_ack_is_parsed_and_a_msdu_support_is_ignored() {
     let kind = |frame: &Bytes| match Frame::parse(frame) {
-        Ok(Frame::Action { action: BlockAckAction::AddbaRequest { kind, .. }, .. }) => kind,
+        Ok(Frame::Action { action: BlockAckAction::AddbaRequest { policy: kind, .. }, .. }) => kind,
         other => panic!("{other:?}"),
     };
-    assert_eq!(kind(&patched(&addba_request(), 27, &[0x14])), BlockAckKind::Delayed);
-    assert_eq!(kind(&patched(&addba_request(), 27, &[0x17])), BlockAckKind::Immediate);
+    assert_eq!(kind(&patched(&addba_request(), 27, &[0x14])), BlockAckPolicy::Delayed);
+    assert_eq!(kind(&patched(&addba_request(), 27, &[0x17])), BlockAckPolicy::Immediate);
 }
 
 #[test]
@@ -220,13 +220,13 @@ fn lengths_agree_with_the_constants_of_the_simulator() {
 }
 
 #[test]
-fn the_cell_is_nobodys_address() {
-    assert!(!MacAddr::CELL.is_group());
-    assert_eq!(MacAddr::CELL.node(), None);
+fn the_bssid_is_the_address_of_no_node() {
+    assert!(!MacAddr::BSSID.is_group());
+    assert_eq!(MacAddr::BSSID.node(), None);
 }
 
 #[test]
-fn what_is_refused_and_why() {
+fn malformed_frames_are_refused_with_the_reason() {
     let unsupported = |what, value| Err(ParseError::Unsupported { what, value });
     let kind = "802.11 frame type";
     assert_eq!(Frame::parse(&patched(&data(), 0, &[0x80])), unsupported(kind, 0x80)); // beacon
@@ -259,7 +259,7 @@ fn every_truncation_is_refused_even_with_a_right_check_sequence() {
         [rts(), data(), cts, ack, qos_data(), block_ack_req(), block_ack()].into_iter().chain(actions)
     {
         let whole = emitted(&frame);
-        refuses_every_prefix(&whole, Frame::parse);
+        assert_every_prefix_is_refused(&whole, Frame::parse);
         for len in 0..whole.len() - FCS_LEN {
             assert!(Frame::parse(&with_fcs(whole[..len].to_vec())).is_err(), "{len} bytes of {frame:?}");
         }
@@ -267,7 +267,7 @@ fn every_truncation_is_refused_even_with_a_right_check_sequence() {
 }
 
 #[test]
-fn any_flipped_bit_is_noticed() {
+fn any_flipped_bit_is_detected() {
     for frame in [rts(), data(), qos_data(), block_ack(), addba_request(), delba()] {
         for bytes in bit_flips(&emitted(&frame)) {
             assert_eq!(Frame::parse(&bytes), Err(ParseError::BadChecksum));
@@ -276,7 +276,7 @@ fn any_flipped_bit_is_noticed() {
 }
 
 #[test]
-fn a_handle_is_written_by_the_caller() {
+fn a_body_handle_is_emitted_by_the_caller() {
     let handle =
         Frame::Data { duration_us: 213, ra: B, ta: A, sequence: Seq16(0x123), retry: true, body: 7_usize };
     let mut out = Vec::new();
@@ -285,21 +285,21 @@ fn a_handle_is_written_by_the_caller() {
     assert_eq!(body, [0x2a; 7][..]);
 }
 
-fn qos_ack() -> impl Strategy<Value = QosAck> {
-    prop::sample::select(vec![QosAck::Normal, QosAck::NoAck, QosAck::BlockAck])
+fn qos_ack() -> impl Strategy<Value = QosAckPolicy> {
+    prop::sample::select(vec![QosAckPolicy::Normal, QosAckPolicy::NoAck, QosAckPolicy::BlockAck])
 }
 
 fn any_action() -> impl Strategy<Value = BlockAckAction> {
-    let kind = || prop::sample::select(vec![BlockAckKind::Delayed, BlockAckKind::Immediate]);
+    let kind = || prop::sample::select(vec![BlockAckPolicy::Delayed, BlockAckPolicy::Immediate]);
     let side = prop::sample::select(vec![BlockAckSide::Recipient, BlockAckSide::Originator]);
     let agreed = || (any::<u8>(), kind(), 0..16u8, 0..1024u16, any::<u16>());
     prop_oneof![
         (agreed(), 0..4096u16).prop_map(|((dialog_token, kind, tid, buffer_size, timeout_tu), start)| {
             let start = Seq16(start);
-            BlockAckAction::AddbaRequest { dialog_token, kind, tid, buffer_size, timeout_tu, start }
+            BlockAckAction::AddbaRequest { dialog_token, policy: kind, tid, buffer_size, timeout_tu, start }
         }),
         (agreed(), any::<u16>()).prop_map(|((dialog_token, kind, tid, buffer_size, timeout_tu), status)| {
-            BlockAckAction::AddbaResponse { dialog_token, status, kind, tid, buffer_size, timeout_tu }
+            BlockAckAction::AddbaResponse { dialog_token, status, policy: kind, tid, buffer_size, timeout_tu }
         }),
         (side, 0..16u8, any::<u16>()).prop_map(|(side, tid, reason)| BlockAckAction::Delba {
             side,
@@ -364,12 +364,12 @@ fn any_frame() -> impl Strategy<Value = Frame<Bytes>> {
 
 proptest! {
     #[test]
-    fn what_was_emitted_parses_back(frame in any_frame()) {
+    fn emitted_frames_parse_back(frame in any_frame()) {
         prop_assert_eq!(Frame::parse(&emitted(&frame)), Ok(frame));
     }
 
     #[test]
-    fn any_bytes_with_a_right_check_sequence_are_taken_without_panic(
+    fn arbitrary_bytes_with_a_correct_fcs_do_not_panic(
         kind in prop::sample::select(vec![RTS, CTS, ACK, DATA, QOS_DATA, BLOCK_ACK_REQ, BLOCK_ACK, ACTION, 0x80]),
         bytes in prop::collection::vec(any::<u8>(), 0..60),
     ) {

@@ -34,13 +34,13 @@ pub const MAGIC: u8 = 0xd5;
 /// Length of the common header.
 pub const HEADER_LEN: usize = 8;
 /// Most numbers in a frame.
-pub const MOST_NUMBERS: usize = 64;
+pub const MAX_NUMBERS: usize = 64;
 
 const VERSION: u8 = 1;
 const DATA: u8 = 0;
 const REPLAY: u8 = 1;
 const REQUEST: u8 = 2;
-const GONE: u8 = 3;
+const NOT_CACHED: u8 = 3;
 const TAIL: u8 = 4;
 const REPORT: u8 = 5;
 const PARITY: u8 = 6;
@@ -77,14 +77,14 @@ pub enum Body {
         /// Packet number.
         number: u32,
         /// Original transmission or retransmission.
-        sending: Sending,
+        transmission: TransmissionKind,
         /// The packet.
         packet: Bytes,
     },
     /// Request for missing packets with these numbers.
-    Request(Numbers),
+    Request(PacketNumbers),
     /// Numbers of requested packets that are not cached.
-    Gone(Numbers),
+    NotCached(PacketNumbers),
     /// Number of the last packet sent.
     Tail(u32),
     /// First number that has not arrived and is still awaited.
@@ -95,16 +95,16 @@ pub enum Body {
 
 /// Kind of a packet's transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Sending {
+pub enum TransmissionKind {
     /// Original transmission.
-    First,
+    Original,
     /// Retransmission on request.
-    Again,
+    Retransmission,
 }
 
-/// Packet numbers, 1 to [`MOST_NUMBERS`], in the order in which they are wanted.
+/// Packet numbers, 1 to [`MAX_NUMBERS`], in the order in which they are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Numbers(Vec<u32>);
+pub struct PacketNumbers(Vec<u32>);
 
 /// The exclusive-or of packets with successive numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,11 +119,11 @@ pub struct Parity {
     pub bytes: Bytes,
 }
 
-impl Numbers {
+impl PacketNumbers {
     /// Creates the list; `None` if it is empty or too long.
     #[must_use]
     pub fn new(numbers: Vec<u32>) -> Option<Self> {
-        (1..=MOST_NUMBERS).contains(&numbers.len()).then_some(Self(numbers))
+        (1..=MAX_NUMBERS).contains(&numbers.len()).then_some(Self(numbers))
     }
 
     /// The numbers.
@@ -142,19 +142,19 @@ impl Parity {
         for packet in packets {
             count = count.checked_add(1)?;
             lengths ^= u16::try_from(packet.len()).ok()?;
-            mix(&mut bytes, packet);
+            xor_into(&mut bytes, packet);
         }
         (count > 0).then(|| Self { first, count, lengths, bytes: bytes.into() })
     }
 
     /// Recovers the missing packet from `others`, which must be all other covered packets. `None` if they cannot be these.
     #[must_use]
-    pub fn missing<'a>(&self, others: impl Iterator<Item = &'a [u8]>) -> Option<Bytes> {
+    pub fn recover<'a>(&self, others: impl Iterator<Item = &'a [u8]>) -> Option<Bytes> {
         let (mut count, mut len, mut bytes) = (1u16, self.lengths, self.bytes.to_vec());
         for packet in others {
             count = count.checked_add(1)?;
             len ^= u16::try_from(packet.len()).ok()?;
-            mix(&mut bytes, packet);
+            xor_into(&mut bytes, packet);
         }
         let len = usize::from(len);
         let is_padding = bytes.len() == self.bytes.len() && bytes.get(len..)?.iter().all(|byte| *byte == 0);
@@ -162,7 +162,7 @@ impl Parity {
     }
 }
 
-fn mix(sum: &mut Vec<u8>, packet: &[u8]) {
+fn xor_into(sum: &mut Vec<u8>, packet: &[u8]) {
     sum.resize(sum.len().max(packet.len()), 0);
     sum.iter_mut().zip(packet).for_each(|(sum, byte)| *sum ^= byte);
 }
@@ -180,12 +180,12 @@ impl Frame {
         }
         let (number, rest) = (be32(bytes, 4), bytes.slice(HEADER_LEN..));
         let bad = |what| Err(ParseError::BadLength { what, value: bytes.len() });
-        let data = |sending| Body::Data { number, sending, packet: rest.clone() };
+        let data = |sending| Body::Data { number, transmission: sending, packet: rest.clone() };
         let body = match bytes[1] & 0xf {
-            DATA => data(Sending::First),
-            REPLAY => data(Sending::Again),
-            REQUEST => Body::Request(numbers(number, &rest)?),
-            GONE => Body::Gone(numbers(number, &rest)?),
+            DATA => data(TransmissionKind::Original),
+            REPLAY => data(TransmissionKind::Retransmission),
+            REQUEST => Body::Request(parse_numbers(number, &rest)?),
+            NOT_CACHED => Body::NotCached(parse_numbers(number, &rest)?),
             TAIL | REPORT if !rest.is_empty() => return bad("D-Proxy frame"),
             TAIL => Body::Tail(number),
             REPORT => Body::Report(number),
@@ -207,10 +207,10 @@ impl Frame {
     /// Appends the frame.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let (kind, number) = match &self.body {
-            Body::Data { number, sending: Sending::First, .. } => (DATA, *number),
-            Body::Data { number, sending: Sending::Again, .. } => (REPLAY, *number),
+            Body::Data { number, transmission: TransmissionKind::Original, .. } => (DATA, *number),
+            Body::Data { number, transmission: TransmissionKind::Retransmission, .. } => (REPLAY, *number),
             Body::Request(numbers) => (REQUEST, numbers.0[0]),
-            Body::Gone(numbers) => (GONE, numbers.0[0]),
+            Body::NotCached(numbers) => (NOT_CACHED, numbers.0[0]),
             Body::Tail(number) => (TAIL, *number),
             Body::Report(number) => (REPORT, *number),
             Body::Parity(parity) => (PARITY, parity.first),
@@ -220,7 +220,7 @@ impl Frame {
         out.extend_from_slice(&number.to_be_bytes());
         match &self.body {
             Body::Data { packet, .. } => out.extend_from_slice(packet),
-            Body::Request(numbers) | Body::Gone(numbers) => {
+            Body::Request(numbers) | Body::NotCached(numbers) => {
                 numbers.0[1..].iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
             }
             Body::Tail(_) | Body::Report(_) => {}
@@ -238,7 +238,7 @@ impl Frame {
         HEADER_LEN
             + match &self.body {
                 Body::Data { packet, .. } => packet.len(),
-                Body::Request(numbers) | Body::Gone(numbers) => 4 * (numbers.0.len() - 1),
+                Body::Request(numbers) | Body::NotCached(numbers) => 4 * (numbers.0.len() - 1),
                 Body::Tail(_) | Body::Report(_) => 0,
                 Body::Parity(parity) => PARITY_LEN + parity.bytes.len(),
             }
@@ -246,11 +246,11 @@ impl Frame {
 }
 
 /// The number in the header, and those behind it.
-fn numbers(first: u32, rest: &[u8]) -> Result<Numbers, ParseError> {
+fn parse_numbers(first: u32, rest: &[u8]) -> Result<PacketNumbers, ParseError> {
     let (words, odd) = rest.as_chunks::<4>();
     let numbers = [first].into_iter().chain(words.iter().map(|word| u32::from_be_bytes(*word))).collect();
     let bad = ParseError::BadLength { what: "D-Proxy numbers", value: rest.len() };
-    Numbers::new(numbers).filter(|_| odd.is_empty()).ok_or(bad)
+    PacketNumbers::new(numbers).filter(|_| odd.is_empty()).ok_or(bad)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{bit_flips, hex, refuses_every_prefix};
+use crate::testing::{assert_every_prefix_is_refused, bit_flips, hex};
 use bytes::Bytes;
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
@@ -13,25 +13,26 @@ fn emitted(sealed: &Sealed) -> Bytes {
     Bytes::from(out)
 }
 
-fn sealed(says: Says) -> Sealed {
-    about([Ipv4Addr::new(10, 0, 0, 1).into(), Ipv4Addr::new(10, 0, 0, 2).into()], says)
+fn sealed(says: MessageKind) -> Sealed {
+    sealed_for([Ipv4Addr::new(10, 0, 0, 1).into(), Ipv4Addr::new(10, 0, 0, 2).into()], says)
 }
 
 /// Message of a flow over IPv6.
-fn sealed_v6(says: Says) -> Sealed {
-    about(["2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap()], says)
+fn sealed_v6(says: MessageKind) -> Sealed {
+    sealed_for(["2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap()], says)
 }
 
-fn about([src, dst]: [IpAddr; 2], says: Says) -> Sealed {
+fn sealed_for([src, dst]: [IpAddr; 2], says: MessageKind) -> Sealed {
     let flow = Flow { src: (src, 80), dst: (dst, 49_152) };
     let range = Range { seq: Seq32(0xffff_fe00), len: 1448 };
-    let message = Message { number: 0x0102_0304_0506_0708, flow, range, says };
+    let message = Message { number: 0x0102_0304_0506_0708, flow, range, kind: says };
     Sealed { message, tag: core::array::from_fn(|at| at as u8) }
 }
 
 #[test]
-fn each_type_is_these_bytes() {
-    for (says, code) in [(Says::Request, "1"), (Says::NotCached, "2"), (Says::Tail, "3")] {
+fn each_type_has_its_encoding() {
+    for (says, code) in [(MessageKind::Request, "1"), (MessageKind::NotCached, "2"), (MessageKind::Tail, "3")]
+    {
         let v4 = ("4", "0a000001 0a000002", sealed(says));
         let v6 = ("6", "20010db8000000000000000000000001 20010db8000000000000000000000002", sealed_v6(says));
         for (version, addresses, sealed) in [v4, v6] {
@@ -44,15 +45,15 @@ fn each_type_is_these_bytes() {
 }
 
 #[test]
-fn a_range_ends_beyond_the_wrap() {
-    assert_eq!(sealed(Says::Request).message.range.end(), Seq32(1448 - 512));
+fn a_range_may_wrap_around() {
+    assert_eq!(sealed(MessageKind::Request).message.range.end(), Seq32(1448 - 512));
 }
 
 #[test]
-fn what_is_cut_short_or_followed_by_something_is_refused() {
-    for (sealed, len) in [(sealed(Says::Request), 44), (sealed_v6(Says::Request), 68)] {
+fn truncated_or_overlong_messages_are_refused() {
+    for (sealed, len) in [(sealed(MessageKind::Request), 44), (sealed_v6(MessageKind::Request), 68)] {
         let bytes = emitted(&sealed);
-        refuses_every_prefix(&bytes, |bytes| Sealed::parse(bytes));
+        assert_every_prefix_is_refused(&bytes, |bytes| Sealed::parse(bytes));
         let longer = [&bytes[..], &[0]].concat();
         let error = ParseError::BadLength { what: "D-Proxy message", value: len + 1 };
         assert_eq!(Sealed::parse(&longer), Err(error));
@@ -60,9 +61,9 @@ fn what_is_cut_short_or_followed_by_something_is_refused() {
 }
 
 #[test]
-fn what_nobody_says_is_refused() {
+fn invalid_messages_are_refused() {
     let with = |at: usize, value: [u8; 2]| {
-        let mut bytes = emitted(&sealed(Says::Request)).to_vec();
+        let mut bytes = emitted(&sealed(MessageKind::Request)).to_vec();
         bytes[at..at + 2].copy_from_slice(&value);
         Sealed::parse(&bytes)
     };
@@ -76,8 +77,8 @@ fn what_nobody_says_is_refused() {
 }
 
 #[test]
-fn every_bit_counts() {
-    for sealed in [sealed(Says::Request), sealed_v6(Says::Request)] {
+fn every_bit_changes_the_message() {
+    for sealed in [sealed(MessageKind::Request), sealed_v6(MessageKind::Request)] {
         for flipped in bit_flips(&emitted(&sealed)) {
             assert_ne!(Sealed::parse(&flipped), Ok(sealed), "{flipped:02x?}");
         }
@@ -86,7 +87,7 @@ fn every_bit_counts() {
 
 proptest! {
     #[test]
-    fn what_is_understood_is_written_as_it_was(
+    fn parsed_messages_are_emitted_unchanged(
         mut bytes in prop::collection::vec(any::<u8>(), 68),
         is_v6: bool,
         code in 0u8..5,
@@ -99,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes: Vec<u8>) {
+    fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
         let _ = Sealed::parse(&bytes);
     }
 }

@@ -38,22 +38,22 @@ pub const MAGIC: u8 = 0xd6;
 /// Bytes that a datagram adds to a frame.
 pub const HEADER_LEN: usize = NUMBER_LEN + FRAME_TAG_LEN;
 /// Length of every greeting.
-pub const GREETING_LEN: usize = GREETED_LEN + GREETING_TAG_LEN;
+pub const HANDSHAKE_LEN: usize = HANDSHAKE_BODY_LEN + HANDSHAKE_TAG_LEN;
 /// Length of the part of a greeting that its tag covers.
-pub const GREETED_LEN: usize = 36;
+pub const HANDSHAKE_BODY_LEN: usize = 36;
 /// Length of the tag of a greeting.
-pub const GREETING_TAG_LEN: usize = 16;
+pub const HANDSHAKE_TAG_LEN: usize = 16;
 /// Length of the part of a frame's datagram before the tag.
 pub const NUMBER_LEN: usize = 8;
 /// Length of the tag of a frame.
 pub const FRAME_TAG_LEN: usize = 8;
 /// Upper bound of datagram numbers, exclusive.
-pub const NUMBERS: u64 = 1 << 48;
+pub const NUMBER_LIMIT: u64 = 1 << 48;
 
 /// Protocol version of this implementation. It is the version of messages, on which the ends of a link agree by greetings.
 pub const VERSION: u8 = super::VERSION;
 const FRAME: u8 = 0;
-const GREETING: u8 = 1;
+const HANDSHAKE: u8 = 1;
 
 /// Content of a datagram between the ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,13 +61,13 @@ pub enum Datagram {
     /// A frame of the link.
     Frame(Sealed),
     /// Greeting that establishes a session, with its tag.
-    Greeting(Greeting, [u8; GREETING_TAG_LEN]),
+    Handshake(Handshake, [u8; HANDSHAKE_TAG_LEN]),
 }
 
 /// A frame with its authentication tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sealed {
-    /// Datagram number, which rises from one datagram of a sender to the next; below [`NUMBERS`].
+    /// Datagram number, which rises from one datagram of a sender to the next; below [`NUMBER_LIMIT`].
     pub number: u64,
     /// Authentication tag: proves that the sender is the other end in its current connection epoch.
     pub tag: [u8; FRAME_TAG_LEN],
@@ -77,46 +77,46 @@ pub struct Sealed {
 
 /// State of an end, and its view of the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Greeting {
+pub struct Handshake {
     /// Connection epoch of the sender, chosen when it started.
-    pub life: u64,
+    pub epoch: u64,
     /// Challenge for the other end to repeat, as proof that it is alive now.
     pub challenge: u64,
     /// Latest challenge received from the other end; 0: none.
-    pub met: u64,
+    pub challenge_response: u64,
     /// Connection epoch of the other end in the sender's session; 0: no session.
-    pub knows: u64,
+    pub peer_epoch: u64,
     /// Request for an answer.
-    pub wants: Wants,
+    pub response: ResponseRequest,
     /// Format of the sender's messages beside greetings.
-    pub speaks: Speaks,
+    pub format: MessageFormat,
 }
 
 /// Format of an end's messages beside greetings. Both ends of a link must use the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Speaks {
+pub enum MessageFormat {
     /// Messages about TCP flows ([`Message`](super::Message)).
-    Messages,
+    DProxy,
     /// Frames of links with negative acknowledgments ([`frame`](super::frame)).
-    Asking,
+    NackFrames,
     /// Frames of links with positive acknowledgments ([`arq`](crate::arq)).
-    Acknowledging,
+    ArqFrames,
 }
 
-impl Speaks {
+impl MessageFormat {
     const fn code(self) -> u8 {
         match self {
-            Self::Messages => 1,
-            Self::Asking => 2,
-            Self::Acknowledging => 3,
+            Self::DProxy => 1,
+            Self::NackFrames => 2,
+            Self::ArqFrames => 3,
         }
     }
 
     const fn of(code: u8) -> Option<Self> {
         match code {
-            1 => Some(Self::Messages),
-            2 => Some(Self::Asking),
-            3 => Some(Self::Acknowledging),
+            1 => Some(Self::DProxy),
+            2 => Some(Self::NackFrames),
+            3 => Some(Self::ArqFrames),
             _ => None,
         }
     }
@@ -137,42 +137,51 @@ pub fn other_version(bytes: &[u8]) -> Option<u8> {
 
 /// Request for an answer in a greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wants {
+pub enum ResponseRequest {
     /// No answer.
-    Nothing,
+    None,
     /// An answer.
-    Answer,
+    Requested,
 }
 
-impl Greeting {
+impl Handshake {
     /// Returns the bytes before the tag, over which the tag is computed.
     #[must_use]
-    pub fn to_bytes(&self) -> [u8; GREETED_LEN] {
-        let mut out = [0; GREETED_LEN];
-        (out[0], out[1]) = (MAGIC, VERSION << 4 | GREETING);
-        (out[2], out[3]) = (u8::from(self.wants == Wants::Answer), self.speaks.code());
-        for (at, value) in (4..).step_by(8).zip([self.life, self.challenge, self.met, self.knows]) {
+    pub fn to_bytes(&self) -> [u8; HANDSHAKE_BODY_LEN] {
+        let mut out = [0; HANDSHAKE_BODY_LEN];
+        (out[0], out[1]) = (MAGIC, VERSION << 4 | HANDSHAKE);
+        (out[2], out[3]) = (u8::from(self.response == ResponseRequest::Requested), self.format.code());
+        for (at, value) in
+            (4..).step_by(8).zip([self.epoch, self.challenge, self.challenge_response, self.peer_epoch])
+        {
             out[at..at + 8].copy_from_slice(&value.to_be_bytes());
         }
         out
     }
 
     fn parse(bytes: &[u8]) -> Result<Datagram, ParseError> {
-        require(bytes, GREETING_LEN)?;
-        if bytes.len() > GREETING_LEN {
+        require(bytes, HANDSHAKE_LEN)?;
+        if bytes.len() > HANDSHAKE_LEN {
             return Err(ParseError::BadLength { what: "D-Proxy greeting", value: bytes.len() });
         }
-        let (wants, speaks) = match (bytes[2], Speaks::of(bytes[3])) {
-            (0, Some(speaks)) => (Wants::Nothing, speaks),
-            (1, Some(speaks)) => (Wants::Answer, speaks),
+        let (wants, speaks) = match (bytes[2], MessageFormat::of(bytes[3])) {
+            (0, Some(speaks)) => (ResponseRequest::None, speaks),
+            (1, Some(speaks)) => (ResponseRequest::Requested, speaks),
             _ => {
                 let value = u32::from(bytes[2]) << 8 | u32::from(bytes[3]);
                 return Err(ParseError::Unsupported { what: "D-Proxy greeting", value });
             }
         };
         let [life, challenge, met, knows] = [4, 12, 20, 28].map(|at| u64::from_be_bytes(array(bytes, at)));
-        let greeting = Self { life, challenge, met, knows, wants, speaks };
-        Ok(Datagram::Greeting(greeting, array(bytes, GREETED_LEN)))
+        let greeting = Self {
+            epoch: life,
+            challenge,
+            challenge_response: met,
+            peer_epoch: knows,
+            response: wants,
+            format: speaks,
+        };
+        Ok(Datagram::Handshake(greeting, array(bytes, HANDSHAKE_BODY_LEN)))
     }
 }
 
@@ -180,7 +189,7 @@ impl Sealed {
     /// Returns the bytes before the tag.
     #[must_use]
     pub fn header(number: u64) -> [u8; NUMBER_LEN] {
-        let mut out = (number % NUMBERS).to_be_bytes();
+        let mut out = (number % NUMBER_LIMIT).to_be_bytes();
         (out[0], out[1]) = (MAGIC, VERSION << 4 | FRAME);
         out
     }
@@ -196,11 +205,11 @@ impl Datagram {
         match (bytes[0], bytes[1] >> 4, bytes[1] & 0xf) {
             (MAGIC, VERSION, FRAME) => {
                 require(bytes, HEADER_LEN)?;
-                let number = u64::from_be_bytes(array(bytes, 0)) % NUMBERS;
+                let number = u64::from_be_bytes(array(bytes, 0)) % NUMBER_LIMIT;
                 let frame = bytes.slice(HEADER_LEN..);
                 Ok(Self::Frame(Sealed { number, tag: array(bytes, NUMBER_LEN), frame }))
             }
-            (MAGIC, VERSION, GREETING) => Greeting::parse(bytes),
+            (MAGIC, VERSION, HANDSHAKE) => Handshake::parse(bytes),
             _ => {
                 let value = u32::from(bytes[0]) << 8 | u32::from(bytes[1]);
                 Err(ParseError::Unsupported { what: "D-Proxy datagram", value })
@@ -216,7 +225,7 @@ impl Datagram {
                 out.extend_from_slice(&sealed.tag);
                 out.extend_from_slice(&sealed.frame);
             }
-            Self::Greeting(greeting, tag) => {
+            Self::Handshake(greeting, tag) => {
                 out.extend_from_slice(&greeting.to_bytes());
                 out.extend_from_slice(tag);
             }
@@ -228,7 +237,7 @@ impl Datagram {
     pub fn wire_len(&self) -> usize {
         match self {
             Self::Frame(sealed) => HEADER_LEN + sealed.frame.len(),
-            Self::Greeting(..) => GREETING_LEN,
+            Self::Handshake(..) => HANDSHAKE_LEN,
         }
     }
 }
@@ -244,10 +253,21 @@ mod tests {
         out.into()
     }
 
-    fn greeting(wants: Wants) -> Datagram {
-        let speaks = if wants == Wants::Answer { Speaks::Messages } else { Speaks::Acknowledging };
-        let greeting = Greeting { life: 1, challenge: u64::MAX, met: 3, knows: 4, wants, speaks };
-        Datagram::Greeting(greeting, [9; GREETING_TAG_LEN])
+    fn greeting(wants: ResponseRequest) -> Datagram {
+        let speaks = if wants == ResponseRequest::Requested {
+            MessageFormat::DProxy
+        } else {
+            MessageFormat::ArqFrames
+        };
+        let greeting = Handshake {
+            epoch: 1,
+            challenge: u64::MAX,
+            challenge_response: 3,
+            peer_epoch: 4,
+            response: wants,
+            format: speaks,
+        };
+        Datagram::Handshake(greeting, [9; HANDSHAKE_TAG_LEN])
     }
 
     fn frame(number: u64, frame: &'static [u8]) -> Datagram {
@@ -255,12 +275,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn emitted_datagrams_parse_back() {
         let all = [
-            greeting(Wants::Answer),
-            greeting(Wants::Nothing),
+            greeting(ResponseRequest::Requested),
+            greeting(ResponseRequest::None),
             frame(0, b""),
-            frame(NUMBERS - 1, b"a frame"),
+            frame(NUMBER_LIMIT - 1, b"a frame"),
         ];
         for datagram in all {
             assert_eq!(Datagram::parse(&written(&datagram)), Ok(datagram));
@@ -272,13 +292,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_too_long_or_unknown_is_none() {
-        let whole = written(&greeting(Wants::Answer));
+    fn truncated_overlong_or_unknown_datagrams_are_refused() {
+        let whole = written(&greeting(ResponseRequest::Requested));
         for len in 0..whole.len() {
             assert!(matches!(Datagram::parse(&whole.slice(..len)), Err(ParseError::Truncated { .. })));
         }
         let longer = Bytes::from([&whole[..], &[0]].concat());
-        let bad = ParseError::BadLength { what: "D-Proxy greeting", value: GREETING_LEN + 1 };
+        let bad = ParseError::BadLength { what: "D-Proxy greeting", value: HANDSHAKE_LEN + 1 };
         assert_eq!(Datagram::parse(&longer), Err(bad));
         for (at, value) in [(0, 0xd5), (1, 0x11), (1, 0x22), (2, 2), (3, 0), (3, 4)] {
             let mut other = whole.to_vec();
@@ -288,8 +308,8 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_told_from_this_one_and_from_noise() {
-        let mut greeting = written(&greeting(Wants::Answer)).to_vec();
+    fn another_version_is_distinguished_from_this_one_and_from_noise() {
+        let mut greeting = written(&greeting(ResponseRequest::Requested)).to_vec();
         assert_eq!(other_version(&greeting), None);
         greeting[1] = 0x11;
         assert_eq!(other_version(&greeting), Some(1));

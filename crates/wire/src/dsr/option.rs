@@ -47,7 +47,7 @@ pub struct RouteRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteReply {
     /// Kind of the last hop.
-    pub last: Last,
+    pub last: LastHop,
     /// The nodes behind the first, the target included. At least one.
     pub path: Addresses,
 }
@@ -101,9 +101,9 @@ pub struct Ack {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceRoute {
     /// Kind of the first hop.
-    pub first: First,
+    pub first: FirstHop,
     /// Kind of the last hop.
-    pub last: Last,
+    pub last: LastHop,
     /// Number of times the packet was salvaged, 0 to 15.
     pub salvage: u8,
     /// Nodes of `path` that the packet has not reached yet. At most the length of `path`, and 63.
@@ -114,20 +114,20 @@ pub struct SourceRoute {
 
 /// Kind of the first hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum First {
+pub enum FirstHop {
     /// An ordinary hop.
     #[default]
-    Hop,
+    Ordinary,
     /// A path of any length outside the DSR network.
     External,
 }
 
 /// Kind of the last hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Last {
+pub enum LastHop {
     /// An ordinary hop.
     #[default]
-    Hop,
+    Ordinary,
     /// A path of any length outside the DSR network.
     External,
 }
@@ -228,7 +228,7 @@ impl DsrOption {
 
 impl RouteRequest {
     fn parse(data: &[u8]) -> Result<Self, ParseError> {
-        let path = path("dsr route request", data, REQUEST_LEN)?;
+        let path = parse_path("dsr route request", data, REQUEST_LEN)?;
         Ok(Self { id: be16(data, 0), target: address(data, 2), path })
     }
 
@@ -241,16 +241,16 @@ impl RouteRequest {
 
 impl RouteReply {
     fn parse(data: &[u8]) -> Result<Self, ParseError> {
-        let path = path("dsr route reply", data, REPLY_LEN)?;
+        let path = parse_path("dsr route reply", data, REPLY_LEN)?;
         if path.is_empty() {
             return Err(ParseError::BadLength { what: "dsr route reply", value: data.len() });
         }
-        let last = if data[0] & REPLY_LAST_EXTERNAL != 0 { Last::External } else { Last::Hop };
+        let last = if data[0] & REPLY_LAST_EXTERNAL != 0 { LastHop::External } else { LastHop::Ordinary };
         Ok(Self { last, path })
     }
 
     fn emit(&self, out: &mut Vec<u8>) {
-        out.push(if self.last == Last::External { REPLY_LAST_EXTERNAL } else { 0 });
+        out.push(if self.last == LastHop::External { REPLY_LAST_EXTERNAL } else { 0 });
         emit_path(&self.path, out);
     }
 }
@@ -303,7 +303,7 @@ impl SourceRoute {
     }
 
     fn parse(data: &[u8]) -> Result<Self, ParseError> {
-        let path = path("dsr source route", data, SOURCE_ROUTE_LEN)?;
+        let path = parse_path("dsr source route", data, SOURCE_ROUTE_LEN)?;
         let bits = be16(data, 0);
         let segments_left = (bits & SEGMENTS_LEFT) as u8;
         if usize::from(segments_left) > path.len() {
@@ -311,8 +311,8 @@ impl SourceRoute {
             return Err(ParseError::BadLength { what: "dsr segments left", value: segments_left.into() });
         }
         Ok(Self {
-            first: if bits & FIRST_EXTERNAL != 0 { First::External } else { First::Hop },
-            last: if bits & LAST_EXTERNAL != 0 { Last::External } else { Last::Hop },
+            first: if bits & FIRST_EXTERNAL != 0 { FirstHop::External } else { FirstHop::Ordinary },
+            last: if bits & LAST_EXTERNAL != 0 { LastHop::External } else { LastHop::Ordinary },
             salvage: (bits >> SALVAGE_SHIFT & SALVAGE) as u8,
             segments_left,
             path,
@@ -320,8 +320,8 @@ impl SourceRoute {
     }
 
     fn emit(&self, out: &mut Vec<u8>) {
-        let first = if self.first == First::External { FIRST_EXTERNAL } else { 0 };
-        let last = if self.last == Last::External { LAST_EXTERNAL } else { 0 };
+        let first = if self.first == FirstHop::External { FIRST_EXTERNAL } else { 0 };
+        let last = if self.last == LastHop::External { LAST_EXTERNAL } else { 0 };
         let salvage = (u16::from(self.salvage) & SALVAGE) << SALVAGE_SHIFT;
         let bits = first | last | salvage | u16::from(self.segments_left) & SEGMENTS_LEFT;
         out.extend(bits.to_be_bytes());
@@ -330,7 +330,7 @@ impl SourceRoute {
 }
 
 /// The addresses behind the first `fixed` bytes.
-fn path(what: &'static str, data: &[u8], fixed: usize) -> Result<Addresses, ParseError> {
+fn parse_path(what: &'static str, data: &[u8], fixed: usize) -> Result<Addresses, ParseError> {
     at_least(what, data, fixed)?;
     let addresses = &data[fixed..];
     if !addresses.len().is_multiple_of(ADDRESS_LEN) {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{bit_flips, hex, refuses_every_prefix};
+use crate::testing::{assert_every_prefix_is_refused, bit_flips, hex};
 use bytes::Bytes;
 use proptest::prelude::*;
 use smallvec::smallvec;
@@ -11,8 +11,8 @@ const C: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
 
 fn source_route() -> SourceRoute {
     SourceRoute {
-        first: First::Hop,
-        last: Last::Hop,
+        first: FirstHop::Ordinary,
+        last: LastHop::Ordinary,
         salvage: 0,
         segments_left: 2,
         path: Addresses::from_slice(&[A, B]),
@@ -47,8 +47,8 @@ fn a_route_request_is_laid_out_as_in_section_6_2() {
 #[test]
 fn a_route_reply_is_laid_out_as_in_section_6_3() {
     let reply = |last| DsrOption::Reply(RouteReply { last, path: Addresses::from_slice(&[B, C]) });
-    assert_bytes(reply(Last::Hop), "02 09 00 0a000002 0a000009");
-    assert_bytes(reply(Last::External), "02 09 80 0a000002 0a000009");
+    assert_bytes(reply(LastHop::Ordinary), "02 09 00 0a000002 0a000009");
+    assert_bytes(reply(LastHop::External), "02 09 80 0a000002 0a000009");
 }
 
 #[test]
@@ -74,8 +74,8 @@ fn a_source_route_is_laid_out_as_in_section_6_7() {
     };
     let path = "0a000001 0a000002";
     assert_bytes(option(|_| ()), &format!("60 0a 0002 {path}"));
-    assert_bytes(option(|r| r.first = First::External), &format!("60 0a 8002 {path}"));
-    assert_bytes(option(|r| r.last = Last::External), &format!("60 0a 4002 {path}"));
+    assert_bytes(option(|r| r.first = FirstHop::External), &format!("60 0a 8002 {path}"));
+    assert_bytes(option(|r| r.last = LastHop::External), &format!("60 0a 4002 {path}"));
     assert_bytes(option(|r| r.salvage = 15), &format!("60 0a 03c2 {path}"));
     assert_bytes(option(|r| r.segments_left = 0), &format!("60 0a 0000 {path}"));
 }
@@ -92,8 +92,8 @@ fn a_packet_goes_from_node_to_node_of_its_route() {
 }
 
 #[test]
-fn what_follows_begins_at_a_multiple_of_four() {
-    let reply = DsrOption::Reply(RouteReply { last: Last::Hop, path: Addresses::from_slice(&[C]) });
+fn the_payload_is_aligned_to_four_bytes() {
+    let reply = DsrOption::Reply(RouteReply { last: LastHop::Ordinary, path: Addresses::from_slice(&[C]) });
     let header = |options| Header { next: Some(Protocol::Tcp), options };
     let one = header(smallvec![reply.clone()]);
     assert_eq!(emitted(&one), hex("06 00 0008 02 05 00 0a000009 e0"));
@@ -106,7 +106,7 @@ fn what_follows_begins_at_a_multiple_of_four() {
 }
 
 #[test]
-fn padding_is_skipped_wherever_it_stands() {
+fn padding_is_skipped_anywhere() {
     let (header, len) = Header::parse(&hex("3b 00 000b e0 00 03 010203 a0 02 0007 e0 ff")).unwrap();
     assert_eq!(header.options.as_slice(), [DsrOption::AckRequest(AckRequest { id: 7 })]);
     assert_eq!(len, 15);
@@ -145,7 +145,7 @@ fn every_prefix_is_refused_and_no_flipped_bit_panics() {
         ],
     };
     let bytes = Bytes::from(emitted(&header));
-    refuses_every_prefix(&bytes, |bytes| Header::parse(bytes));
+    assert_every_prefix_is_refused(&bytes, |bytes| Header::parse(bytes));
     for flipped in bit_flips(&bytes) {
         let _ = Header::parse(&flipped);
     }
@@ -156,8 +156,8 @@ fn any_path(least: usize) -> impl Strategy<Value = Addresses> {
 }
 
 fn any_option() -> impl Strategy<Value = DsrOption> {
-    let first = prop::sample::select(vec![First::Hop, First::External]);
-    let last = || prop::sample::select(vec![Last::Hop, Last::External]);
+    let first = prop::sample::select(vec![FirstHop::Ordinary, FirstHop::External]);
+    let last = || prop::sample::select(vec![LastHop::Ordinary, LastHop::External]);
     prop_oneof![
         (any::<u16>(), any::<Ipv4Addr>(), any_path(0))
             .prop_map(|(id, target, path)| DsrOption::Request(RouteRequest { id, target, path })),
@@ -179,7 +179,7 @@ fn any_option() -> impl Strategy<Value = DsrOption> {
 
 proptest! {
     #[test]
-    fn what_is_emitted_parses_back(
+    fn emitted_headers_parse_back(
         options in prop::collection::vec(any_option(), 0..4),
         next in prop::sample::select(vec![None, Some(Protocol::Tcp), Some(Protocol::Other(253))]),
     ) {
@@ -189,7 +189,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_parsed_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
         if let Ok((header, _)) = Header::parse(&bytes) {
             let again = emitted(&header);
             prop_assert_eq!(Header::parse(&again).map(|(header, _)| header), Ok(header));

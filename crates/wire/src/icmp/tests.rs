@@ -1,15 +1,15 @@
 use super::*;
 use crate::ipv4::Protocol;
-use crate::testing::{any_ip, bit_flips, hex, ip, refuses_every_prefix};
+use crate::testing::{any_ip, assert_every_prefix_is_refused, bit_flips, hex, ip};
 use proptest::prelude::*;
 
 /// A report about a segment of 1460 bytes from 10.0.0.1:49152 to 10.0.0.2:9, sequence number 0x01020304.
 fn report() -> Unreachable {
     Unreachable {
-        reason: Reason::Host,
+        reason: UnreachableCode::Host,
         ip: ip(Protocol::Tcp),
         payload_len: 1480,
-        start: [0xc0, 0x00, 0x00, 0x09, 1, 2, 3, 4],
+        quoted: [0xc0, 0x00, 0x00, 0x09, 1, 2, 3, 4],
     }
 }
 
@@ -31,15 +31,15 @@ fn a_report_is_written_byte_for_byte() {
 }
 
 #[test]
-fn what_is_written_is_read() {
-    for reason in [Reason::Network, Reason::Host] {
+fn emitted_messages_parse_back() {
+    for reason in [UnreachableCode::Network, UnreachableCode::Host] {
         let report = Unreachable { reason, ..report() };
         assert_eq!(Unreachable::parse(&emitted(&report)), Ok(report));
     }
 }
 
 #[test]
-fn longer_quotations_are_read_and_cut() {
+fn longer_quotations_are_truncated() {
     // RFC 1812 quotes as much as fits; Linux pads to 576 bytes.
     let mut bytes = emitted(&report()).to_vec();
     bytes.extend([7; 64]);
@@ -55,8 +55,8 @@ fn a_report_is_made_of_the_packet_it_is_about() {
     ip(Protocol::Tcp).emit(1480, &mut packet);
     packet.extend([0xc0, 0x00, 0x00, 0x09, 1, 2, 3, 4]);
     packet.resize(1500, 0xaa);
-    assert_eq!(Unreachable::about(Reason::Host, &packet), Ok(report()));
-    let short = Unreachable::about(Reason::Host, &packet[..27]);
+    assert_eq!(Unreachable::for_packet(UnreachableCode::Host, &packet), Ok(report()));
+    let short = Unreachable::for_packet(UnreachableCode::Host, &packet[..27]);
     assert_eq!(short, Err(ParseError::Truncated { needed: 28, got: 27 }));
 }
 
@@ -89,7 +89,7 @@ fn other_messages_are_refused() {
 #[test]
 fn prefixes_and_damaged_messages_are_refused() {
     let bytes = emitted(&report());
-    refuses_every_prefix(&bytes, Unreachable::parse);
+    assert_every_prefix_is_refused(&bytes, Unreachable::parse);
     for damaged in bit_flips(&bytes) {
         assert_eq!(Unreachable::parse(&damaged), Err(ParseError::BadChecksum));
     }
@@ -97,19 +97,19 @@ fn prefixes_and_damaged_messages_are_refused() {
 
 proptest! {
     #[test]
-    fn any_report_survives_the_wire(
+    fn any_message_parses_back(
         ip in any_ip(any::<u8>().prop_map(Protocol::from)),
         payload_len in 8..=65_515_u16,
         start: [u8; 8],
         host: bool,
     ) {
-        let reason = if host { Reason::Host } else { Reason::Network };
-        let report = Unreachable { reason, ip, payload_len, start };
+        let reason = if host { UnreachableCode::Host } else { UnreachableCode::Network };
+        let report = Unreachable { reason, ip, payload_len, quoted: start };
         prop_assert_eq!(Unreachable::parse(&emitted(&report)), Ok(report));
     }
 
     #[test]
-    fn any_bytes_are_a_report_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
         let bytes = Bytes::from(bytes);
         if let Ok(report) = Unreachable::parse(&bytes) {
             prop_assert_eq!(Unreachable::parse(&emitted(&report)), Ok(report));

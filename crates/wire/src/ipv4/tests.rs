@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{any_ip, any_payload, bit_flips, hex, ip, refuses_every_prefix};
+use crate::testing::{any_ip, any_payload, assert_every_prefix_is_refused, bit_flips, hex, ip};
 use proptest::prelude::*;
 
 /// A UDP packet of 20 + 4 bytes.
@@ -37,7 +37,7 @@ fn a_header_is_written_byte_for_byte() {
 }
 
 #[test]
-fn ecn_and_identification_stand_at_their_places() {
+fn ecn_and_identification_are_encoded_in_their_fields() {
     let mut header = ip(Protocol::Tcp);
     header.ecn = Ecn::Capable0;
     header.id = 0xabcd;
@@ -65,7 +65,7 @@ fn a_total_length_that_ends_among_the_options_is_refused() {
 }
 
 #[test]
-fn padding_of_the_link_is_cut_off() {
+fn link_padding_is_removed() {
     let mut padded = packet().to_vec();
     padded.extend([0; 22]);
     let (_, payload) = Header::parse(&Bytes::from(padded)).unwrap();
@@ -73,7 +73,7 @@ fn padding_of_the_link_is_cut_off() {
 }
 
 #[test]
-fn what_is_refused_and_why() {
+fn malformed_packets_are_refused_with_the_reason() {
     let unsupported = |what, value| Err(ParseError::Unsupported { what, value });
     let bad_length = |what, value| Err(ParseError::BadLength { what, value });
     assert_eq!(Header::parse(&patched(0, &[0x65])), unsupported("ip version", 6));
@@ -88,11 +88,11 @@ fn what_is_refused_and_why() {
 
 #[test]
 fn every_truncation_is_refused() {
-    refuses_every_prefix(&packet(), Header::parse);
+    assert_every_prefix_is_refused(&packet(), Header::parse);
 }
 
 #[test]
-fn any_flipped_header_bit_is_noticed() {
+fn any_flipped_header_bit_is_detected() {
     for (bit, bytes) in bit_flips(&packet()).take(HEADER_LEN * 8).enumerate() {
         assert!(Header::parse(&bytes).is_err(), "bit {bit}");
     }
@@ -113,13 +113,13 @@ fn errors_read_as_short_sentences() {
 
 #[test]
 #[should_panic(expected = "at most 65,535 bytes")]
-fn a_packet_beyond_the_length_field_is_the_callers_mistake() {
+fn a_packet_beyond_the_length_field_panics() {
     ip(Protocol::Tcp).emit(65_516, &mut Vec::new());
 }
 
 proptest! {
     #[test]
-    fn what_was_emitted_parses_back(
+    fn emitted_packets_parse_back(
         header in any_ip(any::<u8>().prop_map(Protocol::from)),
         payload in any_payload(),
     ) {
@@ -151,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn what_etherparse_emitted_parses(
+    fn packets_of_etherparse_parse(
         header in any_ip(any::<u8>().prop_map(Protocol::from)),
         options in 0..=10usize,
         dscp in 0..64u8,
@@ -176,7 +176,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_taken_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
         let _ = Header::parse(&Bytes::from(bytes));
     }
 }

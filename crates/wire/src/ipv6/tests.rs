@@ -42,7 +42,7 @@ fn a_header_is_written_byte_for_byte() {
 }
 
 #[test]
-fn dscp_is_ignored_and_padding_of_the_link_cut_off() {
+fn dscp_is_ignored_and_link_padding_removed() {
     let mut padded = packet(17, "01020304").to_vec();
     padded.extend([0xee; 6]);
     assert_eq!(Header::parse(&padded), Ok((header(), 40..44)));
@@ -121,7 +121,7 @@ fn every_truncation_is_refused() {
 
 proptest! {
     #[test]
-    fn what_was_emitted_parses_back_and_etherparse_agrees(
+    fn emitted_packets_parse_back_and_etherparse_agrees(
         header in any_ipv6(any::<u8>().prop_map(Protocol::from)),
         payload in any_payload(),
     ) {
@@ -140,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_taken_without_panic_and_the_payload_is_within_them(
+    fn arbitrary_bytes_do_not_panic_and_the_payload_is_within_them(
         next in prop::sample::select(&[0, 43, 44, 60, 6, 51][..]),
         rest in prop::collection::vec(prop_oneof![0..3u8, prop::sample::select(&[43, 44, 60][..]), any::<u8>()], 0..80),
         len in prop::option::of(any::<u16>()),

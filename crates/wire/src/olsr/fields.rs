@@ -21,6 +21,6 @@ pub(super) fn emit_addresses(addresses: &[Ipv4Addr], out: &mut Vec<u8>) {
 }
 
 /// A length as a 16-bit field.
-pub(super) fn size(len: usize) -> [u8; 2] {
+pub(super) fn length_field(len: usize) -> [u8; 2] {
     u16::try_from(len).expect("an OLSR packet has at most 65,535 bytes").to_be_bytes()
 }

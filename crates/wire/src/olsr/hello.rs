@@ -1,7 +1,7 @@
 //! HELLO messages (RFC 3626 §6.1).
 
 use super::CodedTime;
-use super::fields::{ADDRESS_LEN, addresses, emit_addresses, size};
+use super::fields::{ADDRESS_LEN, addresses, emit_addresses, length_field};
 use crate::emit::be16;
 use crate::error::{ParseError, require};
 use std::net::Ipv4Addr;
@@ -67,7 +67,7 @@ pub enum NeighbourType {
     /// SYM_NEIGH: there is a symmetric link to it.
     Symmetric = 1,
     /// MPR_NEIGH: the same, and the sender has selected it as a multipoint relay.
-    Relay = 2,
+    Mpr = 2,
 }
 
 /// Willingness of a node to carry traffic for other nodes: 0 to 7 (RFC 3626 §18.8).
@@ -121,7 +121,7 @@ impl Hello {
         out.extend([0, 0, self.interval.bits(), self.willingness.0]);
         for link in &self.links {
             out.extend([link.code.bits(), 0]);
-            out.extend(size(link.wire_len()));
+            out.extend(length_field(link.wire_len()));
             emit_addresses(&link.neighbours, out);
         }
     }
@@ -150,7 +150,7 @@ impl LinkCode {
         let neighbour = match bits >> 2 {
             0 => NeighbourType::NotNeighbour,
             1 => NeighbourType::Symmetric,
-            2 => NeighbourType::Relay,
+            2 => NeighbourType::Mpr,
             _ => return Self::Other(bits),
         };
         match (link, neighbour) {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{bit_flips, hex, refuses_every_prefix};
+use crate::testing::{assert_every_prefix_is_refused, bit_flips, hex};
 use hopline_core::Duration;
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ fn code(link: LinkType, neighbour: NeighbourType) -> LinkCode {
 }
 
 fn hello() -> Message {
-    let relay = code(LinkType::Symmetric, NeighbourType::Relay);
+    let relay = code(LinkType::Symmetric, NeighbourType::Mpr);
     let heard = code(LinkType::Asymmetric, NeighbourType::NotNeighbour);
     let links = vec![
         LinkMessage { code: relay, neighbours: vec![B] },
@@ -64,7 +64,7 @@ fn a_hello_is_laid_out_as_in_section_6_1() {
 }
 
 #[test]
-fn a_hello_without_links_says_who_is_there() {
+fn a_hello_without_links_announces_its_sender() {
     let body = Body::Hello(Hello { interval: time(2), willingness: Willingness::NEVER, links: vec![] });
     assert_bytes(message(time(6), body), "01 86 0010 0a000001 ff 03 0102  0000 05 00");
 }
@@ -86,7 +86,7 @@ fn interfaces_and_networks_are_laid_out_as_in_sections_5_1_and_12_1() {
 }
 
 #[test]
-fn a_message_of_another_type_is_kept_byte_for_byte() {
+fn a_message_of_unknown_type_is_kept_unchanged() {
     let body = Body::Unknown { kind: 130, bytes: vec![1, 2, 3] };
     assert_bytes(message(time(15), body), "82 e7 000f 0a000001 ff 03 0102  010203");
 }
@@ -102,12 +102,12 @@ fn a_packet_holds_its_messages_in_order() {
 #[test]
 fn link_codes_are_two_halves_where_these_go_together() {
     use LinkType::{Asymmetric, Lost, Symmetric, Unspecified};
-    use NeighbourType::{NotNeighbour, Relay};
+    use NeighbourType::{Mpr, NotNeighbour};
     assert_eq!(LinkCode::from_bits(0), code(Unspecified, NotNeighbour));
     assert_eq!(LinkCode::from_bits(1), code(Asymmetric, NotNeighbour));
     assert_eq!(LinkCode::from_bits(3), code(Lost, NotNeighbour));
     assert_eq!(LinkCode::from_bits(6), code(Symmetric, NeighbourType::Symmetric));
-    assert_eq!(LinkCode::from_bits(10), code(Symmetric, Relay));
+    assert_eq!(LinkCode::from_bits(10), code(Symmetric, Mpr));
     // A symmetric link to no neighbour, an undefined neighbour type, codes that RFC 3626 leaves undefined.
     for bits in [2, 12, 15, 16, 22, 255] {
         assert_eq!(LinkCode::from_bits(bits), LinkCode::Other(bits));
@@ -136,7 +136,7 @@ fn reserved_fields_are_ignored() {
 }
 
 #[test]
-fn what_is_refused_and_why() {
+fn malformed_packets_are_refused_with_the_reason() {
     let bad = |what, value| ParseError::BadLength { what, value };
     // RFC 3626 §3.4: no message, no packet.
     assert_eq!(reason("0004 fffe"), ParseError::Truncated { needed: 16, got: 4 });
@@ -166,7 +166,7 @@ fn what_is_refused_and_why() {
 #[test]
 fn every_truncation_is_refused() {
     for message in [hello(), tc(), message(time(15), Body::Mid(vec![B]))] {
-        refuses_every_prefix(&emitted(&packet(&[message])).into(), |bytes| Packet::parse(bytes));
+        assert_every_prefix_is_refused(&emitted(&packet(&[message])).into(), |bytes| Packet::parse(bytes));
     }
 }
 
@@ -181,13 +181,13 @@ fn a_flipped_bit_gives_another_packet_or_an_error() {
 
 #[test]
 #[should_panic(expected = "holds a message")]
-fn a_packet_of_no_messages_is_the_callers_mistake() {
+fn a_packet_without_messages_panics() {
     emitted(&packet(&[]));
 }
 
 #[test]
 #[should_panic(expected = "at most 65,535 bytes")]
-fn a_packet_longer_than_its_length_field_is_the_callers_mistake() {
+fn a_packet_beyond_the_length_field_panics() {
     emitted(&packet(&[message(time(1), Body::Mid(vec![A; 16_384]))]));
 }
 
@@ -237,7 +237,7 @@ fn any_message() -> impl Strategy<Value = Message> {
 
 proptest! {
     #[test]
-    fn what_was_emitted_parses_back(
+    fn emitted_packets_parse_back(
         seq in any::<u16>(),
         messages in prop::collection::vec(any_message(), 1..5),
     ) {
@@ -249,7 +249,7 @@ proptest! {
 
     /// The lengths are corrected, as the parser would refuse everything else.
     #[test]
-    fn any_bytes_are_taken_without_panic(
+    fn arbitrary_bytes_do_not_panic(
         kind in 0..6u8,
         bytes in prop::collection::vec(any::<u8>(), 12..80),
     ) {

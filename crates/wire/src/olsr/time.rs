@@ -6,7 +6,7 @@ use hopline_core::Duration;
 const SCALE: u64 = 62_500_000;
 /// A sixteenth of [`SCALE`], whole nanoseconds: every code is an exact [`Duration`].
 const STEP: u64 = SCALE / 16;
-const LARGEST_EXPONENT: u32 = 15;
+const MAX_EXPONENT: u32 = 15;
 
 /// A time in one byte: C · (1 + a/16) · 2^b, a in the four high bits, b in the four low ones. 62.5 ms to 3968 s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +30,12 @@ impl CodedTime {
     pub fn at_least(time: Duration) -> Self {
         let nanos = time.as_nanos();
         let exponent = (nanos / SCALE).checked_ilog2().unwrap_or(0);
-        if exponent > LARGEST_EXPONENT {
+        if exponent > MAX_EXPONENT {
             return Self(u8::MAX);
         }
         let mantissa = nanos.saturating_sub(SCALE << exponent).div_ceil(STEP << exponent);
         match (mantissa, exponent) {
-            (16, LARGEST_EXPONENT) => Self(u8::MAX),
+            (16, MAX_EXPONENT) => Self(u8::MAX),
             // Rounded up to the next power of two.
             (16, exponent) => Self(exponent as u8 + 1),
             (mantissa, exponent) => Self((mantissa as u8) << 4 | exponent as u8),
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_rounded_up_and_stays_at_the_ends() {
+    fn times_are_rounded_up_and_clamped() {
         let bits = |time| CodedTime::at_least(time).bits();
         assert_eq!(bits(Duration::ZERO), 0);
         assert_eq!(bits(Duration::from_micros(62_500)), 0);

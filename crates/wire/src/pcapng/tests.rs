@@ -29,7 +29,7 @@ fn read(capture: &[u8]) -> (Vec<String>, Vec<Packet>) {
 }
 
 #[test]
-fn what_was_written_is_read_back() {
+fn written_captures_are_read_back() {
     let mut writer = Writer::new(Vec::new()).unwrap();
     let n0 = writer.add_interface("n0", LinkType::Ieee80211).unwrap();
     let n1 = writer.add_interface("gateway", LinkType::RawIp).unwrap();
@@ -82,9 +82,9 @@ fn the_interface_of_another_capture_is_refused() {
 }
 
 /// A writer that is always full.
-struct Full;
+struct FullWriter;
 
-impl Write for Full {
+impl Write for FullWriter {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
         Err(io::ErrorKind::StorageFull.into())
     }
@@ -95,6 +95,6 @@ impl Write for Full {
 
 #[test]
 fn a_full_disk_is_reported_as_such() {
-    let error = Writer::new(Full).err().unwrap();
+    let error = Writer::new(FullWriter).err().unwrap();
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
 }

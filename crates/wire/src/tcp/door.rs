@@ -17,7 +17,7 @@
 //! N it is a report: A and T announce the fields that follow, O means that data arrived out of order.
 
 /// Kind of the option: an experiment (RFC 4727 §2.2).
-pub(super) const EXPERIMENT: u8 = 253;
+pub(super) const EXPERIMENTAL_KIND: u8 = 253;
 /// Experiment identifier (RFC 6994 §3).
 const EXID: [u8; 2] = [0xd0, 0x02];
 
@@ -78,7 +78,7 @@ impl DoorOption {
 
     /// Appends the option, without padding.
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
-        out.extend([EXPERIMENT, self.len() as u8]);
+        out.extend([EXPERIMENTAL_KIND, self.len() as u8]);
         out.extend(EXID);
         match self {
             Self::Malformed => {}
@@ -94,10 +94,10 @@ impl DoorOption {
     /// Parses the data behind kind and length. `None`: another experiment.
     pub(super) fn parse(data: &[u8]) -> Option<Self> {
         let fields = data.strip_prefix(&EXID)?;
-        Some(Self::fields(fields).unwrap_or(Self::Malformed))
+        Some(Self::parse_fields(fields).unwrap_or(Self::Malformed))
     }
 
-    fn fields(data: &[u8]) -> Option<Self> {
+    fn parse_fields(data: &[u8]) -> Option<Self> {
         let (&flags, rest) = data.split_first()?;
         let has = |bit| flags & bit != 0;
         if flags & !(OFFER | OUT_OF_ORDER | TPSN | ADSN) != 0 {

@@ -127,7 +127,7 @@ impl Options {
         if self.nack || !sack.is_empty() {
             let len = self.blocks_len(sack.len()) as u8;
             if self.nack {
-                out.extend([door::EXPERIMENT, len]);
+                out.extend([door::EXPERIMENTAL_KIND, len]);
                 out.extend(NACK_EXID);
             } else {
                 align(out, 2);
@@ -160,14 +160,14 @@ impl Options {
                 if len > area.len() {
                     return Err(ParseError::Truncated { needed: len, got: area.len() });
                 }
-                options.take(area[0], &area[2..len])?;
+                options.parse_option(area[0], &area[2..len])?;
             }
             area = &area[len..];
         }
     }
 
     /// Handles the option of this kind with this data.
-    fn take(&mut self, kind: u8, data: &[u8]) -> Result<(), ParseError> {
+    fn parse_option(&mut self, kind: u8, data: &[u8]) -> Result<(), ParseError> {
         match kind {
             MSS => {
                 expect_len("mss option", data, MSS_LEN)?;
@@ -185,34 +185,36 @@ impl Options {
                 expect_len("timestamps option", data, TIMESTAMPS_LEN)?;
                 self.timestamps = Some(Timestamps { value: be32(data, 0), echo: be32(data, 4) });
             }
-            SACK => self.take_sack(data)?,
-            door::EXPERIMENT if data.starts_with(&NACK_EXID) => self.take_nack(&data[NACK_EXID.len()..]),
-            door::EXPERIMENT => self.door = DoorOption::parse(data).or(self.door),
+            SACK => self.parse_sack(data)?,
+            door::EXPERIMENTAL_KIND if data.starts_with(&NACK_EXID) => {
+                self.parse_nack(&data[NACK_EXID.len()..])
+            }
+            door::EXPERIMENTAL_KIND => self.door = DoorOption::parse(data).or(self.door),
             _ => {}
         }
         Ok(())
     }
 
-    fn take_sack(&mut self, data: &[u8]) -> Result<(), ParseError> {
+    fn parse_sack(&mut self, data: &[u8]) -> Result<(), ParseError> {
         if data.is_empty() || !data.len().is_multiple_of(SACK_BLOCK_LEN) {
             return Err(ParseError::BadLength { what: "sack option", value: SACK_HEADER_LEN + data.len() });
         }
         if !self.nack {
-            self.take_blocks(data);
+            self.parse_blocks(data);
         }
         Ok(())
     }
 
     /// Takes the ranges of a NACK option: the segments that a base station misses. They take precedence over SACK blocks.
     /// Without ranges, the option announces that a host keeps the segments it sends. An option of another length is ignored.
-    fn take_nack(&mut self, data: &[u8]) {
+    fn parse_nack(&mut self, data: &[u8]) {
         if data.len().is_multiple_of(SACK_BLOCK_LEN) {
             (self.nack, self.sack) = (true, SackBlocks::default());
-            self.take_blocks(data);
+            self.parse_blocks(data);
         }
     }
 
-    fn take_blocks(&mut self, data: &[u8]) {
+    fn parse_blocks(&mut self, data: &[u8]) {
         for block in data.chunks_exact(SACK_BLOCK_LEN) {
             // 40 bytes of options cannot hold more than four blocks.
             self.sack.push(SackBlock { left: Seq32(be32(block, 0)), right: Seq32(be32(block, 4)) });

@@ -1,6 +1,6 @@
 use super::*;
 use crate::ip::{Header, Protocol};
-use crate::testing::{any_payload, any_version, bit_flips, hex, ip, refuses_every_prefix};
+use crate::testing::{any_payload, any_version, assert_every_prefix_is_refused, bit_flips, hex, ip};
 use hopline_core::Length;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -74,7 +74,7 @@ fn with_options(area: &str) -> Bytes {
 /// Returns `bytes` with a corrected checksum.
 fn rechecked(mut bytes: Vec<u8>) -> Bytes {
     bytes[16..18].fill(0);
-    let mut sum = Sum::pseudo_header(&ip(Protocol::Tcp), bytes.len());
+    let mut sum = ChecksumSum::pseudo_header(&ip(Protocol::Tcp), bytes.len());
     sum.add(&bytes);
     bytes[16..18].copy_from_slice(&sum.finish().to_be_bytes());
     Bytes::from(bytes)
@@ -141,7 +141,7 @@ fn timestamps_leave_room_for_three_sack_blocks() {
 }
 
 #[test]
-fn what_does_not_fit_aligned_is_packed() {
+fn options_that_do_not_fit_aligned_are_packed() {
     // MSS and SACK together are legal, if odd: 4 + 10 + 26 bytes without NOPs.
     let mut segment = data();
     segment.options.mss = Some(536);
@@ -197,7 +197,7 @@ fn the_option_of_tcp_door_is_written_byte_for_byte() {
 }
 
 #[test]
-fn what_is_wrong_with_the_option_of_tcp_door_spoils_nothing_else() {
+fn a_malformed_door_option_affects_no_other_option() {
     let door = |area| options(&format!("{area} 01 01 020405b4")).map(|o| (o.door, o.mss)).unwrap();
     for area in [
         "fd04 d002",               // no flags
@@ -233,7 +233,7 @@ fn tcp_door_leaves_room_for_sack_blocks() {
 }
 
 #[test]
-fn what_is_missing_is_told_in_an_experiment_and_counts_before_what_has_arrived() {
+fn nack_ranges_use_an_experimental_option_and_precede_sack() {
     let mut segment = data();
     segment.options = Options { sack: sack(&[(1, 2), (3, 4)]), nack: true, ..Options::default() };
     let mut written = Vec::new();
@@ -265,7 +265,7 @@ fn what_is_missing_is_told_in_an_experiment_and_counts_before_what_has_arrived()
 }
 
 #[test]
-fn headers_are_read_of_packets_that_are_cut_short_and_have_no_checksums_yet() {
+fn headers_of_truncated_packets_without_checksums_parse() {
     let segment = Segment { payload: Bytes::from_static(b"some data"), ..data() };
     let ip = ipv4::Header {
         src: [10, 0, 0, 1].into(),
@@ -292,7 +292,7 @@ fn headers_are_read_of_packets_that_are_cut_short_and_have_no_checksums_yet() {
 }
 
 #[test]
-fn nothing_counts_after_the_end_of_options() {
+fn bytes_after_the_end_of_options_are_ignored() {
     assert_eq!(options("00 ff ff ff"), Ok(Options::default()));
 }
 
@@ -325,12 +325,12 @@ fn a_data_offset_outside_the_segment_is_refused() {
 
 #[test]
 fn every_truncation_is_refused() {
-    refuses_every_prefix(&hex(SYN), parse);
-    refuses_every_prefix(&hex(DATA), parse);
+    assert_every_prefix_is_refused(&hex(SYN), parse);
+    assert_every_prefix_is_refused(&hex(DATA), parse);
 }
 
 #[test]
-fn any_flipped_bit_is_noticed() {
+fn any_flipped_bit_is_detected() {
     for (bit, bytes) in bit_flips(&hex(DATA)).enumerate() {
         assert!(parse(&bytes).is_err(), "bit {bit}");
     }
@@ -427,7 +427,7 @@ fn any_segment() -> impl Strategy<Value = Segment<Bytes>> {
 
 proptest! {
     #[test]
-    fn what_was_emitted_parses_back(header in any_version(Protocol::Tcp), segment in any_segment()) {
+    fn emitted_segments_parse_back(header in any_version(Protocol::Tcp), segment in any_segment()) {
         let mut out = Vec::new();
         segment.emit(&header, &mut out);
         prop_assert_eq!(out.len(), segment.wire_len());
@@ -492,7 +492,7 @@ proptest! {
     }
 
     #[test]
-    fn any_option_area_is_taken_without_panic_and_survives_a_round_trip(
+    fn arbitrary_option_areas_do_not_panic_and_parse_back(
         words in 0..=10usize,
         area in prop::collection::vec(prop_oneof![0..12u8, any::<u8>(), select(&[253, 0xd0])], 40),
     ) {

@@ -19,7 +19,7 @@ impl Bitmap {
 
     /// Returns the set of one position; positions above 11 give the empty set.
     #[must_use]
-    pub const fn of(position: u8) -> Self {
+    pub const fn single(position: u8) -> Self {
         Self::from_bits(if position < 16 { 1 << position } else { 0 })
     }
 
@@ -50,17 +50,17 @@ impl Bitmap {
     /// Returns whether `position` is in the set.
     #[must_use]
     pub const fn contains(self, position: u8) -> bool {
-        !self.and(Self::of(position)).is_empty()
+        !self.and(Self::single(position)).is_empty()
     }
 
     /// Adds a position.
     pub const fn insert(&mut self, position: u8) {
-        self.0 |= Self::of(position).0;
+        self.0 |= Self::single(position).0;
     }
 
     /// Removes a position.
     pub const fn remove(&mut self, position: u8) {
-        self.0 &= !Self::of(position).0;
+        self.0 &= !Self::single(position).0;
     }
 
     /// The lowest position.

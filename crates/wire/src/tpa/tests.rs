@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{any_ip, any_payload, bit_flips, hex, ip, refuses_every_prefix};
+use crate::testing::{any_ip, any_payload, assert_every_prefix_is_refused, bit_flips, hex, ip};
 use proptest::prelude::*;
 
 fn tag(n: u64) -> Option<Tag> {
@@ -9,7 +9,7 @@ fn tag(n: u64) -> Option<Tag> {
 fn data() -> Segment<Bytes> {
     Segment {
         block: 0x0183,
-        place: Some(Place { position: 9, last: false }),
+        position: Some(SegmentPosition { position: 9, is_last: false }),
         tx: 12,
         ack: Some(Ack { block: 0x02fe, bitmap: Bitmap::first(3), tx: 7 }),
         control: Control::None,
@@ -23,7 +23,7 @@ fn data() -> Segment<Bytes> {
 }
 
 #[test]
-fn a_data_segment_over_udp_is_these_bytes() {
+fn a_data_segment_over_udp_has_its_encoding() {
     let mut out = Vec::new();
     data().emit_udp(&mut out);
     let expected = hex("83 fe 0c 07  200 007 88  4470  01 02") // then the data
@@ -37,7 +37,7 @@ fn a_data_segment_over_udp_is_these_bytes() {
 }
 
 #[test]
-fn a_native_segment_is_these_bytes_and_keeps_the_lower_half_of_block_numbers() {
+fn a_native_segment_has_its_encoding_with_8_bit_block_numbers() {
     let ports = Ports { src: 1000, dst: 7172 };
     let mut out = Vec::new();
     data().emit_native(&ip(PROTOCOL), ports, &mut out);
@@ -79,16 +79,16 @@ fn a_tag_comes_with_a_receipt() {
 }
 
 #[test]
-fn questions_of_the_path_are_these_bytes() {
+fn path_challenges_have_their_encoding() {
     let of_path = |control, payload| Segment { control, tag: tag(5), payload, ..Segment::default() };
     for (control, payload, expected) in [
         (
-            Control::Challenge(Token(9)),
+            Control::Challenge(ChallengeToken(9)),
             "ff ff",
             "31 0000 0000 0000000000000005 0000 0000 0000000000000009 ff ff",
         ),
-        (Control::Echo(Token(9)), "", "51 0000 0000 0000000000000005 0000 0000 0000000000000009"),
-        (Control::Stray, "", "61 0000 0000 0000000000000005 0000 0000"),
+        (Control::Echo(ChallengeToken(9)), "", "51 0000 0000 0000000000000005 0000 0000 0000000000000009"),
+        (Control::StatelessReset, "", "61 0000 0000 0000000000000005 0000 0000"),
     ] {
         let segment = of_path(control, hex(payload));
         let mut out = Vec::new();
@@ -100,7 +100,7 @@ fn questions_of_the_path_are_these_bytes() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_reason() {
+fn invalid_segments_are_refused_with_the_reason() {
     let refused = |text: &str| Segment::parse_udp(&hex(text)).map(|_| ()).map_err(|e| e.to_string());
     let says = |text: &str| Err(format!("unsupported {text}"));
     assert_eq!(refused("00 00 00 00 003 000 00 0000 0000"), says("tpa position: 3"));
@@ -133,17 +133,17 @@ fn every_truncated_header_and_every_flipped_bit_of_the_native_form_is_refused() 
     let full = Segment {
         tag: tag(5),
         opening: Some(Opening { tag: tag(6), mss: 1, block_segments: 1, cwnd_max: 1 }),
-        place: None,
+        position: None,
         payload: Bytes::new(),
         ..data()
     };
     let mut out = Vec::new();
     full.emit_udp(&mut out);
-    refuses_every_prefix(&Bytes::from(out), Segment::parse_udp);
+    assert_every_prefix_is_refused(&Bytes::from(out), Segment::parse_udp);
     let mut out = Vec::new();
     full.emit_native(&ip(PROTOCOL), Ports { src: 1, dst: 2 }, &mut out);
     let whole = Bytes::from(out);
-    refuses_every_prefix(&whole, |bytes| Segment::parse_native(&ip(PROTOCOL), bytes));
+    assert_every_prefix_is_refused(&whole, |bytes| Segment::parse_native(&ip(PROTOCOL), bytes));
     for flipped in bit_flips(&whole) {
         assert!(Segment::parse_native(&ip(PROTOCOL), &flipped).is_err());
     }
@@ -161,13 +161,15 @@ fn a_bitmap_is_a_set_of_twelve_positions() {
     assert_eq!(Bitmap::first(12), Bitmap::from_bits(0xffff));
     assert_eq!(Bitmap::first(200).count(), 12);
     assert_eq!(Bitmap::first(12).without(set).count(), 9);
-    assert_eq!(set.and(Bitmap::of(2)).or(Bitmap::of(5)).bits(), 0b10_0100);
-    assert!(Bitmap::of(16).is_empty() && Bitmap::EMPTY.lowest().is_none());
+    assert_eq!(set.and(Bitmap::single(2)).or(Bitmap::single(5)).bits(), 0b10_0100);
+    assert!(Bitmap::single(16).is_empty() && Bitmap::EMPTY.lowest().is_none());
 }
 
 fn any_segment() -> impl Strategy<Value = Segment<Bytes>> {
-    let place =
-        prop::option::of((0..POSITIONS, any::<bool>()).prop_map(|(position, last)| Place { position, last }));
+    let place = prop::option::of(
+        (0..POSITIONS, any::<bool>())
+            .prop_map(|(position, last)| SegmentPosition { position, is_last: last }),
+    );
     let ack = prop::option::of((any::<u16>(), any::<u16>(), any::<u8>()).prop_map(|(block, bits, tx)| Ack {
         block,
         bitmap: Bitmap::from_bits(bits),
@@ -181,21 +183,22 @@ fn any_segment() -> impl Strategy<Value = Segment<Bytes>> {
     (numbers, place, ack, 0..7u8, any::<bool>(), tagged, opening, any_payload()).prop_map(
         |((block, tx, window), place, ack, control, congested, tagged, opening, payload)| {
             let (t, nonce, proof) = tagged.unwrap_or_default();
-            let token = Token(t ^ 0xff);
+            let token = ChallengeToken(t ^ 0xff);
             let control = match (control, place) {
                 (1, Some(_)) => Control::Fin,
                 (2, None) => Control::Syn,
                 (3, None) => Control::Rst,
                 (4, None) if t != 0 => Control::Challenge(token),
                 (5, None) if t != 0 => Control::Echo(token),
-                (6, None) if t != 0 => Control::Stray,
+                (6, None) if t != 0 => Control::StatelessReset,
                 _ => Control::None,
             };
-            let of_path = matches!(control, Control::Challenge(_) | Control::Echo(_) | Control::Stray);
+            let of_path =
+                matches!(control, Control::Challenge(_) | Control::Echo(_) | Control::StatelessReset);
             let may_have_payload = place.is_some() || matches!(control, Control::Challenge(_));
             Segment {
                 block,
-                place,
+                position: place,
                 tx,
                 ack: ack.filter(|_| !of_path),
                 control,
@@ -212,7 +215,7 @@ fn any_segment() -> impl Strategy<Value = Segment<Bytes>> {
 
 proptest! {
     #[test]
-    fn what_is_emitted_is_parsed(segment in any_segment(), header in any_ip(Just(PROTOCOL)), src: u16, dst: u16) {
+    fn emitted_segments_parse_back(segment in any_segment(), header in any_ip(Just(PROTOCOL)), src: u16, dst: u16) {
         let mut out = Vec::new();
         segment.emit_udp(&mut out);
         prop_assert_eq!(out.len(), segment.udp_len());
@@ -229,7 +232,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_parsed_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..64), header in any_ip(Just(PROTOCOL))) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), header in any_ip(Just(PROTOCOL))) {
         let bytes = Bytes::from(bytes);
         if let Ok(segment) = Segment::parse_udp(&bytes) {
             let mut out = Vec::new();

@@ -1,6 +1,6 @@
 use super::*;
 use crate::ip::{Header, Protocol};
-use crate::testing::{any_payload, any_version, bit_flips, hex, ip, refuses_every_prefix};
+use crate::testing::{any_payload, any_version, assert_every_prefix_is_refused, bit_flips, hex, ip};
 use hopline_core::Length;
 use proptest::prelude::*;
 
@@ -39,12 +39,12 @@ fn a_checksum_that_computes_to_zero_is_sent_as_ones() {
 }
 
 #[test]
-fn what_follows_the_datagram_is_cut_off() {
+fn bytes_after_the_datagram_are_removed() {
     assert_eq!(parse(&hex("028e 028e 000a e2bb 0400 ffff")), Ok(datagram()));
 }
 
 #[test]
-fn what_is_refused_and_why() {
+fn malformed_datagrams_are_refused_with_the_reason() {
     let length = |value| Err(ParseError::BadLength { what: "udp datagram", value });
     assert_eq!(parse(&hex("028e 028e 0007 0000 0400")), length(7));
     assert_eq!(parse(&hex("028e 028e 0000 0000 0400")), length(0));
@@ -71,11 +71,11 @@ fn a_datagram_over_ipv6_without_a_checksum_is_refused() {
 
 #[test]
 fn every_truncation_is_refused() {
-    refuses_every_prefix(&emitted(&datagram()), parse);
+    assert_every_prefix_is_refused(&emitted(&datagram()), parse);
 }
 
 #[test]
-fn any_flipped_bit_is_noticed() {
+fn any_flipped_bit_is_detected() {
     for (bit, bytes) in bit_flips(&emitted(&datagram())).enumerate() {
         assert!(parse(&bytes).is_err(), "bit {bit}");
     }
@@ -91,7 +91,7 @@ fn a_length_is_written_as_zeros() {
 
 proptest! {
     #[test]
-    fn what_was_emitted_parses_back_and_etherparse_agrees(
+    fn emitted_datagrams_parse_back_and_etherparse_agrees(
         header in any_version(Protocol::Udp),
         src_port: u16,
         dst_port: u16,
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_taken_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
         let _ = parse(&Bytes::from(bytes));
     }
 }

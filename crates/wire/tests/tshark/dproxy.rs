@@ -2,12 +2,12 @@
 
 use super::{ip_packet, raw_capture};
 use bytes::Bytes;
-use hopline_core::{Purpose, Seq16, Seq32, Stream};
-use hopline_harness::tshark::Reading;
+use hopline_core::{Purpose, RandomStream, Seq16, Seq32};
+use hopline_harness::tshark::Capture;
 use hopline_wire::arq;
-use hopline_wire::dproxy::frame::{Body, Frame, MAGIC, Numbers, Parity, Sending};
-use hopline_wire::dproxy::tunnel::{self, Datagram, Greeting, Speaks, Wants};
-use hopline_wire::dproxy::{self, Flow, Message, Range, Says, Sealed};
+use hopline_wire::dproxy::frame::{Body, Frame, MAGIC, PacketNumbers, Parity, TransmissionKind};
+use hopline_wire::dproxy::tunnel::{self, Datagram, Handshake, MessageFormat, ResponseRequest};
+use hopline_wire::dproxy::{self, Flow, Message, MessageKind, Range, Sealed};
 use hopline_wire::{ipv4, udp};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -26,17 +26,17 @@ fn emit_frame(frame: &Frame) -> Vec<u8> {
 }
 
 /// Returns the result of `read` on a capture of `payloads` to the port of messages.
-fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Reading<'_>) -> T) -> T {
+fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Capture<'_>) -> T) -> T {
     let packet = |bytes: &Vec<u8>| {
         let payload = Bytes::copy_from_slice(bytes);
         let datagram = udp::Datagram { src_port: dproxy::PORT, dst_port: dproxy::PORT, payload };
         ip_packet(ipv4::Protocol::Udp, datagram.wire_len(), |ip, out| datagram.emit(ip, out))
     };
     let packets: Vec<_> = payloads.iter().map(packet).collect();
-    raw_capture(&packets, |path| read(Reading::of(path).with_script(DISSECTOR.as_ref())))
+    raw_capture(&packets, |path| read(Capture::of(path).with_script(DISSECTOR.as_ref())))
 }
 
-fn any(stream: &mut Stream) -> Sealed {
+fn any_message(stream: &mut RandomStream) -> Sealed {
     let is_v6 = stream.below(2) == 0;
     let mut end = || {
         let mut bits = || u128::from(stream.bits());
@@ -46,25 +46,25 @@ fn any(stream: &mut Stream) -> Sealed {
     };
     let flow = Flow { src: end(), dst: end() };
     let range = Range { seq: Seq32(stream.bits() as u32), len: (stream.bits() as u16).max(1) };
-    let says = [Says::Request, Says::NotCached, Says::Tail][stream.below(3) as usize];
+    let says = [MessageKind::Request, MessageKind::NotCached, MessageKind::Tail][stream.below(3) as usize];
     let tag = core::array::from_fn(|_| stream.bits() as u8);
-    Sealed { message: Message { number: stream.bits(), flow, range, says }, tag }
+    Sealed { message: Message { number: stream.bits(), flow, range, kind: says }, tag }
 }
 
 /// Packets in frames are no IP packets here: other tests cover those.
-fn any_frame(stream: &mut Stream) -> Frame {
+fn any_frame(stream: &mut RandomStream) -> Frame {
     let number = stream.bits() as u32;
     let mut numbers = || {
         let count = 1 + stream.below(64);
-        Numbers::new((0..count).map(|_| stream.bits() as u32).collect()).unwrap()
+        PacketNumbers::new((0..count).map(|_| stream.bits() as u32).collect()).unwrap()
     };
     let (some, others) = (numbers(), numbers());
     let packet = Bytes::from(vec![0xaa; stream.below(60) as usize]);
     let body = match stream.below(7) {
-        0 => Body::Data { number, sending: Sending::First, packet },
-        1 => Body::Data { number, sending: Sending::Again, packet },
+        0 => Body::Data { number, transmission: TransmissionKind::Original, packet },
+        1 => Body::Data { number, transmission: TransmissionKind::Retransmission, packet },
         2 => Body::Request(some),
-        3 => Body::Gone(others),
+        3 => Body::NotCached(others),
         4 => Body::Tail(number),
         5 => Body::Report(number),
         _ => Body::Parity(Parity::over(number, [&packet[..], &[1, 2, 3]].into_iter()).unwrap()),
@@ -73,47 +73,58 @@ fn any_frame(stream: &mut Stream) -> Frame {
 }
 
 fn messages() -> Vec<Sealed> {
-    let mut stream = Stream::keyed(1, 0, 0, Purpose::Emulation);
-    (0..200).map(|_| any(&mut stream)).collect()
+    let mut stream = RandomStream::keyed(1, 0, 0, Purpose::Emulation);
+    (0..200).map(|_| any_message(&mut stream)).collect()
 }
 
 fn frames() -> Vec<Frame> {
-    let mut stream = Stream::keyed(1, 0, 2, Purpose::Emulation);
+    let mut stream = RandomStream::keyed(1, 0, 2, Purpose::Emulation);
     (0..200).map(|_| any_frame(&mut stream)).collect()
 }
 
 /// Datagrams of tunnels, with frames of both kinds.
 fn datagrams() -> Vec<Datagram> {
-    let mut stream = Stream::keyed(1, 0, 3, Purpose::Emulation);
+    let mut stream = RandomStream::keyed(1, 0, 3, Purpose::Emulation);
     (0..200).map(|_| any_datagram(&mut stream)).collect()
 }
 
-fn any_datagram(stream: &mut Stream) -> Datagram {
+fn any_datagram(stream: &mut RandomStream) -> Datagram {
     let mut frame = Vec::new();
     match stream.below(3) {
         0 => {
-            let wants = [Wants::Nothing, Wants::Answer][stream.below(2) as usize];
-            let speaks = [Speaks::Messages, Speaks::Asking, Speaks::Acknowledging][stream.below(3) as usize];
+            let wants = [ResponseRequest::None, ResponseRequest::Requested][stream.below(2) as usize];
+            let speaks = [MessageFormat::DProxy, MessageFormat::NackFrames, MessageFormat::ArqFrames]
+                [stream.below(3) as usize];
             let [life, challenge, met, knows] = core::array::from_fn(|_| stream.bits());
             let tag = core::array::from_fn(|_| stream.bits() as u8);
-            return Datagram::Greeting(Greeting { life, challenge, met, knows, wants, speaks }, tag);
+            return Datagram::Handshake(
+                Handshake {
+                    epoch: life,
+                    challenge,
+                    challenge_response: met,
+                    peer_epoch: knows,
+                    response: wants,
+                    format: speaks,
+                },
+                tag,
+            );
         }
         1 => any_frame(stream).emit(&mut frame),
         _ => any_arq(stream).emit(&mut frame),
     }
     let tag = core::array::from_fn(|_| stream.bits() as u8);
-    let number = stream.bits() % tunnel::NUMBERS;
+    let number = stream.bits() % tunnel::NUMBER_LIMIT;
     Datagram::Frame(tunnel::Sealed { number, tag, frame: frame.into() })
 }
 
-fn any_arq(stream: &mut Stream) -> arq::Frame {
+fn any_arq(stream: &mut RandomStream) -> arq::Frame {
     let (first, number) = (Seq16(stream.bits() as u16), Seq16(stream.bits() as u16));
     let content = Some(Bytes::from(vec![0xaa; stream.below(60) as usize])).filter(|_| stream.below(2) == 0);
-    let mut beyond = [0; arq::WORDS];
+    let mut beyond = [0; arq::BITMAP_WORDS];
     (0..stream.below(5) as usize).for_each(|at| beyond[at] = stream.bits());
     let body = match stream.below(2) {
-        0 => arq::Body::Data { first, number, content },
-        _ => arq::Body::Ack { next: first, beyond },
+        0 => arq::Body::Data { oldest: first, number, packet: content },
+        _ => arq::Body::Ack { next: first, bitmap: beyond },
     };
     arq::Frame { epoch: stream.bits() as u16, body }
 }
@@ -128,7 +139,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub(crate) fn every_field_of_messages_is_shown_as_it_was_written() {
+pub(crate) fn every_field_of_messages_is_shown() {
     let messages = messages();
     let payloads: Vec<_> = messages.iter().map(emit).collect();
     let addresses = ["src", "dst", "src_v6", "dst_v6"];
@@ -141,10 +152,10 @@ pub(crate) fn every_field_of_messages_is_shown_as_it_was_written() {
     let rows = read(&payloads, |reading| reading.fields(&names));
     assert_eq!(rows.len(), messages.len());
     for (Sealed { message, tag }, row) in messages.iter().zip(rows) {
-        let code = match message.says {
-            Says::Request => "1",
-            Says::NotCached => "2",
-            Says::Tail => "3",
+        let code = match message.kind {
+            MessageKind::Request => "1",
+            MessageKind::NotCached => "2",
+            MessageKind::Tail => "3",
         };
         let [src, dst] = [message.flow.src.0, message.flow.dst.0].map(|address| address.to_string());
         let is_v6 = message.flow.src.0.is_ipv6();
@@ -168,7 +179,7 @@ pub(crate) fn every_field_of_messages_is_shown_as_it_was_written() {
     }
 }
 
-pub(crate) fn every_field_of_frames_is_shown_as_it_was_written() {
+pub(crate) fn every_field_of_frames_is_shown() {
     let frames = frames();
     let payloads: Vec<_> = frames.iter().map(emit_frame).collect();
     let shown = ["kind", "epoch", "packet", "count", "lengths", "bytes"];
@@ -178,14 +189,19 @@ pub(crate) fn every_field_of_frames_is_shown_as_it_was_written() {
     let rows = read(&payloads, |reading| reading.fields(&names));
     assert_eq!(rows.len(), frames.len());
     for (frame, row) in frames.iter().zip(rows) {
-        let list =
-            |numbers: &Numbers| numbers.as_slice().iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let list = |numbers: &PacketNumbers| {
+            numbers.as_slice().iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+        };
         let none = || [String::new(), String::new(), String::new()];
         let (kind, numbers, parity) = match &frame.body {
-            Body::Data { number, sending: Sending::First, .. } => ("0", number.to_string(), none()),
-            Body::Data { number, sending: Sending::Again, .. } => ("1", number.to_string(), none()),
+            Body::Data { number, transmission: TransmissionKind::Original, .. } => {
+                ("0", number.to_string(), none())
+            }
+            Body::Data { number, transmission: TransmissionKind::Retransmission, .. } => {
+                ("1", number.to_string(), none())
+            }
             Body::Request(numbers) => ("2", list(numbers), none()),
-            Body::Gone(numbers) => ("3", list(numbers), none()),
+            Body::NotCached(numbers) => ("3", list(numbers), none()),
             Body::Tail(number) => ("4", number.to_string(), none()),
             Body::Report(number) => ("5", number.to_string(), none()),
             Body::Parity(Parity { first, count, lengths, bytes }) => {
@@ -198,7 +214,7 @@ pub(crate) fn every_field_of_frames_is_shown_as_it_was_written() {
     }
 }
 
-pub(crate) fn every_field_of_datagrams_is_shown_as_it_was_written() {
+pub(crate) fn every_field_of_datagrams_is_shown() {
     let datagrams = datagrams();
     let payloads: Vec<_> = datagrams.iter().map(emit_datagram).collect();
     let shown = ["tunnel_kind", "datagram", "wants", "speaks", "life", "challenge", "met", "knows", "tag"];
@@ -212,12 +228,22 @@ pub(crate) fn every_field_of_datagrams_is_shown_as_it_was_written() {
     for (datagram, row) in datagrams.iter().zip(rows) {
         let long = |value: &u64| format!("0x{value:016x}");
         let (head, frame) = match datagram {
-            Datagram::Greeting(Greeting { life, challenge, met, knows, wants, speaks }, tag) => {
-                let wants = if *wants == Wants::Answer { "1" } else { "0" };
+            Datagram::Handshake(
+                Handshake {
+                    epoch: life,
+                    challenge,
+                    challenge_response: met,
+                    peer_epoch: knows,
+                    response: wants,
+                    format: speaks,
+                },
+                tag,
+            ) => {
+                let wants = if *wants == ResponseRequest::Requested { "1" } else { "0" };
                 let speaks = match speaks {
-                    Speaks::Messages => "1",
-                    Speaks::Asking => "2",
-                    Speaks::Acknowledging => "3",
+                    MessageFormat::DProxy => "1",
+                    MessageFormat::NackFrames => "2",
+                    MessageFormat::ArqFrames => "3",
                 };
                 let [life, challenge, met, knows] = [life, challenge, met, knows].map(long);
                 let [wants, speaks] = [wants, speaks].map(str::to_owned);
@@ -235,11 +261,11 @@ pub(crate) fn every_field_of_datagrams_is_shown_as_it_was_written() {
         };
         let of_arq = match arq::Frame::parse(&frame).map(|frame| frame.body) {
             Err(_) => [none(), none(), none(), none()],
-            Ok(arq::Body::Data { first, number, content }) => {
+            Ok(arq::Body::Data { oldest: first, number, packet: content }) => {
                 let kind = if content.is_some() { "0" } else { "1" };
                 [kind.to_owned(), first.0.to_string(), number.0.to_string(), none()]
             }
-            Ok(arq::Body::Ack { next, beyond }) => {
+            Ok(arq::Body::Ack { next, bitmap: beyond }) => {
                 let used = (frame.len() - arq::HEADER_LEN) / 8;
                 let words = beyond[..used].iter().map(long).collect::<Vec<_>>().join(",");
                 ["2".to_owned(), next.0.to_string(), "0".to_owned(), words]
@@ -251,27 +277,32 @@ pub(crate) fn every_field_of_datagrams_is_shown_as_it_was_written() {
     }
 }
 
-pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
+pub(crate) fn the_info_column_describes_packets_and_errors() {
     let flow =
         |src: &str, dst: &str| Flow { src: (src.parse().unwrap(), 80), dst: (dst.parse().unwrap(), 9000) };
     let (v4, v6) = (flow("10.0.0.1", "10.0.0.2"), flow("2001:db8::1", "2001:db8::2"));
     let range = Range { seq: Seq32(5792), len: 1448 };
-    let of = |flow, says| emit(&Sealed { message: Message { number: 1, flow, range, says }, tag: [0; 16] });
+    let of =
+        |flow, says| emit(&Sealed { message: Message { number: 1, flow, range, kind: says }, tag: [0; 16] });
     let message = |says| of(v4, says);
     let frame = |body| emit_frame(&Frame { epoch: 3, body });
-    let request = message(Says::Request);
+    let request = message(MessageKind::Request);
     let longer = [&request[..], &[0]].concat();
     let payloads = [
         request.clone(),
-        message(Says::NotCached),
-        of(v6, Says::Tail),
+        message(MessageKind::NotCached),
+        of(v6, MessageKind::Tail),
         [&request[..1], &[0x51], &request[2..]].concat(),
         request[..43].to_vec(),
         longer,
         [&[1], &request[1..]].concat(),
-        frame(Body::Request(Numbers::new(vec![4, 6]).unwrap())),
+        frame(Body::Request(PacketNumbers::new(vec![4, 6]).unwrap())),
         frame(Body::Tail(9)),
-        frame(Body::Data { number: 9, sending: Sending::Again, packet: Bytes::from_static(&[1, 2]) }),
+        frame(Body::Data {
+            number: 9,
+            transmission: TransmissionKind::Retransmission,
+            packet: Bytes::from_static(&[1, 2]),
+        }),
         vec![MAGIC, 0x1f, 0, 3, 0, 0, 0, 9],
     ];
     let rows = read(&payloads, |reading| reading.fields(&["_ws.col.Protocol", "_ws.col.Info"]));
@@ -297,14 +328,14 @@ pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
 pub(crate) fn a_packet_within_a_frame_is_decoded() {
     let datagram = udp::Datagram { src_port: 4000, dst_port: 4000, payload: Bytes::from_static(b"inside") };
     let packet = ip_packet(ipv4::Protocol::Udp, datagram.wire_len(), |ip, out| datagram.emit(ip, out));
-    let body = Body::Data { number: 1, sending: Sending::First, packet: packet.into() };
+    let body = Body::Data { number: 1, transmission: TransmissionKind::Original, packet: packet.into() };
     let payload = emit_frame(&Frame { epoch: 3, body });
     let rows = read(&[payload], |reading| reading.fields(&["frame.protocols", "_ws.lua.error"]));
     assert_eq!(rows, [["raw:ip:udp:hopline_dproxy:ip:udp:data", ""]]);
 }
 
-pub(crate) fn what_the_parsers_refuse_is_an_error_and_nothing_else_is() {
-    let mut stream = Stream::keyed(1, 1, 1, Purpose::Emulation);
+pub(crate) fn the_dissector_reports_errors_exactly_where_the_parsers_do() {
+    let mut stream = RandomStream::keyed(1, 1, 1, Purpose::Emulation);
     let mut damaged = |mut bytes: Vec<u8>| {
         let at = stream.below(bytes.len() as u32) as usize;
         match stream.below(6) {
@@ -344,7 +375,7 @@ pub(crate) fn what_the_parsers_refuse_is_an_error_and_nothing_else_is() {
 fn is_refused_datagram(bytes: &Bytes) -> bool {
     match Datagram::parse(bytes) {
         Err(_) => true,
-        Ok(Datagram::Greeting(..)) => false,
+        Ok(Datagram::Handshake(..)) => false,
         Ok(Datagram::Frame(sealed)) if sealed.frame.first() == Some(&MAGIC) => {
             Frame::parse(&sealed.frame).is_err()
         }

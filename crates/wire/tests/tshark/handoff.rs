@@ -3,76 +3,84 @@
 
 use super::{ip_packet, raw_capture};
 use bytes::Bytes;
-use hopline_core::{Duration, Purpose, Stream};
-use hopline_harness::tshark::Reading;
-use hopline_wire::handoff::{self, Asks, Kind, Latest, Message, PacketId, Past, Says, Tagged};
+use hopline_core::{Duration, Purpose, RandomStream};
+use hopline_harness::tshark::Capture;
+use hopline_wire::handoff::{
+    self, Message, MessageBody, PacketId, PriorReception, RecentPackets, RequestAction, RequestKind,
+    TaggedMessage,
+};
 use hopline_wire::{ipv4, udp};
 use std::net::Ipv4Addr;
 
 const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/wireshark/handoff.lua");
 /// Severity "error" of expert information, as tshark prints it.
 const ERROR: &str = "8388608";
-const KINDS: [Kind; 4] = [Kind::Forward, Kind::Buffer, Kind::Stop, Kind::Register];
+const KINDS: [RequestKind; 4] =
+    [RequestKind::Forward, RequestKind::Buffer, RequestKind::Stop, RequestKind::Register];
 
-fn emit(tagged: &Tagged) -> Vec<u8> {
+fn emit(tagged: &TaggedMessage) -> Vec<u8> {
     let mut out = Vec::new();
     tagged.emit(&mut out);
     out
 }
 
 /// Returns the result of `read` on a capture of `payloads` to the port of messages.
-fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Reading<'_>) -> T) -> T {
+fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Capture<'_>) -> T) -> T {
     let packet = |bytes: &Vec<u8>| {
         let payload = Bytes::copy_from_slice(bytes);
         let datagram = udp::Datagram { src_port: handoff::PORT, dst_port: handoff::PORT, payload };
         ip_packet(ipv4::Protocol::Udp, datagram.wire_len(), |ip, out| datagram.emit(ip, out))
     };
     let packets: Vec<_> = payloads.iter().map(packet).collect();
-    raw_capture(&packets, |path| read(Reading::of(path).with_script(DISSECTOR.as_ref())))
+    raw_capture(&packets, |path| read(Capture::of(path).with_script(DISSECTOR.as_ref())))
 }
 
-fn any(stream: &mut Stream) -> Tagged {
+fn any_message(stream: &mut RandomStream) -> TaggedMessage {
     let lifetime = Duration::from_millis(stream.below(65_536).into());
     let mobile = Ipv4Addr::from_bits(stream.bits() as u32);
-    let mut latest = Latest::default();
+    let mut latest = RecentPackets::default();
     for _ in 0..stream.below(4) {
         let source = Ipv4Addr::from_bits(stream.bits() as u32);
         latest.push(PacketId { source, id: stream.bits() as u16 });
     }
     let asks = match stream.below(4) {
-        0 => Asks::Forward(latest),
-        1 => Asks::Buffer,
-        2 => Asks::Stop,
-        _ => Asks::Register {
+        0 => RequestAction::Forward(latest),
+        1 => RequestAction::Buffer,
+        2 => RequestAction::Stop,
+        _ => RequestAction::Register {
             care_of: Ipv4Addr::from_bits(stream.bits() as u32),
-            past: if stream.bits() & 1 == 0 { Past::None } else { Past::Some },
+            prior_reception: if stream.bits() & 1 == 0 {
+                PriorReception::None
+            } else {
+                PriorReception::Received
+            },
         },
     };
     let says = match stream.below(5) {
-        0 => Says::Beacon { station: mobile },
-        1 => Says::Answer { mobile, lifetime, to: KINDS[stream.below(4) as usize] },
-        2 => Says::Behind { mobile, asked: stream.bits() },
-        _ => Says::Request { mobile, lifetime, asks },
+        0 => MessageBody::Beacon { station: mobile },
+        1 => MessageBody::Reply { mobile, lifetime, kind: KINDS[stream.below(4) as usize] },
+        2 => MessageBody::Stale { mobile, requested: stream.bits() },
+        _ => MessageBody::Request { mobile, lifetime, action: asks },
     };
     let tag = core::array::from_fn(|_| stream.bits() as u8);
-    Tagged { message: Message { number: stream.bits(), says }, tag }
+    TaggedMessage { message: Message { number: stream.bits(), body: says }, tag }
 }
 
-fn messages() -> Vec<Tagged> {
-    let mut stream = Stream::keyed(1, 0, 0, Purpose::Emulation);
-    (0..200).map(|_| any(&mut stream)).collect()
+fn messages() -> Vec<TaggedMessage> {
+    let mut stream = RandomStream::keyed(1, 0, 0, Purpose::Emulation);
+    (0..200).map(|_| any_message(&mut stream)).collect()
 }
 
-fn number(kind: Kind) -> &'static str {
+fn number(kind: RequestKind) -> &'static str {
     match kind {
-        Kind::Forward => "2",
-        Kind::Buffer => "3",
-        Kind::Stop => "4",
-        Kind::Register => "5",
+        RequestKind::Forward => "2",
+        RequestKind::Buffer => "3",
+        RequestKind::Stop => "4",
+        RequestKind::Register => "5",
     }
 }
 
-pub(crate) fn every_field_is_shown_as_it_was_written() {
+pub(crate) fn every_field_is_shown() {
     let messages = messages();
     let payloads: Vec<_> = messages.iter().map(emit).collect();
     let names = [
@@ -93,25 +101,27 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
     let rows = read(&payloads, |reading| reading.fields(&names));
     assert_eq!(rows.len(), messages.len());
     for (tagged, row) in messages.iter().zip(rows) {
-        let (kind, about, lifetime, address, ids, care_of) = match tagged.message.says {
-            Says::Beacon { station } => ("1", "0".to_owned(), Duration::ZERO, station, vec![], None),
-            Says::Answer { mobile, lifetime, to } => {
+        let (kind, about, lifetime, address, ids, care_of) = match tagged.message.body {
+            MessageBody::Beacon { station } => ("1", "0".to_owned(), Duration::ZERO, station, vec![], None),
+            MessageBody::Reply { mobile, lifetime, kind: to } => {
                 ("6", number(to).to_owned(), lifetime, mobile, vec![], None)
             }
-            Says::Request { mobile, lifetime, asks } => {
+            MessageBody::Request { mobile, lifetime, action: asks } => {
                 let (about, ids, care_of) = match asks {
-                    Asks::Forward(latest) => (latest.as_slice().len(), latest.as_slice().to_vec(), None),
-                    Asks::Register { care_of, past } => {
-                        (usize::from(past == Past::Some), vec![], Some(care_of))
+                    RequestAction::Forward(latest) => {
+                        (latest.as_slice().len(), latest.as_slice().to_vec(), None)
                     }
-                    Asks::Buffer | Asks::Stop => (0, vec![], None),
+                    RequestAction::Register { care_of, prior_reception: past } => {
+                        (usize::from(past == PriorReception::Received), vec![], Some(care_of))
+                    }
+                    RequestAction::Buffer | RequestAction::Stop => (0, vec![], None),
                 };
                 (number(asks.kind()), about.to_string(), lifetime, mobile, ids, care_of)
             }
-            Says::Behind { mobile, .. } => ("7", "0".to_owned(), Duration::ZERO, mobile, vec![], None),
+            MessageBody::Stale { mobile, .. } => ("7", "0".to_owned(), Duration::ZERO, mobile, vec![], None),
         };
-        let asked = match tagged.message.says {
-            Says::Behind { asked, .. } => asked.to_string(),
+        let asked = match tagged.message.body {
+            MessageBody::Stale { requested: asked, .. } => asked.to_string(),
             _ => String::new(),
         };
         let sources: Vec<_> = ids.iter().map(|packet| packet.source.to_string()).collect();
@@ -136,20 +146,24 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
     }
 }
 
-pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
+pub(crate) fn the_info_column_describes_packets_and_errors() {
     let mobile = Ipv4Addr::new(10, 0, 0, 5);
-    let tagged = |says| emit(&Tagged { message: Message { number: 1, says }, tag: [0; 16] });
-    let request = |asks| tagged(Says::Request { mobile, lifetime: Duration::from_secs(3), asks });
-    let mut latest = Latest::default();
+    let tagged = |says| emit(&TaggedMessage { message: Message { number: 1, body: says }, tag: [0; 16] });
+    let request =
+        |asks| tagged(MessageBody::Request { mobile, lifetime: Duration::from_secs(3), action: asks });
+    let mut latest = RecentPackets::default();
     [7, 8].into_iter().for_each(|id| latest.push(PacketId { source: Ipv4Addr::new(10, 0, 0, 9), id }));
-    let forward = request(Asks::Forward(latest));
+    let forward = request(RequestAction::Forward(latest));
     let many = [&[2, 9], &forward[2..]].concat();
     let payloads = [
-        tagged(Says::Beacon { station: mobile }),
+        tagged(MessageBody::Beacon { station: mobile }),
         forward.clone(),
-        request(Asks::Register { care_of: Ipv4Addr::new(10, 0, 0, 2), past: Past::Some }),
-        tagged(Says::Answer { mobile, lifetime: Duration::from_secs(3), to: Kind::Buffer }),
-        tagged(Says::Behind { mobile, asked: 9 }),
+        request(RequestAction::Register {
+            care_of: Ipv4Addr::new(10, 0, 0, 2),
+            prior_reception: PriorReception::Received,
+        }),
+        tagged(MessageBody::Reply { mobile, lifetime: Duration::from_secs(3), kind: RequestKind::Buffer }),
+        tagged(MessageBody::Stale { mobile, requested: 9 }),
         forward[..40].to_vec(),
         many,
     ];
@@ -169,9 +183,9 @@ pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
     assert_eq!(rows.len(), expected.len());
 }
 
-pub(crate) fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
-    let mut stream = Stream::keyed(1, 1, 1, Purpose::Emulation);
-    let damaged = |tagged: &Tagged, stream: &mut Stream| {
+pub(crate) fn the_dissector_reports_errors_exactly_where_the_parser_does() {
+    let mut stream = RandomStream::keyed(1, 1, 1, Purpose::Emulation);
+    let damaged = |tagged: &TaggedMessage, stream: &mut RandomStream| {
         let mut bytes = emit(tagged);
         let at = stream.below(bytes.len() as u32) as usize;
         match stream.below(5) {
@@ -185,11 +199,11 @@ pub(crate) fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
     };
     let all: Vec<_> = messages().iter().map(|tagged| damaged(tagged, &mut stream)).collect();
     let rows = read(&all, |reading| reading.fields(&["_ws.expert.severity", "_ws.lua.error"]));
-    let refused = all.iter().filter(|bytes| Tagged::parse(bytes).is_err()).count();
+    let refused = all.iter().filter(|bytes| TaggedMessage::parse(bytes).is_err()).count();
     assert!(refused > 40 && all.len() - refused > 40, "{refused} of {} refused", all.len());
     assert_eq!(rows.len(), all.len());
     for (bytes, row) in all.iter().zip(rows) {
-        let error = Tagged::parse(bytes).is_err();
+        let error = TaggedMessage::parse(bytes).is_err();
         assert_eq!((row[0].contains(ERROR), row[1].as_str()), (error, ""), "{bytes:02x?}");
     }
 }

@@ -7,7 +7,7 @@ use hopline_harness::run;
 use hopline_harness::tshark;
 use hopline_wire::aodv::{self, Rerr, Rrep, Rreq};
 use hopline_wire::dot11::{
-    Bitmap, BlockAckAction, BlockAckKind, BlockAckSide, Frame, MacAddr, QosAck, REASON_TIMEOUT,
+    Bitmap, BlockAckAction, BlockAckPolicy, BlockAckSide, Frame, MacAddr, QosAckPolicy, REASON_TIMEOUT,
     STATUS_REQUEST_DECLINED,
 };
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
@@ -28,31 +28,31 @@ mod ncn;
 mod tpa;
 
 fn main() -> ExitCode {
-    let tests = hopline_harness::tests!([tshark::NEEDED];
-        tshark_reads_olsr_as_it_was_meant,
-        tshark_decodes_every_kind_of_packet_with_right_checksums,
-        tshark_reads_block_acknowledgment_as_it_was_meant,
-        tshark_is_heard_when_it_objects,
-        dproxy::every_field_of_messages_is_shown_as_it_was_written,
-        dproxy::every_field_of_frames_is_shown_as_it_was_written,
-        dproxy::every_field_of_datagrams_is_shown_as_it_was_written,
-        dproxy::the_info_column_can_be_read_and_says_what_is_wrong,
+    let tests = hopline_harness::tests!([tshark::TSHARK];
+        tshark_decodes_olsr,
+        tshark_decodes_every_packet_kind_with_valid_checksums,
+        tshark_decodes_block_acknowledgment,
+        errors_of_tshark_fail_the_test,
+        dproxy::every_field_of_messages_is_shown,
+        dproxy::every_field_of_frames_is_shown,
+        dproxy::every_field_of_datagrams_is_shown,
+        dproxy::the_info_column_describes_packets_and_errors,
         dproxy::a_packet_within_a_frame_is_decoded,
-        dproxy::what_the_parsers_refuse_is_an_error_and_nothing_else_is,
-        handoff::every_field_is_shown_as_it_was_written,
-        handoff::the_info_column_can_be_read_and_says_what_is_wrong,
-        handoff::what_the_parser_refuses_is_an_error_and_nothing_else_is,
-        nack::every_range_is_shown_and_nothing_else_is_a_question,
-        ncn::every_field_is_shown_as_it_was_written,
-        ncn::the_info_column_can_be_read_and_says_what_is_wrong,
-        ncn::what_the_parser_refuses_is_an_error_and_nothing_else_is,
-        ncn::other_ports_are_known_by_preference_or_by_hand,
-        tpa::every_field_is_shown_as_it_was_written,
-        tpa::every_broken_rule_has_its_name,
-        tpa::what_the_parser_refuses_is_an_error_and_nothing_else_is,
-        tpa::the_info_column_can_be_read,
-        tpa::other_ports_are_known_from_the_syn_by_preference_or_by_hand,
-        tpa::a_packet_cut_by_the_capture_is_not_called_malformed,
+        dproxy::the_dissector_reports_errors_exactly_where_the_parsers_do,
+        handoff::every_field_is_shown,
+        handoff::the_info_column_describes_packets_and_errors,
+        handoff::the_dissector_reports_errors_exactly_where_the_parser_does,
+        nack::every_nack_range_is_shown,
+        ncn::every_field_is_shown,
+        ncn::the_info_column_describes_packets_and_errors,
+        ncn::the_dissector_reports_errors_exactly_where_the_parser_does,
+        ncn::other_ports_can_be_configured,
+        tpa::every_field_is_shown,
+        tpa::every_violated_rule_is_named,
+        tpa::the_dissector_reports_errors_exactly_where_the_parser_does,
+        tpa::the_info_column_describes_packets,
+        tpa::other_ports_are_known_from_the_syn_or_configuration,
+        tpa::a_packet_truncated_by_the_capture_is_not_malformed,
     );
     run(tests, None)
 }
@@ -203,8 +203,8 @@ fn reports(capture: &mut Capture) {
             tcp::Segment { src_port: 49_152, dst_port: 9, payload: Length(0), ..tcp::Segment::default() };
         segment.emit(ip, out);
     });
-    for reason in [icmp::Reason::Network, icmp::Reason::Host] {
-        let report = icmp::Unreachable::about(reason, &about).unwrap();
+    for reason in [icmp::UnreachableCode::Network, icmp::UnreachableCode::Host] {
+        let report = icmp::Unreachable::for_packet(reason, &about).unwrap();
         let packet = ip_packet(Protocol::Icmp, icmp::Unreachable::LEN, |_, out| report.emit(out));
         capture.packet(packet, "wlan:llc:ip:icmp:ip:tcp", "raw:ip:icmp:ip:tcp");
     }
@@ -262,7 +262,7 @@ fn hello() -> olsr::Message {
     let code = |link, neighbour| LinkCode::Valid { link, neighbour };
     let link = |code, node: u32| LinkMessage { code, neighbours: vec![NodeId(node).ipv4()] };
     let links = vec![
-        link(code(Link::Symmetric, NeighbourType::Relay), 1),
+        link(code(Link::Symmetric, NeighbourType::Mpr), 1),
         link(code(Link::Symmetric, NeighbourType::Symmetric), 2),
         link(code(Link::Asymmetric, NeighbourType::NotNeighbour), 3),
         link(code(Link::Lost, NeighbourType::NotNeighbour), 4),
@@ -275,7 +275,7 @@ fn hello() -> olsr::Message {
 }
 
 /// Every other message, in one packet.
-fn passed_on() -> Vec<olsr::Message> {
+fn forwarded_messages() -> Vec<olsr::Message> {
     let network =
         olsr::Network { address: "192.168.0.0".parse().unwrap(), mask: "255.255.0.0".parse().unwrap() };
     let tc = olsr::Tc { ansn: Seq16(9), neighbours: vec![A.ipv4(), B.ipv4()] };
@@ -292,12 +292,12 @@ fn passed_on() -> Vec<olsr::Message> {
     (10..).zip(bodies).map(message).collect()
 }
 
-fn tshark_reads_olsr_as_it_was_meant() {
+fn tshark_decodes_olsr() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("olsr.pcapng");
     let mut capture = Capture::new(&path);
     capture.olsr(vec![hello()]);
-    capture.olsr(passed_on());
+    capture.olsr(forwarded_messages());
     let Capture { writer, expected, .. } = capture;
     writer.finish().unwrap();
 
@@ -315,7 +315,7 @@ fn tshark_reads_olsr_as_it_was_meant() {
     assert_eq!(rows[2][8..], ["10.0.0.1,10.0.0.2", "9", "3,3,3", "10.0.0.2", "192.168.0.0", "255.255.0.0"]);
 }
 
-fn tshark_decodes_every_kind_of_packet_with_right_checksums() {
+fn tshark_decodes_every_packet_kind_with_valid_checksums() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("all.pcapng");
     let mut capture = Capture::new(&path);
@@ -337,14 +337,14 @@ fn tshark_decodes_every_kind_of_packet_with_right_checksums() {
     assert_eq!(rows[4], ["n0", "5.000000005", "dropped: queue full"]);
 }
 
-fn tshark_reads_block_acknowledgment_as_it_was_meant() {
+fn tshark_decodes_block_acknowledgment() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("block.pcapng");
     let mut capture = Capture::new(&path);
     let (ra, ta) = (MacAddr::of_node(B), MacAddr::of_node(A));
     let datagram = udp::Datagram { src_port: 4000, dst_port: 4000, payload: Length(100) };
     let packet = ip_packet(Protocol::Udp, datagram.wire_len(), |ip, out| datagram.emit(ip, out));
-    let (sequence, ack, body) = (Seq16(4095), QosAck::BlockAck, Bytes::from(packet));
+    let (sequence, ack, body) = (Seq16(4095), QosAckPolicy::BlockAck, Bytes::from(packet));
     let frame = Frame::QosData { duration_us: 400, ra, ta, sequence, retry: true, tid: 6, ack, body };
     capture.frame(&frame, None, "wlan:llc:ip:udp:data");
     let start = Seq16(4095);
@@ -352,7 +352,7 @@ fn tshark_reads_block_acknowledgment_as_it_was_meant() {
     let bitmap = Bitmap::from_bits(0b101);
     let reply = Frame::BlockAck { duration_us: 0, ra: ta, ta: ra, tid: 6, start, bitmap };
     capture.frame(&reply, None, "wlan");
-    set_up(&mut capture, ra, ta);
+    block_ack_setup(&mut capture, ra, ta);
     let Capture { writer, expected, .. } = capture;
     writer.finish().unwrap();
 
@@ -384,12 +384,14 @@ fn tshark_reads_block_acknowledgment_as_it_was_meant() {
 }
 
 /// The three frames that set up and end an agreement.
-fn set_up(capture: &mut Capture, ra: MacAddr, ta: MacAddr) {
-    let (dialog_token, kind, tid, buffer_size, timeout_tu) = (7, BlockAckKind::Immediate, 6, 64, 98);
+fn block_ack_setup(capture: &mut Capture, ra: MacAddr, ta: MacAddr) {
+    let (dialog_token, kind, tid, buffer_size, timeout_tu) = (7, BlockAckPolicy::Immediate, 6, 64, 98);
     let start = Seq16(4095);
-    let request = BlockAckAction::AddbaRequest { dialog_token, kind, tid, buffer_size, timeout_tu, start };
+    let request =
+        BlockAckAction::AddbaRequest { dialog_token, policy: kind, tid, buffer_size, timeout_tu, start };
     let status = STATUS_REQUEST_DECLINED;
-    let response = BlockAckAction::AddbaResponse { dialog_token, status, kind, tid, buffer_size, timeout_tu };
+    let response =
+        BlockAckAction::AddbaResponse { dialog_token, status, policy: kind, tid, buffer_size, timeout_tu };
     let end = BlockAckAction::Delba { side: BlockAckSide::Recipient, tid, reason: REASON_TIMEOUT };
     for (action, ra, ta) in [(request, ra, ta), (response, ta, ra), (end, ta, ra)] {
         let (sequence, duration_us) = (Seq16(9), 314);
@@ -398,7 +400,7 @@ fn set_up(capture: &mut Capture, ra: MacAddr, ta: MacAddr) {
     }
 }
 
-fn tshark_is_heard_when_it_objects() {
+fn errors_of_tshark_fail_the_test() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("broken.pcapng");
     let mut capture = Capture::new(&path);

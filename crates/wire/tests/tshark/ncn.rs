@@ -3,9 +3,9 @@
 
 use super::{ip_packet, raw_capture};
 use bytes::Bytes;
-use hopline_core::{Duration, Purpose, Stream};
-use hopline_harness::tshark::Reading;
-use hopline_wire::ncn::{self, About, NormalizedPb, Notice};
+use hopline_core::{Duration, Purpose, RandomStream};
+use hopline_harness::tshark::Capture;
+use hopline_wire::ncn::{self, NormalizedPb, Notice, StarvedNode};
 use hopline_wire::{ipv4, udp};
 use std::net::Ipv4Addr;
 
@@ -26,32 +26,32 @@ fn packet(port: u16, bytes: &[u8]) -> Vec<u8> {
 }
 
 fn notices() -> Vec<Notice> {
-    let mut stream = Stream::keyed(1, 0, 0, Purpose::Emulation);
-    let any = |stream: &mut Stream| Notice {
+    let mut stream = RandomStream::keyed(1, 0, 0, Purpose::Emulation);
+    let any = |stream: &mut RandomStream| Notice {
         normalized_pb: NormalizedPb::of(stream.bits() as u32 as f64 / f64::from(u32::MAX)),
         lifetime: Duration::from_millis(stream.below(65_536).into()),
-        about: if stream.below(2) == 0 {
-            About::Sender
+        starved_node: if stream.below(2) == 0 {
+            StarvedNode::Sender
         } else {
-            About::Neighbour(Ipv4Addr::from_bits(stream.bits() as u32))
+            StarvedNode::Neighbour(Ipv4Addr::from_bits(stream.bits() as u32))
         },
     };
     let whole = Notice {
         normalized_pb: NormalizedPb::ONE,
         lifetime: Duration::from_millis(65_535),
-        about: About::Sender,
+        starved_node: StarvedNode::Sender,
     };
     let nothing = Notice { normalized_pb: NormalizedPb::ZERO, lifetime: Duration::ZERO, ..whole };
     [whole, nothing].into_iter().chain((0..200).map(|_| any(&mut stream))).collect()
 }
 
 /// Returns the result of `read` on a capture of `payloads` to the port of notices.
-fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Reading<'_>) -> T) -> T {
+fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Capture<'_>) -> T) -> T {
     let packets: Vec<_> = payloads.iter().map(|bytes| packet(ncn::PORT, bytes)).collect();
-    raw_capture(&packets, |path| read(Reading::of(path).with_script(DISSECTOR.as_ref())))
+    raw_capture(&packets, |path| read(Capture::of(path).with_script(DISSECTOR.as_ref())))
 }
 
-pub(crate) fn every_field_is_shown_as_it_was_written() {
+pub(crate) fn every_field_is_shown() {
     let notices = notices();
     let payloads: Vec<_> = notices.iter().map(emit).collect();
     let names = [
@@ -67,9 +67,9 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
     let rows = read(&payloads, |reading| reading.fields(&names));
     assert_eq!(rows.len(), notices.len());
     for ((notice, bytes), row) in notices.iter().zip(&payloads).zip(rows) {
-        let (kind, sufferer) = match notice.about {
-            About::Sender => ("1", String::new()),
-            About::Neighbour(address) => ("2", address.to_string()),
+        let (kind, sufferer) = match notice.starved_node {
+            StarvedNode::Sender => ("1", String::new()),
+            StarvedNode::Neighbour(address) => ("2", address.to_string()),
         };
         let pb = u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
         let lifetime = notice.lifetime.as_millis().to_string();
@@ -79,17 +79,17 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
     }
 }
 
-pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
+pub(crate) fn the_info_column_describes_packets_and_errors() {
     let notice = Notice {
         normalized_pb: NormalizedPb::of(0.25),
         lifetime: Duration::from_secs(2),
-        about: About::Neighbour(Ipv4Addr::new(10, 0, 0, 3)),
+        starved_node: StarvedNode::Neighbour(Ipv4Addr::new(10, 0, 0, 3)),
     };
     let relayed = emit(&notice);
-    let plain = emit(&Notice { about: About::Sender, ..notice });
+    let plain = emit(&Notice { starved_node: StarvedNode::Sender, ..notice });
     let unknown = [&[9], &plain[1..]].concat();
     let payloads = [plain.clone(), relayed.clone(), plain[..7].to_vec(), relayed[..11].to_vec(), unknown];
-    let info = |reading: Reading<'_>| reading.fields(&["_ws.col.Protocol", "_ws.col.Info"]);
+    let info = |reading: Capture<'_>| reading.fields(&["_ws.col.Protocol", "_ws.col.Info"]);
     let rows = read(&payloads, info);
     let expected = [
         "drop 0.250000 for 2000 ms",
@@ -104,9 +104,9 @@ pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
     assert_eq!(rows.len(), expected.len());
 }
 
-pub(crate) fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
-    let mut stream = Stream::keyed(1, 1, 1, Purpose::Emulation);
-    let damaged = |notice: &Notice, stream: &mut Stream| {
+pub(crate) fn the_dissector_reports_errors_exactly_where_the_parser_does() {
+    let mut stream = RandomStream::keyed(1, 1, 1, Purpose::Emulation);
+    let damaged = |notice: &Notice, stream: &mut RandomStream| {
         let mut bytes = emit(notice);
         let at = stream.below(bytes.len() as u32) as usize;
         match stream.below(4) {
@@ -130,11 +130,11 @@ pub(crate) fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
     }
 }
 
-pub(crate) fn other_ports_are_known_by_preference_or_by_hand() {
+pub(crate) fn other_ports_can_be_configured() {
     let bytes = emit(&notices()[0]);
-    let protocols = |rule: fn(Reading<'_>) -> Reading<'_>| {
+    let protocols = |rule: fn(Capture<'_>) -> Capture<'_>| {
         raw_capture(&[packet(9000, &bytes)], |path| {
-            rule(Reading::of(path).with_script(DISSECTOR.as_ref())).fields(&["_ws.col.Protocol"])
+            rule(Capture::of(path).with_script(DISSECTOR.as_ref())).fields(&["_ws.col.Protocol"])
         })
     };
     let stock = protocols(|reading| reading);

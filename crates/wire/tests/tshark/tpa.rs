@@ -2,13 +2,13 @@
 
 use super::{A, B, ip_packet, raw_capture};
 use bytes::Bytes;
-use hopline_core::{Purpose, Stream};
-use hopline_harness::tshark::Reading;
-use hopline_wire::checksum::Sum;
+use hopline_core::{Purpose, RandomStream};
+use hopline_harness::tshark::Capture;
+use hopline_wire::checksum::ChecksumSum;
 use hopline_wire::ipv4::{Ecn, Header};
 use hopline_wire::tpa::{
-    self, Ack, Bitmap, Control, NATIVE_HEADER_LEN, Opening, POSITIONS, Place, Ports, Receipt, Segment, Tag,
-    Token, TxStat, UDP_HEADER_LEN,
+    self, Ack, Bitmap, ChallengeToken, Control, NATIVE_HEADER_LEN, Opening, POSITIONS, Ports, Receipt,
+    Segment, SegmentPosition, Tag, TxStat, UDP_HEADER_LEN,
 };
 use hopline_wire::{ipv4, udp};
 use pcap_file::DataLink;
@@ -88,7 +88,7 @@ fn tag(n: u64) -> Option<Tag> {
 fn data() -> Segment<Bytes> {
     Segment {
         block: 131,
-        place: Some(Place { position: 9, last: false }),
+        position: Some(SegmentPosition { position: 9, is_last: false }),
         tx: 12,
         ack: Some(Ack { block: 131, bitmap: Bitmap::first(9), tx: 11 }),
         window: 17_520,
@@ -109,7 +109,7 @@ fn syn() -> Segment<Bytes> {
 }
 
 /// Returns a random valid segment.
-fn random_segment(stream: &mut Stream) -> Segment<Bytes> {
+fn random_segment(stream: &mut RandomStream) -> Segment<Bytes> {
     let ack = Ack {
         block: stream.bits() as u16,
         bitmap: Bitmap::from_bits(stream.bits() as u16),
@@ -121,7 +121,7 @@ fn random_segment(stream: &mut Stream) -> Segment<Bytes> {
         block_segments: 1 + stream.below(POSITIONS.into()) as u8,
         cwnd_max: 1 + stream.below(255) as u8,
     };
-    let token = Token(stream.bits());
+    let token = ChallengeToken(stream.bits());
     let control = [
         Control::None,
         Control::None,
@@ -130,12 +130,13 @@ fn random_segment(stream: &mut Stream) -> Segment<Bytes> {
         Control::Rst,
         Control::Challenge(token),
         Control::Echo(token),
-        Control::Stray,
+        Control::StatelessReset,
     ][stream.below(8) as usize];
-    let of_path = matches!(control, Control::Challenge(_) | Control::Echo(_) | Control::Stray);
+    let of_path = matches!(control, Control::Challenge(_) | Control::Echo(_) | Control::StatelessReset);
     let may_have_data = matches!(control, Control::None | Control::Fin);
     let has_place = control == Control::Fin || may_have_data && stream.below(3) > 0;
-    let place = Place { position: stream.below(POSITIONS.into()) as u8, last: stream.below(2) == 1 };
+    let place =
+        SegmentPosition { position: stream.below(POSITIONS.into()) as u8, is_last: stream.below(2) == 1 };
     let may_be_long = has_place || matches!(control, Control::Challenge(_));
     let len = if may_be_long { stream.below(40) as usize } else { 0 };
     let tag_at_random = tag(stream.bits() * u64::from(stream.below(2)));
@@ -143,7 +144,7 @@ fn random_segment(stream: &mut Stream) -> Segment<Bytes> {
     let receipt = Receipt { nonce: stream.bits() as u16, proof: stream.bits() as u16 };
     Segment {
         block: stream.bits() as u16,
-        place: has_place.then_some(place),
+        position: has_place.then_some(place),
         tx: stream.bits() as u8,
         ack: (stream.below(2) == 1 && !of_path).then_some(ack),
         control,
@@ -157,12 +158,12 @@ fn random_segment(stream: &mut Stream) -> Segment<Bytes> {
 }
 
 fn random_segments(run: u64, count: usize) -> Vec<Segment<Bytes>> {
-    let mut stream = Stream::keyed(1, run, 0, Purpose::Emulation);
+    let mut stream = RandomStream::keyed(1, run, 0, Purpose::Emulation);
     (0..count).map(|_| random_segment(&mut stream)).collect()
 }
 
 /// Returns the fields that the dissector must show for a segment: filter names, and values as tshark prints them.
-fn shown(form: Form, segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
+fn expected_fields(form: Form, segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
     let bytes = form.emit(segment);
     let native = |value: String| if form == Form::Native { value } else { String::new() };
     let mut fields = vec![
@@ -175,9 +176,9 @@ fn shown(form: Form, segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
         ),
         ("tpa.checksum.status", native("1".into())),
     ];
-    fields.extend(numbers_shown(form, segment));
-    fields.extend(flags_shown(segment));
-    fields.extend(extensions_shown(segment));
+    fields.extend(expected_numbers(form, segment));
+    fields.extend(expected_flags(segment));
+    fields.extend(expected_extensions(segment));
     fields.extend([
         ("data.data", segment.payload.iter().map(|byte| format!("{byte:02x}")).collect()),
         ("_ws.expert.message", String::new()),
@@ -186,18 +187,18 @@ fn shown(form: Form, segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
     fields
 }
 
-fn numbers_shown(form: Form, segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
+fn expected_numbers(form: Form, segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
     // The native form has the lower eight bits only.
     let block = |number: u16| if form == Form::Udp { number } else { number & 0xff };
     let upper = |number: u16| if form == Form::Udp { (number >> 8).to_string() } else { String::new() };
     let ack = |show: &dyn Fn(Ack) -> String| segment.ack.map(show).unwrap_or_default();
-    let bitmap_data = segment.place.map_or(0, |place| Bitmap::of(place.position).bits());
+    let bitmap_data = segment.position.map_or(0, |place| Bitmap::single(place.position).bits());
     let positions = |set: Bitmap| set.positions().map(|p| p.to_string()).collect::<Vec<_>>().join(",");
     vec![
         ("tpa.block", block(segment.block).to_string()),
         ("tpa.block.upper", upper(segment.block)),
         ("tpa.bitmap_data", format!("0x{bitmap_data:04x}")),
-        ("tpa.position", segment.place.map(|place| place.position.to_string()).unwrap_or_default()),
+        ("tpa.position", segment.position.map(|place| place.position.to_string()).unwrap_or_default()),
         ("tpa.tx", segment.tx.to_string()),
         ("tpa.ack_block", ack(&|ack| block(ack.block).to_string())),
         ("tpa.ack_block.upper", ack(&|ack| upper(ack.block))),
@@ -209,14 +210,20 @@ fn numbers_shown(form: Form, segment: &Segment<Bytes>) -> Vec<(&'static str, Str
     ]
 }
 
-fn flags_shown(segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
+fn expected_flags(segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
     let flags = [
         ("tpa.flags.ack", segment.ack.is_some()),
-        ("tpa.flags.rst", matches!(segment.control, Control::Rst | Control::Echo(_) | Control::Stray)),
-        ("tpa.flags.syn", matches!(segment.control, Control::Syn | Control::Challenge(_) | Control::Stray)),
+        (
+            "tpa.flags.rst",
+            matches!(segment.control, Control::Rst | Control::Echo(_) | Control::StatelessReset),
+        ),
+        (
+            "tpa.flags.syn",
+            matches!(segment.control, Control::Syn | Control::Challenge(_) | Control::StatelessReset),
+        ),
         ("tpa.flags.fin", matches!(segment.control, Control::Fin | Control::Challenge(_) | Control::Echo(_))),
         ("tpa.txstat", segment.tx_stat == TxStat::Congested),
-        ("tpa.flags.last", segment.place.is_some_and(|place| place.last)),
+        ("tpa.flags.last", segment.position.is_some_and(|place| place.is_last)),
         ("tpa.flags.opening", segment.opening.is_some()),
         ("tpa.flags.tag", segment.tag.is_some()),
     ];
@@ -226,14 +233,14 @@ fn flags_shown(segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
     fields
 }
 
-fn extensions_shown(segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
+fn expected_extensions(segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
     let tag = |tag: Option<Tag>| format!("0x{:016x}", tag.map_or(0, |tag| tag.0.get()));
     let receipt = |half: u16| segment.tag.map(|_| format!("0x{half:04x}")).unwrap_or_default();
-    let hex = |Token(token)| format!("0x{token:016x}");
+    let hex = |ChallengeToken(token)| format!("0x{token:016x}");
     let (of_path, token) = match segment.control {
         Control::Challenge(token) => ("CHALLENGE", hex(token)),
         Control::Echo(token) => ("ECHO", hex(token)),
-        Control::Stray => ("STRAY", String::new()),
+        Control::StatelessReset => ("STRAY", String::new()),
         _ => ("", String::new()),
     };
     let opening = |show: &dyn Fn(Opening) -> String| segment.opening.map(show).unwrap_or_default();
@@ -253,19 +260,19 @@ fn extensions_shown(segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
 }
 
 /// Writes a capture of these packets; returns the result of `read` on it with the dissector.
-fn with_capture<T>(packets: &[Vec<u8>], read: impl Fn(Reading<'_>) -> T) -> T {
+fn with_capture<T>(packets: &[Vec<u8>], read: impl Fn(Capture<'_>) -> T) -> T {
     raw_capture(packets, |path| read(dissecting(path)))
 }
 
-fn dissecting(path: &Path) -> Reading<'_> {
-    Reading::of(path).with_script(DISSECTOR.as_ref())
+fn dissecting(path: &Path) -> Capture<'_> {
+    Capture::of(path).with_script(DISSECTOR.as_ref())
 }
 
-pub(crate) fn every_field_is_shown_as_it_was_written() {
+pub(crate) fn every_field_is_shown() {
     let segments = [vec![data(), syn(), Segment::default()], random_segments(0, 300)].concat();
     for form in FORMS {
         let packets: Vec<_> = segments.iter().map(|segment| form.packet(&form.emit(segment))).collect();
-        let names: Vec<_> = shown(form, &data()).iter().map(|(name, _)| *name).collect();
+        let names: Vec<_> = expected_fields(form, &data()).iter().map(|(name, _)| *name).collect();
         let names = [&["frame.protocols"], &names[..]].concat();
         let rows = with_capture(&packets, |reading| reading.fields(&names));
         assert_eq!(rows.len(), segments.len());
@@ -274,7 +281,7 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
             // Since Wireshark 4.2 flags are words.
             let values = row[1..].iter().map(|value| value.replace("True", "1").replace("False", "0"));
             let read: Vec<_> = names[1..].iter().copied().zip(values).collect();
-            assert_eq!(read, shown(form, segment), "{form:?} {segment:?}");
+            assert_eq!(read, expected_fields(form, segment), "{form:?} {segment:?}");
         }
     }
 }
@@ -282,10 +289,10 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
 /// Filter name of a rule, a segment, and the bytes that make it violate the rule, with their offsets.
 type Broken<'a> = (&'static str, &'a Segment<Bytes>, &'a [(usize, u8)]);
 
-pub(crate) fn every_broken_rule_has_its_name() {
+pub(crate) fn every_violated_rule_is_named() {
     let (data, syn) = (data(), syn());
     let opening = UDP_HEADER_LEN + tpa::TAG_LEN + tpa::RECEIPT_LEN;
-    let stray = Segment { control: Control::Stray, tag: tag(1), ..Segment::default() };
+    let stray = Segment { control: Control::StatelessReset, tag: tag(1), ..Segment::default() };
     let broken: [Broken<'_>; 14] = [
         ("tpa.malformed.position", &data, &[(4, 0x30)]),
         ("tpa.malformed.position", &data, &[(4, 0), (7, 0x84)]),
@@ -328,9 +335,9 @@ pub(crate) fn every_broken_rule_has_its_name() {
     }
 }
 
-pub(crate) fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
+pub(crate) fn the_dissector_reports_errors_exactly_where_the_parser_does() {
     for (run, form) in (1..).zip(FORMS) {
-        let mut stream = Stream::keyed(1, run, 1, Purpose::Emulation);
+        let mut stream = RandomStream::keyed(1, run, 1, Purpose::Emulation);
         let segments = random_segments(run, 600);
         let mut all: Vec<_> = segments.iter().map(|segment| damaged(form, segment, &mut stream)).collect();
         let whole = form.emit(&syn());
@@ -355,7 +362,7 @@ pub(crate) fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
 }
 
 /// Returns the bytes of a segment after up to three errors; nine times in ten with a correct checksum.
-fn damaged(form: Form, segment: &Segment<Bytes>, stream: &mut Stream) -> Vec<u8> {
+fn damaged(form: Form, segment: &Segment<Bytes>, stream: &mut RandomStream) -> Vec<u8> {
     let mut bytes = form.emit(segment);
     for _ in 0..stream.below(4) {
         let at = stream.below(bytes.len() as u32) as usize;
@@ -374,22 +381,23 @@ fn damaged(form: Form, segment: &Segment<Bytes>, stream: &mut Stream) -> Vec<u8>
 }
 
 fn checksum_sum(bytes: &[u8]) -> u16 {
-    let mut sum = Sum::pseudo_header(&native_ip(), bytes.len());
+    let mut sum = ChecksumSum::pseudo_header(&native_ip(), bytes.len());
     sum.add(bytes);
     sum.finish()
 }
 
-pub(crate) fn the_info_column_can_be_read() {
+pub(crate) fn the_info_column_describes_packets() {
     let only_ack = Segment {
         ack: Some(Ack { block: 2, bitmap: Bitmap::from_bits(0b1000_0011_0111), tx: 3 }),
         tx_stat: TxStat::Congested,
         ..Segment::default()
     };
-    let last = Place { position: 11, last: true };
-    let fin = Segment { control: Control::Fin, place: Some(last), tx: 40, block: 999, ..Segment::default() };
+    let last = SegmentPosition { position: 11, is_last: true };
+    let fin =
+        Segment { control: Control::Fin, position: Some(last), tx: 40, block: 999, ..Segment::default() };
     let rst = Segment { control: Control::Rst, tag: tag(3), ..Segment::default() };
     let challenge = Segment {
-        control: Control::Challenge(Token(1)),
+        control: Control::Challenge(ChallengeToken(1)),
         tag: tag(3),
         payload: Bytes::from_static(b"pad"),
         ..Segment::default()
@@ -405,7 +413,7 @@ pub(crate) fn the_info_column_can_be_read() {
     let mut packets: Vec<_> =
         expected.iter().map(|(segment, _)| Form::Udp.packet(&Form::Udp.emit(segment))).collect();
     packets.push(Form::Udp.packet(&Form::Udp.emit(&data())[..7]));
-    let read = |reading: Reading<'_>| reading.fields(&["_ws.col.Protocol", "_ws.col.Info"]);
+    let read = |reading: Capture<'_>| reading.fields(&["_ws.col.Protocol", "_ws.col.Info"]);
     let rows = with_capture(&packets, read);
     for (row, (_, info)) in rows.iter().zip(&expected) {
         assert_eq!(row[..], ["TPA", info]);
@@ -413,22 +421,22 @@ pub(crate) fn the_info_column_can_be_read() {
     assert_eq!(rows[6], ["TPA", "[malformed: truncated: 12 bytes needed, 7 present]"]);
 }
 
-pub(crate) fn other_ports_are_known_from_the_syn_by_preference_or_by_hand() {
+pub(crate) fn other_ports_are_known_from_the_syn_or_configuration() {
     let packet =
         |src, segment: &Segment<Bytes>| udp_packet(Ports { src, dst: 9000 }, &Form::Udp.emit(segment));
     let packets = [packet(1000, &syn()), packet(1000, &data()), answer(9000, 1000), packet(2000, &data())];
-    let protocols = |reading: Reading<'_>| -> Vec<String> {
+    let protocols = |reading: Capture<'_>| -> Vec<String> {
         reading.fields(&["_ws.col.Protocol"]).into_iter().flatten().collect()
     };
     let known = with_capture(&packets, protocols);
     assert_eq!(known, ["TPA", "TPA", "TPA", "UDP"]);
-    let by_preference = |reading: Reading<'_>| protocols(reading.with_preference("tpa.udp_port:9000"));
+    let by_preference = |reading: Capture<'_>| protocols(reading.with_preference("tpa.udp_port:9000"));
     assert_eq!(with_capture(&packets, by_preference), ["TPA"; 4]);
-    let by_hand = |reading: Reading<'_>| protocols(reading.decoding_as("udp.port==9000,tpa"));
+    let by_hand = |reading: Capture<'_>| protocols(reading.decoding_as("udp.port==9000,tpa"));
     assert_eq!(with_capture(&packets, by_hand), ["TPA"; 4]);
 
     let native = [Form::Native.packet(&Form::Native.emit(&data()))];
-    let off = |reading: Reading<'_>| protocols(reading.with_preference("tpa.native:FALSE"));
+    let off = |reading: Capture<'_>| protocols(reading.with_preference("tpa.native:FALSE"));
     assert_eq!(with_capture(&native, off), ["IPv4"]);
 }
 
@@ -443,7 +451,7 @@ fn answer(src_port: u16, dst_port: u16) -> Vec<u8> {
     out
 }
 
-pub(crate) fn a_packet_cut_by_the_capture_is_not_called_malformed() {
+pub(crate) fn a_packet_truncated_by_the_capture_is_not_malformed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("cut.pcapng");
     let mut writer = PcapNgWriter::new(File::create(&path).unwrap()).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::args::number::whole;
 use clap::{ArgGroup, Args as Arguments};
-use hopline_tools::bench::{MAX_LENGTH, MAX_STREAMS, PORT, Rate, SERVED_STREAMS, Transport};
+use hopline_tools::bench::{DEFAULT_MAX_STREAMS, MAX_LENGTH, MAX_STREAMS, PORT, Rate, Transport};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -40,7 +40,7 @@ pub(crate) struct Bench {
     pub(crate) port: u16,
     /// Time between reports; 0: none
     #[arg(short, long, value_name = "SECONDS", default_value = "1")]
-    pub(crate) interval: Period,
+    pub(crate) interval: Interval,
     /// Listen on this address only [default: 0.0.0.0]; client: connect from it
     #[arg(short = 'B', long, value_name = "ADDRESS")]
     pub(crate) bind: Option<IpAddr>,
@@ -63,7 +63,7 @@ pub(crate) struct Bench {
     #[arg(short = '1', long, conflicts_with = "client")]
     pub(crate) one_off: bool,
     /// Server: most streams of a test, both directions together
-    #[arg(long, value_name = "N", default_value_t = SERVED_STREAMS, conflicts_with = "client")]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_STREAMS, conflicts_with = "client")]
     #[arg(value_parser = whole::<u16>(1..=2 * MAX_STREAMS as u64), allow_negative_numbers = true)]
     pub(crate) max_streams: u16,
     #[command(flatten)]
@@ -155,9 +155,9 @@ pub(crate) struct Test {
 
 /// Interval between reports; `None`: no reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Period(pub(crate) Option<Duration>);
+pub(crate) struct Interval(pub(crate) Option<Duration>);
 
-impl FromStr for Period {
+impl FromStr for Interval {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_have_iperf3s_units() {
+    fn bit_rates_have_iperf3s_units() {
         let rate = |bps, burst| Ok(BitRate(Rate { bps, burst }));
         for (text, expected) in [
             ("0", rate(0, 0)),
@@ -298,11 +298,11 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_of_0_is_none() {
-        assert_eq!("0".parse(), Ok(Period(None)));
-        assert_eq!("0.5".parse(), Ok(Period(Some(Duration::from_millis(500)))));
+    fn an_interval_of_0_means_no_reports() {
+        assert_eq!("0".parse(), Ok(Interval(None)));
+        assert_eq!("0.5".parse(), Ok(Interval(Some(Duration::from_millis(500)))));
         for wrong in ["", "-1", "0.01", "3601", "nan", "inf", "1s"] {
-            assert!(wrong.parse::<Period>().is_err(), "{wrong}");
+            assert!(wrong.parse::<Interval>().is_err(), "{wrong}");
         }
     }
 }

@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_are_read_as_people_write_them() {
+    fn quantities_are_parsed_in_usual_notations() {
         for (text, bits) in [
             ("20mbit", 20_000_000),
             ("2Mbit", 2_000_000),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_what_would_be_right() {
+    fn invalid_quantities_are_rejected_with_a_valid_example() {
         let said = |error: Result<(), String>| error.unwrap_err();
         assert_eq!(said("20".parse::<Rate>().map(drop)), "20 what? 20bit, 20kbit or 20mbit");
         for bytes in ["20MB", "20MB/s", "20MBps", "20B"] {

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_name_no_receiver_are_refused() {
+    fn invalid_receivers_are_rejected() {
         for (written, expected) in [
             ("10.0.0.1:99999", "\"99999\" is no port"),
             ("drone-3:", "\"\" is no port"),

@@ -75,7 +75,7 @@ pub(crate) struct ProxyUndo {
 
 /// Daemon to query.
 #[derive(Debug, Arguments)]
-pub(crate) struct Asked {
+pub(crate) struct DaemonArgs {
     /// Configuration file of the daemon, for its name and folder [default: the daemon called hopline, or the only one, in
     /// /run/hopline]
     #[arg(value_name = "FILE")]
@@ -88,7 +88,7 @@ pub(crate) struct Asked {
 #[derive(Debug, Arguments)]
 pub(crate) struct ProxyTop {
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: DaemonArgs,
     /// Measure for a second, print it and end, as without a terminal
     #[arg(long)]
     pub(crate) once: bool,
@@ -100,7 +100,7 @@ pub(crate) struct ProxyTop {
 #[derive(Debug, Arguments)]
 pub(crate) struct ProxyStatus {
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: DaemonArgs,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub(crate) json: bool,

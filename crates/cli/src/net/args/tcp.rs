@@ -32,7 +32,7 @@ pub(crate) struct Tcp {
     pub(crate) socks: Vec<Listen>,
     /// Forward connections of peers to this port of the stack to HOST:PORT, by the kernel; may be repeated
     #[arg(long, value_name = "PORT:HOST:PORT")]
-    pub(crate) accept: Vec<Accepts>,
+    pub(crate) accept: Vec<AcceptForward>,
     /// TCP of the stack
     #[arg(long, value_name = "TRANSPORT", default_value = "tcp-cubic")]
     #[arg(value_parser = PossibleValuesParser::new(tcp_transports()))]
@@ -76,7 +76,7 @@ pub(crate) struct Forward(pub(crate) SocketAddr, pub(crate) Destination);
 
 /// Port of the stack, and the destination of its connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Accepts(pub(crate) u16, pub(crate) Destination);
+pub(crate) struct AcceptForward(pub(crate) u16, pub(crate) Destination);
 
 /// Splits at the colons outside of brackets.
 fn parts(text: &str) -> Vec<&str> {
@@ -129,7 +129,7 @@ impl FromStr for Forward {
     }
 }
 
-impl FromStr for Accepts {
+impl FromStr for AcceptForward {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forwards_are_read_as_ssh_has_them() {
+    fn forwards_are_parsed_as_by_ssh() {
         for (text, here, to) in [
             ("8080:192.0.2.7:80", "127.0.0.1:8080", "192.0.2.7:80"),
             ("10.0.0.1:8080:host:80", "10.0.0.1:8080", "host:80"),
@@ -154,14 +154,14 @@ mod tests {
             assert_eq!(text.parse(), Ok(expected), "{text}");
         }
         assert_eq!("1080".parse(), Ok(Listen("127.0.0.1:1080".parse().unwrap())));
-        assert_eq!("2222:[::1]:22".parse(), Ok(Accepts(2222, "[::1]:22".parse().unwrap())));
+        assert_eq!("2222:[::1]:22".parse(), Ok(AcceptForward(2222, "[::1]:22".parse().unwrap())));
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_what_would_be_right() {
+    fn invalid_forwards_are_rejected_with_a_valid_example() {
         for wrong in ["", "80", "80:host", "0:host:80", "x:80:host:80", "80:host:0", "1:2:3:4:5"] {
             assert!(wrong.parse::<Forward>().unwrap_err().contains("8080:192.0.2.7:80"), "{wrong}");
         }
-        assert!("host:1".parse::<Listen>().is_err() && "22".parse::<Accepts>().is_err());
+        assert!("host:1".parse::<Listen>().is_err() && "22".parse::<AcceptForward>().is_err());
     }
 }

@@ -35,12 +35,12 @@ Exit codes: 0 done, or stopped by SIGTERM, 1 failed or refused, 2 wrong usage, 1
 arrived.";
 
 /// TPA's default silence limit, seconds.
-const SILENCE: u32 = 120;
-const CONVERSATIONS: NonZeroU16 = NonZeroU16::new(64).expect("it is above zero");
+const DEFAULT_IDLE_TIMEOUT: u32 = 120;
+const DEFAULT_CONVERSATIONS: NonZeroU16 = NonZeroU16::new(64).expect("it is above zero");
 
 /// Output of a transfer.
 #[derive(Clone, Copy, Debug, Arguments)]
-pub(crate) struct Show {
+pub(crate) struct OutputArgs {
     /// Print JSON lines on stdout: state every second, begun, deferred, ended, failed, summary
     #[arg(long)]
     pub(crate) json: bool,
@@ -60,7 +60,7 @@ pub(crate) enum Transport {
 
 /// Transport protocol, and keys of both ends.
 #[derive(Debug, Arguments)]
-pub(crate) struct Identity {
+pub(crate) struct IdentityArgs {
     /// Transport protocol; both ends must have the same
     #[arg(long, value_name = "PROTOCOL", default_value = "tpa-wide")]
     pub(crate) transport: Transport,
@@ -91,13 +91,13 @@ pub(crate) struct Send {
     #[arg(value_parser = whole::<u32>(0..=u32::MAX.into()), allow_negative_numbers = true)]
     pub(crate) patience: u32,
     /// Seconds of silence of the receiver before a new connection is made; at most half of --patience counts
-    #[arg(long, value_name = "SECONDS", default_value_t = SILENCE, value_parser = whole::<u32>(1..=86_400), allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_IDLE_TIMEOUT, value_parser = whole::<u32>(1..=86_400), allow_negative_numbers = true)]
     pub(crate) silence: u32,
     /// TPA's cwndmax: segments in flight; over several wireless hops more than 6 cost goodput
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = whole::<u8>(1..=12), allow_negative_numbers = true)]
     pub(crate) window: u8,
     #[command(flatten)]
-    pub(crate) identity: Identity,
+    pub(crate) identity: IdentityArgs,
     /// Send if the receiver has the key with this fingerprint
     #[arg(long, value_name = "FINGERPRINT", conflicts_with_all = ["psk", "trust_on_first_use"])]
     pub(crate) trust: Option<Fingerprint>,
@@ -105,7 +105,7 @@ pub(crate) struct Send {
     #[arg(long, conflicts_with = "psk")]
     pub(crate) trust_on_first_use: bool,
     #[command(flatten)]
-    pub(crate) show: Show,
+    pub(crate) show: OutputArgs,
 }
 
 #[derive(Debug, Arguments)]
@@ -127,11 +127,11 @@ pub(crate) struct Recv {
     #[arg(long)]
     pub(crate) force: bool,
     /// Senders served at the same time, half of them at one host or with one key; the rest have to try again
-    #[arg(long, value_name = "N", default_value_t = CONVERSATIONS)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_CONVERSATIONS)]
     #[arg(value_parser = count, allow_negative_numbers = true)]
     pub(crate) conversations: NonZeroU16,
     /// Seconds of silence of a sender before its connection is closed; what has arrived is kept
-    #[arg(long, value_name = "SECONDS", default_value_t = SILENCE, value_parser = whole::<u32>(1..=86_400), allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_IDLE_TIMEOUT, value_parser = whole::<u32>(1..=86_400), allow_negative_numbers = true)]
     pub(crate) silence: u32,
     /// Limit of stored bytes: partial files, including existing ones, and all files stored from now on
     #[arg(long, value_name = "BYTES[KMG]", value_parser = bytes)]
@@ -150,7 +150,7 @@ pub(crate) struct Recv {
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = whole::<u8>(1..=12), allow_negative_numbers = true)]
     pub(crate) window: u8,
     #[command(flatten)]
-    pub(crate) identity: Identity,
+    pub(crate) identity: IdentityArgs,
     #[command(flatten)]
-    pub(crate) show: Show,
+    pub(crate) show: OutputArgs,
 }

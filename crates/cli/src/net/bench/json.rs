@@ -1,11 +1,11 @@
 //! Test as JSON, with iperf3's keys in iperf3's order. `docs/bench.md` lists them.
 
 use super::date::date;
-use super::row::{Datagrams, Row, total};
+use super::row::{CountedBy, Row, total};
 use crate::net::clock;
 use hopline_tools::bench::{
-    Arrivals, Ending, Error, Interval, Latency, Limit, Phase, Plan, Report, Role, RoundTrips, ServerOutput,
-    Settled, SideReport, StreamReport, Transport,
+    DatagramStats, Ending, Error, Interval, Latency, Limit, Phase, Plan, Report, Role, RoundTrips,
+    ServerOutput, SideReport, StreamReport, TestSettings, Transport,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -17,14 +17,14 @@ pub(super) struct Session<'a> {
     pub(super) port: u16,
     pub(super) plan: &'a Plan,
     /// `None` if the parameters were not agreed on.
-    pub(super) settled: Option<&'a Settled>,
+    pub(super) settled: Option<&'a TestSettings>,
 }
 
 /// Whole result, as far as the test went.
 #[derive(Serialize)]
 pub(super) struct Document {
     start: Start,
-    intervals: Vec<Part>,
+    intervals: Vec<IntervalLine>,
     end: End,
     #[serde(skip_serializing_if = "Option::is_none")]
     server_output_text: Option<String>,
@@ -80,7 +80,7 @@ pub(super) struct Start {
     version: &'static str,
     system_info: String,
     timestamp: Timestamp,
-    connecting_to: Place,
+    connecting_to: Endpoint,
     #[serde(skip_serializing_if = "Option::is_none")]
     cookie: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,7 @@ struct Timestamp {
 }
 
 #[derive(Serialize)]
-struct Place {
+struct Endpoint {
     host: String,
     port: u16,
 }
@@ -154,11 +154,11 @@ pub(super) fn start(session: &Session<'_>) -> Start {
         version: concat!("hopline ", env!("CARGO_PKG_VERSION")),
         system_info: system_info(),
         timestamp: Timestamp { time: date(now), timesecs: now },
-        connecting_to: Place { host: session.host.into(), port: session.port },
+        connecting_to: Endpoint { host: session.host.into(), port: session.port },
         cookie: settled.map(|settled| settled.cookie.clone()),
         tcp_mss_default: streams.first().and_then(|stream| stream.mss),
         target_bitrate: plan.rate.bps,
-        sock_bufsize: plan.sockets.buffer.unwrap_or(0),
+        sock_bufsize: plan.socket_options.buffer.unwrap_or(0),
         sndbuf_actual: settled.and_then(|settled| Some(settled.buffers?.0)),
         rcvbuf_actual: settled.and_then(|settled| Some(settled.buffers?.1)),
         test_start: TestStart {
@@ -170,7 +170,7 @@ pub(super) fn start(session: &Session<'_>) -> Start {
             bytes,
             blocks: 0,
             reverse: u8::from(plan.direction == Direction::Reverse),
-            tos: plan.sockets.tos,
+            tos: plan.socket_options.tos,
             target_bitrate: plan.rate.bps,
             bidir: u8::from(plan.direction == Direction::Both),
             tpa_cwnd_max: match plan.transport {
@@ -182,15 +182,15 @@ pub(super) fn start(session: &Session<'_>) -> Start {
 }
 
 #[derive(Serialize)]
-pub(super) struct Part {
+pub(super) struct IntervalLine {
     streams: Vec<Row>,
     sum: Row,
     #[serde(skip_serializing_if = "Option::is_none")]
     sum_bidir_reverse: Option<Row>,
 }
 
-pub(super) fn interval(interval: &Interval) -> Part {
-    let counted = |role| if role == Role::Sends { Datagrams::Sent } else { Datagrams::Received };
+pub(super) fn interval(interval: &Interval) -> IntervalLine {
+    let counted = |role| if role == Role::Sends { CountedBy::Sent } else { CountedBy::Received };
     let omitted = Some(interval.phase == Phase::Omitted);
     let row = |role, bytes, datagrams| {
         let row = Row::new(interval.start, interval.end, bytes, role == Role::Sends);
@@ -211,7 +211,7 @@ pub(super) fn interval(interval: &Interval) -> Part {
         ..row(role, interval.bytes(role), interval.datagrams(role))
     };
     let has = |role| interval.streams.iter().any(|stream| stream.role == role);
-    Part {
+    IntervalLine {
         streams: streams.collect(),
         sum: sum(if has(Role::Sends) { Role::Sends } else { Role::Receives }),
         sum_bidir_reverse: (has(Role::Sends) && has(Role::Receives)).then(|| sum(Role::Receives)),
@@ -221,7 +221,7 @@ pub(super) fn interval(interval: &Interval) -> Part {
 #[derive(Default, Serialize)]
 pub(super) struct End {
     #[serde(skip_serializing_if = "Option::is_none")]
-    streams: Option<Vec<Both>>,
+    streams: Option<Vec<StreamEnds>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sum: Option<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -235,7 +235,7 @@ pub(super) struct End {
     #[serde(skip_serializing_if = "Option::is_none")]
     sum_received_bidir_reverse: Option<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cpu_utilization_percent: Option<Costs>,
+    cpu_utilization_percent: Option<CpuUtilization>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sender_tcp_congestion: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -245,7 +245,7 @@ pub(super) struct End {
 }
 
 #[derive(Default, Serialize)]
-struct Both {
+struct StreamEnds {
     #[serde(skip_serializing_if = "Option::is_none")]
     udp: Option<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -255,7 +255,7 @@ struct Both {
 }
 
 #[derive(Serialize)]
-struct Costs {
+struct CpuUtilization {
     host_total: f64,
     host_user: f64,
     host_system: f64,
@@ -269,13 +269,13 @@ struct Costs {
 
 #[derive(Serialize)]
 struct Latencies {
-    before: Trips,
-    during: Trips,
-    after: Trips,
+    before: ProbeStats,
+    during: ProbeStats,
+    after: ProbeStats,
 }
 
 #[derive(Serialize)]
-struct Trips {
+struct ProbeStats {
     sent: u64,
     answered: u64,
     p50: f64,
@@ -334,7 +334,8 @@ impl Sums {
         let udp = arrived.or(dispatched).is_some();
         let all = total(dispatched, arrived);
         let row = |side: &SideReport, of| Row::new(Duration::ZERO, side.elapsed, side.bytes(of), sends);
-        let none_lost = dispatched.map(|sent| Arrivals { packets: sent.packets, ..Arrivals::default() });
+        let none_lost =
+            dispatched.map(|sent| DatagramStats { packets: sent.packets, ..DatagramStats::default() });
         Self {
             all: sent.map(|side| {
                 // Time of the receiver, with the rate of the sender.
@@ -346,7 +347,7 @@ impl Sums {
             sent: sent.map(|side| Row {
                 retransmits: side.retransmits(),
                 sender: udp || sends,
-                ..row(side, Role::Sends).with(none_lost, Datagrams::Received)
+                ..row(side, Role::Sends).with(none_lost, CountedBy::Received)
             }),
             received: received.map(|side| Row {
                 sender: !udp && sends,
@@ -356,7 +357,7 @@ impl Sums {
     }
 }
 
-fn stream(report: &Report, index: usize) -> Both {
+fn stream(report: &Report, index: usize) -> StreamEnds {
     let local = &report.local.streams[index];
     let remote = report.remote.as_ref().and_then(|side| Some((side, side.streams.get(index)?)));
     let local = (&report.local, local);
@@ -374,7 +375,7 @@ fn stream(report: &Report, index: usize) -> Both {
             packets: Some(all),
             ..row(counted).with_losses(arrived, all)
         });
-        return Both { udp, ..Both::default() };
+        return StreamEnds { udp, ..StreamEnds::default() };
     }
     let sender = sent.map(|counted| {
         let seen = counted.1.sending;
@@ -389,12 +390,12 @@ fn stream(report: &Report, index: usize) -> Both {
             ..row(counted)
         }
     });
-    Both { udp: None, sender, receiver: received.map(row) }
+    StreamEnds { udp: None, sender, receiver: received.map(row) }
 }
 
-fn costs(report: &Report) -> Costs {
+fn costs(report: &Report) -> CpuUtilization {
     let (here, there) = (report.local.cpu, report.remote.as_ref().map(|remote| remote.cpu));
-    Costs {
+    CpuUtilization {
         host_total: (here.user + here.system) * 100.0,
         host_user: here.user * 100.0,
         host_system: here.system * 100.0,
@@ -408,7 +409,7 @@ fn latencies(latency: &Latency) -> Latencies {
     let trips = |trips: &RoundTrips| {
         let [p50, p95, p99, max] =
             [trips.p50, trips.p95, trips.p99, trips.max].map(|t| t.as_secs_f64() * 1e3);
-        Trips { sent: trips.sent, answered: trips.answered, p50, p95, p99, max }
+        ProbeStats { sent: trips.sent, answered: trips.answered, p50, p95, p99, max }
     };
     Latencies { before: trips(&latency.before), during: trips(&latency.during), after: trips(&latency.after) }
 }

@@ -2,25 +2,25 @@
 
 mod date;
 mod json;
+mod observer;
 mod row;
-mod show;
 mod text;
 
-use self::show::{Show, Style};
+use self::observer::{BenchPrinter, Style};
 use crate::console;
 use crate::net::args::{Bench as Args, BitRate, Test};
-use crate::problems::{Failure, say};
+use crate::problems::{Failure, print_error_line};
 use hopline_lab::Problem;
 use hopline_tools::bench::{
-    Call, CongestionControl, Copying, Direction, Ending, Error, Limit, Nagle, Output, Plan, Report, Server,
-    Sockets, Tests, Transport, TransportProblem, measure,
+    CongestionControl, ConnectOptions, CopyMode, Direction, Ending, Error, Limit, Nagle, Output, Plan,
+    Report, Server, SocketOptions, TestCount, Transport, TransportProblem, measure,
 };
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 /// Default duration of a test, seconds.
-const SECONDS: u32 = 10;
+const DEFAULT_SECONDS: u32 = 10;
 
 /// Runs a server or a client.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
@@ -39,14 +39,14 @@ fn run_server(args: &Args) -> Result<(), Failure> {
     }
     let place = SocketAddr::new(address, args.port);
     let cannot = |e| Failure::Other(format!("cannot listen on {place}: {e}"));
-    let mut show = Show::new(Style::Text, args)?;
+    let mut show = BenchPrinter::new(Style::Text, args)?;
     let server = Server::bind(address, args.port).map_err(cannot)?.limit_streams(args.max_streams);
     let port = server.local_addr().map_err(cannot)?.port();
     console::catch_interrupts()?;
-    say(&format!("waiting on UDP and TCP port {port} for `hopline bench -c` and `iperf3 -c`"));
-    let tests = if args.one_off { Tests::One } else { Tests::All };
+    print_error_line(&format!("waiting on UDP and TCP port {port} for `hopline bench -c` and `iperf3 -c`"));
+    let tests = if args.one_off { TestCount::One } else { TestCount::All };
     let result = server.serve(tests, args.interval.0, &mut show);
-    show.printed?;
+    show.write_result?;
     result.map_err(failure)
 }
 
@@ -59,15 +59,15 @@ fn run_client(args: &Args, host: &str) -> Result<(), Failure> {
         (false, true) => Style::JsonStream { host: host.into(), port: args.port },
         (false, false) => Style::Text,
     };
-    let mut show = Show::new(style, args)?;
+    let mut show = BenchPrinter::new(style, args)?;
     show.begin(&plan);
     let patience = test.connect_timeout.map(|ms| Duration::from_millis(ms.into()));
     let result = addresses(args, host).and_then(|peers| {
-        let call = Call { peers, from: args.bind, patience };
+        let call = ConnectOptions { peers, local_address: args.bind, timeout: patience };
         measure(&plan, &call, args.interval.0, &mut show)
     });
-    show.conclude(host, args.port, &plan, &result);
-    show.printed?;
+    show.print_result(host, args.port, &plan, &result);
+    show.write_result?;
     match result {
         Ok(Report { ending: Ending::Complete, .. }) => Ok(()),
         Ok(Report { ending: Ending::Stopped, .. }) => Err(Failure::Interrupted("interrupted")),
@@ -137,21 +137,21 @@ fn plan(test: &Test) -> Result<Plan, Failure> {
         },
         limit: match test.bytes {
             Some(bytes) => Limit::Bytes(bytes),
-            None => Limit::Time(seconds(test.time.unwrap_or(SECONDS))),
+            None => Limit::Time(seconds(test.time.unwrap_or(DEFAULT_SECONDS))),
         },
         omit: seconds(test.omit),
         streams: test.parallel,
         length: test.length,
         rate: test.bitrate.map_or(default.rate, |BitRate(rate)| rate),
-        sockets: Sockets {
+        socket_options: SocketOptions {
             nagle: if test.no_delay { Nagle::Off } else { Nagle::On },
-            copy: if test.zerocopy { Copying::Zero } else { Copying::Plain },
+            copy: if test.zerocopy { CopyMode::ZeroCopy } else { CopyMode::Copy },
             buffer: test.socket_buffer,
             mss: test.set_mss,
             tos: test.tos.unwrap_or(0),
         },
         probes: Some(test.latency).filter(|time| !time.is_zero()),
-        output: if test.get_server_output { Output::Both } else { Output::Own },
+        output: if test.get_server_output { Output::WithServer } else { Output::ClientOnly },
         title: test.title.clone(),
         ..default
     };
@@ -162,7 +162,7 @@ fn plan(test: &Test) -> Result<Plan, Failure> {
 
 /// Rejects options that the transport does not support.
 fn check_sockets(plan: &Plan) -> Result<(), Failure> {
-    let sockets = &plan.sockets;
+    let sockets = &plan.socket_options;
     let tcp = matches!(plan.transport, Transport::Tcp { .. });
     let tpa = matches!(plan.transport, Transport::Tpa { .. } | Transport::TpaWide);
     let wrong = [
@@ -170,7 +170,7 @@ fn check_sockets(plan: &Plan) -> Result<(), Failure> {
         ("--tos is for TCP and UDP", tpa && sockets.tos > 0),
         ("--set-mss is for TCP", !tcp && sockets.mss.is_some()),
         ("--no-delay is for TCP", !tcp && sockets.nagle == Nagle::Off),
-        ("--zerocopy is for TCP", !tcp && sockets.copy == Copying::Zero),
+        ("--zerocopy is for TCP", !tcp && sockets.copy == CopyMode::ZeroCopy),
     ];
     match wrong.iter().find(|(_, is_wrong)| *is_wrong) {
         None => Ok(()),

@@ -1,6 +1,6 @@
 //! Rows of JSON: an interval or a sum, of one stream or several.
 
-use hopline_tools::bench::Arrivals;
+use hopline_tools::bench::DatagramStats;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ pub(super) struct Row {
 
 /// Side that counted the datagrams.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Datagrams {
+pub(super) enum CountedBy {
     Sent,
     Received,
 }
@@ -74,30 +74,30 @@ impl Row {
         }
     }
 
-    pub(super) fn with(self, datagrams: Option<Arrivals>, counted: Datagrams) -> Self {
+    pub(super) fn with(self, datagrams: Option<DatagramStats>, counted: CountedBy) -> Self {
         let Some(seen) = datagrams else { return self };
         let packets = Some(seen.packets);
         match counted {
-            Datagrams::Sent => Self { packets, ..self },
-            Datagrams::Received => self.with_losses(Some(seen), seen.packets),
+            CountedBy::Sent => Self { packets, ..self },
+            CountedBy::Received => self.with_losses(Some(seen), seen.packets),
         }
     }
 
     /// Adds the losses, as a share of `all`.
-    pub(super) fn with_losses(self, datagrams: Option<Arrivals>, all: u64) -> Self {
+    pub(super) fn with_losses(self, datagrams: Option<DatagramStats>, all: u64) -> Self {
         let Some(seen) = datagrams else { return self };
         Self {
             jitter_ms: Some(seen.jitter.as_secs_f64() * 1e3),
             lost_packets: Some(seen.lost),
             packets: Some(seen.packets),
-            lost_percent: Some(Arrivals { packets: all, ..seen }.lost_percent()),
+            lost_percent: Some(DatagramStats { packets: all, ..seen }.lost_percent()),
             ..self
         }
     }
 }
 
 /// Returns the number of sent datagrams, or that known to the receiver.
-pub(super) fn total(sent: Option<Arrivals>, arrived: Option<Arrivals>) -> u64 {
-    let packets = |side: Option<Arrivals>| side.map(|seen| seen.packets).filter(|&packets| packets > 0);
+pub(super) fn total(sent: Option<DatagramStats>, arrived: Option<DatagramStats>) -> u64 {
+    let packets = |side: Option<DatagramStats>| side.map(|seen| seen.packets).filter(|&packets| packets > 0);
     packets(sent).or(packets(arrived)).unwrap_or(0)
 }

@@ -2,8 +2,8 @@
 
 use crate::net::args::Unit;
 use hopline_tools::bench::{
-    Arrivals, Cpu, Direction, Interval, Latency, Limit, Phase, Plan, Report, Role, RoundTrips, SendingReport,
-    ServerOutput, Settled, SideReport, StreamReport, Telemetry, Transport,
+    Cpu, DatagramStats, Direction, Interval, Latency, Limit, Phase, Plan, Report, Role, RoundTrips,
+    SendingReport, ServerOutput, SideReport, StreamReport, Telemetry, TestSettings, Transport,
 };
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -33,11 +33,11 @@ pub(super) fn accepted(client: SocketAddr, plan: &Plan) -> String {
 }
 
 /// Lists the streams, and the header of the following lines.
-pub(super) fn connected(plan: &Plan, settled: &Settled) -> String {
+pub(super) fn connected(plan: &Plan, settled: &TestSettings) -> String {
     let mut text = String::new();
     for (stream, id) in settled.streams.iter().zip(1..) {
         let (local, remote) = (stream.local, stream.remote);
-        let way = way(plan, stream.role);
+        let way = direction(plan, stream.role);
         line(
             &mut text,
             format_args!("[{id:>3}]{way}  {local} to {remote} over {}", transport(&plan.transport)),
@@ -51,7 +51,7 @@ fn header(plan: &Plan) -> &'static str {
 }
 
 /// Returns the direction of a stream, if there are two directions.
-fn way(plan: &Plan, role: Role) -> &'static str {
+fn direction(plan: &Plan, role: Role) -> &'static str {
     match (plan.direction, role) {
         (Direction::Both, Role::Sends) => " TX",
         (Direction::Both, Role::Receives) => " RX",
@@ -64,15 +64,18 @@ pub(super) fn interval(plan: &Plan, unit: Option<Unit>, interval: &Interval) -> 
     let mut text = String::new();
     let omitted = if interval.phase == Phase::Omitted { "  omitted" } else { "" };
     let mut row = |id: &str, role: Role, bytes: u64, end: &str| {
-        let moved = moved(id, interval.start, interval.end, bytes, unit);
-        line(&mut text, format_args!("{}{}{omitted}", format!("{moved}{end}").trim_end(), way(plan, role)));
+        let moved = transferred(id, interval.start, interval.end, bytes, unit);
+        line(
+            &mut text,
+            format_args!("{}{}{omitted}", format!("{moved}{end}").trim_end(), direction(plan, role)),
+        );
     };
     for (stream, id) in interval.streams.iter().zip(1..) {
         let end = stream.datagrams.map(|seen| datagrams(seen, stream.role));
-        let end = end.or_else(|| stream.sending.as_ref().map(standing)).unwrap_or_default();
+        let end = end.or_else(|| stream.sending.as_ref().map(interval_stats)).unwrap_or_default();
         row(&id.to_string(), stream.role, stream.bytes, &end);
     }
-    for role in several(&interval.streams.iter().map(|s| s.role).collect::<Vec<_>>()) {
+    for role in multiple_roles(&interval.streams.iter().map(|s| s.role).collect::<Vec<_>>()) {
         let retransmits = interval.retransmits().filter(|_| role == Role::Sends).map(|n| format!("{n:>7}"));
         let end = interval.datagrams(role).map(|seen| datagrams(seen, role)).or(retransmits);
         row("SUM", role, interval.bytes(role), &end.unwrap_or_default());
@@ -81,7 +84,7 @@ pub(super) fn interval(plan: &Plan, unit: Option<Unit>, interval: &Interval) -> 
 }
 
 /// Returns the roles of more than one stream.
-fn several(roles: &[Role]) -> Vec<Role> {
+fn multiple_roles(roles: &[Role]) -> Vec<Role> {
     let count = |wanted| roles.iter().filter(|&&role| role == wanted).count();
     [Role::Sends, Role::Receives].into_iter().filter(|&role| count(role) > 1).collect()
 }
@@ -95,7 +98,7 @@ pub(super) fn summary(plan: &Plan, unit: Option<Unit>, report: &Report) -> Strin
         if role == Role::Sends { (local, remote) } else { (remote, local) }
     };
     let mut total = |id: &str, elapsed: Duration, bytes: u64, end: &str, word: &str| {
-        let moved = moved(id, Duration::ZERO, elapsed, bytes, unit);
+        let moved = transferred(id, Duration::ZERO, elapsed, bytes, unit);
         line(&mut text, format_args!("{moved}{end:<29}  {word}"));
     };
     for (index, stream) in report.local.streams.iter().enumerate() {
@@ -103,17 +106,17 @@ pub(super) fn summary(plan: &Plan, unit: Option<Unit>, report: &Report) -> Strin
         for (side, word) in [(sent, "sender"), (received, "receiver")] {
             let Some(side) = side else { continue };
             let Some(counted) = side.streams.get(index) else { continue };
-            let word = format!("{word}{}", way(plan, stream.role));
-            total(&(index + 1).to_string(), side.elapsed, counted.bytes, &seen(counted), &word);
+            let word = format!("{word}{}", direction(plan, stream.role));
+            total(&(index + 1).to_string(), side.elapsed, counted.bytes, &test_stats(counted), &word);
         }
     }
-    for role in several(&report.local.streams.iter().map(|s| s.role).collect::<Vec<_>>()) {
+    for role in multiple_roles(&report.local.streams.iter().map(|s| s.role).collect::<Vec<_>>()) {
         let (sent, received) = sides(role);
         for (side, does, word) in [(sent, Role::Sends, "sender"), (received, Role::Receives, "receiver")] {
             let Some(side) = side else { continue };
             let retransmits = side.retransmits().filter(|_| does == Role::Sends).map(|n| format!("{n:>7}"));
             let end = side.datagrams(does).map(|seen| datagrams(seen, does)).or(retransmits);
-            let word = format!("{word}{}", way(plan, role));
+            let word = format!("{word}{}", direction(plan, role));
             total("SUM", side.elapsed, side.bytes(does), &end.unwrap_or_default(), &word);
         }
     }
@@ -174,14 +177,14 @@ pub(super) fn output(report: &Report) -> String {
     }
 }
 
-fn moved(id: &str, start: Duration, end: Duration, bytes: u64, unit: Option<Unit>) -> String {
+fn transferred(id: &str, start: Duration, end: Duration, bytes: u64, unit: Option<Unit>) -> String {
     let span = format!("{:.2}-{:.2}", start.as_secs_f64(), end.as_secs_f64());
     let rate = rate(bytes, end.saturating_sub(start), unit);
     format!("[{id:>3}]  {span:<15}  {:>10}  {rate:>12}", amount(bytes))
 }
 
 /// Returns jitter and losses at the receiver, and the number of datagrams.
-fn datagrams(seen: Arrivals, role: Role) -> String {
+fn datagrams(seen: DatagramStats, role: Role) -> String {
     let jitter = format!("{:.3} ms", seen.jitter.as_secs_f64() * 1e3);
     match role {
         Role::Sends => format!("{:>11}  {}", "", seen.packets),
@@ -192,12 +195,12 @@ fn datagrams(seen: Arrivals, role: Role) -> String {
 }
 
 /// Returns retransmissions, window and round-trip time at the end of an interval.
-fn standing(telemetry: &Telemetry) -> String {
+fn interval_stats(telemetry: &Telemetry) -> String {
     format!("{:>7}  {:>9}  {:>9}", telemetry.retransmits, amount(telemetry.cwnd), rtt(telemetry.rtt))
 }
 
 /// Returns retransmissions, largest window and mean round-trip time of a test; for datagrams, their counters.
-fn seen(stream: &StreamReport) -> String {
+fn test_stats(stream: &StreamReport) -> String {
     if let Some(seen) = stream.datagrams {
         return datagrams(seen, stream.role);
     }
@@ -262,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_have_three_digits_and_the_right_prefix() {
+    fn amounts_have_three_digits_and_a_prefix() {
         for (bytes, expected) in [
             (0, "0 B"),
             (999, "999 B"),

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 /// Time between SIGTERM and SIGKILL.
-pub(super) const GRACE: Duration = Duration::from_secs(3);
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const KILL_DELAY: Duration = Duration::from_secs(3);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// All descendants of this process.
 pub(super) struct Children(());
@@ -24,9 +24,9 @@ impl Children {
         for signal in [Signal::TERM, Signal::KILL] {
             // One SIGTERM for each: many programs take a second one for impatience.
             let mut told = Vec::new();
-            for _ in 0..GRACE.as_millis() / LOOK.as_millis() {
+            for _ in 0..KILL_DELAY.as_millis() / POLL_INTERVAL.as_millis() {
                 reap();
-                let alive = alive();
+                let alive = children();
                 if alive.is_empty() {
                     return;
                 }
@@ -36,7 +36,7 @@ impl Children {
                         told.push(pid);
                     }
                 }
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
         }
     }
@@ -49,7 +49,7 @@ impl Drop for Children {
     }
 }
 
-pub(super) fn tell_to_end(pid: u32) {
+pub(super) fn terminate(pid: u32) {
     if let Some(pid) = Pid::from_raw(pid as i32) {
         let _ = kill_process(pid, Signal::TERM);
     }
@@ -61,7 +61,7 @@ fn reap() {
 }
 
 /// Returns the children of all threads of this process.
-fn alive() -> Vec<Pid> {
+fn children() -> Vec<Pid> {
     let Ok(threads) = fs::read_dir("/proc/self/task") else { return Vec::new() };
     let of_thread =
         |entry: fs::DirEntry| fs::read_to_string(entry.path().join("children")).unwrap_or_default();

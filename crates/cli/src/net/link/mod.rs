@@ -1,21 +1,21 @@
 //! `hopline link`.
 
-mod beside;
+mod auxiliary;
 mod children;
+mod output;
 mod summary;
 mod traces;
-mod voice;
 
 use crate::console;
 use crate::net::args::{Link as Args, Rate, Share, Time};
 use crate::net::clock;
-use crate::problems::{Failure, say};
-use beside::Beside;
+use crate::problems::{Failure, print_error_line};
+use auxiliary::AuxiliaryCommand;
 use children::Children;
 use hopline_config::source::Problem;
-use hopline_link::{Emulation, Extra, Side};
+use hopline_link::{DelayDistribution, Emulation, Side};
 use hopline_linux::{Namespace, Network, netns};
-use hopline_tools::link::{Ends, NamespaceLink, Setup, Stands};
+use hopline_tools::link::{EndConfig, EndRole, NamespaceLink, Setup};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -31,14 +31,14 @@ const TUN_HELP: &str = "run it as root, or let its user open /dev/net/tun: `modp
 /// Time for the far command to begin to listen.
 const HEAD_START: Duration = Duration::from_millis(300);
 /// Interval between checks of whether the command has ended.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Time between Ctrl-C, which also reaches the command, and SIGTERM.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TERM_DELAY: Duration = Duration::from_secs(2);
 
 /// Runs a command on one of two hosts, and returns its exit code.
 pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     let setup = setup(args)?;
-    netns::be_allowed_namespaces().map_err(|e| Failure::Other(e.to_string()))?;
+    netns::enter_user_namespace().map_err(|e| Failure::Other(e.to_string()))?;
     let link = NamespaceLink::with(setup).map_err(|e| match e.is_unavailable() {
         true => Failure::Other(format!("{e}; {TUN_HELP}")),
         false => Failure::Other(e.to_string()),
@@ -46,40 +46,40 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     // Ctrl-C at a terminal also reaches the command, which gets time to end.
     console::catch_interrupts()?;
     let children = Children::adopt();
-    let mut beside = start_beside(args, &link)?;
-    let near = if beside::any_has_failed(&mut beside) {
-        Near::NotStarted
+    let mut beside = start_auxiliary(args, &link)?;
+    let near = if auxiliary::any_failed(&mut beside) {
+        NearResult::NotStarted
     } else {
-        let mut child = start(args, &link, link.host(Side::A), near(args))?;
-        Near::Ended(await_end(&mut child, &mut beside)?)
+        let mut child = start(args, &link, link.host(Side::A), near_command(args))?;
+        NearResult::Ended(await_end(&mut child, &mut beside)?)
     };
     // State before the other commands are stopped: a server may fail just because its client has ended.
-    let has_failed = beside.iter().any(Beside::was_seen_to_fail);
+    let has_failed = beside.iter().any(AuxiliaryCommand::is_reported_failed);
     drop(children);
-    beside.into_iter().for_each(Beside::end);
+    beside.into_iter().for_each(AuxiliaryCommand::end);
     let stats = link.stats();
     let verdict = Verdict::of(stats.lateness.is_late(), args.strict);
-    say(&summary::text(&stats, verdict));
+    print_error_line(&summary::text(&stats, verdict));
     if let Some(place) = &args.json {
         let json = summary::json(&stats, args.seed);
         std::fs::write(place, json)
             .map_err(|e| Failure::Other(format!("writing {}: {e}", place.display())))?;
     }
     Ok(match near {
-        Near::Ended(status) => exit_code(status, has_failed || verdict == Verdict::Failed),
-        Near::NotStarted => ExitCode::FAILURE,
+        NearResult::Ended(status) => exit_code(status, has_failed || verdict == Verdict::Failed),
+        NearResult::NotStarted => ExitCode::FAILURE,
     })
 }
 
 /// Command of the near host.
-enum Near {
+enum NearResult {
     /// Another command failed before it began.
     NotStarted,
     Ended(ExitStatus),
 }
 
 /// Options of one direction of a link.
-struct Way<'a> {
+struct DirectionArgs<'a> {
     rate: Option<Rate>,
     rate_trace: Option<&'a Path>,
     replay: Option<&'a Path>,
@@ -87,7 +87,7 @@ struct Way<'a> {
     loss: Share,
 }
 
-fn emulation(args: &Args, way: &Way<'_>) -> Result<Emulation, Problem> {
+fn emulation(args: &Args, way: &DirectionArgs<'_>) -> Result<Emulation, Problem> {
     Ok(Emulation {
         latency: way.delay.0,
         rate: way.rate.map(|rate| rate.0),
@@ -97,10 +97,10 @@ fn emulation(args: &Args, way: &Way<'_>) -> Result<Emulation, Problem> {
         loss: way.loss.0,
         burst: args.loss_burst,
         jitter: args.jitter.0,
-        overtakes: args.overtake,
+        allow_reordering: args.overtake,
         reorder: args.reorder.0.0,
         extra_delay: args.reorder.1.0,
-        extra: Extra::Exactly,
+        extra_distribution: DelayDistribution::Fixed,
         duplicate: args.duplicate.0,
         corrupt: args.corrupt.0,
         blackouts: args.outage.iter().map(|outage| (outage.0, outage.1)).collect(),
@@ -115,7 +115,7 @@ fn setup(args: &Args) -> Result<Setup, Problem> {
             "--jitter 5ms, or --replay FILE with other delays; --reorder 5% holds single packets back",
         ));
     }
-    let there = Way {
+    let there = DirectionArgs {
         rate: args.rate,
         rate_trace: args.rate_trace.as_deref(),
         replay: args.replay.as_deref(),
@@ -127,7 +127,7 @@ fn setup(args: &Args) -> Result<Setup, Problem> {
         (None, None) => (there.rate, there.rate_trace),
         other => other,
     };
-    let back = Way {
+    let back = DirectionArgs {
         rate,
         rate_trace,
         replay: args.replay_back.as_deref().or(there.replay),
@@ -135,8 +135,8 @@ fn setup(args: &Args) -> Result<Setup, Problem> {
         loss: args.loss_back.unwrap_or(args.loss),
     };
     let (forth, back) = (emulation(args, &there)?, emulation(args, &back)?);
-    let end = |router: &Option<String>, networks: &[Network]| Ends {
-        stands: if router.is_some() { Stands::Router } else { Stands::Host },
+    let end = |router: &Option<String>, networks: &[Network]| EndConfig {
+        role: if router.is_some() { EndRole::Router } else { EndRole::Host },
         networks: networks.to_vec(),
     };
     let ends = [end(&args.near_router, &args.near_net), end(&args.far_router, &args.far_net)];
@@ -144,7 +144,7 @@ fn setup(args: &Args) -> Result<Setup, Problem> {
 }
 
 /// Starts the commands of routers and of the far host, and gives them time to begin to listen.
-fn start_beside(args: &Args, link: &NamespaceLink) -> Result<Vec<Beside>, Failure> {
+fn start_auxiliary(args: &Args, link: &NamespaceLink) -> Result<Vec<AuxiliaryCommand>, Failure> {
     let commands = [
         ("near-router", &args.near_router, link.router(Side::A)),
         ("far-router", &args.far_router, link.router(Side::B)),
@@ -153,13 +153,15 @@ fn start_beside(args: &Args, link: &NamespaceLink) -> Result<Vec<Beside>, Failur
     let mut all = Vec::new();
     for (name, words, host) in commands {
         let (Some(words), Some(host)) = (words, host) else { continue };
-        all.push(Beside::start(name, words, host, |host, command| start(args, link, host, command))?);
+        all.push(AuxiliaryCommand::start(name, words, host, |host, command| {
+            start(args, link, host, command)
+        })?);
     }
-    beside::begin(&mut all, HEAD_START);
+    auxiliary::await_start(&mut all, HEAD_START);
     Ok(all)
 }
 
-fn near(args: &Args) -> Command {
+fn near_command(args: &Args) -> Command {
     match args.command.split_first() {
         Some((program, rest)) => {
             let mut command = Command::new(program);
@@ -195,34 +197,39 @@ fn start(
 
 /// Signals that the awaited command has received.
 #[derive(Clone, Copy)]
-enum Told {
-    Nothing,
+enum SignalSent {
+    None,
     /// SIGINT from the terminal by Ctrl-C, at this time.
     Interrupted(Instant),
     /// SIGTERM from this process; SIGINT at this time.
-    ToEnd(Instant),
+    Terminated(Instant),
 }
 
 /// Waits for the command, and reports failures of the other commands at once. A command that continues after Ctrl-C receives
 /// SIGTERM, and then SIGKILL.
-fn await_end(child: &mut std::process::Child, beside: &mut [Beside]) -> Result<ExitStatus, Failure> {
+fn await_end(
+    child: &mut std::process::Child,
+    beside: &mut [AuxiliaryCommand],
+) -> Result<ExitStatus, Failure> {
     let failed = |e: std::io::Error| Failure::Other(format!("waiting for the command: {e}"));
-    let mut told = Told::Nothing;
+    let mut told = SignalSent::None;
     loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
             return Ok(status);
         }
-        beside::any_has_failed(beside);
+        auxiliary::any_failed(beside);
         match told {
-            Told::Nothing if console::interrupted() => told = Told::Interrupted(clock::now()),
-            Told::Interrupted(since) if since.elapsed() > PATIENCE => {
-                children::tell_to_end(child.id());
-                told = Told::ToEnd(since);
+            SignalSent::None if console::interrupted() => told = SignalSent::Interrupted(clock::now()),
+            SignalSent::Interrupted(since) if since.elapsed() > TERM_DELAY => {
+                children::terminate(child.id());
+                told = SignalSent::Terminated(since);
             }
-            Told::ToEnd(since) if since.elapsed() > 2 * PATIENCE => child.kill().map_err(failed)?,
-            Told::Nothing | Told::Interrupted(_) | Told::ToEnd(_) => {}
+            SignalSent::Terminated(since) if since.elapsed() > 2 * TERM_DELAY => {
+                child.kill().map_err(failed)?
+            }
+            SignalSent::None | SignalSent::Interrupted(_) | SignalSent::Terminated(_) => {}
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -252,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_run_changes_the_exit_code_of_a_success_only() {
+    fn a_failed_run_changes_only_a_successful_exit_code() {
         let of = |raw, has_failed| format!("{:?}", exit_code(ExitStatus::from_raw(raw), has_failed));
         let code = |code: u8| format!("{:?}", ExitCode::from(code));
         assert_eq!((of(0, false), of(0, true)), (code(0), code(1)));
@@ -260,26 +267,26 @@ mod tests {
     }
 
     #[test]
-    fn lateness_fails_a_run_only_if_it_is_to() {
+    fn lateness_fails_a_run_only_with_strict() {
         let of = [(true, false), (true, true), (false, true)].map(|(late, strict)| Verdict::of(late, strict));
-        assert_eq!(of, [Verdict::Doubtful, Verdict::Failed, Verdict::OnTime]);
+        assert_eq!(of, [Verdict::Late, Verdict::Failed, Verdict::OnTime]);
     }
 
     #[test]
-    fn routers_and_networks_stand_at_their_ends() {
+    fn routers_and_networks_are_created_at_their_ends() {
         let setup =
             setup_of("--near-router true --near-net 10.9.0.0/24 --near-net fd09::/64 --far-net 10.8.0.0/16");
         let [near, far] = &setup.ends;
-        assert_eq!((near.stands, far.stands), (Stands::Router, Stands::Host));
+        assert_eq!((near.role, far.role), (EndRole::Router, EndRole::Host));
         assert_eq!(near.networks, ["10.9.0.0/24".parse(), "fd09::/64".parse()].map(Result::unwrap));
         assert_eq!(far.networks, ["10.8.0.0/16".parse().unwrap()]);
     }
 
     #[test]
-    fn without_options_the_link_is_perfect() {
+    fn without_options_the_link_has_no_impairment() {
         let way = Emulation {
             queue: Some(100),
-            extra: Extra::Exactly,
+            extra_distribution: DelayDistribution::Fixed,
             extra_delay: Span::from_millis(30),
             ..Emulation::default()
         };
@@ -287,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn every_option_becomes_what_it_says_both_ways() {
+    fn every_option_sets_its_parameter_in_both_directions() {
         let way = Emulation {
             latency: Span::from_millis(25),
             rate: Some(20_000_000),
@@ -295,10 +302,10 @@ mod tests {
             loss: 0.05,
             burst: Some(4.0),
             jitter: Span::from_millis(3),
-            overtakes: true,
+            allow_reordering: true,
             reorder: 0.02,
             extra_delay: Span::from_millis(10),
-            extra: Extra::Exactly,
+            extra_distribution: DelayDistribution::Fixed,
             duplicate: 0.01,
             corrupt: 0.001,
             mark: 0.0,
@@ -316,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn traces_are_of_both_ways_unless_the_way_back_has_another_or_a_rate() {
+    fn traces_apply_to_both_directions_unless_the_reverse_one_has_its_own_or_a_rate() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
             let path = folder.path().join(name);
@@ -325,21 +332,21 @@ mod tests {
         };
         let (trace, replay) = (file("trace", "5\n10\n"), file("replay.csv", "time_s,loss\n1,0.5\n"));
         let both = setup_of(&format!("--rate-trace {trace} --replay {replay}"));
-        assert!(both.forth.opportunities.is_some() && both.forth.conditions.is_some());
-        assert_eq!(both.forth, both.back);
+        assert!(both.forward.opportunities.is_some() && both.forward.conditions.is_some());
+        assert_eq!(both.forward, both.reverse);
         let rated = setup_of(&format!("--rate-trace {trace} --rate-back 1mbit"));
-        assert_eq!((rated.back.opportunities, rated.back.rate), (None, Some(1_000_000)));
+        assert_eq!((rated.reverse.opportunities, rated.reverse.rate), (None, Some(1_000_000)));
         let other = file("other", "7\n");
         let traced = setup_of(&format!("--rate 1mbit --rate-trace-back {other}"));
-        assert_eq!((traced.back.opportunities.is_some(), traced.back.rate), (true, None));
+        assert_eq!((traced.reverse.opportunities.is_some(), traced.reverse.rate), (true, None));
     }
 
     #[test]
-    fn the_way_back_may_be_another() {
+    fn the_reverse_direction_may_differ() {
         let setup =
             setup_of("--rate 20mbit --rate-back 1mbit --delay 25ms --delay-back 0 --loss 5% --loss-back 1%");
         let figures = |way: &Emulation| (way.rate, way.latency, way.loss);
-        assert_eq!(figures(&setup.forth), (Some(20_000_000), Span::from_millis(25), 0.05));
-        assert_eq!(figures(&setup.back), (Some(1_000_000), Span::ZERO, 0.01));
+        assert_eq!(figures(&setup.forward), (Some(20_000_000), Span::from_millis(25), 0.05));
+        assert_eq!(figures(&setup.reverse), (Some(1_000_000), Span::ZERO, 0.01));
     }
 }

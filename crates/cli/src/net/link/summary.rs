@@ -1,6 +1,6 @@
 //! Summary of a link's counters.
 
-use hopline_link::Counts;
+use hopline_link::DirectionStats;
 use hopline_tools::link::{Drops, LinkStats};
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub(super) enum Verdict {
     OnTime,
     /// The results are doubtful.
-    Doubtful,
+    Late,
     /// The run has failed (`--strict`).
     Failed,
 }
@@ -18,7 +18,7 @@ impl Verdict {
     pub(super) const fn of(late: bool, strict: bool) -> Self {
         match (late, strict) {
             (false, _) => Self::OnTime,
-            (true, false) => Self::Doubtful,
+            (true, false) => Self::Late,
             (true, true) => Self::Failed,
         }
     }
@@ -27,7 +27,7 @@ impl Verdict {
 pub(super) fn text(stats: &LinkStats, verdict: Verdict) -> String {
     let late = match verdict {
         Verdict::OnTime => "",
-        Verdict::Doubtful => {
+        Verdict::Late => {
             "\nwarning: LATE. More than 2 % of packets were more than 1 ms late: this machine is too busy for this link, and figures say little"
         }
         Verdict::Failed => {
@@ -37,23 +37,23 @@ pub(super) fn text(stats: &LinkStats, verdict: Verdict) -> String {
     let [forth, back] = &stats.drops;
     format!(
         "there: {}\nback:  {}\nthe link itself: {}{late}",
-        way(&stats.forth, forth),
-        way(&stats.back, back),
+        direction_text(&stats.forward, forth),
+        direction_text(&stats.reverse, back),
         stats.lateness
     )
 }
 
 /// Describes the packets of one direction and each cause of losses. Causes that only some links have are listed if they
 /// occurred.
-fn way(counts: &Counts, drops: &Drops) -> String {
-    let (all, lost) = (counts.sent + drops.before(), lost(counts, drops));
+fn direction_text(counts: &DirectionStats, drops: &Drops) -> String {
+    let (all, lost) = (counts.sent + drops.before_emulation(), lost(counts, drops));
     let share = 100.0 * lost as f64 / all.max(1) as f64;
     let mut text = format!(
         "{all} packets, {} delivered, {lost} lost ({share:.2} %): {} at random, {} by the queue, {} in outages",
         delivered(counts, drops),
-        counts.lost,
+        counts.losses,
         counts.queue_drops,
-        counts.blacked_out
+        counts.blackout_drops
     );
     for (number, cause) in [
         (drops.interface, "by the sender's interface, faster than the link's thread"),
@@ -70,13 +70,17 @@ fn way(counts: &Counts, drops: &Drops) -> String {
 }
 
 /// Returns the number of packets that did not arrive, for any cause.
-fn lost(counts: &Counts, drops: &Drops) -> u64 {
-    counts.lost + counts.blacked_out + counts.queue_drops + drops.before() + drops.behind()
+fn lost(counts: &DirectionStats, drops: &Drops) -> u64 {
+    counts.losses
+        + counts.blackout_drops
+        + counts.queue_drops
+        + drops.before_emulation()
+        + drops.after_emulation()
 }
 
 /// Returns the number of delivered packets. Duplicates that the receiver's kernel dropped count as packets.
-fn delivered(counts: &Counts, drops: &Drops) -> u64 {
-    counts.delivered.saturating_sub(drops.behind())
+fn delivered(counts: &DirectionStats, drops: &Drops) -> u64 {
+    counts.delivered.saturating_sub(drops.after_emulation())
 }
 
 pub(super) fn json(stats: &LinkStats, seed: u64) -> String {
@@ -84,8 +88,8 @@ pub(super) fn json(stats: &LinkStats, seed: u64) -> String {
     let [forth, back] = &stats.drops;
     let value = json!({
         "seed": seed,
-        "there": values(&stats.forth, forth),
-        "back": values(&stats.back, back),
+        "there": values(&stats.forward, forth),
+        "back": values(&stats.reverse, back),
         "too_long": forth.too_long + back.too_long,
         "lateness": {
             "packets": late.packets,
@@ -100,15 +104,15 @@ pub(super) fn json(stats: &LinkStats, seed: u64) -> String {
     format!("{value:#}\n")
 }
 
-fn values(counts: &Counts, drops: &Drops) -> Value {
+fn values(counts: &DirectionStats, drops: &Drops) -> Value {
     json!({
-        "sent": counts.sent + drops.before(),
+        "sent": counts.sent + drops.before_emulation(),
         "sent_bytes": counts.sent_bytes,
         "delivered": delivered(counts, drops),
-        "lost": counts.lost,
-        "bursts": counts.bursts,
+        "lost": counts.losses,
+        "bursts": counts.loss_bursts,
         "queue_drops": counts.queue_drops,
-        "blacked_out": counts.blacked_out,
+        "blacked_out": counts.blackout_drops,
         "reordered": counts.reordered,
         "duplicated": counts.duplicated,
         "corrupted": counts.corrupted,
@@ -117,8 +121,8 @@ fn values(counts: &Counts, drops: &Drops) -> Value {
         "not_ip": drops.not_ip,
         "memberships": drops.memberships,
         "refused": drops.refused,
-        "longest_queue": counts.longest_queue,
-        "mean_wait_s": counts.mean_wait().as_secs_f64(),
+        "longest_queue": counts.max_queue,
+        "mean_wait_s": counts.mean_queueing_delay().as_secs_f64(),
     })
 }
 
@@ -127,15 +131,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_packet_is_delivered_or_lost_by_a_cause() {
-        let mut counts = Counts::default();
+    fn every_packet_is_delivered_or_counted_as_lost_by_a_cause() {
+        let mut counts = DirectionStats::default();
         (counts.sent, counts.delivered) = (100, 90);
-        (counts.lost, counts.queue_drops, counts.blacked_out) = (6, 3, 1);
+        (counts.losses, counts.queue_drops, counts.blackout_drops) = (6, 3, 1);
         let plain = "100 packets, 90 delivered, 10 lost (10.00 %): 6 at random, 3 by the queue, 1 in outages";
-        assert_eq!(way(&counts, &Drops::default()), plain);
+        assert_eq!(direction_text(&counts, &Drops::default()), plain);
         let drops = Drops { interface: 50, too_long: 7, refused: 2, memberships: 5, ..Drops::default() };
         assert_eq!(
-            way(&counts, &drops),
+            direction_text(&counts, &drops),
             "157 packets, 88 delivered, 69 lost (43.95 %): 6 at random, 3 by the queue, 1 in outages, 50 by the sender's interface, \
              faster than the link's thread, 7 too long for the path, 2 refused by the receiver's kernel"
         );

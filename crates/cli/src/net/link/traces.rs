@@ -1,9 +1,9 @@
 //! Files of links that change over time: rates in mahimahi's format; delays, losses and rates as CSV or JSON.
 
-use hopline_config::separated::{Separator, mark_len, rows};
+use hopline_config::separated::{Separator, byte_order_mark_len, rows};
 use hopline_config::source::{Origin, Problem, Source, nearest};
 use hopline_core::{Duration, Instant};
-use hopline_link::{Condition, NoOpportunities, Opportunities};
+use hopline_link::{Condition, Opportunities, TraceError};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use std::fmt;
@@ -12,9 +12,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Longest recording: a day, in seconds. No recording that is replayed in real time is longer.
-const LONGEST_S: f64 = 86_400.0;
+const MAX_S: f64 = 86_400.0;
 /// Highest rate: 1000 Gb/s, as for `--rate`.
-const FASTEST_MBPS: f64 = 1e6;
+const MAX_MBPS: f64 = 1e6;
 
 /// Reads a trace of mahimahi. Each line is the millisecond at which up to 1500 bytes may leave; the last one is also the
 /// length of the trace, after which it repeats.
@@ -46,8 +46,8 @@ fn opportunities(source: &Arc<Source>) -> Result<Opportunities, Problem> {
     }
     Opportunities::new(times).map_err(|error| {
         let span = match error {
-            NoOpportunities::NoTime => spans.last().cloned().unwrap_or(0..0),
-            NoOpportunities::Back(index) => spans[index].clone(),
+            TraceError::ZeroPeriod => spans.last().cloned().unwrap_or(0..0),
+            TraceError::NotSorted(index) => spans[index].clone(),
             // The list is empty.
             _ => 0..0,
         };
@@ -94,16 +94,16 @@ macro_rules! quantity {
     };
 }
 
-quantity!(Seconds, 0.0..=LONGEST_S, "`time_s` is from 0 to 86400 seconds");
-quantity!(Milliseconds, 0.0..=LONGEST_S * 1e3, "`delay_ms` is from 0 to 86400000 milliseconds");
+quantity!(Seconds, 0.0..=MAX_S, "`time_s` is from 0 to 86400 seconds");
+quantity!(Milliseconds, 0.0..=MAX_S * 1e3, "`delay_ms` is from 0 to 86400000 milliseconds");
 quantity!(Loss, 0.0..=1.0, "`loss` is a share from 0 to 1");
-quantity!(Rate, 1e-6..=FASTEST_MBPS, "`rate_mbps` is from 0.000001 to 1000000 Mb/s");
+quantity!(Rate, 1e-6..=MAX_MBPS, "`rate_mbps` is from 0.000001 to 1000000 Mb/s");
 
 /// Conditions in order of time.
 #[derive(Debug, Default)]
-struct Course(Vec<Condition>);
+struct Conditions(Vec<Condition>);
 
-impl Course {
+impl Conditions {
     fn push(&mut self, row: &Row) -> Result<(), String> {
         let from = Instant::ZERO + Duration::from_secs_f64(row.time_s.0);
         let before = self.0.last().copied().unwrap_or_default();
@@ -121,19 +121,19 @@ impl Course {
     }
 }
 
-impl<'de> Deserialize<'de> for Course {
+impl<'de> Deserialize<'de> for Conditions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Rows;
 
         impl<'de> Visitor<'de> for Rows {
-            type Value = Course;
+            type Value = Conditions;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of objects")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Course, A::Error> {
-                let mut course = Course::default();
+            fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Conditions, A::Error> {
+                let mut course = Conditions::default();
                 while let Some(row) = rows.next_element::<Row>()? {
                     course.push(&row).map_err(A::Error::custom)?;
                 }
@@ -146,7 +146,7 @@ impl<'de> Deserialize<'de> for Course {
 }
 
 fn conditions(source: &Arc<Source>) -> Result<Vec<Condition>, Problem> {
-    let text = &source.text[mark_len(&source.text)..];
+    let text = &source.text[byte_order_mark_len(&source.text)..];
     let course = match text.trim_start().chars().next() {
         Some('[' | '{') => of_json(source, text)?,
         _ => of_csv(source)?,
@@ -158,7 +158,7 @@ fn conditions(source: &Arc<Source>) -> Result<Vec<Condition>, Problem> {
     Ok(course.0)
 }
 
-fn of_json(source: &Arc<Source>, text: &str) -> Result<Course, Problem> {
+fn of_json(source: &Arc<Source>, text: &str) -> Result<Conditions, Problem> {
     serde_json::from_str(text).map_err(|error| {
         let mark = source.text.len() - text.len();
         let line: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
@@ -173,10 +173,10 @@ fn of_json(source: &Arc<Source>, text: &str) -> Result<Course, Problem> {
     })
 }
 
-fn of_csv(source: &Arc<Source>) -> Result<Course, Problem> {
+fn of_csv(source: &Arc<Source>) -> Result<Conditions, Problem> {
     let at = |span: Range<usize>| Origin { source: source.clone(), span };
     let mut lines = rows(&source.text);
-    let mut course = Course::default();
+    let mut course = Conditions::default();
     let Some(header) = lines.next() else { return Ok(course) };
     let separator = Separator::of(&source.text[header.clone()]);
     let mut columns = Vec::new();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_conditions_are_read_from_csv_and_json() {
+    fn equal_conditions_are_parsed_from_csv_and_json() {
         let expected = [
             condition(0, None, Some(20), Some(0.0)),
             condition(1500, None, Some(20), Some(0.05)),
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_in_conditions_have_a_place() {
+    fn errors_in_conditions_have_a_position() {
         for (text, expected) in [
             ("time_s,delay\n", "file:1:8: there is no column `delay` (`delay_ms` is meant?)"),
             ("loss\n0\n", "file:1:1: there is no column `time_s`"),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_of_mahimahi_is_read_and_its_mistakes_have_a_place() {
+    fn a_mahimahi_trace_is_parsed_and_its_errors_have_a_position() {
         let trace = opportunities(&source("# cellular\n0\n  5\r\n5\n10\n")).unwrap();
         assert_eq!(trace.mean_rate(), 4.0 * 12_000.0 / 0.01);
         for (text, expected) in [

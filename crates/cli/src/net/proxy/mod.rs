@@ -1,6 +1,6 @@
 //! `hopline proxy`.
 
-mod asked;
+mod daemon;
 mod keyboard;
 mod rates;
 mod status;
@@ -8,8 +8,8 @@ mod top;
 
 use crate::console;
 use crate::net::args::{Proxy as Args, ProxyCommand, ProxySetup, ProxyUndo};
-use crate::problems::{Failure, say};
-use hopline_daemon::rules::{Leave, Rules, Tracking};
+use crate::problems::{Failure, print_error_line};
+use hopline_daemon::rules::{Keep, Rules, Tracking};
 use hopline_daemon::{Config, RunError, router};
 use hopline_lab::Problem;
 use std::path::Path;
@@ -18,9 +18,9 @@ use std::path::Path;
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     match &args.command {
         ProxyCommand::Check(given) => check(&given.file),
-        ProxyCommand::Setup(given) => set_up(given),
+        ProxyCommand::Setup(given) => setup(given),
         ProxyCommand::Undo(given) => undo(given),
-        ProxyCommand::Run(given) => hopline_daemon::run(&given.file, keeper).map_err(failure),
+        ProxyCommand::Run(given) => hopline_daemon::run(&given.file, keeper_arguments).map_err(failure),
         ProxyCommand::Status(given) => status::execute(given),
         ProxyCommand::Top(given) => top::execute(given),
         ProxyCommand::HostKey(given) => {
@@ -35,52 +35,58 @@ fn check(file: &Path) -> Result<(), Failure> {
     let list: Vec<String> =
         config.proxies.iter().map(|proxy| format!("{} ({})", proxy.name, proxy.task.kind())).collect();
     let report = router::inspect(&config);
-    report.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-    warn_of_needs(&config);
+    report.warnings.iter().for_each(|warning| print_error_line(&format!("warning: {warning}")));
+    warn_of_missing(&config);
     if let Some(obstacle) = report.obstacles.first() {
         return Err(Problem::new(obstacle.clone()).into());
     }
-    let tracking = Tracking::here();
-    if let Some(obstacle) = router::of_tracked_moves(&config, tracking) {
+    let tracking = Tracking::detect();
+    if let Some(obstacle) = router::tracked_moves_warning(&config, tracking) {
         return Err(Problem::new(obstacle).into());
     }
-    let tracking = Rules::of(&config, tracking).on_tracking();
+    let tracking = Rules::of(&config, tracking).tracking_note();
     let tracking = tracking.map_or_else(String::new, |sentence| format!("{sentence}\n"));
     console::print(&format!("{}: right; proxies: {}\n{tracking}", file.display(), list.join(", ")))
 }
 
 /// Warns of interfaces and addresses that do not exist now: they may appear later, or be mistyped.
-fn warn_of_needs(config: &Config) {
-    config.needs.iter().filter(|need| !need.is_met()).for_each(|need| say(&format!("warning: {need}")));
+fn warn_of_missing(config: &Config) {
+    config
+        .requirements
+        .iter()
+        .filter(|need| !need.is_met())
+        .for_each(|need| print_error_line(&format!("warning: {need}")));
 }
 
-fn set_up(given: &ProxySetup) -> Result<(), Failure> {
+fn setup(given: &ProxySetup) -> Result<(), Failure> {
     let config = Config::load(&given.file.file)?;
-    warn_of_needs(&config);
+    warn_of_missing(&config);
     if given.dry_run {
-        let rules = Rules::of(&config, Tracking::here());
-        rules.on_tracking().iter().for_each(|sentence| say(sentence));
+        let rules = Rules::of(&config, Tracking::detect());
+        rules.tracking_note().iter().for_each(|sentence| print_error_line(sentence));
         return console::print(&rules.to_string());
     }
-    hopline_daemon::set_up(&config).map_err(failure)?;
-    say(&format!("set up; `hopline proxy undo {}` takes it back", given.file.file.display()));
+    hopline_daemon::make_rules(&config).map_err(failure)?;
+    print_error_line(&format!("set up; `hopline proxy undo {}` takes it back", given.file.file.display()));
     Ok(())
 }
 
 fn undo(given: &ProxyUndo) -> Result<(), Failure> {
     let config = Config::load(&given.file.file)?;
-    let leave = if given.tunnels { Leave::Nothing } else { Leave::Tuns };
-    let undone = hopline_daemon::undo(&config.name, &config.state_dir, leave).map_err(failure)?;
-    say(match undone.removed {
-        0 => "nothing was there".to_owned(),
-        removed => format!("{removed} removed"),
-    }
-    .as_str());
+    let leave = if given.tunnels { Keep::Nothing } else { Keep::TunInterfaces };
+    let undone = hopline_daemon::remove_rules(&config.name, &config.state_dir, leave).map_err(failure)?;
+    print_error_line(
+        match undone.removed {
+            0 => "nothing was there".to_owned(),
+            removed => format!("{removed} removed"),
+        }
+        .as_str(),
+    );
     Ok(())
 }
 
 /// Returns the arguments with which this program runs as a daemon's keeper.
-fn keeper(config: &Config) -> Vec<std::ffi::OsString> {
+fn keeper_arguments(config: &Config) -> Vec<std::ffi::OsString> {
     vec!["proxy".into(), "keep".into(), config.name.clone().into(), config.state_dir.clone().into()]
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Rates {
 }
 
 /// Names of counters, by their meaning.
-struct Names {
+struct CounterNames {
     out_packets: &'static [&'static str],
     in_packets: &'static [&'static str],
     out_bytes: &'static [&'static str],
@@ -35,7 +35,7 @@ struct Names {
     connections: &'static [&'static str],
 }
 
-const NONE: Names = Names {
+const NO_COUNTERS: CounterNames = CounterNames {
     out_packets: &[],
     in_packets: &[],
     out_bytes: &[],
@@ -46,7 +46,7 @@ const NONE: Names = Names {
 };
 
 /// Counters of middleboxes in the path of TCP.
-const IN_PATH: Names = Names {
+const MIDDLEBOX_COUNTERS: CounterNames = CounterNames {
     out_packets: &["segments_to_mobile"],
     in_packets: &["segments_from_mobile"],
     drops: &[
@@ -58,37 +58,37 @@ const IN_PATH: Names = Names {
         "found_no_room_packets",
     ],
     connections: &["connections"],
-    ..NONE
+    ..NO_COUNTERS
 };
 
 /// Returns the counters of a kind that are shown.
-fn names(kind: &str) -> Names {
+fn counters_of(kind: &str) -> CounterNames {
     match kind {
-        "snoop" => Names { repairs: &["local_retransmissions"], ..IN_PATH },
-        "nack" => Names { repairs: &["repaired_ranges"], ..IN_PATH },
-        "nack-host" => Names { repairs: &["local_retransmissions"], ..IN_PATH },
-        "mtcp" => IN_PATH,
-        "split" => Names {
+        "snoop" => CounterNames { repairs: &["local_retransmissions"], ..MIDDLEBOX_COUNTERS },
+        "nack" => CounterNames { repairs: &["repaired_ranges"], ..MIDDLEBOX_COUNTERS },
+        "nack-host" => CounterNames { repairs: &["local_retransmissions"], ..MIDDLEBOX_COUNTERS },
+        "mtcp" => MIDDLEBOX_COUNTERS,
+        "split" => CounterNames {
             out_bytes: &["to_servers_bytes"],
             in_bytes: &["to_clients_bytes"],
             connections: &["connections_open"],
-            ..NONE
+            ..NO_COUNTERS
         },
-        "gateway" | "gateway-exit" => Names {
+        "gateway" | "gateway-exit" => CounterNames {
             out_bytes: &["out_bytes"],
             in_bytes: &["back_bytes"],
             connections: &["open_connections"],
-            ..NONE
+            ..NO_COUNTERS
         },
-        "d-proxy" => Names {
+        "d-proxy" => CounterNames {
             out_packets: &["segments_out"],
             in_packets: &["segments_in"],
             repairs: &["packets_sent_again"],
             drops: &["packets_refused"],
             connections: &["connections"],
-            ..NONE
+            ..NO_COUNTERS
         },
-        "opaque" | "arq" => Names {
+        "opaque" | "arq" => CounterNames {
             out_packets: &["packets"],
             in_packets: &["packets_delivered"],
             out_bytes: &["datagrams_sent_bytes"],
@@ -100,22 +100,24 @@ fn names(kind: &str) -> Names {
                 "queue_full_dropped",
                 "queue_late_dropped",
             ],
-            ..NONE
+            ..NO_COUNTERS
         },
-        "home-agent" => Names {
+        "home-agent" => CounterNames {
             out_packets: &["tunnelled_packets"],
             drops: &["homeless_packets", "too_long_packets", "refused_packets"],
-            ..NONE
+            ..NO_COUNTERS
         },
-        "base-station" => Names {
+        "base-station" => CounterNames {
             out_packets: &["delivered_packets"],
             repairs: &["buffer_sent_packets", "local_retransmissions"],
             drops: &["unwanted_packets", "undelivered_packets", "too_long_packets"],
-            ..NONE
+            ..NO_COUNTERS
         },
-        "mobile-host" => Names { in_packets: &["received_packets"], ..NONE },
-        "neighborhood-red" => Names { out_packets: &["packets"], drops: &["packets_dropped"], ..NONE },
-        _ => NONE,
+        "mobile-host" => CounterNames { in_packets: &["received_packets"], ..NO_COUNTERS },
+        "neighborhood-red" => {
+            CounterNames { out_packets: &["packets"], drops: &["packets_dropped"], ..NO_COUNTERS }
+        }
+        _ => NO_COUNTERS,
     }
 }
 
@@ -131,7 +133,7 @@ pub(super) fn between(before: &Status, now: &Status, time: Duration) -> Vec<Rate
 }
 
 fn rates(before: Option<&ProxyStatus>, now: &ProxyStatus, time: Duration) -> Rates {
-    let names = names(&now.kind);
+    let names = counters_of(&now.kind);
     let rate = |names: &[&str]| {
         let count = sum(now, names)?;
         let earlier = before.and_then(|before| sum(before, names)).unwrap_or(0);
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_those_of_the_time_that_has_passed() {
+    fn rates_are_computed_over_the_elapsed_time() {
         let before =
             status("snoop", &[("segments_to_mobile", 100), ("dropped_packets", 1), ("connections", 9)]);
         let now = status(
@@ -217,16 +219,16 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_that_was_started_again_counts_from_zero() {
+    fn a_restarted_proxy_counts_from_zero() {
         let [before, now] = [1000, 50].map(|count| status("gateway", &[("out_bytes", count)]));
         let rates = &between(&before, &now, Duration::from_secs(1))[0];
         assert_eq!(rates.out_bytes_per_s, Some(50.0));
     }
 
     #[test]
-    fn something_is_shown_of_each_kind() {
+    fn every_kind_has_some_rate() {
         for kind in KindKey::ALL {
-            let names = names(kind.word());
+            let names = counters_of(kind.word());
             let shown = [names.out_packets, names.in_packets, names.out_bytes, names.in_bytes];
             assert!(shown.iter().any(|names| !names.is_empty()), "{}", kind.word());
         }

@@ -1,6 +1,6 @@
 //! `hopline proxy status`.
 
-use super::asked;
+use super::daemon;
 use crate::console;
 use crate::net::args::ProxyStatus as Args;
 use crate::problems::Failure;
@@ -11,13 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 /// Interval of `--follow`.
-const INTERVAL: Duration = Duration::from_secs(1);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// Clears a terminal and moves to its upper left corner.
-const CLEAR: &str = "\x1b[2J\x1b[H";
+const CLEAR_SCREEN: &str = "\x1b[2J\x1b[H";
 
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
-    let place = asked::place(&args.asked)?;
-    let ask = || asked::ask(&place);
+    let place = daemon::daemon_id(&args.asked)?;
+    let ask = || daemon::query(&place);
     let status = ask()?;
     if args.json {
         let text = serde_json::to_string_pretty(&status).expect("words and numbers");
@@ -29,9 +29,9 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     console::catch_interrupts()?;
     let mut before = status;
     while !console::interrupted() {
-        thread::sleep(INTERVAL);
+        thread::sleep(REFRESH_INTERVAL);
         let now = ask()?;
-        console::print(&format!("{CLEAR}{}", text(&now, Some(&before))))?;
+        console::print(&format!("{CLEAR_SCREEN}{}", text(&now, Some(&before))))?;
         before = now;
     }
     Ok(())

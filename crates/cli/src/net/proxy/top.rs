@@ -1,13 +1,13 @@
 //! `hopline proxy top`.
 
-use super::keyboard::{Keyboard, Paused};
+use super::keyboard::{Keyboard, PauseResult};
 use super::rates::{self, Rates};
-use super::{asked, status};
+use super::{daemon, status};
 use crate::console;
 use crate::net::args::ProxyTop as Args;
 use crate::net::clock;
 use crate::problems::Failure;
-use hopline_daemon::Place;
+use hopline_daemon::DaemonId;
 use hopline_daemon::status::{Condition, Status};
 use hopline_lab::text::table::{Align, render};
 use serde_json::json;
@@ -16,24 +16,24 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 /// Interval between queries of the daemon.
-const INTERVAL: Duration = Duration::from_secs(1);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// Moves to the upper left corner of a terminal, erases the rest of a line, and the rest of the screen.
-const HOME: &str = "\x1b[H";
-const REST_OF_LINE: &str = "\x1b[K";
-const REST_OF_SCREEN: &str = "\x1b[J";
+const CURSOR_HOME: &str = "\x1b[H";
+const ERASE_LINE: &str = "\x1b[K";
+const ERASE_SCREEN: &str = "\x1b[J";
 
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
-    let place = asked::place(&args.asked)?;
-    let mut before = Answer::of(&place)?;
+    let place = daemon::daemon_id(&args.asked)?;
+    let mut before = StatusSample::of(&place)?;
     console::catch_interrupts()?;
     let shows = !args.json && !args.once && io::stdout().is_terminal();
     let mut keyboard = Keyboard::new();
     loop {
-        let paused = keyboard.pause(INTERVAL).map_err(|error| Failure::Other(error.to_string()))?;
-        if paused == Paused::Quit {
+        let paused = keyboard.pause(REFRESH_INTERVAL).map_err(|error| Failure::Other(error.to_string()))?;
+        if paused == PauseResult::Quit {
             return Ok(());
         }
-        let now = Answer::of(&place)?;
+        let now = StatusSample::of(&place)?;
         let rates = rates::between(&before.status, &now.status, now.at - before.at);
         console::print(&match (args.json, shows) {
             (true, _) => line(&now.status, &rates),
@@ -48,14 +48,14 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
 }
 
 /// Status, and the time of its arrival.
-struct Answer {
+struct StatusSample {
     status: Status,
     at: Instant,
 }
 
-impl Answer {
-    fn of(place: &Place) -> Result<Self, Failure> {
-        Ok(Self { status: asked::ask(place)?, at: clock::now() })
+impl StatusSample {
+    fn of(place: &DaemonId) -> Result<Self, Failure> {
+        Ok(Self { status: daemon::query(place)?, at: clock::now() })
     }
 }
 
@@ -72,8 +72,8 @@ fn line(status: &Status, rates: &[Rates]) -> String {
 
 /// Returns a text that overwrites the one before.
 fn screen(text: &str) -> String {
-    let lines: String = text.lines().map(|line| format!("{line}{REST_OF_LINE}\n")).collect();
-    format!("{HOME}{lines}q: end{REST_OF_LINE}\n{REST_OF_SCREEN}")
+    let lines: String = text.lines().map(|line| format!("{line}{ERASE_LINE}\n")).collect();
+    format!("{CURSOR_HOME}{lines}q: end{ERASE_LINE}\n{ERASE_SCREEN}")
 }
 
 /// Returns a row for each proxy, and remarks below.
@@ -145,18 +145,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_rates_have_a_digit_behind_the_point_and_what_is_not_counted_has_none() {
+    fn small_rates_have_one_decimal_and_missing_ones_a_dash() {
         let numbers = [None, Some(0.0), Some(0.5), Some(9.94), Some(9.96), Some(1234.5)].map(number);
         assert_eq!(numbers, ["-", "0", "0.5", "9.9", "10", "1234"]);
     }
 
     #[test]
-    fn a_text_cannot_move_the_cursor() {
+    fn control_characters_are_removed() {
         assert_eq!(printable("a\x1b[2Jb\n"), "a?[2Jb?");
     }
 
     #[test]
-    fn each_line_of_a_screen_erases_what_was_there() {
+    fn each_line_of_a_screen_erases_the_previous_one() {
         assert_eq!(screen("a\nb\n"), "\x1b[Ha\x1b[K\nb\x1b[K\nq: end\x1b[K\n\x1b[J");
     }
 }

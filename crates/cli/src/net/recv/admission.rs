@@ -1,6 +1,6 @@
 //! Admission of senders, and their identity.
 
-use super::super::identity::{self, Ours};
+use super::super::identity::{self, OwnKey};
 use super::super::keys::load_peers;
 use crate::net::args::{Recv as Args, Transport};
 use crate::problems::Failure;
@@ -48,15 +48,15 @@ impl Admission {
             _ if args.identity.psk.is_some() => Self::Shared,
             (known, true) => Self::Anyone(known.unwrap_or_default()),
             (Some(known), false) => Self::Known(known),
-            (None, false) => return Err(unsaid(args)),
+            (None, false) => return Err(missing_choice(args)),
         })
     }
 
     /// Returns the own key, and the keys of peers that are accepted.
     pub(super) fn credentials(&self, args: &Args) -> Result<Credentials, Failure> {
-        Ok(match identity::ours(&args.identity)? {
-            Ours::Shared(key) => Credentials::Shared(key),
-            Ours::Own(private) => Credentials::Keys { private, trust: self.trust() },
+        Ok(match identity::own_key(&args.identity)? {
+            OwnKey::Shared(key) => Credentials::Shared(key),
+            OwnKey::Private(private) => Credentials::Keys { private, trust: self.trust() },
         })
     }
 
@@ -68,7 +68,7 @@ impl Admission {
     }
 
     /// Returns the number of conversations that are reserved for known senders: a quarter, if unknown senders may send too.
-    pub(super) fn seats_for_known(&self, in_all: usize) -> usize {
+    pub(super) fn reserved_for_known(&self, in_all: usize) -> usize {
         match self {
             Self::Anyone(known) if !known.peers().is_empty() => in_all / 4,
             Self::Anyone(_) | Self::Known(_) | Self::Shared => 0,
@@ -84,7 +84,7 @@ impl Admission {
             Self::Shared => None,
         };
         let is_known = name.is_some() || matches!(self, Self::Shared);
-        let origin = if is_known { Origin::Known } else { Origin::Stranger };
+        let origin = if is_known { Origin::Known } else { Origin::Unknown };
         Sender { address, fingerprint: key.map(|key| key.fingerprint()), name, origin }
     }
 }
@@ -104,7 +104,7 @@ impl fmt::Display for Admission {
 
 impl Sender {
     /// Returns its identity, which is the same in all of its conversations.
-    pub(crate) fn party(&self) -> String {
+    pub(crate) fn identity(&self) -> String {
         self.fingerprint.map_or_else(|| self.address.ip().to_string(), |fingerprint| fingerprint.to_string())
     }
 
@@ -131,24 +131,24 @@ impl fmt::Display for Sender {
 }
 
 /// Protocol that may authenticate a peer's key.
-pub(super) trait Proves: Protocol {
+pub(super) trait AuthenticatesPeer: Protocol {
     /// Returns the authenticated key of the peer.
     fn key(info: &Self::Info) -> Option<PublicKey>;
 }
 
-impl Proves for Tpa {
+impl AuthenticatesPeer for Tpa {
     fn key(_: &Self::Info) -> Option<PublicKey> {
         None
     }
 }
 
-impl Proves for Wide {
+impl AuthenticatesPeer for Wide {
     fn key(info: &Self::Info) -> Option<PublicKey> {
         info.peer.key
     }
 }
 
-fn unsaid(args: &Args) -> Failure {
+fn missing_choice(args: &Args) -> Failure {
     let output = args.output.display();
     let what = "nothing says which senders may send";
     let help = if args.identity.transport == Transport::Tpa {

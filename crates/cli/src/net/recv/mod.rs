@@ -2,28 +2,28 @@
 
 mod admission;
 mod parts;
-mod reception;
+mod pending;
 
 pub(super) use admission::Sender;
 
 use super::identity;
 use crate::console;
-use crate::net::TRANSFER_KEPT;
+use crate::net::RESUMABLE_MESSAGE;
 use crate::net::args::{Recv as Args, Transport};
 use crate::net::clock;
-use crate::net::follow::{Follow, Transferred};
-use crate::problems::{Failure, say};
-use admission::{Admission, Proves};
+use crate::net::transfer_printer::{TransferKind, TransferPrinter};
+use crate::problems::{Failure, print_error_line};
+use admission::{Admission, AuthenticatesPeer};
 use hopline_core::Duration as Span;
 use hopline_streams::streams::{Listener, Protocol, Stream};
 use hopline_streams::tpa::{self, Tpa};
 use hopline_streams::wide::{self, Credentials, Fingerprint, Wide};
 use hopline_tools::transfer::{
-    self, Caller, Conversations, Directory, Error, Existing, Limits, Permitted, Seat, Shared,
+    self, Conversations, Directory, Error, Existing, Limits, PendingPeer, Permissions, Shared, Slot,
 };
 use indicatif::MultiProgress;
 use parts::Expiry;
-use reception::Reception;
+use pending::PendingConnections;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::SIGTERM;
 use std::io::{ErrorKind, Read};
@@ -34,21 +34,21 @@ use std::thread::{self, Scope};
 use std::time::Duration;
 
 /// File descriptors of a conversation: its own, and those of its complete and incomplete files.
-const EACH: u64 = 128;
+const DESCRIPTORS_PER_CONVERSATION: u64 = 128;
 /// File descriptors of the rest of the process.
-const BESIDE: u64 = 256;
+const RESERVED_DESCRIPTORS: u64 = 256;
 /// Error of a kernel without IPv6.
 const EAFNOSUPPORT: i32 = rustix::io::Errno::AFNOSUPPORT.raw_os_error();
 /// Interval at which a blocked read checks for Ctrl-C.
-const LOOK_UP: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Time to wait for the last acknowledgment of a sender that may be gone.
-const FAREWELL: Duration = Duration::from_secs(3);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Sender that has sent its hello.
-struct Guest<P: Protocol> {
-    caller: Caller<Shared<Stream<P>>>,
+struct AdmittedSender<P: Protocol> {
+    caller: PendingPeer<Shared<Stream<P>>>,
     peer: SocketAddr,
-    seat: Seat,
+    slot: Slot,
 }
 
 /// Receives files, until Ctrl-C, or of one conversation with `--once`.
@@ -85,7 +85,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
 }
 
 /// Prints the address and the fingerprint, and serves.
-fn serve<P: Proves>(
+fn serve<P: AuthenticatesPeer>(
     args: &Args,
     admission: &Admission,
     directory: &Directory,
@@ -95,7 +95,7 @@ fn serve<P: Proves>(
     let mut expiry = Expiry::new(args);
     let in_all = usize::from(args.conversations.get());
     let listener = listen::<P>(args, config)?;
-    allow_descriptors(in_all);
+    raise_descriptor_limit(in_all);
     console::catch_interrupts()?;
     let terminated = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGTERM, terminated.clone())
@@ -103,22 +103,22 @@ fn serve<P: Proves>(
     let here =
         listener.local_addr().map_err(|e| Failure::Other(format!("the listener has no address: {e}")))?;
     if !args.show.quiet {
-        say(&format!(
+        print_error_line(&format!(
             "waiting on UDP port {} for `hopline send`; files go to {}",
             here.port(),
             args.output.display()
         ));
         if let Some(fingerprint) = fingerprint {
-            say(&format!("fingerprint {fingerprint}"));
+            print_error_line(&format!("fingerprint {fingerprint}"));
         }
-        say(&admission.to_string());
+        print_error_line(&admission.to_string());
     }
     let bars = MultiProgress::new();
-    let for_known = admission.seats_for_known(in_all);
+    let for_known = admission.reserved_for_known(in_all);
     let limits = Limits { in_all, per_party: in_all.div_ceil(2), for_known };
-    let mut reception = Reception::new(listener, Conversations::new(limits), admission);
+    let mut reception = PendingConnections::new(listener, Conversations::new(limits), admission);
     if args.once {
-        let Some(guest) = reception.next(|| expiry.look(directory))? else { return Ok(()) };
+        let Some(guest) = reception.next(|| expiry.remove_expired(directory))? else { return Ok(()) };
         return match converse(args, admission, directory, &bars, guest) {
             Err(Failure::Interrupted(_)) if terminated.load(Ordering::Relaxed) => Ok(()),
             done => done,
@@ -126,16 +126,16 @@ fn serve<P: Proves>(
     }
     thread::scope(|scope| {
         let mut running = Vec::new();
-        while let Some(guest) = reception.next(|| expiry.look(directory))? {
+        while let Some(guest) = reception.next(|| expiry.remove_expired(directory))? {
             let work = |guest| converse(args, admission, directory, &bars, guest);
             running.retain(|thread: &thread::ScopedJoinHandle<'_, _>| !thread.is_finished());
-            running.extend(host(scope, guest, work));
+            running.extend(spawn_conversation(scope, guest, work));
         }
         // Each thread tells its sender. Unfinished transfers are resumed another time.
         let suspended = running.into_iter().any(|thread| thread.join().is_ok_and(|cut_short| cut_short));
         // SIGTERM is the regular end of a service.
         if suspended && !terminated.load(Ordering::Relaxed) {
-            Err(Failure::Interrupted(TRANSFER_KEPT))
+            Err(Failure::Interrupted(RESUMABLE_MESSAGE))
         } else {
             Ok(())
         }
@@ -144,9 +144,9 @@ fn serve<P: Proves>(
 
 /// Raises the limit of file descriptors to the need of all conversations, as far as it is permitted. A sender without a
 /// descriptor tries again.
-fn allow_descriptors(conversations: usize) {
+fn raise_descriptor_limit(conversations: usize) {
     let limit = getrlimit(Resource::Nofile);
-    let wanted = EACH * conversations as u64 + BESIDE;
+    let wanted = DESCRIPTORS_PER_CONVERSATION * conversations as u64 + RESERVED_DESCRIPTORS;
     let wanted = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
     if limit.current.is_some_and(|current| current < wanted) {
         // If it fails, the service continues with fewer descriptors.
@@ -155,7 +155,7 @@ fn allow_descriptors(conversations: usize) {
 }
 
 /// Listens on the given address, or on all of IPv4 and IPv6.
-fn listen<P: Proves>(args: &Args, config: &P::Config) -> Result<Listener<P>, Failure> {
+fn listen<P: AuthenticatesPeer>(args: &Args, config: &P::Config) -> Result<Listener<P>, Failure> {
     let at = |address: IpAddr| {
         let place = SocketAddr::new(address, args.port);
         Listener::bind(place, config).map_err(|error| (place, error))
@@ -174,10 +174,10 @@ fn listen<P: Proves>(args: &Args, config: &P::Config) -> Result<Listener<P>, Fai
 
 /// Starts a thread for the conversation with a sender. If no thread can be started, the sender may try again. The thread
 /// returns whether it was interrupted.
-fn host<'scope, 'env, P: Protocol>(
+fn spawn_conversation<'scope, 'env, P: Protocol>(
     scope: &'scope Scope<'scope, 'env>,
-    guest: Guest<P>,
-    converse: impl FnOnce(Guest<P>) -> Result<(), Failure> + Send + 'scope,
+    guest: AdmittedSender<P>,
+    converse: impl FnOnce(AdmittedSender<P>) -> Result<(), Failure> + Send + 'scope,
 ) -> Option<thread::ScopedJoinHandle<'scope, bool>> {
     let stream = guest.caller.reader().clone();
     let work = move || match converse(guest) {
@@ -190,41 +190,41 @@ fn host<'scope, 'env, P: Protocol>(
     };
     let thread = thread::Builder::new().name("conversation".into()).spawn_scoped(scope, work);
     if thread.is_err() {
-        reception::turn_away(&stream);
+        pending::reject(&stream);
     }
     thread.ok()
 }
 
 /// Handles one conversation, to its end.
-fn converse<P: Proves>(
+fn converse<P: AuthenticatesPeer>(
     args: &Args,
     admission: &Admission,
     directory: &Directory,
     bars: &MultiProgress,
-    guest: Guest<P>,
+    guest: AdmittedSender<P>,
 ) -> Result<(), Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let Guest { caller, peer, seat } = guest;
+    let AdmittedSender { caller, peer, slot: seat } = guest;
     let stream = caller.reader().clone();
     let sender = admission.sender(peer, P::key(&stream.get().info()));
-    let permitted = Permitted { existing, origin: sender.origin, ..Permitted::default() };
+    let permitted = Permissions { existing, origin: sender.origin, ..Permissions::default() };
     stream.get().set_nonblocking(false);
-    stream.get().set_read_timeout(Some(LOOK_UP));
-    stream.get().set_write_timeout(Some(LOOK_UP));
-    let mut follow = Follow::new(args.show, Transferred::From(sender.clone()), bars);
+    stream.get().set_read_timeout(Some(POLL_INTERVAL));
+    stream.get().set_write_timeout(Some(POLL_INTERVAL));
+    let mut follow = TransferPrinter::new(args.show, TransferKind::Incoming(sender.clone()), bars);
     follow.preface(format!("{sender} sends"));
     let received = transfer::receive(caller, stream.clone(), directory, permitted, &seat, &mut follow);
     // From here on the same sender finds nothing locked.
     drop(seat);
-    part(stream.get());
+    close_gracefully(stream.get());
     received.map_err(|e| match e {
         Error::Interrupted => {
-            follow.failed(e.code(), TRANSFER_KEPT);
-            Failure::Interrupted(TRANSFER_KEPT)
+            follow.report_failure(e.code(), RESUMABLE_MESSAGE);
+            Failure::Interrupted(RESUMABLE_MESSAGE)
         }
         e => {
             let why = format!("{sender}: {e}");
-            follow.failed(e.code(), &why);
+            follow.report_failure(e.code(), &why);
             Failure::Other(why)
         }
     })?;
@@ -238,8 +238,8 @@ fn converse<P: Proves>(
 
 /// Waits until the sender has received the last message, or is gone, and acknowledges the end of its stream, which it waits
 /// for.
-fn part<P: Protocol>(mut stream: &Stream<P>) {
-    let until = clock::now() + FAREWELL;
+fn close_gracefully<P: Protocol>(mut stream: &Stream<P>) {
+    let until = clock::now() + CLOSE_TIMEOUT;
     let _ = stream.shutdown(Shutdown::Write);
     let mut rest = [0; 1 << 12];
     loop {
@@ -249,5 +249,5 @@ fn part<P: Protocol>(mut stream: &Stream<P>) {
             Ok(_) | Err(_) => break,
         }
     }
-    let _ = stream.close_within(FAREWELL);
+    let _ = stream.close_within(CLOSE_TIMEOUT);
 }

@@ -3,40 +3,40 @@
 use crate::console;
 use crate::net::args::Recv as Args;
 use crate::net::clock;
-use crate::problems::{Failure, say};
+use crate::problems::{Failure, print_error_line};
 use hopline_tools::transfer::{Directory, FoundPart};
 use indicatif::HumanBytes;
 use std::time::{Duration, Instant};
 
 /// Interval between searches for old files.
-const HOUR: Duration = Duration::from_secs(3600);
+const SEARCH_INTERVAL: Duration = Duration::from_secs(3600);
 const DAY: u64 = 86_400;
 
 /// Removal of old partial files.
 pub(super) struct Expiry {
     /// Age of removal; `None`: never.
     age: Option<Duration>,
-    looked: Option<Instant>,
+    last_search: Option<Instant>,
     quiet: bool,
 }
 
 impl Expiry {
     pub(super) fn new(args: &Args) -> Self {
         let age = (args.expire > 0).then(|| Duration::from_secs(u64::from(args.expire) * DAY));
-        Self { age, looked: None, quiet: args.show.quiet }
+        Self { age, last_search: None, quiet: args.show.quiet }
     }
 
     /// Searches, if the last search was an hour ago.
-    pub(super) fn look(&mut self, directory: &Directory) {
+    pub(super) fn remove_expired(&mut self, directory: &Directory) {
         let Some(age) = self.age else { return };
-        if self.looked.is_some_and(|at| at.elapsed() < HOUR) {
+        if self.last_search.is_some_and(|at| at.elapsed() < SEARCH_INTERVAL) {
             return;
         }
-        self.looked = Some(clock::now());
+        self.last_search = Some(clock::now());
         // An unreadable directory is tried again in an hour.
         for part in directory.remove_parts(age).unwrap_or_default() {
             if !self.quiet {
-                say(&format!("removed {}: nobody came back for it", describe(&part)));
+                print_error_line(&format!("removed {}: nobody came back for it", describe(&part)));
             }
         }
     }

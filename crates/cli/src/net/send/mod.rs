@@ -2,16 +2,16 @@
 
 mod connect;
 mod receiver;
-mod setback;
+mod retry_reason;
 
-use super::identity::{self, Known, Ours};
+use super::identity::{self, KnownKey, OwnKey};
 use crate::console;
-use crate::net::TRANSFER_KEPT;
+use crate::net::RESUMABLE_MESSAGE;
 use crate::net::args::{Send as Args, Transport};
 use crate::net::clock;
-use crate::net::follow::{Follow, Transferred};
-use crate::net::state::{Cause, State};
-use crate::problems::{Failure, say};
+use crate::net::state::{State, WaitCause};
+use crate::net::transfer_printer::{TransferKind, TransferPrinter};
+use crate::problems::{Failure, print_error_line};
 use connect::connect;
 use hopline_core::Duration as Span;
 use hopline_lab::Problem;
@@ -20,8 +20,8 @@ use hopline_streams::tpa::{self, Tpa};
 use hopline_streams::wide::{self, Credentials, Trust, Wide};
 use hopline_tools::transfer::{self, Error, Shared, Source};
 use indicatif::MultiProgress;
+use retry_reason::RetryReason;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use setback::Setback;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -32,14 +32,14 @@ use std::thread;
 use std::time::Duration;
 
 /// Interval at which a blocked read or write checks for Ctrl-C.
-const LOOK_UP: Duration = Duration::from_millis(200);
-const LOOK_UP_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+const POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// Longest time of one attempt to connect.
-const CONNECT: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Shortest time limit of an attempt.
-const LEAST_PATIENCE: Duration = Duration::from_millis(200);
+const MIN_ATTEMPT_TIMEOUT: Duration = Duration::from_millis(200);
 /// Longest time to wait until the receiver has the last message.
-const LAST_WORD: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sends a file, a directory or standard input, over as many connections as necessary.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
@@ -47,30 +47,31 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let input_is_silent = Arc::default();
     let source = source(args, &input_is_silent)?;
     for skipped in source.skipped() {
-        say(&format!("left out: {skipped}"));
+        print_error_line(&format!("left out: {skipped}"));
     }
     identity::check(&args.identity)?;
     let bytes = source.bytes();
-    let transferred = Transferred::Outwards { bytes, input_is_silent };
-    let mut follow = Follow::new(args.show, transferred, &MultiProgress::new());
-    let sent = spoken(args, &mut follow).and_then(|spoken| send(args, &spoken, source, &mut follow));
+    let transferred = TransferKind::Outgoing { bytes, input_is_silent };
+    let mut follow = TransferPrinter::new(args.show, transferred, &MultiProgress::new());
+    let sent =
+        transport_config(args, &mut follow).and_then(|spoken| send(args, &spoken, source, &mut follow));
     match sent {
         Ok(()) => follow.summarise(),
         Err(failure) => {
-            follow.failed_by(&failure);
+            follow.report_failure_of(&failure);
             Err(failure)
         }
     }
 }
 
 /// Transport, with its configuration.
-enum Spoken {
+enum TransportConfig {
     Tpa(Box<tpa::Config>),
-    Wide(Box<wide::Config>, Option<Known>),
+    Wide(Box<wide::Config>, Option<KnownKey>),
 }
 
-fn spoken(args: &Args, follow: &mut Follow) -> Result<Spoken, Failure> {
-    let silence = Some(Span::from_secs(silence(args).as_secs()));
+fn transport_config(args: &Args, follow: &mut TransferPrinter) -> Result<TransportConfig, Failure> {
+    let silence = Some(Span::from_secs(idle_timeout(args).as_secs()));
     Ok(match args.identity.transport {
         Transport::Tpa => {
             if args.trust.is_some() || args.trust_on_first_use {
@@ -79,22 +80,25 @@ fn spoken(args: &Args, follow: &mut Follow) -> Result<Spoken, Failure> {
             }
             let mut config = tpa::config(args.window);
             config = config.with_silence_limit(silence);
-            Spoken::Tpa(Box::new(config))
+            TransportConfig::Tpa(Box::new(config))
         }
         Transport::TpaWide => {
             let (credentials, known) = credentials(args, follow)?;
             let mut config = wide::config(credentials);
             config.transport = config.transport.with_silence_limit(silence);
-            Spoken::Wide(Box::new(config), known)
+            TransportConfig::Wide(Box::new(config), known)
         }
     })
 }
 
 /// Returns the sender's credentials, and the trusted receiver.
-fn credentials(args: &Args, follow: &mut Follow) -> Result<(Credentials, Option<Known>), Failure> {
-    Ok(match identity::ours(&args.identity)? {
-        Ours::Shared(key) => (Credentials::Shared(key), None),
-        Ours::Own(private) => {
+fn credentials(
+    args: &Args,
+    follow: &mut TransferPrinter,
+) -> Result<(Credentials, Option<KnownKey>), Failure> {
+    Ok(match identity::own_key(&args.identity)? {
+        OwnKey::Shared(key) => (Credentials::Shared(key), None),
+        OwnKey::Private(private) => {
             let (key, known) = receiver::find(args, follow)?;
             (Credentials::Keys { private, trust: Trust::Only(vec![key]) }, known)
         }
@@ -104,36 +108,41 @@ fn credentials(args: &Args, follow: &mut Follow) -> Result<(Credentials, Option<
 fn source(args: &Args, input_is_silent: &Arc<AtomicBool>) -> Result<Source, Failure> {
     let source = if args.source == Path::new("-") {
         let name = args.name.as_deref().expect("the arguments require it with `-`");
-        let input = Piped::new(input_is_silent.clone())
+        let input = InterruptibleStdin::new(input_is_silent.clone())
             .map_err(|e| Failure::Other(format!("cannot read standard input: {e}")))?;
         Source::of_stream(input, name)
     } else {
         Source::of_path(&args.source, args.name.as_deref())
     };
     source.map_err(|e| match e {
-        Error::Interrupted => Failure::Interrupted(TRANSFER_KEPT),
+        Error::Interrupted => Failure::Interrupted(RESUMABLE_MESSAGE),
         e => Failure::Input(Problem::new(e.to_string()).into()),
     })
 }
 
 /// Returns the longest silence of the receiver. Half of the patience is left for another connection.
-fn silence(args: &Args) -> Duration {
+fn idle_timeout(args: &Args) -> Duration {
     Duration::from_secs(args.silence.min(args.patience / 2).max(1).into())
 }
 
 /// Returns the time limit of a connection attempt if `left` is left for all of them. An attempt without answer ends after
 /// the limit of `--silence`, so that the name is resolved again.
-fn call_limit(silence_s: u32, left: Duration) -> Duration {
-    CONNECT.min(Duration::from_secs(silence_s.into())).min(left).max(LEAST_PATIENCE)
+fn attempt_timeout(silence_s: u32, left: Duration) -> Duration {
+    CONNECT_TIMEOUT.min(Duration::from_secs(silence_s.into())).min(left).max(MIN_ATTEMPT_TIMEOUT)
 }
 
 /// Returns the time that may pass without progress.
-fn patience(args: &Args) -> Duration {
-    Duration::from_secs(args.patience.into()).max(LEAST_PATIENCE)
+fn progress_timeout(args: &Args) -> Duration {
+    Duration::from_secs(args.patience.into()).max(MIN_ATTEMPT_TIMEOUT)
 }
 
 /// Tries until the transfer is complete, an error other than one of the connection occurs, or the patience is over.
-fn send(args: &Args, spoken: &Spoken, first: Source, follow: &mut Follow) -> Result<(), Failure> {
+fn send(
+    args: &Args,
+    spoken: &TransportConfig,
+    first: Source,
+    follow: &mut TransferPrinter,
+) -> Result<(), Failure> {
     let repeatable = first.is_repeatable();
     let mut next = Some(first);
     let mut connection = State::Connecting;
@@ -146,16 +155,18 @@ fn send(args: &Args, spoken: &Spoken, first: Source, follow: &mut Follow) -> Res
         for unsendable in source.refused() {
             follow.unsendable(unsendable);
         }
-        follow.begin_anew(source.leave_out(follow.settled()));
-        follow.turn(connection.clone());
-        let left = patience(args).saturating_sub(follow.progressed().elapsed());
+        follow.restart(source.remove_settled(follow.settled()));
+        follow.set_state(connection.clone());
+        let left = progress_timeout(args).saturating_sub(follow.progressed().elapsed());
         let mut source = Some(source);
         let setback = match attempt(args, spoken, &mut source, left, follow) {
             Ok(()) => match follow.deferral() {
-                Some(refusal) => Setback::Deferred(refusal.clone()),
+                Some(refusal) => RetryReason::Deferred(refusal.clone()),
                 None => return Ok(()),
             },
-            Err(Setback::Error(Error::Interrupted)) => return Err(Failure::Interrupted(TRANSFER_KEPT)),
+            Err(RetryReason::Error(Error::Interrupted)) => {
+                return Err(Failure::Interrupted(RESUMABLE_MESSAGE));
+            }
             Err(setback) => setback,
         };
         if source.is_none() {
@@ -164,11 +175,11 @@ fn send(args: &Args, spoken: &Spoken, first: Source, follow: &mut Follow) -> Res
         // A stream that was not begun is not lost.
         let again = repeatable || source.is_some();
         next = source.filter(|_| !repeatable);
-        let left = patience(args).saturating_sub(follow.progressed().elapsed());
-        if !again || !setback.is_worth_another_try() || left.is_zero() {
+        let left = progress_timeout(args).saturating_sub(follow.progressed().elapsed());
+        if !again || !setback.is_retryable() || left.is_zero() {
             return match setback {
-                Setback::Deferred(_) => Ok(()),
-                setback => Err(fail(args, spoken, &setback, follow)),
+                RetryReason::Deferred(_) => Ok(()),
+                setback => Err(report_failure(args, spoken, &setback, follow)),
             };
         }
         pause(args, &setback, left, follow)?;
@@ -176,22 +187,27 @@ fn send(args: &Args, spoken: &Spoken, first: Source, follow: &mut Follow) -> Res
 }
 
 /// Reports the failure of the last attempt.
-fn fail(args: &Args, spoken: &Spoken, setback: &Setback, follow: &mut Follow) -> Failure {
+fn report_failure(
+    args: &Args,
+    spoken: &TransportConfig,
+    setback: &RetryReason,
+    follow: &mut TransferPrinter,
+) -> Failure {
     let known = match spoken {
-        Spoken::Wide(_, known) => known.as_ref(),
-        Spoken::Tpa(_) => None,
+        TransportConfig::Wide(_, known) => known.as_ref(),
+        TransportConfig::Tpa(_) => None,
     };
-    let mut why = format!("{}: {}", args.peer, told(args, setback));
+    let mut why = format!("{}: {}", args.peer, setback_text(args, setback));
     if let (true, Some(known)) = (setback.is_wrong_key(), known) {
         why += &format!("; {known}");
     }
-    follow.failed(setback.code(), &why);
+    follow.report_failure(setback.code(), &why);
     Failure::Other(why)
 }
 
 /// Describes a setback and its probable reason.
-fn told(args: &Args, setback: &Setback) -> String {
-    if !setback.is_silence() {
+fn setback_text(args: &Args, setback: &RetryReason) -> String {
+    if !setback.is_timeout() {
         return setback.to_string();
     }
     let perhaps = if args.identity.psk.is_some() {
@@ -203,47 +219,54 @@ fn told(args: &Args, setback: &Setback) -> String {
 }
 
 /// Waits before the next attempt.
-fn pause(args: &Args, setback: &Setback, left: Duration, follow: &mut Follow) -> Result<(), Failure> {
-    let pause = setback.pause(follow.progressed().elapsed()).min(left);
-    let why = told(args, setback);
-    follow.retrying(setback.code(), &format!("{}: {why}; trying again", args.peer));
-    follow.turn(State::Waiting(Cause { code: setback.code(), why, until: clock::now() + pause }));
+fn pause(
+    args: &Args,
+    setback: &RetryReason,
+    left: Duration,
+    follow: &mut TransferPrinter,
+) -> Result<(), Failure> {
+    let pause = setback.retry_delay(follow.progressed().elapsed()).min(left);
+    let why = setback_text(args, setback);
+    follow.report_retry(setback.code(), &format!("{}: {why}; trying again", args.peer));
+    follow.set_state(State::Waiting(WaitCause { code: setback.code(), why, until: clock::now() + pause }));
     wait_or_interrupt(pause)
 }
 
 /// Makes one attempt over one connection. Takes `source` once it is open.
 fn attempt(
     args: &Args,
-    spoken: &Spoken,
+    spoken: &TransportConfig,
     source: &mut Option<Source>,
     left: Duration,
-    follow: &mut Follow,
-) -> Result<(), Setback> {
-    let (limit, silence) = (call_limit(args.silence, left), silence(args));
+    follow: &mut TransferPrinter,
+) -> Result<(), RetryReason> {
+    let (limit, silence) = (attempt_timeout(args.silence, left), idle_timeout(args));
     match spoken {
-        Spoken::Tpa(config) => converse(connect::<Tpa>(&args.peer, config, limit)?, source, silence, follow),
-        Spoken::Wide(config, _) => {
+        TransportConfig::Tpa(config) => {
+            converse(connect::<Tpa>(&args.peer, config, limit)?, source, silence, follow)
+        }
+        TransportConfig::Wide(config, _) => {
             converse(connect::<Wide>(&args.peer, config, limit)?, source, silence, follow)
         }
     }
-    .map_err(Setback::Error)
+    .map_err(RetryReason::Error)
 }
 
 fn converse<P: Protocol>(
     stream: Stream<P>,
     source: &mut Option<Source>,
     silence: Duration,
-    follow: &mut Follow,
+    follow: &mut TransferPrinter,
 ) -> Result<(), Error> {
     let Some(source) = source.take() else { return Ok(()) };
-    follow.turn(State::Sending);
-    stream.set_read_timeout(Some(LOOK_UP));
-    stream.set_write_timeout(Some(LOOK_UP));
+    follow.set_state(State::Sending);
+    stream.set_read_timeout(Some(POLL_INTERVAL));
+    stream.set_write_timeout(Some(POLL_INTERVAL));
     let stream = Shared::new(stream);
     let sent = transfer::send(stream.clone(), stream.clone(), source, Some(silence), follow);
     // All replies have arrived, or the last message has the reason: a failure here loses nothing. The thread that reads
     // replies may still have the stream; it ends with it.
-    if stream.get().close_within(LAST_WORD).is_err() {
+    if stream.get().close_within(CLOSE_TIMEOUT).is_err() {
         stream.get().abort();
     }
     sent.map(drop)
@@ -251,21 +274,21 @@ fn converse<P: Protocol>(
 
 /// Standard input that returns `WouldBlock` from time to time while no data arrive, so that Ctrl-C and the receiver are
 /// handled.
-struct Piped {
+struct InterruptibleStdin {
     input: File,
     is_silent: Arc<AtomicBool>,
 }
 
-impl Piped {
+impl InterruptibleStdin {
     fn new(is_silent: Arc<AtomicBool>) -> io::Result<Self> {
         // Not by `Stdin`: `poll` does not see data in its buffer.
         Ok(Self { input: io::stdin().as_fd().try_clone_to_owned()?.into(), is_silent })
     }
 }
 
-impl Read for Piped {
+impl Read for InterruptibleStdin {
     fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
-        let is_silent = poll(&mut [PollFd::new(&self.input, PollFlags::IN)], Some(&LOOK_UP_WAIT))? == 0;
+        let is_silent = poll(&mut [PollFd::new(&self.input, PollFlags::IN)], Some(&POLL_TIMEOUT))? == 0;
         self.is_silent.store(is_silent, Relaxed);
         if is_silent { Err(io::ErrorKind::WouldBlock.into()) } else { self.input.read(data) }
     }
@@ -275,9 +298,9 @@ fn wait_or_interrupt(pause: Duration) -> Result<(), Failure> {
     let until = clock::now() + pause;
     while clock::now() < until {
         if console::interrupted() {
-            return Err(Failure::Interrupted(TRANSFER_KEPT));
+            return Err(Failure::Interrupted(RESUMABLE_MESSAGE));
         }
-        thread::sleep(LOOK_UP.min(pause));
+        thread::sleep(POLL_INTERVAL.min(pause));
     }
     Ok(())
 }
@@ -287,11 +310,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_lasts_no_longer_than_a_silence() {
+    fn an_attempt_is_no_longer_than_the_idle_timeout() {
         let seconds = Duration::from_secs;
         for (silence, left, limit) in [(120, 600, 20), (4, 600, 4), (4, 3, 3)] {
-            assert_eq!(call_limit(silence, seconds(left)), seconds(limit));
+            assert_eq!(attempt_timeout(silence, seconds(left)), seconds(limit));
         }
-        assert_eq!(call_limit(4, Duration::ZERO), LEAST_PATIENCE);
+        assert_eq!(attempt_timeout(4, Duration::ZERO), MIN_ATTEMPT_TIMEOUT);
     }
 }

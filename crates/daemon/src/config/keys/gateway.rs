@@ -3,7 +3,7 @@
 use hopline_config::choice;
 use hopline_config::choice::Choice;
 use hopline_config::schema::{Exception, Key, Literal};
-use hopline_middlebox::gateway::{Fallback, Sources};
+use hopline_middlebox::gateway::{Fallback, SourceAddress};
 
 /// `exit`.
 pub const EXIT: Key = Key::text(
@@ -43,9 +43,9 @@ pub const DESTINATIONS: Key =
         .derived("all")
         .example("[\"10.1.0.0/16\"]");
 /// `sources`.
-pub const SOURCES: Choice<Sources> = choice!(
+pub const SOURCES: Choice<SourceAddress> = choice!(
     "sources",
-    { "gateway" => Sources::Gateway, "client" => Sources::Client },
+    { "gateway" => SourceAddress::Gateway, "client" => SourceAddress::Client },
     "source address of connections to servers: the gateway's, or the client's, which requires that answers pass the gateway",
 ).default("gateway");
 /// `fallback`.
@@ -139,7 +139,7 @@ pub const ALLOWED: Key = Key::texts(
 ).derived("anywhere but to this host and its neighbours on the link, of clients of socks not to private networks either").example("[\"10.0.0.0/8 80-443\"]");
 
 /// Keys of an entrance.
-pub(super) const ENTRANCE: &[Key] = &[
+pub(super) const ENTRANCE_KEYS: &[Key] = &[
     EXIT,
     IDENTITY,
     FORWARD,
@@ -155,7 +155,7 @@ pub(super) const ENTRANCE: &[Key] = &[
     SPARE_CONNECTIONS,
 ];
 /// Keys of an exit.
-pub(super) const AN_EXIT: &[Key] = &[LISTEN, PEERS, MAX_TRUNKS];
+pub(super) const EXIT_KEYS: &[Key] = &[LISTEN, PEERS, MAX_TRUNKS];
 /// Keys of both.
-pub(super) const BOTH: &[Key] =
+pub(super) const GATEWAY_KEYS: &[Key] =
     &[ANNOUNCE, ALLOWED, SOURCES.key, TRANSPORT.key, CWND_MAX, CONGESTION, MAX_WAIT_S];

@@ -58,35 +58,35 @@ pub const LIFETIME_S: Key = Key::number(
 /// `snoop`.
 pub const SNOOP: Key = Key::table(
     "snoop",
-    &joined::<{ length(OF_SNOOP) }>(OF_SNOOP),
+    &joined::<{ length(SNOOP_GROUPS) }>(SNOOP_GROUPS),
     "Snoop at this station, which forgets hosts that have gone and with start = warm knows what they have received elsewhere",
 ).derived("none").example("{ preset = \"modern\" }");
 
 /// Keys of a Snoop at a station.
-const OF_SNOOP: &[Group] = &[
-    in_path::WAITING,
-    in_path::TABLE,
-    in_path::SNOOP,
-    in_path::TURN,
-    in_path::LOCAL,
-    in_path::LEAST_TIMER,
-    in_path::KEPT,
-    in_path::REFUSED,
+const SNOOP_GROUPS: &[Group] = &[
+    in_path::QUEUE_KEYS,
+    in_path::TABLE_KEYS,
+    in_path::SNOOP_KEYS,
+    in_path::ORDER_KEYS,
+    in_path::LOCAL_RETRANSMISSION_KEYS,
+    in_path::MIN_TIMER_KEYS,
+    in_path::BUFFER_KEYS,
+    in_path::OVERFLOW_KEYS,
 ];
 
 /// Keys of all three.
-pub(super) const ALL: &[Key] = &[ADDRESS];
+pub(super) const HANDOFF_KEYS: &[Key] = &[ADDRESS];
 /// Keys of home agents and stations.
-pub(super) const FIXED: &[Key] = &[NETWORK];
+pub(super) const FIXED_HOST_KEYS: &[Key] = &[NETWORK];
 /// Keys of home agents.
-pub(super) const HOME: &[Key] = &[MOBILES, STATIONS];
+pub(super) const HOME_AGENT_KEYS: &[Key] = &[MOBILES, STATIONS];
 /// Keys of home agents and mobile hosts.
-pub(super) const ENDS: &[Key] = &[INTERFACES, cells::SCHEME.key];
+pub(super) const ENDPOINT_KEYS: &[Key] = &[INTERFACES, cells::SCHEME.key];
 /// Keys of stations.
-pub(super) const STATION: &[Key] =
+pub(super) const STATION_KEYS: &[Key] =
     &[HOME_AGENT, WIRED, SNOOP, cells::BUFFER_PACKETS.key, cells::BEACON_S.key, cells::START.key];
 /// Keys of mobile hosts.
-pub(super) const HOST: &[Key] = &[
+pub(super) const MOBILE_KEYS: &[Key] = &[
     SIGNALS,
     HANDOFF_EVERY_S,
     LIFETIME_S,

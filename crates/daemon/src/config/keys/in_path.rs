@@ -33,17 +33,17 @@ pub const QUEUE: Key = Key::integer(
 ).derived("26735 for the first proxy of the file, and so on");
 
 /// Key of the interface.
-pub(super) const LEADS: &[Key] = &[INTERFACE];
+pub(super) const INTERFACE_KEYS: &[Key] = &[INTERFACE];
 /// Key of the mobile hosts.
-pub(super) const PLACE: &[Key] = &[SUBNETS];
+pub(super) const MOBILE_HOST_KEYS: &[Key] = &[SUBNETS];
 /// Key of the servers' ports.
-pub(super) const PORTS_SERVED: &[Key] = &[PORTS];
+pub(super) const PORT_KEYS: &[Key] = &[PORTS];
 /// Key of the packet queue.
-pub(super) const WAITING: &[Key] = &[QUEUE];
+pub(super) const QUEUE_KEYS: &[Key] = &[QUEUE];
 /// Keys of the connection table.
-pub(super) const TABLE: &[Key] = &[machine::CONNECTIONS, machine::IDLE_S];
+pub(super) const TABLE_KEYS: &[Key] = &[machine::CONNECTIONS, machine::IDLE_S];
 /// Keys of Snoop.
-pub(super) const SNOOP: &[Key] = &[
+pub(super) const SNOOP_KEYS: &[Key] = &[
     machine::PRESET.key,
     machine::HOP_WINDOW.key,
     machine::DUP_ACK_THRESHOLD,
@@ -54,14 +54,14 @@ pub(super) const SNOOP: &[Key] = &[
     machine::OLD_DATA.key,
 ];
 /// Key of the order of retransmitted packets.
-pub(super) const TURN: &[Key] = &[machine::TURN.key];
+pub(super) const ORDER_KEYS: &[Key] = &[machine::TURN.key];
 /// Key of local retransmissions, and of requests for them.
-pub(super) const LOCAL: &[Key] = &[machine::LOCAL_LIMIT];
+pub(super) const LOCAL_RETRANSMISSION_KEYS: &[Key] = &[machine::LOCAL_LIMIT];
 /// Key of the shortest retransmission timeout.
-pub(super) const LEAST_TIMER: &[Key] = &[machine::MIN_TIMER_MS];
+pub(super) const MIN_TIMER_KEYS: &[Key] = &[machine::MIN_TIMER_MS];
 /// Key of the size of the retransmission buffer.
-pub(super) const KEPT: &[Key] = &[machine::HIGH_WATER_PACKETS];
+pub(super) const BUFFER_KEYS: &[Key] = &[machine::HIGH_WATER_PACKETS];
 /// Key of the treatment of packets that queues reject.
-pub(super) const REFUSED: &[Key] = &[machine::OVERFLOW.key];
+pub(super) const OVERFLOW_KEYS: &[Key] = &[machine::OVERFLOW.key];
 /// Keys of M-TCP.
-pub(super) const MTCP: &[Key] = &[machine::SILENCE_MS, machine::PROBE_MS];
+pub(super) const MTCP_KEYS: &[Key] = &[machine::SILENCE_MS, machine::PROBE_MS];

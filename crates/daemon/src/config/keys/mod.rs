@@ -13,7 +13,7 @@ pub mod split;
 
 pub use reference::reference;
 #[cfg(test)]
-pub(super) use reference::{least, stated};
+pub(super) use reference::{minimal_section, stated};
 
 use group::{Group, joined, length};
 
@@ -26,7 +26,7 @@ use hopline_config::schema::{Key, Literal};
 
 /// Files of proxies.
 pub const PROXIES: FileKind =
-    FileKind { name: "proxy", title: "the proxies of a machine, for hopline proxy", keys: FILE };
+    FileKind { name: "proxy", title: "the proxies of a machine, for hopline proxy", keys: FILE_KEYS };
 
 /// Format of log messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Keys of [`FILE`].
+/// Keys of [`FILE_KEYS`].
 pub mod file {
     use super::*;
 
@@ -47,7 +47,7 @@ pub mod file {
             "name",
             "name of the daemon, part of the names of its rules, sockets and files, and different for each daemon: up to 16 letters, digits, - and _",
         )
-        .or(Word("hopline")),
+        .with_default(Word("hopline")),
     );
     /// `state_dir`.
     pub const STATE_DIR: Field<field::Word> = Field::word(
@@ -55,7 +55,7 @@ pub mod file {
             "state_dir",
             "directory of the lock, the control socket and the list of rules; created if it is missing",
         )
-        .or(Word("/run/hopline")),
+        .with_default(Word("/run/hopline")),
     );
     /// `user`.
     pub const USER: Key = Key::text(
@@ -72,7 +72,7 @@ pub mod file {
     .example("\"hopline\"");
     /// `log`.
     pub const LOG: Chosen<LogFormat> =
-        choice!("log", { "text" => LogFormat::Text, "json" => LogFormat::Json }, "how messages are written to stderr").or("text");
+        choice!("log", { "text" => LogFormat::Text, "json" => LogFormat::Json }, "how messages are written to stderr").with_default("text");
     /// `metrics`.
     pub const METRICS: Key = Key::text("metrics", "address and port where Prometheus may read figures")
         .derived("nowhere")
@@ -85,17 +85,17 @@ pub mod file {
             0xffff,
             "mark of packets that are brought to sockets of this machine, in the upper half of the kernel's 32 bits",
         )
-        .or(Integer(0x686f)),
+        .with_default(Integer(0x686f)),
     );
     /// `route_table`.
     pub const ROUTE_TABLE: Field<u64> = Field::integer(
         Key::integer("route_table", 1, 0x7fff_ffff, "routing table that brings them there")
-            .or(Integer(26_735)),
+            .with_default(Integer(26_735)),
     );
 }
 
 /// Keys of the whole file.
-pub const FILE: &[Key] = &[
+pub const FILE_KEYS: &[Key] = &[
     file::NAME.key,
     file::STATE_DIR.key,
     file::USER,
@@ -104,7 +104,7 @@ pub const FILE: &[Key] = &[
     file::METRICS,
     file::MARK.key,
     file::ROUTE_TABLE.key,
-    Key::tables("proxy", PROXY, "the proxies of this machine"),
+    Key::tables("proxy", PROXY_KEYS, "the proxies of this machine"),
 ];
 
 /// Kind of a `[[proxy]]`.
@@ -176,46 +176,46 @@ pub mod proxy {
     ).example("\"link.key\"");
 }
 
-const COMMON: Group = &[proxy::KIND.key, proxy::NAME];
-const SECRET: Group = &[proxy::KEY_FILE];
+const COMMON_KEYS: Group = &[proxy::KIND.key, proxy::NAME];
+const SECRET_KEYS: Group = &[proxy::KEY_FILE];
 
 /// All groups. No two have a key in common.
 const GROUPS: &[Group] = &[
-    COMMON,
-    SECRET,
-    in_path::LEADS,
-    in_path::PLACE,
-    in_path::PORTS_SERVED,
-    in_path::WAITING,
-    in_path::TABLE,
-    in_path::SNOOP,
-    in_path::TURN,
-    in_path::LOCAL,
-    in_path::LEAST_TIMER,
-    in_path::KEPT,
-    in_path::REFUSED,
-    in_path::MTCP,
-    split::LISTENER,
-    split::SPLIT,
-    split::CONNECTIONS,
-    neighborhood::NEIGHBORHOOD,
-    pair::ENDS,
-    pair::TUNNEL,
-    pair::RATE,
-    pair::LONGEST,
-    pair::RECOVERY,
-    pair::READING,
-    pair::OPAQUE,
-    pair::OF_ARQ,
-    gateway::ENTRANCE,
-    gateway::AN_EXIT,
-    gateway::BOTH,
-    handoff::ALL,
-    handoff::FIXED,
-    handoff::HOME,
-    handoff::ENDS,
-    handoff::STATION,
-    handoff::HOST,
+    COMMON_KEYS,
+    SECRET_KEYS,
+    in_path::INTERFACE_KEYS,
+    in_path::MOBILE_HOST_KEYS,
+    in_path::PORT_KEYS,
+    in_path::QUEUE_KEYS,
+    in_path::TABLE_KEYS,
+    in_path::SNOOP_KEYS,
+    in_path::ORDER_KEYS,
+    in_path::LOCAL_RETRANSMISSION_KEYS,
+    in_path::MIN_TIMER_KEYS,
+    in_path::BUFFER_KEYS,
+    in_path::OVERFLOW_KEYS,
+    in_path::MTCP_KEYS,
+    split::LISTENER_KEYS,
+    split::SPLIT_KEYS,
+    split::CONNECTION_KEYS,
+    neighborhood::NEIGHBORHOOD_KEYS,
+    pair::ADDRESS_KEYS,
+    pair::TUNNEL_KEYS,
+    pair::RATE_KEYS,
+    pair::MTU_KEYS,
+    pair::RECOVERY_KEYS,
+    pair::DPROXY_KEYS,
+    pair::OPAQUE_KEYS,
+    pair::ARQ_KEYS,
+    gateway::ENTRANCE_KEYS,
+    gateway::EXIT_KEYS,
+    gateway::GATEWAY_KEYS,
+    handoff::HANDOFF_KEYS,
+    handoff::FIXED_HOST_KEYS,
+    handoff::HOME_AGENT_KEYS,
+    handoff::ENDPOINT_KEYS,
+    handoff::STATION_KEYS,
+    handoff::MOBILE_KEYS,
 ];
 
 impl KindKey {
@@ -261,7 +261,7 @@ impl KindKey {
     /// Returns whether a proxy of this kind takes `key`.
     #[must_use]
     pub fn takes(self, key: &str) -> bool {
-        self.groups().chain([COMMON]).any(|group| group.iter().any(|of_group| of_group.name == key))
+        self.groups().chain([COMMON_KEYS]).any(|group| group.iter().any(|of_group| of_group.name == key))
     }
 
     /// Returns the mandatory keys of a proxy of this kind.
@@ -300,80 +300,108 @@ impl KindKey {
     fn groups(self) -> impl Iterator<Item = Group> {
         let own: &[Group] = match self {
             Self::Snoop => &[
-                in_path::SNOOP,
-                in_path::TURN,
-                in_path::LOCAL,
-                in_path::LEAST_TIMER,
-                in_path::KEPT,
-                in_path::REFUSED,
+                in_path::SNOOP_KEYS,
+                in_path::ORDER_KEYS,
+                in_path::LOCAL_RETRANSMISSION_KEYS,
+                in_path::MIN_TIMER_KEYS,
+                in_path::BUFFER_KEYS,
+                in_path::OVERFLOW_KEYS,
             ],
-            Self::Mtcp => &[in_path::MTCP],
-            Self::Nack => &[in_path::LOCAL, in_path::LEAST_TIMER],
-            Self::NackHost => {
-                &[in_path::LEADS, in_path::WAITING, in_path::TABLE, in_path::LOCAL, in_path::KEPT]
-            }
+            Self::Mtcp => &[in_path::MTCP_KEYS],
+            Self::Nack => &[in_path::LOCAL_RETRANSMISSION_KEYS, in_path::MIN_TIMER_KEYS],
+            Self::NackHost => &[
+                in_path::INTERFACE_KEYS,
+                in_path::QUEUE_KEYS,
+                in_path::TABLE_KEYS,
+                in_path::LOCAL_RETRANSMISSION_KEYS,
+                in_path::BUFFER_KEYS,
+            ],
             Self::Split => &[
-                in_path::LEADS,
-                in_path::PLACE,
-                in_path::PORTS_SERVED,
-                in_path::WAITING,
-                split::LISTENER,
-                split::SPLIT,
-                split::CONNECTIONS,
+                in_path::INTERFACE_KEYS,
+                in_path::MOBILE_HOST_KEYS,
+                in_path::PORT_KEYS,
+                in_path::QUEUE_KEYS,
+                split::LISTENER_KEYS,
+                split::SPLIT_KEYS,
+                split::CONNECTION_KEYS,
             ],
-            Self::NeighborhoodRed => &[in_path::LEADS, in_path::WAITING, neighborhood::NEIGHBORHOOD],
+            Self::NeighborhoodRed => {
+                &[in_path::INTERFACE_KEYS, in_path::QUEUE_KEYS, neighborhood::NEIGHBORHOOD_KEYS]
+            }
             Self::DProxy => &[
-                SECRET,
-                pair::ENDS,
-                pair::READING,
-                pair::RATE,
-                pair::RECOVERY,
-                in_path::LEADS,
-                in_path::WAITING,
-                in_path::TABLE,
-                in_path::TURN,
-                in_path::LOCAL,
-                in_path::LEAST_TIMER,
-                in_path::KEPT,
-                in_path::REFUSED,
+                SECRET_KEYS,
+                pair::ADDRESS_KEYS,
+                pair::DPROXY_KEYS,
+                pair::RATE_KEYS,
+                pair::RECOVERY_KEYS,
+                in_path::INTERFACE_KEYS,
+                in_path::QUEUE_KEYS,
+                in_path::TABLE_KEYS,
+                in_path::ORDER_KEYS,
+                in_path::LOCAL_RETRANSMISSION_KEYS,
+                in_path::MIN_TIMER_KEYS,
+                in_path::BUFFER_KEYS,
+                in_path::OVERFLOW_KEYS,
             ],
             Self::Opaque => &[
-                SECRET,
-                pair::ENDS,
-                pair::TUNNEL,
-                pair::RATE,
-                pair::LONGEST,
-                pair::RECOVERY,
-                pair::OPAQUE,
-                in_path::TURN,
-                in_path::LOCAL,
-                in_path::LEAST_TIMER,
-                in_path::KEPT,
+                SECRET_KEYS,
+                pair::ADDRESS_KEYS,
+                pair::TUNNEL_KEYS,
+                pair::RATE_KEYS,
+                pair::MTU_KEYS,
+                pair::RECOVERY_KEYS,
+                pair::OPAQUE_KEYS,
+                in_path::ORDER_KEYS,
+                in_path::LOCAL_RETRANSMISSION_KEYS,
+                in_path::MIN_TIMER_KEYS,
+                in_path::BUFFER_KEYS,
             ],
-            Self::Arq => &[SECRET, pair::ENDS, pair::TUNNEL, pair::RATE, pair::LONGEST, pair::OF_ARQ],
+            Self::Arq => &[
+                SECRET_KEYS,
+                pair::ADDRESS_KEYS,
+                pair::TUNNEL_KEYS,
+                pair::RATE_KEYS,
+                pair::MTU_KEYS,
+                pair::ARQ_KEYS,
+            ],
             Self::Gateway => &[
-                SECRET,
-                gateway::ENTRANCE,
-                gateway::BOTH,
-                in_path::PORTS_SERVED,
-                in_path::WAITING,
-                split::LISTENER,
-                split::CONNECTIONS,
+                SECRET_KEYS,
+                gateway::ENTRANCE_KEYS,
+                gateway::GATEWAY_KEYS,
+                in_path::PORT_KEYS,
+                in_path::QUEUE_KEYS,
+                split::LISTENER_KEYS,
+                split::CONNECTION_KEYS,
             ],
-            Self::GatewayExit => &[gateway::AN_EXIT, gateway::BOTH, in_path::WAITING, split::CONNECTIONS],
-            Self::HomeAgent => {
-                &[SECRET, handoff::ALL, handoff::FIXED, handoff::HOME, handoff::ENDS, pair::LONGEST]
+            Self::GatewayExit => {
+                &[gateway::EXIT_KEYS, gateway::GATEWAY_KEYS, in_path::QUEUE_KEYS, split::CONNECTION_KEYS]
             }
-            Self::BaseStation => &[SECRET, handoff::ALL, handoff::FIXED, handoff::STATION, in_path::LEADS],
-            Self::MobileHost => &[SECRET, handoff::ALL, handoff::ENDS, handoff::HOST],
+            Self::HomeAgent => &[
+                SECRET_KEYS,
+                handoff::HANDOFF_KEYS,
+                handoff::FIXED_HOST_KEYS,
+                handoff::HOME_AGENT_KEYS,
+                handoff::ENDPOINT_KEYS,
+                pair::MTU_KEYS,
+            ],
+            Self::BaseStation => &[
+                SECRET_KEYS,
+                handoff::HANDOFF_KEYS,
+                handoff::FIXED_HOST_KEYS,
+                handoff::STATION_KEYS,
+                in_path::INTERFACE_KEYS,
+            ],
+            Self::MobileHost => {
+                &[SECRET_KEYS, handoff::HANDOFF_KEYS, handoff::ENDPOINT_KEYS, handoff::MOBILE_KEYS]
+            }
         };
         const IN_PATH: &[Group] = &[
-            in_path::LEADS,
-            in_path::PLACE,
-            in_path::PORTS_SERVED,
-            in_path::WAITING,
-            in_path::TABLE,
-            pair::RATE,
+            in_path::INTERFACE_KEYS,
+            in_path::MOBILE_HOST_KEYS,
+            in_path::PORT_KEYS,
+            in_path::QUEUE_KEYS,
+            in_path::TABLE_KEYS,
+            pair::RATE_KEYS,
         ];
         let sees_packets = matches!(self, Self::Snoop | Self::Mtcp | Self::Nack);
         own.iter().chain(IN_PATH.iter().filter(move |_| sees_packets)).copied()
@@ -381,4 +409,4 @@ impl KindKey {
 }
 
 /// `[[proxy]]`.
-pub const PROXY: &[Key] = &joined::<{ length(GROUPS) }>(GROUPS);
+pub const PROXY_KEYS: &[Key] = &joined::<{ length(GROUPS) }>(GROUPS);

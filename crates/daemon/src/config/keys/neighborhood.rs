@@ -25,10 +25,10 @@ pub const NEIGHBORHOOD_RED: Key = Key::table(
 .example("{ bandwidth_mbps = 54 }");
 
 /// Mandatory key of the algorithm.
-pub(in crate::config) const NEEDED: &str = "bandwidth_mbps";
+pub(in crate::config) const MANDATORY_KEY: &str = "bandwidth_mbps";
 
 /// Keys that only scenarios have.
-pub(in crate::config) const OF_SCENARIOS: &[&str] = &["share", "nodes", "observe", "observe_weight"];
+pub(in crate::config) const SCENARIO_KEYS: &[&str] = &["share", "nodes", "observe", "observe_weight"];
 
 /// Keys of Neighborhood RED.
-pub(super) const NEIGHBORHOOD: &[Key] = &[SAMPLES, SILENCE_S, NOTICE_PORT, NEIGHBORHOOD_RED];
+pub(super) const NEIGHBORHOOD_KEYS: &[Key] = &[SAMPLES, SILENCE_S, NOTICE_PORT, NEIGHBORHOOD_RED];

@@ -15,9 +15,9 @@ pub const PEER: Key = Key::text("peer", "the other end's address on the link").e
 pub const PORT: Key =
     Key::integer("port", 1, 65_535, "UDP port at both ends").default(Literal::Integer(1022));
 /// `stands`.
-pub const STANDS: Choice<Stands> = choice!(
+pub const STANDS: Choice<Position> = choice!(
     "stands",
-    { "router" => Stands::Router, "host" => Stands::Host },
+    { "router" => Position::Router, "host" => Position::Host },
     "of d-proxy: whether what crosses the link is passed on here, or begins and ends here",
 )
 .default("router");
@@ -31,7 +31,7 @@ pub const TUN_LIFETIME: Chosen<TunLifetime> = choice!(
     { "persistent" => TunLifetime::Persistent, "process" => TunLifetime::Process },
     "how long that interface is there; persistent: until `hopline proxy undo --tunnels`, or a file that is read again without it; the next daemon of this name takes it over, with its addresses and what other programs have attached to it; process: as long as the proxy runs",
 )
-.or("persistent");
+.with_default("persistent");
 /// `tun_addresses`.
 pub const TUN_ADDRESSES: Key =
     Key::texts("tun_addresses", "addresses of that interface").derived("none").example("[\"10.82.0.1/30\"]");
@@ -64,7 +64,7 @@ pub const MTU: Key = Key::integer(
 
 /// Position of D-Proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stands {
+pub enum Position {
     /// On the path of forwarded packets.
     Router,
     /// At an end of the connections.
@@ -72,15 +72,15 @@ pub enum Stands {
 }
 
 /// Keys of the two ends.
-pub(super) const ENDS: &[Key] = &[LOCAL, PEER, PORT];
+pub(super) const ADDRESS_KEYS: &[Key] = &[LOCAL, PEER, PORT];
 /// Keys of the interface of a tunnel.
-pub(super) const TUNNEL: &[Key] = &[TUN, TUN_LIFETIME.key, TUN_ADDRESSES, ROUTES];
+pub(super) const TUNNEL_KEYS: &[Key] = &[TUN, TUN_LIFETIME.key, TUN_ADDRESSES, ROUTES];
 /// Key of the rate of the link.
-pub(super) const RATE: &[Key] = &[RATE_MBPS];
+pub(super) const RATE_KEYS: &[Key] = &[RATE_MBPS];
 /// Key of the longest packets.
-pub(super) const LONGEST: &[Key] = &[MTU];
+pub(super) const MTU_KEYS: &[Key] = &[MTU];
 /// Keys of the timing of requests for lost packets.
-pub(super) const RECOVERY: &[Key] = &[
+pub(super) const RECOVERY_KEYS: &[Key] = &[
     machine::TIMEOUTS.key,
     machine::ORDER_RULE.key,
     machine::ORDER_REQUESTS,
@@ -91,8 +91,8 @@ pub(super) const RECOVERY: &[Key] = &[
     machine::TAIL_PROBE_MS,
 ];
 /// Keys of D-Proxy for TCP.
-pub(super) const READING: &[Key] = &[STANDS.key, machine::EXPANSION.key, machine::HELD_PACKETS];
+pub(super) const DPROXY_KEYS: &[Key] = &[STANDS.key, machine::EXPANSION.key, machine::HELD_PACKETS];
 /// Keys of D-Proxy for any packets.
-pub(super) const OPAQUE: &[Key] = &[machine::PARITY.key];
+pub(super) const OPAQUE_KEYS: &[Key] = &[machine::PARITY.key];
 /// Keys of links with ARQ.
-pub(super) const OF_ARQ: &[Key] = &[ARQ];
+pub(super) const ARQ_KEYS: &[Key] = &[ARQ];

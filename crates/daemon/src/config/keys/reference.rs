@@ -5,29 +5,29 @@
 //! table of a kind has the text of its clause, or else the text before all clauses. So each clause is a whole text. A
 //! default reads likewise: "10, of d-proxy: 4".
 
-use super::{FILE, KindKey, PROXY, neighborhood, proxy};
+use super::{FILE_KEYS, KindKey, PROXY_KEYS, neighborhood, proxy};
 use hopline_config::schema::{Default, Key, Takes};
 use std::fmt::Write;
 
 /// Kind that only scenarios have. Texts of shared keys name it.
-const OF_SCENARIOS: &str = "ack-pacing";
+const SCENARIO_KIND: &str = "ack-pacing";
 
 /// Returns every key of such a file as Markdown.
 #[must_use]
 pub fn reference() -> String {
     let mut text = String::new();
-    let of_daemon = FILE.iter().filter(|key| !matches!(key.takes, Takes::Tables(_)));
+    let of_daemon = FILE_KEYS.iter().filter(|key| !matches!(key.takes, Takes::Tables(_)));
     section(&mut text, ["The daemon", "before the first `[[proxy]]`"], of_daemon, None);
     for &kind in KindKey::ALL {
         let is_own = |key: &&Key| kind.takes(key.name) && key.name != proxy::KIND.key.name;
-        let taken = PROXY.iter().filter(is_own);
-        let needed = taken.clone().filter(|key| need(key, Some(kind)) != Need::None);
-        let others = taken.filter(|key| need(key, Some(kind)) == Need::None);
+        let taken = PROXY_KEYS.iter().filter(is_own);
+        let needed = taken.clone().filter(|key| requirement(key, Some(kind)) != Requirement::None);
+        let others = taken.filter(|key| requirement(key, Some(kind)) == Requirement::None);
         let (title, about) = (format!("`{}`", kind.word()), purpose(kind));
         section(&mut text, [&title, about], needed.chain(others), Some(kind));
         example(&mut text, kind);
     }
-    for key in PROXY {
+    for key in PROXY_KEYS {
         if let Takes::Table(keys) = key.takes {
             nested(&mut text, key, keys);
         }
@@ -41,29 +41,29 @@ fn nested(text: &mut String, key: &Key, keys: &[Key]) {
     let takes = |kind: &KindKey| kind.takes(key.name);
     let all = KindKey::ALL.iter().copied();
     let kind = all.clone().find(is_named).or_else(|| all.clone().find(takes));
-    let of_daemons = keys.iter().filter(|key| !neighborhood::OF_SCENARIOS.contains(&key.name));
+    let of_daemons = keys.iter().filter(|key| !neighborhood::SCENARIO_KEYS.contains(&key.name));
     section(text, [&format!("`[proxy.{}]`", key.name), key.doc], of_daemons, kind);
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Need {
+enum Requirement {
     None,
     OneOf,
-    Must,
+    Mandatory,
 }
 
-fn need(key: &Key, kind: Option<KindKey>) -> Need {
+fn requirement(key: &Key, kind: Option<KindKey>) -> Requirement {
     let among = |keys: &[Key]| keys.iter().any(|needed| needed.name == key.name);
     match kind {
-        _ if key.default == Default::Required => Need::Must,
-        Some(kind) if among(kind.needs()) => Need::Must,
-        Some(KindKey::NeighborhoodRed) if key.name == neighborhood::NEEDED => Need::Must,
-        Some(kind) if among(kind.needs_one_of()) => Need::OneOf,
-        _ => Need::None,
+        _ if key.default == Default::Required => Requirement::Mandatory,
+        Some(kind) if among(kind.needs()) => Requirement::Mandatory,
+        Some(KindKey::NeighborhoodRed) if key.name == neighborhood::MANDATORY_KEY => Requirement::Mandatory,
+        Some(kind) if among(kind.needs_one_of()) => Requirement::OneOf,
+        _ => Requirement::None,
     }
 }
 
-fn say(text: &mut String, line: &str) {
+fn write_line(text: &mut String, line: &str) {
     writeln!(text, "{line}").expect("strings take everything");
 }
 
@@ -76,18 +76,18 @@ fn section<'a>(
     let mut rest = about.chars();
     let first = rest.next().into_iter().flat_map(char::to_uppercase);
     let about: String = first.chain(rest).collect();
-    say(text, &format!("\n### {title}\n\n{about}.\n"));
-    say(text, "| key | takes | default | example | meaning |");
-    say(text, "|---|---|---|---|---|");
+    write_line(text, &format!("\n### {title}\n\n{about}.\n"));
+    write_line(text, "| key | takes | default | example | meaning |");
+    write_line(text, "|---|---|---|---|---|");
     for key in keys {
-        let default = match need(key, kind) {
-            Need::Must => "**required**".to_owned(),
-            Need::OneOf => "**one of these is required**".to_owned(),
-            Need::None => for_kind(&key.default.to_string(), kind),
+        let default = match requirement(key, kind) {
+            Requirement::Mandatory => "**required**".to_owned(),
+            Requirement::OneOf => "**one of these is required**".to_owned(),
+            Requirement::None => for_kind(&key.default.to_string(), kind),
         };
         let example = value(key, &default).map(|value| format!("`{value}`")).unwrap_or_default();
         let meaning = for_kind(key.doc, kind);
-        say(
+        write_line(
             text,
             &format!("| `{}` | {} | {default} | {example} | {meaning} |", key.name, key.takes.in_markdown()),
         );
@@ -124,9 +124,10 @@ fn for_kind(text: &str, kind: Option<KindKey>) -> String {
             continue;
         };
         let names: Vec<&str> = names.split(", ").flat_map(|names| names.split(" and ")).collect();
-        let is_kind = |name: &&str| *name == OF_SCENARIOS || KindKey::ALL.iter().any(|kind| is(name, *kind));
+        let is_kind =
+            |name: &&str| *name == SCENARIO_KIND || KindKey::ALL.iter().any(|kind| names_kind(name, *kind));
         let is_condition = |name: &&str| name.starts_with("not ");
-        if names.iter().any(|name| is(name, kind)) {
+        if names.iter().any(|name| names_kind(name, kind)) {
             let conditions = names.into_iter().filter(is_condition).map(|name| format!("{name}: "));
             return conditions.collect::<String>() + value;
         }
@@ -143,7 +144,7 @@ fn for_kind(text: &str, kind: Option<KindKey>) -> String {
     }
 }
 
-fn is(name: &str, kind: KindKey) -> bool {
+fn names_kind(name: &str, kind: KindKey) -> bool {
     let is_gateway = matches!(kind, KindKey::Gateway | KindKey::GatewayExit);
     name == kind.word() || (name == "gateways" && is_gateway)
 }
@@ -173,18 +174,21 @@ fn example(text: &mut String, kind: KindKey) {
         _ => 64,
     };
     let file = if kind == KindKey::GatewayExit { "drone-7.key" } else { "link.key" };
-    say(text, "");
+    write_line(text, "");
     if kind.takes(proxy::KEY_FILE.name) || kind == KindKey::GatewayExit {
-        say(text, &format!("<!-- setup: umask 077; head -c {digits} /dev/zero | tr \"\\0\" 7 > {file} -->"));
+        write_line(
+            text,
+            &format!("<!-- setup: umask 077; head -c {digits} /dev/zero | tr \"\\0\" 7 > {file} -->"),
+        );
     }
-    say(text, "<!-- proxy: proxy.toml -->");
-    say(text, "```toml");
-    say(text, &least(kind));
-    say(text, "```");
+    write_line(text, "<!-- proxy: proxy.toml -->");
+    write_line(text, "```toml");
+    write_line(text, &minimal_section(kind));
+    write_line(text, "```");
 }
 
 /// Returns the shortest valid section of a proxy of this kind.
-pub(in crate::config) fn least(kind: KindKey) -> String {
+pub(in crate::config) fn minimal_section(kind: KindKey) -> String {
     let mut lines = vec!["[[proxy]]".to_owned(), format!("kind = \"{}\"", kind.word())];
     let keys = kind.needs().iter().chain(kind.needs_one_of().first());
     let line = |key: &Key| key.example.map(|value| format!("{} = {value}", key.name));
@@ -197,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_has_its_own_clause_or_what_stands_before_all() {
+    fn a_kind_has_its_own_clause_or_the_common_one() {
         let text = "packets kept, of d-proxy and opaque: packets sent, of gateways: none";
         for (kind, expected) in [
             (KindKey::Snoop, "packets kept"),
@@ -216,12 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_a_kind_speaks_of_no_other_kind() {
+    fn the_table_of_a_kind_mentions_no_other_kind() {
         for &kind in KindKey::ALL {
-            for key in PROXY.iter().filter(|key| kind.takes(key.name) && key.name != proxy::KIND.key.name) {
+            for key in
+                PROXY_KEYS.iter().filter(|key| kind.takes(key.name) && key.name != proxy::KIND.key.name)
+            {
                 let meaning = for_kind(key.doc, Some(kind));
                 assert!(!meaning.is_empty(), "{} of {}: nothing is said", key.name, kind.word());
-                for other in KindKey::ALL.iter().map(|kind| kind.word()).chain(["gateways", OF_SCENARIOS]) {
+                for other in KindKey::ALL.iter().map(|kind| kind.word()).chain(["gateways", SCENARIO_KIND]) {
                     let names = |lead: &str| meaning.contains(&format!("{lead}of {other}"));
                     let is_mixed = [", ", "; ", " and "].into_iter().any(names)
                         || meaning.starts_with(&format!("of {other}"));

@@ -6,11 +6,11 @@ use hopline_config::schema::{Exception, Key, Literal};
 
 /// Values of [`ONWARD`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnwardKey {
+pub enum ConnectOrderKey {
     /// The server is called before the client is answered.
-    First,
+    ServerFirst,
     /// The server is called after the client has been answered.
-    After,
+    ClientFirst,
 }
 
 /// `listen_port`.
@@ -18,12 +18,12 @@ pub const LISTEN_PORT: Key =
     Key::integer("listen_port", 5, 65_535, "the port where it takes connections, on the loopback interface")
         .derived("7070 for the first proxy of the file, and so on");
 /// `onward`.
-pub const ONWARD: Chosen<OnwardKey> = choice!(
+pub const ONWARD: Chosen<ConnectOrderKey> = choice!(
     "onward",
-    { "first" => OnwardKey::First, "after" => OnwardKey::After },
+    { "first" => ConnectOrderKey::ServerFirst, "after" => ConnectOrderKey::ClientFirst },
     "when the server is called: first: before the client is answered, so that a server that refuses or is out of reach is refused to the client, too; after: when the client has been answered by this machine",
 )
-.or("first");
+.with_default("first");
 /// `mobile_congestion`.
 pub const MOBILE_CONGESTION: Key =
     Key::text("mobile_congestion", "congestion control of the kernel towards mobile hosts")
@@ -76,13 +76,13 @@ pub const DRAIN_S: Key = Key::number(
 /// `moves`.
 pub const MOVES: Key = Key::table(
     "moves",
-    OF_MOVES,
+    MOVE_KEYS,
     "connections follow their mobile hosts between this station and others; takes a base-station with the same interface in this file",
 ).derived("they stay")
 .example("{ stations = [\"192.0.2.12\"] }");
 
 /// Keys of [`MOVES`].
-pub mod moves {
+pub mod move_keys {
     use super::{Key, Literal};
 
     /// `stations`.
@@ -103,12 +103,12 @@ pub mod moves {
 }
 
 /// All keys of [`MOVES`].
-const OF_MOVES: &[Key] = &[moves::STATIONS, moves::PORT];
+const MOVE_KEYS: &[Key] = &[move_keys::STATIONS, move_keys::PORT];
 
 /// Key of the listener.
-pub(super) const LISTENER: &[Key] = &[LISTEN_PORT];
+pub(super) const LISTENER_KEYS: &[Key] = &[LISTEN_PORT];
 /// Keys of the number of connections, their buffers and time limit.
-pub(super) const CONNECTIONS: &[Key] = &[MAX_CONNECTIONS, BUFFER_BYTES, CONNECT_TIMEOUT_S];
+pub(super) const CONNECTION_KEYS: &[Key] = &[MAX_CONNECTIONS, BUFFER_BYTES, CONNECT_TIMEOUT_S];
 /// Keys of split connections.
-pub(super) const SPLIT: &[Key] =
+pub(super) const SPLIT_KEYS: &[Key] =
     &[ONWARD.key, MOBILE_CONGESTION, FIXED_CONGESTION, USER_TIMEOUT_S, DRAIN_S, MOVES];

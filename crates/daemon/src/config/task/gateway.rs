@@ -3,7 +3,7 @@
 use super::super::keys::{KindKey, gateway as keys, proxy, split};
 use super::super::values;
 use super::{in_path, secret};
-use crate::rules::{Announced, Calls, Captured};
+use crate::rules::{ConnectionMatch, DivertedConnections, HandshakeQueue};
 use crate::subnet::Subnet;
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
@@ -12,7 +12,7 @@ use hopline_middlebox::announce::{self, Role};
 use hopline_middlebox::diversion::Diversion;
 use hopline_middlebox::gateway::destination::{Destination, Rule};
 use hopline_middlebox::gateway::key::{Key, Name, Peer};
-use hopline_middlebox::gateway::{Allowed, EntranceConfig, ExitConfig, Transport, Way};
+use hopline_middlebox::gateway::{Allowed, EntranceConfig, ExitConfig, ListenerConfig, Transport};
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -51,7 +51,7 @@ const FIRST_QUEUE: u16 = 27_735;
 impl EntranceTask {
     pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Self, Problem> {
         let kind = KindKey::Gateway;
-        let port = section.narrow(split::LISTEN_PORT.name).unwrap_or(FIRST_PORT + number);
+        let port = section.integer_as(split::LISTEN_PORT.name).unwrap_or(FIRST_PORT + number);
         let divert = section
             .word(keys::DIVERT.name)
             .map(|name| values::interface(section, keys::DIVERT.name, name))
@@ -60,7 +60,7 @@ impl EntranceTask {
         ways.extend(socks(section)?);
         if divert.is_some() {
             let listeners = values::diverted_to(port).into_iter();
-            ways.extend(listeners.map(|listen| Way::Transparent { listen }));
+            ways.extend(listeners.map(|listen| ListenerConfig::Transparent { listen }));
         }
         let Some(first) = ways.first().cloned() else {
             return Err(Problem::new("a gateway by which nothing comes")
@@ -71,15 +71,15 @@ impl EntranceTask {
             required(kind, section, keys::EXIT.name, "address or name with a port", "192.0.2.7:7172")?;
         let name: Name = required(kind, section, keys::IDENTITY.name, "name", "drone-7")?;
         let key = Key::new(&secret::key(kind, section)?);
-        let mut config = EntranceConfig { ways, ..EntranceConfig::new(first, exit, name, key) };
-        config.transport = trunk(section)?;
+        let mut config = EntranceConfig { listeners: ways, ..EntranceConfig::new(first, exit, name, key) };
+        config.transport = transport(section)?;
         if section.word(keys::FALLBACK.key.name).is_some() {
             let mut fallback = config.fallback();
-            section.set(keys::FALLBACK, &mut fallback);
+            section.set_if_given(keys::FALLBACK, &mut fallback);
             config.fallback = Some(fallback);
         }
         config.allowed = values::parsed_list(section, keys::ALLOWED.name, "rule", "10.0.0.0/8 80-443")?;
-        section.set(keys::SOURCES, &mut config.sources);
+        section.set_if_given(keys::SOURCES, &mut config.source_address);
         for (key, field) in [
             (keys::FALLBACK_AFTER_S, &mut config.fallback_after),
             (keys::RETRY_AFTER_S, &mut config.retry_after),
@@ -90,13 +90,14 @@ impl EntranceTask {
             *field = values::seconds(section, key.name).unwrap_or(*field);
         }
         config.spare_connections =
-            section.small(keys::SPARE_CONNECTIONS.name).unwrap_or(config.spare_connections);
+            section.integer_u32(keys::SPARE_CONNECTIONS.name).unwrap_or(config.spare_connections);
         config.tcp = leg(section)?;
-        config.max_connections = section.small(split::MAX_CONNECTIONS.name).unwrap_or(config.max_connections);
-        config.buffer = section.small(split::BUFFER_BYTES.name).unwrap_or(config.buffer);
+        config.max_connections =
+            section.integer_u32(split::MAX_CONNECTIONS.name).unwrap_or(config.max_connections);
+        config.buffer = section.integer_u32(split::BUFFER_BYTES.name).unwrap_or(config.buffer);
         config.validate().map_err(|error| wrong(section, error))?;
-        let announce = announce(section, Role::Caller, number)?;
-        if announce.is_some() && config.transport.encrypts() && !config.falls_back_in_clear() {
+        let announce = announce(section, Role::Client, number)?;
+        if announce.is_some() && config.transport.encrypts() && !config.may_fall_back_unencrypted() {
             let wrong =
                 "announce has connections to other hosts go by TCP, in clear, beside an encrypted trunk";
             return Err(Problem::new(wrong)
@@ -108,7 +109,7 @@ impl EntranceTask {
             destinations: values::parsed_list(section, keys::DESTINATIONS.name, "network", "10.1.0.0/16")?,
             ports: in_path::ports(section),
             diversion: Diversion {
-                queue: section.narrow(keys::DIVERT_QUEUE.name).unwrap_or(FIRST_QUEUE + number),
+                queue: section.integer_as(keys::DIVERT_QUEUE.name).unwrap_or(FIRST_QUEUE + number),
                 mark: 0,
                 port,
             },
@@ -127,31 +128,31 @@ impl EntranceTask {
         self.divert.is_some().then_some(self.diversion)
     }
 
-    pub(super) fn announced(&self) -> Option<Announced> {
+    pub(super) fn announced(&self) -> Option<HandshakeQueue> {
         self.announce.as_ref().map(announced)
     }
 
     /// Returns the transparently captured connections.
-    pub(super) fn captured(&self) -> Vec<Captured> {
+    pub(super) fn captured(&self) -> Vec<DivertedConnections> {
         let Self { divert: Some(interface), destinations, ports, diversion, .. } = self else {
             return Vec::new();
         };
-        let calls = Calls::By {
+        let calls = ConnectionMatch::ArrivingOn {
             interface: interface.clone(),
             sources: Vec::new(),
             destinations: destinations.clone(),
         };
         let Diversion { port, queue, .. } = *diversion;
-        vec![Captured { port, calls, ports: ports.clone(), queue }]
+        vec![DivertedConnections { port, connections: calls, ports: ports.clone(), queue }]
     }
 }
 
 impl ExitTask {
     pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Self, Problem> {
-        Ok(Self { announce: announce(section, Role::Called, number)?, config: exit(section)? })
+        Ok(Self { announce: announce(section, Role::Server, number)?, config: exit(section)? })
     }
 
-    pub(super) fn announced(&self) -> Option<Announced> {
+    pub(super) fn announced(&self) -> Option<HandshakeQueue> {
         self.announce.as_ref().map(announced)
     }
 }
@@ -164,8 +165,8 @@ fn announce(section: &Section<'_>, role: Role, number: u16) -> Result<Option<ann
 }
 
 /// Returns the handshakes that it receives.
-fn announced(config: &announce::Config) -> Announced {
-    Announced { queue: config.queue, interface: config.interface.clone(), role: config.machine.role }
+fn announced(config: &announce::Config) -> HandshakeQueue {
+    HandshakeQueue { queue: config.queue, interface: config.interface.clone(), role: config.machine.role }
 }
 
 /// Returns the configuration of an exit in a section.
@@ -177,24 +178,25 @@ fn exit(section: &Section<'_>) -> Result<ExitConfig, Problem> {
     if !allowed.is_empty() {
         config.allowed = Allowed::Listed(allowed);
     }
-    section.set(keys::SOURCES, &mut config.sources);
+    section.set_if_given(keys::SOURCES, &mut config.source_address);
     config.connect_timeout =
         values::seconds(section, split::CONNECT_TIMEOUT_S.name).unwrap_or(config.connect_timeout);
     config.max_wait = values::seconds(section, keys::MAX_WAIT_S.name).unwrap_or(config.max_wait);
-    config.transport = trunk(section)?;
+    config.transport = transport(section)?;
     config.tcp = leg(section)?;
-    config.max_connections = section.small(split::MAX_CONNECTIONS.name).unwrap_or(config.max_connections);
-    config.max_trunks = section.small(keys::MAX_TRUNKS.name).unwrap_or(config.max_trunks);
-    config.buffer = section.small(split::BUFFER_BYTES.name).unwrap_or(config.buffer);
+    config.max_connections =
+        section.integer_u32(split::MAX_CONNECTIONS.name).unwrap_or(config.max_connections);
+    config.max_trunks = section.integer_u32(keys::MAX_TRUNKS.name).unwrap_or(config.max_trunks);
+    config.buffer = section.integer_u32(split::BUFFER_BYTES.name).unwrap_or(config.buffer);
     config.validate().map_err(|error| wrong(section, error))?;
     Ok(config)
 }
 
-fn forwards(section: &Section<'_>) -> Result<Vec<Way>, Problem> {
+fn forwards(section: &Section<'_>) -> Result<Vec<ListenerConfig>, Problem> {
     let origin = section.origin_of(keys::FORWARD.name);
     let forward = |text: &str| {
         let parsed = text.split_once('=').and_then(|(listen, to)| {
-            Some(Way::Forward {
+            Some(ListenerConfig::Forward {
                 listen: listen.trim().parse().ok()?,
                 to: to.trim().parse::<Destination>().ok()?,
             })
@@ -208,14 +210,14 @@ fn forwards(section: &Section<'_>) -> Result<Vec<Way>, Problem> {
     section.texts(keys::FORWARD.name).into_iter().map(forward).collect()
 }
 
-fn socks(section: &Section<'_>) -> Result<Option<Way>, Problem> {
+fn socks(section: &Section<'_>) -> Result<Option<ListenerConfig>, Problem> {
     let listen: Option<SocketAddr> =
         values::parsed(section, keys::SOCKS.name, "address with a port", "127.0.0.1:1080")?;
     let Some(listen) = listen else { return Ok(None) };
     let origin = section.origin_of(keys::SOCKS_LOGIN_FILE.name);
     let login = |path: &str| secret::login(path, origin);
     let login = section.word(keys::SOCKS_LOGIN_FILE.name).map(login).transpose()?;
-    let way = Way::Socks { listen, login };
+    let way = ListenerConfig::Socks { listen, login };
     if way.is_open_relay() {
         return Err(Problem::new(format!("any host that reaches {listen} could have connections made to anywhere"))
             .at(section.origin_of(keys::SOCKS.name))
@@ -234,7 +236,7 @@ fn peers(section: &Section<'_>) -> Result<Vec<Peer>, Problem> {
         };
         let (name, path) = text.split_once('=').ok_or_else(wrong)?;
         let name = name.trim().parse().map_err(|_| wrong())?;
-        Ok(Peer { name, key: Key::new(&secret::in_file(path.trim(), origin)?) })
+        Ok(Peer { name, key: Key::new(&secret::read_secret(path.trim(), origin)?) })
     };
     let peers: Vec<Peer> = section.texts(keys::PEERS.name).into_iter().map(peer).collect::<Result<_, _>>()?;
     if let Some(twice) =
@@ -262,14 +264,14 @@ fn required<T: FromStr>(
         .ok_or_else(|| values::missing(section, key, kind.word(), &format!("\"{example}\"")))
 }
 
-fn trunk(section: &Section<'_>) -> Result<Transport, Problem> {
+fn transport(section: &Section<'_>) -> Result<Transport, Problem> {
     let mut carrier = keys::Carrier::default();
-    section.set(keys::TRANSPORT, &mut carrier);
+    section.set_if_given(keys::TRANSPORT, &mut carrier);
     let mut transport = match carrier {
         keys::Carrier::Tpa => Transport::tpa(),
         keys::Carrier::TpaWide => Transport::tpa_wide(),
     };
-    match (&mut transport, section.narrow(keys::CWND_MAX.name)) {
+    match (&mut transport, section.integer_as(keys::CWND_MAX.name)) {
         (_, None) => {}
         (Transport::Tpa(config), Some(cwnd_max)) => *config = config.with_cwnd_max(cwnd_max),
         (Transport::TpaWide(_), Some(_)) => {

@@ -11,7 +11,7 @@ use hopline_config::schema::Section;
 use hopline_config::source::{Origin, Problem};
 use hopline_core::Duration;
 use hopline_middlebox::handoff::{
-    Decide, HOST_KEY_LEN, HomeConfig, MobileConfig, Scheme, Signals, StationConfig,
+    HOST_KEY_LEN, HandoffRule, HomeConfig, MobileConfig, Scheme, SignalSource, StationConfig,
 };
 use hopline_middlebox::nfqueue;
 use hopline_proxy::handoff::Key;
@@ -33,7 +33,7 @@ pub(super) fn home_agent(section: &Section<'_>) -> Result<HomeConfig, Problem> {
     if config.scheme == Scheme::Registration && config.stations.is_empty() {
         return Err(values::missing(section, keys::STATIONS.name, kind.word(), "[\"192.0.2.11\"]"));
     }
-    config.mtu = section.narrow(pair::MTU.name).unwrap_or(config.mtu);
+    config.mtu = section.integer_as(pair::MTU.name).unwrap_or(config.mtu);
     Ok(config)
 }
 
@@ -71,7 +71,8 @@ pub(super) fn base_station(section: &Section<'_>, number: u16) -> Result<Station
     let key = Key::new(secret::key(kind, section)?);
     let mut config = StationConfig::new(ends, network(kind, section)?, [&wired, &wireless], key);
     config.beacon_interval = Duration::from_secs_f64(section.get(cells::BEACON_S));
-    config.buffer_packets = section.narrow(cells::BUFFER_PACKETS.key.name).unwrap_or(config.buffer_packets);
+    config.buffer_packets =
+        section.integer_as(cells::BUFFER_PACKETS.key.name).unwrap_or(config.buffer_packets);
     config.cold = section.get(cells::START);
     let inner = section.section(keys::SNOOP.name);
     let snoop = inner.is_given().then(|| Ok((in_path::queue(&inner, number), middlebox::snoop(&inner)?)));
@@ -88,19 +89,20 @@ pub(super) fn mobile_host(section: &Section<'_>) -> Result<MobileConfig, Problem
     config.interfaces = interfaces(kind, section)?;
     config.scheme = section.get(cells::SCHEME);
     config.decide = match section.number(keys::HANDOFF_EVERY_S.name) {
-        Some(every) => Decide::Every(Duration::from_secs_f64(every)),
-        None => Decide::Stronger {
-            by_db: section.get(mobile::HYSTERESIS_DB),
-            beacons: section.narrow(mobile::BEACONS.key.name).expect("it has a default"),
+        Some(every) => HandoffRule::Periodic(Duration::from_secs_f64(every)),
+        None => HandoffRule::Stronger {
+            margin_db: section.get(mobile::HYSTERESIS_DB),
+            beacons: section.integer_as(mobile::BEACONS.key.name).expect("it has a default"),
         },
     };
-    config.buffering = section.narrow(mobile::BUFFERING.key.name).unwrap_or(config.buffering);
+    config.buffering_stations =
+        section.integer_as(mobile::BUFFERING.key.name).unwrap_or(config.buffering_stations);
     if let Some(lifetime) = section.number(keys::LIFETIME_S.name) {
         config.lifetime = Duration::from_secs_f64(lifetime);
     }
-    config.fast_retransmit = section.narrow(mobile::FAST_RETRANSMIT.name).and_then(NonZeroU8::new);
+    config.fast_retransmit = section.integer_as(mobile::FAST_RETRANSMIT.name).and_then(NonZeroU8::new);
     if let Some(path) = section.word(keys::SIGNALS.name) {
-        config.signals = Signals::File(PathBuf::from(path));
+        config.signals = SignalSource::File(PathBuf::from(path));
     }
     Ok(config)
 }
@@ -111,8 +113,8 @@ pub(super) fn mobile_host(section: &Section<'_>) -> Result<MobileConfig, Problem
 /// A [`Problem`] that describes the fault of the file.
 pub(crate) fn host_key(network: &str, home: Ipv4Addr) -> Result<String, Problem> {
     let origin = Origin::of_option("the network's key", network);
-    let network = Key::new(secret::in_file(network, &origin)?);
-    let bytes = network.of_host(home).expect("it is the network's");
+    let network = Key::new(secret::read_secret(network, &origin)?);
+    let bytes = network.derive_host_key(home).expect("it is the network's");
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

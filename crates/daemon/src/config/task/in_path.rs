@@ -2,7 +2,7 @@
 
 use super::super::keys::{KindKey, in_path, pair};
 use super::super::values;
-use crate::rules::{Hooks, Queued, Shaped, Versions};
+use crate::rules::{Hooks, Queued, ShapedInterface, Versions};
 use crate::subnet::Subnet;
 use hopline_config::keys::proxy as machine;
 use hopline_config::middlebox;
@@ -13,7 +13,7 @@ use hopline_proxy::{hop_window, snoop};
 
 /// Packets that a middlebox receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InPath {
+pub struct PacketSelection {
     /// Queue of the packets.
     pub queue: u16,
     /// Interface that leads to the mobile hosts.
@@ -31,7 +31,7 @@ pub struct InPath {
 /// Queue of the first proxy of a file.
 const FIRST_QUEUE: u16 = 26_735;
 
-impl InPath {
+impl PacketSelection {
     /// Returns the packets of the proxy at position `number` of its file, from 0.
     pub(super) fn resolve(kind: KindKey, section: &Section<'_>, number: u16) -> Result<Self, Problem> {
         Ok(Self {
@@ -45,12 +45,12 @@ impl InPath {
     }
 
     /// Moves the rules to a host at the end of the link.
-    pub(super) fn of_host(self) -> Self {
+    pub(super) fn for_host(self) -> Self {
         Self { hooks: Hooks::Local, ..self }
     }
 
-    pub(super) fn shaped(&self) -> Option<Shaped> {
-        self.rate_bps.map(|rate_bps| Shaped { interface: self.interface.clone(), rate_bps })
+    pub(super) fn shaped(&self) -> Option<ShapedInterface> {
+        self.rate_bps.map(|rate_bps| ShapedInterface { interface: self.interface.clone(), rate_bps })
     }
 
     pub(super) fn queued(&self) -> Queued {
@@ -62,7 +62,7 @@ impl InPath {
 
 /// Returns the configuration of Snoop. Without a configured rate, packets may be queued at an unknown place of the link.
 /// Snoop `modern` then limits the window on the last hop, unless the file says otherwise.
-pub(super) fn snoop(section: &Section<'_>, path: &InPath) -> Result<snoop::Config, Problem> {
+pub(super) fn snoop(section: &Section<'_>, path: &PacketSelection) -> Result<snoop::Config, Problem> {
     let mut config = middlebox::snoop(section)?;
     let is_modern = matches!(config.rules, snoop::Rules::Modern(_));
     if is_modern && path.rate_bps.is_none() && !section.has(machine::HOP_WINDOW.key.name) {
@@ -78,7 +78,7 @@ pub(super) fn rate_bps(section: &Section<'_>) -> Option<u64> {
 
 /// Returns the queue of the proxy at position `number`.
 pub(super) fn queue(section: &Section<'_>, number: u16) -> u16 {
-    section.narrow(in_path::QUEUE.name).unwrap_or(FIRST_QUEUE + number)
+    section.integer_as(in_path::QUEUE.name).unwrap_or(FIRST_QUEUE + number)
 }
 
 /// Returns the mandatory interface.

@@ -1,25 +1,28 @@
 //! Tasks of proxies, by kind.
 
+mod connection_moves;
 mod gateway;
 mod handoff;
 mod in_path;
-mod moving;
 mod neighborhood;
 mod pair;
 mod secret;
 mod split;
 
+pub use connection_moves::ConnectionMoves;
+pub(super) use connection_moves::StationInfo;
 pub use gateway::{EntranceTask, ExitTask};
 pub use handoff::StationTask;
 pub(crate) use handoff::host_key;
-pub use in_path::InPath;
-pub(super) use moving::Beside;
-pub use moving::Moving;
+pub use in_path::PacketSelection;
 pub use pair::{DProxyTask, TunnelTask};
 pub use split::SplitTask;
 
 use super::keys::KindKey;
-use crate::rules::{Announced, Captured, Guarded, Offered, Owner, Queued, Shaped};
+use crate::rules::{
+    DivertedConnections, FullyQueuedInterface, HandshakeQueue, Owner, Queued, ShapedInterface,
+    UnforwardedPackets,
+};
 use hopline_config::middlebox;
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
@@ -33,13 +36,13 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
     /// Retransmits packets lost on the last hop.
-    Snoop(InPath, snoop::Config),
+    Snoop(PacketSelection, snoop::Config),
     /// Makes senders wait while a mobile host is unreachable.
-    Mtcp(InPath, mtcp::Config),
+    Mtcp(PacketSelection, mtcp::Config),
     /// Requests lost data of mobile hosts.
-    Nack(InPath, nack::Config),
+    Nack(PacketSelection, nack::Config),
     /// Buffers packets of this host, and retransmits requested ones.
-    NackHost(InPath, snoop::Config),
+    NackHost(PacketSelection, snoop::Config),
     /// Terminates connections, and opens onward ones.
     Split(Box<SplitTask>),
     /// Takes part in the distributed queue of its neighbourhood.
@@ -62,17 +65,17 @@ pub enum Task {
 
 /// Scheduling of the threads of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timing {
+pub(crate) enum Scheduling {
     /// Real time: packets wait for them.
-    OnTime,
+    RealTime,
     /// Normal priority.
-    Fair,
+    Normal,
 }
 
 impl Task {
     /// Returns the task of the proxy at position `number` of its file, from 0.
     pub(super) fn resolve(kind: KindKey, section: &Section<'_>, number: u16) -> Result<Self, Problem> {
-        let path = || InPath::resolve(kind, section, number);
+        let path = || PacketSelection::resolve(kind, section, number);
         Ok(match kind {
             KindKey::Snoop => {
                 let path = path()?;
@@ -82,10 +85,10 @@ impl Task {
             KindKey::Mtcp => Self::Mtcp(path()?, middlebox::mtcp(section)),
             KindKey::Nack => {
                 // Most hosts buffer nothing that they send.
-                let asks = nack::Asks::Announced;
-                Self::Nack(path()?, nack::Config { asks, ..middlebox::nack(section) })
+                let asks = nack::NackPolicy::Announced;
+                Self::Nack(path()?, nack::Config { policy: asks, ..middlebox::nack(section) })
             }
-            KindKey::NackHost => Self::NackHost(path()?.of_host(), middlebox::nack_host(section)),
+            KindKey::NackHost => Self::NackHost(path()?.for_host(), middlebox::nack_host(section)),
             KindKey::Split => Self::Split(Box::new(SplitTask::resolve(section, number)?)),
             KindKey::NeighborhoodRed => {
                 Self::NeighborhoodRed(Box::new(neighborhood::resolve(section, number)?))
@@ -134,17 +137,17 @@ impl Task {
     }
 
     /// Returns the interface with all packets waiting for its verdict, if there is one.
-    pub(crate) fn offered(&self) -> Option<Offered> {
+    pub(crate) fn offered(&self) -> Option<FullyQueuedInterface> {
         match self {
             Self::NeighborhoodRed(config) => {
-                Some(Offered { queue: config.queue, interface: config.interface.clone() })
+                Some(FullyQueuedInterface { queue: config.queue, interface: config.interface.clone() })
             }
             _ => None,
         }
     }
 
     /// Returns the handshakes that wait for its verdict, if there are some.
-    pub(crate) fn announced(&self) -> Option<Announced> {
+    pub(crate) fn announced(&self) -> Option<HandshakeQueue> {
         match self {
             Self::Gateway(task) => task.announced(),
             Self::GatewayExit(task) => task.announced(),
@@ -153,7 +156,7 @@ impl Task {
     }
 
     /// Returns the interface with a configured rate, if there is one.
-    pub(crate) fn shaped(&self) -> Option<Shaped> {
+    pub(crate) fn shaped(&self) -> Option<ShapedInterface> {
         match self {
             Self::Snoop(path, _) | Self::Mtcp(path, _) | Self::Nack(path, _) => path.shaped(),
             Self::DProxy(task) => task.shaped(),
@@ -186,7 +189,7 @@ impl Task {
     }
 
     /// Returns the folder in which it creates a socket, if it does.
-    pub(crate) fn folder_written(&self) -> Option<PathBuf> {
+    pub(crate) fn writable_folder(&self) -> Option<PathBuf> {
         let Self::NeighborhoodRed(config) = self else { return None };
         let nred::Source::Socket(path) = &config.source else { return None };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -194,16 +197,16 @@ impl Task {
     }
 
     /// Returns the scheduling of its threads.
-    pub(crate) const fn timing(&self) -> Timing {
+    pub(crate) const fn scheduling(&self) -> Scheduling {
         match self {
             // Data wait in socket buffers of the kernel.
-            Self::Split(_) | Self::Gateway(_) | Self::GatewayExit(_) => Timing::Fair,
-            _ => Timing::OnTime,
+            Self::Split(_) | Self::Gateway(_) | Self::GatewayExit(_) => Scheduling::Normal,
+            _ => Scheduling::RealTime,
         }
     }
 
     /// Returns the connections that it terminates.
-    pub(crate) fn captured(&self) -> Vec<Captured> {
+    pub(crate) fn captured(&self) -> Vec<DivertedConnections> {
         match self {
             Self::Split(task) => task.captured(),
             Self::Gateway(task) => task.captured(),
@@ -212,9 +215,9 @@ impl Task {
     }
 
     /// Returns the packets of mobile hosts' connections that are not forwarded if no socket takes them.
-    pub(crate) fn guarded(&self) -> Option<Guarded> {
+    pub(crate) fn guarded(&self) -> Option<UnforwardedPackets> {
         let Self::Split(task) = self else { return None };
-        task.moving.as_ref()?.guarded(&task.interface, &task.subnets, &task.ports)
+        task.connection_moves.as_ref()?.guarded(&task.interface, &task.subnets, &task.ports)
     }
 
     /// Sets the mark that diverts connections to this machine.

@@ -8,7 +8,7 @@ use hopline_config::schema::Section;
 use hopline_config::source::Problem;
 use hopline_core::Duration;
 use hopline_middlebox::neighborhood::{Config, Source};
-use hopline_queue::neighborhood_red::config::{Delivery, Guard, Limits};
+use hopline_queue::neighborhood_red::config::{Delivery, Limits, NoticeLimits};
 use std::path::PathBuf;
 
 /// Returns the configuration in a section. Defaults differ from those of scenarios: notices are sent to all, and expire.
@@ -16,12 +16,12 @@ pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Config, Prob
     let kind = KindKey::NeighborhoodRed;
     let interface = in_path::interface(kind, section)?;
     let inner = section.section(keys::NEIGHBORHOOD_RED.name);
-    if let Some(key) = keys::OF_SCENARIOS.iter().find(|key| inner.has(key)) {
+    if let Some(key) = keys::SCENARIO_KEYS.iter().find(|key| inner.has(key)) {
         return Err(Problem::new(format!("`{key}` is of scenarios alone"))
             .at(inner.origin_of(key))
             .help("remove it"));
     }
-    let Some(mbps) = inner.number(keys::NEEDED) else {
+    let Some(mbps) = inner.number(keys::MANDATORY_KEY) else {
         let problem = values::missing(section, "neighborhood_red.bandwidth_mbps", kind.word(), "54");
         return Err(problem.help("add the rate of the channel: neighborhood_red = { bandwidth_mbps = 54 }"));
     };
@@ -32,11 +32,11 @@ pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Config, Prob
         config.machine.delivery = Delivery::Broadcast;
     }
     if !inner.has("guard") {
-        config.machine.guard = Guard::On(Limits::DEFAULT);
+        config.machine.notice_limits = NoticeLimits::On(Limits::DEFAULT);
     }
     config.source = source(section)?;
     config.silence = section.number(keys::SILENCE_S.name).map_or(config.silence, Duration::from_secs_f64);
-    config.port = section.narrow(keys::NOTICE_PORT.name).unwrap_or(config.port);
+    config.port = section.integer_as(keys::NOTICE_PORT.name).unwrap_or(config.port);
     let wrong = |must| Problem::new(format!("Neighborhood RED wants {must}")).at(section.origin);
     config.validate().map_err(wrong)?;
     Ok(config)

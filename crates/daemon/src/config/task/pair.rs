@@ -3,7 +3,7 @@
 use super::super::keys::{KindKey, pair as keys};
 use super::super::values;
 use super::{in_path, secret};
-use crate::rules::{Hooks, Owner, Queued, Shaped, Tun, Versions};
+use crate::rules::{Hooks, Owner, Queued, ShapedInterface, Tun, Versions};
 use crate::subnet::Subnet;
 use hopline_config::keys::proxy as machine;
 use hopline_config::middlebox;
@@ -12,7 +12,7 @@ use hopline_config::source::Problem;
 use hopline_middlebox::opaque::Shaping;
 use hopline_middlebox::{dproxy, opaque};
 use hopline_proxy::dproxy::{Key, Translation};
-use hopline_proxy::tunnel::Repair;
+use hopline_proxy::tunnel::RecoveryScheme;
 use ipnet::IpNet;
 use std::net::IpAddr;
 use std::num::NonZeroU64;
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DProxyTask {
     /// Position of D-Proxy.
-    pub stands: keys::Stands,
+    pub position: keys::Position,
     /// Configuration of D-Proxy.
     pub config: dproxy::Config,
     /// Rate of the interface, bits per second, if packets are to be queued in this host.
@@ -48,34 +48,34 @@ impl DProxyTask {
         let key = Key::new(secret::key(kind, section)?);
         let interface = in_path::interface(kind, section)?;
         let mut config = dproxy::Config::new(in_path::queue(section, number), interface, ends, key);
-        let hopline_proxy::dproxy::Config { turn, recovery, .. } = config.machine;
+        let hopline_proxy::dproxy::Config { queue_position: turn, recovery, .. } = config.machine;
         config.machine = middlebox::d_proxy(section, ends[0], ends[1], key);
         config.machine.translation = Translation::Possible;
         if !section.has(machine::TURN.key.name) {
-            config.machine.turn = turn;
+            config.machine.queue_position = turn;
         }
         if !section.has(machine::RECOVERY_SAMPLES.key.name) {
-            config.machine.recovery.samples = recovery.samples;
+            config.machine.recovery.sample_rule = recovery.sample_rule;
         }
         if !section.has(machine::MIN_TIMER_MS.name) {
-            config.machine.recovery.floor = recovery.floor;
+            config.machine.recovery.min_average = recovery.min_average;
         }
-        config.port = section.narrow(keys::PORT.name).unwrap_or(config.port);
-        let stands = section.get(keys::STANDS).unwrap_or(keys::Stands::Router);
-        Ok(Self { stands, config, rate_bps: in_path::rate_bps(section) })
+        config.port = section.integer_as(keys::PORT.name).unwrap_or(config.port);
+        let stands = section.get(keys::STANDS).unwrap_or(keys::Position::Router);
+        Ok(Self { position: stands, config, rate_bps: in_path::rate_bps(section) })
     }
 
-    pub(super) fn shaped(&self) -> Option<Shaped> {
+    pub(super) fn shaped(&self) -> Option<ShapedInterface> {
         let interface = &self.config.queue.mobile;
-        self.rate_bps.map(|rate_bps| Shaped { interface: interface.clone(), rate_bps })
+        self.rate_bps.map(|rate_bps| ShapedInterface { interface: interface.clone(), rate_bps })
     }
 
     /// Returns the packets that wait for its verdict.
     pub(super) fn queued(&self) -> Queued {
         let queue = &self.config.queue;
-        let hooks = match self.stands {
-            keys::Stands::Router => Hooks::Forward,
-            keys::Stands::Host => Hooks::Local,
+        let hooks = match self.position {
+            keys::Position::Router => Hooks::Forward,
+            keys::Position::Host => Hooks::Local,
         };
         Queued {
             queue: queue.number,
@@ -101,15 +101,15 @@ impl TunnelTask {
         }
         let mut config = opaque::Config::new(local, peer, Key::new(secret::key(kind, section)?));
         if kind == KindKey::Arq {
-            config.repair = Repair::Acknowledging(middlebox::arq(&section.section(keys::ARQ.name)));
+            config.repair = RecoveryScheme::Arq(middlebox::arq(&section.section(keys::ARQ.name)));
         } else {
-            config.repair = Repair::Asking(middlebox::opaque(section, in_path::rate_bps(section)));
+            config.repair = RecoveryScheme::Nack(middlebox::opaque(section, in_path::rate_bps(section)));
         }
         if let Some(name) = section.word(keys::TUN.name) {
             config.tun = values::interface(section, keys::TUN.name, name)?;
         }
-        config.port = section.narrow(keys::PORT.name).unwrap_or(config.port);
-        config.mtu = section.narrow(keys::MTU.name).unwrap_or(config.mtu);
+        config.port = section.integer_as(keys::PORT.name).unwrap_or(config.port);
+        config.mtu = section.integer_as(keys::MTU.name).unwrap_or(config.mtu);
         config.shaping = in_path::rate_bps(section).and_then(NonZeroU64::new).map(Shaping::new);
         config.tun_mtu().map_err(|must| {
             let is_of_mtu = must.contains("`mtu`") && section.has(keys::MTU.name);

@@ -10,8 +10,8 @@ use std::path::Path;
 
 /// Returns the `N` bytes in the file that `key_file` names.
 pub(super) fn key<const N: usize>(kind: KindKey, section: &Section<'_>) -> Result<[u8; N], Problem> {
-    let (path, origin) = named(kind, section)?;
-    in_file(path, origin)
+    let (path, origin) = key_file_path(kind, section)?;
+    read_secret(path, origin)
 }
 
 /// Returns the `N` bytes of a key that a command prints, from the file that `key_file` names.
@@ -20,12 +20,12 @@ pub(super) fn key_by<const N: usize>(
     section: &Section<'_>,
     command: &str,
 ) -> Result<[u8; N], Problem> {
-    let (path, origin) = named(kind, section)?;
+    let (path, origin) = key_file_path(kind, section)?;
     load(path, origin, &key_files::into_secret(command, Path::new(path)))
 }
 
 /// Returns the `N` bytes that a file has as hexadecimal digits.
-pub(super) fn in_file<const N: usize>(path: &str, origin: &Origin) -> Result<[u8; N], Problem> {
+pub(super) fn read_secret<const N: usize>(path: &str, origin: &Origin) -> Result<[u8; N], Problem> {
     load(path, origin, &key_files::new_secret(Path::new(path), N))
 }
 
@@ -39,7 +39,7 @@ pub(super) fn login(path: &str, origin: &Origin) -> Result<Login, Problem> {
         .ok_or_else(|| Problem::new(format!("{path}: no login")).at(origin).help(RIGHT))
 }
 
-fn named<'a>(kind: KindKey, section: &Section<'a>) -> Result<(&'a str, &'a Origin), Problem> {
+fn key_file_path<'a>(kind: KindKey, section: &Section<'a>) -> Result<(&'a str, &'a Origin), Problem> {
     let name = proxy::KEY_FILE.name;
     let path = section
         .word(name)

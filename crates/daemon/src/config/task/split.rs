@@ -1,16 +1,16 @@
 //! Split connections.
 
-use super::super::keys::split::OnwardKey;
+use super::super::keys::split::ConnectOrderKey;
 use super::super::keys::{KindKey, split as keys};
 use super::super::values;
-use super::{Moving, in_path};
-use crate::rules::{Calls, Captured};
+use super::{ConnectionMoves, in_path};
+use crate::rules::{ConnectionMatch, DivertedConnections};
 use crate::subnet::Subnet;
 use hopline_config::schema::Section;
 use hopline_config::source::Problem;
 use hopline_linux::transparent::LegOptions;
 use hopline_middlebox::diversion::Diversion;
-use hopline_middlebox::split::{Config, Legs, MobileHosts, Onward};
+use hopline_middlebox::split::{Config, ConnectOrder, LegPolicy, MobileHosts};
 use std::num::NonZeroUsize;
 
 /// Connections to split, and the parameters.
@@ -27,7 +27,7 @@ pub struct SplitTask {
     /// Parameters.
     pub config: Config,
     /// Other stations to which connections go with their hosts. `None`: they stay.
-    pub moving: Option<Moving>,
+    pub connection_moves: Option<ConnectionMoves>,
 }
 
 /// Port of the listener of the first proxy of a file.
@@ -36,21 +36,21 @@ const FIRST_PORT: u16 = 7070;
 impl SplitTask {
     pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Self, Problem> {
         let interface = in_path::interface(KindKey::Split, section)?;
-        let port = section.narrow(keys::LISTEN_PORT.name).unwrap_or(FIRST_PORT + number);
+        let port = section.integer_as(keys::LISTEN_PORT.name).unwrap_or(FIRST_PORT + number);
         let default = Config::default();
         let size = |key: &str, default: NonZeroUsize| {
             section.integer(key).and_then(|size| NonZeroUsize::new(size as usize)).unwrap_or(default)
         };
         let diversion = Diversion { queue: in_path::queue(section, number), mark: 0, port };
         let onward = match section.get(keys::ONWARD) {
-            OnwardKey::After => Onward::After(Some(diversion)),
-            OnwardKey::First => Onward::First(diversion),
+            ConnectOrderKey::ClientFirst => ConnectOrder::ClientFirst(Some(diversion)),
+            ConnectOrderKey::ServerFirst => ConnectOrder::ServerFirst(diversion),
         };
         let config = Config {
-            onward,
+            connect_order: onward,
             listen: values::diverted_to(port),
-            legs: Legs {
-                mobile_hosts: MobileHosts::Through(interface.clone()),
+            legs: LegPolicy {
+                mobile_hosts: MobileHosts::ThroughInterface(interface.clone()),
                 mobile: leg(section, keys::MOBILE_CONGESTION.name)?,
                 fixed: leg(section, keys::FIXED_CONGESTION.name)?,
             },
@@ -63,33 +63,42 @@ impl SplitTask {
             moves: None,
         };
         let (subnets, ports) = (in_path::subnets(section)?, in_path::ports(section));
-        let moving = Moving::resolve(section)?;
-        Ok(Self { interface, subnets, ports, port, config, moving })
+        let moving = ConnectionMoves::resolve(section)?;
+        Ok(Self { interface, subnets, ports, port, config, connection_moves: moving })
     }
 
     /// Returns whether the service of `other` can do this with new parameters of its halves. Connections are selected by
     /// rules alone.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_compatible(&self, other: &Self) -> bool {
         let legs = self.config.legs.clone();
-        self.config == Config { legs, ..other.config.clone() } && self.moving == other.moving
+        self.config == Config { legs, ..other.config.clone() }
+            && self.connection_moves == other.connection_moves
     }
 
     /// Sets the mark that diverts connections to this machine.
     pub(super) const fn set_mark(&mut self, mark: u16) {
-        match &mut self.config.onward {
-            Onward::First(diversion) | Onward::After(Some(diversion)) => diversion.mark = mark,
-            Onward::After(None) => {}
+        match &mut self.config.connect_order {
+            ConnectOrder::ServerFirst(diversion) | ConnectOrder::ClientFirst(Some(diversion)) => {
+                diversion.mark = mark
+            }
+            ConnectOrder::ClientFirst(None) => {}
         }
     }
 
     /// Returns the captured connections, from mobile hosts and to them.
-    pub(super) fn captured(&self) -> Vec<Captured> {
+    pub(super) fn captured(&self) -> Vec<DivertedConnections> {
         let Self { interface, subnets, port, ports, .. } = self;
-        let by =
-            Calls::By { interface: interface.clone(), sources: subnets.clone(), destinations: Vec::new() };
-        let towards = Calls::Towards { interface: interface.clone(), destinations: subnets.clone() };
-        let Some(Diversion { queue, .. }) = self.config.onward.diversion() else { return Vec::new() };
-        [by, towards].map(|calls| Captured { port: *port, calls, ports: ports.clone(), queue }).into()
+        let by = ConnectionMatch::ArrivingOn {
+            interface: interface.clone(),
+            sources: subnets.clone(),
+            destinations: Vec::new(),
+        };
+        let towards =
+            ConnectionMatch::LeavingBy { interface: interface.clone(), destinations: subnets.clone() };
+        let Some(Diversion { queue, .. }) = self.config.connect_order.diversion() else { return Vec::new() };
+        [by, towards]
+            .map(|calls| DivertedConnections { port: *port, connections: calls, ports: ports.clone(), queue })
+            .into()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::description::Description;
 use crate::metrics::find;
-use crate::record::{Done, Record, Value};
+use crate::record::{CompletedRun, Record, Value};
 
 const CLAIM: &str = "\
 [[claim]]
@@ -19,7 +19,7 @@ below = 0
 fn comparison(register: &Register, values: &[f64]) -> Comparison {
     let plan = register.plan(&register.figures[0], &[], Effort::Full).unwrap();
     let metric = find(Level::Pair, "goodput_correlation").unwrap();
-    let done = |value| Done {
+    let done = |value| CompletedRun {
         fingerprint: 0,
         events: 0,
         sim_s: 1.0,
@@ -38,7 +38,7 @@ fn comparison(register: &Register, values: &[f64]) -> Comparison {
 }
 
 #[test]
-fn a_claim_about_two_flows_finds_them_in_either_order() {
+fn a_claim_about_two_flows_accepts_either_order() {
     for flows in ["flow = \"a\"\nwith_flow = \"b\"\n", "flow = \"b\"\nwith_flow = \"a\"\n"] {
         let (_folder, register) = paper(&format!("{CLAIM}{flows}"));
         let register = register.unwrap();
@@ -54,7 +54,7 @@ fn a_claim_about_two_flows_finds_them_in_either_order() {
 }
 
 #[test]
-fn runs_that_kept_no_pairs_cannot_be_judged() {
+fn runs_without_pairs_cannot_be_judged() {
     let (_folder, register) = paper(&format!("{CLAIM}flow = \"a\"\nwith_flow = \"c\"\n"));
     let register = register.unwrap();
     let comparison = comparison(&register, &[-0.5, -0.4]);
@@ -64,7 +64,7 @@ fn runs_that_kept_no_pairs_cannot_be_judged() {
 }
 
 #[test]
-fn a_pair_is_two_flows_and_is_compared_with_no_single_one() {
+fn a_pair_has_two_flows_and_is_not_compared_with_a_single_one() {
     for (flows, expected) in [
         ("with_flow = \"b\"", "`with_flow` without `flow`"),
         ("flow = \"b\"\nwith_flow = \"b\"", "`with_flow` names the same flow"),

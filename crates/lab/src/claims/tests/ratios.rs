@@ -19,7 +19,7 @@ fn measured(goodputs: statistics::Goodputs<'_>) -> (Verdict, Option<Measurement>
 }
 
 #[test]
-fn a_ratio_is_taken_over_a_second_one() {
+fn a_ratio_of_ratios_is_measured() {
     let (verdict, measurement, _) = measured([ONE, ONE, TWO, THREE]);
     let measurement = measurement.unwrap();
     assert!((measurement.value - 50.0).abs() < 1e-9, "three over two: {}", measurement.value);
@@ -33,13 +33,13 @@ fn a_ratio_is_taken_over_a_second_one() {
 }
 
 #[test]
-fn a_gain_that_is_greater_than_nothing_is_no_smaller_loss() {
+fn a_positive_gain_is_not_a_smaller_loss() {
     let (verdict, measurement, _) = measured([TWO, THREE, ONE, ONE]);
     assert_eq!(verdict, Verdict::Differs, "a half is lost of two, and two thirds of three: {measurement:?}");
 }
 
 #[test]
-fn four_points_are_needed() {
+fn a_ratio_of_ratios_needs_four_points() {
     let (verdict, measurement, why) = measured([ONE, ONE, NONE, ONE]);
     assert_eq!((verdict, measurement), (Verdict::CannotBeJudged, None));
     assert_eq!(why, "no run has the metric at all four points");
@@ -49,7 +49,7 @@ fn four_points_are_needed() {
 }
 
 #[test]
-fn what_is_no_ratio_of_ratios_is_refused() {
+fn an_invalid_ratio_of_ratios_is_rejected() {
     let over = "over = { variant = \"narrow\", \"nodes.count\" = 4 }\nabove = 0";
     let alone = problem(&claim(&format!("{NARROW}\n{over}")));
     assert!(alone.contains("`over` without a point of the same figure"), "{alone}");

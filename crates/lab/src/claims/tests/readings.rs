@@ -30,19 +30,19 @@ fn register_with(axes: &str, claims: &str) -> (tempfile::TempDir, Result<Registe
 fn made(register: &Register) -> Vec<(usize, Reading, Comparison)> {
     let figure = &register.figures[0];
     let run = |reading: Reading| {
-        let plan = register.plan_read(figure, &reading, &[], Effort::Full).unwrap();
-        let how = How { jobs: None, command: &[], watch: &Unwatched };
+        let plan = register.plan_in_reading(figure, &reading, &[], Effort::Full).unwrap();
+        let how = RunOptions { jobs: None, command: &[], watch: &NoObserver };
         (0, reading, in_memory(&plan, how).unwrap().0)
     };
     register.readings(figure).into_iter().filter(|reading| !reading.is_first()).map(run).collect()
 }
 
-fn lent(made: &[(usize, Reading, Comparison)]) -> Vec<(usize, Reading, &Comparison)> {
+fn borrowed(made: &[(usize, Reading, Comparison)]) -> Vec<(usize, Reading, &Comparison)> {
     made.iter().map(|(number, reading, comparison)| (*number, reading.clone(), comparison)).collect()
 }
 
 #[test]
-fn a_claim_alone_has_plans_of_its_own_points_in_every_other_reading() {
+fn a_single_claim_has_plans_of_its_own_points_in_every_other_reading() {
     let claims = [claim(&format!("{WIDE}\nabove = 0")), claim(&format!("{NARROW}\nabove = 0"))];
     let second = claims[1].replacen("X-1", "X-2", 1);
     let (_folder, register) = register_with(AXES, &[claims[0].as_str(), &second].concat());
@@ -50,7 +50,7 @@ fn a_claim_alone_has_plans_of_its_own_points_in_every_other_reading() {
     let claim = register.claim("X-2").unwrap();
     let axes: Vec<&str> = register.axes_of(claim).iter().map(|axis| axis.id.as_str()).collect();
     assert_eq!(axes, ["acks", "time"]);
-    let plans = register.plans_of_read(claim, &[], Effort::Full).unwrap();
+    let plans = register.alternative_plans_of(claim, &[], Effort::Full).unwrap();
     let names: Vec<String> = plans.iter().map(|(_, reading, _)| reading.name(&register)).collect();
     assert_eq!(names, ["twice", "at once", "at once, twice"]);
     assert!(plans.iter().all(|(.., plan)| plan.points.len() == 1), "the point of X-2 alone");
@@ -71,8 +71,8 @@ fn a_claim_is_judged_in_every_combination_of_answers() {
     let made = made(&register);
     // Only the points by which the claim is judged are run.
     assert!(made.iter().all(|(.., comparison)| comparison.points.len() == 2));
-    register.read_otherwise(&mut evidence, &lent(&made)).unwrap();
-    let read = &evidence[0].readings;
+    register.judge_alternative_readings(&mut evidence, &borrowed(&made)).unwrap();
+    let read = &evidence[0].other_readings;
     assert_eq!(
         read.iter().map(|read| read.name.as_str()).collect::<Vec<_>>(),
         ["twice", "at once", "at once, twice"]
@@ -85,7 +85,7 @@ fn a_claim_is_judged_in_every_combination_of_answers() {
 }
 
 #[test]
-fn an_axis_that_is_varied_alone_adds_a_reading_for_each_of_its_other_answers() {
+fn an_axis_varied_alone_adds_a_reading_for_each_other_answer() {
     let alone = "\
 [[axis]]
 id = \"window\"
@@ -108,14 +108,14 @@ set = { \"tcp.initial_window\" = 1 }
     assert_eq!(names, ["as written", "twice", "at once", "at once, twice", "twelve", "one"]);
     let comparison = run(&register);
     let mut evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
-    register.read_otherwise(&mut evidence, &lent(&made(&register))).unwrap();
-    assert_eq!(evidence[0].readings.len(), 5, "each of them is judged");
-    assert_eq!(evidence[0].readings[3].name, "twelve");
-    assert_eq!(evidence[0].readings[3].reading, readings[4]);
+    register.judge_alternative_readings(&mut evidence, &borrowed(&made(&register))).unwrap();
+    assert_eq!(evidence[0].other_readings.len(), 5, "each of them is judged");
+    assert_eq!(evidence[0].other_readings[3].name, "twelve");
+    assert_eq!(evidence[0].other_readings[3].reading, readings[4]);
 }
 
 #[test]
-fn an_axis_that_is_varied_alone_and_changes_no_run_of_a_claim_is_no_reading_of_it() {
+fn an_axis_varied_alone_that_changes_no_run_of_a_claim_adds_no_reading() {
     // No timer is backed off as far as the longest timeout.
     let axis = |alone: &str| {
         format!(
@@ -129,15 +129,15 @@ fn an_axis_that_is_varied_alone_and_changes_no_run_of_a_claim_is_no_reading_of_i
         let comparison = run(&register);
         let mut evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
         let others = made(&register);
-        let all = [register.as_written(&[(0, &comparison)]), lent(&others)].concat();
-        register.read_otherwise(&mut evidence, &all).unwrap();
-        evidence[0].readings.len()
+        let all = [register.as_written(&[(0, &comparison)]), borrowed(&others)].concat();
+        register.judge_alternative_readings(&mut evidence, &all).unwrap();
+        evidence[0].other_readings.len()
     };
     assert_eq!((read(""), read("alone = true\n")), (1, 0));
 }
 
 #[test]
-fn an_axis_without_a_choice_or_of_another_figure_is_refused() {
+fn an_axis_without_a_choice_or_of_another_figure_is_rejected() {
     let one = AXES.replace("[[axis.reading]]\nname = \"twice\"\nset = { duration_s = 4 }\n", "");
     let claims = claim(&format!("{WIDE}\nabove = 0"));
     let refused = |axes: &str| register_with(axes, &claims).1.unwrap_err().to_string();
@@ -147,18 +147,18 @@ fn an_axis_without_a_choice_or_of_another_figure_is_refused() {
 }
 
 #[test]
-fn an_answer_that_changes_nothing_is_refused() {
+fn an_answer_without_an_effect_is_rejected() {
     let axes = AXES.replace("{ duration_s = 4 }", "{ \"tcp.window\" = 5 }");
     let (_folder, register) = register_with(&axes, &claim(&format!("{WIDE}\nabove = 0")));
     let register = register.unwrap();
     let figure = &register.figures[0];
     let twice = register.readings(figure).swap_remove(1);
-    let refused = register.plan_read(figure, &twice, &[], Effort::Full).unwrap_err().to_string();
+    let refused = register.plan_in_reading(figure, &twice, &[], Effort::Full).unwrap_err().to_string();
     assert!(refused.contains("\"twice\" of the axis \"time\" changes nothing in chain"), "{refused}");
 }
 
 #[test]
-fn a_first_reading_that_sets_keys_is_refused() {
+fn a_first_reading_that_sets_keys_is_rejected() {
     let axes =
         AXES.replace("name = \"delayed\"", "name = \"delayed\"\nset = { \"tcp.delayed_ack_ms\" = 200 }");
     let refused = register_with(&axes, &claim(&format!("{WIDE}\nabove = 0"))).1.unwrap_err().to_string();
@@ -167,7 +167,7 @@ fn a_first_reading_that_sets_keys_is_refused() {
 }
 
 #[test]
-fn a_claim_that_the_paper_does_not_make_is_not_read_otherwise() {
+fn a_claim_of_this_project_has_no_alternative_readings() {
     let claims =
         [claim(&format!("{WIDE}\nabove = 0")), claim(&format!("{WIDE}\nabove = 0\nkind = \"ours\""))];
     let second = claims[1].replacen("X-1", "X-2", 1);
@@ -176,18 +176,18 @@ fn a_claim_that_the_paper_does_not_make_is_not_read_otherwise() {
     let comparison = run(&register);
     let figures = [(0, &comparison)];
     let mut evidence = evaluate(&register, &figures).unwrap();
-    register.read_otherwise(&mut evidence, &lent(&made(&register))).unwrap();
-    assert_eq!((evidence[0].readings.len(), evidence[1].readings.len()), (3, 0));
+    register.judge_alternative_readings(&mut evidence, &borrowed(&made(&register))).unwrap();
+    assert_eq!((evidence[0].other_readings.len(), evidence[1].other_readings.len()), (3, 0));
 }
 
 #[test]
-fn a_setting_of_a_key_that_a_reading_sets_is_refused_in_that_reading() {
+fn a_setting_that_a_reading_also_sets_is_rejected_in_that_reading() {
     let (_folder, register) = register_with(AXES, &claim(&format!("{WIDE}\nabove = 0")));
     let register = register.unwrap();
     let figure = &register.figures[0];
     let over = [Setting::parse("--set", "tcp.delayed_ack_ms=50").unwrap()];
     assert!(register.plan(figure, &over, Effort::Full).is_ok(), "another answer to what is left open");
-    let refused = |reading: &Reading| register.plan_read(figure, reading, &over, Effort::Full);
+    let refused = |reading: &Reading| register.plan_in_reading(figure, reading, &over, Effort::Full);
     let readings = register.readings(figure);
     assert!(refused(&readings[1]).is_ok());
     let refused = refused(&readings[2]).unwrap_err().to_string();
@@ -196,5 +196,5 @@ fn a_setting_of_a_key_that_a_reading_sets_is_refused_in_that_reading() {
             && refused.contains("without --readings"),
         "{refused}"
     );
-    assert!(register.plans_of_read(&register.claims[0], &over, Effort::Full).is_err());
+    assert!(register.alternative_plans_of(&register.claims[0], &over, Effort::Full).is_err());
 }

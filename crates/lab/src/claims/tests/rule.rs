@@ -11,7 +11,7 @@ fn rule_for(what: &str) -> String {
 }
 
 #[test]
-fn with_one_claim_stands_the_rule_of_its_kind_with_its_numbers() {
+fn a_single_claim_is_printed_with_the_rule_of_its_kind_and_its_numbers() {
     let size = rule_for(&format!("{NARROW}\nclaimed = 1000000"));
     assert!(size.contains("The claim is a size, 1000 ± 200 kb/s."), "{size}");
     assert!(size.contains("half-width is 500 kb/s at most"), "{size}");
@@ -29,7 +29,7 @@ fn with_one_claim_stands_the_rule_of_its_kind_with_its_numbers() {
 }
 
 #[test]
-fn the_whole_rule_gives_direction_only_to_gains_alone() {
+fn the_whole_rule_allows_a_direction_only_for_gains() {
     let (_folder, register) = paper(&claim(&format!("{NARROW}\nclaimed = 1000000")));
     let rule = register.unwrap().rule.describe();
     assert_eq!(rule.matches("direction").count(), 1, "{rule}");

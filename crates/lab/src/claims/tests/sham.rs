@@ -12,7 +12,7 @@ struct Tested {
     verdict: Verdict,
     why: String,
     mechanism: Mechanism,
-    tally: Tally,
+    tally: ClaimTally,
 }
 
 fn with_shams(shams: &str, claims: &str) -> (tempfile::TempDir, Result<Register, Problems>) {
@@ -26,7 +26,7 @@ fn tested_at(what: &str, goodputs: super::statistics::Goodputs<'_>) -> Tested {
     let comparison = comparison(&register, goodputs);
     let figures = [(0, &comparison)];
     let evidence = evaluate(&register, &figures).unwrap();
-    let tally = Tally::of(&evidence);
+    let tally = ClaimTally::of(&evidence);
     let Evidence { verdict, why, mechanism, .. } = evidence.into_iter().next().unwrap();
     Tested { verdict, why, mechanism, tally }
 }
@@ -36,19 +36,19 @@ fn tested(what: &str) -> Tested {
 }
 
 fn off(tested: &Tested) -> (Option<f64>, Verdict) {
-    let Mechanism::Off(sham) = &tested.mechanism else { panic!("{:?}", tested.mechanism) };
+    let Mechanism::Removed(sham) = &tested.mechanism else { panic!("{:?}", tested.mechanism) };
     (sham.measurement.as_ref().map(|m| m.value), sham.verdict)
 }
 
 #[test]
-fn a_gain_of_the_mechanism_vanishes_with_it_and_the_claim_stands() {
+fn a_gain_of_the_mechanism_vanishes_in_the_ablation_and_the_claim_stands() {
     let gain = tested(&format!("{OVER_NARROW}\nabove = 50"));
     assert_eq!((gain.verdict, off(&gain)), (Verdict::Agrees, (Some(0.0), Verdict::Differs)));
     assert_eq!(gain.tally.under(Heading::Bounds).of(Verdict::Agrees), 1);
 }
 
 #[test]
-fn a_claim_that_holds_without_the_mechanism_is_not_tested_and_does_not_count() {
+fn a_claim_that_holds_without_the_mechanism_is_not_tested_and_not_counted() {
     let size = tested(&format!("{WIDE_ALONE}\nabove = 50"));
     assert_eq!((size.verdict, off(&size)), (Verdict::NotTested, (Some(100.0), Verdict::Agrees)));
     assert_eq!(size.why, "it comes out the same with the mechanism switched off");
@@ -59,7 +59,7 @@ fn a_claim_that_holds_without_the_mechanism_is_not_tested_and_does_not_count() {
 }
 
 #[test]
-fn a_direction_that_the_stand_in_has_too_is_not_tested() {
+fn a_direction_that_the_ablation_has_too_is_not_tested() {
     let against_four = "point = { variant = \"wide\", \"nodes.count\" = 3 }\n\
                         against = { variant = \"narrow\", \"nodes.count\" = 4 }\nclaimed = 1000";
     let both = tested_at(against_four, [HUNDRED, DOUBLE, &[50.0, 51.0, 49.0, 50.0], NONE]);
@@ -67,27 +67,27 @@ fn a_direction_that_the_stand_in_has_too_is_not_tested() {
 }
 
 #[test]
-fn a_claim_that_differs_differs_whatever_the_stand_in_does() {
+fn a_claim_that_differs_differs_whatever_the_ablation_shows() {
     let differs = tested(&format!("{WIDE_ALONE}\nbelow = 150"));
     assert_eq!((differs.verdict, off(&differs).1), (Verdict::Differs, Verdict::Agrees));
 }
 
 #[test]
-fn a_stand_in_has_what_all_variants_are_varied_over() {
+fn an_ablation_has_the_keys_that_all_variants_are_varied_over() {
     let at_four = "point = { variant = \"wide\", \"nodes.count\" = 4 }\nabove = 150";
     let four = tested_at(at_four, [NONE, NONE, HUNDRED, DOUBLE]);
     assert_eq!((four.verdict, off(&four)), (Verdict::Agrees, (Some(100.0), Verdict::Differs)));
 }
 
 #[test]
-fn a_claim_without_the_mechanism_is_counted_apart() {
+fn a_claim_without_the_mechanism_is_counted_separately() {
     let baseline = tested(&format!("{NARROW}\nabove = 50"));
     assert_eq!((baseline.verdict, &baseline.mechanism), (Verdict::Agrees, &Mechanism::Absent));
     assert_eq!(Heading::ALL.map(|heading| baseline.tally.under(heading).all()), [0, 0, 1, 0, 0, 0]);
 }
 
 #[test]
-fn a_claim_about_another_mechanism_has_stand_ins_of_its_own() {
+fn a_claim_about_another_mechanism_has_its_own_ablations() {
     let own = tested(&format!("{NARROW}\nabove = 50\nsham = {{ narrow = \"wide\" }}"));
     assert_eq!((own.verdict, off(&own)), (Verdict::NotTested, (Some(200.0), Verdict::Agrees)));
     let none = tested(&format!("{WIDE_ALONE}\nabove = 50\nsham = {{}}"));
@@ -95,7 +95,7 @@ fn a_claim_about_another_mechanism_has_stand_ins_of_its_own() {
 }
 
 #[test]
-fn without_stand_ins_nothing_is_said_of_the_mechanism() {
+fn without_ablations_nothing_is_reported_about_the_mechanism() {
     let (_folder, register) = paper(&claim(&format!("{WIDE_ALONE}\nabove = 50")));
     let register = register.unwrap();
     let comparison = comparison(&register, [HUNDRED, DOUBLE, NONE, NONE]);
@@ -104,7 +104,7 @@ fn without_stand_ins_nothing_is_said_of_the_mechanism() {
 }
 
 #[test]
-fn a_stand_in_that_the_plan_does_not_have_is_refused_where_it_is_written() {
+fn an_ablation_that_the_plan_lacks_is_rejected_at_its_position() {
     for (shams, expected) in [
         ("{ wide = \"narow\" }", "did you mean \"narrow\"?"),
         ("{ wied = \"narrow\" }", "did you mean \"wide\"?"),

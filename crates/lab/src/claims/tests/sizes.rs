@@ -14,14 +14,14 @@ const HUNDRED: &[f64] = &[100.0; 4];
 /// −64.5 ± 34.6 %, the measurement of TPA's retransmissions over four hops of OLSR, of which the paper has 93
 /// to 98 % less.
 #[test]
-fn an_estimate_outside_of_the_range_does_not_agree_because_its_interval_is_wide() {
+fn an_estimate_outside_the_range_disagrees_even_with_a_wide_interval() {
     let wide = &[10.0, 65.0, 35.0, 32.0];
     assert_eq!(verdict("low = -98\nhigh = -93", wide, HUNDRED), Verdict::DirectionOnly);
 }
 
 /// −12 ± 3.2 %: the interval reaches the claimed 10 ± 2 %, the estimate is beyond.
 #[test]
-fn an_estimate_beyond_the_tolerance_does_not_agree() {
+fn an_estimate_beyond_the_tolerance_disagrees() {
     assert_eq!(
         verdict("claimed = -10\ntolerance = 1", &[88.0, 90.0, 86.0, 88.0], HUNDRED),
         Verdict::DirectionOnly
@@ -38,7 +38,7 @@ fn by_ratios(claimed: &str, wide: &[f64], narrow: &[f64]) -> Judged {
 
 /// Means of 7 and 100: a ratio of 0.07; values over their means 6/7, 1, 8/7, 1 and 1.1, 0.9, 1, 1.
 #[test]
-fn a_gain_of_a_metric_that_is_judged_as_a_ratio_has_an_interval_of_factors() {
+fn a_gain_judged_as_a_ratio_has_an_interval_of_factors() {
     let (wide, narrow) = (&[6.0, 7.0, 8.0, 7.0], &[110.0, 90.0, 100.0, 100.0]);
     let judged = by_ratios("claimed = -93", wide, narrow);
     let m = judged.measurement.unwrap();
@@ -61,8 +61,7 @@ fn a_gain_of_a_metric_that_is_judged_as_a_ratio_has_an_interval_of_factors() {
 }
 
 #[test]
-fn a_run_without_any_is_a_ratio_of_a_mean_and_runs_without_any_at_all_have_the_interval_of_their_differences()
-{
+fn single_zero_runs_use_the_ratio_of_means_and_all_zero_runs_use_differences() {
     let some = by_ratios("low = -98\nhigh = -93", &[0.0, 8.0, 4.0, 4.0], HUNDRED).measurement.unwrap();
     assert!((some.value + 96.0).abs() < 1e-9 && some.interval.unwrap().low > -100.0, "{some:?}");
     let none = by_ratios("low = -98\nhigh = -93", &[0.0; 4], HUNDRED);
@@ -76,7 +75,7 @@ fn a_run_without_any_is_a_ratio_of_a_mean_and_runs_without_any_at_all_have_the_i
 }
 
 #[test]
-fn a_sign_is_judged_by_differences_whatever_the_metric() {
+fn a_sign_is_judged_by_differences_for_every_metric() {
     let judged = by_ratios("below = 0", &[6.0, 7.0, 8.0, 7.0], HUNDRED);
     let m = judged.measurement.unwrap();
     let interval = m.interval.unwrap();
@@ -85,7 +84,7 @@ fn a_sign_is_judged_by_differences_whatever_the_metric() {
 }
 
 #[test]
-fn ratios_are_of_metrics_that_there_are() {
+fn ratios_are_of_existing_metrics_only() {
     let text = paper_text(&claim(&format!("{NARROW}\nabove = 1")))
         .replace("widest_pct = 50", "widest_pct = 50, log_ratios = [\"rtx_indx\"]");
     let problem = paper_of(&text).1.unwrap_err().to_string();

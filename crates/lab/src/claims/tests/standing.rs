@@ -12,14 +12,14 @@ fn numbered(id: &str, what: &str) -> String {
 
 /// Returns the summary of `claims`, where narrow stands in for wide; `others` are the verdicts of the claims
 /// in one other reading.
-fn standing(claims: &[String], others: &[Verdict]) -> Standing {
+fn standing(claims: &[String], others: &[Verdict]) -> ClaimSummary {
     let otherwise: Vec<_> = others.iter().map(|&verdict| vec![(Reading::of(&[(0, 1)]), verdict)]).collect();
     standing_read(claims, &otherwise)
 }
 
 /// Returns the summary of `claims`, where narrow stands in for wide; `others` are the other readings of each
 /// claim with their verdicts.
-fn standing_read(claims: &[String], others: &[Vec<(Reading, Verdict)>]) -> Standing {
+fn standing_read(claims: &[String], others: &[Vec<(Reading, Verdict)>]) -> ClaimSummary {
     let plan = "plan = \"chain.toml\"\n";
     let text = paper_text(&claims.concat()).replace(plan, &format!("{plan}sham = {{ wide = \"narrow\" }}\n"));
     let (_folder, register) = paper_of(&text);
@@ -28,15 +28,15 @@ fn standing_read(claims: &[String], others: &[Vec<(Reading, Verdict)>]) -> Stand
     let figures = [(0, &comparison)];
     let mut evidence = evaluate(&register, &figures).unwrap();
     for (e, others) in evidence.iter_mut().zip(others) {
-        let read = |(reading, verdict): &(Reading, Verdict)| ReadOtherwise {
+        let read = |(reading, verdict): &(Reading, Verdict)| AlternativeReading {
             reading: reading.clone(),
             name: "otherwise".into(),
             measurement: None,
             verdict: *verdict,
         };
-        e.readings.extend(others.iter().map(read));
+        e.other_readings.extend(others.iter().map(read));
     }
-    Standing::of(&evidence)
+    ClaimSummary::of(&evidence)
 }
 
 fn gain(id: &str, what: &str) -> String {
@@ -44,7 +44,7 @@ fn gain(id: &str, what: &str) -> String {
 }
 
 #[test]
-fn claims_are_summed_up_by_what_becomes_of_them_in_all_readings() {
+fn claims_are_summarised_by_their_outcome_in_all_readings() {
     let size = "point = { variant = \"wide\", \"nodes.count\" = 3 }\nabove = 50";
     let claims = [
         gain("X-1", "above = 50"),
@@ -57,7 +57,7 @@ fn claims_are_summed_up_by_what_becomes_of_them_in_all_readings() {
     ];
     use Verdict::{Agrees, Differs, NotTested};
     let found = standing(&claims, &[Agrees, Differs, Differs, NotTested, Agrees, Agrees, Agrees]);
-    let expected = Standing {
+    let expected = ClaimSummary {
         claims: 5,
         tested: 3,
         in_all: 1,
@@ -76,7 +76,7 @@ fn claims_are_summed_up_by_what_becomes_of_them_in_all_readings() {
 }
 
 #[test]
-fn a_sentence_holds_in_the_readings_in_which_all_of_its_claims_do() {
+fn a_sentence_holds_in_the_readings_in_which_all_its_claims_hold() {
     let of = |id: &str, what: &str| gain(id, &format!("{what}\nsentence = \"X-1\""));
     let claims = [of("X-1", "above = 50"), of("X-2", "above = 10")];
     let one = standing(&claims, &[Verdict::Agrees, Verdict::Differs]);
@@ -87,7 +87,7 @@ fn a_sentence_holds_in_the_readings_in_which_all_of_its_claims_do() {
 }
 
 #[test]
-fn claims_of_figures_with_different_axes_meet_where_common_answers_are_the_same() {
+fn claims_with_different_axes_are_joined_where_common_answers_agree() {
     use Verdict::{Agrees, Differs};
     let of = |id: &str| gain(id, "above = 50\nsentence = \"X-1\"");
     let read = |answers: &[(usize, usize)], verdict| (Reading::of(answers), verdict);
@@ -109,7 +109,7 @@ fn claims_of_figures_with_different_axes_meet_where_common_answers_are_the_same(
 }
 
 #[test]
-fn claims_of_a_sentence_do_not_meet_where_an_axis_that_is_varied_alone_would_not_be() {
+fn claims_of_a_sentence_are_not_joined_where_an_axis_varied_alone_is_not_alone() {
     use Verdict::{Agrees, Differs};
     let of = |id: &str, bound: u32| gain(id, &format!("above = {bound}\nsentence = \"X-1\""));
     // Axis 0 is the first claim's, and varied alone or not; axis 1 is the second's. Each claim holds by its other answer.
@@ -126,12 +126,12 @@ fn claims_of_a_sentence_do_not_meet_where_an_axis_that_is_varied_alone_would_not
 }
 
 /// The summary of two claims of which the first has `verdict` where an axis of its own is varied alone.
-fn found_in(claims: &[String], verdict: Verdict) -> Standing {
+fn found_in(claims: &[String], verdict: Verdict) -> ClaimSummary {
     standing_read(claims, &[vec![(Reading::of(&[(0, 1)]).alone(), verdict)], vec![]])
 }
 
 #[test]
-fn a_sentence_holds_in_no_reading_if_its_claims_hold_in_contrary_ones() {
+fn a_sentence_holds_in_no_reading_if_its_claims_hold_in_disjoint_ones() {
     use Verdict::{Agrees, Differs};
     let of = |id: &str, bound: u32| gain(id, &format!("above = {bound}\nsentence = \"X-1\""));
     let read = |verdict| vec![(Reading::of(&[(0, 1)]), verdict)];
@@ -140,7 +140,7 @@ fn a_sentence_holds_in_no_reading_if_its_claims_hold_in_contrary_ones() {
 }
 
 #[test]
-fn a_part_that_says_nothing_of_the_system_decides_nothing_of_its_sentence() {
+fn a_claim_without_the_mechanism_does_not_decide_its_sentence() {
     let size = "point = { variant = \"wide\", \"nodes.count\" = 3 }\nabove = 50\nsentence = \"X-1\"";
     let both = standing(&[gain("X-1", "above = 50\nsentence = \"X-1\""), numbered("X-2", size)], &[]);
     assert_eq!((both.claims, both.tested, both.in_all), (1, 1, 1));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::description::Description;
-use crate::record::{Done, Record, Value};
+use crate::record::{CompletedRun, Record, Value};
 use crate::stats::Interval;
 
 /// Points of the plan, in their order: narrow and wide at three nodes, then at four.
@@ -18,7 +18,7 @@ pub(super) fn comparison(register: &Register, goodputs: Goodputs<'_>) -> Compari
     let record = |point: usize, run: usize, value: f64| Record {
         point,
         run: run as u64 + 1,
-        result: Ok(Done {
+        result: Ok(CompletedRun {
             fingerprint: 0,
             events: 0,
             sim_s: 1.0,
@@ -87,7 +87,7 @@ fn near(a: f64, b: f64) -> bool {
 }
 
 #[test]
-fn statistics_are_made_of_the_ratios_of_single_runs() {
+fn statistics_are_computed_from_the_ratios_of_single_runs() {
     let deviation = libm::sqrt(11_800.0 / 3.0);
     for (name, expected, unit) in [
         ("mean-ratio", 30.0, "%"),
@@ -105,7 +105,7 @@ fn statistics_are_made_of_the_ratios_of_single_runs() {
 }
 
 #[test]
-fn runs_without_anything_to_compare_with_are_left_out_and_counted() {
+fn runs_with_a_zero_baseline_are_excluded_and_counted() {
     let judged = statistic("mean-ratio", "above = 1", &[20.0, 5.0, 0.0, 30.0], &[10.0, 0.0, 0.0, 20.0]);
     let m = judged.measurement.unwrap();
     assert_eq!((m.value, m.n, m.excluded), (75.0, 2, 2));
@@ -124,7 +124,7 @@ fn runs_without_anything_to_compare_with_are_left_out_and_counted() {
 }
 
 #[test]
-fn equal_runs_gain_nothing_and_spread_by_nothing() {
+fn equal_runs_have_zero_gain_and_zero_deviation() {
     let equal = [5.0, 7.0, 9.0];
     let of = |name: &str, claimed: &str| statistic(name, claimed, &equal, &equal);
     let mean = of("mean-ratio", "within = 1");
@@ -139,7 +139,7 @@ fn equal_runs_gain_nothing_and_spread_by_nothing() {
 }
 
 #[test]
-fn one_run_has_a_share_and_no_spread_and_two_have_both() {
+fn one_run_has_a_share_and_no_deviation_and_two_have_both() {
     let one = |name: &str| statistic(name, "above = 99", &[3.0], &[2.0]);
     assert_eq!(one("mean-ratio").measurement.unwrap().value, 50.0);
     assert_eq!(one("mean-ratio").why, "a single run has no interval");
@@ -164,7 +164,7 @@ fn a_share_is_judged_by_its_interval() {
 }
 
 #[test]
-fn a_spread_is_compared_with_that_of_another_figure() {
+fn a_deviation_is_compared_with_that_of_another_figure() {
     let claims = format!(
         "{SECOND}{}",
         claim(&format!(
@@ -198,7 +198,7 @@ fn of_several(word: &str) -> Measurement {
 }
 
 #[test]
-fn one_of_several_points_stands_for_all() {
+fn an_aggregate_selects_one_of_several_points() {
     // The baseline is one of the four: 0, 10, 40, 20.
     for (word, value, label) in [
         ("least", 0.0, "narrow nodes.count=3 (least of 4)"),
@@ -212,7 +212,7 @@ fn one_of_several_points_stands_for_all() {
 }
 
 #[test]
-fn an_average_is_taken_run_by_run_on_both_sides() {
+fn an_average_is_computed_run_by_run_on_both_sides() {
     let what = "point = { \"nodes.count\" = 4 }\nof_several = \"mean\"\nagainst = { \"nodes.count\" = 3 }\nstatistic = \"mean-ratio\"\nwithin = 30";
     // Run 1: 13 over 10.5, run 2: 26 over 21.
     let judged = judged(what, FOUR);
@@ -227,7 +227,7 @@ fn an_average_is_taken_run_by_run_on_both_sides() {
 }
 
 #[test]
-fn points_without_a_number_stand_for_none_that_have_one() {
+fn points_without_a_value_are_ignored_by_aggregates() {
     let what = |word: &str| {
         format!(
             "point = {{}}\nof_several = \"{word}\"\nagainst = {{ variant = \"narrow\", \"nodes.count\" = 3 }}\nstatistic = \"mean-ratio\"\nabove = 1"
@@ -240,7 +240,7 @@ fn points_without_a_number_stand_for_none_that_have_one() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_at_its_place() {
+fn meaningless_claims_are_rejected_at_their_position() {
     for (what, expected, line) in [
         (
             format!("{NARROW}\nstatistic = \"ratio-sd\"\nabove = 1"),
@@ -279,7 +279,7 @@ fn what_makes_no_sense_is_refused_at_its_place() {
 }
 
 #[test]
-fn several_points_without_a_word_on_them_are_refused() {
+fn several_points_without_an_aggregate_are_rejected() {
     let (_folder, register) = paper(&claim("point = { variant = \"wide\" }\nabove = 1"));
     let register = register.unwrap();
     let problem = register.plan(&register.figures[0], &[], Effort::Full).unwrap_err().to_string();

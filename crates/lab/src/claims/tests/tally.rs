@@ -11,13 +11,13 @@ fn numbered(id: &str, what: &str) -> String {
 }
 
 /// Returns the numbers of `claims`, all about a gain of 100 %.
-fn tally(claims: &[String]) -> Tally {
+fn tally(claims: &[String]) -> ClaimTally {
     let (_folder, register) = paper(&claims.concat());
     let register = register.unwrap();
     let comparison = comparison(&register, [HUNDRED, DOUBLE, NONE, NONE]);
     let figures = [(0, &comparison)];
     let evidence = evaluate(&register, &figures).unwrap();
-    Tally::of(&evidence)
+    ClaimTally::of(&evidence)
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn values_are_counted_apart_from_signs_and_ranges() {
 }
 
 #[test]
-fn claims_of_one_sentence_count_once_and_by_the_worst_of_them() {
+fn claims_of_one_sentence_count_once_with_the_worst_verdict() {
     let of = |id: &str, what: &str| numbered(id, &format!("{what}\nsentence = \"X-1\""));
     let both = tally(&[of("X-1", "above = 0"), of("X-2", "above = 50")]);
     let bounds = both.under(Heading::Bounds);
@@ -57,7 +57,7 @@ fn claims_of_one_sentence_count_once_and_by_the_worst_of_them() {
 }
 
 #[test]
-fn other_readings_and_what_is_ours_do_not_count_for_the_paper() {
+fn other_readings_and_claims_of_this_project_do_not_count_for_the_paper() {
     let tally = tally(&[
         numbered("X-1", "above = 0"),
         numbered("X-2", "claimed = 100\nkind = \"reading\""),

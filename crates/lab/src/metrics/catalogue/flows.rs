@@ -2,32 +2,34 @@
 
 use super::super::Better::{Higher, Lower, Neither};
 use super::super::quantities::{
-    count, is_connection, is_exchange, is_tcp, mean, of_connection, of_door, per_hundred, quantile,
+    connection_count, count, is_connection, is_exchange, is_tcp, mean, per_hundred, quantile, tcp_door_count,
 };
-use super::super::{MetricInfo, steady, together};
+use super::super::{MetricInfo, pair_correlation, steady_state};
 use super::{flow, pair};
 use hopline_core::Duration;
 
 /// Metrics of a flow.
 pub(super) const FLOWS: &[MetricInfo] = &[
     flow("goodput_bps", "bit/s", Higher, "bytes delivered over the time the flow was active", |_, f| {
-        (!f.active.is_zero()).then(|| f.goodput_bps())
+        (!f.active_time.is_zero()).then(|| f.goodput_bps())
     }),
     flow(
         "warm_up_s",
         "s",
         Neither,
         "when the flow's start-up ends: MSER-5 on its goodput per second; of 30 s or more that settle",
-        |_, f| steady::warm_up(f).map(Duration::as_secs_f64),
+        |_, f| steady_state::warm_up(f).map(Duration::as_secs_f64),
     ),
-    flow("steady_goodput_bps", "bit/s", Higher, "goodput from `warm_up_s` on", |_, f| steady::goodput_bps(f)),
+    flow("steady_goodput_bps", "bit/s", Higher, "goodput from `warm_up_s` on", |_, f| {
+        steady_state::goodput_bps(f)
+    }),
     flow("bytes_received", "B", Higher, "bytes delivered", |_, f| count(f.bytes_received)),
     flow(
         "longest_silence_s",
         "s",
         Lower,
         "longest time without a delivery while the flow was active, its beginning and its end included",
-        |_, f| (!f.active.is_zero()).then(|| f.longest_silence.as_secs_f64()),
+        |_, f| (!f.active_time.is_zero()).then(|| f.longest_silence.as_secs_f64()),
     ),
     flow(
         "completion_s",
@@ -72,109 +74,115 @@ pub(super) const FLOWS: &[MetricInfo] = &[
         count(f.segments_received)
     }),
     flow("retransmissions", "1", Lower, "segments sent again; connections only", |s, f| {
-        of_connection(s, f.retransmissions)
+        connection_count(s, f.retransmissions)
     }),
     flow("timeouts", "1", Lower, "expirations of the retransmission timer; connections only", |s, f| {
-        of_connection(s, f.timeouts)
+        connection_count(s, f.timeouts)
     }),
     flow(
         "needless_timeouts",
         "1",
         Lower,
         "time-outs though no data that they waited for was lost, as the simulator knows; TCP only",
-        |s, f| is_tcp(s).then_some(f.needless_timeouts as f64),
+        |s, f| is_tcp(s).then_some(f.spurious_timeouts as f64),
     ),
     flow("needless_timeouts_pct", "%", Lower, "the same, per hundred time-outs; TCP only", |s, f| {
-        is_tcp(s).then(|| per_hundred(f.needless_timeouts as f64, f.timeouts as f64)).flatten()
+        is_tcp(s).then(|| per_hundred(f.spurious_timeouts as f64, f.timeouts as f64)).flatten()
     }),
     flow(
         "spurious_timeouts",
         "1",
         Neither,
         "time-outs found to be spurious and undone; connections only",
-        |s, f| of_connection(s, f.detected.spurious_timeouts),
+        |s, f| connection_count(s, f.loss_detection.spurious_timeouts),
     ),
     flow(
         "spurious_recoveries",
         "1",
         Neither,
         "fast retransmits found to be spurious and undone; connections only",
-        |s, f| of_connection(s, f.detected.spurious_recoveries),
+        |s, f| connection_count(s, f.loss_detection.spurious_recoveries),
     ),
     flow("rack_losses", "1", Neither, "segments that RACK took for lost; connections only", |s, f| {
-        of_connection(s, f.detected.rack_losses)
+        connection_count(s, f.loss_detection.rack_losses)
     }),
     flow("tail_probes", "1", Neither, "tail loss probes sent; connections only", |s, f| {
-        of_connection(s, f.detected.tail_probes)
+        connection_count(s, f.loss_detection.tail_probes)
     }),
     flow(
         "route_failures_notified",
         "1",
         Neither,
         "times an end was told that its route was lost (ELFN); connections only",
-        |s, f| of_connection(s, f.route_losses_told),
+        |s, f| connection_count(s, f.route_loss_notifications),
     ),
     flow(
         "route_recoveries_notified",
         "1",
         Neither,
         "times an end was told that it has a route again; connections only",
-        |s, f| of_connection(s, f.route_returns_told),
+        |s, f| connection_count(s, f.route_recovery_notifications),
     ),
     flow("door_ack_events", "1", Neither, "events in the order of ACKs (D1); of TCP-DOOR only", |s, f| {
-        of_door(s, f.door.ack_events)
+        tcp_door_count(s, f.door_stats.ack_events)
     }),
     flow("door_data_events", "1", Neither, "events in the order of data (D2); of TCP-DOOR only", |s, f| {
-        of_door(s, f.door.data_events)
+        tcp_door_count(s, f.door_stats.data_events)
     }),
     flow(
         "door_notified_events",
         "1",
         Neither,
         "of these, what the sender heard of; of TCP-DOOR only",
-        |s, f| of_door(s, f.door.told_events),
+        |s, f| tcp_door_count(s, f.door_stats.reported_events),
     ),
     flow(
         "door_ack_events_matched_pct",
         "%",
         Neither,
         "of the events in the order of ACKs, those within a timeout of one in the order of data; of TCP-DOOR only",
-        |s, f| of_door(s, f.door.ack_events).and_then(|all| per_hundred(f.door.met_ack_events as f64, all)),
+        |s, f| {
+            tcp_door_count(s, f.door_stats.ack_events)
+                .and_then(|all| per_hundred(f.door_stats.matched_ack_events as f64, all))
+        },
     ),
     flow(
         "door_notified_events_matched_pct",
         "%",
         Neither,
         "of the events that the sender heard of, those within a timeout of one in the order of ACKs; of TCP-DOOR only",
-        |s, f| of_door(s, f.door.told_events).and_then(|all| per_hundred(f.door.met_told_events as f64, all)),
+        |s, f| {
+            tcp_door_count(s, f.door_stats.reported_events)
+                .and_then(|all| per_hundred(f.door_stats.matched_reported_events as f64, all))
+        },
     ),
     flow(
         "door_disabled_periods",
         "1",
         Neither,
         "times congestion control was disabled (R1); of TCP-DOOR only",
-        |s, f| of_door(s, f.door.disablings),
+        |s, f| tcp_door_count(s, f.door_stats.disable_periods),
     ),
     flow(
         "door_spared_timeouts",
         "1",
         Neither,
         "timeouts that left the window alone for that; of TCP-DOOR only",
-        |s, f| of_door(s, f.door.spared_timeouts),
+        |s, f| tcp_door_count(s, f.door_stats.held_timeouts),
     ),
     flow(
         "door_spared_fast_retransmits",
         "1",
         Neither,
         "fast retransmits that left the window alone for that; of TCP-DOOR only",
-        |s, f| of_door(s, f.door.spared_fast_retransmits),
+        |s, f| tcp_door_count(s, f.door_stats.held_fast_retransmits),
     ),
     flow(
         "door_recoveries",
         "1",
         Neither,
         "times that a slowing down was undone (R2); of TCP-DOOR only",
-        |s, f| of_door(s, f.door.recoveries),
+        |s, f| tcp_door_count(s, f.door_stats.instant_recoveries),
     ),
     flow(
         "route_gaps",
@@ -188,20 +196,20 @@ pub(super) const FLOWS: &[MetricInfo] = &[
         "s",
         Lower,
         "time from such a packet to the next that found a route, in all; of routing protocols",
-        |_, f| Some(f.route_gap.as_secs_f64()),
+        |_, f| Some(f.route_gap_time.as_secs_f64()),
     ),
     flow(
         "freezes",
         "1",
         Neither,
         "times an end froze because its route was lost: feedback schemes of TCP, TPA; connections only",
-        |s, f| of_connection(s, f.freezes),
+        |s, f| connection_count(s, f.freezes),
     ),
     flow("route_probes", "1", Neither, "probes of frozen ends; TCP only", |s, f| {
         is_tcp(s).then_some(f.route_probes as f64)
     }),
     flow("frozen_s", "s", Neither, "time that ends were frozen, both added up; TCP only", |s, f| {
-        is_tcp(s).then_some(f.frozen.as_secs_f64())
+        is_tcp(s).then_some(f.frozen_time.as_secs_f64())
     }),
     flow(
         "rtx_index_pct",
@@ -209,7 +217,7 @@ pub(super) const FLOWS: &[MetricInfo] = &[
         Lower,
         "segments sent again per hundred delivered; connections only",
         |s, f| {
-            of_connection(s, f.retransmissions)
+            connection_count(s, f.retransmissions)
                 .and_then(|again| per_hundred(again, f.segments_received as f64))
         },
     ),
@@ -218,21 +226,23 @@ pub(super) const FLOWS: &[MetricInfo] = &[
         "1",
         Lower,
         "segments sent again in vain: they, or what they repeat, arrived though all their data had; connections only",
-        |s, f| of_connection(s, f.duplicates),
+        |s, f| connection_count(s, f.duplicates),
     ),
     flow(
         "spurious_rtx_pct",
         "%",
         Lower,
         "segments sent again in vain, per hundred sent again; connections only",
-        |s, f| of_connection(s, f.duplicates).and_then(|again| per_hundred(again, f.retransmissions as f64)),
+        |s, f| {
+            connection_count(s, f.duplicates).and_then(|again| per_hundred(again, f.retransmissions as f64))
+        },
     ),
     flow(
         "copies_received",
         "1",
         Neither,
         "segments that arrived though all their data had, and were copies of proxies or base stations, or overtaken by one; connections only",
-        |s, f| of_connection(s, f.copies),
+        |s, f| connection_count(s, f.copies),
     ),
     flow(
         "srtt_mean_s",
@@ -299,17 +309,17 @@ pub(super) const FLOWS: &[MetricInfo] = &[
         "1",
         Neither,
         "IP packets from dst to src handed to the IP layer; connections only",
-        |s, f| of_connection(s, f.back.sent),
+        |s, f| connection_count(s, f.reverse.sent),
     ),
     flow(
         "back_packet_loss_pct",
         "%",
         Lower,
         "packets from dst to src lost per hundred of known fate",
-        |_, f| f.back.loss_pct(),
+        |_, f| f.reverse.loss_pct(),
     ),
     flow("back_delay_mean_s", "s", Lower, "one-way delay from dst to src: mean", |_, f| {
-        f.back.delays.mean_s()
+        f.reverse.delays.mean_s()
     }),
     flow(
         "ack_burst_mean",
@@ -332,5 +342,5 @@ pub(super) const PAIRS: &[MetricInfo] = &[pair(
     "1",
     Neither,
     "Pearson's correlation of what the two deliver in each second: 1 together, −1 by turns",
-    together::goodput_correlation,
+    pair_correlation::goodput_correlation,
 )];

@@ -2,11 +2,11 @@
 
 use super::super::Better::{Higher, Lower, Neither};
 use super::super::quantities::{
-    delays, delivery_pct, has_end, loss_pct, per_hundred, ratio, responses, several, sum,
+    delays, delivery_pct, has_end, is_several, loss_pct, per_hundred, ratio, responses, sum,
 };
 use super::super::{Better, Level, Measure, Member, MetricInfo};
 use hopline_core::Duration;
-use hopline_sim::outcome::{Delays, jain};
+use hopline_sim::outcome::{DelayStats, jain};
 
 /// Goodput of a group; for the run it has another name.
 const GOODPUT: MetricInfo = together("goodput_bps", "bit/s", Higher, "sum of the flows' goodputs", |flows| {
@@ -14,13 +14,13 @@ const GOODPUT: MetricInfo = together("goodput_bps", "bit/s", Higher, "sum of the
 });
 
 /// Metrics with the same name for a run and for a group.
-const SHARED: &[MetricInfo] = &[
+const RUN_AND_GROUP: &[MetricInfo] = &[
     together(
         "goodput_max_bps",
         "bit/s",
         Neither,
         "goodput of the flow that has most; of two flows or more",
-        |flows| several(flows).then(|| flows.iter().map(|(_, f)| f.goodput_bps()).fold(0.0, f64::max)),
+        |flows| is_several(flows).then(|| flows.iter().map(|(_, f)| f.goodput_bps()).fold(0.0, f64::max)),
     ),
     together(
         "goodput_min_bps",
@@ -28,11 +28,12 @@ const SHARED: &[MetricInfo] = &[
         Higher,
         "goodput of the flow that has least; of two flows or more",
         |flows| {
-            several(flows).then(|| flows.iter().map(|(_, f)| f.goodput_bps()).fold(f64::INFINITY, f64::min))
+            is_several(flows)
+                .then(|| flows.iter().map(|(_, f)| f.goodput_bps()).fold(f64::INFINITY, f64::min))
         },
     ),
     together("jain", "1", Higher, "Jain's fairness index of the goodputs; of two flows or more", |flows| {
-        several(flows).then(|| jain(flows.iter().map(|(_, f)| f.goodput_bps())))
+        is_several(flows).then(|| jain(flows.iter().map(|(_, f)| f.goodput_bps())))
     }),
     together(
         "rtx_index_pct",
@@ -94,7 +95,7 @@ const SHARED: &[MetricInfo] = &[
         "s",
         Lower,
         "from a request to the last byte of its response: mean",
-        |flows| responses(flows).as_ref().and_then(Delays::mean_s),
+        |flows| responses(flows).as_ref().and_then(DelayStats::mean_s),
     ),
     together(
         "response_p50_s",
@@ -121,10 +122,10 @@ const SHARED: &[MetricInfo] = &[
 
 /// Metrics of a run: of all its flows together.
 pub(super) const OF_RUNS: &[MetricInfo] = &{
-    let mut all = [MetricInfo { name: "aggregate_goodput_bps", ..GOODPUT }; SHARED.len() + 1];
+    let mut all = [MetricInfo { name: "aggregate_goodput_bps", ..GOODPUT }; RUN_AND_GROUP.len() + 1];
     let mut n = 0;
-    while n < SHARED.len() {
-        all[n + 1] = SHARED[n];
+    while n < RUN_AND_GROUP.len() {
+        all[n + 1] = RUN_AND_GROUP[n];
         n += 1;
     }
     all
@@ -132,10 +133,10 @@ pub(super) const OF_RUNS: &[MetricInfo] = &{
 
 /// Metrics of the flows of a kind or a class.
 pub(super) const GROUPS: &[MetricInfo] = &{
-    let mut all = [GOODPUT; SHARED.len() + 1];
+    let mut all = [GOODPUT; RUN_AND_GROUP.len() + 1];
     let mut n = 0;
     while n < all.len() {
-        let of = if n == 0 { GOODPUT } else { SHARED[n - 1] };
+        let of = if n == 0 { GOODPUT } else { RUN_AND_GROUP[n - 1] };
         let Measure::Flows(_, value) = of.measure else { panic!("they are of flows together") };
         all[n] = MetricInfo { measure: Measure::Flows(Level::Group, value), ..of };
         n += 1;

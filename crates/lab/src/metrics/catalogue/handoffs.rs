@@ -4,7 +4,7 @@ use super::super::Better::{Lower, Neither};
 use super::super::{Better, MetricInfo};
 use super::{node, run};
 use hopline_sim::Outcome;
-use hopline_sim::outcome::{Delays, Handoffs, NodeOutcome};
+use hopline_sim::outcome::{DelayStats, Handoffs, NodeOutcome};
 
 /// Metrics of a run.
 pub(super) const OF_RUNS: &[MetricInfo] = &[
@@ -59,6 +59,6 @@ fn longest_pause_s(handoffs: &Handoffs) -> Option<f64> {
     handoffs.pauses.max().map(|time| time.as_secs_f64())
 }
 
-fn median_s(times: &Delays) -> Option<f64> {
+fn median_s(times: &DelayStats) -> Option<f64> {
     times.quantile(0.5).map(|time| time.as_secs_f64())
 }

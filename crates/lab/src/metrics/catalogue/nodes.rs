@@ -1,7 +1,7 @@
 //! Metrics of nodes.
 
 use super::super::Better::{Higher, Lower, Neither};
-use super::super::quantities::{count, dropped, of_radio, radio_s, share};
+use super::super::quantities::{count, dropped, radio_count, radio_s, share};
 use super::super::{MetricInfo, neighborhood};
 use super::node;
 
@@ -21,17 +21,19 @@ pub(super) const NODES: &[MetricInfo] = &[
     node("energy_j", "J", Lower, "energy that its radios took", |n| {
         (radio_s(&n.airtime) > 0.0).then_some(n.energy_j)
     }),
-    node("frames_sent", "1", Neither, "radio frames sent, of every kind", |n| of_radio(n, n.frames.total())),
-    node("data_frames_sent", "1", Neither, "radio frames sent that carry a packet", |n| {
-        of_radio(n, n.frames.data)
+    node("frames_sent", "1", Neither, "radio frames sent, of every kind", |n| {
+        radio_count(n, n.frames.total())
     }),
-    node("rts_sent", "1", Neither, "requests to send", |n| of_radio(n, n.frames.rts)),
+    node("data_frames_sent", "1", Neither, "radio frames sent that carry a packet", |n| {
+        radio_count(n, n.frames.data)
+    }),
+    node("rts_sent", "1", Neither, "requests to send", |n| radio_count(n, n.frames.rts)),
     node("routing_packets", "1", Lower, "routing messages sent", |n| count(n.routing_packets)),
     node("routing_bytes", "B", Lower, "bytes of routing messages sent, IP headers included", |n| {
         count(n.routing_bytes)
     }),
     node("queue_max_packets", "1", Lower, "packets in the longest of its queues when it was longest", |n| {
-        Some(n.queues.most_packets.into())
+        Some(n.queues.max_packets.into())
     }),
     node("queue_mean_packets", "1", Lower, "packets in all its queues, mean over time", |n| {
         Some(n.queues.mean_packets)
@@ -112,14 +114,14 @@ pub(super) const NODES: &[MetricInfo] = &[
         "1",
         Higher,
         "Pearson's correlation of queue and estimate, of samples each 100 ms",
-        |n| neighborhood::of_node(n, neighborhood::goes_with),
+        |n| neighborhood::of_node(n, neighborhood::queue_correlation),
     ),
     node(
         "neighborhood_correlation_unsaturated",
         "1",
         Higher,
         "the same while the estimate is below 95 % of max_threshold_packets",
-        |n| neighborhood::of_node(n, neighborhood::goes_with_below_saturation),
+        |n| neighborhood::of_node(n, neighborhood::queue_correlation_below_saturation),
     ),
     node("neighborhood_saturated_pct", "%", Neither, "share of the time in which it is not", |n| {
         neighborhood::of_node(n, neighborhood::saturated_pct)
@@ -129,7 +131,7 @@ pub(super) const NODES: &[MetricInfo] = &[
         "1",
         Neither,
         "mean queue while it is not, less the queue when that first came about",
-        |n| neighborhood::of_node(n, neighborhood::hidden_growth),
+        |n| neighborhood::of_node(n, neighborhood::growth_during_saturation),
     ),
     node(
         "neighborhood_average_queue_packets",
@@ -143,13 +145,13 @@ pub(super) const NODES: &[MetricInfo] = &[
         "1",
         Higher,
         "Pearson's correlation of the averaged queue and the estimate, of samples each 100 ms",
-        |n| neighborhood::of_node(n, neighborhood::average_goes_with),
+        |n| neighborhood::of_node(n, neighborhood::average_queue_correlation),
     ),
     node(
         "neighborhood_average_correlation_unsaturated",
         "1",
         Higher,
         "the same while the estimate is below 95 % of max_threshold_packets",
-        |n| neighborhood::of_node(n, neighborhood::average_goes_with_below_saturation),
+        |n| neighborhood::of_node(n, neighborhood::average_queue_correlation_below_saturation),
     ),
 ];

@@ -17,15 +17,17 @@ pub(super) const RUNS: &[MetricInfo] = &[
         |o| (o.flows.len() > 1).then(|| o.jain_2s()),
     ),
     run("spurious_timeouts", "1", Neither, "time-outs found to be spurious and undone", |o| {
-        Some(sum(o, |f| f.detected.spurious_timeouts))
+        Some(sum(o, |f| f.loss_detection.spurious_timeouts))
     }),
     run("spurious_recoveries", "1", Neither, "fast retransmits found to be spurious and undone", |o| {
-        Some(sum(o, |f| f.detected.spurious_recoveries))
+        Some(sum(o, |f| f.loss_detection.spurious_recoveries))
     }),
     run("rack_losses", "1", Neither, "segments that RACK took for lost", |o| {
-        Some(sum(o, |f| f.detected.rack_losses))
+        Some(sum(o, |f| f.loss_detection.rack_losses))
     }),
-    run("tail_probes", "1", Neither, "tail loss probes sent", |o| Some(sum(o, |f| f.detected.tail_probes))),
+    run("tail_probes", "1", Neither, "tail loss probes sent", |o| {
+        Some(sum(o, |f| f.loss_detection.tail_probes))
+    }),
     run(
         "frames_per_segment",
         "1",
@@ -123,14 +125,14 @@ pub(super) const RUNS: &[MetricInfo] = &[
         Some(over_nodes(o, |n| n.marks))
     }),
     run("proxy_retransmissions", "1", Neither, "packets that machines in the path sent again", |o| {
-        Some(over_nodes(o, |n| n.proxies.sent_again))
+        Some(over_nodes(o, |n| n.proxies.retransmitted))
     }),
     run(
         "proxy_left_to_sender",
         "1",
         Neither,
         "packets whose loss machines in the path left to the sender: refused by a queue, or sent again in vain too often",
-        |o| Some(over_nodes(o, |n| n.proxies.left_to_sender)),
+        |o| Some(over_nodes(o, |n| n.proxies.unrecovered)),
     ),
     run("proxy_acks_absorbed", "1", Neither, "ACKs that machines in the path kept", |o| {
         Some(over_nodes(o, |n| n.proxies.acks_absorbed))
@@ -146,7 +148,7 @@ pub(super) const RUNS: &[MetricInfo] = &[
         "1",
         Neither,
         "packets that waited in machines in the path: at the end of a link for others that it had lost, or for their turn in a burst of ACKs",
-        |o| Some(over_nodes(o, |n| n.proxies.held)),
+        |o| Some(over_nodes(o, |n| n.proxies.delayed)),
     ),
     run(
         "proxy_state_bytes",
@@ -160,7 +162,7 @@ pub(super) const RUNS: &[MetricInfo] = &[
         "1",
         Neither,
         "ACKs of which machines in the path passed on less than they said",
-        |o| Some(over_nodes(o, |n| n.proxies.acks_edited)),
+        |o| Some(over_nodes(o, |n| n.proxies.acks_rewritten)),
     ),
     run("proxy_acks_generated", "1", Neither, "ACKs that machines in the path made for others", |o| {
         Some(over_nodes(o, |n| n.proxies.acks_made))
@@ -224,14 +226,14 @@ pub(super) const RUNS: &[MetricInfo] = &[
         "1",
         Higher,
         "Pearson's correlation of queue and estimate, of samples each 100 ms",
-        |o| neighborhood::of_run(o, neighborhood::goes_with),
+        |o| neighborhood::of_run(o, neighborhood::queue_correlation),
     ),
     run(
         "neighborhood_correlation_unsaturated",
         "1",
         Higher,
         "the same while the estimate is below 95 % of max_threshold_packets",
-        |o| neighborhood::of_run(o, neighborhood::goes_with_below_saturation),
+        |o| neighborhood::of_run(o, neighborhood::queue_correlation_below_saturation),
     ),
     run("neighborhood_saturated_pct", "%", Neither, "share of the time in which it is not", |o| {
         neighborhood::of_run(o, neighborhood::saturated_pct)
@@ -241,7 +243,7 @@ pub(super) const RUNS: &[MetricInfo] = &[
         "1",
         Neither,
         "mean queue while it is not, less the queue when that first came about",
-        |o| neighborhood::of_run(o, neighborhood::hidden_growth),
+        |o| neighborhood::of_run(o, neighborhood::growth_during_saturation),
     ),
     run(
         "neighborhood_average_queue_packets",
@@ -255,13 +257,13 @@ pub(super) const RUNS: &[MetricInfo] = &[
         "1",
         Higher,
         "Pearson's correlation of the averaged queue and the estimate, of samples each 100 ms",
-        |o| neighborhood::of_run(o, neighborhood::average_goes_with),
+        |o| neighborhood::of_run(o, neighborhood::average_queue_correlation),
     ),
     run(
         "neighborhood_average_correlation_unsaturated",
         "1",
         Higher,
         "the same while the estimate is below 95 % of max_threshold_packets",
-        |o| neighborhood::of_run(o, neighborhood::average_goes_with_below_saturation),
+        |o| neighborhood::of_run(o, neighborhood::average_queue_correlation_below_saturation),
     ),
 ];

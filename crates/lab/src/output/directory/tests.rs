@@ -16,7 +16,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_directory_appears_when_it_is_finished_and_not_before() {
+fn a_directory_appears_when_it_is_finished() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out");
     let directory = Directory::create(&target, Existing::Refuse).unwrap();
@@ -28,7 +28,7 @@ fn a_directory_appears_when_it_is_finished_and_not_before() {
 }
 
 #[test]
-fn a_directory_that_is_given_up_leaves_nothing() {
+fn an_abandoned_directory_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let directory = Directory::create(&folder.path().join("out"), Existing::Refuse).unwrap();
     directory.write("text", |f| f.write_all(b"hello")).unwrap();
@@ -37,7 +37,7 @@ fn a_directory_that_is_given_up_leaves_nothing() {
 }
 
 #[test]
-fn an_existing_directory_is_refused_and_untouched() {
+fn an_existing_directory_is_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out");
     write(&target, Existing::Refuse, "first").unwrap();
@@ -51,7 +51,7 @@ fn an_existing_directory_is_refused_and_untouched() {
 }
 
 #[test]
-fn earlier_results_are_replaced_whole_when_asked_to() {
+fn earlier_results_are_replaced_completely_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out");
     write(&target, Existing::Refuse, "first").unwrap();
@@ -72,7 +72,7 @@ fn an_empty_directory_may_be_replaced() {
 }
 
 #[test]
-fn what_are_not_results_is_never_replaced() {
+fn a_directory_without_results_is_never_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out");
     fs::create_dir(&target).unwrap();
@@ -88,7 +88,7 @@ fn what_are_not_results_is_never_replaced() {
 }
 
 #[test]
-fn a_file_or_link_in_the_way_is_never_replaced() {
+fn a_file_or_link_is_never_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out");
     fs::write(&target, "a file").unwrap();
@@ -119,7 +119,7 @@ fn a_directory_that_appears_meanwhile_is_not_overwritten() {
 
 #[cfg(unix)]
 #[test]
-fn results_are_as_open_as_any_new_directory() {
+fn results_have_the_default_permissions() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     write(&folder.path().join("out"), Existing::Refuse, "").unwrap();
@@ -129,7 +129,7 @@ fn results_are_as_open_as_any_new_directory() {
 }
 
 #[test]
-fn folders_on_the_way_are_made_and_go_again_if_nothing_comes_of_it() {
+fn missing_parent_folders_are_created_and_removed_on_failure() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("a/b/c/d");
     let given_up = Directory::create(&target, Existing::Refuse).unwrap();
@@ -142,7 +142,7 @@ fn folders_on_the_way_are_made_and_go_again_if_nothing_comes_of_it() {
 }
 
 #[test]
-fn folders_that_others_use_meanwhile_stay() {
+fn parent_folders_used_by_other_programs_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let given_up = Directory::create(&folder.path().join("a/b/c"), Existing::Refuse).unwrap();
     fs::write(folder.path().join("a/other"), "").unwrap();
@@ -151,7 +151,7 @@ fn folders_that_others_use_meanwhile_stay() {
 }
 
 #[test]
-fn an_error_names_what_was_asked_for_and_no_draft() {
+fn an_error_names_the_target_and_not_the_draft() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
     let refused =

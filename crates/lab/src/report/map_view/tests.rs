@@ -6,7 +6,7 @@ use crate::map::{MapLink, MapNode};
 fn node(name: &str, x_m: f64, y_m: f64) -> MapNode {
     MapNode {
         name: name.into(),
-        interface: Interface::Wireless,
+        interface: Attachment::Wireless,
         path: vec![Waypoint { at_s: 0.0, x_m, y_m }],
     }
 }
@@ -55,7 +55,7 @@ fn north_is_up_and_everything_is_inside() {
 }
 
 #[test]
-fn one_node_and_none_and_nowhere() {
+fn one_node_none_and_equal_positions_are_drawn() {
     assert_eq!(MapView::of(&Map::default()), None);
     let one = Map { nodes: vec![node("a", 5.0, 5.0)], ..Map::default() };
     assert!(MapView::of(&one).unwrap().svg.contains(">a</text>"));
@@ -73,11 +73,11 @@ fn data_for_the_script_cannot_end_its_element() {
 }
 
 #[test]
-fn of_many_flows_the_first_are_drawn_and_that_is_said() {
+fn only_the_first_of_many_flows_are_drawn_and_that_is_noted() {
     let flows = (0..1000).map(|i| flow(&format!("f{i}"), 0, 1)).collect();
     let map = Map { nodes: vec![node("a", 0.0, 0.0), node("b", 1.0, 0.0)], flows, ..Map::default() };
     let view = MapView::of(&map).unwrap();
-    assert_eq!(view.svg.matches("class=\"arrow\"").count(), MOST_FLOWS);
+    assert_eq!(view.svg.matches("class=\"arrow\"").count(), MAX_FLOWS);
     assert!(view.svg.starts_with("<svg class=\"map crowded\""), "their arrows are thin");
     assert!(view.caption.iter().any(|s| s == "Of 1000 flows the first 200 are drawn."));
 }

@@ -32,7 +32,7 @@ fn two_variants() -> Experiment {
 }
 
 #[test]
-fn the_table_has_value_gain_and_p_and_marks_what_changed() {
+fn the_table_has_value_gain_and_p_and_marks_changes() {
     let experiment = two_variants();
     assert_eq!(heads(&experiment), ["goodput (kb/s)", "gain (%)", "p", "Jain"]);
     let rows: Vec<Vec<String>> = rows(&experiment).into_iter().map(|row| row.cells).collect();
@@ -42,7 +42,7 @@ fn the_table_has_value_gain_and_p_and_marks_what_changed() {
 }
 
 #[test]
-fn a_gain_over_nothing_is_in_the_metrics_unit() {
+fn a_gain_over_a_zero_baseline_is_in_the_unit_of_the_metric() {
     let mut experiment = two_variants();
     for variant in &mut experiment.variants[1..] {
         variant.values[0].as_mut().unwrap().versus.as_mut().unwrap().percent = None;
@@ -95,7 +95,7 @@ fn claims_are_counted_listed_and_linked() {
 }
 
 #[test]
-fn claims_that_were_read_otherwise_are_a_table_of_the_readings_that_decide() {
+fn claims_with_alternative_readings_have_a_table_of_the_deciding_readings() {
     let read = |name: &str, mean, verdict| ReadOtherwise {
         name: name.into(),
         answers: vec![None, Some(name.into())],
@@ -162,7 +162,7 @@ fn every_variant_has_a_colour_in_light_and_in_dark() {
 }
 
 #[test]
-fn a_notebook_gets_answer_table_and_charts_and_styles_that_stay_within() {
+fn a_notebook_gets_conclusion_table_charts_and_scoped_styles() {
     let named = |name: &str| Experiment { name: name.into(), ..two_variants() };
     let names = ["<one>", "two", "three", "four", "five", "six"];
     let report = Report { title: "t".into(), experiments: names.map(named).to_vec(), ..Report::default() };

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 
 /// Destination and identification of a packet that has come out of the tunnel. It may be a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Inner {
+pub(crate) struct InnerHeader {
     /// Whom it is for.
     pub(crate) to: Ipv4Addr,
     /// Its source and identification.
@@ -18,11 +18,11 @@ pub(crate) struct Inner {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Decapsulated<'a> {
     /// A packet, as it is to go on.
-    Packet(Inner, &'a [u8]),
+    Packet(InnerHeader, &'a [u8]),
     /// A packet without ECN that was marked as congested in the tunnel. It is dropped (RFC 6040 §4.2).
     Congested,
     /// A packet from another source than the tunnel's entrance.
-    Foreign,
+    WrongSource,
     /// No IPv4 packet in another one.
     Malformed,
 }
@@ -43,7 +43,7 @@ mod at {
 }
 
 /// The packet to which an IPv4 header stands at the front of `bytes`, without what was padded; `None`: there is no whole one.
-pub(crate) fn whole(bytes: &[u8]) -> Option<(Inner, &[u8])> {
+pub(crate) fn parse_inner(bytes: &[u8]) -> Option<(InnerHeader, &[u8])> {
     let header_len = usize::from(bytes.first()? & 0xf) * 4;
     let total = usize::from(number(bytes.get(..HEADER_LEN)?, at::TOTAL));
     if bytes[0] >> 4 != 4 || header_len < HEADER_LEN || total < header_len {
@@ -51,7 +51,7 @@ pub(crate) fn whole(bytes: &[u8]) -> Option<(Inner, &[u8])> {
     }
     let packet = bytes.get(..total)?;
     let id = PacketId { source: address(packet, at::SOURCE), id: number(packet, at::ID) };
-    Some((Inner { to: address(packet, at::DESTINATION), id }, packet))
+    Some((InnerHeader { to: address(packet, at::DESTINATION), id }, packet))
 }
 
 /// Puts a packet into another one. The kernel fills in the outer checksum and identification.
@@ -72,11 +72,11 @@ pub(crate) fn decapsulate(outer: &mut [u8], from: Ipv4Addr) -> Decapsulated<'_> 
         return Decapsulated::Malformed;
     }
     if address(outer, at::SOURCE) != from {
-        return Decapsulated::Foreign;
+        return Decapsulated::WrongSource;
     }
     let mark = outer[at::TOS] & 0b11;
     let inner = &mut outer[header_len..];
-    if whole(inner).is_none() {
+    if parse_inner(inner).is_none() {
         return Decapsulated::Malformed;
     }
     // RFC 6040 §4.2, figure 4.
@@ -86,12 +86,12 @@ pub(crate) fn decapsulate(outer: &mut [u8], from: Ipv4Addr) -> Decapsulated<'_> 
         (0b10, CAPABLE_1) => set_mark(inner, CAPABLE_1),
         _ => {}
     }
-    let (what, packet) = whole(inner).expect("it was whole, and only its mark has changed");
+    let (what, packet) = parse_inner(inner).expect("it was whole, and only its mark has changed");
     Decapsulated::Packet(what, packet)
 }
 
 /// Writes an identification.
-pub(super) fn set_id(packet: &mut [u8], id: u16) {
+pub(super) fn set_identification(packet: &mut [u8], id: u16) {
     packet[at::ID..at::ID + 2].copy_from_slice(&id.to_be_bytes());
     renew_checksum(packet);
 }
@@ -126,7 +126,7 @@ mod tests {
     const GROUP: Ipv4Addr = Ipv4Addr::new(239, 0, 0, 9);
     const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
 
-    const INNER: Inner = Inner { to: HOST, id: PacketId { source: HOME, id: 77 } };
+    const INNER: InnerHeader = InnerHeader { to: HOST, id: PacketId { source: HOME, id: 77 } };
 
     fn packet(ecn: Ecn) -> Vec<u8> {
         let header = Header { src: HOME, dst: HOST, ttl: 9, protocol: Protocol::Udp, ecn, id: 77 };
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_in_comes_out() {
+    fn encapsulated_packets_are_decapsulated_unchanged() {
         let (before, mut outer) = (packet(Ecn::NotCapable), Vec::new());
         encapsulate(HOME, GROUP, 64, &before, &mut outer);
         assert_eq!((outer.len(), outer[9]), (before.len() + 20, 4));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_congestion_come_out_too() {
+    fn congestion_marks_survive_the_tunnel() {
         use Ecn::{Capable0, Capable1, CongestionExperienced as Congested, NotCapable};
         for mark in [NotCapable, Capable0, Capable1, Congested] {
             assert_eq!(through(mark, None), Some(mark.bits()));
@@ -178,10 +178,10 @@ mod tests {
     }
 
     #[test]
-    fn strangers_and_nonsense_are_told_apart() {
+    fn wrong_sources_and_malformed_packets_are_distinguished() {
         let mut outer = Vec::new();
         encapsulate(HOST, GROUP, 64, &packet(Ecn::NotCapable), &mut outer);
-        assert_eq!(decapsulate(&mut outer, HOME), Decapsulated::Foreign);
+        assert_eq!(decapsulate(&mut outer, HOME), Decapsulated::WrongSource);
         assert_eq!(decapsulate(&mut outer[..30], HOST), Decapsulated::Malformed, "cut short");
         assert_eq!(decapsulate(&mut [], HOST), Decapsulated::Malformed);
         outer[20] = 0x65;
@@ -190,7 +190,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_are_too_strange(mut bytes in proptest::collection::vec(any::<u8>(), 0..80), outer: bool) {
+        fn arbitrary_bytes_do_not_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..80), outer: bool) {
             if outer && bytes.len() >= 20 {
                 bytes[0] = 0x45;
                 bytes[12..16].copy_from_slice(&HOME.octets());

@@ -10,23 +10,23 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// Entrance of the tunnel. It sends whole packets: to groups through each of the interfaces, to other addresses by the
 /// routes.
 #[derive(Debug)]
-pub(crate) struct Entrance {
+pub(crate) struct Encapsulator {
     by_routes: Socket,
     to_groups: Vec<Socket>,
 }
 
-/// Outcome of sending a packet at an [`Entrance`].
+/// Outcome of sending a packet at an [`Encapsulator`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub(crate) enum SendResult {
     /// It is on its way, through one interface at least.
-    Yes,
+    Sent,
     /// It is longer than what the way takes.
     TooLong,
     /// The system did not take it: there is no way, or no room.
-    Refused,
+    Failed,
 }
 
-impl Entrance {
+impl Encapsulator {
     pub(crate) fn open(interfaces: &[String]) -> Result<Self, Error> {
         let to_groups = interfaces.iter().map(|name| raw(libc::IPPROTO_RAW, Some(name)));
         let to_groups = to_groups.collect::<Result<_, _>>()?;
@@ -34,16 +34,16 @@ impl Entrance {
     }
 
     /// Sends a packet that has its header. A packet to an address in 239.0.0.0/8 goes to the members of that group.
-    pub(crate) fn send(&self, to: Ipv4Addr, packet: &[u8]) -> Sent {
+    pub(crate) fn send(&self, to: Ipv4Addr, packet: &[u8]) -> SendResult {
         let address = SocketAddrV4::new(to, 0).into();
         let ways =
             if to.is_multicast() { &self.to_groups[..] } else { std::slice::from_ref(&self.by_routes) };
-        let mut sent = Sent::Refused;
+        let mut sent = SendResult::Failed;
         for way in ways {
             match way.send_to(packet, &address) {
-                Ok(_) => sent = Sent::Yes,
-                Err(e) if e.raw_os_error() == Some(libc::EMSGSIZE) && sent != Sent::Yes => {
-                    sent = Sent::TooLong
+                Ok(_) => sent = SendResult::Sent,
+                Err(e) if e.raw_os_error() == Some(libc::EMSGSIZE) && sent != SendResult::Sent => {
+                    sent = SendResult::TooLong
                 }
                 Err(_) => {}
             }
@@ -55,9 +55,9 @@ impl Entrance {
 /// Exit of the tunnel. It receives, with their outer headers, all packets of protocol 4 for this host or for a group of
 /// which it is a member.
 #[derive(Debug)]
-pub(crate) struct Exit(Socket);
+pub(crate) struct Decapsulator(Socket);
 
-impl Exit {
+impl Decapsulator {
     /// One that takes what comes by this interface, with a receive buffer of so many bytes.
     pub(crate) fn open(interface: &str, receive_buffer: usize) -> Result<Self, Error> {
         let socket = raw(libc::IPPROTO_IPIP, Some(interface))?;
@@ -79,7 +79,7 @@ impl Exit {
     }
 }
 
-impl AsFd for Exit {
+impl AsFd for Decapsulator {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

@@ -6,40 +6,46 @@ use hopline_queue::neighborhood_red::ChannelTime;
 
 /// Accumulated channel times of the radio.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Meter {
+pub(in super::super) struct ChannelMeter {
     total: ChannelTime,
     last: Option<(Instant, Reading)>,
     /// Time of the last reading with progress.
-    told: Instant,
-    looked: Instant,
-    patience: Duration,
+    last_progress: Instant,
+    last_read: Instant,
+    max_silence: Duration,
 }
 
 /// Result of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Step {
     /// A complete interval.
-    Told,
+    Complete,
     /// Start of an interval: the first reading, or the first after a restart of the counters or a change of the channel.
-    Began,
+    Started,
     /// No progress yet.
-    Waiting,
+    NoProgress,
     /// No progress for so long that the channel counts as idle.
     Silent,
 }
 
 /// Milliseconds after which a 32-bit counter wraps around, and the maximum growth at which a decrease counts as a wrap.
 const WRAP_MS: u64 = 1 << 32;
-const NEAR_MS: u64 = 60_000;
+const MAX_GROWTH_MS: u64 = 60_000;
 /// Tolerance, in ms, by which counters may exceed this host's clock after a restart: they are read in steps.
 const SLACK_MS: u64 = 100;
 /// Maximum interval, in ms. A faster counter counts no time.
-const LONGEST_MS: u64 = 3_600_000;
+const MAX_INTERVAL_MS: u64 = 3_600_000;
 
-impl Meter {
+impl ChannelMeter {
     /// Creates a meter at `now`. A source may be silent for `patience`.
     pub(in super::super) fn new(now: Instant, patience: Duration) -> Self {
-        Self { total: ChannelTime::default(), last: None, told: now, looked: now, patience }
+        Self {
+            total: ChannelTime::default(),
+            last: None,
+            last_progress: now,
+            last_read: now,
+            max_silence: patience,
+        }
     }
 
     /// Returns the accumulated times.
@@ -48,10 +54,10 @@ impl Meter {
     }
 
     /// Processes the reading at `now`, if there is one.
-    pub(in super::super) fn take(&mut self, now: Instant, reading: Option<Reading>) -> Step {
-        let passed = now.since(self.looked);
-        self.looked = now;
-        let Some(reading) = reading else { return self.miss(now, passed) };
+    pub(in super::super) fn handle_reading(&mut self, now: Instant, reading: Option<Reading>) -> Step {
+        let passed = now.since(self.last_read);
+        self.last_read = now;
+        let Some(reading) = reading else { return self.record_miss(now, passed) };
         let step = match self.last.replace((now, reading)) {
             Some((then, last)) if last.channel == reading.channel => {
                 interval(last, reading, now.since(then).as_millis())
@@ -59,20 +65,20 @@ impl Meter {
             _ => None,
         };
         match step {
-            None => Step::Began,
+            None => Step::Started,
             // Unchanged counters are no new reading.
-            Some(step) if step.elapsed.is_zero() => self.miss(now, passed),
+            Some(step) if step.elapsed.is_zero() => self.record_miss(now, passed),
             Some(step) => {
                 self.add(step);
-                self.told = now;
-                Step::Told
+                self.last_progress = now;
+                Step::Complete
             }
         }
     }
 
-    fn miss(&mut self, now: Instant, passed: Duration) -> Step {
-        if now.since(self.told) <= self.patience {
-            return Step::Waiting;
+    fn record_miss(&mut self, now: Instant, passed: Duration) -> Step {
+        if now.since(self.last_progress) <= self.max_silence {
+            return Step::NoProgress;
         }
         self.add(ChannelTime { elapsed: passed, ..ChannelTime::default() });
         Step::Silent
@@ -91,7 +97,7 @@ impl Meter {
 fn interval(last: Reading, reading: Reading, passed_ms: u64) -> Option<ChannelTime> {
     let grown = |then: u64, now: u64| match now.checked_sub(then) {
         Some(grown) => Some(grown),
-        None if then < WRAP_MS => Some(now + WRAP_MS - then).filter(|&grown| grown <= NEAR_MS),
+        None if then < WRAP_MS => Some(now + WRAP_MS - then).filter(|&grown| grown <= MAX_GROWTH_MS),
         None => None,
     };
     let parts = || {
@@ -107,7 +113,7 @@ fn interval(last: Reading, reading: Reading, passed_ms: u64) -> Option<ChannelTi
     let [time, busy, receiving, transmitting] = parts().or_else(since_anew)?;
     // No part exceeds the whole.
     let of_time = |ms: u64| Duration::from_millis(ms.min(time));
-    (time <= LONGEST_MS).then(|| ChannelTime {
+    (time <= MAX_INTERVAL_MS).then(|| ChannelTime {
         elapsed: of_time(time),
         busy: of_time(busy),
         receiving: of_time(receiving),
@@ -134,20 +140,20 @@ mod tests {
         }
     }
 
-    fn meter() -> Meter {
-        Meter::new(at(0), Duration::from_secs(1))
+    fn meter() -> ChannelMeter {
+        ChannelMeter::new(at(0), Duration::from_secs(1))
     }
 
-    fn total_ms(meter: &Meter) -> [u64; 4] {
+    fn total_ms(meter: &ChannelMeter) -> [u64; 4] {
         let ChannelTime { elapsed, busy, receiving, transmitting } = meter.total();
         [elapsed, busy, receiving, transmitting].map(Duration::as_millis)
     }
 
     #[test]
-    fn an_interval_is_what_lies_between_two_readings() {
+    fn an_interval_is_the_difference_of_two_readings() {
         let mut meter = meter();
-        assert_eq!(meter.take(at(100), Some(reading(70_000, 4000))), Step::Began);
-        assert_eq!(meter.take(at(200), Some(reading(70_100, 4060))), Step::Told);
+        assert_eq!(meter.handle_reading(at(100), Some(reading(70_000, 4000))), Step::Started);
+        assert_eq!(meter.handle_reading(at(200), Some(reading(70_100, 4060))), Step::Complete);
         assert_eq!(total_ms(&meter), [100, 60, 15, 30]);
     }
 
@@ -159,57 +165,65 @@ mod tests {
             transmitting_ms,
             ..reading(time_ms, busy_ms)
         };
-        meter.take(at(100), Some(of(WRAP_MS - 40, WRAP_MS - 8, 90)));
-        assert_eq!(meter.take(at(200), Some(of(60, 32, 110))), Step::Told);
+        meter.handle_reading(at(100), Some(of(WRAP_MS - 40, WRAP_MS - 8, 90)));
+        assert_eq!(meter.handle_reading(at(200), Some(of(60, 32, 110))), Step::Complete);
         assert_eq!(total_ms(&meter), [100, 40, 0, 20]);
     }
 
     #[test]
-    fn counters_that_begin_anew_count_from_there() {
+    fn restarted_counters_count_from_their_restart() {
         let mut meter = meter();
-        meter.take(at(100), Some(reading(70_000, 4000)));
-        assert_eq!(meter.take(at(200), Some(reading(90, 20))), Step::Told, "it has counted since then");
+        meter.handle_reading(at(100), Some(reading(70_000, 4000)));
+        assert_eq!(
+            meter.handle_reading(at(200), Some(reading(90, 20))),
+            Step::Complete,
+            "it has counted since then"
+        );
         assert_eq!(total_ms(&meter)[..2], [90, 20]);
         assert_eq!(
-            meter.take(at(300), Some(reading(70_000, 10))),
-            Step::Began,
+            meter.handle_reading(at(300), Some(reading(70_000, 10))),
+            Step::Started,
             "one of them alone tells nothing"
         );
         let mut other = self::meter();
-        other.take(at(100), Some(reading(70_000, 4000)));
-        assert_eq!(other.take(at(200), Some(reading(5000, 20))), Step::Began, "nobody knows since when");
+        other.handle_reading(at(100), Some(reading(70_000, 4000)));
+        assert_eq!(
+            other.handle_reading(at(200), Some(reading(5000, 20))),
+            Step::Started,
+            "nobody knows since when"
+        );
         assert_eq!(total_ms(&other), [0; 4]);
     }
 
     #[test]
-    fn another_channel_is_another_beginning() {
+    fn another_channel_starts_another_interval() {
         let mut meter = meter();
-        meter.take(at(100), Some(reading(1000, 100)));
+        meter.handle_reading(at(100), Some(reading(1000, 100)));
         let elsewhere = |time, busy| Reading { channel: Some(2437), ..reading(time, busy) };
-        assert_eq!(meter.take(at(200), Some(elsewhere(1100, 200))), Step::Began);
-        assert_eq!(meter.take(at(300), Some(elsewhere(1200, 210))), Step::Told);
+        assert_eq!(meter.handle_reading(at(200), Some(elsewhere(1100, 200))), Step::Started);
+        assert_eq!(meter.handle_reading(at(300), Some(elsewhere(1200, 210))), Step::Complete);
         assert_eq!(total_ms(&meter)[..2], [100, 10]);
     }
 
     #[test]
-    fn who_says_nothing_for_long_is_idle() {
+    fn a_long_silent_source_is_idle() {
         let mut meter = meter();
-        meter.take(at(100), Some(reading(1000, 100)));
-        meter.take(at(200), Some(reading(1100, 200)));
+        meter.handle_reading(at(100), Some(reading(1000, 100)));
+        meter.handle_reading(at(200), Some(reading(1100, 200)));
         for (now, step) in
-            [(700, Step::Waiting), (1200, Step::Waiting), (1300, Step::Silent), (1400, Step::Silent)]
+            [(700, Step::NoProgress), (1200, Step::NoProgress), (1300, Step::Silent), (1400, Step::Silent)]
         {
-            assert_eq!(meter.take(at(now), None), step, "{now}");
+            assert_eq!(meter.handle_reading(at(now), None), step, "{now}");
         }
         assert_eq!(total_ms(&meter)[..2], [300, 100]);
         // A repeated reading does not end the silence.
-        assert_eq!(meter.take(at(1500), Some(reading(1100, 200))), Step::Silent);
-        assert_eq!(meter.take(at(1600), Some(reading(2500, 1600))), Step::Told);
+        assert_eq!(meter.handle_reading(at(1500), Some(reading(1100, 200))), Step::Silent);
+        assert_eq!(meter.handle_reading(at(1600), Some(reading(2500, 1600))), Step::Complete);
     }
 
     proptest! {
         #[test]
-        fn whatever_is_read_time_only_grows_and_no_part_is_longer_than_the_whole(
+        fn times_grow_monotonically_and_no_part_exceeds_the_total(
             readings in prop::collection::vec(
                 (0..5000_u64, prop::option::of((any::<[u64; 4]>(), 0..3_u32, 0..64_u32))), 1..40),
         ) {
@@ -221,10 +235,10 @@ mod tests {
                     Reading { channel: Some(channel), time_ms, busy_ms, receiving_ms, transmitting_ms }
                 });
                 let before = total_ms(&meter);
-                meter.take(at(now), read);
+                meter.handle_reading(at(now), read);
                 let after = total_ms(&meter);
                 let grown: Vec<u64> = after.iter().zip(before).map(|(after, before)| after - before).collect();
-                prop_assert!(grown.iter().all(|&part| part <= grown[0] && part <= LONGEST_MS), "{grown:?}");
+                prop_assert!(grown.iter().all(|&part| part <= grown[0] && part <= MAX_INTERVAL_MS), "{grown:?}");
             }
         }
     }

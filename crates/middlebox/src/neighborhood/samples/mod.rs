@@ -5,7 +5,7 @@ pub mod survey;
 mod meter;
 mod text;
 
-pub(super) use meter::{Meter, Step};
+pub(super) use meter::{ChannelMeter, Step};
 
 use hopline_linux::Error;
 use rustix::net::{RecvFlags, recv};
@@ -56,19 +56,19 @@ pub enum NoReading {
 
 /// A source that has been opened.
 #[derive(Debug)]
-pub(super) enum Opened {
+pub(super) enum OpenSource {
     Survey(SurveySocket),
     File(PathBuf),
-    Socket(Listening),
+    Socket(SocketSource),
 }
 
-impl Opened {
+impl OpenSource {
     /// Opens the source for the interface with this index. A file need not exist yet.
     pub(super) fn new(source: &Source, interface: u32) -> Result<Self, Error> {
         Ok(match source {
             Source::Survey => Self::Survey(SurveySocket::open(interface)?),
             Source::File(path) => Self::File(path.clone()),
-            Source::Socket(path) => Self::Socket(Listening::new(path)?),
+            Source::Socket(path) => Self::Socket(SocketSource::new(path)?),
         })
     }
 
@@ -86,12 +86,12 @@ impl Opened {
 
 /// A socket in the file system, removed when the value is dropped.
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(super) struct SocketSource {
     socket: UnixDatagram,
     path: PathBuf,
 }
 
-impl Listening {
+impl SocketSource {
     fn new(path: &Path) -> Result<Self, Error> {
         let making = |e: io::Error| Error::new(format!("making the socket {}", path.display()), e);
         // Remove the socket that another process has left; other files stay.
@@ -107,9 +107,9 @@ impl Listening {
     /// Returns the latest reading received.
     fn read(&self) -> Result<Reading, NoReading> {
         let mut read = Err(NoReading::Nothing);
-        let mut datagram = [0; text::LONGEST];
+        let mut datagram = [0; text::MAX_LINE];
         // Bounded by the system's queue length, even if the sender continues to write.
-        for _ in 0..MOST_WAITING {
+        for _ in 0..MAX_QUEUED {
             let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
             let Ok((_, len)) = recv(&self.socket, &mut datagram[..], flags) else { break };
             read = datagram.get(..len).ok_or(NoReading::Malformed).and_then(text::line);
@@ -119,9 +119,9 @@ impl Listening {
 }
 
 /// Upper bound of `net.unix.max_dgram_qlen`, which is 10 or 512 by default.
-const MOST_WAITING: u32 = 512;
+const MAX_QUEUED: u32 = 512;
 
-impl Drop for Listening {
+impl Drop for SocketSource {
     fn drop(&mut self) {
         // If the removal fails, the next process removes it.
         let _ = fs::remove_file(&self.path);
@@ -134,9 +134,9 @@ fn last_line(path: &Path) -> io::Result<Vec<u8>> {
     // Opening a pipe without a writer would block this thread.
     let mut file: File = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let len = file.metadata()?.len();
-    file.seek(SeekFrom::Start(len.saturating_sub(2 * text::LONGEST as u64)))?;
+    file.seek(SeekFrom::Start(len.saturating_sub(2 * text::MAX_LINE as u64)))?;
     let mut end = Vec::new();
-    file.take(2 * text::LONGEST as u64).read_to_end(&mut end)?;
+    file.take(2 * text::MAX_LINE as u64).read_to_end(&mut end)?;
     Ok(end)
 }
 

@@ -2,7 +2,7 @@
 
 use super::{NoReading, Reading};
 use hopline_linux::Error;
-use hopline_linux::generic_netlink::{GENERAL, GenericSocket};
+use hopline_linux::generic_netlink::{GENL_HEADER_LEN, GenericSocket};
 use hopline_linux::netlink::{BadLength, attribute, attributes};
 
 /// Commands and attributes of linux/nl80211.h.
@@ -73,7 +73,8 @@ impl Survey {
     /// # Errors
     /// The reason that the message is malformed.
     pub fn parse(message: &[u8]) -> Result<Self, Malformed> {
-        let (&[command, ..], rest) = message.split_first_chunk::<GENERAL>().ok_or(Malformed::Length)?;
+        let (&[command, ..], rest) =
+            message.split_first_chunk::<GENL_HEADER_LEN>().ok_or(Malformed::Length)?;
         if command != NEW_SURVEY_RESULTS {
             return Err(Malformed::NoSurvey);
         }
@@ -162,14 +163,14 @@ impl SurveySocket {
     pub(super) fn read(&mut self) -> Result<Reading, NoReading> {
         let mut read = Err(NoReading::Nothing);
         self.socket
-            .dump(self.family, GET_SURVEY, &self.what, |message| choose(&mut read, Survey::parse(message)))
+            .dump(self.family, GET_SURVEY, &self.what, |message| select(&mut read, Survey::parse(message)))
             .map_err(|_| NoReading::Nothing)?;
         read
     }
 }
 
 /// Selects the channel in use; if several are, the first.
-fn choose(read: &mut Result<Reading, NoReading>, survey: Result<Survey, Malformed>) {
+fn select(read: &mut Result<Reading, NoReading>, survey: Result<Survey, Malformed>) {
     match (&read, survey) {
         (Err(_), Ok(survey)) if survey.in_use => *read = survey.reading(),
         (Err(NoReading::Nothing), Err(_)) => *read = Err(NoReading::Malformed),
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_survey_is_read() {
+    fn a_survey_is_parsed() {
         let survey = Survey::parse(&message(&whole())).unwrap();
         let expected = Survey {
             frequency_mhz: Some(2412),
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_that_does_not_count_what_it_sends_is_of_no_use() {
+    fn a_driver_without_transmit_time_is_incomplete() {
         for missing in [info::TIME, info::TIME_BUSY, info::TIME_RX, info::TIME_TX] {
             let rest: Vec<_> = whole().into_iter().filter(|part| *part != time_like(part, missing)).collect();
             assert_eq!(rest.len(), 8);
@@ -253,22 +254,22 @@ mod tests {
     }
 
     #[test]
-    fn the_channel_in_use_counts() {
+    fn the_channel_in_use_is_selected() {
         let other: Vec<_> = whole().into_iter().filter(|part| part.len() != 4).collect();
         let mut read = Err(NoReading::Nothing);
         for parts in [&other, &whole(), &other] {
-            choose(&mut read, Survey::parse(&message(parts)));
+            select(&mut read, Survey::parse(&message(parts)));
         }
         assert_eq!(read.unwrap().time_ms, 5000);
         let mut none = Err(NoReading::Nothing);
-        choose(&mut none, Survey::parse(&message(&other)));
+        select(&mut none, Survey::parse(&message(&other)));
         assert_eq!(none, Err(NoReading::Nothing));
-        choose(&mut none, Err(Malformed::Length));
+        select(&mut none, Err(Malformed::Length));
         assert_eq!(none, Err(NoReading::Malformed));
     }
 
     #[test]
-    fn hostile_messages_have_a_reason() {
+    fn hostile_messages_are_rejected_with_a_reason() {
         let why = |message: &[u8]| Survey::parse(message).unwrap_err();
         assert_eq!((why(&[]), why(&[51, 1, 0])), (Malformed::Length, Malformed::Length));
         assert_eq!((why(&[51, 1, 0, 0]), why(&[50, 1, 0, 0])), (Malformed::NoSurvey, Malformed::NoSurvey));
@@ -286,7 +287,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_end(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
             let message = [&[NEW_SURVEY_RESULTS, 1, 0, 0][..], &attribute(ATTR_SURVEY_INFO, &bytes)].concat();
             let _ = Survey::parse(&bytes);
             let _ = Survey::parse(&message).map(|survey| survey.reading());

@@ -9,7 +9,7 @@ fn at(time_ms: u64) -> Reading {
 }
 
 #[test]
-fn a_line_is_four_numbers_or_five() {
+fn a_line_has_four_or_five_numbers() {
     assert_eq!(text::line(b"100 60 20 30"), Ok(GOOD));
     assert_eq!(text::line(b"  100\t60 20  30\r"), Ok(GOOD));
     assert_eq!(text::line(b"100 60 20 30 2412"), Ok(Reading { channel: Some(2412), ..GOOD }));
@@ -33,7 +33,7 @@ fn a_line_is_four_numbers_or_five() {
 fn a_file_may_grow_be_replaced_and_vanish() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("samples");
-    let mut source = Opened::new(&Source::File(path.clone()), 1).unwrap();
+    let mut source = OpenSource::new(&Source::File(path.clone()), 1).unwrap();
     assert_eq!(source.read(), Err(NoReading::Nothing), "it need not be there yet");
     let mut file = File::create(&path).unwrap();
     for number in 1..200_u64 {
@@ -56,13 +56,13 @@ fn a_file_may_grow_be_replaced_and_vanish() {
 }
 
 #[test]
-fn a_socket_gives_the_latest_and_is_its_owners() {
+fn a_socket_gives_the_latest_reading_and_is_accessible_to_its_owner_only() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("samples");
     let wanted = Source::Socket(path.clone());
     // Left by a process that has ended.
     drop(UnixDatagram::bind(&path).unwrap());
-    let mut source = Opened::new(&wanted, 1).unwrap();
+    let mut source = OpenSource::new(&wanted, 1).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let sender = UnixDatagram::unbound().unwrap();
     sender.send_to(b"50 1 1 1", &path).unwrap();
@@ -73,6 +73,6 @@ fn a_socket_gives_the_latest_and_is_its_owners() {
     drop(source);
     assert!(!path.exists());
     fs::write(&path, "precious").unwrap();
-    assert!(Opened::new(&wanted, 1).is_err(), "what is no socket stays");
+    assert!(OpenSource::new(&wanted, 1).is_err(), "what is no socket stays");
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
 }

@@ -3,7 +3,7 @@
 use super::{NoReading, Reading};
 
 /// Maximum bytes of a line.
-pub(super) const LONGEST: usize = 128;
+pub(super) const MAX_LINE: usize = 128;
 
 /// Parses the reading in the last complete line.
 pub(super) fn last(text: &[u8]) -> Result<Reading, NoReading> {

@@ -18,11 +18,11 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// Most bytes of a frame: what is not proved yet costs no more.
-pub(super) const LONGEST_FRAME: usize = 1 << 16;
-const RANDOM: usize = 32;
-const PROOF: usize = 16;
+pub(super) const MAX_FRAME: usize = 1 << 16;
+const NONCE_LEN: usize = 32;
+const PROOF_LEN: usize = 16;
 /// Length and kind.
-const HEADER: usize = 5;
+const HEADER_LEN: usize = 5;
 
 /// Meaning of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) enum Kind {
     /// There are no more connections of the host.
     End = 10,
     /// The host has asked the holder since: it has come back, and its connections stay.
-    IsBack = 11,
+    Returned = 11,
 }
 
 impl Kind {
@@ -64,7 +64,7 @@ impl Kind {
         Self::Done,
         Self::Failed,
         Self::End,
-        Self::IsBack,
+        Self::Returned,
     ];
 
     fn of(code: u8) -> Option<Self> {
@@ -83,14 +83,14 @@ pub(super) enum Role {
 #[derive(Debug)]
 struct Direction {
     key: [u8; 32],
-    number: u64,
+    next_frame: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct Channel {
     stream: TcpStream,
-    sends: Direction,
-    receives: Direction,
+    sending: Direction,
+    receiving: Direction,
 }
 
 impl Channel {
@@ -104,10 +104,10 @@ impl Channel {
         let deadline = now() + patience;
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(patience))?;
-        let mut ours = [0; RANDOM];
+        let mut ours = [0; NONCE_LEN];
         getrandom::fill(&mut ours).map_err(io::Error::from)?;
         stream.write_all(&ours)?;
-        let mut theirs = [0; RANDOM];
+        let mut theirs = [0; NONCE_LEN];
         read(&mut stream, &mut theirs, deadline)?;
         let both = match role {
             Role::Claimant => [ours, theirs],
@@ -116,21 +116,21 @@ impl Channel {
         let session = blake3::keyed_hash(&key.0, both.as_flattened());
         let of = |role: Role| Direction {
             key: *blake3::keyed_hash(session.as_bytes(), &[role as u8]).as_bytes(),
-            number: 0,
+            next_frame: 0,
         };
         let (sends, receives) = match role {
             Role::Claimant => (of(Role::Claimant), of(Role::Holder)),
             Role::Holder => (of(Role::Holder), of(Role::Claimant)),
         };
-        Ok(Self { stream, sends, receives })
+        Ok(Self { stream, sending: sends, receiving: receives })
     }
 
     pub(super) fn send(&mut self, kind: Kind, bytes: &[u8]) -> io::Result<()> {
-        let mut frame = Vec::with_capacity(HEADER + bytes.len() + PROOF);
+        let mut frame = Vec::with_capacity(HEADER_LEN + bytes.len() + PROOF_LEN);
         frame.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
         frame.push(kind as u8);
         frame.extend_from_slice(bytes);
-        let proof = self.sends.prove(&frame);
+        let proof = self.sending.frame_proof(&frame);
         frame.extend_from_slice(&proof);
         self.stream.write_all(&frame)
     }
@@ -138,28 +138,29 @@ impl Channel {
     /// Receives a frame within `patience`.
     pub(super) fn receive(&mut self, patience: Duration) -> io::Result<(Kind, Vec<u8>)> {
         let deadline = now() + patience;
-        let mut frame = vec![0; HEADER];
+        let mut frame = vec![0; HEADER_LEN];
         read(&mut self.stream, &mut frame, deadline)?;
         let len = u32::from_be_bytes([frame[0], frame[1], frame[2], frame[3]]) as usize;
-        if len > LONGEST_FRAME {
+        if len > MAX_FRAME {
             return Err(ErrorKind::InvalidData.into());
         }
-        frame.resize(HEADER + len + PROOF, 0);
-        read(&mut self.stream, &mut frame[HEADER..], deadline)?;
-        let proof = frame.split_off(HEADER + len);
-        let differs = self.receives.prove(&frame).iter().zip(&proof).fold(0, |all, (a, b)| all | (a ^ b));
+        frame.resize(HEADER_LEN + len + PROOF_LEN, 0);
+        read(&mut self.stream, &mut frame[HEADER_LEN..], deadline)?;
+        let proof = frame.split_off(HEADER_LEN + len);
+        let differs =
+            self.receiving.frame_proof(&frame).iter().zip(&proof).fold(0, |all, (a, b)| all | (a ^ b));
         let kind = Kind::of(frame[4]).filter(|_| differs == 0).ok_or(ErrorKind::InvalidData)?;
-        frame.drain(..HEADER);
+        frame.drain(..HEADER_LEN);
         Ok((kind, frame))
     }
 }
 
 impl Direction {
-    fn prove(&mut self, frame: &[u8]) -> [u8; PROOF] {
+    fn frame_proof(&mut self, frame: &[u8]) -> [u8; PROOF_LEN] {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(&self.number.to_be_bytes()).update(frame);
-        self.number += 1;
-        let mut proof = [0; PROOF];
+        hasher.update(&self.next_frame.to_be_bytes()).update(frame);
+        self.next_frame += 1;
+        let mut proof = [0; PROOF_LEN];
         hasher.finalize_xof().fill(&mut proof);
         proof
     }
@@ -209,30 +210,30 @@ mod tests {
     }
 
     #[test]
-    fn frames_arrive_as_they_were_sent() {
+    fn frames_round_trip() {
         let [mut claimant, mut holder] = channels([[1; 16]; 2]);
         claimant.send(Kind::Claim, b"host").unwrap();
         claimant.send(Kind::Ready, b"").unwrap();
-        holder.send(Kind::Bytes, &vec![7; LONGEST_FRAME]).unwrap();
+        holder.send(Kind::Bytes, &vec![7; MAX_FRAME]).unwrap();
         assert_eq!(holder.receive(PATIENCE).unwrap(), (Kind::Claim, b"host".to_vec()));
         assert_eq!(holder.receive(PATIENCE).unwrap(), (Kind::Ready, Vec::new()));
-        assert_eq!(claimant.receive(PATIENCE).unwrap(), (Kind::Bytes, vec![7; LONGEST_FRAME]));
+        assert_eq!(claimant.receive(PATIENCE).unwrap(), (Kind::Bytes, vec![7; MAX_FRAME]));
     }
 
     #[test]
-    fn a_frame_of_another_key_is_refused() {
+    fn a_frame_with_another_key_is_rejected() {
         let [mut claimant, mut holder] = channels([[1; 16], [2; 16]]);
         claimant.send(Kind::Claim, b"host").unwrap();
         assert_eq!(holder.receive(PATIENCE).unwrap_err().kind(), ErrorKind::InvalidData);
     }
 
     #[test]
-    fn a_frame_that_is_repeated_or_changed_is_refused() {
-        let changes: [fn(&mut Vec<u8>); 3] = [|frame| frame[HEADER] ^= 1, |frame| frame[4] = 2, |_| {}];
+    fn a_repeated_or_changed_frame_is_rejected() {
+        let changes: [fn(&mut Vec<u8>); 3] = [|frame| frame[HEADER_LEN] ^= 1, |frame| frame[4] = 2, |_| {}];
         for change in changes {
             let [mut claimant, mut holder] = channels([[1; 16]; 2]);
             claimant.send(Kind::Claim, b"host").unwrap();
-            let mut frame = vec![0; HEADER + 4 + PROOF];
+            let mut frame = vec![0; HEADER_LEN + 4 + PROOF_LEN];
             holder.stream.peek(&mut frame).unwrap();
             assert!(holder.receive(PATIENCE).is_ok());
             change(&mut frame);
@@ -242,9 +243,9 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_is_too_long_is_refused_before_it_is_read() {
+    fn a_frame_that_is_too_long_is_rejected_before_it_is_read() {
         let [claimant, mut holder] = channels([[1; 16]; 2]);
-        { &claimant.stream }.write_all(&[0xff; HEADER]).unwrap();
+        { &claimant.stream }.write_all(&[0xff; HEADER_LEN]).unwrap();
         assert_eq!(holder.receive(PATIENCE).unwrap_err().kind(), ErrorKind::InvalidData);
     }
 

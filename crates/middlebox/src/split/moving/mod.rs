@@ -45,33 +45,33 @@
 //! A connection stays if one of its hosts has ended its direction, or if the server has not answered. It moves without: data out of order, the scoreboard, the
 //! estimates and the congestion window, ECN.
 
-mod arrival;
 mod channel;
+mod claimant;
 mod claims;
-mod departure;
+mod holder;
 mod state;
 
 pub(super) use claims::Claimant;
-pub(super) use departure::Gate;
+pub(super) use holder::ClaimListener;
 
-use super::Handle;
+use super::Control;
 use crate::handoff::VisitorList;
-use arrival::Claimed;
+use claimant::ClaimResult;
 use hopline_proxy::handoff::Key;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Silence of the other station after which a move is given up.
-const PATIENCE: Duration = Duration::from_secs(2);
+const STATION_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest time between `Ready` and `Commit`. A staged socket sends nothing for a second (`TCP_TIMEOUT_INIT`).
-const STAGED: Duration = Duration::from_millis(800);
+const MAX_STAGED_TIME: Duration = Duration::from_millis(800);
 
 /// Reads the state of a connection that moves, and returns it as it would be written; for a fuzz target.
 #[doc(hidden)]
 #[must_use]
 pub fn moved_state(bytes: &[u8]) -> Option<Vec<u8>> {
-    state::Moved::parse(bytes).map(|moved| moved.emit())
+    state::ConnectionState::parse(bytes).map(|moved| moved.emit())
 }
 
 /// Key by which stations prove that they are of one network.
@@ -80,7 +80,7 @@ pub struct MoveKey([u8; 32]);
 
 /// Other stations from which mobile hosts come, and to which they go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moves {
+pub struct MoveConfig {
     /// Address at which other stations claim connections of their hosts, in the wired network. This one claims by the same address.
     pub listen: SocketAddr,
     /// Key of the network.
@@ -88,7 +88,7 @@ pub struct Moves {
     /// The other stations, as they listen: no other address may claim. Empty: every address may.
     pub stations: Vec<SocketAddr>,
     /// The base station of this machine. Its hosts' connections are claimed from all `stations` when a host comes. `None`: claims are made by
-    /// [`Handle::claim`] alone.
+    /// [`Control::claim`] alone.
     pub base_station: Option<BaseStation>,
 }
 
@@ -96,7 +96,7 @@ pub struct Moves {
 ///
 /// Packets of mobile hosts come to it by a tunnel, and the routes of this machine lead to the tunnel's other end. So all that the proxy sends to mobile hosts
 /// has the mark by which the station's rule leads packets to the radio: the proxy's listener and the halves towards mobile hosts
-/// ([`LegOptions::mark`](hopline_linux::transparent::LegOptions::mark) of [`Legs::mobile`](super::Legs::mobile)).
+/// ([`LegOptions::mark`](hopline_linux::transparent::LegOptions::mark) of [`Legs::mobile`](super::LegPolicy::mobile)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseStation {
     /// Its visitors ([`BaseStation::write_visitors`](crate::handoff::BaseStation::write_visitors)).
@@ -109,7 +109,7 @@ pub struct BaseStation {
 
 /// Connections that have come from another station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Arrived {
+pub struct ClaimReport {
     /// Connections that go on here.
     pub connections: u64,
     /// Bytes of their state.
@@ -122,7 +122,7 @@ impl MoveKey {
     /// Returns the key of stations of a network. `None`: `key` is not the network's but a mobile host's.
     #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
-        key.of_stations().map(Self)
+        key.derive_station_key().map(Self)
     }
 }
 
@@ -133,7 +133,7 @@ impl std::fmt::Debug for MoveKey {
     }
 }
 
-impl Handle {
+impl Control {
     /// Has the connections of the mobile host `host` move here from the station that listens at `from`, and waits until they have. The
     /// routes of both hosts must lead by this machine; rules keep segments of connections that are not here from being forwarded
     /// (`crates/middlebox/src/split/moving/mod.rs`). The calling thread is in the namespace of the [`Split`](super::Split). Takes `CAP_NET_ADMIN`, at
@@ -142,11 +142,11 @@ impl Handle {
     /// # Errors
     /// [`io::ErrorKind::Unsupported`] without [`Config::moves`](super::Config::moves); why the other station cannot be asked, or what
     /// ended the conversation. Connections that have come before that are here.
-    pub fn claim(&self, host: IpAddr, from: SocketAddr) -> io::Result<Arrived> {
-        match arrival::claim(&self.0, host, None, from)? {
-            Claimed::Arrived(arrived) => Ok(arrived),
+    pub fn claim(&self, host: IpAddr, from: SocketAddr) -> io::Result<ClaimReport> {
+        match claimant::claim(&self.0, host, None, from)? {
+            ClaimResult::Arrived(arrived) => Ok(arrived),
             // That answers a claim with a number.
-            Claimed::IsBack => Err(io::ErrorKind::InvalidData.into()),
+            ClaimResult::Returned => Err(io::ErrorKind::InvalidData.into()),
         }
     }
 }

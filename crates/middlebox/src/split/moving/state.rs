@@ -5,20 +5,20 @@ use hopline_linux::repair::{State, Windows};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Longest state that is sent, in bytes: the kernel's buffers of both halves are a few megabytes each.
-pub(super) const LONGEST: usize = 64 << 20;
+pub(super) const MAX_STATE: usize = 64 << 20;
 
 /// A split connection on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Moved {
+pub(super) struct ConnectionState {
     pub(super) client: SocketAddr,
     pub(super) server: SocketAddr,
     /// Of the half to the client, and of the one to the server.
     pub(super) halves: [State; 2],
     /// Bytes that each half is still to send, and that its socket has not.
-    pub(super) waiting: [Vec<u8>; 2],
+    pub(super) unsent: [Vec<u8>; 2],
 }
 
-impl Moved {
+impl ConnectionState {
     /// Local and remote address of a half.
     pub(super) const fn addresses(&self, half: usize) -> (SocketAddr, SocketAddr) {
         if half == CLIENT { (self.server, self.client) } else { (self.client, self.server) }
@@ -34,17 +34,17 @@ impl Moved {
         for state in &self.halves {
             emit_half(&mut out, state);
         }
-        for bytes in &self.waiting {
+        for bytes in &self.unsent {
             emit_number(&mut out, bytes.len() as u32);
         }
         let queues = self.halves.iter().flat_map(|state| [&state.sent, &state.unread]);
-        queues.chain(&self.waiting).for_each(|bytes| out.extend_from_slice(bytes));
+        queues.chain(&self.unsent).for_each(|bytes| out.extend_from_slice(bytes));
         out
     }
 
     /// `None`: it is not of this form.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut rest = Rest(bytes);
+        let mut rest = Reader(bytes);
         let (client, server) = (rest.address()?, rest.address()?);
         if client.is_ipv4() != server.is_ipv4() {
             return None;
@@ -59,7 +59,7 @@ impl Moved {
             half.unread = rest.take(unread)?.to_vec();
         }
         let waiting = [rest.take(to_client)?.to_vec(), rest.take(to_server)?.to_vec()];
-        rest.0.is_empty().then_some(Self { client, server, halves, waiting })
+        rest.0.is_empty().then_some(Self { client, server, halves, unsent: waiting })
     }
 }
 
@@ -86,7 +86,7 @@ fn emit_address(out: &mut Vec<u8>, address: SocketAddr) {
 
 fn emit_half(out: &mut Vec<u8>, state: &State) {
     let Windows { update, send, largest, receive, announced } = state.windows;
-    let [send_buffer, receive_buffer] = state.buffers;
+    let [send_buffer, receive_buffer] = state.buffer_sizes;
     let numbers = [
         state.unacknowledged,
         state.next,
@@ -116,9 +116,9 @@ fn emit_number(out: &mut Vec<u8>, number: u32) {
 }
 
 /// Bytes that were not read yet.
-struct Rest<'a>(&'a [u8]);
+struct Reader<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> Reader<'a> {
     fn take(&mut self, len: u32) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(len as usize)?;
         self.0 = rest;
@@ -167,7 +167,7 @@ impl<'a> Rest<'a> {
             scales: (has & SCALES != 0).then_some((peers, ours)),
             sack: has & SACK != 0,
             timestamp: (has & TIMESTAMPS != 0).then_some(timestamp),
-            buffers,
+            buffer_sizes: buffers,
         };
         Some((state, lengths))
     }
@@ -177,7 +177,7 @@ impl<'a> Rest<'a> {
 mod tests {
     use super::*;
 
-    fn moved(client: &str, server: &str) -> Moved {
+    fn moved(client: &str, server: &str) -> ConnectionState {
         let half = |base: u32| State {
             unacknowledged: u32::MAX - base,
             sent: vec![base as u8; base as usize],
@@ -188,26 +188,26 @@ mod tests {
             scales: base.is_multiple_of(2).then_some((7, 9)),
             sack: base.is_multiple_of(2),
             timestamp: base.is_multiple_of(2).then_some(77),
-            buffers: [5, 6],
+            buffer_sizes: [5, 6],
         };
-        Moved {
+        ConnectionState {
             client: client.parse().unwrap(),
             server: server.parse().unwrap(),
             halves: [half(10), half(5)],
-            waiting: [b"to the client".to_vec(), Vec::new()],
+            unsent: [b"to the client".to_vec(), Vec::new()],
         }
     }
 
     #[test]
-    fn what_is_sent_is_what_comes() {
+    fn states_round_trip() {
         for (client, server) in [("10.9.0.1:4000", "10.8.0.1:80"), ("[fd09::1]:4000", "[fd08::1]:80")] {
             let moved = moved(client, server);
-            assert_eq!(Moved::parse(&moved.emit()), Some(moved));
+            assert_eq!(ConnectionState::parse(&moved.emit()), Some(moved));
         }
     }
 
     #[test]
-    fn addresses_of_a_half_are_those_of_both_hosts() {
+    fn addresses_of_a_half_are_those_of_both_hosts_unchanged() {
         let moved = moved("10.9.0.1:4000", "10.8.0.1:80");
         assert_eq!(moved.addresses(CLIENT), (moved.server, moved.client));
         assert_eq!(moved.addresses(SERVER), (moved.client, moved.server));
@@ -215,24 +215,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_too_long_is_none() {
+    fn truncated_or_oversized_states_are_rejected() {
         let bytes = moved("10.9.0.1:4000", "10.8.0.1:80").emit();
         for len in 0..bytes.len() {
-            assert_eq!(Moved::parse(&bytes[..len]), None);
+            assert_eq!(ConnectionState::parse(&bytes[..len]), None);
         }
-        assert_eq!(Moved::parse(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(ConnectionState::parse(&[&bytes[..], &[0]].concat()), None);
         let mixed = moved("10.9.0.1:4000", "[fd08::1]:80").emit();
-        assert_eq!(Moved::parse(&mixed), None);
+        assert_eq!(ConnectionState::parse(&mixed), None);
     }
 
     #[test]
-    fn damaged_bytes_are_read_or_refused_and_cost_no_more_than_they_are() {
+    fn damaged_states_are_parsed_or_rejected_with_bounded_memory() {
         let bytes = moved("10.9.0.1:4000", "10.8.0.1:80").emit();
         for at in 0..bytes.len() {
             for value in [0, 0x7f, 0xff] {
                 let mut damaged = bytes.clone();
                 damaged[at] = value;
-                if let Some(moved) = Moved::parse(&damaged) {
+                if let Some(moved) = ConnectionState::parse(&damaged) {
                     assert_eq!(moved.emit().len(), damaged.len());
                 }
             }

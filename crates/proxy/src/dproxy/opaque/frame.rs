@@ -1,7 +1,9 @@
 //! Frames from one end of a link to the other, and their wire format.
 
 use bytes::Bytes;
-use hopline_wire::dproxy::frame::{self as wire, Body, HEADER_LEN, MOST_NUMBERS, Numbers, Sending};
+use hopline_wire::dproxy::frame::{
+    self as wire, Body, HEADER_LEN, MAX_NUMBERS, PacketNumbers, TransmissionKind,
+};
 
 /// Frame from one end to the other. Each frame names the epoch of the end that sent the packets it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +15,7 @@ pub enum Frame<K> {
         /// Number of the packet.
         number: u32,
         /// First transmission or replay.
-        sending: Sending,
+        sending: TransmissionKind,
         /// The packet.
         packet: K,
     },
@@ -103,8 +105,8 @@ impl<K> Frame<K> {
 }
 
 /// Splits numbers into lists that fit a frame.
-pub(super) fn in_frames(numbers: &[u32]) -> impl Iterator<Item = Vec<u32>> {
-    numbers.chunks(MOST_NUMBERS).map(<[u32]>::to_vec)
+pub(super) fn split_into_frames(numbers: &[u32]) -> impl Iterator<Item = Vec<u32>> {
+    numbers.chunks(MAX_NUMBERS).map(<[u32]>::to_vec)
 }
 
 impl Frame<Bytes> {
@@ -114,14 +116,14 @@ impl Frame<Bytes> {
     pub fn to_wire(&self) -> Option<wire::Frame> {
         let (epoch, body) = match self {
             Self::Data { epoch, number, sending, packet } => {
-                (epoch, Body::Data { number: *number, sending: *sending, packet: packet.clone() })
+                (epoch, Body::Data { number: *number, transmission: *sending, packet: packet.clone() })
             }
             Self::Parity { epoch, first, of } => {
                 (epoch, Body::Parity(wire::Parity::over(*first, of.iter().map(|packet| &packet[..]))?))
             }
             Self::Tail { epoch, last } => (epoch, Body::Tail(*last)),
-            Self::Gone { epoch, numbers } => (epoch, Body::Gone(Numbers::new(numbers.clone())?)),
-            Self::Request { epoch, numbers } => (epoch, Body::Request(Numbers::new(numbers.clone())?)),
+            Self::Gone { epoch, numbers } => (epoch, Body::NotCached(PacketNumbers::new(numbers.clone())?)),
+            Self::Request { epoch, numbers } => (epoch, Body::Request(PacketNumbers::new(numbers.clone())?)),
             Self::Report { epoch, next } => (epoch, Body::Report(*next)),
         };
         Some(wire::Frame { epoch: *epoch, body })
@@ -133,12 +135,14 @@ impl Frame<Bytes> {
     pub fn from_wire(frame: wire::Frame, arrived: impl Fn(u32) -> Option<Bytes>) -> Option<Self> {
         let epoch = frame.epoch;
         Some(match frame.body {
-            Body::Data { number, sending, packet } => Self::Data { epoch, number, sending, packet },
+            Body::Data { number, transmission: sending, packet } => {
+                Self::Data { epoch, number, sending, packet }
+            }
             Body::Parity(parity) => {
-                Self::Parity { epoch, first: parity.first, of: complete(&parity, arrived)? }
+                Self::Parity { epoch, first: parity.first, of: restore_parity(&parity, arrived)? }
             }
             Body::Tail(last) => Self::Tail { epoch, last },
-            Body::Gone(numbers) => Self::Gone { epoch, numbers: numbers.as_slice().to_vec() },
+            Body::NotCached(numbers) => Self::Gone { epoch, numbers: numbers.as_slice().to_vec() },
             Body::Request(numbers) => Self::Request { epoch, numbers: numbers.as_slice().to_vec() },
             Body::Report(next) => Self::Report { epoch, next },
         })
@@ -146,13 +150,13 @@ impl Frame<Bytes> {
 }
 
 /// Returns all packets that parity covers, if at most one of them is missing.
-fn complete(parity: &wire::Parity, arrived: impl Fn(u32) -> Option<Bytes>) -> Option<Vec<Bytes>> {
+fn restore_parity(parity: &wire::Parity, arrived: impl Fn(u32) -> Option<Bytes>) -> Option<Vec<Bytes>> {
     let packets: Vec<_> = (0..parity.count).map(|n| arrived(parity.first.wrapping_add(n.into()))).collect();
     let missing = packets.iter().filter(|packet| packet.is_none()).count();
     let others = packets.iter().flatten().map(|packet| &packet[..]);
     let made = match missing {
         0 => None,
-        1 => Some(parity.missing(others)?),
+        1 => Some(parity.recover(others)?),
         _ => return None,
     };
     packets.into_iter().map(|packet| packet.or_else(|| made.clone())).collect()

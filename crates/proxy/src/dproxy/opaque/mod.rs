@@ -9,28 +9,28 @@
 //! packets it can discard. Frames are not authenticated, like those of a link: on a link shared with
 //! untrusted hosts, use it inside a tunnel.
 
-mod far;
 mod frame;
-mod near;
+mod receiver;
+mod sender;
 mod types;
 
-pub use crate::arq::Order;
-use far::Far;
+pub use crate::arq::DeliveryMode;
 pub use frame::Frame;
 use hopline_core::{Instant, Seq32};
-pub use hopline_wire::dproxy::frame::Sending;
-use near::Near;
+pub use hopline_wire::dproxy::frame::TransmissionKind;
+use receiver::OpaqueReceiver;
+use sender::OpaqueSender;
 use std::collections::VecDeque;
-pub use types::{Config, Does, MOST_MISSING, Parity, Stats, WINDOW, tail_probe_at};
+pub use types::{Config, MAX_MISSING, OpaqueAction, Parity, Stats, WINDOW_PACKETS, tail_probe_delay};
 
 use super::RecoveryStats;
 
 /// One end of a link. `K`: a packet as the caller stores it; each transmission is a copy of a cached one.
 #[derive(Debug)]
 pub struct Opaque<K> {
-    near: Near<K>,
-    far: Far<K>,
-    out: VecDeque<Does<K>>,
+    sender: OpaqueSender<K>,
+    receiver: OpaqueReceiver<K>,
+    actions: VecDeque<OpaqueAction<K>>,
     stats: Stats,
 }
 
@@ -39,60 +39,62 @@ impl<K: Clone> Opaque<K> {
     /// restart.
     #[must_use]
     pub fn new(config: Config, epoch: u16) -> Self {
-        let (near, far) = (Near::new(config, epoch), Far::new(config));
-        Self { near, far, out: VecDeque::new(), stats: Stats::default() }
+        let (near, far) = (OpaqueSender::new(config, epoch), OpaqueReceiver::new(config));
+        Self { sender: near, receiver: far, actions: VecDeque::new(), stats: Stats::default() }
     }
 
     /// Sends a packet across the link.
     pub fn send(&mut self, now: Instant, packet: K) {
-        self.near.send(now, packet, &mut self.out, &mut self.stats);
+        self.sender.send(now, packet, &mut self.actions, &mut self.stats);
     }
 
     /// Handles a frame from the other end.
     pub fn handle_frame(&mut self, now: Instant, frame: Frame<K>) {
-        let (out, stats) = (&mut self.out, &mut self.stats);
+        let (out, stats) = (&mut self.actions, &mut self.stats);
         match frame {
             Frame::Data { epoch, number, sending, packet } => {
-                self.far.take(now, (epoch, Seq32(number), sending), packet, out, stats);
+                self.receiver.handle_data(now, (epoch, Seq32(number), sending), packet, out, stats);
             }
             Frame::Parity { epoch, first, of } => {
-                self.far.take_parity(now, (epoch, Seq32(first)), of, out, stats);
+                self.receiver.handle_parity(now, (epoch, Seq32(first)), of, out, stats);
             }
-            Frame::Tail { epoch, last } => self.far.hear_tail(now, epoch, Seq32(last), out, stats),
-            Frame::Gone { epoch, numbers } => self.far.hear_gone(now, epoch, &numbers, out, stats),
-            Frame::Request { epoch, numbers } => self.near.replay(now, epoch, &numbers, out, stats),
-            Frame::Report { epoch, next } => self.near.hear_report(now, epoch, next, out, stats),
+            Frame::Tail { epoch, last } => {
+                self.receiver.handle_tail_probe(now, epoch, Seq32(last), out, stats)
+            }
+            Frame::Gone { epoch, numbers } => self.receiver.handle_gone(now, epoch, &numbers, out, stats),
+            Frame::Request { epoch, numbers } => self.sender.handle_request(now, epoch, &numbers, out, stats),
+            Frame::Report { epoch, next } => self.sender.handle_report(now, epoch, next, out, stats),
         }
     }
 
     /// Records that the link's queue has no room for the packet of this number. This is congestion, and left
     /// to the hosts behind the link: it is not repaired.
-    pub fn refused(&mut self, number: u32) {
-        self.near.refused(number, &mut self.out, &mut self.stats);
+    pub fn on_queue_drop(&mut self, number: u32) {
+        self.sender.on_queue_drop(number, &mut self.actions, &mut self.stats);
     }
 
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.near.handle_timeout(now, &mut self.out, &mut self.stats);
-        self.far.handle_timeout(now, &mut self.out);
+        self.sender.handle_timeout(now, &mut self.actions, &mut self.stats);
+        self.receiver.handle_timeout(now, &mut self.actions);
     }
 
     /// Returns the next action.
-    pub fn poll(&mut self) -> Option<Does<K>> {
-        self.out.pop_front()
+    pub fn poll(&mut self) -> Option<OpaqueAction<K>> {
+        self.actions.pop_front()
     }
 
     /// Returns the time of the next call of [`Opaque::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.near.due().into_iter().chain(self.far.due()).min()
+        self.sender.poll_timeout().into_iter().chain(self.receiver.poll_timeout()).min()
     }
 
     /// Returns the number of stored packets: those of the sender, and received ones that wait for earlier
     /// ones.
     #[must_use]
-    pub fn held(&self) -> usize {
-        self.near.held() + self.far.held()
+    pub fn stored_packets(&self) -> usize {
+        self.sender.cached_packets() + self.receiver.waiting_packets()
     }
 
     /// Returns the counters.
@@ -104,7 +106,7 @@ impl<K: Clone> Opaque<K> {
     /// Returns the counters of the recovery.
     #[must_use]
     pub const fn recovery(&self) -> &RecoveryStats {
-        self.far.recovery()
+        self.receiver.recovery()
     }
 }
 

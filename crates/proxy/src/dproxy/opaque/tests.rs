@@ -2,11 +2,11 @@
 //! first.
 
 use super::*;
-use crate::dproxy::Recovery;
-use crate::filter::Turn;
+use crate::dproxy::RecoveryConfig;
+use crate::pep::QueuePosition;
 use core::num::NonZeroU8;
 use hopline_core::Duration;
-use hopline_core::{Purpose, Stream};
+use hopline_core::{Purpose, RandomStream};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -18,19 +18,19 @@ struct Link {
     ends: [Opaque<u32>; 2],
     now: Instant,
     /// Transmission time of a packet (that of other frames is zero), and queue capacity.
-    pace: Duration,
-    room: usize,
-    queues: [VecDeque<(Turn, Frame<u32>)>; 2],
-    free_at: [Instant; 2],
+    packet_time: Duration,
+    queue_capacity: usize,
+    queues: [VecDeque<(QueuePosition, Frame<u32>)>; 2],
+    idle_at: [Instant; 2],
     /// Frames in flight: arrival time, receiving end, frame.
-    under_way: Vec<(Instant, usize, Frame<u32>)>,
+    in_flight: Vec<(Instant, usize, Frame<u32>)>,
     delivered: Vec<u32>,
     delivered_at: BTreeMap<u32, Instant>,
     refused: Vec<u32>,
     /// Frames that each end has sent.
     sent: [Vec<Frame<u32>>; 2],
     /// Copies of each packet that each end holds.
-    held: [BTreeMap<u32, i32>; 2],
+    held_copies: [BTreeMap<u32, i32>; 2],
 }
 
 impl Link {
@@ -38,16 +38,16 @@ impl Link {
         Self {
             ends: [Opaque::new(config, 1), Opaque::new(config, 2)],
             now: Instant::ZERO,
-            pace: Duration::ZERO,
-            room: usize::MAX,
+            packet_time: Duration::ZERO,
+            queue_capacity: usize::MAX,
             queues: Default::default(),
-            free_at: [Instant::ZERO; 2],
-            under_way: Vec::new(),
+            idle_at: [Instant::ZERO; 2],
+            in_flight: Vec::new(),
             delivered: Vec::new(),
             delivered_at: BTreeMap::new(),
             refused: Vec::new(),
             sent: Default::default(),
-            held: Default::default(),
+            held_copies: Default::default(),
         }
     }
 
@@ -57,61 +57,61 @@ impl Link {
         loses: &mut impl FnMut(usize, &Frame<u32>) -> bool,
     ) {
         for packet in packets {
-            self.hold(0, packet, 1);
+            self.adjust_held(0, packet, 1);
             self.ends[0].send(self.now, packet);
-            self.settle(loses);
+            self.process(loses);
         }
     }
 
-    fn hold(&mut self, end: usize, packet: u32, by: i32) {
-        let held = self.held[end].entry(packet).or_default();
+    fn adjust_held(&mut self, end: usize, packet: u32, by: i32) {
+        let held = self.held_copies[end].entry(packet).or_default();
         *held += by;
         assert!(*held >= 0, "{packet} is let go of too often");
     }
 
-    fn settle(&mut self, loses: &mut impl FnMut(usize, &Frame<u32>) -> bool) {
+    fn process(&mut self, loses: &mut impl FnMut(usize, &Frame<u32>) -> bool) {
         for end in [0, 1] {
             while let Some(does) = self.ends[end].poll() {
                 match does {
-                    Does::Sends(turn, frame) => self.enqueue(end, turn, frame),
-                    Does::Delivers(packet) => {
-                        self.hold(end, packet, -1);
+                    OpaqueAction::Send(turn, frame) => self.enqueue(end, turn, frame),
+                    OpaqueAction::Deliver(packet) => {
+                        self.adjust_held(end, packet, -1);
                         self.delivered.push(packet);
                         self.delivered_at.insert(packet, self.now);
                     }
-                    Does::Loses(packet) => {
-                        self.hold(end, packet, -1);
+                    OpaqueAction::ReportDrop(packet) => {
+                        self.adjust_held(end, packet, -1);
                         self.refused.push(packet);
                     }
-                    Does::Discards(packet) => self.hold(end, packet, -1),
+                    OpaqueAction::Release(packet) => self.adjust_held(end, packet, -1),
                 }
             }
             self.transmit(end, loses);
         }
     }
 
-    fn enqueue(&mut self, end: usize, turn: Turn, frame: Frame<u32>) {
+    fn enqueue(&mut self, end: usize, turn: QueuePosition, frame: Frame<u32>) {
         for packet in frame.packets() {
-            assert!(self.held[end][packet] > 0, "{packet} is not there any more");
+            assert!(self.held_copies[end][packet] > 0, "{packet} is not there any more");
         }
         self.sent[end].push(frame.clone());
         let queue = &mut self.queues[end];
-        if queue.len() < self.room {
-            let ahead = queue.iter().take_while(|(waits, _)| *waits == Turn::First).count();
-            queue.insert(if turn == Turn::First { ahead } else { queue.len() }, (turn, frame));
+        if queue.len() < self.queue_capacity {
+            let ahead = queue.iter().take_while(|(waits, _)| *waits == QueuePosition::Front).count();
+            queue.insert(if turn == QueuePosition::Front { ahead } else { queue.len() }, (turn, frame));
         } else if let Frame::Data { number, .. } = frame {
-            self.ends[end].refused(number);
+            self.ends[end].on_queue_drop(number);
         }
     }
 
     fn transmit(&mut self, end: usize, loses: &mut impl FnMut(usize, &Frame<u32>) -> bool) {
-        while self.free_at[end] <= self.now
+        while self.idle_at[end] <= self.now
             && let Some((_, frame)) = self.queues[end].pop_front()
         {
-            let takes = if frame.packets().next().is_some() { self.pace } else { Duration::ZERO };
-            self.free_at[end] = self.now + takes;
+            let takes = if frame.packets().next().is_some() { self.packet_time } else { Duration::ZERO };
+            self.idle_at[end] = self.now + takes;
             if !loses(end, &frame) {
-                self.under_way.push((self.free_at[end] + DELAY, 1 - end, frame));
+                self.in_flight.push((self.idle_at[end] + DELAY, 1 - end, frame));
             }
         }
     }
@@ -120,21 +120,21 @@ impl Link {
     fn run(&mut self, until: Instant, loses: &mut impl FnMut(usize, &Frame<u32>) -> bool) {
         loop {
             let timers = self.ends.iter().filter_map(Opaque::poll_timeout);
-            let waiting = (0..2).filter(|&end| !self.queues[end].is_empty()).map(|end| self.free_at[end]);
-            let arrivals = self.under_way.iter().map(|(at, ..)| *at);
+            let waiting = (0..2).filter(|&end| !self.queues[end].is_empty()).map(|end| self.idle_at[end]);
+            let arrivals = self.in_flight.iter().map(|(at, ..)| *at);
             let Some(at) = timers.chain(waiting).chain(arrivals).min().filter(|&at| at <= until) else {
                 self.now = self.now.max(until.min(self.now + Duration::from_secs(10)));
                 return;
             };
             self.now = self.now.max(at);
-            if let Some(arrived) = self.under_way.iter().position(|(arrival, ..)| *arrival == at) {
-                let (_, end, frame) = self.under_way.remove(arrived);
-                frame.packets().for_each(|&packet| self.hold(end, packet, 1));
+            if let Some(arrived) = self.in_flight.iter().position(|(arrival, ..)| *arrival == at) {
+                let (_, end, frame) = self.in_flight.remove(arrived);
+                frame.packets().for_each(|&packet| self.adjust_held(end, packet, 1));
                 self.ends[end].handle_frame(self.now, frame);
             } else {
                 self.ends.iter_mut().for_each(|end| end.handle_timeout(at));
             }
-            self.settle(loses);
+            self.process(loses);
         }
     }
 
@@ -142,7 +142,7 @@ impl Link {
         self.run(Instant::from_millis(until_ms), loses);
     }
 
-    fn asked(&self) -> Vec<Vec<u32>> {
+    fn requested(&self) -> Vec<Vec<u32>> {
         let numbers = |frame: &Frame<u32>| match frame {
             Frame::Request { numbers, .. } => Some(numbers.clone()),
             _ => None,
@@ -160,7 +160,7 @@ fn number(frame: &Frame<u32>) -> Option<u32> {
 }
 
 /// Loses these packets of the first end the first time that they are sent.
-fn first_of(numbers: &'static [u32]) -> impl FnMut(usize, &Frame<u32>) -> bool {
+fn lose_once(numbers: &'static [u32]) -> impl FnMut(usize, &Frame<u32>) -> bool {
     let mut left = numbers.to_vec();
     move |end, frame| {
         let at = left.iter().position(|&lost| end == 0 && number(frame) == Some(lost));
@@ -169,15 +169,15 @@ fn first_of(numbers: &'static [u32]) -> impl FnMut(usize, &Frame<u32>) -> bool {
 }
 
 fn any_order() -> Config {
-    Config { order: Order::Any, ..Config::default() }
+    Config { order: DeliveryMode::Any, ..Config::default() }
 }
 
 #[test]
-fn what_is_missing_is_asked_for_at_once_in_one_frame_and_the_others_wait() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[1, 2, 4]));
+fn missing_packets_are_requested_at_once_in_one_frame() {
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[1, 2, 4]));
     link.send(0..6, &mut loses);
     link.run_ms(2, &mut loses);
-    assert_eq!(link.asked(), [vec![1, 2], vec![4]]);
+    assert_eq!(link.requested(), [vec![1, 2], vec![4]]);
     assert_eq!(link.delivered, [0]);
     link.run_ms(6, &mut loses);
     assert_eq!(link.delivered, [0, 1, 2, 3, 4, 5]);
@@ -185,29 +185,29 @@ fn what_is_missing_is_asked_for_at_once_in_one_frame_and_the_others_wait() {
 }
 
 #[test]
-fn where_order_does_not_matter_nobody_waits() {
-    let (mut link, mut loses) = (Link::new(any_order()), first_of(&[1]));
+fn any_order_delivers_without_waiting() {
+    let (mut link, mut loses) = (Link::new(any_order()), lose_once(&[1]));
     link.send(0..4, &mut loses);
     link.run_ms(6, &mut loses);
     assert_eq!(link.delivered, [0, 2, 3, 1]);
 }
 
 #[test]
-fn a_lost_replay_is_asked_for_again_when_a_later_one_comes_or_in_time() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[1, 2, 1]));
+fn lost_replay_is_requested_again_by_order_rule_or_timeout() {
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[1, 2, 1]));
     link.send(0..4, &mut loses);
     link.run_ms(100, &mut loses);
-    assert_eq!(link.asked(), [vec![1, 2], vec![1]]);
+    assert_eq!(link.requested(), [vec![1, 2], vec![1]]);
     assert_eq!(link.delivered_at[&1], Instant::from_millis(10), "with the replay of 2, and 4 ms more");
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[1, 1]));
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[1, 1]));
     link.send(0..3, &mut loses);
     link.run_ms(100, &mut loses);
     assert_eq!(link.delivered_at[&1], Instant::from_millis(26), "asked for at 2, twice 10 ms, and 4 ms more");
 }
 
 #[test]
-fn a_lost_tail_is_found_by_a_probe_and_a_lost_probe_by_the_next() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[2, 3]));
+fn tail_probes_detect_lost_tail() {
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[2, 3]));
     link.send(0..4, &mut loses);
     link.run_ms(100, &mut loses);
     assert_eq!(link.delivered, [0, 1, 2, 3]);
@@ -227,12 +227,12 @@ fn a_lost_tail_is_found_by_a_probe_and_a_lost_probe_by_the_next() {
 }
 
 #[test]
-fn a_silent_link_is_told_of_its_last_packet_once_if_it_answers_and_then_rests() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[]));
+fn tail_probe_is_sent_once_if_answered() {
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[]));
     link.send(0..4, &mut loses);
     link.run_ms(100, &mut loses);
     assert_eq!((link.probes(), link.ends[0].poll_timeout()), (1, None));
-    assert_eq!(link.held[0].values().sum::<i32>(), 0, "what has arrived is not kept");
+    assert_eq!(link.held_copies[0].values().sum::<i32>(), 0, "what has arrived is not kept");
     link.send(4..5, &mut loses);
     link.run_ms(103, &mut loses);
     assert_eq!(link.probes(), 1);
@@ -241,8 +241,8 @@ fn a_silent_link_is_told_of_its_last_packet_once_if_it_answers_and_then_rests() 
 }
 
 #[test]
-fn what_nobody_answers_is_given_up_and_holds_up_nobody() {
-    let recovery = Recovery { patience: Duration::from_millis(50), ..Config::default().recovery };
+fn unanswered_requests_are_given_up() {
+    let recovery = RecoveryConfig { max_wait: Duration::from_millis(50), ..Config::default().recovery };
     let mut link = Link::new(Config { recovery, ..Config::default() });
     let mut loses = |end: usize, frame: &Frame<u32>| end == 0 && number(frame) == Some(1);
     link.send(0..4, &mut loses);
@@ -254,76 +254,80 @@ fn what_nobody_answers_is_given_up_and_holds_up_nobody() {
 }
 
 #[test]
-fn an_end_that_nobody_answers_tells_three_times_and_keeps_nothing_for_ever() {
+fn unanswered_tail_probe_is_sent_three_times() {
     let mut link = Link::new(Config::default());
     let mut loses = |_, _: &Frame<u32>| true;
     link.send(0..4, &mut loses);
     link.run_ms(499, &mut loses);
-    assert_eq!((link.probes(), link.held[0].values().sum::<i32>()), (3, 4));
+    assert_eq!((link.probes(), link.held_copies[0].values().sum::<i32>()), (3, 4));
     link.run_ms(500, &mut loses);
-    assert_eq!((link.ends[0].poll_timeout(), link.held[0].values().sum::<i32>()), (None, 0));
+    assert_eq!((link.ends[0].poll_timeout(), link.held_copies[0].values().sum::<i32>()), (None, 0));
 }
 
 #[test]
-fn what_is_not_kept_is_said_so_and_holds_up_nobody() {
-    let (mut link, mut loses) = (Link::new(Config { kept_packets: 2, ..Config::default() }), first_of(&[1]));
+fn uncached_packets_are_reported_and_skipped() {
+    let (mut link, mut loses) =
+        (Link::new(Config { max_cached_packets: 2, ..Config::default() }), lose_once(&[1]));
     link.send(0..5, &mut loses);
     link.run_ms(6, &mut loses);
-    assert_eq!((&link.delivered[..], link.ends[0].stats().not_kept), (&[0, 2, 3, 4][..], 1));
+    assert_eq!((&link.delivered[..], link.ends[0].stats().not_cached), (&[0, 2, 3, 4][..], 1));
     assert_eq!(link.ends[1].recovery().not_cached, 1);
 }
 
 #[test]
-fn what_the_queue_refuses_is_not_repaired_and_its_number_goes_to_the_next_packet() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[]));
+fn number_of_a_refused_packet_is_reused() {
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[]));
     link.send(0..1, &mut loses);
-    link.room = 0;
+    link.queue_capacity = 0;
     link.send(1..3, &mut loses);
-    link.room = 9;
+    link.queue_capacity = 9;
     link.send(3..4, &mut loses);
     link.run_ms(100, &mut loses);
     assert_eq!((&link.delivered[..], &link.refused[..]), (&[0, 3][..], &[1, 2][..]));
-    assert_eq!((link.asked(), link.ends[0].stats().refused), (vec![], 2));
+    assert_eq!((link.requested(), link.ends[0].stats().refused), (vec![], 2));
 }
 
 #[test]
-fn what_is_dropped_from_the_queue_later_is_gone() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[1]));
+fn packet_dropped_later_by_the_queue_is_not_repaired() {
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[1]));
     link.send(0..3, &mut loses);
-    link.ends[0].refused(1);
+    link.ends[0].on_queue_drop(1);
     link.run_ms(100, &mut loses);
     assert_eq!((&link.delivered[..], &link.refused[..]), (&[0, 2][..], &[1][..]));
 }
 
 #[test]
-fn more_missing_than_is_asked_for_is_left_to_those_behind_the_link() {
+fn losses_beyond_the_limit_are_not_requested() {
     let mut link = Link::new(Config::default());
     let mut loses = |end: usize, frame: &Frame<u32>| {
         end == 0 && number(frame).is_some_and(|number| (1..400).contains(&number))
     };
     link.send(0..401, &mut loses);
     link.run_ms(100, &mut loses);
-    assert_eq!((&link.delivered[..], link.ends[1].stats().too_many), (&[0, 400][..], 1));
-    assert_eq!(link.asked().len(), 0);
+    assert_eq!((&link.delivered[..], link.ends[1].stats().excess_losses), (&[0, 400][..], 1));
+    assert_eq!(link.requested().len(), 0);
 }
 
 #[test]
-fn one_loss_in_a_group_is_made_good_by_parity_and_parity_follows_the_losses() {
+fn parity_restores_one_loss_and_adapts_to_the_loss_ratio() {
     let (least, most) = (NonZeroU8::new(2).unwrap(), NonZeroU8::new(20).unwrap());
-    let mut link = Link::new(Config { parity: Parity::Adaptive { least, most }, ..Config::default() });
-    let mut random = Stream::keyed(1, 0, 0, Purpose::Emulation);
+    let mut link = Link::new(Config {
+        parity: Parity::Adaptive { min_group: least, max_group: most },
+        ..Config::default()
+    });
+    let mut random = RandomStream::keyed(1, 0, 0, Purpose::Emulation);
     let mut loses = move |end, _: &Frame<u32>| end == 0 && random.bernoulli(0.1);
-    link.pace = Duration::from_micros(600);
-    let mut clean = first_of(&[]);
+    link.packet_time = Duration::from_micros(600);
+    let mut clean = lose_once(&[]);
     for packet in 0..64 {
         link.send([packet], &mut clean);
-        let until = link.now + link.pace;
+        let until = link.now + link.packet_time;
         link.run(until, &mut clean);
     }
     assert_eq!(link.ends[0].stats().parity, 0, "nothing was lost yet");
     for packet in 64..1000 {
         link.send([packet], &mut loses);
-        let until = link.now + link.pace;
+        let until = link.now + link.packet_time;
         link.run(until, &mut loses);
     }
     link.run_ms(3_000, &mut loses);
@@ -333,29 +337,30 @@ fn one_loss_in_a_group_is_made_good_by_parity_and_parity_follows_the_losses() {
 }
 
 #[test]
-fn either_end_may_start_again() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[]));
+fn either_end_may_restart() {
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[]));
     link.send(0..25, &mut loses);
     link.run_ms(1_000, &mut loses);
     link.ends[1] = Opaque::new(Config::default(), 7);
-    link.held[1].clear();
+    link.held_copies[1].clear();
     link.send(25..30, &mut loses);
     link.run_ms(2_000, &mut loses);
     link.ends[0] = Opaque::new(Config::default(), 8);
-    link.held[0].clear();
-    link.send(30..35, &mut first_of(&[0]));
+    link.held_copies[0].clear();
+    link.send(30..35, &mut lose_once(&[0]));
     link.run_ms(3_000, &mut loses);
     assert_eq!(link.delivered, (0..35).collect::<Vec<_>>());
     assert_eq!(link.ends[1].stats().restarts, 1);
 }
 
 #[test]
-fn what_waited_goes_on_when_the_other_end_starts_again_and_late_frames_of_its_former_life_pass() {
+fn restart_of_the_peer_flushes_the_queue_and_accepts_late_frames() {
     let mut end = Opaque::<u32>::new(Config::default(), 1);
-    let data = |epoch, number| Frame::Data { epoch, number, sending: Sending::First, packet: number };
+    let data =
+        |epoch, number| Frame::Data { epoch, number, sending: TransmissionKind::Original, packet: number };
     let mut take = |ms, frame| {
         end.handle_frame(Instant::from_millis(ms), frame);
-        let delivers = |does| if let Does::Delivers(packet) = does { Some(packet) } else { None };
+        let delivers = |does| if let OpaqueAction::Deliver(packet) = does { Some(packet) } else { None };
         core::iter::from_fn(|| end.poll()).filter_map(delivers).collect::<Vec<_>>()
     };
     assert_eq!(take(0, data(5, 100)), [100]);
@@ -368,50 +373,50 @@ fn what_waited_goes_on_when_the_other_end_starts_again_and_late_frames_of_its_fo
 }
 
 #[test]
-fn the_silence_before_a_tail_probe_follows_the_rate_of_the_link() {
-    let ms = |rate_mbps: f64| tail_probe_at(Some((rate_mbps * 1e6) as u64)).as_micros() as f64 / 1e3;
+fn tail_probe_delay_follows_the_link_rate() {
+    let ms = |rate_mbps: f64| tail_probe_delay(Some((rate_mbps * 1e6) as u64)).as_micros() as f64 / 1e3;
     assert_eq!([54.0, 24.0, 12.0, 6.0, 1.0, 0.1].map(ms), [4.0, 4.0, 8.0, 16.0, 96.0, 100.0]);
-    assert_eq!(tail_probe_at(None), Duration::from_millis(4));
+    assert_eq!(tail_probe_delay(None), Duration::from_millis(4));
 }
 
 #[test]
-fn what_is_sent_again_may_wait_for_its_turn() {
-    for turn in [Turn::First, Turn::Last] {
-        let mut end = Opaque::<u32>::new(Config { turn, ..Config::default() }, 1);
+fn replays_may_be_queued_at_the_back() {
+    for turn in [QueuePosition::Front, QueuePosition::Back] {
+        let mut end = Opaque::<u32>::new(Config { queue_position: turn, ..Config::default() }, 1);
         end.send(Instant::ZERO, 7);
         end.handle_frame(Instant::ZERO, Frame::Request { epoch: 1, numbers: vec![0] });
-        let again = Frame::Data { epoch: 1, number: 0, sending: Sending::Again, packet: 7 };
+        let again = Frame::Data { epoch: 1, number: 0, sending: TransmissionKind::Retransmission, packet: 7 };
         let sent = core::iter::from_fn(|| end.poll()).nth(1);
-        assert_eq!(sent, Some(Does::Sends(turn, again)));
+        assert_eq!(sent, Some(OpaqueAction::Send(turn, again)));
         for number in [0, 2] {
-            let frame = Frame::Data { epoch: 5, number, sending: Sending::First, packet: number };
+            let frame = Frame::Data { epoch: 5, number, sending: TransmissionKind::Original, packet: number };
             end.handle_frame(Instant::ZERO, frame);
         }
-        let asks = Does::Sends(turn, Frame::Request { epoch: 5, numbers: vec![1] });
+        let asks = OpaqueAction::Send(turn, Frame::Request { epoch: 5, numbers: vec![1] });
         assert!(core::iter::from_fn(|| end.poll()).any(|does| does == asks));
     }
 }
 
 #[test]
-fn copies_are_discarded_and_numbers_wrap_around() {
+fn duplicates_are_discarded_and_numbers_wrap_around() {
     let mut end = Opaque::<u32>::new(Config::default(), 1);
     let mut take = |number: u32| {
-        let frame = Frame::Data { epoch: 5, number, sending: Sending::First, packet: number };
+        let frame = Frame::Data { epoch: 5, number, sending: TransmissionKind::Original, packet: number };
         end.handle_frame(Instant::ZERO, frame);
         core::iter::from_fn(|| end.poll()).collect::<Vec<_>>()
     };
-    assert_eq!(take(u32::MAX - 1), [Does::Delivers(u32::MAX - 1)]);
-    assert_eq!(take(u32::MAX - 1), [Does::Discards(u32::MAX - 1)]);
+    assert_eq!(take(u32::MAX - 1), [OpaqueAction::Deliver(u32::MAX - 1)]);
+    assert_eq!(take(u32::MAX - 1), [OpaqueAction::Release(u32::MAX - 1)]);
     let asks = Frame::Request { epoch: 5, numbers: vec![u32::MAX, 0] };
-    assert_eq!(take(1), [Does::Sends(Turn::First, asks)]);
-    assert_eq!(take(1), [Does::Discards(1)]);
+    assert_eq!(take(1), [OpaqueAction::Send(QueuePosition::Front, asks)]);
+    assert_eq!(take(1), [OpaqueAction::Release(1)]);
     take(0);
-    assert_eq!(take(u32::MAX), [u32::MAX, 0, 1].map(Does::Delivers));
+    assert_eq!(take(u32::MAX), [u32::MAX, 0, 1].map(OpaqueAction::Deliver));
 }
 
 #[test]
-fn frames_that_make_no_sense_bring_nothing() {
-    let (mut link, mut loses) = (Link::new(Config::default()), first_of(&[]));
+fn invalid_frames_are_ignored() {
+    let (mut link, mut loses) = (Link::new(Config::default()), lose_once(&[]));
     link.send(0..3, &mut loses);
     let hostile = [
         Frame::Request { epoch: 9, numbers: vec![0] },
@@ -423,27 +428,35 @@ fn frames_that_make_no_sense_bring_nothing() {
     for frame in hostile {
         link.ends[0].handle_frame(link.now, frame);
     }
-    assert_eq!((link.ends[0].poll(), link.ends[0].stats().senseless), (None, 7));
+    assert_eq!((link.ends[0].poll(), link.ends[0].stats().invalid), (None, 7));
     link.run_ms(100, &mut loses);
     assert_eq!(link.delivered, [0, 1, 2]);
 }
 
 #[test]
-fn frames_are_as_long_as_they_say() {
+fn frame_length_matches_wire_format() {
     let len = |frame: Frame<u32>| frame.len_bytes(|packet| *packet);
     let data = |sending| Frame::Data { epoch: 1, number: 0, sending, packet: 1500 };
-    assert_eq!((len(data(Sending::First)), len(data(Sending::Again))), (1508, 1508));
+    assert_eq!(
+        (len(data(TransmissionKind::Original)), len(data(TransmissionKind::Retransmission))),
+        (1508, 1508)
+    );
     assert_eq!(len(Frame::Parity { epoch: 1, first: 0, of: vec![40, 1500] }), 1512);
     assert_eq!(len(Frame::Request { epoch: 1, numbers: vec![1, 2, 3] }), 16);
     assert_eq!((len(Frame::Tail { epoch: 1, last: 3 }), len(Frame::Report { epoch: 1, next: 3 })), (8, 8));
 }
 
 #[test]
-fn frames_cross_as_bytes_and_parity_makes_the_packet_that_is_missing() {
+fn frames_round_trip_and_parity_restores_the_missing_packet() {
     use bytes::Bytes;
     let packets: Vec<_> = (1u8..5).map(|n| Bytes::from(vec![n; usize::from(n) * 10])).collect();
     let frames = [
-        Frame::Data { epoch: 3, number: 7, sending: Sending::Again, packet: packets[0].clone() },
+        Frame::Data {
+            epoch: 3,
+            number: 7,
+            sending: TransmissionKind::Retransmission,
+            packet: packets[0].clone(),
+        },
         Frame::Parity { epoch: 3, first: 7, of: packets.clone() },
         Frame::Tail { epoch: 3, last: 9 },
         Frame::Gone { epoch: 3, numbers: vec![4, 5] },
@@ -468,8 +481,8 @@ fn frames_cross_as_bytes_and_parity_makes_the_packet_that_is_missing() {
 /// the sorted delays beyond that of the link, of packets that were not lost and of packets that were.
 fn delays(config: Config) -> [Vec<Duration>; 2] {
     let mut link = Link::new(config);
-    link.pace = Duration::from_micros(600);
-    let mut random = Stream::keyed(3, 0, 0, Purpose::Emulation);
+    link.packet_time = Duration::from_micros(600);
+    let mut random = RandomStream::keyed(3, 0, 0, Purpose::Emulation);
     let mut lost = std::collections::BTreeSet::new();
     let mut sent_at = Vec::new();
     for packet in 0..3_000 {
@@ -495,7 +508,7 @@ fn delays(config: Config) -> [Vec<Duration>; 2] {
 }
 
 #[test]
-fn where_order_does_not_matter_only_what_is_lost_is_late_and_two_round_trips_at_the_median() {
+fn any_order_delays_only_lost_packets() {
     let [unharmed, harmed] = delays(any_order());
     let (pace, round_trip) = (Duration::from_micros(600), DELAY + DELAY);
     assert!(harmed.len() > 100 && unharmed.len() + harmed.len() >= 2_990);
@@ -519,20 +532,20 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let forever = Duration::from_secs(100_000);
-        let recovery = Recovery { attempts: NonZeroU8::MAX, patience: forever, grace, ..Recovery::default() };
+        let recovery = RecoveryConfig { max_timer_requests: NonZeroU8::MAX, max_wait: forever, reordering_threshold: grace, ..RecoveryConfig::default() };
         let parity = parity.and_then(NonZeroU8::new);
         let config = Config {
             recovery,
-            order: if kept { Order::Kept } else { Order::Any },
-            age: forever,
-            replays: 255,
-            parity: parity.map_or(Parity::Off, |least| Parity::Adaptive { least, most: least }),
+            order: if kept { DeliveryMode::InOrder } else { DeliveryMode::Any },
+            cache_lifetime: forever,
+            max_replays: 255,
+            parity: parity.map_or(Parity::Off, |least| Parity::Adaptive { min_group: least, max_group: least }),
             ..Config::default()
         };
-        let mut random = Stream::keyed(seed, 0, 0, Purpose::Emulation);
+        let mut random = RandomStream::keyed(seed, 0, 0, Purpose::Emulation);
         let mut loses = move |_, _: &Frame<u32>| random.bernoulli(loss);
         let mut link = Link::new(config);
-        (link.pace, link.room) = (Duration::from_micros(pace_us), room);
+        (link.packet_time, link.queue_capacity) = (Duration::from_micros(pace_us), room);
         // The first packet arrives: otherwise the receiver could not know the beginning of the epoch.
         link.send([0], &mut |_, _| false);
         let mut next = 1;
@@ -544,7 +557,7 @@ proptest! {
         }
         // All three probes may be lost. The next packet reveals all holes.
         link.run(Instant::from_secs(1_000), &mut loses);
-        (link.pace, link.room) = (Duration::ZERO, usize::MAX);
+        (link.packet_time, link.queue_capacity) = (Duration::ZERO, usize::MAX);
         link.send([next], &mut |_, _| false);
         link.run(Instant::from_secs(300_000), &mut |_, _| false);
         // Parity may bring what the queue refused.
@@ -555,17 +568,17 @@ proptest! {
             expected.sort_unstable();
         }
         prop_assert_eq!(&link.delivered, &expected);
-        prop_assert!(link.held.iter().all(|held| held.values().all(|&times| times == 0)));
+        prop_assert!(link.held_copies.iter().all(|held| held.values().all(|&times| times == 0)));
         prop_assert_eq!(link.ends[0].poll_timeout(), None);
     }
 
     #[test]
-    fn whatever_is_lost_nothing_waits_longer_than_patience_or_comes_twice(
+    fn packets_wait_at_most_max_wait_and_arrive_once(
         loss in 0.0f64..0.9,
         bursts in prop::collection::vec((1u32..60, 0u64..50), 1..20),
         seed in any::<u64>(),
     ) {
-        let mut random = Stream::keyed(seed, 0, 0, Purpose::Emulation);
+        let mut random = RandomStream::keyed(seed, 0, 0, Purpose::Emulation);
         let mut loses = move |_, _: &Frame<u32>| random.bernoulli(loss);
         let mut link = Link::new(Config::default());
         let (mut next, mut sent_at) = (0, Vec::new());
@@ -578,7 +591,7 @@ proptest! {
         }
         link.run(Instant::from_secs(100), &mut loses);
         prop_assert!(link.delivered.is_sorted_by(|a, b| a < b), "{:?}", link.delivered);
-        prop_assert!(link.held.iter().all(|held| held.values().all(|&times| times == 0)));
+        prop_assert!(link.held_copies.iter().all(|held| held.values().all(|&times| times == 0)));
         prop_assert_eq!(link.ends.each_ref().map(Opaque::poll_timeout), [None, None]);
     }
 }

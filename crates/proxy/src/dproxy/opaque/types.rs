@@ -1,10 +1,10 @@
 //! Parameters, actions and counters of an end of a link.
 
 use super::frame::Frame;
-use crate::arq::Order;
-use crate::dproxy::config::Caching;
-use crate::dproxy::{Recovery, Samples};
-use crate::filter::Turn;
+use crate::arq::DeliveryMode;
+use crate::dproxy::config::CacheConfig;
+use crate::dproxy::{RecoveryConfig, SampleRule};
+use crate::pep::QueuePosition;
 use core::num::NonZeroU8;
 use hopline_core::Duration;
 
@@ -13,23 +13,23 @@ use hopline_core::Duration;
 pub struct Config {
     /// Recovery of missing packets. Default as for TCP, but with an average over recoveries with one request,
     /// a minimum of 2 ms, and 12 attempts: no host behind the link repairs a loss as cheaply.
-    pub recovery: Recovery,
+    pub recovery: RecoveryConfig,
     /// Turn of replays, requests and answers at the link. Default first.
-    pub turn: Turn,
+    pub queue_position: QueuePosition,
     /// Order of delivery. Default in order.
-    pub order: Order,
+    pub order: DeliveryMode,
     /// Maximum number of cached packets, at least 1; the oldest is evicted. Default 1024.
-    pub kept_packets: u32,
+    pub max_cached_packets: u32,
     /// Lifetime of a cached packet. Default 500 ms: more than the patience of the other end.
-    pub age: Duration,
+    pub cache_lifetime: Duration,
     /// Maximum number of replays of a packet. Default 16.
-    pub replays: u8,
+    pub max_replays: u8,
     /// Minimum time between two replays of a packet. Default 250 µs.
     pub replay_interval: Duration,
     /// Minimum time before a tail probe. The probe is sent after half a round trip of the link without a
     /// packet, or after this time if it is longer; twice more, a round trip apart, if no answer comes.
-    /// Default [`tail_probe_at`] of an unknown rate. `None`: never.
-    pub tail_probe: Option<Duration>,
+    /// Default [`tail_probe_delay`] of an unknown rate. `None`: never.
+    pub tail_probe_delay: Option<Duration>,
     /// Forward error correction. Default off.
     pub parity: Parity,
 }
@@ -39,19 +39,19 @@ impl Config {
     pub const DEFAULT: Self = {
         let attempts = NonZeroU8::new(12).expect("not zero");
         Self {
-            recovery: Recovery {
-                attempts,
-                samples: Samples::OneRequest,
-                floor: Duration::from_millis(2),
-                ..Recovery::DEFAULT
+            recovery: RecoveryConfig {
+                max_timer_requests: attempts,
+                sample_rule: SampleRule::SingleRequest,
+                min_average: Duration::from_millis(2),
+                ..RecoveryConfig::DEFAULT
             },
-            turn: Turn::First,
-            order: Order::Kept,
-            kept_packets: WINDOW as u32,
-            age: Duration::from_millis(500),
-            replays: 16,
+            queue_position: QueuePosition::Front,
+            order: DeliveryMode::InOrder,
+            max_cached_packets: WINDOW_PACKETS as u32,
+            cache_lifetime: Duration::from_millis(500),
+            max_replays: 16,
             replay_interval: Duration::from_micros(250),
-            tail_probe: Some(LEAST_TAIL_PROBE),
+            tail_probe_delay: Some(LEAST_TAIL_PROBE),
             parity: Parity::Off,
         }
     };
@@ -71,7 +71,7 @@ const LEAST_TAIL_PROBE: Duration = Duration::from_millis(4);
 /// ACKs that bring new data: at 6 Mb/s over 802.11, probes after 4 ms cost 14 % of the goodput. Longer times
 /// exceed the timeout of a TCP sender.
 #[must_use]
-pub fn tail_probe_at(rate_bps: Option<u64>) -> Duration {
+pub fn tail_probe_delay(rate_bps: Option<u64>) -> Duration {
     const MOST: Duration = Duration::from_millis(100);
     const BITS: u64 = 8 * 1500 * 8;
     let of_rate = |bps: u64| Duration::from_secs_f64(BITS as f64 / bps.max(1) as f64);
@@ -79,9 +79,21 @@ pub fn tail_probe_at(rate_bps: Option<u64>) -> Duration {
 }
 
 impl Config {
-    pub(super) const fn caching(&self) -> Caching {
-        let Self { kept_packets, age, replays, replay_interval, .. } = *self;
-        Caching { packets_per_flow: u16::MAX, packets: kept_packets, age, replays, replay_interval }
+    pub(super) const fn caching(&self) -> CacheConfig {
+        let Self {
+            max_cached_packets: kept_packets,
+            cache_lifetime: age,
+            max_replays: replays,
+            replay_interval,
+            ..
+        } = *self;
+        CacheConfig {
+            packets_per_flow: u16::MAX,
+            packets: kept_packets,
+            lifetime: age,
+            max_replays: replays,
+            replay_interval,
+        }
     }
 }
 
@@ -95,30 +107,30 @@ pub enum Parity {
     /// parity while less than one in a thousand is lost.
     Adaptive {
         /// Minimum number of packets.
-        least: NonZeroU8,
+        min_group: NonZeroU8,
         /// Maximum number of packets.
-        most: NonZeroU8,
+        max_group: NonZeroU8,
     },
 }
 
 /// Size of the receive window, packets from the first missing one. A packet beyond it moves the window on,
 /// past missing packets.
-pub const WINDOW: usize = 1024;
+pub const WINDOW_PACKETS: usize = 1024;
 
 /// Maximum number of missing packets. Larger losses are left to the hosts behind the link.
-pub const MOST_MISSING: usize = 256;
+pub const MAX_MISSING: usize = 256;
 
 /// Action of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Does<K> {
+pub enum OpaqueAction<K> {
     /// Send a frame.
-    Sends(Turn, Frame<K>),
+    Send(QueuePosition, Frame<K>),
     /// Deliver a packet that has crossed the link.
-    Delivers(K),
+    Deliver(K),
     /// Report an accepted packet as dropped: the queue had no room for it.
-    Loses(K),
+    ReportDrop(K),
     /// Release a packet: the other end has it, it was evicted, it has expired, or it is a duplicate.
-    Discards(K),
+    Release(K),
 }
 
 /// Counters of an end.
@@ -129,9 +141,9 @@ pub struct Stats {
     /// Packets replayed.
     pub replayed: u64,
     /// Requested packets that were replayed a moment ago.
-    pub under_way: u64,
+    pub recently_replayed: u64,
     /// Requested packets that are not cached, or were replayed too often.
-    pub not_kept: u64,
+    pub not_cached: u64,
     /// Packets that the queue refused.
     pub refused: u64,
     /// Tail probes.
@@ -141,13 +153,13 @@ pub struct Stats {
     /// Packets restored from parity.
     pub restored: u64,
     /// Duplicates of packets that had arrived.
-    pub copies: u64,
+    pub duplicates: u64,
     /// Number of times that more was missing than is requested.
-    pub too_many: u64,
+    pub excess_losses: u64,
     /// Frames of the former epoch of the other end.
     pub stale: u64,
     /// Epochs of the other end after the first.
     pub restarts: u64,
     /// Invalid frames: for another epoch than the current one, or about packets that were never sent.
-    pub senseless: u64,
+    pub invalid: u64,
 }

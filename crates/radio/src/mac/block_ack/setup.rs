@@ -14,65 +14,65 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_micros(100 * TU_US);
 /// Successive requests, each of them retransmitted like data, before the originator pauses.
 const MAX_REQUESTS: u8 = 3;
 /// Duration of the pause.
-const PAUSE: Duration = Duration::from_secs(1);
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// Most waiting action frames; further ones are not sent.
-const MAX_WAITING: usize = 64;
+const MAX_ACTION_FRAMES: usize = 64;
 /// A time unit in µs (802.11-2020 §3.1).
 const TU_US: u64 = 1024;
 
 /// Agreements as originator, and action frames to send.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Setup {
-    standings: Vec<(MacAddr, Standing)>,
-    waiting: VecDeque<Outgoing>,
+pub(super) struct AgreementSetup {
+    agreements: Vec<(MacAddr, AgreementState)>,
+    action_frames: VecDeque<ActionFrame>,
     last_token: u8,
     /// Duplicate cache of action frames. They share sequence numbers with data, but may overtake retransmissions.
-    pub(super) heard: DuplicateCache,
+    pub(super) duplicates: DuplicateCache,
 }
 
 /// State of the originator's agreement with a recipient.
 #[derive(Clone, Copy, Debug)]
-enum Standing {
+enum AgreementState {
     /// No agreement.
     None,
     /// A request was sent; the response is due by `until`.
-    Asked {
+    Requested {
         token: u8,
         requests: u8,
         until: Instant,
     },
-    Stands {
+    Established {
         window: u16,
         timeout: Option<Duration>,
-        heard: Instant,
+        last_heard: Instant,
     },
     /// Refused or unanswered: no new request until then.
-    Shunned {
+    Refused {
         until: Instant,
     },
 }
 
 /// Next step of an originator that has won the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextStep {
     /// Send a burst or a BlockAckReq.
     Burst,
     /// Request an agreement.
-    Ask,
+    RequestAgreement,
     /// Send one MSDU that is answered by an ACK.
     Single,
 }
 
 /// State of a burst under an agreement: whether the originator owes the recipient a BlockAckReq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Account {
-    Settled,
-    Open,
+pub(super) enum RequestState {
+    NotDue,
+    Due,
 }
 
 /// An action frame to send.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outgoing {
+pub(super) struct ActionFrame {
     pub(super) to: MacAddr,
     pub(super) action: BlockAckAction,
     /// Sequence number, once the frame has been sent.
@@ -80,39 +80,41 @@ pub(super) struct Outgoing {
     pub(super) failures: u8,
 }
 
-impl Setup {
+impl AgreementSetup {
     /// Returns the next step for MSDUs to `to`.
-    pub(super) fn next(&mut self, now: Instant, to: MacAddr, account: Account) -> Next {
-        let standing = self.standing(to);
+    pub(super) fn next_step(&mut self, now: Instant, to: MacAddr, account: RequestState) -> NextStep {
+        let standing = self.state(to);
         match *standing {
-            Standing::None => Next::Ask,
-            Standing::Asked { until, .. } | Standing::Shunned { until } if now < until => Next::Single,
-            Standing::Asked { requests: MAX_REQUESTS.., .. } => {
-                *standing = Standing::Shunned { until: now + PAUSE };
-                Next::Single
+            AgreementState::None => NextStep::RequestAgreement,
+            AgreementState::Requested { until, .. } | AgreementState::Refused { until } if now < until => {
+                NextStep::Single
             }
-            Standing::Asked { .. } | Standing::Shunned { .. } => Next::Ask,
+            AgreementState::Requested { requests: MAX_REQUESTS.., .. } => {
+                *standing = AgreementState::Refused { until: now + RETRY_PAUSE };
+                NextStep::Single
+            }
+            AgreementState::Requested { .. } | AgreementState::Refused { .. } => NextStep::RequestAgreement,
             // The originator has an inactivity timer as well (802.11-2020 §10.25.5). A block is settled first.
-            Standing::Stands { timeout: Some(timeout), heard, .. }
-                if account == Account::Settled && heard + timeout <= now =>
+            AgreementState::Established { timeout: Some(timeout), last_heard: heard, .. }
+                if account == RequestState::NotDue && heard + timeout <= now =>
             {
-                Next::Ask
+                NextStep::RequestAgreement
             }
-            Standing::Stands { .. } => Next::Burst,
+            AgreementState::Established { .. } => NextStep::Burst,
         }
     }
 
     /// Returns whether there is an agreement with `to`.
-    pub(super) fn stands(&self, to: MacAddr) -> bool {
-        self.standings.iter().any(|(who, s)| *who == to && matches!(s, Standing::Stands { .. }))
+    pub(super) fn is_established(&self, to: MacAddr) -> bool {
+        self.agreements.iter().any(|(who, s)| *who == to && matches!(s, AgreementState::Established { .. }))
     }
 
     /// Returns the receiver's buffer size in MSDUs.
     pub(super) fn window(&self, to: MacAddr) -> u16 {
-        self.standings
+        self.agreements
             .iter()
             .find_map(|(who, standing)| match *standing {
-                Standing::Stands { window, .. } if *who == to => Some(window),
+                AgreementState::Established { window, .. } if *who == to => Some(window),
                 _ => None,
             })
             .unwrap_or(WINDOW)
@@ -122,14 +124,14 @@ impl Setup {
     pub(super) fn begin_request(&mut self, to: MacAddr) -> u8 {
         self.last_token = self.last_token.checked_add(1).unwrap_or(1);
         let token = self.last_token;
-        let standing = self.standing(to);
-        let before = if let Standing::Asked { requests, .. } = *standing { requests } else { 0 };
-        *standing = Standing::Asked { token, requests: before + 1, until: Instant::FAR_FUTURE };
+        let standing = self.state(to);
+        let before = if let AgreementState::Requested { requests, .. } = *standing { requests } else { 0 };
+        *standing = AgreementState::Requested { token, requests: before + 1, until: Instant::FAR_FUTURE };
         token
     }
 
     /// Handles a positive response. Returns whether a request with this token was outstanding.
-    pub(super) fn agree(
+    pub(super) fn accept(
         &mut self,
         now: Instant,
         to: MacAddr,
@@ -137,81 +139,88 @@ impl Setup {
         (window, timeout_tu): (u16, u16),
     ) -> bool {
         let timeout = (timeout_tu > 0).then(|| Duration::from_micros(u64::from(timeout_tu) * TU_US));
-        self.conclude(to, dialog_token, Standing::Stands { window: window.min(WINDOW), timeout, heard: now })
+        self.finish_request(
+            to,
+            dialog_token,
+            AgreementState::Established { window: window.min(WINDOW), timeout, last_heard: now },
+        )
     }
 
     /// Handles a refusal. Returns whether a request with this token was outstanding.
     pub(super) fn refuse(&mut self, now: Instant, to: MacAddr, dialog_token: u8) -> bool {
-        self.conclude(to, dialog_token, Standing::Shunned { until: now + PAUSE })
+        self.finish_request(to, dialog_token, AgreementState::Refused { until: now + RETRY_PAUSE })
     }
 
-    fn conclude(&mut self, to: MacAddr, dialog_token: u8, outcome: Standing) -> bool {
-        let standing = self.standing(to);
-        let is_awaited = matches!(*standing, Standing::Asked { token, .. } if token == dialog_token);
+    fn finish_request(&mut self, to: MacAddr, dialog_token: u8, outcome: AgreementState) -> bool {
+        let standing = self.state(to);
+        let is_awaited =
+            matches!(*standing, AgreementState::Requested { token, .. } if token == dialog_token);
         if is_awaited {
             *standing = outcome;
             // The response arrived although the ACK of the request was lost.
-            self.waiting.retain(|o| o.to != to || !matches!(o.action, BlockAckAction::AddbaRequest { .. }));
+            self.action_frames
+                .retain(|o| o.to != to || !matches!(o.action, BlockAckAction::AddbaRequest { .. }));
         }
         is_awaited
     }
 
     /// Ends the agreement at the recipient's request. Returns whether there was one.
     pub(super) fn end(&mut self, to: MacAddr) -> bool {
-        let stood = self.stands(to);
+        let stood = self.is_established(to);
         if stood {
-            *self.standing(to) = Standing::None;
+            *self.state(to) = AgreementState::None;
         }
         stood
     }
 
     /// Records a BlockAck.
-    pub(super) fn note_heard(&mut self, now: Instant, from: MacAddr) {
-        if let Standing::Stands { heard, .. } = self.standing(from) {
+    pub(super) fn record_block_ack(&mut self, now: Instant, from: MacAddr) {
+        if let AgreementState::Established { last_heard: heard, .. } = self.state(from) {
             *heard = now;
         }
     }
 
     /// Returns the next action frame.
-    pub(super) fn front(&mut self) -> Option<&mut Outgoing> {
-        self.waiting.front_mut()
+    pub(super) fn front(&mut self) -> Option<&mut ActionFrame> {
+        self.action_frames.front_mut()
     }
 
-    pub(super) fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+    pub(super) fn has_action_frames(&self) -> bool {
+        !self.action_frames.is_empty()
     }
 
     /// Adds an action frame. It replaces an unsent one of the same kind to the same station.
     pub(super) fn push(&mut self, to: MacAddr, action: BlockAckAction) {
         let kind = discriminant(&action);
         let is_replaced =
-            |o: &&mut Outgoing| o.to == to && o.sequence.is_none() && discriminant(&o.action) == kind;
-        if let Some(earlier) = self.waiting.iter_mut().find(is_replaced) {
+            |o: &&mut ActionFrame| o.to == to && o.sequence.is_none() && discriminant(&o.action) == kind;
+        if let Some(earlier) = self.action_frames.iter_mut().find(is_replaced) {
             earlier.action = action;
-        } else if self.waiting.len() < MAX_WAITING {
-            self.waiting.push_back(Outgoing { to, action, sequence: None, failures: 0 });
+        } else if self.action_frames.len() < MAX_ACTION_FRAMES {
+            self.action_frames.push_back(ActionFrame { to, action, sequence: None, failures: 0 });
         }
     }
 
     /// Removes the next action frame after its ACK, or after it was given up. Starts the timeout of the response to a
     /// request.
     pub(super) fn finish_front(&mut self, now: Instant) {
-        let Some(Outgoing { to, action: BlockAckAction::AddbaRequest { .. }, .. }) = self.waiting.pop_front()
+        let Some(ActionFrame { to, action: BlockAckAction::AddbaRequest { .. }, .. }) =
+            self.action_frames.pop_front()
         else {
             return;
         };
-        if let Standing::Asked { until, .. } = self.standing(to) {
+        if let AgreementState::Requested { until, .. } = self.state(to) {
             *until = now + RESPONSE_TIMEOUT;
         }
     }
 
-    fn standing(&mut self, to: MacAddr) -> &mut Standing {
-        let known = self.standings.iter().position(|(who, _)| *who == to);
+    fn state(&mut self, to: MacAddr) -> &mut AgreementState {
+        let known = self.agreements.iter().position(|(who, _)| *who == to);
         let index = known.unwrap_or_else(|| {
-            self.standings.push((to, Standing::None));
-            self.standings.len() - 1
+            self.agreements.push((to, AgreementState::None));
+            self.agreements.len() - 1
         });
-        &mut self.standings[index].1
+        &mut self.agreements[index].1
     }
 }
 

@@ -1,7 +1,7 @@
 //! Saturation throughput against the closed form, 2 to 50 stations.
 
 use super::cell::Cell;
-use super::saturation::{Backoff, Chain, Occupancy};
+use super::saturation::{BackoffModel, BackoffParameters, Occupancy};
 use super::*;
 
 const PAYLOAD_BYTES: u32 = 1500;
@@ -15,7 +15,7 @@ const DELAY: Duration = Duration::from_micros(1);
 struct Measurement {
     mbps: f64,
     /// Failed attempts out of all.
-    collide: f64,
+    collision_probability: f64,
 }
 
 fn measure(config: &Config, stations: u32) -> Measurement {
@@ -31,7 +31,7 @@ fn measure(config: &Config, stations: u32) -> Measurement {
     let delivered_bits = 8.0 * f64::from(PAYLOAD_BYTES) * (after.0 - before.0) as f64;
     Measurement {
         mbps: delivered_bits / 1e6 / MEASURED.as_secs_f64(),
-        collide: (after.2 - before.2) as f64 / (after.1 - before.1) as f64,
+        collision_probability: (after.2 - before.2) as f64 / (after.1 - before.1) as f64,
     }
 }
 
@@ -62,9 +62,9 @@ fn occupancy(config: &Config, after: AfterCollision) -> Occupancy {
 }
 
 /// 802.11b: CW 31 to 1023 in five doublings, seven attempts of short frames.
-const DSSS: Backoff = Backoff { w: 32.0, doublings: 5, attempts: 7 };
+const DSSS: BackoffParameters = BackoffParameters { w: 32.0, doublings: 5, attempts: 7 };
 
-fn model_mbps(config: &Config, chain: Chain, after: AfterCollision, stations: u32) -> f64 {
+fn model_mbps(config: &Config, chain: BackoffModel, after: AfterCollision, stations: u32) -> f64 {
     DSSS.throughput(chain, stations, 8.0 * f64::from(PAYLOAD_BYTES), occupancy(config, after))
 }
 
@@ -78,10 +78,10 @@ fn compare(rate: Rate, rts_threshold_bytes: u32) {
             let mbps = model_mbps(&config, chain, after, stations);
             (mbps, 100.0 * (ours.mbps / mbps - 1.0))
         };
-        let frozen = model(Chain::Frozen, AfterCollision::Eifs);
-        let with_eifs = model(Chain::Bianchi2000, AfterCollision::Eifs);
-        let published = model(Chain::Bianchi2000, AfterCollision::Difs);
-        let collide = |chain| DSSS.solve(chain, stations).collide;
+        let frozen = model(BackoffModel::Frozen, AfterCollision::Eifs);
+        let with_eifs = model(BackoffModel::Bianchi2000, AfterCollision::Eifs);
+        let published = model(BackoffModel::Bianchi2000, AfterCollision::Difs);
+        let collide = |chain| DSSS.solve(chain, stations).collision_probability;
         println!(
             "| {} | {access} | {stations} | {:.3} | {:.3} | {:+.1} | {:.3} | {:+.1} | {:.3} | {:+.1} | {:.3} | {:.3} | {:.3} |",
             rate.mbps(),
@@ -92,13 +92,16 @@ fn compare(rate: Rate, rts_threshold_bytes: u32) {
             with_eifs.1,
             published.0,
             published.1,
-            ours.collide,
-            collide(Chain::Frozen),
-            collide(Chain::Bianchi2000),
+            ours.collision_probability,
+            collide(BackoffModel::Frozen),
+            collide(BackoffModel::Bianchi2000),
         );
         assert!(frozen.1.abs() < 5.0, "{stations} stations, {access}: {:+.1} %", frozen.1);
         assert!(with_eifs.1.abs() < 5.0, "{stations} stations, {access}: {:+.1} %", with_eifs.1);
-        assert!((ours.collide - collide(Chain::Frozen)).abs() < 0.03, "{stations} stations, {access}");
+        assert!(
+            (ours.collision_probability - collide(BackoffModel::Frozen)).abs() < 0.03,
+            "{stations} stations, {access}"
+        );
     }
 }
 

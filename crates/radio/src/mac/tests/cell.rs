@@ -3,20 +3,20 @@
 use super::airtime::sum;
 use super::*;
 use crate::phy::propagation::RadioParams;
-use crate::phy::reception::{Arrival, Receiver, ReceptionModel, Thresholds, Verdict};
+use crate::phy::reception::{Arrival, Receiver, ReceptionModel, ReceptionResult, Thresholds};
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Next event of the simulation, and its station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Happening {
+enum CellEvent {
     Wake(usize),
     Begin { flight: usize, at: usize },
     End { flight: usize, at: usize },
-    OwnEnd(usize),
+    TransmitEnd(usize),
 }
 
-struct Flight {
+struct InFlight {
     transmission: Transmission<u32>,
     end: Instant,
 }
@@ -25,8 +25,8 @@ struct Flight {
 struct Node {
     mac: Mac<u32>,
     receiver: Receiver,
-    carrier: Activity,
-    armed: Instant,
+    carrier: RadioState,
+    wake_at: Instant,
     /// Nodes that receive from this node.
     neighbours: Vec<usize>,
     peer: Option<usize>,
@@ -44,12 +44,12 @@ pub(super) struct Cell {
     payload_bytes: u32,
     thresholds: Thresholds,
     nodes: Vec<Node>,
-    agenda: BinaryHeap<Reverse<(Instant, u64, Happening)>>,
+    events: BinaryHeap<Reverse<(Instant, u64, CellEvent)>>,
     insertions: u64,
-    flights: Vec<Flight>,
+    flights: Vec<InFlight>,
     /// Share of frames that arrive damaged.
     loss: f64,
-    dice: Stream,
+    random: RandomStream,
 }
 
 impl Cell {
@@ -67,10 +67,14 @@ impl Cell {
         let node = |i: usize| {
             let id = NodeId(i as u32);
             Node {
-                mac: Mac::new(config.clone(), MacAddr::of_node(id), Stream::new(1, 1, id, Purpose::Backoff)),
+                mac: Mac::new(
+                    config.clone(),
+                    MacAddr::of_node(id),
+                    RandomStream::new(1, 1, id, Purpose::Backoff),
+                ),
                 receiver: Receiver::default(),
-                carrier: Activity::Quiet,
-                armed: Instant::FAR_FUTURE,
+                carrier: RadioState::Idle,
+                wake_at: Instant::FAR_FUTURE,
                 neighbours: Vec::new(),
                 peer: None,
                 next_body: 0,
@@ -85,26 +89,26 @@ impl Cell {
             payload_bytes,
             thresholds: Thresholds::new(ReceptionModel::LockOnDecodable, &RadioParams::ns2_wavelan()),
             nodes: (0..n).map(node).collect(),
-            agenda: BinaryHeap::new(),
+            events: BinaryHeap::new(),
             insertions: 0,
             flights: Vec::new(),
             loss: 0.0,
-            dice: Stream::new(1, 1, NodeId(0), Purpose::Errors),
+            random: RandomStream::new(1, 1, NodeId(0), Purpose::Errors),
         }
     }
 
     /// Runs the cell until `end`.
     pub(super) fn run(&mut self, end: Instant) {
         for i in 0..self.nodes.len() {
-            self.drive(i);
+            self.process_outputs(i);
         }
-        while let Some(&Reverse((at, _, what))) = self.agenda.peek() {
+        while let Some(&Reverse((at, _, what))) = self.events.peek() {
             if at > end {
                 break;
             }
-            self.agenda.pop();
+            self.events.pop();
             self.now = at;
-            self.happen(what);
+            self.process(what);
         }
         self.now = end;
     }
@@ -133,34 +137,34 @@ impl Cell {
         self.nodes.iter().map(|node| counter(node.mac.stats())).sum()
     }
 
-    fn schedule(&mut self, at: Instant, what: Happening) {
+    fn schedule(&mut self, at: Instant, what: CellEvent) {
         self.insertions += 1;
-        self.agenda.push(Reverse((at, self.insertions, what)));
+        self.events.push(Reverse((at, self.insertions, what)));
     }
 
-    fn happen(&mut self, what: Happening) {
+    fn process(&mut self, what: CellEvent) {
         let now = self.now;
         match what {
-            Happening::Wake(i) => {
-                if self.nodes[i].armed == now {
-                    self.nodes[i].armed = Instant::FAR_FUTURE;
+            CellEvent::Wake(i) => {
+                if self.nodes[i].wake_at == now {
+                    self.nodes[i].wake_at = Instant::FAR_FUTURE;
                     self.nodes[i].mac.handle_timeout(now);
-                    self.drive(i);
+                    self.process_outputs(i);
                 }
             }
-            Happening::Begin { flight, at } => self.begin(flight, at),
-            Happening::End { flight, at } => self.end(flight, at),
-            Happening::OwnEnd(i) => {
+            CellEvent::Begin { flight, at } => self.begin_signal(flight, at),
+            CellEvent::End { flight, at } => self.end_signal(flight, at),
+            CellEvent::TransmitEnd(i) => {
                 self.nodes[i].receiver.transmit_end();
                 self.nodes[i].mac.handle_signal(now, Signal::TransmitEnd);
                 self.nodes[i].report_carrier(now);
-                self.drive(i);
+                self.process_outputs(i);
             }
         }
     }
 
-    fn begin(&mut self, flight: usize, at: usize) {
-        let Flight { transmission, end } = &self.flights[flight];
+    fn begin_signal(&mut self, flight: usize, at: usize) {
+        let InFlight { transmission, end } = &self.flights[flight];
         let arrival = Arrival {
             id: flight as u32,
             power_w: 1e-9,
@@ -169,36 +173,38 @@ impl Cell {
             bits: 8 * transmission.len_bytes,
         };
         let node = &mut self.nodes[at];
-        node.receiver.begin(&self.thresholds, self.now, arrival);
+        node.receiver.signal_begin(&self.thresholds, self.now, arrival);
         node.report_carrier(self.now);
-        self.drive(at);
+        self.process_outputs(at);
     }
 
-    fn end(&mut self, flight: usize, at: usize) {
+    fn end_signal(&mut self, flight: usize, at: usize) {
         let (now, frame) = (self.now, self.flights[flight].transmission.frame);
         let node = &mut self.nodes[at];
-        let is_damaged = self.loss > 0.0 && self.dice.bernoulli(self.loss);
-        match node.receiver.end(&self.thresholds, now, flight as u32) {
-            Verdict::Missed => {}
-            Verdict::Damaged => node.mac.handle_packet(now, LinkId::ONLY, Reception::Undecodable),
-            Verdict::Decodable { .. } if is_damaged => {
-                node.mac.handle_packet(now, LinkId::ONLY, Reception::Undecodable);
+        let is_damaged = self.loss > 0.0 && self.random.bernoulli(self.loss);
+        match node.receiver.signal_end(&self.thresholds, now, flight as u32) {
+            ReceptionResult::NotLocked => {}
+            ReceptionResult::Damaged => node.mac.handle_packet(now, LinkId::ONLY, Reception::Errored),
+            ReceptionResult::Decodable { .. } if is_damaged => {
+                node.mac.handle_packet(now, LinkId::ONLY, Reception::Errored);
             }
-            Verdict::Decodable { .. } => node.mac.handle_packet(now, LinkId::ONLY, Reception::Frame(frame)),
+            ReceptionResult::Decodable { .. } => {
+                node.mac.handle_packet(now, LinkId::ONLY, Reception::Frame(frame))
+            }
         }
         node.report_carrier(now);
-        self.drive(at);
+        self.process_outputs(at);
     }
 
     /// Takes the outputs of the station, and gives it the next packet.
-    fn drive(&mut self, i: usize) {
+    fn process_outputs(&mut self, i: usize) {
         let now = self.now;
         loop {
             let node = &mut self.nodes[i];
             if let Some(transmission) = node.mac.poll_transmit(now) {
-                self.launch(i, transmission);
+                self.start_transmission(i, transmission);
             } else if let Some(event) = node.mac.poll_event() {
-                if let Event::Deliver { body, .. } | Event::DeliverHeld { body, .. } = event {
+                if let Event::Deliver { body, .. } | Event::DeliverBuffered { body, .. } = event {
                     node.delivered += 1;
                     node.received.push(body);
                 }
@@ -212,23 +218,23 @@ impl Cell {
             }
         }
         if let Some((at, _)) = self.nodes[i].mac.poll_timeout()
-            && at < self.nodes[i].armed
+            && at < self.nodes[i].wake_at
         {
-            self.nodes[i].armed = at;
-            self.schedule(at, Happening::Wake(i));
+            self.nodes[i].wake_at = at;
+            self.schedule(at, CellEvent::Wake(i));
         }
     }
 
-    fn launch(&mut self, from: usize, transmission: Transmission<u32>) {
+    fn start_transmission(&mut self, from: usize, transmission: Transmission<u32>) {
         let (flight, end) = (self.flights.len(), self.now + transmission.airtime);
-        self.flights.push(Flight { transmission, end });
+        self.flights.push(InFlight { transmission, end });
         self.nodes[from].receiver.transmit_begin();
         self.nodes[from].report_carrier(self.now);
         for at in self.nodes[from].neighbours.clone() {
-            self.schedule(self.now + self.delay, Happening::Begin { flight, at });
-            self.schedule(end + self.delay, Happening::End { flight, at });
+            self.schedule(self.now + self.delay, CellEvent::Begin { flight, at });
+            self.schedule(end + self.delay, CellEvent::End { flight, at });
         }
-        self.schedule(end, Happening::OwnEnd(from));
+        self.schedule(end, CellEvent::TransmitEnd(from));
     }
 }
 
@@ -292,7 +298,7 @@ fn hidden_stations_destroy_each_others_data_and_rts_protects_them() {
 }
 
 #[test]
-fn every_station_accounts_for_all_its_time() {
+fn airtimes_of_every_station_add_up() {
     for config in [dot11b(), dot11b_with_rts(), Config::ns2_wavelan()] {
         let mut cell = Cell::saturated(&config, 7, micros(1), 1000);
         cell.run(Instant::from_secs(3));
@@ -303,7 +309,7 @@ fn every_station_accounts_for_all_its_time() {
 }
 
 #[test]
-fn a_cell_repeats_itself_exactly() {
+fn a_cell_is_deterministic() {
     let run = || {
         let mut cell = Cell::saturated(&dot11b(), 5, micros(1), 1000);
         cell.run(Instant::from_secs(5));

@@ -5,7 +5,7 @@ use super::*;
 use crate::mac::config::{
     AckPolicy, BlockAckSetup, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout,
 };
-use hopline_wire::dot11::{Bitmap, BlockAckAction, BlockAckKind, BlockAckSide, QosAck};
+use hopline_wire::dot11::{Bitmap, BlockAckAction, BlockAckPolicy, BlockAckSide, QosAckPolicy};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -14,10 +14,10 @@ enum Step {
         len_bytes: u32,
         to: MacAddr,
     },
-    Hear(Reception<u32>),
+    Receive(Reception<u32>),
     Signal(Signal),
     /// A frame masks another from now on, for this many µs.
-    Mask(u64),
+    Capture(u64),
     /// Time passes; the station is woken on time, or once at the end.
     Pass(u64),
     Oversleep(u64),
@@ -39,7 +39,7 @@ fn frame() -> impl Strategy<Value = Frame<u32>> {
             1 => Frame::Cts { duration_us, ra },
             2 => Frame::Ack { duration_us, ra },
             3 => {
-                let ack = if bits[0] == 0 { QosAck::Normal } else { QosAck::BlockAck };
+                let ack = if bits[0] == 0 { QosAckPolicy::Normal } else { QosAckPolicy::BlockAck };
                 let tid = bits[1] / 200;
                 Frame::QosData { duration_us, ra, ta, sequence: Seq16(sequence), retry, tid, ack, body: 7 }
             }
@@ -60,13 +60,15 @@ fn frame() -> impl Strategy<Value = Frame<u32>> {
 /// Mostly of the traffic identifier, the kind and the dialog tokens in use, and in agreement.
 fn action([what, token, odd, buffer, timeout, ..]: [u8; 8], start: Seq16) -> BlockAckAction {
     let (dialog_token, tid) = (token % 4, odd / 200);
-    let kind = if odd % 8 == 0 { BlockAckKind::Delayed } else { BlockAckKind::Immediate };
+    let kind = if odd % 8 == 0 { BlockAckPolicy::Delayed } else { BlockAckPolicy::Immediate };
     let side = if odd % 2 == 0 { BlockAckSide::Recipient } else { BlockAckSide::Originator };
     let (buffer_size, timeout_tu) = (u16::from(buffer) * 2, u16::from(timeout));
     let status = u16::from(odd / 128);
     match what % 3 {
-        0 => BlockAckAction::AddbaRequest { dialog_token, kind, tid, buffer_size, timeout_tu, start },
-        1 => BlockAckAction::AddbaResponse { dialog_token, status, kind, tid, buffer_size, timeout_tu },
+        0 => BlockAckAction::AddbaRequest { dialog_token, policy: kind, tid, buffer_size, timeout_tu, start },
+        1 => {
+            BlockAckAction::AddbaResponse { dialog_token, status, policy: kind, tid, buffer_size, timeout_tu }
+        }
         _ => BlockAckAction::Delba { side, tid, reason: start.0 },
     }
 }
@@ -74,13 +76,13 @@ fn action([what, token, odd, buffer, timeout, ..]: [u8; 8], start: Seq16) -> Blo
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (0..3000u32, address()).prop_map(|(len_bytes, to)| Step::Send { len_bytes, to }),
-        6 => frame().prop_map(|f| Step::Hear(Reception::Frame(f))),
-        1 => Just(Step::Hear(Reception::Undecodable)),
-        2 => Just(Step::Signal(Signal::Carrier(Activity::Quiet))),
-        2 => Just(Step::Signal(Signal::Carrier(Activity::Sensing))),
-        2 => Just(Step::Signal(Signal::Carrier(Activity::Receiving))),
+        6 => frame().prop_map(|f| Step::Receive(Reception::Frame(f))),
+        1 => Just(Step::Receive(Reception::Errored)),
+        2 => Just(Step::Signal(Signal::Carrier(RadioState::Idle))),
+        2 => Just(Step::Signal(Signal::Carrier(RadioState::Sensing))),
+        2 => Just(Step::Signal(Signal::Carrier(RadioState::Receiving))),
         1 => Just(Step::Signal(Signal::TransmitEnd)),
-        1 => (0..10_000u64).prop_map(Step::Mask),
+        1 => (0..10_000u64).prop_map(Step::Capture),
         9 => (0..700u64).prop_map(Step::Pass),
         3 => (0..20_000u64).prop_map(Step::Pass),
         1 => (0..5000u64).prop_map(Step::Oversleep),
@@ -113,33 +115,35 @@ fn config() -> impl Strategy<Value = Config> {
     )
 }
 
-struct Torment {
+struct Harness {
     station: Station,
-    taken: u32,
-    fates: Vec<u32>,
+    accepted: u32,
+    outcomes: Vec<u32>,
     /// Packets that wait in the MAC for earlier ones.
-    held: usize,
+    buffered: usize,
 }
 
-impl Torment {
+impl Harness {
     fn apply(&mut self, step: Step) {
         let station = &mut self.station;
         let now = station.now;
         match step {
             Step::Send { len_bytes, to } => {
                 if station.mac.is_ready() {
-                    station.mac.send(now, Msdu { body: self.taken, len_bytes, to });
-                    self.taken += 1;
+                    station.mac.send(now, Msdu { body: self.accepted, len_bytes, to });
+                    self.accepted += 1;
                 }
             }
-            Step::Hear(reception) => station.mac.handle_packet(now, LinkId::ONLY, reception),
+            Step::Receive(reception) => station.mac.handle_packet(now, LinkId::ONLY, reception),
             Step::Signal(signal) => {
                 if signal == Signal::TransmitEnd {
                     station.transmit_end = None;
                 }
                 station.mac.handle_signal(now, signal);
             }
-            Step::Mask(span) => station.mac.handle_signal(now, Signal::Masked { until: now + micros(span) }),
+            Step::Capture(span) => {
+                station.mac.handle_signal(now, Signal::Captured { until: now + micros(span) })
+            }
             Step::Pass(span) => {
                 station.run(now + micros(span));
             }
@@ -159,12 +163,12 @@ impl Torment {
 
     /// A station that has something to send has something to wait for.
     fn check(&mut self) {
-        let Self { station, fates, taken, held } = self;
+        let Self { station, outcomes: fates, accepted: taken, buffered: held } = self;
         for event in station.events.drain(..) {
             match event {
                 Event::Sent(msdu) | Event::Failed(msdu) => fates.push(msdu.body),
-                Event::Held { .. } => *held += 1,
-                Event::DeliverHeld { .. } => *held -= 1,
+                Event::Buffered { .. } => *held += 1,
+                Event::DeliverBuffered { .. } => *held -= 1,
                 Event::Deliver { .. } | Event::Overheard { .. } => {}
             }
         }
@@ -175,7 +179,7 @@ impl Torment {
             assert_eq!(in_service, usize::from(!station.mac.is_ready()));
             assert!(fates.is_sorted(), "MSDUs meet their fates in order");
         }
-        let waits = station.next_own().is_some() || station.mac.carrier != Activity::Quiet;
+        let waits = station.next_own().is_some() || station.mac.carrier != RadioState::Idle;
         assert!(in_service == 0 || waits, "stuck in {:?}", station.mac.state());
         assert_eq!(sum(&station.mac.airtime(station.now)), station.now.since(Instant::ZERO));
     }
@@ -185,26 +189,26 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn every_msdu_finds_its_fate_once_the_medium_falls_silent(
+    fn every_msdu_has_an_outcome_once_the_medium_is_idle(
         config in config(),
         run in any::<u64>(),
         steps in prop::collection::vec(step(), 1..120),
     ) {
-        let stream = Stream::new(2, run, NodeId(0), Purpose::Backoff);
+        let stream = RandomStream::new(2, run, NodeId(0), Purpose::Backoff);
         let mac = Mac::new(config, ME, stream);
         let mut torment =
-            Torment { station: Station { mac, ..Station::new(dot11b()) }, taken: 0, fates: Vec::new(), held: 0 };
+            Harness { station: Station { mac, ..Station::new(dot11b()) }, accepted: 0, outcomes: Vec::new(), buffered: 0 };
         for step in steps {
             torment.apply(step);
         }
-        torment.apply(Step::Signal(Signal::Carrier(Activity::Quiet)));
+        torment.apply(Step::Signal(Signal::Carrier(RadioState::Idle)));
         // The longest life: 7 RTS without an answer, each followed by 1023 slots, after an NAV of 65 ms.
         // A block of 64 and one MSDU more may each need that, if its frames go one at a time.
         // So may a request for an agreement and its refusals, and the answers to 64 others.
         torment.apply(Step::Pass(200_000_000));
         prop_assert!(torment.station.mac.is_ready());
-        torment.fates.sort_unstable();
-        prop_assert_eq!(&torment.fates, &(0..torment.taken).collect::<Vec<_>>(), "each MSDU has one fate");
+        torment.outcomes.sort_unstable();
+        prop_assert_eq!(&torment.outcomes, &(0..torment.accepted).collect::<Vec<_>>(), "each MSDU has one fate");
         prop_assert_eq!(torment.station.next_own(), None);
     }
 }

@@ -15,9 +15,9 @@ mod saturation;
 mod setup;
 
 use super::config::{BackoffRange, Config};
-use super::{Activity, Event, Mac, Msdu, Reception, Signal, Transmission};
+use super::{Event, Mac, Msdu, RadioState, Reception, Signal, Transmission};
 use crate::rate::Rate;
-use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Seq16, Stream};
+use hopline_core::{Duration, Instant, LinkId, NodeId, Purpose, RandomStream, Seq16, StateMachine};
 use hopline_wire::dot11::{Frame, MacAddr};
 use std::collections::VecDeque;
 
@@ -67,7 +67,7 @@ fn data(ta: MacAddr, ra: MacAddr, body: u32) -> Frame<u32> {
     Frame::Data { duration_us: 314, ra, ta, sequence, retry: false, body }
 }
 
-fn again(frame: Frame<u32>) -> Frame<u32> {
+fn as_retry(frame: Frame<u32>) -> Frame<u32> {
     match frame {
         Frame::Data { duration_us, ra, ta, sequence, body, .. } => {
             Frame::Data { duration_us, ra, ta, sequence, retry: true, body }
@@ -77,10 +77,10 @@ fn again(frame: Frame<u32>) -> Frame<u32> {
 }
 
 /// Returns a stream that draws these first backoffs: pairs of contention window and slots.
-fn stream_drawing(range: BackoffRange, draws: &[(u16, u32)]) -> Stream {
+fn stream_drawing(range: BackoffRange, draws: &[(u16, u32)]) -> RandomStream {
     let extra = u32::from(range == BackoffRange::Inclusive);
     (0..)
-        .map(|run| Stream::new(802, run, NodeId(0), Purpose::Backoff))
+        .map(|run| RandomStream::new(802, run, NodeId(0), Purpose::Backoff))
         .find(|stream| {
             let mut dice = stream.clone();
             draws.iter().all(|&(cw, slots)| dice.below(u32::from(cw) + extra) == slots)
@@ -100,11 +100,11 @@ struct Station {
 impl Station {
     /// Creates a station with arbitrary backoffs.
     fn new(config: Config) -> Self {
-        Self::drawing(config, &[])
+        Self::with_backoffs(config, &[])
     }
 
     /// Creates a station that draws these first backoffs: pairs of contention window and slots.
-    fn drawing(config: Config, draws: &[(u16, u32)]) -> Self {
+    fn with_backoffs(config: Config, draws: &[(u16, u32)]) -> Self {
         let stream = stream_drawing(config.backoff_range, draws);
         Self {
             mac: Mac::new(config, ME, stream),
@@ -168,7 +168,7 @@ impl Station {
     }
 
     /// The carrier changes; what the station itself had planned for this instant comes after.
-    fn carrier(&mut self, at_us: u64, carrier: Activity) -> &mut Self {
+    fn carrier(&mut self, at_us: u64, carrier: RadioState) -> &mut Self {
         self.run_before(us(at_us));
         self.signal(Signal::Carrier(carrier))
     }
@@ -187,23 +187,23 @@ impl Station {
     }
 
     /// A frame arrives intact; it is in the air from one instant to the other.
-    fn hears(&mut self, from_us: u64, until_us: u64, frame: Frame<u32>) -> &mut Self {
-        self.carrier(from_us, Activity::Receiving);
+    fn receive_frame(&mut self, from_us: u64, until_us: u64, frame: Frame<u32>) -> &mut Self {
+        self.carrier(from_us, RadioState::Receiving);
         self.receive(until_us, Reception::Frame(frame));
-        self.carrier(until_us, Activity::Quiet)
+        self.carrier(until_us, RadioState::Idle)
     }
 
     /// A frame arrives that cannot be decoded.
-    fn hears_damaged(&mut self, from_us: u64, until_us: u64) -> &mut Self {
-        self.carrier(from_us, Activity::Receiving);
-        self.receive(until_us, Reception::Undecodable);
-        self.carrier(until_us, Activity::Quiet)
+    fn receive_damaged(&mut self, from_us: u64, until_us: u64) -> &mut Self {
+        self.carrier(from_us, RadioState::Receiving);
+        self.receive(until_us, Reception::Errored);
+        self.carrier(until_us, RadioState::Idle)
     }
 
     /// Energy that is no frame.
-    fn senses(&mut self, from_us: u64, until_us: u64) -> &mut Self {
-        self.carrier(from_us, Activity::Sensing);
-        self.carrier(until_us, Activity::Quiet)
+    fn sense_energy(&mut self, from_us: u64, until_us: u64) -> &mut Self {
+        self.carrier(from_us, RadioState::Sensing);
+        self.carrier(until_us, RadioState::Idle)
     }
 
     /// The next frame that the station sends, and when.
@@ -217,7 +217,7 @@ impl Station {
 
     /// The next frame that the station sends is this one, at this instant.
     #[track_caller]
-    fn sends(&mut self, at_us: u64, frame: Frame<u32>) -> &mut Self {
+    fn expect_frame(&mut self, at_us: u64, frame: Frame<u32>) -> &mut Self {
         let (at, transmission) = self.next_sent();
         assert_eq!((at, transmission.frame), (us(at_us), frame));
         self
@@ -225,20 +225,20 @@ impl Station {
 
     /// The station has sent nothing unexpected and sends nothing up to `until_us`.
     #[track_caller]
-    fn is_silent_until(&mut self, until_us: u64) -> &mut Self {
+    fn expect_silence_until(&mut self, until_us: u64) -> &mut Self {
         self.run(us(until_us));
         assert_eq!(self.sent.front(), None);
         self
     }
 
     #[track_caller]
-    fn reports(&mut self, event: Event<u32>) -> &mut Self {
+    fn expect_event(&mut self, event: Event<u32>) -> &mut Self {
         assert_eq!(self.events.pop_front(), Some(event));
         self
     }
 
     #[track_caller]
-    fn reports_nothing(&mut self) -> &mut Self {
+    fn expect_no_event(&mut self) -> &mut Self {
         assert_eq!(self.events.front(), None);
         self
     }

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 const AREA: Area = Area { width_m: 600.0, height_m: 400.0 };
 const NODES: u32 = 3_000;
 
-fn stream(node: u32) -> Stream {
-    Stream::new(5, 1, NodeId(node), Purpose::Mobility)
+fn stream(node: u32) -> RandomStream {
+    RandomStream::new(5, 1, NodeId(node), Purpose::Mobility)
 }
 
 fn paths(model: RandomWaypoint, duration: Duration) -> Vec<Trajectory> {
@@ -25,26 +25,26 @@ fn setdest(pause: Duration) -> RandomWaypoint {
     RandomWaypoint::Setdest(SetdestWaypoint { area: AREA, max_speed_mps: 10.0, pause })
 }
 
-const TPA: StationaryWaypoint =
+const TPA_STUDY: StationaryWaypoint =
     StationaryWaypoint { area: AREA, min_speed_mps: 1.0, max_speed_mps: 9.0, pause: Duration::from_secs(20) };
 
 #[test]
 fn the_stationary_form_keeps_its_mean_speed_and_share_of_pauses_from_the_start() {
     let duration = Duration::from_secs(1_000);
-    let paths = paths(RandomWaypoint::Stationary(TPA), duration);
+    let paths = paths(RandomWaypoint::Stationary(TPA_STUDY), duration);
     let mean_speed = 8.0 / libm::log(9.0);
     for at in [0, 7, 60, 300, 999] {
         let (speed, paused) = speeds(&paths, Instant::from_secs(at));
         // 3000 nodes: standard errors are 0.05 m/s and 0.009.
         assert!((speed - mean_speed).abs() < 0.2, "{speed} m/s at {at} s");
-        assert!((paused - TPA.paused_share()).abs() < 0.03, "{paused} paused at {at} s");
+        assert!((paused - TPA_STUDY.paused_share()).abs() < 0.03, "{paused} paused at {at} s");
     }
-    assert!((TPA.mean_trip_s() - AREA.mean_distance_m() * libm::log(9.0) / 8.0).abs() < 1e-9);
+    assert!((TPA_STUDY.mean_trip_s() - AREA.mean_distance_m() * libm::log(9.0) / 8.0).abs() < 1e-9);
 }
 
 #[test]
 fn the_stationary_form_gathers_in_the_middle_from_the_start() {
-    let model = StationaryWaypoint { pause: Duration::ZERO, ..TPA };
+    let model = StationaryWaypoint { pause: Duration::ZERO, ..TPA_STUDY };
     let paths = paths(RandomWaypoint::Stationary(model), Duration::from_secs(500));
     let middle = |at| {
         let inside = |p: &&Trajectory| {
@@ -79,7 +79,7 @@ fn the_setdest_form_starts_uniform_and_with_a_pause() {
 
 #[test]
 fn equal_speeds_are_a_constant_speed() {
-    let model = StationaryWaypoint { min_speed_mps: 4.0, max_speed_mps: 4.0, ..TPA };
+    let model = StationaryWaypoint { min_speed_mps: 4.0, max_speed_mps: 4.0, ..TPA_STUDY };
     assert!((model.mean_trip_s() - AREA.mean_distance_m() / 4.0).abs() < 1e-9);
     let path = model.trajectory(Duration::from_secs(500), &mut stream(0)).unwrap();
     assert!((path.max_speed() - 4.0).abs() < 1e-6, "{}", path.max_speed());
@@ -87,7 +87,7 @@ fn equal_speeds_are_a_constant_speed() {
 
 #[test]
 fn the_same_stream_gives_the_same_path_and_another_node_another() {
-    let model = RandomWaypoint::Stationary(TPA);
+    let model = RandomWaypoint::Stationary(TPA_STUDY);
     let path = |node| model.trajectory(Duration::from_secs(100), &mut stream(node)).unwrap();
     assert_eq!(path(4), path(4));
     assert_ne!(path(4), path(5));
@@ -107,23 +107,23 @@ fn impossible_models_are_refused() {
     let run =
         |model: StationaryWaypoint| model.trajectory(Duration::from_secs(100), &mut stream(0)).unwrap_err();
     for (min, max) in [(0.0, 1.0), (-1.0, 1.0), (2.0, 1.0), (f64::NAN, 1.0), (1.0, 1e9), (1.0, f64::NAN)] {
-        let bad = StationaryWaypoint { min_speed_mps: min, max_speed_mps: max, ..TPA };
+        let bad = StationaryWaypoint { min_speed_mps: min, max_speed_mps: max, ..TPA_STUDY };
         assert_eq!(run(bad), RandomWaypointError::Speed);
     }
     let flat = Area { width_m: 10.0, height_m: 0.0 };
-    assert_eq!(run(StationaryWaypoint { area: flat, ..TPA }), RandomWaypointError::Area);
+    assert_eq!(run(StationaryWaypoint { area: flat, ..TPA_STUDY }), RandomWaypointError::Area);
     let tiny = Area { width_m: 1e-6, height_m: 1e-6 };
     assert_eq!(
-        run(StationaryWaypoint { area: tiny, pause: Duration::ZERO, ..TPA }),
+        run(StationaryWaypoint { area: tiny, pause: Duration::ZERO, ..TPA_STUDY }),
         RandomWaypointError::TooManyTrips
     );
 }
 
 #[test]
-fn the_number_of_trips_is_foreseen() {
-    let model = StationaryWaypoint { min_speed_mps: 4.0, max_speed_mps: 4.0, ..TPA };
+fn the_number_of_trips_is_estimated() {
+    let model = StationaryWaypoint { min_speed_mps: 4.0, max_speed_mps: 4.0, ..TPA_STUDY };
     let duration = Duration::from_secs(100_000);
-    let foreseen = RandomWaypoint::Stationary(model).most_trips(duration);
+    let foreseen = RandomWaypoint::Stationary(model).estimated_trips(duration);
     let path = model.trajectory(duration, &mut stream(3)).unwrap();
     // A trip and a pause have a corner each.
     let made = path.corners().len() as f64 / 2.0;
@@ -143,7 +143,7 @@ proptest! {
             RandomWaypoint::Stationary(StationaryWaypoint { area, min_speed_mps: min, max_speed_mps: max, pause }),
         ];
         for model in models {
-            let mut s = Stream::new(seed, 1, NodeId(0), Purpose::Mobility);
+            let mut s = RandomStream::new(seed, 1, NodeId(0), Purpose::Mobility);
             let path = model.trajectory(Duration::from_secs(300), &mut s).unwrap();
             let mut cursor = Cursor::default();
             let mut before: Option<Position> = None;

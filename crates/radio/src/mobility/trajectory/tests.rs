@@ -9,8 +9,8 @@ const fn s(secs: u64) -> Instant {
     Instant::from_secs(secs)
 }
 
-fn order(secs: u64, x_m: f64, y_m: f64, speed_mps: f64) -> SetDest {
-    SetDest { at: s(secs), to: at(x_m, y_m), speed_mps }
+fn setdest(secs: u64, x_m: f64, y_m: f64, speed_mps: f64) -> SetdestCommand {
+    SetdestCommand { at: s(secs), to: at(x_m, y_m), speed_mps }
 }
 
 #[test]
@@ -57,8 +57,8 @@ fn impossible_waypoints_are_refused_with_their_index() {
 }
 
 #[test]
-fn an_order_moves_the_node_until_it_arrives() {
-    let path = Trajectory::from_orders(at(0.0, 0.0), &[order(2, 30.0, 40.0, 5.0)]);
+fn a_setdest_moves_the_node_until_it_arrives() {
+    let path = Trajectory::from_setdest(at(0.0, 0.0), &[setdest(2, 30.0, 40.0, 5.0)]);
     assert_eq!(path.position_at(s(2)), at(0.0, 0.0));
     assert_eq!(path.position_at(s(7)), at(15.0, 20.0));
     assert_eq!(path.position_at(s(12)), at(30.0, 40.0));
@@ -67,9 +67,9 @@ fn an_order_moves_the_node_until_it_arrives() {
 }
 
 #[test]
-fn an_order_on_the_way_turns_the_node_where_it_is() {
+fn a_setdest_during_a_leg_redirects_the_node() {
     let path =
-        Trajectory::from_orders(at(0.0, 0.0), &[order(0, 100.0, 0.0, 10.0), order(4, 40.0, 30.0, 3.0)]);
+        Trajectory::from_setdest(at(0.0, 0.0), &[setdest(0, 100.0, 0.0, 10.0), setdest(4, 40.0, 30.0, 3.0)]);
     assert_eq!(path.position_at(s(4)), at(40.0, 0.0));
     assert_eq!(path.position_at(s(9)), at(40.0, 15.0));
     assert_eq!(path.position_at(s(14)), at(40.0, 30.0));
@@ -79,53 +79,56 @@ fn an_order_on_the_way_turns_the_node_where_it_is() {
 #[test]
 fn speed_zero_stops_the_node_on_the_spot() {
     for speed in [0.0, -1.0, f64::NAN] {
-        let path =
-            Trajectory::from_orders(at(0.0, 0.0), &[order(0, 100.0, 0.0, 10.0), order(3, 100.0, 0.0, speed)]);
+        let path = Trajectory::from_setdest(
+            at(0.0, 0.0),
+            &[setdest(0, 100.0, 0.0, 10.0), setdest(3, 100.0, 0.0, speed)],
+        );
         assert_eq!(path.position_at(s(3)), at(30.0, 0.0));
         assert_eq!(path.position_at(s(100)), at(30.0, 0.0));
     }
 }
 
 #[test]
-fn orders_take_effect_by_time_and_the_last_of_the_same_time_wins() {
-    let orders = [order(5, 0.0, 50.0, 10.0), order(0, 10.0, 0.0, 10.0), order(5, 0.0, 0.0, 10.0)];
-    let path = Trajectory::from_orders(at(0.0, 0.0), &orders);
+fn setdests_apply_by_time_and_the_last_of_equal_times_wins() {
+    let orders = [setdest(5, 0.0, 50.0, 10.0), setdest(0, 10.0, 0.0, 10.0), setdest(5, 0.0, 0.0, 10.0)];
+    let path = Trajectory::from_setdest(at(0.0, 0.0), &orders);
     assert_eq!(path.position_at(s(5)), at(10.0, 0.0));
     assert_eq!(path.position_at(s(6)), at(0.0, 0.0));
 }
 
 #[test]
-fn an_order_to_stay_or_for_a_hair_is_no_leg() {
-    let path = Trajectory::from_orders(at(1.0, 1.0), &[order(1, 1.0, 1.0, 5.0)]);
+fn a_setdest_over_a_negligible_distance_is_no_leg() {
+    let path = Trajectory::from_setdest(at(1.0, 1.0), &[setdest(1, 1.0, 1.0, 5.0)]);
     assert!(path.is_static());
     // 1e-10 s of travel: the node is there at once.
-    let path = Trajectory::from_orders(at(0.0, 0.0), &[order(1, 1e-9, 0.0, 10.0)]);
+    let path = Trajectory::from_setdest(at(0.0, 0.0), &[setdest(1, 1e-9, 0.0, 10.0)]);
     assert_eq!(path.position_at(s(1)), at(1e-9, 0.0));
     assert_eq!(path.max_speed(), 1e-9, "one second to the next corner");
 }
 
 #[test]
-fn a_walk_of_ages_is_cut_where_time_ends() {
-    let path = Trajectory::from_orders(at(0.0, 0.0), &[order(0, 1e9, 0.0, 1e-9)]);
+fn a_very_long_leg_is_cut_at_the_end_of_time() {
+    let path = Trajectory::from_setdest(at(0.0, 0.0), &[setdest(0, 1e9, 0.0, 1e-9)]);
     let here = path.position_at(Instant::from_secs(1_000));
     assert!((here.x_m - 1e-6).abs() < 1e-12, "{here:?}");
-    let late = SetDest { at: Instant::FAR_FUTURE, to: at(5.0, 5.0), speed_mps: 1.0 };
-    let path = Trajectory::from_orders(at(0.0, 0.0), &[late]);
+    let late = SetdestCommand { at: Instant::FAR_FUTURE, to: at(5.0, 5.0), speed_mps: 1.0 };
+    let path = Trajectory::from_setdest(at(0.0, 0.0), &[late]);
     assert_eq!(path.position_at(s(1_000_000)), at(0.0, 0.0));
 }
 
-fn any_order() -> impl Strategy<Value = SetDest> {
-    (0u64..200_000, -500.0f64..500.0, -500.0f64..500.0, -1.0f64..30.0)
-        .prop_map(|(ms, x, y, speed_mps)| SetDest { at: Instant::from_millis(ms), to: at(x, y), speed_mps })
+fn any_order() -> impl Strategy<Value = SetdestCommand> {
+    (0u64..200_000, -500.0f64..500.0, -500.0f64..500.0, -1.0f64..30.0).prop_map(|(ms, x, y, speed_mps)| {
+        SetdestCommand { at: Instant::from_millis(ms), to: at(x, y), speed_mps }
+    })
 }
 
 proptest! {
     #[test]
-    fn a_cursor_sees_what_a_search_sees(
+    fn a_cursor_agrees_with_a_search(
         orders in prop::collection::vec(any_order(), 0..20),
         times in prop::collection::vec(0u64..300_000, 1..60),
     ) {
-        let path = Trajectory::from_orders(at(0.0, 0.0), &orders);
+        let path = Trajectory::from_setdest(at(0.0, 0.0), &orders);
         let mut cursor = Cursor::default();
         for ms in times {
             let t = Instant::from_millis(ms); // forth and back
@@ -137,7 +140,7 @@ proptest! {
     fn between_changes_the_velocity_is_constant_and_there_are_no_jumps(
         orders in prop::collection::vec(any_order(), 1..20),
     ) {
-        let path = Trajectory::from_orders(at(0.0, 0.0), &orders);
+        let path = Trajectory::from_setdest(at(0.0, 0.0), &orders);
         let mut now = Instant::ZERO;
         while let Some(next) = path.next_change_after(now) {
             prop_assert!(next > now);
@@ -151,8 +154,8 @@ proptest! {
     }
 
     #[test]
-    fn orders_are_kept_to_their_speed(orders in prop::collection::vec(any_order(), 1..20)) {
-        let path = Trajectory::from_orders(at(0.0, 0.0), &orders);
+    fn setdests_keep_their_speed(orders in prop::collection::vec(any_order(), 1..20)) {
+        let path = Trajectory::from_setdest(at(0.0, 0.0), &orders);
         let fastest = orders.iter().map(|o| o.speed_mps).fold(0.0, f64::max);
         for (from, to) in path.corners().zip(path.corners().skip(1)) {
             // Corners fall on whole nanoseconds.

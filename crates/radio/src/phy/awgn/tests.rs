@@ -23,9 +23,9 @@ fn dqpsk_series(gamma: f64) -> f64 {
 
 #[test]
 fn dqpsk_agrees_with_its_series() {
-    assert!((dqpsk(0.0) - 0.5).abs() < 1e-12);
+    assert!((dqpsk_bit_error_rate(0.0) - 0.5).abs() < 1e-12);
     for gamma in [0.1, 1.0, 3.0, 10.0, 20.0, 40.0] {
-        let (integral, series) = (dqpsk(gamma), dqpsk_series(gamma));
+        let (integral, series) = (dqpsk_bit_error_rate(gamma), dqpsk_series(gamma));
         assert!((integral / series - 1.0).abs() < 1e-8, "{gamma}: {integral} {series}");
     }
 }
@@ -34,13 +34,13 @@ fn dqpsk_agrees_with_its_series() {
 fn dqpsk_needs_2_3_db_more_than_qpsk() {
     // The asymptotic loss of differential detection with four phases (Proakis §5.2.8).
     let gamma = 14.0;
-    let qpsk = q(libm::sqrt(2.0 * gamma / db_to_ratio(2.3)));
-    assert!((dqpsk(gamma) / qpsk).ln().abs() < 0.3, "{} {qpsk}", dqpsk(gamma));
+    let qpsk = q_function(libm::sqrt(2.0 * gamma / db_to_ratio(2.3)));
+    assert!((dqpsk_bit_error_rate(gamma) / qpsk).ln().abs() < 0.3, "{} {qpsk}", dqpsk_bit_error_rate(gamma));
 }
 
 #[test]
 fn dbpsk_at_10_3_db_is_wrong_once_in_100_000_bits() {
-    assert!((dbpsk(db_to_ratio(10.342)) / 1e-5 - 1.0).abs() < 0.01);
+    assert!((dbpsk_bit_error_rate(db_to_ratio(10.342)) / 1e-5 - 1.0).abs() < 0.01);
 }
 
 /// A CCK word by IEEE 802.11-2020 eq. 16-1, from its four phases in quarter turns.
@@ -115,7 +115,7 @@ fn spectrum(kept: &[[u32; 2]], max: usize) -> Vec<f64> {
 fn the_distance_spectra_are_those_of_the_standards_code_and_puncturing() {
     // Bits stolen: §17.3.5.6, figure 17-9.
     let cases: [(&Convolutional, &[[u32; 2]]); 3] =
-        [(&HALF, &[[1, 1]]), (&TWO_THIRDS, &[[1, 1], [1, 0]]), (&THREE_QUARTERS, &[[1, 1], [1, 0], [0, 1]])];
+        [(&RATE_1_2, &[[1, 1]]), (&RATE_2_3, &[[1, 1], [1, 0]]), (&RATE_3_4, &[[1, 1], [1, 0], [0, 1]])];
     for (code, kept) in cases {
         assert_eq!(code.period, kept.len() as f64);
         let free = code.free as usize;
@@ -128,7 +128,7 @@ fn the_distance_spectra_are_those_of_the_standards_code_and_puncturing() {
 #[test]
 fn soft_decoding_at_rate_half_reaches_1e_5_at_4_2_db() {
     // The textbook value for K = 7 and soft decisions (Proakis §8.2, table of coding gains): Eb/N0 = 4.2 dB.
-    let ber = |eb_db: f64| coded(&HALF, 1.0, db_to_ratio(eb_db) / 2.0);
+    let ber = |eb_db: f64| coded_bit_error_rate(&RATE_1_2, 1.0, db_to_ratio(eb_db) / 2.0);
     assert!(ber(4.1) > 1e-5 && ber(4.4) < 1e-5, "{} {}", ber(4.1), ber(4.4));
 }
 
@@ -198,10 +198,10 @@ fn no_signal_loses_every_frame_and_strong_signal_none() {
 
 proptest! {
     #[test]
-    fn what_is_remembered_is_what_was_worked_out(
+    fn cached_error_rates_are_exact(
         asked in prop::collection::vec((prop::sample::select(&Rate::ALL[..]), 0u32..40, 1u64..20_000), 1..400),
     ) {
-        let mut rates = ErrorRates::default();
+        let mut rates = ErrorRateCache::default();
         for (rate, step, bits) in asked {
             let sinr = db_to_ratio(f64::from(step) - 5.0);
             prop_assert_eq!(rates.frame_error_rate(rate, sinr, bits), frame_error_rate(rate, sinr, bits));

@@ -6,18 +6,18 @@ fn p(value: f64) -> Probability {
     Probability::new(value).unwrap()
 }
 
-fn stream() -> Stream {
-    Stream::global(11, 1, Purpose::Errors)
+fn stream() -> RandomStream {
+    RandomStream::global(11, 1, Purpose::Errors)
 }
 
 /// The fates of `n` back-to-back packets of `bits` bits that take `duration`, each `gap` after the one before.
-fn fates(model: ErrorModel, n: u64, bits: u64, duration: Duration, gap: Duration) -> Vec<bool> {
+fn losses(model: ErrorModel, n: u64, bits: u64, duration: Duration, gap: Duration) -> Vec<bool> {
     let (mut process, mut s) = (ErrorProcess::new(model), stream());
     let start = |k: u64| Instant::ZERO + (duration + gap) * k;
     (0..n).map(|k| process.corrupts(start(k), bits, duration, &mut s)).collect()
 }
 
-fn share(fates: &[bool]) -> f64 {
+fn loss_share(fates: &[bool]) -> f64 {
     fates.iter().filter(|&&lost| lost).count() as f64 / fates.len() as f64
 }
 
@@ -49,7 +49,7 @@ fn certain_errors_and_empty_packets_are_no_special_case() {
 }
 
 #[test]
-fn no_model_corrupts_nothing_and_draws_nothing() {
+fn without_a_model_no_packet_is_corrupted_and_no_number_drawn() {
     let mut s = stream();
     assert!(!ErrorProcess::new(ErrorModel::None).corrupts(Instant::ZERO, u64::MAX, MS, &mut s));
     assert_eq!(s.bits(), stream().bits());
@@ -58,15 +58,15 @@ fn no_model_corrupts_nothing_and_draws_nothing() {
 #[test]
 fn packet_loss_ignores_length() {
     let model = ErrorModel::PacketLoss(p(0.1));
-    assert!((share(&fates(model, 40_000, 8, MS, MS)) - 0.1).abs() < 0.005);
-    assert_eq!(fates(model, 500, 8, MS, MS), fates(model, 500, 12_000, MS, MS));
+    assert!((loss_share(&losses(model, 40_000, 8, MS, MS)) - 0.1).abs() < 0.005);
+    assert_eq!(losses(model, 500, 8, MS, MS), losses(model, 500, 12_000, MS, MS));
 }
 
 #[test]
 fn bit_errors_hit_long_packets_more_often() {
     let model = ErrorModel::BitErrors(p(1.5e-5));
     for bits in [320, 12_000] {
-        let drawn = share(&fates(model, 60_000, bits, MS, MS));
+        let drawn = loss_share(&losses(model, 60_000, bits, MS, MS));
         assert!((drawn - p(1.5e-5).any_of(bits)).abs() < 0.004, "{bits}: {drawn}");
     }
 }
@@ -80,9 +80,9 @@ fn gilbert_packets_lose_in_bursts_of_the_mean_length_asked_for() {
         loss_bad: Probability::ONE,
     };
     assert!((model.bad_share() - 0.02 / 0.27).abs() < 1e-12);
-    let fates = fates(ErrorModel::GilbertPackets(model), 200_000, 8, MS, MS);
+    let fates = losses(ErrorModel::GilbertPackets(model), 200_000, 8, MS, MS);
     let bursts = fates.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
-    let lost = share(&fates);
+    let lost = loss_share(&fates);
     assert!((lost / model.bad_share() - 1.0).abs() < 0.05, "{lost}");
     let burst = lost * fates.len() as f64 / bursts;
     assert!((burst - 4.0).abs() < 0.15, "{burst}");
@@ -96,7 +96,7 @@ fn a_chain_that_never_moves_starts_and_stays_good() {
         loss_good: Probability::ZERO,
         loss_bad: Probability::ONE,
     };
-    assert_eq!(share(&fates(ErrorModel::GilbertPackets(stuck), 100, 8, MS, MS)), 0.0);
+    assert_eq!(loss_share(&losses(ErrorModel::GilbertPackets(stuck), 100, 8, MS, MS)), 0.0);
 }
 
 fn bursts(mean_good: Duration, mean_bad: Duration) -> GilbertElliott {
@@ -107,7 +107,7 @@ fn bursts(mean_good: Duration, mean_bad: Duration) -> GilbertElliott {
 fn a_frame_survives_a_burst_channel_only_if_it_sees_no_bad_time() {
     // P(survive) = P(good at the start) · P(stays good for the whole frame) = 10/11 · exp(-5/10).
     let model = bursts(MS * 10, MS);
-    let lost = share(&fates(ErrorModel::GilbertElliott(model), 60_000, 1_000, MS * 5, MS * 200));
+    let lost = loss_share(&losses(ErrorModel::GilbertElliott(model), 60_000, 1_000, MS * 5, MS * 200));
     let expected = 1.0 - 10.0 / 11.0 * libm::exp(-0.5);
     assert!((lost - expected).abs() < 0.007, "{lost} for {expected}");
 }
@@ -116,7 +116,7 @@ fn a_frame_survives_a_burst_channel_only_if_it_sees_no_bad_time() {
 fn the_state_is_remembered_between_frames_close_in_time_and_forgotten_over_long_gaps() {
     let model = ErrorModel::GilbertElliott(bursts(MS * 100, MS * 100));
     let agree = |gap| {
-        let fates = fates(model, 40_000, 100, Duration::from_nanos(1), gap);
+        let fates = losses(model, 40_000, 100, Duration::from_nanos(1), gap);
         fates.windows(2).filter(|pair| pair[0] == pair[1]).count() as f64 / 39_999.0
     };
     // P(same state after t) = 1/2 + 1/2·exp(-t·(1/100 + 1/100)).
@@ -130,7 +130,7 @@ fn the_state_is_remembered_between_frames_close_in_time_and_forgotten_over_long_
 fn the_cut_between_frames_does_not_change_how_often_they_fail() {
     // One frame of 8 ms against eight of 1 ms, back to back: the channel in between is the same process.
     let model = GilbertElliott { ber_bad: p(1e-3), ber_good: p(1e-6), ..bursts(MS * 6, MS * 2) };
-    let whole = share(&fates(ErrorModel::GilbertElliott(model), 40_000, 8_000, MS * 8, MS * 40));
+    let whole = loss_share(&losses(ErrorModel::GilbertElliott(model), 40_000, 8_000, MS * 8, MS * 40));
     let (mut process, mut s) = (ErrorProcess::new(ErrorModel::GilbertElliott(model)), stream());
     let pieces = (0..40_000u64).filter(|k| {
         let start = Instant::ZERO + MS * (48 * k);
@@ -149,39 +149,45 @@ fn sojourns_of_no_time_make_a_one_state_channel() {
     let always_good = ErrorModel::GilbertElliott(bursts(MS, Duration::ZERO));
     let always_bad = ErrorModel::GilbertElliott(bursts(Duration::ZERO, MS));
     let neither = ErrorModel::GilbertElliott(bursts(Duration::ZERO, Duration::ZERO));
-    assert_eq!(share(&fates(always_good, 200, 10, MS, MS)), 0.0);
-    assert_eq!(share(&fates(always_bad, 200, 10, MS, MS)), 1.0);
-    assert_eq!(share(&fates(neither, 200, 10, MS, MS)), 0.0);
+    assert_eq!(loss_share(&losses(always_good, 200, 10, MS, MS)), 0.0);
+    assert_eq!(loss_share(&losses(always_bad, 200, 10, MS, MS)), 1.0);
+    assert_eq!(loss_share(&losses(neither, 200, 10, MS, MS)), 0.0);
 }
 
 #[test]
 fn a_frame_that_outlasts_thousands_of_sojourns_sees_their_mix() {
     let nano = Duration::from_nanos(1);
     let model = GilbertElliott { ber_bad: p(1e-4), ..bursts(nano * 3, nano) };
-    let lost = share(&fates(ErrorModel::GilbertElliott(model), 20_000, 10_000, Duration::from_secs(1), MS));
+    let lost =
+        loss_share(&losses(ErrorModel::GilbertElliott(model), 20_000, 10_000, Duration::from_secs(1), MS));
     assert!((lost - p(1e-4).any_of(2_500)).abs() < 0.01, "{lost}");
 }
 
 #[test]
 fn a_frame_of_no_duration_sees_one_state() {
-    let lost =
-        share(&fates(ErrorModel::GilbertElliott(bursts(MS * 3, MS)), 40_000, 10, Duration::ZERO, MS * 100));
+    let lost = loss_share(&losses(
+        ErrorModel::GilbertElliott(bursts(MS * 3, MS)),
+        40_000,
+        10,
+        Duration::ZERO,
+        MS * 100,
+    ));
     assert!((lost - 0.25).abs() < 0.01, "{lost}");
 }
 
 #[test]
-fn every_second_packet_is_lost_without_chance() {
+fn every_nth_loss_is_deterministic() {
     let model = ErrorModel::EveryNth(2.try_into().unwrap());
-    assert_eq!(fates(model, 5, 8, MS, MS), [false, true, false, true, false]);
+    assert_eq!(losses(model, 5, 8, MS, MS), [false, true, false, true, false]);
     let all = ErrorModel::EveryNth(1.try_into().unwrap());
-    assert_eq!(share(&fates(all, 10, 8, MS, MS)), 1.0);
+    assert_eq!(loss_share(&losses(all, 10, 8, MS, MS)), 1.0);
 }
 
 #[test]
 fn a_frame_without_bits_is_never_corrupted() {
     let model = ErrorModel::GilbertElliott(bursts(MS, MS));
-    assert_eq!(share(&fates(model, 200, 0, MS, MS)), 0.0);
-    assert_eq!(share(&fates(ErrorModel::BitErrors(Probability::ONE), 200, 0, MS, MS)), 0.0);
+    assert_eq!(loss_share(&losses(model, 200, 0, MS, MS)), 0.0);
+    assert_eq!(loss_share(&losses(ErrorModel::BitErrors(Probability::ONE), 200, 0, MS, MS)), 0.0);
 }
 
 proptest! {

@@ -63,7 +63,7 @@ fn absurdly_far_positions_are_kept() {
 
 #[test]
 fn five_thousand_nodes_are_found_as_by_brute_force() {
-    let mut s = hopline_core::Stream::global(3, 1, hopline_core::Purpose::Placement);
+    let mut s = hopline_core::RandomStream::global(3, 1, hopline_core::Purpose::Placement);
     let nodes: Vec<Position> = (0..5_000).map(|_| at(s.uniform(-5e3, 5e3), s.uniform(-5e3, 5e3))).collect();
     let mut grid = CellGrid::new(550.0);
     for (n, &p) in nodes.iter().enumerate() {

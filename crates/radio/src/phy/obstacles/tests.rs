@@ -24,7 +24,7 @@ fn loss_db(obstacles: &Obstacles, from: (f64, f64), to: (f64, f64)) -> f64 {
 }
 
 #[test]
-fn each_wall_that_is_crossed_takes_its_loss() {
+fn each_crossed_wall_adds_its_loss() {
     let building = building();
     assert_eq!(loss_db(&building, (0.0, 15.0), (40.0, 15.0)), 12.0, "in and out");
     assert_eq!(loss_db(&building, (0.0, 15.0), (20.0, 15.0)), 6.0, "in");
@@ -34,7 +34,7 @@ fn each_wall_that_is_crossed_takes_its_loss() {
 }
 
 #[test]
-fn losses_of_several_add_up_and_a_wall_alone_has_one_side_to_cross() {
+fn losses_of_several_obstacles_add_up() {
     let walls = Obstacles::new(&[
         obstacle(3.0, &[(10.0, -5.0), (10.0, 5.0)]),
         obstacle(4.5, &[(20.0, -5.0), (20.0, 5.0)]),
@@ -51,7 +51,7 @@ fn losses_of_several_add_up_and_a_wall_alone_has_one_side_to_cross() {
 }
 
 #[test]
-fn nothing_stands_where_there_is_nothing() {
+fn without_obstacles_there_is_no_loss() {
     assert!(Obstacles::default().is_empty() && Obstacles::new(&[]).is_empty());
     assert_eq!(Obstacles::default().gain(at(0.0, 0.0), at(1.0, 1.0)), 1.0);
     assert_eq!(
@@ -73,7 +73,7 @@ fn a_line_through_corners_crosses_a_whole_number_of_sides() {
 proptest! {
     /// From outside to outside a line crosses an even number of walls of a building, from outside to inside an odd one.
     #[test]
-    fn sides_are_kept(x1 in -50.0..50.0, y1 in -50.0..50.0, x2 in -50.0..50.0, y2 in -50.0..50.0) {
+    fn crossings_are_consistent_with_sides(x1 in -50.0..50.0, y1 in -50.0..50.0, x2 in -50.0..50.0, y2 in -50.0..50.0) {
         let inside = |x: f64, y: f64| (10.0..30.0).contains(&x) && (10.0..20.0).contains(&y);
         let crossed = loss_db(&building(), (x1, y1), (x2, y2)) / 6.0;
         let odd = inside(x1, y1) != inside(x2, y2);

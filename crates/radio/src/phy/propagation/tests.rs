@@ -7,8 +7,8 @@ fn shadowed(draw: ShadowingDraw) -> Propagation {
     Propagation::Shadowing(Shadowing { draw, ..Shadowing::default() })
 }
 
-fn stream() -> Stream {
-    Stream::global(7, 1, Purpose::Shadowing)
+fn stream() -> RandomStream {
+    RandomStream::global(7, 1, Purpose::Shadowing)
 }
 
 #[test]

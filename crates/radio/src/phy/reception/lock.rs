@@ -20,24 +20,24 @@ pub struct Arrival {
 
 /// The frame that the radio has locked onto.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lock {
+pub(super) struct LockedFrame {
     pub(super) id: u32,
     pub(super) power_w: f64,
     pub(super) end: Instant,
     pub(super) rate: Rate,
     pub(super) bits: u32,
-    pub(super) condition: Condition,
+    pub(super) condition: FrameCondition,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Condition {
+pub(super) enum FrameCondition {
     Clean,
     /// Too weak, or hit by another signal, or by the station's own.
     Damaged,
 }
 
-impl Lock {
-    pub(super) fn onto(arrival: Arrival, condition: Condition) -> Self {
+impl LockedFrame {
+    pub(super) fn new(arrival: Arrival, condition: FrameCondition) -> Self {
         Self {
             id: arrival.id,
             power_w: arrival.power_w,

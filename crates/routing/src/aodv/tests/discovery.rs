@@ -1,30 +1,30 @@
 //! Requests of this node: RFC 3561 §6.1, §6.3, §6.4.
 
-use super::dialogue::*;
+use super::harness::*;
 use super::network::Network;
-use crate::aodv::config::{Answering, Search};
+use crate::aodv::config::{DiscoverySchedule, ReplyPolicy};
 use crate::aodv::*;
 use core::num::NonZeroU16;
-use hopline_core::{Instant, Machine, Seq32};
+use hopline_core::{Instant, Seq32, StateMachine};
 use hopline_wire::aodv::Message;
 
-fn node() -> Node {
-    Node::new(Config::rfc3561())
+fn node() -> TestNode {
+    TestNode::new(Config::rfc3561())
 }
 
 /// Returns the times and reaches of unanswered requests, in ms from the first.
-fn attempts(node: &mut Node) -> Vec<(u64, u8)> {
+fn attempts(node: &mut TestNode) -> Vec<(u64, u8)> {
     let start = node.now;
-    assert_eq!(node.send(9, 1), Decision::Taken);
+    assert_eq!(node.send(9, 1), Decision::Accepted);
     let mut sent: Vec<_> = node.sent().into_iter().map(|transmit| (start, transmit)).collect();
-    sent.extend(node.pass(ms(60_000)));
+    sent.extend(node.advance(ms(60_000)));
     let attempt = |(at, t): (Instant, Transmit)| ((at - start).as_millis(), only_request(&[t]).1);
     sent.into_iter().map(attempt).collect()
 }
 
 #[test]
 fn s6_4_rings_grow_and_s6_3_network_wide_attempts_back_off() {
-    let mut node = Node::new(Config { buffer_time: ms(120_000), ..Config::rfc3561() });
+    let mut node = TestNode::new(Config { buffer_time: ms(120_000), ..Config::rfc3561() });
     // RING_TRAVERSAL_TIME = 2 · 40 ms · (TTL + 2); NET_TRAVERSAL_TIME = 2.8 s, doubled for each retry.
     let expected = [
         (0, 1),
@@ -44,17 +44,17 @@ fn s6_4_rings_grow_and_s6_3_network_wide_attempts_back_off() {
 #[test]
 fn s6_4_a_search_for_a_lost_destination_starts_beyond_its_last_distance() {
     let mut node = node();
-    node.get(1, rrep(0, 9, 5, 2));
-    node.link_fails(1, Carried::Nothing);
+    node.receive_unicast(1, rrep(0, 9, 5, 2));
+    node.fail_link(1, FailedContent::Other);
     let first = attempts(&mut node);
     assert_eq!(first[..3], [(0, 5), (560, 7), (1_280, 35)], "3 hops + TTL_INCREMENT");
 }
 
 #[test]
-fn s6_4_a_destination_beyond_the_threshold_is_searched_everywhere_at_once() {
+fn s6_4_a_destination_beyond_the_threshold_is_searched_network_wide() {
     let mut node = node();
-    node.get(1, rrep(0, 9, 5, 5));
-    node.link_fails(1, Carried::Nothing);
+    node.receive_unicast(1, rrep(0, 9, 5, 5));
+    node.fail_link(1, FailedContent::Other);
     assert_eq!(attempts(&mut node)[..2], [(0, 35), (2_800, 35)]);
 }
 
@@ -63,11 +63,11 @@ fn s6_1_and_s6_3_every_request_has_a_new_id_and_a_higher_own_sequence_number() {
     let mut node = node();
     let _ = node.send(9, 1);
     let first = only_request(&node.sent()).0.clone();
-    let second = only_request(&[node.pass(ms(240))[0].1.clone()]).0.clone();
+    let second = only_request(&[node.advance(ms(240))[0].1.clone()]).0.clone();
     assert_eq!(second.id, first.id + 1);
     assert_eq!(second.originator_seq, first.originator_seq + 1);
     assert_eq!(first.destination_seq, None, "unknown: the U flag");
-    assert_eq!((first.hop_count, first.originator, first.destination), (0, ME, n(9)));
+    assert_eq!((first.hop_count, first.originator, first.destination), (0, ME, node_address(9)));
 }
 
 #[test]
@@ -81,41 +81,41 @@ fn s6_1_the_own_sequence_number_wraps_around() {
 #[test]
 fn s6_3_a_request_names_the_last_known_sequence_number_raised_by_the_break() {
     let mut node = node();
-    node.get(1, rrep(0, 9, 5, 2));
-    node.link_fails(1, Carried::Nothing);
+    node.receive_unicast(1, rrep(0, 9, 5, 2));
+    node.fail_link(1, FailedContent::Other);
     let _ = node.send(9, 1);
     assert_eq!(only_request(&node.sent()).0.destination_seq, Some(Seq32(6)));
 }
 
 #[test]
-fn s6_3_packets_wait_in_order_and_one_search_serves_them_all() {
+fn s6_3_packets_are_buffered_in_order_and_one_discovery_serves_all() {
     let mut node = node();
     for packet in [1, 2, 3] {
-        assert_eq!(node.send(9, packet), Decision::Taken);
+        assert_eq!(node.send(9, packet), Decision::Accepted);
     }
     assert_eq!(node.sent().len(), 1);
     node.now += ms(30);
-    assert_eq!(node.get(1, rrep(0, 9, 7, 2)), []);
-    let release = |packet| Event::Release { packet, next_hop: n(1) };
-    let found = Event::RouteFound { destination: n(9), hops: 3 };
+    assert_eq!(node.receive_unicast(1, rrep(0, 9, 7, 2)), []);
+    let release = |packet| Event::Release { packet, next_hop: node_address(1) };
+    let found = Event::RouteFound { destination: node_address(9), hops: 3 };
     assert_eq!(node.events(), [found, release(1), release(2), release(3)]);
-    assert_eq!(node.send(9, 4), Decision::Forward { next_hop: n(1) });
-    assert_eq!(node.pass(ms(5_000)), [], "the search is over");
+    assert_eq!(node.send(9, 4), Decision::Forward { next_hop: node_address(1) });
+    assert_eq!(node.advance(ms(5_000)), [], "the search is over");
     assert_eq!(node.aodv.stats().searches_succeeded, 1);
 }
 
 #[test]
-fn s6_3_a_request_of_the_destination_itself_answers_the_search() {
+fn s6_3_a_request_of_the_destination_completes_the_discovery() {
     let mut node = node();
     let _ = node.send(9, 1);
     node.sent();
-    node.hear(1, 5, rreq(9, 1, 8, 1));
-    assert_eq!(node.events()[1], Event::Release { packet: 1, next_hop: n(1) });
+    node.receive_broadcast(1, 5, rreq(9, 1, 8, 1));
+    assert_eq!(node.events()[1], Event::Release { packet: 1, next_hop: node_address(1) });
 }
 
 #[test]
-fn the_oldest_packet_gives_way_in_a_full_buffer() {
-    let mut node = Node::new(Config { buffer_packets: NonZeroU16::new(2).unwrap(), ..Config::rfc3561() });
+fn a_full_buffer_drops_the_oldest_packet() {
+    let mut node = TestNode::new(Config { buffer_packets: NonZeroU16::new(2).unwrap(), ..Config::rfc3561() });
     for packet in [1, 2, 3] {
         let _ = node.send(9, packet);
     }
@@ -124,40 +124,40 @@ fn the_oldest_packet_gives_way_in_a_full_buffer() {
 }
 
 #[test]
-fn a_packet_that_waits_too_long_is_dropped_and_its_search_ends() {
-    let mut node = Node::new(Config { buffer_time: ms(1_000), ..Config::rfc3561() });
+fn a_packet_is_dropped_after_the_buffer_time_and_its_discovery_ends() {
+    let mut node = TestNode::new(Config { buffer_time: ms(1_000), ..Config::rfc3561() });
     let _ = node.send(9, 1);
     node.sent();
-    let sent = node.pass(ms(60_000));
+    let sent = node.advance(ms(60_000));
     assert_eq!(node.events(), [Event::Drop { packet: 1, reason: DropReason::BufferTimeout }]);
     assert_eq!(sent.len(), 2, "the rings of 3 and 5 hops went out within the second, and nothing after it");
 }
 
 #[test]
-fn s6_3_no_more_than_rreq_ratelimit_requests_leave_in_a_second() {
+fn s6_3_requests_respect_rreq_ratelimit() {
     let mut node = node();
     for destination in 0..15 {
         let _ = node.send(100 + destination, destination);
     }
     assert_eq!(node.sent().len(), 10);
     let start = node.now;
-    let sent = node.pass(ms(60_000));
+    let sent = node.advance(ms(60_000));
     let times: Vec<_> = sent.iter().map(|(at, _)| *at).collect();
     assert!(times[0] >= start + ms(1_000));
     for window in times.windows(11) {
         assert!(window[10] - window[0] >= ms(1_000), "eleven requests from {} to {}", window[0], window[10]);
     }
-    assert!(node.aodv.stats().ignored(Ignored::RateLimited) > 0);
+    assert!(node.aodv.stats().ignored(IgnoredReason::RateLimited) > 0);
 }
 
 #[test]
-fn the_flags_of_a_request_say_who_may_answer() {
+fn the_flags_of_a_request_select_the_replying_nodes() {
     for (answering, flags) in [
-        (Answering::Relays, (false, false)),
-        (Answering::RelaysGratuitous, (true, false)),
-        (Answering::DestinationOnly, (false, true)),
+        (ReplyPolicy::Intermediate, (false, false)),
+        (ReplyPolicy::IntermediateGratuitous, (true, false)),
+        (ReplyPolicy::DestinationOnly, (false, true)),
     ] {
-        let mut node = Node::new(Config { answering, ..Config::rfc3561() });
+        let mut node = TestNode::new(Config { reply_policy: answering, ..Config::rfc3561() });
         let _ = node.send(9, 1);
         let sent = node.sent();
         let request = only_request(&sent).0;
@@ -166,7 +166,7 @@ fn the_flags_of_a_request_say_who_may_answer() {
 }
 
 #[test]
-fn packets_for_nobody_and_for_this_node_are_not_routed() {
+fn packets_for_invalid_addresses_and_this_node_are_not_routed() {
     let mut node = node();
     let unroutable = Decision::Dropped { reason: DropReason::Unroutable };
     assert_eq!(node.send(0, 1), unroutable);
@@ -194,7 +194,7 @@ fn a_chain_is_discovered_ring_by_ring() {
 }
 
 #[test]
-fn a_relay_with_a_fresh_route_answers_and_the_destination_hears_nothing() {
+fn an_intermediate_node_with_a_fresh_route_replies() {
     let mut network = Network::chain(5, Config::rfc3561());
     network.send(1, 4, 1);
     network.run(ms(1_500));
@@ -210,7 +210,7 @@ fn a_relay_with_a_fresh_route_answers_and_the_destination_hears_nothing() {
 #[test]
 fn with_the_d_flag_only_the_destination_answers() {
     let mut network =
-        Network::chain(4, Config { answering: Answering::DestinationOnly, ..Config::rfc3561() });
+        Network::chain(4, Config { reply_policy: ReplyPolicy::DestinationOnly, ..Config::rfc3561() });
     network.send(1, 3, 1);
     network.run(ms(1_500));
     network.send(0, 3, 2);
@@ -221,7 +221,7 @@ fn with_the_d_flag_only_the_destination_answers() {
 }
 
 #[test]
-fn a_network_that_is_cut_gives_up_and_a_later_packet_starts_anew() {
+fn in_a_partitioned_network_discovery_fails_and_restarts_later() {
     let mut network = Network::chain(4, Config::rfc3561());
     network.cut(2, 3);
     network.send(0, 3, 1);
@@ -246,7 +246,7 @@ fn a_request_crosses_each_node_once() {
     network.run(ms(100));
     assert_eq!(network.senders(|message| matches!(message, Message::Rreq(_))).len(), 6);
     let duplicates: u64 =
-        network.nodes.iter().map(|node| node.stats().ignored(Ignored::DuplicateRequest)).sum();
+        network.nodes.iter().map(|node| node.stats().ignored(IgnoredReason::DuplicateRequest)).sum();
     assert_eq!(
         duplicates,
         5 * 4,
@@ -255,9 +255,11 @@ fn a_request_crosses_each_node_once() {
 }
 
 #[test]
-fn a_search_method_is_a_choice_of_the_configuration() {
-    let mut node =
-        Node::new(Config { search: Search::Ns2 { longest_wait: ms(10_000) }, ..Config::rfc3561() });
+fn the_discovery_schedule_is_configurable() {
+    let mut node = TestNode::new(Config {
+        discovery_schedule: DiscoverySchedule::Ns2 { longest_wait: ms(10_000) },
+        ..Config::rfc3561()
+    });
     let _ = node.send(9, 1);
     assert_eq!(only_request(&node.sent()).1, 35, "a destination never known is searched everywhere at once");
 }

@@ -1,25 +1,25 @@
 //! HELLO messages: RFC 3561 §6.9.
 
-use super::dialogue::*;
+use super::harness::*;
 use super::network::Network;
-use crate::aodv::config::{Hello, HelloWhen, LinkSensing};
+use crate::aodv::config::{Hello, HelloSenders, LinkSensing};
 use crate::aodv::*;
-use hopline_core::{Duration, Instant, Machine, NodeId, Purpose, Seq32, Stream};
+use hopline_core::{Duration, Instant, NodeId, Purpose, RandomStream, Seq32, StateMachine};
 use hopline_wire::aodv::{Message, Rrep};
 
 fn always() -> Config {
-    let hello = Hello { when: HelloWhen::Always, ..Hello::RFC3561 };
+    let hello = Hello { senders: HelloSenders::Always, ..Hello::RFC3561 };
     Config { link_sensing: LinkSensing::Hello(hello), ..Config::rfc3561() }
 }
 
 /// Returns a node that always sends `hello`.
-fn saying(hello: Hello) -> Node {
-    let hello = Hello { when: HelloWhen::Always, ..hello };
-    Node::new(Config { link_sensing: LinkSensing::Hello(hello), ..Config::rfc3561() })
+fn with_hello(hello: Hello) -> TestNode {
+    let hello = Hello { senders: HelloSenders::Always, ..hello };
+    TestNode::new(Config { link_sensing: LinkSensing::Hello(hello), ..Config::rfc3561() })
 }
 
 /// Returns HELLO parameters that survive the loss of one HELLO and the delay of the next.
-fn patient() -> [Hello; 2] {
+fn tolerant_hellos() -> [Hello; 2] {
     [Hello::every(ms(1_000)), Hello::AODV_UU]
 }
 
@@ -33,90 +33,90 @@ fn hellos(sent: &[(Instant, Transmit)]) -> Vec<Instant> {
 }
 
 #[test]
-fn s6_9_a_silent_node_says_hello_every_interval() {
-    let mut node = Node::new(always());
-    node.pass(ms(0));
-    let times = hellos(&node.pass(ms(10_000)));
+fn s6_9_a_silent_node_sends_hello_every_interval() {
+    let mut node = TestNode::new(always());
+    node.advance(ms(0));
+    let times = hellos(&node.advance(ms(10_000)));
     assert_eq!(times.len(), 10);
     assert!(times.windows(2).all(|pair| pair[1] - pair[0] == ms(1_000)));
 }
 
 #[test]
-fn s6_9_a_broadcast_of_the_last_interval_does_instead() {
-    let mut node = Node::new(always());
-    node.pass(ms(0));
+fn s6_9_a_broadcast_in_the_last_interval_replaces_a_hello() {
+    let mut node = TestNode::new(always());
+    node.advance(ms(0));
     let mut said = 0;
     for id in 0..40 {
-        node.hear(1, 5, rreq(8, id, 9, 2));
-        said += hellos(&node.pass(ms(250))).len();
+        node.receive_broadcast(1, 5, rreq(8, id, 9, 2));
+        said += hellos(&node.advance(ms(250))).len();
     }
     assert_eq!(said, 0);
 }
 
 #[test]
-fn s6_9_only_nodes_on_an_active_route_say_hello_if_so_configured() {
-    let mut node = Node::new(Config::rfc3561_hello());
-    node.hear(1, 1, hello(1, 4));
-    assert_eq!(hellos(&node.pass(ms(1_500))), [], "knowing a neighbour is no route");
-    node.get(1, rrep(0, 9, 7, 2));
-    assert!(!hellos(&node.pass(ms(3_000))).is_empty());
+fn s6_9_only_nodes_on_an_active_route_send_hello_if_configured() {
+    let mut node = TestNode::new(Config::rfc3561_hello());
+    node.receive_broadcast(1, 1, hello(1, 4));
+    assert_eq!(hellos(&node.advance(ms(1_500))), [], "knowing a neighbour is no route");
+    node.receive_unicast(1, rrep(0, 9, 7, 2));
+    assert!(!hellos(&node.advance(ms(3_000))).is_empty());
 }
 
 #[test]
-fn s6_9_a_hello_opens_a_route_to_the_neighbour_with_its_number() {
-    let mut node = Node::new(always());
-    node.hear(1, 1, hello(1, 4));
-    assert_eq!(node.valid(1), Some((n(1), 1, Some(Seq32(4)))));
-    node.hear(2, 1, hello(1, 9));
-    assert_eq!(node.aodv.stats().ignored(Ignored::BadAddress), 1, "nobody says HELLO for another");
-    assert_eq!(node.valid(1).unwrap().2, Some(Seq32(4)));
+fn s6_9_a_hello_creates_a_route_with_its_sequence_number() {
+    let mut node = TestNode::new(always());
+    node.receive_broadcast(1, 1, hello(1, 4));
+    assert_eq!(node.valid_route(1), Some((node_address(1), 1, Some(Seq32(4)))));
+    node.receive_broadcast(2, 1, hello(1, 9));
+    assert_eq!(node.aodv.stats().ignored(IgnoredReason::BadAddress), 1, "nobody says HELLO for another");
+    assert_eq!(node.valid_route(1).unwrap().2, Some(Seq32(4)));
 }
 
 #[test]
 fn s6_9_a_neighbour_unheard_for_two_intervals_is_lost() {
-    let mut node = Node::new(always());
-    node.hear(1, 1, hello(1, 4));
-    node.get(1, rrep(0, 9, 7, 2));
+    let mut node = TestNode::new(always());
+    node.receive_broadcast(1, 1, hello(1, 4));
+    node.receive_unicast(1, rrep(0, 9, 7, 2));
     node.skip(ms(2_000));
-    assert!(node.valid(9).is_some());
-    node.pass(ms(1));
-    assert_eq!(node.valid(9), None);
-    assert!(node.events().contains(&Event::RouteLost { destination: n(9) }));
+    assert!(node.valid_route(9).is_some());
+    node.advance(ms(1));
+    assert_eq!(node.valid_route(9), None);
+    assert!(node.events().contains(&Event::RouteLost { destination: node_address(9) }));
     assert_eq!(node.aodv.stats().links_broken, 1);
 }
 
 #[test]
 fn one_lost_hello_and_a_late_one_break_no_link_and_two_lost_ones_do() {
-    for sensing in patient() {
-        let mut node = saying(sensing);
-        node.hear(1, 1, hello(1, 4));
-        node.get(1, rrep(0, 9, 7, 2));
+    for sensing in tolerant_hellos() {
+        let mut node = with_hello(sensing);
+        node.receive_broadcast(1, 1, hello(1, 4));
+        node.receive_unicast(1, rrep(0, 9, 7, 2));
         // The HELLO after 1 s is lost, and the next is 20 ms late.
         node.skip(ms(2_020));
-        node.hear(1, 1, hello(1, 4));
-        assert!(node.valid(9).is_some() && node.valid(1).is_some(), "{sensing:?}");
+        node.receive_broadcast(1, 1, hello(1, 4));
+        assert!(node.valid_route(9).is_some() && node.valid_route(1).is_some(), "{sensing:?}");
         assert_eq!(node.aodv.stats().links_broken, 0);
         // Two are lost. The third would arrive now.
-        node.skip(sensing.patience());
+        node.skip(sensing.allowed_silence());
         assert_eq!(node.aodv.stats().links_broken, 0);
-        node.pass(ms(3_000) - sensing.patience());
-        assert_eq!((node.valid(9), node.aodv.stats().links_broken), (None, 1), "{sensing:?}");
+        node.advance(ms(3_000) - sensing.allowed_silence());
+        assert_eq!((node.valid_route(9), node.aodv.stats().links_broken), (None, 1), "{sensing:?}");
     }
 }
 
 #[test]
 fn s6_9_to_the_letter_a_late_hello_after_a_lost_one_comes_too_late() {
-    let mut node = saying(Hello::RFC3561);
-    node.hear(1, 1, hello(1, 4));
-    node.get(1, rrep(0, 9, 7, 2));
+    let mut node = with_hello(Hello::RFC3561);
+    node.receive_broadcast(1, 1, hello(1, 4));
+    node.receive_unicast(1, rrep(0, 9, 7, 2));
     node.skip(ms(2_020));
-    assert_eq!((node.valid(9), node.aodv.stats().links_broken), (None, 1));
+    assert_eq!((node.valid_route(9), node.aodv.stats().links_broken), (None, 1));
 }
 
 #[test]
 fn no_delay_below_half_an_interval_counts_as_a_loss_and_two_losses_always_do() {
-    let mut stream = Stream::new(7, 1, NodeId(3), Purpose::Placement);
-    let mut node = saying(Hello::every(ms(1_000)));
+    let mut stream = RandomStream::new(7, 1, NodeId(3), Purpose::Placement);
+    let mut node = with_hello(Hello::every(ms(1_000)));
     let start = node.now;
     let mut lost = false;
     for n in 0..1_000 {
@@ -124,7 +124,7 @@ fn no_delay_below_half_an_interval_counts_as_a_loss_and_two_losses_always_do() {
         let delay = stream.duration_below(ms(499));
         if !lost {
             node.skip((start + ms(1_000 * n) + delay).since(node.now));
-            node.hear(1, 1, hello(1, 4));
+            node.receive_broadcast(1, 1, hello(1, 4));
         }
     }
     assert_eq!(node.aodv.stats().links_broken, 0);
@@ -136,90 +136,90 @@ fn no_delay_below_half_an_interval_counts_as_a_loss_and_two_losses_always_do() {
 #[test]
 fn the_interval_counts_from_the_latest_broadcast_unless_it_is_checked_periodically() {
     for (sensing, gap) in [(Hello::RFC3561, 1_800), (Hello::every(ms(1_000)), 1_000)] {
-        let mut node = saying(sensing);
-        let first = hellos(&node.pass(ms(0)))[0];
+        let mut node = with_hello(sensing);
+        let first = hellos(&node.advance(ms(0)))[0];
         node.skip((first + ms(200)).since(node.now));
-        node.hear(1, 5, rreq(8, 1, 9, 2)); // which it relays
-        let next = hellos(&node.pass(ms(3_000)))[0];
+        node.receive_broadcast(1, 5, rreq(8, 1, 9, 2)); // which it relays
+        let next = hellos(&node.advance(ms(3_000)))[0];
         assert_eq!(next - first, ms(200 + gap), "{sensing:?}");
     }
 }
 
 #[test]
-fn aodv_uu_says_hello_an_interval_after_the_last_one_and_up_to_half_its_jitter_later() {
-    let mut node = Node::jittered(Config::aodv_uu(), 3);
-    let times = hellos(&node.pass(ms(400_000)));
+fn aodv_uu_sends_hello_an_interval_plus_jitter_after_the_last_one() {
+    let mut node = TestNode::with_jitter(Config::aodv_uu(), 3);
+    let times = hellos(&node.advance(ms(400_000)));
     let gaps = times.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
     assert!(gaps.iter().all(|gap| (ms(1_000)..=ms(1_050)).contains(gap)), "{gaps:?}");
     let mean = gaps.iter().fold(Duration::ZERO, |sum, gap| sum + *gap).as_millis() / gaps.len() as u64;
     assert!((1_020..1_030).contains(&mean), "{mean}");
     // Two intervals are therefore longer than 2.05 s in about half of all cases.
-    let late = gaps.windows(2).filter(|pair| pair[0] + pair[1] > Hello::AODV_UU.patience()).count();
+    let late = gaps.windows(2).filter(|pair| pair[0] + pair[1] > Hello::AODV_UU.allowed_silence()).count();
     assert!((150..240).contains(&late), "{late} of {}", gaps.len() - 1);
 }
 
 #[test]
-fn s6_9_any_packet_of_a_neighbour_shows_that_it_is_there() {
-    let mut node = Node::new(always());
-    node.hear(1, 1, hello(1, 4));
-    node.get(1, rrep(0, 9, 7, 2));
+fn s6_9_any_packet_of_a_neighbour_is_liveness() {
+    let mut node = TestNode::new(always());
+    node.receive_broadcast(1, 1, hello(1, 4));
+    node.receive_unicast(1, rrep(0, 9, 7, 2));
     for _ in 0..3 {
         node.skip(ms(1_500));
-        node.aodv.handle_signal(node.now, Signal::NeighbourHeard { neighbour: n(1) });
+        node.aodv.handle_signal(node.now, Signal::NeighbourHeard { neighbour: node_address(1) });
     }
-    assert!(node.valid(9).is_some());
+    assert!(node.valid_route(9).is_some());
     node.skip(ms(1_400));
-    node.hear(1, 5, rreq(8, 1, 7, 2));
+    node.receive_broadcast(1, 5, rreq(8, 1, 7, 2));
     node.skip(ms(900));
     assert_eq!(node.aodv.stats().links_broken, 0);
 }
 
 #[test]
-fn to_aodv_uu_data_packets_of_a_neighbour_do_not_show_that_it_is_there() {
-    let mut node = saying(Hello::AODV_UU);
-    node.hear(1, 1, hello(1, 4));
-    node.get(1, rrep(0, 9, 7, 2));
+fn in_aodv_uu_data_packets_are_no_liveness() {
+    let mut node = with_hello(Hello::AODV_UU);
+    node.receive_broadcast(1, 1, hello(1, 4));
+    node.receive_unicast(1, rrep(0, 9, 7, 2));
     node.skip(ms(1_500));
-    node.aodv.handle_signal(node.now, Signal::NeighbourHeard { neighbour: n(1) });
+    node.aodv.handle_signal(node.now, Signal::NeighbourHeard { neighbour: node_address(1) });
     node.skip(ms(551));
-    assert_eq!((node.valid(9), node.aodv.stats().links_broken), (None, 1));
+    assert_eq!((node.valid_route(9), node.aodv.stats().links_broken), (None, 1));
 }
 
 #[test]
-fn s6_9_a_neighbour_that_never_said_hello_is_not_missed() {
-    let mut node = Node::new(always());
-    node.get(1, rrep(0, 9, 7, 2));
+fn s6_9_a_neighbour_that_never_sent_hello_is_not_monitored() {
+    let mut node = TestNode::new(always());
+    node.receive_unicast(1, rrep(0, 9, 7, 2));
     node.skip(ms(5_000));
-    assert!(node.valid(9).is_some());
+    assert!(node.valid_route(9).is_some());
 }
 
 #[test]
-fn in_hello_mode_the_link_layer_is_not_believed_and_its_packet_is_dropped() {
-    let mut node = Node::new(always());
-    node.get(1, rrep(0, 9, 7, 2));
-    let carried = Carried::Data { packet: 5, destination: n(9), source: ME, travelled: 0 };
-    node.link_fails(1, carried);
-    assert!(node.valid(9).is_some());
+fn in_hello_mode_link_layer_reports_are_ignored_and_the_packet_dropped() {
+    let mut node = TestNode::new(always());
+    node.receive_unicast(1, rrep(0, 9, 7, 2));
+    let carried = FailedContent::Data { packet: 5, destination: node_address(9), source: ME, travelled: 0 };
+    node.fail_link(1, carried);
+    assert!(node.valid_route(9).is_some());
     assert_eq!(node.events(), [Event::Drop { packet: 5, reason: DropReason::LinkFailure }]);
 }
 
 #[test]
-fn with_both_senses_whichever_speaks_first_counts() {
+fn with_both_methods_the_first_detection_counts() {
     let both = Config { link_sensing: LinkSensing::Both(Hello::RFC3561), ..Config::rfc3561() };
-    let mut by_link_layer = Node::new(both);
-    by_link_layer.hear(1, 1, hello(1, 4));
-    by_link_layer.get(1, rrep(0, 9, 7, 2));
-    by_link_layer.link_fails(1, Carried::Nothing);
-    assert_eq!(by_link_layer.valid(9), None);
-    let mut by_silence = Node::new(both);
-    by_silence.hear(1, 1, hello(1, 4));
-    by_silence.get(1, rrep(0, 9, 7, 2));
+    let mut by_link_layer = TestNode::new(both);
+    by_link_layer.receive_broadcast(1, 1, hello(1, 4));
+    by_link_layer.receive_unicast(1, rrep(0, 9, 7, 2));
+    by_link_layer.fail_link(1, FailedContent::Other);
+    assert_eq!(by_link_layer.valid_route(9), None);
+    let mut by_silence = TestNode::new(both);
+    by_silence.receive_broadcast(1, 1, hello(1, 4));
+    by_silence.receive_unicast(1, rrep(0, 9, 7, 2));
     by_silence.skip(ms(2_001));
-    assert_eq!(by_silence.valid(9), None);
+    assert_eq!(by_silence.valid_route(9), None);
 }
 
 #[test]
-fn s6_9_a_network_without_link_layer_reports_notices_a_break_by_silence() {
+fn s6_9_without_link_layer_reports_a_break_is_detected_by_missing_hellos() {
     let mut network = Network::chain(4, Config::rfc3561_hello());
     network.send(0, 3, 1);
     for id in 2..10 {

@@ -1,8 +1,8 @@
 //! Networks of AODV machines, and data packets that follow their routes.
 
 use crate::aodv::*;
-use crate::tests::{n, network};
-use hopline_core::{Instant, LinkId, Machine, NodeId, Purpose, Stream};
+use crate::tests::{network, node_address};
+use hopline_core::{Instant, LinkId, NodeId, Purpose, RandomStream, StateMachine};
 use hopline_wire::aodv::Message;
 use std::net::Ipv4Addr;
 
@@ -27,7 +27,9 @@ impl Network {
     pub(super) fn new(nodes: u32, config: Config) -> Self {
         // Without jitter, tests can predict the times of requests.
         let config = Config { originated_jitter: hopline_core::Duration::ZERO, ..config };
-        Self::of((0..nodes).map(|i| Aodv::new(config, n(i), Stream::new(1, 1, NodeId(i), Purpose::Routing))))
+        Self::new_network((0..nodes).map(|i| {
+            Aodv::new(config, node_address(i), RandomStream::new(1, 1, NodeId(i), Purpose::Routing))
+        }))
     }
 
     /// Node 0 – node 1 – … – node `nodes` − 1.
@@ -41,30 +43,31 @@ impl Network {
     }
 
     fn decide(&mut self, node: u32, origin: Origin, packet: Packet) {
-        match self.nodes[node as usize].route(self.now, n(packet.destination), origin, packet) {
+        match self.nodes[node as usize].route(self.now, node_address(packet.destination), origin, packet) {
             Decision::Forward { next_hop } => self.transmit_data(node, packet, next_hop),
-            Decision::Taken => {}
+            Decision::Accepted => {}
             Decision::Dropped { reason } => self.dropped.push((packet.id, node, reason)),
         }
-        self.drain(node);
+        self.process_outputs(node);
     }
 
     fn transmit_data(&mut self, node: u32, mut packet: Packet, next_hop: Ipv4Addr) {
         let other = NodeId::from_ipv4(next_hop).unwrap().0;
         if self.reaches(node, other) {
             packet.hops += 1;
-            self.carry(other, Arrival::Data { packet, previous_hop: n(node) });
+            self.deliver_later(other, Arrival::Data { packet, previous_hop: node_address(node) });
         } else {
-            let (destination, source) = (n(packet.destination), n(packet.source));
-            let carried = Carried::Data { packet, destination, source, travelled: packet.hops };
-            self.signal(node, Signal::LinkFailed { neighbour: next_hop, carried });
+            let (destination, source) = (node_address(packet.destination), node_address(packet.source));
+            let carried = FailedContent::Data { packet, destination, source, travelled: packet.hops };
+            self.signal(node, Signal::LinkFailed { neighbour: next_hop, content: carried });
         }
     }
 
     /// The valid next hop of `node` towards `destination`.
     pub(super) fn next_hop(&self, node: u32, destination: u32) -> Option<u32> {
         let routes = self.nodes[node as usize].routes(self.now);
-        let mut to = routes.filter(|r| r.destination == n(destination) && r.state == RouteState::Valid);
+        let mut to =
+            routes.filter(|r| r.destination == node_address(destination) && r.state == RouteState::Valid);
         to.next().map(|route| NodeId::from_ipv4(route.next_hop).unwrap().0)
     }
 
@@ -106,10 +109,10 @@ impl Network {
     }
 }
 
-impl network::Member for Aodv<Packet> {
+impl network::Agent for Aodv<Packet> {
     type Arrival = Arrival;
 
-    fn arrive(network: &mut Network, node: u32, arrival: Arrival) {
+    fn handle_arrival(network: &mut Network, node: u32, arrival: Arrival) {
         match arrival {
             Arrival::Message(received) => {
                 network.nodes[node as usize].handle_packet(network.now, LinkId::ONLY, received);
@@ -121,7 +124,11 @@ impl network::Member for Aodv<Packet> {
                 panic!("packet {packet:?} walks in circles")
             }
             Arrival::Data { packet, previous_hop } => {
-                network.decide(node, Origin::Forwarded { previous_hop, source: n(packet.source) }, packet);
+                network.decide(
+                    node,
+                    Origin::Forwarded { previous_hop, source: node_address(packet.source) },
+                    packet,
+                );
             }
         }
     }
@@ -129,24 +136,29 @@ impl network::Member for Aodv<Packet> {
     fn transmit(network: &mut Network, node: u32, transmit: Transmit) {
         let Transmit { message, next_hop, ttl, .. } = transmit;
         let received = |message: &Message| {
-            Arrival::Message(Received { message: message.clone(), from: n(node), to: next_hop, ttl })
+            Arrival::Message(Received {
+                message: message.clone(),
+                from: node_address(node),
+                to: next_hop,
+                ttl,
+            })
         };
         if next_hop.is_broadcast() {
-            for other in network.reached(node) {
-                network.carry(other, received(&message));
+            for other in network.receivers_of(node) {
+                network.deliver_later(other, received(&message));
             }
             return;
         }
         let other = NodeId::from_ipv4(next_hop).unwrap().0;
         if network.reaches(node, other) {
-            network.carry(other, received(&message));
+            network.deliver_later(other, received(&message));
         } else {
-            let carried = Carried::message(&message);
-            network.signal(node, Signal::LinkFailed { neighbour: next_hop, carried });
+            let carried = FailedContent::of_message(&message);
+            network.signal(node, Signal::LinkFailed { neighbour: next_hop, content: carried });
         }
     }
 
-    fn act(network: &mut Network, node: u32, event: Event<Packet>) {
+    fn handle_event(network: &mut Network, node: u32, event: Event<Packet>) {
         match event {
             Event::Release { packet, next_hop } => network.transmit_data(node, packet, next_hop),
             Event::Drop { packet, reason } => network.dropped.push((packet.id, node, reason)),

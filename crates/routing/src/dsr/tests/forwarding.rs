@@ -1,6 +1,6 @@
 //! Packets on their way (RFC 4728 §8.1.4 to §8.1.6, §8.3.3).
 
-use super::dialogue::*;
+use super::harness::*;
 use crate::dsr::*;
 use hopline_wire::dsr::{Ack, AckRequest, DsrOption, ErrorKind};
 
@@ -10,72 +10,75 @@ fn with(mut packet: Packet<u32>, option: DsrOption) -> Packet<u32> {
 }
 
 #[test]
-fn a_packet_goes_on_along_its_route() {
-    let mut node = Node::new(Config::rfc4728());
-    let sent = node.get(5, data(4, &[5, 0, 6], 2, 9, 77));
-    let (packet, next_hop) = only(&sent);
-    assert_eq!((packet.source, packet.destination, packet.ttl, next_hop), (n(4), n(9), 63, n(6)));
-    assert_eq!(packet.header.options.as_slice(), [route(0, &[5, 0, 6], 1)]);
-    assert_eq!(packet.carried, Some(77));
-    let sent = node.get(5, data(4, &[5, 0], 1, 9, 78));
+fn a_packet_is_forwarded_along_its_route() {
+    let mut node = TestNode::new(Config::rfc4728());
+    let sent = node.receive(5, data(4, &[5, 0, 6], 2, 9, 77));
+    let (packet, next_hop) = only_packet(&sent);
     assert_eq!(
-        (only(&sent).1, only(&sent).0.header.options.as_slice()),
-        (n(9), [route(0, &[5, 0], 0)].as_slice())
+        (packet.source, packet.destination, packet.ttl, next_hop),
+        (node_address(4), node_address(9), 63, node_address(6))
+    );
+    assert_eq!(packet.header.options.as_slice(), [source_route(0, &[5, 0, 6], 1)]);
+    assert_eq!(packet.payload, Some(77));
+    let sent = node.receive(5, data(4, &[5, 0], 1, 9, 78));
+    assert_eq!(
+        (only_packet(&sent).1, only_packet(&sent).0.header.options.as_slice()),
+        (node_address(9), [source_route(0, &[5, 0], 0)].as_slice())
     );
     assert_eq!((node.events(), node.dsr.stats().data_forwarded), (vec![], 2));
 }
 
 #[test]
 fn its_route_is_learnt_forwards_and_backwards() {
-    let mut node = Node::new(Config::rfc4728());
-    node.get(5, data(4, &[5, 0, 6], 2, 9, 77));
+    let mut node = TestNode::new(Config::rfc4728());
+    node.receive(5, data(4, &[5, 0, 6], 2, 9, 77));
     assert_eq!(node.routes(), [path(&[6, 9]), path(&[5, 4])]);
 }
 
 #[test]
-fn of_a_salvaged_packet_the_way_to_the_salvager_is_not_known() {
+fn the_path_to_the_salvaging_node_is_not_learnt() {
     // §8.1.4
-    let mut node = Node::new(Config::rfc4728());
-    let sent = node.get(5, carrying(packet(4, 9, &[route(2, &[5, 0, 6], 2)]), 77));
-    assert_eq!(only(&sent).0.header.options.as_slice(), [route(2, &[5, 0, 6], 1)]);
+    let mut node = TestNode::new(Config::rfc4728());
+    let sent = node.receive(5, with_data(packet(4, 9, &[source_route(2, &[5, 0, 6], 2)]), 77));
+    assert_eq!(only_packet(&sent).0.header.options.as_slice(), [source_route(2, &[5, 0, 6], 1)]);
     assert_eq!(node.routes(), [path(&[6, 9]), path(&[5])]);
 }
 
 #[test]
 fn a_packet_for_this_node_is_delivered_with_or_without_a_route() {
-    let mut node = Node::new(Config::rfc4728());
-    node.get(5, data(4, &[5], 0, 0, 1));
-    node.get(5, carrying(packet(5, 0, &[]), 2));
+    let mut node = TestNode::new(Config::rfc4728());
+    node.receive(5, data(4, &[5], 0, 0, 1));
+    node.receive(5, with_data(packet(5, 0, &[]), 2));
     assert_eq!(node.events(), [Event::Deliver { packet: 1, ttl: 64 }, Event::Deliver { packet: 2, ttl: 64 }]);
     assert_eq!(node.sent(), []);
 }
 
 #[test]
-fn a_packet_ends_with_its_time_to_live() {
-    let mut node = Node::new(Config::rfc4728());
-    assert_eq!(node.get(5, Packet { ttl: 1, ..data(4, &[5, 0], 1, 9, 77) }), []);
+fn a_packet_with_expired_ttl_is_dropped() {
+    let mut node = TestNode::new(Config::rfc4728());
+    assert_eq!(node.receive(5, Packet { ttl: 1, ..data(4, &[5, 0], 1, 9, 77) }), []);
     assert_eq!(node.events(), [Event::Drop { packet: 77, reason: DropReason::TtlExpired }]);
-    assert_eq!(node.ignored(Ignored::TtlExpired), 1);
-    node.get(5, Packet { ttl: 1, ..data(4, &[5], 0, 0, 78) });
+    assert_eq!(node.ignored(IgnoredReason::TtlExpired), 1);
+    node.receive(5, Packet { ttl: 1, ..data(4, &[5], 0, 0, 78) });
     assert_eq!(node.events(), [Event::Deliver { packet: 78, ttl: 1 }]);
 }
 
 #[test]
-fn a_packet_whose_route_says_another_is_dropped() {
-    let mut node = Node::new(Config::rfc4728());
+fn a_packet_that_contradicts_its_route_is_dropped() {
+    let mut node = TestNode::new(Config::rfc4728());
     for bad in [data(4, &[5, 6], 1, 9, 77), data(5, &[], 0, 9, 77), data(4, &[5, 0, 6], 1, 9, 77)] {
-        assert_eq!(node.get(5, bad), []);
+        assert_eq!(node.receive(5, bad), []);
         assert_eq!(node.events(), [Event::Drop { packet: 77, reason: DropReason::BadRoute }]);
     }
-    assert_eq!(node.ignored(Ignored::NotOnRoute), 3);
+    assert_eq!(node.ignored(IgnoredReason::NotOnRoute), 3);
     assert!(node.routes().is_empty());
 }
 
 #[test]
-fn a_route_that_makes_no_sense_is_refused() {
-    let two = with(data(4, &[5, 0], 1, 9, 77), route(0, &[5, 0], 1));
-    let unvisited = carrying(packet(4, 9, &[route(1, &[0, 5], 2)]), 77);
-    let beyond = carrying(packet(4, 9, &[route(0, &[5, 0], 3)]), 77);
+fn invalid_routes_are_refused() {
+    let two = with(data(4, &[5, 0], 1, 9, 77), source_route(0, &[5, 0], 1));
+    let unvisited = with_data(packet(4, 9, &[source_route(1, &[0, 5], 2)]), 77);
+    let beyond = with_data(packet(4, 9, &[source_route(0, &[5, 0], 3)]), 77);
     let multicast =
         Packet { destination: std::net::Ipv4Addr::new(224, 0, 0, 9), ..data(4, &[5, 0], 1, 9, 77) };
     let nobody = Packet { source: std::net::Ipv4Addr::UNSPECIFIED, ..data(4, &[5, 0], 1, 9, 77) };
@@ -88,49 +91,50 @@ fn a_route_that_makes_no_sense_is_refused() {
         data(4, &[5, 0, 5], 2, 9, 77), // twice
         data(4, &[9, 0], 1, 9, 77),    // through its destination
         data(4, &[6, 0], 1, 9, 77),    // 6 should have sent it
-        carrying(packet(0, 0, &[]), 77),
+        with_data(packet(0, 0, &[]), 77),
     ];
     for (case, bad) in cases.into_iter().enumerate() {
-        let mut node = Node::new(Config::rfc4728());
-        assert_eq!(node.get(5, bad), [], "case {case}");
+        let mut node = TestNode::new(Config::rfc4728());
+        assert_eq!(node.receive(5, bad), [], "case {case}");
         assert_eq!(node.events(), [Event::Drop { packet: 77, reason: DropReason::BadRoute }], "case {case}");
-        assert_eq!(node.ignored(Ignored::Malformed), 1, "case {case}");
+        assert_eq!(node.ignored(IgnoredReason::Malformed), 1, "case {case}");
         assert!(node.routes().is_empty(), "case {case}");
     }
 }
 
 #[test]
-fn what_is_asked_for_is_acknowledged_and_not_asked_of_the_next() {
+fn acknowledgement_requests_are_answered_and_removed() {
     // §8.3.3
-    let mut node = Node::new(Config::rfc4728());
+    let mut node = TestNode::new(Config::rfc4728());
     let asking = with(data(4, &[5, 0], 1, 9, 77), DsrOption::AckRequest(AckRequest { id: 3 }));
-    let sent = node.get(5, asking.clone());
+    let sent = node.receive(5, asking.clone());
     let [ack, on] = sent.as_slice() else { panic!("{sent:?}") };
-    let expected = DsrOption::Ack(Ack { id: 3, source: ME, destination: n(5) });
-    assert_eq!((ack.next_hop, ack.packet.destination, ack.packet.ttl), (n(5), n(5), 1));
+    let expected = DsrOption::Ack(Ack { id: 3, source: ME, destination: node_address(5) });
+    assert_eq!((ack.next_hop, ack.packet.destination, ack.packet.ttl), (node_address(5), node_address(5), 1));
     assert_eq!(ack.packet.header.options.as_slice(), [expected]);
-    assert_eq!(on.packet.header.options.as_slice(), [route(0, &[5, 0], 0)]);
-    let both = with(asking, DsrOption::Ack(Ack { id: 9, source: n(4), destination: n(9) }));
-    assert_eq!(node.get(5, both).len(), 1, "not with an acknowledgement for another");
+    assert_eq!(on.packet.header.options.as_slice(), [source_route(0, &[5, 0], 0)]);
+    let both =
+        with(asking, DsrOption::Ack(Ack { id: 9, source: node_address(4), destination: node_address(9) }));
+    assert_eq!(node.receive(5, both).len(), 1, "not with an acknowledgement for another");
     assert_eq!(node.dsr.stats().acks_sent, 1);
 }
 
 #[test]
-fn an_acknowledgement_tells_of_a_link() {
-    let mut node = Node::new(Config::rfc4728());
-    let ack = DsrOption::Ack(Ack { id: 3, source: n(5), destination: ME });
-    assert_eq!(node.get(5, packet(5, 0, &[ack])), []);
+fn an_acknowledgement_teaches_a_link() {
+    let mut node = TestNode::new(Config::rfc4728());
+    let ack = DsrOption::Ack(Ack { id: 3, source: node_address(5), destination: ME });
+    assert_eq!(node.receive(5, packet(5, 0, &[ack])), []);
     assert_eq!(node.routes(), [path(&[5])]);
 }
 
 #[test]
-fn unknown_options_are_treated_as_their_types_say() {
+fn unknown_options_are_treated_by_their_type() {
     // §8.1.6
     let passed = |kind: u8| {
-        let mut node = Node::new(Config::rfc4728());
+        let mut node = TestNode::new(Config::rfc4728());
         let option = DsrOption::Unknown { kind, data: [1].into_iter().collect() };
-        let sent = node.get(5, with(data(4, &[5, 0], 1, 9, 77), option));
-        let on = sent.iter().find(|sent| sent.packet.carried.is_some());
+        let sent = node.receive(5, with(data(4, &[5, 0], 1, 9, 77), option));
+        let on = sent.iter().find(|sent| sent.packet.payload.is_some());
         let errors =
             sent.iter().flat_map(|sent| sent.packet.header.options.iter()).filter_map(
                 |option| match option {
@@ -146,7 +150,8 @@ fn unknown_options_are_treated_as_their_types_say() {
     assert_eq!(passed(0x50), (Some(Some(unknown(0x50, 0x81))), vec![], vec![]));
     let lost = vec![Event::Drop { packet: 77, reason: DropReason::BadRoute }];
     assert_eq!(passed(0x70), (None, vec![], lost.clone()));
-    let told = |kind: u8| vec![(ErrorKind::Other { kind: 3, data: [kind].into_iter().collect() }, n(4))];
+    let told =
+        |kind: u8| vec![(ErrorKind::Other { kind: 3, data: [kind].into_iter().collect() }, node_address(4))];
     assert_eq!(passed(0x90), (Some(Some(unknown(0x90, 1))), told(0x90), vec![]));
     assert_eq!(passed(0xf0), (None, told(0xf0), lost));
 }

@@ -1,10 +1,10 @@
 //! Timed, scripted tests of one machine and of small networks.
 
 mod convergence;
-mod dialogue;
 mod flooding;
+mod harness;
 mod hostile;
 mod hysteresis;
+mod link_sensing;
 mod network;
-mod sensing;
-mod telling;
+mod topology_control;

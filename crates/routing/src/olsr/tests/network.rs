@@ -1,8 +1,8 @@
 //! Networks of OLSR machines, and their expected routes.
 
 use crate::olsr::*;
-use crate::tests::{n, network};
-use hopline_core::{Duration, LinkId, Machine, NodeId, Purpose, Stream};
+use crate::tests::{network, node_address};
+use hopline_core::{Duration, LinkId, NodeId, Purpose, RandomStream, StateMachine};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -10,8 +10,9 @@ pub(super) type Network = network::Network<Olsr>;
 
 impl Network {
     pub(super) fn new(nodes: u32, config: Config, seed: u64) -> Self {
-        let node = |i| Olsr::new(config, n(i), Stream::new(seed, 1, NodeId(i), Purpose::Routing));
-        Self::of((0..nodes).map(node))
+        let node =
+            |i| Olsr::new(config, node_address(i), RandomStream::new(seed, 1, NodeId(i), Purpose::Routing));
+        Self::new_network((0..nodes).map(node))
     }
 
     /// Node 0 – node 1 – … – node `nodes` − 1.
@@ -20,7 +21,7 @@ impl Network {
     }
 
     /// Runs until all routes are shortest paths, at most for `time`; returns the time that took.
-    pub(super) fn settle(&mut self, time: Duration) -> Option<Duration> {
+    pub(super) fn run_until_converged(&mut self, time: Duration) -> Option<Duration> {
         let (start, end) = (self.now, self.now + time);
         let tables = |network: &Self| -> u64 {
             network.nodes.iter().map(|node| node.stats().table_computations).sum()
@@ -43,7 +44,7 @@ impl Network {
 
     /// Returns the next hop and the hops in the table of `node`.
     pub(super) fn route(&self, node: u32, to: u32) -> Option<(u32, u8)> {
-        let route = self.nodes[node as usize].route(n(to))?;
+        let route = self.nodes[node as usize].route(node_address(to))?;
         Some((NodeId::from_ipv4(route.next_hop).unwrap().0, route.hops))
     }
 
@@ -82,21 +83,21 @@ impl Network {
     }
 }
 
-impl network::Member for Olsr {
+impl network::Agent for Olsr {
     type Arrival = Received;
 
-    fn arrive(network: &mut Network, node: u32, received: Received) {
+    fn handle_arrival(network: &mut Network, node: u32, received: Received) {
         network.nodes[node as usize].handle_packet(network.now, LinkId::ONLY, received);
     }
 
     fn transmit(network: &mut Network, node: u32, transmit: Transmit) {
         let packet = Arc::new(transmit.packet);
-        for other in network.reached(node) {
-            network.carry(other, Received { packet: Arc::clone(&packet), from: transmit.source });
+        for other in network.receivers_of(node) {
+            network.deliver_later(other, Received { packet: Arc::clone(&packet), from: transmit.source });
         }
     }
 
-    fn act(network: &mut Network, node: u32, event: Event) {
+    fn handle_event(network: &mut Network, node: u32, event: Event) {
         match event {
             Event::RouteFound { destination, hops } => network.found.push((node, destination, hops)),
             Event::RouteLost { destination } => network.lost.push((node, destination)),

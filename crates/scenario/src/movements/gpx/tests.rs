@@ -25,12 +25,12 @@ fn parse(text: &str) -> Result<Recording, MovementError> {
 
 #[track_caller]
 fn refused(tracks: &str, place: (usize, usize), message: &str) -> String {
-    testing::refused(MovementFormat::Gpx, &file(tracks), place, message)
+    testing::assert_rejected(MovementFormat::Gpx, &file(tracks), place, message)
 }
 
 /// Returns the position of node `node` at so many seconds after the beginning.
 fn at(recording: &Recording, node: usize, seconds: u64) -> (f64, f64) {
-    let position = recording.nodes[node].path.position_at(Instant::from_secs(seconds));
+    let position = recording.nodes[node].trajectory.position_at(Instant::from_secs(seconds));
     (position.x_m, position.y_m)
 }
 
@@ -53,7 +53,7 @@ fn each_track_is_a_node_on_the_clock_of_the_earliest() {
 }
 
 #[test]
-fn degrees_are_metres_of_the_ellipsoid_at_the_first_point() {
+fn degrees_are_converted_by_the_ellipsoid_at_the_first_point() {
     // Lengths of a degree on WGS 84 (NGA.STND.0036, the series of its radii): at the equator 110,574 m to the north and
     // 111,320 m to the east, at 60° 111,412 m and 55,800 m.
     for (lat, north_m, east_m) in [(0.0, 110_574.3, 111_319.5), (60.0, 111_412.3, 55_800.0)] {
@@ -73,7 +73,7 @@ fn the_date_line_is_crossed_the_short_way() {
 }
 
 #[test]
-fn what_receivers_write_beside_tracks_is_passed_over() {
+fn other_elements_of_gpx_are_ignored() {
     let text = file(
         &("<metadata><name>x</name><time>2020-01-01T00:00:00Z</time></metadata><wpt lat=\"0\" lon=\"0\"/>"
             .to_owned()
@@ -93,14 +93,14 @@ fn what_receivers_write_beside_tracks_is_passed_over() {
 }
 
 #[test]
-fn without_a_name_for_all_there_is_none_for_any() {
+fn names_are_used_only_if_all_tracks_have_one() {
     let unnamed = "<trk><trkseg>".to_owned() + &point(0.0, 0.0, "00") + "</trkseg></trk>";
     let recording = parse(&file(&(track("a", &[point(0.0, 0.0, "00")]) + &unnamed))).unwrap();
     assert_eq!(names(&recording), ["-", "-"]);
 }
 
 #[test]
-fn who_stands_still_may_say_so_twice() {
+fn a_stationary_node_may_repeat_its_position() {
     let points = [point(1.0, 2.0, "00"), point(1.0, 2.0, "00"), point(1.0, 2.0, "05")];
     assert!(parse(&file(&track("a", &points))).is_ok());
     let elsewhere = [point(1.0, 2.0, "00"), point(1.1, 2.0, "00")];
@@ -108,7 +108,7 @@ fn who_stands_still_may_say_so_twice() {
 }
 
 #[test]
-fn what_is_wrong_is_found_where_it_is() {
+fn errors_have_their_position() {
     let one = |point: &str| track("a", &[point.to_owned()]);
     refused(&one("<trkpt lat=\"1\"/>"), (2, 89), "<trkpt> has no `lon`");
     refused(&one("<trkpt lat=\"91\" lon=\"0\"/>"), (2, 101), "a point without a time");

@@ -1,10 +1,10 @@
 //! One line of a movement file.
 
-use crate::movements::flaw::{Flaw, shorten};
 use crate::movements::quantity::Quantity;
+use crate::movements::text_error::{TextError, shorten};
 use core::ops::Range;
 use hopline_core::Instant;
-use hopline_radio::mobility::{Position, SetDest};
+use hopline_radio::mobility::{Position, SetdestCommand};
 
 /// Content of a line.
 pub(super) enum Statement {
@@ -13,7 +13,7 @@ pub(super) enum Statement {
     /// `$node_(N) set X_ value`.
     Place(NodeRef, Axis, f64),
     /// `$ns_ at t "$node_(N) setdest x y speed"`.
-    SetDest(NodeRef, SetDest),
+    SetDest(NodeRef, SetdestCommand),
 }
 
 /// A node as the line names it.
@@ -31,11 +31,11 @@ pub(super) enum Axis {
     Z,
 }
 
-const PLACE: &str = "`$node_(0) set X_ 83.4`";
-const MOVE: &str = "`$ns_ at 2.0 \"$node_(0) setdest 90.4 44.8 1.3\"`";
+const PLACEMENT_EXAMPLE: &str = "`$node_(0) set X_ 83.4`";
+const MOVE_EXAMPLE: &str = "`$ns_ at 2.0 \"$node_(0) setdest 90.4 44.8 1.3\"`";
 
 /// Reads one line, without its line end.
-pub(super) fn parse(line: &str) -> Result<Statement, Flaw> {
+pub(super) fn parse(line: &str) -> Result<Statement, TextError> {
     let mut words = Words { line, at: 0, end: line.len() };
     if words.at_end() || words.rest().starts_with('#') {
         return Ok(Statement::Nothing);
@@ -47,7 +47,7 @@ pub(super) fn parse(line: &str) -> Result<Statement, Flaw> {
             match verb.text {
                 "at" => scheduled(&mut words)?,
                 "set-dist" => distance(&mut words)?,
-                _ => return Err(verb.unknown(format!("expected {MOVE} or `$god_ set-dist 0 1 2`"))),
+                _ => return Err(verb.unknown(format!("expected {MOVE_EXAMPLE} or `$god_ set-dist 0 1 2`"))),
             }
         }
     };
@@ -56,12 +56,12 @@ pub(super) fn parse(line: &str) -> Result<Statement, Flaw> {
 }
 
 /// Parses `set X_ value`, after the node.
-fn placement(words: &mut Words<'_>, node: NodeRef) -> Result<Statement, Flaw> {
+fn placement(words: &mut Words<'_>, node: NodeRef) -> Result<Statement, TextError> {
     let verb = words.word("`set`")?;
     match verb.text {
         "set" => {}
-        "setdest" => return Err(verb.flaw("`setdest` has no time", format!("expected {MOVE}"))),
-        _ => return Err(verb.unknown(format!("expected {PLACE} or {MOVE}"))),
+        "setdest" => return Err(verb.flaw("`setdest` has no time", format!("expected {MOVE_EXAMPLE}"))),
+        _ => return Err(verb.unknown(format!("expected {PLACEMENT_EXAMPLE} or {MOVE_EXAMPLE}"))),
     }
     let name = words.word("X_, Y_ or Z_")?;
     let (axis, quantity) = match name.text {
@@ -74,22 +74,22 @@ fn placement(words: &mut Words<'_>, node: NodeRef) -> Result<Statement, Flaw> {
 }
 
 /// Parses `t "…"`, after `at`.
-fn scheduled(words: &mut Words<'_>) -> Result<Statement, Flaw> {
+fn scheduled(words: &mut Words<'_>) -> Result<Statement, TextError> {
     let at = words.instant()?;
     let mut inner = words.quoted()?;
     let statement = match inner.variable()? {
         Variable::Node(node) => {
             let verb = inner.word("`setdest`")?;
             if verb.text != "setdest" {
-                return Err(verb.unknown(format!("a node can only be told to move: expected {MOVE}")));
+                return Err(verb.unknown(format!("a node can only be told to move: expected {MOVE_EXAMPLE}")));
             }
             let to = Position { x_m: inner.number(Quantity::X)?, y_m: inner.number(Quantity::Y)? };
-            Statement::SetDest(node, SetDest { at, to, speed_mps: inner.number(Quantity::Speed)? })
+            Statement::SetDest(node, SetdestCommand { at, to, speed_mps: inner.number(Quantity::Speed)? })
         }
         Variable::Plain => {
             let verb = inner.word("`set-dist`")?;
             if verb.text != "set-dist" {
-                return Err(verb.unknown(format!("expected {MOVE} or `\"$god_ set-dist 0 1 2\"`")));
+                return Err(verb.unknown(format!("expected {MOVE_EXAMPLE} or `\"$god_ set-dist 0 1 2\"`")));
             }
             distance(&mut inner)?
         }
@@ -99,7 +99,7 @@ fn scheduled(words: &mut Words<'_>) -> Result<Statement, Flaw> {
 }
 
 /// Parses `a b hops`, after `set-dist`: checked and forgotten.
-fn distance(words: &mut Words<'_>) -> Result<Statement, Flaw> {
+fn distance(words: &mut Words<'_>) -> Result<Statement, TextError> {
     for quantity in [Quantity::Node, Quantity::Node, Quantity::Hops] {
         words.number(quantity)?;
     }
@@ -119,11 +119,11 @@ struct Word<'a> {
 }
 
 impl Word<'_> {
-    fn flaw(&self, message: impl Into<String>, help: impl Into<String>) -> Flaw {
-        Flaw::new(self.at..self.at + self.text.len(), message, help)
+    fn flaw(&self, message: impl Into<String>, help: impl Into<String>) -> TextError {
+        TextError::new(self.at..self.at + self.text.len(), message, help)
     }
 
-    fn unknown(&self, help: String) -> Flaw {
+    fn unknown(&self, help: String) -> TextError {
         self.flaw(format!("`{}` is not known here", shorten(self.text)), help)
     }
 }
@@ -151,7 +151,7 @@ impl<'a> Words<'a> {
     }
 
     /// Returns the next word; `expected` says what it should be if there is none.
-    fn word(&mut self, expected: &str) -> Result<Word<'a>, Flaw> {
+    fn word(&mut self, expected: &str) -> Result<Word<'a>, TextError> {
         self.at_end();
         let rest = self.rest();
         let text = &rest[..rest.find(|c| is_blank(c) || c == '"' || c == ';').unwrap_or(rest.len())];
@@ -160,25 +160,25 @@ impl<'a> Words<'a> {
                 || "something is missing here".to_owned(),
                 |c| format!("`{}` is out of place", c.escape_debug()),
             );
-            return Err(Flaw::new(self.here(), message, format!("expected {expected}")));
+            return Err(TextError::new(self.here(), message, format!("expected {expected}")));
         }
         let word = Word { text, at: self.at };
         self.at += text.len();
         Ok(word)
     }
 
-    fn number(&mut self, quantity: Quantity) -> Result<f64, Flaw> {
+    fn number(&mut self, quantity: Quantity) -> Result<f64, TextError> {
         let word = self.word(quantity.name())?;
         quantity.read(word.text, word.at)
     }
 
-    fn instant(&mut self) -> Result<Instant, Flaw> {
+    fn instant(&mut self) -> Result<Instant, TextError> {
         let word = self.word(Quantity::Time.name())?;
         Quantity::read_instant(word.text, word.at)
     }
 
-    fn variable(&mut self) -> Result<Variable, Flaw> {
-        let help = format!("expected {PLACE} or {MOVE}");
+    fn variable(&mut self) -> Result<Variable, TextError> {
+        let help = format!("expected {PLACEMENT_EXAMPLE} or {MOVE_EXAMPLE}");
         let word = self.word("a variable such as `$node_(0)` or `$ns_`")?;
         let Some(name) = word.text.strip_prefix('$') else { return Err(word.unknown(help)) };
         let plain =
@@ -200,30 +200,34 @@ impl<'a> Words<'a> {
     }
 
     /// Returns the words between quotes.
-    fn quoted(&mut self) -> Result<Self, Flaw> {
+    fn quoted(&mut self) -> Result<Self, TextError> {
         self.at_end();
-        let help = format!("expected {MOVE}");
+        let help = format!("expected {MOVE_EXAMPLE}");
         let Some(inside) = self.rest().strip_prefix('"') else {
-            return Err(Flaw::new(self.here(), "the order must be in double quotes", help));
+            return Err(TextError::new(self.here(), "the order must be in double quotes", help));
         };
         let Some(length) = inside.find('"') else {
-            return Err(Flaw::new(self.here(), "this quote is not closed", help));
+            return Err(TextError::new(self.here(), "this quote is not closed", help));
         };
         let start = self.at + 1;
         self.at = start + length + 1;
         Ok(Self { line: self.line, at: start, end: start + length })
     }
 
-    fn finish(&mut self) -> Result<(), Flaw> {
+    fn finish(&mut self) -> Result<(), TextError> {
         if self.at_end() {
             return Ok(());
         }
         let more = self.at..self.at + self.rest().trim_end_matches(is_blank).len();
-        Err(Flaw::new(more, "the statement is over before this", "remove it, or put it on a line of its own"))
+        Err(TextError::new(
+            more,
+            "the statement is over before this",
+            "remove it, or put it on a line of its own",
+        ))
     }
 
     /// Checks the end of a statement outside quotes, where Tcl allows `;` and after it a comment.
-    fn finish_line(&mut self) -> Result<(), Flaw> {
+    fn finish_line(&mut self) -> Result<(), TextError> {
         if !self.at_end() && self.rest().starts_with(';') {
             self.at += 1;
             if self.at_end() || self.rest().starts_with('#') {

@@ -1,5 +1,5 @@
 use super::*;
-use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
+use hopline_core::{Duration, Instant, NodeId, Purpose, RandomStream};
 use hopline_radio::mobility::{Area, RandomWaypoint, SetdestWaypoint, StationaryWaypoint};
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ fn third(line: &str) -> MovementError {
 }
 
 #[test]
-fn a_file_of_setdest_moves_its_nodes() {
+fn a_setdest_file_moves_its_nodes() {
     let paths = Movements::parse(SETDEST).unwrap().trajectories();
     assert_eq!(
         paths[0].position_at(Instant::from_secs(2)),
@@ -85,7 +85,7 @@ $ns_ at 25.0 "$node_(0) setdest 300.0 200.0 0.0"
 "#;
 
 #[test]
-fn positions_are_those_of_ns_2() {
+fn positions_match_ns_2() {
     // Time in s, node, x and y as ns-2.35 has them after `log-movement`.
     let ns2 = [
         (3.0, 0, 111.624214644, 375.004082851),
@@ -119,9 +119,12 @@ fn names_numbers_line_ends_and_spaces_may_vary() {
     let text = "\r\n  # hi\r\n$n(0)\tset  X_ 8.34e1 ;# start\r\n$n(0) set Y_ .5;\r\n$n(0) set Z_ -0.0\r\n\
                 $sim at 1e0 \" $n(0) setdest +90. 4.48E+1 1e-1 \"  \r\n$sim at 3 \"$god set-dist 0 0 0\"\r";
     let movements = Movements::parse(text).unwrap();
-    let order = SetDest { at: Instant::from_secs(1), to: Position::new(90.0, 44.8), speed_mps: 0.1 };
+    let order = SetdestCommand { at: Instant::from_secs(1), to: Position::new(90.0, 44.8), speed_mps: 0.1 };
     let first = 10..15;
-    assert_eq!(movements.nodes, [Movement { start: Position::new(83.4, 0.5), orders: vec![order], first }]);
+    assert_eq!(
+        movements.nodes,
+        [Movement { start: Position::new(83.4, 0.5), set_destinations: vec![order], first }]
+    );
 }
 
 #[test]
@@ -131,7 +134,7 @@ fn an_empty_file_has_no_nodes() {
 }
 
 #[test]
-fn orders_need_not_be_sorted() {
+fn commands_need_not_be_sorted() {
     let text =
         format!("{PLACED}$ns_ at 10 \"$node_(0) setdest 1 12 1\"\n$ns_ at 0 \"$node_(0) setdest 1 7 1\"\n");
     let path = &Movements::parse(&text).unwrap().trajectories()[0];
@@ -140,7 +143,7 @@ fn orders_need_not_be_sorted() {
 }
 
 #[test]
-fn a_broken_line_is_an_error_where_it_breaks() {
+fn a_malformed_line_is_an_error_at_its_position() {
     let cases = [
         ("hello", 1, "`hello` is not known here"),
         ("node_(0) set X_ 1", 1, "`node_(0)` is not known here"),
@@ -184,7 +187,7 @@ fn a_broken_line_is_an_error_where_it_breaks() {
 }
 
 #[test]
-fn an_error_says_what_would_be_right() {
+fn an_error_has_a_valid_example() {
     let error = third("$ns_ at 2 \"$node_(0) setdest 1 2 fast\"");
     assert_eq!(
         error.to_string(),
@@ -194,7 +197,7 @@ fn an_error_says_what_would_be_right() {
 }
 
 #[test]
-fn columns_count_characters_and_spans_bytes() {
+fn columns_count_characters_and_spans_count_bytes() {
     let name = error("$ns_ at 2 \"$né_(0) setdest\"\n");
     assert_eq!((name.line, name.column), (1, 12));
     let text = "# äöü\n  $node_(0) sét é X_";
@@ -208,7 +211,7 @@ fn columns_count_characters_and_spans_bytes() {
 }
 
 #[test]
-fn every_node_must_be_placed() {
+fn every_node_needs_a_position() {
     let half = error("# first\n$node_(0) set Y_ 1\n");
     assert_eq!((half.line, half.column, half.message.as_str()), (2, 1, "node 0 is not placed"));
     let gap = error(&PLACED.replace("(0)", "(4000000000)"));
@@ -218,7 +221,7 @@ fn every_node_must_be_placed() {
 }
 
 #[test]
-fn what_is_written_reads_back_as_the_same_movement() {
+fn movements_round_trip() {
     let (area, pause) = (Area { width_m: 1000.0, height_m: 750.0 }, Duration::from_secs(3));
     let models = [
         RandomWaypoint::Setdest(SetdestWaypoint { area, max_speed_mps: 20.0, pause }),
@@ -231,7 +234,7 @@ fn what_is_written_reads_back_as_the_same_movement() {
     ];
     let mut paths = vec![Trajectory::fixed(Position::new(1.0, 2.0))];
     for (n, model) in models.iter().cycle().take(10).enumerate() {
-        let mut stream = Stream::new(1, 1, NodeId(n as u32), Purpose::Mobility);
+        let mut stream = RandomStream::new(1, 1, NodeId(n as u32), Purpose::Mobility);
         paths.push(model.trajectory(Duration::from_secs(400), &mut stream).unwrap());
     }
     let back = Movements::parse(&to_ns_movements(&paths)).unwrap().trajectories();
@@ -244,7 +247,7 @@ fn what_is_written_reads_back_as_the_same_movement() {
 }
 
 #[test]
-fn what_is_written_is_what_ns_2_reads() {
+fn the_written_file_is_valid_in_ns_2() {
     let path = Trajectory::through(&[
         (Instant::from_millis(1_500), Position::new(10.0, 20.0)),
         (Instant::from_millis(6_500), Position::new(40.0, 60.0)),
@@ -258,7 +261,7 @@ fn what_is_written_is_what_ns_2_reads() {
 }
 
 #[test]
-fn nothing_is_written_that_is_too_fast_to_be_read() {
+fn movement_above_the_speed_limit_is_not_written() {
     // 0.3 m at the speed of light take 1.0007 ns, which is rounded to 1 ns.
     let text = format!("{PLACED}$ns_ at 1 \"$node_(0) setdest 1.3 2 299792458\"\n");
     let path = Movements::parse(&text).unwrap().trajectories();
@@ -323,17 +326,17 @@ fn check(text: &str) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in any::<String>()) {
+    fn arbitrary_text_does_not_panic(text in any::<String>()) {
         check(&text)?;
     }
 
     #[test]
-    fn no_almost_right_text_makes_it_panic(text in shuffled()) {
+    fn almost_valid_text_does_not_panic(text in shuffled()) {
         check(&text)?;
     }
 
     #[test]
-    fn no_damage_to_a_good_file_makes_it_panic(
+    fn a_damaged_file_does_not_panic(
         cut in 0..SETDEST.len(), length in 0usize..40, put in "[ -~\\n]{0,6}",
     ) {
         let end = (cut + length).min(SETDEST.len()); // the file is ASCII

@@ -2,17 +2,17 @@ use super::*;
 use crate::movements::MovementFormat;
 
 #[test]
-fn a_movement_file_of_ns_2_is_a_recording_without_names() {
+fn a_movement_file_of_ns_2_has_no_names() {
     let text = "$node_(1) set X_ 1\n$node_(1) set Y_ 2\n$node_(0) set X_ 3\n$node_(0) set Y_ 4\n";
     let file = Recording::parse(MovementFormat::Ns2, text).unwrap();
     assert_eq!(file.nodes.len(), 2);
     assert_eq!(&text[file.nodes[0].first.clone()], "$node_(0)");
     assert_eq!(file.nodes[0].first.start, 38);
-    assert_eq!((&file.nodes[1].name, file.nodes[1].path.position_at(Instant::ZERO).x_m), (&None, 1.0));
+    assert_eq!((&file.nodes[1].name, file.nodes[1].trajectory.position_at(Instant::ZERO).x_m), (&None, 1.0));
 }
 
 #[test]
-fn an_empty_file_is_none_in_any_format() {
+fn an_empty_file_is_rejected_in_every_format() {
     for format in [MovementFormat::Ns2, MovementFormat::BonnMotion, MovementFormat::Sumo, MovementFormat::Csv]
     {
         let error = Recording::parse(format, "").unwrap_err();
@@ -22,24 +22,24 @@ fn an_empty_file_is_none_in_any_format() {
 }
 
 #[test]
-fn nodes_have_a_limit() {
+fn the_number_of_nodes_is_limited() {
     let mut recorder = Recorder::default();
-    for _ in 0..MOST_RECORDED_NODES {
+    for _ in 0..MAX_NODES {
         recorder.node(None, 0..0).unwrap();
     }
     assert_eq!(recorder.node(None, 3..4).unwrap_err().message, "more than 1048576 nodes");
 }
 
 #[test]
-fn positions_have_a_limit() {
-    let mut recorder = Recorder { samples: MOST_SAMPLES, ..Recorder::default() };
+fn the_number_of_positions_is_limited() {
+    let mut recorder = Recorder { samples: MAX_SAMPLES, ..Recorder::default() };
     let node = recorder.node(None, 0..0).unwrap();
     let flaw = recorder.sample(node, Instant::ZERO, Position::default(), 3..4).unwrap_err();
     assert_eq!(flaw.message, "more than 40000000 positions");
 }
 
 #[test]
-fn degrees_are_refused_in_every_format_that_has_metres() {
+fn degrees_are_rejected_in_every_metric_format() {
     let files = [
         (
             MovementFormat::Csv,
@@ -71,7 +71,7 @@ fn degrees_are_refused_in_every_format_that_has_metres() {
 }
 
 #[test]
-fn stations_on_a_desk_are_metres() {
+fn small_networks_are_accepted_as_metres() {
     let text = "node,time_s,x_m,y_m\na,0,0,0\nb,0,0.5,0.5\n";
     assert_eq!(Recording::parse(MovementFormat::Csv, text).unwrap().nodes.len(), 2);
 }

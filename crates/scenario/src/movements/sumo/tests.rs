@@ -41,11 +41,11 @@ fn step(inside: &str) -> String {
 
 #[track_caller]
 fn refused(text: &str, line: usize, column: usize, message: &str) -> String {
-    testing::refused(MovementFormat::Sumo, text, (line, column), message)
+    testing::assert_rejected(MovementFormat::Sumo, text, (line, column), message)
 }
 
 #[test]
-fn vehicles_and_persons_are_nodes_in_the_order_in_which_they_appear() {
+fn vehicles_and_persons_are_nodes_in_order_of_appearance() {
     let file = parse(FILE).unwrap();
     let names: Vec<_> = file.nodes.iter().map(|n| n.name.as_deref().unwrap()).collect();
     assert_eq!(names, ["car.0", "walker"]);
@@ -53,9 +53,9 @@ fn vehicles_and_persons_are_nodes_in_the_order_in_which_they_appear() {
 }
 
 #[test]
-fn who_is_not_there_stands_where_it_appears_or_vanished_and_gaps_are_crossed_straight() {
+fn absent_nodes_stand_still_and_gaps_are_interpolated() {
     let file = parse(FILE).unwrap();
-    let at = |node: usize, ms| file.nodes[node].path.position_at(Instant::from_millis(ms));
+    let at = |node: usize, ms| file.nodes[node].trajectory.position_at(Instant::from_millis(ms));
     assert_eq!([at(0, 0), at(0, 1000)], [Position::new(100.0, 50.0); 2]);
     assert_eq!(at(0, 1500), Position::new(105.0, 50.0));
     assert_eq!(at(0, 3000), Position::new(110.0, 60.0), "half of the way while it was away");
@@ -70,7 +70,7 @@ fn entities_in_ids_are_resolved() {
 }
 
 #[test]
-fn longitudes_and_latitudes_are_refused() {
+fn degrees_are_rejected() {
     let told = FILE.replace("<fcd-output value=\"fcd.xml\"/>", "<fcd-output.geo value=\"true\"/>");
     let help = refused(&told, 5, 6, "positions are longitudes and latitudes");
     assert!(help.contains("--fcd-output.geo false"), "{help}");
@@ -92,7 +92,7 @@ fn longitudes_and_latitudes_are_refused() {
 }
 
 #[test]
-fn a_file_that_was_cut_short_is_refused_wherever_the_cut_is() {
+fn a_truncated_file_is_rejected() {
     let whole = FILE.trim_end().len();
     for end in 0..whole {
         let error = parse(&FILE[..end]).unwrap_err();
@@ -105,7 +105,7 @@ fn a_file_that_was_cut_short_is_refused_wherever_the_cut_is() {
 }
 
 #[test]
-fn errors_have_their_place() {
+fn errors_have_their_position() {
     let one = |vehicle: &str, column: usize, message: &str| refused(&step(vehicle), 1, 31 + column, message);
     one("<vehicle x=\"1\" y=\"2\"/>", 1, "<vehicle> has no `id`");
     one("<person id=\"a\" y=\"2\"/>", 1, "<person> has no `x`");
@@ -134,7 +134,7 @@ fn errors_have_their_place() {
 }
 
 #[test]
-fn steps_follow_each_other_in_time() {
+fn time_steps_must_increase() {
     let steps = |times: [&str; 2]| {
         format!(
             "<fcd-export>\n<timestep time=\"{}\"/>\n<timestep time=\"{}\"/>\n</fcd-export>",
@@ -149,7 +149,7 @@ fn steps_follow_each_other_in_time() {
 }
 
 #[test]
-fn entities_are_no_bombs() {
+fn entity_expansion_is_limited() {
     let bomb = "<!DOCTYPE a [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;&a;\">]>";
     refused(&format!("{bomb}{FILE}"), 1, 1, "a document type");
     let error = parse(&step("<vehicle id=\"&b;\" x=\"1\" y=\"2\"/>")).unwrap_err();
@@ -159,7 +159,7 @@ fn entities_are_no_bombs() {
 }
 
 #[test]
-fn very_long_tags_are_read_in_time_and_told_in_short() {
+fn very_long_tags_are_parsed_in_linear_time_and_reported_briefly() {
     let many: String = (0..200_000).map(|i| format!(" a{i}=\"\"")).collect();
     assert_eq!(parse(&step(&format!("<vehicle{many} id=\"a\" x=\"1\" y=\"2\"/>"))).unwrap().nodes.len(), 1);
     let name = "n".repeat(1_000_000);
@@ -170,7 +170,7 @@ fn very_long_tags_are_read_in_time_and_told_in_short() {
 
 proptest! {
     #[test]
-    fn no_damage_to_a_good_file_makes_it_panic(
+    fn a_damaged_file_does_not_panic(
         cut in 0..FILE.len(), length in 0usize..60, put in "[ -~\\n]{0,6}",
     ) {
         let end = (cut + length).min(FILE.len()); // the file is ASCII
@@ -182,7 +182,7 @@ proptest! {
 }
 
 #[test]
-fn a_byte_order_mark_moves_nothing() {
+fn a_byte_order_mark_shifts_no_position() {
     let marked = |text: &str| format!("\u{feff}{text}");
     let file = parse(&marked(FILE)).unwrap();
     assert_eq!(
@@ -191,7 +191,7 @@ fn a_byte_order_mark_moves_nothing() {
     );
     assert_eq!(&marked(FILE)[file.nodes[1].first.clone()], "walker");
     let wrong = |text: &str, place, message: &str| {
-        testing::refused(MovementFormat::Sumo, &marked(text), place, message)
+        testing::assert_rejected(MovementFormat::Sumo, &marked(text), place, message)
     };
     wrong("<export/>", (1, 1), "<export> is out of place");
     wrong("<fcd-export><step/></fcd-export>", (1, 13), "<step> is out of place");

@@ -11,7 +11,7 @@ use std::num::NonZeroU16;
 
 pub(super) fn config(section: Section<'_>, first_access: Option<FirstAccess>) -> Result<Config, Problem> {
     let mut config = section.get(keys::aodv::PRESET)();
-    let byte = |key| section.narrow::<u8>(key);
+    let byte = |key| section.integer_as::<u8>(key);
     apply_sensing(&mut config, section)?;
     let times = [
         ("active_route_timeout_s", &mut config.active_route_timeout),
@@ -51,10 +51,10 @@ fn hello(of_preset: Option<&Hello>, section: Section<'_>) -> Result<Hello, Probl
         Some(hello) => Hello { interval: interval.unwrap_or(hello.interval), ..*hello },
         None => Hello::every(interval.unwrap_or(Hello::RFC3561.interval)),
     };
-    hello.allowed_loss = section.narrow("allowed_hello_loss").unwrap_or(hello.allowed_loss);
+    hello.allowed_loss = section.integer_as("allowed_hello_loss").unwrap_or(hello.allowed_loss);
     hello.slack = seconds(&section, "hello_slack_s").unwrap_or(hello.slack);
-    section.set(keys::aodv::HELLO_WHEN, &mut hello.when);
-    section.set(keys::aodv::SIGN_OF_LIFE, &mut hello.sign_of_life);
+    section.set_if_given(keys::aodv::HELLO_WHEN, &mut hello.senders);
+    section.set_if_given(keys::aodv::SIGN_OF_LIFE, &mut hello.liveness);
     hello.schedule = schedule(hello.schedule, section)?;
     Ok(hello)
 }

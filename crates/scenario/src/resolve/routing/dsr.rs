@@ -8,12 +8,12 @@ use hopline_core::Duration;
 use hopline_radio::mac::config::FirstAccess;
 use hopline_routing::dsr::Config;
 use hopline_routing::dsr::config::{
-    CachedReplies, GratuitousReplies, PathCache, RouteCache, SourceRoutes, Tap, Uncached,
+    CachedReplies, GratuitousReplies, NoCache, PathCache, RouteCache, SourceRoutes, Tap,
 };
 use std::num::{NonZeroU8, NonZeroU16};
 
 /// Keys that say something of the cache, and nothing without it.
-const OF_CACHE: [&str; 10] = [
+const CACHE_KEYS: [&str; 10] = [
     "learned_directions",
     "unsalvageable_packets",
     "failed_control_packets",
@@ -26,7 +26,7 @@ const OF_CACHE: [&str; 10] = [
     "gratuitous_holdoff_s",
 ];
 /// Keys that say something only without it.
-const WITHOUT_CACHE: [&str; 4] =
+const NO_CACHE_KEYS: [&str; 4] =
     ["uncached_relays", "uncached_searches", "uncached_salvage", "uncached_jitter"];
 
 pub(super) fn config(section: Section<'_>, first_access: Option<FirstAccess>) -> Result<Config, Problem> {
@@ -41,10 +41,10 @@ pub(super) fn config(section: Section<'_>, first_access: Option<FirstAccess>) ->
 }
 
 fn apply_choices(config: &mut Config, section: Section<'_>) {
-    section.set(keys::dsr::TARGET_REPLIES, &mut config.target_replies);
-    section.set(keys::dsr::QUEUED_PACKETS, &mut config.queued_packets);
-    section.set(keys::dsr::NEIGHBOURS_ASKED, &mut config.neighbours_asked);
-    section.set(keys::dsr::DEAD_LINK, &mut config.dead_link);
+    section.set_if_given(keys::dsr::TARGET_REPLIES, &mut config.target_replies);
+    section.set_if_given(keys::dsr::QUEUED_PACKETS, &mut config.queued_packets);
+    section.set_if_given(keys::dsr::NEIGHBOURS_ASKED, &mut config.neighbour_queries);
+    section.set_if_given(keys::dsr::DEAD_LINK, &mut config.link_removal);
     config.source_routes = match section.word("source_routes") {
         Some("announced") => Config::ns2().source_routes,
         Some(_in_each) => SourceRoutes::InEach,
@@ -65,8 +65,8 @@ fn apply_times(config: &mut Config, section: Section<'_>) {
     for (key, field) in times {
         *field = seconds(&section, key).unwrap_or(*field);
     }
-    let patience = seconds(&section, "nonpropagating_timeout_s").or(config.neighbours_first);
-    config.neighbours_first = match section.word("nonpropagating_first") {
+    let patience = seconds(&section, "nonpropagating_timeout_s").or(config.neighbour_query_timeout);
+    config.neighbour_query_timeout = match section.word("nonpropagating_first") {
         Some("off") => None,
         _ => patience,
     };
@@ -88,12 +88,12 @@ fn apply_numbers(config: &mut Config, section: Section<'_>) {
 fn cache(section: Section<'_>, preset: RouteCache) -> Result<RouteCache, Problem> {
     let off = section.word("cache") == Some("off");
     let idle = |keys: &[&'static str]| keys.iter().copied().find(|key| section.has(key));
-    if off && let Some(key) = idle(&OF_CACHE) {
+    if off && let Some(key) = idle(&CACHE_KEYS) {
         return Err(Problem::new(format!("{key} is of the route cache, and the cache is off"))
             .at(section.origin_of(key))
             .help("leave it out, or set cache = \"paths\""));
     }
-    if !off && let Some(key) = idle(&WITHOUT_CACHE) {
+    if !off && let Some(key) = idle(&NO_CACHE_KEYS) {
         return Err(Problem::new(format!("{key} is for the cache off, and there is a cache"))
             .at(section.origin_of(key))
             .help("leave it out, or set cache = \"off\"; with a cache, packets are given the routes that it holds"));
@@ -104,12 +104,12 @@ fn cache(section: Section<'_>, preset: RouteCache) -> Result<RouteCache, Problem
     })
 }
 
-fn uncached(section: Section<'_>) -> Uncached {
-    let mut uncached = Uncached::DOOR;
-    section.set(keys::dsr::UNCACHED_RELAYS, &mut uncached.relays);
-    section.set(keys::dsr::UNCACHED_SEARCHES, &mut uncached.searches);
-    section.set(keys::dsr::UNCACHED_SALVAGE, &mut uncached.salvage);
-    section.set(keys::dsr::UNCACHED_JITTER, &mut uncached.jitter);
+fn uncached(section: Section<'_>) -> NoCache {
+    let mut uncached = NoCache::DOOR;
+    section.set_if_given(keys::dsr::UNCACHED_RELAYS, &mut uncached.relays);
+    section.set_if_given(keys::dsr::UNCACHED_SEARCHES, &mut uncached.searches);
+    section.set_if_given(keys::dsr::UNCACHED_SALVAGE, &mut uncached.salvage);
+    section.set_if_given(keys::dsr::UNCACHED_JITTER, &mut uncached.jitter);
     uncached
 }
 
@@ -125,9 +125,9 @@ fn path_cache(section: Section<'_>, preset: PathCache) -> PathCache {
     PathCache {
         capacity: count(section, "cache_paths").unwrap_or(preset.capacity),
         timeout: seconds(&section, "cache_timeout_s").unwrap_or(preset.timeout),
-        ways_learnt: section.get(keys::dsr::WAYS_LEARNT).unwrap_or(preset.ways_learnt),
-        stranded: section.get(keys::dsr::STRANDED).unwrap_or(preset.stranded),
-        lost_control: section.get(keys::dsr::LOST_CONTROL).unwrap_or(preset.lost_control),
+        learnt_directions: section.get(keys::dsr::WAYS_LEARNT).unwrap_or(preset.learnt_directions),
+        unsalvageable_packets: section.get(keys::dsr::STRANDED).unwrap_or(preset.unsalvageable_packets),
+        failed_control: section.get(keys::dsr::LOST_CONTROL).unwrap_or(preset.failed_control),
         tap: if section.word("tap") == Some("off") { Tap::Off } else { preset.tap },
         cached_replies: match section.word("cached_replies") {
             Some("off") => CachedReplies::Off,
@@ -143,7 +143,7 @@ fn path_cache(section: Section<'_>, preset: PathCache) -> PathCache {
 }
 
 fn byte(section: Section<'_>, key: &str) -> Option<u8> {
-    section.narrow::<u8>(key)
+    section.integer_as::<u8>(key)
 }
 
 fn count(section: Section<'_>, key: &str) -> Option<NonZeroU16> {

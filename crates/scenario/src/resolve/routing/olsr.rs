@@ -10,7 +10,7 @@ use std::num::NonZeroU8;
 
 pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
     let mut config = section.get(keys::olsr::PRESET)();
-    let byte = |key| section.narrow::<u8>(key);
+    let byte = |key| section.integer_as::<u8>(key);
     let count = |key| byte(key).and_then(NonZeroU8::new);
     let times = [
         ("hello_interval_s", &mut config.hello_interval),
@@ -26,7 +26,7 @@ pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
     let topology = count("topology_hold_intervals");
     config.topology_hold_intervals = topology.unwrap_or(config.topology_hold_intervals);
     config.willingness = byte("willingness").map_or(config.willingness, Willingness::new);
-    section.set(keys::olsr::LINK_SENSING, &mut config.link_sensing);
+    section.set_if_given(keys::olsr::LINK_SENSING, &mut config.link_sensing);
     let spacing = seconds(&section, "early_tc_spacing_s").unwrap_or(config.tc_interval / 4);
     config.early_tc = match section.word("early_tc") {
         Some("never") => EarlyTc::Never,

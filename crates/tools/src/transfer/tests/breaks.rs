@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 
 /// Returns the only partial file of a place.
-fn part(place: &Place) -> std::path::PathBuf {
+fn part(place: &TestFolders) -> std::path::PathBuf {
     let names = place.names();
     assert_eq!(names.len(), 1, "{names:?}");
     assert!(names[0].starts_with(".hopline-part-"), "{names:?}");
@@ -13,10 +13,10 @@ fn part(place: &Place) -> std::path::PathBuf {
 }
 
 /// Sends `f` in memory until `frames` frames have arrived.
-fn stop_after(place: &Place, frames: usize) {
+fn stop_after(place: &TestFolders, frames: usize) {
     let directory = place.directory();
     let (mut sender, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     assert!(!exchange(&mut sender, &mut receiver, frames, |frame| frame).unwrap());
 }
 
@@ -25,7 +25,7 @@ fn an_interruption_after_any_frame_is_resumed() {
     let content = bytes(4 * CHUNK + 100);
     // HELLO, OFFER, START, five DATA, END, BYE.
     for frames in 0..10 {
-        let place = Place::with(&content);
+        let place = TestFolders::with(&content);
         stop_after(&place, frames);
         let (sent, received) = place.transfer();
         assert_eq!(place.received(), content);
@@ -41,12 +41,12 @@ fn an_interruption_after_any_frame_is_resumed() {
 }
 
 /// Writer that fails with a connection reset after `left` bytes.
-struct Breaking<W> {
+struct BreakingWriter<W> {
     writer: W,
     left: usize,
 }
 
-impl<W: Write> Write for Breaking<W> {
+impl<W: Write> Write for BreakingWriter<W> {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         if self.left == 0 {
             return Err(io::ErrorKind::ConnectionReset.into());
@@ -62,14 +62,14 @@ impl<W: Write> Write for Breaking<W> {
 }
 
 /// Sends over sockets until `left` bytes have gone.
-fn break_after(place: &Place, left: usize) -> (Result<Summary, Error>, Result<Summary, Error>) {
+fn break_after(place: &TestFolders, left: usize) -> (Result<Summary, Error>, Result<Summary, Error>) {
     let (here, there) = UnixStream::pair().unwrap();
     let directory = place.directory();
     thread::scope(|scope| {
         let receiving = scope.spawn(move || {
-            receive(&there, &there, &directory, Permitted::default(), &Seat::alone(), &mut ())
+            receive(&there, &there, &directory, Permissions::default(), &Slot::independent(), &mut ())
         });
-        let writer = Breaking { writer: here.try_clone().unwrap(), left };
+        let writer = BreakingWriter { writer: here.try_clone().unwrap(), left };
         let sent = send(here.try_clone().unwrap(), writer, place.source(), None, &mut ());
         here.shutdown(Shutdown::Both).unwrap();
         (sent, receiving.join().unwrap())
@@ -77,16 +77,16 @@ fn break_after(place: &Place, left: usize) -> (Result<Summary, Error>, Result<Su
 }
 
 #[test]
-fn an_interruption_after_any_byte_is_resumed_as_often_as_it_takes() {
+fn interruptions_after_any_byte_are_resumed_repeatedly() {
     let content = bytes(5 * CHUNK);
-    let place = Place::with(&content);
+    let place = TestFolders::with(&content);
     let mut lengths = lengths();
     let mut attempts = 0;
     while place.names() != ["f"] {
         let (sent, received) = break_after(&place, lengths.next().unwrap());
         if let Err(error) = sent {
-            assert!(error.is_worth_another_try(), "{error}");
-            assert!(received.is_err_and(|error| error.is_worth_another_try()));
+            assert!(error.is_retryable(), "{error}");
+            assert!(received.is_err_and(|error| error.is_retryable()));
         }
         attempts += 1;
         assert!(attempts < 200);
@@ -104,8 +104,8 @@ fn lengths() -> impl Iterator<Item = usize> {
 }
 
 #[test]
-fn a_directory_goes_on_where_it_stopped() {
-    let place = Place::new();
+fn a_directory_is_resumed() {
+    let place = TestFolders::new();
     let tree = place.from.path().join("f");
     fs::create_dir(&tree).unwrap();
     for name in ["a", "b", "c"] {
@@ -122,8 +122,8 @@ fn a_directory_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_source_that_changed_between_attempts_is_sent_anew() {
-    let place = Place::with(&bytes(4 * CHUNK));
+fn a_source_that_changed_between_attempts_is_sent_again() {
+    let place = TestFolders::with(&bytes(4 * CHUNK));
     stop_after(&place, 5);
     let mut changed = bytes(4 * CHUNK);
     changed[0] ^= 1;
@@ -134,12 +134,12 @@ fn a_source_that_changed_between_attempts_is_sent_anew() {
 }
 
 #[test]
-fn a_part_that_is_not_the_beginning_is_not_gone_on_with() {
+fn a_partial_file_with_another_beginning_is_not_resumed() {
     let content = bytes(4 * CHUNK);
     let damage: [fn(&mut Vec<u8>); 3] =
         [|part| part[5] ^= 1, |part| part.resize(5 * CHUNK, 0), |part| part.push(0xff)];
     for damage in damage {
-        let place = Place::with(&content);
+        let place = TestFolders::with(&content);
         stop_after(&place, 5);
         let part = part(&place);
         let mut kept = fs::read(&part).unwrap();
@@ -154,7 +154,7 @@ fn a_part_that_is_not_the_beginning_is_not_gone_on_with() {
 }
 
 #[test]
-fn a_source_that_changes_meanwhile_is_left_out_and_leaves_nothing() {
+fn a_source_that_changes_during_the_transfer_is_skipped_and_leaves_nothing() {
     use std::os::unix::fs::FileExt;
     let open = |path: &Path| fs::OpenOptions::new().write(true).open(path).unwrap();
     let changes: [&dyn Fn(&Path); 4] = [
@@ -165,12 +165,12 @@ fn a_source_that_changes_meanwhile_is_left_out_and_leaves_nothing() {
         &|path| open(path).write_all_at(b"x", 10).unwrap(),
     ];
     for change in changes {
-        let place = Place::with(&bytes(4 * CHUNK));
+        let place = TestFolders::with(&bytes(4 * CHUNK));
         let before = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
         open(&place.from.path().join("f")).set_modified(before).unwrap();
         let directory = place.directory();
         let (mut sender, mut receiver) =
-            (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+            (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
         exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
         change(&place.from.path().join("f"));
         assert!(exchange(&mut sender, &mut receiver, 100, |frame| frame).unwrap());
@@ -180,26 +180,26 @@ fn a_source_that_changes_meanwhile_is_left_out_and_leaves_nothing() {
 }
 
 #[test]
-fn a_file_that_is_gone_does_not_hold_up_the_others() {
-    let place = Place::new();
+fn a_vanished_file_does_not_delay_the_others() {
+    let place = TestFolders::new();
     let tree = place.from.path().join("f");
     fs::create_dir(&tree).unwrap();
     fs::write(tree.join("a"), b"a").unwrap();
     fs::write(tree.join("b"), b"b").unwrap();
     let source = place.source();
     fs::remove_file(tree.join("a")).unwrap();
-    let (sent, _) = converse(source, &place.directory(), Permitted::default()).unwrap();
+    let (sent, _) = transfer_in_memory(source, &place.directory(), Permissions::default()).unwrap();
     assert_eq!((sent.stored, sent.refused), (1, 1));
     assert_eq!(names(&place.to.path().join("f")), ["b"]);
 }
 
 /// Reader of a damaged stream: one bit of the byte at `at` is flipped.
-struct Damaged<R> {
+struct DamagedReader<R> {
     reader: R,
     at: usize,
 }
 
-impl<R: Read> Read for Damaged<R> {
+impl<R: Read> Read for DamagedReader<R> {
     fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
         let read = self.reader.read(data)?;
         if let Some(byte) = data[..read].get_mut(self.at) {
@@ -211,15 +211,16 @@ impl<R: Read> Read for Damaged<R> {
 }
 
 #[test]
-fn a_damaged_stream_is_noticed_at_once_and_what_came_before_is_kept() {
+fn a_damaged_stream_is_detected_at_once_and_earlier_data_are_kept() {
     let content = bytes(4 * CHUNK);
-    let place = Place::with(&content);
+    let place = TestFolders::with(&content);
     let (here, there) = UnixStream::pair().unwrap();
     let directory = place.directory();
     let (sent, received) = thread::scope(|scope| {
         let receiving = scope.spawn(|| {
-            let reader = Damaged { reader: there.try_clone().unwrap(), at: 2 * CHUNK };
-            let received = receive(reader, &there, &directory, Permitted::default(), &Seat::alone(), &mut ());
+            let reader = DamagedReader { reader: there.try_clone().unwrap(), at: 2 * CHUNK };
+            let received =
+                receive(reader, &there, &directory, Permissions::default(), &Slot::independent(), &mut ());
             there.shutdown(Shutdown::Both).unwrap();
             received
         });
@@ -228,18 +229,18 @@ fn a_damaged_stream_is_noticed_at_once_and_what_came_before_is_kept() {
         (sent.unwrap_err(), receiving.join().unwrap().unwrap_err())
     });
     assert!(matches!(received, Error::Frame(FrameError::Damaged)), "{received}");
-    assert!(sent.is_worth_another_try() && received.is_worth_another_try(), "{sent}");
+    assert!(sent.is_retryable() && received.is_retryable(), "{sent}");
     assert_eq!(fs::metadata(part(&place)).unwrap().len(), CHUNK as u64);
     assert_eq!(place.transfer().0.bytes, 3 * CHUNK as u64);
     assert_eq!(place.received(), content);
 }
 
 #[test]
-fn a_wrong_file_under_a_right_hash_is_thrown_away() {
-    let place = Place::with(&bytes(2 * CHUNK));
+fn a_file_with_a_wrong_hash_is_discarded() {
+    let place = TestFolders::with(&bytes(2 * CHUNK));
     let directory = place.directory();
     let (mut sender, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     let lie = |frame| match frame {
         Frame::Data(data) => Frame::Data(vec![7; data.len()]),
         frame => frame,
@@ -250,11 +251,11 @@ fn a_wrong_file_under_a_right_hash_is_thrown_away() {
 }
 
 #[test]
-fn a_stream_that_breaks_leaves_nothing() {
-    let place = Place::new();
+fn a_broken_stream_leaves_nothing() {
+    let place = TestFolders::new();
     let directory = place.directory();
     let source = Source::of_stream(io::Cursor::new(bytes(4 * CHUNK)), "f").unwrap();
-    let (mut sender, mut receiver) = (Sender::new(source), Receiver::new(&directory, Permitted::default()));
+    let (mut sender, mut receiver) = (Sender::new(source), Receiver::new(&directory, Permissions::default()));
     exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
     assert_eq!(fs::metadata(part(&place)).unwrap().len(), 2 * CHUNK as u64);
     drop(receiver);
@@ -262,11 +263,11 @@ fn a_stream_that_breaks_leaves_nothing() {
 }
 
 #[test]
-fn of_two_who_send_the_same_at_once_one_is_told_to_wait() {
-    let place = Place::with(&bytes(4 * CHUNK));
+fn a_second_sender_of_the_same_file_is_told_to_wait() {
+    let place = TestFolders::with(&bytes(4 * CHUNK));
     let directory = place.directory();
     let (mut first, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     exchange(&mut first, &mut receiver, 5, |frame| frame).unwrap();
     let (second, _) = place.transfer();
     assert_eq!((second.stored, second.refused), (0, 1));
@@ -276,11 +277,11 @@ fn of_two_who_send_the_same_at_once_one_is_told_to_wait() {
 }
 
 #[test]
-fn of_two_who_send_different_files_of_one_name_the_first_to_end_wins() {
-    let place = Place::with(&bytes(4 * CHUNK));
+fn the_first_complete_file_of_a_name_wins() {
+    let place = TestFolders::with(&bytes(4 * CHUNK));
     let directory = place.directory();
     let (mut first, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     exchange(&mut first, &mut receiver, 5, |frame| frame).unwrap();
     fs::rename(place.from.path().join("f"), place.from.path().join("still open")).unwrap();
     fs::write(place.from.path().join("f"), b"another").unwrap();
@@ -291,33 +292,33 @@ fn of_two_who_send_different_files_of_one_name_the_first_to_end_wins() {
 }
 
 #[test]
-fn an_interruption_is_told_to_the_other_side() {
+fn an_interruption_is_reported_to_the_peer() {
     struct Stop;
-    impl Watch for Stop {
+    impl Observer for Stop {
         fn interrupted(&self) -> bool {
             true
         }
     }
-    let place = Place::with(b"x");
+    let place = TestFolders::with(b"x");
     let (here, there) = UnixStream::pair().unwrap();
     let directory = place.directory();
     let sent = send(here.try_clone().unwrap(), &here, place.source(), None, &mut Stop).unwrap_err();
     assert!(matches!(sent, Error::Interrupted));
-    let told =
-        receive(&there, &there, &directory, Permitted::default(), &Seat::alone(), &mut ()).unwrap_err();
+    let told = receive(&there, &there, &directory, Permissions::default(), &Slot::independent(), &mut ())
+        .unwrap_err();
     assert_eq!(told.to_string(), "the peer gave up: interrupted");
-    assert!(told.is_worth_another_try(), "it may be started again");
+    assert!(told.is_retryable(), "it may be started again");
 }
 
 #[test]
-fn a_connection_that_has_timed_out_is_over() {
-    struct Dead;
-    impl Read for Dead {
+fn a_timed_out_connection_is_over() {
+    struct TimedOutStream;
+    impl Read for TimedOutStream {
         fn read(&mut self, _data: &mut [u8]) -> io::Result<usize> {
             Err(io::ErrorKind::TimedOut.into())
         }
     }
-    impl Write for Dead {
+    impl Write for TimedOutStream {
         fn write(&mut self, _data: &[u8]) -> io::Result<usize> {
             Err(io::ErrorKind::TimedOut.into())
         }
@@ -325,21 +326,28 @@ fn a_connection_that_has_timed_out_is_over() {
             Err(io::ErrorKind::TimedOut.into())
         }
     }
-    let place = Place::with(b"x");
+    let place = TestFolders::with(b"x");
     let directory = place.directory();
-    let received = receive(Dead, Dead, &directory, Permitted::default(), &Seat::alone(), &mut ());
-    let sent = send(Dead, Dead, place.source(), None, &mut ());
+    let received = receive(
+        TimedOutStream,
+        TimedOutStream,
+        &directory,
+        Permissions::default(),
+        &Slot::independent(),
+        &mut (),
+    );
+    let sent = send(TimedOutStream, TimedOutStream, place.source(), None, &mut ());
     for ended in [received, sent] {
         let error = ended.unwrap_err();
         assert!(matches!(&error, Error::Connection(e) if e.kind() == io::ErrorKind::TimedOut), "{error:?}");
-        assert!(error.is_worth_another_try());
+        assert!(error.is_retryable());
     }
 }
 
 /// Runs the sender's side of a conversation up to its first data, and is silent from then on.
-fn fall_silent(place: &Place, stream: &UnixStream) {
+fn fall_silent(place: &TestFolders, stream: &UnixStream) {
     let mut sender = Sender::new(place.source());
-    let mut replies = Caller::new(stream).frames;
+    let mut replies = PendingPeer::new(stream).frames;
     // HELLO, OFFER, START, DATA.
     for replies_to_read in [1, 1, 0, 0] {
         let frame = sender.poll(&mut ()).unwrap().unwrap();
@@ -351,11 +359,12 @@ fn fall_silent(place: &Place, stream: &UnixStream) {
 }
 
 #[test]
-fn the_later_conversation_of_a_sender_takes_over_and_the_earlier_is_told() {
-    let place = Place::with(&bytes(8 * CHUNK));
+fn the_later_conversation_of_a_sender_takes_over_and_the_earlier_is_notified() {
+    let place = TestFolders::with(&bytes(8 * CHUNK));
     let directory = place.directory();
     let conversations = Conversations::default();
-    let enter = || conversations.enter(Party::stranger(std::net::Ipv4Addr::LOCALHOST.into())).unwrap();
+    let enter =
+        || conversations.enter(ConversationPeer::unknown(std::net::Ipv4Addr::LOCALHOST.into())).unwrap();
     let (first, there) = UnixStream::pair().unwrap();
     there.set_read_timeout(Some(std::time::Duration::from_millis(20))).unwrap();
     let (second, here) = UnixStream::pair().unwrap();
@@ -363,55 +372,55 @@ fn the_later_conversation_of_a_sender_takes_over_and_the_earlier_is_told() {
         let seat = enter();
         let earlier = scope.spawn(|| {
             let seat = seat;
-            receive(&there, &there, &directory, Permitted::default(), &seat, &mut ())
+            receive(&there, &there, &directory, Permissions::default(), &seat, &mut ())
         });
         fall_silent(&place, &first);
         let seat = enter();
         let later = scope.spawn(|| {
             let seat = seat;
-            receive(&here, &here, &directory, Permitted::default(), &seat, &mut ())
+            receive(&here, &here, &directory, Permissions::default(), &seat, &mut ())
         });
         let sent = send(second.try_clone().unwrap(), &second, place.source(), None, &mut ()).unwrap();
         assert_eq!((sent.stored, sent.refused), (1, 0), "nothing was in its way");
         assert!(matches!(earlier.join().unwrap(), Err(Error::TakenOver)));
         assert_eq!(later.join().unwrap().unwrap().stored, 1);
     });
-    let told = Caller::new(&first).frames.next(&|| Ok(())).unwrap();
+    let told = PendingPeer::new(&first).frames.next(&|| Ok(())).unwrap();
     let Frame::Fail(refusal) = told else { panic!("{told:?}") };
     assert_eq!(refusal.reason, Reason::TakenOver);
-    assert!(!Error::Peer(refusal).is_worth_another_try(), "or the two would take turns for ever");
+    assert!(!Error::Peer(refusal).is_retryable(), "or the two would take turns for ever");
     assert_eq!(place.received(), bytes(8 * CHUNK));
 }
 
 #[test]
-fn who_says_something_else_than_hello_has_no_conversation() {
+fn a_peer_that_sends_no_hello_has_no_conversation() {
     let (mut here, there) = UnixStream::pair().unwrap();
     there.set_nonblocking(true).unwrap();
-    let mut caller = Caller::new(&there);
+    let mut caller = PendingPeer::new(&there);
     assert!(!caller.poll().unwrap());
     let hello = Frame::Hello { version: VERSION, sender: None }.encode();
     here.write_all(&hello[..5]).unwrap();
     assert!(!caller.poll().unwrap());
     here.write_all(&hello[5..]).unwrap();
     assert!(caller.poll().unwrap() && caller.poll().unwrap());
-    let mut caller = Caller::new(&there);
+    let mut caller = PendingPeer::new(&there);
     here.write_all(&Frame::Have(0).encode()).unwrap();
     assert_eq!(caller.poll().unwrap_err().to_string(), "the peer broke the protocol: HAVE came out of turn");
 }
 
 #[test]
-fn a_part_cannot_be_read_by_others() {
-    let place = Place::with(&bytes(4 * CHUNK));
+fn a_partial_file_is_not_readable_by_other_users() {
+    let place = TestFolders::with(&bytes(4 * CHUNK));
     stop_after(&place, 5);
     assert_eq!(fs::metadata(part(&place)).unwrap().mode() & 0o777, 0o600);
 }
 
 #[test]
-fn a_part_that_ends_in_a_hole_is_gone_on_with() {
+fn a_partial_file_that_ends_in_a_hole_is_resumed() {
     let content = [bytes(CHUNK), vec![0; 2 * CHUNK], bytes(CHUNK)].concat();
     // HELLO, OFFER, START, two or three DATA: the part ends with zeros.
     for frames in [5, 6] {
-        let place = Place::with(&content);
+        let place = TestFolders::with(&content);
         stop_after(&place, frames);
         let (sent, _) = place.transfer();
         assert_eq!(sent.bytes, (content.len() - (frames - 3) * CHUNK) as u64);
@@ -420,7 +429,7 @@ fn a_part_that_ends_in_a_hole_is_gone_on_with() {
 }
 
 #[test]
-fn what_others_do_to_a_part_meanwhile_is_never_stored() {
+fn changes_by_other_programs_to_a_partial_file_are_never_stored() {
     use std::os::unix::fs::FileExt;
     let content = bytes(8 * CHUNK);
     type Meddle = fn(&fs::File);
@@ -431,10 +440,10 @@ fn what_others_do_to_a_part_meanwhile_is_never_stored() {
     ];
     for (what, meddle) in meddlers {
         for when in [5, 11] {
-            let place = Place::with(&content);
+            let place = TestFolders::with(&content);
             let directory = place.directory();
             let (mut sender, mut receiver) =
-                (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+                (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
             exchange(&mut sender, &mut receiver, when, |frame| frame).unwrap();
             meddle(&fs::OpenOptions::new().write(true).open(part(&place)).unwrap());
             exchange(&mut sender, &mut receiver, 100, |frame| frame).unwrap();
@@ -445,11 +454,11 @@ fn what_others_do_to_a_part_meanwhile_is_never_stored() {
 }
 
 #[test]
-fn a_part_that_was_only_looked_at_is_stored() {
-    let place = Place::with(&bytes(4 * CHUNK));
+fn a_partial_file_that_was_only_read_is_stored() {
+    let place = TestFolders::with(&bytes(4 * CHUNK));
     let directory = place.directory();
     let (mut sender, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
     // Only its change time is new: it is read again, and found to be right.
     fs::set_permissions(part(&place), std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
@@ -459,45 +468,46 @@ fn a_part_that_was_only_looked_at_is_stored() {
 }
 
 #[test]
-fn a_refused_transfer_leaves_no_directories_behind() {
-    let place = Place::with(&bytes(4 * CHUNK));
+fn a_refused_transfer_leaves_no_directories() {
+    let place = TestFolders::with(&bytes(4 * CHUNK));
     let source = || Source::of_path(&place.from.path().join("f"), Some("a/b/c")).unwrap();
     let mut directory = place.directory();
     directory.set_quota(10).unwrap();
-    let (sent, _) = converse(source(), &directory, Permitted::default()).unwrap();
+    let (sent, _) = transfer_in_memory(source(), &directory, Permissions::default()).unwrap();
     assert_eq!(sent.refused, 1);
     assert!(place.names().is_empty(), "{:?}", place.names());
     // A kept partial file still counts.
     directory.set_quota(u64::MAX).unwrap();
-    let (mut sender, mut receiver) = (Sender::new(source()), Receiver::new(&directory, Permitted::default()));
+    let (mut sender, mut receiver) =
+        (Sender::new(source()), Receiver::new(&directory, Permissions::default()));
     exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
     drop(receiver);
     assert_eq!(names(&place.to.path().join("a/b")).len(), 1);
 }
 
 #[test]
-fn no_more_is_kept_than_the_quota_whoever_sends() {
+fn the_quota_applies_to_all_senders_together() {
     let content = bytes(4 * CHUNK);
-    let place = Place::with(&content);
+    let place = TestFolders::with(&content);
     stop_after(&place, 5);
     let mut directory = place.directory();
     // The existing partial file counts.
     directory.set_quota(content.len() as u64 + 99).unwrap();
-    let (sent, _) = converse(place.source(), &directory, Permitted::default()).unwrap();
+    let (sent, _) = transfer_in_memory(place.source(), &directory, Permissions::default()).unwrap();
     assert_eq!(sent.stored, 1, "what it lacks is within the quota");
     fs::write(place.from.path().join("g"), bytes(100)).unwrap();
     let source = || Source::of_path(&place.from.path().join("g"), None).unwrap();
-    let (sent, _) = converse(source(), &directory, Permitted::default()).unwrap();
+    let (sent, _) = transfer_in_memory(source(), &directory, Permissions::default()).unwrap();
     assert_eq!((sent.stored, sent.refused), (0, 1));
     let stream = Source::of_stream(io::Cursor::new(bytes(100)), "s").unwrap();
-    let (sent, _) = converse(stream, &directory, Permitted::default()).unwrap();
+    let (sent, _) = transfer_in_memory(stream, &directory, Permissions::default()).unwrap();
     assert_eq!((sent.stored, sent.refused), (0, 1));
     assert_eq!(place.names(), ["f"]);
 }
 
 #[test]
-fn old_parts_that_nobody_receives_are_removed() {
-    let place = Place::with(&bytes(4 * CHUNK));
+fn old_unused_partial_files_are_removed() {
+    let place = TestFolders::with(&bytes(4 * CHUNK));
     let directory = place.directory();
     stop_after(&place, 5);
     let day = std::time::Duration::from_secs(86_400);
@@ -505,7 +515,7 @@ fn old_parts_that_nobody_receives_are_removed() {
     let found = directory.parts().unwrap();
     assert_eq!((found.len(), found[0].bytes), (1, 2 * CHUNK as u64));
     let (mut sender, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     exchange(&mut sender, &mut receiver, 3, |frame| frame).unwrap();
     assert_eq!(directory.remove_parts(std::time::Duration::ZERO).unwrap(), [], "somebody receives it");
     drop(receiver);
@@ -523,11 +533,11 @@ impl Read for Idle {
 }
 
 #[test]
-fn a_stream_that_has_nothing_for_now_goes_on_later() {
-    let place = Place::new();
+fn a_stream_that_pauses_continues_later() {
+    let place = TestFolders::new();
     let directory = place.directory();
     let source = Source::of_stream(Idle.chain(io::empty()), "f").unwrap();
-    let (mut sender, mut receiver) = (Sender::new(source), Receiver::new(&directory, Permitted::default()));
+    let (mut sender, mut receiver) = (Sender::new(source), Receiver::new(&directory, Permissions::default()));
     // HELLO, OFFER, START.
     exchange(&mut sender, &mut receiver, 3, |frame| frame).unwrap();
     for _ in 0..3 {
@@ -537,7 +547,7 @@ fn a_stream_that_has_nothing_for_now_goes_on_later() {
 }
 
 #[test]
-fn a_receiver_that_stops_is_heard_while_a_stream_has_nothing() {
+fn a_receiver_that_stops_is_noticed_while_a_stream_pauses() {
     let (here, there) = UnixStream::pair().unwrap();
     let said = [
         Frame::Hello { version: VERSION, sender: None },
@@ -547,7 +557,7 @@ fn a_receiver_that_stops_is_heard_while_a_stream_has_nothing() {
     thread::scope(|scope| {
         scope.spawn(|| {
             // After HELLO, OFFER and START.
-            let mut frames = Caller::new(&there).frames;
+            let mut frames = PendingPeer::new(&there).frames;
             for frame in said {
                 frames.next(&|| Ok(())).unwrap();
                 (&there).write_all(&frame.encode()).unwrap();
@@ -560,12 +570,12 @@ fn a_receiver_that_stops_is_heard_while_a_stream_has_nothing() {
 }
 
 /// Writer that blocks for ever after `left` bytes, as after the loss of the path.
-struct Stuck<W> {
+struct BlockedWriter<W> {
     writer: W,
     left: usize,
 }
 
-impl<W: Write> Write for Stuck<W> {
+impl<W: Write> Write for BlockedWriter<W> {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         if self.left == 0 {
             thread::sleep(std::time::Duration::from_millis(5));
@@ -582,11 +592,12 @@ impl<W: Write> Write for Stuck<W> {
 }
 
 #[test]
-fn a_sender_that_gets_nothing_through_still_hears_why() {
-    let place = Place::with(&bytes(8 * CHUNK));
+fn a_blocked_sender_still_receives_the_reason() {
+    let place = TestFolders::with(&bytes(8 * CHUNK));
     let directory = place.directory();
     let conversations = Conversations::default();
-    let enter = || conversations.enter(Party::stranger(std::net::Ipv4Addr::LOCALHOST.into())).unwrap();
+    let enter =
+        || conversations.enter(ConversationPeer::unknown(std::net::Ipv4Addr::LOCALHOST.into())).unwrap();
     let (here, there) = UnixStream::pair().unwrap();
     there.set_read_timeout(Some(std::time::Duration::from_millis(20))).unwrap();
     let identity = place.source().identity.unwrap();
@@ -594,10 +605,10 @@ fn a_sender_that_gets_nothing_through_still_hears_why() {
         let seat = enter();
         let receiving = scope.spawn(|| {
             let seat = seat;
-            receive(&there, &there, &directory, Permitted::default(), &seat, &mut ())
+            receive(&there, &there, &directory, Permissions::default(), &seat, &mut ())
         });
         let sending = scope.spawn(|| {
-            let writer = Stuck { writer: &here, left: 2 * CHUNK };
+            let writer = BlockedWriter { writer: &here, left: 2 * CHUNK };
             send(here.try_clone().unwrap(), writer, place.source(), None, &mut ())
         });
         while !directory.parts().unwrap().iter().any(|part| part.bytes > 0) {
@@ -611,15 +622,15 @@ fn a_sender_that_gets_nothing_through_still_hears_why() {
 }
 
 #[test]
-fn refused_offers_are_no_progress_and_data_and_stored_files_are() {
-    let place = Place::with(&bytes(CHUNK));
+fn data_and_stored_files_are_progress_and_refused_offers_are_not() {
+    let place = TestFolders::with(&bytes(CHUNK));
     let directory = place.directory();
     let run = |write: &dyn Fn(&UnixStream)| {
         let (here, there) = UnixStream::pair().unwrap();
-        let seat = Seat::alone();
+        let seat = Slot::independent();
         thread::scope(|scope| {
             let receiving =
-                scope.spawn(|| receive(&there, &there, &directory, Permitted::default(), &seat, &mut ()));
+                scope.spawn(|| receive(&there, &there, &directory, Permissions::default(), &seat, &mut ()));
             write(&here);
             receiving.join().unwrap().unwrap();
         });

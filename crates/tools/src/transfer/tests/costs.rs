@@ -9,8 +9,8 @@ fn file(path: &[u8], size: u64, hash: blake3::Hash) -> Offer {
 }
 
 /// A receiver that has said hello, and what is hashed for its sender is charged to `account`.
-fn greeted<'d>(directory: &'d Directory, account: &Account) -> Receiver<'d> {
-    let mut receiver = Receiver::new(directory, Permitted::default()).paid_by(account.clone());
+fn receiver_after_hello<'d>(directory: &'d Directory, account: &Account) -> Receiver<'d> {
+    let mut receiver = Receiver::new(directory, Permissions::default()).with_account(account.clone());
     receiver.handle(Frame::Hello { version: VERSION, sender: None }, &mut ()).unwrap();
     assert!(receiver.poll().is_some());
     receiver
@@ -22,11 +22,11 @@ fn answer(receiver: &mut Receiver<'_>, number: Number, offer: Offer) -> Frame {
 }
 
 #[test]
-fn a_sender_for_which_much_was_hashed_in_vain_waits_until_more_is() {
-    let place = Place::new();
+fn a_sender_with_much_wasted_hashing_has_to_wait() {
+    let place = TestFolders::new();
     fs::write(place.to.path().join("there"), b"content").unwrap();
     let (directory, account) = (place.directory(), Account::default());
-    let mut receiver = greeted(&directory, &account);
+    let mut receiver = receiver_after_hello(&directory, &account);
     let offers = || file(b"there", 7, blake3::hash(b"another"));
     let Frame::Refuse(_, refusal) = answer(&mut receiver, 0, offers()) else { panic!() };
     assert_eq!(refusal.reason, Reason::Exists);
@@ -41,28 +41,28 @@ fn a_sender_for_which_much_was_hashed_in_vain_waits_until_more_is() {
 }
 
 #[test]
-fn what_is_there_of_a_file_that_broke_off_is_known_without_reading_it() {
-    let (place, half) = (Place::with(&bytes(100_000)), 3 + 50_000 / CHUNK);
+fn the_length_of_an_interrupted_file_is_known_without_reading_it() {
+    let (place, half) = (TestFolders::with(&bytes(100_000)), 3 + 50_000 / CHUNK);
     let directory = place.directory();
     let (mut sender, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     assert!(!exchange(&mut sender, &mut receiver, half, |frame| frame).unwrap());
     drop(receiver);
     let account = Account::default();
     account.exhaust();
     let mut sender = Sender::new(place.source());
-    let mut receiver = Receiver::new(&directory, Permitted::default()).paid_by(account);
+    let mut receiver = Receiver::new(&directory, Permissions::default()).with_account(account);
     assert!(exchange(&mut sender, &mut receiver, usize::MAX, |frame| frame).unwrap());
     assert!(receiver.summary().bytes < 100_000, "it went on");
     assert_eq!(place.received(), bytes(100_000));
 }
 
 #[test]
-fn a_part_that_another_program_changed_is_read_again() {
-    let (place, half) = (Place::with(&bytes(100_000)), 3 + 50_000 / CHUNK);
+fn a_partial_file_changed_by_another_program_is_read_again() {
+    let (place, half) = (TestFolders::with(&bytes(100_000)), 3 + 50_000 / CHUNK);
     let directory = place.directory();
     let (mut sender, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     exchange(&mut sender, &mut receiver, half, |frame| frame).unwrap();
     drop(receiver);
     let part = place.to.path().join(&place.names()[0]);
@@ -75,13 +75,13 @@ fn a_part_that_another_program_changed_is_read_again() {
 }
 
 #[test]
-fn a_file_that_is_there_is_progress_the_first_time_it_is_offered() {
-    let place = Place::new();
+fn an_existing_file_is_progress_when_it_is_first_offered() {
+    let place = TestFolders::new();
     for name in ["a", "b"] {
         fs::write(place.to.path().join(name), b"content").unwrap();
     }
     let directory = place.directory();
-    let mut receiver = greeted(&directory, &Account::default());
+    let mut receiver = receiver_after_hello(&directory, &Account::default());
     for (number, path) in (0..).zip(["a", "a", "b", "a", "b"]) {
         let there = answer(&mut receiver, number, file(path.as_bytes(), 7, blake3::hash(b"content")));
         assert_eq!(there, Frame::Have(number));
@@ -90,10 +90,10 @@ fn a_file_that_is_there_is_progress_the_first_time_it_is_offered() {
 }
 
 #[test]
-fn hundreds_of_paths_that_no_receiver_takes_end_the_conversation() {
-    let place = Place::new();
+fn hundreds_of_unacceptable_paths_end_the_conversation() {
+    let place = TestFolders::new();
     let directory = place.directory();
-    let mut receiver = greeted(&directory, &Account::default());
+    let mut receiver = receiver_after_hello(&directory, &Account::default());
     let ended = (0..1000).find_map(|number| {
         let offered = receiver.handle(Frame::Offer(number, file(b"/x", 1, blake3::hash(b"x"))), &mut ());
         while receiver.poll().is_some() {}
@@ -107,17 +107,17 @@ fn hundreds_of_paths_that_no_receiver_takes_end_the_conversation() {
 #[derive(Default)]
 struct Words(Vec<String>);
 
-impl Watch for Words {
-    fn unnameable(&mut self, refusal: &Refusal) {
+impl Observer for Words {
+    fn path_rejected(&mut self, refusal: &Refusal) {
         self.0.push(refusal.to_string());
     }
 }
 
 #[test]
-fn a_refusal_shows_255_characters_of_a_path() {
-    let place = Place::new();
+fn a_refusal_shows_at_most_255_characters_of_a_path() {
+    let place = TestFolders::new();
     let directory = place.directory();
-    let mut receiver = greeted(&directory, &Account::default());
+    let mut receiver = receiver_after_hello(&directory, &Account::default());
     let (mut words, path) = (Words::default(), format!("/{}", "\u{e0001}".repeat(1000)));
     receiver.handle(Frame::Offer(0, file(path.as_bytes(), 1, blake3::hash(b"x"))), &mut words).unwrap();
     let [text] = words.0.as_slice() else { panic!() };

@@ -3,8 +3,8 @@
 use super::*;
 
 /// Returns a directory `f` with `files` files, each with its number as content.
-fn tree(files: usize) -> Place {
-    let place = Place::new();
+fn tree(files: usize) -> TestFolders {
+    let place = TestFolders::new();
     let tree = place.from.path().join("f");
     fs::create_dir(&tree).unwrap();
     for number in 0..files {
@@ -13,7 +13,7 @@ fn tree(files: usize) -> Place {
     place
 }
 
-fn has_arrived(place: &Place, files: usize) {
+fn assert_arrived(place: &TestFolders, files: usize) {
     let arrived = place.to.path().join("f");
     assert_eq!(names(&arrived).len(), files);
     for number in 0..files {
@@ -43,20 +43,20 @@ fn round_trips(sender: &mut Sender, receiver: &mut Receiver<'_>) -> usize {
 }
 
 #[test]
-fn many_small_files_share_their_round_trips() {
+fn many_small_files_share_round_trips() {
     let place = tree(300);
     let directory = place.directory();
     let (mut sender, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     let round_trips = round_trips(&mut sender, &mut receiver);
     // HELLO and BYE; two for each window.
     assert!(round_trips <= 2 + 2 * 301_usize.div_ceil(WINDOW), "{round_trips}");
     assert_eq!((sender.summary().stored, receiver.summary().stored), (300, 300));
-    has_arrived(&place, 300);
+    assert_arrived(&place, 300);
 }
 
 #[test]
-fn a_window_of_offers_waits_for_answers_and_no_more() {
+fn the_number_of_unanswered_offers_is_limited_by_the_window() {
     let place = tree(2 * WINDOW);
     let mut sender = Sender::new(place.source());
     frames(&mut sender);
@@ -73,8 +73,8 @@ fn a_window_of_offers_waits_for_answers_and_no_more() {
 }
 
 #[test]
-fn large_files_are_not_read_for_their_hashes_long_before_they_are_sent() {
-    let place = Place::new();
+fn large_files_are_hashed_shortly_before_they_are_sent() {
+    let place = TestFolders::new();
     let tree = place.from.path().join("f");
     fs::create_dir(&tree).unwrap();
     for name in ["a", "b", "c"] {
@@ -87,11 +87,11 @@ fn large_files_are_not_read_for_their_hashes_long_before_they_are_sent() {
 }
 
 #[test]
-fn offers_beyond_the_window_and_out_of_order_end_the_conversation() {
-    let place = Place::new();
+fn offers_beyond_the_window_or_out_of_order_end_the_conversation() {
+    let place = TestFolders::new();
     let directory = place.directory();
     let greeted = || {
-        let mut receiver = Receiver::new(&directory, Permitted::default());
+        let mut receiver = Receiver::new(&directory, Permissions::default());
         receiver.handle(Frame::Hello { version: VERSION, sender: None }, &mut ()).unwrap();
         receiver
     };
@@ -111,11 +111,11 @@ fn offers_beyond_the_window_and_out_of_order_end_the_conversation() {
 }
 
 #[test]
-fn complete_files_do_not_gather_without_bound() {
+fn the_batch_of_complete_files_is_bounded() {
     let place = tree(60);
     let directory = place.directory();
     let (mut sender, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     let mut done = 0;
     // The receiver never gets a chance to settle by itself.
     while done == 0 {
@@ -134,15 +134,15 @@ fn complete_files_do_not_gather_without_bound() {
 #[derive(Default)]
 struct Outcomes(Vec<(String, Outcome)>);
 
-impl Watch for Outcomes {
+impl Observer for Outcomes {
     fn ended(&mut self, path: &RelativePath, outcome: &Outcome) {
         self.0.push((path.to_string(), outcome.clone()));
     }
 }
 
 #[test]
-fn a_file_that_is_refused_in_the_middle_does_not_hold_up_the_others() {
-    let place = Place::new();
+fn a_file_refused_during_its_data_does_not_delay_the_others() {
+    let place = TestFolders::new();
     let tree = place.from.path().join("f");
     fs::create_dir(&tree).unwrap();
     for (name, len) in [("a", 4 * CHUNK), ("b", 40 * CHUNK), ("c", 10)] {
@@ -152,7 +152,7 @@ fn a_file_that_is_refused_in_the_middle_does_not_hold_up_the_others() {
     // Each would fit alone. While `b` is rejected, more of its data are in flight.
     directory.set_quota(41 * CHUNK as u64).unwrap();
     let (mut sender, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     let mut outcomes = Outcomes::default();
     let mut under_way = std::collections::VecDeque::new();
     while !sender.is_over() {
@@ -181,8 +181,8 @@ fn a_file_that_is_refused_in_the_middle_does_not_hold_up_the_others() {
 }
 
 #[test]
-fn more_partial_files_than_may_be_open_are_gone_on_with() {
-    let place = Place::new();
+fn more_partial_files_than_the_limit_are_resumed() {
+    let place = TestFolders::new();
     let tree = place.from.path().join("f");
     fs::create_dir(&tree).unwrap();
     let directory = place.directory();
@@ -190,13 +190,13 @@ fn more_partial_files_than_may_be_open_are_gone_on_with() {
         fs::write(tree.join(name), [name.as_bytes(), &bytes(3 * CHUNK)].concat()).unwrap();
         let source = Source::of_path(&tree.join(name), Some(&format!("f/{name}"))).unwrap();
         let (mut sender, mut receiver) =
-            (Sender::new(source), Receiver::new(&directory, Permitted::default()));
+            (Sender::new(source), Receiver::new(&directory, Permissions::default()));
         // HELLO, OFFER, START, two DATA.
         exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
     }
     assert_eq!(directory.parts().unwrap().len(), 5);
     let (mut sender, mut receiver) =
-        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     round_trips(&mut sender, &mut receiver);
     assert_eq!((sender.summary().stored, sender.summary().bytes), (5, 5 * (CHUNK as u64 + 1)));
     assert_eq!(names(&place.to.path().join("f")), ["a", "b", "c", "d", "e"]);
@@ -213,21 +213,21 @@ fn the_quota_counts_directories_and_empty_files() {
     let mut directory = place.directory();
     // `f`, `1`, its file, `2`, its file, `3`.
     directory.set_quota(6 * 4096 + 4095).unwrap();
-    let (sent, _) = converse(place.source(), &directory, Permitted::default()).unwrap();
+    let (sent, _) = transfer_in_memory(place.source(), &directory, Permissions::default()).unwrap();
     let arrived = place.to.path().join("f");
     let entries = names(&arrived).iter().map(|name| 1 + names(&arrived.join(name)).len()).sum::<usize>();
     assert_eq!(entries + 1, 6, "{:?}", names(&arrived));
     assert_eq!(sent.stored + sent.refused + 6 - sent.stored, 11, "{sent:?}");
     // A rejected file releases its part of the quota.
-    let (sent, _) = converse(place.source(), &directory, Permitted::default()).unwrap();
+    let (sent, _) = transfer_in_memory(place.source(), &directory, Permissions::default()).unwrap();
     assert_eq!(sent.stored, 0);
     assert_eq!(names(&arrived).len() + 1, 6 - sent.present as usize);
 }
 
 #[test]
-fn over_sockets_too() {
+fn pipelining_works_over_sockets() {
     let place = tree(200);
-    let (sent, received) = over_sockets(place.source(), &place.directory(), Permitted::default());
+    let (sent, received) = transfer_over_sockets(place.source(), &place.directory(), Permissions::default());
     assert_eq!((sent.unwrap().stored, received.unwrap().stored), (200, 200));
-    has_arrived(&place, 200);
+    assert_arrived(&place, 200);
 }

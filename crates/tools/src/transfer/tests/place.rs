@@ -9,12 +9,12 @@ use std::thread;
 use tempfile::TempDir;
 
 /// Two directories: one to send from, and one to receive into.
-pub(super) struct Place {
+pub(super) struct TestFolders {
     pub(super) from: TempDir,
     pub(super) to: TempDir,
 }
 
-impl Place {
+impl TestFolders {
     pub(super) fn new() -> Self {
         Self { from: tempfile::tempdir().unwrap(), to: tempfile::tempdir().unwrap() }
     }
@@ -40,7 +40,7 @@ impl Place {
 
     /// Transfers `f` in memory.
     pub(super) fn transfer(&self) -> (Summary, Summary) {
-        converse(self.source(), &self.directory(), Permitted::default()).unwrap()
+        transfer_in_memory(self.source(), &self.directory(), Permissions::default()).unwrap()
     }
 
     /// Returns the names in the receiver's directory.
@@ -64,10 +64,10 @@ pub(super) fn bytes(len: usize) -> Vec<u8> {
 }
 
 /// Runs both state machines in memory: every frame is encoded and decoded.
-pub(super) fn converse(
+pub(super) fn transfer_in_memory(
     source: Source,
     directory: &Directory,
-    permitted: Permitted,
+    permitted: Permissions,
 ) -> Result<(Summary, Summary), Error> {
     let mut sender = Sender::new(source);
     let mut receiver = Receiver::new(directory, permitted);
@@ -100,15 +100,15 @@ pub(super) fn exchange(
 }
 
 /// Runs a sender and a receiver on threads connected by sockets. Returns both results.
-pub(super) fn over_sockets(
+pub(super) fn transfer_over_sockets(
     source: Source,
     directory: &Directory,
-    permitted: Permitted,
+    permitted: Permissions,
 ) -> (Result<Summary, Error>, Result<Summary, Error>) {
     let (here, there) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
         let receiving = scope.spawn(move || {
-            let received = receive(&there, &there, directory, permitted, &Seat::alone(), &mut ());
+            let received = receive(&there, &there, directory, permitted, &Slot::independent(), &mut ());
             there.shutdown(Shutdown::Both).unwrap();
             received
         });

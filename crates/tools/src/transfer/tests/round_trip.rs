@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 #[test]
 fn files_of_any_length_arrive() {
     for len in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 5_000_000] {
-        let place = Place::with(&bytes(len));
+        let place = TestFolders::with(&bytes(len));
         let (sent, received) = place.transfer();
         assert_eq!(place.received(), bytes(len), "{len} bytes");
         assert_eq!(sent, Summary { stored: 1, bytes: len as u64, ..Summary::default() });
@@ -18,32 +18,32 @@ fn files_of_any_length_arrive() {
 }
 
 #[test]
-fn the_same_over_sockets() {
-    let place = Place::with(&bytes(5_000_000));
-    let (sent, received) = over_sockets(place.source(), &place.directory(), Permitted::default());
+fn files_of_any_length_arrive_over_sockets() {
+    let place = TestFolders::with(&bytes(5_000_000));
+    let (sent, received) = transfer_over_sockets(place.source(), &place.directory(), Permissions::default());
     assert_eq!(sent.unwrap(), Summary { stored: 1, bytes: 5_000_000, ..Summary::default() });
     assert_eq!(received.unwrap().stored, 1);
     assert_eq!(place.received(), bytes(5_000_000));
 }
 
 #[test]
-fn mode_and_time_go_along_but_no_right_to_write() {
-    let place = Place::with(b"x");
+fn mode_and_time_are_preserved_without_write_permission_for_others() {
+    let place = TestFolders::with(b"x");
     let from = place.from.path().join("f");
     let time = SystemTime::UNIX_EPOCH + Duration::new(1_234_567_890, 987_654_321);
     let file = fs::File::options().write(true).open(&from).unwrap();
     file.set_modified(time).unwrap();
     fs::set_permissions(&from, fs::Permissions::from_mode(0o6777)).unwrap();
-    let known = Permitted { origin: Origin::Known, ..Permitted::default() };
-    converse(place.source(), &place.directory(), known).unwrap();
+    let known = Permissions { origin: Origin::Known, ..Permissions::default() };
+    transfer_in_memory(place.source(), &place.directory(), known).unwrap();
     let found = fs::metadata(place.to.path().join("f")).unwrap();
     assert_eq!(found.mode() & 0o7777, 0o755);
     assert_eq!(found.modified().unwrap(), time);
 }
 
 #[test]
-fn a_directory_arrives_with_all_that_is_in_it() {
-    let place = Place::new();
+fn a_directory_arrives_with_its_content() {
+    let place = TestFolders::new();
     let tree = place.from.path().join("tree");
     let deep = tree.join(vec!["d"; MAX_DEPTH - 2].join("/"));
     fs::create_dir_all(&deep).unwrap();
@@ -52,9 +52,9 @@ fn a_directory_arrives_with_all_that_is_in_it() {
     fs::write(tree.join("d/ünïcödé name"), b"").unwrap();
     symlink("/etc/passwd", tree.join("link")).unwrap();
     let source = Source::of_path(&tree, None).unwrap();
-    assert_eq!(source.skipped(), [Skipped { place: tree.join("link"), what: "a symbolic link" }]);
+    assert_eq!(source.skipped(), [Skipped { path: tree.join("link"), kind: "a symbolic link" }]);
     assert_eq!(source.bytes(), 100_000);
-    let (sent, _) = converse(source, &place.directory(), Permitted::default()).unwrap();
+    let (sent, _) = transfer_in_memory(source, &place.directory(), Permissions::default()).unwrap();
     assert_eq!(sent, Summary { stored: 2, bytes: 100_000, ..Summary::default() });
     let to = place.to.path().join("tree");
     assert_eq!(names(&to), ["d", "empty"]);
@@ -64,12 +64,13 @@ fn a_directory_arrives_with_all_that_is_in_it() {
 }
 
 #[test]
-fn a_directory_is_sent_under_its_name_whatever_it_is_called_by() {
-    let place = Place::new();
+fn a_directory_is_sent_under_its_own_name() {
+    let place = TestFolders::new();
     let tree = place.from.path().join("tree/inner");
     fs::create_dir_all(&tree).unwrap();
     for (path, name, expected) in [(tree.join(".."), None, "tree"), (tree.clone(), Some("other"), "other")] {
-        converse(Source::of_path(&path, name).unwrap(), &place.directory(), Permitted::default()).unwrap();
+        transfer_in_memory(Source::of_path(&path, name).unwrap(), &place.directory(), Permissions::default())
+            .unwrap();
         assert!(place.to.path().join(expected).is_dir());
     }
 }
@@ -77,10 +78,11 @@ fn a_directory_is_sent_under_its_name_whatever_it_is_called_by() {
 #[test]
 fn a_stream_arrives() {
     for len in [0, 1, CHUNK, 300_000] {
-        let place = Place::new();
+        let place = TestFolders::new();
         let source = Source::of_stream(io::Cursor::new(bytes(len)), "f").unwrap();
         assert!(!source.is_repeatable());
-        let (sent, received) = converse(source, &place.directory(), Permitted::default()).unwrap();
+        let (sent, received) =
+            transfer_in_memory(source, &place.directory(), Permissions::default()).unwrap();
         assert_eq!((sent.stored, sent.bytes), (1, len as u64));
         assert_eq!(received, sent);
         assert_eq!(place.received(), bytes(len));
@@ -88,8 +90,8 @@ fn a_stream_arrives() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_before_anything_is_sent() {
-    let place = Place::new();
+fn a_special_file_is_rejected_before_sending() {
+    let place = TestFolders::new();
     let pipe = place.from.path().join("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
         .unwrap();
@@ -103,8 +105,8 @@ fn what_is_no_file_is_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn what_is_no_file_in_a_directory_is_left_out_and_said() {
-    let place = Place::new();
+fn special_files_in_a_directory_are_skipped_and_reported() {
+    let place = TestFolders::new();
     let tree = place.from.path().join("f");
     fs::create_dir(&tree).unwrap();
     fs::write(tree.join("file"), b"x").unwrap();
@@ -117,15 +119,15 @@ fn what_is_no_file_in_a_directory_is_left_out_and_said() {
         0,
     )
     .unwrap();
-    let skipped: Vec<_> = place.source().skipped().iter().map(|skipped| skipped.what).collect();
+    let skipped: Vec<_> = place.source().skipped().iter().map(|skipped| skipped.kind).collect();
     assert_eq!(skipped, ["a pipe: send what comes out of it with `-`", "a socket, and no file"]);
     assert_eq!(place.transfer().0.stored, 1);
     assert_eq!(names(&place.to.path().join("f")), ["file"]);
 }
 
 #[test]
-fn names_that_cannot_be_sent_do_not_hold_up_the_others() {
-    let place = Place::new();
+fn unacceptable_names_do_not_delay_the_others() {
+    let place = TestFolders::new();
     let tree = place.from.path().join("f");
     let deep = tree.join(vec!["d"; MAX_DEPTH].join("/"));
     fs::create_dir_all(&deep).unwrap();
@@ -135,19 +137,19 @@ fn names_that_cannot_be_sent_do_not_hold_up_the_others() {
     }
     let source = place.source();
     let refused: Vec<_> =
-        source.refused().iter().map(|it| it.place.strip_prefix(&tree).unwrap().to_owned()).collect();
+        source.refused().iter().map(|it| it.path.strip_prefix(&tree).unwrap().to_owned()).collect();
     let too_deep = vec!["d"; MAX_DEPTH].join("/");
     assert_eq!(refused, ["back\\slash", &too_deep, "new\nline", "tab\there"].map(std::path::PathBuf::from));
     assert!(source.refused().iter().all(|it| it.refusal.reason == Reason::Path), "{source:?}");
     assert!(!source.refused()[2].refusal.text.contains('\n'), "{source:?}");
-    let (sent, _) = converse(source, &place.directory(), Permitted::default()).unwrap();
+    let (sent, _) = transfer_in_memory(source, &place.directory(), Permissions::default()).unwrap();
     assert_eq!((sent.stored, sent.refused), (2, 0));
     assert_eq!(names(&place.to.path().join("f")), ["a", "d", "z"]);
 }
 
 #[test]
-fn what_is_settled_is_left_out_of_a_source() {
-    let place = Place::new();
+fn settled_files_are_removed_from_a_source() {
+    let place = TestFolders::new();
     let tree = place.from.path().join("f");
     fs::create_dir(&tree).unwrap();
     for name in ["a", "b", "c"] {
@@ -155,24 +157,24 @@ fn what_is_settled_is_left_out_of_a_source() {
     }
     let settled = ["f", "f/a", "f/c"].map(|path| RelativePath::parse(path.as_bytes()).unwrap());
     let mut source = place.source();
-    assert_eq!(source.leave_out(&settled.into()), 200);
-    let (sent, _) = converse(source, &place.directory(), Permitted::default()).unwrap();
+    assert_eq!(source.remove_settled(&settled.into()), 200);
+    let (sent, _) = transfer_in_memory(source, &place.directory(), Permissions::default()).unwrap();
     assert_eq!(sent, Summary { stored: 1, bytes: 100, ..Summary::default() });
 }
 
 #[test]
-fn a_file_that_says_it_is_empty_and_is_not_is_not_stored_empty() {
-    let place = Place::new();
+fn a_file_that_claims_to_be_empty_is_not_stored_empty() {
+    let place = TestFolders::new();
     let source = Source::of_path(Path::new("/proc/self/status"), None).unwrap();
-    let (sent, _) = converse(source, &place.directory(), Permitted::default()).unwrap();
+    let (sent, _) = transfer_in_memory(source, &place.directory(), Permissions::default()).unwrap();
     assert_eq!((sent.stored, sent.refused), (0, 1));
     assert!(place.names().is_empty());
 }
 
 #[test]
-fn holes_stay_holes() {
+fn holes_are_preserved() {
     use std::os::unix::fs::{FileExt, MetadataExt};
-    let place = Place::new();
+    let place = TestFolders::new();
     let file = fs::File::create(place.from.path().join("f")).unwrap();
     file.write_all_at(b"begin", 0).unwrap();
     file.write_all_at(b"middle", 5_000_001).unwrap();
@@ -184,22 +186,22 @@ fn holes_stay_holes() {
 }
 
 #[test]
-fn another_file_of_that_name_stays_unless_it_may_be_replaced() {
-    let place = Place::with(b"new");
+fn an_existing_file_is_replaced_only_if_permitted() {
+    let place = TestFolders::with(b"new");
     fs::write(place.to.path().join("f"), b"old").unwrap();
     let (sent, _) = place.transfer();
     assert_eq!((sent.stored, sent.refused), (0, 1));
     assert_eq!(place.received(), b"old");
-    let replace = Permitted { existing: Existing::Replace, ..Permitted::default() };
-    let (sent, _) = converse(place.source(), &place.directory(), replace).unwrap();
+    let replace = Permissions { existing: Existing::Replace, ..Permissions::default() };
+    let (sent, _) = transfer_in_memory(place.source(), &place.directory(), replace).unwrap();
     assert_eq!(sent.stored, 1);
     assert_eq!(place.received(), b"new");
     assert_eq!(place.names(), ["f"]);
 }
 
 #[test]
-fn the_same_file_is_not_sent_again() {
-    let place = Place::with(&bytes(50_000));
+fn an_identical_file_is_not_sent_again() {
+    let place = TestFolders::with(&bytes(50_000));
     place.transfer();
     let (sent, received) = place.transfer();
     assert_eq!(sent, Summary { present: 1, ..Summary::default() });
@@ -207,39 +209,39 @@ fn the_same_file_is_not_sent_again() {
 }
 
 #[test]
-fn a_link_in_the_way_is_replaced_and_not_followed() {
-    let place = Place::with(b"new");
+fn a_link_at_the_destination_is_replaced_and_not_followed() {
+    let place = TestFolders::with(b"new");
     let outside = place.from.path().join("outside");
     fs::write(&outside, b"untouched").unwrap();
     symlink(&outside, place.to.path().join("f")).unwrap();
     assert_eq!(place.transfer().0.refused, 1);
-    let replace = Permitted { existing: Existing::Replace, ..Permitted::default() };
-    converse(place.source(), &place.directory(), replace).unwrap();
+    let replace = Permissions { existing: Existing::Replace, ..Permissions::default() };
+    transfer_in_memory(place.source(), &place.directory(), replace).unwrap();
     assert_eq!(fs::read(&outside).unwrap(), b"untouched");
     assert!(!place.to.path().join("f").is_symlink());
     assert_eq!(place.received(), b"new");
 }
 
 #[test]
-fn a_directory_in_the_way_stays_even_so() {
-    let place = Place::with(b"new");
+fn a_directory_at_the_destination_is_never_replaced() {
+    let place = TestFolders::with(b"new");
     fs::create_dir(place.to.path().join("f")).unwrap();
-    let replace = Permitted { existing: Existing::Replace, ..Permitted::default() };
-    let (sent, _) = converse(place.source(), &place.directory(), replace).unwrap();
+    let replace = Permissions { existing: Existing::Replace, ..Permissions::default() };
+    let (sent, _) = transfer_in_memory(place.source(), &place.directory(), replace).unwrap();
     assert_eq!(sent.refused, 1);
     assert!(place.to.path().join("f").is_dir());
 }
 
 /// Notes what it is told.
 #[derive(Default)]
-struct Notes(Vec<String>);
+struct RecordingObserver(Vec<String>);
 
-impl Watch for Notes {
-    fn begun(&mut self, path: &RelativePath, size: Option<u64>, offset: u64) {
+impl Observer for RecordingObserver {
+    fn file_started(&mut self, path: &RelativePath, size: Option<u64>, offset: u64) {
         self.0.push(format!("{path} {size:?} from {offset}"));
     }
 
-    fn advanced(&mut self, bytes: u64) {
+    fn handle_progress(&mut self, bytes: u64) {
         self.0.push(bytes.to_string());
     }
 
@@ -249,14 +251,15 @@ impl Watch for Notes {
 }
 
 #[test]
-fn both_sides_tell_how_it_goes() {
-    let place = Place::with(&bytes(CHUNK + 1));
+fn both_sides_report_progress() {
+    let place = TestFolders::with(&bytes(CHUNK + 1));
     let (here, there) = UnixStream::pair().unwrap();
     let directory = place.directory();
-    let (mut sender, mut receiver) = (Notes::default(), Notes::default());
+    let (mut sender, mut receiver) = (RecordingObserver::default(), RecordingObserver::default());
     thread::scope(|scope| {
         scope.spawn(|| {
-            receive(&there, &there, &directory, Permitted::default(), &Seat::alone(), &mut receiver).unwrap()
+            receive(&there, &there, &directory, Permissions::default(), &Slot::independent(), &mut receiver)
+                .unwrap()
         });
         send(here.try_clone().unwrap(), &here, place.source(), None, &mut sender).unwrap();
     });

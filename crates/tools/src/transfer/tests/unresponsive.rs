@@ -8,7 +8,7 @@ use std::time::Duration;
 const SILENCE: Duration = Duration::from_millis(300);
 
 /// Sends `source` to a peer that runs `peer`. Returns the result.
-fn sent_to(source: Source, peer: impl FnOnce(UnixStream) + Send) -> Result<Summary, Error> {
+fn send_to_peer(source: Source, peer: impl FnOnce(UnixStream) + Send) -> Result<Summary, Error> {
     let (here, there) = UnixStream::pair().unwrap();
     here.set_write_timeout(Some(SILENCE / 10)).unwrap();
     thread::scope(|scope| {
@@ -25,17 +25,17 @@ fn read_all(mut stream: &UnixStream) {
 }
 
 #[test]
-fn a_receiver_that_takes_all_and_says_nothing_is_given_up() {
-    let sent = sent_to(Place::with(b"x").source(), |there| read_all(&there));
+fn a_receiver_that_reads_without_answering_is_given_up() {
+    let sent = send_to_peer(TestFolders::with(b"x").source(), |there| read_all(&there));
     let error = sent.unwrap_err();
     assert!(matches!(error, Error::Unresponsive(SILENCE)), "{error}");
-    assert!(error.is_worth_another_try());
+    assert!(error.is_retryable());
 }
 
 #[test]
-fn a_receiver_that_takes_nothing_more_is_given_up() {
-    let place = Place::with(&bytes(5_000_000));
-    let sent = sent_to(place.source(), |there| {
+fn a_receiver_that_stops_reading_is_given_up() {
+    let place = TestFolders::with(&bytes(5_000_000));
+    let sent = send_to_peer(place.source(), |there| {
         let say = |frame: Frame| (&there).write_all(&frame.encode()).unwrap();
         let mut frames = Frames::new(&there);
         say(Frame::Hello { version: VERSION, sender: None });
@@ -60,8 +60,8 @@ fn is_closed(stream: &UnixStream) -> bool {
 }
 
 #[test]
-fn a_receiver_that_says_that_it_works_is_waited_for() {
-    let sent = sent_to(Place::with(b"x").source(), |there| {
+fn a_receiver_that_sends_working_frames_is_waited_for() {
+    let sent = send_to_peer(TestFolders::with(b"x").source(), |there| {
         for _ in 0..10 {
             (&there).write_all(&Frame::Working.encode()).unwrap();
             thread::sleep(SILENCE / 4);
@@ -94,11 +94,11 @@ impl Read for Slow {
 }
 
 #[test]
-fn an_input_that_is_silent_is_not_the_silence_of_the_receiver() {
-    let place = Place::new();
+fn a_silent_input_does_not_count_as_silence_of_the_receiver() {
+    let place = TestFolders::new();
     let directory = place.directory();
-    let sent = sent_to(Source::of_stream(Slow(0), "f").unwrap(), |there| {
-        receive(&there, &there, &directory, Permitted::default(), &Seat::alone(), &mut ()).unwrap();
+    let sent = send_to_peer(Source::of_stream(Slow(0), "f").unwrap(), |there| {
+        receive(&there, &there, &directory, Permissions::default(), &Slot::independent(), &mut ()).unwrap();
     });
     assert_eq!(sent.unwrap().stored, 1);
     assert_eq!(place.received(), b"x");

@@ -3,10 +3,10 @@
 //! Windows are in segments and times in seconds here, as in the RFC. What is saved to undo a reduction (§4.9) is the
 //! whole of [`Cubic`].
 
-use super::cubic_linux::{Maximum, Outlook, Pace};
+use super::cubic_linux::{DecisionInput, LinuxGrowth, WMaxKnowledge};
 use hopline_core::{Duration, Instant};
 
-/// Parameters of [`WindowLaw::Cubic`](super::WindowLaw::Cubic).
+/// Parameters of [`WindowLaw::Cubic`](super::CongestionControl::Cubic).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CubicConfig {
     /// Growth factor `C` of the cubic function, segments per second cubed. Above 0, at most 1000; default 0.4
@@ -56,12 +56,12 @@ impl CubicConfig {
     }
 
     /// Returns `K`: the time in which the cubic function grows from `window` to `plateau`, seconds (§4.2).
-    pub(crate) fn time_to_plateau(&self, plateau: f64, window: f64) -> f64 {
+    pub(crate) fn k(&self, plateau: f64, window: f64) -> f64 {
         libm::cbrt((plateau - window) / self.c)
     }
 
     /// Returns `W_cubic` at `t` seconds, if it reaches `plateau` at `k` seconds (§4.2).
-    pub(crate) fn window(&self, plateau: f64, k: f64, t: f64) -> f64 {
+    pub(crate) fn w_cubic(&self, plateau: f64, k: f64, t: f64) -> f64 {
         let from_plateau = t - k;
         self.c * from_plateau * from_plateau * from_plateau + plateau
     }
@@ -79,115 +79,122 @@ pub(crate) struct Cubic {
     /// Window before the last reduction, fast convergence applied: `W_max`. 0: none that counts.
     w_max: f64,
     /// Window before the last reduction: `cwnd_prior`.
-    prior: f64,
+    cwnd_prior: f64,
     /// Current congestion avoidance stage; it begins with the first ACK.
-    stage: Option<Stage>,
+    epoch: Option<Epoch>,
 }
 
 /// One congestion avoidance stage.
 #[derive(Clone, Copy, Debug)]
-struct Stage {
+struct Epoch {
     /// Plateau of the function: `W_max` of this stage.
-    plateau: f64,
+    w_max: f64,
     /// Time of the plateau, seconds from the beginning of the stage: `K`.
     k: f64,
     /// Duration of the stage, without the times at which the window was not in use: `t` (§5.8).
     elapsed: Duration,
     /// Time up to which `elapsed` counts.
-    counted: Instant,
+    counted_until: Instant,
     /// Estimate of Reno's window: `W_est`.
-    estimate: f64,
+    w_est: f64,
     /// Growth state of [`CubicArithmetic::Linux`].
-    pace: Pace,
+    linux_growth: LinuxGrowth,
 }
 
 /// An acknowledgment in congestion avoidance.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
+pub(crate) struct AckStep {
     pub(crate) now: Instant,
     /// Smoothed round-trip time.
-    pub(crate) round_trip: Duration,
+    pub(crate) srtt: Duration,
     /// Segments newly acknowledged: `segments_acked`.
     pub(crate) acked: f64,
     /// Number of acknowledgments that this one counts as in the cubic function.
-    pub(crate) weight: f64,
+    pub(crate) ack_count: f64,
 }
 
 impl Cubic {
     /// Returns the window after an acknowledgment that found the window `cwnd` in use.
-    pub(crate) fn grow(&mut self, config: &CubicConfig, cwnd: f64, step: Step) -> f64 {
-        let (prior, w_max) = (self.prior, self.w_max);
-        let stage = self.stage_at(config, cwnd, step.now);
-        stage.elapsed += step.now.since(stage.counted);
-        stage.counted = step.now;
+    pub(crate) fn grow(&mut self, config: &CubicConfig, cwnd: f64, step: AckStep) -> f64 {
+        let (prior, w_max) = (self.cwnd_prior, self.w_max);
+        let stage = self.epoch_at(config, cwnd, step.now);
+        stage.elapsed += step.now.since(stage.counted_until);
+        stage.counted_until = step.now;
         let t = stage.elapsed.as_secs_f64();
         if config.arithmetic == CubicArithmetic::Linux {
-            return stage.grow_as_linux(config, cwnd, w_max, step);
+            return stage.grow_linux(config, cwnd, w_max, step);
         }
         // §4.3: alpha is 1 from the window before the reduction on.
-        let alpha = if stage.estimate >= prior { 1.0 } else { config.alpha() };
-        stage.estimate += alpha * step.acked / cwnd;
-        if stage.window(config, t) < stage.estimate {
-            return cwnd.max(stage.estimate); // Reno-friendly region
+        let alpha = if stage.w_est >= prior { 1.0 } else { config.alpha() };
+        stage.w_est += alpha * step.acked / cwnd;
+        if stage.w_cubic(config, t) < stage.w_est {
+            return cwnd.max(stage.w_est); // Reno-friendly region
         }
         // §4.2, §4.4, §4.5
-        let target = stage.window(config, t + step.round_trip.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
-        cwnd + (target - cwnd) * (step.weight / cwnd).min(1.0)
+        let target = stage.w_cubic(config, t + step.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
+        cwnd + (target - cwnd) * (step.ack_count / cwnd).min(1.0)
     }
 
     /// Excludes the time up to `now` from the stage, since the window was not in use (§5.8).
-    pub(crate) fn rest(&mut self, now: Instant) {
-        if let Some(stage) = &mut self.stage {
-            stage.counted = now;
+    pub(crate) fn skip_idle(&mut self, now: Instant) {
+        if let Some(stage) = &mut self.epoch {
+            stage.counted_until = now;
         }
     }
 
     /// Processes a reduction of a window of `cwnd` for a loss or a mark (§4.6, §4.7).
     pub(crate) fn reduce(&mut self, config: &CubicConfig, cwnd: f64) {
         self.w_max = config.w_max(cwnd, self.w_max);
-        self.prior = cwnd;
-        self.stage = None;
+        self.cwnd_prior = cwnd;
+        self.epoch = None;
     }
 
     /// Processes a time-out: the next stage begins at its plateau, with `K` = 0 (§4.8).
-    pub(crate) fn time_out(&mut self) {
+    pub(crate) fn on_timeout(&mut self) {
         self.w_max = 0.0;
-        self.stage = None;
+        self.epoch = None;
     }
 
     /// Restarts after idle time: a new stage follows slow start.
     pub(crate) fn restart(&mut self) {
-        self.stage = None;
+        self.epoch = None;
     }
 
-    fn stage_at(&mut self, config: &CubicConfig, cwnd: f64, now: Instant) -> &mut Stage {
+    fn epoch_at(&mut self, config: &CubicConfig, cwnd: f64, now: Instant) -> &mut Epoch {
         let w_max = self.w_max;
-        self.stage.get_or_insert_with(|| {
+        self.epoch.get_or_insert_with(|| {
             let plateau = w_max.max(cwnd);
-            let k = config.time_to_plateau(plateau, cwnd);
-            let pace = Pace::new(libm::floor(cwnd));
-            Stage { plateau, k, elapsed: Duration::ZERO, counted: now, estimate: cwnd, pace }
+            let k = config.k(plateau, cwnd);
+            let pace = LinuxGrowth::new(libm::floor(cwnd));
+            Epoch {
+                w_max: plateau,
+                k,
+                elapsed: Duration::ZERO,
+                counted_until: now,
+                w_est: cwnd,
+                linux_growth: pace,
+            }
         })
     }
 }
 
-impl Stage {
-    fn grow_as_linux(&mut self, config: &CubicConfig, cwnd: f64, w_max: f64, step: Step) -> f64 {
+impl Epoch {
+    fn grow_linux(&mut self, config: &CubicConfig, cwnd: f64, w_max: f64, step: AckStep) -> f64 {
         let whole = libm::floor(cwnd);
-        let mut pace = self.pace;
-        let t = (self.elapsed + step.round_trip).as_secs_f64();
-        let grown = pace.grow(step.now, whole, step.acked, || Outlook {
-            target: libm::floor(self.window(config, t)),
+        let mut pace = self.linux_growth;
+        let t = (self.elapsed + step.srtt).as_secs_f64();
+        let grown = pace.grow(step.now, whole, step.acked, || DecisionInput {
+            target: libm::floor(self.w_cubic(config, t)),
             alpha: config.alpha(),
-            maximum: if w_max > 0.0 { Maximum::Known } else { Maximum::Unknown },
+            w_max: if w_max > 0.0 { WMaxKnowledge::Known } else { WMaxKnowledge::Unknown },
         });
-        self.pace = pace;
+        self.linux_growth = pace;
         cwnd + (grown - whole)
     }
 
     /// Returns `W_cubic` at `t` seconds (§4.2).
-    fn window(&self, config: &CubicConfig, t: f64) -> f64 {
-        config.window(self.plateau, self.k, t)
+    fn w_cubic(&self, config: &CubicConfig, t: f64) -> f64 {
+        config.w_cubic(self.w_max, self.k, t)
     }
 }
 
@@ -201,11 +208,11 @@ mod tests {
     fn rounds(state: &mut Cubic, mut cwnd: f64, start_ms: u64, round_trip_ms: u64, n: u64) -> Vec<f64> {
         (0..n)
             .map(|round| {
-                let step = Step {
+                let step = AckStep {
                     now: Instant::from_millis(start_ms + round * round_trip_ms),
-                    round_trip: Duration::from_millis(round_trip_ms),
+                    srtt: Duration::from_millis(round_trip_ms),
                     acked: cwnd,
-                    weight: cwnd,
+                    ack_count: cwnd,
                 };
                 cwnd = state.grow(&CUBIC, cwnd, step);
                 cwnd
@@ -227,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_window_grows_as_reno_does() {
+    fn a_small_window_grows_like_reno() {
         // §4.3: with a round trip of 10 ms the cubic function takes ∛(3/0.4) = 2 s, W_est 3/0.53 = 6 round trips.
         let mut state = Cubic::default();
         state.reduce(&CUBIC, 10.0);
@@ -240,16 +247,16 @@ mod tests {
     }
 
     #[test]
-    fn in_linux_a_small_window_grows_as_slowly_beyond_what_it_was() {
+    fn in_linux_a_small_window_grows_like_reno_above_w_max_too() {
         let mut state = Cubic::default();
         state.reduce(&CubicConfig::LINUX, 10.0);
         let mut cwnd = 7.0;
         for round in 0..40 {
-            let step = Step {
+            let step = AckStep {
                 now: Instant::from_millis(100 * round),
-                round_trip: Duration::from_millis(10),
+                srtt: Duration::from_millis(10),
                 acked: cwnd,
-                weight: cwnd,
+                ack_count: cwnd,
             };
             cwnd = state.grow(&CubicConfig::LINUX, cwnd, step);
         }
@@ -266,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_reduction_below_the_maximum_makes_room() {
+    fn a_second_reduction_below_the_maximum_applies_fast_convergence() {
         for (fast_convergence, expected) in [(FastConvergence::On, 80.0 * 0.85), (FastConvergence::Off, 80.0)]
         {
             let config = CubicConfig { fast_convergence, ..CUBIC };
@@ -283,7 +290,7 @@ mod tests {
     fn after_a_timeout_growth_begins_at_the_plateau() {
         let mut state = Cubic::default();
         state.reduce(&CUBIC, 1000.0);
-        state.time_out();
+        state.on_timeout();
         // Convex from 500 on: 0.4 · t³ with t = 10 s at the last, not the way back to 1000.
         let windows = rounds(&mut state, 500.0, 0, 1000, 10);
         assert!((windows[9] - 900.0).abs() < 1e-6, "{windows:?}");
@@ -291,12 +298,12 @@ mod tests {
     }
 
     #[test]
-    fn time_without_use_does_not_count() {
+    fn idle_time_does_not_count() {
         let grow = |pause_ms: u64| {
             let mut state = Cubic::default();
             state.reduce(&CUBIC, 1000.0);
             let windows = rounds(&mut state, 700.0, 0, 100, 20);
-            state.rest(Instant::from_millis(1900 + pause_ms));
+            state.skip_idle(Instant::from_millis(1900 + pause_ms));
             *rounds(&mut state, windows[19], 2000 + pause_ms, 100, 20).last().expect("twenty rounds")
         };
         assert!((grow(0) - grow(60_000)).abs() < 1e-9);

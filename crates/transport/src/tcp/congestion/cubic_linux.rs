@@ -8,92 +8,101 @@
 use hopline_core::{Duration, Instant};
 
 /// Lifetime of a decision while the window stays the same: `HZ / 32` ticks.
-const LASTS: Duration = Duration::from_nanos(1_000_000_000 / 32);
+const DECISION_LIFETIME: Duration = Duration::from_nanos(1_000_000_000 / 32);
 /// Acknowledged segments per added segment, in multiples of the window, while the function is not above the window.
-const STANDSTILL: f64 = 100.0;
+const NO_GROWTH_COUNT: f64 = 100.0;
 /// Largest number of acknowledged segments per added segment while `W_max` is unknown.
-const SLOWEST_UNKNOWN: f64 = 20.0;
+const MAX_COUNT_WITHOUT_W_MAX: f64 = 20.0;
 /// Least number of acknowledged segments per added segment: a window grows by at most half per round trip.
-const FASTEST: f64 = 2.0;
+const MIN_COUNT: f64 = 2.0;
 
 /// Growth of the window in one congestion avoidance stage.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct LinuxGrowth {
     /// Acknowledged segments per added segment: `cnt`.
-    per_segment: f64,
+    cnt: f64,
     /// Window and time of the last decision.
-    decided: Option<(f64, Instant)>,
+    last_decision: Option<(f64, Instant)>,
     /// Acknowledged segments counted towards the next segment: `snd_cwnd_cnt`.
-    credit: f64,
+    cwnd_cnt: f64,
     /// Estimate of Reno's window, whole segments: `tcp_cwnd`.
-    estimate: f64,
+    tcp_cwnd: f64,
     /// Acknowledged segments counted towards the next segment of the estimate: `ack_cnt`.
-    counted: f64,
+    ack_cnt: f64,
 }
 
 /// Inputs of a decision.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outlook {
+pub(super) struct DecisionInput {
     /// Cubic function one round trip from now, segments.
     pub(super) target: f64,
     /// `alpha_cubic` (RFC 9438 §4.3).
     pub(super) alpha: f64,
     /// Knowledge of `W_max`.
-    pub(super) maximum: Maximum,
+    pub(super) w_max: WMaxKnowledge,
 }
 
 /// Knowledge of `W_max`, which the first loss shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Maximum {
+pub(super) enum WMaxKnowledge {
     Known,
     Unknown,
 }
 
-impl Pace {
+impl LinuxGrowth {
     pub(super) fn new(cwnd: f64) -> Self {
-        Self { per_segment: FASTEST, decided: None, credit: 0.0, estimate: cwnd, counted: 0.0 }
+        Self { cnt: MIN_COUNT, last_decision: None, cwnd_cnt: 0.0, tcp_cwnd: cwnd, ack_cnt: 0.0 }
     }
 
     /// Returns the window, in whole segments, after `acked` segments were acknowledged that found the window `cwnd` in
     /// use.
-    pub(super) fn grow(&mut self, now: Instant, cwnd: f64, acked: f64, outlook: impl Fn() -> Outlook) -> f64 {
-        self.counted += acked;
-        let lasts = |(window, at): (f64, Instant)| window.total_cmp(&cwnd).is_eq() && now.since(at) <= LASTS;
-        if !self.decided.is_some_and(lasts) {
-            self.decide(cwnd, &outlook());
-            self.decided = Some((cwnd, now));
-        }
-        cwnd + self.segments_for(acked)
-    }
-
-    fn decide(&mut self, cwnd: f64, outlook: &Outlook) {
-        let cubic = if outlook.target > cwnd { cwnd / (outlook.target - cwnd) } else { STANDSTILL * cwnd };
-        let cubic = match outlook.maximum {
-            Maximum::Known => cubic,
-            Maximum::Unknown => cubic.min(SLOWEST_UNKNOWN),
+    pub(super) fn grow(
+        &mut self,
+        now: Instant,
+        cwnd: f64,
+        acked: f64,
+        outlook: impl Fn() -> DecisionInput,
+    ) -> f64 {
+        self.ack_cnt += acked;
+        let lasts = |(window, at): (f64, Instant)| {
+            window.total_cmp(&cwnd).is_eq() && now.since(at) <= DECISION_LIFETIME
         };
-        self.follow_reno(cwnd / outlook.alpha);
-        let reno = if self.estimate > cwnd { cwnd / (self.estimate - cwnd) } else { f64::INFINITY };
-        self.per_segment = libm::floor(cubic.min(reno)).max(FASTEST);
+        if !self.last_decision.is_some_and(lasts) {
+            self.decide(cwnd, &outlook());
+            self.last_decision = Some((cwnd, now));
+        }
+        cwnd + self.count_acked(acked)
     }
 
-    /// Updates the estimate of Reno's window, which grows by one segment per `per_segment` acknowledged segments.
-    fn follow_reno(&mut self, per_segment: f64) {
-        let segments = libm::floor(self.counted / per_segment);
-        self.estimate += segments;
-        self.counted -= segments * per_segment;
+    fn decide(&mut self, cwnd: f64, outlook: &DecisionInput) {
+        let cubic =
+            if outlook.target > cwnd { cwnd / (outlook.target - cwnd) } else { NO_GROWTH_COUNT * cwnd };
+        let cubic = match outlook.w_max {
+            WMaxKnowledge::Known => cubic,
+            WMaxKnowledge::Unknown => cubic.min(MAX_COUNT_WITHOUT_W_MAX),
+        };
+        self.update_tcp_cwnd(cwnd / outlook.alpha);
+        let reno = if self.tcp_cwnd > cwnd { cwnd / (self.tcp_cwnd - cwnd) } else { f64::INFINITY };
+        self.cnt = libm::floor(cubic.min(reno)).max(MIN_COUNT);
     }
 
-    fn segments_for(&mut self, acked: f64) -> f64 {
+    /// Updates the estimate of Reno's window, which grows by one segment per `cnt` acknowledged segments.
+    fn update_tcp_cwnd(&mut self, per_segment: f64) {
+        let segments = libm::floor(self.ack_cnt / per_segment);
+        self.tcp_cwnd += segments;
+        self.ack_cnt -= segments * per_segment;
+    }
+
+    fn count_acked(&mut self, acked: f64) -> f64 {
         let mut segments = 0.0;
         // What was counted at a slower pace makes one segment, however much it is.
-        if self.credit >= self.per_segment {
-            self.credit = 0.0;
+        if self.cwnd_cnt >= self.cnt {
+            self.cwnd_cnt = 0.0;
             segments += 1.0;
         }
-        self.credit += acked;
-        let more = libm::floor(self.credit / self.per_segment);
-        self.credit -= more * self.per_segment;
+        self.cwnd_cnt += acked;
+        let more = libm::floor(self.cwnd_cnt / self.cnt);
+        self.cwnd_cnt -= more * self.cnt;
         segments + more
     }
 }
@@ -106,17 +115,17 @@ mod tests {
         Instant::from_millis(millis)
     }
 
-    fn known(target: f64) -> impl Fn() -> Outlook {
-        move || Outlook { target, alpha: 0.9 / 1.7, maximum: Maximum::Known }
+    fn known(target: f64) -> impl Fn() -> DecisionInput {
+        move || DecisionInput { target, alpha: 0.9 / 1.7, w_max: WMaxKnowledge::Known }
     }
 
     /// Acknowledges one segment per millisecond, for `n` milliseconds from `start` on.
     fn acknowledge(
-        pace: &mut Pace,
+        pace: &mut LinuxGrowth,
         cwnd: f64,
         start: u64,
         n: u64,
-        outlook: impl Fn() -> Outlook,
+        outlook: impl Fn() -> DecisionInput,
     ) -> Vec<f64> {
         let mut cwnd = cwnd;
         (start..start + n)
@@ -128,48 +137,48 @@ mod tests {
     }
 
     #[test]
-    fn a_window_below_the_function_grows_by_one_for_so_many_segments() {
-        let mut pace = Pace::new(10.0);
+    fn below_the_function_the_window_grows_by_one_per_cnt_segments() {
+        let mut pace = LinuxGrowth::new(10.0);
         let windows = acknowledge(&mut pace, 10.0, 0, 10, known(12.0)); // 10 / 2 = 5
         assert_eq!(windows, [10.0, 10.0, 10.0, 10.0, 11.0, 11.0, 11.0, 11.0, 11.0, 11.0]);
-        assert!((pace.per_segment - 11.0).abs() < 1e-9, "decided anew for 11: 11 / 1");
+        assert!((pace.cnt - 11.0).abs() < 1e-9, "decided anew for 11: 11 / 1");
     }
 
     #[test]
-    fn a_window_that_was_just_reduced_stands_still_for_a_32nd_of_a_second() {
+    fn after_a_reduction_the_window_is_constant_for_hz_over_32() {
         // Reno's would be a segment larger after 13.2 ACKs.
-        let mut pace = Pace::new(7.0);
+        let mut pace = LinuxGrowth::new(7.0);
         let windows = acknowledge(&mut pace, 7.0, 0, 60, known(7.0));
         let grown = windows.iter().position(|window| *window > 7.0);
         assert_eq!(grown, Some(32), "decided at 0 and at 32 ms, with credit for one segment");
-        assert!((windows[31] - 7.0).abs() < 1e-9 && pace.estimate > 8.5);
+        assert!((windows[31] - 7.0).abs() < 1e-9 && pace.tcp_cwnd > 8.5);
     }
 
     #[test]
-    fn a_window_grows_by_half_in_a_round_trip_at_most() {
-        let mut pace = Pace::new(10.0);
+    fn a_window_grows_by_at_most_half_per_round_trip() {
+        let mut pace = LinuxGrowth::new(10.0);
         let windows = acknowledge(&mut pace, 10.0, 0, 10, known(1e6));
         assert_eq!(windows.last(), Some(&15.0));
     }
 
     #[test]
-    fn where_no_maximum_is_known_growth_is_a_twentieth_at_least() {
-        let mut pace = Pace::new(100.0);
-        let unknown = || Outlook { maximum: Maximum::Unknown, ..known(0.0)() };
+    fn without_w_max_growth_is_at_least_a_twentieth() {
+        let mut pace = LinuxGrowth::new(100.0);
+        let unknown = || DecisionInput { w_max: WMaxKnowledge::Unknown, ..known(0.0)() };
         assert_eq!(acknowledge(&mut pace, 100.0, 0, 20, unknown).last(), Some(&101.0));
     }
 
     #[test]
-    fn what_was_counted_at_a_slower_pace_makes_one_segment() {
-        let mut pace = Pace::new(10.0);
+    fn excess_counts_after_a_faster_decision_add_one_segment() {
+        let mut pace = LinuxGrowth::new(10.0);
         acknowledge(&mut pace, 10.0, 0, 30, known(0.0));
         assert!((pace.grow(at(100), 10.0, 1.0, known(20.0)) - 11.0).abs() < 1e-9);
-        assert!(pace.credit <= 1.0);
+        assert!(pace.cwnd_cnt <= 1.0);
     }
 
     #[test]
     fn segments_acknowledged_together_count_each() {
-        let mut pace = Pace::new(10.0);
+        let mut pace = LinuxGrowth::new(10.0);
         assert!((pace.grow(at(0), 10.0, 10.0, known(12.0)) - 12.0).abs() < 1e-9);
     }
 }

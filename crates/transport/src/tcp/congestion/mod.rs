@@ -1,6 +1,6 @@
 //! Congestion control (RFC 5681) and its recovery strategies.
 //!
-//! `Control` holds the state that all strategies share: the window, the duplicate count, the phase. The files are:
+//! `CongestionState` holds the state that all strategies share: the window, the duplicate count, the phase. The files are:
 //!
 //! - `reno`, `newreno`, `sack`: the strategies, each with its configuration; `rack`: SACK recovery with time-based loss
 //!   detection;
@@ -10,44 +10,49 @@
 //!
 //! Positions are stream offsets (`u64`, SYN at 0), so nothing here wraps around.
 
-mod ask_own;
 pub(crate) mod bbr;
 pub(crate) mod cubic;
 mod cubic_linux;
-pub(crate) mod hold;
+mod custom;
+mod custom_calls;
 mod newreno;
-mod own;
 mod prr;
 mod rack;
-mod reaction;
 mod reno;
-mod reopen;
 mod response;
+mod route_change;
 mod sack;
+mod spurious_timeout;
 pub(crate) mod undo;
 mod window;
+pub(crate) mod window_hold;
 
-pub use bbr::{BbrConfig, BbrModel, BbrState, BbrVersion, Policed, PolicerDetection};
+pub use bbr::{BbrConfig, BbrModel, BbrState, BbrVersion, PolicerDetection, PolicerState};
 pub use cubic::{CubicArithmetic, CubicConfig, FastConvergence};
+pub(crate) use custom::CustomState;
+pub use custom::{
+    CongestionSignal, CustomCcAck, CustomCcLoss, CustomCcState, CustomCcTimeout, CustomCongestionControl,
+    CustomCongestionControlId, TimeoutResultUse,
+};
 pub use newreno::{NewRenoConfig, NewRenoExit, NewRenoTimer, PartialAck};
-pub(crate) use own::Own;
-pub use own::{LawAck, LawLoss, LawState, LawTimeout, LossSign, OwnLaw, OwnLawId, TimeoutAnswer};
-pub(crate) use prr::{Delivery, Progress};
-pub use prr::{PrrBound, RecoveryWindow};
-pub(crate) use reaction::{BackOffAfter, MarkedWindow, News, ResendNow, Response, TimerAfter};
+pub use prr::{PrrBound, RecoveryReduction};
+pub(crate) use prr::{RecoveryAck, SafeAck};
 pub use reno::{FastRetransmitGuard, RenoConfig, RenoExit};
+pub(crate) use response::{
+    BackoffAction, ControlEvent, EcnEffect, ImmediateRetransmission, Response, TimerAction,
+};
 pub use sack::{SackConfig, SackRules};
-pub use window::WindowLaw;
+pub use window::CongestionControl;
 
 use super::config::{Config, LimitedTransmit, LossDetection, RecoveryTimeout, Reduction, RepeatedTimeout};
 use super::scoreboard::Scoreboard;
-use ask_own::Moment;
 use bbr::Bbr;
-use hold::Hold;
+use custom_calls::RttContext;
 use hopline_core::{Duration, Instant, Seq32};
-use sack::Recovery;
-use undo::{Before, Cause};
-use window::Window;
+use sack::SackRecovery;
+use undo::{Cause, SavedState};
+use window::CongestionWindow;
+use window_hold::WindowHold;
 
 /// Recovery strategy, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +67,7 @@ pub enum Variant {
 
 /// State of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Phase {
+pub enum RecoveryPhase {
     /// No loss is known.
     Open,
     /// Fast recovery.
@@ -73,7 +78,7 @@ pub enum Phase {
 
 /// Input of congestion control for an acknowledgment. Positions are stream offsets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ack {
+pub(crate) struct AckInput {
     /// Bytes newly acknowledged; 0 for a duplicate.
     pub(crate) acked: u64,
     /// Bytes reported for the first time, cumulatively or selectively.
@@ -115,11 +120,11 @@ pub(crate) struct Outstanding {
 
 /// Congestion state of one connection.
 #[derive(Clone, Debug)]
-pub(crate) struct Control {
+pub(crate) struct CongestionState {
     variant: Variant,
     detection: LossDetection,
-    window: Window,
-    phase: Phase,
+    window: CongestionWindow,
+    phase: RecoveryPhase,
     dup_acks: u32,
     /// Position after the highest sent when recovery began or the timer expired ("recover" of RFC 6582, "RecoveryPoint"
     /// of RFC 6675).
@@ -129,58 +134,64 @@ pub(crate) struct Control {
     /// First unacknowledged position at the last time-out.
     timed_out_at: u64,
     /// `true` if new data were acknowledged since the last time-out.
-    moved_since_timeout: bool,
+    acked_since_timeout: bool,
     /// Position after the highest sent when the window was last reduced. Marks on data below it belong to the reduced
     /// window and cause no further reduction.
     reduced_below: u64,
     /// As `reduced_below`, for a reduction by a mark. Losses below it cause no further reduction either.
     marked_below: u64,
     /// Bytes sent by limited transmit since the last new ACK; not part of FlightSize (RFC 5681 §3.2 (2)).
-    limited: u32,
-    sack: Recovery,
+    limited_transmit_bytes: u32,
+    sack_recovery: SackRecovery,
     /// State before a reduction, until it is stored.
-    before: Option<Before>,
-    hold: Hold,
+    saved_before: Option<SavedState>,
+    hold: WindowHold,
     /// `true` if the window was held at the last recovery or time-out.
-    spared: bool,
+    reduction_was_held: bool,
     /// User-defined congestion control algorithm, if there is one.
-    own: Option<Box<Own>>,
+    custom: Option<Box<CustomState>>,
     /// State of BBR, if it is the algorithm.
     bbr: Option<Box<Bbr>>,
 }
 
-impl Control {
-    /// Creates the state before the handshake. `law`: algorithm for [`WindowLaw::Own`]; `iss`: initial sequence number.
-    pub(crate) fn new(config: &Config, law: Option<Box<dyn OwnLaw>>, iss: Seq32) -> Self {
+impl CongestionState {
+    /// Creates the state before the handshake. `law`: algorithm for [`CongestionControl::CustomState`]; `iss`: initial sequence number.
+    pub(crate) fn new(config: &Config, law: Option<Box<dyn CustomCongestionControl>>, iss: Seq32) -> Self {
         Self {
-            bbr: Bbr::of(config, iss),
-            own: law.map(|law| Box::new(Own::new(law))),
+            bbr: Bbr::from_config(config, iss),
+            custom: law.map(|law| Box::new(CustomState::new(law))),
             variant: config.variant,
             detection: config.loss_detection,
-            window: Window::new(config, config.mss),
-            phase: Phase::Open,
+            window: CongestionWindow::new(config, config.mss),
+            phase: RecoveryPhase::Open,
             dup_acks: 0,
             recover: 0,
             partial_acks: 0,
             timed_out_at: u64::MAX,
-            moved_since_timeout: true,
+            acked_since_timeout: true,
             reduced_below: 0,
             marked_below: 0,
-            limited: 0,
-            sack: Recovery::default(),
-            before: None,
-            hold: Hold::Free,
-            spared: false,
+            limited_transmit_bytes: 0,
+            sack_recovery: SackRecovery::default(),
+            saved_before: None,
+            hold: WindowHold::None,
+            reduction_was_held: false,
         }
     }
 
     /// Sets the results of the handshake: the segment size `mss` in bytes, the use of SACK, and a loss of the SYN.
-    pub(crate) fn established(&mut self, config: &Config, mss: u32, sack: SackUse, syn: SynFate) {
-        self.window = Window::new(config, mss);
-        if syn == SynFate::Resent {
+    pub(crate) fn on_established(
+        &mut self,
+        config: &Config,
+        mss: u32,
+        sack: SackNegotiation,
+        syn: SynOutcome,
+    ) {
+        self.window = CongestionWindow::new(config, mss);
+        if syn == SynOutcome::Retransmitted {
             self.window.collapse(); // RFC 5681 §3.1: IW is one segment if the SYN or SYN-ACK was lost
         }
-        if let (Variant::Sack(_), SackUse::Refused) = (self.variant, sack) {
+        if let (Variant::Sack(_), SackNegotiation::Refused) = (self.variant, sack) {
             self.variant = Variant::NewReno(NewRenoConfig::RFC6582);
             self.detection = LossDetection::DupAcks;
             self.bbr = None; // it takes its samples of what RACK records
@@ -195,48 +206,50 @@ impl Control {
         self.window.ssthresh
     }
 
-    pub(crate) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> RecoveryPhase {
         self.phase
     }
 
     /// Returns whether SACK blocks decide what to send next.
     pub(crate) fn in_sack_recovery(&self) -> bool {
-        self.phase == Phase::Recovery && matches!(self.variant, Variant::Sack(_))
+        self.phase == RecoveryPhase::Recovery && matches!(self.variant, Variant::Sack(_))
     }
 
     /// Returns whether retransmissions skip data that were selectively acknowledged since the time-out, also after the
     /// time-out was undone. `resending`: the next data have been sent before.
     pub(crate) fn skips_sacked(&self, resending: bool) -> bool {
-        let after_timeout = self.phase == Phase::Loss || (self.phase == Phase::Open && resending);
+        let after_timeout =
+            self.phase == RecoveryPhase::Loss || (self.phase == RecoveryPhase::Open && resending);
         after_timeout && matches!(self.variant, Variant::Sack(s) if s.rules == SackRules::Rfc6675)
     }
 
     /// Returns whether an ACK that reports nothing new still counts as a segment that left the network.
-    pub(crate) fn counts_every_ack(&self) -> bool {
-        self.phase == Phase::Recovery && matches!(self.variant, Variant::Sack(s) if s.rules == SackRules::Ns2)
+    pub(crate) fn counts_pipe_by_acks(&self) -> bool {
+        self.phase == RecoveryPhase::Recovery
+            && matches!(self.variant, Variant::Sack(s) if s.rules == SackRules::Ns2)
     }
 
     /// Returns whether arriving SACK blocks are recorded.
-    pub(crate) fn listens_to_sack(&self) -> bool {
+    pub(crate) fn records_sack(&self) -> bool {
         match self.variant {
-            Variant::Sack(s) => s.rules == SackRules::Rfc6675 || self.moved_since_timeout,
+            Variant::Sack(s) => s.rules == SackRules::Rfc6675 || self.acked_since_timeout,
             Variant::Reno(_) | Variant::NewReno(_) => false,
         }
     }
 
     /// Returns the bytes that may be in flight outside SACK recovery, limited transmit included.
-    pub(crate) fn allowance(&self, config: &Config, nxt: u64, max: u64) -> u64 {
-        u64::from(self.cwnd()) + self.limited_allowance(config, nxt, max)
+    pub(crate) fn send_allowance(&self, config: &Config, nxt: u64, max: u64) -> u64 {
+        u64::from(self.cwnd()) + self.limited_transmit_allowance(config, nxt, max)
     }
 
     /// Returns the allowance of limited transmit: one segment for each duplicate below the threshold (RFC 3042).
-    fn limited_allowance(&self, config: &Config, nxt: u64, max: u64) -> u64 {
+    fn limited_transmit_allowance(&self, config: &Config, nxt: u64, max: u64) -> u64 {
         let open = match config.limited_transmit {
             LimitedTransmit::Off => false,
             LimitedTransmit::NewData => nxt == max,
             LimitedTransmit::NextData => true,
         };
-        if open && self.phase != Phase::Recovery && self.dup_acks < config.dup_ack_threshold {
+        if open && self.phase != RecoveryPhase::Recovery && self.dup_acks < config.dup_ack_threshold {
             u64::from(self.dup_acks.min(2)) * u64::from(self.window.mss)
         } else {
             0
@@ -244,13 +257,13 @@ impl Control {
     }
 
     /// Processes an acknowledgment of new data.
-    pub(crate) fn on_new_ack(&mut self, config: &Config, ack: &Ack, board: &mut Scoreboard) -> Response {
-        self.react(|c| c.take_new_ack(config, ack, board))
+    pub(crate) fn on_new_ack(&mut self, config: &Config, ack: &AckInput, board: &mut Scoreboard) -> Response {
+        self.react_under_hold(|c| c.handle_new_ack(config, ack, board))
     }
 
-    fn take_new_ack(&mut self, config: &Config, ack: &Ack, board: &mut Scoreboard) -> Response {
-        self.limited = 0;
-        if self.phase == Phase::Recovery {
+    fn handle_new_ack(&mut self, config: &Config, ack: &AckInput, board: &mut Scoreboard) -> Response {
+        self.limited_transmit_bytes = 0;
+        if self.phase == RecoveryPhase::Recovery {
             return match self.variant {
                 Variant::Reno(reno) => reno::on_new_ack(self, reno, config, ack),
                 Variant::NewReno(newreno) => newreno::on_new_ack(self, newreno, config, ack),
@@ -259,20 +272,20 @@ impl Control {
             };
         }
         self.dup_acks = 0;
-        self.moved_since_timeout = true;
+        self.acked_since_timeout = true;
         if matches!(self.variant, Variant::Sack(s) if s.rules == SackRules::Ns2) {
             board.clear(); // ns-2 keeps blocks during recovery only
         }
         // RFC 3168 §6.1.2. After a time-out what tells the peer that the window was reduced has to wait for new data.
         if self.bbr.is_some() {
             // It is told of the ACK when losses were looked for.
-        } else if self.own.is_some() {
-            self.grow_as_told(config, ack);
-        } else if !ack.marked || self.phase == Phase::Loss {
+        } else if self.custom.is_some() {
+            self.grow_by_custom(config, ack);
+        } else if !ack.marked || self.phase == RecoveryPhase::Loss {
             self.grow(config, ack);
         }
-        if self.phase == Phase::Loss && ack.una >= self.recover {
-            self.phase = Phase::Open;
+        if self.phase == RecoveryPhase::Loss && ack.una >= self.recover {
+            self.phase = RecoveryPhase::Open;
         }
         Response::RESTART_TIMER
     }
@@ -281,27 +294,32 @@ impl Control {
     /// one window count once (RFC 3168 §6.1.2), and the peer repeats the echo until it has data from after the reduction
     /// (§6.1.3). A mark reduces the window even while it is held, since only congestion causes marks. It also ends the
     /// exemption of a recovery that began under a hold.
-    pub(crate) fn on_mark(&mut self, config: &Config, ack: &Ack) -> Response {
+    pub(crate) fn on_mark(&mut self, config: &Config, ack: &AckInput) -> Response {
         if ack.una <= self.reduced_below {
             return Response::NOTHING;
         }
         self.reduced_below = ack.max;
         self.marked_below = ack.max;
-        self.spared = false;
+        self.reduction_was_held = false;
         let window = if self.window.cwnd <= self.window.mss {
-            MarkedWindow::OneSegment
+            EcnEffect::OneSegment
         } else {
             self.window.cwnd =
-                self.reduce(config, ack.nxt - ack.una + ack.acked, Cause::Mark, Moment::of(ack));
-            MarkedWindow::Reduced
+                self.reduce(config, ack.nxt - ack.una + ack.acked, Cause::Mark, RttContext::from_ack(ack));
+            EcnEffect::Reduced
         };
-        Response { news: News::MarkHeeded(window), ..Response::NOTHING }
+        Response { event: ControlEvent::EcnReaction(window), ..Response::NOTHING }
     }
 
     /// Processes a duplicate acknowledgment.
-    pub(crate) fn on_duplicate(&mut self, config: &Config, ack: &Ack, board: &mut Scoreboard) -> Response {
+    pub(crate) fn on_duplicate(
+        &mut self,
+        config: &Config,
+        ack: &AckInput,
+        board: &mut Scoreboard,
+    ) -> Response {
         self.dup_acks = self.dup_acks.saturating_add(1);
-        self.react(|c| match c.variant {
+        self.react_under_hold(|c| match c.variant {
             Variant::Reno(reno) => reno::on_duplicate(c, reno, config, ack),
             Variant::NewReno(_) => newreno::on_duplicate(c, config, ack),
             Variant::Sack(_) if c.detection != LossDetection::DupAcks => Response::default(),
@@ -311,35 +329,35 @@ impl Control {
 
     /// Processes an expiry of the retransmission timer. The caller goes back to the first unacknowledged position.
     pub(crate) fn on_timeout(&mut self, config: &Config, outstanding: Outstanding) {
-        self.react_to_timeout(|c| c.time_out(config, outstanding));
+        self.react_to_timeout(|c| c.handle_timeout(config, outstanding));
     }
 
-    fn time_out(&mut self, config: &Config, outstanding: Outstanding) {
+    fn handle_timeout(&mut self, config: &Config, outstanding: Outstanding) {
         let max = outstanding.max;
-        self.note_reduction(Cause::Timeout, max);
+        self.save_before_reduction(Cause::Timeout, max);
         self.window.inflation = 0;
         if self.bbr.is_none() {
-            self.shrink_on_timeout(config, outstanding);
+            self.reduce_or_collapse(config, outstanding);
         }
-        self.phase = Phase::Loss;
-        self.moved_since_timeout = false;
+        self.phase = RecoveryPhase::Loss;
+        self.acked_since_timeout = false;
         self.recover = max; // RFC 6582 §3.2 (4), RFC 6675 §5.1
         self.dup_acks = 0;
-        self.limited = 0;
+        self.limited_transmit_bytes = 0;
     }
 
-    fn shrink_on_timeout(&mut self, config: &Config, outstanding: Outstanding) {
+    fn reduce_or_collapse(&mut self, config: &Config, outstanding: Outstanding) {
         let una = outstanding.una;
         // RFC 5681 §3.1: ssthresh stays if this very segment was already resent by the timer.
         if self.timed_out_at != una || config.repeated_timeout == RepeatedTimeout::Reduce {
             self.reduce_on_timeout(config, outstanding);
         } else {
-            self.tell_own_of_timeout(config, outstanding);
+            self.notify_custom_of_timeout(config, outstanding);
         }
-        if self.is_free() {
+        if self.is_not_held() {
             self.timed_out_at = una;
         }
-        self.window.time_out();
+        self.window.on_timeout();
     }
 
     /// Reduces the window for a time-out. In recovery the window was reduced for a known loss before. A time-out is then
@@ -347,19 +365,21 @@ impl Control {
     /// then limited to the reduced window, without data that the peer holds already.
     fn reduce_on_timeout(&mut self, config: &Config, outstanding: Outstanding) {
         let Outstanding { una, nxt, sacked, .. } = outstanding;
-        let moment = outstanding.moment();
+        let moment = outstanding.rtt_context();
         match (self.phase, config.recovery_timeout) {
-            (Phase::Recovery, RecoveryTimeout::Keep) => self.tell_own_of_timeout(config, outstanding),
-            (Phase::Recovery | Phase::Loss, _) => {
+            (RecoveryPhase::Recovery, RecoveryTimeout::Keep) => {
+                self.notify_custom_of_timeout(config, outstanding)
+            }
+            (RecoveryPhase::Recovery | RecoveryPhase::Loss, _) => {
                 let ssthresh = self.window.ssthresh;
                 let flight = (nxt - una).saturating_sub(sacked).min(u64::from(self.window.cwnd));
-                let told = self.ask_own(config, flight, Cause::Timeout, moment);
+                let told = self.reduce_by_custom(config, flight, Cause::Timeout, moment);
                 self.window.reduce(config, flight, Cause::Timeout, told);
                 if config.reduction == Reduction::FlightSize {
                     self.window.ssthresh = self.window.ssthresh.min(ssthresh);
                 }
             }
-            (Phase::Open, _) => {
+            (RecoveryPhase::Open, _) => {
                 self.reduce(config, nxt - una, Cause::Timeout, moment);
             }
         }
@@ -374,15 +394,15 @@ impl Control {
 
     /// Processes a transmission after nothing was in flight.
     pub(crate) fn on_resume(&mut self, now: Instant) {
-        self.window.rest(now);
+        self.window.skip_idle(now);
     }
 
     /// Records a transmission of `len` data bytes from position `at`; `flight` bytes are now in flight.
     pub(crate) fn on_sent(&mut self, at: u64, len: u32, flight: u64, board: &Scoreboard) {
-        if self.phase == Phase::Recovery {
-            self.sack.on_sent(at, len, board.end());
+        if self.phase == RecoveryPhase::Recovery {
+            self.sack_recovery.on_sent(at, len, board.end());
         } else if self.dup_acks > 0 && flight > u64::from(self.window.cwnd) {
-            self.limited = self.limited.saturating_add(len);
+            self.limited_transmit_bytes = self.limited_transmit_bytes.saturating_add(len);
         }
     }
 
@@ -392,59 +412,60 @@ impl Control {
         board: &Scoreboard,
         una: u64,
         nxt: u64,
-        fresh: Fresh,
+        fresh: NewData,
     ) -> Option<(u64, u64)> {
         sack::next_segment(self, board, una, nxt, fresh)
     }
 
-    fn grow(&mut self, config: &Config, ack: &Ack) {
+    fn grow(&mut self, config: &Config, ack: &AckInput) {
         use super::config::GrowthCondition;
         if config.growth_condition == GrowthCondition::Always || ack.window_was_full {
             self.window.grow(config, ack, self.phase);
         } else {
-            self.window.rest(ack.now);
+            self.window.skip_idle(ack.now);
         }
     }
 
-    fn reduce(&mut self, config: &Config, flight: u64, cause: Cause, moment: Moment) -> u32 {
+    fn reduce(&mut self, config: &Config, flight: u64, cause: Cause, moment: RttContext) -> u32 {
         if let Some(bbr) = &mut self.bbr {
             bbr.on_recovery();
             return self.window.cwnd;
         }
-        let flight = flight.saturating_sub(u64::from(self.limited));
-        let told = self.ask_own(config, flight, cause, moment);
+        let flight = flight.saturating_sub(u64::from(self.limited_transmit_bytes));
+        let told = self.reduce_by_custom(config, flight, cause, moment);
         self.window.reduce(config, flight, cause, told)
     }
 
     /// Starts fast recovery: halves the window and records the recovery point (RFC 5681 §3.2 (2), (3)).
-    fn enter_recovery(&mut self, config: &Config, ack: &Ack) {
+    fn enter_recovery(&mut self, config: &Config, ack: &AckInput) {
         if ack.una >= self.marked_below {
-            self.note_reduction(Cause::FastRetransmit, ack.max);
-            self.window.cwnd = self.reduce(config, ack.nxt - ack.una, Cause::FastRetransmit, Moment::of(ack));
+            self.save_before_reduction(Cause::FastRetransmit, ack.max);
+            self.window.cwnd =
+                self.reduce(config, ack.nxt - ack.una, Cause::FastRetransmit, RttContext::from_ack(ack));
         } else {
-            self.spared = !self.is_free();
+            self.reduction_was_held = !self.is_not_held();
         }
         self.recover = ack.max;
-        self.phase = Phase::Recovery;
+        self.phase = RecoveryPhase::Recovery;
         self.partial_acks = 0;
     }
 
     fn leave_recovery(&mut self) {
-        self.phase = Phase::Open;
+        self.phase = RecoveryPhase::Open;
         self.window.inflation = 0;
         self.dup_acks = 0;
     }
 
     /// Returns whether an ACK covers more than everything sent before the last recovery or time-out (RFC 6582 §3.2 (2):
     /// "covers more than recover").
-    fn past_recover(&self, una: u64) -> bool {
+    fn is_past_recover(&self, una: u64) -> bool {
         una > self.recover
     }
 }
 
 /// Outcome of the SACK-permitted negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SackUse {
+pub(crate) enum SackNegotiation {
     /// Both sides offered it.
     Agreed,
     /// One side did not.
@@ -453,16 +474,16 @@ pub(crate) enum SackUse {
 
 /// Fate of the SYN or SYN-ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SynFate {
+pub(crate) enum SynOutcome {
     /// Delivered at the first attempt.
     Delivered,
     /// Retransmitted.
-    Resent,
+    Retransmitted,
 }
 
 /// Availability of new data within the peer's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fresh {
+pub(crate) enum NewData {
     /// New data can be sent.
     Ready,
     /// No new data, or no window for them.

@@ -1,6 +1,6 @@
 //! NewReno: recovery lasts until everything in flight at its start is acknowledged (RFC 6582).
 
-use super::{Ack, Control, ResendNow, Response, TimerAfter, reno};
+use super::{AckInput, CongestionState, ImmediateRetransmission, Response, TimerAction, reno};
 use crate::tcp::config::Config;
 
 /// Parameters of [`Variant::NewReno`](super::Variant::NewReno).
@@ -64,7 +64,12 @@ impl NewRenoConfig {
     };
 }
 
-pub(super) fn on_new_ack(c: &mut Control, newreno: NewRenoConfig, config: &Config, ack: &Ack) -> Response {
+pub(super) fn on_new_ack(
+    c: &mut CongestionState,
+    newreno: NewRenoConfig,
+    config: &Config,
+    ack: &AckInput,
+) -> Response {
     if ack.una < c.recover {
         return on_partial_ack(c, newreno, ack);
     }
@@ -74,33 +79,33 @@ pub(super) fn on_new_ack(c: &mut Control, newreno: NewRenoConfig, config: &Confi
             let flight = (ack.nxt - ack.una).min(1 << 30) as u32;
             c.window.cwnd = c.window.ssthresh.min(flight.max(c.window.mss) + c.window.mss);
         }
-        NewRenoExit::Ssthresh => c.settle(),
+        NewRenoExit::Ssthresh => c.set_window_after_recovery(),
         NewRenoExit::Residual => c.grow(config, ack),
     }
     Response::RESTART_TIMER
 }
 
-pub(super) fn on_duplicate(c: &mut Control, config: &Config, ack: &Ack) -> Response {
+pub(super) fn on_duplicate(c: &mut CongestionState, config: &Config, ack: &AckInput) -> Response {
     // RFC 6582 §3.2 (2)
-    let allowed = c.past_recover(ack.una);
+    let allowed = c.is_past_recover(ack.una);
     reno::inflate_or_enter(c, config, ack, allowed)
 }
 
 /// RFC 6582 §3.2 (3), partial acknowledgments.
-fn on_partial_ack(c: &mut Control, newreno: NewRenoConfig, ack: &Ack) -> Response {
+fn on_partial_ack(c: &mut CongestionState, newreno: NewRenoConfig, ack: &AckInput) -> Response {
     match newreno.partial_ack {
         PartialAck::Deflate => deflate(c, ack.acked),
         PartialAck::DropInflation => c.window.inflation = 0,
     }
     c.partial_acks += 1;
     let restarts = newreno.timer == NewRenoTimer::SlowButSteady || c.partial_acks == 1;
-    let timer = if restarts { TimerAfter::Restarts } else { TimerAfter::RunsOn };
-    Response { resends: ResendNow::First, timer, ..Response::NOTHING }
+    let timer = if restarts { TimerAction::Restart } else { TimerAction::Keep };
+    Response { retransmission: ImmediateRetransmission::FirstUnacked, timer, ..Response::NOTHING }
 }
 
 /// Deflates the window for a partial ACK: the inflation first, then `cwnd`. Adds one segment back if at least one was
 /// acknowledged.
-fn deflate(c: &mut Control, acked: u64) {
+fn deflate(c: &mut CongestionState, acked: u64) {
     let w = &mut c.window;
     let back = if acked >= u64::from(w.mss) { w.mss } else { 0 };
     let acked = acked.min(1 << 30) as u32;

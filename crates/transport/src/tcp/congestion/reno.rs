@@ -1,6 +1,6 @@
 //! Reno: fast retransmit and fast recovery, left on the first new ACK (RFC 5681 §3.2).
 
-use super::{Ack, Control, Phase, Response};
+use super::{AckInput, CongestionState, RecoveryPhase, Response};
 use crate::tcp::config::Config;
 
 /// Parameters of [`Variant::Reno`](super::Variant::Reno).
@@ -37,7 +37,12 @@ impl RenoConfig {
     pub const NS2: Self = Self { guard: FastRetransmitGuard::OncePerWindow, exit: RenoExit::DeflateAndGrow };
 }
 
-pub(super) fn on_new_ack(c: &mut Control, reno: RenoConfig, config: &Config, ack: &Ack) -> Response {
+pub(super) fn on_new_ack(
+    c: &mut CongestionState,
+    reno: RenoConfig,
+    config: &Config,
+    ack: &AckInput,
+) -> Response {
     c.leave_recovery();
     if reno.exit == RenoExit::DeflateAndGrow {
         c.grow(config, ack);
@@ -45,19 +50,29 @@ pub(super) fn on_new_ack(c: &mut Control, reno: RenoConfig, config: &Config, ack
     Response::RESTART_TIMER
 }
 
-pub(super) fn on_duplicate(c: &mut Control, reno: RenoConfig, config: &Config, ack: &Ack) -> Response {
-    let allowed = reno.guard == FastRetransmitGuard::None || c.past_recover(ack.una);
+pub(super) fn on_duplicate(
+    c: &mut CongestionState,
+    reno: RenoConfig,
+    config: &Config,
+    ack: &AckInput,
+) -> Response {
+    let allowed = reno.guard == FastRetransmitGuard::None || c.is_past_recover(ack.una);
     inflate_or_enter(c, config, ack, allowed)
 }
 
 /// RFC 5681 §3.2 (2)–(4), shared with NewReno.
-pub(super) fn inflate_or_enter(c: &mut Control, config: &Config, ack: &Ack, allowed: bool) -> Response {
-    if c.phase == Phase::Recovery {
+pub(super) fn inflate_or_enter(
+    c: &mut CongestionState,
+    config: &Config,
+    ack: &AckInput,
+    allowed: bool,
+) -> Response {
+    if c.phase == RecoveryPhase::Recovery {
         c.window.inflation = c.window.inflation.saturating_add(c.window.mss).min(1 << 30);
     } else if c.dup_acks == config.dup_ack_threshold && allowed {
         c.enter_recovery(config, ack);
         c.window.inflation = config.dup_ack_threshold * c.window.mss;
-        return Response::ENTER;
+        return Response::ENTER_RECOVERY;
     }
     Response::default()
 }

@@ -1,40 +1,80 @@
-//! Response to a spurious time-out (RFC 4015 §3.2), in addition to the undoing of the reduction.
+//! Requests of congestion control to the sender.
 
-use super::{Control, SackRules, Variant};
-use crate::tcp::config::Config;
+/// Actions for the sender after an acknowledgment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Response {
+    /// Immediate retransmission.
+    pub(crate) retransmission: ImmediateRetransmission,
+    /// Action on the retransmission timer.
+    pub(crate) timer: TimerAction,
+    /// Action on the back-off of the timer, without a round-trip sample.
+    pub(crate) back_off: BackoffAction,
+    /// Event to report.
+    pub(crate) event: ControlEvent,
+}
 
-impl Control {
-    /// Adjusts the window after a time-out was undone. `flight_before`: bytes in flight when it expired; `flight`: now;
-    /// `acked`: by this ACK.
-    pub(crate) fn on_spurious_timeout(
-        &mut self,
-        config: &Config,
-        flight_before: u64,
-        flight: u64,
-        acked: u64,
-    ) {
-        if self.bbr.is_some() {
-            return; // it paces: there is no burst
-        }
-        // Step 0: "pipe_prev" is what was in flight, if that is more than ssthresh.
-        let pipe_prev = flight_before.min(u64::from(self.window.cwnd)) as u32;
-        self.window.ssthresh = self.window.ssthresh.max(pipe_prev);
-        // Step 5: no burst.
-        let room = acked.min(u64::from(config.initial_window.bytes(self.window.mss)));
-        let calm = (flight + room).min(1 << 30) as u32;
-        self.window.cwnd = self.window.cwnd.min(calm.max(self.window.mss));
-    }
+/// Immediate retransmission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ImmediateRetransmission {
+    /// None, except for those that loss recovery sends by itself.
+    #[default]
+    None,
+    /// The first unacknowledged segment.
+    FirstUnacked,
+}
 
-    /// Limits the window to `segments` segments, unless BBR is in use.
-    pub(crate) fn limit_cwnd(&mut self, segments: u32) {
-        if self.bbr.is_some() {
-            return;
-        }
-        self.window.cwnd = self.window.cwnd.min(segments * self.window.mss);
-    }
+/// Action on the retransmission timer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TimerAction {
+    /// Leave it running.
+    #[default]
+    Keep,
+    /// Restart it with the whole timeout (RFC 6298 §5.3).
+    Restart,
+}
 
-    /// Returns whether SACK blocks are recorded in every phase.
-    pub(crate) fn keeps_blocks(&self) -> bool {
-        matches!(self.variant, Variant::Sack(sack) if sack.rules == SackRules::Rfc6675)
-    }
+/// Action on the back-off of the timer, without a round-trip sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum BackoffAction {
+    /// Keep it until there is a sample.
+    #[default]
+    Keep,
+    /// End it (ns-2).
+    Reset,
+}
+
+/// Event in congestion control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ControlEvent {
+    /// None.
+    #[default]
+    None,
+    /// Recovery began: a round-trip measurement in progress is void (Karn's algorithm).
+    RecoveryStarted,
+    /// An ECN mark was processed, with this effect on the window.
+    EcnReaction(EcnEffect),
+}
+
+/// Effect of an ECN mark on the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EcnEffect {
+    /// The window was reduced.
+    Reduced,
+    /// The window is one segment and cannot be reduced: new data wait for one retransmission timeout.
+    OneSegment,
+}
+
+impl Response {
+    pub(super) const NOTHING: Self = Self {
+        retransmission: ImmediateRetransmission::None,
+        timer: TimerAction::Keep,
+        back_off: BackoffAction::Keep,
+        event: ControlEvent::None,
+    };
+    pub(super) const RESTART_TIMER: Self = Self { timer: TimerAction::Restart, ..Self::NOTHING };
+    pub(super) const ENTER_RECOVERY: Self = Self {
+        retransmission: ImmediateRetransmission::FirstUnacked,
+        event: ControlEvent::RecoveryStarted,
+        ..Self::RESTART_TIMER
+    };
 }

@@ -1,7 +1,7 @@
 //! Parameters of TCP-DOOR: detection, response, and the choices that the paper leaves open.
 
 use crate::ConfigError;
-use crate::tcp::config::{LossDetection, Offer};
+use crate::tcp::config::{LossDetection, OptionOffer};
 
 /// Parameters of TCP-DOOR (Wang and Zhang, MobiHoc 2002). Start from one of the study's five schemes and change fields.
 ///
@@ -15,20 +15,20 @@ pub struct DoorConfig {
     /// Response of the sender.
     pub response: DoorResponse,
     /// Late packets that count as events (A1). Default once per route change.
-    pub late: Late,
+    pub late: LateRule,
     /// Number of acknowledgments that carry the feedback of one event (A6). With more than one, consecutive ones report
     /// one event only, and both ends must have the same value. Range 1–255, default 1.
     pub feedback_acks: u8,
     /// Variables held during T1 (A7). Default all.
-    pub held: Held,
+    pub held: HeldVariables,
     /// Retransmissions during T1 (A7). Default as usual.
-    pub resends: Resends,
+    pub retransmissions: DisabledRetransmissions,
     /// Effect of a time-out during T1 on the timer (A8). Default none.
-    pub held_timer: HeldTimer,
+    pub held_timer: HeldTimerBackoff,
     /// Effect of an event during T1 (A9). Default restart T1.
-    pub again: Again,
+    pub repeated_event: RepeatedEvent,
     /// Number of reductions to undo if there were several within T2 (A10). Default all.
-    pub reach: Reach,
+    pub reach: UndoReach,
 }
 
 /// Detection of out-of-order delivery.
@@ -85,10 +85,10 @@ pub enum DoorResponse {
 
 /// Late packets that count as events (A1). A packet is late if it was sent before one that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Late {
+pub enum LateRule {
     /// Packets sent after everything that had arrived at the last event. One route change is one event, however many
     /// packets it delays.
-    OncePerSwitch,
+    OncePerRouteChange,
     /// Every late packet.
     Each,
     /// Packets sent before the one that arrived last: the literal reading of the paper. Late packets are one event if no
@@ -98,7 +98,7 @@ pub enum Late {
 
 /// Variables held during T1 (A7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum HeldVariables {
     /// `cwnd`, `ssthresh` and the retransmission timeout are constant.
     Everything,
     /// Reductions have no effect; `cwnd` may grow, and round-trip times are measured.
@@ -107,27 +107,27 @@ pub enum Held {
 
 /// Retransmissions during T1 (A7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resends {
+pub enum DisabledRetransmissions {
     /// As usual, with the held window: a third duplicate starts a recovery, which resends every hole. A time-out goes
     /// back to the first unacknowledged segment and resends the following data.
-    AsUsual,
+    Normal,
     /// Only the first unacknowledged segment, on the third duplicate and on a time-out. Other data in flight may only be
     /// late, as the event has shown. Not with time-based loss detection.
-    First,
+    FirstSegment,
 }
 
 /// Effect of a time-out during T1 on the timer (A8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeldTimer {
+pub enum HeldTimerBackoff {
     /// The timer restarts with the same timeout.
     Constant,
     /// The timeout doubles as usual (RFC 6298 §5.5).
-    BacksOff,
+    Exponential,
 }
 
 /// Effect of an event during T1 (A9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Again {
+pub enum RepeatedEvent {
     /// T1 restarts.
     Restart,
     /// T1 continues.
@@ -136,9 +136,9 @@ pub enum Again {
 
 /// Number of reductions to undo if there were several within T2 (A10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum UndoReach {
     /// All of them.
-    First,
+    All,
     /// The last one.
     Latest,
 }
@@ -185,58 +185,59 @@ impl DoorResponse {
 
 impl DoorConfig {
     /// Multiples of the RTO in the study, for T1 and for T2.
-    pub const STUDIED: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
+    pub const STUDY_MULTIPLES: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 
     /// Returns scheme "All": both ends detect, both responses.
     #[must_use]
     pub const fn all(t1: f64, t2: f64) -> Self {
-        Self::of(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Both { t1, t2 })
+        Self::with_response(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Both { t1, t2 })
     }
 
     /// Returns scheme "SD": the sender detects, both responses.
     #[must_use]
     pub const fn sender_detection(t1: f64, t2: f64) -> Self {
-        Self::of(Detection::Sender(AckOrder::Adsn), DoorResponse::Both { t1, t2 })
+        Self::with_response(Detection::Sender(AckOrder::Adsn), DoorResponse::Both { t1, t2 })
     }
 
     /// Returns scheme "RD": the receiver detects, both responses.
     #[must_use]
     pub const fn receiver_detection(t1: f64, t2: f64) -> Self {
-        Self::of(Detection::Receiver(DataOrder::Tpsn), DoorResponse::Both { t1, t2 })
+        Self::with_response(Detection::Receiver(DataOrder::Tpsn), DoorResponse::Both { t1, t2 })
     }
 
     /// Returns scheme "TD": both ends detect, temporary disabling.
     #[must_use]
     pub const fn temporary_disabling(t1: f64) -> Self {
-        Self::of(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Disable { t1 })
+        Self::with_response(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Disable { t1 })
     }
 
     /// Returns scheme "IR": both ends detect, instant recovery.
     #[must_use]
     pub const fn instant_recovery(t2: f64) -> Self {
-        Self::of(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Recover { t2 })
+        Self::with_response(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Recover { t2 })
     }
 
     /// Returns the 56 settings of the study: All, SD and RD with each T1 and T2, TD with each T1, IR with each T2.
-    pub fn studied() -> impl Iterator<Item = Self> {
-        let pairs = || Self::STUDIED.into_iter().flat_map(|t1| Self::STUDIED.map(|t2| (t1, t2)));
+    pub fn study_settings() -> impl Iterator<Item = Self> {
+        let pairs =
+            || Self::STUDY_MULTIPLES.into_iter().flat_map(|t1| Self::STUDY_MULTIPLES.map(|t2| (t1, t2)));
         let with_both = [Self::all, Self::sender_detection, Self::receiver_detection];
         let with_one = [Self::temporary_disabling, Self::instant_recovery];
         let both = with_both.into_iter().flat_map(move |make| pairs().map(move |(t1, t2)| make(t1, t2)));
-        both.chain(with_one.into_iter().flat_map(|make| Self::STUDIED.map(make)))
+        both.chain(with_one.into_iter().flat_map(|make| Self::STUDY_MULTIPLES.map(make)))
     }
 
-    const fn of(detection: Detection, response: DoorResponse) -> Self {
+    const fn with_response(detection: Detection, response: DoorResponse) -> Self {
         Self {
             detection,
             response,
-            late: Late::OncePerSwitch,
+            late: LateRule::OncePerRouteChange,
             feedback_acks: 1,
-            held: Held::Everything,
-            resends: Resends::AsUsual,
-            held_timer: HeldTimer::Constant,
-            again: Again::Restart,
-            reach: Reach::First,
+            held: HeldVariables::Everything,
+            retransmissions: DisabledRetransmissions::Normal,
+            held_timer: HeldTimerBackoff::Constant,
+            repeated_event: RepeatedEvent::Restart,
+            reach: UndoReach::All,
         }
     }
 
@@ -247,7 +248,7 @@ impl DoorConfig {
     /// The first field that is out of range, or needs what the endpoint does not have.
     pub(in crate::tcp) fn validate(
         &self,
-        timestamps: Offer,
+        timestamps: OptionOffer,
         losses: LossDetection,
     ) -> Result<(), ConfigError> {
         let multiple = |t: Option<f64>| t.is_none_or(|t| t > 0.0 && t <= 1000.0);
@@ -256,18 +257,18 @@ impl DoorConfig {
             (multiple(self.response.t2()), "door.t2", "above 0 and at most 1000 RTOs"),
             (self.feedback_acks > 0, "door.feedback_acks", "1 to 255 acknowledgments"),
             (
-                self.detection.data() != Some(DataOrder::Timestamps) || timestamps == Offer::Yes,
+                self.detection.data() != Some(DataOrder::Timestamps) || timestamps == OptionOffer::Offered,
                 "timestamps",
                 "offered where TCP-DOOR takes the order of data from them",
             ),
             (
-                self.resends == Resends::AsUsual || losses == LossDetection::DupAcks,
+                self.retransmissions == DisabledRetransmissions::Normal || losses == LossDetection::DupAcks,
                 "door.resends",
                 "as usual where losses are told by time",
             ),
         ];
         match rules.iter().find(|(ok, ..)| !ok) {
-            Some(&(_, field, must)) => Err(ConfigError { field, must }),
+            Some(&(_, field, must)) => Err(ConfigError { field, requirement: must }),
             None => Ok(()),
         }
     }

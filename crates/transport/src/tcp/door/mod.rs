@@ -13,74 +13,75 @@
 //! | `respond` | R1 and R2 |
 //! | `announce` | the option on what is sent |
 
-mod announce;
-mod coincide;
 mod config;
+mod correlation;
 mod detect;
+mod options;
 mod order;
 mod respond;
 
 pub use config::{
-    AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach, Resends,
+    AckOrder, DataOrder, Detection, DisabledRetransmissions, DoorConfig, DoorResponse, HeldTimerBackoff,
+    HeldVariables, LateRule, RepeatedEvent, UndoReach,
 };
 
-pub(super) use announce::{Carries, Syn};
-pub(super) use respond::Spared;
+pub(super) use options::{PayloadKind, SynKind};
+pub(super) use respond::HeldReduction;
 
-use coincide::Events;
-use detect::Teller;
+use correlation::EventLog;
+use detect::FeedbackAck;
 use hopline_core::Instant;
 use hopline_wire::tcp::{DoorFeatures, DoorOption};
-use order::Order;
+use order::OrderTracker;
 
 /// State of TCP-DOOR at one end.
 #[derive(Clone, Debug)]
-pub(super) struct Door {
+pub(super) struct DoorState {
     config: DoorConfig,
     /// Features that both ends have agreed on.
     agreed: DoorFeatures,
     /// The acknowledgments that arrived: position, ADSN.
-    acks: Order<(i64, i64)>,
+    acks: OrderTracker<(i64, i64)>,
     /// `true` if the newest of them reported late data.
-    told: bool,
+    last_ack_had_feedback: bool,
     /// Last acknowledgment that reported late data, if each report is an event of its own.
-    teller: Option<Teller>,
+    last_feedback_ack: Option<FeedbackAck>,
     /// Data packets that arrived.
-    data: Order<i64>,
+    data: OrderTracker<i64>,
     /// Number of acknowledgments that still have to report late data.
-    to_tell: u8,
+    feedback_to_send: u8,
     /// Position and ADSN of the last acknowledgment sent.
     last_ack: Option<(u64, u8)>,
     /// TPSN of the next data packet.
-    next_packet: u16,
+    next_tpsn: u16,
     /// Events in the order of ACKs.
-    ack_events: Events,
+    ack_events: EventLog,
     /// Events in the order of data, as reported by the peer.
-    told_events: Events,
+    reported_events: EventLog,
     /// End of T1.
     disabled_until: Instant,
 }
 
-impl Door {
+impl DoorState {
     pub(super) fn new(config: DoorConfig) -> Self {
         Self {
             config,
             agreed: DoorFeatures::default(),
-            acks: Order::new(),
-            told: false,
-            teller: None,
-            data: Order::new(),
-            to_tell: 0,
+            acks: OrderTracker::new(),
+            last_ack_had_feedback: false,
+            last_feedback_ack: None,
+            data: OrderTracker::new(),
+            feedback_to_send: 0,
             last_ack: None,
-            next_packet: 0,
-            ack_events: Events::default(),
-            told_events: Events::default(),
+            next_tpsn: 0,
+            ack_events: EventLog::default(),
+            reported_events: EventLog::default(),
             disabled_until: Instant::ZERO,
         }
     }
 
     /// Returns the initial state of this end, with the same parameters.
-    pub(super) fn anew(&self) -> Self {
+    pub(super) fn restarted(&self) -> Self {
         Self::new(self.config)
     }
 
@@ -95,7 +96,7 @@ impl Door {
     }
 
     /// Processes the option of the peer's SYN: features that both ends have are in use.
-    pub(super) fn agree(&mut self, offer: Option<DoorOption>) {
+    pub(super) fn negotiate(&mut self, offer: Option<DoorOption>) {
         let Some(DoorOption::Offer(theirs)) = offer else { return };
         let ours = self.features();
         let feedback = ours.feedback && theirs.feedback;

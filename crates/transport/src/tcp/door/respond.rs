@@ -1,10 +1,10 @@
 //! Response of the sender to out-of-order delivery.
 
-use super::{Again, Door, Held, HeldTimer, Reach, Resends};
-use crate::tcp::congestion::hold::Hold;
-use crate::tcp::congestion::undo::{Resume, Which};
+use super::{DisabledRetransmissions, DoorState, HeldTimerBackoff, HeldVariables, RepeatedEvent, UndoReach};
+use crate::tcp::congestion::undo::{AfterUndo, UndoSelection};
+use crate::tcp::congestion::window_hold::WindowHold;
 use crate::tcp::endpoint::Endpoint;
-use crate::tcp::stance::{Resent, Stance, Timeout};
+use crate::tcp::recovery_policy::{BackoffPolicy, RecoveryPolicy, RetransmissionPolicy};
 use hopline_core::{Duration, Instant, Payload};
 
 impl<P: Payload> Endpoint<P> {
@@ -14,89 +14,89 @@ impl<P: Payload> Endpoint<P> {
         let config = door.config;
         let rto = self.rto.without_back_off();
         if let Some(t2) = config.response.t2() {
-            self.recover_instantly(now, times(rto, t2), config.reach);
+            self.instant_recovery(now, multiple_of(rto, t2), config.reach);
         }
         if let Some(t1) = config.response.t1() {
-            self.disable_until(now, now + times(rto, t1), config.again);
+            self.disable_temporarily(now, now + multiple_of(rto, t1), config.repeated_event);
         }
     }
 
-    fn recover_instantly(&mut self, now: Instant, t2: Duration, reach: Reach) {
+    fn instant_recovery(&mut self, now: Instant, t2: Duration, reach: UndoReach) {
         let earliest = now - t2;
         let which = match reach {
-            Reach::First => Which::OldestSince(earliest),
-            Reach::Latest => Which::LatestSince(earliest),
+            UndoReach::All => UndoSelection::OldestSince(earliest),
+            UndoReach::Latest => UndoSelection::LatestSince(earliest),
         };
         // What is not acknowledged may be lost with the route.
-        if self.undo(now, which, Resume::Resending).is_some() {
-            self.stats.door.recoveries += 1;
+        if self.undo_reductions(now, which, AfterUndo::Retransmissions).is_some() {
+            self.stats.door.instant_recoveries += 1;
         }
     }
 
-    fn disable_until(&mut self, now: Instant, end: Instant, again: Again) {
+    fn disable_temporarily(&mut self, now: Instant, end: Instant, again: RepeatedEvent) {
         let Some(door) = &mut self.door else { return };
-        if !door.is_disabling(now) {
-            self.stats.door.disablings += 1;
-        } else if again == Again::Continue {
+        if !door.is_disabled(now) {
+            self.stats.door.disable_periods += 1;
+        } else if again == RepeatedEvent::Continue {
             return;
         }
         door.disabled_until = end;
     }
 
     /// Updates the hold of the window in congestion control.
-    pub(in crate::tcp) fn note_hold(&mut self, now: Instant) {
-        let hold = self.stance(now).hold;
+    pub(in crate::tcp) fn update_hold(&mut self, now: Instant) {
+        let hold = self.recovery_policy(now).hold;
         self.control.set_hold(now, hold);
     }
 
     /// Counts a reduction that the hold prevented.
-    pub(in crate::tcp) fn count_spared(&mut self, now: Instant, spared: Spared) {
-        if self.door.as_deref().is_some_and(|door| door.is_disabling(now)) {
+    pub(in crate::tcp) fn count_held_reduction(&mut self, now: Instant, spared: HeldReduction) {
+        if self.door.as_deref().is_some_and(|door| door.is_disabled(now)) {
             match spared {
-                Spared::Timeout => self.stats.door.spared_timeouts += 1,
-                Spared::FastRetransmit => self.stats.door.spared_fast_retransmits += 1,
+                HeldReduction::Timeout => self.stats.door.held_timeouts += 1,
+                HeldReduction::FastRetransmit => self.stats.door.held_fast_retransmits += 1,
             }
-        } else if self.stance_for_route().hold != Hold::Free {
-            self.stats.feedback.spared += 1;
+        } else if self.route_recovery_policy().hold != WindowHold::None {
+            self.stats.feedback.unreduced_losses += 1;
         }
     }
 }
 
 /// Cause of a reduction that the hold prevented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tcp) enum Spared {
+pub(in crate::tcp) enum HeldReduction {
     Timeout,
     FastRetransmit,
 }
 
-impl Door {
-    fn is_disabling(&self, now: Instant) -> bool {
+impl DoorState {
+    fn is_disabled(&self, now: Instant) -> bool {
         now < self.disabled_until
     }
 
     /// Returns the recovery policy at `now`: plain TCP outside of T1.
-    pub(in crate::tcp) fn stance(&self, now: Instant) -> Stance {
-        if !self.is_disabling(now) {
-            return Stance::PLAIN;
+    pub(in crate::tcp) fn recovery_policy(&self, now: Instant) -> RecoveryPolicy {
+        if !self.is_disabled(now) {
+            return RecoveryPolicy::TCP;
         }
-        Stance {
+        RecoveryPolicy {
             hold: match self.config.held {
-                Held::Everything => Hold::Everything,
-                Held::Reductions => Hold::Reductions,
+                HeldVariables::Everything => WindowHold::Everything,
+                HeldVariables::Reductions => WindowHold::Reductions,
             },
-            timeout: match self.config.held_timer {
-                HeldTimer::Constant => Timeout::Stays,
-                HeldTimer::BacksOff => Timeout::Doubles,
+            backoff: match self.config.held_timer {
+                HeldTimerBackoff::Constant => BackoffPolicy::Constant,
+                HeldTimerBackoff::Exponential => BackoffPolicy::Exponential,
             },
-            resends: match self.config.resends {
-                Resends::First => Resent::FirstAlone,
-                Resends::AsUsual => Resent::AsRecovered,
+            retransmissions: match self.config.retransmissions {
+                DisabledRetransmissions::FirstSegment => RetransmissionPolicy::FirstSegmentOnly,
+                DisabledRetransmissions::Normal => RetransmissionPolicy::Normal,
             },
-            ..Stance::PLAIN
+            ..RecoveryPolicy::TCP
         }
     }
 }
 
-fn times(rto: Duration, multiple: f64) -> Duration {
+fn multiple_of(rto: Duration, multiple: f64) -> Duration {
     Duration::from_nanos((rto.as_nanos() as f64 * multiple) as u64)
 }

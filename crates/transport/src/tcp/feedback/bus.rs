@@ -7,31 +7,33 @@
 //! do not, and no relay holds packets for the sender. The receiver reports the losses: the first unacknowledged segment
 //! is resent, its acknowledgment shows the missing data (RFC 2018), and their repair is not treated as congestion.
 
-use super::freeze::{Plan, Resume, Timers, Wait};
-use super::{FeedbackState, InFlight, Probing, Return, RtoAfter, WindowAfter};
+use super::freeze::{FreezePlan, FrozenBehaviour, InFlightTimeout, ResumePolicy};
+use super::{
+    CwndAfterFreeze, FeedbackState, InFlightAfterFreeze, ProbeSchedule, RouteReturn, RtoAfterFreeze,
+};
 use hopline_core::Duration;
 
-/// Parameters of [`Feedback::Bus`](super::Feedback::Bus).
+/// Parameters of [`RouteFeedback::Bus`](super::RouteFeedback::Bus).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusConfig {
     /// Times of the probes, in case the ERSN was lost. Default every 2 s (ours).
-    pub probing: Probing,
+    pub probing: ProbeSchedule,
 }
 
 impl BusConfig {
     /// Parameters of the paper.
-    pub const PAPER: Self = Self { probing: Probing::Every(Duration::from_secs(2)) };
+    pub const PAPER: Self = Self { probing: ProbeSchedule::Every(Duration::from_secs(2)) };
 
-    pub(super) const fn plan(self) -> Plan {
-        Plan {
+    pub(super) const fn freeze_plan(self) -> FreezePlan {
+        FreezePlan {
             state: FeedbackState::Frozen,
-            wait: Wait::Probing(self.probing),
-            returns: Return::Told,
-            resume: Resume {
-                cwnd: WindowAfter::Restored,
-                rto: RtoAfter::Restored,
-                in_flight: InFlight::Inquired,
-                timers: Timers::Doubled,
+            wait: FrozenBehaviour::Probing(self.probing),
+            route_return: RouteReturn::ByNotification,
+            resume: ResumePolicy {
+                cwnd: CwndAfterFreeze::Restored,
+                rto: RtoAfterFreeze::Restored,
+                in_flight: InFlightAfterFreeze::Queried,
+                in_flight_timeout: InFlightTimeout::TwoRtos,
             },
         }
     }

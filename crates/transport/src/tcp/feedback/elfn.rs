@@ -1,45 +1,47 @@
 //! Explicit link failure notification with probing (Holland, Vaidya, MobiCom 1999): the route error of the network layer puts
 //! the sender in stand-by, where it probes; the first acknowledgment ends that.
 
-use super::freeze::{Plan, Resume, Timers, Wait};
-use super::{FeedbackState, InFlight, Probing, Return, RtoAfter, WindowAfter};
+use super::freeze::{FreezePlan, FrozenBehaviour, InFlightTimeout, ResumePolicy};
+use super::{
+    CwndAfterFreeze, FeedbackState, InFlightAfterFreeze, ProbeSchedule, RouteReturn, RtoAfterFreeze,
+};
 use hopline_core::Duration;
 
-/// Parameters of [`Feedback::Elfn`](super::Feedback::Elfn).
+/// Parameters of [`RouteFeedback::Elfn`](super::RouteFeedback::Elfn).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElfnConfig {
     /// Times of the probes. Default every 2 s (the authors found 2 s good).
-    pub probing: Probing,
+    pub probing: ProbeSchedule,
     /// Detection of the return of the route. Default by probes alone.
-    pub returns: Return,
+    pub route_return: RouteReturn,
     /// Congestion window afterwards. Default restored.
-    pub cwnd: WindowAfter,
+    pub cwnd: CwndAfterFreeze,
     /// RTO and round-trip estimate afterwards. Default restored.
-    pub rto: RtoAfter,
+    pub rto: RtoAfterFreeze,
     /// Treatment of the data in flight at the failure. Default awaited: the sender "continues as normal".
-    pub in_flight: InFlight,
+    pub in_flight: InFlightAfterFreeze,
 }
 
 impl ElfnConfig {
     /// Parameters that the authors found best.
     pub const PAPER: Self = Self {
-        probing: Probing::Every(Duration::from_secs(2)),
-        returns: Return::ByProbe,
-        cwnd: WindowAfter::Restored,
-        rto: RtoAfter::Restored,
-        in_flight: InFlight::Awaited,
+        probing: ProbeSchedule::Every(Duration::from_secs(2)),
+        route_return: RouteReturn::ByProbe,
+        cwnd: CwndAfterFreeze::Restored,
+        rto: RtoAfterFreeze::Restored,
+        in_flight: InFlightAfterFreeze::Awaited,
     };
 
-    pub(super) const fn plan(self) -> Plan {
-        Plan {
+    pub(super) const fn freeze_plan(self) -> FreezePlan {
+        FreezePlan {
             state: FeedbackState::StandBy,
-            wait: Wait::Probing(self.probing),
-            returns: self.returns,
-            resume: Resume {
+            wait: FrozenBehaviour::Probing(self.probing),
+            route_return: self.route_return,
+            resume: ResumePolicy {
                 cwnd: self.cwnd,
                 rto: self.rto,
                 in_flight: self.in_flight,
-                timers: Timers::Usual,
+                in_flight_timeout: InFlightTimeout::OneRto,
             },
         }
     }

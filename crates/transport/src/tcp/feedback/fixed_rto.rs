@@ -1,11 +1,11 @@
 //! Fixed RTO (Dyer, Boppana, MobiHoc 2001): consecutive time-outs mean a lost route, not congestion. The timeout stops
 //! doubling, so that the sender notices a new route soon. No notification is needed.
 
-use super::{Feedback, FeedbackState};
+use super::{FeedbackState, RouteFeedback};
 use crate::tcp::endpoint::Endpoint;
 use hopline_core::{Instant, Payload};
 
-/// Parameters of [`Feedback::FixedRto`].
+/// Parameters of [`RouteFeedback::FixedRto`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedRtoConfig {
     /// Number of consecutive time-outs, without an acknowledgment of new data in between, from which on the timeout is
@@ -20,13 +20,13 @@ impl FixedRtoConfig {
 
 impl<P: Payload> Endpoint<P> {
     /// Returns whether the next time-out keeps the timeout constant.
-    pub(super) fn fixes_rto(&self, config: FixedRtoConfig) -> bool {
+    pub(super) fn keeps_rto_constant(&self, config: FixedRtoConfig) -> bool {
         self.snd.retries + 1 >= config.timeouts
     }
 
     /// Records a time-out that kept the timeout constant.
-    pub(in crate::tcp) fn note_fixed_rto(&mut self, now: Instant) {
-        if let Feedback::FixedRto(_) = self.config.feedback {
+    pub(in crate::tcp) fn record_fixed_rto(&mut self, now: Instant) {
+        if let RouteFeedback::FixedRto(_) = self.config.feedback {
             if self.route.state == FeedbackState::Active {
                 self.route.state = FeedbackState::RtoFixed;
                 self.route.since = now;

@@ -4,66 +4,68 @@
 //! acknowledgments are processed as usual, except for duplicates. A timer always runs: a sender that only waited for a
 //! notification might wait for ever, because a routing agent looks for a route only for packets to send.
 
-use super::{FeedbackState, InFlight, Probing, Return, RtoAfter, WindowAfter};
+use super::{
+    CwndAfterFreeze, FeedbackState, InFlightAfterFreeze, ProbeSchedule, RouteReturn, RtoAfterFreeze,
+};
 use crate::connection::CloseReason;
 use crate::tcp::endpoint::Endpoint;
-use crate::tcp::rto::Rto;
+use crate::tcp::rto::RtoEstimator;
 use crate::tcp::timer::Timer;
 use hopline_core::{Duration, Instant, Payload};
 
 /// Parameters of freezing in one scheme.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::tcp) struct Plan {
+pub(in crate::tcp) struct FreezePlan {
     /// State of the frozen sender, by the name of the scheme.
     pub(super) state: FeedbackState,
     /// Behaviour of the frozen sender.
-    pub(super) wait: Wait,
+    pub(super) wait: FrozenBehaviour,
     /// Detection of the return of the route.
-    pub(super) returns: Return,
+    pub(super) route_return: RouteReturn,
     /// State of the sender after the freeze.
-    pub(super) resume: Resume,
+    pub(super) resume: ResumePolicy,
 }
 
 /// Behaviour of a frozen sender.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Wait {
+pub(super) enum FrozenBehaviour {
     /// Waits at most for this time, then continues as if there had been no failure.
     AtMost(Duration),
     /// Sends the first unacknowledged segment again and again.
-    Probing(Probing),
+    Probing(ProbeSchedule),
 }
 
 /// State of the sender after a freeze.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Resume {
-    pub(super) cwnd: WindowAfter,
-    pub(super) rto: RtoAfter,
-    pub(super) in_flight: InFlight,
-    pub(super) timers: Timers,
+pub(super) struct ResumePolicy {
+    pub(super) cwnd: CwndAfterFreeze,
+    pub(super) rto: RtoAfterFreeze,
+    pub(super) in_flight: InFlightAfterFreeze,
+    pub(super) in_flight_timeout: InFlightTimeout,
 }
 
 /// Timeout for the data that were in flight at the failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Timers {
+pub(super) enum InFlightTimeout {
     /// One RTO.
-    Usual,
+    OneRto,
     /// Two RTOs, since the data may have waited on the path.
-    Doubled,
+    TwoRtos,
 }
 
-impl Resume {
+impl ResumePolicy {
     /// State as if there had been no failure.
     pub(super) const UNCHANGED: Self = Self {
-        cwnd: WindowAfter::Restored,
-        rto: RtoAfter::Restored,
-        in_flight: InFlight::Awaited,
-        timers: Timers::Usual,
+        cwnd: CwndAfterFreeze::Restored,
+        rto: RtoAfterFreeze::Restored,
+        in_flight: InFlightAfterFreeze::Awaited,
+        in_flight_timeout: InFlightTimeout::OneRto,
     };
 }
 
 /// State of the route, as known from notifications.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::tcp) struct Route {
+pub(in crate::tcp) struct RouteState {
     pub(in crate::tcp) state: FeedbackState,
     /// Start of this state, unless it is the active one.
     pub(super) since: Instant,
@@ -74,17 +76,17 @@ pub(in crate::tcp) struct Route {
     /// Position below which data were in flight at the start of the state, or at the last freeze.
     pub(super) in_flight_below: u64,
     /// Timeout for these data.
-    timers: Timers,
+    in_flight_timeout: InFlightTimeout,
 }
 
-impl Route {
+impl RouteState {
     pub(in crate::tcp) const NEW: Self = Self {
         state: FeedbackState::Active,
         since: Instant::ZERO,
         probes: 0,
         probe_pending: false,
         in_flight_below: 0,
-        timers: Timers::Usual,
+        in_flight_timeout: InFlightTimeout::OneRto,
     };
 
     /// Returns whether data after `una` may have been lost with the route.
@@ -108,7 +110,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Freezes the sender after a route failure notification, if data are in flight.
     pub(in crate::tcp) fn on_route_lost(&mut self, now: Instant) {
-        let Some(plan) = self.config.feedback.plan() else { return };
+        let Some(plan) = self.config.feedback.freeze_plan() else { return };
         if !self.route.is_frozen() && self.state().may_transmit() && self.flight_size() > 0 {
             self.freeze(now, plan);
         }
@@ -116,25 +118,25 @@ impl<P: Payload> Endpoint<P> {
 
     /// Resumes sending after a notification that there is a route again.
     pub(in crate::tcp) fn on_route_found(&mut self, now: Instant) {
-        if let Some(plan) = self.frozen_by()
-            && plan.returns == Return::Told
+        if let Some(plan) = self.active_freeze_plan()
+            && plan.route_return == RouteReturn::ByNotification
         {
-            self.thaw(now, plan.resume);
+            self.resume(now, plan.resume);
         }
     }
 
     /// Processes an expiry of the timer of a frozen sender.
     pub(in crate::tcp) fn on_route_timer(&mut self, now: Instant) {
-        match self.frozen_by().map(|plan| plan.wait) {
+        match self.active_freeze_plan().map(|plan| plan.wait) {
             None => {}
-            Some(Wait::AtMost(_)) => self.thaw(now, Resume::UNCHANGED),
-            Some(Wait::Probing(_)) if self.is_out_of_patience(now) => {
+            Some(FrozenBehaviour::AtMost(_)) => self.resume(now, ResumePolicy::UNCHANGED),
+            Some(FrozenBehaviour::Probing(_)) if self.has_given_up_on_peer(now) => {
                 self.end_freeze(now);
-                self.finish(CloseReason::TimedOut);
+                self.terminate(CloseReason::TimedOut);
             }
-            Some(Wait::Probing(probing)) => {
+            Some(FrozenBehaviour::Probing(probing)) => {
                 self.route.probe_pending = true;
-                let wait = self.probe_wait(probing, self.route.probes + 1);
+                let wait = self.probe_interval(probing, self.route.probes + 1);
                 self.timers.set(Timer::Route, now + wait);
             }
         }
@@ -142,16 +144,16 @@ impl<P: Payload> Endpoint<P> {
 
     /// Resumes sending on an acknowledgment of new data: it answers a probe, if one was sent, or leaves nothing in
     /// flight.
-    pub(in crate::tcp) fn on_answer_while_frozen(&mut self, now: Instant) {
-        if let Some(plan) = self.frozen_by()
+    pub(in crate::tcp) fn on_ack_while_frozen(&mut self, now: Instant) {
+        if let Some(plan) = self.active_freeze_plan()
             && (self.route.probes > 0 || self.flight_size() == 0)
         {
-            self.thaw(now, plan.resume);
+            self.resume(now, plan.resume);
         }
     }
 
     /// Returns whether a probe has to be sent now, and counts it.
-    pub(in crate::tcp) fn takes_route_probe(&mut self) -> bool {
+    pub(in crate::tcp) fn take_route_probe(&mut self) -> bool {
         let due = core::mem::take(&mut self.route.probe_pending);
         if due {
             self.route.probes += 1;
@@ -172,69 +174,70 @@ impl<P: Payload> Endpoint<P> {
         if self.route.is_frozen() {
             return;
         }
-        let factor = match self.route.timers {
-            Timers::Doubled if self.route.may_have_lost(self.snd.una) => 2,
-            Timers::Doubled | Timers::Usual => 1,
+        let factor = match self.route.in_flight_timeout {
+            InFlightTimeout::TwoRtos if self.route.may_have_lost(self.snd.una) => 2,
+            InFlightTimeout::TwoRtos | InFlightTimeout::OneRto => 1,
         };
         self.timers.set(Timer::Retransmit, now + self.rto.timeout().saturating_mul(factor));
     }
 
     /// Returns whether the peer has been silent since `self.route.since` for as long as plain TCP waits before it gives
     /// up. Counting time-outs would not do: in these states there are none, or they come in quick succession.
-    pub(in crate::tcp) fn is_out_of_patience(&self, now: Instant) -> bool {
-        let patience = self.config.data_retries.map(|n| self.rto.patience(n));
+    pub(in crate::tcp) fn has_given_up_on_peer(&self, now: Instant) -> bool {
+        let patience = self.config.data_retries.map(|n| self.rto.total_time_of_timeouts(n));
         patience.is_some_and(|patience| now.since(self.route.since) >= patience)
     }
 
-    fn frozen_by(&self) -> Option<Plan> {
-        self.config.feedback.plan().filter(|_| self.route.is_frozen())
+    fn active_freeze_plan(&self) -> Option<FreezePlan> {
+        self.config.feedback.freeze_plan().filter(|_| self.route.is_frozen())
     }
 
-    fn freeze(&mut self, now: Instant, plan: Plan) {
-        self.route = Route { state: plan.state, since: now, in_flight_below: self.snd.max, ..Route::NEW };
+    fn freeze(&mut self, now: Instant, plan: FreezePlan) {
+        self.route =
+            RouteState { state: plan.state, since: now, in_flight_below: self.snd.max, ..RouteState::NEW };
         self.stats.feedback.freezes += 1;
-        for timer in [Timer::Retransmit, Timer::Persist, Timer::Release, Timer::MarkPause] {
+        for timer in [Timer::Retransmit, Timer::Persist, Timer::PacingRelease, Timer::EcnPause] {
             self.timers.stop(timer);
         }
-        self.snd.timed = None; // the time without a route is no round trip
+        self.snd.rtt_probe = None; // the time without a route is no round trip
         let wait = match plan.wait {
-            Wait::AtMost(limit) => limit,
-            Wait::Probing(probing) => self.probe_wait(probing, 0),
+            FrozenBehaviour::AtMost(limit) => limit,
+            FrozenBehaviour::Probing(probing) => self.probe_interval(probing, 0),
         };
         self.timers.set(Timer::Route, now + wait);
     }
 
-    fn thaw(&mut self, now: Instant, resume: Resume) {
+    fn resume(&mut self, now: Instant, resume: ResumePolicy) {
         self.end_freeze(now);
         self.route.probe_pending = false;
         self.snd.retries = 0;
         self.snd.last_sent = Some(now); // RFC 5681 §4.1 means who has nothing to send
-        self.control.reopen_window(&self.config, resume.cwnd);
-        if resume.rto == RtoAfter::Initial {
-            self.rto = Rto::new(self.config.rto);
+        self.control.restart_on_new_route(&self.config, resume.cwnd);
+        if resume.rto == RtoAfterFreeze::Initial {
+            self.rto = RtoEstimator::new(self.config.rto);
         }
-        if resume.in_flight != InFlight::Awaited {
+        if resume.in_flight != InFlightAfterFreeze::Awaited {
             self.frto.stop(); // F-RTO would send new data in place of what is resent
         }
         match resume.in_flight {
-            InFlight::Resent => {
+            InFlightAfterFreeze::Retransmitted => {
                 self.snd.nxt = self.snd.una;
-                self.snd.resend_first = false;
-                self.control.resend_all(self.snd.max);
+                self.snd.retransmit_first = false;
+                self.control.retransmit_all(self.snd.max);
             }
-            InFlight::Inquired => self.snd.resend_first = self.snd.outstanding(),
-            InFlight::Awaited => {}
+            InFlightAfterFreeze::Queried => self.snd.retransmit_first = self.snd.outstanding(),
+            InFlightAfterFreeze::Awaited => {}
         }
-        self.route.timers = resume.timers;
+        self.route.in_flight_timeout = resume.in_flight_timeout;
         if self.snd.outstanding() {
             self.arm_retransmit(now);
         }
     }
 
-    fn probe_wait(&self, probing: Probing, sent: u32) -> Duration {
+    fn probe_interval(&self, probing: ProbeSchedule, sent: u32) -> Duration {
         match probing {
-            Probing::Every(interval) => interval,
-            Probing::PersistTimer => {
+            ProbeSchedule::Every(interval) => interval,
+            ProbeSchedule::PersistTimer => {
                 self.rto.timeout().saturating_mul(1 << sent.min(16)).min(self.config.rto.max)
             }
         }

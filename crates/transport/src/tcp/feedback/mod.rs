@@ -4,7 +4,7 @@
 //! and waits longer and longer before it tries again. Each scheme tells the two apart in its own way. All have the same
 //! inputs: [`Signal::RouteLost`](crate::Signal::RouteLost), [`Signal::RouteFound`](crate::Signal::RouteFound),
 //! acknowledgments, timers and congestion marks. Most of them freeze the sender. `freeze` describes the frozen state; the
-//! differences are in a [`Plan`]. The network layer defines the messages.
+//! differences are in a [`FreezePlan`]. The network layer defines the messages.
 //!
 //! | file | scheme |
 //! |---|---|
@@ -28,18 +28,18 @@ pub use fixed_rto::FixedRtoConfig;
 pub use tcp_f::TcpFConfig;
 
 use super::config::LossDetection;
-use super::congestion::Phase;
-use super::congestion::hold::Hold;
+use super::congestion::RecoveryPhase;
+use super::congestion::window_hold::WindowHold;
 use super::endpoint::Endpoint;
-use super::stance::{Patience, Stance, Timeout};
+use super::recovery_policy::{BackoffPolicy, GiveUpRule, RecoveryPolicy};
 use crate::ConfigError;
-pub(super) use freeze::Route;
-use freeze::{Plan, Wait};
+pub(super) use freeze::RouteState;
+use freeze::{FreezePlan, FrozenBehaviour};
 use hopline_core::{Duration, Payload};
 
 /// Scheme that tells a lost route from congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Feedback {
+pub enum RouteFeedback {
     /// None: every silence is congestion (RFC 6298).
     None,
     /// Consecutive time-outs (Dyer, Boppana 2001).
@@ -89,7 +89,7 @@ impl FeedbackState {
 
 /// Times of the probes of a frozen sender. The probe is the first unacknowledged segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Probing {
+pub enum ProbeSchedule {
     /// Fixed interval, above zero.
     Every(Duration),
     /// One RTO at first, doubled each time up to the largest RTO, as a closed window is probed (RFC 9293 §3.8.6.1).
@@ -98,16 +98,16 @@ pub enum Probing {
 
 /// Detection of the return of the route by a frozen sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Return {
+pub enum RouteReturn {
     /// Answer to a probe alone.
     ByProbe,
     /// Notification, or answer to a probe.
-    Told,
+    ByNotification,
 }
 
 /// Congestion window after the return of the route. `ssthresh` stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WindowAfter {
+pub enum CwndAfterFreeze {
     /// Value at the failure.
     Restored,
     /// Initial window, if the value at the failure is larger, since the path may be another one.
@@ -118,7 +118,7 @@ pub enum WindowAfter {
 
 /// RTO after the return of the route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RtoAfter {
+pub enum RtoAfterFreeze {
     /// Value at the failure.
     Restored,
     /// Initial value, without a round-trip estimate.
@@ -127,11 +127,11 @@ pub enum RtoAfter {
 
 /// Treatment of the data in flight at the failure, after the return of the route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InFlight {
+pub enum InFlightAfterFreeze {
     /// The data count as lost: data that the peer has not reported are resent within the window.
-    Resent,
+    Retransmitted,
     /// The first unacknowledged segment is resent, so that the peer reports the data that it has.
-    Inquired,
+    Queried,
     /// The data may still arrive: loss recovery decides.
     Awaited,
 }
@@ -140,33 +140,34 @@ impl<P: Payload> Endpoint<P> {
     /// Returns the state of the scheme of [`Config::feedback`](super::Config::feedback).
     #[must_use]
     pub fn feedback_state(&self) -> FeedbackState {
-        let repairing = self.control.phase() != Phase::Open && self.stance_for_route().hold != Hold::Free;
+        let repairing = self.control.phase() != RecoveryPhase::Open
+            && self.route_recovery_policy().hold != WindowHold::None;
         match (self.config.feedback, self.route.state) {
-            (Feedback::Atcp(_), FeedbackState::Active) if repairing => FeedbackState::Loss,
+            (RouteFeedback::Atcp(_), FeedbackState::Active) if repairing => FeedbackState::Loss,
             (_, state) => state,
         }
     }
 
     /// Returns the recovery policy for the state of the route.
-    pub(super) fn stance_for_route(&self) -> Stance {
+    pub(super) fn route_recovery_policy(&self) -> RecoveryPolicy {
         let hold = match self.config.feedback {
-            Feedback::Atcp(_) => self.hold_of_atcp(),
-            Feedback::Bus(_) if self.route.may_have_lost(self.snd.una) => Hold::Reductions,
-            _ => Hold::Free,
+            RouteFeedback::Atcp(_) => self.atcp_hold(),
+            RouteFeedback::Bus(_) if self.route.may_have_lost(self.snd.una) => WindowHold::Reductions,
+            _ => WindowHold::None,
         };
         let timeout = match self.config.feedback {
-            Feedback::FixedRto(config) if self.fixes_rto(config) => Timeout::Stays,
-            _ => Timeout::Doubles,
+            RouteFeedback::FixedRto(config) if self.keeps_rto_constant(config) => BackoffPolicy::Constant,
+            _ => BackoffPolicy::Exponential,
         };
         let patience = match self.route.state {
-            FeedbackState::RtoFixed => Patience::Time,
-            _ => Patience::Timeouts,
+            FeedbackState::RtoFixed => GiveUpRule::ByTime,
+            _ => GiveUpRule::ByCount,
         };
-        Stance { hold, timeout, patience, ..Stance::PLAIN }
+        RecoveryPolicy { hold, backoff: timeout, give_up: patience, ..RecoveryPolicy::TCP }
     }
 }
 
-impl Feedback {
+impl RouteFeedback {
     /// Returns whether the scheme has no effect without route notifications.
     #[must_use]
     pub const fn needs_notification(self) -> bool {
@@ -177,13 +178,13 @@ impl Feedback {
     }
 
     /// Returns the plan for freezing the sender; `None` if the scheme does not freeze it.
-    const fn plan(self) -> Option<Plan> {
+    const fn freeze_plan(self) -> Option<FreezePlan> {
         match self {
             Self::None | Self::FixedRto(_) => None,
-            Self::TcpF(config) => Some(config.plan()),
-            Self::Elfn(config) => Some(config.plan()),
-            Self::Atcp(config) => Some(config.plan()),
-            Self::Bus(config) => Some(config.plan()),
+            Self::TcpF(config) => Some(config.freeze_plan()),
+            Self::Elfn(config) => Some(config.freeze_plan()),
+            Self::Atcp(config) => Some(config.freeze_plan()),
+            Self::Bus(config) => Some(config.freeze_plan()),
         }
     }
 
@@ -192,20 +193,22 @@ impl Feedback {
     /// # Errors
     /// The first parameter that is out of range.
     pub(super) fn validate(self, detection: LossDetection) -> Result<(), ConfigError> {
-        if detection != LossDetection::DupAcks && self.plan().is_some() {
+        if detection != LossDetection::DupAcks && self.freeze_plan().is_some() {
             let must = "none or fixed RTO where losses are told by time: the others know duplicates alone";
-            return Err(ConfigError { field: "feedback", must });
+            return Err(ConfigError { field: "feedback", requirement: must });
         }
-        let (ok, field, must) = match (self, self.plan().map(|plan| plan.wait)) {
+        let (ok, field, must) = match (self, self.freeze_plan().map(|plan| plan.wait)) {
             (Self::FixedRto(config), _) => {
                 ((1..=255).contains(&config.timeouts), "feedback.timeouts", "1 to 255 time-outs")
             }
-            (_, Some(Wait::AtMost(limit))) => (!limit.is_zero(), "feedback.failure_timer", "above 0"),
-            (_, Some(Wait::Probing(Probing::Every(interval)))) => {
+            (_, Some(FrozenBehaviour::AtMost(limit))) => {
+                (!limit.is_zero(), "feedback.failure_timer", "above 0")
+            }
+            (_, Some(FrozenBehaviour::Probing(ProbeSchedule::Every(interval)))) => {
                 (!interval.is_zero(), "feedback.probing", "above 0")
             }
-            (_, Some(Wait::Probing(Probing::PersistTimer)) | None) => return Ok(()),
+            (_, Some(FrozenBehaviour::Probing(ProbeSchedule::PersistTimer)) | None) => return Ok(()),
         };
-        if ok { Ok(()) } else { Err(ConfigError { field, must }) }
+        if ok { Ok(()) } else { Err(ConfigError { field, requirement: must }) }
     }
 }

@@ -2,11 +2,11 @@
 //! notification (RFN), and the sender snoozes. A relay that finds a route sends a route re-establishment notification
 //! (RRN), and the sender resumes.
 
-use super::freeze::{Plan, Resume, Timers, Wait};
-use super::{FeedbackState, InFlight, Return, RtoAfter, WindowAfter};
+use super::freeze::{FreezePlan, FrozenBehaviour, InFlightTimeout, ResumePolicy};
+use super::{CwndAfterFreeze, FeedbackState, InFlightAfterFreeze, RouteReturn, RtoAfterFreeze};
 use hopline_core::Duration;
 
-/// Parameters of [`Feedback::TcpF`](super::Feedback::TcpF).
+/// Parameters of [`RouteFeedback::TcpF`](super::RouteFeedback::TcpF).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpFConfig {
     /// Route failure timer: longest snooze without a notification of the return. Afterwards the retransmission timer runs
@@ -19,17 +19,17 @@ impl TcpFConfig {
     /// Parameters of the paper.
     pub const PAPER: Self = Self { failure_timer: Duration::from_secs(10) };
 
-    pub(super) const fn plan(self) -> Plan {
-        Plan {
+    pub(super) const fn freeze_plan(self) -> FreezePlan {
+        FreezePlan {
             state: FeedbackState::Snooze,
-            wait: Wait::AtMost(self.failure_timer),
-            returns: Return::Told,
+            wait: FrozenBehaviour::AtMost(self.failure_timer),
+            route_return: RouteReturn::ByNotification,
             // "Flushes out all unacknowledged packets in its current window."
-            resume: Resume {
-                cwnd: WindowAfter::Restored,
-                rto: RtoAfter::Restored,
-                in_flight: InFlight::Resent,
-                timers: Timers::Usual,
+            resume: ResumePolicy {
+                cwnd: CwndAfterFreeze::Restored,
+                rto: RtoAfterFreeze::Restored,
+                in_flight: InFlightAfterFreeze::Retransmitted,
+                in_flight_timeout: InFlightTimeout::OneRto,
             },
         }
     }

@@ -1,8 +1,8 @@
 //! Presets and their validation.
 
 use crate::tcp::{
-    AckPolicy, Config, CubicConfig, Endpoint, Estimator, Growth, InitialSsthresh, InitialWindow,
-    LimitedTransmit, LossDetection, Offer, Ports, RackConfig, RtoConfig, TailProbe, WindowLaw,
+    AckPolicy, Config, CongestionControl, CubicConfig, Endpoint, Estimator, Growth, InitialSsthresh,
+    InitialWindow, LimitedTransmit, LossDetection, OptionOffer, Ports, RackConfig, RtoConfig, TailProbe,
 };
 use hopline_core::{Duration, Length, Seq32};
 
@@ -47,7 +47,7 @@ fn qualnet_is_newreno_of_the_rfcs_with_the_numbers_of_4_4bsd() {
     assert_eq!(config.variant, Config::modern().with_newreno().variant);
     assert_eq!(config.mss * config.window_clamp.unwrap(), 16_384);
     assert_eq!(config.initial_window.bytes(config.mss), 512);
-    assert_eq!((config.timestamps, config.limited_transmit), (Offer::No, LimitedTransmit::Off));
+    assert_eq!((config.timestamps, config.limited_transmit), (OptionOffer::NotOffered, LimitedTransmit::Off));
     assert_eq!(config.ack_policy, AckPolicy::Delayed { timer: Duration::from_millis(200) });
     let RtoConfig { initial, min, granularity, .. } = config.rto;
     assert_eq!((initial, min), (Duration::from_secs(3), Duration::from_secs(1)));
@@ -55,7 +55,7 @@ fn qualnet_is_newreno_of_the_rfcs_with_the_numbers_of_4_4bsd() {
 }
 
 #[test]
-fn with_newreno_keeps_what_is_newreno_already() {
+fn with_newreno_keeps_an_existing_newreno() {
     assert_eq!(Config::ns2_2001().with_newreno().variant, Config::ns2_2001().variant);
     assert_eq!(Config::ns2_2001().with_sack().with_newreno().variant, Config::ns2_2001().variant);
 }
@@ -73,16 +73,25 @@ fn initial_windows_in_bytes() {
 }
 
 #[test]
-fn what_is_out_of_range_is_named() {
+fn parameters_out_of_range_are_named() {
     type Spoil = fn(&mut Config);
     let spoilt: [(&str, Spoil); 17] = [
         ("mss", |c| c.mss = 47),
         ("initial_window", |c| c.initial_window = InitialWindow::Segments(0)),
         ("initial_ssthresh", |c| c.initial_ssthresh = InitialSsthresh::Segments(1)),
-        ("law.c", |c| c.law = WindowLaw::Cubic(CubicConfig { c: 0.0, ..CubicConfig::RFC9438 })),
-        ("law.c", |c| c.law = WindowLaw::Cubic(CubicConfig { c: f64::NAN, ..CubicConfig::RFC9438 })),
-        ("law.beta", |c| c.law = WindowLaw::Cubic(CubicConfig { beta: 1.0, ..CubicConfig::RFC9438 })),
-        ("law.beta", |c| c.law = WindowLaw::Cubic(CubicConfig { beta: 0.0, ..CubicConfig::RFC9438 })),
+        ("law.c", |c| {
+            c.congestion_control = CongestionControl::Cubic(CubicConfig { c: 0.0, ..CubicConfig::RFC9438 })
+        }),
+        ("law.c", |c| {
+            c.congestion_control =
+                CongestionControl::Cubic(CubicConfig { c: f64::NAN, ..CubicConfig::RFC9438 })
+        }),
+        ("law.beta", |c| {
+            c.congestion_control = CongestionControl::Cubic(CubicConfig { beta: 1.0, ..CubicConfig::RFC9438 })
+        }),
+        ("law.beta", |c| {
+            c.congestion_control = CongestionControl::Cubic(CubicConfig { beta: 0.0, ..CubicConfig::RFC9438 })
+        }),
         ("window_clamp", |c| c.window_clamp = Some(0)),
         ("growth.limit", |c| c.growth = Growth::Bytes { limit: 0 }),
         ("dup_ack_threshold", |c| c.dup_ack_threshold = 0),
@@ -108,7 +117,7 @@ fn what_is_out_of_range_is_named() {
 }
 
 #[test]
-fn rack_goes_with_sack_of_rfc_6675_only() {
+fn rack_requires_sack_of_rfc_6675() {
     let rack = Config::modern().with_rack();
     assert_eq!(rack.validate(), Ok(()));
     for variant in

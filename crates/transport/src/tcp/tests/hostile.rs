@@ -1,9 +1,9 @@
 //! Arbitrary segments, in every state: no panic, bounded memory, a timer set while data is in flight.
 
-use super::script::{Script, mss_1000, plain, seg};
-use crate::script::STATES;
+use super::script::{Script, mss_1000, plain, segment};
 use crate::tcp::{DropReason, State};
-use hopline_core::{Instant, Length, LinkId, Machine, Seq32};
+use crate::test_script::STATES;
+use hopline_core::{Instant, Length, LinkId, Seq32, StateMachine};
 use hopline_wire::tcp::{Flags, Segment};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -12,7 +12,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(6000))]
 
     #[test]
-    fn in_every_state_any_segment_is_survived(
+    fn arbitrary_segments_in_every_state_do_not_panic(
         state in select(&STATES),
         seq in any::<u32>(), near in -3000i64..70_000, exact in 0u8..3,
         ack in any::<u32>(), flags in any::<u8>(), len in 0u64..70_000, window in any::<u16>(),
@@ -35,8 +35,8 @@ proptest! {
             ..Segment::default()
         };
         s.endpoint.handle_packet(s.now, LinkId::ONLY, segment);
-        s.says();
-        s.runs_to(1_000_000);
+        s.transmits();
+        s.run_until(1_000_000);
         prop_assert!(s.endpoint.received_unread() <= 60_000, "from {before:?}");
     }
 }
@@ -58,27 +58,27 @@ fn in_state(state: State) -> Script {
         _ => Script::connected(plain()),
     };
     match state {
-        State::SynReceived => s.hears(seg(0).syn().options(mss_1000())),
+        State::SynReceived => s.receive(segment(0).syn().options(mss_1000())),
         State::FinWait1 | State::FinWait2 | State::Closing | State::TimeWait => {
             s.endpoint.close(s.now).unwrap()
         }
-        State::CloseWait | State::LastAck => s.hears(seg(1).ack(1).fin()),
+        State::CloseWait | State::LastAck => s.receive(segment(1).ack(1).fin()),
         _ => {}
     }
-    s.says();
+    s.transmits();
     match state {
-        State::FinWait2 => s.hears(seg(1).ack(2)),
-        State::Closing => s.hears(seg(1).ack(1).fin()),
+        State::FinWait2 => s.receive(segment(1).ack(2)),
+        State::Closing => s.receive(segment(1).ack(1).fin()),
         State::LastAck => s.endpoint.close(s.now).unwrap(),
-        State::TimeWait => s.hears(seg(1).ack(2).fin()),
+        State::TimeWait => s.receive(segment(1).ack(2).fin()),
         _ => {}
     }
-    s.says();
+    s.transmits();
     s
 }
 
 #[test]
-fn the_eleven_states_are_reached() {
+fn in_state_reaches_all_eleven_states() {
     for state in STATES {
         assert_eq!(in_state(state).state(), state);
     }
@@ -92,7 +92,7 @@ fn foreign_ports_and_absurd_lengths_are_dropped() {
     segment.src_port = super::script::REMOTE;
     segment.payload = Length(u64::MAX);
     s.endpoint.handle_packet(s.now, LinkId::ONLY, segment);
-    assert_eq!(s.says(), "");
+    assert_eq!(s.transmits(), "");
     assert_eq!(s.endpoint.stats().drops.count(DropReason::WrongPort), 1);
     assert_eq!(s.endpoint.stats().drops.count(DropReason::Unexpected), 1);
     assert_eq!(s.endpoint.stats().drops.total(), 2);
@@ -102,8 +102,8 @@ fn foreign_ports_and_absurd_lengths_are_dropped() {
 fn one_byte_pieces_out_of_order_are_kept_up_to_a_limit() {
     let mut s = Script::connected(plain());
     for i in 0..20_000 {
-        s.hears(seg(3 + 2 * i).ack(1).data(1));
-        s.says();
+        s.receive(segment(3 + 2 * i).ack(1).data(1));
+        s.transmits();
     }
     // 60 000 bytes of buffer: 234 pieces and 64 to spare.
     assert_eq!(s.endpoint.received_unread(), 298);
@@ -111,13 +111,13 @@ fn one_byte_pieces_out_of_order_are_kept_up_to_a_limit() {
 }
 
 #[test]
-fn time_far_ahead_is_survived() {
+fn time_in_the_far_future_does_not_panic() {
     let mut s = Script::sending(plain(), 1 << 40);
-    s.says();
+    s.transmits();
     s.now = Instant::from_nanos(u64::MAX - 1);
     s.endpoint.handle_timeout(s.now);
-    s.says();
-    s.hears(seg(1).ack(5001));
-    s.says();
+    s.transmits();
+    s.receive(segment(1).ack(5001));
+    s.transmits();
     assert_eq!(s.state(), State::Established);
 }

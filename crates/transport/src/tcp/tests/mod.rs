@@ -1,8 +1,8 @@
 //! Timed dialogues, one file for each concern.
 
-mod acking;
+mod acknowledgments;
 mod bbr;
-mod blind;
+mod blind_attacks;
 mod close;
 mod combined;
 mod config;
@@ -15,7 +15,7 @@ mod feedback;
 mod frto;
 mod hostile;
 mod newreno;
-mod open;
+mod opening;
 mod pacing;
 mod persist;
 mod prr;

@@ -1,20 +1,23 @@
 //! RFC 6582 and ns-2's reading of it.
 
-use super::script::{Script, plain, seg};
+use super::script::{Script, plain, segment};
 use crate::tcp::congestion::{NewRenoConfig, NewRenoExit, NewRenoTimer, PartialAck};
-use crate::tcp::{Config, LimitedTransmit, Phase, Reduction, Variant};
+use crate::tcp::{Config, LimitedTransmit, RecoveryPhase, Reduction, Variant};
 
 /// Ten segments in flight, of which the first and the fourth are lost: seven duplicates, then a partial ACK at 3001.
 fn two_losses(newreno: NewRenoConfig) -> Script {
     let config =
         Config { variant: Variant::NewReno(newreno), limited_transmit: LimitedTransmit::Off, ..plain() };
     let mut s = Script::sending(config, 1 << 40);
-    s.says();
-    s.runs_to(200);
+    s.transmits();
+    s.run_until(200);
     for _ in 0..8 {
-        s.hears(seg(1).ack(1));
+        s.receive(segment(1).ack(1));
     }
-    assert_eq!(s.says(), ". 1:1001 ack 1; . 10001:11001 ack 1; . 11001:12001 ack 1; . 12001:13001 ack 1");
+    assert_eq!(
+        s.transmits(),
+        ". 1:1001 ack 1; . 10001:11001 ack 1; . 11001:12001 ack 1; . 12001:13001 ack 1"
+    );
     s
 }
 
@@ -22,22 +25,22 @@ fn two_losses(newreno: NewRenoConfig) -> Script {
 fn a_partial_ack_resends_the_next_hole_and_deflates() {
     let mut s = two_losses(NewRenoConfig::RFC6582);
     assert_eq!(s.endpoint.cwnd(), 13_000);
-    s.hears_at(300, seg(1).ack(3001));
-    assert_eq!(s.endpoint.phase(), Phase::Recovery);
+    s.receive_at(300, segment(1).ack(3001));
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Recovery);
     assert_eq!(s.endpoint.cwnd(), 11_000, "3000 acknowledged, one segment back");
-    assert_eq!(s.says(), ". 3001:4001 ack 1; . 13001:14001 ack 1");
+    assert_eq!(s.transmits(), ". 3001:4001 ack 1; . 13001:14001 ack 1");
 }
 
 #[test]
 fn recovery_lasts_until_everything_sent_before_it_is_acknowledged() {
     let mut s = two_losses(NewRenoConfig::RFC6582);
-    s.hears(seg(1).ack(3001));
-    s.says();
-    s.hears(seg(1).ack(10_000));
-    assert_eq!(s.endpoint.phase(), Phase::Recovery);
-    s.says();
-    s.hears(seg(1).ack(10_001));
-    assert_eq!(s.endpoint.phase(), Phase::Open);
+    s.receive(segment(1).ack(3001));
+    s.transmits();
+    s.receive(segment(1).ack(10_000));
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Recovery);
+    s.transmits();
+    s.receive(segment(1).ack(10_001));
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Open);
 }
 
 #[test]
@@ -48,9 +51,9 @@ fn leaving_recovery() {
         (NewRenoExit::Ssthresh, 5000),
     ] {
         let mut s = two_losses(NewRenoConfig { exit, ..NewRenoConfig::RFC6582 });
-        s.hears(seg(1).ack(3001));
-        s.says();
-        s.hears(seg(1).ack(10_001));
+        s.receive(segment(1).ack(3001));
+        s.transmits();
+        s.receive(segment(1).ack(10_001));
         assert_eq!(s.endpoint.cwnd(), expected, "{exit:?}");
     }
 }
@@ -58,9 +61,9 @@ fn leaving_recovery() {
 #[test]
 fn leaving_recovery_with_little_in_flight_does_not_burst() {
     let mut s = two_losses(NewRenoConfig::RFC6582);
-    s.hears(seg(1).ack(3001));
-    s.says();
-    s.hears(seg(1).ack(13_001));
+    s.receive(segment(1).ack(3001));
+    s.transmits();
+    s.receive(segment(1).ack(13_001));
     assert_eq!(s.endpoint.cwnd(), 2000, "one segment in flight and one more");
 }
 
@@ -73,37 +76,37 @@ fn ns2_leaves_with_what_partial_acks_left_of_the_window() {
         ..plain()
     };
     let mut s = Script::sending(config, 1 << 40);
-    s.says();
+    s.transmits();
     for _ in 0..3 {
-        s.hears(seg(1).ack(1));
+        s.receive(segment(1).ack(1));
     }
-    assert_eq!(s.says(), ". 1:1001 ack 1");
+    assert_eq!(s.transmits(), ". 1:1001 ack 1");
     assert_eq!(s.endpoint.cwnd(), 5000 + 3000);
     // Seven segments acknowledged: three from the inflation, four from cwnd, one comes back as inflation.
-    s.hears(seg(1).ack(7001));
+    s.receive(segment(1).ack(7001));
     assert_eq!(s.endpoint.cwnd(), 1000 + 1000);
-    s.says();
-    s.hears(seg(1).ack(10_001));
+    s.transmits();
+    s.receive(segment(1).ack(10_001));
     assert_eq!(s.endpoint.cwnd(), 2000, "one segment, and one for the ACK: slow start");
 }
 
 #[test]
 fn before_2003_a_partial_ack_dropped_the_inflation() {
     let mut s = two_losses(NewRenoConfig { partial_ack: PartialAck::DropInflation, ..NewRenoConfig::NS2 });
-    s.hears(seg(1).ack(3001));
+    s.receive(segment(1).ack(3001));
     assert_eq!(s.endpoint.cwnd(), 5000);
-    assert_eq!(s.says(), ". 3001:4001 ack 1");
+    assert_eq!(s.transmits(), ". 3001:4001 ack 1");
 }
 
 #[test]
 fn only_the_first_partial_ack_restarts_an_impatient_timer() {
     for (timer, expected) in [(NewRenoTimer::Impatient, 600), (NewRenoTimer::SlowButSteady, 700)] {
         let mut s = two_losses(NewRenoConfig { timer, ..NewRenoConfig::RFC6582 });
-        s.hears_at(300, seg(1).ack(3001));
-        s.says();
-        s.hears_at(400, seg(1).ack(4001));
-        s.says();
-        let said = s.runs_to(1000);
+        s.receive_at(300, segment(1).ack(3001));
+        s.transmits();
+        s.receive_at(400, segment(1).ack(4001));
+        s.transmits();
+        let said = s.run_until(1000);
         let first = said.split(':').next().unwrap();
         assert_eq!(first, expected.to_string(), "{timer:?}");
     }
@@ -113,23 +116,23 @@ fn only_the_first_partial_ack_restarts_an_impatient_timer() {
 fn duplicates_of_data_resent_after_a_timeout_start_no_recovery() {
     // RFC 6582 §3.2 (2), (4).
     let mut s = Script::sending(plain(), 1 << 40);
-    s.says();
-    s.runs_to(450);
-    assert_eq!(s.endpoint.phase(), Phase::Loss);
+    s.transmits();
+    s.run_until(450);
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Loss);
     for _ in 0..5 {
-        s.hears(seg(1).ack(1));
+        s.receive(segment(1).ack(1));
     }
     assert_eq!(s.endpoint.stats().fast_retransmits, 0);
-    s.hears(seg(1).ack(10_001));
-    s.says();
+    s.receive(segment(1).ack(10_001));
+    s.transmits();
     for _ in 0..3 {
-        s.hears(seg(1).ack(10_001));
+        s.receive(segment(1).ack(10_001));
     }
     assert_eq!(s.endpoint.stats().fast_retransmits, 0, "not more than recover yet");
-    s.hears(seg(1).ack(11_001));
-    s.says();
+    s.receive(segment(1).ack(11_001));
+    s.transmits();
     for _ in 0..3 {
-        s.hears(seg(1).ack(11_001));
+        s.receive(segment(1).ack(11_001));
     }
     assert_eq!(s.endpoint.stats().fast_retransmits, 1);
 }

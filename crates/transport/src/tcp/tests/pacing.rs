@@ -1,11 +1,11 @@
 //! TCP-AP: when segments leave, and what a loss does to that.
 
-use super::script::{FromPeer, Script, mss_1000, plain, seg};
+use super::script::{Script, SegmentBuilder, mss_1000, plain, segment};
 use crate::Signal;
 use crate::pacing;
 use crate::pacing::{DuplicateAcks, Pacing};
-use crate::tcp::{Config, InitialWindow, Offer, Timer, TimestampEcho};
-use hopline_core::{Duration, Instant, Length, Machine};
+use crate::tcp::{Config, InitialWindow, OptionOffer, Timer, TimestampEcho};
+use hopline_core::{Duration, Instant, Length, StateMachine};
 use hopline_wire::tcp::{Options, Timestamps};
 
 /// Segments of 988 bytes beside the timestamps; a spacing of 50 ms before the first sample.
@@ -21,18 +21,18 @@ const WITHOUT_DUPLICATES: pacing::Config =
 fn sending(config: Config, hops: u8, bytes: u64) -> Script {
     let mut s = Script::new(config);
     s.endpoint.connect(s.now).unwrap();
-    s.says();
+    s.transmits();
     let ts = Some(Timestamps { value: 5000, echo: s.peer.iss.0 });
     s.now = Instant::from_millis(100);
     s.endpoint.handle_signal(s.now, Signal::PathLength { hops });
-    s.hears(seg(0).syn().ack(1).options(Options { timestamps: ts, ..mss_1000() }));
+    s.receive(segment(0).syn().ack(1).options(Options { timestamps: ts, ..mss_1000() }));
     s.endpoint.send(s.now, Length(bytes)).unwrap();
     s
 }
 
 /// The peer acknowledges up to `ack` and echoes what was sent at `sent_ms`.
-fn ack_of(s: &Script, ack: i64, sent_ms: u32) -> FromPeer {
-    seg(1).ack(ack).ts(5000 + (s.now.as_nanos() / 1_000_000) as u32, s.peer.iss.0.wrapping_add(sent_ms))
+fn ack_of(s: &Script, ack: i64, sent_ms: u32) -> SegmentBuilder {
+    segment(1).ack(ack).ts(5000 + (s.now.as_nanos() / 1_000_000) as u32, s.peer.iss.0.wrapping_add(sent_ms))
 }
 
 fn interval_us(s: &Script) -> u64 {
@@ -40,19 +40,19 @@ fn interval_us(s: &Script) -> u64 {
 }
 
 #[test]
-fn without_pacing_there_is_no_machine_and_no_timer() {
+fn without_pacing_there_is_no_state_and_no_timer() {
     let mut s = Script::sending(plain(), 5000);
     assert!(s.endpoint.pacing().is_none());
     s.endpoint.handle_signal(s.now, Signal::PathLength { hops: 4 });
-    assert_eq!(s.says().matches(';').count(), 4, "five segments at once");
+    assert_eq!(s.transmits().matches(';').count(), 4, "five segments at once");
     assert_eq!(s.endpoint.poll_timeout().map(|(_, timer)| timer), Some(Timer::Retransmit));
 }
 
 #[test]
-fn the_window_leaves_one_by_one() {
+fn the_window_is_paced_segment_by_segment() {
     let mut s = sending(config(), 4, 3000);
     assert_eq!(
-        s.runs_to(400),
+        s.run_until(400),
         "100: . 1:989 ack 1; 150: . 989:1977 ack 1; 200: . 1977:2965 ack 1; 250: . 2965:3001 ack 1; 400: . 1:989 ack 1"
     );
 }
@@ -61,26 +61,26 @@ fn the_window_leaves_one_by_one() {
 fn the_window_still_limits() {
     let config = Config { initial_window: InitialWindow::Segments(2), ..config() };
     let mut s = sending(config, 4, 5000);
-    assert_eq!(s.runs_to(290), "100: . 1:989 ack 1; 150: . 989:1977 ack 1");
+    assert_eq!(s.run_until(290), "100: . 1:989 ack 1; 150: . 989:1977 ack 1");
     // A round trip of 190 ms: more than the spacing has passed, and slow start opens for two.
     let ack = ack_of(&s, 989, 100);
-    s.hears(ack);
-    assert_eq!(s.says(), ". 1977:2965 ack 1");
-    assert_eq!(s.endpoint.poll_timeout().map(|(_, timer)| timer), Some(Timer::Release));
+    s.receive(ack);
+    assert_eq!(s.transmits(), ". 1977:2965 ack 1");
+    assert_eq!(s.endpoint.poll_timeout().map(|(_, timer)| timer), Some(Timer::PacingRelease));
 }
 
 #[test]
 fn each_ack_gives_a_round_trip_and_the_spacing_follows() {
     let mut s = sending(config(), 4, 50_000);
     assert_eq!(interval_us(&s), 50_000, "the handshake is no sample");
-    s.runs_to(200);
+    s.run_until(200);
     let ack = ack_of(&s, 989, 100);
-    s.hears(ack);
+    s.receive(ack);
     // 100 ms over 4 hops; s = (988 + 112)·8/2 = 4.4 ms, a = 0.448 ms: tq = ½·(25 − 4.848) = 10.076; 4·14.476
     assert_eq!(interval_us(&s), 57_904);
-    s.runs_to(260);
+    s.run_until(260);
     let ack = ack_of(&s, 1977, 150);
-    s.hears(ack);
+    s.receive(ack);
     // 110 ms: tq 11.326, FHD 62.904, average 59.404; mean 60.404, deviation 2.5: 59.404·(1 + 5/60.404)
     assert_eq!(interval_us(&s), 64_321);
 }
@@ -88,24 +88,24 @@ fn each_ack_gives_a_round_trip_and_the_spacing_follows() {
 #[test]
 fn a_round_trip_over_a_path_of_unknown_length_is_no_sample() {
     let mut s = sending(config(), 0, 50_000);
-    s.runs_to(200);
+    s.run_until(200);
     let ack = ack_of(&s, 989, 100);
-    s.hears(ack);
+    s.receive(ack);
     assert_eq!(interval_us(&s), 50_000);
 }
 
 #[test]
 fn the_third_duplicate_stops_pacing_and_the_lost_segment_leaves_at_once() {
     let mut s = sending(config(), 4, 50_000);
-    s.runs_to(260);
+    s.run_until(260);
     for _ in 0..2 {
         let dup = ack_of(&s, 1, 100);
-        s.hears(dup);
-        assert_eq!(s.says(), "", "the next one is due at 300 ms");
+        s.receive(dup);
+        assert_eq!(s.transmits(), "", "the next one is due at 300 ms");
     }
     let dup = ack_of(&s, 1, 100);
-    s.hears(dup);
-    assert_eq!(s.says(), ". 1:989 ack 1");
+    s.receive(dup);
+    assert_eq!(s.transmits(), ". 1:989 ack 1");
     assert_eq!(s.endpoint.stats().fast_retransmits, 1);
     // Half of the 4 in flight and 3 for the duplicates: the window has room for one more, and it waits.
     assert_eq!((s.endpoint.cwnd(), s.endpoint.flight_size()), (5 * 988, 4 * 988));
@@ -115,23 +115,23 @@ fn the_third_duplicate_stops_pacing_and_the_lost_segment_leaves_at_once() {
 #[test]
 fn the_next_ack_resumes_pacing_with_a_segment_at_once() {
     let mut s = sending(config().with_adaptive_pacing(WITHOUT_DUPLICATES), 4, 50_000);
-    s.runs_to(260); // 4 in flight
+    s.run_until(260); // 4 in flight
     for _ in 0..3 {
         let dup = ack_of(&s, 1, 100);
-        s.hears(dup);
+        s.receive(dup);
     }
-    assert_eq!(s.runs_to(280), "260: . 1:989 ack 1");
+    assert_eq!(s.run_until(280), "260: . 1:989 ack 1");
     for _ in 0..2 {
         let dup = ack_of(&s, 1, 100);
-        s.hears(dup);
+        s.receive(dup);
     }
-    assert_eq!(s.runs_to(385), "280: . 3953:4941 ack 1; 330: . 4941:5929 ack 1; 380: . 5929:6917 ack 1");
+    assert_eq!(s.run_until(385), "280: . 3953:4941 ack 1; 330: . 4941:5929 ack 1; 380: . 5929:6917 ack 1");
 }
 
 #[test]
 fn a_timeout_stops_pacing_and_does_not_back_off() {
     let mut s = sending(config(), 4, 50_000);
-    let said = s.runs_to(1100);
+    let said = s.run_until(1100);
     // srtt 100, rttvar 50: RTO 300 ms. At 400 the first segment leaves at once, and again every 300 ms.
     assert!(said.ends_with("400: . 1:989 ack 1; 700: . 1:989 ack 1; 1000: . 1:989 ack 1"), "{said}");
     assert_eq!((s.endpoint.stats().timeouts, s.endpoint.backoff()), (3, 1));
@@ -143,31 +143,31 @@ fn back_off_is_a_parameter() {
     let mut config = config();
     config.rto.backoff_limit = None;
     let mut s = sending(config, 4, 50_000);
-    let said = s.runs_to(1100);
+    let said = s.run_until(1100);
     assert!(said.ends_with("400: . 1:989 ack 1; 1000: . 1:989 ack 1"), "{said}");
     assert_eq!(s.endpoint.backoff(), 4);
 }
 
 #[test]
-fn a_peer_without_timestamps_is_measured_by_timed_segments() {
+fn without_timestamps_rtt_samples_come_from_timed_segments() {
     let mut s = Script::connected(config());
     s.endpoint.handle_signal(s.now, Signal::PathLength { hops: 4 });
     s.endpoint.send(s.now, Length(50_000)).unwrap();
-    s.runs_to(200);
-    s.hears(seg(1).ack(1001));
+    s.run_until(200);
+    s.receive(segment(1).ack(1001));
     // segments of 1000 bytes: s = 4.448, a = 0.448; tq = ½·(25 − 4.896) = 10.052; 4·14.5
     assert_eq!(interval_us(&s), 58_000);
-    s.hears(seg(1).ack(2001));
+    s.receive(segment(1).ack(2001));
     assert_eq!(interval_us(&s), 58_000, "one segment at a time");
 }
 
 #[test]
 fn acknowledgments_are_not_paced() {
     let mut s = sending(config(), 4, 50_000);
-    assert_eq!(s.says(), ". 1:989 ack 1");
+    assert_eq!(s.transmits(), ". 1:989 ack 1");
     for n in 0..3 {
-        s.hears(seg(1 + 10 * n).ack(1).data(10).ts(5100, 0));
-        assert_eq!(s.says(), format!(". 989 ack {}", 11 + 10 * n));
+        s.receive(segment(1 + 10 * n).ack(1).data(10).ts(5100, 0));
+        assert_eq!(s.transmits(), format!(". 989 ack {}", 11 + 10 * n));
     }
 }
 
@@ -175,12 +175,12 @@ fn acknowledgments_are_not_paced() {
 fn a_close_waits_for_the_data_before_it() {
     let mut s = sending(config(), 4, 1500);
     s.endpoint.close(s.now).unwrap();
-    assert_eq!(s.runs_to(160), "100: . 1:989 ack 1; 150: F 989:1501 ack 1");
+    assert_eq!(s.run_until(160), "100: . 1:989 ack 1; 150: F 989:1501 ack 1");
 }
 
 #[test]
 fn pacing_without_timestamps_is_refused_and_so_are_its_own_parameters() {
-    let config = Config { timestamps: Offer::No, ..config() };
+    let config = Config { timestamps: OptionOffer::NotOffered, ..config() };
     assert_eq!(
         config.validate().unwrap_err().to_string(),
         "timestamps must be offered where pacing is adaptive: it takes a round trip from each ACK"
@@ -192,13 +192,13 @@ fn pacing_without_timestamps_is_refused_and_so_are_its_own_parameters() {
 }
 
 #[test]
-fn a_duplicate_is_a_sample_unless_told_otherwise() {
-    for (duplicate_acks, expected) in [(DuplicateAcks::Sample, 57_904), (DuplicateAcks::Ignored, 50_000)] {
+fn a_duplicate_ack_is_a_sample_by_default() {
+    for (duplicate_acks, expected) in [(DuplicateAcks::Sampled, 57_904), (DuplicateAcks::Ignored, 50_000)] {
         let pacing = pacing::Config { duplicate_acks, ..pacing::Config::AUTHORS };
         let mut s = sending(config().with_adaptive_pacing(pacing), 4, 50_000);
-        s.runs_to(250);
+        s.run_until(250);
         let dup = ack_of(&s, 1, 150);
-        s.hears(dup);
+        s.receive(dup);
         assert_eq!(interval_us(&s), expected, "{duplicate_acks:?}");
     }
 }
@@ -206,14 +206,14 @@ fn a_duplicate_is_a_sample_unless_told_otherwise() {
 #[test]
 fn a_duplicate_that_echoes_the_last_segment_in_order_is_a_longer_round_trip() {
     let mut s = sending(config(), 4, 50_000);
-    s.runs_to(200);
+    s.run_until(200);
     let ack = ack_of(&s, 989, 100);
-    s.hears(ack);
+    s.receive(ack);
     assert_eq!(interval_us(&s), 57_904, "a round trip of 100 ms");
-    s.runs_to(300);
+    s.run_until(300);
     // The segment of 150 ms is lost, and that of 200 ms answered: the echo is still that of 100 ms.
     let dup = ack_of(&s, 989, 100);
-    s.hears(dup);
+    s.receive(dup);
     // 200 ms: tq 22.576, FHD 107.904, average 72.904; mean 82.904, deviation 25: 72.904·(1 + 50/82.904)
     assert_eq!(interval_us(&s), 116_872);
 }
@@ -227,11 +227,11 @@ fn a_delayed_ack_echoes_the_first_segment_or_the_last() {
             ..config()
         };
         let mut s = sending(config, 4, 0);
-        s.says();
-        s.hears(seg(1).ack(1).data(10).ts(5010, 0));
-        assert_eq!(s.says(), "");
-        s.hears(seg(11).ack(1).data(10).ts(5060, 0));
-        assert_eq!(s.says(), ". 1 ack 21");
+        s.transmits();
+        s.receive(segment(1).ack(1).data(10).ts(5010, 0));
+        assert_eq!(s.transmits(), "");
+        s.receive(segment(11).ack(1).data(10).ts(5060, 0));
+        assert_eq!(s.transmits(), ". 1 ack 21");
         assert_eq!(s.last.unwrap().options.timestamps.unwrap().echo, expected, "{echo:?}");
     }
 }

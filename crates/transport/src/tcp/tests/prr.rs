@@ -1,18 +1,19 @@
 //! RFC 6937 and RFC 9937: what leaves during recovery.
 
-use super::script::{Script, mss_1000_sack, plain, seg};
+use super::script::{Script, mss_1000_sack, plain, segment};
 use crate::tcp::congestion::SackConfig;
 use crate::tcp::{
-    Config, InitialSsthresh, InitialWindow, LimitedTransmit, Phase, PrrBound, RecoveryWindow, Variant,
+    Config, InitialSsthresh, InitialWindow, LimitedTransmit, PrrBound, RecoveryPhase, RecoveryReduction,
+    Variant,
 };
 use hopline_core::Length;
 
 const BOUNDS: [PrrBound; 3] = [PrrBound::Conservative, PrrBound::SlowStart, PrrBound::SafeAck];
 
 /// Twenty segments in flight.
-fn in_flight(window: RecoveryWindow) -> Script {
+fn in_flight(window: RecoveryReduction) -> Script {
     let config = Config {
-        variant: Variant::Sack(SackConfig { window, ..SackConfig::RFC6675 }),
+        variant: Variant::Sack(SackConfig { reduction: window, ..SackConfig::RFC6675 }),
         initial_window: InitialWindow::Segments(20),
         initial_ssthresh: InitialSsthresh::Segments(20),
         limited_transmit: LimitedTransmit::Off,
@@ -20,7 +21,7 @@ fn in_flight(window: RecoveryWindow) -> Script {
     };
     let mut s = Script::connected_with(config, mss_1000_sack());
     s.endpoint.send(s.now, Length(1 << 40)).unwrap();
-    s.says();
+    s.transmits();
     s
 }
 
@@ -29,28 +30,28 @@ fn sent_per_ack(s: &mut Script, sacked: core::ops::Range<i64>) -> Vec<usize> {
     let from = sacked.start;
     sacked
         .map(|n| {
-            s.hears(seg(1).ack(1).sack(1 + 1000 * from, 1001 + 1000 * n));
-            s.says().split_terminator(';').count()
+            s.receive(segment(1).ack(1).sack(1 + 1000 * from, 1001 + 1000 * n));
+            s.transmits().split_terminator(';').count()
         })
         .collect()
 }
 
 #[test]
-fn at_once_waits_for_half_a_window_of_acks() {
-    let mut s = in_flight(RecoveryWindow::AtOnce);
+fn without_prr_sending_waits_for_half_a_window_of_acks() {
+    let mut s = in_flight(RecoveryReduction::AtOnce);
     assert_eq!(sent_per_ack(&mut s, 1..20), [0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
 }
 
 #[test]
-fn in_proportion_one_segment_leaves_for_two_that_arrive_until_the_pipe_is_at_ssthresh() {
+fn prr_sends_one_segment_for_two_delivered_until_ssthresh() {
     for bound in [PrrBound::Conservative, PrrBound::SlowStart] {
-        let mut s = in_flight(RecoveryWindow::Prr(bound));
+        let mut s = in_flight(RecoveryReduction::Prr(bound));
         // 10/20 of what arrives; the retransmission is the first. Two had arrived before, and one is lost: after fourteen ACKs
         // the pipe is below ten, and is kept there.
         let sent = sent_per_ack(&mut s, 1..20);
         assert_eq!(sent, [0, 0, 1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1, 1, 1, 1], "{bound:?}");
     }
-    let mut s = in_flight(RecoveryWindow::Prr(PrrBound::SafeAck));
+    let mut s = in_flight(RecoveryReduction::Prr(PrrBound::SafeAck));
     // RFC 9937 §6: 10/18, for two of the twenty were reported before.
     let sent = sent_per_ack(&mut s, 1..20);
     assert_eq!(sent, [0, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 1]);
@@ -59,56 +60,56 @@ fn in_proportion_one_segment_leaves_for_two_that_arrive_until_the_pipe_is_at_sst
 #[test]
 fn recovery_ends_with_the_window_at_ssthresh() {
     for bound in BOUNDS {
-        let mut s = in_flight(RecoveryWindow::Prr(bound));
+        let mut s = in_flight(RecoveryReduction::Prr(bound));
         sent_per_ack(&mut s, 1..20);
-        s.hears(seg(1).ack(20_001));
-        assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (Phase::Open, 10_000), "{bound:?}");
+        s.receive(segment(1).ack(20_001));
+        assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (RecoveryPhase::Open, 10_000), "{bound:?}");
     }
 }
 
 #[test]
-fn where_more_is_lost_than_the_window_shrinks_there_is_no_burst() {
+fn heavy_loss_causes_no_burst() {
     // Segments 0 to 11 are lost: at once would send all that is missing at the first ACK.
     let sent = |window| sent_per_ack(&mut in_flight(window), 12..20);
-    assert_eq!(sent(RecoveryWindow::AtOnce), [0, 0, 5, 1, 1, 1, 1, 1]);
-    assert_eq!(sent(RecoveryWindow::Prr(PrrBound::Conservative)), [0, 0, 1, 1, 1, 1, 1, 1]);
+    assert_eq!(sent(RecoveryReduction::AtOnce), [0, 0, 5, 1, 1, 1, 1, 1]);
+    assert_eq!(sent(RecoveryReduction::Prr(PrrBound::Conservative)), [0, 0, 1, 1, 1, 1, 1, 1]);
     assert_eq!(
-        sent(RecoveryWindow::Prr(PrrBound::SafeAck)),
+        sent(RecoveryReduction::Prr(PrrBound::SafeAck)),
         [0, 0, 1, 1, 1, 1, 1, 1],
         "no new data acknowledged"
     );
-    assert_eq!(sent(RecoveryWindow::Prr(PrrBound::SlowStart)), [0, 0, 2, 2, 2, 2, 1, 1], "up to ssthresh");
+    assert_eq!(sent(RecoveryReduction::Prr(PrrBound::SlowStart)), [0, 0, 2, 2, 2, 2, 1, 1], "up to ssthresh");
 }
 
 #[test]
-fn an_ack_that_shows_progress_lets_a_segment_more_go() {
+fn a_safe_ack_allows_one_more_segment() {
     let after_partial_ack = |bound| {
-        let mut s = in_flight(RecoveryWindow::Prr(bound));
+        let mut s = in_flight(RecoveryReduction::Prr(bound));
         sent_per_ack(&mut s, 12..20);
-        s.hears(seg(1).ack(1001).sack(12_001, 20_001));
-        s.says().split_terminator(';').count()
+        s.receive(segment(1).ack(1001).sack(12_001, 20_001));
+        s.transmits().split_terminator(';').count()
     };
     assert_eq!(after_partial_ack(PrrBound::Conservative), 1);
     assert_eq!(after_partial_ack(PrrBound::SafeAck), 2);
 }
 
 #[test]
-fn an_ack_that_shows_further_loss_is_no_progress() {
+fn an_ack_that_shows_further_loss_is_not_safe() {
     // Segments 0 to 11 are lost; the ACK of the first, with three more, shows either that 16 is lost too or that it is not.
     for (block, expected) in [((17_001, 20_001), 4), ((16_001, 19_001), 5)] {
-        let mut s = in_flight(RecoveryWindow::Prr(PrrBound::SafeAck));
+        let mut s = in_flight(RecoveryReduction::Prr(PrrBound::SafeAck));
         assert_eq!(sent_per_ack(&mut s, 12..16), [0, 0, 1, 1]);
-        s.hears(seg(1).ack(1001).sack(block.0, block.1).sack(12_001, 16_001));
-        assert_eq!(s.says().split_terminator(';').count(), expected, "{block:?}");
+        s.receive(segment(1).ack(1001).sack(block.0, block.1).sack(12_001, 16_001));
+        assert_eq!(s.transmits().split_terminator(';').count(), expected, "{block:?}");
     }
 }
 
 #[test]
 fn a_timeout_in_recovery_ends_it() {
-    let mut s = in_flight(RecoveryWindow::Prr(PrrBound::SafeAck));
+    let mut s = in_flight(RecoveryReduction::Prr(PrrBound::SafeAck));
     sent_per_ack(&mut s, 12..16);
-    assert_eq!(s.endpoint.phase(), Phase::Recovery);
-    let said = s.runs_to(2000);
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Recovery);
+    let said = s.run_until(2000);
     assert!(said.starts_with("400: . 1:1001 ack 1"), "{said}");
-    assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (Phase::Loss, 1000));
+    assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (RecoveryPhase::Loss, 1000));
 }

@@ -1,9 +1,9 @@
 //! RFC 8985 §6: losses told by time.
 
-use super::script::{Script, mss_1000, mss_1000_sack, plain, seg};
-use crate::tcp::rack::{Arrival, Circumstances, Rack};
+use super::script::{Script, mss_1000, mss_1000_sack, plain, segment};
+use crate::tcp::rack::{Rack, RackAck, ReorderingInput};
 use crate::tcp::scoreboard::Scoreboard;
-use crate::tcp::{Config, Phase, RackConfig};
+use crate::tcp::{Config, RackConfig, RecoveryPhase};
 use hopline_core::{Duration, Instant, Length};
 
 fn rack() -> Config {
@@ -14,66 +14,69 @@ fn rack() -> Config {
 fn in_flight() -> Script {
     let mut s = Script::connected_with(rack(), mss_1000_sack());
     s.endpoint.send(s.now, Length(1 << 40)).unwrap();
-    s.says();
+    s.transmits();
     s
 }
 
 #[test]
-fn three_segments_beyond_a_hole_are_a_loss_at_once_as_long_as_nothing_was_reordered() {
+fn without_reordering_three_sacked_segments_show_a_loss_at_once() {
     // RFC 8985 §6.2, step 4.
     let mut s = in_flight();
-    s.hears_at(200, seg(1).ack(1).sack(1001, 4001));
-    assert_eq!(s.says(), ". 1:1001 ack 1");
-    assert_eq!((s.endpoint.phase(), s.endpoint.ssthresh(), s.endpoint.cwnd()), (Phase::Recovery, 5000, 5000));
+    s.receive_at(200, segment(1).ack(1).sack(1001, 4001));
+    assert_eq!(s.transmits(), ". 1:1001 ack 1");
+    assert_eq!(
+        (s.endpoint.phase(), s.endpoint.ssthresh(), s.endpoint.cwnd()),
+        (RecoveryPhase::Recovery, 5000, 5000)
+    );
     assert_eq!((s.endpoint.stats().rack_losses, s.endpoint.stats().fast_retransmits), (1, 1));
 }
 
 #[test]
 fn one_segment_beyond_a_hole_is_a_loss_after_a_quarter_of_a_round_trip() {
     let mut s = in_flight();
-    s.hears_at(200, seg(1).ack(1).sack(1001, 2001));
-    assert_eq!(s.says(), ". 10001:11001 ack 1", "the peer holds one, another may go");
-    assert_eq!(s.runs_to(300), "225: . 1:1001 ack 1");
-    assert_eq!(s.endpoint.phase(), Phase::Recovery);
+    s.receive_at(200, segment(1).ack(1).sack(1001, 2001));
+    assert_eq!(s.transmits(), ". 10001:11001 ack 1", "the peer holds one, another may go");
+    assert_eq!(s.run_until(300), "225: . 1:1001 ack 1");
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Recovery);
     assert_eq!(s.endpoint.ssthresh(), 5000, "what was sent beyond cwnd is not FlightSize");
 }
 
 #[test]
-fn a_segment_that_comes_late_is_not_taken_for_lost_and_shows_that_there_is_reordering() {
+fn a_late_segment_is_not_lost_and_shows_reordering() {
     let mut s = in_flight();
-    s.hears_at(200, seg(1).ack(1).sack(1001, 2001));
-    s.says();
-    s.hears_at(220, seg(1).ack(2001));
-    s.says();
+    s.receive_at(200, segment(1).ack(1).sack(1001, 2001));
+    s.transmits();
+    s.receive_at(220, segment(1).ack(2001));
+    s.transmits();
     assert_eq!(s.endpoint.stats().retransmissions, 0);
     // From now on three segments beyond a hole are not enough, RFC 8985 §6.2, steps 3 and 4.
-    s.hears_at(221, seg(1).ack(2001).sack(3001, 6001));
-    assert!(!s.says().contains(". 2001:"));
+    s.receive_at(221, segment(1).ack(2001).sack(3001, 6001));
+    assert!(!s.transmits().contains(". 2001:"));
     // Sent at 100, the latest delivered took 121, and a quarter of the least round trip is 25.
-    let said = s.runs_to(300);
+    let said = s.run_until(300);
     assert!(said.starts_with("246: . 2001:3001 ack 1"), "{said}");
 }
 
 #[test]
-fn everything_that_should_have_arrived_is_resent_in_order_as_the_pipe_allows() {
+fn overdue_segments_are_retransmitted_in_order_as_the_pipe_allows() {
     let mut s = in_flight();
-    s.hears_at(200, seg(1).ack(1).sack(8001, 10_001).sack(1001, 2001));
+    s.receive_at(200, segment(1).ack(1).sack(8001, 10_001).sack(1001, 2001));
     // Seven of ten are lost; cwnd is 5.
     assert_eq!(
-        s.says(),
+        s.transmits(),
         ". 1:1001 ack 1; . 2001:3001 ack 1; . 3001:4001 ack 1; . 4001:5001 ack 1; . 5001:6001 ack 1"
     );
     assert_eq!(s.endpoint.stats().rack_losses, 7);
-    s.hears_at(300, seg(1).ack(2001).sack(8001, 10_001));
-    assert_eq!(s.says(), ". 6001:7001 ack 1");
-    s.hears_at(301, seg(1).ack(6001).sack(8001, 10_001));
+    s.receive_at(300, segment(1).ack(2001).sack(8001, 10_001));
+    assert_eq!(s.transmits(), ". 6001:7001 ack 1");
+    s.receive_at(301, segment(1).ack(6001).sack(8001, 10_001));
     assert_eq!(
-        s.says(),
+        s.transmits(),
         ". 7001:8001 ack 1; . 10001:11001 ack 1; . 11001:12001 ack 1; . 12001:13001 ack 1",
         "what is lost comes first"
     );
-    s.hears_at(400, seg(1).ack(10_001));
-    assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (Phase::Open, 5000));
+    s.receive_at(400, segment(1).ack(10_001));
+    assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (RecoveryPhase::Open, 5000));
     assert_eq!(s.endpoint.stats().timeouts, 0);
 }
 
@@ -81,42 +84,42 @@ fn everything_that_should_have_arrived_is_resent_in_order_as_the_pipe_allows() {
 fn a_retransmission_that_is_lost_is_sent_again_without_a_timeout() {
     // RFC 8985 §3.4: what was sent after it has arrived.
     let mut s = in_flight();
-    s.hears_at(200, seg(1).ack(1).sack(1001, 7001));
-    assert_eq!(s.says(), ". 1:1001 ack 1; . 10001:11001 ack 1");
-    s.hears_at(250, seg(1).ack(1).sack(1001, 8001));
-    assert_eq!(s.says(), ". 11001:12001 ack 1");
-    s.hears_at(300, seg(1).ack(1).sack(1001, 8001).sack(10_001, 11_001));
-    assert_eq!(s.says(), ". 1:1001 ack 1; . 8001:9001 ack 1; . 9001:10001 ack 1; . 12001:13001 ack 1");
+    s.receive_at(200, segment(1).ack(1).sack(1001, 7001));
+    assert_eq!(s.transmits(), ". 1:1001 ack 1; . 10001:11001 ack 1");
+    s.receive_at(250, segment(1).ack(1).sack(1001, 8001));
+    assert_eq!(s.transmits(), ". 11001:12001 ack 1");
+    s.receive_at(300, segment(1).ack(1).sack(1001, 8001).sack(10_001, 11_001));
+    assert_eq!(s.transmits(), ". 1:1001 ack 1; . 8001:9001 ack 1; . 9001:10001 ack 1; . 12001:13001 ack 1");
     assert_eq!((s.endpoint.stats().fast_retransmits, s.endpoint.stats().timeouts), (1, 0));
     assert_eq!(s.endpoint.cwnd(), 5000, "one reduction for one window");
 }
 
 #[test]
-fn an_ack_sooner_than_any_round_trip_says_nothing_about_a_retransmission() {
+fn an_ack_below_the_min_rtt_does_not_cover_the_retransmission() {
     // RFC 8985 §6.2, step 2: it is for the first transmission.
     let mut s = in_flight();
-    s.hears_at(200, seg(1).ack(1).sack(1001, 4001));
-    assert_eq!(s.says(), ". 1:1001 ack 1");
-    s.hears_at(210, seg(1).ack(4001));
-    let said = s.says();
+    s.receive_at(200, segment(1).ack(1).sack(1001, 4001));
+    assert_eq!(s.transmits(), ". 1:1001 ack 1");
+    s.receive_at(210, segment(1).ack(4001));
+    let said = s.transmits();
     assert!(!said.contains(". 4001:"), "not everything sent before the retransmission is lost: {said}");
 }
 
 #[test]
-fn two_reports_of_one_round_widen_the_window_once() {
+fn two_dsacks_of_one_round_widen_the_window_once() {
     // RFC 8985 §6.2, step 4.
     let mut s = in_flight();
-    s.hears_at(200, seg(1).ack(1).sack(1001, 2001));
-    s.says();
-    s.hears_at(210, seg(1).ack(2001));
-    s.says();
-    s.hears_at(211, seg(1).ack(2001).sack(1, 1001));
-    s.hears_at(212, seg(1).ack(2001).sack(1, 1001));
-    s.says();
+    s.receive_at(200, segment(1).ack(1).sack(1001, 2001));
+    s.transmits();
+    s.receive_at(210, segment(1).ack(2001));
+    s.transmits();
+    s.receive_at(211, segment(1).ack(2001).sack(1, 1001));
+    s.receive_at(212, segment(1).ack(2001).sack(1, 1001));
+    s.transmits();
     // Two quarters of 100 ms, not three: both reports are of one round.
-    s.hears_at(220, seg(1).ack(2001).sack(3001, 4001));
-    s.says();
-    let said = s.runs_to(320);
+    s.receive_at(220, segment(1).ack(2001).sack(3001, 4001));
+    s.transmits();
+    let said = s.run_until(320);
     assert!(said.starts_with("270: . 2001:3001 ack 1"), "{said}");
 }
 
@@ -135,67 +138,67 @@ fn lost_after(rounds: u64, recoveries: usize) -> u64 {
     let mut board = Scoreboard::default();
     board.add(1001, 2001);
     let blocks = &[(1001, 2001)];
-    rack.on_ack(Arrival { now: ms(1100), una: 1, board: &board, blocks, echoed: None });
+    rack.on_ack(RackAck { now: ms(1100), una: 1, scoreboard: &board, blocks, echoed_send_time: None });
     let srtt = Some(Duration::from_millis(120));
-    let found = rack.detect(ms(1100), Circumstances { phase: Phase::Open, srtt, threshold: 3 });
+    let found = rack.detect(ms(1100), ReorderingInput { phase: RecoveryPhase::Open, srtt, dup_thresh: 3 });
     assert_eq!(found.lost, 0);
-    found.again.unwrap().as_nanos() / 1_000_000 - 1000
+    found.recheck_at.unwrap().as_nanos() / 1_000_000 - 1000
 }
 
 #[test]
-fn the_window_grows_by_a_quarter_per_round_with_dsack_up_to_the_smoothed_round_trip_and_shrinks_again() {
+fn the_reordering_window_grows_with_dsacks_up_to_srtt_and_shrinks_again() {
     // RFC 8985 §6.2, step 4.
     assert_eq!([0, 1, 2, 3, 4, 20].map(|rounds| lost_after(rounds, 0)), [125, 150, 175, 200, 220, 220]);
     assert_eq!([15, 16, 99].map(|recoveries| lost_after(3, recoveries)), [200, 125, 125]);
 }
 
 #[test]
-fn a_timeout_takes_for_lost_what_should_have_arrived_and_spares_what_was_just_sent() {
+fn a_timeout_marks_only_overdue_segments_lost() {
     // RFC 8985 §6.3.
     let mut config = rack();
     config.loss_detection = no_probe();
     let mut s = Script::connected_with(config, mss_1000_sack());
     s.endpoint.send(s.now, Length(3000)).unwrap();
-    s.says();
-    s.runs_to(390);
+    s.transmits();
+    s.run_until(390);
     s.endpoint.send(s.now, Length(1000)).unwrap();
-    assert_eq!(s.says(), ". 3001:4001 ack 1");
+    assert_eq!(s.transmits(), ". 3001:4001 ack 1");
     // The timer was set at 100 to 300 ms.
-    assert_eq!(s.runs_to(450), "400: . 1:1001 ack 1");
-    assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (Phase::Loss, 1000));
+    assert_eq!(s.run_until(450), "400: . 1:1001 ack 1");
+    assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (RecoveryPhase::Loss, 1000));
     assert_eq!(s.endpoint.stats().rack_losses, 3);
-    s.hears_at(490, seg(1).ack(1).sack(3001, 4001));
-    assert_eq!(s.says(), "", "cwnd is one segment, and the first is under way");
-    s.hears_at(500, seg(1).ack(1001).sack(3001, 4001));
-    assert_eq!(s.says(), ". 1001:2001 ack 1; . 2001:3001 ack 1");
-    s.hears_at(600, seg(1).ack(4001));
-    assert_eq!(s.endpoint.phase(), Phase::Open);
+    s.receive_at(490, segment(1).ack(1).sack(3001, 4001));
+    assert_eq!(s.transmits(), "", "cwnd is one segment, and the first is under way");
+    s.receive_at(500, segment(1).ack(1001).sack(3001, 4001));
+    assert_eq!(s.transmits(), ". 1001:2001 ack 1; . 2001:3001 ack 1");
+    s.receive_at(600, segment(1).ack(4001));
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Open);
     assert_eq!(s.endpoint.stats().retransmissions, 3);
 }
 
 #[test]
-fn what_the_peer_holds_is_not_forgotten_at_a_timeout() {
+fn sacked_segments_are_kept_at_a_timeout() {
     let mut s = in_flight();
-    s.hears_at(200, seg(1).ack(1).sack(5001, 10_001));
-    s.says();
-    let said = s.runs_to(1000);
+    s.receive_at(200, segment(1).ack(1).sack(5001, 10_001));
+    s.transmits();
+    let said = s.run_until(1000);
     assert!(said.contains(". 1:1001 ack 1"), "{said}");
-    assert_eq!(s.endpoint.phase(), Phase::Loss);
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Loss);
     for (ack, ms) in [(1001, 1001), (2001, 1101), (3001, 1201), (4001, 1301)] {
-        s.hears_at(ms, seg(1).ack(ack).sack(5001, 10_001));
-        let said = s.says();
+        s.receive_at(ms, segment(1).ack(ack).sack(5001, 10_001));
+        let said = s.transmits();
         assert!(!said.contains(". 5001:"), "{said}");
     }
 }
 
 #[test]
-fn a_peer_that_takes_back_what_it_held_gets_it_again() {
+fn reneged_data_are_retransmitted() {
     let mut s = in_flight();
-    s.hears_at(200, seg(1).ack(1).sack(1001, 4001));
-    s.says();
-    s.hears_at(300, seg(1).ack(2001));
+    s.receive_at(200, segment(1).ack(1).sack(1001, 4001));
+    s.transmits();
+    s.receive_at(300, segment(1).ack(2001));
     assert_eq!(s.endpoint.stats().reneged, 1);
-    let said = s.says() + &s.runs_to(1000);
+    let said = s.transmits() + &s.run_until(1000);
     assert!(said.contains(". 2001:3001 ack 1"), "{said}");
 }
 
@@ -204,23 +207,23 @@ fn data_and_fin_are_resent_together() {
     let mut s = Script::connected_with(rack(), mss_1000_sack());
     s.endpoint.send(s.now, Length(5000)).unwrap();
     s.endpoint.close(s.now).unwrap();
-    s.says();
-    s.hears_at(200, seg(1).ack(1).sack(1001, 4001));
-    assert_eq!(s.says(), ". 1:1001 ack 1");
-    s.hears_at(300, seg(1).ack(4001));
-    let said = s.runs_to(900);
+    s.transmits();
+    s.receive_at(200, segment(1).ack(1).sack(1001, 4001));
+    assert_eq!(s.transmits(), ". 1:1001 ack 1");
+    s.receive_at(300, segment(1).ack(4001));
+    let said = s.run_until(900);
     assert!(said.contains("F 4001:5001 ack 1"), "{said}");
 }
 
 #[test]
-fn without_sack_duplicates_count() {
+fn without_sack_duplicate_acks_are_used() {
     let mut s = Script::connected_with(rack(), mss_1000());
     s.endpoint.send(s.now, Length(1 << 40)).unwrap();
-    s.says();
+    s.transmits();
     for _ in 0..3 {
-        s.hears(seg(1).ack(1));
+        s.receive(segment(1).ack(1));
     }
-    assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (Phase::Recovery, 8000));
+    assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (RecoveryPhase::Recovery, 8000));
     assert_eq!(s.endpoint.stats().rack_losses, 0);
 }
 

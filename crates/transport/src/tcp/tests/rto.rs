@@ -1,8 +1,8 @@
 //! RFC 6298: the retransmission timeout to the millisecond.
 
-use super::script::{Script, mss_1000, plain, seg};
+use super::script::{Script, mss_1000, plain, segment};
 use crate::tcp::{Config, Estimator};
-use hopline_core::{Duration, Instant, Length, Machine};
+use hopline_core::{Duration, Instant, Length, StateMachine};
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -11,10 +11,10 @@ fn ms(n: u64) -> Duration {
 /// Sends one segment now and acknowledges it `rtt` milliseconds later.
 fn round_trip(s: &mut Script, rtt: u64) {
     s.endpoint.send(s.now, Length(1000)).unwrap();
-    assert!(!s.says().is_empty());
+    assert!(!s.transmits().is_empty());
     let at = s.now.as_nanos() / 1_000_000 + rtt;
     let ack = 1 + 1000 * (s.endpoint.stats().segments_sent - s.endpoint.stats().retransmissions) as i64;
-    s.hears_at(at, seg(1).ack(ack));
+    s.receive_at(at, segment(1).ack(ack));
 }
 
 #[test]
@@ -52,15 +52,15 @@ fn the_rto_is_a_multiple_of_the_granularity_and_the_variance_at_least_one_tick()
 #[test]
 fn the_timer_starts_with_the_first_segment_and_restarts_with_each_new_ack() {
     let mut s = Script::sending(plain(), 3000);
-    s.says();
+    s.transmits();
     assert_eq!(s.endpoint.poll_timeout().unwrap().0, Instant::from_millis(400));
-    s.hears_at(150, seg(1).ack(1001));
-    s.says();
+    s.receive_at(150, segment(1).ack(1001));
+    s.transmits();
     let rto = s.endpoint.rto();
     assert_eq!(s.endpoint.poll_timeout().unwrap().0, Instant::from_millis(150) + rto);
-    s.hears_at(200, seg(1).ack(1001));
+    s.receive_at(200, segment(1).ack(1001));
     assert_eq!(s.endpoint.poll_timeout().unwrap().0, Instant::from_millis(150) + rto, "not with duplicates");
-    s.hears_at(210, seg(1).ack(3001));
+    s.receive_at(210, segment(1).ack(3001));
     assert_eq!(s.endpoint.poll_timeout(), None, "§5.2");
 }
 
@@ -70,7 +70,7 @@ fn back_off_doubles_up_to_the_largest_rto() {
     config.rto.max = ms(2000);
     let mut s = Script::sending(config, 10);
     assert_eq!(
-        s.runs_to(8300).matches(": . 1:11").count(),
+        s.run_until(8300).matches(": . 1:11").count(),
         7,
         "at 100, then after 300, 600, 1200, 2000, 2000 and 2000"
     );
@@ -82,21 +82,21 @@ fn the_back_off_limit_holds() {
     let mut config = plain();
     config.rto.backoff_limit = Some(4);
     let mut s = Script::sending(config, 10);
-    let said = s.runs_to(6000);
+    let said = s.run_until(6000);
     let times: Vec<&str> = said.split("; ").map(|l| l.split(':').next().unwrap()).collect();
     assert_eq!(times, ["100", "400", "1000", "2200", "3400", "4600", "5800"]);
 }
 
 #[test]
-fn karn_a_retransmission_is_not_timed_and_keeps_the_back_off() {
+fn by_karns_algorithm_a_retransmission_gives_no_sample_and_keeps_the_backoff() {
     let mut s = Script::sending(plain(), 1000);
-    assert_eq!(s.runs_to(500), "100: . 1:1001 ack 1; 400: . 1:1001 ack 1");
-    s.hears(seg(1).ack(1001));
+    assert_eq!(s.run_until(500), "100: . 1:1001 ack 1; 400: . 1:1001 ack 1");
+    s.receive(segment(1).ack(1001));
     assert_eq!(s.endpoint.srtt(), Some(ms(100)));
     assert_eq!(s.endpoint.rto(), ms(600), "until a segment sent once is acknowledged");
     s.endpoint.send(s.now, Length(1000)).unwrap();
-    s.says();
-    s.hears_at(600, seg(1).ack(2001));
+    s.transmits();
+    s.receive_at(600, segment(1).ack(2001));
     assert_eq!(s.endpoint.backoff(), 1);
     assert_eq!(s.endpoint.rto(), ms(250), "100 + 4·37.5");
 }
@@ -104,15 +104,15 @@ fn karn_a_retransmission_is_not_timed_and_keeps_the_back_off() {
 #[test]
 fn after_a_timeout_everything_in_flight_is_sent_again_as_the_window_opens() {
     let mut s = Script::sending(plain(), 4000);
-    s.says();
-    assert_eq!(s.runs_to(450), "400: . 1:1001 ack 1");
+    s.transmits();
+    assert_eq!(s.run_until(450), "400: . 1:1001 ack 1");
     assert_eq!(s.endpoint.cwnd(), 1000);
     assert_eq!(s.endpoint.ssthresh(), 2000);
     assert_eq!(s.endpoint.flight_size(), 1000);
-    s.hears_at(500, seg(1).ack(1001));
-    assert_eq!(s.says(), ". 1001:2001 ack 1; . 2001:3001 ack 1");
-    s.hears_at(600, seg(1).ack(4001));
-    assert_eq!(s.says(), "", "the originals arrived");
+    s.receive_at(500, segment(1).ack(1001));
+    assert_eq!(s.transmits(), ". 1001:2001 ack 1; . 2001:3001 ack 1");
+    s.receive_at(600, segment(1).ack(4001));
+    assert_eq!(s.transmits(), "", "the originals arrived");
     assert_eq!(s.endpoint.stats().retransmissions, 3);
     assert_eq!(s.endpoint.stats().timeouts, 1);
 }
@@ -120,15 +120,15 @@ fn after_a_timeout_everything_in_flight_is_sent_again_as_the_window_opens() {
 #[test]
 fn a_late_or_repeated_timeout_call_does_nothing() {
     let mut s = Script::sending(plain(), 1000);
-    s.says();
+    s.transmits();
     s.now = Instant::from_millis(399);
     s.endpoint.handle_timeout(s.now);
-    assert_eq!(s.says(), "");
+    assert_eq!(s.transmits(), "");
     s.now = Instant::from_millis(700);
     s.endpoint.handle_timeout(s.now);
-    assert_eq!(s.says(), ". 1:1001 ack 1");
+    assert_eq!(s.transmits(), ". 1:1001 ack 1");
     s.endpoint.handle_timeout(s.now);
-    assert_eq!(s.says(), "");
+    assert_eq!(s.transmits(), "");
 }
 
 /// Ticks of 10 ms in the integers of Jacobson (1988).
@@ -158,8 +158,8 @@ fn the_phase_of_the_ticks_decides_between_neighbours() {
         config.rto.estimator = Estimator::Ticks { phase: ms(phase) };
         let mut s = Script::new(config);
         s.endpoint.connect(s.now).unwrap();
-        s.says();
-        s.hears_at(105, seg(0).syn().ack(1).options(mss_1000()));
+        s.transmits();
+        s.receive_at(105, segment(0).syn().ack(1).options(mss_1000()));
         assert_eq!(s.endpoint.srtt(), Some(ms(expected)), "phase {phase} ms");
     }
 }
@@ -180,10 +180,10 @@ fn a_sample_is_at_least_one_tick() {
 #[test]
 fn ns2_forgets_the_estimate_after_four_doublings() {
     let mut s = Script::sending(ticks(), 1000);
-    s.runs_to(3000);
+    s.run_until(3000);
     assert_eq!(s.endpoint.backoff(), 8);
     assert!(s.endpoint.srtt().is_some());
-    s.runs_to(5000);
+    s.run_until(5000);
     assert_eq!(s.endpoint.backoff(), 16);
     assert_eq!(s.endpoint.srtt(), None);
     assert_eq!(s.endpoint.rto(), ms(4800), "but not the timeout");
@@ -193,7 +193,7 @@ fn ns2_forgets_the_estimate_after_four_doublings() {
 fn ns2_initial_timeouts_of_a_lost_syn() {
     let mut s = Script::new(ticks());
     s.endpoint.connect(s.now).unwrap();
-    assert_eq!(s.runs_to(100_000), "0: S 0; 3000: S 0; 9000: S 0; 21000: S 0; 45000: S 0; 93000: S 0");
+    assert_eq!(s.run_until(100_000), "0: S 0; 3000: S 0; 9000: S 0; 21000: S 0; 45000: S 0; 93000: S 0");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! RFC 2018 and RFC 6675: scoreboard, pipe, next segment, reneging; ns-2's Sack1.
 
-use super::script::{Script, mss_1000_sack, plain, seg};
+use super::script::{Script, mss_1000_sack, plain, segment};
 use crate::tcp::congestion::SackConfig;
 use crate::tcp::scoreboard::{Reneging, Scoreboard};
-use crate::tcp::{Config, Phase, Reduction, Variant};
+use crate::tcp::{Config, RecoveryPhase, Reduction, Variant};
 use hopline_core::Length;
 
 fn sack() -> Config {
@@ -14,7 +14,7 @@ fn sack() -> Config {
 fn in_flight(config: Config) -> Script {
     let mut s = Script::connected_with(config, mss_1000_sack());
     s.endpoint.send(s.now, Length(1 << 40)).unwrap();
-    s.says();
+    s.transmits();
     s
 }
 
@@ -27,7 +27,7 @@ fn blocks_join_and_are_counted_once() {
     assert_eq!(b.add(10, 40), 0);
     assert_eq!(b.add(40, 45), 5, "touching blocks are one");
     assert_eq!(b.add(5, 5), 0);
-    assert_eq!((b.end(), b.skip(12), b.skip(45), b.next_hole(0)), (45, 45, 45, Some((0, 10))));
+    assert_eq!((b.end(), b.skip_block(12), b.skip_block(45), b.next_hole(0)), (45, 45, 45, Some((0, 10))));
     assert_eq!(b.sacked_below(15), 5);
 }
 
@@ -79,49 +79,52 @@ fn an_ack_inside_a_block_is_reneging() {
 }
 
 #[test]
-fn three_duplicates_with_news_start_recovery_and_holes_are_filled_in_order() {
+fn three_duplicates_with_new_blocks_start_recovery() {
     let mut s = in_flight(sack());
-    s.hears(seg(1).ack(1).sack(1001, 2001));
-    assert_eq!(s.says(), ". 10001:11001 ack 1", "limited transmit");
-    s.hears(seg(1).ack(1).sack(3001, 4001).sack(1001, 2001));
-    assert_eq!(s.says(), ". 11001:12001 ack 1");
-    s.hears(seg(1).ack(1).sack(5001, 6001).sack(3001, 4001).sack(1001, 2001));
-    assert_eq!(s.endpoint.phase(), Phase::Recovery);
+    s.receive(segment(1).ack(1).sack(1001, 2001));
+    assert_eq!(s.transmits(), ". 10001:11001 ack 1", "limited transmit");
+    s.receive(segment(1).ack(1).sack(3001, 4001).sack(1001, 2001));
+    assert_eq!(s.transmits(), ". 11001:12001 ack 1");
+    s.receive(segment(1).ack(1).sack(5001, 6001).sack(3001, 4001).sack(1001, 2001));
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Recovery);
     // FlightSize 10: cwnd 5. Pipe: 2001–3001, 4001–5001 and six above are not lost. Only the first goes.
-    assert_eq!(s.says(), ". 1:1001 ack 1");
+    assert_eq!(s.transmits(), ". 1:1001 ack 1");
     assert_eq!(s.endpoint.ssthresh(), 5000);
-    s.hears(seg(1).ack(1).sack(5001, 12_001).sack(3001, 4001).sack(1001, 2001));
+    s.receive(segment(1).ack(1).sack(5001, 12_001).sack(3001, 4001).sack(1001, 2001));
     // Everything below 5001 is lost; pipe is the one resent segment: four more may go.
-    assert_eq!(s.says(), ". 2001:3001 ack 1; . 4001:5001 ack 1; . 12001:13001 ack 1; . 13001:14001 ack 1");
+    assert_eq!(
+        s.transmits(),
+        ". 2001:3001 ack 1; . 4001:5001 ack 1; . 12001:13001 ack 1; . 13001:14001 ack 1"
+    );
 }
 
 #[test]
 fn more_than_two_segments_sacked_at_once_start_recovery() {
     let mut s = in_flight(sack());
-    s.hears(seg(1).ack(1).sack(1001, 4002));
-    assert_eq!(s.endpoint.phase(), Phase::Recovery, "IsLost of the first, RFC 6675 §5 (2)");
+    s.receive(segment(1).ack(1).sack(1001, 4002));
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Recovery, "IsLost of the first, RFC 6675 §5 (2)");
 }
 
 #[test]
-fn duplicates_without_news_do_not_count() {
+fn duplicates_without_new_blocks_do_not_count() {
     let mut s = in_flight(sack());
     for _ in 0..5 {
-        s.hears(seg(1).ack(1).sack(1001, 2001));
+        s.receive(segment(1).ack(1).sack(1001, 2001));
     }
     assert_eq!(s.endpoint.stats().dup_acks, 1);
-    assert_eq!(s.endpoint.phase(), Phase::Open);
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Open);
 }
 
 #[test]
 fn recovery_ends_at_the_recovery_point() {
     let mut s = in_flight(sack());
-    s.hears(seg(1).ack(1).sack(1001, 5001));
-    s.says();
-    s.hears(seg(1).ack(9001));
-    assert_eq!(s.endpoint.phase(), Phase::Recovery);
-    s.says();
-    s.hears(seg(1).ack(10_001));
-    assert_eq!(s.endpoint.phase(), Phase::Open);
+    s.receive(segment(1).ack(1).sack(1001, 5001));
+    s.transmits();
+    s.receive(segment(1).ack(9001));
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Recovery);
+    s.transmits();
+    s.receive(segment(1).ack(10_001));
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Open);
     assert_eq!(s.endpoint.cwnd(), 5000);
 }
 
@@ -130,10 +133,10 @@ fn a_hole_not_yet_lost_is_resent_when_there_is_no_new_data() {
     // RFC 6675 §4, NextSeg (3).
     let mut s = Script::connected_with(sack(), mss_1000_sack());
     s.endpoint.send(s.now, Length(10_000)).unwrap();
-    s.says();
-    s.hears(seg(1).ack(1).sack(1001, 5001).sack(6001, 7001).sack(8001, 10_001));
+    s.transmits();
+    s.receive(segment(1).ack(1).sack(1001, 5001).sack(6001, 7001).sack(8001, 10_001));
     // 5001–6001: two blocks above, 3000 bytes: lost. 7001–8001: one block, 2000 bytes: not lost.
-    assert_eq!(s.says(), ". 1:1001 ack 1; . 5001:6001 ack 1; . 7001:8001 ack 1");
+    assert_eq!(s.transmits(), ". 1:1001 ack 1; . 5001:6001 ack 1; . 7001:8001 ack 1");
 }
 
 #[test]
@@ -141,62 +144,62 @@ fn the_tail_is_rescued_once() {
     // RFC 6675 §4, NextSeg (4).
     let mut s = Script::connected_with(sack(), mss_1000_sack());
     s.endpoint.send(s.now, Length(10_000)).unwrap();
-    s.says();
-    s.hears(seg(1).ack(1).sack(1001, 8001));
-    assert_eq!(s.says(), ". 1:1001 ack 1; . 9001:10001 ack 1");
-    s.hears(seg(1).ack(8001));
-    assert_eq!(s.says(), "", "once per recovery");
+    s.transmits();
+    s.receive(segment(1).ack(1).sack(1001, 8001));
+    assert_eq!(s.transmits(), ". 1:1001 ack 1; . 9001:10001 ack 1");
+    s.receive(segment(1).ack(8001));
+    assert_eq!(s.transmits(), "", "once per recovery");
 }
 
 #[test]
 fn a_timeout_forgets_the_blocks() {
     // RFC 2018 §8.
     let mut s = in_flight(sack());
-    s.hears(seg(1).ack(1).sack(2001, 4001));
-    s.runs_to(450);
-    s.hears(seg(1).ack(1001));
-    assert_eq!(s.says(), ". 1001:2001 ack 1; . 2001:3001 ack 1");
+    s.receive(segment(1).ack(1).sack(2001, 4001));
+    s.run_until(450);
+    s.receive(segment(1).ack(1001));
+    assert_eq!(s.transmits(), ". 1001:2001 ack 1; . 2001:3001 ack 1");
 }
 
 #[test]
 fn blocks_that_come_after_a_timeout_are_skipped() {
     let mut s = in_flight(sack());
-    s.runs_to(450);
-    s.hears(seg(1).ack(1001).sack(2001, 9001));
-    assert_eq!(s.says(), ". 1001:2001 ack 1; . 9001:10001 ack 1");
+    s.run_until(450);
+    s.receive(segment(1).ack(1001).sack(2001, 9001));
+    assert_eq!(s.transmits(), ". 1001:2001 ack 1; . 9001:10001 ack 1");
 }
 
 #[test]
-fn no_recovery_before_what_was_sent_before_the_timeout_is_acknowledged() {
+fn no_recovery_until_data_sent_before_the_timeout_are_acked() {
     // RFC 6675 §5.1.
     let mut s = in_flight(sack());
-    s.runs_to(450);
-    s.hears(seg(1).ack(1001).sack(2001, 3001));
-    s.hears(seg(1).ack(1001).sack(2001, 4001));
-    s.hears(seg(1).ack(1001).sack(2001, 5001));
-    s.hears(seg(1).ack(1001).sack(2001, 6001));
+    s.run_until(450);
+    s.receive(segment(1).ack(1001).sack(2001, 3001));
+    s.receive(segment(1).ack(1001).sack(2001, 4001));
+    s.receive(segment(1).ack(1001).sack(2001, 5001));
+    s.receive(segment(1).ack(1001).sack(2001, 6001));
     assert_eq!(s.endpoint.stats().fast_retransmits, 0);
 }
 
 #[test]
-fn reneging_is_noticed_and_the_data_resent_in_the_end() {
+fn reneged_data_are_eventually_retransmitted() {
     let mut s = in_flight(sack());
-    s.hears(seg(1).ack(1).sack(1001, 4001));
-    s.says();
-    s.hears(seg(1).ack(2001));
+    s.receive(segment(1).ack(1).sack(1001, 4001));
+    s.transmits();
+    s.receive(segment(1).ack(2001));
     assert_eq!(s.endpoint.stats().reneged, 1);
-    s.says();
-    let said = s.runs_to(2000);
+    s.transmits();
+    let said = s.run_until(2000);
     assert!(said.contains(". 2001:3001 ack 1"), "{said}");
 }
 
 #[test]
 fn nonsense_blocks_are_ignored() {
     let mut s = in_flight(sack());
-    s.hears(seg(1).ack(1).sack(10_001, 11_001));
-    s.hears(seg(1).ack(1).sack(5001, 4001));
-    s.hears(seg(1).ack(1).sack(-999, 1001));
-    s.hears(seg(1).ack(1).sack(1, 1001));
+    s.receive(segment(1).ack(1).sack(10_001, 11_001));
+    s.receive(segment(1).ack(1).sack(5001, 4001));
+    s.receive(segment(1).ack(1).sack(-999, 1001));
+    s.receive(segment(1).ack(1).sack(1, 1001));
     assert_eq!(s.endpoint.stats().dup_acks, 0);
 }
 
@@ -209,20 +212,20 @@ fn ns2_counts_the_pipe_by_acks() {
         ..plain()
     };
     let mut s = in_flight(config);
-    s.hears(seg(1).ack(1).sack(1001, 2001));
-    s.hears(seg(1).ack(1).sack(1001, 3001));
-    s.hears(seg(1).ack(1).sack(1001, 4001));
+    s.receive(segment(1).ack(1).sack(1001, 2001));
+    s.receive(segment(1).ack(1).sack(1001, 3001));
+    s.receive(segment(1).ack(1).sack(1001, 4001));
     // cwnd 5; pipe 10 − 3, the one resent not counted.
-    assert_eq!(s.says(), ". 1:1001 ack 1");
-    s.hears(seg(1).ack(1).sack(5001, 6001).sack(1001, 4001));
-    s.hears(seg(1).ack(1).sack(5001, 7001).sack(1001, 4001));
-    assert_eq!(s.says(), "", "7, 6, 5");
-    s.hears(seg(1).ack(1).sack(5001, 8001).sack(1001, 4001));
-    assert_eq!(s.says(), ". 4001:5001 ack 1", "4: the hole, though nothing says it is lost");
-    s.hears(seg(1).ack(4001).sack(5001, 8001));
-    assert_eq!(s.says(), ". 10001:11001 ack 1; . 11001:12001 ack 1", "a partial ACK takes two off");
-    s.hears(seg(1).ack(10_001));
-    assert_eq!(s.endpoint.phase(), Phase::Open);
+    assert_eq!(s.transmits(), ". 1:1001 ack 1");
+    s.receive(segment(1).ack(1).sack(5001, 6001).sack(1001, 4001));
+    s.receive(segment(1).ack(1).sack(5001, 7001).sack(1001, 4001));
+    assert_eq!(s.transmits(), "", "7, 6, 5");
+    s.receive(segment(1).ack(1).sack(5001, 8001).sack(1001, 4001));
+    assert_eq!(s.transmits(), ". 4001:5001 ack 1", "4: the hole, though nothing says it is lost");
+    s.receive(segment(1).ack(4001).sack(5001, 8001));
+    assert_eq!(s.transmits(), ". 10001:11001 ack 1; . 11001:12001 ack 1", "a partial ACK takes two off");
+    s.receive(segment(1).ack(10_001));
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Open);
     assert_eq!(s.endpoint.cwnd(), 5000, "and the last ACK adds nothing");
 }
 
@@ -230,23 +233,23 @@ fn ns2_counts_the_pipe_by_acks() {
 fn ns2_ignores_blocks_between_a_timeout_and_the_next_new_ack() {
     let config = Config { variant: Variant::Sack(SackConfig::NS2), ..plain() };
     let mut s = in_flight(config);
-    s.runs_to(450);
-    s.hears(seg(1).ack(1).sack(8001, 9001));
+    s.run_until(450);
+    s.receive(segment(1).ack(1).sack(8001, 9001));
     assert_eq!(s.endpoint.stats().dup_acks, 0);
-    s.hears(seg(1).ack(1001).sack(2001, 9001));
-    assert_eq!(s.says(), ". 1001:2001 ack 1; . 2001:3001 ack 1", "and those of new ACKs");
-    s.hears(seg(1).ack(1001).sack(2001, 9001));
+    s.receive(segment(1).ack(1001).sack(2001, 9001));
+    assert_eq!(s.transmits(), ". 1001:2001 ack 1; . 2001:3001 ack 1", "and those of new ACKs");
+    s.receive(segment(1).ack(1001).sack(2001, 9001));
     assert_eq!(s.endpoint.stats().dup_acks, 1);
 }
 
 #[test]
-fn without_agreement_newreno_takes_over() {
+fn without_sack_permitted_newreno_takes_over() {
     let mut s = Script::connected(sack());
     s.endpoint.send(s.now, Length(1 << 40)).unwrap();
-    s.says();
+    s.transmits();
     for _ in 0..3 {
-        s.hears(seg(1).ack(1));
+        s.receive(segment(1).ack(1));
     }
-    assert_eq!(s.endpoint.phase(), Phase::Recovery);
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Recovery);
     assert_eq!(s.endpoint.cwnd(), 8000);
 }

@@ -13,7 +13,7 @@ use hopline_wire::tcp::{DoorOption, DoorReport, Flags, Options, SackBlock, Segme
 pub(super) const LOCAL: u16 = 1000;
 pub(super) const REMOTE: u16 = 2000;
 
-pub(super) type Script = crate::script::Script<Peer>;
+pub(super) type Script = crate::test_script::Script<Peer>;
 
 pub(super) struct Peer {
     /// Initial sequence numbers: the endpoint's and its own.
@@ -25,7 +25,7 @@ pub(super) struct Peer {
 
 /// A segment of the peer, under construction. Sequence numbers are relative.
 #[derive(Clone)]
-pub(super) struct FromPeer {
+pub(super) struct SegmentBuilder {
     pub(super) seq: i64,
     pub(super) ack: Option<i64>,
     pub(super) len: u64,
@@ -36,8 +36,8 @@ pub(super) struct FromPeer {
     pub(super) ecn: Ecn,
 }
 
-pub(super) fn seg(seq: i64) -> FromPeer {
-    FromPeer {
+pub(super) fn segment(seq: i64) -> SegmentBuilder {
+    SegmentBuilder {
         seq,
         ack: None,
         len: 0,
@@ -49,7 +49,7 @@ pub(super) fn seg(seq: i64) -> FromPeer {
     }
 }
 
-impl FromPeer {
+impl SegmentBuilder {
     pub(super) fn ack(mut self, ack: i64) -> Self {
         self.ack = Some(ack);
         self.flags |= Flags::ACK;
@@ -126,8 +126,8 @@ pub(super) fn mss_1000_sack() -> Options {
 pub(super) fn plain() -> Config {
     let mut config = Config::modern().with_newreno();
     config.mss = 1000;
-    config.timestamps = crate::tcp::Offer::No;
-    config.window_scale = crate::tcp::Offer::No;
+    config.timestamps = crate::tcp::OptionOffer::NotOffered;
+    config.window_scale = crate::tcp::OptionOffer::NotOffered;
     config.ack_policy = crate::tcp::AckPolicy::EverySegment;
     config.nagle = crate::tcp::Nagle::Off;
     config.initial_window = crate::tcp::InitialWindow::Segments(10);
@@ -143,17 +143,17 @@ impl Script {
         let (iss, irs) = (Seq32(u32::MAX - 1500), Seq32(u32::MAX - 700));
         let ports = Ports { local: LOCAL, remote: REMOTE };
         let endpoint = Endpoint::new(config, ports, iss).unwrap();
-        Self::between(endpoint, Peer { iss, irs, window: 60_000 })
+        Self::new_between(endpoint, Peer { iss, irs, window: 60_000 })
     }
 
     /// Connected actively at 100 ms after a round trip of 100 ms; the peer offers `options`.
     pub(super) fn connected_with(config: Config, options: Options) -> Self {
         let mut s = Self::new(config);
         s.endpoint.connect(s.now).unwrap();
-        assert!(s.says().starts_with("S 0"));
+        assert!(s.transmits().starts_with("S 0"));
         s.now = Instant::from_millis(100);
-        s.hears(seg(0).syn().ack(1).options(options));
-        assert_eq!(s.says(), ". 1 ack 1");
+        s.receive(segment(0).syn().ack(1).options(options));
+        assert_eq!(s.transmits(), ". 1 ack 1");
         assert_eq!(s.events(), [Event::Connected]);
         assert_eq!(s.endpoint.state(), State::Established);
         s
@@ -171,11 +171,11 @@ impl Script {
     }
 }
 
-impl crate::script::Peer for Peer {
+impl crate::test_script::Peer for Peer {
     type Endpoint = Endpoint<Length>;
-    type Segment = FromPeer;
+    type Segment = SegmentBuilder;
 
-    fn complete(&self, p: FromPeer) -> Segment<Length> {
+    fn complete(&self, p: SegmentBuilder) -> Segment<Length> {
         let mut options = p.options;
         for (left, right) in p.sack {
             let at = |n: i64| self.iss + n as u32;
@@ -195,7 +195,7 @@ impl crate::script::Peer for Peer {
         }
     }
 
-    fn tell(&self, segment: &Segment<Length>) -> String {
+    fn describe(&self, segment: &Segment<Length>) -> String {
         let ours = |s: Seq32| s.distance_from(self.iss);
         let theirs = |s: Seq32| s.distance_from(self.irs);
         let flags = flag_letters(Flags(segment.flags.0 & !Flags::PSH.0));

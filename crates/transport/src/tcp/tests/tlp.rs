@@ -1,8 +1,8 @@
 //! RFC 8985 §7: the tail of a flight is probed before the retransmission timer expires.
 
-use super::script::{Script, mss_1000_sack, plain, seg};
-use crate::tcp::{Config, LossDetection, Phase, RackConfig, TailProbe, Timer};
-use hopline_core::{Instant, Length, Machine};
+use super::script::{Script, mss_1000_sack, plain, segment};
+use crate::tcp::{Config, LossDetection, RackConfig, RecoveryPhase, TailProbe, Timer};
+use hopline_core::{Instant, Length, StateMachine};
 
 fn rack() -> Config {
     plain().with_rack()
@@ -12,7 +12,7 @@ fn rack() -> Config {
 fn sending(config: Config, bytes: u64) -> Script {
     let mut s = Script::connected_with(config, mss_1000_sack());
     s.endpoint.send(s.now, Length(bytes)).unwrap();
-    s.says();
+    s.transmits();
     s
 }
 
@@ -20,33 +20,33 @@ fn sending(config: Config, bytes: u64) -> Script {
 fn a_lost_tail_is_recovered_by_a_probe_and_rack() {
     // RFC 8985 §3.4.
     let mut s = sending(rack(), 4000);
-    s.hears_at(200, seg(1).ack(1001));
-    assert_eq!(s.runs_to(450), "400: . 3001:4001 ack 1", "two round trips after the last ACK");
-    s.hears_at(500, seg(1).ack(1001).sack(3001, 4001));
+    s.receive_at(200, segment(1).ack(1001));
+    assert_eq!(s.run_until(450), "400: . 3001:4001 ack 1", "two round trips after the last ACK");
+    s.receive_at(500, segment(1).ack(1001).sack(3001, 4001));
     // Half of three segments, but two at least.
-    assert_eq!(s.says(), ". 1001:2001 ack 1; . 2001:3001 ack 1");
-    assert_eq!(s.endpoint.phase(), Phase::Recovery);
-    s.hears_at(600, seg(1).ack(4001));
-    assert_eq!(s.runs_to(5000), "");
+    assert_eq!(s.transmits(), ". 1001:2001 ack 1; . 2001:3001 ack 1");
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Recovery);
+    s.receive_at(600, segment(1).ack(4001));
+    assert_eq!(s.run_until(5000), "");
     let stats = s.endpoint.stats();
     assert_eq!((stats.tail_probes, stats.timeouts, stats.retransmissions), (1, 0, 3));
 }
 
 #[test]
-fn new_data_are_the_better_probe_even_beyond_cwnd() {
+fn the_probe_sends_new_data_even_beyond_cwnd() {
     let mut config = rack();
     config.initial_window = crate::tcp::InitialWindow::Segments(2);
     let mut s = sending(config, 10_000);
-    assert_eq!(s.runs_to(350), "300: . 2001:3001 ack 1");
+    assert_eq!(s.run_until(350), "300: . 2001:3001 ack 1");
     // RFC 8985 §7.3: the retransmission timer starts again.
     assert_eq!(s.endpoint.poll_timeout(), Some((Instant::from_millis(600), Timer::Retransmit)));
-    s.hears_at(400, seg(1).ack(3001));
+    s.receive_at(400, segment(1).ack(3001));
     assert_eq!(s.endpoint.stats().tail_losses, 0);
     assert_eq!(s.endpoint.stats().retransmissions, 0);
 }
 
 #[test]
-fn the_probe_waits_longer_where_the_peer_may_delay_its_ack() {
+fn the_probe_timeout_includes_the_max_ack_delay() {
     // RFC 8985 §7.2; 2·100 + 50 ms.
     let mut config = rack();
     let delay = hopline_core::Duration::from_millis(50);
@@ -59,64 +59,68 @@ fn the_probe_waits_longer_where_the_peer_may_delay_its_ack() {
 }
 
 #[test]
-fn the_probe_is_never_later_than_the_retransmission_timer_and_takes_its_place() {
+fn the_probe_timeout_is_at_most_the_rto() {
     let mut s = sending(rack(), 1000);
     assert_eq!(s.endpoint.poll_timeout(), Some((Instant::from_millis(400), Timer::TailProbe)));
-    assert_eq!(s.runs_to(450), "400: . 1:1001 ack 1");
+    assert_eq!(s.run_until(450), "400: . 1:1001 ack 1");
     assert_eq!((s.endpoint.stats().timeouts, s.endpoint.cwnd()), (0, 10_000));
-    assert_eq!(s.runs_to(750), "700: . 1:1001 ack 1", "one probe, then the timer");
-    assert_eq!((s.endpoint.stats().timeouts, s.endpoint.phase()), (1, Phase::Loss));
+    assert_eq!(s.run_until(750), "700: . 1:1001 ack 1", "one probe, then the timer");
+    assert_eq!((s.endpoint.stats().timeouts, s.endpoint.phase()), (1, RecoveryPhase::Loss));
 }
 
 #[test]
-fn a_single_loss_that_the_probe_repaired_halves_the_window() {
+fn a_loss_repaired_by_the_probe_halves_the_window() {
     // RFC 8985 §7.4.2: the ACK beyond the probe without a report of a duplicate.
     let mut s = sending(rack(), 8000);
-    s.hears_at(200, seg(1).ack(7001));
-    assert_eq!(s.runs_to(500), "450: . 7001:8001 ack 1", "at the retransmission timer, 250 ms after the ACK");
-    s.hears_at(550, seg(1).ack(8001));
+    s.receive_at(200, segment(1).ack(7001));
+    assert_eq!(
+        s.run_until(500),
+        "450: . 7001:8001 ack 1",
+        "at the retransmission timer, 250 ms after the ACK"
+    );
+    s.receive_at(550, segment(1).ack(8001));
     assert_eq!(s.endpoint.stats().tail_losses, 0, "the original may have arrived");
     s.endpoint.send(s.now, Length(1000)).unwrap();
-    s.says();
-    s.hears_at(650, seg(1).ack(9001));
+    s.transmits();
+    s.receive_at(650, segment(1).ack(9001));
     assert_eq!(s.endpoint.stats().tail_losses, 1);
     assert_eq!((s.endpoint.ssthresh(), s.endpoint.cwnd()), (2000, 2000), "half of one segment, two at least");
-    assert_eq!(s.endpoint.phase(), Phase::Open);
+    assert_eq!(s.endpoint.phase(), RecoveryPhase::Open);
 }
 
 #[test]
-fn a_report_of_a_duplicate_shows_that_the_probe_was_not_needed() {
+fn a_dsack_shows_that_the_probe_was_unnecessary() {
     // RFC 8985 §7.4.2, case 1.
     let mut s = sending(rack(), 2000);
-    assert_eq!(s.runs_to(320), "300: . 1001:2001 ack 1");
-    s.hears_at(330, seg(1).ack(2001));
-    s.hears_at(400, seg(1).ack(2001).sack(1001, 2001));
+    assert_eq!(s.run_until(320), "300: . 1001:2001 ack 1");
+    s.receive_at(330, segment(1).ack(2001));
+    s.receive_at(400, segment(1).ack(2001).sack(1001, 2001));
     s.endpoint.send(s.now, Length(1000)).unwrap();
-    s.says();
-    s.hears_at(500, seg(1).ack(3001));
+    s.transmits();
+    s.receive_at(500, segment(1).ack(3001));
     assert_eq!(s.endpoint.stats().tail_losses, 0);
 }
 
 #[test]
-fn a_bare_duplicate_shows_the_same_where_the_peer_does_not_report() {
+fn a_bare_duplicate_ack_shows_that_the_probe_was_unnecessary() {
     // RFC 8985 §7.4.2, case 2.
     let mut s = sending(rack(), 2000);
-    s.runs_to(320);
-    s.hears_at(330, seg(1).ack(2001));
-    s.hears_at(400, seg(1).ack(2001));
+    s.run_until(320);
+    s.receive_at(330, segment(1).ack(2001));
+    s.receive_at(400, segment(1).ack(2001));
     s.endpoint.send(s.now, Length(1000)).unwrap();
-    s.says();
-    s.hears_at(500, seg(1).ack(3001));
+    s.transmits();
+    s.receive_at(500, segment(1).ack(3001));
     assert_eq!(s.endpoint.stats().tail_losses, 0);
 }
 
 #[test]
-fn there_is_no_probe_where_the_peer_tells_of_holes_nor_in_recovery() {
+fn no_probe_is_sent_with_sacked_data_or_in_recovery() {
     // RFC 8985 §7.2.
     let mut s = sending(rack(), 5000);
-    s.hears_at(200, seg(1).ack(1001).sack(2001, 3001));
+    s.receive_at(200, segment(1).ack(1001).sack(2001, 3001));
     assert_eq!(s.endpoint.poll_timeout(), Some((Instant::from_millis(225), Timer::Reordering)));
-    assert_eq!(s.runs_to(230), "225: . 1001:2001 ack 1");
+    assert_eq!(s.run_until(230), "225: . 1001:2001 ack 1");
     let (_, timer) = s.endpoint.poll_timeout().unwrap();
     assert_eq!(timer, Timer::Retransmit);
 }
@@ -124,10 +128,10 @@ fn there_is_no_probe_where_the_peer_tells_of_holes_nor_in_recovery() {
 #[test]
 fn a_fin_alone_is_probed_too() {
     let mut s = sending(rack(), 1000);
-    s.hears_at(200, seg(1).ack(1001));
+    s.receive_at(200, segment(1).ack(1001));
     s.endpoint.close(s.now).unwrap();
-    assert_eq!(s.says(), "F 1001 ack 1");
-    assert_eq!(s.runs_to(460), "450: F 1001 ack 1");
+    assert_eq!(s.transmits(), "F 1001 ack 1");
+    assert_eq!(s.run_until(460), "450: F 1001 ack 1");
     assert_eq!(s.endpoint.stats().timeouts, 0);
 }
 
@@ -137,6 +141,6 @@ fn without_probes_the_tail_waits_for_the_timer() {
     config.loss_detection =
         LossDetection::Rack(RackConfig { tail_probe: TailProbe::Off, ..RackConfig::RFC8985 });
     let mut s = sending(config, 2000);
-    assert_eq!(s.runs_to(450), "400: . 1:1001 ack 1");
+    assert_eq!(s.run_until(450), "400: . 1:1001 ack 1");
     assert_eq!(s.endpoint.stats().timeouts, 1);
 }

@@ -1,7 +1,7 @@
 //! RFC 8985 §5.2: a record for each segment, whatever sizes it is resent in.
 
-use crate::tcp::delivery_rate::Stamp;
-use crate::tcp::transmissions::{Fate, Record, Times, Transmissions, Verdict};
+use crate::tcp::delivery_rate::PacketState;
+use crate::tcp::sent_segments::{LossVerdict, SegmentState, SentSegment, SentSegments, TransmissionCount};
 use hopline_core::Instant;
 
 fn at(ms: u64) -> Instant {
@@ -9,24 +9,24 @@ fn at(ms: u64) -> Instant {
 }
 
 /// Ten segments of 1000 bytes from position 1, sent one a millisecond from 1 ms.
-fn ten() -> Transmissions {
-    let mut t = Transmissions::new(1);
+fn ten_segments() -> SentSegments {
+    let mut t = SentSegments::new(1);
     for i in 0..10 {
-        t.sent(1 + i * 1000, 1001 + i * 1000, at(1 + i), Stamp::default());
+        t.on_sent(1 + i * 1000, 1001 + i * 1000, at(1 + i), PacketState::default());
     }
     t
 }
 
-fn lose(t: &mut Transmissions, ends: &[u64]) -> u64 {
-    t.mark_lost(|_, r| if ends.contains(&r.end) { Verdict::Lost } else { Verdict::Leave }, |_, _| {})
+fn mark_lost(t: &mut SentSegments, ends: &[u64]) -> u64 {
+    t.mark_lost(|_, r| if ends.contains(&r.end) { LossVerdict::Lost } else { LossVerdict::Keep }, |_, _| {})
 }
 
 #[test]
-fn what_is_in_flight_is_neither_lost_nor_held() {
-    let mut t = ten();
+fn bytes_in_flight_exclude_lost_and_sacked_segments() {
+    let mut t = ten_segments();
     assert_eq!(t.in_flight(), 10_000);
     t.sack(3001..5001, 3001..5001, |_, _| {});
-    assert_eq!(lose(&mut t, &[1001, 2001, 4001]), 2, "what the peer holds is not lost");
+    assert_eq!(mark_lost(&mut t, &[1001, 2001, 4001]), 2, "what the peer holds is not lost");
     assert_eq!((t.in_flight(), t.first_lost()), (6000, Some(1..2001)));
     assert!(t.has_sacked_segments(2) && !t.has_sacked_segments(3));
     t.acknowledge(1501, |_, _| {});
@@ -38,24 +38,37 @@ fn what_is_in_flight_is_neither_lost_nor_held() {
 }
 
 #[test]
-fn what_is_resent_in_other_sizes_splits_records_and_joins_them() {
-    let mut t = ten();
-    lose(&mut t, &[1001, 2001, 3001]);
-    t.sent(1, 989, at(50), Stamp::default());
+fn retransmissions_of_other_sizes_split_and_join_segments() {
+    let mut t = ten_segments();
+    mark_lost(&mut t, &[1001, 2001, 3001]);
+    t.on_sent(1, 989, at(50), PacketState::default());
     assert_eq!(t.first_lost(), Some(989..3001));
-    t.sent(989, 1977, at(50), Stamp::default());
-    t.sent(1977, 3001, at(51), Stamp::default());
+    t.on_sent(989, 1977, at(50), PacketState::default());
+    t.on_sent(1977, 3001, at(51), PacketState::default());
     assert_eq!((t.first_lost(), t.in_flight()), (None, 10_000));
-    let mut seen: Vec<Record> = Vec::new();
+    let mut seen: Vec<SentSegment> = Vec::new();
     t.acknowledge(4001, |&r, _| seen.push(r));
-    let again = |end, ms| Record { end, sent: at(ms), fate: Fate::InFlight, times: Times::Again };
+    let again = |end, ms| SentSegment {
+        end,
+        sent_at: at(ms),
+        state: SegmentState::InFlight,
+        transmissions: TransmissionCount::Several,
+    };
     assert_eq!(seen[..3], [again(989, 50), again(1977, 50), again(3001, 51)]);
-    assert_eq!(seen[3], Record { end: 4001, sent: at(4), fate: Fate::InFlight, times: Times::Once });
+    assert_eq!(
+        seen[3],
+        SentSegment {
+            end: 4001,
+            sent_at: at(4),
+            state: SegmentState::InFlight,
+            transmissions: TransmissionCount::Once
+        }
+    );
 }
 
 #[test]
-fn a_segment_is_held_when_all_of_it_is() {
-    let mut t = ten();
+fn a_segment_is_sacked_when_all_of_it_is() {
+    let mut t = ten_segments();
     let mut seen = 0;
     t.sack(1501..2501, 1501..2501, |_, _| seen += 1);
     assert_eq!((seen, t.has_sacked()), (0, false));
@@ -63,31 +76,31 @@ fn a_segment_is_held_when_all_of_it_is() {
     assert_eq!((seen, t.in_flight()), (1, 9000));
     t.sack(1001..1501, 1001..3001, |_, _| seen += 1);
     assert_eq!((seen, t.in_flight()), (2, 8000));
-    t.forget_sacks();
+    t.undo_sacks();
     assert_eq!((t.in_flight(), t.has_sacked()), (10_000, false));
 }
 
 #[test]
-fn an_acknowledgment_beyond_what_is_recorded_empties_it() {
+fn an_ack_beyond_all_segments_empties_the_list() {
     // A window probe is not recorded.
-    let mut t = ten();
+    let mut t = ten_segments();
     t.acknowledge(10_002, |_, _| {});
     assert!(t.is_empty());
     assert_eq!((t.in_flight(), t.last()), (0, None));
-    t.sent(10_002, 11_002, at(99), Stamp::default());
+    t.on_sent(10_002, 11_002, at(99), PacketState::default());
     assert_eq!((t.in_flight(), t.last()), (1000, Some(10_002..11_002)));
 }
 
 #[test]
-fn a_hole_is_resent_a_thousand_times_without_growing() {
-    let mut t = ten();
+fn repeated_retransmissions_do_not_grow_the_list() {
+    let mut t = ten_segments();
     for round in 0..1000 {
-        lose(&mut t, &(1..20_000).collect::<Vec<_>>());
+        mark_lost(&mut t, &(1..20_000).collect::<Vec<_>>());
         let size = 900 + round % 100;
         let mut from = 1;
         while from < 10_001 {
             let to = (from + size).min(10_001);
-            t.sent(from, to, at(100 + round), Stamp::default());
+            t.on_sent(from, to, at(100 + round), PacketState::default());
             from = to;
         }
     }

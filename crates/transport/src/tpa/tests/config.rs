@@ -16,7 +16,7 @@ fn presets_are_valid_for_every_window() {
 }
 
 #[test]
-fn what_is_out_of_range_is_named_with_what_it_must_be() {
+fn parameters_out_of_range_are_named_with_their_range() {
     let spoilt: [(&str, Change); 29] = [
         ("mss must be 1 to 65000", |c| c.mss = 0),
         ("mss must be 1 to 65000", |c| c.mss = 65_001),
@@ -70,7 +70,7 @@ fn what_is_out_of_range_is_named_with_what_it_must_be() {
 }
 
 #[test]
-fn the_ends_of_every_range_are_in_it() {
+fn the_ends_of_every_range_are_valid() {
     const SHORTEST: Duration = Duration::from_nanos(1);
     let within: [(&str, Change); 16] = [
         ("mss 1", |c| c.mss = 1),

@@ -4,30 +4,30 @@ use super::script::{Script, ack, data, plain};
 use crate::tpa::{Config, DropReason, State};
 
 /// Nothing was received, and there is room for `window` bytes.
-fn room(window: u16) -> super::script::FromPeer {
+fn window_update(window: u16) -> super::script::SegmentBuilder {
     ack(u16::MAX, &[], 0).win(window)
 }
 
 fn sending(window: u16, bytes: u64) -> Script {
     let mut s = Script::connected(plain());
-    s.hears(room(window));
-    s.hands_over(bytes);
+    s.receive(window_update(window));
+    s.write_and_flush(bytes);
     s
 }
 
 #[test]
-fn no_more_is_sent_than_the_peer_has_room_for() {
+fn sending_respects_the_peers_window() {
     let mut s = sending(2999, 4000);
-    assert_eq!(s.says(), "0:0 (1000) tx 0; 0:1 (1000) tx 1");
-    assert_eq!(s.answers(ack(0, &[0, 1], 1).win(1000)), "0:2 (1000) tx 2");
-    assert_eq!(s.answers(ack(0, &[0, 1, 2], 2).win(1000)), "0:3. (1000) tx 3");
+    assert_eq!(s.transmits(), "0:0 (1000) tx 0; 0:1 (1000) tx 1");
+    assert_eq!(s.exchange(ack(0, &[0, 1], 1).win(1000)), "0:2 (1000) tx 2");
+    assert_eq!(s.exchange(ack(0, &[0, 1, 2], 2).win(1000)), "0:3. (1000) tx 3");
 }
 
 #[test]
-fn a_closed_window_is_asked_about_ever_more_rarely() {
+fn a_closed_window_is_probed_with_backoff() {
     let mut s = sending(0, 1000);
     assert_eq!(
-        s.runs_to(10_000),
+        s.run_until(10_000),
         "400: 65535:0 (0) tx 0; 1000: 65535:0 (0) tx 0; 2200: 65535:0 (0) tx 0; \
          4600: 65535:0 (0) tx 0; 9400: 65535:0 (0) tx 0"
     );
@@ -35,64 +35,64 @@ fn a_closed_window_is_asked_about_ever_more_rarely() {
 }
 
 #[test]
-fn answers_that_the_window_is_closed_do_not_make_us_ask_more_often() {
+fn answers_to_window_probes_do_not_reset_the_backoff() {
     // RFC 9293 §3.8.6.1.
     let mut s = sending(0, 1000);
-    assert_eq!(s.says(), "");
+    assert_eq!(s.transmits(), "");
     let mut asked = Vec::new();
     while asked.len() < 5 {
         let next = s.next_timer();
-        if !s.runs_to(next).is_empty() {
+        if !s.run_until(next).is_empty() {
             asked.push(next);
-            assert_eq!(s.answers(room(0)), "");
+            assert_eq!(s.exchange(window_update(0)), "");
         }
     }
     assert_eq!(asked, [400, 1000, 2200, 4600, 9400]);
 }
 
 #[test]
-fn a_lost_window_update_is_made_up_for_by_the_answer_to_a_question() {
+fn a_window_probe_recovers_a_lost_window_update() {
     let mut s = sending(0, 1000);
-    assert_eq!(s.runs_to(500), "400: 65535:0 (0) tx 0");
-    assert_eq!(s.answers(room(5000)), "0:0. (1000) tx 0");
+    assert_eq!(s.run_until(500), "400: 65535:0 (0) tx 0");
+    assert_eq!(s.exchange(window_update(5000)), "0:0. (1000) tx 0");
     assert_eq!(s.endpoint.peer_window(), 5000);
 }
 
 #[test]
-fn questions_begin_anew_when_the_window_closes_again() {
+fn window_probes_restart_when_the_window_closes_again() {
     let mut s = sending(0, 2000);
-    s.runs_to(5000);
-    assert_eq!(s.answers(room(1000)), "0:0 (1000) tx 0");
-    s.hears(ack(0, &[0], 0).win(0));
+    s.run_until(5000);
+    assert_eq!(s.exchange(window_update(1000)), "0:0 (1000) tx 0");
+    s.receive(ack(0, &[0], 0).win(0));
     let wait = s.endpoint.rto().as_nanos() / 1_000_000;
-    assert_eq!(s.runs_to(5001 + wait), format!("{}: 65535:0 (0) tx 0", 5000 + wait));
+    assert_eq!(s.run_until(5001 + wait), format!("{}: 65535:0 (0) tx 0", 5000 + wait));
 }
 
 #[test]
-fn a_peer_that_does_not_read_stops_the_sender_and_nothing_else() {
+fn an_unreading_peer_stops_only_the_sender() {
     let mut s = sending(0, 1000);
     for (block, minute) in (0u16..).zip(1..=24 * 60u64) {
         // It answers whatever it is asked, and sends data of its own.
         while s.next_timer() <= minute * 60_000 {
             let at = s.next_timer();
-            if s.runs_to(at).contains("65535:0 (0)") {
-                assert_eq!(s.answers(room(0)), "");
+            if s.run_until(at).contains("65535:0 (0)") {
+                assert_eq!(s.exchange(window_update(0)), "");
             }
         }
-        s.runs_to(minute * 60_000);
-        assert_eq!(s.answers(data(block, 0).last().win(0)), format!("ack {block}:[0] tx 0"));
-        assert_eq!(s.reads(), 1000);
+        s.run_until(minute * 60_000);
+        assert_eq!(s.exchange(data(block, 0).last().win(0)), format!("ack {block}:[0] tx 0"));
+        assert_eq!(s.read_all(), 1000);
     }
     assert_eq!((s.state(), s.endpoint.stats().segments_sent), (State::Established, 0));
-    assert_eq!(s.answers(ack(u16::MAX, &[], 0).win(1000)), "0:0. (1000) tx 0 ack 1439:[0] tx 0");
+    assert_eq!(s.exchange(ack(u16::MAX, &[], 0).win(1000)), "0:0. (1000) tx 0 ack 1439:[0] tx 0");
 }
 
 #[test]
-fn the_window_tells_what_room_there_is() {
+fn the_window_announces_the_free_buffer() {
     let mut s = Script::connected(Config { receive_buffer: 4000, ..plain() });
     let mut windows = Vec::new();
     for position in 0..4 {
-        s.answers(data(0, position).congested());
+        s.exchange(data(0, position).congested());
         windows.push(s.last.unwrap().window);
     }
     assert_eq!(windows, [3000, 2000, 1000, 0]);
@@ -102,44 +102,44 @@ fn the_window_tells_what_room_there_is() {
 #[test]
 fn data_without_room_are_dropped_and_answered() {
     let mut s = Script::connected(Config { receive_buffer: 4000, ..plain() });
-    (0..3).for_each(|position| drop(s.answers(data(0, position))));
-    assert_eq!(s.answers(data(0, 3).len(1000).last()), "ack 0:[0-3] tx 3");
-    assert_eq!(s.answers(data(1, 0).len(1)), "ack 1:[] tx 3");
+    (0..3).for_each(|position| drop(s.exchange(data(0, position))));
+    assert_eq!(s.exchange(data(0, 3).len(1000).last()), "ack 0:[0-3] tx 3");
+    assert_eq!(s.exchange(data(1, 0).len(1)), "ack 1:[] tx 3");
     assert_eq!((s.drops(DropReason::NoRoom), s.endpoint.received_unread()), (1, 4000));
-    assert_eq!(s.reads(), 4000);
-    assert_eq!(s.says(), "ack 1:[] tx 3", "there is room again");
+    assert_eq!(s.read_all(), 4000);
+    assert_eq!(s.transmits(), "ack 1:[] tx 3", "there is room again");
     assert_eq!(s.last.unwrap().window, 4000);
-    s.hears(data(1, 0).len(1).last());
-    assert_eq!(s.reads(), 1);
+    s.receive(data(1, 0).len(1).last());
+    assert_eq!(s.read_all(), 1);
 }
 
 #[test]
-fn reading_is_told_only_when_it_opens_a_window_that_was_nearly_closed() {
+fn reading_sends_an_update_only_for_a_nearly_closed_window() {
     let mut s = Script::connected(plain());
-    s.answers(data(0, 0).congested());
-    assert_eq!((s.reads(), s.says()), (1000, String::new()));
+    s.exchange(data(0, 0).congested());
+    assert_eq!((s.read_all(), s.transmits()), (1000, String::new()));
 }
 
 #[test]
-fn an_older_ack_does_not_bring_back_an_older_window() {
+fn an_older_ack_does_not_update_the_window() {
     let mut s = Script::sending(plain(), 4000);
-    s.says();
-    s.hears(ack(0, &[0, 1], 1).win(0));
-    s.hears(ack(0, &[0], 0).win(9000));
-    assert_eq!((s.endpoint.peer_window(), s.says()), (0, String::new()));
-    s.hears(room(9000));
-    assert_eq!((s.endpoint.peer_window(), s.says()), (0, String::new()), "of the block before");
-    assert_eq!(s.answers(ack(0, &[0, 1], 1).win(9000)), "0:3. (1000) tx 3");
+    s.transmits();
+    s.receive(ack(0, &[0, 1], 1).win(0));
+    s.receive(ack(0, &[0], 0).win(9000));
+    assert_eq!((s.endpoint.peer_window(), s.transmits()), (0, String::new()));
+    s.receive(window_update(9000));
+    assert_eq!((s.endpoint.peer_window(), s.transmits()), (0, String::new()), "of the block before");
+    assert_eq!(s.exchange(ack(0, &[0, 1], 1).win(9000)), "0:3. (1000) tx 3");
 }
 
 #[test]
 fn the_largest_window_can_be_changed_while_segments_are_in_flight() {
     let mut s = Script::sending(Config { block_segments: 8, ..plain() }, 8000);
-    assert_eq!(s.says(), "0:0 (1000) tx 0; 0:1 (1000) tx 1; 0:2 (1000) tx 2");
+    assert_eq!(s.transmits(), "0:0 (1000) tx 0; 0:1 (1000) tx 1; 0:2 (1000) tx 2");
     s.endpoint.set_cwnd_max(5).unwrap();
-    assert_eq!(s.says(), "0:3 (1000) tx 3; 0:4 (1000) tx 4");
+    assert_eq!(s.transmits(), "0:3 (1000) tx 3; 0:4 (1000) tx 4");
     s.endpoint.set_cwnd_max(1).unwrap();
-    assert_eq!(s.answers(ack(0, &[0, 1, 2, 3], 3)), "", "one is in flight");
+    assert_eq!(s.exchange(ack(0, &[0, 1, 2, 3], 3)), "", "one is in flight");
     for wrong in [0, 13] {
         assert!(s.endpoint.set_cwnd_max(wrong).is_err());
     }

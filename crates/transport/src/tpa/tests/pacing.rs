@@ -5,7 +5,7 @@ use super::script::{Script, ack, data, plain};
 use crate::Signal;
 use crate::pacing::{self, Pacing, ShortPaths, Variability};
 use crate::tpa::{Config, Timer};
-use hopline_core::{Duration, Instant, Machine};
+use hopline_core::{Duration, Instant, StateMachine};
 
 fn paced(pacing: pacing::Config) -> Config {
     Config { block_segments: 12, pacing: Pacing::Adaptive(pacing), ..plain() }
@@ -19,16 +19,16 @@ fn authors() -> Config {
 fn sending(config: Config, hops: u8, bytes: u64) -> Script {
     let mut s = Script::connected(config);
     s.endpoint.handle_signal(s.now, Signal::PathLength { hops });
-    s.hands_over(bytes);
+    s.write_and_flush(bytes);
     s
 }
 
 /// The block's first segments are acknowledged at these times, one more with each, on account of its first transmission.
 fn acknowledged_at(s: &mut Script, times: &[u64]) {
     for (count, &ms) in (1u8..).zip(times) {
-        s.runs_to(ms);
+        s.run_until(ms);
         let positions: Vec<u8> = (0..count).collect();
-        s.hears(ack(0, &positions, count - 1));
+        s.receive(ack(0, &positions, count - 1));
     }
 }
 
@@ -44,19 +44,19 @@ fn after_100_and_110_ms(config: Config) -> u64 {
 }
 
 #[test]
-fn without_pacing_there_is_no_machine_and_the_window_leaves_at_once() {
+fn without_pacing_the_window_is_sent_at_once() {
     let mut s = sending(plain(), 4, 4000);
     assert!(s.endpoint.pacing().is_none());
-    assert_eq!(s.says(), "0:0 (1000) tx 0; 0:1 (1000) tx 1; 0:2 (1000) tx 2");
+    assert_eq!(s.transmits(), "0:0 (1000) tx 0; 0:1 (1000) tx 1; 0:2 (1000) tx 2");
     assert_eq!(s.endpoint.poll_timeout().map(|(_, timer)| timer), Some(Timer::Retransmit));
 }
 
 #[test]
-fn before_any_estimate_the_window_leaves_50_ms_apart() {
+fn before_any_estimate_segments_are_50_ms_apart() {
     for hops in [0, 1, 4, 255] {
         let mut s = sending(authors(), hops, 12_000);
         assert_eq!(
-            s.runs_to(399),
+            s.run_until(399),
             "100: 0:0 (1000) tx 0; 150: 0:1 (1000) tx 1; 200: 0:2 (1000) tx 2",
             "the window of three limits all the same, {hops} hops"
         );
@@ -70,18 +70,18 @@ fn the_first_ack_sets_the_spacing_from_the_next_but_one_on() {
     acknowledged_at(&mut s, &[200]);
     // 100 ms over 4 hops: tq = ½·(25 − 4.896) = 10.052, d1 = 14.5, four of it.
     assert_eq!(interval_ns(&s), 58_000_000);
-    assert_eq!(s.runs_to(259), "250: 0:3 (1000) tx 3", "its time was set when the one before it left");
-    s.hears(ack(0, &[0, 1, 2], 2));
+    assert_eq!(s.run_until(259), "250: 0:3 (1000) tx 3", "its time was set when the one before it left");
+    s.receive(ack(0, &[0, 1, 2], 2));
     // 59 ms: tq 4.927, d1 9.375, FHD 37.5, average 51.85; mean 47.75, deviation 10.25. The window has room for two.
-    assert_eq!(s.runs_to(307), "");
-    assert_eq!(s.runs_to(308), "308: 0:4 (1000) tx 4");
+    assert_eq!(s.run_until(307), "");
+    assert_eq!(s.run_until(308), "308: 0:4 (1000) tx 4");
     let spacing = interval_ns(&s);
     assert_eq!(spacing, 74_110_209, "51.85·(1 + 20.5/47.75)");
     assert_eq!(
         s.endpoint.poll_timeout(),
         Some((Instant::from_millis(308) + Duration::from_nanos(spacing), Timer::Release))
     );
-    assert_eq!(s.runs_to(383), "382: 0:5 (1000) tx 5");
+    assert_eq!(s.run_until(383), "382: 0:5 (1000) tx 5");
 }
 
 #[test]
@@ -90,16 +90,16 @@ fn departures_follow_the_formula_to_the_nanosecond() {
     acknowledged_at(&mut s, &[200, 260]);
     // 110 ms: tq 11.302, d1 15.75, FHD 63; average 0.7·58 + 0.3·63 = 59.5; mean 60.5, deviation 2.5: 59.5·(1 + 5/60.5).
     assert_eq!(interval_ns(&s), 64_417_355);
-    assert_eq!(s.runs_to(320), "308: 0:4 (1000) tx 4");
+    assert_eq!(s.run_until(320), "308: 0:4 (1000) tx 4");
     // Room for one more: the ACK tells no round trip, for transmission 9 was never made.
-    s.hears(ack(0, &[0, 1, 2], 9));
-    assert_eq!(s.says(), "");
+    s.receive(ack(0, &[0, 1, 2], 9));
+    assert_eq!(s.transmits(), "");
     assert_eq!(s.endpoint.poll_timeout(), Some((Instant::from_nanos(372_417_355), Timer::Release)));
-    assert_eq!(s.runs_to(373), "372: 0:5 (1000) tx 5");
+    assert_eq!(s.run_until(373), "372: 0:5 (1000) tx 5");
 }
 
 #[test]
-fn contention_counts_as_often_as_its_factor_says() {
+fn contention_is_weighted_by_its_factor() {
     let factor = |contention_factor| paced(pacing::Config { contention_factor, ..pacing::Config::AUTHORS });
     // TPA Eq. 3 as it is read here: 59.5·(1 + 2·K·2.5/60.5).
     assert_eq!(after_100_and_110_ms(factor(0.0)), 59_500_000);
@@ -130,8 +130,8 @@ fn a_path_that_gets_shorter_counts_with_its_new_length() {
         s.endpoint.handle_signal(s.now, Signal::PathLength { hops: 2 });
         assert_eq!(interval_ns(&s), 58_000_000, "the length alone changes nothing");
         // Transmission 2 left at 200 ms.
-        s.runs_to(250);
-        s.hears(ack(0, &[0, 2], 2));
+        s.run_until(250);
+        s.receive(ack(0, &[0, 2], 2));
         assert!(interval_ns(&s).abs_diff(spacing) <= 1, "{short_paths:?}");
     }
 }
@@ -142,52 +142,52 @@ fn a_round_trip_over_a_path_of_unknown_length_is_no_sample() {
     acknowledged_at(&mut s, &[200]);
     assert_eq!(interval_ns(&s), 50_000_000);
     s.endpoint.handle_signal(s.now, Signal::PathLength { hops: 4 });
-    s.runs_to(250);
-    s.hears(ack(0, &[0, 1], 1));
+    s.run_until(250);
+    s.receive(ack(0, &[0, 1], 1));
     assert_eq!(interval_ns(&s), 58_000_000, "the next one is the first");
     s.endpoint.handle_signal(s.now, Signal::PathLength { hops: 0 });
-    s.runs_to(300);
-    s.hears(ack(0, &[0, 1, 2], 2));
+    s.run_until(300);
+    s.receive(ack(0, &[0, 1, 2], 2));
     assert_eq!(interval_ns(&s), 58_000_000, "what was known stays known: 100 ms over 4 hops again");
 }
 
 #[test]
-fn what_is_sent_again_is_spaced_too() {
+fn retransmissions_are_paced_too() {
     let mut s = sending(authors(), 0, 3000);
     assert_eq!(
-        s.runs_to(519),
+        s.run_until(519),
         "100: 0:0 (1000) tx 0; 150: 0:1 (1000) tx 1; 200: 0:2. (1000) tx 2; 500: 0:0 (1000) tx 3 !"
     );
-    s.hears(ack(0, &[0], 3));
-    assert_eq!(s.runs_to(600), "550: 0:1 (1000) tx 4; 600: 0:2. (1000) tx 5");
+    s.receive(ack(0, &[0], 3));
+    assert_eq!(s.run_until(600), "550: 0:1 (1000) tx 4; 600: 0:2. (1000) tx 5");
 }
 
 #[test]
-fn the_next_block_keeps_the_distance() {
+fn the_next_block_keeps_the_spacing() {
     let mut s = sending(authors(), 0, 1000);
-    assert_eq!(s.runs_to(110), "100: 0:0. (1000) tx 0");
-    s.hears(ack(0, &[0], 0));
-    s.hands_over(1000);
-    assert_eq!(s.runs_to(149), "");
-    assert_eq!(s.runs_to(200), "150: 1:0. (1000) tx 0");
+    assert_eq!(s.run_until(110), "100: 0:0. (1000) tx 0");
+    s.receive(ack(0, &[0], 0));
+    s.write_and_flush(1000);
+    assert_eq!(s.run_until(149), "");
+    assert_eq!(s.run_until(200), "150: 1:0. (1000) tx 0");
 }
 
 #[test]
 fn after_a_pause_the_next_segment_leaves_at_once() {
     let mut s = sending(authors(), 4, 1000);
-    s.runs_to(200);
-    s.hears(ack(0, &[0], 0));
-    assert_eq!(s.runs_to(5000), "");
+    s.run_until(200);
+    s.receive(ack(0, &[0], 0));
+    assert_eq!(s.run_until(5000), "");
     let waits_for = s.endpoint.poll_timeout().map(|(_, timer)| timer);
     assert_eq!(waits_for, Some(Timer::Silence), "no timer wakes for what is not there to be sent");
-    s.hands_over(2000);
-    assert_eq!(s.runs_to(5100), "5000: 1:0 (1000) tx 0; 5058: 1:1. (1000) tx 1");
+    s.write_and_flush(2000);
+    assert_eq!(s.run_until(5100), "5000: 1:0 (1000) tx 0; 5058: 1:1. (1000) tx 1");
 }
 
 #[test]
-fn acks_do_not_wait_for_their_turn_and_take_none() {
+fn acks_are_not_paced() {
     let mut s = sending(authors(), 4, 2000);
-    assert_eq!(s.runs_to(120), "100: 0:0 (1000) tx 0");
-    assert_eq!(s.answers(data(0, 0).congested()), "ack 0:[0] tx 0");
-    assert_eq!(s.runs_to(150), "150: 0:1. (1000) tx 1 ack 0:[0] tx 0");
+    assert_eq!(s.run_until(120), "100: 0:0 (1000) tx 0");
+    assert_eq!(s.exchange(data(0, 0).congested()), "ack 0:[0] tx 0");
+    assert_eq!(s.run_until(150), "150: 0:1. (1000) tx 1 ack 0:[0] tx 0");
 }

@@ -3,56 +3,56 @@
 //! What the endpoint sends is told as `describe_tpa` of the test kit tells it, `0:2. (1000) tx 2`; what it acknowledges
 //! is left out of data as long as it has received nothing. It never sends anything by itself.
 
-use crate::tpa::receipts::Nonces;
-use crate::tpa::{Config, DropReason, Endpoint, Event, Identity, Path, Secret, State};
-use hopline_core::{Duration, Length, Machine};
+use crate::tpa::nonces::Nonces;
+use crate::tpa::{Config, DropReason, Endpoint, Event, Identity, PathState, Secret, State};
+use hopline_core::{Duration, Length, StateMachine};
 use hopline_testkit::packet::describe_tpa;
-use hopline_wire::tpa::{Ack, Bitmap, Control, Opening, Place, Segment, Tag, TxStat};
+use hopline_wire::tpa::{Ack, Bitmap, Control, Opening, Segment, SegmentPosition, Tag, TxStat};
 use std::num::NonZeroU64;
 
 /// Acknowledgment of a peer that has received nothing.
 const NOTHING: Ack = Ack { block: u16::MAX, bitmap: Bitmap::EMPTY, tx: 0 };
 
-pub(super) type Script = crate::script::Script<Peer>;
+pub(super) type Script = crate::test_script::Script<Peer>;
 
 pub(super) struct Peer;
 
 /// Segment of the peer, under construction.
 #[derive(Clone, Copy)]
-pub(super) struct FromPeer(pub(super) Segment<Length>);
+pub(super) struct SegmentBuilder(pub(super) Segment<Length>);
 
-fn bare() -> FromPeer {
-    FromPeer(Segment { ack: Some(NOTHING), window: 60_000, ..Segment::default() })
+fn bare() -> SegmentBuilder {
+    SegmentBuilder(Segment { ack: Some(NOTHING), window: 60_000, ..Segment::default() })
 }
 
 /// An acknowledgment of `positions` of `block`, on account of transmission `tx`.
-pub(super) fn ack(block: u16, positions: &[u8], tx: u8) -> FromPeer {
+pub(super) fn ack(block: u16, positions: &[u8], tx: u8) -> SegmentBuilder {
     let mut bitmap = Bitmap::EMPTY;
     positions.iter().for_each(|&position| bitmap.insert(position));
-    FromPeer(Segment { ack: Some(Ack { block, bitmap, tx }), ..bare().0 })
+    SegmentBuilder(Segment { ack: Some(Ack { block, bitmap, tx }), ..bare().0 })
 }
 
 /// 1000 bytes in `position` of `block`; the transmission has the same number as the position.
-pub(super) fn data(block: u16, position: u8) -> FromPeer {
-    let place = Some(Place { position, last: false });
-    FromPeer(Segment { block, place, tx: position, payload: Length(1000), ..bare().0 })
+pub(super) fn data(block: u16, position: u8) -> SegmentBuilder {
+    let place = Some(SegmentPosition { position, is_last: false });
+    SegmentBuilder(Segment { block, position: place, tx: position, payload: Length(1000), ..bare().0 })
 }
 
 /// Returns the opening segment of the peer.
-pub(super) fn syn() -> FromPeer {
-    FromPeer(Segment { control: Control::Syn, ack: None, opening: Some(offer()), ..bare().0 })
+pub(super) fn syn() -> SegmentBuilder {
+    SegmentBuilder(Segment { control: Control::Syn, ack: None, opening: Some(offer()), ..bare().0 })
 }
 
-pub(super) fn syn_ack() -> FromPeer {
-    FromPeer(Segment { ack: Some(Ack::default()), ..syn().0 })
+pub(super) fn syn_ack() -> SegmentBuilder {
+    SegmentBuilder(Segment { ack: Some(Ack::default()), ..syn().0 })
 }
 
-pub(super) fn rst(block: u16) -> FromPeer {
-    FromPeer(Segment { control: Control::Rst, ack: None, block, ..bare().0 })
+pub(super) fn rst(block: u16) -> SegmentBuilder {
+    SegmentBuilder(Segment { control: Control::Rst, ack: None, block, ..bare().0 })
 }
 
 /// An empty segment of `block`: what a question is.
-pub(super) fn question(block: u16) -> FromPeer {
+pub(super) fn probe(block: u16) -> SegmentBuilder {
     data(block, 0).len(0)
 }
 
@@ -61,7 +61,7 @@ pub(super) fn offer() -> Opening {
     Opening { tag: None, mss: 1000, block_segments: 12, cwnd_max: 3 }
 }
 
-impl FromPeer {
+impl SegmentBuilder {
     pub(super) fn len(mut self, len: u64) -> Self {
         self.0.payload = Length(len);
         self
@@ -72,7 +72,7 @@ impl FromPeer {
     }
     /// The last segment of its block.
     pub(super) fn last(mut self) -> Self {
-        self.0.place = self.0.place.map(|place| Place { last: true, ..place });
+        self.0.position = self.0.position.map(|place| SegmentPosition { is_last: true, ..place });
         self
     }
     /// The last segment of the stream.
@@ -93,9 +93,9 @@ impl FromPeer {
         self
     }
     /// To the endpoint with [`identity`] `n`, with the proof of what it acknowledges of the first block.
-    pub(super) fn proven(mut self, n: u8) -> Self {
+    pub(super) fn with_proof(mut self, n: u8) -> Self {
         let received = self.0.ack.unwrap_or_default().bitmap;
-        self.0.receipt.proof = Nonces::of_block(Some(identity(n).secret), 0).proof_of(received);
+        self.0.receipt.proof = Nonces::for_block(Some(identity(n).secret), 0).proof(received);
         self.tag(tag(n.into()))
     }
     pub(super) fn opening(mut self, opening: Opening) -> Self {
@@ -126,25 +126,25 @@ pub(super) fn plain() -> Config {
 impl Script {
     /// A closed endpoint at time 0.
     pub(super) fn new(config: Config) -> Self {
-        Self::of(Endpoint::new(config).unwrap())
+        Self::with_endpoint(Endpoint::new(config).unwrap())
     }
 
-    pub(super) fn of(endpoint: Endpoint<Length>) -> Self {
-        Self::between(endpoint, Peer)
+    pub(super) fn with_endpoint(endpoint: Endpoint<Length>) -> Self {
+        Self::new_between(endpoint, Peer)
     }
 
     pub(super) fn connecting(config: Config) -> Self {
         let mut s = Self::new(config);
         s.endpoint.connect(s.now).unwrap();
-        assert_eq!(s.says(), "S");
+        assert_eq!(s.transmits(), "S");
         s
     }
 
     /// Connected actively at 100 ms after a round trip of 100 ms: the RTO is 300 ms.
     pub(super) fn connected(config: Config) -> Self {
         let mut s = Self::connecting(config);
-        s.hears_at(100, syn_ack());
-        assert_eq!(s.says(), "ack -1:[] tx 0");
+        s.receive_at(100, syn_ack());
+        assert_eq!(s.transmits(), "ack -1:[] tx 0");
         assert_eq!(s.events(), [Event::Connected]);
         assert_eq!((s.state(), s.endpoint.rto()), (State::Established, Duration::from_millis(300)));
         s
@@ -153,20 +153,20 @@ impl Script {
     /// Connected, with so many bytes handed over and flushed at 100 ms.
     pub(super) fn sending(config: Config, bytes: u64) -> Self {
         let mut s = Self::connected(config);
-        s.hands_over(bytes);
+        s.write_and_flush(bytes);
         s
     }
 
     /// Passes `bytes` bytes to the endpoint, to be sent at once.
-    pub(super) fn hands_over(&mut self, bytes: u64) {
+    pub(super) fn write_and_flush(&mut self, bytes: u64) {
         self.endpoint.send(self.now, Length(bytes)).unwrap();
         self.endpoint.flush(self.now);
     }
 
     /// Delivers a segment of the peer now. Returns the answer.
-    pub(super) fn answers(&mut self, p: FromPeer) -> String {
-        self.hears(p);
-        self.says()
+    pub(super) fn exchange(&mut self, p: SegmentBuilder) -> String {
+        self.receive(p);
+        self.transmits()
     }
 
     /// Returns the time of the next timer, in milliseconds.
@@ -174,7 +174,7 @@ impl Script {
         self.endpoint.poll_timeout().map_or(u64::MAX, |(at, _)| at.as_nanos() / 1_000_000)
     }
 
-    pub(super) fn path(&self) -> Path {
+    pub(super) fn path(&self) -> PathState {
         self.endpoint.path()
     }
 
@@ -190,16 +190,16 @@ impl Script {
     }
 }
 
-impl crate::script::Peer for Peer {
+impl crate::test_script::Peer for Peer {
     type Endpoint = Endpoint<Length>;
-    type Segment = FromPeer;
+    type Segment = SegmentBuilder;
 
-    fn complete(&self, segment: FromPeer) -> Segment<Length> {
+    fn complete(&self, segment: SegmentBuilder) -> Segment<Length> {
         segment.0
     }
 
-    fn tell(&self, segment: &Segment<Length>) -> String {
+    fn describe(&self, segment: &Segment<Length>) -> String {
         let text = describe_tpa(segment);
-        if segment.place.is_some() { text.replace(" ack -1:[] tx 0", "") } else { text }
+        if segment.position.is_some() { text.replace(" ack -1:[] tx 0", "") } else { text }
     }
 }

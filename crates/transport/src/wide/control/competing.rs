@@ -9,7 +9,7 @@ use hopline_core::{Duration, Instant};
 const MIN_ROUND: Duration = Duration::from_millis(50);
 /// Number of round trips without a queue after which the competing flows are gone. Fewer may only follow a reduction of
 /// one of them. Own choice, not swept; Copa (NSDI 2018) looks at five.
-const GONE_ROUNDS: u32 = 3;
+const DEPARTURE_ROUNDS: u32 = 3;
 
 /// Reason for a drain, the queue at its start, and the queue expected from the packets in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +48,7 @@ pub(super) struct CompetingTraffic {
     /// Number of consecutive drains without relief.
     drains_without_relief: u32,
     /// Time of the last counted round trip.
-    counted: Instant,
+    last_counted: Instant,
 }
 
 impl CompetingTraffic {
@@ -60,15 +60,15 @@ impl CompetingTraffic {
             drains: 0,
             since_drain: 0,
             drains_without_relief: 0,
-            counted: Instant::ZERO,
+            last_counted: Instant::ZERO,
         }
     }
 
     /// Records the end of a round trip.
-    pub(super) fn round(&mut self, now: Instant, queue: Queue) {
-        let counts = u32::from(now >= self.counted + MIN_ROUND);
+    pub(super) fn on_round(&mut self, now: Instant, queue: Queue) {
+        let counts = u32::from(now >= self.last_counted + MIN_ROUND);
         if counts > 0 {
-            self.counted = now;
+            self.last_counted = now;
         }
         match queue {
             Queue::Standing => {
@@ -114,12 +114,12 @@ impl CompetingTraffic {
     }
 
     /// Returns whether the competing flows are gone.
-    pub(super) const fn is_gone(&self) -> bool {
-        self.empty_rounds >= GONE_ROUNDS
+    pub(super) const fn has_left(&self) -> bool {
+        self.empty_rounds >= DEPARTURE_ROUNDS
     }
 
     /// Records that the competing flows are gone. A single drain without relief then shows their return.
-    pub(super) const fn expect_return(&mut self) {
+    pub(super) const fn assume_return(&mut self) {
         self.drains_without_relief = self.config.futile_drains - 1;
     }
 
@@ -140,7 +140,7 @@ mod tests {
     }
 
     fn drained(competing: &mut CompetingTraffic, reason: DrainReason, from: u64, left: u64) {
-        competing.round(Instant::ZERO, Queue::Standing);
+        competing.on_round(Instant::ZERO, Queue::Standing);
         competing.on_drain(
             DrainStart { reason, queue: ms(from), expected: ms(from) },
             (Queue::Standing, ms(left)),
@@ -179,7 +179,7 @@ mod tests {
         let mut probes = 0;
         for round in 1..=COMPETING.standing_rounds {
             assert!(!competing.is_detected(), "{round}");
-            competing.round(Instant::ZERO + MIN_ROUND.saturating_mul(round.into()), Queue::Standing);
+            competing.on_round(Instant::ZERO + MIN_ROUND.saturating_mul(round.into()), Queue::Standing);
             assert_eq!(competing.is_probe_due(), round % COMPETING.probe_rounds == 0, "{round}");
             if competing.is_probe_due() {
                 drained(&mut competing, DrainReason::Probe, 9, 2);
@@ -192,9 +192,9 @@ mod tests {
         }
         assert!(competing.is_detected());
         for (round, is_gone) in [(100, false), (101, false), (102, true)] {
-            competing.round(Instant::ZERO + MIN_ROUND.saturating_mul(round), Queue::Drained);
+            competing.on_round(Instant::ZERO + MIN_ROUND.saturating_mul(round), Queue::Drained);
             assert!(!competing.is_detected());
-            assert_eq!(competing.is_gone(), is_gone, "{round}");
+            assert_eq!(competing.has_left(), is_gone, "{round}");
         }
     }
 
@@ -202,10 +202,10 @@ mod tests {
     fn round_trips_of_a_short_path_count_together() {
         let mut competing = CompetingTraffic::new(COMPETING);
         for ms in (0..COMPETING.probe_rounds * 50).step_by(5) {
-            competing.round(Instant::from_millis(ms.into()), Queue::Standing);
+            competing.on_round(Instant::from_millis(ms.into()), Queue::Standing);
             assert!(!competing.is_probe_due(), "{ms} ms");
         }
-        competing.round(Instant::from_millis((COMPETING.probe_rounds * 50).into()), Queue::Standing);
+        competing.on_round(Instant::from_millis((COMPETING.probe_rounds * 50).into()), Queue::Standing);
         assert!(competing.is_probe_due());
     }
 }

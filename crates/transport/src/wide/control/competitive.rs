@@ -26,19 +26,19 @@ const MIN_WINDOW: f64 = 2.0;
 pub(super) struct CompetitiveWindow {
     window: f64,
     /// Window at the last reduction, with fast convergence: `W_max`.
-    largest: f64,
+    w_max: f64,
     /// Time of the last reduction.
-    since: Instant,
+    last_reduction: Instant,
     /// Estimate of Reno's window (RFC 9438 §4.3).
-    reno: f64,
+    w_est: f64,
     /// Round trips since the start of competitive mode.
     rounds: u32,
-    last: Round,
+    last_round: RoundEffect,
 }
 
 /// Effect of a round trip on the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Round {
+enum RoundEffect {
     Grown,
     /// The window was reduced. Losses found in the next round trip were sent before that.
     Reduced,
@@ -48,7 +48,14 @@ impl CompetitiveWindow {
     /// Creates the window with `packets` packets.
     pub(super) fn new(now: Instant, packets: f64) -> Self {
         let window = packets.max(MIN_WINDOW);
-        Self { window, largest: window, since: now, reno: window, rounds: 0, last: Round::Grown }
+        Self {
+            window,
+            w_max: window,
+            last_reduction: now,
+            w_est: window,
+            rounds: 0,
+            last_round: RoundEffect::Grown,
+        }
     }
 
     /// Returns the number of packets that may be in flight.
@@ -57,7 +64,7 @@ impl CompetitiveWindow {
     }
 
     /// Returns the same window for a new stay in competitive mode.
-    pub(super) const fn again(self) -> Self {
+    pub(super) const fn restarted(self) -> Self {
         Self { rounds: 0, ..self }
     }
 
@@ -67,36 +74,36 @@ impl CompetitiveWindow {
     }
 
     /// Processes the end of a round trip of `seconds` seconds. Returns whether the window was reduced.
-    pub(super) fn round(&mut self, now: Instant, seconds: f64, lost: QueueLoss) -> bool {
+    pub(super) fn on_round(&mut self, now: Instant, seconds: f64, lost: QueueLoss) -> bool {
         self.rounds += 1;
-        let last = core::mem::replace(&mut self.last, Round::Grown);
+        let last = core::mem::replace(&mut self.last_round, RoundEffect::Grown);
         match (last, lost) {
-            (Round::Reduced, _) => false,
-            (Round::Grown, QueueLoss::None) => {
+            (RoundEffect::Reduced, _) => false,
+            (RoundEffect::Grown, QueueLoss::None) => {
                 self.grow(now, seconds);
                 false
             }
-            (Round::Grown, QueueLoss::Overflow) => {
-                self.lose(now);
-                self.last = Round::Reduced;
+            (RoundEffect::Grown, QueueLoss::Overflow) => {
+                self.reduce(now);
+                self.last_round = RoundEffect::Reduced;
                 true
             }
         }
     }
 
     fn grow(&mut self, now: Instant, seconds: f64) {
-        let k = CUBIC.time_to_plateau(self.largest, self.largest * CUBIC.beta);
-        let t = now.since(self.since).as_secs_f64() + seconds;
-        let cubic = CUBIC.window(self.largest, k, t);
-        self.reno += CUBIC.alpha();
+        let k = CUBIC.k(self.w_max, self.w_max * CUBIC.beta);
+        let t = now.since(self.last_reduction).as_secs_f64() + seconds;
+        let cubic = CUBIC.w_cubic(self.w_max, k, t);
+        self.w_est += CUBIC.alpha();
         // RFC 9438 §4.4: by half in a round trip at most.
-        self.window = cubic.max(self.reno).clamp(self.window, self.window * 1.5);
+        self.window = cubic.max(self.w_est).clamp(self.window, self.window * 1.5);
     }
 
-    fn lose(&mut self, now: Instant) {
-        self.largest = CUBIC.w_max(self.window, self.largest);
+    fn reduce(&mut self, now: Instant) {
+        self.w_max = CUBIC.w_max(self.window, self.w_max);
         self.window = (self.window * CUBIC.beta).max(MIN_WINDOW);
-        (self.since, self.reno) = (now, self.window);
+        (self.last_reduction, self.w_est) = (now, self.window);
     }
 }
 
@@ -110,54 +117,54 @@ pub(super) enum QueueLoss {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::congestion::cubic::{Cubic, Step};
+    use crate::tcp::congestion::cubic::{AckStep, Cubic};
     use hopline_core::Duration;
 
     #[test]
-    fn one_overflow_takes_three_tenths_though_it_is_seen_in_two_round_trips() {
+    fn one_overflow_reduces_once_even_if_detected_in_two_round_trips() {
         let mut cubic = CompetitiveWindow::new(Instant::ZERO, 100.0);
         let at = Instant::from_millis;
-        assert!(cubic.round(at(50), 0.05, QueueLoss::Overflow));
-        assert!(!cubic.round(at(100), 0.05, QueueLoss::Overflow));
+        assert!(cubic.on_round(at(50), 0.05, QueueLoss::Overflow));
+        assert!(!cubic.on_round(at(100), 0.05, QueueLoss::Overflow));
         assert!((cubic.window() - 70.0).abs() < 1e-9);
-        assert!(cubic.round(at(150), 0.05, QueueLoss::Overflow));
+        assert!(cubic.on_round(at(150), 0.05, QueueLoss::Overflow));
         assert!((cubic.window() - 49.0).abs() < 1e-9);
-        assert_eq!((cubic.rounds(), cubic.again().rounds()), (3, 0));
+        assert_eq!((cubic.rounds(), cubic.restarted().rounds()), (3, 0));
     }
 
     #[test]
-    fn what_was_lost_comes_back_within_seconds() {
+    fn the_window_recovers_within_seconds() {
         let mut cubic = CompetitiveWindow::new(Instant::ZERO, 100.0);
-        cubic.round(Instant::ZERO, 0.05, QueueLoss::Overflow);
+        cubic.on_round(Instant::ZERO, 0.05, QueueLoss::Overflow);
         // RFC 9438 §4.2: K = ∛(100 · 0.3 / 0.4) = 4.2 s.
         let mut ms = 0;
         while cubic.window() < 99.0 {
             ms += 50;
-            cubic.round(Instant::from_millis(ms), 0.05, QueueLoss::None);
+            cubic.on_round(Instant::from_millis(ms), 0.05, QueueLoss::None);
         }
         assert!((2_500..4_300).contains(&ms), "{ms}");
     }
 
     /// Windows of both in packets, at each second for ten seconds after reductions at 100 and at 80 packets, with round
     /// trips of 50 ms.
-    fn beside_tcp() -> Vec<(f64, f64)> {
+    fn compare_with_tcp() -> Vec<(f64, f64)> {
         const ROUND: u64 = 50;
         let seconds = Duration::from_millis(ROUND).as_secs_f64();
         let (mut here, mut tcp) = (CompetitiveWindow::new(Instant::ZERO, 100.0), Cubic::default());
-        here.round(Instant::ZERO, seconds, QueueLoss::Overflow);
-        here.last = Round::Grown;
-        (here.window, here.reno) = (80.0, 80.0);
-        here.round(Instant::ZERO, seconds, QueueLoss::Overflow);
-        here.last = Round::Grown;
+        here.on_round(Instant::ZERO, seconds, QueueLoss::Overflow);
+        here.last_round = RoundEffect::Grown;
+        (here.window, here.w_est) = (80.0, 80.0);
+        here.on_round(Instant::ZERO, seconds, QueueLoss::Overflow);
+        here.last_round = RoundEffect::Grown;
         tcp.reduce(&CUBIC, 100.0);
         tcp.reduce(&CUBIC, 80.0);
         let mut cwnd = 80.0 * CUBIC.beta;
         let mut windows = Vec::new();
         for round in 1..=10_000 / ROUND {
             let now = Instant::from_millis(round * ROUND);
-            here.round(now, seconds, QueueLoss::None);
+            here.on_round(now, seconds, QueueLoss::None);
             let round_trip = Duration::from_millis(ROUND);
-            cwnd = tcp.grow(&CUBIC, cwnd, Step { now, round_trip, acked: cwnd, weight: cwnd });
+            cwnd = tcp.grow(&CUBIC, cwnd, AckStep { now, srtt: round_trip, acked: cwnd, ack_count: cwnd });
             if round.is_multiple_of(1000 / ROUND) {
                 windows.push((here.window(), cwnd));
             }
@@ -166,8 +173,9 @@ mod tests {
     }
 
     #[test]
-    fn the_stages_of_tcp_give_other_windows() {
-        let windows: Vec<_> = beside_tcp().iter().map(|(here, tcp)| format!("{here:.2} {tcp:.2}")).collect();
+    fn the_window_differs_from_that_of_tcp_cubic() {
+        let windows: Vec<_> =
+            compare_with_tcp().iter().map(|(here, tcp)| format!("{here:.2} {tcp:.2}")).collect();
         assert_eq!(
             windows,
             [

@@ -19,28 +19,28 @@ const MAX_JITTER_S: f64 = 0.5;
 
 /// Estimator of delay jitter.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Jitter {
+pub(super) struct JitterEstimator {
     /// Smoothed bend: difference of a reported delay from the mean of the one before and the one after.
-    bend: Duration,
+    curvature: Duration,
     last: Option<[Duration; 2]>,
 }
 
-impl Jitter {
+impl JitterEstimator {
     pub(super) fn record(&mut self, delay: Duration) {
         let [before, last] = self.last.unwrap_or([delay; 2]);
         let bend = (before / 2 + delay / 2).abs_diff(last);
-        self.bend = self.bend.saturating_sub(self.bend / SMOOTHING) + bend / SMOOTHING;
+        self.curvature = self.curvature.saturating_sub(self.curvature / SMOOTHING) + bend / SMOOTHING;
         self.last = Some([last, delay]);
     }
 
-    pub(super) fn bend(&self) -> Duration {
-        self.bend
+    pub(super) fn curvature(&self) -> Duration {
+        self.curvature
     }
 
     /// Returns the part of a delay that is attributed to jitter, if packets arrive every `gap` seconds. `weight`: 4 for
     /// as much as jitter explains.
-    pub(super) fn forgiven(&self, weight: f64, gap: f64) -> Duration {
-        let bend = self.bend.as_secs_f64();
+    pub(super) fn attributed_to_jitter(&self, weight: f64, gap: f64) -> Duration {
+        let bend = self.curvature.as_secs_f64();
         Duration::from_secs_f64((weight * bend * (bend / gap - CROSS_TRAFFIC)).clamp(0.0, MAX_JITTER_S))
     }
 }
@@ -51,8 +51,8 @@ mod tests {
 
     const GAP: f64 = 1e-3;
 
-    fn after(delays_us: impl IntoIterator<Item = u64>) -> Jitter {
-        let mut jitter = Jitter::default();
+    fn after(delays_us: impl IntoIterator<Item = u64>) -> JitterEstimator {
+        let mut jitter = JitterEstimator::default();
         for delay in delays_us {
             jitter.record(Duration::from_micros(delay));
         }
@@ -60,21 +60,21 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_grows_and_drains_is_not_forgiven() {
+    fn a_growing_and_draining_queue_is_not_attributed_to_jitter() {
         let jitter = after((0..200).map(|n| if n < 100 { n * 300 } else { (200 - n) * 300 }));
-        assert_eq!(jitter.forgiven(8.0, GAP), Duration::ZERO);
+        assert_eq!(jitter.attributed_to_jitter(8.0, GAP), Duration::ZERO);
     }
 
     #[test]
-    fn packets_of_others_in_between_are_not_forgiven() {
+    fn cross_traffic_is_not_attributed_to_jitter() {
         let jitter = after((0..200).map(|n| 5000 + n % 2 * 450));
-        assert_eq!(jitter.forgiven(8.0, GAP), Duration::ZERO);
+        assert_eq!(jitter.attributed_to_jitter(8.0, GAP), Duration::ZERO);
     }
 
     #[test]
-    fn delays_that_jump_about_are_forgiven_as_much_as_each_packet_may_be_held_up() {
+    fn random_delays_are_attributed_to_jitter() {
         // Each packet is held up by up to 10 ms, and with it those behind it.
-        let mut random = hopline_core::Stream::global(1, 0, hopline_core::Purpose::Jitter);
+        let mut random = hopline_core::RandomStream::global(1, 0, hopline_core::Purpose::Jitter);
         let (mut at, gap) = (0.0_f64, 600.0);
         let delays = (0..2000).map(|n| {
             let sent = f64::from(n) * gap;
@@ -82,7 +82,7 @@ mod tests {
             (at - sent) as u64
         });
         // Each fourth is acknowledged.
-        let forgiven = after(delays.step_by(4)).forgiven(8.0, gap * 1e-6).as_secs_f64();
+        let forgiven = after(delays.step_by(4)).attributed_to_jitter(8.0, gap * 1e-6).as_secs_f64();
         assert!((0.005..0.02).contains(&forgiven), "{forgiven}");
     }
 }

@@ -42,11 +42,11 @@
 
 mod competing;
 mod competitive;
-mod growth;
 mod jitter;
-mod losses;
+mod link_rate;
+mod loss_estimator;
 mod queue_maximum;
-mod rate;
+mod rate_growth;
 mod reaction;
 mod samples;
 mod state;
@@ -54,16 +54,16 @@ mod state;
 mod tests;
 
 use super::config::ControlConfig;
-use super::controller::{AckSample, Controller, Limit, RoundOutcome};
-use super::rtt::SAME;
+use super::controller::{AckSample, Controller, RoundOutcome, SendLimit};
+use super::rtt::DELAY_TOLERANCE;
 use competing::CompetingTraffic;
 use competitive::CompetitiveWindow;
 use hopline_core::{Duration, Instant};
-use jitter::Jitter;
-use losses::{LossEstimator, Verdict};
-use queue_maximum::{Level, QueueMaximum};
-use rate::{LinkRateSampler, MaxFilter};
-use samples::{ExcessSeen, HalfRound, LossEvidence, Round, RoundSample, Settled, Trial};
+use jitter::JitterEstimator;
+use link_rate::{LinkRateSampler, MaxFilter};
+use loss_estimator::{LossEstimator, Verdict};
+use queue_maximum::{QueueLevel, QueueMaximum};
+use samples::{ExcessLosses, HalfRound, LossEvidence, OldPacketsDrained, RateTrial, Round, RoundSample};
 use state::{State, StateMachine};
 
 /// Factor of the rate in a round trip of Startup above the first estimate. It is squared in each further round trip, up to
@@ -88,7 +88,7 @@ const FIRST_LOSS_TEST: u32 = 8;
 pub struct RateController {
     config: ControlConfig,
     /// Length of a full packet, bytes.
-    packet: f64,
+    packet_bytes: f64,
     state: StateMachine,
     rate: f64,
     /// Rate a round trip ago, of the packets that arrive now.
@@ -113,8 +113,8 @@ pub struct RateController {
     loss_test_interval: u32,
     /// Rate that a loss test found too high, as of a policer, without a visible queue. Growth is slow near it.
     policer_rate: f64,
-    excess_seen: ExcessSeen,
-    jitter: Jitter,
+    excess_losses: ExcessLosses,
+    jitter: JitterEstimator,
     /// Longest recent queue.
     queue_maximum: QueueMaximum,
     /// `true` if a packet of the last round trip had no queueing delay, jitter aside.
@@ -134,7 +134,7 @@ impl RateController {
     pub fn new(config: ControlConfig, packet: u32) -> Self {
         Self {
             config,
-            packet: packet.into(),
+            packet_bytes: packet.into(),
             state: StateMachine::new(),
             rate: 0.0,
             rate_before: 0.0,
@@ -151,8 +151,8 @@ impl RateController {
             rounds_to_loss_test: FIRST_LOSS_TEST,
             loss_test_interval: FIRST_LOSS_TEST,
             policer_rate: f64::INFINITY,
-            excess_seen: ExcessSeen::No,
-            jitter: Jitter::default(),
+            excess_losses: ExcessLosses::No,
+            jitter: JitterEstimator::default(),
             queue_maximum: QueueMaximum::default(),
             no_queue: false,
             competing: CompetingTraffic::new(config.competing),
@@ -168,9 +168,9 @@ impl Controller for RateController {
         match self.state.current() {
             State::InitialWindow => None,
             State::Drain { .. } => Some(self.rate * self.config.drain_gain),
-            State::ProbeRtt { settled: Settled::NotYet } => Some(self.rate * PROBE_RTT_GAIN),
+            State::ProbeRtt { settled: OldPacketsDrained::NotYet } => Some(self.rate * PROBE_RTT_GAIN),
             State::Competitive(_) => Some(self.rate * COMPETITIVE_PACING_GAIN),
-            State::ProbeRtt { settled: Settled::Yes }
+            State::ProbeRtt { settled: OldPacketsDrained::Yes }
             | State::Startup { .. }
             | State::Cruise { .. }
             | State::EvaluateDrain { .. }
@@ -180,17 +180,19 @@ impl Controller for RateController {
 
     fn window(&self, least_rtt: Duration, reordering: Duration, together: u32) -> u64 {
         match self.state.current() {
-            State::InitialWindow => return (f64::from(self.config.initial_window) * self.packet) as u64,
-            State::Competitive(cubic) => return (cubic.window() * self.packet) as u64,
+            State::InitialWindow => {
+                return (f64::from(self.config.initial_window) * self.packet_bytes) as u64;
+            }
+            State::Competitive(cubic) => return (cubic.window() * self.packet_bytes) as u64,
             _ => {}
         }
         let seconds = least_rtt.as_secs_f64() * self.config.cwnd_gain + reordering.as_secs_f64();
-        (self.rate * seconds + self.config.extra_packets.max(together.into()) * self.packet) as u64
+        (self.rate * seconds + self.config.extra_packets.max(together.into()) * self.packet_bytes) as u64
     }
 
     fn sending_time(&self, packets: u32) -> Option<Duration> {
         (self.rate > 0.0)
-            .then(|| Duration::from_secs_f64((f64::from(packets) * self.packet / self.rate).min(10.0)))
+            .then(|| Duration::from_secs_f64((f64::from(packets) * self.packet_bytes / self.rate).min(10.0)))
     }
 
     fn is_loss_below(&self, share: f64) -> bool {
@@ -198,7 +200,7 @@ impl Controller for RateController {
             && self.losses.baseline() < share
     }
 
-    fn saw_no_queue(&self) -> bool {
+    fn saw_empty_queue(&self) -> bool {
         self.no_queue
     }
 
@@ -214,7 +216,7 @@ impl Controller for RateController {
     fn on_ack(&mut self, ack: &AckSample) -> RoundOutcome {
         let outcome = self.process(ack);
         if self.is_beyond_first_burst() {
-            self.rate = self.rate.max(self.least_rate(ack.srtt));
+            self.rate = self.rate.max(self.min_rate(ack.srtt));
         }
         outcome
     }
@@ -237,15 +239,15 @@ impl Controller for RateController {
         self.link_rates.clear();
         self.delivery_rates.clear();
         self.losses.reset_counts();
-        self.jitter = Jitter::default();
+        self.jitter = JitterEstimator::default();
         if self.is_beyond_first_burst() {
             self.state.enter(State::Startup {
                 guess: self.rate,
                 gain: STARTUP_GAIN,
-                trial: Trial::of(next_number),
+                trial: RateTrial::starting_at(next_number),
             });
         }
-        self.begin_round(now, next_number);
+        self.start_round(now, next_number);
     }
 }
 
@@ -262,17 +264,17 @@ impl RateController {
     }
 
     /// Returns the least rate: a packet per round trip.
-    fn least_rate(&self, srtt: Duration) -> f64 {
-        self.packet / srtt.as_secs_f64().max(1e-3)
+    fn min_rate(&self, srtt: Duration) -> f64 {
+        self.packet_bytes / srtt.as_secs_f64().max(1e-3)
     }
 
     fn process(&mut self, ack: &AckSample) -> RoundOutcome {
-        self.losses.record(ack.packets, ack.lost, ack.late);
+        self.losses.record(ack.packets, ack.lost, ack.spurious_losses);
         self.round.delivered += ack.delivered;
         self.delivered_bytes += ack.delivered;
         self.round.packets += ack.packets + ack.lost;
-        if ack.limit == Limit::User {
-            self.round.limit = Limit::User;
+        if ack.limit == SendLimit::Application {
+            self.round.limit = SendLimit::Application;
         }
         let Some((number, arrival, delay)) = ack.newest else { return RoundOutcome::NotOver };
         let queue = self.queueing_delay(delay);
@@ -282,21 +284,21 @@ impl RateController {
         }
         self.round.queue = Some(self.round.queue.map_or(queue, |least| least.min(queue)));
         self.half_round.record(queue);
-        if self.queue_maximum.record(ack.now, queue, ack.srtt) == Level::Below {
-            self.losses.record_below_maximum(ack.packets, ack.lost, ack.late);
+        if self.queue_maximum.record(ack.now, queue, ack.srtt) == QueueLevel::Below {
+            self.losses.record_below_maximum(ack.packets, ack.lost, ack.spurious_losses);
         }
         match *self.state.current() {
             State::InitialWindow => self.first_estimate(ack),
-            State::Startup { .. } if ack.limit == Limit::Path => {
+            State::Startup { .. } if ack.limit == SendLimit::Path => {
                 self.measure_startup((number, arrival), ack);
             }
             State::Drain { until, was } if ack.now >= until => {
                 self.state.enter(State::EvaluateDrain { was });
-                self.begin_round(ack.now, ack.next_number);
+                self.start_round(ack.now, ack.next_number);
             }
             _ => {}
         }
-        if ack.marks > 0 && self.state.current().grows() {
+        if ack.marks > 0 && self.state.current().is_growing() {
             self.on_congestion(ack, queue.max(ack.srtt / 8));
         }
         if self.half_round.is_over(ack.now, ack.srtt) {
@@ -304,14 +306,14 @@ impl RateController {
         }
         let over = number >= self.round.end
             && self.round.packets >= MIN_ROUND_PACKETS
-            && ack.now.since(self.round.since) >= ack.round
+            && ack.now.since(self.round.since) >= ack.min_round
             && self.is_beyond_first_burst();
         if !over {
             return RoundOutcome::NotOver;
         }
         let outcome = self.on_round(ack);
         if outcome == RoundOutcome::ProbeRtt {
-            self.state.enter(State::ProbeRtt { settled: Settled::NotYet });
+            self.state.enter(State::ProbeRtt { settled: OldPacketsDrained::NotYet });
             self.probe_rtt_after = ack.base_age + PROBE_RTT_INTERVAL;
             self.losses.reset_counts();
         }
@@ -322,14 +324,14 @@ impl RateController {
     fn queueing_delay(&mut self, delay: Duration) -> Duration {
         self.jitter.record(delay);
         // The delivery rate counts, not the sending rate: a flow that sends more would have more attributed to jitter.
-        let gap = self.packet / self.delivery_rates.get().max(1.0);
-        delay.saturating_sub(self.jitter.forgiven(self.config.jitter, gap))
+        let gap = self.packet_bytes / self.delivery_rates.get().max(1.0);
+        delay.saturating_sub(self.jitter.attributed_to_jitter(self.config.jitter, gap))
     }
 
     /// Ends a half-round: half a round trip, or more with few acknowledgments.
     fn on_half_round(&mut self, ack: &AckSample) {
         let queue = core::mem::replace(&mut self.half_round, HalfRound::new(ack.now)).queue;
-        if queue > self.queue_high() && self.state.current().grows() {
+        if queue > self.queue_high() && self.state.current().is_growing() {
             self.on_congestion(ack, queue);
         }
     }
@@ -346,7 +348,7 @@ impl RateController {
         if ack.base_age < PROBE_RTT_INTERVAL {
             self.probe_rtt_after = PROBE_RTT_INTERVAL;
         }
-        self.link_rates.round();
+        self.link_rates.on_round();
         let trusted = self.losses.is_verified();
         self.losses.update_verification(ack.now, ack.srtt, self.sending_time(1).unwrap_or_default());
         self.unverified_floor = match (trusted, self.losses.is_verified()) {
@@ -355,10 +357,10 @@ impl RateController {
             (_, true) => 0.0,
         };
         self.delivery_rates.sample(sample.delivered);
-        self.delivery_rates.round();
-        self.queue_maximum.round();
-        self.no_queue = sample.queue <= SAME;
-        self.competing.round(ack.now, self.queue_state(sample));
+        self.delivery_rates.on_round();
+        self.queue_maximum.on_round();
+        self.no_queue = sample.queue <= DELAY_TOLERANCE;
+        self.competing.on_round(ack.now, self.queue_state(sample));
         self.round = Round::new(ack.now, ack.next_number);
         // Where few acknowledgments come in a round trip, it goes on.
         if self.half_round.has_samples() {
@@ -366,23 +368,23 @@ impl RateController {
         }
         match *self.state.current() {
             State::InitialWindow | State::Drain { .. } => {}
-            State::Startup { .. } | State::Cruise { .. } if round.limit == Limit::User => {
+            State::Startup { .. } | State::Cruise { .. } if round.limit == SendLimit::Application => {
                 self.losses.reset_counts()
             }
             State::Startup { .. } => {}
             State::EvaluateDrain { was } => self.evaluate_drain(was, sample, ack),
-            State::ProbeRtt { settled: Settled::NotYet } => self.state.settle(),
-            State::ProbeRtt { settled: Settled::Yes } => self.resume_cruise(),
+            State::ProbeRtt { settled: OldPacketsDrained::NotYet } => self.state.set_settled(),
+            State::ProbeRtt { settled: OldPacketsDrained::Yes } => self.resume_cruise(),
             State::Cruise { .. } if ack.base_age > self.probe_rtt_after => return RoundOutcome::ProbeRtt,
-            State::Competitive(cubic) => self.competitive_round(cubic, ack),
-            State::ProbeLoss { settled: Settled::NotYet, .. } => {
+            State::Competitive(cubic) => self.on_competitive_round(cubic, ack),
+            State::ProbeLoss { settled: OldPacketsDrained::NotYet, .. } => {
                 self.losses.reset_counts();
-                self.state.settle();
+                self.state.set_settled();
             }
-            State::ProbeLoss { settled: Settled::Yes, rate, of } => {
+            State::ProbeLoss { settled: OldPacketsDrained::Yes, rate, of } => {
                 self.finish_loss_test(rate, of, sample.queue)
             }
-            State::Cruise { step } => match self.losses.round(self.learning(step, sample)) {
+            State::Cruise { step } => match self.losses.on_round(self.baseline_updates(step, sample)) {
                 Verdict::Excess(_) if sample.queue >= self.queue_low() => {
                     self.on_congestion(ack, sample.queue)
                 }
@@ -392,8 +394,8 @@ impl RateController {
                     self.reductions += 1;
                     return RoundOutcome::ProbeRtt;
                 }
-                Verdict::Excess(_) if self.excess_seen == ExcessSeen::No => {
-                    self.excess_seen = ExcessSeen::Once
+                Verdict::Excess(_) if self.excess_losses == ExcessLosses::No => {
+                    self.excess_losses = ExcessLosses::Once
                 }
                 Verdict::Excess(share) => self.start_loss_test(
                     LossEvidence { loss_rate: share, sent: sample.sent, queue: sample.queue },
@@ -405,14 +407,14 @@ impl RateController {
                         ack.srtt,
                     );
                 }
-                Verdict::Undecided if self.excess_seen == ExcessSeen::Once => {}
+                Verdict::Undecided if self.excess_losses == ExcessLosses::Once => {}
                 Verdict::Undecided | Verdict::Baseline(_) => {
-                    self.excess_seen = ExcessSeen::No;
+                    self.excess_losses = ExcessLosses::No;
                     self.grow(step, sample, ack);
                 }
             },
         }
-        if round.limit == Limit::Path
+        if round.limit == SendLimit::Path
             && !matches!(self.state.current(), State::InitialWindow | State::Startup { .. })
         {
             self.rate = self.rate.min(self.highest_supported_rate().max(self.unverified_floor));
@@ -431,24 +433,24 @@ impl RateController {
         ahead * self.delivery_rates.get() / (1.0 - self.losses.baseline())
     }
 
-    fn begin_round(&mut self, now: Instant, next_number: u64) {
+    fn start_round(&mut self, now: Instant, next_number: u64) {
         self.round = Round::new(now, next_number);
         self.half_round = HalfRound::new(now);
     }
 
     fn queue_high(&self) -> Duration {
-        self.config.queue_high + self.time_of_own_packets()
+        self.config.queue_high + self.own_queue_time()
     }
 
     /// Returns whether a queue of this length was one, if it is gone now. The variation of a queue that is always full is
     /// smaller.
-    fn was_a_queue(&self, queue: Duration) -> bool {
-        queue >= self.time_of_own_packets().saturating_mul(3) / 4
+    fn was_queue(&self, queue: Duration) -> bool {
+        queue >= self.own_queue_time().saturating_mul(3) / 4
     }
 
     /// Returns the part of the queue bound for the packets of the flow.
-    fn time_of_own_packets(&self) -> Duration {
-        let of_own = self.config.queue_packets * self.packet / self.rate.max(1.0);
+    fn own_queue_time(&self) -> Duration {
+        let of_own = self.config.queue_packets * self.packet_bytes / self.rate.max(1.0);
         Duration::from_secs_f64(of_own.min(10.0))
     }
 

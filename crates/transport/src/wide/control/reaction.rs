@@ -3,14 +3,14 @@
 use super::super::controller::{AckSample, Controller};
 use super::competing::{DrainReason, DrainStart, Queue};
 use super::competitive::CompetitiveWindow;
-use super::losses::{Cause, Learning, QueueBefore};
-use super::samples::{LossEvidence, RoundSample, Settled};
+use super::loss_estimator::{BaselineUpdates, Cause, QueueBeforeDrain};
+use super::samples::{LossEvidence, OldPacketsDrained, RoundSample};
 use super::state::State;
 use super::{FIRST_LOSS_TEST, RateController};
 use hopline_core::Duration;
 
 /// Factor of the rate during a test of the losses. The change of the loss rate that it causes at a policer, a fifth, is
-/// clear after [`MIN_PACKETS`](super::losses) packets. Own choice, not swept.
+/// clear after [`loss_estimator`](super::loss_estimator) packets. Own choice, not swept.
 const LOSS_TEST_GAIN: f64 = 0.8;
 /// Baseline loss rate above which losses are tested periodically. Below it a test costs more than it can gain. Own choice,
 /// not swept.
@@ -23,26 +23,26 @@ impl RateController {
     /// Reacts to congestion: returns to the rate of the link, and below it until the queue has drained.
     pub(super) fn on_congestion(&mut self, ack: &AckSample, queue: Duration) {
         if self.competing.drains_without_relief() == 0 {
-            self.rate_before_drains = self.rate.min(self.latest_link_rate.max(self.packet));
+            self.rate_before_drains = self.rate.min(self.latest_link_rate.max(self.packet_bytes));
         }
-        let expected = queue + self.coming_queue(ack);
+        let expected = queue + self.expected_queue_growth(ack);
         self.reduce(self.latest_link_rate);
-        self.drain(DrainStart { reason: DrainReason::Congestion, queue, expected }, ack);
+        self.start_drain(DrainStart { reason: DrainReason::Congestion, queue, expected }, ack);
     }
 
     /// Reduces the rate as a probe for competing traffic, after a short queue has stood for long.
     pub(super) fn probe_for_competing(&mut self, queue: Duration, ack: &AckSample) {
-        self.drain(DrainStart { reason: DrainReason::Probe, queue, expected: queue }, ack);
+        self.start_drain(DrainStart { reason: DrainReason::Probe, queue, expected: queue }, ack);
     }
 
     /// Returns the increase of the queueing delay until a lower rate takes effect.
-    fn coming_queue(&self, ack: &AckSample) -> Duration {
+    fn expected_queue_growth(&self, ack: &AckSample) -> Duration {
         let over = if self.latest_link_rate > 0.0 { self.rate / self.latest_link_rate - 1.0 } else { 0.0 };
         Duration::from_secs_f64(ack.srtt.as_secs_f64() * over.clamp(0.0, 1.0))
     }
 
     /// Drains the queue, for as long as it takes if only this flow fills it.
-    fn drain(&mut self, was: DrainStart, ack: &AckSample) {
+    fn start_drain(&mut self, was: DrainStart, ack: &AckSample) {
         if was.reason == DrainReason::Congestion {
             self.rounds_to_loss_test = self.loss_test_interval;
         }
@@ -51,7 +51,7 @@ impl RateController {
         let lasts = Duration::from_secs_f64((was.expected.as_secs_f64() / below).min(most));
         self.state.enter(State::Drain { until: ack.now + lasts, was });
         self.losses.reset_counts();
-        self.begin_round(ack.now, ack.next_number);
+        self.start_round(ack.now, ack.next_number);
     }
 
     pub(super) fn reduce(&mut self, link_rate: f64) {
@@ -67,13 +67,13 @@ impl RateController {
         let queue = self.queue_after_drain(sample);
         // A queue of half its length does not overflow.
         if queue == Queue::Drained || sample.queue < was.expected / 2 {
-            let before = if self.was_a_queue(was.queue) { QueueBefore::Yes } else { QueueBefore::No };
+            let before = if self.was_queue(was.queue) { QueueBeforeDrain::Yes } else { QueueBeforeDrain::No };
             self.losses.on_drain(self.config.drain_gain * self.config.decrease_factor, before);
         }
         self.competing.on_drain(was, (queue, sample.queue));
         if self.competing.is_detected() {
             self.reset_losses();
-            let packets = self.rate_before_drains.max(self.rate) * ack.srtt.as_secs_f64() / self.packet;
+            let packets = self.rate_before_drains.max(self.rate) * ack.srtt.as_secs_f64() / self.packet_bytes;
             let cubic = self.competitive_window.unwrap_or(CompetitiveWindow::new(ack.now, packets));
             self.competitive_window = Some(cubic);
             return self.state.enter(State::Competitive(cubic));
@@ -97,15 +97,15 @@ impl RateController {
 
     /// Follows the window of competitive mode until the queue is gone. A stay is limited, since several flows of this
     /// algorithm may take each other for competing loss-based flows.
-    pub(super) fn competitive_round(&mut self, mut cubic: CompetitiveWindow, ack: &AckSample) {
+    pub(super) fn on_competitive_round(&mut self, mut cubic: CompetitiveWindow, ack: &AckSample) {
         let srtt = ack.srtt.as_secs_f64();
-        let reduced = cubic.round(ack.now, srtt, self.losses.queue_loss());
+        let reduced = cubic.on_round(ack.now, srtt, self.losses.queue_loss());
         self.reductions += u64::from(reduced);
-        self.rate = cubic.window() * self.packet / srtt;
-        self.competitive_window = Some(cubic.again());
+        self.rate = cubic.window() * self.packet_bytes / srtt;
+        self.competitive_window = Some(cubic.restarted());
         self.state.continue_competitive(cubic);
-        if self.competing.is_gone() {
-            self.competing.expect_return();
+        if self.competing.has_left() {
+            self.competing.assume_return();
             self.resume_cruise();
         } else if cubic.rounds() >= self.config.competing.max_competitive_rounds {
             self.competing.reset();
@@ -124,13 +124,13 @@ impl RateController {
     /// Starts a test of the losses: sends less for a while to see if the loss rate falls. A flow at the least rate cannot
     /// be tested, and does not cause the losses.
     pub(super) fn start_loss_test(&mut self, of: LossEvidence, srtt: Duration) {
-        if self.rate.min(of.sent) * LOSS_TEST_GAIN < self.least_rate(srtt) {
+        if self.rate.min(of.sent) * LOSS_TEST_GAIN < self.min_rate(srtt) {
             self.losses.attribute_to_path(of.loss_rate);
             self.rounds_to_loss_test = self.loss_test_interval;
             self.reset_losses();
             return self.state.continue_cruise(1.0);
         }
-        self.state.enter(State::ProbeLoss { of, rate: self.rate, settled: Settled::NotYet });
+        self.state.enter(State::ProbeLoss { of, rate: self.rate, settled: OldPacketsDrained::NotYet });
         self.rate = self.rate.min(of.sent) * LOSS_TEST_GAIN;
     }
 
@@ -145,7 +145,7 @@ impl RateController {
         match cause {
             Cause::Path => {
                 // The queue was ours, and the losses stay without it.
-                if self.was_a_queue(of.queue) && queue < of.queue / 2 {
+                if self.was_queue(of.queue) && queue < of.queue / 2 {
                     self.losses.verify();
                 }
                 self.rate = rate.min(self.sufficient_rate(share, rate).max(self.rate));
@@ -162,8 +162,8 @@ impl RateController {
         self.resume_cruise();
     }
 
-    pub(super) fn learning(&self, step: f64, sample: RoundSample) -> Learning {
+    pub(super) fn baseline_updates(&self, step: f64, sample: RoundSample) -> BaselineUpdates {
         let steady = step <= 1.0 && sample.queue < self.queue_high() / 2;
-        if steady { Learning::On } else { Learning::Off }
+        if steady { BaselineUpdates::On } else { BaselineUpdates::Off }
     }
 }

@@ -1,7 +1,7 @@
 //! Counts and results of a round trip.
 
-use super::super::controller::{Arrival, Limit};
-use super::rate;
+use super::super::controller::{Arrival, SendLimit};
+use super::link_rate;
 use hopline_core::{Duration, Instant};
 
 /// Least number of queue samples in a half-round, since a single packet may be late for another reason. Own choice, not
@@ -13,7 +13,7 @@ pub(super) const SATURATION: f64 = 0.97;
 
 /// Measurement of the link at a new rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Trial {
+pub(super) struct RateTrial {
     /// First packet sent at the new rate.
     from: u64,
     /// Its arrival, or that of the first one after it, and the bytes delivered by then.
@@ -31,8 +31,8 @@ pub(super) struct TrialResult {
     pub(super) bytes: f64,
 }
 
-impl Trial {
-    pub(super) const fn of(from: u64) -> Self {
+impl RateTrial {
+    pub(super) const fn starting_at(from: u64) -> Self {
         Self { from, first: None }
     }
 
@@ -49,11 +49,11 @@ impl Trial {
             return None;
         }
         let (first, before) = *self.first.get_or_insert((arrival, delivered));
-        let sent = (arrival.upto - first.upto) as f64;
+        let sent = (arrival.sent_bytes - first.sent_bytes) as f64;
         if arrival.sent.since(first.sent) < span || sent < bytes {
             return None;
         }
-        let link_rate = rate::between_at_best(first, arrival, jitter.saturating_mul(2))?;
+        let link_rate = link_rate::max_rate_between(first, arrival, jitter.saturating_mul(2))?;
         Some(TrialResult {
             link_rate,
             delivered: link_rate * ((delivered - before) as f64 / sent).min(1.0),
@@ -73,14 +73,14 @@ pub(super) struct LossEvidence {
 
 /// Losses above the baseline in the last round trip. A single one may be chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ExcessSeen {
+pub(super) enum ExcessLosses {
     No,
     Once,
 }
 
 /// Origin of arriving packets: sent before or after the start of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Settled {
+pub(super) enum OldPacketsDrained {
     NotYet,
     Yes,
 }
@@ -95,7 +95,7 @@ pub(super) struct Round {
     pub(super) packets: u64,
     /// Shortest queue.
     pub(super) queue: Option<Duration>,
-    pub(super) limit: Limit,
+    pub(super) limit: SendLimit,
 }
 
 /// Counts of the current half-round, for reactions that must not wait.
@@ -128,7 +128,7 @@ impl RoundSample {
 
 impl Round {
     pub(super) const fn new(since: Instant, end: u64) -> Self {
-        Self { since, end, delivered: 0, packets: 0, queue: None, limit: Limit::Path }
+        Self { since, end, delivered: 0, packets: 0, queue: None, limit: SendLimit::Path }
     }
 }
 
@@ -161,12 +161,12 @@ mod tests {
     /// Packet `number` of 1000 bytes, sent each millisecond, arrived each second one.
     fn arrival(number: u64) -> (u64, Arrival) {
         let at_us = number as i64 * 2000;
-        (number, Arrival { sent: Instant::from_millis(number), at_us, upto: number * 1000 })
+        (number, Arrival { sent: Instant::from_millis(number), at_us, sent_bytes: number * 1000 })
     }
 
     #[test]
     fn a_trial_begins_with_the_first_packet_at_the_new_rate() {
-        let mut trial = Trial::of(100);
+        let mut trial = RateTrial::starting_at(100);
         assert_eq!(trial.sample(arrival(99), 0, SPAN, Duration::ZERO), None);
         assert_eq!(trial.sample(arrival(100), 0, SPAN, Duration::ZERO), None);
         assert_eq!(trial.sample(arrival(109), 9000, SPAN, Duration::ZERO), None, "9 ms are too short");
@@ -176,8 +176,8 @@ mod tests {
     }
 
     #[test]
-    fn jitter_makes_a_trial_no_slower_than_it_may_have_been() {
-        let mut trial = Trial::of(0);
+    fn jitter_does_not_lower_the_result_of_a_trial() {
+        let mut trial = RateTrial::starting_at(0);
         trial.sample(arrival(0), 0, SPAN, Duration::ZERO);
         let result = trial.sample(arrival(10), 10_000, SPAN, Duration::from_millis(2)).expect("10 ms");
         // 20 ms less twice the jitter.
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_saturated_three_hundredths_below_the_sending_rate() {
+    fn a_link_is_saturated_below_97_percent_of_the_sending_rate() {
         let sample =
             |link_rate| RoundSample { link_rate, delivered: 0.0, sent: 100.0, queue: Duration::ZERO };
         assert!(sample(96.9).is_saturated() && !sample(97.1).is_saturated());

@@ -2,7 +2,7 @@
 
 use super::competing::DrainStart;
 use super::competitive::CompetitiveWindow;
-use super::samples::{LossEvidence, Settled, Trial};
+use super::samples::{LossEvidence, OldPacketsDrained, RateTrial};
 use hopline_core::Instant;
 
 /// State of the rate controller, with its data.
@@ -11,7 +11,7 @@ pub(super) enum State {
     /// The initial window is in flight, and there is no estimate of the path.
     InitialWindow,
     /// Fast growth. `guess`: first estimate of the rate; `gain`: growth above it.
-    Startup { guess: f64, gain: f64, trial: Trial },
+    Startup { guess: f64, gain: f64, trial: RateTrial },
     /// Following the rate of the link. `step`: next step of growth, units.
     Cruise { step: f64 },
     /// Draining a queue.
@@ -20,9 +20,9 @@ pub(super) enum State {
     EvaluateDrain { was: DrainStart },
     /// Measuring the base delay: a low rate for a round trip, so that packets have no queueing delay, and a round trip in
     /// which they arrive.
-    ProbeRtt { settled: Settled },
+    ProbeRtt { settled: OldPacketsDrained },
     /// Testing the cause of losses with a reduced rate. `of`: losses before; `rate`: rate to return to.
-    ProbeLoss { of: LossEvidence, rate: f64, settled: Settled },
+    ProbeLoss { of: LossEvidence, rate: f64, settled: OldPacketsDrained },
     /// Competitive mode, beside flows that keep the queue full.
     Competitive(CompetitiveWindow),
 }
@@ -95,7 +95,7 @@ impl State {
     }
 
     /// Returns whether the state raises the rate, so that congestion has to be looked for more than once in a round trip.
-    pub(super) const fn grows(&self) -> bool {
+    pub(super) const fn is_growing(&self) -> bool {
         matches!(self, Self::Startup { .. } | Self::Cruise { .. })
     }
 }
@@ -134,7 +134,7 @@ impl StateMachine {
     }
 
     /// Returns the first estimate, the gain and the measurement of [`State::Startup`].
-    pub(super) const fn startup(&mut self) -> Option<(f64, f64, &mut Trial)> {
+    pub(super) const fn startup(&mut self) -> Option<(f64, f64, &mut RateTrial)> {
         match &mut self.state {
             State::Startup { guess, gain, trial } => Some((*guess, *gain, trial)),
             _ => None,
@@ -142,7 +142,7 @@ impl StateMachine {
     }
 
     /// Continues [`State::Startup`] with another gain and a new measurement.
-    pub(super) const fn continue_startup(&mut self, next_gain: f64, next_trial: Trial) {
+    pub(super) const fn continue_startup(&mut self, next_gain: f64, next_trial: RateTrial) {
         if let State::Startup { gain, trial, .. } = &mut self.state {
             (*gain, *trial) = (next_gain, next_trial);
         }
@@ -163,9 +163,9 @@ impl StateMachine {
     }
 
     /// Records that arriving packets were sent after the state began.
-    pub(super) const fn settle(&mut self) {
+    pub(super) const fn set_settled(&mut self) {
         if let State::ProbeRtt { settled } | State::ProbeLoss { settled, .. } = &mut self.state {
-            *settled = Settled::Yes;
+            *settled = OldPacketsDrained::Yes;
         }
     }
 

@@ -1,10 +1,10 @@
 //! BBR of TCP as a controller.
 
-use super::{AckSample, Controller, INITIAL_WINDOW, Limit, RoundOutcome, SentPacket};
-use crate::tcp::congestion::Phase;
-use crate::tcp::congestion::bbr::{Bbr, BbrConfig, Opening, Seen};
-use crate::tcp::delivery_rate::{self, Loss, RateSample, Stamp};
-use hopline_core::{Duration, Instant, Purpose, Stream};
+use super::{AckSample, Controller, INITIAL_WINDOW, RoundOutcome, SendLimit, SentPacket};
+use crate::tcp::congestion::RecoveryPhase;
+use crate::tcp::congestion::bbr::{Bbr, BbrAck, BbrConfig, ConnectionStart};
+use crate::tcp::delivery_rate::{self, LostSegment, PacketState, RateSample};
+use hopline_core::{Duration, Instant, Purpose, RandomStream};
 use std::collections::VecDeque;
 
 /// Controller by BBR. Its segments are packets, headers included.
@@ -12,10 +12,10 @@ use std::collections::VecDeque;
 pub struct BbrController {
     bbr: Bbr,
     /// Length of a full packet, bytes.
-    packet: u64,
+    packet_bytes: u64,
     started: bool,
     /// Recent packets, by number.
-    sent: VecDeque<Sent>,
+    sent: VecDeque<SentRecord>,
     /// Totals of delivered and lost bytes.
     delivered: u64,
     lost: u64,
@@ -32,15 +32,15 @@ pub struct BbrController {
 
 /// Transmission of a packet.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentRecord {
     number: u64,
     at: Instant,
     /// Delivery state at that time.
-    stamp: Stamp,
+    state: PacketState,
 }
 
 /// Smoothed round trips after which a packet is acknowledged or lost.
-const FORGET_AFTER: u64 = 4;
+const EXPIRY_RTTS: u64 = 4;
 
 impl BbrController {
     /// Creates the controller. `packet`: bytes of a full packet, headers included; `seed`: seed of the random phase of v1
@@ -48,8 +48,8 @@ impl BbrController {
     #[must_use]
     pub fn new(config: BbrConfig, packet: u32, seed: u64) -> Self {
         Self {
-            bbr: Bbr::new(config, Stream::global(seed, 0, Purpose::Probing)),
-            packet: packet.into(),
+            bbr: Bbr::new(config, RandomStream::global(seed, 0, Purpose::Probing)),
+            packet_bytes: packet.into(),
             started: false,
             sent: VecDeque::new(),
             delivered: 0,
@@ -67,8 +67,8 @@ impl BbrController {
     /// Returns the rate sample of an acknowledgment ("GenerateRateSample" of draft-ietf-ccwg-bbr).
     fn sample(&mut self, ack: &AckSample) -> Option<RateSample> {
         let (number, arrival, _) = ack.newest?;
-        let stamp = self.stamp_of(number)?;
-        let old = ack.srtt.saturating_mul(FORGET_AFTER);
+        let stamp = self.state_at_send(number)?;
+        let old = ack.srtt.saturating_mul(EXPIRY_RTTS);
         while self.sent.pop_front_if(|sent| sent.at + old < ack.now).is_some() {}
         let interval = arrival.sent.since(stamp.first_sent).max(ack.now.since(stamp.delivered_at));
         self.first_sent = arrival.sent;
@@ -80,17 +80,17 @@ impl BbrController {
             lost: self.lost - stamp.lost,
             in_flight: stamp.in_flight,
             limit: match ack.limit {
-                Limit::Path => delivery_rate::Limit::Path,
-                Limit::User => delivery_rate::Limit::Application,
+                SendLimit::Path => delivery_rate::SendLimit::Path,
+                SendLimit::Application => delivery_rate::SendLimit::Application,
             },
-            round_trip: Some(ack.now.since(arrival.sent)),
+            min_rtt: Some(ack.now.since(arrival.sent)),
         })
     }
 
     /// Returns the delivery state at the sending of a packet.
-    fn stamp_of(&self, number: u64) -> Option<Stamp> {
+    fn state_at_send(&self, number: u64) -> Option<PacketState> {
         let at = self.sent.binary_search_by_key(&number, |sent| sent.number).ok()?;
-        Some(self.sent[at].stamp)
+        Some(self.sent[at].state)
     }
 
     fn enter_recovery(&mut self, next_number: u64) {
@@ -104,23 +104,23 @@ impl BbrController {
 
 impl Controller for BbrController {
     fn pacing_rate(&self) -> Option<f64> {
-        self.started.then(|| self.bbr.orders().rate)
+        self.started.then(|| self.bbr.output().pacing_rate)
     }
 
     fn window(&self, _least_rtt: Duration, _reordering: Duration, _together: u32) -> u64 {
-        if self.started { self.bbr.orders().cwnd } else { u64::from(INITIAL_WINDOW) * self.packet }
+        if self.started { self.bbr.output().cwnd } else { u64::from(INITIAL_WINDOW) * self.packet_bytes }
     }
 
     fn sending_time(&self, packets: u32) -> Option<Duration> {
         let rate = self.pacing_rate().filter(|rate| *rate > 0.0)?;
-        Some(Duration::from_secs_f64((f64::from(packets) * self.packet as f64 / rate).min(10.0)))
+        Some(Duration::from_secs_f64((f64::from(packets) * self.packet_bytes as f64 / rate).min(10.0)))
     }
 
     fn is_loss_below(&self, _share: f64) -> bool {
         false
     }
 
-    fn saw_no_queue(&self) -> bool {
+    fn saw_empty_queue(&self) -> bool {
         false
     }
 
@@ -135,33 +135,38 @@ impl Controller for BbrController {
             (self.first_sent, self.delivered_at) = (packet.now, packet.now);
         }
         self.in_flight = packet.in_flight + u64::from(packet.bytes);
-        let stamp = Stamp {
+        let stamp = PacketState {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             lost: self.lost,
             in_flight: self.in_flight,
-            limit: delivery_rate::Limit::Path, // known with the acknowledgment
+            limit: delivery_rate::SendLimit::Path, // known with the acknowledgment
         };
-        self.sent.push_back(Sent { number: packet.number, at: packet.now, stamp });
-        if self.started && self.in_flight + self.packet > self.bbr.orders().cwnd {
-            self.bbr.note_filled();
+        self.sent.push_back(SentRecord { number: packet.number, at: packet.now, state: stamp });
+        if self.started && self.in_flight + self.packet_bytes > self.bbr.output().cwnd {
+            self.bbr.set_cwnd_limited();
         }
     }
 
     fn on_packet_lost(&mut self, now: Instant, number: u64, bytes: u32) {
         self.lost += u64::from(bytes);
-        let Some(stamp) = self.stamp_of(number) else { return };
-        let loss = Loss { segment: 0..bytes.into(), stamp, lost: self.lost };
+        let Some(stamp) = self.state_at_send(number) else { return };
+        let loss = LostSegment { segment: 0..bytes.into(), stamp, lost: self.lost };
         self.bbr.on_loss(&loss, self.delivered, now);
     }
 
     fn on_ack(&mut self, ack: &AckSample) -> RoundOutcome {
         if !self.started {
             self.started = true;
-            let window = u64::from(INITIAL_WINDOW) * self.packet;
-            let opening = Opening { now: ack.now, mss: self.packet, window, round_trip: Some(ack.srtt) };
-            self.bbr.open(&opening);
+            let window = u64::from(INITIAL_WINDOW) * self.packet_bytes;
+            let opening = ConnectionStart {
+                now: ack.now,
+                mss: self.packet_bytes,
+                initial_window: window,
+                handshake_rtt: Some(ack.srtt),
+            };
+            self.bbr.start(&opening);
         }
         self.srtt = Some(ack.srtt);
         if ack.delivered > 0 {
@@ -177,21 +182,21 @@ impl Controller for BbrController {
         if ack.lost > 0 {
             self.enter_recovery(ack.next_number);
         }
-        let filled = self.bbr.take_filled();
-        self.bbr.on_ack(&Seen {
+        let filled = self.bbr.take_cwnd_limited();
+        self.bbr.on_ack(&BbrAck {
             now: ack.now,
             sample,
             acked: ack.delivered,
-            lost: ack.lost * self.packet,
+            newly_lost: ack.lost * self.packet_bytes,
             delivered: self.delivered,
-            lost_so_far: self.lost,
+            lost: self.lost,
             delivered_at: self.delivered_at,
             in_flight_before: before,
             in_flight: ack.in_flight,
-            phase: if self.recover.is_some() { Phase::Recovery } else { Phase::Open },
-            smoothed: self.srtt,
-            due: ack.now,
-            filled,
+            phase: if self.recover.is_some() { RecoveryPhase::Recovery } else { RecoveryPhase::Open },
+            srtt: self.srtt,
+            next_burst: ack.now,
+            cwnd_limited: filled,
         });
         if newest < self.round_end {
             return RoundOutcome::NotOver;

@@ -1,14 +1,14 @@
 //! CUBIC of TCP (RFC 9438) as a controller.
 
-use super::{AckSample, Controller, INITIAL_WINDOW, Limit, RoundOutcome};
+use super::{AckSample, Controller, INITIAL_WINDOW, RoundOutcome, SendLimit};
 use crate::tcp::CubicConfig;
-use crate::tcp::congestion::cubic::{Cubic, Step};
+use crate::tcp::congestion::cubic::{AckStep, Cubic};
 use hopline_core::{Duration, Instant};
 
 /// Pacing rate as a multiple of the window per round trip, in slow start and afterwards. Linux: `tcp_pacing_ss_ratio` and
 /// `tcp_pacing_ca_ratio`.
-const SLOW_START_PACING: f64 = 2.0;
-const PACING: f64 = 1.2;
+const SLOW_START_PACING_GAIN: f64 = 2.0;
+const PACING_GAIN: f64 = 1.2;
 /// Least window, packets (RFC 5681 §3.1 (4)).
 const MIN_WINDOW: f64 = 2.0;
 
@@ -18,13 +18,13 @@ pub struct CubicController {
     config: CubicConfig,
     cubic: Cubic,
     /// Length of a full packet, bytes.
-    packet: f64,
+    packet_bytes: f64,
     cwnd: f64,
     ssthresh: f64,
     /// Smoothed round-trip time; `None` before the first acknowledgment.
     srtt: Option<Duration>,
     /// Largest acknowledged number.
-    newest: u64,
+    highest_acked: u64,
     /// Number of the next packet at the last reduction. Losses below it belong to that reduction.
     recover: u64,
     /// Number of the first packet of the next round trip.
@@ -39,11 +39,11 @@ impl CubicController {
         Self {
             config,
             cubic: Cubic::default(),
-            packet: packet.into(),
+            packet_bytes: packet.into(),
             cwnd: INITIAL_WINDOW.into(),
             ssthresh: f64::INFINITY,
             srtt: None,
-            newest: 0,
+            highest_acked: 0,
             recover: 0,
             round_end: 0,
             reductions: 0,
@@ -52,7 +52,7 @@ impl CubicController {
 
     /// Reduces the window, once per round trip.
     fn reduce(&mut self, next_number: u64) {
-        if self.newest < self.recover {
+        if self.highest_acked < self.recover {
             return;
         }
         self.recover = next_number;
@@ -63,11 +63,11 @@ impl CubicController {
     }
 
     fn grow(&mut self, ack: &AckSample) {
-        let acked = ack.delivered as f64 / self.packet;
+        let acked = ack.delivered as f64 / self.packet_bytes;
         if self.cwnd < self.ssthresh {
             self.cwnd += acked;
         } else {
-            let step = Step { now: ack.now, round_trip: ack.srtt, acked, weight: acked };
+            let step = AckStep { now: ack.now, srtt: ack.srtt, acked, ack_count: acked };
             self.cwnd = self.cubic.grow(&self.config, self.cwnd, step);
         }
     }
@@ -75,12 +75,12 @@ impl CubicController {
 
 impl Controller for CubicController {
     fn pacing_rate(&self) -> Option<f64> {
-        let gain = if self.cwnd < self.ssthresh { SLOW_START_PACING } else { PACING };
-        self.srtt.map(|srtt| gain * self.cwnd * self.packet / srtt.as_secs_f64().max(1e-6))
+        let gain = if self.cwnd < self.ssthresh { SLOW_START_PACING_GAIN } else { PACING_GAIN };
+        self.srtt.map(|srtt| gain * self.cwnd * self.packet_bytes / srtt.as_secs_f64().max(1e-6))
     }
 
     fn window(&self, _least_rtt: Duration, _reordering: Duration, _together: u32) -> u64 {
-        (self.cwnd * self.packet) as u64
+        (self.cwnd * self.packet_bytes) as u64
     }
 
     fn sending_time(&self, packets: u32) -> Option<Duration> {
@@ -91,7 +91,7 @@ impl Controller for CubicController {
         false
     }
 
-    fn saw_no_queue(&self) -> bool {
+    fn saw_empty_queue(&self) -> bool {
         false
     }
 
@@ -104,16 +104,16 @@ impl Controller for CubicController {
     fn on_ack(&mut self, ack: &AckSample) -> RoundOutcome {
         self.srtt = Some(ack.srtt);
         if let Some((number, ..)) = ack.newest {
-            self.newest = self.newest.max(number);
+            self.highest_acked = self.highest_acked.max(number);
         }
         if ack.lost > 0 || ack.marks > 0 {
             self.reduce(ack.next_number);
-        } else if ack.limit == Limit::Path && self.newest >= self.recover {
+        } else if ack.limit == SendLimit::Path && self.highest_acked >= self.recover {
             self.grow(ack);
-        } else if ack.limit == Limit::User {
-            self.cubic.rest(ack.now);
+        } else if ack.limit == SendLimit::Application {
+            self.cubic.skip_idle(ack.now);
         }
-        if self.newest < self.round_end {
+        if self.highest_acked < self.round_end {
             return RoundOutcome::NotOver;
         }
         self.round_end = ack.next_number;

@@ -57,7 +57,7 @@ pub trait Controller: Debug + Send {
     fn is_loss_below(&self, share: f64) -> bool;
 
     /// Returns whether a packet of the last round trip had no queueing delay, jitter aside.
-    fn saw_no_queue(&self) -> bool;
+    fn saw_empty_queue(&self) -> bool;
 
     /// Returns the number of reductions of the rate or of the window.
     fn reductions(&self) -> u64;
@@ -105,8 +105,8 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
         (**self).is_loss_below(share)
     }
 
-    fn saw_no_queue(&self) -> bool {
-        (**self).saw_no_queue()
+    fn saw_empty_queue(&self) -> bool {
+        (**self).saw_empty_queue()
     }
 
     fn reductions(&self) -> u64 {
@@ -165,7 +165,7 @@ pub struct Arrival {
     /// Time of arrival, microseconds of the peer's clock.
     pub at_us: i64,
     /// Bytes sent by then, its own included.
-    pub upto: u64,
+    pub sent_bytes: u64,
 }
 
 /// Acknowledgment, as the controller sees it.
@@ -184,11 +184,11 @@ pub struct AckSample {
     /// Lost packets.
     pub lost: u64,
     /// Packets among the delivered ones that were declared lost before.
-    pub late: u64,
+    pub spurious_losses: u64,
     /// Packets with an ECN mark.
     pub marks: u32,
     /// Limit of the sender when the newest packet was sent.
-    pub limit: Limit,
+    pub limit: SendLimit,
     /// Number of the next packet to send.
     pub next_number: u64,
     /// Bytes in flight after the acknowledgment.
@@ -196,7 +196,7 @@ pub struct AckSample {
     /// Smoothed round-trip time.
     pub srtt: Duration,
     /// Least duration of a round trip that counts.
-    pub round: Duration,
+    pub min_round: Duration,
     /// Time since the last packet without queueing delay.
     pub base_age: Duration,
 }
@@ -204,11 +204,11 @@ pub struct AckSample {
 /// Limit of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Limit {
+pub enum SendLimit {
     /// The rate or the window.
     Path,
     /// The user, or the peer's receive window.
-    User,
+    Application,
 }
 
 /// Outcome of an acknowledgment for the endpoint.

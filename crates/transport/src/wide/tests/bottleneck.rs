@@ -2,7 +2,7 @@
 //! outage.
 
 use crate::wide::{Config, Controller, Endpoint, RateController};
-use hopline_core::{Duration, Instant, Length, LinkId, Machine, Purpose, Stream};
+use hopline_core::{Duration, Instant, Length, LinkId, Purpose, RandomStream, StateMachine};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::wide::Packet;
 use std::collections::BTreeMap;
@@ -51,32 +51,32 @@ impl Bottleneck {
         self.rates.iter().rev().find(|(from, _)| *from <= now).expect("a rate from the beginning").1
     }
 
-    fn is_out(&self, now: Instant) -> bool {
+    fn is_in_outage(&self, now: Instant) -> bool {
         self.outage.as_ref().is_some_and(|outage| outage.contains(&now))
     }
 }
 
 /// State of the queue and of the link behind it.
-struct Link<'a> {
+struct BottleneckState<'a> {
     bottleneck: &'a Bottleneck,
-    random: Stream,
+    random: RandomStream,
     /// Time at which the queue will be empty, and arrival of the last packet.
-    busy: Instant,
-    last: Instant,
+    busy_until: Instant,
+    last_arrival: Instant,
 }
 
-impl Link<'_> {
+impl BottleneckState<'_> {
     /// Passes a packet. Returns its time of arrival; `None`: dropped.
-    fn pass(&mut self, now: Instant, packet: &mut Packet<Length>) -> Option<Instant> {
+    fn transmit(&mut self, now: Instant, packet: &mut Packet<Length>) -> Option<Instant> {
         let of = self.bottleneck;
         let lost = self.random.uniform(0.0, 1.0) < of.loss;
         let jitter = of.jitter.as_secs_f64() * self.random.uniform(0.0, 1.0);
         if let Some((time, queue)) = &of.competing
             && time.contains(&now)
         {
-            self.busy = self.busy.max(now + *queue);
+            self.busy_until = self.busy_until.max(now + *queue);
         }
-        let waits = self.busy.max(now).since(now);
+        let waits = self.busy_until.max(now).since(now);
         if waits > of.queue {
             return None;
         }
@@ -84,10 +84,10 @@ impl Link<'_> {
             packet.ecn = Ecn::CongestionExperienced;
         }
         let lasts = Duration::from_secs_f64((packet.sealed_len() + 28) as f64 * 8.0 / of.rate(now));
-        self.busy = self.busy.max(now) + lasts;
-        let arrives = (self.busy + of.delay + Duration::from_secs_f64(jitter)).max(self.last);
-        self.last = arrives;
-        (!lost && !of.is_out(now)).then_some(arrives)
+        self.busy_until = self.busy_until.max(now) + lasts;
+        let arrives = (self.busy_until + of.delay + Duration::from_secs_f64(jitter)).max(self.last_arrival);
+        self.last_arrival = arrives;
+        (!lost && !of.is_in_outage(now)).then_some(arrives)
     }
 }
 
@@ -114,8 +114,9 @@ pub(in crate::wide) fn bulk_with<C: Controller>(
     ends[1].listen().expect("new");
     ends[0].connect(Instant::ZERO).expect("new");
     ends[0].send(Instant::ZERO, Length(1 << 40)).expect("no limit");
-    let random = Stream::global(bottleneck.seed, 0, Purpose::Emulation);
-    let mut link = Link { bottleneck, random, busy: Instant::ZERO, last: Instant::ZERO };
+    let random = RandomStream::global(bottleneck.seed, 0, Purpose::Emulation);
+    let mut link =
+        BottleneckState { bottleneck, random, busy_until: Instant::ZERO, last_arrival: Instant::ZERO };
     let mut in_flight: BTreeMap<(Instant, u64), (usize, Packet<Length>)> = BTreeMap::new();
     let (mut now, mut count, mut digest) = (Instant::ZERO, 0, 0xcbf2_9ce4_8422_2325_u64);
     while now < until {
@@ -127,8 +128,8 @@ pub(in crate::wide) fn bulk_with<C: Controller>(
                     }
                 }
                 let arrives = match from {
-                    0 => link.pass(now, &mut packet),
-                    _ => (!bottleneck.is_out(now)).then_some(now + bottleneck.delay),
+                    0 => link.transmit(now, &mut packet),
+                    _ => (!bottleneck.is_in_outage(now)).then_some(now + bottleneck.delay),
                 };
                 if let Some(arrives) = arrives {
                     in_flight.insert((arrives, count), (1 - from, packet));

@@ -1,11 +1,11 @@
 //! Timed dialogues.
 
 mod acknowledging;
-mod beneath;
 pub(super) mod bottleneck;
+mod bursts;
 mod controllers;
+mod lower_handshake;
 mod memory;
 mod opening;
 mod over_link;
-mod trains;
 pub(super) mod trajectories;

@@ -2,7 +2,7 @@
 
 use crate::connection::State;
 use crate::wide::{Config, Endpoint};
-use hopline_core::{Instant, Length, LinkId, Machine};
+use hopline_core::{Instant, Length, LinkId, StateMachine};
 use hopline_wire::wide::Packet;
 
 fn at(millis: u64) -> Instant {
@@ -24,7 +24,7 @@ fn answered() -> (Endpoint<Length>, [Packet<Length>; 2]) {
 }
 
 #[test]
-fn data_that_arrive_without_the_packet_before_them_open_the_connection() {
+fn data_complete_the_handshake_if_the_confirmation_is_lost() {
     let (mut b, [confirmation, data]) = answered();
     assert!(confirmation.ack.is_some() && confirmation.data.is_none(), "and is lost");
     // An end sends data only after the answer to its opening.
@@ -34,7 +34,7 @@ fn data_that_arrive_without_the_packet_before_them_open_the_connection() {
 }
 
 #[test]
-fn who_is_confirmed_by_late_data_asks_what_became_of_its_answer() {
+fn a_responder_confirmed_by_reordered_data_probes_its_answer() {
     let (mut b, [_lost, data]) = answered();
     while let Some((due, _)) = b.poll_timeout().filter(|(due, _)| *due <= at(2700)) {
         b.handle_timeout(due);

@@ -1,7 +1,7 @@
 //! A transfer over a link that carries so much and is so long.
 
 use crate::wide::{Config, Endpoint};
-use hopline_core::{Duration, Instant, Length, LinkId, Machine};
+use hopline_core::{Duration, Instant, Length, LinkId, StateMachine};
 use hopline_wire::wide::Packet;
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ pub(super) fn transfer(
     bytes: u64,
     left: impl FnMut(Instant, &Packet<Length>),
 ) -> Instant {
-    transfer_in_turns(config, path, Duration::ZERO, bytes, left)
+    transfer_with_coarse_wakeups(config, path, Duration::ZERO, bytes, left)
 }
 
 /// The same between threads that run at multiples of `turn` only, as other programs fill their processors.
-pub(super) fn transfer_in_turns(
+pub(super) fn transfer_with_coarse_wakeups(
     config: Config,
     (rate, way): (f64, Duration),
     turn: Duration,

@@ -32,7 +32,7 @@ pub(in crate::wide) fn bottlenecks() -> Vec<(&'static str, Bottleneck)> {
 }
 
 #[test]
-fn trajectories_are_those_on_record() {
+fn trajectories_match_the_recorded_digests() {
     let digests: Vec<_> = bottlenecks()
         .into_iter()
         .map(|(name, bottleneck)| {
@@ -40,11 +40,11 @@ fn trajectories_are_those_on_record() {
             format!("{name}: {digest:016x}, {} reductions", sender.stats().reductions)
         })
         .collect();
-    assert_eq!(digests, RECORD);
+    assert_eq!(digests, EXPECTED);
 }
 
 /// Digest and number of reductions for each bottleneck.
-const RECORD: [&str; 17] = [
+const EXPECTED: [&str; 17] = [
     "clean: 0c7773b647578b12, 57 reductions",
     "2 Mb/s, 100 ms: b4268b0d6ab271bd, 16 reductions",
     "200 Mb/s, 2 ms: d903343e748362cd, 0 reductions",

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{hex, refuses_every_prefix};
+use crate::testing::{assert_every_prefix_is_refused, hex};
 use proptest::prelude::*;
 
 fn emitted(frame: &Frame) -> Bytes {
@@ -9,21 +9,21 @@ fn emitted(frame: &Frame) -> Bytes {
     Bytes::from(out)
 }
 
-fn numbers(of: &[u32]) -> Numbers {
-    Numbers::new(of.to_vec()).unwrap()
+fn numbers(of: &[u32]) -> PacketNumbers {
+    PacketNumbers::new(of.to_vec()).unwrap()
 }
 
 /// Every kind, and its bytes.
 fn kinds() -> [(Body, &'static str); 8] {
     let packet = Bytes::from_static(&[0x45, 1, 2]);
-    let data = |sending| Body::Data { number: 9, sending, packet: packet.clone() };
+    let data = |sending| Body::Data { number: 9, transmission: sending, packet: packet.clone() };
     let parity = Parity::over(7, [&[1, 2, 3][..], &[4, 5]].into_iter()).unwrap();
     [
-        (data(Sending::First), "d510 0304 00000009 450102"),
-        (data(Sending::Again), "d511 0304 00000009 450102"),
+        (data(TransmissionKind::Original), "d510 0304 00000009 450102"),
+        (data(TransmissionKind::Retransmission), "d511 0304 00000009 450102"),
         (Body::Request(numbers(&[9])), "d512 0304 00000009"),
         (Body::Request(numbers(&[9, 11])), "d512 0304 00000009 0000000b"),
-        (Body::Gone(numbers(&[9, 12])), "d513 0304 00000009 0000000c"),
+        (Body::NotCached(numbers(&[9, 12])), "d513 0304 00000009 0000000c"),
         (Body::Tail(8), "d514 0304 00000008"),
         (Body::Report(u32::MAX), "d515 0304 ffffffff"),
         (Body::Parity(parity), "d516 0304 00000007 0002 0001 050703"),
@@ -31,7 +31,7 @@ fn kinds() -> [(Body, &'static str); 8] {
 }
 
 #[test]
-fn each_kind_is_these_bytes() {
+fn each_kind_has_its_encoding() {
     for (body, bytes) in kinds() {
         let frame = Frame { epoch: 0x0304, body };
         assert_eq!(emitted(&frame), hex(bytes), "{frame:?}");
@@ -40,18 +40,18 @@ fn each_kind_is_these_bytes() {
 }
 
 #[test]
-fn what_is_cut_short_is_refused() {
+fn truncated_frames_are_refused() {
     for bytes in
         ["d510 0304 00000009", "d512 0304 00000009", "d514 0304 00000008", "d516 0304 00000007 00020000"]
     {
-        refuses_every_prefix(&hex(bytes), Frame::parse);
+        assert_every_prefix_is_refused(&hex(bytes), Frame::parse);
     }
     let odd = Err(ParseError::BadLength { what: "D-Proxy numbers", value: 3 });
     assert_eq!(Frame::parse(&hex("d512 0304 00000009 000000")), odd);
 }
 
 #[test]
-fn what_nobody_sends_is_refused() {
+fn invalid_frames_are_refused() {
     let unsupported = |what, value| Err(ParseError::Unsupported { what, value });
     let long = |what, value| Err(ParseError::BadLength { what, value });
     assert_eq!(Frame::parse(&hex("4510 0304 00000009")), unsupported("D-Proxy frame", 0x4510));
@@ -59,15 +59,15 @@ fn what_nobody_sends_is_refused() {
     assert_eq!(Frame::parse(&hex("d517 0304 00000009")), unsupported("D-Proxy kind", 7));
     assert_eq!(Frame::parse(&hex("d514 0304 00000009 00")), long("D-Proxy frame", 9));
     assert_eq!(Frame::parse(&hex("d516 0304 00000009 0000 0000")), long("D-Proxy parity", 12));
-    let many = Bytes::from([&hex("d512 0304 00000009")[..], &[0; 4 * MOST_NUMBERS]].concat());
-    assert_eq!(Frame::parse(&many), long("D-Proxy numbers", 4 * MOST_NUMBERS));
-    assert_eq!((Numbers::new(vec![]), Numbers::new(vec![1; MOST_NUMBERS + 1])), (None, None));
+    let many = Bytes::from([&hex("d512 0304 00000009")[..], &[0; 4 * MAX_NUMBERS]].concat());
+    assert_eq!(Frame::parse(&many), long("D-Proxy numbers", 4 * MAX_NUMBERS));
+    assert_eq!((PacketNumbers::new(vec![]), PacketNumbers::new(vec![1; MAX_NUMBERS + 1])), (None, None));
 }
 
 #[test]
-fn parity_of_others_makes_nothing() {
+fn parity_with_wrong_packets_recovers_nothing() {
     let parity = Parity::over(7, [&[1, 2, 3][..], &[4, 5], &[6]].into_iter()).unwrap();
-    let made = |others: &[&'static [u8]]| parity.missing(others.iter().copied());
+    let made = |others: &[&'static [u8]]| parity.recover(others.iter().copied());
     assert_eq!(made(&[&[1, 2, 3], &[6]]).as_deref(), Some(&[4, 5][..]));
     assert_eq!(made(&[&[1, 2, 3]]), None, "two are missing");
     assert_eq!(made(&[&[1, 2, 3], &[7, 7, 7, 7]]), None, "it is no part of it");
@@ -77,7 +77,7 @@ fn parity_of_others_makes_nothing() {
 
 proptest! {
     #[test]
-    fn any_one_packet_can_be_made_again(
+    fn any_single_packet_can_be_recovered(
         packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 1..20),
         lost: prop::sample::Index,
     ) {
@@ -85,11 +85,11 @@ proptest! {
         let parity = Parity::over(3, slices()).expect("some");
         let lost = lost.index(packets.len());
         let others = slices().enumerate().filter(|(at, _)| *at != lost).map(|(_, packet)| packet);
-        prop_assert_eq!(parity.missing(others).expect("one is missing"), packets[lost].clone());
+        prop_assert_eq!(parity.recover(others).expect("one is missing"), packets[lost].clone());
     }
 
     #[test]
-    fn what_is_understood_is_written_as_it_was(mut bytes in prop::collection::vec(any::<u8>(), 8..300), kind in 0u8..8) {
+    fn parsed_frames_are_emitted_unchanged(mut bytes in prop::collection::vec(any::<u8>(), 8..300), kind in 0u8..8) {
         (bytes[0], bytes[1]) = (MAGIC, 0x10 | kind);
         let bytes = Bytes::from(bytes);
         if let Ok(frame) = Frame::parse(&bytes) {
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes: Vec<u8>) {
+    fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
         let _ = Frame::parse(&Bytes::from(bytes));
     }
 }

@@ -3,7 +3,7 @@
 use crate::ConfigError;
 use hopline_core::Duration;
 
-/// Parameters of [`WindowLaw::Bbr`](super::super::WindowLaw::Bbr). Start from [`Self::V1`] or [`Self::V3`] and change fields.
+/// Parameters of [`WindowLaw::Bbr`](super::super::CongestionControl::Bbr). Start from [`Self::V1`] or [`Self::V3`] and change fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BbrConfig {
     /// Version of BBR.
@@ -90,7 +90,7 @@ impl BbrConfig {
             (share(headroom), "law.headroom", "0 to below 1"),
         ];
         match rules.iter().find(|(ok, ..)| !ok) {
-            Some(&(_, field, must)) => Err(ConfigError { field, must }),
+            Some(&(_, field, must)) => Err(ConfigError { field, requirement: must }),
             None => Ok(()),
         }
     }

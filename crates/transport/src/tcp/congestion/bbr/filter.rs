@@ -7,24 +7,24 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 pub(super) struct MaxFilter {
     /// Times and values, later and smaller from front to back.
-    best: VecDeque<(u64, f64)>,
+    samples: VecDeque<(u64, f64)>,
 }
 
 impl MaxFilter {
     /// Takes a value of `time`, which never goes backwards. What is more than `window` older is forgotten.
     pub(super) fn update(&mut self, time: u64, value: f64, window: u64) {
-        while self.best.back().is_some_and(|&(_, smaller)| smaller <= value) {
-            self.best.pop_back();
+        while self.samples.back().is_some_and(|&(_, smaller)| smaller <= value) {
+            self.samples.pop_back();
         }
-        self.best.push_back((time, value));
-        while self.best.front().is_some_and(|&(then, _)| time - then > window) {
-            self.best.pop_front();
+        self.samples.push_back((time, value));
+        while self.samples.front().is_some_and(|&(then, _)| time - then > window) {
+            self.samples.pop_front();
         }
     }
 
     /// The largest; 0 before the first.
     pub(super) fn max(&self) -> f64 {
-        self.best.front().map_or(0.0, |&(_, value)| value)
+        self.samples.front().map_or(0.0, |&(_, value)| value)
     }
 }
 
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_counts_until_it_is_too_old_and_then_the_largest_since() {
+    fn the_maximum_expires_after_the_window() {
         let mut filter = MaxFilter::default();
         assert!(filter.max().abs() < f64::EPSILON);
         for (time, value, expected) in
@@ -47,13 +47,13 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_as_much_as_its_window_at_most() {
+    fn it_holds_at_most_one_sample_per_unit_of_the_window() {
         let mut filter = MaxFilter::default();
         for time in 0..10_000_u32 {
             filter.update(u64::from(time / 10), f64::from(10_000 - time), 10);
         }
-        assert!(filter.best.len() <= 110, "{}", filter.best.len());
+        assert!(filter.samples.len() <= 110, "{}", filter.samples.len());
         (0..1000).for_each(|_| filter.update(1000, 0.1, 10));
-        assert!(filter.best.len() <= 112);
+        assert!(filter.samples.len() <= 112);
     }
 }

@@ -3,15 +3,17 @@
 
 mod window;
 
-use super::bounds::{Bounds, Recent, Undo};
+use super::bounds::{ModelBounds, RoundSignals, SpuriousLossUndo};
+use super::common::{FullBwDetector, IdleRestartState, PacingBasis, PriorCwnd, ProbeRttPhase, RoundCounter};
 use super::config::BbrConfig;
 use super::filter::MaxFilter;
-use super::parts::{FullPipe, GoodWindow, PacedBy, Restart, Rounds, Search};
-use super::probing::Cycle;
-use super::{BbrModel, BbrState, Filled, Opening, Orders, Policed, Samples, Seen};
-use crate::tcp::congestion::Phase;
-use crate::tcp::delivery_rate::{Limit, RateSample};
-use hopline_core::{Duration, Instant, Stream};
+use super::probe_bw::ProbeBwCycle;
+use super::{
+    BbrAck, BbrModel, BbrState, ConnectionStart, ControlOutput, CwndLimited, PolicerState, SampleKind,
+};
+use crate::tcp::congestion::RecoveryPhase;
+use crate::tcp::delivery_rate::{RateSample, SendLimit};
+use hopline_core::{Duration, Instant, RandomStream};
 
 /// Pacing gains (§5.6.1).
 const STARTUP_GAIN: f64 = 2.77;
@@ -19,18 +21,18 @@ const DRAIN_GAIN: f64 = 0.5;
 const DOWN_GAIN: f64 = 0.9;
 const UP_GAIN: f64 = 1.25;
 /// Increase of the window gain in ProbeBW_UP, and window gain in ProbeRTT.
-const UP_CWND_GAIN_MORE: f64 = 0.25;
+const UP_CWND_GAIN_INCREASE: f64 = 0.25;
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 /// Number of rounds after which DRAIN ends in any case.
 const DRAIN_ROUNDS: u64 = 3;
 /// Least window, segments: BBR.MinPipeCwnd.
-pub(super) const LEAST_WINDOW: u64 = 4;
+pub(super) const MIN_PIPE_CWND: u64 = 4;
 /// Length of the aggregation filter, rounds: BBR.ExtraAckedFilterLen; one in STARTUP.
 const AGGREGATION_ROUNDS: u64 = 10;
 
 /// Parameters of the reaction to losses.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct LossParameters {
     /// BBR.LossThresh.
     pub(super) loss_threshold: f64,
     /// BBR.Beta.
@@ -43,34 +45,34 @@ pub(super) struct Limits {
 #[derive(Clone, Debug)]
 pub(super) struct V3 {
     pub(super) config: BbrConfig,
-    pub(super) limits: Limits,
-    pub(super) random: Stream,
+    pub(super) loss_parameters: LossParameters,
+    pub(super) random: RandomStream,
     pub(super) mss: u64,
     initial_window: u64,
     pub(super) state: State,
     bandwidth: MaxFilter,
     /// Index of the window of the bandwidth filter: "BBR.cycle_count".
-    pub(super) cycles: u64,
-    pub(super) rounds: Rounds,
-    full: FullPipe,
+    pub(super) cycle_count: u64,
+    pub(super) rounds: RoundCounter,
+    full_bw: FullBwDetector,
     /// State of the pipe now: "BBR.full_bw_now".
-    pub(super) full_now: Full,
+    pub(super) full_bw_now: FullBw,
     /// `Yes` once the pipe has been full: "BBR.full_bw_reached".
-    pub(super) full_once: Full,
-    pub(super) bounds: Bounds,
-    pub(super) recent: Recent,
-    pub(super) undo: Undo,
-    pub(super) cycle: Cycle,
-    least: Least,
-    extra: Extra,
-    pub(super) good: GoodWindow,
-    phase: Phase,
+    pub(super) full_bw_reached: FullBw,
+    pub(super) bounds: ModelBounds,
+    pub(super) round_signals: RoundSignals,
+    pub(super) undo: SpuriousLossUndo,
+    pub(super) cycle: ProbeBwCycle,
+    min_rtt: MinRtt,
+    extra_acked: ExtraAcked,
+    pub(super) prior_cwnd: PriorCwnd,
+    phase: RecoveryPhase,
     /// Round in which the current recovery began.
     pub(super) recovery_round: Option<u64>,
-    restart: Restart,
+    restart: IdleRestartState,
     /// `Yes` if the window was full in this round, and in the previous one: "C.is_cwnd_limited".
-    window_full: [Filled; 2],
-    paced_by: PacedBy,
+    cwnd_limited: [CwndLimited; 2],
+    paced_by: PacingBasis,
 }
 
 /// State of the state machine.
@@ -89,83 +91,88 @@ pub(super) enum State {
     /// ProbeBW_UP: sends above the bandwidth.
     Up,
     /// The window is small, to measure the minimum round-trip time.
-    ProbeRtt(Search),
+    ProbeRtt(ProbeRttPhase),
 }
 
 /// State of the pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Full {
+pub(super) enum FullBw {
     No,
     Yes,
 }
 
 /// State that a spurious loss ended, to return to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UndoTo {
+pub(super) enum UndoState {
     Startup,
     Up,
 }
 
 /// Minimum round-trip time (§5.3.4.3).
 #[derive(Clone, Copy, Debug)]
-struct Least {
+struct MinRtt {
     /// "BBR.min_rtt".
-    round_trip: Option<Duration>,
-    at: Instant,
+    min_rtt: Option<Duration>,
+    measured: Instant,
     /// "BBR.probe_rtt_min_delay".
-    recent: Option<Duration>,
-    recent_at: Instant,
+    probe_rtt_min_delay: Option<Duration>,
+    probe_rtt_min_measured: Instant,
 }
 
 /// ACK aggregation: bytes acknowledged in excess of the bandwidth (§5.5.9).
 #[derive(Clone, Debug, Default)]
-struct Extra {
-    most: MaxFilter,
+struct ExtraAcked {
+    max: MaxFilter,
     since: Instant,
     acked: u64,
 }
 
 impl V3 {
-    pub(super) fn new(config: BbrConfig, limits: Limits, random: Stream) -> Self {
+    pub(super) fn new(config: BbrConfig, limits: LossParameters, random: RandomStream) -> Self {
         Self {
             config,
-            limits,
+            loss_parameters: limits,
             random,
             mss: 1,
             initial_window: 0,
             state: State::Startup,
             bandwidth: MaxFilter::default(),
-            cycles: 0,
-            rounds: Rounds::default(),
-            full: FullPipe::default(),
-            full_now: Full::No,
-            full_once: Full::No,
-            bounds: Bounds::default(),
-            recent: Recent::default(),
-            undo: Undo::default(),
-            cycle: Cycle::default(),
-            least: Least { round_trip: None, at: Instant::ZERO, recent: None, recent_at: Instant::ZERO },
-            extra: Extra::default(),
-            good: GoodWindow::default(),
-            phase: Phase::Open,
+            cycle_count: 0,
+            rounds: RoundCounter::default(),
+            full_bw: FullBwDetector::default(),
+            full_bw_now: FullBw::No,
+            full_bw_reached: FullBw::No,
+            bounds: ModelBounds::default(),
+            round_signals: RoundSignals::default(),
+            undo: SpuriousLossUndo::default(),
+            cycle: ProbeBwCycle::default(),
+            min_rtt: MinRtt {
+                min_rtt: None,
+                measured: Instant::ZERO,
+                probe_rtt_min_delay: None,
+                probe_rtt_min_measured: Instant::ZERO,
+            },
+            extra_acked: ExtraAcked::default(),
+            prior_cwnd: PriorCwnd::default(),
+            phase: RecoveryPhase::Open,
             recovery_round: None,
-            restart: Restart::No,
-            window_full: [Filled::No; 2],
-            paced_by: PacedBy::NominalRoundTrip,
+            restart: IdleRestartState::No,
+            cwnd_limited: [CwndLimited::No; 2],
+            paced_by: PacingBasis::NominalRtt,
         }
     }
 
     /// "OnInit".
-    pub(super) fn open(&mut self, opening: &Opening, orders: &mut Orders) {
-        (self.mss, self.initial_window) = (opening.mss, opening.window);
-        self.least = Least {
-            round_trip: opening.round_trip,
-            at: opening.now,
-            recent: opening.round_trip,
-            recent_at: opening.now,
+    pub(super) fn start(&mut self, opening: &ConnectionStart, orders: &mut ControlOutput) {
+        (self.mss, self.initial_window) = (opening.mss, opening.initial_window);
+        self.min_rtt = MinRtt {
+            min_rtt: opening.handshake_rtt,
+            measured: opening.now,
+            probe_rtt_min_delay: opening.handshake_rtt,
+            probe_rtt_min_measured: opening.now,
         };
-        self.extra.since = opening.now;
-        self.pace_by(opening.round_trip, orders);
+        self.extra_acked.since = opening.now;
+        self.init_pacing_rate(opening.handshake_rtt, orders);
     }
 
     pub(super) fn mss(&self) -> u64 {
@@ -173,66 +180,70 @@ impl V3 {
     }
 
     /// "UpdateOnACK".
-    pub(super) fn on_ack(&mut self, seen: &Seen, orders: &mut Orders) -> Samples {
-        self.note_phase(seen.phase, orders);
-        let mut samples = Samples::AsTheyAre;
+    pub(super) fn on_ack(&mut self, seen: &BbrAck, orders: &mut ControlOutput) -> SampleKind {
+        self.on_phase_change(seen.phase, orders);
+        let mut samples = SampleKind::Normal;
         if let Some(sample) = &seen.sample {
-            self.recent.update(sample, seen.delivered);
-            self.note_bandwidth(sample, seen);
-            self.adapt_short_bounds(orders.cwnd);
-            self.note_aggregation(seen, orders.cwnd);
-            self.check_pipe(sample);
-            self.check_startup(seen, sample);
-            self.check_drain(seen, orders);
-            self.advance_cycle(seen, sample, orders);
-            self.note_round_trip(sample, seen.now);
-            samples = self.seek_least_round_trip(seen, sample, orders);
-            self.recent.advance(sample);
+            self.round_signals.update(sample, seen.delivered);
+            self.update_max_bw(sample, seen);
+            self.adapt_lower_bounds(orders.cwnd);
+            self.update_ack_aggregation(seen, orders.cwnd);
+            self.check_full_bw_reached(sample);
+            self.check_startup_done(seen, sample);
+            self.check_drain_done(seen, orders);
+            self.update_probe_bw_cycle(seen, sample, orders);
+            self.update_min_rtt(sample, seen.now);
+            samples = self.check_probe_rtt(seen, sample, orders);
+            self.round_signals.advance(sample);
         }
-        if self.paced_by == PacedBy::NominalRoundTrip && seen.smoothed.is_some() {
-            self.pace_by(seen.smoothed, orders);
+        if self.paced_by == PacingBasis::NominalRtt && seen.srtt.is_some() {
+            self.init_pacing_rate(seen.srtt, orders);
         }
-        self.set_rate(self.pacing_gain(), orders);
-        self.set_window(seen, orders);
+        self.set_pacing_rate_with_gain(self.pacing_gain(), orders);
+        self.set_cwnd(seen, orders);
         samples
     }
 
     /// "OnEnterRTO".
     pub(super) fn on_timeout(&mut self, cwnd: u64) {
-        self.remember_for_undo(cwnd);
-        self.phase = Phase::Loss;
+        self.save_state_upon_loss(cwnd);
+        self.phase = RecoveryPhase::Loss;
         self.recovery_round = None;
     }
 
     /// "HandleRestartFromIdle".
-    pub(super) fn on_resume(&mut self, now: Instant, delivered: u64, orders: &mut Orders) {
-        self.restart = Restart::FromIdle;
-        self.extra.since = now;
+    pub(super) fn on_resume(&mut self, now: Instant, delivered: u64, orders: &mut ControlOutput) {
+        self.restart = IdleRestartState::FromIdle;
+        self.extra_acked.since = now;
         match self.state {
-            State::Down | State::Cruise | State::Refill | State::Up => self.set_rate(1.0, orders),
-            State::ProbeRtt(Search::Until(until) | Search::RoundOver(until)) => {
-                self.end_search(now, until, delivered, orders);
+            State::Down | State::Cruise | State::Refill | State::Up => {
+                self.set_pacing_rate_with_gain(1.0, orders)
             }
-            State::ProbeRtt(Search::Draining) | State::Startup | State::Drain(_) => {}
+            State::ProbeRtt(ProbeRttPhase::HoldUntil(until) | ProbeRttPhase::RoundDone(until)) => {
+                self.exit_probe_rtt(now, until, delivered, orders);
+            }
+            State::ProbeRtt(ProbeRttPhase::Draining) | State::Startup | State::Drain(_) => {}
         }
     }
 
     /// "SaveCwnd".
-    pub(super) fn save_window(&mut self, cwnd: u64) {
-        if self.phase == Phase::Open && !matches!(self.state, State::ProbeRtt(_)) {
-            self.good.save(cwnd);
+    pub(super) fn save_cwnd(&mut self, cwnd: u64) {
+        if self.phase == RecoveryPhase::Open && !matches!(self.state, State::ProbeRtt(_)) {
+            self.prior_cwnd.save(cwnd);
         } else {
-            self.good.save_reduced(cwnd);
+            self.prior_cwnd.save_reduced(cwnd);
         }
     }
 
     /// Restores the window after recovery ("RestoreCwnd").
-    fn note_phase(&mut self, phase: Phase, orders: &mut Orders) {
+    fn on_phase_change(&mut self, phase: RecoveryPhase, orders: &mut ControlOutput) {
         let before = core::mem::replace(&mut self.phase, phase);
         match (before, phase) {
-            (Phase::Open | Phase::Loss, Phase::Recovery) => self.recovery_round = Some(self.rounds.count),
-            (Phase::Recovery | Phase::Loss, Phase::Open) => {
-                orders.cwnd = self.good.restore(orders.cwnd);
+            (RecoveryPhase::Open | RecoveryPhase::Loss, RecoveryPhase::Recovery) => {
+                self.recovery_round = Some(self.rounds.count)
+            }
+            (RecoveryPhase::Recovery | RecoveryPhase::Loss, RecoveryPhase::Open) => {
+                orders.cwnd = self.prior_cwnd.restore(orders.cwnd);
                 self.recovery_round = None;
             }
             _ => {}
@@ -251,105 +262,106 @@ impl V3 {
         };
         BbrModel {
             state,
-            bandwidth: self.bandwidth(),
-            min_rtt: self.least.round_trip,
+            bandwidth: self.bw(),
+            min_rtt: self.min_rtt.min_rtt,
             pacing_rate,
-            policer: Policed::No,
-            inflight_longterm: self.bounds.long_volume,
+            policer_state: PolicerState::NotDetected,
+            inflight_longterm: self.bounds.inflight_longterm,
         }
     }
 
     // ---- the model ----
 
     /// Returns "BBR.max_bw", bytes per second.
-    pub(super) fn most_bandwidth(&self) -> f64 {
+    pub(super) fn max_bw(&self) -> f64 {
         self.bandwidth.max()
     }
 
     /// Returns "BBR.bw", bytes per second.
-    fn bandwidth(&self) -> f64 {
-        let most = self.most_bandwidth();
-        self.bounds.short_rate.map_or(most, |bound| bound.min(most))
+    fn bw(&self) -> f64 {
+        let most = self.max_bw();
+        self.bounds.bw_shortterm.map_or(most, |bound| bound.min(most))
     }
 
     /// "UpdateMaxBw", "UpdateRound".
-    fn note_bandwidth(&mut self, sample: &RateSample, seen: &Seen) {
+    fn update_max_bw(&mut self, sample: &RateSample, seen: &BbrAck) {
         self.rounds.update(sample.prior_delivered, seen.delivered);
-        if self.rounds.starts {
-            self.cycle.rounds_since_up = self.cycle.rounds_since_up.saturating_add(1);
-            self.window_full = [Filled::No, self.window_full[0]];
+        if self.rounds.round_start {
+            self.cycle.rounds_since_probe = self.cycle.rounds_since_probe.saturating_add(1);
+            self.cwnd_limited = [CwndLimited::No, self.cwnd_limited[0]];
         }
-        if seen.filled == Filled::Yes {
-            self.window_full[0] = Filled::Yes;
+        if seen.cwnd_limited == CwndLimited::Yes {
+            self.cwnd_limited[0] = CwndLimited::Yes;
         }
         if let Some(rate) = sample.rate
-            && (rate >= self.bandwidth.max() || sample.limit == Limit::Path)
+            && (rate >= self.bandwidth.max() || sample.limit == SendLimit::Path)
         {
-            self.bandwidth.update(self.cycles, rate, 1);
+            self.bandwidth.update(self.cycle_count, rate, 1);
         }
     }
 
     /// "UpdateACKAggregation".
-    fn note_aggregation(&mut self, seen: &Seen, cwnd: u64) {
-        let bandwidth = self.bandwidth();
-        let window = if self.full_once == Full::Yes { AGGREGATION_ROUNDS } else { 1 };
-        let extra = &mut self.extra;
+    fn update_ack_aggregation(&mut self, seen: &BbrAck, cwnd: u64) {
+        let bandwidth = self.bw();
+        let window = if self.full_bw_reached == FullBw::Yes { AGGREGATION_ROUNDS } else { 1 };
+        let extra = &mut self.extra_acked;
         let mut expected = (bandwidth * seen.now.since(extra.since).as_secs_f64()) as u64;
         if extra.acked <= expected {
             (extra.acked, extra.since) = (0, seen.now);
             expected = 0;
         }
         extra.acked += seen.acked;
-        extra.most.update(self.rounds.count, (extra.acked - expected).min(cwnd) as f64, window);
+        extra.max.update(self.rounds.count, (extra.acked - expected).min(cwnd) as f64, window);
     }
 
     /// "CheckFullBWReached".
-    fn check_pipe(&mut self, sample: &RateSample) {
-        let looks = self.full_now == Full::No && self.rounds.starts && sample.limit == Limit::Path;
-        if looks && self.full.reached(sample.rate.unwrap_or(0.0)) {
-            self.full_now = Full::Yes;
-            self.full_once = Full::Yes;
+    fn check_full_bw_reached(&mut self, sample: &RateSample) {
+        let looks =
+            self.full_bw_now == FullBw::No && self.rounds.round_start && sample.limit == SendLimit::Path;
+        if looks && self.full_bw.reached(sample.rate.unwrap_or(0.0)) {
+            self.full_bw_now = FullBw::Yes;
+            self.full_bw_reached = FullBw::Yes;
         }
     }
 
     /// Starts to look for growth beyond `rate` bytes per second: "ResetFullBW".
-    pub(super) fn look_for_growth_from(&mut self, rate: f64) {
-        self.full = FullPipe::from(rate);
-        self.full_now = Full::No;
+    pub(super) fn reset_full_bw(&mut self, rate: f64) {
+        self.full_bw = FullBwDetector::with_baseline(rate);
+        self.full_bw_now = FullBw::No;
     }
 
     /// "UpdateMinRTT".
-    fn note_round_trip(&mut self, sample: &RateSample, now: Instant) {
-        let least = &mut self.least;
+    fn update_min_rtt(&mut self, sample: &RateSample, now: Instant) {
+        let least = &mut self.min_rtt;
         let interval = self.config.probe_rtt_interval;
-        let stale = now > least.recent_at + interval;
-        if let Some(round_trip) = sample.round_trip
-            && (stale || least.recent.is_none_or(|recent| round_trip < recent))
+        let stale = now > least.probe_rtt_min_measured + interval;
+        if let Some(round_trip) = sample.min_rtt
+            && (stale || least.probe_rtt_min_delay.is_none_or(|recent| round_trip < recent))
         {
-            (least.recent, least.recent_at) = (Some(round_trip), now);
+            (least.probe_rtt_min_delay, least.probe_rtt_min_measured) = (Some(round_trip), now);
         }
-        self.cycle.round_trip_is_stale = stale;
-        let expired = now > least.at + interval * 2;
-        if let Some(recent) = least.recent
-            && (expired || least.round_trip.is_none_or(|round_trip| recent < round_trip))
+        self.cycle.probe_rtt_expired = stale;
+        let expired = now > least.measured + interval * 2;
+        if let Some(recent) = least.probe_rtt_min_delay
+            && (expired || least.min_rtt.is_none_or(|round_trip| recent < round_trip))
         {
-            (least.round_trip, least.at) = (least.recent, least.recent_at);
+            (least.min_rtt, least.measured) = (least.probe_rtt_min_delay, least.probe_rtt_min_measured);
         }
     }
 
-    pub(super) fn window_was_full(&self) -> bool {
-        self.window_full.contains(&Filled::Yes)
+    pub(super) fn was_cwnd_limited(&self) -> bool {
+        self.cwnd_limited.contains(&CwndLimited::Yes)
     }
 
     // ---- what is done ----
 
     /// "IsProbingBW".
-    pub(super) fn is_probing(&self) -> bool {
+    pub(super) fn is_probing_bw(&self) -> bool {
         matches!(self.state, State::Startup | State::Refill | State::Up)
     }
 
     /// "IsInAProbeBWState".
-    pub(super) fn is_in_cycle(&self) -> bool {
+    pub(super) fn is_in_probe_bw_state(&self) -> bool {
         matches!(self.state, State::Down | State::Cruise | State::Refill | State::Up)
     }
 
@@ -365,7 +377,7 @@ impl V3 {
 
     fn cwnd_gain(&self) -> f64 {
         match self.state {
-            State::Up => self.config.cwnd_gain + UP_CWND_GAIN_MORE,
+            State::Up => self.config.cwnd_gain + UP_CWND_GAIN_INCREASE,
             State::ProbeRtt(_) => PROBE_RTT_CWND_GAIN,
             State::Startup | State::Drain(_) | State::Down | State::Cruise | State::Refill => {
                 self.config.cwnd_gain
@@ -374,81 +386,87 @@ impl V3 {
     }
 
     /// "CheckStartupDone".
-    fn check_startup(&mut self, seen: &Seen, sample: &RateSample) {
-        if self.startup_lost_too_much(seen, sample) {
-            self.full_once = Full::Yes;
+    fn check_startup_done(&mut self, seen: &BbrAck, sample: &RateSample) {
+        if self.check_startup_high_loss(seen, sample) {
+            self.full_bw_reached = FullBw::Yes;
         }
-        if self.state == State::Startup && self.full_once == Full::Yes {
+        if self.state == State::Startup && self.full_bw_reached == FullBw::Yes {
             self.state = State::Drain(self.rounds.count);
         }
     }
 
     /// Undoes the end of STARTUP, which a spurious loss caused.
     pub(super) fn return_to_startup(&mut self, state: State) {
-        self.full_once = Full::No;
+        self.full_bw_reached = FullBw::No;
         if !matches!(state, State::ProbeRtt(_)) {
             self.state = State::Startup;
         }
     }
 
     /// "CheckDrainDone".
-    fn check_drain(&mut self, seen: &Seen, orders: &Orders) {
+    fn check_drain_done(&mut self, seen: &BbrAck, orders: &ControlOutput) {
         let State::Drain(began) = self.state else { return };
-        let drained = seen.in_flight <= self.with_room(self.product(1.0), orders);
+        let drained = seen.in_flight <= self.quantization_budget(self.bdp_multiple(1.0), orders);
         if drained || self.rounds.count > began + DRAIN_ROUNDS {
-            self.start_down(seen.delivered, seen.now);
+            self.start_probe_bw_down(seen.delivered, seen.now);
         }
     }
 
     /// "CheckProbeRTT".
-    fn seek_least_round_trip(&mut self, seen: &Seen, sample: &RateSample, orders: &mut Orders) -> Samples {
+    fn check_probe_rtt(
+        &mut self,
+        seen: &BbrAck,
+        sample: &RateSample,
+        orders: &mut ControlOutput,
+    ) -> SampleKind {
         let seeking = matches!(self.state, State::ProbeRtt(_));
-        if !seeking && self.cycle.round_trip_is_stale && self.restart == Restart::No {
-            self.save_window(orders.cwnd);
-            self.state = State::ProbeRtt(Search::Draining);
-            self.stop_feedback(seen.delivered);
+        if !seeking && self.cycle.probe_rtt_expired && self.restart == IdleRestartState::No {
+            self.save_cwnd(orders.cwnd);
+            self.state = State::ProbeRtt(ProbeRttPhase::Draining);
+            self.enter_probe_stopping(seen.delivered);
         }
         let samples = match self.state {
             State::ProbeRtt(search) => {
-                self.search(search, seen, orders);
-                Samples::Limited
+                self.handle_probe_rtt(search, seen, orders);
+                SampleKind::AppLimited
             }
-            _ => Samples::AsTheyAre,
+            _ => SampleKind::Normal,
         };
         if sample.delivered > 0 {
-            self.restart = Restart::No;
+            self.restart = IdleRestartState::No;
         }
         samples
     }
 
     /// "HandleProbeRTT".
-    fn search(&mut self, search: Search, seen: &Seen, orders: &mut Orders) {
+    fn handle_probe_rtt(&mut self, search: ProbeRttPhase, seen: &BbrAck, orders: &mut ControlOutput) {
         match search {
-            Search::Draining => {
-                if seen.in_flight <= self.small_window() {
-                    self.state = State::ProbeRtt(Search::Until(seen.now + self.config.probe_rtt_duration));
+            ProbeRttPhase::Draining => {
+                if seen.in_flight <= self.probe_rtt_cwnd() {
+                    self.state =
+                        State::ProbeRtt(ProbeRttPhase::HoldUntil(seen.now + self.config.probe_rtt_duration));
                     self.rounds.restart(seen.delivered);
                 }
             }
-            Search::Until(until) if self.rounds.starts => {
-                self.state = State::ProbeRtt(Search::RoundOver(until));
-                self.end_search(seen.now, until, seen.delivered, orders);
+            ProbeRttPhase::HoldUntil(until) if self.rounds.round_start => {
+                self.state = State::ProbeRtt(ProbeRttPhase::RoundDone(until));
+                self.exit_probe_rtt(seen.now, until, seen.delivered, orders);
             }
-            Search::Until(_) => {}
-            Search::RoundOver(until) => self.end_search(seen.now, until, seen.delivered, orders),
+            ProbeRttPhase::HoldUntil(_) => {}
+            ProbeRttPhase::RoundDone(until) => self.exit_probe_rtt(seen.now, until, seen.delivered, orders),
         }
     }
 
     /// "CheckProbeRTTDone", "ExitProbeRTT".
-    fn end_search(&mut self, now: Instant, until: Instant, delivered: u64, orders: &mut Orders) {
+    fn exit_probe_rtt(&mut self, now: Instant, until: Instant, delivered: u64, orders: &mut ControlOutput) {
         if now <= until {
             return;
         }
-        self.least.recent_at = now;
-        orders.cwnd = self.good.restore(orders.cwnd);
-        self.bounds.reset_short();
-        if self.full_once == Full::Yes {
-            self.start_down(delivered, now);
+        self.min_rtt.probe_rtt_min_measured = now;
+        orders.cwnd = self.prior_cwnd.restore(orders.cwnd);
+        self.bounds.reset_shortterm();
+        if self.full_bw_reached == FullBw::Yes {
+            self.start_probe_bw_down(delivered, now);
             self.state = State::Cruise;
         } else {
             self.state = State::Startup;

@@ -1,9 +1,9 @@
 //! Peers that lie, and those that lack what BBR needs.
 
-use super::super::script::{Script, mss_1000, mss_1000_sack, plain, seg};
+use super::super::script::{Script, mss_1000, mss_1000_sack, plain, segment};
 use super::{BbrConfig, linux};
-use crate::tcp::{Config, Endpoint, LossDetection, Phase, Ports, WindowLaw};
-use hopline_core::{Duration, Instant, Length, LinkId, Machine, Seq32};
+use crate::tcp::{Config, CongestionControl, Endpoint, LossDetection, Ports, RecoveryPhase};
+use hopline_core::{Duration, Instant, Length, LinkId, Seq32, StateMachine};
 use hopline_wire::tcp::{Flags, SackBlock, Segment};
 use proptest::prelude::*;
 
@@ -21,16 +21,16 @@ fn sending(config: BbrConfig) -> Script {
 }
 
 #[test]
-fn acknowledging_what_is_still_on_its_way_makes_the_path_no_faster_than_data_leave() {
+fn optimistic_acks_do_not_raise_the_bandwidth_above_the_sending_rate() {
     for config in BOTH {
         let mut s = sending(config);
-        s.says();
+        s.transmits();
         // Each segment is acknowledged a millisecond after it left.
         for ms in 101..2000 {
-            s.runs_to(ms);
+            s.run_until(ms);
             let position = s.endpoint.stats().bytes_sent as i64 + 1;
-            s.hears(seg(1).ack(position));
-            s.says();
+            s.receive(segment(1).ack(position));
+            s.transmits();
         }
         let model = s.endpoint.bbr().unwrap();
         assert!(model.bandwidth <= model.pacing_rate * 1.4 || model.bandwidth < 1e7, "{model:?}");
@@ -42,10 +42,10 @@ fn acknowledging_what_is_still_on_its_way_makes_the_path_no_faster_than_data_lea
 fn a_segment_acknowledged_byte_by_byte_counts_once() {
     for config in BOTH {
         let mut s = sending(config);
-        s.says();
-        s.runs_to(200);
+        s.transmits();
+        s.run_until(200);
         for byte in 2..=1001 {
-            s.hears(seg(1).ack(byte));
+            s.receive(segment(1).ack(byte));
         }
         let model = s.endpoint.bbr().unwrap();
         assert!((model.bandwidth - 10_000.0).abs() < 1.0, "1000 bytes in 100 ms: {model:?}");
@@ -54,13 +54,13 @@ fn a_segment_acknowledged_byte_by_byte_counts_once() {
 }
 
 #[test]
-fn duplicates_and_repeated_blocks_are_no_deliveries() {
+fn duplicate_acks_and_repeated_blocks_count_no_delivery() {
     for config in BOTH {
         let mut s = sending(config);
-        s.says();
-        s.runs_to(200);
+        s.transmits();
+        s.run_until(200);
         for _ in 0..1000 {
-            s.hears(seg(1).ack(1).sack(1001, 2001));
+            s.receive(segment(1).ack(1).sack(1001, 2001));
         }
         let model = s.endpoint.bbr().unwrap();
         assert!((model.bandwidth - 10_000.0).abs() < 1.0, "{model:?}");
@@ -68,48 +68,48 @@ fn duplicates_and_repeated_blocks_are_no_deliveries() {
 }
 
 #[test]
-fn blocks_that_are_taken_back_tell_of_no_rate() {
+fn reneged_blocks_give_no_rate_sample() {
     for config in BOTH {
         let mut s = sending(config);
-        s.says();
-        s.runs_to(200);
-        s.hears(seg(1).ack(1).sack(1001, 5001));
-        s.says();
+        s.transmits();
+        s.run_until(200);
+        s.receive(segment(1).ack(1).sack(1001, 5001));
+        s.transmits();
         let before = s.endpoint.bbr().unwrap().bandwidth;
-        s.hears(seg(1).ack(2001));
-        s.says();
+        s.receive(segment(1).ack(2001));
+        s.transmits();
         assert_eq!(s.endpoint.stats().reneged, 1);
         assert!((s.endpoint.bbr().unwrap().bandwidth - before).abs() < 1e-6);
     }
 }
 
 #[test]
-fn a_peer_without_sack_is_sent_to_as_rfc_5681_says() {
+fn without_sack_the_sender_uses_rfc_5681() {
     for config in BOTH {
         let mut s = Script::connected_with(bbr(config), mss_1000());
         s.endpoint.send(s.now, Length(1 << 40)).unwrap();
         assert_eq!(s.endpoint.bbr(), None);
-        s.says();
+        s.transmits();
         for _ in 0..3 {
-            s.hears(seg(1).ack(1));
+            s.receive(segment(1).ack(1));
         }
-        assert_eq!((s.endpoint.phase(), s.endpoint.ssthresh()), (Phase::Recovery, 5000));
+        assert_eq!((s.endpoint.phase(), s.endpoint.ssthresh()), (RecoveryPhase::Recovery, 5000));
     }
 }
 
 #[test]
-fn a_timeout_leaves_what_is_in_flight_and_a_segment() {
+fn a_timeout_sets_the_window_to_the_flight_plus_one_segment() {
     for config in BOTH {
         let mut s = sending(config);
-        s.says();
-        s.runs_to(2000);
+        s.transmits();
+        s.run_until(2000);
         assert!(s.endpoint.stats().timeouts > 0);
-        assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (Phase::Loss, 1000));
+        assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (RecoveryPhase::Loss, 1000));
     }
 }
 
 #[test]
-fn what_does_not_go_with_it_is_refused_with_its_name() {
+fn incompatible_options_are_refused_by_name() {
     let refused = |config: Config| {
         let made = Endpoint::<Length>::new(config, Ports { local: 1, remote: 2 }, Seq32(0));
         made.err().map(|error| error.field)
@@ -118,25 +118,25 @@ fn what_does_not_go_with_it_is_refused_with_its_name() {
     assert_eq!(refused(good), None);
     assert_eq!(refused(Config { loss_detection: LossDetection::DupAcks, ..good }), Some("loss_detection"));
     assert_eq!(refused(good.with_ecn()), Some("ecn"));
-    let law = WindowLaw::Bbr(BbrConfig { cwnd_gain: 0.5, ..BbrConfig::V1 });
-    assert_eq!(refused(Config { law, ..good }), Some("law.cwnd_gain"));
-    let law = WindowLaw::Bbr(BbrConfig { probe_rtt_interval: Duration::ZERO, ..BbrConfig::V3 });
-    assert_eq!(refused(Config { law, ..good }), Some("law.probe_rtt_interval"));
+    let law = CongestionControl::Bbr(BbrConfig { cwnd_gain: 0.5, ..BbrConfig::V1 });
+    assert_eq!(refused(Config { congestion_control: law, ..good }), Some("law.cwnd_gain"));
+    let law = CongestionControl::Bbr(BbrConfig { probe_rtt_interval: Duration::ZERO, ..BbrConfig::V3 });
+    assert_eq!(refused(Config { congestion_control: law, ..good }), Some("law.probe_rtt_interval"));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn any_acknowledgments_are_survived(
+    fn arbitrary_acks_do_not_panic(
         v3 in any::<bool>(),
         steps in prop::collection::vec((0u64..400, 0u64..40, 0u64..40, 0u64..40, any::<u16>()), 1..60),
     ) {
         let mut s = sending(BOTH[usize::from(v3)]);
-        s.says();
+        s.transmits();
         for (wait, ack, left, right, window) in steps {
             let until = s.now.as_nanos() / 1_000_000 + wait;
-            s.runs_to(until);
+            s.run_until(until);
             let at = |n: u64| s.peer.iss + 1 + (n * 777) as u32;
             let mut segment = Segment {
                 src_port: super::super::script::REMOTE,
@@ -150,7 +150,7 @@ proptest! {
             };
             segment.options.sack.push(SackBlock { left: at(left), right: at(right) });
             s.endpoint.handle_packet(s.now, LinkId::ONLY, segment);
-            s.says();
+            s.transmits();
             if let Some(model) = s.endpoint.bbr() {
                 prop_assert!(model.bandwidth.is_finite() && model.pacing_rate >= 1.0);
             }

@@ -6,7 +6,7 @@ mod v1;
 mod v3;
 
 use crate::tcp::{BbrConfig, BbrModel, BbrState, Config, Endpoint, Ports};
-use hopline_core::{Duration, Instant, Length, LinkId, Machine, Payload, Purpose, Seq32, Stream};
+use hopline_core::{Duration, Instant, Length, LinkId, Payload, Purpose, RandomStream, Seq32, StateMachine};
 use hopline_wire::tcp::Segment;
 use std::collections::VecDeque;
 
@@ -26,12 +26,12 @@ struct Link {
     queue: usize,
     /// Independent loss rate of data packets.
     loss: f64,
-    policer: Option<Policer>,
+    policer: Option<TokenBucketPolicer>,
 }
 
 /// Drops what finds too few tokens.
 #[derive(Clone, Copy, Debug)]
-struct Policer {
+struct TokenBucketPolicer {
     bits_per_sec: u64,
     bucket_bytes: f64,
 }
@@ -45,26 +45,26 @@ const PLAIN: Link = Link {
     policer: None,
 };
 
-struct Path {
+struct TestPath {
     a: Endpoint<Length>,
     b: Endpoint<Length>,
     now: Instant,
     link: Link,
-    random: Stream,
+    random: RandomStream,
     tokens: (f64, Instant),
     /// Departure times of the packets at the bottleneck.
-    waiting: VecDeque<Instant>,
+    bottleneck_queue: VecDeque<Instant>,
     /// Segments on the way from `a` to `b`, and back.
-    on_the_way: [VecDeque<(Instant, Segment<Length>)>; 2],
+    in_flight: [VecDeque<(Instant, Segment<Length>)>; 2],
     /// States of BBR, with their beginnings.
     states: Vec<(Instant, BbrState)>,
     /// Longest queue since this was cleared, packets.
-    longest: usize,
+    max_queue: usize,
 }
 
-impl Path {
+impl TestPath {
     /// Creates an open connection with nothing to send.
-    fn idle(bbr: BbrConfig, link: Link, seed: u64) -> Self {
+    fn new_idle(bbr: BbrConfig, link: Link, seed: u64) -> Self {
         let end = |local, remote, iss| {
             Endpoint::new(linux(bbr), Ports { local, remote }, Seq32(iss)).expect("a valid configuration")
         };
@@ -77,21 +77,21 @@ impl Path {
             b,
             now: Instant::ZERO,
             link,
-            random: Stream::global(seed, 0, Purpose::Emulation),
+            random: RandomStream::global(seed, 0, Purpose::Emulation),
             tokens,
-            waiting: VecDeque::new(),
-            on_the_way: Default::default(),
+            bottleneck_queue: VecDeque::new(),
+            in_flight: Default::default(),
             states: Vec::new(),
-            longest: 0,
+            max_queue: 0,
         };
         path.drain();
-        path.run_to(0.1);
+        path.run_until(0.1);
         path
     }
 
     /// Open, with more to send than there is time for.
-    fn busy(bbr: BbrConfig, link: Link, seed: u64) -> Self {
-        let mut path = Self::idle(bbr, link, seed);
+    fn new_busy(bbr: BbrConfig, link: Link, seed: u64) -> Self {
+        let mut path = Self::new_idle(bbr, link, seed);
         path.send(1 << 40);
         path
     }
@@ -106,7 +106,7 @@ impl Path {
     }
 
     /// Runs until so many seconds from the start.
-    fn run_to(&mut self, secs: f64) {
+    fn run_until(&mut self, secs: f64) {
         let end = Instant::ZERO + Duration::from_secs_f64(secs);
         while let Some(at) = self.next_at().filter(|&at| at <= end) {
             self.now = self.now.max(at);
@@ -116,9 +116,9 @@ impl Path {
     }
 
     /// Bits per second that arrive for the first time until so many seconds from the start.
-    fn goodput_to(&mut self, secs: f64) -> f64 {
+    fn goodput_until(&mut self, secs: f64) -> f64 {
         let (before, began) = (self.b.stats().bytes_received, self.now);
-        self.run_to(secs);
+        self.run_until(secs);
         (self.b.stats().bytes_received - before) as f64 * 8.0 / self.now.since(began).as_secs_f64()
     }
 
@@ -134,14 +134,14 @@ impl Path {
     }
 
     fn next_at(&self) -> Option<Instant> {
-        let arrivals = self.on_the_way.iter().filter_map(|queue| queue.front().map(|&(at, _)| at));
+        let arrivals = self.in_flight.iter().filter_map(|queue| queue.front().map(|&(at, _)| at));
         let timers = [self.a.poll_timeout(), self.b.poll_timeout()].into_iter().flatten().map(|(at, _)| at);
         arrivals.chain(timers).min()
     }
 
     fn step(&mut self) {
         for to in [0, 1] {
-            while let Some((_, segment)) = self.on_the_way[to].pop_front_if(|(at, _)| *at <= self.now) {
+            while let Some((_, segment)) = self.in_flight[to].pop_front_if(|(at, _)| *at <= self.now) {
                 let end = if to == 0 { &mut self.b } else { &mut self.a };
                 end.handle_packet(self.now, LinkId::ONLY, segment);
                 self.drain();
@@ -159,12 +159,12 @@ impl Path {
 
     fn drain(&mut self) {
         while let Some(segment) = self.a.poll_transmit(self.now) {
-            if let Some(at) = self.passes(segment.payload.len()) {
-                self.on_the_way[0].push_back((at + self.link.round_trip / 2, segment));
+            if let Some(at) = self.transmit(segment.payload.len()) {
+                self.in_flight[0].push_back((at + self.link.round_trip / 2, segment));
             }
         }
         while let Some(segment) = self.b.poll_transmit(self.now) {
-            self.on_the_way[1].push_back((self.now + self.link.round_trip / 2, segment));
+            self.in_flight[1].push_back((self.now + self.link.round_trip / 2, segment));
         }
         while self.b.recv().is_some() {}
         while self.a.poll_event().is_some() {}
@@ -172,7 +172,7 @@ impl Path {
     }
 
     /// Returns the departure time of a segment of `len` bytes at the bottleneck; `None`: it is dropped.
-    fn passes(&mut self, len: u64) -> Option<Instant> {
+    fn transmit(&mut self, len: u64) -> Option<Instant> {
         let size = len + HEADERS;
         if let Some(policer) = self.link.policer {
             let (tokens, since) = self.tokens;
@@ -184,14 +184,14 @@ impl Path {
                 return None;
             }
         }
-        while self.waiting.pop_front_if(|at| *at <= self.now).is_some() {}
-        if self.waiting.len() > self.link.queue {
+        while self.bottleneck_queue.pop_front_if(|at| *at <= self.now).is_some() {}
+        if self.bottleneck_queue.len() > self.link.queue {
             return None;
         }
-        let free = self.waiting.back().copied().unwrap_or(self.now).max(self.now);
+        let free = self.bottleneck_queue.back().copied().unwrap_or(self.now).max(self.now);
         let through = free + Duration::of_bits(8 * size, self.link.bits_per_sec);
-        self.waiting.push_back(through);
-        self.longest = self.longest.max(self.waiting.len());
+        self.bottleneck_queue.push_back(through);
+        self.max_queue = self.max_queue.max(self.bottleneck_queue.len());
         (self.random.unit() >= self.link.loss || len == 0).then_some(through)
     }
 }

@@ -1,7 +1,7 @@
 //! TCP-DOOR beside ECN, CUBIC, PRR, RACK and F-RTO (docs/protocols/tcp-door.md).
 
 use super::*;
-use crate::tcp::{DoorConfig, Frto, Held, Phase};
+use crate::tcp::{DoorConfig, Frto, HeldVariables, RecoveryPhase};
 
 fn td(t1: f64) -> DoorConfig {
     DoorConfig::temporary_disabling(t1)
@@ -16,14 +16,14 @@ fn sack(door: DoorConfig) -> Config {
 }
 
 /// An ACK that tells of late data.
-fn tells(ack: i64) -> FromPeer {
-    seg(1).ack(ack).door(out_of_order())
+fn late_data_feedback(ack: i64) -> SegmentBuilder {
+    segment(1).ack(ack).door(out_of_order())
 }
 
 /// Three duplicates, of what lies behind the segment at `una`.
 fn three_duplicates(s: &mut Script, una: i64) {
     for n in 2..=4 {
-        s.hears(seg(1).ack(una).sack(una + 1000, una + 1000 * n));
+        s.receive(segment(1).ack(una).sack(una + 1000, una + 1000 * n));
     }
 }
 
@@ -32,130 +32,138 @@ fn three_duplicates(s: &mut Script, una: i64) {
 #[test]
 fn during_t1_a_mark_halves_the_window_once_and_a_loss_does_not() {
     let mut s = in_flight(sack(td(4.0)).with_ecn(), 10);
-    s.hears(tells(1));
-    s.hears(seg(1).ack(1001).ece());
+    s.receive(late_data_feedback(1));
+    s.receive(segment(1).ack(1001).ece());
     assert_eq!(window(&s), (5000, 5000));
     three_duplicates(&mut s, 1001);
-    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (5000, 5000)));
-    assert!(s.says().starts_with(". 1001:2001 ack 1"));
-    s.hears(seg(1).ack(10_001));
+    assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Recovery, (5000, 5000)));
+    assert!(s.transmits().starts_with(". 1001:2001 ack 1"));
+    s.receive(segment(1).ack(10_001));
     assert_eq!(window(&s), (5000, 5000), "and nothing grows");
-    assert_eq!((s.endpoint.stats().mark_reactions, s.endpoint.stats().door.spared_fast_retransmits), (1, 1));
+    assert_eq!((s.endpoint.stats().mark_reactions, s.endpoint.stats().door.held_fast_retransmits), (1, 1));
 }
 
 #[test]
-fn a_mark_is_heeded_in_a_recovery_that_t1_spared() {
+fn a_mark_reduces_the_window_in_a_recovery_held_by_t1() {
     for (t1_is_over, ends) in [(false, 100), (true, 1400)] {
         let mut s = in_flight(sack(td(4.0)).with_ecn(), 10);
-        s.hears(tells(1));
+        s.receive(late_data_feedback(1));
         three_duplicates(&mut s, 1);
-        assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (10_000, UNLIMITED)));
-        s.hears(seg(1).ack(1).ece().sack(1001, 5001));
-        assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (5000, 5000)));
-        s.hears(seg(1).ack(1).ece().sack(1001, 6001));
+        assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Recovery, (10_000, UNLIMITED)));
+        s.receive(segment(1).ack(1).ece().sack(1001, 5001));
+        assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Recovery, (5000, 5000)));
+        s.receive(segment(1).ack(1).ece().sack(1001, 6001));
         assert_eq!(window(&s), (5000, 5000), "once");
         s.now = Instant::from_millis(ends);
-        s.hears(seg(1).ack(10_001).ece());
-        assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (5000, 5000)), "{t1_is_over}");
-        assert!(s.says().starts_with("ECT W 10001:11001"));
+        s.receive(segment(1).ack(10_001).ece());
+        assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Open, (5000, 5000)), "{t1_is_over}");
+        assert!(s.transmits().starts_with("ECT W 10001:11001"));
     }
 }
 
 #[test]
-fn a_mark_is_heeded_after_a_timeout_that_t1_spared() {
+fn a_mark_reduces_the_window_after_a_timeout_held_by_t1() {
     let mut s = in_flight(sack(td(4.0)).with_ecn(), 10);
-    s.hears(tells(1));
-    s.runs_to(450);
-    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Loss, (10_000, UNLIMITED)));
-    s.hears(seg(1).ack(1001).ece());
+    s.receive(late_data_feedback(1));
+    s.run_until(450);
+    assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Loss, (10_000, UNLIMITED)));
+    s.receive(segment(1).ack(1001).ece());
     assert_eq!(window(&s), (5000, 5000));
-    s.hears(seg(1).ack(10_001).ece());
-    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (5000, 5000)), "the peer has not heard yet");
-    assert!(s.says().starts_with("ECT W 10001:11001"));
+    s.receive(segment(1).ack(10_001).ece());
+    assert_eq!(
+        (s.endpoint.phase(), window(&s)),
+        (RecoveryPhase::Open, (5000, 5000)),
+        "the peer has not heard yet"
+    );
+    assert!(s.transmits().starts_with("ECT W 10001:11001"));
     assert_eq!(s.endpoint.stats().mark_reactions, 1);
 }
 
 #[test]
-fn what_a_mark_did_during_t1_is_not_undone_with_a_reduction_before_it() {
+fn undoing_an_earlier_reduction_keeps_that_of_a_mark_during_t1() {
     let mut s = in_flight(with_dsack_undo(sack(td(4.0))).with_ecn(), 10);
     for right in [2001, 3001, 4001] {
-        s.hears(seg(1).ack(1).sack(1001, right));
-        s.says();
+        s.receive(segment(1).ack(1).sack(1001, right));
+        s.transmits();
     }
-    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (5000, 5000)));
-    s.hears(seg(1).ack(1).sack(1001, 10_001));
-    assert!(s.says().starts_with("ECT W 12001:13001"), "new data in recovery");
-    s.hears(tells(12_001));
-    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (5000, 5000)));
-    s.says();
-    s.hears(seg(1).ack(13_001).ece());
+    assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Recovery, (5000, 5000)));
+    s.receive(segment(1).ack(1).sack(1001, 10_001));
+    assert!(s.transmits().starts_with("ECT W 12001:13001"), "new data in recovery");
+    s.receive(late_data_feedback(12_001));
+    assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Open, (5000, 5000)));
+    s.transmits();
+    s.receive(segment(1).ack(13_001).ece());
     assert_eq!(window(&s), (2500, 2500), "of four in flight and one acknowledged");
-    s.hears(seg(1).ack(13_001).sack(1, 1001));
+    s.receive(segment(1).ack(13_001).sack(1, 1001));
     assert_eq!((s.endpoint.stats().spurious_recoveries, window(&s)), (0, (2500, 2500)));
 }
 
 #[test]
-fn instant_recovery_undoes_no_mark_and_no_loss_in_a_marked_window() {
+fn instant_recovery_undoes_no_reduction_by_or_beside_a_mark() {
     let mut s = in_flight(sack(ir(8.0)).with_ecn(), 10);
-    s.hears(seg(1).ack(1001).ece());
-    s.hears(tells(1001));
-    assert_eq!((s.endpoint.stats().door.recoveries, window(&s)), (0, (5000, 5000)));
+    s.receive(segment(1).ack(1001).ece());
+    s.receive(late_data_feedback(1001));
+    assert_eq!((s.endpoint.stats().door.instant_recoveries, window(&s)), (0, (5000, 5000)));
     let mut s = in_flight(sack(ir(8.0)).with_ecn(), 10);
     three_duplicates(&mut s, 1);
-    s.hears(seg(1).ack(1).ece().sack(1001, 5001));
-    s.hears(tells(1));
-    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (5000, 5000)));
-    assert_eq!(s.endpoint.stats().door.recoveries, 0);
+    s.receive(segment(1).ack(1).ece().sack(1001, 5001));
+    s.receive(late_data_feedback(1));
+    assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Recovery, (5000, 5000)));
+    assert_eq!(s.endpoint.stats().door.instant_recoveries, 0);
 }
 
 #[test]
-fn an_ack_that_tells_of_a_route_change_and_of_a_mark_undoes_and_halves() {
+fn an_ack_with_feedback_and_ecn_echo_undoes_and_halves() {
     let mut s = in_flight(sack(DoorConfig::all(4.0, 4.0)).with_ecn(), 10);
     three_duplicates(&mut s, 1);
     assert_eq!(window(&s), (5000, 5000));
-    s.hears(tells(1).ece());
-    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (5000, 5000)));
+    s.receive(late_data_feedback(1).ece());
+    assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Open, (5000, 5000)));
     let stats = s.endpoint.stats();
-    assert_eq!((stats.door.recoveries, stats.mark_reactions), (1, 1));
-    s.hears(seg(1).ack(1).sack(1001, 5001));
-    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (5000, 5000)), "what is lost is resent");
+    assert_eq!((stats.door.instant_recoveries, stats.mark_reactions), (1, 1));
+    s.receive(segment(1).ack(1).sack(1001, 5001));
+    assert_eq!(
+        (s.endpoint.phase(), window(&s)),
+        (RecoveryPhase::Recovery, (5000, 5000)),
+        "what is lost is resent"
+    );
 }
 
 // ---- CUBIC ----
 
 #[test]
-fn instant_recovery_gives_cubic_back_its_plateau_its_k_and_its_time() {
+fn instant_recovery_restores_the_state_of_cubic() {
     // RFC 9438 §4.9.2. At 1400 ms cwnd is W(1.1 s); the loss after it would make 0.85 of that the plateau.
-    let (mut s, mut una) = avoidance_after_a_loss(sack(ir(1.0)), 10);
+    let (mut s, mut una) = congestion_avoidance_after_loss(sack(ir(1.0)), 10);
     let before = s.endpoint.cwnd();
-    assert!(is_about(&s, 45_461), "{before}");
-    s.runs_to(1500);
+    assert!(cwnd_is_about(&s, 45_461), "{before}");
+    s.run_until(1500);
     three_duplicates(&mut s, una);
     assert_eq!(
         (s.endpoint.phase(), window(&s)),
-        (Phase::Recovery, (31_499, 31_499)),
+        (RecoveryPhase::Recovery, (31_499, 31_499)),
         "0.7 of 45,000 rounded down"
     );
-    s.hears(tells(una));
-    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (before, 35_000)));
-    s.says();
+    s.receive(late_data_feedback(una));
+    assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Open, (before, 35_000)));
+    s.transmits();
     for round in 12..=20 {
         acknowledge_flight(&mut s, 400 + 100 * round, &mut una);
     }
-    assert!(is_about(&s, 49_224), "W(2.1 s): {}", s.endpoint.cwnd());
-    assert_eq!(s.endpoint.stats().door.recoveries, 1, "the loss at 200 ms is older than T2");
+    assert!(cwnd_is_about(&s, 49_224), "W(2.1 s): {}", s.endpoint.cwnd());
+    assert_eq!(s.endpoint.stats().door.instant_recoveries, 1, "the loss at 200 ms is older than T2");
 }
 
 #[test]
-fn time_that_t1_holds_does_not_count_for_cubic() {
-    let (mut s, mut una) = avoidance_after_a_loss(sack(td(4.0)), 5);
-    assert!(is_about(&s, 41_707), "W(0.6 s)");
+fn time_held_by_t1_does_not_count_for_cubic() {
+    let (mut s, mut una) = congestion_avoidance_after_loss(sack(td(4.0)), 5);
+    assert!(cwnd_is_about(&s, 41_707), "W(0.6 s)");
     let held = window(&s);
     // The RTO is the least, 200 ms: T1 lasts until 1800 ms. Something is in flight all the time.
     for n in 10..=22 {
         una += s.endpoint.flight_size() as i64 - 1000;
-        s.hears_at(100 * n, if n == 10 { tells(una) } else { seg(1).ack(una) });
-        s.says();
+        s.receive_at(100 * n, if n == 10 { late_data_feedback(una) } else { segment(1).ack(una) });
+        s.transmits();
         assert_eq!(window(&s) == held, n < 18, "{n}");
     }
     // The fifth ACK of five: W(1.0 s), not W(1.9 s), which is 48,788.
@@ -165,79 +173,81 @@ fn time_that_t1_holds_does_not_count_for_cubic() {
 // ---- PRR ----
 
 #[test]
-fn a_recovery_that_t1_spared_ends_with_the_window_it_began_with() {
+fn a_recovery_held_by_t1_ends_with_its_initial_window() {
     // PRR ends a recovery at ssthresh, which nothing has set.
-    for (held, ends) in [(Held::Everything, 401), (Held::Reductions, 401), (Held::Reductions, 200)] {
+    for (held, ends) in
+        [(HeldVariables::Everything, 401), (HeldVariables::Reductions, 401), (HeldVariables::Reductions, 200)]
+    {
         let mut s = in_flight(prr().with_door(DoorConfig { held, ..td(1.0) }), 10);
-        s.hears(tells(1));
+        s.receive(late_data_feedback(1));
         three_duplicates(&mut s, 1);
-        assert!(s.says().starts_with(". 1:1001 ack 1"));
-        assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (10_000, UNLIMITED)));
+        assert!(s.transmits().starts_with(". 1:1001 ack 1"));
+        assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Recovery, (10_000, UNLIMITED)));
         let end = 1 + s.endpoint.flight_size() as i64;
         s.now = Instant::from_millis(ends);
-        s.hears(seg(1).ack(end));
+        s.receive(segment(1).ack(end));
         assert_eq!(
             (s.endpoint.phase(), window(&s)),
-            (Phase::Open, (10_000, UNLIMITED)),
+            (RecoveryPhase::Open, (10_000, UNLIMITED)),
             "{held:?} at {ends}"
         );
     }
 }
 
 #[test]
-fn instant_recovery_in_the_middle_of_a_proportional_one_gives_back_the_whole_window() {
+fn instant_recovery_during_prr_restores_the_window() {
     let mut s = in_flight(prr().with_door(ir(1.0)), 20);
     three_duplicates(&mut s, 1);
     assert_eq!(window(&s), (16_556, 10_000));
-    s.says();
-    s.hears(tells(1));
-    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (20_000, UNLIMITED)));
+    s.transmits();
+    s.receive(late_data_feedback(1));
+    assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Open, (20_000, UNLIMITED)));
 }
 
 // ---- RACK ----
 
 #[test]
-fn during_t1_a_loss_that_rack_finds_is_resent_and_halves_nothing() {
+fn during_t1_a_rack_loss_is_retransmitted_without_reduction() {
     let mut s = in_flight(plain().with_rack().with_door(td(4.0)), 10);
-    s.hears_at(200, tells(1));
-    s.hears(seg(1).ack(1).sack(1001, 4001));
-    assert!(s.says().starts_with(". 1:1001 ack 1"));
-    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (10_000, UNLIMITED)));
-    assert_eq!(s.endpoint.stats().door.spared_fast_retransmits, 1);
+    s.receive_at(200, late_data_feedback(1));
+    s.receive(segment(1).ack(1).sack(1001, 4001));
+    assert!(s.transmits().starts_with(". 1:1001 ack 1"));
+    assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Recovery, (10_000, UNLIMITED)));
+    assert_eq!(s.endpoint.stats().door.held_fast_retransmits, 1);
 }
 
 // ---- F-RTO ----
 
 /// Ten segments in flight, and the timer has expired at 400 ms.
 fn timed_out(door: DoorConfig) -> Script {
-    let spurious = Spurious { frto: Frto::FirstTimeout, ..Spurious::UNDETECTED };
+    let spurious = SpuriousDetection { frto: Frto::FirstTimeout, ..SpuriousDetection::NONE };
     let mut s = in_flight(Config { spurious, ..sack(door) }, 10);
-    assert!(s.runs_to(450).starts_with("400: . 1:1001 ack 1"));
+    assert!(s.run_until(450).starts_with("400: . 1:1001 ack 1"));
     assert_eq!(s.endpoint.cwnd(), 1000);
     s
 }
 
 #[test]
-fn a_timeout_that_instant_recovery_has_undone_is_no_question_to_frto() {
+fn instant_recovery_of_a_timeout_stops_frto() {
     // What was sent before the change of the route may be lost with it, and is resent at the restored window (A11).
     let mut s = timed_out(ir(1.0));
-    s.hears(tells(1001));
-    let said = s.says();
+    s.receive(late_data_feedback(1001));
+    let said = s.transmits();
     assert!(said.starts_with(". 1001:2001 ack 1") && said.contains("; . 9001:10001 ack 1"), "{said}");
-    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (11_000, UNLIMITED)));
-    s.hears(seg(1).ack(1001).sack(2001, 3001));
+    assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Open, (11_000, UNLIMITED)));
+    s.receive(segment(1).ack(1001).sack(2001, 3001));
     assert_eq!(window(&s), (11_000, UNLIMITED), "a duplicate does not show that the timeout was right");
 }
 
 #[test]
-fn what_frto_undoes_during_t1_is_held() {
+fn an_frto_undo_during_t1_is_held() {
     let mut s = timed_out(td(4.0));
-    s.hears(tells(1));
-    s.hears(seg(1).ack(1001));
-    assert_eq!(s.says().split(';').count(), 2, "new data, to find out");
-    s.hears(seg(1).ack(2001));
-    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (10_000, UNLIMITED)));
+    s.receive(late_data_feedback(1));
+    s.receive(segment(1).ack(1001));
+    assert_eq!(s.transmits().split(';').count(), 2, "new data, to find out");
+    s.receive(segment(1).ack(2001));
+    assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Open, (10_000, UNLIMITED)));
     assert_eq!(s.endpoint.stats().spurious_timeouts, 1);
-    s.hears(seg(1).ack(3001));
+    s.receive(segment(1).ack(3001));
     assert_eq!(window(&s), (10_000, UNLIMITED));
 }

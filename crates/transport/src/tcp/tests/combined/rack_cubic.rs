@@ -1,7 +1,7 @@
 //! RACK-TLP finds the loss (RFC 8985), CUBIC reduces and grows (RFC 9438).
 
 use super::*;
-use crate::tcp::Phase;
+use crate::tcp::RecoveryPhase;
 
 fn rack() -> Config {
     plain().with_sack().with_rack()
@@ -16,51 +16,55 @@ fn probed() -> Script {
     };
     let mut s = connected(config, 10);
     s.endpoint.send(s.now, Length(10_000)).unwrap();
-    s.says();
-    s.hears_at(200, seg(1).ack(4001));
-    assert_eq!(s.runs_to(410), "400: . 9001:10001 ack 1", "two round trips");
+    s.transmits();
+    s.receive_at(200, segment(1).ack(4001));
+    assert_eq!(s.run_until(410), "400: . 9001:10001 ack 1", "two round trips");
     s
 }
 
 #[test]
-fn a_loss_leaves_seven_tenths_and_the_window_grows_back_along_the_cubic_function() {
+fn a_rack_loss_reduces_to_beta_and_growth_is_cubic() {
     // RFC 9438 §4.2, §4.6: 35, and W(t + 100 ms) = 50 + 0.4·(t + 0.1 − 3.347)³ with t from 400 ms on.
     for (rounds, expected) in [(5, 41_707), (10, 45_461), (20, 49_224)] {
-        let (s, _) = avoidance_after_a_loss(rack(), rounds);
-        assert!(is_about(&s, expected), "{} for {expected}", s.endpoint.cwnd());
+        let (s, _) = congestion_avoidance_after_loss(rack(), rounds);
+        assert!(cwnd_is_about(&s, expected), "{} for {expected}", s.endpoint.cwnd());
         assert_eq!((s.endpoint.stats().rack_losses, s.endpoint.stats().timeouts), (1, 0));
     }
 }
 
 #[test]
-fn a_single_loss_that_the_probe_repaired_reduces_once_to_seven_tenths() {
+fn a_loss_repaired_by_the_probe_reduces_once_to_beta() {
     // RFC 8985 §7.4.2.
     let mut s = probed();
-    s.hears_at(500, seg(1).ack(10_001));
+    s.receive_at(500, segment(1).ack(10_001));
     assert_eq!(s.endpoint.stats().tail_losses, 0, "the original may have arrived");
     s.endpoint.send(s.now, Length(5000)).unwrap();
-    s.says();
-    s.hears_at(600, seg(1).ack(15_001));
-    assert_eq!((s.endpoint.stats().tail_losses, s.endpoint.phase()), (1, Phase::Open));
+    s.transmits();
+    s.receive_at(600, segment(1).ack(15_001));
+    assert_eq!((s.endpoint.stats().tail_losses, s.endpoint.phase()), (1, RecoveryPhase::Open));
     assert_eq!(window(&s), (4200, 4200), "of the six that were in flight");
     s.endpoint.send(s.now, Length(4000)).unwrap();
-    s.says();
-    s.hears_at(700, seg(1).ack(19_001));
+    s.transmits();
+    s.receive_at(700, segment(1).ack(19_001));
     // W_est: 4.2 + 9/17 · 4/4.2 (RFC 9438 §4.3).
     assert_eq!((s.endpoint.stats().tail_losses, window(&s)), (1, (4704, 4200)));
 }
 
 #[test]
-fn what_the_probe_brings_to_light_reduces_once_and_the_probe_does_not() {
+fn losses_revealed_by_a_tail_loss_probe_reduce_once() {
     let mut s = probed();
     // The two before the probe are lost: sent 400 ms ago, and what was sent later has arrived after 100 ms.
-    s.hears_at(500, seg(1).ack(7001).sack(9001, 10_001));
-    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (2100, 2100)), "of three in flight");
-    assert_eq!(s.says(), ". 7001:8001 ack 1; . 8001:9001 ack 1");
-    s.hears_at(600, seg(1).ack(10_001));
+    s.receive_at(500, segment(1).ack(7001).sack(9001, 10_001));
+    assert_eq!(
+        (s.endpoint.phase(), window(&s)),
+        (RecoveryPhase::Recovery, (2100, 2100)),
+        "of three in flight"
+    );
+    assert_eq!(s.transmits(), ". 7001:8001 ack 1; . 8001:9001 ack 1");
+    s.receive_at(600, segment(1).ack(10_001));
     s.endpoint.send(s.now, Length(2000)).unwrap();
-    s.says();
-    s.hears_at(700, seg(1).ack(12_001));
+    s.transmits();
+    s.receive_at(700, segment(1).ack(12_001));
     let stats = s.endpoint.stats();
     assert_eq!((stats.tail_losses, stats.fast_retransmits, s.endpoint.ssthresh()), (0, 1, 2100));
 }

@@ -1,11 +1,11 @@
 //! TCP-DOOR.
 
 mod detect;
-mod held;
+mod disabled;
 mod options;
 mod respond;
 
-use super::script::{Script, mss_1000_sack, plain, seg};
+use super::script::{Script, mss_1000_sack, plain, segment};
 use crate::tcp::{Config, DoorConfig, DoorStats};
 use hopline_core::{Instant, Length};
 use hopline_wire::tcp::{DoorFeatures, DoorOption, DoorReport, Options};
@@ -15,7 +15,7 @@ const ADSN: DoorFeatures = DoorFeatures { adsn: true, tpsn: false, feedback: fal
 const NOTHING: DoorFeatures = DoorFeatures { adsn: false, tpsn: false, feedback: false };
 
 /// SACK, with 1000 data bytes beside the option.
-fn with(door: DoorConfig) -> Config {
+fn with_door(door: DoorConfig) -> Config {
     Config { mss: 1008, ..plain().with_sack().with_door(door) }
 }
 
@@ -29,10 +29,10 @@ fn peer(features: DoorFeatures) -> Options {
 fn connected(config: Config, options: Options) -> Script {
     let mut s = Script::new(config);
     s.endpoint.connect(s.now).unwrap();
-    s.says();
+    s.transmits();
     s.now = Instant::from_millis(100);
-    s.hears(seg(0).syn().ack(1).options(options));
-    s.says();
+    s.receive(segment(0).syn().ack(1).options(options));
+    s.transmits();
     s
 }
 
@@ -40,7 +40,7 @@ fn connected(config: Config, options: Options) -> Script {
 fn in_flight(config: Config, features: DoorFeatures) -> Script {
     let mut s = connected(config, peer(features));
     s.endpoint.send(s.now, Length(1 << 40)).unwrap();
-    s.says();
+    s.transmits();
     assert_eq!(s.endpoint.flight_size(), 10_000);
     s
 }

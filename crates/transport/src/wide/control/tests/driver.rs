@@ -2,7 +2,7 @@
 
 use crate::wide::config::{Config, ControlConfig};
 use crate::wide::control::RateController;
-use crate::wide::controller::{AckSample, Arrival, Controller, Limit, RoundOutcome};
+use crate::wide::controller::{AckSample, Arrival, Controller, RoundOutcome, SendLimit};
 use hopline_core::{Duration, Instant};
 
 /// Length of a packet, bytes.
@@ -18,7 +18,7 @@ pub(super) struct Driver {
 
 /// Packets that an acknowledgment covers, and their fate.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Covered {
+pub(super) struct AckedPackets {
     /// Time since the last acknowledgment.
     pub(super) after: Duration,
     /// Delay above the least one-way delay.
@@ -26,29 +26,29 @@ pub(super) struct Covered {
     pub(super) packets: u64,
     pub(super) lost: u64,
     pub(super) marks: u32,
-    pub(super) limit: Limit,
+    pub(super) limit: SendLimit,
     pub(super) base_age: Duration,
 }
 
-impl Covered {
+impl AckedPackets {
     /// Four packets within 2 ms: 24 Mb/s, without a queue.
-    pub(super) const FOUR: Self = Self {
+    pub(super) const FOUR_PACKETS: Self = Self {
         after: Duration::from_millis(2),
         delay: Duration::ZERO,
         packets: 4,
         lost: 0,
         marks: 0,
-        limit: Limit::Path,
+        limit: SendLimit::Path,
         base_age: Duration::ZERO,
     };
 }
 
 impl Driver {
     pub(super) fn new() -> Self {
-        Self::with(Config::DEFAULT.control)
+        Self::with_config(Config::DEFAULT.control)
     }
 
-    pub(super) fn with(config: ControlConfig) -> Self {
+    pub(super) fn with_config(config: ControlConfig) -> Self {
         Self {
             control: RateController::new(config, PACKET),
             now: Instant::from_secs(1),
@@ -64,7 +64,7 @@ impl Driver {
             if driver.is_in("Cruise") {
                 return driver;
             }
-            driver.acknowledge(Covered { lost: 0, ..Covered::FOUR });
+            driver.acknowledge(AckedPackets { lost: 0, ..AckedPackets::FOUR_PACKETS });
         }
         panic!("no Cruise: {:?}", driver.control.state);
     }
@@ -74,31 +74,31 @@ impl Driver {
     }
 
     /// Acknowledges the next packets.
-    pub(super) fn acknowledge(&mut self, covered: Covered) -> RoundOutcome {
+    pub(super) fn acknowledge(&mut self, covered: AckedPackets) -> RoundOutcome {
         self.now += covered.after;
         self.number += covered.packets + covered.lost;
         let sent = Instant::from_nanos(self.now.as_nanos().saturating_sub(self.srtt.as_nanos()));
         let at_us = (self.now.as_nanos() / 1000) as i64;
-        let arrival = Arrival { sent, at_us, upto: self.number * u64::from(PACKET) };
+        let arrival = Arrival { sent, at_us, sent_bytes: self.number * u64::from(PACKET) };
         self.control.on_ack(&AckSample {
             now: self.now,
             newest: (covered.packets > 0).then_some((self.number, arrival, covered.delay)),
             delivered: covered.packets * u64::from(PACKET),
             packets: covered.packets,
             lost: covered.lost,
-            late: 0,
+            spurious_losses: 0,
             marks: covered.marks,
             limit: covered.limit,
             next_number: self.number + 100,
             in_flight: 0,
             srtt: self.srtt,
-            round: Duration::ZERO,
+            min_round: Duration::ZERO,
             base_age: covered.base_age,
         })
     }
 
     /// Acknowledges alike for so long.
-    pub(super) fn acknowledge_for(&mut self, time: Duration, covered: Covered) {
+    pub(super) fn acknowledge_for(&mut self, time: Duration, covered: AckedPackets) {
         let until = self.now + time;
         while self.now < until {
             self.acknowledge(covered);

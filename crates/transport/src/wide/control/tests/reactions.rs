@@ -1,12 +1,12 @@
 //! Reactions to acknowledgments: first estimate, growth, congestion, losses, outage.
 
-use super::driver::{Covered, Driver, PACKET};
-use crate::wide::controller::{Controller, Limit, RoundOutcome};
+use super::driver::{AckedPackets, Driver, PACKET};
+use crate::wide::controller::{Controller, RoundOutcome, SendLimit};
 use hopline_core::Duration;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-/// Rate of [`Covered::FOUR`], bytes per second.
+/// Rate of [`AckedPackets::FOUR_PACKETS`], bytes per second.
 const LINK: f64 = 4.0 * PACKET as f64 / 2e-3;
 
 #[test]
@@ -16,7 +16,7 @@ fn the_initial_window_is_not_paced_and_its_spacing_is_the_first_estimate() {
     assert_eq!(driver.control.window(MS(50), Duration::ZERO, 4), 10 * u64::from(PACKET));
     assert_eq!(driver.control.sending_time(1), None, "nothing is known");
     for _ in 0..3 {
-        driver.acknowledge(Covered::FOUR);
+        driver.acknowledge(AckedPackets::FOUR_PACKETS);
     }
     assert!(driver.is_in("Startup"));
     // Each packet was sent at another time here, so the window per round trip is the estimate; half of it is sent.
@@ -37,12 +37,12 @@ fn startup_ends_at_the_rate_that_the_link_carries() {
 fn a_queue_above_the_bound_is_drained_and_one_below_is_not() {
     let mut driver = Driver::cruising();
     let before = driver.control.reductions();
-    driver.acknowledge_for(MS(40), Covered { delay: MS(1), ..Covered::FOUR });
+    driver.acknowledge_for(MS(40), AckedPackets { delay: MS(1), ..AckedPackets::FOUR_PACKETS });
     assert_eq!(driver.control.reductions(), before);
     // 1.5 ms and 2.5 packets of 0.5 ms are 2.75 ms.
     let begin = driver.now;
     while !driver.is_in("Drain") {
-        driver.acknowledge(Covered { delay: MS(4), ..Covered::FOUR });
+        driver.acknowledge(AckedPackets { delay: MS(4), ..AckedPackets::FOUR_PACKETS });
         assert!(driver.now < begin + MS(200), "{:?}", driver.control);
     }
     assert_eq!(driver.control.reductions(), before + 1);
@@ -53,14 +53,14 @@ fn a_queue_above_the_bound_is_drained_and_one_below_is_not() {
 #[test]
 fn a_mark_is_answered_at_once() {
     let mut driver = Driver::cruising();
-    driver.acknowledge(Covered { marks: 1, ..Covered::FOUR });
+    driver.acknowledge(AckedPackets { marks: 1, ..AckedPackets::FOUR_PACKETS });
     assert!(driver.is_in("Drain"));
 }
 
 #[test]
 fn losses_that_stay_at_a_reduced_rate_belong_to_the_path() {
     let mut driver = Driver::cruising();
-    let lossy = Covered { after: MS(2), packets: 3, lost: 1, ..Covered::FOUR };
+    let lossy = AckedPackets { after: MS(2), packets: 3, lost: 1, ..AckedPackets::FOUR_PACKETS };
     // Within the first probation, of 3.2 s.
     driver.acknowledge_for(MS(2500), lossy);
     assert!(!driver.control.is_loss_below(0.1), "a quarter is lost by the path");
@@ -71,7 +71,7 @@ fn losses_that_stay_at_a_reduced_rate_belong_to_the_path() {
 #[test]
 fn the_base_delay_is_measured_again_if_no_packet_had_it_for_long() {
     let mut driver = Driver::cruising();
-    let old = Covered { base_age: Duration::from_secs(6), ..Covered::FOUR };
+    let old = AckedPackets { base_age: Duration::from_secs(6), ..AckedPackets::FOUR_PACKETS };
     let outcome =
         std::iter::repeat_with(|| driver.acknowledge(old)).find(|outcome| *outcome != RoundOutcome::NotOver);
     assert_eq!(outcome, Some(RoundOutcome::ProbeRtt));
@@ -84,7 +84,7 @@ fn the_base_delay_is_measured_again_if_no_packet_had_it_for_long() {
 fn a_sender_without_data_does_not_learn_the_rate() {
     let mut driver = Driver::cruising();
     let pace = driver.control.pacing_rate().expect("paced");
-    let idle = Covered { after: MS(20), limit: Limit::User, ..Covered::FOUR };
+    let idle = AckedPackets { after: MS(20), limit: SendLimit::Application, ..AckedPackets::FOUR_PACKETS };
     driver.acknowledge_for(Duration::from_secs(1), idle);
     assert_eq!(driver.control.pacing_rate(), Some(pace), "neither more nor less");
 }
@@ -101,7 +101,8 @@ fn after_an_outage_half_the_rate_is_left() {
 #[test]
 fn a_packet_per_round_trip_is_the_least_rate() {
     let mut driver = Driver::cruising();
-    let all_lost = Covered { after: MS(20), packets: 1, lost: 19, delay: MS(300), ..Covered::FOUR };
+    let all_lost =
+        AckedPackets { after: MS(20), packets: 1, lost: 19, delay: MS(300), ..AckedPackets::FOUR_PACKETS };
     driver.acknowledge_for(Duration::from_secs(60), all_lost);
     let least = f64::from(PACKET) / 0.05;
     assert!(driver.control.rate >= least, "{} of {least}", driver.control.rate);

@@ -1,12 +1,12 @@
 //! Transitions between the states: sequences in scripted situations, and at random.
 
-use super::driver::{Covered, Driver};
+use super::driver::{AckedPackets, Driver};
 use crate::wide::Config;
 use crate::wide::control::state::{TRANSITIONS, Transition};
-use crate::wide::controller::{Controller, Limit};
+use crate::wide::controller::{Controller, SendLimit};
 use crate::wide::tests::bottleneck::{Bottleneck, bulk};
 use crate::wide::tests::trajectories::bottlenecks;
-use hopline_core::{Duration, Instant, Purpose, Stream};
+use hopline_core::{Duration, Instant, Purpose, RandomStream};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -130,7 +130,7 @@ fn a_long_outage_leads_back_to_startup_and_a_short_one_does_not() {
 
 /// Returns the transitions of a controller under random acknowledgments, outages and changes of the path.
 fn at_random(seed: u64, steps: usize) -> BTreeSet<Transition> {
-    let mut random = Stream::global(seed, 0, Purpose::Emulation);
+    let mut random = RandomStream::global(seed, 0, Purpose::Emulation);
     let mut driver = Driver::new();
     let mut sample = BTreeSet::new();
     let (mut delay_ms, mut loss) = (0, 0);
@@ -143,13 +143,13 @@ fn at_random(seed: u64, steps: usize) -> BTreeSet<Transition> {
             8..=10 => loss = [0, 0, 1, 3][random.below(4) as usize],
             _ => {}
         }
-        driver.acknowledge(Covered {
+        driver.acknowledge(AckedPackets {
             after: Duration::from_micros(u64::from(random.below(4000)) + 1),
             delay: MS(delay_ms) + Duration::from_micros(random.below(200).into()),
             packets: u64::from(random.below(5)),
             lost: u64::from(random.below(4) * loss / 3),
             marks: u32::from(random.below(300) == 0),
-            limit: if random.below(200) == 0 { Limit::User } else { Limit::Path },
+            limit: if random.below(200) == 0 { SendLimit::Application } else { SendLimit::Path },
             base_age: Duration::from_secs(if random.below(2000) == 0 { 60 } else { 0 }),
         });
         sample.extend(driver.control.take_history());
@@ -186,7 +186,7 @@ proptest! {
         let mut control = Config::DEFAULT.control;
         (control.decrease_factor, control.drain_gain) = (config.0, config.1);
         (control.competing.futile_drains, control.competing.probe_rounds) = (config.2, config.3);
-        let mut driver = Driver::with(control);
+        let mut driver = Driver::with_config(control);
         for (after, delay, packets, lost, marks, event) in acks {
             match event {
                 0 => driver.control.restart(driver.now, driver.number + 100),
@@ -195,13 +195,13 @@ proptest! {
                 3 => driver.control.on_established(),
                 _ => {}
             }
-            driver.acknowledge(Covered {
+            driver.acknowledge(AckedPackets {
                 after: Duration::from_micros(after),
                 delay: Duration::from_micros(delay / 8 * u64::from(event % 8)),
                 packets,
                 lost: if event % 3 == 0 { lost } else { 0 },
                 marks: u32::from(marks == 0),
-                limit: if event == 4 { Limit::User } else { Limit::Path },
+                limit: if event == 4 { SendLimit::Application } else { SendLimit::Path },
                 base_age: Duration::from_secs(if event > 196 { 60 } else { 0 }),
             });
             for transition in driver.control.take_history() {

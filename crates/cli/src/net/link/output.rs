@@ -1,0 +1,47 @@
+//! Output of the commands that run with the near one.
+
+use super::children::KILL_DELAY;
+use crate::problems::{Failure, print_error_line};
+use std::io::{BufRead, BufReader, PipeReader, Read};
+use std::process::{Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Longest line, bytes; longer ones are cut.
+const MAX_LINE: u64 = 64 * 1024;
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Thread that passes the output of a command to stderr, so that only the near command writes to stdout.
+pub(super) struct PrefixedOutput(JoinHandle<()>);
+
+impl PrefixedOutput {
+    /// Starts to pass on the output of `command`, with the prefix `name`. The command has no input: stdin belongs to the
+    /// near command.
+    pub(super) fn of(name: &'static str, command: &mut Command) -> Result<Self, Failure> {
+        let failed = |e: std::io::Error| Failure::Other(format!("listening to the {name} command: {e}"));
+        let (heard, said) = std::io::pipe().map_err(failed)?;
+        command.stdin(Stdio::null()).stdout(said.try_clone().map_err(failed)?).stderr(said);
+        let listening = thread::Builder::new().name(name.into()).spawn(move || copy_lines(name, heard));
+        Ok(Self(listening.map_err(failed)?))
+    }
+
+    /// Waits until all output has been passed on, once no process is left that could write.
+    pub(super) fn end(self) {
+        // A process that cannot even be killed is not waited for.
+        for _ in 0..KILL_DELAY.as_millis() / POLL_INTERVAL.as_millis() {
+            if self.0.is_finished() {
+                return;
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+fn copy_lines(name: &str, heard: PipeReader) {
+    let mut heard = BufReader::new(heard);
+    let mut line = Vec::new();
+    while heard.by_ref().take(MAX_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        print_error_line(&format!("{name}: {}", String::from_utf8_lossy(&line)));
+        line.clear();
+    }
+}

@@ -1,0 +1,11 @@
+//! User-defined algorithms: re-exports for programs that bring their own.
+
+pub use hopline_queue::custom::{
+    CustomDiscipline, DequeueDecision, DropCause as Lost, EnqueueDecision, HeadOfQueue, PacketInfo, QueueInfo,
+};
+pub use hopline_queue::{Class as PacketClass, EcnCapability};
+pub use hopline_sim::custom::{AlgorithmKind, CustomAlgorithms, UsedAlgorithm};
+pub use hopline_transport::tcp::{
+    CongestionSignal, CustomCcAck, CustomCcLoss, CustomCcState, CustomCcTimeout, CustomCongestionControl,
+    TimeoutResultUse,
+};

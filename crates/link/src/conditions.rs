@@ -1,0 +1,222 @@
+//! Time-varying links: recorded delivery opportunities, and recorded conditions.
+
+use core::fmt;
+use hopline_core::{Duration, Instant};
+
+/// Bytes that one opportunity delivers, as in mahimahi traces: a packet of the usual length.
+const OPPORTUNITY_BYTES: u32 = 1500;
+
+/// Delivery opportunities: times at which a link delivers up to 1500 bytes each, repeated in rounds. The format is that of
+/// mahimahi's traces of cellular links. The unused part of an opportunity is lost.
+///
+/// # Example
+///
+/// ```
+/// use hopline_core::{Duration, Instant};
+/// use hopline_link::{Direction, Emulation, Opportunities};
+/// use std::sync::Arc;
+///
+/// // One packet in each of the first two milliseconds of every ten.
+/// let times = [1, 2, 10].map(Duration::from_millis).to_vec();
+/// let opportunities = Opportunities::new(times).expect("in order");
+/// assert_eq!(opportunities.mean_rate(), 3.6e6);
+/// let emulation = Emulation { opportunities: Some(Arc::new(opportunities)), ..Emulation::default() };
+/// let mut link = Direction::new(emulation, 1, 0);
+/// let arrival = link.carry(Instant::from_millis(3), 1500)[0].map(|(at, _)| at);
+/// assert_eq!(arrival, Some(Instant::from_millis(10)));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opportunities {
+    /// Times from the start of a round, in order. Not empty.
+    times: Vec<Duration>,
+    /// Length of a round: the last of the times, above zero.
+    period: Duration,
+}
+
+/// Reason for which a list of times is invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// The list is empty.
+    Empty,
+    /// The last time is zero, so that a round has no length.
+    ZeroPeriod,
+    /// The time with this index is earlier than the one before.
+    NotSorted(usize),
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "there is no time at which a packet may leave",
+            Self::ZeroPeriod => "all times are zero, and the last one is the length of the trace",
+            Self::NotSorted(_) => "a time that is earlier than the one before",
+        })
+    }
+}
+
+impl core::error::Error for TraceError {}
+
+impl Opportunities {
+    /// Creates opportunities at `times`, repeated after the last of them.
+    ///
+    /// # Errors
+    /// If the list is empty, not in order, or all at zero.
+    pub fn new(times: Vec<Duration>) -> Result<Self, TraceError> {
+        let period = *times.last().ok_or(TraceError::Empty)?;
+        if let Some(at) = times.windows(2).position(|pair| pair[1] < pair[0]) {
+            return Err(TraceError::NotSorted(at + 1));
+        }
+        if period.is_zero() { Err(TraceError::ZeroPeriod) } else { Ok(Self { times, period }) }
+    }
+
+    /// Returns the mean rate in bits per second.
+    #[must_use]
+    pub fn mean_rate(&self) -> f64 {
+        self.times.len() as f64 * f64::from(OPPORTUNITY_BYTES * 8) / self.period.as_secs_f64()
+    }
+
+    /// Returns the time of opportunity `number`, counted from 0.
+    fn time_of(&self, number: u64) -> Instant {
+        let each = self.times.len() as u64;
+        let rounds = Duration::from_nanos(self.period.as_nanos() * (number / each));
+        Instant::ZERO + rounds + self.times[(number % each) as usize]
+    }
+
+    /// Returns the first opportunity that is not before `now`.
+    fn first_at_or_after(&self, now: Instant) -> u64 {
+        let (now, period) = (now.as_nanos(), self.period.as_nanos());
+        // The last opportunity of a round is at the same time as the beginning of the next.
+        let rounds = now.saturating_sub(1) / period;
+        let rest = Duration::from_nanos(now - rounds * period);
+        let number = self.times.partition_point(|&time| time < rest);
+        rounds * self.times.len() as u64 + number as u64
+    }
+}
+
+/// Position in the opportunities: the current one, and the bytes of it that are used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TraceCursor {
+    index: u64,
+    used_bytes: u32,
+}
+
+impl TraceCursor {
+    /// Returns the times at which the first and the last of `len` bytes that are enqueued at `now` leave the sender.
+    pub(crate) fn transmit(&mut self, all: &Opportunities, now: Instant, len: usize) -> (Instant, Instant) {
+        let first = all.first_at_or_after(now);
+        if first > self.index {
+            *self = Self { index: first, used_bytes: 0 };
+        } else if self.used_bytes == OPPORTUNITY_BYTES {
+            *self = Self { index: self.index + 1, used_bytes: 0 };
+        }
+        let start = all.time_of(self.index);
+        let bytes = u64::from(self.used_bytes) + (len as u64).max(1);
+        // The opportunity in which the last byte leaves may be used up.
+        let more = (bytes - 1) / u64::from(OPPORTUNITY_BYTES);
+        *self = Self {
+            index: self.index + more,
+            used_bytes: (bytes - more * u64::from(OPPORTUNITY_BYTES)) as u32,
+        };
+        (start, all.time_of(self.index))
+    }
+
+    /// Returns the time at which the bytes would begin to leave, without sending them.
+    pub(crate) fn start_of_transmission(mut self, all: &Opportunities, now: Instant) -> Instant {
+        self.transmit(all, now, 1).0
+    }
+}
+
+/// Conditions of a link from an instant on. They replace those of its [`Emulation`](crate::Emulation); `None` keeps the
+/// latter.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Condition {
+    /// Start time.
+    pub from: Instant,
+    /// Rate in bits per second, for packets with a later start of transmission.
+    pub rate: Option<u64>,
+    /// Propagation delay of packets that have been sent. A decrease does not reorder packets.
+    pub latency: Option<Duration>,
+    /// Loss rate, 0 to 1.
+    pub loss: Option<f64>,
+}
+
+/// Returns the index of the condition at `now` among conditions sorted by time; `None` before the first.
+pub(crate) fn index_at(conditions: &[Condition], now: Instant) -> Option<usize> {
+    conditions.partition_point(|condition| condition.from <= now).checked_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    fn at(n: u64) -> Instant {
+        Instant::from_millis(n)
+    }
+
+    fn trace(times: &[u64]) -> Opportunities {
+        Opportunities::new(times.iter().copied().map(ms).collect()).expect("a trace")
+    }
+
+    #[test]
+    fn a_trace_repeats_after_its_last_time() {
+        let trace = trace(&[2, 5, 5, 10]);
+        let times: Vec<_> = (0..9).map(|number| trace.time_of(number)).collect();
+        assert_eq!(times, [2, 5, 5, 10, 12, 15, 15, 20, 22].map(at));
+        for (now, first) in [(0, 0), (2, 0), (3, 1), (5, 1), (6, 3), (10, 3), (11, 4), (20, 7), (21, 8)] {
+            assert_eq!(trace.first_at_or_after(at(now)), first, "{now} ms");
+        }
+        assert_eq!(trace.mean_rate(), 4.0 * 12_000.0 / 0.01);
+    }
+
+    #[test]
+    fn the_end_of_a_round_and_the_beginning_of_the_next_are_two_opportunities() {
+        let trace = trace(&[0, 10]);
+        assert_eq!((trace.time_of(1), trace.time_of(2)), (at(10), at(10)));
+        assert_eq!(
+            (
+                trace.first_at_or_after(at(0)),
+                trace.first_at_or_after(at(10)),
+                trace.first_at_or_after(at(11))
+            ),
+            (0, 1, 3)
+        );
+    }
+
+    #[test]
+    fn invalid_traces_are_refused() {
+        let of = |times: &[u64]| {
+            Opportunities::new(times.iter().copied().map(ms).collect()).expect_err("no trace")
+        };
+        assert_eq!(of(&[]), TraceError::Empty);
+        assert_eq!(of(&[0, 0]), TraceError::ZeroPeriod);
+        assert_eq!(of(&[1, 3, 2]), TraceError::NotSorted(2));
+    }
+
+    #[test]
+    fn an_opportunity_carries_several_small_packets_or_part_of_a_long_one() {
+        let trace = trace(&[1, 2, 3, 4]);
+        let mut position = TraceCursor::default();
+        let mut send = |now, len| position.transmit(&trace, at(now), len);
+        assert_eq!(send(0, 700), (at(1), at(1)));
+        assert_eq!(send(0, 700), (at(1), at(1)));
+        // 100 bytes are left of the first.
+        assert_eq!(send(0, 1500), (at(1), at(2)));
+        assert_eq!(send(0, 100), (at(2), at(2)));
+        assert_eq!(send(0, 3000), (at(3), at(4)), "the second was used up");
+        assert_eq!(send(0, 1), (at(5), at(5)));
+    }
+
+    #[test]
+    fn unused_bytes_of_an_opportunity_are_lost() {
+        let trace = trace(&[1, 2]);
+        let mut position = TraceCursor::default();
+        assert_eq!(position.transmit(&trace, at(0), 100), (at(1), at(1)));
+        assert_eq!(position.transmit(&trace, at(2), 1500), (at(2), at(2)), "a whole one");
+        assert_eq!(position.start_of_transmission(&trace, at(2)), at(3));
+    }
+}

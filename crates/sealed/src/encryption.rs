@@ -1,0 +1,172 @@
+//! The encryption of one connection: its handshake, then its session and where the peer is.
+
+use crate::event::Path;
+use bytes::Bytes;
+use core::net::{IpAddr, SocketAddr};
+use hopline_core::{Duration, Instant};
+use hopline_secure::{Initiator, Order, Paths, PublicKey, Session};
+use hopline_transport::wide::Endpoint;
+use hopline_wire::secure::{ConnectionId, HEADER_LEN, StatelessResetToken, TAG_LEN};
+use hopline_wire::wide::DatagramContent;
+
+/// The encryption of a connection.
+#[derive(Debug)]
+pub(crate) enum Encryption {
+    /// We open it.
+    Handshaking(Box<Initiator>),
+    /// Datagrams can be sealed and opened.
+    Open(Box<Open>),
+    /// The connection has no keys, and will have none.
+    Closed,
+}
+
+/// A connection with keys.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) session: Session,
+    pub(crate) paths: Paths,
+    /// Local addresses, by the peer addresses at which the peer knows them.
+    pub(crate) locals: Vec<(SocketAddr, Option<IpAddr>)>,
+    pub(crate) confirmation: Confirmation,
+    pub(crate) peer: Option<PublicKey>,
+    /// Reset token that the peer shows after it has lost its state.
+    pub(crate) reset: Option<StatelessResetToken>,
+    pub(crate) key_update: KeyUpdate,
+}
+
+/// Key update of the sender by time.
+#[derive(Debug)]
+pub(crate) struct KeyUpdate {
+    interval: Duration,
+    /// The first number under the current key, and since when it is known.
+    current: (u64, Instant),
+    probe: Probe,
+}
+
+/// Request to the peer for a sign that it has the current key.
+#[derive(Debug, PartialEq, Eq)]
+enum Probe {
+    NotSent,
+    Sent,
+}
+
+impl KeyUpdate {
+    pub(crate) const fn new(now: Instant, every: Duration) -> Self {
+        Self { interval: every, current: (0, now), probe: Probe::NotSent }
+    }
+}
+
+/// Proof that the peer has the connection.
+#[derive(Debug)]
+pub(crate) enum Confirmation {
+    /// It is: we have accepted it, or something was opened.
+    Confirmed,
+    /// Nothing has come yet. The initiator repeats its last message, if it has one.
+    Awaited { opener: Box<Initiator>, until: Instant },
+}
+
+impl Encryption {
+    pub(crate) fn open(&mut self) -> Option<&mut Open> {
+        match self {
+            Self::Open(open) => Some(open),
+            Self::Handshaking(_) | Self::Closed => None,
+        }
+    }
+
+    /// Returns the initiator that may still send and receive messages of the handshake.
+    pub(crate) fn initiator(&mut self) -> Option<&mut Initiator> {
+        match self {
+            Self::Handshaking(opener) => Some(opener),
+            Self::Open(open) => match &mut open.confirmation {
+                Confirmation::Awaited { opener, .. } => Some(opener),
+                Confirmation::Confirmed => None,
+            },
+            Self::Closed => None,
+        }
+    }
+
+    /// Returns the peer's name for the connection.
+    pub(crate) fn remote_id(&self) -> Option<ConnectionId> {
+        match self {
+            Self::Open(open) => Some(open.session.sealer.remote_id()),
+            Self::Handshaking(_) | Self::Closed => None,
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Handshaking(opener) => opener.poll_timeout(),
+            Self::Open(open) => {
+                let proof = match &open.confirmation {
+                    Confirmation::Confirmed => None,
+                    Confirmation::Awaited { opener, until } => {
+                        Some(opener.poll_timeout().map_or(*until, |at| at.min(*until)))
+                    }
+                };
+                [proof, open.paths.poll_timeout()].into_iter().flatten().min()
+            }
+            Self::Closed => None,
+        }
+    }
+}
+
+impl Open {
+    /// Records that something from there was opened.
+    pub(crate) fn record_received(&mut self, now: Instant, path: Path, len: usize, order: Order) {
+        self.confirmation = Confirmation::Confirmed;
+        self.paths.record_received(now, path.peer, len, order);
+        match self.locals.iter_mut().find(|(peer, _)| *peer == path.peer) {
+            Some((_, local)) if order == Order::Newest => *local = path.local,
+            Some(_) => {}
+            None => {
+                let (active, paths) = (self.paths.active(), &self.paths);
+                self.locals.retain(|(peer, _)| *peer == active || paths.candidates().any(|one| one == *peer));
+                self.locals.push((path.peer, path.local));
+            }
+        }
+    }
+
+    /// Returns the path to this address of the peer.
+    pub(crate) fn path_to(&self, peer: SocketAddr) -> Path {
+        let local = self.locals.iter().find(|(known, _)| *known == peer).and_then(|(_, local)| *local);
+        Path { peer, local }
+    }
+
+    /// Changes the key of what is sent if it is time. The peer can follow one change at a time
+    /// (`Sealer::rekey`), so the current key must have been acknowledged; otherwise the peer is asked, once.
+    pub(crate) fn update_key_if_due(&mut self, now: Instant, endpoint: &mut Endpoint<Bytes>) {
+        let (sealer, rekeying) = (&mut self.session.sealer, &mut self.key_update);
+        if rekeying.current.0 != sealer.key_since() {
+            // It has changed by number.
+            (rekeying.current, rekeying.probe) = ((sealer.key_since(), now), Probe::NotSent);
+        }
+        let (first, since) = rekeying.current;
+        if now < since + rekeying.interval {
+            return;
+        }
+        if endpoint.highest_acknowledged().is_some_and(|number| number >= first) {
+            endpoint.skip_numbers_to(sealer.rekey());
+            (rekeying.current, rekeying.probe) = ((sealer.key_since(), now), Probe::NotSent);
+        } else if rekeying.probe == Probe::NotSent {
+            rekeying.probe = Probe::Sent;
+            endpoint.request_answer();
+        }
+    }
+
+    /// Appends a datagram with `content`. Returns its number and length; none if all numbers are used up.
+    pub(crate) fn seal(
+        &mut self,
+        content: &DatagramContent<Bytes>,
+        buffer: &mut Vec<u8>,
+    ) -> Option<(u64, usize)> {
+        let start = buffer.len();
+        buffer.resize(start + HEADER_LEN, 0);
+        content.emit(buffer);
+        buffer.resize(buffer.len() + TAG_LEN, 0);
+        let Ok(number) = self.session.sealer.seal(&mut buffer[start..]) else {
+            buffer.truncate(start);
+            return None;
+        };
+        Some((number, buffer.len() - start))
+    }
+}

@@ -1,0 +1,118 @@
+//! Growth of the rate: at the start, and while there is no queue.
+
+use super::super::controller::{AckSample, Arrival, SendLimit};
+use super::loss_estimator::{BaselineUpdates, MAX_PATH_LOSS, Verdict};
+use super::samples::{ExcessLosses, RateTrial, RoundSample, SATURATION, TrialResult};
+use super::state::State;
+use super::{RateController, STARTUP_GAIN};
+
+/// Largest first rate, as a multiple of the initial window per round trip. A higher estimate is not used, since a radio may
+/// hold packets up and deliver them together. Own choice, not swept.
+const MAX_FIRST_RATE: f64 = 16.0;
+/// Factor of the rate that a loss test found too high, with each increase of the rate: after 70 increases it has doubled,
+/// so that a path that has become faster is used. Own choice, not swept.
+const POLICER_RATE_GROWTH: f64 = 1.01;
+
+impl RateController {
+    /// Makes the first estimate of the rate from the spacing of the arrivals of the first burst.
+    pub(super) fn first_estimate(&mut self, ack: &AckSample) {
+        let first = self.config.initial_window;
+        if self.round.packets + 2 < u64::from(first)
+            && ack.limit == SendLimit::Path
+            && !self.sampler.is_beyond_burst()
+        {
+            return;
+        }
+        let by_window = f64::from(first) * self.packet_bytes / ack.srtt.as_secs_f64().max(1e-6);
+        let guess = self.sampler.burst_rate(3.0 * self.packet_bytes).unwrap_or(by_window);
+        self.rate = (guess / 2.0).clamp(by_window / 2.0, by_window * MAX_FIRST_RATE);
+        self.state.enter(State::Startup {
+            guess,
+            gain: STARTUP_GAIN,
+            trial: RateTrial::starting_at(ack.next_number),
+        });
+        self.start_round(ack.now, ack.next_number);
+    }
+
+    /// Continues the measurement at the current rate, and raises the rate once there is a result.
+    pub(super) fn measure_startup(&mut self, newest: (u64, Arrival), ack: &AckSample) {
+        let Some((guess, gain, trial)) = self.state.startup() else { return };
+        let least = (ack.srtt / 4, 6.0 * self.packet_bytes);
+        if let Some(found) = trial.sample(newest, self.delivered_bytes, least, self.jitter.curvature()) {
+            self.startup_step(guess, gain, found, ack);
+        }
+    }
+
+    /// Doubles the rate, up to the first estimate. Above it, the gain is small at first and grows.
+    fn startup_step(&mut self, guess: f64, gain: f64, found: TrialResult, ack: &AckSample) {
+        let learning = if self.half_round.queue < self.queue_high() {
+            BaselineUpdates::On
+        } else {
+            BaselineUpdates::Off
+        };
+        let found = match self.losses.on_growth(learning) {
+            Verdict::Excess(share) => Some(self.sufficient_rate(share, self.rate)),
+            _ if self.is_loss_excessive(found) => Some(found.delivered),
+            Verdict::Undecided | Verdict::Baseline(_) if found.link_rate < self.rate * SATURATION => {
+                Some(found.link_rate)
+            }
+            Verdict::Undecided | Verdict::Baseline(_) => None,
+        };
+        if let Some(found) = found {
+            self.rate = self.rate.min(found);
+            return self.resume_cruise();
+        }
+        let up_to_guess = self.rate * 2.0 <= guess * 1.01;
+        self.rate *= if up_to_guess { 2.0 } else { gain };
+        let gain = if up_to_guess { gain } else { (gain * gain).min(2.0) };
+        self.state.continue_startup(gain, RateTrial::starting_at(ack.next_number));
+    }
+
+    /// Returns whether the loss rate is higher than a path alone can cause.
+    fn is_loss_excessive(&self, found: TrialResult) -> bool {
+        // Of few packets as much may be lost by chance.
+        let chance = 1.0
+            - (self.config.loss_threshold * MAX_PATH_LOSS / (found.bytes / self.packet_bytes).sqrt())
+                .min(1.0);
+        found.delivered < self.rate * (1.0 - MAX_PATH_LOSS) * SATURATION * chance
+    }
+
+    /// Increases the rate by `step` units if there is no queue, by less with a short queue. Doubles the next step if the
+    /// link carried the last one.
+    pub(super) fn grow(&mut self, step: f64, sample: RoundSample, ack: &AckSample) {
+        let unit =
+            self.packet_bytes * ack.srtt.as_secs_f64() / self.config.growth_interval.as_secs_f64().powi(2);
+        let most = self.config.growth_max * self.rate;
+        let mut next = step;
+        if sample.is_saturated() || sample.queue >= self.queue_low() {
+            next = 1.0;
+        }
+        if sample.is_saturated() {
+            self.rate = self.rate.min(sample.link_rate) + unit.min(most / 2.0);
+        } else if sample.queue < self.queue_low() && sample.link_rate >= self.rate * SATURATION {
+            self.rate += (unit * step).min(if step > 1.0 { most } else { most / 2.0 });
+            self.policer_rate *= POLICER_RATE_GROWTH;
+            next = match () {
+                () if self.rate >= self.policer_rate * SATURATION => 1.0,
+                () if unit * step < most => step * 2.0,
+                () => step,
+            };
+        }
+        self.state.continue_cruise(next);
+        if self.competing.is_probe_due() {
+            self.probe_for_competing(sample.queue, ack);
+        }
+    }
+
+    /// Continues at this rate, with the smallest step.
+    pub(super) fn resume_cruise(&mut self) {
+        self.reset_losses();
+        self.state.enter(State::Cruise { step: 1.0 });
+    }
+
+    /// Discards the losses that were counted at another rate.
+    pub(super) fn reset_losses(&mut self) {
+        self.excess_losses = ExcessLosses::No;
+        self.losses.reset_counts();
+    }
+}
