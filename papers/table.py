@@ -144,7 +144,7 @@ def number(measured):
     if measured["unit"] == "s" and abs(measured["mean"]) < 1:
         factor, unit = 1e3, " ms"
     mean = measured["mean"] * factor
-    # An interval without an end: a ratio whose denominator may be next to nothing.
+    # An interval without an end: a ratio with a denominator that may be close to zero.
     low, high = measured["interval"] or (measured["mean"], measured["mean"])
     low, high = (-math.inf if low is None else low * factor), (math.inf if high is None else high * factor)
     half = (high - low) / 2
