@@ -160,7 +160,7 @@ fn a_key_has_its_description_range_words_and_default() {
             "minimum": 1,
             "maximum": 1_000_000,
             "default": 1,
-            "description": "how many paired runs `hopline compare` makes of each variant",
+            "description": "number of paired runs of each variant in `hopline compare`",
         })
     );
     assert_eq!(schema["required"], json!(["duration_s"]));

@@ -45,13 +45,8 @@ pub mod scenario {
         Field::number(Key::number("duration_s", 1e-6, MAX_S, "virtual time to simulate").required());
     /// `warmup_s`.
     pub const WARMUP_S: Field<f64> = Field::number(
-        Key::number(
-            "warmup_s",
-            0.0,
-            MAX_S,
-            "what happens before this moment does not count; below duration_s",
-        )
-        .with_default(Number(0.0)),
+        Key::number("warmup_s", 0.0, MAX_S, "events before this time do not count; below duration_s")
+            .with_default(Number(0.0)),
     );
     /// `seed`.
     pub const SEED: Field<u64> = Field::integer(
@@ -60,19 +55,19 @@ pub mod scenario {
     );
     /// `runs`.
     pub const RUNS: Field<u64> = Field::integer(
-        Key::integer("runs", 1, 1_000_000, "how many paired runs `hopline compare` makes of each variant")
+        Key::integer("runs", 1, 1_000_000, "number of paired runs of each variant in `hopline compare`")
             .with_default(Integer(1)),
     );
     /// `transport`.
     pub const TRANSPORT: Field<field::Word> = Field::word(
-        Key::word("transport", TRANSPORTS, "transport of every bulk flow that names none")
+        Key::word("transport", TRANSPORTS, "transport of bulk flows without their own")
             .with_default(Word("tcp-newreno")),
     );
 }
 
 /// The top level.
 pub const SCENARIO: &[Key] = &[
-    Key::text("name", "what the scenario is called in results")
+    Key::text("name", "name of the scenario in results")
         .derived("the name of its file, or of its folder if that is scenario.toml"),
     scenario::DURATION_S.key,
     scenario::WARMUP_S.key,
@@ -80,58 +75,51 @@ pub const SCENARIO: &[Key] = &[
     scenario::RUNS.key,
     scenario::TRANSPORT.key,
     Key::table("radio", RADIO, "the radio of all wireless nodes; without it the network is wired"),
-    Key::table("mac", MAC, "802.11 medium access; what is not given is as radio.preset says"),
+    Key::table("mac", MAC, "802.11 medium access; defaults are those of radio.preset"),
     Key::table("queue", QUEUE, "interface queue of wireless nodes, in front of the MAC"),
     Key::table(
         "neighborhood_red",
         NEIGHBORHOOD_RED,
-        "Neighborhood RED: wireless nodes share their congestion; without it they do not",
+        "Neighborhood RED of wireless nodes; without this table it is off",
     ),
-    Key::table("routing", ROUTING, "how packets find their way"),
-    Key::table("tcp", TCP, "TCP of every flow that does not say otherwise"),
-    Key::table("door", DOOR, "TCP-DOOR of every flow over tcp-door that does not say otherwise"),
-    Key::table("tpa", TPA, "TPA of every flow that does not say otherwise"),
-    Key::table("wide", WIDE, "TPA-wide of every flow that does not say otherwise"),
-    Key::table("pacing", PACING, "adaptive pacing, of every flow that is paced"),
-    Key::table("feedback", FEEDBACK, "feedback schemes, of every flow that has one"),
+    Key::table("routing", ROUTING, "routing of packets"),
+    Key::table("tcp", TCP, "TCP of flows without their own table"),
+    Key::table("door", DOOR, "TCP-DOOR of flows over tcp-door without their own table"),
+    Key::table("tpa", TPA, "TPA of flows without their own table"),
+    Key::table("wide", WIDE, "TPA-wide of flows without their own table"),
+    Key::table("pacing", PACING, "adaptive pacing, of paced flows"),
+    Key::table("feedback", FEEDBACK, "feedback schemes, of flows with one"),
     Key::table("nodes", NODES_KEYS, "nodes placed by a rule, named n0, n1, …; before those of [[node]]"),
     Key::tables("node", NODE, "nodes placed one by one"),
-    Key::table("mobility", MOBILITY, "how wireless nodes move"),
-    Key::tables("obstacle", OBSTACLE, "walls and buildings that weaken what passes through them; see above"),
+    Key::table("mobility", MOBILITY, "movement of wireless nodes"),
+    Key::tables("obstacle", OBSTACLE, "walls and buildings that attenuate signals; see above"),
     Key::table("flows", FLOWS, "flows made by a rule or listed in a file; after those of [[flow]]"),
     Key::tables("flow", FLOW, "flows listed one by one"),
     Key::tables("link", LINK, "wired full-duplex links"),
-    Key::tables("route", ROUTE, "packets for a node that go another way than routing knows"),
-    Key::tables("proxy", PROXY, "machines in the path of TCP at some nodes; see above"),
-    Key::table(
-        "cells",
-        CELLS,
-        "base stations, and where hosts are at home that move between them; see above",
-    ),
+    Key::tables("route", ROUTE, "routes that override the routing protocol"),
+    Key::tables("proxy", PROXY, "middleboxes in the path of TCP at some nodes; see above"),
+    Key::table("cells", CELLS, "base stations, and the home agent of mobile hosts; see above"),
     Key::tables("mobile", MOBILE, "hosts that move between base stations"),
-    Key::tables("outage", OUTAGE, "times during which one node does not hear another; see above"),
+    Key::tables("outage", OUTAGE, "times during which a node does not receive from another; see above"),
     Key::tables(
         "notice_flood",
         NOTICE_FLOOD,
-        "hostile or careless nodes, which send notices of Neighborhood RED that no congestion asked for; see above",
+        "hostile or faulty nodes that send notices of Neighborhood RED without congestion; see above",
     ),
-    Key::table("question", OBJECTIVE, "what is asked of the runs, and leads tables and report; see above"),
+    Key::table("question", OBJECTIVE, "metric and bound that lead tables and report; see above"),
     Key::table(
         "animation",
         ANIMATION,
-        "the part of a run that its report plays on the map, as `--animate` does; without it none is played",
+        "part of a run that its report plays on the map, as `--animate` does; without this table none",
     ),
-    Key::lists(
-        "sweep",
-        "values that `hopline compare` tries when no --vary is given: \"key.path\" = [values]",
-    ),
+    Key::lists("sweep", "values of `hopline compare` without --vary: \"key.path\" = [values]"),
 ];
 
 /// `[question]`, of a scenario or of a plan.
 pub const OBJECTIVE: &[Key] = &[
-    Key::text("metric", "what variants are compared by: \"goodput\", \"response_p95 of http\"")
+    Key::text("metric", "metric of the comparison: \"goodput\", \"response_p95 of http\"")
         .derived("by what is sent"),
-    Key::text("bound", "what a variant must keep besides: \"delay_p95 of voice < 50 ms\""),
+    Key::text("bound", "bound that a variant must keep: \"delay_p95 of voice < 50 ms\""),
 ];
 
 /// Keys of [`ANIMATION`] that always have a value.
@@ -139,15 +127,14 @@ pub mod animation {
     use super::*;
 
     /// `from_s`.
-    pub const FROM_S: Field<f64> = Field::number(
-        Key::number("from_s", 0.0, MAX_S, "where it begins; below to_s").with_default(Number(0.0)),
-    );
+    pub const FROM_S: Field<f64> =
+        Field::number(Key::number("from_s", 0.0, MAX_S, "start; below to_s").with_default(Number(0.0)));
 }
 
 /// `[animation]`.
 pub const ANIMATION: &[Key] = &[
     animation::FROM_S.key,
-    Key::number("to_s", 0.0, MAX_S, "where it ends").derived("with the run, or where the report is full"),
+    Key::number("to_s", 0.0, MAX_S, "end").derived("end of the run, or the limit of the report"),
 ];
 
 /// Keys of [`FLOW`] that always have a value.
@@ -174,7 +161,7 @@ pub mod flow {
     );
     /// `start_jitter_s`.
     pub const START_JITTER_S: Field<f64> = Field::number(
-        Key::number("start_jitter_s", 0.0, MAX_S, "drawn for each run, from 0 to this, and added to start_s")
+        Key::number("start_jitter_s", 0.0, MAX_S, "largest random addition to start_s, drawn for each run")
             .with_default(Number(0.0)),
     );
 }
@@ -189,13 +176,10 @@ pub const FLOW: &[Key] = &[
         "pairs",
         1,
         1_000_000,
-        "as many flows between pairs of nodes that are drawn for each run, no pair twice; an end that is given is that of all; see above",
+        "number of flows between random pairs, drawn for each run, no pair twice; a given end holds for all; see above",
     ),
     flow::KIND.key,
-    Key::text(
-        "class",
-        "flows that belong together in results, and in questions: metric = \"delay_p95 of voice\"",
-    ),
+    Key::text("class", "class of the flow in results and metrics: metric = \"delay_p95 of voice\""),
     flow::START_S.key,
     flow::START_JITTER_S.key,
     Key::number("stop_s", 0.0, MAX_S, "when it stops").derived("never"),
@@ -238,7 +222,7 @@ pub const FLOW: &[Key] = &[
         "transactions",
         1,
         MAX_INTEGER,
-        "of request-response and http: how many, then the connection is closed",
+        "of request-response and http: number of transactions, then the connection is closed",
     )
     .derived("as many as the time allows"),
     Key::table("tcp", TCP, "TCP of this flow, over [tcp]"),
@@ -290,7 +274,7 @@ pub mod draw {
             "bounded-pareto" => DistributionKind::BoundedPareto,
             "log-normal" => DistributionKind::LogNormal,
         },
-        "distribution; its parameters have the unit of what is drawn",
+        "distribution; its parameters have the unit of the drawn value",
     )
     .required();
 }
@@ -310,8 +294,9 @@ pub mod flows {
     use super::*;
 
     /// `kind`.
-    pub const KIND: Field<field::Word> =
-        Field::word(Key::word("kind", &["bulk", "cbr"], "what random flows send").with_default(Word("bulk")));
+    pub const KIND: Field<field::Word> = Field::word(
+        Key::word("kind", &["bulk", "cbr"], "traffic of random flows").with_default(Word("bulk")),
+    );
     /// `start_min_s`.
     pub const START_MIN_S: Field<f64> = Field::number(
         Key::number("start_min_s", 0.0, MAX_S, "earliest start of a random flow").with_default(Number(0.0)),

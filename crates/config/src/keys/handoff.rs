@@ -15,7 +15,7 @@ pub mod cells {
     pub const SCHEME: Chosen<Scheme> = choice!(
         "scheme",
         { "multicast" => Scheme::Multicast, "registration" => Scheme::Registration },
-        "where the home agent sends what is for a mobile host: to all stations near it, or to the one that it has registered (Mobile IP)",
+        "destination of a mobile host's packets at the home agent: all stations near it, or the registered one (Mobile IP)",
     )
     .with_default("multicast");
     /// `buffer_packets`.
@@ -24,19 +24,19 @@ pub mod cells {
             "buffer_packets",
             0,
             65_535,
-            "packets that a station keeps for a host which is at another",
+            "packets that a station buffers for a host at another station",
         )
         .with_default(Integer(12)),
     );
     /// `beacon_s`.
     pub const BEACON_S: Field<f64> = Field::number(
-        Key::number("beacon_s", 0.001, 1000.0, "time between two beacons").with_default(Number(1.0)),
+        Key::number("beacon_s", 0.001, 1000.0, "interval of beacons").with_default(Number(1.0)),
     );
     /// `start`.
     pub const START: Chosen<StartState> = choice!(
         "start",
         { "cold" => StartState::Cold, "warm" => StartState::Warm },
-        "what a proxy at the new station knows: what passes from now on, or the kept packets that the host has as well",
+        "initial state of a proxy at the new station: empty, or with the buffered packets that the host has",
     )
     .with_default("cold");
 }
@@ -51,24 +51,30 @@ pub mod mobile {
             "hysteresis_db",
             0.0,
             100.0,
-            "how much stronger another station is to be than the current one before the host turns to it",
+            "signal strength by which another station must exceed the current one before a handoff",
         )
         .with_default(Number(6.0)),
     );
     /// `beacons`.
     pub const BEACONS: Field<u64> = Field::integer(
-        Key::integer("beacons", 1, 8, "in how many beacons on end it is to be").with_default(Integer(2)),
+        Key::integer("beacons", 1, 8, "consecutive beacons in which it must").with_default(Integer(2)),
     );
     /// `buffering`.
     pub const BUFFERING: Field<u64> = Field::integer(
-        Key::integer("buffering", 0, 15, "other stations that keep packets for it: the strongest")
-            .with_default(Integer(1)),
+        Key::integer(
+            "buffering",
+            0,
+            15,
+            "number of other stations that buffer packets for it: the strongest",
+        )
+        .with_default(Integer(1)),
     );
     /// `fast_retransmit`.
     pub const FAST_RETRANSMIT: Key = Key::integer(
         "fast_retransmit",
         0,
         255,
-        "how often it repeats its last ACKs when a handoff is over, so that senders do not wait for their timers",
-    ).default(Literal::Integer(0));
+        "repetitions of its last ACKs after a handoff, so that senders do not wait for their timers",
+    )
+    .default(Literal::Integer(0));
 }

@@ -24,7 +24,7 @@ pub mod arq {
     pub const KIND: Chosen<ArqKind> = choice!(
         "kind",
         { "none" => ArqKind::None, "selective" => ArqKind::Selective },
-        "whether the link sends again what it lost",
+        "whether the link retransmits losses",
     )
     .with_default("none");
     /// `order`.
@@ -46,9 +46,9 @@ pub const ARQ: &[Key] = &[
         "parity_every",
         1,
         255,
-        "packets after which parity follows, from which any one of them can be made again",
+        "packets after which a parity packet follows, which restores any one of them",
     )
     .derived("no parity"),
-    Key::number("min_timer_ms", 0.001, 60_000.0, "least time in which an acknowledgment is waited for")
+    Key::number("min_timer_ms", 0.001, 60_000.0, "least wait for an acknowledgment")
         .default(Literal::milliseconds(DEFAULT.min_timer)),
 ];

@@ -27,13 +27,13 @@ pub mod proxy {
             "cumulative" => TimeoutRule::Cumulative,
             "off" => TimeoutRule::Off,
         },
-        "of d-proxy and opaque: when a request is repeated, after 2, 3 and 4 recoveries each, or after the first, or never (C2)",
+        "of d-proxy and opaque: times of repeated requests: after 2, 3 and 4 recovery times each, or after the first request, or never (C2)",
     ).default("successive");
     /// `order_rule`.
     pub const ORDER_RULE: Choice<OrderRule> = choice!(
         "order_rule",
         { "on" => OrderRule::On, "off" => OrderRule::Off },
-        "of d-proxy and opaque: whether what a replay has overtaken is asked for again at once",
+        "of d-proxy and opaque: whether packets that a replay has overtaken are requested again at once",
     )
     .default("on");
     /// `order_requests`.
@@ -41,20 +41,20 @@ pub mod proxy {
         "order_requests",
         1,
         255,
-        "of d-proxy and opaque: most requests for a packet that are due to the order rule, beside those of local_limit (C7)",
+        "of d-proxy and opaque: most requests for a packet by the order rule, beside those of local_limit (C7)",
     ).derived("no limit but reordering_timeout_ms")
     .example("12");
     /// `recovery_samples`.
     pub const RECOVERY_SAMPLES: Choice<SampleRule> = choice!(
         "recovery_samples",
         { "all" => SampleRule::All, "one-request" => SampleRule::SingleRequest },
-        "of d-proxy and opaque: which recoveries make the average time (C1); all: each from its first request to its end, be it in vain; one-request: those with one request",
+        "of d-proxy and opaque: recoveries in the average recovery time (C1); all: each from its first request to its end, also failed ones; one-request: those with one request",
     ).default_except("one-request", &[Exception::new("of d-proxy", Literal::Word("all")), Exception::new("over Linux", Literal::Word("one-request"))]);
     /// `expansion`.
     pub const EXPANSION: Choice<RequestExpansion> = choice!(
         "expansion",
         { "on" => RequestExpansion::On, "off" => RequestExpansion::Off },
-        "of d-proxy: whether each packet that is missing is asked for, or the first one alone (C14)",
+        "of d-proxy: whether each missing packet is requested, or the first one alone (C14)",
     )
     .default("on");
     /// `order`.
@@ -68,8 +68,9 @@ pub mod proxy {
     pub const PARITY: Choice<bool> = choice!(
         "parity",
         { "off" => false, "adaptive" => true },
-        "of opaque: whether packets follow from which a lost one can be made again, as many as the losses want, one for 2 to 32",
-    ).default("off");
+        "of opaque: parity packets that restore a lost one, adapted to the losses, one for 2 to 32",
+    )
+    .default("off");
     /// `preset`.
     pub const PRESET: Choice<SnoopPreset> = choice!(
         "preset",
@@ -84,13 +85,13 @@ pub mod proxy {
     pub const HOP_WINDOW: Choice<Option<hop_window::Config>> = choice!(
         "hop_window",
         { "off" => None, "on" => Some(hop_window::Config::DEFAULT) },
-        "of snoop: whether packets wait here until the last hop has use for them, and not in a queue beyond, where drops are not seen",
+        "of snoop: whether packets wait here until the last hop can send them, and not in a queue beyond, with unobserved drops",
     ).default_except("off", &[Exception::new("over Linux with preset modern and without rate_mbps", Literal::Word("on"))]);
     /// `duplicate_acks`.
     pub const DUPLICATE_ACKS: Choice<DuplicateAcks> = choice!(
         "duplicate_acks",
         { "same-number" => DuplicateAcks::SameNumber, "same-window" => DuplicateAcks::SameWindow },
-        "of snoop, not modern: which ACKs without data that repeat the last number are duplicates (S1): all, or those that announce the same window too, as senders count them (RFC 5681)",
+        "of snoop, not modern: ACKs without data and with the last number that are duplicates (S1): all, or those with an unchanged window, as senders count them (RFC 5681)",
     ).default("same-number");
     /// `spurious_acks`.
     pub const SPURIOUS_ACKS: Choice<PassPolicy> = choice!(
@@ -107,7 +108,7 @@ pub mod proxy {
             "uncached-retransmissions" => SenderRetransmissionMarks::UncachedRetransmissions,
             "retransmissions" => SenderRetransmissionMarks::Retransmissions,
         },
-        "of snoop, not modern: which packets are marked as retransmitted by the sender (S9), so that their duplicate ACKs pass; uncached: those out of sequence that are not kept; uncached-retransmissions: of these not a new packet beyond a gap; retransmissions: all that come again",
+        "of snoop, not modern: packets that are marked as retransmitted by the sender (S9), so that their duplicate ACKs pass; uncached: packets out of sequence that are not kept; uncached-retransmissions: the same without new packets beyond a gap; retransmissions: all repeated packets",
     ).default_except("uncached", &[Exception::new("of ns2-2.35", Literal::Word("retransmissions"))]);
     /// `old_data`.
     pub const OLD_DATA: Choice<OldData> = choice!(
@@ -117,13 +118,13 @@ pub mod proxy {
             "while-alive" => OldData::AcknowledgedWhileAlive,
             "forwarded" => OldData::Forwarded,
         },
-        "of snoop, not modern: data that come again and that the mobile host has, keep-alives among them; acknowledged: in its name, if it was heard within 100 s, otherwise forwarded; while-alive: the same with 2 s",
+        "of snoop, not modern: repeated data that the mobile host has, keep-alives included; acknowledged: by the proxy, if the host was heard within 100 s, otherwise forwarded; while-alive: the same with 2 s",
     ).default_except("acknowledged", &[Exception::new("of ns2-2.35", Literal::Word("forwarded"))]);
     /// `turn`.
     pub const TURN: Choice<QueuePosition> = choice!(
         "turn",
         { "first" => QueuePosition::Front, "last" => QueuePosition::Back },
-        "of snoop, not modern: where a packet that is sent again stands in the queue of the last hop, of d-proxy and opaque: where requests, and packets that are sent again, stand in the queue of the link (C16)",
+        "of snoop, not modern: position of a retransmitted packet in the queue of the last hop, of d-proxy and opaque: position of requests and retransmissions in the queue of the link (C16)",
     ).default_except("first", &[Exception::new("of ns2-2.35", Literal::Word("last")), Exception::new("of d-proxy", Literal::Word("last")), Exception::new("over Linux", Literal::Word("first")), Exception::new("of opaque", Literal::Word("first"))]);
     /// `overflow`.
     pub const OVERFLOW: Choice<QueueDropHandling> = choice!(
@@ -136,21 +137,21 @@ pub mod proxy {
         "high_water_packets",
         1,
         65_535,
-        "of snoop, d-proxy and nack-host: packets kept of a connection, of opaque: packets kept in all, of ack-pacing: ACKs that wait, in all",
+        "of snoop, d-proxy and nack-host: packets kept of a connection, of opaque: packets kept in total, of ack-pacing: waiting ACKs, in total",
     ).default_except(Literal::Integer(Config::modern().high_water.get() as u64), &[Exception::new("of published", Literal::Integer(Config::published().high_water.get() as u64)), Exception::new("of ns2-2.35", Literal::Integer(Config::ns2().high_water.get() as u64)), Exception::new("of d-proxy", Literal::Integer(CacheConfig::DEFAULT.packets_per_flow as u64)), Exception::new("of opaque", Literal::Integer(opaque::Config::DEFAULT.max_cached_packets as u64)), Exception::new("of nack-host", Literal::Integer(Config::modern().high_water.get() as u64)), Exception::new("of ack-pacing", Literal::Integer(ack_pacing::Config::DEFAULT.max_total_delayed_acks as u64))]);
     /// `max_local_retransmissions`.
     pub const LOCAL_LIMIT: Key = Key::integer(
         "local_limit",
         1,
         255,
-        "of snoop: retransmissions of a packet from here, then it is left to the sender (S3), of nack: questions for a packet, then it is left to the sender, of nack-host: times that a packet is sent again, then it is left to the sender, of d-proxy and opaque: requests for a packet that are due to its timer, the first one among them, then it is left to the sender",
+        "of snoop: local retransmissions of a packet, then it is left to the sender (S3), of nack: requests for a packet, then it is left to the sender, of nack-host: retransmissions of a packet, then it is left to the sender, of d-proxy and opaque: requests for a packet by its timer, the first one included, then it is left to the sender",
     ).default_except(Literal::Integer(Config::modern().max_local_retransmissions as u64), &[Exception::new("of d-proxy", Literal::Integer(RecoveryConfig::DEFAULT.max_timer_requests.get() as u64)), Exception::new("of opaque", Literal::Integer(opaque::Config::DEFAULT.recovery.max_timer_requests.get() as u64))]);
     /// `dup_ack_threshold`.
     pub const DUP_ACK_THRESHOLD: Key = Key::integer(
         "dup_ack_threshold",
         1,
         255,
-        "of snoop, not modern: the duplicate ACK that stands for a loss (S4)",
+        "of snoop, not modern: duplicate ACK that indicates a loss (S4)",
     )
     .default_except(Literal::Integer(1), &[Exception::new("of ns2-2.35", Literal::Integer(2))]);
     /// `min_timer_ms`.
@@ -158,14 +159,14 @@ pub mod proxy {
         "min_timer_ms",
         0.001,
         60_000.0,
-        "of snoop: least time in which an ACK is waited for (S5), of nack: least time in which a packet is waited for, of d-proxy and opaque: least average of the time from a request to its replay (C1)",
+        "of snoop: least wait for an ACK (S5), of nack: least wait for a packet, of d-proxy and opaque: least average of the time from a request to its replay (C1)",
     ).default_except(Literal::Number(5.0), &[Exception::new("of published", Literal::Number(40.0)), Exception::new("of ns2-2.35", Literal::Number(100.0)), Exception::new("of opaque", Literal::Number(2.0)), Exception::new("of d-proxy", Literal::Number(0.001)), Exception::new("over Linux", Literal::Number(2.0))]);
     /// `persist_ms`.
     pub const PERSIST_MS: Key = Key::number(
         "persist_ms",
         0.001,
         1e6,
-        "of snoop, not modern: silence after which the first packet goes out again",
+        "of snoop, not modern: silence after which the first packet is retransmitted",
     )
     .default_except(Literal::Number(200.0), &[Exception::new("of ns2-2.35", Literal::Text("never"))]);
     /// `max_delayed_acks`.
@@ -173,14 +174,14 @@ pub mod proxy {
         "held_packets",
         1,
         65_535,
-        "of d-proxy: packets of a flow that wait for others (C5), of ack-pacing: ACKs of a connection that wait",
+        "of d-proxy: packets of a flow that wait for earlier ones (C5), of ack-pacing: waiting ACKs of a connection",
     ).default(Literal::Integer(ack_pacing::Config::DEFAULT.max_delayed_acks.get() as u64));
     /// `reordering_timeout_ms`.
     pub const PATIENCE_MS: Key = Key::number(
         "reordering_timeout_ms",
         0.001,
         60_000.0,
-        "of d-proxy and opaque: how long packets wait for what is missing (C5)",
+        "of d-proxy and opaque: longest wait of packets for missing ones (C5)",
     )
     .formerly(&["patience_ms"])
     .default(Literal::milliseconds(RecoveryConfig::DEFAULT.max_wait));
@@ -189,7 +190,7 @@ pub mod proxy {
         "reordering_threshold_packets",
         0,
         2,
-        "of d-proxy and opaque: packets that may overtake one before it is asked for (C11)",
+        "of d-proxy and opaque: packets that may overtake one before it is requested (C11)",
     )
     .formerly(&["grace_packets"])
     .default(Literal::Integer(RecoveryConfig::DEFAULT.reordering_threshold as u64));
@@ -198,29 +199,29 @@ pub mod proxy {
         "tail_probe_ms",
         0.001,
         60_000.0,
-        "of d-proxy and opaque: silence after which the other end is told of the last packet (C9)",
+        "of d-proxy and opaque: silence after which a tail probe names the last packet (C9)",
     ).derived("never, of opaque: time of eight packets of 1500 bytes at the rate of the link (over Linux rate_mbps), from 4 to 100, and 4 where it is not known").example("4");
     /// `silence_ms`.
     pub const SILENCE_MS: Key = Key::number(
         "silence_ms",
         0.001,
         1e6,
-        "of mtcp: how long nothing comes from a host to which something is under way before its sender is to wait",
-    ).default(Literal::milliseconds(mtcp::Config::DEFAULT.silence_timeout));
+        "of mtcp: silence of a host with data in flight after which its sender has to wait",
+    )
+    .default(Literal::milliseconds(mtcp::Config::DEFAULT.silence_timeout));
     /// `probe_ms`.
     pub const PROBE_MS: Key =
-        Key::number("probe_ms", 0.001, 1e6, "of mtcp: how often it tries whether the host is back")
+        Key::number("probe_ms", 0.001, 1e6, "of mtcp: interval of probes for the host's return")
             .default(Literal::milliseconds(mtcp::Config::DEFAULT.probe_interval));
     /// `connections`.
-    pub const CONNECTIONS: Key =
-        Key::integer("connections", 1, 1 << 24, "most connections that it remembers")
-            .default(Literal::Integer(TableLimits::DEFAULT.max_connections as u64));
+    pub const CONNECTIONS: Key = Key::integer("connections", 1, 1 << 24, "most connections with state")
+        .default(Literal::Integer(TableLimits::DEFAULT.max_connections as u64));
     /// `idle_s`.
     pub const IDLE_S: Key = Key::number(
         "idle_s",
         0.001,
         1e6,
-        "silence after which a connection is forgotten, of split: silence after which a connection is reset",
+        "silence after which a connection's state is removed, of split: silence after which a connection is reset",
     )
     .default_except(
         Literal::seconds(TableLimits::DEFAULT.idle_timeout),

@@ -152,12 +152,12 @@ pub const CLAIM: &[Key] = &[
         "sham",
         "stands for the figure's `sham`: of a claim about another mechanism than the figure's other claims",
     ),
-    Key::text("figure", "id of the figure whose runs it is judged by"),
+    Key::text("figure", "id of the figure that judges it"),
     Key::text("statement", "what the paper says, in our words").required(),
     Key::text("where", "section, figure or table of the paper"),
     Key::text("scenario", "the set-up in words").derived("the point"),
     Key::text("metric", "what is measured: a metric of the run, or of `flow`"),
-    Key::text("flow", "name of the flow whose metric it is"),
+    Key::text("flow", "name of the flow of the metric"),
     Key::text("with_flow", "name of another flow: it is the metric of the two; the plan keeps its `pairs`"),
     Key::settings(
         "point",
@@ -188,7 +188,7 @@ pub const CLAIM: &[Key] = &[
     .with_default(Word("gain")),
     Key::text(
         "over_figure",
-        "id of the figure whose same statistic it is taken over: the claim is the ratio of the two; of `ratio-sd` and `ratio-sd-per-mean`",
+        "id of the figure with the same statistic as divisor: the claim is the ratio of the two; of `ratio-sd` and `ratio-sd-per-mean`",
     ),
     Key::settings(
         "over",

@@ -39,7 +39,7 @@ pub const PLAN: &[Key] = &[
         "precision_metric",
         "what is to be precise: a metric of the run, default aggregate_goodput_bps, or of precision_flow, default goodput_bps",
     ),
-    Key::text("precision_flow", "name of the flow whose metric it is"),
+    Key::text("precision_flow", "name of the flow of the metric"),
     Key::table("question", hopline_scenario::keys::OBJECTIVE, "what is asked")
         .derived("what the scenario asks"),
     plan::CONFIDENCE.key,

@@ -12,10 +12,8 @@ pub mod cells {
     pub use hopline_config::keys::cells::*;
 
     /// `home_agent`.
-    pub const HOME_AGENT: Field<field::Word> = Field::word(
-        Key::text("home_agent", "name of the node at which mobile hosts are at home; it may be a station")
-            .required(),
-    );
+    pub const HOME_AGENT: Field<field::Word> =
+        Field::word(Key::text("home_agent", "name of the home agent's node; it may be a station").required());
 }
 
 /// `[cells]`.
@@ -41,7 +39,7 @@ pub mod mobile {
     pub const LISTENS: Chosen<AcceptedStations> = choice!(
         "listens",
         { "all" => AcceptedStations::All, "current" => AcceptedStations::Current },
-        "whose packets it takes: those of every station, or of its current one alone",
+        "stations that it receives from: every one, or its current one alone",
     )
     .with_default("all");
 }
@@ -53,7 +51,7 @@ pub const MOBILE: &[Key] = &[
         "handoff_every_s",
         0.001,
         1e6,
-        "it turns to the strongest other station each time this has passed, whatever the signals say",
+        "interval of handoffs to the strongest other station, regardless of signal strengths",
     )
     .derived("by hysteresis_db"),
     mobile::HYSTERESIS_DB.key,
@@ -65,7 +63,7 @@ pub const MOBILE: &[Key] = &[
         "lifetime_s",
         0.001,
         65.535,
-        "how long a station serves it, and is believed to be there, without a sign",
+        "time without a message for which a station serves it, and counts as present",
     )
     .derived("3 times cells.beacon_s"),
 ];

@@ -30,28 +30,28 @@ pub const LINK: &[Key] = &[
     link::DELAY_MS.key,
     Key::table("queue", QUEUE, "queue in front of each direction"),
     Key::table("arq", ARQ, "retransmission by the link itself"),
-    Key::table("jitter", JITTER, "packets take longer, each by itself, and keep their order"),
+    Key::table("jitter", JITTER, "delay jitter that keeps the order of packets"),
     Key::table(
         "slots",
         SLOTS,
-        "packets leave together at certain moments only, as a radio aggregates or a schedule lets it",
+        "packets leave together at certain times only, as by aggregation or a schedule",
     ),
-    Key::table("reordering", REORDERING, "packets that take longer than others, as over another path")
+    Key::table("reordering", REORDERING, "packets with an additional delay, as over another path")
         .formerly(&["late"]),
-    Key::table("policer", POLICER, "what drops packets beyond a rate, in front of the queue"),
-    Key::tables("rate", RATE, "other rates, from a moment on"),
+    Key::table("policer", POLICER, "token bucket in front of the queue that drops packets beyond a rate"),
+    Key::tables("rate", RATE, "other rates, from a time on"),
     Key::table("errors", LINK_ERRORS, "errors on each direction, or on one; drawn independently"),
 ];
 
 /// `link.jitter.direction`, `link.slots.direction`, `link.reordering.direction`, `link.policer.direction`.
 pub const DIRECTION: Field<field::Word> = Field::word(
-    Key::word("direction", &["both", "a-to-b", "b-to-a"], "of what is sent which way")
+    Key::word("direction", &["both", "a-to-b", "b-to-a"], "direction of the affected packets")
         .with_default(Word("both")),
 );
 
 /// `link.jitter`.
 pub const JITTER: &[Key] = &[
-    Key::number("max_ms", 0.001, 1e6, "by how much at most; drawn uniformly for each")
+    Key::number("max_ms", 0.001, 1e6, "largest additional delay, drawn uniformly for each packet")
         .formerly(&["up_to_ms"])
         .required(),
     DIRECTION.key,
@@ -59,9 +59,7 @@ pub const JITTER: &[Key] = &[
 
 /// `link.slots`.
 pub const SLOTS: &[Key] = &[
-    Key::number("interval_ms", 0.001, 1e6, "from one such moment to the next")
-        .formerly(&["every_ms"])
-        .required(),
+    Key::number("interval_ms", 0.001, 1e6, "interval between such times").formerly(&["every_ms"]).required(),
     DIRECTION.key,
 ];
 
@@ -78,14 +76,14 @@ pub const REORDERING: &[Key] = &[
 
 /// `link.policer`.
 pub const POLICER: &[Key] = &[
-    Key::number("rate_mbps", 1e-6, 1e6, "rate at which its tokens come").required(),
-    Key::integer("burst_bytes", 1, 1 << 40, "tokens that it holds at most, and at first").required(),
+    Key::number("rate_mbps", 1e-6, 1e6, "rate of its tokens").required(),
+    Key::integer("burst_bytes", 1, 1 << 40, "capacity in tokens, full at first").required(),
     DIRECTION.key,
 ];
 
 /// `link.rate`.
 pub const RATE: &[Key] = &[
-    Key::number("from_s", 0.0, MAX_S, "from when on").required(),
+    Key::number("from_s", 0.0, MAX_S, "start of this rate").required(),
     Key::number("rate_mbps", 1e-6, 1e6, "rate of each direction").required(),
 ];
 
@@ -95,17 +93,12 @@ pub mod route {
 
     /// `at`.
     pub const AT: Field<field::Word> =
-        Field::word(Key::text("at", "name of the node that sends so").required());
+        Field::word(Key::text("at", "name of the node with this route").required());
     /// `to`.
-    pub const TO: Field<field::Word> =
-        Field::word(Key::text("to", "name of the node that the packets are for").required());
+    pub const TO: Field<field::Word> = Field::word(Key::text("to", "name of the destination").required());
     /// `via`.
     pub const VIA: Field<field::Word> = Field::word(
-        Key::text(
-            "via",
-            "name of the neighbour that gets them: over a [[link]], or a channel that both have",
-        )
-        .required(),
+        Key::text("via", "name of the next hop: over a [[link]], or a common channel").required(),
     );
 }
 
@@ -118,13 +111,13 @@ pub mod outage {
 
     /// `from`.
     pub const FROM: Field<field::Word> =
-        Field::word(Key::text("from", "name of the node that is not heard").required());
+        Field::word(Key::text("from", "name of the sending node").required());
     /// `to`.
     pub const TO: Field<field::Word> =
-        Field::word(Key::text("to", "name of the node that does not hear it").required());
+        Field::word(Key::text("to", "name of the node that does not receive from it").required());
     /// `start_s`.
     pub const START_S: Field<f64> =
-        Field::number(Key::number("start_s", 0.0, MAX_S, "when it begins").with_default(Number(0.0)));
+        Field::number(Key::number("start_s", 0.0, MAX_S, "start").with_default(Number(0.0)));
     /// `blocks`.
     pub const BLOCKS: Field<field::Word> = Field::word(Key::word(
         "blocks",
@@ -139,9 +132,9 @@ pub const OUTAGE: &[Key] = &[
     outage::FROM.key,
     outage::TO.key,
     outage::START_S.key,
-    Key::number("end_s", 0.0, MAX_S, "when it is over").derived("never"),
-    Key::number("every_s", 1e-6, MAX_S, "from one beginning to the next, until the run is over")
+    Key::number("end_s", 0.0, MAX_S, "end").derived("never"),
+    Key::number("every_s", 1e-6, MAX_S, "interval of repetitions, until the run ends")
         .derived("it comes once"),
-    Key::flag("both_ways", "whether `from` does not hear `to` either").default(Literal::Flag(false)),
+    Key::flag("both_ways", "whether `from` does not receive from `to` either").default(Literal::Flag(false)),
     outage::BLOCKS.key,
 ];

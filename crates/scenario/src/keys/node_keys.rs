@@ -12,7 +12,7 @@ pub mod nodes {
 
     /// `layout`.
     pub const LAYOUT: Field<field::Word> = Field::word(
-        Key::word("layout", &["chain", "grid", "random", "movements", "file"], "where nodes are put")
+        Key::word("layout", &["chain", "grid", "random", "movements", "file"], "placement of the nodes")
             .required(),
     );
 }
@@ -59,9 +59,9 @@ pub const NODE: &[Key] = &[
     ).derived("radio.channels"),
     Key::text(
         "gateway",
-        "where agents route: the node with a [[link]] through which what this one sends leaves the wireless network, and what is for it comes in",
+        "with routing agents: node with a [[link]] through which packets of this node leave the wireless network, and packets for it enter",
     ).derived("routing.gateway"),
-    Key::flag("fixed", "whether the node stands where it is, however others move").default(Literal::Flag(false)),
+    Key::flag("fixed", "whether the node stays at its position").default(Literal::Flag(false)),
     Key::tables("waypoints", WAYPOINT, "moves, in the order of time"),
 ];
 
@@ -71,7 +71,7 @@ pub mod waypoint {
 
     /// `at_s`.
     pub const AT_S: Field<f64> =
-        Field::number(Key::number("at_s", 0.0, MAX_S, "when the node sets out").required());
+        Field::number(Key::number("at_s", 0.0, MAX_S, "start of the move").required());
     /// `x_m`.
     pub const X_M: Field<f64> =
         Field::number(Key::number("x_m", -MAX_COORDINATE_M, MAX_COORDINATE_M, "where to").required());
@@ -93,7 +93,7 @@ pub mod obstacle {
 
     /// `loss_db`.
     pub const LOSS_DB: Field<f64> =
-        Field::number(Key::number("loss_db", 0.0, 200.0, "what each wall takes that is crossed").required());
+        Field::number(Key::number("loss_db", 0.0, 200.0, "attenuation of each crossed wall").required());
 }
 
 /// `[[obstacle]]`.
@@ -139,7 +139,7 @@ pub mod mobility {
                 "csv",
                 "gpx",
             ],
-            "how nodes move; random-waypoint is what setdest does, the last five read a file",
+            "movement model; random-waypoint: that of setdest; the last five read a file",
         )
         .with_default(Word("static")),
     );

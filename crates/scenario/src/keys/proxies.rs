@@ -34,7 +34,7 @@ pub mod proxy {
 
     /// `node`.
     pub const NODE: Field<field::Word> =
-        Field::word(Key::text("node", "name of the node in whose path it stands").required());
+        Field::word(Key::text("node", "name of the node with the middlebox in its path").required());
     /// `kind`.
     pub const KIND: Chosen<Kind> = choice!(
         "kind",
@@ -48,7 +48,7 @@ pub mod proxy {
             "d-proxy" => Kind::DProxy,
             "opaque" => Kind::Opaque,
         },
-        "what it is; none: nothing stands there; split: connections end there, and others lead on (I-TCP); mtcp: senders wait while a mobile host cannot be reached (M-TCP); nack: mobile hosts are asked for what they have sent and what has not come; ack-pacing: bursts of ACKs from mobile hosts are spread out; d-proxy: node and peer repair what the link between them loses of TCP; opaque: the same of whatever crosses it",
+        "middlebox; none: no middlebox; split: split connections (I-TCP); mtcp: senders wait while a mobile host cannot be reached (M-TCP); nack: requests lost packets from mobile hosts; ack-pacing: spreads bursts of ACKs from mobile hosts; d-proxy: node and peer repair losses of TCP on the link between them; opaque: the same for any packets",
     )
     .required();
     /// `max_hold_ms`.
@@ -56,7 +56,7 @@ pub mod proxy {
         "max_hold_ms",
         0.001,
         60_000.0,
-        "of ack-pacing: longest time that an ACK waits, and that a burst is spread over",
+        "of ack-pacing: longest wait of an ACK, and longest time of a spread burst",
     )
     .default(Literal::Number(20.0));
     /// `burst_gap_ms`.
@@ -64,7 +64,7 @@ pub mod proxy {
         "burst_gap_ms",
         0.001,
         60_000.0,
-        "of ack-pacing: an ACK that comes within this time of the one before is of the same burst",
+        "of ack-pacing: an ACK within this time of the previous one is of the same burst",
     )
     .default(Literal::Number(0.2));
     /// `buffer_bytes`.
@@ -72,14 +72,15 @@ pub mod proxy {
         "buffer_bytes",
         1,
         1 << 40,
-        "of split: bytes of each direction of a connection that wait to be passed on; a full segment at least",
-    ).default(Literal::Integer(1_048_576));
+        "of split: buffered bytes of each direction of a connection; a full segment at least",
+    )
+    .default(Literal::Integer(1_048_576));
     /// `handover_s`.
     pub const HANDOVER_S: Key = Key::number(
         "handover_s",
         0.001,
         1e6,
-        "of split at a station of [cells]: how long the state of connections is waited for whose host has come from another one; then packets of what is not known are answered with a reset",
+        "of split at a station of [cells]: longest wait for the connection state of a host from another station; then packets of unknown connections are answered with a reset",
     ).default(Literal::Number(2.0));
 }
 
@@ -88,7 +89,7 @@ pub const PROXY: &[Key] = &[
     proxy::NODE.key,
     proxy::KIND.key,
     Key::texts("mobile", "names of the mobile hosts that it serves, however they are reached")
-        .derived("whoever is beyond the radios of its node"),
+        .derived("hosts beyond the radios of its node"),
     proxy::PRESET.key,
     proxy::HOP_WINDOW.key,
     proxy::HIGH_WATER_PACKETS,
@@ -119,7 +120,7 @@ pub const PROXY: &[Key] = &[
     Key::word(
         "transport",
         TRANSPORTS,
-        "of split: what goes over the last hop; the half in the wired network is what the top level says",
+        "of split: transport over the last hop; the wired half has the transport of the top level",
     )
     .derived("the top level's"),
     Key::table("tcp", TCP, "of split: TCP over the last hop, over [tcp]"),

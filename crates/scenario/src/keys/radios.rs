@@ -67,23 +67,18 @@ pub mod radio {
     pub const SHADOWING_DRAW: Choice<ShadowingDraw> = choice!(
         "shadowing_draw",
         { "per-frame" => ShadowingDraw::PerFrame, "per-link" => ShadowingDraw::PerLink },
-        "of shadowing: what gets a deviation of its own",
+        "of shadowing: unit of a draw, each frame or each link",
     );
     /// `address_resolution`.
     pub const ADDRESS_RESOLUTION: Choice<AddressResolution> = choice!(
         "address_resolution",
         { "known" => AddressResolution::Known, "arp" => AddressResolution::Arp },
-        "how nodes come by the link-layer addresses of neighbours; arp: they ask the first time, and keep one packet meanwhile, as ns-2",
+        "source of the neighbours' link-layer addresses; arp: requested at first use, with one packet buffered meanwhile, as ns-2",
     ).default_except("known", &[Exception::new("with routing.dsr.preset = ns2-2.35", Literal::Word("arp"))]);
     /// `transmit_draw_w`.
     pub const TRANSMIT_DRAW_W: Field<f64> = Field::number(
-        Key::number(
-            "transmit_draw_w",
-            0.0,
-            1e3,
-            "power that a radio takes while it sends; of effect on energy alone",
-        )
-        .with_default(Number(1.327)),
+        Key::number("transmit_draw_w", 0.0, 1e3, "power consumption while sending; affects energy alone")
+            .with_default(Number(1.327)),
     );
     /// `receive_draw_w`.
     pub const RECEIVE_DRAW_W: Field<f64> = Field::number(
@@ -118,13 +113,13 @@ pub const RADIO: &[Key] = &of_preset("that of `preset`", [
     Key::word(
         "propagation",
         &["two-ray", "free-space", "log-distance", "shadowing", "range-disk"],
-        "how power falls with distance",
+        "model of path loss",
     ),
     Key::number(
         "range_m",
         1.0,
         MAX_COORDINATE_M,
-        "distance up to which a frame is received, absent interference; of data frames, where each rate has its own, and the others move along",
+        "distance up to which a frame is received without interference; if each rate has its own: of data frames, and other rates scale with it",
     ),
     Key::number("carrier_sense_range_m", 1.0, MAX_COORDINATE_M, "distance up to which a frame is sensed"),
     Key::number(
@@ -140,39 +135,39 @@ pub const RADIO: &[Key] = &of_preset("that of `preset`", [
     Key::number("tx_power_dbm", -100.0, 60.0, "transmitted power"),
     Key::number("frequency_mhz", 1.0, 300_000.0, "carrier frequency"),
     Key::number("antenna_height_m", 0.01, 1000.0, "of two-ray: height of both antennas"),
-    Key::word("reception", RECEPTIONS, "what a radio does with several frames at once"),
-    Key::number("capture_db", 0.0, 100.0, "how much stronger a frame must be to survive another"),
+    Key::word("reception", RECEPTIONS, "treatment of simultaneous frames by a receiver"),
+    Key::number("capture_db", 0.0, 100.0, "power by which a frame must exceed another to survive it"),
     radio::ADDRESS_RESOLUTION.key,
     Key::number(
         "arp_jitter_s",
         0.0,
         10.0,
-        "of arp: requests wait a random time below this, so that those of neighbours that send at the same instant do not collide each time",
+        "of arp: requests have a random delay below this, so that synchronous requests of neighbours do not always collide",
     ).default_except(Literal::Number(0.01), &[Exception::new("of ns2-wavelan", Literal::Text("0 over a MAC that draws a back-off before each frame (mac.first_access)"))]),
     Key::number("link_layer_delay_us", 0.0, 1e6, "time from the network layer to the interface queue"),
     Key::integers(
         "channels",
         0,
         65_535,
-        "a radio for each of these channels, at every wireless node that does not say otherwise",
+        "a radio for each of these channels, at wireless nodes without their own list",
     ).derived("one radio, channel 0"),
     Key::number(
         "noise_figure_db",
         0.0,
         60.0,
-        "of cumulative-sinr: what the receiver adds to thermal noise",
+        "of cumulative-sinr: receiver noise above thermal noise",
     ).default(Literal::Number(10.0)),
     Key::number(
         "noise_bandwidth_mhz",
         0.1,
         1000.0,
-        "of cumulative-sinr: width in which noise is collected; of 802.11b 22, of 802.11a 20",
+        "of cumulative-sinr: noise bandwidth; 802.11b: 22, 802.11a: 20",
     ).default(Literal::Number(22.0)),
     radio::TRANSMIT_DRAW_W.key,
     radio::RECEIVE_DRAW_W.key,
     radio::IDLE_DRAW_W.key,
     Key::table("errors", ERRORS, "errors on frames received otherwise intact"),
-    Key::tables("loss", LOSS, "more errors, on what one node hears of another; see above"),
+    Key::tables("loss", LOSS, "additional errors, on frames from one node to another; see above"),
 ]);
 
 /// Reception models.
@@ -186,7 +181,7 @@ pub mod mac {
     pub const BLOCK_ACK_SETUP: Choice<BlockAckSetup> = choice!(
         "block_ack_setup",
         { "none" => BlockAckSetup::None, "addba" => BlockAckSetup::Addba },
-        "of block-ack: whether two stations agree from the start, or by ADDBA Request and Response, with an ACK for each frame until they do",
+        "of block-ack: agreement from the start, or by ADDBA Request and Response, with an ACK for each frame until then",
     ).default("none");
     /// `preamble`.
     pub const PREAMBLE: Choice<Preamble> =
@@ -217,7 +212,7 @@ pub mod mac {
     pub const RESERVATION: Choice<Reservation> = choice!(
         "reservation",
         { "standard" => Reservation::Standard, "medium-idle" => Reservation::MediumIdle },
-        "what must be idle for a CTS; ns-2: medium-idle",
+        "condition for a CTS; ns-2: medium-idle",
     );
     /// `backoff_range`.
     pub const BACKOFF_RANGE: Choice<BackoffRange> = choice!(
@@ -247,7 +242,7 @@ pub const MAC: &[Key] = &of_preset("that of `radio.preset`", [
         0,
         65_535,
         &["always", "never"],
-        "longest MAC frame that goes without RTS",
+        "longest MAC frame without RTS",
     ),
     Key::integer("short_retry_limit", 1, 255, "attempts of RTS and of frames up to the RTS threshold"),
     Key::integer("long_retry_limit", 1, 255, "attempts of frames above the RTS threshold"),
@@ -256,20 +251,20 @@ pub const MAC: &[Key] = &of_preset("that of `radio.preset`", [
     Key::word(
         "ack_policy",
         &["normal", "no-ack", "block-ack"],
-        "how unicast frames are acknowledged: each, none, or a block of them at once",
+        "acknowledgment of unicast frames: each, none, or a block at once",
     ),
     Key::integer(
         "no_ack_min_bytes",
         0,
         65_535,
-        "of no-ack: shortest packet, IP header included, that goes unacknowledged",
+        "of no-ack: shortest unacknowledged packet, IP header included",
     ).default(Literal::Integer(0)),
-    Key::integer("no_ack_max_bytes", 0, 65_535, "of no-ack: longest packet that does").derived("no limit"),
+    Key::integer("no_ack_max_bytes", 0, 65_535, "of no-ack: longest unacknowledged packet").derived("no limit"),
     Key::integer(
         "burst_limit_us",
         1,
         100_000,
-        "of normal and no-ack, without effect with block-ack: how long a station that has won the medium may go on with frames SIFS apart, ACKs included; 1: no bursts",
+        "of normal and no-ack, without effect with block-ack: longest time for which a station that has won the medium may send frames SIFS apart, ACKs included; 1: no bursts",
     ).derived("no bursts, of madwifi: 2048"),
     Key::integer("block_size", 1, 64, "of block-ack: most packets in a block").default(Literal::Integer(AckPolicy::DEFAULT_BLOCK_SIZE as u64)),
     Key::integer(
@@ -282,13 +277,13 @@ pub const MAC: &[Key] = &of_preset("that of `radio.preset`", [
         "block_ack_timeout_ms",
         0.001,
         1e6,
-        "of block-ack: silence after which a receiver drops the agreement and delivers what waits",
+        "of block-ack: silence after which a receiver drops the agreement and delivers waiting packets",
     ).derived("never"),
     Key::number(
         "msdu_lifetime_ms",
         0.001,
         1e6,
-        "how long the MAC tries to deliver a packet before it gives it up",
+        "lifetime of a packet in the MAC",
     ).derived("no limit but that of attempts"),
     mac::BLOCK_ACK_SETUP.key,
     mac::PREAMBLE.key,
@@ -308,14 +303,14 @@ pub mod queue {
     pub const SERVICE: Choice<Service> = choice!(
         "service",
         { "fifo" => Service::Fifo, "routing-first" => Service::RoutingPriority },
-        "whether routing packets overtake",
+        "service order; routing-first: routing packets have priority",
     )
     .default_except("fifo", &[Exception::new("of ns2-wavelan", Literal::Word("routing-first"))]);
     /// `action`.
     pub const ACTION: Choice<SignalAction> = choice!(
         "action",
         { "drop" => SignalAction::Drop, "mark" => SignalAction::Mark },
-        "of red, codel and fq-codel: what becomes of a chosen packet; mark: those of flows with tcp.ecn are marked",
+        "of red, codel and fq-codel: action on a chosen packet; mark: packets of flows with tcp.ecn are marked",
     ).default("drop");
 }
 
@@ -331,9 +326,7 @@ pub const QUEUE: &[Key] = &[
     Key::word_or_user_defined(
         "discipline",
         &["drop-tail", "red", "codel", "fq-codel"],
-        "what tells of congestion before the queue is full, never by routing messages: red: random early detection; codel: \
-         long waits; fq-codel: those of each flow, and flows are served by turns, routing messages first; own: what enters, \
-         and in which order it is served, as a machine of your own says, see docs/own-machines.md",
+        "queue discipline; red, codel and fq-codel drop or mark before the queue is full, but no routing messages; fq-codel: by flow, in turns, routing messages first; own: user-defined, see docs/own-machines.md",
     )
     .with_default(Word("drop-tail")),
     Key::number(
@@ -355,44 +348,44 @@ pub const QUEUE: &[Key] = &[
         1.0,
         "of red: share chosen as the average reaches max_threshold_packets",
     ).default(Literal::Number(RedConfig::PAPER.max_probability)),
-    Key::word("measure", &["packets", "bytes"], "of red: what the queue is measured in").default(Literal::Word("packets")),
+    Key::word("measure", &["packets", "bytes"], "of red: unit of the queue length").default(Literal::Word("packets")),
     Key::integer(
         "mean_packet_bytes",
         1,
         65_535,
-        "of red measured in bytes: what counts as a packet",
+        "of red measured in bytes: bytes that count as a packet",
     ).default(Literal::Integer(RED_PACKET_BYTES as u64)),
     Key::flag(
         "gentle",
-        "of red: beyond max_threshold_packets the share rises, to all at twice that",
+        "of red: above max_threshold_packets the share rises, up to all packets at twice that length",
     ).default(Literal::Flag(false)),
     Key::number(
         "idle_packet_ms",
         0.0,
         1000.0,
-        "of red: an empty queue counts as seen empty once in this time; 0: not at all",
+        "of red: interval at which an empty queue updates the average; 0: never",
     ).default(Literal::Number(1.0)),
     queue::ACTION.key,
     Key::number(
         "target_ms",
         0.001,
         10_000.0,
-        "of codel and fq-codel: wait that may stand; above the time of a packet on the air",
+        "of codel and fq-codel: target of the standing queueing delay; above the airtime of a packet",
     ).default(Literal::milliseconds(CoDelConfig::RFC8289.target)),
     Key::number(
         "interval_ms",
         0.001,
         100_000.0,
-        "of codel and fq-codel: how long it may stand, some round-trip times",
+        "of codel and fq-codel: time that the delay may exceed the target, some round-trip times",
     ).default(Literal::milliseconds(CoDelConfig::RFC8289.interval)),
     Key::integer(
         "packet_bytes",
         0,
         65_535,
-        "of codel and fq-codel: a backlog that is no congestion, a full packet",
+        "of codel and fq-codel: backlog that is never congestion, a full packet",
     ).default(Literal::Integer(CoDelConfig::RFC8289.packet_bytes as u64)),
     Key::integer("flows", 1, 65_535, "of fq-codel: queues that flows are hashed onto").default(Literal::Integer(FqCoDelConfig::RFC8290.flows.get() as u64)),
-    Key::integer("quantum_bytes", 1, 65_535, "of fq-codel: bytes of a turn, a full packet").default(Literal::Integer(FqCoDelConfig::RFC8290.quantum_bytes as u64)),
+    Key::integer("quantum_bytes", 1, 65_535, "of fq-codel: bytes in a turn, a full packet").default(Literal::Integer(FqCoDelConfig::RFC8290.quantum_bytes as u64)),
 ];
 
 /// Keys of [`ERRORS`] that always have a value.
@@ -410,7 +403,7 @@ pub mod errors {
             "gilbert-packet" => ErrorKind::GilbertPacket,
             "gilbert-elliott" => ErrorKind::GilbertElliott,
         },
-        "what is drawn; gilbert-packet: losses in bursts of packets, as a counter has them: a burst lasts while nothing is sent, also while TCP waits for a time-out; gilbert-elliott: losses in bursts of time, as radios have them",
+        "error model; gilbert-packet: bursts counted in packets: a burst lasts while nothing is sent, also during a timeout of TCP; gilbert-elliott: bursts in time, as of radios",
     )
     .with_default("none");
 }
@@ -420,7 +413,7 @@ pub const ERRORS: &[Key] = &[
     errors::MODEL.key,
     Key::number("bit_error_rate", 0.0, 1.0, "of bit: probability that a bit is damaged"),
     Key::number("packet_loss", 0.0, 1.0, "of packet: probability that a packet is lost"),
-    Key::integer("nth", 1, 1_000_000_000, "of every-nth: of so many packets the last is lost"),
+    Key::integer("nth", 1, 1_000_000_000, "of every-nth: every nth packet is lost"),
     Key::number("good_to_bad", 0.0, 1.0, "of gilbert-packet: probability per packet that a burst begins"),
     Key::number("bad_to_good", 0.0, 1.0, "of gilbert-packet: probability per packet that a burst ends"),
     Key::number("loss_good", 0.0, 1.0, "of gilbert-packet: packet loss outside bursts")
@@ -439,7 +432,7 @@ pub mod loss {
 
     /// `from`.
     pub const FROM: Field<field::Word> =
-        Field::word(Key::text("from", "name of the node whose frames are lost").required());
+        Field::word(Key::text("from", "name of the node that sends the lost frames").required());
     /// `to`.
     pub const TO: Field<field::Word> =
         Field::word(Key::text("to", "name of the node that does not decode them").required());
@@ -468,7 +461,7 @@ pub mod link_errors {
         Key::word(
             "direction",
             &["both", "a-to-b", "b-to-a"],
-            "what errs: what both ends send, or one alone, as data may be lost and their ACKs not",
+            "direction of the errors: both, or one, to lose data but not their ACKs",
         )
         .with_default(Word("both")),
     );

@@ -56,7 +56,7 @@ pub mod of_routing {
             "extra_header_bytes",
             0,
             1000,
-            "bytes every packet carries beyond its headers; ns-2's DSDV: 20",
+            "bytes of each packet beyond its headers; ns-2's DSDV: 20",
         )
         .with_default(Integer(0)),
     );
@@ -64,7 +64,7 @@ pub mod of_routing {
     pub const FAILURE_NOTIFICATION: Chosen<FailureNotification> = choice!(
         "failure_notification",
         { "none" => FailureNotification::None, "elfn" => FailureNotification::Elfn },
-        "elfn: transports are told of lost routes: by AODV, OLSR or DSR, which also tell of their return, or with static routes by ICMP",
+        "elfn: transports are notified of lost routes: by AODV, OLSR or DSR, also of their return, or with static routes by ICMP",
     )
     .with_default("none");
 }
@@ -103,7 +103,7 @@ pub mod aodv {
     pub const HELLO_WHEN: Choice<HelloSenders> = choice!(
         "hello_when",
         { "on-active-route" => HelloSenders::OnActiveRoute, "always" => HelloSenders::Always },
-        "which nodes say HELLO",
+        "nodes that send HELLO",
     )
     .default_except("on-active-route", &[Exception::new("of aodv-uu", Literal::Word("always"))]);
     /// `hello_schedule`.
@@ -113,7 +113,7 @@ pub mod aodv {
             "periodic" => HelloSchedule::Periodic,
             "after-broadcast" => HelloSchedule::AfterBroadcast { jitter: Duration::ZERO },
         },
-        "periodic: a check each interval says HELLO if the node has broadcast nothing for an interval, RFC 3561 §6.9; after-broadcast: one interval after its latest broadcast",
+        "periodic: a check each interval sends HELLO if the node has broadcast nothing for an interval, RFC 3561 §6.9; after-broadcast: one interval after its latest broadcast",
     ).default_except("after-broadcast", &[Exception::new("of rfc3561-hello", Literal::Word("periodic"))]);
     /// `neighbour_liveness`.
     pub const SIGN_OF_LIFE: Choice<HelloLiveness> = choice!(
@@ -128,14 +128,14 @@ pub mod aodv {
 /// `[routing.aodv]`.
 pub const AODV: &[Key] = &of_preset("that of `preset`", [
     aodv::PRESET.key,
-    Key::word("link_sensing", &["link-layer", "hello", "both"], "how a broken link is noticed"),
+    Key::word("link_sensing", &["link-layer", "hello", "both"], "detection of link failures"),
     Key::number("hello_interval_s", 0.01, 3600.0, "HELLO_INTERVAL"),
     Key::integer("allowed_hello_loss", 1, 255, "ALLOWED_HELLO_LOSS"),
     Key::number(
         "hello_slack_s",
         0.0,
         3600.0,
-        "a neighbour is gone that is unheard for allowed_hello_loss intervals and this, so that one lost HELLO and the delay of the next do not break a link",
+        "a neighbour is removed after allowed_hello_loss silent intervals and this slack, so that one lost HELLO and the delay of the next do not break a link",
     ).derived("half an interval, of rfc3561-hello: 0, of aodv-uu: 0.05"),
     aodv::HELLO_WHEN.key,
     aodv::HELLO_SCHEDULE.key,
@@ -143,7 +143,7 @@ pub const AODV: &[Key] = &of_preset("that of `preset`", [
         "hello_jitter_s",
         0.0,
         3600.0,
-        "with hello_schedule = \"after-broadcast\": width of the random part of the interval; 0: HELLOs wait as other broadcasts of the node",
+        "with hello_schedule = \"after-broadcast\": width of the random part of the interval; 0: the delay of other broadcasts of the node",
     ).default_except(Literal::Number(0.0), &[Exception::new("of aodv-uu", Literal::Number(0.1))]),
     aodv::SIGN_OF_LIFE.key,
     Key::number("active_route_timeout_s", 0.01, MAX_S, "ACTIVE_ROUTE_TIMEOUT"),
@@ -156,16 +156,16 @@ pub const AODV: &[Key] = &of_preset("that of `preset`", [
         "broadcast_jitter_s",
         0.0,
         10.0,
-        "relayed requests and route errors wait a random time below this",
+        "random delay of relayed requests and route errors, below this",
     ).default(Literal::seconds(RFC3561.broadcast_jitter)),
     Key::number(
         "originated_jitter_s",
         0.0,
         10.0,
-        "broadcasts that a node originates (requests, route errors, HELLO) wait a random time below this, so that neighbours that act at the same instant do not collide each time",
+        "random delay of broadcasts that a node originates (requests, route errors, HELLO), below this, so that synchronous broadcasts of neighbours do not always collide",
     ).default_except(Literal::seconds(RFC3561.originated_jitter), &[Exception::new("of ns2-2.35", Literal::Text("0 over a MAC that draws a back-off before each frame (mac.first_access)"))]),
-    Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes"),
-    Key::number("buffer_time_s", 0.0, MAX_S, "how long a packet may wait for a route"),
+    Key::integer("buffer_packets", 1, 65_535, "packets buffered for a route"),
+    Key::number("buffer_time_s", 0.0, MAX_S, "longest wait of a packet for a route"),
 ]);
 
 /// Keys of [`OLSR`] that always have a value.
@@ -179,7 +179,7 @@ pub mod olsr {
             "hello" => of_olsr::config::LinkSensing::Hello,
             "hello-and-link-layer" => of_olsr::config::LinkSensing::HelloAndLinkLayer,
         },
-        "how a broken link is noticed",
+        "detection of link failures",
     )
     .default("hello");
     /// `preset`.
@@ -207,7 +207,7 @@ pub const OLSR: &[Key] = &[
     Key::number("duplicate_hold_time_s", 0.01, MAX_S, "DUP_HOLD_TIME")
         .default(Literal::seconds(RFC3626.duplicate_hold_time)),
     Key::number("max_jitter_s", 0.0, 1000.0, "MAXJITTER").derived("a quarter of hello_interval_s"),
-    Key::integer("willingness", 0, 7, "of every node to pass on what others send")
+    Key::integer("willingness", 0, 7, "of every node to forward for other nodes")
         .default(Literal::Integer(3)),
     Key::word("hysteresis", &["off", "on"], "whether links must prove their quality")
         .default(Literal::Word("off")),
@@ -220,7 +220,7 @@ pub const OLSR: &[Key] = &[
     Key::word(
         "early_tc",
         &["never", "on-link-failure"],
-        "whether a lost link is told before the next TC message is due",
+        "whether a TC message reports a lost link before its time",
     )
     .default(Literal::Word("on-link-failure")),
     Key::number("early_tc_spacing_s", 0.0, 1000.0, "least time between TC messages")
@@ -235,21 +235,21 @@ pub mod dsr {
     pub const TARGET_REPLIES: Choice<TargetReplies> = choice!(
         "target_replies",
         { "all" => TargetReplies::All, "first" => TargetReplies::First },
-        "to which copies of a request",
+        "copies of a request that the target answers",
     )
     .default("all");
     /// `queued_packets`.
     pub const QUEUED_PACKETS: Choice<QueuedPackets> = choice!(
         "queued_packets",
         { "salvaged" => QueuedPackets::Salvaged, "kept" => QueuedPackets::Kept },
-        "those queued for a neighbour that is gone",
+        "packets queued for a lost neighbour",
     )
     .default("salvaged");
     /// `nonpropagating_requests`.
     pub const NEIGHBOURS_ASKED: Choice<NeighbourQueries> = choice!(
         "nonpropagating_requests",
         { "once" => NeighbourQueries::Once, "each-time" => NeighbourQueries::EachTime },
-        "each-time: before each request to everybody, and intervals count from there",
+        "each-time: before each flood, and intervals count from there",
     )
     .formerly(&["neighbours_asked"])
     .default_except("once", &[Exception::new("of ns2-2.35", Literal::Word("each-time"))]);
@@ -257,14 +257,14 @@ pub mod dsr {
     pub const DEAD_LINK: Choice<LinkRemoval> = choice!(
         "dead_link",
         { "both-ways" => LinkRemoval::BothWays, "one-way" => LinkRemoval::OneWay },
-        "what is forgotten of a link that failed",
+        "directions of a failed link that are removed",
     )
     .default_except("both-ways", &[Exception::new("of ns2-2.35", Literal::Word("one-way"))]);
     /// `learned_directions`.
     pub const WAYS_LEARNT: Choice<LearntDirections> = choice!(
         "learned_directions",
         { "both" => LearntDirections::Both, "onward" => LearntDirections::Forward },
-        "which ways along a packet's path; onward: back only of whom a node answers",
+        "directions learned from a packet's path; onward: the way back only from nodes that this node answers",
     )
     .formerly(&["ways_learnt"])
     .default_except("both", &[Exception::new("of ns2-2.35", Literal::Word("onward"))]);
@@ -272,7 +272,7 @@ pub mod dsr {
     pub const STRANDED: Choice<UnsalvageablePackets> = choice!(
         "unsalvageable_packets",
         { "dropped" => UnsalvageablePackets::Dropped, "neighbours-asked" => UnsalvageablePackets::QueryNeighbours },
-        "a relay's packet whose next hop failed, where no other path is known",
+        "packets of a relay with a failed next hop and no other path",
     )
     .formerly(&["stranded"])
     .default_except("dropped", &[Exception::new("of ns2-2.35", Literal::Word("neighbours-asked"))]);
@@ -280,7 +280,7 @@ pub mod dsr {
     pub const LOST_CONTROL: Choice<FailedControl> = choice!(
         "failed_control_packets",
         { "dropped" => FailedControl::Dropped, "salvaged" => FailedControl::Salvaged },
-        "replies and errors whose next hop failed, where another path is known",
+        "replies and errors with a failed next hop and another path",
     )
     .formerly(&["lost_control"])
     .default_except("dropped", &[Exception::new("of ns2-2.35", Literal::Word("salvaged"))]);
@@ -288,28 +288,28 @@ pub mod dsr {
     pub const UNCACHED_RELAYS: Choice<NoCacheRelays> = choice!(
         "uncached_relays",
         { "follow" => NoCacheRelays::Follow, "search" => NoCacheRelays::Search },
-        "without a cache: whether who passes a packet on follows the packet's route, or looks for one",
+        "without a cache: whether a relay follows the packet's route, or searches one",
     )
     .default("follow");
     /// `uncached_searches`.
     pub const UNCACHED_SEARCHES: Choice<NoCacheSearches> = choice!(
         "uncached_searches",
         { "shared" => NoCacheSearches::Shared, "per-packet" => NoCacheSearches::PerPacket },
-        "without a cache: whether the first reply takes all packets that wait, or one",
+        "without a cache: whether the first reply releases all waiting packets, or one",
     )
     .default("shared");
     /// `uncached_salvage`.
     pub const UNCACHED_SALVAGE: Choice<NoCacheSalvage> = choice!(
         "uncached_salvage",
         { "source-only" => NoCacheSalvage::SourceOnly, "everywhere" => NoCacheSalvage::Everywhere },
-        "without a cache: who looks for another route when a link fails",
+        "without a cache: nodes that search another route when a link fails",
     )
     .default("source-only");
     /// `uncached_jitter`.
     pub const UNCACHED_JITTER: Choice<NoCacheJitter> = choice!(
         "uncached_jitter",
         { "fresh" => NoCacheJitter::Fresh, "by-moment" => NoCacheJitter::ByTimeSlot },
-        "without a cache: whether random delays are drawn anew, or given by node and tenth of a second",
+        "without a cache: random delays are drawn for each packet, or given by node and tenth of a second",
     )
     .default("fresh");
     /// `preset`.
@@ -330,19 +330,19 @@ pub const DSR: &[Key] = &of_preset("that of `preset`", [
     Key::word(
         "cache",
         &["paths", "off"],
-        "off: nothing is remembered, and every packet sent looks for a route",
+        "off: no cache, and a search for every packet",
     ).default(Literal::Word("paths")),
-    Key::integer("cache_paths", 1, 65_535, "paths a node remembers").default(Literal::Integer(PATHS.capacity.get() as u64)),
+    Key::integer("cache_paths", 1, 65_535, "paths in a node's cache").default(Literal::Integer(PATHS.capacity.get() as u64)),
     Key::number("cache_timeout_s", 0.01, MAX_S, "RouteCacheTimeout").default(Literal::seconds(PATHS.timeout)),
-    Key::word("tap", &["on", "off"], "whether a node learns from packets for others").default(Literal::Word("on")),
-    Key::word("cached_replies", &["on", "off"], "whether a node answers for others").default(Literal::Word("on")),
+    Key::word("tap", &["on", "off"], "whether a node learns from overheard packets").default(Literal::Word("on")),
+    Key::word("cached_replies", &["on", "off"], "whether a node replies from its cache").default(Literal::Word("on")),
     Key::number(
         "cached_reply_delay_s",
         0.0,
         10.0,
-        "H: delay of such an answer for each hop of its route",
+        "H: delay of such a reply for each hop of its route",
     ).default_except(Literal::Number(0.01), &[Exception::new("of ns2-2.35", Literal::Number(0.0))]),
-    Key::word("gratuitous_replies", &["on", "off"], "whether a node tells of detours it hears").default(Literal::Word("on")),
+    Key::word("gratuitous_replies", &["on", "off"], "whether a node reports shorter routes that it overhears").default(Literal::Word("on")),
     Key::number("gratuitous_holdoff_s", 0.0, MAX_S, "GratReplyHoldoff").default(Literal::Number(1.0)),
     dsr::UNCACHED_RELAYS.key,
     dsr::UNCACHED_SEARCHES.key,
@@ -354,33 +354,33 @@ pub const DSR: &[Key] = &of_preset("that of `preset`", [
         "originated_jitter_s",
         0.0,
         10.0,
-        "requests that a node originates wait a random time below this, so that neighbours that act at the same instant do not collide each time",
+        "random delay of requests that a node originates, below this, so that synchronous requests of neighbours do not always collide",
     ).default_except(Literal::seconds(RFC4728.originated_jitter), &[Exception::new("of ns2-2.35", Literal::Text("0 over a MAC that draws a back-off before each frame (mac.first_access)"))]),
     Key::number("reply_jitter_s", 0.0, 10.0, "the same of targets' replies").default(Literal::seconds(RFC4728.reply_jitter)),
     Key::number(
         "gratuitous_jitter_s",
         0.0,
         10.0,
-        "the same of replies about detours",
+        "the same of gratuitous replies",
     ).default_except(Literal::seconds(RFC4728.gratuitous_jitter), &[Exception::new("of ns2-2.35", Literal::Number(0.0))]),
     Key::number("buffer_time_s", 0.0, MAX_S, "SendBufferTimeout").default(Literal::seconds(RFC4728.buffer_time)),
-    Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes").default(Literal::Integer(RFC4728.buffer_packets.get() as u64)),
+    Key::integer("buffer_packets", 1, 65_535, "packets buffered for a route").default(Literal::Integer(RFC4728.buffer_packets.get() as u64)),
     Key::number(
         "release_spacing_s",
         0.0,
         10.0,
-        "time from one packet that waited to the next",
+        "time between buffered packets",
     ).default_except(Literal::seconds(RFC4728.release_spacing), &[Exception::new("of ns2-2.35", Literal::Number(0.03))]),
     Key::word(
         "nonpropagating_first",
         &["on", "off"],
-        "whether the first request goes to neighbours only",
+        "whether the first request is non-propagating",
     ).formerly(&["neighbours_first"]).default(Literal::Word("on")),
     Key::number(
         "nonpropagating_timeout_s",
         0.000_1,
         60.0,
-        "NonpropRequestTimeout: how long these may answer",
+        "NonpropRequestTimeout",
     ).formerly(&["neighbours_first_s"]).default(Literal::Number(0.03)),
     dsr::NEIGHBOURS_ASKED.key,
     Key::number("request_period_s", 0.001, 600.0, "RequestPeriod").default_except(Literal::seconds(RFC4728.request_period), &[Exception::new("of ns2-2.35", Literal::Number(2.0))]),
@@ -388,7 +388,7 @@ pub const DSR: &[Key] = &of_preset("that of `preset`", [
         "request_backoff",
         1,
         255,
-        "factor from one such time to the next",
+        "factor of the period after each request",
     ).default_except(Literal::Integer(RFC4728.request_backoff.get() as u64), &[Exception::new("of ns2-2.35", Literal::Integer(4))]),
     Key::number("max_request_period_s", 0.001, MAX_S, "MaxRequestPeriod").default(Literal::seconds(RFC4728.max_request_period)),
     Key::integer("max_request_retries", 1, 255, "MaxRequestRexmt").default(Literal::Integer(RFC4728.max_request_retries.get() as u64)),
@@ -401,7 +401,7 @@ pub const DSR: &[Key] = &of_preset("that of `preset`", [
     Key::word(
         "source_routes",
         &["in-each", "announced"],
-        "announced: three packets over a way and then one in 5 s tell it to who hears them, as with flow state",
+        "announced: three packets of a route and then one in 5 s carry it for overhearing nodes, as with flow state",
     ).default_except(Literal::Word("in-each"), &[Exception::new("of ns2-2.35", Literal::Word("announced"))]),
     dsr::QUEUED_PACKETS.key,
 ]);

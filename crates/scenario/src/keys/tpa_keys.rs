@@ -20,7 +20,7 @@ pub mod tpa {
     pub const ROUNDS: Choice<RoundStart> = choice!(
         "rounds",
         { "all-sent" => RoundStart::AllSent, "all-settled" => RoundStart::AllResolved },
-        "what the segments of a round must be before those that timed out are sent again",
+        "state of a round's segments before timed-out ones are retransmitted",
     )
     .default("all-sent");
     /// `ack_every`.
@@ -34,7 +34,7 @@ pub mod tpa {
     pub const COMPLETE_BLOCK: Choice<CompleteBlock> = choice!(
         "complete_block",
         { "ack-at-once" => CompleteBlock::AckAtOnce, "ack-as-usual" => CompleteBlock::AckAsUsual },
-        "what the last missing segment of a block brings about (B6)",
+        "ACK of the last missing segment of a block (B6)",
     )
     .default("ack-at-once");
     /// `echo`.
@@ -52,13 +52,13 @@ pub mod tpa {
             "elfn" => Notification::Elfn,
             "elfn-and-recovery" => Notification::ElfnAndRecovery,
         },
-        "what the sender is told of routes (see routing.failure_notification): elfn: of their loss; elfn-and-recovery: of their return as well, for which it waits in silence: with routing.protocol = \"olsr\" only",
+        "route notifications to the sender (see routing.failure_notification); elfn: of a loss; elfn-and-recovery: also of the return, for which it waits in silence, with routing.protocol = \"olsr\" only",
     ).default("none");
     /// `timeout_run_end`.
     pub const ROW_ENDS: Choice<CountReset> = choice!(
         "timeout_run_end",
         { "any-news" => CountReset::AnyNewAck, "latest-transmission" => CountReset::LatestTransmission },
-        "the ACKs that end a row of timeouts (B1)",
+        "ACKs that end a series of timeouts (B1)",
     )
     .formerly(&["row_ends"])
     .default("any-news");
@@ -66,7 +66,7 @@ pub mod tpa {
     pub const SIMULTANEOUS: Choice<SimultaneousTimeouts> = choice!(
         "simultaneous_timeouts",
         { "each" => SimultaneousTimeouts::Each, "once" => SimultaneousTimeouts::Once },
-        "how timers that expire together count (B3)",
+        "count of timers that expire together (B3)",
     )
     .formerly(&["simultaneous"])
     .default("each");
@@ -92,19 +92,19 @@ pub mod tpa {
     pub const MERGED_EXIT: Choice<MergedExit> = choice!(
         "merged_exit",
         { "route-change" => MergedExit::RouteChange, "plain" => MergedExit::Plain },
-        "what leaving the merged state is",
+        "transition out of the merged state",
     )
     .default("route-change");
 }
 
 /// `[tpa]` and `flow.tpa`. B1 to B8: see docs/protocols/tpa.md.
 pub const TPA: &[Key] = &[
-    Key::integer("cwnd_max", 1, 12, "cwndmax, segments in flight while all is well")
+    Key::integer("cwnd_max", 1, 12, "cwndmax, segments in flight without congestion")
         .default(Literal::Integer(DEFAULT.cwnd_max() as u64)),
     Key::integer("mss_bytes", 1, 65_000, "largest segment").default(Literal::Integer(DEFAULT.mss() as u64)),
     Key::integer("block_segments", 1, 12, "K, segments in a block")
         .default(Literal::Integer(DEFAULT.block_segments() as u64)),
-    Key::integer("block_fill_ms", 0, 60_000, "how long data wait for a block to fill")
+    Key::integer("block_fill_ms", 0, 60_000, "time for which data wait for a full block")
         .default(Literal::whole_milliseconds(DEFAULT.block_fill())),
     tpa::ROUNDS.key,
     tpa::ACK_EVERY.key,
@@ -123,21 +123,21 @@ pub const TPA: &[Key] = &[
     Key::number("h", 0.001, 1.0, "weight of a sample in its deviation").default(Literal::Number(RTO.h())),
     Key::number("g1", 0.001, 1.0, "g after a route change").default(Literal::Number(RTO.g1())),
     Key::number("h1", 0.001, 1.0, "h after a route change").default(Literal::Number(RTO.h1())),
-    Key::integer("th_rc", 1, 255, "thRC, samples in a row off the mean that are a route change")
+    Key::integer("th_rc", 1, 255, "thRC, consecutive samples off the mean that indicate a route change")
         .default(Literal::Integer(RTO.th_rc() as u64)),
     Key::integer("n_rc", 0, 255, "nRC, updates with g1 and h1").default(Literal::Integer(RTO.n_rc() as u64)),
     tpa::NOTIFICATION.key,
-    Key::integer("th_cong", 1, 255, "thCONG, timeouts in a row that are congestion")
+    Key::integer("th_cong", 1, 255, "thCONG, consecutive timeouts that indicate congestion")
         .default(Literal::Integer(DEFAULT.failures().th_cong() as u64)),
     Key::integer_or(
         "th_route",
         1,
         255,
         &["none"],
-        "thROUTE beside notifications: timeouts in a row that are a lost route",
+        "thROUTE beside notifications: consecutive timeouts that indicate a lost route",
     )
     .default(Literal::Word("none")),
-    Key::integer("th_ack", 1, 255, "thACK, ACKs in a row that end congestion")
+    Key::integer("th_ack", 1, 255, "thACK, consecutive ACKs that end congestion")
         .default(Literal::Integer(DEFAULT.failures().th_ack() as u64)),
     tpa::ROW_ENDS.key,
     tpa::SIMULTANEOUS.key,
@@ -153,7 +153,7 @@ pub const TPA: &[Key] = &[
         1,
         1_000_000,
         &["none"],
-        "how long the peer may owe an answer before the sender gives up",
+        "longest time without a due answer of the peer before the sender gives up",
     )
     .formerly(&["silence_limit_s"])
     .default(Literal::Word("none")),

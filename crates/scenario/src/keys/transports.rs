@@ -84,37 +84,44 @@ pub mod tcp {
             "prr-conservative" => RecoveryReduction::Prr(PrrBound::Conservative),
             "prr-slow-start" => RecoveryReduction::Prr(PrrBound::SlowStart),
         },
-        "of tcp-sack and tcp-cubic: how the window comes down in recovery; prr: RFC 9937, the others RFC 6937",
+        "of tcp-sack and tcp-cubic: reduction of the window in recovery; prr: RFC 9937, the other two RFC 6937",
     ).default_except("at-once", &[Exception::new("of preset linux", Literal::Word("prr"))]);
     /// `ecn`.
     pub const ECN: Choice<EcnMode> = choice!(
         "ecn",
         { "off" => EcnMode::Never, "if-asked" => EcnMode::Accept, "ask" => EcnMode::Request },
-        "whether data may be marked in place of being dropped (RFC 3168); both ends of a flow are alike, so it takes ask",
-    ).default_except("off", &[Exception::new("of preset linux", Literal::Word("if-asked")), Exception::new("of atcp", Literal::Word("ask"))]);
+        "ECN (RFC 3168); both ends of a flow are configured alike, so it needs ask",
+    )
+    .default_except(
+        "off",
+        &[
+            Exception::new("of preset linux", Literal::Word("if-asked")),
+            Exception::new("of atcp", Literal::Word("ask")),
+        ],
+    );
     /// `cubic_arithmetic`.
     pub const CUBIC_ARITHMETIC: Choice<CubicArithmetic> = choice!(
         "cubic_arithmetic",
         { "real" => CubicArithmetic::Real, "linux" => CubicArithmetic::Linux },
-        "of cubic: how windows follow the function; real: with each ACK, linux: in whole segments, at a pace that lasts for up to 1/32 s",
+        "of cubic: arithmetic of the window; real: with each ACK, linux: in whole segments, at a rate that is updated each 1/32 s at most",
     ).default_except("real", &[Exception::new("of preset linux", Literal::Word("linux"))]);
     /// `rto_floor`.
     pub const RTO_FLOOR: Choice<RtoFloor> = choice!(
         "rto_floor",
         { "rto" => RtoFloor::Rto, "variance" => RtoFloor::Variance },
-        "what min_rto_s is the least of; rto: RFC 6298; variance: what the timeout is above the smoothed round trip, as Linux",
+        "quantity that min_rto_s limits; rto: RFC 6298; variance: the excess over the smoothed round-trip time, as Linux",
     ).default_except("rto", &[Exception::new("of preset linux", Literal::Word("variance"))]);
     /// `recovery_timeout`.
     pub const RECOVERY_TIMEOUT: Choice<RecoveryTimeout> = choice!(
         "recovery_timeout",
         { "reduce" => RecoveryTimeout::Reduce, "keep" => RecoveryTimeout::Keep },
-        "what a time-out during fast recovery does to ssthresh; reduce: lower it again (RFC 5681), keep: Linux",
+        "effect of a timeout during fast recovery on ssthresh; reduce: lower it again (RFC 5681), keep: Linux",
     ).default_except("reduce", &[Exception::new("of preset linux", Literal::Word("keep"))]);
     /// `closed_window`.
     pub const CLOSED_WINDOW: Choice<ClosedWindow> = choice!(
         "closed_window",
         { "retransmit" => ClosedWindow::TimeOut, "persist" => ClosedWindow::Persist },
-        "what becomes of data in flight when the peer closes its window over them; persist: the window is probed in their place, as 4.4BSD",
+        "data in flight when the peer closes its window over them; persist: the window is probed instead, as 4.4BSD",
     ).default_except("retransmit", &[Exception::new("of preset bsd", Literal::Word("persist"))]);
     /// `loss_detection`.
     pub const LOSS_DETECTION: Choice<LossDetection> = choice!(
@@ -124,7 +131,7 @@ pub mod tcp {
             "rack" => LossDetection::Rack(RackConfig::RFC8985),
             "rack-without-tlp" => LossDetection::Rack(RackConfig { tail_probe: TailProbe::Off, ..RackConfig::RFC8985 }),
         },
-        "how losses are told; rack: by time, with a probe of the tail (RFC 8985), for tcp-sack only",
+        "loss detection; rack: by time, with tail loss probes (RFC 8985), for tcp-sack only",
     );
     /// `limited_transmit`.
     pub const LIMITED_TRANSMIT: Choice<LimitedTransmit> = choice!(
@@ -134,7 +141,7 @@ pub mod tcp {
             "new-data" => LimitedTransmit::NewData,
             "next-data" => LimitedTransmit::NextData,
         },
-        "what the first duplicate ACKs release (RFC 3042)",
+        "segments that the first duplicate ACKs release (RFC 3042)",
     );
     /// `frto`.
     pub const FRTO: Choice<Frto> = choice!(
@@ -144,13 +151,13 @@ pub mod tcp {
             "first-timeout" => Frto::FirstTimeout,
             "every-timeout" => Frto::EveryTimeout,
         },
-        "time-outs after which the next ACKs tell whether it was spurious; then it is undone (RFC 5682)",
+        "timeouts that are checked for being spurious by the next ACKs, and then undone (RFC 5682)",
     );
     /// `timestamp_echo`.
     pub const TIMESTAMP_ECHO: Choice<TimestampEcho> = choice!(
         "timestamp_echo",
         { "earliest" => TimestampEcho::Earliest, "latest" => TimestampEcho::Latest },
-        "which segment's timestamp an ACK echoes; RFC 7323, ns-2 since 2003: earliest, ns-2 before: latest",
+        "segment that gives the timestamp of an ACK; RFC 7323, ns-2 since 2003: earliest, ns-2 before: latest",
     );
 }
 
@@ -160,64 +167,64 @@ pub const TCP: &[Key] = &of_preset("that of `preset`", [
     Key::word_or_user_defined(
         "congestion_control",
         &["aimd", "cubic", "bbr", "bbr3"],
-        "how the window grows and what a loss leaves of it, whatever the recovery; bbr, bbr3: BBR of Linux and BBR version 3, paced, for SACK with loss_detection = \"rack\"; own: as a machine of your own says, see docs/own-machines.md",
+        "congestion control algorithm, with any recovery; bbr, bbr3: BBR of Linux and BBR version 3, paced, for SACK with loss_detection = \"rack\"; own: user-defined, see docs/own-machines.md",
     ).formerly(&["law"]).default_except(Literal::Word("aimd"), &[Exception::new("of tcp-cubic", Literal::Word("cubic")), Exception::new("of tcp-bbr", Literal::Word("bbr")), Exception::new("of tcp-bbr3", Literal::Word("bbr3"))]),
     tcp::RECOVERY_WINDOW.key,
     tcp::ECN.key,
     Key::number("cubic_c", 1e-6, 1000.0, "of cubic: C, segments per second cubed").default(Literal::Number(CUBIC.c)),
-    Key::number("cubic_beta", 0.01, 0.99, "of cubic: what a loss leaves of the window").default(Literal::Number(CUBIC.beta)),
+    Key::number("cubic_beta", 0.01, 0.99, "of cubic: factor of the window after a loss").default(Literal::Number(CUBIC.beta)),
     tcp::CUBIC_ARITHMETIC.key,
     Key::flag(
         "fast_convergence",
-        "of cubic: whether a flow that shrinks makes room for others",
+        "of cubic: whether a shrinking flow releases bandwidth (RFC 9438 §4.7)",
     ).default(Literal::Flag(true)),
     Key::number(
         "bbr_cwnd_gain",
         1.0,
         10.0,
-        "of bbr and bbr3: most in flight, in products of bandwidth and least round trip",
+        "of bbr and bbr3: limit of data in flight, in bandwidth-delay products",
     ).default(Literal::Number(BbrConfig::V1.cwnd_gain)),
     Key::number(
         "bbr_pacing_margin",
         0.0,
         0.5,
-        "of bbr and bbr3: by how much less than the bandwidth data are sent, a share",
+        "of bbr and bbr3: share by which the pacing rate is below the bandwidth",
     ).default(Literal::Number(BbrConfig::V1.pacing_margin)),
     Key::number(
         "bbr_probe_rtt_interval_s",
         0.001,
         3600.0,
-        "of bbr and bbr3: time without a round trip as short as the least one, after which the window is small for a while",
+        "of bbr and bbr3: time without a new minimum round-trip time before ProbeRTT",
     ).default_except(Literal::seconds(BbrConfig::V1.probe_rtt_interval), &[Exception::new("of bbr3", Literal::seconds(BbrConfig::V3.probe_rtt_interval))]),
     Key::number(
         "bbr_probe_rtt_s",
         0.0,
         60.0,
-        "of bbr and bbr3: how long the window is small then; of bbr, 0: it never is",
+        "of bbr and bbr3: duration of ProbeRTT; of bbr, 0: no ProbeRTT",
     ).default(Literal::seconds(BbrConfig::V1.probe_rtt_duration)),
     Key::flag(
         "bbr_policer",
-        "of bbr: whether even delivery with a fifth lost is taken for a policer's, and its rate kept to",
+        "of bbr: whether steady delivery with a fifth lost indicates a policer, and limits the rate",
     ).default(Literal::Flag(true)),
     Key::number(
         "bbr_loss_threshold",
         0.0,
         0.99,
-        "of bbr3: share of a flight whose loss bounds what may be in flight",
+        "of bbr3: loss rate of a flight that bounds data in flight",
     ).default(Literal::Number(BBR3.0)),
     Key::number(
         "bbr_beta",
         0.01,
         1.0,
-        "of bbr3: what a round with losses leaves of the short-term bounds at least",
+        "of bbr3: least factor of the short-term bounds after a round with losses",
     ).default(Literal::Number(BBR3.1)),
     Key::number(
         "bbr_headroom",
         0.0,
         0.99,
-        "of bbr3: share of what may be in flight that is left to others between probes",
+        "of bbr3: share of the bound on data in flight that is left to competing flows between probes",
     ).default(Literal::Number(BBR3.2)),
-    Key::integer_or("window", 1, 1 << 20, &["unclamped"], "most segments in flight, whatever cwnd says"),
+    Key::integer_or("window", 1, 1 << 20, &["unclamped"], "window clamp: most segments in flight"),
     Key::integer("mss_bytes", 48, 65_495, "largest segment"),
     Key::integer_or(
         "delayed_ack_ms",
@@ -247,30 +254,30 @@ pub const TCP: &[Key] = &of_preset("that of `preset`", [
         "largest factor of the timeout's back-off, a power of two; 1: no back-off",
     ).derived("that of `preset`, of tcp-ap: 1"),
     Key::integer_or("initial_window", 1, 1 << 20, &["rfc3390", "rfc6928"], "segments in flight at the start"),
-    Key::integer("dup_ack_threshold", 1, 255, "duplicate ACKs that stand for a loss"),
+    Key::integer("dup_ack_threshold", 1, 255, "duplicate ACKs that indicate a loss"),
     tcp::LOSS_DETECTION.key,
     tcp::LIMITED_TRANSMIT.key,
     tcp::FRTO.key,
     Key::flag(
         "eifel",
-        "whether timestamps tell spurious reductions, which are undone (RFC 3522); needs timestamps",
+        "whether spurious reductions are detected by timestamps and undone (RFC 3522); needs timestamps",
     ),
     Key::flag(
         "dsack_undo",
-        "whether reports of duplicates tell spurious reductions, which are undone (RFC 3708)",
+        "whether spurious reductions are detected by D-SACK and undone (RFC 3708)",
     ),
-    Key::flag("dsack", "whether ACKs report what arrived twice (RFC 2883), where SACK is in use"),
+    Key::flag("dsack", "whether ACKs report duplicates (RFC 2883), with SACK"),
     Key::flag("timestamps", "whether to offer timestamps (RFC 7323)"),
     tcp::TIMESTAMP_ECHO.key,
     Key::word(
         "pacing",
         &["none", "adaptive"],
-        "adaptive: as tcp-ap, whatever the recovery",
+        "adaptive: as tcp-ap, with any recovery",
     ).default_except(Literal::Word("none"), &[Exception::new("of tcp-ap", Literal::Word("adaptive"))]),
     Key::word(
         "feedback",
         &["none", "tcp-f", "elfn", "atcp", "tcp-bus", "fixed-rto"],
-        "how a lost route is told from congestion, whatever the recovery",
+        "scheme that distinguishes route failures from congestion, with any recovery",
     ).default_except(Literal::Word("none"), &[Exception::new("of tcp-f", Literal::Word("tcp-f")), Exception::new("of tcp-elfn", Literal::Word("elfn")), Exception::new("of atcp", Literal::Word("atcp")), Exception::new("of tcp-bus", Literal::Word("tcp-bus")), Exception::new("of tcp-fixed-rto", Literal::Word("fixed-rto"))]),
     Key::integer("receive_buffer_bytes", 1, 1 << 30, "received data kept for the application"),
 ]);
@@ -283,13 +290,13 @@ pub mod door {
     pub const ACK_ORDER: Choice<AckOrder> = choice!(
         "ack_order",
         { "adsn" => AckOrder::Adsn, "numbers" => AckOrder::Numbers },
-        "what tells the sender the order of ACKs; numbers: nothing is seen of duplicates, and no option is needed; not of rd",
+        "detection of reordered ACKs at the sender; numbers: without duplicates and without an option; not of rd",
     ).default("adsn");
     /// `data_order`.
     pub const DATA_ORDER: Choice<DataOrder> = choice!(
         "data_order",
         { "tpsn" => DataOrder::Tpsn, "timestamps" => DataOrder::Timestamps },
-        "what tells the receiver the order of data; not of sd",
+        "detection of reordered data at the receiver; not of sd",
     )
     .default("tpsn");
     /// `late`.
@@ -300,13 +307,13 @@ pub mod door {
             "each" => LateRule::Each,
             "after-previous" => LateRule::AfterPrevious,
         },
-        "which late packets are events (A1): those sent after the last event was noticed, each, those sent before the packet that arrived last",
+        "late packets that are events (A1): those sent after the last event was noticed, each, those sent before the packet that arrived last",
     ).formerly(&["late"]).default("once-per-switch");
     /// `held`.
     pub const HELD: Choice<HeldVariables> = choice!(
         "disabled_changes",
         { "everything" => HeldVariables::Everything, "reductions" => HeldVariables::Reductions },
-        "what is disabled during T1 (A7): any change of window and timeout, or only reductions; not of ir",
+        "changes that T1 disables (A7): any change of window and timeout, or only reductions; not of ir",
     )
     .formerly(&["held"])
     .default("everything");
@@ -314,13 +321,13 @@ pub mod door {
     pub const RESENDS: Choice<DisabledRetransmissions> = choice!(
         "disabled_retransmissions",
         { "as-usual" => DisabledRetransmissions::Normal, "first" => DisabledRetransmissions::FirstSegment },
-        "what is resent during T1 (A7): what recovery and timeouts resend at other times, with the window that is held, or the first unacknowledged segment alone; not of ir, nor with tcp.loss_detection = rack",
+        "retransmissions during T1 (A7): those of recovery and timeouts as usual, with the held window, or the first unacknowledged segment alone; not of ir, nor with tcp.loss_detection = rack",
     ).formerly(&["resends"]).default("as-usual");
     /// `disabled_timer`.
     pub const HELD_TIMER: Choice<HeldTimerBackoff> = choice!(
         "disabled_timer",
         { "constant" => HeldTimerBackoff::Constant, "backs-off" => HeldTimerBackoff::Exponential },
-        "what a timeout during T1 does to the timer (A8); not of ir",
+        "timer after a timeout during T1 (A8); not of ir",
     )
     .formerly(&["held_timer"])
     .default("constant");
@@ -328,7 +335,7 @@ pub mod door {
     pub const AGAIN: Choice<RepeatedEvent> = choice!(
         "repeated_event",
         { "restart" => RepeatedEvent::Restart, "continue" => RepeatedEvent::Continue },
-        "what an event during T1 does to T1 (A9); not of ir",
+        "effect of an event during T1 on T1 (A9); not of ir",
     )
     .formerly(&["again"])
     .default("restart");
@@ -336,8 +343,10 @@ pub mod door {
     pub const REACH: Choice<UndoReach> = choice!(
         "undo_scope",
         { "first" => UndoReach::All, "latest" => UndoReach::Latest },
-        "how much is undone of several reductions within T2 (A10): all since the first, or the latest; not of td",
-    ).formerly(&["reach"]).default("first");
+        "reductions within T2 that are undone (A10): all since the first, or the latest; not of td",
+    )
+    .formerly(&["reach"])
+    .default("first");
 }
 
 /// `[door]` and `flow.door`. A1 to A10: see docs/protocols/tcp-door.md.
@@ -351,13 +360,13 @@ pub const DOOR: &[Key] = &[
         "t1",
         0.001,
         1000.0,
-        "T1, how long congestion control is disabled, in retransmission timeouts; not of ir",
+        "T1, time for which congestion control is disabled, in retransmission timeouts; not of ir",
     ).default(Literal::Number(DOOR_TIME)),
     Key::number(
         "t2",
         0.001,
         1000.0,
-        "T2, how old the slowing down that is undone may be, in retransmission timeouts; not of td",
+        "T2, greatest age of a reduction that is undone, in retransmission timeouts; not of td",
     ).default(Literal::Number(DOOR_TIME)),
     door::ACK_ORDER.key,
     door::DATA_ORDER.key,
@@ -366,7 +375,7 @@ pub const DOOR: &[Key] = &[
         "feedback_acks",
         1,
         255,
-        "ACKs that tell the sender of one event of the receiver (A6); not of sd",
+        "ACKs that report one event of the receiver (A6); not of sd",
     ).default(Literal::Integer(1)),
     door::HELD.key,
     door::RESENDS.key,
@@ -376,7 +385,7 @@ pub const DOOR: &[Key] = &[
     Key::word(
         "recovery",
         &["sack", "newreno", "reno"],
-        "the TCP below, as tcp-sack, tcp-newreno and tcp-reno have it",
+        "TCP variant below, that of tcp-sack, tcp-newreno or tcp-reno",
     ).default(Literal::Word("sack")),
 ];
 
@@ -388,7 +397,7 @@ pub mod feedback {
     pub const RETURNS: Choice<RouteReturn> = choice!(
         "returns",
         { "by-probe" => RouteReturn::ByProbe, "told" => RouteReturn::ByNotification },
-        "of elfn and atcp: whether being told of the return ends the wait, too",
+        "of elfn and atcp: told: a recovery notification ends the wait, too",
     )
     .default("by-probe");
     /// `cwnd_after`.
@@ -417,13 +426,14 @@ pub mod feedback {
             "inquired" => InFlightAfterFreeze::Queried,
             "awaited" => InFlightAfterFreeze::Awaited,
         },
-        "of elfn: what becomes of what was in flight: all resent, the first segment resent, left to loss recovery",
-    ).default("awaited");
+        "of elfn: data in flight: all retransmitted, the first segment retransmitted, left to loss recovery",
+    )
+    .default("awaited");
 }
 
 /// `[feedback]`.
 pub const FEEDBACK: &[Key] = &[
-    Key::number("failure_timer_s", 0.001, 1e6, "of tcp-f: how long it snoozes if nobody tells of the return")
+    Key::number("failure_timer_s", 0.001, 1e6, "of tcp-f: longest snooze without a recovery notification")
         .default(Literal::seconds(TcpFConfig::PAPER.failure_timer)),
     Key::word(
         "probing",
@@ -443,8 +453,13 @@ pub const FEEDBACK: &[Key] = &[
     feedback::CWND_AFTER.key,
     feedback::RTO_AFTER.key,
     feedback::IN_FLIGHT.key,
-    Key::integer("timeouts", 1, 255, "of fixed-rto: the time-out in a row that no longer doubles the RTO")
-        .default(Literal::Integer(FixedRtoConfig::PAPER.timeouts as u64)),
+    Key::integer(
+        "timeouts",
+        1,
+        255,
+        "of fixed-rto: consecutive timeout from which on the RTO is not doubled",
+    )
+    .default(Literal::Integer(FixedRtoConfig::PAPER.timeouts as u64)),
 ];
 
 /// Keys of [`PACING`] that choose.
@@ -463,7 +478,7 @@ pub mod pacing {
     pub const SHORT_PATHS: Choice<ShortPaths> = choice!(
         "short_paths",
         { "one-hop" => ShortPaths::OneHop, "fewer-hops" => ShortPaths::FewerHops },
-        "the delay that counts on paths of fewer hops than spatial_factor; one-hop: the authors' code",
+        "delay on paths of fewer hops than spatial_factor; one-hop: the authors' code",
     )
     .default("one-hop");
     /// `duplicate_acks`.
@@ -478,20 +493,20 @@ pub mod pacing {
 pub const PACING: &[Key] = &[
     Key::integer("spatial_factor", 1, 255, "hops between nodes that can transmit at once")
         .default(Literal::Integer(AUTHORS.spatial_factor as u64)),
-    Key::integer("overhead_bytes", 0, 10_000, "bytes of a packet beside its data")
+    Key::integer("overhead_bytes", 0, 10_000, "bytes of a packet beyond its data")
         .default(Literal::Integer(AUTHORS.overhead_bytes as u64)),
     Key::number("link_rate_mbps", 0.001, 1e6, "rate of the links on the path")
         .derived("mac.data_rate_mbps, or 2 without [radio]"),
     Key::number("history_weight", 0.0, 0.999_999, "weight of the past in the average delay")
         .default(Literal::Number(AUTHORS.history_weight)),
-    Key::integer("history_samples", 1, 1000, "samples of which the variability is taken")
+    Key::integer("history_samples", 1, 1000, "samples in the variability")
         .default(Literal::Integer(AUTHORS.history as u64)),
     pacing::VARIABILITY.key,
-    Key::number("contention_factor", 0.0, 1000.0, "how much the variability counts: K")
+    Key::number("contention_factor", 0.0, 1000.0, "K, weight of the variability")
         .default(Literal::Number(AUTHORS.contention_factor)),
     pacing::SHORT_PATHS.key,
     pacing::DUPLICATE_ACKS.key,
-    Key::number("sample_limit_s", 0.000_001, 60.0, "four-hop delays from here on do not count")
+    Key::number("sample_limit_s", 0.000_001, 60.0, "limit from which four-hop delays do not count")
         .default(Literal::seconds(AUTHORS.sample_limit)),
     Key::number("queueing_limit_s", 0.0, 60.0, "queueing delays above this are smoothed")
         .default(Literal::seconds(AUTHORS.queueing_limit)),

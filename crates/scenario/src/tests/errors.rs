@@ -92,7 +92,7 @@ wrong! {
     an_outage_of_no_node: with_outage("to = \"n9\"") =>
         "12:6 there is no node `n9` | did you mean `n0`? the nodes are n0, n1, n2";
     an_outage_without_an_end_of_it: with_outage("start_s = 1") =>
-        "10:1 `outage.0` has no `to` | add `to = …`, a string: name of the node that does not hear it";
+        "10:1 `outage.0` has no `to` | add `to = …`, a string: name of the node that does not receive from it";
     an_outage_of_no_time: with_outage("to = \"n1\"\nstart_s = 3\nend_s = 3") =>
         "14:9 the outage is over before it begins | end_s must be above start_s = 3";
     an_outage_that_comes_again_and_has_no_end: with_outage("to = \"n1\"\nevery_s = 3") =>
@@ -168,7 +168,7 @@ wrong! {
          of request-response and http: from a response to the next request; default: 0; of http: exponential, mean 30";
     a_draw_without_distribution: CHAIN.to_owned() + "kind = \"http\"\nthink_s = { mean = 1 }\n" =>
         "11:11 `flow.0.think_s` has no `draw` | add `draw = …`, one of \"uniform\", \"exponential\", \
-         \"bounded-pareto\", \"log-normal\": distribution; its parameters have the unit of what is drawn";
+         \"bounded-pareto\", \"log-normal\": distribution; its parameters have the unit of the drawn value";
     a_draw_without_its_parameter: CHAIN.to_owned() + "kind = \"http\"\nthink_s = { draw = \"exponential\" }\n" =>
         "11:20 a draw of \"exponential\" without `mean` | add mean, in the unit of `think_s`";
     a_draw_with_a_foreign_parameter:
@@ -221,10 +221,10 @@ wrong! {
         "7:12 a network of 2097152 radios | it has at most 1048576, as many as nodes";
     no_channel_at_all: chain("[radio]", "[radio]\nchannels = []") =>
         "7:12 `radio.channels` takes a list of whole numbers from 0 to 65535, not a list | a radio for each of these \
-         channels, at every wireless node that does not say otherwise; default: one radio, channel 0";
+         channels, at wireless nodes without their own list; default: one radio, channel 0";
     a_channel_that_is_no_number: chain("[radio]", "[radio]\nchannels = [1, \"six\"]") =>
         "7:16 `radio.channels` takes a list of whole numbers from 0 to 65535 | a radio for each of these channels, at \
-         every wireless node that does not say otherwise; default: one radio, channel 0";
+         wireless nodes without their own list; default: one radio, channel 0";
     a_gateway_for_static_routes: CHAIN.to_owned() + "[routing]\ngateway = \"n0\"\n" =>
         "11:11 a gateway, but the protocol is static | static routes lead over radios and links alike: leave it out, or \
          set routing.protocol";

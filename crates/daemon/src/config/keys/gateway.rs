@@ -24,12 +24,13 @@ pub const SOCKS: Key = Key::text(
 .example("\"127.0.0.1:1080\"");
 /// `socks_login_file`.
 pub const SOCKS_LOGIN_FILE: Key =
-    Key::text("socks_login_file", "file whose first line, USER:PASSWORD, clients of SOCKS must show")
+    Key::text("socks_login_file", "file with the login of SOCKS clients in its first line, USER:PASSWORD")
         .derived("none, and no login is asked for")
         .example("\"/etc/hopline/socks.login\"");
 /// `divert`.
 pub const DIVERT: Key =
-    Key::text("divert", "interface whose forwarded connections go through the gateways").example("\"eth1\"");
+    Key::text("divert", "interface of forwarded connections that go through the gateways")
+        .example("\"eth1\"");
 /// `divert_queue`.
 pub const DIVERT_QUEUE: Key = Key::integer(
     "divert_queue",

@@ -64,12 +64,10 @@ pub mod file {
     ).default(Literal::Word("root"))
     .example("\"hopline\"");
     /// `status_group`.
-    pub const STATUS_GROUP: Key = Key::text(
-        "status_group",
-        "group of this machine whose members may ask for the status, which changes nothing",
-    )
-    .derived("all users may")
-    .example("\"hopline\"");
+    pub const STATUS_GROUP: Key =
+        Key::text("status_group", "group of this machine with access to the status, which is read-only")
+            .derived("all users may")
+            .example("\"hopline\"");
     /// `log`.
     pub const LOG: Chosen<LogFormat> =
         choice!("log", { "text" => LogFormat::Text, "json" => LogFormat::Json }, "how messages are written to stderr").with_default("text");

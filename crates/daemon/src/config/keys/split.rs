@@ -48,7 +48,7 @@ pub const MAX_CONNECTIONS: Key = Key::integer(
     "max_connections",
     1,
     500_000,
-    "most connections at once; others are reset, of gateways: most connections at once; others wait for max_wait_s",
+    "most connections at once; further ones are reset, of gateways: most connections at once; further ones wait for max_wait_s",
 ).default_except(Literal::Integer(8192), &[Exception::new("of gateways", Literal::Integer(1024))]);
 /// `buffer_bytes`.
 pub const BUFFER_BYTES: Key = Key::integer(
