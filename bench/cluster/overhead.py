@@ -34,7 +34,7 @@ dst = "n4"
 """
 PLAN = 'scenario = "scenario.toml"\nruns = 250\nseries = "none"\n[grid]\n"tcp.window" = [2, 4, 8, "unclamped"]\n'
 BATCH_S = 2.0
-"""What a batch costs: see `AIM_S` in crates/lab/src/remote/course.rs."""
+"""What a batch costs: see `AIM_S` in crates/lab/src/remote/scheduler.rs."""
 RESULT_BYTES = 100_000
 """About what a batch of a hundred runs returns."""
 

@@ -60,7 +60,7 @@ impl Tun {
     /// Removes the routes of a killed daemon: the tunnel leads nowhere without it.
     pub(super) fn remove_routes(&self) {
         for Net(route) in &self.routes {
-            // Made like this by crates/middlebox/src/opaque/leads.rs. A missing route is no error.
+            // Made like this by crates/middlebox/src/opaque/tunnel_routes.rs. A missing route is no error.
             let (version, which) = match route {
                 IpNet::V4(_) => ("-4", "proto static scope link"),
                 IpNet::V6(_) => ("-6", "proto static metric 1"),
