@@ -193,7 +193,7 @@ fn mesh(config: Config) -> Spec {
 #[test]
 fn sparse_acks_pay_off_on_a_mesh_with_little_loss() {
     let mut soon = Config::DEFAULT;
-    soon = soon.with_ack(soon.ack().with_late(soon.ack().delay()));
+    soon = soon.with_ack(soon.ack().with_relaxed_delay(soon.ack().delay()));
     let [late, soon] = [Config::DEFAULT, soon].map(|config| simulate(&mesh(config), 1));
     let [with, without] = [&late, &soon].map(|outcome| goodput_bps(outcome, 0));
     assert!(with > 1.1 * without, "{with:.3e} and {without:.3e} bit/s");

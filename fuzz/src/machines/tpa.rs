@@ -84,7 +84,7 @@ fn any_config(choices: &mut Choices<'_>) -> Config {
     f = f
         .with_th_route(choices.pick(&[None, Some(3)]).filter(|_| f.notification() != Notification::None))
         .with_th_ack(choices.pick(&[1, 2]))
-        .with_row_ends(choices.pick(&[CountReset::AnyNewAck, CountReset::LatestTransmission]))
+        .with_count_reset(choices.pick(&[CountReset::AnyNewAck, CountReset::LatestTransmission]))
         .with_simultaneous(choices.pick(&[SimultaneousTimeouts::Each, SimultaneousTimeouts::Once]))
         .with_congested_backoff(choices.pick(&[
             CongestedBackoff::WhenMerged,

@@ -60,7 +60,7 @@ pub mod tpa {
         { "any-news" => CountReset::AnyNewAck, "latest-transmission" => CountReset::LatestTransmission },
         "ACKs that end a series of timeouts (B1)",
     )
-    .formerly(&["row_ends"])
+    .formerly(&["count_reset"])
     .default("any-news");
     /// `simultaneous`.
     pub const SIMULTANEOUS: Choice<SimultaneousTimeouts> = choice!(

@@ -30,7 +30,7 @@ pub const WIDE: &[Key] = &[
         "the same at little loss, if ack_every packets take longer than twice ack_delay_ms",
     )
     .formerly(&["ack_late_ms"])
-    .default(Literal::milliseconds(ACK.late())),
+    .default(Literal::milliseconds(ACK.relaxed_delay())),
     Key::integer(
         "low_rate_ack_every",
         1,
@@ -38,10 +38,10 @@ pub const WIDE: &[Key] = &[
         "packets per acknowledgment at intervals above low_rate_interval_ms",
     )
     .formerly(&["ack_rare_every"])
-    .default(whole(ACK.rare_every())),
+    .default(whole(ACK.low_rate_every())),
     Key::number("low_rate_interval_ms", 0.0, 10_000.0, "packet interval above which the packet rate is low")
         .formerly(&["ack_rare_ms"])
-        .default(Literal::milliseconds(ACK.rare())),
+        .default(Literal::milliseconds(ACK.low_rate_interval())),
     Key::number(
         "relaxed_ack_max_loss",
         0.0,
@@ -49,7 +49,7 @@ pub const WIDE: &[Key] = &[
         "baseline loss rate below which relaxed_ack_delay_ms applies",
     )
     .formerly(&["ack_late_below"])
-    .default(Literal::Number(ACK.calm())),
+    .default(Literal::Number(ACK.relaxed_max_loss())),
     Key::integer(
         "reordering_window_divisor",
         1,
@@ -57,7 +57,7 @@ pub const WIDE: &[Key] = &[
         "divisor of the minimum round-trip time that gives the reordering window, until reordering is observed",
     )
     .formerly(&["reordering_share"])
-    .default(whole(DEFAULT.detect().share())),
+    .default(whole(DEFAULT.loss_detection().reordering_divisor())),
     Key::integer("initial_window", 1, 100, "packets sent before the first acknowledgment")
         .default(whole(CONTROL.initial_window())),
     Key::number("max_queueing_delay_ms", 0.1, 10_000.0, "standing queue that indicates congestion: fixed part")

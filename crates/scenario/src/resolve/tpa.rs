@@ -117,7 +117,7 @@ fn failures(old: FailureConfig, section: Section<'_>) -> FailureConfig {
         .with_th_cong(small("th_cong", old.th_cong()))
         .with_th_ack(small("th_ack", old.th_ack()))
         .with_th_route(th_route)
-        .with_row_ends(section.get(keys::tpa::ROW_ENDS).unwrap_or(old.row_ends()))
+        .with_count_reset(section.get(keys::tpa::ROW_ENDS).unwrap_or(old.count_reset()))
         .with_simultaneous(section.get(keys::tpa::SIMULTANEOUS).unwrap_or(old.simultaneous()))
         .with_congested_backoff(backoff)
         .with_freeze_exit(section.get(keys::tpa::FREEZE_EXIT).unwrap_or(old.freeze_exit()))

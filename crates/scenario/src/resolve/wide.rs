@@ -21,21 +21,21 @@ pub(super) fn resolve(scenario: Section<'_>, own: Section<'_>) -> Result<Config,
 
 /// Returns the configuration with the keys of a section. A key that is left out keeps the value of `config`.
 fn apply(config: Config, section: Section<'_>) -> Config {
-    let (ack, detect) = (config.ack(), config.detect());
+    let (ack, detect) = (config.ack(), config.loss_detection());
     let ack = ack
         .with_every(section.integer_u32("ack_every").unwrap_or(ack.every()))
         .with_delay(ms(section, "ack_delay_ms", ack.delay()))
-        .with_rare_every(section.integer_u32("low_rate_ack_every").unwrap_or(ack.rare_every()))
-        .with_rare(ms(section, "low_rate_interval_ms", ack.rare()))
-        .with_late(ms(section, "relaxed_ack_delay_ms", ack.late()))
-        .with_calm(section.number("relaxed_ack_max_loss").unwrap_or(ack.calm()));
+        .with_low_rate_every(section.integer_u32("low_rate_ack_every").unwrap_or(ack.low_rate_every()))
+        .with_low_rate_interval(ms(section, "low_rate_interval_ms", ack.low_rate_interval()))
+        .with_relaxed_delay(ms(section, "relaxed_ack_delay_ms", ack.relaxed_delay()))
+        .with_relaxed_max_loss(section.number("relaxed_ack_max_loss").unwrap_or(ack.relaxed_max_loss()));
     let config = config
         .with_mss(section.integer_as("mss_bytes").unwrap_or(config.mss()))
         .with_receive_buffer(section.integer("receive_buffer_bytes").unwrap_or(config.receive_buffer()))
         .with_ack(ack)
-        .with_detect(
-            detect.with_share(section.integer_u32("reordering_window_divisor").unwrap_or(detect.share())),
-        )
+        .with_loss_detection(detect.with_reordering_divisor(
+            section.integer_u32("reordering_window_divisor").unwrap_or(detect.reordering_divisor()),
+        ))
         .with_control(control(config.control(), section));
     if section.has("user_timeout_s") {
         config.with_silence_limit(section.integer("user_timeout_s").map(Duration::from_secs))

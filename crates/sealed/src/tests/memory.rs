@@ -66,14 +66,14 @@ fn a_removed_connection_frees_its_memory() {
 
 /// Returns the times that 5 MB take over 100 Mb/s and a round trip of 200 ms with 5 % loss, one for each
 /// seed.
-fn over_a_long_fat_lossy_path(receive_start: u64, seeds: core::ops::Range<u64>) -> Vec<Duration> {
+fn over_a_long_fat_lossy_path(initial_receive_window: u64, seeds: core::ops::Range<u64>) -> Vec<Duration> {
     let link = Emulation {
         rate: Some(100_000_000),
         queue: Some(500),
         loss: 0.05,
         ..Emulation::delay(Duration::from_millis(100))
     };
-    let config = transport().with_receive_start(receive_start);
+    let config = transport().with_initial_receive_window(initial_receive_window);
     let one = |seed| {
         let mut net = Net::new(2, &HostConfig::default(), &link, seed);
         net.nodes[B].host.listen(shared()[B].clone(), config, 1).unwrap();

@@ -110,5 +110,5 @@ pub fn config(cwnd_max: u8) -> Config {
         .with_send_buffer(Some(SEND_BUFFER))
         .with_keep_alive(Some(KEEP_ALIVE))
         .with_rto(config.rto().with_initial(INITIAL_RTO).with_max(MAX_RTO))
-        .with_call_again(Some(SYN_RETRY))
+        .with_syn_rto(Some(SYN_RETRY))
 }

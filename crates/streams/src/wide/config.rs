@@ -47,7 +47,7 @@ pub struct Config {
 pub fn config(credentials: Credentials) -> Config {
     let transport = TransportConfig::DEFAULT
         .with_send_buffer(Some(SEND_BUFFER))
-        .with_receive_start(RECEIVE_START)
+        .with_initial_receive_window(RECEIVE_START)
         .with_keep_alive(Some(KEEP_ALIVE))
         .with_pace_ahead(MAX_EARLY_SEND)
         .with_catch_up(MAX_CATCH_UP);

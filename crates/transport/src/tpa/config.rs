@@ -57,7 +57,7 @@ settings! {
         /// Time for which the end that closed first answers late segments. Default 10 s.
         time_wait, with_time_wait: Duration as into,
         /// Delay before the first retransmission of a SYN; `None` (default): the RTO, as for all others.
-        call_again, with_call_again: Option<Duration>,
+        syn_rto, with_syn_rto: Option<Duration>,
         /// Retransmissions of a SYN before giving up; `None`: never. Default 6, as our TCP.
         syn_retries, with_syn_retries: Option<u32>,
         /// Longest silence of a peer that has to answer; `None`: unlimited. Default 120 s (RFC 9293 §3.8.3 asks TCP for at
@@ -178,7 +178,7 @@ settings! {
         /// thACK: number of consecutive ACKs that end the congested state. At least 1, default 1 (ours).
         th_ack, with_th_ack: u8,
         /// ACKs that reset the count of consecutive timeouts (B1). Default any ACK of new data.
-        row_ends, with_row_ends: CountReset,
+        count_reset, with_count_reset: CountReset,
         /// Count of timers that expire at the same instant (B3). Default each.
         simultaneous, with_simultaneous: SimultaneousTimeouts,
         /// Back-off of the timer in the congested state (B2). Default only if it is the freeze state as well.
@@ -285,7 +285,7 @@ impl Config {
                 th_cong: 1,
                 th_route: None,
                 th_ack: 1,
-                row_ends: CountReset::AnyNewAck,
+                count_reset: CountReset::AnyNewAck,
                 simultaneous: SimultaneousTimeouts::Each,
                 congested_backoff: CongestedBackoff::WhenMerged,
                 freeze_exit: FreezeExit::LatestTransmission,
@@ -295,7 +295,7 @@ impl Config {
             receive_buffer: 64 * 1024,
             send_buffer: None,
             time_wait: Duration::from_secs(10),
-            call_again: None,
+            syn_rto: None,
             syn_retries: Some(6),
             silence_limit: Some(Duration::from_secs(120)),
             keep_alive: None,
@@ -337,7 +337,7 @@ impl Config {
         check(failures.th_ack > 0, "th_ack", "at least 1")?;
         check(self.receive_buffer >= self.full_block(), "receive_buffer", "at least block_segments · mss")?;
         check(self.keep_alive != Some(Duration::ZERO), "keep_alive", "above zero")?;
-        check(self.call_again != Some(Duration::ZERO), "call_again", "above zero")?;
+        check(self.syn_rto != Some(Duration::ZERO), "syn_rto", "above zero")?;
         check(self.silence_limit != Some(Duration::ZERO), "silence_limit", "above zero")?;
         self.pacing.validate()
     }

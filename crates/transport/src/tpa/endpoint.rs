@@ -142,7 +142,7 @@ impl<P: Payload> Endpoint<P> {
         self.lifecycle.open(Role::Active, State::SynSent)?;
         self.opening.syn_sent = Some(now);
         self.send_syn(now);
-        if let Some(soon) = self.config.call_again {
+        if let Some(soon) = self.config.syn_rto {
             self.timers.set(Timer::Open, now + soon);
             self.opening.early_syn = EarlySyn::Yes;
         }

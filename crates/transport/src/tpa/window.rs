@@ -121,7 +121,7 @@ impl CongestionWindow {
 
     /// Processes an ACK of new data.
     pub(super) fn on_ack(&mut self, answers: AckedTransmission) -> PathChange {
-        if self.config.row_ends == CountReset::AnyNewAck || answers == AckedTransmission::Latest {
+        if self.config.count_reset == CountReset::AnyNewAck || answers == AckedTransmission::Latest {
             self.timeouts = 0;
         }
         match self.path {
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_count_can_be_reset_by_the_latest_transmission_only() {
-        let mut w = window(|c| (c.th_cong, c.row_ends) = (2, CountReset::LatestTransmission));
+        let mut w = window(|c| (c.th_cong, c.count_reset) = (2, CountReset::LatestTransmission));
         w.on_timeout();
         w.on_ack(AckedTransmission::Earlier);
         assert_eq!(w.on_timeout(), PathChange::Congested);

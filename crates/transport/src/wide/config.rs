@@ -30,13 +30,13 @@ settings! {
         /// Initial part of the receive buffer that the peer may use, bytes. It grows by 64 times the bytes that the user has
         /// read, so that a peer cannot fill memory without delivering data. At least four full packets; default 16 MiB: the
         /// whole buffer from the beginning.
-        receive_start, with_receive_start: u64,
+        initial_receive_window, with_initial_receive_window: u64,
         /// Data accepted from the user and not yet acknowledged, bytes. `None` (default): no limit.
         send_buffer, with_send_buffer: Option<u64>,
         /// Acknowledgment policy.
         ack, with_ack: AckConfig,
         /// Loss detection.
-        detect, with_detect: LossDetectionConfig,
+        loss_detection, with_loss_detection: LossDetectionConfig,
         /// Rate control.
         control, with_control: ControlConfig,
         /// Time-outs and reactions to silence.
@@ -45,7 +45,7 @@ settings! {
         time_wait, with_time_wait: Duration as into,
         /// Delay before the first retransmission of the opening; it doubles each time. Above zero, default 200 ms. It can be
         /// short, since the round-trip time is known whichever transmission is answered.
-        open_again, with_open_again: Duration as into,
+        opening_rto, with_opening_rto: Duration as into,
         /// Number of retransmissions of the opening before giving up; `None`: unlimited. Default 8: 100 s.
         opening_retries, with_opening_retries: Option<u32>,
         /// Largest time by which a packet may be sent early. Packets due within this time are sent together, and then none
@@ -70,16 +70,16 @@ settings! {
         /// Longest delay of the acknowledgment of an urgent packet, or of a packet after a gap. Default 5 ms.
         delay, with_delay: Duration as into,
         /// Longest delay of the acknowledgment of other packets. At least `delay`, default 200 ms.
-        late, with_late: Duration as into,
+        relaxed_delay, with_relaxed_delay: Duration as into,
         /// Packets per acknowledgment at low packet rates, as [`rare`](Self::rare) says. On a channel that data and
         /// acknowledgments share, an acknowledgment costs a quarter of a packet or more. The sender assumes the same value at
         /// its peer. At least 1, default 8.
-        rare_every, with_rare_every: u32,
+        low_rate_every, with_low_rate_every: u32,
         /// Packet interval above which packets are rare. Default 12 ms: 1 Mb/s in full packets.
-        rare, with_rare: Duration as into,
+        low_rate_interval, with_low_rate_interval: Duration as into,
         /// Baseline loss rate below which few packets are urgent, if [`every`](Self::every) packets take longer than twice
         /// [`delay`](Self::delay). 0–1, default 0.1.
-        calm, with_calm: f64,
+        relaxed_max_loss, with_relaxed_max_loss: f64,
     }
 }
 
@@ -88,7 +88,7 @@ settings! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct LossDetectionConfig {
         /// Divisor of the minimum round-trip time that gives the reordering window without reordering. At least 1, default 8.
-        share, with_share: u32,
+        reordering_divisor, with_reordering_divisor: u32,
     }
 }
 
@@ -103,7 +103,7 @@ settings! {
         /// Longest interval between two probes of a silent path. Default 500 ms.
         probe_max, with_probe_max: Duration as into,
         /// Longest outage after which the estimates of the path are kept. Default 3 s.
-        keeps, with_keeps: Duration as into,
+        keep_estimates, with_keep_estimates: Duration as into,
         /// Longest silence of a peer that has to answer; `None`: unlimited. Default 120 s, as TPA.
         limit, with_limit: Option<Duration>,
     }
@@ -204,17 +204,17 @@ impl Config {
     pub const DEFAULT: Self = Self {
         mss: 1437,
         receive_buffer: 16 << 20,
-        receive_start: 16 << 20,
+        initial_receive_window: 16 << 20,
         send_buffer: None,
         ack: AckConfig {
             every: 4,
             delay: Duration::from_millis(5),
-            late: Duration::from_millis(200),
-            rare_every: 8,
-            rare: Duration::from_millis(12),
-            calm: 0.1,
+            relaxed_delay: Duration::from_millis(200),
+            low_rate_every: 8,
+            low_rate_interval: Duration::from_millis(12),
+            relaxed_max_loss: 0.1,
         },
-        detect: LossDetectionConfig { share: 8 },
+        loss_detection: LossDetectionConfig { reordering_divisor: 8 },
         control: ControlConfig {
             initial_window: 10,
             queue_high: Duration::from_micros(1500),
@@ -250,11 +250,11 @@ impl Config {
             initial: Duration::from_secs(1),
             min: Duration::from_millis(50),
             probe_max: Duration::from_millis(500),
-            keeps: Duration::from_secs(3),
+            keep_estimates: Duration::from_secs(3),
             limit: Some(Duration::from_secs(120)),
         },
         time_wait: Duration::from_secs(10),
-        open_again: Duration::from_millis(200),
+        opening_rto: Duration::from_millis(200),
         opening_retries: Some(8),
         pace_ahead: Duration::ZERO,
         catch_up: Duration::from_millis(1),
@@ -283,12 +283,16 @@ impl Config {
             "receive_buffer",
             "at least four full packets",
         )?;
-        check(self.receive_start >= 4 * u64::from(self.mss), "receive_start", "at least four full packets")?;
+        check(
+            self.initial_receive_window >= 4 * u64::from(self.mss),
+            "initial_receive_window",
+            "at least four full packets",
+        )?;
         check(self.receive_buffer < 1 << 31, "receive_buffer", "below 2 GiB")?;
         check(self.ack.every > 0, "ack.every", "at least 1")?;
-        check(self.ack.rare_every > 0, "ack.rare_every", "at least 1")?;
-        check(self.ack.late >= self.ack.delay, "ack.late", "at least ack.delay")?;
-        check(self.detect.share > 0, "detect.share", "at least 1")?;
+        check(self.ack.low_rate_every > 0, "ack.low_rate_every", "at least 1")?;
+        check(self.ack.relaxed_delay >= self.ack.delay, "ack.relaxed_delay", "at least ack.delay")?;
+        check(self.loss_detection.reordering_divisor > 0, "loss_detection.reordering_divisor", "at least 1")?;
         check((1..=100).contains(&control.initial_window), "initial_window", "1 to 100")?;
         check(control.queue_high > Duration::ZERO, "queue_high", "above zero")?;
         check(control.queue_packets >= 0.0, "queue_packets", "not negative")?;
@@ -317,8 +321,8 @@ impl Config {
         )?;
         check(verification.unverified_headroom >= 1.0, "verification.unverified_headroom", "at least 1")?;
         check(verification.decision >= 0.0, "verification.decision", "not negative")?;
-        check((0.0..=1.0).contains(&self.ack.calm), "ack.calm", "0 to 1")?;
-        check(self.open_again > Duration::ZERO, "open_again", "above zero")?;
+        check((0.0..=1.0).contains(&self.ack.relaxed_max_loss), "ack.relaxed_max_loss", "0 to 1")?;
+        check(self.opening_rto > Duration::ZERO, "opening_rto", "above zero")?;
         check(self.pace_ahead <= Duration::from_millis(1), "pace_ahead", "at most 1 ms")?;
         check(self.catch_up <= Duration::from_millis(10), "catch_up", "at most 10 ms")?;
         check(silence.initial > Duration::ZERO, "silence.initial", "above zero")?;

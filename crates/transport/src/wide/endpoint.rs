@@ -183,7 +183,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
                 lost: BTreeMap::new(),
                 closing: CloseState::Open,
                 outstanding: OutstandingPackets::default(),
-                detection: OutOfOrderDetection::new(config.detect),
+                detection: OutOfOrderDetection::new(config.loss_detection),
                 sent_bytes: 0,
                 limit: 0,
                 mss: config.mss,
@@ -196,7 +196,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
             },
             rcv: ReceiveHalf::new(
                 config.ack,
-                (config.receive_start, config.receive_buffer),
+                (config.initial_receive_window, config.receive_buffer),
                 (config.receive_buffer / BYTES_PER_PIECE).max(16) as usize,
             ),
             delays: DelayEstimator::new(MIN_RTT_LIFETIME),
@@ -487,7 +487,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     pub(super) fn send_opening(&mut self, now: Instant) {
         self.pending.opening = true;
         self.openings_sent += 1;
-        let patience = self.config.open_again.saturating_mul(1 << (self.openings_sent - 1).min(8));
+        let patience = self.config.opening_rto.saturating_mul(1 << (self.openings_sent - 1).min(8));
         self.timers.set(Timer::Open, now + patience);
     }
 }

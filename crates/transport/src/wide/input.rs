@@ -315,7 +315,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         self.stats.frozen += outage;
         self.snd.next_release = now;
         self.control.discard_samples();
-        if outage > self.config.silence.keeps {
+        if outage > self.config.silence.keep_estimates {
             self.delays.clear();
             self.control.restart(now, self.snd.outstanding.peek_number());
         }

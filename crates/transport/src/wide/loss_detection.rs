@@ -59,7 +59,7 @@ impl OutOfOrderDetection {
     pub(super) fn reordering_window(&self, least_rtt: Duration, srtt: Duration) -> Duration {
         let [a, b] = self.lateness;
         let seen = a.max(b);
-        let narrow = least_rtt / u64::from(self.config.share);
+        let narrow = least_rtt / u64::from(self.config.reordering_divisor);
         narrow.max(seen + seen / 8).min(srtt.max(narrow))
     }
 }

@@ -167,15 +167,15 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     /// Returns whether data may be acknowledged several at once, at the cost of a delay.
     pub(super) fn may_batch_acks(&self) -> bool {
         let ack = &self.config.ack;
-        self.control.is_loss_below(ack.calm)
+        self.control.is_loss_below(ack.relaxed_max_loss)
             && self.sending_takes_longer(ack.every, ack.delay.saturating_mul(2))
     }
 
     /// Returns the number of packets per acknowledgment.
     pub(super) fn packets_per_ack(&self) -> u32 {
         let ack = &self.config.ack;
-        if self.may_batch_acks() && self.sending_takes_longer(1, ack.rare) {
-            ack.rare_every
+        if self.may_batch_acks() && self.sending_takes_longer(1, ack.low_rate_interval) {
+            ack.low_rate_every
         } else {
             ack.every
         }
@@ -192,7 +192,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         let in_window = self.window() / u64::from(packet_len(chunk));
         let together = u64::from(self.packets_per_ack()).min(in_window);
         self.snd.consecutive_not_urgent += 1;
-        let counted = together == u64::from(self.config.ack.rare_every);
+        let counted = together == u64::from(self.config.ack.low_rate_every);
         if self.may_batch_acks() && (counted || u64::from(self.snd.consecutive_not_urgent) < together) {
             return AckUrgency::Deferred;
         }

@@ -127,9 +127,9 @@ impl<P: Payload> ReceiveHalf<P> {
         match answer {
             _ if first || ends => AckTime::Now,
             AckUrgency::Urgent if self.pending >= self.config.every => AckTime::Now,
-            AckUrgency::Deferred if self.pending >= self.config.rare_every => AckTime::Now,
+            AckUrgency::Deferred if self.pending >= self.config.low_rate_every => AckTime::Now,
             AckUrgency::Urgent => AckTime::At(since + self.config.delay),
-            AckUrgency::Deferred => AckTime::At(since + self.config.late),
+            AckUrgency::Deferred => AckTime::At(since + self.config.relaxed_delay),
         }
     }
 

@@ -60,7 +60,10 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         }
         let together = self.packets_per_ack();
         let all_left = self.snd.outstanding.packets() >= together.into();
-        self.control.sending_time(together).filter(|_| all_left).map_or(ack.late, |time| time.min(ack.late))
+        self.control
+            .sending_time(together)
+            .filter(|_| all_left)
+            .map_or(ack.relaxed_delay, |time| time.min(ack.relaxed_delay))
     }
 
     /// Sets the timer for a probe about the packets in flight.

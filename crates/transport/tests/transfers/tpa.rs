@@ -57,7 +57,11 @@ fn any_config() -> impl Strategy<Value = Config> {
             let backoff = if pick(7) { CongestedBackoff::Always } else { CongestedBackoff::WhenMerged };
             let failures = c
                 .failures()
-                .with_row_ends(if pick(4) { CountReset::AnyNewAck } else { CountReset::LatestTransmission })
+                .with_count_reset(if pick(4) {
+                    CountReset::AnyNewAck
+                } else {
+                    CountReset::LatestTransmission
+                })
                 .with_simultaneous(if pick(5) {
                     SimultaneousTimeouts::Each
                 } else {

@@ -31,12 +31,16 @@ fn never_gives_up(config: Config) -> Config {
 fn any_config() -> impl Strategy<Value = Config> {
     (64u16..1438, 1u32..9, 0u64..60, 1u32..20, 4u64..60).prop_map(|(mss, every, delay, share, room)| {
         let [delay, late] = [delay, delay + 95].map(Duration::from_millis);
-        let ack = Config::DEFAULT.ack().with_every(every).with_rare_every(2 * every);
-        let ack = ack.with_delay(delay).with_rare(delay).with_late(late).with_calm(f64::from(every) / 10.0);
+        let ack = Config::DEFAULT.ack().with_every(every).with_low_rate_every(2 * every);
+        let ack = ack
+            .with_delay(delay)
+            .with_low_rate_interval(delay)
+            .with_relaxed_delay(late)
+            .with_relaxed_max_loss(f64::from(every) / 10.0);
         never_gives_up(Config::DEFAULT)
             .with_mss(mss)
             .with_ack(ack)
-            .with_detect(Config::DEFAULT.detect().with_share(share))
+            .with_loss_detection(Config::DEFAULT.loss_detection().with_reordering_divisor(share))
             .with_receive_buffer(room * u64::from(mss).max(512))
             .with_send_buffer(Some(30_000))
     })

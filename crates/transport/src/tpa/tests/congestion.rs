@@ -106,7 +106,7 @@ fn the_reset_of_the_timeout_count_is_configurable() {
         (CountReset::LatestTransmission, PathState::CongestedOrFrozen),
     ] {
         let mut s = sending(2000, |c| {
-            (c.failures.th_cong, c.failures.row_ends, c.failures.simultaneous) =
+            (c.failures.th_cong, c.failures.count_reset, c.failures.simultaneous) =
                 (2, choice, SimultaneousTimeouts::Once);
         });
         s.run_until(400);

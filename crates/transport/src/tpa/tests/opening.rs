@@ -283,7 +283,7 @@ fn a_confirmation_does_not_end_the_backoff_of_a_failed_path() {
 
 #[test]
 fn the_early_syn_retransmission_counts_as_no_retry() {
-    let config = Config { call_again: Some(Duration::from_millis(50)), syn_retries: Some(1), ..plain() };
+    let config = Config { syn_rto: Some(Duration::from_millis(50)), syn_retries: Some(1), ..plain() };
     let mut s = Script::new(config);
     s.endpoint.connect(s.now).unwrap();
     assert_eq!(s.transmits(), "S");

@@ -10,7 +10,7 @@ const NOW: Instant = Instant::from_secs(1);
 const INITIAL_WINDOW: u64 = 64 << 10;
 
 fn small_start() -> Config {
-    Config { receive_start: INITIAL_WINDOW, ..Config::DEFAULT }
+    Config { initial_receive_window: INITIAL_WINDOW, ..Config::DEFAULT }
 }
 
 /// A receiver, and the number of the next packet that comes.
@@ -137,7 +137,7 @@ fn a_small_piece_does_not_retain_the_whole_packet() {
 #[test]
 fn a_small_initial_window_does_not_slow_a_long_fat_path() {
     let long_and_fat = (1e8, Duration::from_millis(100));
-    let [before, now] = [Config::DEFAULT, Config { receive_start: 256 << 10, ..Config::DEFAULT }]
+    let [before, now] = [Config::DEFAULT, Config { initial_receive_window: 256 << 10, ..Config::DEFAULT }]
         .map(|config| transfer(config, long_and_fat, 20_000_000, |_, _| ()));
     assert!(now <= before + Duration::from_millis(20), "{now} instead of {before}");
 }
