@@ -109,6 +109,7 @@ lint: tools deny language rings ## Check format, lints, language, rings of files
 	cargo clippy --locked $(VERSUS) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 	tools/check-layers
+	tools/check-contract
 
 .PHONY: language
 language: ## Check that comments, pages and commit subjects have no more faults of language than counts.json allows

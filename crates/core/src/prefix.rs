@@ -83,9 +83,9 @@ const fn host_mask(length: u32) -> u128 {
 /// # Example
 ///
 /// ```
-/// use hopline_core::ByPrefix;
+/// use hopline_core::PrefixCounter;
 ///
-/// let mut table = ByPrefix::default();
+/// let mut table = PrefixCounter::default();
 /// let address = |text: &str| text.parse().expect("an address");
 /// for (member, host) in ["2001:db8::1", "2001:db8:0:1::1", "192.0.2.1"].into_iter().enumerate() {
 ///     table.insert(address(host), member as u64);

@@ -30,12 +30,12 @@ const ANSWER_WORDS: usize = 1 << 11;
 ///
 /// ```
 /// use hopline_core::Instant;
-/// use hopline_core::flood::{Call, Calls};
+/// use hopline_core::request_admission::{RequestAdmission, RequestId};
 ///
-/// let mut calls = Calls::new();
-/// let request = |n: u64| Call { whose: n.wrapping_mul(0x9e37_79b9_7f4a_7c15), said: n };
+/// let mut admission = RequestAdmission::new();
+/// let request = |n: u64| RequestId { source_hash: n.wrapping_mul(0x9e37_79b9_7f4a_7c15), content_hash: n };
 /// // 3000 requests in one instant: the first 2000 are answered at once.
-/// let answered = (0..3000).filter(|&n| calls.answers(Instant::ZERO, || request(n))).count();
+/// let answered = (0..3000).filter(|&n| admission.admit(Instant::ZERO, || request(n))).count();
 /// assert_eq!(answered, 2000);
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -166,9 +166,9 @@ impl RotatingBloomFilter {
 ///
 /// ```
 /// use hopline_core::Instant;
-/// use hopline_core::flood::Allowance;
+/// use hopline_core::request_admission::TokenBucket;
 ///
-/// let mut allowance = Allowance::new(1, Instant::ZERO);
+/// let mut allowance = TokenBucket::new(1, Instant::ZERO);
 /// assert!(allowance.take(Instant::ZERO));
 /// assert!(!allowance.take(Instant::from_millis(500)));
 /// assert!(allowance.take(Instant::from_secs(1)));

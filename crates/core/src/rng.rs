@@ -64,13 +64,13 @@ pub enum Purpose {
 /// # Example
 ///
 /// ```
-/// use hopline_core::{NodeId, Purpose, Stream};
+/// use hopline_core::{NodeId, Purpose, RandomStream};
 ///
-/// let mut losses = Stream::new(7, 0, NodeId(1), Purpose::Errors);
+/// let mut losses = RandomStream::new(7, 0, NodeId(1), Purpose::Errors);
 /// let lost = (0..1000).filter(|_| losses.bernoulli(0.1)).count();
 /// assert!((70..130).contains(&lost));
 /// // The same key gives the same numbers.
-/// let again = |_| Stream::new(7, 0, NodeId(1), Purpose::Errors).bits();
+/// let again = |_| RandomStream::new(7, 0, NodeId(1), Purpose::Errors).bits();
 /// assert_eq!(again(()), again(()));
 /// ```
 #[derive(Clone, Debug)]

@@ -22,7 +22,7 @@ const OPPORTUNITY_BYTES: u32 = 1500;
 /// assert_eq!(opportunities.mean_rate(), 3.6e6);
 /// let emulation = Emulation { opportunities: Some(Arc::new(opportunities)), ..Emulation::default() };
 /// let mut link = Direction::new(emulation, 1, 0);
-/// let arrival = link.carry(Instant::from_millis(3), 1500)[0].map(|(at, _)| at);
+/// let arrival = link.transmit(Instant::from_millis(3), 1500)[0].map(|(at, _)| at);
 /// assert_eq!(arrival, Some(Instant::from_millis(10)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -127,11 +127,11 @@ pub enum CopyState {
 ///
 /// ```
 /// use hopline_core::{Duration, Instant};
-/// use hopline_link::{Direction, Emulation, Fate};
+/// use hopline_link::{Direction, Emulation, CopyState};
 ///
 /// let mut link = Direction::new(Emulation::delay(Duration::from_millis(25)), 1, 0);
-/// let [first, copy] = link.carry(Instant::ZERO, 1500);
-/// assert_eq!(first, Some((Instant::from_millis(25), Fate::Whole)));
+/// let [first, copy] = link.transmit(Instant::ZERO, 1500);
+/// assert_eq!(first, Some((Instant::from_millis(25), CopyState::Intact)));
 /// assert_eq!(copy, None);
 /// ```
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 //! let admission = Admission::new(1);
 //! let first = admission.enter([192, 0, 2, 1].into());
 //! let second = admission.enter([192, 0, 2, 2].into());
-//! assert!(first.is_lost() && !second.is_lost());
+//! assert!(first.is_evicted() && !second.is_evicted());
 //! ```
 
 use hopline_core::PreAuthLimit;

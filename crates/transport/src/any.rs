@@ -23,7 +23,7 @@ use hopline_wire::udp;
 /// # Example
 ///
 /// ```
-/// use hopline_core::{Instant, Length, NodeId, Purpose, Stream};
+/// use hopline_core::{Instant, Length, NodeId, Purpose, RandomStream};
 /// use hopline_transport::any::{Endpoint, Transport};
 /// use hopline_transport::tcp::{self, Ports};
 /// use hopline_transport::{tpa, wide};
@@ -34,7 +34,7 @@ use hopline_wire::udp;
 ///     Transport::Wide(wide::Config::DEFAULT),
 /// ];
 /// for transport in transports {
-///     let mut random = Stream::new(1, 0, NodeId(0), Purpose::Transport);
+///     let mut random = RandomStream::new(1, 0, NodeId(0), Purpose::Transport);
 ///     let ports = Ports { local: 40_000, remote: transport.server_port() };
 ///     let mut endpoint = Endpoint::<Length>::new(&transport, ports, &mut random);
 ///     endpoint.connect(Instant::ZERO);

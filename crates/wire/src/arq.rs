@@ -7,14 +7,14 @@
 //! +---------------+-------+-------+-------------------------------+
 //! |  magic = 0xd7 | ver=1 | kind  |             epoch             |
 //! +---------------+-------+-------+-------------------------------+
-//! |  data, given up: the first     |  data, given up: its number  |
+//! |  data, given up: the oldest     |  data, given up: its number  |
 //! |    number that is remembered   |  ack: 0                      |
 //! |  ack: all before this is there |                              |
 //! +--------------------------------+------------------------------+
 //! |  data: the packet                                             |
 //! |  given up: nothing                                            |
 //! |  ack: up to 4 words of 64 bits, of what is there beyond the   |
-//! |    first that is missing; the last one is not 0               |
+//! |    oldest that is missing; the last one is not 0               |
 //! +---------------------------------------------------------------+
 //! ```
 //!
@@ -46,8 +46,8 @@ const ACK: u8 = 2;
 /// use hopline_core::Seq16;
 /// use hopline_wire::arq::{Body, Frame};
 ///
-/// let content = Some(Bytes::from_static(b"packet"));
-/// let frame = Frame { epoch: 1, body: Body::Data { first: Seq16(4), number: Seq16(5), content } };
+/// let packet = Some(Bytes::from_static(b"packet"));
+/// let frame = Frame { epoch: 1, body: Body::Data { oldest: Seq16(4), number: Seq16(5), packet } };
 /// let mut bytes = Vec::new();
 /// frame.emit(&mut bytes);
 /// assert_eq!(Frame::parse(&Bytes::from(bytes)), Ok(frame));

@@ -8,9 +8,9 @@ use std::net::IpAddr;
 /// # Example
 ///
 /// ```
-/// use hopline_wire::checksum::Sum;
+/// use hopline_wire::checksum::ChecksumSum;
 ///
-/// let mut sum = Sum::default();
+/// let mut sum = ChecksumSum::default();
 /// sum.add(&[0x00, 0x01, 0xf2, 0x03]);
 /// let checksum = sum.finish();
 /// assert_eq!(checksum, !0xf204);

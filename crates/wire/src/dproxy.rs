@@ -158,13 +158,13 @@ pub struct Range {
 ///
 /// ```
 /// use hopline_core::Seq32;
-/// use hopline_wire::dproxy::{Flow, Message, Range, Says, Sealed, TAG_LEN};
+/// use hopline_wire::dproxy::{Flow, Message, Range, MessageKind, Sealed, TAG_LEN};
 ///
 /// let message = Message {
 ///     number: 1,
 ///     flow: Flow { src: ([192, 0, 2, 1].into(), 80), dst: ([192, 0, 2, 2].into(), 40_000) },
 ///     range: Range { seq: Seq32(1000), len: 1460 },
-///     says: Says::Request,
+///     kind: MessageKind::Request,
 /// };
 /// let sealed = Sealed { message, tag: [0; TAG_LEN] };
 /// let mut bytes = Vec::new();

@@ -173,17 +173,17 @@ impl Default for RecentPackets {
 ///
 /// ```
 /// use hopline_core::Duration;
-/// use hopline_wire::handoff::{Asks, Message, Says, TAG_LEN, Tagged};
+/// use hopline_wire::handoff::{Message, MessageBody, RequestAction, TAG_LEN, TaggedMessage};
 ///
-/// let says = Says::Request {
+/// let body = MessageBody::Request {
 ///     mobile: [192, 0, 2, 1].into(),
 ///     lifetime: Duration::from_secs(5),
-///     asks: Asks::Buffer,
+///     action: RequestAction::Buffer,
 /// };
-/// let tagged = Tagged { message: Message { number: 1, says }, tag: [0; TAG_LEN] };
+/// let tagged = TaggedMessage { message: Message { number: 1, body }, tag: [0; TAG_LEN] };
 /// let mut bytes = Vec::new();
 /// tagged.emit(&mut bytes);
-/// assert_eq!(Tagged::parse(&bytes), Ok(tagged));
+/// assert_eq!(TaggedMessage::parse(&bytes), Ok(tagged));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TaggedMessage {

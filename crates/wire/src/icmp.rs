@@ -20,18 +20,18 @@ const DESTINATION_UNREACHABLE: u8 = 3;
 ///
 /// ```
 /// use bytes::Bytes;
-/// use hopline_wire::icmp::{Reason, Unreachable};
+/// use hopline_wire::icmp::{UnreachableCode, Unreachable};
 /// use hopline_wire::ip::{Header, Protocol};
 /// use hopline_wire::udp::Datagram;
 ///
 /// // A packet for which a router has no route.
-/// let ip = Header::between([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), Protocol::Udp);
+/// let ip = Header::new([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), Protocol::Udp);
 /// let datagram = Datagram { src_port: 5000, dst_port: 53, payload: Bytes::from_static(b"query") };
 /// let mut packet = Vec::new();
 /// ip.emit(datagram.wire_len(), &mut packet);
 /// datagram.emit(&ip, &mut packet);
 ///
-/// let report = Unreachable::about(Reason::Network, &packet).expect("it has ports");
+/// let report = Unreachable::for_packet(UnreachableCode::Network, &packet).expect("it has ports");
 /// assert_eq!(report.ports(), Some([5000, 53]));
 /// let mut bytes = Vec::new();
 /// report.emit(&mut bytes);

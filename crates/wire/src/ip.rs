@@ -15,11 +15,11 @@ use std::net::{IpAddr, Ipv6Addr};
 /// ```
 /// use hopline_wire::ip::{Header, Protocol};
 ///
-/// let between = |src: &str, dst: &str| {
-///     Header::between(src.parse().expect("an address"), dst.parse().expect("an address"), Protocol::Udp)
+/// let new = |src: &str, dst: &str| {
+///     Header::new(src.parse().expect("an address"), dst.parse().expect("an address"), Protocol::Udp)
 /// };
-/// assert_eq!(between("192.0.2.1", "192.0.2.2").min_len(), 20);
-/// let header = between("2001:db8::1", "2001:db8::2");
+/// assert_eq!(new("192.0.2.1", "192.0.2.2").min_len(), 20);
+/// let header = new("2001:db8::1", "2001:db8::2");
 /// let mut packet = Vec::new();
 /// header.emit(0, &mut packet);
 /// assert_eq!(Header::parse(&packet), Ok((header, 40..40)));

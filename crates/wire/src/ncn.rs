@@ -38,12 +38,12 @@ const RELAYED: u8 = 2;
 ///
 /// ```
 /// use hopline_core::Duration;
-/// use hopline_wire::ncn::{About, NormalizedPb, Notice};
+/// use hopline_wire::ncn::{StarvedNode, NormalizedPb, Notice};
 ///
 /// let notice = Notice {
 ///     normalized_pb: NormalizedPb::of(0.25),
 ///     lifetime: Duration::from_millis(500),
-///     about: About::Sender,
+///     starved_node: StarvedNode::Sender,
 /// };
 /// let mut bytes = Vec::new();
 /// notice.emit(&mut bytes);

@@ -57,7 +57,7 @@ pub struct InterfaceId(u32);
 /// let mut capture = Writer::new(Vec::new())?;
 /// let interface = capture.add_interface("node 0", LinkType::RawIp)?;
 /// let mut packet = Vec::new();
-/// Header::between([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), Protocol::Udp).emit(0, &mut packet);
+/// Header::new([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), Protocol::Udp).emit(0, &mut packet);
 /// capture.packet(interface, Instant::from_millis(12), &packet, Some("queue full"))?;
 /// let bytes = capture.finish()?;
 /// assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);

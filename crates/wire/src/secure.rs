@@ -192,12 +192,12 @@ pub enum RefusalReason {
 ///
 /// ```
 /// use bytes::Bytes;
-/// use hopline_wire::secure::{ConnectionId, Message};
+/// use hopline_wire::secure::{ConnectionId, HandshakeMessage};
 ///
 /// let opener = ConnectionId::new([7; 8]).expect("not the magic number");
-/// let retry = Message::Retry { opener, cookie: [1; 16] };
-/// assert_eq!(Message::parse(&retry.to_bytes()), Ok(retry));
-/// assert!(Message::parse(&Bytes::from_static(b"TPAW")).is_err());
+/// let retry = HandshakeMessage::Retry { opener, cookie: [1; 16] };
+/// assert_eq!(HandshakeMessage::parse(&retry.to_bytes()), Ok(retry));
+/// assert!(HandshakeMessage::parse(&Bytes::from_static(b"TPAW")).is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HandshakeMessage {
@@ -411,13 +411,13 @@ impl HandshakeMessage {
 /// # Example
 ///
 /// ```
-/// use hopline_wire::secure::{ConnectionId, HEADER_LEN, Header, TAG_LEN};
+/// use hopline_wire::secure::{ConnectionId, HEADER_LEN, SealedHeader, TAG_LEN};
 ///
-/// let header = Header { id: ConnectionId::new([7; 8]).expect("not the magic number"), number: 12 };
+/// let header = SealedHeader { id: ConnectionId::new([7; 8]).expect("not the magic number"), number: 12 };
 /// let mut datagram = header.bytes().to_vec();
 /// assert_eq!(datagram.len(), HEADER_LEN);
 /// datagram.extend([0; TAG_LEN]);
-/// assert_eq!(Header::parse(&datagram), Ok(header));
+/// assert_eq!(SealedHeader::parse(&datagram), Ok(header));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SealedHeader {

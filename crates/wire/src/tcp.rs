@@ -148,7 +148,7 @@ pub struct Options {
 /// use hopline_wire::ip::{Header, Protocol};
 /// use hopline_wire::tcp::{Flags, Segment};
 ///
-/// let ip = Header::between([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), Protocol::Tcp);
+/// let ip = Header::new([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), Protocol::Tcp);
 /// let mut segment = Segment {
 ///     src_port: 40_000,
 ///     dst_port: 80,

@@ -182,11 +182,11 @@ pub struct Opening {
 ///
 /// ```
 /// use bytes::Bytes;
-/// use hopline_wire::tpa::{Place, Segment};
+/// use hopline_wire::tpa::{SegmentPosition, Segment};
 ///
 /// let segment = Segment {
 ///     block: 3,
-///     place: Some(Place { position: 0, last: false }),
+///     position: Some(SegmentPosition { position: 0, is_last: false }),
 ///     tx: 9,
 ///     window: 20_000,
 ///     payload: Bytes::from_static(b"data"),

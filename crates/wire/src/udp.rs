@@ -19,7 +19,7 @@ pub const HEADER_LEN: usize = 8;
 /// use hopline_wire::ip::{Header, Protocol};
 /// use hopline_wire::udp::Datagram;
 ///
-/// let ip = Header::between([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), Protocol::Udp);
+/// let ip = Header::new([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), Protocol::Udp);
 /// let datagram = Datagram { src_port: 5000, dst_port: 53, payload: Bytes::from_static(b"query") };
 /// let mut bytes = Vec::new();
 /// datagram.emit(&ip, &mut bytes);

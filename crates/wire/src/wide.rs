@@ -216,9 +216,9 @@ pub enum AckUrgency {
 ///
 /// ```
 /// use bytes::Bytes;
-/// use hopline_wire::wide::{Data, End, Packet};
+/// use hopline_wire::wide::{Data, StreamEnd, Packet};
 ///
-/// let data = Data { offset: 1437, end: End::Yes, payload: Bytes::from_static(b"data") };
+/// let data = Data { offset: 1437, end: StreamEnd::Yes, payload: Bytes::from_static(b"data") };
 /// let packet = Packet { number: 12, data: Some(data), ..Packet::default() };
 /// let mut plaintext = Vec::new();
 /// packet.emit_inner(&mut plaintext);

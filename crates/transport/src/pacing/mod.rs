@@ -110,11 +110,11 @@ impl Pacer {
 /// let mut pacing = AdaptivePacing::new(Config::AUTHORS);
 /// pacing.set_hops(6);
 /// for _ in 0..10 {
-///     pacing.sample(Duration::from_millis(120), 1460);
+///     pacing.on_rtt_sample(Duration::from_millis(120), 1460);
 /// }
 /// let now = Instant::from_secs(1);
-/// pacing.released(now);
-/// assert_eq!(pacing.next_release(now), now + pacing.interval());
+/// pacing.on_released(now);
+/// assert_eq!(pacing.release_time(now), now + pacing.interval());
 /// ```
 #[derive(Clone, Debug)]
 pub struct AdaptivePacing {

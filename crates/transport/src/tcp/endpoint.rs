@@ -47,7 +47,7 @@ pub struct Ports {
 ///
 /// ```
 /// use bytes::Bytes;
-/// use hopline_core::{Instant, Machine, Seq32};
+/// use hopline_core::{Instant, StateMachine, Seq32};
 /// use hopline_transport::tcp::{Config, Endpoint, Event, Ports, State};
 /// use hopline_wire::tcp::Flags;
 ///

@@ -29,7 +29,7 @@ use hopline_wire::tpa::{Control, Receipt, Segment, Tag, TxStat};
 /// # Example
 ///
 /// ```
-/// use hopline_core::{Instant, Length, LinkId, Machine};
+/// use hopline_core::{Instant, Length, LinkId, StateMachine};
 /// use hopline_transport::tpa::{Config, Endpoint, State};
 ///
 /// let now = Instant::ZERO;

@@ -22,7 +22,7 @@ const COOKIE_LIFETIME: Duration = Duration::from_secs(30);
 ///
 /// ```
 /// use core::num::NonZeroU64;
-/// use hopline_core::{Instant, Length, LinkId, Machine};
+/// use hopline_core::{Instant, Length, LinkId, StateMachine};
 /// use hopline_transport::tpa::{Config, Endpoint, Identity, Listener, Secret, Verdict};
 /// use hopline_wire::tpa::Tag;
 ///

@@ -31,13 +31,13 @@ const MIN_PROBE_TIMER: Duration = Duration::from_secs(1);
 ///
 /// ```
 /// use hopline_core::{Duration, Instant};
-/// use hopline_transport::tpa::PathMtu;
+/// use hopline_transport::tpa::PathMtuSearch;
 ///
-/// let mut search = PathMtu::new(1452);
+/// let mut search = PathMtuSearch::new(1452);
 /// let before = search.mss();
 /// let mut now = Instant::ZERO;
 /// while let Some(length) = search.poll_probe(now, Duration::from_millis(100), now) {
-///     search.passed(now, length); // The peer has echoed a padded datagram of this length.
+///     search.on_probe_passed(now, length); // The peer has echoed a padded datagram of this length.
 ///     now += Duration::from_millis(10);
 /// }
 /// assert!(before < search.mss() && search.mss() <= 1452);

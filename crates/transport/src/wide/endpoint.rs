@@ -34,7 +34,7 @@ const BYTES_PER_PIECE: u64 = 512;
 /// # Example
 ///
 /// ```
-/// use hopline_core::{Instant, Length, LinkId, Machine};
+/// use hopline_core::{Instant, Length, LinkId, StateMachine};
 /// use hopline_transport::wide::{Config, Endpoint, State};
 ///
 /// let now = Instant::ZERO;

@@ -53,9 +53,9 @@ const PARITY_LEN: usize = 4;
 ///
 /// ```
 /// use bytes::Bytes;
-/// use hopline_wire::dproxy::frame::{Body, Frame, Numbers};
+/// use hopline_wire::dproxy::frame::{Body, Frame, PacketNumbers};
 ///
-/// let missing = Numbers::new(vec![3, 5]).expect("1 to 64 numbers");
+/// let missing = PacketNumbers::new(vec![3, 5]).expect("1 to 64 numbers");
 /// let frame = Frame { epoch: 1, body: Body::Request(missing) };
 /// let mut bytes = Vec::new();
 /// frame.emit(&mut bytes);

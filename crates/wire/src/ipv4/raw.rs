@@ -15,14 +15,14 @@ const FRAGMENT_OFFSET: u16 = 0x1fff;
 ///
 /// ```
 /// use bytes::Bytes;
-/// use hopline_wire::ipv4::{Ecn, Header, Opaque, Protocol};
+/// use hopline_wire::ipv4::{Ecn, Header, RawPacket, Protocol};
 ///
 /// let (src, dst) = ([192, 0, 2, 1].into(), [192, 0, 2, 2].into());
 /// let header = Header { src, dst, ttl: 64, protocol: Protocol::Other(99), ecn: Ecn::Capable0, id: 0 };
 /// let mut packet = Vec::new();
 /// header.emit(0, &mut packet);
 /// // A router decrements the TTL and may set a congestion mark.
-/// let forwarded = Opaque::parse(&Bytes::from(packet)).expect("valid");
+/// let forwarded = RawPacket::parse(&Bytes::from(packet)).expect("valid");
 /// let mut out = Vec::new();
 /// forwarded.emit(forwarded.header().ttl - 1, Ecn::CongestionExperienced, &mut out);
 /// let (header, _) = Header::parse(&Bytes::from(out)).expect("valid");

@@ -1,5 +1,5 @@
 //! User-defined congestion control algorithms, which set the growth and the reduction of the window
-//! ([`Endpoint::with_own_law`](crate::tcp::Endpoint::with_own_law)).
+//! ([`Endpoint::with_custom_congestion_control`](crate::tcp::Endpoint::with_custom_congestion_control)).
 //!
 //! The algorithm is called and returns a number of bytes. The endpoint keeps loss detection and retransmission, slow
 //! start after a time-out from one segment, idle restarts, and the undoing of spurious reductions. An algorithm must
@@ -28,28 +28,28 @@ pub struct CustomCongestionControlId(pub u16);
 ///
 /// ```
 /// use hopline_core::{Length, Seq32};
-/// use hopline_transport::tcp::{Config, Endpoint, LawAck, LawLoss, LawTimeout, OwnLaw, Ports};
+/// use hopline_transport::tcp::{Config, Endpoint, CustomCcAck, CustomCcLoss, CustomCcTimeout, CustomCongestionControl, Ports};
 ///
 /// /// Window of eight segments, whatever is lost.
 /// #[derive(Debug)]
 /// struct Constant;
 ///
-/// impl OwnLaw for Constant {
-///     fn on_ack(&mut self, ack: &LawAck) -> Result<f64, String> {
+/// impl CustomCongestionControl for Constant {
+///     fn on_ack(&mut self, ack: &CustomCcAck) -> Result<f64, String> {
 ///         Ok(8.0 * f64::from(ack.state.mss_bytes))
 ///     }
 ///
-///     fn on_loss(&mut self, loss: &LawLoss) -> Result<f64, String> {
+///     fn on_loss(&mut self, loss: &CustomCcLoss) -> Result<f64, String> {
 ///         Ok(8.0 * f64::from(loss.state.mss_bytes))
 ///     }
 ///
-///     fn on_timeout(&mut self, timeout: &LawTimeout) -> Result<f64, String> {
+///     fn on_timeout(&mut self, timeout: &CustomCcTimeout) -> Result<f64, String> {
 ///         Ok(8.0 * f64::from(timeout.state.mss_bytes))
 ///     }
 /// }
 ///
 /// let ports = Ports { local: 40_000, remote: 80 };
-/// let endpoint = Endpoint::<Length>::with_own_law(Config::modern(), ports, Seq32(1), Box::new(Constant));
+/// let endpoint = Endpoint::<Length>::with_custom_congestion_control(Config::modern(), ports, Seq32(1), Box::new(Constant));
 /// assert!(endpoint.is_ok());
 /// ```
 pub trait CustomCongestionControl: Debug + Send {
