@@ -91,7 +91,8 @@ check: lint build-times-check package tshark chromium iperf3 iptables nft test e
 	@[ ! -e $(TARGET)/python/skipped ] || echo 'check: passed, but PyPI was not reached, and the Python package was not tested' >&2
 	@[ -w /dev/net/tun ] && [ "$$(id -u)" = 0 ] || echo 'check: passed, but nothing was sent over real links: that needs root and /dev/net/tun' >&2
 
-# The features of the command one by one, the middleboxes without gateways, and streams with and without tokio; `quick` builds the command without any.
+# The middleboxes without gateways, and streams with and without tokio; `quick` builds the command without features, and
+# `make check-features` all combinations.
 .PHONY: lint
 lint: tools deny language rings ## Check format, lints, language, rings of files, documentation and dependencies
 	@! grep -rnE '^(<{7}|>{7}) ' --include='*.md' --include='*.rs' --include='*.toml' --exclude-dir=target . \
@@ -99,9 +100,6 @@ lint: tools deny language rings ## Check format, lints, language, rings of files
 	cargo fmt --all --check
 	cargo fmt --all --manifest-path bench/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	for feature in net parquet; do \
-		cargo clippy --locked --package hopline-cli --no-default-features --features $$feature -- -D warnings; \
-	done
 	for features in '' tokio; do \
 		cargo clippy --locked --package hopline-streams --features "$$features" -- -D warnings; \
 	done
@@ -145,8 +143,8 @@ publish-dry-run: tools ## Do everything that publishing on crates.io does, apart
 
 # Not a part of `make check`: `make lint` checks the features that the command is built with.
 .PHONY: check-features
-check-features: cargo-hack ## Check that the published crates compile with every combination of their features
-	$(WITH_TOOLS) cargo hack check --locked --feature-powerset --target-dir $(TARGET)/features $(PUBLISHED)
+check-features: cargo-hack ## Check that the command and the published crates compile with every combination of their features
+	$(WITH_TOOLS) cargo hack check --locked --feature-powerset --target-dir $(TARGET)/features --package hopline-cli $(PUBLISHED)
 
 .PHONY: check-semver
 check-semver: tools ## Check that the published crates have broken no API since the last release, or since BASELINE (a commit)

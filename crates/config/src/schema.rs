@@ -377,6 +377,14 @@ impl Key {
         self.with_default(Default::Required)
     }
 
+    /// Returns the meaning with the default, as the help of an error.
+    fn help(&self) -> String {
+        match self.default {
+            Default::Of(..) | Default::Derived(_) => format!("{}; default: {}", self.doc, self.default),
+            _ => self.doc.to_owned(),
+        }
+    }
+
     /// Returns the same key with the default of the algorithm's configuration.
     ///
     /// # Panics
@@ -588,7 +596,7 @@ fn check_value(node: &Node, key: &'static Key, path: &str, problems: &mut Vec<Pr
             for (i, item) in items.iter().enumerate() {
                 match &item.value {
                     Value::Table(table) => check(table, &item.origin, &format!("{path}.{i}"), keys, problems),
-                    _ => problems.push(Problem::new(kind()).at(&item.origin).help(key.doc)),
+                    _ => problems.push(Problem::new(kind()).at(&item.origin).help(key.help())),
                 }
             }
         }
@@ -599,11 +607,11 @@ fn check_value(node: &Node, key: &'static Key, path: &str, problems: &mut Vec<Pr
                 let whole = as_whole(item);
                 if !whole.is_some_and(|i| (min..=max).contains(&i)) {
                     let message = format!("`{path}` takes {}", key.expects());
-                    problems.push(Problem::new(message).at(&item.origin).help(key.doc));
+                    problems.push(Problem::new(message).at(&item.origin).help(key.help()));
                 }
             }
         }
-        _ => wrong(kind(), key.doc.to_owned()),
+        _ => wrong(kind(), key.help()),
     }
 }
 
