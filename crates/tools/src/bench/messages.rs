@@ -30,12 +30,12 @@ pub fn results(parameters: &[u8], text: &[u8]) {
     let roles = [Role::Sends, Role::Receives, Role::Sends];
     for roles in [&roles[..1], &roles[1..2], &roles] {
         let here = LocalContext { roles, plan: &agreed.plan, length: agreed.length, omitted: &[] };
-        let Ok(report) = results.clone().to_report(&here) else { continue };
+        let Ok(report) = results.clone().into_report(&here) else { continue };
         assert_eq!(report.streams.len(), roles.len());
         assert!(report.cpu.user.is_finite() && report.cpu.user >= 0.0);
         assert!(report.cpu.system.is_finite() && report.cpu.system >= 0.0);
         let told = round_trip(&Results::of(&report, &[], Dialect::Hopline));
-        told.to_report(&here).expect("what is told is understood");
+        told.into_report(&here).expect("what is told is understood");
     }
 }
 

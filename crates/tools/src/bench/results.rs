@@ -119,7 +119,7 @@ impl Results {
     }
 
     /// Returns the report on the streams of the test. `Err`: the reason that the results do not belong to the test.
-    pub(super) fn to_report(self, here: &LocalContext<'_>) -> Result<SideReport, String> {
+    pub(super) fn into_report(self, here: &LocalContext<'_>) -> Result<SideReport, String> {
         let mut elapsed = Duration::ZERO;
         let mut streams = Vec::new();
         for (index, &role) in here.roles.iter().enumerate() {
@@ -226,8 +226,8 @@ mod tests {
         let plan = Plan::new(Transport::Tcp { congestion_control: None });
         let read: Results = serde_json::from_str(&text).unwrap();
         let here = |roles| LocalContext { roles, plan: &plan, length: 1000, omitted: &[] };
-        assert_eq!(read.clone().to_report(&here(&[Role::Sends; 3])), Ok(report));
-        assert!(read.to_report(&here(&[Role::Sends; 4])).is_err(), "a stream is missing");
+        assert_eq!(read.clone().into_report(&here(&[Role::Sends; 3])), Ok(report));
+        assert!(read.into_report(&here(&[Role::Sends; 4])).is_err(), "a stream is missing");
     }
 
     /// Returns the datagrams of the only stream of a test of which this side omitted 39.
@@ -236,7 +236,7 @@ mod tests {
         let omitted = [DatagramStats { packets: 39, ..DatagramStats::default() }];
         let plan = Plan::new(Transport::Udp);
         let here = LocalContext { roles: &[role], plan: &plan, length: 1000, omitted: &omitted };
-        read.to_report(&here).unwrap().streams[0].datagrams.unwrap()
+        read.into_report(&here).unwrap().streams[0].datagrams.unwrap()
     }
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
         let read: Results = serde_json::from_str(text).unwrap();
         let plan = Plan::new(Transport::Udp);
         let here = LocalContext { roles: &[Role::Receives], plan: &plan, length: 0, omitted: &[] };
-        let report = read.to_report(&here).unwrap();
+        let report = read.into_report(&here).unwrap();
         assert_eq!((report.streams[0].bytes, report.elapsed), (u64::MAX, Duration::ZERO));
         assert_eq!(report.output, Some(ServerOutput::Text("a\\u{1b}[2J\n".into())));
     }

@@ -349,7 +349,7 @@ impl TestRun<'_> {
         })?;
         let roles: Vec<Role> = self.roles.iter().map(|role| role.other()).collect();
         let here = LocalContext { roles: &roles, plan: self.plan, length: self.length, omitted };
-        theirs.to_report(&here).map_err(Error::Results)
+        theirs.into_report(&here).map_err(Error::Results)
     }
 }
 
