@@ -72,7 +72,7 @@ pub const VARIANT: &[Key] = &[
     Key::settings("set", "keys of the scenario, set in this variant"),
     Key::lists(
         "grid",
-        "keys of the scenario of which every combination is a variant: settings that the others do not have",
+        "keys of the scenario of which every combination is a variant: settings of this variant alone",
     ),
 ];
 

@@ -131,7 +131,7 @@ pub(super) const RUNS: &[MetricInfo] = &[
         "proxy_left_to_sender",
         "1",
         Neither,
-        "packets whose loss machines in the path left to the sender: refused by a queue, or sent again in vain too often",
+        "lost packets that middleboxes left to the sender: refused by a queue, or sent again in vain too often",
         |o| Some(over_nodes(o, |n| n.proxies.unrecovered)),
     ),
     run("proxy_acks_absorbed", "1", Neither, "ACKs that machines in the path kept", |o| {
