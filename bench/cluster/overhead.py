@@ -68,7 +68,7 @@ def sweeps(given: argparse.Namespace, plan: Path, folder: Path) -> str:
             f"{given.repeat}. With two workers each, what it takes beyond the command on two threads:"
         ),
         "",
-        "| who makes the runs | 1 worker | 2 workers | beyond the command | to start | driver's memory at 10 % and at the end |",
+        "| placement of the runs | 1 worker | 2 workers | beyond the command | to start | driver's memory at 10 % and at the end |",
         "|---|--:|--:|--:|--:|--:|",
     ]
     times = {}

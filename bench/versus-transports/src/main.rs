@@ -121,10 +121,10 @@ fn about(plan: &Plan, arguments: &Arguments) -> Result<String, Failure> {
     };
     let erratic = if arguments.quick { "one seed" } else { "eight seeds at least" };
     Ok(format!(
-        "Links: the same rate both ways, MTU 1500 ({}; {}); losses, bursts (mean 4 packets) and reordering (+30 ms) \
-         on data only, but where ACKs are named. Runs of {} s from connect; {erratic} of erratic transports at 10 % loss and \
-         more; medians, and the range where it exceeds a tenth. Kernel {}, whose TCP uses {} unless told otherwise; here it is \
-         told, for each socket.\n",
+        "Links: the same rate both ways, MTU 1500 ({}; {}). Losses, bursts (mean 4 packets) and reordering (+30 ms) \
+         affect data only, unless ACKs are named. Runs of {} s from connect; {erratic} of erratic transports at 10 % loss and \
+         more; medians, and the range where it exceeds a tenth. Kernel {}; its TCP uses {} by default, and each socket here \
+         sets its own.\n",
         bottleneck(&SLOW),
         bottleneck(&FAST),
         plan.seconds,
@@ -138,11 +138,11 @@ fn about_cable(seconds: f64, rounds: u32, runs: &[Fast]) -> String {
     let [low, high] = [loads().reduce(f64::min), loads().reduce(f64::max)].map(Option::unwrap_or_default);
     format!(
         "Cable: two hosts joined by a pair of veth interfaces, MTU 1500, no loss, no limit. {rounds} runs of {seconds} s \
-         from connect, one at a time; medians, and the range where it exceeds a tenth. Offload of packets: as the kernel sets \
-         up a veth, segmentation offload on, so that up to 64 KiB of TCP or of a UDP sender that asks for it (UDP_SEGMENT) \
-         cross as one. Single packets: each crosses alone. Processor time: of all threads of a host, user and system, \
-         from begin to end; what the kernel does for a packet on its way is charged to whoever sends it, or to ksoftirqd. \
-         Load average of the machine while this was measured: {low} to {high}, on {} processors.\n",
+         from connect, one at a time. Medians, and the range where it exceeds a tenth. GSO bursts: a veth as the kernel sets it \
+         up, with segmentation offload. Up to 64 KiB of TCP, or of a UDP sender with UDP_SEGMENT, cross as one. Single packets: \
+         each crosses alone. Processor time: of all threads of a host, user and system, from begin to end. The kernel's work \
+         on a packet in transit is charged to its sender, or to ksoftirqd. Load average during the measurement: {low} to \
+         {high}, on {} processors.\n",
         std::thread::available_parallelism().map_or(0, usize::from),
     )
 }

@@ -2,8 +2,8 @@
 
 use crate::peer::{Peer, Steadiness};
 use hopline_core::Duration;
-use hopline_testkit::Emulation;
 use hopline_testkit::DelayDistribution;
+use hopline_testkit::Emulation;
 
 /// Loss ratio from which on erratic transports are run with more seeds.
 const HEAVY_LOSS: f64 = 0.1;

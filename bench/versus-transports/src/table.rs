@@ -41,9 +41,8 @@ pub(crate) fn lateness(runs: &[Measured]) -> String {
     let p99 = median(runs.iter().map(|m| m.link_late_p99_ms).collect());
     let late = runs.iter().filter(|m| m.late).count();
     format!(
-        "Lateness of the link over {} runs: {mean:.3} ms in the mean, {p99:.2} ms at p99 of the median run, {worst:.1} ms \
-         at worst, {over:.2} % of packets more than 1 ms; {late} runs were late beyond the bound (2 %) each time they \
-         were tried, and are marked `*`.\n",
+        "Lateness of the link over {} runs: mean {mean:.3} ms, p99 of the median run {p99:.2} ms, maximum {worst:.1} ms. \
+         Late by more than 1 ms: {over:.2} % of packets. Runs beyond the bound (2 %) at each attempt: {late}, marked `*`.\n",
         runs.len()
     )
 }
