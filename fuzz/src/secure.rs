@@ -50,14 +50,14 @@ pub fn secure_opener(data: &[u8]) {
     for _ in 0..MOST_STEPS {
         match choices.byte() % 6 {
             0 => now += Duration::from_millis(u64::from(choices.u16() % 8000)),
-            1 => opener.handle(now, &second),
-            2 => opener.handle(now, &damaged(&second, &mut choices)),
+            1 => opener.handle_datagram(now, &second),
+            2 => opener.handle_datagram(now, &damaged(&second, &mut choices)),
             3 => {
                 let cookie = [choices.byte(); 16];
-                opener.handle(now, &HandshakeMessage::Retry { opener: local, cookie }.to_bytes());
+                opener.handle_datagram(now, &HandshakeMessage::Retry { opener: local, cookie }.to_bytes());
             }
             4 => opener.confirm(),
-            _ => opener.handle(now, &anything(&mut choices, local)),
+            _ => opener.handle_datagram(now, &anything(&mut choices, local)),
         }
         opener.handle_timeout(now);
         sent += std::iter::from_fn(|| opener.poll_transmit()).count();
@@ -281,7 +281,7 @@ fn answerer(method: Method, config: ResponderConfig) -> Responder {
 /// Returns the answer, and checks its limits.
 fn answer(answerer: &mut Responder, now: Instant, from: SocketAddr, datagram: &Bytes) -> Option<Bytes> {
     assert_eq!(answer_deferred(answerer, now).len(), 0, "what waited was answered at its time");
-    answerer.handle(now, from, &mut datagram.to_vec());
+    answerer.handle_datagram(now, from, &mut datagram.to_vec());
     let (to, answer) = answerer.poll_transmit()?;
     assert_eq!(to, from);
     assert!(answer.len() <= 3 * datagram.len() && answerer.poll_transmit().is_none());
@@ -300,7 +300,7 @@ fn answer_deferred(answerer: &mut Responder, now: Instant) -> Vec<Bytes> {
 /// Passes an answer to all initiators. Their next message replaces their last.
 fn hear(callers: &mut [(Initiator, Bytes)], now: Instant, answer: &Bytes) {
     for (opener, last) in callers {
-        opener.handle(now, answer);
+        opener.handle_datagram(now, answer);
         if let Some(next) = follow(opener) {
             *last = next;
         }
@@ -330,13 +330,13 @@ fn sessions(cipher: Cipher) -> [Session; 2] {
     let mut answerer = answerer(method, ResponderConfig::default());
     let first = opener.poll_transmit().expect("it begins");
     let second = answer(&mut answerer, Instant::ZERO, address(0), &first).expect("it is answered");
-    opener.handle(Instant::ZERO, &second);
+    opener.handle_datagram(Instant::ZERO, &second);
     let Some(InitiatorEvent::Completed(Established { session: mut ours, .. })) = opener.poll_event() else {
         panic!("no keys")
     };
     let mut empty = vec![0; Sealer::OVERHEAD];
     ours.sealer.seal(&mut empty).expect("there is room");
-    answerer.handle(Instant::ZERO, address(0), &mut empty);
+    answerer.handle_datagram(Instant::ZERO, address(0), &mut empty);
     let Some(ResponderEvent::Accepted(Accepted { established: Established { session: theirs, .. }, .. })) =
         answerer.poll_event()
     else {

@@ -36,14 +36,14 @@ pub fn transfer_receiver(data: &[u8]) {
     let directory = Directory::open(&inside).expect("it is there");
     let mut receiver = Receiver::new(&directory, permitted);
     for frame in frames(data) {
-        if receiver.handle(frame, &mut ()).is_err() || receiver.is_over() {
+        if receiver.handle_frame(frame, &mut ()).is_err() || receiver.is_over() {
             break;
         }
         // Sometimes all pending work is done at once.
         if data.len().is_multiple_of(3) && receiver.settle(&mut ()).is_err() {
             break;
         }
-        while receiver.poll().is_some() {}
+        while receiver.poll_frame().is_some() {}
     }
     // Complete files are stored, or were rejected.
     let _ = receiver.settle(&mut ());

@@ -5,7 +5,7 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hopline_core::{Duration, Instant, Length, Seq32};
 use hopline_proxy::dproxy::opaque::{self, Frame, Opaque};
-use hopline_proxy::dproxy::{Config, DProxy, Does, Key};
+use hopline_proxy::dproxy::{Config, DProxy, DProxyAction, Key};
 use hopline_proxy::{Packet, TableLimits};
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::tcp::{Flags, Segment};
@@ -104,10 +104,10 @@ impl Node {
         let packet = Packet::new(&ip, &segment);
         let _ = black_box(self.upstream.pass_in(self.now, packet, || round));
         self.downstream.pass_out(self.now, packet, || round);
-        while let Some(does) = self.upstream.poll() {
+        while let Some(does) = self.upstream.poll_action() {
             // A released packet would go out over the other link; here it is the same packet, at the same
             // cost.
-            if let Does::Forward(_) = does {
+            if let DProxyAction::Forward(_) = does {
                 black_box(does);
             }
         }
@@ -144,7 +144,7 @@ impl NumberingLink {
         loop {
             let mut rests = true;
             for end in [0, 1] {
-                while let Some(does) = self.ends[end].poll() {
+                while let Some(does) = self.ends[end].poll_action() {
                     if let opaque::OpaqueAction::Send(_, frame) = does {
                         rests = false;
                         let is_lost = self.loss_interval > 0

@@ -269,7 +269,7 @@ impl Conn {
         let packet = match content {
             DatagramContent::Packet(packet) => Packet { ecn, ..packet },
             DatagramContent::Path(frame) => {
-                open.paths.handle(now, path.peer, frame);
+                open.paths.handle_control(now, path.peer, frame);
                 Packet { number, ecn, ..Packet::default() }
             }
             DatagramContent::Empty => Packet { number, ecn, ..Packet::default() },
@@ -287,7 +287,7 @@ impl Conn {
     pub(crate) fn handle_handshake(&mut self, now: Instant, datagram: &Bytes) -> Result<(), Dropped> {
         let opener = self.encryption.initiator().ok_or(Dropped::Late)?;
         let before = opener.refusals().total();
-        opener.handle(now, datagram);
+        opener.handle_datagram(now, datagram);
         if opener.refusals().total() > before { Err(Dropped::Late) } else { Ok(()) }
     }
 
@@ -459,7 +459,7 @@ impl Conn {
                 if from.ip() == to.ip() {
                     self.endpoint.handle_signal(now, Signal::RouteFound);
                 } else {
-                    self.endpoint.on_path_change(now);
+                    self.endpoint.handle_path_change(now);
                 }
             }
         }

@@ -172,7 +172,7 @@ impl Host {
             return Err(Dropped::Connections);
         }
         let len = datagram.len();
-        let refused = listener.responder.handle(now, path.peer, datagram);
+        let refused = listener.responder.handle_datagram(now, path.peer, datagram);
         listener.record_deferred(path);
         self.send_answers(Some(path));
         let mut done = refused.map_or(Ok(()), |_| Err(Dropped::Refused));

@@ -37,7 +37,7 @@ fn floods(c: &mut Criterion) {
         let mut answerer = answerer(config, &called);
         let (_, first) = open(Cipher::Aes256Gcm, &caller, [1; 32]);
         let mut once = || {
-            answerer.handle(Instant::ZERO, SocketAddr::from(ADDRESS), &mut first.to_vec());
+            answerer.handle_datagram(Instant::ZERO, SocketAddr::from(ADDRESS), &mut first.to_vec());
             answerer.poll_transmit()
         };
         group.bench_function(name, |bencher| bencher.iter(&mut once));

@@ -172,7 +172,7 @@ impl Initiator {
     }
 
     /// Takes a datagram of a handshake.
-    pub fn handle(&mut self, now: Instant, datagram: &Bytes) {
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &Bytes) {
         if let Err(refused) = self.try_handle(now, datagram) {
             self.refusals.add(refused);
         }

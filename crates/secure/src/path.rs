@@ -132,7 +132,7 @@ impl Paths {
 
     /// Records that a datagram from this address, already [`record_received`](Self::record_received), had this control frame in
     /// it.
-    pub fn handle(&mut self, now: Instant, from: SocketAddr, control: Control) {
+    pub fn handle_control(&mut self, now: Instant, from: SocketAddr, control: Control) {
         match control {
             Control::Challenge(challenge) => {
                 let known = from == self.active || self.candidates().any(|candidate| candidate == from);

@@ -163,7 +163,12 @@ impl Responder {
 
     /// Takes a datagram that belongs to a handshake, or to no connection that is known. What then stands in
     /// `datagram` is undefined. Returns why nothing was made of it, which is also counted.
-    pub fn handle(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8]) -> Option<Refused> {
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &mut [u8],
+    ) -> Option<Refused> {
         self.handle_timeout(now);
         let done = match DatagramKind::of(datagram) {
             None => Err(Refused::Malformed),

@@ -130,7 +130,7 @@ impl<T: Tracer> Engine<T> {
             let Some(role) = self.nodes[node.index()].mobility_role_mut() else { return };
             if let Some(transmit) = role.home.as_mut().and_then(|home| home.poll_transmit()) {
                 self.send_handoff(node, transmit);
-            } else if let Some(does) = role.station.as_mut().and_then(|station| station.poll()) {
+            } else if let Some(does) = role.station.as_mut().and_then(|station| station.poll_action()) {
                 self.perform_station_action(node, does);
             } else if let Some(host) = &mut role.mobile
                 && let Some(event) = host.machine.poll_event()
@@ -146,7 +146,7 @@ impl<T: Tracer> Engine<T> {
         }
         let (now, scheduler) = (self.kernel.now, &mut self.kernel.scheduler);
         if let Some(role) = self.nodes[node.index()].mobility_role_mut() {
-            role.alarm.set(now, role.next_wake(), scheduler, Event::Cells { node: node.0 });
+            role.alarm.set(now, role.poll_timeout(), scheduler, Event::Cells { node: node.0 });
         }
     }
 

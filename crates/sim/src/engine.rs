@@ -250,7 +250,7 @@ impl<T: Tracer> Engine<T> {
             }
             AirEvent::TransmissionLands { flight, next } => self.continue_landing(flight, next),
             AirEvent::Mac { station } => {
-                if air.wake(kernel.now, station) {
+                if air.handle_timeout(kernel.now, station) {
                     self.process_station(station);
                 }
             }
@@ -265,7 +265,7 @@ impl<T: Tracer> Engine<T> {
             Event::Middlebox { node, seat } => self.wake_middlebox(NodeId(node), seat),
             Event::Cells { node } => self.wake_cells(NodeId(node)),
             Event::Endpoint { flow, side } => {
-                if self.flows.wake(self.kernel.now, flow, side) {
+                if self.flows.handle_timeout(self.kernel.now, flow, side) {
                     self.process_endpoint(flow, side);
                 }
             }

@@ -55,10 +55,10 @@ fn a_partial_file_of_another_user_is_rejected() {
     let (mut sender, mut receiver) =
         (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     while !sender.is_over() {
-        receiver.handle(sender.poll(&mut outcomes).unwrap().unwrap(), &mut ()).unwrap();
+        receiver.handle_frame(sender.poll_frame(&mut outcomes).unwrap().unwrap(), &mut ()).unwrap();
         receiver.settle(&mut ()).unwrap();
-        while let Some(reply) = receiver.poll() {
-            sender.handle(reply, &mut outcomes).unwrap();
+        while let Some(reply) = receiver.poll_frame() {
+            sender.handle_frame(reply, &mut outcomes).unwrap();
         }
     }
     let [(path, refusal)] = &outcomes.0[..] else { panic!("{:?}", outcomes.0) };
@@ -136,11 +136,11 @@ fn files_that_fit_are_stored_beside_files_that_do_not(small: &Path) {
     let (mut sender, mut receiver) =
         (Sender::new(place.source()), Receiver::new(&directory, Permissions::default()));
     while !sender.is_over() {
-        let frame = sender.poll(&mut here).unwrap().expect("the receiver has answered");
-        receiver.handle(frame, &mut there).unwrap();
+        let frame = sender.poll_frame(&mut here).unwrap().expect("the receiver has answered");
+        receiver.handle_frame(frame, &mut there).unwrap();
         receiver.settle(&mut there).unwrap();
-        while let Some(reply) = receiver.poll() {
-            sender.handle(reply, &mut here).unwrap();
+        while let Some(reply) = receiver.poll_frame() {
+            sender.handle_frame(reply, &mut here).unwrap();
         }
     }
     assert_eq!((sender.summary().stored, sender.summary().refused), (3, 2), "{here:?}", here = here.0);

@@ -56,7 +56,7 @@ fn take(end: &mut Arq<u32>, now: Instant, frame: Frame<u32>, held: &mut BTreeMap
 
 fn drain(end: &mut Arq<u32>, held: &mut BTreeMap<u32, u32>, sent: &mut Vec<Frame<u32>>) {
     let mut steps = 0;
-    while let Some(does) = end.poll() {
+    while let Some(does) = end.poll_action() {
         steps += 1;
         assert!(steps < 10_000, "it does not stop");
         match does {

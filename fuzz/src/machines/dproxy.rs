@@ -6,8 +6,8 @@ use hopline_proxy::dproxy::opaque::{
     self, DeliveryMode, Frame, Opaque, Parity, TransmissionKind, WINDOW_PACKETS,
 };
 use hopline_proxy::dproxy::{
-    CacheConfig, Config, DProxy, Does, HoleDelivery, Key, OrderRule, QueueDropHandling, RecoveryConfig,
-    RequestExpansion, TimeoutRule, Verdict,
+    CacheConfig, Config, DProxy, DProxyAction, HoleDelivery, Key, OrderRule, QueueDropHandling,
+    RecoveryConfig, RequestExpansion, TimeoutRule, Verdict,
 };
 use hopline_proxy::{Packet, TableLimits};
 use hopline_wire::dproxy::{Flow, Message, MessageKind, Range, Sealed};
@@ -78,8 +78,8 @@ pub fn dproxy_machine(data: &[u8]) {
                 let (ip, segment) = any_packet(&mut choices, Way::Out);
                 end.machine.on_queue_drop::<Length>(Packet::new(&ip, &segment));
             }
-            190..193 => end.machine.on_peer_absent(end.now),
-            193..196 => end.machine.on_peer_present(end.now, [KEY; 2]),
+            190..193 => end.machine.handle_peer_absent(end.now),
+            193..196 => end.machine.handle_peer_present(end.now, [KEY; 2]),
             196..200 => {
                 let bytes: Vec<u8> = (0..choices.byte() % 60).map(|_| choices.byte()).collect();
                 end.machine.handle_datagram(end.now, PEER, &bytes);
@@ -137,20 +137,20 @@ impl End {
 
     fn drain(&mut self) {
         let mut steps = 0;
-        while let Some(does) = self.machine.poll() {
+        while let Some(does) = self.machine.poll_action() {
             steps += 1;
             assert!(steps < 10_000, "it does not stop");
             match does {
-                Does::Forward(name) => {
+                DProxyAction::Forward(name) => {
                     let since = self.held.remove(&name).expect("it is held");
                     assert!(self.now.since(since) <= PATIENCE, "{name} waits too long");
                 }
-                Does::Retransmit(_, name) => {
+                DProxyAction::Retransmit(_, name) => {
                     let times = self.replays.get_mut(&name).expect("it has gone out");
                     *times += 1;
                     assert!(*times <= REPLAYS, "{name} goes again too often");
                 }
-                Does::Sends { to, sealed, .. } => {
+                DProxyAction::Send { to, sealed, .. } => {
                     let mut bytes = Vec::new();
                     sealed.emit(&mut bytes);
                     assert_eq!((to, Sealed::parse(&bytes)), (PEER, Ok(sealed)));
@@ -315,7 +315,7 @@ impl Numbered {
 
     fn drain(&mut self) {
         let mut steps = 0;
-        while let Some(does) = self.machine.poll() {
+        while let Some(does) = self.machine.poll_action() {
             steps += 1;
             assert!(steps < 10_000, "it does not stop");
             match does {

@@ -71,7 +71,7 @@ fn new_station(identity: Identity) -> Station<u32> {
 }
 
 fn drain(station: &mut Station<u32>, inside: &mut BTreeSet<u32>) {
-    while let Some(does) = station.poll() {
+    while let Some(does) = station.poll_action() {
         if let StationAction::Deliver(packet)
         | StationAction::ShowToMiddleboxes(packet)
         | StationAction::Release(packet)

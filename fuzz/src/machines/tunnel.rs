@@ -108,7 +108,7 @@ impl Pair {
         let at = usize::from(bit) % bytes.len();
         bytes[at] ^= 1 << (bit % 8);
         self.ends[to].handle_datagram(self.now, &bytes.into());
-        assert_eq!(self.ends[to].poll(), None, "what proves nothing is not answered");
+        assert_eq!(self.ends[to].poll_action(), None, "what proves nothing is not answered");
     }
 
     fn begin_again(&mut self, who: usize) {
@@ -119,7 +119,7 @@ impl Pair {
     fn drain(&mut self) {
         for from in [0, 1] {
             let mut answers = 0;
-            while let Some(does) = self.ends[from].poll() {
+            while let Some(does) = self.ends[from].poll_action() {
                 answers += 1;
                 assert!(answers < 5_000, "it does not stop");
                 match does {

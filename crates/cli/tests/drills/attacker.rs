@@ -73,7 +73,7 @@ impl Attacker {
                 return established.session;
             }
             if let Some(answer) = self.receive() {
-                self.initiator.handle(hopline_core::Instant::ZERO, &answer);
+                self.initiator.handle_datagram(hopline_core::Instant::ZERO, &answer);
             }
         }
         panic!("no answer");
@@ -85,7 +85,7 @@ impl Attacker {
         self.send(&first);
         loop {
             let answer = self.receive().expect("an answer");
-            self.initiator.handle(hopline_core::Instant::ZERO, &answer);
+            self.initiator.handle_datagram(hopline_core::Instant::ZERO, &answer);
             let next = self.initiator.poll_transmit().unwrap();
             // With many handshakes in progress, a cookie comes first.
             if self.initiator.poll_event().is_some() {
@@ -104,7 +104,7 @@ pub(crate) fn with_cookie(to: SocketAddr, from: IpAddr, number: u64) {
     let first = attacker.initiator.poll_transmit().unwrap();
     attacker.send(&first);
     let Some(answer) = attacker.receive() else { return };
-    attacker.initiator.handle(hopline_core::Instant::ZERO, &answer);
+    attacker.initiator.handle_datagram(hopline_core::Instant::ZERO, &answer);
     if attacker.initiator.poll_event().is_none()
         && let Some(again) = attacker.initiator.poll_transmit()
     {

@@ -284,7 +284,7 @@ impl BaseStation {
 
     /// Does what the machine wants.
     fn handle_outputs(&mut self) {
-        while let Some(does) = self.machine.poll() {
+        while let Some(does) = self.machine.poll_action() {
             match does {
                 StationAction::Send(transmit) if transmit.to == self.config.home_agent => {
                     self.to_home.send(&transmit)

@@ -232,7 +232,7 @@ impl Opaque {
 
     /// Executes the actions of the state machine.
     fn handle_outputs(&mut self, now: Instant) {
-        while let Some(does) = self.tunnel.poll() {
+        while let Some(does) = self.tunnel.poll_action() {
             match does {
                 TunnelAction::Deliver(packet) => {
                     self.counts.tun_write_failures += u64::from(self.tun.send(&packet).is_err())

@@ -56,7 +56,7 @@ pub struct Stats {
 pub enum Verdict {
     /// The packet is forwarded now.
     Forward,
-    /// The middlebox keeps the packet; [`AckPacing::poll`] returns it, now or later.
+    /// The middlebox keeps the packet; [`AckPacing::poll_transmit`] returns it, now or later.
     Kept,
 }
 
@@ -145,7 +145,7 @@ impl<K> AckPacing<K> {
     }
 
     /// Returns the next packet to forward.
-    pub fn poll(&mut self) -> Option<K> {
+    pub fn poll_transmit(&mut self) -> Option<K> {
         self.out.pop_front()
     }
 

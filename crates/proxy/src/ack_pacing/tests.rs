@@ -65,7 +65,7 @@ impl Station {
     }
 
     fn drain(&mut self) {
-        while let Some(segment) = self.pacing.poll() {
+        while let Some(segment) = self.pacing.poll_transmit() {
             self.forwarded.push((self.now_us, segment));
         }
     }

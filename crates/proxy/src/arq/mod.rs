@@ -77,7 +77,7 @@ impl<K: Clone> Arq<K> {
     }
 
     /// Returns the next action.
-    pub fn poll(&mut self) -> Option<ArqAction<K>> {
+    pub fn poll_action(&mut self) -> Option<ArqAction<K>> {
         self.actions.pop_front()
     }
 

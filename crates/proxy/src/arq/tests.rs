@@ -67,7 +67,7 @@ impl Link {
 
     fn process(&mut self, loses: &mut impl FnMut(usize, &Frame<u32>) -> bool) {
         for end in [0, 1] {
-            while let Some(does) = self.ends[end].poll() {
+            while let Some(does) = self.ends[end].poll_action() {
                 match does {
                     ArqAction::Send(turn, frame) => self.enqueue(end, turn, frame),
                     ArqAction::Deliver(packet) => {

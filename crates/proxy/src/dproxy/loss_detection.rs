@@ -2,7 +2,7 @@
 
 use super::config::{Config, HoleDelivery, RequestExpansion};
 use super::holes::{FilledBy, HoleList, Missing, Remainder, RequestScheduler};
-use super::types::{Does, Stats, Verdict};
+use super::types::{DProxyAction, Stats, Verdict};
 use hopline_core::{Instant, Seq32};
 use hopline_wire::dproxy::Range;
 use std::collections::VecDeque;
@@ -51,7 +51,7 @@ pub(super) struct Context<'a, K> {
     pub(super) requests: &'a mut RequestScheduler<SequenceRange>,
     /// Waiting packets of all flows.
     pub(super) waiting_packets: &'a mut u32,
-    pub(super) actions: &'a mut VecDeque<Does<K>>,
+    pub(super) actions: &'a mut VecDeque<DProxyAction<K>>,
     pub(super) stats: &'a mut Stats,
 }
 
@@ -145,7 +145,7 @@ impl<K> LossDetector<K> {
                 self.deliver_in_order(hand);
                 return Verdict::Forward;
             }
-            (true, Released::Some) => hand.actions.push_back(Does::Forward(keep())),
+            (true, Released::Some) => hand.actions.push_back(DProxyAction::Forward(keep())),
             (false, _) => self.queue_packet(hand, span.from, keep()),
         }
         Verdict::Delayed
@@ -198,7 +198,7 @@ impl<K> LossDetector<K> {
         };
         let pieces = (to - self.highest_received).div_ceil(step) as usize;
         if pieces + self.holes.len() > MAX_HOLES {
-            hand.stats.too_many += 1;
+            hand.stats.excess_losses += 1;
             return self.give_up_all(hand);
         }
         let mut from = self.highest_received;
@@ -245,7 +245,7 @@ impl<K> LossDetector<K> {
             && let Some(held) = self.waiting.pop_front()
         {
             *hand.waiting_packets -= 1;
-            hand.actions.push_back(Does::Forward(held.packet));
+            hand.actions.push_back(DProxyAction::Forward(held.packet));
         }
         if self.waiting.is_empty() && self.waiting.capacity() > 16 {
             self.waiting = VecDeque::new();

@@ -2,7 +2,7 @@
 
 use super::cache::Replay;
 use super::loss_detection::SequenceRange;
-use super::{ConnectionState, DProxy, Does};
+use super::{ConnectionState, DProxy, DProxyAction};
 use crate::packet::Connection;
 use crate::pep::QueuePosition;
 use crate::table::TableIndex;
@@ -103,10 +103,10 @@ impl<K: Clone> DProxy<K> {
                 Some(Replay::Packet(kept, _)) => {
                     self.stats.replayed += 1;
                     is_answered = true;
-                    self.actions.push_back(Does::Retransmit(self.config.queue_position, kept));
+                    self.actions.push_back(DProxyAction::Retransmit(self.config.queue_position, kept));
                 }
                 Some(Replay::RecentlyReplayed) => {
-                    self.stats.under_way += 1;
+                    self.stats.recently_replayed += 1;
                     is_answered = true;
                 }
                 Some(Replay::Exhausted) => self.stats.exhausted += 1,
@@ -114,7 +114,7 @@ impl<K: Clone> DProxy<K> {
             }
         }
         if !is_answered {
-            self.stats.not_kept += 1;
+            self.stats.not_cached += 1;
             self.send_message(self.config.queue_position, flow, range, MessageKind::NotCached); // C8
         }
     }
@@ -157,7 +157,7 @@ impl<K: Clone> DProxy<K> {
         let message = Message { number: self.peer.next_number, flow, range, kind: says };
         self.peer.next_number = self.peer.next_number.saturating_add(1);
         let sealed = self.peer.send_key.seal(self.config.local, message);
-        self.actions.push_back(Does::Sends { to: self.config.peer, queue_position: turn, sealed });
+        self.actions.push_back(DProxyAction::Send { to: self.config.peer, queue_position: turn, sealed });
     }
 }
 

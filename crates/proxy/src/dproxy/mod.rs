@@ -41,7 +41,7 @@ use std::collections::VecDeque;
 use tracked::ConnectionState;
 use translation::TranslatedFlows;
 pub use translation::Translation;
-pub use types::{Does, Stats, Verdict};
+pub use types::{DProxyAction, Stats, Verdict};
 
 /// One end of a link. `K`: a packet as the caller stores it, to replay or forward it later.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub struct DProxy<K> {
     /// Waiting packets of all flows.
     waiting_packets: u32,
     peer: PeerState,
-    actions: VecDeque<Does<K>>,
+    actions: VecDeque<DProxyAction<K>>,
     stats: Stats,
 }
 
@@ -186,7 +186,7 @@ impl<K: Clone> DProxy<K> {
     }
 
     /// Returns the next action.
-    pub fn poll(&mut self) -> Option<Does<K>> {
+    pub fn poll_action(&mut self) -> Option<DProxyAction<K>> {
         self.actions.pop_front()
     }
 
@@ -285,7 +285,7 @@ impl<K: Clone> DProxy<K> {
         match released {
             Released::Nothing => Verdict::Forward,
             Released::Some => {
-                self.actions.push_back(Does::Forward(keep()));
+                self.actions.push_back(DProxyAction::Forward(keep()));
                 Verdict::Delayed
             }
         }

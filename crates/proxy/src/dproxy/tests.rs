@@ -77,11 +77,11 @@ fn replays_and_requests_use_the_configured_queue_position() {
         link.send_from_near(&segment, 2);
         let ip = header((SENDER.0, RECEIVER.0));
         assert_eq!(link.far.pass_in(link.now(), Packet::new(&ip, &segment), || 2), Verdict::Delayed);
-        let Some(Does::Sends { queue_position: asked, sealed, .. }) = link.far.poll() else {
+        let Some(DProxyAction::Send { queue_position: asked, sealed, .. }) = link.far.poll_action() else {
             panic!("it asks")
         };
         link.near.handle_message(link.now(), FAR, &sealed);
-        assert_eq!((asked, link.near.poll()), (turn, Some(Does::Retransmit(turn, 1))));
+        assert_eq!((asked, link.near.poll_action()), (turn, Some(DProxyAction::Retransmit(turn, 1))));
     }
 }
 
@@ -158,14 +158,14 @@ impl Link {
 
     /// Records the actions of the far end.
     fn drain_far(&mut self) {
-        while let Some(does) = self.far.poll() {
+        while let Some(does) = self.far.poll_action() {
             match does {
-                Does::Forward(name) => self.arrived.push(name),
-                Does::Sends { to, sealed, .. } => {
+                DProxyAction::Forward(name) => self.arrived.push(name),
+                DProxyAction::Send { to, sealed, .. } => {
                     assert_eq!(to, NEAR);
                     self.messages.push(sealed);
                 }
-                Does::Retransmit(..) => panic!("nothing goes that way"),
+                DProxyAction::Retransmit(..) => panic!("nothing goes that way"),
             }
         }
     }
@@ -201,14 +201,14 @@ impl Link {
         let (mut replays, mut answers) = (Vec::new(), Vec::new());
         for sealed in said {
             self.near.handle_message(self.now(), FAR, sealed);
-            while let Some(does) = self.near.poll() {
+            while let Some(does) = self.near.poll_action() {
                 match does {
-                    Does::Retransmit(_, name) => replays.push(name),
-                    Does::Sends { to, sealed, .. } => {
+                    DProxyAction::Retransmit(_, name) => replays.push(name),
+                    DProxyAction::Send { to, sealed, .. } => {
                         assert_eq!(to, FAR);
                         answers.push(sealed);
                     }
-                    Does::Forward(_) => panic!("nothing waits there"),
+                    DProxyAction::Forward(_) => panic!("nothing waits there"),
                 }
             }
         }
@@ -327,7 +327,7 @@ fn requests_with_other_lengths_replay_each_packet_once() {
     let middle = Message { range: Range { seq: seq(3) + 500, len: 100 }, ..said[0].message };
     let again = KEY.seal(FAR, Message { number: 99, ..middle });
     assert_eq!(link.deliver_to_near(&[again]), (vec![], vec![]));
-    assert_eq!(link.near.stats().under_way, 1);
+    assert_eq!(link.near.stats().recently_replayed, 1);
 }
 
 #[test]
@@ -419,7 +419,7 @@ fn large_gap_is_left_to_tcp() {
     link.deliver(70);
     link.deliver(71);
     assert_eq!(link.requested(), [1]);
-    assert_eq!((&link.arrived[..], link.far.stats().too_many), (&[2, 70, 71][..], 1), "in order");
+    assert_eq!((&link.arrived[..], link.far.stats().excess_losses), (&[2, 70, 71][..], 1), "in order");
 }
 
 #[test]
@@ -429,7 +429,7 @@ fn uncached_packet_is_reported_and_skipped() {
     link.deliver(2);
     let said = link.far_messages();
     let (replays, answers) = link.deliver_to_near(&said);
-    assert_eq!((replays, answers.len(), link.near.stats().not_kept), (vec![], 1, 1));
+    assert_eq!((replays, answers.len(), link.near.stats().not_cached), (vec![], 1, 1));
     assert_eq!(number(&answers[0], MessageKind::NotCached), 1);
     link.far.handle_message(link.now(), NEAR, &answers[0]);
     assert_eq!((link.requested(), &link.arrived[..]), (vec![], &[2][..]));
@@ -626,13 +626,15 @@ fn both_directions_are_repaired() {
     }
     let passed = [0, 2].map(|n| link.near.pass_in(link.now(), Packet::new(&ip, &back(n)), || n));
     assert_eq!(passed, [Verdict::Forward, Verdict::Delayed]);
-    let Some(Does::Sends { to, queue_position: turn, sealed }) = link.near.poll() else { panic!("it asks") };
+    let Some(DProxyAction::Send { to, queue_position: turn, sealed }) = link.near.poll_action() else {
+        panic!("it asks")
+    };
     assert_eq!(
         (to, turn, sealed.message.flow),
         (FAR, QueuePosition::Back, Flow { src: RECEIVER, dst: SENDER })
     );
     link.far.handle_message(link.now(), NEAR, &sealed);
-    assert_eq!(link.far.poll(), Some(Does::Retransmit(QueuePosition::Back, 1)));
+    assert_eq!(link.far.poll_action(), Some(DProxyAction::Retransmit(QueuePosition::Back, 1)));
     assert_eq!(link.near.cached(), 0, "what comes back acknowledges");
 }
 
@@ -643,11 +645,11 @@ fn tail_probe_detects_a_lost_tail() {
     let told: Vec<_> = [19, 20, 40, 60, 80, 100]
         .map(|ms| {
             link.at(ms).near.handle_timeout(Instant::from_millis(ms));
-            core::iter::from_fn(|| link.near.poll()).collect::<Vec<_>>()
+            core::iter::from_fn(|| link.near.poll_action()).collect::<Vec<_>>()
         })
         .into();
     assert_eq!(told.iter().map(Vec::len).collect::<Vec<_>>(), [0, 1, 1, 1, 0, 0], "three times");
-    let Does::Sends { to, queue_position: turn, sealed } = &told[1][0] else { panic!("it tells") };
+    let DProxyAction::Send { to, queue_position: turn, sealed } = &told[1][0] else { panic!("it tells") };
     assert_eq!((*to, *turn, number(sealed, MessageKind::Tail)), (FAR, QueuePosition::Back, 2));
     link.far.handle_message(link.now(), NEAR, sealed);
     assert_eq!(link.exchange_repairs(), [1, 2]);
@@ -680,7 +682,7 @@ fn acknowledged_tail_is_not_probed() {
     let mut link = Link::started_with(|config| config.tail_probe_delay = Some(Duration::from_millis(20)));
     link.deliver_ack(1);
     link.at(50).near.handle_timeout(Instant::from_millis(50));
-    assert_eq!(link.near.poll(), None);
+    assert_eq!(link.near.poll_action(), None);
 }
 
 #[test]
@@ -693,7 +695,7 @@ fn hostile_messages_are_counted_and_ignored() {
     genuine.emit(&mut bytes);
     let hear = |link: &mut Link, from, bytes: &[u8]| {
         link.near.handle_datagram(link.now(), from, bytes);
-        link.near.poll()
+        link.near.poll_action()
     };
     for cut in 0..bytes.len() {
         assert_eq!(hear(&mut link, FAR, &bytes[..cut]), None);
@@ -712,10 +714,10 @@ fn hostile_messages_are_counted_and_ignored() {
     let reflected = KEY.seal(NEAR, message);
     let (from, now) = (FAR, link.now());
     [wrong_key, reflected].map(|sealed| link.near.handle_message(now, from, &sealed));
-    assert_eq!((link.near.poll(), link.near.stats().forged), (None, 44));
+    assert_eq!((link.near.poll_action(), link.near.stats().forged), (None, 44));
     assert_eq!(
         hear(&mut link, FAR, &bytes),
-        Some(Does::Retransmit(QueuePosition::Back, 1)),
+        Some(DProxyAction::Retransmit(QueuePosition::Back, 1)),
         "none of them has used up its number"
     );
     assert_eq!(hear(&mut link, FAR, &bytes), None);
@@ -804,8 +806,8 @@ fn messages_of_a_new_peer_epoch_are_accepted_and_old_ones_rejected() {
     link.deliver(2);
     let former = link.far_messages();
     assert_eq!(link.deliver_to_near(&former), (vec![1], vec![]));
-    link.near.on_peer_present(link.now(), SESSION);
-    link.far.on_peer_present(link.now(), [SESSION[1], SESSION[0]]);
+    link.near.handle_peer_present(link.now(), SESSION);
+    link.far.handle_peer_present(link.now(), [SESSION[1], SESSION[0]]);
     [0, 2].map(|n| link.at(1).deliver(n));
     link.lose(3);
     link.deliver(4);
@@ -818,8 +820,8 @@ fn messages_of_a_new_peer_epoch_are_accepted_and_old_ones_rejected() {
 #[test]
 fn returning_peer_with_the_same_keys_continues_its_numbers() {
     let mut link = Link::started();
-    link.near.on_peer_present(link.now(), SESSION);
-    link.far.on_peer_present(link.now(), [SESSION[1], SESSION[0]]);
+    link.near.handle_peer_present(link.now(), SESSION);
+    link.far.handle_peer_present(link.now(), [SESSION[1], SESSION[0]]);
     link.deliver(0);
     link.lose(1);
     link.deliver(2);
@@ -827,8 +829,8 @@ fn returning_peer_with_the_same_keys_continues_its_numbers() {
     assert_eq!(link.deliver_to_near(&recorded), (vec![1], vec![]));
     let now = link.now();
     for (end, keys) in [(&mut link.near, SESSION), (&mut link.far, [SESSION[1], SESSION[0]])] {
-        end.on_peer_absent(now);
-        end.on_peer_present(now, keys);
+        end.handle_peer_absent(now);
+        end.handle_peer_present(now, keys);
     }
     link.deliver(2);
     link.lose(3);
@@ -844,8 +846,8 @@ fn without_peer_packets_pass_without_state() {
     link.deliver(2);
     assert_eq!((link.requested(), link.far.waiting_packets()), (vec![1], 1));
     let now = link.now();
-    link.far.on_peer_absent(now);
-    link.near.on_peer_absent(now);
+    link.far.handle_peer_absent(now);
+    link.near.handle_peer_absent(now);
     link.drain_far();
     assert_eq!((&link.arrived[..], link.far.waiting_packets()), (&[2][..], 0), "what waited goes on");
     for n in [4, 6, 5, 3, 8] {
@@ -857,7 +859,7 @@ fn without_peer_packets_pass_without_state() {
         assert_eq!((end.connections(), end.cached()), (0, 0));
     }
     let (far, near) = (&mut link.far, &mut link.near);
-    [far, near].map(|end| end.on_peer_present(now, [KEY; 2]));
+    [far, near].map(|end| end.handle_peer_present(now, [KEY; 2]));
     link.deliver(9);
     link.lose(10);
     link.deliver(11);
@@ -892,8 +894,8 @@ fn flood_of_flows_is_bounded_and_evicted_queues_are_forwarded() {
             let verdict = end.pass_in(now, Packet::new(&ip, &data(packet)), || n);
             held += u32::from(verdict == Verdict::Delayed);
         }
-        while let Some(does) = end.poll() {
-            released += u32::from(matches!(does, Does::Forward(_)));
+        while let Some(does) = end.poll_action() {
+            released += u32::from(matches!(does, DProxyAction::Forward(_)));
         }
         assert!(end.connections() <= 100 && end.waiting_packets() <= 50 && end.cached() <= 80);
         assert_eq!(held, released + end.waiting_packets(), "none is forgotten");

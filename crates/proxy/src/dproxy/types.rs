@@ -10,20 +10,20 @@ use std::net::IpAddr;
 pub enum Verdict {
     /// The packet is forwarded, before all that [`DProxy::poll`](super::DProxy::poll) returns.
     Forward,
-    /// The middlebox keeps the packet; [`Does::Forward`] returns it.
+    /// The middlebox keeps the packet; [`DProxyAction::Forward`] returns it.
     Delayed,
 }
 
 /// Action of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Does<K> {
+pub enum DProxyAction<K> {
     /// Send a packet over the link again. [`QueuePosition::Front`]: ahead of all packets that wait for the link, but
     /// behind those that already go first.
     Retransmit(QueuePosition, K),
     /// Forward a packet that waited.
     Forward(K),
     /// Send a message to the other end, as a UDP datagram between ports [`hopline_wire::dproxy::PORT`].
-    Sends {
+    Send {
         /// Address of the other end.
         to: IpAddr,
         /// Turn at the link: [`Config::queue_position`](super::Config::queue_position) for requests and answers, last for tail probes.
@@ -45,11 +45,11 @@ pub struct Stats {
     /// Packets replayed.
     pub replayed: u64,
     /// Requested packets that were replayed a moment ago.
-    pub under_way: u64,
+    pub recently_replayed: u64,
     /// Requested packets that were replayed too often.
     pub exhausted: u64,
     /// Requests for packets that are not cached.
-    pub not_kept: u64,
+    pub not_cached: u64,
     /// Tail probes.
     pub tail_probes: u64,
     /// Packets that waited for missing ones.
@@ -57,7 +57,7 @@ pub struct Stats {
     /// Number of holes given up because too many packets waited.
     pub overflowed: u64,
     /// Number of times that more was missing than is requested.
-    pub too_many: u64,
+    pub excess_losses: u64,
     /// ACK numbers of data that were never sent.
     pub invalid_acks: u64,
     /// Malformed messages: cut short, too long, of another version or type.

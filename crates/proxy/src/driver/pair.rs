@@ -2,7 +2,7 @@
 //! end.
 
 use super::{BATCH, BypassedCounts, ParsedSegment, PumpResult};
-use crate::dproxy::{Config, DProxy, Does, Verdict};
+use crate::dproxy::{Config, DProxy, DProxyAction, Verdict};
 use crate::packet::Side;
 use crate::packet_io::{Arrival, InjectResult, PacketVerdict, Postpone};
 use crate::pep::QueuePosition;
@@ -67,7 +67,7 @@ impl PairDriver {
     #[must_use]
     pub fn new(config: Config, life: u64) -> Self {
         let mut machine = DProxy::new(config);
-        machine.on_peer_absent(Instant::ZERO);
+        machine.handle_peer_absent(Instant::ZERO);
         Self {
             dproxy: machine,
             session: Session::new(config.key, MessageFormat::DProxy, life),
@@ -202,8 +202,8 @@ impl PairDriver {
         }
         self.notified_epoch = present;
         match present.and_then(|_| self.session.keys()) {
-            Some(keys) => self.dproxy.on_peer_present(now, keys),
-            None => self.dproxy.on_peer_absent(now),
+            Some(keys) => self.dproxy.handle_peer_present(now, keys),
+            None => self.dproxy.handle_peer_absent(now),
         }
     }
 
@@ -254,9 +254,9 @@ impl PairDriver {
         tell: &mut impl FnMut(QueuePosition, &[u8]),
     ) -> Result<(), Io::Error> {
         let mut message = Vec::new();
-        while let Some(does) = self.dproxy.poll() {
+        while let Some(does) = self.dproxy.poll_action() {
             match does {
-                Does::Retransmit(turn, Stored::Copy(packet)) => {
+                DProxyAction::Retransmit(turn, Stored::Copy(packet)) => {
                     match io.inject(Side::Mobile, turn, &packet)? {
                         InjectResult::Sent => self.counts.replayed += 1,
                         InjectResult::NoRoute => self.counts.refused += 1,
@@ -266,13 +266,13 @@ impl PairDriver {
                         }
                     }
                 }
-                Does::Forward(Stored::Received(arrival)) => {
+                DProxyAction::Forward(Stored::Received(arrival)) => {
                     io.set_verdict(arrival, PacketVerdict::Forward)?
                 }
-                Does::Retransmit(_, Stored::Received(_)) | Does::Forward(Stored::Copy(_)) => {
+                DProxyAction::Retransmit(_, Stored::Received(_)) | DProxyAction::Forward(Stored::Copy(_)) => {
                     unreachable!("what goes out is kept as a copy, and what comes in waits as it is")
                 }
-                Does::Sends { queue_position: turn, sealed, .. } => {
+                DProxyAction::Send { queue_position: turn, sealed, .. } => {
                     self.counts.messages += 1;
                     message.clear();
                     sealed.emit(&mut message);

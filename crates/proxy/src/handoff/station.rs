@@ -223,7 +223,7 @@ impl<K> Station<K> {
     }
 
     /// The next thing to do.
-    pub fn poll(&mut self) -> Option<StationAction<K>> {
+    pub fn poll_action(&mut self) -> Option<StationAction<K>> {
         self.actions.pop_front()
     }
 

@@ -55,7 +55,7 @@ fn station_with(change: impl FnOnce(&mut StationConfig)) -> Station<u16> {
 }
 
 fn actions(station: &mut Station<u16>) -> Vec<StationAction<u16>> {
-    core::iter::from_fn(|| station.poll()).collect()
+    core::iter::from_fn(|| station.poll_action()).collect()
 }
 
 /// Returns the packets that are delivered.

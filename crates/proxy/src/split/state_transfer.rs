@@ -169,7 +169,7 @@ impl OutgoingTransfers {
     }
 
     /// Returns the next action.
-    pub fn poll(&mut self) -> Option<TransferAction> {
+    pub fn poll_action(&mut self) -> Option<TransferAction> {
         self.actions.pop_front()
     }
 }
@@ -218,7 +218,7 @@ mod tests {
     const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
 
     fn poll_actions(leaving: &mut OutgoingTransfers) -> Vec<TransferAction> {
-        core::iter::from_fn(|| leaving.poll()).collect()
+        core::iter::from_fn(|| leaving.poll_action()).collect()
     }
 
     fn pieces(does: &[TransferAction]) -> Vec<StatePiece> {
@@ -322,6 +322,6 @@ mod tests {
         assert!(arriving.handle_piece(at(6000), OLD, StatePiece { id: 0, index: 0, count: 1 }));
         let mut leaving = OutgoingTransfers::default();
         leaving.handle_ack(at(0), NEW, StatePiece { id: 7, index: 9, count: 1 });
-        assert_eq!(leaving.poll(), None);
+        assert_eq!(leaving.poll_action(), None);
     }
 }

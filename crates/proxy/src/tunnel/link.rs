@@ -122,8 +122,10 @@ impl Link {
 
     pub(super) fn poll(&mut self) -> Option<LinkAction> {
         match self {
-            Self::Nack(machine, _) => core::iter::from_fn(|| machine.poll()).find_map(from_nack_action),
-            Self::Arq(machine) => core::iter::from_fn(|| machine.poll()).find_map(from_arq_action),
+            Self::Nack(machine, _) => {
+                core::iter::from_fn(|| machine.poll_action()).find_map(from_nack_action)
+            }
+            Self::Arq(machine) => core::iter::from_fn(|| machine.poll_action()).find_map(from_arq_action),
         }
     }
 

@@ -167,7 +167,7 @@ impl Tunnel {
     }
 
     /// Returns the next action.
-    pub fn poll(&mut self) -> Option<TunnelAction> {
+    pub fn poll_action(&mut self) -> Option<TunnelAction> {
         self.actions.pop_front()
     }
 

@@ -90,7 +90,7 @@ impl Network {
 
     fn drain(&mut self) {
         for from in [0, 1] {
-            while let Some(does) = self.ends[from].poll() {
+            while let Some(does) = self.ends[from].poll_action() {
                 match does {
                     TunnelAction::Deliver(packet) => self.delivered[from].push(packet),
                     TunnelAction::SendDatagram { datagram, .. } => {
@@ -286,14 +286,14 @@ fn no_amplification_and_no_reply_without_proof() {
         let at = random.below(forged.len() as u32) as usize;
         forged[at] ^= 1 << random.below(8);
         net.ends[1].handle_datagram(net.now, &forged.into());
-        assert_eq!(net.ends[1].poll(), None);
+        assert_eq!(net.ends[1].poll_action(), None);
     }
     let Stats { malformed, forged, forged_handshakes: forged_greetings, .. } = net.ends[1].stats();
     assert!(malformed > 0 && forged > 10_000 && forged_greetings > 1_000);
     for (_, datagram) in recorded.iter().filter(|(to, datagram)| *to == 1 && datagram.len() == HANDSHAKE_LEN)
     {
         net.ends[1].handle_datagram(net.now, datagram);
-        while let Some(does) = net.ends[1].poll() {
+        while let Some(does) = net.ends[1].poll_action() {
             assert!(
                 matches!(&does, TunnelAction::SendDatagram { datagram, .. } if datagram.len() == HANDSHAKE_LEN),
                 "{does:?}"
@@ -306,7 +306,7 @@ fn no_amplification_and_no_reply_without_proof() {
 fn queue_drops_are_not_repaired() {
     let mut net = Network::with_recovery(nack_recovery());
     net.ends[0].send(net.now, packet(1));
-    let Some(TunnelAction::SendDatagram { packet: Some(number), .. }) = net.ends[0].poll() else {
+    let Some(TunnelAction::SendDatagram { packet: Some(number), .. }) = net.ends[0].poll_action() else {
         panic!("a packet goes")
     };
     net.ends[0].on_queue_drop(number);

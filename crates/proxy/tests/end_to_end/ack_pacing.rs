@@ -50,7 +50,7 @@ impl PacingStation {
     }
 
     fn drain(&mut self, now: Instant) {
-        while let Some(kept) = self.pacing.poll() {
+        while let Some(kept) = self.pacing.poll_transmit() {
             self.forward(now, kept);
         }
         assert_eq!(self.received - self.forwarded, u64::from(self.pacing.delayed()));

@@ -7,7 +7,7 @@ use hopline_core::{Duration, Instant};
 use hopline_link::{CopyState, Direction};
 use hopline_proxy::dproxy::opaque::{self, DeliveryMode, Frame, Opaque, Parity};
 use hopline_proxy::dproxy::{
-    Config, DProxy, Does, HoleDelivery, Key, OrderRule, RequestExpansion, TimeoutRule, Verdict,
+    Config, DProxy, DProxyAction, HoleDelivery, Key, OrderRule, RequestExpansion, TimeoutRule, Verdict,
 };
 use hopline_proxy::{Packet as Passing, QueuePosition};
 use hopline_testkit::transfer::{EndpointPair, Transfer};
@@ -224,13 +224,13 @@ impl DProxyEnds {
 
     fn drain(&mut self, side: usize) {
         let Some(end) = &mut self.ends[side] else { return };
-        while let Some(does) = end.poll() {
+        while let Some(does) = end.poll_action() {
             self.out[side].push_back(match does {
-                Does::Retransmit(turn, segment) => {
+                DProxyAction::Retransmit(turn, segment) => {
                     LinkOutput::SendOverLink(turn, DProxyPacket::Packet(segment))
                 }
-                Does::Forward(segment) => LinkOutput::Deliver(segment),
-                Does::Sends { to, queue_position: turn, sealed } => {
+                DProxyAction::Forward(segment) => LinkOutput::Deliver(segment),
+                DProxyAction::Send { to, queue_position: turn, sealed } => {
                     assert_eq!(to, ADDRESSES[1 - side]);
                     let mut bytes = Vec::new();
                     sealed.emit(&mut bytes);
@@ -308,7 +308,7 @@ impl LinkEnds for DProxyEnds {
         self.key = Key::new(life);
         self.ends[side] = Some(self.end(side));
         if let Some(other) = &mut self.ends[1 - side] {
-            other.on_peer_present(now, [self.key; 2]);
+            other.handle_peer_present(now, [self.key; 2]);
         }
         (0..2).for_each(|side| self.drain(side));
     }
@@ -365,7 +365,7 @@ impl LinkEnds for OpaqueEnds {
 
     fn poll(&mut self, side: usize) -> Option<LinkOutput<Frame<Wired>>> {
         loop {
-            match self.ends[side].poll()? {
+            match self.ends[side].poll_action()? {
                 opaque::OpaqueAction::Send(turn, frame) => {
                     return Some(LinkOutput::SendOverLink(turn, frame));
                 }
@@ -597,5 +597,5 @@ fn flood(end: &mut DProxy<Wired>, now: Instant, stranger: u32) {
         segment.seq += 2 * segment.payload.len() as u32;
     }
     // These get no answer.
-    while end.poll().is_some() {}
+    while end.poll_action().is_some() {}
 }

@@ -48,9 +48,9 @@ pub(crate) fn handshake(
     answerer: &mut Responder,
 ) -> (Established, Accepted) {
     let at = SocketAddr::from(ADDRESS);
-    answerer.handle(Instant::ZERO, at, &mut first.to_vec());
+    answerer.handle_datagram(Instant::ZERO, at, &mut first.to_vec());
     let (_, second) = answerer.poll_transmit().expect("it is answered");
-    opener.handle(Instant::ZERO, &second);
+    opener.handle_datagram(Instant::ZERO, &second);
     let Some(InitiatorEvent::Completed(mut established)) = opener.poll_event() else { panic!("no keys") };
     let mut last = match opener.poll_transmit() {
         Some(third) => third.to_vec(),
@@ -60,7 +60,7 @@ pub(crate) fn handshake(
             empty
         }
     };
-    answerer.handle(Instant::ZERO, at, &mut last);
+    answerer.handle_datagram(Instant::ZERO, at, &mut last);
     let Some(ResponderEvent::Accepted(accepted)) = answerer.poll_event() else { panic!("not accepted") };
     (established, accepted)
 }

@@ -35,7 +35,7 @@ fn a_new_address_is_used_once_it_is_validated() {
     assert_eq!((to, paths.active()), (address(NEW), address(OLD)));
     assert_eq!(paths.poll_control(at(0)), None);
     assert_eq!(paths.allowance(address(OLD)), u64::MAX, "the old path stays usable");
-    paths.handle(at(80), address(NEW), Control::Response(content));
+    paths.handle_control(at(80), address(NEW), Control::Response(content));
     let round_trip = Some(Duration::from_millis(80));
     let moved = PathEvent::Moved { from: address(OLD), to: address(NEW), round_trip };
     assert_eq!(paths.poll_event(), Some(moved));
@@ -101,11 +101,11 @@ fn back_off_is_limited_for_an_address_from_which_the_peer_keeps_sending() {
 fn a_wrong_response_does_not_move_the_peer() {
     let mut paths = paths();
     paths.record_received(at(0), address(NEW), 100, Order::Newest);
-    paths.handle(at(1), address(NEW), Control::Response([0; 8]));
+    paths.handle_control(at(1), address(NEW), Control::Response([0; 8]));
     let (_, content) = challenge(&mut paths, at(1));
     let mut wrong = content;
     wrong[7] ^= 1;
-    paths.handle(at(2), address(NEW), Control::Response(wrong));
+    paths.handle_control(at(2), address(NEW), Control::Response(wrong));
     assert_eq!((paths.active(), paths.poll_event()), (address(OLD), None));
 }
 
@@ -125,7 +125,7 @@ fn a_peer_that_returns_to_its_old_address_stays_there() {
     paths.record_received(at(10), address(OLD), 100, Order::Newest);
     let returned = PathEvent::Abandoned { address: address(NEW), reason: Abandoned::Returned };
     assert_eq!(paths.poll_event(), Some(returned));
-    paths.handle(at(20), address(NEW), Control::Response(content));
+    paths.handle_control(at(20), address(NEW), Control::Response(content));
     assert_eq!((paths.active(), paths.poll_event()), (address(OLD), None));
 }
 
@@ -133,12 +133,12 @@ fn a_peer_that_returns_to_its_old_address_stays_there() {
 fn a_challenge_is_answered_to_its_source() {
     let mut paths = paths();
     paths.record_received(at(0), address(OLD), 37, Order::Newest);
-    paths.handle(at(0), address(OLD), Control::Challenge([5; 8]));
+    paths.handle_control(at(0), address(OLD), Control::Challenge([5; 8]));
     assert_eq!(paths.poll_control(at(0)), Some((address(OLD), Control::Response([5; 8]))));
-    paths.handle(at(1), address(NEW), Control::Challenge([6; 8]));
+    paths.handle_control(at(1), address(NEW), Control::Challenge([6; 8]));
     assert_eq!(paths.poll_control(at(1)), None, "nothing is known of that address");
     for _ in 0..1000 {
-        paths.handle(at(2), address(OLD), Control::Challenge([7; 8]));
+        paths.handle_control(at(2), address(OLD), Control::Challenge([7; 8]));
     }
     let answers = std::iter::from_fn(|| paths.poll_control(at(2))).count();
     assert_eq!(answers, MAX_RESPONSES, "bounded");

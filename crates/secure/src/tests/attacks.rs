@@ -34,13 +34,13 @@ impl Bench {
 
     /// Returns the responder's answer to this datagram.
     fn answer(&mut self, datagram: &[u8]) -> Option<Bytes> {
-        self.responder.handle(NOW, SocketAddr::from(INITIATOR), &mut datagram.to_vec());
+        self.responder.handle_datagram(NOW, SocketAddr::from(INITIATOR), &mut datagram.to_vec());
         self.responder.poll_transmit().map(|(_, answer)| answer)
     }
 
     /// Returns the result of the handshake if the initiator accepts this datagram.
     fn deliver(&mut self, datagram: &Bytes) -> Option<Established> {
-        self.initiator.handle(NOW, datagram);
+        self.initiator.handle_datagram(NOW, datagram);
         match self.initiator.poll_event() {
             Some(InitiatorEvent::Completed(established)) => Some(established),
             Some(InitiatorEvent::Failed(failure)) => panic!("{failure}"),
@@ -183,7 +183,9 @@ fn forged_cookies_are_answered_a_limited_number_of_times() {
     let mut bench = Bench::new(methods()[0].clone());
     let opener = bench.initiator.local_id();
     for number in 1..=100 {
-        bench.initiator.handle(NOW, &HandshakeMessage::Retry { opener, cookie: [number; 16] }.to_bytes());
+        bench
+            .initiator
+            .handle_datagram(NOW, &HandshakeMessage::Retry { opener, cookie: [number; 16] }.to_bytes());
     }
     let sent: Vec<Bytes> = std::iter::from_fn(|| bench.initiator.poll_transmit()).collect();
     assert_eq!(sent.len(), 3);
@@ -273,7 +275,7 @@ fn a_recorded_handshake_opens_nothing() {
         let mut answerer =
             Responder::new(ResponderConfig::default(), credentials[1].clone(), Bytes::new(), &seed).unwrap();
         for datagram in &recorded {
-            answerer.handle(NOW, SocketAddr::from(INITIATOR), &mut datagram.to_vec());
+            answerer.handle_datagram(NOW, SocketAddr::from(INITIATOR), &mut datagram.to_vec());
         }
         assert!(answerer.poll_event().is_none());
     }
@@ -312,7 +314,7 @@ fn only_a_holder_of_the_keys_can_move_a_connection() {
     assert_eq!(to, new);
     let response = Control::Response(challenge);
     assert_eq!(hear(new, &sealed(&mut at_opener, &response.bytes()), &mut paths), Ok(Order::Newest));
-    paths.handle(NOW, new, response);
+    paths.handle_control(NOW, new, response);
     assert!(matches!(paths.poll_event(), Some(PathEvent::Moved { to, .. }) if to == new));
     assert_eq!(paths.active(), new);
 }

@@ -178,7 +178,7 @@ fn the_longest_parameters_respect_the_amplification_limit() {
         let mut answerer =
             Responder::new(ResponderConfig::default(), of_answerer, parameters, &seed).unwrap();
         let first = opener.poll_transmit().unwrap();
-        answerer.handle(now, SocketAddr::from(INITIATOR), &mut first.to_vec());
+        answerer.handle_datagram(now, SocketAddr::from(INITIATOR), &mut first.to_vec());
         let (_, second) = answerer.poll_transmit().unwrap();
         assert!(second.len() <= 3 * first.len(), "{} > 3 · {}", second.len(), first.len());
         assert!(answerer.poll_transmit().is_none());
@@ -193,21 +193,21 @@ fn with_a_shared_key_a_connection_is_accepted_with_its_first_sealed_datagram() {
     let mut answerer = Responder::new(ResponderConfig::default(), shared(7), Bytes::new(), &seed).unwrap();
     let here = SocketAddr::from(INITIATOR);
     let first = opener.poll_transmit().unwrap();
-    answerer.handle(now, here, &mut first.to_vec());
+    answerer.handle_datagram(now, here, &mut first.to_vec());
     assert!(answerer.poll_event().is_none(), "who has recorded a first message has no key");
     let (_, second) = answerer.poll_transmit().unwrap();
-    opener.handle(now, &second);
+    opener.handle_datagram(now, &second);
     let Some(crate::InitiatorEvent::Completed(mut established)) = opener.poll_event() else {
         panic!("no keys")
     };
     assert_eq!((opener.poll_timeout(), opener.poll_transmit()), (None, None));
     let data = sealed(&mut established.session, b"data");
     let there = SocketAddr::from(([10, 0, 0, 9], 9));
-    answerer.handle(now, there, &mut data.to_vec());
+    answerer.handle_datagram(now, there, &mut data.to_vec());
     let Some(ResponderEvent::Accepted(accepted)) = answerer.poll_event() else { panic!("not accepted") };
     assert_eq!((accepted.address, accepted.from), (here, there));
     assert_eq!(accepted.initial.unwrap().payload, "data");
-    answerer.handle(now, here, &mut first.to_vec());
+    answerer.handle_datagram(now, here, &mut first.to_vec());
     assert!(answerer.poll_transmit().is_none(), "a first message that is late begins nothing");
     assert_eq!(answerer.refusals().of(Refused::Late), 1);
     let Ok(HandshakeMessage::Handshake2 { .. }) = HandshakeMessage::parse(&second) else {

@@ -41,7 +41,7 @@ fn answer(
 ) -> Option<HandshakeMessage> {
     answerer.handle_timeout(now);
     while answerer.poll_transmit().is_some() {}
-    answerer.handle(now, from, &mut datagram.to_vec());
+    answerer.handle_datagram(now, from, &mut datagram.to_vec());
     let (to, answer) = answerer.poll_transmit()?;
     assert_eq!(to, from);
     assert!(answer.len() <= 3 * datagram.len() && answerer.poll_transmit().is_none());
@@ -51,7 +51,7 @@ fn answer(
 /// The same first message with the cookie that was given.
 fn with_cookie(opener: &mut Initiator, retry: Option<HandshakeMessage>) -> Bytes {
     let Some(retry @ HandshakeMessage::Retry { .. }) = retry else { panic!("{retry:?} is no retry") };
-    opener.handle(NOW, &retry.to_bytes());
+    opener.handle_datagram(NOW, &retry.to_bytes());
     opener.poll_transmit().unwrap()
 }
 
@@ -82,7 +82,7 @@ fn a_flood_takes_bounded_memory_and_a_host_that_receives_at_its_address_connects
         let again = with_cookie(&mut honest, retry);
         assert_eq!(again.len(), HANDSHAKE_1_LEN.max(first.len()));
         let second = answer(&mut answerer, NOW, SocketAddr::from(INITIATOR), &again);
-        honest.handle(NOW, &second.expect("an answer").to_bytes());
+        honest.handle_datagram(NOW, &second.expect("an answer").to_bytes());
         assert!(matches!(honest.poll_event(), Some(InitiatorEvent::Completed(_))));
     }
 }
@@ -159,11 +159,11 @@ fn time_to_connect(
         flying.extend(std::iter::from_fn(|| opener.poll_transmit()).map(|sent| (now + way, true, sent)));
         while let Some((_, to_answerer, datagram)) = flying.pop_front_if(|(due, ..)| *due <= now) {
             if to_answerer {
-                answerer.handle(now, at, &mut datagram.to_vec());
+                answerer.handle_datagram(now, at, &mut datagram.to_vec());
                 let answers = std::iter::from_fn(|| answerer.poll_transmit());
                 flying.extend(answers.map(|(_, sent)| (now + way, false, sent)));
             } else {
-                opener.handle(now, &datagram);
+                opener.handle_datagram(now, &datagram);
             }
         }
         if let Some(ResponderEvent::Accepted(_)) = answerer.poll_event() {
@@ -265,18 +265,18 @@ fn repeated_connections(address: SocketAddr) -> impl FnMut(&mut Responder, Insta
     let mut opener = None;
     move |answerer, now, deferred| {
         let opener = opener.get_or_insert_with(|| next(now));
-        deferred.iter().for_each(|answer| opener.handle(now, answer));
+        deferred.iter().for_each(|answer| opener.handle_datagram(now, answer));
         opener.handle_timeout(now);
         for _ in 0..10 {
             while let Some(sent) = opener.poll_transmit() {
-                answerer.handle(now, address, &mut sent.to_vec());
+                answerer.handle_datagram(now, address, &mut sent.to_vec());
                 while let Some((_, answer)) = answerer.poll_transmit() {
-                    opener.handle(now, &answer);
+                    opener.handle_datagram(now, &answer);
                 }
             }
             if matches!(opener.poll_event(), Some(InitiatorEvent::Completed(_))) {
                 while let Some(third) = opener.poll_transmit() {
-                    answerer.handle(now, address, &mut third.to_vec());
+                    answerer.handle_datagram(now, address, &mut third.to_vec());
                 }
                 *opener = next(now);
             }
@@ -420,7 +420,7 @@ fn under_load_the_handshake_timeout_is_shorter() {
 fn third(answerer: &mut Responder, from: SocketAddr, number: u32) -> Bytes {
     let (mut opener, first) = initiator(keys(1, &[2]), number);
     let second = answer(answerer, NOW, from, &first).unwrap();
-    opener.handle(NOW, &second.to_bytes());
+    opener.handle_datagram(NOW, &second.to_bytes());
     opener.poll_transmit().unwrap()
 }
 
@@ -437,10 +437,10 @@ fn failing_third_messages_have_a_bounded_budget_and_block_no_other_handshake() {
     };
     for number in 0..10_000_u32 {
         let byte = 1 | number as u8;
-        answerer.handle(NOW, host(1), &mut garbage(byte));
-        answerer.handle(NOW, host(1), &mut damaged(byte));
-        answerer.handle(NOW, host(3), &mut garbage(byte));
-        answerer.handle(NOW, host(1), &mut [&attacked[..13], &[byte; 63]].concat());
+        answerer.handle_datagram(NOW, host(1), &mut garbage(byte));
+        answerer.handle_datagram(NOW, host(1), &mut damaged(byte));
+        answerer.handle_datagram(NOW, host(3), &mut garbage(byte));
+        answerer.handle_datagram(NOW, host(1), &mut [&attacked[..13], &[byte; 63]].concat());
     }
     let of = |refused| answerer.refusals().of(refused);
     assert_eq!(of(Refused::Malformed), 10_000, "too short to be one");
@@ -448,10 +448,10 @@ fn failing_third_messages_have_a_bounded_budget_and_block_no_other_handshake() {
     assert!((10..=100).contains(&read), "{read}");
     assert_eq!(of(Refused::OverBudget), 30_000 - read);
 
-    answerer.handle(NOW, host(2), &mut other.to_vec());
+    answerer.handle_datagram(NOW, host(2), &mut other.to_vec());
     assert!(matches!(answerer.poll_event(), Some(ResponderEvent::Accepted(_))), "another handshake");
     let later = NOW + Duration::from_secs(1);
-    answerer.handle(later, host(1), &mut attacked.to_vec());
+    answerer.handle_datagram(later, host(1), &mut attacked.to_vec());
     assert!(matches!(answerer.poll_event(), Some(ResponderEvent::Accepted(_))), "the attacked one, too");
 }
 
@@ -460,15 +460,15 @@ fn failing_datagrams_under_a_shared_key_share_the_same_budget() {
     let mut answerer = responder(shared(7), ResponderConfig::default());
     let (mut opener, first) = initiator(shared(7), 1);
     let second = answer(&mut answerer, NOW, host(1), &first).unwrap();
-    opener.handle(NOW, &second.to_bytes());
+    opener.handle_datagram(NOW, &second.to_bytes());
     let Some(InitiatorEvent::Completed(mut established)) = opener.poll_event() else { panic!("no keys") };
     let genuine = sealed(&mut established.session, b"data");
     let forged = [&genuine[..12], &[7; 1400]].concat();
     for _ in 0..10_000 {
-        answerer.handle(NOW, host(1), &mut forged.clone());
+        answerer.handle_datagram(NOW, host(1), &mut forged.clone());
     }
     assert_eq!(answerer.refusals().of(Refused::Unauthentic), 2001);
-    answerer.handle(NOW + Duration::from_secs(1), host(1), &mut genuine.to_vec());
+    answerer.handle_datagram(NOW + Duration::from_secs(1), host(1), &mut genuine.to_vec());
     assert!(matches!(answerer.poll_event(), Some(ResponderEvent::Accepted(_))));
 }
 
@@ -535,9 +535,9 @@ fn accepted_connections_leave_no_state() {
         let now = NOW + Duration::from_millis(4) * u64::from(number);
         let (mut opener, first) = initiator(keys(1, &[2]), number);
         let second = answer(&mut answerer, now, host(number), &first).unwrap();
-        opener.handle(now, &second.to_bytes());
+        opener.handle_datagram(now, &second.to_bytes());
         let third = opener.poll_transmit().unwrap();
-        answerer.handle(now, host(number), &mut third.to_vec());
+        answerer.handle_datagram(now, host(number), &mut third.to_vec());
         assert!(matches!(answerer.poll_event(), Some(ResponderEvent::Accepted(_))));
         assert_eq!(answerer.half_open(), 0);
     }

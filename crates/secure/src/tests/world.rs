@@ -159,7 +159,7 @@ impl World {
                 }
             }
             Some(DatagramKind::Sealed(_)) | None => {}
-            Some(DatagramKind::Handshake) => self.initiator.handle(self.now, datagram),
+            Some(DatagramKind::Handshake) => self.initiator.handle_datagram(self.now, datagram),
         }
     }
 
@@ -176,7 +176,7 @@ impl World {
             }
             return;
         }
-        self.responder.handle(self.now, SocketAddr::from(INITIATOR), &mut bytes);
+        self.responder.handle_datagram(self.now, SocketAddr::from(INITIATOR), &mut bytes);
     }
 
     fn drain(&mut self) {

@@ -352,7 +352,7 @@ impl Air {
     }
 
     /// Handles the wake-up of a MAC. Returns whether there is something to drain.
-    pub(crate) fn wake(&mut self, now: Instant, at: StationId) -> bool {
+    pub(crate) fn handle_timeout(&mut self, now: Instant, at: StationId) -> bool {
         let station = &mut self.stations[at.index()];
         let rings = station.alarm.is_due(now);
         if rings {

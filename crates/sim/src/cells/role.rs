@@ -72,7 +72,7 @@ impl MobilityRole {
         }
     }
 
-    pub(crate) fn next_wake(&self) -> Option<Instant> {
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let station = self.station.as_ref().map(Station::poll_timeout);
         let mobile = self.mobile.as_ref().and_then(|host| host.machine.poll_timeout());
         station.into_iter().chain(mobile).min()

@@ -93,7 +93,7 @@ impl Flows {
     }
 
     /// Handles the wake-up of an endpoint. Returns whether it is to be drained.
-    pub(crate) fn wake(&mut self, now: Instant, flow: u32, side: Side) -> bool {
+    pub(crate) fn handle_timeout(&mut self, now: Instant, flow: u32, side: Side) -> bool {
         let Some(connection) = self.connection(flow) else { return false };
         let rings = connection.end(side).wake_up.is_due(now);
         if rings {

@@ -68,6 +68,6 @@ impl Middlebox for AckPacingMiddlebox {
     }
 
     fn poll_action(&mut self, _now: Instant) -> Option<Action> {
-        self.pacing.poll().map(|(handle, onward)| Action::Resume(handle, onward))
+        self.pacing.poll_transmit().map(|(handle, onward)| Action::Resume(handle, onward))
     }
 }

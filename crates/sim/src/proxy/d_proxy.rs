@@ -5,7 +5,7 @@ use crate::middlebox::{Action, Middlebox, MiddleboxPacket, PacketDirection, Pass
 use crate::outcome::MiddleboxCounts;
 use crate::packet::{Body, FlowPacketId, Handle, Packet, PacketAccount, header};
 use hopline_core::{Instant, Length, NodeId};
-use hopline_proxy::dproxy::{DProxy, Does, Verdict};
+use hopline_proxy::dproxy::{DProxy, DProxyAction, Verdict};
 use hopline_proxy::{self as proxy, QueuePosition};
 use hopline_transport::any::Segment;
 use hopline_wire::dproxy::Sealed;
@@ -132,15 +132,16 @@ impl Middlebox for DProxyMiddlebox {
         if let Some(wish) = self.wishes.pop_front() {
             return Some(wish);
         }
-        Some(match self.machine.poll()? {
-            Does::Retransmit(turn, StoredPacket::Copy(account, ip, segment, original)) => {
+        Some(match self.machine.poll_action()? {
+            DProxyAction::Retransmit(turn, StoredPacket::Copy(account, ip, segment, original)) => {
                 self.retransmission(turn, (account, ip, segment), original)
             }
-            Does::Forward(StoredPacket::Delayed(handle, onward)) => Action::Resume(handle, onward),
-            Does::Retransmit(_, StoredPacket::Delayed(..)) | Does::Forward(StoredPacket::Copy(..)) => {
+            DProxyAction::Forward(StoredPacket::Delayed(handle, onward)) => Action::Resume(handle, onward),
+            DProxyAction::Retransmit(_, StoredPacket::Delayed(..))
+            | DProxyAction::Forward(StoredPacket::Copy(..)) => {
                 unreachable!("what goes out is kept as a copy, and what comes in waits as it is")
             }
-            Does::Sends { queue_position: turn, sealed, .. } => self.message(turn, sealed),
+            DProxyAction::Send { queue_position: turn, sealed, .. } => self.message(turn, sealed),
         })
     }
 }

@@ -206,7 +206,7 @@ impl LinkRepair for Arq<CrossingPacket> {
     }
 
     fn poll(&mut self) -> Option<LinkAction> {
-        Some(LinkAction::Request(match self.poll()? {
+        Some(LinkAction::Request(match self.poll_action()? {
             arq::ArqAction::Send(turn, frame) => {
                 let len_bytes = frame.len_bytes(|packet| packet.len_bytes);
                 return Some(LinkAction::SendFrame(turn, LinkFrame::Arq(frame.map(inner_packet)), len_bytes));
@@ -257,7 +257,7 @@ impl LinkRepair for Opaque<CrossingPacket> {
     }
 
     fn poll(&mut self) -> Option<LinkAction> {
-        Some(LinkAction::Request(match self.poll()? {
+        Some(LinkAction::Request(match self.poll_action()? {
             opaque::OpaqueAction::Send(turn, frame) => {
                 let len_bytes = frame.len_bytes(|packet| packet.len_bytes);
                 return Some(LinkAction::SendFrame(

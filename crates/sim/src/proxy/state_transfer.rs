@@ -87,7 +87,7 @@ impl StateTransfers {
     /// Returns the next packet to send; `Err`: connections that have been lost in transfer.
     pub(super) fn poll(&mut self) -> Option<Result<Action, Vec<TransferredConnection<Length>>>> {
         loop {
-            match self.outgoing.poll()? {
+            match self.outgoing.poll_action()? {
                 TransferAction::Send { mobile, piece } => {
                     let (state, bytes) = self.in_transfer.get(&piece.id)?;
                     let before = u64::from(piece.index) * u64::from(PIECE_BYTES);

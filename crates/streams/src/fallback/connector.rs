@@ -204,13 +204,13 @@ impl Attempts {
     fn handle_tpa_failure(&mut self, error: io::Error) {
         self.failure.get_or_insert(error);
         let now = self.now();
-        self.race.handle(now, Event::TpaFailed);
+        self.race.handle_event(now, Event::TpaFailed);
     }
 
     fn handle_tcp_failure(&mut self, error: io::Error) {
         self.failure = Some(error);
         let now = self.now();
-        self.race.handle(now, Event::TcpFailed);
+        self.race.handle_event(now, Event::TcpFailed);
     }
 
     // ---- their progress ----
@@ -232,7 +232,7 @@ impl Attempts {
         let Some(stream) = &self.tpa else { return };
         match stream.is_open() {
             Ok(false) => {}
-            Ok(true) => _ = self.race.handle(now, Event::TpaOpened),
+            Ok(true) => _ = self.race.handle_event(now, Event::TpaOpened),
             Err(error) => {
                 let _ = epoll::delete(ready, stream.as_fd());
                 self.tpa = None;
@@ -249,7 +249,7 @@ impl Attempts {
         match result {
             Ok(()) => {
                 let now = self.now();
-                self.race.handle(now, Event::TcpOpened);
+                self.race.handle_event(now, Event::TcpOpened);
             }
             Err(error) => {
                 self.tcp = None;
@@ -322,7 +322,7 @@ mod tests {
         let connector = Connector::default();
         let now = connector.clock.now();
         let mut race = Race::tcp_only(now);
-        assert_eq!(race.handle(now, Event::TcpOpened), Some(Decision::Tcp));
+        assert_eq!(race.handle_event(now, Event::TcpOpened), Some(Decision::Tcp));
         let attempts = Attempts {
             connector,
             peer: "192.0.2.1:7".parse().expect("an address"),

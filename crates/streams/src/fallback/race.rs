@@ -87,7 +87,7 @@ impl Race {
     }
 
     /// Handles the progress of an attempt. Returns the decision once there is one; it never changes.
-    pub fn handle(&mut self, now: Instant, event: Event) -> Option<Decision> {
+    pub fn handle_event(&mut self, now: Instant, event: Event) -> Option<Decision> {
         let (attempt, state) = match event {
             Event::TcpOpened => (&mut self.tcp, Attempt::Open(now)),
             Event::TcpFailed => (&mut self.tcp, Attempt::Failed(now)),
@@ -161,33 +161,33 @@ mod tests {
     #[test]
     fn tpa_that_answers_first_wins_at_once() {
         let mut race = race();
-        assert_eq!(race.handle(at(100), TpaOpened), Some(Tpa));
+        assert_eq!(race.handle_event(at(100), TpaOpened), Some(Tpa));
         assert_eq!((race.poll_timeout(), race.is_tpa_silent()), (None, false));
     }
 
     #[test]
     fn tpa_that_answers_within_a_round_trip_after_tcp_wins() {
         let mut race = race();
-        assert_eq!(race.handle(at(100), TcpOpened), None);
+        assert_eq!(race.handle_event(at(100), TcpOpened), None);
         assert_eq!(race.poll_timeout(), Some(at(200)));
-        assert_eq!(race.handle(at(199), TpaOpened), Some(Tpa));
+        assert_eq!(race.handle_event(at(199), TpaOpened), Some(Tpa));
     }
 
     #[test]
     fn tcp_wins_a_round_trip_after_it_is_open_if_tpa_is_silent() {
         let mut race = race();
-        race.handle(at(100), TcpOpened);
+        race.handle_event(at(100), TcpOpened);
         assert_eq!(race.handle_timeout(at(199)), None);
         assert_eq!(race.handle_timeout(at(200)), Some(Tcp));
         assert!(race.is_tpa_silent());
-        assert_eq!(race.handle(at(201), TpaOpened), Some(Tcp), "a decision is final");
+        assert_eq!(race.handle_event(at(201), TpaOpened), Some(Tcp), "a decision is final");
     }
 
     #[test]
     fn the_wait_for_tpa_is_bounded() {
         for (handshake, limit) in [(0, 60), (1, 61), (60, 120), (149, 298), (600, 750), (3000, 3150)] {
             let mut race = race();
-            race.handle(at(handshake), TcpOpened);
+            race.handle_event(at(handshake), TcpOpened);
             assert_eq!(race.poll_timeout(), Some(at(limit)), "{handshake} ms");
         }
     }
@@ -195,30 +195,30 @@ mod tests {
     #[test]
     fn tcp_wins_at_once_if_tpa_is_refused() {
         let mut race = race();
-        assert_eq!(race.handle(at(99), TpaFailed), None);
+        assert_eq!(race.handle_event(at(99), TpaFailed), None);
         assert_eq!(race.poll_timeout(), None, "TCP has limits of its own");
-        assert_eq!(race.handle(at(100), TcpOpened), Some(Tcp));
+        assert_eq!(race.handle_event(at(100), TcpOpened), Some(Tcp));
         assert!(race.is_tpa_silent());
     }
 
     #[test]
     fn tcp_that_waits_for_tpa_wins_when_tpa_is_refused() {
         let mut race = race();
-        race.handle(at(100), TcpOpened);
-        assert_eq!(race.handle(at(130), TpaFailed), Some(Tcp));
+        race.handle_event(at(100), TcpOpened);
+        assert_eq!(race.handle_event(at(130), TpaFailed), Some(Tcp));
     }
 
     #[test]
     fn tpa_wins_late_if_tcp_is_refused() {
         let mut race = race();
-        assert_eq!(race.handle(at(100), TcpFailed), None);
-        assert_eq!(race.handle(at(3099), TpaOpened), Some(Tpa));
+        assert_eq!(race.handle_event(at(100), TcpFailed), None);
+        assert_eq!(race.handle_event(at(3099), TpaOpened), Some(Tpa));
     }
 
     #[test]
     fn a_peer_that_refuses_tcp_and_is_silent_over_udp_fails() {
         let mut race = race();
-        race.handle(at(100), TcpFailed);
+        race.handle_event(at(100), TcpFailed);
         assert_eq!(race.poll_timeout(), Some(at(3100)));
         assert_eq!(race.handle_timeout(at(3100)), Some(Neither));
         assert!(!race.is_tpa_silent(), "nothing is known of it");
@@ -228,34 +228,34 @@ mod tests {
     fn refusals_over_both_transports_fail_in_either_order() {
         for events in [[TcpFailed, TpaFailed], [TpaFailed, TcpFailed]] {
             let mut race = race();
-            assert_eq!(race.handle(at(100), events[0]), None);
-            assert_eq!(race.handle(at(101), events[1]), Some(Neither));
+            assert_eq!(race.handle_event(at(100), events[0]), None);
+            assert_eq!(race.handle_event(at(101), events[1]), Some(Neither));
         }
     }
 
     #[test]
     fn a_known_silent_peer_is_connected_without_delay() {
         let mut race = Race::tcp_only(at(0));
-        assert_eq!(race.handle(at(100), TcpOpened), Some(Tcp));
+        assert_eq!(race.handle_event(at(100), TcpOpened), Some(Tcp));
         assert!(!race.is_tpa_silent(), "it was not tried");
         let mut race = Race::tcp_only(at(0));
-        assert_eq!(race.handle(at(100), TcpFailed), Some(Neither));
+        assert_eq!(race.handle_event(at(100), TcpFailed), Some(Neither));
     }
 
     #[test]
     fn tcp_that_is_reset_while_it_waits_has_failed() {
         let mut race = race();
-        race.handle(at(100), TcpOpened);
-        assert_eq!(race.handle(at(150), TcpFailed), None);
+        race.handle_event(at(100), TcpOpened);
+        assert_eq!(race.handle_event(at(150), TcpFailed), None);
         assert_eq!(race.poll_timeout(), Some(at(3150)));
-        assert_eq!(race.handle(at(200), TpaOpened), Some(Tpa));
+        assert_eq!(race.handle_event(at(200), TpaOpened), Some(Tpa));
     }
 
     #[test]
     fn a_failed_attempt_is_not_restarted() {
         let mut race = race();
-        race.handle(at(100), TcpFailed);
-        assert_eq!(race.handle(at(110), TcpOpened), None);
-        assert_eq!(race.handle(at(120), TpaFailed), Some(Neither));
+        race.handle_event(at(100), TcpFailed);
+        assert_eq!(race.handle_event(at(110), TcpOpened), None);
+        assert_eq!(race.handle_event(at(120), TpaFailed), Some(Neither));
     }
 }

@@ -43,7 +43,7 @@ impl<R: Read> PendingPeer<R> {
     /// # Errors
     ///
     /// The peer has closed the connection, or sent an invalid frame.
-    pub fn poll(&mut self) -> Result<bool, Error> {
+    pub fn read_hello(&mut self) -> Result<bool, Error> {
         while self.first.is_none() {
             match self.frames.decode()? {
                 Some(hello @ Frame::Hello { .. }) => self.first = Some(hello),

@@ -137,7 +137,7 @@ impl<'a> Receiver<'a> {
     }
 
     /// Returns the next reply.
-    pub fn poll(&mut self) -> Option<Frame> {
+    pub fn poll_frame(&mut self) -> Option<Frame> {
         self.replies.pop_front()
     }
 
@@ -146,7 +146,7 @@ impl<'a> Receiver<'a> {
     /// # Errors
     ///
     /// The conversation has failed; every further frame fails too. Received data of a file are kept.
-    pub fn handle(&mut self, frame: Frame, watch: &mut dyn Observer) -> Result<(), Error> {
+    pub fn handle_frame(&mut self, frame: Frame, watch: &mut dyn Observer) -> Result<(), Error> {
         if self.batch.is_full() {
             self.settle(watch)?;
         }
@@ -157,7 +157,7 @@ impl<'a> Receiver<'a> {
     ///
     /// # Errors
     ///
-    /// As [`handle`](Self::handle).
+    /// As [`handle_frame`](Self::handle_frame).
     pub fn settle(&mut self, watch: &mut dyn Observer) -> Result<(), Error> {
         let mut failed = Ok(());
         for (Entry { number, path, content: what }, settled) in self.batch.commit(self.rules, watch) {

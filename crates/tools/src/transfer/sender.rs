@@ -116,7 +116,7 @@ impl Sender {
     /// # Errors
     ///
     /// If a stream cannot be read. An unreadable file is skipped, and counted as rejected.
-    pub fn poll(&mut self, watch: &mut dyn Observer) -> Result<Option<Frame>, Error> {
+    pub fn poll_frame(&mut self, watch: &mut dyn Observer) -> Result<Option<Frame>, Error> {
         match self.state {
             State::Hello => {
                 self.state = State::AwaitHello;
@@ -132,7 +132,7 @@ impl Sender {
     /// # Errors
     ///
     /// The conversation has failed; every further frame fails too.
-    pub fn handle(&mut self, frame: Frame, watch: &mut dyn Observer) -> Result<(), Error> {
+    pub fn handle_frame(&mut self, frame: Frame, watch: &mut dyn Observer) -> Result<(), Error> {
         let handled = match (self.state, frame) {
             (_, Frame::Fail(refusal)) => Err(Error::Peer(refusal)),
             (_, Frame::Working) => Ok(()),

@@ -57,7 +57,7 @@ pub fn send(
         while !sender.is_over() {
             check_interrupted(watch)?;
             let begin = now();
-            let next = sender.poll(watch)?;
+            let next = sender.poll_frame(watch)?;
             let mut counted = silence.get();
             counted.exclude(begin, now());
             silence.set(counted);
@@ -78,7 +78,7 @@ pub fn send(
                 match replies.next(limit) {
                     Ok(reply) => {
                         end_silence();
-                        sender.handle(reply?, watch)?;
+                        sender.handle_frame(reply?, watch)?;
                     }
                     Err(RecvTimeoutError::Timeout) => break,
                     Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
@@ -142,7 +142,7 @@ pub fn receive<R: Read>(
             if let Frame::Hello { sender: Some(sender), .. } = frame {
                 seat.take_over(sender);
             }
-            receiver.handle(frame, watch)?;
+            receiver.handle_frame(frame, watch)?;
             record_progress(seat, &mut progress, &receiver);
         }
         process_frames(&mut receiver, &outlet, &|| check_may_continue(seat, watch))
@@ -302,7 +302,7 @@ fn process_frames(
 ) -> Result<(), Error> {
     let mut any = false;
     let mut outlet = outlet.borrow_mut();
-    while let Some(reply) = receiver.poll() {
+    while let Some(reply) = receiver.poll_frame() {
         outlet.write(&reply, go_on)?;
         any = true;
     }

@@ -266,7 +266,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
 
     /// Processes a change of the path. Estimates are discarded as after a long outage, and the new path is probed at once
     /// if the old one was silent.
-    pub fn on_path_change(&mut self, now: Instant) {
+    pub fn handle_path_change(&mut self, now: Instant) {
         if !self.state().is_synchronized() || self.state() == State::TimeWait {
             return;
         }

@@ -106,7 +106,7 @@ impl<'a, P: AuthenticatesPeer> PendingConnections<'a, P> {
         let numbers: Vec<u64> = self.pending.keys().rev().copied().collect();
         for number in numbers {
             let waiting = self.pending.get_mut(&number)?;
-            match waiting.caller.poll() {
+            match waiting.caller.read_hello() {
                 Ok(false) if now < waiting.deadline => {}
                 Ok(true) => {
                     let Pending { caller, peer, .. } = self.remove(number)?;

@@ -80,7 +80,7 @@ impl<K: Clone> Opaque<K> {
     }
 
     /// Returns the next action.
-    pub fn poll(&mut self) -> Option<OpaqueAction<K>> {
+    pub fn poll_action(&mut self) -> Option<OpaqueAction<K>> {
         self.actions.pop_front()
     }
 

@@ -71,7 +71,7 @@ impl Link {
 
     fn process(&mut self, loses: &mut impl FnMut(usize, &Frame<u32>) -> bool) {
         for end in [0, 1] {
-            while let Some(does) = self.ends[end].poll() {
+            while let Some(does) = self.ends[end].poll_action() {
                 match does {
                     OpaqueAction::Send(turn, frame) => self.enqueue(end, turn, frame),
                     OpaqueAction::Deliver(packet) => {
@@ -361,7 +361,7 @@ fn restart_of_the_peer_flushes_the_queue_and_accepts_late_frames() {
     let mut take = |ms, frame| {
         end.handle_frame(Instant::from_millis(ms), frame);
         let delivers = |does| if let OpaqueAction::Deliver(packet) = does { Some(packet) } else { None };
-        core::iter::from_fn(|| end.poll()).filter_map(delivers).collect::<Vec<_>>()
+        core::iter::from_fn(|| end.poll_action()).filter_map(delivers).collect::<Vec<_>>()
     };
     assert_eq!(take(0, data(5, 100)), [100]);
     assert_eq!(take(1, data(5, 102)), []);
@@ -386,14 +386,14 @@ fn replays_may_be_queued_at_the_back() {
         end.send(Instant::ZERO, 7);
         end.handle_frame(Instant::ZERO, Frame::Request { epoch: 1, numbers: vec![0] });
         let again = Frame::Data { epoch: 1, number: 0, sending: TransmissionKind::Retransmission, packet: 7 };
-        let sent = core::iter::from_fn(|| end.poll()).nth(1);
+        let sent = core::iter::from_fn(|| end.poll_action()).nth(1);
         assert_eq!(sent, Some(OpaqueAction::Send(turn, again)));
         for number in [0, 2] {
             let frame = Frame::Data { epoch: 5, number, sending: TransmissionKind::Original, packet: number };
             end.handle_frame(Instant::ZERO, frame);
         }
         let asks = OpaqueAction::Send(turn, Frame::Request { epoch: 5, numbers: vec![1] });
-        assert!(core::iter::from_fn(|| end.poll()).any(|does| does == asks));
+        assert!(core::iter::from_fn(|| end.poll_action()).any(|does| does == asks));
     }
 }
 
@@ -403,7 +403,7 @@ fn duplicates_are_discarded_and_numbers_wrap_around() {
     let mut take = |number: u32| {
         let frame = Frame::Data { epoch: 5, number, sending: TransmissionKind::Original, packet: number };
         end.handle_frame(Instant::ZERO, frame);
-        core::iter::from_fn(|| end.poll()).collect::<Vec<_>>()
+        core::iter::from_fn(|| end.poll_action()).collect::<Vec<_>>()
     };
     assert_eq!(take(u32::MAX - 1), [OpaqueAction::Deliver(u32::MAX - 1)]);
     assert_eq!(take(u32::MAX - 1), [OpaqueAction::Release(u32::MAX - 1)]);
@@ -428,7 +428,7 @@ fn invalid_frames_are_ignored() {
     for frame in hostile {
         link.ends[0].handle_frame(link.now, frame);
     }
-    assert_eq!((link.ends[0].poll(), link.ends[0].stats().invalid), (None, 7));
+    assert_eq!((link.ends[0].poll_action(), link.ends[0].stats().invalid), (None, 7));
     link.run_ms(100, &mut loses);
     assert_eq!(link.delivered, [0, 1, 2]);
 }

@@ -350,10 +350,10 @@ fn fall_silent(place: &TestFolders, stream: &UnixStream) {
     let mut replies = PendingPeer::new(stream).frames;
     // HELLO, OFFER, START, DATA.
     for replies_to_read in [1, 1, 0, 0] {
-        let frame = sender.poll(&mut ()).unwrap().unwrap();
+        let frame = sender.poll_frame(&mut ()).unwrap().unwrap();
         { stream }.write_all(&frame.encode()).unwrap();
         for _ in 0..replies_to_read {
-            sender.handle(replies.next(&|| Ok(())).unwrap(), &mut ()).unwrap();
+            sender.handle_frame(replies.next(&|| Ok(())).unwrap(), &mut ()).unwrap();
         }
     }
 }
@@ -397,15 +397,18 @@ fn a_peer_that_sends_no_hello_has_no_conversation() {
     let (mut here, there) = UnixStream::pair().unwrap();
     there.set_nonblocking(true).unwrap();
     let mut caller = PendingPeer::new(&there);
-    assert!(!caller.poll().unwrap());
+    assert!(!caller.read_hello().unwrap());
     let hello = Frame::Hello { version: VERSION, sender: None }.encode();
     here.write_all(&hello[..5]).unwrap();
-    assert!(!caller.poll().unwrap());
+    assert!(!caller.read_hello().unwrap());
     here.write_all(&hello[5..]).unwrap();
-    assert!(caller.poll().unwrap() && caller.poll().unwrap());
+    assert!(caller.read_hello().unwrap() && caller.read_hello().unwrap());
     let mut caller = PendingPeer::new(&there);
     here.write_all(&Frame::Have(0).encode()).unwrap();
-    assert_eq!(caller.poll().unwrap_err().to_string(), "the peer broke the protocol: HAVE came out of turn");
+    assert_eq!(
+        caller.read_hello().unwrap_err().to_string(),
+        "the peer broke the protocol: HAVE came out of turn"
+    );
 }
 
 #[test]
@@ -541,7 +544,7 @@ fn a_stream_that_pauses_continues_later() {
     // HELLO, OFFER, START.
     exchange(&mut sender, &mut receiver, 3, |frame| frame).unwrap();
     for _ in 0..3 {
-        assert_eq!(sender.poll(&mut ()).unwrap(), None);
+        assert_eq!(sender.poll_frame(&mut ()).unwrap(), None);
     }
     assert!(!sender.is_over());
 }

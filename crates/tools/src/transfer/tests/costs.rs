@@ -11,14 +11,14 @@ fn file(path: &[u8], size: u64, hash: blake3::Hash) -> Offer {
 /// A receiver that has said hello, and what is hashed for its sender is charged to `account`.
 fn receiver_after_hello<'d>(directory: &'d Directory, account: &Account) -> Receiver<'d> {
     let mut receiver = Receiver::new(directory, Permissions::default()).with_account(account.clone());
-    receiver.handle(Frame::Hello { version: VERSION, sender: None }, &mut ()).unwrap();
-    assert!(receiver.poll().is_some());
+    receiver.handle_frame(Frame::Hello { version: VERSION, sender: None }, &mut ()).unwrap();
+    assert!(receiver.poll_frame().is_some());
     receiver
 }
 
 fn answer(receiver: &mut Receiver<'_>, number: Number, offer: Offer) -> Frame {
-    receiver.handle(Frame::Offer(number, offer), &mut ()).unwrap();
-    receiver.poll().unwrap()
+    receiver.handle_frame(Frame::Offer(number, offer), &mut ()).unwrap();
+    receiver.poll_frame().unwrap()
 }
 
 #[test]
@@ -95,8 +95,9 @@ fn hundreds_of_unacceptable_paths_end_the_conversation() {
     let directory = place.directory();
     let mut receiver = receiver_after_hello(&directory, &Account::default());
     let ended = (0..1000).find_map(|number| {
-        let offered = receiver.handle(Frame::Offer(number, file(b"/x", 1, blake3::hash(b"x"))), &mut ());
-        while receiver.poll().is_some() {}
+        let offered =
+            receiver.handle_frame(Frame::Offer(number, file(b"/x", 1, blake3::hash(b"x"))), &mut ());
+        while receiver.poll_frame().is_some() {}
         offered.err().map(|error| (number, error))
     });
     let (number, error) = ended.unwrap();
@@ -119,7 +120,7 @@ fn a_refusal_shows_at_most_255_characters_of_a_path() {
     let directory = place.directory();
     let mut receiver = receiver_after_hello(&directory, &Account::default());
     let (mut words, path) = (Words::default(), format!("/{}", "\u{e0001}".repeat(1000)));
-    receiver.handle(Frame::Offer(0, file(path.as_bytes(), 1, blake3::hash(b"x"))), &mut words).unwrap();
+    receiver.handle_frame(Frame::Offer(0, file(path.as_bytes(), 1, blake3::hash(b"x"))), &mut words).unwrap();
     let [text] = words.0.as_slice() else { panic!() };
     assert!(text.chars().count() < 320 && text.ends_with("it is absolute"), "{text}");
 }

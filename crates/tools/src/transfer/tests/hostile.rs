@@ -13,9 +13,9 @@ fn file(path: &[u8], content: &[u8]) -> Offer {
 
 /// Passes a frame to `receiver` and returns its answer, if it has one.
 fn answer(receiver: &mut Receiver<'_>, frame: Frame) -> Result<Option<Frame>, Error> {
-    receiver.handle(frame, &mut ())?;
+    receiver.handle_frame(frame, &mut ())?;
     receiver.settle(&mut ())?;
-    Ok(receiver.poll())
+    Ok(receiver.poll_frame())
 }
 
 /// A receiver with a malicious sender.
@@ -236,8 +236,8 @@ fn frames_out_of_order_end_the_conversation() {
             MaliciousSender::after_hello(&directory, Permissions::default()).send(frame.clone()).unwrap_err();
         assert!(error.to_string().ends_with(" came out of turn"), "{error}");
         let mut sender = Sender::new(Source::default());
-        sender.poll(&mut ()).unwrap();
-        assert!(sender.handle(frame.clone(), &mut ()).is_err() != matches!(frame, Frame::Hello { .. }));
+        sender.poll_frame(&mut ()).unwrap();
+        assert!(sender.handle_frame(frame.clone(), &mut ()).is_err() != matches!(frame, Frame::Hello { .. }));
     }
     let mut receiver = MaliciousSender::after_hello(&directory, Permissions::default());
     receiver.offer(file(b"f", b"12345")).unwrap();
@@ -262,10 +262,11 @@ fn a_malicious_receiver_gets_only_offered_data() {
     let place = TestFolders::with(b"12345");
     let hash = blake3::hash(b"");
     let mut sender = Sender::new(place.source());
-    sender.poll(&mut ()).unwrap();
-    sender.handle(Frame::Hello { version: VERSION, sender: None }, &mut ()).unwrap();
-    assert!(matches!(sender.poll(&mut ()).unwrap(), Some(Frame::Offer(..))));
-    assert!(sender.poll(&mut ()).unwrap().is_none());
-    let error = sender.handle(Frame::Accept { number: 0, offset: 6, prefix: hash }, &mut ()).unwrap_err();
+    sender.poll_frame(&mut ()).unwrap();
+    sender.handle_frame(Frame::Hello { version: VERSION, sender: None }, &mut ()).unwrap();
+    assert!(matches!(sender.poll_frame(&mut ()).unwrap(), Some(Frame::Offer(..))));
+    assert!(sender.poll_frame(&mut ()).unwrap().is_none());
+    let error =
+        sender.handle_frame(Frame::Accept { number: 0, offset: 6, prefix: hash }, &mut ()).unwrap_err();
     assert_eq!(error.to_string(), "the peer broke the protocol: it accepted more than was offered");
 }

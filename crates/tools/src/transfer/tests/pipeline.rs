@@ -23,7 +23,7 @@ fn assert_arrived(place: &TestFolders, files: usize) {
 
 /// Returns all frames that the sender has at present.
 fn frames(sender: &mut Sender) -> Vec<Frame> {
-    std::iter::from_fn(|| sender.poll(&mut ()).unwrap()).collect()
+    std::iter::from_fn(|| sender.poll_frame(&mut ()).unwrap()).collect()
 }
 
 /// Runs a transfer in memory, in turns of all frames and all replies. Returns the number of turns.
@@ -31,11 +31,11 @@ fn round_trips(sender: &mut Sender, receiver: &mut Receiver<'_>) -> usize {
     (1..)
         .find(|_| {
             for frame in frames(sender) {
-                receiver.handle(frame, &mut ()).unwrap();
+                receiver.handle_frame(frame, &mut ()).unwrap();
             }
             receiver.settle(&mut ()).unwrap();
-            while let Some(reply) = receiver.poll() {
-                sender.handle(reply, &mut ()).unwrap();
+            while let Some(reply) = receiver.poll_frame() {
+                sender.handle_frame(reply, &mut ()).unwrap();
             }
             sender.is_over()
         })
@@ -60,15 +60,15 @@ fn the_number_of_unanswered_offers_is_limited_by_the_window() {
     let place = tree(2 * WINDOW);
     let mut sender = Sender::new(place.source());
     frames(&mut sender);
-    sender.handle(Frame::Hello { version: VERSION, sender: None }, &mut ()).unwrap();
+    sender.handle_frame(Frame::Hello { version: VERSION, sender: None }, &mut ()).unwrap();
     let offers = frames(&mut sender);
     assert_eq!(offers.len(), WINDOW);
     for (number, offer) in (0..).zip(offers) {
         assert!(matches!(offer, Frame::Offer(its, _) if its == number), "{offer:?}");
     }
-    sender.handle(Frame::Refuse(3, Refusal::new(Reason::Exists, "")), &mut ()).unwrap();
+    sender.handle_frame(Frame::Refuse(3, Refusal::new(Reason::Exists, "")), &mut ()).unwrap();
     assert!(matches!(frames(&mut sender)[..], [Frame::Offer(next, _)] if next as usize == WINDOW));
-    let again = sender.handle(Frame::Have(3), &mut ()).unwrap_err();
+    let again = sender.handle_frame(Frame::Have(3), &mut ()).unwrap_err();
     assert_eq!(again.to_string(), "the peer broke the protocol: HAVE came out of turn");
 }
 
@@ -82,7 +82,7 @@ fn large_files_are_hashed_shortly_before_they_are_sent() {
     }
     let mut sender = Sender::new(place.source());
     frames(&mut sender);
-    sender.handle(Frame::Hello { version: VERSION, sender: None }, &mut ()).unwrap();
+    sender.handle_frame(Frame::Hello { version: VERSION, sender: None }, &mut ()).unwrap();
     assert_eq!(frames(&mut sender).len(), 2, "the directory and `a`");
 }
 
@@ -92,7 +92,7 @@ fn offers_beyond_the_window_or_out_of_order_end_the_conversation() {
     let directory = place.directory();
     let greeted = || {
         let mut receiver = Receiver::new(&directory, Permissions::default());
-        receiver.handle(Frame::Hello { version: VERSION, sender: None }, &mut ()).unwrap();
+        receiver.handle_frame(Frame::Hello { version: VERSION, sender: None }, &mut ()).unwrap();
         receiver
     };
     let offer = |number: Number| {
@@ -102,11 +102,11 @@ fn offers_beyond_the_window_or_out_of_order_end_the_conversation() {
     };
     let mut receiver = greeted();
     for number in 0..WINDOW as Number {
-        receiver.handle(offer(number), &mut ()).unwrap();
+        receiver.handle_frame(offer(number), &mut ()).unwrap();
     }
-    let error = receiver.handle(offer(WINDOW as Number), &mut ()).unwrap_err();
+    let error = receiver.handle_frame(offer(WINDOW as Number), &mut ()).unwrap_err();
     assert_eq!(error.to_string(), "the peer broke the protocol: OFFER came out of turn");
-    assert!(greeted().handle(offer(1), &mut ()).is_err());
+    assert!(greeted().handle_frame(offer(1), &mut ()).is_err());
     assert!(place.names().is_empty(), "nothing is made before data come");
 }
 
@@ -120,11 +120,11 @@ fn the_batch_of_complete_files_is_bounded() {
     // The receiver never gets a chance to settle by itself.
     while done == 0 {
         for frame in frames(&mut sender) {
-            receiver.handle(frame, &mut ()).unwrap();
+            receiver.handle_frame(frame, &mut ()).unwrap();
         }
-        while let Some(reply) = receiver.poll() {
+        while let Some(reply) = receiver.poll_frame() {
             done += usize::from(matches!(reply, Frame::Done(_)));
-            sender.handle(reply, &mut ()).unwrap();
+            sender.handle_frame(reply, &mut ()).unwrap();
         }
     }
     assert!((20..60).contains(&done), "{done}");
@@ -156,16 +156,16 @@ fn a_file_refused_during_its_data_does_not_delay_the_others() {
     let mut outcomes = Outcomes::default();
     let mut under_way = std::collections::VecDeque::new();
     while !sender.is_over() {
-        under_way.extend(sender.poll(&mut outcomes).unwrap());
+        under_way.extend(sender.poll_frame(&mut outcomes).unwrap());
         if under_way.len() > 5
-            || sender.poll(&mut outcomes).unwrap().map(|frame| under_way.push_back(frame)).is_none()
+            || sender.poll_frame(&mut outcomes).unwrap().map(|frame| under_way.push_back(frame)).is_none()
         {
             if let Some(frame) = under_way.pop_front() {
-                receiver.handle(frame, &mut ()).unwrap();
+                receiver.handle_frame(frame, &mut ()).unwrap();
             }
             receiver.settle(&mut ()).unwrap();
-            while let Some(reply) = receiver.poll() {
-                sender.handle(reply, &mut outcomes).unwrap();
+            while let Some(reply) = receiver.poll_frame() {
+                sender.handle_frame(reply, &mut outcomes).unwrap();
             }
         }
     }

@@ -89,11 +89,11 @@ pub(super) fn exchange(
         if sender.is_over() {
             return Ok(true);
         }
-        let frame = sender.poll(&mut ())?.expect("the receiver has answered");
-        receiver.handle(change(through(frame)), &mut ())?;
+        let frame = sender.poll_frame(&mut ())?.expect("the receiver has answered");
+        receiver.handle_frame(change(through(frame)), &mut ())?;
         receiver.settle(&mut ())?;
-        while let Some(reply) = receiver.poll() {
-            sender.handle(through(reply), &mut ())?;
+        while let Some(reply) = receiver.poll_frame() {
+            sender.handle_frame(through(reply), &mut ())?;
         }
     }
     Ok(sender.is_over())

@@ -133,7 +133,7 @@ fn a_new_path_is_probed_at_once_if_the_old_one_was_silent() {
         assert!(transmit_all(&mut a, due).len() <= 1);
     }
     assert!(transmit_all(&mut a, at(3000)).is_empty(), "frozen");
-    a.on_path_change(at(3000));
+    a.handle_path_change(at(3000));
     assert_eq!(transmit_all(&mut a, at(3000)).len(), 1);
 }
 
