@@ -16,7 +16,7 @@ pub struct Config {
     /// Address of the other end. Messages from other addresses are ignored.
     pub peer: IpAddr,
     /// Shared secret of both ends. It authenticates messages until
-    /// [`DProxy::on_peer_present`](super::DProxy::on_peer_present) sets session keys.
+    /// [`DProxy::handle_peer_present`](super::DProxy::handle_peer_present) sets session keys.
     pub key: Key,
     /// Cache of packets that go to the other end.
     pub cache: CacheConfig,

@@ -7,7 +7,7 @@
 //! data from the other end over UDP. Packets that arrive meanwhile wait, and are forwarded in order. ACKs are
 //! not changed: TCP stays end-to-end. All state is soft: a restart of an end costs throughput and at most
 //! [`RecoveryConfig::max_wait`](RecoveryConfig::max_wait) of delay, never correctness. While the other end is
-//! absent ([`DProxy::on_peer_absent`]), all packets pass. On a path with several such links each link has its own
+//! absent ([`DProxy::handle_peer_absent`]), all packets pass. On a path with several such links each link has its own
 //! pair.
 //!
 //! [`opaque`] is the mode for packets that are not TCP, or are encrypted: it numbers them itself.

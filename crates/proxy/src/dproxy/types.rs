@@ -8,7 +8,7 @@ use std::net::IpAddr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
-    /// The packet is forwarded, before all that [`DProxy::poll`](super::DProxy::poll) returns.
+    /// The packet is forwarded, before all that [`DProxy::poll_action`](super::DProxy::poll_action) returns.
     Forward,
     /// The middlebox keeps the packet; [`DProxyAction::Forward`] returns it.
     Delayed,

@@ -150,7 +150,7 @@ impl<'a> Receiver<'a> {
         if self.batch.is_full() {
             self.settle(watch)?;
         }
-        self.handle_frame(frame, watch).inspect_err(|_| self.give_up())
+        self.dispatch_frame(frame, watch).inspect_err(|_| self.give_up())
     }
 
     /// Writes complete files to the disk and confirms them. Call it when no further frame is available at once.
@@ -187,7 +187,7 @@ impl<'a> Receiver<'a> {
         self.waiting.clear();
     }
 
-    fn handle_frame(&mut self, frame: Frame, watch: &mut dyn Observer) -> Result<(), Error> {
+    fn dispatch_frame(&mut self, frame: Frame, watch: &mut dyn Observer) -> Result<(), Error> {
         match (self.state, frame) {
             (_, Frame::Fail(refusal)) => Err(Error::Peer(refusal)),
             (State::AwaitHello, Frame::Hello { version, .. }) => {

@@ -71,7 +71,7 @@ settings! {
         delay, with_delay: Duration as into,
         /// Longest delay of the acknowledgment of other packets. At least `delay`, default 200 ms.
         relaxed_delay, with_relaxed_delay: Duration as into,
-        /// Packets per acknowledgment at low packet rates, as [`rare`](Self::rare) says. On a channel that data and
+        /// Packets per acknowledgment at low packet rates, as [`low_rate_interval`](Self::low_rate_interval) says. On a channel that data and
         /// acknowledgments share, an acknowledgment costs a quarter of a packet or more. The sender assumes the same value at
         /// its peer. At least 1, default 8.
         low_rate_every, with_low_rate_every: u32,
