@@ -42,26 +42,27 @@ pub fn secure_message(data: &[u8]) {
 pub fn secure_opener(data: &[u8]) {
     let mut choices = Choices(data);
     let method = choices.pick(&[Method::SharedKey, Method::PublicKeys]);
-    let (mut opener, first) = open(method, 1);
-    let mut answerer = answerer(method, ResponderConfig::default());
-    let second = answer(&mut answerer, Instant::ZERO, address(0), &first).expect("it is answered");
+    let (mut initiator, first) = open(method, 1);
+    let mut responder = responder(method, ResponderConfig::default());
+    let second = answer(&mut responder, Instant::ZERO, address(0), &first).expect("it is answered");
     let (mut now, mut sent, mut completed) = (Instant::ZERO, 1, None);
-    let local = opener.local_id();
+    let local = initiator.local_id();
     for _ in 0..MOST_STEPS {
         match choices.byte() % 6 {
             0 => now += Duration::from_millis(u64::from(choices.u16() % 8000)),
-            1 => opener.handle_datagram(now, &second),
-            2 => opener.handle_datagram(now, &damaged(&second, &mut choices)),
+            1 => initiator.handle_datagram(now, &second),
+            2 => initiator.handle_datagram(now, &damaged(&second, &mut choices)),
             3 => {
                 let cookie = [choices.byte(); 16];
-                opener.handle_datagram(now, &HandshakeMessage::Retry { opener: local, cookie }.to_bytes());
+                initiator
+                    .handle_datagram(now, &HandshakeMessage::Retry { initiator: local, cookie }.to_bytes());
             }
-            4 => opener.confirm(),
-            _ => opener.handle_datagram(now, &anything(&mut choices, local)),
+            4 => initiator.confirm(),
+            _ => initiator.handle_datagram(now, &anything(&mut choices, local)),
         }
-        opener.handle_timeout(now);
-        sent += std::iter::from_fn(|| opener.poll_transmit()).count();
-        while let Some(event) = opener.poll_event() {
+        initiator.handle_timeout(now);
+        sent += std::iter::from_fn(|| initiator.poll_transmit()).count();
+        while let Some(event) = initiator.poll_event() {
             if let InitiatorEvent::Completed(established) = event {
                 assert!(completed.replace(established).is_none(), "completed twice");
             }
@@ -70,14 +71,14 @@ pub fn secure_opener(data: &[u8]) {
             break;
         }
     }
-    while let Some(due) = opener.poll_timeout() {
-        opener.handle_timeout(due);
-        sent += std::iter::from_fn(|| opener.poll_transmit()).count();
+    while let Some(due) = initiator.poll_timeout() {
+        initiator.handle_timeout(due);
+        sent += std::iter::from_fn(|| initiator.poll_transmit()).count();
     }
     // Two messages, ten tries each, the first with up to three cookies a try.
     assert!(sent <= 2 * 10 + 3 * 10, "{sent} messages");
     if let Some(established) = completed {
-        assert_eq!(established.parameters, b"of the answerer"[..]);
+        assert_eq!(established.parameters, b"of the responder"[..]);
         assert_eq!(established.peer, (method == Method::PublicKeys).then(|| public(2)));
     }
 }
@@ -97,7 +98,7 @@ pub fn secure_answerer(data: &[u8]) {
         handshakes_per_second: 3,
         ..ResponderConfig::default()
     };
-    let mut answerer = answerer(method, config);
+    let mut responder = responder(method, config);
     let mut callers = Vec::new();
     let (mut now, mut accepted) = (Instant::ZERO, BTreeSet::new());
     for _ in 0..MOST_STEPS {
@@ -105,13 +106,13 @@ pub fn secure_answerer(data: &[u8]) {
         let datagram = match choices.byte() % 6 {
             0 => {
                 now += Duration::from_millis(u64::from(choices.u16() % 8000));
-                let answers = answer_deferred(&mut answerer, now);
+                let answers = answer_deferred(&mut responder, now);
                 answers.iter().for_each(|answer| hear(&mut callers, now, answer));
                 continue;
             }
             1 => {
-                let (opener, first) = open(method, choices.byte() % 4);
-                callers.push((opener, first.clone()));
+                let (initiator, first) = open(method, choices.byte() % 4);
+                callers.push((initiator, first.clone()));
                 first
             }
             2 | 3 => match pick(&mut choices, &callers) {
@@ -124,26 +125,26 @@ pub fn secure_answerer(data: &[u8]) {
             },
             _ => anything(&mut choices, ConnectionId::new([2; 8]).expect("no magic number")),
         };
-        if let Some(answer) = answer(&mut answerer, now, from, &datagram) {
+        if let Some(answer) = answer(&mut responder, now, from, &datagram) {
             hear(&mut callers, now, &answer);
         }
-        while let Some(event) = answerer.poll_event() {
+        while let Some(event) = responder.poll_event() {
             if let ResponderEvent::Accepted(Accepted { established, .. }) = event {
-                assert_eq!(established.parameters, b"of the opener"[..]);
+                assert_eq!(established.parameters, b"of the initiator"[..]);
                 assert_eq!(established.peer, (method == Method::PublicKeys).then(|| public(1)));
                 assert!(accepted.insert(established.binding), "accepted twice");
             }
         }
-        assert!(answerer.half_open() <= HALF_OPEN.into());
+        assert!(responder.half_open() <= HALF_OPEN.into());
         if choices.is_over() {
             break;
         }
     }
-    while let Some(due) = answerer.poll_timeout() {
+    while let Some(due) = responder.poll_timeout() {
         assert!(due <= now + MOST_DEFERRED + config.handshake_timeout);
-        answerer.handle_timeout(due);
+        responder.handle_timeout(due);
     }
-    assert_eq!(answerer.half_open(), 0);
+    assert_eq!(responder.half_open(), 0);
 }
 
 /// Script for two ends with keys: datagrams are sealed, and arrive in any order, repeated, damaged, from any address, or are
@@ -258,7 +259,7 @@ fn credentials(method: Method, own: u8, other: u8) -> Credentials {
 }
 
 fn open(method: Method, seed: u8) -> (Initiator, Bytes) {
-    let parameters = Bytes::from_static(b"of the opener");
+    let parameters = Bytes::from_static(b"of the initiator");
     let seed = Seed::new([seed; 32]);
     let opened = Initiator::open(
         Instant::ZERO,
@@ -267,41 +268,41 @@ fn open(method: Method, seed: u8) -> (Initiator, Bytes) {
         parameters,
         &seed,
     );
-    let mut opener = opened.expect("defaults are right");
-    let first = opener.poll_transmit().expect("it begins");
-    (opener, first)
+    let mut initiator = opened.expect("defaults are right");
+    let first = initiator.poll_transmit().expect("it begins");
+    (initiator, first)
 }
 
-fn answerer(method: Method, config: ResponderConfig) -> Responder {
-    let parameters = Bytes::from_static(b"of the answerer");
+fn responder(method: Method, config: ResponderConfig) -> Responder {
+    let parameters = Bytes::from_static(b"of the responder");
     let made = Responder::new(config, credentials(method, 2, 1), parameters, &Seed::new([99; 32]));
     made.expect("the settings are right")
 }
 
 /// Returns the answer, and checks its limits.
-fn answer(answerer: &mut Responder, now: Instant, from: SocketAddr, datagram: &Bytes) -> Option<Bytes> {
-    assert_eq!(answer_deferred(answerer, now).len(), 0, "what waited was answered at its time");
-    answerer.handle_datagram(now, from, &mut datagram.to_vec());
-    let (to, answer) = answerer.poll_transmit()?;
+fn answer(responder: &mut Responder, now: Instant, from: SocketAddr, datagram: &Bytes) -> Option<Bytes> {
+    assert_eq!(answer_deferred(responder, now).len(), 0, "what waited was answered at its time");
+    responder.handle_datagram(now, from, &mut datagram.to_vec());
+    let (to, answer) = responder.poll_transmit()?;
     assert_eq!(to, from);
-    assert!(answer.len() <= 3 * datagram.len() && answerer.poll_transmit().is_none());
+    assert!(answer.len() <= 3 * datagram.len() && responder.poll_transmit().is_none());
     Some(answer)
 }
 
 /// Returns the answers to deferred first messages, and checks that each goes to the address it came from.
-fn answer_deferred(answerer: &mut Responder, now: Instant) -> Vec<Bytes> {
-    let waiting: Vec<_> = (0..=u8::MAX).map(address).filter(|&at| answerer.defers(at)).collect();
-    answerer.handle_timeout(now);
-    let answers: Vec<_> = std::iter::from_fn(|| answerer.poll_transmit()).collect();
+fn answer_deferred(responder: &mut Responder, now: Instant) -> Vec<Bytes> {
+    let waiting: Vec<_> = (0..=u8::MAX).map(address).filter(|&at| responder.defers(at)).collect();
+    responder.handle_timeout(now);
+    let answers: Vec<_> = std::iter::from_fn(|| responder.poll_transmit()).collect();
     assert!(answers.iter().all(|(to, answer)| waiting.contains(to) && answer.len() <= 3 * HANDSHAKE_1_LEN));
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
 /// Passes an answer to all initiators. Their next message replaces their last.
 fn hear(callers: &mut [(Initiator, Bytes)], now: Instant, answer: &Bytes) {
-    for (opener, last) in callers {
-        opener.handle_datagram(now, answer);
-        if let Some(next) = follow(opener) {
+    for (initiator, last) in callers {
+        initiator.handle_datagram(now, answer);
+        if let Some(next) = follow(initiator) {
             *last = next;
         }
     }
@@ -309,9 +310,9 @@ fn hear(callers: &mut [(Initiator, Bytes)], now: Instant, answer: &Bytes) {
 
 /// Returns the next message of an initiator: a first message with a cookie, a third one, or its first sealed datagram under
 /// a shared key.
-fn follow(opener: &mut Initiator) -> Option<Bytes> {
-    let next = opener.poll_transmit();
-    match opener.poll_event() {
+fn follow(initiator: &mut Initiator) -> Option<Bytes> {
+    let next = initiator.poll_transmit();
+    match initiator.poll_event() {
         Some(InitiatorEvent::Completed(mut established)) if next.is_none() => {
             let mut empty = vec![0; Sealer::OVERHEAD];
             established.session.sealer.seal(&mut empty).expect("there is room");
@@ -326,19 +327,20 @@ fn sessions(cipher: Cipher) -> [Session; 2] {
     let method = Method::SharedKey;
     let opened =
         Initiator::open(Instant::ZERO, config, credentials(method, 1, 2), Bytes::new(), &Seed::new([1; 32]));
-    let mut opener = opened.expect("defaults are right");
-    let mut answerer = answerer(method, ResponderConfig::default());
-    let first = opener.poll_transmit().expect("it begins");
-    let second = answer(&mut answerer, Instant::ZERO, address(0), &first).expect("it is answered");
-    opener.handle_datagram(Instant::ZERO, &second);
-    let Some(InitiatorEvent::Completed(Established { session: mut ours, .. })) = opener.poll_event() else {
+    let mut initiator = opened.expect("defaults are right");
+    let mut responder = responder(method, ResponderConfig::default());
+    let first = initiator.poll_transmit().expect("it begins");
+    let second = answer(&mut responder, Instant::ZERO, address(0), &first).expect("it is answered");
+    initiator.handle_datagram(Instant::ZERO, &second);
+    let Some(InitiatorEvent::Completed(Established { session: mut ours, .. })) = initiator.poll_event()
+    else {
         panic!("no keys")
     };
     let mut empty = vec![0; Sealer::OVERHEAD];
     ours.sealer.seal(&mut empty).expect("there is room");
-    answerer.handle_datagram(Instant::ZERO, address(0), &mut empty);
+    responder.handle_datagram(Instant::ZERO, address(0), &mut empty);
     let Some(ResponderEvent::Accepted(Accepted { established: Established { session: theirs, .. }, .. })) =
-        answerer.poll_event()
+        responder.poll_event()
     else {
         panic!("not accepted")
     };

@@ -98,7 +98,7 @@ pub enum ConfigError {
     #[error("a host has 1 to 1048576 connections at most, not {0}")]
     Connections(usize),
     /// [`HostConfig::confirmation_timeout`].
-    #[error("an answerer may take 1 s to 300 s to show that it has accepted, not {0}")]
+    #[error("a responder may take 1 s to 300 s to show that it has accepted, not {0}")]
     ConfirmationTimeout(Duration),
     /// [`HostConfig::linger`].
     #[error("a connection may take 1 s to 3600 s to close, not {0}")]

@@ -285,10 +285,10 @@ impl Conn {
 
     /// Takes a message of the handshake; then the initiator may have something to say.
     pub(crate) fn handle_handshake(&mut self, now: Instant, datagram: &Bytes) -> Result<(), Dropped> {
-        let opener = self.encryption.initiator().ok_or(Dropped::Late)?;
-        let before = opener.refusals().total();
-        opener.handle_datagram(now, datagram);
-        if opener.refusals().total() > before { Err(Dropped::Late) } else { Ok(()) }
+        let initiator = self.encryption.initiator().ok_or(Dropped::Late)?;
+        let before = initiator.refusals().total();
+        initiator.handle_datagram(now, datagram);
+        if initiator.refusals().total() > before { Err(Dropped::Late) } else { Ok(()) }
     }
 
     /// Records that the peer has shown that it does not know the connection any more.
@@ -314,8 +314,8 @@ impl Conn {
     /// Takes the passing of time.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
-        if let Some(opener) = self.encryption.initiator() {
-            opener.handle_timeout(now);
+        if let Some(initiator) = self.encryption.initiator() {
+            initiator.handle_timeout(now);
         }
         let Some(open) = self.encryption.open() else { return };
         open.paths.handle_timeout(now);

@@ -62,7 +62,7 @@ pub(crate) enum Confirmation {
     /// It is: we have accepted it, or something was opened.
     Confirmed,
     /// Nothing has come yet. The initiator repeats its last message, if it has one.
-    Awaited { opener: Box<Initiator>, until: Instant },
+    Awaited { initiator: Box<Initiator>, until: Instant },
 }
 
 impl Encryption {
@@ -76,9 +76,9 @@ impl Encryption {
     /// Returns the initiator that may still send and receive messages of the handshake.
     pub(crate) fn initiator(&mut self) -> Option<&mut Initiator> {
         match self {
-            Self::Handshaking(opener) => Some(opener),
+            Self::Handshaking(initiator) => Some(initiator),
             Self::Open(open) => match &mut open.confirmation {
-                Confirmation::Awaited { opener, .. } => Some(opener),
+                Confirmation::Awaited { initiator, .. } => Some(initiator),
                 Confirmation::Confirmed => None,
             },
             Self::Closed => None,
@@ -95,12 +95,12 @@ impl Encryption {
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
         match self {
-            Self::Handshaking(opener) => opener.poll_timeout(),
+            Self::Handshaking(initiator) => initiator.poll_timeout(),
             Self::Open(open) => {
                 let proof = match &open.confirmation {
                     Confirmation::Confirmed => None,
-                    Confirmation::Awaited { opener, until } => {
-                        Some(opener.poll_timeout().map_or(*until, |at| at.min(*until)))
+                    Confirmation::Awaited { initiator, until } => {
+                        Some(initiator.poll_timeout().map_or(*until, |at| at.min(*until)))
                     }
                 };
                 [proof, open.paths.poll_timeout()].into_iter().flatten().min()

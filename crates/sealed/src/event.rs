@@ -75,10 +75,10 @@ pub enum OpenFailure {
     Handshake(#[from] Failure),
     /// The responder has taken part in the handshake, and knows of no connection.
     #[error(
-        "the answerer did not accept: perhaps our key is none of those that it trusts, or it was restarted just now"
+        "the responder did not accept: perhaps our key is none of those that it trusts, or it was restarted just now"
     )]
     NotAccepted,
     /// The responder speaks of its transport in a way that is not known here.
-    #[error("the answerer's transport is of a kind that is not known here")]
+    #[error("the responder's transport is of a kind that is not known here")]
     Transport,
 }

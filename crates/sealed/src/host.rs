@@ -111,8 +111,8 @@ impl Host {
         }
         let announcement = self.announcement(&Endpoint::new(transport)?);
         let seed = self.next_seed();
-        let answerer = Responder::new(self.config.responder_config(), credentials, announcement, &seed)?;
-        self.listener = Some(Listener { responder: answerer, transport, backlog, deferred: BTreeMap::new() });
+        let responder = Responder::new(self.config.responder_config(), credentials, announcement, &seed)?;
+        self.listener = Some(Listener { responder, transport, backlog, deferred: BTreeMap::new() });
         Ok(())
     }
 
@@ -149,9 +149,10 @@ impl Host {
         endpoint.start_lower_handshake().expect("it is new");
         let announcement = self.announcement(&endpoint);
         let seed = self.next_seed();
-        let opener = Initiator::open(now, self.config.initiator_config(), credentials, announcement, &seed)?;
-        let id = opener.local_id();
-        let link = Encryption::Handshaking(Box::new(opener));
+        let initiator =
+            Initiator::open(now, self.config.initiator_config(), credentials, announcement, &seed)?;
+        let id = initiator.local_id();
+        let link = Encryption::Handshaking(Box::new(initiator));
         Ok(self.add(Conn::new(endpoint, link, id, path, Owner::User)))
     }
 
@@ -178,8 +179,8 @@ impl Host {
     /// Returns the time at which to call [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let answerer = self.listener.as_ref().and_then(|listener| listener.responder.poll_timeout());
-        [answerer, self.timers.next()].into_iter().flatten().min()
+        let responder = self.listener.as_ref().and_then(|listener| listener.responder.poll_timeout());
+        [responder, self.timers.next()].into_iter().flatten().min()
     }
 
     /// Appends the next datagram to `buffer`, sealed where it stands. Connections take turns, each for
@@ -320,9 +321,9 @@ impl Host {
     pub fn stats(&self) -> HostStats {
         let (connections, held) = (self.conns.len(), self.memory.used());
         let mut stats = HostStats { connections, receive_memory: held, ..self.stats };
-        if let Some(Listener { responder: answerer, .. }) = &self.listener {
-            stats.half_open = answerer.half_open();
-            stats.refusals.merge(answerer.refusals());
+        if let Some(Listener { responder, .. }) = &self.listener {
+            stats.half_open = responder.half_open();
+            stats.refusals.merge(responder.refusals());
         }
         stats
     }

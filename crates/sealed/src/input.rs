@@ -134,13 +134,13 @@ impl Host {
             conn.encryption = Encryption::Closed;
             return;
         }
-        let Encryption::Handshaking(opener) = core::mem::replace(&mut conn.encryption, Encryption::Closed)
+        let Encryption::Handshaking(initiator) = core::mem::replace(&mut conn.encryption, Encryption::Closed)
         else {
-            unreachable!("a handshake is completed once, by its opener");
+            unreachable!("a handshake is completed once, by its initiator");
         };
         self.remotes.insert((established.session.sealer.remote_id(), key));
         self.stats.opened += 1;
-        let proof = Confirmation::Awaited { opener, until };
+        let proof = Confirmation::Awaited { initiator, until };
         conn.encryption = Encryption::Open(Box::new(Open {
             paths: Paths::new(self.config.paths, conn.path.peer, &seed)
                 .expect("checked with the configuration"),

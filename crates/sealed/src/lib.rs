@@ -13,12 +13,12 @@
 //! let shared = || Credentials::Shared(PreSharedKey::new([7; 32]));
 //! let [here, there] = [4000, 7174].map(|port| SocketAddr::from(([10, 0, 0, 1], port)));
 //! let now = Instant::ZERO;
-//! let mut opener = Host::new(HostConfig::default(), seed(1))?;
-//! let mut answerer = Host::new(HostConfig::default(), seed(2))?;
-//! answerer.listen(shared(), TransportConfig::DEFAULT, 16)?;
+//! let mut initiator = Host::new(HostConfig::default(), seed(1))?;
+//! let mut responder = Host::new(HostConfig::default(), seed(2))?;
+//! responder.listen(shared(), TransportConfig::DEFAULT, 16)?;
 //!
-//! let key = opener.connect(now, Path::to(there), shared(), TransportConfig::DEFAULT)?;
-//! let connection = opener.connection_mut(key).expect("it was just made");
+//! let key = initiator.connect(now, Path::to(there), shared(), TransportConfig::DEFAULT)?;
+//! let connection = initiator.connection_mut(key).expect("it was just made");
 //! connection.send(now, Bytes::from("hello"))?;
 //!
 //! // A network without delays.
@@ -29,11 +29,11 @@
 //!         buffer.clear();
 //!     }
 //! };
-//! carry(&mut opener, &mut answerer, here);
-//! carry(&mut answerer, &mut opener, there);
-//! carry(&mut opener, &mut answerer, here);
-//! let Some(HostEvent::Accepted(key)) = answerer.poll_event() else { panic!("no connection") };
-//! let accepted = answerer.connection_mut(key).expect("it was just accepted");
+//! carry(&mut initiator, &mut responder, here);
+//! carry(&mut responder, &mut initiator, there);
+//! carry(&mut initiator, &mut responder, here);
+//! let Some(HostEvent::Accepted(key)) = responder.poll_event() else { panic!("no connection") };
+//! let accepted = responder.connection_mut(key).expect("it was just accepted");
 //! assert_eq!(accepted.recv().as_deref(), Some(&b"hello"[..]));
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```

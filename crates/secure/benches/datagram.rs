@@ -6,7 +6,7 @@ mod ratio;
 
 use core::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ends::{answerer, credentials, handshake};
+use ends::{credentials, handshake, responder};
 use hopline_secure::{Cipher, Method, ResponderConfig, Sealer, Session};
 use ratio::timed;
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
@@ -20,9 +20,9 @@ const BATCH: usize = 64;
 
 fn sessions(cipher: Cipher) -> [Session; 2] {
     let [ours, theirs] = credentials(Method::SharedKey);
-    let (opener, first) = ends::open(cipher, &ours, [1; 32]);
-    let mut answerer = answerer(ResponderConfig::default(), &theirs);
-    let (established, accepted) = handshake(opener, &first, &mut answerer);
+    let (initiator, first) = ends::open(cipher, &ours, [1; 32]);
+    let mut responder = responder(ResponderConfig::default(), &theirs);
+    let (established, accepted) = handshake(initiator, &first, &mut responder);
     [established.session, accepted.established.session]
 }
 

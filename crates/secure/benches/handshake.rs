@@ -5,7 +5,7 @@ mod minimum;
 
 use core::net::SocketAddr;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ends::{ADDRESS, answerer, credentials, handshake, open};
+use ends::{ADDRESS, credentials, handshake, open, responder};
 use hopline_core::Instant;
 use hopline_secure::{Cipher, Credentials, Method, PreSharedKey, ResponderConfig};
 
@@ -14,14 +14,14 @@ fn handshakes(c: &mut Criterion) {
     group.throughput(Throughput::Elements(1));
     for method in [Method::SharedKey, Method::PublicKeys] {
         let [ours, theirs] = credentials(method);
-        let mut answerer = answerer(ResponderConfig::default(), &theirs);
+        let mut responder = responder(ResponderConfig::default(), &theirs);
         let mut number = 0_u64;
         let mut once = || {
             number += 1;
             let mut seed = [1; 32];
             seed[..8].copy_from_slice(&number.to_be_bytes());
-            let (opener, first) = open(Cipher::Aes256Gcm, &ours, seed);
-            handshake(opener, &first, &mut answerer)
+            let (initiator, first) = open(Cipher::Aes256Gcm, &ours, seed);
+            handshake(initiator, &first, &mut responder)
         };
         let name = format!("{method:?}, both ends");
         group.bench_function(&name, |bencher| bencher.iter(&mut once));
@@ -34,11 +34,11 @@ fn floods(c: &mut Criterion) {
     let mut group = c.benchmark_group("flood");
     group.throughput(Throughput::Elements(1));
     let mut flood = |name: &str, config: ResponderConfig, [caller, called]: [Credentials; 2]| {
-        let mut answerer = answerer(config, &called);
+        let mut responder = responder(config, &called);
         let (_, first) = open(Cipher::Aes256Gcm, &caller, [1; 32]);
         let mut once = || {
-            answerer.handle_datagram(Instant::ZERO, SocketAddr::from(ADDRESS), &mut first.to_vec());
-            answerer.poll_transmit()
+            responder.handle_datagram(Instant::ZERO, SocketAddr::from(ADDRESS), &mut first.to_vec());
+            responder.poll_transmit()
         };
         group.bench_function(name, |bencher| bencher.iter(&mut once));
         minimum::print(name, once);

@@ -34,10 +34,10 @@ impl HalfOpen {
 
 /// Message that completes a handshake.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all handshakes of an answerer are of the same method")]
+#[expect(clippy::large_enum_variant, reason = "nearly all handshakes of a responder are of the same method")]
 pub(crate) enum CompletingMessage {
     /// The third message, of public keys.
-    Third { handshake: Handshake, version: u8, opener: ConnectionId, suite: Suite },
+    Third { handshake: Handshake, version: u8, initiator: ConnectionId, suite: Suite },
     /// The first sealed datagram, under a shared key: an attacker that replays a recorded first message
     /// cannot seal one.
     Sealed(Established),

@@ -94,7 +94,7 @@ pub enum Failure {
     WrongPeer(PublicKey),
     /// The last message was sent, and nothing shows that it came.
     #[error(
-        "the answerer fell silent before the handshake was over: perhaps our key is none of those that it trusts"
+        "the responder fell silent before the handshake was over: perhaps our key is none of those that it trusts"
     )]
     Unconfirmed,
 }
@@ -134,7 +134,7 @@ impl Initiator {
             Method::PublicKeys => Bytes::new(),
         };
         let first = handshake.write(payload).expect("a first message needs nothing of the peer");
-        let mut opener = Self {
+        let mut initiator = Self {
             config,
             credentials,
             parameters,
@@ -155,8 +155,8 @@ impl Initiator {
             events: VecDeque::new(),
             refusals: Refusals::default(),
         };
-        opener.send();
-        Ok(opener)
+        initiator.send();
+        Ok(initiator)
     }
 
     /// Returns the id by which datagrams for this connection are known.
@@ -243,17 +243,17 @@ impl Initiator {
 
     fn try_handle(&mut self, now: Instant, datagram: &Bytes) -> Result<(), Refused> {
         let message = HandshakeMessage::parse(datagram).map_err(|_| Refused::Malformed)?;
-        let opener = match message {
-            HandshakeMessage::Retry { opener, .. }
-            | HandshakeMessage::Handshake2 { initiator_id: opener, .. }
-            | HandshakeMessage::Refusal { opener, .. } => opener,
+        let initiator = match message {
+            HandshakeMessage::Retry { initiator, .. }
+            | HandshakeMessage::Handshake2 { initiator_id: initiator, .. }
+            | HandshakeMessage::Refusal { initiator, .. } => initiator,
             HandshakeMessage::Handshake1 { .. }
             | HandshakeMessage::Handshake3 { .. }
             | HandshakeMessage::StatelessReset { .. } => {
                 return Err(Refused::Malformed);
             }
         };
-        if opener != self.local {
+        if initiator != self.local {
             return Err(Refused::Unknown);
         }
         if !matches!(self.state, State::AwaitingSecond) {
@@ -385,10 +385,10 @@ impl SecondPayload {
 
 /// Returns the prologue that both ends hash before all messages, so that a change by an attacker to any part
 /// of it is detected.
-pub(crate) fn prologue(suite: Suite, versions: Versions, opener: ConnectionId, rekey_after: u64) -> Bytes {
+pub(crate) fn prologue(suite: Suite, versions: Versions, initiator: ConnectionId, rekey_after: u64) -> Bytes {
     let mut prologue = b"TPA-wide".to_vec();
     prologue.extend_from_slice(&[suite.byte(), versions.newest, versions.oldest]);
-    prologue.extend_from_slice(&opener.bytes());
+    prologue.extend_from_slice(&initiator.bytes());
     prologue.extend_from_slice(&rekey_after.to_be_bytes());
     prologue.into()
 }

@@ -15,21 +15,21 @@
 //! // Seeds and keys come from the system's generator; these are for show.
 //! let seed = |byte| Seed::new([byte; 32]);
 //! let shared = || Credentials::Shared(PreSharedKey::new([7; 32]));
-//! let mut opener = Initiator::open(now, InitiatorConfig::default(), shared(), Bytes::from("mine"), &seed(1))?;
-//! let mut answerer = Responder::new(ResponderConfig::default(), shared(), Bytes::from("theirs"), &seed(2))?;
+//! let mut initiator = Initiator::open(now, InitiatorConfig::default(), shared(), Bytes::from("mine"), &seed(1))?;
+//! let mut responder = Responder::new(ResponderConfig::default(), shared(), Bytes::from("theirs"), &seed(2))?;
 //!
-//! let initial = opener.poll_transmit().expect("opening sends a message");
-//! answerer.handle(now, from, &mut initial.to_vec());
-//! let (_, second) = answerer.poll_transmit().expect("it is answered");
-//! opener.handle(now, &second);
-//! let Some(InitiatorEvent::Completed(mut established)) = opener.poll_event() else { panic!("no keys") };
+//! let initial = initiator.poll_transmit().expect("opening sends a message");
+//! responder.handle(now, from, &mut initial.to_vec());
+//! let (_, second) = responder.poll_transmit().expect("it is answered");
+//! initiator.handle(now, &second);
+//! let Some(InitiatorEvent::Completed(mut established)) = initiator.poll_event() else { panic!("no keys") };
 //! assert_eq!(established.parameters, "theirs");
 //!
 //! // 12 bytes for the header, the payload, 16 for the tag.
 //! let mut datagram = [&[0; 12][..], b"hello", &[0; 16]].concat();
 //! established.session.sealer.seal(&mut datagram)?;
-//! answerer.handle(now, from, &mut datagram);
-//! let Some(ResponderEvent::Accepted(mut accepted)) = answerer.poll_event() else { panic!("not accepted") };
+//! responder.handle(now, from, &mut datagram);
+//! let Some(ResponderEvent::Accepted(mut accepted)) = responder.poll_event() else { panic!("not accepted") };
 //! assert_eq!(accepted.initial.map(|initial| initial.payload).as_deref(), Some(&b"hello"[..]));
 //!
 //! let mut datagram = [&[0; 12][..], b"welcome", &[0; 16]].concat();

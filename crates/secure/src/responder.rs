@@ -34,7 +34,7 @@ pub struct Responder {
     entropy: Entropy,
     cookies: CookieKey,
     table: Table,
-    calls: RequestAdmission,
+    admission: RequestAdmission,
     rate: HandshakeRate,
     /// First messages from proven addresses that the rate defers.
     deferred: DeferredMessages<FirstMessage>,
@@ -48,7 +48,8 @@ pub struct Responder {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "moved once, when a connection is made")]
 pub enum ResponderEvent {
-    /// A connection. It should soon send a sealed datagram, be it empty: that is how the initiator knows.
+    /// A connection. Send a sealed datagram on it soon, even an empty one: only that tells the initiator that it was
+    /// accepted.
     Accepted(Accepted),
     /// The initiator of this connection does not know that it was accepted: send it a sealed datagram, be it empty.
     Unconfirmed(ConnectionId),
@@ -66,7 +67,7 @@ pub enum ResponderEvent {
 pub struct Accepted {
     /// Result of the handshake.
     pub established: Established,
-    /// Address of the initiator, which has received there.
+    /// Address at which the initiator has proved to receive.
     pub address: SocketAddr,
     /// Source address of the datagram that completed the handshake: nearly always the same address. If it is
     /// another, [`Paths`](crate::Paths) has to be notified.
@@ -104,7 +105,7 @@ struct FirstMessage {
 }
 
 impl Responder {
-    /// Creates a responder. `parameters` is what the initiators' transports are to know.
+    /// Creates a responder. `parameters`: transport parameters announced to initiators.
     ///
     /// # Errors
     /// A setting out of its range, or more than 256 bytes of parameters.
@@ -118,15 +119,15 @@ impl Responder {
         let announcement = parameters.into();
         announcement.validate()?;
         let mut entropy = Entropy::new(seed);
-        let baker = CookieKey::new(entropy.bytes());
+        let cookies = CookieKey::new(entropy.bytes());
         Ok(Self {
             config,
             credentials: Arc::new(credentials),
             announcement,
             entropy,
-            cookies: baker,
+            cookies,
             table: Table::new(config.max_half_open.into(), config.handshake_timeout),
-            calls: RequestAdmission::new(),
+            admission: RequestAdmission::new(),
             rate: HandshakeRate::new(config.handshakes_per_second.into()),
             deferred: DeferredMessages::new(),
             failures: FailureBudgets::default(),
@@ -142,8 +143,8 @@ impl Responder {
         self.table.len()
     }
 
-    /// Returns whether a first message from `address` waits for the rate limit. Its answer comes after a
-    /// time-out, or with any other input.
+    /// Returns whether a first message from `address` waits for the rate limit. A later call of
+    /// [`handle_timeout`](Self::handle_timeout) or of another input answers it.
     #[must_use]
     pub fn defers(&self, address: SocketAddr) -> bool {
         self.deferred.contains(address)
@@ -175,15 +176,17 @@ impl Responder {
             Some(DatagramKind::Sealed(id)) => self.handle_sealed(now, from, id, datagram),
             Some(DatagramKind::Handshake) => match HandshakeMessage::parse(&Bytes::copy_from_slice(datagram))
             {
-                Ok(HandshakeMessage::Handshake1 { suite, versions, initiator_id: opener, cookie, noise }) => {
-                    self.handle_first(
-                        now,
-                        from,
-                        FirstMessage { suite, versions, initiator: opener, cookie, noise },
-                    )
+                Ok(HandshakeMessage::Handshake1 {
+                    suite,
+                    versions,
+                    initiator_id: initiator,
+                    cookie,
+                    noise,
+                }) => {
+                    self.handle_first(now, from, FirstMessage { suite, versions, initiator, cookie, noise })
                 }
-                Ok(HandshakeMessage::Handshake3 { responder_id: answerer, noise }) => {
-                    self.handle_third(now, from, answerer, &noise)
+                Ok(HandshakeMessage::Handshake3 { responder_id: responder, noise }) => {
+                    self.handle_third(now, from, responder, &noise)
                 }
                 _ => Err(Refused::Malformed),
             },
@@ -226,8 +229,9 @@ impl Responder {
     }
 
     fn handle_first(&mut self, now: Instant, from: SocketAddr, first: FirstMessage) -> Result<(), Refused> {
-        let bound = prologue(first.suite, first.versions, first.initiator, self.config.session.rekey_after);
-        let digest = self.cookies.message_digest(from, &bound, &first.noise);
+        let prologue =
+            prologue(first.suite, first.versions, first.initiator, self.config.session.rekey_after);
+        let digest = self.cookies.message_digest(from, &prologue, &first.noise);
         if self.table.was_started_by(digest) {
             return Err(Refused::Late);
         }
@@ -236,12 +240,12 @@ impl Responder {
             Some(cookie) if self.cookies.is_valid(now, digest, &cookie) => self.table.proof_of(from),
             _ => AddressProof::None,
         };
-        // A cookie is good for one answer: it may be repeated as often as one likes.
-        let call = || RequestId {
+        // A valid cookie exempts only the first answer from admission: the message can be replayed at will.
+        let request_id = || RequestId {
             source_hash: digest as u64,
-            content_hash: self.cookies.content_digest(&bound, &first.noise),
+            content_hash: self.cookies.content_digest(&prologue, &first.noise),
         };
-        if (known.is_some() || proven == AddressProof::None) && !self.calls.admit(now, call) {
+        if (known.is_some() || proven == AddressProof::None) && !self.admission.admit(now, request_id) {
             return Err(Refused::Unanswered);
         }
         if let Some(second) = known {
@@ -249,7 +253,7 @@ impl Responder {
             return Ok(());
         }
         let refuse = |reason| HandshakeMessage::Refusal {
-            opener: first.initiator,
+            initiator: first.initiator,
             reason,
             versions: self.config.versions,
         };
@@ -264,7 +268,8 @@ impl Responder {
         if self.admit(now, from, &first, (digest, proven))? {
             self.answer(now, from, &first, version, (digest, proven))
         } else {
-            if self.deferred.add(now, from, digest, first) {
+            let evicted_another = self.deferred.add(now, from, digest, first);
+            if evicted_another {
                 self.refusals.add(Refused::Full);
             }
             Ok(())
@@ -276,7 +281,7 @@ impl Responder {
         if self.deferred.is_empty() || self.rate.next_release().is_some_and(|release| release > now) {
             return;
         }
-        // Both kinds: a release that stays in the past would wake the host again and again.
+        // For trusted hosts and all others: a release that stays in the past would wake the host again and again.
         self.rate.expire(now);
         loop {
             let Self { deferred: waiting, rate, table, .. } = self;
@@ -307,7 +312,7 @@ impl Responder {
         if proven == AddressProof::None {
             let cookie = self.cookies.cookie(now, digest);
             self.transmits
-                .push_back((from, HandshakeMessage::Retry { opener: first.initiator, cookie }.to_bytes()));
+                .push_back((from, HandshakeMessage::Retry { initiator: first.initiator, cookie }.to_bytes()));
             return Err(Refused::Cookie);
         }
         let admitted = self.rate.admits(now, from.ip(), proven);
@@ -351,9 +356,12 @@ impl Responder {
         let noise = handshake.write(answer.emit()).map_err(|_| Refused::Unauthentic)?;
         let second = HandshakeMessage::Handshake2 { initiator_id: first.initiator, noise }.to_bytes();
         let awaits = match first.suite.method {
-            Method::PublicKeys => {
-                CompletingMessage::Third { handshake, version, opener: first.initiator, suite: first.suite }
-            }
+            Method::PublicKeys => CompletingMessage::Third {
+                handshake,
+                version,
+                initiator: first.initiator,
+                suite: first.suite,
+            },
             Method::SharedKey => {
                 let agreed = (first.suite, id, first.initiator);
                 CompletingMessage::Sealed(self.establish(agreed, version, parameters, &mut handshake))
@@ -414,13 +422,13 @@ impl Responder {
         }
         let Some(HalfOpen {
             address,
-            completes_with: CompletingMessage::Third { mut handshake, version, opener, suite },
+            completes_with: CompletingMessage::Third { mut handshake, version, initiator, suite },
             ..
         }) = self.table.accept(id)
         else {
             unreachable!("it was there, and awaited a third message");
         };
-        let established = self.establish((suite, id, opener), version, parameters, &mut handshake);
+        let established = self.establish((suite, id, initiator), version, parameters, &mut handshake);
         self.accept(Accepted { established, address, from, initial: None });
         Ok(())
     }

@@ -102,10 +102,10 @@ fn test<P: TransportUnderTest>(name: &str, body: impl Fn() + Send + 'static) -> 
 
 fn many_connections<P: TransportUnderTest>() {
     let link = usual_link();
-    let OverUdp { initiator: caller, responder: answerer } = P::among_many();
+    let OverUdp { initiator: caller, responder } = P::among_many();
     let (listener, server) = link.run_in_b(|| {
         let host = Host::<P>::bind((link.address_b(), 5201)).unwrap();
-        (host.listen(&answerer, CONNECTIONS as usize).unwrap(), host)
+        (host.listen(&responder, CONNECTIONS as usize).unwrap(), host)
     });
     let client = link.run_in_a(|| Host::<P>::bind((link.address_a(), 0)).unwrap());
     let each = TOGETHER / CONNECTIONS;

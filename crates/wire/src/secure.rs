@@ -194,8 +194,8 @@ pub enum RefusalReason {
 /// use bytes::Bytes;
 /// use hopline_wire::secure::{ConnectionId, HandshakeMessage};
 ///
-/// let opener = ConnectionId::new([7; 8]).expect("not the magic number");
-/// let retry = HandshakeMessage::Retry { opener, cookie: [1; 16] };
+/// let initiator = ConnectionId::new([7; 8]).expect("not the magic number");
+/// let retry = HandshakeMessage::Retry { initiator, cookie: [1; 16] };
 /// assert_eq!(HandshakeMessage::parse(&retry.to_bytes()), Ok(retry));
 /// assert!(HandshakeMessage::parse(&Bytes::from_static(b"TPAW")).is_err());
 /// ```
@@ -217,7 +217,7 @@ pub enum HandshakeMessage {
     /// Retry: requires the initiator to repeat message 1 with a cookie.
     Retry {
         /// Initiator's id, from message 1.
-        opener: ConnectionId,
+        initiator: ConnectionId,
         /// Cookie to return.
         cookie: Cookie,
     },
@@ -238,7 +238,7 @@ pub enum HandshakeMessage {
     /// Refusal of the connection.
     Refusal {
         /// Initiator's id, from message 1.
-        opener: ConnectionId,
+        initiator: ConnectionId,
         /// Reason.
         reason: RefusalReason,
         /// Versions that the responder supports.
@@ -312,7 +312,7 @@ impl HandshakeMessage {
             RETRY => {
                 exactly(bytes, MESSAGE_LEN + COOKIE_LEN)?;
                 let cookie = array(bytes, MESSAGE_LEN);
-                Ok(Self::Retry { opener: ConnectionId::parse(bytes, 5)?, cookie })
+                Ok(Self::Retry { initiator: ConnectionId::parse(bytes, 5)?, cookie })
             }
             HANDSHAKE_2 => {
                 let noise = bytes.slice(MESSAGE_LEN..);
@@ -330,7 +330,7 @@ impl HandshakeMessage {
                     other => return Err(ParseError::Unsupported { what: "reason", value: other.into() }),
                 };
                 let versions = Versions::parse(bytes, MESSAGE_LEN + 1)?;
-                Ok(Self::Refusal { opener: ConnectionId::parse(bytes, 5)?, reason, versions })
+                Ok(Self::Refusal { initiator: ConnectionId::parse(bytes, 5)?, reason, versions })
             }
             STATELESS_RESET => {
                 exactly(bytes, STATELESS_RESET_LEN)?;
@@ -348,31 +348,31 @@ impl HandshakeMessage {
         let unknown = ParseError::Unsupported { what: "suite", value: bytes[5].into() };
         let suite = Suite::of_byte(bytes[5]).ok_or(unknown)?;
         let versions = Versions::parse(bytes, 6)?;
-        let opener = ConnectionId::parse(bytes, 8)?;
+        let initiator = ConnectionId::parse(bytes, 8)?;
         let cookie = Some(array(bytes, 16)).filter(|cookie| *cookie != [0; COOKIE_LEN]);
         let end = HANDSHAKE_1_HEADER_LEN + usize::from(be16(bytes, 32));
         require(bytes, end)?;
         let noise = bytes.slice(HANDSHAKE_1_HEADER_LEN..end);
-        Ok(Self::Handshake1 { suite, versions, initiator_id: opener, cookie, noise })
+        Ok(Self::Handshake1 { suite, versions, initiator_id: initiator, cookie, noise })
     }
 
     /// Appends the message. The Noise payload of message 1 must be shorter than 64 KiB.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&MAGIC);
         match self {
-            Self::Handshake1 { suite, versions, initiator_id: opener, cookie, noise } => {
+            Self::Handshake1 { suite, versions, initiator_id: initiator, cookie, noise } => {
                 let start = out.len() - MAGIC.len();
                 out.extend_from_slice(&[HANDSHAKE_1, suite.byte(), versions.newest, versions.oldest]);
-                out.extend_from_slice(&opener.0);
+                out.extend_from_slice(&initiator.0);
                 out.extend_from_slice(&cookie.unwrap_or_default());
                 let len = u16::try_from(noise.len()).expect("a Noise message is shorter than 64 KiB");
                 out.extend_from_slice(&len.to_be_bytes());
                 out.extend_from_slice(noise);
                 out.resize(out.len().max(start + HANDSHAKE_1_LEN), 0);
             }
-            Self::Retry { opener, cookie } => {
+            Self::Retry { initiator, cookie } => {
                 out.push(RETRY);
-                out.extend_from_slice(&opener.0);
+                out.extend_from_slice(&initiator.0);
                 out.extend_from_slice(cookie);
             }
             Self::Handshake2 { initiator_id: id, noise } | Self::Handshake3 { responder_id: id, noise } => {
@@ -380,9 +380,9 @@ impl HandshakeMessage {
                 out.extend_from_slice(&id.0);
                 out.extend_from_slice(noise);
             }
-            Self::Refusal { opener, reason, versions } => {
+            Self::Refusal { initiator, reason, versions } => {
                 out.push(REFUSAL);
-                out.extend_from_slice(&opener.0);
+                out.extend_from_slice(&initiator.0);
                 let reason = match reason {
                     RefusalReason::Version => 1,
                     RefusalReason::Method => 2,

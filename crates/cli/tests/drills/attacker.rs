@@ -48,8 +48,8 @@ impl Attacker {
             HandshakeParameters { opening: Opening { mss: 1437, max_data: 1 << 20 }, reset: None }.to_bytes();
         let start = hopline_core::Instant::ZERO;
         let config = InitiatorConfig::default();
-        let opener = Initiator::open(start, config, credentials, parameters, &seed(number)).unwrap();
-        Self { socket, initiator: opener }
+        let initiator = Initiator::open(start, config, credentials, parameters, &seed(number)).unwrap();
+        Self { socket, initiator }
     }
 
     pub(crate) fn send(&self, datagram: &[u8]) {

@@ -62,7 +62,7 @@ impl Chain {
         Self::new(family, "mangle", "POSTROUTING", format!("HOPLINE-{owner}.out"))
     }
 
-    /// Returns the chain of connections after the firewall.
+    /// Returns the chain that leads SYNs of diverted connections to their queue, after the firewall.
     pub(super) fn for_connections(owner: &str, family: Family) -> Self {
         Self::new(family, "mangle", "POSTROUTING", format!("HOPLINE-{owner}.calls"))
     }
@@ -135,8 +135,8 @@ impl Chain {
     }
 }
 
-/// Returns the rules for packets of an IP version that a middlebox receives at a hook: TCP, and never ICMPv6 with its
-/// neighbour discovery.
+/// Returns the rules for packets of an IP version that a middlebox receives at a hook. They match TCP alone, so that IPv6
+/// neighbour discovery never waits in a queue.
 pub(super) fn rules_of(queued: &Queued, family: Family, place: Hook) -> Vec<String> {
     if !queued.applies_to(family) {
         return Vec::new();
@@ -148,19 +148,20 @@ pub(super) fn rules_of(queued: &Queued, family: Family, place: Hook) -> Vec<Stri
     let ports = |option: &str| {
         texts_or_empty(&chunks, |ports| format!(" -m multiport {option} {}", port_list(ports)))
     };
-    let (ways, but) = direction_options(queued, place);
+    let (directions, exclusion) = direction_options(queued, place);
     let mut rules = Vec::new();
-    for [way, host, port] in ways {
+    for [way, host, port] in directions {
         for host in hosts(host) {
-            let rule = |port| format!("{way} {interface}{host} -p tcp{port}{but} {}", queue_target(*queue));
+            let rule =
+                |port| format!("{way} {interface}{host} -p tcp{port}{exclusion} {}", queue_target(*queue));
             rules.extend(ports(port).into_iter().map(rule));
         }
     }
     rules
 }
 
-/// Returns the options of directions at a hook, for interfaces, mobile hosts and ports of other hosts, and a match of
-/// excluded packets.
+/// Returns for each direction at a hook the options of iptables for the interface, the mobile host and the other host's
+/// port, and a match that excludes injected packets by their mark.
 fn direction_options(queued: &Queued, place: Hook) -> (Vec<[&'static str; 3]>, String) {
     const OUT: [&str; 3] = ["-o", "-d", "--sports"];
     const IN: [&str; 3] = ["-i", "-s", "--dports"];
@@ -173,8 +174,8 @@ fn direction_options(queued: &Queued, place: Hook) -> (Vec<[&'static str; 3]>, S
 }
 
 /// Returns the rules for TCP handshakes that cross an interface at a hook.
-pub(super) fn rules_for_handshakes(announced: &HandshakeQueue, place: Hook) -> Vec<String> {
-    let HandshakeQueue { queue, interface, role } = announced;
+pub(super) fn rules_for_handshakes(handshakes: &HandshakeQueue, place: Hook) -> Vec<String> {
+    let HandshakeQueue { queue, interface, role } = handshakes;
     let ways: &[&str] = match (place, role) {
         (Hook::Output, _) => &["-o"],
         (Hook::Input, _) => &["-i"],
@@ -186,8 +187,8 @@ pub(super) fn rules_for_handshakes(announced: &HandshakeQueue, place: Hook) -> V
 }
 
 /// Returns the rules for incoming and for outgoing packets of an interface.
-pub(super) fn rules_for_all(offered: &FullyQueuedInterface) -> [String; 2] {
-    let FullyQueuedInterface { interface, queue } = offered;
+pub(super) fn rules_for_all(whole: &FullyQueuedInterface) -> [String; 2] {
+    let FullyQueuedInterface { interface, queue } = whole;
     ["-i", "-o"].map(|way| format!("{way} {interface} {}", queue_target(*queue)))
 }
 

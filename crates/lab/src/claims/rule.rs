@@ -10,9 +10,10 @@ use hopline_config::source::Problem;
 pub struct Rule {
     /// Tolerance of a claimed value, in percent of it.
     pub tolerance_pct: f64,
-    /// Maximum half-width of a conclusive interval that meets the claim, in percent of the claimed value.
+    /// Largest half-width of a confidence interval that can still confirm a claim, in percent of the claimed value; a wider
+    /// one is inconclusive.
     pub max_half_width_pct: f64,
-    /// Metrics with gains that are judged by the logarithm of the ratio.
+    /// Metrics whose gains are judged as logarithms of ratios.
     pub log_ratios: Vec<&'static str>,
 }
 
@@ -23,8 +24,8 @@ impl Rule {
             None => metrics::find_at(Level::Run, name, section.origin_of("log_ratios")).map(|m| m.name),
         };
         let log_ratios = section.texts("log_ratios").into_iter().map(metric).collect::<Result<_, _>>()?;
-        let (tolerance_pct, widest_pct) =
+        let (tolerance_pct, max_half_width_pct) =
             (section.get(keys::rule::TOLERANCE_PCT), section.get(keys::rule::WIDEST_PCT));
-        Ok(Self { tolerance_pct, max_half_width_pct: widest_pct, log_ratios })
+        Ok(Self { tolerance_pct, max_half_width_pct, log_ratios })
     }
 }

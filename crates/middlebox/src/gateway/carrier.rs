@@ -115,7 +115,7 @@ impl AnyBoundTransport {
                 let hosts = bind_any(locals, |local| {
                     let host = Wide::host_config()?;
                     let resets = reset_key(&private, local, host.reset_key);
-                    let answerer = ResponderConfig {
+                    let responder = ResponderConfig {
                         max_half_open: MAX_HALF_OPEN,
                         handshakes_per_second: HANDSHAKES_PER_SECOND,
                         ..host.responder
@@ -123,12 +123,7 @@ impl AnyBoundTransport {
                     let receive_memory = RECEIVE_MEMORY;
                     Host::bind_with(
                         local,
-                        Wide::with(HostConfig {
-                            reset_key: resets,
-                            responder: answerer,
-                            receive_memory,
-                            ..host
-                        })?,
+                        Wide::with(HostConfig { reset_key: resets, responder, receive_memory, ..host })?,
                     )
                 })?;
                 let credentials = Credentials::Keys { private, trust: Trust::Anyone };

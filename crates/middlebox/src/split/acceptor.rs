@@ -12,9 +12,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// Calls taken at a listener before one looks at the others, and at whether to stop.
+/// Maximum number of connections accepted from one listener before the others and `stop` are polled.
 const BATCH: usize = 64;
-/// Between two looks at what the figures are.
+/// Interval between updates of the published metrics.
 const UPDATE_INTERVAL: Duration = Duration::from_secs(1);
 /// Pause in accepting when the system has no descriptor or memory left for a connection.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
@@ -26,7 +26,7 @@ pub(super) struct Acceptor<'a> {
     inboxes: &'a [Inbox],
     /// Index of the worker that gets the next connection.
     next_worker: usize,
-    /// Until when nothing is taken.
+    /// Time until which accepting is paused, after a shortage of descriptors or memory.
     paused_until: Option<Instant>,
 }
 
@@ -39,18 +39,18 @@ impl<'a> Acceptor<'a> {
         Self { shared, listeners, inboxes, next_worker: 0, paused_until: None }
     }
 
-    /// Takes calls until `stop` can be read, or `alive` returns `false` because a worker or the holder has ended.
+    /// Accepts connections until `stop` can be read, or `alive` returns `false` because a worker or the SYN holder has ended.
     pub(super) fn run(
         &mut self,
         stop: BorrowedFd<'_>,
-        ledger: &ServiceStatus,
+        status: &ServiceStatus,
         alive: impl Fn() -> bool,
     ) -> io::Result<()> {
-        let mut told = None;
+        let mut metrics_set_at = None;
         loop {
-            if told.is_none_or(|told: Instant| told.elapsed() >= UPDATE_INTERVAL) {
-                ledger.set_metrics(self.shared.metrics());
-                told = Some(now());
+            if metrics_set_at.is_none_or(|at: Instant| at.elapsed() >= UPDATE_INTERVAL) {
+                status.set_metrics(self.shared.metrics());
+                metrics_set_at = Some(now());
             }
             let Some(ready) = self.wait(stop)? else { return Ok(()) };
             if !alive() {
@@ -93,6 +93,7 @@ impl<'a> Acceptor<'a> {
                 Ok(Some(call)) => {
                     let ends = FlowEndpoints::new(call.client, call.server);
                     self.shared.unaccepted.accepted(ends);
+                    // A call with an onward connection was counted when its SYN was held.
                     let onward = self.shared.pending.take_accepted(ends);
                     if onward.is_none() {
                         if counts.open_connections.get() >= self.shared.max_connections as u64 {
@@ -110,7 +111,8 @@ impl<'a> Acceptor<'a> {
         }
     }
 
-    /// Without descriptors: refuses one call with the last one. Without that, or without memory, lets all of them wait a moment.
+    /// Handles a failed accept. Out of descriptors, it releases the spare one to accept and reset one connection. If that fails
+    /// too, it pauses accepting for [`ACCEPT_BACKOFF`].
     fn refuse(&mut self, listener: &TransparentListener) {
         let counts = &self.shared.counts;
         let mut refused = false;

@@ -52,11 +52,11 @@ impl<P: Payload> Half<P> {
 }
 
 impl<P: Payload> SplitConnection<P> {
-    /// Creates the halves of a connection that the host on the side `opener` opens.
+    /// Creates the halves of a connection that the host on the side `initiator` opens.
     pub(super) fn new(
         config: &Config,
         connection: Connection,
-        opener: Side,
+        initiator: Side,
         random: &mut RandomStream,
     ) -> Self {
         let Connection { fixed: (_, fixed), mobile: (_, mobile) } = connection;
@@ -64,11 +64,11 @@ impl<P: Payload> SplitConnection<P> {
         let mut end =
             |transport, local, remote| Half::new(Endpoint::new(transport, Ports { local, remote }, random));
         let (mut fixed, mut mobile) = (end(&config.fixed, mobile, fixed), end(&config.mobile, fixed, mobile));
-        match opener {
+        match initiator {
             Side::Fixed => fixed.endpoint.listen(),
             Side::Mobile => mobile.endpoint.listen(),
         }
-        Self { fixed, mobile, initiator: opener, pending_syn: None, pending_reset: None }
+        Self { fixed, mobile, initiator, pending_syn: None, pending_reset: None }
     }
 
     fn half(&mut self, side: Side) -> &mut Half<P> {

@@ -263,9 +263,9 @@ impl<P: Payload> Split<P> {
         self.config.unknown != UnknownConnections::Reset && !self.hosts.contains_key(&mobile)
     }
 
-    fn open_connection(&mut self, now: Instant, connection: Connection, opener: Side) -> TableIndex {
+    fn open_connection(&mut self, now: Instant, connection: Connection, initiator: Side) -> TableIndex {
         self.stats.connections += 1;
-        let halves = SplitConnection::new(&self.config, connection, opener, &mut self.random);
+        let halves = SplitConnection::new(&self.config, connection, initiator, &mut self.random);
         let (place, before) = self.table.insert(now, connection, halves);
         if let Some((other, evicted)) = before.filter(|(other, _)| *other != connection) {
             self.stats.evicted += 1;

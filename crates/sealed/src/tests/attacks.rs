@@ -140,8 +140,8 @@ fn answers_to_unknown_datagrams_are_no_longer_than_those_and_rate_limited() {
 
 #[test]
 fn a_flood_of_handshakes_takes_bounded_memory_and_honest_initiators_connect() {
-    let answerer = ResponderConfig { max_half_open: 20, cookie_threshold: 10, ..ResponderConfig::default() };
-    let config = HostConfig { responder: answerer, ..HostConfig::default() };
+    let responder = ResponderConfig { max_half_open: 20, cookie_threshold: 10, ..ResponderConfig::default() };
+    let config = HostConfig { responder, ..HostConfig::default() };
     let mut host = Host::new(config.clone(), Seed::new([1; 32])).unwrap();
     host.listen(keys()[B].clone(), transport(), 16).unwrap();
     let mut caller = Host::new(HostConfig::default(), Seed::new([2; 32])).unwrap();

@@ -9,9 +9,9 @@ use hopline_link::Emulation;
 
 /// Half of 16 in a quarter of a second may begin at one host.
 fn slow() -> HostConfig {
-    let answerer =
+    let responder =
         ResponderConfig { cookie_threshold: 0, handshakes_per_second: 64, ..ResponderConfig::default() };
-    HostConfig { responder: answerer, ..HostConfig::default() }
+    HostConfig { responder, ..HostConfig::default() }
 }
 
 #[test]
@@ -31,17 +31,17 @@ fn deferred_connections_open_before_the_initiator_retries_and_measure_the_round_
 
 /// Hands over what `from` sends to `to`, as having come from `peer` to our address `local`. Returns the paths
 /// of what `to` answers.
-fn exchange(now: Instant, opener: &mut Host, answerer: &mut Host, at_answerer: Path) -> Vec<Path> {
+fn exchange(now: Instant, initiator: &mut Host, responder: &mut Host, at_answerer: Path) -> Vec<Path> {
     let mut answers = Vec::new();
     let mut buffer = Vec::new();
     loop {
         let mut sent = false;
-        while opener.poll_transmit(now, &mut buffer).is_some() {
-            answerer.handle_datagram(now, at_answerer, Ecn::NotCapable, &mut core::mem::take(&mut buffer));
+        while initiator.poll_transmit(now, &mut buffer).is_some() {
+            responder.handle_datagram(now, at_answerer, Ecn::NotCapable, &mut core::mem::take(&mut buffer));
             sent = true;
         }
-        while let Some(answer) = answerer.poll_transmit(now, &mut buffer) {
-            opener.handle_datagram(
+        while let Some(answer) = responder.poll_transmit(now, &mut buffer) {
+            initiator.handle_datagram(
                 now,
                 Path::to(SERVER.into()),
                 Ecn::NotCapable,
@@ -61,34 +61,34 @@ const SERVER: ([u8; 4], u16) = ([192, 0, 2, 1], 7172);
 #[test]
 fn a_deferred_answer_leaves_from_the_called_address() {
     let now = Instant::from_secs(5);
-    let mut answerer = Host::new(slow(), Seed::new([2; 32])).unwrap();
-    answerer.listen(keys()[B].clone(), transport(), 64).unwrap();
-    let call = |number: u8, answerer: &mut Host| {
-        let mut opener = Host::new(HostConfig::default(), Seed::new([number; 32])).unwrap();
+    let mut responder = Host::new(slow(), Seed::new([2; 32])).unwrap();
+    responder.listen(keys()[B].clone(), transport(), 64).unwrap();
+    let call = |number: u8, responder: &mut Host| {
+        let mut initiator = Host::new(HostConfig::default(), Seed::new([number; 32])).unwrap();
         let path = Path::to(SERVER.into());
-        opener.connect(now, path, keys()[A].clone(), transport()).unwrap();
+        initiator.connect(now, path, keys()[A].clone(), transport()).unwrap();
         let at_answerer = Path {
             peer: SocketAddr::from(([10, 0, 0, 1], 1000 + u16::from(number))),
             local: Some([192, 0, 2, number].into()),
         };
-        let answers = exchange(now, &mut opener, answerer, at_answerer);
-        (opener, at_answerer, answers)
+        let answers = exchange(now, &mut initiator, responder, at_answerer);
+        (initiator, at_answerer, answers)
     };
     let mut deferred = None;
     for number in 1..=20 {
-        let (opener, path, answers) = call(number, &mut answerer);
+        let (initiator, path, answers) = call(number, &mut responder);
         // One cookie, and nothing more.
         if answers.len() == 1 {
-            deferred.get_or_insert((opener, path));
+            deferred.get_or_insert((initiator, path));
         }
     }
-    let (mut opener, path) = deferred.expect("20 are more than may begin");
-    let later = answerer.poll_timeout().unwrap();
+    let (mut initiator, path) = deferred.expect("20 are more than may begin");
+    let later = responder.poll_timeout().unwrap();
     assert!(later <= now + Duration::from_millis(250));
-    answerer.handle_timeout(later);
+    responder.handle_timeout(later);
     let mut buffer = Vec::new();
-    let answer = answerer.poll_transmit(later, &mut buffer).unwrap();
+    let answer = responder.poll_transmit(later, &mut buffer).unwrap();
     assert_eq!(answer.path, path);
-    opener.handle_datagram(later, Path::to(SERVER.into()), Ecn::NotCapable, &mut buffer);
-    assert_eq!(opener.stats().opened, 1);
+    initiator.handle_datagram(later, Path::to(SERVER.into()), Ecn::NotCapable, &mut buffer);
+    assert_eq!(initiator.stats().opened, 1);
 }

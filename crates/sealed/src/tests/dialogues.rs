@@ -111,8 +111,8 @@ fn a_connection_opens_if_any_of_the_first_datagrams_are_lost() {
 #[test]
 fn under_load_a_cookie_costs_one_more_round_trip() {
     for credentials in [shared(), keys()] {
-        let answerer = ResponderConfig { cookie_threshold: 0, ..ResponderConfig::default() };
-        let config = HostConfig { responder: answerer, ..HostConfig::default() };
+        let responder = ResponderConfig { cookie_threshold: 0, ..ResponderConfig::default() };
+        let config = HostConfig { responder, ..HostConfig::default() };
         let mut net = Net::new(2, &config, &Emulation::delay(Duration::from_millis(20)), 1);
         net.nodes[B].host.listen(credentials[B].clone(), transport(), 16).unwrap();
         net.log = Some(Vec::new());

@@ -30,29 +30,29 @@ pub(crate) fn credentials(method: Method) -> [Credentials; 2] {
 pub(crate) fn open(cipher: Cipher, credentials: &Credentials, seed: [u8; 32]) -> (Initiator, Bytes) {
     let config = InitiatorConfig { cipher, ..InitiatorConfig::default() };
     let opened = Initiator::open(Instant::ZERO, config, credentials.clone(), Bytes::new(), &Seed::new(seed));
-    let mut opener = opened.expect("defaults are right");
-    let first = opener.poll_transmit().expect("it begins");
-    (opener, first)
+    let mut initiator = opened.expect("defaults are right");
+    let first = initiator.poll_transmit().expect("it begins");
+    (initiator, first)
 }
 
 /// A responder.
-pub(crate) fn answerer(config: ResponderConfig, credentials: &Credentials) -> Responder {
+pub(crate) fn responder(config: ResponderConfig, credentials: &Credentials) -> Responder {
     let made = Responder::new(config, credentials.clone(), Bytes::new(), &Seed::new([2; 32]));
     made.expect("the settings are right")
 }
 
 /// A whole handshake.
 pub(crate) fn handshake(
-    mut opener: Initiator,
+    mut initiator: Initiator,
     first: &Bytes,
-    answerer: &mut Responder,
+    responder: &mut Responder,
 ) -> (Established, Accepted) {
     let at = SocketAddr::from(ADDRESS);
-    answerer.handle_datagram(Instant::ZERO, at, &mut first.to_vec());
-    let (_, second) = answerer.poll_transmit().expect("it is answered");
-    opener.handle_datagram(Instant::ZERO, &second);
-    let Some(InitiatorEvent::Completed(mut established)) = opener.poll_event() else { panic!("no keys") };
-    let mut last = match opener.poll_transmit() {
+    responder.handle_datagram(Instant::ZERO, at, &mut first.to_vec());
+    let (_, second) = responder.poll_transmit().expect("it is answered");
+    initiator.handle_datagram(Instant::ZERO, &second);
+    let Some(InitiatorEvent::Completed(mut established)) = initiator.poll_event() else { panic!("no keys") };
+    let mut last = match initiator.poll_transmit() {
         Some(third) => third.to_vec(),
         None => {
             let mut empty = vec![0; Sealer::OVERHEAD];
@@ -60,7 +60,7 @@ pub(crate) fn handshake(
             empty
         }
     };
-    answerer.handle_datagram(Instant::ZERO, at, &mut last);
-    let Some(ResponderEvent::Accepted(accepted)) = answerer.poll_event() else { panic!("not accepted") };
+    responder.handle_datagram(Instant::ZERO, at, &mut last);
+    let Some(ResponderEvent::Accepted(accepted)) = responder.poll_event() else { panic!("not accepted") };
     (established, accepted)
 }

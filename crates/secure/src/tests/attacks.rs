@@ -22,14 +22,15 @@ struct Bench {
 }
 
 impl Bench {
-    fn new([opener, answerer]: [Credentials; 2]) -> Self {
+    fn new([initiator, responder]: [Credentials; 2]) -> Self {
         let versions = Versions { newest: 3, oldest: 1 };
         let of_opener = InitiatorConfig { versions, ..InitiatorConfig::default() };
         let of_answerer = ResponderConfig { versions, ..ResponderConfig::default() };
-        let mut opener = Initiator::open(NOW, of_opener, opener, Bytes::new(), &Seed::new([1; 32])).unwrap();
-        let answerer = Responder::new(of_answerer, answerer, Bytes::new(), &Seed::new([2; 32])).unwrap();
-        let first = opener.poll_transmit().unwrap();
-        Self { initiator: opener, responder: answerer, first }
+        let mut initiator =
+            Initiator::open(NOW, of_opener, initiator, Bytes::new(), &Seed::new([1; 32])).unwrap();
+        let responder = Responder::new(of_answerer, responder, Bytes::new(), &Seed::new([2; 32])).unwrap();
+        let first = initiator.poll_transmit().unwrap();
+        Self { initiator, responder, first }
     }
 
     /// Returns the responder's answer to this datagram.
@@ -68,13 +69,13 @@ fn methods() -> [[Credentials; 2]; 2] {
 
 /// A first message, of which something is changed.
 fn changed(first: &Bytes, change: impl FnOnce(&mut Suite, &mut Versions)) -> Bytes {
-    let Ok(HandshakeMessage::Handshake1 { mut suite, mut versions, initiator_id: opener, cookie, noise }) =
+    let Ok(HandshakeMessage::Handshake1 { mut suite, mut versions, initiator_id: initiator, cookie, noise }) =
         HandshakeMessage::parse(first)
     else {
         panic!("no first message")
     };
     change(&mut suite, &mut versions);
-    HandshakeMessage::Handshake1 { suite, versions, initiator_id: opener, cookie, noise }.to_bytes()
+    HandshakeMessage::Handshake1 { suite, versions, initiator_id: initiator, cookie, noise }.to_bytes()
 }
 
 #[test]
@@ -168,10 +169,10 @@ fn a_forged_refusal_does_not_end_a_handshake() {
     for credentials in methods() {
         let mut bench = Bench::new(credentials);
         let first = bench.first.clone();
-        let opener = bench.initiator.local_id();
+        let initiator = bench.initiator.local_id();
         let versions = Versions { newest: 1, oldest: 1 };
         let refusal =
-            HandshakeMessage::Refusal { opener, reason: RefusalReason::Version, versions }.to_bytes();
+            HandshakeMessage::Refusal { initiator, reason: RefusalReason::Version, versions }.to_bytes();
         assert!(bench.deliver(&refusal).is_none());
         let second = bench.answer(&first).unwrap();
         assert!(bench.deliver(&second).is_some());
@@ -181,11 +182,11 @@ fn a_forged_refusal_does_not_end_a_handshake() {
 #[test]
 fn forged_cookies_are_answered_a_limited_number_of_times() {
     let mut bench = Bench::new(methods()[0].clone());
-    let opener = bench.initiator.local_id();
+    let initiator = bench.initiator.local_id();
     for number in 1..=100 {
         bench
             .initiator
-            .handle_datagram(NOW, &HandshakeMessage::Retry { opener, cookie: [number; 16] }.to_bytes());
+            .handle_datagram(NOW, &HandshakeMessage::Retry { initiator, cookie: [number; 16] }.to_bytes());
     }
     let sent: Vec<Bytes> = std::iter::from_fn(|| bench.initiator.poll_transmit()).collect();
     assert_eq!(sent.len(), 3);
@@ -272,12 +273,12 @@ fn a_recorded_handshake_opens_nothing() {
 
         // The same responder after it has begun anew, with other randomness.
         let seed = Seed::new([3; 32]);
-        let mut answerer =
+        let mut responder =
             Responder::new(ResponderConfig::default(), credentials[1].clone(), Bytes::new(), &seed).unwrap();
         for datagram in &recorded {
-            answerer.handle_datagram(NOW, SocketAddr::from(INITIATOR), &mut datagram.to_vec());
+            responder.handle_datagram(NOW, SocketAddr::from(INITIATOR), &mut datagram.to_vec());
         }
-        assert!(answerer.poll_event().is_none());
+        assert!(responder.poll_event().is_none());
     }
 }
 

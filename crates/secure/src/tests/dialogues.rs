@@ -15,8 +15,8 @@ use hopline_wire::secure::{HANDSHAKE_1_LEN, HandshakeMessage};
 fn both_ciphers_work_with_both_methods() {
     for cipher in [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305] {
         for credentials in [[shared(7), shared(7)], [keys(1, &[2]), keys(2, &[1])]] {
-            let [opener, answerer] = credentials;
-            let mut ends = Ends::of(opener, answerer);
+            let [initiator, responder] = credentials;
+            let mut ends = Ends::of(initiator, responder);
             ends.initiator.0.cipher = cipher;
             assert_eq!(World::new(ends, &[]).run(), Outcome::Works, "{cipher:?}");
         }
@@ -36,10 +36,10 @@ fn each_end_knows_the_public_key_of_the_other() {
 
 #[test]
 fn the_newest_common_version_is_chosen_and_others_are_refused() {
-    let run = |opener: (u8, u8), answerer: (u8, u8)| {
+    let run = |initiator: (u8, u8), responder: (u8, u8)| {
         let mut ends = Ends::of(keys(1, &[2]), keys(2, &[1]));
-        ends.initiator.0.versions = Versions { oldest: opener.0, newest: opener.1 };
-        ends.responder.0.versions = Versions { oldest: answerer.0, newest: answerer.1 };
+        ends.initiator.0.versions = Versions { oldest: initiator.0, newest: initiator.1 };
+        ends.responder.0.versions = Versions { oldest: responder.0, newest: responder.1 };
         let mut world = World::new(ends, &[]);
         let outcome = world.run();
         (outcome, world.opened.map(|opened| opened.version))
@@ -74,7 +74,7 @@ fn ends_with_different_rekeying_numbers_fail_to_connect() {
 /// Times in milliseconds at which the first message is sent, and at which the initiator gives up.
 #[test]
 fn a_first_message_is_repeated_with_back_off_until_the_initiator_gives_up() {
-    let mut opener = Initiator::open(
+    let mut initiator = Initiator::open(
         Instant::ZERO,
         InitiatorConfig::default(),
         shared(1),
@@ -82,23 +82,23 @@ fn a_first_message_is_repeated_with_back_off_until_the_initiator_gives_up() {
         &Seed::new([1; 32]),
     )
     .unwrap();
-    let first = opener.poll_transmit().unwrap();
+    let first = initiator.poll_transmit().unwrap();
     assert_eq!(first.len(), HANDSHAKE_1_LEN);
     let mut sent = vec![0];
     let mut end = 0;
-    while let Some(due) = opener.poll_timeout() {
-        opener.handle_timeout(due);
-        opener.handle_timeout(due);
+    while let Some(due) = initiator.poll_timeout() {
+        initiator.handle_timeout(due);
+        initiator.handle_timeout(due);
         end = due.as_nanos() / 1_000_000;
-        if let Some(again) = opener.poll_transmit() {
+        if let Some(again) = initiator.poll_transmit() {
             assert_eq!(again, first, "the same message");
             sent.push(end);
         }
-        assert!(opener.poll_transmit().is_none(), "once");
+        assert!(initiator.poll_transmit().is_none(), "once");
     }
     assert_eq!(sent, [0, 400, 1200, 2800, 5800, 8800, 11_800, 14_800, 17_800, 20_800]);
     assert_eq!(end, 23_800);
-    assert!(matches!(opener.poll_event(), Some(crate::InitiatorEvent::Failed(Failure::NoAnswer))));
+    assert!(matches!(initiator.poll_event(), Some(crate::InitiatorEvent::Failed(Failure::NoAnswer))));
 }
 
 #[test]
@@ -147,23 +147,27 @@ fn settings_and_parameters_out_of_range_are_rejected() {
     assert_eq!(session(1025, 1 << 20), Err(ConfigError::Window(1025)));
     assert_eq!(session(4096, 4095), Err(ConfigError::RekeyAfter { after: 4095, window: 4096 }));
     assert!(session(4096, (1 << 23) + 1).is_err() && session(1024, 1024).is_ok());
-    let opener = |change: fn(&mut InitiatorConfig)| {
+    let initiator = |change: fn(&mut InitiatorConfig)| {
         let mut config = InitiatorConfig::default();
         change(&mut config);
         config.validate().is_err()
     };
-    assert!(opener(|config| config.max_tries = 0) && opener(|config| config.initial_wait = Duration::ZERO));
-    assert!(opener(|config| config.max_wait = Duration::from_millis(399)));
-    assert!(opener(|config| config.versions = Versions { newest: 1, oldest: 2 }));
-    let answerer = |change: fn(&mut ResponderConfig)| {
+    assert!(
+        initiator(|config| config.max_tries = 0) && initiator(|config| config.initial_wait = Duration::ZERO)
+    );
+    assert!(initiator(|config| config.max_wait = Duration::from_millis(399)));
+    assert!(initiator(|config| config.versions = Versions { newest: 1, oldest: 2 }));
+    let responder = |change: fn(&mut ResponderConfig)| {
         let mut config = ResponderConfig::default();
         change(&mut config);
         config.validate().is_err()
     };
-    assert!(answerer(|config| config.max_half_open = 0) && answerer(|config| config.cookie_threshold = 257));
     assert!(
-        answerer(|config| config.handshakes_per_second = 0)
-            && answerer(|config| config.handshake_timeout = Duration::ZERO)
+        responder(|config| config.max_half_open = 0) && responder(|config| config.cookie_threshold = 257)
+    );
+    assert!(
+        responder(|config| config.handshakes_per_second = 0)
+            && responder(|config| config.handshake_timeout = Duration::ZERO)
     );
 }
 
@@ -172,44 +176,44 @@ fn the_longest_parameters_respect_the_amplification_limit() {
     for credentials in [[shared(7), shared(7)], [keys(1, &[2]), keys(2, &[1])]] {
         let [of_opener, of_answerer] = credentials;
         let (now, seed) = (Instant::ZERO, Seed::new([1; 32]));
-        let mut opener =
+        let mut initiator =
             Initiator::open(now, InitiatorConfig::default(), of_opener, Bytes::new(), &seed).unwrap();
         let parameters = Bytes::from(vec![7; 256]);
-        let mut answerer =
+        let mut responder =
             Responder::new(ResponderConfig::default(), of_answerer, parameters, &seed).unwrap();
-        let first = opener.poll_transmit().unwrap();
-        answerer.handle_datagram(now, SocketAddr::from(INITIATOR), &mut first.to_vec());
-        let (_, second) = answerer.poll_transmit().unwrap();
+        let first = initiator.poll_transmit().unwrap();
+        responder.handle_datagram(now, SocketAddr::from(INITIATOR), &mut first.to_vec());
+        let (_, second) = responder.poll_transmit().unwrap();
         assert!(second.len() <= 3 * first.len(), "{} > 3 · {}", second.len(), first.len());
-        assert!(answerer.poll_transmit().is_none());
+        assert!(responder.poll_transmit().is_none());
     }
 }
 
 #[test]
 fn with_a_shared_key_a_connection_is_accepted_with_its_first_sealed_datagram() {
     let (now, seed) = (Instant::ZERO, Seed::new([1; 32]));
-    let mut opener =
+    let mut initiator =
         Initiator::open(now, InitiatorConfig::default(), shared(7), Bytes::new(), &seed).unwrap();
-    let mut answerer = Responder::new(ResponderConfig::default(), shared(7), Bytes::new(), &seed).unwrap();
+    let mut responder = Responder::new(ResponderConfig::default(), shared(7), Bytes::new(), &seed).unwrap();
     let here = SocketAddr::from(INITIATOR);
-    let first = opener.poll_transmit().unwrap();
-    answerer.handle_datagram(now, here, &mut first.to_vec());
-    assert!(answerer.poll_event().is_none(), "who has recorded a first message has no key");
-    let (_, second) = answerer.poll_transmit().unwrap();
-    opener.handle_datagram(now, &second);
-    let Some(crate::InitiatorEvent::Completed(mut established)) = opener.poll_event() else {
+    let first = initiator.poll_transmit().unwrap();
+    responder.handle_datagram(now, here, &mut first.to_vec());
+    assert!(responder.poll_event().is_none(), "who has recorded a first message has no key");
+    let (_, second) = responder.poll_transmit().unwrap();
+    initiator.handle_datagram(now, &second);
+    let Some(crate::InitiatorEvent::Completed(mut established)) = initiator.poll_event() else {
         panic!("no keys")
     };
-    assert_eq!((opener.poll_timeout(), opener.poll_transmit()), (None, None));
+    assert_eq!((initiator.poll_timeout(), initiator.poll_transmit()), (None, None));
     let data = sealed(&mut established.session, b"data");
     let there = SocketAddr::from(([10, 0, 0, 9], 9));
-    answerer.handle_datagram(now, there, &mut data.to_vec());
-    let Some(ResponderEvent::Accepted(accepted)) = answerer.poll_event() else { panic!("not accepted") };
+    responder.handle_datagram(now, there, &mut data.to_vec());
+    let Some(ResponderEvent::Accepted(accepted)) = responder.poll_event() else { panic!("not accepted") };
     assert_eq!((accepted.address, accepted.from), (here, there));
     assert_eq!(accepted.initial.unwrap().payload, "data");
-    answerer.handle_datagram(now, here, &mut first.to_vec());
-    assert!(answerer.poll_transmit().is_none(), "a first message that is late begins nothing");
-    assert_eq!(answerer.refusals().of(Refused::Late), 1);
+    responder.handle_datagram(now, here, &mut first.to_vec());
+    assert!(responder.poll_transmit().is_none(), "a first message that is late begins nothing");
+    assert_eq!(responder.refusals().of(Refused::Late), 1);
     let Ok(HandshakeMessage::Handshake2 { .. }) = HandshakeMessage::parse(&second) else {
         panic!("no second message")
     };

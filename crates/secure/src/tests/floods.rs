@@ -23,9 +23,9 @@ fn initiator(credentials: Credentials, number: u32) -> (Initiator, Bytes) {
     seed[..4].copy_from_slice(&number.to_be_bytes());
     let opened =
         Initiator::open(NOW, InitiatorConfig::default(), credentials, Bytes::new(), &Seed::new(seed));
-    let mut opener = opened.unwrap();
-    let first = opener.poll_transmit().unwrap();
-    (opener, first)
+    let mut initiator = opened.unwrap();
+    let first = initiator.poll_transmit().unwrap();
+    (initiator, first)
 }
 
 fn host(number: u32) -> SocketAddr {
@@ -34,35 +34,35 @@ fn host(number: u32) -> SocketAddr {
 
 /// Returns the answer, beside what was due before.
 fn answer(
-    answerer: &mut Responder,
+    responder: &mut Responder,
     now: Instant,
     from: SocketAddr,
     datagram: &Bytes,
 ) -> Option<HandshakeMessage> {
-    answerer.handle_timeout(now);
-    while answerer.poll_transmit().is_some() {}
-    answerer.handle_datagram(now, from, &mut datagram.to_vec());
-    let (to, answer) = answerer.poll_transmit()?;
+    responder.handle_timeout(now);
+    while responder.poll_transmit().is_some() {}
+    responder.handle_datagram(now, from, &mut datagram.to_vec());
+    let (to, answer) = responder.poll_transmit()?;
     assert_eq!(to, from);
-    assert!(answer.len() <= 3 * datagram.len() && answerer.poll_transmit().is_none());
+    assert!(answer.len() <= 3 * datagram.len() && responder.poll_transmit().is_none());
     Some(HandshakeMessage::parse(&answer).unwrap())
 }
 
 /// The same first message with the cookie that was given.
-fn with_cookie(opener: &mut Initiator, retry: Option<HandshakeMessage>) -> Bytes {
+fn with_cookie(initiator: &mut Initiator, retry: Option<HandshakeMessage>) -> Bytes {
     let Some(retry @ HandshakeMessage::Retry { .. }) = retry else { panic!("{retry:?} is no retry") };
-    opener.handle_datagram(NOW, &retry.to_bytes());
-    opener.poll_transmit().unwrap()
+    initiator.handle_datagram(NOW, &retry.to_bytes());
+    initiator.poll_transmit().unwrap()
 }
 
 #[test]
 fn a_flood_takes_bounded_memory_and_a_host_that_receives_at_its_address_connects() {
     for [caller, called] in [[keys(1, &[2]), keys(2, &[1])], [shared(7), shared(7)]] {
-        let mut answerer = responder(called, ResponderConfig::default());
+        let mut responder = responder(called, ResponderConfig::default());
         let (_, first) = initiator(caller.clone(), 0);
         let mut retries = 0;
         for number in 0..20_000 {
-            match answer(&mut answerer, NOW, host(number), &first) {
+            match answer(&mut responder, NOW, host(number), &first) {
                 Some(HandshakeMessage::Handshake2 { .. }) => assert!(number < 32),
                 Some(HandshakeMessage::Retry { .. }) => retries += 1,
                 None => assert!(number >= 2000),
@@ -71,17 +71,17 @@ fn a_flood_takes_bounded_memory_and_a_host_that_receives_at_its_address_connects
         }
         // Few are taken for one that has come before.
         assert!((1968..2100).contains(&retries), "{retries}");
-        assert_eq!(answerer.half_open(), 32);
-        assert_eq!(answerer.refusals().of(Refused::Cookie), retries);
-        assert_eq!(answerer.refusals().of(Refused::Unanswered), 20_000 - 32 - retries);
+        assert_eq!(responder.half_open(), 32);
+        assert_eq!(responder.refusals().of(Refused::Cookie), retries);
+        assert_eq!(responder.refusals().of(Refused::Unanswered), 20_000 - 32 - retries);
 
         // Among so many it is answered when it calls again.
         let (mut honest, first) = initiator(caller, 1);
-        assert_eq!(answer(&mut answerer, NOW, SocketAddr::from(INITIATOR), &first), None);
-        let retry = answer(&mut answerer, NOW, SocketAddr::from(INITIATOR), &first);
+        assert_eq!(answer(&mut responder, NOW, SocketAddr::from(INITIATOR), &first), None);
+        let retry = answer(&mut responder, NOW, SocketAddr::from(INITIATOR), &first);
         let again = with_cookie(&mut honest, retry);
         assert_eq!(again.len(), HANDSHAKE_1_LEN.max(first.len()));
-        let second = answer(&mut answerer, NOW, SocketAddr::from(INITIATOR), &again);
+        let second = answer(&mut responder, NOW, SocketAddr::from(INITIATOR), &again);
         honest.handle_datagram(NOW, &second.expect("an answer").to_bytes());
         assert!(matches!(honest.poll_event(), Some(InitiatorEvent::Completed(_))));
     }
@@ -89,28 +89,28 @@ fn a_flood_takes_bounded_memory_and_a_host_that_receives_at_its_address_connects
 
 #[test]
 fn the_state_of_a_flood_expires() {
-    let mut answerer = responder(keys(2, &[1]), ResponderConfig::default());
+    let mut responder = responder(keys(2, &[1]), ResponderConfig::default());
     for number in 0..100 {
         let (_, first) = initiator(keys(1, &[2]), number);
-        answer(&mut answerer, NOW, host(number), &first);
+        answer(&mut responder, NOW, host(number), &first);
     }
-    assert_eq!(answerer.half_open(), 32);
-    assert_eq!(answerer.poll_timeout(), Some(NOW + Duration::from_secs(10)));
-    answerer.handle_timeout(NOW + Duration::from_secs(10));
-    assert_eq!((answerer.half_open(), answerer.poll_timeout()), (0, None));
-    assert_eq!(answerer.refusals().of(Refused::Expired), 32);
+    assert_eq!(responder.half_open(), 32);
+    assert_eq!(responder.poll_timeout(), Some(NOW + Duration::from_secs(10)));
+    responder.handle_timeout(NOW + Duration::from_secs(10));
+    assert_eq!((responder.half_open(), responder.poll_timeout()), (0, None));
+    assert_eq!(responder.refusals().of(Refused::Expired), 32);
 }
 
 #[test]
 fn a_cookie_is_valid_for_one_address_one_message_and_a_limited_time() {
     let config = ResponderConfig { cookie_threshold: 0, ..ResponderConfig::default() };
-    let mut answerer = responder(keys(2, &[1]), config);
+    let mut responder = responder(keys(2, &[1]), config);
     let (mut one, first) = initiator(keys(1, &[2]), 1);
-    let retry = answer(&mut answerer, NOW, host(1), &first);
+    let retry = answer(&mut responder, NOW, host(1), &first);
     let again = with_cookie(&mut one, retry);
     let is_retry = |message| matches!(message, Some(HandshakeMessage::Retry { .. }));
-    assert!(is_retry(answer(&mut answerer, NOW, host(2), &again)), "from elsewhere");
-    assert!(is_retry(answer(&mut answerer, NOW + Duration::from_secs(60), host(1), &again)), "too late");
+    assert!(is_retry(answer(&mut responder, NOW, host(2), &again)), "from elsewhere");
+    assert!(is_retry(answer(&mut responder, NOW + Duration::from_secs(60), host(1), &again)), "too late");
     let Ok(HandshakeMessage::Handshake1 { cookie, .. }) = HandshakeMessage::parse(&again) else {
         panic!("no first message")
     };
@@ -120,17 +120,20 @@ fn a_cookie_is_valid_for_one_address_one_message_and_a_limited_time() {
         panic!("no first message")
     };
     let stolen = HandshakeMessage::Handshake1 { suite, versions, initiator_id: id, noise, cookie }.to_bytes();
-    assert!(is_retry(answer(&mut answerer, NOW, host(1), &stolen)), "of another message");
-    assert_eq!(answerer.half_open(), 0);
-    assert!(matches!(answer(&mut answerer, NOW, host(1), &again), Some(HandshakeMessage::Handshake2 { .. })));
+    assert!(is_retry(answer(&mut responder, NOW, host(1), &stolen)), "of another message");
+    assert_eq!(responder.half_open(), 0);
+    assert!(matches!(
+        answer(&mut responder, NOW, host(1), &again),
+        Some(HandshakeMessage::Handshake2 { .. })
+    ));
 }
 
 /// A first message from there with the cookie that is asked for; whether it is answered.
-fn call(answerer: &mut Responder, now: Instant, number: u32, from: SocketAddr) -> bool {
-    let (mut opener, first) = initiator(keys(1, &[2]), number);
-    let retry = answer(answerer, now, from, &first);
+fn call(responder: &mut Responder, now: Instant, number: u32, from: SocketAddr) -> bool {
+    let (mut initiator, first) = initiator(keys(1, &[2]), number);
+    let retry = answer(responder, now, from, &first);
     matches!(
-        answer(answerer, now, from, &with_cookie(&mut opener, retry)),
+        answer(responder, now, from, &with_cookie(&mut initiator, retry)),
         Some(HandshakeMessage::Handshake2 { .. })
     )
 }
@@ -138,39 +141,39 @@ fn call(answerer: &mut Responder, now: Instant, number: u32, from: SocketAddr) -
 /// Returns how long a known peer at `at` with round trips of 100 ms needs. What the responder sends elsewhere
 /// goes to `flood`.
 fn time_to_connect(
-    answerer: &mut Responder,
+    responder: &mut Responder,
     mut now: Instant,
     at: SocketAddr,
     mut flood: impl FnMut(&mut Responder, Instant, &[Bytes]),
 ) -> Duration {
     let began = now;
-    let mut opener =
+    let mut initiator =
         Initiator::open(now, InitiatorConfig::default(), keys(1, &[2]), Bytes::new(), &Seed::new([9; 32]))
             .unwrap();
     let mut flying: VecDeque<(Instant, bool, Bytes)> = VecDeque::new();
     let way = Duration::from_millis(50);
     loop {
-        answerer.handle_timeout(now);
-        let answers: Vec<_> = std::iter::from_fn(|| answerer.poll_transmit()).collect();
+        responder.handle_timeout(now);
+        let answers: Vec<_> = std::iter::from_fn(|| responder.poll_transmit()).collect();
         let (own, elsewhere): (Vec<_>, Vec<_>) = answers.into_iter().partition(|(to, _)| *to == at);
         flying.extend(own.into_iter().map(|(_, sent)| (now + way, false, sent)));
-        flood(answerer, now, &elsewhere.into_iter().map(|(_, sent)| sent).collect::<Vec<_>>());
-        opener.handle_timeout(now);
-        flying.extend(std::iter::from_fn(|| opener.poll_transmit()).map(|sent| (now + way, true, sent)));
+        flood(responder, now, &elsewhere.into_iter().map(|(_, sent)| sent).collect::<Vec<_>>());
+        initiator.handle_timeout(now);
+        flying.extend(std::iter::from_fn(|| initiator.poll_transmit()).map(|sent| (now + way, true, sent)));
         while let Some((_, to_answerer, datagram)) = flying.pop_front_if(|(due, ..)| *due <= now) {
             if to_answerer {
-                answerer.handle_datagram(now, at, &mut datagram.to_vec());
-                let answers = std::iter::from_fn(|| answerer.poll_transmit());
+                responder.handle_datagram(now, at, &mut datagram.to_vec());
+                let answers = std::iter::from_fn(|| responder.poll_transmit());
                 flying.extend(answers.map(|(_, sent)| (now + way, false, sent)));
             } else {
-                opener.handle_datagram(now, &datagram);
+                initiator.handle_datagram(now, &datagram);
             }
         }
-        if let Some(ResponderEvent::Accepted(_)) = answerer.poll_event() {
+        if let Some(ResponderEvent::Accepted(_)) = responder.poll_event() {
             return now.since(began);
         }
         now += Duration::from_millis(1);
-        assert!(now < began + Duration::from_secs(20), "it never gets in: {:?}", answerer.refusals());
+        assert!(now < began + Duration::from_secs(20), "it never gets in: {:?}", responder.refusals());
     }
 }
 
@@ -179,25 +182,25 @@ fn unfinished_handshakes(
     addresses: impl Fn(u32) -> SocketAddr,
 ) -> impl FnMut(&mut Responder, Instant, &[Bytes]) {
     let (_, first) = initiator(keys(1, &[2]), 7);
-    let Ok(HandshakeMessage::Handshake1 { suite, versions, initiator_id: opener, noise, .. }) =
+    let Ok(HandshakeMessage::Handshake1 { suite, versions, initiator_id: initiator, noise, .. }) =
         HandshakeMessage::parse(&first)
     else {
         panic!("no first message")
     };
     let mut number = 0;
-    move |answerer, now, _| {
+    move |responder, now, _| {
         number += 1;
         let from = addresses(number);
-        if let Some(HandshakeMessage::Retry { cookie, .. }) = answer(answerer, now, from, &first) {
+        if let Some(HandshakeMessage::Retry { cookie, .. }) = answer(responder, now, from, &first) {
             let noise = noise.clone();
             let again = HandshakeMessage::Handshake1 {
                 suite,
                 versions,
-                initiator_id: opener,
+                initiator_id: initiator,
                 cookie: Some(cookie),
                 noise,
             };
-            answer(answerer, now, from, &again.to_bytes());
+            answer(responder, now, from, &again.to_bytes());
         }
     }
 }
@@ -237,17 +240,17 @@ fn a_known_peer_connects_during_any_flood_of_handshakes_from_proven_addresses() 
     ];
     for (what, addresses) in floods {
         for at in [net(100, 1), net(1, 99)] {
-            let mut answerer = responder(keys(2, &[1]), small());
+            let mut responder = responder(keys(2, &[1]), small());
             let mut flood = unfinished_handshakes(addresses);
             let mut now = NOW;
             while now < NOW + Duration::from_millis(1500) {
-                flood(&mut answerer, now, &[]);
+                flood(&mut responder, now, &[]);
                 now += Duration::from_millis(1);
             }
-            let took = time_to_connect(&mut answerer, now, at, flood);
+            let took = time_to_connect(&mut responder, now, at, flood);
             // Alone it takes 250 ms, with the round trip of a cookie.
-            assert!(took < Duration::from_secs(1), "{what}, {at}: {took}, {:?}", answerer.refusals());
-            assert!(answerer.half_open() <= 64);
+            assert!(took < Duration::from_secs(1), "{what}, {at}: {took}, {:?}", responder.refusals());
+            assert!(responder.half_open() <= 64);
         }
     }
 }
@@ -262,46 +265,46 @@ fn repeated_connections(address: SocketAddr) -> impl FnMut(&mut Responder, Insta
         let credentials = keys(1, &[2]);
         Initiator::open(now, InitiatorConfig::default(), credentials, Bytes::new(), &Seed::new(seed)).unwrap()
     };
-    let mut opener = None;
-    move |answerer, now, deferred| {
-        let opener = opener.get_or_insert_with(|| next(now));
-        deferred.iter().for_each(|answer| opener.handle_datagram(now, answer));
-        opener.handle_timeout(now);
+    let mut initiator = None;
+    move |responder, now, deferred| {
+        let initiator = initiator.get_or_insert_with(|| next(now));
+        deferred.iter().for_each(|answer| initiator.handle_datagram(now, answer));
+        initiator.handle_timeout(now);
         for _ in 0..10 {
-            while let Some(sent) = opener.poll_transmit() {
-                answerer.handle_datagram(now, address, &mut sent.to_vec());
-                while let Some((_, answer)) = answerer.poll_transmit() {
-                    opener.handle_datagram(now, &answer);
+            while let Some(sent) = initiator.poll_transmit() {
+                responder.handle_datagram(now, address, &mut sent.to_vec());
+                while let Some((_, answer)) = responder.poll_transmit() {
+                    initiator.handle_datagram(now, &answer);
                 }
             }
-            if matches!(opener.poll_event(), Some(InitiatorEvent::Completed(_))) {
-                while let Some(third) = opener.poll_transmit() {
-                    answerer.handle_datagram(now, address, &mut third.to_vec());
+            if matches!(initiator.poll_event(), Some(InitiatorEvent::Completed(_))) {
+                while let Some(third) = initiator.poll_transmit() {
+                    responder.handle_datagram(now, address, &mut third.to_vec());
                 }
-                *opener = next(now);
+                *initiator = next(now);
             }
         }
-        while answerer.poll_event().is_some() {}
+        while responder.poll_event().is_some() {}
     }
 }
 
 #[test]
 fn repeated_connections_delay_another_one_of_the_host_by_less_than_a_retry() {
     for began in (0..500).step_by(20) {
-        let mut answerer = responder(keys(2, &[1]), ResponderConfig::default());
+        let mut responder = responder(keys(2, &[1]), ResponderConfig::default());
         let mut flood = repeated_connections(host(1));
         let mut now = NOW;
         while now < NOW + Duration::from_millis(500 + began) {
-            answerer.handle_timeout(now);
+            responder.handle_timeout(now);
             let deferred: Vec<_> =
-                std::iter::from_fn(|| answerer.poll_transmit().map(|(_, sent)| sent)).collect();
-            flood(&mut answerer, now, &deferred);
+                std::iter::from_fn(|| responder.poll_transmit().map(|(_, sent)| sent)).collect();
+            flood(&mut responder, now, &deferred);
             now += Duration::from_millis(1);
         }
         let at = SocketAddr::from(([10, 0, 0, 1], 2000));
-        let took = time_to_connect(&mut answerer, now, at, flood);
+        let took = time_to_connect(&mut responder, now, at, flood);
         // Alone it takes 250 ms, with the round trip of a cookie.
-        assert!(took < Duration::from_millis(400), "after {began} ms: {took}, {:?}", answerer.refusals());
+        assert!(took < Duration::from_millis(400), "after {began} ms: {took}, {:?}", responder.refusals());
     }
 }
 
@@ -313,33 +316,33 @@ fn while_a_first_message_is_deferred_the_responder_wakes_at_releases_only() {
         handshakes_per_second: 64,
         ..ResponderConfig::default()
     };
-    let mut answerer = responder(keys(2, &[1]), config);
-    time_to_connect(&mut answerer, NOW, host(1), |_, _, _| ());
+    let mut responder = responder(keys(2, &[1]), config);
+    time_to_connect(&mut responder, NOW, host(1), |_, _, _| ());
     // One of a host at which a trusted peer was, then as many as may begin elsewhere, half a window later.
     let now = NOW + Duration::from_secs(1);
-    assert!(call(&mut answerer, now, 1, host(1)));
+    assert!(call(&mut responder, now, 1, host(1)));
     let later = now + Duration::from_millis(125);
-    assert!((2..40).filter(|&number| call(&mut answerer, later, number, host(number << 8))).count() < 38);
+    assert!((2..40).filter(|&number| call(&mut responder, later, number, host(number << 8))).count() < 38);
     // The first release is of the other kind, and lets none of those begin that wait.
-    let first = answerer.poll_timeout().unwrap();
+    let first = responder.poll_timeout().unwrap();
     assert!(first > later);
-    answerer.handle_timeout(first);
-    assert!(answerer.poll_timeout().unwrap() > first);
+    responder.handle_timeout(first);
+    assert!(responder.poll_timeout().unwrap() > first);
 }
 
 #[test]
 fn a_full_table_evicts_the_oldest_handshake_of_the_largest_prefix() {
     let config = ResponderConfig { max_half_open: 8, cookie_threshold: 0, ..ResponderConfig::default() };
-    let mut answerer = responder(keys(2, &[1]), config);
+    let mut responder = responder(keys(2, &[1]), config);
     let port = |number: u32| SocketAddr::from(([10, 0, 0, 1], 1000 + number as u16));
-    assert!(call(&mut answerer, NOW, 0, host(7 << 8)));
-    assert!((1..=7).all(|number| call(&mut answerer, NOW, number, port(number))));
-    let firsts = answerer.half_open();
-    assert!((8..20).all(|number| call(&mut answerer, NOW, number, v6(number as u16, 0))));
-    assert_eq!((firsts, answerer.half_open()), (8, 8));
-    assert_eq!(answerer.refusals().of(Refused::Evicted), 12);
+    assert!(call(&mut responder, NOW, 0, host(7 << 8)));
+    assert!((1..=7).all(|number| call(&mut responder, NOW, number, port(number))));
+    let firsts = responder.half_open();
+    assert!((8..20).all(|number| call(&mut responder, NOW, number, v6(number as u16, 0))));
+    assert_eq!((firsts, responder.half_open()), (8, 8));
+    assert_eq!(responder.refusals().of(Refused::Evicted), 12);
     // The single handshake of another network has outlived those of the host with seven.
-    let of_the_other = answer(&mut answerer, NOW, host(7 << 8), &initiator(keys(1, &[2]), 0).1);
+    let of_the_other = answer(&mut responder, NOW, host(7 << 8), &initiator(keys(1, &[2]), 0).1);
     assert!(
         of_the_other.is_none_or(|message| !matches!(message, HandshakeMessage::Handshake2 { .. })),
         "it was the oldest at last"
@@ -348,17 +351,17 @@ fn a_full_table_evicts_the_oldest_handshake_of_the_largest_prefix() {
 
 #[test]
 fn failing_and_unfinished_handshakes_are_rate_limited() {
-    let mut answerer = responder(keys(2, &[1]), small());
+    let mut responder = responder(keys(2, &[1]), small());
     let mut flood = unfinished_handshakes(|number| net(number, 1));
     for ms in 0..2000 {
-        flood(&mut answerer, NOW + Duration::from_millis(ms), &[]);
+        flood(&mut responder, NOW + Duration::from_millis(ms), &[]);
     }
-    let begun = answerer.refusals().of(Refused::Evicted)
-        + answerer.refusals().of(Refused::Expired)
-        + answerer.half_open() as u64;
+    let begun = responder.refusals().of(Refused::Evicted)
+        + responder.refusals().of(Refused::Expired)
+        + responder.half_open() as u64;
     // At once 16 may begin, beside 200 in two seconds.
     assert!((150..=216).contains(&begun), "{begun}");
-    assert!(answerer.refusals().of(Refused::Full) > 1000);
+    assert!(responder.refusals().of(Refused::Full) > 1000);
 }
 
 #[test]
@@ -369,20 +372,20 @@ fn a_host_with_a_trusted_peer_keeps_its_slot() {
         handshakes_per_second: 800,
         ..ResponderConfig::default()
     };
-    let mut answerer = responder(keys(2, &[1]), config);
-    time_to_connect(&mut answerer, NOW, host(1), |_, _, _| ());
+    let mut responder = responder(keys(2, &[1]), config);
+    time_to_connect(&mut responder, NOW, host(1), |_, _, _| ());
     let now = NOW + Duration::from_secs(1);
-    assert!(call(&mut answerer, now, 1, host(1)));
-    assert!((2..90).all(|number| call(&mut answerer, now, number, host(number << 8))));
-    assert_eq!(answerer.half_open(), 8);
+    assert!(call(&mut responder, now, 1, host(1)));
+    assert!((2..90).all(|number| call(&mut responder, now, number, host(number << 8))));
+    assert_eq!(responder.half_open(), 8);
     let first = initiator(keys(1, &[2]), 1).1;
     assert!(
-        matches!(answer(&mut answerer, now, host(1), &first), Some(HandshakeMessage::Handshake2 { .. })),
+        matches!(answer(&mut responder, now, host(1), &first), Some(HandshakeMessage::Handshake2 { .. })),
         "the same answer"
     );
     // The rate is used up, but not for such a host.
-    assert!((100..200).filter(|number| call(&mut answerer, now, *number, host(number << 8))).count() < 20);
-    assert!(call(&mut answerer, now, 200, host(1)));
+    assert!((100..200).filter(|number| call(&mut responder, now, *number, host(number << 8))).count() < 20);
+    assert!(call(&mut responder, now, 200, host(1)));
 }
 
 #[test]
@@ -393,42 +396,42 @@ fn a_flood_from_a_host_with_a_trusted_peer_leaves_room_for_other_hosts() {
         handshakes_per_second: 800,
         ..ResponderConfig::default()
     };
-    let mut answerer = responder(keys(2, &[1]), config);
-    time_to_connect(&mut answerer, NOW, host(1), |_, _, _| ());
+    let mut responder = responder(keys(2, &[1]), config);
+    time_to_connect(&mut responder, NOW, host(1), |_, _, _| ());
     let now = NOW + Duration::from_secs(1);
-    let answered = (0..200).filter(|number| call(&mut answerer, now, *number, host(1))).count();
+    let answered = (0..200).filter(|number| call(&mut responder, now, *number, host(1))).count();
     assert!((50..=100).contains(&answered), "{answered}");
-    assert!(call(&mut answerer, now, 200, host(9 << 8)), "a stranger");
-    time_to_connect(&mut answerer, now, host(8 << 8), |_, _, _| ());
+    assert!(call(&mut responder, now, 200, host(9 << 8)), "a stranger");
+    time_to_connect(&mut responder, now, host(8 << 8), |_, _, _| ());
     let later = now + Duration::from_millis(999);
-    assert!(call(&mut answerer, later, 201, host(8 << 8)), "another host of a trusted peer");
+    assert!(call(&mut responder, later, 201, host(8 << 8)), "another host of a trusted peer");
 }
 
 #[test]
 fn under_load_the_handshake_timeout_is_shorter() {
     let config = ResponderConfig { max_half_open: 8, cookie_threshold: 0, ..ResponderConfig::default() };
-    let mut answerer = responder(keys(2, &[1]), config);
-    assert!((0..4).all(|number| call(&mut answerer, NOW, number, host(number << 8))));
-    assert_eq!(answerer.poll_timeout(), Some(NOW + Duration::from_secs(10)));
-    assert!(call(&mut answerer, NOW, 4, host(4 << 8)));
-    assert_eq!(answerer.poll_timeout(), Some(NOW + Duration::from_millis(2500)));
-    answerer.handle_timeout(NOW + Duration::from_millis(2500));
-    assert_eq!(answerer.half_open(), 4, "one gone, and the others have time again");
+    let mut responder = responder(keys(2, &[1]), config);
+    assert!((0..4).all(|number| call(&mut responder, NOW, number, host(number << 8))));
+    assert_eq!(responder.poll_timeout(), Some(NOW + Duration::from_secs(10)));
+    assert!(call(&mut responder, NOW, 4, host(4 << 8)));
+    assert_eq!(responder.poll_timeout(), Some(NOW + Duration::from_millis(2500)));
+    responder.handle_timeout(NOW + Duration::from_millis(2500));
+    assert_eq!(responder.half_open(), 4, "one gone, and the others have time again");
 }
 
 /// The id that the responder has chosen stands in the third message.
-fn third(answerer: &mut Responder, from: SocketAddr, number: u32) -> Bytes {
-    let (mut opener, first) = initiator(keys(1, &[2]), number);
-    let second = answer(answerer, NOW, from, &first).unwrap();
-    opener.handle_datagram(NOW, &second.to_bytes());
-    opener.poll_transmit().unwrap()
+fn third(responder: &mut Responder, from: SocketAddr, number: u32) -> Bytes {
+    let (mut initiator, first) = initiator(keys(1, &[2]), number);
+    let second = answer(responder, NOW, from, &first).unwrap();
+    initiator.handle_datagram(NOW, &second.to_bytes());
+    initiator.poll_transmit().unwrap()
 }
 
 #[test]
 fn failing_third_messages_have_a_bounded_budget_and_block_no_other_handshake() {
-    let mut answerer = responder(keys(2, &[1]), ResponderConfig::default());
-    let attacked = third(&mut answerer, host(1), 1);
-    let other = third(&mut answerer, host(2), 2);
+    let mut responder = responder(keys(2, &[1]), ResponderConfig::default());
+    let attacked = third(&mut responder, host(1), 1);
+    let other = third(&mut responder, host(2), 2);
     let garbage = |byte: u8| [&attacked[..13], &[byte; 92]].concat();
     let damaged = |byte: u8| {
         let mut damaged = attacked.to_vec();
@@ -437,88 +440,91 @@ fn failing_third_messages_have_a_bounded_budget_and_block_no_other_handshake() {
     };
     for number in 0..10_000_u32 {
         let byte = 1 | number as u8;
-        answerer.handle_datagram(NOW, host(1), &mut garbage(byte));
-        answerer.handle_datagram(NOW, host(1), &mut damaged(byte));
-        answerer.handle_datagram(NOW, host(3), &mut garbage(byte));
-        answerer.handle_datagram(NOW, host(1), &mut [&attacked[..13], &[byte; 63]].concat());
+        responder.handle_datagram(NOW, host(1), &mut garbage(byte));
+        responder.handle_datagram(NOW, host(1), &mut damaged(byte));
+        responder.handle_datagram(NOW, host(3), &mut garbage(byte));
+        responder.handle_datagram(NOW, host(1), &mut [&attacked[..13], &[byte; 63]].concat());
     }
-    let of = |refused| answerer.refusals().of(refused);
+    let of = |refused| responder.refusals().of(refused);
     assert_eq!(of(Refused::Malformed), 10_000, "too short to be one");
     let read = of(Refused::Unauthentic);
     assert!((10..=100).contains(&read), "{read}");
     assert_eq!(of(Refused::OverBudget), 30_000 - read);
 
-    answerer.handle_datagram(NOW, host(2), &mut other.to_vec());
-    assert!(matches!(answerer.poll_event(), Some(ResponderEvent::Accepted(_))), "another handshake");
+    responder.handle_datagram(NOW, host(2), &mut other.to_vec());
+    assert!(matches!(responder.poll_event(), Some(ResponderEvent::Accepted(_))), "another handshake");
     let later = NOW + Duration::from_secs(1);
-    answerer.handle_datagram(later, host(1), &mut attacked.to_vec());
-    assert!(matches!(answerer.poll_event(), Some(ResponderEvent::Accepted(_))), "the attacked one, too");
+    responder.handle_datagram(later, host(1), &mut attacked.to_vec());
+    assert!(matches!(responder.poll_event(), Some(ResponderEvent::Accepted(_))), "the attacked one, too");
 }
 
 #[test]
 fn failing_datagrams_under_a_shared_key_share_the_same_budget() {
-    let mut answerer = responder(shared(7), ResponderConfig::default());
-    let (mut opener, first) = initiator(shared(7), 1);
-    let second = answer(&mut answerer, NOW, host(1), &first).unwrap();
-    opener.handle_datagram(NOW, &second.to_bytes());
-    let Some(InitiatorEvent::Completed(mut established)) = opener.poll_event() else { panic!("no keys") };
+    let mut responder = responder(shared(7), ResponderConfig::default());
+    let (mut initiator, first) = initiator(shared(7), 1);
+    let second = answer(&mut responder, NOW, host(1), &first).unwrap();
+    initiator.handle_datagram(NOW, &second.to_bytes());
+    let Some(InitiatorEvent::Completed(mut established)) = initiator.poll_event() else { panic!("no keys") };
     let genuine = sealed(&mut established.session, b"data");
     let forged = [&genuine[..12], &[7; 1400]].concat();
     for _ in 0..10_000 {
-        answerer.handle_datagram(NOW, host(1), &mut forged.clone());
+        responder.handle_datagram(NOW, host(1), &mut forged.clone());
     }
-    assert_eq!(answerer.refusals().of(Refused::Unauthentic), 2001);
-    answerer.handle_datagram(NOW + Duration::from_secs(1), host(1), &mut genuine.to_vec());
-    assert!(matches!(answerer.poll_event(), Some(ResponderEvent::Accepted(_))));
+    assert_eq!(responder.refusals().of(Refused::Unauthentic), 2001);
+    responder.handle_datagram(NOW + Duration::from_secs(1), host(1), &mut genuine.to_vec());
+    assert!(matches!(responder.poll_event(), Some(ResponderEvent::Accepted(_))));
 }
 
 #[test]
 fn an_initiator_with_a_proven_address_replaces_one_without() {
     let config = ResponderConfig { max_half_open: 8, cookie_threshold: 8, ..ResponderConfig::default() };
-    let mut answerer = responder(keys(2, &[1]), config);
+    let mut responder = responder(keys(2, &[1]), config);
     for number in 0..8 {
-        assert!(answer(&mut answerer, NOW, host(number), &initiator(keys(1, &[2]), number).1).is_some());
+        assert!(answer(&mut responder, NOW, host(number), &initiator(keys(1, &[2]), number).1).is_some());
     }
     let (mut honest, first) = initiator(keys(1, &[2]), 9);
-    let retry = answer(&mut answerer, NOW, host(9), &first);
+    let retry = answer(&mut responder, NOW, host(9), &first);
     let again = with_cookie(&mut honest, retry);
-    assert!(matches!(answer(&mut answerer, NOW, host(9), &again), Some(HandshakeMessage::Handshake2 { .. })));
-    assert_eq!(answerer.half_open(), 8);
+    assert!(matches!(
+        answer(&mut responder, NOW, host(9), &again),
+        Some(HandshakeMessage::Handshake2 { .. })
+    ));
+    assert_eq!(responder.half_open(), 8);
 }
 
 #[test]
 fn first_messages_without_the_shared_key_leave_no_state() {
-    let mut answerer = responder(shared(7), ResponderConfig::default());
+    let mut responder = responder(shared(7), ResponderConfig::default());
     for number in 0..1000 {
-        assert!(answer(&mut answerer, NOW, host(number), &initiator(shared(8), number).1).is_none());
+        assert!(answer(&mut responder, NOW, host(number), &initiator(shared(8), number).1).is_none());
     }
-    assert_eq!((answerer.half_open(), answerer.refusals().of(Refused::Unauthentic)), (0, 1000));
+    assert_eq!((responder.half_open(), responder.refusals().of(Refused::Unauthentic)), (0, 1000));
 }
 
 #[test]
 fn a_repeated_first_message_gets_the_same_answer_and_no_second_slot() {
-    let mut answerer = responder(keys(2, &[1]), ResponderConfig::default());
+    let mut responder = responder(keys(2, &[1]), ResponderConfig::default());
     let (_, first) = initiator(keys(1, &[2]), 1);
-    let second = answer(&mut answerer, NOW, host(1), &first);
+    let second = answer(&mut responder, NOW, host(1), &first);
     for _ in 0..1000 {
-        assert_eq!(answer(&mut answerer, NOW, host(1), &first), second);
+        assert_eq!(answer(&mut responder, NOW, host(1), &first), second);
     }
-    assert_eq!(answerer.half_open(), 1);
+    assert_eq!(responder.half_open(), 1);
 }
 
 #[test]
 fn during_a_flood_messages_and_cookies_get_no_more_answers_than_their_senders_need() {
-    let mut answerer =
+    let mut responder =
         responder(keys(2, &[1]), ResponderConfig { cookie_threshold: 0, ..ResponderConfig::default() });
     let (mut caller, first) = initiator(keys(1, &[2]), 1);
-    let retry = answer(&mut answerer, NOW, host(1), &first);
+    let retry = answer(&mut responder, NOW, host(1), &first);
     let again = with_cookie(&mut caller, retry);
     for number in 2..20_000 {
-        answer(&mut answerer, NOW, host(number), &first);
+        answer(&mut responder, NOW, host(number), &first);
     }
     let mut answers = |ms: u64, times: usize| {
         let now = NOW + Duration::from_millis(ms);
-        (0..times).filter(|_| answer(&mut answerer, now, host(1), &again).is_some()).count()
+        (0..times).filter(|_| answer(&mut responder, now, host(1), &again).is_some()).count()
     };
     assert_eq!(answers(0, 1), 1, "with a cookie it is answered at once");
     // Its answer may be lost: it is answered again, when its sender would say it again.
@@ -530,18 +536,18 @@ fn during_a_flood_messages_and_cookies_get_no_more_answers_than_their_senders_ne
 #[test]
 fn accepted_connections_leave_no_state() {
     let config = ResponderConfig { max_half_open: 8, cookie_threshold: 8, ..ResponderConfig::default() };
-    let mut answerer = responder(keys(2, &[1]), config);
+    let mut responder = responder(keys(2, &[1]), config);
     for number in 0..100 {
         let now = NOW + Duration::from_millis(4) * u64::from(number);
-        let (mut opener, first) = initiator(keys(1, &[2]), number);
-        let second = answer(&mut answerer, now, host(number), &first).unwrap();
-        opener.handle_datagram(now, &second.to_bytes());
-        let third = opener.poll_transmit().unwrap();
-        answerer.handle_datagram(now, host(number), &mut third.to_vec());
-        assert!(matches!(answerer.poll_event(), Some(ResponderEvent::Accepted(_))));
-        assert_eq!(answerer.half_open(), 0);
+        let (mut initiator, first) = initiator(keys(1, &[2]), number);
+        let second = answer(&mut responder, now, host(number), &first).unwrap();
+        initiator.handle_datagram(now, &second.to_bytes());
+        let third = initiator.poll_transmit().unwrap();
+        responder.handle_datagram(now, host(number), &mut third.to_vec());
+        assert!(matches!(responder.poll_event(), Some(ResponderEvent::Accepted(_))));
+        assert_eq!(responder.half_open(), 0);
     }
-    assert!(answerer.poll_timeout().is_some(), "what was accepted is remembered for a while");
-    answerer.handle_timeout(NOW + Duration::from_secs(11));
-    assert_eq!(answerer.poll_timeout(), None);
+    assert!(responder.poll_timeout().is_some(), "what was accepted is remembered for a while");
+    responder.handle_timeout(NOW + Duration::from_secs(11));
+    assert_eq!(responder.poll_timeout(), None);
 }

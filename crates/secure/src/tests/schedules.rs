@@ -9,11 +9,11 @@ use proptest::prelude::*;
 const METHODS: [Method; 2] = [Method::SharedKey, Method::PublicKeys];
 
 fn ends(method: Method) -> Ends {
-    let (opener, answerer): (Credentials, Credentials) = match method {
+    let (initiator, responder): (Credentials, Credentials) = match method {
         Method::SharedKey => (shared(7), shared(7)),
         Method::PublicKeys => (keys(1, &[2]), keys(2, &[1])),
     };
-    Ends::of(opener, answerer)
+    Ends::of(initiator, responder)
 }
 
 /// Checks that both ends know the same of the connection.
@@ -27,7 +27,7 @@ fn agree(world: &World) {
     assert_eq!(opened.version, accepted.version);
     assert_eq!(
         (&opened.parameters[..], &accepted.parameters[..]),
-        (&b"of the answerer"[..], &b"of the opener"[..])
+        (&b"of the responder"[..], &b"of the initiator"[..])
     );
     assert_eq!(opened.session.unsealer.local_id(), accepted.session.sealer.remote_id());
 }

@@ -67,10 +67,10 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    pub(super) fn of(opener: Credentials, answerer: Credentials) -> Self {
+    pub(super) fn of(initiator: Credentials, responder: Credentials) -> Self {
         Self {
-            initiator: (InitiatorConfig::default(), opener),
-            responder: (ResponderConfig::default(), answerer),
+            initiator: (InitiatorConfig::default(), initiator),
+            responder: (ResponderConfig::default(), responder),
             seed: 1,
         }
     }
@@ -83,15 +83,16 @@ impl World {
         let seed = |of: u8| Seed::new([ends.seed.wrapping_mul(2).wrapping_add(of); 32]);
         let parameters = |text: &'static str| Bytes::from_static(text.as_bytes());
         let (config, credentials) = ends.initiator;
-        let opener =
-            Initiator::open(now, config, credentials, parameters("of the opener"), &seed(0)).unwrap();
+        let initiator =
+            Initiator::open(now, config, credentials, parameters("of the initiator"), &seed(0)).unwrap();
         let (config, credentials) = ends.responder;
-        let answerer = Responder::new(config, credentials, parameters("of the answerer"), &seed(1)).unwrap();
+        let responder =
+            Responder::new(config, credentials, parameters("of the responder"), &seed(1)).unwrap();
         let mut fates = fates.to_vec();
         fates.reverse();
         Self {
-            initiator: opener,
-            responder: answerer,
+            initiator,
+            responder,
             opened: None,
             accepted: BTreeMap::new(),
             log: Vec::new(),

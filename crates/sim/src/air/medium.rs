@@ -27,10 +27,10 @@ pub(crate) struct Receiver {
     pub(crate) power_w: f64,
 }
 
-/// The link from the sender of a transmission to a receiver, when it arrives.
+/// State of the link from sender to receiver at the time at which a transmission arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkState {
-    /// As the propagation has it.
+    /// Received as the propagation model says.
     Up,
     /// In an outage: what arrives is sensed and cannot be decoded.
     Down,
@@ -46,8 +46,8 @@ pub(crate) struct AirTransmission {
     pub(crate) bits: u32,
     pub(crate) start: Instant,
     pub(crate) end: Instant,
-    /// Place among the events of an instant: all receivers take what begins in the order in which it was
-    /// sent, and what ends in the order in which its senders ended it, whichever other stations listen.
+    /// Insertion order for events at equal times. It is set at the start of the transmission for its begin events, and
+    /// replaced at its end for its end events, so that the order does not depend on the listening stations.
     pub(crate) insertion_order: u64,
     /// Receivers, ordered by delay, then by station.
     pub(crate) receivers: Vec<Receiver>,
@@ -58,7 +58,7 @@ pub(crate) struct AirTransmission {
 pub(crate) struct Medium {
     config: phy::Config,
     antennas: Vec<Antenna>,
-    /// Stations, numbered as nodes.
+    /// Positions of the stations. Its node ids are station numbers.
     grid: CellGrid,
     /// Time at which the grid was refreshed.
     grid_at: Instant,
@@ -72,6 +72,7 @@ pub(crate) struct Medium {
     /// Deviations of shadowing drawn per frame, by receiver.
     shadowing: Vec<RandomStream>,
     outages: OutageSchedule,
+    /// Seed and run number of the draws.
     key: (u64, u64),
 }
 
@@ -94,8 +95,8 @@ impl Antenna {
 #[derive(Clone, Debug)]
 struct CandidateReceivers {
     valid_until: Instant,
-    /// If no node moves, this is the result itself; else powers and delays are computed for each
-    /// transmission. In the order of the last one, which is hardly another than that of the next.
+    /// Final receivers if no node moves. Otherwise powers and delays are computed for each transmission. The order of the
+    /// last one is kept, since the next sort then has little to do.
     receivers: Vec<Receiver>,
 }
 
@@ -215,8 +216,8 @@ impl Medium {
         heard.iter().find(|h| h.station == to).map(|h| h.power_w)
     }
 
-    /// Ends the transmission at its sender.
-    pub(crate) fn end(&mut self, id: u32, order: u64) {
+    /// Sets the place of the end of a transmission among the events of its instant.
+    pub(crate) fn set_end_order(&mut self, id: u32, order: u64) {
         self.transmissions[id as usize].insertion_order = order;
     }
 
@@ -236,7 +237,7 @@ impl Medium {
         self.free.push(id);
     }
 
-    /// Fills `heard` with the stations that a transmission of `from` at `now` reaches with the carrier-sense
+    /// Fills `heard` with the stations that receive a transmission of `from` at `now` at or above the carrier-sense
     /// threshold.
     fn find_receivers(&mut self, now: Instant, from: StationId, heard: &mut Vec<Receiver>) {
         self.find_candidates(now, from, heard);
@@ -245,8 +246,8 @@ impl Medium {
         }
     }
 
-    /// Does the same before anything is drawn for the frame, and includes the stations that may still be
-    /// reached then.
+    /// Fills `heard` as [`find_receivers`](Self::find_receivers) does, without per-frame shadowing: it includes stations
+    /// that a draw could lift over the threshold.
     fn find_candidates(&mut self, now: Instant, from: StationId, heard: &mut Vec<Receiver>) {
         if self.candidates[from.index()].valid_until <= now {
             self.collect_candidates(now, from);
@@ -263,7 +264,7 @@ impl Medium {
         }
     }
 
-    /// Powers and delays at `now`, in the order of these. A station out of reach gets no power.
+    /// Computes power and delay of each candidate at `now`, and sorts by delay, then station. Power is zero beyond reach.
     fn measure(&mut self, now: Instant, from: StationId, candidates: &mut [Receiver]) {
         let origin = self.antennas[from.index()].position(now);
         let sender = self.antennas[from.index()].node;

@@ -314,7 +314,7 @@ impl Air {
 
     /// Handles a transmission that has ended at its sender, and begins to end at its receivers.
     pub(crate) fn begin_landing<T: Tracer>(&mut self, kernel: &mut Kernel<T>, flight: u32) {
-        self.medium.end(flight, kernel.scheduler.reserve());
+        self.medium.set_end_order(flight, kernel.scheduler.reserve());
     }
 
     /// Ends a transmission at its receiver number `next`, if nothing else happens before.

@@ -18,33 +18,33 @@ impl Flows {
     /// Opens the connection of a flow; the data of the first message go with it.
     pub(super) fn open(&mut self, now: Instant, flow: u32) -> AppAction {
         let Some(connection) = self.connection(flow) else { return AppAction::None };
-        let opener = connection.app.initiator();
-        connection.end(opener.other()).endpoint.listen();
-        connection.end(opener).endpoint.connect(now);
+        let initiator = connection.app.initiator();
+        connection.end(initiator.other()).endpoint.listen();
+        connection.end(initiator).endpoint.connect(now);
         match &mut connection.app {
             App::Bulk { size } => {
                 let size = *size;
-                connection.send(now, opener, size.unwrap_or(UNLIMITED));
+                connection.send(now, initiator, size.unwrap_or(UNLIMITED));
                 if size.is_some() {
-                    connection.close(now, opener);
+                    connection.close(now, initiator);
                 }
             }
             App::Exchange(exchange) => {
                 let request_bytes = exchange.start_request(now);
-                connection.send(now, opener, request_bytes);
+                connection.send(now, initiator, request_bytes);
             }
-            App::Recorded(_) => return AppAction::DriveEndpoint(opener, connection.replay_due(now)),
+            App::Recorded(_) => return AppAction::DriveEndpoint(initiator, connection.replay_due(now)),
         }
-        AppAction::DriveEndpoint(opener, None)
+        AppAction::DriveEndpoint(initiator, None)
     }
 
     /// Stops the application of a flow: deliveries before now count, and a connection is aborted. Returns the
     /// side to drain.
     pub(crate) fn abort(&mut self, now: Instant, flow: u32) -> Option<Side> {
         let connection = self.connection(flow)?;
-        let opener = connection.app.initiator();
-        connection.end(opener).endpoint.abort(now);
-        Some(opener)
+        let initiator = connection.app.initiator();
+        connection.end(initiator).endpoint.abort(now);
+        Some(initiator)
     }
 
     /// Continues an application: a client that has thought sends a request, or more of a recording is due.

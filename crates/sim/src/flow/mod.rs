@@ -119,10 +119,10 @@ impl FlowKind {
 }
 
 /// Ports of flow number `id` at source and sink, by the side that speaks first.
-fn ports(opener: Side, over: Option<&Transport>, id: u32) -> [u16; 2] {
+fn ports(initiator: Side, over: Option<&Transport>, id: u32) -> [u16; 2] {
     let client = FIRST_CLIENT_PORT + (id % 16_384) as u16;
     let server = over.map_or(SERVER_PORT, Transport::server_port);
-    match opener {
+    match initiator {
         Side::Source => [client, server],
         Side::Sink => [server, client],
     }

@@ -11,7 +11,7 @@ use hopline_core::{Instant, Payload};
 /// Results of the processing of an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckSummary {
-    /// Position up to which it acknowledges.
+    /// Position up to which it acknowledges; below zero if that is before the first byte.
     pub(super) ack: i64,
     /// First unacknowledged position, before it.
     pub(super) una_before: u64,
@@ -44,31 +44,31 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Detects losses after the reaction to an ACK (RFC 8985 §6.2, steps 4 and 5, and §7.4).
-    pub(super) fn detect_losses(&mut self, now: Instant, taken: AckSummary, told: &SackInfo) {
+    pub(super) fn detect_losses(&mut self, now: Instant, summary: AckSummary, sack: &SackInfo) {
         let Some(rack) = &mut self.rack else { return };
         let (una, phase) = (self.snd.una, self.control.phase());
-        if told.dsack.is_some() {
+        if sack.dsack.is_some() {
             rack.on_dsack(una, self.snd.nxt);
-        } else if taken.phase_before != RecoveryPhase::Open && phase == RecoveryPhase::Open {
+        } else if summary.phase_before != RecoveryPhase::Open && phase == RecoveryPhase::Open {
             rack.on_recovery_over();
         }
-        let advanced = una > taken.una_before;
+        let advanced = una > summary.una_before;
         let answer = TlpAck {
-            ack: taken.ack.max(0) as u64,
-            dsack: told.dsack.map(|(_, right)| right),
-            bare_duplicate: taken.is_bare && !advanced,
+            ack: summary.ack.max(0) as u64,
+            dsack: sack.dsack.map(|(_, right)| right),
+            bare_duplicate: summary.is_bare && !advanced,
         };
         if let Some(probe) = rack.tlp.on_ack(answer) {
             self.stats.tail_losses += 1;
-            let ack = self.control_input(now, taken.delivered);
+            let ack = self.control_input(now, summary.delivered);
             self.control.on_tail_loss(&self.config, probe, &ack);
             self.rate_control_on_tail_loss();
             self.record_reduction(now, self.rto.back_off_state());
         }
-        let lost = self.run_loss_detection(now, taken.delivered);
-        self.continue_recovery(now, taken);
+        let lost = self.run_loss_detection(now, summary.delivered);
+        self.continue_recovery(now, summary);
         let progress = if advanced && lost == 0 { SafeAck::Yes } else { SafeAck::No };
-        self.update_prr_window(taken.delivered, progress);
+        self.update_prr_window(summary.delivered, progress);
         if advanced || !self.may_probe_tail() {
             self.schedule_tail_probe(now);
         }
@@ -76,14 +76,14 @@ impl<P: Payload> Endpoint<P> {
 
     /// Starts the next recovery without a pause if a later loss is not repaired when recovery ends. Only for BBR, as in
     /// Linux (`tcp_time_to_recover`). A pause would cost BBR a round of packet conservation.
-    fn continue_recovery(&mut self, now: Instant, taken: AckSummary) {
-        let over = taken.phase_before != RecoveryPhase::Open && self.control.phase() == RecoveryPhase::Open;
+    fn continue_recovery(&mut self, now: Instant, summary: AckSummary) {
+        let over = summary.phase_before != RecoveryPhase::Open && self.control.phase() == RecoveryPhase::Open;
         if !over || self.control.bbr().is_none() {
             return;
         }
         if self.rack.as_ref().is_some_and(|rack| rack.segments.is_repairing()) {
             let sacked = self.scoreboard.sacked_below(u64::MAX);
-            let ack = self.control_input(now, taken.delivered);
+            let ack = self.control_input(now, summary.delivered);
             let response = self.control.on_loss(&self.config, &ack, sacked);
             self.apply_response(now, response);
         }
@@ -202,7 +202,7 @@ impl<P: Payload> Endpoint<P> {
         let pipe = rack.segments.in_flight();
         if let Some(lost) = rack.segments.first_lost() {
             let len = self.data_within(lost.start, lost.end);
-            // RFC 6675 §5 (4.3): the first retransmission leaves whatever is in the pipe.
+            // RFC 6675 §5 (4.3): the first retransmission is sent even if the pipe is full.
             let may = self.snd.retransmit_first || self.fits_cwnd(pipe, len);
             self.snd.retransmit_first &= !may;
             return may.then_some((lost.start, len));
@@ -232,13 +232,13 @@ impl<P: Payload> Endpoint<P> {
     fn choose_tail_probe(&mut self) -> Option<(u64, u64)> {
         let nxt = self.snd.nxt;
         let new = self.data_within(nxt, self.snd.queue.end());
-        let taken = new > 0 && nxt - self.snd.una + new <= self.snd.window;
+        let fits_peer_window = new > 0 && nxt - self.snd.una + new <= self.snd.window;
         let full = self.full_segment_len();
         let rack = self.rack.as_mut()?;
         rack.tlp.pending = false;
         let (last, flight) = (rack.segments.last()?, rack.segments.in_flight());
         self.stats.tail_probes += 1;
-        if taken {
+        if fits_peer_window {
             let end = nxt + new + u64::from(self.snd.fin == Some(nxt + new));
             rack.tlp.on_probe(ProbeKind::NewData, end, flight);
             return Some((nxt, new));

@@ -17,11 +17,11 @@ fn messages() -> Vec<HandshakeMessage> {
     vec![
         first(Method::SharedKey, Cipher::ChaCha20Poly1305, None, &noise),
         first(Method::PublicKeys, Cipher::Aes256Gcm, Some([7; 16]), &Bytes::from(vec![5; 400])),
-        HandshakeMessage::Retry { opener: id(9), cookie: [8; 16] },
+        HandshakeMessage::Retry { initiator: id(9), cookie: [8; 16] },
         HandshakeMessage::Handshake2 { initiator_id: id(9), noise: noise.clone() },
         HandshakeMessage::Handshake3 { responder_id: id(8), noise },
-        HandshakeMessage::Refusal { opener: id(9), reason: RefusalReason::Version, versions },
-        HandshakeMessage::Refusal { opener: id(9), reason: RefusalReason::Method, versions },
+        HandshakeMessage::Refusal { initiator: id(9), reason: RefusalReason::Version, versions },
+        HandshakeMessage::Refusal { initiator: id(9), reason: RefusalReason::Method, versions },
         HandshakeMessage::StatelessReset { id: id(8), token: [6; 16] },
     ]
 }
@@ -34,9 +34,9 @@ fn emitted_messages_parse_back() {
         let addressee = match &message {
             HandshakeMessage::Handshake1 { .. } | HandshakeMessage::Handshake3 { .. } => Recipient::Responder,
             HandshakeMessage::StatelessReset { id, .. } => Recipient::Connection(*id),
-            HandshakeMessage::Retry { opener, .. }
-            | HandshakeMessage::Handshake2 { initiator_id: opener, .. }
-            | HandshakeMessage::Refusal { opener, .. } => Recipient::Initiator(*opener),
+            HandshakeMessage::Retry { initiator, .. }
+            | HandshakeMessage::Handshake2 { initiator_id: initiator, .. }
+            | HandshakeMessage::Refusal { initiator, .. } => Recipient::Initiator(*initiator),
         };
         assert_eq!(Recipient::of(&bytes), Some(addressee));
         assert_eq!(HandshakeMessage::parse(&bytes), Ok(message));
