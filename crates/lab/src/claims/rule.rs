@@ -13,7 +13,7 @@ pub struct Rule {
     /// Largest half-width of a confidence interval that can still confirm a claim, in percent of the claimed value; a wider
     /// one is inconclusive.
     pub max_half_width_pct: f64,
-    /// Metrics whose gains are judged as logarithms of ratios.
+    /// Metrics with gains that are judged as logarithms of ratios.
     pub log_ratios: Vec<&'static str>,
 }
 
