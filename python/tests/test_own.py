@@ -367,7 +367,9 @@ def test_a_class_that_lacks_a_method_is_refused_by_its_name():
 
 def test_results_of_another_class_of_the_same_name_are_not_mixed(tmp_path):
     def keeps(**classes):
-        plan = _hopline.Plan.product(scenario(classes), [("tcp.congestion_control", ['"aimd"', '"own:Law"'])], None, None)
+        plan = _hopline.Plan.product(
+            scenario(classes), [("tcp.congestion_control", ['"aimd"', '"own:Law"'])], None, None
+        )
         return _hopline.compare(plan, tmp_path / "results", "resume", 2, [], None)
 
     class Law(AIMD):
@@ -399,7 +401,11 @@ def test_classes_among_values_arenamed():
 def test_classes_are_compared_with_ours_by_the_package_too():
     plain = hl.Scenario.parse(WIRED.format(capacity=20, discipline="drop-tail"))
     made = hl.compare(plain, vary={"tcp.congestion_control": ["aimd", AIMD, Plain]}, runs=2)
-    assert made.variants == ["tcp.congestion_control=aimd", "tcp.congestion_control=own:AIMD", "tcp.congestion_control=own:Plain"]
+    assert made.variants == [
+        "tcp.congestion_control=aimd",
+        "tcp.congestion_control=own:AIMD",
+        "tcp.congestion_control=own:Plain",
+    ]
     own = hl.run(plain, set={"tcp.congestion_control": Reno})
     assert own.fingerprint == hl.run(plain).fingerprint
 
