@@ -5,10 +5,10 @@
 //! | [`config`] | configuration file |
 //! | [`router`] | inspection of packet processing that hides packets from proxies |
 //! | [`rules`] | rules of the machine, and their removal; `subnet`: subnets that they match |
-//! | `daemon` | life cycle of a daemon; `seat`: that of a proxy; `open`: services of proxies |
+//! | `daemon` | life cycle of a daemon; `proxy_runner`: that of a proxy; `open`: services of proxies |
 //! | `keeper` | process that cleans up after a killed daemon |
 //! | `state` | lock; `folder`: folder of its files |
-//! | `sandbox` | dropped privileges; `starter`: real-time threads without them |
+//! | `sandbox` | dropped privileges; `thread_starter`: real-time threads without them |
 //! | `control`, [`status`], `metrics`, `log` | output; `server`: slow or hostile clients; `allowance`: rate limit |
 
 #![cfg(target_os = "linux")]

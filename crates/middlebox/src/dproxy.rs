@@ -30,7 +30,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// Configuration of one end of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The queue; its `mobile` is the interface that leads to the peer. `length` must be above `machine.held_in_all`, or
+    /// The queue; its `mobile` is the interface that leads to the peer. `length` must be above `machine.max_waiting`, or
     /// waiting packets leave no room, and further packets pass unprocessed. Default 8192.
     pub queue: nfqueue::Config,
     /// UDP port of messages at both ends. Default 1022.

@@ -4,7 +4,7 @@
 //! order, one that goes out in the other. Each lets it pass, marks it, takes it or drops it, and may send
 //! packets of its own; after each input it is drained like any other state machine. A packet that it has
 //! taken is sent on later, or absorbed: then the counters of the flow show that nothing was lost. A new one
-//! implements [`Middlebox`], and is a variant of [`Sitter`](crate::seat::Sitter).
+//! implements [`Middlebox`], and is a variant of [`MiddleboxKind`](crate::seat::Sitter).
 
 use crate::ids::Port;
 use crate::outcome::MiddleboxCounts;

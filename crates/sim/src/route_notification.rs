@@ -1,17 +1,15 @@
-//! Explicit link failure notification (ELFN): the network layer tells the transport endpoints of a node that the way to
-//! their peer is gone, and that there is one again (Holland and Vaidya, MobiCom 1999; TPA §3.3).
+//! Explicit link failure notification (ELFN): the network layer notifies the transport endpoints of a node of the loss and
+//! of the return of the route to their peer (Holland and Vaidya, MobiCom 1999; TPA §3.3).
 //!
-//! Where AODV routes, the source's own routing agent knows: its link broke, a route error came, or its search
-//! had no answer (RFC 3561 §6.3: the application is to be told). It also knows of the return, however it came
-//! about. A route that expired unused has not failed, and one that is being repaired elsewhere not yet. An
-//! agent looks for a route when there is a packet to send, so an endpoint that only waits for the return may
-//! wait forever. DSR's agent tells the same of its last path to a peer. Where OLSR routes, the agent of every
-//! node knows all routes that there are.
-//!
-//! Static routes know nothing of the link layer. There the node that gives up a packet tells its source by
-//! ICMP Destination Unreachable, which travels as any packet does. A return is not reported.
+//! - AODV: the agent of the source reports a broken link, a route error, or a discovery without an answer (RFC 3561 §6.3).
+//!   It also reports a new route of any origin. A route that expired unused has not failed, nor has one under local repair.
+//!   The agent discovers a route only for a packet, so an endpoint that waits silently may wait forever.
+//! - DSR: the agent of the source reports the loss of its last path to a peer, and a new one.
+//! - OLSR: the agent of each node knows all routes.
+//! - Static routes: the node that gives up a packet notifies the source by ICMP Destination Unreachable, which travels as
+//!   any packet does. Nothing reports the return.
 
-mod telling;
+mod delivery;
 
 use crate::forwarding::Forwarding;
 use crate::ids::Side;

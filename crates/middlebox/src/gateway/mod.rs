@@ -7,19 +7,19 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `greeting` | messages between two gateways |
+//! | `handshake` | messages between two gateways |
 //! | `socks` | SOCKS version 5, without I/O |
 //! | `destination` | destinations and the rules for them; `embedded`: IPv4 addresses within IPv6 addresses |
 //! | `key` | names and secrets |
 //! | `config`, `error` | configuration, and errors of opening |
-//! | `entrance` | accepts connections of applications; `doors`: listeners, `ways`: destinations of clients |
-//! | `exit` | serves entrances; `sessions`: open trunks; `remarks`: log lines about entrances |
+//! | `entrance` | accepts connections of applications; `listeners`: listeners, `outcome`: destinations of clients |
+//! | `exit` | serves entrances; `sessions`: open trunks; `exit_log`: log lines about entrances |
 //! | `carrier` | transports of the trunk: TPA or TPA-wide |
-//! | `trunk` | trunk of an entrance; `presence`: state of the exit; `spare`: spare streams |
-//! | `asking`, `early` | a request in progress, and the client's data meanwhile |
+//! | `trunk` | trunk of an entrance; `exit_state`: state of the exit; `spare_pool`: spare streams |
+//! | `request`, `early_data` | a request in progress, and the client's data meanwhile |
 //! | `onward` | connections onward by TCP |
 //! | `leg`, `relay` | one side of a connection; both sides joined |
-//! | `service`, `figures` | event loop, and metrics |
+//! | `service`, `metrics` | event loop, and metrics |
 
 #[cfg(feature = "gateway")]
 mod carrier;

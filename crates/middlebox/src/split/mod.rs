@@ -29,7 +29,7 @@
 //!   is reset. It has believed meanwhile to be connected; nothing that it sent has been acknowledged by anybody else.
 //! * With [`ConnectOrder::ServerFirst`] the SYN waits in an NFQUEUE between the rule with `TPROXY` and the listener until the server has answered.
 //!   What the server or the network refuses the client is refused: a SYN comes out of the queue with the mark of a [`Refusal`], which a rule
-//!   behind the queue answers. `docs/protocols/split.md` has the rest, `crates/daemon/src/rules/held.rs` the rules.
+//!   behind the queue answers. `docs/protocols/split.md` has the rest, `crates/daemon/src/rules/held_syns.rs` the rules.
 //! * The end of a direction is passed on after the last byte before it. A reset resets the other half at once, before what waits.
 //! * ACKs reach a sender before the data reach the receiver: what was acknowledged is lost if this machine is.
 //! * When the proxy dies, in whatever way, both hosts are reset ([`transparent`](hopline_linux::transparent)): a stream that was cut off never looks

@@ -277,7 +277,7 @@ impl<K> AckPacing<K> {
 
 impl<K> PacedConnection<K> {
     /// Returns the time at which the next ACK is due. All waiting ACKs are forwarded within one burst period,
-    /// which is at most [`Config::max_hold`].
+    /// which is at most [`Config::max_delay`].
     fn next_release(&self) -> Instant {
         self.last_release + self.burst_estimator.release_interval(self.peak_queue_lens)
     }

@@ -23,7 +23,7 @@ const MIN_ANNOUNCED_IN_FLIGHT: usize = 3;
 /// Number of announcements in quick succession: the last hop may lose one.
 const FAST_ANNOUNCEMENTS: u8 = 3;
 const FAST_ANNOUNCEMENT_INTERVAL: Duration = Duration::from_millis(100);
-/// Interval of later announcements. A base station trusts one for [`crate::nack::BELIEVED`].
+/// Interval of later announcements. A base station trusts one for [`crate::nack::ANNOUNCEMENT_LIFETIME`].
 const ANNOUNCEMENT_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum distance of a base station's numbers from those of the host: 4 MiB, more than windows of today.
 const MAX_SEQ_MISMATCH: i32 = 1 << 22;

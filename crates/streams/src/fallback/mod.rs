@@ -44,9 +44,9 @@
 //! | file | idea |
 //! |---|---|
 //! | `race` | the decision, as a state machine |
-//! | `silent` | peers that do not answer TPA |
-//! | `call` | a TCP connection that stays half open until it is taken |
-//! | `opening` | both attempts, with sockets and a timer |
+//! | `silent_peers` | peers that do not answer TPA |
+//! | `tcp_attempt` | a TCP connection that stays half open until it is taken |
+//! | `connector` | both attempts, with sockets and a timer |
 //! | `port` | one port number of UDP and TCP; the listener |
 //! | `stream` | a connection of either kind |
 

@@ -20,7 +20,7 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `guard` | type, owner and permissions of a file |
+//! | `checks` | type, owner and permissions of a file |
 //! | `reader` | the user that reads, and commands that make a file fit |
 //! | `error` | faults of a file |
 

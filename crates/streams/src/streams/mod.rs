@@ -33,7 +33,7 @@
 //! | `user` | user's half of a connection |
 //! | `queue` | accept queue |
 //! | `egress` | outgoing datagrams, and those that wait for room |
-//! | `train` | GSO segment groups: datagrams sent by one system call |
+//! | `gso_burst` | GSO segment groups: datagrams sent by one system call |
 //! | `socket` | UDP |
 //! | `traffic` | datagram counters |
 //! | `notice` | wake-up of users: condition variable, descriptor, task |

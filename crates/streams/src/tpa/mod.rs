@@ -43,8 +43,8 @@
 //! | `table` | connections by tag, timers, output |
 //! | `input` | received datagrams |
 //! | `backlog` | admission of new connections |
-//! | `route` | address of the peer, path MTU, use of GSO |
-//! | `trust` | keys, and tokens that can be verified without state |
+//! | `path_state` | address of the peer, path MTU, use of GSO |
+//! | `tokens` | keys, and tokens that can be verified without state |
 //! | `stream` | operations of TPA streams only |
 
 mod backlog;

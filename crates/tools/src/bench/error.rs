@@ -80,7 +80,7 @@ pub enum Error {
     /// A socket rejected an option that the test asks for.
     #[error("{0}")]
     Option(SocketOption),
-    /// The user interrupted the test ([`Watch::interrupted`](super::Observer::interrupted)).
+    /// The user interrupted the test ([`Observer::interrupted`](super::Observer::interrupted)).
     #[error("interrupted")]
     Interrupted,
     /// A system call failed.

@@ -9,13 +9,13 @@
 //! |---|---|
 //! | `plan` | parameters of a test |
 //! | `protocol`, `control` | control messages, and the control connection |
-//! | `stream`, `own` | connections over any transport, and over hopline's own |
+//! | `stream`, `native` | connections over any transport, and over hopline's own |
 //! | `datagram` | header and statistics of UDP datagrams |
 //! | `pump` | threads that send and receive data |
 //! | `probe` | latency beside a test |
-//! | `ledger` | statistics, in intervals and in total |
-//! | `course` | run of a test, on either side |
-//! | `client`, `server`, `desk` | set-up of a test |
+//! | `statistics` | statistics, in intervals and in total |
+//! | `test_run` | run of a test, on either side |
+//! | `client`, `server`, `dispatcher` | set-up of a test |
 //! | `report` | results |
 //! | `error`, `refusal` | errors, and iperf3's numbers for them |
 

@@ -48,7 +48,7 @@ pub enum Error {
         "the receiver has neither said anything nor taken a byte for {0:?}, though its connection is there"
     )]
     Unresponsive(Duration),
-    /// The user interrupted the transfer ([`Watch::interrupted`](super::Observer::interrupted)).
+    /// The user interrupted the transfer ([`Observer::interrupted`](super::Observer::interrupted)).
     #[error("interrupted")]
     Interrupted,
 }

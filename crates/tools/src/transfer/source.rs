@@ -111,7 +111,7 @@ impl Source {
     }
 
     /// Returns the source for a stream, as a file called `name`. If `reader` returns `WouldBlock` after a moment without
-    /// data, [`Watch::interrupted`](super::Observer::interrupted) is checked and replies are processed meanwhile.
+    /// data, [`Observer::interrupted`](super::Observer::interrupted) is checked and replies are processed meanwhile.
     ///
     /// # Errors
     ///

@@ -36,7 +36,7 @@ impl<P: Payload> Endpoint<P> {
     ///
     /// The steps come in this order, since each relies on the results of the earlier ones:
     /// 1. the hold of the window, before any reaction; TCP-DOOR has checked the order of the segment already
-    ///    (`look_at_order`);
+    ///    (`check_order`);
     /// 2. the peer's window, which decides if an ACK without news is a duplicate;
     /// 3. SACK blocks, so that `delivered` counts each byte once;
     /// 4. delivery records (RACK, tail loss probe), with the old value of `una`;

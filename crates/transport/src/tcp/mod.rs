@@ -12,17 +12,17 @@
 //! | `input` | segment arrives (RFC 9293 §3.10.7) |
 //! | `acknowledge` | the ACK field: window, round trip, congestion control |
 //! | `receive` | the data: reassembly, ACK policy, window announcements |
-//! | `selective` | the SACK option of an acknowledgment |
+//! | `sack_option` | the SACK option of an acknowledgment |
 //! | `output` | choice of the next segment |
-//! | `expire` | expiry of timers |
-//! | `host` | calls for a host stack: path MTU, unread pieces |
+//! | `timeouts` | expiry of timers |
+//! | `host_limits` | calls for a host stack: path MTU, unread pieces |
 //! | `ecn` | explicit congestion notification (RFC 3168) |
 //! | `reassembly`, `scoreboard`, `rto` | the data structures |
-//! | `rack`, `tlp`, `transmissions` | RACK-TLP: time-based loss detection (RFC 8985), and its records; `detect`: its use
+//! | `rack`, `tlp`, `sent_segments` | RACK-TLP: time-based loss detection (RFC 8985), and its records; `loss_detection`: its use
 //! by an endpoint |
 //! | `spurious`, `frto` | detection and undoing of spurious reductions |
 //! | `pacing` | pacing of segments |
-//! | `delivery_rate`, `steer` | delivery rate samples; their use by BBR |
+//! | `delivery_rate`, `rate_control` | delivery rate samples; their use by BBR |
 //! | `congestion` | congestion control, loss recovery, undoing and holding of reductions, user-defined algorithms |
 //! | `door` | TCP-DOOR: detection of out-of-order packets, and the response |
 //! | `feedback` | reactions to route notifications: TCP-F, ELFN, ATCP, TCP-BuS, fixed RTO |

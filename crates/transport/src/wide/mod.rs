@@ -5,8 +5,8 @@
 //! |---|---|
 //! | `config` | every parameter |
 //! | `endpoint` | application calls and getters |
-//! | `input`, `output`, `expire` | packets that arrive, packets that leave, timers |
-//! | `sent`, `detect` | what is under way, what of it is lost |
+//! | `input`, `output`, `timeouts` | packets that arrive, packets that leave, timers |
+//! | `outstanding`, `loss_detection` | what is under way, what of it is lost |
 //! | `receive` | what arrived, when to acknowledge |
 //! | `rtt` | round trips, one-way delays |
 //! | `controller` | congestion control: the interface, and CUBIC and BBR behind it |

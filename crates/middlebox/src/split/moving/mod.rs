@@ -96,7 +96,7 @@ pub struct MoveConfig {
 ///
 /// Packets of mobile hosts come to it by a tunnel, and the routes of this machine lead to the tunnel's other end. So all that the proxy sends to mobile hosts
 /// has the mark by which the station's rule leads packets to the radio: the proxy's listener and the halves towards mobile hosts
-/// ([`LegOptions::mark`](hopline_linux::transparent::LegOptions::mark) of [`Legs::mobile`](super::LegPolicy::mobile)).
+/// ([`LegOptions::mark`](hopline_linux::transparent::LegOptions::mark) of [`LegPolicy::mobile`](super::LegPolicy::mobile)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseStation {
     /// Its visitors ([`BaseStation::write_visitors`](crate::handoff::BaseStation::write_visitors)).

@@ -6,7 +6,7 @@
 use super::cubic_linux::{DecisionInput, LinuxGrowth, WMaxKnowledge};
 use hopline_core::{Duration, Instant};
 
-/// Parameters of [`WindowLaw::Cubic`](super::CongestionControl::Cubic).
+/// Parameters of [`CongestionControl::Cubic`](super::CongestionControl::Cubic).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CubicConfig {
     /// Growth factor `C` of the cubic function, segments per second cubed. Above 0, at most 1000; default 0.4

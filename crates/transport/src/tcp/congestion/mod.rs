@@ -4,9 +4,9 @@
 //!
 //! - `reno`, `newreno`, `sack`: the strategies, each with its configuration; `rack`: SACK recovery with time-based loss
 //!   detection;
-//! - `undo`: undoing of reductions; `reopen`: restart of the window;
+//! - `undo`: undoing of reductions; `route_change`: restart of the window;
 //! - `window`: growth and reduction of the window; `cubic`: the cubic function;
-//! - `own`: user-defined algorithms, which `ask_own` calls; `bbr`: rate-based control.
+//! - `custom`: user-defined algorithms, which `custom_calls` calls; `bbr`: rate-based control.
 //!
 //! Positions are stream offsets (`u64`, SYN at 0), so nothing here wraps around.
 

@@ -8,10 +8,10 @@
 //! |---|---|
 //! | `config` | parameters, the 56 settings of the study |
 //! | `order` | what is late, and what is an event |
-//! | `coincide` | events in both orders that come together |
+//! | `correlation` | events in both orders that come together |
 //! | `detect` | looking at every segment, before anything else does |
 //! | `respond` | R1 and R2 |
-//! | `announce` | the option on what is sent |
+//! | `options` | the option on what is sent |
 
 mod config;
 mod correlation;

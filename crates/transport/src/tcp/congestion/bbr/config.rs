@@ -3,7 +3,7 @@
 use crate::ConfigError;
 use hopline_core::Duration;
 
-/// Parameters of [`WindowLaw::Bbr`](super::super::CongestionControl::Bbr). Start from [`Self::V1`] or [`Self::V3`] and change fields.
+/// Parameters of [`CongestionControl::Bbr`](super::super::CongestionControl::Bbr). Start from [`Self::V1`] or [`Self::V3`] and change fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BbrConfig {
     /// Version of BBR.
