@@ -286,3 +286,9 @@ pub(crate) fn as_number(value: &Value) -> Option<f64> {
         _ => None,
     }
 }
+
+/// Returns `path.name`, or `name` at the top.
+#[must_use]
+pub fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}

@@ -5,7 +5,8 @@
 //! |---|---|
 //! | [`source`] | texts, places in them, problems, the nearest known word |
 //! | [`document`] | TOML values with the place of each; settings that override them |
-//! | [`schema`] | declarations of keys, and the check of a document against them |
+//! | [`schema`], `default` | declarations of keys, and their defaults |
+//! | `check` | check of a document against its keys |
 //! | `section` | a table of a checked document, read by its keys |
 //! | [`field`], [`mod@choice`] | keys that are read by their declaration, as numbers and as values of an enum |
 //! | [`json_schema`] | JSON Schema and reference of a kind of file |
@@ -14,7 +15,9 @@
 //!
 //! Nothing here knows of a simulator: scenario files and files of daemons are built on it alike.
 
+mod check;
 pub mod choice;
+mod default;
 pub mod document;
 pub mod field;
 pub mod from_json;
