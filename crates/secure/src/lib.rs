@@ -19,16 +19,16 @@
 //! let mut responder = Responder::new(ResponderConfig::default(), shared(), Bytes::from("theirs"), &seed(2))?;
 //!
 //! let initial = initiator.poll_transmit().expect("opening sends a message");
-//! responder.handle(now, from, &mut initial.to_vec());
+//! responder.handle_datagram(now, from, &mut initial.to_vec());
 //! let (_, second) = responder.poll_transmit().expect("it is answered");
-//! initiator.handle(now, &second);
+//! initiator.handle_datagram(now, &second);
 //! let Some(InitiatorEvent::Completed(mut established)) = initiator.poll_event() else { panic!("no keys") };
 //! assert_eq!(established.parameters, "theirs");
 //!
 //! // 12 bytes for the header, the payload, 16 for the tag.
 //! let mut datagram = [&[0; 12][..], b"hello", &[0; 16]].concat();
 //! established.session.sealer.seal(&mut datagram)?;
-//! responder.handle(now, from, &mut datagram);
+//! responder.handle_datagram(now, from, &mut datagram);
 //! let Some(ResponderEvent::Accepted(mut accepted)) = responder.poll_event() else { panic!("not accepted") };
 //! assert_eq!(accepted.initial.map(|initial| initial.payload).as_deref(), Some(&b"hello"[..]));
 //!
