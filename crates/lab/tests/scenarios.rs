@@ -101,7 +101,7 @@ proptest! {
 fn the_references_in_the_pages_match_the_key_tables() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for (page, heading, kind) in [
-        ("scenarios/README.md", "## Every key\n", "scenario"),
+        ("docs/scenario-keys.md", "## Every key\n", "scenario"),
         ("docs/plans.md", "## Every key of a plan\n", "plan"),
         ("docs/claims.md", "## Every key of a claims file\n", "claims"),
     ] {

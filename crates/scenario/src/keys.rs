@@ -1,5 +1,5 @@
 //! Every key of a scenario file: name with unit, what it takes, default, meaning. Unknown keys, types, ranges, `--set` and
-//! the reference in scenarios/README.md all follow from these tables.
+//! the reference in docs/scenario-keys.md all follow from these tables.
 
 mod cell_keys;
 mod limits;

@@ -2,7 +2,7 @@
 //!
 //! A file goes through four steps: [`document`] keeps TOML values with the place of each; `--set` and sweep values are put
 //! over it; [`schema`] checks the result against the tables in [`keys`]; `resolve` makes a [`Spec`] of it for one run.
-//! The format is described for its users in scenarios/README.md.
+//! The format is described for its users in scenarios/README.md and docs/scenario-keys.md.
 
 pub mod csv;
 mod degrees;
