@@ -19,7 +19,7 @@ fn without_vary_the_sweep_of_the_scenario_is_compared() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines[0],
-        "chain: 4 variants, 3 paired runs, seed 1; ± is the 95 % interval of the mean, of gains 95 % for all 3 comparisons together"
+        "chain: 4 variants, 3 paired runs, seed 1; ± is the 95 % interval of the mean; the intervals of the 3 gains hold together with 95 % confidence"
     );
     assert!(lines[2].starts_with("variant ") && lines[2].ends_with("CPU s  fingerprint"), "{text}");
     let starts = ["tcp.window=2 ", "tcp.window=3 ", "tcp.window=8 ", "tcp.window=unclamped "];

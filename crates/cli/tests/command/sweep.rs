@@ -20,7 +20,7 @@ fn a_sweep_prints_its_points_and_stores_tables_and_report() {
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(
-        text.starts_with("plan: 4 variants, 6 paired runs, seed 1; ± is the 95 % interval of the mean, of gains 95 % for all 3 comparisons together\n"),
+        text.starts_with("plan: 4 variants, 6 paired runs, seed 1; ± is the 95 % interval of the mean; the intervals of the 3 gains hold together with 95 % confidence\n"),
         "{text}"
     );
     assert!(text.contains("tcp.window=8 nodes.count=5 "), "{text}");

@@ -23,7 +23,7 @@ pub fn describe(comparison: &Comparison) -> String {
     head + &table(comparison) + &failures(comparison)
 }
 
-/// Returns the confidence of the intervals of gains; empty if a single variant is compared.
+/// Returns the joint confidence of the intervals of gains; empty if a single variant is compared with the baseline.
 fn gain_note(comparison: &Comparison) -> String {
     let asked = comparison.objective.asked.key();
     let (confidence, gains) = (comparison.description.confidence(), comparison.gains(asked));
@@ -31,7 +31,7 @@ fn gain_note(comparison: &Comparison) -> String {
         0 | 1 => String::new(),
         n => {
             let what = if asked == GOODPUT { "gains" } else { "changes" };
-            format!(", of {what} {confidence} for all {n} comparisons together")
+            format!("; the intervals of the {n} {what} hold together with {confidence} confidence")
         }
     }
 }

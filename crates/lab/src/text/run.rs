@@ -51,7 +51,7 @@ fn total(done: &CompletedRun, values: &ByKey<'_>) -> String {
     if kinds.len() > 1 {
         let of_kind = |kind: &&str| {
             let jain = values.get(&(Level::Group, kind, "jain"));
-            let jain = jain.map_or_else(String::new, |jain| format!(", Jain {jain:.3}"));
+            let jain = jain.map_or_else(String::new, |jain| format!(", Jain's index {jain:.3}"));
             format!("{kind} {} kb/s{jain}", cell(values, (Level::Group, kind, "goodput_bps"), 1e-3, 1))
         };
         return format!("total of {}", kinds.iter().map(of_kind).collect::<Vec<_>>().join("; of "));
@@ -59,7 +59,7 @@ fn total(done: &CompletedRun, values: &ByKey<'_>) -> String {
     let goodput = kbps(done.of_run(GOODPUT.2).unwrap_or(0.0));
     match (done.of_run("jain"), done.of_run("jain_2s")) {
         (Some(jain), Some(jain_2s)) => {
-            format!("total {goodput} kb/s, Jain {jain:.3} (2 s samples: {jain_2s:.3})")
+            format!("total {goodput} kb/s, Jain's index {jain:.3} (2 s intervals: {jain_2s:.3})")
         }
         _ => format!("total {goodput} kb/s"),
     }
