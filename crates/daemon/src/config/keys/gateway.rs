@@ -14,12 +14,12 @@ pub const EXIT: Key = Key::text(
 pub const IDENTITY: Key =
     Key::text("identity", "name by which the other gateway knows this one").example("\"drone-7\"");
 /// `forward`.
-pub const FORWARD: Key = Key::texts("forward", "connections to the first address go to the second one")
+pub const FORWARD: Key = Key::texts("forward", "forwarded connections: those to the first address are carried to the second one")
     .example("[\"127.0.0.1:8080 = server.example:80\"]");
 /// `socks`.
 pub const SOCKS: Key = Key::text(
     "socks",
-    "address and port of a SOCKS 5 server; beyond the loopback interface with socks_login_file only",
+    "address and port of its SOCKS 5 server; any but a loopback address requires socks_login_file",
 )
 .example("\"127.0.0.1:1080\"");
 /// `socks_login_file`.
@@ -29,14 +29,14 @@ pub const SOCKS_LOGIN_FILE: Key =
         .example("\"/etc/hopline/socks.login\"");
 /// `divert`.
 pub const DIVERT: Key =
-    Key::text("divert", "interface of forwarded connections that go through the gateways")
+    Key::text("divert", "interface on which connections of other hosts arrive that are diverted into the gateway")
         .example("\"eth1\"");
 /// `divert_queue`.
 pub const DIVERT_QUEUE: Key = Key::integer(
     "divert_queue",
     0,
     65_535,
-    "of divert: number of the NFQUEUE in which calls wait behind the firewall, which no other program may have",
+    "of divert: number of the NFQUEUE in which SYNs wait after the firewall has accepted them; no other program may use it",
 ).derived("27735 for the first proxy of the file, and so on");
 /// `destinations`.
 pub const DESTINATIONS: Key =
@@ -47,13 +47,13 @@ pub const DESTINATIONS: Key =
 pub const SOURCES: Choice<SourceAddress> = choice!(
     "sources",
     { "gateway" => SourceAddress::Gateway, "client" => SourceAddress::Client },
-    "source address of connections to servers: the gateway's, or the client's, which requires that answers pass the gateway",
+    "source address of connections to servers; gateway: that of the gateway; client: that of the client, which requires that replies are routed through the gateway",
 ).default("gateway");
 /// `fallback`.
 pub const FALLBACK: Choice<Fallback> = choice!(
     "fallback",
     { "tcp" => Fallback::Tcp, "refuse" => Fallback::Refuse },
-    "treatment of connections while the other gateway does not answer: they go by TCP, in clear, or are reset",
+    "treatment of connections while the other gateway does not answer; tcp: they are carried by TCP, unencrypted; refuse: they are reset",
 ).default_except("tcp", &[Exception::new("of transport = \"tpa-wide\"", Literal::Word("refuse"))]);
 /// `fallback_after_s`.
 pub const FALLBACK_AFTER_S: Key = Key::number(
@@ -72,7 +72,7 @@ pub const RESET_AFTER_S: Key = Key::number(
     "reset_after_s",
     0.1,
     3600.0,
-    "silence of the other gateway after which connections through it are reset: longer than outages that they are to survive",
+    "silence of the other gateway after which connections through it are reset; choose it longer than the outages that connections are to survive",
 ).default(Literal::Number(4.5));
 /// `spare_connections`.
 pub const SPARE_CONNECTIONS: Key = Key::integer(
@@ -87,9 +87,10 @@ pub const MAX_WAIT_S: Key = Key::number(
     "max_wait_s",
     0.1,
     30.0,
-    "longest wait for a place of connections beyond max_connections, at most as many again; then they are reset",
+    "maximum time that connections beyond max_connections wait before they are reset; at most max_connections of them wait",
 ).default(Literal::Number(10.0));
-/// Transport of connections between gateways.
+
+/// Transport between the two gateways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carrier {
     /// TPA as published.
@@ -103,11 +104,11 @@ pub enum Carrier {
 pub const TRANSPORT: Choice<Carrier> = choice!(
     "transport",
     { "tpa" => Carrier::Tpa, "tpa-wide" => Carrier::TpaWide },
-    "transport to the other gateway, the same at both: TPA as published, or TPA-wide, encrypted and with as much in flight as the path takes",
+    "transport to the other gateway, the same at both; tpa: TPA as published; tpa-wide: TPA-wide, which is encrypted and keeps as much data in flight as the path holds",
 ).default("tpa");
 /// `cwnd_max`.
 pub const CWND_MAX: Key =
-    Key::integer("cwnd_max", 1, 12, "of transport = \"tpa\": its largest window, in segments")
+    Key::integer("cwnd_max", 1, 12, "of transport = \"tpa\": maximum window in segments")
         .default(Literal::Integer(12));
 /// `congestion`.
 pub const CONGESTION: Key =
@@ -117,29 +118,29 @@ pub const CONGESTION: Key =
 /// `announce`.
 pub const ANNOUNCE: Key = Key::text(
     "announce",
-    "interface that leads to the other gateway and beyond it: a reserved bit in TCP handshakes that cross it tells which hosts are reached over TPA, and the rest is reached by TCP",
+    "interface that leads to the other gateway and to the hosts beyond it; a reserved bit in TCP handshakes on this interface announces hosts that are reached over TPA, and other hosts are reached by TCP",
 ).derived("none, and all hosts are reached over TPA").example("\"wlan0\"");
 /// `listen`.
-pub const LISTEN: Key = Key::text("listen", "UDP address and port where entrances find it")
+pub const LISTEN: Key = Key::text("listen", "UDP address and port at which entrances reach it")
     .default(Literal::Word("0.0.0.0:7172"))
     .example("\"0.0.0.0:7172\"");
 /// `peers`.
-pub const PEERS: Key = Key::texts("peers", "identities that it serves, each with the file of its key")
+pub const PEERS: Key = Key::texts("peers", "identities of the entrances that it serves, each with its key file")
     .example("[\"drone-7 = drone-7.key\"]");
 /// `max_trunks`.
 pub const MAX_TRUNKS: Key = Key::integer(
     "max_trunks",
     1,
     1024,
-    "most trunks of an identity at once: one that opens another one loses its oldest, with all connections of that",
+    "maximum number of trunks of one identity; if it opens another one, its oldest trunk is closed with all connections in it",
 ).default(Literal::Integer(16));
 /// `allowed`.
 pub const ALLOWED: Key = Key::texts(
     "allowed",
-    "destinations that connections may have, of gateway: destinations that connections may have which go by TCP from here",
+    "permitted destinations of connections, of gateway: permitted destinations of connections that it carries by TCP itself",
 ).derived("anywhere but to this host and its neighbours on the link, of clients of socks not to private networks either").example("[\"10.0.0.0/8 80-443\"]");
 
-/// Keys of an entrance.
+/// Keys of `gateway`, the entrance.
 pub(super) const ENTRANCE_KEYS: &[Key] = &[
     EXIT,
     IDENTITY,
@@ -155,8 +156,8 @@ pub(super) const ENTRANCE_KEYS: &[Key] = &[
     RESET_AFTER_S,
     SPARE_CONNECTIONS,
 ];
-/// Keys of an exit.
+/// Keys of `gateway-exit`, the exit.
 pub(super) const EXIT_KEYS: &[Key] = &[LISTEN, PEERS, MAX_TRUNKS];
-/// Keys of both.
+/// Keys of both kinds.
 pub(super) const GATEWAY_KEYS: &[Key] =
     &[ANNOUNCE, ALLOWED, SOURCES.key, TRANSPORT.key, CWND_MAX, CONGESTION, MAX_WAIT_S];

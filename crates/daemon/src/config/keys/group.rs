@@ -1,10 +1,11 @@
-//! Groups of keys, and tables that are made of them.
+//! Groups of keys, and the concatenation of groups.
 
 use hopline_config::schema::Key;
 
-/// Group of keys.
+/// Group of keys that some kinds of proxies have in common.
 pub(super) type Group = &'static [Key];
 
+/// Returns the number of keys in all groups.
 pub(super) const fn length(groups: &[Group]) -> usize {
     let (mut length, mut group) = (0, 0);
     while group < groups.len() {

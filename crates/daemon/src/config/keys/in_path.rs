@@ -1,4 +1,6 @@
 //! Keys of middleboxes.
+//!
+//! The keys in `machine` are those that scenarios have too. `reference.rs` explains the clauses ", of KIND: " in texts.
 
 use hopline_config::keys::proxy as machine;
 use hopline_config::schema::Key;
@@ -6,12 +8,12 @@ use hopline_config::schema::Key;
 /// `interface`.
 pub const INTERFACE: Key = Key::text(
     "interface",
-    "the interface that leads to the mobile hosts, of d-proxy: the interface that leads to the peer, of nack-host: the interface that leads to the base station, of neighborhood-red and base-station: the interface of the radio",
+    "interface that leads to the mobile hosts, of d-proxy: interface that leads to the peer, of nack-host: interface that leads to the base station, of neighborhood-red and base-station: interface of the radio",
 ).example("\"wlan0\"");
 /// `subnets`.
 pub const SUBNETS: Key = Key::texts(
     "subnets",
-    "the mobile hosts that it serves; subnets of one version of IP alone mean no host of the other",
+    "subnets of the mobile hosts that it serves; if all are IPv4, no IPv6 host is served, and vice versa",
 )
 .derived("all beyond the interface")
 .example("[\"10.1.0.0/16\", \"fd01::/48\"]");
@@ -20,7 +22,7 @@ pub const PORTS: Key = Key::integers(
     "ports",
     1,
     65_535,
-    "the ports of fixed hosts that it serves, of split and gateway: the ports that are called",
+    "TCP ports of fixed hosts that it serves, of split and gateway: destination ports of connections that it serves",
 )
 .derived("all")
 .example("[80, 443]");
@@ -29,14 +31,14 @@ pub const QUEUE: Key = Key::integer(
     "queue",
     0,
     65_535,
-    "number of its NFQUEUE, which no other program may have, of gateway and gateway-exit: number of its NFQUEUE where it has announce; no other program may have it",
+    "number of its NFQUEUE, which no other program may use, of gateway and gateway-exit: number of its NFQUEUE, which only announce needs; no other program may use it",
 ).derived("26735 for the first proxy of the file, and so on");
 
 /// Key of the interface.
 pub(super) const INTERFACE_KEYS: &[Key] = &[INTERFACE];
-/// Key of the mobile hosts.
+/// Key of the subnets of mobile hosts.
 pub(super) const MOBILE_HOST_KEYS: &[Key] = &[SUBNETS];
-/// Key of the servers' ports.
+/// Key of the ports of fixed hosts.
 pub(super) const PORT_KEYS: &[Key] = &[PORTS];
 /// Key of the packet queue.
 pub(super) const QUEUE_KEYS: &[Key] = &[QUEUE];
@@ -53,11 +55,11 @@ pub(super) const SNOOP_KEYS: &[Key] = &[
     machine::MARKS.key,
     machine::OLD_DATA.key,
 ];
-/// Key of the order of retransmitted packets.
+/// Key of the position of retransmitted packets in the queue of the link.
 pub(super) const ORDER_KEYS: &[Key] = &[machine::TURN.key];
-/// Key of local retransmissions, and of requests for them.
+/// Key of the maximum number of local retransmissions of a packet, or of requests for it.
 pub(super) const LOCAL_RETRANSMISSION_KEYS: &[Key] = &[machine::LOCAL_LIMIT];
-/// Key of the shortest retransmission timeout.
+/// Key of the minimum retransmission timeout.
 pub(super) const MIN_TIMER_KEYS: &[Key] = &[machine::MIN_TIMER_MS];
 /// Key of the size of the retransmission buffer.
 pub(super) const BUFFER_KEYS: &[Key] = &[machine::HIGH_WATER_PACKETS];

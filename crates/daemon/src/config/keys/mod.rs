@@ -1,6 +1,6 @@
-//! Keys of a file of proxies, declared in the same way as those of scenarios. Middleboxes have the same keys in both.
+//! Keys of a proxy file, declared in the same way as those of scenarios. A middlebox has the same keys in both files.
 //!
-//! A proxy takes the keys of some groups, by its kind. Keys of several kinds are declared once.
+//! Keys form groups. The kind of a proxy determines which groups it takes, so a key of several kinds is declared once.
 
 pub mod gateway;
 mod group;
@@ -24,7 +24,7 @@ use hopline_config::json_schema::FileKind;
 use hopline_config::schema::Default::{Integer, Word};
 use hopline_config::schema::{Key, Literal};
 
-/// Files of proxies.
+/// Description of proxy files.
 pub const PROXIES: FileKind =
     FileKind { name: "proxy", title: "the proxies of a machine, for hopline proxy", keys: FILE_KEYS };
 
@@ -60,7 +60,7 @@ pub mod file {
     /// `user`.
     pub const USER: Key = Key::text(
         "user",
-        "user of this machine as whom the daemon goes on when root has started it, such as hopline; it must be able to read the file and its secrets to reload them",
+        "user to which the daemon changes after root has started it, such as hopline; this user must be able to read the file and its secrets to reload them",
     ).default(Literal::Word("root"))
     .example("\"hopline\"");
     /// `status_group`.
@@ -70,9 +70,9 @@ pub mod file {
             .example("\"hopline\"");
     /// `log`.
     pub const LOG: Chosen<LogFormat> =
-        choice!("log", { "text" => LogFormat::Text, "json" => LogFormat::Json }, "how messages are written to stderr").with_default("text");
+        choice!("log", { "text" => LogFormat::Text, "json" => LogFormat::Json }, "format of messages on stderr").with_default("text");
     /// `metrics`.
-    pub const METRICS: Key = Key::text("metrics", "address and port where Prometheus may read figures")
+    pub const METRICS: Key = Key::text("metrics", "address and port at which Prometheus may read metrics")
         .derived("nowhere")
         .example("\"127.0.0.1:9464\"");
     /// `mark`.
@@ -81,13 +81,13 @@ pub mod file {
             "mark",
             1,
             0xffff,
-            "mark of packets that are brought to sockets of this machine, in the upper half of the kernel's 32 bits",
+            "mark of packets that are diverted to sockets of this machine; it is the upper half of the kernel's mark of 32 bits",
         )
         .with_default(Integer(0x686f)),
     );
     /// `route_table`.
     pub const ROUTE_TABLE: Field<u64> = Field::integer(
-        Key::integer("route_table", 1, 0x7fff_ffff, "routing table that brings them there")
+        Key::integer("route_table", 1, 0x7fff_ffff, "routing table that diverts packets with the mark")
             .with_default(Integer(26_735)),
     );
 }
@@ -110,21 +110,21 @@ pub const FILE_KEYS: &[Key] = &[
 pub enum KindKey {
     /// Snoop.
     Snoop,
-    /// M-TCP's supervisor host.
+    /// Supervisor host of M-TCP.
     Mtcp,
-    /// Requests lost data of mobile hosts (NACK).
+    /// Requests for lost data of mobile hosts (NACK).
     Nack,
-    /// Buffers the segments of a mobile host, for requests of `nack`.
+    /// Buffer of a mobile host for its segments, which a station with `nack` may request.
     NackHost,
     /// Split connections.
     Split,
     /// Neighborhood RED.
     NeighborhoodRed,
-    /// D-Proxy, reading TCP.
+    /// D-Proxy for TCP packets.
     DProxy,
-    /// D-Proxy for any packets.
+    /// D-Proxy for packets of any protocol, in a tunnel.
     Opaque,
-    /// Link with ARQ.
+    /// Tunnel with ARQ.
     Arq,
     /// Entrance of a gateway, from TCP to TPA.
     Gateway,
@@ -161,23 +161,23 @@ pub mod proxy {
             "base-station" => KindKey::BaseStation,
             "mobile-host" => KindKey::MobileHost,
         },
-        "what it is; snoop: sends again what the last hop loses, and hides the losses from senders; mtcp: makes senders wait while a mobile host cannot be reached; nack: asks mobile hosts for lost packets of their uploads; nack-host: keeps what this host sends, and sends again what a station with nack asks for; split: ends connections, and makes others onward; neighborhood-red: drops or marks packets when a neighbour suffers; d-proxy: repairs, with its peer, what the link between them loses of TCP; opaque: repairs, with its peer, what the link between them loses of anything that is routed into an interface; arq: the same as opaque, with an acknowledgment of each packet; gateway: carries connections to the other gateway over TPA or TPA-wide; gateway-exit: connects them to their destinations by TCP; home-agent: sends packets for mobile hosts to the stations that serve them; base-station: serves mobile hosts; mobile-host: changes its station without loss",
+        "kind of the proxy; snoop: retransmits packets that the last hop loses, and hides the losses from senders; mtcp: makes senders wait while a mobile host cannot be reached; nack: requests lost packets of uploads from mobile hosts; nack-host: buffers the packets that this host sends, and retransmits those that a station with nack requests; split: terminates connections, and opens connections to their destinations; neighborhood-red: drops or marks packets when a neighbour suffers; d-proxy: retransmits, together with its peer, TCP packets that the link between them loses; opaque: retransmits, together with its peer, lost packets of any protocol that are routed into an interface; arq: does the same as opaque, with an acknowledgment of each packet; gateway: carries connections to the other gateway over TPA or TPA-wide; gateway-exit: carries connections of gateways on to their destinations by TCP; home-agent: sends packets for mobile hosts to the stations that serve them; base-station: serves mobile hosts; mobile-host: changes its station without loss",
     )
     .required();
     /// `name`.
     pub const NAME: Key =
-        Key::text("name", "name in messages and figures").derived("its kind").example("\"wlan\"");
+        Key::text("name", "name in messages and metrics").derived("its kind").example("\"wlan\"");
     /// `key_file`.
     pub const KEY_FILE: Key = Key::text(
         "key_file",
-        "file with the secret that both ends share: 64 hexadecimal digits, of home-agent and base-station: file with the secret that all of them share: 32 hexadecimal digits, of mobile-host: file with the line that hopline proxy host-key prints",
+        "file with the secret that both ends share: 64 hexadecimal digits, of home-agent and base-station: file with the secret that the home agent and all base stations share: 32 hexadecimal digits, of mobile-host: file with the line that hopline proxy host-key prints",
     ).example("\"link.key\"");
 }
 
 const COMMON_KEYS: Group = &[proxy::KIND.key, proxy::NAME];
 const SECRET_KEYS: Group = &[proxy::KEY_FILE];
 
-/// All groups. No two have a key in common.
+/// All groups. No two groups have a key in common.
 const GROUPS: &[Group] = &[
     COMMON_KEYS,
     SECRET_KEYS,
@@ -235,7 +235,7 @@ impl KindKey {
         Self::MobileHost,
     ];
 
-    /// Returns the word of the kind.
+    /// Returns the value of `kind` for this kind.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -285,7 +285,7 @@ impl KindKey {
         }
     }
 
-    /// Returns the keys of which a proxy of this kind needs one or more.
+    /// Returns the keys of which a proxy of this kind needs at least one.
     #[must_use]
     pub const fn needs_one_of(self) -> &'static [Key] {
         match self {
@@ -294,7 +294,7 @@ impl KindKey {
         }
     }
 
-    /// Returns the groups of this kind, without the common one.
+    /// Returns the groups of keys of this kind, without [`COMMON_KEYS`].
     fn groups(self) -> impl Iterator<Item = Group> {
         let own: &[Group] = match self {
             Self::Snoop => &[
@@ -406,5 +406,5 @@ impl KindKey {
     }
 }
 
-/// `[[proxy]]`.
+/// Keys of `[[proxy]]`, of all kinds.
 pub const PROXY_KEYS: &[Key] = &joined::<{ length(GROUPS) }>(GROUPS);

@@ -6,7 +6,7 @@ use hopline_config::schema::{Key, Literal};
 /// `samples`.
 pub const SAMPLES: Key = Key::text(
     "samples",
-    "source of the radio's times: survey, the driver by nl80211; file:PATH, socket:PATH, lines that another program writes",
+    "source of measured channel times; survey: the driver, by nl80211; file:PATH or socket:PATH: lines that another program writes",
 ).default(Literal::Word("survey")).example("\"survey\"");
 /// `silence_s`.
 pub const SILENCE_S: Key =
@@ -20,14 +20,14 @@ pub const NOTICE_PORT: Key =
 pub const NEIGHBORHOOD_RED: Key = Key::table(
     "neighborhood_red",
     keys::NEIGHBORHOOD_RED,
-    "the machine, as in scenarios; other defaults: delivery = broadcast, guard = on",
+    "parameters of the algorithm, with the keys of scenarios; defaults that differ: delivery = broadcast, guard = on",
 )
 .example("{ bandwidth_mbps = 54 }");
 
 /// Mandatory key of the algorithm.
 pub(in crate::config) const MANDATORY_KEY: &str = "bandwidth_mbps";
 
-/// Keys that only scenarios have.
+/// Keys of the algorithm that only scenarios have.
 pub(in crate::config) const SCENARIO_KEYS: &[&str] = &["share", "nodes", "observe", "observe_weight"];
 
 /// Keys of Neighborhood RED.

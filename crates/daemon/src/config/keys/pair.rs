@@ -1,4 +1,4 @@
-//! Keys of both ends of a link that repairs its losses.
+//! Keys of proxies in pairs: one at each end of a link, to repair its losses.
 
 use hopline_config::choice;
 use hopline_config::choice::{Choice, Chosen};
@@ -18,7 +18,7 @@ pub const PORT: Key =
 pub const STANDS: Choice<Position> = choice!(
     "stands",
     { "router" => Position::Router, "host" => Position::Host },
-    "of d-proxy: whether what crosses the link is passed on here, or begins and ends here",
+    "of d-proxy: position of this end; router: packets that cross the link are forwarded here; host: they begin and end here",
 )
 .default("router");
 /// `tun`.
@@ -29,7 +29,7 @@ pub const TUN: Key = Key::text("tun", "name of the tunnel's interface")
 pub const TUN_LIFETIME: Chosen<TunLifetime> = choice!(
     "tun_lifetime",
     { "persistent" => TunLifetime::Persistent, "process" => TunLifetime::Process },
-    "how long that interface is there; persistent: until `hopline proxy undo --tunnels`, or a file that is read again without it; the next daemon of this name takes it over, with its addresses and what other programs have attached to it; process: as long as the proxy runs",
+    "lifetime of that interface; persistent: until `hopline proxy undo --tunnels`, or until a reloaded file no longer has it; the next daemon of this name takes it over, with its addresses and everything that other programs have attached to it; process: while the proxy runs",
 )
 .with_default("persistent");
 /// `tun_addresses`.
@@ -38,7 +38,7 @@ pub const TUN_ADDRESSES: Key =
 /// `routes`.
 pub const ROUTES: Key = Key::texts(
     "routes",
-    "networks beyond the link: they are routed into the interface while the other end is there",
+    "networks beyond the link; they are routed into the interface while the other end responds",
 )
 .derived("none")
 .example("[\"10.1.0.0/16\"]");
@@ -47,11 +47,11 @@ pub const RATE_MBPS: Key = Key::number(
     "rate_mbps",
     0.001,
     100_000.0,
-    "rate a little below that of the link: packets then wait in this host, where drops are seen, and not in a queue beyond it, of opaque and arq: rate a little below that of the link: packets then wait in this host, in FQ-CoDel, and not in a queue beyond it",
+    "rate slightly below that of the link; packets then wait in this host, where the proxy sees drops, instead of in a queue further on, of opaque and arq: rate slightly below that of the link; packets then wait in FQ-CoDel in this host, instead of in a queue further on",
 ).derived("packets are sent at once").example("19.5");
 /// `arq`.
 pub const ARQ: Key =
-    Key::table("arq", keys::ARQ, "how the link repairs its losses, as in scenarios, but for parity_every")
+    Key::table("arq", keys::ARQ, "repair of losses, with the keys of scenarios except parity_every")
         .derived("the defaults of its keys")
         .example("{ attempts = 10 }");
 /// `mtu`.
@@ -59,25 +59,25 @@ pub const MTU: Key = Key::integer(
     "mtu",
     68,
     65_515,
-    "of opaque and arq: longest packet that passes between the ends, 1336 or more (IPv6: 1356), of home-agent: longest packet that goes into the tunnel",
+    "of opaque and arq: longest packet in bytes between the two ends, 1336 or more (IPv6: 1356), of home-agent: longest packet in bytes that enters the tunnel",
 ).default_except(Literal::Integer(1500), &[Exception::new("of home-agent", Literal::Integer(1480))]);
 
 /// Position of D-Proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// On the path of forwarded packets.
+    /// On a router that forwards the packets.
     Router,
-    /// At an end of the connections.
+    /// On the host at which the connections end.
     Host,
 }
 
-/// Keys of the two ends.
+/// Keys of the addresses of both ends.
 pub(super) const ADDRESS_KEYS: &[Key] = &[LOCAL, PEER, PORT];
-/// Keys of the interface of a tunnel.
+/// Keys of the TUN interface of a tunnel.
 pub(super) const TUNNEL_KEYS: &[Key] = &[TUN, TUN_LIFETIME.key, TUN_ADDRESSES, ROUTES];
 /// Key of the rate of the link.
 pub(super) const RATE_KEYS: &[Key] = &[RATE_MBPS];
-/// Key of the longest packets.
+/// Key of the maximum packet length.
 pub(super) const MTU_KEYS: &[Key] = &[MTU];
 /// Keys of the timing of requests for lost packets.
 pub(super) const RECOVERY_KEYS: &[Key] = &[
@@ -92,7 +92,7 @@ pub(super) const RECOVERY_KEYS: &[Key] = &[
 ];
 /// Keys of D-Proxy for TCP.
 pub(super) const DPROXY_KEYS: &[Key] = &[STANDS.key, machine::EXPANSION.key, machine::HELD_PACKETS];
-/// Keys of D-Proxy for any packets.
+/// Keys of D-Proxy for packets of any protocol.
 pub(super) const OPAQUE_KEYS: &[Key] = &[machine::PARITY.key];
-/// Keys of links with ARQ.
+/// Keys of tunnels with ARQ.
 pub(super) const ARQ_KEYS: &[Key] = &[ARQ];

@@ -1,18 +1,18 @@
-//! Reference of all keys of a file of proxies, for people: a table for the daemon, one for each kind, and those of nested
-//! tables.
+//! Reference page of all keys of a proxy file: a table for the daemon, one for each kind of proxy, and one for each nested
+//! table.
 //!
-//! Texts of keys have clauses for the differences between kinds: "packets kept, of d-proxy and opaque: packets sent". The
-//! table of a kind has the text of its clause, or else the text before all clauses. So each clause is a whole text. A
-//! default reads likewise: "10, of d-proxy: 4".
+//! If the meaning of a key differs between kinds, its text has clauses: "packets kept, of d-proxy and opaque: packets sent".
+//! The table of a kind contains only the clause of that kind, or the text before the first clause. So each clause must be
+//! complete without the others. Defaults have the same form: "10, of d-proxy: 4".
 
 use super::{FILE_KEYS, KindKey, PROXY_KEYS, neighborhood, proxy};
 use hopline_config::schema::{Default, Key, Takes};
 use std::fmt::Write;
 
-/// Kind that only scenarios have. Texts of shared keys name it.
+/// Kind that only scenarios have. Texts of keys that scenarios and proxy files share may contain its clauses.
 const SCENARIO_KIND: &str = "ack-pacing";
 
-/// Returns every key of such a file as Markdown.
+/// Returns the reference page of a proxy file, in Markdown.
 #[must_use]
 pub fn reference() -> String {
     let mut text = String::new();
@@ -35,7 +35,7 @@ pub fn reference() -> String {
     text
 }
 
-/// Writes the table of `keys` that `key` takes.
+/// Writes the section of a nested table: `keys` are the keys in the table `key`.
 fn nested(text: &mut String, key: &Key, keys: &[Key]) {
     let is_named = |kind: &KindKey| kind.word() == key.name;
     let takes = |kind: &KindKey| kind.takes(key.name);
@@ -94,11 +94,11 @@ fn section<'a>(
     }
 }
 
-/// Returns the default of `key` in a proxy of this kind as TOML writes it, if it is a value.
+/// Returns the default of `key` in a proxy of this kind in TOML syntax. `None` if the default is not a single value.
 #[cfg(test)]
 pub(in crate::config) fn stated(key: &Key, kind: KindKey) -> Option<String> {
     let text = for_kind(&key.default.to_string(), Some(kind));
-    // Exceptions of presets do not hold in the least file.
+    // Without a preset in the file, exceptions of presets do not apply.
     let first = text.split(", of ").next().unwrap_or_default();
     match (key.default, first.strip_prefix('`').and_then(|word| word.strip_suffix('`'))) {
         (Default::Required | Default::Unset | Default::Derived(_), _) => None,
@@ -108,7 +108,8 @@ pub(in crate::config) fn stated(key: &Key, kind: KindKey) -> Option<String> {
     }
 }
 
-/// Returns the clause of `text` for `kind`, or else `text` without the clauses of kinds. For no kind, returns all of it.
+/// Returns the clause of `text` for `kind`, or, if there is none, `text` without the clauses of kinds. Without a kind,
+/// returns the whole text.
 fn for_kind(text: &str, kind: Option<KindKey>) -> String {
     let Some(kind) = kind else { return text.to_owned() };
     let (mut kept, clauses) = match text.strip_prefix("of ") {
@@ -131,7 +132,7 @@ fn for_kind(text: &str, kind: Option<KindKey>) -> String {
             let conditions = names.into_iter().filter(is_condition).map(|name| format!("{name}: "));
             return conditions.collect::<String>() + value;
         }
-        // Presets, for example.
+        // Clauses of other conditions, such as presets, stay in the text.
         let others: Vec<&str> =
             names.into_iter().filter(|name| !is_kind(name) && !is_condition(name)).collect();
         if !others.is_empty() {
@@ -149,14 +150,14 @@ fn names_kind(name: &str, kind: KindKey) -> bool {
     name == kind.word() || (name == "gateways" && is_gateway)
 }
 
-/// Returns the text of a kind from its declaration.
+/// Returns the purpose of a kind, from the text of the key `kind`.
 fn purpose(kind: KindKey) -> &'static str {
     let clauses = proxy::KIND.key.doc.split("; ").filter_map(|clause| clause.split_once(": "));
     let mut own = clauses.filter(|(names, _)| names.split(", ").any(|name| name == kind.word()));
     own.next().map_or("", |(_, purpose)| purpose)
 }
 
-/// Returns a value as it would be written: that of the declaration, the default, or the first valid word or number.
+/// Returns an example value in TOML syntax: that of the declaration, or else the default, or the first valid word.
 fn value(key: &Key, default: &str) -> Option<String> {
     let number = default.split([' ', ',']).next().filter(|first| first.parse::<f64>().is_ok());
     key.example.map(str::to_owned).or_else(|| match (key.default, key.takes) {
@@ -167,7 +168,8 @@ fn value(key: &Key, default: &str) -> Option<String> {
     })
 }
 
-/// Writes the shortest valid section of a proxy of this kind, with the key file that a test of the page needs.
+/// Writes the shortest valid section of a proxy of this kind, after a comment that creates the key file for the test of
+/// the page.
 fn example(text: &mut String, kind: KindKey) {
     let digits = match kind {
         KindKey::HomeAgent | KindKey::BaseStation => 32,

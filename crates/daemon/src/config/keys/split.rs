@@ -7,21 +7,21 @@ use hopline_config::schema::{Exception, Key, Literal};
 /// Values of [`ONWARD`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectOrderKey {
-    /// The server is called before the client is answered.
+    /// The proxy connects to the server before it answers the client.
     ServerFirst,
-    /// The server is called after the client has been answered.
+    /// The proxy connects to the server after it has answered the client.
     ClientFirst,
 }
 
 /// `listen_port`.
 pub const LISTEN_PORT: Key =
-    Key::integer("listen_port", 5, 65_535, "the port where it takes connections, on the loopback interface")
+    Key::integer("listen_port", 5, 65_535, "port on the loopback interface at which it accepts diverted connections")
         .derived("7070 for the first proxy of the file, and so on");
 /// `onward`.
 pub const ONWARD: Chosen<ConnectOrderKey> = choice!(
     "onward",
     { "first" => ConnectOrderKey::ServerFirst, "after" => ConnectOrderKey::ClientFirst },
-    "when the server is called: first: before the client is answered, so that a server that refuses or is out of reach is refused to the client, too; after: when the client has been answered by this machine",
+    "time of the connection to the server; first: before the client is answered, so that the client is refused too if the server refuses or cannot be reached; after: once this machine has answered the client",
 )
 .with_default("first");
 /// `mobile_congestion`.
@@ -48,28 +48,28 @@ pub const MAX_CONNECTIONS: Key = Key::integer(
     "max_connections",
     1,
     500_000,
-    "most connections at once; further ones are reset, of gateways: most connections at once; further ones wait for max_wait_s",
+    "maximum number of connections; further ones are reset, of gateways: maximum number of connections; further ones wait for max_wait_s",
 ).default_except(Literal::Integer(8192), &[Exception::new("of gateways", Literal::Integer(1024))]);
 /// `buffer_bytes`.
 pub const BUFFER_BYTES: Key = Key::integer(
     "buffer_bytes",
     4096,
     1 << 24,
-    "most bytes of a connection and direction that wait here, beside the kernel's buffers, of gateways: most bytes of a connection and direction that wait here, beside the kernel's buffers; at most 1048576",
+    "maximum number of bytes that wait here for each connection and direction, besides the kernel's buffers, of gateways: maximum number of bytes that wait here for each connection and direction, besides the kernel's buffers; at most 1048576",
 ).default_except(Literal::Integer(65_536), &[Exception::new("of gateways", Literal::Integer(32_768))]);
 /// `connect_timeout_s`.
 pub const CONNECT_TIMEOUT_S: Key = Key::number(
     "connect_timeout_s",
     0.1,
     120.0,
-    "time in which a server must answer a call, or the caller is reset, of gateways: time in which a server must answer a call, or the caller is reset; at most 25",
+    "time in which a server must answer; otherwise the client's connection is reset, of gateways: time in which a server must answer, at most 25; otherwise the client's connection is reset",
 ).default_except(Literal::Number(30.0), &[Exception::new("of gateways", Literal::Number(10.0))]);
 /// `drain_s`.
 pub const DRAIN_S: Key = Key::number(
     "drain_s",
     0.0,
     3600.0,
-    "time that connections have left when the proxy is stopped; then they are reset",
+    "time that connections may continue after the proxy is stopped; then they are reset",
 )
 .default(Literal::Number(0.0));
 
@@ -77,7 +77,7 @@ pub const DRAIN_S: Key = Key::number(
 pub const MOVES: Key = Key::table(
     "moves",
     MOVE_KEYS,
-    "connections follow their mobile hosts between this station and others; takes a base-station with the same interface in this file",
+    "moves of connections, with their mobile hosts, between this station and other ones; requires a base-station with the same interface in this file",
 ).derived("they stay")
 .example("{ stations = [\"192.0.2.12\"] }");
 
@@ -88,7 +88,7 @@ pub mod move_keys {
     /// `stations`.
     pub const STATIONS: Key = Key::texts(
         "stations",
-        "addresses of the other stations, as their base-station has them: hosts come from there, and go there",
+        "addresses of the other stations, from which hosts come and to which they go; each as in `address` of its base-station",
     )
     .example("[\"192.0.2.12\"]")
     .required();
@@ -97,7 +97,7 @@ pub mod move_keys {
         "port",
         1,
         65_535,
-        "TCP port at which stations ask each other for connections, the same at all",
+        "TCP port at which stations request connections from each other, the same at all stations",
     )
     .default(Literal::Integer(7071));
 }
@@ -107,7 +107,7 @@ const MOVE_KEYS: &[Key] = &[move_keys::STATIONS, move_keys::PORT];
 
 /// Key of the listener.
 pub(super) const LISTENER_KEYS: &[Key] = &[LISTEN_PORT];
-/// Keys of the number of connections, their buffers and time limit.
+/// Keys of the limits of connections: number, buffers, time to connect.
 pub(super) const CONNECTION_KEYS: &[Key] = &[MAX_CONNECTIONS, BUFFER_BYTES, CONNECT_TIMEOUT_S];
 /// Keys of split connections.
 pub(super) const SPLIT_KEYS: &[Key] =
