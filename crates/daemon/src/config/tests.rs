@@ -14,7 +14,7 @@ fn read(text: &str) -> Result<Config, String> {
     Config::parse(&Arc::new(source)).map_err(|problems| problems.to_string())
 }
 
-/// Writes a file of a secret, which only its owner may read.
+/// Writes a file with a secret that only its owner may read.
 fn secret(path: &Path, text: impl AsRef<[u8]>) {
     fs::write(path, text).unwrap();
     chmod(path, 0o600);
@@ -106,7 +106,7 @@ fn the_ends_of_a_link_are_distinct_hosts() {
         let same = ends("192.0.2.1", "192.0.2.1").unwrap_err();
         assert!(same.contains("`peer` = \"192.0.2.1\" is `local` too (`local` is this end's"), "{same}");
         assert!(ends("fd00::1", "fd00::2").is_ok());
-        // D-Proxy knows the interface of a link-local address.
+        // D-Proxy has the key `interface`, so a link-local address is valid.
         let link_local = ends("fe80::1", "fe80::2");
         assert_eq!(link_local.is_ok(), kind == "d-proxy", "{link_local:?}");
         let mixed = ends("192.0.2.1", "fd00::2").unwrap_err();
@@ -183,7 +183,7 @@ fn a_mobile_host_has_its_own_key_and_registers_at_named_stations() {
     assert_eq!(config.stations, ["192.0.2.11".parse::<std::net::Ipv4Addr>().unwrap()]);
 }
 
-/// Files of a station: the base station, with an address, and split proxies.
+/// Returns the file of a station: a base station with this address, and split proxies.
 fn station(folder: &Path, splits: &str) -> Result<Config, String> {
     let key = folder.join("cells.key");
     secret(&key, "07".repeat(16));
@@ -215,7 +215,7 @@ fn connection_moves_follow_the_base_station_with_the_same_radio() {
     assert!(rules.contains("iifname \"wlan0\" meta nfproto ipv4 ip saddr { 10.9.0.0/24 } drop"), "{rules}");
     assert!(crate::router::tracked_moves_warning(&config, Tracking::InUse).unwrap().contains("\"split\""));
     assert_eq!(crate::router::tracked_moves_warning(&config, Tracking::Absent), None);
-    // The order of the file is of no account, and without moves nothing changes.
+    // The order of the proxies in the file has no effect, and without `moves` nothing changes.
     let still = station(folder.path(), "[[proxy]]\nkind = \"split\"\ninterface = \"wlan0\"\n").unwrap();
     let Task::Split(split) = &still.proxies[1].task else { panic!("{still:?}") };
     assert_eq!(split.config.legs.mobile_hosts, MobileHosts::ThroughInterface("wlan0".into()));
@@ -384,7 +384,7 @@ fn a_misspelt_key_is_answered_with_keys_of_the_kind_only() {
         assert_eq!(listed, taken, "{}", kind.word());
         assert!(said.contains("unknown key `zzzzzzzz`"), "{said}");
     }
-    // A key that resembles one of another kind does not get advice to use that, which would be rejected again.
+    // The advice for a misspelt key does not name keys of other kinds, which would be rejected too.
     let said = read("[[proxy]]\nkind = \"mtcp\"\ninterface = \"w\"\nlocal_limits = 3\n").unwrap_err();
     assert!(!said.contains("`local_limit`"), "{said}");
 }
@@ -483,13 +483,13 @@ fn a_proxy_without_a_key_is_that_with_its_stated_default() {
             .replace("\"link.key\"", &format!("\"{path}\""))
             .replace("= drone-7.key", &format!("= {path}"));
         let without = read(&least).unwrap_or_else(|said| panic!("{least}: {said}"));
-        // A written `fallback` is kept beside an unwritten one, which EntranceConfig::fallback reads as the same.
+        // An explicit `fallback` and the default are stored differently; EntranceConfig::fallback returns the same for both.
         let is_free = |key: &&hopline_config::schema::Key| {
             key.name != "fallback" && kind.takes(key.name) && !least.contains(&format!("\n{} = ", key.name))
         };
         for key in keys::PROXY_KEYS.iter().filter(is_free) {
             let Some(value) = keys::stated(key, kind) else { continue };
-            // Keys of another key, such as those of SOCKS, are refused without it.
+            // Keys that need another key, such as those of SOCKS, are rejected without it.
             let Ok(with) = read(&format!("{least}\n{} = {value}\n", key.name)) else { continue };
             compared += 1;
             if with != without {
@@ -514,7 +514,7 @@ fn the_example_of_each_key_is_of_its_kind() {
     }
 }
 
-/// Tests of the documentation check the files themselves.
+/// The tests of the documentation check the files on the page.
 #[test]
 fn the_guide_has_a_file_of_every_kind() {
     let guide = include_str!("../../../../docs/proxy.md");
@@ -524,7 +524,7 @@ fn the_guide_has_a_file_of_every_kind() {
     assert_eq!(unsaid, ["mtcp", "nack", "nack-host", "arq"], "their files are as those of snoop and opaque");
 }
 
-/// Returns a proxy of each kind that reads a secret, from the file `path`, which has 64 digits; `login` is one of SOCKS.
+/// Returns a section for each kind of proxy that reads a secret. `path`: file with 64 digits. `login`: file of a SOCKS login.
 fn readers(path: &Path, login: &Path) -> Vec<String> {
     let (path, login) = (path.display(), login.display());
     let key = format!("key_file = \"{path}\"\n");
@@ -607,7 +607,7 @@ fn a_link_to_a_secret_is_checked_by_its_target() {
     for text in readers(&link, &login) {
         assert!(read(&text).unwrap_err().contains("mode 0644"));
     }
-    // A user that may write to the folder of the target may replace it.
+    // A user that may write to the folder of the link's target may replace the target.
     let open = folder.path().join("open");
     fs::create_dir(&open).unwrap();
     secret(&open.join("key"), "07".repeat(32));
@@ -687,7 +687,7 @@ fn a_key_given_as_a_file_name_is_not_printed() {
     let digits = "5ec4e75e".repeat(8);
     for text in &readers(Path::new(&digits), Path::new("login"))[..5] {
         let said = read(text).unwrap_err();
-        assert!(said.contains("this is a key, and here belongs the name of its file"), "{said}");
+        assert!(said.contains("this is a key, but the name of a key file is expected"), "{said}");
         assert!(!said.contains(&digits), "{said}");
     }
 }

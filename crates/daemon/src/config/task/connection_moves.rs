@@ -1,4 +1,5 @@
-//! Split connections that follow their mobile hosts: what the split proxy of a station learns from the base station beside it.
+//! Split connections that move with their mobile hosts: settings of the split proxy, with those of the base station in the
+//! same file.
 
 use super::super::keys::split::{MOVES, move_keys as keys};
 use super::super::values;
@@ -10,9 +11,9 @@ use hopline_middlebox::handoff::VisitorList;
 use hopline_middlebox::split::{BaseStation, MoveConfig, MoveKey};
 use std::net::Ipv4Addr;
 
-/// TCP port at which stations ask each other.
+/// Default TCP port at which stations request connections from each other.
 const PORT: u16 = 7071;
-/// Most other stations: each has a thread.
+/// Maximum number of other stations. Each has a thread.
 const MAX_STATIONS: usize = 64;
 
 /// Moves of connections between stations.
@@ -20,13 +21,13 @@ const MAX_STATIONS: usize = 64;
 pub struct ConnectionMoves {
     /// Addresses of the other stations.
     pub stations: Vec<Ipv4Addr>,
-    /// The port of all.
+    /// TCP port at which all stations listen for requests.
     pub port: u16,
-    /// The base station beside the proxy. `None` only until the whole file has been read.
+    /// The base station of the same file. `None` only until the whole file has been read.
     pub(crate) base_station: Option<StationInfo>,
 }
 
-/// The base station with the same radio.
+/// The base station that has the same radio interface as the split proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StationInfo {
     pub(in crate::config) address: Ipv4Addr,
@@ -81,8 +82,8 @@ impl ConnectionMoves {
         })
     }
 
-    /// Returns packets that belong to a connection of a mobile host, and that no socket here takes. `interface`, `subnets` and
-    /// `ports` are those of the split proxy.
+    /// Returns the packets that belong to connections of mobile hosts, and must not be forwarded if no socket of this station
+    /// receives them. `interface`, `subnets` and `ports` are those of the split proxy.
     pub(super) fn guarded(
         &self,
         interface: &str,
@@ -93,7 +94,7 @@ impl ConnectionMoves {
         let ours: Vec<Subnet> = subnets.iter().filter(|subnet| subnet.is_ipv4()).copied().collect();
         let hosts = match (subnets.is_empty(), ours.is_empty()) {
             (true, _) => vec![network],
-            // It serves hosts of IPv6 alone.
+            // It serves only IPv6 hosts, and connections move over IPv4 only.
             (false, true) => return None,
             (false, false) => ours,
         };

@@ -1,4 +1,4 @@
-//! Gateways between TCP and TPA.
+//! Tasks of gateways between TCP and TPA.
 
 use super::super::keys::{KindKey, gateway as keys, proxy, split};
 use super::super::values;
@@ -17,7 +17,7 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-/// Entrance, and the connections that are diverted to it.
+/// Entrance of a gateway, and the connections that are diverted to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntranceTask {
     /// Incoming interface of diverted connections; `None`: no connection is diverted.
@@ -28,7 +28,7 @@ pub struct EntranceTask {
     pub ports: Vec<u16>,
     /// Diversion to the listener.
     pub diversion: Diversion,
-    /// Discovery of hosts that speak TPA; `None`: all hosts are reached by the exit.
+    /// Discovery of hosts that support TPA; `None`: all hosts are reached through the exit.
     pub announce: Option<announce::Config>,
     /// Configuration of the entrance.
     pub config: EntranceConfig,
@@ -37,7 +37,7 @@ pub struct EntranceTask {
 /// Exit of a gateway.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExitTask {
-    /// Announcement that its hosts speak TPA; `None`: it is not announced.
+    /// Announcement that the hosts behind it support TPA; `None`: nothing is announced.
     pub announce: Option<announce::Config>,
     /// Configuration of the exit.
     pub config: ExitConfig,
@@ -45,7 +45,7 @@ pub struct ExitTask {
 
 /// Port of the listener for diverted connections of the first proxy of a file.
 const FIRST_PORT: u16 = 7070;
-/// Queue of diverted connections of the first proxy of a file. The queue of announcements is another one.
+/// NFQUEUE for SYNs of diverted connections, of the first proxy of a file. Announcements have another queue.
 const FIRST_QUEUE: u16 = 27_735;
 
 impl EntranceTask {
@@ -123,7 +123,7 @@ impl EntranceTask {
         self.diversion.mark = mark;
     }
 
-    /// Returns the diversion of connections, if some are diverted.
+    /// Returns the diversion of connections. `None` if no connection is diverted.
     pub(crate) fn diverted(&self) -> Option<Diversion> {
         self.divert.is_some().then_some(self.diversion)
     }
@@ -157,19 +157,19 @@ impl ExitTask {
     }
 }
 
-/// Returns the discovery or announcement of hosts that speak TPA.
+/// Returns the discovery (client) or the announcement (server) of hosts that support TPA.
 fn announce(section: &Section<'_>, role: Role, number: u16) -> Result<Option<announce::Config>, Problem> {
     let Some(name) = section.word(keys::ANNOUNCE.name) else { return Ok(None) };
     let interface = values::interface(section, keys::ANNOUNCE.name, name)?;
     Ok(Some(announce::Config::new(role, interface, in_path::queue(section, number))))
 }
 
-/// Returns the handshakes that it receives.
+/// Returns the queue of TCP handshakes for the service of this configuration.
 fn announced(config: &announce::Config) -> HandshakeQueue {
     HandshakeQueue { queue: config.queue, interface: config.interface.clone(), role: config.machine.role }
 }
 
-/// Returns the configuration of an exit in a section.
+/// Returns the configuration of the exit in a section.
 fn exit(section: &Section<'_>) -> Result<ExitConfig, Problem> {
     let mut config = ExitConfig::new(peers(section)?);
     config.listen = values::parsed(section, keys::LISTEN.name, "address with a port", "0.0.0.0:7172")?

@@ -1,4 +1,4 @@
-//! Home agents, base stations, mobile hosts.
+//! Tasks of home agents, base stations and mobile hosts.
 
 use super::super::keys::{KindKey, handoff as keys, pair};
 use super::super::values;
@@ -37,12 +37,12 @@ pub(super) fn home_agent(section: &Section<'_>) -> Result<HomeConfig, Problem> {
     Ok(config)
 }
 
-/// Base station, and the middlebox in the path to its hosts.
+/// Base station, and the middlebox on the path to its mobile hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StationTask {
     /// Configuration of the station.
     pub config: StationConfig,
-    /// Snoop, and the queue of its packets.
+    /// Number of the NFQUEUE of Snoop, and configuration of Snoop.
     pub snoop: Option<(u16, snoop::Config)>,
 }
 
@@ -53,7 +53,7 @@ impl StationTask {
         Some(Queued {
             queue,
             interface: self.config.wireless.clone(),
-            // Messages of stations about connections are over IPv4, as the handoff is.
+            // Handoff, and the messages about connections between stations, exist over IPv4 only.
             versions: Versions::V4,
             subnets: Vec::new(),
             ports: Vec::new(),
@@ -82,7 +82,7 @@ pub(super) fn base_station(section: &Section<'_>, number: u16) -> Result<Station
 pub(super) fn mobile_host(section: &Section<'_>) -> Result<MobileConfig, Problem> {
     let kind = KindKey::MobileHost;
     let home = address(kind, section, keys::ADDRESS.name)?;
-    // The key is created where the network's key is.
+    // The command runs on a machine that has the key of the network.
     let key =
         secret::key_by::<HOST_KEY_LEN>(kind, section, &format!("hopline proxy host-key NETWORK.KEY {home}"))?;
     let mut config = MobileConfig::new(home, Key::host(key));
@@ -107,10 +107,11 @@ pub(super) fn mobile_host(section: &Section<'_>) -> Result<MobileConfig, Problem
     Ok(config)
 }
 
-/// Returns the line for the key file of the mobile host with this home address, from the file of the network's key.
+/// Returns the line for the key file of the mobile host with this home address. `network`: path of the file with the
+/// network's key.
 ///
 /// # Errors
-/// A [`Problem`] that describes the fault of the file.
+/// The [`Problem`] of the file.
 pub(crate) fn host_key(network: &str, home: Ipv4Addr) -> Result<String, Problem> {
     let origin = Origin::of_option("the network's key", network);
     let network = Key::new(secret::read_secret(network, &origin)?);

@@ -1,4 +1,4 @@
-//! Packets that a middlebox receives.
+//! Selection of the packets that a middlebox receives.
 
 use super::super::keys::{KindKey, in_path, pair};
 use super::super::values;
@@ -11,24 +11,24 @@ use hopline_config::source::Problem;
 use hopline_middlebox::nfqueue;
 use hopline_proxy::{hop_window, snoop};
 
-/// Packets that a middlebox receives.
+/// Selection of the packets that a middlebox receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketSelection {
-    /// Queue of the packets.
+    /// Number of the NFQUEUE of the packets.
     pub queue: u16,
     /// Interface that leads to the mobile hosts.
     pub interface: String,
     /// Served mobile hosts; empty: all.
     pub subnets: Vec<Subnet>,
-    /// Served ports of fixed hosts; empty: all.
+    /// TCP ports of fixed hosts that are served; empty: all.
     pub ports: Vec<u16>,
     /// Rate of the interface, bits per second, if packets are to be queued in this host.
     pub rate_bps: Option<u64>,
-    /// Hooks at which packets are queued.
+    /// Netfilter hooks at which packets are queued.
     pub(crate) hooks: Hooks,
 }
 
-/// Queue of the first proxy of a file.
+/// NFQUEUE of the first proxy of a file.
 const FIRST_QUEUE: u16 = 26_735;
 
 impl PacketSelection {
@@ -44,7 +44,7 @@ impl PacketSelection {
         })
     }
 
-    /// Moves the rules to a host at the end of the link.
+    /// Selects the packets of this host in place of forwarded ones.
     pub(super) fn for_host(self) -> Self {
         Self { hooks: Hooks::Local, ..self }
     }
@@ -60,8 +60,8 @@ impl PacketSelection {
     }
 }
 
-/// Returns the configuration of Snoop. Without a configured rate, packets may be queued at an unknown place of the link.
-/// Snoop `modern` then limits the window on the last hop, unless the file says otherwise.
+/// Returns the configuration of Snoop. Without a configured rate, packets may wait in a queue beyond this host. Snoop `modern`
+/// then limits the number of packets on the last hop, unless the file sets `hop_window`.
 pub(super) fn snoop(section: &Section<'_>, path: &PacketSelection) -> Result<snoop::Config, Problem> {
     let mut config = middlebox::snoop(section)?;
     let is_modern = matches!(config.rules, snoop::Rules::Modern(_));
@@ -76,24 +76,24 @@ pub(super) fn rate_bps(section: &Section<'_>) -> Option<u64> {
     section.number(pair::RATE_MBPS.name).map(|mbps| (mbps * 1e6) as u64)
 }
 
-/// Returns the queue of the proxy at position `number`.
+/// Returns the number of the NFQUEUE of the proxy at position `number` of its file, from 0.
 pub(super) fn queue(section: &Section<'_>, number: u16) -> u16 {
     section.integer_as(in_path::QUEUE.name).unwrap_or(FIRST_QUEUE + number)
 }
 
-/// Returns the mandatory interface.
+/// Returns `interface`, which is mandatory.
 pub(super) fn interface(kind: KindKey, section: &Section<'_>) -> Result<String, Problem> {
     let key = in_path::INTERFACE.name;
     let name = section.word(key).ok_or_else(|| values::missing(section, key, kind.word(), "\"wlan0\""))?;
     values::interface(section, key, name)
 }
 
-/// Returns the served hosts; empty: all.
+/// Returns the subnets of the served mobile hosts; empty: all.
 pub(super) fn subnets(section: &Section<'_>) -> Result<Vec<Subnet>, Problem> {
     values::parsed_list(section, in_path::SUBNETS.name, "subnet", "10.1.0.0/16")
 }
 
-/// Returns the served ports; empty: all.
+/// Returns the served TCP ports; empty: all.
 pub(super) fn ports(section: &Section<'_>) -> Vec<u16> {
     section.integers(in_path::PORTS.name).unwrap_or_default().into_iter().map(|(port, _)| port).collect()
 }

@@ -37,19 +37,19 @@ use std::path::{Path, PathBuf};
 pub enum Task {
     /// Retransmits packets lost on the last hop.
     Snoop(PacketSelection, snoop::Config),
-    /// Makes senders wait while a mobile host is unreachable.
+    /// Makes senders wait while a mobile host is unreachable (M-TCP).
     Mtcp(PacketSelection, mtcp::Config),
     /// Requests lost data of mobile hosts.
     Nack(PacketSelection, nack::Config),
-    /// Buffers packets of this host, and retransmits requested ones.
+    /// Buffers packets that this host sends, and retransmits those that a station requests.
     NackHost(PacketSelection, snoop::Config),
-    /// Terminates connections, and opens onward ones.
+    /// Terminates connections, and opens connections to their destinations.
     Split(Box<SplitTask>),
-    /// Takes part in the distributed queue of its neighbourhood.
+    /// Queues packets for a radio, and drops or marks them together with its neighbours (Neighborhood RED).
     NeighborhoodRed(Box<nred::Config>),
-    /// Repairs TCP packets lost on a link, together with a peer.
+    /// Retransmits TCP packets lost on a link, together with a peer.
     DProxy(Box<DProxyTask>),
-    /// Repairs any packets lost on a link, together with a peer.
+    /// Retransmits packets of any protocol lost on a link, together with a peer.
     Tunnel(Box<TunnelTask>),
     /// Transfers connections from TCP to TPA.
     Gateway(Box<EntranceTask>),
@@ -66,7 +66,7 @@ pub enum Task {
 /// Scheduling of the threads of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheduling {
-    /// Real time: packets wait for them.
+    /// Real time, because packets in the kernel wait for these threads.
     RealTime,
     /// Normal priority.
     Normal,
@@ -84,7 +84,7 @@ impl Task {
             }
             KindKey::Mtcp => Self::Mtcp(path()?, middlebox::mtcp(section)),
             KindKey::Nack => {
-                // Most hosts buffer nothing that they send.
+                // Only hosts that announce it are asked: most hosts do not buffer the packets that they send.
                 let asks = nack::NackPolicy::Announced;
                 Self::Nack(path()?, nack::Config { policy: asks, ..middlebox::nack(section) })
             }
@@ -103,7 +103,7 @@ impl Task {
         })
     }
 
-    /// Returns its kind, as in the file.
+    /// Returns the value of `kind` in the file.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         let kind = match self {
@@ -136,7 +136,7 @@ impl Task {
         }
     }
 
-    /// Returns the interface with all packets waiting for its verdict, if there is one.
+    /// Returns the interface on which every outgoing packet waits for its verdict, if there is one.
     pub(crate) fn offered(&self) -> Option<FullyQueuedInterface> {
         match self {
             Self::NeighborhoodRed(config) => {
@@ -146,7 +146,7 @@ impl Task {
         }
     }
 
-    /// Returns the handshakes that wait for its verdict, if there are some.
+    /// Returns the queue of TCP handshakes that wait for its verdict, if there is one.
     pub(crate) fn announced(&self) -> Option<HandshakeQueue> {
         match self {
             Self::Gateway(task) => task.announced(),
@@ -181,14 +181,14 @@ impl Task {
         }
     }
 
-    /// Sets the daemon that owns interfaces that outlive the proxy.
+    /// Sets the daemon that owns the TUN interface, which may remain after the proxy.
     pub(crate) fn set_owner(&mut self, owner: &Owner) {
         if let Self::Tunnel(task) = self {
             task.owner = owner.clone();
         }
     }
 
-    /// Returns the folder in which it creates a socket, if it does.
+    /// Returns the folder in which it creates a socket, if it creates one.
     pub(crate) fn writable_folder(&self) -> Option<PathBuf> {
         let Self::NeighborhoodRed(config) = self else { return None };
         let nred::Source::Socket(path) = &config.source else { return None };
@@ -199,13 +199,13 @@ impl Task {
     /// Returns the scheduling of its threads.
     pub(crate) const fn scheduling(&self) -> Scheduling {
         match self {
-            // Data wait in socket buffers of the kernel.
+            // Here data wait in socket buffers, and the kernel acknowledges them meanwhile.
             Self::Split(_) | Self::Gateway(_) | Self::GatewayExit(_) => Scheduling::Normal,
             _ => Scheduling::RealTime,
         }
     }
 
-    /// Returns the connections that it terminates.
+    /// Returns the connections that are diverted to it and that it terminates.
     pub(crate) fn captured(&self) -> Vec<DivertedConnections> {
         match self {
             Self::Split(task) => task.captured(),
@@ -229,7 +229,7 @@ impl Task {
         }
     }
 
-    /// Returns its queues of the kernel.
+    /// Returns the numbers of its NFQUEUEs.
     pub fn queues(&self) -> impl Iterator<Item = u16> {
         let queues = [
             self.queued().map(|queued| queued.queue),

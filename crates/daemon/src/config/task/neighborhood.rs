@@ -1,4 +1,4 @@
-//! Neighborhood RED.
+//! Task of Neighborhood RED.
 
 use super::super::keys::{KindKey, neighborhood as keys};
 use super::super::values;
@@ -11,7 +11,8 @@ use hopline_middlebox::neighborhood::{Config, Source};
 use hopline_queue::neighborhood_red::config::{Delivery, Limits, NoticeLimits};
 use std::path::PathBuf;
 
-/// Returns the configuration in a section. Defaults differ from those of scenarios: notices are sent to all, and expire.
+/// Returns the configuration in a section. Two defaults differ from those of scenarios: notices are broadcast, and limits
+/// guard against floods of notices.
 pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Config, Problem> {
     let kind = KindKey::NeighborhoodRed;
     let interface = in_path::interface(kind, section)?;

@@ -1,4 +1,4 @@
-//! One end of a link that repairs its losses.
+//! Tasks of proxies in pairs, one at each end of a link, which repair its losses.
 
 use super::super::keys::{KindKey, pair as keys};
 use super::super::values;
@@ -18,7 +18,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-/// D-Proxy, reading TCP.
+/// D-Proxy for TCP packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DProxyTask {
     /// Position of D-Proxy.
@@ -29,15 +29,15 @@ pub struct DProxyTask {
     pub rate_bps: Option<u64>,
 }
 
-/// A tunnel.
+/// Tunnel that repairs losses of packets of any protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelTask {
     kind: KindKey,
-    /// Addresses of its interface.
+    /// Addresses of its TUN interface.
     pub addresses: Vec<IpNet>,
     /// Configuration of the tunnel.
     pub config: opaque::Config,
-    /// Daemon that owns the interface.
+    /// Daemon that owns the TUN interface.
     pub owner: Owner,
 }
 
@@ -120,18 +120,18 @@ impl TunnelTask {
         config.routes = routes.into_iter().map(|Subnet(net)| (net.addr(), net.prefix_len())).collect();
         config.lifetime = section.get(keys::TUN_LIFETIME);
         let addresses = values::interface_addresses(section, keys::TUN_ADDRESSES.name)?;
-        // The owner is set later: the daemon's section has it.
+        // The owner is set later: it is known once the keys of the daemon are read.
         let owner = Owner { name: String::new(), folder: PathBuf::new() };
         Ok(Self { kind, addresses, config, owner })
     }
 
-    /// Returns whether packets for the other end are routed into the tunnel.
+    /// Returns whether a route into the tunnel contains the peer's own address.
     pub(crate) fn has_route_to_peer(&self) -> bool {
         let mut routes = self.config.routes.iter().filter_map(|&(net, bits)| IpNet::new(net, bits).ok());
         routes.any(|route| route.contains(&self.config.peer))
     }
 
-    /// Returns the interface, with its addresses and routes from the daemon.
+    /// Returns the TUN interface, with the addresses and routes that the daemon sets.
     pub(crate) fn interface(&self) -> Tun {
         let routes = self.config.routes.iter().filter_map(|&(address, bits)| IpNet::new(address, bits).ok());
         Tun::new(&self.config.tun, self.addresses.iter().copied(), routes.map(|route| route.trunc()))
@@ -144,7 +144,7 @@ impl TunnelTask {
     }
 }
 
-/// Returns the addresses of this end of the link and of the other one.
+/// Returns the addresses of the two ends of the link: `local`, then `peer`.
 fn ends(kind: KindKey, section: &Section<'_>) -> Result<[IpAddr; 2], Problem> {
     const EXAMPLE: &str = "192.0.2.1";
     let end = |key: &str| {

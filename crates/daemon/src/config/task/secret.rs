@@ -1,4 +1,4 @@
-//! Secrets in files of their own. The code for keys of transfers checks their permissions.
+//! Secrets, each in a file of its own. `hopline_streams::key_files` reads them and checks the permissions of the files.
 
 use super::super::keys::{KindKey, proxy};
 use super::super::values;
@@ -14,7 +14,7 @@ pub(super) fn key<const N: usize>(kind: KindKey, section: &Section<'_>) -> Resul
     read_secret(path, origin)
 }
 
-/// Returns the `N` bytes of a key that a command prints, from the file that `key_file` names.
+/// Returns the `N` bytes in the file that `key_file` names. `command`: the command that prints such a key, for messages.
 pub(super) fn key_by<const N: usize>(
     kind: KindKey,
     section: &Section<'_>,
@@ -24,12 +24,12 @@ pub(super) fn key_by<const N: usize>(
     load(path, origin, &key_files::into_secret(command, Path::new(path)))
 }
 
-/// Returns the `N` bytes that a file has as hexadecimal digits.
+/// Returns the `N` bytes that a file contains as hexadecimal digits.
 pub(super) fn read_secret<const N: usize>(path: &str, origin: &Origin) -> Result<[u8; N], Problem> {
     load(path, origin, &key_files::new_secret(Path::new(path), N))
 }
 
-/// Returns the login in the first line of a file.
+/// Returns the login, USER:PASSWORD, in the first line of a file.
 pub(super) fn login(path: &str, origin: &Origin) -> Result<Login, Problem> {
     const RIGHT: &str = "the first line of a file of a login is USER:PASSWORD";
     let text = key_files::load_text(Path::new(path), RIGHT).map_err(|error| problem(&error, origin))?;
@@ -49,9 +49,9 @@ fn key_file_path<'a>(kind: KindKey, section: &Section<'a>) -> Result<(&'a str, &
 
 fn load<const N: usize>(path: &str, origin: &Origin, made: &str) -> Result<[u8; N], Problem> {
     if path.len() >= 32 && path.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        // The message omits the line, which has the key.
-        return Err(Problem::new(format!("{origin}: this is a key, and here belongs the name of its file"))
-            .help("a file of proxies is no secret: put the key into a file that its owner alone may read, and make a new one if other users could read this"));
+        // The message does not quote the line, because the line contains the key.
+        return Err(Problem::new(format!("{origin}: this is a key, but the name of a key file is expected"))
+            .help("a proxy file is not secret: put the key into a file that only its owner may read, and create a new key if other users could read this one"));
     }
     key_files::load_secret::<N>(Path::new(path), made)
         .map(|bytes| *bytes)

@@ -1,4 +1,4 @@
-//! Split connections.
+//! Task of split connections.
 
 use super::super::keys::split::ConnectOrderKey;
 use super::super::keys::{KindKey, split as keys};
@@ -13,20 +13,20 @@ use hopline_middlebox::diversion::Diversion;
 use hopline_middlebox::split::{Config, ConnectOrder, LegPolicy, MobileHosts};
 use std::num::NonZeroUsize;
 
-/// Connections to split, and the parameters.
+/// Selection of the connections to split, and parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitTask {
     /// Interface that leads to the mobile hosts.
     pub interface: String,
-    /// Served mobile hosts; empty: all.
+    /// Subnets of the served mobile hosts; empty: all.
     pub subnets: Vec<Subnet>,
-    /// Destination ports; empty: all.
+    /// Destination ports of the connections; empty: all.
     pub ports: Vec<u16>,
     /// Port of the listener.
     pub port: u16,
     /// Parameters.
     pub config: Config,
-    /// Other stations to which connections go with their hosts. `None`: they stay.
+    /// Moves of connections to other stations, with their mobile hosts. `None`: connections do not move.
     pub connection_moves: Option<ConnectionMoves>,
 }
 
@@ -67,8 +67,8 @@ impl SplitTask {
         Ok(Self { interface, subnets, ports, port, config, connection_moves: moving })
     }
 
-    /// Returns whether the service of `other` can do this with new parameters of its halves. Connections are selected by
-    /// rules alone.
+    /// Returns whether the running service of `other` can take over this task by a change of its `legs` (the socket options of
+    /// the two connections). The selection of connections may differ: only firewall rules depend on it.
     pub(crate) fn is_compatible(&self, other: &Self) -> bool {
         let legs = self.config.legs.clone();
         self.config == Config { legs, ..other.config.clone() }
@@ -85,7 +85,7 @@ impl SplitTask {
         }
     }
 
-    /// Returns the captured connections, from mobile hosts and to them.
+    /// Returns the diverted connections: those from mobile hosts, and those to them.
     pub(super) fn captured(&self) -> Vec<DivertedConnections> {
         let Self { interface, subnets, port, ports, .. } = self;
         let by = ConnectionMatch::ArrivingOn {
