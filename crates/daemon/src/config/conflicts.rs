@@ -1,4 +1,4 @@
-//! Resources that each proxy of a file needs for itself, and settings on which proxies must agree.
+//! Conflicts between proxies of a file: resources that only one proxy can use, and settings on which proxies must agree.
 
 use super::keys::{gateway, in_path, pair, proxy, split};
 use super::proxy::Proxy;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
-/// Resources of the earlier proxies of the file.
+/// Resources that the earlier proxies of the file use. Texts are the places of these proxies in the file.
 #[derive(Default)]
 pub(super) struct Conflicts {
     names: BTreeMap<String, String>,
@@ -34,7 +34,7 @@ struct PacketMatch {
 }
 
 impl Conflicts {
-    /// Rejects a resource of an earlier proxy, or a different setting.
+    /// Rejects a proxy that uses a resource of an earlier proxy, or disagrees with its settings.
     pub(super) fn check(&mut self, proxy: &Proxy, section: &Section<'_>) -> Result<(), Problem> {
         let Proxy { name, task } = proxy;
         let at = |keys: &[&str]| origin_of(section, keys);
@@ -95,7 +95,7 @@ impl Conflicts {
         }
     }
 
-    /// Rejects a proxy that can never receive a packet: if the rules of two proxies match, the first gets the packet.
+    /// Rejects a proxy that can never receive a packet. If the rules of two proxies match a packet, the first proxy gets it.
     fn check_match(&mut self, Proxy { name, task }: &Proxy, section: &Section<'_>) -> Result<(), Problem> {
         let origin = origin_of(
             section,
@@ -122,6 +122,7 @@ impl Conflicts {
 }
 
 impl PacketMatch {
+    /// Returns whether the `later` proxy of the file never gets a packet, because this one gets all of them.
     fn shadows(&self, later: &Self) -> bool {
         let queued = match (&self.queued, &later.queued) {
             (Some(first), Some(later)) => shadows_packets(first, later),
@@ -158,22 +159,23 @@ fn shadows_connections(first: &DivertedConnections, later: &DivertedConnections)
     by_place && contain_ports(&first.ports, &later.ports)
 }
 
-/// Returns whether each of `later` lies in one of `first`. An empty list means all.
+/// Returns whether each subnet of `later` lies in one of `first`. An empty list means all addresses.
 fn contain(first: &[Subnet], later: &[Subnet]) -> bool {
     let lies = |later: &Subnet| first.iter().any(|first| first.0.contains(&later.0));
     first.is_empty() || (!later.is_empty() && later.iter().all(lies))
 }
 
+/// Returns whether each port of `later` is one of `first`. An empty list means all ports.
 fn contain_ports(first: &[u16], later: &[u16]) -> bool {
     first.is_empty() || (!later.is_empty() && later.iter().all(|port| first.contains(port)))
 }
 
-/// Returns the position of the first key that is set.
+/// Returns the position in the file of the first of `keys` that is set, or else of the section.
 fn origin_of<'a>(section: &Section<'a>, keys: &[&str]) -> &'a Origin {
     keys.iter().find(|key| section.has(key)).map_or(section.origin, |key| section.origin_of(key))
 }
 
-/// Records a resource of a proxy, and rejects one of an earlier proxy.
+/// Records that a proxy uses a resource, and rejects it if an earlier proxy does.
 fn claim<T: Ord>(
     taken: &mut BTreeMap<T, String>,
     what: T,

@@ -1,4 +1,4 @@
-//! Files of proxies: TOML in, checked values out. Every error has a position.
+//! Proxy files: parses TOML and returns checked values. Every error has a position in the file.
 
 mod conflicts;
 pub mod keys;
@@ -35,11 +35,11 @@ use std::sync::Arc;
 /// Configuration of a daemon.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Name, which its rules, sockets and files contain.
+    /// Name of the daemon, part of the names of its rules, sockets and files.
     pub name: String,
-    /// Folder of its lock, socket and journal.
+    /// Folder of its lock, its control socket and the list of its rules.
     pub state_dir: PathBuf,
-    /// User that the daemon changes to when root has started it; `None`: root.
+    /// User to which the daemon changes after root has started it; `None`: it stays root.
     pub user: Option<User>,
     /// Group that may query its status; `None`: all users may.
     pub status_group: Option<StatusGroup>,
@@ -47,7 +47,7 @@ pub struct Config {
     pub log: LogFormat,
     /// Address and port of its metrics for Prometheus.
     pub metrics: Option<SocketAddr>,
-    /// Mark and routing table that divert packets to its sockets.
+    /// Packet mark and routing table that divert packets to its sockets.
     pub diversion: DiversionMark,
     /// Proxies, in the order of the file; at least one, with distinct names.
     pub proxies: Vec<Proxy>,
@@ -73,8 +73,8 @@ pub struct StatusGroup {
     pub id: u32,
 }
 
-/// Name of a daemon, and the folder of its socket: all that a status query needs. Users that may not read its secrets can
-/// query it too.
+/// Name of a daemon and folder of its socket, which is all that a status query needs. To load it, no secret is read, so
+/// users without access to the secrets can query the status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DaemonId {
     /// Name of the daemon.
@@ -84,10 +84,10 @@ pub struct DaemonId {
 }
 
 impl DaemonId {
-    /// Reads a file of proxies, and no file that it names.
+    /// Reads a proxy file, but none of the files that it names.
     ///
     /// # Errors
-    /// All faults of the file, except those of its proxies.
+    /// All errors of the file, except errors in the values of its proxies.
     pub fn load(path: &Path) -> Result<Self, Problems> {
         let document = document::parse(&source(path)?)?;
         unknown::check(&document)?;
@@ -100,24 +100,24 @@ impl DaemonId {
     }
 }
 
-/// Longest name of a daemon: it has to fit into names of iptables chains, after a prefix.
+/// Maximum length of the name of a daemon, bytes. With a prefix it must fit into names of iptables chains.
 const MAX_NAME: usize = 16;
 
-/// Largest file, bytes: far more than [`MAX_PROXIES`] take.
+/// Maximum length of a file, bytes; far more than [`MAX_PROXIES`] proxies need.
 const MAX_FILE: u64 = 1 << 20;
 
 fn source(path: &Path) -> Result<Arc<Source>, Problem> {
     Source::read_up_to(path, MAX_FILE)
 }
 
-/// Most proxies of a daemon: each has a thread.
+/// Maximum number of proxies of a daemon. Each has a thread.
 const MAX_PROXIES: usize = 256;
 
 impl Config {
     /// Reads a file.
     ///
     /// # Errors
-    /// All faults of the file.
+    /// All errors of the file.
     pub fn load(path: &Path) -> Result<Self, Problems> {
         Self::parse(&source(path)?)
     }
@@ -125,7 +125,7 @@ impl Config {
     /// Parses a text.
     ///
     /// # Errors
-    /// All faults of the text.
+    /// All errors of the text.
     pub fn parse(source: &Arc<Source>) -> Result<Self, Problems> {
         let document = document::parse(source)?;
         unknown::check(&document)?;
@@ -165,7 +165,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Makes this daemon the owner of interfaces that outlive its proxies, and sets its mark in the tasks.
+    /// Makes this daemon the owner of interfaces that remain after their proxies, and sets its packet mark in the tasks.
     pub(crate) fn set_owner(&mut self) {
         let owner = Owner { name: self.name.clone(), folder: self.state_dir.clone() };
         for proxy in &mut self.proxies {
@@ -232,7 +232,8 @@ fn proxies(section: &Section<'_>) -> Result<(Vec<Proxy>, Vec<Requirement>), Prob
     Ok((found, needs))
 }
 
-/// Rejects keys of other kinds. Proxies are not varied like flows of scenarios, so such a key is an error.
+/// Rejects keys of other kinds. In scenarios such a key may be needed by another value of a varied key; proxies are not
+/// varied, so here it is an error.
 fn check_keys_of_kind(section: &Section<'_>, kind: keys::KindKey) -> Result<(), Problem> {
     match section.keys().find(|key| section.has(key.name) && !kind.takes(key.name)) {
         None => Ok(()),

@@ -1,5 +1,5 @@
-//! Interfaces and addresses of this machine that proxies name. They may appear after the start of the daemon, as those of
-//! radios do.
+//! Interfaces and local addresses that proxies need. They may appear after the start of the daemon, as interfaces of radios
+//! do.
 
 use super::keys::{gateway, handoff, in_path, pair};
 use hopline_config::schema::Section;
@@ -27,7 +27,7 @@ enum Resource {
 }
 
 impl Requirement {
-    /// Returns the needs of a proxy.
+    /// Returns the interfaces and addresses that a proxy needs.
     pub(super) fn of(section: &Section<'_>, proxy: &str) -> Vec<Self> {
         let need = |key: &'static str, what: Resource| {
             let place = section.origin_of(key).to_string();
@@ -44,13 +44,13 @@ impl Requirement {
             section.texts(key).into_iter().map(|name| need(key, Resource::Interface(name.to_owned()))),
         );
         let local = section.word(pair::LOCAL.name).and_then(|text| text.parse().ok());
-        // The interface of a link-local address is not known here.
+        // A link-local address cannot be checked: its interface is not known here.
         let is_told = |address: &IpAddr| !matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
         needs.extend(local.filter(is_told).map(|address| need(pair::LOCAL.name, Resource::Address(address))));
         needs
     }
 
-    /// Returns whether this machine has it now; `true` if the system does not say.
+    /// Returns whether this machine has the interface or address now; `true` if the system does not tell.
     #[must_use]
     pub fn is_met(&self) -> bool {
         match &self.resource {
@@ -63,7 +63,7 @@ impl Requirement {
     }
 }
 
-/// Writes that the need is not met.
+/// Writes that the requirement is not met.
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { proxy, key, resource: what, origin: place } = self;
@@ -83,7 +83,7 @@ impl fmt::Display for Requirement {
     }
 }
 
-/// Parses names in /proc/net/dev (proc(5)).
+/// Parses the names of interfaces in the text of /proc/net/dev (proc(5)).
 fn interfaces(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim()).collect()
 }

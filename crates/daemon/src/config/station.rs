@@ -1,4 +1,4 @@
-//! Split proxies, and the base stations beside them in the file.
+//! Association of split proxies with the base stations of the same file.
 
 use super::keys::split::MOVES;
 use super::proxy::Proxy;
@@ -10,7 +10,7 @@ use hopline_middlebox::handoff::StationConfig;
 use hopline_middlebox::split::{MobileHosts, MoveKey, Network};
 use ipnet::{IpNet, Ipv4Net};
 
-/// Tells each split proxy with `moves` of the base station beside it.
+/// Gives each split proxy with `moves` the address, network, key and mark of the base station with the same interface.
 pub(super) fn join(proxies: &mut [Proxy], sections: &[Section<'_>]) -> Result<(), Problem> {
     let mut taken: Vec<String> = Vec::new();
     for at in 0..proxies.len() {
@@ -57,7 +57,7 @@ pub(super) fn join(proxies: &mut [Proxy], sections: &[Section<'_>]) -> Result<()
             mark: *mark,
         };
         taken.push(interface.clone());
-        // The routes of this machine lead to the home agent, not to the radio.
+        // Mobile hosts are known by their network: the routes of this machine lead to the home agent, not to the radio.
         let among: Network = net.to_string().parse().expect("both read networks");
         if let Task::Split(task) = &mut proxies[at].task {
             task.config.legs.mobile_hosts = MobileHosts::InNetworks(vec![among]);

@@ -1,16 +1,17 @@
-//! Check of the keys of a proxy against its kind, which the key tables do not contain.
+//! Check of the keys of a proxy file. For an unknown key, the advice depends on the kind of the proxy, which the key tables
+//! do not consider.
 
 use super::keys::{self, KindKey, PROXY_KEYS};
 use hopline_config::document::{Node, Table, Value};
 use hopline_config::schema::{self, join};
 use hopline_config::source::{Problem, Problems};
 
-/// Checks a file against the key tables. Advice about a misspelt key of a proxy names keys of its kind.
+/// Checks a file against the key tables. If a key of a proxy is misspelt, the advice names only keys of its kind.
 pub(super) fn check(document: &Node) -> Result<(), Problems> {
     let mut checked = schema::check_document(document, "the file", keys::FILE_KEYS);
     if let Err(Problems(problems)) = &mut checked {
         for of_kind in (0..).zip(proxies(document)).flat_map(|(number, table)| unknown(number, table)) {
-            // The tables have reported this key already, without the kind.
+            // The key tables have reported this key already, with advice for all kinds.
             if let Some(problem) = problems.iter_mut().find(|problem| problem.at == of_kind.at) {
                 *problem = of_kind;
             }
@@ -34,7 +35,7 @@ fn proxies(document: &Node) -> impl Iterator<Item = &Table> {
     })
 }
 
-/// Returns the problems of keys that no proxy takes, if the kind of this one is known.
+/// Returns a problem for each key that no kind of proxy takes. Empty if the kind of this proxy is not known.
 fn unknown(number: usize, table: &Table) -> Vec<Problem> {
     let Some(kind) = kind(table) else { return Vec::new() };
     let taken = PROXY_KEYS.iter().filter(|key| kind.takes(key.name));

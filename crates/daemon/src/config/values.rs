@@ -1,4 +1,4 @@
-//! Values that the key tables treat as texts: addresses, subnets, durations.
+//! Values that are texts in the key tables, such as addresses, subnets and names of interfaces; and durations.
 
 use crate::rules::Ipv6Support;
 use hopline_config::schema::Section;
@@ -18,7 +18,7 @@ pub(super) fn parsed<T: FromStr>(
     section.word(key).map(|text| parse(text, section.origin_of(key), what, example)).transpose()
 }
 
-/// Parses a list of texts; empty if it is not set.
+/// Parses each text in the list of `key`; empty if it is not set.
 pub(super) fn parsed_list<T: FromStr>(
     section: &Section<'_>,
     key: &str,
@@ -36,7 +36,7 @@ pub(super) fn missing(section: &Section<'_>, key: &str, kind: &str, example: &st
         .help(format!("add {key} = {example}"))
 }
 
-/// Checks the name of an interface: it is used in rules, so that nothing else may pass.
+/// Checks the name of an interface strictly, because the name becomes part of firewall rules.
 pub(super) fn interface(section: &Section<'_>, key: &str, name: &str) -> Result<String, Problem> {
     // IFNAMSIZ, including the final NUL.
     let fits = (1..16).contains(&name.len());
@@ -49,17 +49,18 @@ pub(super) fn interface(section: &Section<'_>, key: &str, name: &str) -> Result<
         .help("`ip link` lists those of this machine"))
 }
 
-/// Parses addresses with the length of their network; host bits are kept.
+/// Parses addresses with prefix lengths; bits of the host are kept.
 pub(super) fn interface_addresses(section: &Section<'_>, key: &str) -> Result<Vec<IpNet>, Problem> {
     parsed_list(section, key, "address with the length of its network", "10.82.0.1/24")
 }
 
-/// Returns the listening addresses for diverted connections: this port, over each version of IP that this machine has.
+/// Returns the listening addresses for diverted connections: this port on the loopback address of each version of IP that
+/// this machine has.
 pub(super) fn diverted_to(port: u16) -> Vec<SocketAddr> {
     Ipv6Support::detect().families().iter().map(|family| family.listener(port)).collect()
 }
 
-/// Congestion control algorithms of Linux, which are modules in some kernels.
+/// Congestion control algorithms of Linux. Some kernels have them as modules that are not loaded yet.
 const CONGESTION_CONTROLS: [&str; 17] = [
     "reno",
     "cubic",
@@ -80,7 +81,7 @@ const CONGESTION_CONTROLS: [&str; 17] = [
     "yeah",
 ];
 
-/// Checks the name of a congestion control algorithm: one of this kernel, or one of Linux that a module may provide.
+/// Checks the name of a congestion control algorithm: this kernel offers it, or a module of Linux may provide it.
 pub(super) fn congestion_control(section: &Section<'_>, key: &str) -> Result<Option<String>, Problem> {
     let Some(name) = section.word(key) else { return Ok(None) };
     let offered = hopline_linux::tcp::offered_congestion_controls();
@@ -110,7 +111,8 @@ fn parse<T: FromStr>(text: &str, origin: &Origin, what: &str, example: &str) -> 
     text.parse().map_err(wrong)
 }
 
-/// Returns the network and the host of a text that begins with an address of a host in place of a network.
+/// Returns the network and the host address in a text such as 10.1.0.7/16, where a network was expected. `None` if no bit
+/// of the host is set.
 fn network_and_host(text: &str) -> Option<[IpNet; 2]> {
     let net: IpNet = text.split_whitespace().next()?.parse().ok()?;
     (net.trunc() != net).then(|| [net.trunc(), IpNet::from(net.addr())])
