@@ -14,8 +14,9 @@ pub const EXIT: Key = Key::text(
 pub const IDENTITY: Key =
     Key::text("identity", "name by which the other gateway knows this one").example("\"drone-7\"");
 /// `forward`.
-pub const FORWARD: Key = Key::texts("forward", "forwarded connections: those to the first address are carried to the second one")
-    .example("[\"127.0.0.1:8080 = server.example:80\"]");
+pub const FORWARD: Key =
+    Key::texts("forward", "forwarded connections: those to the first address are carried to the second one")
+        .example("[\"127.0.0.1:8080 = server.example:80\"]");
 /// `socks`.
 pub const SOCKS: Key = Key::text(
     "socks",
@@ -28,9 +29,11 @@ pub const SOCKS_LOGIN_FILE: Key =
         .derived("none, and no login is asked for")
         .example("\"/etc/hopline/socks.login\"");
 /// `divert`.
-pub const DIVERT: Key =
-    Key::text("divert", "interface on which connections of other hosts arrive that are diverted into the gateway")
-        .example("\"eth1\"");
+pub const DIVERT: Key = Key::text(
+    "divert",
+    "interface on which connections of other hosts arrive that are diverted into the gateway",
+)
+.example("\"eth1\"");
 /// `divert_queue`.
 pub const DIVERT_QUEUE: Key = Key::integer(
     "divert_queue",
@@ -125,8 +128,9 @@ pub const LISTEN: Key = Key::text("listen", "UDP address and port at which entra
     .default(Literal::Word("0.0.0.0:7172"))
     .example("\"0.0.0.0:7172\"");
 /// `peers`.
-pub const PEERS: Key = Key::texts("peers", "identities of the entrances that it serves, each with its key file")
-    .example("[\"drone-7 = drone-7.key\"]");
+pub const PEERS: Key =
+    Key::texts("peers", "identities of the entrances that it serves, each with its key file")
+        .example("[\"drone-7 = drone-7.key\"]");
 /// `max_trunks`.
 pub const MAX_TRUNKS: Key = Key::integer(
     "max_trunks",

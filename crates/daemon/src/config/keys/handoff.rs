@@ -31,13 +31,14 @@ pub const INTERFACES: Key = Key::texts(
 /// `home_agent`.
 pub const HOME_AGENT: Key = Key::text("home_agent", "address of the home agent").example("\"192.0.2.1\"");
 /// `wired`.
-pub const WIRED: Key =
-    Key::text("wired", "interface that leads to the home agent").example("\"eth0\"");
+pub const WIRED: Key = Key::text("wired", "interface that leads to the home agent").example("\"eth0\"");
 /// `signals`.
-pub const SIGNALS: Key =
-    Key::text("signals", "file with the signal strength of each station; each line has its address and the strength in dBm")
-        .derived("none, and strengths are not known")
-        .example("\"/run/signals\"");
+pub const SIGNALS: Key = Key::text(
+    "signals",
+    "file with the signal strength of each station; each line has its address and the strength in dBm",
+)
+.derived("none, and strengths are not known")
+.example("\"/run/signals\"");
 /// `handoff_every_s`.
 pub const HANDOFF_EVERY_S: Key = Key::number(
     "handoff_every_s",

@@ -14,9 +14,13 @@ pub enum ConnectOrderKey {
 }
 
 /// `listen_port`.
-pub const LISTEN_PORT: Key =
-    Key::integer("listen_port", 5, 65_535, "port on the loopback interface at which it accepts diverted connections")
-        .derived("7070 for the first proxy of the file, and so on");
+pub const LISTEN_PORT: Key = Key::integer(
+    "listen_port",
+    5,
+    65_535,
+    "port on the loopback interface at which it accepts diverted connections",
+)
+.derived("7070 for the first proxy of the file, and so on");
 /// `onward`.
 pub const ONWARD: Chosen<ConnectOrderKey> = choice!(
     "onward",
