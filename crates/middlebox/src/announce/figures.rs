@@ -3,7 +3,7 @@
 use crate::service::Metric;
 use hopline_proxy::announce::{AnnounceAction, TransportSupport};
 
-/// Counters of handshake packets, by the action taken.
+/// Counters of handshake packets, by the action taken on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     announced: u64,
@@ -12,7 +12,7 @@ pub(super) struct Counts {
     learned_tpa: u64,
     learned_tcp: u64,
     unchanged: u64,
-    /// Packets that did not cross the interface, or that the kernel had altered before they reached the queue.
+    /// Packets that did not cross the interface, or that reached the queue incomplete. They pass unchanged.
     pub(super) ineligible: u64,
 }
 
@@ -29,27 +29,35 @@ impl Counts {
         *count += 1;
     }
 
-    /// Returns the metrics. `troubles`: malformed messages of the kernel, and verdicts that it rejected.
+    /// Returns the metrics. `troubles`: numbers of malformed messages of the kernel, and of verdicts that it rejected.
     pub(super) fn metrics(&self, troubles: [u64; 2]) -> Vec<Metric> {
         let [malformed, refused] = troubles;
         vec![
-            Metric::counter("announced_syns", "SYNs that were marked: here is TPA", self.announced),
-            Metric::counter("heard_syns", "SYNs that came marked", self.received),
-            Metric::counter("answered_syns", "answers to SYNs that say: here too", self.answered),
-            Metric::counter("tpa_answers", "answers of hosts that speak TPA", self.learned_tpa),
-            Metric::counter("tcp_only_answers", "answers of hosts that do not", self.learned_tcp),
-            Metric::counter("untouched_syns", "SYNs, and answers, that passed as they were", self.unchanged),
+            Metric::counter(
+                "announced_syns",
+                "SYNs to which the announcement of TPA was added",
+                self.announced,
+            ),
+            Metric::counter("heard_syns", "SYNs that came with the announcement of TPA", self.received),
+            Metric::counter(
+                "answered_syns",
+                "SYN-ACKs to which the answer was added that TPA is supported",
+                self.answered,
+            ),
+            Metric::counter("tpa_answers", "SYN-ACKs of hosts that support TPA", self.learned_tpa),
+            Metric::counter(
+                "tcp_only_answers",
+                "SYN-ACKs of hosts that do not support TPA",
+                self.learned_tcp,
+            ),
+            Metric::counter("untouched_syns", "SYNs and SYN-ACKs that passed unchanged", self.unchanged),
             Metric::counter(
                 "unseen_syns",
-                "packets of other interfaces, or unfinished: nobody looked",
+                "packets of other interfaces, and incomplete packets, which were not examined",
                 self.ineligible,
             ),
-            Metric::counter(
-                "announcer_messages_malformed",
-                "messages of the kernel that were none",
-                malformed,
-            ),
-            Metric::counter("announcer_verdicts_refused", "verdicts that the kernel did not take", refused),
+            Metric::counter("announcer_messages_malformed", "malformed messages of the kernel", malformed),
+            Metric::counter("announcer_verdicts_refused", "verdicts that the kernel rejected", refused),
         ]
     }
 }

@@ -1,16 +1,16 @@
-//! TPA announcements in the handshakes of the kernel's TCP (TPA §6): the [state machine](hopline_proxy::announce) behind
-//! an [NFQUEUE](crate::nfqueue).
+//! TPA announcements in the handshakes of the kernel's TCP (TPA §6). The service runs the
+//! [state machine](hopline_proxy::announce) on packets from an [NFQUEUE](crate::nfqueue).
 //!
-//! Firewall rules queue only SYNs and SYN-ACKs. For connections of this host:
+//! Firewall rules lead only SYNs and SYN-ACKs to the queue. For connections of this host:
 //!
 //! ```text
 //! iptables -A OUTPUT -o wlan0 -p tcp --tcp-flags SYN SYN -j NFQUEUE --queue-num 7 --queue-bypass
 //! iptables -A INPUT -i wlan0 -p tcp --tcp-flags SYN SYN -j NFQUEUE --queue-num 7 --queue-bypass
 //! ```
 //!
-//! For hosts behind this one, use the same rules in `FORWARD`; for IPv6, use `ip6tables`. With `--queue-bypass`,
-//! handshakes pass unchanged when this process does not run. Code that opens connections asks [`HostProtocols`], which costs one
-//! lock that only handshakes contend for.
+//! For connections of hosts behind this one, use the same rules in `FORWARD`; for IPv6, use `ip6tables`. With
+//! `--queue-bypass`, handshakes pass unchanged while this process does not run. Code that opens connections queries
+//! [`HostProtocols`]. A query takes one lock, which it shares only with the handling of handshakes.
 
 mod figures;
 
@@ -32,37 +32,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Configuration of the announcement service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Interface that leads to the peer. Packets that do not cross it, or that come in and leave by it, pass unchanged.
+    /// Interface that leads to the peer. Packets pass unchanged if they do not cross it, or if they both arrive and leave by
+    /// it.
     pub interface: String,
-    /// Number of the NFQUEUE, as in the rules: 0 to 65,535.
+    /// Number of the NFQUEUE in the firewall rules, 0 to 65,535.
     pub queue: u16,
     /// Maximum number of handshake packets in the queue, 1 or more. Further ones pass unchanged. Default 1024.
     pub queue_length: u32,
-    /// Configuration of the state machine, including the side on which it runs.
+    /// Configuration of the state machine, with its role (client or server).
     pub machine: machine::Config,
 }
 
 impl Config {
-    /// Returns the defaults for this side, interface and queue.
+    /// Returns the defaults for this role, interface and queue.
     #[must_use]
     pub fn new(role: Role, interface: impl Into<String>, queue: u16) -> Self {
         Self { interface: interface.into(), queue, queue_length: 1024, machine: machine::Config::new(role) }
     }
 }
 
-/// Service that marks and reads handshakes.
+/// Service that adds TPA announcements to TCP handshakes and reads those of peers.
 #[derive(Debug)]
 pub struct Announcements {
     gate: PacketQueue,
     protocols: HostProtocols,
     /// The interface that leads to the peer.
     watched: WatchedInterfaces,
-    /// Index of the interface, while it exists.
+    /// Index of the interface in the kernel. `None` while the interface does not exist.
     index: Option<u32>,
     counts: Counts,
 }
 
-/// Knowledge about the protocols of hosts. Clones share it.
+/// Table of the transport protocols that hosts support. Clones share one table.
 #[derive(Clone, Debug)]
 pub struct HostProtocols {
     announcer: Arc<Mutex<Announcer>>,
@@ -70,7 +71,7 @@ pub struct HostProtocols {
 }
 
 impl Announcements {
-    /// Binds the queue, in the calling thread's namespace. From now on handshakes wait until the service runs.
+    /// Binds the NFQUEUE, in the calling thread's network namespace. From then on handshakes wait until the service runs.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN`, without NFQUEUE in the kernel, or if another process has bound the
@@ -86,7 +87,7 @@ impl Announcements {
         Ok(Self { gate, protocols: known, watched, index, counts: Counts::default() })
     }
 
-    /// Returns the shared knowledge, for code that opens connections.
+    /// Returns the shared table, for code that opens connections.
     #[must_use]
     pub fn host_protocols(&self) -> HostProtocols {
         self.protocols.clone()
@@ -126,7 +127,7 @@ impl Announcements {
         }
     }
 
-    /// Follows the interface when it disappears and returns. Connections and knowledge are kept meanwhile.
+    /// Updates the index of the interface, which changes when the interface disappears and returns. The table is kept.
     fn refresh_interface(&mut self, ledger: &ServiceStatus) {
         let index = self.watched.first_index();
         if index == self.index {
@@ -135,7 +136,7 @@ impl Announcements {
         self.index = index;
         let (tone, text) = match self.watched.check() {
             Err(gone) if index.is_none() => (Severity::Warning, gone.to_string()),
-            _ => (Severity::Normal, "the interface of announcements is there again".to_owned()),
+            _ => (Severity::Normal, "the interface of announcements exists again".to_owned()),
         };
         ledger.report(Notice { subject: "interface".into(), severity: tone, text });
     }
@@ -170,7 +171,7 @@ impl Service for Announcements {
 }
 
 impl HostProtocols {
-    /// Returns the protocols of `host`. `None` if they are unknown, or if the knowledge has expired.
+    /// Returns the transport support of `host`. `None` if it is unknown, or if the entry has expired.
     #[must_use]
     pub fn protocols_of(&self, host: IpAddr) -> Option<TransportSupport> {
         self.lock().transport_support(self.clock.now(), host)
