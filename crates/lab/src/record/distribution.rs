@@ -1,4 +1,4 @@
-//! Distributions of delays and response times of a run.
+//! Distributions of the packet delays and response times of a run.
 
 use crate::metrics::{self, Level};
 use crate::run::Run;
@@ -7,40 +7,40 @@ use hopline_sim::outcome::{DelayStats, FlowOutcome};
 use hopline_sim::spec::{FlowSpec, Traffic};
 use serde::{Deserialize, Serialize};
 
-/// Percentiles that are stored.
+/// Percentages of the stored percentiles. 0 is the minimum, 100 the maximum.
 pub const PERCENT: [f64; 27] = [
     0.0, 1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0, 60.0, 65.0, 70.0, 75.0,
     80.0, 85.0, 90.0, 92.5, 95.0, 97.5, 99.0, 99.9, 100.0,
 ];
-/// Maximum number of flows for which distributions of single flows are stored, besides those of kinds,
-/// classes and all flows.
+/// Maximum number of flows of a run with a distribution for each flow. If there are more, only the distributions of all
+/// flows, and of each kind of traffic and each `class` of flows, are stored.
 const MAX_FLOWS: usize = 50;
 
-/// Measured times of a distribution.
+/// Kind of the times in a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Times {
     /// One-way delays of packets of data.
     Delay,
-    /// Times from a request to the end of its response.
+    /// Response times: from a request to the end of its response.
     Response,
 }
 
-/// The distribution of one run.
+/// Distribution of delays or response times of a flow, or of several flows, in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// Measured times.
+    /// Kind of the times.
     pub times: Times,
-    /// Name of the flow, kind or class; empty: all flows together.
+    /// Name of the flow, of the kind of traffic, or of the class; empty: all flows together.
     pub of: String,
-    /// `true` for a flow; otherwise it is a kind, a class or all.
+    /// `true` for a single flow; `false` for a kind of traffic, a class or all flows.
     pub of_flow: bool,
     /// Quantiles at [`PERCENT`], in seconds.
     pub quantiles_s: Vec<f64>,
 }
 
-/// Returns the distributions of `run`: of all flows, of each kind and class if there are several, and of each
-/// flow if they are few.
+/// Returns the distributions of `run`: of all flows together, of each kind of traffic and each class if there are several,
+/// and of each flow if there are 2 to [`MAX_FLOWS`].
 pub(super) fn of(spec: &Spec, run: &Run) -> Vec<Distribution> {
     let flows: Vec<(&FlowSpec, &FlowOutcome)> = spec.flows.iter().zip(&run.outcome.flows).collect();
     let mut all = delays_and_responses("", Level::Run, &flows);
@@ -58,7 +58,7 @@ pub(super) fn of(spec: &Spec, run: &Run) -> Vec<Distribution> {
     all
 }
 
-/// Returns the distributions of delays and, for flows with requests, of response times.
+/// Returns the distribution of delays and, if some of `flows` send requests, that of response times.
 fn delays_and_responses(of: &str, level: Level, flows: &[(&FlowSpec, &FlowOutcome)]) -> Vec<Distribution> {
     let sum = |values: fn(&FlowOutcome) -> &DelayStats, counts: fn(&FlowSpec) -> bool| {
         let counted = flows.iter().filter(|(flow, _)| counts(flow));

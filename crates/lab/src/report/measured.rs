@@ -79,8 +79,8 @@ impl Measured {
         }
     }
 
-    /// Returns the number of digits after the point: two significant digits of half the interval; without an
-    /// interval four of the mean.
+    /// Returns the number of digits after the point. They show two significant digits of half the interval, or, without an
+    /// interval, four of the mean.
     fn decimals(&self) -> usize {
         match self.interval {
             Some([low, high]) if high == f64::INFINITY => decimals_for(self.mean - low, 2),
@@ -92,8 +92,7 @@ impl Measured {
     }
 }
 
-/// Returns the number of digits after the point that show `significant` digits of `value`; one more below
-/// 100.
+/// Returns the number of digits after the point that show `significant` digits of `value`, at most [`MOST_DECIMALS`].
 fn decimals_for(value: f64, significant: i32) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;
@@ -102,8 +101,8 @@ fn decimals_for(value: f64, significant: i32) -> usize {
     usize::try_from(significant - 1 - magnitude).unwrap_or(0).min(MOST_DECIMALS)
 }
 
-/// Formats a number with `decimals` digits after the point, a true minus sign, and thousands separated from
-/// 10 000 on.
+/// Formats a number with `decimals` digits after the point, the minus sign U+2212, and thousands separated if it has five
+/// digits or more before the point.
 pub(super) fn plain(value: f64, decimals: usize) -> String {
     match value {
         f64::INFINITY => return "∞".into(),
