@@ -1,4 +1,4 @@
-//! Plan files.
+//! Reading of plan files.
 
 use super::keys;
 use super::keys::PLAN;
@@ -22,18 +22,19 @@ use std::sync::Arc;
 pub enum Effort {
     /// As many runs as the plan says.
     Full,
-    /// `quick_runs` runs of each point, regardless of precision.
+    /// `quick_runs` runs of each point; `precision` is ignored.
     Quick,
 }
 
 impl Plan {
-    /// Reads a plan file and the scenario that it names, and sets `over` at every point.
+    /// Reads a plan file and the scenario that it names, and applies the settings `over` at every point.
     ///
     /// # Errors
     ///
-    /// All errors of the plan, of the scenario, and of any point. Also a key of `over` that the plan sets at
-    /// some points or varies, or that is in a table which switches a mechanism on and which only some
-    /// variants have.
+    /// All errors of the plan, of the scenario, and of any point. Also a key of `over` in two cases:
+    ///
+    /// - The plan varies the key, or sets it at some points.
+    /// - The key is in a table that switches a mechanism on, and only some variants have that table.
     pub fn load(path: &Path, over: &[Setting], effort: Effort) -> Result<Self, Problems> {
         Self::load_with(path, over, effort, CustomAlgorithms::default())
     }
@@ -53,7 +54,7 @@ impl Plan {
         Self::load_over(path, Overrides { user: over, ..Overrides::default() }, effort, machines)
     }
 
-    /// Reads a plan file, with settings of a register's reading and of the user over it.
+    /// Reads a plan file. The settings `over` take precedence over those that the plan applies at every point.
     pub(crate) fn load_over(
         path: &Path,
         over: Overrides<'_>,
@@ -65,8 +66,7 @@ impl Plan {
         Self::parse_over(&source, path.parent().unwrap_or(Path::new("")), &stem, over, effort, machines)
     }
 
-    /// Reads a plan from `source`. The scenario is named relative to `folder`; `name` is the default name of
-    /// the plan.
+    /// Reads a plan from `source`. The path of the scenario is relative to `folder`. `name` is the default name of the plan.
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl Plan {
         let scenario = base(plan, folder, &[everywhere.as_slice(), over.user].concat(), machines)?;
         let rest = product(&[Difference::default()], &combinations(plan)?)?;
         let points = product(&variants, std::slice::from_ref(&rest))?;
-        // Points of one combination are adjacent, since their variants are compared with each other.
+        // The variants of one combination are adjacent points, because they are compared with each other.
         let (across, count) = (variants.len(), rest.len());
         let grouped: Vec<Difference> =
             (0..points.len()).map(|i| points[(i % across) * count + i / across].clone()).collect();
@@ -148,7 +148,7 @@ impl Plan {
     }
 }
 
-/// Returns the scenario with all settings that hold at every point.
+/// Returns the scenario with the settings that apply at every point: those of `[set]`, `seed`, and `over`.
 fn base(
     plan: Section<'_>,
     folder: &Path,
@@ -171,8 +171,8 @@ fn base(
     Scenario::load_with(&path, &set, machines)
 }
 
-/// Returns the parts of a plan that set keys after those that hold at every point, and the keys of the plan
-/// that override the scenario's.
+/// Returns the parts of a plan with settings that take precedence over those of all points. These are the variants, `[zip]`,
+/// `[grid]`, and the plan's own keys that replace keys of the scenario (`runs` and the question).
 fn setters(plan: Section<'_>) -> Result<Vec<KeySetter>, Problem> {
     let mut setters = Vec::new();
     let mut setter = |name: String, settings: Vec<Setting>| setters.push(KeySetter { name, settings });
@@ -198,8 +198,8 @@ fn setters(plan: Section<'_>) -> Result<Vec<KeySetter>, Problem> {
     Ok(setters)
 }
 
-/// Returns the variants, in the order of the file; a variant with a grid of its own yields one for each
-/// combination.
+/// Returns the variants, in the order of the file. A variant with its own `grid` yields one for each combination of that
+/// grid.
 fn variants(plan: Section<'_>) -> Result<Vec<Difference>, Problem> {
     let mut all = Vec::new();
     let mut names: Vec<&str> = Vec::new();
@@ -222,14 +222,14 @@ fn variants(plan: Section<'_>) -> Result<Vec<Difference>, Problem> {
     Ok(if all.is_empty() { vec![Difference::default()] } else { all })
 }
 
-/// Returns the settings that are combined with the variants: the rows of `[zip]`, then the axes of `[grid]`.
+/// Returns the steps that are combined with the variants: one for the rows of `[zip]`, then one for each axis of `[grid]`.
 fn combinations(plan: Section<'_>) -> Result<Vec<Vec<Difference>>, Problem> {
     let zipped = plan.node("zip").map(rows).transpose()?;
     let grid = plan.node("grid").map(|node| axes(node, "grid")).transpose()?.unwrap_or_default();
     Ok(zipped.into_iter().chain(steps(&grid)?).collect())
 }
 
-/// Returns the rows of `[zip]`: the first values of all its keys, the second, and so on.
+/// Returns the rows of `[zip]`. Row *n* has value *n* of each key.
 fn rows(node: &Node) -> Result<Vec<Difference>, Problem> {
     let axes = axes(node, "zip")?;
     let Some(first) = axes.first() else {
@@ -252,7 +252,7 @@ fn rows(node: &Node) -> Result<Vec<Difference>, Problem> {
     Ok((0..first.len()).map(row).collect())
 }
 
-/// Maximum number of flows listed in a message.
+/// Maximum number of flows in the help of an error message.
 const MAX_LISTED: usize = 20;
 
 fn runs(plan: Section<'_>, scenario: &Scenario, points: &[Point], effort: Effort) -> Result<Runs, Problem> {
@@ -268,7 +268,7 @@ fn runs(plan: Section<'_>, scenario: &Scenario, points: &[Point], effort: Effort
     })
 }
 
-/// Returns the requested precision, and its metric.
+/// Returns the requested precision, and the metric that it applies to.
 fn precision(
     plan: Section<'_>,
     text: &str,
@@ -278,7 +278,7 @@ fn precision(
     Ok((text.parse().map_err(wrong)?, target(plan, points)?))
 }
 
-/// Returns the metric of the requested precision: by default the goodput of all flows, or of the named one.
+/// Returns the metric that `precision` applies to. The default is the goodput of all flows, or of `precision_flow`.
 fn target(plan: Section<'_>, points: &[Point]) -> Result<MetricSelection, Problem> {
     let flow = plan.word("precision_flow").unwrap_or_default();
     let (level, usual) =

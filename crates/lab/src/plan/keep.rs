@@ -1,15 +1,15 @@
-//! Stored data of a run.
+//! Selection of the data that are stored of each run.
 
 use serde::{Deserialize, Serialize};
 
-/// Stored data of a run, besides the metrics of the run and of its flows.
+/// Selection of the data that are stored of each run. The metrics of the run and of its flows are always stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keep {
-    /// Per-second series.
+    /// Runs with stored per-second series.
     pub series: KeepSeries,
-    /// Metrics of nodes.
+    /// Storage of the metrics of each node.
     pub nodes: KeepNodes,
-    /// Metrics of pairs of flows.
+    /// Storage of the metrics of every pair of flows.
     pub pairs: KeepPairs,
 }
 

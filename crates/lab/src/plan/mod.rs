@@ -1,7 +1,8 @@
-//! Plan of an experiment: points, each a scenario with settings over it, and the number of runs.
+//! Plan of an experiment: a list of points, and the number of their runs. A point is the scenario with settings applied to
+//! it.
 //!
-//! All points share the same runs: run 3 of each has the same placement, movement and random streams, so that
-//! differences between points are differences within pairs.
+//! Runs are paired: run *n* has the same placement, movement and random streams at every point. Points are compared by the
+//! differences within these pairs.
 
 mod file;
 mod keep;
@@ -25,7 +26,7 @@ use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
-/// Points and the number of their runs.
+/// Points of an experiment, and the number of their runs.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Name of the experiment.
@@ -36,8 +37,7 @@ pub struct Plan {
     pub points: Vec<Point>,
     /// Number of runs of each point.
     pub runs: Runs,
-    /// Flows of run 1 of all points, those of the first point before any other; one for each name, kind and
-    /// class.
+    /// Flows of run 1 of all points, those of the first point first. Flows with equal name, kind and class appear once.
     pub flows: Vec<FlowEnds>,
     /// Question of the experiment.
     pub objective: Objective,
@@ -45,23 +45,23 @@ pub struct Plan {
     pub objective_as_written: hopline_scenario::Objective,
     /// Confidence of every interval.
     pub confidence: Confidence,
-    /// Stored data of a run, besides the metrics of the run and of its flows.
+    /// Selection of the data that are stored of each run.
     pub keep: Keep,
 }
 
-/// A scenario with settings over it.
+/// A scenario with settings applied to it.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// Label that distinguishes it: the name of its variant, in place of the variant's settings, and the
-    /// varied settings, as in `SACK tcp.window=2`; the name of the scenario if there are none.
+    /// Label that distinguishes the point: the name of its variant, then the varied settings, as in `SACK tcp.window=2`. If
+    /// there is neither, the name of the scenario.
     pub label: String,
-    /// Variant of the plan that it belongs to, if the plan names any.
+    /// Name of its variant, if the plan has variants.
     pub variant: Option<String>,
-    /// Settings that distinguish it.
+    /// Settings that distinguish the point: those of its variant, then the varied ones.
     pub settings: Vec<Setting>,
-    /// The scenario with the settings.
+    /// The scenario with the settings applied.
     pub scenario: Scenario,
-    /// Number of its baseline, over which its gains are taken; its own if it is a baseline.
+    /// Number of the point that is its baseline for gains. A baseline has its own number here.
     pub baseline: usize,
 }
 
@@ -70,11 +70,11 @@ pub struct Point {
 pub enum Runs {
     /// This number.
     Fixed(u64),
-    /// Until every point is precise enough.
+    /// As many as needed until the metric is precise enough at every point.
     Until {
-        /// Half-width of the interval that is aimed at, relative to the mean.
+        /// Required half-width of the confidence interval, relative to the mean.
         precision: Precision,
-        /// Metric of the precision.
+        /// Metric that must be precise.
         target: MetricSelection,
         /// Initial number of runs.
         first: u64,
@@ -83,11 +83,11 @@ pub enum Runs {
     },
 }
 
-/// Difference between points: a name, if there is one, and settings.
+/// Difference of a point from the scenario: the name of its variant, if there is one, and settings.
 #[derive(Clone, Debug, Default)]
 struct Difference {
     variant: Option<String>,
-    /// Settings that the name of the variant stands for.
+    /// Settings of the variant. Labels contain its name in place of them.
     named: Vec<Setting>,
     varied: Vec<Setting>,
 }
@@ -120,7 +120,7 @@ impl Plan {
         new.with_objective(hopline_scenario::Objective::default())
     }
 
-    /// Changes the question to `over`; unspecified parts stay as before.
+    /// Changes the question to `over`. Parts that `over` does not specify stay as before.
     ///
     /// # Errors
     /// If the question is invalid, or about flows that no point has.
@@ -130,13 +130,13 @@ impl Plan {
         Ok(self)
     }
 
-    /// Returns the virtual time of `runs` runs of every point together, seconds.
+    /// Returns the total virtual time in seconds of `runs` runs of every point.
     #[must_use]
     pub fn total_s(&self, runs: u64) -> f64 {
         runs as f64 * self.points.iter().map(|p| p.scenario.duration().as_secs_f64()).sum::<f64>()
     }
 
-    /// Reduces the plan to these of its points, compared with their baselines if those are among them.
+    /// Reduces the plan to these points. A point without its baseline among them becomes its own baseline.
     ///
     /// # Errors
     /// If the question is about flows that none of the points has.
@@ -151,7 +151,7 @@ impl Plan {
         self.with_objective(hopline_scenario::Objective::default())
     }
 
-    /// Returns the keys that the points differ in, in the order in which they were given.
+    /// Returns the keys in which points differ, in the order in which they were given.
     #[must_use]
     pub fn keys(&self) -> Vec<&str> {
         let mut keys: Vec<&str> = Vec::new();
@@ -163,14 +163,15 @@ impl Plan {
         keys
     }
 
-    /// Returns the SHA-256 over all that results depend on except the number of runs: the points with their
-    /// parameters, and the texts of all files. 64 hexadecimal digits.
+    /// Returns the SHA-256, as 64 hexadecimal digits, over everything on which results depend except the number of runs. This
+    /// is: the points with their parameters, the texts of the files that scenarios name, the selection of stored data, and
+    /// the confidence.
     #[must_use]
     pub fn identity(&self) -> String {
         let mut hash = Sha256::new();
         for point in &self.points {
             let mut parameters = point.scenario.parameters();
-            // The number of runs, the question and the animation change no run.
+            // The number of runs, the question and the animation do not change any run.
             for key in ["runs", "question", "animation"] {
                 parameters.as_object_mut().and_then(|all| all.remove(key));
             }
@@ -186,13 +187,13 @@ impl Plan {
 }
 
 impl Point {
-    /// Returns whether gains are taken over it.
+    /// Returns whether this point, with the number `number`, is a baseline.
     #[must_use]
     pub const fn is_baseline(&self, number: usize) -> bool {
         self.baseline == number
     }
 
-    /// Returns its settings by key.
+    /// Returns its settings by key, as a JSON value.
     #[must_use]
     pub(crate) fn settings_json(&self) -> Json {
         self.settings_object().into()
@@ -205,7 +206,7 @@ impl Point {
     }
 }
 
-/// Returns the flows of run 1 of `points`; of those of one name, kind and class the first.
+/// Returns the flows of run 1 of `points`. Of flows with equal name, kind and class, only the first is returned.
 fn flows(points: &[Point]) -> Result<Vec<FlowEnds>, Problems> {
     let mut flows: Vec<FlowEnds> = Vec::new();
     let mut known = BTreeSet::new();
@@ -217,7 +218,7 @@ fn flows(points: &[Point]) -> Result<Vec<FlowEnds>, Problems> {
     Ok(flows)
 }
 
-/// Returns the steps of a product: one for each axis, with a difference for each of its values.
+/// Returns the steps of a product: one step for each axis, with one difference for each value of the axis.
 fn steps(axes: &[Axis]) -> Result<Vec<Vec<Difference>>, Problem> {
     let step = |axis: &Axis| {
         reject_duplicates(axis)?;
@@ -226,7 +227,7 @@ fn steps(axes: &[Axis]) -> Result<Vec<Vec<Difference>>, Problem> {
     axes.iter().map(step).collect()
 }
 
-/// Refuses an axis with a repeated value: the point would be compared with itself.
+/// Rejects an axis with a repeated value, because a point would be compared with itself.
 fn reject_duplicates(axis: &Axis) -> Result<(), Problem> {
     let mut known = BTreeSet::new();
     match axis.iter().find(|setting| !known.insert(setting.text())) {
@@ -275,7 +276,7 @@ impl Difference {
     }
 }
 
-/// Adds the point to its problems.
+/// Adds the label of the point to the messages of `problems`, except to those about a place in the given `settings`.
 fn at_point(label: &str, settings: &[Setting], mut problems: Problems) -> Problems {
     let shown_as_given = |problem: &Problem| {
         problem.at.as_ref().is_some_and(|at| settings.iter().any(|s| *at == s.node.origin || *at == s.key))

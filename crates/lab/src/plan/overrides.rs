@@ -1,26 +1,31 @@
-//! Checks of settings over a plan that would not have the expected effect.
+//! Checks of overrides: settings that the user, or a reading of a paper, applies to all points of a plan.
 //!
-//! Variants and axes set their keys after the settings that hold at every point. A setting over the plan of a
-//! key that one of them sets has no effect there. A setting in a table that only some variants have, such as
-//! `[neighborhood_red]`, adds the table to all other variants, and thus switches its mechanism on in their
-//! baselines. Both are refused of a user. A setting of a reading in such a table holds only in the variants that have it.
+//! A *reading* is one interpretation of a paper; the claims file of the paper lists its settings. Two kinds of overrides
+//! would not have the expected effect:
+//!
+//! 1. A variant or an axis sets the same key. These take precedence, so the override has no effect there.
+//! 2. The key is in a table that only some variants have, such as `[neighborhood_red]`. The override would add the table to
+//!    the other variants, among them baselines, and so switch the mechanism on there.
+//!
+//! Both are rejected if they come from the user. An override of kind 2 by a reading applies only to the variants that have
+//! the table.
 
 use super::Difference;
 use hopline_config::document::{Node, Setting, Table, Value};
 use hopline_config::source::{Problem, Problems};
 use hopline_scenario::{Axis, Scenario};
 
-/// Settings that hold at every point.
+/// Overrides: settings that apply at every point.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Overrides<'a> {
-    /// Settings of a register's reading, put over the plan first. In a table that switches a mechanism on, and that only some variants
-    /// have, they hold in these.
+    /// Settings of a reading. They take precedence over `[set]` of the plan. A setting in a table that switches a mechanism on
+    /// applies only to the variants that have the table.
     pub(crate) reading: &'a [Setting],
-    /// Settings of the user, put over everything else that holds at every point.
+    /// Settings of the user. They take precedence over all other settings that apply at every point.
     pub(crate) user: &'a [Setting],
 }
 
-/// Part of a plan, axis or reading that sets keys after the user's.
+/// Part of a plan, axis or reading with settings that take precedence over those of the user.
 pub(crate) struct KeySetter {
     /// Name in messages: `the variant "NRED"`.
     pub(crate) name: String,
@@ -28,10 +33,10 @@ pub(crate) struct KeySetter {
     pub(crate) settings: Vec<Setting>,
 }
 
-/// Refuses settings of keys that one of `setters` sets as well.
+/// Rejects settings of keys that one of `setters` sets too.
 ///
 /// # Errors
-/// The first such key, with the setter, its place, and a remedy.
+/// The first such key, with the setter, its place in the file, and a remedy.
 pub(crate) fn reject_overridden(over: &[Setting], setters: &[KeySetter], help: &str) -> Result<(), Problem> {
     for setting in over {
         let found = setters.iter().find_map(|setter| {
@@ -50,10 +55,10 @@ pub(crate) fn reject_overridden(over: &[Setting], setters: &[KeySetter], help: &
     Ok(())
 }
 
-/// Refuses options that set a key which `axes` of `--vary` or `[sweep]` vary.
+/// Rejects options that set a key which the `axes` of `--vary` or `[sweep]` vary.
 ///
 /// # Errors
-/// As [`Plan::load`](super::Plan::load) refuses keys that variants set.
+/// The first such key, as in [`Plan::load`](super::Plan::load) for keys that variants set.
 pub fn reject_varied(over: &[Setting], axes: &[Axis]) -> Result<(), Problem> {
     for axis in axes {
         let is_option = axis.iter().any(|setting| setting.key.source.name.starts_with("--"));
@@ -68,12 +73,11 @@ pub fn reject_varied(over: &[Setting], axes: &[Axis]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Refuses settings in a table that `base` does not have and only some of `points` set, if the table alone
-/// changes the simulation.
+/// Rejects settings in a table that switches a mechanism on. Such a table is missing in `base`, only some of `points` set it,
+/// and even an empty table changes the simulation.
 ///
 /// # Errors
-/// The first such key, with the variant that sets the table, and a remedy. Also if the base cannot be
-/// resolved.
+/// The first such key, with the variant that sets the table, and a remedy. Also the errors of `base`.
 pub(super) fn reject_switches(
     over: &[Setting],
     points: &[Difference],
@@ -91,11 +95,11 @@ pub(super) fn reject_switches(
     .into())
 }
 
-/// Puts settings of a reading that would switch a mechanism on into those of `points` that have it, before their own settings. Returns the
-/// other settings of the reading, which hold at every point.
+/// Moves settings of a reading that would switch a mechanism on into those of `points` that have the mechanism. The points'
+/// own settings take precedence. Returns the other settings of the reading, which apply at every point.
 ///
 /// # Errors
-/// A base that cannot be resolved.
+/// The errors of `base`.
 pub(super) fn put_into_variants(
     reading: &[Setting],
     points: &mut [Difference],
@@ -112,7 +116,7 @@ pub(super) fn put_into_variants(
     Ok(reading.iter().filter(|setting| !is_partial(setting)).cloned().collect())
 }
 
-/// A setting in a table that switches a mechanism on where it is set.
+/// A setting in a table that switches a mechanism on.
 struct SwitchedTable<'a> {
     setting: &'a Setting,
     table: &'a str,
@@ -122,7 +126,7 @@ struct SwitchedTable<'a> {
     without: &'a Difference,
 }
 
-/// Settings in a table that `base` does not have and only some of `points` set, if the table alone changes what is simulated.
+/// Returns the settings of `over` in tables that switch a mechanism on (see [`reject_switches`]).
 fn switches<'a>(
     over: &'a [Setting],
     points: &'a [Difference],
@@ -148,25 +152,26 @@ fn switches<'a>(
     Ok(found.collect())
 }
 
-/// Advice about a key that a plan sets.
+/// Help of the error about an override of a key that a plan sets.
 pub(super) const ADVICE_IN_PLAN: &str =
     "leave it out, or set it in the variants of the plan; of a paper, in a copy that --papers names";
 
-/// Returns the tables that contain a path, the outermost first.
+/// Returns the paths of the tables that contain a path, the outermost first.
 fn tables(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('.').map(|(end, _)| &path[..end])
 }
 
-/// Returns a point that sets a key in `table`, and one that does not; `None` unless there are both.
+/// Returns a point that sets a key in `table`, and a point that does not. `None` if one of the two does not exist.
 fn partly_set<'a>(points: &'a [Difference], table: &str) -> Option<(&'a Difference, &'a Difference)> {
     Some((points.iter().find(|point| sets(point, table))?, points.iter().find(|point| !sets(point, table))?))
 }
 
+/// Returns whether a point sets `table` or a key in it.
 fn sets(point: &Difference, table: &str) -> bool {
     point.named.iter().chain(&point.varied).any(|setting| within(&setting.path, table))
 }
 
-/// Returns whether an empty `table` changes the simulation of a point, or is invalid there.
+/// Returns whether an empty `table` changes the simulation of `point`, or is invalid there.
 fn is_switch(base: &Scenario, point: &Difference, setting: &Setting, table: &str) -> bool {
     let node = Node { origin: setting.key.clone(), value: Value::Table(Table::new()) };
     let empty = Setting { path: table.to_owned(), key: setting.key.clone(), node };
@@ -181,7 +186,8 @@ fn is_switch(base: &Scenario, point: &Difference, setting: &Setting, table: &str
     }
 }
 
-/// Returns whether one of two paths has an effect on what the other one sets. A key of a flow goes before the same key of the top level.
+/// Returns whether settings of two paths affect the same value. A key of a flow takes precedence over the same key of the top
+/// level, so these two overlap.
 fn overlap(a: &str, b: &str) -> bool {
     let same = |a: &str, b: &str| within(a, b) || within(b, a);
     match (top_level_key(a), top_level_key(b)) {
@@ -191,12 +197,13 @@ fn overlap(a: &str, b: &str) -> bool {
     }
 }
 
-/// Returns the key of a flow as it is called at the top level: `transport` for `flow.0.transport`. `None` of other paths.
+/// Returns the path at the top level that a key of a flow corresponds to: `transport` for `flow.0.transport`. `None` for other
+/// paths.
 fn top_level_key(path: &str) -> Option<&str> {
     path.strip_prefix("flow.").and_then(|rest| rest.split_once('.')).map(|(_number, key)| key)
 }
 
-/// Returns whether `path` is `table` or lies in it.
+/// Returns whether `path` is `table`, or a key in it.
 fn within(path: &str, table: &str) -> bool {
     path.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

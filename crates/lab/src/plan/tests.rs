@@ -31,7 +31,7 @@ fn plan(text: &str) -> Plan {
     parse(&format!("scenario = \"two-hops.toml\"\n{text}"), Effort::Full).unwrap()
 }
 
-/// Returns the problem of a plan, with its place.
+/// Returns the error of a plan, with its position.
 fn problem(text: &str) -> String {
     parse(&format!("scenario = \"two-hops.toml\"\n{text}"), Effort::Full).unwrap_err().to_string()
 }

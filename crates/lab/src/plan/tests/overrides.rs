@@ -1,4 +1,4 @@
-//! Settings over a plan that would have no effect, or an effect on the baseline.
+//! Overrides that would have no effect, or an effect on the baseline.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn with(settings: &[&str]) -> Result<Plan, Problems> {
     Plan::parse(&source("plan.toml", VARIANTS), folder.path(), "plan", &over, Effort::Full)
 }
 
-/// The plan with settings of a reading over it.
+/// Returns the plan with the settings of a reading applied.
 fn read(settings: &[&str]) -> Plan {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("two-hops.toml"), TWO_HOPS).unwrap();
@@ -100,7 +100,7 @@ fn a_reading_does_not_switch_on_a_mechanism_of_some_variants() {
     assert_eq!(shares(share), shares(read(&[])), "a variant's own settings win, as over the plan");
 }
 
-/// The share below which nodes of a point suffer.
+/// Returns the share of the channel below which a node of the point counts as suffering.
 fn share(point: &Point) -> Option<String> {
     point.scenario.as_written().pointer("/neighborhood_red/suffering_share").map(ToString::to_string)
 }
