@@ -1,4 +1,4 @@
-//! Settings of a [`Host`](crate::Host), and what is wrong with them.
+//! Configuration of a [`Host`](crate::Host), and its errors.
 
 use hopline_core::Duration;
 use hopline_secure::{InitiatorConfig, PathConfig, ResetKey, ResponderConfig, SessionConfig};
@@ -7,33 +7,34 @@ use thiserror::Error;
 /// Configuration of a host.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
-    /// Most connections, those that are being opened and those that are closing included. 1 to 1,048,576;
-    /// default 4096. What one may take is said by its transport's buffers.
+    /// Maximum number of connections, including those being opened or closed. 1 to 1,048,576; default 4096. The memory of
+    /// one connection is limited by the buffer sizes of its transport.
     pub connections: usize,
-    /// Configuration of every session, whatever [`initiator`](Self::initiator) and [`responder`](Self::responder) say
-    /// of it. Peers must have the same `rekey_after`.
+    /// Configuration of every session. It replaces the field `session` of [`initiator`](Self::initiator) and
+    /// [`responder`](Self::responder). Peers must have the same `rekey_after`.
     pub session: SessionConfig,
     /// Configuration of the handshakes that this host initiates.
     pub initiator: InitiatorConfig,
-    /// Configuration of the handshakes that peers initiate, with the limit of those in progress.
+    /// Configuration of the handshakes that peers initiate, including the maximum number of handshakes in progress.
     pub responder: ResponderConfig,
-    /// Validation of a new address of a peer.
+    /// Configuration of path validation, which checks a new address of a peer.
     pub paths: PathConfig,
-    /// Time that the initiator of a connection waits for the first sealed datagram: only that shows that the
-    /// responder has accepted it. 1 s to 300 s; default 25 s.
+    /// Time that an initiator waits for the first encrypted datagram of the responder, which proves that the responder has
+    /// accepted the connection. 1 s to 300 s; default 25 s.
     pub confirmation_timeout: Duration,
-    /// Time that a connection may take to close after its user has released it. 1 s to an hour; default 60 s.
-    /// Then the peer is notified that it is over.
+    /// Time that a connection may take to close after its user has released it. After this time it is aborted, and the peer
+    /// is notified. 1 s to 1 hour; default 60 s.
     pub linger: Duration,
-    /// Largest number of datagrams of one connection in a row, while other connections wait: the number that
-    /// can leave with one system call. 1 to 1024; default 16.
+    /// Maximum number of datagrams that one connection sends in a row while other connections wait. Choose the number that
+    /// one system call can send. 1 to 1024; default 16.
     pub burst: u32,
-    /// Memory that received data of all connections take before each is kept to its share, bytes. Data that
-    /// users have not read, and data behind a hole, count with the overhead of their pieces. The shares of
-    /// all are half of this, each at least 16 KiB. 64 KiB to 1 TiB; default 64 MiB.
+    /// Limit in bytes of the memory for received data of all connections together. While it is reached, each connection is
+    /// limited to its share: half of this limit divided by the number of connections, but at least 16 KiB. The memory counts
+    /// data that users have not read and data received out of order, with the overhead of each piece. 64 KiB to 1 TiB;
+    /// default 64 MiB.
     pub receive_memory: u64,
-    /// Key of the stateless reset, which notifies peers after a restart that their connections are lost: see
-    /// [`ResetKey`]. Default none: peers then find out by silence.
+    /// Key of the stateless reset, which notifies peers after a restart of this host that their connections are lost: see
+    /// [`ResetKey`]. Default none: the connections of peers then end by timeout.
     pub reset_key: Option<ResetKey>,
 }
 
@@ -58,7 +59,7 @@ impl HostConfig {
     /// Checks that all values are within their ranges.
     ///
     /// # Errors
-    /// What is not.
+    /// The first value that is out of its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let second = Duration::from_secs(1);
         if !(1..=1 << 20).contains(&self.connections) {
@@ -95,33 +96,33 @@ impl HostConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
     /// [`HostConfig::connections`].
-    #[error("a host has 1 to 1048576 connections at most, not {0}")]
+    #[error("the maximum number of connections must be 1 to 1048576, not {0}")]
     Connections(usize),
     /// [`HostConfig::confirmation_timeout`].
-    #[error("a responder may take 1 s to 300 s to show that it has accepted, not {0}")]
+    #[error("the confirmation timeout must be 1 s to 300 s, not {0}")]
     ConfirmationTimeout(Duration),
     /// [`HostConfig::linger`].
-    #[error("a connection may take 1 s to 3600 s to close, not {0}")]
+    #[error("the linger time must be 1 s to 3600 s, not {0}")]
     Linger(Duration),
     /// [`HostConfig::burst`].
-    #[error("1 to 1024 datagrams of a connection leave in a row, not {0}")]
+    #[error("a burst must be 1 to 1024 datagrams, not {0}")]
     Burst(u32),
     /// [`HostConfig::receive_memory`].
-    #[error("received data of a host take 65536 bytes to 1 TiB, not {0}")]
+    #[error("the memory for received data must be 65536 bytes to 1 TiB, not {0}")]
     ReceiveMemory(u64),
     /// Invalid configuration of the encryption.
     #[error(transparent)]
     Secure(#[from] hopline_secure::ConfigError),
 }
 
-/// Reason that a host does not listen.
+/// Reason that a host cannot listen.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ListenError {
-    /// It does already.
+    /// The host listens already.
     #[error("the host listens already")]
     AlreadyListening,
-    /// No connection could wait.
-    #[error("a backlog of no connection accepts none; 1 is the least")]
+    /// The backlog is 0.
+    #[error("the backlog must be at least 1, not 0")]
     Backlog,
     /// Invalid configuration of the encryption.
     #[error(transparent)]
@@ -131,7 +132,7 @@ pub enum ListenError {
     Transport(#[from] hopline_transport::ConfigError),
 }
 
-/// Reason that a connection is not even being opened.
+/// Reason that a host does not begin to open a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConnectError {
     /// The number of connections is at its limit.

@@ -1,15 +1,15 @@
-//! Host behind one UDP port that speaks TPA-wide: the connections of the transport, each with its encryption.
+//! Host of encrypted TPA-wide connections over one UDP port.
 //!
-//! [`Host`] takes datagrams as they come and makes those that leave. It does no I/O: times, bytes and a
-//! [`Seed`] are handed in. How the opening of the transport rides on the handshake of the encryption is in
-//! `docs/protocols/secure.md`, "The transport behind it".
+//! [`Host`] handles received datagrams and produces datagrams to send. It does no I/O: the caller passes times, bytes and a
+//! [`Seed`]. `docs/protocols/secure.md`, "Connections", explains how the handshake of the encryption also opens
+//! the connection of the transport.
 //!
 //! ```
 //! # use bytes::Bytes;
 //! # use core::net::SocketAddr;
 //! # use hopline_core::Instant;
 //! # use hopline_sealed::*;
-//! let seed = |byte| Seed::new([byte; 32]); // From the system's generator, not like this.
+//! let seed = |byte| Seed::new([byte; 32]); // In a program, take it from the random generator of the system.
 //! let shared = || Credentials::Shared(PreSharedKey::new([7; 32]));
 //! let [here, there] = [4000, 7174].map(|port| SocketAddr::from(([10, 0, 0, 1], port)));
 //! let now = Instant::ZERO;

@@ -1,15 +1,17 @@
-//! Memory that received data of all connections take.
+//! Memory for received data of all connections.
 //!
-//! A receiver must keep what arrives behind a hole, and what its user has not read. A peer that leaves a hole
-//! on purpose fills its window at no cost, and many such peers fill many windows. As long as all connections
-//! together hold less than the budget, each may fill its window: most never hold much. Beyond it each may
-//! hold its share of half the budget, so that all together hold no more than one and a half times as much;
-//! and 16 KiB in any case, which is more than that where connections are many.
+//! A receiver must store data that arrives out of order, and data that its user has not read. An attacker that leaves a gap
+//! on purpose can fill the receive window of its connection, and do this on many connections.
+//!
+//! - While all connections together hold less than the budget, each may fill its window. Most connections never hold much.
+//! - Otherwise each connection may hold its share: half of the budget divided by the number of connections. So all together
+//!   hold at most one and a half times the budget.
+//! - The share is at least 16 KiB. With very many connections the total may therefore be larger.
 
-/// Least share of a connection, bytes: ten full packets.
+/// Minimum share of a connection, bytes: about ten full packets.
 const MIN_SHARE: u64 = 16 << 10;
 
-/// Memory of received data, in all.
+/// Memory for received data of all connections, bytes.
 #[derive(Debug)]
 pub(crate) struct ReceiveMemory {
     budget: u64,
@@ -21,18 +23,18 @@ impl ReceiveMemory {
         Self { budget, used: 0 }
     }
 
-    /// Returns the number of bytes held.
+    /// Returns the number of bytes in use.
     pub(crate) const fn used(&self) -> u64 {
         self.used
     }
 
-    /// Records that a connection that held `noted` bytes holds `now` bytes.
+    /// Records that a connection holds `now` bytes. `noted`: the number of its last record, which is updated.
     pub(crate) const fn update(&mut self, noted: &mut u64, now: u64) {
         self.used = self.used - *noted + now;
         *noted = now;
     }
 
-    /// Returns the bytes that each of `connections` may hold now.
+    /// Returns the number of bytes that each of `connections` connections may hold now.
     pub(crate) fn share(&self, connections: usize) -> u64 {
         if self.used < self.budget {
             u64::MAX
