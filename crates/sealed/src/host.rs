@@ -1,4 +1,4 @@
-//! The state machine of a host: calls of the application, outputs, and the connections with something to do.
+//! State machine of a host: calls of the user, outputs, and the connections with output or events.
 
 use crate::config::{ConfigError, ConnectError, HostConfig, ListenError};
 use crate::conn::{CLOSE_NOTICE_TIME, Conn, Owner};
@@ -17,13 +17,13 @@ use hopline_wire::secure::ConnectionId;
 use hopline_wire::wide::HandshakeParameters;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Most answers of no connection that wait to be fetched.
+/// Maximum number of queued datagrams that belong to no connection.
 const MAX_UNATTRIBUTED: usize = 1024;
 
 /// All connections of one UDP port.
 ///
-/// After each call, drain [`poll_transmit`](Self::poll_transmit) and [`poll_event`](Self::poll_event), then ask
-/// [`poll_timeout`](Self::poll_timeout): [the contract](hopline_core::state_machine) of all machines here.
+/// After each call, drain [`poll_transmit`](Self::poll_transmit) and [`poll_event`](Self::poll_event), then call
+/// [`poll_timeout`](Self::poll_timeout), as the [contract](hopline_core::state_machine) of sans-I/O state machines says.
 #[derive(Debug)]
 pub struct Host {
     pub(crate) config: HostConfig,
@@ -31,43 +31,43 @@ pub struct Host {
     seeds: u64,
     pub(crate) listener: Option<Listener>,
     pub(crate) conns: BTreeMap<ConnectionKey, Conn>,
-    /// Connections by local connection id, which is unique.
+    /// Connections by local connection ID, which is unique.
     pub(crate) ids: BTreeMap<ConnectionId, ConnectionKey>,
-    /// Connections by the connection id of the peer: peers may choose the same ones.
+    /// Connections by the connection ID at the peer. Several peers may choose the same ID.
     pub(crate) remotes: BTreeSet<(ConnectionId, ConnectionKey)>,
     next_key: u64,
     ready: RoundRobin,
     noisy: RoundRobin,
     timers: Timers,
-    /// Closed connections that their users have released: they make room for others.
+    /// Closed connections that their users have released. They are deleted early if a new connection needs room.
     closed: BTreeSet<ConnectionKey>,
-    /// Datagrams that leave and belong to no connection.
+    /// Datagrams to send that belong to no connection.
     unattributed: VecDeque<(Path, Bytes)>,
-    /// Calls of strangers.
+    /// Events about initiators with keys that are not trusted.
     pub(crate) untrusted_keys: VecDeque<HostEvent>,
     pub(crate) memory: ReceiveMemory,
-    /// Latest time that was given.
+    /// Latest time that the caller has passed.
     pub(crate) now: Instant,
     pub(crate) stats: HostStats,
-    /// Second, and number of peers notified in it that their connection is not known.
+    /// A second (of `now`), and the number of stateless resets sent in it.
     pub(crate) resets_sent: (u64, u32),
 }
 
-/// Responder to the initiators of connections.
+/// Listener: the responder of handshakes, and the configuration of accepted connections.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) responder: Responder,
     pub(crate) transport: wide::Config,
     pub(crate) backlog: usize,
-    /// Our addresses at which the messages came that the responder defers, by their senders.
+    /// Local addresses at which messages arrived that the responder has deferred, by the address of the sender.
     pub(crate) deferred: BTreeMap<SocketAddr, IpAddr>,
 }
 
 impl Host {
-    /// Creates a host without connections. `seed` is for this host alone: equal seeds give equal keys.
+    /// Creates a host without connections. Each host needs its own `seed`: equal seeds yield equal keys.
     ///
     /// # Errors
-    /// A setting out of its range.
+    /// A value that is out of its range.
     pub fn new(config: HostConfig, seed: Seed) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
@@ -92,11 +92,11 @@ impl Host {
         })
     }
 
-    /// Accepts connections that peers open. At most `backlog` wait until they are [picked](Self::mark_accepted); an
-    /// initiator that calls while so many wait is not answered, and tries again by itself.
+    /// Accepts connections that peers open. At most `backlog` connections wait until a user [accepts](Self::mark_accepted)
+    /// them. While the backlog is full, initiators are not answered; they retransmit.
     ///
     /// # Errors
-    /// Listening already, a backlog of none, a setting out of its range.
+    /// The host listens already, the backlog is 0, or a value is out of its range.
     pub fn listen(
         &mut self,
         credentials: Credentials,
@@ -116,24 +116,24 @@ impl Host {
         Ok(())
     }
 
-    /// Stops listening, and forgets the handshakes in progress. Connections stay, also those that were not
-    /// [picked](Self::mark_accepted) yet. Returns whether it listened.
+    /// Stops listening, and deletes the handshakes in progress. Connections stay, also those in the backlog. Returns whether
+    /// the host listened.
     pub fn unlisten(&mut self) -> bool {
         let Some(listener) = self.listener.take() else { return false };
         self.stats.refusals.merge(listener.responder.refusals());
         true
     }
 
-    /// Sets the key of stateless resets for peers of new connections: after a restart, or if the key follows
-    /// from what is known only once the host [listens](Self::listen).
+    /// Sets the key of stateless resets for new connections, if it was not known yet when the host was created.
     pub fn set_resets(&mut self, resets: Option<ResetKey>) {
         self.config.reset_key = resets;
     }
 
-    /// Opens a connection. Data may be handed over at once; they leave with the first sealed datagram, after one round trip.
+    /// Opens a connection. [`Conn::send`] may be called at once; the data is sent with the first encrypted datagram, after one
+    /// round trip.
     ///
     /// # Errors
-    /// No room for more connections, a setting out of its range.
+    /// The number of connections is at its limit, or a value is out of its range.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -156,7 +156,7 @@ impl Host {
         Ok(self.add(Conn::new(endpoint, link, id, path, Owner::User)))
     }
 
-    /// Takes the passing of time.
+    /// Handles the timers that are due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         if let Some(listener) = &mut self.listener {
@@ -164,7 +164,7 @@ impl Host {
             self.send_answers(None);
         }
         for key in self.timers.expired(now) {
-            let conn = self.conns.get_mut(&key).expect("an alarm is of a connection that is there");
+            let conn = self.conns.get_mut(&key).expect("a timer is of an existing connection");
             conn.handle_timeout(now);
             let (owner, is_closed) = (conn.owner, conn.is_closed());
             self.handle_initiator_events(now, key);
@@ -183,7 +183,7 @@ impl Host {
         [responder, self.timers.next()].into_iter().flatten().min()
     }
 
-    /// Appends the next datagram to `buffer`, sealed where it stands. Connections take turns, each for
+    /// Appends the next datagram to `buffer`, where it is encrypted in place. Connections take turns of at most
     /// [`burst`](HostConfig::burst) datagrams.
     #[must_use]
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
@@ -249,15 +249,14 @@ impl Host {
         self.conns.get(&key)
     }
 
-    /// Returns all connections that have a user, or wait for one, in the order in which they came into being.
+    /// Returns all connections that have a user or wait in the backlog, in the order of their creation.
     pub fn connections(&self) -> impl Iterator<Item = (ConnectionKey, &Conn)> {
         let has_user = |conn: &Conn| !matches!(conn.owner, Owner::Released { .. });
         self.conns.iter().filter(move |(_, conn)| has_user(conn)).map(|(key, conn)| (*key, conn))
     }
 
-    /// Returns a connection, to be used by the caller that has [picked](Self::mark_accepted) it: does all that
-    /// [`endpoint`](Self::endpoint), [`mark_accepted`](Self::mark_accepted) and [`handle_user_call`](Self::handle_user_call) do. Drain the
-    /// outputs afterwards.
+    /// Returns a connection for calls of its user, and takes it from the backlog. It combines [`endpoint`](Self::endpoint),
+    /// [`mark_accepted`](Self::mark_accepted) and [`handle_user_call`](Self::handle_user_call). Drain the outputs afterwards.
     pub fn connection_mut(&mut self, key: ConnectionKey) -> Option<&mut Conn> {
         self.mark_accepted(key);
         let conn = self.conns.get_mut(&key).filter(|conn| conn.has_user())?;
@@ -267,13 +266,14 @@ impl Host {
         Some(conn)
     }
 
-    /// Returns a connection, without consequences: it stays in its backlog, and changes to it are not acted
-    /// on before [`handle_user_call`](Self::handle_user_call).
+    /// Returns a connection without side effects: it stays in the backlog. After calls that change it, call
+    /// [`handle_user_call`](Self::handle_user_call), which produces its output and events.
     pub fn endpoint(&mut self, key: ConnectionKey) -> Option<&mut Conn> {
         self.conns.get_mut(&key).filter(|conn| conn.has_user())
     }
 
-    /// Its endpoint was called: it may have something to send or to tell. Drain the outputs afterwards.
+    /// Handles the consequences of a user's calls of [`endpoint`](Self::endpoint): the connection may have output and events.
+    /// Drain the outputs afterwards.
     pub fn handle_user_call(&mut self, key: ConnectionKey) {
         if let Some(conn) = self.conns.get_mut(&key).filter(|conn| conn.has_user()) {
             self.memory.update(&mut conn.receive_memory, conn.endpoint.receive_memory());
@@ -283,7 +283,7 @@ impl Host {
         }
     }
 
-    /// Records that an accepted connection has a user now: it makes room in the backlog for another one.
+    /// Records that a user has accepted the connection. It leaves the backlog, which has room for another one.
     pub fn mark_accepted(&mut self, key: ConnectionKey) {
         if let Some(conn) = self.conns.get_mut(&key).filter(|conn| conn.owner == Owner::Backlog) {
             conn.owner = Owner::User;
@@ -291,9 +291,9 @@ impl Host {
         }
     }
 
-    /// Releases a connection; nothing more is reported of it. One that its user has closed goes on until that
-    /// is done, for [`linger`](HostConfig::linger) at most; any other is ended, and its peer notified.
-    /// Returns whether there was one.
+    /// Releases a connection; no further event of it is reported. If its user has closed it, it continues until it is closed in
+    /// order, for at most [`linger`](HostConfig::linger). Otherwise it is aborted, and its peer is notified. Returns whether
+    /// the connection existed.
     pub fn remove(&mut self, key: ConnectionKey) -> bool {
         if self.connection_mut(key).is_none() {
             return false;
@@ -316,7 +316,7 @@ impl Host {
         true
     }
 
-    /// Counters.
+    /// Returns the counters and the current state.
     #[must_use]
     pub fn stats(&self) -> HostStats {
         let (connections, held) = (self.conns.len(), self.memory.used());
@@ -330,8 +330,7 @@ impl Host {
 
     // ---- shared with the other files ----
 
-    /// Returns whether there may be one connection more. If need be, one is forgotten that is closed and has
-    /// no user.
+    /// Returns whether there is room for another connection. If necessary, closed connections without users are deleted.
     pub(crate) fn has_room(&mut self) -> bool {
         while self.conns.len() >= self.config.connections {
             let Some(key) = self.closed.pop_first() else { return false };
@@ -351,7 +350,7 @@ impl Host {
         key
     }
 
-    /// Updates the queues after a change of the connection: it may have output and events, and other times.
+    /// Updates queues, timers and counters after a change of the connection, which may have output and events.
     pub(crate) fn update_queues(&mut self, key: ConnectionKey) {
         let Some(conn) = self.conns.get_mut(&key) else { return };
         conn.collect_events();
@@ -364,7 +363,7 @@ impl Host {
         self.timers.set(key, &mut conn.queue_positions.timer, deadline);
     }
 
-    /// Reviews a connection that has nothing more to send or report just now.
+    /// Updates a connection that has no more output or events now, and deletes it if it is finished.
     fn handle_idle(&mut self, key: ConnectionKey) {
         let Some(conn) = self.conns.get_mut(&key) else { return };
         conn.collect_events();
@@ -386,9 +385,9 @@ impl Host {
         self.timers.set(key, &mut conn.queue_positions.timer, deadline);
     }
 
-    /// Ends it, and keeps it for as long as its peer may have to be notified.
+    /// Aborts a connection, and keeps it for the time in which its peer may have to be notified.
     fn release(&mut self, key: ConnectionKey) {
-        let conn = self.conns.get_mut(&key).expect("whoever asks has it");
+        let conn = self.conns.get_mut(&key).expect("the caller has found it");
         conn.endpoint.abort(self.now);
         conn.owner = Owner::Released { until: self.now + CLOSE_NOTICE_TIME };
         self.closed.insert(key);
@@ -406,7 +405,7 @@ impl Host {
         self.closed.remove(&key);
     }
 
-    /// Returns the connections that have this id at their peers.
+    /// Returns the connections with this connection ID at their peers.
     pub(crate) fn remotes_of(&self, id: ConnectionId) -> impl Iterator<Item = ConnectionKey> {
         let range = (id, ConnectionKey(0))..=(id, ConnectionKey(u64::MAX));
         self.remotes.range(range).map(|(_, key)| *key)
@@ -417,7 +416,7 @@ impl Host {
         self.seed.child(self.seeds)
     }
 
-    /// Notes an answer that belongs to no connection.
+    /// Queues a datagram that belongs to no connection.
     pub(crate) fn push_unattributed(&mut self, path: Path, message: Bytes) {
         if self.unattributed.len() < MAX_UNATTRIBUTED {
             self.unattributed.push_back((path, message));

@@ -1,4 +1,4 @@
-//! Input of a datagram: the choice of its connection, and its handling.
+//! Input of datagrams: the choice of the connection, and the handling.
 
 use crate::conn::{Conn, Owner, PendingDatagram};
 use crate::encryption::{Confirmation, Encryption, KeyUpdate, Open};
@@ -13,14 +13,14 @@ use hopline_wire::ipv4::Ecn;
 use hopline_wire::secure::{ConnectionId, DatagramKind, HandshakeMessage, Recipient, STATELESS_RESET_LEN};
 use hopline_wire::wide::HandshakeParameters;
 
-/// Largest number of peers notified in a second that their connection is not known here. Each costs a hash.
+/// Maximum number of stateless resets in a second. Each costs the computation of a hash.
 const RESETS_PER_SECOND: u32 = 1000;
 
-/// Largest number of calls of strangers that have not been reported yet.
+/// Maximum number of queued events about initiators with keys that are not trusted.
 const MAX_UNTRUSTED_EVENTS: usize = 16;
 
 impl Host {
-    /// Takes a datagram that came on `path`, marked as `ecn` says. What then stands in `datagram` is undefined.
+    /// Handles a datagram that arrived on `path` with the ECN codepoint `ecn`. Afterwards the content of `datagram` is undefined.
     pub fn handle_datagram(&mut self, now: Instant, path: Path, ecn: Ecn, datagram: &mut [u8]) {
         self.now = now;
         self.stats.datagrams_received += 1;
@@ -50,10 +50,10 @@ impl Host {
     ) -> Result<(), Dropped> {
         if let Some(&key) = self.ids.get(&id) {
             let allowance = self.memory.share(self.conns.len());
-            let conn = self.conns.get_mut(&key).expect("ids are of connections that are there");
+            let conn = self.conns.get_mut(&key).expect("ids are of existing connections");
             conn.endpoint.set_receive_memory_limit(allowance);
             let done = conn.handle_sealed(now, path, ecn, datagram);
-            // What was not opened changes nothing.
+            // A datagram that could not be decrypted changes no state.
             if !matches!(done, Err(Dropped::Unopened | Dropped::Early)) {
                 self.update_queues(key);
             }
@@ -66,7 +66,7 @@ impl Host {
         Err(Dropped::Unknown)
     }
 
-    /// Tells a peer that its connection is not known any more, in no more bytes than it has sent.
+    /// Sends a stateless reset for a connection that is unknown here. It is not longer than the datagram that it answers.
     fn send_stateless_reset(&mut self, now: Instant, path: Path, id: ConnectionId, len: usize) {
         let Some(key) = self.config.reset_key.as_ref().filter(|_| len >= STATELESS_RESET_LEN) else { return };
         let second = now.as_nanos() / 1_000_000_000;
@@ -94,18 +94,18 @@ impl Host {
         Ok(())
     }
 
-    // ---- connections that we open ----
+    // ---- connections that this host opens ----
 
     fn handle_response(&mut self, now: Instant, id: ConnectionId, datagram: &[u8]) -> Result<(), Dropped> {
         let key = *self.ids.get(&id).ok_or(Dropped::Late)?;
-        let conn = self.conns.get_mut(&key).expect("ids are of connections that are there");
+        let conn = self.conns.get_mut(&key).expect("ids are of existing connections");
         let done = conn.handle_handshake(now, &Bytes::copy_from_slice(datagram));
         self.handle_initiator_events(now, key);
         self.update_queues(key);
         done
     }
 
-    /// Does what the initiator of a connection says.
+    /// Handles the events of the initiator of a connection.
     pub(crate) fn handle_initiator_events(&mut self, now: Instant, key: ConnectionKey) {
         while let Some(event) = self.conns.get_mut(&key).and_then(Conn::poll_initiator) {
             match event {
@@ -127,10 +127,10 @@ impl Host {
         };
         let seed = self.next_seed();
         let until = now + self.config.confirmation_timeout;
-        let conn = self.conns.get_mut(&key).expect("whoever asks has it");
+        let conn = self.conns.get_mut(&key).expect("the caller has found it");
         let round_trip = established.round_trip;
         if conn.endpoint.on_lower_handshake_done(now, parameters.opening, round_trip).is_err() {
-            // Its user has ended it before it began.
+            // The user has aborted the connection during the handshake.
             conn.encryption = Encryption::Closed;
             return;
         }
@@ -153,7 +153,7 @@ impl Host {
         }));
     }
 
-    // ---- connections that others open ----
+    // ---- connections that peers open ----
 
     /// Handles a datagram for the responder.
     fn handle_initiation(
@@ -186,8 +186,8 @@ impl Host {
         done
     }
 
-    /// Sends what the responder says: to the sender of the message at hand on the path by which it came, to
-    /// others on theirs.
+    /// Queues the messages of the responder. `at_hand` is the path of the datagram that is being handled, and its sender is
+    /// answered on it. Senders of deferred messages are answered on the paths of those messages.
     pub(crate) fn send_answers(&mut self, at_hand: Option<Path>) {
         while let Some((peer, message)) = self.listener.as_mut().and_then(|one| one.responder.poll_transmit())
         {
@@ -209,7 +209,7 @@ impl Host {
         let parameters =
             HandshakeParameters::parse(&established.parameters).map_err(|_| Dropped::Senseless)?;
         let id = established.session.unsealer.local_id();
-        let transport = self.listener.as_ref().expect("somebody has accepted").transport;
+        let transport = self.listener.as_ref().expect("the responder of the listener has accepted").transport;
         let mut endpoint = Endpoint::new(transport).expect("checked when listening began");
         endpoint
             .on_lower_handshake_done(now, parameters.opening, established.round_trip)
@@ -239,10 +239,10 @@ impl Host {
         done
     }
 
-    /// Records that the initiator of this connection does not know that it was accepted.
+    /// Sends a confirmation to the initiator of this connection, which does not know yet that it was accepted.
     fn confirm(&mut self, id: ConnectionId) {
         let Some(&key) = self.ids.get(&id) else { return };
-        let conn = self.conns.get_mut(&key).expect("ids are of connections that are there");
+        let conn = self.conns.get_mut(&key).expect("ids are of existing connections");
         if conn.pending_datagram == PendingDatagram::Nothing {
             conn.pending_datagram = PendingDatagram::Confirmation;
         }
@@ -258,7 +258,7 @@ impl Host {
 }
 
 impl Listener {
-    /// Notes the address at which a message came, if its answer is deferred.
+    /// Records the local address at which a message arrived, if its answer is deferred.
     fn record_deferred(&mut self, Path { peer, local }: Path) {
         if let Some(local) = local
             && self.responder.defers(peer)

@@ -1,4 +1,4 @@
-//! Next output of a connection.
+//! Output of a connection.
 
 use crate::conn::{Conn, PendingDatagram};
 use crate::encryption::{Encryption, Open};
@@ -10,7 +10,7 @@ use hopline_transport::wide::Endpoint;
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::wide::{Control, DatagramContent, Packet};
 
-/// A datagram that was appended.
+/// A datagram that was appended to the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Appended {
     pub(crate) path: Path,
@@ -19,7 +19,8 @@ pub(crate) struct Appended {
 }
 
 impl Conn {
-    /// Appends the next datagram. Messages of the handshake come first, then frames about paths, then packets.
+    /// Appends the next datagram to `buffer`. Messages of the handshake come first, then frames of path validation, then packets
+    /// of the transport.
     pub(crate) fn next_datagram(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Appended> {
         if let Some(message) = self.encryption.initiator().and_then(Initiator::poll_transmit) {
             buffer.extend_from_slice(&message);
@@ -36,7 +37,7 @@ impl Conn {
     }
 }
 
-/// The connection has sent 2⁶² datagrams.
+/// Error: the connection has sent 2⁶² datagrams, so that no number is left.
 struct NumbersExhausted;
 
 fn next_sealed(

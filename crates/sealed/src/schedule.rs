@@ -1,21 +1,22 @@
-//! Connections with something to do, and the times at which they have: there is no search through all of
-//! them.
+//! Queues of the connections with output or events, and the timers of connections. Thanks to them, the host never searches
+//! through all connections.
 
 use crate::event::ConnectionKey;
 use hopline_core::Instant;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Connections in a row, each there once. A connection knows by a flag whether it is; one that is gone may still be named.
+/// Queue of connections, in which each connection is at most once. Each connection stores its [`Membership`]. The key of a
+/// deleted connection may still be in the queue.
 #[derive(Debug, Default)]
 pub(crate) struct RoundRobin(VecDeque<ConnectionKey>);
 
 /// Membership of a connection in a [`RoundRobin`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Membership {
-    /// It does not.
+    /// The connection is not in the queue.
     #[default]
     Absent,
-    /// It does.
+    /// The connection is in the queue.
     Queued,
 }
 
@@ -35,7 +36,7 @@ impl RoundRobin {
         self.0.pop_front();
     }
 
-    /// Moves the first behind all others.
+    /// Moves the first connection to the end.
     pub(crate) fn rotate(&mut self) {
         if self.0.len() > 1 {
             self.0.rotate_left(1);
@@ -43,12 +44,12 @@ impl RoundRobin {
     }
 }
 
-/// Time at which each connection wants to be woken.
+/// Timers of all connections, at most one for each.
 #[derive(Debug, Default)]
 pub(crate) struct Timers(BTreeSet<(Instant, ConnectionKey)>);
 
 impl Timers {
-    /// Sets an alarm. `set`: its value before, and afterwards.
+    /// Sets the timer of a connection to `at`; `None` stops it. `set`: the stored value of this timer, which is updated.
     pub(crate) fn set(&mut self, key: ConnectionKey, set: &mut Option<Instant>, at: Option<Instant>) {
         if *set == at {
             return;
@@ -65,7 +66,7 @@ impl Timers {
         self.0.first().map(|(at, _)| *at)
     }
 
-    /// Returns all connections that are due. Their alarms stay set until they are set anew.
+    /// Returns all connections with timers that are due. These timers stay until they are set again.
     pub(crate) fn expired(&self, now: Instant) -> Vec<ConnectionKey> {
         self.0.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| *key).collect()
     }
