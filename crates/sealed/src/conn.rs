@@ -1,4 +1,4 @@
-//! One connection: the transport's endpoint, and the encryption around it.
+//! Connection: an endpoint of the transport, and its encryption.
 
 use crate::encryption::{Confirmation, Encryption};
 use crate::event::{ConnectionKey, HostEvent, OpenFailure, Path};
@@ -16,8 +16,8 @@ use hopline_wire::ipv4::Ecn;
 use hopline_wire::secure::{ConnectionId, StatelessResetToken};
 use hopline_wire::wide::{self, DatagramContent, Packet};
 
-/// Time for which a peer is notified, in answer to whatever it sends, that this host has ended its
-/// connection.
+/// Time for which this host keeps a connection that it has ended. Meanwhile it answers each datagram of the peer with a
+/// notice of the end.
 pub(crate) const CLOSE_NOTICE_TIME: Duration = Duration::from_secs(10);
 
 /// A connection of a [`Host`](crate::Host).
@@ -25,53 +25,55 @@ pub(crate) const CLOSE_NOTICE_TIME: Duration = Duration::from_secs(10);
 pub struct Conn {
     pub(crate) endpoint: Endpoint<Bytes>,
     pub(crate) encryption: Encryption,
-    /// Our name for it.
+    /// Connection ID at this end.
     pub(crate) id: ConnectionId,
-    /// Address of the peer, and the local address that it knows.
+    /// Address of the peer, and the local address that the peer knows.
     pub(crate) path: Path,
     pub(crate) owner: Owner,
     pub(crate) pending_datagram: PendingDatagram,
     pending_events: PendingEvents,
-    /// State and unacknowledged bytes, as the user knows them. `None`: the user is changing them.
+    /// State and number of unacknowledged bytes that the user has last learned. `None` during a call of the user, which may
+    /// change them.
     reported: Option<(State, u64)>,
     closed: Option<CloseReason>,
-    /// Local address from which datagrams leave.
+    /// Choice of the local address from which datagrams are sent.
     source_policy: SourcePolicy,
     pub(crate) queue_positions: QueuePositions,
-    /// Memory of received data, as the host has noted it.
+    /// Memory of received data, in bytes, that the host has counted for this connection.
     pub(crate) receive_memory: u64,
-    /// Number of moves of the peer that the host has not counted yet.
+    /// Number of address changes of the peer that the host has not counted yet.
     pub(crate) uncounted_moves: u64,
     pub(crate) failures: u64,
 }
 
-/// Places in the host's queues where the connection is listed.
+/// Membership of the connection in the queues of the host.
 #[derive(Debug, Default)]
 pub(crate) struct QueuePositions {
     pub(crate) ready: Membership,
     pub(crate) noisy: Membership,
     pub(crate) timer: Option<Instant>,
-    /// Datagrams that have left in this turn.
+    /// Number of datagrams sent in the current turn of this connection.
     pub(crate) turn_datagrams: u32,
 }
 
 /// Owner of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// It has not been picked yet.
+    /// None yet: no user has accepted it from the backlog.
     Backlog,
-    /// It has a user.
+    /// A user of the host.
     User,
-    /// Its user has released it; it may end until this time.
+    /// None any more: its user has released it. It may close in order until this time.
     Released { until: Instant },
 }
 
-/// Choice of the local address from which datagrams leave.
+/// Choice of the local address from which datagrams are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SourcePolicy {
-    /// Whichever the system chooses: we opened it without saying which, and may have others tomorrow.
+    /// The address that the system chooses for each datagram. This end has opened the connection without a local address, and
+    /// its addresses may change.
     Any,
-    /// The one to which the peer sends.
+    /// The address to which the peer sends.
     Fixed,
 }
 
@@ -84,13 +86,13 @@ impl SourcePolicy {
     }
 }
 
-/// Datagram to be sealed beside the transport's packets.
+/// Datagram that is due even if the transport has no packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PendingDatagram {
     Nothing,
-    /// A datagram of any content: the initiator waits for one.
+    /// A datagram of any content, as confirmation for the initiator.
     Confirmation,
-    /// Notice that the connection is over: the peer does not know.
+    /// Notice that the connection has ended, for a peer that does not know this.
     CloseNotice,
 }
 
@@ -109,7 +111,7 @@ struct PendingEvents {
 pub struct Peer {
     /// Its address.
     pub address: SocketAddr,
-    /// Its public key, which it has proved to have; none with a shared key, and before the handshake is over.
+    /// Its public key, authenticated by the handshake. None with a pre-shared key, and before the end of the handshake.
     pub key: Option<PublicKey>,
     /// Fingerprint of that key, for comparison by users.
     pub fingerprint: Option<Fingerprint>,
@@ -146,10 +148,10 @@ impl Conn {
         }
     }
 
-    /// Takes data to send, all of it or none. They may be handed over while the connection is being opened.
+    /// Accepts data to send, either all of `data` or none. It may be called while the connection is being opened.
     ///
     /// # Errors
-    /// Not open for sending, or no room.
+    /// The connection is not open for sending, or the send buffer has no room for `data`.
     pub fn send(&mut self, now: Instant, data: Bytes) -> Result<(), SendError> {
         self.endpoint.send(now, data)
     }
@@ -159,10 +161,10 @@ impl Conn {
         self.endpoint.recv()
     }
 
-    /// Closes our direction once all data handed over is sent; data of the peer is still received.
+    /// Closes the sending direction after all accepted data is sent. Data of the peer is still received.
     ///
     /// # Errors
-    /// Not open, or already closed by the user.
+    /// The connection is not open, or the user has closed it already.
     pub fn close(&mut self, now: Instant) -> Result<(), CloseError> {
         self.endpoint.close(now)
     }
@@ -172,43 +174,43 @@ impl Conn {
         self.endpoint.abort(now);
     }
 
-    /// Returns the state of the transport. `SynSent` while the handshake lasts.
+    /// Returns the state of the transport. It is `SynSent` during the handshake.
     #[must_use]
     pub fn state(&self) -> State {
         self.endpoint.state()
     }
 
-    /// Counters of the transport.
+    /// Returns the counters of the transport.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.endpoint.stats()
     }
 
-    /// Returns the number of bytes that [`send`](Self::send) would take now.
+    /// Returns the number of bytes that [`send`](Self::send) would accept now.
     #[must_use]
     pub fn send_capacity(&self) -> u64 {
         self.endpoint.send_capacity()
     }
 
-    /// Returns the number of bytes taken from the user and not yet acknowledged.
+    /// Returns the number of bytes accepted from the user and not yet acknowledged by the peer.
     #[must_use]
     pub fn unacknowledged(&self) -> u64 {
         self.endpoint.unacknowledged()
     }
 
-    /// Returns the bytes received and kept, read or not in order.
+    /// Returns the number of bytes received and not read by the user, in order or not.
     #[must_use]
     pub fn received_unread(&self) -> u64 {
         self.endpoint.received_unread()
     }
 
-    /// Returns the transport itself, for its further state: round trips, rate, bytes in flight.
+    /// Returns the endpoint of the transport, which has more state: round-trip times, rate, bytes in flight.
     #[must_use]
     pub const fn endpoint(&self) -> &Endpoint<Bytes> {
         &self.endpoint
     }
 
-    /// Returns the path of the datagrams.
+    /// Returns the path on which datagrams are sent.
     #[must_use]
     pub const fn path(&self) -> Path {
         self.path
@@ -224,7 +226,7 @@ impl Conn {
         Peer { address: self.path.peer, key, fingerprint: key.map(|key| key.fingerprint()) }
     }
 
-    /// Returns the numbers of sealed datagrams that were not opened, by reason.
+    /// Returns the numbers of encrypted datagrams that could not be opened, by reason.
     #[must_use]
     pub fn rejections(&self) -> Rejections {
         match &self.encryption {
@@ -235,7 +237,7 @@ impl Conn {
 
     // ---- for the host ----
 
-    /// Takes a sealed datagram.
+    /// Handles an encrypted datagram.
     pub(crate) fn handle_sealed(
         &mut self,
         now: Instant,
@@ -251,7 +253,7 @@ impl Conn {
         self.handle_opened(now, path, (number, order, payload), ecn, len)
     }
 
-    /// Takes what was sealed.
+    /// Handles the decrypted payload of a datagram of `len` bytes.
     pub(crate) fn handle_opened(
         &mut self,
         now: Instant,
@@ -283,7 +285,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Takes a message of the handshake; then the initiator may have something to say.
+    /// Handles a message of the handshake. Afterwards poll the events and the output of the initiator.
     pub(crate) fn handle_handshake(&mut self, now: Instant, datagram: &Bytes) -> Result<(), Dropped> {
         let initiator = self.encryption.initiator().ok_or(Dropped::Late)?;
         let before = initiator.refusals().total();
@@ -291,14 +293,14 @@ impl Conn {
         if initiator.refusals().total() > before { Err(Dropped::Late) } else { Ok(()) }
     }
 
-    /// Records that the peer has shown that it does not know the connection any more.
+    /// Handles the proof, by a stateless reset, that the peer has lost the connection.
     pub(crate) fn handle_reset(&mut self, now: Instant) {
         if let Encryption::Open(open) = &self.encryption
             && matches!(open.confirmation, Confirmation::Awaited { .. })
         {
             return self.fail(now, OpenFailure::NotAccepted);
         }
-        // A peer that has received everything may forget the connection.
+        // In these states the peer has received everything, and may have deleted the connection in order.
         if !matches!(self.state(), State::TimeWait | State::Closed) {
             let packet = Packet { control: wide::Control::Reset, ..Packet::default() };
             self.endpoint.handle_packet(now, LinkId::ONLY, packet);
@@ -311,7 +313,7 @@ impl Conn {
         open.reset.as_ref().is_some_and(|reset| hopline_secure::ResetKey::constant_time_eq(reset, token))
     }
 
-    /// Takes the passing of time.
+    /// Handles the timers that are due at `now`.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
         if let Some(initiator) = self.encryption.initiator() {
@@ -331,7 +333,7 @@ impl Conn {
         self.encryption.initiator().and_then(Initiator::poll_event)
     }
 
-    /// Gives up the connection. The peer is notified, if that is possible.
+    /// Ends the connection because it could not be opened. The peer is notified if this end has keys.
     pub(crate) fn fail(&mut self, now: Instant, failure: OpenFailure) {
         if self.pending_events.failed.is_some() || self.closed.is_some() {
             return;
@@ -346,7 +348,7 @@ impl Conn {
         }
     }
 
-    /// Returns whether it has a user, or may get one.
+    /// Returns whether the connection has a user, or waits in the backlog for one.
     pub(crate) const fn has_user(&self) -> bool {
         !matches!(self.owner, Owner::Released { .. })
     }
@@ -355,12 +357,12 @@ impl Conn {
         (self.endpoint.state(), self.endpoint.unacknowledged())
     }
 
-    /// Records that the user is changing it, so that its state counts as known to the user.
+    /// Records a call of the user, so that the state after the call counts as known to the user.
     pub(crate) fn record_use(&mut self) {
         self.reported = None;
     }
 
-    /// Notes what the endpoint has to tell.
+    /// Collects the events of the endpoint for the user.
     pub(crate) fn collect_events(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
             if let Event::Closed(reason) = event {
@@ -375,7 +377,7 @@ impl Conn {
         }
         let standing = self.reportable_state();
         let changed = self.reported.replace(standing).is_some_and(|known| known != standing);
-        // A user that is notified of anything reads everything.
+        // Any other event makes the user read the whole state, so `changed` is not needed beside it.
         let told =
             self.closed.is_some() || !self.pending_events.events.is_empty() || self.pending_events.accepted;
         self.pending_events.changed |= changed && !told;
@@ -392,7 +394,7 @@ impl Conn {
         any && !matches!(self.owner, Owner::Released { .. })
     }
 
-    /// Returns the next thing that the user has to know.
+    /// Returns the next event for the user.
     pub(crate) fn poll_event(&mut self, key: ConnectionKey) -> Option<HostEvent> {
         let news = &mut self.pending_events;
         if matches!(self.owner, Owner::Released { .. }) {
@@ -422,28 +424,28 @@ impl Conn {
         [until, endpoint, self.encryption.deadline()].into_iter().flatten().min()
     }
 
-    /// Returns whether nothing more can come of it, for the user or the peer.
+    /// Returns whether neither the user nor the peer needs the connection any more, so that it can be deleted.
     pub(crate) fn is_finished(&self) -> bool {
         matches!(self.owner, Owner::Released { .. })
             && (matches!(self.encryption, Encryption::Closed) || self.has_ended_cleanly())
     }
 
-    /// Returns whether the peer knows that it is over.
+    /// Returns whether the peer knows that the connection has ended.
     fn has_ended_cleanly(&self) -> bool {
         matches!(self.closed, Some(CloseReason::Finished | CloseReason::Reset | CloseReason::Refused))
     }
 
-    /// Returns whether this end has ended it, and the peer may not know.
+    /// Returns whether this end has ended the connection, and the peer may not know it.
     fn is_dead(&self) -> bool {
         self.state() == State::Closed && !self.has_ended_cleanly()
     }
 
-    /// Returns whether it is over, one way or another.
+    /// Returns whether the connection has ended for any reason.
     pub(crate) const fn is_closed(&self) -> bool {
         self.closed.is_some()
     }
 
-    /// Returns the path back, for what leaves.
+    /// Returns the path for datagrams to send, given a path of the peer.
     pub(crate) fn outgoing_path(&self, path: Path) -> Path {
         self.source_policy.outgoing(path)
     }
@@ -455,7 +457,7 @@ impl Conn {
                 self.path = self.source_policy.outgoing(open.path_to(to));
                 self.uncounted_moves += 1;
                 self.pending_events.moved = Some(self.path);
-                // Another port is another mood of an address translator, on the same path (RFC 9000 §9.4).
+                // If only the port has changed, an address translator has rebound it, and the path is the same (RFC 9000 §9.4).
                 if from.ip() == to.ip() {
                     self.endpoint.handle_signal(now, Signal::RouteFound);
                 } else {

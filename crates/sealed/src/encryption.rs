@@ -1,4 +1,4 @@
-//! The encryption of one connection: its handshake, then its session and where the peer is.
+//! Encryption of one connection: its handshake, then its session and the paths to the peer.
 
 use crate::event::Path;
 use bytes::Bytes;
@@ -12,11 +12,11 @@ use hopline_wire::wide::DatagramContent;
 /// The encryption of a connection.
 #[derive(Debug)]
 pub(crate) enum Encryption {
-    /// We open it.
+    /// The handshake of a connection that this end opens is in progress.
     Handshaking(Box<Initiator>),
-    /// Datagrams can be sealed and opened.
+    /// The connection has keys: datagrams can be encrypted (sealed) and decrypted (opened).
     Open(Box<Open>),
-    /// The connection has no keys, and will have none.
+    /// The connection has ended before it had keys.
     Closed,
 }
 
@@ -25,25 +25,25 @@ pub(crate) enum Encryption {
 pub(crate) struct Open {
     pub(crate) session: Session,
     pub(crate) paths: Paths,
-    /// Local addresses, by the peer addresses at which the peer knows them.
+    /// Local address to which the peer sends, for each known address of the peer.
     pub(crate) locals: Vec<(SocketAddr, Option<IpAddr>)>,
     pub(crate) confirmation: Confirmation,
     pub(crate) peer: Option<PublicKey>,
-    /// Reset token that the peer shows after it has lost its state.
+    /// Token in a stateless reset of the peer, which proves that the peer has lost the connection.
     pub(crate) reset: Option<StatelessResetToken>,
     pub(crate) key_update: KeyUpdate,
 }
 
-/// Key update of the sender by time.
+/// Key update of the sending direction after a time.
 #[derive(Debug)]
 pub(crate) struct KeyUpdate {
     interval: Duration,
-    /// The first number under the current key, and since when it is known.
+    /// Number of the first datagram under the current key, and the time at which this was recorded.
     current: (u64, Instant),
     probe: Probe,
 }
 
-/// Request to the peer for a sign that it has the current key.
+/// Request for an acknowledgment, to learn whether the peer has the current key.
 #[derive(Debug, PartialEq, Eq)]
 enum Probe {
     NotSent,
@@ -56,12 +56,12 @@ impl KeyUpdate {
     }
 }
 
-/// Proof that the peer has the connection.
+/// Confirmation that the peer has accepted the connection.
 #[derive(Debug)]
 pub(crate) enum Confirmation {
-    /// It is: we have accepted it, or something was opened.
+    /// Confirmed: the peer is the initiator, or one of its datagrams was decrypted.
     Confirmed,
-    /// Nothing has come yet. The initiator repeats its last message, if it has one.
+    /// Nothing was decrypted yet. The initiator retransmits its last message of the handshake, if it has one.
     Awaited { initiator: Box<Initiator>, until: Instant },
 }
 
@@ -73,7 +73,7 @@ impl Encryption {
         }
     }
 
-    /// Returns the initiator that may still send and receive messages of the handshake.
+    /// Returns the initiator of the handshake, while it may send and receive messages.
     pub(crate) fn initiator(&mut self) -> Option<&mut Initiator> {
         match self {
             Self::Handshaking(initiator) => Some(initiator),
@@ -85,7 +85,7 @@ impl Encryption {
         }
     }
 
-    /// Returns the peer's name for the connection.
+    /// Returns the connection ID at the peer. `None` without keys.
     pub(crate) fn remote_id(&self) -> Option<ConnectionId> {
         match self {
             Self::Open(open) => Some(open.session.sealer.remote_id()),
@@ -111,7 +111,7 @@ impl Encryption {
 }
 
 impl Open {
-    /// Records that something from there was opened.
+    /// Records that a datagram of `len` bytes, received on `path`, was decrypted.
     pub(crate) fn record_received(&mut self, now: Instant, path: Path, len: usize, order: Order) {
         self.confirmation = Confirmation::Confirmed;
         self.paths.record_received(now, path.peer, len, order);
@@ -132,12 +132,12 @@ impl Open {
         Path { peer, local }
     }
 
-    /// Changes the key of what is sent if it is time. The peer can follow one change at a time
-    /// (`Sealer::rekey`), so the current key must have been acknowledged; otherwise the peer is asked, once.
+    /// Changes the sending key if it is due. The peer can follow only one change at a time (`Sealer::rekey`), so a datagram
+    /// under the current key must have been acknowledged before. If none was, an acknowledgment is requested, once.
     pub(crate) fn update_key_if_due(&mut self, now: Instant, endpoint: &mut Endpoint<Bytes>) {
         let (sealer, rekeying) = (&mut self.session.sealer, &mut self.key_update);
         if rekeying.current.0 != sealer.key_since() {
-            // It has changed by number.
+            // The key has changed after the configured number of datagrams.
             (rekeying.current, rekeying.probe) = ((sealer.key_since(), now), Probe::NotSent);
         }
         let (first, since) = rekeying.current;
@@ -153,7 +153,8 @@ impl Open {
         }
     }
 
-    /// Appends a datagram with `content`. Returns its number and length; none if all numbers are used up.
+    /// Appends an encrypted datagram with `content`. Returns its number and its length in bytes. `None` if all numbers are used
+    /// up.
     pub(crate) fn seal(
         &mut self,
         content: &DatagramContent<Bytes>,

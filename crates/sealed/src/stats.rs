@@ -5,31 +5,31 @@ use hopline_secure::{Counts, DropReason, Refusals};
 /// Reason that a host dropped a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dropped {
-    /// Shorter than anything that has a meaning, or of a kind that is not known.
+    /// It is too short, or of an unknown kind.
     Malformed,
-    /// The datagram belongs to no existing connection. If this host has a [`ResetKey`](crate::ResetKey), the
-    /// sender was notified, unless too many were.
+    /// It belongs to no existing connection. If this host has a [`ResetKey`](crate::ResetKey), a stateless reset was sent,
+    /// unless 1000 were sent in the same second.
     Unknown,
-    /// Sealed, for a connection with a handshake that is not over.
+    /// It is encrypted, and the handshake of its connection has not ended.
     Early,
-    /// It could not be opened: forged, damaged, repeated, too old.
-    /// [`Conn::rejections`](crate::Conn::rejections) knows which.
+    /// It could not be decrypted: forged, damaged, repeated or too old. [`Conn::rejections`](crate::Conn::rejections) counts
+    /// these reasons.
     Unopened,
-    /// The peer has sealed what makes no sense.
+    /// It could be decrypted, but its content is malformed.
     Senseless,
-    /// The responder has refused it: [`HostStats::refusals`] knows why.
+    /// The responder has refused it. [`HostStats::refusals`] counts the reasons.
     Refused,
-    /// A handshake's message for an initiator that is done, or of which it made nothing.
+    /// It is a message of a handshake for an initiator that has finished, or that does not expect it.
     Late,
-    /// An initiator calls, and this host does not listen.
+    /// It would open a connection, but this host does not listen.
     NotListening,
-    /// An initiator calls, and the backlog of accepted connections is full.
+    /// It would open a connection, but the backlog of accepted connections is full.
     Backlog,
-    /// An initiator calls, and the number of connections is at its limit.
+    /// It would open a connection, but the number of connections is at its limit.
     Connections,
-    /// It says that a connection is not known any more, without the token that would show it.
+    /// It is a stateless reset without the right token.
     Unproven,
-    /// Its answer found no room among the answers that have not been fetched.
+    /// Its answer was dropped, because too many answers wait to be sent.
     Unfetched,
 }
 
@@ -60,33 +60,33 @@ pub type Drops = Counts<Dropped, { Dropped::ALL.len() }>;
 /// Counters of a host since its creation, and its current state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct HostStats {
-    /// Connections, whatever their state.
+    /// Connections in any state.
     pub connections: usize,
-    /// Handshakes in progress that peers have begun.
+    /// Handshakes in progress that peers have initiated.
     pub half_open: usize,
-    /// Accepted connections that have not been picked yet.
+    /// Accepted connections in the backlog, which have no user yet.
     pub backlog: usize,
-    /// Bytes of memory that received data take, the overhead of their pieces included.
+    /// Memory for received data in bytes, including the overhead of each piece.
     pub receive_memory: u64,
     /// Connections that peers have opened.
     pub accepted: u64,
-    /// Connections that we have opened.
+    /// Connections that this host has opened.
     pub opened: u64,
-    /// Connections that we have not been able to open.
+    /// Connections that this host has failed to open.
     pub failed: u64,
-    /// Moves of peers to other addresses.
+    /// Changes of the addresses of peers, each after path validation.
     pub moved: u64,
-    /// Number of peers that were notified that a connection is not known any more.
+    /// Stateless resets sent.
     pub resets_sent: u64,
-    /// Datagrams that came.
+    /// Datagrams received.
     pub datagrams_received: u64,
     /// Bytes in them.
     pub bytes_received: u64,
-    /// Datagrams that left.
+    /// Datagrams sent.
     pub datagrams_sent: u64,
     /// Bytes in them.
     pub bytes_sent: u64,
-    /// Datagrams of which nothing was made.
+    /// Dropped datagrams, by reason.
     pub drops: Drops,
     /// Numbers of datagrams that the responder refused, by reason.
     pub refusals: Refusals,
