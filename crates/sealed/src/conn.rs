@@ -63,7 +63,7 @@ pub(crate) enum Owner {
     Backlog,
     /// A user of the host.
     User,
-    /// None any more: its user has released it. It may close in order until this time.
+    /// None any more: its user has released it. It may close gracefully until this time.
     Released { until: Instant },
 }
 
@@ -300,7 +300,7 @@ impl Conn {
         {
             return self.fail(now, OpenFailure::NotAccepted);
         }
-        // In these states the peer has received everything, and may have deleted the connection in order.
+        // In these states the peer has received everything, and may have deleted the connection after a graceful close.
         if !matches!(self.state(), State::TimeWait | State::Closed) {
             let packet = Packet { control: wide::Control::Reset, ..Packet::default() };
             self.endpoint.handle_packet(now, LinkId::ONLY, packet);

@@ -291,8 +291,8 @@ impl Host {
         }
     }
 
-    /// Releases a connection; no further event of it is reported. If its user has closed it, it continues until it is closed in
-    /// order, for at most [`linger`](HostConfig::linger). Otherwise it is aborted, and its peer is notified. Returns whether
+    /// Releases a connection; no further event of it is reported. If its user has closed it, it continues until it is closed
+    /// gracefully, for at most [`linger`](HostConfig::linger). Otherwise it is aborted, and its peer is notified. Returns whether
     /// the connection existed.
     pub fn remove(&mut self, key: ConnectionKey) -> bool {
         if self.connection_mut(key).is_none() {
