@@ -144,7 +144,7 @@ pub(crate) fn a_returning_interface_is_used_again() {
     ip(&world.caller, &format!("link delete {CABLE}"));
     until("it is said", || caller.has_notice("the interface cable has gone"));
     world.join();
-    until("it is said", || caller.has_notice("there again"));
+    until("it is said", || caller.has_notice("exists again"));
     transfer(&world, CALLED);
     assert!(caller.end().metric("announced_syns") >= 1);
 }

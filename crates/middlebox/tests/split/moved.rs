@@ -150,6 +150,8 @@ pub(crate) fn a_full_station_refuses_and_the_connection_continues() {
     let mut ground = Ground::new(&[("most", "1")]);
     let listener = ground.listen(Ip::V4);
     let mut pairs = [(); 2].map(|()| ground.connect(&listener));
+    // A connection is moved once both of its halves are open, which the hosts see earlier than the proxy.
+    ground.wait_for_open([2, 0]);
     assert_eq!(ground.claim(1, Ip::V4), "1 1");
     ground.wait_for_open([1, 1]);
     // One of them is at each station. What comes to the other one is dropped there.
