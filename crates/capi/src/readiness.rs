@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::socket::{MAX_SLEEP, Socket, State};
 use crate::table;
 use crate::transport::{ConnectingStream, Stream};
-use hopline_streams::streams::{Interest, Ready};
+use hopline_streams::{Interest, Ready};
 use libc::{c_int, c_short};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::cell::OnceCell;

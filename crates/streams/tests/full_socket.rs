@@ -9,7 +9,7 @@ mod toy;
 use hopline_harness::{Need, Test};
 use hopline_linux::veth::{self, Offload};
 use hopline_linux::{Interface, Namespace};
-use hopline_streams::streams::{Host, Listener, Stream};
+use hopline_streams::{Host, Listener, Stream};
 use socket2::SockRef;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, UdpSocket};

@@ -5,9 +5,9 @@
 
 use hopline_core::Duration as Span;
 use hopline_harness::Test;
-use hopline_streams::streams::{Listener, Protocol, Stream};
 use hopline_streams::tpa::{self, Tpa};
 use hopline_streams::wide::{self, Credentials, PreSharedKey, Wide};
+use hopline_streams::{Listener, Protocol, Stream};
 use std::fs;
 use std::io::{Read, Write};
 use std::thread;

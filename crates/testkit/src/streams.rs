@@ -1,6 +1,6 @@
 //! Shared code of tests of streams, for any protocol.
 
-use hopline_streams::streams::{Protocol, Stream};
+use hopline_streams::{Protocol, Stream};
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::thread;

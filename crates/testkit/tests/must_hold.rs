@@ -6,9 +6,9 @@
 use crate::over_udp::OverUdp;
 use hopline_core::{Duration, Instant};
 use hopline_harness::Test;
-use hopline_streams::streams::{Host, Protocol, Stream};
 use hopline_streams::tpa::{self, Tpa};
 use hopline_streams::wide::{self, Credentials, PrivateKey, Trust, Wide};
+use hopline_streams::{Host, Protocol, Stream};
 use hopline_testkit::Emulation;
 use hopline_testkit::cases::{Outcome, acceptance_cases, arrives_byte_exact};
 use hopline_testkit::namespace::{LINK, NamespaceLink, OverSockets};

@@ -1,9 +1,9 @@
-//! TPA as published and TPA-wide, over UDP ([`hopline_streams::streams`]).
+//! TPA as published and TPA-wide, over UDP ([`hopline_streams`]).
 
 use crate::peer::{Failure, LOOK, Peer, Session};
-use hopline_streams::streams::{Listener, Protocol, Stream};
 use hopline_streams::tpa::{self, Tpa};
 use hopline_streams::wide::{self, Credentials, PreSharedKey, Wide};
+use hopline_streams::{Listener, Protocol, Stream};
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 

@@ -3,9 +3,9 @@
 use crate::drills::world::{BOTH, KEY, StopOnDrop, TransportProtocol, ended, now};
 use bytes::Bytes;
 use hopline_linux::Namespace;
-use hopline_streams::streams::{Host, Protocol as Transport};
 use hopline_streams::tpa::{self, Tpa};
 use hopline_streams::wide::{self, Credentials, PreSharedKey, Wide};
+use hopline_streams::{Host, Protocol as Transport};
 use hopline_wire::tpa::{Ack, Control, Opening, Segment, SegmentPosition, Tag};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs;

@@ -6,11 +6,11 @@
 
 use super::config::Transport;
 use super::key::{Key, Peer};
-use hopline_streams::streams::{Host, Protocol, Stream};
 use hopline_streams::tpa::{self, Tpa};
 use hopline_streams::wide::{
     self, Credentials, HostConfig, PrivateKey, PublicKey, ResetKey, ResponderConfig, Seed, Trust, Wide,
 };
+use hopline_streams::{Host, Protocol, Stream};
 use std::fmt::Debug;
 use std::io;
 use std::net::SocketAddr;

@@ -2,7 +2,7 @@
 
 use super::exit_state::LastHeard;
 use hopline_linux::transparent::LegOptions;
-use hopline_streams::streams::{AsyncStream, Protocol};
+use hopline_streams::{AsyncStream, Protocol};
 use socket2::SockRef;
 use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind, Write};

@@ -1,7 +1,7 @@
 //! Spare streams to the exit, so that a new connection needs no handshake.
 
 use super::leg::{Leg, TrunkLeg};
-use hopline_streams::streams::Protocol;
+use hopline_streams::Protocol;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::pin;

@@ -18,7 +18,7 @@ use super::request::{EndedSide, PendingRequest};
 use super::service::Notices;
 use super::spare_pool::{SparePool, Wanted};
 use crate::service::{Notice, Severity};
-use hopline_streams::streams::{AsyncStream, Host};
+use hopline_streams::{AsyncStream, Host};
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;

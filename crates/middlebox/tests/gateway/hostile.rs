@@ -6,9 +6,9 @@ use hopline_middlebox::gateway::ExitConfig;
 use hopline_middlebox::gateway::handshake::{
     ANSWER_LEN, CHALLENGE_LEN, Challenge, Hello, Nonce, Request, Session, Verdict,
 };
-use hopline_streams::streams::{Host, Protocol, Stream};
 use hopline_streams::tpa::{Tpa, TpaStream};
 use hopline_streams::wide::{self, Credentials, PrivateKey, Seed, Trust, Wide, WideListener, WideStream};
+use hopline_streams::{Host, Protocol, Stream};
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::thread;

@@ -1,7 +1,7 @@
 //! Admission of new connections, and the count of those in the accept queue.
 
 use super::tokens::address_bytes;
-use crate::streams::Path;
+use crate::udp::Path;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
 use hopline_transport::tpa::{Listener, Refusal, Verdict};

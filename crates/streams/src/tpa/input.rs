@@ -3,7 +3,7 @@
 use super::path_state::challenge;
 use super::table::{Connection, Origin, Tpa};
 use super::tokens::ADDRESS_CHALLENGE;
-use crate::streams::Path;
+use crate::udp::Path;
 use bytes::Bytes;
 use hopline_core::request_admission::RequestId;
 use hopline_core::{Instant, LinkId, StateMachine};

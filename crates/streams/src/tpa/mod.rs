@@ -1,6 +1,6 @@
 //! TPA over UDP: listener and stream, blocking, non-blocking and asynchronous.
 //!
-//! The state machine is [`hopline_transport::tpa::Endpoint`]; [`streams`] adds its clock, its socket and the interface
+//! The state machine is [`hopline_transport::tpa::Endpoint`]; [`Stream`](crate::Stream) adds its clock, its socket and the interface
 //! for its users. All connections of a [`Host`] share a UDP socket. Segments are assigned to connections by a tag. A
 //! connection therefore survives a change of its peer's address: segments go to the address that the peer has proved to
 //! have.
@@ -58,25 +58,25 @@ mod tokens;
 
 pub use self::stats::{HostStats, Info};
 pub use self::table::Tpa;
-pub use crate::streams::PortSharing;
+pub use crate::udp::PortSharing;
 pub use hopline_transport::connection::State;
 pub use hopline_transport::tpa::Config;
 
-use crate::streams;
+use crate::udp;
 use hopline_core::Duration;
 
 /// A UDP socket with connections of TPA.
-pub type Host = streams::Host<Tpa>;
+pub type Host = udp::Host<Tpa>;
 /// Accepts connections of TPA.
-pub type TpaListener = streams::Listener<Tpa>;
+pub type TpaListener = udp::Listener<Tpa>;
 /// A connection of TPA.
-pub type TpaStream = streams::Stream<Tpa>;
+pub type TpaStream = udp::Stream<Tpa>;
 /// A [`TpaListener`] for asynchronous code.
 #[cfg(feature = "tokio")]
-pub type AsyncListener = streams::AsyncListener<Tpa>;
+pub type AsyncListener = udp::AsyncListener<Tpa>;
 /// A [`TpaStream`] for asynchronous code.
 #[cfg(feature = "tokio")]
-pub type AsyncStream = streams::AsyncStream<Tpa>;
+pub type AsyncStream = udp::AsyncStream<Tpa>;
 
 /// Maximum data of a segment, so that IP (20 bytes), UDP (8), header (12), tag (8) and receipt (4) fit into 1500 bytes
 /// with it.

@@ -1,7 +1,7 @@
 //! Path of a connection: address of the peer, path MTU, and use of GSO.
 
 use super::tokens::TokenKey;
-use crate::streams::Path;
+use crate::udp::Path;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
 use hopline_transport::tpa::{Endpoint, PathMtuSearch, State, Stats};

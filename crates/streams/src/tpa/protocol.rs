@@ -5,7 +5,7 @@ use super::backlog::Backlog;
 use super::stats::{HostStats, Info};
 use super::table::{Connection, Origin, Tpa};
 use super::tokens::TokenKey;
-use crate::streams::{self, Path, Protocol, ProtocolEvent, Traffic, Transmit};
+use crate::udp::{self, Path, Protocol, ProtocolEvent, Traffic, Transmit};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
 use hopline_transport::connection::{CloseError, SendError, State};
@@ -150,7 +150,7 @@ impl Protocol for Tpa {
     }
 }
 
-impl streams::Endpoint for &mut Endpoint<Bytes> {
+impl udp::Endpoint for &mut Endpoint<Bytes> {
     fn state(&self) -> State {
         Endpoint::state(self)
     }

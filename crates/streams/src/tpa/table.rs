@@ -4,7 +4,7 @@ use super::backlog::Backlog;
 use super::path_state::PathState;
 use super::stats::HostStats;
 use super::tokens::TokenKey;
-use crate::streams::{Fragments, GsoGrouping, Path, ProtocolEvent, Transmit};
+use crate::udp::{Fragments, GsoGrouping, Path, ProtocolEvent, Transmit};
 use bytes::Bytes;
 use hopline_core::request_admission::{RequestAdmission, TokenBucket};
 use hopline_core::{Instant, StateMachine};

@@ -1,6 +1,6 @@
 //! TPA-wide over UDP, encrypted: listener and stream, blocking, non-blocking and asynchronous.
 //!
-//! The state machine is [`hopline_sealed::Host`]; [`streams`] adds its clock, its socket and the interface for its users.
+//! The state machine is [`hopline_sealed::Host`]; [`Stream`](crate::Stream) adds its clock, its socket and the interface for its users.
 //! All connections of a [`Host`] share a UDP socket and are distinguished by identifiers, so that a peer may change its
 //! address. Only peers that prove an identity permitted by [`Credentials`] are connected. With [`Trust::Anyone`], check
 //! [`Info::peer`] before trusting any data.
@@ -39,23 +39,23 @@ mod stats;
 pub use self::config::{Config, config, reset_key};
 pub use self::protocol::Wide;
 pub use self::stats::{HostStats, Info};
-pub use crate::streams::PortSharing;
+pub use crate::udp::PortSharing;
 pub use hopline_sealed::{
     Credentials, Fingerprint, HostConfig, Peer, PreSharedKey, PrivateKey, PublicKey, ResetKey,
     ResponderConfig, Seed, State, TransportConfig, Trust,
 };
 
-use crate::streams;
+use crate::udp;
 
 /// A UDP socket with connections of TPA-wide.
-pub type Host = streams::Host<Wide>;
+pub type Host = udp::Host<Wide>;
 /// Accepts connections of TPA-wide.
-pub type WideListener = streams::Listener<Wide>;
+pub type WideListener = udp::Listener<Wide>;
 /// A connection of TPA-wide.
-pub type WideStream = streams::Stream<Wide>;
+pub type WideStream = udp::Stream<Wide>;
 /// A [`WideListener`] for asynchronous code.
 #[cfg(feature = "tokio")]
-pub type AsyncListener = streams::AsyncListener<Wide>;
+pub type AsyncListener = udp::AsyncListener<Wide>;
 /// A [`WideStream`] for asynchronous code.
 #[cfg(feature = "tokio")]
-pub type AsyncStream = streams::AsyncStream<Wide>;
+pub type AsyncStream = udp::AsyncStream<Wide>;

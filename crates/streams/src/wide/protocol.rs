@@ -2,9 +2,7 @@
 
 use super::config::{self, Config};
 use super::stats::{HostStats, Info};
-use crate::streams::{
-    self, Fragments, GsoGrouping, Path, Protocol, ProtocolEvent, Reason, Traffic, Transmit,
-};
+use crate::udp::{self, Fragments, GsoGrouping, Path, Protocol, ProtocolEvent, Reason, Traffic, Transmit};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
 use hopline_sealed::{
@@ -188,7 +186,7 @@ impl Protocol for Wide {
     }
 }
 
-impl streams::Endpoint for &mut Conn {
+impl udp::Endpoint for &mut Conn {
     fn state(&self) -> State {
         Conn::state(self)
     }

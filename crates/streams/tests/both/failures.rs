@@ -3,7 +3,7 @@
 use super::{ANY, Transport, connections, listener, over_both, pair};
 use crate::tpa::relay::Relay;
 use hopline_core::Duration as Span;
-use hopline_streams::streams::{Host, Listener, Stream};
+use hopline_streams::{Host, Listener, Stream};
 use hopline_testkit::streams::until;
 use std::io::ErrorKind::{self, AddrInUse, ConnectionRefused, ConnectionReset, InvalidInput, TimedOut};
 use std::io::{Read, Result, Write};

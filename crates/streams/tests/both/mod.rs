@@ -6,9 +6,9 @@ pub(crate) mod failures;
 mod transfers;
 
 use hopline_core::Duration as Span;
-use hopline_streams::streams::{Host, Listener, Protocol, Stream};
 use hopline_streams::tpa::{self, Tpa};
 use hopline_streams::wide::{self, Credentials, PreSharedKey, Wide};
+use hopline_streams::{Host, Listener, Protocol, Stream};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 

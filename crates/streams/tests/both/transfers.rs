@@ -2,7 +2,7 @@
 
 use super::{ANY, Transport, connections, over_both, pair};
 use hopline_core::Duration as Span;
-use hopline_streams::streams::{AsyncListener, AsyncStream, Host, Listener, Stream};
+use hopline_streams::{AsyncListener, AsyncStream, Host, Listener, Stream};
 use hopline_testkit::streams::{echo, pattern, through_echo, until};
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;

@@ -2,7 +2,7 @@
 
 use crate::streams::ANY;
 use crate::streams::toy::Toy;
-use hopline_streams::streams::{Host, Interest, Listener, Stream};
+use hopline_streams::{Host, Interest, Listener, Stream};
 use hopline_testkit::streams::until;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{ErrorKind, Read, Write};

@@ -5,7 +5,7 @@
 mod begun;
 mod toy;
 
-use hopline_streams::streams::{AsyncListener, AsyncStream, Host, Listener, Stream};
+use hopline_streams::{AsyncListener, AsyncStream, Host, Listener, Stream};
 use hopline_testkit::streams::{pattern, until};
 use hopline_transport::connection::State;
 use std::io::{ErrorKind, Read, Write};

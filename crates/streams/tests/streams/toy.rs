@@ -10,9 +10,7 @@
 
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
-use hopline_streams::streams::{
-    Endpoint, Fragments, GsoGrouping, Path, Protocol, ProtocolEvent, Traffic, Transmit,
-};
+use hopline_streams::{Endpoint, Fragments, GsoGrouping, Path, Protocol, ProtocolEvent, Traffic, Transmit};
 use hopline_transport::connection::{CloseError, CloseReason, Event, SendError, State};
 use hopline_wire::ipv4::Ecn;
 use std::collections::{BTreeMap, VecDeque};

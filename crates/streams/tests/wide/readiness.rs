@@ -1,7 +1,7 @@
 //! Readiness of many streams.
 
 use crate::wide::*;
-use hopline_streams::streams::Interest;
+use hopline_streams::Interest;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use std::io::ErrorKind;

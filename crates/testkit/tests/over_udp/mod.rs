@@ -1,6 +1,6 @@
 //! Protocols of streams over UDP as transports of the test kit.
 
-use hopline_streams::streams::{Listener, Protocol, Stream};
+use hopline_streams::{Listener, Protocol, Stream};
 use hopline_testkit::namespace::{READ_TIMEOUT, Sockets};
 use std::io;
 use std::net::{Shutdown, SocketAddr};

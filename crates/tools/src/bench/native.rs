@@ -2,9 +2,9 @@
 
 use super::plan::Transport;
 use super::stream::{Telemetry, unspecified_for};
-use hopline_streams::streams::{Protocol, Stream};
 use hopline_streams::tpa::{self, Tpa};
 use hopline_streams::wide::{self, Credentials, PrivateKey, PublicKey, Seed, Trust, Wide};
+use hopline_streams::{Protocol, Stream};
 use std::fmt::Debug;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, UdpSocket};

@@ -7,7 +7,7 @@ use super::plan::{CongestionControl, Nagle, Plan, SocketOptions, Transport};
 use super::protocol::{UDP_CONNECT, UDP_REPLY, UDP_REPLY_LEGACY};
 use super::refusal::Code;
 use hopline_linux::{sys, tcp};
-use hopline_streams::streams::Host;
+use hopline_streams::Host;
 use hopline_streams::tpa::{self, Tpa};
 use hopline_streams::wide;
 use hopline_streams::wide::{PublicKey, Trust, Wide};

@@ -6,7 +6,7 @@ use crate::net::args::{Recv as Args, Transport};
 use crate::problems::Failure;
 use hopline_lab::Problem;
 use hopline_secure::keys::KnownPeers;
-use hopline_streams::streams::Protocol;
+use hopline_streams::Protocol;
 use hopline_streams::tpa::Tpa;
 use hopline_streams::wide::{Credentials, Fingerprint, PublicKey, Trust, Wide};
 use hopline_tools::transfer::Origin;

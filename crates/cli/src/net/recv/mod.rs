@@ -15,9 +15,9 @@ use crate::net::transfer_printer::{TransferKind, TransferPrinter};
 use crate::problems::{Failure, print_error_line};
 use admission::{Admission, AuthenticatesPeer};
 use hopline_core::Duration as Span;
-use hopline_streams::streams::{Listener, Protocol, Stream};
 use hopline_streams::tpa::{self, Tpa};
 use hopline_streams::wide::{self, Credentials, Fingerprint, Wide};
+use hopline_streams::{Listener, Protocol, Stream};
 use hopline_tools::transfer::{
     self, Conversations, Directory, Error, Existing, Limits, PendingPeer, Permissions, Shared, Slot,
 };

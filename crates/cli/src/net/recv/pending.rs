@@ -6,7 +6,7 @@ use crate::console;
 use crate::net::clock;
 use crate::problems::Failure;
 use hopline_core::PreAuthLimit;
-use hopline_streams::streams::{Listener, Protocol, Stream};
+use hopline_streams::{Listener, Protocol, Stream};
 use hopline_tools::transfer::{self, ConversationPeer, Conversations, PendingPeer, Shared};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;

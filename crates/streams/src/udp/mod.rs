@@ -1,28 +1,8 @@
 //! Connections over one UDP socket: listener and stream, blocking, non-blocking and asynchronous, for any
-//! [protocol](Protocol).
+//! [protocol](Protocol). The crate has these types at its root.
 //!
 //! A protocol is a state machine with all connections of a socket. This module adds its clock, its socket and the
 //! interface for its users. One thread serves all connections of a [`Host`]. [`tpa`](crate::tpa) is such a protocol.
-//!
-//! Code that is generic over the protocol runs over TPA and over TPA-wide:
-//!
-//! ```
-//! use hopline_streams::streams::{Listener, Protocol, Stream};
-//! use hopline_streams::tpa::{self, Tpa};
-//! use std::io::{self, Read, Write};
-//!
-//! fn ping<P: Protocol>(config: &P::Config) -> io::Result<[u8; 4]> {
-//!     let listener = Listener::<P>::bind("127.0.0.1:0", config)?;
-//!     let client = Stream::<P>::connect(listener.local_addr()?, config)?;
-//!     (&client).write_all(b"ping")?;
-//!     (&client).flush()?;
-//!     let mut received = [0; 4];
-//!     listener.accept()?.0.read_exact(&mut received)?;
-//!     Ok(received)
-//! }
-//! assert_eq!(ping::<Tpa>(&tpa::config(12))?, *b"ping");
-//! # Ok::<(), io::Error>(())
-//! ```
 //!
 //! | file | idea |
 //! |---|---|
