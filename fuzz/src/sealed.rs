@@ -167,7 +167,7 @@ fn ends_some_time(mut end: End, now: Instant) {
 
 fn host(at: u8, life: u8) -> Host {
     let resets = Some(ResetKey::new([at; 32]));
-    let config = HostConfig { connections: 4, reset_key: resets, ..HostConfig::default() };
+    let config = HostConfig::default().with_connections(4).with_reset_key(resets);
     let mut seed = [at; 32];
     seed[0] = life;
     let mut host = Host::new(config, Seed::new(seed)).expect("the settings are right");

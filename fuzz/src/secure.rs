@@ -92,12 +92,10 @@ const MOST_DEFERRED: Duration = Duration::from_millis(400);
 pub fn secure_answerer(data: &[u8]) {
     let mut choices = Choices(data);
     let method = choices.pick(&[Method::SharedKey, Method::PublicKeys]);
-    let config = ResponderConfig {
-        max_half_open: HALF_OPEN,
-        cookie_threshold: 2,
-        handshakes_per_second: 3,
-        ..ResponderConfig::default()
-    };
+    let config = ResponderConfig::default()
+        .with_max_half_open(HALF_OPEN)
+        .with_cookie_threshold(2)
+        .with_handshakes_per_second(3);
     let mut responder = responder(method, config);
     let mut callers = Vec::new();
     let (mut now, mut accepted) = (Instant::ZERO, BTreeSet::new());
@@ -141,7 +139,7 @@ pub fn secure_answerer(data: &[u8]) {
         }
     }
     while let Some(due) = responder.poll_timeout() {
-        assert!(due <= now + MOST_DEFERRED + config.handshake_timeout);
+        assert!(due <= now + MOST_DEFERRED + config.handshake_timeout());
         responder.handle_timeout(due);
     }
     assert_eq!(responder.half_open(), 0);
@@ -323,7 +321,7 @@ fn follow(initiator: &mut Initiator) -> Option<Bytes> {
 }
 
 fn sessions(cipher: Cipher) -> [Session; 2] {
-    let config = InitiatorConfig { cipher, ..InitiatorConfig::default() };
+    let config = InitiatorConfig::default().with_cipher(cipher);
     let method = Method::SharedKey;
     let opened =
         Initiator::open(Instant::ZERO, config, credentials(method, 1, 2), Bytes::new(), &Seed::new([1; 32]));

@@ -75,10 +75,10 @@ impl Condition {
     /// Returns the last hop: forward and backward.
     pub(crate) fn air(&self) -> [Emulation; 2] {
         let clean = link(self.mbps * 1_000_000, AIR_MS, QUEUE);
-        let lossy = Emulation { loss: self.loss, burst: self.burst, ..clean.clone() };
+        let lossy = clean.clone().with_loss(self.loss).with_burst(self.burst);
         match self.bottleneck {
             Bottleneck::Link => [lossy, clean],
-            Bottleneck::Router => [Emulation { rate: None, queue: None, ..lossy }, clean],
+            Bottleneck::Router => [lossy.with_rate(None).with_queue(None), clean],
         }
     }
 }
@@ -89,10 +89,5 @@ pub(crate) fn wire() -> Emulation {
 }
 
 fn link(rate: u64, ms: u64, queue: usize) -> Emulation {
-    Emulation {
-        rate: Some(rate),
-        latency: Duration::from_millis(ms),
-        queue: Some(queue),
-        ..Emulation::default()
-    }
+    Emulation::default().with_rate(Some(rate)).with_latency(Duration::from_millis(ms)).with_queue(Some(queue))
 }

@@ -114,13 +114,13 @@ mod tests {
     fn only_data_are_lost_and_packets_wait_in_one_place() {
         for condition in Plan::full(10.0, 2).conditions {
             let [forth, back] = condition.air();
-            assert_eq!((forth.loss, forth.burst), (condition.loss, condition.burst));
+            assert_eq!((forth.loss(), forth.burst()), (condition.loss, condition.burst));
             assert_eq!(
-                (back.loss, back.rate, back.queue),
+                (back.loss(), back.rate(), back.queue()),
                 (0.0, Some(condition.mbps * 1_000_000), Some(QUEUE))
             );
             let waits_in_link = condition.bottleneck == Bottleneck::Link;
-            assert_eq!((forth.rate.is_some(), forth.queue.is_some()), (waits_in_link, waits_in_link));
+            assert_eq!((forth.rate().is_some(), forth.queue().is_some()), (waits_in_link, waits_in_link));
         }
     }
 }

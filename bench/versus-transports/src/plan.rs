@@ -76,20 +76,17 @@ impl Condition {
 
     /// Returns the link: forward and backward.
     pub(crate) fn link(&self) -> [Emulation; 2] {
-        let clean = Emulation {
-            rate: Some(self.bottleneck.rate),
-            queue: Some(self.bottleneck.queue),
-            ..Emulation::delay(Duration::from_millis(self.delay_ms))
-        };
-        let forth = Emulation {
-            loss: self.loss,
-            burst: self.burst,
-            reorder: self.reorder,
-            extra_delay: Duration::from_millis(30),
-            extra_distribution: DelayDistribution::Fixed,
-            ..clean.clone()
-        };
-        [forth, Emulation { loss: self.ack_loss, ..clean }]
+        let clean = Emulation::delay(Duration::from_millis(self.delay_ms))
+            .with_rate(Some(self.bottleneck.rate))
+            .with_queue(Some(self.bottleneck.queue));
+        let forth = clean
+            .clone()
+            .with_loss(self.loss)
+            .with_burst(self.burst)
+            .with_reorder(self.reorder)
+            .with_extra_delay(Duration::from_millis(30))
+            .with_extra_distribution(DelayDistribution::Fixed);
+        [forth, clean.with_loss(self.ack_loss)]
     }
 }
 
@@ -232,16 +229,16 @@ mod tests {
         for condition in full().conditions {
             let [forth, back] = condition.link();
             assert_eq!(
-                (forth.loss, forth.burst, forth.reorder),
+                (forth.loss(), forth.burst(), forth.reorder()),
                 (condition.loss, condition.burst, condition.reorder)
             );
             let bottleneck = condition.bottleneck;
             assert_eq!(
-                (back.reorder, back.rate, back.queue),
+                (back.reorder(), back.rate(), back.queue()),
                 (0.0, Some(bottleneck.rate), Some(bottleneck.queue))
             );
-            assert_eq!(back.loss > 0.0, condition.name().contains("ACKs"));
-            assert_eq!((forth.latency, back.latency), (back.latency, forth.latency));
+            assert_eq!(back.loss() > 0.0, condition.name().contains("ACKs"));
+            assert_eq!((forth.latency(), back.latency()), (back.latency(), forth.latency()));
         }
     }
 }

@@ -178,7 +178,8 @@ impl Settings {
             return Ok((self.unencrypted()?, PeerCheck::None));
         }
         let (mut config, check) = self.identity.to_connect(peer)?;
-        config.transport = config.transport.with_silence_limit(self.idle_timeout());
+        let transport = config.transport().with_silence_limit(self.idle_timeout());
+        config = config.with_transport(transport);
         Ok((Parameters::Wide(Box::new(config)), check))
     }
 
@@ -187,8 +188,9 @@ impl Settings {
         if self.protocol != Protocol::Wide {
             return self.unencrypted();
         }
-        let mut config = self.identity.to_listen()?;
-        config.transport = config.transport.with_silence_limit(self.idle_timeout());
+        let config = self.identity.to_listen()?;
+        let transport = config.transport().with_silence_limit(self.idle_timeout());
+        let config = config.with_transport(transport);
         Ok(Parameters::Wide(Box::new(config)))
     }
 
@@ -200,9 +202,7 @@ impl Settings {
         }
         let config = tpa::config(self.cwnd_max.unwrap_or(CWND_MAX)).with_silence_limit(self.idle_timeout());
         Ok(match self.protocol {
-            Protocol::TpaOrTcp => {
-                Parameters::TpaOrTcp(fallback::Config { tpa: config, ..fallback::Config::default() })
-            }
+            Protocol::TpaOrTcp => Parameters::TpaOrTcp(fallback::Config::default().with_tpa(config)),
             Protocol::Tpa | Protocol::Wide => Parameters::Tpa(config),
         })
     }

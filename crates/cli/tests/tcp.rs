@@ -27,7 +27,7 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 fn link() -> NamespaceLink {
-    let way = Emulation { rate: Some(50_000_000), loss: 0.01, ..Emulation::delay(Span::from_millis(5)) };
+    let way = Emulation::delay(Span::from_millis(5)).with_rate(Some(50_000_000)).with_loss(0.01);
     let near = EndConfig { role: EndRole::Host, networks: vec!["10.88.0.0/24".parse().unwrap()] };
     NamespaceLink::with(Setup { ends: [near, EndConfig::default()], ..Setup::new(way.clone(), way, 7) })
         .unwrap()

@@ -12,6 +12,7 @@ pub mod rate;
 pub mod request_admission;
 pub mod rng;
 pub mod seq;
+mod settings;
 pub mod state_machine;
 pub mod time;
 pub mod timer;

@@ -42,7 +42,7 @@ fn transfer(packets: u32, timeout: Duration, emulation: &Emulation, seed: u64) -
 }
 
 fn lossy(loss: f64) -> Emulation {
-    Emulation { rate: Some(2_000_000), loss, ..Emulation::delay(Duration::from_millis(10)) }
+    Emulation::delay(Duration::from_millis(10)).with_rate(Some(2_000_000)).with_loss(loss)
 }
 
 #[expect(clippy::print_stdout, reason = "an example")]
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn an_outage_delays_the_transfer_by_its_length() {
         let outage = (Instant::from_millis(100), Instant::from_secs(3));
-        let emulation = Emulation { blackouts: vec![outage], ..lossy(0.0) };
+        let emulation = lossy(0.0).with_blackouts(vec![outage]);
         let [with, without] =
             [&emulation, &lossy(0.0)].map(|e| transfer(10, Duration::from_millis(50), e, 1).took);
         let delayed = with - without;

@@ -1,7 +1,7 @@
 //! Time-varying links: recorded delivery opportunities, and recorded conditions.
 
 use core::fmt;
-use hopline_core::{Duration, Instant};
+use hopline_core::{Duration, Instant, settings};
 
 /// Bytes that one opportunity delivers, as in mahimahi traces: a packet of the usual length.
 const OPPORTUNITY_BYTES: u32 = 1500;
@@ -20,7 +20,7 @@ const OPPORTUNITY_BYTES: u32 = 1500;
 /// let times = [1, 2, 10].map(Duration::from_millis).to_vec();
 /// let opportunities = Opportunities::new(times).expect("in order");
 /// assert_eq!(opportunities.mean_rate(), 3.6e6);
-/// let emulation = Emulation { opportunities: Some(Arc::new(opportunities)), ..Emulation::default() };
+/// let emulation = Emulation::default().with_opportunities(Some(Arc::new(opportunities)));
 /// let mut link = Direction::new(emulation, 1, 0);
 /// let arrival = link.transmit(Instant::from_millis(3), 1500)[0].map(|(at, _)| at);
 /// assert_eq!(arrival, Some(Instant::from_millis(10)));
@@ -127,18 +127,28 @@ impl TraceCursor {
     }
 }
 
-/// Conditions of a link from an instant on. They replace those of its [`Emulation`](crate::Emulation); `None` keeps the
-/// latter.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Condition {
-    /// Start time.
-    pub from: Instant,
-    /// Rate in bits per second, for packets with a later start of transmission.
-    pub rate: Option<u64>,
-    /// Propagation delay of packets that have been sent. A decrease does not reorder packets.
-    pub latency: Option<Duration>,
-    /// Loss rate, 0 to 1.
-    pub loss: Option<f64>,
+settings! {
+    /// Conditions of a link from an instant on. They replace those of its [`Emulation`](crate::Emulation); `None` keeps the
+    /// latter. Start from [`Condition::starting_at`] and use the setters.
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    pub struct Condition {
+        /// Start time. Default the beginning.
+        from, with_from: Instant,
+        /// Rate in bits per second, for packets with a later start of transmission. Default `None`.
+        rate, with_rate: Option<u64>,
+        /// Propagation delay of packets that have been sent. A decrease does not reorder packets. Default `None`.
+        latency, with_latency: Option<Duration>,
+        /// Loss rate. 0 to 1, default `None`.
+        loss, with_loss: Option<f64>,
+    }
+}
+
+impl Condition {
+    /// Returns a condition from `from` on that changes nothing yet.
+    #[must_use]
+    pub const fn starting_at(from: Instant) -> Self {
+        Self { from, rate: None, latency: None, loss: None }
+    }
 }
 
 /// Returns the index of the condition at `now` among conditions sorted by time; `None` before the first.

@@ -3,51 +3,68 @@
 
 use crate::conditions::{Condition, Opportunities, TraceCursor, index_at};
 use crate::loss::GilbertElliott;
-use hopline_core::{Duration, Instant, Purpose, RandomStream};
+use core::fmt;
+use hopline_core::{Duration, Instant, Purpose, RandomStream, settings};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Impairments of one direction of a link, applied in this order: queue, rate, blackouts, loss, corruption, jitter,
-/// reordering, duplication. A lost packet has used the rate, as a packet lost on the air has. The default is perfect and
-/// instant.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Emulation {
-    /// Propagation delay.
-    pub latency: Duration,
-    /// Rate in bits per second; `None`: no serialisation delay.
-    pub rate: Option<u64>,
-    /// Delivery opportunities, in place of a rate; `None`: use the rate.
-    pub opportunities: Option<Arc<Opportunities>>,
-    /// Changes of rate, delay and loss, sorted by time. Rates have no effect beside opportunities.
-    pub conditions: Option<Arc<[Condition]>>,
-    /// Queue limit in packets, without the one in transmission; `None`: no limit.
-    pub queue: Option<usize>,
-    /// Loss rate, 0 to 1.
-    pub loss: f64,
-    /// Mean length of a loss burst, in packets (Gilbert–Elliott: all packets are lost in the bad state, and none in the good
-    /// one). `None`: independent losses. A burst shorter than those of independent losses, 1 / (1 − `loss`), counts as one
-    /// of that length.
-    pub burst: Option<f64>,
-    /// Delay jitter: the largest additional delay of a packet, drawn uniformly, as on a medium with contention. Packets keep
-    /// their order unless `overtakes` is set.
-    pub jitter: Duration,
-    /// Permission to reorder: packets with less jitter or under a new condition overtake earlier packets, as after a route
-    /// change.
-    pub allow_reordering: bool,
-    /// Probability that a packet gets the additional delay, and may be reordered.
-    pub reorder: f64,
-    /// Additional delay of a reordered packet.
-    pub extra_delay: Duration,
-    /// Distribution of the additional delay.
-    pub extra_distribution: DelayDistribution,
-    /// Probability that a packet is duplicated; the copy is delayed like a reordered packet.
-    pub duplicate: f64,
-    /// Probability that a bit of the packet is flipped.
-    pub corrupt: f64,
-    /// Probability that an ECN-capable packet is marked (RFC 3168); in virtual time only.
-    pub mark: f64,
-    /// Blackouts, from start to end: packets sent meanwhile are lost.
-    pub blackouts: Vec<(Instant, Instant)>,
+settings! {
+    /// Impairments of one direction of a link, applied in this order: queue, rate, blackouts, loss, corruption, jitter,
+    /// reordering, duplication. A lost packet has used the rate, as a packet lost on the air has. The default is perfect and
+    /// instant. Start from [`Emulation::delay`] or the default, and use the setters.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use hopline_link::Emulation;
+    /// use std::time::Duration;
+    ///
+    /// let path = Emulation::delay(Duration::from_millis(25)).with_rate(Some(10_000_000)).with_loss(0.02);
+    /// assert!(path.validate().is_ok());
+    /// let error = path.with_loss(2.0).validate().expect_err("more than all packets");
+    /// assert_eq!(error.to_string(), "loss must be 0 to 1");
+    /// ```
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Emulation {
+        /// Propagation delay. Default 0.
+        latency, with_latency: Duration as into,
+        /// Rate in bits per second; `None` (default): no serialisation delay.
+        rate, with_rate: Option<u64>,
+        /// Delivery opportunities, in place of a rate; `None` (default): use the rate.
+        opportunities, with_opportunities: Option<Arc<Opportunities>> as owned,
+        /// Changes of rate, delay and loss, sorted by time. Rates have no effect beside opportunities. Default
+        /// `None`.
+        conditions, with_conditions: Option<Arc<[Condition]>> as owned,
+        /// Queue limit in packets, without the one in transmission; `None` (default): no limit.
+        queue, with_queue: Option<usize>,
+        /// Loss rate. 0 to 1, default 0.
+        loss, with_loss: f64,
+        /// Mean length of a loss burst, in packets (Gilbert–Elliott: all packets are lost in the bad state, and none in the good
+        /// one). `None` (default): independent losses. A burst shorter than those of independent losses, 1 / (1 − `loss`), counts as one
+        /// of that length.
+        burst, with_burst: Option<f64>,
+        /// Delay jitter: the largest additional delay of a packet, drawn uniformly, as on a medium with contention. Packets keep
+        /// their order unless [`allow_reordering`](Self::allow_reordering) is set. Default 0.
+        jitter, with_jitter: Duration as into,
+        /// Permission to reorder: packets with less jitter or under a new condition overtake earlier packets, as after a route
+        /// change. Default `false`.
+        allow_reordering, with_allow_reordering: bool,
+        /// Probability that a packet gets the additional delay, and may be reordered. 0 to 1, default 0.
+        reorder, with_reorder: f64,
+        /// Additional delay of a reordered packet. Default 0.
+        extra_delay, with_extra_delay: Duration as into,
+        /// Distribution of the additional delay. Default uniform.
+        extra_distribution, with_extra_distribution: DelayDistribution,
+        /// Probability that a packet is duplicated; the copy is delayed like a reordered packet. 0 to 1,
+        /// default 0.
+        duplicate, with_duplicate: f64,
+        /// Probability that a bit of the packet is flipped. 0 to 1, default 0.
+        corrupt, with_corrupt: f64,
+        /// Probability that an ECN-capable packet is marked (RFC 3168); in virtual time only. 0 to 1, default 0.
+        mark, with_mark: f64,
+        /// Blackouts, from start to end: packets sent meanwhile are lost. Default none.
+        blackouts, with_blackouts: Vec<(Instant, Instant)> as owned,
+    }
 }
 
 /// Distribution of the additional delay of a reordered packet.
@@ -64,10 +81,72 @@ pub enum DelayDistribution {
 impl Emulation {
     /// Returns an emulation with a delay only.
     #[must_use]
-    pub fn delay(latency: Duration) -> Self {
-        Self { latency, ..Self::default() }
+    pub fn delay(latency: impl Into<Duration>) -> Self {
+        Self::default().with_latency(latency)
+    }
+
+    /// Delivery opportunities, in place of a rate; `None` (default): use the rate.
+    #[must_use]
+    pub const fn opportunities(&self) -> Option<&Arc<Opportunities>> {
+        self.opportunities.as_ref()
+    }
+
+    /// Changes of rate, delay and loss, sorted by time. Rates have no effect beside opportunities. Default `None`.
+    #[must_use]
+    pub const fn conditions(&self) -> Option<&Arc<[Condition]>> {
+        self.conditions.as_ref()
+    }
+
+    /// Blackouts, from start to end: packets sent meanwhile are lost. Default none.
+    #[must_use]
+    pub fn blackouts(&self) -> &[(Instant, Instant)] {
+        &self.blackouts
+    }
+
+    /// Checks every parameter against its range. A [`Direction`] takes a probability out of its range as the nearest bound.
+    ///
+    /// # Errors
+    /// The first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), EmulationError> {
+        let share = |x: f64| (0.0..=1.0).contains(&x);
+        let conditions = self.conditions.as_deref().unwrap_or_default();
+        let rules = [
+            (self.rate != Some(0), "rate", "above 0"),
+            (share(self.loss), "loss", "0 to 1"),
+            (self.burst.is_none_or(|burst| burst >= 1.0), "burst", "at least 1 packet"),
+            (share(self.reorder), "reorder", "0 to 1"),
+            (share(self.duplicate), "duplicate", "0 to 1"),
+            (share(self.corrupt), "corrupt", "0 to 1"),
+            (share(self.mark), "mark", "0 to 1"),
+            (conditions.is_sorted_by_key(|condition| condition.from), "conditions", "sorted by time"),
+            (conditions.iter().all(|c| c.rate != Some(0)), "conditions.rate", "above 0"),
+            (conditions.iter().all(|c| c.loss.is_none_or(share)), "conditions.loss", "0 to 1"),
+            (self.blackouts.iter().all(|(from, until)| from <= until), "blackouts", "from start to end"),
+        ];
+        match rules.iter().find(|(ok, ..)| !ok) {
+            Some(&(_, field, requirement)) => Err(EmulationError { field, requirement }),
+            None => Ok(()),
+        }
     }
 }
+
+/// Parameter of an emulation that is out of its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EmulationError {
+    /// Name of the parameter.
+    pub field: &'static str,
+    /// Permitted values.
+    pub requirement: &'static str,
+}
+
+impl fmt::Display for EmulationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} must be {}", self.field, self.requirement)
+    }
+}
+
+impl core::error::Error for EmulationError {}
 
 /// Counters of one direction of a link. Every packet that was sent was dropped by the queue, blacked out, lost or delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -321,6 +400,30 @@ mod tests {
         assert_eq!((counts.sent_bytes, counts.max_queue), (4000, 1));
         assert_eq!(counts.queueing_time, Duration::from_millis(1));
         assert_eq!(counts.mean_queueing_delay(), Duration::from_micros(333) + Duration::from_nanos(333));
+    }
+
+    #[test]
+    fn values_out_of_their_ranges_are_refused_by_name() {
+        let some = Emulation::delay(Duration::from_millis(5)).with_loss(1.0).with_burst(Some(1.0));
+        assert_eq!(some.validate(), Ok(()));
+        let at = |n| Condition::starting_at(ms(n));
+        let conditions = |all: [Condition; 2]| some.clone().with_conditions(Some(Arc::from(all)));
+        for (emulation, field) in [
+            (some.clone().with_rate(Some(0)), "rate"),
+            (some.clone().with_loss(1.1), "loss"),
+            (some.clone().with_loss(f64::NAN), "loss"),
+            (some.clone().with_burst(Some(0.5)), "burst"),
+            (some.clone().with_reorder(-0.1), "reorder"),
+            (some.clone().with_duplicate(2.0), "duplicate"),
+            (some.clone().with_corrupt(2.0), "corrupt"),
+            (some.clone().with_mark(2.0), "mark"),
+            (conditions([at(2), at(1)]), "conditions"),
+            (conditions([at(1), at(2).with_rate(Some(0))]), "conditions.rate"),
+            (conditions([at(1), at(2).with_loss(Some(2.0))]), "conditions.loss"),
+            (some.clone().with_blackouts(vec![(ms(2), ms(1))]), "blackouts"),
+        ] {
+            assert_eq!(emulation.validate().map_err(|error| error.field), Err(field));
+        }
     }
 
     #[test]

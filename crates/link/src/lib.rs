@@ -6,7 +6,9 @@ mod emulation;
 mod loss;
 
 pub use conditions::{Condition, Opportunities, TraceError};
-pub use emulation::{Copies, CopyState, DelayDistribution, Direction, DirectionStats, Emulation};
+pub use emulation::{
+    Copies, CopyState, DelayDistribution, Direction, DirectionStats, Emulation, EmulationError,
+};
 
 /// End of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -11,6 +11,7 @@
 
 use crate::error::Error;
 use crate::{sys, tcp};
+use hopline_core::settings;
 use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
@@ -68,46 +69,60 @@ pub struct AcceptedConnection {
     pub server: SocketAddr,
 }
 
-/// Socket options of a half of a connection. The defaults leave to the system what this host cannot know better.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LegOptions {
-    /// Congestion control algorithm of the sending direction, such as `bbr`. `None`, the default: the system's.
-    /// Algorithms outside `net.ipv4.tcp_allowed_congestion_control` need `CAP_NET_ADMIN`.
-    pub congestion: Option<String>,
-    /// `true` if small segments leave at once (`TCP_NODELAY`). Default `true`: the original sender has already decided
-    /// whether to wait for more data.
-    pub nodelay: bool,
-    /// Keep-alive probes to a silent host. `None`: none. Default [`Keepalive::default`].
-    pub keepalive: Option<Keepalive>,
-    /// Time for which the host may leave data unacknowledged, its window closed or probes of `keepalive` unanswered,
-    /// until the connection is given up (`TCP_USER_TIMEOUT`, RFC 5482). Milliseconds up to 2^32. `None`, the default: the
-    /// system's rule, which is 15 retransmissions or about a quarter of an hour (`net.ipv4.tcp_retries2`); a window may
-    /// then stay closed without limit while probes are answered (RFC 1122 §4.2.2.17). With a value, a host that pauses
-    /// reading for that time is reset.
-    pub user_timeout: Option<Duration>,
-    /// Firewall mark of the packets (`SO_MARK`). 0, the default: none, or [`ONWARD_MARK`] for an onward connection.
-    pub mark: u32,
-    /// Send buffer, in bytes (`SO_SNDBUF`; the kernel doubles it for its overhead). `None`, the default: adapted by the
-    /// system (`net.ipv4.tcp_wmem`).
-    pub send_buffer: Option<usize>,
-    /// Receive buffer, likewise (`SO_RCVBUF`, `net.ipv4.tcp_rmem`).
-    pub receive_buffer: Option<usize>,
+settings! {
+    /// Socket options of a half of a connection. The defaults leave to the system what this host cannot know better.
+    /// Start from the default and use the setters. The kernel checks the ranges when a connection gets them.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct LegOptions {
+        /// Congestion control algorithm of the sending direction, such as `bbr`. `None`, the default: the system's.
+        /// Algorithms outside `net.ipv4.tcp_allowed_congestion_control` need `CAP_NET_ADMIN`.
+        congestion, with_congestion: Option<String> as owned,
+        /// `true` if small segments leave at once (`TCP_NODELAY`). Default `true`: the original sender has already decided
+        /// whether to wait for more data.
+        nodelay, with_nodelay: bool,
+        /// Keep-alive probes to a silent host. `None`: none. Default [`Keepalive::default`].
+        keepalive, with_keepalive: Option<Keepalive>,
+        /// Time for which the host may leave data unacknowledged, its window closed or probes of `keepalive` unanswered,
+        /// until the connection is given up (`TCP_USER_TIMEOUT`, RFC 5482). Milliseconds up to 2^32. `None`, the default: the
+        /// system's rule, which is 15 retransmissions or about a quarter of an hour (`net.ipv4.tcp_retries2`); a window may
+        /// then stay closed without limit while probes are answered (RFC 1122 §4.2.2.17). With a value, a host that pauses
+        /// reading for that time is reset.
+        user_timeout, with_user_timeout: Option<Duration>,
+        /// Firewall mark of the packets (`SO_MARK`). 0, the default: none, or [`ONWARD_MARK`] for an onward connection.
+        mark, with_mark: u32,
+        /// Send buffer, in bytes (`SO_SNDBUF`; the kernel doubles it for its overhead). `None`, the default: adapted by the
+        /// system (`net.ipv4.tcp_wmem`).
+        send_buffer, with_send_buffer: Option<usize>,
+        /// Receive buffer, likewise (`SO_RCVBUF`, `net.ipv4.tcp_rmem`).
+        receive_buffer, with_receive_buffer: Option<usize>,
+    }
 }
 
-/// Keep-alive probes to a silent host (`SO_KEEPALIVE`, tcp(7)). By default, it counts as lost after eight minutes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keepalive {
-    /// Silence before the first probe: 1 to 32,767 s. Default 300 s, less than the timeout of most address translators.
-    pub idle: Duration,
-    /// Interval between probes: 1 to 32,767 s. Default 30 s.
-    pub interval: Duration,
-    /// Unanswered probes after which the host counts as lost: 1 to 127. Default 6.
-    pub probes: u32,
+settings! {
+    /// Keep-alive probes to a silent host (`SO_KEEPALIVE`, tcp(7)). By default, it counts as lost after eight minutes. Start
+    /// from the default and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Keepalive {
+        /// Silence before the first probe: 1 to 32,767 s. Default 300 s, less than the timeout of most address translators.
+        idle, with_idle: Duration as into,
+        /// Interval between probes: 1 to 32,767 s. Default 30 s.
+        interval, with_interval: Duration as into,
+        /// Unanswered probes after which the host counts as lost: 1 to 127. Default 6.
+        probes, with_probes: u32,
+    }
 }
 
 impl Default for Keepalive {
     fn default() -> Self {
         Self { idle: Duration::from_secs(300), interval: Duration::from_secs(30), probes: 6 }
+    }
+}
+
+impl LegOptions {
+    /// Congestion control algorithm of the sending direction, such as `bbr`. `None`, the default: the system's.
+    #[must_use]
+    pub fn congestion(&self) -> Option<&str> {
+        self.congestion.as_deref()
     }
 }
 

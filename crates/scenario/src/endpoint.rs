@@ -52,9 +52,9 @@ pub fn tcp_config(transport: &str, settings: &[Setting]) -> Result<Config, Probl
 /// Refuses a key of a mechanism that the transport does not have.
 fn check_applies(setting: &Setting, transport: &str, config: &Config) -> Result<(), Problems> {
     let (is_used, users) = match setting.path.split('.').next().unwrap_or_default() {
-        "door" => (config.door.is_some(), "tcp-door"),
-        "pacing" => (config.pacing != Pacing::None, "tcp-ap"),
-        "feedback" => (config.feedback != RouteFeedback::None, "tcp-f, tcp-elfn, atcp and tcp-bus"),
+        "door" => (config.door().is_some(), "tcp-door"),
+        "pacing" => (config.pacing() != Pacing::None, "tcp-ap"),
+        "feedback" => (config.feedback() != RouteFeedback::None, "tcp-f, tcp-elfn, atcp and tcp-bus"),
         _ => (true, ""),
     };
     if is_used {
@@ -79,18 +79,18 @@ mod tests {
         for transport in tcp_transports() {
             config(transport, &[]).unwrap().validate().unwrap();
         }
-        assert!(config("tcp-door", &["door.t1=3"]).unwrap().door.is_some());
-        let bbr = config("tcp-bbr3", &[]).unwrap().congestion_control;
-        assert!(matches!(bbr, CongestionControl::Bbr(bbr) if matches!(bbr.version, BbrVersion::V3 { .. })));
-        assert!(config("tcp-ap", &[]).unwrap().pacing != hopline_transport::pacing::Pacing::None);
+        assert!(config("tcp-door", &["door.t1=3"]).unwrap().door().is_some());
+        let bbr = config("tcp-bbr3", &[]).unwrap().congestion_control();
+        assert!(matches!(bbr, CongestionControl::Bbr(bbr) if matches!(bbr.version(), BbrVersion::V3 { .. })));
+        assert!(config("tcp-ap", &[]).unwrap().pacing() != hopline_transport::pacing::Pacing::None);
     }
 
     #[test]
     fn keys_have_the_same_meaning_as_in_scenarios() {
         let config =
             config("tcp-sack", &["tcp.mss_bytes=1200", "tcp.eifel=true", "tcp.ecn=\"ask\""]).unwrap();
-        assert_eq!(config.mss, 1200);
-        assert_eq!(config.spurious.eifel, hopline_transport::tcp::SpuriousDetector::On);
+        assert_eq!(config.mss(), 1200);
+        assert_eq!(config.spurious().eifel(), hopline_transport::tcp::SpuriousDetector::On);
     }
 
     #[test]

@@ -198,11 +198,11 @@ fn tcp_keys_of_a_flow_override_the_general_ones() {
         .replace("[radio]", "[radio]\n[tcp]\npreset = \"ns2-2.35\"\nwindow = 8\ndelayed_ack_ms = 100")
         + "tcp = { window = \"unclamped\", min_rto_s = 0.5 }\ntransport = \"tcp-sack\"\n";
     let config = tcp(&spec(&text, &[]), 0);
-    assert_eq!(config.window_clamp, None);
-    assert_eq!(config.rto.min, Duration::from_millis(500));
-    assert_eq!(config.ack_policy, AckPolicy::Delayed { timer: Duration::from_millis(100) });
-    assert_eq!(config.rto.initial, Config::ns2_235().rto.initial);
-    assert!(matches!(config.variant, Variant::Sack(_)));
+    assert_eq!(config.window_clamp(), None);
+    assert_eq!(config.rto().min(), Duration::from_millis(500));
+    assert_eq!(config.ack_policy(), AckPolicy::Delayed { timer: Duration::from_millis(100) });
+    assert_eq!(config.rto().initial(), Config::ns2_235().rto().initial());
+    assert!(matches!(config.variant(), Variant::Sack(_)));
 }
 
 #[test]

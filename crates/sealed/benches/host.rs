@@ -29,9 +29,7 @@ fn address(of: usize) -> SocketAddr {
 impl Bench {
     /// Two hosts with so many connections beside the one that is used.
     fn new(others: usize) -> Self {
-        let host = |seed| {
-            Host::new(HostConfig { connections: 1 << 14, ..HostConfig::default() }, Seed::new([seed; 32]))
-        };
+        let host = |seed| Host::new(HostConfig::default().with_connections(1 << 14), Seed::new([seed; 32]));
         let mut hosts = [1, 2].map(|seed| host(seed).expect("the settings are right"));
         hosts[1].listen(shared(), TransportConfig::DEFAULT, 1 << 14).expect("new");
         let mut bench = Self { hosts, keys: [0; 2].map(|_| never()), now: Instant::ZERO };

@@ -1,41 +1,43 @@
 //! Configuration of a [`Host`](crate::Host), and its errors.
 
-use hopline_core::Duration;
+use hopline_core::{Duration, settings};
 use hopline_secure::{InitiatorConfig, PathConfig, ResetKey, ResponderConfig, SessionConfig};
 use thiserror::Error;
 
-/// Configuration of a host.
-#[derive(Clone, Debug)]
-pub struct HostConfig {
-    /// Maximum number of connections, including those being opened or closed. 1 to 1,048,576; default 4096. The memory of
-    /// one connection is limited by the buffer sizes of its transport.
-    pub connections: usize,
-    /// Configuration of every session. It replaces the field `session` of [`initiator`](Self::initiator) and
-    /// [`responder`](Self::responder). Peers must have the same `rekey_after`.
-    pub session: SessionConfig,
-    /// Configuration of the handshakes that this host initiates.
-    pub initiator: InitiatorConfig,
-    /// Configuration of the handshakes that peers initiate, including the maximum number of handshakes in progress.
-    pub responder: ResponderConfig,
-    /// Configuration of path validation, which checks a new address of a peer.
-    pub paths: PathConfig,
-    /// Time that an initiator waits for the first encrypted datagram of the responder, which proves that the responder has
-    /// accepted the connection. 1 s to 300 s; default 25 s.
-    pub confirmation_timeout: Duration,
-    /// Time that a connection may take to close after its user has released it. After this time it is aborted, and the peer
-    /// is notified. 1 s to 1 hour; default 60 s.
-    pub linger: Duration,
-    /// Maximum number of datagrams that one connection sends in a row while other connections wait. Choose the number that
-    /// one system call can send. 1 to 1024; default 16.
-    pub burst: u32,
-    /// Limit in bytes of the memory for received data of all connections together. While it is reached, each connection is
-    /// limited to its share: half of this limit divided by the number of connections, but at least 16 KiB. The memory counts
-    /// data that users have not read and data received out of order, with the overhead of each piece. 64 KiB to 1 TiB;
-    /// default 64 MiB.
-    pub receive_memory: u64,
-    /// Key of the stateless reset, which notifies peers after a restart of this host that their connections are lost: see
-    /// [`ResetKey`]. Default none: the connections of peers then end by timeout.
-    pub reset_key: Option<ResetKey>,
+settings! {
+    /// Configuration of a host. Start from the default and use the setters; a host checks the ranges when it is made.
+    #[derive(Clone, Debug)]
+    pub struct HostConfig {
+        /// Maximum number of connections, including those being opened or closed. 1 to 1,048,576; default 4096. The memory of
+        /// one connection is limited by the buffer sizes of its transport.
+        connections, with_connections: usize,
+        /// Configuration of every session. It replaces the field `session` of [`initiator`](Self::initiator) and
+        /// [`responder`](Self::responder). Peers must have the same `rekey_after`.
+        session, with_session: SessionConfig,
+        /// Configuration of the handshakes that this host initiates.
+        initiator, with_initiator: InitiatorConfig,
+        /// Configuration of the handshakes that peers initiate, including the maximum number of handshakes in progress.
+        responder, with_responder: ResponderConfig,
+        /// Configuration of path validation, which checks a new address of a peer.
+        paths, with_paths: PathConfig,
+        /// Time that an initiator waits for the first encrypted datagram of the responder, which proves that the responder has
+        /// accepted the connection. 1 s to 300 s; default 25 s.
+        confirmation_timeout, with_confirmation_timeout: Duration as into,
+        /// Time that a connection may take to close after its user has released it. After this time it is aborted, and the peer
+        /// is notified. 1 s to 1 hour; default 60 s.
+        linger, with_linger: Duration as into,
+        /// Maximum number of datagrams that one connection sends in a row while other connections wait. Choose the number that
+        /// one system call can send. 1 to 1024; default 16.
+        burst, with_burst: u32,
+        /// Limit in bytes of the memory for received data of all connections together. While it is reached, each connection is
+        /// limited to its share: half of this limit divided by the number of connections, but at least 16 KiB. The memory counts
+        /// data that users have not read and data received out of order, with the overhead of each piece. 64 KiB to 1 TiB;
+        /// default 64 MiB.
+        receive_memory, with_receive_memory: u64,
+        /// Key of the stateless reset, which notifies peers after a restart of this host that their connections are lost: see
+        /// [`ResetKey`]. Default none: the connections of peers then end by timeout.
+        reset_key, with_reset_key: Option<ResetKey> as owned,
+    }
 }
 
 impl Default for HostConfig {
@@ -83,12 +85,19 @@ impl HostConfig {
         Ok(())
     }
 
+    /// Key of the stateless reset, which notifies peers after a restart that their connections are lost: see
+    /// [`ResetKey`]. Default none: peers then find out by silence.
+    #[must_use]
+    pub const fn reset_key(&self) -> Option<&ResetKey> {
+        self.reset_key.as_ref()
+    }
+
     pub(crate) const fn initiator_config(&self) -> InitiatorConfig {
-        InitiatorConfig { session: self.session, ..self.initiator }
+        self.initiator.with_session(self.session)
     }
 
     pub(crate) const fn responder_config(&self) -> ResponderConfig {
-        ResponderConfig { session: self.session, ..self.responder }
+        self.responder.with_session(self.session)
     }
 }
 

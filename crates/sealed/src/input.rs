@@ -148,7 +148,7 @@ impl Host {
             session: established.session,
             peer: established.peer,
             reset: parameters.reset,
-            key_update: KeyUpdate::new(now, self.config.session.rekey_after_time),
+            key_update: KeyUpdate::new(now, self.config.session.rekey_after_time()),
             confirmation: proof,
         }));
     }
@@ -221,7 +221,7 @@ impl Host {
             session: established.session,
             peer: established.peer,
             reset: parameters.reset,
-            key_update: KeyUpdate::new(now, self.config.session.rekey_after_time),
+            key_update: KeyUpdate::new(now, self.config.session.rekey_after_time()),
             confirmation: Confirmation::Confirmed,
         };
         let came = Path { peer: from, local: path.local };

@@ -43,7 +43,7 @@ fn floods(c: &mut Criterion) {
         group.bench_function(name, |bencher| bencher.iter(&mut once));
         minimum::print(name, once);
     };
-    let always = ResponderConfig { cookie_threshold: 0, ..ResponderConfig::default() };
+    let always = ResponderConfig::default().with_cookie_threshold(0);
     flood("first message answered by a cookie", always, credentials(Method::PublicKeys));
     let [_, called] = credentials(Method::SharedKey);
     let caller = Credentials::Shared(PreSharedKey::new([8; 32]));

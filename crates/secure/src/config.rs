@@ -1,25 +1,27 @@
 //! Settings of the machines.
 
-use hopline_core::Duration;
+use hopline_core::{Duration, settings};
 use hopline_wire::secure::{Cipher, Versions};
 use thiserror::Error;
 
 /// Most bytes of the parameters that an end hands to the other in the handshake.
 pub const PARAMETERS_MAX: usize = 256;
 
-/// Configuration of a session. Both ends must have the same [`rekey_after`](Self::rekey_after): it is part of
-/// what the handshake proves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SessionConfig {
-    /// Replay window: largest distance of a datagram's number behind the highest one. A multiple of 64, 1024
-    /// to 65,536; default 4096. It costs a bit for each number. A datagram reordered by more is lost.
-    pub window: u32,
-    /// Number of datagrams after which the key changes. [`window`](Self::window) to 2²³ (RFC 9001 §6.6,
-    /// AES-GCM); default 2²⁰: 1.5 GB of full datagrams.
-    pub rekey_after: u64,
-    /// Time after which the sending key of this end changes, if it has not by number. 1 s to a day; default
-    /// 120 s, as WireGuard's `REKEY_AFTER_TIME`. The peer may have another value.
-    pub rekey_after_time: Duration,
+settings! {
+    /// Configuration of a session. Start from the default and use the setters. Both ends must have the same [`rekey_after`](Self::rekey_after): it is part of
+    /// what the handshake proves.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct SessionConfig {
+        /// Replay window: largest distance of a datagram's number behind the highest one. A multiple of 64, 1024
+        /// to 65,536; default 4096. It costs a bit for each number. A datagram reordered by more is lost.
+        window, with_window: u32,
+        /// Number of datagrams after which the key changes. [`window`](Self::window) to 2²³ (RFC 9001 §6.6,
+        /// AES-GCM); default 2²⁰: 1.5 GB of full datagrams.
+        rekey_after, with_rekey_after: u64,
+        /// Time after which the sending key of this end changes, if it has not by number. 1 s to a day; default
+        /// 120 s, as WireGuard's `REKEY_AFTER_TIME`. The peer may have another value.
+        rekey_after_time, with_rekey_after_time: Duration as into,
+    }
 }
 
 impl Default for SessionConfig {
@@ -47,22 +49,24 @@ impl SessionConfig {
     }
 }
 
-/// Configuration of an initiator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InitiatorConfig {
-    /// Versions of TPA-wide that the transport speaks; default 1.
-    pub versions: Versions,
-    /// Cipher of the datagrams; default AES-256-GCM. Where the processor has no instructions for AES,
-    /// ChaCha20-Poly1305 is faster.
-    pub cipher: Cipher,
-    /// Configuration of the session.
-    pub session: SessionConfig,
-    /// Time to wait for the first answer. It doubles with each further one. 10 ms to 60 s; default 400 ms.
-    pub initial_wait: Duration,
-    /// The longest wait for an answer. At least [`initial_wait`](Self::initial_wait), up to 60 s; default 3 s.
-    pub max_wait: Duration,
-    /// Number of times that a message is sent before its sender gives up. 1 to 100; default 10: 25 s.
-    pub max_tries: u8,
+settings! {
+    /// Configuration of an initiator. Start from the default and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct InitiatorConfig {
+        /// Versions of TPA-wide that the transport speaks; default 1.
+        versions, with_versions: Versions,
+        /// Cipher of the datagrams; default AES-256-GCM. Where the processor has no instructions for AES,
+        /// ChaCha20-Poly1305 is faster.
+        cipher, with_cipher: Cipher,
+        /// Configuration of the session.
+        session, with_session: SessionConfig,
+        /// Time to wait for the first answer. It doubles with each further one. 10 ms to 60 s; default 400 ms.
+        initial_wait, with_initial_wait: Duration as into,
+        /// The longest wait for an answer. At least [`initial_wait`](Self::initial_wait), up to 60 s; default 3 s.
+        max_wait, with_max_wait: Duration as into,
+        /// Number of times that a message is sent before its sender gives up. 1 to 100; default 10: 25 s.
+        max_tries, with_max_tries: u8,
+    }
 }
 
 impl Default for InitiatorConfig {
@@ -99,28 +103,30 @@ impl InitiatorConfig {
     }
 }
 
-/// Configuration of a responder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ResponderConfig {
-    /// Versions of TPA-wide that the transport speaks; default 1.
-    pub versions: Versions,
-    /// Configuration of the sessions.
-    pub session: SessionConfig,
-    /// Largest number of handshakes in progress. 1 to 4096; default 256. One takes 8 KB with public keys, 5
-    /// KB with a shared one.
-    pub max_half_open: u16,
-    /// Number of handshakes in progress from which an initiator must show that it receives at its address
-    /// before anything is remembered or computed for it; it costs the initiator a round trip. 0 (always) to
-    /// [`max_half_open`](Self::max_half_open); default 32. The same holds once half as many as
-    /// [`handshakes_per_second`](Self::handshakes_per_second) lets begin have begun within an eighth of a second.
-    pub cookie_threshold: u16,
-    /// Most handshakes that begin in a second, once cookies are asked for: half of them in one prefix, if
-    /// others call too. 1 to 10,000; default 500: an eighth of a processor.
-    pub handshakes_per_second: u16,
-    /// Longest time of a handshake. 1 s to 300 s; default 10 s. It should be more than the longest wait of
-    /// initiators. It is cut to a quarter, but a second at least, while more than half of
-    /// [`max_half_open`](Self::max_half_open) are in progress.
-    pub handshake_timeout: Duration,
+settings! {
+    /// Configuration of a responder. Start from the default and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ResponderConfig {
+        /// Versions of TPA-wide that the transport speaks; default 1.
+        versions, with_versions: Versions,
+        /// Configuration of the sessions.
+        session, with_session: SessionConfig,
+        /// Largest number of handshakes in progress. 1 to 4096; default 256. One takes 8 KB with public keys, 5
+        /// KB with a shared one.
+        max_half_open, with_max_half_open: u16,
+        /// Number of handshakes in progress from which an initiator must show that it receives at its address
+        /// before anything is remembered or computed for it; it costs the initiator a round trip. 0 (always) to
+        /// [`max_half_open`](Self::max_half_open); default 32. The same holds once half as many as
+        /// [`handshakes_per_second`](Self::handshakes_per_second) lets begin have begun within an eighth of a second.
+        cookie_threshold, with_cookie_threshold: u16,
+        /// Most handshakes that begin in a second, once cookies are asked for: half of them in one prefix, if
+        /// others call too. 1 to 10,000; default 500: an eighth of a processor.
+        handshakes_per_second, with_handshakes_per_second: u16,
+        /// Longest time of a handshake. 1 s to 300 s; default 10 s. It should be more than the longest wait of
+        /// initiators. It is cut to a quarter, but a second at least, while more than half of
+        /// [`max_half_open`](Self::max_half_open) are in progress.
+        handshake_timeout, with_handshake_timeout: Duration as into,
+    }
 }
 
 impl Default for ResponderConfig {
@@ -157,14 +163,16 @@ impl ResponderConfig {
     }
 }
 
-/// Configuration of path validation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathConfig {
-    /// Time to wait for the first response. It doubles with each further one. 10 ms to 60 s; default 300 ms.
-    /// Three round trips are right.
-    pub initial_wait: Duration,
-    /// Number of challenges to an address. 1 to 20; default 5: 9 s.
-    pub max_challenges: u8,
+settings! {
+    /// Configuration of path validation. Start from the default and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct PathConfig {
+        /// Time to wait for the first response. It doubles with each further one. 10 ms to 60 s; default 300 ms.
+        /// Three round trips are right.
+        initial_wait, with_initial_wait: Duration as into,
+        /// Number of challenges to an address. 1 to 20; default 5: 9 s.
+        max_challenges, with_max_challenges: u8,
+    }
 }
 
 impl Default for PathConfig {

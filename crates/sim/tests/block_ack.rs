@@ -40,8 +40,8 @@ fn lossy(hops: u32, mac: mac::Config) -> Spec {
 /// Returns a TCP configuration that times out so late that only a segment that never arrives causes it.
 fn patient_tcp() -> tcp::Config {
     let config = ns2_tcp(32);
-    let rto = tcp::RtoConfig { min: Duration::from_secs(4), initial: Duration::from_secs(4), ..config.rto };
-    tcp::Config { rto, ..config }
+    let rto = config.rto().with_min(Duration::from_secs(4)).with_initial(Duration::from_secs(4));
+    config.with_rto(rto)
 }
 
 fn lost(outcome: &Outcome) -> DropCounts {

@@ -51,7 +51,7 @@ fn late(share: f64, by: u64) -> LinkImpairments {
 }
 
 fn senders() -> [(&'static str, tcp::Config); 2] {
-    let cubic = tcp::Config { receive_buffer: 6_291_456, ..linux() };
+    let cubic = linux().with_receive_buffer(6_291_456);
     [("cubic", cubic), ("bbr", cubic.with_bbr(tcp::BbrConfig::V1))]
 }
 

@@ -6,7 +6,7 @@ use hopline_core::Duration;
 use hopline_queue::{CoDelConfig, FqCoDelConfig, SignalAction};
 use hopline_sim::spec::Discipline;
 use hopline_sim::{Outcome, Spec, simulate};
-use hopline_transport::tcp::Config;
+use hopline_transport::tcp::{Config, EcnMode};
 
 /// Time of a full packet on the slow link is 6 ms.
 const CODEL: CoDelConfig = CoDelConfig { target: Duration::from_millis(15), ..CoDelConfig::RFC8289 };
@@ -44,7 +44,8 @@ fn codel_keeps_the_queue_short_and_the_link_busy() {
 #[test]
 fn codel_marks_ecn_capable_packets() {
     let mark = CoDelConfig { action: SignalAction::Mark, ..CODEL };
-    let outcome = simulate(&bottleneck(Config::linux().with_ecn(), Discipline::CoDel(mark)), 1);
+    let outcome =
+        simulate(&bottleneck(Config::linux().with_ecn(EcnMode::Request), Discipline::CoDel(mark)), 1);
     let node = &outcome.nodes[1];
     assert!(node.marks > 5, "{} marks", node.marks);
     assert_eq!(outcome.flows[0].retransmissions, 0, "only datagrams were dropped");

@@ -12,7 +12,8 @@ use hopline_sim::outcome::FlowOutcome;
 use hopline_sim::spec::{Discipline, OutageEffect, OutageSpec};
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp::{
-    AtcpConfig, BusConfig, Config, ElfnConfig, FixedRtoConfig, InitialSsthresh, RouteFeedback, TcpFConfig,
+    AtcpConfig, BusConfig, Config, EcnMode, ElfnConfig, FixedRtoConfig, InitialSsthresh, RouteFeedback,
+    TcpFConfig,
 };
 
 const ELFN: RouteFeedback = RouteFeedback::Elfn(ElfnConfig::PAPER);
@@ -167,7 +168,7 @@ fn marking_route(over: Config, bit_error_rate: f64) -> Spec {
     let red = RedConfig { max_probability: 0.1, action: SignalAction::Mark, ..RedConfig::PAPER };
     slow.queue.discipline = Discipline::Red(red);
     // Slow start ends below what the queue holds: its overshoot takes the average to where marks end.
-    let over = Config { initial_ssthresh: InitialSsthresh::Segments(10), ..over };
+    let over = over.with_initial_ssthresh(InitialSsthresh::Segments(10));
     wired(3).link(lossy).link(slow).bulk(0, 2, over).seconds(60)
 }
 
@@ -187,7 +188,8 @@ fn windows(outcome: &Outcome) -> Vec<u64> {
 
 #[test]
 fn where_queues_mark_atcp_reduces_as_tcp_does() {
-    let [atcp, sack] = [atcp(), sack()].map(|over| simulate(&marking_route(over.with_ecn(), 0.0), 1));
+    let [atcp, sack] =
+        [atcp(), sack()].map(|over| simulate(&marking_route(over.with_ecn(EcnMode::Request), 0.0), 1));
     for outcome in [&atcp, &sack] {
         assert!(outcome.nodes[1].marks > 10, "{} marks", outcome.nodes[1].marks);
         assert_eq!((outcome.nodes[1].drops.total(), outcome.flows[0].retransmissions), (0, 0));
@@ -200,7 +202,8 @@ fn where_queues_mark_atcp_reduces_as_tcp_does() {
 
 #[test]
 fn without_ecn_atcp_attributes_queue_drops_to_bit_errors() {
-    let [asked, never] = [atcp().with_ecn(), atcp()].map(|over| simulate(&marking_route(over, 0.0), 1));
+    let [asked, never] =
+        [atcp().with_ecn(EcnMode::Request), atcp()].map(|over| simulate(&marking_route(over, 0.0), 1));
     assert_eq!(never.nodes[1].marks, 0);
     assert!(never.flows[0].retransmissions > 100, "{}", never.flows[0].retransmissions);
     let [told, deaf] = [&asked, &never].map(|outcome| windows(outcome).into_iter().max().expect("samples"));
@@ -211,7 +214,7 @@ fn without_ecn_atcp_attributes_queue_drops_to_bit_errors() {
 fn atcp_hides_bit_errors_without_marks() {
     // One packet in fifty is damaged. Eight segments at most are in flight, which the route holds: no queue builds up.
     let route = |over: Config| {
-        simulate(&marking_route(Config { window_clamp: Some(8), ..over.with_ecn() }, 1.7e-6), 1)
+        simulate(&marking_route(over.with_ecn(EcnMode::Request).with_window_clamp(Some(8)), 1.7e-6), 1)
     };
     let [atcp, sack] = [atcp(), sack()].map(route);
     for outcome in [&atcp, &sack] {
@@ -225,7 +228,8 @@ fn atcp_hides_bit_errors_without_marks() {
 
 #[test]
 fn marks_bound_the_window_of_atcp_where_packets_are_damaged_as_well() {
-    let [atcp, sack] = [atcp(), sack()].map(|over| simulate(&marking_route(over.with_ecn(), 1.7e-6), 1));
+    let [atcp, sack] =
+        [atcp(), sack()].map(|over| simulate(&marking_route(over.with_ecn(EcnMode::Request), 1.7e-6), 1));
     assert!(atcp.nodes[1].marks > 10 && atcp.nodes[1].drops.queue_full == 0);
     let [with, without] = [&atcp, &sack].map(|outcome| windows(outcome).into_iter().max().expect("samples"));
     assert!(with < 40, "{with} segments, {without} without ATCP");

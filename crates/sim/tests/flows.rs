@@ -44,7 +44,7 @@ fn a_transfer_that_the_run_cuts_off_is_active_to_the_end() {
 #[test]
 fn distinct_segments_are_counted_by_effective_segment_size() {
     // Timestamps take 12 bytes of each segment (RFC 6691): 300 full segments of 1448, none lost, none sent twice.
-    let tcp = tcp::Config { window_clamp: Some(40), ..tcp::Config::modern() };
+    let tcp = tcp::Config::modern().with_window_clamp(Some(40));
     let flow = simulate(&long_wire().transfer(0, 1, tcp, 300 * 1448), 1).flows.remove(0);
     assert_eq!((flow.segments_sent, flow.retransmissions), (300, 0));
     assert_eq!(flow.segments_received, 300);
@@ -174,7 +174,7 @@ fn a_paced_sender_is_given_the_path_length() {
     // Without loss the round trip over `hops` wires of 10 ms and the spacing that it gives are known: s = (1448 + 112)·8/2 =
     // 6.24 ms and a = 0.448 ms at 2 Mb/s; tq = ½·(20.1 − 6.688) = 6.7 ms whatever the number of hops; a hop takes 12.95 ms.
     let sent = |hops: u32, short_paths| {
-        let pacing = pacing::Config { short_paths, ..pacing::Config::AUTHORS };
+        let pacing = pacing::Config::AUTHORS.with_short_paths(short_paths);
         let tcp = tcp::Config::ns2_235().with_adaptive_pacing(pacing);
         let mut spec = wired(hops as usize + 1).bulk(0, hops, tcp).seconds(20);
         for n in 0..hops {

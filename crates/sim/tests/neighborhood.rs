@@ -16,7 +16,7 @@ const SECONDS: u64 = 60;
 
 /// Three lanes of one hop, side by side. The outer ones do not sense each other; neighbouring lanes hear each other.
 fn three_lanes() -> Spec {
-    lanes(tcp::Config { mss: 512, window_clamp: Some(32), ..tcp::Config::ns2_235() })
+    lanes(tcp::Config::ns2_235().with_mss(512).with_window_clamp(Some(32)))
 }
 
 /// The same, over such a TCP.
@@ -130,7 +130,7 @@ fn without_members_nothing_changes_and_runs_are_deterministic() {
 fn marking_gives_the_middle_lane_its_share_too() {
     let config = Config { action: SignalAction::Mark, ..Config::PAPER };
     let with_ecn = with_neighborhood_red(
-        lanes(tcp::Config { mss: 512, window_clamp: Some(32), ..tcp::Config::linux().with_ecn() }),
+        lanes(tcp::Config::linux().with_ecn(tcp::EcnMode::Request).with_mss(512).with_window_clamp(Some(32))),
         config,
         NodeSet::All,
     );

@@ -87,7 +87,7 @@ fn with_limits_one_notice_stops_traffic_for_the_accepted_lifetime() {
 fn tcp_is_silent_for_at_most_twice_the_lifetime_and_its_shortest_timeout() {
     // RFC 6298 §5.5: each timeout doubles the next. One that ends just before the lifetime does began at half of it at the
     // latest, so that the next ends at twice the lifetime and one timeout of before.
-    let over = tcp::Config { mss: 512, window_clamp: Some(32), ..tcp::Config::ns2_235() };
+    let over = tcp::Config::ns2_235().with_mss(512).with_window_clamp(Some(32));
     let silence = |config: Config, lifetime| {
         let spec = with(square().bulk(0, 1, over), Some(config), once(lifetime));
         simulate(&spec, 1).flows[0].longest_silence

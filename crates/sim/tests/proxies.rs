@@ -304,7 +304,7 @@ fn packets_resumed_by_a_pair_are_forwarded_in_order() {
         radio.errors = ErrorModel::PacketLoss(Probability::new(0.02).expect("a probability"));
     });
     // No queue overflows.
-    let sender = tcp::Config { receive_buffer: 40_000, ..linux() };
+    let sender = linux().with_receive_buffer(40_000);
     let outcome = simulate(&spec.transfer(2, 3, sender, TOTAL), 1);
     let flow = &outcome.flows[0];
     assert!(outcome.nodes[1].proxies.delayed > 100, "{:?}", outcome.nodes[1].proxies);

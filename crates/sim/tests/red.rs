@@ -7,7 +7,7 @@ use hopline_routing::dsr;
 use hopline_sim::spec::Discipline;
 use hopline_sim::trace::{TraceEvent, Tracer};
 use hopline_sim::{Outcome, Spec, World, simulate};
-use hopline_transport::tcp::{Config, InitialSsthresh};
+use hopline_transport::tcp::{Config, EcnMode, InitialSsthresh};
 use hopline_wire::ipv4::Ecn;
 
 const RED: RedConfig = RedConfig { max_probability: 0.1, ..RedConfig::PAPER };
@@ -24,7 +24,8 @@ fn goodput_bps(outcome: &Outcome) -> f64 {
 #[test]
 fn with_ecn_congestion_is_signalled_without_loss() {
     // From slow start on: its overshoot takes the average beyond the upper threshold, where marks end.
-    let config = Config { initial_ssthresh: InitialSsthresh::Segments(10), ..Config::linux().with_ecn() };
+    let config =
+        Config::linux().with_ecn(EcnMode::Request).with_initial_ssthresh(InitialSsthresh::Segments(10));
     let outcome = simulate(&bottleneck(config, SignalAction::Mark), 1);
     let node = &outcome.nodes[1];
     assert!(node.marks > 5, "{} marks", node.marks);
@@ -36,7 +37,7 @@ fn with_ecn_congestion_is_signalled_without_loss() {
 fn without_ecn_red_drops_and_the_queue_is_as_short() {
     for (over, action) in [
         (Config::linux(), SignalAction::Mark),
-        (Config::linux().with_ecn(), SignalAction::Drop),
+        (Config::linux().with_ecn(EcnMode::Request), SignalAction::Drop),
         (Config::modern().with_newreno(), SignalAction::Drop),
     ] {
         let outcome = simulate(&bottleneck(over, action), 1);
@@ -50,7 +51,7 @@ fn without_ecn_red_drops_and_the_queue_is_as_short() {
 
 #[test]
 fn datagrams_are_never_marked() {
-    let mut spec = bottleneck(Config::linux().with_ecn(), SignalAction::Mark);
+    let mut spec = bottleneck(Config::linux().with_ecn(EcnMode::Request), SignalAction::Mark);
     spec.flows.clear();
     let outcome = simulate(&spec.cbr(0, 2, 972, Duration::from_millis(3)), 1);
     assert_eq!(outcome.nodes[1].marks, 0);
@@ -80,7 +81,7 @@ impl Tracer for EcnCounter {
 
 #[test]
 fn a_mark_is_in_the_header_from_the_queue_on() {
-    let spec = bottleneck(Config::linux().with_ecn(), SignalAction::Mark);
+    let spec = bottleneck(Config::linux().with_ecn(EcnMode::Request), SignalAction::Mark);
     let mut world = World::new(&spec, 1, EcnCounter::default());
     world.run_until(Instant::ZERO + spec.duration);
     let (outcome, seen) = world.finish();
@@ -100,7 +101,7 @@ fn over_the_air_marks_survive_the_mac_and_the_hops() {
         ..RED
     });
     let spec = chain(3).radio(|radio| radio.queue.discipline = queue).seconds(30);
-    let marking = simulate(&spec.clone().bulk(0, 3, Config::linux().with_ecn()), 1);
+    let marking = simulate(&spec.clone().bulk(0, 3, Config::linux().with_ecn(EcnMode::Request)), 1);
     let marks: u64 = marking.nodes.iter().map(|node| node.marks).sum();
     assert!(marks > 5, "{marks}");
     let deaf = simulate(&spec.bulk(0, 3, Config::linux()), 1);
@@ -118,7 +119,7 @@ fn a_mark_survives_hops_that_rebuild_the_packet() {
         action: SignalAction::Mark,
         ..RED
     };
-    let config = Config { window_clamp: Some(8), ..Config::linux().with_ecn() };
+    let config = Config::linux().with_ecn(EcnMode::Request).with_window_clamp(Some(8));
     let plain = chain(3).dsr(dsr::Config::rfc4728()).bulk(0, 3, config).seconds(30);
     let marking = plain.clone().radio(|radio| radio.queue.discipline = Discipline::Red(red));
     let (plain, marking) = (simulate(&plain, 1), simulate(&marking, 1));
@@ -131,7 +132,7 @@ fn a_mark_survives_hops_that_rebuild_the_packet() {
 
 #[test]
 fn choices_depend_on_seed_and_run() {
-    let spec = bottleneck(Config::linux().with_ecn(), SignalAction::Mark);
+    let spec = bottleneck(Config::linux().with_ecn(EcnMode::Request), SignalAction::Mark);
     let fingerprint = |run| simulate(&spec, run).fingerprint;
     assert_eq!(fingerprint(1), fingerprint(1));
     assert_ne!(fingerprint(1), fingerprint(2));

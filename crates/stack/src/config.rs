@@ -78,9 +78,9 @@ impl StackConfig {
     /// A stack at `addresses` with the MTU of Ethernet, 1024 connections and 256 half-open ones.
     #[must_use]
     pub fn new(tcp: tcp::Config, addresses: Vec<IpAddr>, secret: Secret) -> Self {
-        let send_buffer = tcp.send_buffer.or(Some(Self::SEND_BUFFER));
+        let send_buffer = tcp.send_buffer().or(Some(Self::SEND_BUFFER));
         Self {
-            tcp: tcp::Config { send_buffer, ..tcp },
+            tcp: tcp.with_send_buffer(send_buffer),
             addresses,
             mtu: 1500,
             max_connections: 1024,
@@ -117,11 +117,11 @@ impl StackConfig {
             ),
             (
                 self.keep_alive
-                    .is_none_or(|keep| keep.idle > Duration::ZERO && keep.interval > Duration::ZERO),
+                    .is_none_or(|keep| keep.idle() > Duration::ZERO && keep.interval() > Duration::ZERO),
                 "keep_alive",
                 "of times above zero",
             ),
-            (self.tcp.send_buffer.is_some(), "tcp.send_buffer", "limited"),
+            (self.tcp.send_buffer().is_some(), "tcp.send_buffer", "limited"),
         ];
         if let Some(&(_, field, must)) = rules.iter().find(|(holds, ..)| !holds) {
             return Err(StackConfigError::Field { field, must });
@@ -131,8 +131,8 @@ impl StackConfig {
 
     /// Returns the TCP configuration of a connection at the address `local`.
     pub(crate) fn tcp_for(&self, local: IpAddr) -> tcp::Config {
-        let mss = self.tcp.mss.min(mss_for_mtu(self.mtu.into(), local));
-        tcp::Config { mss, ..self.tcp }
+        let mss = self.tcp.mss().min(mss_for_mtu(self.mtu.into(), local));
+        self.tcp.with_mss(mss)
     }
 }
 

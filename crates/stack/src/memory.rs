@@ -93,7 +93,7 @@ impl Stack {
         let holding = MemoryUse::of(connection);
         let used = connection.endpoint.receive_memory();
         let read = connection.endpoint.stats().bytes_received - used.unread;
-        connection.window.grow(read, connection.endpoint.config().receive_buffer.into());
+        connection.window.grow(read, connection.endpoint.config().receive_buffer().into());
         let reserved = holding.reserved(connection);
         self.reserved_memory = self.reserved_memory - connection.reserved_memory + reserved;
         connection.reserved_memory = reserved;

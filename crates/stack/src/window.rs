@@ -16,7 +16,7 @@ pub(crate) struct ReceiveWindow {
 
 impl ReceiveWindow {
     pub(crate) fn new(config: &Config) -> Self {
-        Self { size: INITIAL_WINDOW.min(config.receive_buffer.into()), read_at_last_growth: 0 }
+        Self { size: INITIAL_WINDOW.min(config.receive_buffer().into()), read_at_last_growth: 0 }
     }
 
     /// Doubles the window each time half of it was read. So it is always larger than what a sender in slow start has sent by then.

@@ -27,8 +27,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         _ => return Err("usage: client ADDRESS:PORT KEY_FILE [KNOWN_PEERS NAME]".into()),
     };
-    let mut config = config(credentials);
-    config.transport = config.transport.with_silence_limit(Some(Span::from_secs(30))); // Then a server that is silent has failed.
+    let config = config(credentials);
+    let transport = config.transport().with_silence_limit(Some(Span::from_secs(30))); // Then a server that is silent has failed.
+    let config = config.with_transport(transport);
 
     let server = address.to_socket_addrs()?.next().ok_or("the name has no address")?;
     let stream =

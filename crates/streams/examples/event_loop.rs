@@ -5,7 +5,7 @@ use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_sealed::{ConnectionKey, Credentials, Ecn, Event, Host, HostEvent, Path, Seed, SendError};
 use hopline_streams::key_files::{self, KeyInFile};
-use hopline_streams::wide::{Config, Wide, config};
+use hopline_streams::wide::{Wide, config};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use std::collections::BTreeMap;
@@ -30,11 +30,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let KeyInFile::Shared(key) = key_files::load_key(key.as_ref())? else {
         return Err("this is a private key; `server` takes it".into());
     };
-    let Config { credentials, transport } = config(Credentials::Shared(key));
+    let config = config(Credentials::Shared(key));
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)?; // No two hosts may have the same.
     let mut host = Host::new(Wide::host_config()?, Seed::new(seed))?;
-    host.listen(credentials, transport, 128)?;
+    host.listen(config.credentials().clone(), config.transport(), 128)?;
 
     let socket = UdpSocket::bind(address)?;
     socket.set_nonblocking(true)?;

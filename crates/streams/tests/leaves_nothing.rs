@@ -31,7 +31,8 @@ fn tpa_leaves_neither_threads_nor_descriptors() {
 
 fn wide_leaves_neither_threads_nor_descriptors() {
     let mut config = wide::config(Credentials::Shared(PreSharedKey::new([7; 32])));
-    config.transport = config.transport.with_time_wait(Span::from_millis(20));
+    let transport = config.transport().with_time_wait(Span::from_millis(20));
+    config = config.with_transport(transport);
     leaves_nothing::<Wide>(&config);
 }
 

@@ -43,7 +43,7 @@ pub struct Rebind {
 /// the direction of the data, as in measurements of kernels. The deadline is 4 hours.
 #[must_use]
 pub fn acceptance_cases() -> Vec<Case> {
-    let lossy = |name, loss, burst| case(name, Emulation { loss, burst, ..base() });
+    let lossy = |name, loss, burst| case(name, base().with_loss(loss).with_burst(burst));
     let outage = (Instant::from_secs(5), Instant::from_secs(15));
     let rebound = |name, side, old| {
         let rebind = Some(Rebind { at: Instant::from_secs(5), side, old });
@@ -61,11 +61,10 @@ pub fn acceptance_cases() -> Vec<Case> {
         lossy("5 % lost in bursts of 4", 0.05, Some(4.0)),
         lossy("10 % lost in bursts of 4", 0.1, Some(4.0)),
         lossy("20 % lost in bursts of 4", 0.2, Some(4.0)),
-        case("5 % reordered by 30 ms", Emulation { reorder: 0.05, ..base() }),
-        case("1 % duplicated", Emulation { duplicate: 0.01, ..base() }),
-        case("0.1 % corrupted", Emulation { corrupt: 0.001, ..base() }),
-        case("", Emulation { blackouts: vec![outage], ..base() })
-            .in_both_directions("an outage of 10 s, both ways"),
+        case("5 % reordered by 30 ms", base().with_reorder(0.05)),
+        case("1 % duplicated", base().with_duplicate(0.01)),
+        case("0.1 % corrupted", base().with_corrupt(0.001)),
+        case("", base().with_blackouts(vec![outage])).in_both_directions("an outage of 10 s, both ways"),
         rebound("rebound, the old port kept", Side::B, NatPortPolicy::Kept),
         rebound("rebound, the old port forgotten", Side::B, NatPortPolicy::Forgotten),
         rebound("the sender rebound, the old port kept", Side::A, NatPortPolicy::Kept),
@@ -94,13 +93,11 @@ impl Case {
 }
 
 fn base() -> Emulation {
-    Emulation {
-        rate: Some(2_000_000),
-        queue: Some(50),
-        extra_delay: Duration::from_millis(30),
-        extra_distribution: DelayDistribution::Fixed,
-        ..Emulation::delay(Duration::from_millis(25))
-    }
+    Emulation::delay(Duration::from_millis(25))
+        .with_rate(Some(2_000_000))
+        .with_queue(Some(50))
+        .with_extra_delay(Duration::from_millis(30))
+        .with_extra_distribution(DelayDistribution::Fixed)
 }
 
 fn case(name: &'static str, forth: Emulation) -> Case {

@@ -150,11 +150,7 @@ fn receive<P: Protocol>(mut stream: &Stream<P>) -> u64 {
 
 /// 2 Mb/s, 25 ms each way, 50 packets.
 fn usual_link() -> NamespaceLink {
-    let way = || Emulation {
-        rate: Some(2_000_000),
-        queue: Some(50),
-        ..Emulation::delay(Duration::from_millis(25))
-    };
+    let way = || Emulation::delay(Duration::from_millis(25)).with_rate(Some(2_000_000)).with_queue(Some(50));
     NamespaceLink::new(way(), way(), 1).unwrap()
 }
 

@@ -135,7 +135,7 @@ fn assert_share(n: u64, of: u64, p: f64) {
 
 fn packets_leave_at_the_configured_rate() {
     let rate = 8_000_000;
-    let d = Datagrams::over(Emulation { rate: Some(rate), ..Emulation::default() });
+    let d = Datagrams::over(Emulation::default().with_rate(Some(rate)));
     // As many datagrams as B's socket buffer holds.
     let (n, len) = (60, 1000);
     let took = |_| {
@@ -177,7 +177,7 @@ fn a_round_trip_takes_both_delays() {
 
 fn independent_losses_have_the_configured_share() {
     for loss in [0.01, 0.05, 0.2] {
-        let d = Datagrams::over(Emulation { loss, ..Emulation::default() });
+        let d = Datagrams::over(Emulation::default().with_loss(loss));
         let n = 3000;
         let arrived = d.send(n, 100);
         let counts = d.counts();
@@ -188,7 +188,7 @@ fn independent_losses_have_the_configured_share() {
 }
 
 fn loss_bursts_have_the_configured_length() {
-    let d = Datagrams::over(Emulation { loss: 0.2, burst: Some(4.0), ..Emulation::default() });
+    let d = Datagrams::over(Emulation::default().with_loss(0.2).with_burst(Some(4.0)));
     let n = 6000;
     let arrived: Vec<u64> = d.send(n, 100).iter().map(|d| number(d)).collect();
     let gaps: Vec<u64> = arrived.windows(2).map(|w| w[1] - w[0] - 1).filter(|&gap| gap > 0).collect();
@@ -204,7 +204,7 @@ fn loss_bursts_have_the_configured_length() {
 
 fn a_full_queue_drops_packets() {
     // 1 s for each packet: only waiting packets, and the one being sent, are ever accepted.
-    let d = Datagrams::over(Emulation { rate: Some(8_000), queue: Some(10), ..Emulation::default() });
+    let d = Datagrams::over(Emulation::default().with_rate(Some(8_000)).with_queue(Some(10)));
     for number in 0..100 {
         d.a.send_to(&datagram(number, 1000 - HEADERS), d.to_b).unwrap();
         d.wait(|counts| counts.sent == number + 1);
@@ -216,7 +216,7 @@ fn a_full_queue_drops_packets() {
 }
 
 fn duplicates_arrive_twice() {
-    let d = Datagrams::over(Emulation { duplicate: 0.3, extra_delay: ms(2), ..Emulation::default() });
+    let d = Datagrams::over(Emulation::default().with_duplicate(0.3).with_extra_delay(ms(2)));
     let n = 1000;
     let arrived = d.send(n, 100);
     let counts = d.counts();
@@ -229,12 +229,10 @@ fn duplicates_arrive_twice() {
 }
 
 fn delayed_packets_are_overtaken() {
-    let late = Emulation {
-        reorder: 0.1,
-        extra_delay: ms(5),
-        extra_distribution: DelayDistribution::Fixed,
-        ..Emulation::default()
-    };
+    let late = Emulation::default()
+        .with_reorder(0.1)
+        .with_extra_delay(ms(5))
+        .with_extra_distribution(DelayDistribution::Fixed);
     let d = Datagrams::over(late);
     let n = 1000;
     let arrived: Vec<u64> = d.send(n, 100).iter().map(|d| number(d)).collect();
@@ -244,7 +242,7 @@ fn delayed_packets_are_overtaken() {
 }
 
 fn damaged_packets_are_dropped_by_the_kernel() {
-    let d = Datagrams::over(Emulation { corrupt: 0.3, ..Emulation::default() });
+    let d = Datagrams::over(Emulation::default().with_corrupt(0.3));
     let n = 1000;
     let arrived = d.send(n, 100);
     let counts = d.counts();
@@ -254,7 +252,7 @@ fn damaged_packets_are_dropped_by_the_kernel() {
 }
 
 fn undetected_damage_reaches_the_application() {
-    let forth = Emulation { corrupt: 0.3, ..Emulation::default() };
+    let forth = Emulation::default().with_corrupt(0.3);
     let d =
         Datagrams::with(Setup { damage: Damage::Undetected, ..Setup::new(forth, Emulation::default(), 42) });
     let n = 1000;
@@ -267,7 +265,7 @@ fn undetected_damage_reaches_the_application() {
 
 fn no_packet_passes_during_a_blackout() {
     let end = Instant::from_secs(2);
-    let d = Datagrams::over(Emulation { blackouts: vec![(Instant::ZERO, end)], ..Emulation::default() });
+    let d = Datagrams::over(Emulation::default().with_blackouts(vec![(Instant::ZERO, end)]));
     let arrived = d.send(10, 100);
     // A later packet would have passed, and rightly so.
     unless_late(&d.link, "blackout", || assert_eq!((arrived.len(), d.counts().blackout_drops), (0, 10)));
@@ -304,16 +302,14 @@ fn a_rebound_port_is_known_once_it_has_sent() {
 }
 
 fn tcp_is_byte_exact_over_a_bad_link() {
-    let bad = Emulation {
-        rate: Some(20_000_000),
-        queue: Some(100),
-        loss: 0.02,
-        reorder: 0.05,
-        extra_delay: ms(5),
-        duplicate: 0.02,
-        corrupt: 0.01,
-        ..Emulation::delay(ms(2))
-    };
+    let bad = Emulation::delay(ms(2))
+        .with_rate(Some(20_000_000))
+        .with_queue(Some(100))
+        .with_loss(0.02)
+        .with_reorder(0.05)
+        .with_extra_delay(ms(5))
+        .with_duplicate(0.02)
+        .with_corrupt(0.01);
     let link = NamespaceLink::new(bad.clone(), bad, 3).unwrap();
     let total = 1_000_000;
     let listener = link.run_in_b(|| TcpListener::bind((link.address_b(), 0)).unwrap());

@@ -53,7 +53,7 @@ fn transfer(link: &NamespaceLink, bytes: usize) -> hopline_streams::tpa::Info {
 }
 
 fn narrow(loss: f64) -> NamespaceLink {
-    let way = || Emulation { rate: Some(20_000_000), loss, ..Emulation::delay(Span::from_millis(5)) };
+    let way = || Emulation::delay(Span::from_millis(5)).with_rate(Some(20_000_000)).with_loss(loss);
     NamespaceLink::with(Setup { path_mtu: Some(1400), ..Setup::new(way(), way(), 1) }).unwrap()
 }
 

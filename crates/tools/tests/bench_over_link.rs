@@ -47,7 +47,7 @@ fn plan(transport: &Transport, direction: Direction, limit: Limit) -> Plan {
 }
 
 fn slow(loss: f64) -> Emulation {
-    Emulation { rate: Some(2_000_000), loss, ..Emulation::delay(Span::from_millis(25)) }
+    Emulation::delay(Span::from_millis(25)).with_rate(Some(2_000_000)).with_loss(loss)
 }
 
 fn to(peer: SocketAddr) -> ConnectOptions {

@@ -13,8 +13,7 @@ fn exchange(c: &mut Criterion) {
     let mut group = c.benchmark_group("tcp");
     group.throughput(Throughput::Elements(1));
     for (name, mut config) in [("modern", Config::modern()), ("ns2-2.35", Config::ns2_235())] {
-        config.ack_policy = AckPolicy::EverySegment;
-        config.window_clamp = Some(1);
+        config = config.with_ack_policy(AckPolicy::EverySegment).with_window_clamp(Some(1));
         let end = |local, remote| End::new(config, Ports { local, remote }, Seq32(1)).expect("valid");
         let (mut a, mut b) = (end(1, 2), end(2, 1));
         let mut now = connect(&mut a, &mut b);

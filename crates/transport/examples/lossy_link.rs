@@ -17,12 +17,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     ends[0].connect(Instant::ZERO)?;
     ends[0].send(Instant::ZERO, Length(BYTES))?;
 
-    let emulation = Emulation {
-        rate: Some(20_000_000),
-        queue: Some(100),
-        loss: 0.02,
-        ..Emulation::delay(Duration::from_millis(25))
-    };
+    let emulation = Emulation::delay(Duration::from_millis(25))
+        .with_rate(Some(20_000_000))
+        .with_queue(Some(100))
+        .with_loss(0.02);
     let mut link = [0, 1].map(|end| Direction::new(emulation.clone(), 1, end));
     // Segments in flight, by time of arrival and order of departure, each with the end that it goes to.
     let mut in_flight: BTreeMap<(Instant, u64), (usize, Segment<Length>)> = BTreeMap::new();

@@ -99,12 +99,10 @@ impl Controller for Vegas {
 
 /// Transfers [`BYTES`] and returns the duration. Packets travel as values: their encryption is another layer's.
 fn transfer(controller: impl Fn(u32) -> Box<dyn Controller>) -> Result<Duration, Box<dyn Error>> {
-    let emulation = Emulation {
-        rate: Some(20_000_000),
-        queue: Some(100),
-        loss: 0.03,
-        ..Emulation::delay(Duration::from_millis(25))
-    };
+    let emulation = Emulation::delay(Duration::from_millis(25))
+        .with_rate(Some(20_000_000))
+        .with_queue(Some(100))
+        .with_loss(0.03);
     let mut link = [0, 1].map(|end| Direction::new(emulation.clone(), 1, end));
     let new = || Endpoint::<Length, _>::with_controller(Config::DEFAULT, &controller);
     let mut ends = [new()?, new()?];

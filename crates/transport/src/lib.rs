@@ -11,7 +11,6 @@ mod lifecycle;
 pub mod pacing;
 mod reassembly;
 mod send_queue;
-mod settings;
 mod signal;
 pub mod tcp;
 #[cfg(test)]

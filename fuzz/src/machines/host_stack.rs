@@ -20,10 +20,10 @@ pub fn host_stack(data: &[u8]) {
     let mut choices = Choices(data);
     let tcp = match choices.byte() % 3 {
         0 => Config::linux(),
-        1 => Config { door: Some(DoorConfig::all(2.0, 2.0)), ..Config::modern() },
+        1 => Config::modern().with_door(Some(DoorConfig::all(2.0, 2.0))),
         _ => Config::modern().with_newreno(),
     };
-    let tcp = Config { receive_buffer: 20_000, send_buffer: Some(20_000), ..tcp };
+    let tcp = tcp.with_receive_buffer(20_000).with_send_buffer(Some(20_000));
     let config = StackConfig::new(tcp, vec![OWN], Secret([7; 16]));
     let config = StackConfig { max_connections: MOST, max_half_open: MOST_HALF_OPEN, ..config };
     let mut world = World {

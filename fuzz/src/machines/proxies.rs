@@ -151,7 +151,7 @@ pub fn split(data: &[u8]) {
         1 => tcp::Config::linux(),
         _ => tcp::Config::ns2_235().with_sack(),
     };
-    let tcp = tcp::Config { receive_buffer: 20_000, ..tcp };
+    let tcp = tcp.with_receive_buffer(20_000);
     let mut config = split::Config::new(Transport::Tcp(tcp), Transport::Tcp(tcp), 10_000);
     config.limits = bounds();
     let mut split = Split::<Bytes>::new(config, RandomStream::keyed(1, 1, 1, Purpose::Proxy));

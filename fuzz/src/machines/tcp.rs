@@ -6,7 +6,7 @@ use hopline_core::{Duration, Instant, LinkId, Seq32, StateMachine};
 use hopline_transport::Signal;
 use hopline_transport::pacing;
 use hopline_transport::tcp::{
-    AtcpConfig, BusConfig, Config, DoorConfig, DsackReports, ElfnConfig, Endpoint, FixedRtoConfig,
+    AtcpConfig, BusConfig, Config, DoorConfig, DsackReports, EcnMode, ElfnConfig, Endpoint, FixedRtoConfig,
     InFlightAfterFreeze, LateRule, LossDetection, Ports, RouteFeedback, RouteReturn, SpuriousDetection,
     State, TcpFConfig,
 };
@@ -32,26 +32,21 @@ pub fn tcp_endpoint(data: &[u8]) {
         5 => Config::ns2_235().with_sack(),
         6 => Config::modern().with_adaptive_pacing(pacing::Config::AUTHORS),
         7 => Config::ns2_235().with_adaptive_pacing(pacing::Config::AUTHORS),
-        8 => Config {
-            dsack: DsackReports::On,
-            spurious: SpuriousDetection::ALL,
-            ..Config::modern().with_rack()
-        },
+        8 => Config::modern().with_rack().with_dsack(DsackReports::On).with_spurious(SpuriousDetection::ALL),
         9 => Config::linux(),
-        10 => Config::linux().with_ecn(),
-        11 => Config { dsack: DsackReports::On, ..Config::linux().with_ecn().with_rack() },
-        12 => Config::linux().with_newreno().with_ecn(),
+        10 => Config::linux().with_ecn(EcnMode::Request),
+        11 => Config::linux().with_ecn(EcnMode::Request).with_rack().with_dsack(DsackReports::On),
+        12 => Config::linux().with_newreno().with_ecn(EcnMode::Request),
         13 => Config::modern().with_reno().with_cubic(),
-        14 => Config { spurious: SpuriousDetection::ALL, ..Config::modern() }.with_newreno(),
+        14 => Config::modern().with_spurious(SpuriousDetection::ALL).with_newreno(),
         _ => Config::ns2_235().with_sack().with_cubic(),
     };
-    if which & 8 != 0 && config.loss_detection == LossDetection::DupAcks {
-        config.feedback = any_feedback(which / 16);
+    if which & 8 != 0 && config.loss_detection() == LossDetection::DupAcks {
+        config = config.with_feedback(any_feedback(which / 16));
     } else {
-        config.door = any_door(which / 16);
+        config = config.with_door(any_door(which / 16));
     }
-    config.receive_buffer = RECEIVE_BUFFER;
-    config.send_buffer = Some(50_000);
+    config = config.with_receive_buffer(RECEIVE_BUFFER).with_send_buffer(Some(50_000));
     let iss = Seq32(choices.u32());
     let mut endpoint = Endpoint::<Bytes>::new(config, PORTS, iss).expect("presets are valid");
     let mut peer = Peer { endpoint_next: iss, own: Seq32(choices.u32()) };
@@ -66,20 +61,20 @@ pub fn tcp_endpoint(data: &[u8]) {
 /// Returns `None` for 0, as for inputs without TCP-DOOR; else each kind of detection and response.
 fn any_door(which: u8) -> Option<DoorConfig> {
     let choices = which.checked_sub(1)?;
-    let mut door = DoorConfig::study_settings().nth(usize::from(choices) * 7 % 56)?;
-    door.feedback_acks = 1 + choices % 3;
-    door.late =
-        [LateRule::OncePerRouteChange, LateRule::Each, LateRule::AfterPrevious][usize::from(choices) % 3];
+    let door = DoorConfig::study_settings()
+        .nth(usize::from(choices) * 7 % 56)?
+        .with_feedback_acks(1 + choices % 3)
+        .with_late(
+            [LateRule::OncePerRouteChange, LateRule::Each, LateRule::AfterPrevious][usize::from(choices) % 3],
+        );
     Some(door)
 }
 
 /// Returns no feedback for 0; else feedback with signals of the network layer.
 fn any_feedback(which: u8) -> RouteFeedback {
-    let told_elfn = ElfnConfig {
-        route_return: RouteReturn::ByNotification,
-        in_flight: InFlightAfterFreeze::Retransmitted,
-        ..ElfnConfig::PAPER
-    };
+    let told_elfn = ElfnConfig::PAPER
+        .with_route_return(RouteReturn::ByNotification)
+        .with_in_flight(InFlightAfterFreeze::Retransmitted);
     match which {
         0 => RouteFeedback::None,
         1..3 => RouteFeedback::FixedRto(FixedRtoConfig::PAPER),
@@ -122,7 +117,7 @@ fn operate(endpoint: &mut Endpoint<Bytes>, choices: &mut Choices<'_>, now: &mut 
             *now += Duration::from_millis(u64::from(choices.byte()) * u64::from(choices.byte()));
             endpoint.handle_timeout(*now);
         }
-        9 if endpoint.config().feedback != RouteFeedback::None => {
+        9 if endpoint.config().feedback() != RouteFeedback::None => {
             let lost = choices.byte() < 160;
             endpoint.handle_signal(*now, if lost { Signal::RouteLost } else { Signal::RouteFound });
         }

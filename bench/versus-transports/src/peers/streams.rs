@@ -31,7 +31,7 @@ impl Over<Wide> {
     /// Creates TPA-wide with a pre-shared key, as with `hopline send --psk`.
     pub(crate) fn wide() -> Self {
         let config = wide::config(Credentials::Shared(PreSharedKey::new([7; 32])));
-        let payload = config.transport.mss().into();
+        let payload = config.transport().mss().into();
         Self { name: "tpa-wide".to_owned(), config, payload, srtt: |info| info.srtt }
     }
 }

@@ -93,9 +93,9 @@ fn check_external(to: &Destination, args: &Args) -> Result<(), Failure> {
 
 /// Returns the keep-alive of all connections: the interval of probes is not longer than the time before the first.
 fn keep_alive(args: &Args) -> Option<KeepAlive> {
-    let idle = args.keep_alive.map_or(KeepAlive::DEFAULT.idle, |time| time.0);
-    let interval = idle.min(KeepAlive::DEFAULT.interval);
-    (idle.as_nanos() > 0).then_some(KeepAlive { idle, interval, ..KeepAlive::DEFAULT })
+    let idle = args.keep_alive.map_or(KeepAlive::DEFAULT.idle(), |time| time.0);
+    let interval = idle.min(KeepAlive::DEFAULT.interval());
+    (idle.as_nanos() > 0).then_some(KeepAlive::DEFAULT.with_idle(idle).with_interval(interval))
 }
 
 /// Prints a description of the stack, and causes that keep its packets on this machine.

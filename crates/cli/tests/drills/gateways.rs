@@ -68,10 +68,7 @@ struct World {
 
 impl World {
     fn new(transport: &'static str) -> Self {
-        let way = Emulation {
-            rate: Some(20_000_000),
-            ..Emulation::delay(Span::from_millis(DELAY.as_millis() as u64))
-        };
+        let way = Emulation::delay(Span::from_millis(DELAY.as_millis() as u64)).with_rate(Some(20_000_000));
         let link = NamespaceLink::new(way.clone(), way, 7).unwrap();
         let folder = TempDir::new().unwrap();
         secret(&folder.path().join("key"), &"07".repeat(32));

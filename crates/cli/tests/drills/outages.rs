@@ -26,12 +26,10 @@ pub(crate) fn drill() {
 
 fn transfer_through_outage(speaks: TransportProtocol, seconds: u64) {
     let outage = (Moment::from_secs(2), Moment::from_secs(2 + seconds));
-    let way = Emulation {
-        rate: Some(2_000_000),
-        queue: Some(50),
-        blackouts: vec![outage],
-        ..Emulation::delay(Span::from_millis(10))
-    };
+    let way = Emulation::delay(Span::from_millis(10))
+        .with_rate(Some(2_000_000))
+        .with_queue(Some(50))
+        .with_blackouts(vec![outage]);
     let mut world = World::new(speaks, Setup::new(way.clone(), way, seconds), 2_000_000, SILENCE);
     world.start_receiver();
     world.start_sender();

@@ -15,12 +15,10 @@ pub(crate) fn drill() {
 }
 
 fn transfer(speaks: TransportProtocol) {
-    let way = Emulation {
-        rate: Some(10_000_000),
-        queue: Some(50),
-        loss: 0.02,
-        ..Emulation::delay(Span::from_millis(10))
-    };
+    let way = Emulation::delay(Span::from_millis(10))
+        .with_rate(Some(10_000_000))
+        .with_queue(Some(50))
+        .with_loss(0.02);
     let setup = Setup { path_mtu: Some(1400), ..Setup::new(way.clone(), way, 1) };
     let mut world = World::new(speaks, setup, 1_000_000, Duration::from_secs(120));
     let began = now();

@@ -216,12 +216,10 @@ fn listener(to: SocketAddr) -> UdpSocket {
 }
 
 fn way(rate_mbps: u64, delay_ms: u64, loss: f64) -> Emulation {
-    Emulation {
-        rate: Some(rate_mbps * 1_000_000),
-        loss,
-        queue: Some(100),
-        ..Emulation::delay(Span::from_millis(delay_ms))
-    }
+    Emulation::delay(Span::from_millis(delay_ms))
+        .with_rate(Some(rate_mbps * 1_000_000))
+        .with_loss(loss)
+        .with_queue(Some(100))
 }
 
 fn injected_wifi() {
@@ -303,7 +301,7 @@ fn tunnels() {
     }
     for (name, tunnel) in [("no proxy", false), ("tunnel", true)] {
         let outage = (Instant::ZERO + Span::from_secs(10), Instant::ZERO + Span::from_secs(25));
-        let way = Emulation { blackouts: vec![outage], ..way(20, 20, 0.05) };
+        let way = way(20, 20, 0.05).with_blackouts(vec![outage]);
         let (link, mut daemons) = recipe.between(&way, ends, addresses);
         await_peers(&mut daemons);
         let [from, to]: [Ipv4Addr; 2] =

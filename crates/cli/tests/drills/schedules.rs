@@ -86,13 +86,11 @@ impl Schedule {
             Event::Outage(length) => Some((at, at + length)),
             _ => None,
         });
-        let way = Emulation {
-            rate: Some(self.rate),
-            queue: Some(50),
-            loss: self.loss,
-            blackouts: outages.collect(),
-            ..Emulation::delay(self.latency)
-        };
+        let way = Emulation::delay(self.latency)
+            .with_rate(Some(self.rate))
+            .with_queue(Some(50))
+            .with_loss(self.loss)
+            .with_blackouts(outages.collect());
         Setup::new(way.clone(), way, self.number)
     }
 

@@ -61,7 +61,7 @@ pub(super) fn join(proxies: &mut [Proxy], sections: &[Section<'_>]) -> Result<()
         let among: Network = net.to_string().parse().expect("both read networks");
         if let Task::Split(task) = &mut proxies[at].task {
             task.config.legs.mobile_hosts = MobileHosts::InNetworks(vec![among]);
-            task.config.legs.mobile.mark = beside.mark;
+            task.config.legs.mobile = task.config.legs.mobile.clone().with_mark(beside.mark);
             task.connection_moves = Some(ConnectionMoves { base_station: Some(beside), ..moving });
         }
     }

@@ -205,7 +205,7 @@ fn connection_moves_follow_the_base_station_with_the_same_radio() {
     let Task::Split(split) = &config.proxies[1].task else { panic!("{config:?}") };
     let legs = &split.config.legs;
     assert_eq!(legs.mobile_hosts, MobileHosts::InNetworks(vec!["10.9.0.0/24".parse().unwrap()]));
-    assert_eq!((legs.mobile.mark, legs.fixed.mark), (hopline_middlebox::nfqueue::MARK, 0));
+    assert_eq!((legs.mobile.mark(), legs.fixed.mark()), (hopline_middlebox::nfqueue::MARK, 0));
     let moves =
         split.connection_moves.as_ref().unwrap().move_config("wlan0", VisitorList::default()).unwrap();
     assert_eq!(moves.listen, "192.0.2.11:7071".parse().unwrap());

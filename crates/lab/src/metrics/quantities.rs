@@ -78,7 +78,7 @@ pub(super) fn is_connection(flow: &FlowSpec) -> bool {
 }
 
 pub(super) fn tcp_door_count(flow: &FlowSpec, n: u64) -> Option<f64> {
-    let has_door = |over: &Transport| matches!(over, Transport::Tcp(config) if config.door.is_some());
+    let has_door = |over: &Transport| matches!(over, Transport::Tcp(config) if config.door().is_some());
     flow.traffic.transport().is_some_and(has_door).then_some(n as f64)
 }
 

@@ -7,9 +7,7 @@
 use super::config::Transport;
 use super::key::{Key, Peer};
 use hopline_streams::tpa::{self, Tpa};
-use hopline_streams::wide::{
-    self, Credentials, HostConfig, PrivateKey, PublicKey, ResetKey, ResponderConfig, Seed, Trust, Wide,
-};
+use hopline_streams::wide::{self, Credentials, PrivateKey, PublicKey, ResetKey, Seed, Trust, Wide};
 use hopline_streams::{Host, Protocol, Stream};
 use std::fmt::Debug;
 use std::io;
@@ -114,20 +112,22 @@ impl AnyBoundTransport {
                 let own = private.public();
                 let hosts = bind_any(locals, |local| {
                     let host = Wide::host_config()?;
-                    let resets = reset_key(&private, local, host.reset_key);
-                    let responder = ResponderConfig {
-                        max_half_open: MAX_HALF_OPEN,
-                        handshakes_per_second: HANDSHAKES_PER_SECOND,
-                        ..host.responder
-                    };
-                    let receive_memory = RECEIVE_MEMORY;
+                    let resets = reset_key(&private, local, host.reset_key().cloned());
+                    let responder = host
+                        .responder()
+                        .with_max_half_open(MAX_HALF_OPEN)
+                        .with_handshakes_per_second(HANDSHAKES_PER_SECOND);
                     Host::bind_with(
                         local,
-                        Wide::with(HostConfig { reset_key: resets, responder, receive_memory, ..host })?,
+                        Wide::with(
+                            host.with_reset_key(resets)
+                                .with_responder(responder)
+                                .with_receive_memory(RECEIVE_MEMORY),
+                        )?,
                     )
                 })?;
                 let credentials = Credentials::Keys { private, trust: Trust::Anyone };
-                let config = wide::Config { credentials, transport: *transport };
+                let config = wide::config(credentials).with_transport(*transport);
                 Self::TpaWide(BoundTransport { hosts, transport: TrunkTransport { config, shared: own } })
             }
         })
@@ -225,7 +225,7 @@ mod tests {
         let private = PrivateKey::generate(&Seed::new([1; 32]));
         let id = ConnectionId::new([5; 8]).unwrap();
         let token = |port: u16| {
-            let random = Wide::host_config().unwrap().reset_key;
+            let random = Wide::host_config().unwrap().reset_key().cloned();
             reset_key(&private, ([127, 0, 0, 1], port).into(), random).unwrap().token(id)
         };
         assert!(ResetKey::constant_time_eq(&token(7172), &token(7172)), "after a restart, too");

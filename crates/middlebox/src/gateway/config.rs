@@ -328,7 +328,7 @@ impl Transport {
     #[must_use]
     pub fn tpa_wide() -> Self {
         // Placeholder: the gateways have credentials of their own.
-        let config = wide::config(Credentials::Shared(PreSharedKey::new([0; 32]))).transport;
+        let config = wide::config(Credentials::Shared(PreSharedKey::new([0; 32]))).transport();
         let config = config.with_silence_limit(Some(IDLE_TIMEOUT));
         Self::TpaWide(config.with_send_buffer(Some(WIDE_BUFFER)).with_receive_buffer(WIDE_BUFFER))
     }

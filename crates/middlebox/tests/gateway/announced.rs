@@ -57,7 +57,7 @@ struct AnnouncedEntrance {
 
 impl World {
     fn new() -> Self {
-        let air = Emulation { rate: Some(20_000_000), ..Emulation::delay(Span::from_millis(2)) };
+        let air = Emulation::delay(Span::from_millis(2)).with_rate(Some(20_000_000));
         let setup = Setup::new(air.clone(), air, 7);
         let link = NamespaceLink::with(setup).unwrap();
         let [client, server] = [Namespace::new().unwrap(), Namespace::new().unwrap()];

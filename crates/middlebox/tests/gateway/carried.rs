@@ -111,8 +111,7 @@ fn a_reset_passes_after_the_end_of_one_direction() {
 }
 
 fn a_server_that_does_not_read_stops_the_client() {
-    let small =
-        LegOptions { send_buffer: Some(32 << 10), receive_buffer: Some(32 << 10), ..LegOptions::default() };
+    let small = LegOptions::default().with_send_buffer(Some(32 << 10)).with_receive_buffer(Some(32 << 10));
     let (listener, address) = server(V4);
     let mut exit = exit_config(V4);
     exit.tcp = small.clone();

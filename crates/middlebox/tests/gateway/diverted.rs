@@ -38,8 +38,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let lossy =
-            Emulation { rate: Some(20_000_000), loss: 0.03, ..Emulation::delay(Span::from_millis(2)) };
+        let lossy = Emulation::delay(Span::from_millis(2)).with_rate(Some(20_000_000)).with_loss(0.03);
         let link = NamespaceLink::new(lossy.clone(), lossy, 7).unwrap();
         let [client, server] = [Namespace::new().unwrap(), Namespace::new().unwrap()];
         for (host, address, gateway, its) in

@@ -59,15 +59,15 @@ struct World {
 
 impl World {
     fn new(loss: f64, ms: u64, seed: u64) -> Self {
-        let link = |rate, ms, queue| Emulation {
-            rate: Some(rate),
-            latency: Span::from_millis(ms),
-            queue: Some(queue),
-            ..Emulation::default()
+        let link = |rate, ms, queue| {
+            Emulation::default()
+                .with_rate(Some(rate))
+                .with_latency(Span::from_millis(ms))
+                .with_queue(Some(queue))
         };
         // The path is equally long in both cases: the delay of the lossy part is taken from the other.
         let (wire, air) = (link(100_000_000, 27 - ms, 1000), link(20_000_000, ms, 100));
-        let lossy = Emulation { loss, ..air.clone() };
+        let lossy = air.clone().with_loss(loss);
         let [wired, wireless] = [Setup::new(wire.clone(), wire, seed), Setup::new(lossy, air, seed + 1)]
             .map(|setup| NamespaceLink::with(setup).unwrap());
         last_hop::join(&wired, &wireless, &[]);
@@ -117,7 +117,7 @@ impl World {
             listen: (ENTRANCE, 5000).into(),
             to: SERVER.to_string().parse().unwrap(),
         };
-        let tcp = LegOptions { congestion: Some("cubic".into()), ..LegOptions::default() };
+        let tcp = LegOptions::default().with_congestion(Some("cubic".into()));
         let config = EntranceConfig::new(way, SocketAddr::new(SERVER.ip(), EXIT_PORT), name(), key(1));
         let config = EntranceConfig { transport: trunk, tcp, ..config };
         let entrance = self.wireless.run_in_a(|| RunningService::new(Entrance::open(&config).unwrap()));

@@ -35,7 +35,7 @@ pub(crate) fn tests() -> Vec<Test> {
 const EXIT_PORT: u16 = 7172;
 
 fn link(loss: f64) -> NamespaceLink {
-    let way = Emulation { rate: Some(20_000_000), loss, ..Emulation::delay(Span::from_millis(5)) };
+    let way = Emulation::delay(Span::from_millis(5)).with_rate(Some(20_000_000)).with_loss(loss);
     NamespaceLink::new(way.clone(), way, 7).unwrap()
 }
 

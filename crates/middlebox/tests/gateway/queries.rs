@@ -34,7 +34,7 @@ const QUERIES: usize = 5;
 
 /// `most`: of the time that a query takes directly.
 fn a_new_connection_costs_no_round_trip(transport: &Transport, most: f64) {
-    let way = Emulation { rate: Some(20_000_000), ..Emulation::delay(LATENCY) };
+    let way = Emulation::delay(LATENCY).with_rate(Some(20_000_000));
     let link = NamespaceLink::new(way.clone(), way, 7).unwrap();
     let (listener, server) = link.run_in_b(|| server(IpAddr::V4(link.address_b())));
     // It ends with the first call that asks nothing, or with the test.

@@ -19,7 +19,7 @@ use hopline_testkit::namespace::{LINK, RunningService};
 use hopline_tools::link::{EndConfig, EndRole, NamespaceLink, Setup};
 use hopline_transport::tcp::{
     AckOrder, BbrConfig, Config, CongestionControl, Detection, DoorConfig, EcnMode, HeldVariables,
-    SpuriousDetection, SpuriousDetector,
+    SpuriousDetector,
 };
 use socket2::{Domain, Socket, Type};
 use std::io::{Read, Write};
@@ -52,18 +52,15 @@ enum EndpointPair {
 }
 
 fn pairs() -> Vec<(&'static str, EndpointPair)> {
-    let bbr3 = Config {
-        congestion_control: CongestionControl::Bbr(BbrConfig::V3),
-        ecn: EcnMode::Never,
-        ..Config::linux()
-    };
+    let bbr3 = Config::linux()
+        .with_congestion_control(CongestionControl::Bbr(BbrConfig::V3))
+        .with_ecn(EcnMode::Never);
     let sack = Config::modern().with_sack();
-    let eifel =
-        Config { spurious: SpuriousDetection { eifel: SpuriousDetector::On, ..sack.spurious }, ..sack };
-    let door = Config { door: Some(DoorConfig::all(2.0, 2.0)), ..sack };
+    let eifel = sack.with_spurious(sack.spurious().with_eifel(SpuriousDetector::On));
+    let door = sack.with_door(Some(DoorConfig::all(2.0, 2.0)));
     // The paper leaves open (A7) whether the window may grow while congestion control is disabled.
-    let growing = DoorConfig { held: HeldVariables::Reductions, ..DoorConfig::all(2.0, 2.0) };
-    let growing = Config { door: Some(growing), ..sack };
+    let growing = DoorConfig::all(2.0, 2.0).with_held(HeldVariables::Reductions);
+    let growing = sack.with_door(Some(growing));
     vec![
         ("kernel, CUBIC", EndpointPair::Kernel("cubic")),
         ("kernel, BBR", EndpointPair::Kernel("bbr")),
@@ -80,15 +77,14 @@ fn pairs() -> Vec<(&'static str, EndpointPair)> {
 
 /// Returns the links by name: single packets that are overtaken, and a route that changes every second.
 fn links() -> [(&'static str, Emulation); 3] {
-    let base = Emulation { rate: Some(RATE), queue: Some(100), ..Emulation::delay(Span::from_millis(20)) };
-    let jitter = Emulation { jitter: Span::from_millis(10), allow_reordering: true, ..base.clone() };
-    let route = |n: u64| Condition {
-        from: Moment::from_secs(n),
-        latency: Some(Span::from_millis(if n.is_multiple_of(2) { 60 } else { 15 })),
-        ..Condition::default()
+    let base = Emulation::delay(Span::from_millis(20)).with_rate(Some(RATE)).with_queue(Some(100));
+    let jitter = base.clone().with_jitter(Span::from_millis(10)).with_allow_reordering(true);
+    let route = |n: u64| {
+        Condition::starting_at(Moment::from_secs(n))
+            .with_latency(Some(Span::from_millis(if n.is_multiple_of(2) { 60 } else { 15 })))
     };
     let changes =
-        Emulation { conditions: Some((0..60).map(route).collect()), allow_reordering: true, ..base.clone() };
+        base.clone().with_conditions(Some((0..60).map(route).collect())).with_allow_reordering(true);
     [
         ("in order, 20 ms", base),
         ("20 to 30 ms, overtaking", jitter),
@@ -172,9 +168,9 @@ fn send(pair: EndpointPair, to: SocketAddr) {
             (None, sender.into())
         }
         EndpointPair::Hopline(mut tcp) | EndpointPair::HoplineToKernel(mut tcp) => {
-            if let (EndpointPair::HoplineToKernel(_), Some(door)) = (pair, &mut tcp.door) {
+            if let (EndpointPair::HoplineToKernel(_), Some(door)) = (pair, tcp.door()) {
                 // The kernel sends neither feedback nor numbers; only the order of acknowledgements remains.
-                door.detection = Detection::Sender(AckOrder::Numbers);
+                tcp = tcp.with_door(Some(door.with_detection(Detection::Sender(AckOrder::Numbers))));
             }
             let (running, entry) = forwarding(config(tcp), to);
             (Some(running), TcpStream::connect(entry).unwrap())

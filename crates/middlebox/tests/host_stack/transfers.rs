@@ -22,10 +22,10 @@ pub(crate) fn tests() -> Vec<Test> {
         ("cubic", Config::linux),
         ("newreno", || Config::modern().with_newreno()),
         ("door", door),
-        ("bbr3", || Config {
-            congestion_control: CongestionControl::Bbr(BbrConfig::V3),
-            ecn: EcnMode::Never,
-            ..Config::linux()
+        ("bbr3", || {
+            Config::linux()
+                .with_congestion_control(CongestionControl::Bbr(BbrConfig::V3))
+                .with_ecn(EcnMode::Never)
         }),
     ];
     let of_stacks = stacks.into_iter().flat_map(|(name, tcp)| {

@@ -22,26 +22,24 @@ pub(crate) fn link(way: &Emulation) -> NamespaceLink {
 }
 
 pub(crate) fn good() -> Emulation {
-    Emulation { rate: Some(50_000_000), ..Emulation::delay(Span::from_millis(5)) }
+    Emulation::delay(Span::from_millis(5)).with_rate(Some(50_000_000))
 }
 
 pub(crate) fn bad() -> Emulation {
-    Emulation {
-        rate: Some(20_000_000),
-        loss: 0.02,
-        reorder: 0.05,
-        extra_delay: Span::from_millis(15),
-        duplicate: 0.02,
-        ..Emulation::delay(Span::from_millis(5))
-    }
+    Emulation::delay(Span::from_millis(5))
+        .with_rate(Some(20_000_000))
+        .with_loss(0.02)
+        .with_reorder(0.05)
+        .with_extra_delay(Span::from_millis(15))
+        .with_duplicate(0.02)
 }
 
 pub(crate) fn door() -> Config {
-    Config { door: Some(DoorConfig::all(2.0, 2.0)), ..Config::linux().with_sack() }
+    Config::linux().with_sack().with_door(Some(DoorConfig::all(2.0, 2.0)))
 }
 
 pub(crate) fn config(tcp: Config) -> HostStackConfig {
-    let tcp = Config { time_wait: Span::from_millis(200), ..tcp };
+    let tcp = tcp.with_time_wait(Span::from_millis(200));
     let addresses: Vec<IpAddr> = vec![STACK.into(), "fd88::2".parse().unwrap()];
     HostStackConfig::new(tcp, addresses).unwrap()
 }

@@ -131,7 +131,7 @@ pub(crate) fn packets_of_a_full_queue_pass_or_are_dropped_as_configured() {
 /// M-TCP closes the window of a sender when its mobile host falls silent, and reopens it when the host returns.
 pub(crate) fn a_sender_survives_an_outage_behind_mtcp() {
     let blackouts = vec![(Instant::from_millis(1500), Instant::from_millis(4500))];
-    let world = World::with(Emulation { blackouts, ..Emulation::default() }, 9, Bottleneck::InLink(100));
+    let world = World::with(Emulation::default().with_blackouts(blackouts), 9, Bottleneck::InLink(100));
     let router = world.wireless.host(Side::A);
     divert(router, LINK);
     let seated = RunningMiddlebox::new(router, LINK, Mtcp::new(mtcp::Config::default()));

@@ -52,25 +52,25 @@ impl Bottleneck {
 impl World {
     /// Creates a world with a wireless link that loses this share of the packets to the mobile host.
     pub(crate) fn new(loss: f64, seed: u64, bottleneck: Bottleneck) -> Self {
-        Self::with(Emulation { loss, ..Emulation::default() }, seed, bottleneck)
+        Self::with(Emulation::default().with_loss(loss), seed, bottleneck)
     }
 
     /// Creates a world with a wireless link that applies the given emulation, apart from rate and delay, in both
     /// directions. Losses apply to packets to the mobile host only.
     pub(crate) fn with(asked: Emulation, seed: u64, bottleneck: Bottleneck) -> Self {
-        let slow = |rate, ms, queue| Emulation {
-            rate: Some(rate),
-            latency: Duration::from_millis(ms),
-            queue: Some(queue),
-            ..Emulation::default()
+        let slow = |rate, ms, queue| {
+            Emulation::default()
+                .with_rate(Some(rate))
+                .with_latency(Duration::from_millis(ms))
+                .with_queue(Some(queue))
         };
         let wire = slow(100_000_000, 25, 1000);
-        let Emulation { loss, blackouts, .. } = asked;
-        let air = Emulation { blackouts, ..slow(20_000_000, 2, bottleneck.packets()) };
+        let (loss, blackouts) = (asked.loss(), asked.blackouts().to_vec());
+        let air = slow(20_000_000, 2, bottleneck.packets()).with_blackouts(blackouts);
         let lossy = match bottleneck {
-            Bottleneck::InLink(_) => Emulation { loss, ..air.clone() },
+            Bottleneck::InLink(_) => air.clone().with_loss(loss),
             Bottleneck::InRouter(_) | Bottleneck::WithPriorities(_) => {
-                Emulation { loss, rate: None, queue: None, ..air.clone() }
+                air.clone().with_loss(loss).with_rate(None).with_queue(None)
             }
         };
         let world = Self::of(wire, [lossy, air], seed);
@@ -84,14 +84,14 @@ impl World {
 
     /// Creates a world with a wireless link that loses this share of the packets from the mobile host.
     pub(crate) fn losing_uploads(loss: f64, seed: u64) -> Self {
-        let slow = |rate, ms| Emulation {
-            rate: Some(rate),
-            latency: Duration::from_millis(ms),
-            queue: Some(1000),
-            ..Emulation::default()
+        let slow = |rate, ms| {
+            Emulation::default()
+                .with_rate(Some(rate))
+                .with_latency(Duration::from_millis(ms))
+                .with_queue(Some(1000))
         };
         let air = slow(20_000_000, 2);
-        Self::of(slow(100_000_000, 25), [air.clone(), Emulation { loss, ..air }], seed)
+        Self::of(slow(100_000_000, 25), [air.clone(), air.with_loss(loss)], seed)
     }
 
     /// Creates a world with a wired link, and a wireless one in both directions.

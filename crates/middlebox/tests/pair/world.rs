@@ -48,18 +48,18 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(wired_ms: u64, losses: Losses, bottleneck: Bottleneck, seed: u64) -> Self {
-        let slow = |rate, ms, queue| Emulation {
-            rate: Some(rate),
-            latency: Duration::from_millis(ms),
-            queue: Some(queue),
-            ..Emulation::default()
+        let slow = |rate, ms, queue| {
+            Emulation::default()
+                .with_rate(Some(rate))
+                .with_latency(Duration::from_millis(ms))
+                .with_queue(Some(queue))
         };
         let wire = slow(100_000_000, wired_ms, 1000);
         let air = slow(20_000_000, 2, 100);
-        let lossy = Emulation { loss: losses.share, burst: losses.burst, ..air.clone() };
+        let lossy = air.clone().with_loss(losses.share).with_burst(losses.burst);
         let forth = match bottleneck {
             Bottleneck::InLink => lossy.clone(),
-            Bottleneck::InNear => Emulation { rate: None, queue: None, ..lossy.clone() },
+            Bottleneck::InNear => lossy.clone().with_rate(None).with_queue(None),
         };
         let back = if losses.back { lossy } else { air };
         let [wired, lossy] = [Setup::new(wire.clone(), wire, seed), Setup::new(forth, back, seed + 1)]

@@ -97,7 +97,7 @@ pub(crate) fn the_port_is_not_an_open_relay() {
 pub(crate) fn errors_are_named() {
     let host = Namespace::new().unwrap();
     let said = |config: &Config| host.run(|| Split::open(config)).unwrap().map(drop).unwrap_err().to_string();
-    let telepathy = LegOptions { congestion: Some("telepathy".into()), ..LegOptions::default() };
+    let telepathy = LegOptions::default().with_congestion(Some("telepathy".into()));
     let error =
         said(&Config { legs: LegPolicy { mobile: telepathy, ..LegPolicy::default() }, ..Config::default() });
     assert!(

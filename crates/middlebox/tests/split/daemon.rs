@@ -246,10 +246,10 @@ fn config() -> Config {
 /// Returns the options of the halves: those of mobile hosts have the congestion control `mobile`, all other halves that of
 /// the setting `fixed`. The default of both is CUBIC.
 fn legs(mobile: Option<String>) -> LegPolicy {
-    let base = LegOptions { user_timeout: milliseconds("user_timeout_ms"), ..LegOptions::default() };
+    let base = LegOptions::default().with_user_timeout(milliseconds("user_timeout_ms"));
     let cubic = || Some("cubic".into());
-    let fixed = LegOptions { congestion: setting("fixed").or_else(cubic), ..base.clone() };
-    let mobile = LegOptions { congestion: mobile.or_else(cubic), ..base };
+    let fixed = base.clone().with_congestion(setting("fixed").or_else(cubic));
+    let mobile = base.with_congestion(mobile.or_else(cubic));
     LegPolicy { mobile_hosts: mobile_hosts(), mobile, fixed }
 }
 

@@ -26,14 +26,14 @@ struct World {
 
 impl World {
     fn new(loss: f64, seed: u64) -> Self {
-        let slow = |rate, ms, queue| Emulation {
-            rate: Some(rate),
-            latency: Duration::from_millis(ms),
-            queue: Some(queue),
-            ..Emulation::default()
+        let slow = |rate, ms, queue| {
+            Emulation::default()
+                .with_rate(Some(rate))
+                .with_latency(Duration::from_millis(ms))
+                .with_queue(Some(queue))
         };
         let (wire, air) = (slow(100_000_000, 25, 1000), slow(20_000_000, 2, 100));
-        let lossy = Emulation { loss, ..air.clone() };
+        let lossy = air.clone().with_loss(loss);
         let [wired, wireless] = [Setup::new(wire.clone(), wire, seed), Setup::new(lossy, air, seed + 1)]
             .map(|setup| NamespaceLink::with(setup).unwrap());
         last_hop::join(&wired, &wireless, &[]);

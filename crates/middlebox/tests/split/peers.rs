@@ -36,7 +36,7 @@ fn serve(
     AcceptedConnection { stream, client, server }: AcceptedConnection,
     carry: fn(&TcpStream, &TcpStream),
 ) {
-    let options = LegOptions { congestion: setting("mobile"), ..LegOptions::default() };
+    let options = LegOptions::default().with_congestion(setting("mobile"));
     options.apply(&stream).unwrap();
     let onward = connect_from(client, server, &options).unwrap();
     wait(&onward, PollFlags::OUT);

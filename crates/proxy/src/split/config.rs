@@ -41,7 +41,7 @@ impl Config {
 
 fn with_buffer_limit(mut transport: Transport, bytes: u64) -> Transport {
     match &mut transport {
-        Transport::Tcp(config) => config.send_buffer = Some(bytes.max(config.mss.into())),
+        Transport::Tcp(config) => *config = config.with_send_buffer(Some(bytes.max(config.mss().into()))),
         // A block must fit (TPA §3.1).
         Transport::Tpa(config) => {
             let block = u64::from(config.mss()) * u64::from(config.block_segments());

@@ -71,8 +71,8 @@ struct LinkDirection<C> {
 
 impl<C> LinkDirection<C> {
     fn new(emulation: Emulation, seed: u64, owner: u64) -> Self {
-        let (rate, room) = (emulation.rate, emulation.queue.unwrap_or(usize::MAX));
-        let beyond = Direction::new(Emulation { rate: None, queue: None, ..emulation }, seed, owner);
+        let (rate, room) = (emulation.rate(), emulation.queue().unwrap_or(usize::MAX));
+        let beyond = Direction::new(emulation.with_rate(None).with_queue(None), seed, owner);
         Self {
             rate,
             queue_capacity: room,
@@ -512,9 +512,11 @@ proptest! {
 /// direction.
 fn transfer_time<E: LinkEnds>(ends: E, loss: f64) -> Duration {
     const TOTAL: u64 = 10_000_000;
-    let link =
-        Emulation { loss, latency: Duration::from_millis(2), rate: Some(20_000_000), ..Emulation::default() };
-    let tcp = tcp::Config { window_clamp: Some(200), ..tcp::Config::linux().with_sack() };
+    let link = Emulation::default()
+        .with_loss(loss)
+        .with_latency(Duration::from_millis(2))
+        .with_rate(Some(20_000_000));
+    let tcp = tcp::Config::linux().with_sack().with_window_clamp(Some(200));
     let (a, b) = endpoints(tcp, [1, 2]);
     let station = RepairedLink::new(ends, [link.clone(), link], None, 5);
     let mut transfer =
@@ -557,7 +559,7 @@ fn both_modes_add_no_delay_without_losses() {
 
 #[test]
 fn transfer_survives_a_flood_of_other_flows() {
-    let link = Emulation { loss: 0.02, latency: Duration::from_millis(2), ..Emulation::default() };
+    let link = Emulation::default().with_loss(0.02).with_latency(Duration::from_millis(2));
     let (a, b) = endpoints(tcp::Config::linux().with_sack(), [1, 2]);
     let station = RepairedLink::new(DProxyEnds::new([true, true], |_| {}), [link.clone(), link], None, 7);
     let mut transfer = Transfer::of(

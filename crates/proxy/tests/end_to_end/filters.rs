@@ -159,8 +159,8 @@ proptest! {
         let silence = Duration::from_millis(silence);
         let config = mtcp::Config { silence_timeout: silence, probe_interval: silence, ..mtcp::Config::default() };
         let closed_window = if persists { ClosedWindow::Persist } else { ClosedWindow::TimeOut };
-        let tcp = match tcp.loss_detection {
-            LossDetection::DupAcks => tcp::Config { closed_window, ..tcp },
+        let tcp = match tcp.loss_detection() {
+            LossDetection::DupAcks => tcp.with_closed_window(closed_window),
             LossDetection::Rack(_) => tcp,
         };
         let (ends, links) = (endpoints(tcp, isns), ([wire(), wire()], wireless));
@@ -215,10 +215,12 @@ fn completes<M: Pep<Segment<Bytes>>>(
 /// the window: no drops are reported, and retransmissions go last.
 fn transfer_time(tcp: tcp::Config, config: snoop::Config, loss: f64) -> Duration {
     const TOTAL: u64 = 3_000_000;
-    let forth =
-        Emulation { loss, latency: Duration::from_millis(2), rate: Some(20_000_000), ..Emulation::default() };
-    let tcp = tcp::Config { window_clamp: Some(100), ..tcp };
-    let back = Emulation { loss: 0.0, ..forth.clone() };
+    let forth = Emulation::default()
+        .with_loss(loss)
+        .with_latency(Duration::from_millis(2))
+        .with_rate(Some(20_000_000));
+    let tcp = tcp.with_window_clamp(Some(100));
+    let back = forth.clone().with_loss(0.0);
     let (a, b) = endpoints(tcp, [1, 2]);
     let middle = TwoLinks::new(
         a,

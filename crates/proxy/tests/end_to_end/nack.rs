@@ -187,10 +187,10 @@ proptest! {
 fn upload_hardly_suffers_from_first_hop_losses() {
     const TOTAL: u64 = 3_000_000;
     let time = |tcp: tcp::Config, roles| {
-        let tcp = tcp::Config { window_clamp: Some(100), ..tcp };
+        let tcp = tcp.with_window_clamp(Some(100));
         let last_hop =
-            Emulation { latency: Duration::from_millis(2), rate: Some(20_000_000), ..Emulation::default() };
-        let lossy = Emulation { loss: 0.05, ..last_hop.clone() };
+            Emulation::default().with_latency(Duration::from_millis(2)).with_rate(Some(20_000_000));
+        let lossy = last_hop.clone().with_loss(0.05);
         let (keeps, attempts, asks) = match roles {
             Roles::None => (None, 0, nack::NackPolicy::All),
             Roles::Known => (Some(snoop::Config::nack_host()), 10, nack::NackPolicy::All),

@@ -15,13 +15,11 @@ use proptest::prelude::*;
 fn resume_times(config: snoop::Config, [start, length, latency]: [Duration; 3]) -> [Duration; 2] {
     let from = Instant::ZERO + start;
     let back = from + length;
-    let hop = Emulation {
-        latency,
-        rate: Some(5_000_000),
-        queue: Some(100),
-        blackouts: vec![(from, back)],
-        ..Emulation::default()
-    };
+    let hop = Emulation::default()
+        .with_latency(latency)
+        .with_rate(Some(5_000_000))
+        .with_queue(Some(100))
+        .with_blackouts(vec![(from, back)]);
     let (a, b) = endpoints(tcp::Config::linux().with_sack(), [1, 2]);
     let station = FilterStation::new(move || windowed(config), None);
     let middle = TwoLinks::new(a, station, b, [wire(), wire()], [hop.clone(), hop], 5);

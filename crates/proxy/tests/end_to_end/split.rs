@@ -63,7 +63,7 @@ impl Station<Wired> for SplitStation {
 }
 
 pub(crate) fn config(fixed: tcp::Config, mobile: tcp::Config, buffer: u64) -> Config {
-    let patient = |config| Transport::Tcp(tcp::Config { syn_retries: None, data_retries: None, ..config });
+    let patient = |config: tcp::Config| Transport::Tcp(config.with_syn_retries(None).with_data_retries(None));
     Config::new(patient(fixed), patient(mobile), buffer)
 }
 
@@ -90,8 +90,7 @@ proptest! {
 }
 
 fn lossless() -> [Emulation; 2] {
-    let link =
-        Emulation { latency: Duration::from_millis(2), rate: Some(20_000_000), ..Emulation::default() };
+    let link = Emulation::default().with_latency(Duration::from_millis(2)).with_rate(Some(20_000_000));
     [link.clone(), link]
 }
 
@@ -154,7 +153,7 @@ fn slow_reader_stops_the_sender_with_bounded_memory() {
     middle.a.send(now, Bytes::from(vec![7; 20_000_000])).expect("open, and without a limit");
     while middle.step(Instant::from_secs(60)) {}
     let held = middle.station.split.buffered_bytes(&CONNECTION).expect("it is open");
-    let window = u64::from(tcp::Config::modern().receive_buffer);
+    let window = u64::from(tcp::Config::modern().receive_buffer());
     assert!(held <= window + BUFFER + 2 * 65_536, "{held}");
     assert!(held > BUFFER / 2, "{held}");
 }

@@ -26,27 +26,27 @@ pub(crate) fn header(from: Side) -> Header {
 /// Generates the impairments of a link in one direction.
 pub(crate) fn emulations() -> impl Strategy<Value = Emulation> {
     let chances = (0.0..0.2, 0.0..0.1, 0.0..0.05, 0.0..2e-6, prop::option::of(1.0..2.0));
-    (0u64..30, chances).prop_map(|(latency_ms, (loss, reorder, duplicate, corrupt, burst))| Emulation {
-        latency: Duration::from_millis(latency_ms),
-        rate: Some(20_000_000),
-        queue: Some(60),
-        loss,
-        burst,
-        reorder,
-        extra_delay: Duration::from_millis(8),
-        duplicate,
-        corrupt,
-        ..Emulation::default()
+    (0u64..30, chances).prop_map(|(latency_ms, (loss, reorder, duplicate, corrupt, burst))| {
+        Emulation::default()
+            .with_latency(Duration::from_millis(latency_ms))
+            .with_rate(Some(20_000_000))
+            .with_queue(Some(60))
+            .with_loss(loss)
+            .with_burst(burst)
+            .with_reorder(reorder)
+            .with_extra_delay(Duration::from_millis(8))
+            .with_duplicate(duplicate)
+            .with_corrupt(corrupt)
     })
 }
 
 pub(crate) fn wire() -> Emulation {
-    Emulation { latency: Duration::from_millis(15), rate: Some(100_000_000), ..Emulation::default() }
+    Emulation::default().with_latency(Duration::from_millis(15)).with_rate(Some(100_000_000))
 }
 
 pub(crate) fn endpoints(config: tcp::Config, isns: [u32; 2]) -> (Endpoint<Bytes>, Endpoint<Bytes>) {
     // Endpoints never give up: undelivered data would be lost for ever.
-    let config = tcp::Config { syn_retries: None, data_retries: None, ..config };
+    let config = config.with_syn_retries(None).with_data_retries(None);
     let end = |local, remote, isn| {
         Endpoint::new(config, Ports { local, remote }, Seq32(isn)).expect("presets are valid")
     };

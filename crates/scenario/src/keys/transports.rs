@@ -24,7 +24,7 @@ const MODERN: Config = Config::modern();
 const CUBIC: CubicConfig = CubicConfig::RFC9438;
 const AUTHORS: pacing_of::Config = pacing_of::Config::AUTHORS;
 /// Loss threshold, beta and headroom of BBR version 3.
-const BBR3: (f64, f64, f64) = match BbrConfig::V3.version {
+const BBR3: (f64, f64, f64) = match BbrConfig::V3.version() {
     BbrVersion::V3 { loss_threshold, beta, headroom } => (loss_threshold, beta, headroom),
     BbrVersion::V1 { .. } => panic!("it is version 3"),
 };
@@ -129,7 +129,7 @@ pub mod tcp {
         {
             "dup-acks" => LossDetection::DupAcks,
             "rack" => LossDetection::Rack(RackConfig::RFC8985),
-            "rack-without-tlp" => LossDetection::Rack(RackConfig { tail_probe: TailProbe::Off, ..RackConfig::RFC8985 }),
+            "rack-without-tlp" => LossDetection::Rack(RackConfig::RFC8985.with_tail_probe(TailProbe::Off)),
         },
         "loss detection; rack: by time, with tail loss probes (RFC 8985), for tcp-sack only",
     );
@@ -171,8 +171,8 @@ pub const TCP: &[Key] = &of_preset("that of `preset`", [
     ).formerly(&["law"]).default_except(Literal::Word("aimd"), &[Exception::new("of tcp-cubic", Literal::Word("cubic")), Exception::new("of tcp-bbr", Literal::Word("bbr")), Exception::new("of tcp-bbr3", Literal::Word("bbr3"))]),
     tcp::RECOVERY_WINDOW.key,
     tcp::ECN.key,
-    Key::number("cubic_c", 1e-6, 1000.0, "of cubic: C, segments per second cubed").default(Literal::Number(CUBIC.c)),
-    Key::number("cubic_beta", 0.01, 0.99, "of cubic: factor of the window after a loss").default(Literal::Number(CUBIC.beta)),
+    Key::number("cubic_c", 1e-6, 1000.0, "of cubic: C, segments per second cubed").default(Literal::Number(CUBIC.c())),
+    Key::number("cubic_beta", 0.01, 0.99, "of cubic: factor of the window after a loss").default(Literal::Number(CUBIC.beta())),
     tcp::CUBIC_ARITHMETIC.key,
     Key::flag(
         "fast_convergence",
@@ -183,25 +183,25 @@ pub const TCP: &[Key] = &of_preset("that of `preset`", [
         1.0,
         10.0,
         "of bbr and bbr3: limit of data in flight, in bandwidth-delay products",
-    ).default(Literal::Number(BbrConfig::V1.cwnd_gain)),
+    ).default(Literal::Number(BbrConfig::V1.cwnd_gain())),
     Key::number(
         "bbr_pacing_margin",
         0.0,
         0.5,
         "of bbr and bbr3: share by which the pacing rate is below the bandwidth",
-    ).default(Literal::Number(BbrConfig::V1.pacing_margin)),
+    ).default(Literal::Number(BbrConfig::V1.pacing_margin())),
     Key::number(
         "bbr_probe_rtt_interval_s",
         0.001,
         3600.0,
         "of bbr and bbr3: time without a new minimum round-trip time before ProbeRTT",
-    ).default_except(Literal::seconds(BbrConfig::V1.probe_rtt_interval), &[Exception::new("of bbr3", Literal::seconds(BbrConfig::V3.probe_rtt_interval))]),
+    ).default_except(Literal::seconds(BbrConfig::V1.probe_rtt_interval()), &[Exception::new("of bbr3", Literal::seconds(BbrConfig::V3.probe_rtt_interval()))]),
     Key::number(
         "bbr_probe_rtt_s",
         0.0,
         60.0,
         "of bbr and bbr3: duration of ProbeRTT; of bbr, 0: no ProbeRTT",
-    ).default(Literal::seconds(BbrConfig::V1.probe_rtt_duration)),
+    ).default(Literal::seconds(BbrConfig::V1.probe_rtt_duration())),
     Key::flag(
         "bbr_policer",
         "of bbr: whether steady delivery with a fifth lost indicates a policer, and limits the rate",
@@ -238,7 +238,7 @@ pub const TCP: &[Key] = &of_preset("that of `preset`", [
         1,
         255,
         "segments that a delayed ACK waits for; above 2: stretch ACKs",
-    ).default(Literal::Integer(MODERN.ack_every as u64)),
+    ).default(Literal::Integer(MODERN.ack_every() as u64)),
     Key::number("min_rto_s", 0.0, 600.0, "smallest retransmission timeout, or as rto_floor says"),
     tcp::RTO_FLOOR.key,
     tcp::RECOVERY_TIMEOUT.key,
@@ -434,7 +434,7 @@ pub mod feedback {
 /// `[feedback]`.
 pub const FEEDBACK: &[Key] = &[
     Key::number("failure_timer_s", 0.001, 1e6, "of tcp-f: longest snooze without a recovery notification")
-        .default(Literal::seconds(TcpFConfig::PAPER.failure_timer)),
+        .default(Literal::seconds(TcpFConfig::PAPER.failure_timer())),
     Key::word(
         "probing",
         &["interval", "persist-timer"],
@@ -459,7 +459,7 @@ pub const FEEDBACK: &[Key] = &[
         255,
         "of fixed-rto: consecutive timeout from which on the RTO is not doubled",
     )
-    .default(Literal::Integer(FixedRtoConfig::PAPER.timeouts as u64)),
+    .default(Literal::Integer(FixedRtoConfig::PAPER.timeouts() as u64)),
 ];
 
 /// Keys of [`PACING`] that choose.
@@ -492,26 +492,26 @@ pub mod pacing {
 /// `[pacing]`.
 pub const PACING: &[Key] = &[
     Key::integer("spatial_factor", 1, 255, "hops between nodes that can transmit at once")
-        .default(Literal::Integer(AUTHORS.spatial_factor as u64)),
+        .default(Literal::Integer(AUTHORS.spatial_factor() as u64)),
     Key::integer("overhead_bytes", 0, 10_000, "bytes of a packet beyond its data")
-        .default(Literal::Integer(AUTHORS.overhead_bytes as u64)),
+        .default(Literal::Integer(AUTHORS.overhead_bytes() as u64)),
     Key::number("link_rate_mbps", 0.001, 1e6, "rate of the links on the path")
         .derived("mac.data_rate_mbps, or 2 without [radio]"),
     Key::number("history_weight", 0.0, 0.999_999, "weight of the past in the average delay")
-        .default(Literal::Number(AUTHORS.history_weight)),
+        .default(Literal::Number(AUTHORS.history_weight())),
     Key::integer("history_samples", 1, 1000, "samples in the variability")
-        .default(Literal::Integer(AUTHORS.history as u64)),
+        .default(Literal::Integer(AUTHORS.history() as u64)),
     pacing::VARIABILITY.key,
     Key::number("contention_factor", 0.0, 1000.0, "K, weight of the variability")
-        .default(Literal::Number(AUTHORS.contention_factor)),
+        .default(Literal::Number(AUTHORS.contention_factor())),
     pacing::SHORT_PATHS.key,
     pacing::DUPLICATE_ACKS.key,
     Key::number("sample_limit_s", 0.000_001, 60.0, "limit from which four-hop delays do not count")
-        .default(Literal::seconds(AUTHORS.sample_limit)),
+        .default(Literal::seconds(AUTHORS.sample_limit())),
     Key::number("queueing_limit_s", 0.0, 60.0, "queueing delays above this are smoothed")
-        .default(Literal::seconds(AUTHORS.queueing_limit)),
+        .default(Literal::seconds(AUTHORS.queueing_limit())),
     Key::number("queueing_gain", 0.01, 1.0, "weight of a new queueing delay when smoothed")
-        .default(Literal::Number(AUTHORS.queueing_gain)),
+        .default(Literal::Number(AUTHORS.queueing_gain())),
     Key::number("initial_interval_s", 0.000_001, 60.0, "spacing before the first sample")
-        .default(Literal::seconds(AUTHORS.initial_interval)),
+        .default(Literal::seconds(AUTHORS.initial_interval())),
 ];

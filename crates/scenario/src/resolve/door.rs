@@ -41,15 +41,14 @@ pub(super) fn resolve(sections: [Section<'_>; 2], timestamps: OptionOffer) -> Re
         "ir" => DoorConfig::instant_recovery(t2),
         _all => DoorConfig::all(t1, t2),
     };
-    door.detection = detection(sections, door.detection);
-    if let (Some(DataOrder::Timestamps), OptionOffer::NotOffered) = (door.detection.data(), timestamps) {
+    door = door.with_detection(detection(sections, door.detection()));
+    if let (Some(DataOrder::Timestamps), OptionOffer::NotOffered) = (door.detection().data(), timestamps) {
         let at = section_with(sections, "data_order").expect("timestamps are not the default");
         return Err(Problem::new("no timestamps to take the order of data from")
             .at(at.origin_of("data_order"))
             .help("set tcp.timestamps = true, or data_order = \"tpsn\""));
     }
-    apply(&mut door, sections);
-    Ok(door)
+    Ok(apply(door, sections))
 }
 
 /// Refuses a key beside a configuration that has no use for it. A key given for all flows does not bind a
@@ -78,18 +77,20 @@ fn detection(sections: [Section<'_>; 2], detection: Detection) -> Detection {
     }
 }
 
-fn apply(door: &mut DoorConfig, sections: [Section<'_>; 2]) {
+fn apply(mut door: DoorConfig, sections: [Section<'_>; 2]) -> DoorConfig {
     if let Some(acks) = section_with(sections, "feedback_acks").and_then(|s| s.integer_as("feedback_acks")) {
-        door.feedback_acks = acks;
+        door = door.with_feedback_acks(acks);
     }
     for section in sections {
-        section.set_if_given(keys::door::LATE, &mut door.late);
-        section.set_if_given(keys::door::HELD, &mut door.held);
-        section.set_if_given(keys::door::RESENDS, &mut door.retransmissions);
-        section.set_if_given(keys::door::HELD_TIMER, &mut door.held_timer);
-        section.set_if_given(keys::door::AGAIN, &mut door.repeated_event);
-        section.set_if_given(keys::door::REACH, &mut door.reach);
+        door = door
+            .with_late(section.get(keys::door::LATE).unwrap_or(door.late()))
+            .with_held(section.get(keys::door::HELD).unwrap_or(door.held()))
+            .with_retransmissions(section.get(keys::door::RESENDS).unwrap_or(door.retransmissions()))
+            .with_held_timer(section.get(keys::door::HELD_TIMER).unwrap_or(door.held_timer()))
+            .with_repeated_event(section.get(keys::door::AGAIN).unwrap_or(door.repeated_event()))
+            .with_reach(section.get(keys::door::REACH).unwrap_or(door.reach()));
     }
+    door
 }
 
 /// Returns the section that has the say on `key`.

@@ -53,21 +53,24 @@ fn configured(scheme: &str, section: Section<'_>) -> RouteFeedback {
         "none" => RouteFeedback::None,
         "tcp-f" => {
             let paper = TcpFConfig::PAPER;
-            let failure_timer = seconds(&section, "failure_timer_s").unwrap_or(paper.failure_timer);
-            RouteFeedback::TcpF(TcpFConfig { failure_timer })
+            let failure_timer = seconds(&section, "failure_timer_s").unwrap_or(paper.failure_timer());
+            RouteFeedback::TcpF(TcpFConfig::PAPER.with_failure_timer(failure_timer))
         }
         "elfn" => RouteFeedback::Elfn(elfn(section)),
         "atcp" => {
             let paper = AtcpConfig::PAPER;
-            RouteFeedback::Atcp(AtcpConfig {
-                probing: probing(section, paper.probing),
-                route_return: section.get(keys::feedback::RETURNS).unwrap_or(paper.route_return),
-            })
+            RouteFeedback::Atcp(
+                AtcpConfig::PAPER
+                    .with_probing(probing(section, paper.probing()))
+                    .with_route_return(section.get(keys::feedback::RETURNS).unwrap_or(paper.route_return())),
+            )
         }
-        "tcp-bus" => RouteFeedback::Bus(BusConfig { probing: probing(section, BusConfig::PAPER.probing) }),
+        "tcp-bus" => {
+            RouteFeedback::Bus(BusConfig::PAPER.with_probing(probing(section, BusConfig::PAPER.probing())))
+        }
         "fixed-rto" => {
-            let timeouts = section.integer_u32("timeouts").unwrap_or(FixedRtoConfig::PAPER.timeouts);
-            RouteFeedback::FixedRto(FixedRtoConfig { timeouts })
+            let timeouts = section.integer_u32("timeouts").unwrap_or(FixedRtoConfig::PAPER.timeouts());
+            RouteFeedback::FixedRto(FixedRtoConfig::PAPER.with_timeouts(timeouts))
         }
         other => unreachable!("the key table knows no scheme {other}"),
     }
@@ -75,13 +78,12 @@ fn configured(scheme: &str, section: Section<'_>) -> RouteFeedback {
 
 fn elfn(section: Section<'_>) -> ElfnConfig {
     let paper = ElfnConfig::PAPER;
-    ElfnConfig {
-        probing: probing(section, paper.probing),
-        route_return: section.get(keys::feedback::RETURNS).unwrap_or(paper.route_return),
-        cwnd: section.get(keys::feedback::CWND_AFTER).unwrap_or(paper.cwnd),
-        rto: section.get(keys::feedback::RTO_AFTER).unwrap_or(paper.rto),
-        in_flight: section.get(keys::feedback::IN_FLIGHT).unwrap_or(paper.in_flight),
-    }
+    paper
+        .with_probing(probing(section, paper.probing()))
+        .with_route_return(section.get(keys::feedback::RETURNS).unwrap_or(paper.route_return()))
+        .with_cwnd(section.get(keys::feedback::CWND_AFTER).unwrap_or(paper.cwnd()))
+        .with_rto(section.get(keys::feedback::RTO_AFTER).unwrap_or(paper.rto()))
+        .with_in_flight(section.get(keys::feedback::IN_FLIGHT).unwrap_or(paper.in_flight()))
 }
 
 fn probing(section: Section<'_>, default: ProbeSchedule) -> ProbeSchedule {

@@ -31,34 +31,23 @@ fn unpaced(transport: &str) -> &str {
 /// The key table bounds each of them.
 pub(super) fn resolve(scenario: Section<'_>) -> Result<Config, Problem> {
     let section = scenario.section("pacing");
-    let mut config = Config::AUTHORS;
-    if let Some(rate) = radio::data_rate(scenario)? {
-        config.link_rate_bps = rate.bps();
-    }
-    let times = [
-        ("sample_limit_s", &mut config.sample_limit),
-        ("queueing_limit_s", &mut config.queueing_limit),
-        ("initial_interval_s", &mut config.initial_interval),
-    ];
-    for (key, field) in times {
-        *field = seconds(&section, key).unwrap_or(*field);
-    }
-    let numbers = [
-        ("history_weight", &mut config.history_weight),
-        ("contention_factor", &mut config.contention_factor),
-        ("queueing_gain", &mut config.queueing_gain),
-    ];
-    for (key, field) in numbers {
-        *field = section.number(key).unwrap_or(*field);
-    }
-    config.spatial_factor = section.integer_as("spatial_factor").unwrap_or(config.spatial_factor);
-    config.history = section.integer_as("history_samples").unwrap_or(config.history);
-    config.overhead_bytes = section.integer_u32("overhead_bytes").unwrap_or(config.overhead_bytes);
-    if let Some(rate_mbps) = section.number("link_rate_mbps") {
-        config.link_rate_bps = (rate_mbps * 1e6) as u64;
-    }
-    section.set_if_given(keys::pacing::VARIABILITY, &mut config.variability);
-    section.set_if_given(keys::pacing::SHORT_PATHS, &mut config.short_paths);
-    section.set_if_given(keys::pacing::DUPLICATE_ACKS, &mut config.duplicate_acks);
-    Ok(config)
+    let old = Config::AUTHORS;
+    let radio_rate = radio::data_rate(scenario)?.map(|rate| rate.bps());
+    let link_rate = section.number("link_rate_mbps").map(|rate| (rate * 1e6) as u64);
+    let time = |key, old| seconds(&section, key).unwrap_or(old);
+    let number = |key, old| section.number(key).unwrap_or(old);
+    Ok(old
+        .with_link_rate_bps(link_rate.or(radio_rate).unwrap_or(old.link_rate_bps()))
+        .with_sample_limit(time("sample_limit_s", old.sample_limit()))
+        .with_queueing_limit(time("queueing_limit_s", old.queueing_limit()))
+        .with_initial_interval(time("initial_interval_s", old.initial_interval()))
+        .with_history_weight(number("history_weight", old.history_weight()))
+        .with_contention_factor(number("contention_factor", old.contention_factor()))
+        .with_queueing_gain(number("queueing_gain", old.queueing_gain()))
+        .with_spatial_factor(section.integer_as("spatial_factor").unwrap_or(old.spatial_factor()))
+        .with_history(section.integer_as("history_samples").unwrap_or(old.history()))
+        .with_overhead_bytes(section.integer_u32("overhead_bytes").unwrap_or(old.overhead_bytes()))
+        .with_variability(section.get(keys::pacing::VARIABILITY).unwrap_or(old.variability()))
+        .with_short_paths(section.get(keys::pacing::SHORT_PATHS).unwrap_or(old.short_paths()))
+        .with_duplicate_acks(section.get(keys::pacing::DUPLICATE_ACKS).unwrap_or(old.duplicate_acks())))
 }

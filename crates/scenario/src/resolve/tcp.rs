@@ -9,7 +9,8 @@ use hopline_core::Duration;
 use hopline_sim::custom::{AlgorithmKind, CustomAlgorithms};
 use hopline_transport::tcp::{
     AckPolicy, BbrConfig, BbrVersion, Config, CongestionControl, CubicConfig, DsackReports, EcnMode,
-    FastConvergence, InitialWindow, OptionOffer, PolicerDetection, RouteFeedback, SpuriousDetector, Variant,
+    FastConvergence, InitialWindow, OptionOffer, PolicerDetection, RouteFeedback, RtoConfig,
+    SpuriousDetection, SpuriousDetector, Variant,
 };
 
 /// Returns the configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of
@@ -36,23 +37,24 @@ pub(super) fn resolve(
         "tcp-reno" => config.with_reno(),
         other => unreachable!("the key table knows no transport {other}"),
     };
-    config.congestion_control =
-        congestion_control(transport, config.congestion_control, (general, own), whole.machines)?;
-    if let CongestionControl::Bbr(_) = config.congestion_control {
-        config.ecn = EcnMode::Never; // it makes nothing of marks
+    let control = congestion_control(transport, config.congestion_control(), (general, own), whole.machines)?;
+    config = config.with_congestion_control(control);
+    if let CongestionControl::Bbr(_) = control {
+        config = config.with_ecn(EcnMode::Never); // it makes nothing of marks
     }
-    apply_recovery(&mut config, general, own)?;
+    config = apply_recovery(config, general, own)?;
     if pacing::is_paced(transport, general, own)? {
         config = config.with_adaptive_pacing(pacing::resolve(scenario)?);
     }
-    config.feedback = feedback::resolve(transport, scenario, flow)?;
-    if let RouteFeedback::Atcp(_) = config.feedback {
-        config.ecn = EcnMode::Request; // what it tells congestion by
+    config = config.with_feedback(feedback::resolve(transport, scenario, flow)?);
+    if let RouteFeedback::Atcp(_) = config.feedback() {
+        config = config.with_ecn(EcnMode::Request); // what it tells congestion by
     }
-    apply(&mut config, general);
-    apply(&mut config, own);
+    for section in [general, own] {
+        config = apply(config, section);
+    }
     if transport == "tcp-door" {
-        config.door = Some(door::resolve(door, config.timestamps)?);
+        config = config.with_door(Some(door::resolve(door, config.timestamps())?));
     }
     let section = if own.is_given() { own } else { general };
     config
@@ -114,12 +116,13 @@ fn cubic(preset: CongestionControl, (general, own): (Section<'_>, Section<'_>)) 
         }
     };
     for section in [general, own] {
-        cubic.c = section.number("cubic_c").unwrap_or(cubic.c);
-        cubic.beta = section.number("cubic_beta").unwrap_or(cubic.beta);
-        section.set_if_given(keys::tcp::CUBIC_ARITHMETIC, &mut cubic.arithmetic);
+        cubic = cubic
+            .with_c(section.number("cubic_c").unwrap_or(cubic.c()))
+            .with_beta(section.number("cubic_beta").unwrap_or(cubic.beta()))
+            .with_arithmetic(section.get(keys::tcp::CUBIC_ARITHMETIC).unwrap_or(cubic.arithmetic()));
         match section.flag("fast_convergence") {
-            Some(true) => cubic.fast_convergence = FastConvergence::On,
-            Some(false) => cubic.fast_convergence = FastConvergence::Off,
+            Some(true) => cubic = cubic.with_fast_convergence(FastConvergence::On),
+            Some(false) => cubic = cubic.with_fast_convergence(FastConvergence::Off),
             None => {}
         }
     }
@@ -128,110 +131,112 @@ fn cubic(preset: CongestionControl, (general, own): (Section<'_>, Section<'_>)) 
 
 fn bbr(mut bbr: BbrConfig, (general, own): (Section<'_>, Section<'_>)) -> BbrConfig {
     for section in [general, own] {
-        bbr.cwnd_gain = section.number("bbr_cwnd_gain").unwrap_or(bbr.cwnd_gain);
-        bbr.pacing_margin = section.number("bbr_pacing_margin").unwrap_or(bbr.pacing_margin);
-        bbr.probe_rtt_interval =
-            seconds(&section, "bbr_probe_rtt_interval_s").unwrap_or(bbr.probe_rtt_interval);
-        bbr.probe_rtt_duration = seconds(&section, "bbr_probe_rtt_s").unwrap_or(bbr.probe_rtt_duration);
-        match &mut bbr.version {
-            BbrVersion::V1 { policer } => match section.flag("bbr_policer") {
-                Some(true) => *policer = PolicerDetection::On,
-                Some(false) => *policer = PolicerDetection::Off,
-                None => {}
+        let number = |key, old| section.number(key).unwrap_or(old);
+        let time = |key, old| seconds(&section, key).unwrap_or(old);
+        let version = match bbr.version() {
+            BbrVersion::V1 { policer } => BbrVersion::V1 {
+                policer: match section.flag("bbr_policer") {
+                    Some(true) => PolicerDetection::On,
+                    Some(false) => PolicerDetection::Off,
+                    None => policer,
+                },
             },
-            BbrVersion::V3 { loss_threshold, beta, headroom } => {
-                *loss_threshold = section.number("bbr_loss_threshold").unwrap_or(*loss_threshold);
-                *beta = section.number("bbr_beta").unwrap_or(*beta);
-                *headroom = section.number("bbr_headroom").unwrap_or(*headroom);
-            }
-        }
+            BbrVersion::V3 { loss_threshold, beta, headroom } => BbrVersion::V3 {
+                loss_threshold: number("bbr_loss_threshold", loss_threshold),
+                beta: number("bbr_beta", beta),
+                headroom: number("bbr_headroom", headroom),
+            },
+        };
+        bbr = bbr
+            .with_version(version)
+            .with_cwnd_gain(number("bbr_cwnd_gain", bbr.cwnd_gain()))
+            .with_pacing_margin(number("bbr_pacing_margin", bbr.pacing_margin()))
+            .with_probe_rtt_interval(time("bbr_probe_rtt_interval_s", bbr.probe_rtt_interval()))
+            .with_probe_rtt_duration(time("bbr_probe_rtt_s", bbr.probe_rtt_duration()));
     }
     bbr
 }
 
 /// Sets the reduction of the window in recovery, which needs SACK.
-fn apply_recovery(config: &mut Config, general: Section<'_>, own: Section<'_>) -> Result<(), Problem> {
-    let Variant::Sack(sack) = &mut config.variant else {
+fn apply_recovery(config: Config, general: Section<'_>, own: Section<'_>) -> Result<Config, Problem> {
+    let Variant::Sack(sack) = config.variant() else {
         return match own.has("recovery_window") {
             true => Err(Problem::new("`recovery_window` is a matter of SACK")
                 .at(own.origin_of("recovery_window"))
                 .help("transport = \"tcp-sack\" or \"tcp-cubic\", or remove it")),
-            false => Ok(()),
+            false => Ok(config),
         };
     };
-    general.set_if_given(keys::tcp::RECOVERY_WINDOW, &mut sack.reduction);
-    own.set_if_given(keys::tcp::RECOVERY_WINDOW, &mut sack.reduction);
-    Ok(())
+    let key = keys::tcp::RECOVERY_WINDOW;
+    let reduction = own.get(key).or(general.get(key)).unwrap_or(sack.reduction());
+    Ok(config.with_variant(Variant::Sack(sack.with_reduction(reduction))))
 }
 
-fn apply(config: &mut Config, section: Section<'_>) {
-    if section.has("window") {
-        config.window_clamp = section.integer_u32("window");
-    }
-    if let Some(mss) = section.integer_u32("mss_bytes") {
-        config.mss = mss;
-    }
-    match (section.word("delayed_ack_ms"), section.integer("delayed_ack_ms")) {
-        (Some(_off), _) => config.ack_policy = AckPolicy::EverySegment,
-        (None, Some(ms)) => config.ack_policy = AckPolicy::Delayed { timer: Duration::from_millis(ms) },
-        (None, None) => {}
-    }
-    config.ack_every = section.integer_as("ack_every").unwrap_or(config.ack_every);
-    match (section.word("initial_window"), section.integer_u32("initial_window")) {
-        (Some("rfc3390"), _) => config.initial_window = InitialWindow::Rfc3390,
-        (Some(_rfc6928), _) => config.initial_window = InitialWindow::Rfc6928,
-        (None, Some(n)) => config.initial_window = InitialWindow::Segments(n),
-        (None, None) => {}
-    }
-    if let Some(n) = section.integer_u32("dup_ack_threshold") {
-        config.dup_ack_threshold = n;
-    }
-    section.set_if_given(keys::tcp::LOSS_DETECTION, &mut config.loss_detection);
-    apply_detectors(config, section);
-    section.set_if_given(keys::tcp::LIMITED_TRANSMIT, &mut config.limited_transmit);
-    if let Some(on) = section.flag("dsack") {
-        config.dsack = if on { DsackReports::On } else { DsackReports::Off };
-    }
-    if let Some(on) = section.flag("timestamps") {
-        config.timestamps = if on { OptionOffer::Offered } else { OptionOffer::NotOffered };
-    }
-    section.set_if_given(keys::tcp::TIMESTAMP_ECHO, &mut config.timestamp_echo);
-    section.set_if_given(keys::tcp::ECN, &mut config.ecn);
-    section.set_if_given(keys::tcp::RECOVERY_TIMEOUT, &mut config.recovery_timeout);
-    section.set_if_given(keys::tcp::CLOSED_WINDOW, &mut config.closed_window);
-    if let Some(bytes) = section.integer_u32("receive_buffer_bytes") {
-        config.receive_buffer = bytes;
-    }
-    apply_rto(config, section);
+/// Returns the configuration with the keys of a section. A key that is left out keeps the value of `config`.
+fn apply(config: Config, section: Section<'_>) -> Config {
+    let window = if section.has("window") { section.integer_u32("window") } else { config.window_clamp() };
+    let ack_policy = match (section.word("delayed_ack_ms"), section.integer("delayed_ack_ms")) {
+        (Some(_off), _) => AckPolicy::EverySegment,
+        (None, Some(ms)) => AckPolicy::Delayed { timer: Duration::from_millis(ms) },
+        (None, None) => config.ack_policy(),
+    };
+    let initial_window = match (section.word("initial_window"), section.integer_u32("initial_window")) {
+        (Some("rfc3390"), _) => InitialWindow::Rfc3390,
+        (Some(_rfc6928), _) => InitialWindow::Rfc6928,
+        (None, Some(n)) => InitialWindow::Segments(n),
+        (None, None) => config.initial_window(),
+    };
+    let dsack = match section.flag("dsack") {
+        Some(true) => DsackReports::On,
+        Some(false) => DsackReports::Off,
+        None => config.dsack(),
+    };
+    let timestamps = match section.flag("timestamps") {
+        Some(true) => OptionOffer::Offered,
+        Some(false) => OptionOffer::NotOffered,
+        None => config.timestamps(),
+    };
+    let number = |key, old| section.integer_u32(key).unwrap_or(old);
+    config
+        .with_window_clamp(window)
+        .with_mss(number("mss_bytes", config.mss()))
+        .with_ack_policy(ack_policy)
+        .with_ack_every(section.integer_as("ack_every").unwrap_or(config.ack_every()))
+        .with_initial_window(initial_window)
+        .with_dup_ack_threshold(number("dup_ack_threshold", config.dup_ack_threshold()))
+        .with_loss_detection(section.get(keys::tcp::LOSS_DETECTION).unwrap_or(config.loss_detection()))
+        .with_spurious(detectors(config.spurious(), section))
+        .with_limited_transmit(section.get(keys::tcp::LIMITED_TRANSMIT).unwrap_or(config.limited_transmit()))
+        .with_dsack(dsack)
+        .with_timestamps(timestamps)
+        .with_timestamp_echo(section.get(keys::tcp::TIMESTAMP_ECHO).unwrap_or(config.timestamp_echo()))
+        .with_ecn(section.get(keys::tcp::ECN).unwrap_or(config.ecn()))
+        .with_recovery_timeout(section.get(keys::tcp::RECOVERY_TIMEOUT).unwrap_or(config.recovery_timeout()))
+        .with_closed_window(section.get(keys::tcp::CLOSED_WINDOW).unwrap_or(config.closed_window()))
+        .with_receive_buffer(number("receive_buffer_bytes", config.receive_buffer()))
+        .with_rto(rto(config.rto(), section))
 }
 
-/// Sets the detectors of spurious reductions.
-fn apply_detectors(config: &mut Config, section: Section<'_>) {
-    section.set_if_given(keys::tcp::FRTO, &mut config.spurious.frto);
-    let detector = |on: bool| if on { SpuriousDetector::On } else { SpuriousDetector::Off };
-    if let Some(on) = section.flag("eifel") {
-        config.spurious.eifel = detector(on);
-    }
-    if let Some(on) = section.flag("dsack_undo") {
-        config.spurious.dsack = detector(on);
-    }
+/// Returns the detectors of spurious reductions.
+fn detectors(old: SpuriousDetection, section: Section<'_>) -> SpuriousDetection {
+    let detector = |key, old| match section.flag(key) {
+        Some(true) => SpuriousDetector::On,
+        Some(false) => SpuriousDetector::Off,
+        None => old,
+    };
+    old.with_frto(section.get(keys::tcp::FRTO).unwrap_or(old.frto()))
+        .with_eifel(detector("eifel", old.eifel()))
+        .with_dsack(detector("dsack_undo", old.dsack()))
 }
 
-fn apply_rto(config: &mut Config, section: Section<'_>) {
-    let rto = &mut config.rto;
-    section.set_if_given(keys::tcp::RTO_FLOOR, &mut rto.floor);
-    if section.has("backoff_limit") {
-        rto.backoff_limit = section.integer_u32("backoff_limit");
-    }
-    let fields = [
-        ("initial_rto_s", &mut rto.initial),
-        ("min_rto_s", &mut rto.min),
-        ("max_rto_s", &mut rto.max),
-        ("clock_granularity_s", &mut rto.granularity),
-    ];
-    for (key, field) in fields {
-        if let Some(value) = seconds(&section, key) {
-            *field = value;
-        }
-    }
+fn rto(old: RtoConfig, section: Section<'_>) -> RtoConfig {
+    let time = |key, old| seconds(&section, key).unwrap_or(old);
+    let limit =
+        if section.has("backoff_limit") { section.integer_u32("backoff_limit") } else { old.backoff_limit() };
+    old.with_floor(section.get(keys::tcp::RTO_FLOOR).unwrap_or(old.floor()))
+        .with_backoff_limit(limit)
+        .with_initial(time("initial_rto_s", old.initial()))
+        .with_min(time("min_rto_s", old.min()))
+        .with_max(time("max_rto_s", old.max()))
+        .with_granularity(time("clock_granularity_s", old.granularity()))
 }

@@ -8,7 +8,7 @@ use hopline_transport::tcp::{
 
 fn door(settings: &[&str]) -> DoorConfig {
     let settings = [&["transport=tcp-door"], settings].concat();
-    tcp(&spec(CHAIN, &settings), 0).door.expect("tcp-door has it")
+    tcp(&spec(CHAIN, &settings), 0).door().expect("tcp-door has it")
 }
 
 /// Returns the problem of the chain over TCP-DOOR with these lines in `[door]`: `line:column message | help`.
@@ -25,11 +25,11 @@ fn problem(lines: &str) -> String {
 fn tcp_door_is_sack_with_all_mechanisms() {
     assert_eq!(
         tcp(&spec(CHAIN, &["transport=tcp-door"]), 0),
-        Config::modern().with_sack().with_door(DoorConfig::all(2.0, 2.0))
+        Config::modern().with_sack().with_door(Some(DoorConfig::all(2.0, 2.0)))
     );
     let config = tcp(&spec(CHAIN, &["transport=tcp-door", "tcp.preset=ns2-2001", "tcp.window=32"]), 0);
-    let sack = Config { window_clamp: Some(32), ..Config::ns2_2001().with_sack() };
-    assert_eq!(config, sack.with_door(DoorConfig::all(2.0, 2.0)));
+    let sack = Config::ns2_2001().with_sack().with_window_clamp(Some(32));
+    assert_eq!(config, sack.with_door(Some(DoorConfig::all(2.0, 2.0))));
 }
 
 #[test]
@@ -66,19 +66,17 @@ fn every_choice_can_be_set() {
         "door.repeated_event=continue",
         "door.undo_scope=latest",
     ]);
-    let expected = DoorConfig {
-        detection: Detection::Both(AckOrder::Numbers, DataOrder::Timestamps),
-        late: LateRule::Each,
-        feedback_acks: 3,
-        held: HeldVariables::Reductions,
-        retransmissions: DisabledRetransmissions::FirstSegment,
-        held_timer: HeldTimerBackoff::Exponential,
-        repeated_event: RepeatedEvent::Continue,
-        reach: UndoReach::Latest,
-        ..DoorConfig::all(0.5, 1000.0)
-    };
+    let expected = DoorConfig::all(0.5, 1000.0)
+        .with_detection(Detection::Both(AckOrder::Numbers, DataOrder::Timestamps))
+        .with_late(LateRule::Each)
+        .with_feedback_acks(3)
+        .with_held(HeldVariables::Reductions)
+        .with_retransmissions(DisabledRetransmissions::FirstSegment)
+        .with_held_timer(HeldTimerBackoff::Exponential)
+        .with_repeated_event(RepeatedEvent::Continue)
+        .with_reach(UndoReach::Latest);
     assert_eq!(config, expected);
-    assert_eq!(door(&["door.reordering_events=after-previous"]).late, LateRule::AfterPrevious);
+    assert_eq!(door(&["door.reordering_events=after-previous"]).late(), LateRule::AfterPrevious);
 }
 
 #[test]
@@ -88,7 +86,7 @@ fn another_recovery_algorithm_can_be_chosen() {
     {
         let recovery = format!("door.recovery={word}");
         let config = tcp(&spec(CHAIN, &["transport=tcp-door", &recovery]), 0);
-        assert_eq!(config, below.with_door(DoorConfig::all(2.0, 2.0)));
+        assert_eq!(config, below.with_door(Some(DoorConfig::all(2.0, 2.0))));
     }
 }
 
@@ -97,10 +95,10 @@ fn settings_of_a_flow_override_those_for_all() {
     let two = CHAIN.to_owned() + "[[flow]]\nsrc = \"n2\"\ndst = \"n0\"\ntransport = \"tcp-sack\"\n";
     let settings = ["transport=tcp-door", "door.t1=8", "door.t2=4", "flow.0.door.t2=1"];
     let both = spec(&two, &settings);
-    assert_eq!(tcp(&both, 0).door, Some(DoorConfig::all(8.0, 1.0)));
-    assert_eq!(tcp(&both, 1).door, None, "another transport has none");
+    assert_eq!(tcp(&both, 0).door(), Some(DoorConfig::all(8.0, 1.0)));
+    assert_eq!(tcp(&both, 1).door(), None, "another transport has none");
     let own = spec(&two, &["transport=tcp-door", "door.t1=8", "flow.0.door.config=ir"]);
-    assert_eq!(tcp(&own, 0).door, Some(DoorConfig::instant_recovery(2.0)), "T1 was said of the others");
+    assert_eq!(tcp(&own, 0).door(), Some(DoorConfig::instant_recovery(2.0)), "T1 was said of the others");
 }
 
 #[test]

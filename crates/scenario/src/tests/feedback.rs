@@ -13,7 +13,7 @@ fn problem(settings: &[&str]) -> String {
 }
 
 fn feedback(settings: &[&str]) -> RouteFeedback {
-    tcp(&spec(CHAIN, settings), 0).feedback
+    tcp(&spec(CHAIN, settings), 0).feedback()
 }
 
 #[test]
@@ -36,18 +36,18 @@ fn atcp_enables_ecn_by_default() {
         let config = |settings: &[&str]| {
             tcp(&spec(CHAIN, &[&[WITH_ELFN, "transport=tcp-sack", named], settings].concat()), 0)
         };
-        assert_eq!(config(&[]), plain.with_ecn(), "{named}");
-        assert_eq!(config(&["tcp.preset=linux", "tcp.loss_detection=dup-acks"]).ecn, EcnMode::Request);
+        assert_eq!(config(&[]), plain.with_ecn(EcnMode::Request), "{named}");
+        assert_eq!(config(&["tcp.preset=linux", "tcp.loss_detection=dup-acks"]).ecn(), EcnMode::Request);
         for (written, ecn) in
             [("off", EcnMode::Never), ("if-asked", EcnMode::Accept), ("ask", EcnMode::Request)]
         {
-            assert_eq!(config(&[&format!("tcp.ecn={written}")]).ecn, ecn);
-            assert_eq!(config(&["tcp.ecn=ask", &format!("flow.0.tcp.ecn={written}")]).ecn, ecn);
+            assert_eq!(config(&[&format!("tcp.ecn={written}")]).ecn(), ecn);
+            assert_eq!(config(&["tcp.ecn=ask", &format!("flow.0.tcp.ecn={written}")]).ecn(), ecn);
         }
     }
     for other in ["tcp-f", "tcp-elfn", "tcp-bus", "tcp-fixed-rto"] {
         let config = tcp(&spec(CHAIN, &[WITH_ELFN, &format!("transport={other}")]), 0);
-        assert_eq!(config.ecn, EcnMode::Never, "{other}");
+        assert_eq!(config.ecn(), EcnMode::Never, "{other}");
     }
 }
 
@@ -62,8 +62,8 @@ fn a_scheme_combines_with_any_recovery() {
 fn the_scheme_of_a_flow_overrides_that_for_all() {
     let two = CHAIN.to_owned() + "[[flow]]\nsrc = \"n2\"\ndst = \"n0\"\n";
     let spec = spec(&two, &[WITH_ELFN, "tcp.feedback=tcp-f", "flow.1.tcp.feedback=none"]);
-    assert_eq!(tcp(&spec, 0).feedback, RouteFeedback::TcpF(TcpFConfig::PAPER));
-    assert_eq!(tcp(&spec, 1).feedback, RouteFeedback::None);
+    assert_eq!(tcp(&spec, 0).feedback(), RouteFeedback::TcpF(TcpFConfig::PAPER));
+    assert_eq!(tcp(&spec, 1).feedback(), RouteFeedback::None);
 }
 
 #[test]
@@ -77,29 +77,28 @@ fn every_parameter_can_be_set() {
         "feedback.rto_after=initial",
         "feedback.in_flight=inquired",
     ]);
-    let expected = ElfnConfig {
-        probing: ProbeSchedule::Every(Duration::from_millis(500)),
-        route_return: RouteReturn::ByNotification,
-        cwnd: CwndAfterFreeze::OneSegment,
-        rto: RtoAfterFreeze::Initial,
-        in_flight: InFlightAfterFreeze::Queried,
-    };
+    let expected = ElfnConfig::PAPER
+        .with_probing(ProbeSchedule::Every(Duration::from_millis(500)))
+        .with_route_return(RouteReturn::ByNotification)
+        .with_cwnd(CwndAfterFreeze::OneSegment)
+        .with_rto(RtoAfterFreeze::Initial)
+        .with_in_flight(InFlightAfterFreeze::Queried);
     assert_eq!(elfn, RouteFeedback::Elfn(expected));
     let failure_timer = Duration::from_secs(3);
     assert_eq!(
         feedback(&[WITH_ELFN, "transport=tcp-f", "feedback.failure_timer_s=3"]),
-        RouteFeedback::TcpF(TcpFConfig { failure_timer })
+        RouteFeedback::TcpF(TcpFConfig::PAPER.with_failure_timer(failure_timer))
     );
     assert_eq!(
         feedback(&["transport=tcp-fixed-rto", "feedback.timeouts=3"]),
-        RouteFeedback::FixedRto(FixedRtoConfig { timeouts: 3 })
+        RouteFeedback::FixedRto(FixedRtoConfig::PAPER.with_timeouts(3))
     );
 }
 
 #[test]
 fn probes_have_a_constant_or_a_growing_interval() {
     let probing = |settings: &[&str]| match feedback(&[&[WITH_ELFN, "transport=atcp"], settings].concat()) {
-        RouteFeedback::Atcp(config) => config.probing,
+        RouteFeedback::Atcp(config) => config.probing(),
         other => panic!("{other:?}"),
     };
     let every = |secs| ProbeSchedule::Every(Duration::from_secs(secs));

@@ -11,7 +11,7 @@ use hopline_transport::tcp::{
 use std::num::NonZeroU16;
 
 fn law(settings: &[&str]) -> CongestionControl {
-    tcp(&spec(CHAIN, settings), 0).congestion_control
+    tcp(&spec(CHAIN, settings), 0).congestion_control()
 }
 
 #[test]
@@ -39,8 +39,7 @@ fn a_congestion_control_combines_with_any_recovery() {
 fn every_parameter_of_cubic_can_be_set() {
     let settings =
         ["transport=tcp-cubic", "tcp.cubic_c=4", "tcp.cubic_beta=0.5", "tcp.fast_convergence=false"];
-    let expected =
-        CubicConfig { c: 4.0, beta: 0.5, fast_convergence: FastConvergence::Off, ..CubicConfig::LINUX };
+    let expected = CubicConfig::LINUX.with_c(4.0).with_beta(0.5).with_fast_convergence(FastConvergence::Off);
     assert_eq!(law(&settings), CongestionControl::Cubic(expected));
 }
 
@@ -73,13 +72,14 @@ fn every_parameter_of_bbr_can_be_set() {
         "tcp.bbr_probe_rtt_s=0.1",
     ];
     let over = |version| {
-        CongestionControl::Bbr(BbrConfig {
-            version,
-            cwnd_gain: 3.0,
-            pacing_margin: 0.05,
-            probe_rtt_interval: Duration::from_secs(7),
-            probe_rtt_duration: Duration::from_millis(100),
-        })
+        CongestionControl::Bbr(
+            BbrConfig::V1
+                .with_version(version)
+                .with_cwnd_gain(3.0)
+                .with_pacing_margin(0.05)
+                .with_probe_rtt_interval(Duration::from_secs(7))
+                .with_probe_rtt_duration(Duration::from_millis(100)),
+        )
     };
     let v1 = law(&[&shared[..], &["transport=tcp-bbr", "tcp.bbr_policer=false"]].concat());
     assert_eq!(v1, over(BbrVersion::V1 { policer: PolicerDetection::Off }));
@@ -93,8 +93,8 @@ fn every_parameter_of_bbr_can_be_set() {
 fn bbr_requires_sack_and_time_based_loss_detection() {
     let settings = ["transport=tcp-sack", "tcp.congestion_control=bbr", "tcp.loss_detection=rack"];
     let config = tcp(&spec(CHAIN, &settings), 0);
-    assert_eq!(config.congestion_control, CongestionControl::Bbr(BbrConfig::V1));
-    assert_eq!(config.loss_detection, LossDetection::Rack(RackConfig::RFC8985));
+    assert_eq!(config.congestion_control(), CongestionControl::Bbr(BbrConfig::V1));
+    assert_eq!(config.loss_detection(), LossDetection::Rack(RackConfig::RFC8985));
     for (settings, said) in [
         (vec!["transport=tcp-newreno", "tcp.congestion_control=bbr"], "RACK with BBR"),
         (vec!["transport=tcp-bbr", "tcp.ecn=ask"], "ecn must be off with BBR"),
@@ -129,8 +129,8 @@ fn parameters_of_another_bbr_version_are_rejected() {
 
 #[test]
 fn the_recovery_window_requires_sack() {
-    let window = |settings: &[&str]| match tcp(&spec(CHAIN, settings), 0).variant {
-        Variant::Sack(sack) => sack.reduction,
+    let window = |settings: &[&str]| match tcp(&spec(CHAIN, settings), 0).variant() {
+        Variant::Sack(sack) => sack.reduction(),
         other => panic!("not SACK: {other:?}"),
     };
     let prr = RecoveryReduction::Prr(PrrBound::SafeAck);
@@ -147,7 +147,7 @@ fn the_recovery_window_requires_sack() {
 
 #[test]
 fn ecn_is_used_if_configured() {
-    let ecn = |settings: &[&str]| tcp(&spec(CHAIN, settings), 0).ecn;
+    let ecn = |settings: &[&str]| tcp(&spec(CHAIN, settings), 0).ecn();
     assert_eq!(ecn(&["transport=tcp-sack"]), EcnMode::Never);
     assert_eq!(ecn(&["transport=tcp-cubic"]), EcnMode::Accept);
     assert_eq!(ecn(&["transport=tcp-newreno", "tcp.ecn=ask"]), EcnMode::Request);

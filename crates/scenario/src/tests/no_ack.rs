@@ -71,7 +71,7 @@ fn keys_of_no_ack_and_bursts_are_ignored_with_other_policies() {
 #[test]
 fn stretch_acks_require_tcp() {
     let text = CHAIN.to_owned();
-    let every = |settings: &[&str]| tcp(&spec(&text, settings), 0).ack_every;
+    let every = |settings: &[&str]| tcp(&spec(&text, settings), 0).ack_every();
     assert_eq!(every(&[]), 2);
     assert_eq!(every(&["tcp.ack_every=8"]), 8);
 }

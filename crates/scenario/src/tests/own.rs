@@ -29,7 +29,7 @@ fn a_user_defined_congestion_control_and_queue_are_named_with_a_prefix() {
     let settings = ["tcp.congestion_control=own:greedy", "queue.discipline=own:short"];
     let scenario = with(CHAIN, &settings, machines("1")).unwrap();
     let spec = scenario.spec(1).unwrap();
-    assert_eq!(tcp(&spec, 0).congestion_control, CongestionControl::Custom(CustomCongestionControlId(1)));
+    assert_eq!(tcp(&spec, 0).congestion_control(), CongestionControl::Custom(CustomCongestionControlId(1)));
     let queue = spec.radio.as_ref().expect("has radios").queue.discipline;
     assert!(matches!(queue, Discipline::Custom(_)), "{queue:?}");
     let used = |kind, name: &str| UsedAlgorithm { kind, name: name.into(), digest: "1".into() };
@@ -45,12 +45,15 @@ fn a_derived_scenario_keeps_its_user_defined_algorithms() {
     let more =
         scenario.with(&[Setting::parse("--set", "tcp.congestion_control=own:gentle").unwrap()]).unwrap();
     assert_eq!(
-        tcp(&more.spec(1).unwrap(), 0).congestion_control,
+        tcp(&more.spec(1).unwrap(), 0).congestion_control(),
         CongestionControl::Custom(CustomCongestionControlId(0))
     );
     let text = CHAIN.to_owned() + "tcp = { congestion_control = \"own:greedy\" }\n";
     let of_flow = with(&text, &[], machines("1")).unwrap().spec(1).unwrap();
-    assert_eq!(tcp(&of_flow, 0).congestion_control, CongestionControl::Custom(CustomCongestionControlId(1)));
+    assert_eq!(
+        tcp(&of_flow, 0).congestion_control(),
+        CongestionControl::Custom(CustomCongestionControlId(1))
+    );
 }
 
 #[test]

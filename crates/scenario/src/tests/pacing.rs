@@ -9,7 +9,7 @@ fn problem(settings: &[&str]) -> String {
 }
 
 fn paced(settings: &[&str]) -> pacing::Config {
-    match tcp(&spec(CHAIN, settings), 0).pacing {
+    match tcp(&spec(CHAIN, settings), 0).pacing() {
         Pacing::Adaptive(config) => config,
         Pacing::None => panic!("not paced: {settings:?}"),
     }
@@ -19,8 +19,11 @@ fn paced(settings: &[&str]) -> pacing::Config {
 fn tcp_ap_is_paced_newreno_without_clamp_and_back_off() {
     let config = tcp(&spec(CHAIN, &["transport=tcp-ap", "tcp.preset=ns2-2006"]), 0);
     assert_eq!(config, Config::ns2_2006().with_adaptive_pacing(pacing::Config::AUTHORS));
-    assert_eq!((config.window_clamp, config.rto.backoff_limit), (None, Some(1)));
-    assert_eq!((config.timestamps, config.timestamp_echo), (OptionOffer::Offered, TimestampEcho::Earliest));
+    assert_eq!((config.window_clamp(), config.rto().backoff_limit()), (None, Some(1)));
+    assert_eq!(
+        (config.timestamps(), config.timestamp_echo()),
+        (OptionOffer::Offered, TimestampEcho::Earliest)
+    );
 }
 
 #[test]
@@ -34,9 +37,9 @@ fn pacing_combines_with_any_recovery() {
 #[test]
 fn settings_of_tcp_ap_can_be_overridden() {
     let config = tcp(&spec(CHAIN, &["transport=tcp-ap", "tcp.window=8", "tcp.backoff_limit=none"]), 0);
-    assert_eq!((config.window_clamp, config.rto.backoff_limit), (Some(8), None));
+    assert_eq!((config.window_clamp(), config.rto().backoff_limit()), (Some(8), None));
     let config = tcp(&spec(CHAIN, &["transport=tcp-ap", "tcp.timestamp_echo=latest"]), 0);
-    assert_eq!(config.timestamp_echo, TimestampEcho::Latest);
+    assert_eq!(config.timestamp_echo(), TimestampEcho::Latest);
 }
 
 #[test]
@@ -57,21 +60,20 @@ fn every_parameter_of_pacing_can_be_set() {
         "pacing.queueing_gain=1",
         "pacing.initial_interval_s=0.1",
     ]);
-    let expected = pacing::Config {
-        spatial_factor: 3,
-        overhead_bytes: 0,
-        link_rate_bps: 5_500_000,
-        history_weight: 0.0,
-        history: 10,
-        variability: Variability::CovRtt,
-        contention_factor: 2.0,
-        short_paths: ShortPaths::FewerHops,
-        duplicate_acks: DuplicateAcks::Ignored,
-        sample_limit: Duration::from_secs(1),
-        queueing_limit: Duration::from_millis(250),
-        queueing_gain: 1.0,
-        initial_interval: Duration::from_millis(100),
-    };
+    let expected = pacing::Config::AUTHORS
+        .with_spatial_factor(3)
+        .with_overhead_bytes(0)
+        .with_link_rate_bps(5_500_000)
+        .with_history_weight(0.0)
+        .with_history(10)
+        .with_variability(Variability::CovRtt)
+        .with_contention_factor(2.0)
+        .with_short_paths(ShortPaths::FewerHops)
+        .with_duplicate_acks(DuplicateAcks::Ignored)
+        .with_sample_limit(Duration::from_secs(1))
+        .with_queueing_limit(Duration::from_millis(250))
+        .with_queueing_gain(1.0)
+        .with_initial_interval(Duration::from_millis(100));
     assert_eq!(config, expected);
 }
 
@@ -82,12 +84,12 @@ fn the_link_rate_defaults_to_that_of_the_radios() {
         let rate_bps = |settings: &[&str]| {
             let settings: Vec<&str> = [&[transport.as_str()], settings].concat();
             let pacing = match &spec(CHAIN, &settings).flows[0].traffic.transport().unwrap() {
-                Transport::Tcp(config) => config.pacing,
+                Transport::Tcp(config) => config.pacing(),
                 Transport::Tpa(config) => config.pacing(),
                 Transport::Wide(_) => Pacing::None,
             };
             match pacing {
-                Pacing::Adaptive(config) => config.link_rate_bps,
+                Pacing::Adaptive(config) => config.link_rate_bps(),
                 Pacing::None => panic!("not paced: {settings:?}"),
             }
         };
@@ -103,7 +105,7 @@ fn the_link_rate_defaults_to_that_of_the_radios() {
 fn without_radios_the_link_rate_is_that_of_the_paper() {
     let wired = "duration_s = 10\n[[node]]\nname = \"n0\"\n[[node]]\nname = \"n1\"\n[[link]]\na = \"n0\"\nb = \"n1\"\n\
                  rate_mbps = 50\ndelay_ms = 5\n[[flow]]\nsrc = \"n0\"\ndst = \"n1\"\n";
-    match tcp(&spec(wired, &["transport=tcp-ap"]), 0).pacing {
+    match tcp(&spec(wired, &["transport=tcp-ap"]), 0).pacing() {
         Pacing::Adaptive(config) => assert_eq!(config, pacing::Config::AUTHORS),
         Pacing::None => panic!("not paced"),
     }
@@ -113,7 +115,7 @@ fn without_radios_the_link_rate_is_that_of_the_paper() {
 fn pacing_of_a_flow_overrides_that_for_all() {
     let two = CHAIN.to_owned() + "[[flow]]\nsrc = \"n2\"\ndst = \"n0\"\n";
     let spec = spec(&two, &["tcp.pacing=adaptive", "flow.1.tcp.pacing=none", "pacing.contention_factor=2"]);
-    assert!(matches!(tcp(&spec, 0).pacing, Pacing::Adaptive(c) if c.contention_factor == 2.0));
+    assert!(matches!(tcp(&spec, 0).pacing(), Pacing::Adaptive(c) if c.contention_factor() == 2.0));
     assert_eq!(tcp(&spec, 1), Config::modern().with_newreno());
 }
 

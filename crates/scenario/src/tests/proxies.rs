@@ -50,7 +50,7 @@ fn kind_none_adds_no_proxy_and_keys_of_other_kinds_are_ignored() {
     let split = served("kind = \"split\"\npreset = \"published\"\nbuffer_bytes = 5000\n");
     let ProxyKind::Split(config) = &split.proxies[0].kind else { panic!("{split:?}") };
     let hopline_sim::spec::Transport::Tcp(tcp) = config.mobile else { panic!("{config:?}") };
-    assert_eq!(tcp.send_buffer, Some(5000));
+    assert_eq!(tcp.send_buffer(), Some(5000));
     assert_eq!(split.proxies[0].mobile, MobileSide::Nodes([NodeId(2)].into()));
 }
 

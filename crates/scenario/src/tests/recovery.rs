@@ -13,26 +13,26 @@ fn sack(settings: &[&str]) -> Config {
 
 #[test]
 fn rack_follows_rfc_8985_with_or_without_probes() {
-    assert_eq!(sack(&[]).loss_detection, LossDetection::DupAcks);
+    assert_eq!(sack(&[]).loss_detection(), LossDetection::DupAcks);
     assert_eq!(sack(&["tcp.loss_detection=rack"]), Config::modern().with_rack());
-    let LossDetection::Rack(rack) = sack(&["tcp.loss_detection=rack-without-tlp"]).loss_detection else {
+    let LossDetection::Rack(rack) = sack(&["tcp.loss_detection=rack-without-tlp"]).loss_detection() else {
         panic!("not RACK")
     };
-    assert_eq!(rack, RackConfig { tail_probe: TailProbe::Off, ..RackConfig::RFC8985 });
+    assert_eq!(rack, RackConfig::RFC8985.with_tail_probe(TailProbe::Off));
 }
 
 #[test]
 fn duplicates_are_reported_if_configured() {
-    assert_eq!(sack(&[]).dsack, DsackReports::Off);
-    assert_eq!(sack(&["tcp.dsack=true"]).dsack, DsackReports::On);
+    assert_eq!(sack(&[]).dsack(), DsackReports::Off);
+    assert_eq!(sack(&["tcp.dsack=true"]).dsack(), DsackReports::On);
 }
 
 #[test]
 fn detectors_of_spurious_reductions_are_enabled_individually() {
-    assert_eq!(sack(&[]).spurious, SpuriousDetection::NONE);
+    assert_eq!(sack(&[]).spurious(), SpuriousDetection::NONE);
     let all = sack(&["tcp.frto=first-timeout", "tcp.eifel=true", "tcp.dsack_undo=true"]);
-    assert_eq!(all.spurious, SpuriousDetection::ALL);
-    assert_eq!(sack(&["tcp.frto=every-timeout"]).spurious.frto, Frto::EveryTimeout);
+    assert_eq!(all.spurious(), SpuriousDetection::ALL);
+    assert_eq!(sack(&["tcp.frto=every-timeout"]).spurious().frto(), Frto::EveryTimeout);
     let problem = parse(CHAIN, &["tcp.eifel=true", "tcp.timestamps=false"]).and_then(|s| s.spec(1));
     let problem = problem.expect_err("this is wrong").to_string();
     assert!(problem.contains("spurious.eifel must be off without timestamps"), "{problem}");
@@ -40,8 +40,8 @@ fn detectors_of_spurious_reductions_are_enabled_individually() {
 
 #[test]
 fn a_closed_window_is_not_probed_instead_of_data_with_rack() {
-    assert_eq!(sack(&[]).closed_window, ClosedWindow::TimeOut);
-    assert_eq!(sack(&["tcp.closed_window=persist"]).closed_window, ClosedWindow::Persist);
+    assert_eq!(sack(&[]).closed_window(), ClosedWindow::TimeOut);
+    assert_eq!(sack(&["tcp.closed_window=persist"]).closed_window(), ClosedWindow::Persist);
     let rack = ["tcp.preset=linux", "tcp.closed_window=persist"];
     let problem = parse(CHAIN, &[&["transport=tcp-sack"], &rack[..]].concat()).and_then(|s| s.spec(1));
     let problem = problem.expect_err("this is wrong").to_string();
@@ -62,7 +62,7 @@ fn rack_without_sack_is_rejected_with_the_reason() {
 #[test]
 fn the_minimum_rto_and_the_timeout_in_recovery_are_configurable() {
     let config = |settings: &[&str]| tcp(&spec(CHAIN, settings), 0);
-    let settings = |config: Config| (config.rto.floor, config.recovery_timeout);
+    let settings = |config: Config| (config.rto().floor(), config.recovery_timeout());
     let modern = (RtoFloor::Rto, RecoveryTimeout::Reduce);
     let linux = (RtoFloor::Variance, RecoveryTimeout::Keep);
     assert_eq!(settings(config(&["tcp.preset=modern"])), modern);

@@ -19,19 +19,19 @@ fn route_failures_are_notified_if_configured() {
 fn a_setting_reaches_into_lists_and_creates_missing_tables() {
     let spec = spec(CHAIN, &["flow.0.start_s=2", "flow.0.tcp.window=5", "tcp.preset=ns2-2.35"]);
     assert_eq!(spec.flows[0].start, Instant::from_secs(2));
-    assert_eq!(tcp(&spec, 0).window_clamp, Some(5));
-    assert_eq!(tcp(&spec, 0).rto.initial, Duration::from_secs(3));
+    assert_eq!(tcp(&spec, 0).window_clamp(), Some(5));
+    assert_eq!(tcp(&spec, 0).rto().initial(), Duration::from_secs(3));
 }
 
 #[test]
 fn the_last_of_two_settings_wins() {
-    assert_eq!(tcp(&spec(CHAIN, &["tcp.window=5", "tcp.window=6"]), 0).window_clamp, Some(6));
+    assert_eq!(tcp(&spec(CHAIN, &["tcp.window=5", "tcp.window=6"]), 0).window_clamp(), Some(6));
 }
 
 #[test]
 fn words_may_be_quoted_or_not() {
     for text in ["transport=tcp-sack", "transport=\"tcp-sack\"", " transport = tcp-sack "] {
-        assert!(matches!(tcp(&spec(CHAIN, &[text]), 0).variant, Variant::Sack(_)), "{text}");
+        assert!(matches!(tcp(&spec(CHAIN, &[text]), 0).variant(), Variant::Sack(_)), "{text}");
     }
 }
 

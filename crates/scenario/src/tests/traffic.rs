@@ -85,8 +85,8 @@ fn http_defaults_to_the_3gpp_model_and_keys_override_it() {
 fn requests_use_the_tcp_of_the_scenario_or_their_own() {
     let text = CHAIN.to_owned() + "kind = \"http\"\ntransport = \"tcp-sack\"\ntcp = { window = 5 }\n";
     let config = tcp(&spec(&text, &["tcp.min_rto_s=0.3"]), 0);
-    assert!(matches!(config.variant, Variant::Sack(_)));
-    assert_eq!((config.window_clamp, config.rto.min), (Some(5), Duration::from_millis(300)));
+    assert!(matches!(config.variant(), Variant::Sack(_)));
+    assert_eq!((config.window_clamp(), config.rto().min()), (Some(5), Duration::from_millis(300)));
 }
 
 #[test]

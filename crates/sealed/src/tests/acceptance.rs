@@ -28,7 +28,12 @@ fn carry(case: &Case, credentials: &[Credentials; 2]) -> (Instant, u64) {
     assert!(exchange(&mut net, &mut apps, case.deadline), "{}: {apps:?} at {}", case.name, net.now);
     assert_eq!(apps[B].got.received(), case.bytes, "{}", case.name);
     for (node, emulation) in [(A, &case.forward), (B, &case.reverse)] {
-        assert_eq!(emulation.loss > 0.0, net.counts(node).losses > 0, "{}: is it the right link?", case.name);
+        assert_eq!(
+            emulation.loss() > 0.0,
+            net.counts(node).losses > 0,
+            "{}: is it the right link?",
+            case.name
+        );
     }
     let moved: u64 = net.nodes.iter().map(|node| node.host.stats().moved).sum();
     assert_eq!(moved, u64::from(case.rebind.is_some()), "{}", case.name);

@@ -140,7 +140,7 @@ fn answers_to_unknown_datagrams_are_no_longer_than_those_and_rate_limited() {
 
 #[test]
 fn a_flood_of_handshakes_takes_bounded_memory_and_honest_initiators_connect() {
-    let responder = ResponderConfig { max_half_open: 20, cookie_threshold: 10, ..ResponderConfig::default() };
+    let responder = ResponderConfig::default().with_max_half_open(20).with_cookie_threshold(10);
     let config = HostConfig { responder, ..HostConfig::default() };
     let mut host = Host::new(config.clone(), Seed::new([1; 32])).unwrap();
     host.listen(keys()[B].clone(), transport(), 16).unwrap();
@@ -172,7 +172,7 @@ fn an_initiator_connects_during_a_flood() {
     let recorded = |_: u32, _: &mut [u8]| {};
     let forged = |number: u32, call: &mut [u8]| call[60..64].copy_from_slice(&number.to_be_bytes());
     assert_eq!(opened_under_flood(recorded), 0, "at the first call");
-    let again = InitiatorConfig::default().initial_wait.as_nanos() / 1_000_000;
+    let again = InitiatorConfig::default().initial_wait().as_nanos() / 1_000_000;
     assert!([0, again].contains(&opened_under_flood(forged)), "at the second call at the latest");
 }
 

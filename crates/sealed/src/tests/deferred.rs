@@ -9,8 +9,7 @@ use hopline_link::Emulation;
 
 /// Half of 16 in a quarter of a second may begin at one host.
 fn slow() -> HostConfig {
-    let responder =
-        ResponderConfig { cookie_threshold: 0, handshakes_per_second: 64, ..ResponderConfig::default() };
+    let responder = ResponderConfig::default().with_cookie_threshold(0).with_handshakes_per_second(64);
     HostConfig { responder, ..HostConfig::default() }
 }
 

@@ -7,6 +7,7 @@ use crate::{
 };
 use hopline_core::{Duration, Instant};
 use hopline_link::Emulation;
+use hopline_secure::SessionConfig;
 use hopline_wire::secure::DatagramKind;
 
 /// Returns a letter for each datagram: `h` of a handshake, `s` sealed; upper case if A sent it.
@@ -111,7 +112,7 @@ fn a_connection_opens_if_any_of_the_first_datagrams_are_lost() {
 #[test]
 fn under_load_a_cookie_costs_one_more_round_trip() {
     for credentials in [shared(), keys()] {
-        let responder = ResponderConfig { cookie_threshold: 0, ..ResponderConfig::default() };
+        let responder = ResponderConfig::default().with_cookie_threshold(0);
         let config = HostConfig { responder, ..HostConfig::default() };
         let mut net = Net::new(2, &config, &Emulation::delay(Duration::from_millis(20)), 1);
         net.nodes[B].host.listen(credentials[B].clone(), transport(), 16).unwrap();
@@ -155,7 +156,7 @@ fn a_responder_that_vanishes_after_its_answer_is_detected() {
         let mut net = Net::pair(&credentials, transport());
         let key = net.connect(&credentials, transport());
         net.run_for(Duration::from_millis(30));
-        net.change_link(A, Emulation { loss: 1.0, ..Emulation::default() });
+        net.change_link(A, Emulation::default().with_loss(1.0));
         net.run_for(Duration::from_secs(60));
         let failed = HostEvent::Failed(key, OpenFailure::Handshake(Failure::Unconfirmed));
         assert_eq!(net.end_of(A, key), Some(failed));
@@ -184,14 +185,12 @@ fn an_aborted_connection_ends_at_both_even_if_the_reset_is_lost() {
 #[test]
 fn same_seed_twice_gives_the_same_bytes_and_another_does_not() {
     let log = |seed| {
-        let emulation = Emulation {
-            loss: 0.2,
-            reorder: 0.2,
-            duplicate: 0.1,
-            corrupt: 0.1,
-            extra_delay: Duration::from_millis(30),
-            ..Emulation::delay(Duration::from_millis(20))
-        };
+        let emulation = Emulation::delay(Duration::from_millis(20))
+            .with_loss(0.2)
+            .with_reorder(0.2)
+            .with_duplicate(0.1)
+            .with_corrupt(0.1)
+            .with_extra_delay(Duration::from_millis(30));
         let mut net = Net::new(2, &HostConfig::default(), &emulation, seed);
         net.nodes[B].host.listen(keys()[B].clone(), transport(), 16).unwrap();
         net.log = Some(Vec::new());
@@ -214,7 +213,7 @@ fn same_seed_twice_gives_the_same_bytes_and_another_does_not() {
 #[test]
 fn datagrams_carry_and_report_ecn_marks_except_handshake_messages() {
     let reductions = |mark| {
-        let emulation = Emulation { mark, ..Emulation::delay(Duration::from_millis(20)) };
+        let emulation = Emulation::delay(Duration::from_millis(20)).with_mark(mark);
         let mut net = Net::pair(&keys(), transport());
         net.log = Some(Vec::new());
         let [at_a, at_b] = net.open(&keys(), transport());
@@ -240,7 +239,7 @@ fn settings_out_of_range_are_rejected() {
     assert_eq!(new(HostConfig { burst: 0, ..defaults() }).unwrap_err(), ConfigError::Burst(0));
     assert!(new(HostConfig { confirmation_timeout: Duration::ZERO, ..defaults() }).is_err());
     assert!(new(HostConfig { linger: Duration::ZERO, ..defaults() }).is_err());
-    let session = crate::SessionConfig { window: 7, ..Default::default() };
+    let session = SessionConfig::default().with_window(7);
     assert!(matches!(new(HostConfig { session, ..defaults() }), Err(ConfigError::Secure(_))));
     let mut host = new(defaults()).unwrap();
     let [credentials, _] = shared();

@@ -119,8 +119,8 @@ fn a_lost_peer_is_detected_without_data_and_then_forgotten() {
         (net.conn(A, at_a).state(), net.conn(B, at_b).state()),
         (State::Established, State::Established)
     );
-    net.change_link(A, Emulation { loss: 1.0, ..Emulation::default() });
-    net.change_link(B, Emulation { loss: 1.0, ..Emulation::default() });
+    net.change_link(A, Emulation::default().with_loss(1.0));
+    net.change_link(B, Emulation::default().with_loss(1.0));
     net.run_for(Duration::from_secs(30));
     for (node, key) in [(A, at_a), (B, at_b)] {
         assert_eq!(net.end_of(node, key), closed(key, CloseReason::TimedOut));

@@ -13,7 +13,7 @@ const EACH: u64 = 100_000;
 /// Hosts that all send to B, which reads nothing.
 fn unread() -> (Net, Vec<(usize, ConnectionKey)>, Vec<ConnectionKey>) {
     let config = HostConfig { receive_memory: BUDGET, ..HostConfig::default() };
-    let link = Emulation { rate: Some(20_000_000), ..Emulation::delay(Duration::from_millis(10)) };
+    let link = Emulation::delay(Duration::from_millis(10)).with_rate(Some(20_000_000));
     let mut net = Net::new(OTHERS + 2, &config, &link, 1);
     net.nodes[B].host.listen(shared()[B].clone(), transport(), 2 * OTHERS).unwrap();
     let mut senders = Vec::new();
@@ -67,12 +67,10 @@ fn a_removed_connection_frees_its_memory() {
 /// Returns the times that 5 MB take over 100 Mb/s and a round trip of 200 ms with 5 % loss, one for each
 /// seed.
 fn over_a_long_fat_lossy_path(initial_receive_window: u64, seeds: core::ops::Range<u64>) -> Vec<Duration> {
-    let link = Emulation {
-        rate: Some(100_000_000),
-        queue: Some(500),
-        loss: 0.05,
-        ..Emulation::delay(Duration::from_millis(100))
-    };
+    let link = Emulation::delay(Duration::from_millis(100))
+        .with_rate(Some(100_000_000))
+        .with_queue(Some(500))
+        .with_loss(0.05);
     let config = transport().with_initial_receive_window(initial_receive_window);
     let one = |seed| {
         let mut net = Net::new(2, &HostConfig::default(), &link, seed);

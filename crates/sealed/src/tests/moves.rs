@@ -13,7 +13,7 @@ fn with_keep_alives() -> TransportConfig {
 /// Two ends over 4 Mb/s, 20 ms each way.
 fn open() -> (Net, [ConnectionKey; 2]) {
     let emulation =
-        Emulation { rate: Some(4_000_000), queue: Some(50), ..Emulation::delay(Duration::from_millis(20)) };
+        Emulation::delay(Duration::from_millis(20)).with_rate(Some(4_000_000)).with_queue(Some(50));
     let mut net = Net::new(2, &HostConfig::default(), &emulation, 1);
     net.nodes[B].host.listen(keys()[B].clone(), with_keep_alives(), 16).unwrap();
     let keys = net.open(&keys(), with_keep_alives());

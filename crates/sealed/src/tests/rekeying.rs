@@ -51,7 +51,7 @@ fn a_connection_survives_an_outage_longer_than_several_key_changes() {
     let at = net.open(&keys(), patient());
     assert_sends(&mut net, at);
     for node in [A, B] {
-        net.change_link(node, Emulation { loss: 1.0, ..Emulation::default() });
+        net.change_link(node, Emulation::default().with_loss(1.0));
     }
     let now = net.now;
     net.conn(A, at[A]).send(now, bytes("during the outage")).unwrap();

@@ -37,23 +37,19 @@ impl Schedule {
     fn draw(seed: u64) -> Self {
         let mut random = RandomStream::keyed(seed, 0, 7, Purpose::Emulation);
         let mut share = |most: f64| if random.bernoulli(0.6) { random.uniform(0.0, most) } else { 0.0 };
-        let emulation = Emulation {
-            loss: share(0.3),
-            reorder: share(0.3),
-            duplicate: share(0.2),
-            corrupt: share(0.2),
-            mark: 0.0,
-            ..Emulation::default()
-        };
+        let emulation = Emulation::default()
+            .with_loss(share(0.3))
+            .with_reorder(share(0.3))
+            .with_duplicate(share(0.2))
+            .with_corrupt(share(0.2))
+            .with_mark(0.0);
         let ms =
             |random: &mut RandomStream, most: u32| Duration::from_millis(u64::from(1 + random.below(most)));
-        let emulation = Emulation {
-            latency: ms(&mut random, 60),
-            extra_delay: ms(&mut random, 80),
-            rate: random.bernoulli(0.8).then(|| 200_000 + 100_000 * u64::from(random.below(40))),
-            queue: Some(20),
-            ..emulation
-        };
+        let emulation = emulation
+            .with_latency(ms(&mut random, 60))
+            .with_extra_delay(ms(&mut random, 80))
+            .with_rate(random.bernoulli(0.8).then(|| 200_000 + 100_000 * u64::from(random.below(40))))
+            .with_queue(Some(20));
         let bytes = [0, 1].map(|_| u64::from(random.below(250_000)) * u64::from(random.below(8) > 0));
         let credentials = if random.bernoulli(0.5) { shared() } else { keys() };
         // If both forget where they were, they never find each other again.
@@ -80,11 +76,8 @@ impl Schedule {
 
     fn config(&self) -> HostConfig {
         HostConfig {
-            initiator: InitiatorConfig { max_tries: 30, ..InitiatorConfig::default() },
-            responder: ResponderConfig {
-                handshake_timeout: Duration::from_secs(60),
-                ..ResponderConfig::default()
-            },
+            initiator: InitiatorConfig::default().with_max_tries(30),
+            responder: ResponderConfig::default().with_handshake_timeout(Duration::from_secs(60)),
             confirmation_timeout: Duration::from_secs(60),
             reset_key: self.resets.then(|| ResetKey::new([3; 32])),
             ..HostConfig::default()
@@ -155,7 +148,7 @@ impl Run<'_> {
             Fault::Rebind { node, old } => self.net.rebind(node, old),
             Fault::Outage(time) => {
                 let blackouts = vec![(self.net.now, self.net.now + time)];
-                let emulation = Emulation { blackouts, ..self.schedule.emulation.clone() };
+                let emulation = self.schedule.emulation.clone().with_blackouts(blackouts);
                 self.net.change_link(A, emulation.clone());
                 self.net.change_link(B, emulation);
             }

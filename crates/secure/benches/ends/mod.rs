@@ -28,7 +28,7 @@ pub(crate) fn credentials(method: Method) -> [Credentials; 2] {
 
 /// An initiator, and its first message.
 pub(crate) fn open(cipher: Cipher, credentials: &Credentials, seed: [u8; 32]) -> (Initiator, Bytes) {
-    let config = InitiatorConfig { cipher, ..InitiatorConfig::default() };
+    let config = InitiatorConfig::default().with_cipher(cipher);
     let opened = Initiator::open(Instant::ZERO, config, credentials.clone(), Bytes::new(), &Seed::new(seed));
     let mut initiator = opened.expect("defaults are right");
     let first = initiator.poll_transmit().expect("it begins");

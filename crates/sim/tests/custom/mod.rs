@@ -55,10 +55,10 @@ fn custom_reno_equals_built_in_reno_exactly() {
     let presets = [
         (Config::ns2_235(), Counts::Acks),
         (Config::modern(), Counts::Bytes),
-        (Config { congestion_control: CongestionControl::Reno, ..Config::linux() }, Counts::Bytes),
+        (Config::linux().with_congestion_control(CongestionControl::Reno), Counts::Bytes),
     ];
     for (ours, counts) in presets {
-        let theirs = Config { congestion_control: CONGESTION_CONTROL, ..ours };
+        let theirs = ours.with_congestion_control(CONGESTION_CONTROL);
         for (plain, own) in networks(ours).into_iter().zip(networks(theirs)) {
             let own = own
                 .change(|spec| spec.custom_algorithms = congestion_control(move |_seed| Reno::new(counts)));
@@ -128,7 +128,7 @@ fn codel_can_be_written_as_a_custom_discipline() {
 
 #[test]
 fn random_draws_depend_only_on_seed_and_run() {
-    let [spec, ..] = networks(Config { congestion_control: CONGESTION_CONTROL, ..Config::modern() });
+    let [spec, ..] = networks(Config::modern().with_congestion_control(CONGESTION_CONTROL));
     let spec = spec.change(|spec| {
         spec.custom_algorithms = congestion_control(|seed| {
             RandomGrowth(RandomStream::global(seed, 0, hopline_core::Purpose::Traffic))
@@ -151,7 +151,7 @@ fn every_end_and_queue_has_its_own_instance_and_seed() {
             also.lock().unwrap().push(seed);
             Ok(Box::new(AdmitAll))
         });
-    let over = Config { congestion_control: CONGESTION_CONTROL, ..Config::modern() };
+    let over = Config::modern().with_congestion_control(CONGESTION_CONTROL);
     let spec = bottleneck(20, DISCIPLINE).bulk(0, 2, over).bulk(2, 0, over);
     let spec = spec.change(|spec| spec.custom_algorithms = machines);
     let world = World::new(&spec, 1, NoTrace);
@@ -166,7 +166,7 @@ fn every_end_and_queue_has_its_own_instance_and_seed() {
 #[test]
 fn a_failed_congestion_control_ends_the_run_with_its_error() {
     let fails = |n: u32| if n == 100 { Err("line 1\n  line 2".to_owned()) } else { Ok(8000.0) };
-    let [spec, ..] = networks(Config { congestion_control: CONGESTION_CONTROL, ..Config::modern() });
+    let [spec, ..] = networks(Config::modern().with_congestion_control(CONGESTION_CONTROL));
     let spec = spec
         .change(|spec| spec.custom_algorithms = congestion_control(move |_seed| ScriptedWindow(fails, 0)));
     let story = failure(&spec).expect("it fails");
@@ -182,7 +182,7 @@ fn a_failed_congestion_control_ends_the_run_with_its_error() {
 #[test]
 fn a_negative_or_nan_window_is_a_failure() {
     for wrong in [f64::NAN, -1.0, f64::NEG_INFINITY] {
-        let [spec, ..] = networks(Config { congestion_control: CONGESTION_CONTROL, ..Config::modern() });
+        let [spec, ..] = networks(Config::modern().with_congestion_control(CONGESTION_CONTROL));
         let spec = spec.change(|spec| {
             spec.custom_algorithms =
                 congestion_control(move |_seed| ScriptedWindow(move |_n: u32| Ok(wrong), 0))
@@ -198,8 +198,7 @@ fn a_negative_or_nan_window_is_a_failure() {
 #[test]
 fn windows_are_clamped() {
     for (answer, least, most) in [(0.0, 1, 1), (f64::INFINITY, 64, 64), (1e300, 64, 64)] {
-        let over =
-            Config { congestion_control: CONGESTION_CONTROL, window_clamp: Some(64), ..Config::modern() };
+        let over = Config::modern().with_congestion_control(CONGESTION_CONTROL).with_window_clamp(Some(64));
         let spec = bottleneck(200, Discipline::DropTail).bulk(0, 2, over).seconds(10);
         let spec = spec.change(|spec| {
             spec.custom_algorithms =
@@ -207,7 +206,7 @@ fn windows_are_clamped() {
         });
         let outcome = simulate(&spec, 1);
         // Timestamps take 12 bytes of each segment.
-        let mss = u64::from(over.mss) - 12;
+        let mss = u64::from(over.mss()) - 12;
         let windows = outcome.flows[0].series.iter().skip(1).map(|sample| sample.cwnd_bytes / mss);
         assert!(outcome.flows[0].bytes_received > 0);
         assert!(
@@ -223,7 +222,7 @@ fn an_algorithm_that_cannot_be_constructed_fails_at_its_first_call() {
     let machines = CustomAlgorithms::default()
         .with_congestion_control("mine", "1", |_seed| Err("no".to_owned()))
         .with_discipline("mine", "1", |_seed| Err("never".to_owned()));
-    let over = Config { congestion_control: CONGESTION_CONTROL, ..Config::modern() };
+    let over = Config::modern().with_congestion_control(CONGESTION_CONTROL);
     let spec = bottleneck(20, Discipline::DropTail)
         .bulk(0, 2, over)
         .change(|spec| spec.custom_algorithms = machines.clone());
@@ -241,21 +240,15 @@ fn an_algorithm_that_cannot_be_constructed_fails_at_its_first_call() {
 
 #[test]
 fn an_unknown_algorithm_id_is_a_failure_and_no_panic() {
-    let spec = bottleneck(20, DISCIPLINE).bulk(
-        0,
-        2,
-        Config { congestion_control: CONGESTION_CONTROL, ..Config::modern() },
-    );
+    let spec =
+        bottleneck(20, DISCIPLINE).bulk(0, 2, Config::modern().with_congestion_control(CONGESTION_CONTROL));
     assert!(failure(&spec).is_some_and(|story| story.contains("has no own machine number 0")));
 }
 
 #[test]
 fn a_specification_lists_its_algorithms() {
-    let spec = bottleneck(20, DISCIPLINE).bulk(
-        0,
-        2,
-        Config { congestion_control: CONGESTION_CONTROL, ..Config::modern() },
-    );
+    let spec =
+        bottleneck(20, DISCIPLINE).bulk(0, 2, Config::modern().with_congestion_control(CONGESTION_CONTROL));
     let machines =
         congestion_control(|_seed| Reno::new(Counts::Bytes))
             .with_congestion_control("other", "2", |_| Err(String::new()));
@@ -291,7 +284,7 @@ impl CustomCongestionControl for InputRecorder {
 #[test]
 fn a_congestion_control_gets_round_trips_windows_and_bytes() {
     let told: Arc<Mutex<Vec<CustomCcAck>>> = Arc::default();
-    let over = Config { congestion_control: CONGESTION_CONTROL, window_clamp: Some(8), ..Config::modern() };
+    let over = Config::modern().with_congestion_control(CONGESTION_CONTROL).with_window_clamp(Some(8));
     let notes = told.clone();
     let spec = bottleneck(200, Discipline::DropTail).bulk(0, 2, over).seconds(5);
     let spec = spec.change(|spec| {
@@ -300,7 +293,7 @@ fn a_congestion_control_gets_round_trips_windows_and_bytes() {
     let outcome = simulate(&spec, 1);
     let told = told.lock().unwrap();
     let acked: u64 = told.iter().map(|ack| ack.acked_bytes).sum();
-    assert!(acked >= outcome.flows[0].bytes_received - 8 * u64::from(over.mss), "nothing is lost here");
+    assert!(acked >= outcome.flows[0].bytes_received - 8 * u64::from(over.mss()), "nothing is lost here");
     // 42 ms of propagation and the time of a segment on the slow link.
     for ack in told.iter().skip(20) {
         let ms = [ack.rtt, ack.state.srtt].map(|time| time.expect("measured").as_secs_f64() * 1e3);

@@ -13,8 +13,8 @@ use hopline_routing::{aodv, dsr};
 use hopline_sim::Spec;
 use hopline_sim::spec::{AddressResolution, Discipline, NeighborhoodSpec, NodeSet, OutageEffect, OutageSpec};
 use hopline_transport::tcp::{
-    AtcpConfig, BbrConfig, BusConfig, Config, CongestionControl, CubicConfig, DoorConfig, ElfnConfig,
-    FixedRtoConfig, RouteFeedback, TcpFConfig,
+    AtcpConfig, BbrConfig, BusConfig, Config, CongestionControl, CubicConfig, DoorConfig, EcnMode,
+    ElfnConfig, FixedRtoConfig, RouteFeedback, TcpFConfig,
 };
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ pub(super) const PINNED: [(&str, u64); 22] = [
 
 pub(super) fn scenarios() -> Vec<Spec> {
     let marking = Discipline::Red(RedConfig { action: SignalAction::Mark, ..RED });
-    let ecn = Config::linux().with_ecn();
+    let ecn = Config::linux().with_ecn(EcnMode::Request);
     vec![
         bottleneck(Discipline::Red(RED), Config::linux()),
         bottleneck(marking, ecn),
@@ -61,7 +61,7 @@ pub(super) fn scenarios() -> Vec<Spec> {
         neighborhood(NEIGHBORHOOD, narrow(Config::ns2_235())),
         neighborhood(
             neighborhood_red::Config { action: SignalAction::Mark, ..NEIGHBORHOOD },
-            narrow(Config::linux().with_ecn()),
+            narrow(Config::linux().with_ecn(EcnMode::Request)),
         ),
         neighborhood(
             neighborhood_red::Config { notice_limits: NoticeLimits::On(Limits::DEFAULT), ..NEIGHBORHOOD },
@@ -73,10 +73,7 @@ pub(super) fn scenarios() -> Vec<Spec> {
         told(RouteFeedback::Atcp(AtcpConfig::PAPER)),
         told(RouteFeedback::Bus(BusConfig::PAPER)),
         told(RouteFeedback::FixedRto(FixedRtoConfig::PAPER)),
-        lossy_path(Config {
-            congestion_control: CongestionControl::Cubic(CubicConfig::LINUX),
-            ..Config::linux()
-        }),
+        lossy_path(Config::linux().with_congestion_control(CongestionControl::Cubic(CubicConfig::LINUX))),
         lossy_path(Config::linux().with_bbr(BbrConfig::V1)),
         lossy_path(Config::linux().with_bbr(BbrConfig::V3)),
         acknowledged(AckPolicy::block_ack()),
@@ -102,7 +99,7 @@ fn eager() -> Discipline {
 }
 
 fn narrow(over: Config) -> Config {
-    Config { mss: 512, window_clamp: Some(32), ..over }
+    over.with_mss(512).with_window_clamp(Some(32))
 }
 
 /// Three lanes of one hop, side by side, of which neighbours hear each other.
@@ -122,7 +119,7 @@ fn neighborhood(config: neighborhood_red::Config, over: Config) -> Spec {
 }
 
 fn door() -> Spec {
-    let over = Config { door: Some(DoorConfig::all(2.0, 4.0)), ..Config::ns2_2001() };
+    let over = Config::ns2_2001().with_door(Some(DoorConfig::all(2.0, 4.0)));
     mobile().change(|spec| spec.flows.clear()).dsr(dsr::Config::ns2()).bulk(0, 14, over).seconds(20)
 }
 

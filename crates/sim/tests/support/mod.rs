@@ -29,7 +29,7 @@ pub(crate) fn at(secs: f64) -> Instant {
 
 /// ns-2.35's TCP with a plain sink and a window clamp in segments.
 pub(crate) fn ns2_tcp(window: u32) -> tcp::Config {
-    tcp::Config { window_clamp: Some(window), ..tcp::Config::ns2_235() }
+    tcp::Config::ns2_235().with_window_clamp(Some(window))
 }
 
 /// The radio of ns-2's wireless scripts.

@@ -6,7 +6,6 @@ use hopline_core::{Duration, Instant, Seq32};
 use hopline_link::Emulation;
 use hopline_stack::{ConnectionId, Event, Stack, StackConfig};
 use hopline_transport::pacing::{self, Pacing};
-use hopline_transport::tcp::Config;
 use hopline_wire::ip::{Ecn, Header, Protocol};
 use hopline_wire::tcp::{Flags, Options, Segment};
 use proptest::prelude::*;
@@ -143,7 +142,7 @@ fn unread_one_byte_segments_are_bounded() {
 
 /// Spacing of the sender's segments after a transfer in which forged packets arrived at the sender from time to time.
 fn send_spacing(forged: Option<(Flags, u32)>) -> Duration {
-    let tcp = Config { pacing: Pacing::Adaptive(pacing::Config::AUTHORS), ..modern() };
+    let tcp = modern().with_pacing(Pacing::Adaptive(pacing::Config::AUTHORS));
     let mut world = World::with_tcp(tcp, &Emulation::delay(Duration::from_millis(10)));
     let ids = world.open();
     let (local, remote) = world.stacks[0].addresses(ids[0]).unwrap();

@@ -89,7 +89,7 @@ fn an_icmp_error_that_quotes_no_outstanding_segment_is_ignored() {
 
 #[test]
 fn elfn_freezes_while_a_router_has_no_route() {
-    let elfn = Config { feedback: RouteFeedback::Elfn(ElfnConfig::PAPER), ..Config::modern() };
+    let elfn = Config::modern().with_feedback(RouteFeedback::Elfn(ElfnConfig::PAPER));
     let mut world = world(elfn);
     let ids = world.open();
     let data = pattern(1, 5000);

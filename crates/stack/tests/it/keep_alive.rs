@@ -6,8 +6,12 @@ use hopline_link::Emulation;
 use hopline_stack::{ConnectionId, EndReason, KeepAlive, Stack, StackConfig};
 use hopline_transport::tcp::State;
 
-const KEEP_ALIVE: KeepAlive =
-    KeepAlive { idle: Duration::from_secs(60), interval: Duration::from_secs(10), probes: 3 };
+fn keep_alive() -> KeepAlive {
+    KeepAlive::DEFAULT
+        .with_idle(Duration::from_secs(60))
+        .with_interval(Duration::from_secs(10))
+        .with_probes(3)
+}
 
 fn world(keep_alive: Option<KeepAlive>) -> World {
     let of = |of| StackConfig { keep_alive, ..config(of, modern()) };
@@ -38,7 +42,7 @@ fn run_without_peer(world: &mut World, id: ConnectionId) -> (Option<EndReason>, 
 
 #[test]
 fn an_idle_connection_to_a_vanished_peer_times_out_after_the_probes() {
-    let mut world = world(Some(KEEP_ALIVE));
+    let mut world = world(Some(keep_alive()));
     let ids = world.open();
     let (end, at, probes) = run_without_peer(&mut world, ids[0]);
     assert_eq!((end, probes), (Some(EndReason::TimedOut), 3));
@@ -51,7 +55,7 @@ fn an_idle_connection_to_a_vanished_peer_times_out_after_the_probes() {
 
 #[test]
 fn a_peer_that_answers_probes_is_kept() {
-    let mut world = world(Some(KEEP_ALIVE));
+    let mut world = world(Some(keep_alive()));
     let ids = world.open();
     let later = world.now + Duration::from_secs(3600);
     assert!(world.run_until(|world| world.now > later));
@@ -62,7 +66,7 @@ fn a_peer_that_answers_probes_is_kept() {
 
 #[test]
 fn a_peer_that_sends_is_not_probed() {
-    let mut world = world(Some(KEEP_ALIVE));
+    let mut world = world(Some(keep_alive()));
     let ids = world.open();
     for _ in 0..100 {
         world.stacks[1].send(world.now, ids[1], b"x");
@@ -85,7 +89,7 @@ fn without_keep_alive_an_idle_connection_stays() {
 
 #[test]
 fn with_data_in_flight_the_retransmission_limit_applies_and_no_probe_is_sent() {
-    let mut world = world(Some(KEEP_ALIVE));
+    let mut world = world(Some(keep_alive()));
     let ids = world.open();
     world.stacks[0].send(world.now, ids[0], &pattern(1, 100));
     let (end, ..) = run_without_peer(&mut world, ids[0]);
@@ -95,7 +99,7 @@ fn with_data_in_flight_the_retransmission_limit_applies_and_no_probe_is_sent() {
 
 #[test]
 fn a_peer_that_vanishes_before_its_fin_times_out() {
-    let mut world = world(Some(KEEP_ALIVE));
+    let mut world = world(Some(keep_alive()));
     let ids = world.open();
     world.stacks[0].close(world.now, ids[0]);
     world.flush();

@@ -116,7 +116,7 @@ fn a_receive_window_grows_only_with_reads() {
 #[test]
 fn a_sender_over_the_memory_limit_waits() {
     let send_buffer = Some(LIMIT);
-    let tcp = hopline_transport::tcp::Config { send_buffer, ..modern() };
+    let tcp = modern().with_send_buffer(send_buffer);
     let small = StackConfig { max_memory: LIMIT, ..config(0, tcp) };
     let mut world = World::new([small, config(1, modern())], &Emulation::delay(Duration::from_millis(10)));
     let ids = [0; 20].map(|_| world.open());

@@ -7,14 +7,12 @@ use hopline_stack::{ConnectError, EndReason, StackConfig};
 use hopline_transport::tcp::{Config, State};
 
 fn bad_link() -> Emulation {
-    Emulation {
-        rate: Some(10_000_000),
-        loss: 0.02,
-        reorder: 0.05,
-        extra_delay: Duration::from_millis(20),
-        duplicate: 0.02,
-        ..Emulation::delay(Duration::from_millis(10))
-    }
+    Emulation::delay(Duration::from_millis(10))
+        .with_rate(Some(10_000_000))
+        .with_loss(0.02)
+        .with_reorder(0.05)
+        .with_extra_delay(Duration::from_millis(20))
+        .with_duplicate(0.02)
 }
 
 fn assert_transfer(mut world: World, len: usize) -> World {
@@ -48,7 +46,7 @@ fn data_cross_a_link_that_loses_reorders_and_duplicates() {
 
 #[test]
 fn tcp_door_detects_reordering() {
-    let link = Emulation { loss: 0.0, duplicate: 0.0, ..bad_link() };
+    let link = bad_link().with_loss(0.0).with_duplicate(0.0);
     let world = assert_transfer(World::with_tcp(door(), &link), 300_000);
     assert!(world.stacks.iter().any(|stack| stack.stats().door_events > 0));
 }
@@ -70,7 +68,7 @@ fn transfers_work_over_ipv6() {
 
 #[test]
 fn a_slow_reader_closes_the_window_without_loss() {
-    let tcp = Config { receive_buffer: 20_000, ..modern() };
+    let tcp = modern().with_receive_buffer(20_000);
     let mut world = World::with_tcp(tcp, &Emulation::delay(Duration::from_millis(10)));
     let ids = world.open();
     let data = pattern(1, 100_000);
@@ -115,7 +113,7 @@ fn connecting_to_a_closed_port_is_refused() {
 
 #[test]
 fn connecting_to_an_absent_peer_times_out() {
-    let mut world = World::with_tcp(modern(), &Emulation { loss: 1.0, ..Emulation::default() });
+    let mut world = World::with_tcp(modern(), &Emulation::default().with_loss(1.0));
     let id = world.connect(ADDRESSES[1]);
     assert!(world.run_until(|world| world.end(0, id).is_some()));
     assert_eq!(world.end(0, id), Some(EndReason::TimedOut));

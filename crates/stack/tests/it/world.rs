@@ -19,11 +19,11 @@ pub(crate) fn config(of: usize, tcp: tcp::Config) -> StackConfig {
 
 /// TCP as it is used by default, but TIME-WAIT is short.
 pub(crate) fn modern() -> tcp::Config {
-    tcp::Config { time_wait: Duration::from_secs(1), ..tcp::Config::linux() }
+    tcp::Config::linux().with_time_wait(Duration::from_secs(1))
 }
 
 pub(crate) fn door() -> tcp::Config {
-    tcp::Config { door: Some(DoorConfig::all(2.0, 2.0)), ..modern().with_sack() }
+    modern().with_sack().with_door(Some(DoorConfig::all(2.0, 2.0)))
 }
 
 pub(crate) fn wrapping(config: StackConfig) -> StackConfig {

@@ -64,17 +64,20 @@ pub use self::silent_peers::SilentPeers;
 pub use self::stream::{Stream, close_tcp_within};
 
 use crate::tpa;
+use hopline_core::settings;
 
 /// Maximum congestion window of the paper's measurements, in segments.
 const CWND_MAX: u8 = 3;
 
-/// Parameters of both attempts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// Parameters of TPA. Default: [`tpa::config`] with a maximum window of 3 segments (TPA §3.5).
-    pub tpa: tpa::Config,
-    /// Timeouts of TPA.
-    pub timeouts: Timeouts,
+settings! {
+    /// Parameters of both attempts. Start from the default and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// Parameters of TPA. Default: [`tpa::config`] with a maximum window of 3 segments (TPA §3.5).
+        tpa, with_tpa: tpa::Config,
+        /// Timeouts of TPA. Default as [`Timeouts`] says.
+        timeouts, with_timeouts: Timeouts,
+    }
 }
 
 impl Default for Config {

@@ -1,20 +1,22 @@
 //! Decision between TPA and TCP: a state machine without sockets and clock.
 
-use hopline_core::{Duration, Instant};
+use hopline_core::{Duration, Instant, settings};
 
-/// Timeouts of TPA.
-///
-/// Once TCP is open, TPA has as much time again as TCP's handshake has taken, within two bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// Minimum time after TCP is open. Default 60 ms: TPA repeats its first segment after 50 ms, so that one loss does
-    /// not decide.
-    pub min_wait: Duration,
-    /// Maximum time after TCP is open. Default 150 ms. The kernel withholds the last ACK of TCP's handshake for 200 ms:
-    /// with more, servers would accept connections that end without data.
-    pub max_wait: Duration,
-    /// Time after TCP has failed. Default 3 s.
-    pub tpa_only: Duration,
+settings! {
+    /// Timeouts of TPA. Start from the default and use the setters.
+    ///
+    /// Once TCP is open, TPA has as much time again as TCP's handshake has taken, within two bounds.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Timeouts {
+        /// Minimum time after TCP is open. Default 60 ms: TPA repeats its first segment after 50 ms, so that one loss does
+        /// not decide.
+        min_wait, with_min_wait: Duration as into,
+        /// Maximum time after TCP is open. Default 150 ms. The kernel withholds the last ACK of TCP's handshake for 200 ms:
+        /// with more, servers would accept connections that end without data.
+        max_wait, with_max_wait: Duration as into,
+        /// Time after TCP has failed. Default 3 s.
+        tpa_only, with_tpa_only: Duration as into,
+    }
 }
 
 impl Default for Timeouts {

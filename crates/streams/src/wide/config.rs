@@ -1,6 +1,6 @@
 //! Defaults for real networks.
 
-use hopline_core::Duration;
+use hopline_core::{Duration, settings};
 use hopline_linux::host_id;
 use hopline_sealed::{Credentials, HostConfig, PrivateKey, ResetKey, Seed, TransportConfig};
 use std::io;
@@ -26,13 +26,23 @@ const MAX_BURST: u32 = 64;
 /// Additional bytes of the IPv6 header over that of IPv4.
 const IPV6_EXTRA: u16 = 20;
 
-/// Configuration for opening or accepting a connection of TPA-wide.
-#[derive(Clone, Debug)]
-pub struct Config {
+settings! {
+    /// Configuration for opening or accepting a connection of TPA-wide. Start from [`config`] and use the setters.
+    #[derive(Clone, Debug)]
+    pub struct Config {
+        /// Credentials of this side, and the set of permitted peers.
+        credentials, with_credentials: Credentials as owned,
+        /// Parameters of the transport. Default as [`config`] says. Over IPv6, [`mss`](TransportConfig::mss) is reduced by 20 bytes.
+        transport, with_transport: TransportConfig,
+    }
+}
+
+impl Config {
     /// Credentials of this side, and the set of permitted peers.
-    pub credentials: Credentials,
-    /// Parameters of the transport. Over IPv6, [`mss`](TransportConfig::mss) is reduced by 20 bytes.
-    pub transport: TransportConfig,
+    #[must_use]
+    pub const fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
 }
 
 /// Returns the configuration of TPA-wide for real networks. It differs from [`TransportConfig::DEFAULT`] in the
@@ -57,12 +67,7 @@ pub fn config(credentials: Credentials) -> Config {
 /// Returns the configuration of a host, with a random [`ResetKey`] of its own.
 pub(super) fn host_config() -> io::Result<HostConfig> {
     let resets = Some(ResetKey::new(random()?));
-    Ok(HostConfig {
-        burst: MAX_BURST,
-        receive_memory: RECEIVE_MEMORY,
-        reset_key: resets,
-        ..HostConfig::default()
-    })
+    Ok(HostConfig::default().with_burst(MAX_BURST).with_receive_memory(RECEIVE_MEMORY).with_reset_key(resets))
 }
 
 pub(super) fn seed() -> io::Result<Seed> {

@@ -103,27 +103,28 @@ impl Transport for Wide {
     const LARGE: usize = 10_000_000;
 
     fn lingering(time_wait: Span) -> wide::Config {
-        let mut config = wide::config(Credentials::Shared(PreSharedKey::new([7; 32])));
-        config.transport = config.transport.with_time_wait(time_wait);
-        config
+        let config = wide::config(Credentials::Shared(PreSharedKey::new([7; 32])));
+        let transport = config.transport().with_time_wait(time_wait);
+        config.with_transport(transport)
     }
 
     fn given_up_after(silence: Span, keep_alive: Option<Span>) -> wide::Config {
-        let mut config = Self::quick();
-        config.transport = config.transport.with_silence_limit(Some(silence)).with_keep_alive(keep_alive);
-        config
+        let config = Self::quick();
+        let transport = config.transport().with_silence_limit(Some(silence)).with_keep_alive(keep_alive);
+        config.with_transport(transport)
     }
 
     fn out_of_range() -> (wide::Config, &'static str) {
-        let mut config = Self::quick();
-        config.transport = config.transport.with_mss(1);
+        let config = Self::quick();
+        let transport = config.transport().with_mss(1);
+        let config = config.with_transport(transport);
         (config, "mss")
     }
 
     fn connect_impatiently(peer: SocketAddr) -> io::Result<Stream<Self>> {
-        let mut config = Self::host_config()?;
-        config.initiator.initial_wait = Span::from_millis(20);
-        config.initiator.max_tries = 4;
+        let config = Self::host_config()?;
+        let initiator = config.initiator().with_initial_wait(Span::from_millis(20)).with_max_tries(4);
+        let config = config.with_initiator(initiator);
         Host::bind_with(ANY, Self::with(config)?)?.connect(peer, &Self::quick(), None)
     }
 

@@ -10,7 +10,7 @@ fn clients_of_either_transport_are_served() {
     let (server, _) = listener.accept().unwrap();
     assert!(matches!(server, Stream::Tcp(_)));
     talk(&over_tcp, &server);
-    let over_tpa = Stream::Tpa(TpaStream::connect(to, &quick().tpa).unwrap());
+    let over_tpa = Stream::Tpa(TpaStream::connect(to, &quick().tpa()).unwrap());
     let (server, _) = listener.accept().unwrap();
     assert!(matches!(server, Stream::Tpa(_)));
     talk(&over_tpa, &server);
@@ -21,7 +21,7 @@ fn neither_transport_delays_connections_of_the_other() {
     let listener = Listener::bind(ANY, &quick(), 16).unwrap();
     let to = listener.local_addr();
     let _over_tcp: Vec<_> = (0..3).map(|_| TcpStream::connect(to).unwrap()).collect();
-    let _over_tpa: Vec<_> = (0..3).map(|_| TpaStream::connect(to, &quick().tpa).unwrap()).collect();
+    let _over_tpa: Vec<_> = (0..3).map(|_| TpaStream::connect(to, &quick().tpa()).unwrap()).collect();
     // The last one's handshake ends with its first data.
     let mut both = [0; 2];
     for _ in 0..4 {

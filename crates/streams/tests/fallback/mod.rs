@@ -18,14 +18,15 @@ const HUNG: Option<Duration> = Some(Duration::from_secs(60));
 /// The usual parameters, but nothing lingers.
 fn quick() -> Config {
     let mut config = Config::default();
-    config.tpa = config.tpa.with_time_wait(Span::from_millis(20)).with_block_fill(Span::from_millis(5));
+    config = config
+        .with_tpa(config.tpa().with_time_wait(Span::from_millis(20)).with_block_fill(Span::from_millis(5)));
     config
 }
 
 /// As long as it takes: a machine may be busy.
 fn patient() -> Config {
     let long = Span::from_secs(60);
-    Config { timeouts: Timeouts { min_wait: long, max_wait: long, tpa_only: long }, ..quick() }
+    quick().with_timeouts(Timeouts::default().with_min_wait(long).with_max_wait(long).with_tpa_only(long))
 }
 
 fn connect(to: SocketAddr, config: &Config) -> Stream {
@@ -110,7 +111,7 @@ fn a_peer_that_is_silent_over_udp_is_connected_by_tcp_only_from_the_third_connec
 
 #[test]
 fn a_peer_with_only_tpa_is_connected_over_tpa() {
-    let listener = TpaListener::bind(ANY, &quick().tpa).unwrap();
+    let listener = TpaListener::bind(ANY, &quick().tpa()).unwrap();
     let client = connect(listener.local_addr().unwrap(), &patient());
     let (server, _) = listener.accept().unwrap();
     talk(&client, &Stream::Tpa(server));
@@ -127,7 +128,7 @@ fn a_peer_without_either_is_refused() {
 fn a_peer_that_refuses_tcp_and_is_silent_over_udp_fails() {
     let udp = UdpSocket::bind(ANY).unwrap();
     let mut config = quick();
-    config.timeouts.tpa_only = Span::from_millis(100);
+    config = config.with_timeouts(config.timeouts().with_tpa_only(Span::from_millis(100)));
     let refused = Connector::default().connect(udp.local_addr().unwrap(), &config, HUNG).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused, "TCP's error");
 }
@@ -168,7 +169,7 @@ fn a_server_that_sends_first_is_received() {
 #[test]
 fn invalid_parameters_are_rejected() {
     let mut config = quick();
-    config.tpa = config.tpa.with_cwnd_max(13);
+    config = config.with_tpa(config.tpa().with_cwnd_max(13));
     let refused = Connector::default().connect(ANY, &config, HUNG).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
 }

@@ -122,7 +122,7 @@ impl World {
 }
 
 fn delayed(loss: f64) -> Emulation {
-    Emulation { loss, ..Emulation::delay(DELAY) }
+    Emulation::delay(DELAY).with_loss(loss)
 }
 
 fn drop_at(host: &Namespace, protocol: &str) {
@@ -134,7 +134,7 @@ impl Server {
         let config = config();
         let listening = match serves {
             ServerTransports::Both => Listening::Both(Port::bind(at).unwrap().listen(&config, 64).unwrap()),
-            ServerTransports::Tpa => Listening::Tpa(TpaListener::bind(at, &config.tpa).unwrap()),
+            ServerTransports::Tpa => Listening::Tpa(TpaListener::bind(at, &config.tpa()).unwrap()),
             ServerTransports::Tcp => Listening::Tcp(TcpListener::bind(at).unwrap()),
         };
         listening.set_nonblocking();
@@ -210,7 +210,8 @@ impl Counts {
 /// The usual parameters, but nothing lingers.
 fn config() -> Config {
     let mut config = Config::default();
-    config.tpa = config.tpa.with_time_wait(Span::from_millis(20)).with_block_fill(Span::from_millis(5));
+    config = config
+        .with_tpa(config.tpa().with_time_wait(Span::from_millis(20)).with_block_fill(Span::from_millis(5)));
     config
 }
 

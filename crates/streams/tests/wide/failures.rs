@@ -50,7 +50,7 @@ fn a_restarted_listener_resets_old_connections() {
 
 #[test]
 fn a_full_host_reports_it() {
-    let config = hopline_streams::wide::HostConfig { connections: 1, ..Wide::host_config().unwrap() };
+    let config = Wide::host_config().unwrap().with_connections(1);
     let host = Host::bind_with(ANY, Wide::with(config).unwrap()).unwrap();
     let (_listener, address) = listener();
     let _one = host.connect(address, &quick(), None).unwrap();

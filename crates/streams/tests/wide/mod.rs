@@ -39,9 +39,9 @@ fn knows(own: u8, peer: u8) -> Credentials {
 
 /// Returns the usual parameters, without TIME-WAIT.
 fn quick_with(credentials: Credentials) -> Config {
-    let mut config = config(credentials);
-    config.transport = config.transport.with_time_wait(Span::from_millis(20));
-    config
+    let config = config(credentials);
+    let transport = config.transport().with_time_wait(Span::from_millis(20));
+    config.with_transport(transport)
 }
 
 fn quick() -> Config {
@@ -50,18 +50,17 @@ fn quick() -> Config {
 
 /// Returns these parameters with an idle timeout.
 fn given_up_after(silence: Span) -> Config {
-    let mut config = quick();
-    config.transport =
-        config.transport.with_silence_limit(Some(silence)).with_keep_alive(Some(Span::from_millis(100)));
-    config
+    let config = quick();
+    let transport =
+        config.transport().with_silence_limit(Some(silence)).with_keep_alive(Some(Span::from_millis(100)));
+    config.with_transport(transport)
 }
 
 /// Returns a host with a short handshake timeout.
 fn impatient() -> Host {
-    let mut config = Wide::host_config().unwrap();
-    config.initiator.initial_wait = Span::from_millis(20);
-    config.initiator.max_tries = 4;
-    config.confirmation_timeout = Span::from_secs(1);
+    let config = Wide::host_config().unwrap();
+    let initiator = config.initiator().with_initial_wait(Span::from_millis(20)).with_max_tries(4);
+    let config = config.with_initiator(initiator).with_confirmation_timeout(Span::from_secs(1));
     Host::bind_with(ANY, Wide::with(config).unwrap()).unwrap()
 }
 

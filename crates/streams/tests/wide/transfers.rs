@@ -18,8 +18,9 @@ fn packets_over_ipv6_have_room_for_its_header() {
 #[test]
 fn a_writer_without_room_continues_once_there_is_room() {
     let (listener, address) = listener();
-    let mut small = quick();
-    small.transport = small.transport.with_send_buffer(Some(10_000)).with_receive_buffer(10_000);
+    let small = quick();
+    let transport = small.transport().with_send_buffer(Some(10_000)).with_receive_buffer(10_000);
+    let small = small.with_transport(transport);
     let client = WideStream::connect(address, &small).unwrap();
     let (server, _) = listener.accept().unwrap();
     let data = pattern(6, 400_000);

@@ -31,7 +31,8 @@ pub(crate) fn single_packets() {
 
 fn ahead(mut config: Config) -> Config {
     if let Some(micros) = setting("HOPLINE_AHEAD_US") {
-        config.transport = config.transport.with_pace_ahead(Span::from_micros(micros));
+        let transport = config.transport().with_pace_ahead(Span::from_micros(micros));
+        config = config.with_transport(transport);
     }
     config
 }

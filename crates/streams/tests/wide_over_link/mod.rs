@@ -41,10 +41,12 @@ fn private(byte: u8) -> PrivateKey {
 /// Returns the configuration of the side with the key `own`, which permits only the peer with the key `peer`.
 fn known(own: u8, peer: u8) -> Config {
     let trust = Trust::Only(vec![private(peer).public()]);
-    let mut config = config(Credentials::Keys { private: private(own), trust });
-    config.transport =
-        config.transport.with_time_wait(Span::from_millis(20)).with_keep_alive(Some(Span::from_millis(200)));
-    config
+    let config = config(Credentials::Keys { private: private(own), trust });
+    let transport = config
+        .transport()
+        .with_time_wait(Span::from_millis(20))
+        .with_keep_alive(Some(Span::from_millis(200)));
+    config.with_transport(transport)
 }
 
 fn listener(host: &Namespace, address: Ipv4Addr) -> WideListener {
@@ -90,7 +92,7 @@ fn over(link: &NamespaceLink) -> (WideStream, WideStream, WideListener) {
 }
 
 fn ten_megabytes_cross_a_link_with_5_percent_loss_each_way() {
-    let lossy = Emulation { loss: 0.05, ..Emulation::delay(DELAY) };
+    let lossy = Emulation::delay(DELAY).with_loss(0.05);
     let link = NamespaceLink::new(lossy.clone(), lossy, 1).unwrap();
     let (from, to, _listener) = over(&link);
     transfer(&from, &to, &pattern(10_000_000), || {});
@@ -109,7 +111,7 @@ fn a_path_with_a_smaller_mtu_carries_packets() {
 
 fn a_sender_continues_after_its_nat_forgot_the_mapping() {
     for sender in [Side::A, Side::B] {
-        let plain = Emulation { rate: Some(50_000_000), ..Emulation::delay(DELAY) };
+        let plain = Emulation::delay(DELAY).with_rate(Some(50_000_000));
         let link = NamespaceLink::new(plain.clone(), plain, 3).unwrap();
         let (a, b, listener) = over(&link);
         let (from, to) = if sender == Side::A { (&a, &b) } else { (&b, &a) };

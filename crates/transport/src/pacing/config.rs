@@ -2,41 +2,43 @@
 //! ("the authors" below), which the TCP-AP paper and the TPA study used.
 
 use crate::ConfigError;
-use hopline_core::Duration;
+use hopline_core::{Duration, settings};
 
-/// Parameters of [`AdaptivePacing`](super::AdaptivePacing). Start from [`Config::AUTHORS`] and change fields.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// Distance in hops between nodes of a chain that can transmit at the same time. The next segment may follow when the
-    /// previous one is this far away. Range 1–255, default 4, for radios with a reception range of 250 m and a carrier
-    /// sense range of 550 m.
-    pub spatial_factor: u8,
-    /// Overhead of every packet on the air, bytes: TCP, IP, MAC. It is also the length of an ACK. Range 0–10 000,
-    /// default 112.
-    pub overhead_bytes: u32,
-    /// Rate of the links on the path, bits per second. Range 1000–10¹², default 2 Mb/s; scenarios take that of their radios.
-    pub link_rate_bps: u64,
-    /// Weight of the past in the average of four-hop delays: α. Range 0 to below 1, default 0.7 (TPA study, footnote 2).
-    pub history_weight: f64,
-    /// Number of samples for the variability: N. Range 1–1000, default 50.
-    pub history: u16,
-    /// Measure of the contention of the medium. Default the authors'.
-    pub variability: Variability,
-    /// Weight of the variability: K of R = 1 / (FHD·(1 + 2·K·cov)). Range 0–1000, default 1. TPA study, Eq. 3, as far as
-    /// its text is legible.
-    pub contention_factor: f64,
-    /// Delay used for paths shorter than four hops. Default the authors'.
-    pub short_paths: ShortPaths,
-    /// Use of duplicate ACKs of TCP as round-trip time samples. Default the authors'.
-    pub duplicate_acks: DuplicateAcks,
-    /// Upper limit of four-hop delay samples; larger ones are discarded. Above 0, at most 60 s, default 0.5 s.
-    pub sample_limit: Duration,
-    /// Queueing delay of a hop above which the smoothed value is used instead. At most 60 s, default 0.5 s.
-    pub queueing_limit: Duration,
-    /// Weight of a new queueing delay in the smoothed value. Range 0.01–1, default 0.5.
-    pub queueing_gain: f64,
-    /// Spacing before the first sample. Above 0, at most 60 s, default 0.05 s.
-    pub initial_interval: Duration,
+settings! {
+    /// Parameters of [`AdaptivePacing`](super::AdaptivePacing). Start from [`Config::AUTHORS`] and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// Distance in hops between nodes of a chain that can transmit at the same time. The next segment may follow when the
+        /// previous one is this far away. Range 1–255, default 4, for radios with a reception range of 250 m and a carrier
+        /// sense range of 550 m.
+        spatial_factor, with_spatial_factor: u8,
+        /// Overhead of every packet on the air, bytes: TCP, IP, MAC. It is also the length of an ACK. Range 0–10 000,
+        /// default 112.
+        overhead_bytes, with_overhead_bytes: u32,
+        /// Rate of the links on the path, bits per second. Range 1000–10¹², default 2 Mb/s; scenarios take that of their radios.
+        link_rate_bps, with_link_rate_bps: u64,
+        /// Weight of the past in the average of four-hop delays: α. Range 0 to below 1, default 0.7 (TPA study, footnote 2).
+        history_weight, with_history_weight: f64,
+        /// Number of samples for the variability: N. Range 1–1000, default 50.
+        history, with_history: u16,
+        /// Measure of the contention of the medium. Default the authors'.
+        variability, with_variability: Variability,
+        /// Weight of the variability: K of R = 1 / (FHD·(1 + 2·K·cov)). Range 0–1000, default 1. TPA study, Eq. 3, as far as
+        /// its text is legible.
+        contention_factor, with_contention_factor: f64,
+        /// Delay used for paths shorter than four hops. Default the authors'.
+        short_paths, with_short_paths: ShortPaths,
+        /// Use of duplicate ACKs of TCP as round-trip time samples. Default the authors'.
+        duplicate_acks, with_duplicate_acks: DuplicateAcks,
+        /// Upper limit of four-hop delay samples; larger ones are discarded. Above 0, at most 60 s, default 0.5 s.
+        sample_limit, with_sample_limit: Duration as into,
+        /// Queueing delay of a hop above which the smoothed value is used instead. At most 60 s, default 0.5 s.
+        queueing_limit, with_queueing_limit: Duration as into,
+        /// Weight of a new queueing delay in the smoothed value. Range 0.01–1, default 0.5.
+        queueing_gain, with_queueing_gain: f64,
+        /// Spacing before the first sample. Above 0, at most 60 s, default 0.05 s.
+        initial_interval, with_initial_interval: Duration as into,
+    }
 }
 
 /// Measure of the contention of the medium.

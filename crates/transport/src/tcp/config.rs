@@ -10,110 +10,127 @@ use super::spurious::{SpuriousDetection, SpuriousDetector};
 use super::tlp::TailProbe;
 use crate::ConfigError;
 use crate::pacing::Pacing;
-use hopline_core::Duration;
+use hopline_core::{Duration, settings};
 
-/// Parameters of an [`Endpoint`](super::Endpoint). Start from a preset and change fields.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// Largest payload of a segment without options, bytes; announced in the SYN and, lowered to the peer's announcement,
-    /// kept when sending (options are subtracted, RFC 6691). Range 48–65 495, default 1460.
-    pub mss: u32,
-    /// Recovery strategy. Default SACK.
-    pub variant: Variant,
-    /// Loss detection. Default by duplicate acknowledgments.
-    pub loss_detection: LossDetection,
-    /// Congestion control algorithm. Default Reno: one segment per round trip, halved by a loss (RFC 5681).
-    pub congestion_control: CongestionControl,
-    /// Detection and undoing of spurious window reductions. Default none.
-    pub spurious: SpuriousDetection,
-    /// Congestion window after the handshake. Default ten segments (RFC 6928).
-    pub initial_window: InitialWindow,
-    /// Slow start threshold before the first loss. Default unlimited (RFC 5681 §3.1: "arbitrarily high").
-    pub initial_ssthresh: InitialSsthresh,
-    /// Upper limit of data in flight, segments of the negotiated size, whatever `cwnd` and the peer allow. At least 1.
-    /// Default none. ns-2's `window_`.
-    pub window_clamp: Option<u32>,
-    /// Increase of `cwnd` per acknowledgment. Default byte counting with limit 2 (RFC 3465).
-    pub growth: Growth,
-    /// Condition for growth of `cwnd`. Default only while the sender fills it (RFC 7661 §4.3 in spirit, as Linux does).
-    pub growth_condition: GrowthCondition,
-    /// Quantity that a loss halves, or cuts to `beta`. Default the data in flight (RFC 5681 §3.1 (4)).
-    pub reduction: Reduction,
-    /// Effect of a second time-out in a row on `ssthresh`. Default keep (RFC 5681 §3.1).
-    pub repeated_timeout: RepeatedTimeout,
-    /// Effect of a time-out during fast recovery on `ssthresh`. Default lower it again (RFC 5681 §4.3).
-    pub recovery_timeout: RecoveryTimeout,
-    /// Treatment of data in flight after the peer closes its window over them. Default they time out; 4.4BSD probes.
-    pub closed_window: ClosedWindow,
-    /// Number of duplicate acknowledgments that indicate a loss. Range 1–255, default 3 (RFC 5681 §3.2).
-    pub dup_ack_threshold: u32,
-    /// Limited transmit: segments sent on the first duplicate acknowledgments. Default new data (RFC 3042).
-    pub limited_transmit: LimitedTransmit,
-    /// Treatment of `cwnd` after one RTO without sending. Default restart from the initial window (RFC 5681 §4.1).
-    pub idle_restart: IdleRestart,
-    /// Small segments while data is in flight. Default hold back (RFC 9293 §3.7.4).
-    pub nagle: Nagle,
-    /// Acknowledgment policy for in-order data. Default every second segment or after 40 ms (RFC 1122 §4.2.3.2; 40 ms as
-    /// Linux).
-    pub ack_policy: AckPolicy,
-    /// In-order segments that a delayed acknowledgment waits for at most. Range 1–255, default 2 (RFC 1122 §4.2.3.2); more are a
-    /// stretch ACK, as hosts with receive offload send them.
-    pub ack_every: u8,
-    /// Retransmission timer.
-    pub rto: RtoConfig,
-    /// Pacing of the segments that the window allows. Default none.
-    pub pacing: Pacing,
-    /// TCP-DOOR: detects route changes by out-of-order packets and does not treat them as congestion. Default none.
-    pub door: Option<DoorConfig>,
-    /// Route failure notification: a scheme that tells a lost route from congestion. Default none.
-    pub feedback: RouteFeedback,
-    /// Use of timestamps, with PAWS (RFC 7323). Default offered.
-    pub timestamps: OptionOffer,
-    /// Choice of the timestamp that an acknowledgment echoes. Default as RFC 7323.
-    pub timestamp_echo: TimestampEcho,
-    /// Reports of duplicate segments in acknowledgments (D-SACK), where SACK is in use. Default silent.
-    pub dsack: DsackReports,
-    /// Explicit congestion notification (RFC 3168). Default never.
-    pub ecn: EcnMode,
-    /// Use of window scaling (RFC 7323 §2). The shift is the smallest that can express `receive_buffer`. Default offered.
-    pub window_scale: OptionOffer,
-    /// Received data kept for the user, in order and not, bytes; the largest window announced. Range 1–2³⁰,
-    /// default 4 MiB.
-    pub receive_buffer: u32,
-    /// Data taken from the user and not yet acknowledged, bytes. `None`: no limit. Default none.
-    pub send_buffer: Option<u64>,
-    /// Duration of TIME-WAIT: twice the maximum segment lifetime. Default 60 s (as Linux; RFC 9293 §3.4.2 names 4 min).
-    pub time_wait: Duration,
-    /// Retransmissions of a SYN or SYN-ACK before giving up; `None`: never. Default 6 (as Linux).
-    pub syn_retries: Option<u32>,
-    /// Time-outs in a row of the same data, or unanswered window probes, before giving up (R2 of RFC 9293 §3.8.3);
-    /// `None`: never. Default 15 (as Linux).
-    pub data_retries: Option<u32>,
-    /// Least time between two challenge ACKs (RFC 5961 §7). Zero: no limit. Default 500 ms (as Linux).
-    pub challenge_ack_interval: Duration,
+settings! {
+    /// Parameters of an [`Endpoint`](super::Endpoint). Start from a preset and use the setters. An
+    /// endpoint checks the ranges when it is made; the error names the field and its range.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use hopline_transport::tcp::Config;
+    ///
+    /// let config = Config::linux().with_mss(1200).with_window_clamp(Some(64));
+    /// let rto = config.rto().with_min(std::time::Duration::from_millis(100));
+    /// assert!(config.with_rto(rto).validate().is_ok());
+    /// let error = config.with_mss(20).validate().expect_err("too small");
+    /// assert_eq!(error.to_string(), "mss must be 48 to 65495 bytes");
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// Largest payload of a segment without options, bytes; announced in the SYN and, lowered to the peer's announcement,
+        /// kept when sending (options are subtracted, RFC 6691). Range 48–65 495, default 1460.
+        mss, with_mss: u32,
+        /// Recovery strategy. Default SACK.
+        variant, with_variant: Variant,
+        /// Loss detection. Default by duplicate acknowledgments.
+        loss_detection, with_loss_detection: LossDetection,
+        /// Congestion control algorithm. Default Reno: one segment per round trip, halved by a loss (RFC 5681).
+        congestion_control, with_congestion_control: CongestionControl,
+        /// Detection and undoing of spurious window reductions. Default none.
+        spurious, with_spurious: SpuriousDetection,
+        /// Congestion window after the handshake. Default ten segments (RFC 6928).
+        initial_window, with_initial_window: InitialWindow,
+        /// Slow start threshold before the first loss. Default unlimited (RFC 5681 §3.1: "arbitrarily high").
+        initial_ssthresh, with_initial_ssthresh: InitialSsthresh,
+        /// Upper limit of data in flight, segments of the negotiated size, whatever `cwnd` and the peer allow. At least 1.
+        /// Default none. ns-2's `window_`.
+        window_clamp, with_window_clamp: Option<u32>,
+        /// Increase of `cwnd` per acknowledgment. Default byte counting with limit 2 (RFC 3465).
+        growth, with_growth: Growth,
+        /// Condition for growth of `cwnd`. Default only while the sender fills it (RFC 7661 §4.3 in spirit, as Linux does).
+        growth_condition, with_growth_condition: GrowthCondition,
+        /// Quantity that a loss halves, or cuts to `beta`. Default the data in flight (RFC 5681 §3.1 (4)).
+        reduction, with_reduction: Reduction,
+        /// Effect of a second time-out in a row on `ssthresh`. Default keep (RFC 5681 §3.1).
+        repeated_timeout, with_repeated_timeout: RepeatedTimeout,
+        /// Effect of a time-out during fast recovery on `ssthresh`. Default lower it again (RFC 5681 §4.3).
+        recovery_timeout, with_recovery_timeout: RecoveryTimeout,
+        /// Treatment of data in flight after the peer closes its window over them. Default they time out; 4.4BSD probes.
+        closed_window, with_closed_window: ClosedWindow,
+        /// Number of duplicate acknowledgments that indicate a loss. Range 1–255, default 3 (RFC 5681 §3.2).
+        dup_ack_threshold, with_dup_ack_threshold: u32,
+        /// Limited transmit: segments sent on the first duplicate acknowledgments. Default new data (RFC 3042).
+        limited_transmit, with_limited_transmit: LimitedTransmit,
+        /// Treatment of `cwnd` after one RTO without sending. Default restart from the initial window (RFC 5681 §4.1).
+        idle_restart, with_idle_restart: IdleRestart,
+        /// Small segments while data is in flight. Default hold back (RFC 9293 §3.7.4).
+        nagle, with_nagle: Nagle,
+        /// Acknowledgment policy for in-order data. Default every second segment or after 40 ms (RFC 1122 §4.2.3.2; 40 ms as
+        /// Linux).
+        ack_policy, with_ack_policy: AckPolicy,
+        /// In-order segments that a delayed acknowledgment waits for at most. Range 1–255, default 2 (RFC 1122 §4.2.3.2); more are a
+        /// stretch ACK, as hosts with receive offload send them.
+        ack_every, with_ack_every: u8,
+        /// Retransmission timer. Default as [`RtoConfig`] says.
+        rto, with_rto: RtoConfig,
+        /// Pacing of the segments that the window allows. Default none.
+        pacing, with_pacing: Pacing,
+        /// TCP-DOOR: detects route changes by out-of-order packets and does not treat them as congestion. Default none.
+        door, with_door: Option<DoorConfig>,
+        /// Route failure notification: a scheme that tells a lost route from congestion. Default none.
+        feedback, with_feedback: RouteFeedback,
+        /// Use of timestamps, with PAWS (RFC 7323). Default offered.
+        timestamps, with_timestamps: OptionOffer,
+        /// Choice of the timestamp that an acknowledgment echoes. Default as RFC 7323.
+        timestamp_echo, with_timestamp_echo: TimestampEcho,
+        /// Reports of duplicate segments in acknowledgments (D-SACK), where SACK is in use. Default silent.
+        dsack, with_dsack: DsackReports,
+        /// Explicit congestion notification (RFC 3168). Default never.
+        ecn, with_ecn: EcnMode,
+        /// Use of window scaling (RFC 7323 §2). The shift is the smallest that can express `receive_buffer`. Default offered.
+        window_scale, with_window_scale: OptionOffer,
+        /// Received data kept for the user, in order and not, bytes; the largest window announced. Range 1–2³⁰,
+        /// default 4 MiB.
+        receive_buffer, with_receive_buffer: u32,
+        /// Data taken from the user and not yet acknowledged, bytes. `None`: no limit. Default none.
+        send_buffer, with_send_buffer: Option<u64>,
+        /// Duration of TIME-WAIT: twice the maximum segment lifetime. Default 60 s (as Linux; RFC 9293 §3.4.2 names 4 min).
+        time_wait, with_time_wait: Duration as into,
+        /// Retransmissions of a SYN or SYN-ACK before giving up; `None`: never. Default 6 (as Linux).
+        syn_retries, with_syn_retries: Option<u32>,
+        /// Time-outs in a row of the same data, or unanswered window probes, before giving up (R2 of RFC 9293 §3.8.3);
+        /// `None`: never. Default 15 (as Linux).
+        data_retries, with_data_retries: Option<u32>,
+        /// Least time between two challenge ACKs (RFC 5961 §7). Zero: no limit. Default 500 ms (as Linux).
+        challenge_ack_interval, with_challenge_ack_interval: Duration as into,
+    }
 }
 
-/// The retransmission timer (RFC 6298).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RtoConfig {
-    /// RTO before the first round-trip sample. Above zero, default 1 s (RFC 6298 §2.1).
-    pub initial: Duration,
-    /// Least RTO before back-off, or least variance term, as `floor` says. Default 200 ms (as Linux; RFC 6298 §2.4 wants 1 s).
-    pub min: Duration,
-    /// Quantity that `min` bounds from below. Default the RTO.
-    pub floor: RtoFloor,
-    /// Largest RTO, back-off included. At least `min`, default 60 s (RFC 6298 §2.5).
-    pub max: Duration,
-    /// Clock granularity `G`: the RTO is a multiple of it, and the variance term is at least `G`
-    /// (RFC 6298 §2). Above zero, default 1 ms.
-    pub granularity: Duration,
-    /// Largest back-off factor, a power of two; 1: no back-off; `None`: doubles until `max`. Default none. ns-2 of 2001: 64.
-    pub backoff_limit: Option<u32>,
-    /// Back-off factor above which the smoothed estimate is forgotten and the next sample starts afresh
-    /// (RFC 6298 §5, last paragraph). `None`: never. Default none. ns-2 and BSD: 8.
-    pub reset_above: Option<u32>,
-    /// Measurement and smoothing of round-trip times. Default exact.
-    pub estimator: Estimator,
+settings! {
+    /// Parameters of the retransmission timer (RFC 6298). Start from [`Config::rto`] of a preset and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct RtoConfig {
+        /// RTO before the first round-trip sample. Above zero, default 1 s (RFC 6298 §2.1).
+        initial, with_initial: Duration as into,
+        /// Least RTO before back-off, or least variance term, as `floor` says. Default 200 ms (as Linux; RFC 6298 §2.4 wants 1 s).
+        min, with_min: Duration as into,
+        /// Quantity that `min` bounds from below. Default the RTO.
+        floor, with_floor: RtoFloor,
+        /// Largest RTO, back-off included. At least `min`, default 60 s (RFC 6298 §2.5).
+        max, with_max: Duration as into,
+        /// Clock granularity `G`: the RTO is a multiple of it, and the variance term is at least `G`
+        /// (RFC 6298 §2). Above zero, default 1 ms.
+        granularity, with_granularity: Duration as into,
+        /// Largest back-off factor, a power of two; 1: no back-off; `None`: doubles until `max`. Default none. ns-2 of 2001: 64.
+        backoff_limit, with_backoff_limit: Option<u32>,
+        /// Back-off factor above which the smoothed estimate is forgotten and the next sample starts afresh
+        /// (RFC 6298 §5, last paragraph). `None`: never. Default none. ns-2 and BSD: 8.
+        reset_above, with_reset_above: Option<u32>,
+        /// Measurement and smoothing of round-trip times. Default exact.
+        estimator, with_estimator: Estimator,
+    }
 }
 
 /// Quantity that [`RtoConfig::min`] bounds from below.

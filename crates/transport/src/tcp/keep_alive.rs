@@ -3,30 +3,34 @@
 use super::endpoint::Endpoint;
 use super::timer::Timer;
 use crate::connection::CloseReason;
-use hopline_core::{Duration, Instant, Payload};
+use hopline_core::{Duration, Instant, Payload, settings};
 use hopline_wire::tcp::{Flags, Segment};
 
-/// Times of keep-alive. RFC 9293 §3.8.4 has a connection without it unless the application asks for it.
-///
-/// # Example
-///
-/// ```
-/// use hopline_core::{Duration, Instant, Length, Seq32};
-/// use hopline_transport::tcp::{Config, Endpoint, KeepAlive, Ports};
-///
-/// let ports = Ports { local: 40_000, remote: 80 };
-/// let mut endpoint = Endpoint::<Length>::new(Config::modern(), ports, Seq32(1)).expect("valid");
-/// let keep_alive = KeepAlive { idle: Duration::from_secs(60), ..KeepAlive::DEFAULT };
-/// endpoint.set_keep_alive(Instant::ZERO, Some(keep_alive));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeepAlive {
-    /// Time without a segment of the peer after which the first probe leaves. More than zero; two hours at least by default (MUST-28).
-    pub idle: Duration,
-    /// Time between two probes. More than zero.
-    pub interval: Duration,
-    /// Probes without an answer after which the connection ends, one interval after the last.
-    pub probes: u32,
+settings! {
+    /// Times of keep-alive. RFC 9293 §3.8.4 has a connection without it unless the application asks for it. Start from
+    /// [`Self::DEFAULT`] and use the setters.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use hopline_core::{Duration, Instant, Length, Seq32};
+    /// use hopline_transport::tcp::{Config, Endpoint, KeepAlive, Ports};
+    ///
+    /// let ports = Ports { local: 40_000, remote: 80 };
+    /// let mut endpoint = Endpoint::<Length>::new(Config::modern(), ports, Seq32(1)).expect("valid");
+    /// let keep_alive = KeepAlive::DEFAULT.with_idle(Duration::from_secs(60));
+    /// endpoint.set_keep_alive(Instant::ZERO, Some(keep_alive));
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct KeepAlive {
+        /// Time without a segment of the peer after which the first probe leaves. Above zero, default two hours
+        /// (MUST-28: no less).
+        idle, with_idle: Duration as into,
+        /// Time between two probes. Above zero, default 75 s.
+        interval, with_interval: Duration as into,
+        /// Probes without an answer after which the connection ends, one interval after the last. At least 1, default 9.
+        probes, with_probes: u32,
+    }
 }
 
 impl KeepAlive {

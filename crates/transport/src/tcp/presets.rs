@@ -10,7 +10,6 @@ use super::config::{
 use super::congestion::{
     BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, Variant,
 };
-use super::door::DoorConfig;
 use super::feedback::RouteFeedback;
 use super::frto::Frto;
 use super::rack::RackConfig;
@@ -275,13 +274,6 @@ impl Config {
         self
     }
 
-    /// As `self`, with TCP-DOOR.
-    #[must_use]
-    pub const fn with_door(mut self, door: DoorConfig) -> Self {
-        self.door = Some(door);
-        self
-    }
-
     /// As `self`, with CUBIC (RFC 9438).
     #[must_use]
     pub const fn with_cubic(mut self) -> Self {
@@ -297,20 +289,6 @@ impl Config {
         }
         self.congestion_control = CongestionControl::Bbr(bbr);
         self.ecn = EcnMode::Never;
-        self
-    }
-
-    /// As `self`, with ECN, requested and accepted (RFC 3168).
-    #[must_use]
-    pub const fn with_ecn(mut self) -> Self {
-        self.ecn = EcnMode::Request;
-        self
-    }
-
-    /// As `self`, with a scheme that tells lost routes from congestion.
-    #[must_use]
-    pub const fn with_feedback(mut self, feedback: RouteFeedback) -> Self {
-        self.feedback = feedback;
         self
     }
 

@@ -10,20 +10,22 @@ use super::scoreboard::Scoreboard;
 use super::sent_segments::{LossVerdict, SegmentState, SentSegment, SentSegments, TransmissionCount};
 use super::tlp::{TailProbe, Tlp};
 use core::ops::Range;
-use hopline_core::{Duration, Instant};
+use hopline_core::{Duration, Instant, settings};
 
-/// Parameters of [`LossDetection::Rack`](super::LossDetection::Rack).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RackConfig {
-    /// Window of the minimum filter for round-trip times; the reordering window is a quarter of the minimum. A sample
-    /// counts for at least this time, at most twice as long. Above zero, default 300 s (as Linux; RFC 8985 §6.2, step 1,
-    /// leaves it open).
-    pub min_rtt_window: Duration,
-    /// Number of recoveries without a D-SACK after which the reordering window is reset. 1–255, default 16
-    /// (RFC 8985 §6.2, step 4).
-    pub reo_wnd_persist: u8,
-    /// Tail loss probe. Default after two round trips (RFC 8985 §7).
-    pub tail_probe: TailProbe,
+settings! {
+    /// Parameters of [`LossDetection::Rack`](super::LossDetection::Rack). Start from [`Self::RFC8985`] and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct RackConfig {
+        /// Window of the minimum filter for round-trip times; the reordering window is a quarter of the minimum. A sample
+        /// counts for at least this time, at most twice as long. Above zero, default 300 s (as Linux; RFC 8985 §6.2, step 1,
+        /// leaves it open).
+        min_rtt_window, with_min_rtt_window: Duration as into,
+        /// Number of recoveries without a D-SACK after which the reordering window is reset. 1–255, default 16
+        /// (RFC 8985 §6.2, step 4).
+        reo_wnd_persist, with_reo_wnd_persist: u8,
+        /// Tail loss probe. Default after two round trips (RFC 8985 §7).
+        tail_probe, with_tail_probe: TailProbe,
+    }
 }
 
 impl RackConfig {

@@ -10,20 +10,23 @@ use super::endpoint::Endpoint;
 use super::frto::{Frto, FrtoVerdict};
 use super::sack_option::SackInfo;
 use core::ops::Range;
-use hopline_core::{Instant, Payload};
+use hopline_core::{Instant, Payload, settings};
 
-/// Detectors of spurious reductions, each independent of the others. A detected reduction is undone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SpuriousDetection {
-    /// F-RTO: tells after a time-out if the next ACKs are for retransmissions or for original transmissions (RFC 5682).
-    /// Default off.
-    pub frto: Frto,
-    /// Eifel: the first ACK after a reduction echoes a timestamp from before it (RFC 3522). Needs timestamps. Default
-    /// off.
-    pub eifel: SpuriousDetector,
-    /// D-SACK: the peer reports that all resent data arrived twice (RFC 3708). Needs SACK, and a peer that reports
-    /// duplicates ([`DsackReports::On`](super::DsackReports::On)). Default off.
-    pub dsack: SpuriousDetector,
+settings! {
+    /// Detectors of spurious reductions, each independent of the others. A detected reduction is undone.
+    /// Start from [`Self::NONE`] or [`Self::ALL`] and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct SpuriousDetection {
+        /// F-RTO: tells after a time-out if the next ACKs are for retransmissions or for original transmissions (RFC 5682).
+        /// Default off.
+        frto, with_frto: Frto,
+        /// Eifel: the first ACK after a reduction echoes a timestamp from before it (RFC 3522). Needs timestamps. Default
+        /// off.
+        eifel, with_eifel: SpuriousDetector,
+        /// D-SACK: the peer reports that all resent data arrived twice (RFC 3708). Needs SACK, and a peer that reports
+        /// duplicates ([`DsackReports::On`](super::DsackReports::On)). Default off.
+        dsack, with_dsack: SpuriousDetector,
+    }
 }
 
 /// Use of a detector.

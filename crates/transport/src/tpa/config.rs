@@ -4,8 +4,7 @@
 
 use crate::ConfigError;
 use crate::pacing::Pacing;
-use crate::settings::settings;
-use hopline_core::Duration;
+use hopline_core::{Duration, settings};
 use hopline_wire::tpa::{Opening, POSITIONS, Tag};
 
 /// Data bytes that every end of a connection with tags accepts in a segment, whatever its announced maximum. They fit

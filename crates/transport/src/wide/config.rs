@@ -2,8 +2,7 @@
 //! ours; `docs/protocols/tpa-wide.md` shows its effect on the results.
 
 use crate::ConfigError;
-use crate::settings::settings;
-use hopline_core::Duration;
+use hopline_core::{Duration, settings};
 
 settings! {
     /// Parameters of an [`Endpoint`](super::Endpoint). Start from [`Config::DEFAULT`] and use the setters. An endpoint checks the ranges

@@ -15,8 +15,8 @@ const OUTAGE: Duration = Duration::from_millis(11_363);
 
 /// 2 Mb/s, 5 ms each way: what is there when acknowledgments arrive, and what is not when they do not.
 fn link(back: f64) -> [Emulation; 2] {
-    let base = Emulation { rate: Some(2_000_000), ..Emulation::delay(Duration::from_millis(5)) };
-    [base.clone(), Emulation { loss: back, ..base }]
+    let base = Emulation::delay(Duration::from_millis(5)).with_rate(Some(2_000_000));
+    [base.clone(), base.with_loss(back)]
 }
 
 fn run<M>(pair: &mut Pair<M>, until: Instant, mut each: impl FnMut(&mut Pair<M>))
@@ -94,9 +94,11 @@ fn tpa_sends_a_new_segment_at_each_timeout_and_retransmits_none() {
 
 #[test]
 fn tcp_retransmits_one_segment_over_the_same_link() {
-    let mut config = tcp::Config::modern().with_newreno();
-    (config.window_clamp, config.timestamps) = (Some(3), tcp::OptionOffer::NotOffered);
-    config.rto.min = Duration::from_millis(180);
+    let mut config = tcp::Config::modern()
+        .with_newreno()
+        .with_window_clamp(Some(3))
+        .with_timestamps(tcp::OptionOffer::NotOffered);
+    config = config.with_rto(config.rto().with_min(Duration::from_millis(180)));
     let end = |local, remote| tcp::Endpoint::<Bytes>::new(config, Ports { local, remote }, Seq32(0)).unwrap();
     let (mut a, mut b) = (end(1, 2), end(2, 1));
     b.listen().unwrap();

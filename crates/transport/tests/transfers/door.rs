@@ -22,7 +22,7 @@ fn fast() -> Emulation {
 }
 
 fn path(latency: Duration) -> Emulation {
-    Emulation { rate: Some(1_000_000), ..Emulation::delay(latency) }
+    Emulation::delay(latency).with_rate(Some(1_000_000))
 }
 
 /// Sends over the slow path, over these two after a second, and over the slow one again after another; returns what sender and
@@ -44,12 +44,10 @@ fn door_stats(t: &Transfer<Endpoint<bytes::Bytes>>) -> [DoorStats; 2] {
 
 fn config(door: DoorConfig) -> Config {
     let ack_policy = AckPolicy::EverySegment;
-    Config {
-        ack_policy,
-        initial_ssthresh: hopline_transport::tcp::InitialSsthresh::Segments(16),
-        ..Config::modern()
-    }
-    .with_door(door)
+    Config::modern()
+        .with_ack_policy(ack_policy)
+        .with_initial_ssthresh(hopline_transport::tcp::InitialSsthresh::Segments(16))
+        .with_door(Some(door))
 }
 
 #[test]
@@ -63,12 +61,10 @@ fn a_shorter_data_path_is_one_event_reported_to_the_sender() {
 
 #[test]
 fn timestamps_detect_the_same_switch() {
-    let door = DoorConfig {
-        detection: Detection::Receiver(DataOrder::Timestamps),
-        ..DoorConfig::receiver_detection(2.0, 2.0)
-    };
+    let door =
+        DoorConfig::receiver_detection(2.0, 2.0).with_detection(Detection::Receiver(DataOrder::Timestamps));
     let [sender, receiver] =
-        transfer_with_switch(Config { timestamps: OptionOffer::Offered, ..config(door) }, [fast(), slow()]);
+        transfer_with_switch(config(door).with_timestamps(OptionOffer::Offered), [fast(), slow()]);
     assert_eq!((receiver.data_events, sender.reported_events), (1, 1));
 }
 
@@ -82,7 +78,7 @@ fn a_switch_of_the_path_of_acknowledgments_is_one_event_of_the_sender() {
 
 #[test]
 fn each_late_packet_is_an_event_if_configured() {
-    let door = DoorConfig { late: LateRule::Each, ..DoorConfig::all(2.0, 2.0) };
+    let door = DoorConfig::all(2.0, 2.0).with_late(LateRule::Each);
     let [sender, receiver] = transfer_with_switch(config(door), [fast(), slow()]);
     assert!(receiver.data_events > 1 && sender.reported_events > 1);
 }
@@ -91,7 +87,7 @@ fn each_late_packet_is_an_event_if_configured() {
 fn losses_without_reordering_raise_no_event() {
     for loss in [0.0, 0.02, 0.1, 0.25] {
         for seed in 0..8 {
-            let link = Emulation { loss, queue: Some(20), ..slow() };
+            let link = slow().with_loss(loss).with_queue(Some(20));
             let mut t =
                 transfer([config(DoorConfig::all(1.0, 1.0)); 2], [7, 9], [LENGTH / 4; 2], &link, seed);
             t.run(Instant::from_secs(10_000));
@@ -103,11 +99,7 @@ fn losses_without_reordering_raise_no_event() {
 
 #[test]
 fn reordering_alone_no_longer_shrinks_the_window() {
-    let link = Emulation {
-        reorder: 0.05,
-        extra_delay: Duration::from_millis(60),
-        ..path(Duration::from_millis(40))
-    };
+    let link = path(Duration::from_millis(40)).with_reorder(0.05).with_extra_delay(Duration::from_millis(60));
     let received = |config: Config| {
         let mut t = transfer([config; 2], [7, 9], [1 << 30, 0], &link, 3);
         t.run(Instant::from_secs(30));
@@ -115,7 +107,7 @@ fn reordering_alone_no_longer_shrinks_the_window() {
     };
     let with_door = config(DoorConfig::all(2.0, 2.0));
     let (with, door) = received(with_door);
-    let (without, _) = received(Config { door: None, ..with_door });
+    let (without, _) = received(with_door.with_door(None));
     assert!(door.reported_events > 0 && door.instant_recoveries > 0);
     assert!(with > without, "{with} bytes against {without}");
 }
@@ -131,10 +123,8 @@ proptest! {
     ) {
         let door = DoorConfig::study_settings().nth(n).unwrap();
         let preset = if sack { Config::ns2_235().with_sack() } else { Config::modern().with_newreno() };
-        let mut config = Config { window_clamp: Some(clamp), ..preset.with_door(door) };
-        (config.syn_retries, config.data_retries) = (None, None);
-        config.time_wait = Duration::from_secs(240);
-        config.rto.max = Duration::from_secs(10);
+        let mut config = preset.with_door(Some(door)).with_window_clamp(Some(clamp)).with_syn_retries(None).with_data_retries(None).with_time_wait(Duration::from_secs(240));
+        config = config.with_rto(config.rto().with_max(Duration::from_secs(10)));
         let mut t = transfer([config; 2], [seed as u32, 9], [there, back], &link, seed);
         t.run(Instant::from_secs(100_000));
         t.assert_complete();

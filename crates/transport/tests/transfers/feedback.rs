@@ -35,27 +35,28 @@ fn any_elfn() -> impl Strategy<Value = ElfnConfig> {
         Just(InFlightAfterFreeze::Awaited)
     ];
     (any_probing(), any_returns(), cwnd, rto, in_flight).prop_map(
-        |(probing, returns, cwnd, rto, in_flight)| ElfnConfig {
-            probing,
-            route_return: returns,
-            cwnd,
-            rto,
-            in_flight,
+        |(probing, returns, cwnd, rto, in_flight)| {
+            ElfnConfig::PAPER
+                .with_probing(probing)
+                .with_route_return(returns)
+                .with_cwnd(cwnd)
+                .with_rto(rto)
+                .with_in_flight(in_flight)
         },
     )
 }
 
 fn any_feedback() -> impl Strategy<Value = RouteFeedback> {
     prop_oneof![
-        (1u32..5).prop_map(|timeouts| RouteFeedback::FixedRto(FixedRtoConfig { timeouts })),
-        (1u64..20_000)
-            .prop_map(|ms| { RouteFeedback::TcpF(TcpFConfig { failure_timer: Duration::from_millis(ms) }) }),
+        (1u32..5).prop_map(|timeouts| RouteFeedback::FixedRto(FixedRtoConfig::PAPER.with_timeouts(timeouts))),
+        (1u64..20_000).prop_map(|ms| {
+            RouteFeedback::TcpF(TcpFConfig::PAPER.with_failure_timer(Duration::from_millis(ms)))
+        }),
         any_elfn().prop_map(RouteFeedback::Elfn),
-        (any_probing(), any_returns()).prop_map(|(probing, returns)| RouteFeedback::Atcp(AtcpConfig {
-            probing,
-            route_return: returns
-        })),
-        any_probing().prop_map(|probing| RouteFeedback::Bus(BusConfig { probing })),
+        (any_probing(), any_returns()).prop_map(|(probing, returns)| RouteFeedback::Atcp(
+            AtcpConfig::PAPER.with_probing(probing).with_route_return(returns)
+        )),
+        any_probing().prop_map(|probing| RouteFeedback::Bus(BusConfig::PAPER.with_probing(probing))),
     ]
 }
 
@@ -68,11 +69,14 @@ fn any_config() -> impl Strategy<Value = Config> {
         Just(Config::ns2_2001()),
     ];
     (base, any_feedback(), 200u32..1461).prop_map(|(base, feedback, mss)| {
-        let mut config = Config { mss, send_buffer: Some(30_000), ..base.with_feedback(feedback) };
-        (config.syn_retries, config.data_retries) = (None, None);
-        config.time_wait = Duration::from_secs(240);
-        config.rto.max = Duration::from_secs(10);
-        config
+        let config = base
+            .with_feedback(feedback)
+            .with_mss(mss)
+            .with_send_buffer(Some(30_000))
+            .with_syn_retries(None)
+            .with_data_retries(None)
+            .with_time_wait(Duration::from_secs(240));
+        config.with_rto(config.rto().with_max(Duration::from_secs(10)))
     })
 }
 
@@ -108,11 +112,9 @@ proptest! {
 /// A link that is dead from 0.3 to 15 s; both ends know at once of both.
 fn over_an_outage(feedback: RouteFeedback) -> (hopline_transport::tcp::Stats, String) {
     let config = Config::ns2_235().with_sack().with_feedback(feedback);
-    let link = Emulation {
-        rate: Some(1_000_000),
-        blackouts: vec![(Instant::from_millis(300), Instant::from_secs(15))],
-        ..Emulation::delay(Duration::from_millis(20))
-    };
+    let link = Emulation::delay(Duration::from_millis(20))
+        .with_rate(Some(1_000_000))
+        .with_blackouts(vec![(Instant::from_millis(300), Instant::from_secs(15))]);
     let mut t = transfer([config; 2], [7, 9], [300_000, 0], &link, 3);
     t.pair.record(Recording::On);
     for (at, signal) in [(300, Signal::RouteLost), (15_000, Signal::RouteFound)] {
@@ -132,7 +134,7 @@ fn notified_senders_have_no_timeout_in_an_outage() {
     let plain = over_an_outage(RouteFeedback::None).0;
     assert!(plain.timeouts >= 5, "{plain:?}");
     for feedback in [
-        RouteFeedback::TcpF(TcpFConfig { failure_timer: Duration::from_secs(60) }),
+        RouteFeedback::TcpF(TcpFConfig::PAPER.with_failure_timer(Duration::from_secs(60))),
         RouteFeedback::Elfn(ElfnConfig::PAPER),
         RouteFeedback::Bus(BusConfig::PAPER),
     ] {

@@ -17,15 +17,15 @@ use proptest::prelude::*;
 fn any_link() -> impl Strategy<Value = Emulation> {
     let rate = prop_oneof![Just(None), (50_000u64..10_000_000).prop_map(Some)];
     (0u64..200, rate, 0.0..0.25f64, 0.0..0.3f64, 0.0..0.1f64, 0.0..0.1f64, 0u64..300).prop_map(
-        |(latency, rate, loss, reorder, duplicate, corrupt, extra)| Emulation {
-            latency: Duration::from_millis(latency),
-            rate,
-            loss,
-            reorder,
-            duplicate,
-            corrupt,
-            extra_delay: Duration::from_millis(extra),
-            ..Emulation::default()
+        |(latency, rate, loss, reorder, duplicate, corrupt, extra)| {
+            Emulation::default()
+                .with_latency(Duration::from_millis(latency))
+                .with_rate(rate)
+                .with_loss(loss)
+                .with_reorder(reorder)
+                .with_duplicate(duplicate)
+                .with_corrupt(corrupt)
+                .with_extra_delay(Duration::from_millis(extra))
         },
     )
 }

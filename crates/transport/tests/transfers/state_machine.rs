@@ -34,7 +34,7 @@ enum Op {
 fn any_op() -> impl Strategy<Value = Op> {
     let side = || prop_oneof![Just(Side::A), Just(Side::B)];
     let signal = prop_oneof![Just(Signal::RouteLost), Just(Signal::RouteFound)];
-    let dead = Emulation { loss: 1.0, ..Emulation::default() };
+    let dead = Emulation::default().with_loss(1.0);
     let link = prop_oneof![3 => any_link(), 1 => Just(dead)];
     prop_oneof![
         6 => (side(), 0u16..3000).prop_map(|(side, n)| Op::Send(side, n)),

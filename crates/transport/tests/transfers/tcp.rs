@@ -8,8 +8,8 @@ use hopline_testkit::{Emulation, Pair, Recording};
 use hopline_transport::pacing;
 use hopline_transport::tcp::{
     AckOrder, AckPolicy, BbrConfig, Config, CongestionControl, DataOrder, Detection, DisabledRetransmissions,
-    DoorConfig, DsackReports, Endpoint, Frto, HeldTimerBackoff, HeldVariables, InitialWindow, LateRule,
-    LossDetection, Nagle, OptionOffer, Ports, RecoveryPhase, RepeatedEvent, SpuriousDetection,
+    DoorConfig, DsackReports, EcnMode, Endpoint, Frto, HeldTimerBackoff, HeldVariables, InitialWindow,
+    LateRule, LossDetection, Nagle, OptionOffer, Ports, RecoveryPhase, RepeatedEvent, SpuriousDetection,
     SpuriousDetector, State, UndoReach,
 };
 use proptest::prelude::*;
@@ -33,11 +33,11 @@ fn invariants(end: &End) {
     if end.flight_size() > 0 && end.state() != State::Closed {
         assert!(end.poll_timeout().is_some(), "data in flight and no timer in {:?}", end.state());
     }
-    assert!(end.received_unread() <= u64::from(end.config().receive_buffer) + (1 << 14));
-    if let (Some(clamp), true) = (end.config().window_clamp, end.phase() != RecoveryPhase::Recovery) {
-        assert!(end.cwnd() <= clamp * end.config().mss, "cwnd {} beyond the clamp", end.cwnd());
+    assert!(end.received_unread() <= u64::from(end.config().receive_buffer()) + (1 << 14));
+    if let (Some(clamp), true) = (end.config().window_clamp(), end.phase() != RecoveryPhase::Recovery) {
+        assert!(end.cwnd() <= clamp * end.config().mss(), "cwnd {} beyond the clamp", end.cwnd());
     }
-    assert!(end.cwnd() >= end.effective_mss().min(end.config().mss) || end.state() != State::Established);
+    assert!(end.cwnd() >= end.effective_mss().min(end.config().mss()) || end.state() != State::Established);
     assert!(end.cwnd() <= 1 << 31);
 }
 
@@ -49,20 +49,24 @@ pub(crate) fn any_door() -> impl Strategy<Value = Option<DoorConfig>> {
     let door = (0..56usize, choices, late, 1..5u8).prop_map(|(n, choices, late, feedback_acks)| {
         let [constant, stamped, restart, first, numbers, timer, alone] = choices;
         let mut door = DoorConfig::study_settings().nth(n).unwrap();
-        door.detection = match door.detection {
-            Detection::Sender(_) if numbers => Detection::Sender(AckOrder::Numbers),
-            Detection::Receiver(_) if stamped => Detection::Receiver(DataOrder::Timestamps),
-            other => other,
-        };
-        door.late = late;
-        door.feedback_acks = feedback_acks;
-        door.held = if constant { HeldVariables::Everything } else { HeldVariables::Reductions };
-        door.held_timer = if timer { HeldTimerBackoff::Constant } else { HeldTimerBackoff::Exponential };
-        door.retransmissions =
-            if alone { DisabledRetransmissions::FirstSegment } else { DisabledRetransmissions::Normal };
-        door.repeated_event = if restart { RepeatedEvent::Restart } else { RepeatedEvent::Continue };
-        door.reach = if first { UndoReach::All } else { UndoReach::Latest };
-        door
+        door = door
+            .with_detection(match door.detection() {
+                Detection::Sender(_) if numbers => Detection::Sender(AckOrder::Numbers),
+                Detection::Receiver(_) if stamped => Detection::Receiver(DataOrder::Timestamps),
+                other => other,
+            })
+            .with_late(late)
+            .with_feedback_acks(feedback_acks)
+            .with_held(if constant { HeldVariables::Everything } else { HeldVariables::Reductions })
+            .with_held_timer(if timer { HeldTimerBackoff::Constant } else { HeldTimerBackoff::Exponential })
+            .with_retransmissions(if alone {
+                DisabledRetransmissions::FirstSegment
+            } else {
+                DisabledRetransmissions::Normal
+            });
+        door =
+            door.with_repeated_event(if restart { RepeatedEvent::Restart } else { RepeatedEvent::Continue });
+        door.with_reach(if first { UndoReach::All } else { UndoReach::Latest })
     });
     prop_oneof![2 => Just(None), 1 => door.prop_map(Some)]
 }
@@ -71,23 +75,19 @@ fn any_config() -> impl Strategy<Value = Config> {
     let preset = prop_oneof![
         Just(Config::modern()),
         Just(Config::modern().with_rack()),
-        Just(Config {
-            dsack: DsackReports::On,
-            spurious: SpuriousDetection::ALL,
-            ..Config::modern().with_rack()
-        }),
-        Just(Config { dsack: DsackReports::On, spurious: SpuriousDetection::ALL, ..Config::modern() }),
-        Just(Config { spurious: SpuriousDetection::ALL, ..Config::modern() }.with_newreno()),
+        Just(Config::modern().with_rack().with_dsack(DsackReports::On).with_spurious(SpuriousDetection::ALL)),
+        Just(Config::modern().with_dsack(DsackReports::On).with_spurious(SpuriousDetection::ALL)),
+        Just(Config::modern().with_spurious(SpuriousDetection::ALL).with_newreno()),
         Just(Config::modern().with_linux_recovery()),
         Just(Config::modern().with_rack().with_adaptive_pacing(pacing::Config::AUTHORS)),
         Just(Config::modern().with_newreno()),
         Just(Config::modern().with_reno()),
         Just(Config::linux()),
-        Just(Config::linux().with_ecn()),
+        Just(Config::linux().with_ecn(EcnMode::Request)),
         Just(Config::linux().with_bbr(BbrConfig::V1)),
         Just(Config::linux().with_bbr(BbrConfig::V3)),
         Just(Config::ns2_235().with_bbr(BbrConfig::V1)),
-        Just(Config::modern().with_newreno().with_ecn()),
+        Just(Config::modern().with_newreno().with_ecn(EcnMode::Request)),
         Just(Config::linux().with_reno()),
         Just(Config::ns2_235().with_newreno().with_cubic()),
         Just(Config::ns2_235()),
@@ -105,33 +105,30 @@ fn any_config() -> impl Strategy<Value = Config> {
         any::<[bool; 4]>(),
     )
         .prop_map(|(mut c, door, mss, buffer, [delay, nagle, small, scale])| {
-            let door = door.filter(|_| !matches!(c.congestion_control, CongestionControl::Bbr(_)));
-            c.door = door.map(|door| match c.loss_detection {
+            let door = door.filter(|_| !matches!(c.congestion_control(), CongestionControl::Bbr(_)));
+            c = c.with_door(door.map(|door| match c.loss_detection() {
                 LossDetection::DupAcks => door,
-                LossDetection::Rack(_) => {
-                    DoorConfig { retransmissions: DisabledRetransmissions::Normal, ..door }
-                }
-            });
-            if door.is_some_and(|door| door.detection.data() == Some(DataOrder::Timestamps)) {
-                c.timestamps = OptionOffer::Offered;
+                LossDetection::Rack(_) => door.with_retransmissions(DisabledRetransmissions::Normal),
+            }));
+            if door.is_some_and(|door| door.detection().data() == Some(DataOrder::Timestamps)) {
+                c = c.with_timestamps(OptionOffer::Offered);
             }
-            c.mss = mss;
-            c.receive_buffer = buffer;
-            c.send_buffer = Some(30_000);
-            c.ack_policy = if delay {
-                AckPolicy::Delayed { timer: Duration::from_millis(100) }
-            } else {
-                AckPolicy::EverySegment
-            };
-            c.nagle = if nagle { Nagle::On } else { Nagle::Off };
-            c.window_scale = if scale { OptionOffer::Offered } else { OptionOffer::NotOffered };
+            c = c
+                .with_mss(mss)
+                .with_receive_buffer(buffer)
+                .with_send_buffer(Some(30_000))
+                .with_ack_policy(if delay {
+                    AckPolicy::Delayed { timer: Duration::from_millis(100) }
+                } else {
+                    AckPolicy::EverySegment
+                })
+                .with_nagle(if nagle { Nagle::On } else { Nagle::Off })
+                .with_window_scale(if scale { OptionOffer::Offered } else { OptionOffer::NotOffered });
             if small {
-                c.initial_window = InitialWindow::Segments(1);
+                c = c.with_initial_window(InitialWindow::Segments(1));
             }
-            (c.syn_retries, c.data_retries) = (None, None);
-            c.time_wait = Duration::from_secs(240);
-            c.rto.max = Duration::from_secs(10);
-            c
+            c = c.with_syn_retries(None).with_data_retries(None).with_time_wait(Duration::from_secs(240));
+            c.with_rto(c.rto().with_max(Duration::from_secs(10)))
         })
 }
 
@@ -143,7 +140,7 @@ proptest! {
         a in any_config(), b in any_config(), link in any_link(), mark in 0.0..0.3f64, seed in any::<u64>(),
         iss in any::<[u32; 2]>(), there in 0u64..40_000, back in prop_oneof![Just(0u64), 0u64..20_000],
     ) {
-        let link = Emulation { mark: (mark - 0.1).max(0.0), ..link };
+        let link = link.with_mark((mark - 0.1).max(0.0));
         let mut t = transfer([a, b], iss, [there, back], &link, seed);
         t.run(Instant::from_secs(100_000));
         t.assert_complete();
@@ -153,7 +150,7 @@ proptest! {
 #[test]
 fn sequence_numbers_may_wrap_around() {
     for before in [1u32, 2, 1000, 30_000] {
-        let link = Emulation { loss: 0.05, ..Emulation::delay(Duration::from_millis(20)) };
+        let link = Emulation::delay(Duration::from_millis(20)).with_loss(0.05);
         let iss = [0u32.wrapping_sub(before), 0u32.wrapping_sub(before + 7)];
         let mut t = transfer([Config::modern(); 2], iss, [60_000, 60_000], &link, 5);
         t.run(Instant::from_secs(10_000));
@@ -164,8 +161,8 @@ fn sequence_numbers_may_wrap_around() {
 #[test]
 fn marks_slow_a_sender_without_retransmissions() {
     // A third of all data marked: the window stays at a segment or two, with pauses of a timeout (RFC 3168 §6.1.2).
-    let link = Emulation { mark: 0.33, ..Emulation::delay(Duration::from_millis(20)) };
-    let mut t = transfer([Config::linux().with_ecn(); 2], [1, 2], [200_000, 0], &link, 5);
+    let link = Emulation::delay(Duration::from_millis(20)).with_mark(0.33);
+    let mut t = transfer([Config::linux().with_ecn(EcnMode::Request); 2], [1, 2], [200_000, 0], &link, 5);
     t.run(Instant::from_secs(1000));
     t.assert_complete();
     let (a, b) = (t.pair.a.stats(), t.pair.b.stats());
@@ -175,11 +172,9 @@ fn marks_slow_a_sender_without_retransmissions() {
 
 #[test]
 fn a_blackout_is_survived() {
-    let link = Emulation {
-        rate: Some(1_000_000),
-        blackouts: vec![(Instant::from_millis(200), Instant::from_secs(40))],
-        ..Emulation::delay(Duration::from_millis(20))
-    };
+    let link = Emulation::delay(Duration::from_millis(20))
+        .with_rate(Some(1_000_000))
+        .with_blackouts(vec![(Instant::from_millis(200), Instant::from_secs(40))]);
     let mut t = transfer([Config::modern(); 2], [1, 2], [200_000, 0], &link, 5);
     t.run(Instant::from_secs(1000));
     t.assert_complete();
@@ -198,8 +193,7 @@ struct TenTransfers {
 
 /// Over `link` for 300 ms, then over `later`.
 fn ten_transfers(config: Config, link: &Emulation, later: &Emulation) -> TenTransfers {
-    let [link, later] =
-        [link, later].map(|l| Emulation { rate: Some(10_000_000), queue: Some(50), ..l.clone() });
+    let [link, later] = [link, later].map(|l| l.clone().with_rate(Some(10_000_000)).with_queue(Some(50)));
     let mut ten = TenTransfers::default();
     for seed in 0..10 {
         let mut t = transfer([config; 2], [1, 2], [500_000, 0], &link, seed);
@@ -221,7 +215,7 @@ fn delay(ms: u64) -> Emulation {
 
 #[test]
 fn rack_is_as_fast_as_duplicates_where_one_segment_in_a_hundred_is_lost() {
-    let link = Emulation { loss: 0.01, ..delay(20) };
+    let link = delay(20).with_loss(0.01);
     let sack = ten_transfers(Config::modern(), &link, &link);
     let rack = ten_transfers(Config::modern().with_rack(), &link, &link);
     assert!(rack.millis * 100 <= sack.millis * 105, "RACK {rack:?}, duplicates {sack:?}");
@@ -229,9 +223,9 @@ fn rack_is_as_fast_as_duplicates_where_one_segment_in_a_hundred_is_lost() {
 
 #[test]
 fn rack_is_faster_with_fewer_spurious_retransmissions_under_reordering() {
-    let link = Emulation { reorder: 0.05, extra_delay: Duration::from_millis(15), ..delay(20) };
+    let link = delay(20).with_reorder(0.05).with_extra_delay(Duration::from_millis(15));
     let sack = ten_transfers(Config::modern(), &link, &link);
-    let rack = Config { dsack: DsackReports::On, ..Config::modern().with_rack() };
+    let rack = Config::modern().with_rack().with_dsack(DsackReports::On);
     let rack = ten_transfers(rack, &link, &link);
     assert!(
         3 * rack.millis <= 2 * sack.millis && 2 * rack.duplicates <= sack.duplicates,
@@ -242,13 +236,13 @@ fn rack_is_faster_with_fewer_spurious_retransmissions_under_reordering() {
 #[test]
 fn spurious_timeout_detection_reduces_the_cost_of_a_longer_path() {
     // Nothing is lost: the window fits into the queue.
-    let config = Config { window_clamp: Some(30), ..Config::modern() };
+    let config = Config::modern().with_window_clamp(Some(30));
     let plain = ten_transfers(config, &delay(20), &delay(300));
     assert_eq!(plain.undone, 0);
-    let frto = SpuriousDetection { frto: Frto::FirstTimeout, ..SpuriousDetection::NONE };
-    let eifel = SpuriousDetection { eifel: SpuriousDetector::On, ..SpuriousDetection::NONE };
+    let frto = SpuriousDetection::NONE.with_frto(Frto::FirstTimeout);
+    let eifel = SpuriousDetection::NONE.with_eifel(SpuriousDetector::On);
     for spurious in [frto, eifel] {
-        let found = ten_transfers(Config { spurious, ..config }, &delay(20), &delay(300));
+        let found = ten_transfers(config.with_spurious(spurious), &delay(20), &delay(300));
         assert!(
             found.undone >= 10 && found.duplicates < plain.duplicates,
             "{spurious:?}: {found:?}, {plain:?}"
@@ -260,7 +254,7 @@ fn spurious_timeout_detection_reduces_the_cost_of_a_longer_path() {
 #[test]
 fn same_seed_same_dialogue() {
     let run = |seed| {
-        let link = Emulation { loss: 0.1, reorder: 0.1, ..Emulation::delay(Duration::from_millis(20)) };
+        let link = Emulation::delay(Duration::from_millis(20)).with_loss(0.1).with_reorder(0.1);
         let mut t = transfer([Config::modern(); 2], [1, 2], [50_000, 0], &link, seed);
         t.pair.record(Recording::On);
         t.run(Instant::from_secs(1000));
@@ -274,7 +268,7 @@ fn same_seed_same_dialogue() {
 #[test]
 fn both_may_open_at_once() {
     let ports = |local, remote| Ports { local, remote };
-    let config = Config { time_wait: Duration::from_secs(1), ..Config::modern() };
+    let config = Config::modern().with_time_wait(Duration::from_secs(1));
     let mut a = End::new(config, ports(1, 2), Seq32(5)).unwrap();
     let mut b = End::new(config, ports(2, 1), Seq32(9)).unwrap();
     a.connect(Instant::ZERO).unwrap();

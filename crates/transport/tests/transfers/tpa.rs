@@ -107,7 +107,7 @@ fn block_numbers_wrap_around() {
         .with_block_numbers(BlockNumbers::Bits8)
         .with_mss(100)
         .with_block_segments(1);
-    let link = Emulation { loss: 0.05, duplicate: 0.05, ..Emulation::delay(Duration::from_millis(2)) };
+    let link = Emulation::delay(Duration::from_millis(2)).with_loss(0.05).with_duplicate(0.05);
     let mut t = transfer([narrow; 2], [100_000, 100_000], &link, 5);
     t.run(Instant::from_secs(100_000));
     t.assert_complete();
@@ -116,11 +116,9 @@ fn block_numbers_wrap_around() {
 
 #[test]
 fn after_a_blackout_no_delivered_segment_is_retransmitted() {
-    let link = Emulation {
-        rate: Some(1_000_000),
-        blackouts: vec![(Instant::from_millis(200), Instant::from_secs(40))],
-        ..Emulation::delay(Duration::from_millis(20))
-    };
+    let link = Emulation::delay(Duration::from_millis(20))
+        .with_rate(Some(1_000_000))
+        .with_blackouts(vec![(Instant::from_millis(200), Instant::from_secs(40))]);
     let mut t = transfer([Config::tpa(3); 2], [200_000, 0], &link, 5);
     t.run(Instant::from_secs(1000));
     t.assert_complete();
@@ -131,7 +129,7 @@ fn after_a_blackout_no_delivered_segment_is_retransmitted() {
 #[test]
 fn same_seed_same_dialogue() {
     let run = |seed| {
-        let link = Emulation { loss: 0.1, reorder: 0.1, ..Emulation::delay(Duration::from_millis(20)) };
+        let link = Emulation::delay(Duration::from_millis(20)).with_loss(0.1).with_reorder(0.1);
         let mut t = transfer([Config::tpa(3); 2], [50_000, 0], &link, seed);
         t.pair.record(Recording::On);
         t.run(Instant::from_secs(1000));
@@ -163,7 +161,7 @@ fn both_may_open_and_close_at_once_with_and_without_tags() {
 fn a_connection_of_a_stateless_listener_works_both_ways() {
     let listener = Listener::new(never_gives_up(Config::tpa(3)), Secret([7; 16])).unwrap();
     for seed in 0..40 {
-        let link = Emulation { loss: 0.2, duplicate: 0.1, ..Emulation::delay(Duration::from_millis(20)) };
+        let link = Emulation::delay(Duration::from_millis(20)).with_loss(0.2).with_duplicate(0.1);
         let mut a = End::tagged(never_gives_up(Config::tpa(2)), identity(99)).unwrap();
         a.connect(Instant::ZERO).unwrap();
         let syn = a.poll_transmit(Instant::ZERO).unwrap();

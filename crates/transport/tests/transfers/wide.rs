@@ -62,11 +62,9 @@ proptest! {
 
 #[test]
 fn after_a_blackout_few_packets_are_retransmitted() {
-    let link = Emulation {
-        rate: Some(1_000_000),
-        blackouts: vec![(Instant::from_millis(500), Instant::from_secs(40))],
-        ..Emulation::delay(Duration::from_millis(20))
-    };
+    let link = Emulation::delay(Duration::from_millis(20))
+        .with_rate(Some(1_000_000))
+        .with_blackouts(vec![(Instant::from_millis(500), Instant::from_secs(40))]);
     let mut t = transfer([Config::DEFAULT; 2], [200_000, 0], &link, 5);
     t.run(Instant::from_secs(1000));
     t.assert_complete();
@@ -78,7 +76,7 @@ fn after_a_blackout_few_packets_are_retransmitted() {
 #[test]
 fn same_seed_same_dialogue() {
     let run = |seed| {
-        let link = Emulation { loss: 0.1, reorder: 0.1, ..Emulation::delay(Duration::from_millis(20)) };
+        let link = Emulation::delay(Duration::from_millis(20)).with_loss(0.1).with_reorder(0.1);
         let mut t = transfer([Config::DEFAULT; 2], [50_000, 0], &link, seed);
         t.pair.record(Recording::On);
         t.run(Instant::from_secs(1000));
@@ -110,7 +108,7 @@ fn measured(link: &Emulation, seed: u64) -> (f64, f64) {
     b.listen().unwrap();
     a.connect(Instant::ZERO).unwrap();
     a.send(Instant::ZERO, Bytes::from(vec![7; 40_000_000])).unwrap();
-    let back = Emulation { loss: 0.0, reorder: 0.0, ..link.clone() };
+    let back = link.clone().with_loss(0.0).with_reorder(0.0);
     let mut pair = Pair::asymmetric(a, b, [link.clone(), back], seed);
     let mut received = 0;
     while pair.step(Instant::from_secs(6)) {
@@ -123,12 +121,10 @@ fn measured(link: &Emulation, seed: u64) -> (f64, f64) {
 }
 
 fn wire(loss: f64) -> Emulation {
-    Emulation {
-        rate: Some(20_000_000),
-        queue: Some(100),
-        loss,
-        ..Emulation::delay(Duration::from_millis(25))
-    }
+    Emulation::delay(Duration::from_millis(25))
+        .with_rate(Some(20_000_000))
+        .with_queue(Some(100))
+        .with_loss(loss)
 }
 
 #[test]
@@ -147,14 +143,14 @@ fn random_losses_reduce_the_goodput_by_their_share() {
 
 #[test]
 fn late_packets_are_not_retransmitted() {
-    let late = Emulation { reorder: 0.05, extra_delay: Duration::from_millis(30), ..wire(0.0) };
+    let late = wire(0.0).with_reorder(0.05).with_extra_delay(Duration::from_millis(30));
     let (goodput, sent) = measured(&late, 1);
     assert!(goodput > 17.0 && sent < 1.05, "{goodput:.2} Mb/s, {sent:.3} packets sent for one delivered");
 }
 
 #[test]
 fn the_end_of_the_stream_may_arrive_before_earlier_data() {
-    let link = Emulation { corrupt: 0.06, ..Emulation::default() };
+    let link = Emulation::default().with_corrupt(0.06);
     for seed in 0..40 {
         let config = never_gives_up(Config::DEFAULT).with_mss(64);
         let mut t = transfer([config; 2], [0, 8449], &link, seed);

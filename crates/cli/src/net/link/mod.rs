@@ -88,24 +88,22 @@ struct DirectionArgs<'a> {
 }
 
 fn emulation(args: &Args, way: &DirectionArgs<'_>) -> Result<Emulation, Problem> {
-    Ok(Emulation {
-        latency: way.delay.0,
-        rate: way.rate.map(|rate| rate.0),
-        opportunities: way.rate_trace.map(traces::rate_trace).transpose()?.map(Arc::new),
-        conditions: way.replay.map(traces::replay).transpose()?.map(Arc::from),
-        queue: Some(args.queue as usize),
-        loss: way.loss.0,
-        burst: args.loss_burst,
-        jitter: args.jitter.0,
-        allow_reordering: args.overtake,
-        reorder: args.reorder.0.0,
-        extra_delay: args.reorder.1.0,
-        extra_distribution: DelayDistribution::Fixed,
-        duplicate: args.duplicate.0,
-        corrupt: args.corrupt.0,
-        blackouts: args.outage.iter().map(|outage| (outage.0, outage.1)).collect(),
-        ..Emulation::default()
-    })
+    Ok(Emulation::default()
+        .with_latency(way.delay.0)
+        .with_rate(way.rate.map(|rate| rate.0))
+        .with_opportunities(way.rate_trace.map(traces::rate_trace).transpose()?.map(Arc::new))
+        .with_conditions(way.replay.map(traces::replay).transpose()?.map(Arc::from))
+        .with_queue(Some(args.queue as usize))
+        .with_loss(way.loss.0)
+        .with_burst(args.loss_burst)
+        .with_jitter(args.jitter.0)
+        .with_allow_reordering(args.overtake)
+        .with_reorder(args.reorder.0.0)
+        .with_extra_delay(args.reorder.1.0)
+        .with_extra_distribution(DelayDistribution::Fixed)
+        .with_duplicate(args.duplicate.0)
+        .with_corrupt(args.corrupt.0)
+        .with_blackouts(args.outage.iter().map(|outage| (outage.0, outage.1)).collect()))
 }
 
 fn setup(args: &Args) -> Result<Setup, Problem> {
@@ -284,38 +282,32 @@ mod tests {
 
     #[test]
     fn without_options_the_link_has_no_impairment() {
-        let way = Emulation {
-            queue: Some(100),
-            extra_distribution: DelayDistribution::Fixed,
-            extra_delay: Span::from_millis(30),
-            ..Emulation::default()
-        };
+        let way = Emulation::default()
+            .with_queue(Some(100))
+            .with_extra_distribution(DelayDistribution::Fixed)
+            .with_extra_delay(Span::from_millis(30));
         assert_eq!(setup_of(""), Setup::new(way.clone(), way, 1));
     }
 
     #[test]
     fn every_option_sets_its_parameter_in_both_directions() {
-        let way = Emulation {
-            latency: Span::from_millis(25),
-            rate: Some(20_000_000),
-            queue: Some(50),
-            loss: 0.05,
-            burst: Some(4.0),
-            jitter: Span::from_millis(3),
-            allow_reordering: true,
-            reorder: 0.02,
-            extra_delay: Span::from_millis(10),
-            extra_distribution: DelayDistribution::Fixed,
-            duplicate: 0.01,
-            corrupt: 0.001,
-            mark: 0.0,
-            opportunities: None,
-            conditions: None,
-            blackouts: vec![
+        let way = Emulation::default()
+            .with_latency(Span::from_millis(25))
+            .with_rate(Some(20_000_000))
+            .with_queue(Some(50))
+            .with_loss(0.05)
+            .with_burst(Some(4.0))
+            .with_jitter(Span::from_millis(3))
+            .with_allow_reordering(true)
+            .with_reorder(0.02)
+            .with_extra_delay(Span::from_millis(10))
+            .with_extra_distribution(DelayDistribution::Fixed)
+            .with_duplicate(0.01)
+            .with_corrupt(0.001)
+            .with_blackouts(vec![
                 (Moment::from_secs(1), Moment::from_secs(2)),
                 (Moment::from_secs(60), Moment::from_secs(120)),
-            ],
-        };
+            ]);
         let expected = Setup { path_mtu: Some(1400), ..Setup::new(way.clone(), way, 7) };
         let options = "--rate 20mbit --delay 25ms --jitter 3ms --overtake --loss 5% --loss-burst 4 --reorder 2%:10ms --duplicate 1% --corrupt 0.1% \
                        --queue 50 --mtu 1400 --outage 1s..2s --outage 60s..2min --seed 7";
@@ -332,20 +324,20 @@ mod tests {
         };
         let (trace, replay) = (file("trace", "5\n10\n"), file("replay.csv", "time_s,loss\n1,0.5\n"));
         let both = setup_of(&format!("--rate-trace {trace} --replay {replay}"));
-        assert!(both.forward.opportunities.is_some() && both.forward.conditions.is_some());
+        assert!(both.forward.opportunities().is_some() && both.forward.conditions().is_some());
         assert_eq!(both.forward, both.reverse);
         let rated = setup_of(&format!("--rate-trace {trace} --rate-back 1mbit"));
-        assert_eq!((rated.reverse.opportunities, rated.reverse.rate), (None, Some(1_000_000)));
+        assert_eq!((rated.reverse.opportunities(), rated.reverse.rate()), (None, Some(1_000_000)));
         let other = file("other", "7\n");
         let traced = setup_of(&format!("--rate 1mbit --rate-trace-back {other}"));
-        assert_eq!((traced.reverse.opportunities.is_some(), traced.reverse.rate), (true, None));
+        assert_eq!((traced.reverse.opportunities().is_some(), traced.reverse.rate()), (true, None));
     }
 
     #[test]
     fn the_reverse_direction_may_differ() {
         let setup =
             setup_of("--rate 20mbit --rate-back 1mbit --delay 25ms --delay-back 0 --loss 5% --loss-back 1%");
-        let figures = |way: &Emulation| (way.rate, way.latency, way.loss);
+        let figures = |way: &Emulation| (way.rate(), way.latency(), way.loss());
         assert_eq!(figures(&setup.forward), (Some(20_000_000), Span::from_millis(25), 0.05));
         assert_eq!(figures(&setup.reverse), (Some(1_000_000), Span::ZERO, 0.01));
     }

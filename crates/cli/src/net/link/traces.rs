@@ -107,16 +107,18 @@ impl Conditions {
     fn push(&mut self, row: &Row) -> Result<(), String> {
         let from = Instant::ZERO + Duration::from_secs_f64(row.time_s.0);
         let before = self.0.last().copied().unwrap_or_default();
-        if !self.0.is_empty() && from <= before.from {
-            let last = before.from.since(Instant::ZERO).as_secs_f64();
+        if !self.0.is_empty() && from <= before.from() {
+            let last = before.from().since(Instant::ZERO).as_secs_f64();
             return Err(format!("{} s does not come after {last} s, the time before", row.time_s.0));
         }
-        self.0.push(Condition {
-            from,
-            rate: row.rate_mbps.map(|rate| (rate.0 * 1e6) as u64).or(before.rate),
-            latency: row.delay_ms.map(|delay| Duration::from_secs_f64(delay.0 / 1e3)).or(before.latency),
-            loss: row.loss.map(|loss| loss.0).or(before.loss),
-        });
+        self.0.push(
+            Condition::starting_at(from)
+                .with_rate(row.rate_mbps.map(|rate| (rate.0 * 1e6) as u64).or(before.rate()))
+                .with_latency(
+                    row.delay_ms.map(|delay| Duration::from_secs_f64(delay.0 / 1e3)).or(before.latency()),
+                )
+                .with_loss(row.loss.map(|loss| loss.0).or(before.loss())),
+        );
         Ok(())
     }
 }
@@ -233,7 +235,7 @@ mod tests {
 
     fn condition(ms: u64, mbps: Option<u64>, delay_ms: Option<u64>, loss: Option<f64>) -> Condition {
         let (rate, latency) = (mbps.map(|rate| rate * 1_000_000), delay_ms.map(Duration::from_millis));
-        Condition { from: Instant::from_millis(ms), rate, latency, loss }
+        Condition::starting_at(Instant::from_millis(ms)).with_rate(rate).with_latency(latency).with_loss(loss)
     }
 
     #[test]

@@ -67,8 +67,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let silence = Some(Span::from_secs(args.silence.into()));
     match args.identity.transport {
         Transport::Tpa => {
-            let mut config = tpa::config(args.window);
-            config = config.with_silence_limit(silence);
+            let config = tpa::config(args.window).with_silence_limit(silence);
             serve::<Tpa>(args, &admission, &directory, &config, None)
         }
         Transport::TpaWide => {
@@ -77,8 +76,9 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
                 Credentials::Shared(_) => None,
                 Credentials::Keys { private, .. } => Some(private.public().fingerprint()),
             };
-            let mut config = wide::config(credentials);
-            config.transport = config.transport.with_silence_limit(silence);
+            let config = wide::config(credentials);
+            let transport = config.transport().with_silence_limit(silence);
+            let config = config.with_transport(transport);
             serve::<Wide>(args, &admission, &directory, &config, fingerprint)
         }
     }

@@ -78,14 +78,14 @@ fn transport_config(args: &Args, follow: &mut TransferPrinter) -> Result<Transpo
                 let what = "--transport tpa knows no keys, so that no receiver can be trusted";
                 return Err(Problem::new(what).help("leave out --trust or --transport").into());
             }
-            let mut config = tpa::config(args.window);
-            config = config.with_silence_limit(silence);
+            let config = tpa::config(args.window).with_silence_limit(silence);
             TransportConfig::Tpa(Box::new(config))
         }
         Transport::TpaWide => {
             let (credentials, known) = credentials(args, follow)?;
-            let mut config = wide::config(credentials);
-            config.transport = config.transport.with_silence_limit(silence);
+            let config = wide::config(credentials);
+            let transport = config.transport().with_silence_limit(silence);
+            let config = config.with_transport(transport);
             TransportConfig::Wide(Box::new(config), known)
         }
     })

@@ -285,7 +285,7 @@ fn transport(section: &Section<'_>) -> Result<Transport, Problem> {
 
 fn leg(section: &Section<'_>) -> Result<LegOptions, Problem> {
     let congestion = values::congestion_control(section, keys::CONGESTION.name)?;
-    Ok(LegOptions { congestion, ..LegOptions::default() })
+    Ok(LegOptions::default().with_congestion(congestion))
 }
 
 fn wrong(section: &Section<'_>, error: impl Display) -> Problem {

@@ -103,9 +103,7 @@ impl SplitTask {
 }
 
 fn leg(section: &Section<'_>, congestion: &str) -> Result<LegOptions, Problem> {
-    Ok(LegOptions {
-        congestion: values::congestion_control(section, congestion)?,
-        user_timeout: values::seconds(section, keys::USER_TIMEOUT_S.name),
-        ..LegOptions::default()
-    })
+    Ok(LegOptions::default()
+        .with_congestion(values::congestion_control(section, congestion)?)
+        .with_user_timeout(values::seconds(section, keys::USER_TIMEOUT_S.name)))
 }

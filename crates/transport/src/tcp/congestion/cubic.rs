@@ -4,22 +4,25 @@
 //! whole of [`Cubic`].
 
 use super::cubic_linux::{DecisionInput, LinuxGrowth, WMaxKnowledge};
-use hopline_core::{Duration, Instant};
+use hopline_core::{Duration, Instant, settings};
 
-/// Parameters of [`CongestionControl::Cubic`](super::CongestionControl::Cubic).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CubicConfig {
-    /// Growth factor `C` of the cubic function, segments per second cubed. Above 0, at most 1000; default 0.4
-    /// (RFC 9438 §5).
-    pub c: f64,
-    /// Multiplicative decrease factor `beta_cubic`: share of the window that remains after a loss. Above 0 and below 1;
-    /// default 0.7 (§4.6).
-    pub beta: f64,
-    /// Fast convergence: a flow that is reduced again below its last maximum leaves room for competing flows. Default on
-    /// (§4.7).
-    pub fast_convergence: FastConvergence,
-    /// Arithmetic of the window computation. Default real numbers.
-    pub arithmetic: CubicArithmetic,
+settings! {
+    /// Parameters of [`CongestionControl::Cubic`](super::CongestionControl::Cubic). Start from [`Self::RFC9438`] or
+    /// [`Self::LINUX`] and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct CubicConfig {
+        /// Growth factor `C` of the cubic function, segments per second cubed. Above 0, at most 1000; default 0.4
+        /// (RFC 9438 §5).
+        c, with_c: f64,
+        /// Multiplicative decrease factor `beta_cubic`: share of the window that remains after a loss. Above 0 and below 1;
+        /// default 0.7 (§4.6).
+        beta, with_beta: f64,
+        /// Fast convergence: a flow that is reduced again below its last maximum leaves room for competing flows. Default on
+        /// (§4.7).
+        fast_convergence, with_fast_convergence: FastConvergence,
+        /// Arithmetic of the window computation. Default real numbers; [`Self::LINUX`]: whole segments.
+        arithmetic, with_arithmetic: CubicArithmetic,
+    }
 }
 
 /// Arithmetic of the cubic function and of the Reno-friendly estimate (`W_est`).

@@ -2,16 +2,20 @@
 
 use super::{AckInput, CongestionState, ImmediateRetransmission, Response, TimerAction, reno};
 use crate::tcp::config::Config;
+use hopline_core::settings;
 
-/// Parameters of [`Variant::NewReno`](super::Variant::NewReno).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewRenoConfig {
-    /// Partial ACKs that restart the retransmission timer.
-    pub timer: NewRenoTimer,
-    /// Effect of a partial ACK on the inflated window.
-    pub partial_ack: PartialAck,
-    /// `cwnd` after recovery.
-    pub exit: NewRenoExit,
+settings! {
+    /// Parameters of [`Variant::NewReno`](super::Variant::NewReno). Start from [`Self::RFC6582`] or a preset of ns-2 and
+    /// use the setters. "Default" is the value of RFC 6582.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct NewRenoConfig {
+        /// Partial ACKs that restart the retransmission timer. Default the first only.
+        timer, with_timer: NewRenoTimer,
+        /// Effect of a partial ACK on the inflated window. Default deflates it.
+        partial_ack, with_partial_ack: PartialAck,
+        /// `cwnd` after recovery. Default by the data in flight.
+        exit, with_exit: NewRenoExit,
+    }
 }
 
 /// Partial ACKs that restart the retransmission timer.

@@ -2,14 +2,18 @@
 
 use super::{AckInput, CongestionState, RecoveryPhase, Response};
 use crate::tcp::config::Config;
+use hopline_core::settings;
 
-/// Parameters of [`Variant::Reno`](super::Variant::Reno).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RenoConfig {
-    /// Condition for a fast retransmit, to limit their number per window of data.
-    pub guard: FastRetransmitGuard,
-    /// Effect on `cwnd` of the ACK that ends recovery.
-    pub exit: RenoExit,
+settings! {
+    /// Parameters of [`Variant::Reno`](super::Variant::Reno). Start from [`Self::RFC5681`] or [`Self::NS2`] and use the
+    /// setters. "Default" is the value of RFC 5681.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct RenoConfig {
+        /// Condition for a fast retransmit, to limit their number per window of data. Default none.
+        guard, with_guard: FastRetransmitGuard,
+        /// Effect on `cwnd` of the ACK that ends recovery. Default deflates it.
+        exit, with_exit: RenoExit,
+    }
 }
 
 /// Condition for a fast retransmit, to limit their number per window of data.

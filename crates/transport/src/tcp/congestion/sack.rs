@@ -4,14 +4,18 @@ use super::prr::{Prr, PrrBound, RecoveryAck, RecoveryReduction, SafeAck};
 use super::{AckInput, BackoffAction, CongestionState, NewData, RecoveryPhase, Response};
 use crate::tcp::config::Config;
 use crate::tcp::scoreboard::Scoreboard;
+use hopline_core::settings;
 
-/// Parameters of [`Variant::Sack`](super::Variant::Sack).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SackConfig {
-    /// Rules of loss inference and pipe estimation.
-    pub rules: SackRules,
-    /// Reduction of the window during recovery.
-    pub reduction: RecoveryReduction,
+settings! {
+    /// Parameters of [`Variant::Sack`](super::Variant::Sack). Start from [`Self::RFC6675`], [`Self::RFC9937`] or
+    /// [`Self::NS2`] and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct SackConfig {
+        /// Rules of loss inference and pipe estimation. Default RFC 6675.
+        rules, with_rules: SackRules,
+        /// Reduction of the window during recovery. Default at once; [`Self::RFC9937`]: proportional.
+        reduction, with_reduction: RecoveryReduction,
+    }
 }
 
 /// Rules of loss inference and pipe estimation.

@@ -2,33 +2,36 @@
 
 use crate::ConfigError;
 use crate::tcp::config::{LossDetection, OptionOffer};
+use hopline_core::settings;
 
-/// Parameters of TCP-DOOR (Wang and Zhang, MobiHoc 2002). Start from one of the study's five schemes and change fields.
-///
-/// Both ends of a connection may have different parameters. A feature that needs both ends is in use if both have it.
-/// "Default" is the value in the study's schemes. A1 to A10 are the points that the paper leaves open, numbered as in
-/// `docs/protocols/tcp-door.md`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DoorConfig {
-    /// Detection of out-of-order delivery. Default of the schemes that have them: ADSN, TPSN.
-    pub detection: Detection,
-    /// Response of the sender.
-    pub response: DoorResponse,
-    /// Late packets that count as events (A1). Default once per route change.
-    pub late: LateRule,
-    /// Number of acknowledgments that carry the feedback of one event (A6). With more than one, consecutive ones report
-    /// one event only, and both ends must have the same value. Range 1–255, default 1.
-    pub feedback_acks: u8,
-    /// Variables held during T1 (A7). Default all.
-    pub held: HeldVariables,
-    /// Retransmissions during T1 (A7). Default as usual.
-    pub retransmissions: DisabledRetransmissions,
-    /// Effect of a time-out during T1 on the timer (A8). Default none.
-    pub held_timer: HeldTimerBackoff,
-    /// Effect of an event during T1 (A9). Default restart T1.
-    pub repeated_event: RepeatedEvent,
-    /// Number of reductions to undo if there were several within T2 (A10). Default all.
-    pub reach: UndoReach,
+settings! {
+    /// Parameters of TCP-DOOR (Wang and Zhang, MobiHoc 2002). Start from one of the study's five schemes and use the setters.
+    ///
+    /// Both ends of a connection may have different parameters. A feature that needs both ends is in use if both have it.
+    /// "Default" is the value in the study's schemes. A1 to A10 are the points that the paper leaves open, numbered as in
+    /// `docs/protocols/tcp-door.md`.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct DoorConfig {
+        /// Detection of out-of-order delivery. Default of the schemes that have them: ADSN, TPSN.
+        detection, with_detection: Detection,
+        /// Response of the sender, with T1 and T2. Each scheme has its own.
+        response, with_response: DoorResponse,
+        /// Late packets that count as events (A1). Default once per route change.
+        late, with_late: LateRule,
+        /// Number of acknowledgments that carry the feedback of one event (A6). With more than one, consecutive ones report
+        /// one event only, and both ends must have the same value. Range 1–255, default 1.
+        feedback_acks, with_feedback_acks: u8,
+        /// Variables held during T1 (A7). Default all.
+        held, with_held: HeldVariables,
+        /// Retransmissions during T1 (A7). Default as usual.
+        retransmissions, with_retransmissions: DisabledRetransmissions,
+        /// Effect of a time-out during T1 on the timer (A8). Default none.
+        held_timer, with_held_timer: HeldTimerBackoff,
+        /// Effect of an event during T1 (A9). Default restart T1.
+        repeated_event, with_repeated_event: RepeatedEvent,
+        /// Number of reductions to undo if there were several within T2 (A10). Default all.
+        reach, with_reach: UndoReach,
+    }
 }
 
 /// Detection of out-of-order delivery.
@@ -190,31 +193,31 @@ impl DoorConfig {
     /// Returns scheme "All": both ends detect, both responses.
     #[must_use]
     pub const fn all(t1: f64, t2: f64) -> Self {
-        Self::with_response(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Both { t1, t2 })
+        Self::scheme(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Both { t1, t2 })
     }
 
     /// Returns scheme "SD": the sender detects, both responses.
     #[must_use]
     pub const fn sender_detection(t1: f64, t2: f64) -> Self {
-        Self::with_response(Detection::Sender(AckOrder::Adsn), DoorResponse::Both { t1, t2 })
+        Self::scheme(Detection::Sender(AckOrder::Adsn), DoorResponse::Both { t1, t2 })
     }
 
     /// Returns scheme "RD": the receiver detects, both responses.
     #[must_use]
     pub const fn receiver_detection(t1: f64, t2: f64) -> Self {
-        Self::with_response(Detection::Receiver(DataOrder::Tpsn), DoorResponse::Both { t1, t2 })
+        Self::scheme(Detection::Receiver(DataOrder::Tpsn), DoorResponse::Both { t1, t2 })
     }
 
     /// Returns scheme "TD": both ends detect, temporary disabling.
     #[must_use]
     pub const fn temporary_disabling(t1: f64) -> Self {
-        Self::with_response(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Disable { t1 })
+        Self::scheme(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Disable { t1 })
     }
 
     /// Returns scheme "IR": both ends detect, instant recovery.
     #[must_use]
     pub const fn instant_recovery(t2: f64) -> Self {
-        Self::with_response(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Recover { t2 })
+        Self::scheme(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Recover { t2 })
     }
 
     /// Returns the 56 settings of the study: All, SD and RD with each T1 and T2, TD with each T1, IR with each T2.
@@ -227,7 +230,7 @@ impl DoorConfig {
         both.chain(with_one.into_iter().flat_map(|make| Self::STUDY_MULTIPLES.map(make)))
     }
 
-    const fn with_response(detection: Detection, response: DoorResponse) -> Self {
+    const fn scheme(detection: Detection, response: DoorResponse) -> Self {
         Self {
             detection,
             response,

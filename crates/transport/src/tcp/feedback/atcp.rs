@@ -9,15 +9,17 @@ use super::{
 };
 use crate::tcp::congestion::window_hold::WindowHold;
 use crate::tcp::endpoint::Endpoint;
-use hopline_core::{Instant, Payload};
+use hopline_core::{Instant, Payload, settings};
 
-/// Parameters of [`RouteFeedback::Atcp`](super::RouteFeedback::Atcp).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AtcpConfig {
-    /// Times of the probes while the destination is unreachable. Default as TCP in persist mode.
-    pub probing: ProbeSchedule,
-    /// Detection of the return of the route. Default by probes alone.
-    pub route_return: RouteReturn,
+settings! {
+    /// Parameters of [`RouteFeedback::Atcp`](super::RouteFeedback::Atcp). Start from [`Self::PAPER`] and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct AtcpConfig {
+        /// Times of the probes while the destination is unreachable. Default as TCP in persist mode.
+        probing, with_probing: ProbeSchedule,
+        /// Detection of the return of the route. Default by probes alone.
+        route_return, with_route_return: RouteReturn,
+    }
 }
 
 impl AtcpConfig {

@@ -11,13 +11,15 @@ use super::freeze::{FreezePlan, FrozenBehaviour, InFlightTimeout, ResumePolicy};
 use super::{
     CwndAfterFreeze, FeedbackState, InFlightAfterFreeze, ProbeSchedule, RouteReturn, RtoAfterFreeze,
 };
-use hopline_core::Duration;
+use hopline_core::{Duration, settings};
 
-/// Parameters of [`RouteFeedback::Bus`](super::RouteFeedback::Bus).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BusConfig {
-    /// Times of the probes, in case the ERSN was lost. Default every 2 s (ours).
-    pub probing: ProbeSchedule,
+settings! {
+    /// Parameters of [`RouteFeedback::Bus`](super::RouteFeedback::Bus). Start from [`Self::PAPER`] and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct BusConfig {
+        /// Times of the probes, in case the ERSN was lost. Default every 2 s (ours).
+        probing, with_probing: ProbeSchedule,
+    }
 }
 
 impl BusConfig {

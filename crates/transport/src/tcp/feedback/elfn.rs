@@ -5,21 +5,23 @@ use super::freeze::{FreezePlan, FrozenBehaviour, InFlightTimeout, ResumePolicy};
 use super::{
     CwndAfterFreeze, FeedbackState, InFlightAfterFreeze, ProbeSchedule, RouteReturn, RtoAfterFreeze,
 };
-use hopline_core::Duration;
+use hopline_core::{Duration, settings};
 
-/// Parameters of [`RouteFeedback::Elfn`](super::RouteFeedback::Elfn).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ElfnConfig {
-    /// Times of the probes. Default every 2 s (the authors found 2 s good).
-    pub probing: ProbeSchedule,
-    /// Detection of the return of the route. Default by probes alone.
-    pub route_return: RouteReturn,
-    /// Congestion window afterwards. Default restored.
-    pub cwnd: CwndAfterFreeze,
-    /// RTO and round-trip estimate afterwards. Default restored.
-    pub rto: RtoAfterFreeze,
-    /// Treatment of the data in flight at the failure. Default awaited: the sender "continues as normal".
-    pub in_flight: InFlightAfterFreeze,
+settings! {
+    /// Parameters of [`RouteFeedback::Elfn`](super::RouteFeedback::Elfn). Start from [`Self::PAPER`] and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ElfnConfig {
+        /// Times of the probes. Default every 2 s (the authors found 2 s good).
+        probing, with_probing: ProbeSchedule,
+        /// Detection of the return of the route. Default by probes alone.
+        route_return, with_route_return: RouteReturn,
+        /// Congestion window afterwards. Default restored.
+        cwnd, with_cwnd: CwndAfterFreeze,
+        /// RTO and round-trip estimate afterwards. Default restored.
+        rto, with_rto: RtoAfterFreeze,
+        /// Treatment of the data in flight at the failure. Default awaited: the sender "continues as normal".
+        in_flight, with_in_flight: InFlightAfterFreeze,
+    }
 }
 
 impl ElfnConfig {

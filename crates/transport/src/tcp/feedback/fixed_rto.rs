@@ -3,14 +3,16 @@
 
 use super::{FeedbackState, RouteFeedback};
 use crate::tcp::endpoint::Endpoint;
-use hopline_core::{Instant, Payload};
+use hopline_core::{Instant, Payload, settings};
 
-/// Parameters of [`RouteFeedback::FixedRto`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FixedRtoConfig {
-    /// Number of consecutive time-outs, without an acknowledgment of new data in between, from which on the timeout is
-    /// constant. Range 1–255, default 2.
-    pub timeouts: u32,
+settings! {
+    /// Parameters of [`RouteFeedback::FixedRto`]. Start from [`Self::PAPER`] and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct FixedRtoConfig {
+        /// Number of consecutive time-outs, without an acknowledgment of new data in between, from which on the timeout is
+        /// constant. Range 1–255, default 2.
+        timeouts, with_timeouts: u32,
+    }
 }
 
 impl FixedRtoConfig {

@@ -4,15 +4,17 @@
 
 use super::freeze::{FreezePlan, FrozenBehaviour, InFlightTimeout, ResumePolicy};
 use super::{CwndAfterFreeze, FeedbackState, InFlightAfterFreeze, RouteReturn, RtoAfterFreeze};
-use hopline_core::Duration;
+use hopline_core::{Duration, settings};
 
-/// Parameters of [`RouteFeedback::TcpF`](super::RouteFeedback::TcpF).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TcpFConfig {
-    /// Route failure timer: longest snooze without a notification of the return. Afterwards the retransmission timer runs
-    /// again, and losses are congestion. Above zero, default 10 s (ours; the paper: the longest time that finding a route
-    /// takes).
-    pub failure_timer: Duration,
+settings! {
+    /// Parameters of [`RouteFeedback::TcpF`](super::RouteFeedback::TcpF). Start from [`Self::PAPER`] and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct TcpFConfig {
+        /// Route failure timer: longest snooze without a notification of the return. Afterwards the retransmission timer runs
+        /// again, and losses are congestion. Above zero, default 10 s (ours; the paper: the longest time that finding a route
+        /// takes).
+        failure_timer, with_failure_timer: Duration as into,
+    }
 }
 
 impl TcpFConfig {

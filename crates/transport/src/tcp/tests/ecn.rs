@@ -22,7 +22,7 @@ fn syn_ack() -> SegmentBuilder {
 
 /// Ten segments in flight since 100 ms, ECN agreed on.
 fn in_flight(config: Config) -> Script {
-    let mut s = connected_with_syn_ack(config.with_ecn(), syn_ack().ece());
+    let mut s = connected_with_syn_ack(config.with_ecn(EcnMode::Request), syn_ack().ece());
     s.endpoint.send(s.now, Length(1 << 40)).unwrap();
     let said = s.transmits();
     let window = said.split(';').count();
@@ -50,7 +50,7 @@ fn only_new_data_are_ecn_capable() {
 #[test]
 fn a_peer_that_mirrors_the_bits_or_drops_them_has_not_agreed() {
     for syn_ack in [syn_ack().ece().cwr(), syn_ack().cwr(), syn_ack()] {
-        let mut s = connected_with_syn_ack(plain().with_ecn(), syn_ack);
+        let mut s = connected_with_syn_ack(plain().with_ecn(EcnMode::Request), syn_ack);
         s.endpoint.send(s.now, Length(1000)).unwrap();
         assert_eq!(s.transmits(), ". 1:1001 ack 1");
         s.receive(segment(1).ack(1).data(10).marked());
@@ -61,7 +61,7 @@ fn a_peer_that_mirrors_the_bits_or_drops_them_has_not_agreed() {
 #[test]
 fn a_retransmitted_syn_does_not_request_ecn_and_only_echoes() {
     // §6.1.1.1, and §6.1.1: after a SYN without the bits, the sender must not send capable data, but echoes marks.
-    let mut s = Script::new(plain().with_ecn());
+    let mut s = Script::new(plain().with_ecn(EcnMode::Request));
     s.endpoint.connect(s.now).unwrap();
     assert_eq!(s.run_until(1100), "0: SEW 0; 1000: S 0");
     s.receive(syn_ack().ece());
@@ -166,8 +166,10 @@ fn after_a_loss_reno_does_not_halve_again_for_a_mark_in_the_same_window() {
 #[test]
 fn a_mark_and_a_loss_in_one_window_count_once() {
     for config in [plain(), plain().with_sack()] {
-        let mut s =
-            connected_with_syn_ack(config.with_ecn(), segment(0).syn().ack(1).ece().options(mss_1000_sack()));
+        let mut s = connected_with_syn_ack(
+            config.with_ecn(EcnMode::Request),
+            segment(0).syn().ack(1).ece().options(mss_1000_sack()),
+        );
         s.endpoint.send(s.now, Length(1 << 40)).unwrap();
         s.transmits();
         s.receive(segment(1).ack(1001).ece());

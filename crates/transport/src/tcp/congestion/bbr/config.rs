@@ -1,23 +1,25 @@
 //! Parameters of BBR.
 
 use crate::ConfigError;
-use hopline_core::Duration;
+use hopline_core::{Duration, settings};
 
-/// Parameters of [`CongestionControl::Bbr`](super::super::CongestionControl::Bbr). Start from [`Self::V1`] or [`Self::V3`] and change fields.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BbrConfig {
-    /// Version of BBR.
-    pub version: BbrVersion,
-    /// Largest volume in flight once the path is known, as a multiple of its bandwidth-delay product. Range 1–10,
-    /// default 2.
-    pub cwnd_gain: f64,
-    /// Share by which the pacing rate is below the bandwidth, so that queues drain. Range 0 to below 1, default 0.01.
-    pub pacing_margin: f64,
-    /// Time without a round trip as short as the minimum after which ProbeRTT begins. In v1 it is also the window of the
-    /// minimum filter; in v3 that window is twice as long. Above 0, at most an hour; default 10 s (v1), 5 s (v3).
-    pub probe_rtt_interval: Duration,
-    /// Duration of ProbeRTT, at least a round trip. At most a minute, default 200 ms.
-    pub probe_rtt_duration: Duration,
+settings! {
+    /// Parameters of [`CongestionControl::Bbr`](super::super::CongestionControl::Bbr). Start from [`Self::V1`] or [`Self::V3`] and use the setters.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct BbrConfig {
+        /// Version of BBR. [`Self::V1`] and [`Self::V3`] have one each.
+        version, with_version: BbrVersion,
+        /// Largest volume in flight once the path is known, as a multiple of its bandwidth-delay product. Range 1–10,
+        /// default 2.
+        cwnd_gain, with_cwnd_gain: f64,
+        /// Share by which the pacing rate is below the bandwidth, so that queues drain. Range 0 to below 1, default 0.01.
+        pacing_margin, with_pacing_margin: f64,
+        /// Time without a round trip as short as the minimum after which ProbeRTT begins. In v1 it is also the window of the
+        /// minimum filter; in v3 that window is twice as long. Above 0, at most an hour; default 10 s (v1), 5 s (v3).
+        probe_rtt_interval, with_probe_rtt_interval: Duration as into,
+        /// Duration of ProbeRTT, at least a round trip. At most a minute, default 200 ms.
+        probe_rtt_duration, with_probe_rtt_duration: Duration as into,
+    }
 }
 
 /// Version of BBR, with the parameters that only that version has.

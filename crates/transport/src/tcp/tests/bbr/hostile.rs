@@ -2,7 +2,7 @@
 
 use super::super::script::{Script, mss_1000, mss_1000_sack, plain, segment};
 use super::{BbrConfig, linux};
-use crate::tcp::{Config, CongestionControl, Endpoint, LossDetection, Ports, RecoveryPhase};
+use crate::tcp::{Config, CongestionControl, EcnMode, Endpoint, LossDetection, Ports, RecoveryPhase};
 use hopline_core::{Duration, Instant, Length, LinkId, Seq32, StateMachine};
 use hopline_wire::tcp::{Flags, SackBlock, Segment};
 use proptest::prelude::*;
@@ -117,7 +117,7 @@ fn incompatible_options_are_refused_by_name() {
     let good = linux(BbrConfig::V1);
     assert_eq!(refused(good), None);
     assert_eq!(refused(Config { loss_detection: LossDetection::DupAcks, ..good }), Some("loss_detection"));
-    assert_eq!(refused(good.with_ecn()), Some("ecn"));
+    assert_eq!(refused(good.with_ecn(EcnMode::Request)), Some("ecn"));
     let law = CongestionControl::Bbr(BbrConfig { cwnd_gain: 0.5, ..BbrConfig::V1 });
     assert_eq!(refused(Config { congestion_control: law, ..good }), Some("law.cwnd_gain"));
     let law = CongestionControl::Bbr(BbrConfig { probe_rtt_interval: Duration::ZERO, ..BbrConfig::V3 });

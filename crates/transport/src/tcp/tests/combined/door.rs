@@ -12,7 +12,7 @@ fn ir(t2: f64) -> DoorConfig {
 }
 
 fn sack(door: DoorConfig) -> Config {
-    plain().with_sack().with_door(door)
+    plain().with_sack().with_door(Some(door))
 }
 
 /// An ACK that tells of late data.
@@ -31,7 +31,7 @@ fn three_duplicates(s: &mut Script, una: i64) {
 
 #[test]
 fn during_t1_a_mark_halves_the_window_once_and_a_loss_does_not() {
-    let mut s = in_flight(sack(td(4.0)).with_ecn(), 10);
+    let mut s = in_flight(sack(td(4.0)).with_ecn(EcnMode::Request), 10);
     s.receive(late_data_feedback(1));
     s.receive(segment(1).ack(1001).ece());
     assert_eq!(window(&s), (5000, 5000));
@@ -46,7 +46,7 @@ fn during_t1_a_mark_halves_the_window_once_and_a_loss_does_not() {
 #[test]
 fn a_mark_reduces_the_window_in_a_recovery_held_by_t1() {
     for (t1_is_over, ends) in [(false, 100), (true, 1400)] {
-        let mut s = in_flight(sack(td(4.0)).with_ecn(), 10);
+        let mut s = in_flight(sack(td(4.0)).with_ecn(EcnMode::Request), 10);
         s.receive(late_data_feedback(1));
         three_duplicates(&mut s, 1);
         assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Recovery, (10_000, UNLIMITED)));
@@ -63,7 +63,7 @@ fn a_mark_reduces_the_window_in_a_recovery_held_by_t1() {
 
 #[test]
 fn a_mark_reduces_the_window_after_a_timeout_held_by_t1() {
-    let mut s = in_flight(sack(td(4.0)).with_ecn(), 10);
+    let mut s = in_flight(sack(td(4.0)).with_ecn(EcnMode::Request), 10);
     s.receive(late_data_feedback(1));
     s.run_until(450);
     assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Loss, (10_000, UNLIMITED)));
@@ -81,7 +81,7 @@ fn a_mark_reduces_the_window_after_a_timeout_held_by_t1() {
 
 #[test]
 fn undoing_an_earlier_reduction_keeps_that_of_a_mark_during_t1() {
-    let mut s = in_flight(with_dsack_undo(sack(td(4.0))).with_ecn(), 10);
+    let mut s = in_flight(with_dsack_undo(sack(td(4.0))).with_ecn(EcnMode::Request), 10);
     for right in [2001, 3001, 4001] {
         s.receive(segment(1).ack(1).sack(1001, right));
         s.transmits();
@@ -100,11 +100,11 @@ fn undoing_an_earlier_reduction_keeps_that_of_a_mark_during_t1() {
 
 #[test]
 fn instant_recovery_undoes_no_reduction_by_or_beside_a_mark() {
-    let mut s = in_flight(sack(ir(8.0)).with_ecn(), 10);
+    let mut s = in_flight(sack(ir(8.0)).with_ecn(EcnMode::Request), 10);
     s.receive(segment(1).ack(1001).ece());
     s.receive(late_data_feedback(1001));
     assert_eq!((s.endpoint.stats().door.instant_recoveries, window(&s)), (0, (5000, 5000)));
-    let mut s = in_flight(sack(ir(8.0)).with_ecn(), 10);
+    let mut s = in_flight(sack(ir(8.0)).with_ecn(EcnMode::Request), 10);
     three_duplicates(&mut s, 1);
     s.receive(segment(1).ack(1).ece().sack(1001, 5001));
     s.receive(late_data_feedback(1));
@@ -114,7 +114,7 @@ fn instant_recovery_undoes_no_reduction_by_or_beside_a_mark() {
 
 #[test]
 fn an_ack_with_feedback_and_ecn_echo_undoes_and_halves() {
-    let mut s = in_flight(sack(DoorConfig::all(4.0, 4.0)).with_ecn(), 10);
+    let mut s = in_flight(sack(DoorConfig::all(4.0, 4.0)).with_ecn(EcnMode::Request), 10);
     three_duplicates(&mut s, 1);
     assert_eq!(window(&s), (5000, 5000));
     s.receive(late_data_feedback(1).ece());
@@ -178,7 +178,7 @@ fn a_recovery_held_by_t1_ends_with_its_initial_window() {
     for (held, ends) in
         [(HeldVariables::Everything, 401), (HeldVariables::Reductions, 401), (HeldVariables::Reductions, 200)]
     {
-        let mut s = in_flight(prr().with_door(DoorConfig { held, ..td(1.0) }), 10);
+        let mut s = in_flight(prr().with_door(Some(DoorConfig { held, ..td(1.0) })), 10);
         s.receive(late_data_feedback(1));
         three_duplicates(&mut s, 1);
         assert!(s.transmits().starts_with(". 1:1001 ack 1"));
@@ -196,7 +196,7 @@ fn a_recovery_held_by_t1_ends_with_its_initial_window() {
 
 #[test]
 fn instant_recovery_during_prr_restores_the_window() {
-    let mut s = in_flight(prr().with_door(ir(1.0)), 20);
+    let mut s = in_flight(prr().with_door(Some(ir(1.0))), 20);
     three_duplicates(&mut s, 1);
     assert_eq!(window(&s), (16_556, 10_000));
     s.transmits();
@@ -208,7 +208,7 @@ fn instant_recovery_during_prr_restores_the_window() {
 
 #[test]
 fn during_t1_a_rack_loss_is_retransmitted_without_reduction() {
-    let mut s = in_flight(plain().with_rack().with_door(td(4.0)), 10);
+    let mut s = in_flight(plain().with_rack().with_door(Some(td(4.0))), 10);
     s.receive_at(200, late_data_feedback(1));
     s.receive(segment(1).ack(1).sack(1001, 4001));
     assert!(s.transmits().starts_with(". 1:1001 ack 1"));

@@ -21,21 +21,29 @@ fn contradictory_options_are_refused_with_the_reason() {
     let by_timestamps = DoorConfig { detection: Detection::Receiver(DataOrder::Timestamps), ..door() };
     let without_stamps = Config { timestamps: OptionOffer::NotOffered, ..modern };
     let mut refused = vec![
-        (without_stamps.with_door(by_timestamps), "timestamps", "TCP-DOOR takes the order of data from them"),
         (
-            Config { timestamps: OptionOffer::NotOffered, ..with_eifel(modern.with_door(door())) },
+            without_stamps.with_door(Some(by_timestamps)),
+            "timestamps",
+            "TCP-DOOR takes the order of data from them",
+        ),
+        (
+            Config { timestamps: OptionOffer::NotOffered, ..with_eifel(modern.with_door(Some(door()))) },
             "spurious.eifel",
             "it goes by what an ACK echoes",
         ),
-        (with_dsack_undo(modern.with_newreno()).with_door(door()), "spurious.dsack", "carries the reports"),
         (
-            Config { variant: modern.with_newreno().variant, ..modern.with_rack().with_door(door()) },
+            with_dsack_undo(modern.with_newreno()).with_door(Some(door())),
+            "spurious.dsack",
+            "carries the reports",
+        ),
+        (
+            Config { variant: modern.with_newreno().variant, ..modern.with_rack().with_door(Some(door())) },
             "loss_detection",
             "RACK goes by what the peer holds",
         ),
     ];
     for scheme in told {
-        let beside_door = modern.with_feedback(scheme).with_door(door());
+        let beside_door = modern.with_feedback(scheme).with_door(Some(door()));
         refused.push((beside_door, "feedback", "TCP-DOOR tells lost routes by itself"));
         refused.push((modern.with_rack().with_feedback(scheme), "feedback", "losses are told by time"));
     }
@@ -48,9 +56,10 @@ fn contradictory_options_are_refused_with_the_reason() {
 
 #[test]
 fn tcp_door_combines_with_every_modern_option() {
-    assert_eq!(Config::linux().with_ecn().with_door(door()).validate(), Ok(()));
+    assert_eq!(Config::linux().with_ecn(EcnMode::Request).with_door(Some(door())).validate(), Ok(()));
     for recovery in [Config::with_reno, Config::with_newreno, Config::with_sack, Config::with_rack] {
-        let config = recovery(Config::modern().with_cubic().with_ecn().with_door(door()));
+        let config =
+            recovery(Config::modern().with_cubic().with_ecn(EcnMode::Request).with_door(Some(door())));
         assert_eq!(config.validate(), Ok(()));
     }
 }

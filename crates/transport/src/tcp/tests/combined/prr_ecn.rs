@@ -6,7 +6,7 @@ use crate::tcp::RecoveryPhase;
 
 /// Twenty segments in flight since 100 ms.
 fn twenty() -> Script {
-    in_flight(prr().with_ecn(), 20)
+    in_flight(prr().with_ecn(EcnMode::Request), 20)
 }
 
 #[test]

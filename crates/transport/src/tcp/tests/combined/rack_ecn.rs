@@ -4,7 +4,7 @@ use super::*;
 use crate::tcp::RecoveryPhase;
 
 fn rack_and_ecn() -> Config {
-    plain().with_rack().with_ecn()
+    plain().with_rack().with_ecn(EcnMode::Request)
 }
 
 /// Returns the number of reactions to marks, to losses, and to tail losses.

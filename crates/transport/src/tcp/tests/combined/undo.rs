@@ -104,7 +104,7 @@ fn an_eifel_undo_of_prr_returns_rack_losses_to_flight() {
 fn a_recovery_with_an_ecn_echo_is_not_undone() {
     // RFC 4015 §3.4. The loss may have been none; that there was congestion is certain.
     for marked in [true, false] {
-        let mut s = in_flight(with_dsack_undo(plain().with_sack()).with_ecn(), 10);
+        let mut s = in_flight(with_dsack_undo(plain().with_sack()).with_ecn(EcnMode::Request), 10);
         for right in [2001, 3001, 4001] {
             s.receive(segment(1).ack(1).sack(1001, right));
         }
@@ -119,7 +119,7 @@ fn a_recovery_with_an_ecn_echo_is_not_undone() {
 
 #[test]
 fn a_timestamp_echo_with_ecn_echo_undoes_nothing() {
-    let mut s = in_flight(with_eifel(plain().with_sack()).with_ecn(), 10);
+    let mut s = in_flight(with_eifel(plain().with_sack()).with_ecn(EcnMode::Request), 10);
     assert!(s.run_until(450).starts_with("400: . 1:1001 ack 1"));
     let ack = ack_of(&s, 450, 1001, 100);
     s.receive(ack.ece());
@@ -130,7 +130,7 @@ fn a_timestamp_echo_with_ecn_echo_undoes_nothing() {
 #[test]
 fn frto_undoes_nothing_after_a_mark() {
     let spurious = SpuriousDetection { frto: Frto::FirstTimeout, ..SpuriousDetection::NONE };
-    let mut s = in_flight(Config { spurious, ..plain().with_sack() }.with_ecn(), 10);
+    let mut s = in_flight(Config { spurious, ..plain().with_sack() }.with_ecn(EcnMode::Request), 10);
     s.run_until(450);
     s.receive(segment(1).ack(1001).ece());
     s.transmits();

@@ -104,7 +104,7 @@ fn a_recovery_that_began_before_t1_continues() {
 fn retransmitting_only_the_first_segment_needs_duplicates() {
     let door =
         DoorConfig { retransmissions: DisabledRetransmissions::FirstSegment, ..DoorConfig::all(1.0, 1.0) };
-    let error = Config::modern().with_rack().with_door(door).validate().unwrap_err();
+    let error = Config::modern().with_rack().with_door(Some(door)).validate().unwrap_err();
     assert_eq!(error.field, "door.resends");
-    assert_eq!(Config::modern().with_sack().with_door(door).validate(), Ok(()));
+    assert_eq!(Config::modern().with_sack().with_door(Some(door)).validate(), Ok(()));
 }

@@ -16,7 +16,7 @@ const NOTHING: DoorFeatures = DoorFeatures { adsn: false, tpsn: false, feedback:
 
 /// SACK, with 1000 data bytes beside the option.
 fn with_door(door: DoorConfig) -> Config {
-    Config { mss: 1008, ..plain().with_sack().with_door(door) }
+    Config { mss: 1008, ..plain().with_sack().with_door(Some(door)) }
 }
 
 /// Options of a peer that can do this.

@@ -176,7 +176,7 @@ fn the_56_settings_of_the_study_are_valid() {
     assert_eq!(settings.len(), 56);
     for (i, &door) in settings.iter().enumerate() {
         assert!(!settings[..i].contains(&door), "{door:?}");
-        assert_eq!(Config::ns2_2001().with_sack().with_door(door).validate(), Ok(()));
+        assert_eq!(Config::ns2_2001().with_sack().with_door(Some(door)).validate(), Ok(()));
     }
     let count = |which: fn(&DoorConfig) -> bool| settings.iter().filter(|d| which(d)).count();
     assert_eq!(count(|d| d.response.t1().is_none()), 4, "IR");
@@ -197,24 +197,24 @@ fn invalid_settings_are_refused() {
         (DoorConfig { feedback_acks: 0, ..all }, "door.feedback_acks"),
         (timestamps, "timestamps"),
     ] {
-        let config = plain().with_door(door);
+        let config = plain().with_door(Some(door));
         assert_eq!(config.validate().unwrap_err().field, field);
         let made = Endpoint::<Length>::new(config, Ports { local: 1, remote: 2 }, Seq32(0));
         assert_eq!(made.err().map(|e| e.field), Some(field));
     }
     assert_eq!(
-        Config { timestamps: OptionOffer::Offered, ..plain().with_door(timestamps) }.validate(),
+        Config { timestamps: OptionOffer::Offered, ..plain().with_door(Some(timestamps)) }.validate(),
         Ok(())
     );
     let fraction = DoorConfig::all(0.25, 1000.0);
-    assert_eq!(plain().with_door(fraction).validate(), Ok(()));
+    assert_eq!(plain().with_door(Some(fraction)).validate(), Ok(()));
 }
 
 #[test]
 fn it_works_with_every_recovery() {
     for config in [plain().with_reno(), plain().with_newreno(), plain().with_sack()] {
         for door in DoorConfig::study_settings() {
-            let mut s = Script::new(config.with_door(door));
+            let mut s = Script::new(config.with_door(Some(door)));
             s.endpoint.listen().unwrap();
             s.receive(
                 segment(0).syn().options(Options { door: Some(DoorOption::Offer(ALL)), ..mss_1000_sack() }),

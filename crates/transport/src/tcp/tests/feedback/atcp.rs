@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tcp::congestion::SackConfig;
-use crate::tcp::{AtcpConfig, ProbeSchedule, RecoveryPhase, Variant};
+use crate::tcp::{AtcpConfig, EcnMode, ProbeSchedule, RecoveryPhase, Variant};
 
 fn atcp() -> RouteFeedback {
     RouteFeedback::Atcp(AtcpConfig::PAPER)
@@ -111,7 +111,7 @@ fn other_schemes_and_frozen_senders_ignore_marks() {
 
 /// Ten segments in flight since 100 ms, over a path that may mark; SACK.
 fn over_a_path_that_marks(config: Config) -> Script {
-    let mut s = Script::new(config.with_feedback(atcp()).with_ecn());
+    let mut s = Script::new(config.with_feedback(atcp()).with_ecn(EcnMode::Request));
     s.endpoint.connect(s.now).unwrap();
     s.transmits();
     s.now = Instant::from_millis(100);

@@ -51,7 +51,7 @@ fn freezing_schemes_cannot_use_rack() {
 
 #[test]
 fn tcp_door_excludes_feedback_schemes() {
-    let door = plain().with_door(DoorConfig::all(2.0, 2.0));
+    let door = plain().with_door(Some(DoorConfig::all(2.0, 2.0)));
     assert_eq!(door.validate(), Ok(()));
     for feedback in [RouteFeedback::Elfn(ElfnConfig::PAPER), RouteFeedback::FixedRto(FixedRtoConfig::PAPER)] {
         assert_eq!(refused(door.with_feedback(feedback)), "feedback");
