@@ -6,7 +6,7 @@ use crate::schema::{self, Key, Literal, Takes, join};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A server, a base station and a mobile host on wires.
-const WIRED: &str = "\
+pub(super) const WIRED: &str = "\
 duration_s = 10
 [[node]]
 name = \"s\"
@@ -55,7 +55,7 @@ kind = \"d-proxy\"
 ";
 
 /// Three wireless nodes, one of which does not hear another for a while.
-const OUTAGE: &str = "\
+pub(super) const OUTAGE: &str = "\
 duration_s = 10
 [nodes]
 layout = \"chain\"
@@ -72,7 +72,7 @@ end_s = 1
 ";
 
 /// Three wireless nodes, one of which loses frames of another.
-const LOSS: &str = "\
+pub(super) const LOSS: &str = "\
 duration_s = 10
 [nodes]
 layout = \"chain\"
@@ -82,14 +82,12 @@ spacing_m = 200
 [[radio.loss]]
 from = \"n0\"
 to = \"n1\"
-model = \"packet\"
-packet_loss = 0.1
 [[flow]]
 src = \"n0\"
 dst = \"n2\"
 ";
 
-/// Two stations and a mobile host.
+/// Two stations, one with a middlebox, and a mobile host.
 const CELLS: &str = "\
 duration_s = 10
 [radio]
@@ -121,10 +119,29 @@ dst = \"m\"
 home_agent = \"s\"
 [[mobile]]
 node = \"m\"
+[[proxy]]
+node = \"b1\"
+kind = \"none\"
+";
+
+/// Two nodes placed one by one, and a node that floods notices.
+const PLACED: &str = "\
+duration_s = 10
+[radio]
+[[node]]
+name = \"a\"
+[[node]]
+name = \"b\"
+x_m = 100
+[[flow]]
+src = \"a\"
+dst = \"b\"
+[[notice_flood]]
+node = \"b\"
 ";
 
 /// Scenarios in which keys have an effect, each a text and the settings over it.
-fn scenarios() -> Vec<(&'static str, Vec<String>)> {
+pub(super) fn scenarios() -> Vec<(&'static str, Vec<String>)> {
     let mut all = Vec::new();
     let mut add = |text, settings: &[&str]| {
         all.push((text, settings.iter().map(|s| (*s).to_owned()).collect::<Vec<String>>()));
@@ -230,8 +247,42 @@ fn scenarios() -> Vec<(&'static str, Vec<String>)> {
         add(CHAIN, &[&format!("flow.0.kind={kind}"), "flow.0.rate_kbps=8"]);
     }
     add(CHAIN, &["flows.random=1", "flows.kind=cbr", "flows.rate_kbps=8"]);
+    add(CHAIN, &["flows.random=1"]);
+    add(CHAIN, &["animation.to_s=5"]);
+    add(CHAIN, &["neighborhood_red.delivery=unicast"]);
+    add(CHAIN, &["routing.protocol=dsr"]);
+    add(CHAIN, &["transport=tpa", "routing.protocol=olsr", "routing.failure_notification=elfn"]);
+    add(PLACED, &[]);
+    add(
+        PLACED,
+        &[
+            "mobility.model=random-waypoint",
+            "mobility.width_m=100",
+            "mobility.height_m=100",
+            "mobility.max_speed_mps=1",
+        ],
+    );
     add(OUTAGE, &[]);
     add(LOSS, &[]);
+    for (text, errors) in [(CHAIN, "radio.errors"), (LOSS, "radio.loss.0"), (WIRED, "link.0.errors")] {
+        let of = |key: &str| format!("{errors}.{key}");
+        add(text, &[&of("model=packet"), &of("packet_loss=0.1")]);
+        add(text, &[&of("model=gilbert-packet"), &of("good_to_bad=0.1"), &of("bad_to_good=0.1")]);
+        add(
+            text,
+            &[
+                &of("model=gilbert-elliott"),
+                &of("mean_good_s=1"),
+                &of("mean_bad_s=1"),
+                &of("bit_error_rate_bad=0.5"),
+            ],
+        );
+    }
+    for disturbance in ["jitter.max_ms=1", "slots.interval_ms=1"] {
+        add(WIRED, &[&format!("link.0.{disturbance}")]);
+    }
+    add(WIRED, &["link.0.policer.rate_mbps=1", "link.0.policer.burst_bytes=3000"]);
+    add(WIRED, &["link.0.reordering.fraction=0.1", "link.0.reordering.extra_delay_ms=1"]);
     for kind in ["snoop", "split", "mtcp", "nack", "ack-pacing"] {
         add(WIRED, &[&format!("proxy.0.kind={kind}")]);
     }
@@ -243,17 +294,19 @@ fn scenarios() -> Vec<(&'static str, Vec<String>)> {
         add(PAIR, &[&format!("proxy.0.kind={kind}")]);
     }
     add(CELLS, &[]);
+    add(CELLS, &["proxy.0.kind=split"]);
     all
 }
 
 /// Returns what the scenario is, to be compared.
-fn resolved(text: &str, settings: &[String]) -> Option<String> {
+pub(super) fn resolved(text: &str, settings: &[String]) -> Result<String, Problems> {
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-    parse(text, &settings).and_then(|s| s.spec(1)).ok().map(|spec| format!("{spec:?}"))
+    let scenario = parse(text, &settings)?;
+    Ok(format!("{:?}, {} runs, {:?}", scenario.spec(1)?, scenario.runs(), scenario.animation()))
 }
 
 /// Returns every key with its path, each table at its first place only. Elements of lists are at place 0.
-fn every_key() -> Vec<(String, &'static Key)> {
+pub(super) fn every_key() -> Vec<(String, &'static Key)> {
     fn below(
         path: &str,
         keys: &'static [Key],
@@ -318,53 +371,27 @@ fn others(path: &str, key: &Key) -> Vec<String> {
     values.into_iter().filter_map(|value| written(path, value)).collect()
 }
 
-/// Keys without effect on a scenario that is resolved, or on none of the [`scenarios`].
-const WITHOUT_EFFECT: &[&str] = &[
-    "animation.from_s",
-    "flows.kind",
-    "link.0.errors.bit_error_rate_good",
-    "link.0.errors.direction",
-    "link.0.errors.loss_bad",
-    "link.0.errors.loss_good",
-    "link.0.errors.model",
-    "link.0.jitter.direction",
-    "link.0.policer.direction",
-    "link.0.reordering.direction",
-    "link.0.slots.direction",
-    "mobility.model",
-    "mobility.pause_s",
-    "neighborhood_red.share",
-    "node.0.fixed",
-    "notice_flood.0.forge",
-    "notice_flood.0.interval_s",
-    "notice_flood.0.lifetime_s",
-    "notice_flood.0.normalized_pb",
-    "notice_flood.0.start_s",
-    "proxy.0.handover_s",
-    "radio.errors.bit_error_rate_good",
-    "radio.errors.loss_bad",
-    "radio.errors.loss_good",
-    "radio.errors.model",
-    "radio.loss.0.bit_error_rate_good",
-    "radio.loss.0.loss_bad",
-    "radio.loss.0.loss_good",
-    "radio.loss.0.model",
-    "routing.dsr.cache",
-    "routing.dsr.preset",
-    "routing.olsr.preset",
-    "runs",
-    "tpa.notification",
+/// Settings that the other values of a key need.
+const COMPANIONS: &[(&str, &[&str])] = &[
+    ("flows.kind", &["flows.rate_kbps=8"]),
+    ("mobility.model", &["mobility.width_m=100", "mobility.height_m=100", "mobility.max_speed_mps=1"]),
+    ("radio.errors.model", &["radio.errors.packet_loss=0.1"]),
+    ("radio.loss.0.model", &["radio.loss.0.packet_loss=0.1"]),
+    ("link.0.errors.model", &["link.0.errors.packet_loss=0.1"]),
 ];
+
+/// Keys with a single value, so that there is no other one to compare with.
+const SINGLE_VALUED: &[&str] = &["routing.olsr.preset"];
 
 #[test]
 fn a_scenario_without_a_key_is_that_with_its_stated_default() {
     let all = scenarios();
-    let is_refused = |(text, settings): &&(&str, Vec<String>)| resolved(text, settings).is_none();
+    let is_refused = |(text, settings): &&(&str, Vec<String>)| resolved(text, settings).is_err();
     let refused: Vec<_> = all.iter().filter(is_refused).map(|(_, settings)| settings).collect();
     assert!(refused.is_empty(), "no scenarios: {refused:#?}");
     let scenarios: Vec<_> = all
         .into_iter()
-        .filter_map(|(text, settings)| resolved(text, &settings).map(|spec| (text, settings, spec)))
+        .filter_map(|(text, settings)| resolved(text, &settings).ok().map(|spec| (text, settings, spec)))
         .collect();
     let mut wrong = BTreeMap::new();
     let mut untouched = BTreeSet::new();
@@ -385,14 +412,18 @@ fn a_scenario_without_a_key_is_that_with_its_stated_default() {
                 text.contains(&format!("[{table}]"))
                     || settings.iter().any(|setting| setting.starts_with(&format!("{table}.")))
             };
-            let brought = ["radio", "neighborhood_red"]
+            let brought = ["radio", "neighborhood_red", "animation"]
                 .into_iter()
                 .find(|table| path.starts_with(&format!("{table}.")));
             if brought.is_some_and(|table| !is_there(table)) {
                 continue;
             }
-            let with = |setting: String| resolved(text, &[&settings[..], &[setting]].concat());
-            if !others(&path, key).into_iter().filter_map(with).any(|other| other != *without) {
+            let with = |setting: String| resolved(text, &[&settings[..], &[setting]].concat()).ok();
+            let companions = COMPANIONS.iter().find(|(of, _)| *of == path).map_or(&[][..], |(_, more)| more);
+            let companions: Vec<String> = companions.iter().map(|&more| more.to_owned()).collect();
+            let with_companions =
+                |setting| resolved(text, &[&settings[..], &companions, &[setting]].concat()).ok();
+            if !others(&path, key).into_iter().filter_map(with_companions).any(|other| other != *without) {
                 continue;
             }
             effective += 1;
@@ -411,7 +442,7 @@ fn a_scenario_without_a_key_is_that_with_its_stated_default() {
         }
     }
     assert!(wrong.is_empty(), "stated, but not so: {wrong:#?}");
-    let expected: BTreeSet<String> = WITHOUT_EFFECT.iter().map(|&path| path.into()).collect();
+    let expected: BTreeSet<String> = SINGLE_VALUED.iter().map(|&path| path.into()).collect();
     assert_eq!(untouched, expected, "no scenario shows their default; {compared} are compared");
 }
 
