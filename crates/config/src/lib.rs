@@ -12,6 +12,7 @@
 //! | [`json_schema`] | JSON Schema and reference of a kind of file |
 //! | [`keys`], [`middlebox`] | keys of middleboxes, and their configurations: the same in a scenario and behind real packets |
 //! | [`separated`] | lines of separated values |
+//! | [`unit`] | units of keys |
 //!
 //! Nothing here knows of a simulator: scenario files and files of daemons are built on it alike.
 
@@ -30,3 +31,4 @@ pub mod schema;
 mod section;
 pub mod separated;
 pub mod source;
+pub mod unit;

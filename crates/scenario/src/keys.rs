@@ -134,7 +134,8 @@ pub mod animation {
 /// `[animation]`.
 pub const ANIMATION: &[Key] = &[
     animation::FROM_S.key,
-    Key::number("to_s", 0.0, MAX_S, "end").derived("end of the run, or the limit of the report"),
+    Key::number("to_s", 0.0, MAX_S, "end; above from_s")
+        .derived("end of the run, or the limit of the report"),
 ];
 
 /// Keys of [`FLOW`] that always have a value.
@@ -182,7 +183,7 @@ pub const FLOW: &[Key] = &[
     Key::text("class", "class of the flow in results and metrics: metric = \"delay_p95 of voice\""),
     flow::START_S.key,
     flow::START_JITTER_S.key,
-    Key::number("stop_s", 0.0, MAX_S, "when it stops").derived("never"),
+    Key::number("stop_s", 0.0, MAX_S, "when it stops; above start_s").derived("never"),
     Key::word("transport", TRANSPORTS, "transport, except of cbr and on-off")
         .derived("the top level's, of recorded: none, datagrams"),
     Key::text("file", "of recorded: CSV with the header time_s,bytes, beside the scenario"),

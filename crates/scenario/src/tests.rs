@@ -11,6 +11,7 @@ use hopline_routing::aodv::config::LinkSensing;
 use hopline_sim::spec::{Attachment, RoutingSpec, Traffic, Transport};
 use hopline_transport::tcp::{AckPolicy, Config, Variant};
 
+mod bounds;
 mod cells;
 mod defaults;
 mod door;
@@ -34,6 +35,7 @@ mod ranges;
 mod recovery;
 mod settings;
 mod traffic;
+mod units;
 mod ways;
 
 /// Three nodes in a line and a flow from end to end. Tests put their own lines before it or in its sections.

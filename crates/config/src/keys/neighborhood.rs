@@ -49,7 +49,7 @@ pub const NEIGHBORHOOD_RED: &[Key] = &[
         "min_threshold_packets",
         0.0,
         1e6,
-        "minth: average below which there is no congestion",
+        "minth: average below which there is no congestion; below max_threshold_packets",
     ).derived("100 times bandwidth_mbps / 2"),
     Key::number(
         "max_threshold_packets",

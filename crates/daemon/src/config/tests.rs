@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+mod bounds;
+
 fn read(text: &str) -> Result<Config, String> {
     let source = Source { name: "p.toml".into(), text: text.into() };
     Config::parse(&Arc::new(source)).map_err(|problems| problems.to_string())

@@ -132,7 +132,7 @@ pub const OUTAGE: &[Key] = &[
     outage::FROM.key,
     outage::TO.key,
     outage::START_S.key,
-    Key::number("end_s", 0.0, MAX_S, "end").derived("never"),
+    Key::number("end_s", 0.0, MAX_S, "end; above start_s").derived("never"),
     Key::number("every_s", 1e-6, MAX_S, "interval of repetitions, until the run ends")
         .derived("it comes once"),
     Key::flag("both_ways", "whether `from` does not receive from `to` either").default(Literal::Flag(false)),

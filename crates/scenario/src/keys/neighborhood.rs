@@ -44,7 +44,7 @@ pub mod notice_flood {
 pub const NOTICE_FLOOD: &[Key] = &[
     notice_flood::NODE.key,
     notice_flood::START_S.key,
-    Key::number("stop_s", 0.0, MAX_S, "end of the notices").derived("never"),
+    Key::number("stop_s", 0.0, MAX_S, "end of the notices; above start_s").derived("never"),
     notice_flood::INTERVAL_S.key,
     notice_flood::NORMALIZED_PB.key,
     notice_flood::LIFETIME_S.key,

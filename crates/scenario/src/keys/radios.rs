@@ -333,7 +333,7 @@ pub const QUEUE: &[Key] = &[
         "min_threshold_packets",
         0.0,
         65_535.0,
-        "of red: average queue below which all enter",
+        "of red: average queue below which all enter; below max_threshold_packets",
     ).default(Literal::Number(RedConfig::PAPER.min_threshold)),
     Key::number(
         "max_threshold_packets",

@@ -52,7 +52,7 @@ pub const MAX_CONNECTIONS: Key = Key::integer(
     "max_connections",
     1,
     500_000,
-    "maximum number of connections; further ones are reset, of gateways: maximum number of connections; further ones wait for max_wait_s",
+    "maximum number of connections; further ones are reset, of gateways: maximum number of connections; further ones wait for max_wait_s; at most 65535",
 ).default_except(Literal::Integer(8192), &[Exception::new("of gateways", Literal::Integer(1024))]);
 /// `buffer_bytes`.
 pub const BUFFER_BYTES: Key = Key::integer(
