@@ -289,7 +289,7 @@ packages-test: tools ## Install every package of target/packages into something 
 .PHONY: references
 references: tools ## Write the tables of keys and figures that are made from the program: docs, scenarios, the C header, UCI
 	UPDATE_REFERENCE=1 cargo test --quiet --locked -p hopline-lab --test it -- scenarios::the_references metrics::
-	UPDATE_REFERENCE=1 cargo test --quiet --locked -p hopline-daemon config::tests::the_page_has_every_key
+	UPDATE_REFERENCE=1 cargo test --quiet --locked -p hopline-daemon config::tests::the_reference_has_every_key
 	UPDATE_REFERENCE=1 cargo test --quiet --locked -p hopline-capi --test header
 	cargo run --quiet --locked -p hopline-cli -- schema proxy | packaging/openwrt/keys > $(TARGET)/uci-keys
 	mv $(TARGET)/uci-keys packaging/openwrt/hopline/files/uci-keys
