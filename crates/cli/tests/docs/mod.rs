@@ -1,4 +1,5 @@
-//! Tests of the documentation: links have a target, examples run, and their output is the one on the page.
+//! Tests of the documentation: links have a target, parameters are those of the program, examples run, and their output is the
+//! one on the page.
 //!
 //! CONTRIBUTING.md describes how a page marks its examples. `UPDATE_DOCS=1` writes the present output into the pages.
 
@@ -7,6 +8,7 @@
 pub(crate) mod folder;
 mod links;
 pub(crate) mod page;
+mod parameters;
 mod printed;
 mod snippet;
 mod tests;
@@ -39,6 +41,9 @@ fn of_page(path: &Path) -> Vec<Test> {
     let mut tests = vec![
         test("has links that lead somewhere", |path| {
             links::check(&Page::load(path)).unwrap_or_else(fail_with)
+        }),
+        test("states parameters as they are declared", |path| {
+            parameters::check(&Page::load(path)).unwrap_or_else(fail_with)
         }),
         test("shows what happens", |path| {
             walk::walk(&Page::load(path), Share::Quick, Mode::from_environment()).unwrap_or_else(fail_with)

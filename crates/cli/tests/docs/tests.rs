@@ -2,6 +2,7 @@
 
 use crate::docs::links;
 use crate::docs::page::Page;
+use crate::docs::parameters;
 use crate::docs::printed::compare;
 use crate::docs::walk::{Mode, Share, walk};
 use hopline_harness::{Test, tests};
@@ -11,6 +12,10 @@ pub(crate) fn all() -> Vec<Test> {
         missing_link_targets_are_found,
         missing_paths_are_found,
         headings_have_the_anchors_of_the_web_view,
+        a_default_or_range_of_another_value_is_found,
+        defaults_of_kinds_and_presets_are_compared,
+        fields_of_a_kind_of_proxy_are_compared_with_its_keys,
+        a_table_of_parameters_without_a_mark_is_found,
         an_unmarked_block_is_found,
         another_number_is_a_difference_and_another_cpu_time_is_not,
         an_ellipsis_matches_any_lines_and_nothing_else_does,
@@ -62,6 +67,107 @@ fn headings_have_the_anchors_of_the_web_view() {
     let expected =
         ["tpa-over-udp-on-linux", "variant-what-is-compared-the-first", "same", "same-1", "über_uns--ja"];
     assert_eq!(page(text).anchors, expected);
+}
+
+/// Returns what is wrong with the parameters of a table that follows `before`.
+fn parameters_said(before: &str, header: &str, rows: &[&str]) -> String {
+    let columns = header.matches(" | ").count() + 1;
+    let rows: String = rows.iter().map(|row| format!("| {row} |\n")).collect();
+    let text = format!("# A\n\n{before}\n| {header} |\n|{}\n{rows}", "---|".repeat(columns));
+    parameters::check(&page(&text)).err().unwrap_or_default().join("\n")
+}
+
+fn a_default_or_range_of_another_value_is_found() {
+    let said = |row: &str| parameters_said("<!-- keys: tpa -->", "key | range | default", &[row]);
+    for right in [
+        "`cwnd_max` | 1 to 12 | 3",
+        "`block_fill_ms` | whole, 0 to 60000 | 100 ms",
+        "`block_fill_ms` | 0–1 min | 0.1 s",
+        "`g`, `h` | 0.001 to 1 | 1/8, 1/4",
+        "`echo` | `last`, `first` | `last`",
+        "`pacing` | `none`, `adaptive` | `none`, of tpa-ap: `adaptive`",
+    ] {
+        assert_eq!(said(right), "", "{right}");
+    }
+    for (wrong, says) in [
+        ("`cwnd_max` | 1 to 12 | 2", "page.md:6: the default of `cwnd_max` is 3, not 2"),
+        ("`cwnd_max` | 1 to 11 | 3", "page.md:6: `cwnd_max` takes whole, 1 to 12, not 1 to 11"),
+        ("`block_fill_ms` | 0–1 min | 100 s", "the default of `block_fill_ms` is 100, not 100 s"),
+        ("`block_fill_ms` | 0–1 min | 100 bytes", "the default of `block_fill_ms` is 100, not 100 bytes"),
+        ("`g`, `h` | 0.001 to 1 | 1/4", "the default of `g` is 0.125, not 1/4"),
+        ("`g`, `h` | 0.001 to 1 | 1/8, 1/4, 1/2", "2 keys, and other defaults"),
+        (
+            "`pacing` | `none`, `adaptive` | `none`",
+            "the default of `pacing` is none, of tpa-ap: adaptive, not none",
+        ),
+        ("`cwnd` | 1 to 12 | 3", "`tpa` has no key `cwnd`"),
+        ("cwnd_max | 1 to 12 | 3", "is not a list of keys in backticks"),
+        ("`cwnd_max`: the window | 1 to 12 | 3", "is not a list of keys in backticks"),
+    ] {
+        assert!(said(wrong).contains(says), "{wrong}: {}", said(wrong));
+    }
+    let unit = |row: &str| parameters_said("<!-- keys: tcp -->", "key | unit", &[row]);
+    assert_eq!([unit("`min_rto_s` | s"), unit("`cubic_beta` | ")], ["", ""]);
+    assert!(unit("`min_rto_s` | ms").contains("the unit of `min_rto_s` is s, not ms"));
+}
+
+fn defaults_of_kinds_and_presets_are_compared() {
+    let of = |kind: &str, row: &str| {
+        parameters_said(&format!("<!-- keys: proxy, of {kind} -->"), "key | default", &[row])
+    };
+    assert_eq!(of("ack-pacing", "`high_water_packets` | 4096"), "");
+    assert!(
+        of("snoop", "`high_water_packets` | 4096").contains("the default of `high_water_packets` is 2000")
+    );
+    let by = |row: &str| {
+        parameters_said("<!-- keys: queue, by radio.preset -->", "key | default | `ns2-wavelan`", &[row])
+    };
+    assert_eq!(by("`capacity_packets` | 50 | 49"), "");
+    assert!(by("`capacity_packets` | 49 | 49").contains("the default of `capacity_packets` is 50"));
+    assert!(by("`capacity_packets` | 50 | 50").contains("queue.capacity_packets of ns2-wavelan is not 50"));
+}
+
+fn fields_of_a_kind_of_proxy_are_compared_with_its_keys() {
+    let said = |row: &str| parameters_said("<!-- fields: gateway -->", "field | range | default", &[row]);
+    for right in [
+        "`fallback_after` | 100 ms–60 s | 3 s",
+        "`buffer` | 4 KiB–1 MiB | 32 KiB",
+        "`max_connections` | 1–65 535 | 1024",
+        "`negotiation_timeout` | 100 ms–60 s | 10 s",
+        "`.asking(known)` | | all use the exit",
+    ] {
+        assert_eq!(said(right), "", "{right}");
+    }
+    assert!(
+        said("`fallback_after` | 100 ms–60 s | 2 s")
+            .contains("`fallback_after_s` has the default 3, not 2 s")
+    );
+    assert!(
+        said("`fallback_after` | 1–60 s | 3 s").contains("`fallback_after_s` takes 0.1 to 60, not 1–60 s")
+    );
+    assert!(said("`buffer` | 4 KiB–16 MiB | 32 KiB").contains("takes 4096 to 1048576"));
+}
+
+fn a_table_of_parameters_without_a_mark_is_found() {
+    let (header, row) = ("key | default", "`tcp.ack_every` | 2");
+    assert!(
+        parameters_said("Text.", header, &[row]).contains("page.md:4: a table of parameters without a mark")
+    );
+    assert!(
+        parameters_said("", "key | `dot11b`", &["`first_access` | immediate"]).contains("without a mark")
+    );
+    assert_eq!(parameters_said("<!-- not keys: of a command -->", header, &[row]), "");
+    // Results, and keys of nothing.
+    assert_eq!(parameters_said("", "key | Mb/s", &[row]), "");
+    assert_eq!(parameters_said("", header, &["`--timeout` | 2"]), "");
+    assert!(
+        parameters_said("<!-- keys: tcpp -->", header, &[row]).contains("scenarios have no table `tcpp`")
+    );
+    assert!(
+        parameters_said("<!-- keys: tcp, for bbr -->", header, &[row])
+            .contains("`for bbr` is not understood")
+    );
+    assert!(parameters_said("<!-- fields: gate -->", header, &[row]).contains("there is no kind `gate`"));
 }
 
 fn an_unmarked_block_is_found() {
