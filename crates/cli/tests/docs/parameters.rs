@@ -1,7 +1,6 @@
 //! Tables of parameters on pages: what a row states of a key is what the key declares.
 //!
-//! A mark before the table says what its rows are. A table with a column such as "default" whose rows begin with names of keys
-//! must have one.
+//! A mark before the table says what its rows are. It is required where a column such as "default" stands beside names of keys.
 //!
 //! | mark | rows |
 //! |---|---|

@@ -6,7 +6,7 @@ use super::*;
 use crate::schema::{Key, Takes};
 use std::collections::BTreeSet;
 
-/// A node that moves, obstacles of both kinds, and a link whose rate changes.
+/// A node that moves, an obstacle, an outage, and a link with two rates.
 const TABLES: &str = "\
 duration_s = 10
 [radio]
@@ -194,7 +194,7 @@ const MORE: &[(&str, &[&str])] = &[
     (CHAIN, &["flow.0.kind=request-response", "flow.0.request_bytes=1", "flow.0.response_bytes=1"]),
 ];
 
-/// Keys whose upper bound would take minutes or gigabytes: only their lower bound is resolved.
+/// Keys with an upper bound that would take minutes or gigabytes: only the lower one is resolved.
 const LARGE: &[&str] = &["nodes.count", "nodes.columns", "nodes.rows", "flow.0.pairs", "flows.random"];
 
 /// Ends of ranges that another key excludes, as the meaning of the key says: the value nearest to it that is tried, and the other

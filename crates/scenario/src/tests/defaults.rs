@@ -298,10 +298,22 @@ pub(super) fn scenarios() -> Vec<(&'static str, Vec<String>)> {
     all
 }
 
-/// Returns what the scenario is, to be compared.
+/// Returns what the scenario is, to be compared. As [`Scenario::parse`], which would resolve it once more.
 pub(super) fn resolved(text: &str, settings: &[String]) -> Result<String, Problems> {
-    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-    let scenario = parse(text, &settings)?;
+    let source = Arc::new(Source { name: "test.toml".into(), text: text.into() });
+    let mut document = document::parse(&source)?;
+    for setting in settings {
+        document::set(&mut document, &Setting::parse("--set", setting)?)?;
+    }
+    schema::check_document(&document, "the scenario", keys::SCENARIO)?;
+    let scenario = Scenario {
+        source,
+        folder: Path::new("").into(),
+        document,
+        settings: Vec::new(),
+        files: resolve::Files::default(),
+        machines: CustomAlgorithms::default(),
+    };
     Ok(format!("{:?}, {} runs, {:?}", scenario.spec(1)?, scenario.runs(), scenario.animation()))
 }
 
