@@ -30,13 +30,13 @@
 //! | state | sends at | until |
 //! |---|---|---|
 //! | InitialWindow | no rate; ten packets in flight | the first burst has arrived |
-//! | Startup | a rate that doubles up to the first estimate, and grows by an increasing gain above it | the link carries less, or losses are too many |
-//! | Cruise | the rate, which grows while there is no queue | congestion, or a measurement is due |
-//! | Drain | 75 % of the reduced rate | the time that the queue takes if only this flow fills it |
+//! | Startup | a rate that doubles up to the first estimate, then grows by a rising gain | the link carries less than the rate, or the loss rate is too high |
+//! | Cruise | the current rate, which grows while there is no queue | congestion, or a measurement is due |
+//! | Drain | 75 % of the reduced rate | the queue would be empty if only this flow had filled it |
 //! | EvaluateDrain | the reduced rate | a round trip shows the effect of the drain |
-//! | ProbeRtt | 20 % of the rate for a round trip, then the rate | the packets of the low rate have arrived |
-//! | ProbeLoss | 80 % of the rate | one cause of the losses is likelier than the other |
-//! | Competitive | 120 % of a window as CUBIC's per round trip | the queue is gone, or 192 round trips |
+//! | ProbeRtt | 20 % of the rate for a round trip, then the full rate | the packets sent at the low rate have arrived |
+//! | ProbeLoss | 80 % of the rate | the path or the rate is the likelier cause of the losses |
+//! | Competitive | 1.2 · CUBIC window / round-trip time | the queue is gone, or 192 round trips have passed |
 //!
 //! [`StateMachine::enter`] is the only place that assigns the state. [`state`] lists all transitions.
 
