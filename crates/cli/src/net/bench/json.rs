@@ -1,7 +1,7 @@
 //! Test as JSON, with iperf3's keys in iperf3's order. `docs/bench.md` lists them.
 
 use super::date::date;
-use super::row::{CountedBy, Row, total};
+use super::row::{CountedBy, Row, datagrams_sent};
 use crate::net::clock;
 use hopline_tools::bench::{
     DatagramStats, Ending, Error, Interval, Latency, Limit, Phase, Plan, Report, Role, RoundTrips,
@@ -190,11 +190,11 @@ pub(super) struct IntervalLine {
 }
 
 pub(super) fn interval(interval: &Interval) -> IntervalLine {
-    let counted = |role| if role == Role::Sends { CountedBy::Sent } else { CountedBy::Received };
+    let counted = |role| if role == Role::Sends { CountedBy::Sender } else { CountedBy::Receiver };
     let omitted = Some(interval.phase == Phase::Omitted);
     let row = |role, bytes, datagrams| {
         let row = Row::new(interval.start, interval.end, bytes, role == Role::Sends);
-        Row { omitted, ..row.with(datagrams, counted(role)) }
+        Row { omitted, ..row.with_datagrams(datagrams, counted(role)) }
     };
     let streams = interval.streams.iter().zip(1..).map(|(stream, id)| Row {
         socket: Some(id),
@@ -332,7 +332,7 @@ impl Sums {
         let dispatched = sent.and_then(|side| side.datagrams(Role::Sends));
         let arrived = received.and_then(|side| side.datagrams(Role::Receives));
         let udp = arrived.or(dispatched).is_some();
-        let all = total(dispatched, arrived);
+        let all = datagrams_sent(dispatched, arrived);
         let row = |side: &SideReport, of| Row::new(Duration::ZERO, side.elapsed, side.bytes(of), sends);
         let none_lost =
             dispatched.map(|sent| DatagramStats { packets: sent.packets, ..DatagramStats::default() });
@@ -347,7 +347,7 @@ impl Sums {
             sent: sent.map(|side| Row {
                 retransmits: side.retransmits(),
                 sender: udp || sends,
-                ..row(side, Role::Sends).with(none_lost, CountedBy::Received)
+                ..row(side, Role::Sends).with_datagrams(none_lost, CountedBy::Receiver)
             }),
             received: received.map(|side| Row {
                 sender: !udp && sends,
@@ -369,7 +369,7 @@ fn stream(report: &Report, index: usize) -> StreamEnds {
     };
     if local.1.datagrams.is_some() {
         let arrived = received.and_then(|(_, stream)| stream.datagrams);
-        let all = total(sent.and_then(|(_, stream)| stream.datagrams), arrived);
+        let all = datagrams_sent(sent.and_then(|(_, stream)| stream.datagrams), arrived);
         let udp = sent.or(received).map(|counted| Row {
             out_of_order: arrived.map(|arrived| arrived.out_of_order),
             packets: Some(all),

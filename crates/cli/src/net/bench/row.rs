@@ -1,10 +1,10 @@
-//! Rows of JSON: an interval or a sum, of one stream or several.
+//! JSON objects with the results of an interval or of the whole test, for one stream or the sum of several.
 
 use hopline_tools::bench::DatagramStats;
 use serde::Serialize;
 use std::time::Duration;
 
-/// Result of one stream or of all, with the keys that are known.
+/// Result of one stream or of all streams, with iperf3's keys. Unknown values are left out.
 #[derive(Default, Serialize)]
 pub(super) struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -20,7 +20,8 @@ pub(super) struct Row {
     pub(super) snd_cwnd: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) snd_wnd: Option<u64>,
-    /// `null` without a sample.
+    /// Smoothed round-trip time, microseconds; `null` before the first sample, absent if unknown. The same holds for all
+    /// round-trip times below.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) rtt: Option<Option<u64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,15 +53,15 @@ pub(super) struct Row {
     pub(super) sender: bool,
 }
 
-/// Side that counted the datagrams.
+/// Side that counted the datagrams. Only the receiver's count includes losses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CountedBy {
-    Sent,
-    Received,
+    Sender,
+    Receiver,
 }
 
 impl Row {
-    /// Returns a row without datagrams.
+    /// Returns a row with times, bytes and rate, without datagram counters.
     pub(super) fn new(start: Duration, end: Duration, bytes: u64, sender: bool) -> Self {
         let seconds = end.saturating_sub(start).as_secs_f64();
         Self {
@@ -74,16 +75,17 @@ impl Row {
         }
     }
 
-    pub(super) fn with(self, datagrams: Option<DatagramStats>, counted: CountedBy) -> Self {
+    /// Adds the datagram counters of the side `counted`.
+    pub(super) fn with_datagrams(self, datagrams: Option<DatagramStats>, counted: CountedBy) -> Self {
         let Some(seen) = datagrams else { return self };
         let packets = Some(seen.packets);
         match counted {
-            CountedBy::Sent => Self { packets, ..self },
-            CountedBy::Received => self.with_losses(Some(seen), seen.packets),
+            CountedBy::Sender => Self { packets, ..self },
+            CountedBy::Receiver => self.with_losses(Some(seen), seen.packets),
         }
     }
 
-    /// Adds the losses, as a share of `all`.
+    /// Adds jitter, losses and the number of datagrams. `lost_percent` is relative to `all` datagrams.
     pub(super) fn with_losses(self, datagrams: Option<DatagramStats>, all: u64) -> Self {
         let Some(seen) = datagrams else { return self };
         Self {
@@ -96,8 +98,8 @@ impl Row {
     }
 }
 
-/// Returns the number of sent datagrams, or that known to the receiver.
-pub(super) fn total(sent: Option<DatagramStats>, arrived: Option<DatagramStats>) -> u64 {
+/// Returns the number of datagrams that the sender counted, or, if it reports none, the receiver's estimate.
+pub(super) fn datagrams_sent(sent: Option<DatagramStats>, arrived: Option<DatagramStats>) -> u64 {
     let packets = |side: Option<DatagramStats>| side.map(|seen| seen.packets).filter(|&packets| packets > 0);
     packets(sent).or(packets(arrived)).unwrap_or(0)
 }
