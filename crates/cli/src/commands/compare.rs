@@ -24,7 +24,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     };
     reject_varied(scenario.settings(), &axes)?;
     let plan = Plan::new(&scenario, &axes)?.with_objective(args.asked.objective())?;
-    let window = super::window(args.animate, &scenario)?;
+    let window = super::animation_window(args.animate, &scenario)?;
     let reported = args.report.is_some() || !(args.no_report || args.common.json || args.output.is_some());
     if args.animate.is_some() && !reported && args.output.is_none() {
         return Err(Problem::new("--animate: there is no report to play it in")

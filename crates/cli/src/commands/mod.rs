@@ -1,4 +1,4 @@
-//! One file for each command.
+//! Commands, one module each, and the functions that several commands share.
 
 pub(crate) mod compare;
 pub(crate) mod completions;
@@ -19,7 +19,7 @@ use hopline_lab::animation::{Window, WindowError};
 use hopline_lab::plan;
 use hopline_lab::{Problem, Scenario};
 
-/// Returns the scenario with the settings of the options applied: `--set`, `--seed`, then `more`.
+/// Loads the scenario file and applies `--set`, then `--seed`, then `more`; a later setting overrides an earlier one.
 fn load(given: &ScenarioArgs, more: &[Setting]) -> Result<Scenario, Failure> {
     let mut settings = settings(&given.set)?;
     settings.extend(given.seed.map(|seed| Setting::of_option("--seed", "seed", seed)));
@@ -27,11 +27,12 @@ fn load(given: &ScenarioArgs, more: &[Setting]) -> Result<Scenario, Failure> {
     Ok(Scenario::load(&given.scenario, &settings)?)
 }
 
-/// Returns the part of a run that a report animates: `--animate`, or else that of the scenario.
-fn window(asked: Option<Window>, scenario: &Scenario) -> Result<Option<Window>, Failure> {
+/// Returns the period of a run that the report animates: `--animate`, or by default `[animation]` of the scenario. `None`:
+/// no animation.
+fn animation_window(option: Option<Window>, scenario: &Scenario) -> Result<Option<Window>, Failure> {
     let of_file = || scenario.animation().map(|(from, to)| Window::new(from, to)).transpose();
-    let problem = |option: &str, error: WindowError| Problem::new(format!("{option}: {error}"));
-    let window = match asked {
+    let problem = |origin: &str, error: WindowError| Problem::new(format!("{origin}: {error}"));
+    let window = match option {
         Some(window) => Some(window),
         None => of_file().map_err(|error| problem("[animation]", error))?,
     };
@@ -39,12 +40,12 @@ fn window(asked: Option<Window>, scenario: &Scenario) -> Result<Option<Window>, 
     Ok(within.map_err(|error| problem("--animate", error))?)
 }
 
-/// Parses the settings of `--set`.
+/// Parses the values of `--set`, each `KEY=VALUE`.
 fn settings(set: &[String]) -> Result<Vec<Setting>, Failure> {
     Ok(set.iter().map(|text| Setting::parse("--set", text)).collect::<Result<_, _>>()?)
 }
 
-/// Returns the share of a plan that is run.
+/// Returns how many of a plan's runs are made: all, or with `--quick` its `quick_runs`.
 const fn effort(args: &PlanArgs) -> plan::Effort {
     if args.quick { plan::Effort::Quick } else { plan::Effort::Full }
 }

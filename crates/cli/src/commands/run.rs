@@ -24,7 +24,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let extras = extras(args, &spec)?;
     let report = args.report.as_deref().map(|path| experiment::report_file(Some(path), &scenario.name()));
     report.as_ref().map(ReportFile::check).transpose()?;
-    let window = super::window(args.animate, &scenario)?;
+    let window = super::animation_window(args.animate, &scenario)?;
     console::catch_interrupts()?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let directory = args.output.as_deref().map(|path| Directory::create(path, existing)).transpose()?;
