@@ -1,4 +1,4 @@
-//! State and counters of a connection, for `tpa_info`.
+//! Converts the state and counters of a connection to the C struct `tpa_info`.
 
 use crate::abi::{TPA_FINGERPRINT_LEN, tpa_info, tpa_protocol, tpa_state};
 use crate::transport::Info;
@@ -7,14 +7,15 @@ use hopline_linux::tcp;
 use hopline_streams::{tpa, wide};
 use libc::{c_char, c_uint};
 
-/// Returns the state and counters of a connection, for a caller with room for `size` bytes.
+/// Returns the state and counters of a connection. `size`: number of bytes that the caller copies; it is put into the field
+/// `size`.
 pub(crate) fn connection_info(info: &Info, size: usize) -> tpa_info {
-    let told = match info {
+    let converted = match info {
         Info::Wide(info) => of_wide(info),
         Info::Tpa(info) => of_tpa(info),
         Info::Tcp(info) => of_tcp(info),
     };
-    tpa_info { size, ..told }
+    tpa_info { size, ..converted }
 }
 
 fn of_wide(info: &wide::Info) -> tpa_info {
@@ -22,7 +23,7 @@ fn of_wide(info: &wide::Info) -> tpa_info {
         state: state(info.state) as c_uint,
         mss: info.mss,
         srtt_us: info.srtt.map_or(0, micros),
-        // A rate is far below the maximum of the type.
+        // The cast truncates. Rates are far below 2⁶⁴.
         rate_bps: info.rate.unwrap_or(0.0) as u64,
         window: info.window,
         in_flight: info.in_flight,
@@ -44,7 +45,7 @@ fn of_wide(info: &wide::Info) -> tpa_info {
     }
 }
 
-/// Converts the counters of TPA. A segment that times out is declared lost, so each counts as both.
+/// Converts the counters of TPA. TPA declares a segment lost only when its timer expires, so `lost` equals `timeouts`.
 fn of_tpa(info: &tpa::Info) -> tpa_info {
     let stats = &info.stats;
     tpa_info {
@@ -78,6 +79,7 @@ fn of_tcp(info: &tcp::Info) -> tpa_info {
     }
 }
 
+/// Returns a struct in which only the protocol is set.
 fn empty(protocol: tpa_protocol) -> tpa_info {
     tpa_info {
         size: 0,
@@ -122,6 +124,7 @@ fn state(state: wide::State) -> tpa_state {
     }
 }
 
+/// Returns the fingerprint of the peer's key as a C string; empty without a key.
 fn fingerprint(info: &wide::Info) -> [c_char; TPA_FINGERPRINT_LEN] {
     let mut text = [0; TPA_FINGERPRINT_LEN];
     if let Some(fingerprint) = info.peer.fingerprint {
