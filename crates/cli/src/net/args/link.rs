@@ -1,4 +1,4 @@
-//! `link`.
+//! Options of `hopline link`.
 
 use crate::args::number::whole;
 use clap::Args as Arguments;
@@ -19,39 +19,40 @@ Examples:
   hopline link --loss 5% --near-router 'hopline proxy run snoop.toml' --far 'iperf3 -s' \
     -- sh -c 'iperf3 -c $HOPLINE_FAR -R'
 
-All commands see HOPLINE_NEAR and HOPLINE_FAR (addresses; with a 6 at the end those of IPv6), \
-HOPLINE_FAR_NETNS and HOPLINE_LINK_SEED. --far and those of routers start 300 ms before COMMAND and are \
-stopped after it; what they print goes to stderr. Needs /dev/net/tun, and root or user namespaces.
-Exit codes: COMMAND's own, 128 and its number if a signal ended it; with --strict 1 if the link itself was \
-late; 2 wrong usage.";
+Environment of all commands: HOPLINE_NEAR and HOPLINE_FAR (IPv4 addresses), HOPLINE_NEAR6 and HOPLINE_FAR6 (IPv6 \
+addresses), HOPLINE_FAR_NETNS and HOPLINE_LINK_SEED. The commands of --far, --near-router and --far-router start \
+300 ms before COMMAND and are stopped after it. Their output goes to stderr. Needs /dev/net/tun, and root or user \
+namespaces.
+Exit codes: that of COMMAND, or 128 plus the number of the signal that ended it; 1 with --strict if the emulation \
+was late; 2 wrong usage.";
 
 #[derive(Debug, Arguments)]
 pub(crate) struct Link {
-    /// Bits a second each way: 20mbit, 500kbit [default: no limit]
+    /// Rate of the link each way, such as 20mbit or 500kbit [default: no limit]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<Rate>,
-    /// Trace of mahimahi with the times at which packets leave, in place of a rate
+    /// mahimahi trace: times at which one packet may leave, in place of a rate
     #[arg(long, value_name = "FILE", conflicts_with = "rate")]
     pub(crate) rate_trace: Option<PathBuf>,
-    /// Delays, losses and rates that change over time: CSV or JSON with time_s, delay_ms, loss, rate_mbps
+    /// File with delays, losses and rates over time: CSV or JSON with time_s, delay_ms, loss, rate_mbps
     #[arg(long, value_name = "FILE")]
     pub(crate) replay: Option<PathBuf>,
-    /// Delay each way: 25ms
+    /// Propagation delay each way, such as 25ms
     #[arg(long, value_name = "TIME", default_value = "0ms")]
     pub(crate) delay: Time,
-    /// Random additional delay of each packet, up to this; the order is kept: 5ms
+    /// Maximum of a random additional delay of each packet, such as 5ms; packets are not reordered
     #[arg(long, value_name = "TIME", default_value = "0ms")]
     pub(crate) jitter: Time,
-    /// Let packets that --jitter or --replay delays less overtake earlier ones, as after a change of the route
+    /// Let a packet overtake earlier ones if --jitter or --replay delays it less, as after a route change
     #[arg(long)]
     pub(crate) overtake: bool,
-    /// Share of packets lost each way: 5%
+    /// Share of packets lost each way, such as 5%
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub(crate) loss: Share,
-    /// Mean number of packets in a burst of losses [default: losses are independent]
+    /// Mean number of consecutive packets lost in a burst [default: losses are independent]
     #[arg(long, value_name = "N", value_parser = burst)]
     pub(crate) loss_burst: Option<f64>,
-    /// Share of packets that are held back, and for how long: 5%:30ms [default time: 30ms]
+    /// Share of packets delayed so that later ones overtake them, and the delay, such as 5%:30ms [default delay: 30ms]
     #[arg(long, value_name = "SHARE[:TIME]", default_value = "0%")]
     pub(crate) reorder: Reorder,
     /// Share of packets that arrive twice
@@ -64,50 +65,50 @@ pub(crate) struct Link {
     #[arg(long, value_name = "PACKETS", default_value_t = 100)]
     #[arg(value_parser = whole::<u32>(0..=u32::MAX.into()), allow_negative_numbers = true)]
     pub(crate) queue: u32,
-    /// MTU of a router on the path, which sends no ICMP message about longer packets
+    /// MTU of a router on the path; it drops longer packets that must not be fragmented, without an ICMP message
     #[arg(long, value_name = "BYTES", value_parser = whole::<u16>(68..=65_535), allow_negative_numbers = true)]
     pub(crate) mtu: Option<u16>,
-    /// No packet passes in this time; may be repeated
+    /// Drop all packets between these times since the start, such as 60s..2min; may be repeated
     #[arg(long, value_name = "FROM..TO")]
     pub(crate) outage: Vec<Outage>,
-    /// Rate from far to near, if it differs
+    /// Rate from far to near [default: as from near to far]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate_back: Option<Rate>,
-    /// Trace of mahimahi from far to near, if it differs
+    /// mahimahi trace from far to near [default: as from near to far]
     #[arg(long, value_name = "FILE", conflicts_with = "rate_back")]
     pub(crate) rate_trace_back: Option<PathBuf>,
-    /// Trace that is replayed from far to near, if it differs
+    /// File of --replay from far to near [default: as from near to far]
     #[arg(long, value_name = "FILE")]
     pub(crate) replay_back: Option<PathBuf>,
-    /// Delay from far to near, if it differs
+    /// Delay from far to near [default: as from near to far]
     #[arg(long, value_name = "TIME")]
     pub(crate) delay_back: Option<Time>,
-    /// Share of packets lost from far to near, if it differs
+    /// Share of packets lost from far to near [default: as from near to far]
     #[arg(long, value_name = "SHARE")]
     pub(crate) loss_back: Option<Share>,
     /// Seed of the random numbers that select lost packets
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = whole::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) seed: u64,
-    /// Command on the far host, through a shell, until COMMAND has ended
+    /// Shell command to run on the far host; it is stopped when COMMAND ends
     #[arg(long, value_name = "COMMAND")]
     pub(crate) far: Option<String>,
-    /// Put a router between the near host and the link, and run this on it, through a shell; `true` for nothing
+    /// Put a router between the near host and the link, and run this shell command on it; `true`: only forward
     #[arg(long, value_name = "COMMAND")]
     pub(crate) near_router: Option<String>,
-    /// Put a router between the link and the far host, and run this on it, through a shell; `true` for nothing
+    /// Put a router between the link and the far host, and run this shell command on it; `true`: only forward
     #[arg(long, value_name = "COMMAND")]
     pub(crate) far_router: Option<String>,
-    /// A network behind the near end, to which the far end has a route: 10.9.0.0/24, fd09::/64; may be repeated
+    /// Network behind the near host, such as 10.9.0.0/24 or fd09::/64; the far host gets a route to it; may be repeated
     #[arg(long, value_name = "NETWORK")]
     pub(crate) near_net: Vec<Network>,
-    /// A network behind the far end, to which the near end has a route; may be repeated
+    /// Network behind the far host; the near host gets a route to it; may be repeated
     #[arg(long, value_name = "NETWORK")]
     pub(crate) far_net: Vec<Network>,
-    /// Fail if the link itself was late, even if COMMAND did not
+    /// Exit with 1 if the emulation sent more than 2 % of the packets over 1 ms late, even if COMMAND succeeded
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Write the counters of the link into this file, as JSON
+    /// Write the counters of the link to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Command on the near host [default: a shell]
@@ -127,11 +128,11 @@ pub(crate) struct Time(pub(crate) Duration);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Share(pub(crate) f64);
 
-/// Share of packets that are held back, and for how long.
+/// Share of packets that are delayed so that later ones overtake them, and the delay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Reorder(pub(crate) Share, pub(crate) Time);
 
-/// Begin and end of an outage, since the link was made.
+/// Start and end of an outage, as times since the start of the link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Outage(pub(crate) Instant, pub(crate) Instant);
 
@@ -149,11 +150,11 @@ impl FromStr for Rate {
     fn from_str(text: &str) -> Result<Self, String> {
         let (number, unit) = split(text).ok_or("a number and a unit: 20mbit")?;
         if unit.is_empty() {
-            return Err(format!("{text} what? {text}bit, {text}kbit or {text}mbit"));
+            return Err(format!("`{text}` has no unit: {text}bit, {text}kbit or {text}mbit"));
         }
         let unit = unit.strip_suffix("/s").or(unit.strip_suffix("ps")).unwrap_or(unit);
         if unit.ends_with('B') {
-            return Err("B is for bytes, and the unit is bit, kbit, mbit or gbit: 20mbit".into());
+            return Err("B means bytes; the unit must be bit, kbit, mbit or gbit: 20mbit".into());
         }
         let factor = match unit.to_ascii_lowercase().as_str() {
             "bit" | "b" => 1.0,
@@ -178,7 +179,7 @@ impl FromStr for Time {
             "s" => number,
             "min" | "m" => number * 60.0,
             "" if number == 0.0 => 0.0,
-            "" => return Err(format!("{text} what? {text}ms or {text}s")),
+            "" => return Err(format!("`{text}` has no unit: {text}ms or {text}s")),
             _ => return Err("the unit is us, ms, s or min: 25ms".into()),
         };
         if seconds <= 86_400.0 {
@@ -196,7 +197,9 @@ impl FromStr for Share {
         let share = match split(text) {
             Some((number, "%")) => number / 100.0,
             Some((number, "")) if number <= 1.0 => number,
-            Some((_, "")) => return Err(format!("{text}% is meant? a plain number is a share from 0 to 1")),
+            Some((_, "")) => {
+                return Err(format!("a share without % is from 0 to 1; use {text}% for a percentage"));
+            }
             _ => return Err("a percentage: 5%".into()),
         };
         if share <= 1.0 { Ok(Self(share)) } else { Err("at most 100%".into()) }
@@ -216,10 +219,10 @@ impl FromStr for Outage {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (from, until) = text.split_once("..").ok_or("from when until when: 60s..120s")?;
+        let (from, until) = text.split_once("..").ok_or("a start and an end: 60s..120s")?;
         let [Time(from), Time(until)] = [from.parse()?, until.parse()?];
         if from >= until {
-            return Err("it ends before it begins".into());
+            return Err("the end must be after the start".into());
         }
         Ok(Self(Instant::ZERO + from, Instant::ZERO + until))
     }
@@ -259,20 +262,20 @@ mod tests {
     #[test]
     fn invalid_quantities_are_rejected_with_a_valid_example() {
         let said = |error: Result<(), String>| error.unwrap_err();
-        assert_eq!(said("20".parse::<Rate>().map(drop)), "20 what? 20bit, 20kbit or 20mbit");
+        assert_eq!(said("20".parse::<Rate>().map(drop)), "`20` has no unit: 20bit, 20kbit or 20mbit");
         for bytes in ["20MB", "20MB/s", "20MBps", "20B"] {
-            let error = "B is for bytes, and the unit is bit, kbit, mbit or gbit: 20mbit";
+            let error = "B means bytes; the unit must be bit, kbit, mbit or gbit: 20mbit";
             assert_eq!(said(bytes.parse::<Rate>().map(drop)), error, "{bytes}");
         }
         assert_eq!(said("20ps".parse::<Rate>().map(drop)), "the unit is bit, kbit, mbit or gbit: 20mbit");
         assert_eq!(said("fast".parse::<Rate>().map(drop)), "a number and a unit: 20mbit");
-        assert_eq!(said("25".parse::<Time>().map(drop)), "25 what? 25ms or 25s");
+        assert_eq!(said("25".parse::<Time>().map(drop)), "`25` has no unit: 25ms or 25s");
         assert_eq!(
             said("5".parse::<Share>().map(drop)),
-            "5% is meant? a plain number is a share from 0 to 1"
+            "a share without % is from 0 to 1; use 5% for a percentage"
         );
         assert_eq!(said("101%".parse::<Share>().map(drop)), "at most 100%");
-        assert_eq!(said("9s..3s".parse::<Outage>().map(drop)), "it ends before it begins");
+        assert_eq!(said("9s..3s".parse::<Outage>().map(drop)), "the end must be after the start");
         for wrong in ["-5%", "nan%", "inf", "5 percent", ""] {
             assert!(wrong.parse::<Share>().is_err(), "{wrong}");
         }
