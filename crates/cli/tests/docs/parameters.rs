@@ -23,7 +23,7 @@ use table::Table;
 
 /// Pages with tables that `make references` writes, which have these headers. Tests compare the whole tables.
 const GENERATED: [&str; 5] =
-    ["docs/claims.md", "docs/metrics.md", "docs/plans.md", "docs/proxy-keys.md", "scenarios/README.md"];
+    ["docs/claims.md", "docs/metrics.md", "docs/plans.md", "docs/proxy-keys.md", "docs/scenario-keys.md"];
 const GENERATED_HEADERS: [&[&str]; 3] = [
     &["key", "takes", "default", "meaning"],
     &["key", "takes", "default", "example", "meaning"],

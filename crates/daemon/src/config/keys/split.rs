@@ -66,7 +66,7 @@ pub const CONNECT_TIMEOUT_S: Key = Key::number(
     "connect_timeout_s",
     0.1,
     120.0,
-    "time in which a server must answer; otherwise the client's connection is reset, of gateways: time in which a server must answer, at most 25; otherwise the client's connection is reset",
+    "time in which a server must answer; otherwise the client's connection is reset, of gateways: time in which a server must answer, or else the client is reset; at most 25",
 ).default_except(Literal::Number(30.0), &[Exception::new("of gateways", Literal::Number(10.0))]);
 /// `drain_s`.
 pub const DRAIN_S: Key = Key::number(
