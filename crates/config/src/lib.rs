@@ -12,7 +12,7 @@
 //! | [`json_schema`] | JSON Schema and reference of a kind of file |
 //! | [`keys`], [`middlebox`] | keys of middleboxes, and their configurations: the same in a scenario and behind real packets |
 //! | [`separated`] | lines of separated values |
-//! | [`unit`] | units of keys |
+//! | [`mod@unit`] | units of keys |
 //!
 //! Nothing here knows of a simulator: scenario files and files of daemons are built on it alike.
 
