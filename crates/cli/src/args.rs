@@ -65,6 +65,16 @@ Stopped at any moment, even by SIGKILL, the same command goes on where it was. A
 and does not stop the rest. The directory gets tables (CSV and Parquet), a manifest and report.html.
 Exit codes: 0 done, 1 failed (a failed run included), 2 wrong usage or wrong input, 130 interrupted.";
 
+const PACKETDRILL_EXAMPLES: &str = "\
+Examples:
+  hopline packetdrill crates/cli/tests/packetdrill
+  hopline packetdrill ~/packetdrill/gtests/net/tcp --summary
+  hopline packetdrill fast-retransmit.pkt --preset modern --json
+
+A script is a timed dialogue: system calls, segments of the peer, segments that the endpoint has to send. \
+A script that needs a feature the endpoint lacks is not applicable, and its feature is named.
+Exit codes: 0 all that apply passed, 1 a script failed, 2 wrong usage or wrong input.";
+
 const REPORT_EXAMPLES: &str = "\
 Examples:
   hopline report results/plan
@@ -132,6 +142,9 @@ pub(crate) enum Command {
     /// Reproduce the figures of a paper: its claims beside our measurements
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(Reproduce),
+    /// Run scripts of packetdrill against the TCP endpoint, in virtual time
+    #[command(after_help = PACKETDRILL_EXAMPLES)]
+    Packetdrill(Packetdrill),
     #[command(flatten)]
     Net(net::Command),
 }
@@ -365,6 +378,33 @@ pub(crate) struct Schema {
     #[arg(value_name = "KIND", default_value = FILE_KINDS[0].name)]
     #[arg(value_parser = PossibleValuesParser::new(file_kinds::names()))]
     pub(crate) kind: String,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Packetdrill {
+    /// Scripts, and folders that are searched for names ending in .pkt
+    #[arg(value_name = "SCRIPT", required = true)]
+    pub(crate) scripts: Vec<PathBuf>,
+    /// Parameters of the endpoint, before the commands of a script change them
+    #[arg(long, value_enum, default_value_t = PacketdrillPreset::Linux)]
+    pub(crate) preset: PacketdrillPreset,
+    /// Print the numbers and the reasons only, without a line for each script
+    #[arg(long)]
+    pub(crate) summary: bool,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "summary")]
+    pub(crate) json: bool,
+}
+
+/// Parameters of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PacketdrillPreset {
+    /// A present-day Linux host
+    Linux,
+    /// The recommendations of the RFCs
+    Modern,
+    /// BSD/OS around 1995
+    Bsd,
 }
 
 #[derive(Debug, Arguments)]

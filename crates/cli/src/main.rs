@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         args::Command::Movements(movements) => commands::movements::execute(&movements),
         args::Command::Sweep(sweep) => commands::sweep::execute(&sweep),
         args::Command::Report(report) => commands::report::execute(&report),
+        args::Command::Packetdrill(scripts) => commands::packetdrill::execute(&scripts),
         args::Command::Reproduce(reproduce) => commands::reproduce::execute(&reproduce),
         args::Command::Net(command) => {
             return net::execute(&command).unwrap_or_else(|failure| failure.report());

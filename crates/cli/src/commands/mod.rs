@@ -6,6 +6,7 @@ pub(crate) mod doctor;
 mod experiment;
 pub(crate) mod man;
 pub(crate) mod movements;
+pub(crate) mod packetdrill;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;

@@ -1,6 +1,6 @@
 //! TCP endpoint: its parts, calls of the application, and getters.
 
-use super::config::{Config, LossDetection, OptionOffer};
+use super::config::{Config, LossDetection, Nagle, OptionOffer};
 use super::congestion::undo::ReductionHistory;
 use super::congestion::{
     BbrModel, CongestionControl, CongestionState, CustomCongestionControl, RecoveryPhase, Variant,
@@ -414,6 +414,24 @@ impl<P: Payload> Endpoint<P> {
     #[must_use]
     pub fn unacknowledged(&self) -> u64 {
         self.snd.queue.len()
+    }
+
+    /// Returns the bytes that [`recv`](Self::recv) would return until it returns nothing.
+    #[must_use]
+    pub fn readable(&self) -> u64 {
+        self.rcv.ready_bytes
+    }
+
+    /// Returns whether the peer's sequence number `seq` comes after everything received. In TIME-WAIT, a SYN with such a
+    /// number may open a new connection (RFC 9293 §3.10.7.4, "the TIME-WAIT state").
+    #[must_use]
+    pub fn is_after_stream(&self, seq: Seq32) -> bool {
+        !seq.before(self.rcv.irs + self.rcv.nxt as u32)
+    }
+
+    /// Changes the treatment of small segments while data is in flight, as `TCP_NODELAY` does.
+    pub fn set_nagle(&mut self, nagle: Nagle) {
+        self.config.nagle = nagle;
     }
 
     /// Returns the bytes in the receive buffer, in order or not.

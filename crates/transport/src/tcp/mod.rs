@@ -7,7 +7,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `config`, `presets` | parameters, and their values by period |
-//! | `timer`, `stats` | timers, counters |
+//! | `timer`, `stats`, `info` | timers, counters, a snapshot in the units of `TCP_INFO` |
 //! | `endpoint` | the endpoint: application calls and getters |
 //! | `input` | segment arrives (RFC 9293 §3.10.7) |
 //! | `acknowledge` | the ACK field: window, round trip, congestion control |
@@ -40,6 +40,7 @@ mod endpoint;
 mod feedback;
 mod frto;
 mod host_limits;
+mod info;
 mod input;
 mod keep_alive;
 mod loss_detection;
@@ -87,6 +88,7 @@ pub use feedback::{
 };
 pub use frto::Frto;
 pub use host_limits::{ReceiveLimits, ReceiveMemory};
+pub use info::{CaState, Info};
 pub use keep_alive::KeepAlive;
 pub use rack::RackConfig;
 pub use spurious::{SpuriousDetection, SpuriousDetector};

@@ -89,6 +89,12 @@ impl SentSegments {
         self.segments.is_empty()
     }
 
+    /// Returns the records with the positions that they cover, in stream order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Range<u64>, &SentSegment)> {
+        let starts = core::iter::once(self.una).chain(self.segments.iter().map(|segment| segment.end));
+        starts.zip(&self.segments).map(|(start, segment)| (start..segment.end, segment))
+    }
+
     /// Records the transmission of `at..end`, for the first time or again. `stamp` is stored if delivery rates are
     /// sampled.
     pub(crate) fn on_sent(&mut self, at: u64, end: u64, now: Instant, stamp: PacketState) {

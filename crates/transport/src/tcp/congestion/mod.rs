@@ -155,7 +155,7 @@ pub(crate) struct CongestionState {
 }
 
 impl CongestionState {
-    /// Creates the state before the handshake. `law`: algorithm for [`CongestionControl::CustomState`]; `iss`: initial sequence number.
+    /// Creates the state before the handshake. `law`: algorithm for [`CongestionControl::Custom`]; `iss`: initial sequence number.
     pub(crate) fn new(config: &Config, law: Option<Box<dyn CustomCongestionControl>>, iss: Seq32) -> Self {
         Self {
             bbr: Bbr::from_config(config, iss),
@@ -208,6 +208,16 @@ impl CongestionState {
 
     pub(crate) fn phase(&self) -> RecoveryPhase {
         self.phase
+    }
+
+    /// Returns the number of duplicate acknowledgments since the last that acknowledged new data.
+    pub(crate) fn dup_acks(&self) -> u32 {
+        self.dup_acks
+    }
+
+    /// Returns whether the window was reduced for an ECN mark within the last round trip.
+    pub(crate) fn is_reducing_for_mark(&self, una: u64) -> bool {
+        una < self.marked_below
     }
 
     /// Returns whether SACK blocks decide what to send next.

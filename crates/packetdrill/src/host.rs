@@ -1,0 +1,217 @@
+//! Host under test: sockets, connections and a clock.
+
+use crate::connection::{Connection, reset_for};
+use crate::settings::{Settings, System};
+use crate::socket::{Socket, SocketKind, SocketOptions};
+use hopline_core::{Instant, Length, Seq32, StateMachine};
+use hopline_transport::tcp::{Ports, State};
+use hopline_wire::tcp::{Flags, Segment};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Port of every listening socket, and of the peer's.
+const SERVER_PORT: u16 = 8080;
+/// First ephemeral port.
+const FIRST_PORT: u16 = 40_000;
+
+/// Segment that the host sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    pub(crate) at: Instant,
+    pub(crate) segment: Segment<Length>,
+}
+
+/// Host with a clock, sockets by descriptor, and all connections so far.
+pub(crate) struct Host {
+    pub(crate) settings: Settings,
+    pub(crate) now: Instant,
+    pub(crate) sockets: BTreeMap<i64, Socket>,
+    pub(crate) connections: Vec<Connection>,
+    /// Segments sent and not yet compared with the script.
+    pub(crate) sent: VecDeque<Sent>,
+    /// Connection that the script's segments belong to: the latest, unless they name ports.
+    pub(crate) current: Option<usize>,
+}
+
+impl Host {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            now: Instant::ZERO,
+            sockets: BTreeMap::new(),
+            connections: Vec::new(),
+            sent: VecDeque::new(),
+            current: None,
+        }
+    }
+
+    /// Advances the clock to the next timer that expires until `limit`, or to `limit`. Returns whether a timer expired.
+    pub(crate) fn step(&mut self, limit: Instant) -> bool {
+        let next = self.connections.iter().filter_map(|c| c.endpoint.poll_timeout()).map(|(at, _)| at).min();
+        match next {
+            Some(at) if at <= limit => {
+                self.now = self.now.max(at);
+                for connection in &mut self.connections {
+                    if connection.endpoint.poll_timeout().is_some_and(|(at, _)| at <= self.now) {
+                        connection.endpoint.handle_timeout(self.now);
+                        connection.take_events();
+                    }
+                }
+                self.drain();
+                true
+            }
+            _ => {
+                self.now = self.now.max(limit);
+                false
+            }
+        }
+    }
+
+    /// Takes the segments that the connections want to send.
+    pub(crate) fn drain(&mut self) {
+        for connection in &mut self.connections {
+            while let Some(segment) = connection.endpoint.poll_transmit(self.now) {
+                self.sent.push_back(Sent { at: self.now, segment });
+            }
+            connection.take_events();
+        }
+    }
+
+    /// Returns the connection that sent a segment.
+    pub(crate) fn connection_of(&self, segment: &Segment<Length>) -> Option<&Connection> {
+        self.connections.iter().find(|connection| connection.sends(segment))
+    }
+
+    /// Returns the connection that sent a segment.
+    pub(crate) fn connection_of_mut(&mut self, segment: &Segment<Length>) -> Option<&mut Connection> {
+        self.connections.iter_mut().find(|connection| connection.sends(segment))
+    }
+
+    /// Opens a connection from the socket.
+    pub(crate) fn connect(&mut self, options: &SocketOptions) -> Result<usize, String> {
+        let ports = Ports { local: self.ephemeral_port(), remote: SERVER_PORT };
+        let id = self.add_connection(options, ports)?;
+        // A new endpoint with a remote port may be opened.
+        let _opened = self.connections[id].endpoint.connect(self.now);
+        self.drain();
+        Ok(id)
+    }
+
+    fn ephemeral_port(&self) -> u16 {
+        FIRST_PORT + self.connections.len() as u16
+    }
+
+    fn add_connection(&mut self, options: &SocketOptions, ports: Ports) -> Result<usize, String> {
+        let id = self.connections.len();
+        // Far apart, and near the wrap-around for the second connection.
+        let iss = Seq32(1_000_000_u32.wrapping_add((id as u32).wrapping_mul(0x7fff_0000)));
+        let config = options.apply_to(&self.settings)?;
+        let connection = Connection::new(config, ports, iss).map_err(|error| error.to_string())?;
+        self.connections.push(connection);
+        options.apply_to_endpoint(self.now, &self.settings, &mut self.connections[id].endpoint);
+        self.current = Some(id);
+        Ok(id)
+    }
+
+    /// Delivers a segment of the script, whose acknowledgment and SACK blocks count from the script's initial sequence
+    /// number.
+    pub(crate) fn deliver(
+        &mut self,
+        mut segment: Segment<Length>,
+        script_ports: Option<(u16, u16)>,
+    ) -> Result<(), String> {
+        let id = self.connection_for(&segment, script_ports)?;
+        if let Some(id) = id {
+            self.connections[id].script_ports = script_ports;
+            self.current = Some(id);
+        }
+        if let Some(connection) = self.current.map(|id| &mut self.connections[id]) {
+            if segment.flags.contains(Flags::SYN) {
+                connection.peer_iss.get_or_insert(segment.seq.0);
+            }
+            let shifts = connection.shifts(segment.flags);
+            let ports = connection.endpoint.ports();
+            (segment.src_port, segment.dst_port) = (ports.remote, ports.local);
+            segment.seq += shifts.peer;
+            if segment.flags.contains(Flags::ACK) {
+                segment.ack += shifts.host;
+            }
+            segment.options.sack = crate::mapping::shifted(&segment.options.sack, shifts.host);
+        }
+        match id {
+            Some(id) => {
+                if segment.src_port == 0 {
+                    segment.src_port = FIRST_PORT + id as u16;
+                }
+                self.connections[id].deliver(self.now, segment);
+                self.reset_orphan(id);
+            }
+            // RFC 9293 §3.10.7.2: a listening socket answers nothing but an acknowledgment.
+            None if self.is_listening() && !segment.flags.contains(Flags::ACK) => {}
+            None => self.sent.extend(reset_for(&segment).map(|segment| Sent { at: self.now, segment })),
+        }
+        self.drain();
+        Ok(())
+    }
+
+    /// Resets a connection whose user is gone and cannot read what arrived (RFC 2525 §2.17, as Linux does).
+    fn reset_orphan(&mut self, id: usize) {
+        let connection = &mut self.connections[id];
+        if connection.orphaned && connection.readable() > 0 && !connection.is_closed() {
+            connection.endpoint.abort(self.now);
+        }
+    }
+
+    /// Returns the connection for a segment: the one under test, or a new one of a listening socket.
+    fn connection_for(
+        &mut self,
+        segment: &Segment<Length>,
+        script_ports: Option<(u16, u16)>,
+    ) -> Result<Option<usize>, String> {
+        let is_open = |c: &Connection| !c.is_closed();
+        let known = match script_ports {
+            Some(_) => self.connections.iter().position(|c| c.script_ports == script_ports && is_open(c)),
+            None => self.current.filter(|id| is_open(&self.connections[*id])),
+        };
+        if let Some(id) = known
+            && !(self.connections[id].endpoint.state() == State::TimeWait && self.may_reuse(id, segment))
+        {
+            return Ok(Some(id));
+        }
+        self.accept_syn(segment)
+    }
+
+    /// Returns whether a SYN may open a new connection in place of one in TIME-WAIT (RFC 9293 §3.10.7.4, RFC 6191).
+    fn may_reuse(&self, id: usize, segment: &Segment<Length>) -> bool {
+        segment.flags.contains(Flags::SYN)
+            && !segment.flags.contains(Flags::ACK)
+            && !segment.flags.contains(Flags::RST)
+            && !segment.flags.contains(Flags::FIN)
+            && self.connections[id].endpoint.is_after_stream(segment.seq)
+            && self.is_listening()
+            // RFC 5961 §4.2 sends a challenge ACK; RFC 9293 permits a new connection.
+            && self.settings.system == System::Linux
+    }
+
+    fn is_listening(&self) -> bool {
+        self.sockets.values().any(|socket| matches!(socket.kind, SocketKind::Listener))
+    }
+
+    /// Makes a connection of a listening socket for a SYN.
+    fn accept_syn(&mut self, segment: &Segment<Length>) -> Result<Option<usize>, String> {
+        let listener = self.sockets.iter().find(|(_, socket)| matches!(socket.kind, SocketKind::Listener));
+        let Some((fd, socket)) = listener else { return Ok(None) };
+        let is_request = segment.flags.contains(Flags::SYN)
+            && !segment.flags.contains(Flags::ACK)
+            && !segment.flags.contains(Flags::RST);
+        if !is_request {
+            return Ok(None);
+        }
+        let (fd, options) = (*fd, socket.options.clone());
+        let ports = Ports { local: SERVER_PORT, remote: self.ephemeral_port() };
+        let id = self.add_connection(&options, ports)?;
+        // A new endpoint may listen.
+        let _listening = self.connections[id].endpoint.listen();
+        self.connections[id].listener = Some(fd);
+        Ok(Some(id))
+    }
+}

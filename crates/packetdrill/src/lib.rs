@@ -1,0 +1,35 @@
+//! Runs scripts of packetdrill against [`hopline_transport::tcp::Endpoint`], in virtual time.
+//!
+//! A script is a timed dialogue of one host: system calls of its application, segments of its peer, segments that the
+//! host has to send, and assertions about its state. Packetdrill runs it against the kernel of the machine. Here, the host
+//! is an endpoint with a small socket layer, and a run takes microseconds, the same each time.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `script`, `parse` | syntax tree, parser |
+//! | `settings`, `command` | script options, `sysctl` values and shell commands |
+//! | `host`, `socket`, `connection` | host under test |
+//! | `calls`, `options` | system calls |
+//! | `mapping`, `compare` | numbers of the script and of the connection; expected and real segments |
+//! | `assertion` | assertions about `TCP_INFO` |
+//! | `run`, `verdict` | run of a script, its verdict |
+
+mod assertion;
+mod calls;
+mod command;
+mod compare;
+mod connection;
+mod host;
+mod mapping;
+mod options;
+mod parse;
+mod run;
+pub mod script;
+mod settings;
+mod socket;
+mod verdict;
+
+pub use parse::{ParseError, Stop};
+pub use run::run;
+pub use settings::{Settings, System};
+pub use verdict::{Failure, Verdict};

@@ -1,0 +1,150 @@
+//! Parser of the language of packetdrill, for what concerns TCP.
+//!
+//! A script that needs another protocol ends the parse with [`Stop::NotApplicable`], since such a script cannot be run in
+//! parts.
+
+mod call;
+mod conditional;
+mod cursor;
+mod segment;
+
+use crate::script::{Action, Event, EventTime, Script, ScriptOption};
+use core::fmt;
+use cursor::Cursor;
+use hopline_core::Duration;
+
+/// Reason for which a script was not parsed to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Syntax error.
+    Error(ParseError),
+    /// Statement that does not concern this endpoint, with its name.
+    NotApplicable {
+        /// Line, from 1.
+        line: usize,
+        /// Reason.
+        reason: String,
+    },
+}
+
+/// Syntax error with its position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, in characters from 1.
+    pub column: usize,
+    /// Position in the text, bytes from its start.
+    pub offset: usize,
+    /// Text at the position.
+    pub found: String,
+    /// Text that would be right.
+    pub expected: String,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, column, found, expected, .. } = self;
+        if found.is_empty() {
+            return write!(f, "{line}:{column}: expected {expected}, found the end of the line");
+        }
+        write!(f, "{line}:{column}: expected {expected}, found `{found}`")
+    }
+}
+
+impl core::error::Error for ParseError {}
+
+impl Script {
+    /// Parses a script.
+    ///
+    /// # Errors
+    /// A syntax error, or a statement that cannot apply to a TCP endpoint in virtual time.
+    pub fn parse(text: &str) -> Result<Self, Stop> {
+        let text = &conditional::without_other_systems(text);
+        let mut cursor = Cursor::new(text);
+        let options = parse_options(&mut cursor)?;
+        let mut events = Vec::new();
+        cursor.skip()?;
+        if cursor.peek() == Some('`') {
+            let line = cursor.line();
+            events.push(Event {
+                line,
+                time: EventTime::Absolute(Duration::ZERO),
+                action: parse_command(&mut cursor)?,
+            });
+        }
+        loop {
+            cursor.skip()?;
+            match cursor.peek() {
+                None => break,
+                // The final command cleans up the machine of the test.
+                Some('`') => {
+                    parse_command(&mut cursor)?;
+                }
+                Some(_) => events.push(parse_event(&mut cursor)?),
+            }
+        }
+        Ok(Self { options, events })
+    }
+}
+
+fn parse_options(cursor: &mut Cursor<'_>) -> Result<Vec<ScriptOption>, Stop> {
+    let mut options = Vec::new();
+    while cursor.take("--")? {
+        let line = cursor.line();
+        let name = cursor.take_while(|c| !c.is_whitespace() && c != '=').to_owned();
+        let value = if cursor.starts_with("=") {
+            cursor.require("=")?;
+            cursor.take_while(|c| !c.is_whitespace()).trim_matches('"').to_owned()
+        } else {
+            String::new()
+        };
+        options.push(ScriptOption { line, name, value });
+    }
+    Ok(options)
+}
+
+fn parse_event(cursor: &mut Cursor<'_>) -> Result<Event, Stop> {
+    let line = cursor.line();
+    let time = parse_time(cursor)?;
+    let returns_at = if cursor.take("...")? { Some(cursor.seconds()?) } else { None };
+    cursor.skip()?;
+    let action = match cursor.peek() {
+        Some('<') => {
+            cursor.require("<")?;
+            Action::Inbound(segment::parse(cursor)?)
+        }
+        Some('>') => {
+            cursor.require(">")?;
+            Action::Outbound(segment::parse(cursor)?)
+        }
+        Some('`') => parse_command(cursor)?,
+        Some('%') => {
+            cursor.require("%{")?;
+            Action::Code(cursor.until("}%")?.to_owned())
+        }
+        _ => Action::Call(call::parse(cursor, returns_at)?),
+    };
+    Ok(Event { line, time, action })
+}
+
+fn parse_time(cursor: &mut Cursor<'_>) -> Result<EventTime, Stop> {
+    if cursor.take("*")? {
+        return Ok(EventTime::Any);
+    }
+    let is_relative = cursor.take("+")?;
+    let from = cursor.seconds()?;
+    if !cursor.take("~")? {
+        return Ok(if is_relative { EventTime::Relative(from) } else { EventTime::Absolute(from) });
+    }
+    if is_relative {
+        cursor.take("+")?;
+        return Ok(EventTime::RelativeRange(from, cursor.seconds()?));
+    }
+    Ok(EventTime::AbsoluteRange(from, cursor.seconds()?))
+}
+
+fn parse_command(cursor: &mut Cursor<'_>) -> Result<Action, Stop> {
+    cursor.require("`")?;
+    Ok(Action::Command(cursor.until("`")?.to_owned()))
+}

@@ -1,0 +1,112 @@
+//! Snapshot of a connection, in the units of Linux's `TCP_INFO`.
+
+use super::congestion::RecoveryPhase;
+use super::endpoint::Endpoint;
+use super::sent_segments::{SegmentState, TransmissionCount};
+use hopline_core::{Duration, Payload};
+
+/// State of a connection at one moment, as `getsockopt(TCP_INFO)` of Linux reports it. Counts of segments are rounded up to
+/// whole segments of the negotiated size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Info {
+    /// State of congestion control (`tcpi_ca_state`).
+    pub ca_state: CaState,
+    /// Segments sent and not cumulatively acknowledged (`tcpi_unacked`).
+    pub unacked: u64,
+    /// Of these, selectively acknowledged, or duplicate acknowledgments without SACK (`tcpi_sacked`).
+    pub sacked: u64,
+    /// Of these, considered lost (`tcpi_lost`). Without RACK, lost segments have no records, and the count is zero.
+    pub lost: u64,
+    /// Of these, sent again and still in flight (`tcpi_retrans`).
+    pub retransmitted: u64,
+    /// Congestion window, segments (`tcpi_snd_cwnd`).
+    pub cwnd: u32,
+    /// Slow start threshold, segments; Linux's 2³¹ − 1 if unlimited (`tcpi_snd_ssthresh`).
+    pub ssthresh: u32,
+    /// Payload of a full segment, bytes (`tcpi_snd_mss`).
+    pub mss: u32,
+    /// Smoothed round-trip time (`tcpi_rtt`); zero before the first sample.
+    pub srtt: Duration,
+    /// Least round-trip time (`tcpi_min_rtt`); `None` without RACK, or before the first sample.
+    pub min_rtt: Option<Duration>,
+    /// Number of times that the retransmission timeout doubled (`tcpi_backoff`).
+    pub backoff: u32,
+    /// Window probes without an answer (`tcpi_probes`).
+    pub probes: u32,
+}
+
+/// State of congestion control, as Linux names it (`TCP_CA_Open` …).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CaState {
+    /// Nothing is wrong.
+    Open,
+    /// Duplicate acknowledgments or SACK blocks, but no loss yet.
+    Disorder,
+    /// The window is reduced for an ECN mark.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a time-out.
+    Loss,
+}
+
+/// Slow start threshold that stands for "unlimited": Linux's `TCP_INFINITE_SSTHRESH`.
+const UNLIMITED_SSTHRESH: u32 = 0x7fff_ffff;
+/// Slow start threshold of an endpoint before the first loss, bytes.
+const LARGEST_SSTHRESH: u32 = 1 << 30;
+
+impl<P: Payload> Endpoint<P> {
+    /// Returns a snapshot of the connection.
+    #[must_use]
+    pub fn info(&self) -> Info {
+        let segments = |bytes: u64| bytes.div_ceil(u64::from(self.snd.mss.max(1)));
+        let [_, lost, sacked, retransmitted] = self.bytes_by_state();
+        Info {
+            ca_state: self.ca_state(sacked),
+            unacked: segments(self.snd.max - self.snd.una),
+            sacked: segments(sacked),
+            lost: segments(lost),
+            retransmitted: segments(retransmitted),
+            cwnd: self.control.cwnd() / self.snd.mss.max(1),
+            ssthresh: match self.control.ssthresh() {
+                LARGEST_SSTHRESH.. => UNLIMITED_SSTHRESH,
+                bytes => bytes / self.snd.mss.max(1),
+            },
+            mss: self.snd.mss,
+            srtt: self.rto.srtt().unwrap_or(Duration::ZERO),
+            min_rtt: self.rack.as_ref().and_then(|rack| rack.min_rtt()),
+            backoff: self.rto.backoff_factor().ilog2(),
+            probes: self.snd.probes,
+        }
+    }
+
+    /// Returns the bytes in flight, lost, selectively acknowledged, and of those in flight the retransmitted ones.
+    fn bytes_by_state(&self) -> [u64; 4] {
+        let mut bytes = [0; 4];
+        let Some(rack) = self.rack.as_deref() else {
+            bytes[SegmentState::Sacked as usize] = self.scoreboard.sacked_below(self.snd.max);
+            return bytes;
+        };
+        for (range, segment) in rack.segments.iter() {
+            let len = range.end - range.start;
+            bytes[segment.state as usize] += len;
+            if (segment.state, segment.transmissions) == (SegmentState::InFlight, TransmissionCount::Several)
+            {
+                bytes[3] += len;
+            }
+        }
+        bytes
+    }
+
+    fn ca_state(&self, sacked: u64) -> CaState {
+        match self.control.phase() {
+            RecoveryPhase::Recovery => CaState::Recovery,
+            RecoveryPhase::Loss => CaState::Loss,
+            RecoveryPhase::Open if self.control.is_reducing_for_mark(self.snd.una) => CaState::Cwr,
+            RecoveryPhase::Open if sacked > 0 || self.control.dup_acks() > 0 => CaState::Disorder,
+            RecoveryPhase::Open => CaState::Open,
+        }
+    }
+}
