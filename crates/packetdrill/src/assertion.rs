@@ -64,6 +64,7 @@ struct Parser<'c> {
     names: Vec<String>,
 }
 
+type Comparison = fn(f64, f64) -> bool;
 type Value = Result<f64, String>;
 
 impl Parser<'_> {
@@ -111,8 +112,8 @@ impl Parser<'_> {
         Ok(holds.map_or(left, truth))
     }
 
-    fn take_comparison(&mut self) -> Option<fn(f64, f64) -> bool> {
-        let operators: [(&str, fn(f64, f64) -> bool); 6] = [
+    fn take_comparison(&mut self) -> Option<Comparison> {
+        let operators: [(&str, Comparison); 6] = [
             ("==", |a, b| a == b),
             ("!=", |a, b| a != b),
             ("<=", |a, b| a <= b),

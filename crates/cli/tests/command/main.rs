@@ -8,6 +8,7 @@ mod encrypted;
 mod errors;
 mod key;
 mod movements;
+mod packetdrill;
 mod reproduce;
 mod resume;
 mod run;

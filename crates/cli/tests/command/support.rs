@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub(crate) const COMMANDS: [&str; 17] = [
+pub(crate) const COMMANDS: [&str; 18] = [
     "run",
     "compare",
     "sweep",
@@ -19,6 +19,7 @@ pub(crate) const COMMANDS: [&str; 17] = [
     "link",
     "man",
     "movements",
+    "packetdrill",
     "send",
     "recv",
     "bench",

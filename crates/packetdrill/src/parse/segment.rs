@@ -90,23 +90,19 @@ fn parse_flags(cursor: &mut Cursor<'_>) -> Result<Flags, Stop> {
     let word = cursor.take_while(|c| !c.is_whitespace());
     let mut flags = Flags(0);
     for c in word.chars() {
-        flags = flags
-            | match c {
-                'F' => Flags::FIN,
-                'S' => Flags::SYN,
-                'R' => Flags::RST,
-                'P' => Flags::PSH,
-                '.' => Flags::ACK,
-                'U' => Flags::URG,
-                'E' => Flags::ECE,
-                'W' | 'C' => Flags::CWR,
-                '-' => Flags(0),
-                'A' | '0'..='9' => {
-                    let reason = "AccECN".to_owned();
-                    return Err(Stop::NotApplicable { line: before.line(), reason });
-                }
-                _ => return before.error("TCP flags: F, S, R, P, `.`, U, E, W or `-`"),
-            };
+        flags |= match c {
+            'F' => Flags::FIN,
+            'S' => Flags::SYN,
+            'R' => Flags::RST,
+            'P' => Flags::PSH,
+            '.' => Flags::ACK,
+            'U' => Flags::URG,
+            'E' => Flags::ECE,
+            'W' | 'C' => Flags::CWR,
+            '-' => Flags(0),
+            'A' | '0'..='9' => return not_applicable(before, "AccECN"),
+            _ => return before.error("TCP flags: F, S, R, P, `.`, U, E, W or `-`"),
+        };
     }
     if word.is_empty() { before.error("TCP flags") } else { Ok(flags) }
 }
