@@ -16,7 +16,7 @@ pub struct Info {
     pub unacked: u64,
     /// Of these, selectively acknowledged, or duplicate acknowledgments without SACK (`tcpi_sacked`).
     pub sacked: u64,
-    /// Of these, considered lost (`tcpi_lost`). Without RACK, lost segments have no records, and the count is zero.
+    /// Of these, considered lost, sent again or not (`tcpi_lost`). Without RACK, there are no records, and the count is zero.
     pub lost: u64,
     /// Of these, sent again and still in flight (`tcpi_retrans`).
     pub retransmitted: u64,
@@ -67,7 +67,7 @@ impl<P: Payload> Endpoint<P> {
             ca_state: self.ca_state(sacked),
             unacked: segments(self.snd.max - self.snd.una),
             sacked: segments(sacked),
-            lost: segments(lost),
+            lost: segments(lost + retransmitted),
             retransmitted: segments(retransmitted),
             cwnd: self.control.cwnd() / self.snd.mss.max(1),
             ssthresh: match self.control.ssthresh() {

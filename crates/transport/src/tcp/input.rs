@@ -97,11 +97,20 @@ impl<P: Payload> Endpoint<P> {
         if acks_syn {
             self.rcv.pending_ack = PendingAck::Now;
             self.establish(now, segment);
+            self.handle_data_of_syn(now, segment);
         } else {
             // Simultaneous open (RFC 9293 §3.5, figure 7).
             self.lifecycle.enter(State::SynReceived);
             self.send_syn(now);
         }
+    }
+
+    /// Processes data and FIN of a SYN-ACK (RFC 9293 §3.10.7.3: "other controls or text").
+    fn handle_data_of_syn(&mut self, now: Instant, segment: &Segment<P>) {
+        let flags = Flags(segment.flags.0 & !Flags::SYN.0);
+        let mut rest = Segment { seq: segment.seq + 1, flags, ..segment.clone() };
+        let start = self.trim_to_window(1, &mut rest);
+        self.handle_data(now, start, rest);
     }
 
     /// Records the peer's initial sequence number and options.
@@ -197,6 +206,10 @@ impl<P: Payload> Endpoint<P> {
         let start = self.trim_to_window(position, &mut segment);
         self.record_ce_mark(&segment);
         self.handle_ack(now, start, &segment)?;
+        if self.state() == State::TimeWait && (position != self.rcv.nxt as i64 || segment.seq_len() > 0) {
+            // Nothing new can arrive in TIME-WAIT: a peer that sends other numbers has to learn ours (as Linux and FreeBSD).
+            self.rcv.pending_ack = PendingAck::Now;
+        }
         self.handle_data(now, start, segment);
         CONTINUE
     }

@@ -241,7 +241,8 @@ impl<P: Payload> Endpoint<P> {
             }
         }
         self.handle_fin(now);
-        if in_order && !filled_gap && !fin {
+        // A segment that repeats data is reported at once (RFC 2883 §4).
+        if in_order && !filled_gap && !fin && self.rcv.duplicate.is_none() {
             self.schedule_ack(now)
         } else {
             self.rcv.pending_ack = PendingAck::Now
