@@ -7,7 +7,7 @@ use crate::compare::{describe, difference, join, record_timestamp};
 use crate::host::{Host, Sent};
 use crate::mapping::{Shifts, TimestampMap, as_in_script, inbound};
 use crate::options::bsd_name;
-use crate::script::{Action, Call, Event, EventTime, Expression, Script, SegmentSpec};
+use crate::script::{Action, Call, Event, EventTime, Expression, OptionSpec, Script, SegmentSpec};
 use crate::settings::{Settings, System};
 use crate::verdict::{Failure, Verdict};
 use hopline_core::{Duration, Instant, Length};
@@ -28,6 +28,7 @@ pub fn run(script: &Script, text: &str, config: Config, include: &dyn Fn(&str) -
             return Verdict::NotApplicable { line: option.line, reason };
         }
     }
+    settings.window_scale = expected_window_scale(&script.events);
     let mut runner = Runner {
         text,
         include,
@@ -41,6 +42,17 @@ pub fn run(script: &Script, text: &str, config: Config, include: &dyn Fn(&str) -
         Ok(()) => Verdict::Passed,
         Err(verdict) => verdict,
     }
+}
+
+/// Returns the window scale of the first SYN that the host has to send.
+fn expected_window_scale(events: &[Event]) -> Option<u8> {
+    events.iter().find_map(|event| match &event.action {
+        Action::Outbound(spec) => spec.options.as_ref()?.iter().find_map(|option| match option {
+            OptionSpec::WindowScale(shift) => Some(*shift),
+            _ => None,
+        }),
+        _ => None,
+    })
 }
 
 struct Runner<'s> {

@@ -33,8 +33,9 @@ pub struct Settings {
     pub strict_segments: bool,
     /// Operating system that the script was written for.
     pub system: System,
-    /// Largest receive buffer, which decides on the window scale of FreeBSD, bytes.
-    pub largest_receive_buffer: u32,
+    /// Window scale that the script expects of the host. It depends on the memory of the machine that the script was
+    /// written on; `None`: the smallest that expresses the receive buffer.
+    pub window_scale: Option<u8>,
 }
 
 impl Settings {
@@ -49,7 +50,7 @@ impl Settings {
             timestamp_tick: Duration::ZERO,
             strict_segments: false,
             system: System::Linux,
-            largest_receive_buffer: 0,
+            window_scale: None,
         }
     }
 
@@ -185,7 +186,6 @@ impl Settings {
                 }
             }
             "net.inet.tcp.recvspace" => config.receive_buffer = number()?.clamp(1, 1 << 30) as u32,
-            "kern.ipc.maxsockbuf" => self.largest_receive_buffer = number()?.clamp(1, 1 << 30) as u32,
             "net.inet.tcp.rexmit_initial" => config.rto.initial = Duration::from_millis(number()?),
             "net.inet.tcp.delacktime" => {
                 config.ack_policy = match number()? {
@@ -239,7 +239,6 @@ impl Settings {
         self.config.rto.min = Duration::from_millis(230);
         self.config.challenge_ack_interval = Duration::ZERO;
         self.config.receive_buffer = 65_536;
-        self.largest_receive_buffer = 2 << 20;
     }
 }
 

@@ -46,8 +46,8 @@ impl SocketOptions {
         }
         let mut config = settings.config;
         config.mss = settings.mss().min(self.mss.unwrap_or(u32::MAX));
-        let receive_buffer = self.receive_buffer.unwrap_or(config.receive_buffer);
-        config.receive_buffer = receive_buffer.max(settings.largest_receive_buffer);
+        let receive_buffer = self.buffer_of(&settings);
+        config.receive_buffer = settings.window_scale.map_or(receive_buffer, |shift| 0xffff << shift.min(14));
         config.send_buffer = self.send_buffer.or(config.send_buffer);
         config.syn_retries = self.syn_count.or(config.syn_retries);
         config.nagle = if self.no_delay { Nagle::Off } else { config.nagle };

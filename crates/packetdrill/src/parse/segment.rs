@@ -34,6 +34,7 @@ fn refuse_other_protocols(cursor: &mut Cursor<'_>) -> Result<(), Stop> {
     for (word, name) in [
         ("icmp", "ICMP"),
         ("udp", "UDP"),
+        ("udplite", "UDP-Lite"),
         ("gre", "GRE"),
         ("mpls", "MPLS"),
         ("ipv4", "a tunnel"),
