@@ -116,21 +116,21 @@ mod tests {
             applied("sysctl -q net.ipv4.tcp_rmem=\"4096 87380 $((2*1024))\" net.ipv4.tcp_rto_min_us=5000")
                 .unwrap();
         assert_eq!(
-            (settings.config.receive_buffer, settings.config.rto.min),
+            (settings.config.receive_buffer(), settings.config.rto().min()),
             (2048, Duration::from_millis(5))
         );
     }
 
     #[test]
     fn a_script_beside_the_file_is_included() {
-        assert_eq!(applied("./defaults.sh").unwrap().config.ecn, EcnMode::Request);
+        assert_eq!(applied("./defaults.sh").unwrap().config.ecn(), EcnMode::Request);
         assert_eq!(applied("./gone.sh").unwrap_err(), "the command `./gone.sh`, which is not there");
     }
 
     #[test]
     fn files_of_proc_are_applied() {
         let settings = applied("./set_sysctls.py /proc/sys/net/ipv4/tcp_slow_start_after_idle=0").unwrap();
-        assert_eq!(settings.config.idle_restart, IdleRestart::Never);
+        assert_eq!(settings.config.idle_restart(), IdleRestart::Never);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `script`, `parse` | syntax tree, parser |
-//! | `settings`, `command` | script options, `sysctl` values and shell commands |
+//! | `settings`, `sysctl`, `command` | script options, `sysctl` values and shell commands |
 //! | `host`, `socket`, `connection` | host under test |
 //! | `calls`, `options` | system calls |
 //! | `mapping`, `compare` | numbers of the script and of the connection; expected and real segments |
@@ -27,6 +27,7 @@ mod run;
 pub mod script;
 mod settings;
 mod socket;
+mod sysctl;
 mod verdict;
 
 pub use parse::{ParseError, Stop};

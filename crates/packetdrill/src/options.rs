@@ -67,7 +67,7 @@ impl Host {
                 SocketKind::Connection(id) if self.connections[id].endpoint.state() != State::SynSent => {
                     options.buffer_of(&self.settings)
                 }
-                _ => options.receive_buffer.unwrap_or(self.settings.config.receive_buffer),
+                _ => options.receive_buffer.unwrap_or(self.settings.config.receive_buffer()),
             }),
             _ => return None,
         })
@@ -115,9 +115,9 @@ fn change(options: &mut SocketOptions, name: &str, value: Option<&Expression>) -
         "TCP_SYNCNT" => options.syn_count = positive().map(|count| count as u32),
         "TCP_NODELAY" => options.no_delay = number.is_some_and(|number| number != 0),
         "SO_KEEPALIVE" => options.enable_keep_alive(number.is_some_and(|number| number != 0)),
-        "TCP_KEEPIDLE" => options.set_keep_alive(|times| times.idle = seconds(number.unwrap_or(0))),
-        "TCP_KEEPINTVL" => options.set_keep_alive(|times| times.interval = seconds(number.unwrap_or(0))),
-        "TCP_KEEPCNT" => options.set_keep_alive(|times| times.probes = number.unwrap_or(0) as u32),
+        "TCP_KEEPIDLE" => options.set_keep_alive(|times| times.with_idle(seconds(number.unwrap_or(0)))),
+        "TCP_KEEPINTVL" => options.set_keep_alive(|times| times.with_interval(seconds(number.unwrap_or(0)))),
+        "TCP_KEEPCNT" => options.set_keep_alive(|times| times.with_probes(number.unwrap_or(0) as u32)),
         "TCP_CONGESTION" => match value {
             Some(Expression::Text(name)) => options.algorithm = Some(name.clone()),
             Some(Expression::Array(items)) if let [Expression::Text(name)] = items.as_slice() => {

@@ -44,14 +44,14 @@ impl SocketOptions {
         if let Some(name) = &self.algorithm {
             settings.apply_sysctl("net.ipv4.tcp_congestion_control", name)?;
         }
-        let mut config = settings.config;
-        config.mss = settings.mss().min(self.mss.unwrap_or(u32::MAX));
-        let receive_buffer = self.buffer_of(&settings);
-        config.receive_buffer = settings.window_scale.map_or(receive_buffer, |shift| 0xffff << shift.min(14));
-        config.send_buffer = self.send_buffer.or(config.send_buffer);
-        config.syn_retries = self.syn_count.or(config.syn_retries);
-        config.nagle = if self.no_delay { Nagle::Off } else { config.nagle };
-        Ok(config)
+        let config = settings.config;
+        let buffer = settings.window_scale.map_or(self.buffer_of(&settings), |shift| 0xffff << shift.min(14));
+        Ok(config
+            .with_mss(settings.mss().min(self.mss.unwrap_or(u32::MAX)))
+            .with_receive_buffer(buffer)
+            .with_send_buffer(self.send_buffer.or(config.send_buffer()))
+            .with_syn_retries(self.syn_count.or(config.syn_retries()))
+            .with_nagle(if self.no_delay { Nagle::Off } else { config.nagle() }))
     }
 
     /// Applies the options that an endpoint takes while it is open.
@@ -73,15 +73,13 @@ impl SocketOptions {
 
     /// Returns the receive buffer of a connection, bytes.
     pub(crate) fn buffer_of(&self, settings: &Settings) -> u32 {
-        let bytes = self.receive_buffer.unwrap_or(settings.config.receive_buffer);
+        let bytes = self.receive_buffer.unwrap_or(settings.config.receive_buffer());
         settings.receive_buffer(bytes, settings.mss().min(self.mss.unwrap_or(u32::MAX)))
     }
 
     /// Changes the times of keep-alive, which take effect with `SO_KEEPALIVE`.
-    pub(crate) fn set_keep_alive(&mut self, change: impl FnOnce(&mut KeepAlive)) {
-        let mut times = self.keep_alive_times.unwrap_or(KeepAlive::DEFAULT);
-        change(&mut times);
-        self.keep_alive_times = Some(times);
+    pub(crate) fn set_keep_alive(&mut self, change: impl FnOnce(KeepAlive) -> KeepAlive) {
+        self.keep_alive_times = Some(change(self.keep_alive_times.unwrap_or(KeepAlive::DEFAULT)));
         self.keep_alive = self.keep_alive.and(self.keep_alive_times);
     }
 

@@ -59,7 +59,10 @@ fn scripts_that_do_not_apply_are_no_failure() {
 fn json_has_the_numbers_and_each_script() {
     let folder = scripts();
     let printed = json(&packetdrill(folder.path(), &[".", "--json"]));
-    assert_eq!((&printed["passed"], &printed["failed"], &printed["not_applicable"]), (&1.into(), &1.into(), &1.into()));
+    assert_eq!(
+        (&printed["passed"], &printed["failed"], &printed["not_applicable"]),
+        (&1.into(), &1.into(), &1.into())
+    );
     let wrong = &printed["scripts"][2];
     assert_eq!(wrong["script"], "./inner/wrong.pkt");
     assert_eq!(wrong["difference"], "acknowledgment 101, not 100");
@@ -72,7 +75,11 @@ fn a_syntax_error_is_shown_at_its_place_after_the_other_scripts() {
     let output = packetdrill(folder.path(), &["bad.pkt", "closed.pkt"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stdout(&output).contains("test closed.pkt ... ok"));
-    assert!(stderr(&output).contains("bad.pkt:2:1: expected an integer, found `the end of the line`"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("bad.pkt:2:1: expected an integer, found `the end of the line`"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
