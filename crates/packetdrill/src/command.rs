@@ -40,6 +40,9 @@ fn apply_line(
     match program.rsplit('/').next().unwrap_or(program) {
         "sysctl" => apply_assignments(settings, arguments),
         "set_sysctls.py" => apply_files(settings, arguments),
+        "tc" if arguments.split_whitespace().any(|word| word == "fq") => {
+            Err("pacing by the queue discipline fq".to_owned())
+        }
         // Caches, queues, offloads and routes of the kernel: no such thing exists here.
         "ip" | "tc" | "ethtool" | "modprobe" | "true" | "exit" | "set" | "echo" => Ok(()),
         // It restores the machine after the test.

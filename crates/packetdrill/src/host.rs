@@ -76,6 +76,19 @@ impl Host {
         }
     }
 
+    /// Discards segments of connections before the current one: a script follows one connection, unless it names ports.
+    pub(crate) fn skip_earlier_connections(&mut self) {
+        let Some(current) = self.current.map(|id| &self.connections[id]) else { return };
+        if current.script_ports.is_none() {
+            let (current, connections) = (current.endpoint.ports(), &self.connections);
+            self.sent.retain(|sent| {
+                let (local, remote) = (sent.segment.src_port, sent.segment.dst_port);
+                (local, remote) == (current.local, current.remote)
+                    || !connections.iter().any(|connection| connection.sends(&sent.segment))
+            });
+        }
+    }
+
     /// Returns the connection that sent a segment.
     pub(crate) fn connection_of(&self, segment: &Segment<Length>) -> Option<&Connection> {
         self.connections.iter().find(|connection| connection.sends(segment))
@@ -173,6 +186,7 @@ impl Host {
             None => self.current.filter(|id| is_open(&self.connections[*id])),
         };
         if let Some(id) = known
+            && !(self.connections[id].orphaned && is_request(segment) && self.is_listening())
             && !(self.connections[id].endpoint.state() == State::TimeWait && self.may_reuse(id, segment))
         {
             return Ok(Some(id));
@@ -182,9 +196,7 @@ impl Host {
 
     /// Returns whether a SYN may open a new connection in place of one in TIME-WAIT (RFC 9293 §3.10.7.4, RFC 6191).
     fn may_reuse(&self, id: usize, segment: &Segment<Length>) -> bool {
-        segment.flags.contains(Flags::SYN)
-            && !segment.flags.contains(Flags::ACK)
-            && !segment.flags.contains(Flags::RST)
+        is_request(segment)
             && !segment.flags.contains(Flags::FIN)
             && self.connections[id].endpoint.is_after_stream(segment.seq)
             && self.is_listening()
@@ -200,10 +212,7 @@ impl Host {
     fn accept_syn(&mut self, segment: &Segment<Length>) -> Result<Option<usize>, String> {
         let listener = self.sockets.iter().find(|(_, socket)| matches!(socket.kind, SocketKind::Listener));
         let Some((fd, socket)) = listener else { return Ok(None) };
-        let is_request = segment.flags.contains(Flags::SYN)
-            && !segment.flags.contains(Flags::ACK)
-            && !segment.flags.contains(Flags::RST);
-        if !is_request {
+        if !is_request(segment) {
             return Ok(None);
         }
         let (fd, options) = (*fd, socket.options.clone());
@@ -214,4 +223,10 @@ impl Host {
         self.connections[id].listener = Some(fd);
         Ok(Some(id))
     }
+}
+
+/// Returns whether the segment asks for a connection.
+fn is_request(segment: &Segment<Length>) -> bool {
+    let flags = segment.flags;
+    flags.contains(Flags::SYN) && !flags.contains(Flags::ACK) && !flags.contains(Flags::RST)
 }

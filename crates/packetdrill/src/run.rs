@@ -256,8 +256,10 @@ impl<'s> Runner<'s> {
     /// Returns the next segment that the host sends until `latest`.
     fn next_sent(&mut self, latest: Instant) -> Result<Option<Sent>, Verdict> {
         self.retry_blocked()?;
+        self.host.skip_earlier_connections();
         while self.host.sent.is_empty() && self.host.step(latest) {
             self.retry_blocked()?;
+            self.host.skip_earlier_connections();
         }
         Ok(self.host.sent.pop_front())
     }

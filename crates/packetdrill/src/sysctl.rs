@@ -22,7 +22,9 @@ pub(crate) fn linux(config: Config, name: &str, value: &str) -> Result<Config, S
         "tcp_ecn" => config.with_ecn(ecn_mode(number()?)?),
         "tcp_congestion_control" => config.with_congestion_control(algorithm(value)?),
         "tcp_reordering" => config.with_dup_ack_threshold(number()?.clamp(1, 255) as u32),
-        "tcp_slow_start_after_idle" if !is_on()? => config.with_idle_restart(IdleRestart::Never),
+        "tcp_slow_start_after_idle" => {
+            config.with_idle_restart(if is_on()? { IdleRestart::InitialWindow } else { IdleRestart::Never })
+        }
         "tcp_early_retrans" if number()? < 3 => without_tail_probe(config),
         "tcp_recovery" if number()? & 1 == 0 => config.with_loss_detection(LossDetection::DupAcks),
         "tcp_frto" if !is_on()? => config.with_spurious(config.spurious().with_frto(Frto::Off)),
@@ -45,7 +47,15 @@ pub(crate) fn linux(config: Config, name: &str, value: &str) -> Result<Config, S
 
 /// Returns the parameters of FreeBSD before its `sysctl` values.
 pub(crate) fn freebsd_defaults(config: Config) -> Config {
+    let modern = Config::modern();
     config
+        .with_growth(modern.growth())
+        .with_growth_condition(modern.growth_condition())
+        .with_reduction(modern.reduction())
+        .with_nagle(modern.nagle())
+        .with_quick_acks(modern.quick_acks())
+        .with_tolerated_lost_syns(modern.tolerated_lost_syns())
+        .with_missing_timestamp(modern.missing_timestamp())
         .with_rto(config.rto().with_min(Duration::from_millis(230)))
         .with_challenge_ack_interval(Duration::ZERO)
         .with_receive_buffer(65_536)

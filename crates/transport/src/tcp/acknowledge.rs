@@ -1,7 +1,7 @@
 //! The ACK field: window, selective acknowledgments, round-trip samples, congestion control
 //! (RFC 9293 §3.10.7.4, "fifth, check the ACK field").
 
-use super::config::ClosedWindow;
+use super::config::{ClosedWindow, GrowthCondition};
 use super::congestion::undo::Cause;
 use super::congestion::{
     AckInput, BackoffAction, ControlEvent, ImmediateRetransmission, Response, TimerAction,
@@ -187,7 +187,7 @@ impl<P: Payload> Endpoint<P> {
         delivered: u64,
         segment: &Segment<P>,
     ) {
-        let was_full = self.is_cwnd_limited();
+        let was_full = self.may_grow();
         let flight = self.snd.nxt - self.snd.una;
         let bytes = self.snd.queue.advance(ack);
         self.stats.bytes_acked += bytes;
@@ -272,6 +272,15 @@ impl<P: Payload> Endpoint<P> {
         let (una, max) = (self.snd.una as i64, self.snd.max as i64);
         let earliest = (una - self.snd.max_window as i64).max(FIRST_DATA as i64);
         segment.flags.contains(Flags::ACK) && (earliest..=max).contains(&self.ack_position(segment))
+    }
+
+    /// Returns whether the window is in use, so that it may grow.
+    fn may_grow(&self) -> bool {
+        if self.config.growth_condition != GrowthCondition::WindowUsed {
+            return self.is_cwnd_limited();
+        }
+        let is_slow_start = self.control.cwnd() < self.control.ssthresh();
+        self.snd.usage.permits_growth(self.control.cwnd().into(), is_slow_start)
     }
 
     /// Returns whether `cwnd` limits the sender. In slow start half of it in use is enough, since it doubles each round

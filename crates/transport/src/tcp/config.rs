@@ -67,6 +67,15 @@ settings! {
         idle_restart, with_idle_restart: IdleRestart,
         /// Small segments while data is in flight. Default hold back (RFC 9293 §3.7.4).
         nagle, with_nagle: Nagle,
+        /// Acknowledgments sent at once at the start of the peer's stream and after a pause of one RTO, before delayed ones
+        /// begin; a host that answers soon after it receives sends none. Range 0–255, default 0. Linux: 16
+        /// (`TCP_MAX_QUICKACKS`).
+        quick_acks, with_quick_acks: u8,
+        /// Lost SYNs or SYN-ACKs after which the connection still starts with the initial window. Range 0–255, default 0
+        /// (RFC 5681 §3.1: then the window is one segment). Linux: 1.
+        tolerated_lost_syns, with_tolerated_lost_syns: u8,
+        /// Treatment of a segment without timestamps where they were negotiated. Default dropped (RFC 7323 §3.2: SHOULD).
+        missing_timestamp, with_missing_timestamp: MissingTimestamp,
         /// Acknowledgment policy for in-order data. Default every second segment or after 40 ms (RFC 1122 §4.2.3.2; 40 ms as
         /// Linux).
         ack_policy, with_ack_policy: AckPolicy,
@@ -189,6 +198,8 @@ pub enum Growth {
         /// Most segments that one ACK adds. 1 or more.
         limit: u32,
     },
+    /// By the bytes newly delivered, cumulatively or selectively, without a limit (Linux).
+    Delivered,
 }
 
 /// Condition for growth of `cwnd`.
@@ -198,6 +209,18 @@ pub enum GrowthCondition {
     Always,
     /// Only if the window was full when the acknowledgment came.
     WindowFull,
+    /// Only if the window was full at any time of the last round trip, or in slow start if more than half of it was in use
+    /// (Linux, `tcp_is_cwnd_limited`).
+    WindowUsed,
+}
+
+/// Treatment of a segment without timestamps where they were negotiated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissingTimestamp {
+    /// Dropped (RFC 7323 §3.2).
+    Dropped,
+    /// Taken (Linux).
+    Accepted,
 }
 
 /// Quantity that a loss halves. [`CongestionControl::Cubic`] multiplies by its `beta` in place of one half.
@@ -278,6 +301,9 @@ pub enum IdleRestart {
 pub enum Nagle {
     /// Held back (RFC 9293 §3.7.4).
     On,
+    /// Held back while an earlier small segment is in flight; full-sized segments hold nothing back (Minshall's variant,
+    /// Linux).
+    Minshall,
     /// Sent at once.
     Off,
 }

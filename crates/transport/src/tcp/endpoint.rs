@@ -17,6 +17,7 @@ use super::scoreboard::Scoreboard;
 use super::spurious::SuspectReduction;
 use super::stats::{DropReason, Stats};
 use super::timer::Timer;
+use super::window_usage::WindowUsage;
 use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 use crate::lifecycle::{Close, Lifecycle, Role};
 use crate::pacing::{AdaptivePacing, Pacer};
@@ -132,6 +133,12 @@ pub(super) struct SendHalf<P> {
     pub(super) syn_pending: bool,
     /// `true` if the SYN or SYN-ACK was sent more than once.
     pub(super) syn_retransmitted: bool,
+    /// Number of retransmissions of the SYN or SYN-ACK.
+    pub(super) syn_retransmissions: u8,
+    /// Use of the congestion window in this round trip.
+    pub(super) usage: WindowUsage,
+    /// Position after the last segment with data that was not full-sized.
+    pub(super) small_end: u64,
     /// Position after the highest that was retransmitted, without tail loss probes.
     pub(super) retransmitted_end: u64,
     /// `true` if the first unacknowledged segment has to be retransmitted now.
@@ -206,6 +213,9 @@ impl<P: Payload> Endpoint<P> {
                 mss: config.mss,
                 syn_pending: false,
                 syn_retransmitted: false,
+                syn_retransmissions: 0,
+                usage: WindowUsage::default(),
+                small_end: 0,
                 retransmitted_end: 0,
                 retransmit_first: false,
                 probe_pending: false,

@@ -1,6 +1,6 @@
 //! Segment arrives (RFC 9293 §3.10.7), with the defences of RFC 5961.
 
-use super::config::MIN_MSS;
+use super::config::{MIN_MSS, MissingTimestamp};
 use super::congestion::{SackNegotiation, SynOutcome};
 use super::endpoint::{Endpoint, Negotiated};
 use super::receive::{PendingAck, ReceiveHalf};
@@ -150,7 +150,9 @@ impl<P: Payload> Endpoint<P> {
     /// Enters ESTABLISHED: our SYN is acknowledged and the peer's is known.
     fn establish(&mut self, now: Instant, segment: &Segment<P>) {
         let sack = if self.options.sack { SackNegotiation::Agreed } else { SackNegotiation::Refused };
-        let syn = if self.snd.syn_retransmitted { SynOutcome::Retransmitted } else { SynOutcome::Delivered };
+        let lost =
+            self.snd.syn_retransmitted && self.snd.syn_retransmissions > self.config.tolerated_lost_syns;
+        let syn = if lost { SynOutcome::Retransmitted } else { SynOutcome::Delivered };
         self.control.on_established(&self.config, self.snd.mss, sack, syn);
         if sack == SackNegotiation::Refused {
             self.rack = None;
@@ -217,6 +219,9 @@ impl<P: Payload> Endpoint<P> {
     /// Checks the timestamp (RFC 7323 §5.3 R1 and §3.2).
     fn check_timestamp(&mut self, now: Instant, segment: &Segment<P>) -> Check {
         if segment.options.timestamps.is_none() {
+            if self.config.missing_timestamp == MissingTimestamp::Accepted {
+                return CONTINUE;
+            }
             self.drop_segment(DropReason::NoTimestamp);
             return STOP;
         }
@@ -234,6 +239,7 @@ impl<P: Payload> Endpoint<P> {
         if !segment.flags.contains(Flags::ACK) {
             self.renegotiate_ecn(segment);
             self.snd.syn_retransmitted = true;
+            self.snd.syn_retransmissions = self.snd.syn_retransmissions.saturating_add(1);
             self.send_syn(now);
             return STOP;
         }
@@ -327,6 +333,7 @@ impl<P: Payload> Endpoint<P> {
         self.snd.scale = 0;
         self.snd.syn_pending = false;
         self.snd.syn_retransmitted = false;
+        self.snd.syn_retransmissions = 0;
         self.snd.retries = 0;
         self.snd.rtt_probe = None;
         self.rto = super::rto::RtoEstimator::new(self.config.rto);

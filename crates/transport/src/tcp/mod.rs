@@ -14,6 +14,7 @@
 //! | `receive` | the data: reassembly, ACK policy, window announcements |
 //! | `sack_option` | the SACK option of an acknowledgment |
 //! | `output` | choice of the next segment |
+//! | `window_usage`, `quick_ack` | use of the window over a round trip, immediate ACKs at the start |
 //! | `timeouts` | expiry of timers |
 //! | `host_limits` | calls for a host stack: path MTU, unread pieces |
 //! | `ecn` | explicit congestion notification (RFC 3168) |
@@ -47,6 +48,7 @@ mod loss_detection;
 mod output;
 mod pacing;
 mod presets;
+mod quick_ack;
 mod rack;
 mod rate_control;
 mod receive;
@@ -60,6 +62,7 @@ mod stats;
 mod timeouts;
 mod timer;
 mod tlp;
+mod window_usage;
 
 #[cfg(test)]
 mod tests;
@@ -68,8 +71,8 @@ pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 pub use config::{
     AckPolicy, ClosedWindow, Config, DsackReports, EcnMode, Estimator, Growth, GrowthCondition, IdleRestart,
-    InitialSsthresh, InitialWindow, LimitedTransmit, LossDetection, Nagle, OptionOffer, RecoveryTimeout,
-    Reduction, RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
+    InitialSsthresh, InitialWindow, LimitedTransmit, LossDetection, MissingTimestamp, Nagle, OptionOffer,
+    RecoveryTimeout, Reduction, RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
 };
 pub use congestion::{
     BbrConfig, BbrModel, BbrState, BbrVersion, CongestionControl, CongestionSignal, CubicArithmetic,

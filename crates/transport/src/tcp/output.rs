@@ -107,6 +107,9 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn on_ack_sent(&mut self) {
+        if self.rcv.pending_ack != PendingAck::None {
+            self.rcv.quick.on_ack_sent();
+        }
         self.rcv.last_ack_sent = self.rcv.nxt;
         self.rcv.pending_ack = PendingAck::None;
         self.timers.stop(Timer::DelayedAck);
@@ -223,9 +226,14 @@ impl<P: Payload> Endpoint<P> {
         let resent = snd.nxt < snd.max;
         let idle = flight == 0;
         let all = len == data;
+        let small_may = match self.config.nagle {
+            Nagle::On => idle,
+            Nagle::Minshall => idle || snd.small_end <= snd.una,
+            Nagle::Off => true,
+        };
         let may = len == mss
             || (resent && len == want)
-            || (all && (idle || snd.fin.is_some() || self.config.nagle == Nagle::Off))
+            || (all && (small_may || snd.fin.is_some()))
             || (len > 0 && 2 * len >= snd.max_window && (idle || self.config.nagle == Nagle::Off));
         may.then_some(len)
     }
@@ -277,8 +285,14 @@ impl<P: Payload> Endpoint<P> {
                 self.arm_retransmit(now); // RFC 6298 §5.1
             }
             self.record_transmission(now, at, after);
+            let (una, nxt, cwnd) = (self.snd.una, self.snd.nxt, self.control.cwnd());
+            self.snd.usage.on_sent(una, nxt, nxt - una, cwnd.into(), self.snd.mss.into());
+        }
+        if len > 0 && len < self.full_segment_len() {
+            self.snd.small_end = self.snd.small_end.max(end);
         }
         if len > 0 {
+            self.rcv.quick.on_data_sent(now);
             self.snd.last_sent = Some(now);
             self.control.on_sent(at, len as u32, self.snd.nxt - self.snd.una, &self.scoreboard);
         }

@@ -4,8 +4,8 @@
 
 use super::config::{
     AckPolicy, ClosedWindow, Config, DsackReports, EcnMode, Estimator, Growth, GrowthCondition, IdleRestart,
-    InitialSsthresh, InitialWindow, LimitedTransmit, LossDetection, Nagle, OptionOffer, RecoveryTimeout,
-    Reduction, RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
+    InitialSsthresh, InitialWindow, LimitedTransmit, LossDetection, MissingTimestamp, Nagle, OptionOffer,
+    RecoveryTimeout, Reduction, RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
 };
 use super::congestion::{
     BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, Variant,
@@ -41,6 +41,9 @@ impl Config {
             limited_transmit: LimitedTransmit::NewData,
             idle_restart: IdleRestart::InitialWindow,
             nagle: Nagle::On,
+            quick_acks: 0,
+            tolerated_lost_syns: 0,
+            missing_timestamp: MissingTimestamp::Dropped,
             ack_policy: AckPolicy::Delayed { timer: Duration::from_millis(40) },
             ack_every: 2,
             rto: RtoConfig {
@@ -80,6 +83,14 @@ impl Config {
         config.variant = Variant::Sack(SackConfig::RFC9937);
         config.ecn = EcnMode::Accept;
         config.recovery_timeout = RecoveryTimeout::Keep;
+        config.growth = Growth::Delivered;
+        config.growth_condition = GrowthCondition::WindowUsed;
+        config.reduction = Reduction::Window;
+        config.nagle = Nagle::Minshall;
+        config.quick_acks = 16;
+        config.tolerated_lost_syns = 1;
+        config.missing_timestamp = MissingTimestamp::Accepted;
+        config.rto.max = Duration::from_secs(120);
         config.with_linux_rto().with_linux_recovery()
     }
 
@@ -108,6 +119,9 @@ impl Config {
             limited_transmit: LimitedTransmit::NextData,
             idle_restart: IdleRestart::OneSegment,
             nagle: Nagle::Off,
+            quick_acks: 0,
+            tolerated_lost_syns: 0,
+            missing_timestamp: MissingTimestamp::Dropped,
             ack_policy: AckPolicy::EverySegment,
             ack_every: 2,
             rto: RtoConfig {

@@ -2,6 +2,7 @@
 
 use super::config::{AckPolicy, Config, DsackReports, OptionOffer};
 use super::endpoint::{Endpoint, FIRST_DATA};
+use super::quick_ack::QuickAck;
 use super::stats::DropReason;
 use super::timer::Timer;
 use crate::connection::Event;
@@ -48,6 +49,8 @@ pub(super) struct ReceiveHalf<P> {
     pub(super) ts_recent: Option<(u32, Instant)>,
     /// Timestamp of the segment that arrived last.
     pub(super) ts_latest: u32,
+    /// Immediate acknowledgments.
+    pub(super) quick: QuickAck,
 }
 
 /// Acknowledgment to be sent to the peer.
@@ -81,6 +84,7 @@ impl<P: Payload> ReceiveHalf<P> {
             last_ack_sent: 0,
             ts_recent: None,
             ts_latest: 0,
+            quick: QuickAck::default(),
         }
     }
 
@@ -290,6 +294,11 @@ impl<P: Payload> Endpoint<P> {
 
     /// Requests an acknowledgment of an in-order segment, by the ACK policy (RFC 1122 §4.2.3.2).
     fn schedule_ack(&mut self, now: Instant) {
+        self.rcv.quick.on_data(now, self.config.quick_acks, self.rto.timeout());
+        if self.rcv.quick.is_active() {
+            self.rcv.pending_ack = PendingAck::Now;
+            return;
+        }
         let every = self.config.ack_every;
         self.rcv.pending_ack = match (self.config.ack_policy, self.rcv.pending_ack) {
             (AckPolicy::Delayed { timer }, PendingAck::None) if every > 1 => {

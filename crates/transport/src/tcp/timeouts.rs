@@ -21,7 +21,10 @@ impl<P: Payload> Endpoint<P> {
                 Timer::TailProbe => self.on_probe_timeout(now),
                 Timer::Reordering => self.on_reordering_timeout(now),
                 Timer::Retransmit => self.on_retransmission_timeout(now),
-                Timer::DelayedAck => self.rcv.pending_ack = PendingAck::Now,
+                Timer::DelayedAck => {
+                    self.rcv.quick.on_delay_over();
+                    self.rcv.pending_ack = PendingAck::Now;
+                }
                 Timer::Persist => self.on_persist_timeout(now),
                 Timer::TimeWait => self.terminate(CloseReason::Finished),
                 Timer::PacingRelease | Timer::EcnPause => {} // what waited is chosen when the outputs are drained
@@ -53,6 +56,7 @@ impl<P: Payload> Endpoint<P> {
         self.snd.rtt_probe = None;
         if handshake {
             self.snd.syn_retransmitted = true;
+            self.snd.syn_retransmissions = self.snd.syn_retransmissions.saturating_add(1);
             return self.send_syn(now);
         }
         if stance.retransmissions == RetransmissionPolicy::FirstSegmentOnly {

@@ -64,7 +64,8 @@ impl CongestionWindow {
 
     /// Opens the window for an ACK of new data.
     pub(super) fn grow(&mut self, config: &Config, ack: &AckInput, phase: RecoveryPhase) {
-        let acked = ack.acked.min(u64::from(MAX_WINDOW)) as u32;
+        let bytes = if config.growth == Growth::Delivered { ack.delivered } else { ack.acked };
+        let acked = bytes.min(u64::from(MAX_WINDOW)) as u32;
         if self.cwnd < self.ssthresh {
             self.cwnd += self.slow_start_step(config.growth, acked, phase);
         } else {
@@ -106,6 +107,7 @@ impl CongestionWindow {
     fn slow_start_step(&self, growth: Growth, acked: u32, phase: RecoveryPhase) -> u32 {
         match growth {
             Growth::PerAck => self.mss, // RFC 5681 §3.1 (2)
+            Growth::Delivered => acked,
             // RFC 3465 §2.3: after a time-out L is 1
             Growth::Bytes { limit } => {
                 acked.min(self.mss * if phase == RecoveryPhase::Loss { 1 } else { limit })
@@ -119,7 +121,7 @@ impl CongestionWindow {
             Growth::PerAck => {
                 self.cwnd += (u64::from(self.mss) * u64::from(self.mss) / u64::from(self.cwnd)).max(1) as u32;
             }
-            Growth::Bytes { .. } => {
+            Growth::Bytes { .. } | Growth::Delivered => {
                 self.bytes_acked = self.bytes_acked.saturating_add(acked);
                 if self.bytes_acked >= self.cwnd {
                     self.bytes_acked -= self.cwnd;
@@ -136,7 +138,7 @@ impl CongestionWindow {
         let acked = f64::from(acked) / mss;
         let weight = match growth {
             Growth::PerAck => 1.0,
-            Growth::Bytes { .. } => acked,
+            Growth::Bytes { .. } | Growth::Delivered => acked,
         };
         let step = AckStep { now: ack.now, srtt: ack.round_trip, acked, ack_count: weight };
         let cwnd = (f64::from(self.cwnd) + self.fraction) / mss;
