@@ -171,7 +171,7 @@ fn base(
     Scenario::load_with(&path, &set, machines)
 }
 
-/// Returns the parts of a plan with settings that take precedence over those of all points. These are the variants, `[zip]`,
+/// Returns the parts of a plan with settings that override those that apply at every point. These are the variants, `[zip]`,
 /// `[grid]`, and the plan's own keys that replace keys of the scenario (`runs` and the question).
 fn setters(plan: Section<'_>) -> Result<Vec<KeySetter>, Problem> {
     let mut setters = Vec::new();
