@@ -86,6 +86,9 @@ impl<P: Payload> Endpoint<P> {
 
     /// Updates BBR at an expiry of the retransmission timer, after overdue data were marked as lost.
     pub(super) fn rate_control_on_timeout(&mut self, now: Instant) {
+        if let Some(bbr) = self.control.bbr() {
+            bbr.save_before_timeout();
+        }
         self.report_losses(now);
         let Some(in_flight) = self.rack.as_ref().map(|rack| rack.segments.in_flight()) else { return };
         if let Some((rate, bbr)) = self.sampler_and_bbr() {

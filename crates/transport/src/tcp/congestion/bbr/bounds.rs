@@ -92,11 +92,34 @@ impl RoundSignals {
     }
 }
 
-/// State to restore if a loss turns out to be spurious: "SaveStateUponLoss".
+/// State to restore if all losses of a recovery turn out to be spurious: "SaveStateUponLoss".
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SpuriousLossUndo {
     pub(super) to: Option<UndoState>,
     bounds: ModelBounds,
+    saved: SavedState,
+}
+
+/// Presence of the state before the current recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum SavedState {
+    /// There is no recovery: the next loss saves the state.
+    #[default]
+    No,
+    /// The first loss of the recovery saved the state.
+    Yes,
+}
+
+impl SpuriousLossUndo {
+    /// Starts a recovery with these bounds.
+    pub(super) fn save(&mut self, bounds: ModelBounds) {
+        *self = Self { to: None, bounds, saved: SavedState::Yes };
+    }
+
+    /// Ends the recovery: the next loss saves the state again.
+    pub(super) fn end_recovery(&mut self) {
+        self.saved = SavedState::No;
+    }
 }
 
 impl LossParameters {
@@ -147,15 +170,14 @@ impl V3 {
     pub(super) fn note_loss(&mut self, delivered: u64, cwnd: u64) {
         if self.round_signals.loss_in_round == LossInRound::No {
             self.round_signals.loss_round_delivered = delivered;
-            self.save_state_upon_loss(cwnd);
+            self.save_cwnd(cwnd);
+        }
+        // §5.5.11.1: at the start of a recovery. Its later losses, and the reset of the round in "StartProbeBW_DOWN",
+        // must not replace that by what the first losses have made of it.
+        if self.undo.saved == SavedState::No {
+            self.undo.save(self.bounds);
         }
         self.round_signals.loss_in_round = LossInRound::Yes;
-    }
-
-    /// "SaveStateUponLoss".
-    pub(super) fn save_state_upon_loss(&mut self, cwnd: u64) {
-        self.save_cwnd(cwnd);
-        self.undo = SpuriousLossUndo { to: None, bounds: self.bounds };
     }
 
     /// "HandleInflightTooHigh".
@@ -223,11 +245,16 @@ impl V3 {
         self.round_signals.loss_in_round = LossInRound::No;
         self.reset_full_bw(0.0);
         self.bounds = self.bounds.at_least(self.undo.bounds);
+        self.undo.end_recovery();
         match (self.undo.to.take(), self.state) {
             (Some(UndoState::Startup), State::Startup) | (Some(UndoState::Up), State::Up) | (None, _) => {}
             (Some(UndoState::Startup), state) => self.return_to_startup(state),
             (Some(UndoState::Up), State::ProbeRtt(_)) => {}
-            (Some(UndoState::Up), _) => self.start_probe_bw_refill(delivered),
+            (Some(UndoState::Up), _) => {
+                self.start_probe_bw_refill(delivered);
+                // §5.3.3.3: REFILL lasts a whole round.
+                self.rounds.restart_at_next_ack();
+            }
         }
     }
 }
@@ -235,7 +262,9 @@ impl V3 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::congestion::bbr::{BbrConfig, ConnectionStart};
     use crate::tcp::delivery_rate::PacketState;
+    use hopline_core::{Purpose, RandomStream};
 
     const LIMITS: LossParameters = LossParameters { loss_threshold: 0.02, beta: 0.7, headroom: 0.15 };
 
@@ -259,6 +288,37 @@ mod tests {
     fn losses_at_the_threshold_do_not_exceed_it() {
         assert!(!LIMITS.is_inflight_too_high(2000, 100_000));
         assert!(LIMITS.is_inflight_too_high(2001, 100_000));
+    }
+
+    #[test]
+    fn beta_limits_how_far_a_lossy_probe_lowers_the_longterm_bound() {
+        let mut v3 = V3::new(BbrConfig::V3, LIMITS, RandomStream::global(1, 0, Purpose::Probing));
+        let mut orders = ControlOutput { cwnd: 100_000, pacing_rate: 1.0, send_quantum: 1 };
+        let now = Instant::ZERO;
+        // Without a round-trip time, the initial window stands for the bandwidth-delay product.
+        let opening = ConnectionStart { now, mss: 1000, initial_window: 100_000, handshake_rtt: None };
+        v3.start(&opening, &mut orders);
+        for (volume, bound) in [(90_000, 90_000), (1000, 70_000)] {
+            v3.handle_inflight_too_high(volume, SendLimit::Path, 0, now, &orders);
+            assert_eq!(v3.bounds.inflight_longterm, Some(bound));
+        }
+    }
+
+    #[test]
+    fn the_first_timeout_of_a_recovery_saves_the_bounds_and_later_losses_do_not() {
+        let mut v3 = V3::new(BbrConfig::V3, LIMITS, RandomStream::global(1, 0, Purpose::Probing));
+        let bounds = |volume| ModelBounds { inflight_longterm: Some(volume), ..ModelBounds::default() };
+        let mut steps = Vec::new();
+        for (volume, expiry) in [(1, false), (2, false), (3, true), (4, false), (5, true)] {
+            v3.bounds = bounds(volume);
+            if expiry {
+                v3.save_before_timeout(1000);
+                v3.on_timeout();
+            }
+            v3.note_loss(0, 1000);
+            steps.push(v3.undo.bounds);
+        }
+        assert_eq!(steps, [1, 1, 3, 3, 3].map(bounds));
     }
 
     #[test]

@@ -47,6 +47,9 @@ impl RoundCounter {
     /// Processes an acknowledgment of a segment that was sent when `prior` bytes had been delivered; by now `delivered`
     /// are.
     pub(super) fn update(&mut self, prior: u64, delivered: u64) {
+        if self.round_start_delivered == u64::MAX {
+            self.round_start_delivered = delivered;
+        }
         self.round_start = prior >= self.round_start_delivered;
         if self.round_start {
             self.count += 1;
@@ -57,6 +60,12 @@ impl RoundCounter {
     /// Starts a new round now.
     pub(super) fn restart(&mut self, delivered: u64) {
         self.round_start_delivered = delivered;
+    }
+
+    /// Starts a new round with the next acknowledgment; its data are not counted yet. Data that are in flight now do
+    /// not end it, even if nothing was delivered since they were sent.
+    pub(super) fn restart_at_next_ack(&mut self) {
+        self.round_start_delivered = u64::MAX;
     }
 }
 

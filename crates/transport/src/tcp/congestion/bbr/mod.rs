@@ -238,7 +238,14 @@ impl Bbr {
     pub(crate) fn on_recovery(&mut self) {
         match &mut self.machine {
             Version::V1(v1) => v1.save_cwnd(self.output.cwnd),
-            Version::V3(v3) => v3.save_cwnd(self.output.cwnd),
+            Version::V3(v3) => v3.on_recovery(self.output.cwnd),
+        }
+    }
+
+    /// Saves the state at an expiry of the retransmission timer, before its losses are reported.
+    pub(crate) fn save_before_timeout(&mut self) {
+        if let Version::V3(v3) = &mut self.machine {
+            v3.save_before_timeout(self.output.cwnd);
         }
     }
 
@@ -247,7 +254,7 @@ impl Bbr {
     pub(crate) fn on_timeout(&mut self, now: Instant, in_flight: u64, delivered: u64, lost_so_far: u64) {
         match &mut self.machine {
             Version::V1(v1) => v1.on_timeout(now, delivered, lost_so_far, self.output.cwnd),
-            Version::V3(v3) => v3.on_timeout(self.output.cwnd),
+            Version::V3(v3) => v3.on_timeout(),
         }
         let mss = match &self.machine {
             Version::V1(v1) => v1.mss(),

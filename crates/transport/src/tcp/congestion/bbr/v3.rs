@@ -204,11 +204,27 @@ impl V3 {
         samples
     }
 
-    /// "OnEnterRTO".
-    pub(super) fn on_timeout(&mut self, cwnd: u64) {
-        self.save_state_upon_loss(cwnd);
+    /// Saves the state at an expiry of the retransmission timer, before its losses change it ("OnEnterRTO").
+    pub(super) fn save_before_timeout(&mut self, cwnd: u64) {
+        self.save_cwnd(cwnd);
+        // A repeated expiry is part of the same recovery.
+        if self.phase != RecoveryPhase::Loss {
+            self.undo.save(self.bounds);
+        }
+    }
+
+    /// Processes an expiry of the retransmission timer, after its losses ("OnEnterRTO").
+    pub(super) fn on_timeout(&mut self) {
         self.phase = RecoveryPhase::Loss;
         self.recovery_round = None;
+    }
+
+    /// "OnEnterFastRecovery". The first loss has saved the state already, unless another recovery ends now.
+    pub(super) fn on_recovery(&mut self, cwnd: u64) {
+        self.save_cwnd(cwnd);
+        if self.phase != RecoveryPhase::Open {
+            self.undo.save(self.bounds);
+        }
     }
 
     /// "HandleRestartFromIdle".
@@ -247,6 +263,9 @@ impl V3 {
                 self.recovery_round = None;
             }
             _ => {}
+        }
+        if phase == RecoveryPhase::Open {
+            self.undo.end_recovery();
         }
     }
 
