@@ -12,13 +12,13 @@ const STARTUP_FULL_LOSS_COUNT: u32 = 6;
 
 /// Bounds of the model; `None`: no bound ("Infinity").
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct ModelBounds {
+pub(crate) struct ModelBounds {
     /// Bytes per second: BBR.bw_shortterm.
-    pub(super) bw_shortterm: Option<f64>,
+    pub(crate) bw_shortterm: Option<f64>,
     /// Bytes: BBR.inflight_shortterm.
-    pub(super) inflight_shortterm: Option<u64>,
+    pub(crate) inflight_shortterm: Option<u64>,
     /// Bytes: BBR.inflight_longterm.
-    pub(super) inflight_longterm: Option<u64>,
+    pub(crate) inflight_longterm: Option<u64>,
 }
 
 impl ModelBounds {
@@ -45,7 +45,7 @@ impl ModelBounds {
 pub(super) struct RoundSignals {
     /// Largest delivery rate, bytes per second, and most bytes delivered while one segment was in flight: BBR.bw_latest,
     /// BBR.inflight_latest.
-    bw_latest: f64,
+    pub(super) bw_latest: f64,
     inflight_latest: u64,
     /// Losses in this round: BBR.is_loss_in_round.
     loss_in_round: LossInRound,
@@ -96,7 +96,7 @@ impl RoundSignals {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SpuriousLossUndo {
     pub(super) to: Option<UndoState>,
-    bounds: ModelBounds,
+    pub(super) bounds: ModelBounds,
     saved: SavedState,
 }
 

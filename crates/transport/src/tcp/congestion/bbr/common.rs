@@ -74,7 +74,7 @@ impl RoundCounter {
 pub(super) struct FullBwDetector {
     /// Reference delivery rate, bytes per second.
     full_bw: f64,
-    full_bw_count: u8,
+    pub(super) full_bw_count: u8,
 }
 
 /// Least growth factor that counts, and number of rounds without it that mean a full pipe.

@@ -22,6 +22,12 @@ impl MaxFilter {
         }
     }
 
+    /// Returns the newest entry: its time and its value.
+    #[cfg(test)]
+    pub(super) fn newest(&self) -> Option<(u64, f64)> {
+        self.samples.back().copied()
+    }
+
     /// The largest; 0 before the first.
     pub(super) fn max(&self) -> f64 {
         self.samples.front().map_or(0.0, |&(_, value)| value)

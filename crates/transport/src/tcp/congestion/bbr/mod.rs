@@ -16,6 +16,9 @@ mod probe_bw;
 mod v1;
 mod v3;
 
+#[cfg(test)]
+pub(crate) use v3::{UndoState, variables::V3Variables};
+
 pub use config::{BbrConfig, BbrVersion, PolicerDetection};
 
 use super::RecoveryPhase;

@@ -18,14 +18,14 @@ pub(super) struct ProbeBwCycle {
     ack_phase: AckPhase,
     /// `Pending` until losses have shown that this probe was too high: "BBR.is_bw_probe_sample".
     probe_sample: ProbeSample,
-    last_probe: LastProbe,
-    cycle_start: Instant,
-    probe_wait: Duration,
+    pub(super) last_probe: LastProbe,
+    pub(super) cycle_start: Instant,
+    pub(super) probe_wait: Duration,
     pub(super) rounds_since_probe: u64,
     /// In ProbeBW_UP: rounds, counted acknowledged bytes, and acknowledged bytes that raise the bound by one segment.
     probe_up_rounds: u32,
     probe_up_acks: u64,
-    probe_up_count: u64,
+    pub(super) probe_up_count: u64,
     /// "BBR.probe_rtt_expired".
     pub(super) probe_rtt_expired: bool,
 }
@@ -55,8 +55,8 @@ enum ProbeSample {
 
 /// Result of the last probe: "BBR.prev_probe_too_high", "BBR.prev_probe_precautionary".
 #[derive(Clone, Copy, Debug, Default)]
-struct LastProbe {
-    too_high: bool,
+pub(super) struct LastProbe {
+    pub(super) too_high: bool,
     precautionary: bool,
 }
 

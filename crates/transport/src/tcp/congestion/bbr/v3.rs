@@ -1,6 +1,8 @@
 //! BBR version 3, as in draft-ietf-ccwg-bbr: losses bound the bandwidth and the bytes in flight, in the short term
 //! outside of probes, in the long term if a probe was too high. Names in quotation marks are the draft's.
 
+#[cfg(test)]
+pub(crate) mod variables;
 mod window;
 
 use super::bounds::{ModelBounds, RoundSignals, SpuriousLossUndo};
@@ -103,7 +105,7 @@ pub(super) enum FullBw {
 
 /// State that a spurious loss ended, to return to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UndoState {
+pub(crate) enum UndoState {
     Startup,
     Up,
 }
@@ -407,6 +409,7 @@ impl V3 {
     /// "CheckStartupDone".
     fn check_startup_done(&mut self, seen: &BbrAck, sample: &RateSample) {
         if self.check_startup_high_loss(seen, sample) {
+            self.full_bw_now = FullBw::Yes;
             self.full_bw_reached = FullBw::Yes;
         }
         if self.state == State::Startup && self.full_bw_reached == FullBw::Yes {

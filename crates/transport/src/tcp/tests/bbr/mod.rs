@@ -1,5 +1,6 @@
 //! BBR: over a bottleneck with a queue, loss and a policer, and in dialogues.
 
+mod draft;
 mod hostile;
 mod samples;
 mod v1;
@@ -45,6 +46,9 @@ const PLAIN: Link = Link {
     policer: None,
 };
 
+/// Unsent data that [`Supply::Bulk`] keeps: 32 segments.
+const BULK_BYTES: u64 = 32 * 1448;
+
 struct TestPath {
     a: Endpoint<Length>,
     b: Endpoint<Length>,
@@ -60,6 +64,33 @@ struct TestPath {
     states: Vec<(Instant, BbrState)>,
     /// Longest queue since this was cleared, packets.
     max_queue: usize,
+    /// Treatment of the next data packets; the later ones pass.
+    fates: VecDeque<Fate>,
+    /// Releases acknowledgments only at multiples of this period, and the last of each period only.
+    ack_period: Option<Duration>,
+    supply: Supply,
+    /// State of the sender after each acknowledgment, before it sends; tests of version 3 switch it on.
+    record: Option<Vec<draft::Snapshot>>,
+}
+
+/// Treatment of a data packet at the bottleneck.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fate {
+    Pass,
+    Drop,
+    /// Arrives so much later, behind packets that were sent after it.
+    Delay(Duration),
+}
+
+/// Application of the sender.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Supply {
+    /// Provides no data.
+    Off,
+    /// Keeps the send queue filled, with so little that it can stop at any time.
+    Bulk,
+    /// Provides `bytes` at `next`, and then in intervals of `every`.
+    Chunks { bytes: u64, every: Duration, next: Instant },
 }
 
 impl TestPath {
@@ -83,6 +114,10 @@ impl TestPath {
             in_flight: Default::default(),
             states: Vec::new(),
             max_queue: 0,
+            fates: VecDeque::new(),
+            ack_period: None,
+            supply: Supply::Off,
+            record: None,
         };
         path.drain();
         path.run_until(0.1);
@@ -136,7 +171,8 @@ impl TestPath {
     fn next_at(&self) -> Option<Instant> {
         let arrivals = self.in_flight.iter().filter_map(|queue| queue.front().map(|&(at, _)| at));
         let timers = [self.a.poll_timeout(), self.b.poll_timeout()].into_iter().flatten().map(|(at, _)| at);
-        arrivals.chain(timers).min()
+        let supply = if let Supply::Chunks { next, .. } = self.supply { Some(next) } else { None };
+        arrivals.chain(timers).chain(supply).min()
     }
 
     fn step(&mut self) {
@@ -144,12 +180,16 @@ impl TestPath {
             while let Some((_, segment)) = self.in_flight[to].pop_front_if(|(at, _)| *at <= self.now) {
                 let end = if to == 0 { &mut self.b } else { &mut self.a };
                 end.handle_packet(self.now, LinkId::ONLY, segment);
+                if to == 1 {
+                    self.record_ack();
+                }
                 self.drain();
             }
         }
         self.a.handle_timeout(self.now);
         self.b.handle_timeout(self.now);
         self.drain();
+        self.supply_data();
         if let Some(BbrModel { state, .. }) = self.a.bbr()
             && self.states.last().is_none_or(|&(_, last)| last != state)
         {
@@ -159,16 +199,67 @@ impl TestPath {
 
     fn drain(&mut self) {
         while let Some(segment) = self.a.poll_transmit(self.now) {
-            if let Some(at) = self.transmit(segment.payload.len()) {
-                self.in_flight[0].push_back((at + self.link.round_trip / 2, segment));
+            let data = segment.payload.len();
+            let fate = if data == 0 { Fate::Pass } else { self.fates.pop_front().unwrap_or(Fate::Pass) };
+            let (lost, late) = match fate {
+                Fate::Pass => (false, Duration::ZERO),
+                Fate::Drop => (true, Duration::ZERO),
+                Fate::Delay(late) => (false, late),
+            };
+            if let Some(at) = self.transmit(data)
+                && !lost
+            {
+                let at = at + self.link.round_trip / 2 + late;
+                let place = self.in_flight[0].partition_point(|&(other, _)| other <= at);
+                self.in_flight[0].insert(place, (at, segment));
             }
         }
         while let Some(segment) = self.b.poll_transmit(self.now) {
-            self.in_flight[1].push_back((self.now + self.link.round_trip / 2, segment));
+            let since_start = self.now.since(Instant::ZERO);
+            let release = self.ack_period.map_or(since_start, |period| since_start.round_up_to(period));
+            let at = Instant::ZERO + release + self.link.round_trip / 2;
+            let acks = &mut self.in_flight[1];
+            acks.pop_back_if(|(other, _)| self.ack_period.is_some() && *other == at);
+            acks.push_back((at, segment));
         }
         while self.b.recv().is_some() {}
         while self.a.poll_event().is_some() {}
         while self.b.poll_event().is_some() {}
+    }
+
+    /// Changes the rate of the link, for the packets in its queue as well.
+    fn set_rate(&mut self, bits_per_sec: u64) {
+        let (old, now) = (self.link.bits_per_sec, self.now);
+        let stretch = |at: Instant, from: Instant| {
+            let wait = at.since(from).as_secs_f64() * old as f64 / bits_per_sec as f64;
+            from + Duration::from_secs_f64(wait)
+        };
+        for at in self.bottleneck_queue.iter_mut().filter(|at| **at > now) {
+            *at = stretch(*at, now);
+        }
+        let past_queue = now + self.link.round_trip / 2;
+        for (at, _) in self.in_flight[0].iter_mut().filter(|(at, _)| *at > past_queue) {
+            *at = stretch(*at, past_queue);
+        }
+        self.link.bits_per_sec = bits_per_sec;
+    }
+
+    /// Lets the application provide what is due.
+    fn supply_data(&mut self) {
+        match self.supply {
+            Supply::Off => {}
+            Supply::Bulk => {
+                let unsent = self.a.snd.queue.end() - self.a.snd.nxt;
+                if unsent < BULK_BYTES {
+                    self.send(BULK_BYTES - unsent);
+                }
+            }
+            Supply::Chunks { bytes, every, next } if next <= self.now => {
+                self.supply = Supply::Chunks { bytes, every, next: next + every };
+                self.send(bytes);
+            }
+            Supply::Chunks { .. } => {}
+        }
     }
 
     /// Returns the departure time of a segment of `len` bytes at the bottleneck; `None`: it is dropped.
