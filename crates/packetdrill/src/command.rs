@@ -83,7 +83,7 @@ fn apply_files(settings: &mut Settings, arguments: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the first word, whose quoted parts may hold blanks, and the text after it.
+/// Returns the first word and the text after it. Quoted parts of a word may hold blanks.
 fn next_word(text: &str) -> (&str, &str) {
     let (mut quote, mut depth) = (None, 0);
     for (at, c) in text.char_indices() {

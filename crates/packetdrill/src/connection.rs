@@ -9,7 +9,7 @@ use hopline_wire::tcp::{Flags, Segment};
 pub(crate) struct Connection {
     pub(crate) endpoint: Endpoint<Length>,
     pub(crate) iss: Seq32,
-    /// Listening socket whose backlog holds the connection until `accept`.
+    /// Listening socket that holds the connection in its backlog until `accept`.
     pub(crate) listener: Option<i64>,
     /// Error for the next call, as `SO_ERROR` reports it.
     pub(crate) error: Option<&'static str>,
@@ -18,7 +18,7 @@ pub(crate) struct Connection {
     pub(crate) shut_down: bool,
     /// `true` after `shutdown(SHUT_RD)`: a read without data returns 0.
     pub(crate) reads_ended: bool,
-    /// `true` after `close`: nobody reads what arrives.
+    /// `true` after `close`: data that arrive are not read.
     pub(crate) orphaned: bool,
     /// Received bytes taken from the endpoint and not yet read.
     unread: u64,

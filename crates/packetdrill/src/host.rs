@@ -125,8 +125,7 @@ impl Host {
         Ok(id)
     }
 
-    /// Delivers a segment of the script, whose acknowledgment and SACK blocks count from the script's initial sequence
-    /// number.
+    /// Delivers a segment with the numbers of the script.
     pub(crate) fn deliver(
         &mut self,
         mut segment: Segment<Length>,
@@ -166,7 +165,7 @@ impl Host {
         Ok(())
     }
 
-    /// Resets a connection whose user is gone and cannot read what arrived (RFC 2525 §2.17, as Linux does).
+    /// Resets a connection that has no user to read arrived data (RFC 2525 §2.17, as Linux does).
     fn reset_orphan(&mut self, id: usize) {
         let connection = &mut self.connections[id];
         if connection.orphaned && connection.readable() > 0 && !connection.is_closed() {

@@ -4,7 +4,7 @@ use crate::sysctl;
 use hopline_core::Duration;
 use hopline_transport::tcp::Config;
 
-/// Operating system whose behaviour a script expects.
+/// Operating system that a script was written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
     /// Linux: the default.
@@ -22,7 +22,7 @@ pub struct Settings {
     pub tolerance: Duration,
     /// MTU of the interface, bytes. Default 1500.
     pub mtu: u32,
-    /// `true`: IPv6, whose header takes 20 bytes more.
+    /// `true`: IPv6, with a header that is 20 bytes longer.
     pub ipv6: bool,
     /// Tick of the peer's timestamp clock, as `--tcp_ts_tick_usecs` says; zero: timestamps are compared by identity.
     pub timestamp_tick: Duration,

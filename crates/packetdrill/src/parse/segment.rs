@@ -131,7 +131,7 @@ fn parse_option_list(cursor: &mut Cursor<'_>) -> Result<Option<Vec<OptionSpec>>,
     Ok(Some(options))
 }
 
-/// Returns whether an option follows, and not the segment of another event, whose time was forgotten.
+/// Returns whether an option follows, and not the segment of another event without a time.
 fn starts_option(mut cursor: Cursor<'_>) -> Result<bool, Stop> {
     cursor.skip()?;
     Ok(cursor.starts_with("...")

@@ -6,7 +6,7 @@
 /// Use of the congestion window. Positions are stream offsets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowUsage {
-    /// Position whose acknowledgment ends the round.
+    /// Position that has to be acknowledged to end the round.
     round_end: u64,
     /// Largest flight of the round, bytes.
     max_flight: u64,

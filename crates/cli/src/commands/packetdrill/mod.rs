@@ -20,7 +20,7 @@ struct Tried {
 }
 
 /// Runs scripts, and prints their verdicts. Fails if a script fails; a script with a syntax error is an input error, after
-/// all others have run.
+/// the other scripts have run.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let scripts = files::find(&args.scripts)?;
     let (mut tried, mut problems) = (Vec::new(), Vec::new());
