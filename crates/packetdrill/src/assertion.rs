@@ -3,6 +3,7 @@
 //! A statement is `assert EXPRESSION, message`. Expressions have `and`, `or`, `not`, comparisons with chains, sums,
 //! products, integers, and the names of `TCP_INFO`.
 
+use crate::options::bsd_name;
 use hopline_transport::tcp::{CaState, Info};
 
 /// Outcome of the assertions of one event.
@@ -204,6 +205,8 @@ fn value_of(name: &str, info: &Info) -> Option<f64> {
         "tcpi_snd_cwnd" => f64::from(info.cwnd),
         "tcpi_snd_ssthresh" => f64::from(info.ssthresh),
         "tcpi_snd_mss" => f64::from(info.mss),
+        "tcpi_advmss" => f64::from(info.advertised_mss),
+        "tcpi_state" => state_number(bsd_name(info.state))?,
         "tcpi_unacked" => info.unacked as f64,
         "tcpi_sacked" => info.sacked as f64,
         "tcpi_lost" => info.lost as f64,
@@ -212,8 +215,31 @@ fn value_of(name: &str, info: &Info) -> Option<f64> {
         "tcpi_min_rtt" => info.min_rtt?.as_micros() as f64,
         "tcpi_backoff" => f64::from(info.backoff),
         "tcpi_probes" => f64::from(info.probes),
-        _ => return None,
+        _ => return state_number(name),
     })
+}
+
+/// Returns the number of a state by its name, with the prefix of Linux or of FreeBSD. The numbers of the two systems differ;
+/// those of FreeBSD stand for both.
+fn state_number(name: &str) -> Option<f64> {
+    let names = [
+        "CLOSED",
+        "LISTEN",
+        "SYN_SENT",
+        "SYN_RECEIVED",
+        "ESTABLISHED",
+        "CLOSE_WAIT",
+        "FIN_WAIT_1",
+        "CLOSING",
+        "LAST_ACK",
+        "FIN_WAIT_2",
+        "TIME_WAIT",
+    ];
+    let short = name
+        .strip_prefix("TCPS_")
+        .or_else(|| name.strip_prefix("TCPI_"))
+        .or_else(|| name.strip_prefix("TCP_"))?;
+    names.iter().position(|known| *known == short).map(|number| number as f64)
 }
 
 fn ca_number(state: CaState) -> u8 {

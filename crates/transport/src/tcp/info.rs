@@ -3,6 +3,7 @@
 use super::congestion::RecoveryPhase;
 use super::endpoint::Endpoint;
 use super::sent_segments::{SegmentState, TransmissionCount};
+use crate::connection::State;
 use hopline_core::{Duration, Payload};
 
 /// State of a connection at one moment, as `getsockopt(TCP_INFO)` of Linux reports it. Counts of segments are rounded up to
@@ -26,6 +27,10 @@ pub struct Info {
     pub ssthresh: u32,
     /// Payload of a full segment, bytes (`tcpi_snd_mss`).
     pub mss: u32,
+    /// Largest segment that the peer may send, bytes (`tcpi_advmss`).
+    pub advertised_mss: u32,
+    /// State of the connection (`tcpi_state`).
+    pub state: State,
     /// Smoothed round-trip time (`tcpi_rtt`); zero before the first sample.
     pub srtt: Duration,
     /// Least round-trip time (`tcpi_min_rtt`); `None` without RACK, or before the first sample.
@@ -75,6 +80,8 @@ impl<P: Payload> Endpoint<P> {
                 bytes => bytes / self.snd.mss.max(1),
             },
             mss: self.snd.mss,
+            advertised_mss: self.config.mss,
+            state: self.state(),
             srtt: self.rto.srtt().unwrap_or(Duration::ZERO),
             min_rtt: self.rack.as_ref().and_then(|rack| rack.min_rtt()),
             backoff: self.rto.backoff_factor().ilog2(),
