@@ -90,19 +90,21 @@ impl Host {
         let nonblocking = kind.has("SOCK_NONBLOCK");
         let fd = self.free_descriptor(call);
         let options = SocketOptions { nonblocking, ..SocketOptions::default() };
-        self.sockets.insert(fd, Socket { options, kind: SocketKind::New });
+        self.sockets.insert(fd, Socket { options, kind: SocketKind::New, listens_since: 0 });
         Returned(fd)
     }
 
-    /// Returns the descriptor that the script names, if it is free. Descriptors are names: a kernel's may differ.
+    /// Returns the descriptor that the script names. Descriptors are names: a later socket may take over that of an earlier
+    /// one.
     fn free_descriptor(&self, call: &Call) -> i64 {
-        let named = call.result.integer().filter(|fd| *fd >= 0 && !self.sockets.contains_key(fd));
+        let named = call.result.integer().filter(|fd| *fd >= 0);
         // 0, 1 and 2 are open.
         named.unwrap_or_else(|| (3..).find(|fd| !self.sockets.contains_key(fd)).unwrap_or(i64::MAX))
     }
 
     fn listen(&mut self, fd: i64) -> Outcome {
         if let Some(socket) = self.sockets.get_mut(&fd) {
+            socket.listens_since = self.connections.len();
             match socket.kind {
                 SocketKind::New => socket.kind = SocketKind::Listener,
                 SocketKind::Listener => {}
@@ -155,7 +157,7 @@ impl Host {
         let options = SocketOptions { nonblocking, ..socket.options.clone() };
         self.connections[id].listener = None;
         let fd = self.free_descriptor(call);
-        self.sockets.insert(fd, Socket { options, kind: SocketKind::Connection(id) });
+        self.sockets.insert(fd, Socket { options, kind: SocketKind::Connection(id), listens_since: 0 });
         Returned(fd)
     }
 

@@ -185,7 +185,7 @@ impl Host {
             None => self.current.filter(|id| is_open(&self.connections[*id])),
         };
         if let Some(id) = known
-            && !(self.connections[id].orphaned && is_request(segment) && self.is_listening())
+            && !(is_request(segment) && self.opens_another(id))
             && !(self.connections[id].endpoint.state() == State::TimeWait && self.may_reuse(id, segment))
         {
             return Ok(Some(id));
@@ -201,6 +201,13 @@ impl Host {
             && self.is_listening()
             // RFC 5961 §4.2 sends a challenge ACK; RFC 9293 permits a new connection.
             && self.settings.system == System::Linux
+    }
+
+    /// Returns whether a SYN opens another connection than `id`: its user is gone, or the socket listens since later.
+    fn opens_another(&self, id: usize) -> bool {
+        let is_orphaned = self.connections[id].orphaned;
+        let mut listeners = self.sockets.values().filter(|socket| socket.kind == SocketKind::Listener);
+        listeners.any(|listener| is_orphaned || listener.listens_since > id)
     }
 
     fn is_listening(&self) -> bool {

@@ -9,6 +9,8 @@ use hopline_transport::tcp::{Config, Endpoint, KeepAlive, Nagle, ReceiveLimits};
 pub(crate) struct Socket {
     pub(crate) options: SocketOptions,
     pub(crate) kind: SocketKind,
+    /// Number of connections of the host when the socket began to listen.
+    pub(crate) listens_since: usize,
 }
 
 /// Use of a socket.

@@ -20,7 +20,7 @@ const HANDSHAKE: &str = "\
 
 fn verdict(text: &str) -> Verdict {
     match Script::parse(text) {
-        Ok(script) => run(&script, text, Config::linux(), &|_| None),
+        Ok(script) => run(&script, text, Config::linux().with_linux_host(), &|_| None),
         Err(Stop::NotApplicable { line, reason }) => Verdict::NotApplicable { line, reason },
         Err(Stop::Error(error)) => panic!("{error}"),
     }

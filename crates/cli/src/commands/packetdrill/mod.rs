@@ -58,7 +58,7 @@ fn syntax_problem(file: &ScriptFile, error: &ParseError) -> Problem {
 
 fn config(preset: PacketdrillPreset) -> Config {
     match preset {
-        PacketdrillPreset::Linux => Config::linux(),
+        PacketdrillPreset::Linux => Config::linux().with_linux_host(),
         PacketdrillPreset::Modern => Config::modern(),
         PacketdrillPreset::Bsd => Config::bsd(),
     }
