@@ -4,6 +4,15 @@
 //! host has to send, and assertions about its state. Packetdrill runs it against the kernel of the machine. Here, the host
 //! is an endpoint with a small socket layer, and a run takes microseconds, the same each time.
 //!
+//! ```
+//! use hopline_packetdrill::{Verdict, run, script::Script};
+//! use hopline_transport::tcp::Config;
+//!
+//! let text = "0 < S 100:100(0) win 1000\n+0 > R. 0:0(0) ack 101\n";
+//! let script = Script::parse(text).expect("no syntax error");
+//! assert_eq!(run(&script, text, Config::modern(), &|_| None), Verdict::Passed);
+//! ```
+//!
 //! | file | idea |
 //! |---|---|
 //! | `script`, `parse` | syntax tree, parser |
