@@ -1,7 +1,7 @@
 //! System calls: `write(4, ..., 1000) = -1 EAGAIN (Resource temporarily unavailable)`.
 
-use super::Stop;
 use super::cursor::Cursor;
+use super::error::Stop;
 use crate::script::{Call, Expression};
 use hopline_core::Duration;
 

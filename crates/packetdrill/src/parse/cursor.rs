@@ -1,6 +1,6 @@
 //! Position in the text of a script.
 
-use super::Stop;
+use super::error::{ParseError, Stop};
 use hopline_core::Duration;
 
 /// Largest time of a script, seconds: sums of times stay far from the end of the clock.
@@ -35,7 +35,7 @@ impl<'t> Cursor<'t> {
 
     /// Returns an error at this position.
     pub(super) fn error<T>(&self, expected: impl Into<String>) -> Result<T, Stop> {
-        Err(Stop::Error(super::ParseError {
+        Err(Stop::Error(ParseError {
             line: self.line(),
             column: self.column(),
             offset: self.at,

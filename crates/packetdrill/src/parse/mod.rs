@@ -6,53 +6,13 @@
 mod call;
 mod conditional;
 mod cursor;
+mod error;
 mod segment;
 
 use crate::script::{Action, Event, EventTime, Script, ScriptOption};
-use core::fmt;
 use cursor::Cursor;
+pub use error::{ParseError, Stop};
 use hopline_core::Duration;
-
-/// Reason for which a script was not parsed to its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// Syntax error.
-    Error(ParseError),
-    /// Statement that does not concern this endpoint, with its name.
-    NotApplicable {
-        /// Line, from 1.
-        line: usize,
-        /// Reason.
-        reason: String,
-    },
-}
-
-/// Syntax error with its position.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseError {
-    /// Line, from 1.
-    pub line: usize,
-    /// Column, in characters from 1.
-    pub column: usize,
-    /// Position in the text, bytes from its start.
-    pub offset: usize,
-    /// Text at the position.
-    pub found: String,
-    /// Text that would be right.
-    pub expected: String,
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { line, column, found, expected, .. } = self;
-        if found.is_empty() {
-            return write!(f, "{line}:{column}: expected {expected}, found the end of the line");
-        }
-        write!(f, "{line}:{column}: expected {expected}, found `{found}`")
-    }
-}
-
-impl core::error::Error for ParseError {}
 
 impl Script {
     /// Parses a script.

@@ -1,7 +1,7 @@
 //! Segments: `< [ect0] S. 0:0(0) ack 1 win 1000 <mss 1460,sackOK>`.
 
-use super::Stop;
 use super::cursor::Cursor;
+use super::error::Stop;
 use crate::script::{EcnSpec, OptionSpec, SegmentSpec};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::tcp::Flags;

@@ -2,6 +2,7 @@
 
 mod files;
 mod output;
+mod tried;
 
 use crate::args::{Packetdrill as Args, PacketdrillPreset};
 use crate::console;
@@ -12,12 +13,7 @@ use hopline_lab::{Problem, Problems};
 use hopline_packetdrill::script::Script;
 use hopline_packetdrill::{ParseError, Stop, Verdict, run};
 use hopline_transport::tcp::Config;
-
-/// Script with its verdict.
-struct Tried {
-    name: String,
-    verdict: Verdict,
-}
+use tried::Tried;
 
 /// Runs scripts, and prints their verdicts. Fails if a script fails; a script with a syntax error is an input error, after
 /// the other scripts have run.

@@ -1,6 +1,6 @@
 //! Verdicts as text, in the form of `cargo test`, and as JSON.
 
-use super::Tried;
+use super::tried::Tried;
 use hopline_lab::text::table::{Align, render};
 use hopline_packetdrill::Verdict;
 use serde_json::{Value, json};
