@@ -153,7 +153,13 @@ impl Ground {
             VERSIONS
                 .map(|version| shell(&self.router, &format!("ip {} route show table all", version.option())))
         };
-        until_or(|| panic!("{:?}", routes()), || !routes().concat().contains("linkdown"));
+        let is_up = || {
+            let routes = routes().concat();
+            // The routes of the link-local addresses come last.
+            let has_local = |name| routes.contains(&format!("anycast fe80:: dev {name} "));
+            !routes.contains("linkdown") && has_local("mobile") && has_local("fixed")
+        };
+        until_or(|| panic!("{:?}", routes()), is_up);
     }
 
     /// Interrupts the cable to the mobile host for `length`.
