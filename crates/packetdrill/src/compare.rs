@@ -7,8 +7,8 @@ use hopline_core::{Duration, Instant, Length};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::tcp::{Flags, Options, Segment};
 
-/// Returns the difference between the expected segment and the real one, with the script's numbers, if there is one. The window may be smaller by
-/// `window_slack` units.
+/// Returns the difference between the expected segment and the real one, with the script's numbers, if there is one. The
+/// window may be smaller by `window_slack` units.
 pub(crate) fn difference(spec: &SegmentSpec, segment: &Segment<Length>, window_slack: u16) -> Option<String> {
     let seq = segment.seq.0;
     // RFC 9293 §3.9.1.2 leaves the place of PSH to the sender.

@@ -1,6 +1,7 @@
 //! Host under test: sockets, connections and a clock.
 
 use crate::connection::{Connection, reset_for};
+use crate::mapping::shifted;
 use crate::settings::{Settings, System};
 use crate::socket::{Socket, SocketKind, SocketOptions};
 use hopline_core::{Instant, Length, Seq32, StateMachine};
@@ -147,13 +148,10 @@ impl Host {
             if segment.flags.contains(Flags::ACK) {
                 segment.ack += shifts.host;
             }
-            segment.options.sack = crate::mapping::shifted(&segment.options.sack, shifts.host);
+            segment.options.sack = shifted(&segment.options.sack, shifts.host);
         }
         match id {
             Some(id) => {
-                if segment.src_port == 0 {
-                    segment.src_port = FIRST_PORT + id as u16;
-                }
                 self.connections[id].deliver(self.now, segment);
                 self.reset_orphan(id);
             }

@@ -2,7 +2,7 @@
 //!
 //! A script is a timed dialogue of one host: system calls of its application, segments of its peer, segments that the
 //! host has to send, and assertions about its state. Packetdrill runs it against the kernel of the machine. Here, the host
-//! is an endpoint with a small socket layer, and a run takes microseconds, the same each time.
+//! is an endpoint with a small socket layer, and a run is the same each time.
 //!
 //! ```
 //! use hopline_packetdrill::{Verdict, run, script::Script};
@@ -41,5 +41,4 @@ mod verdict;
 
 pub use parse::{ParseError, Stop};
 pub use run::run;
-pub use settings::{Settings, System};
 pub use verdict::{Failure, Verdict};

@@ -1,6 +1,6 @@
 //! Mapping between the numbers of a script and those of the connection under test.
 
-use crate::script::{OptionSpec, SegmentSpec};
+use crate::script::{EcnSpec, OptionSpec, SegmentSpec};
 use hopline_core::{Length, Seq32};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::tcp::{Flags, Options, SackBlock, SackBlocks, Segment, Timestamps};
@@ -67,8 +67,8 @@ pub(crate) fn shifted(blocks: &SackBlocks, shift: u32) -> SackBlocks {
 /// Returns an inbound segment. Its acknowledgment and SACK blocks still count from the script's initial sequence number.
 pub(crate) fn inbound(spec: &SegmentSpec, timestamps: &TimestampMap) -> Segment<Length> {
     let ecn = match spec.ecn {
-        Some(crate::script::EcnSpec::Is(ecn)) => ecn,
-        Some(crate::script::EcnSpec::EitherEct) => Ecn::Capable0,
+        Some(EcnSpec::Is(ecn)) => ecn,
+        Some(EcnSpec::EitherEct) => Ecn::Capable0,
         None => Ecn::NotCapable,
     };
     Segment {

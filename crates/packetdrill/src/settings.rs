@@ -6,7 +6,7 @@ use hopline_transport::tcp::Config;
 
 /// Operating system that a script was written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum System {
+pub(crate) enum System {
     /// Linux: the default.
     Linux,
     /// FreeBSD: scripts that set `net.inet.*`.
@@ -15,30 +15,29 @@ pub enum System {
 
 /// Settings of the host under test.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Parameters of new connections.
-    pub config: Config,
+    pub(crate) config: Config,
     /// Largest deviation of an outbound segment or of a return from its time. Default 4 ms.
-    pub tolerance: Duration,
+    pub(crate) tolerance: Duration,
     /// MTU of the interface, bytes. Default 1500.
-    pub mtu: u32,
+    pub(crate) mtu: u32,
     /// `true`: IPv6, with a header that is 20 bytes longer.
-    pub ipv6: bool,
-    /// Tick of the peer's timestamp clock, as `--tcp_ts_tick_usecs` says; zero: timestamps are compared by identity.
-    pub timestamp_tick: Duration,
+    pub(crate) ipv6: bool,
+    /// Tick of the host's timestamp clock, as `--tcp_ts_tick_usecs` says; zero: the values of its timestamps are not compared.
+    pub(crate) timestamp_tick: Duration,
     /// `true`: each outbound segment of the script is one segment; otherwise it may be several, as one GSO packet.
-    pub strict_segments: bool,
+    pub(crate) strict_segments: bool,
     /// Operating system that the script was written for.
-    pub system: System,
+    pub(crate) system: System,
     /// Window scale that the script expects of the host. It depends on the memory of the machine that the script was
     /// written on; `None`: the smallest that expresses the receive buffer.
-    pub window_scale: Option<u8>,
+    pub(crate) window_scale: Option<u8>,
 }
 
 impl Settings {
     /// Returns the settings before the first line of a script.
-    #[must_use]
-    pub fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config) -> Self {
         Self {
             config,
             tolerance: Duration::from_millis(4),
@@ -52,8 +51,7 @@ impl Settings {
     }
 
     /// Returns the largest payload of a segment without options, bytes.
-    #[must_use]
-    pub fn mss(&self) -> u32 {
+    pub(crate) fn mss(&self) -> u32 {
         self.mtu.saturating_sub(if self.ipv6 { 60 } else { 40 }).clamp(48, 65_495)
     }
 
@@ -61,7 +59,7 @@ impl Settings {
     ///
     /// # Errors
     /// The reason for which the option cannot apply.
-    pub fn apply_option(&mut self, name: &str, value: &str) -> Result<(), String> {
+    pub(crate) fn apply_option(&mut self, name: &str, value: &str) -> Result<(), String> {
         let micros = || value.parse().map(Duration::from_micros).map_err(|_| bad_value(name, value));
         match name {
             "tolerance_usecs" => self.tolerance = micros()?,
@@ -106,7 +104,7 @@ impl Settings {
     ///
     /// # Errors
     /// The reason for which the value cannot apply.
-    pub fn apply_sysctl(&mut self, name: &str, value: &str) -> Result<(), String> {
+    pub(crate) fn apply_sysctl(&mut self, name: &str, value: &str) -> Result<(), String> {
         let name = &name.replace('/', ".");
         if name.starts_with("net.inet") || name.starts_with("kern.") {
             self.use_freebsd();
@@ -128,8 +126,7 @@ impl Settings {
     }
 
     /// Returns the receive buffer of a connection with segments of `mss` bytes: FreeBSD rounds it up to whole segments.
-    #[must_use]
-    pub fn receive_buffer(&self, bytes: u32, mss: u32) -> u32 {
+    pub(crate) fn receive_buffer(&self, bytes: u32, mss: u32) -> u32 {
         match self.system {
             System::Linux => bytes,
             System::FreeBsd => bytes.next_multiple_of(mss.max(1)),

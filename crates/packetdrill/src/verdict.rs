@@ -1,7 +1,5 @@
 //! Verdict on a script.
 
-use core::fmt;
-
 /// Verdict on a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -29,12 +27,4 @@ pub struct Failure {
     pub actual: String,
     /// Difference between the two.
     pub difference: String,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "line {}: {}", self.line, self.difference)?;
-        writeln!(f, "  - {}", self.expected)?;
-        write!(f, "  + {}", self.actual)
-    }
 }

@@ -37,7 +37,7 @@ impl<P: Payload> Endpoint<P> {
     /// none, since a middlebox may drop such SYNs (§6.1.1.1).
     pub(super) fn ecn_setup(&self) -> Flags {
         match self.state() {
-            State::SynSent if self.config.ecn == EcnMode::Request && !self.snd.syn_retransmitted => {
+            State::SynSent if self.config.ecn == EcnMode::Request && !self.snd.syn_was_retransmitted() => {
                 Flags::ECE | Flags::CWR
             }
             State::SynReceived if self.ecn.negotiation != EcnNegotiation::None => Flags::ECE,
@@ -57,7 +57,7 @@ impl<P: Payload> Endpoint<P> {
                 EcnNegotiation::None
             }
             State::SynSent if !flags.contains(Flags::ACK) && !both => EcnNegotiation::None,
-            State::SynSent if asked && self.snd.syn_retransmitted => EcnNegotiation::EchoOnly,
+            State::SynSent if asked && self.snd.syn_was_retransmitted() => EcnNegotiation::EchoOnly,
             State::SynSent if asked => EcnNegotiation::Full,
             _ => EcnNegotiation::None,
         };

@@ -131,8 +131,6 @@ pub(super) struct SendHalf<P> {
     pub(super) mss: u32,
     /// `true` if a SYN or SYN-ACK has to be sent.
     pub(super) syn_pending: bool,
-    /// `true` if the SYN or SYN-ACK was sent more than once.
-    pub(super) syn_retransmitted: bool,
     /// Number of retransmissions of the SYN or SYN-ACK.
     pub(super) syn_retransmissions: u8,
     /// Use of the congestion window in this round trip.
@@ -163,6 +161,11 @@ impl<P: Payload> SendHalf<P> {
     /// Returns whether any sent data are unacknowledged.
     pub(super) fn outstanding(&self) -> bool {
         self.max > self.una
+    }
+
+    /// Returns whether the SYN or SYN-ACK was sent more than once.
+    pub(super) fn syn_was_retransmitted(&self) -> bool {
+        self.syn_retransmissions > 0
     }
 
     /// Returns the position after everything that the user wants sent.
@@ -212,7 +215,6 @@ impl<P: Payload> Endpoint<P> {
                 scale: 0,
                 mss: config.mss,
                 syn_pending: false,
-                syn_retransmitted: false,
                 syn_retransmissions: 0,
                 usage: WindowUsage::default(),
                 small_end: 0,

@@ -150,8 +150,7 @@ impl<P: Payload> Endpoint<P> {
     /// Enters ESTABLISHED: our SYN is acknowledged and the peer's is known.
     fn establish(&mut self, now: Instant, segment: &Segment<P>) {
         let sack = if self.options.sack { SackNegotiation::Agreed } else { SackNegotiation::Refused };
-        let lost =
-            self.snd.syn_retransmitted && self.snd.syn_retransmissions > self.config.tolerated_lost_syns;
+        let lost = self.snd.syn_retransmissions > self.config.tolerated_lost_syns;
         let syn = if lost { SynOutcome::Retransmitted } else { SynOutcome::Delivered };
         self.control.on_established(&self.config, self.snd.mss, sack, syn);
         if sack == SackNegotiation::Refused {
@@ -170,7 +169,7 @@ impl<P: Payload> Endpoint<P> {
             }
         }
         self.start_rate_control(now, round_trip);
-        if self.snd.syn_retransmitted {
+        if self.snd.syn_was_retransmitted() {
             self.rto.on_lost_syn();
         }
         self.snd.syn_pending = false;
@@ -238,7 +237,6 @@ impl<P: Payload> Endpoint<P> {
     fn check_repeated_syn(&mut self, now: Instant, segment: &mut Segment<P>, position: &mut i64) -> Check {
         if !segment.flags.contains(Flags::ACK) {
             self.renegotiate_ecn(segment);
-            self.snd.syn_retransmitted = true;
             self.snd.syn_retransmissions = self.snd.syn_retransmissions.saturating_add(1);
             self.send_syn(now);
             return STOP;
@@ -332,7 +330,6 @@ impl<P: Payload> Endpoint<P> {
         (self.snd.nxt, self.snd.max) = (0, 0);
         self.snd.scale = 0;
         self.snd.syn_pending = false;
-        self.snd.syn_retransmitted = false;
         self.snd.syn_retransmissions = 0;
         self.snd.retries = 0;
         self.snd.rtt_probe = None;

@@ -55,7 +55,6 @@ impl<P: Payload> Endpoint<P> {
         self.stats.timeouts += 1;
         self.snd.rtt_probe = None;
         if handshake {
-            self.snd.syn_retransmitted = true;
             self.snd.syn_retransmissions = self.snd.syn_retransmissions.saturating_add(1);
             return self.send_syn(now);
         }
