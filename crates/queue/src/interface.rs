@@ -5,6 +5,7 @@ use crate::custom::{CustomDiscipline, CustomDisciplineId, CustomQueue};
 use crate::drop_tail::{Class, DropTail, EnqueueResult};
 use crate::fq_codel::FqCoDel;
 use crate::packet_access::PacketAccess;
+use crate::pie::{Pie, PieQueue};
 use crate::red::{Red, RedDecision};
 use core::num::NonZeroU16;
 use hopline_core::Instant;
@@ -21,6 +22,8 @@ pub enum InterfaceQueue<T> {
     CoDel(Box<CoDelQueue<T>>),
     /// FQ-CoDel (CoDel for each flow).
     FqCoDel(Box<FqCoDel<T>>),
+    /// PIE (drops or marks by queueing delay at arrival).
+    Pie(Box<PieQueue<T>>),
     /// User-defined discipline.
     Custom(Box<CustomQueue<T>>),
 }
@@ -73,6 +76,12 @@ impl<T: Copy> InterfaceQueue<T> {
         Self::CoDel(Box::new(CoDelQueue { codel, backlog: Backlogged { packets, bytes: 0 } }))
     }
 
+    /// Returns a queue with PIE.
+    #[must_use]
+    pub fn pie(packets: DropTail<Queued<T>>, pie: Pie) -> Self {
+        Self::Pie(Box::new(PieQueue::new(packets, pie)))
+    }
+
     /// Returns a queue for at most `capacity` packets with a user-defined discipline.
     #[must_use]
     pub fn custom(
@@ -88,7 +97,7 @@ impl<T: Copy> InterfaceQueue<T> {
     pub fn take_custom_failure(&mut self) -> Option<(CustomDisciplineId, CustomAlgorithmError)> {
         match self {
             Self::Custom(queue) => queue.take_failure().map(|failure| (queue.id(), failure)),
-            Self::DropTail(_) | Self::Red(_) | Self::CoDel(_) | Self::FqCoDel(_) => None,
+            Self::DropTail(_) | Self::Red(_) | Self::CoDel(_) | Self::FqCoDel(_) | Self::Pie(_) => None,
         }
     }
 
@@ -104,6 +113,7 @@ impl<T: Copy> InterfaceQueue<T> {
             Self::Red(queue) => queue.enqueue(now, packet, contents),
             Self::CoDel(queue) => queue.enqueue(now, packet, contents),
             Self::FqCoDel(queue) => queue.enqueue(now, packet, contents),
+            Self::Pie(queue) => queue.enqueue(now, packet, contents),
             Self::Custom(queue) => queue.enqueue(now, packet, contents),
         }
     }
@@ -115,6 +125,7 @@ impl<T: Copy> InterfaceQueue<T> {
             Self::Red(queue) => queue.dequeue(now, contents),
             Self::CoDel(queue) => queue.dequeue(now, contents),
             Self::FqCoDel(queue) => queue.dequeue(now, contents),
+            Self::Pie(queue) => queue.dequeue(now, contents),
             Self::Custom(queue) => queue.dequeue(now, contents),
         }
     }
@@ -150,22 +161,25 @@ impl<T: Copy> InterfaceQueue<T> {
                 );
             }
             Self::FqCoDel(queue) => queue.remove_matching(matches, sink, len_bytes),
+            Self::Pie(queue) => queue.remove_matching(now, matches, sink, len_bytes),
             Self::Custom(queue) => queue.remove_matching(now, matches, sink),
         }
     }
 
     /// The packets in the queue.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        let (mut plain, mut held, mut fair, mut own) = (None, None, None, None);
+        let (mut plain, mut held, mut fair, mut pie, mut own) = (None, None, None, None, None);
         match self {
             Self::DropTail(queue) => plain = Some(queue.iter()),
             Self::Red(queue) => plain = Some(queue.packets.iter()),
             Self::CoDel(queue) => held = Some(queue.backlog.packets.iter().map(|held| &held.packet)),
             Self::FqCoDel(queue) => fair = Some(queue.iter()),
+            Self::Pie(queue) => pie = Some(queue.iter()),
             Self::Custom(queue) => own = Some(queue.iter()),
         }
         let plain = plain.into_iter().flatten().chain(held.into_iter().flatten());
-        plain.chain(fair.into_iter().flatten()).chain(own.into_iter().flatten())
+        let plain = plain.chain(fair.into_iter().flatten()).chain(pie.into_iter().flatten());
+        plain.chain(own.into_iter().flatten())
     }
 
     /// Number of packets in the queue.
@@ -176,6 +190,7 @@ impl<T: Copy> InterfaceQueue<T> {
             Self::Red(queue) => queue.packets.len(),
             Self::CoDel(queue) => queue.backlog.packets.len(),
             Self::FqCoDel(queue) => queue.len(),
+            Self::Pie(queue) => queue.len(),
             Self::Custom(queue) => queue.len(),
         }
     }

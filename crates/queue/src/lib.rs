@@ -7,6 +7,7 @@ pub mod fq_codel;
 pub mod interface;
 pub mod neighborhood_red;
 pub mod packet_access;
+pub mod pie;
 pub mod red;
 
 pub use codel::{CoDel, CoDelConfig};
@@ -16,4 +17,5 @@ pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use interface::InterfaceQueue;
 pub use neighborhood_red::NeighborhoodRed;
 pub use packet_access::{EcnCapability, PacketAccess, SignalAction};
+pub use pie::{Pie, PieConfig};
 pub use red::{Red, RedConfig};

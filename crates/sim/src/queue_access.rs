@@ -8,7 +8,7 @@ use crate::spec::{Discipline, QueueSpec};
 use crate::trace::{DropLocation, DropReason, Tracer};
 use hopline_core::{NodeId, RandomStream};
 use hopline_queue::{
-    Class, CoDel, DropTail, EcnCapability, EnqueueResult, FqCoDel, InterfaceQueue, PacketAccess, Red,
+    Class, CoDel, DropTail, EcnCapability, EnqueueResult, FqCoDel, InterfaceQueue, PacketAccess, Pie, Red,
 };
 use hopline_wire::dot11::MacAddr;
 use hopline_wire::ipv4::Ecn;
@@ -150,6 +150,9 @@ pub(crate) fn new_queue<T: Copy>(
             InterfaceQueue::codel(DropTail::new(capacity, service), CoDel::new(config))
         }
         Discipline::FqCoDel(config) => InterfaceQueue::FqCoDel(Box::new(FqCoDel::new(config, capacity))),
+        Discipline::Pie(config) => {
+            InterfaceQueue::pie(DropTail::new(capacity, service), Pie::new(config, random()))
+        }
         Discipline::Custom(id) => {
             InterfaceQueue::custom(id, machines.make_discipline(id, &mut random()), capacity)
         }

@@ -24,6 +24,7 @@ mod obstacles;
 mod olsr;
 mod outages;
 mod packets;
+mod pie;
 mod proxies;
 mod random_networks;
 mod red;

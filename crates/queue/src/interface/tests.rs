@@ -20,7 +20,11 @@ fn queue(action: SignalAction, service: Service) -> InterfaceQueue<Packet> {
         ..RedConfig::PAPER
     };
     let packets = DropTail::new(NonZeroU16::new(4).unwrap(), service);
-    InterfaceQueue::red(packets, Red::new(config, RandomStream::keyed(1, 0, 0, Purpose::Queue)))
+    InterfaceQueue::red(packets, Red::new(config, stream()))
+}
+
+fn stream() -> RandomStream {
+    RandomStream::keyed(1, 0, 0, Purpose::Queue)
 }
 
 fn offer(q: &mut InterfaceQueue<Packet>, packet: Packet) -> EnqueueResult<Packet> {
@@ -88,6 +92,7 @@ fn bytes(q: &InterfaceQueue<Packet>) -> u64 {
     match q {
         InterfaceQueue::Red(red) => red.bytes,
         InterfaceQueue::CoDel(codel) => codel.backlog.bytes,
+        InterfaceQueue::Pie(pie) => pie.bytes(),
         InterfaceQueue::DropTail(_) | InterfaceQueue::FqCoDel(_) | InterfaceQueue::Custom(_) => 0,
     }
 }
@@ -98,7 +103,11 @@ fn byte_counts_match_the_packets_after_every_operation() {
         let packets = DropTail::new(NonZeroU16::new(4).unwrap(), Service::RoutingPriority);
         InterfaceQueue::codel(packets, CoDel::new(crate::CoDelConfig::RFC8289))
     };
-    for mut q in [queue(SignalAction::Mark, Service::RoutingPriority), codel()] {
+    let pie = || {
+        let packets = DropTail::new(NonZeroU16::new(4).unwrap(), Service::RoutingPriority);
+        InterfaceQueue::pie(packets, Pie::new(crate::PieConfig::RFC8033, stream()))
+    };
+    for mut q in [queue(SignalAction::Mark, Service::RoutingPriority), codel(), pie()] {
         let long = |n| Packet { len_bytes: 100 + n, ..routing(n) };
         for n in 0..5 {
             let _ = offer(&mut q, long(n));
@@ -131,6 +140,10 @@ fn every_discipline_iterates_over_its_packets() {
             crate::FqCoDelConfig::RFC8290,
             NonZeroU16::new(9).unwrap(),
         ))),
+        InterfaceQueue::pie(
+            DropTail::new(NonZeroU16::new(9).unwrap(), Service::Fifo),
+            Pie::new(crate::PieConfig::RFC8033, stream()),
+        ),
     ];
     for mut q in kinds {
         assert_eq!(q.iter().count(), 0);

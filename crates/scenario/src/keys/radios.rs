@@ -8,7 +8,7 @@ use crate::field::{self, Field};
 use crate::schema::Default::{Number, Word};
 use crate::schema::{Exception, Key, Literal, of_preset};
 use core::num::NonZeroU16;
-use hopline_queue::{CoDelConfig, DropTail, FqCoDelConfig, RedConfig, Service, SignalAction};
+use hopline_queue::{CoDelConfig, DropTail, FqCoDelConfig, PieConfig, RedConfig, Service, SignalAction};
 use hopline_radio::mac::config::{
     AckPolicy, BackoffRange, BlockAckSetup, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout,
 };
@@ -310,7 +310,7 @@ pub mod queue {
     pub const ACTION: Choice<SignalAction> = choice!(
         "action",
         { "drop" => SignalAction::Drop, "mark" => SignalAction::Mark },
-        "of red, codel and fq-codel: action on a chosen packet; mark: packets of flows with tcp.ecn are marked",
+        "of red, codel, fq-codel and pie: action on a chosen packet; mark: packets of flows with tcp.ecn are marked",
     ).default("drop");
 }
 
@@ -325,8 +325,8 @@ pub const QUEUE: &[Key] = &[
     queue::SERVICE.key,
     Key::word_or_user_defined(
         "discipline",
-        &["drop-tail", "red", "codel", "fq-codel"],
-        "queue discipline; red, codel and fq-codel drop or mark before the queue is full, but no routing messages; fq-codel: by flow, in turns, routing messages first; own: user-defined, see docs/own-machines.md",
+        &["drop-tail", "red", "codel", "fq-codel", "pie"],
+        "queue discipline; red, codel, fq-codel and pie drop or mark before the queue is full, but no routing messages; fq-codel: by flow, in turns, routing messages first; own: user-defined, see docs/own-machines.md",
     )
     .with_default(Word("drop-tail")),
     Key::number(
@@ -353,8 +353,8 @@ pub const QUEUE: &[Key] = &[
         "mean_packet_bytes",
         1,
         65_535,
-        "of red measured in bytes: bytes that count as a packet",
-    ).default(Literal::Integer(RED_PACKET_BYTES as u64)),
+        "of red measured in bytes: bytes that count as a packet; of pie: half the backlog up to which no packet is dropped",
+    ).default_except(Literal::Integer(RED_PACKET_BYTES as u64), &[Exception::new("of pie", Literal::Integer(PieConfig::RFC8033.mean_packet_bytes as u64))]),
     Key::flag(
         "gentle",
         "of red: above max_threshold_packets the share rises, up to all packets at twice that length",
@@ -370,8 +370,8 @@ pub const QUEUE: &[Key] = &[
         "target_ms",
         0.001,
         10_000.0,
-        "of codel and fq-codel: target of the standing queueing delay; above the airtime of a packet",
-    ).default(Literal::milliseconds(CoDelConfig::RFC8289.target)),
+        "of codel, fq-codel and pie: target of the standing queueing delay; above the airtime of a packet",
+    ).default_except(Literal::milliseconds(CoDelConfig::RFC8289.target), &[Exception::new("of pie", Literal::milliseconds(PieConfig::RFC8033.target))]),
     Key::number(
         "interval_ms",
         0.001,
@@ -386,6 +386,56 @@ pub const QUEUE: &[Key] = &[
     ).default(Literal::Integer(CoDelConfig::RFC8289.packet_bytes as u64)),
     Key::integer("flows", 1, 65_535, "of fq-codel: queues that flows are hashed onto").default(Literal::Integer(FqCoDelConfig::RFC8290.flows.get() as u64)),
     Key::integer("quantum_bytes", 1, 65_535, "of fq-codel: bytes in a turn, a full packet").default(Literal::Integer(FqCoDelConfig::RFC8290.quantum_bytes as u64)),
+    Key::number(
+        "update_interval_ms",
+        0.1,
+        1000.0,
+        "of pie: interval between updates of the drop probability",
+    ).default(Literal::milliseconds(PieConfig::RFC8033.update_interval)),
+    Key::number(
+        "alpha_hz",
+        0.0,
+        100.0,
+        "of pie: change of the drop probability per update and second of delay above the target",
+    ).default(Literal::Number(PieConfig::RFC8033.alpha_hz)),
+    Key::number(
+        "beta_hz",
+        0.0,
+        1000.0,
+        "of pie: change of the drop probability per update and second by which the delay has grown",
+    ).default(Literal::Number(PieConfig::RFC8033.beta_hz)),
+    Key::number("max_burst_ms", 0.0, 10_000.0, "of pie: time for which a burst enters without drops").default(Literal::milliseconds(PieConfig::RFC8033.max_burst)),
+    Key::number(
+        "mark_threshold",
+        0.0,
+        1.0,
+        "of pie with action mark: drop probability from which on packets are dropped instead",
+    ).default(Literal::Number(PieConfig::RFC8033.mark_threshold)),
+    Key::word(
+        "delay_estimate",
+        &["timestamps", "dequeue-rate"],
+        "of pie: measurement of the queueing delay; timestamps: time of the last packet in the queue; dequeue-rate: backlog divided by the rate at which it is served",
+    ).default(Literal::Word("timestamps")),
+    Key::integer(
+        "dequeue_threshold_bytes",
+        1,
+        10_000_000,
+        "of pie with delay_estimate dequeue-rate: length of a measurement, and backlog at which one starts",
+    ).default(Literal::Integer(PieConfig::DEQUEUE_THRESHOLD_BYTES as u64)),
+    Key::number(
+        "activation_share",
+        0.0,
+        1.0,
+        "of pie: share of the capacity at which it becomes active, until the congestion is over; 0: always active; RFC 8033 recommends 1/3",
+    ).default(Literal::Number(0.0)),
+    Key::flag(
+        "derandomization",
+        "of pie: no packet is chosen before the drop probabilities since the last drop add up to 0.85, and one is at 8.5; on in Linux",
+    ).default(Literal::Flag(false)),
+    Key::flag(
+        "cap_drop_adjustment",
+        "of pie: the drop probability grows by at most 0.02 per update from 0.1 on; on in Linux",
+    ).default(Literal::Flag(false)),
 ];
 
 /// Keys of [`ERRORS`] that always have a value.

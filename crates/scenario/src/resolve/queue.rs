@@ -6,8 +6,9 @@ use super::super::user_defined::named;
 use super::reject_foreign_keys;
 use hopline_config::source::Problem;
 use hopline_core::Duration;
+use hopline_queue::pie::{Activation, CapDropAdjustment, DelayEstimate, Derandomization};
 use hopline_queue::red::{Gentle, IdlePolicy, Measure};
-use hopline_queue::{CoDelConfig, DropTail, FqCoDelConfig, RedConfig, Service, SignalAction};
+use hopline_queue::{CoDelConfig, DropTail, FqCoDelConfig, PieConfig, RedConfig, Service, SignalAction};
 use hopline_sim::custom::{AlgorithmKind, CustomAlgorithms};
 use hopline_sim::spec::{Discipline, QueueSpec};
 use std::num::NonZeroU16;
@@ -33,13 +34,25 @@ const RED_KEYS: &[&str] = &[
     "weight",
     "max_probability",
     "measure",
-    "mean_packet_bytes",
     "gentle",
     "idle_packet_ms",
 ];
 /// Keys of a queue with CoDel, beside those of every queue.
-const CODEL_KEYS: &[&str] = &["target_ms", "interval_ms", "packet_bytes"];
+const CODEL_KEYS: &[&str] = &["interval_ms", "packet_bytes"];
 const FQ_KEYS: &[&str] = &["flows", "quantum_bytes"];
+/// Keys of a queue with PIE, beside those of every queue.
+const PIE_KEYS: &[&str] = &[
+    "update_interval_ms",
+    "alpha_hz",
+    "beta_hz",
+    "max_burst_ms",
+    "mark_threshold",
+    "delay_estimate",
+    "dequeue_threshold_bytes",
+    "activation_share",
+    "derandomization",
+    "cap_drop_adjustment",
+];
 
 /// Returns `preset` with what `section` puts over it.
 pub(super) fn resolve(
@@ -59,8 +72,11 @@ pub(super) fn resolve(
             (&["red"], RED_KEYS),
             (&["codel", "fq-codel"], CODEL_KEYS),
             (&["fq-codel"], FQ_KEYS),
-            (&["red", "codel", "fq-codel"], &["action"]),
-            (&["drop-tail", "red", "codel"], &["service"]),
+            (&["codel", "fq-codel", "pie"], &["target_ms"]),
+            (&["red", "pie"], &["mean_packet_bytes"]),
+            (&["pie"], PIE_KEYS),
+            (&["red", "codel", "fq-codel", "pie"], &["action"]),
+            (&["drop-tail", "red", "codel", "pie"], &["service"]),
         ],
     )?;
     let own =
@@ -69,6 +85,7 @@ pub(super) fn resolve(
         "red" => Discipline::Red(red(&section)?),
         "codel" => Discipline::CoDel(codel(&section)?),
         "fq-codel" => Discipline::FqCoDel(fq_codel(&section)?),
+        "pie" => Discipline::Pie(pie(&section)?),
         _drop_tail_or_own => own.map_or(Discipline::DropTail, Discipline::Custom),
     };
     Ok(config)
@@ -85,12 +102,61 @@ fn action(section: &Section<'_>) -> SignalAction {
 
 fn codel(section: &Section<'_>) -> Result<CoDelConfig, Problem> {
     let mut codel = CoDelConfig { action: action(section), ..CoDelConfig::RFC8289 };
-    for (key, field) in [("target_ms", &mut codel.target), ("interval_ms", &mut codel.interval)] {
-        *field = section.number(key).map_or(*field, |ms| Duration::from_secs_f64(ms * 1e-3));
-    }
+    set_times(section, [("target_ms", &mut codel.target), ("interval_ms", &mut codel.interval)]);
     codel.packet_bytes = section.integer_u32("packet_bytes").unwrap_or(codel.packet_bytes);
     codel.validate().map_err(|must| Problem::new(format!("CoDel wants {must}")).at(section.origin))?;
     Ok(codel)
+}
+
+/// Sets times in milliseconds that the section has.
+fn set_times<const N: usize>(section: &Section<'_>, fields: [(&str, &mut Duration); N]) {
+    for (key, field) in fields {
+        *field = section.number(key).map_or(*field, |ms| Duration::from_secs_f64(ms * 1e-3));
+    }
+}
+
+fn pie(section: &Section<'_>) -> Result<PieConfig, Problem> {
+    let mut pie = PieConfig { action: action(section), ..PieConfig::RFC8033 };
+    set_times(
+        section,
+        [
+            ("target_ms", &mut pie.target),
+            ("update_interval_ms", &mut pie.update_interval),
+            ("max_burst_ms", &mut pie.max_burst),
+        ],
+    );
+    let numbers = [
+        ("alpha_hz", &mut pie.alpha_hz),
+        ("beta_hz", &mut pie.beta_hz),
+        ("mark_threshold", &mut pie.mark_threshold),
+    ];
+    for (key, field) in numbers {
+        *field = section.number(key).unwrap_or(*field);
+    }
+    pie.mean_packet_bytes = section.integer_u32("mean_packet_bytes").unwrap_or(pie.mean_packet_bytes);
+    let estimate = section.word("delay_estimate").unwrap_or("timestamps");
+    reject_foreign_keys(
+        section,
+        "delay_estimate",
+        estimate,
+        &[(&["dequeue-rate"], &["dequeue_threshold_bytes"])],
+    )?;
+    if estimate == "dequeue-rate" {
+        let threshold_bytes =
+            section.integer_u32("dequeue_threshold_bytes").unwrap_or(PieConfig::DEQUEUE_THRESHOLD_BYTES);
+        pie.delay_estimate = DelayEstimate::DequeueRate { threshold_bytes };
+    }
+    if let Some(share) = section.number("activation_share").filter(|share| *share > 0.0) {
+        pie.activation = Activation::AboveOccupancy { share };
+    }
+    if section.flag("derandomization") == Some(true) {
+        pie.derandomization = Derandomization::On;
+    }
+    if section.flag("cap_drop_adjustment") == Some(true) {
+        pie.cap_drop_adjustment = CapDropAdjustment::On;
+    }
+    pie.validate().map_err(|must| Problem::new(format!("PIE wants {must}")).at(section.origin))?;
+    Ok(pie)
 }
 
 fn fq_codel(section: &Section<'_>) -> Result<FqCoDelConfig, Problem> {

@@ -1,8 +1,9 @@
 //! `tcp-cubic`, `tcp-bbr`, `tcp-bbr3`, `tcp.congestion_control`, `tcp.recovery_window`, `tcp.ecn`, and queues that mark.
 
 use super::*;
+use hopline_queue::pie::{Activation, CapDropAdjustment, DelayEstimate, Derandomization};
 use hopline_queue::red::{Gentle, IdlePolicy, Measure, RedConfig};
-use hopline_queue::{CoDelConfig, FqCoDelConfig, SignalAction};
+use hopline_queue::{CoDelConfig, FqCoDelConfig, PieConfig, SignalAction};
 use hopline_sim::spec::Discipline;
 use hopline_transport::tcp::{
     BbrConfig, BbrVersion, CongestionControl, CubicConfig, EcnMode, FastConvergence, LossDetection,
@@ -205,6 +206,50 @@ fn every_parameter_of_codel_and_fq_codel_can_be_set() {
 }
 
 #[test]
+fn every_parameter_of_pie_can_be_set() {
+    let queue = |settings: &[&str]| spec(CHAIN, settings).radio.expect("has radios").queue.discipline;
+    assert_eq!(queue(&["queue.discipline=pie"]), Discipline::Pie(PieConfig::RFC8033));
+    let settings = [
+        "queue.discipline=pie",
+        "queue.target_ms=20",
+        "queue.update_interval_ms=16",
+        "queue.alpha_hz=0.25",
+        "queue.beta_hz=2.5",
+        "queue.max_burst_ms=100",
+        "queue.mean_packet_bytes=1514",
+        "queue.action=mark",
+        "queue.mark_threshold=0.2",
+        "queue.delay_estimate=dequeue-rate",
+        "queue.dequeue_threshold_bytes=10000",
+        "queue.activation_share=0.5",
+        "queue.derandomization=true",
+        "queue.cap_drop_adjustment=true",
+    ];
+    let pie = PieConfig {
+        target: Duration::from_millis(20),
+        update_interval: Duration::from_millis(16),
+        alpha_hz: 0.25,
+        beta_hz: 2.5,
+        max_burst: Duration::from_millis(100),
+        mean_packet_bytes: 1514,
+        action: SignalAction::Mark,
+        mark_threshold: 0.2,
+        delay_estimate: DelayEstimate::DequeueRate { threshold_bytes: 10_000 },
+        activation: Activation::AboveOccupancy { share: 0.5 },
+        derandomization: Derandomization::On,
+        cap_drop_adjustment: CapDropAdjustment::On,
+    };
+    assert_eq!(queue(&settings), Discipline::Pie(pie));
+    let linux = [
+        "queue.discipline=pie",
+        "queue.mean_packet_bytes=1514",
+        "queue.derandomization=true",
+        "queue.cap_drop_adjustment=true",
+    ];
+    assert_eq!(queue(&linux), Discipline::Pie(PieConfig::LINUX));
+}
+
+#[test]
 fn queues_reject_keys_of_other_queues() {
     let problem = |settings: &[&str]| {
         parse(CHAIN, settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string()
@@ -212,7 +257,7 @@ fn queues_reject_keys_of_other_queues() {
     for (settings, expected) in [
         (
             &["queue.target_ms=9"][..],
-            "`target_ms` is used with discipline = \"codel\" or \"fq-codel\", not \"drop-tail\"",
+            "`target_ms` is used with discipline = \"codel\" or \"fq-codel\" or \"pie\", not \"drop-tail\"",
         ),
         (
             &["queue.discipline=codel", "queue.flows=9"],
@@ -221,6 +266,14 @@ fn queues_reject_keys_of_other_queues() {
         (
             &["queue.discipline=fq-codel", "queue.service=fifo"],
             "`service` is used with discipline = \"drop-tail\"",
+        ),
+        (
+            &["queue.discipline=codel", "queue.alpha_hz=1"],
+            "`alpha_hz` is used with discipline = \"pie\", not \"codel\"",
+        ),
+        (
+            &["queue.discipline=pie", "queue.dequeue_threshold_bytes=9"],
+            "`dequeue_threshold_bytes` is used with delay_estimate = \"dequeue-rate\", not \"timestamps\"",
         ),
         (&["queue.action=mark"], "`action` is used with discipline = \"red\""),
         (

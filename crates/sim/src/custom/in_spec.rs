@@ -51,6 +51,10 @@ fn ends(flow: &crate::spec::FlowSpec) -> impl Iterator<Item = &Transport> {
 fn custom_discipline(queue: &QueueSpec) -> Option<CustomDisciplineId> {
     match queue.discipline {
         Discipline::Custom(id) => Some(id),
-        Discipline::DropTail | Discipline::Red(_) | Discipline::CoDel(_) | Discipline::FqCoDel(_) => None,
+        Discipline::DropTail
+        | Discipline::Red(_)
+        | Discipline::CoDel(_)
+        | Discipline::FqCoDel(_)
+        | Discipline::Pie(_) => None,
     }
 }
