@@ -3,6 +3,7 @@
 use crate::codel::{Backlog, CoDel, Queued};
 use crate::custom::{CustomDiscipline, CustomDisciplineId, CustomQueue};
 use crate::drop_tail::{Class, DropTail, EnqueueResult};
+use crate::dual_pi2::DualPi2;
 use crate::fq_codel::FqCoDel;
 use crate::packet_access::PacketAccess;
 use crate::pie::{Pie, PieQueue};
@@ -24,6 +25,8 @@ pub enum InterfaceQueue<T> {
     FqCoDel(Box<FqCoDel<T>>),
     /// PIE (drops or marks by queueing delay at arrival).
     Pie(Box<PieQueue<T>>),
+    /// DualPI2 (a queue for L4S and one for Classic traffic).
+    DualPi2(Box<DualPi2<T>>),
     /// User-defined discipline.
     Custom(Box<CustomQueue<T>>),
 }
@@ -97,7 +100,12 @@ impl<T: Copy> InterfaceQueue<T> {
     pub fn take_custom_failure(&mut self) -> Option<(CustomDisciplineId, CustomAlgorithmError)> {
         match self {
             Self::Custom(queue) => queue.take_failure().map(|failure| (queue.id(), failure)),
-            Self::DropTail(_) | Self::Red(_) | Self::CoDel(_) | Self::FqCoDel(_) | Self::Pie(_) => None,
+            Self::DropTail(_)
+            | Self::Red(_)
+            | Self::CoDel(_)
+            | Self::FqCoDel(_)
+            | Self::Pie(_)
+            | Self::DualPi2(_) => None,
         }
     }
 
@@ -114,6 +122,7 @@ impl<T: Copy> InterfaceQueue<T> {
             Self::CoDel(queue) => queue.enqueue(now, packet, contents),
             Self::FqCoDel(queue) => queue.enqueue(now, packet, contents),
             Self::Pie(queue) => queue.enqueue(now, packet, contents),
+            Self::DualPi2(queue) => queue.enqueue(now, packet, contents),
             Self::Custom(queue) => queue.enqueue(now, packet, contents),
         }
     }
@@ -126,6 +135,7 @@ impl<T: Copy> InterfaceQueue<T> {
             Self::CoDel(queue) => queue.dequeue(now, contents),
             Self::FqCoDel(queue) => queue.dequeue(now, contents),
             Self::Pie(queue) => queue.dequeue(now, contents),
+            Self::DualPi2(queue) => queue.dequeue(now, contents),
             Self::Custom(queue) => queue.dequeue(now, contents),
         }
     }
@@ -162,24 +172,27 @@ impl<T: Copy> InterfaceQueue<T> {
             }
             Self::FqCoDel(queue) => queue.remove_matching(matches, sink, len_bytes),
             Self::Pie(queue) => queue.remove_matching(now, matches, sink, len_bytes),
+            Self::DualPi2(queue) => queue.remove_matching(now, matches, sink),
             Self::Custom(queue) => queue.remove_matching(now, matches, sink),
         }
     }
 
     /// The packets in the queue.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        let (mut plain, mut held, mut fair, mut pie, mut own) = (None, None, None, None, None);
+        let (mut plain, mut held, mut fair, mut pie, mut dual, mut own) =
+            (None, None, None, None, None, None);
         match self {
             Self::DropTail(queue) => plain = Some(queue.iter()),
             Self::Red(queue) => plain = Some(queue.packets.iter()),
             Self::CoDel(queue) => held = Some(queue.backlog.packets.iter().map(|held| &held.packet)),
             Self::FqCoDel(queue) => fair = Some(queue.iter()),
             Self::Pie(queue) => pie = Some(queue.iter()),
+            Self::DualPi2(queue) => dual = Some(queue.iter()),
             Self::Custom(queue) => own = Some(queue.iter()),
         }
         let plain = plain.into_iter().flatten().chain(held.into_iter().flatten());
         let plain = plain.chain(fair.into_iter().flatten()).chain(pie.into_iter().flatten());
-        plain.chain(own.into_iter().flatten())
+        plain.chain(dual.into_iter().flatten()).chain(own.into_iter().flatten())
     }
 
     /// Number of packets in the queue.
@@ -191,6 +204,7 @@ impl<T: Copy> InterfaceQueue<T> {
             Self::CoDel(queue) => queue.backlog.packets.len(),
             Self::FqCoDel(queue) => queue.len(),
             Self::Pie(queue) => queue.len(),
+            Self::DualPi2(queue) => queue.len(),
             Self::Custom(queue) => queue.len(),
         }
     }

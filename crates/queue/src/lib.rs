@@ -3,6 +3,7 @@
 pub mod codel;
 pub mod custom;
 pub mod drop_tail;
+pub mod dual_pi2;
 pub mod fq_codel;
 pub mod interface;
 pub mod neighborhood_red;
@@ -13,6 +14,7 @@ pub mod red;
 pub use codel::{CoDel, CoDelConfig};
 pub use custom::{CustomDiscipline, CustomDisciplineId, CustomQueue};
 pub use drop_tail::{Class, DropTail, DropTailStats, EnqueueResult, Service};
+pub use dual_pi2::{DualPi2, DualPi2Config};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use interface::InterfaceQueue;
 pub use neighborhood_red::NeighborhoodRed;

@@ -26,8 +26,10 @@ pub trait PacketAccess<T> {
 /// ECN capability of a packet (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnCapability {
-    /// ECN-capable transport, or marked already.
+    /// ECT(0): ECN-capable transport.
     Capable,
+    /// ECT(1), the identifier of low-latency (L4S) traffic, or CE: marked already, which counts as L4S (RFC 9331 §5.1).
+    L4s,
     /// Transport without ECN.
     NotCapable,
 }
@@ -45,7 +47,7 @@ impl SignalAction {
     /// Returns whether a packet of this capability is marked rather than dropped.
     #[must_use]
     pub fn marks(self, capability: EcnCapability) -> bool {
-        self == Self::Mark && capability == EcnCapability::Capable
+        self == Self::Mark && capability != EcnCapability::NotCapable
     }
 }
 

@@ -113,7 +113,7 @@ impl Pie {
         self.control.burst_allowance
     }
 
-    /// Decides on a packet that arrives at a queue of `bytes` bytes, of whose capacity the share `occupancy` is in use.
+    /// Decides on a packet that arrives at a queue of `bytes` bytes. The share `occupancy` of its capacity is in use.
     pub fn on_arrival(&mut self, now: Instant, bytes: u64, occupancy: f64) -> PieDecision {
         self.advance(now, bytes);
         let decision = self.decide(bytes);

@@ -8,7 +8,8 @@ use crate::spec::{Discipline, QueueSpec};
 use crate::trace::{DropLocation, DropReason, Tracer};
 use hopline_core::{NodeId, RandomStream};
 use hopline_queue::{
-    Class, CoDel, DropTail, EcnCapability, EnqueueResult, FqCoDel, InterfaceQueue, PacketAccess, Pie, Red,
+    Class, CoDel, DropTail, DualPi2, EcnCapability, EnqueueResult, FqCoDel, InterfaceQueue, PacketAccess,
+    Pie, Red,
 };
 use hopline_wire::dot11::MacAddr;
 use hopline_wire::ipv4::Ecn;
@@ -105,7 +106,8 @@ impl<T: QueueEntry> PacketAccess<T> for QueuedPackets<'_> {
     fn capability(&self, waiting: &T) -> EcnCapability {
         match self.packets.ecn(waiting.handle()) {
             Ecn::NotCapable => EcnCapability::NotCapable,
-            Ecn::Capable0 | Ecn::Capable1 | Ecn::CongestionExperienced => EcnCapability::Capable,
+            Ecn::Capable0 => EcnCapability::Capable,
+            Ecn::Capable1 | Ecn::CongestionExperienced => EcnCapability::L4s,
         }
     }
 
@@ -153,6 +155,7 @@ pub(crate) fn new_queue<T: Copy>(
         Discipline::Pie(config) => {
             InterfaceQueue::pie(DropTail::new(capacity, service), Pie::new(config, random()))
         }
+        Discipline::DualPi2(config) => InterfaceQueue::DualPi2(Box::new(DualPi2::new(config, capacity))),
         Discipline::Custom(id) => {
             InterfaceQueue::custom(id, machines.make_discipline(id, &mut random()), capacity)
         }

@@ -20,7 +20,7 @@ use core::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_queue::drop_tail::Service;
 use hopline_queue::neighborhood_red;
-use hopline_queue::{CoDelConfig, CustomDisciplineId, FqCoDelConfig, PieConfig, RedConfig};
+use hopline_queue::{CoDelConfig, CustomDisciplineId, DualPi2Config, FqCoDelConfig, PieConfig, RedConfig};
 use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::phy::obstacles::Obstacle;
@@ -328,6 +328,9 @@ pub enum Discipline {
     FqCoDel(FqCoDelConfig),
     /// Packets that arrive while the queueing delay is above a target are dropped or marked at random.
     Pie(PieConfig),
+    /// Two queues, for L4S and for Classic traffic, with coupled marks and drops. Its `service` is its own: routing
+    /// messages first.
+    DualPi2(DualPi2Config),
     /// Packets that a user-defined discipline accepts: that of this number in [`Spec::custom_algorithms`]. Its
     /// `service` is its own.
     Custom(CustomDisciplineId),

@@ -9,6 +9,7 @@ mod cells;
 mod codel;
 mod custom;
 mod dsr;
+mod dual_pi2;
 mod elfn;
 mod external;
 mod feedback;

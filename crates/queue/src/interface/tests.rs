@@ -93,7 +93,10 @@ fn bytes(q: &InterfaceQueue<Packet>) -> u64 {
         InterfaceQueue::Red(red) => red.bytes,
         InterfaceQueue::CoDel(codel) => codel.backlog.bytes,
         InterfaceQueue::Pie(pie) => pie.bytes(),
-        InterfaceQueue::DropTail(_) | InterfaceQueue::FqCoDel(_) | InterfaceQueue::Custom(_) => 0,
+        InterfaceQueue::DropTail(_)
+        | InterfaceQueue::FqCoDel(_)
+        | InterfaceQueue::DualPi2(_)
+        | InterfaceQueue::Custom(_) => 0,
     }
 }
 
@@ -138,6 +141,10 @@ fn every_discipline_iterates_over_its_packets() {
         InterfaceQueue::codel(codel, CoDel::new(crate::CoDelConfig::RFC8289)),
         InterfaceQueue::FqCoDel(Box::new(FqCoDel::new(
             crate::FqCoDelConfig::RFC8290,
+            NonZeroU16::new(9).unwrap(),
+        ))),
+        InterfaceQueue::DualPi2(Box::new(crate::DualPi2::new(
+            crate::DualPi2Config::RFC9332,
             NonZeroU16::new(9).unwrap(),
         ))),
         InterfaceQueue::pie(

@@ -18,7 +18,7 @@ fn stream() -> RandomStream {
     RandomStream::keyed(1, 0, 0, Purpose::Queue)
 }
 
-/// A controller of a long queue whose updates see a given delay.
+/// A controller of a long queue, with given delays at its updates.
 struct TestControl {
     pie: Pie,
     now: Instant,

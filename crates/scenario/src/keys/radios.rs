@@ -8,7 +8,9 @@ use crate::field::{self, Field};
 use crate::schema::Default::{Number, Word};
 use crate::schema::{Exception, Key, Literal, of_preset};
 use core::num::NonZeroU16;
-use hopline_queue::{CoDelConfig, DropTail, FqCoDelConfig, PieConfig, RedConfig, Service, SignalAction};
+use hopline_queue::{
+    CoDelConfig, DropTail, DualPi2Config, FqCoDelConfig, PieConfig, RedConfig, Service, SignalAction,
+};
 use hopline_radio::mac::config::{
     AckPolicy, BackoffRange, BlockAckSetup, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout,
 };
@@ -325,8 +327,8 @@ pub const QUEUE: &[Key] = &[
     queue::SERVICE.key,
     Key::word_or_user_defined(
         "discipline",
-        &["drop-tail", "red", "codel", "fq-codel", "pie"],
-        "queue discipline; red, codel, fq-codel and pie drop or mark before the queue is full, but no routing messages; fq-codel: by flow, in turns, routing messages first; own: user-defined, see docs/own-machines.md",
+        &["drop-tail", "red", "codel", "fq-codel", "pie", "dualpi2"],
+        "queue discipline; red, codel, fq-codel, pie and dualpi2 drop or mark before the queue is full, but no routing messages; fq-codel: by flow, in turns, routing messages first; dualpi2: a queue for L4S and one for other traffic, routing messages first; own: user-defined, see docs/own-machines.md",
     )
     .with_default(Word("drop-tail")),
     Key::number(
@@ -370,8 +372,8 @@ pub const QUEUE: &[Key] = &[
         "target_ms",
         0.001,
         10_000.0,
-        "of codel, fq-codel and pie: target of the standing queueing delay; above the airtime of a packet",
-    ).default_except(Literal::milliseconds(CoDelConfig::RFC8289.target), &[Exception::new("of pie", Literal::milliseconds(PieConfig::RFC8033.target))]),
+        "of codel, fq-codel, pie and dualpi2: target of the standing queueing delay; above the airtime of a packet",
+    ).default_except(Literal::milliseconds(CoDelConfig::RFC8289.target), &[Exception::new("of pie and dualpi2", Literal::milliseconds(PieConfig::RFC8033.target))]),
     Key::number(
         "interval_ms",
         0.001,
@@ -390,20 +392,20 @@ pub const QUEUE: &[Key] = &[
         "update_interval_ms",
         0.1,
         1000.0,
-        "of pie: interval between updates of the drop probability",
+        "of pie and dualpi2: interval between updates of the drop probability",
     ).default(Literal::milliseconds(PieConfig::RFC8033.update_interval)),
     Key::number(
         "alpha_hz",
         0.0,
         100.0,
-        "of pie: change of the drop probability per update and second of delay above the target",
-    ).default(Literal::Number(PieConfig::RFC8033.alpha_hz)),
+        "of pie and dualpi2: change of the drop probability per update and second of delay above the target",
+    ).default_except(Literal::Number(PieConfig::RFC8033.alpha_hz), &[Exception::new("of dualpi2", Literal::Number(DualPi2Config::RFC9332.alpha_hz))]),
     Key::number(
         "beta_hz",
         0.0,
         1000.0,
-        "of pie: change of the drop probability per update and second by which the delay has grown",
-    ).default(Literal::Number(PieConfig::RFC8033.beta_hz)),
+        "of pie and dualpi2: change of the drop probability per update and second by which the delay has grown",
+    ).default_except(Literal::Number(PieConfig::RFC8033.beta_hz), &[Exception::new("of dualpi2", Literal::Number(DualPi2Config::RFC9332.beta_hz))]),
     Key::number("max_burst_ms", 0.0, 10_000.0, "of pie: time for which a burst enters without drops").default(Literal::milliseconds(PieConfig::RFC8033.max_burst)),
     Key::number(
         "mark_threshold",
@@ -436,6 +438,47 @@ pub const QUEUE: &[Key] = &[
         "cap_drop_adjustment",
         "of pie: the drop probability grows by at most 0.02 per update from 0.1 on; on in Linux",
     ).default(Literal::Flag(false)),
+    Key::number(
+        "coupling_factor",
+        1.0,
+        100.0,
+        "of dualpi2: ratio of the marking probability of L4S packets to the square root of the drop probability of other packets",
+    ).default(Literal::Number(DualPi2Config::RFC9332.coupling)),
+    Key::number(
+        "l4s_threshold_ms",
+        0.0,
+        1000.0,
+        "of dualpi2: queueing delay above which L4S packets are marked in any case",
+    ).default(Literal::milliseconds(DualPi2Config::RFC9332.l4s_threshold)),
+    Key::number(
+        "l4s_ramp_ms",
+        0.0,
+        1000.0,
+        "of dualpi2: range of delay above l4s_threshold_ms over which the probability of these marks rises to 1; 0: a step",
+    ).default(Literal::milliseconds(DualPi2Config::RFC9332.l4s_ramp)),
+    Key::integer(
+        "l4s_min_backlog_packets",
+        0,
+        65_535,
+        "of dualpi2: L4S packets that must be left in the queue for these marks",
+    ).default(Literal::Integer(DualPi2Config::RFC9332.l4s_min_backlog_packets as u64)),
+    Key::word(
+        "scheduler",
+        &["wrr", "ts-fifo"],
+        "of dualpi2: choice of the queue; wrr: weighted round robin, L4S packets first; ts-fifo: the packet that has waited longest, with a time shift for L4S packets",
+    ).default(Literal::Word("wrr")),
+    Key::number(
+        "classic_weight",
+        0.001,
+        0.999,
+        "of dualpi2 with scheduler wrr: share of the link that other than L4S traffic has at least",
+    ).default(Literal::Number(DualPi2Config::CLASSIC_WEIGHT)),
+    Key::number(
+        "time_shift_ms",
+        0.0,
+        10_000.0,
+        "of dualpi2 with scheduler ts-fifo: time by which L4S packets count as older",
+    ).default(Literal::milliseconds(DualPi2Config::TIME_SHIFT)),
 ];
 
 /// Keys of [`ERRORS`] that always have a value.

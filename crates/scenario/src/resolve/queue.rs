@@ -6,9 +6,12 @@ use super::super::user_defined::named;
 use super::reject_foreign_keys;
 use hopline_config::source::Problem;
 use hopline_core::Duration;
+use hopline_queue::dual_pi2::Scheduler;
 use hopline_queue::pie::{Activation, CapDropAdjustment, DelayEstimate, Derandomization};
 use hopline_queue::red::{Gentle, IdlePolicy, Measure};
-use hopline_queue::{CoDelConfig, DropTail, FqCoDelConfig, PieConfig, RedConfig, Service, SignalAction};
+use hopline_queue::{
+    CoDelConfig, DropTail, DualPi2Config, FqCoDelConfig, PieConfig, RedConfig, Service, SignalAction,
+};
 use hopline_sim::custom::{AlgorithmKind, CustomAlgorithms};
 use hopline_sim::spec::{Discipline, QueueSpec};
 use std::num::NonZeroU16;
@@ -42,9 +45,6 @@ const CODEL_KEYS: &[&str] = &["interval_ms", "packet_bytes"];
 const FQ_KEYS: &[&str] = &["flows", "quantum_bytes"];
 /// Keys of a queue with PIE, beside those of every queue.
 const PIE_KEYS: &[&str] = &[
-    "update_interval_ms",
-    "alpha_hz",
-    "beta_hz",
     "max_burst_ms",
     "mark_threshold",
     "delay_estimate",
@@ -52,6 +52,19 @@ const PIE_KEYS: &[&str] = &[
     "activation_share",
     "derandomization",
     "cap_drop_adjustment",
+];
+
+/// Keys of both PI controllers.
+const PI_KEYS: &[&str] = &["update_interval_ms", "alpha_hz", "beta_hz"];
+/// Keys of DualPI2, beside those of every queue.
+const DUAL_PI2_KEYS: &[&str] = &[
+    "coupling_factor",
+    "l4s_threshold_ms",
+    "l4s_ramp_ms",
+    "l4s_min_backlog_packets",
+    "scheduler",
+    "classic_weight",
+    "time_shift_ms",
 ];
 
 /// Returns `preset` with what `section` puts over it.
@@ -72,9 +85,11 @@ pub(super) fn resolve(
             (&["red"], RED_KEYS),
             (&["codel", "fq-codel"], CODEL_KEYS),
             (&["fq-codel"], FQ_KEYS),
-            (&["codel", "fq-codel", "pie"], &["target_ms"]),
+            (&["codel", "fq-codel", "pie", "dualpi2"], &["target_ms"]),
             (&["red", "pie"], &["mean_packet_bytes"]),
+            (&["pie", "dualpi2"], PI_KEYS),
             (&["pie"], PIE_KEYS),
+            (&["dualpi2"], DUAL_PI2_KEYS),
             (&["red", "codel", "fq-codel", "pie"], &["action"]),
             (&["drop-tail", "red", "codel", "pie"], &["service"]),
         ],
@@ -86,6 +101,7 @@ pub(super) fn resolve(
         "codel" => Discipline::CoDel(codel(&section)?),
         "fq-codel" => Discipline::FqCoDel(fq_codel(&section)?),
         "pie" => Discipline::Pie(pie(&section)?),
+        "dualpi2" => Discipline::DualPi2(dual_pi2(&section)?),
         _drop_tail_or_own => own.map_or(Discipline::DropTail, Discipline::Custom),
     };
     Ok(config)
@@ -115,6 +131,52 @@ fn set_times<const N: usize>(section: &Section<'_>, fields: [(&str, &mut Duratio
     }
 }
 
+/// Sets numbers that the section has.
+fn set_numbers<const N: usize>(section: &Section<'_>, fields: [(&str, &mut f64); N]) {
+    for (key, field) in fields {
+        *field = section.number(key).unwrap_or(*field);
+    }
+}
+
+fn dual_pi2(section: &Section<'_>) -> Result<DualPi2Config, Problem> {
+    let mut dual = DualPi2Config::RFC9332;
+    set_times(
+        section,
+        [
+            ("target_ms", &mut dual.target),
+            ("update_interval_ms", &mut dual.update_interval),
+            ("l4s_threshold_ms", &mut dual.l4s_threshold),
+            ("l4s_ramp_ms", &mut dual.l4s_ramp),
+        ],
+    );
+    set_numbers(
+        section,
+        [
+            ("alpha_hz", &mut dual.alpha_hz),
+            ("beta_hz", &mut dual.beta_hz),
+            ("coupling_factor", &mut dual.coupling),
+        ],
+    );
+    dual.l4s_min_backlog_packets =
+        section.integer_as("l4s_min_backlog_packets").unwrap_or(dual.l4s_min_backlog_packets);
+    let scheduler = section.word("scheduler").unwrap_or("wrr");
+    reject_foreign_keys(
+        section,
+        "scheduler",
+        scheduler,
+        &[(&["wrr"], &["classic_weight"]), (&["ts-fifo"], &["time_shift_ms"])],
+    )?;
+    if scheduler == "ts-fifo" {
+        let mut shift = DualPi2Config::TIME_SHIFT;
+        set_times(section, [("time_shift_ms", &mut shift)]);
+        dual.scheduler = Scheduler::TimeShiftedFifo { shift };
+    } else if let Some(classic_weight) = section.number("classic_weight") {
+        dual.scheduler = Scheduler::WeightedRoundRobin { classic_weight };
+    }
+    dual.validate().map_err(|must| Problem::new(format!("DualPI2 wants {must}")).at(section.origin))?;
+    Ok(dual)
+}
+
 fn pie(section: &Section<'_>) -> Result<PieConfig, Problem> {
     let mut pie = PieConfig { action: action(section), ..PieConfig::RFC8033 };
     set_times(
@@ -125,14 +187,14 @@ fn pie(section: &Section<'_>) -> Result<PieConfig, Problem> {
             ("max_burst_ms", &mut pie.max_burst),
         ],
     );
-    let numbers = [
-        ("alpha_hz", &mut pie.alpha_hz),
-        ("beta_hz", &mut pie.beta_hz),
-        ("mark_threshold", &mut pie.mark_threshold),
-    ];
-    for (key, field) in numbers {
-        *field = section.number(key).unwrap_or(*field);
-    }
+    set_numbers(
+        section,
+        [
+            ("alpha_hz", &mut pie.alpha_hz),
+            ("beta_hz", &mut pie.beta_hz),
+            ("mark_threshold", &mut pie.mark_threshold),
+        ],
+    );
     pie.mean_packet_bytes = section.integer_u32("mean_packet_bytes").unwrap_or(pie.mean_packet_bytes);
     let estimate = section.word("delay_estimate").unwrap_or("timestamps");
     reject_foreign_keys(
@@ -168,15 +230,15 @@ fn fq_codel(section: &Section<'_>) -> Result<FqCoDelConfig, Problem> {
 
 fn red(section: &Section<'_>) -> Result<RedConfig, Problem> {
     let mut red = RedConfig::PAPER;
-    let numbers = [
-        ("min_threshold_packets", &mut red.min_threshold),
-        ("max_threshold_packets", &mut red.max_threshold),
-        ("weight", &mut red.weight),
-        ("max_probability", &mut red.max_probability),
-    ];
-    for (key, field) in numbers {
-        *field = section.number(key).unwrap_or(*field);
-    }
+    set_numbers(
+        section,
+        [
+            ("min_threshold_packets", &mut red.min_threshold),
+            ("max_threshold_packets", &mut red.max_threshold),
+            ("weight", &mut red.weight),
+            ("max_probability", &mut red.max_probability),
+        ],
+    );
     let in_bytes = section.word("measure") == Some("bytes");
     let measure = if in_bytes { "bytes" } else { "packets" };
     reject_foreign_keys(section, "measure", measure, &[(&["bytes"], &["mean_packet_bytes"])])?;

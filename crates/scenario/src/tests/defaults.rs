@@ -198,10 +198,11 @@ pub(super) fn scenarios() -> Vec<(&'static str, Vec<String>)> {
     for policy in ["no-ack", "block-ack"] {
         add(CHAIN, &[&format!("mac.ack_policy={policy}")]);
     }
-    for discipline in ["red", "codel", "fq-codel", "pie"] {
+    for discipline in ["red", "codel", "fq-codel", "pie", "dualpi2"] {
         add(CHAIN, &[&format!("queue.discipline={discipline}")]);
     }
     add(CHAIN, &["queue.discipline=red", "queue.measure=bytes"]);
+    add(CHAIN, &["queue.discipline=dualpi2", "queue.scheduler=ts-fifo"]);
     add(CHAIN, &["queue.discipline=pie", "queue.delay_estimate=dequeue-rate"]);
     for preset in ["rfc3561", "rfc3561-hello", "aodv-uu", "ns2-2.35"] {
         for sensing in ["hello", "link-layer"] {

@@ -1,9 +1,10 @@
 //! `tcp-cubic`, `tcp-bbr`, `tcp-bbr3`, `tcp.congestion_control`, `tcp.recovery_window`, `tcp.ecn`, and queues that mark.
 
 use super::*;
+use hopline_queue::dual_pi2::Scheduler;
 use hopline_queue::pie::{Activation, CapDropAdjustment, DelayEstimate, Derandomization};
 use hopline_queue::red::{Gentle, IdlePolicy, Measure, RedConfig};
-use hopline_queue::{CoDelConfig, FqCoDelConfig, PieConfig, SignalAction};
+use hopline_queue::{CoDelConfig, DualPi2Config, FqCoDelConfig, PieConfig, SignalAction};
 use hopline_sim::spec::Discipline;
 use hopline_transport::tcp::{
     BbrConfig, BbrVersion, CongestionControl, CubicConfig, EcnMode, FastConvergence, LossDetection,
@@ -250,6 +251,37 @@ fn every_parameter_of_pie_can_be_set() {
 }
 
 #[test]
+fn every_parameter_of_dualpi2_can_be_set() {
+    let queue = |settings: &[&str]| spec(CHAIN, settings).radio.expect("has radios").queue.discipline;
+    assert_eq!(queue(&["queue.discipline=dualpi2"]), Discipline::DualPi2(DualPi2Config::RFC9332));
+    let linux = [
+        "queue.discipline=dualpi2",
+        "queue.update_interval_ms=16",
+        "queue.alpha_hz=0.16",
+        "queue.beta_hz=3.2",
+        "queue.l4s_threshold_ms=1",
+        "queue.l4s_ramp_ms=0",
+        "queue.l4s_min_backlog_packets=0",
+        "queue.classic_weight=0.1",
+    ];
+    assert_eq!(queue(&linux), Discipline::DualPi2(DualPi2Config::LINUX));
+    let settings = [
+        "queue.discipline=dualpi2",
+        "queue.target_ms=20",
+        "queue.coupling_factor=3",
+        "queue.scheduler=ts-fifo",
+        "queue.time_shift_ms=40",
+    ];
+    let dual = DualPi2Config {
+        target: Duration::from_millis(20),
+        coupling: 3.0,
+        scheduler: Scheduler::TimeShiftedFifo { shift: Duration::from_millis(40) },
+        ..DualPi2Config::RFC9332
+    };
+    assert_eq!(queue(&settings), Discipline::DualPi2(dual));
+}
+
+#[test]
 fn queues_reject_keys_of_other_queues() {
     let problem = |settings: &[&str]| {
         parse(CHAIN, settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string()
@@ -257,7 +289,7 @@ fn queues_reject_keys_of_other_queues() {
     for (settings, expected) in [
         (
             &["queue.target_ms=9"][..],
-            "`target_ms` is used with discipline = \"codel\" or \"fq-codel\" or \"pie\", not \"drop-tail\"",
+            "`target_ms` is used with discipline = \"codel\" or \"fq-codel\" or \"pie\" or \"dualpi2\", not \"drop-tail\"",
         ),
         (
             &["queue.discipline=codel", "queue.flows=9"],
@@ -269,7 +301,15 @@ fn queues_reject_keys_of_other_queues() {
         ),
         (
             &["queue.discipline=codel", "queue.alpha_hz=1"],
-            "`alpha_hz` is used with discipline = \"pie\", not \"codel\"",
+            "`alpha_hz` is used with discipline = \"pie\" or \"dualpi2\", not \"codel\"",
+        ),
+        (
+            &["queue.discipline=dualpi2", "queue.time_shift_ms=9"],
+            "`time_shift_ms` is used with scheduler = \"ts-fifo\", not \"wrr\"",
+        ),
+        (
+            &["queue.discipline=dualpi2", "queue.service=fifo"],
+            "`service` is used with discipline = \"drop-tail\"",
         ),
         (
             &["queue.discipline=pie", "queue.dequeue_threshold_bytes=9"],

@@ -55,6 +55,7 @@ fn custom_discipline(queue: &QueueSpec) -> Option<CustomDisciplineId> {
         | Discipline::Red(_)
         | Discipline::CoDel(_)
         | Discipline::FqCoDel(_)
-        | Discipline::Pie(_) => None,
+        | Discipline::Pie(_)
+        | Discipline::DualPi2(_) => None,
     }
 }

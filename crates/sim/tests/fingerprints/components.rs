@@ -4,7 +4,9 @@ use super::support::{SpecBuilder, at, chain, disk, grid, link, ns2_tcp, standing
 use super::{mobile, support};
 use hopline_core::{Duration, NodeId};
 use hopline_queue::neighborhood_red::config::{Limits, NoticeLimits};
-use hopline_queue::{CoDelConfig, FqCoDelConfig, PieConfig, RedConfig, SignalAction, neighborhood_red};
+use hopline_queue::{
+    CoDelConfig, DualPi2Config, FqCoDelConfig, PieConfig, RedConfig, SignalAction, neighborhood_red,
+};
 use hopline_radio::mac::config::AckPolicy;
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_radio::phy::propagation::{Propagation, RangeDisk};
@@ -24,13 +26,14 @@ const FQ: FqCoDelConfig = FqCoDelConfig { codel: CODEL, ..FqCoDelConfig::RFC8290
 const NEIGHBORHOOD: neighborhood_red::Config = neighborhood_red::Config::PAPER;
 
 /// Fingerprints, as in the file beside this one.
-pub(super) const PINNED: [(&str, u64); 23] = [
+pub(super) const PINNED: [(&str, u64); 24] = [
     ("RED", 0x5050_4a77_e412_1bd1),
     ("RED, marks", 0xce5c_1a36_928d_cbb9),
     ("marks over the air", 0x6a7d_3d98_4ab2_f278),
     ("CoDel", 0xda86_7dc5_69f4_729b),
     ("FQ-CoDel", 0xfa7c_dfd6_7a25_da12),
     ("PIE", 0x239b_933b_2228_4799),
+    ("DualPI2", 0xb463_11f7_d957_9814),
     ("Neighborhood RED", 0x06b3_b343_2a5b_81ee),
     ("Neighborhood RED, marks", 0x5e79_be2c_fb88_1a02),
     ("Neighborhood RED, guarded", 0xf4a7_5133_ad37_8081),
@@ -60,6 +63,7 @@ pub(super) fn scenarios() -> Vec<Spec> {
         bottleneck(Discipline::CoDel(CODEL), Config::linux()),
         bottleneck(Discipline::FqCoDel(FQ), Config::linux()),
         bottleneck(Discipline::Pie(PieConfig::LINUX), Config::linux()),
+        bottleneck(Discipline::DualPi2(DualPi2Config::RFC9332), ecn),
         neighborhood(NEIGHBORHOOD, narrow(Config::ns2_235())),
         neighborhood(
             neighborhood_red::Config { action: SignalAction::Mark, ..NEIGHBORHOOD },
