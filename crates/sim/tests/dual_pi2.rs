@@ -6,7 +6,7 @@ use hopline_queue::DualPi2Config;
 use hopline_queue::dual_pi2::Scheduler;
 use hopline_sim::spec::Discipline;
 use hopline_sim::{Outcome, Spec, simulate};
-use hopline_transport::tcp::Config;
+use hopline_transport::tcp::{Config, EcnMode};
 
 /// Length of a run. The first ten seconds are not measured.
 const SECONDS: u64 = 60;
@@ -51,7 +51,7 @@ fn dualpi2_holds_its_target_with_classic_flows() {
 #[test]
 fn dualpi2_marks_classic_flows_with_ecn() {
     let outcome =
-        simulate(&bottleneck(4, Config::linux().with_ecn(), Discipline::DualPi2(DualPi2Config::RFC9332)), 1);
+        simulate(&bottleneck(4, Config::linux().with_ecn(EcnMode::Request), Discipline::DualPi2(DualPi2Config::RFC9332)), 1);
     let marks = outcome.nodes[1].marks;
     let delay = queueing_ms(&outcome, 0.5);
     let retransmissions: u64 = outcome.flows[..4].iter().map(|flow| flow.retransmissions).sum();
