@@ -1,7 +1,7 @@
 //! Units of keys. The end of a key's name is its unit; tests list the numeric keys without one.
 
 /// Ends of names, each with the unit.
-const UNITS: [(&str, &str); 14] = [
+const UNITS: [(&str, &str); 15] = [
     ("s", "s"),
     ("ms", "ms"),
     ("us", "µs"),
@@ -9,6 +9,7 @@ const UNITS: [(&str, &str); 14] = [
     ("mps", "m/s"),
     ("kbps", "kb/s"),
     ("mbps", "Mb/s"),
+    ("hz", "Hz"),
     ("mhz", "MHz"),
     ("w", "W"),
     ("db", "dB"),

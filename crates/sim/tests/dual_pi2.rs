@@ -50,8 +50,14 @@ fn dualpi2_holds_its_target_with_classic_flows() {
 
 #[test]
 fn dualpi2_marks_classic_flows_with_ecn() {
-    let outcome =
-        simulate(&bottleneck(4, Config::linux().with_ecn(EcnMode::Request), Discipline::DualPi2(DualPi2Config::RFC9332)), 1);
+    let outcome = simulate(
+        &bottleneck(
+            4,
+            Config::linux().with_ecn(EcnMode::Request),
+            Discipline::DualPi2(DualPi2Config::RFC9332),
+        ),
+        1,
+    );
     let marks = outcome.nodes[1].marks;
     let delay = queueing_ms(&outcome, 0.5);
     let retransmissions: u64 = outcome.flows[..4].iter().map(|flow| flow.retransmissions).sum();

@@ -56,7 +56,8 @@ fn pie_holds_its_target_with_cubic_flows() {
 #[test]
 fn pie_marks_ecn_capable_packets() {
     let mark = PieConfig { action: SignalAction::Mark, ..PieConfig::RFC8033 };
-    let outcome = simulate(&bottleneck(4, Config::linux().with_ecn(EcnMode::Request), Discipline::Pie(mark)), 1);
+    let outcome =
+        simulate(&bottleneck(4, Config::linux().with_ecn(EcnMode::Request), Discipline::Pie(mark)), 1);
     let marks = outcome.nodes[1].marks;
     assert!(marks > 100, "{marks} marks");
     let retransmissions: u64 = outcome.flows[..4].iter().map(|flow| flow.retransmissions).sum();

@@ -64,6 +64,7 @@ const COUNTS: &[&str] = &[
 
 /// Probabilities, shares, weights, factors and exponents.
 const RATIOS: &[&str] = &[
+    "activation_share",
     "backoff_limit",
     "bad_to_good",
     "bbr_beta",
@@ -74,7 +75,9 @@ const RATIOS: &[&str] = &[
     "bit_error_rate",
     "bit_error_rate_bad",
     "bit_error_rate_good",
+    "classic_weight",
     "contention_factor",
+    "coupling_factor",
     "cubic_beta",
     "cwnd_gain",
     "decrease_factor",
@@ -97,6 +100,7 @@ const RATIOS: &[&str] = &[
     "loss_decision_threshold",
     "loss_good",
     "loss_threshold",
+    "mark_threshold",
     "max_growth",
     "max_probability",
     "max_unverified_loss",
