@@ -18,7 +18,7 @@ with confidence intervals. The same inputs give the same fingerprint, here, by t
 from typing import TYPE_CHECKING
 
 from hopline import errors, executors, own
-from hopline._api import compare, papers, report, reproduce, run, sweep
+from hopline._api import compare, evaluate, papers, report, reproduce, run, sweep
 from hopline._hopline import Table, __version__
 from hopline.errors import (
     Error,
@@ -31,7 +31,7 @@ from hopline.errors import (
     VersionError,
     WorkersError,
 )
-from hopline.results import Comparison, Reproduction, Run
+from hopline.results import Comparison, Evaluation, Reproduction, Run
 from hopline.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Comparison",
     "Error",
+    "Evaluation",
     "FailedRunsWarning",
     "Problem",
     "RemoteError",
@@ -55,6 +56,7 @@ __all__ = [
     "__version__",
     "compare",
     "errors",
+    "evaluate",
     "executors",
     "own",
     "papers",

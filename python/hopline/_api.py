@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from hopline import _hopline, _progress, own
 from hopline._course import drive
 from hopline._progress import Told
 from hopline.errors import FailedRunsWarning
-from hopline.results import Comparison, Reproduction, Run
+from hopline.results import Comparison, Evaluation, Reproduction, Run
 from hopline.scenario import PathLike, Scenario, to_json
 
 ScenarioLike = Scenario | PathLike | Mapping[str, Any]
@@ -203,6 +203,40 @@ def reproduce(
             paper, figure, "quick" if quick else "full", papers, output, _pairs(set), jobs, command, shown
         )
     return Reproduction(core)
+
+
+def evaluate(
+    *laws: Any,
+    sections: Sequence[str] = (),
+    runs: int | None = None,
+    quick: bool = False,
+    plan: PathLike | None = None,
+    jobs: int | None = None,
+    progress: bool | Told | None = None,
+) -> Evaluation:
+    """Evaluates congestion control algorithms by RFC 9743, beside CUBIC, BBR and BBRv3.
+
+    >>> result = evaluate("reno", sections=["slow"], quick=True)
+    >>> result.verdicts["slow"]["reno"]
+    'meets'
+
+    Args:
+        laws: algorithms: names as of ``hopline evaluate``, or classes (:class:`hopline.own.CongestionLaw`).
+        sections: names of networks, or numbers of sections such as ``"5.1"``; by default all.
+        runs: runs of each network and algorithm; by default as the evaluation says.
+        quick: one run of each.
+        plan: file of networks and requirements, instead of those in hopline.
+        jobs: number of threads; by default the number of cores.
+        progress: as for :func:`run`.
+    """
+    classes: dict[str, Any] = {}
+    names = [str(name) for name in own.named(laws, classes)]
+    command = ["hopline", "evaluate", *names, *(["--quick"] * quick)]
+    with _Shown(progress) as shown:
+        core = _hopline.evaluate(
+            names, list(classes.items()), list(sections), runs, "quick" if quick else "full", plan, jobs, command, shown
+        )
+    return Evaluation(core)
 
 
 def papers(folder: PathLike | None = None) -> dict[str, dict[str, str]]:

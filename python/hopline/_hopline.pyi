@@ -239,6 +239,25 @@ class Reproduction:
         """Writes the report."""
 
 @final
+class Evaluation:
+    """Results of an evaluation."""
+
+    @property
+    def json(self) -> str:
+        """Output of ``hopline evaluate --json``."""
+
+    @property
+    def text(self) -> str:
+        """Output of ``hopline evaluate``."""
+
+    @property
+    def networks(self) -> list[tuple[str, Comparison]]:
+        """Networks: names and comparisons."""
+
+    def report(self, path: _Path) -> None:
+        """Writes the report."""
+
+@final
 class Bundle:
     """Parts of a plan that a worker needs."""
 
@@ -542,5 +561,18 @@ def reproduce(
 ) -> Reproduction:
     """Runs the plans of a paper, of one figure or of all, and evaluates its claims."""
 
-def schema(kind: Literal["scenario", "plan", "claims"]) -> str:
+def evaluate(
+    laws: list[str],
+    classes: list[tuple[str, Any]],
+    sections: list[str],
+    runs: int | None,
+    effort: _Effort,
+    plan: _Path | None,
+    jobs: int | None,
+    command: list[str],
+    progress: _Progress | None,
+) -> Evaluation:
+    """Runs algorithms on the networks of an evaluation, and judges the runs."""
+
+def schema(kind: Literal["scenario", "plan", "claims", "evaluation"]) -> str:
     """Returns the JSON Schema of a kind of file."""

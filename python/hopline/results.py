@@ -176,6 +176,40 @@ class Comparison:
         return f"<hopline.Comparison of {', '.join(self.variants)}>"
 
 
+class Evaluation:
+    """Verdicts on congestion control algorithms, from :func:`hopline.evaluate`."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _hopline.Evaluation) -> None:
+        self._core = core
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the content of ``hopline evaluate --json``."""
+        said: dict[str, Any] = json.loads(self._core.json)
+        return said
+
+    @property
+    def verdicts(self) -> dict[str, dict[str, str]]:
+        """Verdict on each algorithm, by network: ``meets``, ``varies``, ``misses`` or ``no-value``."""
+        return {network["id"]: network["verdicts"] for network in self.to_dict()["networks"]}
+
+    @property
+    def networks(self) -> dict[str, Comparison]:
+        """Comparisons of the algorithms by network. Single runs are not kept."""
+        return {name: Comparison(core) for name, core in self._core.networks}
+
+    def report(self, path: PathLike) -> None:
+        """Writes the report, one HTML file that works offline."""
+        self._core.report(path)
+
+    def __str__(self) -> str:
+        return self._core.text
+
+    def __repr__(self) -> str:
+        return f"<hopline.Evaluation on {len(self._core.networks)} networks>"
+
+
 class Reproduction:
     """Verdicts about a paper's claims, from :func:`hopline.reproduce`."""
 

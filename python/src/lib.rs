@@ -5,6 +5,7 @@
 
 mod elsewhere;
 mod errors;
+mod evaluation;
 mod experiment;
 mod own;
 mod paper;
@@ -24,6 +25,8 @@ mod _hopline {
 
     #[pymodule_export]
     use super::elsewhere::{Bundle, Course};
+    #[pymodule_export]
+    use super::evaluation::{Evaluation, evaluate};
     #[pymodule_export]
     use super::experiment::{compare, stored};
     #[pymodule_export]

@@ -58,6 +58,14 @@ def test_a_paper_is_reproduced_as_by_the_command(hopline):
     assert "verdict" in str(mine)
 
 
+def test_algorithms_are_evaluated_as_by_the_command(hopline):
+    mine = hl.evaluate("reno", sections=["slow"], quick=True)
+    theirs = hopline("evaluate", "reno", "--section", "slow", "--quick", "--json")
+    assert mine.to_dict() == theirs
+    assert mine.verdicts["slow"]["reno"] == "meets" and list(mine.networks) == ["slow"]
+    assert "✓" in str(mine)
+
+
 def test_what_the_command_stored_is_read_and_gone_on_with(hopline, plan, tmp_path):
     theirs = hopline("sweep", plan, "-o", tmp_path / "kept", "--set", "duration_s=2", "--json")
     mine = hl.sweep(plan, tmp_path / "kept", set={"duration_s": 2})

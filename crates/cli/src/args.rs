@@ -94,6 +94,19 @@ after an interruption, a directory for each figure. --quick runs fewer runs, and
 stand.
 Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage or wrong input, 130 interrupted.";
 
+const EVALUATE_EXAMPLES: &str = "\
+Examples:
+  hopline evaluate tpa-wide
+  hopline evaluate tpa-wide --section 5.1.2 --section crowd --runs 10
+  hopline evaluate cubic@tcp.initial_window=32 --json | jq '.laws[-1].networks'
+  hopline evaluate --list
+
+Runs each algorithm on the networks that RFC 9743 (BCP 133) asks for, beside CUBIC, BBR and BBRv3, and compares \
+the runs with stated requirements. A name is that of a transport (tcp- may be left out), reno, or \
+NAME@KEY=VALUE,… with keys of scenarios. Python and Rust programs can evaluate their own algorithms.
+Exit codes: 0 done, whatever the verdicts; 1 failed, or with --strict a requirement missed; 2 wrong usage or wrong \
+input; 130 interrupted.";
+
 const MOVEMENTS_EXAMPLES: &str = "\
 Examples:
   hopline movements scenarios/walk/scenario.toml -o walk.ns_movements
@@ -142,6 +155,9 @@ pub(crate) enum Command {
     /// Reproduce the figures of a paper: its claims beside our measurements
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(Reproduce),
+    /// Evaluate congestion control algorithms by RFC 9743, beside CUBIC, BBR and BBRv3
+    #[command(after_help = EVALUATE_EXAMPLES)]
+    Evaluate(Evaluate),
     /// Run scripts of packetdrill against the TCP endpoint, in virtual time
     #[command(after_help = PACKETDRILL_EXAMPLES)]
     Packetdrill(Packetdrill),
@@ -306,6 +322,43 @@ pub(crate) struct PlanArgs {
     /// Few runs of each point, as the plan's quick_runs says
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Number of threads [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
+    pub(crate) jobs: Option<NonZeroU16>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress on stderr
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Evaluate {
+    /// Algorithms: names of transports, reno, or NAME@KEY=VALUE,…; CUBIC, BBR and BBRv3 run in any case
+    #[arg(value_name = "LAW", required_unless_present = "list")]
+    pub(crate) laws: Vec<String>,
+    /// List the networks and the requirements, and run nothing
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Only this network, or the networks of this section, such as 5.1; may be repeated
+    #[arg(long, value_name = "SECTION")]
+    pub(crate) section: Vec<String>,
+    /// Number of paired runs of each network [default: 3]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true, conflicts_with = "quick")]
+    pub(crate) runs: Option<NonZeroU16>,
+    /// One run of each network
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Exit code 1 if a given algorithm misses a requirement in every run
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// File of networks and requirements, instead of those in hopline
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<PathBuf>,
+    /// File of the HTML report [default: hopline-evaluation.html; none with --json]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Number of threads [default: one for each core]
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroU16>,

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         args::Command::Sweep(sweep) => commands::sweep::execute(&sweep),
         args::Command::Report(report) => commands::report::execute(&report),
         args::Command::Packetdrill(scripts) => commands::packetdrill::execute(&scripts),
+        args::Command::Evaluate(evaluate) => commands::evaluate::execute(&evaluate),
         args::Command::Reproduce(reproduce) => commands::reproduce::execute(&reproduce),
         args::Command::Net(command) => {
             return net::execute(&command).unwrap_or_else(|failure| failure.report());

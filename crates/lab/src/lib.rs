@@ -12,6 +12,7 @@ pub mod comparison;
 pub mod counted;
 pub mod description;
 mod digest;
+pub mod evaluation;
 pub mod execute;
 pub mod experiment;
 pub mod export;

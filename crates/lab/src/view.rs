@@ -1,11 +1,14 @@
 //! Reports of comparisons: display units, and one section for variants that belong together.
 
 pub mod columns;
+mod evaluation;
 mod families;
 mod flows;
 mod measured;
 mod names;
 mod readings;
+
+pub use evaluation::evaluation;
 
 use crate::claims::{
     self, ClaimSummary, ClaimTally, Count, Evidence, Heading, Measure, Measurement, Mechanism, Quantity,
@@ -51,6 +54,7 @@ pub fn report(comparison: &Comparison) -> Report {
         intro: failures(comparison).into_iter().collect(),
         version: description.version.clone(),
         claims: None,
+        evaluation: None,
         experiments: sections(comparison, NameForm::Short),
     }
 }
@@ -88,6 +92,7 @@ pub fn reproduction(
             .collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         claims: (!claims.claims.is_empty()).then_some(claims),
+        evaluation: None,
         experiments,
     }
 }

@@ -104,6 +104,7 @@ fn the_references_in_the_pages_match_the_key_tables() {
         ("docs/scenario-keys.md", "## Every key\n", "scenario"),
         ("docs/plans.md", "## Every key of a plan\n", "plan"),
         ("docs/claims.md", "## Every key of a claims file\n", "claims"),
+        ("docs/evaluate.md", "## Every key of an evaluation file\n", "evaluation"),
     ] {
         let path = root.join(page);
         let text = std::fs::read_to_string(&path).unwrap();

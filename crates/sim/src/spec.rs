@@ -477,7 +477,7 @@ pub struct FlowLabels {
 }
 
 /// The traffic of a flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Traffic {
     /// A bulk transfer.
     Bulk {

@@ -3,6 +3,7 @@
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod evaluate;
 mod experiment;
 pub(crate) mod man;
 pub(crate) mod movements;

@@ -6,6 +6,7 @@ mod bench;
 mod compare;
 mod encrypted;
 mod errors;
+mod evaluate;
 mod key;
 mod movements;
 mod packetdrill;

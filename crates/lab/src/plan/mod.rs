@@ -120,6 +120,22 @@ impl Plan {
         new.with_objective(hopline_scenario::Objective::default())
     }
 
+    /// Creates a plan with a point for each of the `variants`: a name, and settings over `scenario`. The first is the baseline.
+    ///
+    /// # Errors
+    ///
+    /// All errors of any of the points.
+    pub fn of_variants(scenario: &Scenario, variants: &[(String, Vec<Setting>)]) -> Result<Self, Problems> {
+        let difference = |(name, settings): &(String, Vec<Setting>)| Difference {
+            variant: Some(name.clone()),
+            named: settings.clone(),
+            varied: Vec::new(),
+        };
+        let differences: Vec<Difference> = variants.iter().map(difference).collect();
+        let points = resolve(scenario, &differences, |_| 0)?;
+        Ok(Self { flows: flows(&points)?, points, ..Self::new(scenario, &[])? })
+    }
+
     /// Changes the question to `over`. Parts that `over` does not specify stay as before.
     ///
     /// # Errors

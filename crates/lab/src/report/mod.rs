@@ -12,6 +12,7 @@ mod cdf;
 mod claims_view;
 mod conclusion;
 mod dots;
+mod evaluation;
 mod families;
 mod flows;
 mod frame;
@@ -37,6 +38,7 @@ pub use crate::metrics::Better;
 pub use crate::objective::Side;
 pub use crate::record::distribution::Times;
 pub use conclusion::{Conclusion, Outcome, Part};
+pub use evaluation::{Evaluation, EvaluationCell, EvaluationCriterion, EvaluationNetwork, EvaluationRow};
 pub use measured::Measured;
 pub use page::{html, notebook};
 pub(crate) use picture::legible;
@@ -55,6 +57,8 @@ pub struct Report {
     pub version: String,
     /// Published claims with their verdicts, above the experiments.
     pub claims: Option<Claims>,
+    /// Verdicts on congestion control algorithms, above the experiments.
+    pub evaluation: Option<Evaluation>,
     /// Experiments, one section each.
     pub experiments: Vec<Experiment>,
 }

@@ -4,6 +4,7 @@ use super::anchors::section_id;
 use super::claims_view::ClaimsView;
 use super::conclusion::{Conclusion, Outcome, Part};
 use super::dots::{MAX_ROWS, MAX_RUNS, Origin, Row, dots};
+use super::evaluation::EvaluationView;
 use super::flows::FlowTables;
 use super::map_view::MapView;
 use super::marker::mark;
@@ -40,6 +41,7 @@ pub fn html(report: &Report) -> String {
         intro: &report.intro,
         version: &report.version,
         claims: report.claims.as_ref().map(|claims| ClaimsView::of(claims, report.experiments.len())),
+        evaluation: report.evaluation.as_ref().map(EvaluationView::of),
         sections: sections
             .map(|(i, e)| Section::of(i, e, several || !(e.name.is_empty() || e.name == report.title)))
             .collect(),
@@ -106,6 +108,7 @@ struct Page<'a> {
     intro: &'a [String],
     version: &'a str,
     claims: Option<ClaimsView<'a>>,
+    evaluation: Option<EvaluationView<'a>>,
     sections: Vec<Section<'a>>,
     style: String,
     script: String,

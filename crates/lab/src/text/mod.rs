@@ -1,6 +1,7 @@
 //! Text of results for a terminal.
 
 pub mod comparison;
+pub mod evaluation;
 pub mod explanation;
 pub mod reproduction;
 pub mod run;

@@ -256,6 +256,7 @@ pub(crate) fn several() -> Report {
         title: "A paper, reproduced".into(),
         intro: vec!["Figures and tables of a paper, with the published value beside ours.".into()],
         version: "0.1.0".into(),
+        evaluation: None,
         claims: Some(Claims {
             headline: "Of the paper's 4 claims about its system 3 are tested: 1 of them hold.".into(),
             note: "Quick: 5 runs instead of 50.".into(),

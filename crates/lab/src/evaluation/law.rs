@@ -1,0 +1,82 @@
+//! Congestion control algorithms under evaluation, by name.
+
+use hopline_config::document::Setting;
+use hopline_config::source::{Problem, nearest};
+use hopline_scenario::keys::TRANSPORTS;
+
+/// Class of the flows that run over the evaluated algorithm.
+pub const LAW_CLASS: &str = "law";
+
+/// Prefix of user-defined algorithms.
+const USER_DEFINED: &str = "own:";
+
+/// Transports that make nothing of ECN marks, and must not ask for them.
+const WITHOUT_ECN: [&str; 2] = ["tcp-bbr", "tcp-bbr3"];
+
+/// Congestion control algorithm, or a whole transport, under evaluation.
+#[derive(Clone, Debug)]
+pub struct Law {
+    /// Name in tables, as it was given.
+    pub name: String,
+    /// Settings of the scenario that select it.
+    pub settings: Vec<Setting>,
+}
+
+impl Law {
+    /// Parses `NAME` or `NAME@KEY=VALUE,KEY=VALUE`. `NAME` is one of these:
+    ///
+    /// - a transport of scenarios: `tpa-wide`, `tcp-cubic`; of those that begin with `tcp-` the prefix may be left out;
+    /// - `reno`: RFC 5681 with SACK and RACK;
+    /// - `quic-cubic`, `quic-newreno`, `quic-bbr`: the algorithms of QUIC, in a build with it;
+    /// - `own:NAME`: a user-defined algorithm, over TCP with the loss detection of Linux.
+    ///
+    /// # Errors
+    /// If there is no such algorithm, or a setting is malformed.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        let (name, more) = text.split_once('@').unwrap_or((text, ""));
+        let mut settings = selecting(name)?;
+        settings.extend(more.split(',').filter(|part| !part.is_empty()).map(str::to_owned));
+        let settings = settings.iter().map(|setting| Setting::parse(text, setting));
+        Ok(Self { name: text.to_owned(), settings: settings.collect::<Result<_, _>>()? })
+    }
+
+    /// Returns the settings that select it on a network; `marks`: whether TCP asks for ECN marks, if it reacts to them.
+    pub(super) fn settings_on(&self, marks: bool) -> Vec<Setting> {
+        let transport = self.settings.iter().find(|setting| setting.path == "transport");
+        let reacts = transport.is_none_or(|setting| !WITHOUT_ECN.contains(&setting.text().as_str()));
+        let ask = (marks && reacts).then(|| Setting::parse(&self.name, "tcp.ecn=ask"));
+        let ask = ask.map(|setting| setting.expect("a key with a word"));
+        ask.into_iter().chain(self.settings.iter().cloned()).collect()
+    }
+}
+
+/// Returns the settings that select the algorithm `name`.
+fn selecting(name: &str) -> Result<Vec<String>, Problem> {
+    let transport = |transport: &str| Ok(vec![format!("transport={transport}")]);
+    let with_prefix = format!("tcp-{name}");
+    match name {
+        "reno" => transport("tcp-sack"),
+        _ if TRANSPORTS.contains(&name) => transport(name),
+        _ if TRANSPORTS.contains(&with_prefix.as_str()) => transport(&with_prefix),
+        _ if name.starts_with(USER_DEFINED) => {
+            Ok(vec!["transport=tcp-cubic".into(), format!("tcp.congestion_control={name}")])
+        }
+        _ => match name.strip_prefix("quic-").filter(|_| TRANSPORTS.contains(&"quic")) {
+            Some(control) => Ok(vec!["transport=quic".into(), format!("quic.congestion_control={control}")]),
+            None => Err(unknown(name)),
+        },
+    }
+}
+
+fn unknown(name: &str) -> Problem {
+    let short = |name: &&'static str| name.strip_prefix("tcp-").unwrap_or(name);
+    let mut known: Vec<&str> = TRANSPORTS.iter().map(|name| short(name)).collect();
+    known.sort_unstable();
+    known.dedup();
+    let guess = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`? "));
+    Problem::new(format!("there is no congestion control algorithm `{name}`")).help(format!(
+        "{}there are {}",
+        guess.unwrap_or_default(),
+        known.join(", ")
+    ))
+}

@@ -1,0 +1,212 @@
+use super::*;
+use crate::comparison::Comparison;
+use crate::experiment::RunOptions;
+use crate::plan::Effort;
+use crate::report;
+use crate::run::NoObserver;
+use crate::text::evaluation::describe;
+use crate::view;
+use hopline_config::source::Problems;
+use hopline_scenario::CustomAlgorithms;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Scenario with a flow of the evaluated algorithm, and one beside it over `beside`.
+fn scenario(beside: &str) -> String {
+    format!(
+        "duration_s = 5\n[[node]]\nname = \"l\"\n[[node]]\nname = \"r\"\n\
+         [[link]]\na = \"l\"\nb = \"r\"\nrate_mbps = 5\ndelay_ms = 10\nqueue.capacity_packets = 20\n\
+         [[flow]]\nclass = \"law\"\nsrc = \"l\"\ndst = \"r\"\n\
+         [[flow]]\nname = \"beside\"\nsrc = \"l\"\ndst = \"r\"\n{beside}\n"
+    )
+}
+
+const FIXED: &str = "transport = \"tcp-cubic\"\ntcp.congestion_control = \"cubic\"";
+
+const HEAD: &str = "title = \"test\"\nreferences = [\"cubic\", \"reno\"]\nruns = 2\n";
+
+fn network(criteria: &str) -> String {
+    format!(
+        "[[network]]\nid = \"one\"\nclause = \"1.2 Title\"\ntitle = \"a link\"\nscenario = \"s.toml\"\n{criteria}"
+    )
+}
+
+fn criterion(metric: &str, side: &str, limit: &str) -> String {
+    format!("[[network.criterion]]\nmetric = \"{metric}\"\n{side} = \"{limit}\"\n")
+}
+
+fn files(evaluation: &str, scenario: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("e.toml"), evaluation).unwrap();
+    fs::write(folder.path().join("s.toml"), scenario).unwrap();
+    folder
+}
+
+fn load_from(folder: &Path, laws: &[&str], only: &[&str]) -> Result<EvaluationPlan, Problems> {
+    let laws = laws.iter().map(|law| Law::parse(law)).collect::<Result<Vec<_>, _>>()?;
+    let only: Vec<String> = only.iter().map(|&name| name.to_owned()).collect();
+    open(Some(&folder.join("e.toml")))?.load(&laws, &only, None, Effort::Full, &CustomAlgorithms::default())
+}
+
+fn refused(evaluation: &str, scenario: &str) -> String {
+    load_from(files(evaluation, scenario).path(), &[], &[]).unwrap_err().to_string()
+}
+
+fn made(plan: &EvaluationPlan) -> Vec<Comparison> {
+    plan.run(RunOptions { jobs: None, command: &[], watch: &NoObserver }).unwrap()
+}
+
+#[test]
+fn every_network_of_the_built_in_evaluation_is_valid_and_has_requirements() {
+    let laws = ["reno", "tpa-wide"].map(|law| Law::parse(law).unwrap());
+    let file = open(None).unwrap();
+    let plan = file.load(&laws, &[], None, Effort::Full, &CustomAlgorithms::default()).unwrap();
+    assert_eq!(
+        plan.laws.iter().map(|law| law.name.as_str()).collect::<Vec<_>>(),
+        ["cubic", "bbr", "bbr3", "reno", "tpa-wide"]
+    );
+    assert!(plan.networks.iter().all(|network| !network.criteria.is_empty()));
+    let sections: std::collections::BTreeSet<&str> = plan
+        .networks
+        .iter()
+        .map(|n| n.clause.as_str())
+        .chain(plan.not_covered.iter().map(|n| n.clause.as_str()))
+        .collect();
+    assert_eq!(sections.len(), 25, "sections of RFC 9743 §5 to §7: {sections:?}");
+}
+
+#[test]
+fn a_run_is_judged_by_an_absolute_limit_and_by_a_share_of_a_reference() {
+    let criteria = [
+        criterion("goodput of law", "at_least", "100 kb/s"),
+        criterion("goodput of law", "at_least", "20 Mb/s"),
+        criterion("goodput of law", "at_least", "0.5 of cubic"),
+        criterion("goodput of law", "at_least", "1.5 of cubic"),
+        criterion("delay_p95 of law", "at_most", "0.5 of best"),
+    ];
+    let folder = files(&(HEAD.to_owned() + &network(&criteria.concat())), &scenario(FIXED));
+    let plan = load_from(folder.path(), &["tcp-cubic"], &[]).unwrap();
+    let results = plan.judge(&made(&plan));
+    let verdicts: Vec<Verdict> = results[0].criteria.iter().map(|c| c.laws[0].verdict).collect();
+    let [meets, misses] = [Verdict::Meets, Verdict::Misses];
+    assert_eq!(verdicts, [meets, misses, meets, misses, misses]);
+    // `tcp-cubic` is the reference `cubic` under another name.
+    assert_eq!(results[0].criteria[0].laws[0].runs, results[0].criteria[0].laws[2].runs);
+    assert_eq!(results[0].verdicts, [misses; 3], "the worst of all criteria");
+    assert_eq!((count(&results, 0).of(misses), count(&results, 0).of(meets)), (1, 0));
+}
+
+#[test]
+fn text_json_and_report_show_every_verdict() {
+    let criteria = criterion("goodput of law", "at_least", "100 kb/s");
+    let not_covered = "[[not_covered]]\nclause = \"9 Other\"\nreason = \"a discussion\"\n";
+    let folder = files(&(HEAD.to_owned() + &network(&criteria) + not_covered), &scenario(FIXED));
+    let plan = load_from(folder.path(), &["tpa-wide"], &[]).unwrap();
+    let made = made(&plan);
+    let results = plan.judge(&made);
+    let text = describe(&plan, &results, Effort::Full);
+    assert!(
+        text.contains("goodput of law: at least 100 kb/s") && text.contains("9 Other: a discussion"),
+        "{text}"
+    );
+    let json = json(&plan, &results);
+    assert_eq!(json["networks"][0]["verdicts"]["tpa-wide"], "meets");
+    assert_eq!(json["networks"][0]["criteria"][0]["laws"]["cubic"]["limits"], serde_json::json!([1e5, 1e5]));
+    assert_eq!(json["laws"][2]["reference"], false);
+    let page = report::html(&view::evaluation(&plan, &made, &results, Effort::Quick));
+    assert!(page.contains("QUICK") && page.contains("goodput of law: at least 100 kb/s"));
+    assert!(page.contains("a discussion"));
+}
+
+#[test]
+fn a_failed_run_has_no_value() {
+    let network = network(&criterion("response_p95 of law", "at_most", "1 s"));
+    let asks = scenario(FIXED).replace(
+        "class = \"law\"",
+        "class = \"law\"\nkind = \"request-response\"\nrequest_bytes = 1\nresponse_bytes = 100_000_000",
+    );
+    let folder = files(&(HEAD.to_owned() + &network), &asks);
+    let plan = load_from(folder.path(), &[], &[]).unwrap();
+    assert_eq!(plan.judge(&made(&plan))[0].verdicts, [Verdict::NoValue; 2], "no response arrives in time");
+}
+
+#[test]
+fn networks_are_chosen_by_name_and_by_section() {
+    let two = network(&criterion("jain", "at_least", "0.1"))
+        + &network(&criterion("jain", "at_least", "0.1")).replace("one", "two").replace("1.2 ", "1.22 ");
+    let folder = files(&(HEAD.to_owned() + &two), &scenario(FIXED));
+    let chosen = |only: &[&str]| {
+        let plan = load_from(folder.path(), &[], only).unwrap();
+        plan.networks.iter().map(|network| network.id.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(chosen(&[]), ["one", "two"]);
+    assert_eq!(chosen(&["two"]), ["two"]);
+    assert_eq!(chosen(&["1"]), ["one", "two"]);
+    assert_eq!(chosen(&["1.2"]), ["one"], "1.22 is another section");
+    let unknown = load_from(folder.path(), &[], &["three"]).unwrap_err().to_string();
+    assert!(unknown.contains("there is no network or section `three`"), "{unknown}");
+}
+
+#[test]
+fn wrong_files_are_refused_with_the_reason() {
+    let good = || criterion("goodput of law", "at_least", "1 Mb/s");
+    let with = |criteria: &str| HEAD.to_owned() + &network(criteria);
+    let fixed = scenario(FIXED);
+    let cases = [
+        (with("[[network.criterion]]\nmetric = \"goodput\"\n"), fixed.clone(), "the criterion has no limit"),
+        (with(&(good() + "at_most = \"2 Mb/s\"\n")), fixed.clone(), "two limits"),
+        (with(&criterion("goodput of law", "at_least", "1 ms")), fixed.clone(), "not in \"ms\""),
+        (
+            with(&criterion("goodput of law", "at_least", "0.9 of vegas")),
+            fixed.clone(),
+            "`vegas` is no reference",
+        ),
+        (with(&criterion("goodput of law", "at_least", "-1 of cubic")), fixed.clone(), "no factor above 0"),
+        (with(&criterion("goodput of nobody", "at_least", "1 Mb/s")), fixed.clone(), "\"nobody\""),
+        (with(&good()), scenario(""), "would change the flow \"beside\" too"),
+        (with(&good()), fixed.replace("class = \"law\"\n", ""), "no flow of class \"law\""),
+        (
+            with(&good()).replace("\"reno\"", "\"vegas\""),
+            fixed.clone(),
+            "no congestion control algorithm `vegas`",
+        ),
+        (with(&good()).replace("[\"cubic\", \"reno\"]", "[]"), fixed.clone(), "there are no references"),
+        (with(&good()) + &network(&good()), fixed, "two networks are called \"one\""),
+    ];
+    for (evaluation, scenario, reason) in cases {
+        let said = refused(&evaluation, &scenario);
+        assert!(said.contains(reason), "{reason}: {said}");
+    }
+}
+
+#[test]
+fn a_name_selects_a_transport_and_takes_settings() {
+    let settings = |text: &str| {
+        let law = Law::parse(text).unwrap();
+        law.settings.iter().map(|s| format!("{}={}", s.path, s.text())).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(settings("cubic"), "transport=tcp-cubic");
+    assert_eq!(settings("tcp-cubic"), "transport=tcp-cubic");
+    assert_eq!(settings("reno"), "transport=tcp-sack");
+    assert_eq!(settings("tpa-wide@wide.mss_bytes=1000"), "transport=tpa-wide wide.mss_bytes=1000");
+    assert_eq!(settings("own:Mine"), "transport=tcp-cubic tcp.congestion_control=own:Mine");
+    let unknown = Law::parse("cubik").unwrap_err().to_string();
+    assert!(unknown.contains("did you mean `cubic`?"), "{unknown}");
+    assert!(Law::parse("cubic@tcp.min_rto_s").is_err(), "a setting without a value");
+}
+
+#[test]
+fn algorithms_that_ignore_marks_do_not_ask_for_them() {
+    let criteria = "marks = true\n".to_owned() + &criterion("marks", "at_least", "0");
+    let evaluation = HEAD.replace("\"reno\"", "\"bbr\"") + &network(&criteria);
+    let fixed = scenario(&format!("{FIXED}\ntcp.ecn = \"ask\"")).replace(
+        "[[flow]]\nclass",
+        "[link.queue]\ndiscipline = \"codel\"\naction = \"mark\"\n[[flow]]\nclass",
+    );
+    let fixed = fixed.replace("queue.capacity_packets = 20\n", "");
+    let folder = files(&evaluation, &fixed);
+    let plan = load_from(folder.path(), &[], &[]).unwrap();
+    let asks = |point: usize| format!("{:?}", plan.networks[0].plan.points[point].settings);
+    assert!(asks(0).contains("tcp.ecn") && !asks(1).contains("tcp.ecn"));
+}
