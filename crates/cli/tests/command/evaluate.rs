@@ -5,7 +5,9 @@ use super::*;
 #[test]
 fn networks_and_requirements_are_listed_without_runs() {
     let text = stdout(&hopline(["evaluate", "--list"]));
-    for word in ["crowd-32: ", "5.1.1 Protection against congestion collapse", "delay p95 of law: at most 60 ms"] {
+    for word in
+        ["crowd-32: ", "5.1.1 Protection against congestion collapse", "delay p95 of law: at most 60 ms"]
+    {
         assert!(text.contains(word), "{word} is not in\n{text}");
     }
     let one = stdout(&hopline(["evaluate", "--list", "--section", "7.9"]));
@@ -18,7 +20,10 @@ fn an_algorithm_is_evaluated_beside_the_references_in_text_json_and_report() {
     let report = folder.path().join("e.html");
     let args = ["evaluate", "reno", "--section", "slow", "--quick", "--quiet"];
     let text = stdout(&hopline(args.into_iter().chain(["--report", report.to_str().unwrap()])));
-    assert!(text.contains("6.3      slow     goodput of law: at least 0.9 of the best reference  ✓ "), "{text}");
+    assert!(
+        text.contains("6.3      slow     goodput of law: at least 0.9 of the best reference  ✓ "),
+        "{text}"
+    );
     assert!(text.contains("QUICK"), "{text}");
     assert!(std::fs::read_to_string(&report).unwrap().contains("goodput of law: at least 0.9"));
     let json: Json = serde_json::from_str(&stdout(&hopline(args.into_iter().chain(["--json"])))).unwrap();

@@ -5,6 +5,7 @@ use crate::plan::Effort;
 use crate::report;
 use crate::run::NoObserver;
 use crate::text::evaluation::describe;
+use crate::user_defined::{CustomCcAck, CustomCcLoss, CustomCcTimeout, CustomCongestionControl};
 use crate::view;
 use hopline_config::source::Problems;
 use hopline_scenario::CustomAlgorithms;
@@ -194,6 +195,36 @@ fn a_name_selects_a_transport_and_takes_settings() {
     let unknown = Law::parse("cubik").unwrap_err().to_string();
     assert!(unknown.contains("did you mean `cubic`?"), "{unknown}");
     assert!(Law::parse("cubic@tcp.min_rto_s").is_err(), "a setting without a value");
+}
+
+/// Window of 300 segments, whatever is lost.
+#[derive(Debug)]
+struct Flood;
+
+impl CustomCongestionControl for Flood {
+    fn on_ack(&mut self, ack: &CustomCcAck) -> Result<f64, String> {
+        Ok(300.0 * f64::from(ack.state.mss_bytes))
+    }
+
+    fn on_loss(&mut self, loss: &CustomCcLoss) -> Result<f64, String> {
+        Ok(300.0 * f64::from(loss.state.mss_bytes))
+    }
+
+    fn on_timeout(&mut self, timeout: &CustomCcTimeout) -> Result<f64, String> {
+        Ok(300.0 * f64::from(timeout.state.mss_bytes))
+    }
+}
+
+#[test]
+fn an_algorithm_that_ignores_losses_misses_the_requirements_of_safety() {
+    let machines = CustomAlgorithms::default().with_congestion_control("flood", "1", |_| Ok(Box::new(Flood)));
+    let only = ["tiny-queue", "call"].map(str::to_owned);
+    let law = Law::parse("own:flood").unwrap();
+    let plan = open(None).unwrap().load(&[law], &only, None, Effort::Quick, &machines).unwrap();
+    let results = plan.judge(&made(&plan));
+    let verdicts: Vec<Verdict> = results.iter().map(|network| network.verdicts[3]).collect();
+    assert_eq!(verdicts, [Verdict::Misses; 2]);
+    assert!(results.iter().all(|network| network.verdicts[0] == Verdict::Meets), "CUBIC meets them");
 }
 
 #[test]
