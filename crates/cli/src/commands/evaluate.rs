@@ -36,6 +36,9 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     for network in &plan.networks {
         made.push(run(args, network)?);
     }
+    if !args.quiet {
+        print_error_line(&format!("done in {:.0} s", began.elapsed().as_secs_f64()));
+    }
     let results = plan.judge(&made);
     if let Some(report) = &report {
         report.write(&report::html(&view::evaluation(&plan, &made, &results, effort)))?;
@@ -44,7 +47,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         console::print(&format!("{}\n", evaluation::json(&plan, &results)))?;
     } else {
         let mut shown = text::evaluation::describe(&plan, &results, effort);
-        shown.push_str(&format!("\n{}\n", cost(&made, began)));
+        shown.push_str(&format!("\n{}\n", cost(&made)));
         if let Some(report) = &report {
             shown.push_str(&format!("report in {}\n", report.path().display()));
         }
@@ -98,9 +101,11 @@ fn size(plan: &EvaluationPlan) -> String {
     )
 }
 
-fn cost(made: &[Comparison], began: Instant) -> String {
+/// Returns the cost of all runs.
+fn cost(made: &[Comparison]) -> String {
     let cpu_s: f64 = made.iter().flat_map(|network| &network.points).map(|point| point.cpu_s).sum();
-    format!("{:.0} s, of which runs took {cpu_s:.0} CPU seconds", began.elapsed().as_secs_f64())
+    let runs: u64 = made.iter().map(|network| network.runs * network.points.len() as u64).sum();
+    format!("{}, {cpu_s:.1} CPU s", count_text_as(runs as usize, HumanCount(runs), "run"))
 }
 
 /// Returns an error if a given algorithm misses a requirement.
