@@ -183,6 +183,7 @@ fn try_briefly(line: &str, folder: &Folder) -> Result<(), String> {
         // Some take minutes even then.
         ["hopline", "sweep", plan, ..] => return check(FileKind::Plan, &folder.path().join(plan), folder),
         ["hopline", "movements" | "report" | "schema", ..] => command.to_owned(),
+        ["hopline", word @ "evaluate", ..] => with_options(command, word, "--list"),
         ["hopline", "reproduce", "--list"] => command.to_owned(),
         ["hopline", "reproduce", paper, figure, ..] if !figure.starts_with('-') => {
             format!("test -f papers/{paper}/{figure}.toml")
