@@ -12,7 +12,6 @@ use hopline_lab::plan::{Effort, Runs};
 use hopline_lab::{Comparison, Problem, report, text, view};
 use hopline_scenario::CustomAlgorithms;
 use indicatif::HumanCount;
-use std::time::Instant;
 
 /// Name of the report.
 const NAME: &str = "evaluation";
@@ -31,13 +30,9 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     if !args.quiet {
         print_error_line(&size(&plan));
     }
-    let began = Instant::now();
     let mut made = Vec::new();
     for network in &plan.networks {
         made.push(run(args, network)?);
-    }
-    if !args.quiet {
-        print_error_line(&format!("done in {:.0} s", began.elapsed().as_secs_f64()));
     }
     let results = plan.judge(&made);
     if let Some(report) = &report {

@@ -70,7 +70,7 @@ fn selecting(name: &str) -> Result<Vec<String>, Problem> {
 
 fn unknown(name: &str) -> Problem {
     let short = |name: &&'static str| name.strip_prefix("tcp-").unwrap_or(name);
-    let mut known: Vec<&str> = TRANSPORTS.iter().map(|name| short(name)).collect();
+    let mut known: Vec<&str> = TRANSPORTS.iter().map(short).collect();
     known.sort_unstable();
     known.dedup();
     let guess = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`? "));

@@ -2,7 +2,7 @@
 //! references.
 //!
 //! An [`EvaluationPlan`] is a file with networks; the built-in one ([`open`]) follows the sections of RFC 9743. Flows of the
-//! class [`LAW_CLASS`] run over the evaluated [`Law`]; all others have a fixed transport.
+//! class [`LAW_CLASS`] run over the evaluated [`Law`]; the other flows have a fixed transport.
 //! [`EvaluationPlan::judge`] compares the runs with the criteria.
 
 mod criterion;

@@ -25,7 +25,7 @@ pub struct Network {
     pub title: String,
     /// Its runs: a point for each algorithm, the references first.
     pub plan: Plan,
-    /// Requirements; the first is the one whose metric is drawn.
+    /// Requirements; the metric of the first is drawn.
     pub criteria: Vec<Criterion>,
 }
 
