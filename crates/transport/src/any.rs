@@ -2,8 +2,10 @@
 //! any transport, such as the simulator. A new transport is a variant of each type.
 
 mod loss_detection_stats;
+mod recovery;
 
 pub use loss_detection_stats::LossDetectionStats;
+pub use recovery::RecoveryState;
 
 use crate::connection::{Event, SendError, State};
 use crate::tcp::{

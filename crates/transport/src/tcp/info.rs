@@ -4,6 +4,7 @@ use super::congestion::RecoveryPhase;
 use super::endpoint::Endpoint;
 use super::sent_segments::{SegmentState, TransmissionCount};
 use crate::connection::State;
+use crate::pacing::Pacer;
 use hopline_core::{Duration, Payload};
 
 /// State of a connection at one moment, as `getsockopt(TCP_INFO)` of Linux reports it. Counts of segments are rounded up to
@@ -87,6 +88,37 @@ impl<P: Payload> Endpoint<P> {
             backoff: self.rto.backoff_factor().ilog2(),
             probes: self.snd.probes,
         }
+    }
+
+    /// Returns the minimum round-trip time of RACK or BBR; `None` without both, or before the first sample.
+    #[must_use]
+    pub fn min_rtt(&self) -> Option<Duration> {
+        let of_rack = self.rack.as_ref().and_then(|rack| rack.min_rtt());
+        of_rack.or_else(|| self.bbr().and_then(|model| model.min_rtt))
+    }
+
+    /// Returns the mean deviation of the round-trip time (RTTVAR); `None` before the first sample.
+    #[must_use]
+    pub fn rtt_deviation(&self) -> Option<Duration> {
+        self.rto.rtt_deviation()
+    }
+
+    /// Returns the pacing rate, data bytes per second; `None`: segments are not paced.
+    #[must_use]
+    pub fn pacing_rate(&self) -> Option<f64> {
+        match self.pacing.as_deref()? {
+            Pacer::Adaptive(pacing) => {
+                let interval = pacing.interval().as_secs_f64();
+                (interval > 0.0).then(|| f64::from(self.snd.mss) / interval)
+            }
+            Pacer::Rate(pacing) => Some(pacing.bytes_per_sec()),
+        }
+    }
+
+    /// Returns whether losses are detected by RACK (RFC 8985).
+    #[must_use]
+    pub fn uses_rack(&self) -> bool {
+        self.rack.is_some()
     }
 
     /// Returns the bytes in flight, lost, selectively acknowledged, and of those in flight the retransmitted ones.

@@ -149,6 +149,15 @@ impl RtoEstimator {
         }
     }
 
+    /// Returns the mean deviation of the round-trip time.
+    pub(crate) fn rtt_deviation(&self) -> Option<Duration> {
+        match self.smoothed {
+            RttEstimate::Unknown => None,
+            RttEstimate::Exact { rttvar, .. } => Some(Duration::from_nanos(rttvar as u64)),
+            RttEstimate::Ticks { rttvar4, .. } => Some(self.config.granularity * rttvar4 as u64 / 4),
+        }
+    }
+
     /// Returns the back-off factor: 2 to the number of doublings since the last sample.
     pub(crate) fn backoff_factor(&self) -> u32 {
         self.backoff_factor

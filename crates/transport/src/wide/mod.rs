@@ -18,6 +18,7 @@ mod controller;
 mod endpoint;
 mod input;
 mod loss_detection;
+mod observed;
 mod output;
 mod outstanding;
 mod ranges;

@@ -69,6 +69,12 @@ impl OutstandingPackets {
         self.packets
     }
 
+    /// Returns the numbers of the packets that were declared lost at `now`.
+    pub(super) fn lost_at(&self, now: Instant) -> impl Iterator<Item = u64> {
+        let lost = self.sent.iter().filter(move |(_, sent)| sent.state == TransmissionState::Lost(now));
+        lost.map(|(&number, _)| number)
+    }
+
     /// Takes and returns the number of the next packet.
     pub(super) fn take_number(&mut self) -> u64 {
         self.next += 1;

@@ -64,6 +64,7 @@ use link_rate::{LinkRateSampler, MaxFilter};
 use loss_estimator::{LossEstimator, Verdict};
 use queue_maximum::{QueueLevel, QueueMaximum};
 use samples::{ExcessLosses, HalfRound, LossEvidence, OldPacketsDrained, RateTrial, Round, RoundSample};
+pub(super) use state::StateName;
 use state::{State, StateMachine};
 
 /// Factor of the rate in a round trip of Startup above the first estimate. It is squared in each further round trip, up to
@@ -252,6 +253,11 @@ impl Controller for RateController {
 }
 
 impl RateController {
+    /// Returns the name of the current state.
+    pub(super) const fn state_name(&self) -> StateName {
+        self.state.current().name()
+    }
+
     /// Returns the transitions since the last call.
     #[cfg(test)]
     pub(super) fn take_history(&mut self) -> Vec<state::Transition> {
