@@ -48,7 +48,7 @@ impl Port {
 
 /// End of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub enum Side {
     /// The end that sends the data.
     Source,
     /// The end that receives the data.

@@ -370,7 +370,7 @@ impl<T: Tracer> Engine<T> {
         let packet = self.kernel.packets.get(handle);
         match (packet.account, &packet.body) {
             (PacketAccount::Flow(flow), _) => {
-                if let Some(side) = self.flows.deliver(&self.kernel, flow, handle, arrival) {
+                if let Some(side) = self.flows.deliver(&mut self.kernel, flow, handle, arrival) {
                     self.process_endpoint(flow.0, side);
                 }
             }

@@ -3,7 +3,8 @@
 //! The tracer is a type parameter of the engine, so that the calls of `NoTrace` vanish at compile time. The engine is
 //! compiled twice with this crate: with `NoTrace`, and for tracers behind a pointer.
 
-use hopline_core::{Duration, FlowId, Instant, LinkId, NodeId};
+use hopline_core::{Duration, FlowId, Instant, Length, LinkId, NodeId};
+use hopline_transport::any::{Endpoint, Segment};
 use hopline_wire::dot11::Frame;
 use std::any::Any;
 use std::fmt;
@@ -11,6 +12,7 @@ use std::fmt;
 mod ns2;
 mod pcap;
 
+pub use crate::ids::Side;
 pub use crate::packet::{Body, InnerPacket, Packet, PacketView};
 pub use ns2::Ns2Tracer;
 pub(crate) use pcap::emit;
@@ -122,6 +124,28 @@ pub enum DropLocation {
     Network,
 }
 
+/// Event at a transport endpoint of a flow.
+#[derive(Clone, Copy, Debug)]
+pub enum TransportEvent<'a> {
+    /// It sends a segment.
+    Sent {
+        /// Number of the packet among those that the end sends, from 0. Packets that a middlebox makes in its name have
+        /// numbers too.
+        number: u64,
+        /// The segment.
+        segment: &'a Segment<Length>,
+    },
+    /// It has processed a segment.
+    Received {
+        /// Number of the packet among those that the other end sends. A copy has the number of the original.
+        number: u64,
+        /// The segment.
+        segment: &'a Segment<Length>,
+    },
+    /// It has nothing more to send now, after a segment, a timer, a signal or a call of the application.
+    Drained,
+}
+
 /// Event at a node.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceEvent<'a> {
@@ -191,6 +215,17 @@ pub enum TraceEvent<'a> {
         flow: FlowId,
         /// Signal that it receives.
         signal: hopline_transport::Signal,
+    },
+    /// A transport endpoint of a flow sends, receives, or has changed.
+    Transport {
+        /// The flow.
+        flow: FlowId,
+        /// Its end here.
+        side: Side,
+        /// The endpoint, after the event.
+        endpoint: &'a Endpoint<Length>,
+        /// The event.
+        event: TransportEvent<'a>,
     },
     /// It dropped a packet.
     Dropped {

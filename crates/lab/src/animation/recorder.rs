@@ -297,7 +297,8 @@ impl Tracer for Recorder {
                 | TraceEvent::Originated(_)
                 | TraceEvent::Arrived(_)
                 | TraceEvent::Delivered(_)
-                | TraceEvent::Signalled { .. },
+                | TraceEvent::Signalled { .. }
+                | TraceEvent::Transport { .. },
                 State::Within,
             ) => {}
         }

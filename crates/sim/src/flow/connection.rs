@@ -86,6 +86,11 @@ impl Connection {
         Self { app, ends: [end(&at_source, source, sink), end(&at_sink, sink, source)] }
     }
 
+    /// Returns the endpoint at `side`.
+    pub(super) fn endpoint(&self, side: Side) -> &Endpoint<Length> {
+        &self.ends[side as usize].endpoint
+    }
+
     /// Returns the endpoint where the data come from.
     pub(super) fn source(&self) -> &Endpoint<Length> {
         &self.ends[Side::Source as usize].endpoint

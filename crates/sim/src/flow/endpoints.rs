@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::ids::Side;
 use crate::kernel::Kernel;
 use crate::packet::{Body, PacketAccount, header};
-use crate::trace::{TraceEvent, Tracer};
+use crate::trace::{TraceEvent, Tracer, TransportEvent};
 use hopline_core::{Instant, Length, Payload};
 use hopline_transport::Signal;
 use hopline_transport::any::Segment;
@@ -115,7 +115,12 @@ impl Flows {
             let FlowKind::Connection(connection) = &mut state.kind else { return None };
             let end = connection.end(side);
             if let Some(segment) = end.endpoint.poll_transmit(now) {
-                return Some(state.send_segment(kernel, side, segment));
+                let outgoing = state.send_segment(kernel, side, segment);
+                if let (true, Body::Segment(segment)) = (T::ENABLED, &outgoing.packet.body) {
+                    let number = outgoing.packet.original.number;
+                    state.trace(&mut kernel.tracer, now, side, TransportEvent::Sent { number, segment });
+                }
+                return Some(outgoing);
             } else if let Some(data) = end.endpoint.recv() {
                 if let Some(at) = state.deliver_to_app(now, side, data.len()) {
                     kernel.schedule(at, Event::Application { flow });
@@ -132,6 +137,7 @@ impl Flows {
                 }
                 let wanted = end.endpoint.poll_timeout();
                 end.wake_up.set(now, wanted, &mut kernel.scheduler, Event::Endpoint { flow, side });
+                state.trace(&mut kernel.tracer, now, side, TransportEvent::Drained);
                 return None;
             }
         }
@@ -157,6 +163,21 @@ impl Flow {
         match &mut self.kind {
             FlowKind::Connection(connection) => connection.deliver_to_app(now, side, len),
             FlowKind::Udp(_) => None,
+        }
+    }
+
+    /// Traces an event of the endpoint at `side`.
+    pub(super) fn trace<T: Tracer>(
+        &self,
+        tracer: &mut T,
+        now: Instant,
+        side: Side,
+        event: TransportEvent<'_>,
+    ) {
+        if let (true, FlowKind::Connection(connection)) = (T::ENABLED, &self.kind) {
+            let node = if side == Side::Source { self.src } else { self.dst };
+            let endpoint = connection.endpoint(side);
+            tracer.trace(now, node, TraceEvent::Transport { flow: self.id, side, endpoint, event });
         }
     }
 

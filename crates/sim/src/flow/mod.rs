@@ -17,7 +17,7 @@ use crate::kernel::Kernel;
 use crate::outcome::{AckBursts, Connected, FlowOutcome, FlowSample, LossDetectionStats, PacketCounts};
 use crate::packet::{ArrivalState, Body, Handle, Packet, PacketAccount, header};
 use crate::spec::{FlowSpec, SeriesRetention, Spec, Traffic, Transport};
-use crate::trace::Tracer;
+use crate::trace::{Tracer, TransportEvent};
 use connection::{App, Connection};
 use counters::{FlowCounters, RouteNotifications};
 use datagrams::{Datagrams, OnOffProcess, SendSchedule, SentDatagram};
@@ -465,7 +465,7 @@ impl Flows {
     /// the endpoint that is now to be drained.
     pub(crate) fn deliver<T: Tracer>(
         &mut self,
-        kernel: &Kernel<T>,
+        kernel: &mut Kernel<T>,
         flow: FlowId,
         handle: Handle,
         arrival: ArrivalState,
@@ -486,9 +486,14 @@ impl Flows {
                 }
                 let segment = segment.clone().with_ecn(kernel.packets.ecn(handle));
                 let before = connection.duplicates_at(from.other());
+                let traced = T::ENABLED.then(|| segment.clone());
                 connection.handle_packet(now, from.other(), segment, packet.made, forwarded + 1);
                 if connection.duplicates_at(from.other()) > before {
                     state.record_duplicate(packet, news);
+                }
+                if let Some(segment) = &traced {
+                    let received = TransportEvent::Received { number: packet.original.number, segment };
+                    state.trace(&mut kernel.tracer, now, from.other(), received);
                 }
                 return Some(from.other());
             }

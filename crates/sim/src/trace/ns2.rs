@@ -330,7 +330,10 @@ impl<W: Write + 'static> Tracer for Ns2Tracer<W> {
                 let (layer, reason) = ns2_drop_names(reason);
                 self.write_packet(TracePoint { reason, ..seen('D', layer) }, packet);
             }
-            TraceEvent::Signalled { .. } | TraceEvent::FrameLost { .. } | TraceEvent::Queued { .. } => {}
+            TraceEvent::Signalled { .. }
+            | TraceEvent::FrameLost { .. }
+            | TraceEvent::Queued { .. }
+            | TraceEvent::Transport { .. } => {}
         }
     }
 }

@@ -172,7 +172,8 @@ impl<W: Write + 'static> Tracer for PcapTracer<W> {
             | TraceEvent::Queued { .. }
             | TraceEvent::Routed { .. }
             | TraceEvent::Delivered(_)
-            | TraceEvent::Signalled { .. } => {}
+            | TraceEvent::Signalled { .. }
+            | TraceEvent::Transport { .. } => {}
         }
     }
 }

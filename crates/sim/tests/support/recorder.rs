@@ -74,6 +74,7 @@ impl Tracer for Recorder {
             | TraceEvent::FrameLost { .. }
             | TraceEvent::Queued { .. }
             | TraceEvent::Routed { .. }
+            | TraceEvent::Transport { .. }
             | TraceEvent::Delivered(_) => return,
         };
         let len_bytes = packet.map_or(0, |view| view.packet.len_bytes);
