@@ -214,6 +214,7 @@ impl ObjectiveArgs {
 }
 
 #[derive(Debug, Arguments)]
+#[command(group(clap::ArgGroup::new("directories").args(["output", "qlog"]).multiple(true)))]
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
@@ -225,7 +226,7 @@ pub(crate) struct Run {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Replace the directory of an earlier run
-    #[arg(long, requires = "output")]
+    #[arg(long, requires = "directories")]
     pub(crate) force: bool,
     /// Write an HTML report of the run into this file
     #[arg(long, value_name = "FILE")]
@@ -245,6 +246,9 @@ pub(crate) struct Run {
     /// Write flowmon.xml too: each flow's packets as ns-3's FlowMonitor has them
     #[arg(long, requires = "output")]
     pub(crate) flowmon: bool,
+    /// Write qlog files for qvis into this directory: one for each end of each TCP, TPA or TPA-wide flow
+    #[arg(long, value_name = "DIR")]
+    pub(crate) qlog: Option<PathBuf>,
 }
 
 #[derive(Debug, Arguments)]

@@ -9,10 +9,11 @@ use hopline_config::source::nearest;
 use hopline_core::NodeId;
 use hopline_lab::animation::{self, Animation};
 use hopline_lab::description::Description;
-use hopline_lab::output::{self, CaptureFilter, Directory, Existing, Extra};
+use hopline_lab::export::qlog;
+use hopline_lab::output::{self, CaptureFilter, Directory, Existing, Extra, Traces};
 use hopline_lab::plan::{Keep, KeepNodes, KeepPairs, KeepSeries};
 use hopline_lab::record::{CompletedRun, Record};
-use hopline_lab::{Comparison, Observer, Plan, Problem, Spec, Work, run, text};
+use hopline_lab::{Comparison, Observer, Plan, Problem, Spec, Work, text};
 use std::collections::BTreeSet;
 
 /// Runs a scenario once.
@@ -22,19 +23,23 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     // Errors in the selected metric are reported before a run begins.
     let plan = Plan::new(&scenario, &[])?;
     let extras = extras(args, &spec)?;
+    check_qlog(args, &spec)?;
     let report = args.report.as_deref().map(|path| experiment::report_file(Some(path), &scenario.name()));
     report.as_ref().map(ReportFile::check).transpose()?;
     let window = super::animation_window(args.animate, &scenario)?;
     console::catch_interrupts()?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let directory = args.output.as_deref().map(|path| Directory::create(path, existing)).transpose()?;
+    let logs = args.qlog.as_deref().map(|path| Directory::create(path, existing)).transpose()?;
     let progress = Progress::new(args.common.quiet);
     let total_s = scenario.duration().as_secs_f64();
     progress.planned(Work { total_s, left_s: vec![total_s], ..Work::default() });
-    let run = match &directory {
-        Some(directory) => output::traced(directory, &spec, args.run, &extras, &progress)?,
-        None => run::untraced(&spec, args.run, &progress)?,
+    let title = format!("{}, run {}", scenario.name(), args.run);
+    let traces = Traces {
+        results: directory.as_ref().map(|directory| (directory, &*extras)),
+        qlog: logs.as_ref().map(|directory| (directory, &*title)),
     };
+    let run = output::traced(traces, &spec, args.run, &progress)?;
     let played = window.filter(|_| report.is_some());
     let animation = played.map(|window| animation::single(&spec, args.run, window, &progress)).transpose()?;
     drop(progress);
@@ -48,6 +53,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         output::write(&directory, &scenario, args.run, &done, &extras)?;
         directory.finish()?;
     }
+    logs.map(Directory::finish).transpose()?;
     if let Some(report) = &report {
         report.write(&page(&plan, args.run, done.clone(), animation)?)?;
     }
@@ -58,6 +64,9 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let mut shown = text::run::describe(&scenario, &spec, args.run, &run, &done);
     if let Some(output) = &args.output {
         shown.push_str(&format!("results in {}\n", output.display()));
+    }
+    if let Some(logs) = &args.qlog {
+        shown.push_str(&format!("qlog files in {}\n", logs.display()));
     }
     if args.common.verbose {
         shown.push_str(&text::run::nodes(&spec, &done.by_key()));
@@ -87,6 +96,22 @@ fn extras(args: &Args, spec: &Spec) -> Result<Vec<Extra>, Problem> {
     let others = [(args.ns2_trace, Extra::Ns2Trace), (args.flowmon, Extra::Flowmon)];
     let others = others.into_iter().filter(|(asked, _)| *asked).map(|(_, extra)| extra);
     Ok(capture.into_iter().chain(others).collect())
+}
+
+/// Checks that there is something to log, and that neither directory is in the other: each appears as a whole.
+fn check_qlog(args: &Args, spec: &Spec) -> Result<(), Problem> {
+    let Some(logs) = &args.qlog else { return Ok(()) };
+    if !qlog::has_connections(spec) {
+        return Err(Problem::new("--qlog: no flow has a transport protocol, so there is nothing to log")
+            .help("give a flow a `transport` such as \"tcp-newreno\""));
+    }
+    match &args.output {
+        Some(output) if logs.starts_with(output) || output.starts_with(logs) => {
+            Err(Problem::new(format!("--qlog: {} and {} overlap", logs.display(), output.display()))
+                .help("choose two directories beside each other"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the nodes with a capture, if one is requested.

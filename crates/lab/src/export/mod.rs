@@ -1,3 +1,4 @@
-//! Results in the formats of other simulators.
+//! Results in the formats of other simulators and tools.
 
 pub mod flowmon;
+pub mod qlog;

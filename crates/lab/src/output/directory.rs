@@ -3,7 +3,9 @@
 use super::error::{Existing, OutputError};
 use super::file::{folder_of, without_draft};
 use super::names::{FORMAT, MANIFEST};
-use std::fs::{self, File};
+use crate::export::qlog;
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -97,6 +99,13 @@ impl Directory {
         file.map(BufWriter::new).map_err(|error| self.file_error(name, error))
     }
 
+    /// Returns a function that appends text to a file of this directory, which it creates. No file stays open between
+    /// calls.
+    pub(super) fn appender(&self) -> impl FnMut(&str, &[u8]) -> io::Result<()> + 'static {
+        let draft = self.draft.path().to_owned();
+        move |name, text| OpenOptions::new().create(true).append(true).open(draft.join(name))?.write_all(text)
+    }
+
     /// Moves the directory to its place.
     ///
     /// # Errors
@@ -145,8 +154,10 @@ fn check(target: &Path, existing: Existing) -> Result<(), OutputError> {
     if fs::symlink_metadata(target).is_ok_and(|m| !m.is_dir()) {
         return Err(foreign("it is not a directory"));
     }
-    let mut entries = fs::read_dir(target).map_err(OutputError::at(target))?;
-    if entries.next().is_none() {
+    let entries = fs::read_dir(target).map_err(OutputError::at(target))?;
+    let is_log = |name: &OsStr| name.to_str().is_some_and(|name| name.ends_with(qlog::EXTENSION));
+    // An empty directory, or one of logs.
+    if entries.map_while(Result::ok).all(|entry| is_log(&entry.file_name())) {
         return Ok(());
     }
     let manifest = fs::read(target.join(MANIFEST)).ok();

@@ -1,4 +1,4 @@
-//! Result directories: manifest.json, flows.csv, series.csv, and trace files.
+//! Result directories: manifest.json, flows.csv, series.csv, and trace files; directories of qlog files.
 //!
 //! A directory is written under another name beside its place and renamed at the end: an interruption or a
 //! full disk leaves nothing behind.
@@ -22,6 +22,7 @@ pub use page::ReportFile;
 
 use crate::digest::hex;
 use crate::export::flowmon;
+use crate::export::qlog::QlogTracer;
 use crate::record::CompletedRun;
 use crate::run::{self, Observer, Run, RunError};
 use hopline_scenario::Scenario;
@@ -57,53 +58,73 @@ pub fn write(
     })
 }
 
-/// Runs `spec` as run number `number`, and writes the `extras`.
+/// Files that are written while a run goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traces<'a> {
+    /// Result directory, and what it has besides tables and manifest.
+    pub results: Option<(&'a Directory, &'a [Extra])>,
+    /// Directory of qlog files, and their title.
+    pub qlog: Option<(&'a Directory, &'a str)>,
+}
+
+/// Runs `spec` as run number `number`, and writes the traces.
 ///
 /// # Errors
 ///
 /// [`RunError`], or if a file cannot be written.
 pub fn traced(
-    directory: &Directory,
+    traces: Traces<'_>,
     spec: &Spec,
     number: u64,
-    extras: &[Extra],
     watch: &dyn Observer,
 ) -> Result<Run, TracedError> {
-    let run = with_traces(directory, spec, number, extras, watch)?;
-    if extras.contains(&Extra::Flowmon) {
+    let run = with_traces(traces, spec, number, watch)?;
+    if let Some((directory, extras)) = traces.results
+        && extras.contains(&Extra::Flowmon)
+    {
         directory.write(FLOWMON, |file| flowmon::write(file, spec, &run.outcome))?;
     }
     Ok(run)
 }
 
 fn with_traces(
-    directory: &Directory,
+    traces: Traces<'_>,
     spec: &Spec,
     number: u64,
-    extras: &[Extra],
     watch: &dyn Observer,
 ) -> Result<Run, TracedError> {
-    let refused = |name| move |error| TracedError::Output(directory.file_error(name, error));
-    let captured = extras.iter().find_map(Extra::captured);
-    let capture = match captured {
-        Some(captured) => Some(
-            PcapTracer::with_filter(directory.file(CAPTURE)?, spec, captured).map_err(refused(CAPTURE))?,
-        ),
-        None => None,
-    };
-    let ns2 = match extras.contains(&Extra::Ns2Trace) {
-        true => Some(Ns2Tracer::new(directory.file(NS2_TRACE)?, spec)),
-        false => None,
-    };
-    if capture.is_none() && ns2.is_none() {
+    let refused =
+        |directory: &Directory, name: &str, error| TracedError::Output(directory.file_error(name, error));
+    let has = |extra| traces.results.filter(|(_, extras)| extras.contains(&extra));
+    let captured = traces
+        .results
+        .and_then(|(directory, extras)| Some((directory, extras.iter().find_map(Extra::captured)?)));
+    let capture = captured.map(|(directory, captured)| {
+        let tracer = PcapTracer::with_filter(directory.file(CAPTURE)?, spec, captured);
+        Ok::<_, TracedError>((directory, tracer.map_err(|error| refused(directory, CAPTURE, error))?))
+    });
+    let ns2 = has(Extra::Ns2Trace).map(|(directory, _)| {
+        Ok::<_, TracedError>((directory, Ns2Tracer::new(directory.file(NS2_TRACE)?, spec)))
+    });
+    let qlog =
+        traces.qlog.map(|(directory, title)| (directory, QlogTracer::new(spec, title, directory.appender())));
+    let (in_capture, capture) = capture.transpose()?.unzip();
+    let (in_ns2, ns2) = ns2.transpose()?.unzip();
+    let (in_qlog, qlog) = qlog.unzip();
+    if capture.is_none() && ns2.is_none() && qlog.is_none() {
         return run::untraced(spec, number, watch).map_err(TracedError::Run);
     }
-    let (run, (capture, ns2)) = run::traced(spec, number, (capture, ns2), watch).map_err(TracedError::Run)?;
-    if let Some(capture) = capture {
-        capture.finish().and_then(|mut file| file.flush()).map_err(refused(CAPTURE))?;
+    let (run, (capture, (ns2, qlog))) =
+        run::traced(spec, number, (capture, (ns2, qlog)), watch).map_err(TracedError::Run)?;
+    if let (Some(directory), Some(capture)) = (in_capture, capture) {
+        let finished = capture.finish().and_then(|mut file| file.flush());
+        finished.map_err(|error| refused(directory, CAPTURE, error))?;
     }
-    if let Some(ns2) = ns2 {
-        ns2.finish().map_err(refused(NS2_TRACE))?;
+    if let (Some(directory), Some(ns2)) = (in_ns2, ns2) {
+        ns2.finish().map_err(|error| refused(directory, NS2_TRACE, error))?;
+    }
+    if let (Some(directory), Some(qlog)) = (in_qlog, qlog) {
+        qlog.finish().map_err(|(name, error)| refused(directory, &name, error))?;
     }
     Ok(run)
 }
