@@ -79,7 +79,7 @@ explore: tools ## Run all tests with new cases in the property tests
 	PROPTEST_RNG_SEED=$$seed cargo test --locked --workspace
 
 .PHONY: check
-check: lint build-times-check package tshark chromium iperf3 iptables nft test examples packaging-check quick fingerprints python-check ## What a change must pass: lint, tests, examples, packaging scripts, fingerprints, the Python package
+check: lint build-times-check package tshark chromium iperf3 iptables nft test examples packaging-check quick qlog-schema fingerprints python-check ## What a change must pass: lint, tests, examples, packaging scripts, fingerprints, the Python package
 	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
@@ -218,6 +218,11 @@ versus-proxies: tools iptables ## Measure proxies in front of a lossy last hop, 
 	cargo build --locked --release $(VERSUS) --package versus-proxies
 	pepsal=$$(sh bench/pepsal/build.sh | tail -n 1); \
 	$(TARGET)/release/versus-proxies $${pepsal:+--pepsal "$$pepsal"} --out $(TARGET)/versus-proxies --write docs/versus-proxies-tables.md
+
+.PHONY: qlog-schema
+qlog-schema: quick ## Read qlog files of every transport with the types of Cloudflare's crate qlog
+	cargo build --locked --manifest-path bench/qlog/Cargo.toml --target-dir $(TARGET)/qlog
+	HOPLINE=$(TARGET)/release/hopline QLOG_SCHEMA=$(TARGET)/qlog/debug/qlog-schema bench/qlog/check.sh
 
 # Debian's compiler for the web comes with the standard library's source, which is built along.
 # Call it by path, so that it never replaces rustup's compiler elsewhere.

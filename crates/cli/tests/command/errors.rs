@@ -98,7 +98,7 @@ fn a_varied_value_is_checked_before_anything_runs() {
 fn options_without_an_effect() {
     contains(&refused(&hopline(["run"])), &["<SCENARIO>"]);
     contains(&refused(&hopline(["walk"])), &["unrecognized subcommand"]);
-    for extra in ["--pcap", "--ns2-trace", "--flowmon"] {
+    for extra in ["--pcap", "--ns2-trace", "--flowmon", "--force"] {
         contains(&refused(&run_chain(&[extra])), &["--output"]);
     }
 }

@@ -271,6 +271,58 @@ fn traces_of_other_simulators_are_written_and_change_no_result() {
 }
 
 #[test]
+fn qlog_files_of_both_ends_are_written_and_change_no_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let logs = path("logs");
+    let logged = json(&run_chain(&["--qlog", &logs, "--json"]));
+    assert_eq!(logged["fingerprint"], json(&run_chain(&["--json"]))["fingerprint"]);
+    assert_eq!(names(folder.path()), ["logs"], "no draft is left");
+    assert_eq!(names(logs.as_ref()), ["f0-receiver.sqlog", "f0-sender.sqlog"]);
+    let bytes = || fs::read(folder.path().join("logs/f0-sender.sqlog")).unwrap();
+    let first = bytes();
+    assert!(first.starts_with(b"\x1e{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\","));
+    // The directory is not replaced unless that is asked for, and then only if it has nothing but logs.
+    let refused = run_chain(&["--qlog", &logs]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("add --force"), "{}", stderr(&refused));
+    let text = stdout(&run_chain(&["--qlog", &logs, "--force"]));
+    assert!(text.ends_with(&format!("qlog files in {logs}\n")), "{text}");
+    assert_eq!(bytes(), first, "the same run, the same bytes");
+    fs::write(folder.path().join("logs/mine.txt"), "mine").unwrap();
+    let refused = run_chain(&["--qlog", &logs, "--force"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(folder.path().join("logs/mine.txt").exists() && bytes() == first, "{}", stderr(&refused));
+    // Beside results and other traces.
+    let (out, more) = (path("out"), path("more"));
+    let all = json(&run_chain(&["-o", &out, "--pcap", "--ns2-trace", "--qlog", &more, "--json"]));
+    assert_eq!(all["fingerprint"], logged["fingerprint"]);
+    assert_eq!(fs::read(folder.path().join("more/f0-sender.sqlog")).unwrap(), first);
+    assert!(folder.path().join("out/run.tr").exists());
+}
+
+#[test]
+fn qlog_is_refused_before_any_run_where_it_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let refused = |args: &[&str], reason: &str| {
+        let output = run_chain(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(reason), "{}", stderr(&output));
+    };
+    let (out, within) = (path("out"), path("out/logs"));
+    refused(&["-o", &out, "--qlog", &within], "overlap");
+    refused(&["-o", &out, "--qlog", &out], "overlap");
+    fs::write(path("file"), "").unwrap();
+    refused(&["--qlog", &path("file/logs")], "it is a file");
+    refused(
+        &["--set", "flow.0.kind=cbr", "--set", "flow.0.rate_kbps=8", "--qlog", &path("logs")],
+        "no flow has a transport protocol",
+    );
+    assert_eq!(names(folder.path()), ["file"]);
+}
+
+#[test]
 fn an_existing_directory_needs_force() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out");

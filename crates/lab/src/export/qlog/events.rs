@@ -8,6 +8,11 @@ use std::net::Ipv4Addr;
 const QLOG_VERSION: &str = "0.3";
 /// Text sequences of RFC 7464.
 const QLOG_FORMAT: &str = "JSON-SEQ";
+/// Start of the run as milliseconds of Unix time. It has no date, but qvis takes 0 for a file without a reference time.
+const REFERENCE_TIME_MS: f64 = 1.0;
+/// Offset of the clock, milliseconds. Both ends have the same clock, but qvis estimates an offset if the file has 0: hence a
+/// nanosecond.
+const TIME_OFFSET_MS: f64 = 1e-6;
 /// Byte before a text (RFC 7464 §2.2).
 const RECORD_SEPARATOR: u8 = 0x1e;
 
@@ -25,7 +30,13 @@ struct Trace<'a> {
     vantage_point: VantagePoint<'a>,
     title: &'a str,
     description: &'a str,
+    configuration: Configuration,
     common_fields: CommonFields<'a>,
+}
+
+#[derive(Serialize)]
+struct Configuration {
+    time_offset: f64,
 }
 
 #[derive(Serialize)]
@@ -62,12 +73,16 @@ impl<'a> FileHeader<'a> {
             ConnectionRole::Client => "client",
             ConnectionRole::Server => "server",
         };
-        let common_fields =
-            CommonFields { protocol_type: [protocol], time_format: "relative", reference_time: 0.0 };
+        let common_fields = CommonFields {
+            protocol_type: [protocol],
+            time_format: "relative",
+            reference_time: REFERENCE_TIME_MS,
+        };
         let trace = Trace {
             vantage_point: VantagePoint { name, r#type },
             title: name,
             description: flow,
+            configuration: Configuration { time_offset: TIME_OFFSET_MS },
             common_fields,
         };
         Self { qlog_version: QLOG_VERSION, qlog_format: QLOG_FORMAT, title, trace }
