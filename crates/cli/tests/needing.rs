@@ -18,6 +18,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let of_disks = tests!([Need::Mounts];
         a_full_disk_is_a_single_error_and_keeps_stored_results,
         a_read_only_directory_is_an_error_before_any_run,
+        a_qlog_file_that_fills_the_disk_is_a_single_error_and_leaves_nothing,
     );
     of_bash.into_iter().chain(of_groff).chain(of_disks).collect()
 }
@@ -90,5 +91,20 @@ fn a_read_only_directory_is_an_error_before_any_run() {
     assert_eq!((output.status.code(), stdout(&output)), (Some(1), String::new()));
     let said = stderr(&output);
     assert!(said.contains("small/out") && said.contains("Read-only file system"), "{said}");
+    assert_eq!(said.matches('×').count(), 1, "{said}");
+}
+
+fn a_qlog_file_that_fills_the_disk_is_a_single_error_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let chain = scenario("chain");
+    let script = format!(
+        "mount -t tmpfs -o size=64k none small && \
+         $HOPLINE run {} --set duration_s=5 --qlog small/logs -q; code=$?; ls -A small; exit $code",
+        chain.display()
+    );
+    let output = in_namespace(folder.path(), &script);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(1), String::new()));
+    let said = stderr(&output);
+    assert!(said.contains("small/logs/f0-") && said.contains("No space left on device"), "{said}");
     assert_eq!(said.matches('×').count(), 1, "{said}");
 }

@@ -88,8 +88,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Returns the numbers of the packets that were declared lost at `now`. Empty for transports whose packets have no
-    /// number of their own: they declare data lost, and a log infers the packet.
+    /// Returns the numbers of the packets that were declared lost at `now`. Empty for transports
+    /// without packet numbers: they declare data lost, and a log infers the packet.
     pub fn packets_lost_at(&self, now: Instant) -> impl Iterator<Item = u64> {
         let wide = match self {
             Self::Wide { endpoint, .. } => Some(endpoint),

@@ -14,7 +14,7 @@ use std::ops::Range;
 const WIDE_ACK_DELAY_MS: f64 = 0.016;
 /// Units of a TPA block: more than it has positions.
 const TPA_BLOCK_UNITS: u64 = 16;
-/// Blocks whose offsets are kept for late segments.
+/// Number of blocks for which offsets are kept, for late segments.
 const TPA_KEPT_BLOCKS: u64 = 64;
 
 /// Content of a segment.

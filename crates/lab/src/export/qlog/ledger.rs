@@ -42,7 +42,7 @@ impl<T> Ledger<T> {
         }
     }
 
-    /// Removes and returns the packets whose units are all below `below` or in one of `blocks`, in the order of their
+    /// Removes and returns the packets with all units below `below` or in one of `blocks`, in the order of their
     /// numbers.
     pub(super) fn take_covered(&mut self, below: u64, blocks: &[Range<u64>]) -> Vec<Entry<T>> {
         let mut taken = self.take_within(0..below);
@@ -64,7 +64,7 @@ impl<T> Ledger<T> {
         self.take_where(units, |entry| entry.units.end <= end)
     }
 
-    /// Removes and returns the packets whose first unit is in `starts`, if `matches`.
+    /// Removes and returns the packets with their first unit in `starts`, if `matches`.
     fn take_where(&mut self, starts: Range<u64>, matches: impl Fn(&Entry<T>) -> bool) -> Vec<Entry<T>> {
         if starts.is_empty() {
             return Vec::new();
