@@ -116,12 +116,19 @@ impl Pie {
     /// Decides on a packet that arrives at a queue of `bytes` bytes. The share `occupancy` of its capacity is in use.
     pub fn on_arrival(&mut self, now: Instant, bytes: u64, occupancy: f64) -> PieDecision {
         self.advance(now, bytes);
+        let calm = self.is_calm(bytes);
+        if calm {
+            // RFC 8033 §4.4.
+            self.control.burst_allowance = self.config.max_burst;
+        }
         let decision = self.decide(bytes);
-        if self.state == State::Inactive
-            && let Activation::AboveOccupancy { share } = self.config.activation
-            && occupancy >= share
-        {
-            self.activate();
+        if let Activation::AboveOccupancy { share } = self.config.activation {
+            match self.state {
+                State::Inactive if occupancy >= share => self.activate(now),
+                // RFC 8033 §5.3. A queue above the share would be activated again at once.
+                State::Active if calm && occupancy < share => self.deactivate(),
+                State::Inactive | State::Active => {}
+            }
         }
         decision
     }
@@ -151,12 +158,12 @@ impl Pie {
         self.accumulated = 0.0;
     }
 
-    /// Chooses a packet that arrives at `bytes` bytes (§4.1, §4.4).
+    /// Chooses a packet that arrives at `bytes` bytes (§4.1, §4.4). The drop probability of an inactive PIE is zero.
     fn decide(&mut self, bytes: u64) -> PieDecision {
         let Control { drop_probability, last_delay, burst_allowance } = self.control;
         let low_delay = last_delay < self.config.half_target() && drop_probability < 0.2;
         let short = bytes <= 2 * u64::from(self.config.mean_packet_bytes);
-        if self.state == State::Inactive || !burst_allowance.is_zero() || low_delay || short {
+        if !burst_allowance.is_zero() || low_delay || short {
             return PieDecision::Enqueue;
         }
         if !self.choose() {
@@ -181,25 +188,44 @@ impl Pie {
         self.random.bernoulli(probability)
     }
 
-    fn activate(&mut self) {
+    /// Returns whether the congestion is over (§4.4): no drops, and low delays at the last update and now.
+    fn is_calm(&self, bytes: u64) -> bool {
+        let Control { drop_probability, last_delay, .. } = self.control;
+        let half = self.config.half_target();
+        drop_probability == 0.0 && last_delay < half && self.delay.current(bytes) < half
+    }
+
+    fn activate(&mut self, now: Instant) {
         // RFC 8033 §5.3 and appendix B. The average dequeue time restarts too, since the rate may have changed.
         self.state = State::Active;
         self.control = Control::reset(&self.config);
         self.accumulated = 0.0;
-        if let DelayMeasurement::Rate(_) = self.delay {
-            self.delay = DelayMeasurement::new(self.config.delay_estimate);
+        self.next_update = now + self.config.update_interval;
+        if let DelayMeasurement::Rate(rate) = &mut self.delay {
+            rate.average = None;
+            rate.measurement = Some((now, 0));
+        }
+    }
+
+    fn deactivate(&mut self) {
+        self.state = State::Inactive;
+        if let DelayMeasurement::Rate(rate) = &mut self.delay {
+            rate.measurement = None;
         }
     }
 
     /// Makes all updates that are due by `now`, while the queue held `bytes` bytes.
     fn advance(&mut self, now: Instant, bytes: u64) {
         while self.next_update <= now {
-            let before = (self.control, self.state);
+            let before = self.control;
             if self.state == State::Active {
-                self.update(bytes);
+                let delay = self.delay.current(bytes);
+                self.control.update(&self.config, delay);
             }
             self.next_update += self.config.update_interval;
-            if (self.control, self.state) == before {
+            // The next packet restores the burst allowance of a calm queue.
+            let same = Control { burst_allowance: self.control.burst_allowance, ..before } == self.control;
+            if self.control == before || same && self.is_calm(bytes) {
                 // All further updates have the same input and the same result.
                 self.skip_updates(now);
             }
@@ -214,17 +240,6 @@ impl Pie {
             self.next_update += self.config.update_interval.saturating_mul(missed);
         }
     }
-
-    /// Updates the drop probability and the burst allowance (§4.2, §4.4).
-    fn update(&mut self, bytes: u64) {
-        let delay = self.delay.current(bytes);
-        self.control.update(&self.config, delay);
-        let congested = !self.control.last_delay.is_zero() || self.control.drop_probability > 0.0;
-        if matches!(self.config.activation, Activation::AboveOccupancy { .. }) && !congested && bytes == 0 {
-            // RFC 8033 §5.3: the congestion is over.
-            self.state = State::Inactive;
-        }
-    }
 }
 
 impl Control {
@@ -232,6 +247,7 @@ impl Control {
         Self { drop_probability: 0.0, last_delay: Duration::ZERO, burst_allowance: config.max_burst }
     }
 
+    /// Updates the drop probability and the burst allowance (§4.2, §4.4).
     fn update(&mut self, config: &PieConfig, delay: Duration) {
         let before = self.last_delay;
         let mut probability = self.drop_probability + self.adjustment(config, delay);
@@ -242,11 +258,6 @@ impl Control {
         self.drop_probability = probability.clamp(0.0, 1.0);
         self.last_delay = delay;
         self.burst_allowance = self.burst_allowance.saturating_sub(config.update_interval);
-        // RFC 8033 §4.4.
-        let half = config.half_target();
-        if self.drop_probability == 0.0 && delay < half && before < half {
-            self.burst_allowance = config.max_burst;
-        }
     }
 
     /// Returns the change of the drop probability (§4.2, §5.5).

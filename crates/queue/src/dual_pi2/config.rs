@@ -8,13 +8,13 @@ pub struct DualPi2Config {
     /// Target of the queueing delay of Classic traffic. Above 0; default 15 ms.
     pub target: Duration,
     /// Tupdate: interval between updates of the base probability. Above 0; default 15 ms, the smaller of the target and a
-    /// third of the greatest round-trip time (100 ms); Linux has 16 ms.
+    /// third of the greatest round-trip time, 100 ms (figure 2); 16 ms in Linux and in the text of appendix A.1.
     pub update_interval: Duration,
     /// alpha: change of the base probability per update and second of delay above the target. At least 0; default 0.15;
-    /// Linux has 0.16.
+    /// 0.16 with an interval of 16 ms.
     pub alpha_hz: f64,
     /// beta: change of the base probability per update and second by which the delay has grown. At least 0; default 3;
-    /// Linux has 3.2.
+    /// 3.2 in Linux and in the text of appendix A.1.
     pub beta_hz: f64,
     /// k: ratio of the coupled L4S probability to the base probability. At least 1; default 2.
     pub coupling: f64,
@@ -75,7 +75,7 @@ impl DualPi2Config {
     /// Classic weight of [`Scheduler::WeightedRoundRobin`]: 1/16, the example of the RFC.
     pub const CLASSIC_WEIGHT: f64 = 1.0 / 16.0;
 
-    /// Time shift of [`Scheduler::TimeShiftedFifo`]: 50 ms, as in the earlier drafts of the RFC.
+    /// Time shift of [`Scheduler::TimeShiftedFifo`]: 50 ms, for the public Internet (appendix A.2).
     pub const TIME_SHIFT: Duration = Duration::from_millis(50);
 
     /// Checks every field against its range.
@@ -99,13 +99,13 @@ impl DualPi2Config {
         rules.iter().find(|(ok, _)| !ok).map_or(Ok(()), |(_, must)| Err(must))
     }
 
-    /// Returns `p'_L`: marking probability of an L4S packet by its own queueing delay (`laqm` of appendix A.1).
+    /// Returns `p'_L`: marking probability of an L4S packet by its own queueing delay (`laqm` of figure 5).
     pub(super) fn native_probability(&self, delay: Duration) -> f64 {
-        if delay <= self.l4s_threshold {
-            return 0.0;
+        if delay >= self.l4s_threshold + self.l4s_ramp {
+            return 1.0;
         }
         let above = delay.saturating_sub(self.l4s_threshold);
-        if above >= self.l4s_ramp { 1.0 } else { above.as_secs_f64() / self.l4s_ramp.as_secs_f64() }
+        if above.is_zero() { 0.0 } else { above.as_secs_f64() / self.l4s_ramp.as_secs_f64() }
     }
 
     /// Returns `p_Cmax = min(1/k², 1)`: Classic probability from which on packets are dropped even if they could be marked.

@@ -22,7 +22,7 @@ pub(super) struct Backlogs {
 pub(super) struct WrrCredit {
     /// Bytes that the C queue may send before the L queue: it earns its weight of each byte that the L queue sends while
     /// Classic packets wait.
-    classic_bytes: f64,
+    pub(super) classic_bytes: f64,
 }
 
 impl WrrCredit {

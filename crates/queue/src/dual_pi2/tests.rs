@@ -75,6 +75,14 @@ fn updates_follow_the_formula_of_the_rfc() {
     }
     at_once.advance(ms(199));
     assert_eq!(late.base_probability(), at_once.base_probability(), "updates can be made late");
+    // Also those that a saturated controller skips.
+    for at in 200..20_000 {
+        late.advance(ms(at));
+    }
+    at_once.advance(ms(19_999));
+    let state =
+        |q: &DualPi2<Packet>| (q.base_probability(), q.controller.last_delay, q.controller.next_update);
+    assert_eq!((state(&late), at_once.base_probability()), (state(&at_once), 1.0));
     at_once.advance(Instant::from_secs(4_000_000));
     assert_eq!(at_once.base_probability(), 1.0, "never above 1");
     let mut idle = queue(DualPi2Config { update_interval: Duration::from_nanos(1), ..RFC });
@@ -126,8 +134,9 @@ fn l4s_packets_are_marked_above_a_step_or_ramp_of_their_own_delay() {
         assert!(marks(RFC, waited).abs_diff(marked) <= 1, "{waited} us: {}", marks(RFC, waited));
     }
     let step = DualPi2Config { l4s_threshold: Duration::from_millis(1), l4s_ramp: Duration::ZERO, ..RFC };
-    assert_eq!([999, 1000, 1001].map(|waited| marks(step, waited)), [0, 0, 1000]);
-    assert_eq!([1000, 1001].map(|waited| marks(DualPi2Config::LINUX, waited)), [0, 1000]);
+    // RFC 9332 figure 5: from maxTh on.
+    assert_eq!([999, 1000, 1001].map(|waited| marks(step, waited)), [0, 1000, 1000]);
+    assert_eq!([999, 1000].map(|waited| marks(DualPi2Config::LINUX, waited)), [0, 1000]);
     // Classic packets have no such threshold.
     let mut q = queue(RFC);
     fill(&mut q, ms(0), (0..100).map(ect0));
@@ -217,6 +226,33 @@ fn weighted_round_robin_gives_classic_traffic_its_share() {
     let (served, _) = serve(&mut q, ms(0), 1900);
     let classic = served.iter().filter(|packet| packet.number >= 5000).count();
     assert!(classic.abs_diff(400) <= 4, "{classic}");
+    // L4S packets of a quarter of the length: 60 of them for each Classic packet.
+    let mut q = held_at(0.0);
+    let short = |number| Packet { len_bytes: 250, ..l4s(number) };
+    fill(&mut q, ms(0), (0..2000).map(short).chain((5000..5200).map(data)));
+    let (served, _) = serve(&mut q, ms(0), 1220);
+    let classic = served.iter().filter(|packet| packet.number >= 5000).count();
+    assert!(classic.abs_diff(20) <= 1, "{classic}");
+}
+
+#[test]
+fn credit_changes_only_while_both_queues_have_packets() {
+    // RFC 9332 appendix A.1. Traffic of one kind alone neither earns credit for the other nor uses its own.
+    for alone in [l4s, data] {
+        let mut q = held_at(0.0);
+        fill(&mut q, ms(0), (0..40).map(alone));
+        serve(&mut q, ms(0), 39);
+        assert_eq!(q.wrr.classic_bytes, 0.0);
+    }
+    // Both at once give the Classic queue credit, and an idle link resets it.
+    let mut q = held_at(0.0);
+    fill(&mut q, ms(0), [l4s(0), l4s(1), data(2)]);
+    serve(&mut q, ms(0), 1);
+    assert!(q.wrr.classic_bytes > 0.0);
+    serve(&mut q, ms(0), 1);
+    assert!(q.wrr.classic_bytes < 0.0, "it was used");
+    serve(&mut q, ms(0), 1);
+    assert_eq!(q.wrr.classic_bytes, 0.0);
 }
 
 #[test]

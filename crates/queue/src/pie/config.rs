@@ -18,8 +18,8 @@ pub struct PieConfig {
     pub beta_hz: f64,
     /// MAX_BURST: time for which a burst enters without drops. Default 150 ms (§4.4).
     pub max_burst: Duration,
-    /// MEAN_PKTSIZE in bytes: a queue of at most two such packets drops none. Default 1024 (§4.1); Linux has the MTU, here
-    /// 1514.
+    /// MEAN_PKTSIZE in bytes: a queue of at most two such packets drops none (§4.1). Default 1024, as in RFC 8034, since
+    /// RFC 8033 gives no value; Linux has the MTU and the link header, here 1514.
     pub mean_packet_bytes: u32,
     /// Action on a packet that is chosen. Default drop.
     pub action: SignalAction,
@@ -53,8 +53,8 @@ pub enum DelayEstimate {
 pub enum Activation {
     /// Always.
     Always,
-    /// From the time at which the queue has filled to a share of its capacity, until the drop probability and the delay
-    /// have returned to zero.
+    /// From the time at which the queue has filled to a share of its capacity, until it is below this share, the drop
+    /// probability is zero, and the delay is below half the target.
     AboveOccupancy {
         /// Share of the capacity. Above 0, at most 1; the RFC recommends 1/3.
         share: f64,
@@ -96,8 +96,7 @@ impl PieConfig {
         cap_drop_adjustment: CapDropAdjustment::Off,
     };
 
-    /// Defaults of Linux (`net/sched/sch_pie.c`, read for facts). Linux also adds 0.02 to the drop probability at each
-    /// update that sees a delay above 250 ms, which is not implemented.
+    /// Defaults of Linux (`net/sched/sch_pie.c`, read for facts). What Linux does otherwise is in the page of PIE.
     pub const LINUX: Self = Self {
         mean_packet_bytes: 1514,
         derandomization: Derandomization::On,

@@ -136,12 +136,24 @@ fn a_burst_of_150_ms_enters_without_drops() {
         test.update(for_ms(100));
     }
     assert!((0..50).any(|_| test.arrive() != PieDecision::Enqueue), "ten updates later it is used up");
-    // It returns with a probability of 0 and two delays below half the target.
-    test.pie.control.drop_probability = 0.0;
-    for (delay, allowance) in [(8, 0), (7, 0), (7, 150)] {
-        test.update(for_ms(delay));
-        assert_eq!(test.pie.burst_allowance(), for_ms(allowance), "{delay} ms");
+    // It returns as a packet arrives with a probability of 0, and both the latest delay and that of the last update below
+    // half the target (RFC 8033 §4.4).
+    let allowance = |drop_probability, last_delay, latest| {
+        let mut test = TestControl::at_probability(RFC, drop_probability, last_delay);
+        test.pie.on_departure(test.now, 1000, latest, TestControl::BYTES);
+        test.arrive();
+        test.pie.burst_allowance()
+    };
+    assert_eq!(allowance(0.0, for_ms(7), for_ms(7)), for_ms(150));
+    for (probability, last, latest) in [(0.001, 7, 7), (0.0, 8, 7), (0.0, 7, 8)] {
+        assert!(allowance(probability, for_ms(last), for_ms(latest)).is_zero(), "{last} and {latest} ms");
     }
+    // An update takes its interval from the allowance in any case.
+    let mut test = TestControl::new(RFC);
+    test.update(for_ms(1));
+    assert_eq!(test.pie.burst_allowance(), for_ms(135));
+    test.arrive();
+    assert_eq!(test.pie.burst_allowance(), for_ms(150));
 }
 
 #[test]
@@ -223,6 +235,30 @@ fn derandomization_spaces_the_drops() {
 }
 
 #[test]
+fn without_a_drop_probability_no_probability_is_saved_up() {
+    let on = PieConfig { derandomization: Derandomization::On, ..RFC };
+    let mut test = TestControl::at_probability(on, 0.0, for_ms(20));
+    test.pie.accumulated = 8.4;
+    assert_eq!(test.arrive(), PieDecision::Enqueue);
+    assert_eq!(test.pie.accumulated, 0.0);
+}
+
+#[test]
+fn the_delay_is_that_of_the_last_data_packet_until_the_queue_is_empty() {
+    let mut queue = TestQueue::new(RFC, 100);
+    for n in 0..2 {
+        let _ = queue.offer(ms(0), data(n));
+    }
+    let _ = queue.offer(ms(1), routing(2));
+    let _ = queue.offer(ms(90), data(3));
+    let mut delay_after = |at| {
+        queue.serve(ms(at));
+        queue.pie().delay.current(0)
+    };
+    assert_eq!([5, 6, 100, 101].map(&mut delay_after), [5, 6, 6, 0].map(for_ms));
+}
+
+#[test]
 fn cap_drop_adjustment_limits_growth_to_two_percent() {
     let cap = PieConfig { cap_drop_adjustment: CapDropAdjustment::On, ..RFC };
     // 0.125 * 0.985 + 1.25 * 0.98 = 1.348125.
@@ -285,6 +321,52 @@ fn pie_sleeps_below_a_third_of_the_capacity() {
     while queue.serve(ms(701)).is_some() {}
     let _ = queue.offer(ms(20_000), data(14));
     assert_eq!((queue.probability(), queue.pie().state), (0.0, State::Inactive));
+}
+
+#[test]
+fn pie_sleeps_again_when_the_delays_are_below_half_the_target() {
+    // RFC 8033 §5.3: packets that wait 7 ms end the congestion, although the queue is not empty.
+    let activation = Activation::AboveOccupancy { share: 1.0 / 3.0 };
+    let state_after = |probability, last, latest, occupancy| {
+        let config = PieConfig { activation, ..RFC };
+        let mut test = TestControl::at_probability(config, probability, for_ms(last));
+        test.pie.state = State::Active;
+        test.pie.on_departure(ms(1), 1000, for_ms(latest), TestControl::BYTES);
+        test.pie.on_arrival(ms(1), TestControl::BYTES, occupancy);
+        test.pie.state
+    };
+    assert_eq!(state_after(0.0, 7, 7, 0.3), State::Inactive);
+    assert_eq!(state_after(0.001, 7, 7, 0.3), State::Active, "while packets are dropped");
+    assert_eq!(state_after(0.0, 8, 7, 0.3), State::Active, "previous delay");
+    assert_eq!(state_after(0.0, 7, 8, 0.3), State::Active, "latest delay");
+    assert_eq!(state_after(0.0, 7, 7, 0.4), State::Active, "the queue is long");
+}
+
+#[test]
+fn activation_starts_the_updates_and_a_measurement_of_the_rate() {
+    // RFC 8033 appendix B: the first update is an interval later, and the bytes that leave count at once.
+    let activation = Activation::AboveOccupancy { share: 0.5 };
+    let delay_estimate = DelayEstimate::DequeueRate { threshold_bytes: 2000 };
+    let mut pie = Pie::new(PieConfig { activation, delay_estimate, ..RFC }, stream());
+    let measure = |pie: &mut Pie, at: u64, millis_each: u64| {
+        for n in 1..=2 {
+            pie.on_departure(ms(at + n * millis_each), 1000, Duration::ZERO, 10_000);
+        }
+        pie.delay.current(10_000)
+    };
+    pie.on_arrival(ms(10), 100_000, 0.5);
+    assert_eq!((pie.state, pie.next_update), (State::Active, ms(25)));
+    assert_eq!(measure(&mut pie, 10, 1), for_ms(10));
+    // It sleeps, and what it had measured is forgotten.
+    pie.control = Control { drop_probability: 0.0, last_delay: for_ms(7), burst_allowance: for_ms(15) };
+    pie.on_arrival(ms(20), 5000, 0.4);
+    assert_eq!(pie.state, State::Inactive);
+    assert!(matches!(pie.delay, DelayMeasurement::Rate(DequeueRate { measurement: None, .. })));
+    pie.control.burst_allowance = Duration::ZERO;
+    pie.on_arrival(ms(30), 10_000, 0.5);
+    assert_eq!(pie.control, Control::reset(&RFC));
+    assert!(pie.delay.current(10_000).is_zero());
+    assert_eq!(measure(&mut pie, 30, 3), for_ms(30));
 }
 
 #[test]
