@@ -83,6 +83,9 @@ impl<P: Payload> Endpoint<P> {
             }
             AckKind::Other => {}
         }
+        if let Some(options) = &mut self.sockopts {
+            options.on_ack(self.snd.una);
+        }
         let acked = self.snd.una - taken.una_before;
         self.run_spurious_detectors(
             now,
@@ -196,6 +199,7 @@ impl<P: Payload> Endpoint<P> {
         self.snd.retries = 0;
         self.snd.probes = 0;
         self.snd.retransmit_first = false;
+        self.restart_user_timeout(now);
         if self.scoreboard.advance(ack) == Reneging::Yes {
             self.scoreboard.clear();
             if let Some(rack) = &mut self.rack {

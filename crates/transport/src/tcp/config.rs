@@ -57,6 +57,10 @@ settings! {
         repeated_timeout, with_repeated_timeout: RepeatedTimeout,
         /// Effect of a time-out during fast recovery on `ssthresh`. Default lower it again (RFC 5681 §4.3).
         recovery_timeout, with_recovery_timeout: RecoveryTimeout,
+        /// Contents of a probe of the peer's closed window. Default the next byte of data (RFC 9293 §3.8.6.1).
+        window_probe, with_window_probe: WindowProbe,
+        /// Effect of a reset in TIME-WAIT. Default it ends the connection (RFC 9293 §3.10.7.4).
+        time_wait_reset, with_time_wait_reset: TimeWaitReset,
         /// Treatment of data in flight after the peer closes its window over them. Default they time out; 4.4BSD probes.
         closed_window, with_closed_window: ClosedWindow,
         /// Number of duplicate acknowledgments that indicate a loss. Range 1–255, default 3 (RFC 5681 §3.2).
@@ -221,6 +225,25 @@ pub enum MissingTimestamp {
     Dropped,
     /// Taken (Linux).
     Accepted,
+}
+
+/// Contents of a probe of the peer's closed window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowProbe {
+    /// The next byte of data (RFC 9293 §3.8.6.1).
+    NextByte,
+    /// No data, with the sequence number before the first unacknowledged one, so that the peer has to answer (Linux,
+    /// `tcp_xmit_probe_skb`).
+    OldSequence,
+}
+
+/// Effect of a reset in TIME-WAIT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeWaitReset {
+    /// It ends the connection (RFC 9293 §3.10.7.4).
+    Ends,
+    /// None, so that a delayed segment cannot cut TIME-WAIT short (RFC 1337 §3, F1; FreeBSD; Linux with `tcp_rfc1337`).
+    Ignored,
 }
 
 /// Quantity that a loss halves. [`CongestionControl::Cubic`] multiplies by its `beta` in place of one half.

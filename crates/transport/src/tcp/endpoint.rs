@@ -1,6 +1,7 @@
 //! TCP endpoint: its parts, calls of the application, and getters.
 
-use super::config::{Config, LossDetection, Nagle, OptionOffer};
+use super::activity::ActivityLog;
+use super::config::{Config, LossDetection, OptionOffer};
 use super::congestion::undo::ReductionHistory;
 use super::congestion::{
     BbrModel, CongestionControl, CongestionState, CustomCongestionControl, RecoveryPhase, Variant,
@@ -14,6 +15,7 @@ use super::rack::Rack;
 use super::receive::ReceiveHalf;
 use super::rto::RtoEstimator;
 use super::scoreboard::Scoreboard;
+use super::socket_options::SocketOptions;
 use super::spurious::SuspectReduction;
 use super::stats::{DropReason, Stats};
 use super::timer::Timer;
@@ -97,6 +99,9 @@ pub struct Endpoint<P: Payload> {
     pub(super) reply: Option<Segment<P>>,
     /// Time of the last challenge ACK.
     pub(super) last_challenge_ack: Option<Instant>,
+    /// Corking, records, user timeout; `None`: not in use.
+    pub(super) sockopts: Option<Box<SocketOptions>>,
+    pub(super) activity: ActivityLog,
     pub(super) stats: Stats,
 }
 
@@ -251,6 +256,8 @@ impl<P: Payload> Endpoint<P> {
             ecn: EcnState::default(),
             reply: None,
             last_challenge_ack: None,
+            sockopts: None,
+            activity: ActivityLog::default(),
             stats: Stats::default(),
         })
     }
@@ -282,6 +289,7 @@ impl<P: Payload> Endpoint<P> {
     /// The connection is not open for sending, or the send buffer has no room.
     pub fn send(&mut self, _now: Instant, data: P) -> Result<(), SendError> {
         self.lifecycle.check_send()?;
+        self.end_hold();
         self.check_if_application_limited();
         self.snd.queue.push(data)
     }
@@ -316,10 +324,10 @@ impl<P: Payload> Endpoint<P> {
         }
         // RFC 9293 §3.10.5
         let tells_peer = self.state().is_known_to_peer() && self.state() != State::TimeWait;
-        let seq = self.snd.seq(self.snd.max);
+        let reset = tells_peer.then(|| self.reset_of_abort(now));
         self.end_freeze(now);
         self.terminate(CloseReason::Aborted);
-        self.reply = tells_peer.then(|| self.bare_segment(seq, Seq32(0), Flags::RST));
+        self.reply = reset;
     }
 
     /// Returns the connection state.
@@ -441,11 +449,6 @@ impl<P: Payload> Endpoint<P> {
         !seq.before(self.rcv.irs + self.rcv.nxt as u32)
     }
 
-    /// Changes the treatment of small segments while data is in flight, as `TCP_NODELAY` does.
-    pub fn set_nagle(&mut self, nagle: Nagle) {
-        self.config.nagle = nagle;
-    }
-
     /// Returns the bytes in the receive buffer, in order or not.
     #[must_use]
     pub fn received_unread(&self) -> u64 {
@@ -554,7 +557,9 @@ impl<P: Payload> StateMachine for Endpoint<P> {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
-        self.next_segment(now)
+        let segment = self.next_segment(now);
+        self.record_activity(now);
+        segment
     }
 
     fn poll_timeout(&self) -> Option<(Instant, Timer)> {

@@ -39,6 +39,12 @@ impl<P: Payload> Endpoint<P> {
         (0..(self.snd.max - self.snd.una) as i64).contains(&from_una)
     }
 
+    /// Returns the sequence number that is expected next from the peer ("RCV.NXT").
+    #[must_use]
+    pub fn next_expected(&self) -> Seq32 {
+        self.rcv.seq(self.rcv.nxt)
+    }
+
     /// Lowers the largest segment to `mss` bytes, options included as in [`Config::mss`](super::Config::mss), and sends the first
     /// outstanding one again: a router has dropped what was larger (RFC 1191 §6.4, RFC 8201). A larger `mss` than the present one changes
     /// nothing.
@@ -49,6 +55,9 @@ impl<P: Payload> Endpoint<P> {
         if limit < self.snd.mss && limit > 0 && self.state().is_synchronized() {
             self.snd.mss = limit;
             self.snd.retransmit_first = self.snd.outstanding() && self.state().may_transmit();
+            if let Some(rack) = &mut self.rack {
+                rack.mark_too_large(limit.into());
+            }
         }
     }
 

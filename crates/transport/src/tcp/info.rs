@@ -1,6 +1,7 @@
 //! Snapshot of a connection, in the units of Linux's `TCP_INFO`.
 
 use super::congestion::RecoveryPhase;
+use super::ecn::EcnNegotiation;
 use super::endpoint::Endpoint;
 use super::sent_segments::{SegmentState, TransmissionCount};
 use crate::connection::State;
@@ -40,6 +41,18 @@ pub struct Info {
     pub backoff: u32,
     /// Window probes without an answer (`tcpi_probes`).
     pub probes: u32,
+    /// Extent of reordering, segments (`tcpi_reordering`): the threshold of duplicate acknowledgments, or more if segments arrived
+    /// farther out of order. Without RACK, the threshold.
+    pub reordering: u32,
+    /// Timestamps are in use (`TCPI_OPT_TIMESTAMPS`).
+    pub timestamps: bool,
+    /// Selective acknowledgments are in use (`TCPI_OPT_SACK`).
+    pub sack: bool,
+    /// Explicit congestion notification is in use (`TCPI_OPT_ECN`).
+    pub ecn: bool,
+    /// Shifts of the peer's and of our window (`tcpi_snd_wscale`, `tcpi_rcv_wscale`); `None` without scaling
+    /// (`TCPI_OPT_WSCALE`).
+    pub window_scales: Option<(u8, u8)>,
 }
 
 /// State of congestion control, as Linux names it (`TCP_CA_Open` …).
@@ -60,6 +73,8 @@ pub enum CaState {
 
 /// Slow start threshold that stands for "unlimited": Linux's `TCP_INFINITE_SSTHRESH`.
 const UNLIMITED_SSTHRESH: u32 = 0x7fff_ffff;
+/// Largest extent of reordering that is reported, segments: Linux's `tcp_max_reordering`.
+const LARGEST_REORDERING: u32 = 300;
 /// Slow start threshold of an endpoint before the first loss, bytes.
 const LARGEST_SSTHRESH: u32 = 1 << 30;
 
@@ -87,6 +102,11 @@ impl<P: Payload> Endpoint<P> {
             min_rtt: self.rack.as_ref().and_then(|rack| rack.min_rtt()),
             backoff: self.rto.backoff_factor().ilog2(),
             probes: self.snd.probes,
+            reordering: self.reordering(),
+            timestamps: self.options.timestamps,
+            sack: self.options.sack,
+            ecn: self.ecn.negotiation == EcnNegotiation::Full,
+            window_scales: self.rcv.scale_agreed.then_some((self.snd.scale, self.rcv.scale)),
         }
     }
 
@@ -119,6 +139,13 @@ impl<P: Payload> Endpoint<P> {
     #[must_use]
     pub fn uses_rack(&self) -> bool {
         self.rack.is_some()
+    }
+
+    fn reordering(&self) -> u32 {
+        let extent = self.rack.as_ref().and_then(|rack| rack.reordering_extent());
+        // The segment itself counts too.
+        let segments = extent.map_or(0, |bytes| bytes.div_ceil(u64::from(self.snd.mss.max(1))) + 1);
+        self.config.dup_ack_threshold.max(segments.min(u64::from(LARGEST_REORDERING)) as u32)
     }
 
     /// Returns the bytes in flight, lost, selectively acknowledged, and of those in flight the retransmitted ones.

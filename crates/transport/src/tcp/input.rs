@@ -1,6 +1,6 @@
 //! Segment arrives (RFC 9293 §3.10.7), with the defences of RFC 5961.
 
-use super::config::{MIN_MSS, MissingTimestamp};
+use super::config::{MIN_MSS, MissingTimestamp, TimeWaitReset};
 use super::congestion::{SackNegotiation, SynOutcome};
 use super::endpoint::{Endpoint, Negotiated};
 use super::receive::{PendingAck, ReceiveHalf};
@@ -100,6 +100,7 @@ impl<P: Payload> Endpoint<P> {
             self.handle_data_of_syn(now, segment);
         } else {
             // Simultaneous open (RFC 9293 §3.5, figure 7).
+            self.keep_data_of_syn(segment);
             self.lifecycle.enter(State::SynReceived);
             self.send_syn(now);
         }
@@ -111,6 +112,19 @@ impl<P: Payload> Endpoint<P> {
         let mut rest = Segment { seq: segment.seq + 1, flags, ..segment.clone() };
         let start = self.trim_to_window(1, &mut rest);
         self.handle_data(now, start, rest);
+    }
+
+    /// Keeps data and FIN of a SYN until the connection is established (RFC 9293 §3.10.7.3: "other controls or text").
+    fn keep_data_of_syn(&mut self, segment: &Segment<P>) {
+        let flags = Flags(segment.flags.0 & !Flags::SYN.0);
+        let mut rest = Segment { seq: segment.seq + 1, flags, ..segment.clone() };
+        let start = self.trim_to_window(1, &mut rest);
+        if rest.flags.contains(Flags::FIN) {
+            self.rcv.fin = Some(start + rest.payload.len());
+        }
+        if !rest.payload.is_empty() {
+            self.store_out_of_order(start, rest.payload);
+        }
     }
 
     /// Records the peer's initial sequence number and options.
@@ -176,6 +190,7 @@ impl<P: Payload> Endpoint<P> {
         self.timers.stop(Timer::Retransmit);
         self.lifecycle.enter(State::Established);
         self.start_keep_alive(now);
+        self.rcv.last_data = Some(now);
         self.event(Event::Connected);
         self.update_send_window(1, segment);
     }
@@ -296,7 +311,9 @@ impl<P: Payload> Endpoint<P> {
 
     /// Second check: RST bit, in the window (RFC 5961 §3.2).
     fn check_reset(&mut self, now: Instant, position: i64) -> Check {
-        if position == self.rcv.nxt as i64 {
+        if self.state() == State::TimeWait && self.config.time_wait_reset == TimeWaitReset::Ignored {
+            self.drop_segment(DropReason::BadReset);
+        } else if position == self.rcv.nxt as i64 {
             self.handle_reset(now);
         } else {
             self.drop_segment(DropReason::BadReset);
@@ -362,6 +379,7 @@ impl<P: Payload> Endpoint<P> {
             return STOP;
         }
         self.establish(now, segment);
+        self.deliver_data_of_syn(now);
         CONTINUE
     }
 
@@ -404,6 +422,15 @@ impl<P: Payload> Endpoint<P> {
             self.stats.challenge_acks += 1;
             self.rcv.pending_ack = PendingAck::Now;
         }
+    }
+
+    /// Returns the reset that ends the connection. It acknowledges what has arrived, as the resets of Linux and FreeBSD do, and
+    /// has a timestamp where they were negotiated (RFC 7323 §3.2).
+    pub(super) fn reset_of_abort(&self, now: Instant) -> Segment<P> {
+        let flags = Flags::RST | Flags::ACK;
+        let mut reset = self.bare_segment(self.snd.seq(self.snd.max), self.rcv.seq(self.rcv.nxt), flags);
+        reset.options.timestamps = self.options.timestamps.then(|| self.timestamps(now, flags));
+        reset
     }
 
     /// Answers with a reset, unless the segment is one (RFC 9293 §3.10.7.1).

@@ -224,7 +224,8 @@ impl<P: Payload> Endpoint<P> {
 
     /// Returns the data bytes of a segment that starts at `from` and does not go beyond `to`.
     fn data_within(&self, from: u64, to: u64) -> u64 {
-        (to.min(self.snd.queue.end()).saturating_sub(from)).min(self.full_segment_len())
+        let data = to.min(self.snd.queue.end()).saturating_sub(from);
+        data.min(self.full_segment_len()).min(self.room_in_record(from))
     }
 
     /// Chooses the segment of a tail loss probe: new data if the peer's window takes them, regardless of `cwnd`;

@@ -14,6 +14,7 @@
 //! | `receive` | the data: reassembly, ACK policy, window announcements |
 //! | `sack_option` | the SACK option of an acknowledgment |
 //! | `output` | choice of the next segment |
+//! | `socket_options`, `activity` | corking, records and user timeout; times of being busy and limited |
 //! | `window_usage`, `quick_ack` | use of the window over a round trip, immediate ACKs at the start |
 //! | `timeouts` | expiry of timers |
 //! | `host_limits` | calls for a host stack: path MTU, unread pieces |
@@ -32,6 +33,7 @@
 //! are converted to and from sequence numbers at the edge, so that wrap-around is handled in one place.
 
 mod acknowledge;
+mod activity;
 mod config;
 pub mod congestion;
 pub(crate) mod delivery_rate;
@@ -57,6 +59,7 @@ mod rto;
 mod sack_option;
 mod scoreboard;
 mod sent_segments;
+mod socket_options;
 mod spurious;
 mod stats;
 mod timeouts;
@@ -69,10 +72,12 @@ mod tests;
 
 pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
+pub use activity::Activity;
 pub use config::{
     AckPolicy, ClosedWindow, Config, DsackReports, EcnMode, Estimator, Growth, GrowthCondition, IdleRestart,
     InitialSsthresh, InitialWindow, LimitedTransmit, LossDetection, MissingTimestamp, Nagle, OptionOffer,
-    RecoveryTimeout, Reduction, RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
+    RecoveryTimeout, Reduction, RepeatedTimeout, RtoConfig, RtoFloor, TimeWaitReset, TimestampEcho,
+    WindowProbe,
 };
 pub use congestion::{
     BbrConfig, BbrModel, BbrState, BbrVersion, CongestionControl, CongestionSignal, CubicArithmetic,

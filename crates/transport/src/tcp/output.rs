@@ -1,6 +1,6 @@
 //! Choice of the next segment to send.
 
-use super::config::{IdleRestart, Nagle, TimestampEcho};
+use super::config::{IdleRestart, Nagle, TimestampEcho, WindowProbe};
 use super::congestion::NewData;
 use super::door::{DoorState, PayloadKind, SynKind};
 use super::endpoint::Endpoint;
@@ -24,6 +24,9 @@ impl<P: Payload> Endpoint<P> {
         }
         if self.snd.syn_pending {
             return Some(self.syn(now));
+        }
+        if let Some(probe) = self.window_probe_without_data(now) {
+            return Some(probe);
         }
         if self.state().may_transmit() && !self.waits_for_release(now) {
             if let Some((at, len)) = self.choose_segment(now) {
@@ -71,7 +74,7 @@ impl<P: Payload> Endpoint<P> {
         segment
     }
 
-    fn timestamps(&self, now: Instant, flags: Flags) -> Timestamps {
+    pub(super) fn timestamps(&self, now: Instant, flags: Flags) -> Timestamps {
         let echo = match self.config.timestamp_echo {
             _ if !flags.contains(Flags::ACK) => 0,
             TimestampEcho::Earliest => self.rcv.ts_recent.map_or(0, |(recent, _)| recent),
@@ -169,12 +172,26 @@ impl<P: Payload> Endpoint<P> {
         (una, len)
     }
 
+    /// Returns a window probe that is due, if it carries no data: its sequence number is one that the peer has acknowledged.
+    fn window_probe_without_data(&mut self, now: Instant) -> Option<Segment<P>> {
+        let is_closed = self.snd.window == 0 && self.state().may_transmit() && !self.route.is_frozen();
+        if !self.snd.probe_pending || !is_closed || self.config.window_probe == WindowProbe::NextByte {
+            return None;
+        }
+        self.snd.probe_pending = false;
+        self.stats.window_probes += 1;
+        self.snd.last_sent = Some(now);
+        let mut probe = self.bare_segment(self.snd.seq(self.snd.una - 1), Seq32(0), Flags::ACK);
+        self.fill_in_ack(now, &mut probe);
+        Some(probe)
+    }
+
     fn choose_first_unacked(&mut self) -> (u64, u64) {
         self.snd.retransmit_first = false;
         let una = self.snd.una;
         let sent = self.snd.max.min(self.snd.queue.end()).saturating_sub(una);
         let gap = self.scoreboard.gap_at(una).unwrap_or(u64::MAX);
-        (una, sent.min(self.full_segment_len()).min(gap))
+        (una, sent.min(self.full_segment_len()).min(gap).min(self.room_in_record(una)))
     }
 
     fn choose_in_recovery(&mut self) -> Option<(u64, u64)> {
@@ -186,7 +203,7 @@ impl<P: Payload> Endpoint<P> {
             return next.map(|len| (at, len));
         }
         let data = self.snd.queue.end().saturating_sub(at);
-        Some((at, limit.min(self.full_segment_len()).min(data)))
+        Some((at, limit.min(self.full_segment_len()).min(data).min(self.room_in_record(at))))
     }
 
     fn skips_sacked(&self) -> bool {
@@ -215,6 +232,8 @@ impl<P: Payload> Endpoint<P> {
             Some(gap) if self.skips_sacked() => data.min(mss).min(gap),
             _ => data.min(mss),
         };
+        let record = self.room_in_record(snd.nxt);
+        let want = want.min(record);
         let flight = snd.nxt - snd.una;
         if self.config.window_clamp.is_some_and(|n| flight + want > u64::from(n) * u64::from(snd.mss))
             && flight > 0
@@ -233,7 +252,8 @@ impl<P: Payload> Endpoint<P> {
         };
         let may = len == mss
             || (resent && len == want)
-            || (all && (small_may || snd.fin.is_some()))
+            || (all && (snd.fin.is_some() || (small_may && !self.is_corked())))
+            || (len == record && !all)
             || (len > 0 && 2 * len >= snd.max_window && (idle || self.config.nagle == Nagle::Off));
         may.then_some(len)
     }
@@ -247,7 +267,9 @@ impl<P: Payload> Endpoint<P> {
 
     /// Restarts the window after idle time (RFC 5681 §4.1).
     pub(super) fn restart_if_idle(&mut self, now: Instant) {
-        if self.config.idle_restart == IdleRestart::Never || self.snd.outstanding() {
+        // A sender in front of a closed window is not idle.
+        let is_closed = self.snd.window == 0;
+        if self.config.idle_restart == IdleRestart::Never || self.snd.outstanding() || is_closed {
             return;
         }
         let idle = self.snd.last_sent.is_some_and(|t| now.since(t) > self.rto.timeout());
@@ -262,6 +284,7 @@ impl<P: Payload> Endpoint<P> {
         let fin = self.snd.fin == Some(end);
         let after = end + u64::from(fin);
         self.count_segment(at, len);
+        self.start_user_timeout(now);
         if !self.snd.outstanding() {
             self.control.on_resume(now);
             self.rate_control_on_resume(now);
@@ -300,7 +323,7 @@ impl<P: Payload> Endpoint<P> {
         if fin {
             flags |= Flags::FIN;
         }
-        if len > 0 && end == self.snd.queue.end() {
+        if len > 0 && (end == self.snd.queue.end() || self.room_in_record(at) == len) {
             flags |= Flags::PSH; // RFC 9293 §3.9.1.2: the last buffered data
         }
         let mut segment = self.bare_segment(self.snd.seq(at), Seq32(0), flags);
@@ -333,7 +356,8 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         self.timers.stop(Timer::Retransmit);
-        let wait = self.rto.timeout().saturating_mul(1 << snd.probes.min(16)).min(self.config.rto.max);
+        self.start_user_timeout(now);
+        let wait = self.rto.timeout().saturating_mul(1 << self.snd.probes.min(16)).min(self.config.rto.max);
         self.timers.set(Timer::Persist, now + wait);
     }
 }

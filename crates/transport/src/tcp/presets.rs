@@ -5,7 +5,8 @@
 use super::config::{
     AckPolicy, ClosedWindow, Config, DsackReports, EcnMode, Estimator, Growth, GrowthCondition, IdleRestart,
     InitialSsthresh, InitialWindow, LimitedTransmit, LossDetection, MissingTimestamp, Nagle, OptionOffer,
-    RecoveryTimeout, Reduction, RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
+    RecoveryTimeout, Reduction, RepeatedTimeout, RtoConfig, RtoFloor, TimeWaitReset, TimestampEcho,
+    WindowProbe,
 };
 use super::congestion::{
     BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, Variant,
@@ -36,6 +37,8 @@ impl Config {
             reduction: Reduction::FlightSize,
             repeated_timeout: RepeatedTimeout::Keep,
             recovery_timeout: RecoveryTimeout::Reduce,
+            window_probe: WindowProbe::NextByte,
+            time_wait_reset: TimeWaitReset::Ends,
             closed_window: ClosedWindow::TimeOut,
             dup_ack_threshold: 3,
             limited_transmit: LimitedTransmit::NewData,
@@ -88,7 +91,7 @@ impl Config {
 
     /// As `self`, with what else a Linux host does: the window grows by delivered bytes while it was in use in the last round
     /// trip, a loss cuts the window, sixteen immediate ACKs, Minshall's Nagle, a first lost SYN forgiven, segments without
-    /// timestamps accepted, RTO up to 120 s. Scripts of packetdrill are run with it. [`Self::linux`] is without it: its
+    /// timestamps accepted, window probes without data, RTO up to 120 s. Scripts of packetdrill are run with it. [`Self::linux`] is without it: its
     /// agreement with the kernel was measured so.
     #[must_use]
     pub const fn with_linux_host(mut self) -> Self {
@@ -99,6 +102,7 @@ impl Config {
         self.quick_acks = 16;
         self.tolerated_lost_syns = 1;
         self.missing_timestamp = MissingTimestamp::Accepted;
+        self.window_probe = WindowProbe::OldSequence;
         self.rto.max = Duration::from_secs(120);
         self
     }
@@ -123,6 +127,8 @@ impl Config {
             reduction: Reduction::Window,
             repeated_timeout: RepeatedTimeout::Reduce,
             recovery_timeout: RecoveryTimeout::Reduce,
+            window_probe: WindowProbe::NextByte,
+            time_wait_reset: TimeWaitReset::Ends,
             closed_window: ClosedWindow::TimeOut,
             dup_ack_threshold: 3,
             limited_transmit: LimitedTransmit::NextData,

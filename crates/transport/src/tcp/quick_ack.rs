@@ -33,6 +33,11 @@ impl QuickAck {
         self.left > 0 && !self.is_interactive
     }
 
+    /// Returns whether data have arrived.
+    pub(super) fn has_seen_data(&self) -> bool {
+        self.last_data.is_some()
+    }
+
     /// Records an acknowledgment of data.
     pub(super) fn on_ack_sent(&mut self) {
         self.left = self.left.saturating_sub(1);

@@ -50,6 +50,8 @@ pub(crate) struct Rack {
     /// Highest position that the peer has acknowledged, selectively or not ("RACK.fack").
     fack: u64,
     reordering: Reordering,
+    /// Longest way, in bytes, from the end of a reordered segment to the end of the highest delivered one.
+    reordering_extent: u64,
     /// Size of the reordering window, quarters of the minimum round-trip time ("RACK.reo_wnd_mult").
     reo_wnd_mult: u64,
     /// Number of recoveries until the window is reset to one quarter ("RACK.reo_wnd_persist").
@@ -120,6 +122,7 @@ impl Rack {
             latest_delivered: None,
             fack: una,
             reordering: Reordering::NotSeen,
+            reordering_extent: 0,
             reo_wnd_mult: 1,
             reo_wnd_persist: config.reo_wnd_persist,
             dsack_round: None,
@@ -154,9 +157,11 @@ impl Rack {
             latest_delivered: recent,
             fack,
             reordering,
+            reordering_extent,
             tlp,
             ..
         } = self;
+        let mut lowest = None;
         let window = self.config.min_rtt_window;
         let mut delivered = |record: &SentSegment, stamp: Option<&PacketState>| {
             let rtt = arrival.now.since(record.sent_at);
@@ -172,6 +177,7 @@ impl Rack {
                 *fack = record.end;
             } else if record.end < *fack && record.transmissions == TransmissionCount::Once {
                 *reordering = Reordering::Seen;
+                lowest.get_or_insert(record.end);
             }
         };
         records.acknowledge(arrival.una, &mut delivered);
@@ -180,6 +186,15 @@ impl Rack {
                 records.sack(left..right, held, &mut delivered);
             }
         }
+        if let Some(end) = lowest {
+            *reordering_extent = (*reordering_extent).max(*fack - end);
+        }
+    }
+
+    /// Returns the longest way, in bytes, from the end of a reordered segment to the end of the highest delivered one; `None`
+    /// without reordering so far.
+    pub(crate) fn reordering_extent(&self) -> Option<u64> {
+        (self.reordering == Reordering::Seen).then_some(self.reordering_extent)
     }
 
     /// Widens the reordering window after a round with a D-SACK (RFC 8985 §6.2, step 4, first half).
@@ -226,6 +241,14 @@ impl Rack {
         };
         let lost = records.mark_lost(verdict, loss_recorder(rate));
         RackResult { lost, recheck_at: again }
+    }
+
+    /// Marks segments in flight that are larger than `limit` bytes as lost: a router has dropped them.
+    pub(crate) fn mark_too_large(&mut self, limit: u64) {
+        let verdict = |start, record: &SentSegment| {
+            if record.end - start > limit { LossVerdict::Lost } else { LossVerdict::Keep }
+        };
+        self.segments.mark_lost(verdict, loss_recorder(&mut self.rate_sampler));
     }
 
     /// Marks losses at an expiry of the retransmission timer: the first segment and all overdue ones (RFC 8985 §6.3).

@@ -5,7 +5,7 @@ use super::endpoint::{Endpoint, FIRST_DATA};
 use super::quick_ack::QuickAck;
 use super::stats::DropReason;
 use super::timer::Timer;
-use crate::connection::Event;
+use crate::connection::{Event, State};
 use crate::reassembly::{ReassemblyBuffer, Stored};
 use hopline_core::{Duration, Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, SackBlock, SackBlocks, Segment};
@@ -51,6 +51,8 @@ pub(super) struct ReceiveHalf<P> {
     pub(super) ts_latest: u32,
     /// Immediate acknowledgments.
     pub(super) quick: QuickAck,
+    /// Last arrival of data, or the opening of the connection.
+    pub(super) last_data: Option<Instant>,
 }
 
 /// Acknowledgment to be sent to the peer.
@@ -85,6 +87,7 @@ impl<P: Payload> ReceiveHalf<P> {
             ts_recent: None,
             ts_latest: 0,
             quick: QuickAck::default(),
+            last_data: None,
         }
     }
 
@@ -220,6 +223,9 @@ impl<P: Payload> Endpoint<P> {
             self.drop_segment(DropReason::AfterClose);
             return;
         }
+        if len > 0 {
+            self.rcv.last_data = Some(now);
+        }
         let in_order = position == self.rcv.nxt;
         if len > 0 && self.rcv.ready.len() >= self.rcv.max_ready_pieces {
             // What the segment acknowledges was taken. The data come again, as if they had been lost.
@@ -245,11 +251,24 @@ impl<P: Payload> Endpoint<P> {
             }
         }
         self.handle_fin(now);
+        if fin && in_order && len == 0 && self.lets_ack_of_fin_wait() {
+            return self.delay_ack(now);
+        }
         // A segment that repeats data is reported at once (RFC 2883 §4).
         if in_order && !filled_gap && !fin && self.rcv.duplicate.is_none() {
             self.schedule_ack(now)
         } else {
             self.rcv.pending_ack = PendingAck::Now
+        }
+    }
+
+    /// Passes data that came with the SYN of a simultaneous open to the user.
+    pub(super) fn deliver_data_of_syn(&mut self, now: Instant) {
+        let waits = !self.rcv.reassembly.is_empty() || self.rcv.fin.is_some();
+        if waits && self.state() == State::Established {
+            self.deliver_in_order(P::default());
+            self.handle_fin(now);
+            self.schedule_ack(now);
         }
     }
 
@@ -259,7 +278,9 @@ impl<P: Payload> Endpoint<P> {
         let before = rcv.nxt;
         rcv.nxt += data.len();
         rcv.ready_bytes += data.len();
-        rcv.ready.push_back(data);
+        if !data.is_empty() {
+            rcv.ready.push_back(data);
+        }
         if !rcv.reassembly.is_empty() {
             let (ready, bytes) = (&mut rcv.ready, &mut rcv.ready_bytes);
             rcv.nxt = rcv.reassembly.take_in_order(rcv.nxt, |part| {
@@ -272,7 +293,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Stores out-of-order data.
-    fn store_out_of_order(&mut self, position: u64, data: P) {
+    pub(super) fn store_out_of_order(&mut self, position: u64, data: P) {
         match self.rcv.reassembly.insert(position, data) {
             Stored::New(0) => self.stats.duplicates_received += 1,
             Stored::New(_) => self.stats.out_of_order += 1,
@@ -290,6 +311,21 @@ impl<P: Payload> Endpoint<P> {
         self.rcv.reassembly.clear();
         self.event(Event::PeerClosed);
         self.enter_state(now, self.state().after_peer_fin());
+    }
+
+    /// Returns whether the ACK of a FIN waits for the FIN of this host. As Linux does (`tcp_fin`): after data of the peer.
+    fn lets_ack_of_fin_wait(&self) -> bool {
+        let is_linux = self.config.quick_acks > 0 && self.config.ack_policy != AckPolicy::EverySegment;
+        let is_first = self.state() == State::CloseWait && self.rcv.pending_ack == PendingAck::None;
+        is_linux && is_first && self.rcv.quick.has_seen_data()
+    }
+
+    /// Lets an acknowledgment wait for data of this host, or for the timer of delayed acknowledgments.
+    fn delay_ack(&mut self, now: Instant) {
+        if let AckPolicy::Delayed { timer } = self.config.ack_policy {
+            self.timers.set(Timer::DelayedAck, now + timer);
+            self.rcv.pending_ack = PendingAck::Delayed { segments: 1 };
+        }
     }
 
     /// Requests an acknowledgment of an in-order segment, by the ACK policy (RFC 1122 §4.2.3.2).

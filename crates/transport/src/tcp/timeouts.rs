@@ -30,6 +30,7 @@ impl<P: Payload> Endpoint<P> {
                 Timer::PacingRelease | Timer::EcnPause => {} // what waited is chosen when the outputs are drained
                 Timer::Route => self.on_route_timer(now),
                 Timer::KeepAlive => self.on_keep_alive_timeout(now),
+                Timer::User => self.on_user_timeout(now),
             }
         }
     }

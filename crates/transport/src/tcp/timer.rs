@@ -26,6 +26,8 @@ pub enum Timer {
     Route,
     /// The peer of an idle connection is to be probed (RFC 9293 §3.8.4).
     KeepAlive,
+    /// Data have waited for the peer too long (RFC 9293 §3.9.1.1, "user timeout").
+    User,
 }
 
 impl TimerKind for Timer {
@@ -40,6 +42,7 @@ impl TimerKind for Timer {
         Self::EcnPause,
         Self::Route,
         Self::KeepAlive,
+        Self::User,
     ];
 
     fn index(self) -> usize {

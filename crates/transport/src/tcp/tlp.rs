@@ -15,6 +15,8 @@ pub enum TailProbe {
     },
 }
 
+/// Least time until a probe: two ticks of the clock (Linux, `TCP_TIMEOUT_MIN`), so that no probe leaves beside what it probes.
+const LEAST_PTO: Duration = Duration::from_millis(2);
 /// Wait before the first round-trip sample (RFC 8985 §7.2).
 const INITIAL_PTO: Duration = Duration::from_secs(1);
 
@@ -101,7 +103,7 @@ impl Tlp {
         let wait = match (srtt, flight) {
             (None, _) => INITIAL_PTO,
             (Some(srtt), Flight::OneSegment) => srtt * 2 + max_ack_delay,
-            (Some(srtt), Flight::More) => srtt * 2,
+            (Some(srtt), Flight::More) => (srtt * 2).max(LEAST_PTO),
         };
         let at = now + wait;
         Some(rto.map_or(at, |rto| rto.min(at)))

@@ -92,7 +92,7 @@ fn abort_resets_the_peer() {
     let mut s = Script::sending(plain(), 1500);
     s.transmits();
     s.endpoint.abort(s.now);
-    assert_eq!(s.transmits(), "R 1501");
+    assert_eq!(s.transmits(), "R 1501 ack 1");
     assert_eq!(s.events(), [Event::Closed(CloseReason::Aborted)]);
     s.receive(segment(1).ack(1001));
     assert_eq!(s.transmits(), "R 1001", "what still arrives is reset");
