@@ -442,6 +442,9 @@ pub(crate) struct Packetdrill {
     /// Scripts, and folders that are searched for names ending in .pkt
     #[arg(value_name = "SCRIPT", required = true)]
     pub(crate) scripts: Vec<PathBuf>,
+    /// Option of packetdrill, such as mtu=1520, which counts after those of the scripts; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = script_option)]
+    pub(crate) option: Vec<(String, String)>,
     /// Parameters of the endpoint, before the commands of a script change them
     #[arg(long, value_enum, default_value_t = PacketdrillPreset::Linux)]
     pub(crate) preset: PacketdrillPreset,
@@ -451,6 +454,14 @@ pub(crate) struct Packetdrill {
     /// Print one JSON object
     #[arg(long, conflicts_with = "summary")]
     pub(crate) json: bool,
+}
+
+/// Reads `NAME=VALUE`.
+fn script_option(text: &str) -> Result<(String, String), String> {
+    match text.trim_start_matches("--").split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("it has to be NAME=VALUE".to_owned()),
+    }
 }
 
 /// Parameters of an endpoint.

@@ -3,8 +3,55 @@
 //! A statement is `assert EXPRESSION, message`. Expressions have `and`, `or`, `not`, comparisons with chains, sums,
 //! products, integers, and the names of `TCP_INFO`.
 
+use crate::connection::Connection;
 use crate::options::bsd_name;
-use hopline_transport::tcp::{CaState, Info};
+use hopline_core::{Duration, Instant};
+use hopline_transport::tcp::{Activity, CaState, Info};
+
+/// Values that a script may assert.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    info: Info,
+    activity: Activity,
+    /// Time since data of the peer last arrived, or the connection opened.
+    since_data: Option<Duration>,
+    /// Bytes of data received in order.
+    received: u64,
+    /// Largest segment received, bytes of data.
+    largest_received: u64,
+}
+
+impl Facts {
+    pub(crate) fn of(connection: &Connection, now: Instant) -> Self {
+        let endpoint = &connection.endpoint;
+        Self {
+            info: endpoint.info(),
+            activity: endpoint.activity(now),
+            since_data: endpoint.last_data_received().map(|at| now.since(at)),
+            received: endpoint.stats().bytes_received,
+            largest_received: connection.largest_received,
+        }
+    }
+
+    /// Returns the bits of `tcpi_options`.
+    fn options(&self) -> u32 {
+        let bits = [
+            (self.info.timestamps, TIMESTAMPS),
+            (self.info.sack, SACK),
+            (self.info.window_scales.is_some(), WINDOW_SCALE),
+            (self.info.ecn, ECN),
+        ];
+        bits.iter().filter(|(is_on, _)| *is_on).map(|(_, bit)| bit).sum()
+    }
+}
+
+/// Bits of `tcpi_options`.
+const TIMESTAMPS: u32 = 1;
+const SACK: u32 = 2;
+const WINDOW_SCALE: u32 = 4;
+const ECN: u32 = 8;
+/// Data of a SYN were acknowledged: never here.
+const SYN_DATA: u32 = 32;
 
 /// Outcome of the assertions of one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +65,7 @@ pub(crate) enum Outcome {
 }
 
 /// Evaluates the statements.
-pub(crate) fn check(code: &str, info: &Info) -> Outcome {
+pub(crate) fn check(code: &str, facts: &Facts) -> Outcome {
     for statement in statements(code) {
         // A constant of Linux that scripts define for themselves, and output for people.
         if statement.starts_with("print") || statement.starts_with("TCP_INFINITE_SSTHRESH =") {
@@ -27,7 +74,7 @@ pub(crate) fn check(code: &str, info: &Info) -> Outcome {
         let Some(text) = statement.strip_prefix("assert") else {
             return Outcome::Unknown(format!("the statement `{statement}`"));
         };
-        let mut parser = Parser { rest: text, info, names: Vec::new() };
+        let mut parser = Parser { rest: text, facts, names: Vec::new(), depth: 0 };
         match parser.parse_or() {
             Err(reason) => return Outcome::Unknown(reason),
             Ok(value) if value != 0.0 => {}
@@ -45,7 +92,7 @@ fn statements(code: &str) -> Vec<String> {
     let mut statements: Vec<String> = Vec::new();
     let mut depth = 0i32;
     for line in code.lines().flat_map(|line| line.split(';')) {
-        let line = line.split('#').next().unwrap_or_default().trim();
+        let line = line.split('#').next().unwrap_or_default().trim().trim_end_matches('\\').trim();
         if line.is_empty() {
             continue;
         }
@@ -60,10 +107,15 @@ fn statements(code: &str) -> Vec<String> {
 
 struct Parser<'c> {
     rest: &'c str,
-    info: &'c Info,
+    facts: &'c Facts,
     /// Names that occurred, with their values.
     names: Vec<String>,
+    /// Number of expressions around the rest.
+    depth: usize,
 }
+
+/// Most expressions within one another.
+const DEEPEST_NESTING: usize = 64;
 
 type Comparison = fn(f64, f64) -> bool;
 type Value = Result<f64, String>;
@@ -79,6 +131,17 @@ impl Parser<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Calls `parse` for an expression within another one.
+    fn nested(&mut self, parse: impl FnOnce(&mut Self) -> Value) -> Value {
+        if self.depth == DEEPEST_NESTING {
+            return Err("deeply nested assertions".to_owned());
+        }
+        self.depth += 1;
+        let value = parse(self)?;
+        self.depth -= 1;
+        Ok(value)
     }
 
     fn parse_or(&mut self) -> Value {
@@ -101,7 +164,7 @@ impl Parser<'_> {
 
     fn parse_comparison(&mut self) -> Value {
         if self.take("not") {
-            return self.parse_comparison().map(|value| truth(value == 0.0));
+            return self.nested(Self::parse_comparison).map(|value| truth(value == 0.0));
         }
         let mut left = self.parse_sum()?;
         let mut holds = None;
@@ -149,6 +212,8 @@ impl Parser<'_> {
                 value /= self.parse_term()?;
             } else if self.take("&") {
                 value = ((value as u64) & (self.parse_term()? as u64)) as f64;
+            } else if self.take("|") {
+                value = ((value as u64) | (self.parse_term()? as u64)) as f64;
             } else {
                 return Ok(value);
             }
@@ -157,10 +222,10 @@ impl Parser<'_> {
 
     fn parse_term(&mut self) -> Value {
         if self.take("-") {
-            return self.parse_term().map(|value| -value);
+            return self.nested(Self::parse_term).map(|value| -value);
         }
         if self.take("(") {
-            let value = self.parse_or()?;
+            let value = self.nested(Self::parse_or)?;
             return if self.take(")") { Ok(value) } else { Err(format!("`{}` in an assertion", self.rest)) };
         }
         let len = self.rest.find(|c: char| !is_name(c) && c != '.').unwrap_or(self.rest.len());
@@ -172,7 +237,7 @@ impl Parser<'_> {
         if let Ok(number) = word.parse::<f64>() {
             return Ok(number);
         }
-        let value = value_of(word, self.info).ok_or_else(|| unknown(word))?;
+        let value = value_of(word, self.facts).ok_or_else(|| unknown(word))?;
         if word.starts_with("tcpi_") {
             self.names.push(format!("{word} = {value}"));
         }
@@ -193,7 +258,8 @@ fn truth(holds: bool) -> f64 {
 }
 
 /// Returns the value of a name of `TCP_INFO`.
-fn value_of(name: &str, info: &Info) -> Option<f64> {
+fn value_of(name: &str, facts: &Facts) -> Option<f64> {
+    let info = &facts.info;
     Some(match name {
         "tcpi_ca_state" => f64::from(ca_number(info.ca_state)),
         "TCP_INFINITE_SSTHRESH" => f64::from(0x7fff_ffff),
@@ -215,6 +281,20 @@ fn value_of(name: &str, info: &Info) -> Option<f64> {
         "tcpi_min_rtt" => info.min_rtt?.as_micros() as f64,
         "tcpi_backoff" => f64::from(info.backoff),
         "tcpi_probes" => f64::from(info.probes),
+        "tcpi_reordering" => f64::from(info.reordering),
+        "tcpi_snd_wscale" => f64::from(info.window_scales.map_or(0, |(peers, _)| peers)),
+        "tcpi_rcv_wscale" => f64::from(info.window_scales.map_or(0, |(_, ours)| ours)),
+        "tcpi_rcv_mss" => facts.largest_received as f64,
+        "tcpi_bytes_received" => facts.received as f64,
+        "tcpi_last_data_recv" => facts.since_data?.as_millis() as f64,
+        "tcpi_busy_time" => facts.activity.busy.as_micros() as f64,
+        "tcpi_rwnd_limited" => facts.activity.window_limited.as_micros() as f64,
+        "tcpi_options" => f64::from(facts.options()),
+        "TCPI_OPT_TIMESTAMPS" => f64::from(TIMESTAMPS),
+        "TCPI_OPT_SACK" => f64::from(SACK),
+        "TCPI_OPT_WSCALE" => f64::from(WINDOW_SCALE),
+        "TCPI_OPT_ECN" => f64::from(ECN),
+        "TCPI_OPT_SYN_DATA" => f64::from(SYN_DATA),
         _ => return state_number(name),
     })
 }

@@ -23,6 +23,8 @@ use Outcome::{Blocked, Failed, NotApplicable, Returned};
 
 /// Flags of send and receive calls that change nothing for one connection in virtual time.
 const HARMLESS_FLAGS: [&str; 4] = ["MSG_DONTWAIT", "MSG_NOSIGNAL", "MSG_PEEK", "MSG_TRUNC"];
+/// Flags of send calls that the endpoint has.
+const SEND_FLAGS: [&str; 2] = ["MSG_EOR", "MSG_MORE"];
 
 impl Host {
     /// Makes a call, or tries a blocked one again.
@@ -37,7 +39,8 @@ impl Host {
         match call.name.as_str() {
             "socket" => return self.socket(call),
             "epoll_create" | "epoll_create1" | "epoll_ctl" | "epoll_wait" => return not("epoll"),
-            "pipe" | "splice" | "sendfile" | "open" => return not(&format!("the call {}", call.name)),
+            "pipe" | "splice" => return not(&format!("the call {}", call.name)),
+            "open" => return call.result.integer().map_or_else(|| not("a file without a number"), Returned),
             "poll" => return self.poll(call),
             "sleep" | "usleep" => return Returned(0),
             _ => {}
@@ -65,6 +68,7 @@ impl Host {
             "sendto" => self.send(fd, length_of(arguments.get(2)), arguments.get(3)),
             "writev" => self.send(fd, vector_length(arguments.get(1)), None),
             "sendmsg" => self.send_message(fd, call),
+            "sendfile" => self.send(fd, length_of(arguments.get(3)), None),
             "close" => self.close(fd),
             "shutdown" => self.shutdown(fd, arguments.get(1)),
             "fcntl" => self.control_flags(fd, arguments),
@@ -178,7 +182,6 @@ impl Host {
         match connection.error.take() {
             Some(error) => Failed(error),
             None if connection.is_at_end() => Returned(0),
-            None if !connection.opened => Failed("ENOTCONN"),
             None if nonblocking => Failed("EAGAIN"),
             None => Blocked,
         }
@@ -186,10 +189,30 @@ impl Host {
 
     fn receive_message(&mut self, fd: i64, call: &Call) -> Outcome {
         let message = call.arguments.get(1);
-        if message.and_then(|message| message.member("msg_control")).is_some_and(is_filled) {
+        let control = message.and_then(|message| message.member("msg_control"));
+        let Some(Expression::Array(items)) = control else {
+            return self.receive(fd, message_length(message), call.arguments.get(2));
+        };
+        let is_inquiry =
+            |item: &Expression| item.member("cmsg_type").is_some_and(|kind| kind.has("TCP_CM_INQ"));
+        if !items.iter().all(is_inquiry) {
             return not("ancillary data");
         }
-        self.receive(fd, message_length(message), call.arguments.get(2))
+        let outcome = self.receive(fd, message_length(message), call.arguments.get(2));
+        let unread = self.unread_with_fin(fd);
+        let differs =
+            |item: &Expression| item.member("cmsg_data").and_then(Expression::integer) != Some(unread);
+        match outcome {
+            Returned(_) if items.iter().any(differs) => Failed("another number of unread bytes"),
+            other => other,
+        }
+    }
+
+    /// Returns the bytes left to read, and one for the end of the stream (Linux, `TCP_CM_INQ`).
+    fn unread_with_fin(&self, fd: i64) -> i64 {
+        let SocketKind::Connection(id) = self.sockets[&fd].kind else { return 0 };
+        let connection = &self.connections[id];
+        connection.readable() as i64 + i64::from(connection.peer_closed)
     }
 
     fn send(&mut self, fd: i64, len: Option<u64>, flags: Option<&Expression>) -> Outcome {
@@ -217,7 +240,16 @@ impl Host {
         if accepted == 0 && len > 0 {
             return Failed("EAGAIN");
         }
-        match connection.endpoint.send(now, Length(accepted)) {
+        let has = |flag| flags.is_some_and(|flags| flags.has(flag));
+        let (endpoint, data) = (&mut connection.endpoint, Length(accepted));
+        let sent = if has("MSG_EOR") {
+            endpoint.send_record(now, data)
+        } else if has("MSG_MORE") {
+            endpoint.send_more(now, data)
+        } else {
+            endpoint.send(now, data)
+        };
+        match sent {
             Ok(()) => Returned(accepted as i64),
             Err(SendError::Full { .. }) => Blocked,
             Err(_) => Failed("EPIPE"),
@@ -368,10 +400,8 @@ fn refused_flag(flags: Option<&Expression>) -> Option<&'static str> {
     for (flag, reason) in [
         ("MSG_ZEROCOPY", "MSG_ZEROCOPY"),
         ("MSG_FASTOPEN", "TCP Fast Open"),
-        ("MSG_EOR", "MSG_EOR"),
         ("MSG_EOF", "MSG_EOF"),
         ("MSG_OOB", "urgent data"),
-        ("MSG_MORE", "MSG_MORE"),
         ("MSG_WAITALL", "MSG_WAITALL"),
         ("MSG_ERRQUEUE", "the error queue"),
         ("MSG_CTRUNC", "ancillary data"),
@@ -381,7 +411,11 @@ fn refused_flag(flags: Option<&Expression>) -> Option<&'static str> {
         }
     }
     match flags {
-        Expression::Symbol(name) if !HARMLESS_FLAGS.contains(&name.as_str()) => Some("this flag"),
+        Expression::Symbol(name)
+            if !HARMLESS_FLAGS.contains(&name.as_str()) && !SEND_FLAGS.contains(&name.as_str()) =>
+        {
+            Some("this flag")
+        }
         _ => None,
     }
 }

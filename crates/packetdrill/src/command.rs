@@ -2,6 +2,9 @@
 
 use crate::settings::Settings;
 
+/// Most shell scripts that call one another.
+const DEEPEST_CALL: usize = 8;
+
 /// Applies the commands between two back quotes. `include` returns the text of a shell script by its path.
 ///
 /// # Errors
@@ -11,9 +14,22 @@ pub(crate) fn apply(
     commands: &str,
     include: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(), String> {
+    apply_nested(settings, commands, include, 0)
+}
+
+/// As [`apply`], for the commands of `depth` scripts that call one another.
+fn apply_nested(
+    settings: &mut Settings,
+    commands: &str,
+    include: &dyn Fn(&str) -> Option<String>,
+    depth: usize,
+) -> Result<(), String> {
+    if depth > DEEPEST_CALL {
+        return Err("shell scripts that call themselves".to_owned());
+    }
     let commands = commands.replace("\\\n", " ");
     for line in commands.split(['\n', ';']).flat_map(|line| line.split("&&")) {
-        apply_line(settings, strip_redirection(line.trim()), include)?;
+        apply_line(settings, strip_redirection(line.trim()), include, depth)?;
     }
     Ok(())
 }
@@ -29,6 +45,7 @@ fn apply_line(
     settings: &mut Settings,
     line: &str,
     include: &dyn Fn(&str) -> Option<String>,
+    depth: usize,
 ) -> Result<(), String> {
     let mut words = line.split_whitespace();
     let program = match words.next() {
@@ -43,12 +60,21 @@ fn apply_line(
         "tc" if arguments.split_whitespace().any(|word| word == "fq") => {
             Err("pacing by the queue discipline fq".to_owned())
         }
+        "tc" if arguments.split_whitespace().any(|word| word == "limit") => {
+            Err("congestion of the host's own queue".to_owned())
+        }
+        "ip" if arguments.starts_with("link set") && arguments.contains(" mtu ") => {
+            let mtu = arguments.split(" mtu ").nth(1).unwrap_or_default().trim();
+            settings.apply_option("mtu", mtu)
+        }
+        // Files that scripts make, without contents: only lengths count here.
+        "rm" | "dd" => Ok(()),
         // Caches, queues, offloads and routes of the kernel: no such thing exists here.
         "ip" | "tc" | "ethtool" | "modprobe" | "true" | "exit" | "set" | "echo" => Ok(()),
         // It restores the machine after the test.
         name if name.starts_with("sysctl_restore") => Ok(()),
         name if name.ends_with(".sh") => match include(program) {
-            Some(text) => apply(settings, &text, include),
+            Some(text) => apply_nested(settings, &text, include, depth + 1),
             None => Err(format!("the command `{program}`, which is not there")),
         },
         name => Err(format!("the command `{name}`")),

@@ -26,6 +26,10 @@ pub(crate) struct Connection {
     pub(crate) script_iss: u32,
     /// Initial sequence number of the peer, in the script and on the connection.
     pub(crate) peer_iss: Option<u32>,
+    /// Largest segment received, bytes of data.
+    pub(crate) largest_received: u64,
+    /// Sequence number and flags of the segment that arrived last.
+    pub(crate) last_received: Option<(Seq32, Flags)>,
     /// Ports in the script, peer first, if it names them.
     pub(crate) script_ports: Option<(u16, u16)>,
 }
@@ -45,6 +49,8 @@ impl Connection {
             unread: 0,
             script_iss: 0,
             peer_iss: None,
+            largest_received: 0,
+            last_received: None,
             script_ports: None,
         })
     }
@@ -69,7 +75,10 @@ impl Connection {
     }
 
     /// Delivers a segment of the peer.
-    pub(crate) fn deliver(&mut self, now: Instant, segment: Segment<Length>) {
+    /// `most`: bytes of one segment; a longer one stands for several.
+    pub(crate) fn deliver(&mut self, now: Instant, segment: Segment<Length>, most: u64) {
+        self.largest_received = self.largest_received.max(segment.payload.0.min(most));
+        self.last_received = Some((segment.seq, segment.flags));
         self.endpoint.handle_packet(now, LinkId::ONLY, segment);
         self.take_events();
     }

@@ -2,6 +2,7 @@
 
 use crate::connection::{Connection, reset_for};
 use crate::mapping::shifted;
+use crate::script::IcmpSpec;
 use crate::settings::{Settings, System};
 use crate::socket::{Socket, SocketKind, SocketOptions};
 use hopline_core::{Instant, Length, Seq32, StateMachine};
@@ -13,6 +14,9 @@ use std::collections::{BTreeMap, VecDeque};
 const SERVER_PORT: u16 = 8080;
 /// First ephemeral port.
 const FIRST_PORT: u16 = 40_000;
+
+/// Most timers that expire in a script, so that a run ends.
+const MOST_STEPS: u32 = 100_000;
 
 /// Segment that the host sent.
 #[derive(Clone, Debug)]
@@ -31,6 +35,10 @@ pub(crate) struct Host {
     pub(crate) sent: VecDeque<Sent>,
     /// Connection that the script's segments belong to: the latest, unless they name ports.
     pub(crate) current: Option<usize>,
+    /// Number of further timers that may expire.
+    pub(crate) steps_left: u32,
+    /// Largest segment without options on the path, as a message of ICMP said; bytes.
+    path_mss: Option<u32>,
 }
 
 impl Host {
@@ -42,6 +50,8 @@ impl Host {
             connections: Vec::new(),
             sent: VecDeque::new(),
             current: None,
+            steps_left: MOST_STEPS,
+            path_mss: None,
         }
     }
 
@@ -49,7 +59,8 @@ impl Host {
     pub(crate) fn step(&mut self, limit: Instant) -> bool {
         let next = self.connections.iter().filter_map(|c| c.endpoint.poll_timeout()).map(|(at, _)| at).min();
         match next {
-            Some(at) if at <= limit => {
+            Some(at) if at <= limit && self.steps_left > 0 => {
+                self.steps_left -= 1;
                 self.now = self.now.max(at);
                 for connection in &mut self.connections {
                     if connection.endpoint.poll_timeout().is_some_and(|(at, _)| at <= self.now) {
@@ -102,7 +113,7 @@ impl Host {
 
     /// Opens a connection from the socket.
     pub(crate) fn connect(&mut self, options: &SocketOptions) -> Result<usize, String> {
-        let ports = Ports { local: self.ephemeral_port(), remote: SERVER_PORT };
+        let ports = Ports { local: self.ephemeral_port()?, remote: SERVER_PORT };
         let id = self.add_connection(options, ports)?;
         // A new endpoint with a remote port may be opened.
         let _opened = self.connections[id].endpoint.connect(self.now);
@@ -110,8 +121,11 @@ impl Host {
         Ok(id)
     }
 
-    fn ephemeral_port(&self) -> u16 {
-        FIRST_PORT + self.connections.len() as u16
+    /// Returns a port that no connection has used.
+    fn ephemeral_port(&self) -> Result<u16, String> {
+        let port = usize::from(FIRST_PORT) + self.connections.len();
+        let most = usize::from(u16::MAX - FIRST_PORT) + 1;
+        u16::try_from(port).map_err(|_| format!("more than {most} connections"))
     }
 
     fn add_connection(&mut self, options: &SocketOptions, ports: Ports) -> Result<usize, String> {
@@ -152,8 +166,13 @@ impl Host {
         }
         match id {
             Some(id) => {
-                self.connections[id].deliver(self.now, segment);
-                self.reset_orphan(id);
+                let most = self.settings.peer_mss.map_or(u64::MAX, u64::from);
+                let was_open = self.connections[id].opened;
+                self.connections[id].deliver(self.now, segment, most);
+                if let Some(mss) = self.path_mss.filter(|_| !was_open && self.connections[id].opened) {
+                    self.connections[id].endpoint.lower_mss(mss);
+                }
+                self.reset_orphan(id, &segment);
             }
             // RFC 9293 §3.10.7.2: a listening socket answers nothing but an acknowledgment.
             None if self.is_listening() && !segment.flags.contains(Flags::ACK) => {}
@@ -164,11 +183,37 @@ impl Host {
     }
 
     /// Resets a connection that has no user to read arrived data (RFC 2525 §2.17, as Linux does).
-    fn reset_orphan(&mut self, id: usize) {
+    fn reset_orphan(&mut self, id: usize, segment: &Segment<Length>) {
         let connection = &mut self.connections[id];
         if connection.orphaned && connection.readable() > 0 && !connection.is_closed() {
             connection.endpoint.abort(self.now);
+            // The segment is answered as one that belongs to no connection.
+            while connection.endpoint.poll_transmit(self.now).is_some() {}
+            self.sent.extend(reset_for(segment).map(|segment| Sent { at: self.now, segment }));
         }
+    }
+
+    /// Delivers a message of ICMP, as far as it concerns a segment in flight (RFC 5927 §4.1).
+    pub(crate) fn deliver_icmp(&mut self, spec: &IcmpSpec) {
+        let Some(connection) = self.current.map(|id| &mut self.connections[id]) else { return };
+        let flags = if connection.opened { Flags::ACK } else { Flags::SYN };
+        let seq = Seq32(spec.seq.wrapping_add(connection.shifts(flags).host));
+        if !connection.endpoint.is_outstanding(seq) {
+            return;
+        }
+        if let Some(mtu) = spec.mtu {
+            let mss = mtu.saturating_sub(self.settings.header_len());
+            connection.endpoint.lower_mss(mss);
+            self.path_mss = Some(mss);
+        } else if let Some(error) = icmp_error(spec)
+            && connection.endpoint.state() == State::SynSent
+            && self.settings.icmp_ends_handshake
+        {
+            // RFC 5461 §4.1: an attempt to connect need not wait for its last time-out.
+            connection.endpoint.abort(self.now);
+            connection.error = Some(error);
+        }
+        self.drain();
     }
 
     /// Returns the connection for a segment: the one under test, or a new one of a listening socket.
@@ -220,12 +265,23 @@ impl Host {
             return Ok(None);
         }
         let (fd, options) = (*fd, socket.options.clone());
-        let ports = Ports { local: SERVER_PORT, remote: self.ephemeral_port() };
+        let ports = Ports { local: SERVER_PORT, remote: self.ephemeral_port()? };
         let id = self.add_connection(&options, ports)?;
         // A new endpoint may listen.
         let _listening = self.connections[id].endpoint.listen();
         self.connections[id].listener = Some(fd);
         Ok(Some(id))
+    }
+}
+
+/// Returns the error with which a message of ICMP ends an attempt to connect. Messages about routes do not: those may come back.
+fn icmp_error(spec: &IcmpSpec) -> Option<&'static str> {
+    match (spec.kind.as_str(), spec.code.as_str()) {
+        ("unreachable", "protocol_unreachable" | "port_unreachable" | "packet_filtered")
+        | ("unreachable", "net_prohibited" | "host_prohibited" | "admin_prohibited")
+        | ("parameter_problem", "unknown_next_header") => Some("ECONNREFUSED"),
+        ("time_exceeded", "ttl_exceeded_in_transit" | "exceeded_hop_limit") => Some("EHOSTUNREACH"),
+        _ => None,
     }
 }
 

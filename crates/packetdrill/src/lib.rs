@@ -21,6 +21,7 @@
 //! | `calls`, `options` | system calls |
 //! | `mapping`, `compare` | numbers of the script and of the connection; expected and real segments |
 //! | `assertion` | assertions about `TCP_INFO` |
+//! | `systems` | choices of FreeBSD that the RFCs leave open |
 //! | `run`, `verdict` | run of a script, its verdict |
 
 mod assertion;
@@ -37,6 +38,7 @@ pub mod script;
 mod settings;
 mod socket;
 mod sysctl;
+mod systems;
 mod verdict;
 
 pub use parse::{ParseError, Stop};

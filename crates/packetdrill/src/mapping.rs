@@ -1,7 +1,7 @@
 //! Mapping between the numbers of a script and those of the connection under test.
 
 use crate::script::{EcnSpec, OptionSpec, SegmentSpec};
-use hopline_core::{Length, Seq32};
+use hopline_core::{Duration, Length, Seq32};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::tcp::{Flags, Options, SackBlock, SackBlocks, Segment, Timestamps};
 use std::collections::BTreeMap;
@@ -11,9 +11,16 @@ use std::collections::BTreeMap;
 pub(crate) struct TimestampMap {
     by_script: BTreeMap<u32, u32>,
     first: Option<(u32, u32)>,
+    /// Tick of the script's clock; zero: one millisecond, as that of the endpoint.
+    tick: Duration,
 }
 
 impl TimestampMap {
+    /// Creates a map for a script with clock ticks of `tick`.
+    pub(crate) fn with_tick(tick: Duration) -> Self {
+        Self { tick, ..Self::default() }
+    }
+
     /// Records an outbound timestamp.
     pub(crate) fn record(&mut self, script: u32, real: u32) {
         self.first.get_or_insert((script, real));
@@ -28,9 +35,18 @@ impl TimestampMap {
         match (self.by_script.get(&script), self.first) {
             (Some(real), _) => *real,
             (None, Some((first_script, first_real))) => {
-                first_real.wrapping_add(script.wrapping_sub(first_script))
+                first_real.wrapping_add(self.in_millis(script.wrapping_sub(first_script) as i32) as u32)
             }
             (None, None) => script,
+        }
+    }
+
+    /// Returns a number of the script's ticks in milliseconds.
+    fn in_millis(&self, ticks: i32) -> i64 {
+        let ticks = i64::from(ticks);
+        match i64::try_from(self.tick.as_micros()) {
+            Ok(micros @ 1..) => ticks.saturating_mul(micros).div_euclid(1_000),
+            _ => ticks,
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::calls::{Outcome, not};
 use crate::host::Host;
 use crate::script::Expression;
 use crate::socket::{SocketKind, SocketOptions, seconds};
+use hopline_core::Duration;
 use hopline_transport::tcp::{Nagle, State};
 
 use Outcome::{Failed, Returned};
@@ -24,6 +25,8 @@ impl Host {
                 "TCP_NODELAY" => {
                     endpoint.set_nagle(if socket.options.no_delay { Nagle::Off } else { Nagle::On });
                 }
+                "TCP_CORK" => endpoint.set_cork(value.and_then(Expression::integer) == Some(1)),
+                "TCP_USER_TIMEOUT" => endpoint.set_user_timeout(self.now, socket.options.user_timeout),
                 "SO_KEEPALIVE" | "TCP_KEEPIDLE" | "TCP_KEEPINTVL" | "TCP_KEEPCNT" => {
                     endpoint.set_keep_alive(self.now, socket.options.keep_alive);
                 }
@@ -48,6 +51,7 @@ impl Host {
             return not(&format!("this use of {name}"));
         };
         match self.option_value(fd, name) {
+            None if name == "SO_SNDBUF" => not("Linux's accounting of send memory"),
             None => not(&format!("reading {name}")),
             Some(value) if value == expected => Returned(0),
             Some(value) => Outcome::NotApplicable(format!("{name} with another value than {value}")),
@@ -118,6 +122,11 @@ fn change(options: &mut SocketOptions, name: &str, value: Option<&Expression>) -
         "TCP_KEEPIDLE" => options.set_keep_alive(|times| times.with_idle(seconds(number.unwrap_or(0)))),
         "TCP_KEEPINTVL" => options.set_keep_alive(|times| times.with_interval(seconds(number.unwrap_or(0)))),
         "TCP_KEEPCNT" => options.set_keep_alive(|times| times.with_probes(number.unwrap_or(0) as u32)),
+        "TCP_USER_TIMEOUT" => {
+            let timeout = number.filter(|millis| *millis > 0);
+            options.user_timeout =
+                timeout.map(|millis| Duration::from_millis(millis.min(i64::from(u32::MAX)).unsigned_abs()));
+        }
         "TCP_CONGESTION" => match value {
             Some(Expression::Text(name)) => options.algorithm = Some(name.clone()),
             Some(Expression::Array(items)) if let [Expression::Text(name)] = items.as_slice() => {
@@ -129,6 +138,7 @@ fn change(options: &mut SocketOptions, name: &str, value: Option<&Expression>) -
             let member = |name| value.and_then(|value| value.member(name)).and_then(Expression::integer);
             options.resets_on_close = member("onoff") == Some(1) && member("linger") == Some(0);
         }
+        "TCP_CORK" | "TCP_INQ" | "IP_MTU_DISCOVER" | "IPV6_MTU_DISCOVER" => {}
         "SO_REUSEADDR" | "SO_REUSEPORT" | "SO_MARK" | "SO_PRIORITY" | "SO_BUSY_POLL" | "IP_TTL"
         | "IP_TOS" | "IP_FREEBIND" | "IPV6_V6ONLY" | "IPV6_UNICAST_HOPS" | "IPV6_TCLASS" => {}
         "TCP_FASTOPEN" | "TCP_FASTOPEN_CONNECT" | "TCP_FASTOPEN_KEY" | "TCP_FASTOPEN_NO_COOKIE" => {

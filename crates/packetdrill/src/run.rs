@@ -1,6 +1,6 @@
 //! Run of a script: its events in the order of their times.
 
-use crate::assertion;
+use crate::assertion::{self, Facts};
 use crate::calls::Outcome;
 use crate::command;
 use crate::compare::{describe, difference, join, record_timestamp};
@@ -9,6 +9,7 @@ use crate::mapping::{Shifts, TimestampMap, as_in_script, inbound};
 use crate::options::bsd_name;
 use crate::script::{Action, Call, Event, EventTime, Expression, OptionSpec, Script, SegmentSpec};
 use crate::settings::{Settings, System};
+use crate::systems::own_choice;
 use crate::verdict::{Failure, Verdict};
 use hopline_core::{Duration, Instant, Length};
 use hopline_transport::tcp::Config;
@@ -16,6 +17,9 @@ use hopline_wire::tcp::{Flags, Segment};
 
 /// Longest wait for an event without a time.
 const ANY_TIME: Duration = Duration::from_secs(600);
+
+/// Longest run of a script.
+const LONGEST_RUN: Duration = Duration::from_secs(1_000_000_000);
 
 /// Runs a script in virtual time against an endpoint with the parameters `config`, which its commands change.
 ///
@@ -28,20 +32,25 @@ pub fn run(script: &Script, text: &str, config: Config, include: &dyn Fn(&str) -
             return Verdict::NotApplicable { line: option.line, reason };
         }
     }
+    if let Err(reason) = settings.check() {
+        return Verdict::NotApplicable { line: 1, reason };
+    }
     settings.window_scale = expected_window_scale(&script.events);
+    let timestamps = TimestampMap::with_tick(settings.timestamp_tick);
     let mut runner = Runner {
         text,
         include,
         host: Host::new(settings),
-        timestamps: TimestampMap::default(),
+        timestamps,
         base: Instant::ZERO,
         blocked: None,
         line: 1,
     };
-    match runner.run(&script.events) {
-        Ok(()) => Verdict::Passed,
-        Err(verdict) => verdict,
+    let verdict = runner.run(&script.events).err().unwrap_or(Verdict::Passed);
+    if runner.host.steps_left == 0 {
+        return runner.not_applicable("more than 100,000 timers".to_owned());
     }
+    verdict
 }
 
 /// Returns the window scale of the first SYN that the host has to send.
@@ -95,6 +104,9 @@ impl<'s> Runner<'s> {
                     self.perform(action, event.time)?;
                 }
             }
+            if self.host.now > Instant::ZERO + LONGEST_RUN {
+                return Err(self.not_applicable("more than thirty years".to_owned()));
+            }
             self.base = if interval.is_exact { interval.from } else { self.host.now };
         }
         if let Some(blocked) = &self.blocked {
@@ -133,6 +145,10 @@ impl<'s> Runner<'s> {
                 let segment = inbound(spec, &self.timestamps);
                 let delivered = self.host.deliver(segment, spec.ports);
                 delivered.map_err(|reason| self.not_applicable(reason))?;
+                self.retry_blocked()
+            }
+            Action::Icmp(spec) => {
+                self.host.deliver_icmp(spec);
                 self.retry_blocked()
             }
             Action::Call(call) => self.start_call(call, time),
@@ -186,7 +202,10 @@ impl<'s> Runner<'s> {
             (Outcome::Returned(_), Expression::Ellipsis, _) => true,
             (Outcome::Returned(value), result, _) => result.integer() == Some(*value),
             (Outcome::Failed(_), Expression::Integer(-1), None) => true,
-            (Outcome::Failed(errno), Expression::Integer(-1), Some(expected)) => errno == expected,
+            (Outcome::Failed(errno), Expression::Integer(-1), Some(expected)) => {
+                // Two names of one error.
+                *errno == expected.replace("EWOULDBLOCK", "EAGAIN")
+            }
             _ => false,
         };
         if is_expected {
@@ -218,7 +237,7 @@ impl<'s> Runner<'s> {
         let Some(connection) = connection else {
             return Err(self.not_applicable("an assertion without a connection".to_owned()));
         };
-        match assertion::check(code, &connection.endpoint.info()) {
+        match assertion::check(code, &Facts::of(connection, self.host.now)) {
             assertion::Outcome::True => Ok(()),
             assertion::Outcome::Unknown(reason) => Err(self.not_applicable(reason)),
             assertion::Outcome::False(expression, values) => {
@@ -232,6 +251,7 @@ impl<'s> Runner<'s> {
         let latest = interval.to + tolerance;
         let Some(mut sent) = self.next_sent(latest)? else {
             let nothing = format!("nothing until {:.6}", latest.as_secs_f64());
+            self.check_own_choice(spec, None)?;
             return Err(self.fail(self.line, nothing.clone(), format!("{nothing} was sent")));
         };
         let first_at = sent.at;
@@ -239,6 +259,7 @@ impl<'s> Runner<'s> {
         let segment = self.in_script_numbers(spec, &sent);
         let actual = describe(first_at, &segment);
         if let Some(difference) = difference(spec, &segment, self.window_slack(&sent)) {
+            self.check_own_choice(spec, Some(&segment))?;
             return Err(self.fail(self.line, actual, difference));
         }
         if first_at + tolerance < interval.from || first_at > latest {
@@ -251,6 +272,14 @@ impl<'s> Runner<'s> {
             Some(difference) => Err(self.fail(self.line, actual, difference)),
             None => Ok(()),
         }
+    }
+
+    /// Ends the run if the script demands a choice of another operating system.
+    fn check_own_choice(&self, spec: &SegmentSpec, actual: Option<&Segment<Length>>) -> Result<(), Verdict> {
+        let connection = self.host.current.map(|id| &self.host.connections[id]);
+        let choice =
+            connection.and_then(|connection| own_choice(&self.host.settings, connection, spec, actual));
+        choice.map_or(Ok(()), |choice| Err(self.not_applicable(choice.to_owned())))
     }
 
     /// Returns the next segment that the host sends until `latest`.

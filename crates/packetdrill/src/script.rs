@@ -13,6 +13,14 @@ pub struct Script {
     pub events: Vec<Event>,
 }
 
+impl Script {
+    /// Adds an option of the command line, which counts after those of the script. Two different IP versions make the script
+    /// not applicable.
+    pub fn add_option(&mut self, name: &str, value: &str) {
+        self.options.push(ScriptOption { line: 1, name: name.to_owned(), value: value.to_owned() });
+    }
+}
+
 /// Option of the first lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptOption {
@@ -55,6 +63,8 @@ pub enum EventTime {
 pub enum Action {
     /// Segment from the peer, delivered to the endpoint.
     Inbound(SegmentSpec),
+    /// Message of ICMP about a segment that the endpoint has sent.
+    Icmp(IcmpSpec),
     /// Segment that the endpoint has to send.
     Outbound(SegmentSpec),
     /// System call of the application.
@@ -86,6 +96,19 @@ pub struct SegmentSpec {
     pub urgent: u16,
     /// Options; `None` for `<...>`: unchecked.
     pub options: Option<Vec<OptionSpec>>,
+}
+
+/// Message of ICMP: `icmp unreachable frag_needed mtu 1200 [1:1461(1460)]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IcmpSpec {
+    /// Type, such as `unreachable`.
+    pub kind: String,
+    /// Code, such as `frag_needed`; empty if there is none.
+    pub code: String,
+    /// Next-hop MTU, bytes.
+    pub mtu: Option<u32>,
+    /// First sequence number of the segment that the message quotes.
+    pub seq: u32,
 }
 
 /// ECN field of the IP header.

@@ -13,6 +13,11 @@ pub(crate) enum System {
     FreeBsd,
 }
 
+/// Longest time of an option, microseconds: eleven days.
+const MOST_MICROS: u64 = 1_000_000_000_000;
+/// Least segment of an endpoint, bytes.
+const MIN_MSS: u32 = 48;
+
 /// Settings of the host under test.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -22,8 +27,14 @@ pub(crate) struct Settings {
     pub(crate) tolerance: Duration,
     /// MTU of the interface, bytes. Default 1500.
     pub(crate) mtu: u32,
+    /// Largest segment of the peer, bytes, as `--mss` says: a longer one in the script stands for several.
+    pub(crate) peer_mss: Option<u32>,
+    /// `true`: a message of ICMP ends an attempt to connect.
+    pub(crate) icmp_ends_handshake: bool,
     /// `true`: IPv6, with a header that is 20 bytes longer.
     pub(crate) ipv6: bool,
+    /// `true`: an option states the IP version.
+    states_ip_version: bool,
     /// Tick of the host's timestamp clock, as `--tcp_ts_tick_usecs` says; zero: the values of its timestamps are not compared.
     pub(crate) timestamp_tick: Duration,
     /// `true`: each outbound segment of the script is one segment; otherwise it may be several, as one GSO packet.
@@ -42,7 +53,10 @@ impl Settings {
             config,
             tolerance: Duration::from_millis(4),
             mtu: 1500,
+            peer_mss: None,
+            icmp_ends_handshake: true,
             ipv6: false,
+            states_ip_version: false,
             timestamp_tick: Duration::ZERO,
             strict_segments: false,
             system: System::Linux,
@@ -52,7 +66,21 @@ impl Settings {
 
     /// Returns the largest payload of a segment without options, bytes.
     pub(crate) fn mss(&self) -> u32 {
-        self.mtu.saturating_sub(if self.ipv6 { 60 } else { 40 }).clamp(48, 65_495)
+        self.mtu.saturating_sub(self.header_len()).clamp(MIN_MSS, 65_495)
+    }
+
+    /// Returns the length of the headers of IP and TCP without options, bytes.
+    pub(crate) fn header_len(&self) -> u32 {
+        if self.ipv6 { 60 } else { 40 }
+    }
+
+    /// Checks the settings together, after all options.
+    ///
+    /// # Errors
+    /// The reason for which they cannot apply.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let least = MIN_MSS + self.header_len();
+        if self.mtu < least { Err(format!("an MTU below {least} bytes")) } else { Ok(()) }
     }
 
     /// Applies an option of the first lines.
@@ -60,16 +88,26 @@ impl Settings {
     /// # Errors
     /// The reason for which the option cannot apply.
     pub(crate) fn apply_option(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let micros = || value.parse().map(Duration::from_micros).map_err(|_| bad_value(name, value));
+        let micros = || {
+            let number = value.parse::<u64>().map_err(|_| bad_value(name, value))?;
+            Ok::<_, String>(Duration::from_micros(number.min(MOST_MICROS)))
+        };
         match name {
             "tolerance_usecs" => self.tolerance = micros()?,
             "tcp_ts_tick_usecs" => self.timestamp_tick = micros()?,
+            "mss" => self.peer_mss = Some(value.parse().map_err(|_| bad_value(name, value))?),
             "mtu" => self.mtu = value.parse().map_err(|_| bad_value(name, value))?,
-            "ip_version" => match value {
-                "ipv4" => self.ipv6 = false,
-                "ipv6" => self.ipv6 = true,
-                other => return Err(format!("IP version `{other}`")),
-            },
+            "ip_version" => {
+                let ipv6 = match value {
+                    "ipv4" => false,
+                    "ipv6" => true,
+                    other => return Err(format!("IP version `{other}`")),
+                };
+                if self.states_ip_version && self.ipv6 != ipv6 {
+                    return Err("another IP version".to_owned());
+                }
+                (self.ipv6, self.states_ip_version) = (ipv6, true);
+            }
             "strict_segments" => self.strict_segments = true,
             "send_omit_free"
             | "non_fatal"
@@ -108,6 +146,9 @@ impl Settings {
         let name = &name.replace('/', ".");
         if name.starts_with("net.inet") || name.starts_with("kern.") {
             self.use_freebsd();
+            if name == "net.inet.tcp.icmp_may_rst" {
+                self.icmp_ends_handshake = value.trim() != "0";
+            }
             self.config = sysctl::freebsd(self.config, name, value)?;
         } else if let Some(name) = name.strip_prefix("net.ipv4.") {
             self.config = sysctl::linux(self.config, name, value)?;

@@ -35,6 +35,7 @@ pub(crate) struct SocketOptions {
     pub(crate) syn_count: Option<u32>,
     pub(crate) no_delay: bool,
     pub(crate) resets_on_close: bool,
+    pub(crate) user_timeout: Option<Duration>,
     pub(crate) keep_alive: Option<KeepAlive>,
     pub(crate) keep_alive_times: Option<KeepAlive>,
 }
@@ -68,6 +69,9 @@ impl SocketOptions {
             unread_pieces: usize::MAX,
             unordered_pieces: usize::MAX,
         });
+        if self.user_timeout.is_some() {
+            endpoint.set_user_timeout(now, self.user_timeout);
+        }
         if self.keep_alive.is_some() {
             endpoint.set_keep_alive(now, self.keep_alive);
         }
@@ -91,7 +95,10 @@ impl SocketOptions {
     }
 }
 
+/// Longest time of a socket option, seconds: eleven days.
+const MOST_SECONDS: i64 = 1_000_000;
+
 /// Returns whole seconds as a duration.
 pub(crate) fn seconds(value: i64) -> Duration {
-    Duration::from_secs(value.max(0).unsigned_abs())
+    Duration::from_secs(value.clamp(0, MOST_SECONDS).unsigned_abs())
 }

@@ -4,7 +4,7 @@ use hopline_core::Duration;
 use hopline_transport::tcp::congestion::NewRenoConfig;
 use hopline_transport::tcp::{
     AckPolicy, BbrConfig, Config, CongestionControl, CubicConfig, DsackReports, EcnMode, Frto, IdleRestart,
-    LossDetection, OptionOffer, SpuriousDetection, SpuriousDetector, TailProbe, Variant,
+    LossDetection, OptionOffer, SpuriousDetection, SpuriousDetector, TailProbe, TimeWaitReset, Variant,
 };
 
 /// Returns the parameters after Linux's `net.ipv4.NAME = value`.
@@ -38,8 +38,11 @@ pub(crate) fn linux(config: Config, name: &str, value: &str) -> Result<Config, S
         "tcp_rto_max_ms" => config.with_rto(config.rto().with_max(Duration::from_millis(number()?))),
         "tcp_notsent_lowat" if number()? < u64::from(u32::MAX) => return Err("TCP_NOTSENT_LOWAT".to_owned()),
         "tcp_mtu_probing" if is_on()? => return Err("path MTU probing".to_owned()),
+        "tcp_syncookies" if number()? > 1 => return Err("SYN cookies".to_owned()),
         "tcp_thin_linear_timeouts" | "tcp_thin_dupack" if is_on()? => return Err("thin streams".to_owned()),
-        "tcp_rfc1337" if is_on()? => return Err("RFC 1337".to_owned()),
+        "tcp_rfc1337" => {
+            config.with_time_wait_reset(if is_on()? { TimeWaitReset::Ignored } else { TimeWaitReset::Ends })
+        }
         _ if name.starts_with("tcp_") || name.starts_with("ip_") || name.starts_with("conf.") => config,
         _ => return Err(format!("the sysctl net.ipv4.{name}")),
     })
@@ -56,6 +59,8 @@ pub(crate) fn freebsd_defaults(config: Config) -> Config {
         .with_quick_acks(modern.quick_acks())
         .with_tolerated_lost_syns(modern.tolerated_lost_syns())
         .with_missing_timestamp(modern.missing_timestamp())
+        .with_window_probe(modern.window_probe())
+        .with_time_wait_reset(TimeWaitReset::Ignored)
         .with_rto(config.rto().with_min(Duration::from_millis(230)))
         .with_challenge_ack_interval(Duration::ZERO)
         .with_receive_buffer(65_536)
@@ -167,7 +172,9 @@ fn without_tail_probe(config: Config) -> Config {
 }
 
 fn first_number(value: &str) -> Option<u64> {
-    value.split_whitespace().next().and_then(arithmetic)
+    let number = value.split_whitespace().next().and_then(arithmetic);
+    // As milliseconds, 35 years.
+    number.map(|number| number.min(1 << 40))
 }
 
 /// Evaluates a number, with the products that scripts have: `$((256*1024))`.

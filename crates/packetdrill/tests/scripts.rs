@@ -96,7 +96,7 @@ fn several_segments_match_one_of_the_script_unless_it_is_strict() {
 #[test]
 fn a_feature_that_is_missing_is_named_with_its_line() {
     let not_applicable = |line, reason: &str| Verdict::NotApplicable { line, reason: reason.to_owned() };
-    assert_eq!(verdict("0 < icmp unreachable\n"), not_applicable(1, "ICMP"));
+    assert_eq!(verdict("0 < udp (100)\n"), not_applicable(1, "UDP"));
     let fast_open = "+0 setsockopt(4, SOL_TCP, TCP_FASTOPEN, [1], 4) = 0\n";
     assert_eq!(verdict(&format!("{HANDSHAKE}{fast_open}")), not_applicable(9, "TCP Fast Open"));
     assert_eq!(verdict("`reboot`\n"), not_applicable(1, "the command `reboot`"));
@@ -115,6 +115,14 @@ fn a_syntax_error_has_line_and_column() {
             "1:1: expected a time in seconds, at most 1000000, found `1000001 < S 0:0(0)`",
         ),
         ("0 %{ assert 1\n", "1:5: expected `}%` further down, found ` assert 1`"),
+        (
+            "+0~+1 < S 0:0(0)\n",
+            "1:1: expected one time: `*` and `~` are for outbound segments, found `+0~+1 < S 0:0(0)`",
+        ),
+        (
+            "0 < icmp unreachable frag_needed mtu 9 1:2(1)\n",
+            "1:40: expected the type or code of a message of ICMP, or `[` and the segment, found `1:2(1)`",
+        ),
         ("/* never closed\n", "1:1: expected `*/` at the end of the comment, found `/* never closed`"),
     ] {
         match Script::parse(text) {
@@ -128,4 +136,65 @@ fn a_syntax_error_has_line_and_column() {
 fn a_run_is_the_same_each_time() {
     let text = format!("{HANDSHAKE}+0 write(4, ..., 90000) = 90000\n* > P. 1:7(6) ack 1\n");
     assert_eq!(verdict(&text), verdict(&text));
+}
+
+#[test]
+fn options_of_the_command_line_count_after_those_of_the_script() {
+    let verdict_with = |text: &str, options: &[(&str, &str)]| {
+        let mut script = Script::parse(text).unwrap();
+        for (name, value) in options {
+            script.add_option(name, value);
+        }
+        run(&script, text, Config::linux().with_linux_host(), &|_| None)
+    };
+    let text = "\
+--mtu=1500
+0  socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
++0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)
++0 > S 0:0(0) <mss 1460,sackOK,TS val 1 ecr 0,wscale 7>
+";
+    assert_eq!(verdict_with(text, &[("ip_version", "ipv6"), ("mtu", "1520")]), Verdict::Passed);
+    let other = verdict_with(&text.replace("--mtu=1500", "--ip_version=ipv4"), &[("ip_version", "ipv6")]);
+    assert_eq!(other, Verdict::NotApplicable { line: 1, reason: "another IP version".to_owned() });
+}
+
+#[test]
+fn a_run_ends_whatever_the_script_wants() {
+    let verdict_of = |text: &str| match verdict(text) {
+        Verdict::NotApplicable { reason, .. } => reason,
+        other => panic!("`{text}` has to be refused, and not: {other:?}"),
+    };
+    let connections = "+0 < S 0:0(0) win 1000\n+0 close(3) = 0\n+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 listen(3, 1) = 0\n";
+    let listening = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 listen(3, 1) = 0\n";
+    assert_eq!(
+        verdict_of(&format!("{listening}{}", connections.repeat(25_537))),
+        "more than 25536 connections"
+    );
+    let keep_alive = "\
++0 setsockopt(4, SOL_TCP, TCP_KEEPINTVL, [0], 4) = 0
++0 setsockopt(4, SOL_TCP, TCP_KEEPCNT, [4000000], 4) = 0
++0 setsockopt(4, SOL_TCP, TCP_KEEPIDLE, [1], 4) = 0
++0 setsockopt(4, SOL_SOCKET, SO_KEEPALIVE, [1], 4) = 0
++100 close(4) = 0
+";
+    assert_eq!(verdict_of(&format!("{HANDSHAKE}{keep_alive}")), "more than 100,000 timers");
+    let nested = format!("{HANDSHAKE}+0 %{{ assert {}1 }}%\n", "(".repeat(100_000));
+    assert_eq!(verdict_of(&nested), "deeply nested assertions");
+    assert!(matches!(Script::parse(&format!("0 f({}", "[".repeat(100_000))), Err(Stop::Error(_))));
+}
+
+#[test]
+fn a_choice_of_freebsd_is_not_applicable() {
+    let closing = format!(
+        "`sysctl -w net.inet.tcp.rfc1323=1`\n{}{}",
+        HANDSHAKE.lines().skip(1).map(|line| format!("{line}\n")).collect::<String>(),
+        "+.1 shutdown(4, SHUT_WR) = 0\n+0 > F. 1:1(0) ack 1\n+.1 < F. 1:1(0) ack 1 win 3000\n"
+    );
+    let reason = "FreeBSD's choice to acknowledge a FIN with a FIN in CLOSING".to_owned();
+    let line = closing.lines().count() + 1;
+    let choice = verdict(&format!("{closing}+0 > F. 1:1(0) ack 2\n"));
+    assert_eq!(choice, Verdict::NotApplicable { line, reason });
+    assert_eq!(verdict(&format!("{closing}+0 > . 2:2(0) ack 2\n")), Verdict::Passed);
+    assert!(matches!(verdict(&format!("{closing}+0 > F. 1:1(0) ack 3\n")), Verdict::Failed(_)));
 }

@@ -11,7 +11,7 @@ fn scripts() -> tempfile::TempDir {
     let passing = "0 < S 100:100(0) win 1000\n+0 > R. 0:0(0) ack 101\n";
     fs::write(folder.path().join("closed.pkt"), passing).unwrap();
     fs::write(inner.join("wrong.pkt"), passing.replace("ack 101", "ack 100")).unwrap();
-    fs::write(inner.join("other.pkt"), "0 < icmp unreachable\n").unwrap();
+    fs::write(inner.join("other.pkt"), "0 < udp (100)\n").unwrap();
     fs::write(inner.join("notes.txt"), "not a script").unwrap();
     folder
 }
@@ -28,7 +28,7 @@ fn each_script_has_a_verdict_and_a_failure_its_difference() {
     let expected = "\
 running 3 scripts
 test ./closed.pkt ... ok
-test ./inner/other.pkt ... not applicable, line 1: ICMP
+test ./inner/other.pkt ... not applicable, line 1: UDP
 test ./inner/wrong.pkt ... FAILED
 
 failures:
@@ -38,7 +38,7 @@ failures:
   + 0.000000 > R. 0:0(0) ack 101 win 0
 
 not applicable for want of  scripts
-ICMP                              1
+UDP                               1
 
 result: FAILED. 1 passed; 1 failed; 1 not applicable
 ";
@@ -93,4 +93,18 @@ fn missing_scripts_are_input_errors() {
     let output = packetdrill(folder.path(), &["."]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("no scripts in this folder"));
+}
+
+#[test]
+fn options_count_after_those_of_the_scripts() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("six.pkt"), "--ip_version=ipv6\n0 < S 0:0(0) win 1\n+0 > R. 0:0(0) ack 1\n")
+        .unwrap();
+    let output = packetdrill(folder.path(), &["six.pkt", "--option", "ip_version=ipv4"]);
+    assert!(stdout(&output).contains("six.pkt ... not applicable, line 1: another IP version"));
+    let output = packetdrill(folder.path(), &["six.pkt", "--option", "ip_version=ipv6"]);
+    assert!(stdout(&output).contains("six.pkt ... ok"), "{}", stdout(&output));
+    let output = packetdrill(folder.path(), &["six.pkt", "--option", "mtu"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("NAME=VALUE"), "{}", stderr(&output));
 }

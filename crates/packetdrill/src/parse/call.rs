@@ -53,6 +53,13 @@ fn parse_expression(cursor: &mut Cursor<'_>) -> Result<Expression, Stop> {
 
 fn parse_term(cursor: &mut Cursor<'_>) -> Result<Expression, Stop> {
     cursor.skip()?;
+    cursor.enter()?;
+    let term = parse_value(cursor)?;
+    cursor.leave();
+    Ok(term)
+}
+
+fn parse_value(cursor: &mut Cursor<'_>) -> Result<Expression, Stop> {
     if cursor.take("...")? {
         return Ok(Expression::Ellipsis);
     }

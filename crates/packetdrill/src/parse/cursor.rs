@@ -6,16 +6,21 @@ use hopline_core::Duration;
 /// Largest time of a script, seconds: sums of times stay far from the end of the clock.
 const LONGEST_SECONDS: u64 = 1_000_000;
 
+/// Most expressions within one another.
+const DEEPEST_NESTING: usize = 64;
+
 /// Text that is read from front to back.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'t> {
     text: &'t str,
     at: usize,
+    /// Number of arrays and structures around this position.
+    depth: usize,
 }
 
 impl<'t> Cursor<'t> {
     pub(super) const fn new(text: &'t str) -> Self {
-        Self { text, at: 0 }
+        Self { text, at: 0, depth: 0 }
     }
 
     pub(super) fn rest(&self) -> &'t str {
@@ -31,6 +36,20 @@ impl<'t> Cursor<'t> {
     fn column(&self) -> usize {
         let start = self.text[..self.at].rfind('\n').map_or(0, |newline| newline + 1);
         1 + self.text[start..self.at].chars().count()
+    }
+
+    /// Enters an expression within another one.
+    pub(super) fn enter(&mut self) -> Result<(), Stop> {
+        if self.depth == DEEPEST_NESTING {
+            return self.error(format!("at most {DEEPEST_NESTING} nested expressions"));
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// Leaves it.
+    pub(super) fn leave(&mut self) {
+        self.depth -= 1;
     }
 
     /// Returns an error at this position.

@@ -31,6 +31,16 @@ pub struct ParseError {
     pub expected: String,
 }
 
+impl ParseError {
+    /// Moves the position to the character of `text` that it lies in: parts of other systems were blank.
+    pub(super) fn at_character_of(mut self, text: &str) -> Self {
+        while !text.is_char_boundary(self.offset) {
+            self.offset -= 1;
+        }
+        self
+    }
+}
+
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, column, found, expected, .. } = self;

@@ -7,6 +7,7 @@ mod call;
 mod conditional;
 mod cursor;
 mod error;
+mod icmp;
 mod segment;
 
 use crate::script::{Action, Event, EventTime, Script, ScriptOption};
@@ -20,7 +21,13 @@ impl Script {
     /// # Errors
     /// A syntax error, or a statement that cannot apply to a TCP endpoint in virtual time.
     pub fn parse(text: &str) -> Result<Self, Stop> {
-        let text = &conditional::without_other_systems(text);
+        Self::parse_standard(&conditional::without_other_systems(text)).map_err(|stop| match stop {
+            Stop::Error(error) => Stop::Error(error.at_character_of(text)),
+            other => other,
+        })
+    }
+
+    fn parse_standard(text: &str) -> Result<Self, Stop> {
         let mut cursor = Cursor::new(text);
         let options = parse_options(&mut cursor)?;
         let mut events = Vec::new();
@@ -66,13 +73,19 @@ fn parse_options(cursor: &mut Cursor<'_>) -> Result<Vec<ScriptOption>, Stop> {
 
 fn parse_event(cursor: &mut Cursor<'_>) -> Result<Event, Stop> {
     let line = cursor.line();
+    cursor.skip()?;
+    let start = *cursor;
     let time = parse_time(cursor)?;
     let returns_at = if cursor.take("...")? { Some(cursor.seconds()?) } else { None };
     cursor.skip()?;
     let action = match cursor.peek() {
         Some('<') => {
             cursor.require("<")?;
-            Action::Inbound(segment::parse(cursor)?)
+            if cursor.take_word("icmp")? {
+                Action::Icmp(icmp::parse(cursor)?)
+            } else {
+                Action::Inbound(segment::parse(cursor)?)
+            }
         }
         Some('>') => {
             cursor.require(">")?;
@@ -85,6 +98,10 @@ fn parse_event(cursor: &mut Cursor<'_>) -> Result<Event, Stop> {
         }
         _ => Action::Call(call::parse(cursor, returns_at)?),
     };
+    let is_exact = matches!(time, EventTime::Absolute(_) | EventTime::Relative(_));
+    if !is_exact && !matches!(action, Action::Outbound(_)) {
+        return start.error("one time: `*` and `~` are for outbound segments");
+    }
     Ok(Event { line, time, action })
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let scripts = files::find(&args.scripts)?;
     let (mut tried, mut problems) = (Vec::new(), Vec::new());
     for file in &scripts {
-        match try_script(file, config(args.preset)) {
+        match try_script(file, args) {
             Ok(verdict) => tried.push(Tried { name: file.source.name.clone(), verdict }),
             Err(error) => problems.push(syntax_problem(file, &error)),
         }
@@ -36,10 +36,15 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn try_script(file: &ScriptFile, config: Config) -> Result<Verdict, ParseError> {
+fn try_script(file: &ScriptFile, args: &Args) -> Result<Verdict, ParseError> {
     let text = &file.source.text;
     match Script::parse(text) {
-        Ok(script) => Ok(run(&script, text, config, &|path| file.read_beside(path))),
+        Ok(mut script) => {
+            for (name, value) in &args.option {
+                script.add_option(name, value);
+            }
+            Ok(run(&script, text, config(args.preset), &|path| file.read_beside(path)))
+        }
         Err(Stop::NotApplicable { line, reason }) => Ok(Verdict::NotApplicable { line, reason }),
         Err(Stop::Error(error)) => Err(error),
     }
