@@ -5,6 +5,7 @@
 pub mod bench;
 pub mod capi;
 pub mod daemon;
+pub mod dialogues;
 pub mod files;
 pub mod gateway;
 pub mod machines;
@@ -83,6 +84,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "gpx", run: files::gpx },
     Target { name: "csv_movements", run: files::csv_movements },
     Target { name: "csv", run: files::csv },
+    Target { name: "packetdrill", run: dialogues::packetdrill },
     Target { name: "gateway_messages", run: gateway::gateway_messages },
     Target { name: "socks", run: gateway::socks },
     Target { name: "transfer_frame", run: transfer::transfer_frame },

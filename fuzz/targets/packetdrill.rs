@@ -1,0 +1,4 @@
+//! Scripts of packetdrill, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::dialogues::packetdrill(data));
