@@ -117,7 +117,7 @@ fn text_json_and_report_show_every_verdict() {
     assert_eq!(json["laws"][2]["reference"], false);
     let page = report::html(&view::evaluation(&plan, &made, &results, Effort::Quick));
     assert!(page.contains("QUICK") && page.contains("goodput of law: at least 100 kb/s"));
-    assert!(page.contains("a discussion"));
+    assert!(page.contains("a discussion") && page.contains("Meets: cubic, reno, tpa-wide."));
 }
 
 #[test]

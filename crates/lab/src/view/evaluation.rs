@@ -44,8 +44,8 @@ pub fn evaluation(
         let requirements = network.criteria.iter().map(|criterion| criterion.words(&plan.references));
         let required = requirements.collect::<Vec<_>>().join("; ");
         experiments.extend(sections(comparison, NameForm::Full).into_iter().map(|section| Experiment {
-            name: network.title.clone(),
-            intro: format!("Section {}. Required: {required}.", network.clause),
+            name: format!("{}: {}", network.id, network.title),
+            intro: format!("Section {}. Required: {required}. {}", network.clause, verdicts(plan, result)),
             // Details of every network and algorithm would be tens of megabytes.
             map: None,
             distributions: Vec::new(),
@@ -79,6 +79,18 @@ pub fn evaluation(
         }),
         experiments,
     }
+}
+
+/// Returns the verdicts in words: `Meets: cubic, bbr3. Misses: bbr.`
+fn verdicts(plan: &EvaluationPlan, result: &NetworkResult) -> String {
+    let sentence = |verdict: Verdict| {
+        let laws = plan.laws.iter().zip(&result.verdicts).filter(|(_, of_law)| **of_law == verdict);
+        let names: Vec<&str> = laws.map(|(law, _)| law.name.as_str()).collect();
+        let mut word = verdict.word().to_owned();
+        word[..1].make_ascii_uppercase();
+        (!names.is_empty()).then(|| format!("{word}: {}.", names.join(", ")))
+    };
+    Verdict::ALL.into_iter().filter_map(sentence).collect::<Vec<_>>().join(" ")
 }
 
 const fn cell(verdict: Verdict, measured: String) -> EvaluationCell {
