@@ -211,6 +211,7 @@ def evaluate(
     runs: int | None = None,
     quick: bool = False,
     plan: PathLike | None = None,
+    set: Mapping[str, Any] | None = None,
     jobs: int | None = None,
     progress: bool | Told | None = None,
 ) -> Evaluation:
@@ -226,6 +227,7 @@ def evaluate(
         runs: runs of each network and algorithm; by default as the evaluation says.
         quick: one run of each.
         plan: file of networks and requirements, instead of those in hopline.
+        set: dotted keys and values that override every network, such as ``{"seed": 7}``.
         jobs: number of threads; by default the number of cores.
         progress: as for :func:`run`.
     """
@@ -234,7 +236,16 @@ def evaluate(
     command = ["hopline", "evaluate", *names, *(["--quick"] * quick)]
     with _Shown(progress) as shown:
         core = _hopline.evaluate(
-            names, list(classes.items()), list(sections), runs, "quick" if quick else "full", plan, jobs, command, shown
+            names,
+            list(classes.items()),
+            list(sections),
+            runs,
+            "quick" if quick else "full",
+            plan,
+            _pairs(set),
+            jobs,
+            command,
+            shown,
         )
     return Evaluation(core)
 

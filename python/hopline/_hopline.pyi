@@ -568,6 +568,7 @@ def evaluate(
     runs: int | None,
     effort: _Effort,
     plan: _Path | None,
+    given: _Settings,
     jobs: int | None,
     command: list[str],
     progress: _Progress | None,

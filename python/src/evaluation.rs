@@ -3,8 +3,9 @@
 use crate::errors;
 use crate::plan::effort_of;
 use crate::result::{Comparison, Records};
+use crate::scenario::settings;
 use crate::watched::watched;
-use hopline_lab::evaluation::{self, EvaluationPlan, Law, NetworkResult};
+use hopline_lab::evaluation::{self, EvaluationPlan, Law, NetworkResult, Selection};
 use hopline_lab::experiment::{ExperimentError, RunOptions};
 use hopline_lab::output::ReportFile;
 use hopline_lab::plan::Effort;
@@ -34,17 +35,18 @@ pub(crate) fn evaluate(
     runs: Option<u64>,
     effort: &str,
     plan: Option<PathBuf>,
+    given: Vec<(String, String)>,
     jobs: Option<NonZeroUsize>,
     command: Vec<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Evaluation> {
-    let effort = effort_of(effort);
+    let (effort, over) = (effort_of(effort), settings("set", &given)?);
     let machines = crate::own::machines(py, classes)?;
     let made = watched(py, progress, |watch| {
         let laws = laws.iter().map(|law| Law::parse(law));
         let laws = laws.collect::<Result<Vec<_>, _>>().map_err(Problems::from)?;
         let file = evaluation::open(plan.as_deref()).map_err(Problems::from)?;
-        let plan = file.load(&laws, &sections, runs, effort, &machines)?;
+        let plan = file.load(&laws, Selection { only: &sections, runs, effort, set: &over }, &machines)?;
         let made = plan.run(RunOptions { jobs, command: &command, watch })?;
         let results = plan.judge(&made);
         Ok::<_, ExperimentError>(Evaluation { plan, made, results, effort })

@@ -354,6 +354,9 @@ pub(crate) struct Evaluate {
     /// One run of each network
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Override a key of every network, such as seed; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
     /// Exit code 1 if a given algorithm misses a requirement in every run
     #[arg(long)]
     pub(crate) strict: bool,

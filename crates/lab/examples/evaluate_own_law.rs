@@ -1,7 +1,7 @@
 //! Evaluation of a user-defined congestion control algorithm by RFC 9743: `cargo run --release -p hopline-lab --example
 //! evaluate_own_law -- 5.1.2`. Arguments: sections or networks; without any, all.
 
-use hopline_lab::evaluation::{Law, open};
+use hopline_lab::evaluation::{Law, Selection, open};
 use hopline_lab::experiment::RunOptions;
 use hopline_lab::plan::Effort;
 use hopline_lab::run::NoObserver;
@@ -50,7 +50,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let evaluated = [Law::parse("own:delay-target").map_err(|e| e.to_string())?];
     let sections: Vec<String> = std::env::args().skip(1).collect();
     let file = open(None).map_err(|e| e.to_string())?;
-    let plan = file.load(&evaluated, &sections, None, Effort::Full, &laws).map_err(|e| e.to_string())?;
+    let plan = file
+        .load(&evaluated, Selection { only: &sections, ..Selection::default() }, &laws)
+        .map_err(|e| e.to_string())?;
     let made = plan.run(RunOptions { jobs: None, command: &[], watch: &NoObserver });
     let results = plan.judge(&made.map_err(|e| format!("{e:?}"))?);
     let said = describe(&plan, &results, Effort::Full);

@@ -6,7 +6,7 @@ use crate::console;
 use crate::problems::{Failure, print_error_line};
 use crate::progress::Progress;
 use hopline_lab::counted::{count_text, count_text_as};
-use hopline_lab::evaluation::{self, EvaluationPlan, Law, NetworkResult, Verdict};
+use hopline_lab::evaluation::{self, EvaluationPlan, Law, NetworkResult, Selection, Verdict};
 use hopline_lab::experiment::RunOptions;
 use hopline_lab::plan::{Effort, Runs};
 use hopline_lab::{Comparison, Problem, report, text, view};
@@ -60,7 +60,9 @@ fn load(args: &Args, effort: Effort) -> Result<EvaluationPlan, Failure> {
     let laws: Vec<Law> = args.laws.iter().map(|law| Law::parse(law)).collect::<Result<_, _>>()?;
     let runs = args.runs.map(|runs| u64::from(runs.get()));
     let file = evaluation::open(args.plan.as_deref())?;
-    Ok(file.load(&laws, &args.section, runs, effort, &CustomAlgorithms::default())?)
+    let set = super::settings(&args.set)?;
+    let selection = Selection { only: &args.section, runs, effort, set: &set };
+    Ok(file.load(&laws, selection, &CustomAlgorithms::default())?)
 }
 
 /// Makes the runs of a network.

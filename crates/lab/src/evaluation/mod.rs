@@ -20,5 +20,5 @@ pub use criterion::{Criterion, Limit, Reference};
 pub use json::json;
 pub use law::{LAW_CLASS, Law};
 pub use network::Network;
-pub use plan::{EvaluationPlan, NotCovered, OpenPlan, open};
+pub use plan::{EvaluationPlan, NotCovered, OpenPlan, Selection, open};
 pub use verdict::{CriterionResult, LawResult, NetworkResult, Verdict, VerdictCount, count};

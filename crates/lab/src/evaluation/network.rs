@@ -39,13 +39,16 @@ pub(super) struct Context<'a> {
     pub(super) runs: u64,
     /// Runs that take precedence over those of the network.
     pub(super) fixed_runs: Option<u64>,
+    /// Settings over those of the network.
+    pub(super) set: &'a [Setting],
     pub(super) machines: &'a CustomAlgorithms,
 }
 
 impl Network {
     pub(super) fn of(section: &Section<'_>, context: &Context<'_>) -> Result<Self, Problems> {
         let path = context.folder.join(section.get(keys::network::SCENARIO));
-        let set: Vec<Setting> = section.node("set").map(settings).unwrap_or_default();
+        let mut set: Vec<Setting> = section.node("set").map(settings).unwrap_or_default();
+        set.extend_from_slice(context.set);
         let scenario = Scenario::load_with(&path, &set, context.machines.clone())?;
         let marks = section.flag("marks").unwrap_or(false);
         let variants: Vec<_> =

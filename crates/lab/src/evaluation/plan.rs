@@ -7,7 +7,7 @@ use super::verdict::{NetworkResult, judge};
 use crate::comparison::Comparison;
 use crate::experiment::{ExperimentError, RunOptions};
 use crate::plan::Effort;
-use hopline_config::document;
+use hopline_config::document::{self, Setting};
 use hopline_config::schema::{Section, check_document};
 use hopline_config::source::{Problem, Problems, Source, nearest};
 use hopline_scenario::CustomAlgorithms;
@@ -35,6 +35,26 @@ pub struct EvaluationPlan {
     pub networks: Vec<Network>,
     /// Parts of the document that no network is about.
     pub not_covered: Vec<NotCovered>,
+}
+
+/// Part of an evaluation that is run, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Selection<'a> {
+    /// Ids of networks, or beginnings of sections; empty: all networks.
+    pub only: &'a [String],
+    /// Number of runs of each network, in place of the file's.
+    pub runs: Option<u64>,
+    /// Whether `quick_runs` of the file apply.
+    pub effort: Effort,
+    /// Settings over every scenario.
+    pub set: &'a [Setting],
+}
+
+impl Default for Selection<'_> {
+    /// Everything, as the file says.
+    fn default() -> Self {
+        Self { only: &[], runs: None, effort: Effort::Full, set: &[] }
+    }
 }
 
 /// Part of a document that no network is about.
@@ -72,17 +92,14 @@ pub fn open(path: Option<&Path>) -> Result<OpenPlan, Problem> {
 }
 
 impl OpenPlan {
-    /// Reads the evaluation of `laws`, which user-defined `machines` may implement. `runs`: number of runs of each network,
-    /// in place of the file's. `only`: ids of networks, or beginnings of sections; empty: all networks.
+    /// Reads the evaluation of `laws`, which user-defined `machines` may implement.
     ///
     /// # Errors
     /// All errors of the file and of its scenarios, an unknown algorithm, and an unknown network.
     pub fn load(
         &self,
         laws: &[Law],
-        only: &[String],
-        runs: Option<u64>,
-        effort: Effort,
+        selection: Selection<'_>,
         machines: &CustomAlgorithms,
     ) -> Result<EvaluationPlan, Problems> {
         let source = Source::read(&self.path)?;
@@ -96,16 +113,17 @@ impl OpenPlan {
             return Err(Problem::new("there are no references").at(file.origin_of("references")).into());
         }
         let laws = distinct(parsed, laws);
-        let quick = (effort == Effort::Quick).then(|| file.get(keys::evaluation::QUICK_RUNS));
+        let quick = (selection.effort == Effort::Quick).then(|| file.get(keys::evaluation::QUICK_RUNS));
         let context = Context {
             folder: self.path.parent().unwrap_or(Path::new("")),
             references: &references,
             laws: &laws,
             runs: file.get(keys::evaluation::RUNS),
-            fixed_runs: runs.or(quick),
+            fixed_runs: selection.runs.or(quick),
+            set: selection.set,
             machines,
         };
-        let sections = chosen(file.sections("network"), only)?;
+        let sections = chosen(file.sections("network"), selection.only)?;
         let networks = sections.iter().map(|section| Network::of(section, &context));
         let networks = networks.collect::<Result<Vec<_>, _>>()?;
         let not_covered = file.sections("not_covered").into_iter().map(|section| NotCovered {
@@ -114,7 +132,7 @@ impl OpenPlan {
         });
         Ok(EvaluationPlan {
             title: file.get(keys::evaluation::TITLE).to_owned(),
-            not_covered: if only.is_empty() { not_covered.collect() } else { Vec::new() },
+            not_covered: if selection.only.is_empty() { not_covered.collect() } else { Vec::new() },
             references: references.clone(),
             laws: laws.clone(),
             networks,

@@ -7,6 +7,7 @@ use crate::run::NoObserver;
 use crate::text::evaluation::describe;
 use crate::user_defined::{CustomCcAck, CustomCcLoss, CustomCcTimeout, CustomCongestionControl};
 use crate::view;
+use hopline_config::document::Setting;
 use hopline_config::source::Problems;
 use hopline_scenario::CustomAlgorithms;
 use std::fs;
@@ -47,7 +48,11 @@ fn files(evaluation: &str, scenario: &str) -> TempDir {
 fn load_from(folder: &Path, laws: &[&str], only: &[&str]) -> Result<EvaluationPlan, Problems> {
     let laws = laws.iter().map(|law| Law::parse(law)).collect::<Result<Vec<_>, _>>()?;
     let only: Vec<String> = only.iter().map(|&name| name.to_owned()).collect();
-    open(Some(&folder.join("e.toml")))?.load(&laws, &only, None, Effort::Full, &CustomAlgorithms::default())
+    open(Some(&folder.join("e.toml")))?.load(
+        &laws,
+        Selection { only: &only, ..Selection::default() },
+        &CustomAlgorithms::default(),
+    )
 }
 
 fn refused(evaluation: &str, scenario: &str) -> String {
@@ -62,7 +67,7 @@ fn made(plan: &EvaluationPlan) -> Vec<Comparison> {
 fn every_network_of_the_built_in_evaluation_is_valid_and_has_requirements() {
     let laws = ["reno", "tpa-wide"].map(|law| Law::parse(law).unwrap());
     let file = open(None).unwrap();
-    let plan = file.load(&laws, &[], None, Effort::Full, &CustomAlgorithms::default()).unwrap();
+    let plan = file.load(&laws, Selection::default(), &CustomAlgorithms::default()).unwrap();
     assert_eq!(
         plan.laws.iter().map(|law| law.name.as_str()).collect::<Vec<_>>(),
         ["cubic", "bbr", "bbr3", "reno", "tpa-wide"]
@@ -150,6 +155,17 @@ fn networks_are_chosen_by_name_and_by_section() {
 }
 
 #[test]
+fn settings_are_put_over_every_network() {
+    let folder =
+        files(&(HEAD.to_owned() + &network(&criterion("jain", "at_least", "0.1"))), &scenario(FIXED));
+    let seed = [Setting::parse("--set", "seed=7").unwrap()];
+    let file = open(Some(&folder.path().join("e.toml"))).unwrap();
+    let selection = Selection { set: &seed, ..Selection::default() };
+    let plan = file.load(&[], selection, &CustomAlgorithms::default()).unwrap();
+    assert_eq!(plan.networks[0].plan.points[1].scenario.seed(), 7);
+}
+
+#[test]
 fn wrong_files_are_refused_with_the_reason() {
     let good = || criterion("goodput of law", "at_least", "1 Mb/s");
     let with = |criteria: &str| HEAD.to_owned() + &network(criteria);
@@ -220,7 +236,10 @@ fn an_algorithm_that_ignores_losses_misses_the_requirements_of_safety() {
     let machines = CustomAlgorithms::default().with_congestion_control("flood", "1", |_| Ok(Box::new(Flood)));
     let only = ["tiny-queue", "call"].map(str::to_owned);
     let law = Law::parse("own:flood").unwrap();
-    let plan = open(None).unwrap().load(&[law], &only, None, Effort::Quick, &machines).unwrap();
+    let plan = open(None)
+        .unwrap()
+        .load(&[law], Selection { only: &only, effort: Effort::Quick, ..Selection::default() }, &machines)
+        .unwrap();
     let results = plan.judge(&made(&plan));
     let verdicts: Vec<Verdict> = results.iter().map(|network| network.verdicts[3]).collect();
     assert_eq!(verdicts, [Verdict::Misses; 2]);
