@@ -189,6 +189,9 @@ impl Host {
 
     fn receive_message(&mut self, fd: i64, call: &Call) -> Outcome {
         let message = call.arguments.get(1);
+        if call.arguments.get(2).is_some_and(|flags| flags.has("MSG_ERRQUEUE")) {
+            return self.receive_report(fd, message);
+        }
         let control = message.and_then(|message| message.member("msg_control"));
         let Some(Expression::Array(items)) = control else {
             return self.receive(fd, message_length(message), call.arguments.get(2));
@@ -206,6 +209,13 @@ impl Host {
             Returned(_) if items.iter().any(differs) => Failed("another number of unread bytes"),
             other => other,
         }
+    }
+
+    /// Receives from the error queue.
+    fn receive_report(&mut self, fd: i64, message: Option<&Expression>) -> Outcome {
+        let SocketKind::Connection(id) = self.sockets[&fd].kind else { return Failed("EAGAIN") };
+        let control = message.and_then(|message| message.member("msg_control"));
+        self.connections[id].tx_timestamps.receive(control, self.settings.tolerance)
     }
 
     /// Returns the bytes left to read, and one for the end of the stream (Linux, `TCP_CM_INQ`).
@@ -249,11 +259,23 @@ impl Host {
         } else {
             endpoint.send(now, data)
         };
+        if sent.is_ok() {
+            connection.written += accepted;
+            connection.tx_timestamps.on_write(connection.written);
+        }
         match sent {
             Ok(()) => Returned(accepted as i64),
             Err(SendError::Full { .. }) => Blocked,
             Err(_) => Failed("EPIPE"),
         }
+    }
+
+    /// Returns whether a call writes to a socket with a send buffer that the script has set.
+    pub(crate) fn is_limited_by_memory(&self, call: &Call) -> bool {
+        let fd = call.arguments.first().and_then(Expression::integer);
+        let socket = fd.and_then(|fd| self.sockets.get(&fd));
+        matches!(call.name.as_str(), "write" | "send" | "sendmsg")
+            && socket.is_some_and(|socket| socket.options.send_buffer.is_some())
     }
 
     fn send_message(&mut self, fd: i64, call: &Call) -> Outcome {

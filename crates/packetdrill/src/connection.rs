@@ -1,6 +1,7 @@
 //! Connection of the host under test, with the state that a kernel keeps beside the protocol.
 
 use crate::mapping::Shifts;
+use crate::tx_timestamps::TxTimestamps;
 use hopline_core::{Instant, Length, LinkId, Payload, Seq32, StateMachine};
 use hopline_transport::tcp::{CloseReason, Config, ConfigError, Endpoint, Event, Ports, State};
 use hopline_wire::tcp::{Flags, Segment};
@@ -26,6 +27,10 @@ pub(crate) struct Connection {
     pub(crate) script_iss: u32,
     /// Initial sequence number of the peer, in the script and on the connection.
     pub(crate) peer_iss: Option<u32>,
+    /// Bytes written so far.
+    pub(crate) written: u64,
+    /// Timestamps of sent data.
+    pub(crate) tx_timestamps: TxTimestamps,
     /// Largest segment received, bytes of data.
     pub(crate) largest_received: u64,
     /// Sequence number and flags of the segment that arrived last.
@@ -49,6 +54,8 @@ impl Connection {
             unread: 0,
             script_iss: 0,
             peer_iss: None,
+            written: 0,
+            tx_timestamps: TxTimestamps::default(),
             largest_received: 0,
             last_received: None,
             script_ports: None,
@@ -80,7 +87,21 @@ impl Connection {
         self.largest_received = self.largest_received.max(segment.payload.0.min(most));
         self.last_received = Some((segment.seq, segment.flags));
         self.endpoint.handle_packet(now, LinkId::ONLY, segment);
+        self.tx_timestamps.on_ack(now, self.acknowledged());
         self.take_events();
+    }
+
+    /// Returns the bytes that the peer has acknowledged.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.written.saturating_sub(self.endpoint.unacknowledged())
+    }
+
+    /// Records a segment that the connection sends.
+    pub(crate) fn on_sent(&mut self, now: Instant, segment: &Segment<Length>) {
+        let end = u64::from(segment.seq.0.wrapping_sub(self.iss.0)) + segment.payload.0;
+        if segment.payload.0 > 0 {
+            self.tx_timestamps.on_sent(now, end.saturating_sub(1));
+        }
     }
 
     pub(crate) fn take_events(&mut self) {

@@ -82,6 +82,7 @@ impl Host {
     pub(crate) fn drain(&mut self) {
         for connection in &mut self.connections {
             while let Some(segment) = connection.endpoint.poll_transmit(self.now) {
+                connection.on_sent(self.now, &segment);
                 self.sent.push_back(Sent { at: self.now, segment });
             }
             connection.take_events();
@@ -123,9 +124,7 @@ impl Host {
 
     /// Returns a port that no connection has used.
     fn ephemeral_port(&self) -> Result<u16, String> {
-        let port = usize::from(FIRST_PORT) + self.connections.len();
-        let most = usize::from(u16::MAX - FIRST_PORT) + 1;
-        u16::try_from(port).map_err(|_| format!("more than {most} connections"))
+        port_after(self.connections.len())
     }
 
     fn add_connection(&mut self, options: &SocketOptions, ports: Ports) -> Result<usize, String> {
@@ -274,6 +273,12 @@ impl Host {
     }
 }
 
+/// Returns the ephemeral port of the connection after `connections` others.
+fn port_after(connections: usize) -> Result<u16, String> {
+    let most = usize::from(u16::MAX - FIRST_PORT) + 1;
+    u16::try_from(usize::from(FIRST_PORT) + connections).map_err(|_| format!("more than {most} connections"))
+}
+
 /// Returns the error with which a message of ICMP ends an attempt to connect. Messages about routes do not: those may come back.
 fn icmp_error(spec: &IcmpSpec) -> Option<&'static str> {
     match (spec.kind.as_str(), spec.code.as_str()) {
@@ -289,4 +294,16 @@ fn icmp_error(spec: &IcmpSpec) -> Option<&'static str> {
 fn is_request(segment: &Segment<Length>) -> bool {
     let flags = segment.flags;
     flags.contains(Flags::SYN) && !flags.contains(Flags::ACK) && !flags.contains(Flags::RST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::port_after;
+
+    #[test]
+    fn ports_run_out_with_an_error() {
+        assert_eq!(port_after(0), Ok(40_000));
+        assert_eq!(port_after(25_535), Ok(65_535));
+        assert_eq!(port_after(25_536), Err("more than 25536 connections".to_owned()));
+    }
 }

@@ -18,7 +18,7 @@
 //! | `script`, `parse` | syntax tree, parser |
 //! | `settings`, `sysctl`, `command` | script options, `sysctl` values and shell commands |
 //! | `host`, `socket`, `connection` | host under test |
-//! | `calls`, `options` | system calls |
+//! | `calls`, `options`, `tx_timestamps` | system calls |
 //! | `mapping`, `compare` | numbers of the script and of the connection; expected and real segments |
 //! | `assertion` | assertions about `TCP_INFO` |
 //! | `systems` | choices of FreeBSD that the RFCs leave open |
@@ -39,6 +39,7 @@ mod settings;
 mod socket;
 mod sysctl;
 mod systems;
+mod tx_timestamps;
 mod verdict;
 
 pub use parse::{ParseError, Stop};

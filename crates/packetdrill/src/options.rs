@@ -20,8 +20,16 @@ impl Host {
             return outcome;
         }
         if let SocketKind::Connection(id) = socket.kind {
-            let endpoint = &mut self.connections[id].endpoint;
+            let connection = &mut self.connections[id];
+            let acknowledged = connection.acknowledged();
+            let endpoint = &mut connection.endpoint;
             match name {
+                "SO_TIMESTAMPING" => match value {
+                    Some(Expression::Array(flags)) if flags.len() == 1 => {
+                        connection.tx_timestamps.set(&flags[0], acknowledged);
+                    }
+                    _ => return not("this use of SO_TIMESTAMPING"),
+                },
                 "TCP_NODELAY" => {
                     endpoint.set_nagle(if socket.options.no_delay { Nagle::Off } else { Nagle::On });
                 }
@@ -138,7 +146,7 @@ fn change(options: &mut SocketOptions, name: &str, value: Option<&Expression>) -
             let member = |name| value.and_then(|value| value.member(name)).and_then(Expression::integer);
             options.resets_on_close = member("onoff") == Some(1) && member("linger") == Some(0);
         }
-        "TCP_CORK" | "TCP_INQ" | "IP_MTU_DISCOVER" | "IPV6_MTU_DISCOVER" => {}
+        "TCP_CORK" | "TCP_INQ" | "SO_TIMESTAMPING" | "IP_MTU_DISCOVER" | "IPV6_MTU_DISCOVER" => {}
         "SO_REUSEADDR" | "SO_REUSEPORT" | "SO_MARK" | "SO_PRIORITY" | "SO_BUSY_POLL" | "IP_TTL"
         | "IP_TOS" | "IP_FREEBIND" | "IPV6_V6ONLY" | "IPV6_UNICAST_HOPS" | "IPV6_TCLASS" => {}
         "TCP_FASTOPEN" | "TCP_FASTOPEN_CONNECT" | "TCP_FASTOPEN_KEY" | "TCP_FASTOPEN_NO_COOKIE" => {

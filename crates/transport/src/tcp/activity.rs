@@ -1,7 +1,6 @@
 //! Times for which a sender was busy, and for which the peer's window limited it.
 
-use super::endpoint::Endpoint;
-use hopline_core::{Duration, Instant, Payload};
+use hopline_core::{Duration, Instant};
 
 /// Times since the connection was opened, as `TCP_INFO` of Linux reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +14,7 @@ pub struct Activity {
 
 /// State of the sender since the last event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Limit {
+pub(super) enum Limit {
     /// Nothing to send.
     #[default]
     Idle,
@@ -33,7 +32,8 @@ pub(super) struct ActivityLog {
 }
 
 impl ActivityLog {
-    fn at(&self, now: Instant) -> Activity {
+    /// Returns the times until `now`.
+    pub(super) fn at(&self, now: Instant) -> Activity {
         let mut total = self.total;
         if let Some((since, limit)) = self.since {
             let span = now.since(since);
@@ -46,36 +46,11 @@ impl ActivityLog {
         }
         total
     }
-}
 
-impl<P: Payload> Endpoint<P> {
-    /// Returns the times until `now` for which the sender was busy, and for which the peer's window limited it.
-    #[must_use]
-    pub fn activity(&self, now: Instant) -> Activity {
-        self.activity.at(now)
-    }
-
-    /// Returns the time at which data of the peer last arrived, or the connection opened.
-    #[must_use]
-    pub fn last_data_received(&self) -> Option<Instant> {
-        self.rcv.last_data
-    }
-
-    /// Records the limit of the sender, after it has chosen a segment or found none to send.
-    pub(super) fn record_activity(&mut self, now: Instant) {
-        let limit = self.current_limit();
-        if self.activity.since.is_none_or(|(_, before)| before != limit) {
-            self.activity = ActivityLog { total: self.activity.at(now), since: Some((now, limit)) };
+    /// Records what limits the sender from `now` on.
+    pub(super) fn record(&mut self, now: Instant, limit: Limit) {
+        if self.since.is_none_or(|(_, before)| before != limit) {
+            *self = Self { total: self.at(now), since: Some((now, limit)) };
         }
-    }
-
-    fn current_limit(&self) -> Limit {
-        let snd = &self.snd;
-        if snd.queue.len() == 0 || !self.state().is_synchronized() {
-            return Limit::Idle;
-        }
-        let unsent = snd.queue.end().saturating_sub(snd.nxt).min(snd.mss.into());
-        let is_full = unsent > 0 && snd.nxt - snd.una + unsent > snd.window;
-        if is_full { Limit::PeerWindow } else { Limit::Busy }
     }
 }

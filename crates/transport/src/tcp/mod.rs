@@ -14,7 +14,7 @@
 //! | `receive` | the data: reassembly, ACK policy, window announcements |
 //! | `sack_option` | the SACK option of an acknowledgment |
 //! | `output` | choice of the next segment |
-//! | `socket_options`, `activity` | corking, records and user timeout; times of being busy and limited |
+//! | `socket_options`, `activity`, `socket_calls` | corking, records and user timeout; times of being busy and limited; calls for both |
 //! | `window_usage`, `quick_ack` | use of the window over a round trip, immediate ACKs at the start |
 //! | `timeouts` | expiry of timers |
 //! | `host_limits` | calls for a host stack: path MTU, unread pieces |
@@ -59,6 +59,7 @@ mod rto;
 mod sack_option;
 mod scoreboard;
 mod sent_segments;
+mod socket_calls;
 mod socket_options;
 mod spurious;
 mod stats;
