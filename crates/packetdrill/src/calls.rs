@@ -3,6 +3,7 @@
 use crate::host::Host;
 use crate::script::{Call, Expression};
 use crate::socket::{Socket, SocketKind, SocketOptions};
+use crate::tx_timestamps::ReceiveError;
 use hopline_core::Length;
 use hopline_transport::tcp::{SendError, State};
 
@@ -215,7 +216,12 @@ impl Host {
     fn receive_report(&mut self, fd: i64, message: Option<&Expression>) -> Outcome {
         let SocketKind::Connection(id) = self.sockets[&fd].kind else { return Failed("EAGAIN") };
         let control = message.and_then(|message| message.member("msg_control"));
-        self.connections[id].tx_timestamps.receive(control, self.settings.tolerance)
+        match self.connections[id].tx_timestamps.receive(control, self.settings.tolerance) {
+            Ok(()) => Returned(0),
+            Err(ReceiveError::Empty) => Failed("EAGAIN"),
+            Err(ReceiveError::Differs) => Failed("another report on the error queue"),
+            Err(ReceiveError::Unsupported) => not("this use of the error queue"),
+        }
     }
 
     /// Returns the bytes left to read, and one for the end of the stream (Linux, `TCP_CM_INQ`).

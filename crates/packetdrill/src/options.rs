@@ -119,6 +119,15 @@ impl Host {
 fn change(options: &mut SocketOptions, name: &str, value: Option<&Expression>) -> Result<(), Outcome> {
     let number = value.and_then(Expression::integer);
     let positive = || number.filter(|number| *number >= 0).map(i64::unsigned_abs);
+    // The ranges of Linux. Without a least interval, probes would never end.
+    let most = match name {
+        "TCP_KEEPIDLE" | "TCP_KEEPINTVL" => 32_767,
+        "TCP_KEEPCNT" => 127,
+        _ => i64::MAX,
+    };
+    if most < i64::MAX && number.is_none_or(|number| !(1..=most).contains(&number)) {
+        return Err(Failed("EINVAL"));
+    }
     match name {
         "SO_RCVBUF" => options.receive_buffer = positive().map(|bytes| bytes.clamp(1, 1 << 30) as u32),
         // Linux doubles it (socket(7)).

@@ -1,6 +1,5 @@
 //! Timestamps of sent data (`SO_TIMESTAMPING` of Linux): reports on the error queue of a socket.
 
-use crate::calls::{Outcome, not};
 use crate::script::Expression;
 use hopline_core::{Duration, Instant};
 use std::collections::VecDeque;
@@ -86,17 +85,31 @@ impl TxTimestamps {
     }
 
     /// Takes the next report, and compares it with the control messages that a script expects.
-    pub(crate) fn receive(&mut self, control: Option<&Expression>, tolerance: Duration) -> Outcome {
-        let Some(Expression::Array(items)) = control else { return not("this use of the error queue") };
-        let Some(report) = self.reports.pop_front() else { return Outcome::Failed("EAGAIN") };
+    ///
+    /// # Errors
+    /// There is no report, it differs, or the expectation has another form.
+    pub(crate) fn receive(
+        &mut self,
+        control: Option<&Expression>,
+        tolerance: Duration,
+    ) -> Result<(), ReceiveError> {
+        let Some(Expression::Array(items)) = control else { return Err(ReceiveError::Unsupported) };
+        let report = self.reports.pop_front().ok_or(ReceiveError::Empty)?;
         let data = items.iter().filter_map(|item| item.member("cmsg_data"));
         let is_expected = data.clone().all(|data| report.matches(data, tolerance));
-        if is_expected && data.count() > 0 {
-            Outcome::Returned(0)
-        } else {
-            Outcome::Failed("another report on the error queue")
-        }
+        if is_expected && data.count() > 0 { Ok(()) } else { Err(ReceiveError::Differs) }
     }
+}
+
+/// Reason for which a report is not as a script expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReceiveError {
+    /// There is none.
+    Empty,
+    /// Another event, time or byte.
+    Differs,
+    /// The script has no list of control messages.
+    Unsupported,
 }
 
 impl Report {
