@@ -10,9 +10,9 @@ use hopline_transport::pacing::{DuplicateAcks, ShortPaths, Variability};
 use hopline_transport::tcp::{
     AckOrder, BbrConfig, BbrVersion, ClosedWindow, Config, CubicArithmetic, CubicConfig, CwndAfterFreeze,
     DataOrder, DisabledRetransmissions, EcnMode, FixedRtoConfig, Frto, HeldTimerBackoff, HeldVariables,
-    InFlightAfterFreeze, LateRule, LimitedTransmit, LossDetection, PrrBound, RackConfig, RecoveryReduction,
-    RecoveryTimeout, RepeatedEvent, RouteReturn, RtoAfterFreeze, RtoFloor, TailProbe, TcpFConfig,
-    TimestampEcho, UndoReach,
+    HyStartConfig, HyStartPlusPlusConfig, InFlightAfterFreeze, LateRule, LimitedTransmit, LossDetection,
+    PrrBound, RackConfig, RecoveryReduction, RecoveryTimeout, RepeatedEvent, RouteReturn, RtoAfterFreeze,
+    RtoFloor, SlowStart, TailProbe, TcpFConfig, TimestampEcho, UndoReach,
 };
 
 /// T1 and T2 of TCP-DOOR, in retransmission timeouts.
@@ -86,6 +86,16 @@ pub mod tcp {
         },
         "of tcp-sack and tcp-cubic: reduction of the window in recovery; prr: RFC 9937, the other two RFC 6937",
     ).default_except("at-once", &[Exception::new("of preset linux", Literal::Word("prr"))]);
+    /// `slow_start`.
+    pub const SLOW_START: Choice<SlowStart> = choice!(
+        "slow_start",
+        {
+            "rfc5681" => SlowStart::Rfc5681,
+            "hystart" => SlowStart::HyStart(HyStartConfig::LINUX),
+            "hystart++" => SlowStart::HyStartPlusPlus(HyStartPlusPlusConfig::RFC9406),
+        },
+        "of aimd and cubic: end of the first slow start; rfc5681: a loss; hystart: ACK trains or a rise of the delay, as Linux; hystart++: a rise of the delay (RFC 9406)",
+    ).default("rfc5681");
     /// `ecn`.
     pub const ECN: Choice<EcnMode> = choice!(
         "ecn",
@@ -170,6 +180,7 @@ pub const TCP: &[Key] = &of_preset("that of `preset`", [
         "congestion control algorithm, with any recovery; bbr, bbr3: BBR of Linux and BBR version 3, paced, for SACK with loss_detection = \"rack\"; own: user-defined, see docs/own-machines.md",
     ).formerly(&["law"]).default_except(Literal::Word("aimd"), &[Exception::new("of tcp-cubic", Literal::Word("cubic")), Exception::new("of tcp-bbr", Literal::Word("bbr")), Exception::new("of tcp-bbr3", Literal::Word("bbr3"))]),
     tcp::RECOVERY_WINDOW.key,
+    tcp::SLOW_START.key,
     tcp::ECN.key,
     Key::number("cubic_c", 1e-6, 1000.0, "of cubic: C, segments per second cubed").default(Literal::Number(CUBIC.c())),
     Key::number("cubic_beta", 0.01, 0.99, "of cubic: factor of the window after a loss").default(Literal::Number(CUBIC.beta())),

@@ -64,6 +64,7 @@ pub(super) fn resolve(
 }
 
 /// Keys of each congestion control algorithm. In `[tcp]` they are for those flows that have use for them.
+const SLOW_START_KEYS: &[&str] = &["slow_start"];
 const CUBIC_KEYS: &[&str] = &["cubic_c", "cubic_beta", "cubic_arithmetic", "fast_convergence"];
 const BBR_KEYS: &[&str] =
     &["bbr_cwnd_gain", "bbr_pacing_margin", "bbr_probe_rtt_interval_s", "bbr_probe_rtt_s"];
@@ -94,6 +95,7 @@ fn congestion_control(
         "congestion_control",
         chosen,
         &[
+            (&["aimd", "cubic"], SLOW_START_KEYS),
             (&["cubic"], CUBIC_KEYS),
             (&["bbr", "bbr3"], BBR_KEYS),
             (&["bbr"], BBR1_KEYS),
@@ -203,6 +205,7 @@ fn apply(config: Config, section: Section<'_>) -> Config {
         .with_ack_policy(ack_policy)
         .with_ack_every(section.integer_as("ack_every").unwrap_or(config.ack_every()))
         .with_initial_window(initial_window)
+        .with_slow_start(section.get(keys::tcp::SLOW_START).unwrap_or(config.slow_start()))
         .with_dup_ack_threshold(number("dup_ack_threshold", config.dup_ack_threshold()))
         .with_loss_detection(section.get(keys::tcp::LOSS_DETECTION).unwrap_or(config.loss_detection()))
         .with_spurious(detectors(config.spurious(), section))

@@ -7,8 +7,9 @@ use hopline_queue::red::{Gentle, IdlePolicy, Measure, RedConfig};
 use hopline_queue::{CoDelConfig, DualPi2Config, FqCoDelConfig, PieConfig, SignalAction};
 use hopline_sim::spec::Discipline;
 use hopline_transport::tcp::{
-    BbrConfig, BbrVersion, CongestionControl, CubicConfig, EcnMode, FastConvergence, LossDetection,
-    PolicerDetection, PrrBound, RackConfig, RecoveryReduction,
+    BbrConfig, BbrVersion, CongestionControl, CubicConfig, EcnMode, FastConvergence, HyStartConfig,
+    HyStartPlusPlusConfig, LossDetection, PolicerDetection, PrrBound, RackConfig, RecoveryReduction,
+    SlowStart,
 };
 use std::num::NonZeroU16;
 
@@ -127,6 +128,20 @@ fn parameters_of_another_bbr_version_are_rejected() {
         let problem = parse(&text, &[]).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
         assert!(problem.contains(said), "{problem}");
     }
+}
+
+#[test]
+fn slow_start_has_three_ends() {
+    let end = |settings: &[&str]| tcp(&spec(CHAIN, settings), 0).slow_start();
+    let linux = SlowStart::HyStart(HyStartConfig::LINUX);
+    assert_eq!(end(&["transport=tcp-newreno"]), SlowStart::Rfc5681);
+    assert_eq!(end(&["transport=tcp-cubic", "tcp.slow_start=rfc5681"]), SlowStart::Rfc5681);
+    assert_eq!(end(&["transport=tcp-reno", "tcp.slow_start=hystart"]), linux);
+    let plus = SlowStart::HyStartPlusPlus(HyStartPlusPlusConfig::RFC9406);
+    assert_eq!(end(&["transport=tcp-cubic", "tcp.slow_start=hystart++"]), plus);
+    let text = CHAIN.to_owned() + "tcp = { slow_start = \"hystart\" }\ntransport = \"tcp-bbr\"\n";
+    let problem = parse(&text, &[]).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
+    assert!(problem.contains("`slow_start` is used with congestion_control"), "{problem}");
 }
 
 #[test]

@@ -211,7 +211,12 @@ impl<P: Payload> Endpoint<P> {
         self.end_fixed_rto();
         self.end_congested();
         self.on_ack_while_frozen(now);
-        let info = AckInput { sample, ..self.ack_input(now, bytes, delivered, was_full, segment) };
+        let segment_rtt = match &self.rack {
+            Some(rack) => rack.segment_rtt(),
+            None => sample,
+        };
+        let info =
+            AckInput { sample, segment_rtt, ..self.ack_input(now, bytes, delivered, was_full, segment) };
         self.handle_ecn_echo(&info);
         let response = self.control.on_new_ack(&self.config, &info, &mut self.scoreboard);
         self.apply_response(now, response);
@@ -261,6 +266,7 @@ impl<P: Payload> Endpoint<P> {
             now,
             round_trip: self.rto.srtt().unwrap_or(Duration::ZERO),
             sample: None,
+            segment_rtt: None,
         }
     }
 

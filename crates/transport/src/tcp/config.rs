@@ -2,7 +2,7 @@
 //!
 //! "Default" in the field descriptions is the value of [`Config::modern`].
 
-use super::congestion::{CongestionControl, SackRules, Variant};
+use super::congestion::{CongestionControl, SackRules, SlowStart, Variant};
 use super::door::DoorConfig;
 use super::feedback::RouteFeedback;
 use super::rack::RackConfig;
@@ -49,6 +49,8 @@ settings! {
         window_clamp, with_window_clamp: Option<u32>,
         /// Increase of `cwnd` per acknowledgment. Default byte counting with limit 2 (RFC 3465).
         growth, with_growth: Growth,
+        /// End of slow start before the first loss. Default none (RFC 5681).
+        slow_start, with_slow_start: SlowStart,
         /// Condition for growth of `cwnd`. Default only while the sender fills it (RFC 7661 §4.3 in spirit, as Linux does).
         growth_condition, with_growth_condition: GrowthCondition,
         /// Quantity that a loss halves, or cuts to `beta`. Default the data in flight (RFC 5681 §3.1 (4)).
@@ -487,6 +489,7 @@ impl Config {
             return Err(ConfigError { field, requirement: must });
         }
         self.pacing.validate()?;
+        self.slow_start.validate().map_err(|(field, requirement)| ConfigError { field, requirement })?;
         self.validate_bbr()?;
         self.feedback.validate(self.loss_detection)?;
         match (self.door, self.feedback) {

@@ -83,8 +83,9 @@ pub use config::{
 pub use congestion::{
     BbrConfig, BbrModel, BbrState, BbrVersion, CongestionControl, CongestionSignal, CubicArithmetic,
     CubicConfig, CustomCcAck, CustomCcLoss, CustomCcState, CustomCcTimeout, CustomCongestionControl,
-    CustomCongestionControlId, FastConvergence, PolicerDetection, PolicerState, PrrBound, RecoveryPhase,
-    RecoveryReduction, TimeoutResultUse, Variant,
+    CustomCongestionControlId, FastConvergence, HyStartConfig, HyStartDetection, HyStartPlusPlusConfig,
+    HyStartScope, PolicerDetection, PolicerState, PrrBound, RecoveryPhase, RecoveryReduction, SlowStart,
+    TimeoutResultUse, Variant,
 };
 pub use door::{
     AckOrder, DataOrder, Detection, DisabledRetransmissions, DoorConfig, DoorResponse, HeldTimerBackoff,

@@ -9,7 +9,8 @@ use super::config::{
     WindowProbe,
 };
 use super::congestion::{
-    BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, Variant,
+    BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, SlowStart,
+    Variant,
 };
 use super::feedback::RouteFeedback;
 use super::frto::Frto;
@@ -33,6 +34,7 @@ impl Config {
             initial_ssthresh: InitialSsthresh::Unlimited,
             window_clamp: None,
             growth: Growth::Bytes { limit: 2 },
+            slow_start: SlowStart::Rfc5681,
             growth_condition: GrowthCondition::WindowFull,
             reduction: Reduction::FlightSize,
             repeated_timeout: RepeatedTimeout::Keep,
@@ -123,6 +125,7 @@ impl Config {
             initial_ssthresh: InitialSsthresh::WindowClamp,
             window_clamp: Some(20),
             growth: Growth::PerAck,
+            slow_start: SlowStart::Rfc5681,
             growth_condition: GrowthCondition::Always,
             reduction: Reduction::Window,
             repeated_timeout: RepeatedTimeout::Reduce,

@@ -47,6 +47,8 @@ pub(crate) struct Rack {
     pub(crate) tlp: Tlp,
     min_rtt: WindowedMinRtt,
     latest_delivered: Option<DeliveredSegment>,
+    /// Round-trip time of the last segment that the current ACK delivers, if it was sent once.
+    segment_rtt: Option<Duration>,
     /// Highest position that the peer has acknowledged, selectively or not ("RACK.fack").
     fack: u64,
     reordering: Reordering,
@@ -120,6 +122,7 @@ impl Rack {
             tlp: Tlp::new(config.tail_probe),
             min_rtt: WindowedMinRtt::default(),
             latest_delivered: None,
+            segment_rtt: None,
             fack: una,
             reordering: Reordering::NotSeen,
             reordering_extent: 0,
@@ -141,6 +144,11 @@ impl Rack {
         self.min_rtt.get()
     }
 
+    /// Returns the round-trip time of the last segment that the current ACK delivers; `None`: none that was sent once.
+    pub(crate) fn segment_rtt(&self) -> Option<Duration> {
+        self.segment_rtt
+    }
+
     /// Records the transmission of `at..end`, for the first time or again.
     pub(crate) fn on_sent(&mut self, at: u64, end: u64, now: Instant) {
         let Self { segments: records, rate_sampler: rate, .. } = self;
@@ -155,6 +163,7 @@ impl Rack {
             rate_sampler: rate,
             min_rtt,
             latest_delivered: recent,
+            segment_rtt,
             fack,
             reordering,
             reordering_extent,
@@ -163,6 +172,7 @@ impl Rack {
         } = self;
         let mut lowest = None;
         let window = self.config.min_rtt_window;
+        *segment_rtt = None;
         let mut delivered = |record: &SentSegment, stamp: Option<&PacketState>| {
             let rtt = arrival.now.since(record.sent_at);
             if let (Some(rate), Some(stamp)) = (&mut *rate, stamp) {
@@ -170,6 +180,7 @@ impl Rack {
             }
             if record.transmissions == TransmissionCount::Once {
                 min_rtt.sample(arrival.now, rtt, window);
+                *segment_rtt = Some(rtt);
                 tlp.on_rtt_sample();
             }
             update_latest_delivered(recent, record, rtt, &arrival, min_rtt.get());

@@ -145,6 +145,11 @@ impl Cubic {
         }
     }
 
+    /// Returns the time since the current stage began, without the times at which the window was not in use.
+    pub(crate) fn epoch_age(&self, now: Instant) -> Option<Duration> {
+        self.epoch.map(|stage| stage.elapsed + now.since(stage.counted_until))
+    }
+
     /// Processes a reduction of a window of `cwnd` for a loss or a mark (§4.6, §4.7).
     pub(crate) fn reduce(&mut self, config: &CubicConfig, cwnd: f64) {
         self.w_max = config.w_max(cwnd, self.w_max);

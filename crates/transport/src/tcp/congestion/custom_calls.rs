@@ -46,7 +46,7 @@ impl CongestionState {
             state: self.custom_state(ack.nxt - ack.una, RttContext::from_ack(ack)),
             acked_bytes: ack.acked,
             rtt: ack.sample,
-            slow_start_bytes: self.window.after_slow_start(config.growth, ack.acked, self.phase),
+            slow_start_bytes: self.window.after_slow_start(config, ack.acked, self.phase),
             window_was_full: ack.window_was_full,
             marked: ack.marked,
         };

@@ -6,6 +6,7 @@
 //!   detection;
 //! - `undo`: undoing of reductions; `route_change`: restart of the window;
 //! - `window`: growth and reduction of the window; `cubic`: the cubic function;
+//! - `slow_start`: end of slow start before the first loss, by `hystart` or `hystart_pp`;
 //! - `custom`: user-defined algorithms, which `custom_calls` calls; `bbr`: rate-based control.
 //!
 //! Positions are stream offsets (`u64`, SYN at 0), so nothing here wraps around.
@@ -15,6 +16,8 @@ pub(crate) mod cubic;
 mod cubic_linux;
 mod custom;
 mod custom_calls;
+mod hystart;
+mod hystart_pp;
 mod newreno;
 mod prr;
 mod rack;
@@ -22,6 +25,8 @@ mod reno;
 mod response;
 mod route_change;
 mod sack;
+mod slow_start;
+mod slow_start_input;
 mod spurious_timeout;
 pub(crate) mod undo;
 mod window;
@@ -34,6 +39,8 @@ pub use custom::{
     CongestionSignal, CustomCcAck, CustomCcLoss, CustomCcState, CustomCcTimeout, CustomCongestionControl,
     CustomCongestionControlId, TimeoutResultUse,
 };
+pub use hystart::{HyStartConfig, HyStartDetection};
+pub use hystart_pp::{HyStartPlusPlusConfig, HyStartScope};
 pub use newreno::{NewRenoConfig, NewRenoExit, NewRenoTimer, PartialAck};
 pub use prr::{PrrBound, RecoveryReduction};
 pub(crate) use prr::{RecoveryAck, SafeAck};
@@ -42,6 +49,7 @@ pub(crate) use response::{
     BackoffAction, ControlEvent, EcnEffect, ImmediateRetransmission, Response, TimerAction,
 };
 pub use sack::{SackConfig, SackRules};
+pub use slow_start::SlowStart;
 pub use window::CongestionControl;
 
 use super::config::{Config, LimitedTransmit, LossDetection, RecoveryTimeout, Reduction, RepeatedTimeout};
@@ -51,7 +59,7 @@ use custom_calls::RttContext;
 use hopline_core::{Duration, Instant, Seq32};
 use sack::SackRecovery;
 use undo::{Cause, SavedState};
-use window::CongestionWindow;
+use window::{CongestionWindow, GrowthStep};
 use window_hold::WindowHold;
 
 /// Recovery strategy, with its parameters.
@@ -99,6 +107,8 @@ pub(crate) struct AckInput {
     pub(crate) round_trip: Duration,
     /// Round-trip time sample of this ACK, if there is one.
     pub(crate) sample: Option<Duration>,
+    /// Round-trip time of the data that it acknowledges, as exact as it is known.
+    pub(crate) segment_rtt: Option<Duration>,
 }
 
 /// Unacknowledged data at an expiry of the retransmission timer. Positions are stream offsets.
@@ -429,11 +439,13 @@ impl CongestionState {
 
     fn grow(&mut self, config: &Config, ack: &AckInput) {
         use super::config::GrowthCondition;
+        self.window.detect_end_of_slow_start(config, ack, GrowthStep::Before);
         if config.growth_condition == GrowthCondition::Always || ack.window_was_full {
             self.window.grow(config, ack, self.phase);
         } else {
             self.window.skip_idle(ack.now);
         }
+        self.window.detect_end_of_slow_start(config, ack, GrowthStep::After);
     }
 
     fn reduce(&mut self, config: &Config, flight: u64, cause: Cause, moment: RttContext) -> u32 {

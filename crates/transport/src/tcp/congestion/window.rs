@@ -2,8 +2,11 @@
 
 use super::cubic::{AckStep, Cubic};
 use super::custom::CustomCongestionControlId;
+use super::slow_start::{SlowStart, SlowStartState};
+use super::slow_start_input::{PacingUse, SlowStartAck, SlowStartVerdict};
 use super::undo::Cause;
 use super::{AckInput, BbrConfig, CubicArithmetic, CubicConfig, RecoveryPhase};
+use crate::pacing::Pacing;
 use crate::tcp::config::{Config, Growth, IdleRestart, InitialSsthresh, Reduction};
 use hopline_core::Instant;
 
@@ -39,6 +42,14 @@ pub(super) struct CongestionWindow {
     /// Fraction of a byte that cubic growth has added to `cwnd`.
     fraction: f64,
     cubic: Cubic,
+    slow_start: SlowStartState,
+}
+
+/// Time of the detection of the end of slow start, relative to the growth by the same acknowledgment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GrowthStep {
+    Before,
+    After,
 }
 
 impl CongestionWindow {
@@ -59,6 +70,33 @@ impl CongestionWindow {
             bytes_acked: 0,
             fraction: 0.0,
             cubic: Cubic::default(),
+            slow_start: SlowStartState::new(match config.congestion_control {
+                CongestionControl::Reno | CongestionControl::Cubic(_) => config.slow_start,
+                CongestionControl::Bbr(_) | CongestionControl::Custom(_) => SlowStart::Rfc5681,
+            }),
+        }
+    }
+
+    /// Ends slow start at the present window, if the configured algorithm says so.
+    pub(super) fn detect_end_of_slow_start(&mut self, config: &Config, ack: &AckInput, step: GrowthStep) {
+        let input = SlowStartAck {
+            now: ack.now,
+            una: ack.una,
+            nxt: ack.nxt,
+            rtt: ack.segment_rtt,
+            srtt: ack.round_trip,
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+            mss: self.mss,
+            pacing: pacing_use(config),
+            cubic_epoch_age: self.cubic.epoch_age(ack.now),
+        };
+        let verdict = match step {
+            GrowthStep::Before => self.slow_start.before_growth(&input),
+            GrowthStep::After => self.slow_start.after_growth(&input),
+        };
+        if verdict == SlowStartVerdict::Exit {
+            self.ssthresh = self.cwnd;
         }
     }
 
@@ -67,7 +105,7 @@ impl CongestionWindow {
         let bytes = if config.growth == Growth::Delivered { ack.delivered } else { ack.acked };
         let acked = bytes.min(u64::from(MAX_WINDOW)) as u32;
         if self.cwnd < self.ssthresh {
-            self.cwnd += self.slow_start_step(config.growth, acked, phase);
+            self.cwnd += self.slow_start_step(config, acked, phase);
         } else {
             match config.congestion_control {
                 // An own law is asked by `Control`, and this is where it has failed. BBR is not at work here either.
@@ -98,14 +136,19 @@ impl CongestionWindow {
     }
 
     /// Returns the window after a slow start step, bytes.
-    pub(super) fn after_slow_start(&self, growth: Growth, acked: u64, phase: RecoveryPhase) -> f64 {
+    pub(super) fn after_slow_start(&self, config: &Config, acked: u64, phase: RecoveryPhase) -> f64 {
         let acked = acked.min(u64::from(MAX_WINDOW)) as u32;
-        (self.cwnd_with_fraction() + f64::from(self.slow_start_step(growth, acked, phase)))
+        (self.cwnd_with_fraction() + f64::from(self.slow_start_step(config, acked, phase)))
             .min(self.max_cwnd().into())
     }
 
-    fn slow_start_step(&self, growth: Growth, acked: u32, phase: RecoveryPhase) -> u32 {
-        match growth {
+    fn slow_start_step(&self, config: &Config, acked: u32, phase: RecoveryPhase) -> u32 {
+        if phase != RecoveryPhase::Loss
+            && let Some(step) = self.slow_start.growth(acked, self.mss, pacing_use(config))
+        {
+            return step;
+        }
+        match config.growth {
             Growth::PerAck => self.mss, // RFC 5681 §3.1 (2)
             Growth::Delivered => acked,
             // RFC 3465 §2.3: after a time-out L is 1
@@ -163,6 +206,7 @@ impl CongestionWindow {
     /// Sets `ssthresh` for a loss or a mark with `flight` bytes in flight. Returns the new `cwnd`. `told`: result of a
     /// user-defined algorithm.
     pub(super) fn reduce(&mut self, config: &Config, flight: u64, cause: Cause, told: Option<f64>) -> u32 {
+        self.slow_start.on_reduction();
         self.bytes_acked = 0;
         self.fraction = 0.0;
         let window = (self.cwnd + self.inflation).min(self.max_cwnd);
@@ -203,6 +247,7 @@ impl CongestionWindow {
     pub(super) fn on_timeout(&mut self) {
         self.collapse();
         self.cubic.on_timeout();
+        self.slow_start.on_timeout();
     }
 
     /// Sets the window to one segment.
@@ -218,6 +263,7 @@ impl CongestionWindow {
             (self.cwnd, self.fraction, self.cubic) = (before.cwnd, before.fraction, before.cubic); // RFC 9438 §4.9.2
         }
         self.ssthresh = before.ssthresh;
+        self.slow_start.clone_from(&before.slow_start);
         self.inflation = 0;
         self.bytes_acked = before.bytes_acked;
     }
@@ -226,6 +272,7 @@ impl CongestionWindow {
     pub(super) fn restore_cwnd(&mut self, before: &Self) {
         self.cwnd = before.cwnd;
         self.ssthresh = before.ssthresh;
+        self.slow_start.clone_from(&before.slow_start);
         self.bytes_acked = before.bytes_acked;
         (self.fraction, self.cubic) = (before.fraction, before.cubic);
     }
@@ -235,7 +282,10 @@ impl CongestionWindow {
         if self.cwnd < before.cwnd {
             (self.cwnd, self.fraction, self.cubic) = (before.cwnd, before.fraction, before.cubic);
         }
-        self.ssthresh = self.ssthresh.max(before.ssthresh);
+        if self.ssthresh < before.ssthresh {
+            self.ssthresh = before.ssthresh;
+            self.slow_start.clone_from(&before.slow_start);
+        }
     }
 
     /// Restarts the window after idle time (RFC 5681 §4.1).
@@ -249,4 +299,8 @@ impl CongestionWindow {
             IdleRestart::OneSegment => self.collapse(),
         }
     }
+}
+
+fn pacing_use(config: &Config) -> PacingUse {
+    if config.pacing == Pacing::None { PacingUse::Unpaced } else { PacingUse::Paced }
 }

@@ -14,6 +14,7 @@ mod ecn;
 mod feedback;
 mod frto;
 mod hostile;
+mod hystart;
 mod newreno;
 mod opening;
 mod pacing;
