@@ -84,7 +84,7 @@ impl HyStartPlusPlusConfig {
 pub(super) struct HyStartPlusPlus {
     config: HyStartPlusPlusConfig,
     phase: HyStartPhase,
-    /// Position whose acknowledgment ends the round: "windowEnd". `None` before the first ACK.
+    /// Position after the data of the round, at which it ends: "windowEnd". `None` before the first ACK.
     window_end: Option<u64>,
     /// Least round-trip time of the last round: "lastRoundMinRTT".
     last_round_min_rtt: Option<Duration>,
