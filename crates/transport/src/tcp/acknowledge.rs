@@ -64,6 +64,7 @@ impl<P: Payload> Endpoint<P> {
         // What was selectively acknowledged before is not news.
         let covered = self.scoreboard.sacked_below(ack.max(una) as u64);
         let delivered = ((ack - una).max(0) as u64 + sacked).saturating_sub(covered);
+        let delivered = if self.options.sack { delivered } else { self.without_duplicates(delivered) };
         let taken = AckSummary {
             ack,
             delivered,
@@ -94,6 +95,14 @@ impl<P: Payload> Endpoint<P> {
         self.detect_losses(now, taken, &told);
         self.update_rate_control(now, taken, before);
         if self.state() == State::Closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Returns the delivered data of an ACK for `acked` bytes without those that duplicate ACKs have reported before: each was
+    /// for one segment, and one segment at least is new (as Linux, `tcp_remove_reno_sacks`).
+    fn without_duplicates(&self, acked: u64) -> u64 {
+        let mss = u64::from(self.snd.mss);
+        let reported = u64::from(self.control.dup_acks()) * mss;
+        acked.saturating_sub(reported).max(acked.min(mss))
     }
 
     /// Updates the send window, unless the segment is older than the last one that updated it (RFC 9293 §3.10.7.4).

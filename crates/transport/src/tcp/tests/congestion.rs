@@ -251,3 +251,18 @@ fn a_timeout_after_a_timeout_never_raises_the_threshold() {
         assert_eq!(ssthresh, 2000, "{law:?}: two segments were let out");
     }
 }
+
+#[test]
+fn without_sack_data_that_duplicates_reported_are_not_delivered_again() {
+    // Linux: two duplicates stand for two of the three segments.
+    let config = Config { growth: Growth::Delivered, ..plain() };
+    let mut s = Script::sending(config, 1 << 40);
+    s.transmits();
+    s.receive(segment(1).ack(1));
+    s.receive(segment(1).ack(1));
+    s.transmits();
+    s.receive(segment(1).ack(3001));
+    assert_eq!(s.endpoint.cwnd(), 11_000);
+    s.receive(segment(1).ack(5001));
+    assert_eq!(s.endpoint.cwnd(), 13_000);
+}
