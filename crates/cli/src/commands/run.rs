@@ -105,13 +105,13 @@ fn check_qlog(args: &Args, spec: &Spec) -> Result<(), Problem> {
         return Err(Problem::new("--qlog: no flow has a transport protocol, so there is nothing to log")
             .help("give a flow a `transport` such as \"tcp-newreno\""));
     }
-    match &args.output {
-        Some(output) if logs.starts_with(output) || output.starts_with(logs) => {
-            Err(Problem::new(format!("--qlog: {} and {} overlap", logs.display(), output.display()))
-                .help("choose two directories beside each other"))
-        }
-        _ => Ok(()),
+    let Some(output) = &args.output else { return Ok(()) };
+    let [a, b] = [logs, output].map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+    if a.starts_with(&b) || b.starts_with(&a) {
+        return Err(Problem::new(format!("--qlog: {} and {} overlap", logs.display(), output.display()))
+            .help("choose two directories beside each other"));
     }
+    Ok(())
 }
 
 /// Returns the nodes with a capture, if one is requested.

@@ -180,7 +180,9 @@ mod tests {
         }
         let [sender, _] = after_a_round_trip(&modern.into());
         assert_eq!(sender.recovery_state().ssthresh_bytes, None, "there was no loss");
-        assert!(sender.detects_loss_by_time());
+        assert!(!sender.detects_loss_by_time() && sender.recovery_state().min_rtt.is_none());
+        let [sender, _] = after_a_round_trip(&tcp::Config::linux().into());
+        assert!(sender.detects_loss_by_time(), "by RACK");
         assert_eq!(sender.recovery_state().min_rtt, Some(Duration::from_millis(20)));
     }
 }
