@@ -64,7 +64,7 @@
 //!
 //! | trait | implementers |
 //! |---|---|
-//! | `StateMachine`, `hopline_core` | `queue::NeighborhoodRed`, `radio::Mac`, `routing::Aodv`, `routing::Dsr`, `routing::Olsr`, `transport::Endpoint` |
+//! | `StateMachine`, `hopline_core` | `queue::NeighborhoodRed`, `radio::Mac`, `routing::Aodv`, `routing::Dsr`, `routing::Olsr`, `quic::Endpoint`, `transport::Endpoint` |
 //! | `Router`, `hopline_routing` | `routing::Agent`, `routing::Aodv`, `routing::Dsr`, `routing::Olsr` |
 //! | `Pep`, `hopline_proxy` | `middlebox::NotifiedMiddlebox`, `proxy::HopWindow`, `proxy::Mtcp`, `proxy::NackStation`, `proxy::Snoop` |
 //! | `Middlebox`, `hopline_sim` | `sim::AckPacingMiddlebox`, `sim::DProxyMiddlebox`, `sim::FastRetransmitMiddlebox`, `sim::FilterMiddlebox`, `sim::LinkMiddlebox`, `sim::Neighborhood`, `sim::SplitMiddlebox` |

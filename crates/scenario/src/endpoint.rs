@@ -14,7 +14,7 @@ const TABLES: [&str; 4] = ["tcp", "door", "pacing", "feedback"];
 
 /// Returns the names of transports that are TCP.
 pub fn tcp_transports() -> impl Iterator<Item = &'static str> {
-    keys::TRANSPORTS.iter().copied().filter(|name| !name.starts_with("tpa"))
+    keys::TRANSPORTS.iter().copied().filter(|name| !name.starts_with("tpa") && *name != "quic")
 }
 
 /// Returns the configuration that an endpoint of a flow over `transport` has in a scenario with `settings`.

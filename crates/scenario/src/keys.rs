@@ -7,6 +7,7 @@ mod links;
 mod neighborhood;
 mod node_keys;
 mod proxies;
+mod quic_keys;
 mod radios;
 mod routing;
 mod tpa_keys;
@@ -28,6 +29,7 @@ pub use links::*;
 pub use neighborhood::{NOTICE_FLOOD, notice_flood};
 pub use node_keys::*;
 pub use proxies::{Kind as ProxyKind, PROXY, proxy};
+pub use quic_keys::QUIC;
 pub use radios::*;
 pub use routing::{AODV, DSR, OLSR, Protocol, ROUTING, aodv, dsr, of_routing, olsr};
 pub use tpa_keys::{TPA, tpa};
@@ -87,6 +89,7 @@ pub const SCENARIO: &[Key] = &[
     Key::table("door", DOOR, "TCP-DOOR of flows over tcp-door without their own table"),
     Key::table("tpa", TPA, "TPA of flows without their own table"),
     Key::table("wide", WIDE, "TPA-wide of flows without their own table"),
+    Key::table("quic", QUIC, "QUIC of flows without their own table"),
     Key::table("pacing", PACING, "adaptive pacing, of paced flows"),
     Key::table("feedback", FEEDBACK, "feedback schemes, of flows with one"),
     Key::table("nodes", NODES_KEYS, "nodes placed by a rule, named n0, n1, …; before those of [[node]]"),
@@ -230,6 +233,7 @@ pub const FLOW: &[Key] = &[
     Key::table("door", DOOR, "TCP-DOOR of this flow, over [door]"),
     Key::table("tpa", TPA, "TPA of this flow, over [tpa]"),
     Key::table("wide", WIDE, "TPA-wide of this flow, over [wide]"),
+    Key::table("quic", QUIC, "QUIC of this flow, over [quic]"),
 ];
 
 /// Kind of traffic, chosen by [`flow::KIND`].

@@ -33,6 +33,7 @@ pub(super) fn of_machines(used: &BTreeSet<UsedAlgorithm>) -> Json {
         let key = match machine.kind {
             AlgorithmKind::CongestionControl => "tcp.congestion_control",
             AlgorithmKind::Discipline => "queue.discipline",
+            AlgorithmKind::QuicCongestionControl => "quic.congestion_control",
         };
         map.insert(format!("{key} = {USER_DEFINED_PREFIX}{}", machine.name), json!(machine.digest));
     }

@@ -35,6 +35,7 @@ pub(crate) fn named<T>(
         let what = match kind {
             AlgorithmKind::CongestionControl => "law",
             AlgorithmKind::Discipline => "queue discipline",
+            AlgorithmKind::QuicCongestionControl => "controller of quinn",
         };
         let names = machines.names(kind);
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };

@@ -4,6 +4,8 @@
 //! that asks for it.
 
 mod in_spec;
+mod quic;
+mod quic_factory;
 
 use core::fmt;
 use hopline_core::custom_algorithm::CustomAlgorithmError;
@@ -31,6 +33,7 @@ pub struct CustomAlgorithms {
     thread_context: Option<Arc<ThreadContext>>,
     congestion_controls: Vec<NamedConstructor<dyn CustomCongestionControl>>,
     disciplines: Vec<NamedConstructor<dyn CustomDiscipline>>,
+    quic_controllers: Vec<NamedConstructor<quic_factory::Factory>>,
 }
 
 /// Named constructor of an algorithm.
@@ -65,6 +68,8 @@ pub enum AlgorithmKind {
     CongestionControl,
     /// A discipline of a queue.
     Discipline,
+    /// A congestion control algorithm of QUIC.
+    QuicCongestionControl,
 }
 
 /// A machine that a specification asks for.
@@ -83,6 +88,7 @@ impl fmt::Debug for CustomAlgorithms {
         f.debug_struct("Machines")
             .field("laws", &self.congestion_controls)
             .field("disciplines", &self.disciplines)
+            .field("quic_controllers", &self.quic_controllers)
             .finish_non_exhaustive()
     }
 }
@@ -142,6 +148,9 @@ impl CustomAlgorithms {
         for discipline in others.disciplines {
             insert_named(&mut self.disciplines, discipline);
         }
+        for controller in others.quic_controllers {
+            insert_named(&mut self.quic_controllers, controller);
+        }
         self
     }
 
@@ -160,7 +169,7 @@ impl CustomAlgorithms {
     /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.congestion_controls.is_empty() && self.disciplines.is_empty()
+        self.congestion_controls.is_empty() && self.disciplines.is_empty() && self.quic_controllers.is_empty()
     }
 
     /// Returns the names of all algorithms of a kind, in the order in which they were added.
@@ -172,6 +181,9 @@ impl CustomAlgorithms {
             }
             AlgorithmKind::Discipline => {
                 self.disciplines.iter().map(|discipline| &*discipline.name).collect()
+            }
+            AlgorithmKind::QuicCongestionControl => {
+                self.quic_controllers.iter().map(|controller| &*controller.name).collect()
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use hopline_core::{Length, Payload, RandomStream};
+use hopline_transport::quic;
 use hopline_wire::ipv4::{self, Protocol};
 use hopline_wire::tcp::{DoorOption, Flags};
 use hopline_wire::tpa::{Bitmap, Control, TxStat};
@@ -158,6 +159,37 @@ impl Packet for wide::Packet<Bytes> {
 
     fn describe(&self) -> String {
         self.to_line()
+    }
+}
+
+/// Datagram of QUIC. The far end gets a damaged one as it is: its tag is wrong.
+impl Packet for quic::Datagram {
+    fn link_len(&self) -> usize {
+        ipv4::HEADER_LEN + udp::HEADER_LEN + self.bytes.len()
+    }
+
+    fn through_bytes(self) -> Self {
+        self
+    }
+
+    fn marked(mut self) -> Self {
+        if self.ecn != ipv4::Ecn::NotCapable {
+            self.ecn = ipv4::Ecn::CongestionExperienced;
+        }
+        self
+    }
+
+    fn corrupted(&self, random: &mut RandomStream) -> Option<Self> {
+        Some(Self { bytes: with_flipped_bit(self.bytes.to_vec(), random), ..self.clone() })
+    }
+
+    fn describe(&self) -> String {
+        let kind = match self.bytes.first() {
+            Some(flags) if flags & 0x80 == 0 => "1-RTT",
+            Some(flags) if flags & 0x30 == 0 => "Initial",
+            _ => "Handshake",
+        };
+        format!("{kind} {} bytes, data {:?}", self.bytes.len(), self.data)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::connection::{Event, SendError, State};
 use crate::tcp::{
     self, CongestionControl, CustomCongestionControl, CustomCongestionControlId, DoorStats, Estimator, Ports,
 };
-use crate::{Signal, tpa, wide};
+use crate::{Signal, quic, tpa, wide};
 use bytes::Bytes;
 use core::ops::{Add, Sub};
 use hopline_core::custom_algorithm::CustomAlgorithmError;
@@ -51,6 +51,8 @@ pub enum Transport {
     Tpa(tpa::Config),
     /// TPA-wide over UDP.
     Wide(wide::Config),
+    /// QUIC over UDP. Its endpoints come from another crate; see [`quic`].
+    Quic(quic::Config),
 }
 
 impl Transport {
@@ -61,6 +63,7 @@ impl Transport {
             Self::Tcp(config) => config.mss,
             Self::Tpa(config) => config.mss.into(),
             Self::Wide(config) => config.mss.into(),
+            Self::Quic(config) => config.mss().into(),
         }
     }
 
@@ -69,17 +72,18 @@ impl Transport {
     pub const fn custom_congestion_control(&self) -> Option<CustomCongestionControlId> {
         match self {
             Self::Tcp(tcp::Config { congestion_control: CongestionControl::Custom(id), .. }) => Some(*id),
-            Self::Tcp(_) | Self::Tpa(_) | Self::Wide(_) => None,
+            Self::Tcp(_) | Self::Tpa(_) | Self::Wide(_) | Self::Quic(_) => None,
         }
     }
 
-    /// Returns the default port of a server: TPA's own, or the discard port (RFC 863).
+    /// Returns the default port of a server: TPA's own, HTTP/3's (RFC 9114 §3.1), or the discard port (RFC 863).
     #[must_use]
     pub const fn server_port(&self) -> u16 {
         match self {
             Self::Tcp(_) => 9,
             Self::Tpa(_) => hopline_wire::tpa::PORT,
             Self::Wide(_) => hopline_wire::wide::PORT,
+            Self::Quic(_) => 443,
         }
     }
 
@@ -113,6 +117,12 @@ impl From<wide::Config> for Transport {
     }
 }
 
+impl From<quic::Config> for Transport {
+    fn from(config: quic::Config) -> Self {
+        Self::Quic(config)
+    }
+}
+
 /// Segment, with its ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment<P> {
@@ -132,6 +142,13 @@ pub enum Segment<P> {
         /// The packet.
         packet: hopline_wire::wide::Packet<P>,
     },
+    /// Datagram of QUIC.
+    Quic {
+        /// UDP ports: local is the source's.
+        ports: Ports,
+        /// The datagram.
+        datagram: quic::Datagram,
+    },
 }
 
 impl<P: Payload> Segment<P> {
@@ -140,7 +157,7 @@ impl<P: Payload> Segment<P> {
     pub const fn protocol(&self) -> Protocol {
         match self {
             Self::Tcp(_) => Protocol::Tcp,
-            Self::Tpa { .. } | Self::Wide { .. } => Protocol::Udp,
+            Self::Tpa { .. } | Self::Wide { .. } | Self::Quic { .. } => Protocol::Udp,
         }
     }
 
@@ -149,7 +166,9 @@ impl<P: Payload> Segment<P> {
     pub const fn ports(&self) -> [u16; 2] {
         match self {
             Self::Tcp(segment) => [segment.src_port, segment.dst_port],
-            Self::Tpa { ports, .. } | Self::Wide { ports, .. } => [ports.local, ports.remote],
+            Self::Tpa { ports, .. } | Self::Wide { ports, .. } | Self::Quic { ports, .. } => {
+                [ports.local, ports.remote]
+            }
         }
     }
 
@@ -160,6 +179,7 @@ impl<P: Payload> Segment<P> {
             Self::Tcp(segment) => segment.wire_len(),
             Self::Tpa { segment, .. } => udp::HEADER_LEN + segment.udp_len(),
             Self::Wide { packet, .. } => udp::HEADER_LEN + packet.sealed_len(),
+            Self::Quic { datagram, .. } => udp::HEADER_LEN + datagram.bytes.len(),
         }
     }
 
@@ -170,6 +190,7 @@ impl<P: Payload> Segment<P> {
             Self::Tcp(segment) => segment.payload.len(),
             Self::Tpa { segment, .. } => segment.payload.len(),
             Self::Wide { packet, .. } => packet.data_len(),
+            Self::Quic { datagram, .. } => datagram.data_bytes,
         }
     }
 
@@ -180,6 +201,7 @@ impl<P: Payload> Segment<P> {
             Self::Tcp(segment) => segment.ecn,
             Self::Tpa { .. } => Ecn::NotCapable,
             Self::Wide { packet, .. } => packet.ecn,
+            Self::Quic { datagram, .. } => datagram.ecn,
         }
     }
 
@@ -189,6 +211,7 @@ impl<P: Payload> Segment<P> {
         match &mut self {
             Self::Tcp(segment) => segment.ecn = ecn,
             Self::Wide { packet, .. } => packet.ecn = ecn,
+            Self::Quic { datagram, .. } => datagram.ecn = ecn,
             Self::Tpa { .. } => {}
         }
         self
@@ -203,16 +226,18 @@ impl<P: Emit> Segment<P> {
             Self::Tpa { ports, segment } => {
                 let mut message = Vec::with_capacity(segment.udp_len());
                 segment.emit_udp(&mut message);
-                emit_datagram(*ports, message, ip, out);
+                emit_datagram(*ports, message.into(), ip, out);
             }
             // There is no key here: the sealed content is zeros of the right length.
-            Self::Wide { ports, packet } => emit_datagram(*ports, vec![0; packet.sealed_len()], ip, out),
+            Self::Wide { ports, packet } => {
+                emit_datagram(*ports, vec![0; packet.sealed_len()].into(), ip, out)
+            }
+            Self::Quic { ports, datagram } => emit_datagram(*ports, datagram.bytes.clone(), ip, out),
         }
     }
 }
 
-fn emit_datagram(ports: Ports, message: Vec<u8>, ip: &Header, out: &mut Vec<u8>) {
-    let payload = Bytes::from(message);
+fn emit_datagram(ports: Ports, payload: Bytes, ip: &Header, out: &mut Vec<u8>) {
     udp::Datagram { src_port: ports.local, dst_port: ports.remote, payload }.emit(ip, out);
 }
 
@@ -234,6 +259,13 @@ pub enum Endpoint<P: Payload> {
         ports: Ports,
         /// The endpoint.
         endpoint: wide::Endpoint<P>,
+    },
+    /// Endpoint of QUIC, with its UDP ports.
+    Quic {
+        /// UDP ports.
+        ports: Ports,
+        /// The endpoint.
+        endpoint: Box<dyn quic::Endpoint<P>>,
     },
 }
 
@@ -300,6 +332,7 @@ macro_rules! either {
             Endpoint::Tcp($endpoint) => $what,
             Endpoint::Tpa { endpoint: $endpoint, .. } => $what,
             Endpoint::Wide { endpoint: $endpoint, .. } => $what,
+            Endpoint::Quic { endpoint: $endpoint, .. } => $what,
         }
     };
 }
@@ -308,7 +341,7 @@ impl<P: Payload> Endpoint<P> {
     /// Creates a closed endpoint. `stream`: source of its random numbers.
     ///
     /// # Panics
-    /// If the configuration is not valid, or names a user-defined algorithm.
+    /// If the configuration is not valid, or names a user-defined algorithm, or the transport is QUIC.
     #[must_use]
     pub fn new(transport: &Transport, ports: Ports, stream: &mut RandomStream) -> Self {
         Self::with_custom_algorithms(transport, ports, stream, |id| {
@@ -319,7 +352,7 @@ impl<P: Payload> Endpoint<P> {
     /// As [`Self::new`], for configurations that may name user-defined algorithms, which `law` creates.
     ///
     /// # Panics
-    /// If the configuration is not valid.
+    /// If the configuration is not valid, or the transport is QUIC.
     #[must_use]
     pub fn with_custom_algorithms(
         transport: &Transport,
@@ -347,6 +380,7 @@ impl<P: Payload> Endpoint<P> {
             Transport::Wide(config) => {
                 Self::Wide { ports, endpoint: wide::Endpoint::new(*config).expect(valid) }
             }
+            Transport::Quic(_) => panic!("an endpoint of QUIC comes from another crate"),
         }
     }
 
@@ -412,6 +446,9 @@ impl<P: Payload> Endpoint<P> {
             (Self::Wide { endpoint, .. }, Segment::Wide { packet, .. }) => {
                 endpoint.handle_packet(now, LinkId::ONLY, packet);
             }
+            (Self::Quic { endpoint, .. }, Segment::Quic { datagram, .. }) => {
+                endpoint.handle_packet(now, LinkId::ONLY, datagram);
+            }
             _ => {}
         }
     }
@@ -438,6 +475,10 @@ impl<P: Payload> Endpoint<P> {
                 let ports = *ports;
                 endpoint.poll_transmit(now).map(|packet| Segment::Wide { ports, packet })
             }
+            Self::Quic { endpoint, ports } => {
+                let ports = *ports;
+                endpoint.poll_transmit(now).map(|datagram| Segment::Quic { ports, datagram })
+            }
         }
     }
 
@@ -459,6 +500,7 @@ impl<P: Payload> Endpoint<P> {
             Self::Tcp(endpoint) => endpoint.cwnd().into(),
             Self::Tpa { endpoint, .. } => u64::from(endpoint.cwnd()) * u64::from(endpoint.effective_mss()),
             Self::Wide { endpoint, .. } => endpoint.window(),
+            Self::Quic { endpoint, .. } => endpoint.cwnd(),
         }
     }
 
@@ -480,7 +522,7 @@ impl<P: Payload> Endpoint<P> {
         match self {
             Self::Tcp(endpoint) => endpoint.pacing().is_some(),
             Self::Tpa { endpoint, .. } => endpoint.pacing().is_some(),
-            Self::Wide { .. } => false,
+            Self::Wide { .. } | Self::Quic { .. } => false,
         }
     }
 
@@ -495,7 +537,7 @@ impl<P: Payload> Endpoint<P> {
     pub fn take_custom_failure(&mut self) -> Option<CustomAlgorithmError> {
         match self {
             Self::Tcp(endpoint) => endpoint.take_custom_failure(),
-            Self::Tpa { .. } | Self::Wide { .. } => None,
+            Self::Tpa { .. } | Self::Wide { .. } | Self::Quic { .. } => None,
         }
     }
 
@@ -504,7 +546,7 @@ impl<P: Payload> Endpoint<P> {
     pub fn door_stats(&self) -> DoorStats {
         match self {
             Self::Tcp(endpoint) => endpoint.stats().door,
-            Self::Tpa { .. } | Self::Wide { .. } => DoorStats::default(),
+            Self::Tpa { .. } | Self::Wide { .. } | Self::Quic { .. } => DoorStats::default(),
         }
     }
 
@@ -523,6 +565,7 @@ impl<P: Payload> Endpoint<P> {
                 let stats = endpoint.stats();
                 FreezeStats { freezes: stats.freezes, probes: stats.probes, time: stats.frozen }
             }
+            Self::Quic { .. } => FreezeStats::default(),
         }
     }
 
@@ -531,7 +574,7 @@ impl<P: Payload> Endpoint<P> {
     pub fn stats(&self) -> EndpointStats {
         let detected = match self {
             Self::Tcp(endpoint) => LossDetectionStats::from_stats(endpoint.stats()),
-            Self::Tpa { .. } | Self::Wide { .. } => LossDetectionStats::default(),
+            Self::Tpa { .. } | Self::Wide { .. } | Self::Quic { .. } => LossDetectionStats::default(),
         };
         either!(self, endpoint => {
             let stats = endpoint.stats();

@@ -134,7 +134,7 @@ impl State {
     /// Returns the state after the user has closed, or the same state if that has no effect now (RFC 9293 §3.3.2, figure
     /// 5, as the next two).
     #[must_use]
-    pub(crate) const fn after_close(self) -> Self {
+    pub const fn after_close(self) -> Self {
         match self {
             Self::Established => Self::FinWait1,
             Self::CloseWait => Self::LastAck,
@@ -144,7 +144,7 @@ impl State {
 
     /// Returns the state after the acknowledgment of our FIN.
     #[must_use]
-    pub(crate) const fn after_fin_acked(self) -> Self {
+    pub const fn after_fin_acked(self) -> Self {
         match self {
             Self::FinWait1 => Self::FinWait2,
             Self::Closing => Self::TimeWait,
@@ -155,7 +155,7 @@ impl State {
 
     /// Returns the state after the arrival of the peer's FIN and all data before it.
     #[must_use]
-    pub(crate) const fn after_peer_fin(self) -> Self {
+    pub const fn after_peer_fin(self) -> Self {
         match self {
             Self::Established => Self::CloseWait,
             Self::FinWait1 => Self::Closing,

@@ -9,6 +9,7 @@ pub mod connection;
 mod drops;
 mod lifecycle;
 pub mod pacing;
+pub mod quic;
 mod reassembly;
 mod send_queue;
 mod signal;

@@ -64,6 +64,7 @@ fn carries_data(segment: &Segment<Length>) -> bool {
         Segment::Tcp(segment) => segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK),
         Segment::Tpa { segment, .. } => segment.control == Control::Syn && segment.ack.is_none(),
         Segment::Wide { packet, .. } => packet.opening.is_some() && packet.ack.is_none(),
+        Segment::Quic { datagram, .. } => datagram.is_initial(),
     };
     requests || segment.data_len() > 0
 }

@@ -48,6 +48,8 @@ fn with_buffer_limit(mut transport: Transport, bytes: u64) -> Transport {
             *config = config.with_send_buffer(Some(bytes.max(block)));
         }
         Transport::Wide(config) => *config = config.with_send_buffer(Some(bytes.max(config.mss().into()))),
+        // Its connections are not split.
+        Transport::Quic(_) => {}
     }
     transport
 }

@@ -23,5 +23,6 @@ pub(super) fn is_connection_request<P: Payload>(segment: &Segment<P>) -> bool {
         Segment::Tcp(segment) => segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK),
         Segment::Tpa { segment, .. } => segment.control == hopline_wire::tpa::Control::Syn,
         Segment::Wide { packet, .. } => packet.opening.is_some() && packet.ack.is_none(),
+        Segment::Quic { datagram, .. } => datagram.is_initial(),
     }
 }

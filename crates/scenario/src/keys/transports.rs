@@ -51,6 +51,7 @@ pub const TRANSPORTS: &[&str] = &[
     "tpa-star",
     "tpa-ap",
     "tpa-wide",
+    "quic",
 ];
 
 /// Keys of [`TCP`] that choose.

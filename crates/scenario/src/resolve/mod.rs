@@ -22,6 +22,7 @@ mod pacing;
 mod placed;
 mod proxies;
 mod queue;
+mod quic;
 mod radio;
 mod routes;
 mod routing;

@@ -154,6 +154,11 @@ fn split(
             .at(section.origin)
             .help("own laws are for ends of flows: set flow.tcp.congestion_control in place of tcp.congestion_control"));
     }
+    if [&fixed, &beyond].into_iter().any(|half| matches!(half, Transport::Quic(_))) {
+        return Err(Problem::new("a machine that splits connections of QUIC").at(section.origin).help(
+            "packets of QUIC are encrypted from end to end: choose tcp- or tpa- transports for both halves",
+        ));
+    }
     let buffer = section.integer("buffer_bytes").unwrap_or(BUFFER_BYTES);
     let mut config = split::Config::new(fixed, beyond, buffer);
     config.limits.max_connections =
@@ -201,5 +206,6 @@ const fn is_incompatible(a: &Transport, b: &Transport) -> bool {
         (Transport::Tcp(_), Transport::Tcp(_))
             | (Transport::Tpa(_), Transport::Tpa(_))
             | (Transport::Wide(_), Transport::Wide(_))
+            | (Transport::Quic(_), Transport::Quic(_))
     )
 }

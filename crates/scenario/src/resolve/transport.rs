@@ -3,7 +3,7 @@
 use super::super::keys;
 use super::super::schema::Section;
 use super::super::user_defined::ScenarioWithMachines;
-use super::{tcp, tpa, wide};
+use super::{quic, tcp, tpa, wide};
 use hopline_config::source::Problem;
 use hopline_sim::spec::Transport;
 
@@ -14,7 +14,10 @@ pub(super) fn resolve(
     section: Section<'_>,
 ) -> Result<Transport, Problem> {
     let transport = named(*scenario, section);
-    if transport == "tpa-wide" {
+    if transport == "quic" {
+        quic::check_built(quic::IS_BUILT, if section.has("transport") { section } else { *scenario })?;
+        quic::resolve(scenario, section.section("quic")).map(Transport::Quic)
+    } else if transport == "tpa-wide" {
         wide::resolve(*scenario, section.section("wide")).map(Transport::Wide)
     } else if transport.starts_with("tpa") {
         tpa::resolve(transport, *scenario, section.section("tpa")).map(Transport::Tpa)

@@ -86,7 +86,7 @@ fn the_link_rate_defaults_to_that_of_the_radios() {
             let pacing = match &spec(CHAIN, &settings).flows[0].traffic.transport().unwrap() {
                 Transport::Tcp(config) => config.pacing(),
                 Transport::Tpa(config) => config.pacing(),
-                Transport::Wide(_) => Pacing::None,
+                Transport::Wide(_) | Transport::Quic(_) => Pacing::None,
             };
             match pacing {
                 Pacing::Adaptive(config) => config.link_rate_bps(),

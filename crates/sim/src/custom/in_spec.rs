@@ -4,6 +4,7 @@ use super::{CustomDisciplineId, FailedInstance, Failure, UsedAlgorithm};
 use crate::spec::{Discipline, QueueSpec, Spec, Transport};
 use hopline_core::NodeId;
 use hopline_core::custom_algorithm::CustomAlgorithmError;
+use hopline_transport::quic::{CongestionControl, CustomControllerId};
 use std::collections::BTreeSet;
 
 impl Failure {
@@ -33,19 +34,35 @@ impl Spec {
     #[must_use]
     pub fn custom_algorithms(&self) -> BTreeSet<UsedAlgorithm> {
         let over = self.flows.iter().flat_map(|flow| flow.traffic.transport().into_iter().chain(ends(flow)));
+        let over: Vec<&Transport> = over.collect();
+        let quic = over
+            .iter()
+            .filter_map(|over| quic_controller(over))
+            .map(|id| self.custom_algorithms.used_quic_controller(id));
         let laws = over
-            .filter_map(Transport::custom_congestion_control)
+            .iter()
+            .filter_map(|over| over.custom_congestion_control())
             .map(|id| self.custom_algorithms.used_congestion_control(id));
         let queues = self.radio.iter().map(|radio| &radio.queue);
         let queues = queues.chain(self.links.iter().map(|link| &link.queue));
         let disciplines =
             queues.filter_map(custom_discipline).map(|id| self.custom_algorithms.used_discipline(id));
-        laws.chain(disciplines).collect()
+        laws.chain(quic).chain(disciplines).collect()
     }
 }
 
 fn ends(flow: &crate::spec::FlowSpec) -> impl Iterator<Item = &Transport> {
     flow.end_transports.iter().flatten()
+}
+
+const fn quic_controller(over: &Transport) -> Option<CustomControllerId> {
+    match over {
+        Transport::Quic(config) => match config.congestion_control() {
+            CongestionControl::Custom(id) => Some(id),
+            CongestionControl::Cubic | CongestionControl::NewReno | CongestionControl::Bbr => None,
+        },
+        Transport::Tcp(_) | Transport::Tpa(_) | Transport::Wide(_) => None,
+    }
 }
 
 fn custom_discipline(queue: &QueueSpec) -> Option<CustomDisciplineId> {

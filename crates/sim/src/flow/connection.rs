@@ -10,7 +10,7 @@ use crate::spec::Transport;
 use hopline_core::{Instant, Length, RandomStream};
 use hopline_transport::any::{Endpoint, EndpointStats, FreezeStats, Segment};
 use hopline_transport::tcp::{DoorStats, Ports};
-use hopline_transport::{Signal, connection};
+use hopline_transport::{Signal, connection, quic};
 
 /// A connection between the two ends of a flow.
 #[derive(Debug)]
@@ -72,12 +72,22 @@ impl Connection {
         [source, sink]: [u16; 2],
         stream: &mut RandomStream,
         law: impl Fn(CustomCongestionControlId) -> Box<dyn CustomCongestionControl>,
+        quic: impl Fn(&quic::Config, Ports, &mut RandomStream) -> Box<dyn quic::Endpoint<Length>>,
     ) -> Self {
         // No two connections' clocks were started at the same moment.
         let at_sink = over[1].with_clock_phase(&mut stream.clone());
         let at_source = over[0].with_clock_phase(stream);
+        let mut endpoint = |over: &Transport, local, remote| {
+            let ports = Ports { local, remote };
+            match over {
+                Transport::Quic(config) => Endpoint::Quic { ports, endpoint: quic(config, ports, stream) },
+                Transport::Tcp(_) | Transport::Tpa(_) | Transport::Wide(_) => {
+                    Endpoint::with_custom_algorithms(over, ports, stream, &law)
+                }
+            }
+        };
         let mut end = |over: &Transport, local, remote| ConnectionEnd {
-            endpoint: Endpoint::with_custom_algorithms(over, Ports { local, remote }, stream, &law),
+            endpoint: endpoint(over, local, remote),
             custom_congestion_control: over.custom_congestion_control(),
             wake_up: WakeUp::OFF,
             hops: 0,

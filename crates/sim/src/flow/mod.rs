@@ -144,6 +144,9 @@ impl Flow {
                 ports,
                 &mut stream(Purpose::Transport),
                 |law| of.custom_algorithms.make_congestion_control(law, &mut laws.borrow_mut()),
+                |config, ports, random| {
+                    of.custom_algorithms.make_quic_endpoint(config, ports, random, &mut laws.borrow_mut())
+                },
             )))
         };
         let kind = match &spec.traffic {

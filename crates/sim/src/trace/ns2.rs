@@ -148,6 +148,8 @@ impl<W: Write> Ns2Tracer<W> {
                     any::Segment::Wide { packet, .. } => {
                         (packet.number as u32, packet.ack.as_ref().map_or(0, |ack| ack.largest() as u32))
                     }
+                    // Its acknowledgments are in frames that are not read here.
+                    any::Segment::Quic { datagram, .. } => (datagram.data.start as u32, 0),
                 };
                 self.write(format_args!("[{seq} {ack}] {forwards} 0\n"));
             }
@@ -370,6 +372,7 @@ fn ns2_packet_type(segment: &any::Segment<Length>) -> &'static str {
         any::Segment::Tcp(s) => ("tcp", s.flags.contains(Flags::SYN) && !s.flags.contains(Flags::ACK)),
         any::Segment::Tpa { segment: s, .. } => ("tpa", s.control == tpa::Control::Syn && s.ack.is_none()),
         any::Segment::Wide { packet, .. } => ("tpa-wide", packet.opening.is_some() && packet.ack.is_none()),
+        any::Segment::Quic { datagram, .. } => ("quic", datagram.is_initial()),
     };
     if requests || segment.data_len() > 0 { name } else { "ack" }
 }

@@ -1,0 +1,8 @@
+//! QUIC over emulated links and in the simulator, in virtual time.
+
+mod controllers;
+mod dialogues;
+mod hostile;
+mod simulated;
+mod support;
+mod transfers;

@@ -1,0 +1,67 @@
+//! `[quic]` and `flow.quic`.
+
+use super::super::schema::Section;
+use super::super::user_defined::{ScenarioWithMachines, named};
+use hopline_config::source::Problem;
+use hopline_sim::custom::AlgorithmKind;
+use hopline_transport::quic::{Config, CongestionControl};
+
+/// `true` if QUIC is in this program. Tests of this crate resolve scenarios and run none.
+pub(super) const IS_BUILT: bool = cfg!(any(feature = "quic", test));
+
+/// Returns an error if a flow of `section` needs QUIC and the program has none.
+pub(super) fn check_built(is_built: bool, section: Section<'_>) -> Result<(), Problem> {
+    if is_built {
+        return Ok(());
+    }
+    Err(Problem::new("transport `quic` is not in this program").at(section.origin_of("transport")).help(
+        "it is built with `cargo build --release -p hopline-cli --features quic`; see docs/protocols/quic.md",
+    ))
+}
+
+/// Returns the configuration of a flow over QUIC: the defaults, then `[quic]` of the scenario, then `own` (`flow.quic`).
+pub(super) fn resolve(whole: ScenarioWithMachines<'_>, own: Section<'_>) -> Result<Config, Problem> {
+    [whole.section("quic"), own]
+        .into_iter()
+        .try_fold(Config::DEFAULT, |config, section| apply(config, section, whole))
+}
+
+/// Returns the configuration with the keys of a section. A key that is left out keeps the value of `config`.
+fn apply(config: Config, section: Section<'_>, whole: ScenarioWithMachines<'_>) -> Result<Config, Problem> {
+    let machines = whole.machines;
+    let kind = AlgorithmKind::QuicCongestionControl;
+    let custom = named(section, "congestion_control", machines, kind, |name| machines.quic_controller(name))?;
+    let congestion_control = match (section.word("congestion_control"), custom) {
+        (_, Some(id)) => CongestionControl::Custom(id),
+        (Some("cubic"), None) => CongestionControl::Cubic,
+        (Some("newreno"), None) => CongestionControl::NewReno,
+        (Some("bbr"), None) => CongestionControl::Bbr,
+        (_, None) => config.congestion_control(),
+    };
+    Ok(config
+        .with_congestion_control(congestion_control)
+        .with_max_datagram(section.integer_as("max_datagram_bytes").unwrap_or(config.max_datagram()))
+        .with_receive_window(section.integer("receive_window_bytes").unwrap_or(config.receive_window())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scenario;
+    use hopline_config::source::Source;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_program_without_quic_says_how_to_build_it() {
+        let text = "duration_s = 1\ntransport = \"quic\"\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n[[link]]\na = \"a\"\nb = \"b\"\nrate_mbps = 1\ndelay_ms = 1\n[[flow]]\nsrc = \"a\"\ndst = \"b\"\n";
+        let source = Arc::new(Source { name: "test.toml".into(), text: text.into() });
+        let scenario = Scenario::parse(source, PathBuf::new(), &[]).expect("a scenario");
+        assert_eq!(check_built(true, scenario.section()), Ok(()));
+        let said = check_built(false, scenario.section()).expect_err("it is not there").to_string();
+        assert_eq!(
+            said,
+            "test.toml:2:13: transport `quic` is not in this program (it is built with `cargo build --release -p hopline-cli --features quic`; see docs/protocols/quic.md)"
+        );
+    }
+}
