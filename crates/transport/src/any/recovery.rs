@@ -85,6 +85,8 @@ impl<P: Payload> Endpoint<P> {
                 congestion: endpoint.control_state(),
                 ..common
             },
+            // The library beneath it tells no more.
+            Self::Quic { .. } => RecoveryState { congestion: "quic", ..common },
         }
     }
 
@@ -93,7 +95,7 @@ impl<P: Payload> Endpoint<P> {
     pub fn packets_lost_at(&self, now: Instant) -> impl Iterator<Item = u64> {
         let wide = match self {
             Self::Wide { endpoint, .. } => Some(endpoint),
-            Self::Tcp(_) | Self::Tpa { .. } => None,
+            Self::Tcp(_) | Self::Tpa { .. } | Self::Quic { .. } => None,
         };
         wide.into_iter().flat_map(move |endpoint| endpoint.packets_lost_at(now))
     }
@@ -104,7 +106,7 @@ impl<P: Payload> Endpoint<P> {
         match self {
             Self::Tcp(endpoint) => endpoint.uses_rack(),
             Self::Tpa { .. } => false,
-            Self::Wide { .. } => true,
+            Self::Wide { .. } | Self::Quic { .. } => true,
         }
     }
 }

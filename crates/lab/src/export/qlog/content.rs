@@ -1,8 +1,9 @@
 //! Content of segments, in the terms of qlog. A new transport is a variant here.
 
-use super::events::{Extension, Frame, TcpFields, TpaFields, WideFields};
+use super::events::{Extension, Frame, QuicFields, TcpFields, TpaFields, WideFields};
 use hopline_core::{Length, Payload, Seq32};
 use hopline_transport::any::Segment;
+use hopline_transport::quic::Datagram;
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::tcp::Flags;
 use hopline_wire::wide::StreamEnd;
@@ -109,6 +110,7 @@ pub(super) fn content(segment: &Segment<Length>, own: &mut Numbering, other: &mu
         Segment::Tcp(segment) => of_tcp(segment, own, other),
         Segment::Tpa { segment, .. } => of_tpa(segment, own, other),
         Segment::Wide { packet, .. } => of_wide(packet),
+        Segment::Quic { datagram, .. } => of_quic(datagram),
     }
 }
 
@@ -215,6 +217,20 @@ fn of_tpa(segment: &tpa::Segment<Length>, own: &mut Numbering, other: &mut Numbe
         ack_bitmap: segment.ack.map(|ack| ack.bitmap.bits()),
     };
     Content { number: None, units, frames, ack, extension: Extension::Tpa(fields), is_reset }
+}
+
+fn of_quic(datagram: &Datagram) -> Content {
+    let data = datagram.data.clone();
+    let frame = if data.is_empty() { Frame::Ping } else { stream(data.start, datagram.data_bytes, false) };
+    let fields = QuicFields { is_initial: datagram.is_initial(), ecn: ecn_name(datagram.ecn) };
+    Content {
+        number: None,
+        units: data,
+        frames: vec![frame],
+        ack: None,
+        extension: Extension::Quic(fields),
+        is_reset: false,
+    }
 }
 
 fn of_wide(packet: &wide::Packet<Length>) -> Content {

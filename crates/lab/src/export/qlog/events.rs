@@ -252,6 +252,15 @@ pub(super) enum Extension {
     Tcp(TcpFields),
     Tpa(TpaFields),
     TpaWide(WideFields),
+    Quic(QuicFields),
+}
+
+/// Summary of a datagram of QUIC, whose packets and acknowledgments are not taken apart.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct QuicFields {
+    pub(super) is_initial: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ecn: Option<&'static str>,
 }
 
 /// Header of a TCP segment. Sequence numbers are relative to the SYN, which is 0.

@@ -130,6 +130,7 @@ fn describe(spec: &Spec, title: &str, flow: &FlowSpec, over: &Transport, side: S
             Transport::Tcp(_) => "TCP",
             Transport::Tpa(_) => "TPA",
             Transport::Wide(_) => "TPA-wide",
+            Transport::Quic(_) => "QUIC",
         },
         transport: flow.labels.transport.clone(),
         addresses: match side {
