@@ -26,6 +26,7 @@ mod olsr;
 mod outages;
 mod packets;
 mod pie;
+mod prague;
 mod proxies;
 mod random_networks;
 mod red;

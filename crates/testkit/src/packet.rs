@@ -298,6 +298,7 @@ pub fn flag_letters(flags: Flags) -> String {
         (Flags::PSH, 'P'),
         (Flags::ECE, 'E'),
         (Flags::CWR, 'W'),
+        (Flags::AE, 'A'),
     ];
     let letters: String =
         all.iter().filter(|(flag, _)| flags.contains(*flag)).map(|&(_, letter)| letter).collect();

@@ -368,9 +368,10 @@ impl<P: Payload> Endpoint<P> {
                     CongestionControl::Custom(id) => {
                         tcp::Endpoint::with_custom_congestion_control(*config, ports, iss, law(id))
                     }
-                    CongestionControl::Reno | CongestionControl::Cubic(_) | CongestionControl::Bbr(_) => {
-                        tcp::Endpoint::new(*config, ports, iss)
-                    }
+                    CongestionControl::Reno
+                    | CongestionControl::Cubic(_)
+                    | CongestionControl::Bbr(_)
+                    | CongestionControl::Prague(_) => tcp::Endpoint::new(*config, ports, iss),
                 };
                 Self::Tcp(endpoint.expect(valid))
             }

@@ -1,5 +1,5 @@
 //! TCP segments (RFC 9293 §3.1) with the options MSS, window scale and timestamps (RFC 7323), SACK-permitted and
-//! SACK (RFC 2018), and that of TCP-DOOR.
+//! SACK (RFC 2018), that of AccECN (RFC 9768), and that of TCP-DOOR.
 
 use crate::checksum::ChecksumSum;
 use crate::emit::{Emit, be16, be32};
@@ -9,18 +9,22 @@ use crate::ipv4;
 use bytes::Bytes;
 use hopline_core::{Length, Payload, Seq32};
 
+mod acc_ecn;
 mod door;
 mod options;
 
+pub use acc_ecn::{AccEcnCounters, AccEcnOption, AccEcnOrder};
 pub use door::{DOOR_LEN, DoorFeatures, DoorOption, DoorReport};
 pub use options::MAX_OPTIONS_LEN;
 
 /// Length of a header without options, in bytes.
 pub const HEADER_LEN: usize = 20;
+/// The control bits among the 16 bits with the data offset and the reserved bits.
+const FLAG_BITS: u16 = 0x1ff;
 
 /// The control bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Flags(pub u8);
+pub struct Flags(pub u16);
 
 impl Flags {
     /// No more data from sender.
@@ -39,11 +43,34 @@ impl Flags {
     pub const ECE: Self = Self(0x40);
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x80);
+    /// Accurate ECN (RFC 9768), once the nonce sum (RFC 3540).
+    pub const AE: Self = Self(0x100);
+    /// The bits of ECN: AE, CWR and ECE. With AccECN in use, a segment without SYN has its ACE field there (RFC 9768
+    /// §3.2.2).
+    pub const ECN: Self = Self(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
 
     /// Returns whether every bit of `other` is set here.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// Returns the flags without those of `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Returns AE, CWR and ECE as a number of three bits, of which ECE is the least significant: the ACE field of AccECN.
+    #[must_use]
+    pub const fn ace(self) -> u8 {
+        ((self.0 & Self::ECN.0) >> Self::ECE.0.trailing_zeros()) as u8
+    }
+
+    /// Returns AE, CWR and ECE with the three least significant bits of a number.
+    #[must_use]
+    pub const fn from_ace(ace: u8) -> Self {
+        Self(((ace & 7) as u16) << Self::ECE.0.trailing_zeros())
     }
 }
 
@@ -131,6 +158,8 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// TCP-DOOR option: order of packets.
     pub door: Option<DoorOption>,
+    /// AccECN option: byte counters (RFC 9768 §3.2.3).
+    pub acc_ecn: Option<AccEcnOption>,
     /// Selective acknowledgments (RFC 2018 §3).
     pub sack: SackBlocks,
     /// `true` if `sack` lists missing instead of received bytes: the negative acknowledgment of a base station to a mobile
@@ -271,7 +300,7 @@ impl<P> Segment<P> {
             dst_port: be16(header, 2),
             seq: Seq32(be32(header, 4)),
             ack: Seq32(be32(header, 8)),
-            flags: Flags(header[13]),
+            flags: Flags(be16(header, 12) & FLAG_BITS),
             window: be16(header, 14),
             urgent: be16(header, 18),
             options: Options::parse(&header[HEADER_LEN..])?,
@@ -290,7 +319,8 @@ impl<P: Emit> Segment<P> {
         out.extend(self.dst_port.to_be_bytes());
         out.extend(self.seq.0.to_be_bytes());
         out.extend(self.ack.0.to_be_bytes());
-        out.extend([((self.header_len() / 4) << 4) as u8, self.flags.0]);
+        let length = (self.header_len() / 4) as u16;
+        out.extend((length << 12 | self.flags.0 & FLAG_BITS).to_be_bytes());
         out.extend(self.window.to_be_bytes());
         out.extend([0, 0]);
         out.extend(self.urgent.to_be_bytes());

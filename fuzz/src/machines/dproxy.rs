@@ -231,7 +231,7 @@ fn any_packet(choices: &mut Choices<'_>, way: Way) -> (Header, Segment<Length>) 
         0..220 => Flags::ACK.0,
         220..230 => Flags::SYN.0,
         230..245 => (Flags::FIN | Flags::ACK).0,
-        _ => choices.byte(),
+        _ => choices.u16(),
     });
     let (seq, ack) = (number(choices), number(choices));
     let payload = Length(choices.pick(&[500, 500, 500, 500, 0, 1, 1300, 70_000]));

@@ -93,7 +93,7 @@ impl World {
     fn segment(&mut self, choices: &mut Choices<'_>) {
         let kind = choices.byte();
         let peer = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2 + choices.byte() % 4));
-        let flags = Flags(choices.byte());
+        let flags = Flags(choices.u16());
         let payload = vec![9; usize::from(choices.byte())];
         let answered = self.last.as_ref().filter(|_| kind.is_multiple_of(2));
         let (from, src_port, dst_port, seq, ack) = match answered {

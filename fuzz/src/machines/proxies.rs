@@ -210,7 +210,7 @@ fn any_packet(choices: &mut Choices<'_>, from: Side) -> (Header, Segment<Length>
         200..220 => Flags::SYN.0,
         220..235 => (Flags::SYN | Flags::ACK).0,
         235..245 => (Flags::FIN | Flags::ACK).0,
-        _ => choices.byte(),
+        _ => choices.u16(),
     });
     let (seq, ack) = (number(choices), number(choices));
     let data = if from == Side::Fixed { choices.byte() < 220 } else { choices.byte() < 20 };

@@ -148,7 +148,7 @@ fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
         150..180 => Flags::SYN.0,
         180..200 => (Flags::SYN | Flags::ACK).0,
         200..215 => (Flags::FIN | Flags::ACK).0,
-        _ => choices.byte(),
+        _ => choices.u16(),
     });
     let len = match choices.byte() {
         0..128 => 0,

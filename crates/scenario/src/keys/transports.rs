@@ -11,8 +11,8 @@ use hopline_transport::tcp::{
     AckOrder, BbrConfig, BbrVersion, ClosedWindow, Config, CubicArithmetic, CubicConfig, CwndAfterFreeze,
     DataOrder, DisabledRetransmissions, EcnMode, FixedRtoConfig, Frto, HeldTimerBackoff, HeldVariables,
     HyStartConfig, HyStartPlusPlusConfig, InFlightAfterFreeze, LateRule, LimitedTransmit, LossDetection,
-    PrrBound, RackConfig, RecoveryReduction, RecoveryTimeout, RepeatedEvent, RouteReturn, RtoAfterFreeze,
-    RtoFloor, SlowStart, TailProbe, TcpFConfig, TimestampEcho, UndoReach,
+    PragueConfig, PrrBound, RackConfig, RecoveryReduction, RecoveryTimeout, RepeatedEvent, RouteReturn,
+    RtoAfterFreeze, RtoFloor, SlowStart, TailProbe, TcpFConfig, TimestampEcho, UndoReach,
 };
 
 /// T1 and T2 of TCP-DOOR, in retransmission timeouts.
@@ -22,6 +22,7 @@ pub const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 
 const MODERN: Config = Config::modern();
 const CUBIC: CubicConfig = CubicConfig::RFC9438;
+const PRAGUE: PragueConfig = PragueConfig::DRAFT;
 const AUTHORS: pacing_of::Config = pacing_of::Config::AUTHORS;
 /// Loss threshold, beta and headroom of BBR version 3.
 const BBR3: (f64, f64, f64) = match BbrConfig::V3.version() {
@@ -40,6 +41,7 @@ pub const TRANSPORTS: &[&str] = &[
     "tcp-cubic",
     "tcp-bbr",
     "tcp-bbr3",
+    "tcp-prague",
     "tcp-ap",
     "tcp-door",
     "tcp-f",
@@ -74,7 +76,7 @@ pub mod tcp {
     )
     .default_except(
         "modern",
-        &[Exception::new("of tcp-cubic, tcp-bbr and tcp-bbr3", Literal::Word("linux"))],
+        &[Exception::new("of tcp-cubic, tcp-bbr, tcp-bbr3 and tcp-prague", Literal::Word("linux"))],
     );
     /// `recovery_window`.
     pub const RECOVERY_WINDOW: Choice<RecoveryReduction> = choice!(
@@ -100,14 +102,20 @@ pub mod tcp {
     /// `ecn`.
     pub const ECN: Choice<EcnMode> = choice!(
         "ecn",
-        { "off" => EcnMode::Never, "if-asked" => EcnMode::Accept, "ask" => EcnMode::Request },
-        "ECN (RFC 3168); both ends of a flow are configured alike, so it needs ask",
+        {
+            "off" => EcnMode::Never,
+            "if-asked" => EcnMode::Accept,
+            "ask" => EcnMode::Request,
+            "accurate" => EcnMode::AccEcn,
+        },
+        "ECN (RFC 3168); both ends of a flow are configured alike, so it needs ask; accurate: accurate ECN (RFC 9768), which reports each mark",
     )
     .default_except(
         "off",
         &[
             Exception::new("of preset linux", Literal::Word("if-asked")),
             Exception::new("of atcp", Literal::Word("ask")),
+            Exception::new("of prague", Literal::Word("accurate")),
         ],
     );
     /// `cubic_arithmetic`.
@@ -177,9 +185,9 @@ pub const TCP: &[Key] = &of_preset("that of `preset`", [
     tcp::PRESET.key,
     Key::word_or_user_defined(
         "congestion_control",
-        &["aimd", "cubic", "bbr", "bbr3"],
-        "congestion control algorithm, with any recovery; bbr, bbr3: BBR of Linux and BBR version 3, paced, for SACK with loss_detection = \"rack\"; own: user-defined, see docs/own-machines.md",
-    ).formerly(&["law"]).default_except(Literal::Word("aimd"), &[Exception::new("of tcp-cubic", Literal::Word("cubic")), Exception::new("of tcp-bbr", Literal::Word("bbr")), Exception::new("of tcp-bbr3", Literal::Word("bbr3"))]),
+        &["aimd", "cubic", "bbr", "bbr3", "prague"],
+        "congestion control algorithm, with any recovery; bbr, bbr3, prague: BBR of Linux, BBR version 3, and Prague for L4S, paced, for SACK with loss_detection = \"rack\"; own: user-defined, see docs/own-machines.md",
+    ).formerly(&["law"]).default_except(Literal::Word("aimd"), &[Exception::new("of tcp-cubic", Literal::Word("cubic")), Exception::new("of tcp-bbr", Literal::Word("bbr")), Exception::new("of tcp-bbr3", Literal::Word("bbr3")), Exception::new("of tcp-prague", Literal::Word("prague"))]),
     tcp::RECOVERY_WINDOW.key,
     tcp::SLOW_START.key,
     tcp::ECN.key,
@@ -236,6 +244,36 @@ pub const TCP: &[Key] = &of_preset("that of `preset`", [
         0.99,
         "of bbr3: share of the bound on data in flight that is left to competing flows between probes",
     ).default(Literal::Number(BBR3.2)),
+    Key::number(
+        "prague_gain",
+        1e-6,
+        1.0,
+        "of prague: gain of the moving average of the marked fraction",
+    ).default(Literal::Number(PRAGUE.gain())),
+    Key::number(
+        "prague_rtt_reference_ms",
+        0.0,
+        1000.0,
+        "of prague: round-trip time as if which shorter ones count; 0: none",
+    ).default(Literal::milliseconds(PRAGUE.rtt_reference())),
+    Key::integer(
+        "prague_rtt_dependent_rounds",
+        0,
+        1 << 20,
+        "of prague: round trips before prague_rtt_reference_ms is used",
+    ).default(Literal::Integer(PRAGUE.rtt_dependent_rounds() as u64)),
+    Key::number(
+        "prague_loss_beta",
+        0.01,
+        0.99,
+        "of prague: factor of the window after a loss",
+    ).default(Literal::Number(PRAGUE.loss_beta())),
+    Key::number(
+        "prague_max_burst_ms",
+        0.0,
+        10.0,
+        "of prague: largest burst, as time at the pacing rate",
+    ).default(Literal::milliseconds(PRAGUE.max_burst())),
     Key::integer_or("window", 1, 1 << 20, &["unclamped"], "window clamp: most segments in flight"),
     Key::integer("mss_bytes", 48, 65_495, "largest segment"),
     Key::integer_or(

@@ -9,7 +9,7 @@ use hopline_core::Duration;
 use hopline_sim::custom::{AlgorithmKind, CustomAlgorithms};
 use hopline_transport::tcp::{
     AckPolicy, BbrConfig, BbrVersion, Config, CongestionControl, CubicConfig, DsackReports, EcnMode,
-    FastConvergence, InitialWindow, OptionOffer, PolicerDetection, RouteFeedback, RtoConfig,
+    FastConvergence, InitialWindow, OptionOffer, PolicerDetection, PragueConfig, RouteFeedback, RtoConfig,
     SpuriousDetection, SpuriousDetector, Variant,
 };
 
@@ -24,7 +24,7 @@ pub(super) fn resolve(
     let (general, own) = (scenario.section("tcp"), flow.section("tcp"));
     let door = [scenario.section("door"), flow.section("door")];
     let usual: keys::Preset = match transport {
-        "tcp-cubic" | "tcp-bbr" | "tcp-bbr3" => Config::linux,
+        "tcp-cubic" | "tcp-bbr" | "tcp-bbr3" | "tcp-prague" => Config::linux,
         _ => Config::modern,
     };
     let mut config = own.get(keys::tcp::PRESET).or(general.get(keys::tcp::PRESET)).unwrap_or(usual)();
@@ -33,7 +33,7 @@ pub(super) fn resolve(
         "tcp-sack" | "tcp-cubic" | "tcp-f" | "tcp-elfn" | "atcp" | "tcp-bus" | "tcp-fixed-rto" => {
             config.with_sack()
         }
-        "tcp-bbr" | "tcp-bbr3" => config.with_rack(),
+        "tcp-bbr" | "tcp-bbr3" | "tcp-prague" => config.with_rack(),
         "tcp-reno" => config.with_reno(),
         other => unreachable!("the key table knows no transport {other}"),
     };
@@ -41,6 +41,9 @@ pub(super) fn resolve(
     config = config.with_congestion_control(control);
     if let CongestionControl::Bbr(_) = control {
         config = config.with_ecn(EcnMode::Never); // it makes nothing of marks
+    }
+    if let CongestionControl::Prague(_) = control {
+        config = config.with_ecn(EcnMode::AccEcn).with_dsack(DsackReports::On); // RFC 9331 §4.2, RFC 9768 §3.1.1
     }
     config = apply_recovery(config, general, own)?;
     if pacing::is_paced(transport, general, own)? {
@@ -69,6 +72,13 @@ const CUBIC_KEYS: &[&str] = &["cubic_c", "cubic_beta", "cubic_arithmetic", "fast
 const BBR_KEYS: &[&str] =
     &["bbr_cwnd_gain", "bbr_pacing_margin", "bbr_probe_rtt_interval_s", "bbr_probe_rtt_s"];
 const BBR1_KEYS: &[&str] = &["bbr_policer"];
+const PRAGUE_KEYS: &[&str] = &[
+    "prague_gain",
+    "prague_rtt_reference_ms",
+    "prague_rtt_dependent_rounds",
+    "prague_loss_beta",
+    "prague_max_burst_ms",
+];
 const BBR3_KEYS: &[&str] = &["bbr_loss_threshold", "bbr_beta", "bbr_headroom"];
 
 /// Returns the congestion control algorithm. Names of transports that say neither CUBIC nor BBR mean RFC
@@ -83,6 +93,7 @@ fn congestion_control(
         "tcp-cubic" => "cubic",
         "tcp-bbr" => "bbr",
         "tcp-bbr3" => "bbr3",
+        "tcp-prague" => "prague",
         _ => "aimd",
     };
     let chosen = own.word("congestion_control").or(general.word("congestion_control")).unwrap_or(default);
@@ -100,12 +111,14 @@ fn congestion_control(
             (&["bbr", "bbr3"], BBR_KEYS),
             (&["bbr"], BBR1_KEYS),
             (&["bbr3"], BBR3_KEYS),
+            (&["prague"], PRAGUE_KEYS),
         ],
     )?;
     Ok(match chosen {
         "cubic" => CongestionControl::Cubic(cubic(preset, (general, own))),
         "bbr" => CongestionControl::Bbr(bbr(BbrConfig::V1, (general, own))),
         "bbr3" => CongestionControl::Bbr(bbr(BbrConfig::V3, (general, own))),
+        "prague" => CongestionControl::Prague(prague((general, own))),
         _ => brought.map_or(CongestionControl::Reno, CongestionControl::Custom),
     })
 }
@@ -113,9 +126,10 @@ fn congestion_control(
 fn cubic(preset: CongestionControl, (general, own): (Section<'_>, Section<'_>)) -> CubicConfig {
     let mut cubic = match preset {
         CongestionControl::Cubic(cubic) => cubic,
-        CongestionControl::Reno | CongestionControl::Bbr(_) | CongestionControl::Custom(_) => {
-            CubicConfig::RFC9438
-        }
+        CongestionControl::Reno
+        | CongestionControl::Bbr(_)
+        | CongestionControl::Prague(_)
+        | CongestionControl::Custom(_) => CubicConfig::RFC9438,
     };
     for section in [general, own] {
         cubic = cubic
@@ -129,6 +143,24 @@ fn cubic(preset: CongestionControl, (general, own): (Section<'_>, Section<'_>)) 
         }
     }
     cubic
+}
+
+fn prague((general, own): (Section<'_>, Section<'_>)) -> PragueConfig {
+    let mut prague = PragueConfig::DRAFT;
+    for section in [general, own] {
+        let number = |key, old| section.number(key).unwrap_or(old);
+        let time =
+            |key, old: Duration| section.number(key).map_or(old, |ms| Duration::from_secs_f64(ms / 1e3));
+        prague = prague
+            .with_gain(number("prague_gain", prague.gain()))
+            .with_rtt_reference(time("prague_rtt_reference_ms", prague.rtt_reference()))
+            .with_rtt_dependent_rounds(
+                section.integer_u32("prague_rtt_dependent_rounds").unwrap_or(prague.rtt_dependent_rounds()),
+            )
+            .with_loss_beta(number("prague_loss_beta", prague.loss_beta()))
+            .with_max_burst(time("prague_max_burst_ms", prague.max_burst()));
+    }
+    prague
 }
 
 fn bbr(mut bbr: BbrConfig, (general, own): (Section<'_>, Section<'_>)) -> BbrConfig {

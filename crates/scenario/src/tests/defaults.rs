@@ -183,7 +183,7 @@ pub(super) fn scenarios() -> Vec<(&'static str, Vec<String>)> {
             "tpa.notification=elfn",
         ],
     );
-    for law in ["bbr", "bbr3"] {
+    for law in ["bbr", "bbr3", "prague"] {
         add(
             CHAIN,
             &[&format!("tcp.congestion_control={law}"), "transport=tcp-sack", "tcp.loss_detection=rack"],

@@ -8,8 +8,8 @@ use hopline_queue::{CoDelConfig, DualPi2Config, FqCoDelConfig, PieConfig, Signal
 use hopline_sim::spec::Discipline;
 use hopline_transport::tcp::{
     BbrConfig, BbrVersion, CongestionControl, CubicConfig, EcnMode, FastConvergence, HyStartConfig,
-    HyStartPlusPlusConfig, LossDetection, PolicerDetection, PrrBound, RackConfig, RecoveryReduction,
-    SlowStart,
+    HyStartPlusPlusConfig, LossDetection, PolicerDetection, PragueConfig, PrrBound, RackConfig,
+    RecoveryReduction, SlowStart,
 };
 use std::num::NonZeroU16;
 
@@ -93,6 +93,43 @@ fn every_parameter_of_bbr_can_be_set() {
 }
 
 #[test]
+fn prague_has_accurate_ecn_and_its_parameters() {
+    assert_eq!(
+        tcp(&spec(CHAIN, &["transport=tcp-prague"]), 0),
+        Config::linux().with_prague(PragueConfig::DRAFT)
+    );
+    let settings = ["transport=tcp-sack", "tcp.congestion_control=prague", "tcp.loss_detection=rack"];
+    let config = tcp(&spec(CHAIN, &settings), 0);
+    assert_eq!(
+        (config.congestion_control(), config.ecn()),
+        (law(&["transport=tcp-prague"]), EcnMode::AccEcn)
+    );
+    let parameters = [
+        "transport=tcp-prague",
+        "tcp.prague_gain=0.25",
+        "tcp.prague_rtt_reference_ms=10",
+        "tcp.prague_rtt_dependent_rounds=0",
+        "tcp.prague_loss_beta=0.7",
+        "tcp.prague_max_burst_ms=1",
+    ];
+    let prague = PragueConfig::DRAFT
+        .with_gain(0.25)
+        .with_rtt_reference(Duration::from_millis(10))
+        .with_rtt_dependent_rounds(0)
+        .with_loss_beta(0.7)
+        .with_max_burst(Duration::from_millis(1));
+    assert_eq!(law(&parameters), CongestionControl::Prague(prague));
+    for (settings, said) in [
+        (vec!["transport=tcp-newreno", "tcp.congestion_control=prague"], "RACK with Prague"),
+        (vec!["transport=tcp-prague", "tcp.ecn=ask"], "ecn must be accurate ECN with Prague"),
+        (vec!["transport=tcp-prague", "tcp.pacing=adaptive"], "pacing must be none with Prague"),
+    ] {
+        let problem = parse(CHAIN, &settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
+        assert!(problem.contains(said), "{settings:?}: {problem}");
+    }
+}
+
+#[test]
 fn bbr_requires_sack_and_time_based_loss_detection() {
     let settings = ["transport=tcp-sack", "tcp.congestion_control=bbr", "tcp.loss_detection=rack"];
     let config = tcp(&spec(CHAIN, &settings), 0);
@@ -169,6 +206,7 @@ fn ecn_is_used_if_configured() {
     assert_eq!(ecn(&["transport=tcp-cubic"]), EcnMode::Accept);
     assert_eq!(ecn(&["transport=tcp-newreno", "tcp.ecn=ask"]), EcnMode::Request);
     assert_eq!(ecn(&["transport=tcp-cubic", "tcp.ecn=off"]), EcnMode::Never);
+    assert_eq!(ecn(&["transport=tcp-cubic", "tcp.ecn=accurate"]), EcnMode::AccEcn);
 }
 
 #[test]

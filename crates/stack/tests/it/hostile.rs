@@ -189,10 +189,10 @@ proptest! {
             now += Duration::from_millis(u64::from(kind) * 10);
             let packet = match kind % 4 {
                 0 => bytes,
-                1 => segment(attacker(number % 16), Flags(kind ^ number as u8), number, b"data"),
+                1 => segment(attacker(number % 16), Flags((kind ^ number as u8).into()), number, b"data"),
                 2 => segment(attacker(number % 16), Flags::SYN, number, b""),
                 _ => {
-                    let mut packet = segment(attacker(number % 16), Flags(number as u8), number, b"abc");
+                    let mut packet = segment(attacker(number % 16), Flags((number as u8).into()), number, b"abc");
                     let at = number as usize % packet.len();
                     packet[at] ^= kind;
                     packet

@@ -38,13 +38,13 @@ impl<P: Payload> Endpoint<P> {
     /// 1. the hold of the window, before any reaction; TCP-DOOR has checked the order of the segment already
     ///    (`check_order`);
     /// 2. the peer's window, which decides if an ACK without news is a duplicate;
-    /// 3. SACK blocks, so that `delivered` counts each byte once;
+    /// 3. SACK blocks, so that `delivered` counts each byte once; accurate ECN feedback relies on it;
     /// 4. delivery records (RACK, tail loss probe), with the old value of `una`;
     /// 5. the reaction: feedback schemes are notified of new data, then ECN marks are processed, then congestion control
     ///    reacts;
     /// 6. detection of spurious reductions from this ACK (Eifel, F-RTO, DSACK), after the reaction to it;
     /// 7. time-based loss detection, so that an undone reduction does not hide losses;
-    /// 8. BBR, which uses the results of all other steps.
+    /// 8. BBR and the pacing of Prague, which use the results of all other steps.
     pub(super) fn handle_ack(&mut self, now: Instant, start: u64, segment: &Segment<P>) -> ControlFlow<()> {
         let una = self.snd.una as i64;
         let ack = self.ack_position(segment);
@@ -65,6 +65,7 @@ impl<P: Payload> Endpoint<P> {
         let covered = self.scoreboard.sacked_below(ack.max(una) as u64);
         let delivered = ((ack - una).max(0) as u64 + sacked).saturating_sub(covered);
         let delivered = if self.options.sack { delivered } else { self.without_duplicates(delivered) };
+        self.read_ecn_feedback(segment, delivered);
         let taken = AckSummary {
             ack,
             delivered,
@@ -74,6 +75,7 @@ impl<P: Payload> Endpoint<P> {
         };
         let echoed = self.echoed_send_time(now, segment);
         self.update_delivery_records(now, ack.max(una) as u64, &told, echoed);
+        self.sample_prague_rtt(delivered);
         let kind = self.classify_ack(segment, ack - una, window_before, sacked);
         match kind {
             AckKind::New => self.handle_new_ack(now, stance, ack as u64, delivered, segment),
@@ -94,6 +96,7 @@ impl<P: Payload> Endpoint<P> {
         );
         self.detect_losses(now, taken, &told);
         self.update_rate_control(now, taken, before);
+        self.update_prague_pacing();
         if self.state() == State::Closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -235,9 +238,10 @@ impl<P: Payload> Endpoint<P> {
         self.on_fin_acked(now);
     }
 
-    /// Reacts to an ECN echo (RFC 3168 §6.1.2). An earlier reduction is not undone after it, since there is congestion
+    /// Reacts to an ECN echo (RFC 3168 §6.1.2), or to accurate feedback. An earlier reduction is not undone after it, since there is congestion
     /// (RFC 4015 §3.4).
     fn handle_ecn_echo(&mut self, ack: &AckInput) {
+        self.control.on_accurate_feedback(&self.config, ack);
         if ack.marked {
             self.on_congestion_mark(ack.now);
             self.reductions.clear();
@@ -258,6 +262,7 @@ impl<P: Payload> Endpoint<P> {
             acked,
             window_was_full,
             marked: self.has_ecn_echo(segment),
+            marked_bytes: self.marked_bytes(),
             ..self.control_input(now, delivered)
         }
     }
@@ -266,6 +271,7 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn control_input(&self, now: Instant, delivered: u64) -> AckInput {
         AckInput {
             marked: false,
+            marked_bytes: 0,
             acked: 0,
             delivered,
             una: self.snd.una,
@@ -297,6 +303,9 @@ impl<P: Payload> Endpoint<P> {
     fn may_grow(&self) -> bool {
         if self.config.growth_condition != GrowthCondition::WindowUsed {
             return self.is_cwnd_limited();
+        }
+        if self.is_limited_by_window_pacing() {
+            return true;
         }
         let is_slow_start = self.control.cwnd() < self.control.ssthresh();
         self.snd.usage.permits_growth(self.control.cwnd().into(), is_slow_start)

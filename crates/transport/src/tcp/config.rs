@@ -102,7 +102,7 @@ settings! {
         timestamp_echo, with_timestamp_echo: TimestampEcho,
         /// Reports of duplicate segments in acknowledgments (D-SACK), where SACK is in use. Default silent.
         dsack, with_dsack: DsackReports,
-        /// Explicit congestion notification (RFC 3168). Default never.
+        /// Explicit congestion notification (RFC 3168, RFC 9768). Default never.
         ecn, with_ecn: EcnMode,
         /// Use of window scaling (RFC 7323 §2). The shift is the smallest that can express `receive_buffer`. Default offered.
         window_scale, with_window_scale: OptionOffer,
@@ -363,7 +363,7 @@ pub enum DsackReports {
     On,
 }
 
-/// Negotiation of explicit congestion notification (RFC 3168). ECN is used if both sides agree.
+/// Negotiation of explicit congestion notification (RFC 3168, RFC 9768). ECN is used if both sides agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnMode {
     /// Neither requested nor accepted.
@@ -372,6 +372,9 @@ pub enum EcnMode {
     Accept,
     /// Also requested in our SYN.
     Request,
+    /// Accurate ECN, requested and accepted (RFC 9768): the peer reports each mark. With a peer that knows only RFC 3168, as
+    /// [`Self::Request`].
+    AccEcn,
 }
 
 /// Choice of the timestamp that an acknowledgment echoes.
@@ -491,6 +494,7 @@ impl Config {
         self.pacing.validate()?;
         self.slow_start.validate().map_err(|(field, requirement)| ConfigError { field, requirement })?;
         self.validate_bbr()?;
+        self.validate_prague()?;
         self.feedback.validate(self.loss_detection)?;
         match (self.door, self.feedback) {
             (None, _) => Ok(()),

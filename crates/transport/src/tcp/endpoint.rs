@@ -94,7 +94,8 @@ pub struct Endpoint<P: Payload> {
     /// State of the route, as known from notifications.
     pub(super) route: RouteState,
     pub(super) options: Negotiated,
-    pub(super) ecn: EcnState,
+    /// Boxed, since few connections use much of it.
+    pub(super) ecn: Box<EcnState>,
     /// Reset to send at once, outside the stream.
     pub(super) reply: Option<Segment<P>>,
     /// Time of the last challenge ACK.
@@ -253,7 +254,7 @@ impl<P: Payload> Endpoint<P> {
             keep_alive: None,
             route: RouteState::NEW,
             options: Negotiated { timestamps: false, sack: false },
-            ecn: EcnState::default(),
+            ecn: Box::default(),
             reply: None,
             last_challenge_ack: None,
             sockopts: None,
@@ -403,6 +404,12 @@ impl<P: Payload> Endpoint<P> {
     #[must_use]
     pub fn bbr(&self) -> Option<BbrModel> {
         self.control.bbr_model()
+    }
+
+    /// Returns Prague's moving average of the marked fraction (`alpha`); `None` without Prague or without accurate ECN.
+    #[must_use]
+    pub fn prague_alpha(&self) -> Option<f64> {
+        self.control.prague_alpha()
     }
 
     /// Returns the bytes of sequence space sent and not acknowledged, up to the next position to send. After a time-out,

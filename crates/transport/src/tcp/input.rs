@@ -2,6 +2,7 @@
 
 use super::config::{MIN_MSS, MissingTimestamp, TimeWaitReset};
 use super::congestion::{SackNegotiation, SynOutcome};
+use super::ecn::RepeatedSyn;
 use super::endpoint::{Endpoint, Negotiated};
 use super::receive::{PendingAck, ReceiveHalf};
 use super::stats::DropReason;
@@ -186,6 +187,10 @@ impl<P: Payload> Endpoint<P> {
         if self.snd.syn_was_retransmitted() {
             self.rto.on_lost_syn();
         }
+        if self.state() == State::SynReceived {
+            self.on_handshake_ack(segment);
+        }
+        self.start_prague(round_trip);
         self.snd.syn_pending = false;
         self.timers.stop(Timer::Retransmit);
         self.lifecycle.enter(State::Established);
@@ -202,7 +207,7 @@ impl<P: Payload> Endpoint<P> {
         let is_reset = segment.flags.contains(Flags::RST);
         let is_syn = segment.flags.contains(Flags::SYN) && !is_reset;
         if is_syn && !(self.state() == State::SynReceived && position == 0) {
-            return self.check_unexpected_syn(now);
+            return self.check_unexpected_syn(now, &segment);
         }
         if self.options.timestamps && !is_reset {
             self.check_timestamp(now, position, &segment)?;
@@ -219,6 +224,7 @@ impl<P: Payload> Endpoint<P> {
         self.stats.segments_accepted += 1;
         self.record_peer_activity(now);
         self.update_ts_recent(now, position, &segment);
+        self.count_codepoint(segment.ecn, segment.payload.len());
         let start = self.trim_to_window(position, &mut segment);
         self.record_ce_mark(&segment);
         self.handle_ack(now, start, &segment)?;
@@ -256,7 +262,9 @@ impl<P: Payload> Endpoint<P> {
     /// the segment counts as an ACK.
     fn check_repeated_syn(&mut self, now: Instant, segment: &mut Segment<P>, position: &mut i64) -> Check {
         if !segment.flags.contains(Flags::ACK) {
-            self.renegotiate_ecn(segment);
+            if self.renegotiate_ecn(segment) == RepeatedSyn::Conflicting {
+                return self.reset_handshake(now);
+            }
             self.snd.syn_retransmissions = self.snd.syn_retransmissions.saturating_add(1);
             self.send_syn(now);
             return STOP;
@@ -266,6 +274,15 @@ impl<P: Payload> Endpoint<P> {
         *position = 1;
         self.rcv.pending_ack = PendingAck::Now;
         CONTINUE
+    }
+
+    /// Resets a connection of which the SYNs contradict each other.
+    fn reset_handshake(&mut self, now: Instant) -> Check {
+        self.drop_segment(DropReason::UnexpectedSyn);
+        let reset = self.bare_segment(self.snd.seq(self.snd.max), Seq32(0), Flags::RST);
+        self.handle_reset(now);
+        self.reply = Some(reset);
+        STOP
     }
 
     /// First check: sequence number in the window.
@@ -329,9 +346,10 @@ impl<P: Payload> Endpoint<P> {
 
     /// Fourth check: SYN bit. Sequence number and timestamp have no influence, since the peer may have restarted
     /// (RFC 5961 §4.2).
-    fn check_unexpected_syn(&mut self, now: Instant) -> Check {
+    fn check_unexpected_syn(&mut self, now: Instant, segment: &Segment<P>) -> Check {
         self.drop_segment(DropReason::UnexpectedSyn);
         self.send_challenge_ack(now);
+        self.on_repeated_syn_ack(segment);
         STOP
     }
 

@@ -18,13 +18,13 @@
 //! | `window_usage`, `quick_ack` | use of the window over a round trip, immediate ACKs at the start |
 //! | `timeouts` | expiry of timers |
 //! | `host_limits` | calls for a host stack: path MTU, unread pieces |
-//! | `ecn` | explicit congestion notification (RFC 3168) |
+//! | `ecn`, `acc_ecn` | explicit congestion notification (RFC 3168), and its accurate feedback (RFC 9768) |
 //! | `reassembly`, `scoreboard`, `rto` | the data structures |
 //! | `rack`, `tlp`, `sent_segments` | RACK-TLP: time-based loss detection (RFC 8985), and its records; `loss_detection`: its use
 //! by an endpoint |
 //! | `spurious`, `frto` | detection and undoing of spurious reductions |
 //! | `pacing` | pacing of segments |
-//! | `delivery_rate`, `rate_control` | delivery rate samples; their use by BBR |
+//! | `delivery_rate`, `rate_control` | delivery rate samples; their use by BBR; `prague`: round trips and pacing of Prague |
 //! | `congestion` | congestion control, loss recovery, undoing and holding of reductions, user-defined algorithms |
 //! | `door` | TCP-DOOR: detection of out-of-order packets, and the response |
 //! | `feedback` | reactions to route notifications: TCP-F, ELFN, ATCP, TCP-BuS, fixed RTO |
@@ -32,6 +32,7 @@
 //! Inside, positions in a stream are `u64` offsets from the initial sequence number: the SYN is 0, the first byte 1. They
 //! are converted to and from sequence numbers at the edge, so that wrap-around is handled in one place.
 
+mod acc_ecn;
 mod acknowledge;
 mod activity;
 mod config;
@@ -49,6 +50,7 @@ mod keep_alive;
 mod loss_detection;
 mod output;
 mod pacing;
+mod prague;
 mod presets;
 mod quick_ack;
 mod rack;
@@ -84,8 +86,8 @@ pub use congestion::{
     BbrConfig, BbrModel, BbrState, BbrVersion, CongestionControl, CongestionSignal, CubicArithmetic,
     CubicConfig, CustomCcAck, CustomCcLoss, CustomCcState, CustomCcTimeout, CustomCongestionControl,
     CustomCongestionControlId, FastConvergence, HyStartConfig, HyStartDetection, HyStartPlusPlusConfig,
-    HyStartScope, PolicerDetection, PolicerState, PrrBound, RecoveryPhase, RecoveryReduction, SlowStart,
-    TimeoutResultUse, Variant,
+    HyStartScope, PolicerDetection, PolicerState, PragueConfig, PrrBound, RecoveryPhase, RecoveryReduction,
+    SlowStart, TimeoutResultUse, Variant,
 };
 pub use door::{
     AckOrder, DataOrder, Detection, DisabledRetransmissions, DoorConfig, DoorResponse, HeldTimerBackoff,

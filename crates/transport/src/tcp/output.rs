@@ -10,7 +10,7 @@ use super::receive::{PendingAck, ReceiveHalf};
 use super::timer::Timer;
 use crate::connection::State;
 use hopline_core::{Instant, Payload, Seq32};
-use hopline_wire::tcp::{Flags, MAX_OPTIONS_LEN, Segment, Timestamps};
+use hopline_wire::tcp::{AccEcnOption, Flags, MAX_OPTIONS_LEN, Segment, Timestamps};
 
 /// Length of the SACK option without its blocks, padding included, and length of a block, bytes.
 const SACK_HEADER: usize = 4;
@@ -27,6 +27,9 @@ impl<P: Payload> Endpoint<P> {
         }
         if let Some(probe) = self.window_probe_without_data(now) {
             return Some(probe);
+        }
+        if self.owes_handshake_ack() {
+            return Some(self.pure_ack(now));
         }
         if self.state().may_transmit() && !self.waits_for_release(now) {
             if let Some((at, len)) = self.choose_segment(now) {
@@ -53,7 +56,8 @@ impl<P: Payload> Endpoint<P> {
         let answers = self.state() == State::SynReceived;
         let flags = if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
         let ack = if answers { self.rcv.seq(self.rcv.nxt) } else { Seq32(0) };
-        let mut segment = self.bare_segment(self.snd.iss, ack, flags | self.ecn_setup());
+        let setup = self.ecn_setup();
+        let mut segment = self.bare_segment(self.snd.iss, ack, flags | setup);
         segment.window = self.rcv.syn_window();
         segment.options.mss = Some(self.config.mss as u16);
         // A SYN-ACK carries only what the SYN offered (RFC 7323 §1.3, RFC 2018 §2).
@@ -68,6 +72,7 @@ impl<P: Payload> Endpoint<P> {
             segment.options.door = door.syn_option(if answers { SynKind::Reply } else { SynKind::Initial });
         }
         if answers {
+            segment.options.acc_ecn = self.syn_ack_acc_ecn_option();
             self.on_ack_sent();
         }
         self.stats.acks_sent += 1;
@@ -94,14 +99,15 @@ impl<P: Payload> Endpoint<P> {
     /// Fills in acknowledgment, window and options. The ACK then counts as sent.
     pub(super) fn fill_in_ack(&mut self, now: Instant, segment: &mut Segment<P>) {
         segment.ack = self.rcv.seq(self.rcv.nxt);
-        segment.flags |= self.ecn_echo();
         segment.window = self.rcv.announce_window(&self.config);
         if self.options.timestamps {
             segment.options.timestamps = Some(self.timestamps(now, segment.flags));
         }
+        segment.options.acc_ecn = self.next_acc_ecn_option(!segment.payload.is_empty());
         if self.options.sack {
-            segment.options.sack = self.rcv.sack_blocks(self.max_sack_blocks());
+            segment.options.sack = self.rcv.sack_blocks(self.max_sack_blocks(segment.options.acc_ecn));
         }
+        self.set_ecn_feedback(segment);
         if let Some(door) = &mut self.door {
             let carries = if segment.payload.is_empty() { PayloadKind::Nothing } else { PayloadKind::Data };
             segment.options.door = door.segment_option(self.rcv.nxt, carries);
@@ -118,18 +124,39 @@ impl<P: Payload> Endpoint<P> {
         self.timers.stop(Timer::DelayedAck);
     }
 
-    /// Returns the number of SACK blocks that fit into the 40 bytes beside the other options (RFC 2018 §3).
-    fn max_sack_blocks(&self) -> usize {
+    /// Returns the number of SACK blocks that fit into the 40 bytes beside the other options (RFC 2018 §3). Beside AccECN,
+    /// options need not be aligned.
+    fn max_sack_blocks(&self, acc_ecn: Option<AccEcnOption>) -> usize {
         let timestamps = if self.options.timestamps { TIMESTAMPS_LEN } else { 0 };
         let door = self.door.as_deref().map_or(0, |door| door.fixed_len() + door.extra_len());
-        (MAX_OPTIONS_LEN - timestamps as usize - door as usize - SACK_HEADER) / SACK_BLOCK
+        let room = MAX_OPTIONS_LEN - (timestamps + door) as usize;
+        match acc_ecn {
+            None => (room - SACK_HEADER) / SACK_BLOCK,
+            Some(option) => {
+                let padding = if self.options.timestamps { 2 } else { 0 };
+                (room + padding).saturating_sub(option.len() + 2) / SACK_BLOCK
+            }
+        }
+    }
+
+    /// Returns the AccECN option of the next segment, unless it leaves no room for two SACK blocks that there are (RFC 9768
+    /// §3.2.3.3).
+    fn next_acc_ecn_option(&self, has_data: bool) -> Option<AccEcnOption> {
+        let option = self.acc_ecn_option(has_data)?;
+        let room = self.max_sack_blocks(Some(option));
+        let fits = !self.options.sack || room >= 2 || self.rcv.count_sack_blocks(2) <= room;
+        fits.then_some(option)
     }
 
     /// Returns the data bytes of a full segment now, without the room of SACK blocks (RFC 6691) and of TCP-DOOR reports.
     pub(super) fn full_segment_len(&self) -> u64 {
         let mss = u64::from(self.snd.mss - self.door.as_deref().map_or(0, DoorState::extra_len));
-        let blocks = if self.options.sack { self.rcv.count_sack_blocks(self.max_sack_blocks()) } else { 0 };
-        if blocks == 0 { mss } else { mss - (SACK_HEADER + SACK_BLOCK * blocks) as u64 }
+        let option = self.next_acc_ecn_option(true);
+        let most = self.max_sack_blocks(option);
+        let blocks = if self.options.sack { self.rcv.count_sack_blocks(most) } else { 0 };
+        let sack = if blocks == 0 { 0 } else { SACK_HEADER + SACK_BLOCK * blocks };
+        let taken = sack + option.map_or(0, |option| option.len().next_multiple_of(4));
+        mss.saturating_sub(taken as u64).max(1)
     }
 
     /// Chooses the position and length of the next data segment; length 0: a FIN alone.
@@ -330,6 +357,8 @@ impl<P: Payload> Endpoint<P> {
         segment.payload = self.snd.queue.slice(at, len);
         if fresh {
             self.mark_ecn_capable(&mut segment);
+        } else if len > 0 && !probe {
+            self.mark_retransmission_ecn_capable(&mut segment);
         }
         self.fill_in_ack(now, &mut segment);
         segment

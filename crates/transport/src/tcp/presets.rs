@@ -9,8 +9,8 @@ use super::config::{
     WindowProbe,
 };
 use super::congestion::{
-    BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, SlowStart,
-    Variant,
+    BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig, RenoConfig, SackConfig,
+    SackRules, SlowStart, Variant,
 };
 use super::feedback::RouteFeedback;
 use super::frto::Frto;
@@ -321,6 +321,18 @@ impl Config {
         }
         self.congestion_control = CongestionControl::Bbr(bbr);
         self.ecn = EcnMode::Never;
+        self
+    }
+
+    /// As `self`, with Prague. Sets SACK, RACK and accurate ECN.
+    #[must_use]
+    pub const fn with_prague(mut self, prague: PragueConfig) -> Self {
+        if let LossDetection::DupAcks = self.loss_detection {
+            self = self.with_rack();
+        }
+        self.congestion_control = CongestionControl::Prague(prague);
+        self.ecn = EcnMode::AccEcn;
+        self.dsack = DsackReports::On; // RFC 9768 §3.1.1
         self
     }
 

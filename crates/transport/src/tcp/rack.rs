@@ -149,6 +149,11 @@ impl Rack {
         self.segment_rtt
     }
 
+    /// Returns the round-trip time of the delivered segment that was sent last ("RACK.rtt").
+    pub(crate) fn latest_rtt(&self) -> Option<Duration> {
+        self.latest_delivered.map(|delivered| delivered.rtt)
+    }
+
     /// Records the transmission of `at..end`, for the first time or again.
     pub(crate) fn on_sent(&mut self, at: u64, end: u64, now: Instant) {
         let Self { segments: records, rate_sampler: rate, .. } = self;

@@ -61,6 +61,8 @@ pub struct Stats {
     pub door: DoorStats,
     /// Data received with a mark of congestion (RFC 3168).
     pub marks_received: u64,
+    /// Marked packets that the peer's accurate feedback reported (RFC 9768).
+    pub marks_reported: u64,
     /// Times the window was reduced, or sending paused, for a mark that the peer reported.
     pub mark_reactions: u64,
     /// Counters of the scheme of [`Config::feedback`](super::Config::feedback).

@@ -1,5 +1,6 @@
-//! TCP options as bytes: RFC 9293 §3.1, RFC 2018, RFC 7323; an experiment (RFC 6994).
+//! TCP options as bytes: RFC 9293 §3.1, RFC 2018, RFC 7323, RFC 9768; an experiment (RFC 6994).
 
+use super::acc_ecn::{self, AccEcnOption, AccEcnOrder};
 use super::door::{self, DOOR_LEN, DoorOption};
 use super::{Options, SackBlock, SackBlocks, Timestamps};
 use crate::emit::{be16, be32};
@@ -31,8 +32,8 @@ impl Options {
     /// Length on the wire in bytes, padding included: a multiple of 4, at most 40.
     ///
     /// Options stand at the places stacks give them: SACK-permitted right before the timestamps where both are, window
-    /// scale behind one NOP, anything else of uneven length behind two (RFC 7323 appendix A), that of TCP-DOOR behind what
-    /// fills it up to 8 bytes. What would not fit that way is packed without NOPs.
+    /// scale behind one NOP, anything else of uneven length behind two (RFC 7323 appendix A), those of TCP-DOOR and AccECN
+    /// behind what fills them up to whole words. What would not fit that way is packed without NOPs.
     #[must_use]
     pub const fn len(&self) -> usize {
         let sack = self.blocks_len(self.sack_sent());
@@ -50,7 +51,8 @@ impl Options {
     /// blocks of [`Options::sack`], which are older, are not sent.
     #[must_use]
     pub const fn sack_room(&self) -> usize {
-        let room = (MAX_OPTIONS_LEN - self.blocks_header_len() - self.packed_len()) / SACK_BLOCK_LEN;
+        let taken = self.blocks_header_len() + self.packed_len();
+        let room = MAX_OPTIONS_LEN.saturating_sub(taken) / SACK_BLOCK_LEN;
         if room < SackBlocks::MAX { room } else { SackBlocks::MAX }
     }
 
@@ -70,6 +72,10 @@ impl Options {
 
     /// Length without SACK and without NOPs.
     const fn packed_len(&self) -> usize {
+        self.packed_len_without_acc_ecn() + self.acc_ecn_len()
+    }
+
+    const fn packed_len_without_acc_ecn(&self) -> usize {
         len_if(self.mss.is_some(), MSS_LEN)
             + len_if(self.window_scale.is_some(), WINDOW_SCALE_LEN)
             + len_if(self.sack_permitted, SACK_PERMITTED_LEN)
@@ -78,6 +84,22 @@ impl Options {
                 Some(door) => door.len(),
                 None => 0,
             }
+    }
+
+    /// Returns the AccECN option, unless all other options and the header of a NACK leave no room for it.
+    pub(super) const fn acc_ecn_sent(&self) -> Option<&AccEcnOption> {
+        let room = MAX_OPTIONS_LEN - self.packed_len_without_acc_ecn() - len_if(self.nack, NACK_HEADER_LEN);
+        match &self.acc_ecn {
+            Some(option) if option.len() <= room => Some(option),
+            _ => None,
+        }
+    }
+
+    const fn acc_ecn_len(&self) -> usize {
+        match self.acc_ecn_sent() {
+            Some(option) => option.len(),
+            None => 0,
+        }
     }
 
     /// Returns the length with `sack` bytes of SACK option and NOPs that align every option to 32 bits.
@@ -91,6 +113,7 @@ impl Options {
             + permitted_and_timestamps
             + len_if(self.window_scale.is_some(), 1 + WINDOW_SCALE_LEN)
             + len_if(self.door.is_some(), DOOR_LEN)
+            + self.acc_ecn_len().next_multiple_of(4)
             + sack.next_multiple_of(4)
     }
 
@@ -123,6 +146,10 @@ impl Options {
         if let Some(door) = &self.door {
             align(out, DOOR_LEN - door.len());
             door.emit(out);
+        }
+        if let Some(option) = self.acc_ecn_sent() {
+            align(out, option.len().next_multiple_of(4) - option.len());
+            option.emit(out);
         }
         if self.nack || !sack.is_empty() {
             let len = self.blocks_len(sack.len()) as u8;
@@ -186,6 +213,8 @@ impl Options {
                 self.timestamps = Some(Timestamps { value: be32(data, 0), echo: be32(data, 4) });
             }
             SACK => self.parse_sack(data)?,
+            acc_ecn::KIND_ORDER_0 => self.acc_ecn = Some(AccEcnOption::parse(AccEcnOrder::Zero, data)),
+            acc_ecn::KIND_ORDER_1 => self.acc_ecn = Some(AccEcnOption::parse(AccEcnOrder::One, data)),
             door::EXPERIMENTAL_KIND if data.starts_with(&NACK_EXID) => {
                 self.parse_nack(&data[NACK_EXID.len()..])
             }

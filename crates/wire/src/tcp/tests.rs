@@ -123,6 +123,7 @@ fn header_len_is_a_constant_where_the_segment_is() {
             sack_permitted: false,
             timestamps: None,
             door: None,
+            acc_ecn: None,
             nack: false,
             sack: SackBlocks { len: 0, blocks: [SackBlock { left: Seq32(0), right: Seq32(0) }; 4] },
         };
@@ -162,6 +163,7 @@ fn options_are_found_at_any_offset() {
             sack_permitted: true,
             timestamps,
             door: None,
+            acc_ecn: None,
             nack: false,
             sack,
         })
@@ -375,6 +377,71 @@ fn a_length_is_written_as_zeros() {
     assert_eq!(lengths.wire_len(), 44 + 1460);
 }
 
+/// An ACK of a receiver that has counted 0x10203 bytes as CE and 1 as ECT(1).
+fn with_acc_ecn(count: u8, order: AccEcnOrder) -> Segment<Bytes> {
+    let counters = AccEcnCounters { e0b: 1, ceb: 0x0001_0203, e1b: 0xff00_0002 };
+    let options = Options { acc_ecn: Some(AccEcnOption::new(order, counters, count)), ..Options::default() };
+    Segment { flags: Flags::ACK | Flags::from_ace(0b101), options, ..Segment::default() }
+}
+
+#[test]
+fn acc_ecn_options_have_the_layout_of_rfc_9768() {
+    for (count, order, option) in [
+        (0, AccEcnOrder::Zero, "0101 ac02"),
+        (1, AccEcnOrder::One, "010101 ae05 000002"),
+        (2, AccEcnOrder::One, "ae08 000002 010203"),
+        (3, AccEcnOrder::Zero, "01 ac0b 000001 010203 000002"),
+    ] {
+        let segment = with_acc_ecn(count, order);
+        let bytes = emitted(&segment);
+        assert_eq!(bytes[HEADER_LEN..], hex(option)[..], "{count} {order:?}");
+        assert_eq!(parse(&bytes), Ok(segment));
+    }
+    let option = with_acc_ecn(2, AccEcnOrder::One).options.acc_ecn.unwrap();
+    assert_eq!((option.e1b(), option.ceb(), option.e0b()), (Some(2), Some(0x1_0203), None));
+}
+
+#[test]
+fn whole_fields_of_an_acc_ecn_option_of_another_length_count() {
+    // RFC 9768 §3.2.3: the rest is padding.
+    let with_length = |len: u8, option: &str| {
+        let mut bytes = emitted(&with_acc_ecn(3, AccEcnOrder::Zero)).to_vec();
+        bytes.truncate(HEADER_LEN);
+        bytes.extend(hex(option));
+        bytes[12] = bytes[12] & 0x0f | len << 4;
+        parse(&rechecked(bytes)).unwrap().options.acc_ecn.unwrap()
+    };
+    let long = with_length(9, "ac0e 000001 010203 000002 ffffff 0000");
+    assert_eq!((long.e0b(), long.ceb(), long.e1b(), long.len()), (Some(1), Some(0x1_0203), Some(2), 11));
+    let short = with_length(7, "ae07 000001 ffff 00");
+    assert_eq!((short.e1b(), short.ceb(), short.len()), (Some(1), None, 5));
+}
+
+#[test]
+fn two_sack_blocks_fit_beside_timestamps_and_an_acc_ecn_option() {
+    // RFC 9768 §3.2.3.3: two blocks have precedence, and 10 + 11 + 18 bytes fit.
+    let mut segment = with_acc_ecn(3, AccEcnOrder::One);
+    segment.options.timestamps = Some(Timestamps { value: 1, echo: 2 });
+    segment.options.sack = sack(&[(1, 2), (3, 4)]);
+    assert_eq!((segment.options.len(), segment.options.sack_room()), (40, 2));
+    assert_eq!(parse(&emitted(&segment)), Ok(segment));
+}
+
+#[test]
+fn the_ace_field_is_ae_cwr_ece() {
+    assert_eq!(Flags::from_ace(0b100), Flags::AE);
+    assert_eq!(Flags::from_ace(0b011), Flags::CWR | Flags::ECE);
+    for ace in 0..8 {
+        assert_eq!((Flags::from_ace(ace) | Flags::ACK | Flags::SYN).ace(), ace);
+    }
+    let bytes = emitted(&Segment { flags: Flags::AE | Flags::ACK, ..data() });
+    assert_eq!(
+        (bytes[12] & 0x0f, bytes[13]),
+        (0x01, 0x10),
+        "RFC 9768 §3.2.2: the bit below the reserved ones"
+    );
+}
+
 fn any_door() -> impl Strategy<Value = DoorOption> {
     prop_oneof![
         any::<[bool; 3]>()
@@ -386,6 +453,13 @@ fn any_door() -> impl Strategy<Value = DoorOption> {
     ]
 }
 
+fn any_acc_ecn() -> impl Strategy<Value = AccEcnOption> {
+    let order = prop_oneof![Just(AccEcnOrder::Zero), Just(AccEcnOrder::One)];
+    (order, any::<[u32; 3]>(), 0..=3_u8).prop_map(|(order, [e0b, ceb, e1b], count)| {
+        AccEcnOption::new(order, AccEcnCounters { e0b, ceb, e1b }, count)
+    })
+}
+
 fn any_options() -> impl Strategy<Value = Options> {
     let timestamps = (any::<u32>(), any::<u32>()).prop_map(|(value, echo)| Timestamps { value, echo });
     (
@@ -394,22 +468,26 @@ fn any_options() -> impl Strategy<Value = Options> {
         any::<bool>(),
         prop::option::of(timestamps),
         prop::option::of(any_door()),
+        prop::option::of(any_acc_ecn()),
         prop::collection::vec(any::<(u32, u32)>(), 0..=4),
         any::<bool>(),
     )
-        .prop_map(|(mss, window_scale, sack_permitted, timestamps, door, blocks, nack)| Options {
-            mss,
-            window_scale,
-            sack_permitted,
-            timestamps,
-            door,
-            sack: sack(&blocks),
-            nack,
+        .prop_map(|(mss, window_scale, sack_permitted, timestamps, door, acc_ecn, blocks, nack)| {
+            Options {
+                mss,
+                window_scale,
+                sack_permitted,
+                timestamps,
+                door,
+                acc_ecn,
+                sack: sack(&blocks),
+                nack,
+            }
         })
 }
 
 fn any_segment() -> impl Strategy<Value = Segment<Bytes>> {
-    (any::<[u16; 4]>(), any::<[u32; 2]>(), any::<u8>(), any_options(), any_payload()).prop_map(
+    (any::<[u16; 4]>(), any::<[u32; 2]>(), 0..=0x1ff_u16, any_options(), any_payload()).prop_map(
         |([src_port, dst_port, window, urgent], [seq, ack], flags, options, payload)| Segment {
             src_port,
             dst_port,
@@ -434,6 +512,7 @@ proptest! {
         let mut expected = Segment { ecn: header.ecn(), ..segment };
         let sent = expected.options.sack.len().min(expected.options.sack_room());
         let blocks = expected.options.sack;
+        expected.options.acc_ecn = expected.options.acc_ecn_sent().copied();
         expected.options.sack = SackBlocks::default();
         for &block in &blocks.as_slice()[..sent] {
             prop_assert!(expected.options.sack.push(block));
@@ -463,13 +542,17 @@ proptest! {
             (theirs.sequence_number, theirs.acknowledgment_number),
             (segment.seq.0, segment.ack.0)
         );
-        let bits = [theirs.fin, theirs.syn, theirs.rst, theirs.psh, theirs.ack, theirs.urg, theirs.ece, theirs.cwr];
-        let flags = bits.iter().rev().fold(0, |flags, &bit| flags << 1 | u8::from(bit));
+        let bits = [
+            theirs.fin, theirs.syn, theirs.rst, theirs.psh, theirs.ack, theirs.urg, theirs.ece, theirs.cwr, theirs.ns,
+        ];
+        let flags = bits.iter().rev().fold(0, |flags, &bit| flags << 1 | u16::from(bit));
         prop_assert_eq!(flags, segment.flags.0);
         let mut seen = Options::default();
         for element in theirs.options_iterator() {
             let Ok(element) = element else {
-                prop_assert!(segment.options.door.is_some() || segment.options.nack);
+                prop_assert!(segment.options.door.is_some()
+                    || segment.options.nack
+                    || segment.options.acc_ecn.is_some());
                 return Ok(());
             };
             match element {
@@ -487,14 +570,14 @@ proptest! {
         let sent = segment.options.sack.len().min(segment.options.sack_room());
         prop_assert_eq!(seen.sack.as_slice(), &segment.options.sack.as_slice()[..sent]);
         // It knows no experiments.
-        let Options { sack, door, .. } = segment.options;
-        prop_assert_eq!(Options { sack, door, ..seen }, segment.options);
+        let Options { sack, door, acc_ecn, .. } = segment.options;
+        prop_assert_eq!(Options { sack, door, acc_ecn, ..seen }, segment.options);
     }
 
     #[test]
     fn arbitrary_option_areas_do_not_panic_and_parse_back(
         words in 0..=10usize,
-        area in prop::collection::vec(prop_oneof![0..12u8, any::<u8>(), select(&[253, 0xd0])], 40),
+        area in prop::collection::vec(prop_oneof![0..12u8, any::<u8>(), select(&[253, 0xd0, 172, 174])], 40),
     ) {
         let mut bytes = hex("c000 0050 01020304 00000000 00 02 ffff 0000 0000").to_vec();
         bytes[12] = ((5 + words) << 4) as u8;

@@ -155,9 +155,10 @@ impl<P: Payload> Endpoint<P> {
     ) -> Result<Self, ConfigError> {
         let own = match config.congestion_control {
             CongestionControl::Custom(id) => id,
-            CongestionControl::Reno | CongestionControl::Cubic(_) | CongestionControl::Bbr(_) => {
-                CustomCongestionControlId(0)
-            }
+            CongestionControl::Reno
+            | CongestionControl::Cubic(_)
+            | CongestionControl::Bbr(_)
+            | CongestionControl::Prague(_) => CustomCongestionControlId(0),
         };
         Self::new_with_algorithm(
             Config { congestion_control: CongestionControl::Custom(own), ..config },

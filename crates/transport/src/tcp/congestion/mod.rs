@@ -7,6 +7,7 @@
 //! - `undo`: undoing of reductions; `route_change`: restart of the window;
 //! - `window`: growth and reduction of the window; `cubic`: the cubic function;
 //! - `slow_start`: end of slow start before the first loss, by `hystart` or `hystart_pp`;
+//! - `prague`: scalable response to marks;
 //! - `custom`: user-defined algorithms, which `custom_calls` calls; `bbr`: rate-based control.
 //!
 //! Positions are stream offsets (`u64`, SYN at 0), so nothing here wraps around.
@@ -19,6 +20,7 @@ mod custom_calls;
 mod hystart;
 mod hystart_pp;
 mod newreno;
+mod prague;
 mod prr;
 mod rack;
 mod reno;
@@ -42,6 +44,7 @@ pub use custom::{
 pub use hystart::{HyStartConfig, HyStartDetection};
 pub use hystart_pp::{HyStartPlusPlusConfig, HyStartScope};
 pub use newreno::{NewRenoConfig, NewRenoExit, NewRenoTimer, PartialAck};
+pub use prague::PragueConfig;
 pub use prr::{PrrBound, RecoveryReduction};
 pub(crate) use prr::{RecoveryAck, SafeAck};
 pub use reno::{FastRetransmitGuard, RenoConfig, RenoExit};
@@ -99,6 +102,8 @@ pub(crate) struct AckInput {
     pub(crate) max: u64,
     /// `true` if it reports an ECN mark on our data.
     pub(crate) marked: bool,
+    /// Bytes that it reports as marked, with accurate feedback (RFC 9768).
+    pub(crate) marked_bytes: u64,
     /// `true` if the window was full before this ACK.
     pub(crate) window_was_full: bool,
     /// Time of arrival.
@@ -301,7 +306,7 @@ impl CongestionState {
             // It is told of the ACK when losses were looked for.
         } else if self.custom.is_some() {
             self.grow_by_custom(config, ack);
-        } else if !ack.marked || self.phase == RecoveryPhase::Loss {
+        } else if !ack.marked || self.phase == RecoveryPhase::Loss || self.is_scalable() {
             self.grow(config, ack);
         }
         if self.phase == RecoveryPhase::Loss && ack.una >= self.recover {
@@ -315,6 +320,9 @@ impl CongestionState {
     /// (§6.1.3). A mark reduces the window even while it is held, since only congestion causes marks. It also ends the
     /// exemption of a recovery that began under a hold.
     pub(crate) fn on_mark(&mut self, config: &Config, ack: &AckInput) -> Response {
+        if self.is_scalable() {
+            return self.on_scalable_mark(ack);
+        }
         if ack.una <= self.reduced_below {
             return Response::NOTHING;
         }
@@ -324,8 +332,12 @@ impl CongestionState {
         let window = if self.window.cwnd <= self.window.mss {
             EcnEffect::OneSegment
         } else {
-            self.window.cwnd =
-                self.reduce(config, ack.nxt - ack.una + ack.acked, Cause::Mark, RttContext::from_ack(ack));
+            let flight = match ack.nxt - ack.una + ack.acked {
+                // A mark of the handshake, with accurate feedback: nothing has been sent.
+                0 if ack.marked_bytes > 0 => self.window.cwnd.into(),
+                flight => flight,
+            };
+            self.window.cwnd = self.reduce(config, flight, Cause::Mark, RttContext::from_ack(ack));
             EcnEffect::Reduced
         };
         Response { event: ControlEvent::EcnReaction(window), ..Response::NOTHING }

@@ -2,10 +2,11 @@
 
 use super::cubic::{AckStep, Cubic};
 use super::custom::CustomCongestionControlId;
+use super::prague::{Prague, left_after};
 use super::slow_start::{SlowStart, SlowStartState};
 use super::slow_start_input::{PacingUse, SlowStartAck, SlowStartVerdict};
 use super::undo::Cause;
-use super::{AckInput, BbrConfig, CubicArithmetic, CubicConfig, RecoveryPhase};
+use super::{AckInput, BbrConfig, CubicArithmetic, CubicConfig, PragueConfig, RecoveryPhase};
 use crate::pacing::Pacing;
 use crate::tcp::config::{Config, Growth, IdleRestart, InitialSsthresh, Reduction};
 use hopline_core::Instant;
@@ -21,6 +22,9 @@ pub enum CongestionControl {
     /// BBR: estimates the bandwidth and the minimum round-trip time, and sets the window and the pacing rate from them.
     /// Needs SACK and RACK; falls back to [`Self::Reno`] if the peer does not offer SACK.
     Bbr(BbrConfig),
+    /// Prague: answers the extent of marks, as a sender in L4S (draft-briscoe-iccrg-prague-congestion-control). Needs
+    /// accurate ECN and RACK; is [`Self::Reno`], paced, if the peer has no accurate ECN.
+    Prague(PragueConfig),
     /// User-defined algorithm: [`CustomCongestionControl`](super::CustomCongestionControl).
     Custom(CustomCongestionControlId),
 }
@@ -42,6 +46,8 @@ pub(super) struct CongestionWindow {
     /// Fraction of a byte that cubic growth has added to `cwnd`.
     fraction: f64,
     cubic: Cubic,
+    /// Boxed, since few connections use it.
+    pub(super) prague: Box<Prague>,
     slow_start: SlowStartState,
 }
 
@@ -70,9 +76,12 @@ impl CongestionWindow {
             bytes_acked: 0,
             fraction: 0.0,
             cubic: Cubic::default(),
+            prague: Box::default(),
             slow_start: SlowStartState::new(match config.congestion_control {
                 CongestionControl::Reno | CongestionControl::Cubic(_) => config.slow_start,
-                CongestionControl::Bbr(_) | CongestionControl::Custom(_) => SlowStart::Rfc5681,
+                CongestionControl::Bbr(_) | CongestionControl::Custom(_) | CongestionControl::Prague(_) => {
+                    SlowStart::Rfc5681
+                }
             }),
         }
     }
@@ -112,6 +121,11 @@ impl CongestionWindow {
                 CongestionControl::Reno | CongestionControl::Custom(_) | CongestionControl::Bbr(_) => {
                     self.grow_linearly(config.growth, acked)
                 }
+                CongestionControl::Prague(prague) if self.prague.is_scalable() => {
+                    let cwnd = self.cwnd_with_fraction();
+                    self.set_cwnd_with_fraction(cwnd + self.prague.increase(&prague, cwnd, self.mss, ack));
+                }
+                CongestionControl::Prague(_) => self.grow_linearly(config.growth, acked),
                 CongestionControl::Cubic(cubic) => self.grow_cubic(&cubic, config.growth, acked, ack),
             }
         }
@@ -213,6 +227,7 @@ impl CongestionWindow {
         let whole = |bytes: u32| bytes / self.mss * self.mss;
         let left = |bytes: u32| match config.congestion_control {
             CongestionControl::Reno | CongestionControl::Bbr(_) => bytes / 2,
+            CongestionControl::Prague(prague) => left_after(&self.prague, &prague, bytes.min(window), cause),
             CongestionControl::Custom(_) => {
                 told.map_or(bytes / 2, |bytes| bytes.min(f64::from(self.max_cwnd)) as u32)
             }

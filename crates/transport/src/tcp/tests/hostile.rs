@@ -29,7 +29,7 @@ proptest! {
             dst_port: super::script::LOCAL,
             seq,
             ack: if exact == 2 { s.peer.iss + 1 } else { Seq32(ack) },
-            flags: Flags(flags),
+            flags: Flags(flags.into()),
             window,
             payload: Length(len),
             ..Segment::default()

@@ -1,5 +1,6 @@
 //! Timed dialogues, one file for each concern.
 
+mod acc_ecn;
 mod acknowledgments;
 mod bbr;
 mod blind_attacks;
@@ -19,6 +20,7 @@ mod newreno;
 mod opening;
 mod pacing;
 mod persist;
+mod prague;
 mod prr;
 mod rack;
 mod reno;

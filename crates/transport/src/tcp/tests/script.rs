@@ -2,13 +2,17 @@
 //!
 //! What the endpoint sends is told as text with sequence numbers relative to the initial ones, so that dialogues read
 //! the same whatever these are: `S 0`, `. 1:1461 ack 1`, `F 1 ack 1`, `R 1`; a pure ACK is `. 1 ack 1`, with TCP-DOOR
-//! `. 1 ack 1 adsn 0 tpsn 5 ooo`.
+//! `. 1 ack 1 adsn 0 tpsn 5 ooo`. `A`, `W` and `E` are AE, CWR and ECE, with AccECN the bits of the ACE field; `ECT1` is
+//! ECT(1), `ECT` ECT(0).
 
 use crate::tcp::{Config, Endpoint, Event, Ports, State};
 use hopline_core::{Instant, Length, Payload, Seq32};
 use hopline_testkit::packet::flag_letters;
 use hopline_wire::ipv4::Ecn;
-use hopline_wire::tcp::{DoorOption, DoorReport, Flags, Options, SackBlock, Segment, Timestamps};
+use hopline_wire::tcp::{
+    AccEcnCounters, AccEcnOption, AccEcnOrder, DoorOption, DoorReport, Flags, Options, SackBlock, Segment,
+    Timestamps,
+};
 
 pub(super) const LOCAL: u16 = 1000;
 pub(super) const REMOTE: u16 = 2000;
@@ -84,6 +88,22 @@ impl SegmentBuilder {
     /// Marked on the way.
     pub(super) fn marked(mut self) -> Self {
         self.ecn = Ecn::CongestionExperienced;
+        self
+    }
+    /// AE, CWR and ECE as a number.
+    pub(super) fn ace(mut self, ace: u8) -> Self {
+        self.flags |= Flags::from_ace(ace);
+        self
+    }
+    /// ECN field on arrival.
+    pub(super) fn ecn(mut self, ecn: Ecn) -> Self {
+        self.ecn = ecn;
+        self
+    }
+    /// AccECN option of order 1, of a receiver that has counted so many bytes beyond the initial values.
+    pub(super) fn counted(mut self, e1b: u32, ceb: u32) -> Self {
+        let counters = AccEcnCounters { e0b: 1, ceb, e1b: 1 + e1b };
+        self.options.acc_ecn = Some(AccEcnOption::new(AccEcnOrder::One, counters, 3));
         self
     }
     pub(super) fn win(mut self, window: u16) -> Self {
@@ -199,7 +219,11 @@ impl crate::test_script::Peer for Peer {
         let ours = |s: Seq32| s.distance_from(self.iss);
         let theirs = |s: Seq32| s.distance_from(self.irs);
         let flags = flag_letters(Flags(segment.flags.0 & !Flags::PSH.0));
-        let capable = if segment.ecn == Ecn::NotCapable { "" } else { "ECT " };
+        let capable = match segment.ecn {
+            Ecn::NotCapable => "",
+            Ecn::Capable1 => "ECT1 ",
+            Ecn::Capable0 | Ecn::CongestionExperienced => "ECT ",
+        };
         let mut text = format!("{capable}{flags} {}", ours(segment.seq));
         let len = segment.payload.len();
         if len > 0 {
@@ -210,6 +234,15 @@ impl crate::test_script::Peer for Peer {
         }
         for b in segment.options.sack.as_slice() {
             text.push_str(&format!(" sack {}-{}", theirs(b.left), theirs(b.right)));
+        }
+        if let Some(option) = segment.options.acc_ecn {
+            let [first, last] = match option.order() {
+                AccEcnOrder::Zero => [("e0b", option.e0b()), ("e1b", option.e1b())],
+                AccEcnOrder::One => [("e1b", option.e1b()), ("e0b", option.e0b())],
+            };
+            for (name, value) in [first, ("ceb", option.ceb()), last] {
+                value.inspect(|n| text.push_str(&format!(" {name} {n}")));
+            }
         }
         if let Some(DoorOption::Report(report)) = segment.options.door {
             report.adsn.inspect(|n| text.push_str(&format!(" adsn {n}")));
