@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub(crate) const COMMANDS: [&str; 18] = [
+pub(crate) const COMMANDS: [&str; 19] = [
     "run",
     "compare",
     "sweep",
@@ -19,6 +19,7 @@ pub(crate) const COMMANDS: [&str; 18] = [
     "link",
     "man",
     "movements",
+    "evaluate",
     "packetdrill",
     "send",
     "recv",

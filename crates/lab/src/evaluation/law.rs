@@ -10,8 +10,8 @@ pub const LAW_CLASS: &str = "law";
 /// Prefix of user-defined algorithms.
 const USER_DEFINED: &str = "own:";
 
-/// Transports that make nothing of ECN marks, and must not ask for them.
-const WITHOUT_ECN: [&str; 2] = ["tcp-bbr", "tcp-bbr3"];
+/// Transports that do not ask for ECN marks of RFC 3168: BBR makes nothing of marks, and Prague asks for accurate ECN.
+const WITHOUT_CLASSIC_ECN: [&str; 3] = ["tcp-bbr", "tcp-bbr3", "tcp-prague"];
 
 /// Congestion control algorithm, or a whole transport, under evaluation.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl Law {
     /// Returns the settings that select it on a network; `marks`: whether TCP asks for ECN marks, if it reacts to them.
     pub(super) fn settings_on(&self, marks: bool) -> Vec<Setting> {
         let transport = self.settings.iter().find(|setting| setting.path == "transport");
-        let reacts = transport.is_none_or(|setting| !WITHOUT_ECN.contains(&setting.text().as_str()));
+        let reacts = transport.is_none_or(|setting| !WITHOUT_CLASSIC_ECN.contains(&setting.text().as_str()));
         let ask = (marks && reacts).then(|| Setting::parse(&self.name, "tcp.ecn=ask"));
         let ask = ask.map(|setting| setting.expect("a key with a word"));
         ask.into_iter().chain(self.settings.iter().cloned()).collect()
