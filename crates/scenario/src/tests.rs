@@ -8,6 +8,7 @@ use hopline_radio::phy::propagation::{Propagation, RangeDisk};
 use hopline_radio::phy::reception::ReceptionModel;
 use hopline_radio::rate::Rate;
 use hopline_routing::aodv::config::LinkSensing;
+use hopline_sim::spec::links::Shaper;
 use hopline_sim::spec::{Attachment, RoutingSpec, Traffic, Transport};
 use hopline_transport::tcp::{AckPolicy, Config, Variant};
 
@@ -333,6 +334,36 @@ fn jitter_of_a_link_applies_to_the_named_direction() {
     assert_eq!(jitter(&[]), [most; 2]);
     assert_eq!(jitter(&["link.0.jitter.direction=a-to-b"]), [most, Duration::ZERO]);
     assert_eq!(jitter(&["link.0.jitter.direction=b-to-a"]), [Duration::ZERO, most]);
+}
+
+#[test]
+fn a_shaper_applies_to_the_named_direction() {
+    let shaper = |keys: &[&str]| {
+        spec(WIRED, &[&["link.0.shaper.rate_mbps=9.5"], keys].concat()).links[0].impairments.shaper
+    };
+    let paced = Shaper { rate_bps: 9_500_000, burst_bytes: 0, overhead_bytes: 0, mpu_bytes: 0 };
+    assert_eq!(spec(WIRED, &[]).links[0].impairments.shaper, [None; 2]);
+    assert_eq!(shaper(&[]), [Some(paced); 2]);
+    let keys = ["burst_bytes=3000", "overhead_bytes=38", "mpu_bytes=84", "direction=b-to-a"];
+    let framed = Shaper { burst_bytes: 3000, overhead_bytes: 38, mpu_bytes: 84, ..paced };
+    assert_eq!(
+        shaper(&keys.map(|key| format!("link.0.shaper.{key}")).each_ref().map(String::as_str)),
+        [None, Some(framed)]
+    );
+}
+
+#[test]
+fn a_link_has_other_delays_from_a_time_on() {
+    let delayed = |times: [f64; 2]| {
+        let tables = times.map(|from_s| format!("[[link.delay]]\nfrom_s = {from_s}\ndelay_ms = 30\n"));
+        let text = WIRED.replace("[[flow]]", &format!("{}[[flow]]", tables.concat()));
+        parse(&text, &[]).and_then(|scenario| scenario.spec(1))
+    };
+    let from = |millis| (Instant::from_millis(millis), Duration::from_millis(30));
+    let spec = delayed([1.0, 2.5]).expect("times in order");
+    assert_eq!(spec.links[0].impairments.delays, [from(1000), from(2500)]);
+    let problems = delayed([1.0, 1.0]).expect_err("times out of order").to_string();
+    assert!(problems.contains("a delay from a moment that is not after the one before"), "{problems}");
 }
 
 /// Server to client are data, client to server ACKs.

@@ -285,6 +285,7 @@ impl<T: Tracer> Engine<T> {
                 let sent = air.on_arp_request_timer(kernel, station, of);
                 self.handle_send_result(station, sent);
             }
+            Event::WireReleased { end } => self.wires.on_released(&mut self.kernel, end),
             Event::WireSent { end } => self.wires.on_sent(&mut self.kernel, end),
             Event::WireArrived { end } => {
                 if let Some(arrival) = self.wires.on_arrived(&mut self.kernel, end) {

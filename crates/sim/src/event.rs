@@ -22,6 +22,8 @@ pub(crate) enum Event {
     LinkLayerUp { station: StationId },
     /// The request of a station for an address is to leave.
     ArpRequest { station: StationId, of: MacAddr },
+    /// The shaper of one end of a wired link releases its next packet.
+    WireReleased { end: WireEnd },
     /// A packet has left one end of a wired link.
     WireSent { end: WireEnd },
     /// A packet has arrived from one end of a wired link at the other.

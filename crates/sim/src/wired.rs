@@ -1,7 +1,9 @@
 //! Wired point-to-point links.
 
+mod shaper;
 mod token_bucket;
 
+use self::shaper::{Release, ShaperState};
 use self::token_bucket::TokenBucket;
 use crate::event::Event;
 use crate::fingerprint::ObservedEvent;
@@ -34,6 +36,8 @@ struct WiredLink {
     /// Other rates, the latest first.
     rates: Vec<(Instant, u64)>,
     delay: Duration,
+    /// Other delays, the earliest first.
+    delays: Vec<(Instant, Duration)>,
     directions: [LinkDirection; 2],
 }
 
@@ -43,16 +47,18 @@ struct LinkDirection {
     from: NodeId,
     queue: InterfaceQueue<(Handle, Class)>,
     in_transmission: Option<TransmittingPacket>,
-    /// Packets in flight, oldest first; the delay is constant.
+    /// Packets in flight that take the constant delay of the link, oldest first.
     in_flight: VecDeque<Handle>,
-    /// The same of those that take longer, by when they arrive, and in the order in which they left.
+    /// The same of those that take longer, and of all if the delay changes, by when they arrive, and in the order in which
+    /// they left.
     delayed: BTreeMap<(Instant, u64), Handle>,
-    /// Packets that took longer so far.
+    /// Number of packets that have been in `delayed` so far.
     delayed_count: u64,
     slot: Duration,
     jitter: Option<JitterProcess>,
     reordering: Option<(Reordering, RandomStream)>,
     policer: Option<TokenBucket>,
+    shaper: Option<ShaperState>,
     errors: ErrorProcess,
     stream: RandomStream,
 }
@@ -83,6 +89,7 @@ impl WiredLink {
             reordering: spec.impairments.reordering[side as usize]
                 .map(|late| (late, stream(side, Purpose::Reordering))),
             policer: spec.impairments.policer[side as usize].map(TokenBucket::new),
+            shaper: spec.impairments.shaper[side as usize].map(ShaperState::new),
             errors: ErrorProcess::new(spec.errors[side as usize]),
             stream: stream(side, Purpose::Errors),
         };
@@ -90,6 +97,7 @@ impl WiredLink {
             rate_bps: spec.rate_bps,
             rates: spec.impairments.rates.iter().rev().copied().collect(),
             delay: spec.delay,
+            delays: spec.impairments.delays.clone(),
             directions: [direction(spec.a, 0), direction(spec.b, 1)],
         }
     }
@@ -100,6 +108,12 @@ impl WiredLink {
             self.rate_bps = rate_bps;
         }
         self.rate_bps
+    }
+
+    /// Returns the propagation delay of a packet that leaves at `sent`.
+    fn delay_at(&self, sent: Instant) -> Duration {
+        let changes = self.delays.partition_point(|(from, _)| *from <= sent);
+        changes.checked_sub(1).map_or(self.delay, |last| self.delays[last].1)
     }
 }
 
@@ -146,11 +160,13 @@ impl Wires {
 
     /// Handles the departure of the packet being sent.
     pub(crate) fn on_sent<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) {
-        let arrival = kernel.now + self.links[end.link as usize].delay;
+        let link = &self.links[end.link as usize];
+        let arrival = kernel.now + link.delay_at(kernel.now);
+        let has_constant_delay = link.delays.is_empty();
         let direction = self.direction(end);
         if let Some(TransmittingPacket { handle, extra }) = direction.in_transmission.take() {
             let arrival = arrival + extra;
-            if extra.is_zero() {
+            if extra.is_zero() && has_constant_delay {
                 direction.in_flight.push_back(handle);
             } else {
                 direction.delayed.insert((arrival, direction.delayed_count), handle);
@@ -192,15 +208,30 @@ impl Wires {
         Some(WireArrival { handle, from, to, at: WireEnd { side: 1 - end.side, ..end } })
     }
 
-    /// Sends the next packet if the link is free.
+    /// Handles the time at which a shaper releases the next packet.
+    pub(crate) fn on_released<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) {
+        if let Some(shaper) = &mut self.direction(end).shaper {
+            shaper.on_release();
+        }
+        self.start(kernel, end);
+    }
+
+    /// Sends the next packet if the link is free and the shaper releases it.
     fn start<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) {
         let link = &mut self.links[end.link as usize];
         let rate_bps = link.rate_at(kernel.now);
-        let WiredLink { delay, ref directions, .. } = *link;
-        let to = directions[usize::from(1 - end.side)].from;
-        let direction = self.direction(end);
+        let to = link.directions[usize::from(1 - end.side)].from;
+        let direction = &mut link.directions[usize::from(end.side)];
         if direction.in_transmission.is_some() {
             return;
+        }
+        match direction.release(kernel.now) {
+            Release::Now => {}
+            Release::At(release) => {
+                kernel.schedule(release, Event::WireReleased { end });
+                return;
+            }
+            Release::Scheduled => return,
         }
         let from = direction.from;
         let before = direction.queue.len();
@@ -212,10 +243,12 @@ impl Wires {
         kernel.apply_queue_report((DropLocation::Wire, from), told);
         let Some((handle, _)) = next else { return };
         let len_bytes = kernel.packets.len(handle);
+        direction.charge_shaper(len_bytes);
         let sent = kernel.now + Duration::of_bits(8 * u64::from(len_bytes), rate_bps);
         let slot = direction.until_slot(sent);
         let extra = slot + direction.draw_jitter(sent + slot) + direction.draw_reordering_delay();
         direction.in_transmission = Some(TransmittingPacket { handle, extra });
+        let delay = link.delay_at(sent);
         kernel.observe(ObservedEvent::WiredSent, from, len_bytes);
         kernel.trace(from, |packets| {
             let packet = packets.view(handle);
@@ -234,6 +267,20 @@ impl LinkDirection {
     fn held_packets(&self) -> usize {
         let sending = usize::from(self.in_transmission.is_some());
         self.queue.len() + sending + self.in_flight.len() + self.delayed.len()
+    }
+
+    /// Returns whether the shaper lets the next packet leave the queue, if there is one.
+    fn release(&mut self, now: Instant) -> Release {
+        match &mut self.shaper {
+            Some(shaper) if !self.queue.is_empty() => shaper.release(now),
+            _ => Release::Now,
+        }
+    }
+
+    fn charge_shaper(&mut self, len_bytes: u32) {
+        if let Some(shaper) = &mut self.shaper {
+            shaper.charge(len_bytes);
+        }
     }
 
     /// Returns the packet that has arrived.

@@ -30,6 +30,7 @@ mod prague;
 mod proxies;
 mod random_networks;
 mod red;
+mod shaper;
 mod support;
 mod synchronised;
 mod tables;

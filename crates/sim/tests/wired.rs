@@ -199,3 +199,50 @@ fn a_link_can_change_its_rate() {
     let (_, notes) = record(&spec, 1);
     assert_eq!(notes.times(1, RecordedKind::WireReceived), [6, 25, 64, 66].map(Instant::from_millis));
 }
+
+#[test]
+fn a_link_can_change_its_delay() {
+    // 5 ms, from 10 ms on 50 ms, and from 50 ms on 1 ms. A packet takes 1 ms to leave.
+    let ms = Duration::from_millis;
+    let delays = vec![(Instant::from_millis(10), ms(50)), (Instant::from_millis(50), ms(1))];
+    let spec = row(1).change(|spec| spec.links[0].impairments.delays = delays);
+    let sent = [0.0, 0.008, 0.009, 0.048, 0.049, 0.060];
+    let flows = |spec| sent.into_iter().fold(spec, |spec: Spec, at| spec.cbr(0, 1, PAYLOAD, ONCE).from(at));
+    let (outcome, notes) = record(&flows(spec.clone()), 1);
+    // Those that have left at 9, 10, 49, 50 and 61 ms: that at 50 ms overtakes the two before it.
+    let expected = [6, 14, 51, 60, 62, 99].map(Instant::from_millis);
+    assert_eq!(notes.times(1, RecordedKind::WireReceived), expected);
+    assert!(outcome.flows.iter().all(|flow| flow.segments_received == 1));
+    // Both directions change.
+    let back = spec.cbr(1, 0, PAYLOAD, ONCE).from(0.020);
+    assert_eq!(record(&back, 1).1.times(0, RecordedKind::WireReceived), [Instant::from_millis(71)]);
+}
+
+#[test]
+fn packets_overtake_those_in_flight_when_the_delay_falls() {
+    let delays = vec![(Instant::from_millis(500), Duration::ZERO)];
+    let spec = row(1).change(|spec| {
+        spec.links[0].delay = Duration::from_millis(100);
+        spec.links[0].impairments.delays = delays;
+    });
+    let (_, notes) = record(&spec.cbr(0, 1, PAYLOAD, Duration::from_millis(2)).until(1.0), 1);
+    let times = notes.times(1, RecordedKind::WireReceived);
+    assert_eq!(times.len(), 500, "none is lost");
+    // Those that left from 401 to 499 ms arrive from 501 to 599 ms, and so do those that leave in that time.
+    let between = |from, to| {
+        let within = Instant::from_millis(from)..Instant::from_millis(to);
+        times.iter().filter(|at| within.contains(at)).count()
+    };
+    assert_eq!([between(401, 501), between(501, 600), between(600, 700)], [50, 100, 50]);
+}
+
+#[test]
+fn a_transfer_survives_longer_and_shorter_paths() {
+    let delays =
+        (1..20).map(|n| (Instant::from_secs(n), Duration::from_millis(if n % 2 == 1 { 80 } else { 20 })));
+    let spec = row(1).change(|spec| spec.links[0].impairments.delays = delays.collect());
+    let spec = spec.bulk(0, 1, hopline_transport::tcp::Config::linux()).seconds(20);
+    let outcome = simulate(&spec, 1);
+    assert!(outcome.flows[0].bytes_received > 10_000_000, "{}", outcome.flows[0].bytes_received);
+    assert_eq!(outcome.fingerprint, simulate(&spec, 1).fingerprint);
+}

@@ -2,7 +2,7 @@
 
 use super::{ARQ, LINK_ERRORS, MAX_S, QUEUE};
 use crate::field::{self, Field};
-use crate::schema::Default::{Number, Word};
+use crate::schema::Default::{Integer, Number, Word};
 use crate::schema::{Key, Literal};
 
 /// Keys of [`LINK`] that always have a value.
@@ -39,11 +39,14 @@ pub const LINK: &[Key] = &[
     Key::table("reordering", REORDERING, "packets with an additional delay, as over another path")
         .formerly(&["late"]),
     Key::table("policer", POLICER, "token bucket in front of the queue that drops packets beyond a rate"),
+    Key::table("shaper", SHAPER, "shaper between queue and link that delays packets beyond a rate"),
     Key::tables("rate", RATE, "other rates, from a time on"),
+    Key::tables("delay", DELAY, "other propagation delays, from a time on, as after a change of the path"),
     Key::table("errors", LINK_ERRORS, "errors on each direction, or on one; drawn independently"),
 ];
 
-/// `link.jitter.direction`, `link.slots.direction`, `link.reordering.direction`, `link.policer.direction`.
+/// `link.jitter.direction`, `link.slots.direction`, `link.reordering.direction`, `link.policer.direction`,
+/// `link.shaper.direction`.
 pub const DIRECTION: Field<field::Word> = Field::word(
     Key::word("direction", &["both", "a-to-b", "b-to-a"], "direction of the affected packets")
         .with_default(Word("both")),
@@ -81,10 +84,51 @@ pub const POLICER: &[Key] = &[
     DIRECTION.key,
 ];
 
+/// `link.shaper`.
+pub const SHAPER: &[Key] = &[
+    Key::number("rate_mbps", 1e-6, 1e6, "rate of packets that leave the queue").required(),
+    shaper::BURST_BYTES.key,
+    shaper::OVERHEAD_BYTES.key,
+    shaper::MPU_BYTES.key,
+    DIRECTION.key,
+];
+
+/// Keys of [`SHAPER`] that always have a value.
+pub mod shaper {
+    use super::*;
+
+    /// `burst_bytes`.
+    pub const BURST_BYTES: Field<u64> = Field::integer(
+        Key::integer(
+            "burst_bytes",
+            0,
+            1 << 40,
+            "credit of an idle link: so many bytes and a packet leave at once; 0: all are spaced",
+        )
+        .with_default(Integer(0)),
+    );
+    /// `overhead_bytes`.
+    pub const OVERHEAD_BYTES: Field<u64> = Field::integer(
+        Key::integer("overhead_bytes", 0, 256, "added to the length of each packet, as framing behind")
+            .with_default(Integer(0)),
+    );
+    /// `mpu_bytes`.
+    pub const MPU_BYTES: Field<u64> = Field::integer(
+        Key::integer("mpu_bytes", 0, 1500, "least length that a packet counts as, overhead included")
+            .with_default(Integer(0)),
+    );
+}
+
 /// `link.rate`.
 pub const RATE: &[Key] = &[
     Key::number("from_s", 0.0, MAX_S, "start of this rate").required(),
     Key::number("rate_mbps", 1e-6, 1e6, "rate of each direction").required(),
+];
+
+/// `link.delay`.
+pub const DELAY: &[Key] = &[
+    Key::number("from_s", 0.0, MAX_S, "start of this delay, for packets that leave from then on").required(),
+    Key::number("delay_ms", 0.0, 1e6, "propagation delay").required(),
 ];
 
 /// Keys of [`ROUTE`] that always have a value.

@@ -9,7 +9,7 @@ use hopline_config::source::Problem;
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, GilbertPackets, Probability};
 use hopline_sim::custom::CustomAlgorithms;
-use hopline_sim::spec::links::{LinkImpairments, Policer, Reordering};
+use hopline_sim::spec::links::{LinkImpairments, Policer, Reordering, Shaper};
 use hopline_sim::spec::{LinkSpec, arq};
 use std::num::NonZeroU32;
 
@@ -61,8 +61,22 @@ fn quirks(section: &Section<'_>) -> Result<LinkImpairments, Problem> {
         slots: per_direction(&slots, slots_each).map(Option::unwrap_or_default),
         reordering: per_direction(&late, late_each),
         policer: per_direction(&policer, policer_each),
-        rates: rates(section)?,
+        shaper: shaper(&section.section("shaper")),
+        rates: changes(section, "rate", "rate_mbps", bps)?,
+        delays: changes(section, "delay", "delay_ms", |ms| Duration::from_secs_f64(ms * 1e-3))?,
     })
+}
+
+/// Returns the shaper of each direction.
+fn shaper(section: &Section<'_>) -> [Option<Shaper>; 2] {
+    let short = |bytes| u32::try_from(bytes).expect("the key's range is below 2^32");
+    let each = section.number("rate_mbps").map(|rate_mbps| Shaper {
+        rate_bps: bps(rate_mbps),
+        burst_bytes: section.get(keys::shaper::BURST_BYTES),
+        overhead_bytes: short(section.get(keys::shaper::OVERHEAD_BYTES)),
+        mpu_bytes: short(section.get(keys::shaper::MPU_BYTES)),
+    });
+    per_direction(section, each)
 }
 
 /// Returns `what` for each direction to which the section applies.
@@ -74,21 +88,27 @@ fn per_direction<T: Copy>(section: &Section<'_>, what: Option<T>) -> [Option<T>;
     }
 }
 
-fn rates(section: &Section<'_>) -> Result<Vec<(Instant, u64)>, Problem> {
-    let mut rates = Vec::new();
-    for step in section.sections("rate") {
-        let (Some(from_s), Some(rate_mbps)) = (step.number("from_s"), step.number("rate_mbps")) else {
+/// Returns the values of `key` in the tables `name`, each with the time from which on it holds.
+fn changes<T>(
+    section: &Section<'_>,
+    name: &str,
+    key: &str,
+    value: impl Fn(f64) -> T,
+) -> Result<Vec<(Instant, T)>, Problem> {
+    let mut changes: Vec<(Instant, T)> = Vec::new();
+    for step in section.sections(name) {
+        let (Some(from_s), Some(number)) = (step.number("from_s"), step.number(key)) else {
             continue;
         };
         let from = Instant::ZERO + Duration::from_secs_f64(from_s);
-        if rates.last().is_some_and(|&(before, _)| before >= from) {
-            return Err(Problem::new("a rate from a moment that is not after the one before")
+        if changes.last().is_some_and(|&(before, _)| before >= from) {
+            return Err(Problem::new(format!("a {name} from a moment that is not after the one before"))
                 .at(step.origin_of("from_s"))
-                .help("rates stand in the order of their times"));
+                .help(format!("{name}s stand in the order of their times")));
         }
-        rates.push((from, bps(rate_mbps)));
+        changes.push((from, value(number)));
     }
-    Ok(rates)
+    Ok(changes)
 }
 
 fn bps(mbps: f64) -> u64 {

@@ -34,6 +34,9 @@ delay_ms = 1
 [[link.rate]]
 from_s = 1
 rate_mbps = 1
+[[link.delay]]
+from_s = 1
+delay_ms = 1
 [[outage]]
 from = \"a\"
 to = \"b\"

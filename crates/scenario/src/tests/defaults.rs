@@ -284,6 +284,7 @@ pub(super) fn scenarios() -> Vec<(&'static str, Vec<String>)> {
         add(WIRED, &[&format!("link.0.{disturbance}")]);
     }
     add(WIRED, &["link.0.policer.rate_mbps=1", "link.0.policer.burst_bytes=3000"]);
+    add(WIRED, &["link.0.shaper.rate_mbps=1"]);
     add(WIRED, &["link.0.reordering.fraction=0.1", "link.0.reordering.extra_delay_ms=1"]);
     for kind in ["snoop", "split", "mtcp", "nack", "ack-pacing"] {
         add(WIRED, &[&format!("proxy.0.kind={kind}")]);
