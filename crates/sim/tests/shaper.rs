@@ -79,8 +79,8 @@ fn packets_beyond_the_rate_wait_and_a_full_queue_drops_them() {
     assert!(times.windows(2).all(|pair| pair[1].since(pair[0]) == Duration::from_millis(10)));
 }
 
-/// A sender in a home whose gateway is behind a modem with 10 Mb/s and a queue of 1000 packets: four transfers, and a probe
-/// each 10 ms. The gateway has FQ-CoDel, and perhaps a shaper.
+/// A sender behind a home gateway and a modem with 10 Mb/s and a queue of 1000 packets: four transfers, and a probe each
+/// 10 ms. The gateway has FQ-CoDel, and perhaps a shaper.
 fn home(shaper: Option<Shaper>) -> Spec {
     let mut to_modem = link(1, 2, 1_000_000_000, Duration::ZERO, 10_000);
     to_modem.queue.discipline = Discipline::FqCoDel(FqCoDelConfig::RFC8290);
