@@ -2,7 +2,9 @@
 
 use hopline_config::document::Setting;
 use hopline_config::source::{Problem, nearest};
+use hopline_scenario::Scenario;
 use hopline_scenario::keys::TRANSPORTS;
+use serde_json::Value as Json;
 
 /// Class of the flows that run over the evaluated algorithm.
 pub const LAW_CLASS: &str = "law";
@@ -12,6 +14,9 @@ const USER_DEFINED: &str = "own:";
 
 /// Transports that do not ask for ECN marks of RFC 3168: BBR makes nothing of marks, and Prague asks for accurate ECN.
 const WITHOUT_CLASSIC_ECN: [&str; 3] = ["tcp-bbr", "tcp-bbr3", "tcp-prague"];
+
+/// Tables of a scenario that a flow can have for itself.
+const TABLES_OF_FLOWS: [&str; 5] = ["tcp", "door", "tpa", "wide", "quic"];
 
 /// Congestion control algorithm, or a whole transport, under evaluation.
 #[derive(Clone, Debug)]
@@ -40,14 +45,35 @@ impl Law {
         Ok(Self { name: text.to_owned(), settings: settings.collect::<Result<_, _>>()? })
     }
 
-    /// Returns the settings that select it on a network; `marks`: whether TCP asks for ECN marks, if it reacts to them.
-    pub(super) fn settings_on(&self, marks: bool) -> Vec<Setting> {
+    /// Returns the settings that select it in `scenario`; `marks`: whether TCP asks for ECN marks, if it reacts to them.
+    /// Parameters of a transport are set for the evaluated flows alone, where they are listed one by one.
+    pub(super) fn settings_on(&self, scenario: &Scenario, marks: bool) -> Result<Vec<Setting>, Problem> {
         let transport = self.settings.iter().find(|setting| setting.path == "transport");
         let reacts = transport.is_none_or(|setting| !WITHOUT_CLASSIC_ECN.contains(&setting.text().as_str()));
-        let ask = (marks && reacts).then(|| Setting::parse(&self.name, "tcp.ecn=ask"));
-        let ask = ask.map(|setting| setting.expect("a key with a word"));
-        ask.into_iter().chain(self.settings.iter().cloned()).collect()
+        let ask = (marks && reacts).then(|| Setting::parse(&self.name, "tcp.ecn=ask")).transpose()?;
+        let flows = law_flows(scenario);
+        let mut settings = Vec::new();
+        for setting in ask.iter().chain(&self.settings) {
+            let table = setting.path.split('.').next().unwrap_or_default();
+            if flows.is_empty() || !TABLES_OF_FLOWS.contains(&table) {
+                settings.push(setting.clone());
+                continue;
+            }
+            for flow in &flows {
+                let text = format!("flow.{flow}.{}={}", setting.path, setting.text());
+                settings.push(Setting::parse(&self.name, &text)?);
+            }
+        }
+        Ok(settings)
     }
+}
+
+/// Returns the places in `[[flow]]` of flows of the class [`LAW_CLASS`].
+fn law_flows(scenario: &Scenario) -> Vec<usize> {
+    let written = scenario.as_written();
+    let flows = written["flow"].as_array().cloned().unwrap_or_default();
+    let is_law = |(place, flow): (usize, &Json)| (flow["class"] == LAW_CLASS).then_some(place);
+    flows.iter().enumerate().filter_map(is_law).collect()
 }
 
 /// Returns the settings that select the algorithm `name`.

@@ -51,8 +51,8 @@ impl Network {
         set.extend_from_slice(context.set);
         let scenario = Scenario::load_with(&path, &set, context.machines.clone())?;
         let marks = section.flag("marks").unwrap_or(false);
-        let variants: Vec<_> =
-            context.laws.iter().map(|law| (law.name.clone(), law.settings_on(marks))).collect();
+        let variant = |law: &Law| Ok((law.name.clone(), law.settings_on(&scenario, marks)?));
+        let variants = context.laws.iter().map(variant).collect::<Result<Vec<_>, Problem>>()?;
         let mut plan = Plan::of_variants(&scenario, &variants)?;
         let (id, title) = (section.get(keys::network::ID), section.get(keys::network::TITLE));
         (plan.name, plan.title) = (id.to_owned(), Some(title.to_owned()));

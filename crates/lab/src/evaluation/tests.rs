@@ -155,6 +155,16 @@ fn networks_are_chosen_by_name_and_by_section() {
 }
 
 #[test]
+fn parameters_of_an_algorithm_change_no_other_flow() {
+    let folder =
+        files(&(HEAD.to_owned() + &network(&criterion("jain", "at_least", "0.1"))), &scenario(FIXED));
+    let plan = load_from(folder.path(), &["cubic@tcp.initial_window=32"], &[]).unwrap();
+    let paths: Vec<&str> =
+        plan.networks[0].plan.points[2].settings.iter().map(|setting| setting.path.as_str()).collect();
+    assert_eq!(paths, ["transport", "flow.0.tcp.initial_window"]);
+}
+
+#[test]
 fn settings_are_put_over_every_network() {
     let folder =
         files(&(HEAD.to_owned() + &network(&criterion("jain", "at_least", "0.1"))), &scenario(FIXED));

@@ -57,6 +57,8 @@ pub struct EvaluationCriterion {
 pub struct EvaluationCell {
     /// Verdict.
     pub verdict: Verdict,
+    /// Mean with three significant digits and its unit; empty without a value.
+    pub short: String,
     /// Mean with its interval and unit.
     pub measured: String,
 }
@@ -86,6 +88,7 @@ pub(super) struct CellView<'a> {
     pub(super) class: &'static str,
     pub(super) symbol: &'static str,
     pub(super) word: &'static str,
+    pub(super) short: &'a str,
     pub(super) measured: &'a str,
 }
 
@@ -123,6 +126,7 @@ impl<'a> CellView<'a> {
             class: class(cell.verdict),
             symbol: cell.verdict.symbol(),
             word: cell.verdict.word(),
+            short: &cell.short,
             measured: &cell.measured,
         }
     }

@@ -46,11 +46,15 @@ fn number_of(clause: &str) -> &str {
 }
 
 /// Returns a result in few characters: `✓ 17.9 Mb/s`.
-#[must_use]
-pub fn cell(result: &LawResult, metric: &MetricInfo) -> String {
-    let Some(mean) = result.mean() else { return Verdict::NoValue.symbol().to_owned() };
+fn cell(result: &LawResult, metric: &MetricInfo) -> String {
+    format!("{} {}", result.verdict.symbol(), short(result, metric)).trim_end().to_owned()
+}
+
+/// Returns the mean with three significant digits: `17.9 Mb/s`; empty without one.
+pub(crate) fn short(result: &LawResult, metric: &MetricInfo) -> String {
+    let Some(mean) = result.mean() else { return String::new() };
     let (factor, unit) = display_unit(mean, metric);
-    format!("{} {} {unit}", result.verdict.symbol(), significant(mean * factor)).trim_end().to_owned()
+    format!("{} {unit}", significant(mean * factor)).trim_end().to_owned()
 }
 
 /// Formats a value with three significant digits, or all before the point.

@@ -2,12 +2,13 @@
 
 use super::{NameForm, failures, sections};
 use crate::comparison::Comparison;
-use crate::evaluation::{EvaluationPlan, NetworkResult, Verdict, count};
+use crate::evaluation::{EvaluationPlan, LawResult, NetworkResult, Verdict, count};
+use crate::metrics::MetricInfo;
 use crate::plan::Effort;
 use crate::report::{
     Evaluation, EvaluationCell, EvaluationCriterion, EvaluationNetwork, EvaluationRow, Experiment, Report,
 };
-use crate::text::evaluation::measured;
+use crate::text::evaluation::{measured, short};
 use serde_json::Value as Json;
 
 /// Maximum number of flows of a network that are drawn over time.
@@ -28,11 +29,7 @@ pub fn evaluation(
         let criteria = network.criteria.iter().zip(&result.criteria);
         let criterion = criteria.map(|(criterion, judged)| EvaluationCriterion {
             words: criterion.words(&plan.references),
-            cells: judged
-                .laws
-                .iter()
-                .map(|law| cell(law.verdict, measured(law, criterion.metric.metric)))
-                .collect(),
+            cells: judged.laws.iter().map(|law| cell(law, criterion.metric.metric)).collect(),
         });
         networks.push(EvaluationNetwork {
             id: network.id.clone(),
@@ -93,8 +90,12 @@ fn verdicts(plan: &EvaluationPlan, result: &NetworkResult) -> String {
     Verdict::ALL.into_iter().filter_map(sentence).collect::<Vec<_>>().join(" ")
 }
 
-const fn cell(verdict: Verdict, measured: String) -> EvaluationCell {
-    EvaluationCell { verdict, measured }
+fn cell(result: &LawResult, metric: &MetricInfo) -> EvaluationCell {
+    EvaluationCell {
+        verdict: result.verdict,
+        short: short(result, metric),
+        measured: measured(result, metric),
+    }
 }
 
 fn row(plan: &EvaluationPlan, results: &[NetworkResult], law: usize) -> EvaluationRow {
