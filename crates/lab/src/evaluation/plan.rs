@@ -44,7 +44,7 @@ pub struct Selection<'a> {
     pub only: &'a [String],
     /// Number of runs of each network, in place of the file's.
     pub runs: Option<u64>,
-    /// Whether `quick_runs` of the file apply.
+    /// Number of runs: the file's, or its `quick_runs`.
     pub effort: Effort,
     /// Settings over every scenario.
     pub set: &'a [Setting],

@@ -255,7 +255,7 @@ pub(super) enum Extension {
     Quic(QuicFields),
 }
 
-/// Summary of a datagram of QUIC, whose packets and acknowledgments are not taken apart.
+/// Summary of a datagram of QUIC, with packets and acknowledgments in one piece.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct QuicFields {
     pub(super) is_initial: bool,
