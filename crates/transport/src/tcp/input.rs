@@ -210,7 +210,7 @@ impl<P: Payload> Endpoint<P> {
             return self.check_unexpected_syn(now, &segment);
         }
         if self.options.timestamps && !is_reset {
-            self.check_timestamp(now, position, &segment)?;
+            self.check_timestamp(now, &segment)?;
         }
         if is_syn {
             self.check_repeated_syn(now, &mut segment, &mut position)?;
@@ -237,7 +237,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Checks the timestamp (RFC 7323 §5.3 R1 and §3.2).
-    fn check_timestamp(&mut self, now: Instant, position: i64, segment: &Segment<P>) -> Check {
+    fn check_timestamp(&mut self, now: Instant, segment: &Segment<P>) -> Check {
         if segment.options.timestamps.is_none() {
             if self.config.missing_timestamp == MissingTimestamp::Accepted {
                 return CONTINUE;
@@ -247,12 +247,7 @@ impl<P: Payload> Endpoint<P> {
         }
         if self.is_old_timestamp(now, segment) {
             self.drop_segment(DropReason::OldTimestamp);
-            self.rcv.pending_ack = PendingAck::Now; // RFC 7323 §5.3 R1
-            if self.is_acceptable_ack(segment) {
-                // As Linux: a late segment tells the peer that its retransmission was needless (RFC 2883, RFC 3708).
-                let end = position + segment.payload.len() as i64;
-                self.record_duplicate_range(position, end.clamp(0, self.rcv.nxt as i64) as u64);
-            }
+            self.rcv.pending_ack = PendingAck::Now;
             return STOP;
         }
         CONTINUE
