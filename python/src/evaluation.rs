@@ -81,7 +81,8 @@ impl Evaluation {
     /// Writes the report.
     fn report(&self, path: PathBuf) -> PyResult<()> {
         let file = ReportFile::new(path);
-        let page = report::html(&view::evaluation(&self.plan, &self.made, &self.results, self.effort));
+        let page =
+            report::html(&view::evaluation::report(&self.plan, &self.made, &self.results, self.effort));
         file.check().and_then(|()| file.write(&page)).map_err(|e| errors::output(&e))
     }
 }

@@ -1,14 +1,12 @@
 //! Reports of comparisons: display units, and one section for variants that belong together.
 
 pub mod columns;
-mod evaluation;
+pub mod evaluation;
 mod families;
 mod flows;
 mod measured;
 mod names;
 mod readings;
-
-pub use evaluation::evaluation;
 
 use crate::claims::{
     self, ClaimSummary, ClaimTally, Count, Evidence, Heading, Measure, Measurement, Mechanism, Quantity,

@@ -243,6 +243,7 @@ fn emit_datagram(ports: Ports, payload: Bytes, ip: &Header, out: &mut Vec<u8>) {
 
 /// One end of a connection.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "most endpoints are of TCP, and their connections are boxed")]
 pub enum Endpoint<P: Payload> {
     /// Endpoint of TCP.
     Tcp(tcp::Endpoint<P>),

@@ -36,7 +36,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     }
     let results = plan.judge(&made);
     if let Some(report) = &report {
-        report.write(&report::html(&view::evaluation(&plan, &made, &results, effort)))?;
+        report.write(&report::html(&view::evaluation::report(&plan, &made, &results, effort)))?;
     }
     if args.json {
         console::print(&format!("{}\n", evaluation::json(&plan, &results)))?;

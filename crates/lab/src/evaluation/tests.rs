@@ -120,7 +120,7 @@ fn text_json_and_report_show_every_verdict() {
     assert_eq!(json["networks"][0]["verdicts"]["tpa-wide"], "meets");
     assert_eq!(json["networks"][0]["criteria"][0]["laws"]["cubic"]["limits"], serde_json::json!([1e5, 1e5]));
     assert_eq!(json["laws"][2]["reference"], false);
-    let page = report::html(&view::evaluation(&plan, &made, &results, Effort::Quick));
+    let page = report::html(&view::evaluation::report(&plan, &made, &results, Effort::Quick));
     assert!(page.contains("QUICK") && page.contains("goodput of law: at least 100 kb/s"));
     assert!(page.contains("a discussion") && page.contains("Meets: cubic, reno, tpa-wide."));
 }

@@ -17,7 +17,7 @@ const MAX_FLOWS_OVER_TIME: usize = 4;
 /// Returns the report of an evaluation: a table of verdicts, then a section for each network. `made` and `results` have those
 /// of all networks, in their order.
 #[must_use]
-pub fn evaluation(
+pub fn report(
     plan: &EvaluationPlan,
     made: &[Comparison],
     results: &[NetworkResult],
