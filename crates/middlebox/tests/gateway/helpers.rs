@@ -167,8 +167,21 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     with_timeouts(TcpStream::connect(address).unwrap())
 }
 
+/// Accepts a connection. If none comes for [`PATIENCE`], because the client has failed, this fails too and does not hang.
 pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
-    with_timeouts(listener.accept().unwrap().0)
+    listener.set_nonblocking(true).unwrap();
+    let step = Duration::from_millis(5);
+    let accepted = (0..PATIENCE.as_millis() / step.as_millis()).find_map(|_| match listener.accept() {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            thread::sleep(step);
+            None
+        }
+        done => Some(done.unwrap().0),
+    });
+    listener.set_nonblocking(false).unwrap();
+    let stream = accepted.expect("a client connects");
+    stream.set_nonblocking(false).unwrap();
+    with_timeouts(stream)
 }
 
 /// Sets timeouts on a stream.
