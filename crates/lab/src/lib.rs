@@ -7,6 +7,7 @@
 //! command line.
 
 pub mod animation;
+mod built_in;
 pub mod claims;
 pub mod comparison;
 pub mod counted;

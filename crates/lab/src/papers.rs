@@ -1,5 +1,6 @@
 //! Papers that are built into hopline.
 
+use crate::built_in::unpack;
 use crate::claims::FILE;
 use hopline_config::source::{Problem, nearest};
 use include_dir::{Dir, include_dir};
@@ -28,7 +29,7 @@ impl Papers {
         if let Some(folder) = folder {
             return Ok(Self { folder: folder.to_owned(), _unpacked: None });
         }
-        let unpacked = unpack().map_err(|e| Problem::new(format!("cannot unpack the papers: {e}")))?;
+        let unpacked = unpack(&BUILT_IN, "papers")?;
         Ok(Self { folder: unpacked.path().to_owned(), _unpacked: Some(unpacked) })
     }
 
@@ -64,12 +65,6 @@ impl Papers {
         };
         Err(Problem::new(format!("there is no paper `{paper}`")).help(help))
     }
-}
-
-fn unpack() -> std::io::Result<TempDir> {
-    let folder = tempfile::Builder::new().prefix("hopline-papers-").tempdir()?;
-    BUILT_IN.extract(folder.path())?;
-    Ok(folder)
 }
 
 #[cfg(test)]

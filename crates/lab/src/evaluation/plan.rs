@@ -4,6 +4,7 @@ use super::keys;
 use super::law::Law;
 use super::network::{Context, Network};
 use super::verdict::{NetworkResult, judge};
+use crate::built_in::unpack;
 use crate::comparison::Comparison;
 use crate::experiment::{ExperimentError, RunOptions};
 use crate::plan::Effort;
@@ -82,12 +83,7 @@ pub fn open(path: Option<&Path>) -> Result<OpenPlan, Problem> {
     if let Some(path) = path {
         return Ok(OpenPlan { path: path.to_owned(), _unpacked: None });
     }
-    let unpack = || {
-        let folder = tempfile::Builder::new().prefix("hopline-evaluation-").tempdir()?;
-        BUILT_IN.extract(folder.path())?;
-        Ok::<_, std::io::Error>(folder)
-    };
-    let folder = unpack().map_err(|e| Problem::new(format!("cannot unpack the evaluation: {e}")))?;
+    let folder = unpack(&BUILT_IN, "evaluation")?;
     Ok(OpenPlan { path: folder.path().join(FILE), _unpacked: Some(folder) })
 }
 

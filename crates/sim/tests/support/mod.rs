@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test target uses its own part")]
 
+pub(crate) mod bottleneck;
 pub(crate) mod cells;
 pub(crate) mod last_hop;
 pub(crate) mod recorder;

@@ -88,7 +88,7 @@ impl Config {
 /// Response to marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum MarkResponse {
-    /// That of Reno: without accurate feedback.
+    /// Reno's reduction, used without accurate feedback.
     #[default]
     Classic,
     /// By the marked fraction.
