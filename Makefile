@@ -184,7 +184,7 @@ examples: tools ## Run the examples of the published crates, and those of the do
 # `make test` has run them in debug.
 .PHONY: fingerprints
 fingerprints: tools ## Check that a release build has the fingerprints pinned by the tests
-	cargo test --locked --release --package hopline-sim --test fingerprints
+	cargo test --locked --release --package hopline-fingerprints
 
 .PHONY: bench
 bench: tools ## Measure the event loop, a MAC exchange and a TCP segment (criterion)

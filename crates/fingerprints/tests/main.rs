@@ -4,7 +4,7 @@
 
 mod components;
 mod middleboxes;
-#[path = "../support/mod.rs"]
+#[path = "../../sim/tests/support/mod.rs"]
 mod support;
 
 use hopline_core::{Duration, Instant};
