@@ -207,7 +207,7 @@ def reproduce(
 
 def evaluate(
     *laws: Any,
-    sections: Sequence[str] = (),
+    sections: str | Sequence[str] = (),
     runs: int | None = None,
     quick: bool = False,
     plan: PathLike | None = None,
@@ -225,12 +225,21 @@ def evaluate(
         laws: algorithms: names as of ``hopline evaluate``, or classes (:class:`hopline.own.CongestionLaw`).
         sections: names of networks, or numbers of sections such as ``"5.1"``; by default all.
         runs: runs of each network and algorithm; by default as the evaluation says.
-        quick: one run of each.
+        quick: one run of each; not with `runs`.
         plan: file of networks and requirements, instead of those in hopline.
         set: dotted keys and values that override every network, such as ``{"seed": 7}``.
         jobs: number of threads; by default the number of cores.
         progress: as for :func:`run`.
+
+    Raises:
+        ScenarioError: an algorithm, a section or the plan is invalid.
+        ValueError: `runs` and `quick` are both given.
+
+    A failed run, such as one with an exception of your class, warns with :class:`~hopline.FailedRunsWarning`.
     """
+    if quick and runs is not None:
+        raise ValueError("runs and quick exclude each other")
+    sections = [sections] if isinstance(sections, str) else list(sections)
     classes: dict[str, Any] = {}
     names = [str(name) for name in own.named(laws, classes)]
     command = ["hopline", "evaluate", *names, *(["--quick"] * quick)]
@@ -238,7 +247,7 @@ def evaluate(
         core = _hopline.evaluate(
             names,
             list(classes.items()),
-            list(sections),
+            sections,
             runs,
             "quick" if quick else "full",
             plan,
@@ -247,6 +256,10 @@ def evaluate(
             command,
             shown,
         )
+    if failed := core.failed:
+        network, law, number, why = failed[0]
+        message = f"{len(failed)} of the runs failed and have no value; {law} on {network}, run {number}: {why}"
+        warnings.warn(message, FailedRunsWarning, stacklevel=2)
     return Evaluation(core)
 
 

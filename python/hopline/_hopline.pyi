@@ -251,6 +251,10 @@ class Evaluation:
         """Output of ``hopline evaluate``."""
 
     @property
+    def failed(self) -> list[tuple[str, str, int, str]]:
+        """Failed runs: network, algorithm, number and reason."""
+
+    @property
     def networks(self) -> list[tuple[str, Comparison]]:
         """Networks: names and comparisons."""
 

@@ -195,6 +195,11 @@ class Evaluation:
         return {network["id"]: network["verdicts"] for network in self.to_dict()["networks"]}
 
     @property
+    def failed(self) -> list[tuple[str, str, int, str]]:
+        """Failed runs, which have no value: network, algorithm, number of the run, and reason."""
+        return self._core.failed
+
+    @property
     def networks(self) -> dict[str, Comparison]:
         """Comparisons of the algorithms by network. Single runs are not kept."""
         return {name: Comparison(core) for name, core in self._core.networks}

@@ -68,6 +68,20 @@ impl Evaluation {
         text::evaluation::describe(&self.plan, &self.results, self.effort)
     }
 
+    /// Returns the failed runs: network, algorithm, number and reason.
+    #[getter]
+    fn failed(&self) -> Vec<(String, String, u64, String)> {
+        let mut all = Vec::new();
+        for (network, result) in self.plan.networks.iter().zip(&self.results) {
+            for (law, failed) in self.plan.laws.iter().zip(&result.failed) {
+                let of_law =
+                    |(run, why): &(u64, String)| (network.id.clone(), law.name.clone(), *run, why.clone());
+                all.extend(failed.iter().map(of_law));
+            }
+        }
+        all
+    }
+
     /// Returns the networks: names and comparisons.
     #[getter]
     fn networks(&self) -> Vec<(String, Comparison)> {

@@ -420,6 +420,25 @@ def test_classes_are_compared_with_ours_by_the_package_too():
         hl.run(plain, set={"tcp.congestion_control": Raises})
 
 
+def test_an_evaluation_warns_of_an_exception_and_judges_the_other_algorithms():
+    class Raises(AIMD):
+        def on_ack(self, ack):
+            raise ValueError("no window")
+
+    with pytest.warns(hl.FailedRunsWarning, match="1 of the runs failed and have no value; own:Raises on slow, run 1"):
+        result = hl.evaluate(Raises, sections="slow", quick=True)
+    assert result.verdicts["slow"]["own:Raises"] == "no-value"
+    assert result.verdicts["slow"]["cubic"] == "meets"
+    assert result.failed[0][:3] == ("slow", "own:Raises", 1) and "no window" in str(result)
+
+
+def test_an_evaluation_has_a_number_of_runs_or_is_quick():
+    with pytest.raises(ValueError, match="exclude each other"):
+        hl.evaluate(AIMD, sections="slow", quick=True, runs=3)
+    with pytest.raises(hl.ScenarioError, match="0 runs"):
+        hl.evaluate(AIMD, sections="slow", runs=0)
+
+
 def test_the_examples_of_the_docstrings_run():
     space = {}
     for cls in (CongestionLaw, QueueDiscipline):

@@ -97,7 +97,7 @@ Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage or wrong inpu
 const EVALUATE_EXAMPLES: &str = "\
 Examples:
   hopline evaluate tpa-wide
-  hopline evaluate tpa-wide --section 5.1.2 --section crowd --runs 10
+  hopline evaluate tpa-wide --section 5.1.2 --section crowd-32 --runs 10
   hopline evaluate cubic@tcp.initial_window=32 --json | jq '.laws[-1].networks'
   hopline evaluate --list
 
@@ -343,7 +343,7 @@ pub(crate) struct Evaluate {
     #[arg(value_name = "LAW", required_unless_present = "list")]
     pub(crate) laws: Vec<String>,
     /// List the networks and the requirements, and run nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "strict", "report"])]
     pub(crate) list: bool,
     /// Only this network, or the networks of this section, such as 5.1; may be repeated
     #[arg(long, value_name = "SECTION")]

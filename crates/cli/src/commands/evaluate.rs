@@ -48,7 +48,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         }
         console::print(&shown)?;
     }
-    made.iter().try_for_each(experiment::check_all_ran)?;
+    check_all_ran(&made)?;
     if args.strict { check_verdicts(&plan, &results, args) } else { Ok(()) }
 }
 
@@ -108,13 +108,24 @@ fn cost(made: &[Comparison]) -> String {
 /// Returns an error if a given algorithm misses a requirement.
 fn check_verdicts(plan: &EvaluationPlan, results: &[NetworkResult], args: &Args) -> Result<(), Failure> {
     let is_given = |name: &String| args.laws.contains(name);
-    let missed = plan.networks.iter().zip(results).filter(|(_, result)| {
-        let mut verdicts = plan.laws.iter().zip(&result.verdicts);
-        verdicts.any(|(law, verdict)| is_given(&law.name) && *verdict >= Verdict::Misses)
-    });
-    let missed: Vec<&str> = missed.map(|(network, _)| network.id.as_str()).collect();
-    if missed.is_empty() {
-        return Ok(());
+    let with = |wanted: Verdict| {
+        let networks = plan.networks.iter().zip(results).filter(|(_, result)| {
+            let mut verdicts = plan.laws.iter().zip(&result.verdicts);
+            verdicts.any(|(law, verdict)| is_given(&law.name) && *verdict == wanted)
+        });
+        networks.map(|(network, _)| network.id.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let (missed, without) = (with(Verdict::Misses), with(Verdict::NoValue));
+    let said = [("requirements missed on", missed), ("no value on", without)];
+    let said = said.into_iter().filter(|(_, networks)| !networks.is_empty());
+    let said: Vec<String> = said.map(|(what, networks)| format!("{what} {networks}")).collect();
+    if said.is_empty() { Ok(()) } else { Err(Failure::Other(said.join("; "))) }
+}
+
+/// Returns an error if runs failed, on any network.
+fn check_all_ran(made: &[Comparison]) -> Result<(), Failure> {
+    match made.iter().map(Comparison::failed).sum() {
+        0 => Ok(()),
+        failed => Err(Failure::Other(format!("{} failed", count_text(failed, "run")))),
     }
-    Err(Failure::Other(format!("requirements missed on {}", missed.join(", "))))
 }

@@ -1,7 +1,7 @@
 //! Criteria: limits of metrics, absolute or relative to references.
 
 use super::keys;
-use crate::metrics::MetricInfo;
+use crate::metrics::{Better, MetricInfo};
 use crate::objective::{Constraint, MetricSelection, Side};
 use crate::record::FlowEnds;
 use hopline_config::schema::Section;
@@ -56,18 +56,28 @@ impl Criterion {
                 .at(section.origin_of("metric"))
                 .help("give one of at_least and at_most; two limits are two criteria"));
         };
-        let (metric, origin) = (section.get(keys::criterion::METRIC), section.origin_of("metric"));
+        let written = section.get(keys::criterion::METRIC);
+        let metric = MetricSelection::parse(written, section.origin_of("metric"), flows)?;
         let text = section.word(key).unwrap_or_default();
-        let origin_of_limit = section.origin_of(key);
+        let origin = section.origin_of(key);
         if let Some((factor, name)) = text.split_once(" of ") {
-            let metric = MetricSelection::parse(metric, origin, flows)?;
-            let factor = factor_of(factor, origin_of_limit)?;
-            let of = Reference::parse(name.trim(), references, origin_of_limit)?;
+            let factor = factor_of(factor, origin)?;
+            let of = Reference::parse(name.trim(), references, origin)?;
+            if of == Reference::Best && metric.metric.better == Better::Neither {
+                let why =
+                    format!("`{}` has no best: neither more of it is better, nor less", metric.metric.name);
+                return Err(Problem::new(why).at(origin).help("name one of the references"));
+            }
             return Ok(Self { metric, side, limit: Limit::Share { factor, of } });
         }
-        let Constraint { asked, side, limit } =
-            Constraint::parse(&format!("{metric} {operator} {text}"), origin_of_limit, flows)?;
-        Ok(Self { metric: asked, side, limit: Limit::Value(limit) })
+        let help = "for example: \"17 Mb/s\", \"50 ms\", \"0.9 of cubic\"";
+        let Constraint { limit, .. } =
+            Constraint::parse(&format!("{written} {operator} {text}"), origin, flows)
+                .map_err(|problem| problem.help(help))?;
+        if let Some(why) = without_effect(metric.metric, side, limit) {
+            return Err(Problem::new(format!("\"{text}\" decides nothing: {why}")).at(origin).help(help));
+        }
+        Ok(Self { metric, side, limit: Limit::Value(limit) })
     }
 
     /// Returns the requirement in words: `goodput of law: at least 0.9 of cubic`.
@@ -111,6 +121,21 @@ pub(crate) fn display_unit(value: f64, metric: &MetricInfo) -> (f64, &'static st
     match metric.display_unit() {
         (factor, "kb/s") if value * factor >= 1e3 => (factor / 1e3, "Mb/s"),
         other => other,
+    }
+}
+
+/// Returns the reason why a limit divides no runs from others: it lies outside of the values of the metric.
+fn without_effect(metric: &MetricInfo, side: Side, limit: f64) -> Option<&'static str> {
+    if metric.name.contains("correlation") {
+        return None;
+    }
+    let most = if metric.name.starts_with("jain") { 1.0 } else { f64::INFINITY };
+    match side {
+        Side::AtLeast if limit <= 0.0 => Some("every run has at least that"),
+        Side::AtLeast if limit > most => Some("no run has so much"),
+        Side::AtMost if limit < 0.0 => Some("no run has so little"),
+        Side::AtMost if limit >= most => Some("no run has more"),
+        _ => None,
     }
 }
 

@@ -18,6 +18,7 @@ pub fn json(plan: &EvaluationPlan, results: &[NetworkResult]) -> Json {
             "reference": law < plan.references.len(),
             "settings": settings,
             "networks": verdicts,
+            "close": results.iter().filter(|network| network.is_close(law)).count(),
         })
     });
     let networks = plan.networks.iter().zip(results).map(|(network, result)| {
@@ -31,12 +32,16 @@ pub fn json(plan: &EvaluationPlan, results: &[NetworkResult]) -> Json {
             })
         });
         let verdicts = plan.laws.iter().zip(&result.verdicts).map(|(law, v)| (law.name.clone(), json!(v)));
+        let failed = plan.laws.iter().zip(&result.failed).flat_map(|(law, failed)| {
+            failed.iter().map(|(run, why)| json!({"law": law.name, "run": run, "error": why}))
+        });
         json!({
             "id": network.id,
             "clause": network.clause,
             "title": network.title,
             "criteria": criteria.collect::<Vec<_>>(),
             "verdicts": verdicts.collect::<Map<_, _>>(),
+            "failed": failed.collect::<Vec<_>>(),
         })
     });
     let not_covered =
@@ -59,5 +64,8 @@ fn law_json(result: &LawResult) -> Json {
         "mean": result.mean(),
         "runs": finite(&result.runs),
         "limits": finite(&result.limits),
+        "margin": result.margin(),
+        "close": result.is_close(),
+        "is_reference": result.is_reference,
     })
 }

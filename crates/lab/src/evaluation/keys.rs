@@ -59,8 +59,11 @@ pub const NETWORK: &[Key] = &[
     network::TITLE.key,
     network::SCENARIO.key,
     Key::settings("set", "keys of the scenario"),
-    Key::flag("marks", "whether TCP with an algorithm that reacts to ECN marks asks for them")
-        .default(Literal::Flag(false)),
+    Key::flag(
+        "marks",
+        "whether evaluated flows over TCP ask for ECN (RFC 3168), if their algorithm reacts to marks",
+    )
+    .default(Literal::Flag(false)),
     Key::integer("runs", 1, MAX_RUNS, "paired runs of each algorithm").derived("those of the file"),
     Key::tables("criterion", CRITERION, "what is required").required(),
 ];
@@ -79,7 +82,7 @@ pub const CRITERION: &[Key] = &[
     criterion::METRIC.key,
     Key::text(
         "at_least",
-        "lower limit: a value with its unit, \"17 Mb/s\", or a share of what a reference has, \"0.9 of cubic\"; \"best\": of the best reference",
+        "lower limit: a value with its unit, \"17 Mb/s\", or a share of the value of a reference, \"0.9 of cubic\", or of the best one, \"0.9 of best\"",
     ),
     Key::text("at_most", "upper limit, likewise"),
 ];

@@ -18,6 +18,9 @@ const WITHOUT_CLASSIC_ECN: [&str; 3] = ["tcp-bbr", "tcp-bbr3", "tcp-prague"];
 /// Tables of a scenario that a flow can have for itself.
 const TABLES_OF_FLOWS: [&str; 5] = ["tcp", "door", "tpa", "wide", "quic"];
 
+/// Further tables of a scenario with parameters of algorithms.
+const OTHER_TABLES: [&str; 2] = ["pacing", "feedback"];
+
 /// Congestion control algorithm, or a whole transport, under evaluation.
 #[derive(Clone, Debug)]
 pub struct Law {
@@ -38,11 +41,11 @@ impl Law {
     /// # Errors
     /// If there is no such algorithm, or a setting is malformed.
     pub fn parse(text: &str) -> Result<Self, Problem> {
-        let (name, more) = text.split_once('@').unwrap_or((text, ""));
-        let mut settings = selecting(name)?;
-        settings.extend(more.split(',').filter(|part| !part.is_empty()).map(str::to_owned));
-        let settings = settings.iter().map(|setting| Setting::parse(text, setting));
-        Ok(Self { name: text.to_owned(), settings: settings.collect::<Result<_, _>>()? })
+        let (name, more) = text.split_once('@').map_or((text, None), |(name, more)| (name, Some(more)));
+        let selecting = selecting(name)?;
+        let selecting = selecting.iter().map(|setting| Setting::parse(text, setting));
+        let given = more.into_iter().flat_map(|more| more.split(',')).map(|setting| parameter(text, setting));
+        Ok(Self { name: text.to_owned(), settings: selecting.chain(given).collect::<Result<_, _>>()? })
     }
 
     /// Returns the settings that select it in `scenario`; `marks`: whether TCP asks for ECN marks, if it reacts to them.
@@ -71,9 +74,30 @@ impl Law {
 /// Returns the places in `[[flow]]` of flows of the class [`LAW_CLASS`].
 fn law_flows(scenario: &Scenario) -> Vec<usize> {
     let written = scenario.as_written();
+    // Flows of a file or a rule have no place to set a key for them alone.
+    if written["flows"].is_object() {
+        return Vec::new();
+    }
     let flows = written["flow"].as_array().cloned().unwrap_or_default();
     let is_law = |(place, flow): (usize, &Json)| (flow["class"] == LAW_CLASS).then_some(place);
     flows.iter().enumerate().filter_map(is_law).collect()
+}
+
+/// Parses a parameter of the algorithm `law`. All algorithms run on one network, so keys of the network are refused.
+fn parameter(law: &str, text: &str) -> Result<Setting, Problem> {
+    if !text.contains('=') {
+        return Err(Problem::new(format!("`{law}`: \"{text}\" is not of the form KEY=VALUE"))
+            .help("for example: cubic@tcp.initial_window=32"));
+    }
+    let setting = Setting::parse(law, text)?;
+    let table = setting.path.split('.').next().unwrap_or_default();
+    if TABLES_OF_FLOWS.contains(&table) || OTHER_TABLES.contains(&table) {
+        return Ok(setting);
+    }
+    let tables = [TABLES_OF_FLOWS.as_slice(), &OTHER_TABLES].concat().join(", ");
+    Err(Problem::new(format!("`{}` is no parameter of an algorithm", setting.path)).at(&setting.key).help(
+        format!("parameters are keys of {tables}; `--set {text}` changes the network, for all algorithms"),
+    ))
 }
 
 /// Returns the settings that select the algorithm `name`.

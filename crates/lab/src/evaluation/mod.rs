@@ -21,4 +21,4 @@ pub use json::json;
 pub use law::{LAW_CLASS, Law};
 pub use network::Network;
 pub use plan::{EvaluationPlan, NotCovered, OpenPlan, Selection, open};
-pub use verdict::{CriterionResult, LawResult, NetworkResult, Verdict, VerdictCount, count};
+pub use verdict::{CLOSE, CriterionResult, LawResult, NetworkResult, Verdict, VerdictCount, count};

@@ -47,6 +47,12 @@ pub(super) struct Context<'a> {
 impl Network {
     pub(super) fn of(section: &Section<'_>, context: &Context<'_>) -> Result<Self, Problems> {
         let path = context.folder.join(section.get(keys::network::SCENARIO));
+        if !path.is_file() {
+            return Err(Problem::new(format!("there is no scenario file {}", path.display()))
+                .at(section.origin_of("scenario"))
+                .help("the path starts in the folder of the evaluation file")
+                .into());
+        }
         let mut set: Vec<Setting> = section.node("set").map(settings).unwrap_or_default();
         set.extend_from_slice(context.set);
         let scenario = Scenario::load_with(&path, &set, context.machines.clone())?;
@@ -61,6 +67,11 @@ impl Network {
         plan.keep = Keep { series: KeepSeries::FirstRun, nodes: KeepNodes::Drop, pairs: KeepPairs::Drop };
         check_flows(&plan, section)?;
         let criteria = section.sections("criterion");
+        if criteria.is_empty() {
+            let problem =
+                Problem::new(format!("the network \"{}\" has no criterion", section.get(keys::network::ID)));
+            return Err(problem.at(section.origin_of("criterion")).help("add [[network.criterion]]").into());
+        }
         let criteria = criteria.iter().map(|c| Criterion::of(c, &plan.flows, context.references));
         let criteria = criteria.collect::<Result<Vec<_>, _>>()?;
         if let Some(first) = criteria.first() {

@@ -108,6 +108,13 @@ impl OpenPlan {
         if parsed.is_empty() {
             return Err(Problem::new("there are no references").at(file.origin_of("references")).into());
         }
+        if let Some(twice) = (1..references.len()).find(|&n| references[..n].contains(&references[n])) {
+            let problem = Problem::new(format!("the reference `{}` is named twice", references[twice]));
+            return Err(problem.at(file.origin_of("references")).into());
+        }
+        if selection.runs == Some(0) {
+            return Err(Problem::new("0 runs: a verdict needs at least one").into());
+        }
         let laws = distinct(parsed, laws);
         let quick = (selection.effort == Effort::Quick).then(|| file.get(keys::evaluation::QUICK_RUNS));
         let context = Context {
@@ -119,16 +126,21 @@ impl OpenPlan {
             set: selection.set,
             machines,
         };
-        let sections = chosen(file.sections("network"), selection.only)?;
-        let networks = sections.iter().map(|section| Network::of(section, &context));
-        let networks = networks.collect::<Result<Vec<_>, _>>()?;
         let not_covered = file.sections("not_covered").into_iter().map(|section| NotCovered {
             clause: section.get(keys::not_covered::CLAUSE).to_owned(),
             reason: section.get(keys::not_covered::REASON).to_owned(),
         });
+        let not_covered: Vec<NotCovered> = not_covered.collect();
+        let sections = file.sections("network");
+        if sections.is_empty() {
+            return Err(Problem::new("there are no networks").at(file.origin_of("network")).into());
+        }
+        let sections = chosen(sections, &not_covered, selection.only)?;
+        let networks = sections.iter().map(|section| Network::of(section, &context));
+        let networks = networks.collect::<Result<Vec<_>, _>>()?;
         Ok(EvaluationPlan {
             title: file.get(keys::evaluation::TITLE).to_owned(),
-            not_covered: if selection.only.is_empty() { not_covered.collect() } else { Vec::new() },
+            not_covered: if selection.only.is_empty() { not_covered } else { Vec::new() },
             references: references.clone(),
             laws: laws.clone(),
             networks,
@@ -161,10 +173,19 @@ fn distinct(references: Vec<Law>, laws: &[Law]) -> Vec<Law> {
 }
 
 /// Returns the networks with an id in `only`, or in a section that begins with a text of it; all if it is empty.
-fn chosen<'a>(sections: Vec<Section<'a>>, only: &[String]) -> Result<Vec<Section<'a>>, Problem> {
+fn chosen<'a>(
+    sections: Vec<Section<'a>>,
+    not_covered: &[NotCovered],
+    only: &[String],
+) -> Result<Vec<Section<'a>>, Problem> {
     let mut ids = BTreeSet::new();
     for section in &sections {
         let id = section.get(keys::network::ID);
+        for key in ["id", "clause"] {
+            if section.word(key).unwrap_or_default().trim().is_empty() {
+                return Err(Problem::new(format!("`{key}` of a network is empty")).at(section.origin_of(key)));
+            }
+        }
         if !ids.insert(id) {
             let twice = Problem::new(format!("two networks are called \"{id}\""));
             return Err(twice.at(section.origin_of("id")).help("rename one of them"));
@@ -172,6 +193,10 @@ fn chosen<'a>(sections: Vec<Section<'a>>, only: &[String]) -> Result<Vec<Section
     }
     for name in only {
         if !sections.iter().any(|section| is_chosen(section, name)) {
+            if let Some(part) = not_covered.iter().find(|part| is_in_section(&part.clause, name)) {
+                let why = format!("no network is about section `{name}`: {}", part.reason);
+                return Err(Problem::new(why).help(format!("the section is \"{}\"", part.clause)));
+            }
             let near = nearest(name, ids.iter().copied()).map(|near| format!("did you mean `{near}`? "));
             let help = format!("{}the networks are {}", near.unwrap_or_default(), join(&ids));
             return Err(Problem::new(format!("there is no network or section `{name}`")).help(help));
@@ -182,9 +207,13 @@ fn chosen<'a>(sections: Vec<Section<'a>>, only: &[String]) -> Result<Vec<Section
 }
 
 fn is_chosen(section: &Section<'_>, name: &str) -> bool {
-    let number = section.get(keys::network::CLAUSE).split(' ').next().unwrap_or_default();
-    let below = number.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    section.get(keys::network::ID) == name || below
+    section.get(keys::network::ID) == name || is_in_section(section.get(keys::network::CLAUSE), name)
+}
+
+/// Returns whether `clause`, such as `5.1.2 Protection`, is section `number` or a part of it.
+fn is_in_section(clause: &str, number: &str) -> bool {
+    let own = clause.split(' ').next().unwrap_or_default();
+    own.strip_prefix(number).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 fn join(ids: &BTreeSet<&str>) -> String {

@@ -26,6 +26,8 @@ pub struct EvaluationRow {
     pub law: String,
     /// Numbers, in the order of verdicts.
     pub counts: [usize; Verdict::ALL.len()],
+    /// Number of networks on which the verdict is close.
+    pub close: usize,
 }
 
 /// A network.
@@ -57,6 +59,8 @@ pub struct EvaluationCriterion {
 pub struct EvaluationCell {
     /// Verdict.
     pub verdict: Verdict,
+    /// Verdict in one or two characters.
+    pub symbol: String,
     /// Mean with three significant digits and its unit; empty without a value.
     pub short: String,
     /// Mean with its interval and unit.
@@ -86,7 +90,7 @@ pub(super) struct CriterionRow<'a> {
 
 pub(super) struct CellView<'a> {
     pub(super) class: &'static str,
-    pub(super) symbol: &'static str,
+    pub(super) symbol: &'a str,
     pub(super) word: &'static str,
     pub(super) short: &'a str,
     pub(super) measured: &'a str,
@@ -124,7 +128,7 @@ impl<'a> CellView<'a> {
     fn of(cell: &'a EvaluationCell) -> Self {
         Self {
             class: class(cell.verdict),
-            symbol: cell.verdict.symbol(),
+            symbol: &cell.symbol,
             word: cell.verdict.word(),
             short: &cell.short,
             measured: &cell.measured,

@@ -1,8 +1,9 @@
 //! Text of an evaluation for a terminal.
 
 use super::table::{Align, render};
+use crate::counted::count_text;
 use crate::evaluation::{
-    EvaluationPlan, Law, LawResult, NetworkResult, Verdict, VerdictCount, count, display_unit,
+    CLOSE, EvaluationPlan, Law, LawResult, NetworkResult, Verdict, VerdictCount, count, display_unit,
 };
 use crate::metrics::MetricInfo;
 use crate::plan::Effort;
@@ -16,11 +17,12 @@ pub fn describe(plan: &EvaluationPlan, results: &[NetworkResult], effort: Effort
         Effort::Full => "",
     };
     format!(
-        "{}\n\n{}\n{}{}{quick}",
+        "{}\n\n{}\n{}{}{}{quick}",
         plan.title,
         rows(plan, results),
         counts(plan, results),
-        not_covered(plan)
+        not_covered(plan),
+        failed(plan, results)
     )
 }
 
@@ -47,7 +49,15 @@ fn number_of(clause: &str) -> &str {
 
 /// Returns a result in few characters: `✓ 17.9 Mb/s`.
 fn cell(result: &LawResult, metric: &MetricInfo) -> String {
-    format!("{} {}", result.verdict.symbol(), short(result, metric)).trim_end().to_owned()
+    format!("{} {}", symbol(result), short(result, metric)).trim_end().to_owned()
+}
+
+/// Returns the verdict as a character, with a second one if it is close.
+pub(crate) fn symbol(result: &LawResult) -> String {
+    match result.verdict {
+        Verdict::Meets | Verdict::Misses if result.is_reference => "=".to_owned(),
+        verdict => format!("{}{}", verdict.symbol(), if result.is_close() { "≈" } else { "" }),
+    }
 }
 
 /// Returns the mean with three significant digits: `17.9 Mb/s`; empty without one.
@@ -67,16 +77,26 @@ fn significant(value: f64) -> String {
 /// Returns the number of networks by verdict, a line for each algorithm.
 fn counts(plan: &EvaluationPlan, results: &[NetworkResult]) -> String {
     let names = Verdict::ALL.map(|verdict| (verdict.word(), Align::Right));
-    let header: Vec<_> = std::iter::once(("networks", Align::Left)).chain(names).collect();
+    let header: Vec<_> = std::iter::once(("networks", Align::Left))
+        .chain(names)
+        .chain(std::iter::once(("close", Align::Right)))
+        .collect();
     let row = |(law, described): (usize, &Law)| {
         let count: VerdictCount = count(results, law);
         let numbers = Verdict::ALL.map(|verdict| count.of(verdict).to_string());
-        std::iter::once(described.name.clone()).chain(numbers).collect()
+        let close = results.iter().filter(|network| network.is_close(law)).count();
+        std::iter::once(described.name.clone())
+            .chain(numbers)
+            .chain(std::iter::once(close.to_string()))
+            .collect()
     };
     let rows: Vec<Vec<String>> = plan.laws.iter().enumerate().map(row).collect();
     format!(
-        "{}\n✓: every run meets the requirement, ~: some do, ✗: none, ?: no value. References: {}.\n",
+        "{}\n✓: every run meets the requirement, ~: some do, ✗: none, ?: no value.\n\
+         ≈ and close: a limit {} % stricter or looser changes the verdict. =: the limit is a share of this value.\n\
+         References: {}.\n",
         render(&header, &rows),
+        100.0 * CLOSE,
         plan.references.join(", ")
     )
 }
@@ -87,6 +107,21 @@ fn not_covered(plan: &EvaluationPlan) -> String {
     }
     let lines = plan.not_covered.iter().map(|part| format!("  {}: {}\n", part.clause, part.reason));
     format!("\nNot covered:\n{}", lines.collect::<String>())
+}
+
+/// Returns the failed runs: number and first reason of each algorithm on each network.
+fn failed(plan: &EvaluationPlan, results: &[NetworkResult]) -> String {
+    let mut lines = String::new();
+    for (network, result) in plan.networks.iter().zip(results) {
+        for (law, failed) in plan.laws.iter().zip(&result.failed) {
+            if let Some((run, why)) = failed.first() {
+                let why = why.trim_end().replace('\n', "\n    ");
+                let runs = count_text(failed.len(), "run");
+                lines.push_str(&format!("  {} on {}, {runs}; run {run}: {why}\n", law.name, network.id));
+            }
+        }
+    }
+    if lines.is_empty() { lines } else { format!("\nFailed:\n{lines}") }
 }
 
 /// Returns a mean with its interval and unit, for a page.

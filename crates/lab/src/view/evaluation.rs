@@ -8,7 +8,7 @@ use crate::plan::Effort;
 use crate::report::{
     Evaluation, EvaluationCell, EvaluationCriterion, EvaluationNetwork, EvaluationRow, Experiment, Report,
 };
-use crate::text::evaluation::{measured, short};
+use crate::text::evaluation::{measured, short, symbol};
 use serde_json::Value as Json;
 
 /// Maximum number of flows of a network that are drawn over time.
@@ -93,6 +93,7 @@ fn verdicts(plan: &EvaluationPlan, result: &NetworkResult) -> String {
 fn cell(result: &LawResult, metric: &MetricInfo) -> EvaluationCell {
     EvaluationCell {
         verdict: result.verdict,
+        symbol: symbol(result),
         short: short(result, metric),
         measured: measured(result, metric),
     }
@@ -100,5 +101,9 @@ fn cell(result: &LawResult, metric: &MetricInfo) -> EvaluationCell {
 
 fn row(plan: &EvaluationPlan, results: &[NetworkResult], law: usize) -> EvaluationRow {
     let count = count(results, law);
-    EvaluationRow { law: plan.laws[law].name.clone(), counts: Verdict::ALL.map(|verdict| count.of(verdict)) }
+    EvaluationRow {
+        law: plan.laws[law].name.clone(),
+        counts: Verdict::ALL.map(|verdict| count.of(verdict)),
+        close: results.iter().filter(|network| network.is_close(law)).count(),
+    }
 }
