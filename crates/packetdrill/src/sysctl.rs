@@ -3,8 +3,9 @@
 use hopline_core::Duration;
 use hopline_transport::tcp::congestion::NewRenoConfig;
 use hopline_transport::tcp::{
-    AckPolicy, BbrConfig, Config, CongestionControl, CubicConfig, DsackReports, EcnMode, Frto, IdleRestart,
-    LossDetection, OptionOffer, SpuriousDetection, SpuriousDetector, TailProbe, TimeWaitReset, Variant,
+    AckPolicy, BbrConfig, Config, CongestionControl, CubicConfig, DsackReports, EcnMode, Frto, HyStartConfig,
+    IdleRestart, LossDetection, OptionOffer, RackRttSource, SlowStart, SpuriousDetection, SpuriousDetector,
+    TailProbe, TimeWaitReset, Variant,
 };
 
 /// Returns the parameters after Linux's `net.ipv4.NAME = value`.
@@ -20,7 +21,7 @@ pub(crate) fn linux(config: Config, name: &str, value: &str) -> Result<Config, S
         "tcp_sack" if !is_on()? => without_sack(config),
         "tcp_dsack" => config.with_dsack(if is_on()? { DsackReports::On } else { DsackReports::Off }),
         "tcp_ecn" => config.with_ecn(ecn_mode(number()?)?),
-        "tcp_congestion_control" => config.with_congestion_control(algorithm(value)?),
+        "tcp_congestion_control" => with_algorithm(config, value)?,
         "tcp_reordering" => config.with_dup_ack_threshold(number()?.clamp(1, 255) as u32),
         "tcp_slow_start_after_idle" => {
             config.with_idle_restart(if is_on()? { IdleRestart::InitialWindow } else { IdleRestart::Never })
@@ -60,6 +61,10 @@ pub(crate) fn freebsd_defaults(config: Config) -> Config {
         .with_tolerated_lost_syns(modern.tolerated_lost_syns())
         .with_missing_timestamp(modern.missing_timestamp())
         .with_window_probe(modern.window_probe())
+        .with_slow_start(modern.slow_start())
+        .with_mark_reduction(modern.mark_reduction())
+        .with_receiver_rules(modern.receiver_rules())
+        .with_loss_detection(with_rtt_of_last_sent(config.loss_detection()))
         .with_time_wait_reset(TimeWaitReset::Ignored)
         .with_rto(config.rto().with_min(Duration::from_millis(230)))
         .with_challenge_ack_interval(Duration::ZERO)
@@ -153,12 +158,21 @@ fn without_sack(config: Config) -> Config {
         .with_spurious(SpuriousDetection::NONE)
 }
 
-fn algorithm(name: &str) -> Result<CongestionControl, String> {
-    match name.trim() {
-        "reno" => Ok(CongestionControl::Reno),
-        "cubic" => Ok(CongestionControl::Cubic(CubicConfig::LINUX)),
-        "bbr" => Ok(CongestionControl::Bbr(BbrConfig::V1)),
-        other => Err(format!("congestion control `{other}`")),
+/// Sets the algorithm. HyStart is a part of Linux's CUBIC alone.
+fn with_algorithm(config: Config, name: &str) -> Result<Config, String> {
+    let (algorithm, slow_start) = match name.trim() {
+        "reno" => (CongestionControl::Reno, SlowStart::Rfc5681),
+        "cubic" => (CongestionControl::Cubic(CubicConfig::LINUX), SlowStart::HyStart(HyStartConfig::LINUX)),
+        "bbr" => (CongestionControl::Bbr(BbrConfig::V1), SlowStart::Rfc5681),
+        other => return Err(format!("congestion control `{other}`")),
+    };
+    Ok(config.with_congestion_control(algorithm).with_slow_start(slow_start))
+}
+
+fn with_rtt_of_last_sent(detection: LossDetection) -> LossDetection {
+    match detection {
+        LossDetection::Rack(rack) => LossDetection::Rack(rack.with_rtt_source(RackRttSource::LastSent)),
+        LossDetection::DupAcks => LossDetection::DupAcks,
     }
 }
 

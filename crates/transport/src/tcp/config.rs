@@ -2,10 +2,11 @@
 //!
 //! "Default" in the field descriptions is the value of [`Config::modern`].
 
-use super::congestion::{CongestionControl, SackRules, SlowStart, Variant};
+use super::congestion::{CongestionControl, MarkReduction, SackRules, SlowStart, Variant};
 use super::door::DoorConfig;
 use super::feedback::RouteFeedback;
 use super::rack::RackConfig;
+use super::receiver_rules::ReceiverRules;
 use super::spurious::{SpuriousDetection, SpuriousDetector};
 use super::tlp::TailProbe;
 use crate::ConfigError;
@@ -55,6 +56,8 @@ settings! {
         growth_condition, with_growth_condition: GrowthCondition,
         /// Quantity that a loss halves, or cuts to `beta`. Default the data in flight (RFC 5681 §3.1 (4)).
         reduction, with_reduction: Reduction,
+        /// Reduction of the window for an ECN mark. Default at once (RFC 3168 §6.1.2).
+        mark_reduction, with_mark_reduction: MarkReduction,
         /// Effect of a second time-out in a row on `ssthresh`. Default keep (RFC 5681 §3.1).
         repeated_timeout, with_repeated_timeout: RepeatedTimeout,
         /// Effect of a time-out during fast recovery on `ssthresh`. Default lower it again (RFC 5681 §4.3).
@@ -106,6 +109,8 @@ settings! {
         ecn, with_ecn: EcnMode,
         /// Use of window scaling (RFC 7323 §2). The shift is the smallest that can express `receive_buffer`. Default offered.
         window_scale, with_window_scale: OptionOffer,
+        /// Rules for segments beyond the window, and for the FIN. Default those of RFC 9293.
+        receiver_rules, with_receiver_rules: ReceiverRules,
         /// Received data kept for the user, in order and not, bytes; the largest window announced. Range 1–2³⁰,
         /// default 4 MiB.
         receive_buffer, with_receive_buffer: u32,

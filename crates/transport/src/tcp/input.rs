@@ -282,7 +282,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// First check: sequence number in the window.
     fn check_window(&mut self, now: Instant, position: i64, segment: &Segment<P>) -> Check {
-        if self.is_acceptable(position, segment) {
+        if self.is_acceptable(position, segment) && !self.drops_beyond_window(position, segment) {
             return CONTINUE;
         }
         self.drop_segment(DropReason::OutsideWindow);
@@ -406,7 +406,10 @@ impl<P: Payload> Endpoint<P> {
         let len = segment.payload.len();
         let known = (self.rcv.nxt as i64 - position).max(0) as u64;
         let start = self.rcv.nxt.max(position.max(0) as u64);
-        let room = self.rcv.right_edge.saturating_sub(start);
+        let room = match self.takes_beyond_window() {
+            true => u64::MAX,
+            false => self.rcv.right_edge.saturating_sub(start),
+        };
         let fresh = len.saturating_sub(known);
         if known > 0 {
             self.record_duplicate_range(position, self.rcv.nxt.min((position + len as i64).max(0) as u64));

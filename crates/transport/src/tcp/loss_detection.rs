@@ -89,14 +89,14 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Adapts the window to the delivered data during recovery, if PRR is in use (RFC 9937).
+    /// Adapts the window to the delivered data during recovery and after a mark, if PRR is in use (RFC 9937).
     fn update_prr_window(&mut self, delivered: u64, progress: SafeAck) {
-        if let Some(rack) = &self.rack
-            && self.control.phase() == RecoveryPhase::Recovery
-            && (delivered > 0 || progress == SafeAck::No)
-        {
-            let pipe = rack.segments.in_flight();
-            self.control.on_recovery_ack(RecoveryAck { delivered, pipe, safe_ack: progress });
+        let Some(rack) = &self.rack else { return };
+        let ack = RecoveryAck { delivered, pipe: rack.segments.in_flight(), safe_ack: progress };
+        if self.control.phase() == RecoveryPhase::Recovery && (delivered > 0 || progress == SafeAck::No) {
+            self.control.on_recovery_ack(ack);
+        } else if self.control.is_in_cwr() && delivered > 0 {
+            self.control.on_ack_in_cwr(ack);
         }
     }
 

@@ -56,6 +56,7 @@ mod quick_ack;
 mod rack;
 mod rate_control;
 mod receive;
+mod receiver_rules;
 mod recovery_policy;
 mod rto;
 mod sack_option;
@@ -86,8 +87,8 @@ pub use congestion::{
     BbrConfig, BbrModel, BbrState, BbrVersion, CongestionControl, CongestionSignal, CubicArithmetic,
     CubicConfig, CustomCcAck, CustomCcLoss, CustomCcState, CustomCcTimeout, CustomCongestionControl,
     CustomCongestionControlId, FastConvergence, HyStartConfig, HyStartDetection, HyStartPlusPlusConfig,
-    HyStartScope, PolicerDetection, PolicerState, PragueConfig, PrrBound, RecoveryPhase, RecoveryReduction,
-    SlowStart, TimeoutResultUse, Variant,
+    HyStartScope, MarkReduction, PolicerDetection, PolicerState, PragueConfig, PrrBound, RecoveryPhase,
+    RecoveryReduction, SlowStart, TimeoutResultUse, Variant,
 };
 pub use door::{
     AckOrder, DataOrder, Detection, DisabledRetransmissions, DoorConfig, DoorResponse, HeldTimerBackoff,
@@ -102,7 +103,8 @@ pub use frto::Frto;
 pub use host_limits::{ReceiveLimits, ReceiveMemory};
 pub use info::{CaState, Info};
 pub use keep_alive::KeepAlive;
-pub use rack::RackConfig;
+pub use rack::{RackConfig, RackRttSource};
+pub use receiver_rules::ReceiverRules;
 pub use spurious::{SpuriousDetection, SpuriousDetector};
 pub use stats::{DoorStats, DropReason, Drops, FeedbackStats, Stats};
 pub use timer::Timer;

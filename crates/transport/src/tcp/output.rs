@@ -58,7 +58,7 @@ impl<P: Payload> Endpoint<P> {
         let ack = if answers { self.rcv.seq(self.rcv.nxt) } else { Seq32(0) };
         let setup = self.ecn_setup();
         let mut segment = self.bare_segment(self.snd.iss, ack, flags | setup);
-        segment.window = self.rcv.syn_window();
+        segment.window = self.rcv.syn_window(&self.config);
         segment.options.mss = Some(self.config.mss as u16);
         // A SYN-ACK carries only what the SYN offered (RFC 7323 §1.3, RFC 2018 §2).
         let shift = ReceiveHalf::<P>::shift_for(&self.config);
@@ -288,7 +288,11 @@ impl<P: Payload> Endpoint<P> {
     /// Chooses a FIN alone, once all data are sent.
     pub(super) fn choose_fin(&self) -> Option<(u64, u64)> {
         let snd = &self.snd;
-        let due = snd.fin == Some(snd.nxt) && snd.nxt - snd.una < snd.window.max(1);
+        let window = match self.config.window_probe {
+            WindowProbe::NextByte => snd.window.max(1), // the FIN probes a closed window
+            WindowProbe::OldSequence => snd.window,
+        };
+        let due = snd.fin == Some(snd.nxt) && snd.nxt - snd.una < window;
         due.then_some((snd.nxt, 0))
     }
 

@@ -9,12 +9,13 @@ use super::config::{
     WindowProbe,
 };
 use super::congestion::{
-    BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig, RenoConfig, SackConfig,
-    SackRules, SlowStart, Variant,
+    BbrConfig, CongestionControl, CubicConfig, HyStartConfig, MarkReduction, NewRenoConfig, PragueConfig,
+    RenoConfig, SackConfig, SackRules, SlowStart, Variant,
 };
 use super::feedback::RouteFeedback;
 use super::frto::Frto;
-use super::rack::RackConfig;
+use super::rack::{RackConfig, RackRttSource};
+use super::receiver_rules::ReceiverRules;
 use super::spurious::{SpuriousDetection, SpuriousDetector};
 
 use crate::pacing::{self, Pacing};
@@ -37,6 +38,7 @@ impl Config {
             slow_start: SlowStart::Rfc5681,
             growth_condition: GrowthCondition::WindowFull,
             reduction: Reduction::FlightSize,
+            mark_reduction: MarkReduction::AtOnce,
             repeated_timeout: RepeatedTimeout::Keep,
             recovery_timeout: RecoveryTimeout::Reduce,
             window_probe: WindowProbe::NextByte,
@@ -71,6 +73,7 @@ impl Config {
             window_scale: OptionOffer::Offered,
             receive_buffer: 4 << 20,
             send_buffer: None,
+            receiver_rules: ReceiverRules::Rfc9293,
             time_wait: Duration::from_secs(60),
             syn_retries: Some(6),
             data_retries: Some(15),
@@ -93,8 +96,9 @@ impl Config {
 
     /// As `self`, with what else a Linux host does: the window grows by delivered bytes while it was in use in the last round
     /// trip, a loss cuts the window, sixteen immediate ACKs, Minshall's Nagle, a first lost SYN forgiven, segments without
-    /// timestamps accepted, window probes without data, RTO up to 120 s. Scripts of packetdrill are run with it. [`Self::linux`] is without it: its
-    /// agreement with the kernel was measured so.
+    /// timestamps accepted, window probes without data, RTO up to 120 s, [HyStart](HyStartConfig::LINUX), a gradual reduction for
+    /// ECN marks, RACK's round trip of the last segment in the stream, and the [receiver](ReceiverRules::Linux). Scripts of
+    /// packetdrill are run with it. [`Self::linux`] is without it: its agreement with the kernel was measured so.
     #[must_use]
     pub const fn with_linux_host(mut self) -> Self {
         self.growth = Growth::Delivered;
@@ -105,6 +109,13 @@ impl Config {
         self.tolerated_lost_syns = 1;
         self.missing_timestamp = MissingTimestamp::Accepted;
         self.window_probe = WindowProbe::OldSequence;
+        self.slow_start = SlowStart::HyStart(HyStartConfig::LINUX);
+        self.mark_reduction = MarkReduction::Proportional;
+        self.receiver_rules = ReceiverRules::Linux;
+        if let LossDetection::Rack(mut rack) = self.loss_detection {
+            rack.rtt_source = RackRttSource::LastInStream;
+            self.loss_detection = LossDetection::Rack(rack);
+        }
         self.rto.max = Duration::from_secs(120);
         self
     }
@@ -128,6 +139,7 @@ impl Config {
             slow_start: SlowStart::Rfc5681,
             growth_condition: GrowthCondition::Always,
             reduction: Reduction::Window,
+            mark_reduction: MarkReduction::AtOnce,
             repeated_timeout: RepeatedTimeout::Reduce,
             recovery_timeout: RecoveryTimeout::Reduce,
             window_probe: WindowProbe::NextByte,
@@ -163,6 +175,7 @@ impl Config {
             // ns-2 knows no receive window.
             receive_buffer: 1 << 30,
             send_buffer: None,
+            receiver_rules: ReceiverRules::Rfc9293,
             time_wait: Duration::ZERO,
             syn_retries: None,
             data_retries: None,

@@ -9,6 +9,7 @@ use super::delivery_rate::{PacketState, RateSampler};
 use super::scoreboard::Scoreboard;
 use super::sent_segments::{LossVerdict, SegmentState, SentSegment, SentSegments, TransmissionCount};
 use super::tlp::{TailProbe, Tlp};
+use core::cell::Cell;
 use core::ops::Range;
 use hopline_core::{Duration, Instant, settings};
 
@@ -25,7 +26,19 @@ settings! {
         reo_wnd_persist, with_reo_wnd_persist: u8,
         /// Tail loss probe. Default after two round trips (RFC 8985 §7).
         tail_probe, with_tail_probe: TailProbe,
+        /// Segment that gives the round-trip time. Default the one sent last (RFC 8985 §6.2, step 2).
+        rtt_source, with_rtt_source: RackRttSource,
     }
+}
+
+/// Segment that gives the round-trip time of loss detection ("RACK.rtt").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RackRttSource {
+    /// Of all delivered so far, the one that was sent last (RFC 8985 §6.2: in ascending order of transmission).
+    LastSent,
+    /// Of those that an ACK delivers, the last in the stream, cumulatively before selectively acknowledged ones (Linux,
+    /// `tcp_rack_advance`). After a partial ACK the other segments of an old flight are lost later.
+    LastInStream,
 }
 
 impl RackConfig {
@@ -34,6 +47,7 @@ impl RackConfig {
         min_rtt_window: Duration::from_secs(300),
         reo_wnd_persist: 16,
         tail_probe: TailProbe::On { max_ack_delay: Duration::from_millis(200) },
+        rtt_source: RackRttSource::LastSent,
     };
 }
 
@@ -47,6 +61,8 @@ pub(crate) struct Rack {
     pub(crate) tlp: Tlp,
     min_rtt: WindowedMinRtt,
     latest_delivered: Option<DeliveredSegment>,
+    /// Round-trip time of the last segment in the stream that the latest ACK with one delivered.
+    rtt_in_stream: Duration,
     /// Round-trip time of the last segment that the current ACK delivers, if it was sent once.
     segment_rtt: Option<Duration>,
     /// Highest position that the peer has acknowledged, selectively or not ("RACK.fack").
@@ -122,6 +138,7 @@ impl Rack {
             tlp: Tlp::new(config.tail_probe),
             min_rtt: WindowedMinRtt::default(),
             latest_delivered: None,
+            rtt_in_stream: Duration::ZERO,
             segment_rtt: None,
             fack: una,
             reordering: Reordering::NotSeen,
@@ -168,6 +185,7 @@ impl Rack {
             rate_sampler: rate,
             min_rtt,
             latest_delivered: recent,
+            rtt_in_stream,
             segment_rtt,
             fack,
             reordering,
@@ -178,6 +196,7 @@ impl Rack {
         let mut lowest = None;
         let window = self.config.min_rtt_window;
         *segment_rtt = None;
+        let last_rtt = Cell::new(None);
         let mut delivered = |record: &SentSegment, stamp: Option<&PacketState>| {
             let rtt = arrival.now.since(record.sent_at);
             if let (Some(rate), Some(stamp)) = (&mut *rate, stamp) {
@@ -188,7 +207,10 @@ impl Rack {
                 *segment_rtt = Some(rtt);
                 tlp.on_rtt_sample();
             }
-            update_latest_delivered(recent, record, rtt, &arrival, min_rtt.get());
+            if is_of_last_transmission(record, rtt, &arrival, min_rtt.get()) {
+                update_latest_delivered(recent, record, rtt);
+                last_rtt.set(Some(rtt));
+            }
             if record.end > *fack {
                 *fack = record.end;
             } else if record.end < *fack && record.transmissions == TransmissionCount::Once {
@@ -197,10 +219,14 @@ impl Rack {
             }
         };
         records.acknowledge(arrival.una, &mut delivered);
+        let cumulative = last_rtt.get();
         for &(left, right) in arrival.blocks {
             if let Some(held) = arrival.scoreboard.block_containing(left) {
                 records.sack(left..right, held, &mut delivered);
             }
+        }
+        if let Some(rtt) = cumulative.or(last_rtt.get()) {
+            *rtt_in_stream = rtt;
         }
         if let Some(end) = lowest {
             *reordering_extent = (*reordering_extent).max(*fack - end);
@@ -234,7 +260,7 @@ impl Rack {
     pub(crate) fn detect(&mut self, now: Instant, circumstances: ReorderingInput) -> RackResult {
         self.reo_wnd = self.reordering_window(circumstances);
         let Some(recent) = self.latest_delivered else { return RackResult { lost: 0, recheck_at: None } };
-        let patience = recent.rtt + self.reo_wnd;
+        let patience = self.rtt_of(recent) + self.reo_wnd;
         let mut again = None;
         let Self { segments: records, rate_sampler: rate, .. } = self;
         let verdict = |_, record: &SentSegment| {
@@ -270,7 +296,7 @@ impl Rack {
     /// Marks losses at an expiry of the retransmission timer: the first segment and all overdue ones (RFC 8985 §6.3).
     /// Returns their number.
     pub(crate) fn on_timeout(&mut self, now: Instant, una: u64, srtt: Option<Duration>) -> u64 {
-        let rtt = self.latest_delivered.map(|recent| recent.rtt).or(srtt).unwrap_or(Duration::ZERO);
+        let rtt = self.latest_delivered.map(|recent| self.rtt_of(recent)).or(srtt).unwrap_or(Duration::ZERO);
         let patience = rtt + self.reo_wnd;
         self.tlp.reset();
         let verdict = |start, record: &SentSegment| {
@@ -301,6 +327,14 @@ impl Rack {
         self.min_rtt.sample(now, rtt, self.config.min_rtt_window);
     }
 
+    /// Returns the round-trip time after which an earlier segment should have arrived ("RACK.rtt").
+    fn rtt_of(&self, latest: DeliveredSegment) -> Duration {
+        match self.config.rtt_source {
+            RackRttSource::LastSent => latest.rtt,
+            RackRttSource::LastInStream => self.rtt_in_stream,
+        }
+    }
+
     /// Returns the reordering window (RFC 8985 §6.2, step 4). It is zero without reordering so far and with enough
     /// evidence of a loss. Otherwise it is a number of quarters of the minimum round-trip time, at most the smoothed one.
     fn reordering_window(&self, circumstances: ReorderingInput) -> Duration {
@@ -323,22 +357,24 @@ fn loss_recorder(rate: &mut Option<Box<RateSampler>>) -> impl FnMut(Range<u64>, 
     }
 }
 
-/// Updates the latest delivered segment (RFC 8985 §6.2, step 2). A retransmitted segment does not count if the ACK may be
-/// for an earlier transmission.
-fn update_latest_delivered(
-    recent: &mut Option<DeliveredSegment>,
+/// Returns whether an ACK certainly delivers the last transmission of a segment. That of a retransmitted one may be for an
+/// earlier transmission (RFC 8985 §6.2, step 2).
+fn is_of_last_transmission(
     record: &SentSegment,
     rtt: Duration,
     arrival: &RackAck<'_>,
     least: Option<Duration>,
-) {
-    if record.transmissions == TransmissionCount::Several {
-        let millis = Instant::from_millis(record.sent_at.as_nanos() / 1_000_000);
-        let of_earlier = arrival.echoed_send_time.is_some_and(|echoed| echoed < millis);
-        if of_earlier || least.is_some_and(|least| rtt < least) {
-            return;
-        }
+) -> bool {
+    if record.transmissions == TransmissionCount::Once {
+        return true;
     }
+    let millis = Instant::from_millis(record.sent_at.as_nanos() / 1_000_000);
+    let of_earlier = arrival.echoed_send_time.is_some_and(|echoed| echoed < millis);
+    !of_earlier && least.is_none_or(|least| rtt >= least)
+}
+
+/// Updates the latest delivered segment (RFC 8985 §6.2, step 2).
+fn update_latest_delivered(recent: &mut Option<DeliveredSegment>, record: &SentSegment, rtt: Duration) {
     if recent.is_none_or(|r| sent_after((record.sent_at, record.end), (r.sent_at, r.end))) {
         *recent = Some(DeliveredSegment { sent_at: record.sent_at, end: record.end, rtt });
     }

@@ -3,6 +3,7 @@
 use super::config::{AckPolicy, Config, DsackReports, OptionOffer};
 use super::endpoint::{Endpoint, FIRST_DATA};
 use super::quick_ack::QuickAck;
+use super::receiver_rules::ReceiverRules;
 use super::stats::DropReason;
 use super::timer::Timer;
 use crate::connection::{Event, State};
@@ -103,8 +104,13 @@ impl<P: Payload> ReceiveHalf<P> {
     }
 
     /// Returns the window for a SYN, which is never scaled (RFC 7323 §2.2).
-    pub(super) fn syn_window(&mut self) -> u16 {
-        let window = self.buffer.min(0xffff) as u16;
+    pub(super) fn syn_window(&mut self, config: &Config) -> u16 {
+        let (buffer, mss) = (self.buffer, u64::from(config.mss));
+        let window = match config.receiver_rules {
+            ReceiverRules::Linux if buffer > mss => buffer - buffer % mss,
+            ReceiverRules::Linux | ReceiverRules::Rfc9293 => buffer,
+        };
+        let window = window.min(0xffff) as u16;
         self.right_edge = self.right_edge.max(self.nxt + u64::from(window));
         window
     }
@@ -238,6 +244,7 @@ impl<P: Payload> Endpoint<P> {
             self.rcv.fin.get_or_insert(position + len);
         }
         let filled_gap = !self.rcv.reassembly.is_empty();
+        let ends_beyond_window = position + len > self.rcv.right_edge;
         if len > 0 {
             if filled_gap
                 && let Some((left, right)) = self.rcv.reassembly.first_overlap(position, position + len)
@@ -252,6 +259,9 @@ impl<P: Payload> Endpoint<P> {
         }
         self.handle_fin(now);
         if fin && in_order && len == 0 && self.lets_ack_of_fin_wait() {
+            return self.delay_ack(now);
+        }
+        if ends_beyond_window && in_order && self.rcv.pending_ack == PendingAck::None {
             return self.delay_ack(now);
         }
         // A segment that repeats data is reported at once (RFC 2883 §4).
@@ -288,7 +298,8 @@ impl<P: Payload> Endpoint<P> {
                 ready.push_back(part);
             });
         }
-        self.stats.bytes_received += self.rcv.nxt - before;
+        rcv.right_edge = rcv.right_edge.max(rcv.nxt); // data from beyond the window were taken
+        self.stats.bytes_received += rcv.nxt - before;
         self.event(Event::Readable);
     }
 
@@ -309,15 +320,37 @@ impl<P: Payload> Endpoint<P> {
         self.rcv.nxt += 1;
         self.rcv.right_edge = self.rcv.right_edge.max(self.rcv.nxt);
         self.rcv.reassembly.clear();
+        if self.config.receiver_rules == ReceiverRules::Linux {
+            self.rcv.duplicate = None;
+        }
         self.event(Event::PeerClosed);
         self.enter_state(now, self.state().after_peer_fin());
     }
 
-    /// Returns whether the ACK of a FIN waits for the FIN of this host. As Linux does (`tcp_fin`): after data of the peer.
+    /// Returns whether the receiver takes a segment that ends beyond the window whole: there is a window, and no data wait.
+    pub(super) fn takes_beyond_window(&self) -> bool {
+        self.config.receiver_rules == ReceiverRules::Linux
+            && self.rcv.right_edge > self.rcv.nxt
+            && self.rcv.ready_bytes == 0
+    }
+
+    /// Returns whether the receiver drops a segment at `position` whole, since its data end beyond an open window. A probe of a
+    /// closed window is cut, so that its acknowledgment counts.
+    pub(super) fn drops_beyond_window(&self, position: i64, segment: &Segment<P>) -> bool {
+        let end = position + segment.payload.len() as i64;
+        self.config.receiver_rules == ReceiverRules::Linux
+            && !segment.flags.contains(Flags::RST)
+            && self.rcv.right_edge > self.rcv.nxt
+            && end > self.rcv.right_edge as i64
+            && !self.takes_beyond_window()
+    }
+
+    /// Returns whether the ACK of a FIN waits for the FIN of this host. As Linux does (`tcp_fin`): after data of the peer, and with
+    /// room for more.
     fn lets_ack_of_fin_wait(&self) -> bool {
         let is_linux = self.config.quick_acks > 0 && self.config.ack_policy != AckPolicy::EverySegment;
         let is_first = self.state() == State::CloseWait && self.rcv.pending_ack == PendingAck::None;
-        is_linux && is_first && self.rcv.quick.has_seen_data()
+        is_linux && is_first && self.rcv.quick.has_seen_data() && self.rcv.free() > 0
     }
 
     /// Lets an acknowledgment wait for data of this host, or for the timer of delayed acknowledgments.

@@ -7,7 +7,7 @@
 //! - `undo`: undoing of reductions; `route_change`: restart of the window;
 //! - `window`: growth and reduction of the window; `cubic`: the cubic function;
 //! - `slow_start`: end of slow start before the first loss, by `hystart` or `hystart_pp`;
-//! - `prague`: scalable response to marks;
+//! - `prague`: scalable response to marks; `cwr`: gradual reduction after a mark;
 //! - `custom`: user-defined algorithms, which `custom_calls` calls; `bbr`: rate-based control.
 //!
 //! Positions are stream offsets (`u64`, SYN at 0), so nothing here wraps around.
@@ -17,6 +17,7 @@ pub(crate) mod cubic;
 mod cubic_linux;
 mod custom;
 mod custom_calls;
+mod cwr;
 mod hystart;
 mod hystart_pp;
 mod newreno;
@@ -45,7 +46,8 @@ pub use hystart::{HyStartConfig, HyStartDetection};
 pub use hystart_pp::{HyStartPlusPlusConfig, HyStartScope};
 pub use newreno::{NewRenoConfig, NewRenoExit, NewRenoTimer, PartialAck};
 pub use prague::PragueConfig;
-pub use prr::{PrrBound, RecoveryReduction};
+use prr::Cwr;
+pub use prr::{MarkReduction, PrrBound, RecoveryReduction};
 pub(crate) use prr::{RecoveryAck, SafeAck};
 pub use reno::{FastRetransmitGuard, RenoConfig, RenoExit};
 pub(crate) use response::{
@@ -155,6 +157,7 @@ pub(crate) struct CongestionState {
     reduced_below: u64,
     /// As `reduced_below`, for a reduction by a mark. Losses below it cause no further reduction either.
     marked_below: u64,
+    cwr: Cwr,
     /// Bytes sent by limited transmit since the last new ACK; not part of FlightSize (RFC 5681 §3.2 (2)).
     limited_transmit_bytes: u32,
     sack_recovery: SackRecovery,
@@ -186,6 +189,7 @@ impl CongestionState {
             acked_since_timeout: true,
             reduced_below: 0,
             marked_below: 0,
+            cwr: Cwr::Idle,
             limited_transmit_bytes: 0,
             sack_recovery: SackRecovery::default(),
             saved_before: None,
@@ -298,6 +302,7 @@ impl CongestionState {
         }
         self.dup_acks = 0;
         self.acked_since_timeout = true;
+        self.end_mark_reduction_at(ack.una);
         if matches!(self.variant, Variant::Sack(s) if s.rules == SackRules::Ns2) {
             board.clear(); // ns-2 keeps blocks during recovery only
         }
@@ -306,7 +311,10 @@ impl CongestionState {
             // It is told of the ACK when losses were looked for.
         } else if self.custom.is_some() {
             self.grow_by_custom(config, ack);
-        } else if !ack.marked || self.phase == RecoveryPhase::Loss || self.is_scalable() {
+        } else if (!ack.marked && !self.is_in_cwr())
+            || self.phase == RecoveryPhase::Loss
+            || self.is_scalable()
+        {
             self.grow(config, ack);
         }
         if self.phase == RecoveryPhase::Loss && ack.una >= self.recover {
@@ -326,6 +334,7 @@ impl CongestionState {
         if ack.una <= self.reduced_below {
             return Response::NOTHING;
         }
+        self.end_mark_reduction_at(ack.una);
         self.reduced_below = ack.max;
         self.marked_below = ack.max;
         self.reduction_was_held = false;
@@ -337,7 +346,8 @@ impl CongestionState {
                 0 if ack.marked_bytes > 0 => self.window.cwnd.into(),
                 flight => flight,
             };
-            self.window.cwnd = self.reduce(config, flight, Cause::Mark, RttContext::from_ack(ack));
+            let target = self.reduce(config, flight, Cause::Mark, RttContext::from_ack(ack));
+            self.start_mark_reduction(config, ack, target);
             EcnEffect::Reduced
         };
         Response { event: ControlEvent::EcnReaction(window), ..Response::NOTHING }
@@ -366,6 +376,7 @@ impl CongestionState {
 
     fn handle_timeout(&mut self, config: &Config, outstanding: Outstanding) {
         let max = outstanding.max;
+        self.abandon_mark_reduction();
         self.save_before_reduction(Cause::Timeout, max);
         self.window.inflation = 0;
         if self.bbr.is_none() {
@@ -419,6 +430,7 @@ impl CongestionState {
 
     /// Restarts the window after one RTO without sending (RFC 5681 §4.1).
     pub(crate) fn on_idle(&mut self, config: &Config) {
+        self.abandon_mark_reduction();
         if self.bbr.is_none() {
             self.window.restart(config);
         }
@@ -433,6 +445,8 @@ impl CongestionState {
     pub(crate) fn on_sent(&mut self, at: u64, len: u32, flight: u64, board: &Scoreboard) {
         if self.phase == RecoveryPhase::Recovery {
             self.sack_recovery.on_sent(at, len, board.end());
+        } else if self.is_in_cwr() {
+            self.sack_recovery.prr.on_sent(len);
         } else if self.dup_acks > 0 && flight > u64::from(self.window.cwnd) {
             self.limited_transmit_bytes = self.limited_transmit_bytes.saturating_add(len);
         }
@@ -479,6 +493,7 @@ impl CongestionState {
         } else {
             self.reduction_was_held = !self.is_not_held();
         }
+        self.abandon_mark_reduction();
         self.recover = ack.max;
         self.phase = RecoveryPhase::Recovery;
         self.partial_acks = 0;

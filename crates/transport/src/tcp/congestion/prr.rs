@@ -24,6 +24,26 @@ pub enum PrrBound {
     SafeAck,
 }
 
+/// Reduction of the window for an ECN mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkReduction {
+    /// At once (RFC 3168 §6.1.2).
+    AtOnce,
+    /// By PRR over a round trip, where PRR and RACK are in use (Linux). Without a loss, PRR does not slow-start: below `ssthresh`
+    /// as much is sent as is delivered.
+    Proportional,
+}
+
+/// Reduction for a mark that is in progress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Cwr {
+    /// None.
+    #[default]
+    Idle,
+    /// The window falls.
+    Reducing,
+}
+
 /// State of one recovery, bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Prr {
@@ -99,10 +119,15 @@ impl CongestionState {
     /// Sets `cwnd` to the pipe and the bytes that may be sent now, at least one segment (RFC 6937 §3).
     pub(super) fn update_prr(&mut self, ack: RecoveryAck) {
         if let Some(bound) = self.prr_bound() {
-            let (ssthresh, mss) = (u64::from(self.window.ssthresh), u64::from(self.window.mss));
-            let allowed = self.sack_recovery.prr.sndcnt(bound, ssthresh, mss, ack);
-            self.window.cwnd = (ack.pipe + allowed).clamp(mss, 1 << 30) as u32;
+            self.update_prr_with(bound, ack);
         }
+    }
+
+    /// As `update_prr`, with `bound`.
+    pub(super) fn update_prr_with(&mut self, bound: PrrBound, ack: RecoveryAck) {
+        let (ssthresh, mss) = (u64::from(self.window.ssthresh), u64::from(self.window.mss));
+        let allowed = self.sack_recovery.prr.sndcnt(bound, ssthresh, mss, ack);
+        self.window.cwnd = (ack.pipe + allowed).clamp(mss, 1 << 30) as u32;
     }
 
     /// As `update_prr`, for an ACK with no other effect on recovery.
@@ -117,7 +142,7 @@ impl CongestionState {
         }
     }
 
-    fn prr_bound(&self) -> Option<PrrBound> {
+    pub(super) fn prr_bound(&self) -> Option<PrrBound> {
         match self.variant {
             Variant::Sack(_) if self.bbr.is_some() => None, // it has rules of its own
             Variant::Sack(sack) => match sack.reduction {

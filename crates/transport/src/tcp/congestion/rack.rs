@@ -30,6 +30,7 @@ impl CongestionState {
     pub(crate) fn on_tail_loss(&mut self, config: &Config, probe: TailLossProbe, ack: &AckInput) {
         if self.phase == RecoveryPhase::Open && probe.end > self.marked_below {
             self.react_under_hold(|c| {
+                c.abandon_mark_reduction();
                 c.save_before_reduction(Cause::FastRetransmit, ack.max);
                 c.window.cwnd =
                     c.reduce(config, probe.flight, Cause::FastRetransmit, RttContext::from_ack(ack));

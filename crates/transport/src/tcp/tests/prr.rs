@@ -3,10 +3,10 @@
 use super::script::{Script, mss_1000_sack, plain, segment};
 use crate::tcp::congestion::SackConfig;
 use crate::tcp::{
-    Config, InitialSsthresh, InitialWindow, LimitedTransmit, PrrBound, RecoveryPhase, RecoveryReduction,
-    Variant,
+    Config, EcnMode, InitialSsthresh, InitialWindow, LimitedTransmit, MarkReduction, PrrBound, RecoveryPhase,
+    RecoveryReduction, Variant,
 };
-use hopline_core::Length;
+use hopline_core::{Instant, Length};
 
 const BOUNDS: [PrrBound; 3] = [PrrBound::Conservative, PrrBound::SlowStart, PrrBound::SafeAck];
 
@@ -111,5 +111,81 @@ fn a_timeout_in_recovery_ends_it() {
     assert_eq!(s.endpoint.phase(), RecoveryPhase::Recovery);
     let said = s.run_until(2000);
     assert!(said.starts_with("400: . 1:1001 ack 1"), "{said}");
+    assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (RecoveryPhase::Loss, 1000));
+}
+
+/// Twenty segments in flight since 100 ms, with ECN, RACK and PRR.
+fn marked(mark_reduction: MarkReduction) -> Script {
+    let config = Config {
+        initial_window: InitialWindow::Segments(20),
+        initial_ssthresh: InitialSsthresh::Segments(20),
+        ecn: EcnMode::Request,
+        mark_reduction,
+        ..plain().with_rack()
+    };
+    let config = Config { variant: Variant::Sack(SackConfig::RFC9937), ..config };
+    let mut s = Script::new(config);
+    s.endpoint.connect(s.now).unwrap();
+    s.transmits();
+    s.now = Instant::from_millis(100);
+    s.receive(segment(0).syn().ack(1).ece().options(mss_1000_sack()));
+    s.transmits();
+    s.endpoint.send(s.now, Length(1 << 40)).unwrap();
+    s.transmits();
+    s
+}
+
+/// Segments sent after each ACK for one of twenty segments, the first with an echo.
+fn sent_after_mark(s: &mut Script) -> Vec<usize> {
+    s.run_until(200);
+    (1..=20)
+        .map(|n| {
+            let ack = segment(1).ack(1 + 1000 * n);
+            s.receive(if n == 1 { ack.ece() } else { ack });
+            s.transmits().split_terminator(';').count()
+        })
+        .collect()
+}
+
+#[test]
+fn after_a_mark_prr_sends_one_segment_for_two_delivered() {
+    // As Linux in CWR. Below ssthresh one leaves for each delivered one, since no loss asks for more.
+    let mut s = marked(MarkReduction::Proportional);
+    let sent = sent_after_mark(&mut s);
+    assert_eq!(sent, [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1]);
+    assert_eq!((s.endpoint.ssthresh(), s.endpoint.phase()), (10_000, RecoveryPhase::Open));
+    s.receive_at(300, segment(1).ack(21_001));
+    assert_eq!(s.transmits().split_terminator(';').count(), 1, "ten in flight");
+    assert_eq!(s.endpoint.cwnd(), 10_100, "ssthresh, and one ACK of congestion avoidance");
+}
+
+#[test]
+fn by_default_a_mark_stops_the_sender_for_half_a_window() {
+    let mut s = marked(MarkReduction::AtOnce);
+    let sent = sent_after_mark(&mut s);
+    assert_eq!(sent, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1]);
+}
+
+#[test]
+fn a_loss_after_a_mark_goes_on_towards_the_same_ssthresh() {
+    let mut s = marked(MarkReduction::Proportional);
+    s.run_until(200);
+    s.receive(segment(1).ack(1001).ece());
+    for n in 3..=6 {
+        s.receive(segment(1).ack(1001).sack(2001, 1 + 1000 * n));
+        s.transmits();
+    }
+    assert_eq!((s.endpoint.phase(), s.endpoint.ssthresh()), (RecoveryPhase::Recovery, 10_000));
+    s.receive_at(290, segment(1).ack(20_001));
+    s.transmits();
+    assert_eq!(s.endpoint.ssthresh(), 10_000);
+}
+
+#[test]
+fn a_timeout_after_a_mark_ends_it() {
+    let mut s = marked(MarkReduction::Proportional);
+    s.run_until(200);
+    s.receive(segment(1).ack(1001).ece());
+    s.run_until(3000);
     assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (RecoveryPhase::Loss, 1000));
 }

@@ -3,7 +3,7 @@
 use super::script::{Script, mss_1000, mss_1000_sack, plain, segment};
 use crate::tcp::rack::{Rack, RackAck, ReorderingInput};
 use crate::tcp::scoreboard::Scoreboard;
-use crate::tcp::{Config, RackConfig, RecoveryPhase};
+use crate::tcp::{Config, RackConfig, RackRttSource, RecoveryPhase};
 use hopline_core::{Duration, Instant, Length};
 
 fn rack() -> Config {
@@ -231,4 +231,31 @@ fn without_sack_duplicate_acks_are_used() {
 fn no_probe() -> crate::tcp::LossDetection {
     use crate::tcp::{LossDetection, TailProbe};
     LossDetection::Rack(RackConfig { tail_probe: TailProbe::Off, ..RackConfig::RFC8985 })
+}
+
+#[test]
+fn after_a_partial_ack_the_round_trip_may_be_that_of_the_last_segment_in_the_stream() {
+    // The ACK at 210 ms delivers the retransmission of the first segment, which took 10 ms, and the second, which took 110. The
+    // fourth has been in flight for 110.
+    let at = Instant::from_millis;
+    for (source, lost) in [(RackRttSource::LastSent, 1), (RackRttSource::LastInStream, 0)] {
+        let mut rack = Rack::new(RackConfig { rtt_source: source, ..RackConfig::RFC8985 }, 0);
+        for n in 0..4 {
+            rack.on_sent(1000 * n, 1000 * (n + 1), at(100));
+        }
+        rack.on_handshake(at(100), Duration::from_millis(10));
+        let mut board = Scoreboard::default();
+        board.add(2000, 3000);
+        let ack = |now, una, blocks| RackAck { now, una, scoreboard: &board, blocks, echoed_send_time: None };
+        let circumstances = ReorderingInput {
+            phase: RecoveryPhase::Recovery,
+            srtt: Some(at(100).since(at(0))),
+            dup_thresh: 3,
+        };
+        rack.on_ack(ack(at(200), 0, &[(2000, 3000)]));
+        assert_eq!(rack.detect(at(200), circumstances).lost, 2);
+        rack.on_sent(0, 1000, at(200));
+        rack.on_ack(ack(at(210), 2000, &[]));
+        assert_eq!(rack.detect(at(210), circumstances).lost, lost, "{source:?}");
+    }
 }
