@@ -261,7 +261,8 @@ impl<P: Payload> Endpoint<P> {
         if fin && in_order && len == 0 && self.lets_ack_of_fin_wait() {
             return self.delay_ack(now);
         }
-        if ends_beyond_window && in_order && self.rcv.pending_ack == PendingAck::None {
+        let may_wait = self.config.ack_policy != AckPolicy::EverySegment;
+        if ends_beyond_window && in_order && may_wait && self.rcv.pending_ack == PendingAck::None {
             return self.delay_ack(now);
         }
         // A segment that repeats data is reported at once (RFC 2883 §4).
