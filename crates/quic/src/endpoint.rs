@@ -4,8 +4,9 @@ mod contract;
 mod outgoing;
 
 use crate::clock::{from_quinn, to_quinn};
+use crate::controllers::{ControllerFactory, Controllers, built_in_controllers};
 use crate::frames::{StreamPieces, stream_pieces};
-use crate::settings::{ControllerFactory, Settings, built_in_controller};
+use crate::settings::Settings;
 use crate::stream_data::StreamData;
 use bytes::{Bytes, BytesMut};
 use hopline_core::{Duration, Instant, RandomStream};
@@ -35,6 +36,7 @@ const ABORTED: VarInt = VarInt::from_u32(1);
 pub struct Endpoint<P> {
     config: Config,
     settings: Settings,
+    controllers: Controllers,
     /// Address of the peer.
     peer: SocketAddr,
     endpoint: quinn_proto::Endpoint,
@@ -65,19 +67,20 @@ struct Connection {
 }
 
 impl<P: StreamData> Endpoint<P> {
-    /// Creates a closed endpoint with one of quinn's controllers. `random`: source of its random numbers.
+    /// Creates a closed endpoint with a built-in controller. `random`: source of its random numbers.
     ///
     /// # Errors
     /// A parameter is out of its range.
     ///
     /// # Panics
-    /// If the configuration names a user-defined algorithm.
+    /// If the configuration names a user-defined algorithm, or one that this program was built without.
     pub fn new(config: Config, ports: Ports, random: &mut RandomStream) -> Result<Self, ConfigError> {
-        let controller = built_in_controller(config.congestion_control()).expect("a built-in algorithm");
-        Self::with_controller(config, ports, controller, random)
+        let algorithm = config.congestion_control();
+        let controllers = built_in_controllers(algorithm, || random.bits()).expect("a built-in algorithm");
+        Self::with_controllers(config, ports, controllers, random)
     }
 
-    /// As [`Self::new`], with a controller of any program.
+    /// As [`Self::new`], with a controller of quinn's shape of any program.
     ///
     /// # Errors
     /// A parameter is out of its range.
@@ -87,12 +90,26 @@ impl<P: StreamData> Endpoint<P> {
         controller: Arc<ControllerFactory>,
         random: &mut RandomStream,
     ) -> Result<Self, ConfigError> {
+        Self::with_controllers(config, ports, Controllers::of_quinn(controller), random)
+    }
+
+    /// As [`Self::new`], with controllers of any program.
+    ///
+    /// # Errors
+    /// A parameter is out of its range.
+    pub fn with_controllers(
+        config: Config,
+        ports: Ports,
+        controllers: Controllers,
+        random: &mut RandomStream,
+    ) -> Result<Self, ConfigError> {
         config.validate()?;
-        let settings = Settings::new(&config, controller, random);
+        let settings = Settings::new(&config, controllers.factory(), random);
         let endpoint = quinn_proto::Endpoint::new(settings.endpoint.clone(), None, false, None);
         Ok(Self {
             config,
             settings,
+            controllers,
             peer: (Ipv4Addr::LOCALHOST, ports.remote).into(),
             endpoint,
             connection: None,
@@ -202,6 +219,9 @@ impl<P: StreamData> Endpoint<P> {
         }
         let ecn = EcnCodepoint::from_bits(datagram.ecn as u8);
         let mut response = Vec::new();
+        if let Some(companion) = self.controllers.companion() {
+            companion.before_receive(&datagram.bytes);
+        }
         let bytes = BytesMut::from(&datagram.bytes[..]);
         let event = self.endpoint.handle(to_quinn(now), self.peer, None, ecn, bytes, &mut response);
         match event {
@@ -215,6 +235,9 @@ impl<P: StreamData> Endpoint<P> {
             Some(DatagramEvent::NewConnection(incoming)) => self.accept(now, incoming),
             Some(DatagramEvent::Response(transmit)) => self.respond(&transmit, &response),
             None => {}
+        }
+        if let Some(companion) = self.controllers.companion() {
+            companion.after_receive();
         }
         self.update(now);
     }
@@ -238,15 +261,23 @@ impl<P: StreamData> Endpoint<P> {
         let connection = &mut self.connection.as_mut()?.quinn;
         self.outgoing.write(connection);
         self.buffer.clear();
-        let transmit = connection.poll_transmit(to_quinn(now), 1, &mut self.buffer);
-        self.update(now);
-        let transmit = transmit?;
+        if let Some(companion) = self.controllers.companion() {
+            companion.before_transmit(to_quinn(now));
+        }
+        let Some(transmit) = connection.poll_transmit(to_quinn(now), 1, &mut self.buffer) else {
+            self.update(now);
+            return None;
+        };
         let bytes = Bytes::copy_from_slice(&self.buffer[..transmit.size]);
         let StreamPieces { bytes: data_bytes, span } = stream_pieces(&bytes);
         if data_bytes > 0 {
             self.segments_sent += 1;
             self.retransmissions += u64::from(self.outgoing.is_retransmission(&span));
         }
+        if let Some(companion) = self.controllers.companion() {
+            companion.on_transmit(to_quinn(now), &bytes, self.outgoing.backlog());
+        }
+        self.update(now);
         Some(Datagram { bytes, ecn: ecn_of(&transmit), data_bytes, data: span })
     }
 
@@ -264,7 +295,10 @@ impl<P: StreamData> Endpoint<P> {
     /// Returns the congestion window, bytes; 0 before there is a connection.
     #[must_use]
     pub fn cwnd(&self) -> u64 {
-        self.connection.as_ref().map_or(0, |connection| connection.quinn.congestion_state().window())
+        // Not `window`, with which a controller may tell quinn to wait.
+        let window =
+            |connection: &Connection| connection.quinn.congestion_state().metrics().congestion_window;
+        self.connection.as_deref().map_or(0, window)
     }
 
     /// Returns the smoothed round-trip time, if there is a sample.
@@ -348,7 +382,10 @@ impl<P: StreamData> Endpoint<P> {
                 | quinn_proto::Event::DatagramsUnblocked => {}
             }
         }
-        self.wake_up = connection.quinn.poll_timeout().map(from_quinn);
+        let departure =
+            self.controllers.companion().and_then(|companion| companion.next_departure(to_quinn(now)));
+        let wake_up = connection.quinn.poll_timeout().into_iter().chain(departure).min();
+        self.wake_up = wake_up.map(from_quinn);
         self.connection = Some(connection);
         if self.outgoing.is_acknowledged() && matches!(self.state, State::TimeWait) {
             self.close_connection(now, COMPLETE);

@@ -36,8 +36,8 @@ pub(crate) fn stream_pieces(datagram: &[u8]) -> StreamPieces {
     let mut reader = Reader(payload.split_at(payload.len().saturating_sub(TAG_BYTES)).0);
     while !reader.0.is_empty() {
         match reader.frame() {
-            Some(Some(piece)) => pieces.add(piece),
-            Some(None) => {}
+            Some(Frame::Stream(piece)) => pieces.add(piece),
+            Some(_) => {}
             None => break,
         }
     }
@@ -65,22 +65,49 @@ fn short_packet(datagram: &[u8]) -> Option<&[u8]> {
     Some(rest.0)
 }
 
-struct Reader<'a>(&'a [u8]);
+/// Frame (RFC 9000 §19), as far as this crate reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "s2n-quic"),
+    allow(dead_code, reason = "its controllers alone read acknowledgments")
+)]
+pub(crate) enum Frame {
+    /// Range of a STREAM frame.
+    Stream(Range<u64>),
+    Ack(AckFrame),
+    ConnectionClose,
+    Other,
+}
+
+/// Fields of an ACK frame (RFC 9000 §19.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "s2n-quic"),
+    allow(dead_code, reason = "its controllers alone read acknowledgments")
+)]
+pub(crate) struct AckFrame {
+    /// ACK Delay, in units that the peer chooses.
+    pub(crate) delay: u64,
+    /// Packets received with the mark CE so far; 0 without counts.
+    pub(crate) ecn_ce: u64,
+}
+
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl Reader<'_> {
-    fn skip(&mut self, bytes: u64) -> Option<()> {
+    pub(crate) fn skip(&mut self, bytes: u64) -> Option<()> {
         self.0 = self.0.get(usize::try_from(bytes).ok()?..)?;
         Some(())
     }
 
-    fn byte(&mut self) -> Option<u8> {
+    pub(crate) fn byte(&mut self) -> Option<u8> {
         let byte = *self.0.first()?;
         self.skip(1)?;
         Some(byte)
     }
 
     /// Reads an integer of variable length (RFC 9000 §16).
-    fn integer(&mut self) -> Option<u64> {
+    pub(crate) fn integer(&mut self) -> Option<u64> {
         let first = *self.0.first()?;
         let bytes = self.0.get(..1 << (first >> 6))?;
         let value =
@@ -94,24 +121,27 @@ impl Reader<'_> {
     }
 
     /// Skips a length and so many bytes.
-    fn skip_counted(&mut self) -> Option<()> {
+    pub(crate) fn skip_counted(&mut self) -> Option<()> {
         let bytes = self.integer()?;
         self.skip(bytes)
     }
 
-    /// Reads a frame (RFC 9000 §19). Returns the range of a STREAM frame; the outer `None` if the rest cannot be read.
-    fn frame(&mut self) -> Option<Option<Range<u64>>> {
+    /// Reads a frame; `None` if the rest cannot be read.
+    pub(crate) fn frame(&mut self) -> Option<Frame> {
         let kind = self.integer()?;
         match kind {
             // PADDING, PING, HANDSHAKE_DONE, IMMEDIATE_ACK.
             0x00 | 0x01 | 0x1e | 0x1f => {}
             // ACK, with counts of ECN marks if odd.
             0x02 | 0x03 => {
-                self.skip_integers(2)?;
+                self.skip_integers(1)?;
+                let delay = self.integer()?;
                 let ranges = self.integer()?;
                 self.skip_integers(1)?;
                 self.skip_integers(ranges.checked_mul(2)?)?;
-                self.skip_integers(if kind == 0x03 { 3 } else { 0 })?;
+                self.skip_integers(if kind == 0x03 { 2 } else { 0 })?;
+                let ecn_ce = if kind == 0x03 { self.integer()? } else { 0 };
+                return Some(Frame::Ack(AckFrame { delay, ecn_ce }));
             }
             // RESET_STREAM, STOP_SENDING.
             0x04 => self.skip_integers(3)?,
@@ -127,7 +157,7 @@ impl Reader<'_> {
                 let offset = if kind & 4 != 0 { self.integer()? } else { 0 };
                 let length = if kind & 2 != 0 { self.integer()? } else { self.0.len() as u64 };
                 self.skip(length)?;
-                return Some(Some(offset..offset.checked_add(length)?));
+                return Some(Frame::Stream(offset..offset.checked_add(length)?));
             }
             // Limits of flow control and of streams, and reports that one is reached.
             0x10 | 0x12..=0x14 | 0x16 | 0x17 | 0x19 => self.skip_integers(1)?,
@@ -141,19 +171,16 @@ impl Reader<'_> {
             // PATH_CHALLENGE, PATH_RESPONSE.
             0x1a | 0x1b => self.skip(8)?,
             // CONNECTION_CLOSE.
-            0x1c => {
-                self.skip_integers(2)?;
+            0x1c | 0x1d => {
+                self.skip_integers(if kind == 0x1c { 2 } else { 1 })?;
                 self.skip_counted()?;
-            }
-            0x1d => {
-                self.skip_integers(1)?;
-                self.skip_counted()?;
+                return Some(Frame::ConnectionClose);
             }
             // ACK_FREQUENCY.
             0xaf => self.skip_integers(4)?,
             _ => return None,
         }
-        Some(None)
+        Some(Frame::Other)
     }
 }
 

@@ -10,13 +10,20 @@
 //! Never use this over a real network: it protects nothing.
 
 mod clock;
+mod controllers;
 pub mod crypto;
 mod endpoint;
 mod frames;
+#[cfg(feature = "s2n-quic")]
+mod packets;
+#[cfg(feature = "s2n-quic")]
+mod s2n;
 mod settings;
 mod stream_data;
 
+pub use controllers::{ControllerFactory, Controllers, built_in_controllers};
 pub use endpoint::Endpoint;
 pub use quinn_proto;
-pub use settings::{ControllerFactory, built_in_controller};
+#[cfg(feature = "s2n-quic")]
+pub use s2n_quic_core;
 pub use stream_data::StreamData;

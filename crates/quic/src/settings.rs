@@ -1,11 +1,11 @@
 //! Settings of `quinn-proto` that follow from a configuration and a seed.
 
+use crate::controllers::ControllerFactory;
 use crate::crypto::keys::mix;
 use crate::crypto::{NoTokens, NullCrypto, ResetKey};
 use crate::frames::CONNECTION_ID_BYTES;
 use hopline_core::RandomStream;
-use hopline_transport::quic::{Config, CongestionControl};
-use quinn_proto::congestion::{self, BbrConfig, CubicConfig, NewRenoConfig};
+use hopline_transport::quic::Config;
 use quinn_proto::{
     ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, NoneTokenStore, ServerConfig,
     TimeSource, TransportConfig, VarInt,
@@ -13,26 +13,8 @@ use quinn_proto::{
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// Maker of congestion controllers, one for each connection.
-pub type ControllerFactory = dyn congestion::ControllerFactory + Send + Sync;
-
 /// Bytes of the first destination connection ID of a client, which it chooses itself; quinn's default.
 const FIRST_CONNECTION_ID_BYTES: usize = 20;
-
-/// Returns the maker of one of quinn's controllers with quinn's parameters; `None` of a user-defined one.
-///
-/// A controller of BBR draws random numbers from the operating system. They choose the phase of its gain cycle, which has an
-/// effect on the pacing rate that it reports and none on its window; quinn paces by window and round-trip time, so that no
-/// packet depends on them.
-#[must_use]
-pub fn built_in_controller(algorithm: CongestionControl) -> Option<Arc<ControllerFactory>> {
-    Some(match algorithm {
-        CongestionControl::Cubic => Arc::new(CubicConfig::default()),
-        CongestionControl::NewReno => Arc::new(NewRenoConfig::default()),
-        CongestionControl::Bbr => Arc::new(BbrConfig::default()),
-        CongestionControl::Custom(_) => return None,
-    })
-}
 
 /// Settings of one end.
 #[derive(Debug)]

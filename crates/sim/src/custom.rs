@@ -33,7 +33,7 @@ pub struct CustomAlgorithms {
     thread_context: Option<Arc<ThreadContext>>,
     congestion_controls: Vec<NamedConstructor<dyn CustomCongestionControl>>,
     disciplines: Vec<NamedConstructor<dyn CustomDiscipline>>,
-    quic_controllers: Vec<NamedConstructor<quic_factory::Factory>>,
+    quic_controllers: Vec<NamedConstructor<quic_factory::Controllers>>,
 }
 
 /// Named constructor of an algorithm.

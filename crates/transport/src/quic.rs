@@ -39,6 +39,10 @@ pub enum CongestionControl {
     NewReno,
     /// BBR.
     Bbr,
+    /// CUBIC of s2n-quic.
+    S2nCubic,
+    /// BBR version 2 of s2n-quic.
+    S2nBbr,
     /// User-defined algorithm.
     Custom(CustomControllerId),
 }

@@ -36,7 +36,9 @@ impl Law {
     /// - a transport of scenarios: `tpa-wide`, `tcp-cubic`; of those that begin with `tcp-` the prefix may be left out;
     /// - `reno`: RFC 5681 with SACK and RACK;
     /// - `quic-cubic`, `quic-newreno`, `quic-bbr`: the algorithms of QUIC, in a build with it;
-    /// - `own:NAME`: a user-defined algorithm, over TCP with the loss detection of Linux.
+    /// - `quic-s2n-cubic`, `quic-s2n-bbr`: those of s2n-quic, in a build with them;
+    /// - `own:NAME`: a user-defined algorithm, over TCP with the loss detection of Linux;
+    /// - `quic-own:NAME`: a user-defined algorithm of QUIC.
     ///
     /// # Errors
     /// If there is no such algorithm, or a setting is malformed.

@@ -379,6 +379,8 @@ fn a_name_selects_a_transport_and_takes_settings() {
     assert_eq!(settings("reno"), "transport=tcp-sack");
     assert_eq!(settings("tpa-wide@wide.mss_bytes=1000"), "transport=tpa-wide wide.mss_bytes=1000");
     assert_eq!(settings("own:Mine"), "transport=tcp-cubic tcp.congestion_control=own:Mine");
+    assert_eq!(settings("quic-s2n-bbr"), "transport=quic quic.congestion_control=s2n-bbr");
+    assert_eq!(settings("quic-own:Mine"), "transport=quic quic.congestion_control=own:Mine");
     let unknown = Law::parse("cubik").unwrap_err().to_string();
     assert!(unknown.contains("did you mean `cubic`?"), "{unknown}");
     assert!(Law::parse("cubic@tcp.min_rto_s").is_err(), "a setting without a value");

@@ -1,5 +1,6 @@
 //! Data of the user that a stream has not taken yet.
 
+use crate::controllers::Backlog;
 use crate::stream_data::{CHUNK_BYTES, StreamData};
 use quinn_proto::{Connection, Dir, StreamId};
 use std::collections::VecDeque;
@@ -85,6 +86,14 @@ impl<P: StreamData> Outgoing<P> {
         let is_old = range.start < self.sent;
         self.sent = self.sent.max(range.end);
         is_old
+    }
+
+    /// Returns whether some data were never sent.
+    pub(super) fn backlog(&self) -> Backlog {
+        match self.pending.is_empty() && self.sent >= self.written {
+            true => Backlog::Empty,
+            false => Backlog::Waiting,
+        }
     }
 
     /// Writes as much as the stream takes, and its end behind all data.

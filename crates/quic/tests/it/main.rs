@@ -3,6 +3,7 @@
 mod controllers;
 mod dialogues;
 mod hostile;
+mod s2n;
 mod simulated;
 mod support;
 mod transfers;

@@ -10,8 +10,8 @@ const DEFAULT: Config = Config::DEFAULT;
 pub const QUIC: &[Key] = &[
     Key::word_or_user_defined(
         "congestion_control",
-        &["cubic", "newreno", "bbr"],
-        "congestion control algorithm, of quinn; own: user-defined, see docs/protocols/quic.md",
+        &["cubic", "newreno", "bbr", "s2n-cubic", "s2n-bbr"],
+        "congestion control algorithm, of quinn or s2n-quic; own: user-defined, see docs/protocols/quic.md",
     )
     .default(Literal::Word("cubic")),
     Key::integer(

@@ -59,7 +59,11 @@ const fn quic_controller(over: &Transport) -> Option<CustomControllerId> {
     match over {
         Transport::Quic(config) => match config.congestion_control() {
             CongestionControl::Custom(id) => Some(id),
-            CongestionControl::Cubic | CongestionControl::NewReno | CongestionControl::Bbr => None,
+            CongestionControl::Cubic
+            | CongestionControl::NewReno
+            | CongestionControl::Bbr
+            | CongestionControl::S2nCubic
+            | CongestionControl::S2nBbr => None,
         },
         Transport::Tcp(_) | Transport::Tpa(_) | Transport::Wide(_) => None,
     }

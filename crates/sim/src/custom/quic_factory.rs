@@ -1,8 +1,8 @@
-//! Maker of congestion controllers of QUIC, with and without the feature.
+//! Congestion controllers of QUIC, with and without the feature.
 
-/// Maker of congestion controllers, as quinn takes them.
+/// Congestion controllers of an endpoint.
 #[cfg(feature = "quic")]
-pub(super) type Factory = hopline_quic::ControllerFactory;
+pub(super) type Controllers = hopline_quic::Controllers;
 /// Without QUIC there is none.
 #[cfg(not(feature = "quic"))]
-pub(super) type Factory = dyn std::any::Any;
+pub(super) type Controllers = ();
