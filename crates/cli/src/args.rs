@@ -407,6 +407,15 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "RUNS", conflicts_with = "list")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "full")]
     pub(crate) readings: Option<Readings>,
+    /// Seed of the random networks of the figure `draws` [default: 1]
+    #[arg(long, value_name = "N", requires = "figure")]
+    pub(crate) seed: Option<u64>,
+    /// Number of the random networks of the figure `draws`
+    #[arg(long, value_name = "N", requires = "figure", value_parser = count, allow_negative_numbers = true)]
+    pub(crate) networks: Option<NonZeroU16>,
+    /// Another algorithm on the random networks of the figure `draws`, as of `hopline evaluate`; may be repeated
+    #[arg(long, value_name = "LAW", requires = "figure")]
+    pub(crate) law: Vec<String>,
     /// Keep the results in this directory
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,

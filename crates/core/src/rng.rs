@@ -57,6 +57,8 @@ pub enum Purpose {
     Arp = 21,
     /// The first IP identification of a node.
     Identification = 22,
+    /// Random networks for a comparison.
+    Networks = 23,
 }
 
 /// One stream of random numbers.

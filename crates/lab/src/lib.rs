@@ -13,6 +13,7 @@ pub mod comparison;
 pub mod counted;
 pub mod description;
 mod digest;
+pub mod draws;
 pub mod evaluation;
 pub mod execute;
 pub mod experiment;

@@ -3,6 +3,7 @@
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+mod draws;
 pub(crate) mod evaluate;
 mod experiment;
 pub(crate) mod man;

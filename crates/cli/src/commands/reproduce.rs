@@ -6,7 +6,9 @@ use crate::console;
 use crate::problems::{Failure, print_error_line};
 use crate::progress::Progress;
 use hopline_config::document::Setting;
-use hopline_lab::claims::{self, Evidence, Figure, Kind, Reading, Register, evaluate, evaluate_one};
+use hopline_lab::claims::{
+    self, Evidence, Figure, Kind, RandomNetworks, Reading, Register, evaluate, evaluate_one,
+};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::counted::count_text_as;
 use hopline_lab::experiment::{RunOptions, in_memory};
@@ -30,6 +32,10 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     if let Some(claim) = &args.explain {
         return explain(args, &register, claim);
     }
+    if let Some(random) = register.draws.as_ref().filter(|_| is_draws(args)) {
+        return super::draws::execute(args, random);
+    }
+    refuse_options_of_draws(args)?;
     let chosen = register.chosen(args.figure.as_deref())?;
     let effort = super::effort(&args.effort);
     let over = super::settings(&args.effort.set)?;
@@ -84,6 +90,22 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         shown.push_str(&format!("\nreport in {}\n", report.path().display()));
     }
     console::print(&shown)
+}
+
+fn is_draws(args: &Args) -> bool {
+    args.figure.as_deref() == Some(RandomNetworks::FIGURE)
+}
+
+/// Refuses options without effect.
+fn refuse_options_of_draws(args: &Args) -> Result<(), Problem> {
+    let given = [
+        ("--seed", args.seed.is_some()),
+        ("--networks", args.networks.is_some()),
+        ("--law", !args.law.is_empty()),
+    ];
+    let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+    Err(Problem::new(format!("{option} is for random networks only"))
+        .help("for example: hopline reproduce wide draws --seed 7; --set seed=7 sets the seed of scenarios"))
 }
 
 /// Evaluates one claim, and prints the evidence of the verdict.
@@ -224,6 +246,10 @@ fn list(papers: &Papers, only: Option<&str>) -> Result<(), Failure> {
             let claims: Vec<&str> = register.claims_of(&figure.id).map(|c| c.id.as_str()).collect();
             let claims = if claims.is_empty() { String::new() } else { format!(" [{}]", claims.join(", ")) };
             text.push_str(&format!("  {:<width$}  {}{claims}\n", figure.id, figure.title));
+        }
+        if let Some(random) = &register.draws {
+            let title = format!("Random networks, {} of a seed", random.networks);
+            text.push_str(&format!("  {:<width$}  {title}\n", RandomNetworks::FIGURE));
         }
         let waiting =
             register.claims.iter().filter(|c| matches!(c.test, hopline_lab::claims::Test::Missing(_)));

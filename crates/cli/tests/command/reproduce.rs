@@ -87,6 +87,34 @@ fn papers() -> tempfile::TempDir {
     folder
 }
 
+#[test]
+fn random_networks_are_equal_for_equal_seeds() {
+    let run = |seed: &str| {
+        let args = ["reproduce", "wide", "draws", "--networks", "1", "--seed", seed, "-q"];
+        stdout(&hopline(args))
+    };
+    let (one, again, other) = (run("9"), run("9"), run("10"));
+    assert!(one.starts_with("1 random network of seed 9\n") && one.contains("000-steady"), "{one}");
+    assert_eq!(one, again);
+    assert_ne!(one.replace("seed 9", ""), other.replace("seed 10", ""));
+    assert!(stdout(&hopline(["reproduce", "wide", "--list"])).contains("draws"));
+}
+
+#[test]
+fn options_of_random_networks_are_refused_elsewhere() {
+    for option in [["--seed", "7"], ["--networks", "3"], ["--law", "reno"]] {
+        let output = hopline([&["reproduce", "wide", "two"][..], &option].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("is for random networks only"), "{}", stderr(&output));
+    }
+    let output = hopline(["reproduce", "wide", "draws", "--readings"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("have no claims"), "{}", stderr(&output));
+    let output = hopline(["reproduce", "wide", "draws", "--law", "cubik"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("did you mean `cubic`"), "{}", stderr(&output));
+}
+
 fn reproduce(folder: &Path, more: &[&str]) -> Output {
     let start = ["reproduce", "mine", "--papers", "papers"];
     command().current_dir(folder).args(start.iter().chain(more)).output().unwrap()

@@ -1,7 +1,7 @@
 //! Keys of a claims file.
 
 use hopline_config::field::{self, Field};
-use hopline_config::schema::Default::Word;
+use hopline_config::schema::Default::{Integer, Word};
 use hopline_config::schema::{Key, Literal};
 
 /// The words of `of_several`.
@@ -32,8 +32,24 @@ pub const CLAIMS: &[Key] = &[
         "questions that the paper leaves open: under --readings every claim is judged by every combination of answers, \
          and by each other answer of the axes that are varied alone",
     ),
+    Key::table("draws", DRAWS, "comparison on random networks, the figure `draws`"),
     Key::tables("figure", FIGURE, "what can be reproduced: figures, tables, experiments").required(),
     Key::tables("claim", CLAIM, "what the paper says").required(),
+];
+
+/// Keys of [`DRAWS`] that always have a value.
+pub mod draws {
+    use super::*;
+
+    /// `networks`.
+    pub const NETWORKS: Field<u64> =
+        Field::integer(Key::integer("networks", 1, 10_000, "number of networks").with_default(Integer(100)));
+}
+
+/// `[draws]`.
+pub const DRAWS: &[Key] = &[
+    Key::texts("algorithms", "names as of `hopline evaluate`, the one of interest first").required(),
+    draws::NETWORKS.key,
 ];
 
 /// Keys of [`AXIS`] that always have a value.

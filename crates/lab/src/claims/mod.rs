@@ -41,7 +41,7 @@ pub use measure::{ComparisonPoint, Measure, Quantity, SecondRatio};
 pub use measurement::Measurement;
 pub use reading::{AlternativeReading, Reading};
 pub(crate) use readings::reading_runs;
-pub use register::{FILE, Register};
+pub use register::{FILE, RandomNetworks, Register};
 pub use rule::Rule;
 pub use selector::{Aggregate, Selector};
 pub use tally::{ClaimTally, Count};

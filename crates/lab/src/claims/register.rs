@@ -6,6 +6,7 @@ use super::claim::{Claim, Test};
 use super::figure::Figure;
 use super::keys;
 use super::rule::Rule;
+use crate::evaluation::Law;
 use crate::plan::{Effort, Overrides, Plan};
 use hopline_config::document::{self, Setting};
 use hopline_config::schema::{Section, check_document};
@@ -31,6 +32,28 @@ pub struct Register {
     pub figures: Vec<Figure>,
     /// Claims.
     pub claims: Vec<Claim>,
+    /// Comparison on random networks.
+    pub draws: Option<RandomNetworks>,
+}
+
+/// Comparison on random networks: [`crate::draws`].
+#[derive(Clone, Debug)]
+pub struct RandomNetworks {
+    /// Algorithms, the one of interest first.
+    pub laws: Vec<Law>,
+    /// Number of networks.
+    pub networks: usize,
+}
+
+impl RandomNetworks {
+    /// Name of the comparison, in place of that of a figure.
+    pub const FIGURE: &str = "draws";
+
+    fn of(section: &Section<'_>) -> Result<Self, Problem> {
+        let laws = section.texts("algorithms").into_iter().map(Law::parse);
+        let laws = laws.collect::<Result<_, _>>().map_err(|p| p.at(section.origin_of("algorithms")))?;
+        Ok(Self { laws, networks: section.get(keys::draws::NETWORKS) as usize })
+    }
 }
 
 impl Register {
@@ -61,7 +84,8 @@ impl Register {
         unique(&sections)?;
         let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let paper = file.get(keys::claims::PAPER).to_owned();
-        Ok(Self { id, paper, rule, axes, figures, claims })
+        let draws = file.has("draws").then(|| RandomNetworks::of(&file.section("draws"))).transpose()?;
+        Ok(Self { id, paper, rule, axes, figures, claims, draws })
     }
 
     /// Returns the numbers of the chosen figures: of the one called `figure`, or of all.

@@ -52,7 +52,7 @@ impl Law {
 
     /// Returns the settings that select it in `scenario`; `marks`: whether TCP asks for ECN marks, if it reacts to them.
     /// Parameters of a transport are set for the evaluated flows alone, where they are listed one by one.
-    pub(super) fn settings_on(&self, scenario: &Scenario, marks: bool) -> Result<Vec<Setting>, Problem> {
+    pub(crate) fn settings_on(&self, scenario: &Scenario, marks: bool) -> Result<Vec<Setting>, Problem> {
         let transport = self.settings.iter().find(|setting| setting.path == "transport");
         let reacts = transport.is_none_or(|setting| !WITHOUT_CLASSIC_ECN.contains(&setting.text().as_str()));
         let ask = (marks && reacts).then(|| Setting::parse(&self.name, "tcp.ecn=ask")).transpose()?;

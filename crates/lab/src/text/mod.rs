@@ -1,6 +1,7 @@
 //! Text of results for a terminal.
 
 pub mod comparison;
+pub mod draws;
 pub mod evaluation;
 pub mod explanation;
 pub mod reproduction;
