@@ -32,15 +32,8 @@ pub(super) fn crowd(random: &mut RandomStream, seed: u64) -> Draw {
     for _ in 0..flows {
         sketch.law("start_jitter_s = 5");
     }
-    Draw {
-        id: String::new(),
-        kind: Kind::Crowd,
-        toml: sketch.text,
-        marks: false,
-        loss,
-        base_delay_s: bottleneck.base_delay_s(),
-        measure: Measure::Goodput { ceiling_bps: rate * 1e6 * (1.0 - loss) },
-    }
+    let measure = Measure::Goodput { ceiling_bps: rate * 1e6 * (1.0 - loss) };
+    Draw { loss, ..Draw::new(sketch, Kind::Crowd, &bottleneck, measure) }
 }
 
 /// Draws 1 to 4 flows among 1 to 30 of CUBIC, over 10 to 250 ms and with queues of 0.5 to 4 products.
@@ -58,7 +51,7 @@ pub(super) fn beside_cubic(random: &mut RandomStream, seed: u64) -> Draw {
     }
     let each = rate * 1e6 / f64::from(flows + others);
     let measure = Measure::Shares { law_bps: each * f64::from(flows), other_bps: each * f64::from(others) };
-    mixed(sketch, Kind::BesideCubic, &bottleneck, measure)
+    Draw::new(sketch, Kind::BesideCubic, &bottleneck, measure)
 }
 
 /// Draws a flow beside datagrams at 20 to 80 % of the rate, on and off for 1 to 5 s.
@@ -75,7 +68,7 @@ pub(super) fn beside_datagrams(random: &mut RandomStream, seed: u64) -> Draw {
     ));
     let offered = share * rate * 1e6 * on / (on + off);
     let measure = Measure::Shares { law_bps: rate * 1e6 - offered, other_bps: offered };
-    mixed(sketch, Kind::BesideDatagrams, &bottleneck, measure)
+    Draw::new(sketch, Kind::BesideDatagrams, &bottleneck, measure)
 }
 
 /// Draws a flow beside CUBIC, both with ECN, in a queue that marks.
@@ -91,17 +84,5 @@ pub(super) fn beside_marked(random: &mut RandomStream, seed: u64) -> Draw {
     sketch.other(&format!("{CUBIC}\ntcp.ecn = \"ask\"\nstart_jitter_s = 2"));
     sketch.law("start_jitter_s = 2");
     let measure = Measure::Shares { law_bps: rate * 5e5, other_bps: rate * 5e5 };
-    Draw { marks: true, ..mixed(sketch, Kind::BesideMarked, &bottleneck, measure) }
-}
-
-fn mixed(sketch: Sketch, kind: Kind, bottleneck: &Bottleneck, measure: Measure) -> Draw {
-    Draw {
-        id: String::new(),
-        kind,
-        toml: sketch.text,
-        marks: false,
-        loss: 0.0,
-        base_delay_s: bottleneck.base_delay_s(),
-        measure,
-    }
+    Draw { marks: true, ..Draw::new(sketch, Kind::BesideMarked, &bottleneck, measure) }
 }

@@ -22,15 +22,9 @@ pub(super) fn steady(random: &mut RandomStream, seed: u64) -> Draw {
         slow_way_back(&mut sketch, rate, delay);
     }
     sketch.law("");
-    Draw {
-        id: String::new(),
-        kind: Kind::Steady,
-        toml: sketch.text,
-        marks: discipline == "red",
-        loss,
-        base_delay_s: bottleneck.base_delay_s(),
-        measure: Measure::Goodput { ceiling_bps: rate * 1e6 * (1.0 - loss) },
-    }
+    let measure = Measure::Goodput { ceiling_bps: rate * 1e6 * (1.0 - loss) };
+    let marks = discipline == "red";
+    Draw { marks, loss, ..Draw::new(sketch, Kind::Steady, &bottleneck, measure) }
 }
 
 /// Draws responses of 10 kB to 1 MB over 20 to 600 ms.
@@ -50,15 +44,7 @@ pub(super) fn requests(random: &mut RandomStream, seed: u64) -> Draw {
         sketch.other("transport = \"tcp-cubic\"\ntcp.congestion_control = \"cubic\"");
     }
     let least_s = 2.0 * bottleneck.base_delay_s() + bytes * 8.0 / (rate * 1e6);
-    Draw {
-        id: String::new(),
-        kind: Kind::Requests,
-        toml: sketch.text,
-        marks: false,
-        loss,
-        base_delay_s: bottleneck.base_delay_s(),
-        measure: Measure::Response { least_s },
-    }
+    Draw { loss, ..Draw::new(sketch, Kind::Requests, &bottleneck, Measure::Response { least_s }) }
 }
 
 /// Returns the keys of a queue discipline.

@@ -35,6 +35,19 @@ pub struct Draw {
 }
 
 impl Draw {
+    /// Returns a network without marks and losses. It gets its name from its place.
+    pub(super) fn new(sketch: Sketch, kind: Kind, bottleneck: &Bottleneck, measure: Measure) -> Self {
+        Self {
+            id: String::new(),
+            kind,
+            toml: sketch.text,
+            marks: false,
+            loss: 0.0,
+            base_delay_s: bottleneck.base_delay_s(),
+            measure,
+        }
+    }
+
     /// Returns the plan of one run for each algorithm, with `set` over the scenario.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ pub(super) fn outages(random: &mut RandomStream, seed: u64) -> Draw {
     }
     sketch.law("");
     let ceiling_bps = rate * 1e6 * (1.0 - silent / DURATION_S);
-    done(sketch, Kind::Outages, &bottleneck, ceiling_bps)
+    Draw::new(sketch, Kind::Outages, &bottleneck, Measure::Goodput { ceiling_bps })
 }
 
 /// Draws delays that change tenfold.
@@ -101,7 +101,7 @@ pub(super) fn delay_steps(random: &mut RandomStream, seed: u64) -> Draw {
         ));
     }
     sketch.law("");
-    done(sketch, Kind::DelaySteps, &bottleneck, rate * 1e6)
+    Draw::new(sketch, Kind::DelaySteps, &bottleneck, Measure::Goodput { ceiling_bps: rate * 1e6 })
 }
 
 /// Draws the path over satellites: every 15 s an outage of 50 to 200 ms, another delay and another rate.
@@ -132,7 +132,12 @@ pub(super) fn satellite(random: &mut RandomStream, seed: u64) -> Draw {
     }
     sketch.push(&outages);
     sketch.law("");
-    done(sketch, Kind::Satellite, &bottleneck, mean_bps(&rates) * (1.0 - silent / DURATION_S))
+    Draw::new(
+        sketch,
+        Kind::Satellite,
+        &bottleneck,
+        Measure::Goodput { ceiling_bps: mean_bps(&rates) * (1.0 - silent / DURATION_S) },
+    )
 }
 
 /// Returns the draw of a link with these rates.
@@ -148,19 +153,7 @@ fn of_rates(random: &mut RandomStream, seed: u64, (kind, delay_ms): (Kind, f64),
         sketch.push(&format!("[[link.rate]]\nfrom_s = {from:.3}\nrate_mbps = {rate:.4}"));
     }
     sketch.law("");
-    done(sketch, kind, &bottleneck, mean * 1e6)
-}
-
-fn done(sketch: Sketch, kind: Kind, bottleneck: &Bottleneck, ceiling_bps: f64) -> Draw {
-    Draw {
-        id: String::new(),
-        kind,
-        toml: sketch.text,
-        marks: false,
-        loss: 0.0,
-        base_delay_s: bottleneck.base_delay_s(),
-        measure: Measure::Goodput { ceiling_bps },
-    }
+    Draw::new(sketch, kind, &bottleneck, Measure::Goodput { ceiling_bps: mean * 1e6 })
 }
 
 /// Returns the mean of the rates over the run, bit/s.
