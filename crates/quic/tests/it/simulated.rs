@@ -1,6 +1,6 @@
 //! Flows over QUIC in simulated networks.
 
-use crate::support::{WIRED, scenario, spec};
+use crate::support::{OUTAGE, WIRED, scenario, spec};
 use hopline_core::Duration;
 use hopline_scenario::CustomAlgorithms;
 use hopline_sim::{Outcome, Spec, simulate};
@@ -94,26 +94,7 @@ fn a_flow_that_stops_delivers_nothing_more() {
 
 #[test]
 fn an_outage_is_survived() {
-    let text = "\
-duration_s = 15
-transport = \"quic\"
-[radio]
-preset = \"dot11b\"
-[nodes]
-layout = \"chain\"
-count = 2
-spacing_m = 50
-[[outage]]
-from = \"n0\"
-to = \"n1\"
-both_ways = true
-start_s = 2
-end_s = 7
-[[flow]]
-src = \"n0\"
-dst = \"n1\"
-";
-    let spec = scenario(text, &[], CustomAlgorithms::default()).spec(1).unwrap_or_else(|e| panic!("{e}"));
+    let spec = scenario(OUTAGE, &[], CustomAlgorithms::default()).spec(1).unwrap_or_else(|e| panic!("{e}"));
     let outcome = simulate(&spec, 1);
     let flow = &outcome.flows[0];
     let silence = flow.longest_silence.as_secs_f64();

@@ -66,3 +66,24 @@ pub(crate) fn scenario(text: &str, settings: &[&str], machines: CustomAlgorithms
 pub(crate) fn spec(settings: &[&str]) -> Spec {
     scenario(WIRED, settings, CustomAlgorithms::default()).spec(1).unwrap_or_else(|e| panic!("{e}"))
 }
+
+/// Two radios; nothing passes for five seconds.
+pub(crate) const OUTAGE: &str = "\
+duration_s = 15
+transport = \"quic\"
+[radio]
+preset = \"dot11b\"
+[nodes]
+layout = \"chain\"
+count = 2
+spacing_m = 50
+[[outage]]
+from = \"n0\"
+to = \"n1\"
+both_ways = true
+start_s = 2
+end_s = 7
+[[flow]]
+src = \"n0\"
+dst = \"n1\"
+";

@@ -3,7 +3,7 @@
 mod metronome;
 mod recorder;
 
-use crate::support::{WIRED, scenario, spec, transfer};
+use crate::support::{OUTAGE, WIRED, scenario, spec, transfer};
 use hopline_core::{Duration, Instant};
 use hopline_lab::evaluation::{Law, Selection, Verdict, open};
 use hopline_lab::experiment::RunOptions;
@@ -126,30 +126,9 @@ fn a_burst_of_losses_is_reported_as_one() {
     assert!(sum(&source, of(true)) > 1 && sum(&source, of(false)) > 1);
 }
 
-/// Two radios; nothing passes for five seconds.
-const OUTAGE: &str = "\
-duration_s = 12
-transport = \"quic\"
-[radio]
-preset = \"dot11b\"
-[nodes]
-layout = \"chain\"
-count = 2
-spacing_m = 50
-[[outage]]
-from = \"n0\"
-to = \"n1\"
-both_ways = true
-start_s = 2
-end_s = 7
-[[flow]]
-src = \"n0\"
-dst = \"n1\"
-";
-
 #[test]
 fn persistent_congestion_reaches_the_controller() {
-    let (outcome, [source, _]) = recorded(OUTAGE, &[], cubic::Endpoint::default);
+    let (outcome, [source, _]) = recorded(OUTAGE, &["duration_s=12"], cubic::Endpoint::default);
     let told = |call: &Call| matches!(call, Call::QuinnLost { persistent: true, .. });
     assert!(source.iter().any(told), "quinn finds it");
     let windows = source.iter().filter_map(|call| match call {
