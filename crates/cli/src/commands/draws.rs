@@ -36,6 +36,9 @@ pub(crate) fn execute(args: &Args, random: &RandomNetworks) -> Result<(), Failur
     let plans = networks.iter().map(|draw| draw.plan(&laws, &set)).collect::<Result<Vec<_>, _>>()?;
     if let Some(folder) = &args.output {
         check_directory(folder)?;
+        if !args.force && std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(OutputError::Exists { target: folder.clone() }.into());
+        }
         write_scenarios(folder, &networks)?;
     }
     console::catch_interrupts()?;
@@ -46,19 +49,22 @@ pub(crate) fn execute(args: &Args, random: &RandomNetworks) -> Result<(), Failur
     let command = experiment::command();
     let progress = Progress::new(args.effort.quiet);
     let how = RunOptions { jobs: args.effort.jobs.map(Into::into), command: &command, watch: &progress };
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut failed) = (Vec::new(), Ok(()));
     for (draw, plan) in networks.iter().zip(&plans) {
         let (made, _) = in_memory(plan, how).map_err(|e| Failure::of_experiment(e, Path::new("")))?;
         outcomes.push(Outcome::of(draw, &made));
+        failed = failed.and(experiment::check_all_ran(&made));
     }
     let json = format!("{}\n", draws::json(seed, &names, &networks, &outcomes));
     if let Some(folder) = &args.output {
         write_file(&folder.join(RESULTS), Existing::Replace, |file| file.write_all(json.as_bytes()))?;
     }
     if args.effort.json {
-        return console::print(&json);
+        console::print(&json)?;
+    } else {
+        console::print(&text::draws::describe(seed, &names, &networks, &outcomes))?;
     }
-    console::print(&text::draws::describe(seed, &names, &networks, &outcomes))
+    failed
 }
 
 fn refuse_other_options(args: &Args) -> Result<(), Problem> {

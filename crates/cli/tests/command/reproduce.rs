@@ -101,6 +101,18 @@ fn random_networks_are_equal_for_equal_seeds() {
 }
 
 #[test]
+fn random_networks_leave_a_directory_with_files_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("000-steady.toml");
+    std::fs::write(&own, "mine").unwrap();
+    let directory = folder.path().to_string_lossy().into_owned();
+    let output = hopline(["reproduce", "wide", "draws", "--networks", "1", "-q", "-o", &directory]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("add --force"), "{}", stderr(&output));
+    assert_eq!(std::fs::read_to_string(&own).unwrap(), "mine");
+}
+
+#[test]
 fn options_of_random_networks_are_refused_elsewhere() {
     for option in [["--seed", "7"], ["--networks", "3"], ["--law", "reno"]] {
         let output = hopline([&["reproduce", "wide", "two"][..], &option].concat());

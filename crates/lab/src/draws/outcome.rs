@@ -7,14 +7,14 @@ use crate::evaluation::LAW_CLASS;
 use crate::metrics::Level;
 use serde::Serialize;
 
-/// Results of an algorithm on a random network; `None` where there is no value.
+/// Results of an algorithm on a random network; `None` where there is no value, as of a failed run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Outcome {
     /// Performance, where more is better, as a share of the highest possible value.
     pub performance: Option<f64>,
     /// Sum of the goodputs of its flows, bit/s.
     pub goodput_bps: Option<f64>,
-    /// Mean queueing delay, seconds; of constant paths.
+    /// Mean queueing delay with jitter and late packets, seconds; of constant paths.
     pub wait_s: Option<f64>,
     /// 95th percentile of the one-way delay, seconds.
     pub delay_p95_s: Option<f64>,
@@ -35,27 +35,27 @@ impl Outcome {
 
     fn of_point(draw: &Draw, point: &PointResult) -> Self {
         let law = |name| value(point, LAW_CLASS, name);
+        if !point.failed.is_empty() {
+            return Self::default();
+        }
         // Flows that got nothing have no goodput at all.
-        let goodput_bps = law("goodput_bps").or(Some(0.0));
+        let goodput_bps = law("goodput_bps").unwrap_or(0.0);
         let other = value(point, "other", "goodput_bps");
         let other_share = match draw.measure {
             Measure::Shares { other_bps, .. } => Some(other.unwrap_or(0.0) / other_bps),
             _ => None,
         };
         let performance = match draw.measure {
-            Measure::Goodput { ceiling_bps } => goodput_bps.map(|bps| bps / ceiling_bps),
-            Measure::Response { least_s } => {
-                law("response_mean_s").map(|seconds| least_s / seconds).or(Some(0.0))
-            }
+            Measure::Goodput { ceiling_bps } => goodput_bps / ceiling_bps,
+            Measure::Response { least_s } => law("response_mean_s").map_or(0.0, |seconds| least_s / seconds),
             Measure::Shares { law_bps, .. } => {
-                goodput_bps.zip(other_share).map(|(bps, other)| (bps / law_bps).min(other).min(1.0))
+                (goodput_bps / law_bps).min(other_share.unwrap_or(0.0)).min(1.0)
             }
         };
-        let failed = !point.failed.is_empty();
         let overhead = law("rtx_index_pct").map(|percent| (1.0 + percent / 100.0) * (1.0 - draw.loss));
         Self {
-            performance: performance.filter(|_| !failed),
-            goodput_bps: goodput_bps.filter(|_| !failed),
+            performance: Some(performance),
+            goodput_bps: Some(goodput_bps),
             wait_s: law("delay_mean_s")
                 .filter(|_| draw.kind.is_steady())
                 .map(|delay| delay - draw.base_delay_s),

@@ -50,7 +50,7 @@ pub struct Summary {
     pub of_ceiling: Option<Quantiles>,
     /// Share of the draws with a mean queueing delay above 20 ms, of constant paths.
     pub long_waits: Option<f64>,
-    /// Draws in which more than 1.1 / (1 − loss) packets were sent per delivered packet, and the largest overhead.
+    /// Draws in which more than 1.1 / (1 − loss) packets were sent per delivered packet.
     pub collapsed: usize,
     /// Largest overhead.
     pub overhead: Option<f64>,
@@ -95,7 +95,7 @@ impl Summary {
     }
 }
 
-/// Returns the performance of `law` divided by the best of the other algorithms; `None` if one of them has none.
+/// Returns the performance of `law` divided by the best of the other algorithms; `None` without a value of it or of any other one.
 #[must_use]
 pub(crate) fn ratio_to_best_rival(all: &[Outcome], law: usize) -> Option<f64> {
     let rivals = all.iter().enumerate().filter(|(other, _)| *other != law);
