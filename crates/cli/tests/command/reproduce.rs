@@ -122,6 +122,8 @@ fn options_of_random_networks_are_refused_elsewhere() {
     let output = hopline(["reproduce", "wide", "draws", "--readings"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("have no claims"), "{}", stderr(&output));
+    let near = stderr(&hopline(["reproduce", "wide", "drws"]));
+    assert!(near.contains("did you mean `draws`"), "{near}");
     let output = hopline(["reproduce", "wide", "draws", "--law", "cubik"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("did you mean `cubic`"), "{}", stderr(&output));

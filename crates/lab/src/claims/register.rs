@@ -97,7 +97,8 @@ impl Register {
         let Some(asked) = figure else { return Ok((0..self.figures.len()).collect()) };
         let found = self.figures.iter().position(|f| f.id == asked);
         found.map(|number| vec![number]).ok_or_else(|| {
-            let known: Vec<&str> = self.figures.iter().map(|f| f.id.as_str()).collect();
+            let random = self.draws.as_ref().map(|_| RandomNetworks::FIGURE);
+            let known: Vec<&str> = self.figures.iter().map(|f| f.id.as_str()).chain(random).collect();
             let guess = nearest(asked, known.iter().copied());
             let guess = guess.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
             Problem::new(format!("{} has no figure `{asked}`", self.id))
