@@ -3,6 +3,7 @@
 mod cells;
 pub mod links;
 mod proxies;
+mod rate_trace;
 
 pub use crate::custom::CustomAlgorithms;
 pub use crate::distribution::RandomVariable;

@@ -12,7 +12,7 @@ use crate::kernel::Kernel;
 use crate::outage::OutageSchedule;
 use crate::packet::Handle;
 use crate::queue_access::{QueuedPackets, new_queue};
-use crate::spec::links::Reordering;
+use crate::spec::links::{RateTrace, Reordering};
 use crate::spec::{CustomAlgorithms, LinkSpec, Spec};
 use crate::trace::{DropLocation, DropReason, TraceEvent, Tracer};
 use hopline_core::{Duration, Instant, NodeId, Purpose, RandomStream};
@@ -20,6 +20,7 @@ use hopline_queue::InterfaceQueue;
 use hopline_queue::drop_tail::Class;
 use hopline_radio::phy::errors::ErrorProcess;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 /// All wired links.
 #[derive(Debug)]
@@ -59,6 +60,7 @@ struct LinkDirection {
     reordering: Option<(Reordering, RandomStream)>,
     policer: Option<TokenBucket>,
     shaper: Option<ShaperState>,
+    rate_trace: Option<Arc<RateTrace>>,
     errors: ErrorProcess,
     stream: RandomStream,
 }
@@ -90,6 +92,7 @@ impl WiredLink {
                 .map(|late| (late, stream(side, Purpose::Reordering))),
             policer: spec.impairments.policer[side as usize].map(TokenBucket::new),
             shaper: spec.impairments.shaper[side as usize].map(ShaperState::new),
+            rate_trace: spec.impairments.rate_traces[side as usize].clone(),
             errors: ErrorProcess::new(spec.errors[side as usize]),
             stream: stream(side, Purpose::Errors),
         };
@@ -190,6 +193,7 @@ impl Wires {
         let (handle, from) = (direction.next_arrival(now)?, direction.from);
         let len_bytes = kernel.packets.len(handle);
         let bits = 8 * u64::from(len_bytes);
+        let rate_bps = direction.rate_trace.as_ref().map_or(rate_bps, |trace| trace.mean_bps());
         let lost =
             if direction.errors.corrupts(now, bits, Duration::of_bits(bits, rate_bps), &mut direction.stream)
             {
@@ -244,7 +248,11 @@ impl Wires {
         let Some((handle, _)) = next else { return };
         let len_bytes = kernel.packets.len(handle);
         direction.charge_shaper(len_bytes);
-        let sent = kernel.now + Duration::of_bits(8 * u64::from(len_bytes), rate_bps);
+        let bits = 8 * u64::from(len_bytes);
+        let sent = match &direction.rate_trace {
+            Some(trace) => trace.sent_at(kernel.now, bits),
+            None => kernel.now + Duration::of_bits(bits, rate_bps),
+        };
         let slot = direction.until_slot(sent);
         let extra = slot + direction.draw_jitter(sent + slot) + direction.draw_reordering_delay();
         direction.in_transmission = Some(TransmittingPacket { handle, extra });

@@ -5,9 +5,10 @@ use crate::support::{self, SpecBuilder, link, wired};
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::outcome::{Connected, DropCounts};
-use hopline_sim::spec::links::{Policer, Reordering};
+use hopline_sim::spec::links::{Policer, RateTrace, Reordering};
 use hopline_sim::trace::DropReason;
 use hopline_sim::{Spec, simulate};
+use std::sync::Arc;
 
 /// Longer than any of these runs: a CBR flow that sends one packet.
 const ONCE: Duration = Duration::from_secs(1000);
@@ -245,4 +246,21 @@ fn a_transfer_survives_longer_and_shorter_paths() {
     let outcome = simulate(&spec, 1);
     assert!(outcome.flows[0].bytes_received > 10_000_000, "{}", outcome.flows[0].bytes_received);
     assert_eq!(outcome.fingerprint, simulate(&spec, 1).fingerprint);
+}
+
+#[test]
+fn packets_follow_a_trace_of_rates_through_its_stops() {
+    // 10 Mb/s for 1.5 ms, then a stop of 2.5 ms: packets of 1 ms each.
+    let rates = vec![(Duration::ZERO, 10_000_000), (Duration::from_micros(1500), 0)];
+    let trace = RateTrace::new(rates, Duration::from_millis(4), Duration::ZERO).map(Arc::new);
+    let spec = (0..4).fold(row(1), |spec, _| spec.cbr(0, 1, PAYLOAD, ONCE)).cbr(1, 0, PAYLOAD, ONCE);
+    let (_, notes) = record(&spec.change(|spec| spec.links[0].impairments.rate_traces[0] = trace), 1);
+    // The second packet is half sent when the link stops.
+    let expected = [1_000, 4_500, 5_500, 9_000].map(|us| Instant::from_nanos(1000 * (5_000 + us)));
+    assert_eq!(notes.times(1, RecordedKind::WireReceived), expected);
+    assert_eq!(
+        notes.times(0, RecordedKind::WireReceived),
+        [Instant::from_millis(6)],
+        "the other direction keeps its rate"
+    );
 }

@@ -1,6 +1,8 @@
 //! Properties of wired links beyond carrying packets at one rate.
 
+pub use super::rate_trace::RateTrace;
 use hopline_core::{Duration, Instant};
+use std::sync::Arc;
 
 /// Properties of a link by direction: what `a` sends, and what `b` sends.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +20,8 @@ pub struct LinkImpairments {
     pub shaper: [Option<Shaper>; 2],
     /// Other rates from these moments on, bits per second, not 0; the earliest first. Of both directions.
     pub rates: Vec<(Instant, u64)>,
+    /// Rates of each direction that repeat, in place of all others of that direction.
+    pub rate_traces: [Option<Arc<RateTrace>>; 2],
     /// Other propagation delays of packets that leave from these moments on; the earliest first. Of both directions. After
     /// a change to a shorter delay, packets overtake those that left before, as after a change of the path.
     pub delays: Vec<(Instant, Duration)>,
