@@ -11,6 +11,7 @@ pub mod folder;
 pub mod keys;
 pub mod movements;
 pub mod parameters;
+pub mod rate_trace;
 pub mod recorded;
 mod resolve;
 #[cfg(test)]

@@ -33,6 +33,7 @@ mod own;
 mod pacing;
 mod proxies;
 mod ranges;
+mod rate_traces;
 mod recovery;
 mod settings;
 mod traffic;

@@ -14,9 +14,6 @@ pub mod link {
     /// `b`.
     pub const B: Field<field::Word> =
         Field::word(Key::text("b", "name of the node at the other end").required());
-    /// `rate_mbps`.
-    pub const RATE_MBPS: Field<f64> =
-        Field::number(Key::number("rate_mbps", 1e-6, 1e6, "rate of each direction").required());
     /// `delay_ms`.
     pub const DELAY_MS: Field<f64> =
         Field::number(Key::number("delay_ms", 0.0, 1e6, "propagation delay").required());
@@ -26,7 +23,8 @@ pub mod link {
 pub const LINK: &[Key] = &[
     link::A.key,
     link::B.key,
-    link::RATE_MBPS.key,
+    Key::number("rate_mbps", 1e-6, 1e6, "rate of each direction, except for those with a rate_trace")
+        .derived("required without a rate_trace"),
     link::DELAY_MS.key,
     Key::table("queue", QUEUE, "queue in front of each direction"),
     Key::table("arq", ARQ, "retransmission by the link itself"),
@@ -41,12 +39,13 @@ pub const LINK: &[Key] = &[
     Key::table("policer", POLICER, "token bucket in front of the queue that drops packets beyond a rate"),
     Key::table("shaper", SHAPER, "shaper between queue and link that delays packets beyond a rate"),
     Key::tables("rate", RATE, "other rates, from a time on"),
+    Key::tables("rate_trace", RATE_TRACE, "rates from a file, repeated until the run ends"),
     Key::tables("delay", DELAY, "other propagation delays, from a time on, as after a change of the path"),
     Key::table("errors", LINK_ERRORS, "errors on each direction, or on one; drawn independently"),
 ];
 
 /// `link.jitter.direction`, `link.slots.direction`, `link.reordering.direction`, `link.policer.direction`,
-/// `link.shaper.direction`.
+/// `link.shaper.direction`, `link.rate_trace.direction`.
 pub const DIRECTION: Field<field::Word> = Field::word(
     Key::word("direction", &["both", "a-to-b", "b-to-a"], "direction of the affected packets")
         .with_default(Word("both")),
@@ -116,6 +115,39 @@ pub mod shaper {
     pub const MPU_BYTES: Field<u64> = Field::integer(
         Key::integer("mpu_bytes", 0, 1500, "least length that a packet counts as, overhead included")
             .with_default(Integer(0)),
+    );
+}
+
+/// `link.rate_trace`.
+pub const RATE_TRACE: &[Key] = &[
+    Key::text(
+        "file",
+        "times of opportunities as mahimahi has them, or a CSV with the header `time_s,rate_mbps`",
+    )
+    .required(),
+    rate_trace::INTERVAL_MS.key,
+    rate_trace::OFFSET_S.key,
+    DIRECTION.key,
+];
+
+/// Keys of [`RATE_TRACE`] that always have a value.
+pub mod rate_trace {
+    use super::*;
+
+    /// `interval_ms`.
+    pub const INTERVAL_MS: Field<u64> = Field::integer(
+        Key::integer(
+            "interval_ms",
+            1,
+            3_600_000,
+            "of opportunities: interval over which they are counted to give a rate",
+        )
+        .with_default(Integer(20)),
+    );
+    /// `offset_s`.
+    pub const OFFSET_S: Field<f64> = Field::number(
+        Key::number("offset_s", 0.0, MAX_S, "time of the trace at which a run starts")
+            .with_default(Number(0.0)),
     );
 }
 

@@ -7,6 +7,7 @@ use crate::degrees::{HELP, MESSAGE, look_like_degrees};
 use crate::document::Node;
 use crate::folder::Folder;
 use crate::keys::{self, FlowKind};
+use crate::rate_trace::TraceFile;
 use crate::recorded::Recording;
 use crate::schema::Section;
 use hopline_config::source::{MAX_TEXT, Problem, Problems, Source};
@@ -22,6 +23,8 @@ pub(crate) struct Files {
     pub(super) flows: Vec<Node>,
     /// `flow.file` of recorded flows, by name.
     pub(super) recorded: BTreeMap<String, Recording>,
+    /// `link.rate_trace.file`, by name.
+    pub(super) rate_traces: BTreeMap<String, TraceFile>,
     /// The texts of all of them.
     pub(crate) sources: Vec<Arc<Source>>,
     /// `mobility.file`, and what it says.
@@ -51,6 +54,8 @@ impl Files {
         }
         files.recorded = recorded(scenario, &files.flows, folder, before)?;
         sources.extend(files.recorded.values().map(|recording| recording.source.clone()));
+        files.rate_traces = rate_traces(scenario, folder, before)?;
+        sources.extend(files.rate_traces.values().map(|trace| trace.source.clone()));
         files.sources = sources;
         Ok(files)
     }
@@ -94,6 +99,28 @@ fn recorded(
             }
         };
         all.insert(name.to_owned(), recording);
+    }
+    Ok(all)
+}
+
+/// Returns the traces of rates that links name, each file once.
+fn rate_traces(
+    scenario: Section<'_>,
+    folder: &Folder,
+    before: &Files,
+) -> Result<BTreeMap<String, TraceFile>, Problem> {
+    let mut all = BTreeMap::new();
+    for section in scenario.sections("link").iter().flat_map(|link| link.sections("rate_trace")) {
+        let Some(name) = section.word("file").filter(|&name| !all.contains_key(name)) else { continue };
+        let trace = match before.rate_traces.get(name) {
+            Some(known) => known.clone(),
+            None => {
+                let path = folder.join(name);
+                let source = folder.read(&path, MAX_TEXT);
+                TraceFile::parse(source.map_err(|p| at_named_file(p, section, &path))?)?
+            }
+        };
+        all.insert(name.to_owned(), trace);
     }
     Ok(all)
 }

@@ -4,7 +4,8 @@ use super::super::keys::{self, ErrorKind};
 use super::super::middlebox;
 use super::super::schema::Section;
 use super::super::user_defined::ScenarioWithMachines;
-use super::{Names, OwnedKeys, node_named, queue, reject_foreign_keys, seconds};
+use super::rate_traces::bps;
+use super::{Files, Names, OwnedKeys, node_named, queue, rate_traces, reject_foreign_keys, seconds};
 use hopline_config::source::Problem;
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, GilbertPackets, Probability};
@@ -14,11 +15,20 @@ use hopline_sim::spec::{LinkSpec, arq};
 use std::num::NonZeroU32;
 
 /// Returns all wired links.
-pub(super) fn resolve(scenario: ScenarioWithMachines<'_>, names: &Names) -> Result<Vec<LinkSpec>, Problem> {
-    scenario.sections("link").iter().map(|section| link(section, names, scenario.machines)).collect()
+pub(super) fn resolve(
+    scenario: ScenarioWithMachines<'_>,
+    names: &Names,
+    files: &Files,
+) -> Result<Vec<LinkSpec>, Problem> {
+    scenario.sections("link").iter().map(|section| link(section, names, scenario.machines, files)).collect()
 }
 
-fn link(section: &Section<'_>, names: &Names, own: &CustomAlgorithms) -> Result<LinkSpec, Problem> {
+fn link(
+    section: &Section<'_>,
+    names: &Names,
+    own: &CustomAlgorithms,
+    files: &Files,
+) -> Result<LinkSpec, Problem> {
     let a = node_named(section, keys::link::A, names)?;
     let b = node_named(section, keys::link::B, names)?;
     if a == b {
@@ -26,17 +36,17 @@ fn link(section: &Section<'_>, names: &Names, own: &CustomAlgorithms) -> Result<
             .at(section.origin_of("b"))
             .help("a and b are different nodes"));
     }
-    let rate_mbps = section.get(keys::link::RATE_MBPS);
+    let rate_traces = rate_traces::resolve(section, files)?;
     let delay_ms = section.get(keys::link::DELAY_MS);
     Ok(LinkSpec {
         a,
         b,
-        rate_bps: bps(rate_mbps),
+        rate_bps: rate_traces::constant_rate(section, &rate_traces)?,
         delay: Duration::from_secs_f64(delay_ms * 1e-3),
         queue: queue::resolve(queue::PLAIN, section.section("queue"), own)?,
         errors: by_direction(section.section("errors"))?,
         arq: arq(&section.section("arq")),
-        impairments: quirks(section)?,
+        impairments: LinkImpairments { rate_traces, ..quirks(section)? },
     })
 }
 
@@ -63,6 +73,7 @@ fn quirks(section: &Section<'_>) -> Result<LinkImpairments, Problem> {
         policer: per_direction(&policer, policer_each),
         shaper: shaper(&section.section("shaper")),
         rates: changes(section, "rate", "rate_mbps", bps)?,
+        rate_traces: [None, None],
         delays: changes(section, "delay", "delay_ms", |ms| Duration::from_secs_f64(ms * 1e-3))?,
     })
 }
@@ -109,10 +120,6 @@ fn changes<T>(
         changes.push((from, value(number)));
     }
     Ok(changes)
-}
-
-fn bps(mbps: f64) -> u64 {
-    libm::round(mbps * 1e6).max(1.0) as u64
 }
 
 /// Returns the link-layer retransmission of a link, if it has any.

@@ -24,6 +24,7 @@ mod proxies;
 mod queue;
 mod quic;
 mod radio;
+mod rate_traces;
 mod routes;
 mod routing;
 mod tcp;
@@ -51,7 +52,7 @@ pub(super) fn spec(whole: ScenarioWithMachines<'_>, files: &Files, run: u64) -> 
     let nodes::Resolved { mut nodes, names, gateways } = nodes::resolve(scenario, files, seed, run)?;
     let mut radio = radio::resolve(whole, &nodes, &names)?;
     neighborhood::resolve(scenario, &mut radio, &nodes, &names, (seed, run))?;
-    let links = links::resolve(whole, &names)?;
+    let links = links::resolve(whole, &names, files)?;
     routes::resolve(scenario, &mut nodes, &gateways, &links, &names)?;
     let outages = outages::resolve(scenario, &nodes, &links, &names)?;
     let notice_floods = floods::resolve(scenario, &nodes, &names)?;

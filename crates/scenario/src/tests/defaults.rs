@@ -71,6 +71,27 @@ to = \"n1\"
 end_s = 1
 ";
 
+/// Two nodes with a link that has its rates from a file.
+const TRACED: &str = "\
+duration_s = 10
+[[node]]
+name = \"a\"
+[[node]]
+name = \"b\"
+[[link]]
+a = \"a\"
+b = \"b\"
+delay_ms = 1
+[[link.rate_trace]]
+file = \"t.trace\"
+[[flow]]
+src = \"a\"
+dst = \"b\"
+";
+
+/// The file. Its length divides no power of ten, so that offsets differ.
+const TRACE: &str = "1\n30\n31\n70\n";
+
 /// Three wireless nodes, one of which loses frames of another.
 pub(super) const LOSS: &str = "\
 duration_s = 10
@@ -285,6 +306,8 @@ pub(super) fn scenarios() -> Vec<(&'static str, Vec<String>)> {
     }
     add(WIRED, &["link.0.policer.rate_mbps=1", "link.0.policer.burst_bytes=3000"]);
     add(WIRED, &["link.0.shaper.rate_mbps=1"]);
+    add(TRACED, &[]);
+    add(TRACED, &["link.0.rate_mbps=1", "link.0.rate_trace.0.direction=a-to-b"]);
     add(WIRED, &["link.0.reordering.fraction=0.1", "link.0.reordering.extra_delay_ms=1"]);
     for kind in ["snoop", "split", "mtcp", "nack", "ack-pacing"] {
         add(WIRED, &[&format!("proxy.0.kind={kind}")]);
@@ -309,12 +332,18 @@ pub(super) fn resolved(text: &str, settings: &[String]) -> Result<String, Proble
         document::set(&mut document, &Setting::parse("--set", setting)?)?;
     }
     schema::check_document(&document, "the scenario", keys::SCENARIO)?;
+    let trace = Source { name: "t.trace".into(), text: TRACE.into() };
+    let folder = Folder::transferred("", [trace]);
+    let mut files = resolve::Files::default();
+    if text == TRACED {
+        files = resolve::Files::load(Section::new(&document, keys::SCENARIO), &folder, &files)?;
+    }
     let scenario = Scenario {
         source,
-        folder: Path::new("").into(),
+        folder,
         document,
         settings: Vec::new(),
-        files: resolve::Files::default(),
+        files,
         machines: CustomAlgorithms::default(),
     };
     Ok(format!("{:?}, {} runs, {:?}", scenario.spec(1)?, scenario.runs(), scenario.animation()))
@@ -393,6 +422,7 @@ const COMPANIONS: &[(&str, &[&str])] = &[
     ("radio.errors.model", &["radio.errors.packet_loss=0.1"]),
     ("radio.loss.0.model", &["radio.loss.0.packet_loss=0.1"]),
     ("link.0.errors.model", &["link.0.errors.packet_loss=0.1"]),
+    ("link.0.rate_trace.0.direction", &["link.0.rate_mbps=1"]),
 ];
 
 /// Keys with a single value, so that there is no other one to compare with.

@@ -5,7 +5,7 @@ use std::fs;
 use tempfile::TempDir;
 
 /// A folder with `scenario.toml` and other files.
-fn folder(scenario: &str, files: &[(&str, &str)]) -> TempDir {
+pub(super) fn folder(scenario: &str, files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("scenario.toml"), scenario).unwrap();
     for (name, text) in files {
@@ -14,12 +14,12 @@ fn folder(scenario: &str, files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-fn load(folder: &TempDir) -> Result<Spec, Problems> {
+pub(super) fn load(folder: &TempDir) -> Result<Spec, Problems> {
     Scenario::load(&folder.path().join("scenario.toml"), &[])?.spec(1)
 }
 
 /// The problems, with the name of the folder taken away.
-fn problems(folder: &TempDir) -> String {
+pub(super) fn problems(folder: &TempDir) -> String {
     let text = load(folder).expect_err("this is wrong").to_string();
     text.replace(&format!("{}/", folder.path().display()), "")
 }
