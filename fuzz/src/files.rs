@@ -1,10 +1,10 @@
 //! Files that users write. Any text is parsed without a panic, and errors have a position in the text.
 
 use hopline_config::source::{Problems, Source};
-use hopline_core::Instant;
+use hopline_core::{Duration, Instant};
 use hopline_radio::mobility::Trajectory;
 use hopline_scenario::movements::{MovementError, MovementFormat, Movements, Recording, to_ns_movements};
-use hopline_scenario::{csv, keys, recorded};
+use hopline_scenario::{csv, keys, rate_trace, recorded};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -82,6 +82,20 @@ pub fn csv(data: &[u8]) {
     }
     match recorded::Recording::parse(source) {
         Ok(recording) => assert!(recording.packets.is_sorted_by_key(|packet| packet.at)),
+        Err(problem) => check_problems(&problem.into()),
+    }
+}
+
+/// Files with rates of a link.
+pub fn rate_trace(data: &[u8]) {
+    match rate_trace::TraceFile::parse(source("file.trace", data)) {
+        Ok(trace) => {
+            for interval_ms in [1, 20, 3_600_000] {
+                let Some(rates) = trace.rates(interval_ms, Duration::from_millis(7)) else { continue };
+                assert!(rates.mean_bps() >= 1);
+                assert!(rates.sent_at(Instant::from_secs(5), 12_000) > Instant::from_secs(5));
+            }
+        }
         Err(problem) => check_problems(&problem.into()),
     }
 }

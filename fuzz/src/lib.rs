@@ -84,6 +84,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "gpx", run: files::gpx },
     Target { name: "csv_movements", run: files::csv_movements },
     Target { name: "csv", run: files::csv },
+    Target { name: "rate_trace", run: files::rate_trace },
     Target { name: "packetdrill", run: dialogues::packetdrill },
     Target { name: "gateway_messages", run: gateway::gateway_messages },
     Target { name: "socks", run: gateway::socks },
