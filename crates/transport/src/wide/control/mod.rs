@@ -97,7 +97,7 @@ pub struct RateController {
     sampler: LinkRateSampler,
     /// Measured rate of the link, maximum of the last rounds.
     link_rates: MaxFilter<8>,
-    /// Last measurement of the rate of the link.
+    /// Rate of the link by the last sample in which it was saturated, or by a higher one.
     latest_link_rate: f64,
     /// Age of the base delay after which it is measured again.
     probe_rtt_after: Duration,
@@ -286,7 +286,9 @@ impl RateController {
         let queue = self.queueing_delay(delay);
         if let Some(rate) = self.sampler.sample(arrival, ack.srtt / 2) {
             self.link_rates.sample(rate);
-            self.latest_link_rate = rate;
+            // Packets that arrive as fast as they were sent show what the link carries at least, not at most.
+            let least = if self.sampler.is_saturated() { 0.0 } else { self.latest_link_rate };
+            self.latest_link_rate = rate.max(least);
         }
         self.round.queue = Some(self.round.queue.map_or(queue, |least| least.min(queue)));
         self.half_round.record(queue);
@@ -354,7 +356,6 @@ impl RateController {
         if ack.base_age < PROBE_RTT_INTERVAL {
             self.probe_rtt_after = PROBE_RTT_INTERVAL;
         }
-        self.link_rates.on_round();
         let trusted = self.losses.is_verified();
         self.losses.update_verification(ack.now, ack.srtt, self.sending_time(1).unwrap_or_default());
         self.unverified_floor = match (trusted, self.losses.is_verified()) {
@@ -363,7 +364,11 @@ impl RateController {
             (_, true) => 0.0,
         };
         self.delivery_rates.sample(sample.delivered);
-        self.delivery_rates.on_round();
+        // A round trip in which the application had no data shows a lower bound only.
+        if round.limit == SendLimit::Path {
+            self.link_rates.on_round();
+            self.delivery_rates.on_round();
+        }
         self.queue_maximum.on_round();
         self.no_queue = sample.queue <= DELAY_TOLERANCE;
         self.competing.on_round(ack.now, self.queue_state(sample));

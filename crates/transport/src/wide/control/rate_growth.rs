@@ -1,8 +1,9 @@
 //! Growth of the rate: at the start, and while there is no queue.
 
 use super::super::controller::{AckSample, Arrival, SendLimit};
+use super::link_rate::SATURATION;
 use super::loss_estimator::{BaselineUpdates, MAX_PATH_LOSS, Verdict};
-use super::samples::{ExcessLosses, RateTrial, RoundSample, SATURATION, TrialResult};
+use super::samples::{ExcessLosses, RateTrial, RoundSample, TrialResult};
 use super::state::State;
 use super::{RateController, STARTUP_GAIN};
 
@@ -52,8 +53,10 @@ impl RateController {
         };
         let found = match self.losses.on_growth(learning) {
             Verdict::Excess(share) => Some(self.sufficient_rate(share, self.rate)),
-            _ if self.is_loss_excessive(found) => Some(found.delivered),
-            Verdict::Undecided | Verdict::Baseline(_) if found.link_rate < self.rate * SATURATION => {
+            _ if self.is_loss_excessive(found) => Some(self.rate * found.delivered_share),
+            Verdict::Undecided | Verdict::Baseline(_)
+                if found.is_saturated && found.link_rate < self.rate * SATURATION =>
+            {
                 Some(found.link_rate)
             }
             Verdict::Undecided | Verdict::Baseline(_) => None,
@@ -74,7 +77,7 @@ impl RateController {
         let chance = 1.0
             - (self.config.loss_threshold * MAX_PATH_LOSS / (found.bytes / self.packet_bytes).sqrt())
                 .min(1.0);
-        found.delivered < self.rate * (1.0 - MAX_PATH_LOSS) * SATURATION * chance
+        found.delivered_share < (1.0 - MAX_PATH_LOSS) * SATURATION * chance
     }
 
     /// Increases the rate by `step` units if there is no queue, by less with a short queue. Doubles the next step if the

@@ -1,15 +1,12 @@
 //! Counts and results of a round trip.
 
 use super::super::controller::{Arrival, SendLimit};
-use super::link_rate;
+use super::link_rate::{self, SATURATION};
 use hopline_core::{Duration, Instant};
 
 /// Least number of queue samples in a half-round, since a single packet may be late for another reason. Own choice, not
 /// swept.
 const MIN_QUEUE_SAMPLES: u32 = 4;
-/// Ratio of the rate of the link to the sending rate below which the link is saturated. Three
-/// hundredths are one packet in half a round trip of 33. Own choice, not swept.
-pub(super) const SATURATION: f64 = 0.97;
 
 /// Measurement of the link at a new rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,13 +17,15 @@ pub(super) struct RateTrial {
     first: Option<(Arrival, u64)>,
 }
 
-/// Result of a trial, bytes per second.
+/// Result of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TrialResult {
-    /// Rate of the link, if no packets are lost before it.
+    /// Rate of the link, if no packets are lost before it, bytes per second.
     pub(super) link_rate: f64,
-    /// Delivery rate.
-    pub(super) delivered: f64,
+    /// `true` if the link was saturated; if not, it carries `link_rate` at least.
+    pub(super) is_saturated: bool,
+    /// Share of the bytes that were delivered.
+    pub(super) delivered_share: f64,
     /// Number of bytes measured.
     pub(super) bytes: f64,
 }
@@ -53,10 +52,11 @@ impl RateTrial {
         if arrival.sent.since(first.sent) < span || sent < bytes {
             return None;
         }
-        let link_rate = link_rate::max_rate_between(first, arrival, jitter.saturating_mul(2))?;
+        let jitter = jitter.saturating_mul(2);
         Some(TrialResult {
-            link_rate,
-            delivered: link_rate * ((delivered - before) as f64 / sent).min(1.0),
+            link_rate: link_rate::max_rate_between(first, arrival, jitter)?,
+            is_saturated: link_rate::is_saturated_between(first, arrival, jitter),
+            delivered_share: ((delivered - before) as f64 / sent).min(1.0),
             bytes: sent,
         })
     }
@@ -172,7 +172,8 @@ mod tests {
         assert_eq!(trial.sample(arrival(109), 9000, SPAN, Duration::ZERO), None, "9 ms are too short");
         let result = trial.sample(arrival(110), 5000, SPAN, Duration::ZERO).expect("10 ms, 10 packets");
         assert!((result.link_rate - 500_000.0).abs() < 1e-3, "{result:?}");
-        assert!((result.delivered - 250_000.0).abs() < 1e-3, "half has arrived: {result:?}");
+        assert!((result.delivered_share - 0.5).abs() < 1e-3, "half has arrived: {result:?}");
+        assert!(result.is_saturated);
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub(super) struct Driver {
     pub(super) now: Instant,
     pub(super) number: u64,
     pub(super) srtt: Duration,
+    /// Time of sending of the last packet, if the path delays it by nothing but its rate.
+    sent: Instant,
 }
 
 /// Packets that an acknowledgment covers, and their fate.
@@ -54,6 +56,7 @@ impl Driver {
             now: Instant::from_secs(1),
             number: 0,
             srtt: Duration::from_millis(50),
+            sent: Instant::ZERO,
         }
     }
 
@@ -77,7 +80,10 @@ impl Driver {
     pub(super) fn acknowledge(&mut self, covered: AckedPackets) -> RoundOutcome {
         self.now += covered.after;
         self.number += covered.packets + covered.lost;
-        let sent = Instant::from_nanos(self.now.as_nanos().saturating_sub(self.srtt.as_nanos()));
+        let bytes = ((covered.packets + covered.lost) * u64::from(PACKET)) as f64;
+        let pace = self.control.pacing_rate().unwrap_or(f64::INFINITY);
+        self.sent += covered.after.min(Duration::from_secs_f64(bytes / pace));
+        let sent = self.sent;
         let at_us = (self.now.as_nanos() / 1000) as i64;
         let arrival = Arrival { sent, at_us, sent_bytes: self.number * u64::from(PACKET) };
         self.control.on_ack(&AckSample {
@@ -95,6 +101,11 @@ impl Driver {
             min_round: Duration::ZERO,
             base_age: covered.base_age,
         })
+    }
+
+    /// Lets the application pause before the next packets are sent.
+    pub(super) fn pause(&mut self, time: Duration) {
+        self.sent += time;
     }
 
     /// Acknowledges alike for so long.

@@ -90,6 +90,51 @@ fn a_sender_without_data_does_not_learn_the_rate() {
 }
 
 #[test]
+fn a_pause_of_the_application_in_startup_does_not_lower_the_rate() {
+    let mut driver = Driver::new();
+    while !driver.is_in("Startup") {
+        driver.acknowledge(AckedPackets::FOUR_PACKETS);
+    }
+    let pace = driver.control.pacing_rate().expect("paced");
+    // The measurement begins with the next packet to be sent.
+    let first = driver.number + 100;
+    while driver.number < first {
+        driver.acknowledge(AckedPackets::FOUR_PACKETS);
+    }
+    // The second of two responses, after 8 s: little went through in that time, and a packet was lost.
+    driver.pause(Duration::from_secs(8));
+    driver.acknowledge(AckedPackets { after: Duration::from_secs(8), lost: 1, ..AckedPackets::FOUR_PACKETS });
+    driver.acknowledge(AckedPackets::FOUR_PACKETS);
+    assert!(driver.control.rate >= pace, "{} of {pace}", driver.control.rate);
+}
+
+#[test]
+fn round_trips_without_enough_data_do_not_limit_later_ones() {
+    let mut driver = Driver::cruising();
+    let pace = driver.control.pacing_rate().expect("paced");
+    let idle = AckedPackets { after: MS(20), limit: SendLimit::Application, ..AckedPackets::FOUR_PACKETS };
+    driver.acknowledge_for(Duration::from_secs(6), idle);
+    // Two round trips of 100 packets in which the window limits: the packets arrive as slowly as they leave.
+    for _ in 0..50 {
+        driver.pause(MS(8));
+        driver.acknowledge(AckedPackets { after: MS(10), ..AckedPackets::FOUR_PACKETS });
+    }
+    assert!(driver.control.rate > pace * 0.9, "{} of {pace}", driver.control.rate);
+}
+
+#[test]
+fn congestion_after_pauses_does_not_cut_the_rate_to_what_the_application_sent() {
+    let mut driver = Driver::cruising();
+    let pace = driver.control.pacing_rate().expect("paced");
+    let request = AckedPackets { delay: MS(4), limit: SendLimit::Application, ..AckedPackets::FOUR_PACKETS };
+    while !driver.is_in("Drain") {
+        driver.pause(MS(200));
+        driver.acknowledge(AckedPackets { after: MS(202), ..request });
+    }
+    assert!(driver.control.rate > pace * 0.9, "{} of {pace}", driver.control.rate);
+}
+
+#[test]
 fn after_an_outage_half_the_rate_is_left() {
     let mut driver = Driver::cruising();
     let pace = driver.control.pacing_rate().expect("paced");

@@ -124,7 +124,7 @@ fn a_long_outage_leads_back_to_startup_and_a_short_one_does_not() {
     let long = Bottleneck { outage: Some(AT(6)..AT(11)), ..Bottleneck::new() };
     assert_eq!(
         states(&long, 6, 4),
-        ["11.091 Startup", "11.204 Cruise", "12.655 Drain", "12.674 EvaluateDrain",]
+        ["11.091 Startup", "11.487 Cruise", "11.501 Drain", "11.528 EvaluateDrain",]
     );
 }
 
