@@ -12,6 +12,14 @@ use hopline_sim::spec::links::Shaper;
 use hopline_sim::spec::{Attachment, RoutingSpec, Traffic, Transport};
 use hopline_transport::tcp::{AckPolicy, Config, Variant};
 
+/// Two nodes with a flow and a link that has no rate yet; the keys of the link come last.
+macro_rules! two_nodes {
+    () => {
+        "duration_s = 10\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n\
+         [[flow]]\nsrc = \"a\"\ndst = \"b\"\n[[link]]\na = \"a\"\nb = \"b\"\ndelay_ms = 1\n"
+    };
+}
+
 mod bounds;
 mod cells;
 mod defaults;

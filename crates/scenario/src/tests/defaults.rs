@@ -1,5 +1,6 @@
 //! Defaults as the key tables state them are those that a scenario has.
 
+use super::rate_traces::TRACED;
 use super::*;
 use crate::keys;
 use crate::schema::{self, Key, Literal, Takes, join};
@@ -34,25 +35,8 @@ kind = \"none\"
 ";
 
 /// Two nodes that repair what the link between them loses.
-const PAIR: &str = "\
-duration_s = 10
-[[node]]
-name = \"a\"
-[[node]]
-name = \"b\"
-[[link]]
-a = \"a\"
-b = \"b\"
-rate_mbps = 10
-delay_ms = 1
-[[flow]]
-src = \"a\"
-dst = \"b\"
-[[proxy]]
-node = \"a\"
-peer = \"b\"
-kind = \"d-proxy\"
-";
+const PAIR: &str =
+    concat!(two_nodes!(), "rate_mbps = 10\n[[proxy]]\nnode = \"a\"\npeer = \"b\"\nkind = \"d-proxy\"\n");
 
 /// Three wireless nodes, one of which does not hear another for a while.
 pub(super) const OUTAGE: &str = "\
@@ -71,25 +55,7 @@ to = \"n1\"
 end_s = 1
 ";
 
-/// Two nodes with a link that has its rates from a file.
-const TRACED: &str = "\
-duration_s = 10
-[[node]]
-name = \"a\"
-[[node]]
-name = \"b\"
-[[link]]
-a = \"a\"
-b = \"b\"
-delay_ms = 1
-[[link.rate_trace]]
-file = \"t.trace\"
-[[flow]]
-src = \"a\"
-dst = \"b\"
-";
-
-/// The file. Its length divides no power of ten, so that offsets differ.
+/// The file of [`TRACED`]. Its length divides no power of ten, so that offsets differ.
 const TRACE: &str = "1\n30\n31\n70\n";
 
 /// Three wireless nodes, one of which loses frames of another.
@@ -332,7 +298,7 @@ pub(super) fn resolved(text: &str, settings: &[String]) -> Result<String, Proble
         document::set(&mut document, &Setting::parse("--set", setting)?)?;
     }
     schema::check_document(&document, "the scenario", keys::SCENARIO)?;
-    let trace = Source { name: "t.trace".into(), text: TRACE.into() };
+    let trace = Source { name: "t".into(), text: TRACE.into() };
     let folder = Folder::transferred("", [trace]);
     let mut files = resolve::Files::default();
     if text == TRACED {

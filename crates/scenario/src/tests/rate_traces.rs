@@ -5,8 +5,9 @@ use super::*;
 use crate::folder::Folder;
 use hopline_sim::spec::links::RateTrace;
 
-const HEAD: &str = "duration_s = 10\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n\
-    [[flow]]\nsrc = \"a\"\ndst = \"b\"\n[[link]]\na = \"a\"\nb = \"b\"\ndelay_ms = 1\n";
+const HEAD: &str = two_nodes!();
+/// The same with rates from the file `t`.
+pub(super) const TRACED: &str = concat!(two_nodes!(), "[[link.rate_trace]]\nfile = \"t\"\n");
 /// Mahimahi's form: 12.032 Mb/s, then nothing.
 const TRACE: &str = "1\n2\n3\n4\n10\n";
 
@@ -131,8 +132,7 @@ const CBR: &str =
     "[[flow]]\nsrc = \"a\"\ndst = \"b\"\nkind = \"cbr\"\npacket_bytes = 1476\nrate_kbps = 2000\n";
 
 fn run(trace: &str, interval: &str) -> hopline_sim::Outcome {
-    let text = traced(&format!("[[link.rate_trace]]\nfile = \"t\"\n{interval}\n"));
-    let text = text.replace("[[flow]]\nsrc = \"a\"\ndst = \"b\"\n", CBR);
+    let text = format!("{TRACED}{interval}\n").replace("[[flow]]\nsrc = \"a\"\ndst = \"b\"\n", CBR);
     hopline_sim::simulate(&load(&folder(&text, &[("t", trace)])).unwrap(), 1)
 }
 
