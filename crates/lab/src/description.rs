@@ -6,9 +6,11 @@ use crate::objective::Objective;
 use crate::plan::Plan;
 use crate::record::FlowEnds;
 use crate::stats::Confidence;
+use hopline_scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map as Object, Value as Json};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 
 /// Information on the plan for a reader of results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +29,9 @@ pub struct Description {
     pub scenario_file: String,
     /// As `sha256sum` of the scenario file.
     pub scenario_sha256: String,
+    /// Files that the scenarios of the points name; empty in results of earlier versions.
+    #[serde(default)]
+    pub named_files: Vec<NamedFile>,
     /// Seed that all runs share, unless a point sets its own.
     pub seed: u64,
     /// Virtual time of a run of the first point, in seconds.
@@ -47,6 +52,27 @@ pub struct Description {
     pub parameters: Json,
     /// Network of run 1 of the first point.
     pub map: Map,
+}
+
+/// File that a scenario names: movements, nodes, flows, a recording, or a trace of link rates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedFile {
+    /// Path: that of the scenario's folder as it was given, and the name in the scenario.
+    pub file: String,
+    /// As `sha256sum` of the file.
+    pub sha256: String,
+}
+
+impl NamedFile {
+    /// Returns the files of `scenarios`, each once, sorted by path.
+    pub(crate) fn of<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Vec<Self> {
+        let named = scenarios.into_iter().flat_map(|scenario| scenario.sources().into_iter().skip(1));
+        let texts: BTreeMap<&str, &str> =
+            named.map(|source| (source.name.as_str(), source.text.as_str())).collect();
+        let described =
+            |(file, text): (&str, &str)| Self { file: file.to_owned(), sha256: hex(&Sha256::digest(text)) };
+        texts.into_iter().map(described).collect()
+    }
 }
 
 /// Description of a point.
@@ -79,6 +105,7 @@ impl Description {
             command,
             scenario_file: first.source().name.clone(),
             scenario_sha256: hex(&Sha256::digest(&first.source().text)),
+            named_files: NamedFile::of(plan.points.iter().map(|point| &point.scenario)),
             seed: first.seed(),
             duration_s: first.duration().as_secs_f64(),
             confidence: plan.confidence.fraction(),

@@ -20,6 +20,7 @@ pub use movements::movements;
 pub use names::{CAPTURE, FLOWMON, FLOWS, FORMAT, MANIFEST, NEIGHBORHOODS, NS2_TRACE, SERIES};
 pub use page::ReportFile;
 
+use crate::description::NamedFile;
 use crate::digest::hex;
 use crate::export::flowmon;
 use crate::export::qlog::QlogTracer;
@@ -185,6 +186,8 @@ struct Manifest<'a> {
     scenario_file: &'a str,
     /// As `sha256sum` of the scenario file.
     scenario_sha256: String,
+    /// Files that the scenario names.
+    named_files: Vec<NamedFile>,
     /// Settings over the scenario file.
     settings: Vec<String>,
     seed: u64,
@@ -209,6 +212,7 @@ impl<'a> Manifest<'a> {
             scenario: scenario.name(),
             scenario_file: &scenario.source().name,
             scenario_sha256: hex(&Sha256::digest(&scenario.source().text)),
+            named_files: NamedFile::of([scenario]),
             settings: scenario.settings().iter().map(|s| format!("{}={}", s.path, s.text())).collect(),
             seed: scenario.seed(),
             run,

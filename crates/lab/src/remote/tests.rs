@@ -74,6 +74,21 @@ fn files_that_a_scenario_names_are_transferred() {
 }
 
 #[test]
+fn traces_of_link_rates_are_transferred() {
+    let folder = tempfile::tempdir().expect("room");
+    std::fs::write(folder.path().join("t"), "10\n20\n100\n").expect("room");
+    let text = "duration_s = 2\nruns = 1\nnode = [{ name = \"a\" }, { name = \"b\" }]\nflow = [{ src = \"a\", dst = \"b\" }]\n\
+        link = [{ a = \"a\", b = \"b\", delay_ms = 1, rate_trace = [{ file = \"t\" }] }]\n";
+    let scenario = Scenario::parse(source("test.toml", text), folder.path(), &[]).expect("it is right");
+    let plan = Plan::new(&scenario, &[]).expect("a plan");
+    let (bytes, expected) = (Bundle::of(&plan).to_bytes(), local_records(&plan));
+    drop(folder);
+    let bundle = Bundle::from_bytes(&bytes).expect("ours");
+    let file = bundle.execute(&Batch { id: 0, runs: vec![(0, 1)] }, &NoObserver).expect("it runs");
+    assert_eq!(without_times(records::read(&file).expect("ours")), expected);
+}
+
+#[test]
 fn lost_batches_are_reissued_and_duplicates_count_once() {
     let plan = plan("tcp.window=2,8", &[]);
     let bundle = Bundle::of(&plan);

@@ -331,6 +331,10 @@ fn difference(theirs: &Description, ours: &Description) -> String {
     if theirs.scenario_sha256 != ours.scenario_sha256 {
         return "the scenario file was another".to_owned();
     }
+    let mut files = theirs.named_files.iter().zip(&ours.named_files);
+    if let Some((_, ours)) = files.find(|(a, b)| a.sha256 != b.sha256) {
+        return format!("the file {} that the scenario names was another", ours.file);
+    }
     "a parameter, a machine of your own, a file that the scenario names, or what is kept of a run was another"
         .to_owned()
 }

@@ -178,6 +178,26 @@ fn a_directory_of_another_plan_or_version_is_rejected_with_the_reason() {
 }
 
 #[test]
+fn a_changed_file_that_the_scenario_names_is_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "duration_s = 1\nruns = 1\nnode = [{ name = \"a\" }, { name = \"b\" }]\nflow = [{ src = \"a\", dst = \"b\" }]\n\
+        link = [{ a = \"a\", b = \"b\", delay_ms = 1, rate_trace = [{ file = \"t\" }] }]\n";
+    fs::write(folder.path().join("s.toml"), text).unwrap();
+    let trace = folder.path().join("t");
+    let results = folder.path().join("results");
+    let attempt = |rates: &str| {
+        fs::write(&trace, rates).unwrap();
+        let scenario = hopline_scenario::Scenario::load(&folder.path().join("s.toml"), &[]).unwrap();
+        run(&Plan::new(&scenario, &[]).unwrap(), &results)
+    };
+    attempt("10\n20\n100\n").unwrap();
+    attempt("10\n20\n100\n").unwrap();
+    let refused = refusal(attempt("10\n20\n101\n"));
+    let reason = format!("the file {} that the scenario names was another", trace.display());
+    assert!(refused.contains(&reason), "{refused}");
+}
+
+#[test]
 fn results_of_another_build_are_detected_by_their_fingerprint() {
     let folder = tempfile::tempdir().unwrap();
     run(&plan(), folder.path()).unwrap();
