@@ -416,6 +416,9 @@ pub(crate) struct Reproduce {
     /// Another algorithm on the random networks of the figure `draws`, as of `hopline evaluate`; may be repeated
     #[arg(long, value_name = "LAW", requires = "figure")]
     pub(crate) law: Vec<String>,
+    /// Folder of link rates for the networks of the figure `draws` that vary: traces of mahimahi, or CSV `time_s,rate_mbps`
+    #[arg(long, value_name = "FOLDER", requires = "figure")]
+    pub(crate) traces: Option<PathBuf>,
     /// Keep the results in this directory
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,

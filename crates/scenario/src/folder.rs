@@ -22,8 +22,11 @@ impl Folder {
     /// Creates the folder `path` of another machine, with the files that were carried over from there: no
     /// other is read.
     #[must_use]
-    pub fn transferred(path: impl Into<PathBuf>, files: impl IntoIterator<Item = Source>) -> Self {
-        let files = files.into_iter().map(|file| (PathBuf::from(&file.name), Arc::new(file)));
+    pub fn transferred(
+        path: impl Into<PathBuf>,
+        files: impl IntoIterator<Item = impl Into<Arc<Source>>>,
+    ) -> Self {
+        let files = files.into_iter().map(Into::into).map(|file| (PathBuf::from(&file.name), file));
         Self { path: path.into(), transferred: Arc::new(files.collect()) }
     }
 

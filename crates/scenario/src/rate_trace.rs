@@ -33,10 +33,10 @@ const EXAMPLE: &str =
 pub struct TraceFile {
     /// Its text.
     pub source: Arc<Source>,
-    content: Content,
+    content: Arc<Content>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Content {
     /// Times in milliseconds with the number of opportunities, times increasing. At least one time, the last one above 0.
     Opportunities(Vec<(u64, u64)>),
@@ -61,20 +61,20 @@ impl TraceFile {
         } else {
             reader.rates().map(Content::Rates)
         }?;
-        Ok(Self { source, content })
+        Ok(Self { source, content: Arc::new(content) })
     }
 
     /// Returns whether the file has opportunities of which a rate is made.
     #[must_use]
-    pub const fn has_opportunities(&self) -> bool {
-        matches!(self.content, Content::Opportunities(_))
+    pub fn has_opportunities(&self) -> bool {
+        matches!(*self.content, Content::Opportunities(_))
     }
 
     /// Returns the rates of a link. Opportunities are counted over intervals of `interval`, which is not zero. A run starts at
     /// `offset` of the trace. Returns `None` if the mean rate is below 1 bit/s.
     #[must_use]
     pub fn rates(&self, interval_ms: u64, offset: Duration) -> Option<RateTrace> {
-        match &self.content {
+        match &*self.content {
             Content::Opportunities(times) => {
                 let period = Duration::from_millis(times.last()?.0);
                 RateTrace::new(means(times, interval_ms), period, offset)

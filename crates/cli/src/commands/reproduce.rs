@@ -102,6 +102,7 @@ fn refuse_options_of_draws(args: &Args) -> Result<(), Problem> {
         ("--seed", args.seed.is_some()),
         ("--networks", args.networks.is_some()),
         ("--law", !args.law.is_empty()),
+        ("--traces", args.traces.is_some()),
     ];
     let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
     Err(Problem::new(format!("{option} is for random networks only"))

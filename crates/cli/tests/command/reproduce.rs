@@ -114,7 +114,7 @@ fn random_networks_leave_a_directory_with_files_alone() {
 
 #[test]
 fn options_of_random_networks_are_refused_elsewhere() {
-    for option in [["--seed", "7"], ["--networks", "3"], ["--law", "reno"]] {
+    for option in [["--seed", "7"], ["--networks", "3"], ["--law", "reno"], ["--traces", "."]] {
         let output = hopline([&["reproduce", "wide", "two"][..], &option].concat());
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains("is for random networks only"), "{}", stderr(&output));
@@ -127,6 +127,93 @@ fn options_of_random_networks_are_refused_elsewhere() {
     let output = hopline(["reproduce", "wide", "draws", "--law", "cubik"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("did you mean `cubic`"), "{}", stderr(&output));
+}
+
+/// Returns a folder with two traces of link rates, in `traces`.
+fn traces() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("traces")).unwrap();
+    std::fs::write(folder.path().join("traces/b.trace"), "1\n2\n4\n").unwrap();
+    std::fs::write(folder.path().join("traces/a b.csv"), "time_s,rate_mbps\n0,2\n1,8\n").unwrap();
+    folder
+}
+
+/// Runs `hopline reproduce wide draws -q` with more options, in `folder`.
+fn draws(folder: &Path, more: &[&str]) -> Output {
+    let start = ["reproduce", "wide", "draws", "-q"];
+    command().current_dir(folder).args(start.iter().chain(more)).output().unwrap()
+}
+
+#[test]
+fn scenarios_of_random_networks_with_traces_run_on_their_own() {
+    let folder = traces();
+    let options = ["--networks", "6", "--set", "duration_s=2", "--set", "warmup_s=0", "--traces", "traces"];
+    let output = draws(folder.path(), &[&options[..], &["-o", "kept"]].concat());
+    let text = stdout(&output);
+    assert!(
+        text.starts_with("6 random networks of seed 1, 1 of them with rates from 2 trace files\n"),
+        "{text}{}",
+        stderr(&output)
+    );
+    let ratios = text.lines().skip_while(|line| !line.starts_with("of BBR, on networks that vary")).nth(2);
+    assert!(ratios.is_some_and(|row| row.starts_with("bbr ") && row.contains(" 1.00 ")), "{text}");
+    let kept = std::fs::read_to_string(folder.path().join("kept/draws.json")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["traces"], serde_json::json!({"files": 2, "networks": 1}));
+    let used = kept["networks"][5]["trace"]["file"].as_str().unwrap();
+    assert_eq!(kept["networks"][4]["trace"], serde_json::Value::Null);
+    let copies: Vec<_> = std::fs::read_dir(folder.path().join("kept/traces")).unwrap().collect();
+    assert_eq!(copies.len(), 1, "the used one alone");
+    let moved = tempfile::tempdir().unwrap();
+    std::fs::rename(folder.path().join("kept"), moved.path().join("there")).unwrap();
+    drop(folder);
+    let there = moved.path().join("there");
+    assert!(there.join("traces").join(used).exists(), "{used}");
+    let run = command()
+        .current_dir(moved.path())
+        .args(["run", "there/005-cellular.toml", "--set", "duration_s=2", "-qo", "run"])
+        .output()
+        .unwrap();
+    assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
+    let manifest = std::fs::read_to_string(moved.path().join("run/manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(manifest["named_files"][0]["file"], format!("there/traces/{used}"));
+    assert_eq!(manifest["named_files"][0]["sha256"].as_str().unwrap().len(), 64);
+}
+
+#[test]
+fn folders_of_traces_that_are_wrong_are_refused_before_anything_is_written() {
+    let folder = traces();
+    let options = |traces| ["--networks", "1", "--traces", traces, "-o", "kept"];
+    for (traces, expected) in [("none", "there is no such folder"), ("empty", "a folder without files")] {
+        std::fs::create_dir_all(folder.path().join("empty")).unwrap();
+        let output = draws(folder.path(), &options(traces));
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
+    std::fs::write(folder.path().join("traces/z.csv"), "time_s,rate_mbps\n0,x\n").unwrap();
+    let output = draws(folder.path(), &options("traces"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("z.csv:2:3"), "{}", stderr(&output));
+    assert!(!folder.path().join("kept").exists());
+}
+
+#[test]
+fn controllers_of_quic_run_on_random_networks_in_builds_that_have_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--networks", "1", "--set", "duration_s=2", "--law", "quic-bbr"];
+    let output = draws(folder.path(), &options);
+    if cfg!(feature = "quic") {
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(stdout(&output).contains("\nquic-bbr "), "{}", stdout(&output));
+    } else {
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            stderr(&output).contains("no congestion control algorithm `quic-bbr`"),
+            "{}",
+            stderr(&output)
+        );
+    }
 }
 
 fn reproduce(folder: &Path, more: &[&str]) -> Output {

@@ -10,13 +10,13 @@ pub enum Kind {
     Steps,
     /// The rate of the link walks at random.
     Walk,
-    /// The rate of the link changes every 50 ms, and stops at times, as of a cellular network.
+    /// The rate of the link changes every 50 ms, and stops at times, as of a cellular network; or it is that of a trace.
     Cellular,
     /// The link is silent for 0.1 to 10 s.
     Outages,
     /// The delay of the path changes tenfold.
     DelaySteps,
-    /// Every 15 s another satellite: a short outage, another delay and another rate.
+    /// Every 15 s another satellite: a short outage, another delay and another rate, or the rates of a trace.
     Satellite,
     /// 2 to 64 flows.
     Crowd,
@@ -94,5 +94,14 @@ impl Kind {
     #[must_use]
     pub const fn is_steady(self) -> bool {
         matches!(self, Self::Steady | Self::Crowd | Self::Requests)
+    }
+
+    /// Returns whether rate or delay of the path vary.
+    #[must_use]
+    pub const fn varies(self) -> bool {
+        matches!(
+            self,
+            Self::Steps | Self::Walk | Self::Cellular | Self::Outages | Self::DelaySteps | Self::Satellite
+        )
     }
 }

@@ -2,14 +2,15 @@
 
 use super::kind::Kind;
 use super::measure::Measure;
+use super::traces::Stretch;
 use crate::evaluation::{LAW_CLASS, Law};
 use crate::plan::{Keep, KeepNodes, KeepPairs, KeepSeries, Plan, Runs};
 use hopline_config::document::Setting;
 use hopline_config::source::{Problem, Problems, Source};
 use hopline_core::RandomStream;
 use hopline_scenario::Scenario;
+use hopline_scenario::folder::Folder;
 use std::fmt::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Bytes of a full packet.
@@ -32,6 +33,8 @@ pub struct Draw {
     pub base_delay_s: f64,
     /// Measure of performance, with the highest possible value.
     pub measure: Measure,
+    /// Trace that gives the link its rates.
+    pub stretch: Option<Stretch>,
 }
 
 impl Draw {
@@ -45,6 +48,7 @@ impl Draw {
             loss: 0.0,
             base_delay_s: bottleneck.base_delay_s(),
             measure,
+            stretch: None,
         }
     }
 
@@ -54,7 +58,8 @@ impl Draw {
     /// If an algorithm cannot be simulated in this build.
     pub fn plan(&self, laws: &[Law], set: &[Setting]) -> Result<Plan, Problems> {
         let source = Arc::new(Source { name: format!("{}.toml", self.id), text: self.toml.clone() });
-        let scenario = Scenario::parse(source, Path::new(""), set)?;
+        let traces = self.stretch.iter().map(|stretch| stretch.trace.source.clone());
+        let scenario = Scenario::parse(source, Folder::transferred("", traces), set)?;
         let variant = |law: &Law| Ok((law.name.clone(), law.settings_on(&scenario, self.marks)?));
         let variants = laws.iter().map(variant).collect::<Result<Vec<_>, Problem>>()?;
         let mut plan = Plan::of_variants(&scenario, &variants)?;
@@ -113,10 +118,18 @@ impl Sketch {
 
     /// Adds the link between both.
     pub(super) fn link(&mut self, bottleneck: &Bottleneck) {
-        let Bottleneck { rate_mbps, delay_ms, queue_packets, more } = bottleneck;
-        self.push(&format!(
-            "\n[[link]]\na = \"near\"\nb = \"far\"\nrate_mbps = {rate_mbps:.4}\ndelay_ms = {delay_ms:.3}"
-        ));
+        self.link_of(&format!("rate_mbps = {:.4}", bottleneck.rate_mbps), bottleneck);
+    }
+
+    /// Adds the link between both with the rates of a trace.
+    pub(super) fn traced_link(&mut self, bottleneck: &Bottleneck, stretch: &Stretch) {
+        self.link_of("# The rates are those of the trace below.", bottleneck);
+        self.push(&stretch.keys());
+    }
+
+    fn link_of(&mut self, rate: &str, bottleneck: &Bottleneck) {
+        let Bottleneck { delay_ms, queue_packets, more, .. } = bottleneck;
+        self.push(&format!("\n[[link]]\na = \"near\"\nb = \"far\"\n{rate}\ndelay_ms = {delay_ms:.3}"));
         self.push(&format!("queue.capacity_packets = {queue_packets}\n{}", more.trim_end()));
     }
 

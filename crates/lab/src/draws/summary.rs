@@ -3,15 +3,19 @@
 use super::kind::Kind;
 use super::measure::Measure;
 use super::outcome::Outcome;
+use super::results::Results;
 use super::sketch::Draw;
 use crate::stats::quantile;
 use serde::Serialize;
-use serde_json::{Map, Value as Json, json};
 
 /// Queueing delay above which a draw counts as one with a long queue, seconds.
 const LONG_WAIT_S: f64 = 0.02;
 /// Largest overhead without congestion collapse: packets sent per delivered packet, times the share that the path lets through.
 const MAX_OVERHEAD: f64 = 1.1;
+/// Names of BBR.
+const BBR: [&str; 2] = ["bbr", "tcp-bbr"];
+/// Target on networks that vary: least share of BBR's goodput, and largest share of its delay.
+const TARGET: (f64, f64) = (0.9, 0.5);
 
 /// Median, 5th percentile and least value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -39,6 +43,44 @@ impl Quantiles {
     }
 }
 
+/// Ratios to BBR on the networks that vary.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RatioToBbr {
+    /// Number of networks.
+    pub count: usize,
+    /// Median ratio of the goodputs.
+    pub goodput: f64,
+    /// Median ratio of the 95th percentiles of the one-way delay, where both exist.
+    pub delay_p95: Option<f64>,
+    /// Number of networks with at least 0.9 of BBR's goodput at no more than half its 95th percentile of the delay.
+    pub on_target: usize,
+}
+
+impl RatioToBbr {
+    /// Returns the ratios of `law`; `None` if BBR is not among the algorithms, or delivered nothing.
+    fn of(results: &Results<'_>, law: usize) -> Option<Self> {
+        let bbr = results.laws.iter().position(|name| BBR.contains(&name.as_str()))?;
+        let networks = results.draws.iter().zip(results.outcomes).filter(|(draw, _)| draw.kind.varies());
+        let ratios: Vec<(f64, Option<f64>)> = networks
+            .filter_map(|(_, all)| {
+                let goodput = ratio(all[law].goodput_bps, all[bbr].goodput_bps)?;
+                Some((goodput, ratio(all[law].delay_p95_s, all[bbr].delay_p95_s)))
+            })
+            .collect();
+        let goodputs: Vec<f64> = ratios.iter().map(|(goodput, _)| *goodput).collect();
+        let delays: Vec<f64> = ratios.iter().filter_map(|(_, delay)| *delay).collect();
+        let is_on_target = |(goodput, delay): &&(f64, Option<f64>)| {
+            *goodput >= TARGET.0 && delay.is_some_and(|delay| delay <= TARGET.1)
+        };
+        Some(Self {
+            count: ratios.len(),
+            goodput: quantile(&goodputs, 0.5).ok()?,
+            delay_p95: quantile(&delays, 0.5).ok(),
+            on_target: ratios.iter().filter(is_on_target).count(),
+        })
+    }
+}
+
 /// Results of one algorithm over all draws.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
@@ -58,12 +100,15 @@ pub struct Summary {
     pub jain: Option<Quantiles>,
     /// Share of their fair goodput that other flows have.
     pub other_share: Option<Quantiles>,
+    /// Ratios to BBR on networks that vary.
+    pub varying_to_bbr: Option<RatioToBbr>,
 }
 
 impl Summary {
-    /// Summarises the outcomes of the algorithm at index `law`; `outcomes` has those of all algorithms by draw.
+    /// Summarises the outcomes of the algorithm at index `law`.
     #[must_use]
-    pub fn of(draws: &[Draw], outcomes: &[Vec<Outcome>], law: usize) -> Self {
+    pub fn of(results: &Results<'_>, law: usize) -> Self {
+        let Results { draws, outcomes, .. } = *results;
         let ratios: Vec<(Kind, f64)> = draws
             .iter()
             .zip(outcomes)
@@ -91,6 +136,7 @@ impl Summary {
             other_share: Quantiles::of(
                 &own().filter_map(|(_, outcome)| outcome.other_share).collect::<Vec<_>>(),
             ),
+            varying_to_bbr: RatioToBbr::of(results, law),
         }
     }
 }
@@ -100,33 +146,11 @@ impl Summary {
 pub(crate) fn ratio_to_best_rival(all: &[Outcome], law: usize) -> Option<f64> {
     let rivals = all.iter().enumerate().filter(|(other, _)| *other != law);
     let best = rivals.filter_map(|(_, outcome)| outcome.performance).reduce(f64::max)?;
-    (best > 0.0).then(|| all[law].performance.map(|own| own / best)).flatten()
+    ratio(all[law].performance, Some(best))
 }
 
-/// Returns the JSON object of the comparison of `laws`.
-#[must_use]
-pub fn json(seed: u64, laws: &[String], draws: &[Draw], outcomes: &[Vec<Outcome>]) -> Json {
-    let kinds = |summary: &Summary| -> Map<String, Json> {
-        Kind::ALL
-            .iter()
-            .zip(&summary.by_kind)
-            .map(|(kind, ratio)| (kind.name().to_owned(), json!(ratio)))
-            .collect()
-    };
-    let summaries = laws.iter().enumerate().map(|(law, name)| {
-        let summary = Summary::of(draws, outcomes, law);
-        let mut object = json!(summary);
-        object["by_kind"] = kinds(&summary).into();
-        (name.clone(), object)
-    });
-    let networks = draws.iter().zip(outcomes).map(|(draw, all)| {
-        let outcomes: Map<String, Json> =
-            laws.iter().cloned().zip(all.iter().map(|one| json!(one))).collect();
-        json!({"id": draw.id, "kind": draw.kind.name(), "loss": draw.loss, "laws": outcomes})
-    });
-    json!({
-        "seed": seed,
-        "laws": summaries.collect::<Map<_, _>>(),
-        "networks": networks.collect::<Vec<_>>(),
-    })
+/// Returns the ratio of two values that exist, the second one above 0.
+fn ratio(own: Option<f64>, other: Option<f64>) -> Option<f64> {
+    let other = other.filter(|other| *other > 0.0)?;
+    own.map(|own| own / other)
 }

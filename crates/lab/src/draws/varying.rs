@@ -3,6 +3,7 @@
 use super::kind::Kind;
 use super::measure::Measure;
 use super::sketch::{Bottleneck, Draw, Sketch, log_uniform};
+use super::traces::Traces;
 use hopline_core::RandomStream;
 
 /// Length of a run, seconds.
@@ -60,6 +61,19 @@ pub(super) fn cellular(random: &mut RandomStream, seed: u64) -> Draw {
     of_rates(random, seed, (Kind::Cellular, delay), rates)
 }
 
+/// Draws a cellular network with the rates of a trace.
+pub(super) fn traced_cellular(random: &mut RandomStream, seed: u64, traces: &Traces) -> Draw {
+    let delay = log_uniform(random, 20.0, 60.0);
+    let stretch = traces.stretch(random, DURATION_S);
+    let mean_bps = stretch.mean_bps();
+    let bottleneck = of_base_station(random, mean_bps / 1e6, delay);
+    let mut sketch = Sketch::new(seed, DURATION_S, 0.0);
+    sketch.traced_link(&bottleneck, &stretch);
+    sketch.law("");
+    let measure = Measure::Goodput { ceiling_bps: mean_bps };
+    Draw { stretch: Some(stretch), ..Draw::new(sketch, Kind::Cellular, &bottleneck, measure) }
+}
+
 /// Draws one to three outages of 0.1 to 10 s.
 pub(super) fn outages(random: &mut RandomStream, seed: u64) -> Draw {
     let (rate, delay) = (log_uniform(random, 2.0, 50.0), log_uniform(random, 10.0, 100.0));
@@ -108,45 +122,81 @@ pub(super) fn delay_steps(random: &mut RandomStream, seed: u64) -> Draw {
 pub(super) fn satellite(random: &mut RandomStream, seed: u64) -> Draw {
     let (rate, delay) = (log_uniform(random, 10.0, 150.0), random.uniform(12.0, 40.0));
     let bottleneck = Bottleneck::drop_tail(rate, delay, random.uniform(1.0, 4.0));
+    let handovers = handovers(random, &bottleneck);
     let mut sketch = Sketch::new(seed, DURATION_S, 0.0);
     sketch.link(&bottleneck);
     let mut rates = vec![(0.0, rate)];
-    let mut outages = String::new();
-    let mut silent = 0.0;
-    let first = random.uniform(2.0, SATELLITE_S);
-    for number in 0.. {
-        let at = first + SATELLITE_S * f64::from(number);
-        if at >= DURATION_S {
-            break;
-        }
-        let (next, later) = (rate * random.uniform(0.5, 1.5), delay * random.uniform(0.7, 1.5));
-        rates.push((at, next));
-        sketch.push(&format!("[[link.rate]]\nfrom_s = {at:.3}\nrate_mbps = {next:.4}"));
-        sketch.push(&format!("[[link.delay]]\nfrom_s = {at:.3}\ndelay_ms = {later:.3}"));
-        let length = random.uniform(0.05, 0.2);
-        silent += length;
-        outages.push_str(&format!(
-            "\n[[outage]]\nfrom = \"near\"\nto = \"far\"\nstart_s = {at:.3}\nend_s = {:.3}\nboth_ways = true\n",
-            at + length
+    for Handover { start_s, rate_mbps, .. } in &handovers {
+        rates.push((*start_s, *rate_mbps));
+        sketch.push(&format!("[[link.rate]]\nfrom_s = {start_s:.3}\nrate_mbps = {rate_mbps:.4}"));
+    }
+    add_handovers(&mut sketch, &handovers);
+    let silent: f64 = handovers.iter().map(|handover| handover.silent_s).sum();
+    let ceiling_bps = mean_bps(&rates) * (1.0 - silent / DURATION_S);
+    Draw::new(sketch, Kind::Satellite, &bottleneck, Measure::Goodput { ceiling_bps })
+}
+
+/// Draws the path over satellites with the rates of a trace.
+pub(super) fn traced_satellite(random: &mut RandomStream, seed: u64, traces: &Traces) -> Draw {
+    let stretch = traces.stretch(random, DURATION_S);
+    let delay = random.uniform(12.0, 40.0);
+    let bottleneck = Bottleneck::drop_tail(stretch.mean_bps() / 1e6, delay, random.uniform(1.0, 4.0));
+    let handovers = handovers(random, &bottleneck);
+    let mut sketch = Sketch::new(seed, DURATION_S, 0.0);
+    sketch.traced_link(&bottleneck, &stretch);
+    add_handovers(&mut sketch, &handovers);
+    let lost = |handover: &Handover| {
+        let end_s = handover.start_s + handover.silent_s;
+        stretch.bits(handover.start_s, end_s.min(DURATION_S))
+    };
+    let ceiling_bps = stretch.mean_bps() - handovers.iter().map(lost).sum::<f64>() / DURATION_S;
+    let draw = Draw::new(sketch, Kind::Satellite, &bottleneck, Measure::Goodput { ceiling_bps });
+    Draw { stretch: Some(stretch), ..draw }
+}
+
+/// Change to another satellite.
+struct Handover {
+    /// Start of the outage.
+    start_s: f64,
+    /// Length of the outage.
+    silent_s: f64,
+    /// Rate and delay of the path from then on.
+    rate_mbps: f64,
+    delay_ms: f64,
+}
+
+/// Draws a change to another satellite every 15 s.
+fn handovers(random: &mut RandomStream, first: &Bottleneck) -> Vec<Handover> {
+    let start_s = random.uniform(2.0, SATELLITE_S);
+    let starts = (0..).map(|number| start_s + SATELLITE_S * f64::from(number));
+    let handover = |start_s| Handover {
+        start_s,
+        rate_mbps: first.rate_mbps * random.uniform(0.5, 1.5),
+        delay_ms: first.delay_ms * random.uniform(0.7, 1.5),
+        silent_s: random.uniform(0.05, 0.2),
+    };
+    starts.take_while(|start_s| *start_s < DURATION_S).map(handover).collect()
+}
+
+/// Adds the delays and outages of handovers to the link, and the flow.
+fn add_handovers(sketch: &mut Sketch, handovers: &[Handover]) {
+    for Handover { start_s, delay_ms, .. } in handovers {
+        sketch.push(&format!("[[link.delay]]\nfrom_s = {start_s:.3}\ndelay_ms = {delay_ms:.3}"));
+    }
+    for Handover { start_s, silent_s, .. } in handovers {
+        let end_s = start_s + silent_s;
+        sketch.push(&format!(
+            "\n[[outage]]\nfrom = \"near\"\nto = \"far\"\nstart_s = {start_s:.3}\nend_s = {end_s:.3}\nboth_ways = true"
         ));
     }
-    sketch.push(&outages);
     sketch.law("");
-    Draw::new(
-        sketch,
-        Kind::Satellite,
-        &bottleneck,
-        Measure::Goodput { ceiling_bps: mean_bps(&rates) * (1.0 - silent / DURATION_S) },
-    )
 }
 
 /// Returns the draw of a link with these rates.
 fn of_rates(random: &mut RandomStream, seed: u64, (kind, delay_ms): (Kind, f64), rates: Rates) -> Draw {
     let mean = mean_bps(&rates) / 1e6;
-    let mut bottleneck = Bottleneck::drop_tail(mean, delay_ms, log_uniform(random, 1.0, 4.0));
+    let mut bottleneck = of_base_station(random, mean, delay_ms);
     bottleneck.rate_mbps = rates[0].1;
-    // As of the base stations of cellular networks, which buffer for long.
-    bottleneck.queue_packets = bottleneck.queue_packets.max(50);
     let mut sketch = Sketch::new(seed, DURATION_S, 0.0);
     sketch.link(&bottleneck);
     for (from, rate) in &rates[1..] {
@@ -154,6 +204,13 @@ fn of_rates(random: &mut RandomStream, seed: u64, (kind, delay_ms): (Kind, f64),
     }
     sketch.law("");
     Draw::new(sketch, kind, &bottleneck, Measure::Goodput { ceiling_bps: mean * 1e6 })
+}
+
+/// Draws the queue of a bottleneck as of the base stations of cellular networks, which buffer for long.
+fn of_base_station(random: &mut RandomStream, mean_mbps: f64, delay_ms: f64) -> Bottleneck {
+    let mut bottleneck = Bottleneck::drop_tail(mean_mbps, delay_ms, log_uniform(random, 1.0, 4.0));
+    bottleneck.queue_packets = bottleneck.queue_packets.max(50);
+    bottleneck
 }
 
 /// Returns the mean of the rates over the run, bit/s.

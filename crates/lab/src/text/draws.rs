@@ -2,7 +2,7 @@
 
 use super::table::{Align, render};
 use crate::counted::count_text;
-use crate::draws::{Draw, Kind, Outcome, Quantiles, Summary};
+use crate::draws::{Draw, Kind, Outcome, Quantiles, RatioToBbr, Results, Summary};
 
 /// Number of networks that are listed by name.
 const LISTED: usize = 10;
@@ -11,19 +11,64 @@ const LISTED: usize = 10;
 const LEGEND: &str = "\
 performance: goodput, or inverse response time, as a share of the highest possible; beside other flows: the smaller of both
 sides' shares of what is fair, at most 1. overhead: packets sent per delivered packet, times the share that the path lets through;
-collapsed: networks with more than 1.1.";
+collapsed: networks with more than 1.1. p95 delay: 95th percentile of the one-way delay; on target: at least 0.9 of BBR's
+goodput at no more than half its p95 delay.";
 
-/// Describes the outcomes of `laws` on the networks of a seed; the first algorithm is the one of interest.
+/// Describes the results; the first algorithm is the one of interest.
 #[must_use]
-pub fn describe(seed: u64, laws: &[String], draws: &[Draw], outcomes: &[Vec<Outcome>]) -> String {
-    let summaries: Vec<Summary> = (0..laws.len()).map(|law| Summary::of(draws, outcomes, law)).collect();
+pub fn describe(results: &Results<'_>) -> String {
+    let Results { laws, draws, outcomes, .. } = *results;
+    let summaries = results.summaries();
+    let tables = [
+        Some(overall(laws, &summaries)),
+        varying(laws, &summaries),
+        Some(by_kind(laws, &summaries)),
+        Some(worst(laws, draws, outcomes)),
+    ];
+    let tables: Vec<String> = tables.into_iter().flatten().collect();
+    format!("{}\n\n{}\n{LEGEND}\n", heading(results), tables.join("\n"))
+}
+
+/// Returns the number of networks, and that of networks with traces.
+fn heading(results: &Results<'_>) -> String {
+    let networks = format!("{} of seed {}", count_text(results.draws.len(), "random network"), results.seed);
+    if results.trace_files == 0 {
+        return networks;
+    }
     format!(
-        "{} of seed {seed}\n\n{}\n{}\n{}\n{LEGEND}\n",
-        count_text(draws.len(), "random network"),
-        overall(laws, &summaries),
-        by_kind(laws, &summaries),
-        worst(laws, draws, outcomes)
+        "{networks}, {} of them with rates from {}",
+        results.traced(),
+        count_text(results.trace_files, "trace file")
     )
+}
+
+/// Returns a row of ratios to BBR for each algorithm, if BBR is one of them.
+fn varying(laws: &[String], summaries: &[Summary]) -> Option<String> {
+    let ratios: Vec<(&String, RatioToBbr)> = laws
+        .iter()
+        .zip(summaries)
+        .filter_map(|(name, summary)| Some((name, summary.varying_to_bbr?)))
+        .collect();
+    if ratios.is_empty() {
+        return None;
+    }
+    let header = [
+        ("of BBR, on networks that vary", Align::Left),
+        ("goodput: median", Align::Right),
+        ("p95 delay: median", Align::Right),
+        ("both on target", Align::Right),
+        ("networks", Align::Right),
+    ];
+    let row = |(name, ratio): &(&String, RatioToBbr)| {
+        vec![
+            (*name).clone(),
+            format!("{:.2}", ratio.goodput),
+            ratio.delay_p95.map_or("–".to_owned(), |delay| format!("{delay:.2}")),
+            ratio.on_target.to_string(),
+            ratio.count.to_string(),
+        ]
+    };
+    Some(render(&header, &ratios.iter().map(row).collect::<Vec<_>>()))
 }
 
 /// Returns a row for each algorithm.
@@ -35,7 +80,7 @@ fn overall(laws: &[String], summaries: &[Summary]) -> String {
         "of ceiling: median",
         "5 %",
         "waits > 20 ms",
-        "overhead",
+        "largest overhead",
         "collapsed",
         "Jain: 5 %",
         "others' share: 5 %",

@@ -55,6 +55,31 @@ impl RateTrace {
         u64::try_from(self.carried / u128::from(self.period.as_nanos())).unwrap_or(u64::MAX)
     }
 
+    /// Returns the time after which the trace repeats.
+    #[must_use]
+    pub const fn period(&self) -> Duration {
+        self.period
+    }
+
+    /// Returns the number of bits that the link can carry in the first `elapsed` of a run.
+    #[must_use]
+    pub fn bits_by(&self, elapsed: Duration) -> u64 {
+        let carried = self.carried_by(self.offset + elapsed) - self.carried_by(self.offset);
+        u64::try_from(carried / NANOS).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the bits up to `time` of the repeated trace, times 10⁹.
+    fn carried_by(&self, time: Duration) -> u128 {
+        let (time, period) = (u128::from(time.as_nanos()), u128::from(self.period.as_nanos()));
+        let within = time % period;
+        let part = |index: usize| {
+            let from = u128::from(self.rates[index].0.as_nanos());
+            let length = u128::from(self.length(index).as_nanos());
+            u128::from(self.rates[index].1) * within.saturating_sub(from).min(length)
+        };
+        time / period * self.carried + (0..self.rates.len()).map(part).sum::<u128>()
+    }
+
     /// Returns the time at which the link has sent `bits`, of which it sends the first at `start`.
     #[must_use]
     pub fn sent_at(&self, start: Instant, bits: u64) -> Instant {
@@ -137,6 +162,22 @@ mod tests {
     fn an_offset_skips_a_part() {
         let trace = trace(&[(0, 1_000_000), (1, 0)], 2, 5).unwrap();
         assert_eq!(trace.sent_at(Instant::ZERO, 1000), Instant::from_millis(2));
+    }
+
+    #[test]
+    fn bits_are_those_of_the_stretch_from_the_offset_on() {
+        // 1000 bits, then 4 ms of nothing, then 2000 bits.
+        let bits = |offset_ms, elapsed_ms| {
+            let trace = trace(&[(0, 1_000_000), (1, 0), (5, 2_000_000)], 6, offset_ms).unwrap();
+            trace.bits_by(MS(elapsed_ms))
+        };
+        assert_eq!([bits(0, 0), bits(0, 1), bits(0, 5), bits(0, 6)], [0, 1000, 1000, 3000]);
+        assert_eq!(bits(1, 4), 0, "the link stops");
+        assert_eq!(bits(5, 2), 3000, "the end, and the start of the repetition");
+        assert_eq!(bits(605, 602), 303_000, "an offset beyond the period");
+        let long =
+            RateTrace::new(vec![(Duration::ZERO, 3)], Duration::from_nanos(1), Duration::ZERO).unwrap();
+        assert_eq!(long.bits_by(Duration::from_secs(10_000_000)), 30_000_000);
     }
 
     #[test]
