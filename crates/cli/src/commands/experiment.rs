@@ -59,7 +59,12 @@ pub(crate) fn command() -> Vec<String> {
 
 /// Returns an error, hence an exit code, if runs failed.
 pub(crate) fn check_all_ran(comparison: &Comparison) -> Result<(), Failure> {
-    match comparison.failed() {
+    check_failed(comparison.failed())
+}
+
+/// Returns an error if the number of failed runs is not 0.
+pub(crate) fn check_failed(number: usize) -> Result<(), Failure> {
+    match number {
         0 => Ok(()),
         n => Err(Failure::Other(format!("{n} run{} failed", if n == 1 { "" } else { "s" }))),
     }

@@ -18,9 +18,9 @@ pub fn generate(seed: u64, count: usize, traces: &Traces) -> Vec<Draw> {
 /// Returns network `number`, which does not depend on the others.
 fn draw(seed: u64, number: usize, traces: &Traces) -> Draw {
     let kind = Kind::CYCLE[number % Kind::CYCLE.len()];
-    // A cycle has one satellite network.
-    let is_even_cycle = (number / Kind::CYCLE.len()).is_multiple_of(2);
-    let has_trace = !traces.is_empty() && !(kind == Kind::Satellite && is_even_cycle);
+    // A cycle has one satellite network: every second one is in an odd cycle.
+    let is_odd_cycle = !(number / Kind::CYCLE.len()).is_multiple_of(2);
+    let has_trace = !traces.is_empty() && (kind != Kind::Satellite || is_odd_cycle);
     let mut random = RandomStream::global(seed, number as u64, Purpose::Networks);
     let run_seed = random.bits() >> 12;
     let random = &mut random;
