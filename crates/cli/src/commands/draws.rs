@@ -7,7 +7,7 @@ use crate::problems::{Failure, print_error_line};
 use crate::progress::Progress;
 use hopline_lab::claims::RandomNetworks;
 use hopline_lab::counted::count_text;
-use hopline_lab::draws::{Draw, Outcome, Results, Traces, generate};
+use hopline_lab::draws::{self, Draw, Outcome, Results, Traces, generate};
 use hopline_lab::evaluation::Law;
 use hopline_lab::experiment::{RunOptions, in_memory};
 use hopline_lab::output::{Existing, OutputError, check_directory, write_file};
@@ -31,7 +31,7 @@ pub(crate) fn execute(args: &Args, random: &RandomNetworks) -> Result<(), Failur
     console::catch_interrupts()?;
     let (outcomes, failed) = comparison.run(args)?;
     let results = comparison.results(&outcomes);
-    let json = format!("{}\n", results.json());
+    let json = format!("{}\n", draws::json(&results));
     if let Some(folder) = &args.output {
         write_file(&folder.join(RESULTS), Existing::Replace, |file| file.write_all(json.as_bytes()))?;
     }

@@ -6,6 +6,7 @@
 //! on some networks is compared on others, as the seed changes. [`Traces`] give networks measured rates.
 
 mod generate;
+mod json;
 mod kind;
 mod measure;
 mod mixes;
@@ -20,6 +21,7 @@ mod traces;
 mod varying;
 
 pub use generate::generate;
+pub use json::json;
 pub use kind::Kind;
 pub use measure::Measure;
 pub use outcome::Outcome;

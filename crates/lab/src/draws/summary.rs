@@ -105,6 +105,12 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Returns the summary of each algorithm.
+    #[must_use]
+    pub fn all(results: &Results<'_>) -> Vec<Self> {
+        (0..results.laws.len()).map(|law| Self::of(results, law)).collect()
+    }
+
     /// Summarises the outcomes of the algorithm at index `law`.
     #[must_use]
     pub fn of(results: &Results<'_>, law: usize) -> Self {

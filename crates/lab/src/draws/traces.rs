@@ -28,7 +28,7 @@ pub struct Traces {
 pub struct Trace {
     /// Text of the file; its name is the path relative to a scenario.
     pub source: Arc<Source>,
-    /// `true`: mahimahi's format, whose rates are those of intervals.
+    /// `true`: mahimahi's format, of which rates are made over intervals.
     has_opportunities: bool,
     /// Rates from the start of the trace on.
     rates: RateTrace,

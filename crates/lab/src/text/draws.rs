@@ -18,7 +18,7 @@ goodput at no more than half its p95 delay.";
 #[must_use]
 pub fn describe(results: &Results<'_>) -> String {
     let Results { laws, draws, outcomes, .. } = *results;
-    let summaries = results.summaries();
+    let summaries = Summary::all(results);
     let tables = [
         Some(overall(laws, &summaries)),
         varying(laws, &summaries),
