@@ -1,6 +1,7 @@
 //! Time-varying links: recorded delivery opportunities, and recorded conditions.
 
 use core::fmt;
+use core::str::FromStr;
 use hopline_core::{Duration, Instant, settings};
 
 /// Bytes that one opportunity delivers, as in mahimahi traces: a packet of the usual length.
@@ -43,6 +44,8 @@ pub enum TraceError {
     ZeroPeriod,
     /// The time with this index is earlier than the one before.
     NotSorted(usize),
+    /// A line is not a whole number of milliseconds below 2³².
+    NotATime,
 }
 
 impl fmt::Display for TraceError {
@@ -51,11 +54,65 @@ impl fmt::Display for TraceError {
             Self::Empty => "there is no time at which a packet may leave",
             Self::ZeroPeriod => "all times are zero, and the last one is the length of the trace",
             Self::NotSorted(_) => "a time that is earlier than the one before",
+            Self::NotATime => "no time, a whole number of milliseconds",
         })
     }
 }
 
 impl core::error::Error for TraceError {}
+
+/// Error in a line of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TraceLineError {
+    /// Index of the line, counted from 0.
+    pub line: usize,
+    /// Error of the line.
+    pub error: TraceError,
+}
+
+impl fmt::Display for TraceLineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line + 1, self.error)
+    }
+}
+
+impl core::error::Error for TraceLineError {}
+
+/// Reads a trace of mahimahi: each line is the time of an opportunity in milliseconds. Lines that are empty or begin with `#`
+/// are ignored.
+///
+/// ```
+/// use hopline_link::Opportunities;
+/// let trace: Opportunities = "# 12 Mb/s\n1\n2\n".parse().expect("a trace");
+/// assert_eq!(trace.mean_rate(), 12e6);
+/// let error = "1\nx\n".parse::<Opportunities>().expect_err("`x` is no time");
+/// assert_eq!(error.to_string(), "line 2: no time, a whole number of milliseconds");
+/// ```
+impl FromStr for Opportunities {
+    type Err = TraceLineError;
+
+    fn from_str(text: &str) -> Result<Self, TraceLineError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let lines = text.lines().map(str::trim).enumerate();
+        let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let mut numbers = Vec::new();
+        let mut times = Vec::new();
+        for (number, line) in lines {
+            let ms: u32 =
+                line.parse().map_err(|_| TraceLineError { line: number, error: TraceError::NotATime })?;
+            times.push(Duration::from_millis(ms.into()));
+            numbers.push(number);
+        }
+        Self::new(times).map_err(|error| {
+            let index = match error {
+                TraceError::NotSorted(index) => Some(index),
+                _ => numbers.len().checked_sub(1),
+            };
+            TraceLineError { line: index.map_or(0, |index| numbers[index]), error }
+        })
+    }
+}
 
 impl Opportunities {
     /// Creates opportunities at `times`, repeated after the last of them.
@@ -74,6 +131,13 @@ impl Opportunities {
     #[must_use]
     pub fn mean_rate(&self) -> f64 {
         self.times.len() as f64 * f64::from(OPPORTUNITY_BYTES * 8) / self.period.as_secs_f64()
+    }
+
+    /// Returns the number of bits that a link can deliver from `from` to before `until`.
+    #[must_use]
+    pub fn bits_between(&self, from: Instant, until: Instant) -> u64 {
+        let opportunities = self.first_at_or_after(until).saturating_sub(self.first_at_or_after(from));
+        opportunities * u64::from(OPPORTUNITY_BYTES * 8)
     }
 
     /// Returns the time of opportunity `number`, counted from 0.
@@ -205,6 +269,31 @@ mod tests {
         assert_eq!(of(&[]), TraceError::Empty);
         assert_eq!(of(&[0, 0]), TraceError::ZeroPeriod);
         assert_eq!(of(&[1, 3, 2]), TraceError::NotSorted(2));
+    }
+
+    #[test]
+    fn bits_are_those_of_the_opportunities_in_the_interval() {
+        let trace = trace(&[2, 5, 5, 10]);
+        let packets = |from, until| trace.bits_between(at(from), at(until)) / 12_000;
+        assert_eq!([packets(0, 2), packets(0, 3), packets(2, 6), packets(3, 5)], [0, 1, 3, 0]);
+        assert_eq!([packets(0, 10), packets(0, 11), packets(5, 105), packets(7, 7)], [3, 4, 40, 0]);
+        assert_eq!(packets(8, 7), 0, "an interval that ends before its start");
+    }
+
+    #[test]
+    fn a_trace_is_read_from_text_and_an_error_names_its_line() {
+        let read: Opportunities = "\u{feff}# cellular\r\n\r\n0\r\n  5\n5\n10\n".parse().expect("a trace");
+        assert_eq!(read, trace(&[0, 5, 5, 10]));
+        let error = |text: &str| text.parse::<Opportunities>().expect_err("no trace");
+        for (text, line, expected) in [
+            ("5\n\n-1\n", 2, TraceError::NotATime),
+            ("4294967296\n", 0, TraceError::NotATime),
+            ("# c\n5\n7\n6\n9\n", 3, TraceError::NotSorted(2)),
+            ("\n0\n0\n", 2, TraceError::ZeroPeriod),
+            ("# c\n", 0, TraceError::Empty),
+        ] {
+            assert_eq!(error(text), TraceLineError { line, error: expected }, "{text}");
+        }
     }
 
     #[test]

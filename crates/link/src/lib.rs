@@ -5,7 +5,7 @@ mod conditions;
 mod emulation;
 mod loss;
 
-pub use conditions::{Condition, Opportunities, TraceError};
+pub use conditions::{Condition, Opportunities, TraceError, TraceLineError};
 pub use emulation::{
     Copies, CopyState, DelayDistribution, Direction, DirectionStats, Emulation, EmulationError,
 };

@@ -3,7 +3,7 @@
 use hopline_config::separated::{Separator, byte_order_mark_len, rows};
 use hopline_config::source::{Origin, Problem, Source, nearest};
 use hopline_core::{Duration, Instant};
-use hopline_link::{Condition, Opportunities, TraceError};
+use hopline_link::{Condition, Opportunities, TraceError, TraceLineError};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use std::fmt;
@@ -30,28 +30,18 @@ pub(super) fn replay(path: &Path) -> Result<Vec<Condition>, Problem> {
 const MAHIMAHI: &str = "each line has a whole number of milliseconds, at which up to 1500 bytes may leave, as in traces of mahimahi";
 
 fn opportunities(source: &Arc<Source>) -> Result<Opportunities, Problem> {
-    let at = |span: Range<usize>| Origin { source: source.clone(), span };
-    let mut times = Vec::new();
-    let mut spans = Vec::new();
-    for row in rows(&source.text) {
-        let start =
-            row.start + (source.text[row.clone()].len() - source.text[row.clone()].trim_start().len());
-        let span = start..row.end;
-        let word = &source.text[span.clone()];
-        let ms = word.parse::<u32>();
-        let ms = ms
-            .map_err(|_| Problem::new(format!("`{word}` is no time")).at(&at(span.clone())).help(MAHIMAHI))?;
-        times.push(Duration::from_millis(ms.into()));
-        spans.push(span);
-    }
-    Opportunities::new(times).map_err(|error| {
-        let span = match error {
-            TraceError::ZeroPeriod => spans.last().cloned().unwrap_or(0..0),
-            TraceError::NotSorted(index) => spans[index].clone(),
-            // The list is empty.
-            _ => 0..0,
+    let text = &source.text[byte_order_mark_len(&source.text)..];
+    text.parse().map_err(|TraceLineError { line, error, .. }| {
+        let start = text.split_inclusive('\n').take(line).map(str::len).sum::<usize>();
+        let row = text[start..].lines().next().unwrap_or_default();
+        let word = row.trim();
+        let start = source.text.len() - text.len() + start + (row.len() - row.trim_start().len());
+        let origin = Origin { source: source.clone(), span: start..start + word.len() };
+        let message = match error {
+            TraceError::NotATime => format!("`{word}` is no time"),
+            error => error.to_string(),
         };
-        Problem::new(error.to_string()).at(&at(span)).help(MAHIMAHI)
+        Problem::new(message).at(&origin).help(MAHIMAHI)
     })
 }
 
