@@ -10,4 +10,4 @@ pub mod talk;
 
 pub use kernel::Kernel;
 pub use peer::{Caller, Failure, Peer};
-pub use talk::{Hosts, Nature, Talk, talk};
+pub use talk::{Crowd, Hosts, Nature, Talk, crowd, talk};

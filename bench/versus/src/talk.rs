@@ -1,5 +1,5 @@
 //! One run of a transport over any link: one end listens, the other connects, and A sends until its time is
-//! over.
+//! over. A run has one connection or several.
 
 use crate::peer::{Caller, Failure, Peer, Session};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -52,6 +52,16 @@ pub struct Talk<R> {
     pub readings: [R; 2],
 }
 
+/// Result of a run of several flows.
+pub struct Crowd<R> {
+    /// Bytes received by B's application in the time, of each flow.
+    pub bytes: Vec<u64>,
+    /// Smoothed round-trip time at the end, as reported by A, of each flow.
+    pub srtts: Vec<Option<Duration>>,
+    /// Counters of the link, when connecting began and when A's time was over.
+    pub readings: [R; 2],
+}
+
 /// Lets A send to B for `duration`, connecting included.
 pub fn talk<H: Hosts>(
     hosts: &H,
@@ -59,25 +69,42 @@ pub fn talk<H: Hosts>(
     nature: Nature,
     duration: Duration,
 ) -> Result<Talk<H::Reading>, Failure> {
-    let address = SocketAddr::from((hosts.address_called(), PORT));
-    let (session, listening) = Session::new(address, hosts.caller(), nature.rate, nature.round_trip);
+    let Crowd { bytes, srtts, readings } = crowd(hosts, peer, nature, 1, duration)?;
+    Ok(Talk { bytes: bytes.iter().sum(), srtt: srtts.into_iter().flatten().next(), readings })
+}
+
+/// Lets A send to B for `duration`, connecting included, over `flows` connections that begin together.
+pub fn crowd<H: Hosts>(
+    hosts: &H,
+    peer: &dyn Peer,
+    nature: Nature,
+    flows: u16,
+    duration: Duration,
+) -> Result<Crowd<H::Reading>, Failure> {
+    let (sessions, listening): (Vec<_>, Vec<_>) = (0..flows)
+        .map(|flow| {
+            let address = SocketAddr::from((hosts.address_called(), PORT + flow));
+            Session::new(address, hosts.caller(), nature.rate, nature.round_trip)
+        })
+        .unzip();
     let (sent, received, bytes, readings) = thread::scope(|scope| {
-        let receive = || scope.spawn(|| hosts.in_b(|| peer.receive(&session)));
-        let send = || scope.spawn(|| hosts.in_a(|| peer.send(&session)));
-        let ready = || await_listener(&listening, &session);
-        let (begin, before, sender, receiver) = match session.caller {
+        let receive = |session| scope.spawn(move || hosts.in_b(|| peer.receive(session)));
+        let send = |session| scope.spawn(move || hosts.in_a(|| peer.send(session)));
+        let ready =
+            || listening.iter().zip(&sessions).for_each(|(told, session)| await_listener(told, session));
+        let (begin, before, senders, receivers): (_, _, Vec<_>, Vec<_>) = match hosts.caller() {
             Caller::A => {
-                let receiver = receive();
+                let receivers = sessions.iter().map(receive).collect();
                 ready();
-                (now(), hosts.read(), send(), receiver)
+                (now(), hosts.read(), sessions.iter().map(send).collect(), receivers)
             }
             Caller::B => {
-                let sender = send();
+                let senders = sessions.iter().map(send).collect();
                 ready();
-                (now(), hosts.read(), sender, receive())
+                (now(), hosts.read(), senders, sessions.iter().map(receive).collect())
             }
         };
-        while !sender.is_finished() {
+        while !senders.iter().all(|sender| sender.is_finished()) {
             let left = duration.saturating_sub(now() - begin);
             if left.is_zero() {
                 break;
@@ -86,14 +113,18 @@ pub fn talk<H: Hosts>(
         }
         // Read before any end closes.
         let after = hosts.read();
-        let bytes = session.end();
-        let sent = sender.join();
-        session.close();
-        (sent, receiver.join(), bytes, [before, after])
+        let bytes: Vec<u64> = sessions.iter().map(Session::end).collect();
+        let sent: Vec<_> = senders.into_iter().map(|sender| sender.join()).collect();
+        sessions.iter().for_each(Session::close);
+        let received: Vec<_> = receivers.into_iter().map(|receiver| receiver.join()).collect();
+        (sent, received, bytes, [before, after])
     });
-    let srtt = sent.map_err(|_| "the sender panicked")??;
-    received.map_err(|_| "the receiver panicked")??;
-    Ok(Talk { bytes, srtt, readings })
+    let srtts = sent.into_iter().map(|sent| sent.map_err(|_| "a sender panicked")?);
+    let srtts = srtts.collect::<Result<_, Failure>>()?;
+    for received in received {
+        received.map_err(|_| "a receiver panicked")??;
+    }
+    Ok(Crowd { bytes, srtts, readings })
 }
 
 fn await_listener(listening: &Receiver<()>, session: &Session) {
