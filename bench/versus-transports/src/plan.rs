@@ -15,7 +15,7 @@ const HEAVY_LOSS: f64 = 0.1;
 pub(crate) enum Part {
     /// Emulated links that do not change.
     Links,
-    /// Emulated links whose rate or delay changes, or with outages.
+    /// Emulated links with a rate or a delay that changes, or with outages.
     Varying,
     /// Many flows of one transport over one link.
     Crowds,

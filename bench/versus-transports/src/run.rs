@@ -26,6 +26,8 @@ pub(crate) struct Measured {
     pub(crate) seed: u64,
     /// Flows that began together.
     pub(crate) flows: u16,
+    /// Flows with an error, such as a connection that timed out.
+    pub(crate) failed: usize,
     /// Goodput of B's application, from the first attempt to connect, sum of all flows, Mb/s.
     pub(crate) goodput_mbps: f64,
     /// Goodput as a share of the bits of IP packets that the link could carry in the time, per cent.
@@ -105,9 +107,13 @@ fn one(job: &Job, trace: &Arc<Opportunities>, seconds: f64) -> Result<Measured, 
         rate: bottleneck.rate / u64::from(flows),
         round_trip: Duration::from_millis(2 * delay_ms),
     };
-    let result = crowd(&link, job.peer, nature, flows, Duration::from_secs_f64(seconds)).map_err(|e| {
-        format!("{} at {}, {}: {e}", job.peer.name(), job.condition.link_name(), job.condition.name())
-    })?;
+    let of = format!("{} at {}, {}", job.peer.name(), job.condition.link_name(), job.condition.name());
+    let result = crowd(&link, job.peer, nature, flows, Duration::from_secs_f64(seconds))
+        .map_err(|e| format!("{of}: {e}"))?;
+    // A single flow that fails ends the measurement; in a crowd, a connection may time out.
+    if let Some(failure) = result.failures.first().filter(|_| result.failures.len() == usize::from(flows)) {
+        return Err(format!("{of}: {failure}").into());
+    }
     Ok(measured(job, &forward, seconds, &result))
 }
 
@@ -150,6 +156,7 @@ fn measured(job: &Job, way: &Emulation, seconds: f64, result: &Crowd<(Instant, L
         condition: job.condition.name(),
         seed: job.seed,
         flows: job.condition.flows,
+        failed: result.failures.len(),
         goodput_mbps: bytes as f64 * 8.0 / seconds / 1e6,
         capacity_pct: bytes as f64 * 8.0 / capacity_bits(way, *begin, *end).max(1.0) * 100.0,
         jain: jain(&result.bytes),

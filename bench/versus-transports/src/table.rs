@@ -32,10 +32,11 @@ const VARYING_COLUMNS: [Column; 5] = [
     QUEUE_WAIT,
 ];
 
-const CROWD_COLUMNS: [Column; 6] = [
+const CROWD_COLUMNS: [Column; 7] = [
     ("Sum of goodputs, Mb/s", |m| Some(m.goodput_mbps), 2),
     ("Jain's index of the goodputs", |m| Some(m.jain), 2),
     ("Lowest goodput of a flow, % of the mean", |m| Some(m.lowest_pct), 0),
+    ("Flows with an error, such as a connection that timed out", |m| Some(m.failed as f64), 0),
     PACKETS,
     QUEUE_DROPS,
     QUEUE_WAIT,

@@ -51,7 +51,7 @@ impl Variation {
         }
     }
 
-    /// Applies the variation to a link, forward and backward, whose rates are constant. Rates change in the direction of
+    /// Applies the variation to a link, forward and backward, with constant rates. Rates change in the direction of
     /// data, delays and outages both ways.
     pub(crate) fn apply(self, [forth, back]: [Emulation; 2], trace: &Arc<Opportunities>) -> [Emulation; 2] {
         let rate = forth.rate().unwrap_or_default();

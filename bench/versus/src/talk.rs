@@ -58,6 +58,8 @@ pub struct Crowd<R> {
     pub bytes: Vec<u64>,
     /// Smoothed round-trip time at the end, as reported by A, of each flow.
     pub srtts: Vec<Option<Duration>>,
+    /// Errors of flows, such as a connection that timed out. Their bytes count.
+    pub failures: Vec<Failure>,
     /// Counters of the link, when connecting began and when A's time was over.
     pub readings: [R; 2],
 }
@@ -69,7 +71,8 @@ pub fn talk<H: Hosts>(
     nature: Nature,
     duration: Duration,
 ) -> Result<Talk<H::Reading>, Failure> {
-    let Crowd { bytes, srtts, readings } = crowd(hosts, peer, nature, 1, duration)?;
+    let Crowd { bytes, srtts, failures, readings } = crowd(hosts, peer, nature, 1, duration)?;
+    failures.into_iter().next().map_or(Ok(()), Err)?;
     Ok(Talk { bytes: bytes.iter().sum(), srtt: srtts.into_iter().flatten().next(), readings })
 }
 
@@ -119,12 +122,15 @@ pub fn crowd<H: Hosts>(
         let received: Vec<_> = receivers.into_iter().map(|receiver| receiver.join()).collect();
         (sent, received, bytes, [before, after])
     });
-    let srtts = sent.into_iter().map(|sent| sent.map_err(|_| "a sender panicked")?);
-    let srtts = srtts.collect::<Result<_, Failure>>()?;
-    for received in received {
-        received.map_err(|_| "a receiver panicked")??;
+    let mut failures: Vec<Failure> = Vec::new();
+    let mut srtts = Vec::new();
+    for (sent, received) in sent.into_iter().zip(received) {
+        let sent = sent.map_err(|_| "a sender panicked")?;
+        let received = received.map_err(|_| "a receiver panicked")?;
+        srtts.push(sent.as_ref().map_or(None, |srtt| *srtt));
+        failures.extend(sent.and_then(|_| received).err());
     }
-    Ok(Crowd { bytes, srtts, readings })
+    Ok(Crowd { bytes, srtts, failures, readings })
 }
 
 fn await_listener(listening: &Receiver<()>, session: &Session) {
