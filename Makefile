@@ -206,7 +206,7 @@ versus-ns2: tools ## Run every scenario in ns-2.35 too, and write docs/validatio
 	python3 docs/agreement.py
 
 .PHONY: versus-transports
-versus-transports: tools ## Measure transports over real links, and write docs/versus-transports-tables.md (root, 40 minutes)
+versus-transports: tools ## Measure transports over real links, and write docs/versus-transports-tables.md (root, an hour)
 	cargo test --locked --release $(VERSUS) --package versus --package versus-transports
 	cargo build --locked --release $(VERSUS) --package versus-transports
 	$(TARGET)/release/versus-transports --out $(TARGET)/versus-transports --write docs/versus-transports-tables.md
