@@ -199,7 +199,7 @@ fn about_varying(
 
 fn about_crowds(plan: &Plan, conditions: &[Condition], arguments: &Arguments) -> Result<String, Failure> {
     Ok(format!(
-        "Crowds: flows of one transport that begin together, 25 ms one way, MTU 1500, no losses ({}). Runs of {} s from connect; \
+        "Crowds: flows of one transport that begin together, 25 ms one way, MTU 1500, no losses. Bottlenecks: {}. Runs of {} s from connect; \
          medians, and the range where it exceeds a tenth. Load average at the end: {}, on {} processors.\n",
         about_bottlenecks(plan, conditions, arguments),
         plan.seconds(conditions[0].bottleneck),
