@@ -127,8 +127,8 @@ pub fn crowd<H: Hosts>(
     for (sent, received) in sent.into_iter().zip(received) {
         let sent = sent.map_err(|_| "a sender panicked")?;
         let received = received.map_err(|_| "a receiver panicked")?;
-        srtts.push(sent.as_ref().map_or(None, |srtt| *srtt));
-        failures.extend(sent.and_then(|_| received).err());
+        srtts.push(sent.as_ref().ok().copied().flatten());
+        failures.extend(sent.and(received).err());
     }
     Ok(Crowd { bytes, srtts, failures, readings })
 }
