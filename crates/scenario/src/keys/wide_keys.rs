@@ -2,13 +2,13 @@
 
 use super::Key;
 use crate::schema::Literal;
-use hopline_transport::wide::{AckConfig, CompetingConfig, Config, ControlConfig, VerificationConfig};
+use hopline_transport::wide::{AckConfig, CompetingConfig, Config, ControlConfig, LossConfig};
 
 const DEFAULT: Config = Config::DEFAULT;
 const ACK: AckConfig = DEFAULT.ack();
 const CONTROL: ControlConfig = DEFAULT.control();
 const COMPETING: CompetingConfig = CONTROL.competing();
-const VERIFICATION: VerificationConfig = CONTROL.verification();
+const LOSSES: LossConfig = CONTROL.losses();
 
 const fn whole(value: u32) -> Literal {
     Literal::Integer(value as u64)
@@ -88,9 +88,6 @@ pub const WIDE: &[Key] = &[
     Key::number("drain_gain", 0.01, 1.0, "share of the reduced rate while a queue drains")
         .formerly(&["drain"])
         .default(Literal::Number(CONTROL.drain_gain())),
-    Key::integer("max_drain_rounds", 1, 100, "longest drain, in round trips")
-        .formerly(&["drain_rounds"])
-        .default(whole(CONTROL.drain_rounds())),
     Key::integer(
         "futile_drains",
         1,
@@ -137,12 +134,9 @@ pub const WIDE: &[Key] = &[
     )
     .formerly(&["growth_ms"])
     .default(Literal::milliseconds(CONTROL.growth_interval())),
-    Key::number("max_growth", 0.0001, 1.0, "largest growth in a round trip, as a share of the rate")
+    Key::number("max_growth", 0.0001, 1.0, "largest first step of growth, as a share of the rate")
         .formerly(&["growth_max"])
         .default(Literal::Number(CONTROL.growth_max())),
-    Key::number("extra_packets", 1.0, 1000.0, "packets in flight beyond cwnd_gain")
-        .formerly(&["spare"])
-        .default(Literal::Number(CONTROL.extra_packets())),
     Key::number("cwnd_gain", 1.0, 100.0, "most data in flight, in bandwidth-delay products")
         .formerly(&["in_flight"])
         .default(Literal::Number(CONTROL.cwnd_gain())),
@@ -155,45 +149,20 @@ pub const WIDE: &[Key] = &[
     .formerly(&["excess"])
     .default(Literal::Number(CONTROL.loss_threshold())),
     Key::number(
-        "max_unverified_loss",
+        "max_loss_with_queue",
         0.0,
         1.0,
-        "largest loss rate that is attributed to the path before a queue has drained while the losses stayed",
+        "largest loss rate that is attributed to the path while a queue is visible, and has not been short",
     )
-    .formerly(&["unproven"])
-    .default(Literal::Number(VERIFICATION.unverified_max())),
+    .formerly(&["max_unverified_loss", "unproven"])
+    .default(Literal::Number(LOSSES.max_with_queue())),
     Key::number(
-        "verified_loss_lifetime_s",
-        0.0,
-        1e6,
-        "lifetime of a verified loss baseline, or 256 round trips if they take longer",
-    )
-    .formerly(&["proof_s"])
-    .default(Literal::seconds(VERIFICATION.lifetime())),
-    Key::number(
-        "probation_s",
-        0.0,
-        1e6,
-        "time before the first verification in which a larger loss rate is attributed to the path, or 64 round trips; granted again after three times as long",
-    )
-    .formerly(&["credit_s"])
-    .default(Literal::seconds(VERIFICATION.probation())),
-    Key::number(
-        "unverified_rate_floor",
+        "max_loss_without_queue",
         0.0,
         1.0,
-        "least rate after losses that are not attributed to the path, as a share of the rate before",
+        "the same while no queue is visible",
     )
-    .formerly(&["unproven_floor"])
-    .default(Literal::Number(VERIFICATION.unverified_floor())),
-    Key::number(
-        "unverified_headroom",
-        1.0,
-        100.0,
-        "delivery_headroom without a verified loss baseline",
-    )
-    .formerly(&["unproven_ahead"])
-    .default(Literal::Number(VERIFICATION.unverified_headroom())),
+    .default(Literal::Number(LOSSES.max_without_queue())),
     Key::number(
         "loss_decision_threshold",
         0.0,
@@ -201,7 +170,7 @@ pub const WIDE: &[Key] = &[
         "log-likelihood ratio of the two causes of losses at which a test of the losses is decided",
     )
     .formerly(&["decided"])
-    .default(Literal::Number(VERIFICATION.decision())),
+    .default(Literal::Number(LOSSES.decision())),
     Key::integer_or(
         "user_timeout_s",
         1,

@@ -3,7 +3,7 @@
 use super::super::schema::Section;
 use hopline_config::source::Problem;
 use hopline_core::Duration;
-use hopline_transport::wide::{CompetingConfig, Config, ControlConfig, VerificationConfig};
+use hopline_transport::wide::{CompetingConfig, Config, ControlConfig, LossConfig};
 
 /// Returns the configuration of a flow over TPA-wide: the defaults, then `[wide]` of the `scenario`, then
 /// `own` (`flow.wide`).
@@ -48,7 +48,6 @@ fn control(old: ControlConfig, section: Section<'_>) -> ControlConfig {
     let number = |key, old| section.number(key).unwrap_or(old);
     let small = |key, old| section.integer_u32(key).unwrap_or(old);
     old.with_initial_window(small("initial_window", old.initial_window()))
-        .with_drain_rounds(small("max_drain_rounds", old.drain_rounds()))
         .with_queue_high(ms(section, "max_queueing_delay_ms", old.queue_high()))
         .with_growth_interval(ms(section, "growth_interval_ms", old.growth_interval()))
         .with_queue_packets(number("max_queueing_delay_packets", old.queue_packets()))
@@ -58,20 +57,16 @@ fn control(old: ControlConfig, section: Section<'_>) -> ControlConfig {
         .with_drain_gain(number("drain_gain", old.drain_gain()))
         .with_growth_max(number("max_growth", old.growth_max()))
         .with_delivery_headroom(number("delivery_headroom", old.delivery_headroom()))
-        .with_extra_packets(number("extra_packets", old.extra_packets()))
         .with_cwnd_gain(number("cwnd_gain", old.cwnd_gain()))
         .with_loss_threshold(number("loss_threshold", old.loss_threshold()))
-        .with_verification(verification(old.verification(), section))
+        .with_losses(losses(old.losses(), section))
         .with_competing(competing(old.competing(), section))
 }
 
-fn verification(old: VerificationConfig, section: Section<'_>) -> VerificationConfig {
+fn losses(old: LossConfig, section: Section<'_>) -> LossConfig {
     let number = |key, old| section.number(key).unwrap_or(old);
-    old.with_unverified_max(number("max_unverified_loss", old.unverified_max()))
-        .with_lifetime(s(section, "verified_loss_lifetime_s", old.lifetime()))
-        .with_probation(s(section, "probation_s", old.probation()))
-        .with_unverified_floor(number("unverified_rate_floor", old.unverified_floor()))
-        .with_unverified_headroom(number("unverified_headroom", old.unverified_headroom()))
+    old.with_max_with_queue(number("max_loss_with_queue", old.max_with_queue()))
+        .with_max_without_queue(number("max_loss_without_queue", old.max_without_queue()))
         .with_decision(number("loss_decision_threshold", old.decision()))
 }
 
@@ -82,10 +77,6 @@ fn competing(old: CompetingConfig, section: Section<'_>) -> CompetingConfig {
         .with_probe_rounds(small("probe_rounds", old.probe_rounds()))
         .with_standing_rounds(small("standing_queue_rounds", old.standing_rounds()))
         .with_max_competitive_rounds(small("max_competitive_rounds", old.max_competitive_rounds()))
-}
-
-fn s(section: Section<'_>, key: &str, old: Duration) -> Duration {
-    section.number(key).map_or(old, Duration::from_secs_f64)
 }
 
 fn ms(section: Section<'_>, key: &str, old: Duration) -> Duration {

@@ -32,7 +32,6 @@ const COUNTS: &[&str] = &[
     "long_retry_limit",
     "low_rate_ack_every",
     "max_competitive_rounds",
-    "max_drain_rounds",
     "max_path",
     "max_request_retries",
     "max_salvage",
@@ -104,7 +103,8 @@ const RATIOS: &[&str] = &[
     "mark_threshold",
     "max_growth",
     "max_probability",
-    "max_unverified_loss",
+    "max_loss_with_queue",
+    "max_loss_without_queue",
     "normalized_pb",
     "observe_weight",
     "packet_loss",
@@ -120,8 +120,6 @@ const RATIOS: &[&str] = &[
     "suffering_share",
     "t1",
     "t2",
-    "unverified_headroom",
-    "unverified_rate_floor",
     "weight",
 ];
 

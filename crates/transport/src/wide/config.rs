@@ -130,25 +130,21 @@ settings! {
         decrease_factor, with_decrease_factor: f64,
         /// Drain gain: share of the reduced rate while a queue drains. 0–1, default 0.75.
         drain_gain, with_drain_gain: f64,
-        /// Longest drain, round trips. Default 6.
-        drain_rounds, with_drain_rounds: u32,
         /// Growth interval: in the first round trip without queue the rate grows by one packet per interval, per interval,
         /// independent of the rate, so that flows converge. In each following round trip the step doubles. Above zero,
         /// default 35 ms.
         growth_interval, with_growth_interval: Duration as into,
-        /// Largest growth in a round trip, as a share of the rate; half of it in the first one. 0–1, default 0.25.
+        /// Largest first step of growth, as a share of the rate. The last step at most doubles the rate. 0–1, default 0.125.
         growth_max, with_growth_max: f64,
         /// Largest sending rate, as a multiple of the recent delivery rate corrected for the baseline loss rate. At least 1,
         /// default 1.5.
         delivery_headroom, with_delivery_headroom: f64,
         /// Largest volume in flight, in bandwidth-delay products. At least 1, default 2.
         cwnd_gain, with_cwnd_gain: f64,
-        /// Packets in flight beyond that, for packets that the peer acknowledges together. At least 1, default 4.
-        extra_packets, with_extra_packets: f64,
         /// Loss threshold: standard deviations above the baseline from which on losses indicate congestion. Default 2.5.
         loss_threshold, with_loss_threshold: f64,
         /// Attribution of losses to the path.
-        verification, with_verification: VerificationConfig,
+        losses, with_losses: LossConfig,
         /// Detection of competing flows that fill the queue.
         competing, with_competing: CompetingConfig,
     }
@@ -174,25 +170,14 @@ settings! {
 }
 
 settings! {
-    /// Attribution of losses to the path. If many flows overflow a queue, a small reduction of one flow changes nothing. A
-    /// large loss rate is therefore attributed to the path only after a verification: the queue has drained, and the losses
-    /// have stayed.
+    /// Attribution of losses to the path. A full queue drops packets, a short one does not: losses while the queue is short are the
+    /// path's, whatever their rate. These are the limits without such observations.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct VerificationConfig {
-        /// Largest loss rate that is attributed to the path without verification. 0–1, default 0.05.
-        unverified_max, with_unverified_max: f64,
-        /// Lifetime of a verified loss baseline, at least 256 round trips. Default 15 s.
-        lifetime, with_lifetime: Duration as into,
-        /// Probation: time before the first verification in which a larger loss rate is attributed to the path. It is granted
-        /// again after three times as long without one, since a verification could be out of reach otherwise. At least 64
-        /// round trips. Default 3 s.
-        probation, with_probation: Duration as into,
-        /// Least rate after losses that are not attributed to the path, as a share of the rate when the verification expired.
-        /// 0–1, default 0.25.
-        unverified_floor, with_unverified_floor: f64,
-        /// Value of [`delivery_headroom`](ControlConfig::delivery_headroom) without a verified loss baseline. At least 1,
-        /// default 1.1.
-        unverified_headroom, with_unverified_headroom: f64,
+    pub struct LossConfig {
+        /// Largest loss rate that is attributed to the path while a queue is visible that has not been short. 0–1, default 0.05.
+        max_with_queue, with_max_with_queue: f64,
+        /// The same while no queue is visible. 0–1, default 0.1.
+        max_without_queue, with_max_without_queue: f64,
         /// Log-likelihood ratio at which a test of the losses is decided. Not negative, default 0.5.
         decision, with_decision: f64,
     }
@@ -222,21 +207,12 @@ impl Config {
             jitter: 8.0,
             decrease_factor: 0.98,
             drain_gain: 0.75,
-            drain_rounds: 6,
             growth_interval: Duration::from_millis(35),
-            growth_max: 0.25,
+            growth_max: 0.125,
             delivery_headroom: 1.5,
             cwnd_gain: 2.0,
-            extra_packets: 4.0,
             loss_threshold: 2.5,
-            verification: VerificationConfig {
-                unverified_max: 0.05,
-                lifetime: Duration::from_secs(15),
-                probation: Duration::from_secs(3),
-                unverified_floor: 0.25,
-                unverified_headroom: 1.1,
-                decision: 0.5,
-            },
+            losses: LossConfig { max_with_queue: 0.05, max_without_queue: 0.1, decision: 0.5 },
             competing: CompetingConfig {
                 futile_drains: 6,
                 drain_fraction: 0.8,
@@ -309,17 +285,11 @@ impl Config {
         check(competing.max_competitive_rounds > 0, "competing.max_competitive_rounds", "at least 1")?;
         check(control.delivery_headroom >= 1.0, "delivery_headroom", "at least 1")?;
         check(control.cwnd_gain >= 1.0, "cwnd_gain", "at least 1")?;
-        check(control.extra_packets >= 1.0, "extra_packets", "at least 1")?;
         check(control.loss_threshold >= 0.0, "loss_threshold", "not negative")?;
-        let verification = &control.verification;
-        check((0.0..=1.0).contains(&verification.unverified_max), "verification.unverified_max", "0 to 1")?;
-        check(
-            (0.0..=1.0).contains(&verification.unverified_floor),
-            "verification.unverified_floor",
-            "0 to 1",
-        )?;
-        check(verification.unverified_headroom >= 1.0, "verification.unverified_headroom", "at least 1")?;
-        check(verification.decision >= 0.0, "verification.decision", "not negative")?;
+        let losses = &control.losses;
+        check((0.0..=1.0).contains(&losses.max_with_queue), "losses.max_with_queue", "0 to 1")?;
+        check((0.0..=1.0).contains(&losses.max_without_queue), "losses.max_without_queue", "0 to 1")?;
+        check(losses.decision >= 0.0, "losses.decision", "not negative")?;
         check((0.0..=1.0).contains(&self.ack.relaxed_max_loss), "ack.relaxed_max_loss", "0 to 1")?;
         check(self.opening_rto > Duration::ZERO, "opening_rto", "above zero")?;
         check(self.pace_ahead <= Duration::from_millis(1), "pace_ahead", "at most 1 ms")?;

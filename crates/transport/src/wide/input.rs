@@ -297,9 +297,14 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
                 self.delays.record_no_queue(now);
             }
         }
-        // No packet without queueing delay for so long, despite the measurement: the path has changed.
-        if outcome == RoundOutcome::ProbeRtt && self.delays.base_age(now) > BASE_DELAY_LIFETIME {
-            self.delays.clear_base();
+        match outcome {
+            RoundOutcome::NotOver | RoundOutcome::Over => {}
+            // No packet without queueing delay for so long, despite the measurement: the path has changed.
+            RoundOutcome::ProbeRtt if self.delays.base_age(now) > BASE_DELAY_LIFETIME => {
+                self.delays.clear_base();
+            }
+            RoundOutcome::ProbeRtt => {}
+            RoundOutcome::PathChanged => self.delays.clear(),
         }
     }
 

@@ -10,8 +10,8 @@
 //!                 has arrived             is found
 //! InitialWindow ─────────────▶ Startup ─────────────▶ Cruise ◀────────────────────┐
 //!                                 │                    │ │ │                      │
-//!                           queue │   queue, marks or  │ │ │ base delay expired,  │
-//!                        or marks │   losses in a      │ │ │ unverified losses    │
+//!                           queue │   queue, marks or  │ │ │                      │
+//!                        or marks │   losses in a      │ │ │ base delay expired   │
 //!                                 ▼   queue; probe     │ │ └──────▶ ProbeRtt ─────┤
 //!                               Drain ◀────────────────┘ │ excess losses,         │
 //!                                 │   for competing      │ scheduled test         │
@@ -32,7 +32,7 @@
 //! | InitialWindow | no rate; ten packets in flight | the first burst has arrived |
 //! | Startup | a rate that doubles up to the first estimate, then grows by a rising gain | the link carries less than the rate, or the loss rate is too high |
 //! | Cruise | the current rate, which grows while there is no queue | congestion, or a measurement is due |
-//! | Drain | 75 % of the reduced rate | the queue would be empty if only this flow had filled it |
+//! | Drain | 75 % of the reduced rate | the queue is empty, or would be if only this flow had filled it |
 //! | EvaluateDrain | the reduced rate | a round trip shows the effect of the drain |
 //! | ProbeRtt | 20 % of the rate for a round trip, then the full rate | the packets sent at the low rate have arrived |
 //! | ProbeLoss | 80 % of the rate | the path or the rate is the likelier cause of the losses |
@@ -45,6 +45,7 @@ mod competitive;
 mod jitter;
 mod link_rate;
 mod loss_estimator;
+mod path_change;
 mod queue_maximum;
 mod rate_growth;
 mod reaction;
@@ -62,7 +63,8 @@ use hopline_core::{Duration, Instant};
 use jitter::JitterEstimator;
 use link_rate::{LinkRateSampler, MaxFilter};
 use loss_estimator::{LossEstimator, Verdict};
-use queue_maximum::{QueueLevel, QueueMaximum};
+use path_change::PathChange;
+use queue_maximum::QueueMaximum;
 use samples::{ExcessLosses, HalfRound, LossEvidence, OldPacketsDrained, RateTrial, Round, RoundSample};
 pub(super) use state::StateName;
 use state::{State, StateMachine};
@@ -81,6 +83,9 @@ const COMPETITIVE_PACING_GAIN: f64 = 1.2;
 const PROBE_RTT_GAIN: f64 = 0.2;
 /// Age of the base delay after which it is measured again. ProbeRTTInterval of draft-ietf-ccwg-bbr.
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
+/// Least rate, packets per round trip. With one, and as many flows as the path holds packets, 1.8 to 2.2 packets are sent per delivered
+/// packet on the worst of 200 random networks, in place of 1.4 to 1.8.
+const MIN_PACKETS_PER_ROUND: f64 = 0.125;
 /// Round trips before the first test of the losses. Own choice, not swept.
 const FIRST_LOSS_TEST: u32 = 8;
 
@@ -105,8 +110,6 @@ pub struct RateController {
     delivery_rates: MaxFilter<8>,
     delivered_bytes: u64,
     losses: LossEstimator,
-    /// Lower bound of the rate while losses are not attributed to the path.
-    unverified_floor: f64,
     round: Round,
     half_round: HalfRound,
     /// Round trips until the next test of the losses, and interval between tests.
@@ -122,10 +125,13 @@ pub struct RateController {
     no_queue: bool,
     /// Detection of competing traffic.
     competing: CompetingTraffic,
+    path_change: PathChange,
     /// Rate before the first of the drains without relief.
     rate_before_drains: f64,
     /// CUBIC window of competitive mode.
     competitive_window: Option<CompetitiveWindow>,
+    /// `true` if packets were marked in the current round trip.
+    is_marked: bool,
     reductions: u64,
 }
 
@@ -145,8 +151,7 @@ impl RateController {
             probe_rtt_after: PROBE_RTT_INTERVAL,
             delivery_rates: MaxFilter::new(),
             delivered_bytes: 0,
-            losses: LossEstimator::new(config.loss_threshold, config.verification),
-            unverified_floor: 0.0,
+            losses: LossEstimator::new(config.loss_threshold, config.losses),
             round: Round::new(Instant::ZERO, 0),
             half_round: HalfRound::new(Instant::ZERO),
             rounds_to_loss_test: FIRST_LOSS_TEST,
@@ -157,8 +162,10 @@ impl RateController {
             queue_maximum: QueueMaximum::default(),
             no_queue: false,
             competing: CompetingTraffic::new(config.competing),
+            path_change: PathChange::default(),
             rate_before_drains: 0.0,
             competitive_window: None,
+            is_marked: false,
             reductions: 0,
         }
     }
@@ -188,7 +195,7 @@ impl Controller for RateController {
             _ => {}
         }
         let seconds = least_rtt.as_secs_f64() * self.config.cwnd_gain + reordering.as_secs_f64();
-        (self.rate * seconds + self.config.extra_packets.max(together.into()) * self.packet_bytes) as u64
+        (self.rate * seconds + f64::from(together) * self.packet_bytes) as u64
     }
 
     fn sending_time(&self, packets: u32) -> Option<Duration> {
@@ -269,12 +276,17 @@ impl RateController {
         !matches!(self.state.current(), State::InitialWindow)
     }
 
-    /// Returns the least rate: a packet per round trip.
+    /// Returns the least rate. Below two packets in flight a flow paces slower, so that flows share a path that holds less than a packet
+    /// of each.
     fn min_rate(&self, srtt: Duration) -> f64 {
-        self.packet_bytes / srtt.as_secs_f64().max(1e-3)
+        MIN_PACKETS_PER_ROUND * self.packet_bytes / srtt.as_secs_f64().max(1e-3)
     }
 
     fn process(&mut self, ack: &AckSample) -> RoundOutcome {
+        let newest = ack.newest.map(|(number, arrival, delay)| (number, arrival, self.queueing_delay(delay)));
+        if let Some((_, _, queue)) = newest {
+            self.losses.set_level(self.queue_maximum.record(ack.now, queue, ack.srtt));
+        }
         self.losses.record(ack.packets, ack.lost, ack.spurious_losses);
         self.round.delivered += ack.delivered;
         self.delivered_bytes += ack.delivered;
@@ -282,19 +294,16 @@ impl RateController {
         if ack.limit == SendLimit::Application {
             self.round.limit = SendLimit::Application;
         }
-        let Some((number, arrival, delay)) = ack.newest else { return RoundOutcome::NotOver };
-        let queue = self.queueing_delay(delay);
+        self.is_marked |= ack.marks > 0;
+        let Some((number, arrival, queue)) = newest else { return RoundOutcome::NotOver };
         if let Some(rate) = self.sampler.sample(arrival, ack.srtt / 2) {
             self.link_rates.sample(rate);
             // Packets that arrive as fast as they were sent show what the link carries at least, not at most.
             let least = if self.sampler.is_saturated() { 0.0 } else { self.latest_link_rate };
             self.latest_link_rate = rate.max(least);
         }
-        self.round.queue = Some(self.round.queue.map_or(queue, |least| least.min(queue)));
+        self.round.record_queue(queue);
         self.half_round.record(queue);
-        if self.queue_maximum.record(ack.now, queue, ack.srtt) == QueueLevel::Below {
-            self.losses.record_below_maximum(ack.packets, ack.lost, ack.spurious_losses);
-        }
         match *self.state.current() {
             State::InitialWindow => self.first_estimate(ack),
             State::Startup { .. } if ack.limit == SendLimit::Path => {
@@ -307,7 +316,7 @@ impl RateController {
             _ => {}
         }
         if ack.marks > 0 && self.state.current().is_growing() {
-            self.on_congestion(ack, queue.max(ack.srtt / 8));
+            self.on_mark(ack, queue);
         }
         if self.half_round.is_over(ack.now, ack.srtt) {
             self.on_half_round(ack);
@@ -339,8 +348,13 @@ impl RateController {
     /// Ends a half-round: half a round trip, or more with few acknowledgments.
     fn on_half_round(&mut self, ack: &AckSample) {
         let queue = core::mem::replace(&mut self.half_round, HalfRound::new(ack.now)).queue;
-        if queue > self.queue_high() && self.state.current().is_growing() {
-            self.on_congestion(ack, queue);
+        match *self.state.current() {
+            State::Startup { .. } | State::Cruise { .. } if queue > self.queue_high() => {
+                self.on_congestion(ack, queue);
+            }
+            // Nothing is left to drain: the link may have become faster.
+            State::Drain { was, .. } if queue < self.queue_low() => self.end_drain_early(was, queue, ack),
+            _ => {}
         }
     }
 
@@ -351,18 +365,12 @@ impl RateController {
             link_rate: self.link_rates.latest(),
             delivered: round.delivered as f64 / seconds,
             sent: core::mem::replace(&mut self.rate_before, self.rate),
-            queue: round.queue.unwrap_or(Duration::ZERO),
+            queue: round.shortest_queue(),
+            longest_queue: round.longest_queue(),
         };
         if ack.base_age < PROBE_RTT_INTERVAL {
             self.probe_rtt_after = PROBE_RTT_INTERVAL;
         }
-        let trusted = self.losses.is_verified();
-        self.losses.update_verification(ack.now, ack.srtt, self.sending_time(1).unwrap_or_default());
-        self.unverified_floor = match (trusted, self.losses.is_verified()) {
-            (true, false) => self.rate * self.config.verification.unverified_floor,
-            (false, false) => self.unverified_floor.min(self.rate),
-            (_, true) => 0.0,
-        };
         self.delivery_rates.sample(sample.delivered);
         // A round trip in which the application had no data shows a lower bound only.
         if round.limit == SendLimit::Path {
@@ -377,13 +385,14 @@ impl RateController {
         if self.half_round.has_samples() {
             self.half_round = HalfRound::new(ack.now);
         }
+        let mut has_path_changed = false;
         match *self.state.current() {
             State::InitialWindow | State::Drain { .. } => {}
             State::Startup { .. } | State::Cruise { .. } if round.limit == SendLimit::Application => {
                 self.losses.reset_counts()
             }
             State::Startup { .. } => {}
-            State::EvaluateDrain { was } => self.evaluate_drain(was, sample, ack),
+            State::EvaluateDrain { was } => has_path_changed = self.evaluate_drain(was, sample, ack),
             State::ProbeRtt { settled: OldPacketsDrained::NotYet } => self.state.set_settled(),
             State::ProbeRtt { settled: OldPacketsDrained::Yes } => self.resume_cruise(),
             State::Cruise { .. } if ack.base_age > self.probe_rtt_after => return RoundOutcome::ProbeRtt,
@@ -392,31 +401,26 @@ impl RateController {
                 self.losses.reset_counts();
                 self.state.set_settled();
             }
-            State::ProbeLoss { settled: OldPacketsDrained::Yes, rate, of } => {
-                self.finish_loss_test(rate, of, sample.queue)
-            }
+            State::ProbeLoss { settled: OldPacketsDrained::Yes, rate, of } => self.finish_loss_test(rate, of),
             State::Cruise { step } => match self.losses.on_round(self.baseline_updates(step, sample)) {
                 Verdict::Excess(_) if sample.queue >= self.queue_low() => {
                     self.on_congestion(ack, sample.queue)
                 }
-                Verdict::Excess(share) if !self.losses.is_verified() => {
-                    self.rate =
-                        self.rate.min(self.sufficient_rate(share, sample.sent)).max(self.unverified_floor);
+                // A test among many flows shows nothing.
+                Verdict::Excess(share) if !self.losses.is_path_observed() => {
+                    self.rate = self.rate.min(self.sufficient_rate(share, sample.sent));
                     self.reductions += 1;
-                    return RoundOutcome::ProbeRtt;
+                    self.reset_losses();
+                    self.state.continue_cruise(1.0);
                 }
                 Verdict::Excess(_) if self.excess_losses == ExcessLosses::No => {
                     self.excess_losses = ExcessLosses::Once
                 }
-                Verdict::Excess(share) => self.start_loss_test(
-                    LossEvidence { loss_rate: share, sent: sample.sent, queue: sample.queue },
-                    ack.srtt,
-                ),
+                Verdict::Excess(share) => {
+                    self.start_loss_test(LossEvidence { loss_rate: share, sent: sample.sent }, ack.srtt)
+                }
                 Verdict::Baseline(share) if self.is_loss_test_due() => {
-                    self.start_loss_test(
-                        LossEvidence { loss_rate: share, sent: sample.sent, queue: sample.queue },
-                        ack.srtt,
-                    );
+                    self.start_loss_test(LossEvidence { loss_rate: share, sent: sample.sent }, ack.srtt);
                 }
                 Verdict::Undecided if self.excess_losses == ExcessLosses::Once => {}
                 Verdict::Undecided | Verdict::Baseline(_) => {
@@ -428,20 +432,15 @@ impl RateController {
         if round.limit == SendLimit::Path
             && !matches!(self.state.current(), State::InitialWindow | State::Startup { .. })
         {
-            self.rate = self.rate.min(self.highest_supported_rate().max(self.unverified_floor));
+            self.rate = self.rate.min(self.highest_supported_rate());
         }
-        RoundOutcome::Over
+        if has_path_changed { RoundOutcome::PathChanged } else { RoundOutcome::Over }
     }
 
     /// Returns the highest rate that the recent delivery rate supports. The sum of the rates of all flows is then not
     /// much above the rate of the link, even if flows misclassify congestive losses.
     fn highest_supported_rate(&self) -> f64 {
-        let ahead = if self.losses.is_verified() {
-            self.config.delivery_headroom
-        } else {
-            self.config.verification.unverified_headroom
-        };
-        ahead * self.delivery_rates.get() / (1.0 - self.losses.baseline())
+        self.config.delivery_headroom * self.delivery_rates.get() / (1.0 - self.losses.baseline())
     }
 
     fn start_round(&mut self, now: Instant, next_number: u64) {
@@ -451,12 +450,6 @@ impl RateController {
 
     fn queue_high(&self) -> Duration {
         self.config.queue_high + self.own_queue_time()
-    }
-
-    /// Returns whether a queue of this length was one, if it is gone now. The variation of a queue that is always full is
-    /// smaller.
-    fn was_queue(&self, queue: Duration) -> bool {
-        queue >= self.own_queue_time().saturating_mul(3) / 4
     }
 
     /// Returns the part of the queue bound for the packets of the flow.

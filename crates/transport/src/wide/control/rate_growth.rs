@@ -6,6 +6,7 @@ use super::loss_estimator::{BaselineUpdates, MAX_PATH_LOSS, Verdict};
 use super::samples::{ExcessLosses, RateTrial, RoundSample, TrialResult};
 use super::state::State;
 use super::{RateController, STARTUP_GAIN};
+use hopline_core::Duration;
 
 /// Largest first rate, as a multiple of the initial window per round trip. A higher estimate is not used, since a radio may
 /// hold packets up and deliver them together. Own choice, not swept.
@@ -80,31 +81,33 @@ impl RateController {
         found.delivered_share < (1.0 - MAX_PATH_LOSS) * SATURATION * chance
     }
 
-    /// Increases the rate by `step` units if there is no queue, by less with a short queue. Doubles the next step if the
-    /// link carried the last one.
+    /// Increases the rate by `step` units if there is no queue. Doubles the next step if the link carried the last one.
     pub(super) fn grow(&mut self, step: f64, sample: RoundSample, ack: &AckSample) {
-        let unit =
-            self.packet_bytes * ack.srtt.as_secs_f64() / self.config.growth_interval.as_secs_f64().powi(2);
-        let most = self.config.growth_max * self.rate;
+        let unit = self.growth_unit(ack.srtt);
         let mut next = step;
         if sample.is_saturated() || sample.queue >= self.queue_low() {
             next = 1.0;
         }
         if sample.is_saturated() {
-            self.rate = self.rate.min(sample.link_rate) + unit.min(most / 2.0);
+            self.rate = self.rate.min(sample.link_rate) + unit;
         } else if sample.queue < self.queue_low() && sample.link_rate >= self.rate * SATURATION {
-            self.rate += (unit * step).min(if step > 1.0 { most } else { most / 2.0 });
+            next = if unit * step < self.rate { step * 2.0 } else { step };
+            self.rate += (unit * step).min(self.rate);
             self.policer_rate *= POLICER_RATE_GROWTH;
-            next = match () {
-                () if self.rate >= self.policer_rate * SATURATION => 1.0,
-                () if unit * step < most => step * 2.0,
-                () => step,
-            };
+            if self.rate >= self.policer_rate * SATURATION {
+                next = 1.0;
+            }
         }
         self.state.continue_cruise(next);
         if self.competing.is_probe_due() {
             self.probe_for_competing(sample.queue, ack);
         }
+    }
+
+    /// Returns the first step of growth: a packet per growth interval, per interval, independent of the rate, so that flows converge.
+    fn growth_unit(&self, srtt: Duration) -> f64 {
+        let unit = self.packet_bytes * srtt.as_secs_f64() / self.config.growth_interval.as_secs_f64().powi(2);
+        unit.min(self.config.growth_max * self.rate)
     }
 
     /// Continues at this rate, with the smallest step.

@@ -67,8 +67,6 @@ impl RateTrial {
 pub(super) struct LossEvidence {
     pub(super) loss_rate: f64,
     pub(super) sent: f64,
-    /// Shortest queue in that time.
-    pub(super) queue: Duration,
 }
 
 /// Losses above the baseline in the last round trip. A single one may be chance.
@@ -93,8 +91,8 @@ pub(super) struct Round {
     pub(super) end: u64,
     pub(super) delivered: u64,
     pub(super) packets: u64,
-    /// Shortest queue.
-    pub(super) queue: Option<Duration>,
+    /// Shortest and longest queue.
+    queues: Option<[Duration; 2]>,
     pub(super) limit: SendLimit,
 }
 
@@ -115,8 +113,9 @@ pub(super) struct RoundSample {
     pub(super) delivered: f64,
     /// Sending rate.
     pub(super) sent: f64,
-    /// Shortest queue.
+    /// Shortest and longest queue.
     pub(super) queue: Duration,
+    pub(super) longest_queue: Duration,
 }
 
 impl RoundSample {
@@ -128,7 +127,24 @@ impl RoundSample {
 
 impl Round {
     pub(super) const fn new(since: Instant, end: u64) -> Self {
-        Self { since, end, delivered: 0, packets: 0, queue: None, limit: SendLimit::Path }
+        Self { since, end, delivered: 0, packets: 0, queues: None, limit: SendLimit::Path }
+    }
+}
+
+impl Round {
+    pub(super) fn record_queue(&mut self, queue: Duration) {
+        let [shortest, longest] = self.queues.unwrap_or([queue; 2]);
+        self.queues = Some([shortest.min(queue), longest.max(queue)]);
+    }
+
+    /// Returns the shortest queue; none before the first sample.
+    pub(super) fn shortest_queue(&self) -> Duration {
+        self.queues.map_or(Duration::ZERO, |[shortest, _]| shortest)
+    }
+
+    /// Returns the longest queue; none before the first sample.
+    pub(super) fn longest_queue(&self) -> Duration {
+        self.queues.map_or(Duration::ZERO, |[_, longest]| longest)
     }
 }
 
@@ -201,8 +217,9 @@ mod tests {
 
     #[test]
     fn a_link_is_saturated_below_97_percent_of_the_sending_rate() {
+        let queue = Duration::ZERO;
         let sample =
-            |link_rate| RoundSample { link_rate, delivered: 0.0, sent: 100.0, queue: Duration::ZERO };
+            |link_rate| RoundSample { link_rate, delivered: 0.0, sent: 100.0, queue, longest_queue: queue };
         assert!(sample(96.9).is_saturated() && !sample(97.1).is_saturated());
     }
 }

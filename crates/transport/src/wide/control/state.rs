@@ -62,7 +62,7 @@ pub(in crate::wide) const TRANSITIONS: [Transition; 19] = {
         (EvaluateDrain, Competitive),
         // The queue is gone, or the stay was too long.
         (Competitive, Cruise),
-        // No packet without queueing delay for long, or losses that are not attributed to the path.
+        // No packet without queueing delay for long.
         (Cruise, ProbeRtt),
         (ProbeRtt, Cruise),
         // Losses above the baseline, or a scheduled test.

@@ -221,4 +221,6 @@ pub enum RoundOutcome {
     Over,
     /// A round trip is over, and the base delay has to be measured again.
     ProbeRtt,
+    /// A round trip is over, and the delay of the path has changed: delays measured before say nothing about it.
+    PathChanged,
 }

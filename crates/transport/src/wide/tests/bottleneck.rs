@@ -8,6 +8,9 @@ use hopline_wire::wide::Packet;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+/// Time in which the competing queue varies.
+const CYCLE: Duration = Duration::from_millis(100);
+
 /// Bottleneck between two endpoints. Acknowledgments are only delayed, and lost during the outage.
 #[derive(Clone, Debug)]
 pub(in crate::wide) struct Bottleneck {
@@ -23,7 +26,7 @@ pub(in crate::wide) struct Bottleneck {
     pub(in crate::wide) jitter: Duration,
     /// Queueing delay above which packets are marked (RFC 3168).
     pub(in crate::wide) marks_above: Option<Duration>,
-    /// Competing traffic that keeps a queue of this length, in this time.
+    /// Competing traffic that keeps a queue of this length or a tenth less, in this time.
     pub(in crate::wide) competing: Option<(Range<Instant>, Duration)>,
     /// Time in which neither direction carries a packet.
     pub(in crate::wide) outage: Option<Range<Instant>>,
@@ -74,7 +77,9 @@ impl BottleneckState<'_> {
         if let Some((time, queue)) = &of.competing
             && time.contains(&now)
         {
-            self.busy_until = self.busy_until.max(now + *queue);
+            // Packets of others come and go. Without that, it would be a path of another delay.
+            let less = (*queue / 10).as_nanos() * (now.as_nanos() % CYCLE.as_nanos()) / CYCLE.as_nanos();
+            self.busy_until = self.busy_until.max(now + *queue - Duration::from_nanos(less));
         }
         let waits = self.busy_until.max(now).since(now);
         if waits > of.queue {

@@ -9,6 +9,9 @@ const MS: fn(u64) -> Duration = Duration::from_millis;
 /// Rate of [`AckedPackets::FOUR_PACKETS`], bytes per second.
 const LINK: f64 = 4.0 * PACKET as f64 / 2e-3;
 
+/// A quarter is lost.
+const LOSSY: AckedPackets = AckedPackets { packets: 3, lost: 1, ..AckedPackets::FOUR_PACKETS };
+
 #[test]
 fn the_initial_window_is_not_paced_and_its_spacing_is_the_first_estimate() {
     let mut driver = Driver::new();
@@ -60,12 +63,67 @@ fn a_mark_is_answered_at_once() {
 #[test]
 fn losses_that_stay_at_a_reduced_rate_belong_to_the_path() {
     let mut driver = Driver::cruising();
-    let lossy = AckedPackets { after: MS(2), packets: 3, lost: 1, ..AckedPackets::FOUR_PACKETS };
-    // Within the first probation, of 3.2 s.
-    driver.acknowledge_for(MS(2500), lossy);
+    driver.acknowledge_for(MS(100), AckedPackets { delay: MS(2), ..AckedPackets::FOUR_PACKETS });
+    driver.acknowledge_for(MS(100), AckedPackets::FOUR_PACKETS);
+    driver.acknowledge_for(MS(2500), LOSSY);
     assert!(!driver.control.is_loss_below(0.1), "a quarter is lost by the path");
     let pace = driver.control.pacing_rate().expect("paced");
     assert!(pace > LINK * 0.5, "{pace} of {LINK}");
+}
+
+#[test]
+fn large_losses_without_a_visible_queue_reduce_the_rate_by_their_share() {
+    let mut driver = Driver::cruising();
+    driver.acknowledge_for(MS(2500), LOSSY);
+    assert!(driver.control.is_loss_below(0.11), "a tenth at most without a queue that has been short");
+    let pace = driver.control.pacing_rate().expect("paced");
+    assert!(pace < LINK * 0.2, "{pace} of {LINK}");
+}
+
+#[test]
+fn a_mark_reduces_the_rate_to_85_percent() {
+    let mut driver = Driver::cruising();
+    let before = driver.control.rate.min(driver.control.latest_link_rate);
+    driver.acknowledge(AckedPackets { marks: 1, ..AckedPackets::FOUR_PACKETS });
+    assert!((0.80..0.85).contains(&(driver.control.rate / before)), "{} of {before}", driver.control.rate);
+}
+
+#[test]
+fn a_drain_ends_once_nothing_is_queued() {
+    let mut driver = Driver::cruising();
+    while !driver.is_in("Drain") {
+        driver.acknowledge(AckedPackets { delay: MS(400), ..AckedPackets::FOUR_PACKETS });
+    }
+    driver.acknowledge_for(MS(200), AckedPackets { delay: MS(300), ..AckedPackets::FOUR_PACKETS });
+    assert!(driver.is_in("Drain"), "400 ms take 1.5 s");
+    driver.acknowledge_for(MS(60), AckedPackets::FOUR_PACKETS);
+    assert!(driver.is_in("Cruise"));
+}
+
+#[test]
+fn a_longer_delay_that_drains_do_not_change_is_another_path() {
+    let mut driver = Driver::cruising();
+    let longer = AckedPackets { delay: MS(90), ..AckedPackets::FOUR_PACKETS };
+    let begin = driver.now;
+    while driver.acknowledge(longer) != RoundOutcome::PathChanged {
+        assert!(driver.now < begin + Duration::from_secs(3), "{:?}", driver.control);
+    }
+    assert!(driver.is_in("Cruise"));
+}
+
+#[test]
+fn growth_doubles_its_steps_up_to_the_rate() {
+    let mut driver = Driver::cruising();
+    driver.control.rate = LINK / 16.0;
+    driver.control.state.continue_cruise(1.0);
+    let mut rounds = 0;
+    // Packets arrive as fast as they are sent.
+    while driver.control.rate < LINK / 2.0 {
+        let time = Duration::from_secs_f64(4.0 * f64::from(PACKET) / driver.control.rate);
+        let outcome = driver.acknowledge(AckedPackets { after: time, ..AckedPackets::FOUR_PACKETS });
+        rounds += u32::from(outcome == RoundOutcome::Over);
+        assert!(rounds < 13, "eightfold: {:?}", driver.control);
+    }
 }
 
 #[test]
@@ -144,11 +202,11 @@ fn after_an_outage_half_the_rate_is_left() {
 }
 
 #[test]
-fn a_packet_per_round_trip_is_the_least_rate() {
+fn an_eighth_of_a_packet_per_round_trip_is_the_least_rate() {
     let mut driver = Driver::cruising();
     let all_lost =
         AckedPackets { after: MS(20), packets: 1, lost: 19, delay: MS(300), ..AckedPackets::FOUR_PACKETS };
     driver.acknowledge_for(Duration::from_secs(60), all_lost);
-    let least = f64::from(PACKET) / 0.05;
+    let least = f64::from(PACKET) / 0.05 / 8.0;
     assert!(driver.control.rate >= least, "{} of {least}", driver.control.rate);
 }

@@ -1,0 +1,70 @@
+//! Detection of another path. Where the delay of the path has grown, draining shortens nothing, and delays stay equal as no queue's do:
+//! what this flow sends less shortens a queue, and the packets of others vary it.
+
+use super::super::rtt::DELAY_TOLERANCE;
+use hopline_core::Duration;
+
+/// Consecutive drains with an equal delay that indicate another path. One could be chance: competing flows may add as much as this flow
+/// leaves. Own choice, not swept.
+const EQUAL_DRAINS: u32 = 2;
+/// Difference up to which delays are equal, as a part of the queueing delay, beside the tolerance of a delay. A drain of a queue of which
+/// this flow has a tenth shortens it by more. Own choice, not swept.
+const EQUAL_PART: u64 = 50;
+
+/// Delays before and after drains.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PathChange {
+    /// Number of consecutive drains with an equal delay.
+    equal_drains: u32,
+}
+
+impl PathChange {
+    /// Records a drain that began with a queueing delay of `before`. `after`: the shortest and the longest one of a round trip after it,
+    /// `lossy`: losses above the baseline since it began, as of a full queue. Returns whether the path is another one.
+    pub(super) fn on_drain(&mut self, before: Duration, after: [Duration; 2], lossy: bool) -> bool {
+        let tolerance = DELAY_TOLERANCE + before / EQUAL_PART;
+        let [shortest, longest] = after;
+        let is_equal =
+            shortest.abs_diff(before) <= tolerance && longest.saturating_sub(shortest) <= tolerance;
+        self.equal_drains = if is_equal && !lossy { self.equal_drains + 1 } else { 0 };
+        if self.equal_drains < EQUAL_DRAINS {
+            return false;
+        }
+        self.equal_drains = 0;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: fn(u64) -> Duration = Duration::from_micros;
+
+    #[test]
+    fn two_drains_that_change_nothing_show_another_path() {
+        let mut path = PathChange::default();
+        assert!(!path.on_drain(US(90_000), [US(90_100), US(91_000)], false));
+        assert!(path.on_drain(US(90_100), [US(90_100), US(90_100)], false));
+        assert!(!path.on_drain(US(90_100), [US(90_100), US(90_100)], false), "detected anew");
+    }
+
+    #[test]
+    fn a_queue_that_shrinks_varies_or_overflows_is_no_other_path() {
+        let mut path = PathChange::default();
+        for (after, lossy) in [([87_000, 87_000], false), ([90_000, 93_000], false), ([90_000, 90_000], true)]
+        {
+            assert!(!path.on_drain(US(90_000), [US(90_000); 2], false));
+            assert!(!path.on_drain(US(90_000), after.map(US), lossy), "{after:?} {lossy}");
+        }
+    }
+
+    #[test]
+    fn a_short_queue_has_the_tolerance_of_a_delay() {
+        let mut path = PathChange::default();
+        path.on_drain(US(5000), [US(5390), US(5400)], false);
+        assert!(path.on_drain(US(5000), [US(5000), US(5400)], false));
+        path.on_drain(US(5000), [US(5410), US(5410)], false);
+        assert!(!path.on_drain(US(5000), [US(5000), US(5000)], false));
+    }
+}
