@@ -385,6 +385,7 @@ impl RateController {
         if self.half_round.has_samples() {
             self.half_round = HalfRound::new(ack.now);
         }
+        let is_marked = core::mem::take(&mut self.is_marked);
         let mut has_path_changed = false;
         match *self.state.current() {
             State::InitialWindow | State::Drain { .. } => {}
@@ -396,7 +397,7 @@ impl RateController {
             State::ProbeRtt { settled: OldPacketsDrained::NotYet } => self.state.set_settled(),
             State::ProbeRtt { settled: OldPacketsDrained::Yes } => self.resume_cruise(),
             State::Cruise { .. } if ack.base_age > self.probe_rtt_after => return RoundOutcome::ProbeRtt,
-            State::Competitive(cubic) => self.on_competitive_round(cubic, ack),
+            State::Competitive(cubic) => self.on_competitive_round(cubic, is_marked, ack),
             State::ProbeLoss { settled: OldPacketsDrained::NotYet, .. } => {
                 self.losses.reset_counts();
                 self.state.set_settled();

@@ -20,13 +20,13 @@ pub(super) struct PathChange {
 
 impl PathChange {
     /// Records a drain that began with a queueing delay of `before`. `after`: the shortest and the longest one of a round trip after it,
-    /// `lossy`: losses above the baseline since it began, as of a full queue. Returns whether the path is another one.
-    pub(super) fn on_drain(&mut self, before: Duration, after: [Duration; 2], lossy: bool) -> bool {
+    /// `is_queue`: the queue is gone, or has lost packets. Returns whether the path is another one.
+    pub(super) fn on_drain(&mut self, before: Duration, after: [Duration; 2], is_queue: bool) -> bool {
         let tolerance = DELAY_TOLERANCE + before / EQUAL_PART;
         let [shortest, longest] = after;
         let is_equal =
             shortest.abs_diff(before) <= tolerance && longest.saturating_sub(shortest) <= tolerance;
-        self.equal_drains = if is_equal && !lossy { self.equal_drains + 1 } else { 0 };
+        self.equal_drains = if is_equal && !is_queue { self.equal_drains + 1 } else { 0 };
         if self.equal_drains < EQUAL_DRAINS {
             return false;
         }
@@ -50,12 +50,13 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_shrinks_varies_or_overflows_is_no_other_path() {
+    fn a_queue_that_shrinks_varies_overflows_or_is_gone_is_no_other_path() {
         let mut path = PathChange::default();
-        for (after, lossy) in [([87_000, 87_000], false), ([90_000, 93_000], false), ([90_000, 90_000], true)]
+        for (after, is_queue) in
+            [([87_000, 87_000], false), ([90_000, 93_000], false), ([90_000, 90_000], true)]
         {
             assert!(!path.on_drain(US(90_000), [US(90_000); 2], false));
-            assert!(!path.on_drain(US(90_000), after.map(US), lossy), "{after:?} {lossy}");
+            assert!(!path.on_drain(US(90_000), after.map(US), is_queue), "{after:?} {is_queue}");
         }
     }
 

@@ -86,9 +86,10 @@ impl RateController {
     /// Evaluates a drain after a round trip. Returns whether the path is another one.
     pub(super) fn evaluate_drain(&mut self, was: DrainStart, sample: RoundSample, ack: &AckSample) -> bool {
         let queue = self.queue_after_drain(sample);
-        if was.reason == DrainReason::Congestion && queue == Queue::Standing {
+        if was.reason == DrainReason::Congestion {
             let after = [sample.queue, sample.longest_queue];
-            if self.path_change.on_drain(was.queue, after, self.losses.is_above_baseline()) {
+            let is_queue = queue == Queue::Drained || self.losses.is_above_baseline();
+            if self.path_change.on_drain(was.queue, after, is_queue) {
                 self.competing.reset();
                 self.resume_cruise();
                 return true;
@@ -123,12 +124,15 @@ impl RateController {
 
     /// Follows the window of competitive mode until the queue is gone. A stay is limited, since several flows of this
     /// algorithm may take each other for competing loss-based flows.
-    pub(super) fn on_competitive_round(&mut self, mut cubic: CompetitiveWindow, ack: &AckSample) {
+    pub(super) fn on_competitive_round(
+        &mut self,
+        mut cubic: CompetitiveWindow,
+        is_marked: bool,
+        ack: &AckSample,
+    ) {
         let srtt = ack.srtt.as_secs_f64();
-        let lost = match (core::mem::take(&mut self.is_marked), self.losses.queue_loss()) {
-            (true, _) => QueueLoss::Overflow,
-            (false, lost) => lost,
-        };
+        let lost = self.losses.queue_loss();
+        let lost = if is_marked { QueueLoss::Overflow } else { lost };
         let reduced = cubic.on_round(ack.now, srtt, lost);
         self.reductions += u64::from(reduced);
         self.rate = cubic.window() * self.packet_bytes / srtt;

@@ -89,6 +89,16 @@ fn a_mark_reduces_the_rate_to_85_percent() {
 }
 
 #[test]
+fn a_mark_counts_in_its_own_round_trip_only() {
+    let mut driver = Driver::cruising();
+    driver.acknowledge(AckedPackets { marks: 1, ..AckedPackets::FOUR_PACKETS });
+    assert!(driver.control.is_marked);
+    // Competitive mode would take it for a new one.
+    driver.acknowledge_for(MS(200), AckedPackets::FOUR_PACKETS);
+    assert!(!driver.control.is_marked);
+}
+
+#[test]
 fn a_drain_ends_once_nothing_is_queued() {
     let mut driver = Driver::cruising();
     while !driver.is_in("Drain") {
