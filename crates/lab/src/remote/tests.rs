@@ -59,11 +59,11 @@ fn remote_runs_equal_local_runs() {
     assert_eq!(without_times(course.into_sink().into_records()), local_records(&plan));
 }
 
-#[test]
-fn files_that_a_scenario_names_are_transferred() {
+/// Asserts that the bundle of a scenario contains the file `name` that it names: it gives the same records without the folder.
+#[track_caller]
+fn assert_transferred((name, content): (&str, &str), text: &str) {
     let folder = tempfile::tempdir().expect("room");
-    std::fs::write(folder.path().join("nodes.csv"), "x_m,y_m\n0,0\n200,0\n400,0\n").expect("room");
-    let text = "duration_s = 2\nruns = 1\n[radio]\n[nodes]\nlayout = \"file\"\nfile = \"nodes.csv\"\n[[flow]]\nsrc = \"n0\"\ndst = \"n2\"\n";
+    std::fs::write(folder.path().join(name), content).expect("room");
     let scenario = Scenario::parse(source("test.toml", text), folder.path(), &[]).expect("it is right");
     let plan = Plan::new(&scenario, &[]).expect("a plan");
     let (bytes, expected) = (Bundle::of(&plan).to_bytes(), local_records(&plan));
@@ -74,18 +74,16 @@ fn files_that_a_scenario_names_are_transferred() {
 }
 
 #[test]
+fn files_that_a_scenario_names_are_transferred() {
+    let text = "duration_s = 2\nruns = 1\n[radio]\n[nodes]\nlayout = \"file\"\nfile = \"nodes.csv\"\n[[flow]]\nsrc = \"n0\"\ndst = \"n2\"\n";
+    assert_transferred(("nodes.csv", "x_m,y_m\n0,0\n200,0\n400,0\n"), text);
+}
+
+#[test]
 fn traces_of_link_rates_are_transferred() {
-    let folder = tempfile::tempdir().expect("room");
-    std::fs::write(folder.path().join("t"), "10\n20\n100\n").expect("room");
     let text = "duration_s = 2\nruns = 1\nnode = [{ name = \"a\" }, { name = \"b\" }]\nflow = [{ src = \"a\", dst = \"b\" }]\n\
         link = [{ a = \"a\", b = \"b\", delay_ms = 1, rate_trace = [{ file = \"t\" }] }]\n";
-    let scenario = Scenario::parse(source("test.toml", text), folder.path(), &[]).expect("it is right");
-    let plan = Plan::new(&scenario, &[]).expect("a plan");
-    let (bytes, expected) = (Bundle::of(&plan).to_bytes(), local_records(&plan));
-    drop(folder);
-    let bundle = Bundle::from_bytes(&bytes).expect("ours");
-    let file = bundle.execute(&Batch { id: 0, runs: vec![(0, 1)] }, &NoObserver).expect("it runs");
-    assert_eq!(without_times(records::read(&file).expect("ours")), expected);
+    assert_transferred(("t", "10\n20\n100\n"), text);
 }
 
 #[test]

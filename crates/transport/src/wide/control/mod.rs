@@ -366,7 +366,6 @@ impl RateController {
             delivered: round.delivered as f64 / seconds,
             sent: core::mem::replace(&mut self.rate_before, self.rate),
             queue: round.shortest_queue(),
-            longest_queue: round.longest_queue(),
         };
         if ack.base_age < PROBE_RTT_INTERVAL {
             self.probe_rtt_after = PROBE_RTT_INTERVAL;
@@ -393,7 +392,9 @@ impl RateController {
                 self.losses.reset_counts()
             }
             State::Startup { .. } => {}
-            State::EvaluateDrain { was } => has_path_changed = self.evaluate_drain(was, sample, ack),
+            State::EvaluateDrain { was } => {
+                has_path_changed = self.evaluate_drain(was, [sample.queue, round.longest_queue()], ack);
+            }
             State::ProbeRtt { settled: OldPacketsDrained::NotYet } => self.state.set_settled(),
             State::ProbeRtt { settled: OldPacketsDrained::Yes } => self.resume_cruise(),
             State::Cruise { .. } if ack.base_age > self.probe_rtt_after => return RoundOutcome::ProbeRtt,

@@ -8,8 +8,8 @@ const DECAY: f64 = 0.995;
 /// Share of the longest queue below which a queue is short: far from full, even if the longest one was not full. Own choice, not
 /// swept.
 const SHORT_SHARE: f64 = 0.5;
-/// Shortest maximum that is a queue, seconds: more than twice the tolerance of delays (0.3 ms). At 0.6 ms the results on 200 random
-/// networks were equal.
+/// Shortest maximum that is a queue, seconds: more than twice the tolerance of delays (0.3 ms). At 0.6 ms the geometric mean of the
+/// results on 200 random networks was equal.
 const VISIBLE_SECONDS: f64 = 1e-3;
 
 /// Length of the queue relative to its maximum.

@@ -72,22 +72,16 @@ impl RateController {
 
     /// Ends a drain after which packets have hardly any queueing delay: `queue`.
     pub(super) fn end_drain_early(&mut self, was: DrainStart, queue: Duration, ack: &AckSample) {
-        let sample = RoundSample {
-            link_rate: self.link_rates.latest(),
-            delivered: 0.0,
-            sent: self.rate,
-            queue,
-            longest_queue: queue,
-        };
         self.state.enter(State::EvaluateDrain { was });
-        self.evaluate_drain(was, sample, ack);
+        self.evaluate_drain(was, [queue; 2], ack);
     }
 
-    /// Evaluates a drain after a round trip. Returns whether the path is another one.
-    pub(super) fn evaluate_drain(&mut self, was: DrainStart, sample: RoundSample, ack: &AckSample) -> bool {
-        let queue = self.queue_after_drain(sample);
+    /// Evaluates a drain after a round trip with these queueing delays, the shortest and the longest one. Returns whether the path
+    /// is another one.
+    pub(super) fn evaluate_drain(&mut self, was: DrainStart, after: [Duration; 2], ack: &AckSample) -> bool {
+        let left = after[0];
+        let queue = self.queue_after_drain(left);
         if was.reason == DrainReason::Congestion {
-            let after = [sample.queue, sample.longest_queue];
             let is_queue = queue == Queue::Drained || self.losses.is_above_baseline();
             if self.path_change.on_drain(was.queue, after, is_queue) {
                 self.competing.reset();
@@ -95,7 +89,7 @@ impl RateController {
                 return true;
             }
         }
-        self.competing.on_drain(was, (queue, sample.queue));
+        self.competing.on_drain(was, (queue, left));
         if self.competing.is_detected() {
             self.reset_losses();
             let packets = self.rate_before_drains.max(self.rate) * ack.srtt.as_secs_f64() / self.packet_bytes;
@@ -117,9 +111,9 @@ impl RateController {
     }
 
     /// Returns the state of the queue at a reduced rate. One packet of the own flow may remain in the queue.
-    fn queue_after_drain(&self, sample: RoundSample) -> Queue {
+    fn queue_after_drain(&self, left: Duration) -> Queue {
         let packet = self.sending_time(1).unwrap_or_default();
-        if sample.queue < self.queue_low().max(packet) { Queue::Drained } else { Queue::Standing }
+        if left < self.queue_low().max(packet) { Queue::Drained } else { Queue::Standing }
     }
 
     /// Follows the window of competitive mode until the queue is gone. A stay is limited, since several flows of this

@@ -113,9 +113,8 @@ pub(super) struct RoundSample {
     pub(super) delivered: f64,
     /// Sending rate.
     pub(super) sent: f64,
-    /// Shortest and longest queue.
+    /// Shortest queue.
     pub(super) queue: Duration,
-    pub(super) longest_queue: Duration,
 }
 
 impl RoundSample {
@@ -217,9 +216,8 @@ mod tests {
 
     #[test]
     fn a_link_is_saturated_below_97_percent_of_the_sending_rate() {
-        let queue = Duration::ZERO;
         let sample =
-            |link_rate| RoundSample { link_rate, delivered: 0.0, sent: 100.0, queue, longest_queue: queue };
+            |link_rate| RoundSample { link_rate, delivered: 0.0, sent: 100.0, queue: Duration::ZERO };
         assert!(sample(96.9).is_saturated() && !sample(97.1).is_saturated());
     }
 }
