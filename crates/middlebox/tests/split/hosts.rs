@@ -105,11 +105,21 @@ pub(crate) fn meanwhile<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'st
 }
 
 /// Sends and ends one end of a connection, in a thread of its own, while it receives.
-pub(crate) fn exchange(mut stream: TcpStream, sent: Vec<u8>) -> JoinHandle<blake3::Hash> {
+pub(crate) fn exchange(stream: TcpStream, sent: Vec<u8>) -> JoinHandle<blake3::Hash> {
+    exchange_and_end_after(stream, sent, || ())
+}
+
+/// Like [`exchange`], but this end is ended only once `wait` has returned.
+pub(crate) fn exchange_and_end_after(
+    mut stream: TcpStream,
+    sent: Vec<u8>,
+    wait: impl FnOnce() + Send + 'static,
+) -> JoinHandle<blake3::Hash> {
     meanwhile(move || {
         let mut writer = stream.try_clone().unwrap();
         let writes = meanwhile(move || {
             writer.write_all(&sent).unwrap();
+            wait();
             writer.shutdown(std::net::Shutdown::Write).unwrap();
         });
         let hash = read_to_end(&mut stream).unwrap();

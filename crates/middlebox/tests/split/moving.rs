@@ -1,7 +1,7 @@
 //! One socket that moves from a station to another, by the calls of `repair`.
 
 use crate::split::daemon::PORT;
-use crate::split::hosts::{assert_reset, bytes, exchange};
+use crate::split::hosts::{assert_reset, bytes, exchange_and_end_after};
 use crate::split::router::{Ip, served};
 use crate::split::stations::Stations;
 use hopline_linux::Namespace;
@@ -12,6 +12,7 @@ use hopline_testkit::streams::until;
 use socket2::SockRef;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::sync::mpsc;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -140,16 +141,19 @@ fn moves_back_and_forth(hosts: &Stations, ip: Ip, len: usize) {
     let (forth, back) = (bytes("forth", len), bytes("back", len));
     let back_hash = blake3::hash(&back);
     let mss = tcp::info(&theirs).unwrap().mss;
-    let host = exchange(ours, forth.clone());
+    // A socket with the end of its peer's stream is not established, and cannot move.
+    let (moved, wait_for_moves) = mpsc::channel();
+    let host = exchange_and_end_after(ours, forth.clone(), move || wait_for_moves.recv().unwrap());
     let mut talker = Talker { stream: theirs, to_send: back, received: Vec::new() };
     for (round, [from, to]) in [[0, 1], [1, 0]].into_iter().enumerate() {
         talker.exchange((round + 1) * len / 4);
         hosts.move_to(to);
         talker = talker.move_to(&hosts.stations[from], &hosts.stations[to]);
         // A kernel that speaks timestamps leaves room for them before it knows that the connection has none.
-        let moved = tcp::info(&talker.stream).unwrap().mss;
-        assert!((mss - 12..=mss).contains(&moved), "{moved}");
+        let mss_there = tcp::info(&talker.stream).unwrap().mss;
+        assert!((mss - 12..=mss).contains(&mss_there), "{mss_there}");
     }
+    moved.send(()).unwrap();
     talker.exchange(usize::MAX);
     assert!(talker.received == forth, "{} bytes came, of {len}", talker.received.len());
     until("all was written", || {
