@@ -154,7 +154,7 @@ settings! {
     /// Detection of competing flows that keep the queue full, and the competitive mode, which uses a window as theirs.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct CompetingConfig {
-        /// Number of consecutive drains without relief that indicate competing traffic. At least 1, default 6.
+        /// Number of consecutive drains without relief that indicate competing traffic. At least 1, default 4.
         futile_drains, with_futile_drains: u32,
         /// Drain fraction: a drain brings relief if less than this share of the queue is left. 0–1, default 0.8.
         drain_fraction, with_drain_fraction: f64,
@@ -214,7 +214,7 @@ impl Config {
             loss_threshold: 2.5,
             losses: LossConfig { max_with_queue: 0.05, max_without_queue: 0.1, decision: 0.5 },
             competing: CompetingConfig {
-                futile_drains: 6,
+                futile_drains: 4,
                 drain_fraction: 0.8,
                 probe_rounds: 8,
                 standing_rounds: 20,

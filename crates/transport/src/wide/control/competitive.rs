@@ -16,7 +16,7 @@ use crate::tcp::CubicConfig;
 use hopline_core::Instant;
 
 /// Parameters of the cubic function. RFC 9438 §5: they decide about the share beside CUBIC.
-const CUBIC: CubicConfig = CubicConfig::RFC9438;
+pub(super) const CUBIC: CubicConfig = CubicConfig::RFC9438;
 /// Least window, packets: below two, an acknowledgment for every second packet would wait for its timer. RFC 5681 §3.1 (4)
 /// has the same bound of ssthresh.
 const MIN_WINDOW: f64 = 2.0;

@@ -55,7 +55,7 @@ mod state;
 mod tests;
 
 use super::config::ControlConfig;
-use super::controller::{AckSample, Controller, RoundOutcome, SendLimit};
+use super::controller::{AckSample, Arrival, Controller, RoundOutcome, SendLimit};
 use super::rtt::DELAY_TOLERANCE;
 use competing::CompetingTraffic;
 use competitive::CompetitiveWindow;
@@ -132,6 +132,10 @@ pub struct RateController {
     competitive_window: Option<CompetitiveWindow>,
     /// `true` if packets were marked in the current round trip.
     is_marked: bool,
+    /// First packet sent after the last reaction to marks.
+    first_sent_since_mark: u64,
+    /// What limited the sending of the packets that arrived last.
+    last_limit: SendLimit,
     reductions: u64,
 }
 
@@ -166,6 +170,8 @@ impl RateController {
             rate_before_drains: 0.0,
             competitive_window: None,
             is_marked: false,
+            first_sent_since_mark: 0,
+            last_limit: SendLimit::Path,
             reductions: 0,
         }
     }
@@ -296,12 +302,7 @@ impl RateController {
         }
         self.is_marked |= ack.marks > 0;
         let Some((number, arrival, queue)) = newest else { return RoundOutcome::NotOver };
-        if let Some(rate) = self.sampler.sample(arrival, ack.srtt / 2) {
-            self.link_rates.sample(rate);
-            // Packets that arrive as fast as they were sent show what the link carries at least, not at most.
-            let least = if self.sampler.is_saturated() { 0.0 } else { self.latest_link_rate };
-            self.latest_link_rate = rate.max(least);
-        }
+        self.sample_link_rate(arrival, ack);
         self.round.record_queue(queue);
         self.half_round.record(queue);
         match *self.state.current() {
@@ -315,8 +316,8 @@ impl RateController {
             }
             _ => {}
         }
-        if ack.marks > 0 && self.state.current().is_growing() {
-            self.on_mark(ack, queue);
+        if ack.marks > 0 {
+            self.on_mark(number, queue, ack);
         }
         if self.half_round.is_over(ack.now, ack.srtt) {
             self.on_half_round(ack);
@@ -335,6 +336,21 @@ impl RateController {
             self.losses.reset_counts();
         }
         outcome
+    }
+
+    /// Measures the rate of the link by an arrival. A sample over a pause of the application has the rate of the application, even if a
+    /// queue of others has grown in the pause and made it look saturated.
+    fn sample_link_rate(&mut self, arrival: Arrival, ack: &AckSample) {
+        let before = core::mem::replace(&mut self.last_limit, ack.limit);
+        if (before, ack.limit) == (SendLimit::Application, SendLimit::Path) {
+            self.sampler.clear();
+        }
+        let Some(rate) = self.sampler.sample(arrival, ack.srtt / 2) else { return };
+        self.link_rates.sample(rate);
+        // Packets that arrive as fast as they were sent show what the link carries at least, not at most.
+        let is_at_most = ack.limit == SendLimit::Path && self.sampler.is_saturated();
+        let least = if is_at_most { 0.0 } else { self.latest_link_rate };
+        self.latest_link_rate = rate.max(least);
     }
 
     /// Returns the queueing delay of a packet with this delay.

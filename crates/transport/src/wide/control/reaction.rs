@@ -2,7 +2,7 @@
 
 use super::super::controller::{AckSample, Controller};
 use super::competing::{DrainReason, DrainStart, Queue};
-use super::competitive::{CompetitiveWindow, QueueLoss};
+use super::competitive::{CUBIC, CompetitiveWindow, QueueLoss};
 use super::loss_estimator::{BaselineUpdates, Cause};
 use super::samples::{LossEvidence, OldPacketsDrained, RoundSample};
 use super::state::State;
@@ -20,12 +20,34 @@ const LOSS_TEST_THRESHOLD: f64 = 0.03;
 const MAX_LOSS_TEST_INTERVAL: u32 = 512;
 /// Factor of the rate after ECN marks (RFC 8511 §3.1). With a smaller reduction, CUBIC with ECN gets a few hundredths of a link beside it.
 const MARK_FACTOR: f64 = 0.85;
+/// Least factor of the rate if the last drain brought no relief: that of CUBIC (RFC 9438 §4.6). Competing traffic may have filled the
+/// queue, and the rate that this flow measures is then what they leave of the link.
+const FUTILE_DRAIN_FACTOR: f64 = CUBIC.beta;
 
 impl RateController {
-    /// Reacts to ECN marks. The queue of the mark may be gone when its packet arrives.
-    pub(super) fn on_mark(&mut self, ack: &AckSample, queue: Duration) {
+    /// Reacts to ECN marks; packet `number` has arrived. Where no drain follows, marks on packets sent before the last reaction do not
+    /// count. Competitive mode reacts at the end of a round trip.
+    pub(super) fn on_mark(&mut self, number: u64, queue: Duration, ack: &AckSample) {
+        match self.state.current() {
+            State::Competitive(_) => return,
+            State::Startup { .. } | State::Cruise { .. } => {}
+            _ if number < self.first_sent_since_mark => return,
+            _ => {}
+        }
+        self.first_sent_since_mark = ack.next_number;
         self.rate = self.rate.min(self.latest_link_rate.max(self.packet_bytes)) * MARK_FACTOR;
-        self.on_congestion(ack, queue.max(ack.srtt / 8));
+        match self.state.current() {
+            // The queue of the mark may be gone when its packet arrives.
+            State::Startup { .. } | State::Cruise { .. } => {
+                self.on_congestion(ack, queue.max(ack.srtt / 8));
+            }
+            // The rate before the test was too high.
+            State::ProbeLoss { .. } => {
+                self.reductions += 1;
+                self.resume_cruise();
+            }
+            _ => self.reductions += 1,
+        }
     }
 
     /// Reacts to congestion: returns to the rate of the link, and below it until the queue has drained.
@@ -34,7 +56,9 @@ impl RateController {
             self.rate_before_drains = self.rate.min(self.latest_link_rate.max(self.packet_bytes));
         }
         let expected = queue + self.expected_queue_growth(ack);
-        self.reduce(self.latest_link_rate);
+        let is_futile = self.competing.drains_without_relief() > 0 && !self.losses.is_above_baseline();
+        let least = if is_futile { self.rate * FUTILE_DRAIN_FACTOR } else { 0.0 };
+        self.reduce(self.latest_link_rate.max(least));
         self.start_drain(DrainStart { reason: DrainReason::Congestion, queue, expected }, ack);
     }
 
@@ -53,6 +77,7 @@ impl RateController {
     fn start_drain(&mut self, was: DrainStart, ack: &AckSample) {
         if was.reason == DrainReason::Congestion {
             self.rounds_to_loss_test = self.loss_test_interval;
+            self.first_sent_since_mark = ack.next_number;
         }
         let below = 1.0 - self.config.drain_gain * self.config.decrease_factor;
         // After that time without an empty queue, the base delay is measured.

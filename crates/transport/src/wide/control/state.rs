@@ -93,11 +93,6 @@ impl State {
             Self::Competitive(_) => StateName::Competitive,
         }
     }
-
-    /// Returns whether the state raises the rate, so that congestion has to be looked for more than once in a round trip.
-    pub(super) const fn is_growing(&self) -> bool {
-        matches!(self, Self::Startup { .. } | Self::Cruise { .. })
-    }
 }
 
 /// Current state. [`Self::enter`] is the only place that assigns it; the other methods update its data.
