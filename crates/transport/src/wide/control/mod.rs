@@ -134,7 +134,7 @@ pub struct RateController {
     is_marked: bool,
     /// First packet sent after the last reaction to marks.
     first_sent_since_mark: u64,
-    /// What limited the sending of the packets that arrived last.
+    /// Limit to the sending of the packets that arrived last.
     last_limit: SendLimit,
     reductions: u64,
 }
