@@ -46,6 +46,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "dproxy_tunnel", run: wire::dproxy_tunnel },
     Target { name: "arq_frame", run: wire::arq_frame },
     Target { name: "arp", run: wire::arp },
+    Target { name: "ethernet", run: wire::ethernet },
     Target { name: "tcp_endpoint", run: machines::tcp_endpoint },
     Target { name: "host_stack", run: machines::host_stack },
     Target { name: "snoop", run: machines::snoop },

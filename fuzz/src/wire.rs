@@ -17,7 +17,7 @@ use hopline_wire::tcp::Segment;
 use hopline_wire::tpa::{self as tpa_wire, Ports};
 use hopline_wire::udp::Datagram;
 use hopline_wire::{
-    ParseError, aodv as routing, arp, arq as link_arq, dsr as source_routing, ipv6 as ipv6_wire,
+    ParseError, aodv as routing, arp, arq as link_arq, dsr as source_routing, ethernet, ipv6 as ipv6_wire,
     olsr as link_state,
 };
 use std::net::Ipv4Addr;
@@ -180,6 +180,17 @@ pub fn dsr(data: &[u8]) {
 /// ARP requests and replies. Bytes after a message are not kept.
 pub fn arp(data: &[u8]) {
     round_trip(data.to_vec(), |bytes| arp::Message::parse(bytes), arp::Message::emit);
+}
+
+/// Ethernet frames. A congestion mark changes neither the length nor the flow, and can be set again.
+pub fn ethernet(data: &[u8]) {
+    round_trip(data.to_vec(), ethernet::Frame::parse, |frame, out| out.extend_from_slice(frame.bytes()));
+    let Ok(frame) = ethernet::Frame::parse(&Bytes::copy_from_slice(data)) else { return };
+    let marked = ethernet::Frame::parse(&frame.with_congestion_mark()).expect("the addresses are unchanged");
+    assert_eq!(marked.bytes().len(), data.len());
+    let as_marked = |fields| ethernet::IpFields { ecn: Ecn::CongestionExperienced, ..fields };
+    assert_eq!(marked.ip_fields(), frame.ip_fields().map(as_marked));
+    assert_eq!(marked.with_congestion_mark(), marked.bytes());
 }
 
 /// Notices of Neighborhood RED. Bytes after a notice, and reserved bytes, are not kept.

@@ -14,6 +14,7 @@ pub mod checksum;
 pub mod dot11;
 pub mod dproxy;
 pub mod dsr;
+pub mod ethernet;
 pub mod handoff;
 pub mod icmp;
 pub mod ip;
