@@ -5,6 +5,7 @@
 
 use crate::air::{Air, LandingProgress};
 use crate::custom::Failure;
+use crate::ethernet::Taps;
 use crate::event::{AirEvent, Event};
 use crate::external::Egress;
 use crate::flow::{Flows, InFlight};
@@ -47,6 +48,8 @@ pub(crate) struct Engine<T> {
     pub(crate) deliveries: Vec<NoticeDelivery>,
     /// Packets from outside that have come to where they were to go.
     pub(crate) egress: VecDeque<Egress>,
+    /// Nodes at which Ethernet frames come in and leave.
+    pub(crate) taps: Taps,
     warmup: Duration,
     /// Power that radios draw.
     power_draw: PowerDraw,
@@ -68,6 +71,7 @@ impl<T: Tracer> Engine<T> {
             floods: spec.notice_flood_attackers.iter().copied().map(NoticeFlood::new).collect(),
             deliveries: spec.nodes.iter().map(|_| NoticeDelivery::default()).collect(),
             egress: VecDeque::new(),
+            taps: Taps::new(&spec.ethernet_taps),
             warmup: spec.warmup,
             power_draw: spec.radio.as_ref().map_or_else(PowerDraw::default, |radio| radio.power_draw),
         };

@@ -56,9 +56,7 @@ pub(crate) enum NextHop {
 
 impl Forwarding {
     pub(crate) fn new(spec: &Spec) -> Self {
-        let has_agent = |node: NodeId| {
-            !matches!(spec.routing, RoutingSpec::Static) && spec.nodes[node.index()].is_wireless()
-        };
+        let has_agent = |node: NodeId| spec.has_agent(node);
         let gateways = gateways(spec, has_agent);
         let table = |(node, of): (NodeId, &NodeSpec)| {
             let gateway = gateways[node.index()];

@@ -9,7 +9,6 @@ use crate::scheduler::Scheduler;
 use crate::trace::{DropLocation, DropReason, TraceEvent, Tracer};
 use hopline_core::custom_algorithm::CustomAlgorithmError;
 use hopline_core::{Instant, NodeId};
-use hopline_routing::DropReason as RoutingDrop;
 use hopline_wire::ipv4::Header;
 
 /// The kernel of a world. It knows no part of it.
@@ -134,7 +133,7 @@ impl<T: Tracer> Kernel<T> {
         if let DropReason::QueueFull | DropReason::Early = reason {
             self.report_queue_drop(node, handle);
         }
-        self.packets.record_dropped(handle);
+        self.packets.record_dropped(handle, reason);
         self.packets.release(handle);
     }
 
@@ -148,7 +147,7 @@ impl<T: Tracer> Kernel<T> {
                 location: place,
             });
             self.counters[node.index()].drops.count(reason);
-            self.packets.record_dropped(handle);
+            self.packets.record_dropped(handle, reason);
         }
         self.packets.release(handle);
     }
@@ -173,23 +172,5 @@ impl NodeCounters {
     /// Counts anew from `now` on.
     pub(crate) fn restart(&mut self, now: Instant) {
         *self = Self { queues: self.queues.restarted(now), ..Self::default() };
-    }
-}
-
-impl DropCounts {
-    fn count(&mut self, reason: DropReason) {
-        let counter = match reason {
-            DropReason::QueueFull => &mut self.queue_full,
-            DropReason::Early => &mut self.early,
-            DropReason::Neighborhood => &mut self.neighborhood,
-            DropReason::RetryLimit | DropReason::Routing(RoutingDrop::LinkFailure) => &mut self.retry_limit,
-            DropReason::Unresolved | DropReason::NoNeighbour => &mut self.unresolved,
-            DropReason::NoRoute | DropReason::OtherCell | DropReason::Routing(_) => &mut self.no_route,
-            DropReason::Ttl => &mut self.ttl,
-            DropReason::Policed => &mut self.policed,
-            DropReason::LinkError => &mut self.link_error,
-            DropReason::Outage => &mut self.outage,
-        };
-        *counter += 1;
     }
 }

@@ -10,7 +10,9 @@ mod alarm;
 mod cells;
 pub mod custom;
 mod distribution;
+mod drops;
 mod engine;
+mod ethernet;
 mod event;
 mod external;
 mod fingerprint;
@@ -40,6 +42,7 @@ mod traffic;
 mod wired;
 mod world;
 
+pub use ethernet::{EgressFrame, FrameError, MAX_FRAME_LEN, TapCounts};
 pub use external::{Egress, InjectError};
 pub use outcome::Outcome;
 pub use spec::Spec;

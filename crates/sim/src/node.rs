@@ -81,7 +81,7 @@ pub(crate) fn nodes(spec: &Spec, run: u64, seats: impl Fn(NodeId) -> Vec<Middleb
     let mut stations = (0..).map(StationId);
     let node = |(id, of): (NodeId, &NodeSpec)| Node {
         interfaces: stations.by_ref().take(of.radio_channels.len()).map(Interface::Radio).collect(),
-        agent: of.is_wireless().then(|| RoutingAgent::from_spec(spec, id, run)).flatten(),
+        agent: spec.has_agent(id).then(|| RoutingAgent::from_spec(spec, id, run)).flatten(),
         middleboxes: seats(id),
         mobility_role: spec.cells.as_ref().and_then(|cells| cells::role(cells, id, (spec.seed, run))),
         last_id: RandomStream::new(spec.seed, run, id, Purpose::Identification).bits() as u16,

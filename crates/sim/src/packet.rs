@@ -4,15 +4,19 @@
 //! header a hop, as its headers change at every hop.
 
 mod handover;
+mod tap_frame;
 
 pub(crate) use self::handover::{StateTransfer, TransferredState};
-use hopline_core::{FlowId, Instant, Length};
+pub use self::tap_frame::TapFrame;
+use crate::drops::{DropCounts, DropReason};
+use hopline_core::{FlowId, Instant, Length, NodeId};
 use hopline_proxy::arq;
 use hopline_proxy::dproxy::opaque;
 use hopline_routing::router::Message;
 use hopline_transport::any::Segment;
 use hopline_wire::ipv4::{Ecn, Header, Protocol, RawPacket};
 use hopline_wire::{arp, dproxy, handoff, icmp, ncn, udp};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 /// A packet on its way: which one, how many hops it may still take, and whether it was marked. The packet itself never
@@ -81,7 +85,8 @@ pub enum PacketAccount {
     Flow(FlowId),
     /// The network itself: routing, address resolution, reports, notices; and what carries another packet.
     Control,
-    /// No known owner: it came from outside ([`World::inject`](crate::World::inject)).
+    /// No known owner: it came from outside ([`World::inject`](crate::World::inject),
+    /// [`World::inject_frame`](crate::World::inject_frame)).
     External,
 }
 
@@ -133,6 +138,8 @@ pub enum Body {
     Tunnel(InnerPacket),
     /// A packet from outside: it is its bytes.
     External(RawPacket),
+    /// An Ethernet frame from outside.
+    Ethernet(TapFrame),
 }
 
 /// A frame of a link that repairs its own losses.
@@ -213,8 +220,10 @@ pub(crate) struct PacketSlab {
     free: Vec<u32>,
     /// Packets ever stored.
     stored: u64,
-    /// Packets of flows that were freed without a [`DropState`].
+    /// Packets of flows and frames of taps that were freed without a [`DropState`].
     unaccounted: u64,
+    /// Frames of each tap that were freed without having arrived, by the last reason for which a copy was dropped.
+    lost_frames: BTreeMap<NodeId, DropCounts>,
 }
 
 #[derive(Clone, Debug)]
@@ -230,7 +239,8 @@ struct PacketSlot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DropState {
     NotDropped,
-    Dropped,
+    /// The last reason.
+    Dropped(DropReason),
 }
 
 /// Arrival state of a packet at its destination.
@@ -243,9 +253,9 @@ pub(crate) enum ArrivalState {
 }
 
 impl PacketSlot {
-    /// Returns whether the packet is a flow's, has not arrived, and was not dropped for a reason that is counted.
+    /// Returns whether the packet is a flow's or a tap's, has not arrived, and was not dropped for a reason that is counted.
     fn is_unaccounted(&self) -> bool {
-        self.packet.account.flow().is_some()
+        (self.packet.account.flow().is_some() || matches!(self.packet.body, Body::Ethernet(_)))
             && self.arrival == ArrivalState::First
             && self.fate == DropState::NotDropped
     }
@@ -325,6 +335,11 @@ impl PacketSlab {
             self.unaccounted += u64::from(slot.is_unaccounted());
             self.free.push(handle.id);
             match &slot.packet.body {
+                Body::Ethernet(TapFrame { tap, .. }) => {
+                    if let (ArrivalState::First, DropState::Dropped(reason)) = (slot.arrival, slot.fate) {
+                        self.lost_frames.entry(*tap).or_default().count(reason);
+                    }
+                }
                 Body::Link(_) => {
                     slot.packet.inner_packets().into_iter().for_each(|inner| self.release(inner))
                 }
@@ -337,7 +352,7 @@ impl PacketSlab {
         }
     }
 
-    /// Returns whether a packet of a flow is lost, and nothing has counted it, when this hold on it, or on
+    /// Returns whether a packet of a flow or a frame of a tap is lost, and nothing has counted it, when this hold on it, or on
     /// what carries it, ends.
     pub(crate) fn is_lost_without(&self, handle: Handle) -> bool {
         let slot = &self.slots[handle.id as usize];
@@ -346,11 +361,11 @@ impl PacketSlab {
     }
 
     /// Records that a copy is dropped, for a reason that is counted, with the packets within.
-    pub(crate) fn record_dropped(&mut self, handle: Handle) {
+    pub(crate) fn record_dropped(&mut self, handle: Handle, reason: DropReason) {
         let slot = &mut self.slots[handle.id as usize];
-        slot.fate = DropState::Dropped;
+        slot.fate = DropState::Dropped(reason);
         for inner in slot.packet.inner_packets() {
-            self.record_dropped(inner);
+            self.record_dropped(inner, reason);
         }
     }
 
@@ -375,7 +390,12 @@ impl PacketSlab {
         self.slots.iter().filter(|slot| slot.holders > 0).map(|slot| slot.packet.inner_packets().len()).sum()
     }
 
-    /// Returns the number of packets of flows that are gone and have neither arrived nor been dropped for a
+    /// Returns the frames that came in at a tap, are gone and have not arrived at another one, by reason.
+    pub(crate) fn lost_frames(&self, tap: NodeId) -> DropCounts {
+        self.lost_frames.get(&tap).copied().unwrap_or_default()
+    }
+
+    /// Returns the number of packets of flows and frames of taps that are gone and have neither arrived nor been dropped for a
     /// reason that is counted.
     pub(crate) fn unaccounted(&self) -> u64 {
         self.unaccounted

@@ -22,8 +22,17 @@ impl<T: Tracer> Engine<T> {
         let untold = self.kernel.packets.unaccounted();
         assert_eq!(
             untold, 0,
-            "{untold} packets of flows have neither arrived nor been counted as dropped: a defect of hopline"
+            "{untold} packets of flows or frames of taps have neither arrived nor been counted as dropped: a defect of hopline"
         );
+        for tap in self.taps.nodes() {
+            let counts = self.tap_counts(tap);
+            let known = counts.delivered + counts.dropped.total() + counts.held;
+            assert_eq!(
+                counts.accepted, known,
+                "of {} frames that came in at {tap}, {known} are accounted for: a defect of hopline",
+                counts.accepted
+            );
+        }
     }
 
     /// Returns the number of packets that all parts of the network have. A copy counts as one.

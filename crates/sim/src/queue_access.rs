@@ -118,6 +118,7 @@ impl<T: QueueEntry> PacketAccess<T> for QueuedPackets<'_> {
             (_, Body::External(opaque)) => {
                 opaque.ports().map_or(0, |[src, dst]| u64::from(src) << 16 | u64::from(dst))
             }
+            (_, Body::Ethernet(frame)) => u64::from(frame.ports[0]) << 16 | u64::from(frame.ports[1]),
             _ => 0,
         };
         // Of the two directions only one has the greater address in front.

@@ -60,6 +60,9 @@ pub struct Spec {
     pub cells: Option<CellsSpec>,
     /// Nodes at which packets from outside come in and leave ([`World::inject`](crate::World::inject)). Default none.
     pub taps: BTreeSet<NodeId>,
+    /// Nodes at which Ethernet frames come in and leave ([`World::inject_frame`](crate::World::inject_frame)). They have no
+    /// routing agent: programs outside do the routing. Default none.
+    pub ethernet_taps: BTreeSet<NodeId>,
     /// Routing of packets.
     pub routing: RoutingSpec,
     /// Notifications to transport endpoints of routes that fail and return.
@@ -74,6 +77,15 @@ pub struct Spec {
     /// User-defined algorithms, which transports of flows and queues refer to by number. Middleboxes that
     /// split connections know none.
     pub custom_algorithms: CustomAlgorithms,
+}
+
+impl Spec {
+    /// Returns whether `node` has a routing agent.
+    pub(crate) fn has_agent(&self, node: NodeId) -> bool {
+        !matches!(self.routing, RoutingSpec::Static)
+            && self.nodes[node.index()].is_wireless()
+            && !self.ethernet_taps.contains(&node)
+    }
 }
 
 /// Part of a series that is kept, with a sample a second.

@@ -212,6 +212,9 @@ impl<T: Tracer> Engine<T> {
     /// Handles a packet that has come in from a neighbour.
     fn receive(&mut self, node: NodeId, port: Port, handle: Handle, from: NodeId) {
         let packet = self.kernel.packets.get(handle);
+        if let Body::Ethernet(_) = packet.body {
+            return self.receive_frame(node, handle, from);
+        }
         if self.nodes[node.index()].mobility_role().is_some()
             && self.is_from_other_cell(node, from, &packet.body)
         {
@@ -306,7 +309,14 @@ impl<T: Tracer> Engine<T> {
     }
 
     /// Passes a packet outward through the middleboxes below number `seats`, and to the interface.
-    fn egress(&mut self, node: NodeId, seats: usize, at: Port, mut queued: QueuedPacket, next_hop: Ipv4Addr) {
+    pub(crate) fn egress(
+        &mut self,
+        node: NodeId,
+        seats: usize,
+        at: Port,
+        mut queued: QueuedPacket,
+        next_hop: Ipv4Addr,
+    ) {
         for seat in (0..seats).rev() {
             let QueuedPacket { handle, to, class } = queued;
             let onward = PacketDirection::Out { at, to, class, next_hop };
@@ -351,8 +361,10 @@ impl<T: Tracer> Engine<T> {
 
     /// Records that the MAC of `node` gave up on a packet for a neighbour, or for a group.
     fn link_failed(&mut self, node: NodeId, handle: Handle, to: Option<NodeId>) {
-        let says_nothing = matches!(self.kernel.packets.get(handle).body, Body::Ncn(_) | Body::Arp(_));
+        let body = &self.kernel.packets.get(handle).body;
+        let says_nothing = matches!(body, Body::Ncn(_) | Body::Arp(_) | Body::Ethernet(_));
         // Nothing is known of a group's routes by this, and a notice that is lost says nothing of them; nor does an address.
+        // Frames have routes that are known outside.
         if let Some(neighbour) = to.filter(|_| !says_nothing) {
             if self.nodes[node.index()].agent.is_some() {
                 self.notify_agent_of_link_failure(node, handle, neighbour.ipv4());

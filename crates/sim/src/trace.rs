@@ -12,64 +12,12 @@ use std::fmt;
 mod ns2;
 mod pcap;
 
+pub use crate::drops::DropReason;
 pub use crate::ids::Side;
-pub use crate::packet::{Body, InnerPacket, Packet, PacketView};
+pub use crate::packet::{Body, InnerPacket, Packet, PacketView, TapFrame};
 pub use ns2::Ns2Tracer;
 pub(crate) use pcap::emit;
 pub use pcap::{CaptureFilter, PcapTracer};
-
-/// Reason for which a packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DropReason {
-    /// The interface queue was full.
-    QueueFull,
-    /// Early drop by the interface queue, as a congestion signal before it was full.
-    Early,
-    /// Neighborhood RED spared the neighborhood a packet.
-    Neighborhood,
-    /// The MAC gave up after its last retry; or a link that repairs its losses did.
-    RetryLimit,
-    /// Another packet was to wait for the neighbour's address.
-    Unresolved,
-    /// Its next hop is no neighbour that the node has an interface to.
-    NoNeighbour,
-    /// No route to the destination.
-    NoRoute,
-    /// Hop limit exceeded.
-    Ttl,
-    /// Too much for a policer in front of a wired link.
-    Policed,
-    /// Damaged on a wired link, or lost on the air without an ACK that would have revealed it.
-    LinkError,
-    /// Came from a node that is not heard at the time ([`OutageSpec`](crate::spec::OutageSpec)).
-    Outage,
-    /// It came from a station that a mobile host does not listen to.
-    OtherCell,
-    /// The routing agent gave it up.
-    Routing(hopline_routing::DropReason),
-}
-
-impl DropReason {
-    /// Returns the reason in words.
-    #[must_use]
-    pub const fn describe(self) -> &'static str {
-        match self {
-            Self::QueueFull => "interface queue full",
-            Self::Early => "early detection",
-            Self::Neighborhood => "neighborhood RED",
-            Self::RetryLimit => "retry limit reached",
-            Self::Unresolved => "address not resolved",
-            Self::NoNeighbour => "next hop is no neighbour",
-            Self::NoRoute => "no route",
-            Self::Ttl => "hop limit exceeded",
-            Self::Policed => "over the policer's rate",
-            Self::LinkError => "damaged on the link",
-            Self::Outage => "link outage",
-            Self::OtherCell => "of another cell",
-            Self::Routing(reason) => reason.as_str(),
-        }
-    }
-}
 
 /// Reason for which a frame was not received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

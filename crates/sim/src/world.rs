@@ -2,6 +2,7 @@
 
 use crate::custom::Failure;
 use crate::engine::Engine;
+use crate::ethernet::{EgressFrame, FrameError, TapCounts};
 use crate::external::{Egress, InjectError};
 use crate::outcome::Outcome;
 use crate::spec::Spec;
@@ -90,6 +91,26 @@ impl<T: Tracer> World<T> {
         self.running.inject(node, packet)
     }
 
+    /// Injects an Ethernet frame at the tap of `node` now, as one that a host behind the tap has sent. Counted, if it is
+    /// refused, too ([`tap_counts`](Self::tap_counts)).
+    ///
+    /// # Errors
+    /// A frame that no bridge would forward, one that is too long, and a node that is no Ethernet tap.
+    pub fn inject_frame(&mut self, node: NodeId, frame: &Bytes) -> Result<(), FrameError> {
+        self.running.inject_frame(node, frame)
+    }
+
+    /// Returns the next frame that has left, in the order in which they came to their taps.
+    pub fn poll_frame(&mut self) -> Option<EgressFrame> {
+        self.running.poll_frame()
+    }
+
+    /// Returns the fate of the frames of a tap so far; zeros for a node that is no Ethernet tap.
+    #[must_use]
+    pub fn tap_counts(&self, node: NodeId) -> TapCounts {
+        self.running.tap_counts(node)
+    }
+
     /// Returns the next packet that has left, in the order in which they came to their nodes. A duplicate
     /// that the network made leaves too.
     pub fn poll_egress(&mut self) -> Option<Egress> {
@@ -152,6 +173,18 @@ impl EngineKind {
 
     fn inject(&mut self, node: NodeId, packet: &Bytes) -> Result<(), InjectError> {
         engine!(self, engine => engine.inject(node, packet))
+    }
+
+    fn inject_frame(&mut self, node: NodeId, frame: &Bytes) -> Result<(), FrameError> {
+        engine!(self, engine => engine.inject_frame(node, frame))
+    }
+
+    fn poll_frame(&mut self) -> Option<EgressFrame> {
+        engine!(self, engine => engine.poll_frame())
+    }
+
+    fn tap_counts(&self, node: NodeId) -> TapCounts {
+        engine!(self, engine => engine.tap_counts(node))
     }
 
     fn poll_egress(&mut self) -> Option<Egress> {

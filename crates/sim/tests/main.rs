@@ -11,6 +11,7 @@ mod custom;
 mod dsr;
 mod dual_pi2;
 mod elfn;
+mod ethernet;
 mod external;
 mod feedback;
 mod flows;

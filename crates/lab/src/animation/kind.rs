@@ -45,7 +45,7 @@ impl Kind {
     pub(super) fn of_packet(view: PacketView<'_>) -> Self {
         match (&inner(view).body, inner(view).account.flow()) {
             (Body::Segment(segment), _) if !carries_data(segment) => Self::TransportAck,
-            (Body::Segment(_) | Body::Udp { .. } | Body::External(_), _) => Self::Data,
+            (Body::Segment(_) | Body::Udp { .. } | Body::External(_) | Body::Ethernet(_), _) => Self::Data,
             (Body::Routing { .. }, _) => Self::Routing,
             (_, Some(_)) => Self::Data,
             (_, None) => Self::Other,

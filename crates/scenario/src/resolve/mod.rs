@@ -87,6 +87,7 @@ pub(super) fn spec(whole: ScenarioWithMachines<'_>, files: &Files, run: u64) -> 
         proxies,
         pairs,
         taps: Default::default(),
+        ethernet_taps: Default::default(),
         series: Default::default(),
         custom_algorithms: machines.clone(),
         extra_header_bytes: of_routing.get(keys::of_routing::EXTRA_HEADER_BYTES) as u32,

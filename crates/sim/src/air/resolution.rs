@@ -26,6 +26,10 @@ impl Air {
         let Station { node, arp_cache: addresses, .. } = &mut self.stations[at.index()];
         // Broadcasts need no address.
         let (Some(addresses), false) = (addresses, packet.to.is_group()) else { return Resolution::Known };
+        // Programs outside have resolved it by frames of their own.
+        if let Body::Ethernet(_) = kernel.packets.get(packet.handle).body {
+            return Resolution::Known;
+        }
         match addresses.look_up(packet.to, packet) {
             LookupResult::Send => Resolution::Known,
             LookupResult::Fail { held } => Resolution::Failed { waiting: held },

@@ -170,6 +170,7 @@ fn run(machines: Vec<Box<dyn Middlebox>>) -> (PacketCounts, NodeOutcome) {
         pairs: Vec::new(),
         cells: None,
         taps: Default::default(),
+        ethernet_taps: Default::default(),
         routing: RoutingSpec::Static,
         failure_notification: FailureNotification::None,
         series: Default::default(),

@@ -8,6 +8,7 @@ mod packets;
 mod proxies;
 mod queues;
 
+pub use crate::drops::DropCounts;
 pub use ack_bursts::{AckBursts, BURST_GAP};
 pub use delays::DelayStats;
 pub(crate) use handoffs::HandoffLog;
@@ -225,56 +226,11 @@ pub struct UnicastFrames {
     pub collided: u64,
 }
 
-/// Counts of packets dropped, by reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct DropCounts {
-    /// The interface queue was full.
-    pub queue_full: u64,
-    /// Early drop by the interface queue, as a congestion signal before it was full.
-    pub early: u64,
-    /// Neighborhood RED spared the neighborhood a packet.
-    pub neighborhood: u64,
-    /// The MAC gave up after its last retry; or a link that repairs its losses did.
-    pub retry_limit: u64,
-    /// Another packet was to wait for the address of a neighbour
-    /// ([`AddressResolution`](crate::spec::AddressResolution)), or the next hop was no neighbour at all.
-    pub unresolved: u64,
-    /// There was no route, or it took too long to find one; at a mobile host, it came from a station that the
-    /// host does not listen to.
-    pub no_route: u64,
-    /// Hop limit exceeded.
-    pub ttl: u64,
-    /// Too much for a policer in front of a wired link.
-    pub policed: u64,
-    /// Damaged on a wired link, or lost on the air without an ACK that would have revealed it.
-    pub link_error: u64,
-    /// Came in an outage over a wired link, or over the air in one that blocks packets. Frames that an outage blocks are
-    /// not packets dropped: they count where the sender gives up.
-    pub outage: u64,
-}
-
 impl FrameCounts {
     /// Frames of every kind.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.data + self.rts + self.cts + self.ack + self.block_ack_req + self.block_ack + self.action
-    }
-}
-
-impl DropCounts {
-    /// Returns the number of packets dropped for any reason.
-    #[must_use]
-    pub const fn total(&self) -> u64 {
-        self.queue_full
-            + self.early
-            + self.neighborhood
-            + self.retry_limit
-            + self.unresolved
-            + self.no_route
-            + self.ttl
-            + self.policed
-            + self.link_error
-            + self.outage
     }
 }
 

@@ -121,6 +121,7 @@ impl<W: Write> Ns2Tracer<W> {
             Body::DProxy(_) => ("message", dproxy::PORT, dproxy::PORT),
             Body::Link(_) | Body::Handover(_) | Body::Tunnel(_) => ("message", 0, 0),
             Body::Arp(_) => ("ARP", 0, 0),
+            Body::Ethernet(frame) => ("message", frame.ports[0], frame.ports[1]),
             Body::External(opaque) => {
                 let [sport, dport] = opaque.ports().unwrap_or_default();
                 ("message", sport, dport)
@@ -167,7 +168,8 @@ impl<W: Write> Ns2Tracer<W> {
             | Body::DProxy(_)
             | Body::Tunnel(_)
             | Body::Arp(_)
-            | Body::External(_) => self.write(format_args!("\n")),
+            | Body::External(_)
+            | Body::Ethernet(_) => self.write(format_args!("\n")),
         }
     }
 

@@ -1,13 +1,13 @@
 //! A capture of everything, in pcapng: what each node sent and received, and what it dropped and why.
 
 use super::{DropLocation, DropReason, PacketView, TraceEvent, Tracer};
-use crate::packet::{Body, InnerPacket, Packet};
+use crate::packet::{Body, InnerPacket, Packet, TapFrame};
 use crate::spec::Spec;
 use hopline_core::{Instant, LinkId, NodeId, Seq16};
-use hopline_wire::dot11::{Frame, MacAddr};
+use hopline_wire::dot11::{Frame, LLC_SNAP_LEN, MacAddr};
 use hopline_wire::ipv4::{HEADER_LEN, Header};
 use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
-use hopline_wire::{arp, dproxy, handoff, ncn, udp};
+use hopline_wire::{arp, dproxy, ethernet, handoff, ncn, udp};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -37,6 +37,8 @@ impl CaptureFilter {
 /// Frames stand at the time at which their transmission begins (sent) or ends (received). A dropped packet stands with
 /// its reason as comment, at the interface where it was dropped; what the network layer of a node with both drops is on
 /// the wired one; on an 802.11 interface as a data frame to no one (all zeros), since it was never sent.
+///
+/// A frame of a tap stands with the addresses of its radios. On wires, only its IP packets can be shown.
 /// After the first write error nothing more is written; [`PcapTracer::finish`] returns it.
 pub struct PcapTracer<W: Write> {
     writer: Writer<W>,
@@ -114,6 +116,11 @@ impl<W: Write> PcapTracer<W> {
     }
 
     fn packet(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>, comment: Option<&str>) {
+        if let Body::Ethernet(TapFrame { frame, .. }) = &packet.packet.body
+            && !matches!(frame.ethertype(), ethernet::IPV4 | ethernet::IPV6)
+        {
+            return;
+        }
         self.scratch.clear();
         emit(packet, &mut self.scratch);
         self.write(self.wires[node.index()], now, comment);
@@ -180,6 +187,16 @@ impl<W: Write + 'static> Tracer for PcapTracer<W> {
 
 /// Appends the packet's bytes behind an LLC header that announces IPv4.
 fn emit_behind_llc(view: PacketView<'_>, out: &mut Vec<u8>) {
+    if let Body::Ethernet(TapFrame { frame, .. }) = &view.packet.body {
+        // IEEE Std 802.1AC-2016 §12.2.1: below 1536 it is a length, and the frame has an LLC header of its own.
+        if frame.ethertype() < 0x600 {
+            out.truncate(out.len() - LLC_SNAP_LEN);
+        } else {
+            out.truncate(out.len() - 2);
+            out.extend(frame.ethertype().to_be_bytes());
+        }
+        return emit(view, out);
+    }
     if let Body::Arp(message) = &view.packet.body {
         let ethertype = out.len() - 2;
         out.truncate(ethertype);
@@ -195,6 +212,8 @@ pub(crate) fn emit(PacketView { packet, ttl, ecn, inner: carried }: PacketView<'
     let ip = Header { ttl, ecn, ..packet.ip };
     if let Body::External(opaque) = &packet.body {
         opaque.emit(ttl, ecn, out);
+    } else if let Body::Ethernet(frame) = &packet.body {
+        out.extend_from_slice(&frame.emit(ecn)[ethernet::HEADER_LEN..]);
     } else if let (Body::Routing { message, .. }, Some(carried)) = (&packet.body, carried) {
         let payload = payload(carried);
         ip.emit(message.wire_len() + payload.len(), out);
@@ -225,6 +244,7 @@ fn payload(packet: &Packet) -> Vec<u8> {
     let mut out = Vec::new();
     match &packet.body {
         Body::External(opaque) => out.extend_from_slice(opaque.payload()),
+        Body::Ethernet(frame) => out.extend_from_slice(frame.frame.payload()),
         Body::Segment(segment) => segment.emit(&packet.ip, &mut out),
         Body::Udp { datagram, .. } => datagram.emit(&packet.ip, &mut out),
         Body::Icmp(report) => report.emit(&mut out),

@@ -95,6 +95,7 @@ fn empty() -> Spec {
         pairs: Vec::new(),
         cells: None,
         taps: Default::default(),
+        ethernet_taps: Default::default(),
         routing: RoutingSpec::Static,
         failure_notification: FailureNotification::None,
         extra_header_bytes: 0,
@@ -203,6 +204,11 @@ pub(crate) trait SpecBuilder: Sized {
     /// Packets come in from outside, and leave, at every node.
     fn with_taps(self) -> Self {
         self.change(|spec| spec.taps = (0..).map(NodeId).take(spec.nodes.len()).collect())
+    }
+
+    /// Ethernet frames come in from outside, and leave, at these nodes.
+    fn ethernet_taps(self, nodes: impl IntoIterator<Item = u32>) -> Self {
+        self.change(|spec| spec.ethernet_taps = nodes.into_iter().map(NodeId).collect())
     }
 
     /// One more node without a radio.
