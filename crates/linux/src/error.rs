@@ -17,7 +17,7 @@ pub enum Error {
     },
     /// The process may create neither network namespaces nor a user namespace that would let it.
     #[error(
-        "an emulated link needs root, or user namespaces, and this process has neither: {doing}: {source}; run it as root (sudo), or \
+        "emulation needs root, or user namespaces, and this process has neither: {doing}: {source}; run it as root (sudo), or \
          allow user namespaces: `sysctl -w user.max_user_namespaces=15000`, on Debian also kernel.unprivileged_userns_clone=1, on Ubuntu \
          also kernel.apparmor_restrict_unprivileged_userns=0; a container needs --cap-add SYS_ADMIN --cap-add NET_ADMIN --device \
          /dev/net/tun"

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::netlink::{RouteSocket, attribute, message};
 use crate::network::Network;
 use crate::route_config::MAIN;
-use crate::sys;
+use crate::sys::{self, Multicast};
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType, socket};
 use std::io;
@@ -49,12 +49,30 @@ impl Interface {
         self.ioctl_request("setting the MTU of", |s| sys::set_mtu(s, &self.name, bytes))
     }
 
-    /// Brings the interface up.
+    /// Brings the interface up without multicast, so that the kernel sends no membership reports.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN`.
     pub fn up(&self) -> Result<(), Error> {
-        self.ioctl_request("bringing up", |s| sys::bring_up(s, &self.name))
+        self.ioctl_request("bringing up", |s| sys::bring_up(s, &self.name, Multicast::Off))
+    }
+
+    /// Brings the interface up with multicast, which IPv6 and routing daemons need.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN`.
+    pub fn up_with_multicast(&self) -> Result<(), Error> {
+        self.ioctl_request("bringing up", |s| sys::bring_up(s, &self.name, Multicast::On))
+    }
+
+    /// Sets the MAC address of an Ethernet interface, which must be down.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN`; [`Error::System`] if it is a group address.
+    pub fn set_mac_address(&self, address: [u8; 6]) -> Result<(), Error> {
+        self.ioctl_request("setting the MAC address of", |s| {
+            sys::set_ethernet_address(s, &self.name, address)
+        })
     }
 
     /// Adds a route for `destination/prefix` through this interface, which must be up. `0.0.0.0/0` is the default route.

@@ -1,6 +1,6 @@
 //! Linux system interfaces that hopline needs, behind safe functions:
 //!
-//! - Emulation: [network namespaces](netns), [TUN](tun) and [veth] interfaces, [scheduling](sched) of threads.
+//! - Emulation: [network namespaces](netns), [TUN and TAP](tun) and [veth] interfaces, [scheduling](sched) of threads.
 //! - Routing and queues by [netlink]: [routes](route_lookup), [rules](policy), [queue statistics](qdisc), [nftables](ruleset).
 //! - TCP of the kernel: [parameters and statistics](tcp), [transparent sockets](transparent), [`repair`].
 //! - [System calls](sys) that no crate wraps safely.
@@ -39,7 +39,7 @@ pub use error::Error;
 pub use interface::Interface;
 pub use netns::Namespace;
 pub use network::Network;
-pub use tun::{Tun, TunLifetime};
+pub use tun::{Tap, Tun, TunLifetime};
 
 /// The example of README.md, as a documentation test.
 #[cfg(doctest)]

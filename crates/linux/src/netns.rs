@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::process::{Child, Command};
 use std::thread;
 
@@ -32,6 +33,16 @@ impl Namespace {
             Interface::named("lo")?.up()?;
             Ok(Self(file.into()))
         })?
+    }
+
+    /// Opens the namespace at a path such as `/proc/1/ns/net`.
+    ///
+    /// # Errors
+    /// If the file cannot be opened. That it is a namespace shows when it is [entered](Self::enter).
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let file = File::open(path).map_err(|e| Error::new(format!("opening {}", path.display()), e))?;
+        Ok(Self(file.into()))
     }
 
     /// Runs `what` in a thread inside the namespace and waits for it. Sockets stay in the namespace in which they were

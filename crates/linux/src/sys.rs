@@ -45,10 +45,23 @@ pub(crate) fn begin_in_namespace(command: &mut Command, namespace: OwnedFd) {
     unsafe { command.pre_exec(enter) };
 }
 
+/// Layer of the packets of an interface that a process carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layer {
+    /// IP packets.
+    Tun,
+    /// Ethernet frames.
+    Tap,
+}
+
 /// Attaches `tun`, an open `/dev/net/tun`, to an interface. Returns the interface's name.
-pub(crate) fn attach_tun(tun: BorrowedFd<'_>, name: &str) -> io::Result<String> {
+pub(crate) fn attach_tun(tun: BorrowedFd<'_>, name: &str, layer: Layer) -> io::Result<String> {
     let mut request = request(name)?;
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
+    let kind = match layer {
+        Layer::Tun => libc::IFF_TUN,
+        Layer::Tap => libc::IFF_TAP,
+    };
+    request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI) as i16;
     ioctl(tun, libc::TUNSETIFF as c_ulong, &mut request)?;
     Ok(name_of(&request))
 }
@@ -93,6 +106,17 @@ pub(crate) fn ethernet_address(socket: impl AsFd, name: &str) -> io::Result<Opti
     Ok((address.sa_family == libc::ARPHRD_ETHER).then_some([a, b, c, d, e, f]))
 }
 
+/// Sets the MAC address of the interface `name`.
+pub(crate) fn set_ethernet_address(socket: impl AsFd, name: &str, address: [u8; 6]) -> io::Result<()> {
+    let mut request = request(name)?;
+    let mut hardware = sockaddr { sa_family: libc::ARPHRD_ETHER, sa_data: [0; 14] };
+    for (to, from) in hardware.sa_data.iter_mut().zip(address) {
+        *to = from as c_char;
+    }
+    request.ifr_ifru.ifru_hwaddr = hardware;
+    ioctl(socket.as_fd(), libc::SIOCSIFHWADDR, &mut request)
+}
+
 /// Binds a packet socket to all frames of the interface with this index.
 pub(crate) fn bind_to_frames(socket: impl AsFd, interface: u32) -> io::Result<()> {
     // SAFETY: a C structure of numbers, for which all zeros are a value.
@@ -111,14 +135,27 @@ pub(crate) fn set_mtu(socket: impl AsFd, name: &str, bytes: u16) -> io::Result<(
     ioctl(socket.as_fd(), libc::SIOCSIFMTU, &mut request)
 }
 
-/// Brings an interface up without multicast, so that it sends no membership reports.
-pub(crate) fn bring_up(socket: impl AsFd, name: &str) -> io::Result<()> {
+/// Multicast at an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Multicast {
+    /// It does not.
+    Off,
+    /// It does.
+    On,
+}
+
+/// Brings an interface up. Without multicast it sends no membership reports.
+pub(crate) fn bring_up(socket: impl AsFd, name: &str, multicast: Multicast) -> io::Result<()> {
     let mut request = request(name)?;
     ioctl(socket.as_fd(), libc::SIOCGIFFLAGS, &mut request)?;
     // SAFETY: the kernel has written flags, and any number is some.
     let flags = unsafe { request.ifr_ifru.ifru_flags };
-    request.ifr_ifru.ifru_flags =
-        (flags | (libc::IFF_UP | libc::IFF_RUNNING) as i16) & !(libc::IFF_MULTICAST as i16);
+    let multicast_flag = libc::IFF_MULTICAST as i16;
+    let up = flags | (libc::IFF_UP | libc::IFF_RUNNING) as i16;
+    request.ifr_ifru.ifru_flags = match multicast {
+        Multicast::Off => up & !multicast_flag,
+        Multicast::On => up | multicast_flag,
+    };
     ioctl(socket.as_fd(), libc::SIOCSIFFLAGS, &mut request)
 }
 

@@ -1,8 +1,8 @@
-//! TUN interface. The process reads the packets that the kernel sends through it, one at a time; packets written to it
-//! arrive in the kernel.
+//! TUN and TAP interfaces. The process reads the packets or Ethernet frames that the kernel sends through it, one at a
+//! time; those written to it arrive in the kernel.
 
 use crate::error::Error;
-use crate::sys;
+use crate::sys::{self, Layer};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -42,15 +42,7 @@ impl Tun {
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN` or `/dev/net/tun`; [`Error::System`] if the name is in use.
     pub fn open(name: &str) -> Result<Self, Error> {
-        let path = "/dev/net/tun";
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open(path)
-            .map_err(|e| Error::new(format!("opening {path}"), e))?;
-        let name = sys::attach_tun(file.as_fd(), name)
-            .map_err(|e| Error::new(format!("making the TUN interface {name}"), e))?;
+        let (file, name) = open(name, Layer::Tun)?;
         Ok(Self { file, name })
     }
 
@@ -70,11 +62,7 @@ impl Tun {
     /// # Errors
     /// If the interface is down, or the system fails.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match (&self.file).read(buffer) {
-            Ok(len) => Ok(Some(len)),
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(e) => Err(e),
-        }
+        receive(&self.file, buffer)
     }
 
     /// Passes a packet to the kernel.
@@ -89,5 +77,78 @@ impl Tun {
 impl AsFd for Tun {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
+    }
+}
+
+/// A TAP interface of the namespace in which it was opened: an Ethernet interface, the frames of which the process carries.
+/// It is removed when this value is dropped. The kernel segments packets and completes checksums before the process reads them.
+#[derive(Debug)]
+pub struct Tap {
+    file: File,
+    name: String,
+}
+
+impl Tap {
+    /// Creates an interface in the calling thread's namespace. `name` has at most 15 bytes. Reading and writing do not block.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` or `/dev/net/tun`; [`Error::System`] if the name is in use.
+    pub fn open(name: &str) -> Result<Self, Error> {
+        let (file, name) = open(name, Layer::Tap)?;
+        Ok(Self { file, name })
+    }
+
+    /// Returns the name of the interface.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Reads the next frame from the kernel, truncated to the buffer's length; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the interface is down, or the system fails.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        receive(&self.file, buffer)
+    }
+
+    /// Passes a frame to the kernel.
+    ///
+    /// # Errors
+    /// If the interface is down, or the kernel has no room.
+    pub fn send(&self, frame: &[u8]) -> io::Result<()> {
+        (&self.file).write(frame).map(|_| ())
+    }
+}
+
+impl AsFd for Tap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Creates or attaches to an interface; returns its descriptor and its name.
+fn open(name: &str, layer: Layer) -> Result<(File, String), Error> {
+    let path = "/dev/net/tun";
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .map_err(|e| Error::new(format!("opening {path}"), e))?;
+    let kind = match layer {
+        Layer::Tun => "TUN",
+        Layer::Tap => "TAP",
+    };
+    let name = sys::attach_tun(file.as_fd(), name, layer)
+        .map_err(|e| Error::new(format!("making the {kind} interface {name}"), e))?;
+    Ok((file, name))
+}
+
+fn receive(mut file: &File, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    match file.read(buffer) {
+        Ok(len) => Ok(Some(len)),
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(e) => Err(e),
     }
 }
