@@ -31,6 +31,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use user_defined::{FlowRequirement, ScenarioWithMachines};
 
 /// Scenario files, for their JSON Schema and reference.
 pub const FILE_KIND: FileKind =
@@ -47,6 +48,7 @@ pub struct Scenario {
     files: resolve::Files,
     /// User-defined algorithms that it may name.
     machines: CustomAlgorithms,
+    flows: FlowRequirement,
 }
 
 /// One swept key and its values.
@@ -60,6 +62,20 @@ impl Scenario {
     /// Everything that is wrong with the file, with the settings, or with the files that it names.
     pub fn load(path: &Path, settings: &[Setting]) -> Result<Self, Problems> {
         Self::load_with(path, settings, CustomAlgorithms::default())
+    }
+
+    /// Does the same for a scenario that needs no flows.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub fn load_network(path: &Path, settings: &[Setting]) -> Result<Self, Problems> {
+        let (source, folder) = (Source::read(path)?, path.parent().unwrap_or(Path::new("")));
+        Self {
+            flows: FlowRequirement::None,
+            ..Self::unchecked(source, folder.into(), CustomAlgorithms::default())?
+        }
+        .with(settings)
     }
 
     /// Does the same for a scenario that may name the user-defined algorithms `machines`, as may all that is
@@ -102,10 +118,14 @@ impl Scenario {
         settings: &[Setting],
         machines: CustomAlgorithms,
     ) -> Result<Self, Problems> {
-        let (document, folder) = (document::parse(&source)?, folder.into());
-        let (none, files) = (Vec::new(), resolve::Files::default());
-        let scenario = Self { source, folder, document, settings: none, files, machines };
-        scenario.with(settings)
+        Self::unchecked(source, folder.into(), machines)?.with(settings)
+    }
+
+    /// Returns a scenario of which nothing but the syntax is checked.
+    fn unchecked(source: Arc<Source>, folder: Folder, machines: CustomAlgorithms) -> Result<Self, Problems> {
+        let document = document::parse(&source)?;
+        let (settings, files, flows) = (Vec::new(), resolve::Files::default(), FlowRequirement::One);
+        Ok(Self { source, folder, document, settings, files, machines, flows })
     }
 
     /// Returns the same scenario with more settings put over it.
@@ -241,7 +261,8 @@ impl Scenario {
     ///
     /// What is wrong with the scenario that its keys alone do not show: unknown nodes, overlaps, broken files.
     pub fn spec(&self, run: u64) -> Result<Spec, Problems> {
-        let whole = user_defined::ScenarioWithMachines { scenario: self.section(), machines: &self.machines };
+        let whole =
+            ScenarioWithMachines { scenario: self.section(), machines: &self.machines, flows: self.flows };
         resolve::spec(whole, &self.files, run).map_err(Problems::from)
     }
 

@@ -11,6 +11,17 @@ pub(crate) struct ScenarioWithMachines<'a> {
     pub(crate) scenario: Section<'a>,
     /// The machines.
     pub(crate) machines: &'a CustomAlgorithms,
+    /// The flows that it must have.
+    pub(crate) flows: FlowRequirement,
+}
+
+/// Flows that a scenario must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlowRequirement {
+    /// At least one: without a flow nothing is simulated.
+    One,
+    /// None: programs outside send.
+    None,
 }
 
 impl<'a> std::ops::Deref for ScenarioWithMachines<'a> {

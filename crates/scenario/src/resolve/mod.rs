@@ -47,7 +47,7 @@ pub(super) use files::Files;
 
 /// Returns the specification of run `run`.
 pub(super) fn spec(whole: ScenarioWithMachines<'_>, files: &Files, run: u64) -> Result<Spec, Problem> {
-    let ScenarioWithMachines { scenario, machines } = whole;
+    let ScenarioWithMachines { scenario, machines, .. } = whole;
     let seed = scenario.get(keys::scenario::SEED);
     let nodes::Resolved { mut nodes, names, gateways } = nodes::resolve(scenario, files, seed, run)?;
     let mut radio = radio::resolve(whole, &nodes, &names)?;

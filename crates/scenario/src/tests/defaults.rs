@@ -311,6 +311,7 @@ pub(super) fn resolved(text: &str, settings: &[String]) -> Result<String, Proble
         settings: Vec::new(),
         files,
         machines: CustomAlgorithms::default(),
+        flows: FlowRequirement::One,
     };
     Ok(format!("{:?}, {} runs, {:?}", scenario.spec(1)?, scenario.runs(), scenario.animation()))
 }
