@@ -21,6 +21,10 @@ pub(crate) enum Command {
     Bench(IgnoredArguments),
     /// Run a command over an emulated link (not in this build: `make build`)
     Link(IgnoredArguments),
+    /// Run programs over simulated radios (not in this build: `make build`)
+    Emulate(IgnoredArguments),
+    /// Run a command at a node of `hopline emulate` (not in this build: `make build`)
+    Exec(IgnoredArguments),
     /// Run proxies and gateways on a router (not in this build: `make build`)
     Proxy(IgnoredArguments),
     /// Run a TCP host stack (not in this build: `make build`)
@@ -55,6 +59,8 @@ pub(crate) fn execute(command: &Command) -> Result<ExitCode, Failure> {
         Command::Recv(_) => "recv",
         Command::Bench(_) => "bench",
         Command::Link(_) => "link",
+        Command::Emulate(_) => "emulate",
+        Command::Exec(_) => "exec",
         Command::Proxy(_) => "proxy",
         Command::Tcp(_) => "tcp",
         Command::Key(_) => "key",
@@ -94,6 +100,8 @@ mod tests {
             ("hopline recv -o incoming --quota 10G", "recv"),
             ("hopline bench --help", "bench"),
             ("hopline link --loss 5% -- ping -c 1 10.80.0.2", "link"),
+            ("hopline emulate chain.toml -- ./test.sh", "emulate"),
+            ("hopline exec n0 -- ping -c 1 10.0.0.2", "exec"),
             ("hopline proxy run proxy.toml", "proxy"),
             ("hopline key new", "key"),
         ] {

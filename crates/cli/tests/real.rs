@@ -3,6 +3,7 @@
 
 mod docs;
 mod drills;
+mod emulate;
 mod iperf3;
 mod link;
 mod needing;
@@ -16,9 +17,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     link::play_role();
+    emulate::play_role();
     let tests = [
         ("docs", docs::tests()),
         ("drills", drills::tests()),
+        ("emulate", emulate::tests()),
         ("iperf3", iperf3::tests()),
         ("link", link::tests()),
         ("needing", needing::tests()),

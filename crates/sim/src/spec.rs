@@ -82,7 +82,7 @@ pub struct Spec {
 impl Spec {
     /// Returns whether `node` has a routing agent.
     pub(crate) fn has_agent(&self, node: NodeId) -> bool {
-        !matches!(self.routing, RoutingSpec::Static)
+        self.routing.has_agents()
             && self.nodes[node.index()].is_wireless()
             && !self.ethernet_taps.contains(&node)
     }
@@ -440,6 +440,14 @@ pub enum RoutingSpec {
     Olsr(olsr::Config),
     /// DSR on every node with a radio.
     Dsr(dsr::Config),
+}
+
+impl RoutingSpec {
+    /// Returns whether a routing protocol runs on the nodes.
+    #[must_use]
+    pub const fn has_agents(&self) -> bool {
+        !matches!(self, Self::Static)
+    }
 }
 
 /// Notifications to transport endpoints of the state of the route to their peer.

@@ -24,10 +24,22 @@ use hopline_lab::{Problem, Scenario};
 
 /// Loads the scenario file and applies `--set`, then `--seed`, then `more`; a later setting overrides an earlier one.
 fn load(given: &ScenarioArgs, more: &[Setting]) -> Result<Scenario, Failure> {
+    let settings = scenario_settings(given, more)?;
+    Ok(Scenario::load(&given.scenario, &settings)?)
+}
+
+/// Does the same for a scenario that needs no flows, since programs outside send.
+#[cfg(feature = "net")]
+pub(crate) fn load_network(given: &ScenarioArgs) -> Result<Scenario, Failure> {
+    let settings = scenario_settings(given, &[])?;
+    Ok(Scenario::load_network(&given.scenario, &settings)?)
+}
+
+fn scenario_settings(given: &ScenarioArgs, more: &[Setting]) -> Result<Vec<Setting>, Failure> {
     let mut settings = settings(&given.set)?;
     settings.extend(given.seed.map(|seed| Setting::of_option("--seed", "seed", seed)));
     settings.extend_from_slice(more);
-    Ok(Scenario::load(&given.scenario, &settings)?)
+    Ok(settings)
 }
 
 /// Returns the period of a run that the report animates: `--animate`, or by default `[animation]` of the scenario. `None`:

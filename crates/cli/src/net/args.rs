@@ -1,6 +1,7 @@
 //! Arguments of the commands that use real sockets.
 
 mod bench;
+mod emulate;
 mod key;
 mod link;
 mod peer;
@@ -9,6 +10,7 @@ mod tcp;
 mod transfer;
 
 pub(super) use bench::{Bench, BitRate, Test, Unit};
+pub(super) use emulate::{Emulate, Exec};
 pub(super) use key::{Key, KeyCommand};
 pub(super) use link::{Link, Rate, Share, Time};
 pub(super) use peer::Peer;
@@ -33,6 +35,12 @@ pub(crate) enum Command {
     /// Run a command over an emulated link between two hosts on this machine
     #[command(after_help = link::EXAMPLES)]
     Link(Box<Link>),
+    /// Run programs at the nodes of a scenario, over its simulated radios, in real time
+    #[command(after_help = emulate::EXAMPLES)]
+    Emulate(Emulate),
+    /// Run a command at a node of `hopline emulate`
+    #[command(after_help = emulate::EXEC_EXAMPLES)]
+    Exec(Exec),
     /// Run Snoop, split connections, D-Proxy, gateways and agents on real packets
     #[command(after_help = proxy::EXAMPLES)]
     Proxy(Proxy),

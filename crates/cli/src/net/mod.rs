@@ -2,11 +2,14 @@
 
 mod args;
 mod bench;
+mod children;
 mod clock;
+mod emulate;
 mod identity;
 mod key;
 mod keys;
 mod link;
+mod main_command;
 mod progress;
 mod proxy;
 mod recv;
@@ -47,6 +50,8 @@ pub(crate) fn execute(command: &Command) -> Result<ExitCode, Failure> {
         Command::Tcp(args) => tcp::execute(args),
         Command::Key(args) => key::execute(args),
         Command::Link(args) => return link::execute(args),
+        Command::Emulate(args) => return emulate::execute(args),
+        Command::Exec(args) => emulate::enter(args),
     }
     .map(|()| ExitCode::SUCCESS)
 }

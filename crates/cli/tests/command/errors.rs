@@ -163,6 +163,26 @@ fn a_link_on_which_no_packet_can_overtake() {
 }
 
 #[test]
+fn networks_that_cannot_be_emulated() {
+    let file = scenario("chain");
+    let of = |more: &[&str]| {
+        refused(&hopline([&["emulate", file.to_str().unwrap()], more, &["--", "true"]].concat()))
+    };
+    contains(
+        &of(&["--set", "routing.protocol=aodv"]),
+        &["simulated flows have no routes", "--set routing.protocol=static"],
+    );
+    contains(&of(&["--set", "nodes.count=501"]), &["501 nodes are too many to emulate: at most 500"]);
+    contains(&of(&["--set", "nodes.spacing_m=x"]), &["nodes.spacing_m"]);
+    let handoff = scenario("handoff");
+    contains(
+        &refused(&hopline(["emulate", handoff.to_str().unwrap(), "--", "true"])),
+        &["[cells] cannot be emulated", "leave out [cells] and [[mobile]]"],
+    );
+    contains(&refused(&hopline(["emulate", "no-such.toml", "--", "true"])), &["no-such.toml"]);
+}
+
+#[test]
 fn a_value_that_is_varied_twice() {
     let file = scenario("chain");
     let error = refused(&hopline(["compare", file.to_str().unwrap(), "--vary", "tcp.window=2,3,2"]));

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub(crate) const COMMANDS: [&str; 19] = [
+pub(crate) const COMMANDS: [&str; 21] = [
     "run",
     "compare",
     "sweep",
@@ -27,6 +27,8 @@ pub(crate) const COMMANDS: [&str; 19] = [
     "proxy",
     "tcp",
     "key",
+    "emulate",
+    "exec",
 ];
 
 /// Subcommands of `key`.

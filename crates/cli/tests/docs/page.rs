@@ -60,10 +60,12 @@ pub(crate) enum Kind {
 }
 
 /// Check of a file.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileKind {
     Any,
     Scenario,
+    /// A scenario that needs no flows.
+    Network,
     Plan,
     Proxy,
 }
@@ -193,6 +195,7 @@ impl Reader<'_> {
             match word {
                 "file" => return file(FileKind::Any),
                 "scenario" => return file(FileKind::Scenario),
+                "network" => return file(FileKind::Network),
                 "plan" => return file(FileKind::Plan),
                 "proxy" => return file(FileKind::Proxy),
                 "prints" => return Kind::Output(rest.to_owned()),

@@ -241,6 +241,11 @@ fn commands_without_output_are_run_if_harmless() {
 fn an_invalid_file_is_found() {
     let file = |mark: &str, text: &str| said(&format!("<!-- {mark}: x.toml -->\n```toml\n{text}\n```\n"));
     assert!(file("scenario", "duration_s = 1\nnode = 3").contains("node"));
+    let network =
+        "duration_s = 1\nradio.preset = \"dot11b\"\nnodes = { layout = \"chain\", count = 2, spacing_m = 9 }";
+    assert!(file("scenario", network).contains("no flows"));
+    assert_eq!(file("network", network), "");
+    assert!(file("network", &format!("{network}\nnode = 3")).contains("node"));
     assert!(
         file("plan", "scenario = \"scenarios/chain/scenario.toml\"\n[grid]\n\"tcp.windw\" = [1]")
             .contains("windw")

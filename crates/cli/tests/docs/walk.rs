@@ -202,8 +202,9 @@ fn with_options(command: &str, word: &str, options: &str) -> String {
 fn check(kind: FileKind, path: &Path, folder: &Folder) -> Result<(), String> {
     match kind {
         FileKind::Any => Ok(()),
-        FileKind::Scenario => {
-            let scenario = Scenario::load(path, &[]).map_err(|e| e.to_string())?;
+        FileKind::Scenario | FileKind::Network => {
+            let load = if kind == FileKind::Network { Scenario::load_network } else { Scenario::load };
+            let scenario = load(path, &[]).map_err(|e| e.to_string())?;
             scenario.spec(1).map(drop).map_err(|e| e.to_string())
         }
         FileKind::Plan => Plan::load(path, &[], Effort::Full).map(drop).map_err(|e| e.to_string()),

@@ -15,7 +15,7 @@
 //! | any other | all neighbours, as a bridge floods (IEEE Std 802.1Q-2018 §8.8) |
 //!
 //! A frame for all neighbours is sent once by each radio, at the basic rate and without an ACK (IEEE Std 802.11-2020
-//! §10.3.6), and once over each wire. All others are acknowledged and repeated as the MAC is configured.
+//! §10.3.6), and once over each wire. A frame for one node is acknowledged and repeated as the MAC is configured.
 //!
 //! On the air a frame is as long as an IP packet with its payload: LLC/SNAP takes the place of the EtherType. The radios'
 //! addresses take the place of source and destination. The fourth address, which a frame of a host behind a bridge

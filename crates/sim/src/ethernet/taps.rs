@@ -74,7 +74,7 @@ impl Taps {
 }
 
 impl Tap {
-    /// Records that a frame from `source` came from a place. `owner`: the node whose radio has this address, the place of
+    /// Records that a frame from `source` came from a place. `owner`: the node with a radio of this address, the place of
     /// which is known.
     pub(super) fn learn(&mut self, now: Instant, source: MacAddr, owner: Option<NodeId>, place: Place) {
         if owner.is_none() {
@@ -82,8 +82,8 @@ impl Tap {
         }
     }
 
-    /// Returns the destination of a frame that came in at this tap, which is that of `node`. `owner`: the node whose radio
-    /// has the address.
+    /// Returns the destination of a frame that came in at this tap, which is that of `node`. `owner`: the node with a
+    /// radio of the address.
     pub(super) fn destination(
         &self,
         now: Instant,

@@ -2,7 +2,7 @@
 
 use super::damage::Damage;
 use super::fragmentation;
-use super::lateness::Recorder;
+use super::lateness::LatenessRecorder;
 use super::nat::{Nat, NatVerdict};
 use super::{Drops, LinkStats, Setup};
 use hopline_core::Instant;
@@ -44,7 +44,7 @@ struct Link {
     directions: [Direction; 2],
     damage: Damage,
     nats: [Nat; 2],
-    lateness: Recorder,
+    lateness: LatenessRecorder,
     priority: sched::Priority,
     /// Drops in each direction, without those of the interface.
     drops: [Drops; 2],
@@ -113,7 +113,7 @@ impl Link {
             directions: [direction(setup.forward, Side::A), direction(setup.reverse, Side::B)],
             damage: setup.damage,
             nats: Default::default(),
-            lateness: Recorder::default(),
+            lateness: LatenessRecorder::default(),
             priority: sched::Priority::Ordinary,
             drops: Default::default(),
             path_mtu: setup.path_mtu.unwrap_or(u16::MAX),

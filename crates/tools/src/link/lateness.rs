@@ -54,14 +54,14 @@ impl fmt::Display for Lateness {
 
 /// Collector of lateness samples.
 #[derive(Debug)]
-pub(super) struct Recorder {
+pub struct LatenessRecorder {
     nanos: Histogram<u64>,
     total: u128,
     over: u64,
     max: Duration,
 }
 
-impl Default for Recorder {
+impl Default for LatenessRecorder {
     fn default() -> Self {
         let minute = Duration::from_secs(60).as_nanos();
         let nanos = Histogram::new_with_bounds(1, minute, 2).expect("1 < a minute; 2 digits are not over 5");
@@ -69,15 +69,18 @@ impl Default for Recorder {
     }
 }
 
-impl Recorder {
-    pub(super) fn record(&mut self, late: Duration) {
+impl LatenessRecorder {
+    /// Records that something was late by this much.
+    pub fn record(&mut self, late: Duration) {
         self.nanos.saturating_record(late.as_nanos());
         self.total += u128::from(late.as_nanos());
         self.over += u64::from(late > LATE_THRESHOLD);
         self.max = self.max.max(late);
     }
 
-    pub(super) fn lateness(&self) -> Lateness {
+    /// Returns the lateness so far.
+    #[must_use]
+    pub fn lateness(&self) -> Lateness {
         let packets = self.nanos.len();
         let n = packets.max(1);
         let quantile = |share| Duration::from_nanos(self.nanos.value_at_quantile(share)).min(self.max);
@@ -98,13 +101,13 @@ mod tests {
 
     #[test]
     fn an_idle_link_is_not_late() {
-        assert_eq!(Recorder::default().lateness(), Lateness::default());
+        assert_eq!(LatenessRecorder::default().lateness(), Lateness::default());
         assert!(!Lateness::default().is_late());
     }
 
     #[test]
     fn three_percent_late_packets_are_too_many() {
-        let mut recorder = Recorder::default();
+        let mut recorder = LatenessRecorder::default();
         for n in 0..100 {
             recorder.record(if n < 3 { Duration::from_micros(1500) } else { Duration::from_micros(500) });
         }

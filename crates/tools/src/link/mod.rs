@@ -9,7 +9,7 @@ mod lateness;
 mod nat;
 
 pub use damage::Damage;
-pub use lateness::Lateness;
+pub use lateness::{Lateness, LatenessRecorder};
 
 use forwarder::Forwarder;
 use hopline_core::Instant;

@@ -1,28 +1,25 @@
 //! `hopline link`.
 
 mod auxiliary;
-mod children;
 mod output;
 mod summary;
 mod traces;
 
 use crate::console;
 use crate::net::args::{Link as Args, Rate, Share, Time};
-use crate::net::clock;
+use crate::net::children::Children;
+use crate::net::main_command::{await_end, exit_code};
 use crate::problems::{Failure, print_error_line};
 use auxiliary::AuxiliaryCommand;
-use children::Children;
 use hopline_config::source::Problem;
 use hopline_link::{DelayDistribution, Emulation, Side};
 use hopline_linux::{Namespace, Network, netns};
 use hopline_tools::link::{EndConfig, EndRole, NamespaceLink, Setup};
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use summary::Verdict;
 
 /// Advice if namespaces can be created but interfaces cannot.
@@ -32,8 +29,6 @@ const TUN_HELP: &str = "run it as root, or let its user open /dev/net/tun: `modp
 const HEAD_START: Duration = Duration::from_millis(300);
 /// Interval between checks of whether the command has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Time between Ctrl-C, which also reaches the command, and SIGTERM.
-const TERM_DELAY: Duration = Duration::from_secs(2);
 
 /// Runs a command on one of two hosts, and returns its exit code.
 pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
@@ -51,7 +46,7 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
         NearResult::NotStarted
     } else {
         let mut child = start(args, &link, link.host(Side::A), near_command(args))?;
-        NearResult::Ended(await_end(&mut child, &mut beside)?)
+        NearResult::Ended(await_end(&mut child, || _ = auxiliary::any_failed(&mut beside))?)
     };
     // State before the other commands are stopped: a server may fail just because its client has ended.
     let has_failed = beside.iter().any(AuxiliaryCommand::is_reported_failed);
@@ -193,53 +188,6 @@ fn start(
     started.map_err(|e| Failure::Other(format!("{program} cannot be started: {e}")))
 }
 
-/// Signals that the awaited command has received.
-#[derive(Clone, Copy)]
-enum SignalSent {
-    None,
-    /// SIGINT from the terminal by Ctrl-C, at this time.
-    Interrupted(Instant),
-    /// SIGTERM from this process; SIGINT at this time.
-    Terminated(Instant),
-}
-
-/// Waits for the command, and reports failures of the other commands at once. A command that continues after Ctrl-C receives
-/// SIGTERM, and then SIGKILL.
-fn await_end(
-    child: &mut std::process::Child,
-    beside: &mut [AuxiliaryCommand],
-) -> Result<ExitStatus, Failure> {
-    let failed = |e: std::io::Error| Failure::Other(format!("waiting for the command: {e}"));
-    let mut told = SignalSent::None;
-    loop {
-        if let Some(status) = child.try_wait().map_err(failed)? {
-            return Ok(status);
-        }
-        auxiliary::any_failed(beside);
-        match told {
-            SignalSent::None if console::interrupted() => told = SignalSent::Interrupted(clock::now()),
-            SignalSent::Interrupted(since) if since.elapsed() > TERM_DELAY => {
-                children::terminate(child.id());
-                told = SignalSent::Terminated(since);
-            }
-            SignalSent::Terminated(since) if since.elapsed() > 2 * TERM_DELAY => {
-                child.kill().map_err(failed)?
-            }
-            SignalSent::None | SignalSent::Interrupted(_) | SignalSent::Terminated(_) => {}
-        }
-        thread::sleep(POLL_INTERVAL);
-    }
-}
-
-/// Returns the exit code as shells do, or failure if the command succeeded and the run has failed.
-fn exit_code(status: ExitStatus, has_failed: bool) -> ExitCode {
-    match (status.code(), status.signal()) {
-        (Some(0), _) if has_failed => ExitCode::FAILURE,
-        (Some(code), _) => ExitCode::from(code as u8),
-        (None, signal) => ExitCode::from(128_u8.saturating_add(signal.unwrap_or(0) as u8)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,14 +202,6 @@ mod tests {
             panic!("{words}")
         };
         setup(&args).unwrap()
-    }
-
-    #[test]
-    fn a_failed_run_changes_only_a_successful_exit_code() {
-        let of = |raw, has_failed| format!("{:?}", exit_code(ExitStatus::from_raw(raw), has_failed));
-        let code = |code: u8| format!("{:?}", ExitCode::from(code));
-        assert_eq!((of(0, false), of(0, true)), (code(0), code(1)));
-        assert_eq!((of(7 << 8, true), of(9, true)), (code(7), code(128 + 9)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Output of the commands that run with the near one.
 
-use super::children::KILL_DELAY;
+use crate::net::children::KILL_DELAY;
 use crate::problems::{Failure, print_error_line};
 use std::io::{BufRead, BufReader, PipeReader, Read};
 use std::process::{Command, Stdio};

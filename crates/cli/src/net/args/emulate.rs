@@ -1,0 +1,53 @@
+//! Options of `hopline emulate` and `hopline exec`.
+
+use crate::args::ScenarioArgs;
+use crate::args::number::{MAX_INTEGER, whole};
+use clap::Args as Arguments;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  hopline emulate scenarios/chain/scenario.toml -- hopline exec n0 -- ping -c 5 10.0.0.5
+  hopline emulate mesh.toml --no-routes -- ./test-my-mesh-daemon.sh
+  hopline emulate mesh.toml   # a shell
+
+COMMAND, by default a shell, runs beside the nodes; `hopline exec NODE -- PROGRAM` runs a program at a node. Each node is \
+a network namespace with the interface air0. Node n has the address 10.0.0.(n + 1), and HOPLINE_<NAME> has that of each \
+node, such as HOPLINE_N0. All programs are stopped after COMMAND. Needs /dev/net/tun, and root or user namespaces.
+Exit codes: that of COMMAND, or 128 plus the number of the signal that ended it; 1 if the emulation was late, unless \
+--best-effort is given; 2 wrong input.";
+
+pub(super) const EXEC_EXAMPLES: &str = "\
+Examples, in a script that `hopline emulate` runs:
+  hopline exec n4 -- iperf3 -s -1 &
+  hopline exec n0 -- iperf3 -c $HOPLINE_N4
+
+Elsewhere it finds the emulation if there is only one, as root.
+Exit codes: that of COMMAND; 2 wrong input.";
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Emulate {
+    #[command(flatten)]
+    pub(crate) given: ScenarioArgs,
+    /// Number of the run: it selects placement, movement and losses
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=MAX_INTEGER), default_value = "1")]
+    pub(crate) run: u64,
+    /// Give the kernels no routes over several hops: a routing daemon finds them
+    #[arg(long)]
+    pub(crate) no_routes: bool,
+    /// Do not fail if the emulation was late
+    #[arg(long)]
+    pub(crate) best_effort: bool,
+    /// Command, with its arguments [default: a shell]
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Exec {
+    /// Name of the node
+    #[arg(value_name = "NODE")]
+    pub(crate) node: String,
+    /// Command, with its arguments
+    #[arg(last = true, value_name = "COMMAND", required = true)]
+    pub(crate) command: Vec<String>,
+}

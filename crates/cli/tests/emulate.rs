@@ -1,0 +1,322 @@
+//! `hopline emulate` and `hopline exec`: programs at the nodes of a scenario, over simulated radios.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+use hopline_harness::{Need, Test, tests};
+use hopline_testkit::namespace::LINK;
+use std::fs;
+use std::io::Write;
+use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
+use std::path::Path;
+use std::process::{Command, Output, Stdio, exit};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Variable with the role of this program, if a test starts it at a node.
+const ROLE: &str = "EMULATE_TEST_ROLE";
+/// Port of the echo server.
+const PORT: u16 = 7;
+
+/// Four nodes, each of which reaches the next one alone.
+const CHAIN: &str = "\
+name = \"four\"
+duration_s = 60
+[radio]
+preset = \"ns2-wavelan\"
+[nodes]
+layout = \"chain\"
+count = 4
+spacing_m = 200
+";
+
+/// Plays the role and ends the process, if this is the copy of the program that a test starts at a node.
+pub(crate) fn play_role() {
+    match std::env::var(ROLE).as_deref() {
+        Ok("answer") => answer(),
+        Ok("ask") => ask(),
+        _ => {}
+    }
+}
+
+pub(crate) fn tests() -> Vec<Test> {
+    let tests = tests!([LINK];
+        datagrams_cross_three_hops,
+        ipv6_reaches_a_neighbour_without_any_address_given,
+        without_routes_neighbours_alone_are_reached,
+        a_broadcast_reaches_the_neighbours_alone,
+        simulated_flows_run_beside_programs,
+        the_exit_code_of_the_command_is_returned,
+        a_late_emulation_is_invalid_and_fails_unless_best_effort,
+        two_emulations_run_at_once,
+        an_unknown_node_or_program_is_named,
+        a_missing_command_leaves_nothing,
+        no_process_outlives_a_killed_emulation,
+        no_namespace_remains,
+        an_emulation_that_has_ended_cannot_be_entered,
+    );
+    let without_tun = tests!([LINK, Need::Mounts]; without_a_tun_device_the_remedy_is_printed);
+    let without_root = tests!([LINK, Need::Program("setpriv"), Need::Program("unshare"), USER_NAMESPACES];
+        without_root_and_user_namespaces_the_remedy_is_printed,
+    );
+    tests.into_iter().chain(without_tun).chain(without_root).collect()
+}
+
+/// Requirement of user namespaces.
+const USER_NAMESPACES: Need = Need::Of(|| {
+    let tried = Command::new("unshare").args(["--user", "--map-root-user", "true"]).output();
+    let made = tried.is_ok_and(|tried| tried.status.success());
+    (!made).then(|| "there are no user namespaces here".into())
+});
+
+/// Echoes every datagram, over IPv4 and IPv6.
+fn answer() -> ! {
+    let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, PORT)).unwrap();
+    let mut buffer = [0; 2000];
+    loop {
+        let (len, from) = socket.recv_from(&mut buffer).unwrap();
+        let _ = socket.send_to(&buffer[..len], from);
+    }
+}
+
+/// Sends datagrams to the address in `PEER` until one is returned, and prints the sources of all answers within a while.
+/// Fails if none comes.
+fn ask() -> ! {
+    let peer = std::env::var("PEER").unwrap();
+    let peer: SocketAddr = match peer.parse::<Ipv6Addr>() {
+        Ok(neighbour) => SocketAddrV6::new(neighbour, PORT, 0, interface_index()).into(),
+        Err(_) => SocketAddr::new(peer.parse().unwrap(), PORT),
+    };
+    let socket = UdpSocket::bind(if peer.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" }).unwrap();
+    socket.set_broadcast(true).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let tries = std::env::var("TRIES").map_or(60, |tries| tries.parse().unwrap());
+    for number in 0..tries {
+        socket.send_to(&[number; 100], peer).unwrap();
+        let mut buffer = [0; 2000];
+        let mut sources = std::collections::BTreeSet::new();
+        while let Ok((100, from)) = socket.recv_from(&mut buffer) {
+            sources.insert(from.ip().to_string());
+        }
+        if !sources.is_empty() {
+            let line = format!("{}\n", sources.into_iter().collect::<Vec<_>>().join(" "));
+            std::io::stdout().write_all(line.as_bytes()).unwrap();
+            exit(0);
+        }
+    }
+    exit(1);
+}
+
+/// Returns the number of the interface air0: the second column of its line.
+fn interface_index() -> u32 {
+    let text = fs::read_to_string("/proc/self/net/if_inet6").unwrap();
+    let line = text.lines().find(|line| line.ends_with(" air0")).unwrap();
+    u32::from_str_radix(line.split_whitespace().nth(1).unwrap(), 16).unwrap()
+}
+
+/// Shell functions of scripts: an echo server at a node, and a question to an address from a node.
+const FUNCTIONS: &str = "\
+answer() { EMULATE_TEST_ROLE=answer hopline exec $1 -- $SELF & }
+ask() { EMULATE_TEST_ROLE=ask PEER=$2 hopline exec $1 -- $SELF; }
+";
+
+/// Returns `hopline emulate` of a scenario with a script. Results that depend on the load of the machine do not fail it.
+fn emulate(scenario: &str, options: &[&str], script: &str) -> Command {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("emulate");
+    fs::create_dir_all(&folder).unwrap();
+    // Tests run at the same time.
+    static FILES: AtomicU32 = AtomicU32::new(0);
+    let file = folder.join(format!("{}.toml", FILES.fetch_add(1, Ordering::Relaxed)));
+    fs::write(&file, scenario).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopline"));
+    command.arg("emulate").arg(file).args(options).args(["--", "sh", "-c", &format!("{FUNCTIONS}{script}")]);
+    command.env("SELF", std::env::current_exe().unwrap()).env("NO_COLOR", "1");
+    command.env("HOPLINE", env!("CARGO_BIN_EXE_hopline"));
+    command
+}
+
+fn done(options: &[&str], script: &str) -> Output {
+    emulate(CHAIN, &[&["--best-effort"], options].concat(), script).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Returns what a successful script has printed.
+fn printed(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(output), stderr(output));
+    stdout(output)
+}
+
+fn until(what: &str, is_done: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if is_done() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("not within ten seconds: {what}");
+}
+
+/// Returns whether a process with this command line runs.
+fn runs(line: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).any(|shown| shown.trim() == line)
+}
+
+fn datagrams_cross_three_hops() {
+    let output = done(&[], "answer n3; ask n0 $HOPLINE_N3");
+    assert_eq!(printed(&output), "10.0.0.4\n");
+    let said = stderr(&output);
+    assert!(said.contains("4 nodes, ") && said.contains(" frames sent, "), "{said}");
+    assert!(said.contains("\nvalid: ") || said.contains("\nINVALID: "), "{said}");
+}
+
+fn ipv6_reaches_a_neighbour_without_any_address_given() {
+    // Its interface has the address 02:00:00:00:00:01, of which the kernel makes one of IPv6 (RFC 4291, appendix A).
+    assert_eq!(printed(&done(&[], "answer n1; ask n0 fe80::ff:fe00:1")), "fe80::ff:fe00:1\n");
+}
+
+fn without_routes_neighbours_alone_are_reached() {
+    let script = "answer n1; answer n2; ask n0 $HOPLINE_N1; TRIES=3 ask n0 $HOPLINE_N2 || echo no answer";
+    assert_eq!(printed(&done(&["--no-routes"], script)), "10.0.0.2\nno answer\n");
+}
+
+fn a_broadcast_reaches_the_neighbours_alone() {
+    // Until both answers have come in one round: broadcasts are not repeated.
+    let script = "for n in 0 2 3; do answer n$n; done; ask n1 $HOPLINE_N0 && ask n1 $HOPLINE_N2 && \
+                  for i in 1 2 3 4 5 6 7 8 9; do \
+                  heard=$(ask n1 10.255.255.255); test \"$heard\" = '10.0.0.1 10.0.0.3' && break; done; echo $heard";
+    let output = printed(&done(&[], script));
+    assert_eq!(output.lines().last(), Some("10.0.0.1 10.0.0.3"), "{output}");
+}
+
+fn simulated_flows_run_beside_programs() {
+    // Node 0 senses its sender.
+    let scenario = format!("{CHAIN}[[flow]]\nsrc = \"n2\"\ndst = \"n3\"\n");
+    let output = emulate(&scenario, &["--best-effort"], "answer n1; ask n0 $HOPLINE_N1").output().unwrap();
+    assert_eq!(printed(&output), "10.0.0.2\n");
+}
+
+fn the_exit_code_of_the_command_is_returned() {
+    assert_eq!(done(&[], "exit 7").status.code(), Some(7));
+    assert_eq!(done(&[], "kill -KILL $$").status.code(), Some(128 + 9));
+    assert_eq!(done(&[], "hopline exec n2 -- sh -c 'exit 9'").status.code(), Some(9));
+}
+
+fn a_late_emulation_is_invalid_and_fails_unless_best_effort() {
+    // The emulation stands still, while a simulated flow has events each millisecond.
+    let scenario = format!("{CHAIN}[[flow]]\nsrc = \"n0\"\ndst = \"n1\"\n");
+    let script = "kill -STOP $PPID; sleep 1; kill -CONT $PPID";
+    for (options, code) in [(&[][..], Some(1)), (&["--best-effort"], Some(0))] {
+        let output = emulate(&scenario, options, script).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), code, "{said}");
+        assert!(
+            said.contains("\nINVALID: ") && said.contains(" % of events more than 1 ms late\n"),
+            "{said}"
+        );
+    }
+}
+
+fn two_emulations_run_at_once() {
+    // The inner one has one node less.
+    let inner = CHAIN.replace("count = 4", "count = 3");
+    let first = emulate(CHAIN, &["--best-effort"], "echo ready; read line; answer n3; ask n0 $HOPLINE_N3")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let second =
+        emulate(&inner, &["--best-effort"], "answer n2; ask n0 $HOPLINE_N2; hopline exec n3 -- true");
+    let second = { second }.output().unwrap();
+    assert_eq!(
+        (second.status.code(), stdout(&second).as_str()),
+        (Some(2), "10.0.0.3\n"),
+        "{}",
+        stderr(&second)
+    );
+    // The first one goes on once its input ends.
+    let first = first.wait_with_output().unwrap();
+    assert_eq!(stdout(&first), "ready\n10.0.0.4\n");
+}
+
+fn an_unknown_node_or_program_is_named() {
+    let output = done(&[], "hopline exec n9 -- true");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("there is no node `n9`") && said.contains("is meant?"), "{said}");
+    let output = done(&[], "hopline exec n1 -- no-such-program-7");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("no-such-program-7 cannot be started: No such file"), "{said}");
+}
+
+fn a_missing_command_leaves_nothing() {
+    let file = emulate(CHAIN, &[], "").get_args().nth(1).unwrap().to_owned();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopline"));
+    let output = command.arg("emulate").arg(file).args(["--", "/no/such/program"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("/no/such/program cannot be started"), "{}", stderr(&output));
+    assert!(!fs::read_to_string("/proc/net/dev").unwrap().contains("air0:"));
+}
+
+fn no_process_outlives_a_killed_emulation() {
+    let mut child =
+        emulate(CHAIN, &[], "exec hopline exec n1 -- sleep 75001").stderr(Stdio::null()).spawn().unwrap();
+    until("it runs", || runs("sleep 75001"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("it ends", || !runs("sleep 75001"));
+}
+
+fn no_namespace_remains() {
+    let hosts = "hopline exec n0 -- readlink /proc/self/ns/net; hopline exec n1 -- readlink /proc/self/ns/net; \
+                 hopline exec n0 -- sleep 75002 & hopline exec n1 -- setsid sleep 75003 &";
+    let said = stdout(&done(&[], hosts));
+    let namespaces: Vec<&str> = said.lines().collect();
+    assert!(namespaces.len() == 2 && namespaces[0] != namespaces[1], "{said}");
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    for namespace in processes.filter_map(|entry| fs::read_link(entry.path().join("ns/net")).ok()) {
+        assert!(!namespaces.contains(&namespace.to_str().unwrap()), "{namespace:?} is in use");
+    }
+}
+
+fn an_emulation_that_has_ended_cannot_be_entered() {
+    let place = printed(&done(&[], "echo $HOPLINE_EMULATION"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopline"));
+    command.args(["exec", "n0", "--", "true"]).env("HOPLINE_EMULATION", place.trim()).env("NO_COLOR", "1");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("the emulation is gone"), "{}", stderr(&output));
+}
+
+fn without_a_tun_device_the_remedy_is_printed() {
+    let file = emulate(CHAIN, &[], "").get_args().nth(1).unwrap().to_owned();
+    let script = "mount -t tmpfs none /dev/net && $HOPLINE emulate $FILE -- echo run";
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--map-root-user", "--mount", "sh", "-c", script]).env("FILE", file);
+    let output = unshare.env("HOPLINE", env!("CARGO_BIN_EXE_hopline")).env("NO_COLOR", "1").output().unwrap();
+    let said = stderr(&output);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{said}");
+    assert!(said.contains("opening /dev/net/tun") && said.contains("modprobe tun"), "{said}");
+}
+
+fn without_root_and_user_namespaces_the_remedy_is_printed() {
+    let file = emulate(CHAIN, &[], "").get_args().nth(1).unwrap().to_owned();
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && \
+                  exec setpriv --bounding-set=-all --inh-caps=-all --ambient-caps=-all $HOPLINE emulate $FILE -- echo run";
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--user", "--map-root-user", "sh", "-c", script]).env("FILE", file);
+    let output = unshare.env("HOPLINE", env!("CARGO_BIN_EXE_hopline")).env("NO_COLOR", "1").output().unwrap();
+    let said = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{said}");
+    assert!(said.contains("needs root, or user namespaces") && said.contains("run it as root"), "{said}");
+}
