@@ -3,6 +3,9 @@
 use crate::error::Error;
 use crate::interface::Interface;
 use crate::sys;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
+};
 use rustix::process::{getgid, getuid};
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, capabilities, move_into_link_name_space};
 use std::fs::{self, File};
@@ -82,6 +85,15 @@ impl AsFd for Namespace {
     }
 }
 
+/// Starts `command` in the namespaces of this process. It is terminated when the calling thread ends.
+///
+/// # Errors
+/// Errors of starting it.
+pub fn spawn_here(mut command: Command) -> io::Result<Child> {
+    sys::end_with_this_thread(&mut command);
+    command.spawn()
+}
+
 /// Moves this process into a user namespace of its own, where it is root, unless it may create network namespaces
 /// already. There it may create network namespaces and interfaces in them; file access stays that of its user. The
 /// process must have no other threads yet.
@@ -109,6 +121,30 @@ pub fn enter_user_namespace() -> Result<(), Error> {
         fs::write(&path, text).map_err(refused(&format!("writing {path}")))?;
     }
     Ok(())
+}
+
+/// Replaces the contents of `/etc/hosts` for this process and those that it starts. The process must have no other threads.
+/// It gets a mount namespace of its own; no file is changed.
+///
+/// # Errors
+/// [`Error::Unavailable`] without `CAP_SYS_ADMIN`; [`Error::System`] if there is no `/etc/hosts`.
+pub fn replace_hosts_file(contents: &[u8]) -> Result<(), Error> {
+    const HOSTS: &str = "/etc/hosts";
+    /// Covered for a moment, by a file system that holds the file.
+    const FOLDER: &str = "/tmp";
+    let failed = |doing: &'static str| move |e: io::Error| Error::new(doing, e);
+    let draft = format!("{FOLDER}/hosts");
+    sys::leave_mount_namespace().map_err(failed("making a mount namespace (unshare CLONE_NEWNS)"))?;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private).map_err(|e| Error::new("making mounts private", e))?;
+    mount("tmpfs", FOLDER, "tmpfs", MountFlags::empty(), None)
+        .map_err(|e| Error::new("mounting a tmpfs", e))?;
+    let bound = fs::write(&draft, contents)
+        .map_err(failed("writing the names of hosts"))
+        .and_then(|()| mount_bind(&draft, HOSTS).map_err(|e| Error::new(format!("replacing {HOSTS}"), e)));
+    // The file stays, as it is mounted elsewhere.
+    unmount(FOLDER, UnmountFlags::DETACH).map_err(|e| Error::new("unmounting a tmpfs", e))?;
+    bound
 }
 
 fn run_in_thread<T: Send>(what: impl FnOnce() -> T + Send) -> Result<T, Error> {

@@ -27,6 +27,13 @@ pub(crate) fn leave_network_namespace() -> io::Result<()> {
     Ok(())
 }
 
+/// Moves the process, which has one thread, to a new mount namespace.
+pub(crate) fn leave_mount_namespace() -> io::Result<()> {
+    // SAFETY: only CLONE_FILES is dangerous, by dividing the table of descriptors between threads.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?;
+    Ok(())
+}
+
 /// Moves the process, which has one thread, to a new user namespace, with all privileges there.
 pub(crate) fn leave_user_namespace() -> io::Result<()> {
     // SAFETY: only CLONE_FILES is dangerous, by dividing the table of descriptors between threads.
@@ -43,6 +50,13 @@ pub(crate) fn begin_in_namespace(command: &mut Command, namespace: OwnedFd) {
     };
     // SAFETY: between fork and exec `enter` makes two system calls, and touches no memory but its own descriptor.
     unsafe { command.pre_exec(enter) };
+}
+
+/// Makes the process that `command` starts end with the thread that starts it.
+pub(crate) fn end_with_this_thread(command: &mut Command) {
+    let request = || Ok(set_parent_process_death_signal(Some(Signal::TERM))?);
+    // SAFETY: between fork and exec `request` makes a system call, and touches no memory.
+    unsafe { command.pre_exec(request) };
 }
 
 /// Layer of the packets of an interface that a process carries.
