@@ -55,11 +55,13 @@ pub(crate) fn tests() -> Vec<Test> {
         no_namespace_remains,
         an_emulation_that_has_ended_cannot_be_entered,
     );
+    let names = tests!([LINK, Need::Mounts, Need::Program("getent")]; names_of_nodes_resolve);
     let without_tun = tests!([LINK, Need::Mounts]; without_a_tun_device_the_remedy_is_printed);
     let without_root = tests!([LINK, Need::Program("setpriv"), Need::Program("unshare"), USER_NAMESPACES];
+        without_root_a_user_namespace_is_used,
         without_root_and_user_namespaces_the_remedy_is_printed,
     );
-    tests.into_iter().chain(without_tun).chain(without_root).collect()
+    tests.into_iter().chain(names).chain(without_tun).chain(without_root).collect()
 }
 
 /// Requirement of user namespaces.
@@ -178,6 +180,12 @@ fn datagrams_cross_three_hops() {
     assert!(said.contains("\nvalid: ") || said.contains("\nINVALID: "), "{said}");
 }
 
+fn names_of_nodes_resolve() {
+    let output = done(&[], "hopline exec n0 -- getent ahostsv4 n3; getent ahostsv4 n3 || echo not here");
+    let said = printed(&output);
+    assert!(said.starts_with("10.0.0.4 ") && said.ends_with("not here\n"), "{said}");
+}
+
 fn ipv6_reaches_a_neighbour_without_any_address_given() {
     // Its interface has the address 02:00:00:00:00:01, of which the kernel makes one of IPv6 (RFC 4291, appendix A).
     assert_eq!(printed(&done(&[], "answer n1; ask n0 fe80::ff:fe00:1")), "fe80::ff:fe00:1\n");
@@ -213,7 +221,7 @@ fn the_exit_code_of_the_command_is_returned() {
 fn a_late_emulation_is_invalid_and_fails_unless_best_effort() {
     // The emulation stands still, while a simulated flow has events each millisecond.
     let scenario = format!("{CHAIN}[[flow]]\nsrc = \"n0\"\ndst = \"n1\"\n");
-    let script = "kill -STOP $PPID; sleep 1; kill -CONT $PPID";
+    let script = "kill -STOP $PPID; sleep 1; kill -CONT $PPID; sleep 0.1";
     for (options, code) in [(&[][..], Some(1)), (&["--best-effort"], Some(0))] {
         let output = emulate(&scenario, options, script).output().unwrap();
         let said = stderr(&output);
@@ -307,6 +315,19 @@ fn without_a_tun_device_the_remedy_is_printed() {
     let said = stderr(&output);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{said}");
     assert!(said.contains("opening /dev/net/tun") && said.contains("modprobe tun"), "{said}");
+}
+
+fn without_root_a_user_namespace_is_used() {
+    let script = "exec setpriv --inh-caps=-sys_admin,-net_admin --bounding-set=-sys_admin,-net_admin $HOPLINE emulate $FILE \
+                  --best-effort -- sh -c \"$SCRIPT\"";
+    let file = emulate(CHAIN, &[], "").get_args().nth(1).unwrap().to_owned();
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", script])
+        .env("FILE", file)
+        .env("SCRIPT", format!("{FUNCTIONS}answer n1; ask n0 10.0.0.2"));
+    shell.env("HOPLINE", env!("CARGO_BIN_EXE_hopline")).env("SELF", std::env::current_exe().unwrap());
+    assert_eq!(printed(&shell.output().unwrap()), "10.0.0.2\n");
 }
 
 fn without_root_and_user_namespaces_the_remedy_is_printed() {

@@ -105,6 +105,8 @@ impl CarrierThread {
             }
             self.catch_up();
         }
+        // What is due by now was not processed in time, if the thread was late.
+        self.catch_up();
         let counts = |node: usize| self.world.tap_counts(NodeId(node as u32));
         let host = |(node, tap): (usize, &HostTap)| HostReport {
             name: String::new(),

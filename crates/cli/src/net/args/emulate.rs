@@ -6,20 +6,20 @@ use clap::Args as Arguments;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  hopline emulate scenarios/chain/scenario.toml -- hopline exec n0 -- ping -c 5 10.0.0.5
+  hopline emulate scenarios/chain/scenario.toml -- hopline exec n0 -- ping -c 5 n4
   hopline emulate mesh.toml --no-routes -- ./test-my-mesh-daemon.sh
   hopline emulate mesh.toml   # a shell
 
 COMMAND, by default a shell, runs beside the nodes; `hopline exec NODE -- PROGRAM` runs a program at a node. Each node is \
-a network namespace with the interface air0. Node n has the address 10.0.0.(n + 1), and HOPLINE_<NAME> has that of each \
-node, such as HOPLINE_N0. All programs are stopped after COMMAND. Needs /dev/net/tun, and root or user namespaces.
+a network namespace with the interface air0. The first has the address 10.0.0.1, the second 10.0.0.2, and so on. \
+HOPLINE_<NAME> has the address of each node, such as HOPLINE_N0, and at nodes their names resolve. All programs are stopped after COMMAND. Needs /dev/net/tun, and root or user namespaces.
 Exit codes: that of COMMAND, or 128 plus the number of the signal that ended it; 1 if the emulation was late, unless \
 --best-effort is given; 2 wrong input.";
 
 pub(super) const EXEC_EXAMPLES: &str = "\
 Examples, in a script that `hopline emulate` runs:
   hopline exec n4 -- iperf3 -s -1 &
-  hopline exec n0 -- iperf3 -c $HOPLINE_N4
+  hopline exec n0 -- iperf3 -c n4
 
 Elsewhere it finds the emulation if there is only one, as root.
 Exit codes: that of COMMAND; 2 wrong input.";

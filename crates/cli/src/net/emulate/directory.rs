@@ -78,6 +78,18 @@ impl Directory {
         self.nodes.keys().map(String::as_str)
     }
 
+    /// Returns the contents of `/etc/hosts` at a node: that of this machine, and the nodes.
+    pub(super) fn hosts_file(&self) -> String {
+        let mut text = fs::read_to_string("/etc/hosts").unwrap_or_default();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        for (name, entry) in self.nodes.iter().filter(|(name, _)| is_host_name(name)) {
+            text.push_str(&format!("{} {name}\n", entry.address));
+        }
+        text
+    }
+
     /// Lets a command find the nodes, their addresses, and this program.
     pub(super) fn set_environment(&self, command: &mut Command) {
         command.env(VARIABLE, &self.path);
@@ -92,6 +104,11 @@ impl Directory {
 fn variable(node: &str) -> String {
     let character = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     format!("HOPLINE_{}", node.chars().map(character).collect::<String>())
+}
+
+/// Returns whether a node's name is a word that `/etc/hosts` can have (RFC 1123 §2.1).
+fn is_host_name(node: &str) -> bool {
+    !node.is_empty() && node.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.')
 }
 
 fn path_of(open: impl AsFd) -> PathBuf {
@@ -130,5 +147,17 @@ mod tests {
             ["n0", "base-station", "Büro 2"].map(variable),
             ["HOPLINE_N0", "HOPLINE_BASE_STATION", "HOPLINE_B_RO_2"]
         );
+    }
+
+    #[test]
+    fn nodes_follow_the_hosts_of_this_machine() {
+        let entry = |n| Entry { namespace: PathBuf::new(), address: Ipv4Addr::new(10, 0, 0, n) };
+        let nodes = BTreeMap::from([
+            ("n0".to_owned(), entry(1)),
+            ("a node".to_owned(), entry(2)),
+            ("n1".to_owned(), entry(3)),
+        ]);
+        let text = Directory { path: PathBuf::new(), nodes, _file: None }.hosts_file();
+        assert!(text.ends_with("10.0.0.1 n0\n10.0.0.3 n1\n"), "{text}");
     }
 }

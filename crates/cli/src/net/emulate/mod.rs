@@ -32,7 +32,6 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
         true => KernelRoutes::Neighbours,
         false => KernelRoutes::Shortest,
     };
-    let here = Namespace::open("/proc/self/ns/net").map_err(|e| Failure::Other(e.to_string()))?;
     let emulation = Emulation::start(&spec, args.run, routes).map_err(|e| match e.is_unavailable() {
         true => Problem::new(e.to_string()).help(TUN_HELP).into(),
         false => Failure::Other(e.to_string()),
@@ -44,7 +43,7 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     let mut command = main_command(args);
     directory.set_environment(&mut command);
     let program = command.get_program().to_string_lossy().into_owned();
-    let mut child = here.spawn(command).map_err(|e| cannot_start(&program, &e))?;
+    let mut child = netns::spawn_here(command).map_err(|e| cannot_start(&program, &e))?;
     let mut has_stopped = false;
     let status = await_end(&mut child, || {
         if !has_stopped && emulation.has_stopped() {
@@ -68,6 +67,8 @@ pub(crate) fn enter(args: &ExecArgs) -> Result<(), Failure> {
         Problem::new(format!("node {} cannot be entered: {e}", args.node))
             .help("run it as root, or in the command that `hopline emulate` runs")
     })?;
+    // Where mounts are not permitted, names do not resolve.
+    let _ = netns::replace_hosts_file(directory.hosts_file().as_bytes());
     let mut command = with_arguments(&args.command).expect("a command is required");
     directory.set_environment(&mut command);
     Err(cannot_start(&args.command[0], &command.exec()))
