@@ -4,6 +4,7 @@
 
 use hopline_harness::{Need, Test, tests};
 use hopline_testkit::namespace::LINK;
+use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
@@ -42,6 +43,7 @@ pub(crate) fn play_role() {
 pub(crate) fn tests() -> Vec<Test> {
     let tests = tests!([LINK];
         datagrams_cross_three_hops,
+        every_frame_is_counted_in_the_json_summary,
         ipv6_reaches_a_neighbour_without_any_address_given,
         without_routes_neighbours_alone_are_reached,
         a_broadcast_reaches_the_neighbours_alone,
@@ -184,6 +186,30 @@ fn names_of_nodes_resolve() {
     let output = done(&[], "hopline exec n0 -- getent ahostsv4 n3; getent ahostsv4 n3 || echo not here");
     let said = printed(&output);
     assert!(said.starts_with("10.0.0.4 ") && said.ends_with("not here\n"), "{said}");
+}
+
+fn every_frame_is_counted_in_the_json_summary() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("summary.json");
+    let output = done(&["--json", place.to_str().unwrap()], "answer n1; ask n0 $HOPLINE_N1");
+    assert!(printed(&output).ends_with("10.0.0.2\n"));
+    let summary: Value = serde_json::from_slice(&fs::read(place).unwrap()).unwrap();
+    let nodes = summary["nodes"].as_array().unwrap();
+    assert_eq!(
+        nodes.iter().map(|node| node["name"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["n0", "n1", "n2", "n3"]
+    );
+    for node in nodes {
+        let of = |name: &str| node[name].as_u64().unwrap();
+        assert_eq!(of("sent"), of("delivered") + of("dropped") + of("held"), "{node:#}");
+        let drops = node["drops"].as_object().unwrap().values();
+        assert_eq!(of("dropped"), drops.map(|count| count.as_u64().unwrap()).sum::<u64>(), "{node:#}");
+    }
+    // A question, an answer, and how each found the other's address.
+    let [asked, answered] = [&nodes[0], &nodes[1]];
+    assert!(asked["sent"].as_u64() >= Some(2) && answered["received"].as_u64() >= Some(2), "{summary:#}");
+    assert!(summary["lateness"]["events"].as_u64() > Some(10) && summary["failure"].is_null(), "{summary:#}");
+    assert!(summary["duration_s"].as_f64() > Some(0.01) && summary["valid"].is_boolean(), "{summary:#}");
 }
 
 fn ipv6_reaches_a_neighbour_without_any_address_given() {

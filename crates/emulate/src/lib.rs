@@ -23,7 +23,7 @@ use hopline_sim::Spec;
 use host::Host;
 use std::net::Ipv4Addr;
 
-/// Largest number of nodes: each has a namespace, whose creation takes some milliseconds.
+/// Largest number of nodes: each has a namespace, which takes some milliseconds to create.
 pub const MAX_NODES: usize = 500;
 
 /// Routes that the kernels of the nodes have at the start.

@@ -6,7 +6,7 @@ use hopline_sim::outcome::{DropCounts, Outcome};
 use hopline_tools::link::Lateness;
 use std::fmt;
 
-/// What an emulated network did.
+/// Result of an emulation.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Outcome of the simulated network, with its simulated flows. Real time is its virtual time.

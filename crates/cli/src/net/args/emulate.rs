@@ -3,6 +3,7 @@
 use crate::args::ScenarioArgs;
 use crate::args::number::{MAX_INTEGER, whole};
 use clap::Args as Arguments;
+use std::path::PathBuf;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -37,6 +38,9 @@ pub(crate) struct Emulate {
     /// Do not fail if the emulation was late
     #[arg(long)]
     pub(crate) best_effort: bool,
+    /// Write the counters of each node, the lateness and the verdict to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
     /// Command, with its arguments [default: a shell]
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,

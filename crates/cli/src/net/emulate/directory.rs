@@ -115,7 +115,7 @@ fn path_of(open: impl AsFd) -> PathBuf {
     format!("/proc/{}/fd/{}", process::id(), open.as_fd().as_raw_fd()).into()
 }
 
-/// Returns the file of the only emulation whose process this one may look into.
+/// Returns the file of the only emulation that this process may look into.
 fn only_one() -> Result<PathBuf, Problem> {
     let shown = PathBuf::from(format!("/memfd:{NAME} (deleted)"));
     let is_directory = |path: &PathBuf| fs::read_link(path).is_ok_and(|target| target == shown);

@@ -1,6 +1,7 @@
 //! `hopline emulate` and `hopline exec`.
 
 mod directory;
+mod summary;
 
 use super::children::Children;
 use super::main_command::{await_end, exit_code};
@@ -55,6 +56,10 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     let report =
         emulation.finish().ok_or_else(|| Failure::Other("the emulated network has failed".into()))?;
     print_error_line(&report.to_string());
+    if let Some(place) = &args.json {
+        std::fs::write(place, summary::json(&report))
+            .map_err(|e| Failure::Other(format!("writing {}: {e}", place.display())))?;
+    }
     Ok(exit_code(status, !(report.is_valid() || args.best_effort)))
 }
 
