@@ -11,7 +11,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 /// Frames read from one TAP before other TAPs have their turn.
@@ -30,15 +30,22 @@ pub(crate) struct Carrier {
 }
 
 impl Carrier {
-    /// Starts run number `run` of `spec`, with a TAP for each node.
+    /// Starts run number `run` of `spec`, with a TAP for each node. Returns when the network exists, and its clock runs.
     pub(crate) fn start(spec: Spec, run: u64, taps: Vec<Tap>) -> Result<Self, Error> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| Error::new("making an eventfd", e))?;
         let stop = Arc::new(stop);
         let seen = Arc::clone(&stop);
+        let (ready, started) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("air".into())
-            .spawn(move || CarrierThread::new(spec, run, taps, seen).run())
+            .spawn(move || {
+                let carrier = CarrierThread::new(spec, run, taps, seen);
+                let _ = ready.send(());
+                carrier.run()
+            })
             .map_err(|e| Error::new("starting a thread", e))?;
+        // An error is a panic of the thread, which shows when it is ended.
+        let _ = started.recv();
         Ok(Self { stop, thread: Some(thread) })
     }
 
