@@ -47,6 +47,7 @@ pub(crate) fn tests() -> Vec<Test> {
         ipv6_reaches_a_neighbour_without_any_address_given,
         without_routes_neighbours_alone_are_reached,
         a_broadcast_reaches_the_neighbours_alone,
+        a_node_that_walks_away_is_out_of_reach_until_it_is_back,
         simulated_flows_run_beside_programs,
         the_exit_code_of_the_command_is_returned,
         a_late_emulation_is_invalid_and_fails_unless_best_effort,
@@ -229,6 +230,17 @@ fn a_broadcast_reaches_the_neighbours_alone() {
                   heard=$(ask n1 10.255.255.255); test \"$heard\" = '10.0.0.1 10.0.0.3' && break; done; echo $heard";
     let output = printed(&done(&[], script));
     assert_eq!(output.lines().last(), Some("10.0.0.1 10.0.0.3"), "{output}");
+}
+
+fn a_node_that_walks_away_is_out_of_reach_until_it_is_back() {
+    let walk = "name = \"walk\"\nduration_s = 20\nradio.preset = \"ns2-wavelan\"\n\
+                [[node]]\nname = \"station\"\nx_m = 0\ny_m = 0\n\
+                [[node]]\nname = \"walker\"\nx_m = 100\ny_m = 0\nwaypoints = [\
+                { at_s = 3, x_m = 500, y_m = 0, speed_mps = 400 }, { at_s = 6, x_m = 100, y_m = 0, speed_mps = 400 }]\n";
+    let script = "answer walker; ask station $HOPLINE_WALKER; \
+                  while TRIES=1 ask station $HOPLINE_WALKER > /dev/null; do :; done; echo gone; ask station $HOPLINE_WALKER";
+    let output = emulate(walk, &["--best-effort"], script).output().unwrap();
+    assert_eq!(printed(&output), "10.0.0.2\ngone\n10.0.0.2\n");
 }
 
 fn simulated_flows_run_beside_programs() {
