@@ -36,6 +36,8 @@ impl RateController {
         }
         self.first_sent_since_mark = ack.next_number;
         self.rate = self.rate.min(self.latest_link_rate.max(self.packet_bytes)) * MARK_FACTOR;
+        let before = if self.unmarked_rate.is_finite() { self.unmarked_rate * MARK_FACTOR } else { 0.0 };
+        self.unmarked_rate = self.rate.max(before);
         match self.state.current() {
             // The queue of the mark may be gone when its packet arrives.
             State::Startup { .. } | State::Cruise { .. } => {
