@@ -130,8 +130,6 @@ pub struct RateController {
     rate_before_drains: f64,
     /// CUBIC window of competitive mode.
     competitive_window: Option<CompetitiveWindow>,
-    /// Rate after the last reaction to marks, until growth has reached it again. Growth begins anew there, with the smallest step.
-    unmarked_rate: f64,
     /// `true` if packets were marked in the current round trip.
     is_marked: bool,
     /// First packet sent after the last reaction to marks.
@@ -171,7 +169,6 @@ impl RateController {
             path_change: PathChange::default(),
             rate_before_drains: 0.0,
             competitive_window: None,
-            unmarked_rate: f64::INFINITY,
             is_marked: false,
             first_sent_since_mark: 0,
             last_limit: SendLimit::Path,

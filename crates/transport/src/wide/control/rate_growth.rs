@@ -96,12 +96,7 @@ impl RateController {
             self.rate = self.rate.min(sample.link_rate) + unit;
         } else if is_carried && sample.queue < self.queue_low() {
             next = if unit * step < self.rate { step * 2.0 } else { step };
-            let raised = self.rate + (unit * step).min(self.rate);
-            self.rate = raised.min(self.unmarked_rate.max(self.rate + unit));
-            if self.rate < raised {
-                self.unmarked_rate = f64::INFINITY;
-                next = 1.0;
-            }
+            self.rate += (unit * step).min(self.rate);
             self.policer_rate *= POLICER_RATE_GROWTH;
             if self.rate >= self.policer_rate * SATURATION {
                 next = 1.0;

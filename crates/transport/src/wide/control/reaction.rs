@@ -25,19 +25,20 @@ const MARK_FACTOR: f64 = 0.85;
 const FUTILE_DRAIN_FACTOR: f64 = CUBIC.beta;
 
 impl RateController {
-    /// Reacts to ECN marks; packet `number` has arrived. Where no drain follows, marks on packets sent before the last reaction do not
-    /// count. Competitive mode reacts at the end of a round trip.
+    /// Reacts to ECN marks; packet `number` has arrived. Before the first estimate there is no rate to reduce, a drain is a reaction under
+    /// way, and competitive mode reacts at the end of a round trip. While the base delay is measured, marks on packets sent before the last
+    /// reaction do not count.
     pub(super) fn on_mark(&mut self, number: u64, queue: Duration, ack: &AckSample) {
         match self.state.current() {
-            State::Competitive(_) => return,
-            State::Startup { .. } | State::Cruise { .. } => {}
-            _ if number < self.first_sent_since_mark => return,
+            State::InitialWindow
+            | State::Drain { .. }
+            | State::EvaluateDrain { .. }
+            | State::Competitive(_) => return,
+            State::ProbeRtt { .. } if number < self.first_sent_since_mark => return,
             _ => {}
         }
         self.first_sent_since_mark = ack.next_number;
         self.rate = self.rate.min(self.latest_link_rate.max(self.packet_bytes)) * MARK_FACTOR;
-        let before = if self.unmarked_rate.is_finite() { self.unmarked_rate * MARK_FACTOR } else { 0.0 };
-        self.unmarked_rate = self.rate.max(before);
         match self.state.current() {
             // The queue of the mark may be gone when its packet arrives.
             State::Startup { .. } | State::Cruise { .. } => {
@@ -79,7 +80,6 @@ impl RateController {
     fn start_drain(&mut self, was: DrainStart, ack: &AckSample) {
         if was.reason == DrainReason::Congestion {
             self.rounds_to_loss_test = self.loss_test_interval;
-            self.first_sent_since_mark = ack.next_number;
         }
         let below = 1.0 - self.config.drain_gain * self.config.decrease_factor;
         // After that time without an empty queue, the base delay is measured.

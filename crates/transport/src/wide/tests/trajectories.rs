@@ -54,7 +54,7 @@ const EXPECTED: [&str; 17] = [
     "loss 60 %: c30c38ecdf220a3f, 45 reductions",
     "jitter: 6a2d709f3b4c7332, 43 reductions",
     "jitter and loss: 735681e87632a767, 50 reductions",
-    "marks: af935fa9076343ce, 29 reductions",
+    "marks: 1ce2079c998c4253, 28 reductions",
     "no queue: 2bfb4b78eb4f941c, 38 reductions",
     "outage of 1 s: f41eda34bf52c421, 54 reductions",
     "outage of 5 s: 838ed3b334074aec, 44 reductions",
