@@ -15,7 +15,8 @@ const MAX_FIRST_RATE: f64 = 16.0;
 /// so that a path that has become faster is used. Own choice, not swept.
 const POLICER_RATE_GROWTH: f64 = 1.01;
 /// Packets in flight below which a flow also grows while there is a short queue: of so few, the queue is that of other flows, which would
-/// otherwise starve it. With 16 the means on 300 random networks were equal. Without it a flow beside CUBIC has 0.07 of its share.
+/// otherwise starve it. With 16 the means on 300 random networks were equal. Without it a flow beside CUBIC reached 0.07 of what the best
+/// rival does there, in place of 0.26.
 const SMALL_FLIGHT: f64 = 8.0;
 
 impl RateController {

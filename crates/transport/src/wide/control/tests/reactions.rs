@@ -12,6 +12,9 @@ const LINK: f64 = 4.0 * PACKET as f64 / 2e-3;
 /// One packet is marked.
 const MARKED: AckedPackets = AckedPackets { marks: 1, ..AckedPackets::FOUR_PACKETS };
 
+/// Behind a queue that others fill.
+const QUEUED: AckedPackets = AckedPackets { delay: Duration::from_millis(400), ..AckedPackets::FOUR_PACKETS };
+
 /// A quarter is lost.
 const LOSSY: AckedPackets = AckedPackets { packets: 3, lost: 1, ..AckedPackets::FOUR_PACKETS };
 
@@ -120,20 +123,29 @@ fn a_mark_during_a_test_of_the_losses_ends_it_at_the_reduced_rate() {
 
 #[test]
 fn after_a_futile_drain_a_low_rate_of_the_link_reduces_the_rate_by_30_percent_at_most() {
+    let share = reduction_after_a_futile_drain(QUEUED);
+    assert!((0.65..0.75).contains(&share), "{share}");
+}
+
+#[test]
+fn after_a_futile_drain_a_queue_that_loses_packets_reduces_the_rate_to_that_of_the_link() {
+    let share = reduction_after_a_futile_drain(AckedPackets { packets: 3, lost: 1, ..QUEUED });
+    assert!(share < 0.3, "{share}");
+}
+
+/// Returns the share of the rate that is left after the second drain of a queue that others fill: it does not drain, and then what arrives
+/// of this flow takes ten times as long.
+fn reduction_after_a_futile_drain(then: AckedPackets) -> f64 {
     let mut driver = Driver::cruising();
-    // Others fill the queue: it does not drain, and what arrives of this flow takes ever longer.
-    let queued = AckedPackets { delay: MS(400), ..AckedPackets::FOUR_PACKETS };
-    let futile = |driver: &Driver| driver.control.competing.drains_without_relief();
-    while futile(&driver) == 0 {
-        driver.acknowledge(queued);
+    while driver.control.competing.drains_without_relief() == 0 {
+        driver.acknowledge(QUEUED);
     }
     let before = driver.control.rate;
     while !driver.is_in("Drain") {
-        driver.acknowledge(AckedPackets { after: MS(20), ..queued });
+        driver.acknowledge(AckedPackets { after: MS(20), ..then });
     }
     assert!(driver.control.latest_link_rate < before / 5.0, "{}", driver.control.latest_link_rate);
-    let rate = driver.control.rate;
-    assert!((0.65 * before..0.75 * before).contains(&rate), "{rate} of {before}");
+    driver.control.rate / before
 }
 
 #[test]
